@@ -27,16 +27,23 @@ STORE_FUZZTIME ?= $(FUZZTIME)
 # What make stress runs, and how often.
 PKG   ?= ./calls/agent
 TIMES ?= 20
-# The systems that the program must compile for, beside Linux.
-PLATFORMS := darwin windows
+# The systems and processors that the program must compile for, each in one pair beside linux/amd64.
+PLATFORMS := linux/arm64 darwin/arm64 windows/amd64
+# Newer ones want Go 1.27, or modules that the proxy withholds.
+GORELEASER_VERSION := v2.15.1
+GORELEASER         := $(TOOLS)/goreleaser-$(GORELEASER_VERSION)
 # Each of these trees must have that share of its statements covered by tests.
 COVERED   := scheduler calls llm/prompt
 COVER_MIN := 85
 # Modules of their own below this one, for what needs heavy dependencies.
 NESTED    := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod' 2>/dev/null))
 
-.PHONY: help run build install test test-slow stress lint fmt generate check bench fuzz chaos soak cover \
-        check-fmt check-platforms check-generate check-modules check-nested install-lint
+# The sources of the page that serve shows, and whether a Node is there that can build it.
+UI      := scheduler/web/ui
+HAS_NODE = node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)' 2>/dev/null
+
+.PHONY: help run build install web test-web test test-slow stress lint fmt generate check bench fuzz chaos soak cover \
+        check-fmt check-platforms check-generate check-modules check-nested install-lint release release-snapshot
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -52,12 +59,22 @@ install: ## Install scheduler into GOBIN (or GOPATH/bin), and print where
 	CGO_ENABLED=0 go install -trimpath -ldflags '-s -w -X main.version=$(VERSION)' ./cmd/scheduler
 	@bin=$$(go env GOBIN); echo "installed $${bin:-$$(go env GOPATH)/bin}/scheduler"
 
+web: ## Build the page of serve into scheduler/web/dist (needs Node 20.19 and npm; commit what it writes)
+	@$(HAS_NODE) || { echo 'make web needs Node 20.19 or newer, and npm' >&2; exit 1; }
+	cd $(UI) && npm ci && npm run api && npm run check && npm run build
+
+# It needs a Chromium: chromium-headless-shell of Debian, or what CHROMIUM names.
+test-web: build ## Test the page in a browser (needs Node 20.19 and chromium-headless-shell)
+	@$(HAS_NODE) || { echo 'make test-web needs Node 20.19 or newer, and npm' >&2; exit 1; }
+	@[ -d $(UI)/node_modules ] || (cd $(UI) && npm ci)
+	cd $(UI) && npm test
+
 test: ## Run the tests (with the race detector where a C compiler is there)
 	@[ -n "$(RACE)" ] || echo 'no C compiler: running without the race detector'
 	go test $(RACE) ./...
 
 test-slow: ## Run the slow tests too: those that build plugins, and kill processes
-	SCHEDULER_SLOW_TESTS=1 go test $(RACE) ./plugins/... ./test/... ./cmd/...
+	SLOW_TESTS=1 go test $(RACE) ./plugins/... ./test/... ./cmd/... ./calls/memory/sqlite ./scheduler/journal/sqlite
 
 # The busy loops end with the shell that started them, however it ends.
 stress: ## Run the tests of PKG (./calls/agent) TIMES (20) times in a row beside a busy loop on every core
@@ -73,8 +90,9 @@ lint: install-lint ## Run go vet and golangci-lint
 fmt: ## Format the Go code
 	gofmt -l -w .
 
-generate: ## Write the generated files again
+generate: ## Write the generated files again, the built page among them where Node is there
 	go generate ./...
+	@if $(HAS_NODE); then $(MAKE) web; else echo 'SKIPPED: scheduler/web/dist is not built again, for lack of Node 20.19 or newer' >&2; fi
 
 check: check-fmt check-modules lint check-platforms check-generate cover check-nested ## All that must hold before a merge
 	@$(MAKE) fuzz FUZZTIME=5000x STORE_FUZZTIME=300x
@@ -92,8 +110,9 @@ fuzz: ## Fuzz every target for FUZZTIME (1m)
 		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $$time -fuzzminimizetime 10x "./$$dir" < /dev/null; \
 	done
 
-chaos: ## Kill a running flow CHAOS_ROUNDS (100) times over, each time to its end, and a memory store KILL_ROUNDS (25) times in up to KILL_SAVES (10000) saves
+chaos: ## Kill a running flow CHAOS_ROUNDS (100) times over, each time to its end, a server SERVER_KILLS (100) times under load, and a memory store KILL_ROUNDS (25) times in up to KILL_SAVES (10000) saves
 	CHAOS_ROUNDS=$(or $(CHAOS_ROUNDS),100) go test -count=1 -timeout 60m -v ./test/chaos
+	SLOW_TESTS=1 SERVER_KILLS=$(or $(SERVER_KILLS),100) go test -count=1 -timeout 60m -v -run 'TestServerIsKilled$$' ./cmd/scheduler
 	KILL_ROUNDS=$(or $(KILL_ROUNDS),25) KILL_SAVES=$(or $(KILL_SAVES),10000) go test -count=1 -timeout 60m -v -run 'TestKill$$' ./calls/memory/sqlite
 
 soak: ## Restart a plugin SOAK (10000) times, and see that nothing grows
@@ -116,7 +135,8 @@ check-modules:
 
 # What cannot work on a system says so when it is used.
 check-platforms:
-	@for os in $(PLATFORMS); do echo "$$os: build"; GOOS=$$os CGO_ENABLED=0 go build -trimpath ./...; done
+	@for platform in $(PLATFORMS); do echo "$$platform: build"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -trimpath ./...; done
 
 # Generating again must change nothing, committed or not.
 check-generate:
@@ -127,6 +147,16 @@ check-generate:
 
 check-nested:
 	@for dir in $(NESTED); do echo "$$dir: tidy, vet, build"; (cd "$$dir" && go mod tidy -diff && go vet ./... && go build ./...); done
+
+release-snapshot: ## Build the archives of a release in bin/dist, with checksums and bills of materials, and publish nothing
+release-snapshot: MODE := --snapshot
+release release-snapshot: $(GORELEASER)
+	$(GORELEASER) release --clean $(MODE)
+
+$(GORELEASER):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION)
+	@mv $(TOOLS)/goreleaser $@
 
 install-lint: $(GOLANGCI)
 

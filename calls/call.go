@@ -79,7 +79,9 @@ type Example struct {
 }
 
 // Definition is a node type that can be registered: its description and its
-// constructor.
+// constructor. [Func], [Stream] and [Define] make it; a [Registry] keeps it as long as the
+// program runs and gives it to many runs at once, so that its functions must be safe for
+// concurrent use.
 type Definition struct {
 	Info *Info
 	// New constructs a call with parameters that fit Info.Params. The error is an
@@ -98,6 +100,10 @@ type Definition struct {
 	// standing for what holds a template: the branches of choice are all that it can take.
 	// nil: there is nothing to narrow.
 	OutputFor func(output, params value.Value) value.Value
+	// Runs returns the calls and flows that it runs inside its step, as far as params tell:
+	// lint checks these too. In params, null stands for what holds a template. nil: it
+	// runs none that it is given by name.
+	Runs func(params value.Value) []Inside
 	// Texts are those that the call has in each language.
 	Texts []Texts
 	// Origins returns where the text was taken from that a finished step has at a JSON
@@ -106,6 +112,13 @@ type Definition struct {
 	// it. nil, or no origins: the call has made it. Parts in the output of a step, and
 	// those of [WithParts], need no Origins.
 	Origins func(ctx context.Context, of Record, pointer string) []Origin
+}
+
+// Inside is a call, or the file of a flow, that a call runs inside its step.
+type Inside struct {
+	// Pointer is the JSON pointer of the parameter that names it.
+	Pointer    string
+	Call, Flow string
 }
 
 // LintEnv is what [Definition.Lint] may use. Its zero value has nothing.

@@ -6,7 +6,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Chunk is one piece of a call's output: text, or data.
+// Chunk is one piece of a call's output: text, or data. A call yields each once; the engine
+// reads it before it asks for the next.
 //
 // The output of a step is its text chunks joined to {text: ...}, or its last
 // data chunk. Data after text wins; text after data is an error of the call.

@@ -2,7 +2,6 @@ package calls
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"iter"
 	"log/slog"
@@ -13,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -171,7 +171,7 @@ func NewEnv() *Env {
 }
 
 // ErrNoProvider is wrapped by the error of a model that was never configured.
-var ErrNoProvider = errors.New("no model provider is configured")
+var ErrNoProvider = wording.Errorf("no model provider is configured")
 
 type noLLM struct{}
 

@@ -1,10 +1,11 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -29,16 +30,17 @@ const (
 // ErrWaiting is in the error of [Flows] and [Calls] when what they ran waits for
 // values that somebody has to give. The step around it waits too, so a call that
 // gets it should end and pass it on.
-var ErrWaiting = errors.New("values are waited for")
+var ErrWaiting = wording.Errorf("values are waited for")
 
-// Error is the one error type of calls. The engine adds where it happened.
+// Error is the one error type of calls. [Errorf] makes it; the engine adds where it happened.
+// Its maker may add a hint, after that it does not change.
 type Error struct {
 	Kind Kind
 	// Hint says what to do next; "" where there is nothing to say.
 	Hint string
 	Err  error
 
-	chinese, chineseHint string // "" where they are made of those below
+	chineseHint string // "" where Hint was set by itself
 }
 
 // Error returns the text of the error below; the hint is printed apart.
@@ -49,30 +51,19 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // In returns the text of the error below in a language.
 func (e *Error) In(language string) string {
-	text := wording.Text{En: e.Error(), Zh: e.chinese}
-	if text.Zh == "" {
-		text = wording.OfError(e.Err)
-	}
-	return text.In(language)
+	return wording.OfError(e.Err).In(language)
 }
 
 // Errorf makes an [*Error]. The format is that of [fmt.Errorf], with %w; arguments that are
 // texts are inserted in the language of the reader.
 func Errorf(kind Kind, format string, args ...any) *Error {
-	english := make([]any, len(args))
-	for i, arg := range args {
-		english[i] = arg
-		if text, ok := arg.(wording.Text); ok {
-			english[i] = text.En
-		}
-	}
-	return &Error{Kind: kind, Err: fmt.Errorf(format, english...), chinese: Say(format, args...).Zh}
+	return &Error{Kind: kind, Err: wording.Errorf(format, args...)}
 }
 
 // WithHint returns the error with a hint.
 func (e *Error) WithHint(format string, args ...any) *Error {
-	hint := Say(format, args...)
-	return &Error{Kind: e.Kind, Hint: hint.En, Err: e.Err, chinese: e.chinese, chineseHint: hint.Zh}
+	hint := wording.Say(format, args...)
+	return &Error{Kind: e.Kind, Hint: hint.En, Err: e.Err, chineseHint: hint.Zh}
 }
 
 // MessageIn returns the message of any error in a language, as far as it is known there.
@@ -82,10 +73,19 @@ func MessageIn(err error, language string) string { return wording.OfError(err).
 func HintIn(err error, language string) string {
 	for below := err; below != nil; below = errors.Unwrap(below) {
 		if e, ok := below.(*Error); ok && e.Hint != "" { //nolint:errorlint // each link is looked at by itself
-			return wording.Text{En: e.Hint, Zh: e.chineseHint}.In(language)
+			return wording.Text{En: e.Hint, Zh: cmp.Or(e.chineseHint, wording.Of(e.Hint).Zh)}.In(language)
 		}
 	}
-	return HintOf(err)
+	return wording.Of(HintOf(err)).In(language)
+}
+
+// ProblemOf makes the problem of a parameter, by its JSON pointer, of an error and its hint.
+func ProblemOf(pointer string, err error) schema.Problem {
+	p := schema.Problem{Pointer: pointer}.WithMessage("%v", err)
+	if hint := HintOf(err); hint != "" {
+		p = p.WithHint("%s", wording.Text{En: hint, Zh: HintIn(err, "zh")})
+	}
+	return p
 }
 
 // KindOf classifies any error: that of the outermost [*Error] in its chain, a

@@ -5,6 +5,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // ReadFile reads a file of the system, and of a long one not much more than limit
@@ -19,18 +21,30 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 // OpenFile opens a file of the system to read it piece by piece; what is not a regular file
 // is refused, as by [ReadFile].
 func OpenFile(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
+	if err := CheckRegular(path); err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, notRegular(path)
 	}
 	return os.Open(path)
 }
 
+// CheckRegular returns an error with [ErrNotRegular] for a file of the system that must not be
+// opened: a pipe would be waited for, a device may never end.
+func CheckRegular(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return notRegular(path)
+	}
+	return nil
+}
+
+// ErrNotRegular says that a file is a pipe, a device or a directory.
+var ErrNotRegular = wording.Errorf("it is not a regular file")
+
 func notRegular(path string) error {
-	return &fs.PathError{Op: "open", Path: path, Err: errors.New("it is not a regular file")}
+	return &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
 }
 
 // ReadFileFS is [ReadFile] in a file system.

@@ -2,11 +2,11 @@ package calls
 
 import (
 	"context"
-	"fmt"
 	"iter"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Option adds to the description of a node type that [Func] or [Stream] makes.
@@ -113,7 +113,7 @@ func decodeParams(info *Info, params value.Value, target any) error {
 func encodeInput(info *Info, input any) (value.Value, error) {
 	v, err := value.Of(input)
 	if err != nil {
-		return value.Value{}, fmt.Errorf("encoding the input of %s: %w", info.Name, err)
+		return value.Value{}, wording.Errorf("encoding the input of %s: %w", info.Name, err)
 	}
 	return v, nil
 }

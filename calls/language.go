@@ -56,7 +56,8 @@ func (t *Texts) Read(further fs.FS, language, name string) (text []byte, path st
 		if !fs.ValidPath(p.path) {
 			continue
 		}
-		if text, err = fs.ReadFile(p.files, p.path); err == nil {
+		text, err = fs.ReadFile(p.files, p.path)
+		if err == nil {
 			return text, p.path, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -78,11 +79,13 @@ func (t *Texts) SourceName(path, name string) string {
 // UnknownName describes the problem of a text that mentions, at an offset, a name that
 // is not among those known there.
 func UnknownName(text string, offset int, name string, known []string) schema.Problem {
-	p := schema.Problem{Message: "there is no " + name + " here"}
+	p := schema.Problem{}.WithMessage("there is no %s here", name)
 	p.Line, p.Col = value.LineCol(text, offset)
-	p.Hint = value.DidYouMean(name, known)
-	if p.Hint == "" && len(known) > 0 {
-		p.Hint = "there are " + strings.Join(known, ", ")
+	if near := value.Nearest(name, known); near != "" {
+		return p.WithHint("did you mean %q?", near)
+	}
+	if len(known) > 0 {
+		return p.WithHint("there are %s", strings.Join(known, ", "))
 	}
 	return p
 }

@@ -25,7 +25,7 @@ type Work func(ctx context.Context, env *Env) (output value.Value, err error)
 // pieces in an order that depends on nothing but its input and their outputs.
 //
 // When Once returns, the output is as safe as that of a finished step: when the step
-// is tried again, or the run is resumed after a crash, Once gives the same output for
+// is tried again, or the run is resumed after a crash, Once returns the same output for
 // the same params without doing the work, and nothing is paid again. An error is not
 // kept: a piece that failed, or was cut short, is done again. One whose failure is to
 // stay has it in its output. An output that holds a secret does not outlive the

@@ -32,7 +32,7 @@ type Part struct {
 	Text string `json:"text"`
 	// Tokens is what the piece costs.
 	Tokens int `json:"tokens"`
-	// Included says whether the piece is in the prompt.
+	// Included reports whether the piece is in the prompt.
 	Included bool `json:"included"`
 	// Reason says why it is in or out.
 	Reason string `json:"reason"`
@@ -45,67 +45,6 @@ type Part struct {
 	// origin covers are the call's own words. The call carries them along from where it
 	// takes the text; they are never found by equal text.
 	Origins []Origin `json:"origins,omitempty"`
-}
-
-// Origin is where a stretch of a piece was taken from: a parameter, a file, or
-// something with a name of its own. Stretches do not overlap; one that was computed from
-// several sources has an origin for each of them.
-type Origin struct {
-	// Start and End are the bytes [Start, End) of the piece's text. Both are 0 where all
-	// of it, be it text or not, is the value of the source.
-	Start int `json:"start"`
-	End   int `json:"end"`
-	// Kind is what the source is, where it is neither a parameter nor a file.
-	Kind OriginKind `json:"kind,omitempty"`
-	Name string     `json:"name,omitempty"`
-	// Pointer is the JSON pointer of the parameter; of a name, that of the member below
-	// it.
-	Pointer string `json:"pointer,omitempty"`
-	// From is the byte of the source's text at which the stretch begins: of the
-	// parameter, the name, or the file.
-	From int `json:"from,omitempty"`
-	// Computed is set where the stretch was made from its source and is not a copy
-	// of it: From then means nothing.
-	Computed bool `json:"computed,omitempty"`
-	// File is the path of a file, and Line, from 1, the line where the stretch begins;
-	// 0 where it is not known.
-	File string `json:"file,omitempty"`
-	Line int    `json:"line,omitempty"`
-}
-
-// OriginKind is what an [Origin] is that is neither a parameter nor a file.
-type OriginKind string
-
-// The kinds of origins.
-const (
-	OriginName   OriginKind = "name"   // Name is what templates of the step know by it: question, inputs, a step
-	OriginAnswer OriginKind = "answer" // what the model has answered before
-	OriginTool   OriginKind = "tool"   // the result of the tool Name
-	OriginMemory OriginKind = "memory" // the memory of the id Name
-	OriginText   OriginKind = "text"   // words of the text Name of the call
-	OriginUser   OriginKind = "user"   // what a person answered when the step waited
-	OriginClock  OriginKind = "clock"  // the time of the run
-	OriginParams OriginKind = "params" // the schema of the parameters of the call that is filled
-)
-
-// FromParam returns the origin of a text that is a parameter, or a string inside one,
-// as it is.
-func FromParam(pointer, text string) []Origin {
-	if text == "" {
-		return nil
-	}
-	return []Origin{{End: len(text), Pointer: pointer}}
-}
-
-// CutOrigins returns the origins of the first size bytes of a piece.
-func CutOrigins(origins []Origin, size int) (cut []Origin) {
-	for _, o := range origins {
-		o.End = min(o.End, size)
-		if o.Start < o.End {
-			cut = append(cut, o)
-		}
-	}
-	return cut
 }
 
 // Record is what is on record of a step that ran a call.

@@ -1,10 +1,10 @@
 package calls
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -13,10 +13,10 @@ import (
 // engine. Fill it before use; reading is then safe for concurrent use. A nil Registry
 // is an empty one.
 type Registry struct {
-	calls       map[string]Definition
-	importance  map[string]plugins.Importance
-	resolvers   map[string]plugins.Resolver
-	checkPlugin func(name string) error
+	calls      map[string]Definition
+	importance map[string]plugins.Importance
+	resolvers  map[string]plugins.Resolver
+	checks     []func(name string) error
 }
 
 // NewRegistry returns a Registry of calls. Two of one name are an error.
@@ -56,22 +56,32 @@ func (r *Registry) AddResolver(f plugins.Resolver, variables ...string) error {
 	return nil
 }
 
-// SetPluginCheck sets what [Registry.CheckPlugin] asks; the plugin host does so.
-func (r *Registry) SetPluginCheck(check func(name string) error) { r.checkPlugin = check }
+// AddCheck adds what [Registry.CheckPlugin] asks; hosts of foreign programs do so. A check
+// returns nil for names that are not its own.
+func (r *Registry) AddCheck(check func(name string) error) { r.checks = append(r.checks, check) }
 
-// CheckPlugin returns why what a plugin offers cannot be used now, registered or not:
-// the plugin is not trusted, has changed, or is gone. name is that of a plugin,
-// plugin.function or vars.name. nil where it can be used, or belongs to no plugin.
+// DropChecks removes all checks: for flows that are looked at and not run.
+func (r *Registry) DropChecks() { r.checks = nil }
+
+// CheckPlugin returns why what a plugin, or a server, offers cannot be used now, registered
+// or not: it is not trusted, has changed, or is gone. name is that of a plugin,
+// plugin.function, vars.name, or mcp.server.tool. nil where it can be used, or belongs to
+// the program.
 func (r *Registry) CheckPlugin(name string) error {
-	if r == nil || r.checkPlugin == nil {
+	if r == nil {
 		return nil
 	}
-	return r.checkPlugin(name)
+	for _, check := range r.checks {
+		if err := check(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func add[T any](m map[string]T, what, name string, x T) error {
 	if _, taken := m[name]; taken {
-		return fmt.Errorf("the %s %q is registered twice", what, name)
+		return wording.Errorf("the %s %q is registered twice", what, name)
 	}
 	m[name] = x
 	return nil

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -124,13 +125,25 @@ func (t Traced) ReplaceAll(old, replacement string) Traced {
 		if at < 0 {
 			return Traced{}.Append(append(pieces, t)...)
 		}
-		put := Traced{Text: replacement}
-		if from := t.Slice(at, at+len(old)).Origins; len(from) > 0 {
-			put = ComputedFrom(from[0], replacement)
-		}
-		pieces = append(pieces, t.Slice(0, at), put)
+		pieces = append(pieces, t.Slice(0, at), t.Slice(at, at+len(old)).replaced(replacement))
 		t = t.Slice(at+len(old), len(t.Text))
 	}
+}
+
+// replaced returns a text that was computed from t.
+func (t Traced) replaced(by string) Traced {
+	put := Traced{Text: by}
+	if by == "" {
+		return put
+	}
+	for _, o := range t.Origins {
+		if !o.Computed {
+			o.Computed, o.Size, o.Line = true, o.End-o.Start, 0
+		}
+		o.Start, o.End = 0, len(by)
+		put.Origins = append(put.Origins, o)
+	}
+	return put
 }
 
 // Fields returns the words of the text, with one space between them.
@@ -195,16 +208,32 @@ func appendJSON(pieces []Traced, v value.Value, pointer string, from func(pointe
 		add(strings.TrimPrefix(open, ",")+"}", false)
 	case value.String:
 		text, _ := v.Str()
-		written := v.JSON()
-		if text == "" || written[1:len(written)-1] != text {
-			add(written, true)
-			return pieces
-		}
+		o := from(pointer)
+		o.Start, o.End = 0, len(text)
 		add(`"`, true)
-		add(text, false)
+		pieces = append(pieces, escapeJSON(Traced{text, []Origin{o}}))
 		add(`"`, true)
 	default:
 		add(v.JSON(), false)
 	}
 	return pieces
+}
+
+// escapeJSON returns the text as it stands between the quotes in JSON.
+func escapeJSON(t Traced) Traced {
+	var pieces []Traced
+	end := 0
+	for at, c := range t.Text {
+		size := utf8.RuneLen(c)
+		if c == utf8.RuneError { // or bytes that are no character
+			_, size = utf8.DecodeRuneInString(t.Text[at:])
+		}
+		character := t.Text[at : at+size]
+		quoted := value.OfString(character).JSON()
+		if written := quoted[1 : len(quoted)-1]; written != character {
+			pieces = append(pieces, t.Slice(end, at), t.Slice(at, at+size).replaced(written))
+			end = at + size
+		}
+	}
+	return Traced{}.Append(append(pieces, t.Slice(end, len(t.Text)))...)
 }

@@ -28,7 +28,7 @@ func TestCheckCall(t *testing.T) {
 			t.Errorf("got %s\nwant %s", got, want)
 		}
 	}
-	r.SetPluginCheck(func(string) error { return context.Canceled })
+	r.AddCheck(func(string) error { return context.Canceled })
 	if err := r.CheckCall("say.repeat"); err == nil || err.Error() != `the call "say.repeat" cannot be used: context canceled` {
 		t.Errorf("got %v", err)
 	}

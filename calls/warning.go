@@ -1,5 +1,9 @@
 package calls
 
+import (
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
 // Warning is what a user should know of a call that goes on all the same: what was left
 // out, cut, or done in another way than was asked for.
 type Warning struct {
@@ -22,11 +26,18 @@ type Warner interface{ Warn(w Warning) }
 // Warn tells the user of the run something, by a code and a text: it becomes an event at
 // once, in the language of the run. It may be used concurrently.
 func (e *Env) Warn(code, format string, args ...any) {
-	language := ""
-	if e.Vars != nil {
-		language = e.Vars.Language
+	e.WarnOf(Warning{Code: code, Text: wording.Say(format, args...).In(e.language())})
+}
+
+// MessageOf returns the message of an error in the language of the run.
+func (e *Env) MessageOf(err error) string { return MessageIn(err, e.language()) }
+
+// language returns that of the run; "" outside of one.
+func (e *Env) language() string {
+	if e.Vars == nil {
+		return ""
 	}
-	e.WarnOf(Warning{Code: code, Text: Say(format, args...).In(language)})
+	return e.Vars.Language
 }
 
 // WarnOf is [Env.Warn] for a warning with a source.

@@ -77,10 +77,10 @@ func partTokens(counter Counter, raw json.RawMessage) int {
 		ImageURL json.RawMessage `json:"image_url"`
 	}
 	if json.Unmarshal(raw, &part) == nil {
-		switch {
-		case part.Text != nil:
+		if part.Text != nil {
 			return counter.Count(*part.Text)
-		case part.Type == "image_url", part.Type == "image", part.Type == "input_image":
+		}
+		if part.Type == "image_url" || part.Type == "image" || part.Type == "input_image" {
 			return imageTokens(counter, part.ImageURL)
 		}
 	}

@@ -3,11 +3,14 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"time"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Provider answers chat requests.
@@ -29,6 +32,8 @@ type Settings struct {
 	Type   string `json:"type,omitempty" doc:"What kind of server it is."`
 	Model  string `json:"model,omitempty" doc:"The model of requests that name none; tokens are counted as it counts them."`
 	Prices Prices `json:"prices,omitempty" doc:"What a million tokens cost, for the cost of runs."`
+	// MaxConcurrent is kept by who opens the provider: see [Limit].
+	MaxConcurrent int `json:"max_concurrent,omitempty" min:"0" doc:"How many chats of one process ask it at once; further ones wait. 0 is any number."`
 }
 
 // SecretHolder is a [Provider] that knows texts no record may show: keys, passwords.
@@ -186,6 +191,36 @@ type Error struct {
 	Hint string
 	// Err is the error below, if there is one.
 	Err error
+
+	chinese string // Message in Chinese, where it is not the vendor's
+}
+
+// WithMessage returns the error with a message of this program, in the built-in languages.
+func (e *Error) WithMessage(format string, args ...any) *Error {
+	text := wording.Say(format, args...)
+	e.Message, e.chinese = text.En, text.Zh
+	return e
+}
+
+// In returns what [Error.Error] does, in a language.
+func (e *Error) In(language string) string {
+	if !wording.IsChinese(language) {
+		return e.Error()
+	}
+	s := "服务商"
+	if e.Provider != "" {
+		s += " " + e.Provider
+	}
+	if e.Status != 0 {
+		s += fmt.Sprintf("：HTTP %d", e.Status)
+	}
+	if e.Message != "" {
+		s += "：" + cmp.Or(e.chinese, wording.Of(e.Message).Zh)
+	}
+	if e.Err != nil {
+		s += "：" + wording.OfError(e.Err).Zh
+	}
+	return s
 }
 
 // Error returns the provider's name, the status and the vendor's message.

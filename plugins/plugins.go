@@ -142,7 +142,8 @@ func (f ResolverFunc) Resolve(ctx context.Context, state State, names []string) 
 		if err != nil {
 			return nil, err
 		}
-		if values[name], err = json.Marshal(v); err != nil {
+		values[name], err = json.Marshal(v)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -104,9 +105,13 @@ func deepPlans(ask string, round int) (tool, arguments string) {
 	return "", ""
 }
 
-// worker is a tool that notes where it ran.
+// worker is a tool that notes where it ran. Agents side by side may use it at once; ran is read
+// when they have ended.
 func worker(ran *[]string) calls.Definition {
+	var mu sync.Mutex
 	return schedulertest.Do("work", func(_ context.Context, env *calls.Env, params value.Value) (any, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		*ran = append(*ran, env.Path)
 		return params, nil
 	})

@@ -3,11 +3,14 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/agent"
 	flowcall "github.com/callnode/scheduler/calls/flow"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -70,6 +73,69 @@ outputs: {n: 1}
 	}
 }
 
+// TestMaxOutputBytesWithinStep: what one step holds is bounded before it ends: text that it
+// streams, an answer as it comes, and what it runs inside itself. An error of that kind ends
+// the run whatever the call makes of it.
+func TestMaxOutputBytesWithinStep(t *testing.T) {
+	endless := schedulertest.Call("endless", func(_ context.Context, _ *calls.Env, _ value.Value) iter.Seq2[calls.Chunk, error] {
+		return func(yield func(calls.Chunk, error) bool) {
+			for yield(calls.Chunk{Text: strings.Repeat("x", 1<<10)}, nil) {
+			}
+		}
+	})
+	ignores := schedulertest.Do("ignores", func(ctx context.Context, env *calls.Env, _ value.Value) (any, error) {
+		for range 30 {
+			_, _ = env.Calls.RunCall(ctx, "large", value.OfMap(nil))
+		}
+		return map[string]string{"text": "done"}, nil
+	})
+	frees := schedulertest.Do("frees", func(ctx context.Context, env *calls.Env, _ value.Value) (any, error) {
+		for range 30 {
+			_, err := calls.Once(ctx, env, "piece", nil, func(ctx context.Context, env *calls.Env) (int, error) {
+				_, err := env.Calls.RunCall(ctx, "large", value.OfMap(nil))
+				return 1, err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		return map[string]string{"text": "done"}, nil
+	})
+	const bytes = 256 << 10
+	for step, exceeded := range map[string]bool{
+		"call: endless": true, "call: ignores": true, "call: ask": true, "call: frees": false,
+		"call: frees, retry: {max_attempts: 2}":                                            true, // a second attempt would use what the first one did
+		"call: agent, with: {prompt: x, max_rounds: 3, tools: {calls: [{call: endless}]}}": true,
+		"call: agent, with: {prompt: x, max_rounds: 3, tools: {calls: [{call: large}]}}":   false,
+	} {
+		var model llm.Provider = thinker{}
+		if strings.Contains(step, "agent") {
+			model = &talker{plan: func(string, int) (tool, arguments string) {
+				return step[strings.LastIndex(step, " ")+1 : len(step)-4], "{}"
+			}}
+		}
+		r := schedulertest.Run(t, "steps: [{id: s, on_error: continue, "+step+"}, {id: z, call: say}]",
+			schedulertest.With(large, endless, ignores, frees, agent.Definition()), schedulertest.LLM(model), bounded(0, bytes))
+		if !exceeded {
+			if r.Err != nil {
+				t.Errorf("%s: %v", step, r.Err)
+			}
+			continue
+		}
+		checkBound(t, r.Err, "s", "run.max_output_bytes")
+	}
+}
+
+// thinker is a model that thinks without an end.
+type thinker struct{}
+
+func (thinker) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		for yield(llm.Delta{Reasoning: strings.Repeat("x", 1<<10)}, nil) {
+		}
+	}
+}
+
 // TestMaxSteps: a flow that runs itself ends before it has grown.
 func TestMaxSteps(t *testing.T) {
 	const flow = `
@@ -79,6 +145,16 @@ steps: [{id: s, call: flow, for_each: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], on_error:
 	r := schedulertest.Run(t, flow+"-- sub/again.yaml --\nname: again"+strings.ReplaceAll(flow, "sub/", ""),
 		schedulertest.With(flowcall.Definition()), bounded(2000, 0))
 	checkBound(t, r.Err, "s[", "run.max_steps")
+	// That of a tool ends the agent.
+	model := &talker{plan: func(string, int) (tool, arguments string) { return "again", "{}" }}
+	inside := schedulertest.Run(t, "steps: [{id: s, call: agent, with: {prompt: x, max_rounds: 5, tools: {flows: [{path: sub/again.yaml}]}}}]\n"+
+		"-- sub/again.yaml --\nname: again"+strings.ReplaceAll(flow, "sub/", ""),
+		schedulertest.With(flowcall.Definition(), agent.Definition()), bounded(2000, 0),
+		schedulertest.LLM(model))
+	checkBound(t, inside.Err, "s", "run.max_steps")
+	if model.asked["x 1"] != 1 || model.asked["x 2"] != 0 {
+		t.Errorf("the model was asked %v", model.asked)
+	}
 	started := 0
 	for _, ev := range r.Events {
 		if ev.Type == journal.StepStarted && ev.Index != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/budget"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -26,6 +27,8 @@ type outputCollector struct {
 	// with holds the parameters as the flow writes them; nil for a call that runs inside a
 	// step, which has parameters of its own.
 	with *flow.Param
+	// held counts the text until the call ends; nil: it is not bounded.
+	held *budget.Holder
 	mask textMask
 	text strings.Builder
 	// secret are the bytes of text that the call knows to be secret.
@@ -44,6 +47,7 @@ type outputSink interface {
 // run takes the call from its construction to its output.
 func (f *outputCollector) run(ctx context.Context, def calls.Definition, params value.Value, env *calls.Env) (value.Value, error) {
 	f.ctx, f.call = ctx, def.Info.Name
+	defer f.freeText()
 	if err := f.checkStorable(def.Info, params); err != nil {
 		return value.Value{}, err
 	}
@@ -104,7 +108,7 @@ func (f *outputCollector) drain(chunks iter.Seq2[calls.Chunk, error]) error {
 		f.err = f.ctx.Err() // the call stopped without a word because it was told to
 	}
 	if f.err == nil && f.sink != nil {
-		f.emitDelta(f.mask.rest())
+		f.emitDelta(f.mask.flushAll())
 	}
 	return f.err
 }
@@ -121,9 +125,10 @@ func (f *outputCollector) addChunk(c calls.Chunk, err error) bool {
 		f.err = calls.Errorf(calls.Internal, "the call %s puts out text after data", f.call)
 	case c.Data == nil:
 		f.some = true
+		f.err = f.holdText(c)
 		shown := f.addText(c)
 		if f.sink != nil {
-			f.emitDelta(f.mask.next(shown))
+			f.emitDelta(f.mask.addPiece(shown))
 			if c.Text == "" {
 				f.emitDelta(f.mask.images.flushText())
 			}
@@ -134,6 +139,21 @@ func (f *outputCollector) addChunk(c calls.Chunk, err error) bool {
 		f.data = c.Data
 	}
 	return f.err == nil
+}
+
+// holdText counts the text of a chunk for the bounds of the run.
+func (f *outputCollector) holdText(c calls.Chunk) error {
+	if f.held == nil {
+		return nil
+	}
+	return f.held.Hold(int64(len(c.Text)))
+}
+
+// freeText ends the count: what becomes of the text is an output, which is counted too.
+func (f *outputCollector) freeText() {
+	if f.held != nil {
+		f.held.Free(int64(f.text.Len()))
+	}
 }
 
 // addText adds the text of a chunk, and returns what of it may be shown.

@@ -41,12 +41,12 @@
 //
 // # A step
 //
-// step_phases.go takes a step through its phases. First its condition, when; a step
+// step_phases.go takes a step through its phases. First its condition, when (skip_step.go); a step
 // that goes on is announced: step.started. With for_each its items become jobs of
 // their own in the same queue (foreach.go). Then, once per attempt:
 //
 //   - the variables that it mentions are resolved, in one batch per resolver, and
-//     its parameters rendered; scope.go says what each name means, scope_past.go
+//     its parameters rendered; scope.go says what each name means, upstream.go
 //     what finished steps left;
 //   - missing parameters are filled, where the step asks for it: by the call slot,
 //     as a pseudo-step of its own (filling.go);
@@ -56,7 +56,7 @@
 //     and its text becomes events at once: step.delta; its output is checked
 //     (collect_output.go).
 //
-// Parameters that were found stay for the next attempt. retry.go decides whether
+// Parameters that were found stay for the next attempt. retry_step.go decides whether
 // there is one, and keeps each within its timeout. [Invoke] (invoke.go) does the
 // same for one call without a flow.
 //
@@ -75,8 +75,9 @@
 //
 // A step that misses values, and may ask for them, is set aside: step.waiting has
 // the schema of what is missing (filling.go). When nothing else is left to run, the
-// run ends with flow.waiting, and its caller gets a [*Waiting] (waiting.go), which
-// is also where answers are read and checked.
+// run ends with flow.waiting, and its caller gets a [*Waiting] (waiting.go).
+// Answers are read as people type them in parse_answers.go. check_answers.go checks them,
+// before a run goes on: against the schema of what is missing, and by the call slot.
 //
 // # Journal
 //
@@ -87,7 +88,7 @@
 // Flows whose path only comes up in a run are kept there too (subflow_loader.go).
 //
 // [StepExecutor.Resume] (resume.go) reads the flow's text and the events of a run,
-// folds these into a [journal.RunState] (run_state.go there), and begins where that ends
+// folds these into a [journal.RunState] (fold.go there), and begins where that ends
 // (restore.go): steps, items, inner steps and pseudo-steps that finished keep their
 // outputs, and what they cost stays counted (run_state_usage.go). A step that begins
 // again streams its text from the start, as an attempt does after step.retrying. One
@@ -101,10 +102,17 @@
 // internal/eventlog), from which the caller's loop reads. An event is appended under the
 // lock that guards the state of its run, so that the order of events is the order of what
 // happened; the log has a lock of its own, which is always the last one taken. A reader
-// that is slow holds the steps back, before they take a lock. run_secrets.go masks every
+// that is slow holds the steps back, before they take a lock. mask_secrets.go masks every
 // secret that the flow mentions, and what templates computed from it ([value.OfSecret]),
 // before anything gets into an event, and so none gets into the journal; where one stood
 // in an output, a resumed run knows that it is missing.
+//
+// So a piece of text gets from a call to the caller of Run: outputCollector.addChunk masks it
+// and makes an event of it; task.emit takes the lock of the run; run.emitLocked dates the
+// event; Log.Append gives it a seq and queues it, for the reader or, with a journal, for the
+// writer of the log, which saves it (Log.write) and then queues it for the reader
+// (Log.finishBatch); Log.Read takes it from there in the goroutine of the caller, whose loop
+// gets it.
 //
 // [journal.RunState] and package scheduler/explain put events together
 // again for people; the latter knows from a [journal.Prompt] (prompts.go) what a step has
@@ -127,8 +135,8 @@
 // # Files
 //
 // What runs a step in its run is one circle of files that know each other: run.go with
-// run_end.go and run_error.go, worker.go, step_phases.go with retry.go, warnings.go and
-// filling.go, foreach.go, substep.go, subflow.go, restore.go, and scope.go with
-// scope_past.go, which look into the run for templates and calls. All other files, and the
-// packages below internal, know nothing of a run; start.go and resume.go stand above it.
+// run_end.go and run_error.go, worker.go, step_phases.go with retry_step.go, warnings.go and
+// filling.go, skip_step.go, foreach.go, substep.go, subflow.go, restore.go, pool.go, and scope.go with
+// upstream.go, which look into the run for templates and calls. All other files, and the
+// packages below internal, know nothing of a run; start.go, resume.go and check_answers.go stand above it.
 package scheduler

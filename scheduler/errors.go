@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -18,13 +19,17 @@ type Failure struct {
 }
 
 // Error is file:line:col: step ID: message (hint).
-func (f *Failure) Error() string {
+func (f *Failure) Error() string { return f.In("en") }
+
+// In returns what [Failure.Error] does, in a language; the message and the hint are in that of
+// the run.
+func (f *Failure) In(language string) string {
 	var b strings.Builder
 	if f.Info.Position != "" {
 		b.WriteString(f.Info.Position + ": ")
 	}
 	if f.Info.Step != "" {
-		b.WriteString("step " + f.Info.Step + ": ")
+		b.WriteString(wording.Say("step %s", f.Info.Step).In(language) + ": ")
 	}
 	b.WriteString(f.Info.Message)
 	if f.Info.Hint != "" {

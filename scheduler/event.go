@@ -8,11 +8,16 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
+// placedEvent is an event with room for what its Index points to.
+type placedEvent struct {
+	event journal.Event
+	index int
+}
+
 // pendingEvent is an event together with all that it points to: one allocation instead of
 // many. Nothing in it changes once it was emitted.
 type pendingEvent struct {
-	event         journal.Event
-	index         int
+	placedEvent
 	data          journal.Data
 	params, input value.Value // output and outputs use params
 	usage         llm.Usage
@@ -29,7 +34,7 @@ func (n *pendingEvent) ofType(t journal.EventType) *pendingEvent {
 }
 
 // setPlace sets the step that the event is of, and the item; -1: none.
-func (n *pendingEvent) setPlace(step string, item int) {
+func (n *placedEvent) setPlace(step string, item int) {
 	n.event.Step = step
 	if item >= 0 {
 		n.index = item

@@ -33,7 +33,7 @@ type StepExecutor struct {
 	// Provider finds the model provider that a flow names under llm; nil gives all
 	// flows that of Env.
 	Provider func(name string) (llm.Provider, error)
-	// Secrets gives the value of secrets.NAME, and says whether the configuration
+	// Secrets returns the value of secrets.NAME, and reports whether the configuration
 	// allows it. nil allows none. Values never appear in events.
 	Secrets func(name string) (string, bool)
 	// Hidden gets to know the secrets that runs use, and what they compute from them: for
@@ -160,7 +160,8 @@ func (e *StepExecutor) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Result is what is left of a run when all its events have been seen.
+// Result is what is left of a run when all its events have been seen. [Collect] makes it for
+// its caller, to whom it belongs; it is only data.
 type Result struct {
 	// Run is the run's id; "" where nothing was started.
 	Run string

@@ -371,6 +371,7 @@ func TestRetryHonoursTheProvider(t *testing.T) {
 	}{
 		"temporary":   {llm.Error{Status: 503, Temporary: true}, []time.Duration{time.Second}},
 		"retry after": {llm.Error{Status: 429, Temporary: true, RetryAfter: 7 * time.Second}, []time.Duration{7 * time.Second}},
+		"too long":    {llm.Error{Status: 429, Temporary: true, RetryAfter: 24 * time.Hour}, nil},
 		"for good":    {llm.Error{Status: 401}, nil},
 	} {
 		r := schedulertest.Run(t, flow, schedulertest.LLM(scripted.New(scripted.Answer{Error: &tc.err}, scripted.Answer{Text: "well"})))

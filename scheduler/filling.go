@@ -18,7 +18,7 @@ const (
 	missingReturn = "return"
 )
 
-// suspension stops a step until somebody gives the values that are missing.
+// suspension stops a step until the missing values are given.
 type suspension struct {
 	// output is what the call slot has found so far.
 	output, remaining value.Value
@@ -36,7 +36,8 @@ func (t *task) fillParams(ctx context.Context) error {
 	wanted := t.step.Def.Info.Params
 	if narrow := t.step.Def.ParamsFor; narrow != nil {
 		var err error
-		if wanted, err = narrow(ctx, &t.env, t.params); err != nil {
+		wanted, err = narrow(ctx, &t.env, t.params)
+		if err != nil {
 			return err
 		}
 	}

@@ -83,7 +83,7 @@ func (e *fanOut) restoreItems(r *run, t *task) []bool {
 		}
 		kept[i] = true
 		e.inputs[i], e.outputs[i] = was.Input, was.Output
-		_ = r.hold(was.Output)
+		_ = r.holdOutput(was.Output)
 		e.masked = append(e.masked, was.MaskedBelow("/"+strconv.Itoa(i))...)
 	}
 	return kept
@@ -123,10 +123,11 @@ func (e *fanOut) finishItemsLocked(r *run, t *task) {
 	output := value.OfList(e.outputs...)
 	masked, hidden := r.secrets.maskWithPointers(output)
 	n.setOutput(masked, append(hidden, e.masked...))
-	r.noteMaskedLocked(t.step.Index, e.masked)
+	r.keepMaskedLocked(t.step.Index, e.masked)
 	n.setUsage(e.meter.Usage())
 	n.setDuration(r.exec.elapsed().Sub(e.began))
-	r.emitLocked(n, t.id, -1)
+	n.setPlace(t.id, -1)
+	r.emitLocked(&n.event)
 	r.states[t.step.Index].each = nil
 	r.completeStepLocked(t.step.Index, outcome{
 		status: order.Finished, input: value.OfList(e.inputs...), output: output,

@@ -1,20 +1,32 @@
 package scheduler
 
-import "github.com/callnode/scheduler/scheduler/internal/order"
+import (
+	"github.com/callnode/scheduler/scheduler/internal/order"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
 
 // pool has what nearly every step needs, so that a step costs few allocations:
 // BenchmarkRun takes a third longer without it. It is guarded by the lock of its run.
 type pool struct {
-	idle   []*task
-	events []taskEvents // not used yet
+	idle []*task
+	// events and ready are not used yet.
+	events []taskEvents
+	ready  []journal.Event
+	// started is the data of the last step.started. Steps of the same call in a row share
+	// it.
+	started *journal.Data
 }
 
 // taskEvents are the events that nearly every task has. Each is used once, if at all.
-type taskEvents struct{ started, input, finished pendingEvent }
+type taskEvents struct {
+	started         placedEvent
+	input, finished pendingEvent
+}
 
-// eventsPerChunk is how many tasks share an allocation of their events. A reader that keeps
-// one event keeps them all.
-const eventsPerChunk = 8
+// eventsPerChunk is how many tasks share an allocation of their events: as many as nearly
+// fill a size class of Go's allocator, 9,472 bytes. A reader that keeps one event keeps
+// them all.
+const eventsPerChunk = 9
 
 // take returns an empty task with events.
 func (p *pool) take() *task {
@@ -31,6 +43,24 @@ func (p *pool) take() *task {
 	t.events = &p.events[0]
 	p.events = p.events[1:]
 	return t
+}
+
+// takeReady returns an empty event.
+func (p *pool) takeReady() *journal.Event {
+	if len(p.ready) == 0 {
+		p.ready = make([]journal.Event, eventsPerChunk)
+	}
+	ev := &p.ready[0]
+	p.ready = p.ready[1:]
+	return ev
+}
+
+// startedData returns the data of step.started.
+func (p *pool) startedData(call string, toUser bool) *journal.Data {
+	if d := p.started; d == nil || d.Call != call || d.ToUser != toUser {
+		p.started = &journal.Data{Call: call, ToUser: toUser}
+	}
+	return p.started
 }
 
 // giveBack takes a task whose outcome was handled, unless something may still hold on to

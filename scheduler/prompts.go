@@ -116,7 +116,7 @@ func inputMessages(input value.Value) (messages []llm.Message) {
 }
 
 // addTo puts into the event of an end what models were asked.
-func (a *requests) addTo(n *pendingEvent, hide *secrets) {
+func (a *requests) addTo(n *pendingEvent, hide partsMask) {
 	a.mu.Lock()
 	if a.use.Requests > 0 {
 		use := a.use
@@ -144,7 +144,7 @@ func (a *requests) addTo(n *pendingEvent, hide *secrets) {
 }
 
 // promptAfter returns the conversation as the prompt that follows another one.
-func (c conversation) promptAfter(told conversation, hide *secrets) journal.Prompt {
+func (c conversation) promptAfter(told conversation, hide partsMask) journal.Prompt {
 	p := journal.Prompt{Parts: c.parts, Messages: []value.Value{}}
 	if startsWith(c.messages, told.messages) {
 		p.Shared = len(told.messages)
@@ -154,16 +154,20 @@ func (c conversation) promptAfter(told conversation, hide *secrets) journal.Prom
 			p.SharedParts, p.Parts = true, rest
 		}
 	}
-	for _, m := range c.messages[p.Shared:] {
+	sent := make([]value.Value, len(c.messages))
+	for i, m := range c.messages {
+		if i < p.Shared && hide.secrets.set.IsEmpty() {
+			continue
+		}
 		v, err := value.ParseJSON(m)
 		if err != nil {
 			v = value.OfString(string(m))
 		}
-		clear, changed := hide.maskWithPointers(v)
-		if i := p.Shared + len(p.Messages); len(changed) > 0 { // the pieces are elsewhere now
-			p.Parts = slices.DeleteFunc(slices.Clone(p.Parts), func(part calls.Part) bool { return part.Message != nil && *part.Message == i })
+		sent[i] = v
+		if i >= p.Shared {
+			p.Messages = append(p.Messages, hide.secrets.maskValue(v))
 		}
-		p.Messages = append(p.Messages, clear)
 	}
+	p.Parts = hide.maskMessages(p.Parts, sent)
 	return p
 }

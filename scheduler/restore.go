@@ -1,12 +1,9 @@
 package scheduler
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
-	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/order"
@@ -44,13 +41,16 @@ func (t *task) hasStartedBefore() bool {
 // parameters. Those of a step that failed are found again: they may be why.
 func (t *task) takeOverParams() (taken bool, err error) {
 	was := t.recordedState()
-	if was == nil || was.State == journal.StepStatusFailed || was.Params.IsNull() || len(was.MaskedParams) > 0 {
+	if was == nil || was.State == journal.StepStatusFailed {
+		return false, nil
+	}
+	if was.Params.IsNull() || len(was.MaskedParams) > 0 {
 		return false, nil
 	}
 	t.params = was.Params
 	if t.step.EnableFilling {
 		t.filled = true
-		t.pieces.nextNumber(flow.CallSlot)
+		t.substeps.nextNumber(flow.CallSlot)
 	}
 	if t.step.Call == flow.CallSlot {
 		t.params, err = t.withAnswers(t.params)
@@ -62,7 +62,10 @@ func (t *task) takeOverParams() (taken bool, err error) {
 // has no new answer since: it has nothing to do.
 func (t *task) stillWaits() (o outcome, yes bool) {
 	was := t.recordedState()
-	if was == nil || was.State != journal.StepStatusWaiting || was.Found.IsNull() || was.HasNewAnswers {
+	if was == nil || was.State != journal.StepStatusWaiting {
+		return outcome{}, false
+	}
+	if was.Found.IsNull() || was.HasNewAnswers {
 		return outcome{}, false
 	}
 	n := newPendingEvent(journal.StepWaiting)
@@ -88,8 +91,8 @@ func (r *run) restoreLocked() {
 			if step.ForEach != nil {
 				st.input = r.earlier.state.ItemInputs(was)
 			}
-			r.noteMaskedLocked(i, was.MaskedOutput)
-			_ = r.hold(st.output) // the next step that ends has the error
+			r.keepMaskedLocked(i, was.MaskedOutput)
+			_ = r.holdOutput(st.output) // the next step that ends has the error
 		case journal.StepStatusSkipped:
 			st.reason = was.Reason
 			r.order.Restore(i, order.Skipped)
@@ -98,8 +101,8 @@ func (r *run) restoreLocked() {
 	}
 }
 
-// noteMaskedLocked notes what the journal does not have of the output of a step.
-func (r *run) noteMaskedLocked(step int, pointers []string) {
+// keepMaskedLocked keeps what the journal does not have of the output of a step.
+func (r *run) keepMaskedLocked(step int, pointers []string) {
 	if len(pointers) == 0 {
 		return
 	}
@@ -111,16 +114,15 @@ func (r *run) noteMaskedLocked(step int, pointers []string) {
 		"run", r.vars.Run.ID, "step", r.prefix+r.flow.Steps[step].ID, "at", pointers)
 }
 
-// emitResumedLocked tells that the run goes on, after the answers that it got.
+// emitResumedLocked records that the run goes on, after the answers that it got.
 func (r *run) emitResumedLocked() {
 	for _, n := range r.earlier.answers {
 		r.showAnswers(n)
-		n.event.Run = r.vars.Run.ID
-		r.log.Append(&n.event)
+		r.emitLocked(&n.event)
 	}
 	n := newPendingEvent(journal.FlowResumed)
 	n.data.Flow = r.flow.Name
-	r.emitLocked(n, "", -1)
+	r.emitLocked(&n.event)
 }
 
 // showAnswers returns the event its answers, masked.
@@ -129,8 +131,8 @@ func (r *run) showAnswers(n *pendingEvent) {
 	n.data.Answers = &n.input
 }
 
-// answerNotes returns the events of answers, one per step; params has the answers.
-func answerNotes(answers []Answer) []*pendingEvent {
+// answerEvents returns the events of answers, one per step; params has the answers.
+func answerEvents(answers []Answer) []*pendingEvent {
 	var notes []*pendingEvent
 	for _, a := range answers {
 		i := slices.IndexFunc(notes, func(n *pendingEvent) bool { return journal.StepPath(n.event.Step, n.event.Index) == a.Step })
@@ -143,69 +145,6 @@ func answerNotes(answers []Answer) []*pendingEvent {
 		notes[i].params.Map().Set(a.Pointer, a.Value)
 	}
 	return notes
-}
-
-// checkWhole lets slot look at the answers, with all that is known: it knows more
-// than the schema says. What it reads another way, such as tomorrow, is kept as it
-// reads it now.
-func (e *StepExecutor) checkWhole(r *run, state *journal.RunState, notes []*pendingEvent) error {
-	def, ok := e.registry().Call(flow.CallSlot)
-	if !ok {
-		return nil
-	}
-	for _, n := range notes {
-		st := state.Step(journal.StepPath(n.event.Step, n.event.Index))
-		known, _ := st.Found.Get("slot_data")
-		all := *st
-		all.AddAnswers(n.params)
-		env := r.env
-		vars := r.vars
-		vars.Now = env.Clock()
-		env.Vars = &vars
-		output, err := Invoke(r.life.parent, def, value.OfMap(value.Pairs(
-			"data", known, "current_schema", state.WantedSchema(st), "answers", all.Answers, "stages", []string{},
-		)), &env)
-		if err != nil {
-			return err
-		}
-		if err := rejectedError(st.ID, n.params, output); err != nil {
-			return err
-		}
-		data, _ := output.Get("slot_data")
-		for pointer, v := range n.params.Map().All() {
-			if read, ok := data.At(pointer); ok && v.Kind() == value.String {
-				n.params.Map().Set(pointer, read)
-			}
-		}
-	}
-	return nil
-}
-
-// rejectedError returns an error where slot did not take an answer.
-func rejectedError(step string, answers, output value.Value) error {
-	list, _ := output.Get("rejected")
-	for _, one := range list.List() {
-		pointer, reason := journal.Rejection(one)
-		for answered := range answers.Map().All() {
-			if pointer == answered || strings.HasPrefix(pointer, answered+"/") {
-				return calls.Errorf(calls.Invalid, "%s:%s: %s", step, pointer, reason)
-			}
-		}
-	}
-	remaining, _ := output.Get("remaining_schema")
-	still, _ := remaining.Get("properties")
-	for answered, v := range answers.Map().All() {
-		if property, ok := still.Get(answered); ok {
-			why := errors.New("the value does not fit")
-			if s, err := schema.Parse(schema.Within(remaining, property)); err == nil {
-				if problems := s.Check(v); problems != nil {
-					why = problems
-				}
-			}
-			return calls.Errorf(calls.Invalid, "%s:%s: %w", step, answered, why)
-		}
-	}
-	return nil
 }
 
 // countBegun returns how many steps and items earlier processes have brought to their end:

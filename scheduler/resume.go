@@ -3,17 +3,18 @@ package scheduler
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // Resumption is what a run goes on with. Its zero value only tries again.
+// The caller makes one for one [StepExecutor.Resume], which only reads it.
 type Resumption struct {
 	// Answers are for the steps that wait; they are checked before anything runs.
 	Answers []Answer
@@ -85,7 +86,7 @@ func closeLogAfter(log journal.RunLog, err error) error {
 	if err == nil || closeErr == nil {
 		return cmp.Or(err, closeErr)
 	}
-	return fmt.Errorf("%w (and %w)", err, closeErr)
+	return wording.Errorf("%w (and %w)", err, closeErr)
 }
 
 func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Resumption) (*run, error) {
@@ -101,7 +102,8 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 	if err != nil {
 		return nil, err
 	}
-	if len(with.Answers) == 0 && with.Flow == nil && state.State == journal.RunWaiting && !hasNewAnswers(state) {
+	bringsNothing := len(with.Answers) == 0 && with.Flow == nil
+	if bringsNothing && state.State == journal.RunWaiting && !hasNewAnswers(state) {
 		return nil, &Waiting{Run: info.ID, For: state.Waiting}
 	}
 	for _, n := range r.earlier.answers {
@@ -161,8 +163,8 @@ func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHe
 	if err := r.prepare(header.Inputs); err != nil {
 		return nil, err
 	}
-	r.earlier.answers = answerNotes(slices.DeleteFunc(answers, func(a Answer) bool { return isRecorded(state, a) }))
-	return r, e.checkWhole(r, state, r.earlier.answers)
+	r.earlier.answers = answerEvents(slices.DeleteFunc(answers, func(a Answer) bool { return isRecorded(state, a) }))
+	return r, e.checkBySlot(r, state, r.earlier.answers)
 }
 
 // Answer records an answer of a run that waits, and leaves it waiting: Resume goes on
@@ -230,22 +232,4 @@ func isRecorded(s *journal.RunState, a Answer) bool {
 	st := s.Step(a.Step)
 	known, ok := st.Answers.Get(a.Pointer)
 	return ok && st.HasNewAnswers && value.Equal(known, a.Value)
-}
-
-// assignAnswers checks answers and says which step each is for. waited are the steps that
-// waited before the flow was edited.
-func assignAnswers(answers []Answer, state *journal.RunState, waited []journal.WaitingFor) ([]Answer, error) {
-	taken := make([]Answer, len(answers))
-	for i, a := range answers {
-		w, _, err := a.findPlace(state.Waiting)
-		if before, waitedFor := a.findWaiter(waited); err != nil && waitedFor == nil && state.Step(before.Step) == nil {
-			return nil, calls.Errorf(calls.Invalid, "the edited flow changes the step %s, which waited: what it waits for now is not known yet", before.Step).
-				WithHint("resume with the edited flow and no answers first, then answer")
-		}
-		if err != nil {
-			return nil, err
-		}
-		taken[i] = Answer{w.Step, a.Pointer, a.Value}
-	}
-	return taken, CheckAnswers(taken, state.Waiting)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -36,14 +35,16 @@ type run struct {
 	meter   budget.Meter
 	earlier earlier
 	life    lifetime
-	began   time.Time    // by the stopwatch
-	held    atomic.Int64 // the size of the outputs in states: see budget.Bounds
+	began   time.Time     // by the stopwatch
+	held    budget.Holder // the outputs in states
 	done    chan struct{}
 
 	mu sync.Mutex
 
 	// The following fields are guarded by mu.
 
+	// now is when the lock was taken, the time of the events that are emitted under it.
+	now     time.Time
 	states  []state
 	order   *order.Machine
 	workers int
@@ -125,7 +126,8 @@ func (r *run) prepare(inputs value.Value) error {
 	r.env.Dir = filepath.Dir(r.flow.File)
 	r.meter.SetLimit(int64(r.flow.MaxTokens))
 	if r.flow.LLM != "" && r.exec.Provider != nil {
-		if r.env.LLM, err = r.exec.Provider(r.flow.LLM); err != nil {
+		r.env.LLM, err = r.exec.Provider(r.flow.LLM)
+		if err != nil {
 			return r.failureOf(err, flow.Position{File: r.flow.File, Line: 1, Col: 1})
 		}
 	}
@@ -186,17 +188,10 @@ func (r *run) start() {
 	r.life.ctx, r.life.cancel = context.WithCancelCause(r.life.parent)
 	r.lockWithRoom()
 	defer r.mu.Unlock()
-	r.life.ignore = context.AfterFunc(r.life.parent, r.stop)
+	r.life.ignore = context.AfterFunc(r.life.parent, r.stopSteps)
 	r.began = r.exec.elapsed()
-	switch {
-	case r.outer != nil:
-	case r.earlier.state != nil:
-		r.emitResumedLocked()
-	default:
-		n := newPendingEvent(journal.FlowStarted)
-		n.input, n.data.Masked = r.secrets.maskWithPointers(r.vars.Inputs)
-		n.data.Flow, n.data.Inputs = r.flow.Name, &n.input
-		r.emitLocked(n, "", -1)
+	if r.outer == nil {
+		r.emitBeginningLocked()
 	}
 	r.states = make([]state, len(r.flow.Steps))
 	r.order = orderOf(r.flow)
@@ -207,22 +202,38 @@ func (r *run) start() {
 	r.startWorkerLocked()
 }
 
-// lockWithRoom locks the run once the event log has room.
+// emitBeginningLocked records that the whole run begins, or goes on.
+func (r *run) emitBeginningLocked() {
+	if r.earlier.state != nil {
+		r.emitResumedLocked()
+		return
+	}
+	n := newPendingEvent(journal.FlowStarted)
+	n.input, n.data.Masked = r.secrets.maskWithPointers(r.vars.Inputs)
+	n.data.Flow, n.data.Inputs = r.flow.Name, &n.input
+	r.emitLocked(&n.event)
+}
+
+// lockWithRoom locks the run, to emit events, once the event log has room.
 func (r *run) lockWithRoom() {
 	r.log.WaitForRoom()
+	r.lockToEmit()
+}
+
+// lockToEmit locks the run, to emit events, and reads the clock once for all of them.
+func (r *run) lockToEmit() {
 	r.mu.Lock()
+	r.now = r.env.Clock()
 }
 
-// emitLocked appends an event of a step, or of an item of it, to the log, and returns its
-// time.
-func (r *run) emitLocked(n *pendingEvent, step string, item int) time.Time {
-	n.setPlace(step, item)
-	n.event.Run = r.vars.Run.ID
-	return r.log.Append(&n.event)
+// emitLocked appends an event to the log.
+func (r *run) emitLocked(ev *journal.Event) {
+	ev.Run, ev.Time = r.vars.Run.ID, r.now
+	r.log.Append(ev)
 }
 
-// stop lets no further step start, and tells those that run to stop.
-func (r *run) stop() {
+// stopSteps lets no further step start, and tells those that run to stop.
+func (r *run) stopSteps() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopLocked()
@@ -239,7 +250,7 @@ func (r *run) failLocked(f *Failure) {
 	r.stopLocked()
 }
 
-// stopLocked is stop. Without a failure it cancels the run.
+// stopLocked is stopSteps. Without a failure it cancels the run.
 func (r *run) stopLocked() {
 	if r.phase != running {
 		return
@@ -261,9 +272,5 @@ func (r *run) stopCauseLocked() error {
 	return calls.Errorf(calls.Canceled, "stopped, because the step %s failed", r.result.failure.Info.Step)
 }
 
-// hold counts an output that the run holds until its end. The error is that of a bound.
-func (r *run) hold(output value.Value) error {
-	size := budget.SizeOf(output)
-	r.held.Add(size)
-	return r.bounds.Hold(size)
-}
+// holdOutput counts an output that the run holds until its end. The error is that of a bound.
+func (r *run) holdOutput(output value.Value) error { return r.held.Hold(budget.SizeOf(output)) }

@@ -14,7 +14,7 @@ import (
 
 // leaveStepsBehind leaves the steps behind that did not stop in time.
 func (r *run) leaveStepsBehind() {
-	r.mu.Lock()
+	r.lockToEmit()
 	if r.phase >= ending {
 		r.mu.Unlock()
 		return
@@ -29,15 +29,16 @@ func (r *run) leaveStepsBehind() {
 		err := calls.Errorf(calls.Canceled, "the call %s did not stop within %s and was left behind", t.step.Call, r.life.gracePeriod)
 		n := newPendingEvent(journal.StepFailed)
 		n.setError(&r.failureOf(err, t.step.Pos).Info)
-		r.emitLocked(n, t.id, t.item)
+		n.setPlace(t.id, t.item)
+		r.emitLocked(&n.event)
 	}
 	r.mu.Unlock()
-	r.end()
+	r.endRun()
 }
 
-// end renders the outputs, or the reply to a failure, and tells how the run ended. The
+// endRun renders the outputs, or the reply to a failure, and records how the run ended. The
 // phase is ending: nothing else changes the result.
-func (r *run) end() {
+func (r *run) endRun() {
 	last := r.finalEvent()
 	r.life.ignore()
 	r.life.cancel(nil)
@@ -49,7 +50,7 @@ func (r *run) end() {
 	if r.outer == nil {
 		r.closeLog(last)
 	}
-	r.bounds.Free(r.held.Load()) // of a sub-flow: its outputs are those of the step around it
+	r.held.Release() // of a sub-flow: its outputs are those of the step around it
 	r.phase = over
 	close(r.done)
 }
@@ -95,7 +96,7 @@ func (r *run) closeLog(last *pendingEvent) {
 		r.log.Close(nil)
 		return
 	}
-	last.event.Run = r.vars.Run.ID
+	last.event.Run, last.event.Time = r.vars.Run.ID, r.now
 	last.usage = r.meter.Usage()
 	last.data.Usage = &last.usage
 	last.setDuration(r.exec.elapsed().Sub(r.began))
@@ -106,7 +107,7 @@ func (r *run) closeLog(last *pendingEvent) {
 // and until the journal has all of it.
 func (r *run) shutdown() {
 	r.log.Detach()
-	r.stop()
+	r.stopSteps()
 	<-r.done
 	if err := r.log.Wait(); err != nil {
 		r.env.Log.Warn("letting go of the run", "run", r.vars.Run.ID, "error", err)
@@ -140,22 +141,21 @@ func checkInputs(f *flow.Flow, inputs value.Value) (value.Value, error) {
 	if inputs.IsNull() {
 		inputs = value.OfMap(nil)
 	}
-	err := calls.Errorf(calls.Invalid, "the inputs of a flow are an object, got %s", inputs.Kind())
-	if inputs.Kind() == value.Object {
-		if f.Inputs == nil {
-			return inputs, nil
-		}
-		inputs = f.Inputs.ApplyDefaults(inputs)
-		problems := f.Inputs.Check(inputs)
-		if len(problems) == 0 {
-			return inputs, nil
-		}
-		err = calls.Errorf(calls.Invalid, "the inputs of the flow %s do not fit: %w", f.Name, problems)
+	if inputs.Kind() != value.Object {
+		return value.Value{}, inputsFailure(calls.Errorf(calls.Invalid, "the inputs of a flow are an object, got %s", inputs.Kind()))
 	}
-	return value.Value{}, &Failure{
-		Info: journal.ErrorInfo{Kind: calls.Invalid, Message: err.Error()},
-		Err:  err,
+	if f.Inputs == nil {
+		return inputs, nil
 	}
+	inputs = f.Inputs.ApplyDefaults(inputs)
+	if problems := f.Inputs.Check(inputs); len(problems) > 0 {
+		return value.Value{}, inputsFailure(calls.Errorf(calls.Invalid, "the inputs of the flow %s do not fit: %w", f.Name, problems))
+	}
+	return inputs, nil
+}
+
+func inputsFailure(err error) *Failure {
+	return &Failure{Info: journal.ErrorInfo{Kind: calls.Invalid, Message: err.Error()}, Err: err}
 }
 
 // renderOutputs returns the outputs of a flow whose steps are all over. A flow without

@@ -55,14 +55,16 @@ func (r *run) failureOf(err error, pos flow.Position) *Failure {
 func (r *run) explainTemplateError(info *journal.ErrorInfo, t *prompt.Error, err error) {
 	if t.File == r.flow.File && t.File != "" {
 		info.Position = flow.Position{File: t.File, Line: t.Line, Col: t.Col}.String()
-		info.Message = t.Msg
+		message, _ := t.Text()
+		info.Message = message.In(r.vars.Language)
 	}
 	var known *calls.Error
 	if info.Kind == calls.Internal && !errors.As(err, &known) {
 		info.Kind = calls.Invalid
 	}
 	if info.Hint == "" {
-		info.Hint = t.Hint
+		_, hint := t.Text()
+		info.Hint = hint.In(r.vars.Language)
 	}
 	if t.Class == prompt.Undefined && t.File != "" { // the names of a call's own template are not the flow's
 		if hint := r.hintFor(t.Name); hint != "" {

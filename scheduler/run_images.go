@@ -10,8 +10,8 @@ type wholeImages struct {
 	body strings.Builder
 }
 
-// next returns what can be shown once piece has come.
-func (w *wholeImages) next(piece string) string {
+// addPiece returns what can be shown once piece has come.
+func (w *wholeImages) addPiece(piece string) string {
 	if w.body.Len() > 0 {
 		n := base64Run(piece)
 		w.body.WriteString(piece[:n])
@@ -20,7 +20,7 @@ func (w *wholeImages) next(piece string) string {
 		}
 		whole := w.body.String()
 		w.body.Reset()
-		return whole + w.next(piece[n:])
+		return whole + w.addPiece(piece[n:])
 	}
 	text := w.head + piece
 	at, begun := openImage(text)
@@ -40,8 +40,8 @@ func (w *wholeImages) flushText() string {
 	return head
 }
 
-// rest returns what was held back, at the end of the text.
-func (w *wholeImages) rest() string {
+// flushAll returns what was held back, at the end of the text.
+func (w *wholeImages) flushAll() string {
 	held := w.head + w.body.String()
 	*w = wholeImages{}
 	return held
@@ -64,7 +64,7 @@ func openImage(text string) (at int, begun bool) {
 		if at < 0 || !strings.EqualFold(text[at:from], scheme) {
 			continue
 		}
-		end := strings.IndexFunc(text[from:], func(r rune) bool { return r <= ' ' || r > '~' || r == ',' || r == '(' || r == '<' })
+		end := strings.IndexFunc(text[from:], func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(",(<", r) })
 		if end < 0 {
 			if len(text)-from <= maxMediaType {
 				return at, false
@@ -91,12 +91,10 @@ func openImage(text string) (at int, begun bool) {
 // base64Run returns how much of the beginning of the text may be base64 text: of either
 // alphabet, escaped or not, in lines or not. It may well be more than is.
 func base64Run(text string) int {
+	isBetween := func(first, r, last rune) bool { return first <= r && r <= last }
 	n := strings.IndexFunc(text, func(r rune) bool {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-			return false
-		}
-		return !strings.ContainsRune("+/=-_%\\\r\n", r)
+		isLetter := isBetween('a', r, 'z') || isBetween('A', r, 'Z')
+		return !isLetter && !isBetween('0', r, '9') && !strings.ContainsRune("+/=-_%\\\r\n", r)
 	})
 	if n < 0 {
 		return len(text)

@@ -19,9 +19,9 @@ func TestWholeImages(t *testing.T) {
 				mask := textMask{secrets: &secrets{}}
 				var shown []string
 				for rest := text; rest != ""; rest = rest[min(size, len(rest)):] {
-					shown = append(shown, mask.next(rest[:min(size, len(rest))]))
+					shown = append(shown, mask.addPiece(rest[:min(size, len(rest))]))
 				}
-				shown = append(shown, mask.rest())
+				shown = append(shown, mask.flushAll())
 				if all := strings.Join(shown, ""); all != text {
 					t.Fatalf("pieces of %d: %q became %q", size, text, all)
 				}
@@ -38,7 +38,7 @@ func TestWholeImages(t *testing.T) {
 	// Other text is not held back for long.
 	mask := textMask{secrets: &secrets{}}
 	for _, piece := range []string{"the data: ", "at a:b ", "data:,x ", "data:text/plain;base65,xxxx ", "data:" + strings.Repeat("x", 300) + ",", "data:数据"} {
-		if got := mask.next(piece); got != piece {
+		if got := mask.addPiece(piece); got != piece {
 			t.Errorf("of %q it shows %q", piece, got)
 		}
 	}
@@ -50,7 +50,7 @@ func TestTextIsOver(t *testing.T) {
 	mask := textMask{secrets: &secrets{}}
 	var shown []string
 	for _, piece := range []string{"the end", "", " of the data", "", ": " + image, "", "AAAA", "."} {
-		text := mask.next(piece)
+		text := mask.addPiece(piece)
 		if piece == "" {
 			text = mask.images.flushText()
 		}

@@ -38,7 +38,7 @@ var (
 func (r *run) newScope(ctx context.Context, params ...*flow.Param) *scope {
 	vars := r.vars
 	vars.Now = r.env.Clock()
-	vars.Upstream = past{r, -1}
+	vars.Upstream = upstream{r, -1}
 	env := r.env
 	env.Vars = &vars
 	return &scope{ctx: ctx, run: r, env: &env, vars: &vars, params: params}
@@ -111,7 +111,8 @@ func (r *run) outputOf(id string) (output value.Value, hidden []string, ok bool)
 // checkMasked returns an error where the templates mention what the journal does not have.
 // The outputs of the whole run may: they are masked anyway.
 func (s *scope) checkMasked(name string, hidden []string) (err error) {
-	if len(hidden) == 0 || s.vars.Step.ID == "" && s.run.outer == nil {
+	isOfRun := s.vars.Step.ID == "" && s.run.outer == nil
+	if len(hidden) == 0 || isOfRun {
 		return nil
 	}
 	for _, p := range s.params {

@@ -43,7 +43,7 @@ func (e *StepExecutor) newRun(ctx context.Context, f *flow.Flow, inputs value.Va
 		return r, err
 	}
 	if e.Journal == nil {
-		r.log = eventlog.New(ctx, eventlog.Options{Clock: r.env.Clock})
+		r.log = eventlog.New(ctx, eventlog.Options{})
 		return r, nil
 	}
 	header := r.newHeader(inputs)
@@ -82,6 +82,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 		exec: e, flow: flow, env: *env, life: lifetime{parent: ctx, gracePeriod: e.gracePeriod()},
 		shared: &shared{secrets: newSecrets(e.Hidden), bounds: e.newBounds(), flows: &subflowLoader{loader: e.Loader, root: flow, dir: e.Root}},
 	}
+	r.held.SetUp(r.bounds, nil)
 	r.env.Registry = e.registry()
 	r.vars.Language = e.Language
 	return r
@@ -111,7 +112,7 @@ func (e *StepExecutor) runLabels() map[string]string {
 func (r *run) attachJournal(log journal.RunLog, header *journal.RunHeader, text journal.FlowText) {
 	r.life.parent, r.life.unwatch = log.Watch(r.life.parent)
 	r.flows.log, r.flows.text = log, text
-	o := eventlog.Options{Clock: r.env.Clock, Store: log, Mode: header.Mode, OnError: r.handleJournalError}
+	o := eventlog.Options{Store: log, Mode: header.Mode, OnError: r.handleJournalError}
 	if r.earlier.state != nil {
 		o.LastSeq = r.earlier.state.LastSeq
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/budget"
@@ -19,23 +18,28 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// task is one step, or one item of it, being run.
+// task is one step, or one item of it, being run. A worker takes one from the pool for each
+// job, and gives it back when its outcome was handled; newSubstep makes those of
+// pseudo-steps, which are not used again. While the call runs, the task is that of the
+// goroutine which runs it: others may use what has a lock of its own, is atomic, or is said
+// to be guarded.
 type task struct {
-	run  *run
-	step *flow.Step
-	item int // -1: the step itself
-	id   string
-	slot int // in run.active
-	vars calls.Vars
-	env  calls.Env
-	// model is env.LLM, rand with its source env.Rand, past vars.Upstream; they live
+	run         *run
+	step        *flow.Step
+	item        int // -1: the step itself
+	id          string
+	activeIndex int // the place in run.active
+	vars        calls.Vars
+	env         calls.Env
+	// model is env.LLM, rand with its source env.Rand, upstream vars.Upstream; they live
 	// here, as collector does, to save allocations.
 	model     budget.Model
 	rand      rand.Rand
 	random    randomSource
-	past      past
+	upstream  upstream
 	collector outputCollector
 	meter     budget.Meter
+	held      budget.Holder // what it holds until its end
 	requests  requests
 	names     scope
 	began     time.Time // by the stopwatch
@@ -46,11 +50,11 @@ type task struct {
 	input      value.Value
 	shown      bool // step.input was emitted
 	leftBehind bool // guarded by run.mu
-	// around is the step that runs this one inside itself, pieces are those that this
+	// around is the step that runs this one inside itself, substeps are those that this
 	// one runs; filled: one of them was for its parameters.
-	around *task
-	pieces substeps
-	filled bool
+	around   *task
+	substeps substeps
+	filled   bool
 	// isShared: a flow or a piece of work inside this step knows the task, and what of it
 	// is left behind may do so for long.
 	isShared atomic.Bool
@@ -87,20 +91,24 @@ func (r *run) newTaskLocked(j order.Job) *task {
 		t.names.item = &e.items[j.Item]
 	}
 	t.meter.SetOuter(outer)
+	t.held.SetUp(r.bounds, &r.held)
 	return t
 }
 
 // mustDecide reports whether the step has a condition or a list of items to find out before
 // it starts.
 func (t *task) mustDecide() bool {
-	return t.item < 0 && (t.step.When != nil || t.step.ForEach != nil)
+	hasQuestion := t.step.When != nil || t.step.ForEach != nil
+	return t.item < 0 && hasQuestion
 }
 
-// emitStartedLocked tells that the step, or an item of it, starts.
+// emitStartedLocked records that the step, or an item of it, starts.
 func (t *task) emitStartedLocked() {
-	n := t.events.started.ofType(journal.StepStarted)
-	n.data.Call, n.data.ToUser = t.step.Call, t.toUser()
-	t.vars.Now = t.run.emitLocked(n, t.id, t.item)
+	n := &t.events.started
+	n.event.Type, n.event.Data = journal.StepStarted, t.run.pool.startedData(t.step.Call, t.toUser())
+	n.setPlace(t.id, t.item)
+	t.run.emitLocked(&n.event)
+	t.vars.Now = n.event.Time
 }
 
 // toUser: what a sub-flow says to the user reaches them if the step around it
@@ -121,8 +129,8 @@ func (t *task) fillIn() {
 	if t.item >= 0 {
 		t.vars.Step.Index = &t.item
 	}
-	t.past = past{t.run, t.step.Index}
-	t.vars.Upstream = &t.past
+	t.upstream = upstream{t.run, t.step.Index}
+	t.vars.Upstream = &t.upstream
 	t.env = t.run.env
 	t.setEnv()
 	t.names.run, t.names.env, t.names.vars = t.run, &t.env, &t.vars
@@ -132,7 +140,7 @@ func (t *task) fillIn() {
 func (t *task) setEnv() {
 	t.requests.input, t.requests.names = &t.input, t.run.model
 	t.model = budget.Model{
-		Provider: t.run.env.LLM, Meter: &t.meter, Tokens: t.env.Tokens, Observer: t, Once: t.step.Retry.MaxAttempts > 1,
+		Provider: t.run.env.LLM, Meter: &t.meter, Tokens: t.env.Tokens, Observer: t, Once: t.step.Retry.MaxAttempts > 1, Held: &t.held,
 	}
 	t.env.LLM = &t.model
 	t.random = randomSource{seed: t.run.exec.Seed, run: t.run.vars.Run.ID, user: t}
@@ -173,17 +181,29 @@ func (t *task) runToEnd() (o outcome) {
 	if o, yes := t.stillWaits(); yes {
 		return o
 	}
-	if err := t.run.bounds.AddStep(); err != nil {
+	if err := t.held.AddStep(); err != nil {
 		return t.failedOutcome(err)
 	}
 	output, err := t.runWithRetries(t.run.life.ctx)
+	err = t.orBound(err)
+	t.held.Release()
 	if err != nil || t.suspended.Load() {
 		return t.stoppedOutcome(err)
 	}
-	if err := t.run.hold(output); err != nil {
+	if err := t.run.holdOutput(output); err != nil {
 		return t.failedOutcome(err)
 	}
 	return t.finishedOutcome(output)
+}
+
+// orBound returns the error of a bound of the run that was met inside the task, whatever its
+// call made of it, and else err.
+func (t *task) orBound(err error) error {
+	bound := t.held.Exceeded()
+	if bound == nil || budget.IsExceeded(err) {
+		return err
+	}
+	return bound
 }
 
 // stoppedOutcome returns the outcome of a task that has no output, or not yet.
@@ -201,17 +221,8 @@ func (t *task) stoppedOutcome(err error) outcome {
 // decideToRun asks the step's condition and its list of items; done says that the step
 // does not go on as a single task.
 func (t *task) decideToRun(ctx context.Context) (o outcome, done bool) {
-	if t.step.When != nil && !t.hasStartedBefore() {
-		v, err := t.step.When.Render(ctx, t.scope(ctx))
-		if err != nil {
-			return t.failedOutcome(err), true
-		}
-		if !prompt.Truthy(v) {
-			const reason = "its condition (when) is false"
-			n := newPendingEvent(journal.StepSkipped)
-			n.data.Reason = reason
-			return outcome{status: order.Skipped, event: n, reason: reason}, true
-		}
+	if o, skipped := t.skipUnlessTrue(ctx); skipped {
+		return o, true
 	}
 	t.run.lockWithRoom()
 	t.began = t.run.exec.elapsed()
@@ -225,7 +236,7 @@ func (t *task) decideToRun(ctx context.Context) (o outcome, done bool) {
 
 // runAttempt goes once through the phases of a step.
 func (t *task) runAttempt(ctx context.Context) (output value.Value, err error) {
-	t.pieces.begin(t.filled, t.step.Retry.MaxAttempts > 1)
+	t.substeps.startAttempt(t.filled, t.step.Retry.MaxAttempts > 1)
 	if !t.prepared {
 		if err := t.prepareParams(ctx); err != nil {
 			return value.Value{}, err
@@ -233,7 +244,7 @@ func (t *task) runAttempt(ctx context.Context) (output value.Value, err error) {
 		t.prepared = true
 	}
 	t.forgetWarnings()
-	t.collector = outputCollector{sink: t, secrets: t.run.secrets, with: t.step.With}
+	t.collector = outputCollector{sink: t, secrets: t.run.secrets, with: t.step.With, held: &t.held}
 	output, err = t.collector.run(ctx, t.step.Def, t.params, &t.env)
 	if err != nil {
 		_, _ = err.Error(), calls.KindOf(err) // a nil *Error of a careless call panics here, where it is caught
@@ -300,7 +311,8 @@ func (t *task) prepareParams(ctx context.Context) error {
 	t.params = static
 	if !isStatic {
 		var err error
-		if t.params, err = t.run.secrets.render(ctx, t.step.With, t.scope(ctx)); err != nil {
+		t.params, err = t.run.secrets.render(ctx, t.step.With, t.scope(ctx))
+		if err != nil {
 			return err
 		}
 	}
@@ -315,7 +327,8 @@ func (t *task) prepareParams(ctx context.Context) error {
 		t.filled = true
 	case t.step.Call == flow.CallSlot:
 		var err error
-		if t.params, err = t.withAnswers(t.params); err != nil {
+		t.params, err = t.withAnswers(t.params)
+		if err != nil {
 			return err
 		}
 	case isStatic:
@@ -350,7 +363,8 @@ func (t *task) emit(n *pendingEvent) {
 
 func (t *task) emitLocked(n *pendingEvent) {
 	if !t.isLeftBehindLocked() && t.run.phase < ending {
-		t.run.emitLocked(n, t.id, t.item)
+		n.setPlace(t.id, t.item)
+		t.run.emitLocked(&n.event)
 	}
 }
 
@@ -362,7 +376,7 @@ func (t *task) isLeftBehindLocked() bool {
 // finishedOutcome returns the outcome of a task that went well.
 func (t *task) finishedOutcome(output value.Value) outcome {
 	n := t.events.finished.ofType(journal.StepFinished)
-	n.setOutput(t.run.secrets.maskWithPointers(output))
+	n.setOutput(t.run.secrets.maskOutput(output, t.params))
 	t.addCosts(n)
 	return outcome{status: order.Finished, event: n, input: t.input, output: output}
 }
@@ -405,7 +419,11 @@ func (t *task) path() string {
 // addCosts puts into the event of a task's end what it cost, and what models were asked.
 func (t *task) addCosts(n *pendingEvent) {
 	n.setUsage(t.meter.Usage())
-	t.requests.addTo(n, t.run.secrets)
+	given := t
+	for given.params.IsNull() && given.around != nil { // a piece of a call's work has its parameters
+		given = given.around
+	}
+	t.requests.addTo(n, partsMask{t.run.secrets, given.params})
 }
 
 // RequestSent notes a request to a model, and how long its answer takes to begin.

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/internal/budget"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -36,11 +37,11 @@ type subwork struct{ task *task }
 
 var _ calls.Recorder = subwork{}
 
-var pieceName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+var substepName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
 // Once does the piece as a pseudo-step.
 func (s subwork) Once(ctx context.Context, name string, params value.Value, work calls.Work) (value.Value, error) {
-	if !pieceName.MatchString(name) {
+	if !substepName.MatchString(name) {
 		return value.Value{}, calls.Errorf(calls.Internal, "invalid substep name %q of the call %s (use a-z, 0-9, _ and -)", name, s.task.step.Call)
 	}
 	return s.task.runSubstep(name, s.task.step.Def, params, func(in *task) (value.Value, error) {
@@ -55,7 +56,7 @@ func (s subwork) Once(ctx context.Context, name string, params value.Value, work
 // runCallInside runs a call inside the step, as a pseudo-step.
 func (t *task) runCallInside(ctx context.Context, def calls.Definition, params value.Value) (output value.Value, err error) {
 	return t.runSubstep(def.Info.Name, def, params, func(in *task) (value.Value, error) {
-		in.collector = outputCollector{sink: in, secrets: in.run.secrets}
+		in.collector = outputCollector{sink: in, secrets: in.run.secrets, held: &in.held}
 		return in.collector.run(ctx, def, params, &in.env)
 	})
 }
@@ -79,24 +80,35 @@ func (t *task) runSubstep(name string, def calls.Definition, params value.Value,
 	in := t.newSubstep(name, def)
 	in.params = params
 	if output, ok := in.finishedBefore(); ok {
-		return output, nil
+		return output, t.held.Hold(budget.SizeOf(output))
 	}
-	if err := t.run.bounds.AddStep(); err != nil {
+	if err := t.held.AddStep(); err != nil {
 		return value.Value{}, err
 	}
 	in.forgetWarnings()
 	began := in.emitSubstepStarted()
 	output, err := in.runRecovered(work)
+	in.held.Release()
 	if in.suspended.Load() {
 		return value.Value{}, err
 	}
+	err = in.orBound(err)
 	if err == nil {
-		t.outermostTask().pieces.keepFinished(in.id, substep{name, params, output})
+		err = t.holdSubstep(in.id, substep{name, params, output})
 	}
 	return output, in.emitSubstepEnd(began, output, err)
 }
 
-// emitSubstepStarted tells that a pseudo-step begins, and returns when by the stopwatch.
+// holdSubstep counts the output of a pseudo-step until the task ends; one that later attempts
+// may use, until the step does.
+func (t *task) holdSubstep(id string, one substep) error {
+	if outermost := t.outermostTask(); outermost.substeps.keepFinished(id, one) {
+		t = outermost
+	}
+	return t.held.Hold(budget.SizeOf(one.output))
+}
+
+// emitSubstepStarted records that a pseudo-step begins, and returns when by the stopwatch.
 func (t *task) emitSubstepStarted() (began time.Time) {
 	n := newPendingEvent(journal.StepStarted)
 	n.data.Call = t.step.Call
@@ -110,7 +122,7 @@ func (t *task) runRecovered(work func(in *task) (value.Value, error)) (output va
 	return work(t)
 }
 
-// emitSubstepEnd tells the end of a pseudo-step, and waits until it is safe. The error is
+// emitSubstepEnd records the end of a pseudo-step, and waits until it is safe. The error is
 // that of the work, or of the journal.
 func (t *task) emitSubstepEnd(began time.Time, output value.Value, err error) error {
 	if err != nil && t.run.isHandingOver() {
@@ -121,7 +133,7 @@ func (t *task) emitSubstepEnd(began time.Time, output value.Value, err error) er
 		n.event.Type = journal.StepFailed
 		n.setError(&t.run.failureOf(err, t.step.Pos).Info)
 	} else {
-		n.setOutput(t.run.secrets.maskWithPointers(output))
+		n.setOutput(t.run.secrets.maskOutput(output, t.params))
 	}
 	t.addCosts(n)
 	n.setDuration(t.run.exec.elapsed().Sub(began))
@@ -142,9 +154,10 @@ func (t *task) newSubstep(name string, def calls.Definition) *task {
 	step.Call, step.Def, step.ToUser = name, def, false
 	in := &task{
 		run: t.run, step: &step, item: -1, around: t, vars: t.vars, env: t.env, events: &taskEvents{},
-		id: fmt.Sprintf("%s/%s-%d", t.path(), name, t.pieces.nextNumber(name)),
+		id: fmt.Sprintf("%s/%s-%d", t.path(), name, t.substeps.nextNumber(name)),
 	}
 	in.meter.SetOuter(&t.meter)
+	in.held.SetUp(t.run.bounds, &t.held)
 	in.requests.outer = &t.requests
 	in.setEnv()
 	return in
@@ -161,7 +174,7 @@ func (t *task) outermostTask() *task {
 // finishedBefore returns the output that an earlier attempt or process got for the same
 // parameters.
 func (t *task) finishedBefore() (output value.Value, ok bool) {
-	if p, ok := t.outermostTask().pieces.findFinished(t.id); ok && p.name == t.step.Call && value.Equal(p.params, t.params) {
+	if p, ok := t.outermostTask().substeps.findFinished(t.id); ok && p.name == t.step.Call && value.Equal(p.params, t.params) {
 		return p.output, true
 	}
 	was := t.recordedState()
@@ -199,9 +212,9 @@ func (p *substeps) nextNumber(name string) int {
 	return p.counts[name]
 }
 
-// begin starts the count again for an attempt: after that of slot, where it has
+// startAttempt starts the count again for an attempt: after that of slot, where it has
 // filled the parameters before. keep says that there may be further attempts.
-func (p *substeps) begin(filled, keep bool) {
+func (p *substeps) startAttempt(filled, keep bool) {
 	p.mu.Lock()
 	p.counts = nil
 	if p.finished == nil && keep {
@@ -213,12 +226,16 @@ func (p *substeps) begin(filled, keep bool) {
 	}
 }
 
-func (p *substeps) keepFinished(id string, one substep) {
+// keepFinished keeps what has finished for later attempts, and reports whether there may be
+// one.
+func (p *substeps) keepFinished(id string, one substep) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.finished != nil {
-		p.finished[id] = one
+	if p.finished == nil {
+		return false
 	}
+	p.finished[id] = one
+	return true
 }
 
 func (p *substeps) findFinished(id string) (one substep, ok bool) {

@@ -25,13 +25,14 @@ type warner struct{ task *task }
 
 var _ calls.Warner = warner{}
 
-// Warn tells the warning. Its source is a place in the flow where the call names none.
+// Warn records the warning. Its source is a place in the flow where the call names none.
 func (w warner) Warn(warning calls.Warning) {
 	t := w.task
-	switch n := t.warned.Add(1); {
-	case n > maxWarnings:
+	count := t.warned.Add(1)
+	if count > maxWarnings {
 		return
-	case n == maxWarnings:
+	}
+	if count == maxWarnings {
 		warning = calls.Warning{Code: "more", Text: "there are more warnings"}
 	}
 	t.run.warned.add(t.path())

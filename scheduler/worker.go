@@ -7,19 +7,20 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// applyLocked tells of the steps that have become ready or were skipped.
+// applyLocked records the steps that have become ready or were skipped.
 func (r *run) applyLocked(changes []order.Change) {
 	for _, c := range changes {
 		id := r.prefix + r.flow.Steps[c.Step].ID
-		if c.Status == order.Ready {
-			r.log.Append(&journal.Event{Type: journal.StepReady, Run: r.vars.Run.ID, Step: id})
+		if c.Status == order.Skipped {
+			skip := newSkippedEvent(reasonNeeds)
+			r.states[c.Step].reason = reasonNeeds
+			skip.setPlace(id, -1)
+			r.emitLocked(&skip.event)
 			continue
 		}
-		reason := "every step that it needs was skipped"
-		r.states[c.Step].reason = reason
-		skip := newPendingEvent(journal.StepSkipped)
-		skip.data.Reason = reason
-		r.emitLocked(skip, id, -1)
+		ev := r.pool.takeReady()
+		ev.Type, ev.Step = journal.StepReady, id
+		r.emitLocked(ev)
 	}
 }
 
@@ -34,7 +35,8 @@ func orderOf(f *flow.Flow) *order.Machine {
 
 // startWorkerLocked starts a worker when there may be work for one.
 func (r *run) startWorkerLocked() {
-	if r.workers < r.exec.maxParallel() && (r.order.HasNext() || r.workers == 0) {
+	hasWork := r.order.HasNext() || r.workers == 0
+	if r.workers < r.exec.maxParallel() && hasWork {
 		r.workers++
 		go r.workOn(nil, outcome{})
 	}
@@ -81,7 +83,7 @@ func (r *run) nextTask(t *task, o outcome) *task {
 	}
 	r.mu.Unlock()
 	if last {
-		r.end()
+		r.endRun()
 	}
 	return nil
 }
@@ -92,7 +94,7 @@ func (r *run) takeJobLocked() *task {
 		return nil
 	}
 	t := r.newTaskLocked(r.order.Next())
-	t.slot = len(r.active)
+	t.activeIndex = len(r.active)
 	r.active = append(r.active, t)
 	if !t.mustDecide() {
 		t.emitStartedLocked()
@@ -128,7 +130,7 @@ func (r *run) handleOutcomeLocked(t *task, o outcome) {
 	}
 }
 
-// emitOutcomeLocked tells how a task ended, where the outcome has an event of it.
+// emitOutcomeLocked records how a task ended, where the outcome has an event of it.
 func (r *run) emitOutcomeLocked(t *task, o outcome) {
 	if o.event == nil {
 		return
@@ -136,7 +138,8 @@ func (r *run) emitOutcomeLocked(t *task, o outcome) {
 	if o.status != order.Skipped && o.status != order.Waiting {
 		o.event.setDuration(r.exec.elapsed().Sub(t.began))
 	}
-	r.emitLocked(o.event, t.id, t.item)
+	o.event.setPlace(t.id, t.item)
+	r.emitLocked(&o.event.event)
 	if o.status == order.Waiting {
 		data := &o.event.data
 		r.waits.add(o.event.event.Seq, journal.NewWaitingFor(t.path(), *data.Output, *data.RemainingSchema))
@@ -151,7 +154,8 @@ func (r *run) failStepLocked(t *task, o outcome) {
 		n := newPendingEvent(journal.StepFailed)
 		n.setError(o.event.data.Error)
 		n.setDuration(r.exec.elapsed().Sub(r.states[step].each.began))
-		r.emitLocked(n, t.id, -1)
+		n.setPlace(t.id, -1)
+		r.emitLocked(&n.event)
 	}
 	r.order.SetStatus(step, order.Failed)
 	r.failLocked(o.failure)
@@ -160,8 +164,8 @@ func (r *run) failStepLocked(t *task, o outcome) {
 // removeActiveLocked takes a task out of those that run.
 func (r *run) removeActiveLocked(t *task) {
 	end := len(r.active) - 1
-	r.active[t.slot] = r.active[end]
-	r.active[t.slot].slot = t.slot
+	r.active[t.activeIndex] = r.active[end]
+	r.active[t.activeIndex].activeIndex = t.activeIndex
 	r.active[end] = nil
 	r.active = r.active[:end]
 }
@@ -193,7 +197,7 @@ func (r *run) afterSavedLocked(then func()) (later bool) {
 
 // handleSaved goes on with what afterSavedLocked has put off, unless the journal failed.
 func (r *run) handleSaved(then func(), err error) {
-	r.mu.Lock()
+	r.lockToEmit()
 	defer r.mu.Unlock()
 	r.unsavedSteps--
 	if r.phase >= ending {

@@ -64,14 +64,16 @@ var layers = map[string][]string{
 	"calls/skill":      {"llm/value/..."},
 	"calls/date":       {},
 	"calls/transcript": {"llm", "plugins"},
-	"calls/...":        {"calls", "calls/ask", "calls/date", "calls/schema", "calls/skill", "calls/transcript", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
+	"calls/userpath":   {},
+	"calls/...":        {"calls", "calls/ask", "calls/date", "calls/schema", "calls/skill", "calls/transcript", "calls/userpath", "llm", "llm/prompt", "llm/value/...", "plugins", "*"},
 	"calls/builtin":    {"calls/...", "llm/...", "plugins"},
 	// What an image costs depends on the model's family.
-	"calls/context/...": {"calls", "calls/ask", "calls/date", "calls/schema", "calls/skill", "calls/transcript", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
+	"calls/context/...": {"calls", "calls/ask", "calls/date", "calls/schema", "calls/skill", "calls/transcript", "calls/userpath", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
 	// The engine knows no call, no provider, no store.
 	"scheduler":                {"scheduler/flow", "scheduler/internal/...", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
 	"scheduler/internal/order": {}, // a machine that decides: nothing of ours, no I/O
-	"scheduler/flow":           {"calls", "calls/schema", "llm/prompt", "llm/value/...", "plugins"},
+	"scheduler/flow":           {"scheduler/trigger", "calls", "calls/schema", "llm/prompt", "llm/value/...", "plugins"},
+	"scheduler/trigger":        {"calls"}, // it interprets cron expressions and signatures, and knows no flow
 	"scheduler/journal":        {"calls", "calls/schema", "llm", "llm/value", "plugins"},
 	"scheduler/explain":        {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value", "llm/value/secret"},
 	"scheduler/schedulertest":  {"scheduler/...", "calls", "calls/schema", "llm/...", "plugins"},
@@ -82,9 +84,14 @@ var layers = map[string][]string{
 	// What command line and server share knows the engine and the contracts, no backend.
 	"scheduler/service": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm", "llm/value", "plugins"},
 	// The server knows the use cases, and no settings, calls or flags.
-	"scheduler/server":        {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/...", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value"},
-	"scheduler/server/openai": {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/store", "calls", "llm", "llm/value"},
-	"scheduler/server/store":  {"calls", "calls/sqlitefile", "llm/value"},
+	"scheduler/telemetry":       {"scheduler/journal", "llm", "llm/value/..."},
+	"scheduler/server":          {"scheduler/telemetry", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value"},
+	"scheduler/web":             {},
+	"scheduler/server/openai":   {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/store", "calls", "llm", "llm/value"},
+	"scheduler/server/mcp":      {"scheduler", "scheduler/journal", "scheduler/service", "calls", "calls/schema", "llm/value"},
+	"scheduler/server/notify":   {"scheduler/journal", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/value"},
+	"scheduler/server/triggers": {"scheduler/flow", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/prompt", "llm/value"},
+	"scheduler/server/store":    {"calls", "calls/sqlitefile", "llm/value"},
 	// A journal's backends stand below its contract, their conformance suite beside.
 	"scheduler/journal/...":         {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/..."},
 	"scheduler/journal/journaltest": {"scheduler/...", "calls", "llm", "llm/value/..."},
@@ -94,9 +101,13 @@ var layers = map[string][]string{
 	"calls/memory/sqlite":      {"calls", "calls/memory/...", "llm/value/...", "calls/sqlitefile"},
 	"cmd/scheduler":            {"calls/...", "cmd/...", "configs", "llm/...", "plugins/...", "scheduler/..."},
 	"cmd/scheduler/terminal":   {"calls", "calls/schema", "llm", "llm/value", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "scheduler/service"},
-	"cmd/scheduler/config":     {"calls", "calls/http/guard", "calls/memory", "calls/schema", "configs", "llm", "llm/value/...", "scheduler/flow"},
+	"cmd/scheduler/config":     {"calls", "calls/http/guard", "calls/mcp", "calls/memory", "calls/schema", "configs", "llm", "llm/value/...", "scheduler/flow"},
 	"configs":                  {},
 }
+
+// messagesFolder has the languages of messages. All folders may import it, contracts too: it
+// imports the standard library only.
+const messagesFolder = "llm/value/wording"
 
 // The doors: the folders that may import a library. A library that is not listed
 // has no door yet, and no place in the program.
@@ -105,12 +116,17 @@ var doors = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema":  {"calls/schema"},
 	"go.yaml.in/yaml":                        {"llm/value/yaml"},
 	"github.com/tailscale/hujson":            {"llm/value/jsonc"},
+	"github.com/getkin/kin-openapi":          {"calls/http/openapi"},
 	"github.com/kaptinlin/jsonrepair":        {"calls/slot"},
 	"github.com/tiktoken-go/tokenizer":       {"llm/tokens"},
 	"github.com/anthropics/anthropic-sdk-go": {"llm/anthropic"},
 	"github.com/cenkalti/backoff":            {"llm/endpoint", "scheduler"},
 	"github.com/danielgtaylor/huma":          {"scheduler/server"},
+	"github.com/modelcontextprotocol/go-sdk": {"scheduler/server/mcp", "calls/mcp"},
 	"golang.org/x/time":                      {"scheduler/server"},
+	"github.com/prometheus/client_golang":    {"scheduler/telemetry"},
+	"go.opentelemetry.io/otel":               {"scheduler/telemetry"},
+	"github.com/netresearch/go-cron":         {"scheduler/trigger"},
 	"github.com/google/uuid":                 {"scheduler", "calls/memory", "cmd"},
 	"github.com/hashicorp/go-plugin":         {"plugins/host", "plugins/sdk", "plugins/proto", "test/hostile"},
 	"github.com/hashicorp/go-hclog":          {"plugins/host", "plugins/sdk", "test/hostile"},
@@ -179,6 +195,9 @@ func tree(t *testing.T) (names []string) {
 		if hidden := strings.HasPrefix(d.Name(), ".") && rel != "."; hidden || rel == "bin" || d.Name() == "testdata" || rel != "." && noModule == nil {
 			return filepath.SkipDir
 		}
+		if d.Name() == "node_modules" || rel == "scheduler/web/ui/build" || rel == "scheduler/web/dist" {
+			return filepath.SkipDir // what npm fetched, and what was built
+		}
 		return nil
 	})
 	if err != nil {
@@ -229,6 +248,9 @@ func TestLayers(t *testing.T) {
 		}
 		for _, spec := range f.Imports {
 			dir, ours := strings.CutPrefix(imported(spec), module)
+			if dir == messagesFolder { // each folder adds its messages to it
+				continue
+			}
 			if ours && !slices.ContainsFunc(allowed, func(pattern string) bool { return covers(pattern, dir) }) {
 				t.Errorf("%s must not import %s (it may import %s)", f.name, dir, strings.Join(allowed, ", "))
 			}
@@ -263,19 +285,19 @@ func TestDoors(t *testing.T) {
 // Contracts that everybody imports must cost nothing to import.
 func TestRootsImportTheStandardLibraryOnly(t *testing.T) {
 	for _, f := range sources(t) {
-		if !slices.Contains([]string{"llm", "plugins", "llm/value"}, f.dir) {
+		if !slices.Contains([]string{"llm", "plugins", "llm/value", messagesFolder}, f.dir) {
 			continue
 		}
 		for _, spec := range f.Imports {
-			if strings.Contains(imported(spec), ".") {
-				t.Errorf("%s imports %s", f.name, imported(spec))
+			if name := imported(spec); strings.Contains(name, ".") && name != module+messagesFolder {
+				t.Errorf("%s imports %s", f.name, name)
 			}
 		}
 	}
 }
 
 // Nothing happens on import: no init but where pongo2 wants its tags registered and
-// where protobuf's generated code fills in its types, no import for its side effects but embed and the database driver.
+// where protobuf's generated code fills in its types, no import for its side effects but embed and the time zones.
 func TestNothingHappensOnImport(t *testing.T) {
 	for _, f := range sources(t) {
 		for _, decl := range f.Decls {
@@ -286,7 +308,7 @@ func TestNothingHappensOnImport(t *testing.T) {
 		}
 		for _, spec := range f.Imports {
 			name := imported(spec)
-			if spec.Name != nil && spec.Name.Name == "_" && name != "embed" {
+			if spec.Name != nil && spec.Name.Name == "_" && name != "embed" && name != "time/tzdata" {
 				t.Errorf("%s imports %s for its side effects", f.name, name)
 			}
 		}

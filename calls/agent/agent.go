@@ -1,6 +1,6 @@
 // Package agent is the call that lets a model work with tools until it has an
-// answer. Tools are flows, calls, HTTP requests, and the files and skills of a
-// workspace, which are read when the model asks for them.
+// answer. Tools are flows, calls, HTTP requests, tools of MCP servers, and the files and
+// skills of a workspace, which are read when the model asks for them.
 //
 // What goes wrong in a tool is told to the model, which may try something else; the
 // call itself fails only where its own parameters, the provider or the run do. What
@@ -31,53 +31,61 @@ import (
 // Params are the parameters of the call: either Messages, or Prompt with or without
 // System.
 type Params struct {
-	Messages       []*value.Map `json:"messages,omitempty" doc:"Chat messages to begin with, oldest first, as context gives them."`
+	Messages       []*value.Map `json:"messages,omitempty" doc:"Chat messages to begin with, oldest first, as context gives them." example:"[{role: user, content: 'Which bread is cheapest?'}]"`
 	System         string       `json:"system,omitempty" doc:"Instructions for the model; goes with prompt."`
 	Prompt         string       `json:"prompt,omitempty" doc:"What the user wants: a short form of messages. Default, without messages: the question of the run."`
-	Tools          Tools        `json:"tools,omitempty" doc:"What the model may use. The with of a tool is fixed: the model neither sees nor changes it, and sets the rest."`
+	Tools          Tools        `json:"tools,omitempty" doc:"What the model may use. The with of a tool is fixed: the model neither sees nor changes it, and sets the rest." example:"{calls: [{call: memory-retrieve}]}"`
 	Workspace      string       `json:"workspace,omitempty" doc:"Directory whose files the model may read, with read_file, and whose skills, with read_skill. Nothing outside of it is read."`
-	BuiltinSkills  string       `json:"builtin_skills,omitempty" doc:"Another directory of skills. Skills of the workspace win over those of the same name."`
+	BuiltinSkills  string       `json:"builtin_skills,omitempty" doc:"Another directory of skills. Skills of the workspace win over those of the same name." example:"./skills"`
 	MaxRounds      int          `json:"max_rounds,omitempty" default:"10" min:"1" max:"200" doc:"How many rounds of tools there may be. Then the model has to answer with what it has."`
-	MaxTokens      int          `json:"max_tokens,omitempty" min:"1" doc:"How many tokens all rounds together may cost. When they are used up the call ends with what there is. Without it, only the budget of the flow counts."`
+	MaxTokens      int          `json:"max_tokens,omitempty" min:"1" doc:"How many tokens all rounds together may cost. When they are used up the call ends with what there is. Without it, only the budget of the flow counts." example:"20000"`
 	MaxRepeats     int          `json:"max_repeats,omitempty" default:"3" min:"1" max:"100" doc:"How often the same tool may be used with the same arguments."`
 	MaxResultBytes int          `json:"max_result_bytes,omitempty" default:"32768" min:"256" max:"4194304" doc:"How much of a tool's result the model gets to see."`
-	Timeout        string       `json:"timeout,omitempty" doc:"How long it all may take, as 90s or 5m. When it is over the call ends with what there is."`
-	Model          string       `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
-	Temperature    *float64     `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words."`
-	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names."`
+	Timeout        string       `json:"timeout,omitempty" doc:"How long it all may take, as 90s or 5m. When it is over the call ends with what there is." example:"90s"`
+	Model          string       `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
+	Temperature    *float64     `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words." example:"0.2"`
+	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names." example:"{reasoning_effort: low}"`
 }
 
 // Tools are the tools beside those of the workspace.
 type Tools struct {
-	Flows []FlowTool `json:"flows,omitempty" doc:"Flows; their inputs are the arguments."`
-	Calls []CallTool `json:"calls,omitempty" doc:"Calls; their parameters are the arguments."`
-	HTTP  []HTTPTool `json:"http,omitempty" doc:"HTTP requests: path, query, headers and body of the operation are the arguments."`
+	Flows []FlowTool `json:"flows,omitempty" doc:"Flows; their inputs are the arguments." example:"[{path: ./order.yaml}]"`
+	Calls []CallTool `json:"calls,omitempty" doc:"Calls; their parameters are the arguments." example:"[{call: memory-retrieve, with: {limit: 5}}]"`
+	HTTP  []HTTPTool `json:"http,omitempty" doc:"HTTP requests: path, query, headers and body of the operation are the arguments." example:"[{name: price, with: {url: 'https://api.example.com/prices'}}]"`
+	MCP   []MCPTools `json:"mcp,omitempty" doc:"Tools of trusted MCP servers; they are SERVER_TOOL to the model." example:"[{server: github, tools: [search_issues]}]"`
 }
 
 // FlowTool runs a flow.
 type FlowTool struct {
-	Path        string     `json:"path" min:"1" doc:"The flow file, relative to the flow of this step."`
-	Name        string     `json:"name,omitempty" doc:"Its name for the model. Default: the name of the file."`
-	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: the flow's description."`
-	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments. Default: the flow's inputs."`
-	With        *value.Map `json:"with,omitempty" doc:"Inputs that are fixed."`
+	Path        string     `json:"path" min:"1" doc:"The flow file, relative to the flow of this step." example:"./order.yaml"`
+	Name        string     `json:"name,omitempty" doc:"Its name for the model. Default: the name of the file." example:"place_order"`
+	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: the flow's description." example:"Orders bread."`
+	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments. Default: the flow's inputs." example:"{properties: {bread: {type: string}}}"`
+	With        *value.Map `json:"with,omitempty" doc:"Inputs that are fixed." example:"{shop: main}"`
 }
 
 // CallTool runs a call.
 type CallTool struct {
-	Call        string     `json:"call" min:"1" doc:"The call's name."`
-	Name        string     `json:"name,omitempty" doc:"Its name for the model. Default: the call's."`
-	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: the call's summary."`
-	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments. Default: the call's parameters but for those of with."`
-	With        *value.Map `json:"with,omitempty" doc:"Parameters that are fixed."`
+	Call        string     `json:"call" min:"1" doc:"The call's name." example:"memory-retrieve"`
+	Name        string     `json:"name,omitempty" doc:"Its name for the model. Default: the call's." example:"remember"`
+	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: the call's summary." example:"Finds what the user said before."`
+	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments. Default: the call's parameters but for those of with." example:"{properties: {current_query: {type: string}}}"`
+	With        *value.Map `json:"with,omitempty" doc:"Parameters that are fixed." example:"{limit: 5}"`
 }
 
 // HTTPTool sends a request by the call http.
 type HTTPTool struct {
-	Name        string     `json:"name,omitempty" doc:"Its name for the model. Default: the operation."`
-	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: what the OpenAPI document says."`
-	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments, an object of path, query, headers and body. Default: those of the operation."`
-	With        *value.Map `json:"with" doc:"Parameters of the call http that are fixed: url, or openapi with operation; headers with keys."`
+	Name        string     `json:"name,omitempty" doc:"Its name for the model. Default: the operation." example:"price"`
+	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: what the OpenAPI document says." example:"Returns the price of a bread."`
+	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments, an object of path, query, headers and body. Default: those of the operation." example:"{properties: {query: {type: object, properties: {bread: {type: string}}}}}"`
+	With        *value.Map `json:"with" doc:"Parameters of the call http that are fixed: url, or openapi with operation; headers with keys." example:"{openapi: shop.json, operation: getPrice}"`
+}
+
+// MCPTools are tools of an MCP server; to the model they are SERVER_TOOL.
+type MCPTools struct {
+	Server string     `json:"server" min:"1" doc:"The name of the server in the settings."`
+	Tools  []string   `json:"tools" min:"1" doc:"The names of the tools that the model may use."`
+	With   *value.Map `json:"with,omitempty" doc:"Parameters that are fixed, for all of these tools." example:"{repo: shop}"`
 }
 
 // Input is what the work begins with.
@@ -135,24 +143,38 @@ max_rounds: 5
 			},
 		}},
 	})
-	def.Lint = lint
-	def.Origins = origins
+	def.Lint = lintParams
+	def.Runs = inside
+	def.Origins = outputOrigins
 	def.Texts = []calls.Texts{ask.Texts("agent", texts)}
 	return def
 }
 
 // Validate checks what the parameters' schema cannot say.
 func (p Params) Validate() error {
-	if p.Messages != nil && (p.Prompt != "" || p.System != "") {
+	hasShortForm := p.Prompt != "" || p.System != ""
+	if p.Messages != nil && hasShortForm {
 		return calls.Errorf(calls.Invalid, "messages and system or prompt are two ways to say the same: use one")
 	}
 	if _, err := p.timeout(); err != nil {
 		return err
 	}
 	if problems := p.toolProblems(); len(problems) > 0 {
-		return calls.Errorf(calls.Invalid, "%s: %s", problems[0].Pointer[1:], problems[0].Message).WithHint("%s", problems[0].Hint)
+		message, hint := problems[0].Text()
+		return calls.Errorf(calls.Invalid, "%s: %s", problems[0].Pointer[1:], message).WithHint("%s", hint)
 	}
 	return nil
+}
+
+// isReserved reports whether a tool of that name is there without being listed.
+func (p Params) isReserved(name string) bool {
+	switch name {
+	case readFile:
+		return p.Workspace != ""
+	case readSkill:
+		return p.Workspace != "" || p.BuiltinSkills != ""
+	}
+	return false
 }
 
 // toolProblems returns what is wrong with the tools, whatever else the parameters are.
@@ -160,12 +182,12 @@ func (p Params) toolProblems() (problems []schema.Problem) {
 	var names []string
 	for _, t := range p.toolPlans() {
 		err := t.check()
-		reserved := t.name == readFile && p.Workspace != "" || t.name == readSkill && (p.Workspace != "" || p.BuiltinSkills != "")
-		if err == nil && (slices.Contains(names, t.name) || reserved) {
+		isTaken := slices.Contains(names, t.name) || p.isReserved(t.name)
+		if err == nil && isTaken {
 			err = calls.Errorf(calls.Invalid, "there are two tools called %s", t.name).WithHint("give one of them another name")
 		}
 		if err != nil {
-			problems = append(problems, schema.Problem{Pointer: "/" + t.place, Message: err.Error(), Hint: calls.HintOf(err)})
+			problems = append(problems, calls.ProblemOf("/"+t.place, err))
 		}
 		names = append(names, t.name)
 	}
@@ -224,7 +246,8 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		}
 		l := &loop{params: p, env: env, say: func(text string) bool { return yield(calls.TextChunk(text), nil) }}
 		l.out = Output{Messages: slices.Clone(in.Messages), Rounds: []Round{}}
-		if l.box, err = p.openToolbox(within, env); err == nil {
+		l.box, err = p.openToolbox(within, env)
+		if err == nil {
 			defer l.box.close()
 			l.out.Warnings = l.box.workspace.warnings
 			for _, text := range l.out.Warnings {

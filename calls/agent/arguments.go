@@ -39,7 +39,8 @@ func withoutFixed(doc value.Value, fixed *value.Map, isHTTP bool) value.Value {
 		if isFixed {
 			// An object with known members may be fixed in part, and so may a query.
 			_, named := property.Get("properties")
-			if v.Kind() != value.Object || !named && !isHTTP {
+			canBeFixedInPart := named || isHTTP
+			if v.Kind() != value.Object || !canBeFixedInPart {
 				continue
 			}
 			if named {
@@ -61,11 +62,13 @@ func withoutFixed(doc value.Value, fixed *value.Map, isHTTP bool) value.Value {
 		_, stays := kept.Get(text)
 		_, gone := properties.Get(text)
 		_, given := fixed.Get(text)
-		if stays || !gone && !given {
+		isAsked := !gone && !given
+		if stays || isAsked {
 			needed = append(needed, name)
 		}
 	}
-	if m.Delete("required"); len(needed) > 0 {
+	m.Delete("required")
+	if len(needed) > 0 {
 		m.Set("required", value.OfList(needed...))
 	}
 	if kept.Len() < properties.Map().Len() || isHTTP {

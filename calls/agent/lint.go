@@ -8,10 +8,11 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// lint checks the tools; null is what is known only later.
-func lint(params value.Value, env calls.LintEnv) []schema.Problem {
+// lintParams checks the tools; null is what is known only later.
+func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	var p Params
 	if value.Decode(params, &p) != nil {
 		return nil
@@ -28,18 +29,43 @@ func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 			continue
 		}
 		if err := env.Registry.CheckCall(t.Call); err != nil {
-			problems = append(problems, schema.Problem{
-				Pointer: fmt.Sprintf("/tools/calls/%d/call", i), Message: err.Error(), Hint: calls.HintOf(err),
-			})
+			problems = append(problems, calls.ProblemOf(fmt.Sprintf("/tools/calls/%d/call", i), err))
 		}
 	}
 	for _, t := range p.toolPlans() {
+		if t.callPlace != "" {
+			if err := env.Registry.CheckCall(t.call); err != nil {
+				problems = append(problems, schema.Problem{Pointer: "/" + t.callPlace, Message: err.Error(), Hint: calls.HintOf(err)})
+			}
+		}
 		if def, ok := env.Registry.Call(t.call); ok {
 			problems = append(problems, t.lintFixed(def)...)
 			problems = append(problems, t.lintOffered(def)...)
 		}
 	}
 	return problems
+}
+
+// inside returns the calls and flows that are tools.
+func inside(params value.Value) (list []calls.Inside) {
+	var p Params
+	if value.Decode(params, &p) != nil {
+		return nil
+	}
+	for _, t := range p.toolPlans() {
+		name := "/call"
+		if t.flow != "" {
+			name = "/path"
+		} else if t.call == callHTTP {
+			name = ""
+		}
+		at := "/" + t.place + name
+		if t.callPlace != "" {
+			at = "/" + t.callPlace
+		}
+		list = append(list, calls.Inside{Pointer: at, Call: t.call, Flow: t.flow})
+	}
+	return list
 }
 
 // lintFixed holds what a tool fixes to the parameters of its call, as far as it is known.
@@ -49,7 +75,8 @@ func (t toolPlan) lintFixed(def calls.Definition) (problems []schema.Problem) {
 		at, _ := with.At(p.Pointer)
 		missing := p.Keyword == "required" && strings.Count(p.Pointer, "/") == 1 // the model gives it
 		named := p.Keyword == "required" || p.Keyword == "additionalProperties"  // whatever the value will be
-		if p.Pointer == "" || missing || !named && isComputed(at) {
+		isUnknown := !named && isComputed(at)
+		if p.Pointer == "" || missing || isUnknown {
 			continue
 		}
 		p.Pointer = "/" + t.place + "/with" + p.Pointer
@@ -76,8 +103,8 @@ func (t toolPlan) lintOffered(def calls.Definition) (problems []schema.Problem) 
 	if t.parameters == nil || def.ParamsFor != nil {
 		return nil
 	}
-	found := func(at, hint, format string, args ...any) {
-		problems = append(problems, schema.Problem{Pointer: "/" + t.place + "/parameters" + at, Message: fmt.Sprintf(format, args...), Hint: hint})
+	found := func(at string, hint wording.Text, format string, args ...any) {
+		problems = append(problems, schema.Problem{Pointer: "/" + t.place + "/parameters" + at}.WithMessage(format, args...).WithHint("%s", hint))
 	}
 	wanted := def.Info.Params.Doc()
 	known, _ := wanted.Get("properties")
@@ -86,15 +113,17 @@ func (t toolPlan) lintOffered(def calls.Definition) (problems []schema.Problem) 
 		at := "/properties/" + value.Escape(name)
 		place := def.Info.Params.Describe("/" + value.Escape(name))
 		if !place.Known {
-			hint := fmt.Sprintf("`scheduler calls %s` shows its parameters", t.call)
+			hint := wording.Say("`scheduler calls %s` shows its parameters", t.call)
 			if near := value.DidYouMean(name, known.Map().Keys()); near != "" {
-				hint = near
+				hint = wording.Of(near)
 			}
 			found(at, hint, "%s has no parameter %q", t.call, name)
 			continue
 		}
-		if have, want := typeOf(property), typeOf(place.All...); have != "" && want != "" && have != want && have+want != "integernumber" {
-			found(at, "", "the model would give %s, %s wants %s", have, t.call, want)
+		have, want := typeOf(property), typeOf(place.All...)
+		areKnown := have != "" && want != ""
+		if areKnown && have != want && have+want != "integernumber" {
+			found(at, wording.Text{}, "the model would give %s, %s wants %s", have, t.call, want)
 		}
 	}
 	if _, more := t.parameters.Get("patternProperties"); more {
@@ -107,7 +136,7 @@ func (t toolPlan) lintOffered(def calls.Definition) (problems []schema.Problem) 
 		_, usual := property.Get("default")
 		_, isGiven := given.Get(name)
 		if _, isFixed := t.with.Get(name); !isGiven && !isFixed && !usual {
-			found("", "fix it under with, or let the model give it", "%s needs the parameter %q", t.call, name)
+			found("", wording.Of("fix it under with, or let the model give it"), "%s needs the parameter %q", t.call, name)
 		}
 	}
 	return problems
@@ -120,7 +149,8 @@ func typeOf(schemas ...value.Value) string {
 	for _, s := range schemas {
 		kind, _ := s.Get("type")
 		name, ok := kind.Str()
-		if !ok || only != "" && name != only {
+		isOther := only != "" && name != only
+		if !ok || isOther {
 			return ""
 		}
 		only = name

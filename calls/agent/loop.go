@@ -37,7 +37,7 @@ type loop struct {
 	env    *calls.Env
 	box    *toolbox
 	out    Output
-	// say streams text; false says that nobody listens any more.
+	// say streams text; it returns false once the reader has left.
 	say   func(text string) bool
 	spoke bool // some text was streamed
 	spent int  // tokens, estimated where the provider does not tell
@@ -147,7 +147,7 @@ func (l *loop) streamAnswer(ctx context.Context, env *calls.Env, req *llm.Reques
 	return answer, nil
 }
 
-// errAbandoned says that nobody listens any more.
+// errAbandoned means that the reader has left.
 var errAbandoned = calls.Errorf(calls.Canceled, "the reader of the agent has left")
 
 // emitText streams a piece of a round's text; the rounds stay apart.
@@ -279,7 +279,10 @@ func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke boo
 // mayUse reports whether the skill that the model follows allows a tool. Those that read
 // what belongs to skills are always allowed.
 func (l *loop) mayUse(name string) bool {
-	if l.following == nil || l.following.AllowedTools == nil || name == readFile || name == readSkill {
+	if name == readFile || name == readSkill {
+		return true
+	}
+	if l.following == nil || l.following.AllowedTools == nil {
 		return true
 	}
 	return slices.ContainsFunc(l.following.AllowedTools, func(allowed string) bool { return strings.EqualFold(allowed, name) })

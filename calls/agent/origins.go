@@ -53,9 +53,9 @@ func toolOf(message value.Value) (name string, ok bool) {
 	return name, kind == "tool"
 }
 
-// origins returns those of the messages: parameters, answers of the model, results of
+// outputOrigins returns those of the messages: parameters, answers of the model, results of
 // tools.
-func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	if use, ok := strings.CutSuffix(pointer, "/result"); ok {
 		v, _ := of.Output.At(strings.TrimPrefix(use, "/output"))
 		given, _ := v.Get("name")
@@ -75,6 +75,8 @@ func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin 
 		o.Start, o.End = 0, 0
 		if p.Messages != nil {
 			o.Pointer += "/" + below
+		} else if below != "content" {
+			return nil
 		}
 		return []calls.Origin{o}
 	}
@@ -82,8 +84,19 @@ func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin 
 		return nil
 	}
 	message, _ := of.Output.At("/messages/" + number)
-	if name, isTool := toolOf(message); isTool {
-		return []calls.Origin{{Kind: calls.OriginTool, Name: name}}
+	return originOfMember(message, below)
+}
+
+// originOfMember returns that of a member of a message that the work has added.
+func originOfMember(message value.Value, member string) []calls.Origin {
+	tool, isTool := toolOf(message)
+	switch {
+	case member == "role":
+		return nil
+	case member != "content": // what the model has called
+		return []calls.Origin{{Kind: calls.OriginAnswer, Computed: true}}
+	case isTool:
+		return []calls.Origin{{Kind: calls.OriginTool, Name: tool}}
 	}
 	return []calls.Origin{{Kind: calls.OriginAnswer}}
 }

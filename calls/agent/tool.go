@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // tool is what the model may use.
@@ -61,7 +61,8 @@ func (b *toolbox) runTool(ctx context.Context, env *calls.Env, c llm.ToolCall) (
 	arguments := value.OfMap(nil)
 	if strings.TrimSpace(c.Arguments) != "" {
 		var err error
-		if arguments, err = value.ParseJSON([]byte(c.Arguments)); err != nil {
+		arguments, err = value.ParseJSON([]byte(c.Arguments))
+		if err != nil {
 			return "", calls.Errorf(calls.Invalid, "the arguments are no JSON: %w", err)
 		}
 	}
@@ -91,6 +92,7 @@ func plainText(v value.Value) string {
 // toolPlan is a tool as the parameters describe it.
 type toolPlan struct {
 	place             string // in the parameters
+	callPlace         string // that of the name of what it runs; "" where it is the member call or path
 	name, description string
 	flow, call        string // one of them
 	parameters, with  *value.Map
@@ -125,6 +127,12 @@ func (p Params) toolPlans() (plans []toolPlan) {
 		}
 		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/http/%d", i), name: name, description: t.Description,
 			call: callHTTP, parameters: t.Parameters, with: t.With})
+	}
+	for i, t := range p.Tools.MCP {
+		for j, name := range t.Tools {
+			plans = append(plans, toolPlan{place: fmt.Sprintf("tools/mcp/%d", i), name: nameOf(t.Server + "_" + name),
+				callPlace: fmt.Sprintf("tools/mcp/%d/tools/%d", i, j), call: "mcp." + t.Server + "." + name, with: t.With})
+		}
 	}
 	return plans
 }
@@ -169,7 +177,7 @@ func (t toolPlan) givenSchema() (*schema.Schema, error) {
 	if kind, ok := m.Get("type"); !ok {
 		m.Set("type", value.OfString("object"))
 	} else if name, _ := kind.Str(); name != "object" {
-		return nil, errors.New("the arguments of a tool are an object: write type: object")
+		return nil, wording.Errorf("the arguments of a tool are an object: write type: object")
 	}
 	m.Set("additionalProperties", value.OfBool(false))
 	return schema.Parse(value.OfMap(m))
@@ -185,7 +193,8 @@ func (p Params) openToolbox(ctx context.Context, env *calls.Env) (*toolbox, erro
 	if err == nil {
 		for _, plan := range p.toolPlans() {
 			var t tool
-			if t, err = plan.newTool(ctx, env); err != nil {
+			t, err = plan.newTool(ctx, env)
+			if err != nil {
 				err = calls.Errorf(calls.KindOf(err), "%s: %w", plan.place, err).WithHint("%s", calls.HintOf(err))
 				break
 			}
@@ -259,7 +268,8 @@ func (t toolPlan) ofCall(ctx context.Context, env *calls.Env, made *tool) (*sche
 	whole := def.Info.Params
 	if def.ParamsFor != nil {
 		var err error
-		if whole, err = def.ParamsFor(ctx, env, value.OfMap(t.with)); err != nil {
+		whole, err = def.ParamsFor(ctx, env, value.OfMap(t.with))
+		if err != nil {
 			return nil, err
 		}
 	}

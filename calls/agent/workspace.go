@@ -19,7 +19,9 @@ import (
 	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/calls/skill"
+	"github.com/callnode/scheduler/calls/userpath"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 //go:embed lang
@@ -61,7 +63,8 @@ func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string, roo
 	w := &workspace{shown: path.Clean(filepath.ToSlash(dir)), room: room}
 	var err error
 	if dir != "" {
-		if w.root, err = openRoot(env.Dir, dir); err != nil {
+		w.root, err = openRoot(env.Dir, dir)
+		if err != nil {
 			return w, calls.Errorf(calls.NotFound, "workspace %s: %w", dir, err)
 		}
 		for _, below := range []string{"skills", ".agents/skills"} {
@@ -71,7 +74,8 @@ func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string, roo
 		}
 	}
 	if builtin != "" {
-		if w.extra, err = openRoot(env.Dir, builtin); err != nil {
+		w.extra, err = openRoot(env.Dir, builtin)
+		if err != nil {
 			return w, calls.Errorf(calls.NotFound, "builtin_skills %s: %w", builtin, err)
 		}
 		err = w.findSkills(ctx, w.extra, ".", path.Clean(filepath.ToSlash(builtin)))
@@ -96,19 +100,13 @@ func (w *workspace) findSkills(ctx context.Context, root *os.Root, dir, shown st
 
 // openRoot opens a directory; a relative one starts at dir, ~ is the home directory.
 func openRoot(dir, given string) (*os.Root, error) {
-	if rest, ok := strings.CutPrefix(filepath.ToSlash(given), "~"); ok && (rest == "" || rest[0] == '/') {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil, fmt.Errorf("expanding ~: %w", err)
-		}
-		given = filepath.Join(home, filepath.FromSlash(rest))
-	}
-	if !filepath.IsAbs(given) {
-		given = filepath.Join(dir, given)
-	}
-	root, err := os.OpenRoot(given)
+	full, err := userpath.Resolve(dir, given)
 	if err != nil {
-		return nil, withoutPath(err)
+		return nil, err
+	}
+	root, err := os.OpenRoot(full)
+	if err != nil {
+		return nil, userpath.WithoutPath(err)
 	}
 	return root, nil
 }
@@ -240,7 +238,9 @@ func (w *workspace) warnOfTools(tools []tool) {
 func (f foundSkill) fileList() string {
 	var names []string
 	err := fs.WalkDir(f.root.FS(), f.dir, func(name string, d fs.DirEntry, err error) error {
-		if rel, ok := strings.CutPrefix(name, f.dir+"/"); err == nil && ok && d.Type().IsRegular() && rel != path.Base(f.Location) {
+		rel, ok := strings.CutPrefix(name, f.dir+"/")
+		isFile := err == nil && ok && d.Type().IsRegular()
+		if isFile && rel != path.Base(f.Location) {
 			names = append(names, rel)
 		}
 		if len(names) >= maxNames {
@@ -259,25 +259,25 @@ func readText(root *os.Root, name string) (string, error) {
 	info, err := root.Stat(name)
 	switch {
 	case err != nil:
-		return "", withoutPath(err)
+		return "", userpath.WithoutPath(err)
 	case info.IsDir():
-		return "", fmt.Errorf("it is a directory, with %s", listEntries(root, name))
+		return "", wording.Errorf("it is a directory, with %s", listEntries(root, name))
 	case !info.Mode().IsRegular(): // opening a named pipe would wait for its other end
-		return "", errors.New("it is not a regular file")
+		return "", wording.Errorf("it is not a regular file")
 	case info.Size() > maxFile:
-		return "", fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxFile)
+		return "", wording.Errorf("it has %d bytes, more than %d", info.Size(), maxFile)
 	}
 	f, err := root.Open(name)
 	if err != nil {
-		return "", withoutPath(err)
+		return "", userpath.WithoutPath(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
-		return "", withoutPath(err)
+		return "", userpath.WithoutPath(err)
 	}
 	if !utf8.Valid(data) {
-		return "", errors.New("it is no UTF-8 text")
+		return "", wording.Errorf("it is no UTF-8 text")
 	}
 	return string(data), nil
 }
@@ -340,17 +340,4 @@ func kindOf(err error) calls.Kind {
 		return calls.NotFound
 	}
 	return calls.Invalid
-}
-
-// withoutPath returns an error of a file without the path, which may lie outside of what the
-// model knows.
-func withoutPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return fs.ErrNotExist
-	}
-	return err
 }

@@ -6,7 +6,6 @@ package ask
 import (
 	"context"
 	"embed"
-	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -15,13 +14,14 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 //go:embed lang
 var texts embed.FS
 
 // ErrNoAnswer says that the model answered, but nothing of use.
-var ErrNoAnswer = errors.New("the model gave no usable answer")
+var ErrNoAnswer = wording.Errorf("the model gave no usable answer")
 
 // trials is how often a model is asked for an answer that fits.
 const trials = 3
@@ -44,7 +44,7 @@ func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schem
 			return document, nil
 		}
 		fault = err
-		again, more, err := TracedPrompt(ctx, env, "ask", texts, "again", NewValues("problem", fault.Error()))
+		again, more, err := TracedPrompt(ctx, env, "ask", texts, "again", NewValues("problem", env.MessageOf(fault)))
 		if err != nil {
 			return value.Value{}, err
 		}
@@ -67,11 +67,11 @@ func Text(deltas iter.Seq2[llm.Delta, error]) iter.Seq2[string, error] {
 				yield("", err)
 				return
 			}
-			if text := f.next(d.Text); text != "" && !yield(text, nil) {
+			if text := f.addPiece(d.Text); text != "" && !yield(text, nil) {
 				return
 			}
 		}
-		if text := f.rest(); text != "" {
+		if text := f.takeRest(); text != "" {
 			yield(text, nil)
 		}
 	}
@@ -93,7 +93,7 @@ const (
 	talk           // what comes now is text
 )
 
-func (f *thinkFilter) next(piece string) string {
+func (f *thinkFilter) addPiece(piece string) string {
 	switch f.state {
 	case talk:
 		return piece
@@ -107,7 +107,7 @@ func (f *thinkFilter) next(piece string) string {
 			return ""
 		}
 		f.state = gap
-		return f.next(rest)
+		return f.addPiece(rest)
 	case gap:
 		piece = strings.TrimLeft(piece, space)
 		if piece != "" {
@@ -122,7 +122,7 @@ func (f *thinkFilter) next(piece string) string {
 	if strings.HasPrefix(begin, opening) {
 		f.state = thought
 		f.held.Reset()
-		return f.next(begin[len(opening):])
+		return f.addPiece(begin[len(opening):])
 	}
 	if strings.HasPrefix(opening, begin) {
 		return ""
@@ -131,8 +131,8 @@ func (f *thinkFilter) next(piece string) string {
 	return all
 }
 
-// rest returns what was held back at the end; a thought that nothing follows is dropped.
-func (f *thinkFilter) rest() string {
+// takeRest returns what was held back at the end; a thought that nothing follows is dropped.
+func (f *thinkFilter) takeRest() string {
 	if f.state == maybe {
 		return f.held.String()
 	}
@@ -164,7 +164,7 @@ func fitSchema(text string, s *schema.Schema, mend func(value.Value) value.Value
 		}
 	}
 	if first == nil {
-		first = errors.New("there is no JSON in it")
+		first = wording.Errorf("there is no JSON in it")
 	}
 	return value.Value{}, first
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -111,7 +112,7 @@ func TestJSON(t *testing.T) {
 		t.Fatalf("got %s, %v", v, err)
 	}
 	last := p.Requests()[2]
-	if len(last.Messages) != 5 || !strings.Contains(string(last.Messages[4]), "/n: want integer") || !strings.Contains(string(last.Messages[4]), "请重新回答") {
+	if len(last.Messages) != 5 || !strings.Contains(string(last.Messages[4]), "/n：应为整数，实为字符串") || !strings.Contains(string(last.Messages[4]), "请重新回答") {
 		t.Errorf("got %s", last.Messages)
 	}
 	if len(req.Messages) != 1 || req.ResponseSchema != nil || string(last.ResponseSchema) != order(t).Doc().JSON() {
@@ -265,7 +266,11 @@ func TestLines(t *testing.T) {
 	if diff := cmp.Diff([]ask.Line{{"Search", "found"}, {"b", `{"n":1}`}}, lines); diff != "" {
 		t.Error(diff)
 	}
-	if got := ask.Talk(append(lines, ask.Line{Text: "</talk>"}), "talk"); got != "Search: found\nb: {\"n\":1}\n<\\/talk>" {
+	traced := []ask.TracedLine{{Text: calls.Traced{Text: "</talk>"}}}
+	for _, l := range slices.Backward(lines) {
+		traced = slices.Insert(traced, 0, ask.TracedLine{Who: l.Who, Text: calls.Traced{Text: l.Text}})
+	}
+	if got := ask.Talk(traced, "talk").Text; got != "Search: found\nb: {\"n\":1}\n<\\/talk>" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -51,7 +51,7 @@ func (s *Structured) Ask(ctx context.Context, model llm.Provider, req *llm.Reque
 		s.way = bySchema
 	}
 	for {
-		answer, err := collect(model.Chat(ctx, s.request(req, schema)))
+		answer, err := collect(model.Chat(ctx, s.newRequest(req, schema)))
 		if err != nil {
 			if s.way == byPrompt || !isRefused(err) {
 				return "", err
@@ -71,8 +71,8 @@ func (s *Structured) Ask(ctx context.Context, model llm.Provider, req *llm.Reque
 
 func (s *Structured) isDocument(text string) bool { return s.IsDocument != nil && s.IsDocument(text) }
 
-// request returns req with the schema as the way wants it.
-func (s *Structured) request(req *llm.Request, schema value.Value) *llm.Request {
+// newRequest returns req with the schema as the way wants it.
+func (s *Structured) newRequest(req *llm.Request, schema value.Value) *llm.Request {
 	asked := *req
 	switch s.way {
 	case byFunction:

@@ -16,10 +16,10 @@ type Line struct {
 	Text string `json:"text"`
 }
 
-// tracedLine is a line whose text knows where it was taken from.
-type tracedLine struct {
-	who  string
-	text calls.Traced
+// TracedLine is a [Line] whose text knows where it was taken from.
+type TracedLine struct {
+	Who  string
+	Text calls.Traced
 }
 
 // Messages returns the lines of chat messages. What is not dialogue, instructions for the
@@ -27,7 +27,7 @@ type tracedLine struct {
 func Messages(messages []*value.Map) []Line { return plainLines(readMessages(messages)) }
 
 // readMessages returns the lines of the parameter messages.
-func readMessages(messages []*value.Map) (lines []tracedLine) {
+func readMessages(messages []*value.Map) (lines []TracedLine) {
 	for i, m := range messages {
 		role, _ := m.Get("role")
 		who, _ := role.Str()
@@ -44,7 +44,7 @@ func readMessages(messages []*value.Map) (lines []tracedLine) {
 			text = text.Append(calls.Traced{Text: "\n"}, calls.TracedParam(fmt.Sprintf("%s/%d/text", pointer, j), s)).TrimSpace()
 		}
 		if strings.TrimSpace(text.Text) != "" {
-			lines = append(lines, tracedLine{who, text})
+			lines = append(lines, TracedLine{who, text})
 		}
 	}
 	return lines
@@ -54,14 +54,14 @@ func readMessages(messages []*value.Map) (lines []tracedLine) {
 // one.
 func Records(records []calls.FinishedStep) []Line { return plainLines(readRecords(records)) }
 
-func readRecords(records []calls.FinishedStep) (lines []tracedLine) {
+func readRecords(records []calls.FinishedStep) (lines []TracedLine) {
 	for _, r := range records {
 		who := r.Name
 		if who == "" {
 			who = r.ID
 		}
 		if text := RecordText(r); strings.TrimSpace(text.Text) != "" {
-			lines = append(lines, tracedLine{who, text})
+			lines = append(lines, TracedLine{who, text})
 		}
 	}
 	return lines
@@ -87,21 +87,21 @@ func RecordJSON(r calls.FinishedStep) calls.Traced {
 	})
 }
 
-func plainLines(traced []tracedLine) []Line {
+func plainLines(traced []TracedLine) []Line {
 	var lines []Line
 	for _, l := range traced {
-		lines = append(lines, Line{l.who, l.text.Text})
+		lines = append(lines, Line{l.Who, l.Text.Text})
 	}
 	return lines
 }
 
-// newest keeps the newest lines that fit into a budget of tokens, oldest first, and
+// keepNewest keeps the newest lines that fit into a budget of tokens, oldest first, and
 // tells how many it left out. Of a last line that is too long by itself, the
 // beginning stays.
-func newest(lines []tracedLine, budget int, tokens llm.Counter) (kept []tracedLine, left int) {
+func keepNewest(lines []TracedLine, budget int, tokens llm.Counter) (kept []TracedLine, left int) {
 	room, from := budget, len(lines)
 	for from > 0 {
-		cost := tokens.Count(lines[from-1].text.Text) + llm.MessageOverhead
+		cost := tokens.Count(lines[from-1].Text.Text) + llm.MessageOverhead
 		if cost > room {
 			break
 		}
@@ -110,29 +110,21 @@ func newest(lines []tracedLine, budget int, tokens llm.Counter) (kept []tracedLi
 	}
 	if from == len(lines) && from > 0 {
 		last := lines[from-1]
-		last.text = last.text.Truncate(budget-llm.MessageOverhead, tokens)
-		return []tracedLine{last}, from - 1
+		last.Text = last.Text.Truncate(budget-llm.MessageOverhead, tokens)
+		return []TracedLine{last}, from - 1
 	}
 	return lines[from:], from
 }
 
 // Talk writes lines as text for the model. What stands in it cannot end the XML
 // element of that name that a prompt puts around it.
-func Talk(lines []Line, element string) string {
-	traced := make([]tracedLine, len(lines))
-	for i, l := range lines {
-		traced[i] = tracedLine{l.Who, calls.Traced{Text: l.Text}}
-	}
-	return writeTalk(traced, element).Text
-}
-
-func writeTalk(lines []tracedLine, element string) calls.Traced {
+func Talk(lines []TracedLine, element string) calls.Traced {
 	texts := make([]calls.Traced, len(lines))
 	for i, line := range lines {
-		if line.who != "" {
-			texts[i].Text = line.who + ": "
+		if line.Who != "" {
+			texts[i].Text = line.Who + ": "
 		}
-		texts[i] = texts[i].Append(line.text)
+		texts[i] = texts[i].Append(line.Text)
 	}
 	return EscapeElement(calls.JoinTraced(texts, "\n"), element)
 }
@@ -141,8 +133,8 @@ func writeTalk(lines []tracedLine, element string) calls.Traced {
 // it left out. What stands in it cannot end the XML element of that name that a prompt
 // puts around it.
 func (s Source) Talk(vars *calls.Vars, tokens llm.Counter, element string) (talk calls.Traced, left int) {
-	kept, left := newest(s.tracedLines(vars), s.MaxInputTokens, tokens)
-	return writeTalk(kept, element), left
+	kept, left := keepNewest(s.tracedLines(vars), s.MaxInputTokens, tokens)
+	return Talk(kept, element), left
 }
 
 // EscapeElement makes a text harmless inside the XML element of that name.
@@ -152,7 +144,7 @@ func EscapeElement(text calls.Traced, element string) calls.Traced {
 
 // Source is what a call reads: parameters that its own embed.
 type Source struct {
-	Text           string       `json:"text,omitempty" doc:"The text to read. Without it and messages: the question of the run and what the finished steps before this one put out."`
+	Text           string       `json:"text,omitempty" doc:"The text to read. Without it and messages: the question of the run and what the finished steps before this one put out." example:"Lin moved to Hangzhou in May."`
 	Messages       []*value.Map `json:"messages,omitempty" doc:"The chat messages to read, oldest first: {role, content}."`
 	MaxInputTokens int          `json:"max_input_tokens,omitempty" default:"8000" min:"100" max:"10000000" doc:"How much is read, in tokens; of more, the newest."`
 }
@@ -169,7 +161,8 @@ func (s Source) Validate() error {
 			return calls.Errorf(calls.Invalid, "messages/%d: the message has no content", i).
 				WithHint("messages are {role, content}; for anything else there is text")
 		}
-		if !isText && (content.Kind() != value.List || notParts) {
+		isParts := content.Kind() == value.List && !notParts
+		if !isText && !isParts {
 			return calls.Errorf(calls.Invalid, "messages/%d: the content is of type %s, want text or a list of parts", i, content.Kind())
 		}
 	}
@@ -179,17 +172,17 @@ func (s Source) Validate() error {
 // Lines returns what there is to read.
 func (s Source) Lines(vars *calls.Vars) []Line { return plainLines(s.tracedLines(vars)) }
 
-func (s Source) tracedLines(vars *calls.Vars) []tracedLine {
+func (s Source) tracedLines(vars *calls.Vars) []TracedLine {
 	if s.Messages == nil && s.Text == "" {
 		lines := readRecords(vars.History())
 		if vars.Question != "" {
-			lines = append([]tracedLine{{"user", calls.TracedName("question", "", vars.Question)}}, lines...)
+			lines = append([]TracedLine{{"user", calls.TracedName("question", "", vars.Question)}}, lines...)
 		}
 		return lines
 	}
 	lines := readMessages(s.Messages)
 	if strings.TrimSpace(s.Text) != "" {
-		lines = append(lines, tracedLine{text: calls.TracedParam("/text", s.Text)})
+		lines = append(lines, TracedLine{Text: calls.TracedParam("/text", s.Text)})
 	}
 	return lines
 }

@@ -102,7 +102,7 @@ func checkText(own fs.FS, name, text string) []schema.Problem {
 	}
 	source, err := fs.ReadFile(own, "lang/en/"+name)
 	if err != nil {
-		return []schema.Problem{{Line: 1, Col: 1, Message: err.Error()}}
+		return []schema.Problem{schema.Problem{Line: 1, Col: 1}.WithMessage("%v", err)}
 	}
 	english, err := parseText("", string(source))
 	if err != nil {
@@ -144,9 +144,10 @@ func parseText(path, text string) (*prompt.Template, error) {
 func syntaxProblem(err error) schema.Problem {
 	var wrong *prompt.Error
 	if !errors.As(err, &wrong) {
-		return schema.Problem{Line: 1, Col: 1, Message: err.Error()}
+		return schema.Problem{Line: 1, Col: 1}.WithMessage("%v", err)
 	}
-	return schema.Problem{Line: wrong.Line, Col: wrong.Col, Message: wrong.Msg, Hint: wrong.Hint}
+	message, hint := wrong.Text()
+	return schema.Problem{Line: wrong.Line, Col: wrong.Col}.WithMessage("%s", message).WithHint("%s", hint)
 }
 
 // partsOf returns the parts of a rendered text. own is what the template is called,
@@ -165,15 +166,21 @@ func (v Values) partsOf(spans []prompt.Span, text, own string, lineOf func(offse
 			})
 			continue
 		}
-		if last := len(parts) - 1; last >= 0 && parts[last].Kind == "text" {
-			parts[last].End = end
-			parts[last].Origins[0].End = end - parts[last].Start
-			continue
+		last := len(parts) - 1
+		if last < 0 || parts[last].Kind != "text" {
+			parts = append(parts, calls.Part{Kind: "text", Name: own, Message: new(int), Start: s.Start, Included: true})
+			last++
 		}
-		words := calls.Origin{End: end - s.Start, Kind: calls.OriginText, Name: own, Line: lineOf(s.TemplateStart)}
-		parts = append(parts, calls.Part{
-			Kind: "text", Name: own, Message: new(int), Start: s.Start, End: end, Included: true, Origins: []calls.Origin{words},
-		})
+		words := &parts[last]
+		words.End = end
+		o := calls.Origin{Start: s.Start - words.Start, End: end - words.Start, Kind: calls.OriginText, Name: own, Line: lineOf(s.TemplateStart)}
+		isCopy := s.Kind == prompt.Literal && s.TemplateEnd-s.TemplateStart == s.End-s.Start
+		if isCopy {
+			o.From = s.TemplateStart
+		} else {
+			o.Computed = true
+		}
+		words.Origins = append(words.Origins, o)
 	}
 	return parts
 }

@@ -85,7 +85,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-func memories(texts ...string) func(context.Context) ([]plugins.Recalled, error) {
+func readMemories(texts ...string) func(context.Context) ([]plugins.Recalled, error) {
 	return func(context.Context) ([]plugins.Recalled, error) {
 		var found []plugins.Recalled
 		for _, text := range texts {
@@ -112,20 +112,20 @@ func TestFunctions(t *testing.T) {
 		"no history":          {"has_history", plugins.State{}, false, "nothing was said before"},
 		"first turn":          {"is_first_turn", plugins.State{}, true, "nothing was said before"},
 		"second turn":         {"is_first_turn", plugins.State{History: said}, false, "1 utterances before this one"},
-		"memories":            {"has_memories", plugins.State{Retrieve: memories("x", "y")}, true, "2 memories were found"},
-		"no memories":         {"has_memories", plugins.State{Retrieve: memories()}, false, "no memory was found"},
+		"memories":            {"has_memories", plugins.State{Retrieve: readMemories("x", "y")}, true, "2 memories were found"},
+		"no memories":         {"has_memories", plugins.State{Retrieve: readMemories()}, false, "no memory was found"},
 		"nothing to retrieve": {"has_memories", plugins.State{}, false, "no memory was found"},
 
 		"past in Chinese":       {"is_relevant", plugins.State{Input: "你还记得我吗"}, true, `the input says "记得"`},
 		"past in English":       {"is_relevant", plugins.State{Input: "Please REMEMBER me"}, true, `the input says "remember"`},
 		"its older name":        {"is_relevant_func", plugins.State{Input: "总结一下"}, true, `the input says "总结"`},
 		"a part of a word":      {"is_relevant", plugins.State{Input: "prehistory and remembers"}, false, "the input has nothing in common with what was before"},
-		"nothing in common":     {"is_relevant", plugins.State{Input: "今天天气", Retrieve: memories("茶是绿的")}, false, "the input has nothing in common with what was before"},
-		"a pair in common":      {"is_relevant", plugins.State{Input: "北京天气", Retrieve: memories("茶", "天气很好")}, true, `input and memory share "天气"`},
-		"a word in common":      {"is_relevant", plugins.State{Input: "Which tea?", Retrieve: memories("Tea is green")}, true, `input and memory share "tea"`},
-		"a small word":          {"is_relevant", plugins.State{Input: "what is the time", Retrieve: memories("the tea is what we want")}, false, "the input has nothing in common with what was before"},
-		"small words together":  {"is_relevant", plugins.State{Input: "什么", Retrieve: memories("什么")}, false, "the input has nothing in common with what was before"},
-		"characters not beside": {"is_relevant", plugins.State{Input: "天，气", Retrieve: memories("天气")}, false, "the input has nothing in common with what was before"},
+		"nothing in common":     {"is_relevant", plugins.State{Input: "今天天气", Retrieve: readMemories("茶是绿的")}, false, "the input has nothing in common with what was before"},
+		"a pair in common":      {"is_relevant", plugins.State{Input: "北京天气", Retrieve: readMemories("茶", "天气很好")}, true, `input and memory share "天气"`},
+		"a word in common":      {"is_relevant", plugins.State{Input: "Which tea?", Retrieve: readMemories("Tea is green")}, true, `input and memory share "tea"`},
+		"a small word":          {"is_relevant", plugins.State{Input: "what is the time", Retrieve: readMemories("the tea is what we want")}, false, "the input has nothing in common with what was before"},
+		"small words together":  {"is_relevant", plugins.State{Input: "什么", Retrieve: readMemories("什么")}, false, "the input has nothing in common with what was before"},
+		"characters not beside": {"is_relevant", plugins.State{Input: "天，气", Retrieve: readMemories("天气")}, false, "the input has nothing in common with what was before"},
 
 		"question mark":        {"is_question", plugins.State{Input: "Tea?"}, true, "the input has a question mark"},
 		"wide question mark":   {"is_question", plugins.State{Input: "茶？"}, true, "the input has a question mark"},

@@ -23,8 +23,8 @@ type Function struct {
 // the item: all items of a batch get the same verdict.
 func Functions() []Function {
 	return []Function{
-		{"always", calls.Text{En: "Always in.", Zh: "总是包含。"}, always(true)},
-		{"never", calls.Text{En: "Never in.", Zh: "总是排除。"}, always(false)},
+		{"always", calls.Text{En: "Always in.", Zh: "总是包含。"}, includeAlways(true)},
+		{"never", calls.Text{En: "Never in.", Zh: "总是排除。"}, includeAlways(false)},
 		{"is_relevant", calls.Text{
 			En: "The user speaks of what was before (before, remember, history, summary ...), or shares words with a memory that was found.",
 			Zh: "用户提到过去（之前、以前、记得、历史、总结、回顾等），或用词与检索到的记忆相同。",
@@ -50,7 +50,7 @@ func (f whether) Judge(ctx context.Context, s plugins.State, items []plugins.Ite
 	return slices.Repeat([]plugins.Verdict{{Include: include, Reason: reason}}, len(items)), nil
 }
 
-func always(include bool) whether {
+func includeAlways(include bool) whether {
 	return func(context.Context, plugins.State) (bool, string, error) { return include, "as its name says", nil }
 }
 
@@ -74,14 +74,14 @@ func isFirstTurn(ctx context.Context, s plugins.State) (bool, string, error) {
 }
 
 func hasMemories(ctx context.Context, s plugins.State) (bool, string, error) {
-	found, err := memories(ctx, s)
+	found, err := readMemories(ctx, s)
 	if err != nil || len(found) == 0 {
 		return false, "no memory was found", err
 	}
 	return true, fmt.Sprintf("%d memories were found", len(found)), nil
 }
 
-func memories(ctx context.Context, s plugins.State) ([]plugins.Recalled, error) {
+func readMemories(ctx context.Context, s plugins.State) ([]plugins.Recalled, error) {
 	if s.Retrieve == nil {
 		return nil, nil
 	}
@@ -102,21 +102,21 @@ func isRelevant(ctx context.Context, s plugins.State) (bool, string, error) {
 			return true, fmt.Sprintf("the input says %q", k), nil
 		}
 	}
-	for w := range words(s.Input) {
+	for w := range wordsOf(s.Input) {
 		if pastEnglish[w] {
 			return true, fmt.Sprintf("the input says %q", w), nil
 		}
 	}
-	found, err := memories(ctx, s)
+	found, err := readMemories(ctx, s)
 	if err != nil {
 		return false, "", err
 	}
 	said := map[string]bool{}
-	for _, term := range terms(s.Input) {
+	for _, term := range termsOf(s.Input) {
 		said[term] = true
 	}
 	for _, memory := range found {
-		for _, term := range terms(memory.Text) {
+		for _, term := range termsOf(memory.Text) {
 			if said[term] {
 				return true, fmt.Sprintf("input and memory share %q", term), nil
 			}
@@ -141,7 +141,7 @@ func isQuestion(_ context.Context, s plugins.State) (bool, string, error) {
 			return true, fmt.Sprintf("the input says %q", k), nil
 		}
 	}
-	for w := range words(text) {
+	for w := range wordsOf(text) {
 		if asksEnglish[w] {
 			return true, fmt.Sprintf("the input begins with %q", w), nil
 		}
@@ -159,11 +159,11 @@ var (
 		是不 就是 还是 但是 因为 所以 如果 知道 觉得 现在 今天 请问 时候 可能 应该`)
 )
 
-// terms returns the words and, in Chinese, the pairs of neighbouring characters that
+// termsOf returns the words and, in Chinese, the pairs of neighbouring characters that
 // a text is about.
-func terms(text string) []string {
+func termsOf(text string) []string {
 	var list []string
-	for w := range words(text) {
+	for w := range wordsOf(text) {
 		if len(w) > 2 && !emptyEnglish[w] {
 			list = append(list, w)
 		}
@@ -180,8 +180,8 @@ func terms(text string) []string {
 	return list
 }
 
-// words ranges over the words of a text in lower case, without Chinese ones.
-func words(text string) iter.Seq[string] {
+// wordsOf ranges over the words of a text in lower case, without Chinese ones.
+func wordsOf(text string) iter.Seq[string] {
 	return strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) || unicode.Is(unicode.Han, r)
 	})

@@ -3,10 +3,10 @@ package builtin
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -22,26 +22,26 @@ type Variable struct {
 // Variables returns the built-in variables. All times are those of the run's clock.
 func Variables() []Variable {
 	return []Variable{
-		{"current_time", calls.Text{En: "The time of day, 15:04.", Zh: "当前时间，如 15:04。"}, clock("15:04")},
-		{"current_date", calls.Text{En: "The date, 2006-01-02.", Zh: "当前日期，如 2006-01-02。"}, clock(time.DateOnly)},
-		{"current_datetime", calls.Text{En: "Date and time, 2006-01-02 15:04:05.", Zh: "当前日期和时间，如 2006-01-02 15:04:05。"}, clock(time.DateTime)},
-		{"weekday", calls.Text{En: "The day of the week in the flow's language.", Zh: "星期几，用流程的语言。"}, weekday},
+		{"current_time", calls.Text{En: "The time of day, 15:04.", Zh: "当前时间，如 15:04。"}, clockVariable("15:04")},
+		{"current_date", calls.Text{En: "The date, 2006-01-02.", Zh: "当前日期，如 2006-01-02。"}, clockVariable(time.DateOnly)},
+		{"current_datetime", calls.Text{En: "Date and time, 2006-01-02 15:04:05.", Zh: "当前日期和时间，如 2006-01-02 15:04:05。"}, clockVariable(time.DateTime)},
+		{"weekday", calls.Text{En: "The day of the week in the flow's language.", Zh: "星期几，用流程的语言。"}, weekdayVariable},
 		{"timestamp", calls.Text{En: "The time as Unix seconds.", Zh: "当前时间的 Unix 秒数。"}, func(s plugins.State) any { return s.Now.Unix() }},
-		{"timezone", calls.Text{En: "The time zone of the clock as +08:00.", Zh: "时钟的时区，如 +08:00。"}, clock("-07:00")},
+		{"timezone", calls.Text{En: "The time zone of the clock as +08:00.", Zh: "时钟的时区，如 +08:00。"}, clockVariable("-07:00")},
 		{"user", calls.Text{En: "The user of the flow's memory scope.", Zh: "流程记忆范围中的用户。"}, func(s plugins.State) any { return s.User }},
 		{"session", calls.Text{En: "The session of the flow's memory scope.", Zh: "流程记忆范围中的会话。"}, func(s plugins.State) any { return s.Session }},
 		{"language", calls.Text{En: "The flow's language.", Zh: "流程的语言。"}, func(s plugins.State) any { return s.Language }},
 		{"turn_count", calls.Text{En: "How many utterances the dialogue has before this one.", Zh: "此前对话中的发言条数。"}, func(s plugins.State) any { return len(s.History) }},
-		{"last_user_message", calls.Text{En: "What the user said before; empty at first.", Zh: "用户上一次说的话；首轮为空。"}, last("user")},
-		{"last_assistant_message", calls.Text{En: "What the assistant said last; empty at first.", Zh: "助手上一次说的话；首轮为空。"}, last("assistant")},
+		{"last_user_message", calls.Text{En: "What the user said before; empty at first.", Zh: "用户上一次说的话；首轮为空。"}, lastMessageVariable("user")},
+		{"last_assistant_message", calls.Text{En: "What the assistant said last; empty at first.", Zh: "助手上一次说的话；首轮为空。"}, lastMessageVariable("assistant")},
 	}
 }
 
-func clock(layout string) func(plugins.State) any {
+func clockVariable(layout string) func(plugins.State) any {
 	return func(s plugins.State) any { return s.Now.Format(layout) }
 }
 
-func weekday(s plugins.State) any {
+func weekdayVariable(s plugins.State) any {
 	if isChinese(s.Language) {
 		return "星期" + [...]string{"日", "一", "二", "三", "四", "五", "六"}[s.Now.Weekday()]
 	}
@@ -50,7 +50,7 @@ func weekday(s plugins.State) any {
 
 func isChinese(language string) bool { return len(language) >= 2 && language[:2] == "zh" }
 
-func last(role string) func(plugins.State) any {
+func lastMessageVariable(role string) func(plugins.State) any {
 	return func(s plugins.State) any {
 		for i := len(s.History) - 1; i >= 0; i-- {
 			if s.History[i].Role == role {
@@ -61,7 +61,7 @@ func last(role string) func(plugins.State) any {
 	}
 }
 
-// resolver gives all built-in variables, so that they are asked for in one batch.
+// resolver returns all built-in variables, so that they are asked for in one batch.
 type resolver struct {
 	values map[string]func(plugins.State) any
 }
@@ -79,7 +79,7 @@ func (r *resolver) Resolve(ctx context.Context, state plugins.State, names []str
 	return plugins.ResolverFunc(func(_ context.Context, state plugins.State, name string) (any, error) {
 		value, ok := r.values[name]
 		if !ok {
-			return nil, fmt.Errorf("there is no variable %q", name)
+			return nil, wording.Errorf("there is no variable %q", name)
 		}
 		return value(state), nil
 	}).Resolve(ctx, state, names)

@@ -227,7 +227,8 @@ func (mirror) Do(req *http.Request) (*http.Response, error) {
 	var body []byte
 	if req.Body != nil {
 		var err error
-		if body, err = io.ReadAll(req.Body); err != nil {
+		body, err = io.ReadAll(req.Body)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Params are the parameters of the call: either Messages, or User with or without
@@ -22,12 +23,12 @@ type Params struct {
 	Messages       []*value.Map `json:"messages,omitempty" doc:"Chat messages, oldest first: {role, content, ...}. Further keys go to the provider as they are, but for source (of in-chat). Use either messages or user."`
 	System         string       `json:"system,omitempty" doc:"Instructions for the model; goes with user."`
 	User           string       `json:"user,omitempty" doc:"What the user says: a short form of messages."`
-	Model          string       `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
+	Model          string       `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
 	Temperature    *float64     `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words."`
-	MaxTokens      int          `json:"max_tokens,omitempty" min:"1" max:"10000000" doc:"The longest answer, in tokens; the vendor's limit where it is not given."`
+	MaxTokens      int          `json:"max_tokens,omitempty" min:"1" max:"10000000" doc:"The longest answer, in tokens; the vendor's limit where it is not given." example:"500"`
 	ResponseSchema *value.Map   `json:"response_schema,omitempty" doc:"A JSON Schema (draft 7) for the answer. The parsed answer is in json; one that does not fit is an error. Taken as written."`
-	Tools          []*value.Map `json:"tools,omitempty" doc:"Tools that the model may call: {type: function, function: {name, description, parameters}}. Taken as written."`
-	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names. They win over all others; null takes one out."`
+	Tools          []*value.Map `json:"tools,omitempty" doc:"Tools that the model may call: {type: function, function: {name, description, parameters}}. Taken as written." example:"[{type: function, function: {name: price, parameters: {type: object}}}]"`
+	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names. They win over all others; null takes one out." example:"{reasoning_effort: low}"`
 }
 
 // Input is the request: messages in the OpenAI shape, and how they are answered.
@@ -85,30 +86,31 @@ response_schema:
 			},
 		},
 	})
-	def.Lint = lint
+	def.Lint = lintParams
 	def.OutputFor = func(output, params value.Value) value.Value {
 		if answer, _ := params.Get("response_schema"); answer.Kind() == value.Object {
 			return schema.WithProperty(output, "json", answer)
 		}
 		return output
 	}
-	def.Origins = origins
+	def.Origins = outputOrigins
 	return def
 }
 
-// lint finds mistyped keywords of response_schema, and messages beside their short form
+// lintParams finds mistyped keywords of response_schema, and messages beside their short form
 // also where a template makes one of the two.
-func lint(params value.Value, _ calls.LintEnv) []schema.Problem {
+func lintParams(params value.Value, _ calls.LintEnv) []schema.Problem {
 	problems := schema.TyposIn(params, "response_schema")
 	if _, given := params.Get("messages"); !given {
 		return problems
 	}
 	for _, name := range []string{"system", "user"} {
 		short, given := params.Get(name)
-		if text, isText := short.Str(); given && (!isText || text != "") {
-			problems = append(problems, schema.Problem{
-				Pointer: "/" + name, Message: bothForms, Hint: "give " + name + " as one of the messages, {role: " + name + ", content: ...}, or leave messages out",
-			})
+		text, isText := short.Str()
+		isEmpty := isText && text == ""
+		if given && !isEmpty {
+			problems = append(problems, schema.Problem{Pointer: "/" + name, Message: bothForms}.
+				WithHint("give %s as one of the messages, {role: %s, content: ...}, or leave messages out", name, name))
 			break
 		}
 	}
@@ -120,7 +122,7 @@ func (p Params) Validate() error {
 	if _, _, err := p.buildMessages(); err != nil {
 		return err
 	}
-	if _, err := p.schema(); err != nil {
+	if _, err := p.compileSchema(); err != nil {
 		return err
 	}
 	for i, tool := range p.Tools {
@@ -132,8 +134,8 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// schema returns the compiled response_schema; nil where there is none.
-func (p Params) schema() (*schema.Schema, error) {
+// compileSchema returns the compiled response_schema; nil where there is none.
+func (p Params) compileSchema() (*schema.Schema, error) {
 	if p.ResponseSchema == nil {
 		return nil, nil
 	}
@@ -146,15 +148,16 @@ func (p Params) schema() (*schema.Schema, error) {
 
 func checkTool(tool value.Value) error {
 	kind, _ := tool.Get("type")
-	switch name, ok := kind.Str(); {
-	case !ok || name == "":
-		return fmt.Errorf("the type is missing")
-	case name != "function":
+	toolType, _ := kind.Str()
+	if toolType == "" {
+		return wording.Errorf("the type is missing")
+	}
+	if toolType != "function" {
 		return nil // a vendor's own tool
 	}
 	name, _ := tool.At("/function/name")
 	if text, _ := name.Str(); text == "" {
-		return fmt.Errorf("function.name is missing")
+		return wording.Errorf("function.name is missing")
 	}
 	return nil
 }
@@ -247,8 +250,9 @@ func (p Params) newOutput(env *calls.Env, in Input, answer llm.Answer) (Output, 
 	case blank && len(out.ToolCalls) == 0:
 		warn("empty", "the model gave no text")
 	}
-	s, err := p.schema()
-	if err != nil || s == nil || blank && len(out.ToolCalls) > 0 {
+	s, err := p.compileSchema()
+	onlyCallsTools := blank && len(out.ToolCalls) > 0
+	if err != nil || s == nil || onlyCallsTools {
 		return out, err
 	}
 	fitting, err := ask.Fit(answer.Text, s)

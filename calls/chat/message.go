@@ -2,7 +2,6 @@ package chat
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // roles are those that chat APIs know.
@@ -62,8 +62,8 @@ func (p Params) buildMessages() (messages []*value.Map, warnings []string, err e
 	return messages, append(warnings, checkToolPairs(p.Messages)...), nil
 }
 
-// origins returns those of the messages that were sent: parameters.
-func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+// outputOrigins returns those of the messages that were sent: parameters.
+func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	at, ok := strings.CutPrefix(pointer, "/input/messages/")
 	number, below, _ := strings.Cut(at, "/")
 	sent, err := strconv.Atoi(number)
@@ -83,10 +83,10 @@ func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin 
 	}
 	system, _ := of.Params.Get("system")
 	text, _ := system.Str()
-	switch {
-	case !given.IsNull():
+	if !given.IsNull() {
 		return nil
-	case text != "" && sent == 0:
+	}
+	if text != "" && sent == 0 {
 		return []calls.Origin{{Pointer: "/system"}}
 	}
 	return []calls.Origin{{Pointer: "/user"}}
@@ -95,19 +95,19 @@ func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin 
 // checkMessage returns the role of a message that has a known one and content.
 func checkMessage(m *value.Map) (string, error) {
 	if m == nil {
-		return "", errors.New("a message must be an object {role, content}, not null")
+		return "", wording.Errorf("a message must be an object {role, content}, not null")
 	}
 	given, _ := m.Get("role")
 	role, ok := given.Str()
 	if !ok {
-		return "", errors.New("the message has no role")
+		return "", wording.Errorf("the message has no role")
 	}
 	if role != thinking && !slices.Contains(roles, role) {
 		known := "known are " + strings.Join(roles, ", ")
 		if near := value.DidYouMean(role, roles); near != "" {
 			known = near
 		}
-		return "", fmt.Errorf("unknown role %q (%s)", role, known)
+		return "", wording.Errorf("unknown role %q (%s)", role, known)
 	}
 	content, _ := m.Get("content")
 	switch content.Kind() {
@@ -119,9 +119,9 @@ func checkMessage(m *value.Map) (string, error) {
 				return role, nil
 			}
 		}
-		return "", fmt.Errorf("the %s message has no content", role)
+		return "", wording.Errorf("the %s message has no content", role)
 	default:
-		return "", fmt.Errorf("the content is of type %s, want text or a list of parts", content.Kind())
+		return "", wording.Errorf("the content is of type %s, want text or a list of parts", content.Kind())
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 //go:embed lang
@@ -27,8 +28,8 @@ type Params struct {
 	By          string     `json:"by,omitempty" enum:"conditions|model" doc:"Who picks. Default: conditions where any choice has when, else model. A model picks among those without when and those whose when is true."`
 	Question    *string    `json:"question,omitempty" doc:"What the model decides about. Default: the question of the run."`
 	Values      *value.Map `json:"values,omitempty" doc:"What the model may know beside the question."`
-	Model       string     `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
-	Temperature *float64   `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses; the provider's setting where it is not given."`
+	Model       string     `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
+	Temperature *float64   `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses; the provider's setting where it is not given." example:"0"`
 }
 
 // Choice is one branch, and when it is to be taken.
@@ -93,15 +94,15 @@ choices:
 			},
 		},
 	})
-	def.Lint = lint
+	def.Lint = lintParams
 	def.OutputFor = namedBranches
 	def.Texts = []calls.Texts{ask.Texts("choice", texts), ask.RetryTexts()}
-	def.Origins = origins
+	def.Origins = outputOrigins
 	return def
 }
 
-// origins returns that of the branch: it is the name of a choice.
-func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+// outputOrigins returns that of the branch: it is the name of a choice.
+func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	index, _ := of.Output.Get("index")
 	if pointer != "/output/branch" {
 		return nil
@@ -125,31 +126,33 @@ func (p Params) checkChoice(i int, c Choice) error {
 	fallback := slices.IndexFunc(before, func(b Choice) bool { return b.Default })
 	switch {
 	case slices.ContainsFunc(before, func(b Choice) bool { return b.Branch == c.Branch && b.Branch != "" }):
-		return fmt.Errorf("duplicate branch %q", c.Branch)
+		return wording.Errorf("duplicate branch %q", c.Branch)
 	case c.Default && fallback >= 0:
-		return fmt.Errorf("%q and %q are both the default", before[fallback].Branch, c.Branch)
-	case p.strategy() == byConditions && c.When == nil && !c.Default:
+		return wording.Errorf("%q and %q are both the default", before[fallback].Branch, c.Branch)
+	case p.strategyName() == byConditions && c.When == nil && !c.Default:
 		return calls.Errorf(calls.Invalid, "the branch %q has no condition", c.Branch).
 			WithHint("give it when, or make it the default: default: true")
 	}
 	return nil
 }
 
-// lint does the same where conditions, which are known only later, are null.
-func lint(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
+// lintParams does the same where conditions, which are known only later, are null.
+func lintParams(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 	var p Params
-	if by, given := params.Get("by"); given && by.IsNull() || value.Decode(params, &p) != nil {
+	by, given := params.Get("by")
+	isUnknown := given && by.IsNull()
+	if isUnknown || value.Decode(params, &p) != nil {
 		return nil
 	}
-	given, _ := params.Get("choices")
-	for i, c := range given.List() {
+	choices, _ := params.Get("choices")
+	for i, c := range choices.List() {
 		if _, conditional := c.Get("when"); conditional {
 			p.Choices[i].When = new(bool)
 		}
 	}
 	for i, c := range p.Choices {
 		if err := p.checkChoice(i, c); err != nil {
-			problems = append(problems, schema.Problem{Pointer: fmt.Sprintf("/choices/%d", i), Message: err.Error(), Hint: calls.HintOf(err)})
+			problems = append(problems, calls.ProblemOf(fmt.Sprintf("/choices/%d", i), err))
 		}
 	}
 	return problems
@@ -173,8 +176,8 @@ func namedBranches(output, params value.Value) value.Value {
 	return schema.WithProperty(output, "branch", value.OfMap(value.Pairs("type", "string", "enum", names)))
 }
 
-// strategy is who picks.
-func (p Params) strategy() string {
+// strategyName is who picks.
+func (p Params) strategyName() string {
 	if p.By != "" {
 		return p.By
 	}
@@ -186,7 +189,7 @@ func (p Params) strategy() string {
 
 // Init takes the parameters and the question of the run.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
-	in := Input{By: p.strategy(), Choices: p.Choices}
+	in := Input{By: p.strategyName(), Choices: p.Choices}
 	if in.By == byModel {
 		in.Question, in.Values = vars.Question, p.Values
 		if p.Question != nil {
@@ -216,11 +219,11 @@ func (in Input) decideByCondition() (*Output, error) {
 			return &Output{Branch: c.Branch, Reason: "its condition is true", Index: i}, nil
 		}
 	}
-	return in.fallback("no condition is true")
+	return in.takeDefault("no condition is true")
 }
 
-// fallback takes the default.
-func (in Input) fallback(reason string) (*Output, error) {
+// takeDefault takes the default.
+func (in Input) takeDefault(reason string) (*Output, error) {
 	names := make([]string, len(in.Choices))
 	for i, c := range in.Choices {
 		names[i] = c.Branch
@@ -248,7 +251,7 @@ func (p Params) askModel(ctx context.Context, env *calls.Env, in Input) (*Output
 	open := in.openChoices()
 	switch len(open) {
 	case 0:
-		return in.fallback("no condition is true")
+		return in.takeDefault("no condition is true")
 	case 1:
 		return in.outputOf(open[0].Branch, "it is the only one left"), nil
 	}
@@ -260,13 +263,13 @@ func (p Params) askModel(ctx context.Context, env *calls.Env, in Input) (*Output
 	if err != nil {
 		return nil, err
 	}
-	req, parts, err := p.request(ctx, env, in, open)
+	req, parts, err := p.newRequest(ctx, env, in, open)
 	if err != nil {
 		return nil, err
 	}
 	answer, err := ask.JSON(calls.WithParts(ctx, parts), env, req, s, func(v value.Value) value.Value { return readAnswer(v, open) })
 	if errors.Is(err, ask.ErrNoAnswer) && slices.ContainsFunc(in.Choices, func(c Choice) bool { return c.Default }) {
-		out, fallbackErr := in.fallback("the model named none of the branches")
+		out, fallbackErr := in.takeDefault("the model named none of the branches")
 		if fallbackErr != nil {
 			return nil, fallbackErr
 		}
@@ -313,8 +316,8 @@ func (in Input) outputOf(branch, reason string) *Output {
 	return &Output{Branch: branch, Reason: reason, Index: i}
 }
 
-// request returns what the model is asked.
-func (p Params) request(ctx context.Context, env *calls.Env, in Input, open []Choice) (*llm.Request, []calls.Part, error) {
+// newRequest returns what the model is asked.
+func (p Params) newRequest(ctx context.Context, env *calls.Env, in Input, open []Choice) (*llm.Request, []calls.Part, error) {
 	question := calls.TracedName("question", "", in.Question)
 	if p.Question != nil {
 		question = calls.TracedParam("/question", in.Question)
@@ -362,7 +365,7 @@ func answerSchema(open []Choice) (*schema.Schema, error) {
 		"additionalProperties", false,
 	)))
 	if err != nil {
-		return nil, fmt.Errorf("making the schema of the answer: %w", err)
+		return nil, wording.Errorf("making the schema of the answer: %w", err)
 	}
 	return s, nil
 }

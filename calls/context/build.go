@@ -36,7 +36,8 @@ func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) 
 	b := &builder{params: params, env: env, in: in, warnings: []string{}}
 	if params.Workspace != "" {
 		var err error
-		if b.workspace, err = openDir(env.Dir, params.Workspace); err != nil {
+		b.workspace, err = openDir(env.Dir, params.Workspace)
+		if err != nil {
 			b.warn("workspace %s: no instruction files, memory or skills are read: %v", params.Workspace, err)
 		}
 		defer b.workspace.close()

@@ -225,6 +225,9 @@ func TestFiles(t *testing.T) {
 			if !strings.Contains(strings.Join(out.Warnings, "\n"), "near/AGENTS.md: "+c.want) {
 				t.Errorf("%s: %q", name, out.Warnings)
 			}
+			if name == "line" { // three bytes of the other would say nothing
+				warned(t, out, c.want, "file AGENTS.md: left out, the AGENTS.md files nearer to work_dir have 32765 bytes")
+			}
 			out = run(t, dir, callstest.Now, value.Pairs("workspace", "ws", "identity", "I", "work_dir", "near", "max_tokens", 2000))
 			if name != "one line" && name != "no mark" { // which no line ends
 				same(t, name, kinds(out, "file", true), []string{"near/AGENTS.md"})

@@ -3,15 +3,16 @@ package context
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/context/media"
+	"github.com/callnode/scheduler/calls/userpath"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/tokens"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Bounds of the images of one message, as vendors have them: their number, and
@@ -56,13 +57,14 @@ func (b *builder) prepareImages(ctx context.Context) ([]*picture, error) {
 			return nil, context.Cause(ctx)
 		}
 		if len(pictures) == maxImages {
-			b.reportUnsent(name, fmt.Errorf("a message may have at most %d images", maxImages))
+			b.reportUnsent(name, wording.Errorf("a message may have at most %d images", maxImages))
 			continue
 		}
 		p, seen := done[name]
 		if !seen {
 			var err error
-			if p, err = b.prepareImage(roots, name); err != nil {
+			p, err = b.prepareImage(roots, name)
+			if err != nil {
 				b.reportUnsent(name, err)
 			}
 			done[name] = p
@@ -70,7 +72,7 @@ func (b *builder) prepareImages(ctx context.Context) ([]*picture, error) {
 		switch {
 		case p == nil:
 		case sent+len(p.url) > maxImageBytes:
-			b.reportUnsent(name, fmt.Errorf("the images of a message may have at most %d bytes together", maxImageBytes))
+			b.reportUnsent(name, wording.Errorf("the images of a message may have at most %d bytes together", maxImageBytes))
 		default:
 			sent += len(p.url)
 			pictures = append(pictures, p)
@@ -132,9 +134,9 @@ func (b *builder) imageTokens(m *media.Image) int {
 // the flow file or, where there is no such file, at the workspace.
 func (b *builder) mediaFile(roots []*rootDir, name string) ([]byte, error) {
 	if strings.Contains(name, "://") || strings.HasPrefix(name, "data:") {
-		return nil, errors.New("addresses are not fetched; give a file of the workspace")
+		return nil, wording.Errorf("addresses are not fetched; give a file of the workspace")
 	}
-	path, err := absolutePath(b.env.Dir, name)
+	path, err := userpath.Resolve(b.env.Dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +144,7 @@ func (b *builder) mediaFile(roots []*rootDir, name string) ([]byte, error) {
 	if b.workspace != nil && filepath.IsLocal(name) {
 		candidates = append(candidates, filepath.Join(b.workspace.path, name))
 	}
-	err = errors.New("it lies outside the workspace and the allowed media roots")
+	err = wording.Errorf("it lies outside the workspace and the allowed media roots")
 	for _, candidate := range candidates {
 		for _, root := range roots {
 			rel, ok := root.relativePath(candidate)
@@ -152,11 +154,11 @@ func (b *builder) mediaFile(roots []*rootDir, name string) ([]byte, error) {
 			data, size, readErr := root.readFile(rel, media.MaxFile+1)
 			switch {
 			case readErr == nil && size > media.MaxFile:
-				return nil, fmt.Errorf("%d bytes are more than %d", size, media.MaxFile)
+				return nil, wording.Errorf("%d bytes are more than %d", size, media.MaxFile)
 			case readErr == nil:
 				return data, nil
 			case errors.Is(readErr, fs.ErrNotExist):
-				err = errors.New("there is no such file")
+				err = wording.Errorf("there is no such file")
 			default:
 				return nil, readErr
 			}

@@ -29,14 +29,18 @@ func (b *builder) renderTraced(ctx context.Context, name string, f facts) (trace
 	text, parts, err := ask.TracedPrompt(ctx, b.env, "context", texts, name, ask.Values{Map: f.values()})
 	traced := tracedText{text: text, reason: "built-in text"}
 	for _, p := range parts {
-		o := calls.Origin{Start: p.Start, End: p.End, Kind: calls.OriginText, Name: p.Name}
+		o := calls.Origin{Start: p.Start, End: p.End, Kind: calls.OriginText, Name: p.Name, Computed: true}
 		if p.Kind == "time" {
 			o.Kind, o.Name = calls.OriginClock, ""
 		}
 		if pointer := map[string]string{"workspace": "/workspace", "channel": "/channel", "chat_id": "/chat_id"}[p.Kind]; pointer != "" {
 			o = calls.Origin{Start: p.Start, End: p.End, Pointer: pointer, Computed: p.Kind == "workspace"}
 		}
-		traced.origins = append(traced.origins, o)
+		list := []calls.Origin{o}
+		if p.Kind == "text" {
+			list = shiftOrigins(p.Origins, p.Start)
+		}
+		traced.origins = append(traced.origins, list...)
 		if p.Kind == "text" && p.Name != "context "+name+".txt" {
 			traced.reason = "the text " + p.Name // of a user
 		}

@@ -2,14 +2,15 @@ package context
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/callnode/scheduler/calls/userpath"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // maxText is how much of a text file is read, in bytes.
@@ -30,34 +31,19 @@ type rootDir struct {
 
 // openDir opens a directory; a relative one starts at dir, ~ is the home directory.
 func openDir(dir, given string) (*rootDir, error) {
-	path, err := absolutePath(dir, given)
+	path, err := userpath.Resolve(dir, given)
 	if err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
-		return nil, withoutPath(err)
+		return nil, userpath.WithoutPath(err)
 	}
 	return &rootDir{root: root, shown: shownPath(given), path: path, converted: map[string]bool{}}, nil
 }
 
 // shownPath returns a path as the model gets to see it.
 func shownPath(given string) string { return filepath.ToSlash(filepath.Clean(given)) }
-
-// absolutePath makes a path absolute.
-func absolutePath(dir, given string) (string, error) {
-	if rest, ok := strings.CutPrefix(filepath.ToSlash(given), "~"); ok && (rest == "" || rest[0] == '/') {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("expanding ~: %w", err)
-		}
-		given = filepath.Join(home, filepath.FromSlash(rest))
-	}
-	if !filepath.IsAbs(given) {
-		given = filepath.Join(dir, given)
-	}
-	return filepath.Abs(given)
-}
 
 // readText reads a text file: UTF-8, with CRLF and CR as LF. What is larger than
 // [maxText] is cut after a line, which note reports.
@@ -75,7 +61,7 @@ func (p *rootDir) readText(name string) (text, note string, err error) {
 		note = fmt.Sprintf("only the first %d of %d bytes are used", len(data), size)
 	}
 	if !utf8.Valid(data) {
-		return "", "", errors.New("it is not UTF-8 text")
+		return "", "", wording.Errorf("it is not UTF-8 text")
 	}
 	p.converted[name] = bytes.IndexByte(data, '\r') >= 0
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data)), note, nil
@@ -97,20 +83,20 @@ func (p *rootDir) readFile(name string, limit int64) (data []byte, size int64, e
 	info, err := p.root.Stat(name)
 	switch {
 	case err != nil:
-		return nil, 0, withoutPath(err)
+		return nil, 0, userpath.WithoutPath(err)
 	case info.IsDir():
-		return nil, 0, errors.New("it is a directory")
+		return nil, 0, wording.Errorf("it is a directory")
 	case !info.Mode().IsRegular():
-		return nil, 0, errors.New("it is not a regular file")
+		return nil, 0, wording.Errorf("it is not a regular file")
 	}
 	f, err := p.root.Open(name)
 	if err != nil {
-		return nil, 0, withoutPath(err)
+		return nil, 0, userpath.WithoutPath(err)
 	}
 	defer f.Close()
 	data, err = io.ReadAll(io.LimitReader(f, limit))
 	if err != nil {
-		return nil, 0, withoutPath(err)
+		return nil, 0, userpath.WithoutPath(err)
 	}
 	return data, max(info.Size(), int64(len(data))), nil
 }
@@ -133,16 +119,4 @@ func (p *rootDir) close() {
 	if p != nil {
 		_ = p.root.Close() // it was only read
 	}
-}
-
-// withoutPath returns an error of a file without the path, which the message names.
-func withoutPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return fs.ErrNotExist
-	}
-	return err
 }

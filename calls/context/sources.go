@@ -118,8 +118,12 @@ func (b *builder) limitAgentsFiles(files []agentsFile) {
 }
 
 // cutAtHeading cuts a Markdown text to at most limit bytes: before a heading, else
-// after a line, else between characters. More than half of what there is room for stays.
+// after a line, else between characters. More than half of what there is room for stays;
+// of less than smallestCut nothing does, for it says nothing.
 func cutAtHeading(text string, limit int) string {
+	if limit < smallestCut {
+		return ""
+	}
 	head := text[:limit]
 	for _, places := range [][][]int{heading.FindAllStringIndex(head, -1), lineEnd.FindAllStringIndex(head, -1)} {
 		if n := len(places); n > 0 && places[n-1][0] >= limit/2 {
@@ -128,6 +132,8 @@ func cutAtHeading(text string, limit int) string {
 	}
 	return strings.ToValidUTF8(head, "")
 }
+
+const smallestCut = 256 // bytes
 
 var (
 	heading = regexp.MustCompile(`\n#{1,6}[ \t]`)
@@ -293,7 +299,9 @@ func skillText(x *skill.Skill) string { return "### Skill: " + x.Name + blankLin
 // skillOrigins returns those of skillText: its body is of the SKILL.md.
 func skillOrigins(x *skill.Skill) []calls.Origin {
 	end := len(skillText(x))
-	return []calls.Origin{{Start: end - len(x.Body), End: end, File: x.Location}}
+	o := calls.Origin{Start: end - len(x.Body), End: end, File: x.Location, From: x.BodyStart, Line: x.BodyLine}
+	o.Computed = x.BodyLine == 0
+	return []calls.Origin{o}
 }
 
 func skillNames(found []*skill.Skill) []string {
@@ -309,7 +317,8 @@ func (b *builder) skillListSection(ctx context.Context, found []*skill.Skill) (*
 	intro := tracedText{text: b.params.SkillsIntro, origins: calls.FromParam("/skills_intro", b.params.SkillsIntro)}
 	if intro.text == "" {
 		var err error
-		if intro, err = b.renderTraced(ctx, "skills", facts{}); err != nil {
+		intro, err = b.renderTraced(ctx, "skills", facts{})
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -11,15 +11,15 @@ var (
 	epoch = regexp.MustCompile(`^(-?\d{9,10})(\.\d+)?$|^(-?\d{12,13})$`)
 
 	// 15:04:05, 3:30 pm
-	digital = match(`(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)? ?(am|pm|a\.m|p\.m)?\.?`)
+	digital = compileAnchored(`(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)? ?(am|pm|a\.m|p\.m)?\.?`)
 	// 3pm, 3 o'clock
-	hourOnly = match(`(\d{1,2}) ?(am|pm|a\.m|p\.m|o'clock)\.?`)
+	hourOnly = compileAnchored(`(\d{1,2}) ?(am|pm|a\.m|p\.m|o'clock)\.?`)
 	// 下午3点半, 晚上八点一刻, 15点30分
-	spoken = match(`(凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|夜晚|晚|早|晨)? ?` + number + `[点时](?:(半)|(一刻|三刻)|整|` + number + `分?(?:` + number + `秒)?)?`)
+	spoken = compileAnchored(`(凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|夜晚|晚|早|晨)? ?` + number + `[点时](?:(半)|(一刻|三刻)|整|` + number + `分?(?:` + number + `秒)?)?`)
 	// 中午, noon: a part of a day that is a time
-	part = match(`(中午|正午|noon|midnight|午夜|零点)`)
+	part = compileAnchored(`(中午|正午|noon|midnight|午夜|零点)`)
 	// 上午 alone says too little for a time, and is passed over before one.
-	before = match(`(早上|早晨|清晨|上午|中午|下午|晚上|夜里|夜晚|凌晨|傍晚|晚|早|晨|in the morning|in the afternoon|in the evening|at night|morning|afternoon|evening|night)`)
+	before = compileAnchored(`(早上|早晨|清晨|上午|中午|下午|晚上|夜里|夜晚|凌晨|傍晚|晚|早|晨|in the morning|in the afternoon|in the evening|at night|morning|afternoon|evening|night)`)
 )
 
 // halves are the parts of a day: the hours that they may have, and what is to be
@@ -50,8 +50,8 @@ func halfOf(word string) string {
 	return ""
 }
 
-// absolute reads what is a point in time by itself: a number, or RFC 3339.
-func (r *reader) absolute() (time.Time, bool) {
+// readAbsolute reads what is a point in time by itself: a number, or RFC 3339.
+func (r *reader) readAbsolute() (time.Time, bool) {
 	if m := epoch.FindStringSubmatch(r.rest); m != nil {
 		if m[3] != "" {
 			ms, err := strconv.ParseInt(m[3], 10, 64)
@@ -68,16 +68,16 @@ func (r *reader) absolute() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// clock takes a time of the day off the front.
-func (r *reader) clock() bool {
+// readClock takes a time of the day off the front.
+func (r *reader) readClock() bool {
 	if m := digital.FindStringSubmatch(r.rest); m != nil {
 		r.rest = r.rest[len(m[0]):]
 		nano, _ := strconv.Atoi((m[4] + "000000000")[:9])
-		return r.time(m[5], parseNumber(m[1]), parseNumber(m[2]), parseNumber("0"+m[3]), nano)
+		return r.setTime(m[5], parseNumber(m[1]), parseNumber(m[2]), parseNumber("0"+m[3]), nano)
 	}
 	if m := hourOnly.FindStringSubmatch(r.rest); m != nil {
 		r.rest = r.rest[len(m[0]):]
-		return r.time(m[2], parseNumber(m[1]), 0, 0, 0)
+		return r.setTime(m[2], parseNumber(m[1]), 0, 0, 0)
 	}
 	if m := spoken.FindStringSubmatch(r.rest); m != nil {
 		r.rest = r.rest[len(m[0]):]
@@ -90,9 +90,9 @@ func (r *reader) clock() bool {
 		case m[4] == "三刻":
 			minute = 45
 		}
-		return r.time(m[1], parseNumber(m[2]), minute, parseNumber(m[6]), 0)
+		return r.setTime(m[1], parseNumber(m[2]), minute, parseNumber(m[6]), 0)
 	}
-	if word := before.FindString(r.rest); word != "" && r.halved(word) {
+	if word := before.FindString(r.rest); word != "" && r.readHalved(word) {
 		return true
 	}
 	if m := part.FindStringSubmatch(r.rest); m != nil {
@@ -109,22 +109,22 @@ func (r *reader) clock() bool {
 	return false
 }
 
-// halved reads a part of the day and the time after it: evening at 8:30. ok is false
+// readHalved reads a part of the day and the time after it: evening at 8:30. ok is false
 // where there is no time; a part alone is none, the day stays.
-func (r *reader) halved(word string) (ok bool) {
+func (r *reader) readHalved(word string) (ok bool) {
 	rest := *r
 	rest.rest = strings.TrimPrefix(rest.rest, word)
-	rest.skip()
+	rest.skipSeparators()
 	if !digital.MatchString(rest.rest) && !hourOnly.MatchString(rest.rest) {
 		return false
 	}
 	*r = rest
 	r.half = halfOf(word)
-	return r.clock()
+	return r.readClock()
 }
 
-// time takes a time of the day; word says which part of it is meant.
-func (r *reader) time(word string, hour, minute, second, nano int) bool {
+// setTime takes a time of the day; word names the part of it that is meant.
+func (r *reader) setTime(word string, hour, minute, second, nano int) bool {
 	midnight := hour == 24 && minute+second == 0
 	for _, half := range []string{halfOf(word), r.half} {
 		part, known := halves[half]

@@ -21,7 +21,7 @@ const maxText = 100
 // in both languages. A day without a year is in the year of now. Numbers of 9 and
 // 10 digits are seconds since 1970, of 12 and 13 digits milliseconds.
 func Parse(text string, now time.Time) (t time.Time, ok bool) {
-	t, _, vague, ok := read(text, now)
+	t, _, vague, ok := parseVague(text, now)
 	if vague {
 		return time.Time{}, false
 	}
@@ -31,13 +31,13 @@ func Parse(text string, now time.Time) (t time.Time, ok bool) {
 // Day reads what Parse reads, and a day with a part of it (明天晚上, tomorrow
 // morning), for callers that want the day only. The time of t is midnight.
 func Day(text string, now time.Time) (t time.Time, ok bool) {
-	_, day, _, ok := read(text, now)
+	_, day, _, ok := parseVague(text, now)
 	return day, ok
 }
 
-// read is Parse; day is the midnight of the day that was named: tonight at 12 is at
+// parseVague is Parse; day is the midnight of the day that was named: tonight at 12 is at
 // its end. vague says that a part of the day was named and no time.
-func read(text string, now time.Time) (t, day time.Time, vague, ok bool) {
+func parseVague(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 	if len(text) > maxText {
 		return t, day, false, false
 	}
@@ -53,20 +53,20 @@ func read(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 func readNormal(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 	none := time.Time{}
 	r := reader{rest: text, now: now}
-	t, ok = r.absolute()
+	t, ok = r.readAbsolute()
 	if ok {
 		t = t.In(now.Location())
 		return t, midnight(t), false, true
 	}
-	r.skip()
-	hasDay := r.day()
-	r.skip()
-	hasTime := r.clock()
+	r.skipSeparators()
+	hasDay := r.readDay()
+	r.skipSeparators()
+	hasTime := r.readClock()
 	if !hasDay && hasTime {
-		r.skip()
-		hasDay = r.day() // 3pm tomorrow
+		r.skipSeparators()
+		hasDay = r.readDay() // 3pm tomorrow
 	}
-	r.skip()
+	r.skipSeparators()
 	hasNeither := !hasDay && !hasTime
 	if r.bad || r.rest != "" || hasNeither {
 		return none, none, false, false
@@ -127,8 +127,8 @@ func normalizeText(text string) string {
 // where they part two numbers.
 var aroundHan = regexp.MustCompile(` ?(\p{Han}) ?`)
 
-// skip passes over what may stand between a day and a time.
-func (r *reader) skip() {
+// skipSeparators passes over what may stand between a day and a time.
+func (r *reader) skipSeparators() {
 	for {
 		before := r.rest
 		r.rest = strings.TrimLeft(r.rest, " ,")
@@ -141,11 +141,11 @@ func (r *reader) skip() {
 	}
 }
 
-// on takes the day n days from now.
-func (r *reader) on(n int) { r.at = midnight(r.now).AddDate(0, 0, n) }
+// setDay takes the day n days from now.
+func (r *reader) setDay(n int) { r.at = midnight(r.now).AddDate(0, 0, n) }
 
-// calendar takes a day of the calendar, if there is one.
-func (r *reader) calendar(year, month, day int) bool {
+// setCalendarDay takes a day of the calendar, if there is one.
+func (r *reader) setCalendarDay(year, month, day int) bool {
 	at := time.Date(year, time.Month(month), day, 0, 0, 0, 0, r.now.Location())
 	if at.Year() != year || int(at.Month()) != month || at.Day() != day {
 		r.bad = true
@@ -160,8 +160,8 @@ func midnight(t time.Time) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
 }
 
-// weekday returns the number of days from now to a weekday (Monday is 0) in the week
+// daysToWeekday returns the number of days from now to a weekday (Monday is 0) in the week
 // that begins weeks weeks from the present one.
-func (r *reader) weekday(day, weeks int) int {
+func (r *reader) daysToWeekday(day, weeks int) int {
 	return day - daysSinceMonday(r.now) + 7*weeks
 }

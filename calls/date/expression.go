@@ -107,17 +107,17 @@ func FindPeriods(text string, now time.Time) (found []Period, rest string) {
 	today := midnight(now)
 	for _, e := range expressions {
 		if e.english != nil && inEnglish {
-			found, text = e.find(e.english, text, today, found)
+			found, text = e.findPeriods(e.english, text, today, found)
 		}
 		if e.chinese != nil && inChinese {
-			found, text = e.find(e.chinese, text, today, found)
+			found, text = e.findPeriods(e.chinese, text, today, found)
 		}
 	}
 	return found, text
 }
 
-// find appends the periods that match words, and blanks them out of the text.
-func (e *expression) find(words *regexp.Regexp, text string, today time.Time, found []Period) ([]Period, string) {
+// findPeriods appends the periods that match words, and blanks them out of the text.
+func (e *expression) findPeriods(words *regexp.Regexp, text string, today time.Time, found []Period) ([]Period, string) {
 	for _, m := range words.FindAllStringSubmatchIndex(text, -1) {
 		if p, ok := e.period(submatches(text, m), today); ok {
 			found = append(found, p)
@@ -146,7 +146,8 @@ func mayNameTime(text string) bool {
 	}
 	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !isWordByte(r) }) {
 		w = strings.ToLower(w)
-		if timeWords[w] || seasonMonths[w] != 0 || w == "this" || w == "may" {
+		isAmbiguous := w == "this" || w == "may"
+		if timeWords[w] || seasonMonths[w] != 0 || isAmbiguous {
 			return true
 		}
 	}

@@ -50,10 +50,7 @@ func MentionsTime(text string) bool {
 		if earlier == "for" {
 			isCounted = isCounted || counts[before]
 		}
-		switch {
-		case timeWords[w], isYear(w), unitWords[w] && isCounted,
-			thisUnits[w] && before == "this",
-			w == "may" && before == "in", isNumber(w) && before == "may":
+		if timeWords[w] || isYear(w) || isTimeAfter(before, w, isCounted) {
 			return true
 		}
 		earlier, before, i = before, w, end
@@ -75,6 +72,19 @@ func letterFrom(text string, i int) int {
 	return i
 }
 
+// isTimeAfter reports whether a word is a time because of the word before it: 3 days, this
+// week, in May, May 5.
+func isTimeAfter(before, word string, isCounted bool) bool {
+	isMay := word == "may" && before == "in"
+	isDayOfMay := before == "may" && isNumber(word)
+	isSpan := unitWords[word] && isCounted
+	isThisSpan := thisUnits[word] && before == "this"
+	if isMay || isDayOfMay {
+		return true
+	}
+	return isSpan || isThisSpan
+}
+
 // chineseTime does it for a text without a letter of ours.
 func chineseMentionsTime(text string) bool {
 	for _, w := range chineseDay {
@@ -85,10 +95,10 @@ func chineseMentionsTime(text string) bool {
 	before := ' '
 	for _, r := range text {
 		number := unicode.IsDigit(before) || strings.ContainsRune("一二三四五六七八九十两", before)
-		switch {
-		case strings.ContainsRune("月日号年", r) && unicode.IsDigit(before),
-			strings.ContainsRune("天周年", r) && number,
-			strings.ContainsRune("一二三四五六日天", r) && strings.ContainsRune("周期", before):
+		isDate := strings.ContainsRune("月日号年", r) && unicode.IsDigit(before)
+		isPeriod := strings.ContainsRune("天周年", r) && number
+		isWeekday := strings.ContainsRune("一二三四五六日天", r) && strings.ContainsRune("周期", before)
+		if isDate || isPeriod || isWeekday {
 			return true
 		}
 		before = r
@@ -100,7 +110,9 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // isWordByte reports whether an English word or number may have a character.
 func isWordByte(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	isLetter := 'a' <= r|0x20 && r|0x20 <= 'z'
+	isDigit := '0' <= r && r <= '9'
+	return isLetter || isDigit
 }
 
 func wordSet(words string) map[string]bool {

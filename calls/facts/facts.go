@@ -5,7 +5,6 @@ package facts
 import (
 	"context"
 	"embed"
-	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 //go:embed lang
@@ -26,9 +26,9 @@ type Params struct {
 	ask.Source
 	Known       []string `json:"known,omitempty" doc:"Facts that are known already; they stay, before the new ones. Default: the facts of the run so far."`
 	Limit       int      `json:"limit,omitempty" default:"20" min:"1" max:"200" doc:"How many new facts at the most."`
-	Domains     []string `json:"domains,omitempty" doc:"The domains that a conversation may belong to. Without them the model names its own."`
-	Model       string   `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
-	Temperature *float64 `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words; the provider's setting where it is not given."`
+	Domains     []string `json:"domains,omitempty" doc:"The domains that a conversation may belong to. Without them the model names its own." example:"[travel, food]"`
+	Model       string   `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
+	Temperature *float64 `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words; the provider's setting where it is not given." example:"0"`
 }
 
 // Input is what is read.
@@ -65,12 +65,12 @@ known: [The user lives in Lyon.]
 		}},
 	})
 	def.Texts = []calls.Texts{ask.Texts("facts", texts), ask.RetryTexts()}
-	def.Origins = origins
+	def.Origins = outputOrigins
 	return def
 }
 
-// origins returns those of the facts that were known before.
-func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+// outputOrigins returns those of the facts that were known before.
+func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	at, ok := strings.CutPrefix(pointer, "/output/facts/")
 	number, err := strconv.Atoi(at)
 	var in Input
@@ -113,7 +113,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if err != nil {
 			return nil, err
 		}
-		req, parts, err := p.request(ctx, env, in)
+		req, parts, err := p.newRequest(ctx, env, in)
 		if err != nil {
 			return nil, err
 		}
@@ -154,8 +154,8 @@ func mergeUnique(list, more []string) []string {
 	return all
 }
 
-// request returns what the model is asked.
-func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
+// newRequest returns what the model is asked.
+func (p Params) newRequest(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
 	talk, left := p.Talk(env.Vars, env.Tokens, "conversation")
 	known := make([]calls.Traced, len(in.Known))
 	for i, fact := range in.Known {
@@ -197,7 +197,7 @@ func (p Params) answerSchema() (*schema.Schema, error) {
 		"additionalProperties", false,
 	)))
 	if err != nil {
-		return nil, fmt.Errorf("making the schema of the answer: %w", err)
+		return nil, wording.Errorf("making the schema of the answer: %w", err)
 	}
 	return s, nil
 }

@@ -45,7 +45,7 @@ func Definition() calls.Definition {
 }
 
 // narrowSchema returns the schema of the parameters with the inputs that the flow at path
-// wants, so that those which nobody gave can be filled in.
+// wants, so that those that were not given can be filled in.
 func narrowSchema(ctx context.Context, all *schema.Schema, env *calls.Env, params value.Value) (*schema.Schema, error) {
 	given, _ := params.Get("path")
 	path, _ := given.Str()

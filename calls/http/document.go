@@ -2,7 +2,6 @@ package http
 
 import (
 	"bytes"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,7 +9,9 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/http/openapi"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -65,11 +66,20 @@ func readDocument(dir, name string) (value.Value, error) {
 	return doc, nil
 }
 
-// parseDocument reads JSON as JSON; what begins like it and is not may be YAML.
+// parseDocument reads a document, and makes one of OpenAPI 3 of Swagger 2.0.
 func parseDocument(data []byte) (value.Value, error) {
 	if len(data) > maxDocument {
-		return value.Value{}, fmt.Errorf("the document has more than %d bytes", maxDocument)
+		return value.Value{}, wording.Errorf("the document has more than %d bytes", maxDocument)
 	}
+	doc, err := parseText(data)
+	if err != nil {
+		return value.Value{}, err
+	}
+	return openapi.Upgrade(doc)
+}
+
+// parseText reads JSON as JSON; what begins like it and is not may be YAML.
+func parseText(data []byte) (value.Value, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		if doc, err := value.ParseJSON(data); err == nil {
 			return doc, nil

@@ -4,7 +4,6 @@ package http
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"net/http"
 	"regexp"
@@ -25,12 +24,12 @@ type Params struct {
 	Query        *value.Map  `json:"query,omitempty" doc:"Parameters of the query: texts, numbers, booleans, lists of them; null leaves one out."`
 	Headers      *value.Map  `json:"headers,omitempty" doc:"Headers of the request. They do not follow a redirect to another host."`
 	Body         value.Value `json:"body,omitempty" doc:"A text is sent as it is, anything else as JSON, or as a form where the header Content-Type, or the operation, says application/x-www-form-urlencoded or multipart/form-data. A file of such a form is a text, or a data URL (data:image/png;base64,...)."`
-	OpenAPI      value.Value `json:"openapi,omitempty" type:"string|object" doc:"An OpenAPI 3 document: a JSON or YAML file beside the flow or below, or the document itself. Taken as written."`
+	OpenAPI      value.Value `json:"openapi,omitempty" type:"string|object" doc:"An OpenAPI 3 or Swagger 2.0 document: a JSON or YAML file beside the flow or below, or the document itself. Taken as written."`
 	Operation    string      `json:"operation,omitempty" doc:"The operationId of an operation of that document, or METHOD /path."`
 	Timeout      string      `json:"timeout,omitempty" default:"30s" doc:"How long the whole answer may take, as 500ms or 30s."`
 	MaxBytes     int         `json:"max_bytes,omitempty" default:"1048576" min:"1" max:"67108864" doc:"The longest body of an answer, in bytes; a longer one is an error."`
-	AcceptStatus []int       `json:"accept_status,omitempty" doc:"Statuses of 400 or more that are an answer like any other, such as 404; without it, they are errors."`
-	KeyHeader    string      `json:"idempotency_header,omitempty" doc:"A header, such as Idempotency-Key, that gets a key of this step in this run. It stays the same when the step runs again, so that a service which knows such keys does the work once."`
+	AcceptStatus []int       `json:"accept_status,omitempty" doc:"Statuses of 400 or more that are an answer like any other, such as 404; without it, they are errors." example:"[404]"`
+	KeyHeader    string      `json:"idempotency_header,omitempty" doc:"A header, such as Idempotency-Key, that gets a key of this step in this run. It stays the same when the step runs again, so that a service which knows such keys does the work once." example:"Idempotency-Key"`
 }
 
 // Input is the request as the parameters say it; an operation is looked up later.
@@ -110,14 +109,16 @@ func lint(params value.Value, _ calls.LintEnv) []schema.Problem {
 			return nil
 		}
 	}
-	if value.Decode(params, &p) != nil || p.URL == "" && p.Operation == "" {
+	err := value.Decode(params, &p)
+	hasTarget := p.URL != "" || p.Operation != ""
+	if err != nil || !hasTarget {
 		return nil
 	}
 	if p.Timeout == "" {
 		p.Timeout = usualTimeout
 	}
 	if err := p.Validate(); err != nil {
-		return []schema.Problem{{Message: err.Error(), Hint: calls.HintOf(err)}}
+		return []schema.Problem{calls.ProblemOf("", err)}
 	}
 	return nil
 }
@@ -137,9 +138,8 @@ func lintPlaceholders(params value.Value) (problems []schema.Problem) {
 		}
 		problems = append(problems, schema.Problem{
 			Pointer: "/url", Offset: m[0], Keyword: calls.UndefinedName,
-			Message: fmt.Sprintf("{%s} is not filled in: path does not give it", name),
-			Hint:    fmt.Sprintf("write path: {%s: ...}; a brace that the url really has is written %%7B", name),
-		})
+		}.WithMessage("{%s} is not filled in: path does not give it", name).
+			WithHint("write path: {%s: ...}; a brace that the url really has is written %%7B", name))
 	}
 	return problems
 }
@@ -212,7 +212,8 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 		}
 		out.Headers[strings.ToLower(name)] = strings.Join(values, join)
 	}
-	if out.Body, err = parseBody(data, resp.Header); err != nil {
+	out.Body, err = parseBody(data, resp.Header)
+	if err != nil {
 		if resp.StatusCode < http.StatusBadRequest {
 			return nil, calls.Errorf(calls.Provider, "%s: %w", what, err).WithHint("%s", calls.HintOf(err))
 		}

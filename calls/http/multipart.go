@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/openapi"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // encodeParts writes an object as a form whose members are parts, and returns its content
@@ -84,7 +85,7 @@ func writePart(w *multipart.Writer, name string, v value.Value, form *openapi.Bo
 	header := textproto.MIMEHeader{"Content-Disposition": {disposition}}
 	for name, text := range map[string]string{"Content-Disposition": disposition, "Content-Type": kind} {
 		if why := headerFault(name, text); why != "" {
-			return fmt.Errorf("%s: %s", name, why)
+			return wording.Errorf("%s: %s", name, why)
 		}
 	}
 	if kind != "" {
@@ -108,7 +109,7 @@ func dataURL(text string) (data, kind string, isData bool, err error) {
 	}
 	decoded, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return "", "", false, fmt.Errorf("the data URL is not base64: %w", err)
+		return "", "", false, wording.Errorf("the data URL is not base64: %w", err)
 	}
 	return string(decoded), kind, true, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls/http/openapi"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // findOperation returns the operation that the parameters name; nil where they name none.
@@ -21,10 +22,17 @@ func (p Params) findOperation(env *calls.Env) (*openapi.Operation, error) {
 	doc, file := p.OpenAPI, "openapi"
 	if name, isFile := doc.Str(); isFile {
 		var err error
-		if doc, err = loadDocument(env.Dir, name); err != nil {
+		doc, err = loadDocument(env.Dir, name)
+		if err != nil {
 			return nil, err
 		}
 		file = name
+	} else {
+		var err error
+		doc, err = openapi.Upgrade(doc)
+		if err != nil {
+			return nil, calls.Errorf(calls.Invalid, "openapi: %w", err)
+		}
 	}
 	op, err := openapi.Find(doc, p.Operation)
 	if err != nil {
@@ -264,4 +272,4 @@ func lookupHeader(headers *value.Map, name string) (value.Value, bool) {
 	return value.Value{}, false
 }
 
-var errNoScalar = errors.New("want a text, a number, a boolean or a list of them")
+var errNoScalar = wording.Errorf("want a text, a number, a boolean or a list of them")

@@ -76,8 +76,12 @@ func (in Input) newRequest(ctx context.Context, op *openapi.Operation) (*http.Re
 // headerFault returns why a header cannot be sent.
 func headerFault(name, text string) string {
 	inName := func(r rune) bool {
+		if r >= 0x7f {
+			return false
+		}
 		isWord := unicode.IsLetter(r) || unicode.IsDigit(r)
-		return r < 0x7f && (isWord || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+		isMark := strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+		return isWord || isMark
 	}
 	inValue := func(r rune) bool { return r == '\t' || !unicode.IsControl(r) || r >= 0x80 }
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) }) {
@@ -271,7 +275,8 @@ func queryPairs(name string, v value.Value, p *openapi.Parameter) (pairs []strin
 		escape = escapeButReserved
 	}
 	pair := func(name, text string) { pairs = append(pairs, url.QueryEscape(name)+"="+text) }
-	if v.Kind() == value.Object && p != nil && !p.JSON && p.Explode {
+	isStyled := p != nil && !p.JSON
+	if v.Kind() == value.Object && isStyled && p.Explode {
 		for key, member := range v.Map().All() {
 			list, ok := parameterTexts(member, nil)
 			if !ok {
@@ -290,7 +295,7 @@ func queryPairs(name string, v value.Value, p *openapi.Parameter) (pairs []strin
 	for i := range list {
 		list[i] = escape(list[i])
 	}
-	if p != nil && !p.JSON && !p.Explode && len(list) > 1 {
+	if isStyled && !p.Explode && len(list) > 1 {
 		list = []string{strings.Join(list, separatorOf(p.Style))}
 	}
 	for _, text := range list {

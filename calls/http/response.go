@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // sendError classifies what went wrong on the way. The URL, which may hold secrets, is
@@ -44,7 +44,7 @@ func sendError(ctx context.Context, what string, timeout time.Duration, err erro
 func readBody(body io.Reader, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer: %w", err)
+		return nil, wording.Errorf("reading the answer: %w", err)
 	}
 	if len(data) > limit {
 		return nil, calls.Errorf(calls.Budget, "the answer has more than %d bytes", limit).WithHint("raise max_bytes")
@@ -74,16 +74,17 @@ func parseBody(data []byte, header http.Header) (value.Value, error) {
 	if charset == "" && !utf8.Valid(data) {
 		charset = ownCharset(data)
 	}
-	if data, err = utf8Text(data, charset); err != nil {
+	data, err = utf8Text(data, charset)
+	if err != nil {
 		return value.Value{}, err
 	}
 	if !utf8.Valid(data) {
-		return value.Value{}, fmt.Errorf("the answer (%q) is no text", media)
+		return value.Value{}, wording.Errorf("the answer (%q) is no text", media)
 	}
 	if media == typeJSON || media == "text/json" || strings.HasSuffix(media, "+json") {
 		v, err := value.ParseJSON(data)
 		if err != nil {
-			return value.Value{}, fmt.Errorf("the answer is said to be JSON, but %w", err)
+			return value.Value{}, wording.Errorf("the answer is said to be JSON, but %w", err)
 		}
 		return v, nil
 	}
@@ -110,13 +111,13 @@ func utf8Text(data []byte, charset string) ([]byte, error) {
 	if charset != "" && !strings.EqualFold(charset, "utf-8") {
 		named, err := htmlindex.Get(charset)
 		if err != nil || named == encoding.Replacement { // which turns everything into U+FFFD
-			return nil, fmt.Errorf("the answer is written in the unknown charset %q", charset)
+			return nil, wording.Errorf("the answer is written in the unknown charset %q", charset)
 		}
 		decoder = named.NewDecoder()
 	}
 	text, _, err := transform.Bytes(unicode.BOMOverride(decoder), data)
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer as %s: %w", charset, err)
+		return nil, wording.Errorf("reading the answer as %s: %w", charset, err)
 	}
 	return text, nil
 }

@@ -70,7 +70,8 @@ func (r *bookReader) readObject(v value.Value, pointer string, in *book) {
 	}
 	for _, wrapper := range []string{"world_book", "character_book", "data"} {
 		inner, _ := v.Get(wrapper)
-		if inner.Kind() == value.Object || inner.Kind() == value.List && wrapper == "world_book" {
+		isList := inner.Kind() == value.List && wrapper == "world_book"
+		if inner.Kind() == value.Object || isList {
 			r.read(inner, pointer+"/"+wrapper, nil)
 			return
 		}

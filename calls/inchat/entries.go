@@ -48,8 +48,8 @@ type candidate struct {
 	book    *book      // nil for a preset
 	pointer string     // JSON pointer into the parameters
 	slot    string     // the place outside of the chat; "" for the chat
-	// computed is set when macros of the content were expanded.
-	computed bool
+	// expanded has the origins of content whose macros were expanded.
+	expanded []calls.Origin
 
 	out     bool
 	code    string // one of the codes, "" where the reason says all
@@ -182,12 +182,14 @@ func (b *builder) readCommonFields(c *candidate) {
 		return
 	}
 	var ok bool
-	if c.depth, ok = intField(c.entry, "depth", 0); !ok {
+	c.depth, ok = intField(c.entry, "depth", 0)
+	if !ok {
 		depth, _ := c.entry.Get("depth")
 		c.leaveOut("depth %s is not an integer", value.Truncate(depth.JSON(), 80))
 		return
 	}
-	if c.order, ok = intField(c.entry, "order", defaultOrder); !ok {
+	c.order, ok = intField(c.entry, "order", defaultOrder)
+	if !ok {
 		order, _ := c.entry.Get("order")
 		c.leaveOut("order %s is not an integer", value.Truncate(order.JSON(), 80))
 		return

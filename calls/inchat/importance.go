@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -85,7 +85,7 @@ func (j *importanceJudge) requestVerdicts(ctx context.Context, name string) (map
 		return nil, err
 	}
 	if len(verdicts) != len(items) {
-		return nil, fmt.Errorf("it gave %d verdicts for %d entries", len(verdicts), len(items))
+		return nil, wording.Errorf("it gave %d verdicts for %d entries", len(verdicts), len(items))
 	}
 	found := make(map[int]plugins.Verdict, len(verdicts))
 	for at, i := range wanting {

@@ -143,7 +143,7 @@ func TestLintImportance(t *testing.T) {
 	if got, want := problem(), `/world_books/0/condition: unknown importance function "tests.about_tea" (did you mean "tests.about_tee"?)`; got != want {
 		t.Errorf("got %s", got)
 	}
-	registry.SetPluginCheck(func(name string) error {
+	registry.AddCheck(func(name string) error {
 		return calls.Errorf(calls.Plugin, "no %s", name).WithHint("go on")
 	})
 	if got, want := problem(), `/world_books/0/condition: the importance function "tests.about_tea" cannot be used: no tests.about_tea (go on)`; got != want {

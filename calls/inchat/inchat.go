@@ -60,8 +60,8 @@ func Definition() calls.Definition {
 		Messages: []string{"history"},
 		Examples: examples(),
 	})
-	def.Lint = lint
-	def.Origins = origins
+	def.Lint = lintParams
+	def.Origins = outputOrigins
 	return def
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// lint finds problems of entries that are written in the flow, or in a file that it
+// lintParams finds problems of entries that are written in the flow, or in a file that it
 // names: conditions that cannot be read, depths and orders that are not
 // integers. All of that is a warning, for the call runs without these entries. An
 // importance function that cannot be asked is an error.
-func lint(params value.Value, env calls.LintEnv) []schema.Problem {
+func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	var found []schema.Problem
 	for _, name := range []string{"presets_in_chat", "world_books"} {
 		entries, _ := params.Get(name)
@@ -42,16 +42,12 @@ func lintLorebooks(books value.Value) (found []schema.Problem) {
 	for _, book := range read.books {
 		if text := book.unreadText(); text != "" {
 			found = append(found, schema.Problem{
-				Pointer: book.pointer, Warning: true,
-				Message: "entries of the world book " + strconv.Quote(value.Truncate(book.name, 80)) + " are left out, for these fields are not evaluated: " + text,
-				Hint:    "write these entries with mode and condition",
-			})
+				Pointer: book.pointer, Warning: true, Hint: "write these entries with mode and condition",
+			}.WithMessage("entries of the world book %q are left out, for these fields are not evaluated: %s", value.Truncate(book.name, 80), text))
 		}
 		if book.keyless > 0 {
-			found = append(found, schema.Problem{
-				Pointer: book.pointer, Warning: true,
-				Message: strconv.Itoa(book.keyless) + " entries of the world book " + strconv.Quote(value.Truncate(book.name, 80)) + " are never in: they are not constant and have no key",
-			})
+			found = append(found, schema.Problem{Pointer: book.pointer, Warning: true}.
+				WithMessage("%d entries of the world book %q are never in: they are not constant and have no key", book.keyless, value.Truncate(book.name, 80)))
 		}
 	}
 	return found
@@ -102,7 +98,7 @@ func lintEntry(entry *value.Map, at string, registry *calls.Registry) (found []s
 	names, _ := parsed.Functions()
 	for _, name := range names {
 		if err := registry.CheckImportance(name); err != nil {
-			found = append(found, schema.Problem{Pointer: at + "/condition", Message: err.Error(), Hint: calls.HintOf(err)})
+			found = append(found, calls.ProblemOf(at+"/condition", err))
 		}
 	}
 	return found

@@ -128,7 +128,8 @@ func isTrue(v value.Value) bool {
 func (b *builder) readLore(c *candidate) {
 	enabled, _ := c.entry.Get("enabled")
 	on, isBool := enabled.Bool()
-	if isTrue(loreField(c.entry, "disable")) || isBool && !on {
+	isOff := isBool && !on
+	if isOff || isTrue(loreField(c.entry, "disable")) {
 		c.leaveOut("disabled")
 		c.code = codeDisabled
 		return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/inchat"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // A book as SillyTavern exports it. Everything that is in the chat is there because
@@ -158,5 +159,64 @@ world_books: [{uid: 1, key: [hi], position: 4, content: "{{char}} is here"}, {ui
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "character_name") {
 		t.Errorf("warnings %q", warnings)
+	}
+}
+
+// Around macros, the content of an entry is a copy; a macro names its variable.
+func TestLorebookMacroOrigins(t *testing.T) {
+	with := params(t, `
+history: [{role: user, content: "Hi"}]
+world_books:
+  entries:
+    "0": {uid: 0, position: 4, constant: true, order: 9, content: "{{user}} and {{char}}: {{getvar::mood.now}}{{newline}}{{getvar::count}}, {{random::{{user}}::{{char}}}}{{getvar::none}}!"}
+    "1": {uid: 1, position: before_char, constant: true, content: "Plain."}
+variables: {character_name: Ella, user: Bob, mood: {now: glad}, count: 7}
+`)
+	out, err := run(t, inchat.Definition(), with, calls.NewEnv())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _ := out.Get("trace")
+	var parts []calls.Part
+	if err := value.Decode(list, &parts); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range parts {
+		for _, o := range p.Origins {
+			stretch := p.Text[o.Start:o.End]
+			line := o.Pointer
+			if o.Size > 0 {
+				source, _ := with.At(o.Pointer)
+				text, _ := source.Str()
+				line += " " + text[o.From:o.From+o.Size]
+			}
+			if o.Computed {
+				line = "from " + line
+			} else if source, _ := with.At(o.Pointer); !strings.HasPrefix(source.JSON()[1+o.From:], stretch) {
+				t.Errorf("%q is not at %d of %s", stretch, o.From, source)
+			}
+			if o.Size > 0 && strings.Contains(line, "random") {
+				stretch = "?"
+			}
+			if strings.HasPrefix(line, "from /variables") && o.Size == 0 && stretch != "7" {
+				stretch = "?"
+			}
+			got = append(got, stretch+" < "+line)
+		}
+	}
+	want := []string{
+		"Bob < /variables/user", " and  < /world_books/entries/0/content", "Ella < /variables/character_name",
+		":  < /world_books/entries/0/content", "glad < /variables/mood/now",
+		"\n < from /world_books/entries/0/content {{newline}}", "7 < from /variables/count", ",  < /world_books/entries/0/content",
+		"? < from /world_books/entries/0/content {{random::{{user}}::{{char}}}}", "? < from /variables/user", "? < from /variables/character_name",
+		"! < /world_books/entries/0/content", "Plain. < /world_books/entries/1/content",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	origins := inchat.Definition().Origins(t.Context(), calls.Record{Params: with, Output: out}, "/output/messages/0/source/uid")
+	if diff := cmp.Diff([]calls.Origin{{Pointer: "/world_books/entries/0/uid"}}, origins); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -35,9 +35,7 @@ func (b *builder) evaluateLore(ctx context.Context, env *calls.Env, in Input) er
 			m.decide(c)
 		}
 		if !c.out {
-			expanded := m.expander.expand(ctx, c.content)
-			c.computed = expanded != c.content
-			c.content = expanded
+			m.expander.expandContent(ctx, c)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -109,7 +107,7 @@ func (m *loreMatcher) addWords(ctx context.Context, c *candidate) {
 	s := m.scanOf(c)
 	for _, list := range [][]string{c.lore.keys, c.lore.secondary} {
 		for i, key := range list {
-			list[i] = strings.TrimSpace(m.expander.expand(ctx, key))
+			list[i] = strings.TrimSpace(m.expander.expand(ctx, key).Text)
 			if c.lore.caseSensitive {
 				s.words = append(s.words, list[i])
 			} else {
@@ -202,6 +200,8 @@ type loreExpander struct {
 	machine *macro.Machine
 	vars    *value.Map
 	known   []string
+	// pointers are those of the variables that are given by another name.
+	pointers map[string]string
 	// missing are the macros of names that no variable gives, by the variable.
 	missing map[string]int
 }
@@ -211,8 +211,8 @@ var nameMacros = map[string]string{"user": "user_name", "char": "character_name"
 
 func newLoreExpander(env *calls.Env, variables value.Value) *loreExpander {
 	e := &loreExpander{
-		machine: &macro.Machine{Now: env.Clock(), Rand: env.Rand, UndefinedIsEmpty: true},
-		vars:    variables.Map(), missing: map[string]int{},
+		machine: &macro.Machine{Now: env.Clock(), Rand: env.Rand, UndefinedIsEmpty: true, WithSpans: true},
+		vars:    variables.Map(), missing: map[string]int{}, pointers: map[string]string{},
 		known: []string{"getvar", "getglobalvar", "random", "pick", "roll", "newline", "//"},
 	}
 	for name, variable := range nameMacros {
@@ -223,17 +223,18 @@ func newLoreExpander(env *calls.Env, variables value.Value) *loreExpander {
 		if v, ok := e.vars.Get(name); ok {
 			e.vars = e.vars.Clone()
 			e.vars.Set(variable, v)
+			e.pointers[macro.Pointer(variable)] = macro.Pointer(name)
 			e.known = append(e.known, name)
 		}
 	}
 	return e
 }
 
-// expand replaces the macros that are known. A name that no variable gives stays as
-// it is written.
-func (e *loreExpander) expand(ctx context.Context, text string) string {
+// expand replaces the macros of a text that are known. A name that no variable gives stays
+// as it is written.
+func (e *loreExpander) expand(ctx context.Context, text string) (got macro.Result) {
 	if !strings.Contains(text, "{{") && !strings.Contains(text, "<<") {
-		return text
+		return macro.Result{Text: text}
 	}
 	lower := strings.ToLower(text)
 	for name, variable := range nameMacros {
@@ -243,9 +244,42 @@ func (e *loreExpander) expand(ctx context.Context, text string) string {
 	}
 	got, err := e.machine.Expand(ctx, macro.ParseOnly(text, e.known), macro.NewVars(e.vars))
 	if err != nil || len(got.Errors) > 0 {
-		return text
+		return macro.Result{Text: text}
 	}
-	return got.Text
+	return got
+}
+
+// expandContent expands the content of an entry.
+func (e *loreExpander) expandContent(ctx context.Context, c *candidate) {
+	got := e.expand(ctx, c.content)
+	c.content = got.Text
+	for _, span := range got.Spans {
+		c.expanded = append(c.expanded, e.spanOrigins(c, span)...)
+	}
+}
+
+// spanOrigins returns where a stretch of the expanded content comes from: the content, the
+// variable that a macro printed, or the macro and all variables that it has read.
+func (e *loreExpander) spanOrigins(c *candidate, span macro.Span) []calls.Origin {
+	content := calls.Origin{Start: span.Start, End: span.End, Pointer: c.pointer + "/content", From: span.SourceStart}
+	if !span.IsMacro {
+		return []calls.Origin{content}
+	}
+	content.Computed, content.Size = true, span.SourceEnd-span.SourceStart
+	origins := []calls.Origin{content}
+	for _, path := range span.Variables {
+		pointer := macro.Pointer(path)
+		if given, ok := e.pointers[pointer]; ok {
+			pointer = given
+		}
+		origins = append(origins, calls.Origin{Start: span.Start, End: span.End, Pointer: "/variables" + pointer, Computed: true})
+	}
+	if span.IsVariable {
+		origins = origins[len(origins)-1:]
+		v, _ := macro.NewVars(e.vars).Get(span.Variables[len(span.Variables)-1])
+		origins[0].Computed = v.Kind() != value.String
+	}
+	return origins
 }
 
 // warn reports the names that are missing.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -125,7 +126,7 @@ func (c *candidate) part() value.Value {
 		p.Set("code", value.OfString(c.code))
 	}
 	if text != "" {
-		p.Set("origins", originOf(c.pointer+"/content", len(text), c.computed))
+		p.Set("origins", c.origins())
 	}
 	return value.OfMap(p)
 }
@@ -147,10 +148,30 @@ func historyParts(messages []message) value.Value {
 		p.Set("tokens", value.OfInt(0))
 		p.Set("included", value.OfBool(true))
 		p.Set("reason", value.OfString("kept as it is"))
-		p.Set("origins", originOf("/history/"+strconv.Itoa(m.index)+"/content", len(m.content), m.computed))
+		p.Set("origins", m.origins())
 		parts = append(parts, value.OfMap(p))
 	}
 	return value.OfList(parts...)
+}
+
+// origins returns the [calls.Origin] list of an entry's text.
+func (c *candidate) origins() value.Value {
+	if c.expanded != nil {
+		return value.Must(c.expanded)
+	}
+	return originOf(c.pointer+"/content", len(c.content), false)
+}
+
+// origins returns the [calls.Origin] list of a message of the history: its content, or the
+// JSON of that.
+func (m message) origins() value.Value {
+	pointer := "/history/" + strconv.Itoa(m.index) + "/content"
+	if m.given.Kind() == value.List || m.given.Kind() == value.Object {
+		return value.Must(calls.TracedJSON(m.given, func(below string) calls.Origin {
+			return calls.Origin{Pointer: pointer + below}
+		}).Origins)
+	}
+	return originOf(pointer, len(m.content), m.given.Kind() != value.String)
 }
 
 // originOf returns a list of one [calls.Origin], that of a whole text.

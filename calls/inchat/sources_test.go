@@ -16,7 +16,9 @@ import (
 func TestSourcesOfVectors(t *testing.T) {
 	def := inchat.Definition()
 	checked := map[string]int{}
-	for _, row := range vectors(t, "../../test/vectors/inchat.jsonl") {
+	rows := vectors(t, "../../test/vectors/inchat.jsonl")
+	cases := map[string]bool{}
+	for _, row := range rows {
 		id := member(row, "id")
 		recorded, ok := row.At("/response/messages")
 		if !ok || different[id] != "" {
@@ -43,7 +45,7 @@ func TestSourcesOfVectors(t *testing.T) {
 				t.Errorf("%s: message %d is from %q", id, i, origin.Pointer)
 				continue
 			}
-			used[base] = true
+			used[base], cases[id] = true, true
 			kind, _, _ := strings.Cut(member(source, "type"), ".")
 			checked[kind]++
 			if kind == "history" {
@@ -60,7 +62,10 @@ func TestSourcesOfVectors(t *testing.T) {
 			t.Errorf("only %d messages of the kind %s were checked", checked[kind], kind)
 		}
 	}
-	t.Logf("checked %v", checked)
+	if 3*len(cases) < len(rows) {
+		t.Errorf("%d of %d vectors have expected sources", len(cases), len(rows))
+	}
+	t.Logf("checked %v in %d of %d vectors", checked, len(cases), len(rows))
 }
 
 // originsByMessage returns where each message of an output was taken from.

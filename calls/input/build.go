@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -191,7 +192,7 @@ func (b *builder) askImportance(ctx context.Context, name string, modules []int)
 		}
 		include, ok := v.Bool()
 		if !ok {
-			return nil, fmt.Errorf("want true or false, got %s", v.Kind())
+			return nil, wording.Errorf("want true or false, got %s", v.Kind())
 		}
 		return slices.Repeat([]plugins.Verdict{{Include: include, Reason: fmt.Sprintf("the variable is %t", include)}}, len(modules)), nil
 	}
@@ -209,7 +210,7 @@ func (b *builder) askImportance(ctx context.Context, name string, modules []int)
 		return err
 	})
 	if err == nil && len(verdicts) != len(items) {
-		err = fmt.Errorf("it gave %d verdicts for %d modules", len(verdicts), len(items))
+		err = wording.Errorf("it gave %d verdicts for %d modules", len(verdicts), len(items))
 	}
 	return verdicts, err
 }
@@ -223,7 +224,8 @@ func (b *builder) assemblePrompt(decisions []decision) (Output, error) {
 		part := calls.Part{Kind: "module", Name: m.Name, Module: m.Name, Start: text.Len(), End: text.Len()}
 		if d.include {
 			var err error
-			if part.Text, part.Origins, d, err = b.renderModule(i, m, d); err != nil {
+			part.Text, part.Origins, d, err = b.renderModule(i, m, d)
+			if err != nil {
 				return Output{}, err
 			}
 		}
@@ -258,7 +260,8 @@ func (b *builder) renderModule(i int, m module, d decision) (string, []calls.Ori
 			hasVariables = true
 			onlyMemory = onlyMemory && isMemoryVariable(s.Value)
 			var err error
-			if text, err = b.variableText(s.Value); err != nil {
+			text, err = b.variableText(s.Value)
+			if err != nil {
 				return "", nil, d, foreignError(err, "module %q, segments[%d]: variable %q", m.Name, j, s.Value)
 			}
 			filled = filled || strings.TrimSpace(text) != ""

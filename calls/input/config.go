@@ -15,7 +15,7 @@ import (
 // config is a checked configuration: a context template with its settings.
 type config struct {
 	Modules  []module `json:"context_template" doc:"The modules of the prompt, in order."`
-	Settings settings `json:"settings,omitzero" doc:"How memories, separators and failures are treated."`
+	Settings settings `json:"settings,omitzero" doc:"How memories, separators and failures are treated." example:"{max_long_term_memory_results: 5}"`
 
 	warnings schema.Problems
 	// place formats a problem with its position.
@@ -60,11 +60,11 @@ type settings struct {
 	MaxMemories     int    `json:"max_long_term_memory_results" default:"3" min:"0" max:"1000" doc:"How many memories are shown."`
 	Separator       string `json:"prompt_separator" default:"\n\n" doc:"Stands between modules."`
 	SegmentSep      string `json:"segment_separator" default:"" doc:"Stands between the segments of a module that are not empty."`
-	TurnFormat      string `json:"short_term_format,omitempty" doc:"A line of the dialogue whose role is known: {role}, {content}, {time}."`
-	MemoryFormat    string `json:"long_term_format,omitempty" doc:"A line of the memories: {text}, {score}."`
-	UnscoredFormat  string `json:"long_term_format_unscored,omitempty" doc:"A line of the memories that have no score: {text}."`
-	UserLabel       string `json:"user_label,omitempty" doc:"What {role} says for the user."`
-	AssistantLabel  string `json:"assistant_label,omitempty" doc:"What {role} says for the assistant."`
+	TurnFormat      string `json:"short_term_format,omitempty" doc:"A line of the dialogue whose role is known: {role}, {content}, {time}." example:"'{role}: {content}'"`
+	MemoryFormat    string `json:"long_term_format,omitempty" doc:"A line of the memories: {text}, {score}." example:"'- {text} ({score})'"`
+	UnscoredFormat  string `json:"long_term_format_unscored,omitempty" doc:"A line of the memories that have no score: {text}." example:"'- {text}'"`
+	UserLabel       string `json:"user_label,omitempty" doc:"What {role} says for the user." example:"Guest"`
+	AssistantLabel  string `json:"assistant_label,omitempty" doc:"What {role} says for the assistant." example:"Guide"`
 	OnImportanceErr string `json:"on_importance_error" default:"exclude" enum:"exclude|include|fail" doc:"What becomes of a module whose importance function fails."`
 	FunctionTimeout string `json:"function_timeout" default:"10s" doc:"How long one function, resolver or look-up may take."`
 
@@ -150,14 +150,14 @@ func checkConfig(doc value.Value) (cfg *config, problems, duplicates schema.Prob
 		doc = value.OfMap(m)
 	}
 	if err := value.Decode(configSchema.ApplyDefaults(doc), cfg); err != nil {
-		return nil, schema.Problems{{Message: err.Error()}}, nil
+		return nil, schema.Problems{calls.ProblemOf("", err)}, nil
 	}
 	var err error
-	if cfg.Settings.timeout, err = time.ParseDuration(cfg.Settings.FunctionTimeout); err != nil || cfg.Settings.timeout <= 0 {
+	cfg.Settings.timeout, err = time.ParseDuration(cfg.Settings.FunctionTimeout)
+	if err != nil || cfg.Settings.timeout <= 0 {
 		problems = append(problems, schema.Problem{
-			Pointer: "/settings/function_timeout", Keyword: "format",
-			Message: fmt.Sprintf("invalid duration %q", cfg.Settings.FunctionTimeout), Hint: "use 500ms, 10s or 1m",
-		})
+			Pointer: "/settings/function_timeout", Keyword: "format", Hint: "use 500ms, 10s or 1m",
+		}.WithMessage("invalid duration %q", cfg.Settings.FunctionTimeout))
 	}
 	list, _ := doc.Get("context_template")
 	first := map[string]int{}
@@ -165,18 +165,16 @@ func checkConfig(doc value.Value) (cfg *config, problems, duplicates schema.Prob
 		at := fmt.Sprintf("/context_template/%d", i)
 		if j, seen := first[m.Name]; seen {
 			duplicates = append(duplicates, schema.Problem{
-				Pointer: at + "/module_name", Keyword: "unique",
-				Message: fmt.Sprintf("duplicate module name %q (first in context_template[%d])", m.Name, j), Hint: "rename one of them",
-			})
+				Pointer: at + "/module_name", Keyword: "unique", Hint: "rename one of them",
+			}.WithMessage("duplicate module name %q (first in context_template[%d])", m.Name, j))
 		} else {
 			first[m.Name] = i
 		}
 		written, _ := list.List()[i].Get("importance_func")
 		if text, ok := written.Str(); ok && m.Importance.name == "" {
 			cfg.warnings = append(cfg.warnings, schema.Problem{
-				Pointer: at + "/importance_func",
-				Message: fmt.Sprintf("the text %q is taken as a boolean", text), Hint: "write it without quotes",
-			})
+				Pointer: at + "/importance_func", Hint: "write it without quotes",
+			}.WithMessage("the text %q is taken as a boolean", text))
 		}
 	}
 	return cfg, problems, duplicates
@@ -189,7 +187,7 @@ type inlineConfig struct{ *config }
 // JSONSchema returns the schema of a config that allows unknown keys: they are
 // warnings.
 func (inlineConfig) JSONSchema() value.Value {
-	return schema.Rewrite(configSchema.Doc(), func(keywords *value.Map) { keywords.Delete("additionalProperties") })
+	return schema.Rewrite(configSchema.Annotated(), func(keywords *value.Map) { keywords.Delete("additionalProperties") })
 }
 
 // DecodeValue checks the config; the error is of type [schema.Problems].

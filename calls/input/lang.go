@@ -33,7 +33,9 @@ var builtIn = sync.OnceValue(func() map[string]*config {
 		if len(faults) > 0 {
 			panic(strings.Join(faults, "\n"))
 		}
-		cfg.origin = func(string) calls.Origin { return calls.Origin{Kind: "text", Name: "input " + configName} }
+		cfg.origin = func(string) calls.Origin {
+			return calls.Origin{Kind: calls.OriginText, Name: "input " + configName, Computed: true}
+		}
 		configs[name] = cfg
 	}
 	return configs
@@ -50,9 +52,9 @@ func configTexts() calls.Texts {
 func checkText(_ string, text []byte) []schema.Problem {
 	doc, err := jsonc.Parse(text)
 	if err != nil {
-		p := schema.Problem{Message: err.Error(), Line: 1, Col: 1}
+		p := schema.Problem{Line: 1, Col: 1}.WithMessage("%v", err)
 		if fault := (*jsonc.Error)(nil); errors.As(err, &fault) {
-			p.Message, p.Line, p.Col = fault.Msg, fault.Line, fault.Col
+			p = schema.Problem{Line: fault.Line, Col: fault.Col}.WithMessage("%s", fault.Text())
 		}
 		return []schema.Problem{p}
 	}
@@ -67,7 +69,8 @@ func checkText(_ string, text []byte) []schema.Problem {
 	for i, p := range problems {
 		problems[i].Line, problems[i].Col = doc.At(p.Pointer)
 		if p.Pointer != "" {
-			problems[i].Message = dottedPath(p.Pointer) + ": " + p.Message
+			message, _ := p.Text()
+			problems[i] = problems[i].WithMessage("%s: %s", dottedPath(p.Pointer), message)
 		}
 	}
 	return problems

@@ -38,7 +38,7 @@ func lintFile(name string, params value.Value, env calls.LintEnv) schema.Problem
 	const pointer = "/config_path"
 	content, path, err := env.Files.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return schema.Problems{{Pointer: pointer, Message: "there is no file " + name, Hint: "paths are relative to the flow file"}}
+		return schema.Problems{schema.Problem{Pointer: pointer, Hint: "paths are relative to the flow file"}.WithMessage("there is no file %s", name)}
 	}
 	if err != nil || len(content) > maxFile {
 		return nil //nolint:nilerr // nothing can be said: it is read when the flow runs
@@ -47,18 +47,20 @@ func lintFile(name string, params value.Value, env calls.LintEnv) schema.Problem
 	if err != nil {
 		var fault *jsonc.Error
 		if !errors.As(err, &fault) {
-			return schema.Problems{{Pointer: pointer, Message: err.Error()}}
+			return schema.Problems{calls.ProblemOf(pointer, err)}
 		}
-		return schema.Problems{{Pointer: pointer, Message: fault.Msg, File: path, Line: fault.Line, Col: fault.Col}}
+		return schema.Problems{schema.Problem{Pointer: pointer, File: path, Line: fault.Line, Col: fault.Col}.WithMessage("%s", fault.Text())}
 	}
 	problems := lintConfig(doc.Value, params, env.Registry)
 	for i, p := range problems {
-		moved := schema.Problem{Pointer: pointer, Message: p.Message, Hint: p.Hint, Warning: p.Warning, File: path}
-		moved.Line, moved.Col = doc.At(p.Pointer)
-		if p.Pointer != "" {
-			moved.Message = dottedPath(p.Pointer) + ": " + p.Message
+		at := p.Pointer
+		message, _ := p.Text()
+		p.Pointer, p.Keyword, p.File = pointer, "", path // the keyword is not one of the parameter
+		p.Line, p.Col = doc.At(at)
+		if at != "" {
+			p = p.WithMessage("%s: %s", dottedPath(at), message)
 		}
-		problems[i] = moved
+		problems[i] = p
 	}
 	return problems
 }
@@ -69,6 +71,11 @@ func lintConfig(doc, params value.Value, registry *calls.Registry) schema.Proble
 	problems = append(problems, duplicates...)
 	if cfg == nil {
 		return problems
+	}
+	strict, _ := params.Get("strict")
+	for _, w := range cfg.warnings {
+		w.Warning = strict.JSON() != "true"
+		problems = append(problems, w)
 	}
 	given, has := params.Get("variables")
 	policy, fixed := params.Get("on_unknown")

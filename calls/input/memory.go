@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -53,7 +54,7 @@ func (m *givenMemory) DecodeValue(v value.Value) error {
 		list, given := v.Get(name)
 		for i, item := range list.List() {
 			if err := read(item, fmt.Sprintf("/memory/%s/%d", name, i)); err != nil {
-				problems = append(problems, schema.Problem{Pointer: fmt.Sprintf("/memory/%s/%d", name, i), Message: err.Error()})
+				problems = append(problems, schema.Problem{Pointer: fmt.Sprintf("/memory/%s/%d", name, i)}.WithMessage("%v", err))
 			}
 		}
 		return given
@@ -100,26 +101,28 @@ func readTurn(v value.Value) (turn plugins.Turn, err error) {
 	}
 	content, ok := firstMember(v, "content", "text")
 	if !ok {
-		return turn, fmt.Errorf("want a string or an object with content, got %s", v.Kind())
+		return turn, wording.Errorf("want a string or an object with content, got %s", v.Kind())
 	}
-	if turn.Content, err = contentText(content); err != nil {
+	turn.Content, err = contentText(content)
+	if err != nil {
 		return turn, err
 	}
 	if role, ok := v.Get("role"); ok {
 		turn.Role, ok = role.Str()
 		if !ok {
-			return turn, fmt.Errorf("role: want a string, got %s", role.Kind())
+			return turn, wording.Errorf("role: want a string, got %s", role.Kind())
 		}
 	} else if isUser, ok := v.Get("is_user"); ok {
 		user, ok := isUser.Bool()
 		if !ok {
-			return turn, fmt.Errorf("is_user: want a boolean, got %s", isUser.Kind())
+			return turn, wording.Errorf("is_user: want a boolean, got %s", isUser.Kind())
 		}
 		turn.Role = map[bool]string{true: "user", false: "assistant"}[user]
 	}
 	if when, ok := v.Get("timestamp"); ok && !when.IsNull() {
-		if turn.Timestamp, err = readTime(when); err != nil {
-			return turn, fmt.Errorf("timestamp: %w", err)
+		turn.Timestamp, err = readTime(when)
+		if err != nil {
+			return turn, wording.Errorf("timestamp: %w", err)
 		}
 	}
 	return turn, nil
@@ -144,7 +147,7 @@ func contentText(v value.Value) (string, error) {
 		}
 		return strings.Join(texts, "\n"), nil
 	default:
-		return "", fmt.Errorf("content: want a string or a list of parts, got %s", v.Kind())
+		return "", wording.Errorf("content: want a string or a list of parts, got %s", v.Kind())
 	}
 }
 
@@ -158,7 +161,7 @@ func readTime(v value.Value) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s is not a time (write 2006-01-02T15:04:05Z, or Unix seconds)", v)
+	return time.Time{}, wording.Errorf("%s is not a time (write 2006-01-02T15:04:05Z, or Unix seconds)", v)
 }
 
 func readRecalled(v value.Value) (r recalledMemory, err error) {
@@ -174,13 +177,14 @@ func readRecalled(v value.Value) (r recalledMemory, err error) {
 		score, scored = firstMember(v, "score", "relevance_score")
 	}
 	var ok bool
-	if r.text, ok = text.Str(); !ok {
-		return r, fmt.Errorf("want a string, an object with text or content, or [text, score], got %s", v.Kind())
+	r.text, ok = text.Str()
+	if !ok {
+		return r, wording.Errorf("want a string, an object with text or content, or [text, score], got %s", v.Kind())
 	}
 	if scored && !score.IsNull() {
 		f, ok := score.Float()
 		if !ok {
-			return r, fmt.Errorf("score: want a number, got %s", score.Kind())
+			return r, wording.Errorf("score: want a number, got %s", score.Kind())
 		}
 		r.score = &f
 	}

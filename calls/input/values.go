@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/transcript"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -21,10 +22,11 @@ func (b *builder) callForeign(ctx context.Context, work func(context.Context) er
 	defer cancel()
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("it panicked: %v", r)
+			err = wording.Errorf("it panicked: %v", r)
 		}
 	}()
-	if err = work(within); errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+	err = work(within)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = calls.Errorf(calls.Timeout, "it gave no answer within %s (settings.function_timeout)", b.settings.timeout)
 	}
 	return err
@@ -120,7 +122,7 @@ func resolvedValue(values map[string]json.RawMessage, root string, err error) fe
 	}
 	text, ok := values[root]
 	if !ok {
-		return fetched{err: errors.New("it has no value now")}
+		return fetched{err: wording.Errorf("it has no value now")}
 	}
 	v, err := value.ParseJSON(text)
 	return fetched{v, err}
@@ -214,7 +216,7 @@ func (b *builder) loadMemories(ctx context.Context) (list []recalledMemory, err 
 func (b *builder) fetchedValue(name string) (value.Value, error) {
 	s, ok := b.names.find(name)
 	if !ok {
-		return value.Value{}, errors.New("it is unknown")
+		return value.Value{}, wording.Errorf("it is unknown")
 	}
 	f := b.fetched[s.root]
 	if f.err != nil {
@@ -222,7 +224,7 @@ func (b *builder) fetchedValue(name string) (value.Value, error) {
 	}
 	v, ok := f.value.At(s.path)
 	if !ok {
-		return v, fmt.Errorf("%s has no %s", s.root, dottedPath(s.path))
+		return v, wording.Errorf("%s has no %s", s.root, dottedPath(s.path))
 	}
 	return v, nil
 }

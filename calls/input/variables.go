@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -154,10 +155,10 @@ func (n variableNames) importanceProblem(name string) *schema.Problem {
 		return n.pluginProblem(name, s)
 	}
 	hint := value.DidYouMean(name, append(n.registry.ImportanceNames(), n.allNames()...))
-	return &schema.Problem{
-		Keyword: "unknown", Message: fmt.Sprintf("unknown importance function %q", name),
-		Hint: cmp.Or(hint, "there are "+strings.Join(n.registry.ImportanceNames(), ", ")),
-	}
+	p := schema.Problem{
+		Keyword: "unknown", Hint: cmp.Or(hint, "there are "+strings.Join(n.registry.ImportanceNames(), ", ")),
+	}.WithMessage("unknown importance function %q", name)
+	return &p
 }
 
 // variableProblem returns what is wrong with the name of a variable; nil where it has a value.
@@ -165,10 +166,10 @@ func (n variableNames) variableProblem(name string) *schema.Problem {
 	if s, ok := n.find(name); ok {
 		return n.pluginProblem(name, s)
 	}
-	return &schema.Problem{
-		Keyword: "unknown", Message: fmt.Sprintf("unknown variable %q", name),
-		Hint: cmp.Or(value.DidYouMean(name, n.allNames()), "give it under variables, or trust a plugin that gives it"),
-	}
+	p := schema.Problem{
+		Keyword: "unknown", Hint: cmp.Or(value.DidYouMean(name, n.allNames()), "give it under variables, or trust a plugin that gives it"),
+	}.WithMessage("unknown variable %q", name)
+	return &p
 }
 
 // pluginProblem returns why the plugin of a variable cannot be asked.
@@ -182,7 +183,7 @@ func (n variableNames) pluginProblem(name string, s source) *schema.Problem {
 }
 
 func unusableProblem(what, name string, err error) *schema.Problem {
-	return &schema.Problem{
-		Keyword: "unusable", Message: fmt.Sprintf("the %s %q cannot be used: %v", what, name, err), Hint: calls.HintOf(err),
-	}
+	p := calls.ProblemOf("", err).WithMessage("the %s %q cannot be used: %v", wording.Of(what), name, err)
+	p.Keyword = "unusable"
+	return &p
 }

@@ -1,11 +1,11 @@
 package memory
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // What stores share.
@@ -20,7 +20,7 @@ func WrapIndex(i, n int, err error) error {
 	if n < 2 {
 		return err
 	}
-	return &calls.Error{Kind: calls.KindOf(err), Hint: calls.HintOf(err), Err: fmt.Errorf("memory %d of %d: %w", i+1, n, err)}
+	return &calls.Error{Kind: calls.KindOf(err), Hint: calls.HintOf(err), Err: wording.Errorf("memory %d of %d: %w", i+1, n, err)}
 }
 
 // IsDuplicate reports whether b, which has come without an id, equals a: the same text
@@ -59,16 +59,14 @@ func normalizeIDAndTime(kind Kind, id string, at, now time.Time) (string, time.T
 
 // Matches reports whether the selection has a memory. Newest is ignored.
 func (s *Selection) Matches(m *BaseMemory) bool {
-	switch {
-	case !s.Users.Has(m.Context.UserID),
-		s.ID != "" && s.ID != m.ID,
-		s.HasSession && s.Session != m.Context.SessionID,
-		!s.Before.IsZero() && !m.Timestamp.Before(s.Before),
-		!s.Since.IsZero() && m.Timestamp.Before(s.Since),
-		s.Utterances && m.Role() == "":
-		return false
-	}
-	return true
+	hasID := s.ID == "" || s.ID == m.ID
+	inSession := !s.HasSession || s.Session == m.Context.SessionID
+	beforeEnd := s.Before.IsZero() || m.Timestamp.Before(s.Before)
+	afterStart := s.Since.IsZero() || !m.Timestamp.Before(s.Since)
+	hasRole := !s.Utterances || m.Role() != ""
+	return s.Users.Has(m.Context.UserID) &&
+		hasID && inSession &&
+		beforeEnd && afterStart && hasRole
 }
 
 // IsEverything reports whether the selection is all that its users have. That is more
@@ -83,11 +81,7 @@ func (s *Selection) IsEverything() bool {
 // MatchesSnapshot reports whether the selection has a snapshot of a user with that id
 // and category.
 func (s *Selection) MatchesSnapshot(user, id, category string) bool {
-	switch {
-	case !s.Users.Has(user),
-		s.ID != "" && s.ID != id,
-		s.Category != "" && CategoryKey(s.Category) != CategoryKey(category):
-		return false
-	}
-	return true
+	hasID := s.ID == "" || s.ID == id
+	hasCategory := s.Category == "" || CategoryKey(s.Category) == CategoryKey(category)
+	return s.Users.Has(user) && hasID && hasCategory
 }

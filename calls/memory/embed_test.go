@@ -54,7 +54,7 @@ func (b *bench) run() memory.Report {
 	return report
 }
 
-// find gives the contents of what is found, and the notes.
+// find returns the contents of what is found, and the notes.
 func (b *bench) find(text string) (contents []string, notes string) {
 	b.Helper()
 	found, err := b.GetRelevantMemories(b.Context(), &memory.Query{Users: memory.User("ann"), Text: text, Now: b.now, MinRelevance: memory.DefaultMinRelevance})

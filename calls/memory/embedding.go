@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory/vector"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Embedder turns texts into vectors that point in similar directions if the texts mean
@@ -183,7 +184,7 @@ func (e *Embeddings) embedTexts(ctx context.Context, texts []string, dimensions 
 	if err := e.restingError(now); err != nil {
 		return nil, err
 	}
-	short, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no vectors from %s within %s", e.Embedder.Model(), timeout))
+	short, cancel := context.WithTimeoutCause(ctx, timeout, wording.Errorf("no vectors from %s within %s", e.Embedder.Model(), timeout))
 	defer cancel()
 	vectors, err = e.Embedder.Embed(short, texts)
 	if err == nil {
@@ -219,11 +220,11 @@ func isTemporary(err error) bool {
 // checkVectors checks that there is one valid vector for each text.
 func checkVectors(vectors [][]float32, n, dimensions int) error {
 	if len(vectors) != n {
-		return fmt.Errorf("%d vectors came for %d texts", len(vectors), n)
+		return wording.Errorf("%d vectors came for %d texts", len(vectors), n)
 	}
 	for _, v := range vectors {
 		if dimensions > 0 && len(v) != dimensions {
-			return fmt.Errorf("a vector has %d numbers, want %d", len(v), dimensions)
+			return wording.Errorf("a vector has %d numbers, want %d", len(v), dimensions)
 		}
 		if err := vector.Check(v); err != nil {
 			return err

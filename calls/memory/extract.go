@@ -129,7 +129,7 @@ func splitSentences(text string) (list []string) {
 			continue
 		}
 		end := i + utf8.RuneLen(r)
-		if r == '.' && end < len(text) && text[end] != ' ' && text[end] != '\n' {
+		if r == '.' && end < len(text) && strings.IndexByte(" \n", text[end]) < 0 {
 			continue
 		}
 		list = appendSentence(list, text[start:end])

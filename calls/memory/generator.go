@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 //go:embed lang
@@ -65,7 +65,7 @@ const (
 // error is the provider's.
 func (g *SnapshotGenerator) GenerateDetailSnapshot(ctx context.Context, memories []BaseMemory, snapshotID string, categories ...string) (MemorySnapshot, error) {
 	fallback := ExtractSnapshot(snapshotID, memories, g.now())
-	var lines []ask.Line
+	var lines []ask.TracedLine
 	for i := range memories {
 		m := &memories[i]
 		who := m.Timestamp.Format("2006-01-02 15:04")
@@ -74,10 +74,14 @@ func (g *SnapshotGenerator) GenerateDetailSnapshot(ctx context.Context, memories
 		} else if role := m.Role(); role != "" {
 			who += " " + role
 		}
-		lines = append(lines, ask.Line{Who: who, Text: m.Content})
+		from := calls.Origin{Kind: calls.OriginMemory, Name: m.ID, End: len(m.Content)}
+		content := calls.Traced{Text: m.Content, Origins: []calls.Origin{from}}
+		lines = append(lines, ask.TracedLine{Text: calls.ComputedFrom(from, who+": ").Append(content)})
 	}
+	values := ask.NewValues("categories", categories)
+	values.Put("memories", ask.Talk(lines, "memories"))
 	var answer detailAnswer
-	usable, err := g.askModel(ctx, "detail", value.Pairs("memories", ask.Talk(lines, "memories"), "categories", categories), schema.MustFor[detailAnswer](), &answer)
+	usable, err := g.askModel(ctx, "detail", values, schema.MustFor[detailAnswer](), &answer)
 	if !usable {
 		return fallback, err
 	}
@@ -94,16 +98,19 @@ func (g *SnapshotGenerator) GenerateDetailSnapshot(ctx context.Context, memories
 // provider's.
 func (g *SnapshotGenerator) GenerateMetaSnapshot(ctx context.Context, snapshots []MemorySnapshot, metaID string) (MetaSnapshot, error) {
 	category := Uncategorized
-	var lines []ask.Line
+	var lines []ask.TracedLine
 	for i, s := range snapshots {
 		if i == 0 {
 			category = s.Category
 		}
-		lines = append(lines, ask.Line{Who: s.Timestamp.Format("2006-01-02"), Text: strings.Join(s.KeyPoints, " ")})
+		text := s.Timestamp.Format("2006-01-02") + ": " + strings.Join(s.KeyPoints, " ")
+		lines = append(lines, ask.TracedLine{Text: calls.ComputedFrom(calls.Origin{Kind: calls.OriginMemory, Name: s.ID}, text)})
 	}
+	values := ask.NewValues("category", category)
+	values.Put("snapshots", ask.Talk(lines, "summaries"))
 	fallback := ExtractMeta(metaID, category, snapshots, g.now())
 	var answer metaAnswer
-	usable, err := g.askModel(ctx, "meta", value.Pairs("snapshots", ask.Talk(lines, "summaries"), "category", category), schema.MustFor[metaAnswer](), &answer)
+	usable, err := g.askModel(ctx, "meta", values, schema.MustFor[metaAnswer](), &answer)
 	if !usable {
 		return fallback, err
 	}
@@ -118,25 +125,25 @@ func (g *SnapshotGenerator) GenerateMetaSnapshot(ctx context.Context, snapshots 
 
 // askModel asks the model and decodes its answer; usable is false without a model and
 // after unusable answers.
-func (g *SnapshotGenerator) askModel(ctx context.Context, prompt string, values *value.Map, form *schema.Schema, answer any) (usable bool, err error) {
+func (g *SnapshotGenerator) askModel(ctx context.Context, prompt string, values ask.Values, form *schema.Schema, answer any) (usable bool, err error) {
 	if g.LLM == nil {
 		return false, nil
 	}
 	env := calls.NewEnv()
 	env.Languages, env.Vars = g.Languages, &calls.Vars{Language: g.Language}
-	text, err := ask.Prompt(ctx, env, "memory", prompts, prompt, values)
+	text, parts, err := ask.TracedPrompt(ctx, env, "memory", prompts, prompt, values)
 	if err != nil {
 		return false, err
 	}
 	req := &llm.Request{Model: g.Model, Messages: []llm.Message{llm.TextMessage("user", text)}}
 	var problem error
 	for range maxTrials {
-		said, err := llm.Collect(g.LLM.Chat(ctx, req))
+		said, err := llm.Collect(g.LLM.Chat(calls.WithParts(ctx, parts), req))
 		if errors.Is(err, calls.ErrNoProvider) {
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("asking the model for a snapshot: %w", err)
+			return false, wording.Errorf("asking the model for a snapshot: %w", err)
 		}
 		var unknown []string
 		document, err := ask.FitMended(said.Text, form, func(v value.Value) value.Value {
@@ -150,10 +157,12 @@ func (g *SnapshotGenerator) askModel(ctx context.Context, prompt string, values 
 			return true, value.Decode(document, answer)
 		}
 		problem = err
-		again, err := ask.Prompt(ctx, env, "memory", prompts, "again", value.Pairs("problem", err.Error()))
+		again, more, err := ask.TracedPrompt(ctx, env, "memory", prompts, "again", ask.NewValues("problem", env.MessageOf(err)))
 		if err != nil {
 			return false, err
 		}
+		parts = append(slices.Clip(parts), calls.AnswerPart(len(req.Messages), said.Text))
+		parts = append(parts, ask.MoveParts(more, len(req.Messages)+1)...)
 		req.Messages = append(req.Messages, llm.TextMessage("assistant", said.Text), llm.TextMessage("user", again))
 	}
 	g.warn("the model's answers for a snapshot cannot be used, so it has sentences of the memories: %v", problem)
@@ -162,7 +171,7 @@ func (g *SnapshotGenerator) askModel(ctx context.Context, prompt string, values 
 
 func (g *SnapshotGenerator) warn(format string, args ...any) {
 	if g.Warn != nil {
-		g.Warn(fmt.Sprintf(format, args...))
+		g.Warn(wording.Say(format, args...).In(g.Language))
 	}
 }
 

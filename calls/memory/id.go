@@ -4,13 +4,13 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Kind is what an id identifies: its prefix.
@@ -85,5 +85,5 @@ func ParseTime(text string) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, fmt.Errorf("invalid time %.60q (use 2006-01-02T15:04:05Z)", text)
+	return time.Time{}, wording.Errorf("invalid time %.60q (use 2006-01-02T15:04:05Z)", text)
 }

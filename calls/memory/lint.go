@@ -15,7 +15,7 @@ func LintTimes(params value.Value, names ...string) (problems []schema.Problem) 
 			continue // a template, or not given
 		}
 		if _, err := ParseTime(text); err != nil {
-			problems = append(problems, schema.Problem{Pointer: "/" + name, Keyword: "format", Message: err.Error()})
+			problems = append(problems, formatProblem(name, err))
 		}
 	}
 	return problems
@@ -29,7 +29,14 @@ func LintID(params value.Value, name string, kind Kind) []schema.Problem {
 		return nil
 	}
 	if _, err := CheckID(kind, text); err != nil {
-		return []schema.Problem{{Pointer: "/" + name, Keyword: "format", Message: err.Error(), Hint: calls.HintOf(err)}}
+		return []schema.Problem{formatProblem(name, err)}
 	}
 	return nil
+}
+
+// formatProblem makes the problem of a parameter whose text is of another form.
+func formatProblem(name string, err error) schema.Problem {
+	p := calls.ProblemOf("/"+name, err)
+	p.Keyword = "format"
+	return p
 }

@@ -10,7 +10,6 @@
 package memory
 
 import (
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -18,6 +17,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // BaseMemory is something that was said or learnt.
@@ -134,14 +134,14 @@ func (m *BaseMemory) DecodeValue(v value.Value) error {
 	}
 	c, err := newFields(context)
 	if err != nil {
-		return fmt.Errorf("context: %w", err)
+		return wording.Errorf("context: %w", err)
 	}
 	c.readText("user_id", &m.Context.UserID)
 	c.readText("session_id", &m.Context.SessionID)
 	m.Context.Other, _ = c.takeMember("other_context")
 	m.Context.Extra = c.unknownMembers()
 	if c.err != nil {
-		return fmt.Errorf("context: %w", c.err)
+		return wording.Errorf("context: %w", c.err)
 	}
 	return nil
 }
@@ -194,14 +194,14 @@ type fields struct {
 
 func newFields(v value.Value) (*fields, error) {
 	if v.Kind() != value.Object {
-		return nil, fmt.Errorf("want an object, got %s", v.Kind())
+		return nil, wording.Errorf("want an object, got %s", v.Kind())
 	}
 	return &fields{left: v.Map().Clone()}, nil
 }
 
 func (f *fields) addError(format string, args ...any) {
 	if f.err == nil {
-		f.err = fmt.Errorf(format, args...)
+		f.err = wording.Errorf(format, args...)
 	}
 }
 

@@ -1,12 +1,12 @@
 package memory
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Request is a search as it is written in files and parameters.
@@ -42,7 +42,7 @@ func (m *Message) DecodeValue(v value.Value) error {
 	*m = Message{}
 	content, ok := v.Get("content")
 	if !ok {
-		return fmt.Errorf("want an object with content, got %s", v.Kind())
+		return wording.Errorf("want an object with content, got %s", v.Kind())
 	}
 	m.Content, _ = content.Str()
 	for _, part := range content.List() {
@@ -53,7 +53,7 @@ func (m *Message) DecodeValue(v value.Value) error {
 	if user, ok := v.Get("is_user"); ok {
 		m.IsUser, ok = user.Bool()
 		if !ok {
-			return fmt.Errorf("is_user: want a boolean, got %s", user.Kind())
+			return wording.Errorf("is_user: want a boolean, got %s", user.Kind())
 		}
 		return nil
 	}

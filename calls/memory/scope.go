@@ -2,7 +2,6 @@ package memory
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
 )
@@ -11,7 +10,7 @@ import (
 // shared by everybody who gives none. A call that runs alone may have none. The error is
 // an [*calls.Error] of kind Invalid.
 func CheckScope(vars *calls.Vars) error {
-	if vars.Scope.User == "" && vars.Run.ID != "" {
+	if strings.TrimSpace(vars.Scope.User) == "" && vars.Run.ID != "" {
 		return calls.Errorf(calls.Invalid, "the flow has no user, whose memories would be meant").
 			WithHint(`set memory: {user: "{{ inputs.user }}"} in the flow, and give the input a value`)
 	}
@@ -22,10 +21,9 @@ func CheckScope(vars *calls.Vars) error {
 // could be the same. The error is an [*calls.Error] of kind Invalid.
 func CheckUser(name string) error { return checkName("user", name) }
 
-// checkName refuses a name that is not valid UTF-8, or was not before a parser replaced
-// what it could not read.
+// checkName refuses a name that is not [calls.IsValidText].
 func checkName(what, name string) error {
-	if utf8.ValidString(name) && !strings.ContainsRune(name, utf8.RuneError) {
+	if calls.IsValidText(name) {
 		return nil
 	}
 	return calls.Errorf(calls.Invalid, "the %s %q is not valid UTF-8", what, name).

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Problem is one place where a value does not fit its schema. [Schema.Check] and the
@@ -36,7 +38,7 @@ type Problem struct {
 	File      string
 	Line, Col int
 
-	chinese string // Message in Chinese; "" where there is none
+	chinese, chineseHint string // "" for texts that were set by themselves
 }
 
 // Error returns the place and the message.
@@ -47,6 +49,43 @@ func (p Problem) Error() string {
 	}
 	if p.Hint != "" {
 		s += " (" + p.Hint + ")"
+	}
+	return s
+}
+
+// WithMessage returns the problem with a message in the built-in languages.
+func (p Problem) WithMessage(format string, args ...any) Problem {
+	text := wording.Say(format, args...)
+	p.Message, p.chinese = text.En, text.Zh
+	return p
+}
+
+// WithHint returns the problem with a hint in the built-in languages.
+func (p Problem) WithHint(format string, args ...any) Problem {
+	text := wording.Say(format, args...)
+	p.Hint, p.chineseHint = text.En, text.Zh
+	return p
+}
+
+// Text returns the message and the hint in the built-in languages.
+func (p Problem) Text() (message, hint wording.Text) {
+	message, hint = wording.Of(p.Message), wording.Of(p.Hint)
+	message.Zh, hint.Zh = cmp.Or(p.chinese, message.Zh), cmp.Or(p.chineseHint, hint.Zh)
+	return message, hint
+}
+
+// In returns the place, the message and the hint in a language.
+func (p Problem) In(language string) string {
+	if !wording.IsChinese(language) {
+		return p.Error()
+	}
+	message, hint := p.Text()
+	s := message.Zh
+	if p.Pointer != "" {
+		s = p.Pointer + "：" + s
+	}
+	if hint.Zh != "" {
+		s += "（" + hint.Zh + "）"
 	}
 	return s
 }
@@ -63,22 +102,34 @@ func (p Problems) Error() string {
 	return strings.Join(texts, "; ")
 }
 
+// In lists them all in a language.
+func (p Problems) In(language string) string {
+	if !wording.IsChinese(language) {
+		return p.Error()
+	}
+	texts := make([]string, len(p))
+	for i := range p {
+		texts[i] = p[i].In(language)
+	}
+	return strings.Join(texts, "；")
+}
+
 // Check returns all the places where v does not fit, sorted by pointer; nil where
 // it fits. A union that does not fit is one problem at its place: the user
 // meant at most one of its branches.
 func (s *Schema) Check(v value.Value) Problems {
-	s.compile()
+	s.compileOnce()
 	if s.err != nil {
 		return Problems{{Message: s.err.Error()}}
 	}
 	if s.everyday && certainlyFits(s.compiled, v) {
 		return nil
 	}
-	return s.explain(v)
+	return s.explainProblems(v)
 }
 
-// explain asks the library for the problems.
-func (s *Schema) explain(v value.Value) (problems Problems) {
+// explainProblems asks the library for the problems.
+func (s *Schema) explainProblems(v value.Value) (problems Problems) {
 	for _, f := range s.checkWithLibrary(v) {
 		problems = append(problems, f.Problem)
 	}
@@ -112,11 +163,11 @@ func (s *Schema) checkWithLibrary(v value.Value) (problems []problem) {
 		return alone(*p)
 	}
 	if (s.branching || c.long) && !s.isAffordable(v, c.nodes) {
-		return alone(newProblem("", "", say("the value takes too long to check: the schema's unions multiply, or its regular expressions are too costly")))
+		return alone(newProblem("", "", wordingf("the value takes too long to check: the schema's unions multiply, or its regular expressions are too costly")))
 	}
 	defer func() {
 		if r := recover(); r != nil { // the library panics on values it did not expect
-			problems = alone(newProblem("", "", say("the value cannot be checked: %v", r)))
+			problems = alone(newProblem("", "", wordingf("the value cannot be checked: %v", r)))
 		}
 	}()
 	err := s.compiled.Validate(x)
@@ -148,7 +199,7 @@ func (s *Schema) flattenError(e *jsonschema.ValidationError, root value.Value) (
 		// The value is a name: the problem is the object's.
 		object, name := cutLast(pointer)
 		f := failure{s, e, sub, root, value.OfString(name)}
-		return []problem{{newProblem(object, "propertyNames", say("the property name %q: %s", name, f.message(keyword))), sub}}
+		return []problem{{newProblem(object, "propertyNames", wordingf("the property name %q: %s", name, f.messageOf(keyword))), sub}}
 	}
 	have, _ := root.At(pointer)
 	f := failure{s, e, sub, root, have}
@@ -158,8 +209,8 @@ func (s *Schema) flattenError(e *jsonschema.ValidationError, root value.Value) (
 	if keyword == "additionalProperties" && sub != nil {
 		return f.unknownProblems(pointer)
 	}
-	p := newProblem(pointer, keyword, f.message(keyword))
-	p.Hint = f.hint(keyword)
+	p := newProblem(pointer, keyword, f.messageOf(keyword))
+	p.Hint = f.hintOf(keyword)
 	return []problem{{p, sub}}
 }
 

@@ -79,7 +79,8 @@ func (s *Schema) resolveRef(schema value.Value) value.Value {
 		}
 		text, _ := ref.Str()
 		fragment, local := strings.CutPrefix(text, "#")
-		if schema, ok = s.doc.At(decodeLocation(fragment)); !ok || !local {
+		schema, ok = s.doc.At(decodeLocation(fragment))
+		if !ok || !local {
 			return value.Value{}
 		}
 	}

@@ -21,7 +21,7 @@ func relaxEnums(doc value.Value) value.Value {
 			m.Set("not", value.OfMap(nil))
 			return
 		}
-		m.Set("enum", value.OfList(distinct(enum.List())...))
+		m.Set("enum", value.OfList(distinctValues(enum.List())...))
 		nullable, _ := m.Get("nullable")
 		if yes, _ := nullable.Bool(); !yes || !slices.ContainsFunc(enum.List(), value.Value.IsNull) {
 			return
@@ -33,8 +33,8 @@ func relaxEnums(doc value.Value) value.Value {
 	})
 }
 
-// distinct returns the values without repetitions.
-func distinct(values []value.Value) (kept []value.Value) {
+// distinctValues returns the values without repetitions.
+func distinctValues(values []value.Value) (kept []value.Value) {
 	buckets := map[string][]value.Value{} // equal values are in one
 	for _, v := range values {
 		key := v.JSON()

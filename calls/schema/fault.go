@@ -23,7 +23,7 @@ type Fault struct {
 // Faults returns the problems of [Schema.Check], each with its subschema. The
 // same problem may be there several times, with different subschemas.
 func (s *Schema) Faults(v value.Value) []Fault {
-	s.compile()
+	s.compileOnce()
 	if s.err != nil {
 		return []Fault{{Problem{Message: s.err.Error()}, objectOf()}}
 	}
@@ -110,8 +110,9 @@ type Place struct {
 // Describe finds the subschemas that speak of the place that the pointer names,
 // whatever its value is.
 func (s *Schema) Describe(pointer string) Place {
-	s.compile()
-	if s.err != nil || pointer != "" && pointer[0] != '/' {
+	s.compileOnce()
+	isPointer := pointer == "" || pointer[0] == '/'
+	if s.err != nil || !isPointer {
 		return Place{Known: true}
 	}
 	here, known := []*jsonschema.Schema{s.compiled}, true

@@ -86,7 +86,7 @@ func (w *fitWalker) fits(s *jsonschema.Schema, v value.Value) bool {
 			return false
 		}
 		for i, item := range v.List() {
-			if items != nil && !w.below(items, item, step{index: i}) {
+			if items != nil && !w.fitsBelow(items, item, step{index: i}) {
 				return false
 			}
 		}
@@ -96,15 +96,15 @@ func (w *fitWalker) fits(s *jsonschema.Schema, v value.Value) bool {
 	return true
 }
 
-func (w *fitWalker) below(s *jsonschema.Schema, v value.Value, at step) bool {
+func (w *fitWalker) fitsBelow(s *jsonschema.Schema, v value.Value, at step) bool {
 	w.path = append(w.path, at)
 	ok := w.fits(s, v)
 	w.path = w.path[:len(w.path)-1]
 	return ok
 }
 
-// pointer is that of a property of the present object.
-func (w *fitWalker) pointer(name string) string {
+// pointerOf is that of a property of the present object.
+func (w *fitWalker) pointerOf(name string) string {
 	var b strings.Builder
 	for _, at := range w.path {
 		b.WriteByte('/')
@@ -123,7 +123,7 @@ func (w *fitWalker) fitsObject(s *jsonschema.Schema, m *value.Map) bool {
 	}
 	for _, name := range s.Required {
 		if _, has := m.Get(name); !has {
-			w.missing = append(w.missing, problem{missingProblem(w.pointer(name), name), s})
+			w.missing = append(w.missing, problem{missingProblem(w.pointerOf(name), name), s})
 		}
 	}
 	for i := range m.Len() {
@@ -142,7 +142,7 @@ func (w *fitWalker) fitsObject(s *jsonschema.Schema, m *value.Map) bool {
 				continue
 			}
 		}
-		if name == "" || !w.below(sub, member, step{name: name}) {
+		if name == "" || !w.fitsBelow(sub, member, step{name: name}) {
 			return false
 		}
 	}

@@ -20,7 +20,7 @@ func TestFitsOnlyWhatTheLibraryAccepts(t *testing.T) {
 		}
 		v := drawValue(t, 2)
 		quick := s.everyday && certainlyFits(s.compiled, v)
-		problems := s.explain(v)
+		problems := s.explainProblems(v)
 		if quick && problems != nil {
 			t.Fatalf("%s\n%s was waved through, but: %v", doc, v, problems)
 		}

@@ -1,11 +1,11 @@
 package schema
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // FromText reads text as the type of a property wants it, for values that come
@@ -31,7 +31,7 @@ func (s *Schema) FromText(property, text string) (value.Value, error) {
 	if yes, ok := YesOrNo(text); ok && slices.Contains(names, "boolean") {
 		return yes, nil
 	}
-	return value.Value{}, fmt.Errorf("want %s, got %q: %w", strings.Join(names, " or "), value.Truncate(text, 40), err)
+	return value.Value{}, wording.Errorf("want %s, got %q: %w", strings.Join(names, " or "), value.Truncate(text, 40), err)
 }
 
 // YesOrNo reads a boolean as people write it.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Described is implemented by types that know their own schema.
@@ -23,6 +24,7 @@ type Described interface{ JSONSchema() value.Value }
 // pointer, or has a default. Further tags:
 //
 //	doc:"..."         the description
+//	example:"..."     a value in YAML, for people alone: see [Schema.Annotated]
 //	default:"..."     the default: JSON, or plain text for strings
 //	enum:"a|b"        the values that a string may have
 //	type:"array|null" the types of a field of type value.Value or any
@@ -35,7 +37,32 @@ func MustFor[T any]() *Schema {
 	if err != nil {
 		panic(fmt.Sprintf("inferring the schema of %s: %v", reflect.TypeFor[T](), err))
 	}
-	return &Schema{doc: doc}
+	return &Schema{doc: withoutExamples(doc), annotated: doc}
+}
+
+// examples is the keyword that holds the text of an example tag.
+const examples = "examples"
+
+// withoutExamples returns an inferred schema without the texts of example tags.
+func withoutExamples(doc value.Value) value.Value {
+	if doc.Kind() != value.Object {
+		return doc
+	}
+	m := doc.Map().Clone()
+	m.Delete(examples)
+	for _, keyword := range []string{"items", "additionalProperties"} {
+		if inner, ok := m.Get(keyword); ok {
+			m.Set(keyword, withoutExamples(inner))
+		}
+	}
+	if properties, ok := m.Get("properties"); ok {
+		plain := value.NewMap(properties.Map().Len())
+		for name, p := range properties.Map().All() {
+			plain.Set(name, withoutExamples(p))
+		}
+		m.Set("properties", value.OfMap(plain))
+	}
+	return value.OfMap(m)
 }
 
 var (
@@ -52,7 +79,7 @@ func objectOf(kv ...any) value.Value { return value.OfMap(value.Pairs(kv...)) }
 
 func inferType(t reflect.Type, outer []reflect.Type) (value.Value, error) {
 	if slices.Contains(outer, t) {
-		return value.Value{}, fmt.Errorf("%s contains itself", t)
+		return value.Value{}, wording.Errorf("%s contains itself", t)
 	}
 	if t.Implements(describedType) {
 		return reflect.Zero(t).Interface().(Described).JSONSchema(), nil
@@ -93,7 +120,7 @@ func inferType(t reflect.Type, outer []reflect.Type) (value.Value, error) {
 		return objectOf("type", "array", "items", items), nil
 	case reflect.Map:
 		if t.Key().Kind() != reflect.String {
-			return value.Value{}, fmt.Errorf("the keys of %s are not strings", t)
+			return value.Value{}, wording.Errorf("the keys of %s are not strings", t)
 		}
 		members, err := inferType(t.Elem(), outer)
 		if err != nil {
@@ -103,12 +130,12 @@ func inferType(t reflect.Type, outer []reflect.Type) (value.Value, error) {
 	case reflect.Struct:
 		return inferStruct(t, append(outer, t))
 	}
-	return value.Value{}, fmt.Errorf("a %s cannot be written as JSON", t)
+	return value.Value{}, wording.Errorf("a %s cannot be written as JSON", t)
 }
 
 func inferStruct(t reflect.Type, outer []reflect.Type) (value.Value, error) {
 	fields := fields{properties: value.NewMap(t.NumField()), optional: map[string]bool{}, outer: outer}
-	if err := fields.add(t, false); err != nil {
+	if err := fields.addFields(t, false); err != nil {
 		return value.Value{}, err
 	}
 	s := value.Pairs("type", "object", "properties", fields.properties)
@@ -133,13 +160,13 @@ type fields struct {
 	outer      []reflect.Type
 }
 
-func (fs *fields) add(t reflect.Type, embedded bool) error {
+func (fs *fields) addFields(t reflect.Type, embedded bool) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag := f.Tag.Get("json")
 		name, options, _ := strings.Cut(tag, ",")
 		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
-			if err := fs.add(f.Type, true); err != nil {
+			if err := fs.addFields(f.Type, true); err != nil {
 				return err
 			}
 			continue
@@ -158,7 +185,7 @@ func (fs *fields) add(t reflect.Type, embedded bool) error {
 			s, err = applyTags(s, f.Tag)
 		}
 		if err != nil {
-			return fmt.Errorf("field %s: %w", f.Name, err)
+			return wording.Errorf("field %s: %w", f.Name, err)
 		}
 		fs.properties.Set(name, s)
 		_, hasDefault := f.Tag.Lookup("default")
@@ -179,6 +206,9 @@ func applyTags(s value.Value, tag reflect.StructTag) (value.Value, error) {
 	}
 	if doc, ok := tag.Lookup("doc"); ok {
 		m.Set("description", value.OfString(doc))
+	}
+	if text, ok := tag.Lookup("example"); ok {
+		m.Set(examples, value.OfList(value.OfString(text)))
 	}
 	kind, _ := m.Get("type")
 	typeName, _ := kind.Str()
@@ -206,7 +236,7 @@ func applyTags(s value.Value, tag reflect.StructTag) (value.Value, error) {
 		}
 		n, err := value.OfNumber(text)
 		if err != nil {
-			return value.Value{}, fmt.Errorf("%s: %w", bound, err)
+			return value.Value{}, wording.Errorf("%s: %w", bound, err)
 		}
 		suffix := "imum"
 		switch typeName {
@@ -242,10 +272,10 @@ func defaultOf(typeName, text string) (value.Value, error) {
 		return value.OfString(text), nil
 	}
 	if err != nil {
-		return value.Value{}, fmt.Errorf("default %q: %w", text, err)
+		return value.Value{}, wording.Errorf("default %q: %w", text, err)
 	}
 	if have := def.Kind().String(); typeName != "" && have != typeName && (typeName != "number" || have != "integer") {
-		return value.Value{}, fmt.Errorf("default %q: want %s, got %s", text, typeName, have)
+		return value.Value{}, wording.Errorf("default %q: want %s, got %s", text, typeName, have)
 	}
 	return def, nil
 }

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Limits of schemas and values that strangers give. The library compiles and
@@ -43,19 +43,19 @@ const (
 // numbers.
 func checkLimits(doc value.Value) error {
 	if k := doc.Kind(); k != value.Object && k != value.Bool {
-		return fmt.Errorf("not a JSON Schema: want an object, got %s", k)
+		return wording.Errorf("not a JSON Schema: want an object, got %s", k)
 	}
 	if d := depthOf(doc); d > maxDepth {
-		return fmt.Errorf("the schema is nested %d deep, more than %d", d, maxDepth)
+		return wording.Errorf("the schema is nested %d deep, more than %d", d, maxDepth)
 	}
 	if n := len(doc.AppendJSON(nil)); n > maxBytes {
-		return fmt.Errorf("the schema has %d bytes, more than %d", n, maxBytes)
+		return wording.Errorf("the schema has %d bytes, more than %d", n, maxBytes)
 	}
 	if err := Checkable(doc); err != nil {
-		return fmt.Errorf("not a JSON Schema: %w", err)
+		return wording.Errorf("not a JSON Schema: %w", err)
 	}
 	if w := patternWeight(doc); w > maxPatterns {
-		return fmt.Errorf("the schema's regular expressions are too costly to match: with all that they repeat they have %d parts, more than %d", w, maxPatterns)
+		return wording.Errorf("the schema's regular expressions are too costly to match: with all that they repeat they have %d parts, more than %d", w, maxPatterns)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ type converter struct {
 func (c *converter) convert(v value.Value, depth int) (any, *Problem) {
 	c.nodes++
 	if depth > maxInstanceDepth {
-		p := newProblem("", "", say("nested deeper than %d", maxInstanceDepth))
+		p := newProblem("", "", wordingf("nested deeper than %d", maxInstanceDepth))
 		return nil, &p
 	}
 	switch v.Kind() {
@@ -130,7 +130,7 @@ func (c *converter) convert(v value.Value, depth int) (any, *Problem) {
 			return i, nil
 		}
 		if text := v.JSON(); isExtremeNumber(text) {
-			p := newProblem("", "type", say("the number %s is out of range", value.Truncate(text, 40)))
+			p := newProblem("", "type", wordingf("the number %s is out of range", value.Truncate(text, 40)))
 			return nil, &p
 		}
 	}
@@ -188,8 +188,8 @@ type checkMeter struct {
 	weights        map[*regexp.Regexp]int
 }
 
-// match pays for matching a text.
-func (m *checkMeter) match(pattern *regexp.Regexp, text string) bool {
+// matchMetered pays for matching a text.
+func (m *checkMeter) matchMetered(pattern *regexp.Regexp, text string) bool {
 	m.matching -= m.weights[pattern] * (1 + len(text))
 	return m.matching >= 0
 }
@@ -201,7 +201,7 @@ func (m *checkMeter) visit(s *jsonschema.Schema, v value.Value, frames int) bool
 	if m.left < 0 {
 		return false
 	}
-	if text, ok := v.Str(); ok && s.Pattern != nil && !m.match(s.Pattern, text) {
+	if text, ok := v.Str(); ok && s.Pattern != nil && !m.matchMetered(s.Pattern, text) {
 		return false
 	}
 	for _, sub := range inPlaceSubschemas(s) {
@@ -214,7 +214,7 @@ func (m *checkMeter) visit(s *jsonschema.Schema, v value.Value, frames int) bool
 		return !ok || one == nil || m.visit(one, v, frames+1)
 	}
 	for k, member := range v.Map().All() {
-		if !m.member(s, k, member, below) {
+		if !m.visitMember(s, k, member, below) {
 			return false
 		}
 	}
@@ -235,14 +235,14 @@ func (m *checkMeter) visit(s *jsonschema.Schema, v value.Value, frames int) bool
 	return true
 }
 
-func (m *checkMeter) member(s *jsonschema.Schema, name string, v value.Value, below func(any, value.Value) bool) bool {
+func (m *checkMeter) visitMember(s *jsonschema.Schema, name string, v value.Value, below func(any, value.Value) bool) bool {
 	property, known := s.Properties[name]
 	if known && !below(property, v) {
 		return false
 	}
 	for pattern, sub := range s.PatternProperties {
 		m.left--
-		if m.left < 0 || !m.match(pattern, name) {
+		if m.left < 0 || !m.matchMetered(pattern, name) {
 			return false
 		}
 		if pattern.MatchString(name) && !below(sub, v) {

@@ -38,7 +38,7 @@ func (f *failure) missingProblems(pointer string) (all []problem) {
 const maxHints = 20
 
 func missingProblem(pointer, name string) Problem {
-	return newProblem(pointer, "required", say("the required property %q is missing", name))
+	return newProblem(pointer, "required", wordingf("the required property %q is missing", name))
 }
 
 // unknownProblems makes a problem for each property that a closed object does not have.
@@ -48,7 +48,7 @@ func (f *failure) unknownProblems(pointer string) (all []problem) {
 		if f.declares(name) {
 			continue
 		}
-		p := newProblem(pointer+"/"+value.Escape(name), "additionalProperties", say("unknown property %q", name))
+		p := newProblem(pointer+"/"+value.Escape(name), "additionalProperties", wordingf("unknown property %q", name))
 		if len(all) < maxHints {
 			if near := value.DidYouMean(name, names); near != "" {
 				p.Hint = near
@@ -71,56 +71,56 @@ func (f *failure) declares(name string) bool {
 	return false
 }
 
-// message words a failure; the library's own message serves the rare ones.
-func (f *failure) message(keyword string) wording.Text {
+// messageOf words a failure; the library's own message serves the rare ones.
+func (f *failure) messageOf(keyword string) wording.Text {
 	if f.sub == nil {
 		return f.libraryMessage(keyword)
 	}
 	have, sub := value.Truncate(f.have.JSON(), 40), f.sub
 	switch keyword {
 	case "false":
-		return say("no value is allowed here")
+		return wordingf("no value is allowed here")
 	case "type":
-		return say("want %s, got %s", anyOfTypes(sub.Types), typeWording(f.have.Kind().String()))
+		return wordingf("want %s, got %s", anyOfTypes(sub.Types), wording.TypeName(f.have.Kind().String()))
 	case "enum":
-		return say("%s is not one of %s", have, listValues(sub.Enum))
+		return wordingf("%s is not one of %s", have, listValues(sub.Enum))
 	case "const":
-		return say("%s is not %s", have, listValues(sub.Constant))
+		return wordingf("%s is not %s", have, listValues(sub.Constant))
 	case "anyOf", "oneOf":
 		return f.unionMessage(keyword)
 	case "not":
 		if isEmptyEnum(f.schema.sourceOf(sub)) {
-			return say("no value is allowed here: the enum is empty")
+			return wordingf("no value is allowed here: the enum is empty")
 		}
-		return say("%s is what the schema excludes (not)", have)
+		return wordingf("%s is what the schema excludes (not)", have)
 	case "contains":
-		return say("no item is what the schema wants one to be (contains)")
+		return wordingf("no item is what the schema wants one to be (contains)")
 	case "pattern":
-		return say("%s does not match the pattern %s", have, sub.Pattern)
+		return wordingf("%s does not match the pattern %s", have, sub.Pattern)
 	case "minimum":
-		return say("%s is less than the minimum %s", have, formatBound(sub.Minimum))
+		return wordingf("%s is less than the minimum %s", have, formatBound(sub.Minimum))
 	case "maximum":
-		return say("%s is more than the maximum %s", have, formatBound(sub.Maximum))
+		return wordingf("%s is more than the maximum %s", have, formatBound(sub.Maximum))
 	case "exclusiveMinimum":
-		return say("%s is not more than %s", have, formatBound(sub.ExclusiveMinimum))
+		return wordingf("%s is not more than %s", have, formatBound(sub.ExclusiveMinimum))
 	case "exclusiveMaximum":
-		return say("%s is not less than %s", have, formatBound(sub.ExclusiveMaximum))
+		return wordingf("%s is not less than %s", have, formatBound(sub.ExclusiveMaximum))
 	case "multipleOf":
-		return say("%s is not a multiple of %s", have, formatBound(sub.MultipleOf))
+		return wordingf("%s is not a multiple of %s", have, formatBound(sub.MultipleOf))
 	case "minLength":
 		text, _ := f.have.Str()
-		return say("want at least %s, got %d", countOf(sub.MinLength, "character"), utf8.RuneCountInString(text))
+		return wordingf("want at least %s, got %d", countOf(sub.MinLength, "character"), utf8.RuneCountInString(text))
 	case "maxLength":
 		text, _ := f.have.Str()
-		return say("want at most %s, got %d", countOf(sub.MaxLength, "character"), utf8.RuneCountInString(text))
+		return wordingf("want at most %s, got %d", countOf(sub.MaxLength, "character"), utf8.RuneCountInString(text))
 	case "minItems":
-		return say("want at least %s, got %d", countOf(sub.MinItems, "item"), len(f.have.List()))
+		return wordingf("want at least %s, got %d", countOf(sub.MinItems, "item"), len(f.have.List()))
 	case "maxItems":
-		return say("want at most %s, got %d", countOf(sub.MaxItems, "item"), len(f.have.List()))
+		return wordingf("want at most %s, got %d", countOf(sub.MaxItems, "item"), len(f.have.List()))
 	case "minProperties":
-		return say("want at least %s, got %d", countOf(sub.MinProperties, "member"), f.have.Map().Len())
+		return wordingf("want at least %s, got %d", countOf(sub.MinProperties, "member"), f.have.Map().Len())
 	case "maxProperties":
-		return say("want at most %s, got %d", countOf(sub.MaxProperties, "member"), f.have.Map().Len())
+		return wordingf("want at most %s, got %d", countOf(sub.MaxProperties, "member"), f.have.Map().Len())
 	}
 	return f.libraryMessage(keyword)
 }
@@ -133,7 +133,7 @@ func (f *failure) libraryMessage(keyword string) wording.Text {
 	return wording.Text{En: f.err.Message, Zh: "不符合关键字 " + keyword + " 的要求"}
 }
 
-func (f *failure) hint(keyword string) string {
+func (f *failure) hintOf(keyword string) string {
 	text, isText := f.have.Str()
 	if keyword != "enum" || !isText || f.sub == nil {
 		return ""
@@ -155,7 +155,7 @@ func (f *failure) hint(keyword string) string {
 func (f *failure) unionMessage(keyword string) wording.Text {
 	have := value.Truncate(f.have.JSON(), 40)
 	if len(f.err.Causes) == 0 {
-		return say("%s fits more than one branch of %s", have, keyword)
+		return wordingf("%s fits more than one branch of %s", have, keyword)
 	}
 	var types []string
 	var reasons []wording.Text
@@ -166,13 +166,13 @@ func (f *failure) unionMessage(keyword string) wording.Text {
 			continue
 		}
 		if len(reasons) < 3 {
-			reasons = append(reasons, say("branch %d: %s", i+1, joinMessages(f.schema.flattenError(cause, f.root))))
+			reasons = append(reasons, wordingf("branch %d: %s", i+1, joinMessages(f.schema.flattenError(cause, f.root))))
 		}
 	}
 	if len(reasons) == 0 {
-		return say("want %s, got %s", anyOfTypes(types), typeWording(f.have.Kind().String()))
+		return wordingf("want %s, got %s", anyOfTypes(types), wording.TypeName(f.have.Kind().String()))
 	}
-	return say("%s fits no branch of %s: %s", have, keyword, wording.Join(reasons, "; ", "；"))
+	return wordingf("%s fits no branch of %s: %s", have, keyword, wording.Join(reasons, "; ", "；"))
 }
 
 // maxReason bounds the reasons of one branch, in characters.
@@ -183,9 +183,6 @@ func joinMessages(all []problem) wording.Text {
 	texts := make([]wording.Text, len(all))
 	for i, p := range all {
 		texts[i] = wording.Text{En: p.Error(), Zh: p.In("zh")}
-		if p.Pointer != "" {
-			texts[i].Zh = p.Pointer + "：" + p.In("zh")
-		}
 	}
 	joined := wording.Join(texts, "; ", "；")
 	return wording.Text{En: value.Truncate(joined.En, maxReason), Zh: value.Truncate(joined.Zh, maxReason)}

@@ -6,16 +6,16 @@ import "github.com/callnode/scheduler/llm/value"
 // of every subschema, inner ones first. Data, such as defaults, is left as it is; doc
 // itself is not changed.
 func Rewrite(doc value.Value, edit func(keywords *value.Map)) value.Value {
-	return rewrite(doc, false, edit)
+	return rewritePart(doc, false, edit)
 }
 
-// rewrite is Rewrite for a part of a document. names means that the keys of v are
+// rewritePart is Rewrite for a part of a document. names means that the keys of v are
 // names of the schema's own, not keywords.
-func rewrite(v value.Value, names bool, edit func(*value.Map)) value.Value {
+func rewritePart(v value.Value, names bool, edit func(*value.Map)) value.Value {
 	if list := v.List(); len(list) > 0 {
 		items := make([]value.Value, len(list))
 		for i, item := range list {
-			items[i] = rewrite(item, false, edit)
+			items[i] = rewritePart(item, false, edit)
 		}
 		return value.OfList(items...)
 	}
@@ -25,7 +25,7 @@ func rewrite(v value.Value, names bool, edit func(*value.Map)) value.Value {
 	m := value.NewMap(v.Map().Len())
 	for key, member := range v.Map().All() {
 		if names || !holdsData(key) {
-			member = rewrite(member, !names && holdsNames(key), edit)
+			member = rewritePart(member, !names && holdsNames(key), edit)
 		}
 		m.Set(key, member)
 	}

@@ -21,13 +21,17 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Schema is a JSON Schema, compiled when it is first used. [MustFor] and [Parse]
 // create it; it lives as long as its owner, does not change, and is safe for
 // concurrent use.
 type Schema struct {
-	doc  value.Value
+	doc value.Value
+	// annotated is doc with the examples that tags give; null without any.
+	annotated value.Value
+
 	once sync.Once
 	err  error // of compiling
 
@@ -47,11 +51,12 @@ func Parse(doc value.Value) (*Schema, error) {
 		return nil, err
 	}
 	s := &Schema{doc: doc}
-	if s.compile(); s.err != nil {
+	s.compileOnce()
+	if s.err != nil {
 		return nil, s.err
 	}
 	if s.branching && (s.unionsMultiply() || !s.isAffordable(value.Value{}, 1)) {
-		return nil, fmt.Errorf("the schema's unions multiply to more than %d checks of one value", baseBudget)
+		return nil, wording.Errorf("the schema's unions multiply to more than %d checks of one value", baseBudget)
 	}
 	return s, nil
 }
@@ -59,19 +64,28 @@ func Parse(doc value.Value) (*Schema, error) {
 // Doc returns the schema as JSON.
 func (s *Schema) Doc() value.Value { return s.doc }
 
+// Annotated is Doc with what people alone read: under examples, the YAML text of each
+// example tag. Models do not get these, for they take them for values.
+func (s *Schema) Annotated() value.Value {
+	if s.annotated.IsNull() {
+		return s.doc
+	}
+	return s.annotated
+}
+
 const location = "mem:///schema.json"
 
-func (s *Schema) compile() {
+func (s *Schema) compileOnce() {
 	s.once.Do(func() {
 		defer func() {
 			if r := recover(); r != nil { // the library panics on schemas it did not expect
-				s.err = fmt.Errorf("not a JSON Schema: %v", r)
+				s.err = wording.Errorf("not a JSON Schema: %v", r)
 			}
 		}()
 		c := jsonschema.NewCompiler()
 		c.Draft = jsonschema.Draft7
 		c.LoadURL = func(ref string) (io.ReadCloser, error) {
-			return nil, fmt.Errorf("%s: a schema loads nothing from outside", ref)
+			return nil, wording.Errorf("%s: a schema loads nothing from outside", ref)
 		}
 		for name := range jsonschema.Formats {
 			c.Formats[name] = func(any) bool { return true }
@@ -86,12 +100,12 @@ func (s *Schema) compile() {
 			return
 		}
 		s.at, s.weights, s.everyday = map[string]*jsonschema.Schema{}, map[*regexp.Regexp]int{}, true
-		s.index(s.compiled)
+		s.indexSubschema(s.compiled)
 	})
 }
 
-// index enters a subschema and all below it.
-func (s *Schema) index(sub *jsonschema.Schema) {
+// indexSubschema enters a subschema and all below it.
+func (s *Schema) indexSubschema(sub *jsonschema.Schema) {
 	if sub == nil || s.at[sub.Location] != nil {
 		return
 	}
@@ -104,12 +118,12 @@ func (s *Schema) index(sub *jsonschema.Schema) {
 		}
 	}
 	if sub.DynamicRef != nil || sub.RecursiveRef != nil {
-		s.err = errors.New("a schema with $dynamicRef or $recursiveRef is not supported; use $ref")
+		s.err = wording.Errorf("a schema with $dynamicRef or $recursiveRef is not supported; use $ref")
 		return
 	}
 	for _, count := range []int{sub.MinLength, sub.MaxLength, sub.MinItems, sub.MaxItems, sub.MinProperties, sub.MaxProperties} {
 		if count < -1 || count > maxCount {
-			s.err = fmt.Errorf("not a JSON Schema: a minimum or maximum of a length or a count is more than %d", maxCount)
+			s.err = wording.Errorf("not a JSON Schema: a minimum or maximum of a length or a count is more than %d", maxCount)
 			return
 		}
 	}
@@ -118,14 +132,14 @@ func (s *Schema) index(sub *jsonschema.Schema) {
 	}
 	for _, in := range inPlaceSubschemas(sub) {
 		s.branching = true
-		s.index(in)
+		s.indexSubschema(in)
 	}
 	for _, below := range sub.Properties {
-		s.index(below)
+		s.indexSubschema(below)
 	}
 	for pattern, below := range sub.PatternProperties {
 		s.weights[pattern] = weightOf(pattern.String())
-		s.index(below)
+		s.indexSubschema(below)
 	}
 	for _, below := range []any{
 		sub.PropertyNames, sub.AdditionalProperties, sub.UnevaluatedProperties,
@@ -133,15 +147,15 @@ func (s *Schema) index(sub *jsonschema.Schema) {
 	} {
 		switch below := below.(type) {
 		case *jsonschema.Schema:
-			s.index(below)
+			s.indexSubschema(below)
 		case []*jsonschema.Schema:
 			for _, item := range below {
-				s.index(item)
+				s.indexSubschema(item)
 			}
 		}
 	}
 	for _, below := range sub.PrefixItems {
-		s.index(below)
+		s.indexSubschema(below)
 	}
 }
 
@@ -178,18 +192,25 @@ func (e *InvalidError) Error() string {
 	return "not a JSON Schema: " + strings.Join(lines, "; ")
 }
 
+// In returns the message in a language.
+func (e *InvalidError) In(language string) string {
+	if !wording.IsChinese(language) {
+		return e.Error()
+	}
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = fmt.Sprintf("%q：%s", p.Pointer, p.In(language))
+	}
+	return wording.Say("not a JSON Schema: %s", strings.Join(lines, "；")).Zh
+}
+
 // compileError turns a compile error into a sentence without the library's URLs.
 func compileError(err error) error {
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &invalid) {
 		wrong := &InvalidError{}
 		for _, leaf := range leafErrors(invalid) {
-			text := leaf.Message
-			if strings.HasSuffix(text, "is not valid 'regex'") {
-				text = strings.TrimSuffix(text, "is not valid 'regex'") +
-					"is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)"
-			}
-			wrong.Problems = append(wrong.Problems, Problem{Pointer: decodeLocation(leaf.InstanceLocation), Message: text})
+			wrong.Problems = append(wrong.Problems, newProblem(decodeLocation(leaf.InstanceLocation), "", metaschemaMessage(leaf.Message)))
 		}
 		slices.SortFunc(wrong.Problems, func(a, b Problem) int {
 			return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
@@ -202,7 +223,50 @@ func compileError(err error) error {
 		err = wrapped.Err
 	}
 	text := strings.ReplaceAll(err.Error(), location, "")
-	return fmt.Errorf("not a JSON Schema: %s", strings.TrimPrefix(text, "jsonschema: "))
+	return wording.Errorf("not a JSON Schema: %s", strings.TrimPrefix(text, "jsonschema: "))
+}
+
+// metaschemaMessages are the library's messages on what a document breaks of the rules of
+// JSON Schema, with the formats that they are put into.
+var metaschemaMessages = []struct {
+	pattern *regexp.Regexp
+	format  func(parts []wording.Text) wording.Text
+}{
+	{regexp.MustCompile(`^(?s)(.*) is not valid 'regex'$`), func(p []wording.Text) wording.Text {
+		return wordingf("%s is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)", p[0])
+	}},
+	{regexp.MustCompile(`^(?s)value must be one of (.*)$`), func(p []wording.Text) wording.Text {
+		return wordingf("value must be one of %s", p[0])
+	}},
+	{regexp.MustCompile(`^expected (\w+), but got (\w+)$`), func(p []wording.Text) wording.Text {
+		return wordingf("expected %s, but got %s", p[0], p[1])
+	}},
+	{regexp.MustCompile(`^must be (.*) but found (.*)$`), func(p []wording.Text) wording.Text {
+		return wordingf("must be %s but found %s", p[0], p[1])
+	}},
+	{regexp.MustCompile(`^(?s)missing properties: (.*)$`), func(p []wording.Text) wording.Text {
+		return wordingf("missing properties: %s", p[0])
+	}},
+	{regexp.MustCompile(`^items at index (\d+) and (\d+) are equal$`), func(p []wording.Text) wording.Text {
+		return wordingf("items at index %s and %s are equal", p[0], p[1])
+	}},
+}
+
+// metaschemaMessage puts a message of the library into the built-in languages; the rare ones
+// stay English.
+func metaschemaMessage(text string) wording.Text {
+	for _, known := range metaschemaMessages {
+		found := known.pattern.FindStringSubmatch(text)
+		if found == nil {
+			continue
+		}
+		var parts []wording.Text
+		for _, part := range found[1:] {
+			parts = append(parts, wording.TypeName(part))
+		}
+		return known.format(parts)
+	}
+	return wording.Of(text)
 }
 
 func leafErrors(e *jsonschema.ValidationError) []*jsonschema.ValidationError {

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -38,11 +37,10 @@ func UnknownKeywords(doc value.Value) (problems Problems) {
 			if hint := value.DidYouMean(key, keywords); hint != "" {
 				problems = append(problems, Problem{
 					Pointer: at + "/" + value.Escape(key),
-					Message: fmt.Sprintf("JSON Schema has no keyword %q, it has no effect", key),
 					Hint:    hint,
 					Keyword: UnknownKeyword,
 					Warning: true,
-				})
+				}.WithMessage("JSON Schema has no keyword %q, it has no effect", key))
 			}
 		}
 	})

@@ -4,11 +4,11 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// say formats a message in both languages.
-func say(format string, args ...any) wording.Text { return chinese.Say(format, args...) }
+// wordingf formats a message in both languages.
+func wordingf(format string, args ...any) wording.Text { return wording.Say(format, args...) }
 
-// chinese are the messages by their English formats.
-var chinese = wording.Catalog{
+// The messages by their English formats.
+var _ = wording.Add(wording.Catalog{
 	"the required property %q is missing":                   "缺少必填属性 %q",
 	"unknown property %q":                                   "未知属性 %q",
 	"the property name %q: %s":                              "属性名 %q：%s",
@@ -34,34 +34,41 @@ var chinese = wording.Catalog{
 	"the number %s is out of range":                         "数字 %s 超出范围",
 	"the value cannot be checked: %v":                       "无法检查这个值：%v",
 	"the value takes too long to check: the schema's unions multiply, or its regular expressions are too costly": "检查这个值耗时过长：schema 的联合类型相乘，或正则表达式过于复杂",
-}
-
-// chineseTypes are the types of JSON Schema.
-var chineseTypes = map[string]string{
-	"string": "字符串", "integer": "整数", "number": "数字", "boolean": "布尔值", "array": "数组", "object": "对象", "null": "空值",
-}
-
-func typeWording(name string) wording.Text {
-	if zh, ok := chineseTypes[name]; ok {
-		return wording.Text{En: name, Zh: zh}
-	}
-	return wording.Text{En: name, Zh: name}
-}
+	"%s contains itself":                                                    "%s 包含自身",
+	"%s: a schema loads nothing from outside":                               "%s：schema 不会从外部加载任何内容",
+	"JSON Schema has no keyword %q, it has no effect":                       "JSON Schema 没有关键字 %q，它不起作用",
+	"a schema with $dynamicRef or $recursiveRef is not supported; use $ref": "不支持含 $dynamicRef 或 $recursiveRef 的 schema；请用 $ref",
+	"default %q: %w":              "默认值 %q：%w",
+	"default %q: want %s, got %s": "默认值 %q：应为 %s，实为 %s",
+	"field %s: %w":                "字段 %s：%w",
+	"not a JSON Schema: %s":       "不是有效的 JSON Schema：%s",
+	"not a JSON Schema: %v":       "不是有效的 JSON Schema：%v",
+	"not a JSON Schema: %w":       "不是有效的 JSON Schema：%w",
+	"not a JSON Schema: a minimum or maximum of a length or a count is more than %d": "不是有效的 JSON Schema：长度或个数的上下限超过 %d",
+	"not a JSON Schema: want an object, got %s":                                      "不是有效的 JSON Schema：应为对象，实为%s",
+	"the keys of %s are not strings":                                                 "%s 的键不是字符串",
+	"the schema has %d bytes, more than %d":                                          "schema 有 %d 字节，超过 %d",
+	"the schema is nested %d deep, more than %d":                                     "schema 嵌套 %d 层，超过 %d",
+	"the schema's regular expressions are too costly to match: with all that they repeat they have %d parts, more than %d": "schema 的正则表达式匹配代价过高：展开后有 %d 部分，超过 %d",
+	"the schema's unions multiply to more than %d checks of one value":                                                     "schema 的联合类型相乘，一个值要检查 %d 次以上",
+	"expected %s, but got %s":            "应为%s，实为%s",
+	"items at index %s and %s are equal": "第 %s 项和第 %s 项相同",
+	"missing properties: %s":             "缺少 %s",
+	"must be %s but found %s":            "必须 %s，实为 %s",
+	"value must be one of %s":            "值必须是 %s 之一",
+	"%s is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)": "%s 不是此处可用的正则表达式（没有环视、没有反向引用、重复不超过 1000 次）",
+	"want %s, got %q: %w": "应为 %s，实为 %q：%w",
+})
 
 // anyOfTypes names the types of a value that may have several.
 func anyOfTypes(names []string) wording.Text {
 	types := make([]wording.Text, len(names))
 	for i, name := range names {
-		types[i] = typeWording(name)
+		types[i] = wording.TypeName(name)
 	}
 	return wording.Join(types, " or ", "或")
 }
 
 func newProblem(pointer, keyword string, message wording.Text) Problem {
 	return Problem{Pointer: pointer, Keyword: keyword, Message: message.En, chinese: message.Zh}
-}
-
-// In returns the message in a language: Chinese for zh and its regions, else English.
-func (p Problem) In(language string) string {
-	return wording.Text{En: p.Message, Zh: p.chinese}.In(language)
 }

@@ -8,7 +8,7 @@ type Catalog struct {
 	Head, Join, Tail string
 	// Entry writes one skill.
 	Entry func(*Skill) string
-	// Lists says whether a skill is listed at all.
+	// Lists reports whether a skill is listed at all.
 	Lists func(*Skill) bool
 }
 

@@ -4,12 +4,13 @@
 package skill
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -23,6 +24,8 @@ type File struct {
 	// Body is what follows the front matter, without white space around it; the
 	// whole text, untouched, where there is none.
 	Body string
+	// BodyStart is the byte of the text at which Body begins.
+	BodyStart int
 	// Repaired says what was wrong with the front matter and read nevertheless.
 	Repaired []string
 }
@@ -38,14 +41,16 @@ const (
 // first of the text; white space after the hyphens does not matter. The error
 // says why the front matter is no YAML mapping; File then has the body alone.
 func Parse(text string) (File, error) {
+	size := len(text)
 	text = strings.TrimPrefix(text, "\uFEFF")
 	front, body, fenced := splitFrontmatter(text)
 	if !fenced {
-		return File{Meta: value.NewMap(0), Body: text}, nil
+		return File{Meta: value.NewMap(0), Body: text, BodyStart: size - len(text)}, nil
 	}
 	f := File{Fenced: true, Meta: value.NewMap(0), Body: strings.TrimSpace(body)}
+	f.BodyStart = size - len(strings.TrimLeftFunc(body, unicode.IsSpace))
 	if len(front) > maxFront {
-		return f, fmt.Errorf("reading the front matter: it has %d bytes, more than %d", len(front), maxFront)
+		return f, wording.Errorf("reading the front matter: it has %d bytes, more than %d", len(front), maxFront)
 	}
 	root, err := yaml.Parse([]byte(front))
 	if err != nil {
@@ -53,7 +58,7 @@ func Parse(text string) (File, error) {
 		var again error
 		root, again = yaml.Parse([]byte(quoted))
 		if again != nil || quoted == front {
-			return f, fmt.Errorf("reading the front matter: %w", err)
+			return f, wording.Errorf("reading the front matter: %w", err)
 		}
 		f.Repaired = append(f.Repaired, "a value with a special character is not quoted")
 	}
@@ -63,12 +68,12 @@ func Parse(text string) (File, error) {
 	r := reader{left: maxNodes}
 	meta, err := r.read(root)
 	if err != nil {
-		return f, fmt.Errorf("reading the front matter: %w", err)
+		return f, wording.Errorf("reading the front matter: %w", err)
 	}
 	if meta.Kind() == value.Object {
 		f.Meta = meta.Map()
 	} else if !meta.IsNull() {
-		return f, errors.New("reading the front matter: it is no mapping of names to values")
+		return f, wording.Errorf("reading the front matter: it is no mapping of names to values")
 	}
 	f.Repaired = append(f.Repaired, r.notes...)
 	return f, nil
@@ -141,7 +146,7 @@ func (r *reader) read(n *yaml.Node) (value.Value, error) {
 	n = yaml.Resolve(n)
 	r.left--
 	if r.left < 0 {
-		return value.Value{}, fmt.Errorf("%d:%d: more than %d values", n.Line, n.Column, maxNodes)
+		return value.Value{}, wording.Errorf("%d:%d: more than %d values", n.Line, n.Column, maxNodes)
 	}
 	switch n.Kind {
 	case yaml.Sequence:
@@ -159,7 +164,7 @@ func (r *reader) read(n *yaml.Node) (value.Value, error) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := yaml.Resolve(n.Content[i])
 			if key.Kind != yaml.Scalar {
-				return value.Value{}, fmt.Errorf("%d:%d: a key must be plain text", key.Line, key.Column)
+				return value.Value{}, wording.Errorf("%d:%d: a key must be plain text", key.Line, key.Column)
 			}
 			member, err := r.read(n.Content[i+1])
 			if err != nil {

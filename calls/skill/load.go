@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // FileName is the file that makes a directory a skill. Where it is not there, a file whose
@@ -58,8 +61,12 @@ func Load(ctx context.Context, host Host, sources ...Source) (skills []*Skill, w
 				continue
 			}
 			s, notes := loadSkill(host, source, name)
+			shown := name
+			if hidden := hiddenInName(name); hidden != "" {
+				shown = strconv.QuoteToASCII(name)
+			}
 			for _, note := range notes {
-				warnings = append(warnings, fmt.Sprintf("skill %s: %s", name, note))
+				warnings = append(warnings, fmt.Sprintf("skill %s: %s", shown, note))
 			}
 			if s != nil {
 				taken[name] = true
@@ -80,6 +87,8 @@ func loadSkill(host Host, source Source, name string) (*Skill, []string) {
 		return nil, nil
 	case err != nil:
 		return nil, []string{fmt.Sprintf("skipped: %s cannot be read: %v", FileName, withoutPath(err))}
+	case hiddenInName(name) != "":
+		return nil, []string{fmt.Sprintf("skipped: the name of its directory has %s (rename it)", hiddenInName(name))}
 	case !info.Mode().IsRegular():
 		return nil, []string{fmt.Sprintf("skipped: %s is not a regular file", FileName)}
 	case info.Size() > maxBytes:
@@ -92,15 +101,28 @@ func loadSkill(host Host, source Source, name string) (*Skill, []string) {
 	if !utf8.Valid(data) {
 		return nil, []string{fmt.Sprintf("skipped: %s is not UTF-8 text", FileName)}
 	}
-	f, err := Parse(newlines.Replace(string(data)))
+	text := newlines.Replace(string(data))
+	f, err := Parse(text)
 	if err != nil {
 		return nil, []string{fmt.Sprintf("skipped: %v", err)}
 	}
 	s, warnings := Interpret(name, path.Join(source.Shown, name, base), f, host)
+	if text == string(data) {
+		s.BodyStart, s.BodyLine = f.BodyStart, 1+strings.Count(text[:f.BodyStart], "\n")
+	}
 	if entries, err := fs.ReadDir(source.FS, path.Join(source.Dir, name)); err == nil && len(entries) > 1 {
 		s.Dir = path.Join(source.Shown, name)
 	}
 	return s, warnings
+}
+
+// hiddenInName returns what of a directory's name is not seen, or steers a terminal; "" for
+// nothing. The model and people read such a name as another.
+func hiddenInName(name string) string {
+	if r, hidden := value.InvisibleInName(name); hidden {
+		return fmt.Sprintf("the invisible character %U", r)
+	}
+	return ""
 }
 
 // skillFile returns the name of the file that makes a directory a skill.

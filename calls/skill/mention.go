@@ -29,7 +29,8 @@ func Mentioned(message string, skills []*Skill) []*Skill {
 		var best *Skill
 		first, _ := utf8.DecodeRuneInString(message[at:])
 		for _, s := range byFirst[first] {
-			if (best == nil || len(s.Name) > len(best.Name)) && startsWithName(message[at:], s.Name) {
+			isLonger := best == nil || len(s.Name) > len(best.Name)
+			if isLonger && startsWithName(message[at:], s.Name) {
 				best = s
 			}
 		}
@@ -60,5 +61,7 @@ func startsWithName(text, name string) bool {
 }
 
 func isASCIIWord(r rune) bool {
-	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	isLetter := 'a' <= r|0x20 && r|0x20 <= 'z'
+	isDigit := '0' <= r && r <= '9'
+	return isLetter || isDigit || r == '_'
 }

@@ -18,6 +18,9 @@ type Skill struct {
 	Location string
 	// Body is the instructions.
 	Body string
+	// BodyStart is the byte of the file at which Body begins, and BodyLine the line, from
+	// 1; both are 0 where Body is not as in the file, which has other line ends.
+	BodyStart, BodyLine int
 	// Dir is the directory of Location, which paths in Body start at; "" where there is no
 	// other file in it.
 	Dir string
@@ -116,14 +119,16 @@ func clientData(meta *value.Map) (c client, warning string) {
 	metadata := memberOf(meta, "metadata")
 	if s := strings.TrimSpace(scalarText(metadata)); s != "" {
 		var err error
-		if metadata, err = jsonText(s); err != nil {
+		metadata, err = jsonText(s)
+		if err != nil {
 			return c, "metadata is neither a mapping nor JSON, and is ignored"
 		}
 	}
 	data, isNanobot := metadata.Get("nanobot")
 	if !isNanobot {
 		var ok bool
-		if data, ok = metadata.Get("openclaw"); !ok {
+		data, ok = metadata.Get("openclaw")
+		if !ok {
 			return c, ""
 		}
 	}

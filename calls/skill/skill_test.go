@@ -192,6 +192,27 @@ func TestFileOfAnyCase(t *testing.T) {
 	}
 }
 
+// TestInvisibleNames: a directory whose name reads as another is not loaded, and its name is
+// shown with what is hidden in it.
+func TestInvisibleNames(t *testing.T) {
+	text := &fstest.MapFile{Data: []byte("---\nname: x\ndescription: y\n---\nbody\n")}
+	files := fstest.MapFS{
+		"skills/x/SKILL.md": text, "skills/x\u202e/SKILL.md": text, "skills/\x1b[31m/SKILL.md": text,
+		"skills/x\u200b/notes.txt": text,
+	}
+	found, warnings, err := skill.Load(t.Context(), skill.Host{}, skill.Source{FS: files, Dir: "skills", Shown: "skills"})
+	if err != nil || len(found) != 1 || found[0].Name != "x" {
+		t.Fatalf("found %v, %v", found, err)
+	}
+	want := []string{
+		`skill "\x1b[31m": skipped: the name of its directory has the invisible character U+001B (rename it)`,
+		`skill "x\u202e": skipped: the name of its directory has the invisible character U+202E (rename it)`,
+	}
+	if diff := cmp.Diff(want, warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAllowedTools(t *testing.T) {
 	for front, want := range map[string][]string{
 		"":                                      nil,

@@ -33,12 +33,12 @@ import (
 type Params struct {
 	Data          known      `json:"data,omitempty" doc:"What is known. Keys may be JSON pointers: /address/city."`
 	CurrentSchema *value.Map `json:"current_schema,omitempty" doc:"The JSON Schema (draft 7) that the data is to fit. The types date, timestamp and date-time may be used as well. Taken as written."`
-	Summary       string     `json:"summary,omitempty" doc:"A summary of what came before; that of the newest upstream summary step where it is not given."`
-	Facts         []string   `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given."`
+	Summary       string     `json:"summary,omitempty" doc:"A summary of what came before; that of the newest upstream summary step where it is not given." example:"The user wants to book a table."`
+	Facts         []string   `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given." example:"[Lin is a vegetarian.]"`
 	StepNum       int        `json:"step_num,omitempty" default:"1" min:"0" max:"1000" doc:"How many of the newest upstream steps the model is shown."`
 	Stages        []string   `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks: it changes no datum, and keys are names."`
 	Answers       *value.Map `json:"answers,omitempty" doc:"What somebody answered to remaining_schema, by JSON pointer. It wins over all else and is asked of no model."`
-	Sources       *value.Map `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing."`
+	Sources       *value.Map `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing." example:"{/city: user}"`
 	HistoryTokens int        `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt; the oldest are left out first."`
 
 	kit *Kit
@@ -120,7 +120,7 @@ func Extended(kit Kit) calls.Definition {
 		return schema.TyposIn(params, "current_schema")
 	}
 	def.Texts = []calls.Texts{templateTexts()}
-	def.Origins = origins
+	def.Origins = outputOrigins
 	return def
 }
 
@@ -157,7 +157,8 @@ func (p Params) newFilling(now time.Time, language string) (*processor.Filling, 
 	}
 	proc = proc.In(language)
 	data := p.Data.Value
-	if data.IsNull() && (len(p.Stages) > 0 || !p.Data.given) {
+	isOptional := len(p.Stages) > 0 || !p.Data.given
+	if isOptional && data.IsNull() {
 		data = proc.Nothing() // null means that nothing is known, unless it is only to be checked
 	}
 	fill := proc.Fill
@@ -226,8 +227,8 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 	})
 }
 
-// origins returns those of the data that a step has put out.
-func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+// outputOrigins returns those of the data that a step has put out.
+func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	at, ok := strings.CutPrefix(pointer, "/output/slot_data")
 	v, found := of.Output.At("/slot_data" + at)
 	if !ok || !found {

@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls/slot/processor"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Strategy is a way to find what is missing. It takes what it finds into w.Filling,
@@ -56,7 +57,7 @@ type Work struct {
 
 // Warn adds to the warnings of the output, and tells the user of the run.
 func (w *Work) Warn(format string, args ...any) {
-	w.warnings = append(w.warnings, calls.Say(format, args...).In(w.Env.Vars.Language))
+	w.warnings = append(w.warnings, wording.Say(format, args...).In(w.Env.Vars.Language))
 	w.Env.Warn("filling", format, args...)
 }
 
@@ -165,7 +166,8 @@ func collectAnswer(deltas iter.Seq2[llm.Delta, error]) (llm.Answer, error) {
 // JSON value in it will do.
 func (w *Work) findObject(text string) (answer value.Value, ok bool) {
 	answer, _, ok = extract.Find(text)
-	return answer, ok && (answer.Kind() == value.Object || !w.Filling.TakesObjects())
+	isWanted := answer.Kind() == value.Object || !w.Filling.TakesObjects()
+	return answer, ok && isWanted
 }
 
 // truncateTokens returns text, cut to n tokens where it costs more.

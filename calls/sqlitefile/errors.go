@@ -12,6 +12,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Primary result codes of SQLite.
@@ -67,11 +68,11 @@ func isFull(err error) bool { return CodeOf(err) == Full || errors.Is(err, sysca
 // Errors of files.
 var (
 	// ErrClosed is the error of a store that was closed.
-	ErrClosed = errors.New("the store is closed")
+	ErrClosed = wording.Errorf("the store is closed")
 	// ErrForeign means that the file is the database of another program.
-	ErrForeign = errors.New("it is the database of another program")
+	ErrForeign = wording.Errorf("it is the database of another program")
 	// ErrDamaged is wrapped by stores whose own data contradicts itself.
-	ErrDamaged = errors.New("the file is damaged")
+	ErrDamaged = wording.Errorf("the file is damaged")
 )
 
 // NewerError means that a newer version of the program wrote the file.
@@ -101,7 +102,8 @@ func (e *NoWALError) Error() string {
 // have a hint already, and those of contexts, are returned as they are.
 func Explain(name, file, doing, damaged string, err error) error {
 	var known *calls.Error
-	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	isOfContext := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if err == nil || isOfContext || errors.As(err, &known) {
 		return err
 	}
 	describe := func(kind calls.Kind, hint string, args ...any) error {
@@ -111,7 +113,7 @@ func Explain(name, file, doing, damaged string, err error) error {
 	var noWAL *NoWALError
 	var lost *LostLogError
 	switch {
-	case errors.Is(err, ErrForeign):
+	case errors.Is(err, ErrForeign), errors.Is(err, calls.ErrNotRegular):
 		return describe(calls.Invalid, "set state_dir to another directory, or move the file away")
 	case errors.As(err, &newer):
 		return describe(calls.Invalid, "use that version, or set state_dir to another directory")

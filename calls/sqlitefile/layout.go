@@ -3,11 +3,15 @@ package sqlitefile
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/callnode/scheduler/calls"
 )
 
 // Layout describes the file of a store. It is a constant of the store's package.
@@ -23,11 +27,11 @@ type Layout struct {
 
 // Connect returns connections to a file with these pragmas, each as name(value).
 func Connect(file string, busy time.Duration, pragmas ...string) (*sql.DB, error) {
-	return connect(file, busy, pragmas)
+	return connectWith(file, busy, pragmas)
 }
 
-// connect is Connect with further URI parameters, each a name and a value.
-func connect(file string, busy time.Duration, pragmas []string, more ...string) (*sql.DB, error) {
+// connectWith is Connect with further URI parameters, each a name and a value.
+func connectWith(file string, busy time.Duration, pragmas []string, more ...string) (*sql.DB, error) {
 	path := filepath.ToSlash(file)
 	if filepath.VolumeName(file) != "" {
 		path = "/" + path
@@ -45,8 +49,11 @@ func connect(file string, busy time.Duration, pragmas []string, more ...string) 
 // Open returns the connection that writes, to a file with this layout and a write-ahead
 // log. It creates a missing directory and file with access for the current user only, and
 // migrates an older file. Errors are [ErrForeign], [*NewerError], [*NoWALError],
-// [*LostLogError], or those of SQLite and the file system.
+// [*LostLogError], [calls.ErrNotRegular], or those of SQLite and the file system.
 func (l *Layout) Open(ctx context.Context, file string, busy time.Duration, pragmas ...string) (*sql.DB, *sql.Conn, error) {
+	if err := checkRegular(file); err != nil {
+		return nil, nil, err
+	}
 	if err := createFile(file); err != nil {
 		return nil, nil, err
 	}
@@ -64,6 +71,17 @@ func (l *Layout) Open(ctx context.Context, file string, busy time.Duration, prag
 		return nil, nil, err
 	}
 	return db, conn, nil
+}
+
+// checkRegular returns an error where the file, or one that SQLite keeps beside it, is a pipe,
+// a device or a directory: SQLite would wait for a pipe without an end.
+func checkRegular(file string) error {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		if err := calls.CheckRegular(file + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // createFile creates a missing file, because SQLite would let other users read it.
@@ -85,7 +103,7 @@ func (l *Layout) connectPrepared(ctx context.Context, db *sql.DB, busy time.Dura
 	for {
 		conn, err := db.Conn(ctx)
 		if err == nil {
-			err = l.prepare(ctx, conn)
+			err = l.createOrMigrate(ctx, conn)
 			if err == nil {
 				return conn, nil
 			}
@@ -112,8 +130,8 @@ func leaveEmpty(conn *sql.Conn) {
 	}
 }
 
-// prepare creates the schema of a new file and migrates an older one.
-func (l *Layout) prepare(ctx context.Context, conn *sql.Conn) error {
+// createOrMigrate creates the schema of a new file and migrates an older one.
+func (l *Layout) createOrMigrate(ctx context.Context, conn *sql.Conn) error {
 	version, err := l.readVersion(ctx, conn)
 	if err != nil {
 		return err

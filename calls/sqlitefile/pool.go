@@ -22,10 +22,10 @@ func newPool(db *sql.DB, n int) *pool {
 	return &pool{db: db, slots: make(chan struct{}, n)}
 }
 
-// read calls do with a connection in a transaction, so that all it reads is of one
+// readTransaction calls do with a connection in a transaction, so that all it reads is of one
 // version of the file.
-func (p *pool) read(ctx context.Context, do func(*Conn) error) (err error) {
-	return p.use(ctx, func(c *Conn) (err error) {
+func (p *pool) readTransaction(ctx context.Context, do func(*Conn) error) (err error) {
+	return p.withConn(ctx, func(c *Conn) (err error) {
 		if err := c.Exec("BEGIN"); err != nil {
 			return err
 		}
@@ -40,11 +40,11 @@ func (p *pool) read(ctx context.Context, do func(*Conn) error) (err error) {
 
 // checkpoint empties the write-ahead log.
 func (p *pool) checkpoint(ctx context.Context) error {
-	return p.use(ctx, func(c *Conn) error { return c.Exec("PRAGMA wal_checkpoint(TRUNCATE)") })
+	return p.withConn(ctx, func(c *Conn) error { return c.Exec("PRAGMA wal_checkpoint(TRUNCATE)") })
 }
 
-// use calls do with a connection.
-func (p *pool) use(ctx context.Context, do func(*Conn) error) error {
+// withConn calls do with a connection.
+func (p *pool) withConn(ctx context.Context, do func(*Conn) error) error {
 	select {
 	case p.slots <- struct{}{}:
 	case <-ctx.Done():

@@ -18,12 +18,15 @@ type Salvage struct {
 
 // OpenSalvage opens a damaged file for reading, as far as its schema can be read.
 func OpenSalvage(ctx context.Context, file string) (*Salvage, error) {
+	if err := checkRegular(file); err != nil {
+		return nil, err
+	}
 	access := []string{"immutable", "1"}
 	if sizeOf(file+"-wal") > 0 || sizeOf(file+"-shm") >= 0 {
 		access = []string{"mode", "ro"}
 	}
 	// With a schema that could be written, SQLite also reads a file whose end is missing.
-	db, err := connect(file, time.Minute, []string{"writable_schema(1)", "query_only(1)"}, access...)
+	db, err := connectWith(file, time.Minute, []string{"writable_schema(1)", "query_only(1)"}, access...)
 	if err != nil {
 		return nil, err
 	}

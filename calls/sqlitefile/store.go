@@ -33,7 +33,7 @@ type Options struct {
 	// KeepError reports whether an error of a change is returned as it is, because it is
 	// not about the file. It may be nil.
 	KeepError func(error) bool
-	// Idle does work that nobody waits for, after [Store.RequestIdle]. It runs on the
+	// Idle does work that no change waits for, after [Store.RequestIdle]. It runs on the
 	// writer's goroutine, outside of a transaction; see [Conn.Transact].
 	Idle func(*Conn) error
 	// RolledBack is called on the writer's goroutine when a change was undone: what was
@@ -56,13 +56,13 @@ type Store struct {
 // Open opens or creates the file of a store.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	s := &Store{options: options}
-	if err := s.open(ctx); err != nil {
+	if err := s.openFile(ctx); err != nil {
 		return nil, s.Explain("opening", err)
 	}
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context) error {
+func (s *Store) openFile(ctx context.Context) error {
 	o := &s.options
 	write, c, err := o.Layout.Open(ctx, o.File, o.BusyTimeout, o.Pragmas...)
 	if err != nil {
@@ -88,13 +88,13 @@ func (s *Store) File() string { return s.options.File }
 // Read calls do with a connection in a transaction that only reads: all it sees belongs
 // to one version of the file.
 func (s *Store) Read(ctx context.Context, do func(*Conn) error) error {
-	return s.Explain("reading", s.readers.read(ctx, do))
+	return s.Explain("reading", s.readers.readTransaction(ctx, do))
 }
 
 // Write makes a change and waits until it is on the disk. A change that still waits when
 // ctx ends is not made. An error of do undoes what it did.
 func (s *Store) Write(ctx context.Context, do func(*Conn) error) error {
-	return s.Explain("writing to", s.writer.write(ctx, do))
+	return s.Explain("writing to", s.writer.submitAndWait(ctx, do))
 }
 
 // Submit queues a change without waiting for it. It returns false if the store is closed;

@@ -57,7 +57,11 @@ func logProblem(file string) (string, error) {
 	}
 	known := parseLogIndex(index)
 	if log == nil {
-		if known.frames > known.moved || known.frames == 0 && lacksSchema(file) {
+		isLost := known.frames > known.moved
+		if known.frames == 0 {
+			isLost = isLost || lacksSchema(file)
+		}
+		if isLost {
 			return "is missing", nil
 		}
 		return "", nil

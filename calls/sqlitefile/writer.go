@@ -2,10 +2,11 @@ package sqlitefile
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Change is one change to the file. Changes that wait at the same time share a commit,
@@ -58,7 +59,7 @@ type writer struct {
 
 func newWriter(c *Conn, busy time.Duration, idle func(*Conn) error, rolledBack func()) *writer {
 	w := &writer{conn: c, busy: busy, idle: idle, rolledBack: rolledBack, wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	go w.run()
+	go w.commitLoop()
 	return w
 }
 
@@ -76,27 +77,28 @@ func (w *writer) submit(c *Change) bool {
 		w.due = now.Add(lazyDelay)
 	}
 	w.queue = append(w.queue, c)
-	if !w.urgent && (!c.Lazy || len(w.queue) >= maxLazy) {
+	mustCommit := !c.Lazy || len(w.queue) >= maxLazy
+	if !w.urgent && mustCommit {
 		w.urgent = true
 		first = true
 	}
 	if first {
-		w.signal()
+		w.wakeUp()
 	}
 	return true
 }
 
-// signal wakes the goroutine up.
-func (w *writer) signal() {
+// wakeUp wakes the goroutine up.
+func (w *writer) wakeUp() {
 	select {
 	case w.wake <- struct{}{}:
 	default: // it will look anyway
 	}
 }
 
-// write makes a change and waits until it is on the disk. A change that still waits when
+// submitAndWait makes a change and waits until it is on the disk. A change that still waits when
 // ctx ends is withdrawn.
-func (w *writer) write(ctx context.Context, do func(*Conn) error) error {
+func (w *writer) submitAndWait(ctx context.Context, do func(*Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -115,7 +117,7 @@ func (w *writer) write(ctx context.Context, do func(*Conn) error) error {
 		return <-done
 	}
 	if blocked {
-		return fmt.Errorf("waiting for another process that writes to the file: %w", ctx.Err())
+		return wording.Errorf("waiting for another process that writes to the file: %w", ctx.Err())
 	}
 	return ctx.Err()
 }
@@ -144,14 +146,14 @@ func (w *writer) requestIdle() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.idleRequested = true
-	w.signal()
+	w.wakeUp()
 }
 
 // close commits what is queued, ends the goroutine and closes the connection.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
-	w.signal()
+	w.wakeUp()
 	w.mu.Unlock()
 	<-w.ended
 	return w.conn.close()
@@ -167,7 +169,7 @@ const (
 	taskEnd
 )
 
-func (w *writer) run() {
+func (w *writer) commitLoop() {
 	defer close(w.ended)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -214,12 +216,12 @@ func (w *writer) nextTask() (next task, wait time.Duration) {
 
 // commitQueued commits a batch of the queue in one transaction.
 func (w *writer) commitQueued() {
-	if w.begin() != nil {
+	if w.beginTransaction() != nil {
 		return // whoever waited has been told
 	}
 	batch := w.takeBatch()
 	errs := make([]error, len(batch))
-	err := w.commit(batch, errs)
+	err := w.commitBatch(batch, errs)
 	for i, c := range batch {
 		if errs[i] == nil {
 			errs[i] = err
@@ -228,10 +230,10 @@ func (w *writer) commitQueued() {
 	}
 }
 
-// begin starts a transaction as soon as no other process has one. Changes whose deadline
+// beginTransaction starts a transaction as soon as no other process has one. Changes whose deadline
 // passes meanwhile fail; an error means that no change is left to make. SQLite could wait
 // by itself, but then nothing could be withdrawn.
-func (w *writer) begin() error {
+func (w *writer) beginTransaction() error {
 	for pause := time.Millisecond; ; pause = min(2*pause, maxPause) {
 		err := w.conn.Exec("BEGIN IMMEDIATE")
 		if err == nil {
@@ -239,7 +241,7 @@ func (w *writer) begin() error {
 			return nil
 		}
 		if CodeOf(err) != Busy {
-			w.fail(w.takeBatch(), err)
+			w.failAll(w.takeBatch(), err)
 			return err
 		}
 		w.setBlocked(true)
@@ -273,11 +275,11 @@ func (w *writer) failExpired(err error) (left int) {
 	left = len(w.queue)
 	w.urgent = w.urgent && left > 0
 	w.mu.Unlock()
-	w.fail(expired, err)
+	w.failAll(expired, err)
 	return left
 }
 
-func (w *writer) fail(batch []*Change, err error) {
+func (w *writer) failAll(batch []*Change, err error) {
 	for _, c := range batch {
 		c.Done(err)
 	}
@@ -294,17 +296,17 @@ func (w *writer) takeBatch() []*Change {
 	return batch
 }
 
-// commit makes the changes in the transaction that has begun. errs gets the errors of the
+// commitBatch makes the changes in the transaction that has begun. errs gets the errors of the
 // changes; the returned error is of the whole transaction.
-func (w *writer) commit(batch []*Change, errs []error) (err error) {
+func (w *writer) commitBatch(batch []*Change, errs []error) (err error) {
 	defer func() {
 		if err != nil {
-			w.undone()
+			w.notifyRolledBack()
 			_ = w.conn.Exec("ROLLBACK") // a full disk may have ended the transaction already
 		}
 	}()
 	for i, c := range batch {
-		errs[i], err = w.apply(c, len(batch) == 1)
+		errs[i], err = w.applyChange(c, len(batch) == 1)
 		if err != nil {
 			return err
 		}
@@ -312,9 +314,9 @@ func (w *writer) commit(batch []*Change, errs []error) (err error) {
 	return w.conn.Exec("COMMIT")
 }
 
-// apply makes one change; failed is the error of the change, err one of the whole
+// applyChange makes one change; failed is the error of the change, err one of the whole
 // transaction. A change that is alone needs no savepoint.
-func (w *writer) apply(c *Change, alone bool) (failed, err error) {
+func (w *writer) applyChange(c *Change, alone bool) (failed, err error) {
 	if alone {
 		failed = c.Do(w.conn)
 		return failed, failed
@@ -324,7 +326,7 @@ func (w *writer) apply(c *Change, alone bool) (failed, err error) {
 	}
 	failed = c.Do(w.conn)
 	if failed != nil {
-		w.undone()
+		w.notifyRolledBack()
 		if err := w.conn.Exec("ROLLBACK TO change"); err != nil {
 			return failed, failed // the transaction is gone, for the same reason
 		}
@@ -354,7 +356,7 @@ func (c *Conn) Transact(wait time.Duration, do func() error) error {
 	return err
 }
 
-func (w *writer) undone() {
+func (w *writer) notifyRolledBack() {
 	if w.rolledBack != nil {
 		w.rolledBack()
 	}

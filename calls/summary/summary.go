@@ -19,11 +19,11 @@ var texts embed.FS
 // Params are the parameters of the call.
 type Params struct {
 	ask.Source
-	Instructions string   `json:"instructions,omitempty" doc:"Wishes beyond the built-in ones, such as what to leave out."`
+	Instructions string   `json:"instructions,omitempty" doc:"Wishes beyond the built-in ones, such as what to leave out." example:"Leave prices out."`
 	MaxWords     int      `json:"max_words,omitempty" default:"150" min:"1" max:"100000" doc:"How long the summary should be at the most, in words, or in characters where a language has no spaces. The model is told so."`
-	Model        string   `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
-	Temperature  *float64 `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words."`
-	MaxTokens    int      `json:"max_tokens,omitempty" min:"1" max:"10000000" doc:"The longest answer, in tokens; the vendor's limit where it is not given."`
+	Model        string   `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
+	Temperature  *float64 `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words." example:"0.2"`
+	MaxTokens    int      `json:"max_tokens,omitempty" min:"1" max:"10000000" doc:"The longest answer, in tokens; the vendor's limit where it is not given." example:"500"`
 }
 
 // Input is what is summed up.

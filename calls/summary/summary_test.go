@@ -20,7 +20,7 @@ import (
 
 func TestConformance(t *testing.T) { callstest.Run(t, summary.Definition()) }
 
-// run gives the chunks of text.
+// run returns the chunks of text.
 func run(ctx context.Context, t *testing.T, p llm.Provider, vars *calls.Vars, with string) (texts []string, err error) {
 	t.Helper()
 	params, err := yaml.ParseValue([]byte(with))

@@ -8,14 +8,14 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// origins returns those of the rendered text: the template is rendered once more, with a
+// outputOrigins returns those of the rendered text: the template is rendered once more, with a
 // trace. A text that comes out differently, for it has the time in it, has none.
-func origins(ctx context.Context, of calls.Record, at string) (list []calls.Origin) {
+func outputOrigins(ctx context.Context, of calls.Record, at string) (list []calls.Origin) {
 	var p Params
 	if at != "/output/text" || value.Decode(of.Params, &p) != nil {
 		return nil
 	}
-	t, err := p.parse(nil)
+	t, err := p.parseTemplate(nil)
 	if err != nil {
 		return nil
 	}

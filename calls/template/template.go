@@ -5,7 +5,6 @@ package template
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -65,17 +64,17 @@ values:
 `,
 		}},
 	})
-	def.Lint = lint
-	def.Origins = origins
+	def.Lint = lintParams
+	def.Origins = outputOrigins
 	return def
 }
 
 // pointer is where the template stands in the parameters.
 const pointer = "/template"
 
-// lint finds all that is wrong with the template, and the names in it that no
+// lintParams finds all that is wrong with the template, and the names in it that no
 // value is given for.
-func lint(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
+func lintParams(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 	given, _ := params.Get("template")
 	text, ok := given.Str()
 	if !ok { // known when the flow runs
@@ -86,7 +85,8 @@ func lint(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 	opts := promptOptions(name, nil)
 	refs, errs := prompt.CheckWith(prompt.Source{Text: text}, opts)
 	for _, e := range errs {
-		problems = append(problems, schema.Problem{Pointer: pointer, Offset: e.Offset, Message: e.Msg, Hint: e.Hint})
+		message, hint := e.Text()
+		problems = append(problems, schema.Problem{Pointer: pointer, Offset: e.Offset}.WithMessage("%s", message).WithHint("%s", hint))
 	}
 	values, has := params.Get("values")
 	isKnown := !has || values.Kind() == value.Object
@@ -98,9 +98,8 @@ func lint(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 			continue
 		}
 		p := schema.Problem{
-			Pointer: pointer, Keyword: calls.UndefinedName, Offset: ref.Offset,
-			Message: fmt.Sprintf("no value is given for the name %q", ref.Path[0]), Hint: "give it under values",
-		}
+			Pointer: pointer, Keyword: calls.UndefinedName, Offset: ref.Offset, Hint: "give it under values",
+		}.WithMessage("no value is given for the name %q", ref.Path[0])
 		if hint := value.DidYouMean(ref.Path[0], values.Map().Keys()); hint != "" {
 			p.Hint = hint
 		}
@@ -111,7 +110,7 @@ func lint(params value.Value, _ calls.LintEnv) (problems []schema.Problem) {
 
 // Validate compiles the template, so that a flow with a wrong one does not load.
 func (p Params) Validate() error {
-	_, err := p.parse(nil)
+	_, err := p.parseTemplate(nil)
 	return err
 }
 
@@ -120,7 +119,7 @@ func promptOptions(dialect string, now func() time.Time) prompt.Options {
 	return prompt.Options{Transformers: dialect == "transformers", Now: now}
 }
 
-func (p Params) parse(now func() time.Time) (*prompt.Template, error) {
+func (p Params) parseTemplate(now func() time.Time) (*prompt.Template, error) {
 	t, err := prompt.ParseWith(prompt.Source{Text: p.Template}, promptOptions(p.Dialect, now))
 	if err != nil {
 		return nil, classifyError(err)
@@ -139,7 +138,7 @@ func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
 // Exec parses and renders the template; the text comes as one chunk.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
-		t, err := p.parse(env.Clock)
+		t, err := p.parseTemplate(env.Clock)
 		if err != nil {
 			yield(calls.Chunk{}, err)
 			return

@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -41,9 +42,9 @@ every line was answered, errors included.`,
 		ValidArgsFunction: completeCalls(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if jsonl != "" && with != "" {
-				return usageError(errors.New("--with and --jsonl exclude each other"))
+				return usageError(wording.Errorf("--with and --jsonl exclude each other"))
 			}
-			registry, err := a.runtime.registry("")
+			registry, err := a.runtime.buildRegistry("")
 			if err != nil {
 				return a.beforeRun(err)
 			}
@@ -70,10 +71,11 @@ func (a *app) runCall(ctx context.Context, def calls.Definition, with string, sc
 	if with != "" {
 		text, err := a.ReadFile(with)
 		if err != nil {
-			return usageError(fmt.Errorf("reading --with: %w", err))
+			return usageError(wording.Errorf("reading --with: %w", err))
 		}
-		if params, err = yaml.ParseValue(text); err != nil {
-			return usageError(fmt.Errorf("--with: %s:%w", with, err))
+		params, err = yaml.ParseValue(text)
+		if err != nil {
+			return usageError(wording.Errorf("--with: %s:%w", with, err))
 		}
 	}
 	request := &service.CallRequest{With: params, Vars: service.CallVars{User: scope.User, Session: scope.Session}}
@@ -95,7 +97,7 @@ func (a *app) callLines(ctx context.Context, def calls.Definition, path string) 
 	if path != "-" {
 		f, err := calls.OpenFile(path)
 		if err != nil {
-			return usageError(fmt.Errorf("reading --jsonl: %w", err))
+			return usageError(wording.Errorf("reading --jsonl: %w", err))
 		}
 		defer f.Close()
 		in = f
@@ -109,7 +111,7 @@ func (a *app) callLines(ctx context.Context, def calls.Definition, path string) 
 			continue
 		}
 		if ctx.Err() != nil {
-			return exitError{exitInterrupted, errors.Join(errors.New("interrupted"), out.Flush())}
+			return exitError{exitInterrupted, errors.Join(wording.Errorf("interrupted"), out.Flush())}
 		}
 		answer, notes := caller.AnswerLine(ctx, n, scanner.Bytes(), parseTime)
 		a.printNotes(notes)
@@ -121,7 +123,7 @@ func (a *app) callLines(ctx context.Context, def calls.Definition, path string) 
 		}
 	}
 	if err := scanner.Err(); err != nil {
-		return exitError{exitFailed, fmt.Errorf("reading --jsonl: %w", err)}
+		return exitError{exitFailed, wording.Errorf("reading --jsonl: %w", err)}
 	}
 	return nil
 }

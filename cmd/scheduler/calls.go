@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -29,7 +30,7 @@ parameters, its output and a flow that runs. The JSON list has the calls; with
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeCalls(a),
 		RunE: func(_ *cobra.Command, args []string) error {
-			registry, err := a.runtime.registry("")
+			registry, err := a.runtime.buildRegistry("")
 			if err != nil {
 				return err
 			}
@@ -54,11 +55,12 @@ parameters, its output and a flow that runs. The JSON list has the calls; with
 			if asJSON {
 				return a.PrintJSON(service.CallDocument(def, a.settings.DefaultLanguage()))
 			}
-			return a.describeCall(def, all)
+			_, err = fmt.Fprint(a.Stdout, describeCall(def, a.settings.DefaultLanguage(), all))
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&all, "all", false, "of one call, show the parameters in parameters too")
+	cmd.Flags().BoolVar(&all, "all", false, "of one call, show the parameters in parameters too, with an example of each")
 	cmd.Flags().BoolVar(&onlyFunctions, "functions", false, "list the importance functions and variables")
 	return cmd
 }
@@ -80,18 +82,18 @@ func (a *app) listCalls(registry *calls.Registry, asJSON bool) error {
 	return w.Flush()
 }
 
-// describeCall prints one call: what it takes, what it gives, and a flow that
-// runs.
-func (a *app) describeCall(def calls.Definition, all bool) error {
+// describeCall returns what people read of a call: what it takes, with all also in its
+// parameters and with an example of each, what it gives, and a flow that runs.
+func describeCall(def calls.Definition, language string, all bool) string {
 	info := def.Info
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n\nParameters\n", info.Name, info.Summary.In(a.settings.DefaultLanguage()))
-	writeParamTable(&b, withNested(info.Params.Doc(), all), info.Literal)
+	fmt.Fprintf(&b, "%s: %s\n\nParameters\n", info.Name, info.Summary.In(language))
+	writeParamTable(&b, withNested(flow.ParamsDoc(info), all), info.Literal, all)
 	b.WriteString("\nOutput\n")
 	if properties, _ := info.Output.Doc().Get("properties"); properties.Map().Len() == 0 {
 		b.WriteString("  an object; its members depend on the parameters\n")
 	}
-	writeParamTable(&b, withNested(info.Output.Doc(), all), nil)
+	writeParamTable(&b, withNested(info.Output.Doc(), all), nil, false)
 	if len(info.Examples) > 0 {
 		fmt.Fprintf(&b, "\nExample: %s\n\n", info.Examples[0].Title)
 		terminal.Indent(&b, service.ExampleFlow(def))
@@ -101,8 +103,7 @@ func (a *app) describeCall(def calls.Definition, all bool) error {
 		}
 	}
 	b.WriteString("\nThe JSON Schemas: scheduler calls " + info.Name + " --json\n")
-	_, err := fmt.Fprint(a.Stdout, b.String())
-	return err
+	return b.String()
 }
 
 // withNested returns a schema with the properties of its properties beside them, by their
@@ -133,8 +134,20 @@ func collectNested(schema value.Value, within string, properties *value.Map, req
 	}
 }
 
-// writeParamTable prints the properties of a schema.
-func writeParamTable(b *strings.Builder, schema value.Value, literal []string) {
+// exampleText returns the example of a parameter as a sentence; "" without one.
+func exampleText(p value.Value) string {
+	example, ok := p.At("/examples/0")
+	if !ok {
+		return ""
+	}
+	return " Example: " + value.Truncate(example.JSON(), maxExample)
+}
+
+// maxExample bounds the example of a parameter in a table, in bytes.
+const maxExample = 120
+
+// writeParamTable prints the properties of a schema, with all also an example of each.
+func writeParamTable(b *strings.Builder, schema value.Value, literal []string, all bool) {
 	required := map[string]bool{}
 	list, _ := schema.Get("required")
 	for _, r := range list.List() {
@@ -157,11 +170,14 @@ func writeParamTable(b *strings.Builder, schema value.Value, literal []string) {
 				doc = strings.TrimSuffix(doc, " Taken as written.") + " Taken as written, without templates."
 			}
 		}
+		if all {
+			doc += exampleText(p)
+		}
 		mark := ""
 		if required[name] {
 			mark = "required"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, terminal.TypeOf(p), mark, doc)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, terminal.TypeOf(p, "en"), mark, doc)
 	}
 	_ = w.Flush() // a strings.Builder takes everything
 }

@@ -23,7 +23,7 @@ const cassetteSuffix = ".cassette.yaml"
 // choice is who answers a flow.
 type choice struct {
 	llm   llm.Provider
-	name  string // of the provider that was asked for; "" where nobody said
+	name  string // of the provider that was asked for; "" where none was named
 	model string // by which tokens are counted
 	// all says that it answers sub-flows too, whatever they name.
 	all       bool
@@ -148,8 +148,23 @@ func (rt *runtime) providerNamed(name string) (open func() (llm.Provider, error)
 		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "%w", err)
 		}
+		if c.MaxConcurrent > 0 {
+			p = llm.Limit(p, rt.placesOf(c))
+		}
 		return p, nil
 	}, nil
+}
+
+// placesOf returns the places of a provider, which all that is opened of it shares.
+func (rt *runtime) placesOf(c *config.Provider) llm.Places {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	places := rt.places[c.Name]
+	if places == nil {
+		places = llm.NewPlaces(c.MaxConcurrent)
+		rt.places[c.Name] = places
+	}
+	return places
 }
 
 // secretsOf returns the texts of a provider that no file may hold.

@@ -26,7 +26,7 @@ func completeCalls(a *app) completion {
 		if a.open() != nil {
 			return nil
 		}
-		registry, err := a.runtime.registry("")
+		registry, err := a.runtime.buildRegistry("")
 		if err != nil {
 			return nil
 		}
@@ -47,7 +47,7 @@ func completeRuns(a *app) completion {
 	return completeSome(a, func(*journal.RunInfo) bool { return true })
 }
 
-// completeResumable offers those that resume goes on with: runs that nobody is at and
+// completeResumable offers those that resume goes on with: runs that no process holds and
 // that are not finished.
 func completeResumable(a *app) completion {
 	return completeSome(a, func(info *journal.RunInfo) bool {
@@ -71,7 +71,7 @@ func completeSome(a *app, fits func(*journal.RunInfo) bool) completion {
 				if newest {
 					ids = append(ids, "last")
 				}
-				ids = append(ids, info.ID+"\t"+info.Flow+", "+stateWord(info))
+				ids = append(ids, info.ID+"\t"+info.Flow+", "+stateWord(info, a.Language))
 			}
 			newest = false
 		}

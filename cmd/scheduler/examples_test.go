@@ -30,14 +30,14 @@ func TestCallExamples(t *testing.T) {
 				}
 			}
 			var stdout, stderr bytes.Buffer
-			if code := execute([]string{"lint", "try.yaml"}, strings.NewReader(""), &stdout, &stderr); code != exitDone {
+			if code := runProgram([]string{"lint", "try.yaml"}, strings.NewReader(""), &stdout, &stderr); code != exitDone {
 				t.Fatalf("lint: exit code %d\n%s%s\n%s", code, &stdout, &stderr, files["try.yaml"])
 			}
 			if def.Info.Name == "http" {
 				return // its example asks a server on the Internet
 			}
 			stdout.Reset()
-			code := execute([]string{"run", "--ephemeral", "try.yaml"}, strings.NewReader(""), &stdout, &stderr)
+			code := runProgram([]string{"run", "--ephemeral", "try.yaml"}, strings.NewReader(""), &stdout, &stderr)
 			// echo repeats the prompt: a call that wants more from a model may wait or fail.
 			if code != exitDone && !def.Info.UsesLLM {
 				t.Fatalf("run: exit code %d\n%s%s\n%s", code, &stdout, &stderr, files["try.yaml"])
@@ -62,7 +62,7 @@ func TestReadme(t *testing.T) {
 	shown, _, _ = strings.Cut(shown, "```")
 	t.Chdir("../..")
 	var stdout, stderr bytes.Buffer
-	if code := execute([]string{"run", "--config", "configs/scheduler.yaml", "--ephemeral", "flows/quickstart.yaml", "--explain"}, strings.NewReader(""), &stdout, &stderr); code != exitDone {
+	if code := runProgram([]string{"run", "--config", "configs/scheduler.yaml", "--ephemeral", "flows/quickstart.yaml", "--explain"}, strings.NewReader(""), &stdout, &stderr); code != exitDone {
 		t.Fatalf("exit code %d\n%s", code, &stderr)
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(shown), "\n") {

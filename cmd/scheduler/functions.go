@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
@@ -130,7 +131,7 @@ func (a *app) showFunction(f *function, asJSON bool) error {
 func findCall(registry *calls.Registry, name string) (calls.Definition, error) {
 	err := registry.CheckCall(name)
 	if calls.KindOf(err) == calls.NotFound {
-		err = fmt.Errorf("%s (%s)", err.Error(), calls.HintOf(err)) // in one line
+		err = wording.Errorf("%s (%s)", err.Error(), calls.HintOf(err)) // in one line
 	}
 	if err != nil {
 		return calls.Definition{}, usageError(err)

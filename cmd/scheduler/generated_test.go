@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"testing"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-//go:generate go test . -run ^(TestFlowSchema|TestFlowReference)$ -update
+//go:generate go test . -run ^(TestFlowSchema|TestFlowReference|TestCallReference)$ -update
 
 // TestFlowSchema holds configs/flow.schema.json to the program's own types. Run
 // with -update to write it.
@@ -24,6 +25,20 @@ func TestFlowSchema(t *testing.T) {
 // TestFlowReference holds configs/flow.md to the program's own types, in the same way.
 func TestFlowReference(t *testing.T) {
 	checkGenerated(t, "flow.md", []byte(flow.Reference()))
+}
+
+// TestCallReference holds configs/calls.md to what calls NAME --all prints.
+func TestCallReference(t *testing.T) {
+	registry, err := builtin.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := []byte("# Calls\n\nMade by `go generate` of what the program reads; `scheduler calls NAME --all` prints the same.\n")
+	for _, name := range registry.CallNames() {
+		def, _ := registry.Call(name)
+		page = fmt.Appendf(page, "\n## %s\n\n```text\n%s```\n", name, describeCall(def, "en", true))
+	}
+	checkGenerated(t, "calls.md", page)
 }
 
 // checkGenerated compares a file of configs with what the program makes; with -update it

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
@@ -22,7 +23,7 @@ func newGraph(a *app) *cobra.Command {
 				"dot":     (*flow.Flow).Dot,
 			}[format]
 			if draw == nil {
-				return usageError(fmt.Errorf("the format %q is not known: want mermaid or dot", format))
+				return usageError(wording.Errorf("the format %q is not known: want mermaid or dot", format))
 			}
 			flow, err := a.loadFlow(args[0])
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/configs"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
@@ -58,7 +59,7 @@ func (a *app) printSchema() (err error) {
 	if err := a.open(); err != nil {
 		return err
 	}
-	registry, err := a.runtime.registry("")
+	registry, err := a.runtime.buildRegistry("")
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (a *app) initProject(dir string) error {
 		}
 		_, err = out.Write(f.content)
 		if err := errors.Join(err, out.Close()); err != nil {
-			return exitError{exitFailed, fmt.Errorf("writing %s: %w", path, err)}
+			return exitError{exitFailed, wording.Errorf("writing %s: %w", path, err)}
 		}
 		fmt.Fprintf(a.Stderr, "created %s\n", path)
 	}

@@ -96,7 +96,7 @@ func TestInterruptedReading(t *testing.T) {
 	} {
 		var said bytes.Buffer
 		stdin := &undecided{t: t}
-		if code := execute(strings.Fields(command), stdin, io.Discard, &said); code != exitInterrupted || !strings.HasSuffix(said.String(), "error: interrupted\n") {
+		if code := runProgram(strings.Fields(command), stdin, io.Discard, &said); code != exitInterrupted || !strings.HasSuffix(said.String(), "error: interrupted\n") {
 			t.Errorf("%s: exit code %d\n%s", command, code, &said)
 		}
 	}

@@ -3,11 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
@@ -23,10 +25,14 @@ alone give 0.`,
 		Example: "  scheduler lint flows/*.yaml\n  scheduler lint --json flow.yaml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
+			locale, _, _ := strings.Cut(os.Getenv("LANG"), ".")
+			if wording.IsTraditional(locale) && wording.IsChinese(string(a.Language)) {
+				fmt.Fprintln(a.Stderr, a.Language.Say("note: the messages in %s are in simplified Chinese", locale))
+			}
 			var flows []string
 			for _, file := range files {
 				if strings.HasSuffix(file, cassetteSuffix) { // lint flows/*.yaml should just work
-					fmt.Fprintf(a.Stderr, "note: %s is a cassette, not a flow: left out\n", file)
+					fmt.Fprintln(a.Stderr, a.Language.Say("note: %s is a cassette, not a flow: left out", file))
 					continue
 				}
 				flows = append(flows, file)

@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 func newMemoryExport(a *app) *cobra.Command {
@@ -45,10 +46,10 @@ provider may want to be paid for.`,
 				return err
 			}
 			if (jsonl == "") == (len(args) == 0) {
-				return usageError(errors.New("where to? give a directory, or --jsonl FILE"))
+				return usageError(wording.Errorf("where to? give a directory, or --jsonl FILE"))
 			}
 			if !a.runtime.hasMemory() {
-				return exitError{exitFailed, fmt.Errorf("there are no memories in %s: nothing was exported", a.settings.StateDir)}
+				return exitError{exitFailed, wording.Errorf("there are no memories in %s: nothing was exported", a.settings.StateDir)}
 			}
 			write := func(from memory.Lister) error {
 				return a.exportDir(cmd.Context(), from, users, strings.Join(args, ""), asJSON)
@@ -87,12 +88,12 @@ func (a *app) exportLines(ctx context.Context, from memory.Lister, users memory.
 	if name != "-" {
 		f, openErr := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		if openErr != nil {
-			return usageError(fmt.Errorf("writing --jsonl: %w", openErr))
+			return usageError(wording.Errorf("writing --jsonl: %w", openErr))
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
 		out = f
 	} else if asJSON {
-		return usageError(errors.New("--jsonl - prints the memories on stdout: leave out --json"))
+		return usageError(wording.Errorf("--jsonl - prints the memories on stdout: leave out --json"))
 	}
 	n, err := archive.ExportLines(ctx, from, users, out)
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 func newMemoryImport(a *app) *cobra.Command {
@@ -47,9 +47,9 @@ is stored. --user takes only the memories of that user: those of others are left
 			case err != nil:
 				return err
 			case (jsonl == "") == (len(args) == 0):
-				return usageError(errors.New("what shall be imported? give a directory, or --jsonl FILE"))
+				return usageError(wording.Errorf("what shall be imported? give a directory, or --jsonl FILE"))
 			case jsonl == "" && scope.sessionSaid():
-				return usageError(errors.New("--session is for --jsonl: the files of a directory name their sessions"))
+				return usageError(wording.Errorf("--session is for --jsonl: the files of a directory name their sessions"))
 			}
 			options := archive.Options{Users: users, Session: scope.session}
 			if jsonl != "" {
@@ -67,7 +67,7 @@ is stored. --user takes only the memories of that user: those of others are left
 func (a *app) importLines(ctx context.Context, name string, options archive.Options, asJSON bool) error {
 	file, closeFile, err := a.openTwice(name)
 	if err != nil {
-		return usageError(fmt.Errorf("reading --jsonl: %w", err))
+		return usageError(wording.Errorf("reading --jsonl: %w", err))
 	}
 	defer func() { _ = closeFile() }() // it was only read
 	return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
@@ -86,7 +86,7 @@ func (a *app) openTwice(name string) (file io.ReadSeeker, closeFile func() error
 		return archive.Spool(a.Input())
 	}
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return nil, nil, fmt.Errorf("%s is a directory: leave out --jsonl", name)
+		return nil, nil, wording.Errorf("%s is a directory: leave out --jsonl", name)
 	}
 	f, err := calls.OpenFile(name)
 	if err != nil {
@@ -101,7 +101,7 @@ func (a *app) importDir(ctx context.Context, dir string, options archive.Options
 		if err == nil {
 			hint = " (a file of JSON lines is imported with --jsonl)"
 		}
-		return usageError(fmt.Errorf("%s is no directory%s", dir, hint))
+		return usageError(wording.Errorf("%s is no directory%s", dir, hint))
 	}
 	return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
 		bar := terminal.NewBar(a.Terminal, "importing")

@@ -9,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 func newMemoryList(a *app) *cobra.Command {
@@ -30,7 +31,7 @@ the user, the session and the beginning of the text; --json has everything.`,
 				return err
 			}
 			if limit < 0 {
-				return usageError(fmt.Errorf("invalid --limit %d (use a number from 0, which lists all)", limit))
+				return usageError(wording.Errorf("invalid --limit %d (use a number from 0, which lists all)", limit))
 			}
 			which := memory.Selection{Users: users, HasSession: scope.sessionSaid(), Session: scope.session, Newest: limit}
 			return a.readMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {

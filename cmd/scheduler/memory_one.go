@@ -16,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // memoryAdd is the subcommand memory add.
@@ -39,8 +40,8 @@ same context, is not stored twice: the id is that of the first one.`,
   scheduler memory add --user lin --context '{"speaker": "Lin", "place": "kitchen"}' "The kettle is new."`, "\n"),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("user") {
-				return usageError(errors.New("no user is given: name the user whose memory it is with --user"))
+			if strings.TrimSpace(m.user) == "" {
+				return usageError(wording.Errorf("no user is given: name the user whose memory it is with --user"))
 			}
 			return m.run(cmd.Context(), args[0])
 		},
@@ -60,13 +61,13 @@ func (m *memoryAdd) run(ctx context.Context, text string) error {
 	if text == "-" {
 		data, err := io.ReadAll(m.Input())
 		if err != nil {
-			return exitError{exitFailed, fmt.Errorf("reading stdin: %w", err)}
+			return exitError{exitFailed, wording.Errorf("reading stdin: %w", err)}
 		}
 		text = strings.TrimRight(strings.TrimPrefix(string(data), "\ufeff"), "\r\n")
 	}
 	for name, given := range map[string]string{"--role": m.role, "--context": m.other} { // the store looks at the rest
 		if !utf8.ValidString(given) {
-			return usageError(fmt.Errorf("%s: %q is not UTF-8", name, given))
+			return usageError(wording.Errorf("%s: %q is not UTF-8", name, given))
 		}
 	}
 	at, err := parseTime(m.timestamp)
@@ -77,8 +78,9 @@ func (m *memoryAdd) run(ctx context.Context, text string) error {
 	if m.other != "" {
 		one.Context.Other = value.OfString(m.other)
 		if strings.HasPrefix(strings.TrimSpace(m.other), "{") {
-			if one.Context.Other, err = value.ParseJSON([]byte(m.other)); err != nil {
-				return usageError(fmt.Errorf("--context: the JSON at %w", err))
+			one.Context.Other, err = value.ParseJSON([]byte(m.other))
+			if err != nil {
+				return usageError(wording.Errorf("--context: the JSON at %w", err))
 			}
 		}
 	}
@@ -91,7 +93,7 @@ func (m *memoryAdd) run(ctx context.Context, text string) error {
 		case calls.KindOf(err) == calls.Invalid && err != nil:
 			return usageError(err)
 		case errors.Is(err, context.Canceled):
-			return exitError{exitInterrupted, errors.New("interrupted: nothing was stored")}
+			return exitError{exitInterrupted, wording.Errorf("interrupted: nothing was stored")}
 		case err != nil:
 			return exitFor(ctx, err, false)
 		case m.json:
@@ -119,7 +121,7 @@ func newMemoryGet(a *app) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if history && !strings.HasPrefix(args[0], string(memory.MemoryID)+"_") {
-				return usageError(errors.New("--history is for memories: of snapshots there are no old versions"))
+				return usageError(wording.Errorf("--history is for memories: of snapshots there are no old versions"))
 			}
 			users := memory.AllUsers()
 			if cmd.Flags().Changed("user") {
@@ -173,16 +175,19 @@ func (a *app) findMemory(ctx context.Context, store memory.Store, id string, use
 	which := memory.Selection{Users: users, ID: id}
 	switch kind, _, _ := strings.Cut(id, "_"); memory.Kind(kind) {
 	case memory.SnapshotID:
-		if which.ID, err = memory.CheckID(memory.SnapshotID, id); err == nil {
+		which.ID, err = memory.CheckID(memory.SnapshotID, id)
+		if err == nil {
 			got, err = firstSnapshot(store.Snapshots(ctx, which))
 		}
 	case memory.MetaID:
-		if which.ID, err = memory.CheckID(memory.MetaID, id); err == nil {
+		which.ID, err = memory.CheckID(memory.MetaID, id)
+		if err == nil {
 			got, err = firstSnapshot(store.MetaSnapshots(ctx, which))
 		}
 	case memory.MemoryID:
 		var m *memory.BaseMemory
-		if m, err = store.LoadMemory(ctx, id); m != nil && users.Has(m.Context.UserID) {
+		m, err = store.LoadMemory(ctx, id)
+		if m != nil && users.Has(m.Context.UserID) {
 			got = *m
 		}
 	default:
@@ -260,8 +265,9 @@ it is interrupted, the same command goes on with the rest.`,
 				return err
 			}
 			if len(args) > 0 { // also where it is "", as a variable that is not set: that is not all of them
-				if which.ID, err = memory.CheckID(memory.MemoryID, args[0]); err != nil {
-					return usageError(fmt.Errorf("%q is no id of a memory (scheduler memory search shows ids; snapshots go with their memories)", args[0]))
+				which.ID, err = memory.CheckID(memory.MemoryID, args[0])
+				if err != nil {
+					return usageError(wording.Errorf("%q is no id of a memory (scheduler memory search shows ids; snapshots go with their memories)", args[0]))
 				}
 			}
 			return a.withMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
@@ -273,7 +279,7 @@ it is interrupted, the same command goes on with the rest.`,
 				return a.deleteMemories(cmd.Context(), which, asJSON, func(which memory.Selection) (memory.Deleted, error) {
 					deleted, err := p.Store.Delete(cmd.Context(), which)
 					if err == nil && which.ID != "" && deleted.Memories == 0 {
-						err = fmt.Errorf("there is no %s: nothing was deleted", which.ID)
+						err = wording.Errorf("there is no %s: nothing was deleted", which.ID)
 					}
 					return deleted, err
 				})
@@ -288,7 +294,7 @@ it is interrupted, the same command goes on with the rest.`,
 }
 
 // confirmDeletion asks whether what is selected shall be deleted. The error says that it
-// shall not, or that nobody can be asked.
+// shall not, or that there is no terminal to ask at.
 func (a *app) confirmDeletion(ctx context.Context, store memory.Deleter, which memory.Selection) error {
 	which.DryRun = true
 	d, err := store.Delete(ctx, which)
@@ -298,7 +304,7 @@ func (a *app) confirmDeletion(ctx context.Context, store memory.Deleter, which m
 	what := fmt.Sprintf("%s, %s and %s", terminal.CountOf(d.Memories, "memory", "memories"),
 		terminal.Count(d.Snapshots, "snapshot"), terminal.Count(d.MetaSnapshots, "meta snapshot"))
 	if !a.CanAsk() {
-		return usageError(fmt.Errorf("this would delete %s for good, and there is no terminal to ask: give --yes", what))
+		return usageError(wording.Errorf("this would delete %s for good, and there is no terminal to ask: give --yes", what))
 	}
 	fmt.Fprintf(a.Stderr, "Delete %s for good? [y/N] ", what)
 	select {
@@ -307,9 +313,9 @@ func (a *app) confirmDeletion(ctx context.Context, store memory.Deleter, which m
 		case "y", "yes":
 			return nil
 		}
-		return exitError{exitFailed, errors.New("nothing was deleted")}
+		return exitError{exitFailed, wording.Errorf("nothing was deleted")}
 	case <-ctx.Done():
-		return exitError{exitInterrupted, errors.New("interrupted: nothing was deleted")}
+		return exitError{exitInterrupted, wording.Errorf("interrupted: nothing was deleted")}
 	}
 }
 
@@ -375,7 +381,7 @@ memory is left are made anew of those; those of which none is left go too, unles
 				return err
 			}
 			if !cmd.Flags().Changed("days") {
-				return usageError(errors.New("how old? give --days N"))
+				return usageError(wording.Errorf("how old? give --days N"))
 			}
 			at, err := parseTime(now)
 			if err != nil {

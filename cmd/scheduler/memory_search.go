@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // memorySearch is the subcommand memory search.
@@ -51,11 +51,11 @@ number, the others are answered, and the exit code is 1.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case s.jsonl != "" && len(args) > 0:
-				return usageError(errors.New("--jsonl reads the queries from its file: leave out QUERY"))
+				return usageError(wording.Errorf("--jsonl reads the queries from its file: leave out QUERY"))
 			case s.jsonl != "":
 				return s.searchLines(cmd.Context())
 			case len(args) == 0:
-				return usageError(errors.New("what shall be searched? give a QUERY, or --jsonl FILE"))
+				return usageError(wording.Errorf("what shall be searched? give a QUERY, or --jsonl FILE"))
 			}
 			return s.searchOne(cmd.Context(), args[0])
 		},
@@ -74,14 +74,14 @@ number, the others are answered, and the exit code is 1.`,
 // checkFlags refuses flags that make no sense.
 func (s *memorySearch) checkFlags() error {
 	if s.limit < 1 {
-		return usageError(fmt.Errorf("--limit is %d, want at least 1", s.limit))
+		return usageError(wording.Errorf("--limit is %d, want at least 1", s.limit))
 	}
 	if !(s.minRelevance >= 0 && s.minRelevance <= 1) { // NaN is neither
-		return usageError(fmt.Errorf("--min-relevance is %g, want 0 to 1", s.minRelevance))
+		return usageError(wording.Errorf("--min-relevance is %g, want 0 to 1", s.minRelevance))
 	}
 	for _, name := range s.include {
 		if known := memory.Included(); !slices.Contains(known, name) {
-			return usageError(fmt.Errorf("--include: there is no %q%s: want some of %s", name, value.DidYouMeanSuffix(name, known), strings.Join(known, ", ")))
+			return usageError(wording.Errorf("--include: there is no %q%s: want some of %s", name, value.DidYouMeanSuffix(name, known), strings.Join(known, ", ")))
 		}
 	}
 	return nil
@@ -202,7 +202,7 @@ func (s *memorySearch) searchLines(ctx context.Context) error {
 	if s.jsonl != "-" {
 		f, err := calls.OpenFile(s.jsonl)
 		if err != nil {
-			return usageError(fmt.Errorf("reading --jsonl: %w", err))
+			return usageError(wording.Errorf("reading --jsonl: %w", err))
 		}
 		defer f.Close()
 		in = f
@@ -219,11 +219,11 @@ func (s *memorySearch) searchLines(ctx context.Context) error {
 			n++
 			ranking, err := s.answerLine(ctx, p, text, others, now)
 			if ctx.Err() != nil {
-				return exitError{exitInterrupted, errors.New("interrupted")}
+				return exitError{exitInterrupted, wording.Errorf("interrupted")}
 			}
 			if err != nil {
 				wrong++
-				s.PrintError(fmt.Errorf("%s:%d: %w", s.jsonl, number, err))
+				s.PrintError(wording.Errorf("%s:%d: %w", s.jsonl, number, err))
 				continue
 			}
 			if _, err := s.Stdout.Write(append(value.Must(ranking).AppendJSON(nil), '\n')); err != nil {
@@ -231,10 +231,10 @@ func (s *memorySearch) searchLines(ctx context.Context) error {
 			}
 		}
 		if err := lines.Err(); err != nil {
-			return exitError{exitFailed, fmt.Errorf("reading --jsonl: %w", err)}
+			return exitError{exitFailed, wording.Errorf("reading --jsonl: %w", err)}
 		}
 		if wrong > 0 {
-			return exitError{exitFailed, fmt.Errorf("%d of %s not answered", wrong, terminal.Count(n, "line"))}
+			return exitError{exitFailed, wording.Errorf("%d of %s not answered", wrong, terminal.Count(n, "line"))}
 		}
 		return nil
 	})
@@ -252,10 +252,10 @@ func (s *memorySearch) answerLine(ctx context.Context, p *memory.SnapshotProcess
 	}
 	request, ok := parsed.Get("request")
 	if !ok || request.Kind() != value.Object {
-		return nil, errors.New(`there is no "request", an object with current_query`)
+		return nil, wording.Errorf(`there is no "request", an object with current_query`)
 	}
 	if _, ok := request.Get("current_query"); !ok {
-		return nil, errors.New(`the request has no "current_query"`)
+		return nil, wording.Errorf(`the request has no "current_query"`)
 	}
 	var line memoryQuery
 	if err := value.Decode(parsed, &line); err != nil {
@@ -268,7 +268,7 @@ func (s *memorySearch) answerLine(ctx context.Context, p *memory.SnapshotProcess
 	case others != nil:
 		users = *others
 	default:
-		return nil, errors.New("it does not say whose memories: give context.user_id, or say --user or --all-users for such lines")
+		return nil, wording.Errorf("it does not say whose memories: give context.user_id, or say --user or --all-users for such lines")
 	}
 	q, err := s.setQuery(&line.Request, users, line.Context.Session, now)
 	if err != nil {

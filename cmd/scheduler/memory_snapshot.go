@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,23 +14,8 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
-
-func newMemorySnapshot(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "snapshot",
-		Short: "List snapshots, add one, or make those that are due",
-		Long: `List snapshots, add one by hand, or make those that are due. A snapshot sums several memories of a
-session up; a meta snapshot describes the snapshots of a category. Both are made at
-the end of runs and by snapshot run, by the model of the setting memory.snapshot.llm
-or, without one, of the sentences of the memories.`,
-		Example: strings.Trim(`
-  scheduler memory snapshot list --user lin --category food
-  scheduler memory snapshot run --all`, "\n"),
-	}
-	addSubcommands(cmd, newSnapshotList(a), newSnapshotAdd(a), newSnapshotRun(a))
-	return cmd
-}
 
 // snapshotList is what snapshot list prints.
 type snapshotList struct {
@@ -176,8 +160,8 @@ id. A snapshot has --point and --memory, a meta snapshot --keyword, --snapshot a
   scheduler memory snapshot add --user lin --category food --keyword tea --snapshot snapshot_0199f0c2-6d2c-7a31-9c54-0d6f2c1e8a78 --description "What Lin drinks"`, "\n"),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("user") {
-				return usageError(errors.New("no user is given: name the user with --user"))
+			if strings.TrimSpace(s.user) == "" {
+				return usageError(wording.Errorf("no user is given: name the user with --user"))
 			}
 			return s.run(cmd.Context())
 		},
@@ -199,13 +183,13 @@ func (s *snapshotAdd) run(ctx context.Context) error {
 	isMeta := len(s.keywords)+len(s.details) > 0 || s.description != ""
 	switch {
 	case strings.TrimSpace(s.category) == "":
-		return usageError(errors.New("no category is given: name it with --category"))
+		return usageError(wording.Errorf("no category is given: name it with --category"))
 	case isSnapshot == isMeta:
-		return usageError(errors.New("give --point and --memory for a snapshot, or --keyword, --snapshot and --description for a meta snapshot"))
+		return usageError(wording.Errorf("give --point and --memory for a snapshot, or --keyword, --snapshot and --description for a meta snapshot"))
 	case isSnapshot && len(s.points) == 0:
-		return usageError(errors.New("a snapshot needs at least one --point"))
+		return usageError(wording.Errorf("a snapshot needs at least one --point"))
 	case !(s.importance >= 0 && s.importance <= 1): // NaN is neither
-		return usageError(fmt.Errorf("invalid --importance %g (use 0 to 1)", s.importance))
+		return usageError(wording.Errorf("invalid --importance %g (use 0 to 1)", s.importance))
 	}
 	return s.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
 		manager := &memory.SnapshotManager{Store: p.Store, Clock: p.Clock}
@@ -260,7 +244,8 @@ the vectors that are missing are made, too.`,
 			return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
 				report, err := a.service.MakeSnapshots(ctx, p, users, all)
 				text := report.String()
-				if text == "" && (report.Postponed > 0 || err != nil) {
+				isIncomplete := report.Postponed > 0 || err != nil
+				if text == "" && isIncomplete {
 					text = "nothing"
 				} else if text == "" {
 					text = "nothing: none is due"
@@ -278,7 +263,7 @@ the vectors that are missing are made, too.`,
 					fmt.Fprintf(a.Stderr, "%s at which the model failed: tried again later\n", terminal.Count(report.Postponed, "snapshot"))
 				}
 				if ctx.Err() != nil {
-					return exitError{exitInterrupted, errors.New("interrupted: what is left is made by a later run")}
+					return exitError{exitInterrupted, wording.Errorf("interrupted: what is left is made by a later run")}
 				}
 				if err != nil {
 					return exitFor(ctx, err, false)

@@ -26,12 +26,12 @@ func newMemoryProgram(t *testing.T) *memoryProgram {
 	return &memoryProgram{t: t}
 }
 
-// run gives the exit code.
+// run returns the exit code.
 func (p *memoryProgram) run(stdin string, args ...string) int {
 	p.t.Helper()
 	p.stdout.Reset()
 	p.stderr.Reset()
-	return execute(args, strings.NewReader(stdin), &p.stdout, &p.stderr)
+	return runProgram(args, strings.NewReader(stdin), &p.stdout, &p.stderr)
 }
 
 // must fails the test where the program does.
@@ -131,18 +131,23 @@ func TestMemoryEncodings(t *testing.T) {
 		`--role: "\xff" is not UTF-8`:                {"--role", "\xff", "x"},
 		`--context: "M\xfcller" is not UTF-8`:        {"--context", "M\xfcller", "x"},
 	} {
-		if code := p.run("", append([]string{"memory", "add", "--user", ""}, args...)...); code != exitUsage || !strings.Contains(p.stderr.String(), want) {
+		if code := p.run("", append([]string{"memory", "add", "--user", "ann"}, args...)...); code != exitUsage || !strings.Contains(p.stderr.String(), want) {
 			t.Errorf("%q: exit code %d\n%s", args, code, &p.stderr)
+		}
+	}
+	for _, nameless := range []string{"", " \t"} {
+		if code := p.run("", "memory", "add", "--user", nameless, "x"); code != exitUsage || !strings.Contains(p.stderr.String(), "no user is given") {
+			t.Errorf("the user %q: exit code %d\n%s", nameless, code, &p.stderr)
 		}
 	}
 	if code := p.run("{\"content\": \"one\"}\n{\"content\": \"é fa\xe7ade\"}\n", "memory", "import", "--jsonl", "-"); code != exitUsage ||
 		!strings.Contains(p.stderr.String(), "-:2: column 18: the byte 0xe7 is not UTF-8") {
 		t.Errorf("exit code %d\n%s", code, &p.stderr)
 	}
-	if code := p.run("\xff\xfet\x00", "memory", "add", "--user", "", "-"); code != exitUsage { // UTF-16
+	if code := p.run("\xff\xfet\x00", "memory", "add", "--user", "ann", "-"); code != exitUsage { // UTF-16
 		t.Errorf("exit code %d\n%s", code, &p.stderr)
 	}
-	id := strings.TrimSpace(p.must("\ufefftea\r\n", "memory", "add", "--user", "", "-"))
+	id := strings.TrimSpace(p.must("\ufefftea\r\n", "memory", "add", "--user", "ann", "-"))
 	if got := p.must("", "memory", "export", "--jsonl", "-"); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"content":"tea"`) {
 		t.Errorf("got %s", got)
 	}
@@ -152,7 +157,7 @@ func TestMemoryEncodings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.write(file, strings.Replace(string(data), `"user_id": ""`, "\"user_id\": \"M\xfcller\"", 1))
+	p.write(file, strings.Replace(string(data), `"user_id": "ann"`, "\"user_id\": \"M\xfcller\"", 1))
 	p.must("", "memory", "import", "out", "--state-dir", "other")
 	if said := p.stderr.String(); !strings.Contains(said, "it is not UTF-8") || !strings.Contains(said, "imported 0 memories") {
 		t.Errorf("said %s", said)
@@ -186,7 +191,7 @@ func TestMemoryMirror(t *testing.T) {
 	p.must("", "memory", "export", "out")
 	same()
 	p.write("scheduler.yaml", "memory: {mirror: scheduler.yaml}\n")
-	if code := p.run("", "memory", "add", "--user", "", "x"); code != exitFailed {
+	if code := p.run("", "memory", "add", "--user", "ann", "x"); code != exitFailed {
 		t.Errorf("exit code %d\n%s", code, &p.stderr)
 	}
 }

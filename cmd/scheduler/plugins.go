@@ -13,28 +13,6 @@ import (
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
-func newPlugins(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "plugins",
-		Short: "List, write, check and trust plugins",
-		Long: `Plugins are programs of their own, in any language, that offer importance functions,
-variables and calls. A folder with a plugin.yaml is one. They are looked for in
-./plugins.d, in plugins below the state directory, and where the settings say; only
-those that you trust are started, when a flow uses them.`,
-		Example: strings.Trim(`
-  scheduler plugins init --lang go my-first    # writes plugins.d/my-first
-  scheduler plugins verify my-first
-  scheduler plugins trust my-first
-  scheduler plugins list`, "\n"),
-		Args: onlySubcommands,
-	}
-	list := newPluginsList(a)
-	cmd.RunE = list.RunE
-	cmd.Flags().AddFlagSet(list.Flags())
-	cmd.AddCommand(list, newPluginsInit(a), newPluginsVerify(a), newPluginsTrust(a), newPluginsUntrust(a))
-	return cmd
-}
-
 func newPluginsList(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,8 +11,6 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	pluginproject "github.com/callnode/scheduler/plugins/project"
 )
-
-const module = "github.com/callnode/scheduler"
 
 func newPluginsInit(a *app) *cobra.Command {
 	var language, source string
@@ -25,7 +21,7 @@ func newPluginsInit(a *app) *cobra.Command {
 is the plugin's, in kebab-case; the project gets into plugins.d/NAME, or into the
 folder whose path is given (my/folder/NAME). A folder with files is left alone.
 
-A plugin in Go builds with the module ` + module + ` of this version. A
+A plugin in Go builds with the module ` + pluginproject.Module + ` of this version. A
 version that is not published has to be built from a source folder: that is found
 from the program (bin/scheduler in a clone) or the working directory, or named with
 --source.`,
@@ -55,13 +51,8 @@ func (a *app) initPlugin(path, language, source string) error {
 		return usageError(err)
 	}
 	o := pluginproject.Options{Name: filepath.Base(full), Language: language}
-	if language == "go" {
-		if o.Replace, err = moduleSource(source); err != nil {
-			return usageError(err)
-		}
-		if o.Replace == "" && released.MatchString(buildVersion()) {
-			o.Version = buildVersion()
-		}
+	if err := o.ChooseModule(buildVersion(), source); err != nil {
+		return usageError(err)
 	}
 	next, err := pluginproject.Write(dir, o)
 	if err != nil {
@@ -71,7 +62,7 @@ func (a *app) initPlugin(path, language, source string) error {
 	if o.Replace != "" {
 		fmt.Fprintf(a.Stderr, "go.mod builds with the source of scheduler in %s\n", o.Replace)
 	} else if language == "go" && o.Version == "" {
-		fmt.Fprintf(a.Stderr, "warning: this program is no release (%s): name its source with --source, or add to go.mod\n  replace %s => FOLDER OF ITS SOURCE\n", buildVersion(), module)
+		fmt.Fprintf(a.Stderr, "warning: this program is no release (%s): name its source with --source, or add to go.mod\n  replace %s => FOLDER OF ITS SOURCE\n", buildVersion(), pluginproject.Module)
 	}
 	next = append(append([]string{"cd " + terminal.ShellQuote(dir)}, next...), "cd -", "scheduler plugins verify "+terminal.ShellQuote(dir), "scheduler plugins trust "+o.Name)
 	fmt.Fprintf(a.Stderr, "\nNext:\n  %s\n", strings.Join(next, "\n  "))
@@ -86,47 +77,4 @@ func (a *app) initPlugin(path, language, source string) error {
 func sameFolder(a, b string) bool {
 	full, err := filepath.Abs(a)
 	return err == nil && full == filepath.Clean(b)
-}
-
-var released = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
-
-// moduleSource returns the folder with the source of this module: the one that is named,
-// else one that the program or the working directory lies in; "" where there is none.
-func moduleSource(named string) (string, error) {
-	if named != "" {
-		full, err := filepath.Abs(named)
-		if err == nil && !isModule(full) {
-			err = fmt.Errorf("--source: %s is not the source of %s: its go.mod is not there", named, module)
-		}
-		return full, err
-	}
-	if released.MatchString(buildVersion()) {
-		return "", nil
-	}
-	program, err := os.Executable()
-	if err == nil {
-		if real, err := filepath.EvalSymlinks(program); err == nil {
-			program = real
-		}
-	}
-	for _, dir := range []string{filepath.Dir(program), "."} {
-		full, err := filepath.Abs(dir)
-		for err == nil {
-			if isModule(full) {
-				return full, nil
-			}
-			if filepath.Dir(full) == full {
-				break
-			}
-			full = filepath.Dir(full)
-		}
-	}
-	return "", nil
-}
-
-// isModule reports whether a folder is the root of this module.
-func isModule(dir string) bool {
-	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	first, _, _ := strings.Cut(string(text), "\n")
-	return err == nil && strings.TrimSpace(first) == "module "+module
 }

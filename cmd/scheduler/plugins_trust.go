@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/manifest"
 )
@@ -110,7 +110,7 @@ func (a *app) trustPlugin(ctx context.Context, h *host.Host, name string, yes bo
 	e, err := h.TrustReviewed(ctx, w)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, exitError{exitInterrupted, errors.New("interrupted")}
+			return nil, exitError{exitInterrupted, wording.Errorf("interrupted")}
 		}
 		return nil, exitError{exitFailed, err}
 	}
@@ -136,11 +136,11 @@ func (a *app) confirmTrust(ctx context.Context, name string) error {
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(a.Stderr)
-		return exitError{exitInterrupted, errors.New("interrupted")}
+		return exitError{exitInterrupted, wording.Errorf("interrupted")}
 	case line := <-a.Lines():
 		line = strings.ToLower(strings.TrimSpace(line))
 		if line != "y" && line != "yes" {
-			return exitError{exitFailed, fmt.Errorf("the plugin %s was not trusted; nothing was started or written", name)}
+			return exitError{exitFailed, wording.Errorf("the plugin %s was not trusted; nothing was started or written", name)}
 		}
 		return nil
 	}

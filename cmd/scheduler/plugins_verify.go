@@ -12,6 +12,7 @@ import (
 
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/verify"
@@ -48,10 +49,10 @@ func (a *app) pluginFolder(word string) (string, error) {
 		if info.IsDir() {
 			return word, nil
 		}
-		return "", fmt.Errorf("%s is not a folder (give the folder of a plugin, or its name)", word)
+		return "", wording.Errorf("%s is not a folder (give the folder of a plugin, or its name)", word)
 	}
 	if strings.ContainsAny(word, `/\`) {
-		return "", fmt.Errorf("there is no folder %s", word)
+		return "", wording.Errorf("there is no folder %s", word)
 	}
 	h, err := a.runtime.pluginHost("")
 	if err != nil {
@@ -68,7 +69,7 @@ func (a *app) verifyPlugin(ctx context.Context, word string, log, asJSON bool) e
 	m, err := manifest.Read(dir)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("%s is not a plugin: it has no %s", dir, manifest.FileName)
+			err = wording.Errorf("%s is not a plugin: it has no %s", dir, manifest.FileName)
 		}
 		return usageError(err)
 	}
@@ -76,19 +77,12 @@ func (a *app) verifyPlugin(ctx context.Context, word string, log, asJSON bool) e
 	if log {
 		opts.Log = slog.New(slog.NewTextHandler(a.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	h, err := host.Single(ctx, dir, opts)
-	if err != nil {
-		if ctx.Err() != nil {
-			return exitError{exitInterrupted, errors.New("interrupted")}
-		}
-		return exitError{exitFailed, err}
-	}
-	results := verify.Run(ctx, h, m.Name)
-	if err := h.Close(); err != nil {
-		results = append(results, verify.Result{Check: "leaves nothing behind", Err: err})
-	}
+	results, err := verify.Folder(ctx, dir, m.Name, opts)
 	if ctx.Err() != nil {
-		return exitError{exitInterrupted, errors.New("interrupted")}
+		return exitError{exitInterrupted, wording.Errorf("interrupted")}
+	}
+	if err != nil {
+		return exitError{exitFailed, err}
 	}
 	failed := 0
 	var b strings.Builder
@@ -115,7 +109,7 @@ func (a *app) verifyPlugin(ctx context.Context, word string, log, asJSON bool) e
 		return err
 	}
 	if failed > 0 {
-		return exitError{exitFailed, fmt.Errorf("%s fails %d of %d checks", m.Name, failed, len(results))}
+		return exitError{exitFailed, wording.Errorf("%s fails %d of %d checks", m.Name, failed, len(results))}
 	}
 	if !asJSON {
 		fmt.Fprintf(a.Stderr, "%s passes all %d checks.\n", m.Name, len(results))

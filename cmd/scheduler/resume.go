@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/jsonc"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -88,7 +89,8 @@ func (a *app) resumeRun(ctx context.Context, name string, f *resumeFlags) error 
 	}
 	var edited *flow.Flow
 	if f.flowFile != "" {
-		if edited, err = a.reportLoaded(a.service.LoadEdited(ctx, service.Principal{}, id, f.flowFile)); err != nil {
+		edited, err = a.reportLoaded(a.service.LoadEdited(ctx, service.Principal{}, id, f.flowFile))
+		if err != nil {
 			return err
 		}
 	}
@@ -102,7 +104,7 @@ func (a *app) resumeRun(ctx context.Context, name string, f *resumeFlags) error 
 		return err
 	}
 	s := &session{app: a, run: resumed, show: f.show}
-	return s.finish(ctx, s.resumeWith(ctx, edited, f))
+	return s.finishSession(ctx, s.resumeWith(ctx, edited, f))
 }
 
 // resumeWith goes on with the answers of the flags. With an edited flow the run goes on
@@ -112,7 +114,7 @@ func (s *session) resumeWith(ctx context.Context, edited *flow.Flow, f *resumeFl
 	if edited != nil {
 		err := s.printEvents(s.run.Continue(ctx, scheduler.Resumption{Flow: edited}))
 		if err == nil && hasAnswers {
-			fmt.Fprintln(s.app.Stderr, "warning: the edited flow did not wait for the answers")
+			fmt.Fprintln(s.app.Stderr, s.app.Language.Say("warning: the edited flow did not wait for the answers"))
 		}
 		var waiting *scheduler.Waiting
 		if !hasAnswers || !errors.As(err, &waiting) {
@@ -134,10 +136,10 @@ func (s *session) resumeWith(ctx context.Context, edited *flow.Flow, f *resumeFl
 func (s *session) refusedError(edited bool, err error) error {
 	s.app.PrintError(err)
 	if edited {
-		fmt.Fprintln(s.app.Stderr, "the run has taken the edited flow, and goes on waiting")
+		fmt.Fprintln(s.app.Stderr, s.app.Language.Say("the run has taken the edited flow, and goes on waiting"))
 		s.app.printWaiting(s.run.ID, s.run.Waiting(), nil, false)
 	} else if len(s.run.State.Waiting) > 0 {
-		fmt.Fprintln(s.app.Stderr, "nothing was changed: the run goes on waiting")
+		fmt.Fprintln(s.app.Stderr, s.app.Language.Say("nothing was changed: the run goes on waiting"))
 	}
 	return exitError{code: exitUsage}
 }
@@ -148,13 +150,14 @@ func (a *app) answersOf(f *resumeFlags, waiting []journal.WaitingFor) ([]schedul
 	if f.inputFile != "" {
 		text, err := a.ReadFile(f.inputFile)
 		if err != nil {
-			return nil, fmt.Errorf("reading --input: %w", err)
+			return nil, wording.Errorf("reading --input: %w", err)
 		}
-		doc, err := value.ParseJSON(text)
+		doc, err := jsonc.Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("--input: %s:%w", f.inputFile, err)
+			return nil, wording.Errorf("--input: %s:%w", f.inputFile, err)
 		}
-		if answers, err = scheduler.AnswersOf(doc, waiting); err != nil {
+		answers, err = scheduler.AnswersOf(doc.Value, waiting)
+		if err != nil {
 			return nil, err
 		}
 	}

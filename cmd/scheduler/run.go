@@ -4,24 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/jsonc"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
-
-// lastPrompt is the value of --explain without a step.
-const lastPrompt = "*"
 
 // originCLI is the label origin of runs that the command line begins.
 const originCLI = "cli"
@@ -40,23 +36,6 @@ type runFlags struct {
 	record    bool
 	replay    bool
 	show      showFlags
-}
-
-// showFlags say what a run shows.
-type showFlags struct {
-	json    bool
-	outputs bool
-	explain string
-	strict  bool
-}
-
-// addFlags adds the flags to a command.
-func (f *showFlags) addFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.json, "json", false, "print every event as a JSON line on stdout, and nothing else")
-	flags.BoolVar(&f.outputs, "outputs", false, "print only the outputs on stdout, as one JSON document")
-	flags.StringVar(&f.explain, "explain", "", "show the final prompt of a `step` (of the last chat where none is named), every piece with its source and tokens")
-	flags.Lookup("explain").NoOptDefVal = lastPrompt
-	flags.BoolVar(&f.strict, "strict", false, "fail the run at its end where a step gave a warning")
 }
 
 func newRun(a *app) *cobra.Command {
@@ -117,52 +96,6 @@ func (f *runFlags) cassetteMode() string {
 	return ""
 }
 
-// splitArgs sorts out the arguments: pflag gives the step of "--explain STEP" as a
-// second argument, before or after the first.
-func (f *showFlags) splitArgs(args []string) (first string, err error) {
-	first = args[0]
-	if len(args) == 2 {
-		if f.explain != lastPrompt {
-			return "", usageError(fmt.Errorf("want one argument, got %q and %q", args[0], args[1]))
-		}
-		f.explain = args[1]
-		if !isFile(args[0]) && isFile(args[1]) {
-			first, f.explain = args[1], args[0]
-		}
-	}
-	if f.json && f.outputs {
-		return "", usageError(errors.New("--json prints events: leave out --outputs"))
-	}
-	if f.outputs && f.explain != "" {
-		return "", usageError(errors.New("--outputs prints the outputs and nothing else: leave out --explain"))
-	}
-	return first, nil
-}
-
-func isFile(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// checkStep holds the step of --explain to the flow.
-func (f *showFlags) checkStep(flow *flow.Flow) error {
-	if f.explain == "" || f.explain == lastPrompt {
-		return nil
-	}
-	if _, ok := flow.FindStep(f.explain); ok {
-		return nil
-	}
-	first, _, inner := strings.Cut(f.explain, "/")
-	id, _, _ := strings.Cut(first, "[") // an item of a for_each step is step[3]
-	switch outer, ok := flow.Step(id); {
-	case !ok:
-		return usageError(fmt.Errorf("--explain: the flow has no step %q%s", id, value.SuggestSuffix(id, stepIDs(flow))))
-	case inner && outer.Sub != nil:
-		return usageError(fmt.Errorf("--explain: the flow that the step %q runs has no step %q%s", id, f.explain[len(first)+1:], value.SuggestSuffix(f.explain[len(first)+1:], stepIDs(outer.Sub))))
-	}
-	return nil // what the step runs inside itself is only known when it runs
-}
-
 func (a *app) runFlow(ctx context.Context, path string, f *runFlags) error {
 	flow, err := a.loadFlow(path)
 	if err != nil {
@@ -193,7 +126,7 @@ func (a *app) runFlow(ctx context.Context, path string, f *runFlags) error {
 	}
 	defer a.closeSession(ctx, started)
 	s := &session{app: a, run: started, show: f.show}
-	return s.finish(ctx, s.printEvents(started.Events()))
+	return s.finishSession(ctx, s.printEvents(started.Events()))
 }
 
 // loadFlow reads a flow; its problems are printed, and errors among them end the command.
@@ -223,16 +156,16 @@ func (a *app) readInputs(ctx context.Context, flow *flow.Flow, f *runFlags) (val
 	if f.inputFile != "" {
 		text, err := a.ReadFile(f.inputFile)
 		if err != nil {
-			return value.Value{}, usageError(fmt.Errorf("reading --input: %w", err))
+			return value.Value{}, usageError(wording.Errorf("reading --input: %w", err))
 		}
-		v, err := value.ParseJSON(text)
+		doc, err := jsonc.Parse(text)
 		if err != nil {
-			return value.Value{}, usageError(fmt.Errorf("--input: %s:%w", f.inputFile, err))
+			return value.Value{}, usageError(wording.Errorf("--input: %s:%w", f.inputFile, err))
 		}
-		if v.Kind() != value.Object {
-			return value.Value{}, usageError(fmt.Errorf("--input: %s: want a JSON object, got %s", f.inputFile, v.Kind()))
+		if doc.Value.Kind() != value.Object {
+			return value.Value{}, usageError(wording.Errorf("--input: %s: want a JSON object, got %s", f.inputFile, doc.Value.Kind()))
 		}
-		inputs = v.Map().Clone()
+		inputs = doc.Value.Map().Clone()
 	}
 	var wrong []error
 	for _, pair := range f.inputs {
@@ -260,13 +193,13 @@ func (a *app) readInputs(ctx context.Context, flow *flow.Flow, f *runFlags) (val
 // askInputs asks a person for inputs that are missing, and adds them.
 func (a *app) askInputs(ctx context.Context, missing journal.WaitingFor, inputs *value.Map) error {
 	waiting := []journal.WaitingFor{missing}
-	q := &terminal.Asker{Lines: a.Lines(), Out: a.Stderr, Waiting: waiting}
+	q := &terminal.Asker{Lines: a.Lines(), Out: a.Stderr, Language: a.Language, Waiting: waiting}
 	q.Record = func(_ context.Context, answer scheduler.Answer) (scheduler.Answer, error) {
 		return answer, scheduler.CheckAnswers(append(slices.Clip(q.Answers), answer), waiting)
 	}
 	err := q.Ask(ctx)
 	if ctx.Err() != nil {
-		return exitError{exitInterrupted, errors.New("interrupted")}
+		return exitError{exitInterrupted, wording.Errorf("interrupted")}
 	}
 	if err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
 		return err
@@ -281,21 +214,21 @@ func (a *app) askInputs(ctx context.Context, missing journal.WaitingFor, inputs 
 func (a *app) setInput(flow *flow.Flow, inputs *value.Map, pair string) error {
 	key, text, ok := strings.Cut(pair, "=")
 	if !ok || key == "" {
-		return fmt.Errorf("-i %s: want key=value or key=@file", pair)
+		return wording.Errorf("-i %s: want key=value or key=@file", pair)
 	}
 	if err := service.CheckInputName(flow, key); err != nil {
-		return fmt.Errorf("-i %s: %w", pair, err)
+		return wording.Errorf("-i %s: %w", pair, err)
 	}
 	if file, isFile := strings.CutPrefix(text, "@"); isFile {
 		content, err := a.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("-i %s: %w", pair, err)
+			return wording.Errorf("-i %s: %w", pair, err)
 		}
 		text = string(content)
 	}
 	v, err := service.ParseInput(flow, key, text)
 	if err != nil {
-		return fmt.Errorf("-i %s: %w", key, err)
+		return wording.Errorf("-i %s: %w", key, err)
 	}
 	inputs.Set(key, v)
 	return nil
@@ -307,33 +240,9 @@ func parseLabels(pairs []string) (map[string]string, error) {
 	for _, pair := range pairs {
 		name, text, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			return nil, usageError(fmt.Errorf("--label %s: want name=value", pair))
+			return nil, usageError(wording.Errorf("--label %s: want name=value", pair))
 		}
 		labels[name] = text
 	}
 	return labels, nil
-}
-
-func stepIDs(flow *flow.Flow) []string {
-	ids := make([]string, len(flow.Steps))
-	for i, s := range flow.Steps {
-		ids[i] = s.ID
-	}
-	return ids
-}
-
-// parseTime reads --now: with a zone, or in the local one; "" is the zero time.
-func parseTime(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return t, nil
-	}
-	for _, layout := range []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, usageError(fmt.Errorf("the time %q is not understood: write 2026-03-05T09:07:00Z or 2026-03-05T09:07:00", text))
 }

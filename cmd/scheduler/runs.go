@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,81 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
-
-func newRuns(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "runs",
-		Short: "Look at the runs in the journal",
-		Long: `Look at the runs that the journal keeps in the state directory. RUN is a run's id,
-the beginning or the end of one that fits no other, or last.`,
-		Example: strings.Trim(`
-  scheduler runs
-  scheduler runs show last --prompt answer
-  scheduler runs events last | jq -c 'select(.type == "step.failed")'
-  scheduler runs prune --older-than 720h --keep 100`, "\n"),
-		Args: onlySubcommands,
-	}
-	list := newRunsList(a)
-	cmd.RunE = list.RunE
-	cmd.Flags().AddFlagSet(list.Flags())
-	cmd.AddCommand(list, newRunsShow(a), newRunsEvents(a), newRunsCancel(a), newRunsPrune(a))
-	return cmd
-}
-
-// noJournal returns the error of a state directory without a journal.
-func (a *app) noJournal() error {
-	dir, err := filepath.Abs(a.settings.StateDir)
-	if err != nil {
-		dir = a.settings.StateDir
-	}
-	return usageError(calls.Errorf(calls.NotFound, "the journal has no runs: there is no journal in %s", dir).
-		WithHint("go to the directory where the run began, or name its journal with --state-dir"))
-}
-
-// runStates reads the states of --state.
-func runStates(names []string) (states []journal.RunStatus, err error) {
-	known := []string{"running", "waiting", "failed", "cancelled", "finished"}
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return nil, usageError(fmt.Errorf("--state: there is no state %q%s", name, value.DidYouMeanSuffix(name, known)))
-		}
-		states = append(states, journal.RunStatus(name))
-	}
-	return states, nil
-}
-
-// runJSON returns a run as --json shows it.
-func runJSON(info *journal.RunInfo) value.Value {
-	m := value.Must(info).Map().Clone()
-	m.Set("interrupted", value.OfBool(info.Interrupted()))
-	return value.OfMap(m)
-}
-
-// costText returns what a run cost; "-" where that is not known.
-func costText(u llm.Usage) string {
-	if u.Cost == 0 {
-		return "-"
-	}
-	return strconv.FormatFloat(u.Cost, 'f', 4, 64)
-}
-
-// stateWord returns the state of a run for people.
-func stateWord(info *journal.RunInfo) string {
-	if info.Interrupted() {
-		return "running (interrupted)"
-	}
-	if info.Queued() {
-		return "queued"
-	}
-	return string(info.State)
-}
 
 func newRunsList(a *app) *cobra.Command {
 	var asJSON bool
@@ -103,20 +33,22 @@ func newRunsList(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 0 {
-				return usageError(errors.New("--limit: want a number from 0"))
+				return usageError(wording.Errorf("--limit: want a number from 0"))
 			}
 			filter := journal.RunFilter{Limit: limit}
 			var err error
-			if filter.States, err = runStates(states); err != nil {
+			filter.States, err = runStates(states)
+			if err != nil {
 				return err
 			}
-			if filter.Labels, err = parseLabels(labels); err != nil {
+			filter.Labels, err = parseLabels(labels)
+			if err != nil {
 				return err
 			}
 			runs := []value.Value{}
 			w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 			if !asJSON {
-				fmt.Fprintln(w, "RUN\tFLOW\tSTATE\tSTARTED\tTIME\tTOKENS\tCOST")
+				fmt.Fprintln(w, a.Language.Say("RUN\tFLOW\tSTATE\tSTARTED\tTIME\tTOKENS\tCOST"))
 			}
 			for info, err := range a.service.Runs(cmd.Context(), service.Principal{}, filter) {
 				if err != nil {
@@ -130,14 +62,14 @@ func newRunsList(a *app) *cobra.Command {
 				if err != nil {
 					return a.beforeRun(err)
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", info.ID, info.Flow, stateWord(info), info.StartedAt.Local().Format(time.DateTime),
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", info.ID, info.Flow, stateWord(info, a.Language), info.StartedAt.Local().Format(time.DateTime),
 					terminal.Milliseconds(float64(totals.Duration.Microseconds())/1000), totals.Usage.Total(), costText(totals.Usage))
 			}
 			if asJSON {
 				return a.PrintJSON(value.OfList(runs...))
 			}
 			if len(runs) == 0 {
-				fmt.Fprintln(a.Stderr, "no such runs in", a.settings.StateDir)
+				fmt.Fprintln(a.Stderr, a.Language.Say("no such runs in %s", a.settings.StateDir))
 				return nil
 			}
 			return w.Flush()
@@ -165,7 +97,7 @@ func newRunsEvents(a *app) *cobra.Command {
 			if err != nil {
 				return a.beforeRun(err)
 			}
-			out := terminal.NewEventPrinter(a.Stdout)
+			out := terminal.NewJSONEventPrinter(a.Stdout)
 			for event, err := range a.service.Events(cmd.Context(), service.Principal{}, id, from) {
 				if err != nil {
 					return a.beforeRun(err)
@@ -223,9 +155,9 @@ func (a *app) cancelRun(ctx context.Context, name string, force, asJSON bool) er
 	case asJSON:
 		return a.PrintJSON(runJSON(info))
 	case info.State == journal.RunCancelled:
-		fmt.Fprintf(a.Stderr, "cancelled %s\n", id)
+		fmt.Fprintln(a.Stderr, a.Language.Say("cancelled %s", id))
 	default:
-		fmt.Fprintf(a.Stderr, "asked %v, to stop %s\n", info.Holder, id)
+		fmt.Fprintln(a.Stderr, a.Language.Say("asked %v, to stop %s", info.Holder, id))
 	}
 	return nil
 }
@@ -237,7 +169,45 @@ func (a *app) releaseRun(ctx context.Context, id string) error {
 		return a.beforeRun(err)
 	}
 	if holder != nil {
-		fmt.Fprintf(a.Stderr, "took the run from %v\n", holder)
+		fmt.Fprintln(a.Stderr, a.Language.Say("took the run from %v", holder))
 	}
 	return nil
+}
+
+// runStates reads the states of --state.
+func runStates(names []string) (states []journal.RunStatus, err error) {
+	known := []string{"running", "waiting", "failed", "cancelled", "finished"}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, usageError(wording.Errorf("--state: there is no state %q%s", name, value.DidYouMeanSuffix(name, known)))
+		}
+		states = append(states, journal.RunStatus(name))
+	}
+	return states, nil
+}
+
+// runJSON returns a run as --json shows it.
+func runJSON(info *journal.RunInfo) value.Value {
+	m := value.Must(info).Map().Clone()
+	m.Set("interrupted", value.OfBool(info.Interrupted()))
+	return value.OfMap(m)
+}
+
+// costText returns what a run cost; "-" where that is not known.
+func costText(u llm.Usage) string {
+	if u.Cost == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(u.Cost, 'f', 4, 64)
+}
+
+// stateWord returns the state of a run for people.
+func stateWord(info *journal.RunInfo, language terminal.Language) string {
+	if info.Interrupted() {
+		return language.Say("running (interrupted)")
+	}
+	if info.Queued() {
+		return language.Say("queued")
+	}
+	return language.Say(string(info.State))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -38,7 +38,7 @@ unless --force says otherwise; one that a process is at always stays.`,
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && f.older == "" && !cmd.Flags().Changed("keep") && len(f.states) == 0 {
-				return usageError(errors.New("prune needs a run, --older-than, --state or --keep: nothing was deleted"))
+				return usageError(wording.Errorf("prune needs a run, --older-than, --state or --keep: nothing was deleted"))
 			}
 			prune, err := f.pruneRequest()
 			if err != nil {
@@ -70,12 +70,12 @@ unless --force says otherwise; one that a process is at always stays.`,
 func (f *pruneFlags) pruneRequest() (prune journal.Prune, err error) {
 	prune = journal.Prune{Keep: f.keep, Force: f.force}
 	if f.keep < 0 {
-		return prune, usageError(errors.New("--keep: want a number from 0"))
+		return prune, usageError(wording.Errorf("--keep: want a number from 0"))
 	}
 	if f.older != "" {
 		age, err := parseAge(f.older)
 		if err != nil {
-			return prune, usageError(fmt.Errorf("--older-than: %w", err))
+			return prune, usageError(wording.Errorf("--older-than: %w", err))
 		}
 		prune.Before = time.Now().Add(-age)
 	}
@@ -96,20 +96,21 @@ func (a *app) printPruned(ctx context.Context, prune journal.Prune, pruned *jour
 		if err != nil {
 			return a.beforeRun(err)
 		}
-		fmt.Fprintf(a.Stderr, "kept %s: %s\n", id, whyKept(info, prune))
+		fmt.Fprintln(a.Stderr, a.Language.Say("kept %s: %s", id, a.whyKept(info, prune)))
 	}
 	return nil
 }
 
 // whyKept returns why a run was not deleted that was named.
-func whyKept(info *journal.RunInfo, prune journal.Prune) string {
+func (a *app) whyKept(info *journal.RunInfo, prune journal.Prune) string {
 	if info.Holder != nil {
-		return fmt.Sprintf("it is held by %v", info.Holder)
+		return a.Language.Say("it is held by %v", info.Holder)
 	}
-	if !prune.Force && (info.State == journal.RunRunning || info.State == journal.RunWaiting) {
-		return fmt.Sprintf("it is %s; --force deletes it all the same", stateWord(info))
+	isOpen := info.State == journal.RunRunning || info.State == journal.RunWaiting
+	if !prune.Force && isOpen {
+		return a.Language.Say("it is %s; --force deletes it all the same", stateWord(info, a.Language))
 	}
-	return "it does not fit the flags"
+	return a.Language.Say("it does not fit the flags")
 }
 
 // parseAge reads a duration, days included.
@@ -117,13 +118,13 @@ func parseAge(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseFloat(days, 64)
 		if err != nil || n < 0 {
-			return 0, fmt.Errorf("invalid age %q (use 90m, 24h or 30d)", text)
+			return 0, wording.Errorf("invalid age %q (use 90m, 24h or 30d)", text)
 		}
 		return time.Duration(n * 24 * float64(time.Hour)), nil
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("invalid age %q (use 90m, 24h or 30d)", text)
+		return 0, wording.Errorf("invalid age %q (use 90m, 24h or 30d)", text)
 	}
 	return d, nil
 }

@@ -79,25 +79,25 @@ func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
 func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *service.Totals) error {
 	waiting := state.Waiting
 	var b strings.Builder
-	fmt.Fprintf(&b, "run      %s\nflow     %s\nstate    %s\nstarted  %s\nupdated  %s\ntime     %s\ntokens   %d in, %d out\n",
-		info.ID, info.Flow, stateWord(info), info.StartedAt.Local().Format(time.DateTime), info.UpdatedAt.Local().Format(time.DateTime),
-		terminal.Milliseconds(float64(totals.Duration.Microseconds())/1000), state.Usage.InputTokens, state.Usage.OutputTokens)
+	b.WriteString(a.Language.Say("run      %s\nflow     %s\nstate    %s\nstarted  %s\nupdated  %s\ntime     %s\ntokens   %d in, %d out\n",
+		info.ID, info.Flow, stateWord(info, a.Language), info.StartedAt.Local().Format(time.DateTime), info.UpdatedAt.Local().Format(time.DateTime),
+		terminal.Milliseconds(float64(totals.Duration.Microseconds())/1000), state.Usage.InputTokens, state.Usage.OutputTokens))
 	if state.Usage.Cost > 0 {
-		fmt.Fprintf(&b, "cost     %s\n", costText(state.Usage))
+		b.WriteString(a.Language.Say("cost     %s\n", costText(state.Usage)))
 	}
 	if info.Holder != nil {
-		fmt.Fprintf(&b, "held by  %v\n", info.Holder)
+		b.WriteString(a.Language.Say("held by  %v\n", info.Holder))
 	}
 	if labels := labelsText(info.Labels); labels != "" {
-		fmt.Fprintf(&b, "labels   %s\n", terminal.Visible(labels))
+		b.WriteString(a.Language.Say("labels   %s\n", terminal.Visible(labels)))
 	}
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "STEP\tCALL\tSTATE\tATTEMPTS\tTIME\tTOKENS\tNOTE")
+	fmt.Fprintln(w, a.Language.Say("STEP\tCALL\tSTATE\tATTEMPTS\tTIME\tTOKENS\tNOTE"))
 	for _, s := range state.Steps {
-		printStep(w, s, waiting)
+		a.printStep(w, s, waiting)
 		for _, item := range s.Items {
-			printStep(w, item, waiting)
+			a.printStep(w, item, waiting)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -105,24 +105,24 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 	}
 	for i, w := range state.Warnings {
 		if i == 0 {
-			b.WriteString("\nwarnings\n")
+			b.WriteString("\n" + a.Language.Say("warnings") + "\n")
 		}
 		fmt.Fprintf(&b, "  %s\n", terminal.Visible(fmt.Sprintf("%s: %s (%s)", w.Step, w.Text, w.Source)))
 	}
 	if state.Error != nil {
-		fmt.Fprintf(&b, "\nerror: %s\n", terminal.Visible((&scheduler.Failure{Info: *state.Error}).Error()))
+		fmt.Fprintf(&b, "\n%s\n", a.Language.Say("error: %s", terminal.Visible((&scheduler.Failure{Info: *state.Error}).In(string(a.Language)))))
 	}
 	for _, one := range waiting {
-		fmt.Fprintf(&b, "\n%s", terminal.WaitingText(one))
+		fmt.Fprintf(&b, "\n%s", terminal.WaitingText(one, a.Language))
 	}
 	if state.Reply != "" {
-		fmt.Fprintf(&b, "\nreply\n%s\n", terminal.Visible(state.Reply))
+		fmt.Fprintf(&b, "\n%s\n%s\n", a.Language.Say("reply"), terminal.Visible(state.Reply))
 	}
 	if !state.Outputs.IsNull() {
-		fmt.Fprintf(&b, "\noutputs\n%s\n", terminal.JSONText(state.Outputs))
+		fmt.Fprintf(&b, "\n%s\n%s\n", a.Language.Say("outputs"), terminal.JSONText(state.Outputs))
 	}
 	if info.State != journal.RunFinished && info.Holder == nil {
-		fmt.Fprintf(&b, "\nGo on with:\n  %s\n", a.resumeCommand(info.ID, waiting, nil))
+		fmt.Fprintf(&b, "\n%s\n  %s\n", a.Language.Say("Go on with:"), a.resumeCommand(info.ID, waiting, nil))
 	}
 	_, err := fmt.Fprint(a.Stdout, b.String())
 	return err
@@ -138,10 +138,10 @@ func labelsText(labels map[string]string) string {
 }
 
 // printStep prints the row of a step; what is to be known beside stands at its end.
-func printStep(w *tabwriter.Writer, s *journal.StepState, waiting []journal.WaitingFor) {
+func (a *app) printStep(w *tabwriter.Writer, s *journal.StepState, waiting []journal.WaitingFor) {
 	note := s.Reason
 	if branch := terminal.BranchTaken(s.Call, &s.Output); branch != "" {
-		note = "branch " + branch
+		note = a.Language.Say("branch %s", branch)
 	}
 	if failure := terminal.SubstepFailure(s.ID, &s.Output); failure != "" {
 		note = "✗ " + terminal.FirstLine(failure)
@@ -151,7 +151,7 @@ func printStep(w *tabwriter.Writer, s *journal.StepState, waiting []journal.Wait
 	}
 	for _, one := range waiting {
 		if one.Step == s.ID {
-			note = "waits for " + strings.Join(one.Pointers(), ", ")
+			note = a.Language.Say("waits for %s", strings.Join(one.Pointers(), ", "))
 		}
 	}
 	took := "-" // not over yet
@@ -159,5 +159,5 @@ func printStep(w *tabwriter.Writer, s *journal.StepState, waiting []journal.Wait
 		took = terminal.Milliseconds(s.DurationMS)
 	}
 	fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%d\t%s\n",
-		s.ID, s.Call, s.State, s.Attempts, took, s.Usage.Total(), terminal.Visible(note))
+		s.ID, s.Call, a.Language.Say(string(s.State)), s.Attempts, took, s.Usage.Total(), terminal.Visible(note))
 }

@@ -16,7 +16,8 @@ var update = flag.Bool("update", false, "write the generated and golden files an
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"scheduler": func() { os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"scheduler": func() { os.Exit(runProgram(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"mcptools":  serveMCPTools,
 	})
 }
 

@@ -112,7 +112,7 @@ func runAndShow(t *testing.T, flow string) map[string]string {
 	shown := map[string]string{}
 	run := func(place string, args ...string) {
 		var stdout, stderr bytes.Buffer
-		if code := execute(args, strings.NewReader(""), &stdout, &stderr); code != 0 {
+		if code := runProgram(args, strings.NewReader(""), &stdout, &stderr); code != 0 {
 			t.Fatalf("%v: exit status %d\n%s%s", args, code, stdout.String(), stderr.String())
 		}
 		shown[place], shown["the log of "+place] = stdout.String(), stderr.String()

@@ -7,21 +7,32 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server"
+	"github.com/callnode/scheduler/scheduler/server/mcp"
+	"github.com/callnode/scheduler/scheduler/server/notify"
 	"github.com/callnode/scheduler/scheduler/server/openai"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/telemetry"
+	"github.com/callnode/scheduler/scheduler/trigger"
+	"github.com/callnode/scheduler/scheduler/web"
 )
 
 // serveFlags are the flags of the subcommand serve.
@@ -30,6 +41,11 @@ type serveFlags struct {
 	flows  []string
 	auth   string
 	edit   bool
+	noUI   bool
+	open   bool
+	probe  bool
+
+	noTriggers bool
 }
 
 func newServe(a *app) *cobra.Command {
@@ -39,9 +55,9 @@ func newServe(a *app) *cobra.Command {
 		Short: "Serve the flows of the project over HTTP",
 		Long: `Serve the flows of the project over HTTP: start runs, follow, answer and explain them,
 make single calls, keep memory, and chat with flows by the OpenAI-compatible API below
-/v1. The API is described at /api/v1/openapi.json.
+/v1. The API is described at /api/v1/openapi.json; for people the server has a page.
 
-The server prints a link that logs in once. Programs need a token: scheduler token
+The server prints a link to the page that logs in once. Programs need a token: scheduler token
 create. Runs that were interrupted are gone on with. On Ctrl-C or SIGTERM, runs at work
 get a while to end; the others are gone on with at the next start.`,
 		Example: strings.Trim(`
@@ -50,30 +66,31 @@ get a while to end; the others are gone on with at the next start.`,
   curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8050/api/v1/flows`, "\n"),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.serve(cmd.Context(), f.over(a.settings))
+			c := f.applyTo(a)
+			if f.probe {
+				return a.probeServer(cmd.Context(), c)
+			}
+			return a.serveUntilEnd(cmd.Context(), c, &f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "`host:port` or unix:path to listen at (default the setting serve.listen)")
 	flags.StringArrayVar(&f.flows, "flows", nil, "a `folder` of flows; may be given several times (default the setting serve.flows)")
 	flags.BoolVar(&f.edit, "edit", false, "let clients change flow files")
+	flags.BoolVar(&f.noUI, "no-ui", false, "serve the API alone, without the page")
+	flags.BoolVar(&f.open, "open", false, "open the page in the browser")
+	flags.BoolVar(&f.probe, "probe", false, "ask the server that runs whether it is ready, and exit with 0 or 1")
+	flags.BoolVar(&f.noTriggers, "no-triggers", false, "leave the schedules and webhooks of flows alone")
 	flags.StringVar(&f.auth, "auth", "", "token, or none on a loopback address (default the setting serve.auth)")
 	return cmd
 }
 
-// over returns the settings with the flags over them.
-func (f *serveFlags) over(settings *config.Settings) config.Serve {
-	c := settings.Serve
-	for i, dir := range c.Flows {
-		if !filepath.IsAbs(dir) {
-			c.Flows[i] = filepath.Join(settings.Root, dir)
-		}
-	}
+// applyTo returns the settings with the flags over them.
+func (f *serveFlags) applyTo(a *app) config.Serve {
+	c := a.settings.Serve
+	c.Flows = a.flowFolders(f.flows)
 	if f.listen != "" {
 		c.Listen = f.listen
-	}
-	if len(f.flows) > 0 {
-		c.Flows = f.flows
 	}
 	if f.auth != "" {
 		c.Auth = f.auth
@@ -82,33 +99,49 @@ func (f *serveFlags) over(settings *config.Settings) config.Serve {
 	return c
 }
 
-// serve answers requests until ctx ends.
-func (a *app) serve(ctx context.Context, c config.Serve) (err error) {
+// serveUntilEnd answers requests until ctx ends.
+func (a *app) serveUntilEnd(ctx context.Context, c config.Serve, f *serveFlags) (err error) {
 	if c.Auth != "token" && c.Auth != "none" {
-		return usageError(fmt.Errorf("--auth: there is no %q (use token or none)", c.Auth))
+		return usageError(wording.Errorf("--auth: there is no %q (use token or none)", c.Auth))
 	}
 	for i, dir := range c.Flows {
-		if c.Flows[i], err = filepath.Abs(dir); err != nil {
+		c.Flows[i], err = filepath.Abs(dir)
+		if err != nil {
 			return usageError(err)
 		}
 		if info, err := os.Stat(c.Flows[i]); err != nil || !info.IsDir() {
 			fmt.Fprintf(a.Stderr, "warning: there is no folder of flows %s (name one with --flows or serve.flows)\n", dir)
 		}
 	}
-	listener, err := listen(ctx, c)
+	listener, err := openListener(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
+	log := a.serverLog()
+	observer, err := a.runtime.observeRuns(&c.OTLP, log)
+	if err != nil {
+		return usageError(err)
+	}
+	defer endTelemetry(observer, log)
 	if err := a.service.Ready(ctx); err != nil {
 		return a.beforeRun(err)
 	}
 	return a.withStore(ctx, func(s *store.Store) error {
-		srv, err := server.New(a.serverOptions(c, s))
+		options := a.serverOptions(c, s)
+		options.NoTriggers = f.noTriggers
+		options.Log, options.Telemetry = log, observer
+		if err := a.addNotifications(c, &options); err != nil {
+			return usageError(err)
+		}
+		if !f.noUI {
+			options.Page = web.Dist()
+		}
+		srv, err := server.New(options)
 		if err != nil {
 			return usageError(err)
 		}
-		if err := a.tellAddress(c, listener, srv); err != nil {
+		if err := a.tellAddress(ctx, c, listener, srv, f); err != nil {
 			return err
 		}
 		if err := srv.Serve(ctx, listener); err != nil {
@@ -118,25 +151,25 @@ func (a *app) serve(ctx context.Context, c config.Serve) (err error) {
 	})
 }
 
-// listen returns the listener of the settings.
-func listen(ctx context.Context, c config.Serve) (net.Listener, error) {
+// openListener returns the listener of the settings.
+func openListener(ctx context.Context, c config.Serve) (net.Listener, error) {
 	network, address := "tcp", c.Listen
 	if path, isSocket := strings.CutPrefix(c.Listen, "unix:"); isSocket {
 		network, address = "unix", path
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, network, address)
 	if err != nil {
-		return nil, exitError{exitFailed, fmt.Errorf("listening at %s: %w (choose another address with --listen)", c.Listen, withoutOp(err))}
+		return nil, exitError{exitFailed, wording.Errorf("listening at %s: %w (choose another address with --listen)", c.Listen, withoutOp(err))}
 	}
 	if c.Auth == "none" && network == "tcp" && !isLoopback(listener.Addr()) {
-		return nil, usageError(errors.Join(errors.New("without tokens everyone who can connect may do everything: use --auth none on a loopback address or a socket only"), listener.Close()))
+		return nil, usageError(errors.Join(wording.Errorf("without tokens everyone who can connect may do everything: use --auth none on a loopback address or a socket only"), listener.Close()))
 	}
 	if c.TLS.Cert == "" {
 		return listener, nil
 	}
 	pair, err := tls.LoadX509KeyPair(c.TLS.Cert, c.TLS.Key)
 	if err != nil {
-		return nil, usageError(errors.Join(fmt.Errorf("reading serve.tls: %w", err), listener.Close()))
+		return nil, usageError(errors.Join(wording.Errorf("reading serve.tls: %w", err), listener.Close()))
 	}
 	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), nil
 }
@@ -159,12 +192,14 @@ func isLoopback(addr net.Addr) bool {
 func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 	language := a.settings.DefaultLanguage()
 	return server.Options{
-		Service: a.service, Store: s, Log: a.serverLog(), Flows: c.Flows,
+		Service: a.service, Store: s, Flows: c.Flows,
 		Limits:  service.Limits{Runs: c.MaxRuns, PerUser: c.MaxRunsPerUser, Queued: c.MaxQueued},
 		Recover: c.Recover, Drain: time.Duration(c.Drain), NoAuth: c.Auth == "none", Hosts: c.Hosts, Origins: c.CORSOrigins,
 		Edit: c.Edit, MaxBody: c.MaxBodyBytes(), Aliases: c.Aliases,
+		Prune:    server.Prune{OlderThan: time.Duration(c.Prune.OlderThan), Keep: c.Prune.Keep},
 		OpenAI:   openai.Settings{TasksLLM: c.OpenAI.TasksLLM, HoldRetries: c.OpenAI.OnRetry == "hold"},
-		Language: language, Version: buildVersion(), ParseTime: parseTime,
+		MCP:      mcp.Settings{Calls: c.MCP.Calls},
+		Language: language, Version: buildVersion(), ParseTime: parseTime, Secret: a.runtime.secret,
 		Functions: func() (list []value.Value, err error) {
 			all, err := a.knownFunctions()
 			for i := range all {
@@ -186,16 +221,37 @@ func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 	}
 }
 
+// addNotifications adds the URLs that are told of runs.
+func (a *app) addNotifications(c config.Serve, o *server.Options) error {
+	client, err := guard.NewClient(a.settings.HTTP.AllowHosts)
+	if err != nil {
+		return err
+	}
+	o.Client = client
+	for _, n := range c.Notify {
+		secret := os.Getenv(n.SecretEnv)
+		if _, err := trigger.SignStandard(secret, "", time.Time{}, nil); err != nil {
+			return wording.Errorf("serve.notify: the variable %s is not set to a secret (use whsec_ and base64)", n.SecretEnv)
+		}
+		target := notify.Target{URL: n.URL, Secret: secret}
+		for _, state := range n.On {
+			target.On = append(target.On, journal.RunStatus(state))
+		}
+		o.Notify = append(o.Notify, target)
+	}
+	return nil
+}
+
 // serverLog returns the log of the server: lines for people on a terminal, else JSON.
 func (a *app) serverLog() *slog.Logger {
 	if terminal.IsTerminal(a.Stderr) {
-		return slog.New(slog.NewTextHandler(a.Stderr, nil))
+		return slog.New(telemetry.LogHandler(slog.NewTextHandler(a.Stderr, nil)))
 	}
-	return slog.New(slog.NewJSONHandler(a.Stderr, nil))
+	return slog.New(telemetry.LogHandler(slog.NewJSONHandler(a.Stderr, nil)))
 }
 
-// tellAddress prints where the server listens, and the link that logs in.
-func (a *app) tellAddress(c config.Serve, listener net.Listener, srv *server.Server) error {
+// tellAddress prints where the server listens, and the link that logs in; --open opens it.
+func (a *app) tellAddress(ctx context.Context, c config.Serve, listener net.Listener, srv *server.Server, f *serveFlags) error {
 	if listener.Addr().Network() == "unix" {
 		_, err := fmt.Fprintf(a.Stdout, "listening at %s\n", c.Listen)
 		return err
@@ -206,9 +262,112 @@ func (a *app) tellAddress(c config.Serve, listener net.Listener, srv *server.Ser
 	}
 	address := scheme + "://" + listener.Addr().String()
 	text := "listening at " + address + "\n"
+	_, reachable := probeAddress(listener.Addr().String())
+	link := scheme + "://" + reachable + "/"
 	if c.Auth == "token" {
-		text += "log in once with " + address + srv.LoginURL() + "\n"
+		link = scheme + "://" + reachable + srv.LoginURL()
+		text += "log in once with " + link + "\n"
 	}
-	_, err := fmt.Fprint(a.Stdout, text)
+	if _, err := fmt.Fprint(a.Stdout, text); err != nil || !f.open {
+		return err
+	}
+	if err := openBrowser(ctx, link); err != nil {
+		fmt.Fprintf(a.Stderr, "warning: no browser could be opened: %v (open the link above)\n", err)
+	}
+	return nil
+}
+
+// openBrowser opens a link in the browser of the person at this machine.
+func openBrowser(ctx context.Context, link string) error {
+	command := []string{"xdg-open"}
+	switch goruntime.GOOS {
+	case "darwin":
+		command = []string{"open"}
+	case "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), command[0], append(command[1:], link)...)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // it ends by itself
+	return nil
+}
+
+// flowFolders returns the folders that were given, else those of the settings.
+func (a *app) flowFolders(given []string) []string {
+	if len(given) > 0 {
+		return given
+	}
+	var all []string
+	for _, dir := range a.settings.Serve.Flows {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(a.settings.Root, dir)
+		}
+		all = append(all, dir)
+	}
+	return all
+}
+
+// probeTimeout bounds how long a server may take to say that it is ready.
+const probeTimeout = 5 * time.Second
+
+// probeServer asks the server that listens at the address of the settings whether it takes
+// runs. Health checks of containers use it, whose image has no other HTTP client.
+func (a *app) probeServer(ctx context.Context, c config.Serve) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	network, address := probeAddress(c.Listen)
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		},
+		// The certificate names the server's public host, while this connects to it from beside it.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // nothing secret is sent
+	}
+	defer transport.CloseIdleConnections()
+	scheme, host := "http", address
+	if c.TLS.Cert != "" {
+		scheme = "https"
+	}
+	if network == "unix" {
+		host = "localhost"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+host+"/health/ready", http.NoBody)
+	if err != nil {
+		return usageError(err)
+	}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		return exitError{exitFailed, wording.Errorf("no server answers at %s: %w", c.Listen, withoutOp(err))}
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return exitError{exitFailed, wording.Errorf("the server at %s takes no runs: /health/ready answers %s", c.Listen, resp.Status)}
+	}
+	_, err = fmt.Fprintf(a.Stdout, "ready at %s\n", c.Listen)
 	return err
+}
+
+// probeAddress returns where a server that listens there can be reached from the same machine:
+// one that listens at every address is reached by the loopback address, or its name.
+func probeAddress(listen string) (network, address string) {
+	if path, isSocket := strings.CutPrefix(listen, "unix:"); isSocket {
+		return "unix", path
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "tcp", listen
+	}
+	ip, err := netip.ParseAddr(host)
+	isEvery := err == nil && ip.IsUnspecified()
+	if host == "" {
+		host = "127.0.0.1"
+	} else if isEvery {
+		host = "localhost"
+		if ip.Is4() {
+			host = "127.0.0.1"
+		}
+	}
+	return "tcp", net.JoinHostPort(host, port)
 }

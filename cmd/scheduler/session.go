@@ -11,9 +11,12 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -52,7 +55,7 @@ func (s *session) printEvents(events iter.Seq2[*journal.Event, error]) (err erro
 		Close() error
 	}
 	if s.show.json {
-		out = terminal.NewEventPrinter(s.app.Stdout)
+		out = terminal.NewJSONEventPrinter(s.app.Stdout)
 	} else {
 		out = terminal.NewProgress(s.app.Terminal, s.run.Flow, speech, s.show.outputs)
 	}
@@ -70,15 +73,15 @@ func (s *session) printEvents(events iter.Seq2[*journal.Event, error]) (err erro
 		s.hasBegun = true
 		s.hasEnded = s.run.State.State != journal.RunRunning
 		if err := out.Event(event); err != nil {
-			return fmt.Errorf("printing: %w", err)
+			return wording.Errorf("printing: %w", err)
 		}
 	}
 	return nil
 }
 
-// finish ends the session: asks and goes on while the run waits and a person can answer,
+// finishSession ends the session: asks and goes on while the run waits and a person can answer,
 // explains the prompt, and turns the error into an exit code.
-func (s *session) finish(ctx context.Context, err error) error {
+func (s *session) finishSession(ctx context.Context, err error) error {
 	for more := true; more; {
 		more, err = s.askAndContinue(ctx, err)
 	}
@@ -98,7 +101,7 @@ func (s *session) finish(ctx context.Context, err error) error {
 func (s *session) reportWarnings() {
 	n := len(s.run.State.Warnings)
 	if n > 0 && !s.show.json {
-		fmt.Fprintln(s.app.Stderr, "finished with "+terminal.Count(n, "warning"))
+		fmt.Fprintln(s.app.Stderr, s.app.Language.Say("finished with %s", s.app.Language.Count(n, "warning")))
 	}
 }
 
@@ -110,7 +113,7 @@ func (s *session) printExplanation() error {
 	}
 	prompts, err := s.run.Prompts(context.Background(), step)
 	if errors.Is(err, service.ErrNoPrompt) {
-		err = fmt.Errorf("--explain: %w", err)
+		err = wording.Errorf("--explain: %w", err)
 	}
 	if err != nil {
 		return promptsError(err)
@@ -129,7 +132,7 @@ func (s *session) askAndContinue(ctx context.Context, err error) (more bool, aft
 	if !errors.As(err, &waiting) || !s.canAsk() {
 		return false, err
 	}
-	q := &terminal.Asker{Lines: s.app.Lines(), Out: s.app.Stderr, Waiting: s.run.Waiting(), Record: s.run.Record}
+	q := &terminal.Asker{Lines: s.app.Lines(), Out: s.app.Stderr, Language: s.app.Language, Waiting: s.run.Waiting(), Record: s.run.Record}
 	ended := q.Ask(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -157,7 +160,7 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 	case err == nil || errors.As(err, &said) && said.err == nil:
 		return err
 	case errors.As(err, &waiting) && ctx.Err() != nil:
-		s.app.PrintError(errors.New("interrupted"))
+		s.app.PrintError(wording.Errorf("interrupted"))
 		s.app.printWaiting(waiting.Run, s.run.Waiting(), s.typed, s.run.Ephemeral)
 		return exitError{code: exitInterrupted}
 	case errors.As(err, &waiting):
@@ -175,13 +178,13 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 		return code
 	}
 	s.app.PrintError(code)
-	fmt.Fprintf(s.app.Stderr, "what finished is kept; go on with:\n  %s\n", s.app.resumeCommand(s.run.ID, nil, nil))
+	fmt.Fprintf(s.app.Stderr, "%s\n  %s\n", s.app.Language.Say("what finished is kept; go on with:"), s.app.resumeCommand(s.run.ID, nil, nil))
 	if isRefused(err) || calls.KindOf(err) == calls.Budget {
 		file, absErr := filepath.Abs(s.run.Flow.File)
 		if absErr != nil {
 			file = s.run.Flow.File
 		}
-		fmt.Fprintf(s.app.Stderr, "the run keeps its flow as it was: once you have edited it, add --flow %s\n", terminal.ShellQuote(file))
+		fmt.Fprintln(s.app.Stderr, s.app.Language.Say("the run keeps its flow as it was: once you have edited it, add --flow %s", terminal.ShellQuote(file)))
 	}
 	var exit exitError
 	errors.As(code, &exit)
@@ -203,13 +206,13 @@ func isRefused(err error) bool {
 // with the answers that are there already.
 func (a *app) printWaiting(run string, waiting []journal.WaitingFor, typed []scheduler.Answer, isEphemeral bool) {
 	for _, one := range waiting {
-		fmt.Fprint(a.Stderr, terminal.WaitingText(one))
+		fmt.Fprint(a.Stderr, terminal.WaitingText(one, a.Language))
 	}
 	if isEphemeral {
-		fmt.Fprintln(a.Stderr, "the run was ephemeral: run it again without --ephemeral to be able to go on")
+		fmt.Fprintln(a.Stderr, a.Language.Say("the run was ephemeral: run it again without --ephemeral to be able to go on"))
 		return
 	}
-	fmt.Fprintf(a.Stderr, "go on with:\n  %s\n", a.resumeCommand(run, waiting, typed))
+	fmt.Fprintf(a.Stderr, "%s\n  %s\n", a.Language.Say("go on with:"), a.resumeCommand(run, waiting, typed))
 }
 
 // programName returns what a shell finds this program by: its name where that is on the
@@ -224,9 +227,13 @@ func programName() string {
 	return "scheduler"
 }
 
-// commandLine returns one that finds the same journal from any directory.
+// commandLine returns one that finds the same journal: a short one where that is what is
+// found from the working directory, else one that works in any.
 func (a *app) commandLine(words ...string) string {
 	parts := append([]string{programName()}, words...)
+	if a.isFoundHere() {
+		return strings.Join(parts, " ")
+	}
 	for _, path := range []struct{ flag, path string }{{"--state-dir", a.settings.StateDir}, {"--config", a.configToName()}} {
 		if path.path == "" {
 			continue
@@ -237,6 +244,25 @@ func (a *app) commandLine(words ...string) string {
 		parts = append(parts, path.flag, terminal.ShellQuote(path.path))
 	}
 	return strings.Join(parts, " ")
+}
+
+// isFoundHere reports whether a command without flags finds the same state directory and
+// settings from the working directory. A variable of the environment may have been set for
+// this command alone.
+func (a *app) isFoundHere() bool {
+	if _, set := os.LookupEnv("SCHEDULER_STATE_DIR"); set {
+		return false
+	}
+	found, err := config.Load(config.Place{}, providerTypes())
+	return err == nil && isSamePath(found.StateDir, a.settings.StateDir) && isSamePath(found.File(), a.settings.File())
+}
+
+// isSamePath reports whether two paths name the same place; "" is no path.
+func isSamePath(a, b string) bool {
+	if a == "" || b == "" {
+		return a == b
+	}
+	return flow.Absolute(a) == flow.Absolute(b)
 }
 
 // configToName returns the settings file where a command has to name it: it is not beside
@@ -265,7 +291,8 @@ func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []sc
 		for _, pointer := range w.Pointers() {
 			known := false
 			for _, a := range typed {
-				if a.Step == w.Step && (a.Pointer == pointer || strings.HasPrefix(a.Pointer, pointer+"/")) {
+				isWithin := a.Pointer == pointer || strings.HasPrefix(a.Pointer, pointer+"/")
+				if a.Step == w.Step && isWithin {
 					set(a.Step, a.Pointer, terminal.Display(a.Value))
 					known = true
 				}
@@ -286,7 +313,7 @@ func exitFor(ctx context.Context, err error, told bool) error {
 	case err == nil || errors.As(err, &code):
 		return err
 	case ctx.Err() != nil && calls.KindOf(err) == calls.Canceled:
-		return exitError{exitInterrupted, errors.New("interrupted")}
+		return exitError{exitInterrupted, wording.Errorf("interrupted")}
 	case told:
 		return exitError{code: exitFailed}
 	}

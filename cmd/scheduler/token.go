@@ -11,27 +11,9 @@ import (
 
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
-
-func newToken(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "token",
-		Short: "Create, list and revoke tokens of the server",
-		Long: `Tokens let programs use scheduler serve. A token with a user is bound to that user: it
-reaches only the runs and memories of the user, and other runs do not exist for it.`,
-		Example: strings.Trim(`
-  scheduler token create shop --user lin --scopes runs:read,runs:write --expires 90d
-  scheduler token list
-  scheduler token revoke 3f7k2m9x1q`, "\n"),
-		Args: onlySubcommands,
-	}
-	list := newTokenList(a)
-	cmd.RunE = list.RunE
-	cmd.Flags().AddFlagSet(list.Flags())
-	cmd.AddCommand(newTokenCreate(a), list, newTokenRevoke(a))
-	return cmd
-}
 
 // withStore opens the store of the server for a use.
 func (a *app) withStore(ctx context.Context, use func(*store.Store) error) error {
@@ -62,7 +44,7 @@ admin, which allows everything.`,
 			}
 			life, err := store.ParseLife(expires)
 			if err != nil {
-				return usageError(fmt.Errorf("--expires: %w", err))
+				return usageError(wording.Errorf("--expires: %w", err))
 			}
 			return a.withStore(cmd.Context(), func(s *store.Store) error {
 				t, text, err := s.CreateToken(cmd.Context(), args[0], user, parsed, life)

@@ -8,15 +8,16 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/calls/http/guard"
+	"github.com/callnode/scheduler/calls/mcp"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/anthropic"
@@ -25,6 +26,7 @@ import (
 	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -32,29 +34,8 @@ import (
 	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/telemetry"
 )
-
-// runtime is what the runs and requests of a process share: the settings, the plugins and
-// what they offer, the providers. [newRuntime] makes one, [runtime.close] ends it. Its
-// methods are safe for concurrent use.
-//
-// This file and those beside it (wire_memory.go, choose_provider.go) are the only place where all
-// parts meet.
-type runtime struct {
-	settings *config.Settings
-	log      io.Writer // what plugins and stores write while they work
-	// hidden are the secrets that the settings allow, and what runs compute from them.
-	hidden *secret.Set
-
-	mu       sync.Mutex          // guards what follows
-	catalogs map[string]*catalog // by the directory in which relative paths start
-}
-
-// catalog is the plugins of a directory, and all that a flow there can name.
-type catalog struct {
-	host     *host.Host
-	registry *calls.Registry // nil until it is needed
-}
 
 // providerTypes lists the kinds of model servers that llm.providers can name as type. A
 // new one is a folder below llm and a line here.
@@ -67,7 +48,7 @@ func providerTypes() []config.ProviderType {
 
 // newRuntime returns a runtime of these settings; what plugins and stores write goes to log.
 func newRuntime(settings *config.Settings, log io.Writer) *runtime {
-	rt := &runtime{settings: settings, log: log, hidden: secret.NewSet(nil), catalogs: map[string]*catalog{}}
+	rt := &runtime{settings: settings, log: log, hidden: secret.NewSet(nil), catalogs: map[string]*catalog{}, places: map[string]llm.Places{}}
 	for _, name := range settings.Secrets {
 		rt.hidden.Add(os.Getenv(name))
 	}
@@ -111,9 +92,9 @@ func (rt *runtime) pluginHost(dir string) (*host.Host, error) {
 	return c.host, nil
 }
 
-// registry returns everything that a flow can name: what is built in, and what trusted
+// buildRegistry returns everything that a flow can name: what is built in, and what trusted
 // plugins offer.
-func (rt *runtime) registry(dir string) (*calls.Registry, error) {
+func (rt *runtime) buildRegistry(dir string) (*calls.Registry, error) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	c, err := rt.catalogLocked(dir)
@@ -123,16 +104,62 @@ func (rt *runtime) registry(dir string) (*calls.Registry, error) {
 	if c.registry != nil {
 		return c.registry, nil
 	}
-	registry, err := builtin.Registry()
+	registry, err := rt.newRegistry(c)
 	if err != nil {
 		return nil, err
+	}
+	c.registry = registry
+	return registry, nil
+}
+
+// newRegistry returns a registry of what is built in and of what the plugins and MCP servers
+// of a catalog offer.
+func (rt *runtime) newRegistry(c *catalog) (*calls.Registry, error) {
+	registry, err := builtin.Registry()
+	if err != nil {
+		return nil, calls.Errorf(calls.Internal, "the built-in calls: %w", err)
 	}
 	if err := c.host.Register(registry); err != nil {
 		return nil, calls.Errorf(calls.Invalid, "the lock file of plugins: %w", err).
 			WithHint("keep one of them: scheduler plugins untrust NAME takes the other out of %s", rt.settings.Plugins.LockFile)
 	}
-	c.registry = registry
+	if err := c.mcp.Register(registry); err != nil {
+		return nil, calls.Errorf(calls.Invalid, "the lock file of MCP servers: %w", err)
+	}
 	return registry, nil
+}
+
+// mcpHost returns the host of MCP servers of the project. Nothing is started.
+func (rt *runtime) mcpHost() (*mcp.Host, error) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	c, err := rt.catalogLocked("")
+	if err != nil {
+		return nil, err
+	}
+	return c.mcp, nil
+}
+
+// openMCP opens the host of MCP servers; relative paths start in base.
+func (rt *runtime) openMCP(base string) (*mcp.Host, error) {
+	client, err := guard.NewClient(rt.settings.HTTP.AllowHosts)
+	if err != nil {
+		return nil, err
+	}
+	o := mcp.Options{
+		LockFile: rt.settings.MCP.LockFile, Dir: base, HTTP: client, LookupEnv: os.LookupEnv, Version: buildVersion(),
+	}
+	if !filepath.IsAbs(o.LockFile) {
+		o.LockFile = filepath.Join(base, o.LockFile)
+	}
+	for i := range rt.settings.MCP.Servers {
+		s := rt.settings.MCP.Servers[i].Server()
+		for _, variable := range s.Headers {
+			rt.hidden.Add(os.Getenv(variable))
+		}
+		o.Servers = append(o.Servers, s)
+	}
+	return mcp.Open(o)
 }
 
 func (rt *runtime) catalogLocked(dir string) (*catalog, error) {
@@ -165,7 +192,11 @@ func (rt *runtime) catalogLocked(dir string) (*catalog, error) {
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "%w", err)
 	}
-	rt.catalogs[dir] = &catalog{host: h}
+	servers, err := rt.openMCP(base)
+	if err != nil {
+		return nil, err
+	}
+	rt.catalogs[dir] = &catalog{host: h, mcp: servers}
 	return rt.catalogs[dir], nil
 }
 
@@ -197,14 +228,14 @@ func (rt *runtime) close() error {
 	defer rt.mu.Unlock()
 	var all []error
 	for _, c := range rt.catalogs {
-		all = append(all, c.host.Close())
+		all = append(all, c.host.Close(), c.mcp.Close())
 	}
 	return errors.Join(all...)
 }
 
 // newLoader returns a Loader for the flows of an origin.
 func (rt *runtime) newLoader(from service.Origin) (*flow.Loader, []service.Note, error) {
-	registry, err := rt.registry(from.Dir)
+	registry, err := rt.buildRegistry(from.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -232,18 +263,17 @@ func (rt *runtime) newLoader(from service.Origin) (*flow.Loader, []service.Note,
 // newViewLoader returns what reads flows of the journal to be looked at and not to be run: plugins
 // may have changed, or be gone from their folders.
 func (rt *runtime) newViewLoader() (*flow.Loader, error) {
-	h, err := rt.pluginHost("")
+	rt.mu.Lock()
+	c, err := rt.catalogLocked("")
+	rt.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	registry, err := builtin.Registry()
+	registry, err := rt.newRegistry(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.Register(registry); err != nil {
-		return nil, err
-	}
-	registry.SetPluginCheck(nil)
+	registry.DropChecks()
 	return &flow.Loader{Registry: registry}, nil
 }
 
@@ -253,10 +283,8 @@ func (rt *runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*schedu
 	if err != nil {
 		return nil, nil, err
 	}
-	env := calls.NewEnv()
-	env.MediaRoots = rt.settings.Media
-	env.Languages = rt.settings.FurtherLanguages().Files
-	if env.HTTP, err = guard.NewClient(rt.settings.HTTP.AllowHosts); err != nil {
+	env, err := rt.newEnv()
+	if err != nil {
 		return nil, nil, err
 	}
 	env.Log = rt.newLog(slog.LevelWarn)
@@ -284,35 +312,46 @@ func (rt *runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*schedu
 		MaxSteps:       rt.settings.Run.MaxSteps,
 		MaxOutputBytes: int64(rt.settings.Run.MaxOutputBytes),
 		CancelGrace:    time.Duration(rt.settings.Run.CancelGrace),
-		Secrets: func(name string) (string, bool) {
-			if !slices.Contains(rt.settings.Secrets, name) {
-				return "", false
-			}
-			return os.LookupEnv(name)
-		},
-		Hidden: rt.hidden,
+		Secrets:        rt.secret,
+		Hidden:         rt.hidden,
 	}, notes, nil
+}
+
+// newEnv returns an Env with the services that flows and single calls share.
+func (rt *runtime) newEnv() (env *calls.Env, err error) {
+	env = calls.NewEnv()
+	env.MediaRoots = rt.settings.Media
+	env.Languages = rt.settings.FurtherLanguages().Files
+	env.HTTP, err = guard.NewClient(rt.settings.HTTP.AllowHosts)
+	return env, err
+}
+
+// secret returns the value of a secret; ok is false where the settings do not allow it, or it
+// is not set.
+func (rt *runtime) secret(name string) (text string, ok bool) {
+	if !slices.Contains(rt.settings.Secrets, name) {
+		return "", false
+	}
+	return os.LookupEnv(name)
 }
 
 // callEnv returns the Env of single calls.
 func (rt *runtime) callEnv(asksModel bool) (*calls.Env, error) {
-	registry, err := rt.registry("")
+	registry, err := rt.buildRegistry("")
 	if err != nil {
 		return nil, err
 	}
-	env := calls.NewEnv()
-	env.Registry = registry
-	env.MediaRoots = rt.settings.Media
-	env.Languages = rt.settings.FurtherLanguages().Files
-	env.Tokens = tokens.For("")
-	if env.HTTP, err = guard.NewClient(rt.settings.HTTP.AllowHosts); err != nil {
+	env, err := rt.newEnv()
+	if err != nil {
 		return nil, err
 	}
+	env.Registry, env.Tokens = registry, tokens.For("")
 	name := rt.settings.LLM.Default
 	if !asksModel || name == "" {
 		return env, nil
 	}
-	if env.LLM, err = rt.openProvider(name); err != nil {
+	env.LLM, err = rt.openProvider(name)
+	if err != nil {
 		return nil, err
 	}
 	env.Tokens = tokens.For(rt.settings.LLM.ModelOf(name))
@@ -330,5 +369,46 @@ func (rt *runtime) openJournal(ctx context.Context, create bool) (journal.Journa
 	if err != nil {
 		return nil, err
 	}
+	if rt.watchJournal != nil {
+		return rt.watchJournal(j), nil
+	}
 	return j, nil
+}
+
+// telemetryTimeout bounds how long the last spans may take to be sent.
+const telemetryTimeout = 5 * time.Second
+
+// observeRuns returns what makes metrics and traces of runs. The journal that is opened
+// afterwards is counted too.
+func (rt *runtime) observeRuns(c *config.OTLP, log *slog.Logger) (*telemetry.Observer, error) {
+	traces := telemetry.Traces{Endpoint: c.Endpoint, Content: c.Content, Headers: map[string]string{}}
+	var missing []error
+	for _, header := range slices.Sorted(maps.Keys(c.HeadersEnv)) {
+		name := c.HeadersEnv[header]
+		text, isSet := os.LookupEnv(name)
+		if !isSet {
+			missing = append(missing, wording.Errorf("serve.otlp.headers_env: the environment variable %s is not set", name))
+		}
+		traces.Headers[header] = text
+	}
+	if len(missing) > 0 {
+		return nil, errors.Join(missing...)
+	}
+	observer, err := telemetry.New(telemetry.Options{
+		Version: buildVersion(), Traces: traces, Warn: func(err error) { log.Warn("sending traces", "error", err) },
+	})
+	if err != nil {
+		return nil, wording.Errorf("serve.otlp: %w", err)
+	}
+	rt.watchJournal = observer.WatchJournal
+	return observer, nil
+}
+
+// endTelemetry sends the spans that are left.
+func endTelemetry(o *telemetry.Observer, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), telemetryTimeout)
+	defer cancel()
+	if err := o.Shutdown(ctx); err != nil {
+		log.Warn("ending traces", "error", err)
+	}
 }

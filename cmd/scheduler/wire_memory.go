@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -55,7 +55,7 @@ func (rt *runtime) hasMemory() bool {
 func (rt *runtime) openDamagedMemory(ctx context.Context) (*sqlite.Damaged, error) {
 	dir, err := filepath.Abs(rt.settings.StateDir)
 	if err != nil {
-		return nil, fmt.Errorf("opening the memory store: %w", err)
+		return nil, wording.Errorf("opening the memory store: %w", err)
 	}
 	return sqlite.OpenDamaged(ctx, dir)
 }
@@ -104,7 +104,7 @@ func (rt *runtime) newEmbeddings() *memory.Embeddings {
 		e.Embedder = p.Embedder(c.Model, c.Dimensions)
 		return e
 	}
-	e.Embedder = unusable{c.Model, fmt.Errorf("the provider %q has no embeddings (name one of another type)", c.Provider)}
+	e.Embedder = unusable{c.Model, wording.Errorf("the provider %q has no embeddings (name one of another type)", c.Provider)}
 	return e
 }
 

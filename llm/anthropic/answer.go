@@ -330,8 +330,6 @@ func (a *answer) passOn(d llm.Delta) error {
 
 // invalidAnswer returns the error of an answer that is not one of this API.
 func (p *Provider) invalidAnswer(what string) *llm.Error {
-	return &llm.Error{
-		Message: "the server's answer is not one of the Messages API: " + p.client.Readable(what[:min(len(what), endpoint.MaxErrorBody)]),
-		Hint:    "does base_url point to a server of the Anthropic Messages API?",
-	}
+	return (&llm.Error{Hint: "does base_url point to a server of the Anthropic Messages API?"}).
+		WithMessage("the server's answer is not one of the Messages API: %s", p.client.Readable(what[:min(len(what), endpoint.MaxErrorBody)]))
 }

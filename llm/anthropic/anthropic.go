@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"net/http"
 	"strings"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/endpoint"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 const (
@@ -95,11 +95,11 @@ func New(config Config) (*Provider, error) {
 	config.MaxTokens = cmp.Or(config.MaxTokens, DefaultMaxTokens)
 	address, err := endpoint.ParseURL(config.BaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("provider %s: base_url: %w", config.Name, err)
+		return nil, wording.Errorf("provider %s: base_url: %w", config.Name, err)
 	}
 	config.APIKey, err = endpoint.CleanKey(config.APIKey)
 	if err != nil {
-		return nil, fmt.Errorf("provider %s: %w", config.Name, err)
+		return nil, wording.Errorf("provider %s: %w", config.Name, err)
 	}
 	address.Path = strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(address.Path, "/"), "/messages"), "/v1") // the SDK adds them
 	options := []option.RequestOption{

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/endpoint"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // blocksMember is the member of an assistant message that holds blocks of an earlier
@@ -44,7 +44,7 @@ func translateMessages(raws []llm.Message) (system []sdk.TextBlockParam, message
 	leading := 0
 	for i, raw := range raws {
 		if err := json.Unmarshal(raw, &parsed[i]); err != nil {
-			return nil, nil, fmt.Errorf("messages/%d: %w", i, err)
+			return nil, nil, wording.Errorf("messages/%d: %w", i, err)
 		}
 		if leading == i && parsed[i].isInstruction() {
 			leading++
@@ -56,7 +56,7 @@ func translateMessages(raws []llm.Message) (system []sdk.TextBlockParam, message
 	for i, m := range parsed {
 		blocks, err := m.translate()
 		if err != nil {
-			return nil, nil, fmt.Errorf("messages/%d: %w", i, err)
+			return nil, nil, wording.Errorf("messages/%d: %w", i, err)
 		}
 		if i < leading {
 			system = append(system, textsOf(blocks)...)
@@ -76,7 +76,7 @@ func translateMessages(raws []llm.Message) (system []sdk.TextBlockParam, message
 		}
 	}
 	if len(messages) == 0 {
-		return nil, nil, fmt.Errorf("the request has no messages with content")
+		return nil, nil, wording.Errorf("the request has no messages with content")
 	}
 	trimPrefill(messages)
 	return system, messages, nil
@@ -114,7 +114,7 @@ func (m *message) translate() (blocks []sdk.ContentBlockParamUnion, err error) {
 	case "tool":
 		blocks, err = m.toolResult()
 	default:
-		return nil, fmt.Errorf("the Messages API has no role %q", m.Role)
+		return nil, wording.Errorf("the Messages API has no role %q", m.Role)
 	}
 	if err == nil && len(blocks) > 0 {
 		setCacheControl(&blocks[len(blocks)-1], m.CacheControl)
@@ -187,12 +187,12 @@ func translateContent(content json.RawMessage) (blocks []sdk.ContentBlockParamUn
 	}
 	var parts []json.RawMessage
 	if err := json.Unmarshal(content, &parts); err != nil {
-		return nil, fmt.Errorf("the content is neither text nor a list of parts")
+		return nil, wording.Errorf("the content is neither text nor a list of parts")
 	}
 	for i, raw := range parts {
 		block, ok, err := translatePart(raw)
 		if err != nil {
-			return nil, fmt.Errorf("content/%d: %w", i, err)
+			return nil, wording.Errorf("content/%d: %w", i, err)
 		}
 		if ok {
 			blocks = append(blocks, block)
@@ -215,7 +215,7 @@ func translatePart(raw json.RawMessage) (block sdk.ContentBlockParamUnion, ok bo
 		} `json:"file"`
 	}
 	if err := json.Unmarshal(raw, &part); err != nil {
-		return block, false, fmt.Errorf("a part is not an object: %w", err)
+		return block, false, wording.Errorf("a part is not an object: %w", err)
 	}
 	switch {
 	case part.Type == "text", part.Type == "input_text":
@@ -242,7 +242,7 @@ const pdfURL = "data:application/pdf;base64,"
 func translateImage(raw json.RawMessage) (sdk.ContentBlockParamUnion, error) {
 	url := endpoint.ImageURL(raw)
 	if url == "" {
-		return sdk.ContentBlockParamUnion{}, fmt.Errorf("an image_url must be {url} or a text")
+		return sdk.ContentBlockParamUnion{}, wording.Errorf("an image_url must be {url} or a text")
 	}
 	mediaType, data, isData, err := endpoint.ImageData(url)
 	if err != nil {

@@ -2,13 +2,12 @@ package anthropic
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // translateRequest returns a request in the API's shape and the body to send, which has
@@ -19,7 +18,7 @@ func (p *Provider) translateRequest(req *llm.Request) (params sdk.MessageNewPara
 		model = p.config.Model
 	}
 	if model == "" {
-		return params, nil, errors.New("the request names no model, and the provider's setting model is empty")
+		return params, nil, wording.Errorf("the request names no model, and the provider's setting model is empty")
 	}
 	params.Model = model
 	params.MaxTokens = int64(p.config.MaxTokens)
@@ -36,7 +35,7 @@ func (p *Provider) translateRequest(req *llm.Request) (params sdk.MessageNewPara
 	for i, raw := range req.Tools {
 		tool, err := translateTool(raw)
 		if err != nil {
-			return params, nil, fmt.Errorf("tools/%d: %w", i, err)
+			return params, nil, wording.Errorf("tools/%d: %w", i, err)
 		}
 		params.Tools = append(params.Tools, tool)
 	}
@@ -63,7 +62,7 @@ func translateTool(raw json.RawMessage) (sdk.ToolUnionParam, error) {
 		CacheControl json.RawMessage `json:"cache_control"`
 	}
 	if err := json.Unmarshal(raw, &tool); err != nil {
-		return sdk.ToolUnionParam{}, fmt.Errorf("decoding the tool: %w", err)
+		return sdk.ToolUnionParam{}, wording.Errorf("decoding the tool: %w", err)
 	}
 	if tool.Function == nil {
 		return param.Override[sdk.ToolUnionParam](raw), nil
@@ -88,11 +87,11 @@ func translateTool(raw json.RawMessage) (sdk.ToolUnionParam, error) {
 func translateSchema(raw json.RawMessage) (format sdk.JSONOutputFormatParam, err error) {
 	var schema map[string]any
 	if err := json.Unmarshal(raw, &schema); err != nil {
-		return format, fmt.Errorf("the schema of the answer: %w", err)
+		return format, wording.Errorf("the schema of the answer: %w", err)
 	}
 	translated, ok := sdk.BetaJSONSchemaOutputFormat(schema).Schema.(map[string]any)
 	if !ok {
-		return format, errors.New("the schema of the answer cannot be translated")
+		return format, wording.Errorf("the schema of the answer cannot be translated")
 	}
 	format.Schema = translated
 	return format, nil
@@ -103,11 +102,11 @@ func translateSchema(raw json.RawMessage) (format sdk.JSONOutputFormatParam, err
 func encodeBody(params sdk.MessageNewParams, extras ...map[string]json.RawMessage) ([]byte, error) {
 	text, err := json.Marshal(params)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the request: %w", err)
+		return nil, wording.Errorf("encoding the request: %w", err)
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
-		return nil, fmt.Errorf("encoding the request: %w", err)
+		return nil, wording.Errorf("encoding the request: %w", err)
 	}
 	for _, extra := range extras {
 		for name, member := range extra {

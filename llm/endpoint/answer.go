@@ -1,8 +1,6 @@
 package endpoint
 
 import (
-	"fmt"
-
 	"github.com/callnode/scheduler/llm"
 )
 
@@ -31,10 +29,10 @@ func (l *AnswerLimit) Add(d llm.Delta) error {
 		l.toolCalls = max(l.toolCalls, call.Index+1)
 	}
 	if l.size > maxText {
-		return &llm.Error{Message: fmt.Sprintf("the answer's text is longer than the limit of %d MB", maxText>>20), Hint: hint}
+		return (&llm.Error{Hint: hint}).WithMessage("the answer's text is longer than the limit of %d MB", maxText>>20)
 	}
 	if l.toolCalls > MaxToolCalls {
-		return &llm.Error{Message: fmt.Sprintf("the answer has more than the limit of %d tool calls", MaxToolCalls), Hint: hint}
+		return (&llm.Error{Hint: hint}).WithMessage("the answer has more than the limit of %d tool calls", MaxToolCalls)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value/secret"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // DefaultTimeout is the longest silence of a server where the settings do not say.
@@ -91,7 +91,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 }
 
 // ErrStopped is what an exchange returns whose reader has enough of the answer.
-var ErrStopped = errors.New("the reader has left")
+var ErrStopped = wording.Errorf("the reader has left")
 
 // Do sends one request. The error of a response whose status is not 2xx is an
 // [*llm.Error].
@@ -112,7 +112,7 @@ func (c *Client) Exchange(ctx context.Context, talk func(ctx context.Context, do
 		}
 		if resp.StatusCode < 200 || resp.StatusCode > 299 {
 			defer resp.Body.Close()
-			return nil, c.refusal(resp)
+			return nil, c.statusError(resp)
 		}
 		resp.Body = &watchedBody{ReadCloser: resp.Body, silence: silence, timeout: c.options.Timeout}
 		return resp, nil
@@ -120,7 +120,7 @@ func (c *Client) Exchange(ctx context.Context, talk func(ctx context.Context, do
 	if err == nil || errors.Is(err, ErrStopped) {
 		return nil
 	}
-	return c.failure(ctx, inner, err)
+	return c.exchangeError(ctx, inner, err)
 }
 
 // Post returns an [Client.Exchange] of one request with a JSON body, whose answer read reads.
@@ -142,9 +142,9 @@ func (c *Client) Post(ctx context.Context, url string, header http.Header, body 
 }
 
 var (
-	errSilence = errors.New("the server fell silent")
+	errSilence = wording.Errorf("the server fell silent")
 	// ErrTooLong is what reading an answer returns that is longer than any real one.
-	ErrTooLong = errors.New("the server's answer is too long")
+	ErrTooLong = wording.Errorf("the server's answer is too long")
 )
 
 // watchedBody puts off the silence timer whenever something arrives, and bounds the
@@ -162,7 +162,7 @@ func (w *watchedBody) Read(b []byte) (int, error) {
 	w.silence.Reset(w.timeout)
 	w.n += n
 	if w.n > maxBody {
-		return 0, fmt.Errorf("%w: more than %d MB", ErrTooLong, maxBody>>20)
+		return 0, wording.Errorf("%w: more than %d MB", ErrTooLong, maxBody>>20)
 	}
 	return n, err
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -43,23 +42,23 @@ func (c *Client) Unsendable(err error) *llm.Error {
 	return e
 }
 
-// ended returns the error of a request whose context ended.
-func (c *Client) ended(err error) *llm.Error { return &llm.Error{Provider: c.options.Name, Err: err} }
+// contextError returns the error of a request whose context ended.
+func (c *Client) contextError(err error) *llm.Error {
+	return &llm.Error{Provider: c.options.Name, Err: err}
+}
 
 // Incomplete returns the error of an answer that is not whole: another try may be.
 func Incomplete(message string) *llm.Error { return &llm.Error{Message: message, Temporary: true} }
 
-// failure returns the error of an exchange in the context inner, which outer contains.
-func (c *Client) failure(outer, inner context.Context, err error) *llm.Error {
+// exchangeError returns the error of an exchange in the context inner, which outer contains.
+func (c *Client) exchangeError(outer, inner context.Context, err error) *llm.Error {
 	if outer.Err() != nil {
-		return c.ended(outer.Err())
+		return c.contextError(outer.Err())
 	}
 	if errors.Is(context.Cause(inner), errSilence) {
-		return &llm.Error{
-			Provider: c.options.Name, Temporary: true,
-			Message: fmt.Sprintf("no data from the server for %s", c.options.Timeout),
-			Hint:    "raise the provider's timeout if the model needs longer",
-		}
+		return (&llm.Error{
+			Provider: c.options.Name, Temporary: true, Hint: "raise the provider's timeout if the model needs longer",
+		}).WithMessage("no data from the server for %s", c.options.Timeout)
 	}
 	var known *llm.Error
 	if errors.As(err, &known) {
@@ -97,8 +96,8 @@ func (c *Client) brokenConnection(err error) *llm.Error {
 	return e
 }
 
-// refusal returns the error of a response whose status is not 2xx.
-func (c *Client) refusal(resp *http.Response) *llm.Error {
+// statusError returns the error of a response whose status is not 2xx.
+func (c *Client) statusError(resp *http.Response) *llm.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, MaxErrorBody)) // what came is shown
 	e, code := c.errorIn(body)
 	e.Status = resp.StatusCode

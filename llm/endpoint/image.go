@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // sniffedBytes is how much of an image is looked at to tell what it is.
@@ -59,7 +60,7 @@ func CheckImages(messages []llm.Message) error {
 				continue
 			}
 			if _, _, _, err := ImageData(ImageURL(part.ImageURL)); err != nil {
-				return fmt.Errorf("messages/%d/content/%d: %w", i, j, err)
+				return wording.Errorf("messages/%d/content/%d: %w", i, j, err)
 			}
 		}
 	}

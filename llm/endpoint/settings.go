@@ -5,14 +5,13 @@ package endpoint
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"strings"
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Settings are what every provider that asks a server has in the settings file. The
@@ -57,7 +56,7 @@ func (s *Settings) APIKey() (string, error) {
 	}
 	key, ok := os.LookupEnv(s.APIKeyEnv)
 	if !ok {
-		return "", fmt.Errorf("the provider %q takes its key from the environment variable %s, which is not set", s.Name, s.APIKeyEnv)
+		return "", wording.Errorf("the provider %q takes its key from the environment variable %s, which is not set", s.Name, s.APIKeyEnv)
 	}
 	return key, nil
 }
@@ -67,7 +66,7 @@ func (s *Settings) APIKey() (string, error) {
 func CleanKey(key string) (string, error) {
 	key = strings.TrimSpace(key)
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return "", errors.New("the API key has characters that no key has")
+		return "", wording.Errorf("the API key has characters that no key has")
 	}
 	return key, nil
 }
@@ -94,7 +93,7 @@ func (u *URL) UnmarshalText(text []byte) error {
 }
 
 // errURL does not repeat the address, which may hold a password.
-var errURL = errors.New("invalid server address (use https://api.example.com/v1)")
+var errURL = wording.Errorf("invalid server address (use https://api.example.com/v1)")
 
 // ParseURL parses the address of a server: http or https, with a host.
 func ParseURL(text string) (*url.URL, error) {

@@ -125,8 +125,6 @@ func (p *Provider) readEvent(event event, a *answer) (done bool, err error) {
 
 // invalidAnswer returns the error of a body that is not an answer.
 func (p *Provider) invalidAnswer(body []byte) *llm.Error {
-	return &llm.Error{
-		Message: "the server's answer is not a chat completion: " + p.client.Readable(string(body[:min(len(body), endpoint.MaxErrorBody)])),
-		Hint:    "does base_url point to an OpenAI-compatible API? It often ends in /v1",
-	}
+	return (&llm.Error{Hint: "does base_url point to an OpenAI-compatible API? It often ends in /v1"}).
+		WithMessage("the server's answer is not a chat completion: %s", p.client.Readable(string(body[:min(len(body), endpoint.MaxErrorBody)])))
 }

@@ -77,11 +77,9 @@ func (p *Provider) readVectors(data []byte, n int) ([][]float32, *llm.Error) {
 		if len(answer.Error) > 0 && string(answer.Error) != "null" {
 			return nil, p.client.Reported(data)
 		}
-		return nil, &llm.Error{
-			Temporary: true,
-			Message:   "the server's answer has no embeddings: " + p.client.Readable(string(data[:min(len(data), endpoint.MaxErrorBody)])),
-			Hint:      "is the model one for embeddings, and does base_url point to an OpenAI-compatible API?",
-		}
+		return nil, (&llm.Error{
+			Temporary: true, Hint: "is the model one for embeddings, and does base_url point to an OpenAI-compatible API?",
+		}).WithMessage("the server's answer has no embeddings: %s", p.client.Readable(string(data[:min(len(data), endpoint.MaxErrorBody)])))
 	}
 	if len(answer.Data) != n {
 		return nil, endpoint.Incomplete(fmt.Sprintf("the server gave %d embeddings for %d texts", len(answer.Data), n))
@@ -91,7 +89,8 @@ func (p *Provider) readVectors(data []byte, n int) ([][]float32, *llm.Error) {
 		if x.Index != nil {
 			i = *x.Index
 		}
-		if i < 0 || i >= n || vectors[i] != nil || len(x.Embedding) == 0 {
+		isIndex := i >= 0 && i < n
+		if !isIndex || vectors[i] != nil || len(x.Embedding) == 0 {
 			return nil, endpoint.Incomplete(fmt.Sprintf("the server's embedding %d is missing or not one of %d", i, n))
 		}
 		vectors[i] = x.Embedding

@@ -10,8 +10,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/endpoint"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Config is the server to ask and the way to ask it, for programs; [Settings] is its form
@@ -95,11 +94,11 @@ func Open(s Settings) (*Provider, error) {
 func New(config Config) (*Provider, error) {
 	address, err := endpoint.ParseURL(config.BaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("provider %s: base_url: %w", config.Name, err)
+		return nil, wording.Errorf("provider %s: base_url: %w", config.Name, err)
 	}
 	config.APIKey, err = endpoint.CleanKey(config.APIKey)
 	if err != nil {
-		return nil, fmt.Errorf("provider %s: %w", config.Name, err)
+		return nil, wording.Errorf("provider %s: %w", config.Name, err)
 	}
 	p := &Provider{config: config, header: header(config)}
 	p.client = endpoint.NewClient(endpoint.Options{
@@ -164,7 +163,7 @@ func (p *Provider) modelOf(req *llm.Request) string { return cmp.Or(req.Model, p
 // requestBody returns the JSON of the request.
 func (p *Provider) requestBody(req *llm.Request) ([]byte, error) {
 	if len(req.Messages) == 0 {
-		return nil, errors.New("the request has no messages")
+		return nil, wording.Errorf("the request has no messages")
 	}
 	if err := endpoint.CheckImages(req.Messages); err != nil {
 		return nil, err
@@ -198,7 +197,7 @@ func (p *Provider) requestBody(req *llm.Request) ([]byte, error) {
 	}
 	body, err := json.Marshal(members)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the request: %w", err)
+		return nil, wording.Errorf("encoding the request: %w", err)
 	}
 	return body, nil
 }

@@ -24,7 +24,7 @@ var dictMethods = map[string]bool{
 func refuseAttribute(o val, name string) val {
 	return ofPython(&undefinedValue{
 		class: Security, name: name,
-		msg: "access to attribute " + quoteText(name) + " of a '" + o.pyType() + "' is refused",
+		format: "access to attribute %s of a '%s' is refused", args: []any{quoteText(name), o.pyType()},
 	})
 }
 

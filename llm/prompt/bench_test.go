@@ -100,7 +100,7 @@ best = min(timeit.repeat(lambda: t.render(**job["values"]), number=n, repeat=5))
 json.dump({"ns": best * 1e9, "out": out}, sys.stdout)
 `
 
-// pythonRender renders with Jinja2 and gives the best time of a rendering in
+// pythonRender renders with Jinja2 and returns the best time of a rendering in
 // nanoseconds.
 func pythonRender(template string, values *value.Map) (ns float64, out string, err error) {
 	job, err := json.Marshal(map[string]any{"template": template, "values": value.OfMap(values)})

@@ -100,6 +100,9 @@ type Builtin struct {
 	Name string
 	// Params are the names of its arguments.
 	Params []string
+	// Doc is a sentence on what it returns, Example a template that uses it, and Result
+	// what that renders to.
+	Doc, Example, Result string
 }
 
 // String is name, or name(arguments).
@@ -111,14 +114,109 @@ func (b Builtin) String() string {
 }
 
 // Filters lists the filters, by name.
-func Filters() []Builtin { return builtinList(filterTable()) }
+func Filters() []Builtin { return builtinList(filterTable(), filterDocs()) }
 
 // Tests lists the tests, by name.
-func Tests() []Builtin { return builtinList(testTable()) }
+func Tests() []Builtin { return builtinList(testTable(), testDocs()) }
 
-func builtinList(table map[string]*builtin) (list []Builtin) {
+func builtinList(table map[string]*builtin, docs map[string]builtinDoc) (list []Builtin) {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
-		list = append(list, Builtin{Name: name, Params: table[name].params})
+		doc := docs[name]
+		list = append(list, Builtin{Name: name, Params: table[name].params, Doc: doc.doc, Example: doc.example, Result: doc.result})
 	}
 	return list
+}
+
+// builtinDoc describes a filter or a test to people: what it returns, and a template with
+// what it renders to.
+type builtinDoc struct{ doc, example, result string }
+
+// filterDocs returns the descriptions of the filters, by name.
+func filterDocs() map[string]builtinDoc {
+	return map[string]builtinDoc{
+		"abs":        {`The number without its sign.`, `{{ -3 | abs }}`, `3`},
+		"batch":      {"Lists of `linecount` items each; `fill_with` fills the last one up.", `{{ ['a', 'b', 'c'] | batch(2) | list }}`, `[['a', 'b'], ['c']]`},
+		"capitalize": {`The first letter in upper case, all others in lower case.`, `{{ 'hELLO you' | capitalize }}`, `Hello you`},
+		"count":      {"How many items, members or characters there are; the same as `length`.", `{{ [1, 2, 3] | count }}`, `3`},
+		"d":          {"The same as `default`.", `{{ nickname | d('friend') }}`, `friend`},
+		"default":    {"`default_value` where the value is undefined; with `boolean` true, also where it counts as false.", `{{ nickname | default('friend') }}`, `friend`},
+		"dictsort":   {"The pairs of a map, sorted by `key` or `value`.", `{{ {'b': 1, 'a': 2} | dictsort }}`, `[('a', 2), ('b', 1)]`},
+		"e":          {"The same as `escape`.", `{{ '<b>' | e }}`, `&lt;b&gt;`},
+		"escape":     {`The text with &, <, >, ' and " as HTML writes them.`, `{{ '<b>' | escape }}`, `&lt;b&gt;`},
+		"first":      {`The first item.`, `{{ ['a', 'b'] | first }}`, `a`},
+		"float":      {"The value as a number with a fraction; `default` where it is not one.", `{{ '3.5' | float + 1 }}`, `4.5`},
+		"format":     {`The text with each %s, %d and the like replaced by an argument.`, `{{ '%s is %d' | format('Ann', 30) }}`, `Ann is 30`},
+		"groupby":    {"Pairs of a value of `attribute` and the items that have it, sorted by it.", `{% for town, who in [{'n': 'Ann', 't': 'Lyon'}, {'n': 'Bo', 't': 'Lyon'}] | groupby('t') %}{{ town }}: {{ who | map(attribute='n') | join(', ') }}{% endfor %}`, `Lyon: Ann, Bo`},
+		"indent":     {"The text with its lines indented by `width` (4) spaces; the first line and blank lines only where `first` and `blank` say so.", `{{ 'a\nb' | indent(2) }}`, "a\n  b"},
+		"int":        {"The value as a whole number; `default` where it is not one.", `{{ '42' | int + 1 }}`, `43`},
+		"items":      {`The pairs of a map, in its order.`, `{% for k, v in {'a': 1, 'b': 2} | items %}{{ k }}={{ v }} {% endfor %}`, `a=1 b=2 `},
+		"join":       {"The items as one text with `d` between them; of maps, their member `attribute`.", `{{ ['a', 'b'] | join(', ') }}`, `a, b`},
+		"last":       {`The last item.`, `{{ ['a', 'b'] | last }}`, `b`},
+		"length":     {`How many items, members or characters there are.`, `{{ 'tea' | length }}`, `3`},
+		"list":       {`The items as a list; of a text, its characters.`, `{{ 'tea' | list }}`, `['t', 'e', 'a']`},
+		"lower":      {`The text in lower case.`, `{{ 'Tea' | lower }}`, `tea`},
+		"map":        {"A member of each item (`attribute`, with a `default`), or what a filter makes of each.", `{{ ['a', 'b'] | map('upper') | join }}`, `AB`},
+		"max":        {`The largest item.`, `{{ [3, 7, 5] | max }}`, `7`},
+		"min":        {`The smallest item.`, `{{ [3, 7, 5] | min }}`, `3`},
+		"reject":     {`The items of which a test is false.`, `{{ [1, 2, 3] | reject('odd') | list }}`, `[2]`},
+		"rejectattr": {`The items of whose member a test is false.`, `{{ [{'n': 'a', 'old': true}, {'n': 'b', 'old': false}] | rejectattr('old') | map(attribute='n') | list }}`, `['b']`},
+		"replace":    {"The text with `new` for each `old`, at most `count` times.", `{{ 'a-b-c' | replace('-', '+') }}`, `a+b+c`},
+		"reverse":    {`The items, or the characters of a text, from the last to the first.`, `{{ [1, 2, 3] | reverse | list }}`, `[3, 2, 1]`},
+		"round":      {"The number rounded to `precision` digits; `method` is common, ceil or floor.", `{{ 2.345 | round(1) }}`, `2.3`},
+		"safe":       {"The text, which `escape` then leaves as it is.", `{{ '<b>' | safe | e }}`, `<b>`},
+		"select":     {`The items of which a test is true.`, `{{ [1, 2, 3] | select('odd') | list }}`, `[1, 3]`},
+		"selectattr": {`The items of whose member a test is true.`, `{{ [{'n': 'a', 'age': 30}, {'n': 'b', 'age': 9}] | selectattr('age', '>', 18) | map(attribute='n') | list }}`, `['a']`},
+		"slice":      {"The items in `slices` lists of about the same length.", `{{ [1, 2, 3] | slice(2) | list }}`, `[[1, 2], [3]]`},
+		"sort":       {"The items sorted, by their member `attribute` where it is given.", `{{ [3, 1, 2] | sort(reverse=true) }}`, `[3, 2, 1]`},
+		"string":     {`The value as a text.`, `{{ 42 | string | length }}`, `2`},
+		"sum":        {"The sum of the numbers, or of the items' member `attribute`, beginning at `start`.", `{{ [1, 2, 3] | sum }}`, `6`},
+		"title":      {`The text with each word's first letter in upper case.`, `{{ 'the keeper' | title }}`, `The Keeper`},
+		"tojson":     {`The value as JSON.`, `{{ {'a': [1, 2]} | tojson }}`, `{"a": [1, 2]}`},
+		"trim":       {"The text without white space, or the characters of `chars`, at its ends.", `{{ '  tea ' | trim }}`, `tea`},
+		"truncate":   {"The beginning of a text with more than `length` characters, followed by `end`; `leeway` (5) more are allowed.", `{{ 'The lighthouse keeper' | truncate(12, leeway=0) }}`, `The...`},
+		"unique":     {`The items without repetitions.`, `{{ ['a', 'b', 'a'] | unique | list }}`, `['a', 'b']`},
+		"upper":      {`The text in upper case.`, `{{ 'tea' | upper }}`, `TEA`},
+		"urlencode":  {`The text, or the pairs of a map, as a URL writes them.`, `{{ 'a b&c' | urlencode }}`, `a%20b%26c`},
+		"wordcount":  {`How many words there are.`, `{{ 'a cup of tea' | wordcount }}`, `4`},
+	}
+}
+
+// testDocs returns the descriptions of the tests, by name.
+func testDocs() map[string]builtinDoc {
+	return map[string]builtinDoc{
+		"!=":          {`True where the two are not equal.`, `{{ [1, 5] | select('!=', 1) | list }}`, `[5]`},
+		"<":           {`True where the value is less than the other.`, `{{ [1, 5] | select('<', 3) | list }}`, `[1]`},
+		"<=":          {`True where the value is less than the other, or equal.`, `{{ [1, 5] | select('<=', 1) | list }}`, `[1]`},
+		"==":          {`True where the two are equal.`, `{{ [1, 5] | select('==', 5) | list }}`, `[5]`},
+		">":           {`True where the value is greater than the other.`, `{{ [1, 5] | select('>', 3) | list }}`, `[5]`},
+		">=":          {`True where the value is greater than the other, or equal.`, `{{ [1, 5] | select('>=', 5) | list }}`, `[5]`},
+		"boolean":     {`True of true and false.`, `{{ false is boolean }}`, `True`},
+		"defined":     {`True of a name that has a value.`, `{{ nickname is defined }}`, `False`},
+		"divisibleby": {"True where `num` divides the number.", `{{ 9 is divisibleby 3 }}`, `True`},
+		"eq":          {"The same as `==`.", `{{ 1 is eq 1 }}`, `True`},
+		"equalto":     {"The same as `==`.", `{{ 1 is equalto 2 }}`, `False`},
+		"even":        {`True of 0, 2, 4 and so on.`, `{{ 4 is even }}`, `True`},
+		"false":       {`True of false alone.`, `{{ 0 is false }}`, `False`},
+		"float":       {`True of a number with a fraction.`, `{{ 1.5 is float }}`, `True`},
+		"ge":          {"The same as `>=`.", `{{ 2 is ge 2 }}`, `True`},
+		"greaterthan": {"The same as `>`.", `{{ 2 is greaterthan 1 }}`, `True`},
+		"gt":          {"The same as `>`.", `{{ 2 is gt 2 }}`, `False`},
+		"in":          {"True where `seq` has the value.", `{{ 'a' is in ['a', 'b'] }}`, `True`},
+		"integer":     {`True of a whole number.`, `{{ 1 is integer }}`, `True`},
+		"iterable":    {`True of what {% for %} goes through.`, `{{ 'tea' is iterable }}`, `True`},
+		"le":          {"The same as `<=`.", `{{ 2 is le 1 }}`, `False`},
+		"lessthan":    {"The same as `<`.", `{{ 1 is lessthan 2 }}`, `True`},
+		"lower":       {`True of a text in lower case.`, `{{ 'tea' is lower }}`, `True`},
+		"lt":          {"The same as `<`.", `{{ 1 is lt 1 }}`, `False`},
+		"mapping":     {`True of a map.`, `{{ {'a': 1} is mapping }}`, `True`},
+		"ne":          {"The same as `!=`.", `{{ 1 is ne 1 }}`, `False`},
+		"none":        {`True of null.`, `{{ none is none }}`, `True`},
+		"number":      {`True of a number.`, `{{ '1' is number }}`, `False`},
+		"odd":         {`True of 1, 3, 5 and so on.`, `{{ 4 is odd }}`, `False`},
+		"sequence":    {`True of a list, a map or a text.`, `{{ [1] is sequence }}`, `True`},
+		"string":      {`True of a text.`, `{{ 'tea' is string }}`, `True`},
+		"true":        {`True of true alone.`, `{{ 1 is true }}`, `False`},
+		"undefined":   {`True of a name that has no value.`, `{{ nickname is undefined }}`, `True`},
+		"upper":       {`True of a text in upper case.`, `{{ 'TEA' is upper }}`, `True`},
+	}
 }

@@ -95,7 +95,11 @@ func (b *builtin) applyTo(m *evaluator, name string, in val, a callArgs) (val, e
 	if err := m.countSteps(1 + in.readingSteps()); err != nil {
 		return none, err
 	}
-	return b.fn(m, &call{in: in, args: args, argv: a})
+	v, err := b.fn(m, &call{in: in, args: args, argv: a})
+	if err != nil {
+		return none, err
+	}
+	return m.computeResult(v, in, a)
 }
 
 func (m *evaluator) evalArgs(args []argument) (a callArgs, err error) {
@@ -124,31 +128,39 @@ func (m *evaluator) evalArgs(args []argument) (a callArgs, err error) {
 	return a, nil
 }
 
+// evalOperands returns what a filter or test is applied to, and its arguments. pos is where
+// the filter or test stands.
+func (m *evaluator) evalOperands(in node, args []argument, pos int) (v val, a callArgs, err error) {
+	v, err = in.eval(m)
+	if err != nil {
+		return none, a, err
+	}
+	a, err = m.evalArgs(args)
+	if err != nil {
+		return none, a, withPosition(err, pos)
+	}
+	return v, a, nil
+}
+
 func (n *filterNode) eval(m *evaluator) (val, error) {
-	in, err := n.in.eval(m)
+	touched := len(m.touched)
+	in, a, err := m.evalOperands(n.in, n.args, n.pos())
 	if err != nil {
 		return none, err
-	}
-	a, err := m.evalArgs(n.args)
-	if err != nil {
-		return none, withPosition(err, n.pos())
 	}
 	m.here = n.pos()
 	v, err := n.def.applyTo(m, n.name, in, a)
 	if err != nil {
 		return none, withPosition(err, n.pos())
 	}
+	m.keepUsed(touched, v)
 	return v, nil
 }
 
 func (n *testNode) eval(m *evaluator) (val, error) {
-	in, err := n.in.eval(m)
+	in, a, err := m.evalOperands(n.in, n.args, n.pos())
 	if err != nil {
 		return none, err
-	}
-	a, err := m.evalArgs(n.args)
-	if err != nil {
-		return none, withPosition(err, n.pos())
 	}
 	v, err := n.def.applyTo(m, n.name, in, a)
 	if err != nil {
@@ -163,12 +175,13 @@ func (n *testNode) eval(m *evaluator) (val, error) {
 
 func (n *callNode) eval(m *evaluator) (val, error) {
 	if attr, ok := n.fn.(*attrNode); ok {
+		touched := len(m.touched)
 		o, err := attr.obj.eval(m)
 		if err != nil {
 			return none, err
 		}
 		if hasMethod(o, attr.name) {
-			return n.callMethodOf(m, o, attr.name)
+			return n.callMethodOf(m, o, attr.name, touched)
 		}
 		f, err := m.evalMember(o, attr)
 		if err != nil {
@@ -183,16 +196,21 @@ func (n *callNode) eval(m *evaluator) (val, error) {
 	return n.callWith(m, f)
 }
 
-func (n *callNode) callMethodOf(m *evaluator, o val, name string) (val, error) {
+// callMethodOf calls a method of o; touched is how much was mentioned before o.
+func (n *callNode) callMethodOf(m *evaluator, o val, name string, touched int) (val, error) {
 	a, err := m.evalArgs(n.args)
 	if err != nil {
 		return none, withPosition(err, n.pos())
 	}
 	m.here = n.pos()
 	v, err := m.callMethod(o, name, a)
+	if err == nil {
+		v, err = m.computeResult(v, o, a)
+	}
 	if err != nil {
 		return none, withPosition(err, n.pos())
 	}
+	m.keepUsed(touched, v)
 	return v, nil
 }
 

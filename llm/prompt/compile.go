@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // program holds what the numbers in the tree for pongo2 refer to.
@@ -152,7 +154,7 @@ func (c *compiler) compileTemplate() error {
 	if n := len(c.open); n > 0 && !c.broken {
 		b := c.open[n-1]
 		e := syntaxAt(b.off, "{%% %s %%} is not closed", b.word)
-		e.Hint = "add {% end" + b.word + " %}"
+		e.setHint(wording.Say("add {%% end%s %%}", b.word))
 		return e
 	}
 	return nil

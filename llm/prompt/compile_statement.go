@@ -65,13 +65,15 @@ func (c *compiler) compileFor(p *parser, at int) error {
 		return p.unexpectedError("expected 'in'")
 	}
 	s := &forStmt{target: t}
-	if s.iter, err = p.parseTuple(false, func() bool { return p.current().matches(tokName, "recursive") }); err != nil {
+	s.iter, err = p.parseTuple(false, func() bool { return p.current().matches(tokName, "recursive") })
+	if err != nil {
 		return err
 	}
 	c.refs.addExpr(s.iter)
 	c.refs.pushScope(t.assignedNames()...)
 	if p.acceptWord("if") {
-		if s.cond, err = p.parseExpr(); err != nil {
+		s.cond, err = p.parseExpr()
+		if err != nil {
 			return err
 		}
 		c.refs.addExpr(s.cond)
@@ -146,7 +148,8 @@ func (c *compiler) compileSet(p *parser, at int) error {
 		return p.unexpectedError("expected '='")
 	}
 	s := &setBlockStmt{position: position(start), target: t}
-	if s.filter, err = c.parseFilterChain(p, true); err != nil {
+	s.filter, err = c.parseFilterChain(p, true)
+	if err != nil {
 		return err
 	}
 	c.refs.pushScope()
@@ -172,7 +175,8 @@ func (c *compiler) parseFilterChain(p *parser, pipe bool) (node, error) {
 			in = &bodyNode{position(p.current().off)}
 		}
 		var err error
-		if n, err = p.parseFilter(in); err != nil {
+		n, err = p.parseFilter(in)
+		if err != nil {
 			return nil, err
 		}
 		if err := p.enterLevel(); err != nil {
@@ -217,7 +221,8 @@ func (c *compiler) parseSignature(p *parser) ([]param, error) {
 			}
 		}
 		if p.acceptOp("=") {
-			if prm.fallback, err = p.parseExpr(); err != nil {
+			prm.fallback, err = p.parseExpr()
+			if err != nil {
 				return nil, err
 			}
 		} else if n := len(params); n > 0 && params[n-1].fallback != nil {
@@ -240,7 +245,8 @@ func (c *compiler) compileMacro(p *parser, at int) error {
 		return err
 	}
 	s := &macroStmt{position: position(name.off), name: name.text}
-	if s.params, err = c.parseSignature(p); err != nil {
+	s.params, err = c.parseSignature(p)
+	if err != nil {
 		return err
 	}
 	c.refs.declareNames(name.text)
@@ -271,7 +277,8 @@ func (c *compiler) compileCall(p *parser, at int) error {
 	s := &macroStmt{position: position(p.current().off), name: "caller"}
 	var err error
 	if p.current().matches(tokOp, "(") {
-		if s.params, err = c.parseSignature(p); err != nil {
+		s.params, err = c.parseSignature(p)
+		if err != nil {
 			return err
 		}
 	}

@@ -1,10 +1,12 @@
 package prompt
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Class sorts errors as Jinja2's exceptions are sorted.
@@ -36,6 +38,9 @@ type Error struct {
 	Err  error // an error of the scope or the context
 
 	placed bool // Offset is known
+	format string
+	args   []any  // what Msg was made of
+	hint   string // Hint in Chinese; "" where Hint was set by itself
 }
 
 // Error returns file:line:col: message (hint).
@@ -54,12 +59,44 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// Text returns the message and the hint in the built-in languages, without the place.
+func (e *Error) Text() (message, hint wording.Text) {
+	message, hint = wording.Of(e.Msg), wording.Of(e.Hint)
+	if made := wording.Say(e.format, e.args...); made.En == e.Msg { // else it was replaced
+		message = made
+	} else if e.Err != nil && e.Msg == e.Err.Error() {
+		message = wording.OfError(e.Err)
+	}
+	hint.Zh = cmp.Or(e.hint, hint.Zh)
+	return message, hint
+}
+
+// setMessage sets the message in the built-in languages.
+func (e *Error) setMessage(format string, args ...any) {
+	e.format, e.args = format, args
+	e.Msg = wording.Say(format, args...).En
+}
+
+// setHint sets the hint in the built-in languages.
+func (e *Error) setHint(hint wording.Text) { e.Hint, e.hint = hint.En, hint.Zh }
+
+// In returns the place, the message and the hint in a language.
+func (e *Error) In(language string) string {
+	if !wording.IsChinese(language) {
+		return e.Error()
+	}
+	message, hint := e.Text()
+	return (&Error{File: e.File, Line: e.Line, Col: e.Col, Msg: message.Zh, Hint: hint.Zh}).Error()
+}
+
 // Unwrap returns the error of the scope or the context, if it was one.
 func (e *Error) Unwrap() error { return e.Err }
 
 // errorf makes an error whose place the nearest enclosing node fills in.
 func errorf(class Class, format string, args ...any) *Error {
-	return &Error{Class: class, Msg: fmt.Sprintf(format, args...)}
+	e := &Error{Class: class}
+	e.setMessage(format, args...)
+	return e
 }
 
 // syntaxAt makes a Syntax error of a known place.
@@ -114,13 +151,13 @@ const maxListed = 8
 
 // keysHint returns the hint for a key that an object does not have: the nearest of its
 // keys, or else what it has.
-func keysHint(key string, keys []string) string {
+func keysHint(key string, keys []string) wording.Text {
 	hint := value.DidYouMean(key, keys)
 	if hint != "" || len(keys) == 0 {
-		return hint
+		return wording.Of(hint)
 	}
 	if len(keys) > maxListed {
 		keys = append(keys[:maxListed:maxListed], "...")
 	}
-	return "it has " + strings.Join(keys, ", ")
+	return wording.Say("it has %s", strings.Join(keys, ", "))
 }

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strconv"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/flosch/pongo2/v6"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // evaluator is the state of one evaluation or rendering. Eval and Render take one
@@ -99,7 +101,7 @@ func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 			c.off = n.pos()
 			return ofPython(&c), nil
 		}
-		m.touch(nil, s.v.origin())
+		m.touch(s.v.origin())
 		return s.v, nil
 	}
 	v, ok, err := m.scope.Lookup(n.name)
@@ -109,7 +111,7 @@ func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 	s.seen, s.v = true, val{v: v}
 	if m.trace && ok {
 		s.v = s.v.withOrigin(&origin{kind: Reference, key: n.name, value: v})
-		m.touch(nil, s.v.origin())
+		m.touch(s.v.origin())
 	}
 	if !ok {
 		if g, ok := findGlobal(n.name); ok {
@@ -118,8 +120,8 @@ func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 		}
 		f, ok := m.scope.(LenientScope)
 		s.v = m.undefined(&undefinedValue{
-			class: Undefined, name: n.name, msg: n.name + " is undefined", off: n.pos(), deep: ok && f.IsAbsent(n.name),
-			hint: unsupported["function"][n.name],
+			class: Undefined, name: n.name, format: "%s is undefined", args: []any{n.name}, off: n.pos(), deep: ok && f.IsAbsent(n.name),
+			hint: wording.Of(unsupported["function"][n.name]),
 		})
 	}
 	return s.v, nil
@@ -169,7 +171,8 @@ func (m *evaluator) exportNested(v val, depth int) (value.Value, error) {
 		}
 		list := make([]value.Value, len(items))
 		for i, item := range items {
-			if list[i], err = m.exportNested(item, depth+1); err != nil {
+			list[i], err = m.exportNested(item, depth+1)
+			if err != nil {
 				return value.Value{}, err
 			}
 		}
@@ -203,4 +206,66 @@ func keyText(k val) (string, error) {
 		return floatText(n.f), nil
 	}
 	return n.key(), nil
+}
+
+// Bounds of every template and rendering. They stop runaway templates long
+// before memory or the stack run out, and are far above what a prompt needs.
+const (
+	maxSource    = 256 << 10 // bytes of a template
+	maxNesting   = 300       // parentheses, operators and subscripts inside each other
+	maxBlocks    = 100       // statements inside each other
+	maxSteps     = 2_000_000 // loop iterations, elements walked, calls, and one per 256 bytes made
+	maxCalls     = 100       // macros, callers and recursive loops inside each other
+	maxBytes     = 16 << 20  // of the rendered text, and of any string made on the way
+	maxItems     = 1_000_000 // of a list made on the way
+	maxRange     = 100_000   // of a range, as in Jinja2's sandbox
+	maxDigits    = 5000      // of an integer that is written or read
+	maxValue     = 1200      // lists and objects inside each other
+	maxArguments = 250       // of a call
+	maxVars      = 1000      // of a frame or a namespace
+	maxPad       = 1 << 20   // columns of a width, an indent or a precision
+)
+
+// checkEvery is the number of steps after which the context is asked again.
+const checkEvery = 1024
+
+// countSteps counts n steps and ends the rendering at the bound or the deadline.
+func (m *evaluator) countSteps(n int) error {
+	m.steps += n
+	if m.steps < m.check {
+		return nil
+	}
+	return m.checkSteps()
+}
+
+func (m *evaluator) checkSteps() error {
+	if m.steps > maxSteps {
+		return errorf(Limit, "the template takes more than %d steps", maxSteps)
+	}
+	m.check = m.steps + checkEvery
+	if err := m.ctx.Err(); err != nil {
+		e := errorf(Limit, "the template was stopped: %v", err)
+		if errors.Is(err, context.DeadlineExceeded) {
+			e.setMessage("the template takes too long")
+		}
+		e.Err = err
+		return e
+	}
+	return nil
+}
+
+// checkTextSize checks the size of a string before it is made.
+func (m *evaluator) checkTextSize(n int) error {
+	if n < 0 || n > maxBytes {
+		return errorf(Limit, "a text of more than %d bytes", maxBytes)
+	}
+	return m.countSteps(n >> 8)
+}
+
+// checkListSize checks the size of a list before it is made.
+func (m *evaluator) checkListSize(n int) error {
+	if n < 0 || n > maxItems {
+		return errorf(Limit, "a list of more than %d elements", maxItems)
+	}
+	return m.countSteps(n)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 func listFilters() map[string]*builtin {
@@ -46,7 +48,7 @@ func newGenerator(name string, run func() ([]val, error)) (val, error) {
 }
 
 func (m *evaluator) noElement(what string) val {
-	return m.undefined(&undefinedValue{class: Undefined, msg: "the list is empty: it has no " + what + " element", off: m.here})
+	return m.undefined(&undefinedValue{class: Undefined, format: "the list is empty: it has no %s element", args: []any{wording.Of(what)}, off: m.here})
 }
 
 func filterFirst(m *evaluator, c *call) (val, error) {
@@ -201,7 +203,8 @@ func filterJoin(m *evaluator, c *call) (val, error) {
 	if g != nil {
 		items = slices.Clone(items)
 		for i := range items {
-			if items[i], err = g.memberOf(m, items[i]); err != nil {
+			items[i], err = g.memberOf(m, items[i])
+			if err != nil {
 				return none, err
 			}
 		}
@@ -226,10 +229,12 @@ func filterSum(m *evaluator, c *call) (val, error) {
 		return none, errorf(Type, "sum cannot add strings: use join")
 	}
 	for _, item := range items {
-		if item, err = g.memberOf(m, item); err != nil {
+		item, err = g.memberOf(m, item)
+		if err != nil {
 			return none, err
 		}
-		if total, err = m.applyOperator("+", total, item); err != nil {
+		total, err = m.applyOperator("+", total, item)
+		if err != nil {
 			return none, err
 		}
 	}

@@ -83,7 +83,8 @@ func filterMap(m *evaluator, c *call) (val, error) {
 		}
 		out := make([]val, len(items))
 		for i, item := range items {
-			if out[i], err = each(item); err != nil {
+			out[i], err = each(item)
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -101,7 +102,8 @@ func selectFilter(keep, byAttr bool) func(m *evaluator, c *call) (val, error) {
 				return none, errorf(Type, "the name of an attribute is missing")
 			}
 			var err error
-			if g, err = m.newGetter(a.pos[0], missing); err != nil {
+			g, err = m.newGetter(a.pos[0], missing)
+			if err != nil {
 				return none, err
 			}
 			a.pos = a.pos[1:]

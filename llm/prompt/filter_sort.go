@@ -220,7 +220,8 @@ func filterGroupBy(m *evaluator, c *call) (val, error) {
 	if err != nil {
 		return none, err
 	}
-	if items, err = m.sortBy(items, false, key); err != nil {
+	items, err = m.sortBy(items, false, key)
+	if err != nil {
 		return none, err
 	}
 	var groups []val

@@ -135,7 +135,8 @@ func filterIndent(m *evaluator, c *call) (val, error) {
 		}
 		items[i] = c.in.subText(line.from, s[line.from:line.to])
 		if indented {
-			if items[i], err = m.addValues(ofStr(pad), items[i]); err != nil {
+			items[i], err = m.addValues(ofStr(pad), items[i])
+			if err != nil {
 				return none, err
 			}
 		}

@@ -29,7 +29,8 @@ func filterToJSON(m *evaluator, c *call) (val, error) {
 		}
 	}
 	var err error
-	if w.ascii, err = c.boolArg(1, false); err != nil {
+	w.ascii, err = c.boolArg(1, false)
+	if err != nil {
 		return none, err
 	}
 	if c.hasArg(2) && !c.args[2].isNone() {
@@ -43,7 +44,8 @@ func filterToJSON(m *evaluator, c *call) (val, error) {
 		w.item, _ = seps[0].asString()
 		w.key, _ = seps[1].asString()
 	}
-	if w.sorted, err = c.boolArg(3, false); err != nil {
+	w.sorted, err = c.boolArg(3, false)
+	if err != nil {
 		return none, err
 	}
 	w.addJSONValue(c.in)
@@ -161,7 +163,8 @@ func (w *jsonWriter) addElements(e elements) {
 			w.addText(w.item)
 		}
 		w.addLineBreak(w.depth)
-		if w.addJSONValue(e.at(i)); w.err != nil {
+		w.addJSONValue(e.at(i))
+		if w.err != nil {
 			return
 		}
 	}
@@ -186,7 +189,8 @@ func (w *jsonWriter) addMembers(v val) {
 		}
 		w.addString(key)
 		w.addText(w.key)
-		if w.addJSONValue(x); w.err != nil {
+		w.addJSONValue(x)
+		if w.err != nil {
 			return
 		}
 	}

@@ -122,14 +122,16 @@ func (l layout) writeNumber(n num) (string, error) {
 	wantsInt := l.kind == 'd' || l.kind|0x20 == 'x'
 	hasDecimals := l.precision >= 0
 	isFloat := wantsInt && n.kind == 'f'
-	if isFloat || hasDecimals && (wantsInt || l.kind == 0) {
+	roundsDecimals := hasDecimals && (wantsInt || l.kind == 0)
+	if isFloat || roundsDecimals {
 		e := errorf(Other, "the format does not fit the number")
 		e.Hint = "'d' is for integers and takes no decimals; decimals need 'f', 'e' or 'g'"
 		return "", e
 	}
 	var digits, tail string
 	var negative bool
-	if wantsInt || l.kind == 0 && n.kind != 'f' {
+	isPlainInt := l.kind == 0 && n.kind != 'f'
+	if wantsInt || isPlainInt {
 		i := n.big()
 		negative = i.Sign() < 0
 		base := 10
@@ -352,7 +354,8 @@ func (l layout) writePercent(m *evaluator, v val) (string, error) {
 	}
 	n, isNum := toNum(v)
 	isHex := l.kind|0x20 == 'x'
-	if !isNum || isHex && n.kind == 'f' {
+	isHexOfFloat := isHex && n.kind == 'f'
+	if !isNum || isHexOfFloat {
 		return "", errorf(Type, "%%%c format: a number is required, not %s", l.kind, v.pyType())
 	}
 	if n.kind == 'f' && l.kind == 'd' {

@@ -1,6 +1,8 @@
 package prompt
 
-import "github.com/flosch/pongo2/v6"
+import (
+	"github.com/flosch/pongo2/v6"
+)
 
 type forStmt struct {
 	target     *assignTarget
@@ -174,7 +176,7 @@ func (l *loopState) neighbourItem(m *evaluator, i int, name string) (val, bool, 
 		return l.itemAt(i), true, nil
 	}
 	path := "loop." + name
-	return m.undefined(&undefinedValue{class: Undefined, name: path, msg: path + " is undefined: the loop has no such element", off: m.here}), true, nil
+	return m.undefined(&undefinedValue{class: Undefined, name: path, format: "%s is undefined: the loop has no such element", args: []any{path}, off: m.here}), true, nil
 }
 
 func (l *loopState) cycleItems(_ *evaluator, a callArgs) (val, error) {

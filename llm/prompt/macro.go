@@ -99,10 +99,11 @@ func (x *macro) bindParams(m *evaluator, f *frame, a callArgs) error {
 			v = kw.v
 		}
 		if v.isAbsent() {
-			v = m.undefined(&undefinedValue{class: Undefined, name: p.name, msg: "the argument " + p.name + " of the macro " + x.name + " was not given", off: s.pos()})
+			v = m.undefined(&undefinedValue{class: Undefined, name: p.name, format: "the argument %s of the macro %s was not given", args: []any{p.name, x.name}, off: s.pos()})
 			if p.fallback != nil {
 				var err error
-				if v, err = m.evalTraced(p.fallback); err != nil {
+				v, err = m.evalTraced(p.fallback)
+				if err != nil {
 					return err
 				}
 			}
@@ -130,7 +131,7 @@ func (x *macro) bindCaller(f *frame, a callArgs) error {
 		}
 		e := errorf(Type, "the macro %s has no argument %s", quoteText(x.name), quoteText(kw.name))
 		if kw.name == "caller" {
-			e.Msg = "the macro " + quoteText(x.name) + " does not use caller(), so it cannot be used with {% call %}"
+			e.setMessage("the macro %s does not use caller(), so it cannot be used with {%% call %%}", quoteText(x.name))
 		}
 		return e
 	}

@@ -2,19 +2,26 @@ package prompt
 
 import (
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 func (n *attrNode) eval(m *evaluator) (val, error) {
+	touched := len(m.touched)
 	o, err := n.obj.eval(m)
 	if err != nil {
 		return none, err
 	}
 	if o.py() == nil && !n.method {
 		if v, ok := o.v.Get(n.name); ok {
-			return m.memberOf(o, val{v: v}.withOrigin(childOrigin(o.origin(), n.name))), nil
+			member := val{v: v}.withOrigin(childOrigin(o.origin(), n.name))
+			m.keepUsed(touched, member)
+			return member, nil
 		}
 	}
-	return m.evalMember(o, n)
+	v, err := m.evalMember(o, n)
+	m.keepUsed(touched, v)
+	return v, err
 }
 
 // member is the value of an attribute, with the position of errors.
@@ -31,7 +38,8 @@ func (m *evaluator) evalMember(o val, n *attrNode) (val, error) {
 		return none, withPosition(err, n.pos())
 	}
 	if !ok {
-		if v, ok, err = getItem(o, ofStr(n.name)); err != nil {
+		v, ok, err = getItem(o, ofStr(n.name))
+		if err != nil {
 			return none, withPosition(err, n.pos())
 		}
 	}
@@ -43,27 +51,19 @@ func (m *evaluator) evalMember(o val, n *attrNode) (val, error) {
 		c.off = n.pos()
 		return ofPython(&c), nil
 	}
-	return m.memberOf(o, v), nil
-}
-
-// memberOf records that an expression reaches a member of o.
-func (m *evaluator) memberOf(o, member val) val {
-	if m.trace {
-		m.touch(o.origin(), member.origin())
-	}
-	return member
+	return v, nil
 }
 
 // missingMember returns the undefined value of a member that o has not.
 func missingMember(o val, path, name string, offset int) *undefinedValue {
 	u := &undefinedValue{class: Undefined, name: path, off: offset}
-	u.msg = path + " is undefined: the " + o.pyType() + " has no member " + quoteText(name)
+	u.format, u.args = "%s is undefined: the %s has no member %s", []any{path, o.pyType(), quoteText(name)}
 	u.hint = keyHint(o)
 	if o.isNone() {
-		u.msg = path + " is undefined: what comes before " + quoteText(name) + " is None"
+		u.format, u.args = "%s is undefined: what comes before %s is None", []any{path, quoteText(name)}
 	}
 	if o.isDict() {
-		u.msg = path + " is undefined: the object has no key " + quoteText(name)
+		u.format, u.args = "%s is undefined: the object has no key %s", []any{path, quoteText(name)}
 		u.keys = func() []string {
 			var keys []string
 			for i := range dictLen(o) {
@@ -79,20 +79,20 @@ func missingMember(o val, path, name string, offset int) *undefinedValue {
 }
 
 // keyHint returns the way to the key that a method hides, where v is the method of a dict.
-func keyHint(v val) string {
+func keyHint(v val) wording.Text {
 	if v.isMarkup() {
-		return escapeLast
+		return wording.Of(escapeLast)
 	}
 	if f, ok := v.py().(*function); ok && dictMethods[f.name] {
-		return "after a dot " + f.name + " is the method of the dict; the key is ['" + f.name + "']"
+		return wording.Say("after a dot %s is the method of the dict; the key is ['%s']", f.name, f.name)
 	}
-	return ""
+	return wording.Text{}
 }
 
 // wrongTypeError returns the error of v where something else is wanted.
 func wrongTypeError(v val, format string, args ...any) *Error {
 	e := errorf(Type, format, args...)
-	e.Hint = keyHint(v)
+	e.setHint(keyHint(v))
 	return e
 }
 
@@ -105,6 +105,13 @@ func quoteText(s string) string {
 func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
 func (n *itemNode) eval(m *evaluator) (val, error) {
+	touched := len(m.touched)
+	v, err := n.evalItem(m)
+	m.keepUsed(touched, v)
+	return v, err
+}
+
+func (n *itemNode) evalItem(m *evaluator) (val, error) {
 	o, err := n.obj.eval(m)
 	if err != nil {
 		return none, err
@@ -116,7 +123,7 @@ func (n *itemNode) eval(m *evaluator) (val, error) {
 	if o.py() == nil && key.py() == nil {
 		if s, ok := key.v.Str(); ok {
 			if v, ok := o.v.Get(s); ok {
-				return m.memberOf(o, val{v: v}.withOrigin(childOrigin(o.origin(), s))), nil
+				return val{v: v}.withOrigin(childOrigin(o.origin(), s)), nil
 			}
 		}
 	}
@@ -150,7 +157,7 @@ func (n *itemNode) eval(m *evaluator) (val, error) {
 		c.off = n.pos()
 		return ofPython(&c), nil
 	}
-	return m.memberOf(o, v), nil
+	return v, nil
 }
 
 // itemPath adds a subscript to a path, as messages show it.

@@ -113,17 +113,24 @@ type argument struct {
 
 func (n *constNode) eval(m *evaluator) (val, error) {
 	v := n.v
-	if m.trace && n.stop > 0 {
-		v = v.withOrigin(literalOrigin(n.pos(), n.stop, false))
+	if !m.trace || n.stop == 0 {
+		return v, nil
 	}
-	return v, nil
+	start, stop := n.pos(), n.stop
+	text, isText := v.v.Str()
+	const quotes = 2
+	isPlain := isText && v.py() == nil && stop-start == len(text)+quotes // one constant without escapes
+	if isPlain {
+		start, stop = start+1, stop-1
+	}
+	return v.withOrigin(literalOrigin(start, stop, isPlain)), nil
 }
 
 func (n *nameNode) eval(m *evaluator) (val, error) {
 	for f := m.frame; f != nil; f = f.parent {
 		for i := len(f.vars) - 1; i >= 0; i-- {
 			if f.vars[i].name == n.name {
-				m.touch(nil, f.vars[i].v.origin())
+				m.touch(f.vars[i].v.origin())
 				return f.vars[i].v, nil
 			}
 		}
@@ -265,6 +272,7 @@ func (m *evaluator) compareQuickly(op string, a, b val) (bool, error) {
 }
 
 func (n *logicNode) eval(m *evaluator) (val, error) {
+	touched := len(m.touched)
 	a, err := n.a.eval(m)
 	if err != nil {
 		return none, err
@@ -276,6 +284,7 @@ func (n *logicNode) eval(m *evaluator) (val, error) {
 	if t == n.or {
 		return a, nil
 	}
+	m.touched = m.touched[:touched] // a decides, no text is made of it
 	return n.b.eval(m)
 }
 

@@ -287,7 +287,8 @@ func (m *evaluator) compareNested(op string, a, b val, depth int) (c int, ordere
 	_, at := a.py().(tuple)
 	_, bt := b.py().(tuple)
 	areTuples := at && bt
-	if areTuples || a.isList() && b.isList() {
+	areLists := a.isList() && b.isList()
+	if areTuples || areLists {
 		x, y := m.listElements(a), m.listElements(b)
 		for i := range min(x.len(), y.len()) {
 			same, err := m.equalNested(x.at(i), y.at(i), depth+1)

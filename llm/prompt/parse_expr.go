@@ -77,7 +77,8 @@ func (p *parser) parseExpr() (node, error) {
 		}
 		c := &condNode{position: position(n.pos()), cond: cond, yes: n}
 		if p.acceptWord("else") {
-			if c.no, err = p.parseExpr(); err != nil {
+			c.no, err = p.parseExpr()
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -105,11 +106,13 @@ func (p *parser) parseChain(operand func() (node, error), op func() bool, join f
 	defer func() { p.depth = depth }()
 	n, err := operand()
 	for err == nil && op() {
-		if err = p.enterLevel(); err != nil {
+		err = p.enterLevel()
+		if err != nil {
 			return nil, err
 		}
 		var b node
-		if b, err = operand(); err == nil {
+		b, err = operand()
+		if err == nil {
 			n = join(n, b)
 		}
 	}
@@ -212,7 +215,8 @@ func (p *parser) parseUnary(filters bool) (node, error) {
 	var err error
 	if t := p.current(); t.matches(tokOp, "-") || t.matches(tokOp, "+") {
 		p.i++
-		if n, err = p.parseUnary(false); err == nil {
+		n, err = p.parseUnary(false)
+		if err == nil {
 			n = &unaryNode{position(t.off), t.text[0], n}
 		}
 	} else {
@@ -223,7 +227,8 @@ func (p *parser) parseUnary(filters bool) (node, error) {
 	}
 	depth := p.depth
 	defer func() { p.depth = depth }()
-	if n, err = p.parsePostfix(n); err != nil || !filters {
+	n, err = p.parsePostfix(n)
+	if err != nil || !filters {
 		return n, err
 	}
 	return p.parseFilters(n)

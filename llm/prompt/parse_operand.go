@@ -2,24 +2,35 @@ package prompt
 
 // parsePostfix reads members, subscripts and calls.
 func (p *parser) parsePostfix(n node) (node, error) {
-	for {
-		var err error
+	return p.parseLinks(n, func(n node) (next node, isLink bool, err error) {
 		switch t := p.current(); {
 		case t.matches(tokOp, "."):
-			n, err = p.parseMember(n)
+			next, err = p.parseMember(n)
 		case t.matches(tokOp, "["):
-			n, err = p.parseSubscript(n)
+			next, err = p.parseSubscript(n)
 		case t.matches(tokOp, "("):
-			n, err = p.parseCall(n)
+			next, err = p.parseCall(n)
 		default:
-			return n, nil
+			return n, false, nil
 		}
-		if err == nil {
+		return next, true, err
+	})
+}
+
+// parseLinks applies parseLink to a node until no link follows; each is one more level.
+func (p *parser) parseLinks(n node, parseLink func(node) (next node, isLink bool, err error)) (node, error) {
+	for {
+		next, isLink, err := parseLink(n)
+		if err == nil && isLink {
 			err = p.enterLevel()
 		}
 		if err != nil {
 			return nil, err
 		}
+		if !isLink {
+			return n, nil
+		}
+		n = next
 	}
 }
 
@@ -150,27 +161,34 @@ func (p *parser) parseArguments() ([]argument, error) {
 
 // parseFilters reads filters, tests and calls after a primary.
 func (p *parser) parseFilters(n node) (node, error) {
-	for {
-		var err error
+	return p.parseLinks(n, func(n node) (next node, isLink bool, err error) {
 		switch t := p.current(); {
 		case t.matches(tokOp, "|"):
 			p.i++
-			n, err = p.parseFilter(n)
+			next, err = p.parseFilter(n)
 		case t.matches(tokName, "is"):
 			p.i++
-			n, err = p.parseTest(n)
+			next, err = p.parseTest(n)
 		case t.matches(tokOp, "("):
-			n, err = p.parseCall(n)
+			next, err = p.parseCall(n)
 		default:
-			return n, nil
+			return n, false, nil
 		}
-		if err == nil {
-			err = p.enterLevel()
-		}
-		if err != nil {
-			return nil, err
-		}
+		return next, true, err
+	})
+}
+
+// findBuiltin returns the filter or test of a name. For an unknown one, a lenient parser
+// returns one that fails when it is used.
+func (p *parser) findBuiltin(kind string, t *token, table map[string]*builtin) (*builtin, error) {
+	if def, ok := table[t.text]; ok {
+		return def, nil
 	}
+	known := sortedKeys(table)
+	if !p.lenient {
+		return nil, unknownName(kind, t, known)
+	}
+	return lazyUnknown(kind, *t, known), nil
 }
 
 // parseFilter reads a filter's name and arguments; in is nil in a filter block.
@@ -180,17 +198,13 @@ func (p *parser) parseFilter(in node) (node, error) {
 		return nil, err
 	}
 	n := &filterNode{position: position(t.off), in: in, name: t.text}
-	def, ok := filterTable()[t.text]
-	if !ok {
-		known := sortedKeys(filterTable())
-		if !p.lenient {
-			return nil, unknownName("filter", t, known)
-		}
-		def = lazyUnknown("filter", *t, known)
+	n.def, err = p.findBuiltin("filter", t, filterTable())
+	if err != nil {
+		return nil, err
 	}
-	n.def = def
 	if p.current().matches(tokOp, "(") {
-		if n.args, err = p.parseArguments(); err != nil {
+		n.args, err = p.parseArguments()
+		if err != nil {
 			return nil, err
 		}
 	} else if p.noColon == 0 && p.current().matches(tokOp, ":") && p.peekNext().kind != tokEnd { // as pongo2 and Django write it
@@ -199,7 +213,8 @@ func (p *parser) parseFilter(in node) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if x, err = p.parsePostfix(x); err != nil {
+		x, err = p.parsePostfix(x)
+		if err != nil {
 			return nil, err
 		}
 		n.args = []argument{{x: x}}
@@ -214,15 +229,10 @@ func (p *parser) parseTest(in node) (node, error) {
 		return nil, err
 	}
 	n.position, n.name = position(in.pos()), t.text
-	def, ok := testTable()[t.text]
-	if !ok {
-		known := sortedKeys(testTable())
-		if !p.lenient {
-			return nil, unknownName("test", t, known)
-		}
-		def = lazyUnknown("test", *t, known)
+	n.def, err = p.findBuiltin("test", t, testTable())
+	if err != nil {
+		return nil, err
 	}
-	n.def = def
 	if p.current().matches(tokOp, "(") {
 		n.args, err = p.parseArguments()
 		return n, err

@@ -2,13 +2,14 @@ package prompt
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/flosch/pongo2/v6"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // pongo2 parses and walks the tree of statements, and nothing else. It stays because
@@ -73,7 +74,7 @@ type noFiles struct{}
 func (noFiles) Abs(_, name string) string { return name }
 
 func (noFiles) Get(path string) (io.Reader, error) {
-	return nil, fmt.Errorf("templates read no files: %s", path)
+	return nil, wording.Errorf("templates read no files: %s", path)
 }
 
 // parseTree has pongo2 parse the tree of statements.
@@ -90,7 +91,7 @@ func parseTree(tree string) (*pongo2.Template, error) {
 const machineKey = "machine"
 
 // errStopped tells pongo2 to stop; the error itself is in the evaluator.
-var errStopped = &pongo2.Error{Sender: "prompt", OrigError: errors.New("the template failed")}
+var errStopped = &pongo2.Error{Sender: "prompt", OrigError: wording.Errorf("the template failed")}
 
 // runTree executes a structure.
 func (m *evaluator) runTree(t *pongo2.Template) error {
@@ -214,7 +215,7 @@ func (m *evaluator) captureOutput(f func() error) (val, error) {
 	err := f()
 	text := m.joinedText(string(m.out), m.parts)
 	m.out, m.parts, m.touched = out, parts, touched
-	m.touch(nil, text.origin())
+	m.touch(text.origin())
 	return text, err
 }
 

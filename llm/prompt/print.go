@@ -177,7 +177,8 @@ func (p *printer) addSequence(open string, e elements, tail string) {
 		if i > 0 {
 			p.addText(", ")
 		}
-		if p.addRepr(e.at(i)); p.err != nil {
+		p.addRepr(e.at(i))
+		if p.err != nil {
 			return
 		}
 	}
@@ -193,7 +194,8 @@ func (p *printer) addDict(v val) {
 		k, x := dictAt(v, at)
 		p.addRepr(k)
 		p.addText(": ")
-		if p.addRepr(x); p.err != nil {
+		p.addRepr(x)
+		if p.err != nil {
 			return
 		}
 	}

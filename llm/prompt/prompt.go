@@ -148,7 +148,8 @@ func (e *Expr) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	}
 	out := value.Value{}
 	if err == nil {
-		if out, err = m.exportMarked(v); err != nil {
+		out, err = m.exportMarked(v)
+		if err != nil {
 			err = withPosition(err, e.root.pos())
 		}
 	}

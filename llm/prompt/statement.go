@@ -35,7 +35,7 @@ type (
 )
 
 func (n *bodyNode) eval(m *evaluator) (val, error) {
-	m.touch(nil, m.captured.origin())
+	m.touch(m.captured.origin())
 	return m.captured, nil
 }
 
@@ -135,7 +135,8 @@ func (s *setBlockStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 		return err
 	}
 	if s.filter != nil {
-		if v, err = m.filterText(v, s.filter); err != nil {
+		v, err = m.filterText(v, s.filter)
+		if err != nil {
 			return err
 		}
 	}

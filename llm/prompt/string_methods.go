@@ -293,7 +293,8 @@ func (m *evaluator) joinTexts(sep val, items []val, strict bool) (val, error) {
 		}
 		if !ok {
 			var err error
-			if s, err = m.printedText(x); err != nil {
+			s, err = m.printedText(x)
+			if err != nil {
 				return none, err
 			}
 		}
@@ -321,7 +322,8 @@ func splitMethod(fromRight bool) *builtin {
 		}
 		sep := ""
 		if c.hasArg(0) && !c.args[0].isNone() {
-			if sep, err = c.stringArg(0, ""); err != nil {
+			sep, err = c.stringArg(0, "")
+			if err != nil {
 				return none, err
 			}
 			if sep == "" {

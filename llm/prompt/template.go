@@ -34,7 +34,8 @@ func ParseWith(src Source, opts Options) (*Template, error) {
 		return t, nil
 	}
 	var err error
-	if t.tree, err = parseTree(c.tree.String()); err != nil {
+	t.tree, err = parseTree(c.tree.String())
+	if err != nil {
 		return nil, src.locate(err)
 	}
 	return t, nil

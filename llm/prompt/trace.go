@@ -223,8 +223,8 @@ func (v val) subText(offset int, text string) val {
 }
 
 // evalTraced evaluates an expression whose result is printed, joined or assigned:
-// when a rendering is traced, a result without an origin is computed from what the
-// expression mentions.
+// when a rendering is traced, a result without an origin is computed from its elements
+// or else from what the expression mentions.
 func (m *evaluator) evalTraced(n node) (val, error) {
 	if !m.trace {
 		return n.eval(m)
@@ -233,12 +233,79 @@ func (m *evaluator) evalTraced(n node) (val, error) {
 	m.touched = nil
 	v, err := n.eval(m)
 	if v.origin().isUnknown() {
-		computed := computedOrigin(m.touched)
-		computed.harmless = v.py() == nil && v.v.Kind() == value.Bool
-		v = v.withOrigin(v.origin().completed(computed))
+		from, known := m.originsOf(v)
+		if !known {
+			from = m.touched
+		}
+		v = v.computedFrom(from)
 	}
-	m.touched = append(outer, m.touched...)
+	m.touched = outer
+	m.touch(v.origin())
 	return v, err
+}
+
+// computedFrom returns v with what is unknown of its origin computed from others.
+func (v val) computedFrom(from []*origin) val {
+	computed := computedOrigin(from)
+	computed.harmless = v.py() == nil && v.v.Kind() == value.Bool
+	return v.withOrigin(v.origin().completed(computed))
+}
+
+// computeResult returns what a filter, a test or a method made of its operands, with an
+// origin that names them and nothing else that the expression mentions. Where the origin
+// of an operand is not known, that of an unknown result stays so.
+func (m *evaluator) computeResult(result, in val, args callArgs) (val, error) {
+	if !m.trace || !result.origin().isUnknown() {
+		return result, nil
+	}
+	operands := append([]val{in}, args.pos...)
+	for _, kw := range args.kw {
+		operands = append(operands, kw.v)
+	}
+	var from []*origin
+	for _, operand := range operands {
+		of, known := m.originsOf(operand)
+		if !known {
+			return result, nil
+		}
+		from = append(from, of...)
+	}
+	return result.computedFrom(from), m.countSteps(len(from) >> 4)
+}
+
+// originsOf returns the origins of the elements of a list, tuple or dict that an
+// expression made, and else that of the value. A value in a template that is neither
+// from the scope nor made of operands with origins has none.
+func (m *evaluator) originsOf(v val) (from []*origin, known bool) {
+	var elements []val
+	switch x := v.py().(type) {
+	case tuple:
+		elements = x
+	case *pyList:
+		elements = x.items
+	case *pyDict:
+		elements = append(slices.Clone(x.keys), x.vals...)
+	}
+	for _, element := range elements {
+		of, known := m.originsOf(element)
+		if !known {
+			elements = nil
+			break
+		}
+		from = append(from, of...)
+	}
+	if len(elements) > 0 {
+		return from, true
+	}
+	return []*origin{v.origin()}, !v.origin().isUnknown()
+}
+
+// keepUsed forgets what an expression has mentioned since a length of touched, but for
+// what its value v comes from.
+func (m *evaluator) keepUsed(since int, v val) {
+	if m.trace && !v.origin().isUnknown() {
+		m.touched = append(m.touched[:since], v.origin())
+	}
 }
 
 // isUnknown reports whether a value, or a part of a joined text, has no origin yet.
@@ -260,19 +327,11 @@ func (o *origin) completed(computed *origin) *origin {
 	return &origin{parts: parts}
 }
 
-// touch records that an expression mentions a value; the member of a value that
-// was recorded takes its place.
-func (m *evaluator) touch(of, member *origin) {
-	if !m.trace || member == nil {
-		return
+// touch records that an expression mentions a value of this origin.
+func (m *evaluator) touch(o *origin) {
+	if m.trace && o != nil {
+		m.touched = append(m.touched, o)
 	}
-	for i := len(m.touched) - 1; i >= 0 && of != nil; i-- {
-		if m.touched[i] == of {
-			m.touched[i] = member
-			return
-		}
-	}
-	m.touched = append(m.touched, member)
 }
 
 // printedOrigin returns the origin of the text that a value prints as. The text of

@@ -3,6 +3,7 @@ package prompt
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,71 @@ func TestTrace(t *testing.T) {
 		got := strings.ReplaceAll(strings.TrimSpace(shown(out, list)), "\n", "|")
 		if diff := cmp.Diff(strings.Split(want, "|"), strings.Split(got, "|")); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", template, diff)
+		}
+	}
+}
+
+// What an expression mentions but does not use is not named.
+func TestTraceNamesWhatWasUsed(t *testing.T) {
+	values := value.Pairs("a", "x", "b", "y", "c", true, "no", "", "n", 2, "k", "j", "l", []string{"p", "q", "r"},
+		"m", []*value.Map{value.Pairs("role", "user", "content", "hi"), value.Pairs("role", "tool", "content", "42")})
+	for expr, want := range map[string]string{
+		"{'k': a, 'j': b}['k'] | upper":            "a",
+		"{'k': a, 'j': b}[k] | upper":              "b",
+		"{'k': a, 'j': b}.j | upper":               "b",
+		"{'k': a | upper, 'j': b}.k | lower":       "a",
+		"{'k': a, 'j': b}.items() | list | tojson": "a b",
+		"{'k': a, 'j': b}.values() | last | upper": "b",
+		"(a, b) | last | upper":                    "b",
+		"[a | upper, b | upper] | first | lower":   "a",
+		"[[a, b], [b]][1] | tojson":                "b",
+		"(c and a) | upper":                        "a",
+		"(no and a) | upper ~ b | upper":           "b",
+		"(no or b) | upper":                        "b",
+		"(a or b) | upper":                         "a",
+		"(a if c else b) | upper":                  "a",
+		"((c and a) ~ '!') | upper":                "a",
+		"no | default(b, true) | upper":            "b",
+		"nope | default(a) | upper":                "a",
+		"a | replace('x', c and b)":                "a b",
+		"m | selectattr('role', 'eq', 'tool') | map(attribute='content') | first | upper": "m/1/content",
+		"m | map(attribute='content') | map('upper') | first":                             "m/0/content",
+		"m | map(attribute='content') | list | tojson":                                    "m/0/content m/1/content",
+		"l | map('replace', 'p', a) | first | lower":                                      "l/0 a",
+		"l | select('ne', b) | list | last | upper":                                       "l/2",
+		"l | batch(2) | first | join('-') | upper":                                        "l/0 l/1",
+		"l[1:] | tojson":                        "l/1 l/2",
+		"l | reverse | first | upper":           "l/2",
+		"l | sort | join | upper":               "l/0 l/1 l/2",
+		"(l | max) | upper":                     "l/2",
+		"l | length":                            "l",
+		"[a, b] | length":                       "a b",
+		"(a, b)[0].upper()":                     "a",
+		"a.replace('x', (b, c)[0]).upper()":     "a b",
+		"(c and n) + 1":                         "n",
+		"[n, a][0] * 2":                         "n",
+		"-((a, n)[1])":                          "n",
+		"(a, b)[0] == b":                        "a b",
+		"'%s' | format((a, b) | first) | upper": "a",
+	} {
+		tmpl, err := Parse(Source{Text: "{{ " + expr + " }}"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, list, err := tmpl.Trace(t.Context(), Values{values})
+		if err != nil {
+			t.Fatalf("%s: %v", expr, err)
+		}
+		var got []string
+		for _, s := range list {
+			for _, ref := range s.Sources {
+				if name := ref.Name + ref.Pointer; !slices.Contains(got, name) {
+					got = append(got, name)
+				}
+			}
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", expr, diff)
 		}
 	}
 }

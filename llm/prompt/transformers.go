@@ -10,6 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Options are how a template is read; the zero value is the language of flows.
@@ -41,13 +42,13 @@ func (o Options) funcs() map[string]Func {
 	return map[string]Func{
 		"raise_exception": func(_ context.Context, args []value.Value) (value.Value, error) {
 			if len(args) != 1 {
-				return value.Value{}, errors.New("raise_exception takes one argument, the message")
+				return value.Value{}, wording.Errorf("raise_exception takes one argument, the message")
 			}
 			return value.Value{}, errors.New(Text(args[0]))
 		},
 		"strftime_now": func(_ context.Context, args []value.Value) (value.Value, error) {
 			if len(args) != 1 {
-				return value.Value{}, errors.New("strftime_now takes one argument, the format")
+				return value.Value{}, wording.Errorf("strftime_now takes one argument, the format")
 			}
 			return value.OfString(strftime.Format(now(), Text(args[0]))), nil
 		},
@@ -90,8 +91,8 @@ func trimIndent(text string, lineStart bool) string {
 }
 
 var (
-	errBreak    = errors.New("break outside of its loop")
-	errContinue = errors.New("continue outside of its loop")
+	errBreak    = wording.Errorf("break outside of its loop")
+	errContinue = wording.Errorf("continue outside of its loop")
 )
 
 // jumpStmt is break or continue: an error that the loop around it takes.

@@ -5,6 +5,7 @@ import (
 	"math/big"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // val is a value while a template runs: JSON data, which is shared with the
@@ -60,12 +61,14 @@ type (
 	undefinedValue struct {
 		class Class // Undefined or Security
 		name  string
-		msg   string
 		off   int
 		deep  bool // its members are undefined too: see [LenientScope]
-		hint  string
+		hint  wording.Text
 		soft  bool // the else of {{ a if b }}, and all in a chat template: prints nothing, is false and empty
 		keys  func() []string
+
+		format string // of the message; "" for an inline if without else
+		args   []any
 	}
 	absent struct{}              // an argument that was not given
 	tuple  []val                 // an immutable sequence
@@ -210,12 +213,14 @@ func (v val) checkRead() error {
 }
 
 func (u *undefinedValue) toError() *Error {
-	e := &Error{Class: u.class, Name: u.name, Msg: u.msg, Hint: u.hint, Offset: u.off, placed: true}
+	e := &Error{Class: u.class, Name: u.name, Offset: u.off, placed: true}
+	e.setHint(u.hint)
 	if u.keys != nil {
-		e.Hint = keysHint(lastName(u.name), u.keys())
+		e.setHint(keysHint(lastName(u.name), u.keys()))
 	}
-	if u.msg == "" {
-		e.Msg = "the inline if has no else, and its condition is false"
+	e.setMessage(u.format, u.args...)
+	if u.format == "" {
+		e.setMessage("the inline if has no else, and its condition is false")
 	}
 	return e
 }

@@ -2,12 +2,11 @@ package replay
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -26,17 +25,6 @@ type recording struct {
 	key     string
 	request value.Value
 	deltas  []llm.Delta
-}
-
-// recordingsOf returns the recordings of a key, in the order of the file.
-func (c *cassette) recordingsOf(key string) []recording {
-	var found []recording
-	for _, r := range c.recordings {
-		if r.key == key {
-			found = append(found, r)
-		}
-	}
-	return found
 }
 
 // delta is a piece of an answer as the cassette has it; plain text stands for one
@@ -95,7 +83,8 @@ func (c *cassette) encodeFile() ([]byte, error) {
 		deltas := make([]value.Value, len(r.deltas))
 		for j, d := range r.deltas {
 			var err error
-			if deltas[j], err = encodeDelta(d); err != nil {
+			deltas[j], err = encodeDelta(d)
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -109,7 +98,7 @@ func (c *cassette) encodeFile() ([]byte, error) {
 	}
 	text := yaml.Append([]byte(head), value.OfMap(value.Pairs("scheduler", format, "recordings", list)))
 	if len(text) > yaml.MaxBytes {
-		return nil, fmt.Errorf("the cassette would have %d bytes, more than %d", len(text), yaml.MaxBytes)
+		return nil, wording.Errorf("the cassette would have %d bytes, more than %d", len(text), yaml.MaxBytes)
 	}
 	return text, nil
 }
@@ -124,20 +113,20 @@ func parseCassette(src []byte) (*cassette, error) {
 		return &cassette{}, nil
 	}
 	if err := checkMembers(v, "scheduler", "recordings"); err != nil {
-		return nil, fmt.Errorf(" %w", err)
+		return nil, wording.Errorf(" %w", err)
 	}
 	if got, _ := v.Get("scheduler"); !value.Equal(got, value.OfString(format)) {
-		return nil, fmt.Errorf(" unknown format of a cassette: scheduler is %s, want %s", got, format)
+		return nil, wording.Errorf(" unknown format of a cassette: scheduler is %s, want %s", got, format)
 	}
 	list, _ := v.Get("recordings")
 	if list.Kind() != value.List && !list.IsNull() {
-		return nil, fmt.Errorf(" /recordings: want an array, got %s", list.Kind())
+		return nil, wording.Errorf(" /recordings: want an array, got %s", list.Kind())
 	}
 	c := &cassette{}
 	for i, item := range list.List() {
 		r, err := parseRecording(item)
 		if err != nil {
-			return nil, fmt.Errorf(" /recordings/%d: %w", i, err)
+			return nil, wording.Errorf(" /recordings/%d: %w", i, err)
 		}
 		c.recordings = append(c.recordings, r)
 	}
@@ -151,27 +140,27 @@ func parseRecording(item value.Value) (recording, error) {
 	}
 	r.request, _ = item.Get("request")
 	if err := checkMembers(r.request, "model", "messages", "tools", "schema", "temperature", "max_tokens", "extra"); err != nil {
-		return r, fmt.Errorf("request: %w", err)
+		return r, wording.Errorf("request: %w", err)
 	}
 	r.key = keyOf(r.request)
 	if key, ok := item.Get("key"); ok && !value.Equal(key, value.OfString(r.key)) {
-		return r, errors.New("the key is not that of the request, which was changed: delete the key to make it fit")
+		return r, wording.Errorf("the key is not that of the request, which was changed: delete the key to make it fit")
 	}
 	pieces, streamed := item.Get("deltas")
 	response, whole := item.Get("response")
 	if streamed == whole {
-		return r, errors.New("want either deltas or response")
+		return r, wording.Errorf("want either deltas or response")
 	}
 	if whole {
 		pieces = value.OfList(response)
 	}
 	if pieces.Kind() != value.List {
-		return r, fmt.Errorf("deltas: want an array, got %s", pieces.Kind())
+		return r, wording.Errorf("deltas: want an array, got %s", pieces.Kind())
 	}
 	for _, piece := range pieces.List() {
 		d, err := decodeDelta(piece)
 		if err != nil {
-			return r, fmt.Errorf("deltas: %w", err)
+			return r, wording.Errorf("deltas: %w", err)
 		}
 		r.deltas = append(r.deltas, d)
 	}
@@ -181,7 +170,7 @@ func parseRecording(item value.Value) (recording, error) {
 // checkMembers refuses a value that is not an object, or has members of other names.
 func checkMembers(v value.Value, names ...string) error {
 	if v.Kind() != value.Object {
-		return fmt.Errorf("want an object, got %s", v.Kind())
+		return wording.Errorf("want an object, got %s", v.Kind())
 	}
 	known := value.NewMap(len(names))
 	for _, name := range names {
@@ -189,7 +178,7 @@ func checkMembers(v value.Value, names ...string) error {
 	}
 	for name := range v.Map().All() {
 		if _, ok := known.Get(name); !ok {
-			return fmt.Errorf("unknown member %q, known are %s", name, strings.Join(names, ", "))
+			return wording.Errorf("unknown member %q, known are %s", name, strings.Join(names, ", "))
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ package replay
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"os"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value/secret"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Mode is what a provider does with a request.
@@ -71,10 +71,10 @@ func New(config Config) (*Provider, error) {
 		config.Mode = Replay
 	}
 	if config.Mode != Replay && config.Mode != Record && config.Mode != Auto {
-		return nil, fmt.Errorf("provider %s: the mode %q is not replay, record or auto", config.Name, config.Mode)
+		return nil, wording.Errorf("provider %s: the mode %q is not replay, record or auto", config.Name, config.Mode)
 	}
 	if config.Mode != Replay && config.Inner == nil {
-		return nil, fmt.Errorf("provider %s: mode %s needs a provider to ask", config.Name, config.Mode)
+		return nil, wording.Errorf("provider %s: mode %s needs a provider to ask", config.Name, config.Mode)
 	}
 	p := &Provider{
 		config: config, secrets: newSecrets(config.Secrets),
@@ -82,11 +82,12 @@ func New(config Config) (*Provider, error) {
 	}
 	src, err := readFile(config.Path)
 	if err == nil {
-		if p.cassette, err = parseCassette(src); err != nil {
-			return nil, fmt.Errorf("%s:%w", config.Path, err)
+		p.cassette, err = parseCassette(src)
+		if err != nil {
+			return nil, wording.Errorf("%s:%w", config.Path, err)
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) || config.Mode == Replay {
-		return nil, fmt.Errorf("reading the cassette: %w", err)
+		return nil, wording.Errorf("reading the cassette: %w", err)
 	}
 	return p, nil
 }
@@ -99,7 +100,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
+		return nil, wording.Errorf("%s is not a regular file", path)
 	}
 	return os.ReadFile(path)
 }
@@ -152,19 +153,6 @@ func (p *Provider) sendDeltas(ctx context.Context, deltas []llm.Delta, yield fun
 	}
 }
 
-// nextTake returns the next recording of a request, if it has one.
-func (p *Provider) nextTake(key string) (deltas []llm.Delta, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	takes := p.cassette.recordingsOf(key)
-	if len(takes) == 0 {
-		return nil, false
-	}
-	take := takes[min(p.played[key], len(takes)-1)]
-	p.played[key]++
-	return take.deltas, true
-}
-
 // recordAnswer passes on the answer of the inner provider, and keeps it when it is whole.
 func (p *Provider) recordAnswer(ctx context.Context, req *llm.Request, r recording, hidden secrets, yield func(llm.Delta, error) bool) {
 	for d, err := range p.config.Inner.Chat(ctx, req) {
@@ -176,7 +164,7 @@ func (p *Provider) recordAnswer(ctx context.Context, req *llm.Request, r recordi
 		}
 	}
 	if err := p.keepRecording(r, hidden); err != nil {
-		yield(llm.Delta{}, p.newError(fmt.Errorf("recording the answer: %w", err)))
+		yield(llm.Delta{}, p.newError(wording.Errorf("recording the answer: %w", err)))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // keys are the members that an answer may have as JSON.
@@ -24,12 +25,13 @@ var keys = []string{"text", "json", "error", "tool_calls", "deltas", "reasoning"
 // The error names the place as a JSON pointer.
 func Parse(list value.Value) ([]Answer, error) {
 	if list.Kind() != value.List && !list.IsNull() {
-		return nil, fmt.Errorf("the scripted answers must be an array, not %s", list.Kind())
+		return nil, wording.Errorf("the scripted answers must be an array, not %s", list.Kind())
 	}
 	answers := make([]Answer, len(list.List()))
 	for i, item := range list.List() {
 		var err error
-		if answers[i], err = parseAnswer(item); err != nil {
+		answers[i], err = parseAnswer(item)
+		if err != nil {
 			return nil, withPointer(fmt.Sprintf("/%d", i), err)
 		}
 	}
@@ -39,9 +41,9 @@ func Parse(list value.Value) ([]Answer, error) {
 // withPointer puts a pointer in front of an error that may begin with one.
 func withPointer(pointer string, err error) error {
 	if strings.HasPrefix(err.Error(), "/") {
-		return fmt.Errorf("%s%w", pointer, err)
+		return wording.Errorf("%s%w", pointer, err)
 	}
-	return fmt.Errorf("%s: %w", pointer, err)
+	return wording.Errorf("%s: %w", pointer, err)
 }
 
 func parseAnswer(item value.Value) (Answer, error) {
@@ -51,7 +53,7 @@ func parseAnswer(item value.Value) (Answer, error) {
 		return a, nil
 	}
 	if item.Kind() != value.Object {
-		return a, fmt.Errorf("a scripted answer must be an object or a text, not %s", item.Kind())
+		return a, wording.Errorf("a scripted answer must be an object or a text, not %s", item.Kind())
 	}
 	for key, member := range item.Map().All() {
 		var err error
@@ -81,7 +83,7 @@ func parseAnswer(item value.Value) (Answer, error) {
 			if near := value.DidYouMean(key, keys); near != "" {
 				hint = near
 			}
-			return a, fmt.Errorf("/%s: unknown member (%s)", value.Escape(key), hint)
+			return a, wording.Errorf("/%s: unknown member (%s)", value.Escape(key), hint)
 		}
 		if err != nil {
 			return a, withPointer("/"+value.Escape(key), err)

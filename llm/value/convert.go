@@ -4,11 +4,12 @@ import (
 	"encoding"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Encoder lets a type write itself as a Value; [Of] calls it.
@@ -84,7 +85,7 @@ func addPointer(name string, err error) error {
 
 func encodeValue(rv reflect.Value, depth int) (Value, error) {
 	if depth > maxDepth {
-		return Value{}, fmt.Errorf("nested deeper than %d", maxDepth)
+		return Value{}, wording.Errorf("nested deeper than %d", maxDepth)
 	}
 	if !rv.IsValid() || isNil(rv) {
 		return Value{}, nil
@@ -124,7 +125,7 @@ func encodeValue(rv reflect.Value, depth int) (Value, error) {
 	case reflect.Struct:
 		return encodeStruct(rv, depth)
 	}
-	return Value{}, fmt.Errorf("a %s cannot be written as JSON", rv.Type())
+	return Value{}, wording.Errorf("a %s cannot be written as JSON", rv.Type())
 }
 
 func isNil(rv reflect.Value) bool {
@@ -154,7 +155,8 @@ func encodeOwn(rv reflect.Value) (v Value, done bool, err error) {
 		}
 	case json.Marshaler:
 		var data []byte
-		if data, err = x.MarshalJSON(); err == nil {
+		data, err = x.MarshalJSON()
+		if err == nil {
 			v, err = ParseJSON(data)
 		}
 	case encoding.TextMarshaler:
@@ -192,7 +194,7 @@ func encodeStruct(rv reflect.Value, depth int) (Value, error) {
 
 func encodeMap(rv reflect.Value, depth int) (Value, error) {
 	if rv.Type().Key().Kind() != reflect.String {
-		return Value{}, fmt.Errorf("the keys of a %s are not strings", rv.Type())
+		return Value{}, wording.Errorf("the keys of a %s are not strings", rv.Type())
 	}
 	keys := rv.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })

@@ -4,12 +4,13 @@ import (
 	"encoding"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"reflect"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Decoder lets a type read itself from a Value; [Decode] calls it on the
@@ -24,7 +25,7 @@ type Decoder interface{ DecodeValue(Value) error }
 func Decode(v Value, target any) error {
 	rv := reflect.ValueOf(target)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() {
-		return fmt.Errorf("decoding into a %T: want a pointer", target)
+		return wording.Errorf("decoding into a %T: want a pointer", target)
 	}
 	return decodeInto(v, rv.Elem())
 }
@@ -73,11 +74,11 @@ func decodeInto(v Value, rv reflect.Value) error {
 			return decodeNumber(v, rv)
 		}
 	}
-	return fmt.Errorf("a %s cannot be read from JSON", rv.Type())
+	return wording.Errorf("a %s cannot be read from JSON", rv.Type())
 }
 
 func mismatchError(want string, v Value) error {
-	return fmt.Errorf("want %s, got %s", want, v.Kind())
+	return wording.Errorf("want %s, got %s", wording.TypeName(want), wording.TypeName(v.Kind().String()))
 }
 
 // decodeOwn handles the types that read themselves.
@@ -127,7 +128,7 @@ func decodeNumber(v Value, rv reflect.Value) error {
 			rounded = float64(float32(f))
 		}
 		if math.IsInf(rounded, 0) {
-			return fmt.Errorf("the number %.40s is out of range", v)
+			return wording.Errorf("the number %.40s is out of range", v)
 		}
 		rv.SetFloat(f)
 		return nil
@@ -151,10 +152,10 @@ func decodeNumber(v Value, rv reflect.Value) error {
 		rv.SetUint(u)
 	}
 	if errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("the number %.40s is out of range", v)
+		return wording.Errorf("the number %.40s is out of range", v)
 	}
 	if err != nil { // the sign of a negative number
-		return fmt.Errorf("want %s, got %.40s", want, v)
+		return wording.Errorf("want %s, got %.40s", wording.TypeName(want), v)
 	}
 	return nil
 }
@@ -181,7 +182,7 @@ func decodeList(v Value, rv reflect.Value) error {
 	if rv.Kind() == reflect.Slice {
 		target = reflect.MakeSlice(rv.Type(), len(items), len(items))
 	} else if len(items) != rv.Len() {
-		return fmt.Errorf("want %d items, got %d", rv.Len(), len(items))
+		return wording.Errorf("want %d items, got %d", rv.Len(), len(items))
 	}
 	for i, item := range items {
 		if err := decodeInto(item, target.Index(i)); err != nil {
@@ -200,7 +201,7 @@ func decodeMap(v Value, rv reflect.Value) error {
 	}
 	t := rv.Type()
 	if t.Key().Kind() != reflect.String {
-		return fmt.Errorf("the keys of a %s are not strings", t)
+		return wording.Errorf("the keys of a %s are not strings", t)
 	}
 	m := reflect.MakeMapWithSize(t, v.Map().Len())
 	for k, member := range v.Map().All() {

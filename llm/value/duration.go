@@ -1,8 +1,9 @@
 package value
 
 import (
-	"fmt"
 	"time"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Duration is a time.Duration of zero or more that JSON and YAML write as text: 30s,
@@ -13,10 +14,10 @@ type Duration time.Duration
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("invalid duration %q (use 30s or 5m)", text)
+		return wording.Errorf("invalid duration %q (use 30s or 5m)", text)
 	}
 	if parsed < 0 {
-		return fmt.Errorf("invalid duration %q (it must not be negative)", text)
+		return wording.Errorf("invalid duration %q (it must not be negative)", text)
 	}
 	*d = Duration(parsed)
 	return nil

@@ -12,7 +12,9 @@ func IsInvisible(r rune) bool {
 	case '\u061c', '\u180e', '\u2028', '\u2029', '\ufeff':
 		return true
 	}
-	isMark := r >= '\u200b' && r <= '\u200f' || r >= '\u202a' && r <= '\u202e'
+	isZeroWidth := r >= '\u200b' && r <= '\u200f'
+	isDirection := r >= '\u202a' && r <= '\u202e'
+	isMark := isZeroWidth || isDirection
 	isFormat := r >= '\u2060' && r <= '\u206f'
 	return isMark || isFormat || unicode.IsControl(r)
 }

@@ -1,12 +1,12 @@
 package value
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // maxDepth bounds the nesting of parsed JSON, so that nothing that walks a
@@ -24,13 +24,14 @@ func ParseJSON(data []byte) (Value, error) {
 	p := parser{text: string(data)}
 	v, err := p.parseValue(0)
 	if err == nil {
-		if p.skipSpace(); p.pos < len(p.text) {
-			err = errors.New("more than one JSON value")
+		p.skipSpace()
+		if p.pos < len(p.text) {
+			err = wording.Errorf("more than one JSON value")
 		}
 	}
 	if err != nil {
 		line, col := LineCol(p.text, p.pos)
-		return Value{}, fmt.Errorf("%d:%d: %w", line, col, err)
+		return Value{}, wording.Errorf("%d:%d: %w", line, col, err)
 	}
 	return v, nil
 }
@@ -43,7 +44,7 @@ func LineCol(text string, offset int) (line, col int) {
 	return line, 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
 }
 
-var errEnds = errors.New("the JSON text ends too early")
+var errEnds = wording.Errorf("the JSON text ends too early")
 
 // parser reads text from pos on. After an error pos is the place of the fault.
 type parser struct {
@@ -77,12 +78,12 @@ func (p *parser) wantedError(what string) error {
 		return errEnds
 	}
 	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
-	return fmt.Errorf("want %s, found %q", what, r)
+	return wording.Errorf("want %s, found %q", what, r)
 }
 
 func (p *parser) parseValue(depth int) (Value, error) {
 	if depth > maxDepth {
-		return Value{}, fmt.Errorf("nested deeper than %d", maxDepth)
+		return Value{}, wording.Errorf("nested deeper than %d", maxDepth)
 	}
 	switch c := p.peek(); {
 	case c == '"':
@@ -196,7 +197,7 @@ func (p *parser) parseString() (string, error) {
 			return p.parseEscaped(start, i)
 		case c < ' ':
 			p.pos = i
-			return "", fmt.Errorf("the control character %q in a string must be escaped", rune(c))
+			return "", wording.Errorf("the control character %q in a string must be escaped", rune(c))
 		case c >= utf8.RuneSelf:
 			ascii = false
 		}
@@ -219,7 +220,7 @@ func (p *parser) parseEscaped(start, i int) (string, error) {
 			return string(b), nil
 		case c < ' ':
 			p.pos = i
-			return "", fmt.Errorf("the control character %q in a string must be escaped", rune(c))
+			return "", wording.Errorf("the control character %q in a string must be escaped", rune(c))
 		case c != '\\':
 			b = append(b, c)
 			i++
@@ -232,7 +233,7 @@ func (p *parser) parseEscaped(start, i int) (string, error) {
 				p.pos = len(p.text)
 				return "", errEnds
 			}
-			return "", fmt.Errorf("the escape %.6q does not exist", p.text[i:])
+			return "", wording.Errorf("the escape %.6q does not exist", p.text[i:])
 		}
 		b = utf8.AppendRune(b, r)
 		i += n

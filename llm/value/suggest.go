@@ -3,6 +3,8 @@ package value
 import (
 	"fmt"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // DidYouMean returns the hint that names the nearest of keys, as in
@@ -16,11 +18,15 @@ func DidYouMean(key string, keys []string) string {
 }
 
 // DidYouMeanSuffix returns [DidYouMean] in brackets after a space, for the end of a message.
-func DidYouMeanSuffix(key string, keys []string) string {
-	if hint := DidYouMean(key, keys); hint != "" {
-		return " (" + hint + ")"
+func DidYouMeanSuffix(key string, keys []string) wording.Text {
+	return hintSuffix(DidYouMean(key, keys))
+}
+
+func hintSuffix(hint string) wording.Text {
+	if hint == "" {
+		return wording.Text{}
 	}
-	return ""
+	return wording.Say(" (%s)", wording.Of(hint))
 }
 
 // maxListed bounds the names of a list in a message.
@@ -44,11 +50,8 @@ func Suggest(key string, keys []string) string {
 }
 
 // SuggestSuffix returns [Suggest] in brackets after a space, for the end of a message.
-func SuggestSuffix(key string, keys []string) string {
-	if hint := Suggest(key, keys); hint != "" {
-		return " (" + hint + ")"
-	}
-	return ""
+func SuggestSuffix(key string, keys []string) wording.Text {
+	return hintSuffix(Suggest(key, keys))
 }
 
 // Nearest returns the key among keys that key was most likely meant to be; "" when

@@ -8,11 +8,12 @@
 package value
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Kind is the JSON type of a [Value]. Integers and other
@@ -80,7 +81,7 @@ func OfBig(i *big.Int) Value {
 // spelling. It fails where s is not a JSON number.
 func OfNumber(s string) (Value, error) {
 	if s == "" || numberLen(s) != len(s) {
-		return Value{}, fmt.Errorf("%q is not a JSON number", s)
+		return Value{}, wording.Errorf("%q is not a JSON number", s)
 	}
 	return newNumber(s), nil
 }
@@ -143,7 +144,8 @@ func (v Value) IsNull() bool { return v.v == nil }
 
 // Str returns the text of a string; ok is false for any other kind.
 func (v Value) Str() (s string, ok bool) {
-	if s, ok = v.v.(string); ok {
+	s, ok = v.v.(string)
+	if ok {
 		return s, true
 	}
 	s, ok = v.unhide().v.(string)
@@ -155,7 +157,8 @@ func (v Value) Bool() (b, ok bool) { b, ok = v.v.(bool); return b, ok }
 
 // Int returns an integer that fits int64; a Float, even 3.0, is not one.
 func (v Value) Int() (i int64, ok bool) {
-	if i, ok = v.v.(int64); ok {
+	i, ok = v.v.(int64)
+	if ok {
 		return i, true
 	}
 	v = v.unhide()
@@ -219,7 +222,8 @@ func (v Value) At(pointer string) (Value, bool) {
 			v, ok = v.Get(unescapeToken(token))
 		} else if v.List() != nil {
 			var i int
-			if i, ok = parseIndex(token); ok && i < len(v.List()) {
+			i, ok = parseIndex(token)
+			if ok && i < len(v.List()) {
 				v = v.List()[i]
 			} else {
 				ok = false

@@ -27,7 +27,7 @@ func (memory) Retrieve(context.Context, calls.Scope, string, int) ([]plugins.Rec
 	return []plugins.Recalled{{Text: "Ours is 99.9 %.", Score: 0.8}}, nil
 }
 
-// registered gives what a host offers, until the test ends.
+// registered returns what a host offers, until the test ends.
 func registered(t *testing.T, h *host.Host, err error) *calls.Registry {
 	t.Helper()
 	if err != nil {

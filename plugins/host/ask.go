@@ -13,6 +13,7 @@ import (
 	pb "google.golang.org/protobuf/proto"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host/services"
 	"github.com/callnode/scheduler/plugins/host/session"
 	"github.com/callnode/scheduler/plugins/manifest"
@@ -50,7 +51,7 @@ func (p *plugin) acquireForRequest(ctx context.Context, what string) (instance *
 	if err != nil {
 		return nil, nil, err
 	}
-	instance, err = p.acquire(ctx)
+	instance, err = p.acquireInstance(ctx)
 	switch {
 	case err == nil:
 		return instance, release, nil
@@ -67,9 +68,9 @@ func (p *plugin) acquireForRequest(ctx context.Context, what string) (instance *
 	return nil, nil, err
 }
 
-// ask sends one request and returns the reply, which is not a failure. newGrant returns
+// sendRequest sends one request and returns the reply, which is not a failure. newGrant returns
 // what the plugin may use of the host meanwhile.
-func (p *plugin) ask(ctx context.Context, what string, req *proto.Request, newGrant func() *services.Grant) (*proto.Reply, error) {
+func (p *plugin) sendRequest(ctx context.Context, what string, req *proto.Request, newGrant func() *services.Grant) (*proto.Reply, error) {
 	instance, release, err := p.acquireForRequest(ctx, what)
 	if err != nil {
 		return nil, err
@@ -135,7 +136,7 @@ func (p *plugin) requestError(ctx, limited context.Context, instance *Instance, 
 			WithHint("limits.timeout in plugin.yaml is the time for one request")
 	case status.Code(err) == codes.ResourceExhausted:
 		if shared {
-			p.drop(instance, errors.New("its answer was too large"))
+			p.dropInstance(instance, wording.Errorf("its answer was too large"))
 		}
 		return p.errorf(calls.Plugin, what, "the answer is larger than %d bytes, or was refused for its size: %s", p.limits.MessageBytes(), statusText(err)).
 			WithHint("raise limits.max_message_mib in plugin.yaml, or answer less")
@@ -146,7 +147,7 @@ func (p *plugin) requestError(ctx, limited context.Context, instance *Instance, 
 		err = instance.Annotate(err)
 	}
 	if shared || gone || errors.Is(err, session.ErrViolation) {
-		p.drop(instance, err)
+		p.dropInstance(instance, err)
 	}
 	return p.faultf(what, "%w", err)
 }

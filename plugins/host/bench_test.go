@@ -25,7 +25,7 @@ type raw struct {
 	proto.UnimplementedPluginServer
 }
 
-// Ask gives one verdict.
+// Ask returns one verdict.
 func (raw) Ask(_ context.Context, req *proto.Request) (*proto.Reply, error) {
 	return &proto.Reply{Answer: &proto.Reply_Judged{Judged: &proto.Judged{Verdicts: []*proto.Verdict{{
 		Include: true, Reason: req.GetJudge().GetItems()[0].GetName(),

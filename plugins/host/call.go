@@ -27,8 +27,8 @@ type call struct {
 
 var _ calls.CoreCall = (*call)(nil)
 
-// definition returns the definition of a call that a function of the plugin is.
-func (p *plugin) definition(f *manifest.Function) (calls.Definition, error) {
+// newDefinition returns the definition of a call that a function of the plugin is.
+func (p *plugin) newDefinition(f *manifest.Function) (calls.Definition, error) {
 	info := &calls.Info{Name: f.Title(p.entry.Name), Summary: f.Doc(), Literal: f.Literal, UsesLLM: f.LLM}
 	for _, s := range []struct {
 		doc value.Value
@@ -74,7 +74,7 @@ func (c *call) Init(ctx context.Context, vars *calls.Vars) (value.Value, error) 
 	if !c.function.Init {
 		return c.params, nil
 	}
-	reply, err := c.plugin.ask(ctx, c.label(), &proto.Request{Ask: &proto.Request_Init{Init: &proto.Init{
+	reply, err := c.plugin.sendRequest(ctx, c.label(), &proto.Request{Ask: &proto.Request_Init{Init: &proto.Init{
 		Function: c.function.Name, Params: c.params.AppendJSON(nil), State: c.wireState(vars),
 	}}}, func() *services.Grant { return &services.Grant{Vars: services.VarsOf(vars)} })
 	if err != nil {
@@ -109,14 +109,14 @@ func warnOf(env *calls.Env, output *value.Value) {
 // Exec streams the output of the plugin, within its limits.
 func (c *call) Exec(ctx context.Context, env *calls.Env, input value.Value) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
-		if err := c.exec(ctx, env, input, yield); err != nil {
+		if err := c.execCall(ctx, env, input, yield); err != nil {
 			yield(calls.Chunk{}, err)
 		}
 	}
 }
 
-// exec executes the call; it returns nil at its end, or when yield wants no more.
-func (c *call) exec(ctx context.Context, env *calls.Env, input value.Value, yield func(calls.Chunk, error) bool) error {
+// execCall executes the call; it returns nil at its end, or when yield wants no more.
+func (c *call) execCall(ctx context.Context, env *calls.Env, input value.Value, yield func(calls.Chunk, error) bool) error {
 	p := c.plugin
 	instance, release, err := p.acquireForRequest(ctx, c.label())
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *call) exec(ctx context.Context, env *calls.Env, input value.Value, yiel
 		if err != nil {
 			return c.execError(ctx, limited, instance, err)
 		}
-		chunk, err := out.accept(message)
+		chunk, err := out.acceptChunk(message)
 		if err != nil {
 			return err
 		}
@@ -196,8 +196,8 @@ type execOutput struct {
 	hasData bool // a chunk of data came
 }
 
-// accept checks one message of the execution and returns its chunk.
-func (o *execOutput) accept(message *proto.Chunk) (calls.Chunk, error) {
+// acceptChunk checks one message of the execution and returns its chunk.
+func (o *execOutput) acceptChunk(message *proto.Chunk) (calls.Chunk, error) {
 	p, what := o.call.plugin, o.call.label()
 	o.chunks++
 	o.bytes += len(message.GetText()) + len(message.GetData())

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/host/services"
 	"github.com/callnode/scheduler/plugins/manifest"
@@ -70,7 +70,7 @@ func (i *importance) Judge(ctx context.Context, state plugins.State, items []plu
 	if err != nil {
 		return nil, err
 	}
-	reply, err := p.ask(ctx, what, &proto.Request{Ask: &proto.Request_Judge{Judge: &proto.Judge{
+	reply, err := p.sendRequest(ctx, what, &proto.Request{Ask: &proto.Request_Judge{Judge: &proto.Judge{
 		Function: i.function.Name, State: wire, Items: proto.FromItems(items),
 	}}}, func() *services.Grant { return newStateGrant(state) })
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *resolver) Resolve(ctx context.Context, state plugins.State, names []str
 	if err != nil {
 		return nil, err
 	}
-	reply, err := p.ask(ctx, what, &proto.Request{Ask: &proto.Request_Resolve{Resolve: &proto.Resolve{
+	reply, err := p.sendRequest(ctx, what, &proto.Request{Ask: &proto.Request_Resolve{Resolve: &proto.Resolve{
 		Names: names, State: wire,
 	}}}, func() *services.Grant { return newStateGrant(state) })
 	if err != nil {
@@ -153,11 +153,11 @@ func (r *resolver) Resolve(ctx context.Context, state plugins.State, names []str
 func parseChecked(text []byte, s *schema.Schema) (value.Value, error) {
 	v, err := value.ParseJSON(text)
 	if err != nil {
-		return value.Value{}, fmt.Errorf("it is not JSON: %w", err)
+		return value.Value{}, wording.Errorf("it is not JSON: %w", err)
 	}
 	if s != nil {
 		if problems := s.Check(v); problems != nil {
-			return value.Value{}, fmt.Errorf("it does not fit its schema: %w", problems)
+			return value.Value{}, wording.Errorf("it does not fit its schema: %w", problems)
 		}
 	}
 	return v, nil

@@ -15,7 +15,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host/process"
 	"github.com/callnode/scheduler/plugins/manifest"
 )
@@ -129,7 +129,7 @@ func readLimits(dir string) manifest.Limits {
 	return manifest.DefaultLimits()
 }
 
-// addLocked adds a trusted plugin; nobody uses h yet, or h.mu is held.
+// addLocked adds a trusted plugin; h is not in use yet, or h.mu is held.
 func (h *Host) addLocked(e *manifest.Entry, l launcher, limits manifest.Limits) {
 	h.plugins[e.Name] = &plugin{host: h, entry: e, launcher: l, limits: limits, slots: make(chan struct{}, limits.Concurrency)}
 }
@@ -152,17 +152,17 @@ func (h *Host) plugin(name string) *plugin {
 // file says of them. A name that is taken is an error. From then on the registry knows
 // why a plugin cannot be used: see [calls.Registry.CheckPlugin].
 func (h *Host) Register(r *calls.Registry) error {
-	r.SetPluginCheck(h.newCheck())
+	r.AddCheck(h.newCheck())
 	var problems []error
 	for _, name := range h.Names() {
-		if err := h.plugin(name).register(r); err != nil {
-			problems = append(problems, fmt.Errorf("plugin %s: %w", name, err))
+		if err := h.plugin(name).registerFunctions(r); err != nil {
+			problems = append(problems, wording.Errorf("plugin %s: %w", name, err))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-func (p *plugin) register(r *calls.Registry) error {
+func (p *plugin) registerFunctions(r *calls.Registry) error {
 	var problems []error
 	variables := &resolver{plugin: p, schemas: map[string]*schema.Schema{}}
 	for i := range p.entry.Functions {
@@ -172,12 +172,14 @@ func (p *plugin) register(r *calls.Registry) error {
 		case manifest.Importance:
 			err = r.AddImportance(f.Title(p.entry.Name), &importance{plugin: p, function: f})
 		case manifest.Variable:
-			if variables.schemas[f.Name], err = schema.Parse(f.Output); err == nil {
+			variables.schemas[f.Name], err = schema.Parse(f.Output)
+			if err == nil {
 				err = r.AddResolver(variables, f.Name)
 			}
 		case manifest.Call:
 			var def calls.Definition
-			if def, err = p.definition(f); err == nil {
+			def, err = p.newDefinition(f)
+			if err == nil {
 				err = r.AddCall(def)
 			}
 		}
@@ -186,9 +188,9 @@ func (p *plugin) register(r *calls.Registry) error {
 	return errors.Join(problems...)
 }
 
-// use begins a use of the host, which lasts until done is called: Close waits for it. The
+// beginUse begins a use of the host, which lasts until done is called: Close waits for it. The
 // context ends with the host too.
-func (h *Host) use(ctx context.Context) (_ context.Context, done func(), err error) {
+func (h *Host) beginUse(ctx context.Context) (_ context.Context, done func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {

@@ -201,7 +201,7 @@ func folder(t testing.TB, more string) string {
 	return dir
 }
 
-// open gives a host of one plugin and the registry of its functions.
+// open returns a host of one plugin and the registry of its functions.
 func open(t testing.TB, dir string, opts host.Options) (*host.Host, *calls.Registry) {
 	t.Helper()
 	opts.TempDir = shortDir(t)

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host/process"
 	"github.com/callnode/scheduler/plugins/host/services"
 	"github.com/callnode/scheduler/plugins/host/session"
@@ -25,12 +25,12 @@ func InProcess(server proto.PluginServer, opts Options, granted ...string) (*Hos
 	m := &manifest.Manifest{Services: granted, Limits: manifest.DefaultLimits()}
 	d, err := server.Describe(context.Background(), &proto.DescribeRequest{})
 	if err != nil {
-		return nil, fmt.Errorf("asking the plugin what it is: %w", err)
+		return nil, wording.Errorf("asking the plugin what it is: %w", err)
 	}
 	m.Name, m.Version = d.GetName(), d.GetVersion()
 	e, err := manifest.NewEntry(m, "", d)
 	if err != nil {
-		return nil, fmt.Errorf("how the plugin describes itself is wrong: %w", err)
+		return nil, wording.Errorf("how the plugin describes itself is wrong: %w", err)
 	}
 	h.lock.Put(*e)
 	h.addLocked(e, &inProcessLauncher{host: h, server: server, manifest: m, entry: e}, m.Limits)

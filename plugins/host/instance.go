@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host/process"
 	"github.com/callnode/scheduler/plugins/host/services"
 	"github.com/callnode/scheduler/plugins/host/session"
@@ -133,7 +134,7 @@ func (i *Instance) ExplainError(err error) error {
 		i.AwaitExit(exitNotice)
 	}
 	if !i.Alive() {
-		return fmt.Errorf("its process ended: %s", i.status())
+		return wording.Errorf("its process ended: %s", i.status())
 	}
 	return errors.New(statusText(err))
 }

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host/process"
 	"github.com/callnode/scheduler/plugins/host/services"
 	"github.com/callnode/scheduler/plugins/host/session"
@@ -30,7 +30,7 @@ type programLauncher struct {
 }
 
 // errNotInstalled is the error of a plugin that is trusted but in no folder.
-var errNotInstalled = errors.New("its folder was not found")
+var errNotInstalled = wording.Errorf("its folder was not found")
 
 // launch compares the program with the trusted one, starts it, and lets it describe
 // itself.
@@ -42,20 +42,20 @@ func (l *programLauncher) launch(ctx context.Context) (*Instance, error) {
 	if err != nil {
 		return nil, permanentError{err}
 	}
-	instance, serviceID, err := l.start(ctx, m)
+	instance, serviceID, err := l.startProcess(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.describe(ctx, instance, m, serviceID); err != nil {
+	if err := l.describePlugin(ctx, instance, m, serviceID); err != nil {
 		instance.Stop(l.host.opts.GracePeriod)
 		return nil, err
 	}
 	return instance, nil
 }
 
-// start starts the process and its services. It returns the id of the services at the
+// startProcess starts the process and its services. It returns the id of the services at the
 // broker, too.
-func (l *programLauncher) start(ctx context.Context, m *manifest.Manifest) (_ *Instance, serviceID uint32, err error) {
+func (l *programLauncher) startProcess(ctx context.Context, m *manifest.Manifest) (_ *Instance, serviceID uint32, err error) {
 	path, err := manifest.Locate(l.dir, m)
 	if err != nil {
 		missing := calls.Errorf(calls.Invalid, "its program cannot be found: %s", m.Command)
@@ -113,17 +113,17 @@ func (l *programLauncher) sealProgram(m *manifest.Manifest, program *process.Pro
 	case err != nil:
 		return nil, err
 	case l.trusted != nil && seal.SHA256 != l.trusted.SHA256:
-		return nil, fmt.Errorf("its program changed since it was trusted (sha256 %.12s…, trusted %.12s…); if you know why, run: scheduler plugins trust %s", seal.SHA256, l.trusted.SHA256, l.name)
+		return nil, wording.Errorf("its program changed since it was trusted (sha256 %.12s…, trusted %.12s…); if you know why, run: scheduler plugins trust %s", seal.SHA256, l.trusted.SHA256, l.name)
 	case l.reviewedSHA256 != "" && seal.SHA256 != l.reviewedSHA256:
-		return nil, errors.New("its program changed while it was looked at")
+		return nil, wording.Errorf("its program changed while it was looked at")
 	}
 	return seal, nil
 }
 
-// describe asks the plugin what it is, compares that with what was trusted, and opens its
+// describePlugin asks the plugin what it is, compares that with what was trusted, and opens its
 // session. By then the program has loaded what it consists of: nothing of that may have
 // changed since it was sealed.
-func (l *programLauncher) describe(ctx context.Context, instance *Instance, m *manifest.Manifest, serviceID uint32) error {
+func (l *programLauncher) describePlugin(ctx context.Context, instance *Instance, m *manifest.Manifest, serviceID uint32) error {
 	d, err := l.requestDescription(ctx, instance, time.Duration(m.Limits.StartTimeout), serviceID)
 	if err != nil {
 		return err
@@ -133,17 +133,17 @@ func (l *programLauncher) describe(ctx context.Context, instance *Instance, m *m
 	}
 	instance.entry, err = manifest.NewEntry(m, instance.seal.SHA256, d)
 	if err != nil {
-		return permanentError{fmt.Errorf("how it describes itself is wrong: %w", err)}
+		return permanentError{wording.Errorf("how it describes itself is wrong: %w", err)}
 	}
 	if l.trusted != nil {
 		if changes := l.trusted.Changes(instance.entry); changes != "" {
-			return permanentError{fmt.Errorf("it describes itself differently than when it was trusted: %s; if you know why, run: scheduler plugins trust %s", changes, l.name)}
+			return permanentError{wording.Errorf("it describes itself differently than when it was trusted: %s; if you know why, run: scheduler plugins trust %s", changes, l.name)}
 		}
 	}
 	if instance.entry.Session {
 		instance.session, err = session.Open(instance.api, m.Limits.MessageBytes())
 		if err != nil {
-			return fmt.Errorf("it did not open a session: %w", instance.ExplainError(err))
+			return wording.Errorf("it did not open a session: %w", instance.ExplainError(err))
 		}
 	}
 	return nil
@@ -160,9 +160,9 @@ func (l *programLauncher) requestDescription(ctx context.Context, instance *Inst
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case limited.Err() != nil:
-		return nil, instance.Annotate(fmt.Errorf("it did not describe itself within %s", timeout))
+		return nil, instance.Annotate(wording.Errorf("it did not describe itself within %s", timeout))
 	case err != nil:
-		return nil, instance.Annotate(fmt.Errorf("it did not describe itself: %w", instance.ExplainError(err)))
+		return nil, instance.Annotate(wording.Errorf("it did not describe itself: %w", instance.ExplainError(err)))
 	}
 	return d, nil
 }
@@ -190,7 +190,7 @@ func Single(ctx context.Context, dir string, opts Options) (*Host, error) {
 	instance, err := (&programLauncher{host: h, name: m.Name, dir: dir}).launch(ctx)
 	if err != nil {
 		if left := h.Close(); left != nil {
-			err = fmt.Errorf("%w; %w", err, left)
+			err = wording.Errorf("%w; %w", err, left)
 		}
 		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", m.Name, err)
 	}

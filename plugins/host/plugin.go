@@ -2,12 +2,11 @@ package host
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
@@ -35,15 +34,15 @@ type plugin struct {
 }
 
 // errClosed is the error of every request after its host was closed.
-var errClosed = errors.New("plugins are shut down")
+var errClosed = wording.Errorf("plugins are shut down")
 
 // maxBackoff is the longest pause before a restart.
 const maxBackoff = 5 * time.Second
 
-// acquire returns the running instance, and starts one where there is none. After a
+// acquireInstance returns the running instance, and starts one where there is none. After a
 // failure it waits before the next start, and after too many in a row it refuses for
 // a while.
-func (p *plugin) acquire(ctx context.Context) (*Instance, error) {
+func (p *plugin) acquireInstance(ctx context.Context) (*Instance, error) {
 	for {
 		instance, wait, err := p.findOrStart()
 		if instance != nil || err != nil {
@@ -75,11 +74,11 @@ func (p *plugin) findOrStart() (instance *Instance, wait <-chan struct{}, err er
 		if p.current.Alive() {
 			return p.current, nil, nil
 		}
-		p.dropLocked(p.current, fmt.Errorf("it ended by itself: %s", p.current.Status()))
+		p.dropLocked(p.current, wording.Errorf("it ended by itself: %s", p.current.Status()))
 	}
 	if p.starting == nil {
 		if p.isExhaustedLocked() {
-			return nil, nil, fmt.Errorf("it failed %d times in a row and is not started again for %s; the last time: %w",
+			return nil, nil, wording.Errorf("it failed %d times in a row and is not started again for %s; the last time: %w",
 				p.failures, p.host.opts.Cooldown, p.failure)
 		}
 		p.startLocked()
@@ -149,7 +148,7 @@ func (p *plugin) recordFailureLocked(err error) {
 	}
 }
 
-// dropLocked gives an instance up and counts the failure.
+// dropLocked abandons an instance and counts the failure.
 func (p *plugin) dropLocked(instance *Instance, err error) {
 	if p.current != instance {
 		return
@@ -159,8 +158,8 @@ func (p *plugin) dropLocked(instance *Instance, err error) {
 	p.stops.Go(func() { instance.Stop(0) })
 }
 
-// drop gives an instance up and counts the failure.
-func (p *plugin) drop(instance *Instance, err error) {
+// dropInstance abandons an instance and counts the failure.
+func (p *plugin) dropInstance(instance *Instance, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dropLocked(instance, err)
@@ -195,16 +194,16 @@ func (p *plugin) checkAlive(instance *Instance) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if err != nil {
-			p.dropLocked(instance, errors.New("it hung, and was killed"))
+			p.dropLocked(instance, wording.Errorf("it hung, and was killed"))
 		}
 		p.checking = nil
 		close(checking)
 	})
 }
 
-// take returns the running instance and forgets it: the next request starts another.
-func (p *plugin) take(ctx context.Context) (*Instance, error) {
-	instance, err := p.acquire(ctx)
+// takeInstance returns the running instance and forgets it: the next request starts another.
+func (p *plugin) takeInstance(ctx context.Context) (*Instance, error) {
+	instance, err := p.acquireInstance(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +235,7 @@ func (p *plugin) errorf(kind calls.Kind, what, format string, args ...any) *call
 	if what != "" {
 		what = ", " + what
 	}
-	return calls.Errorf(kind, "plugin %s%s: %w", p.entry.Name, what, fmt.Errorf(format, args...))
+	return calls.Errorf(kind, "plugin %s%s: %w", p.entry.Name, what, wording.Errorf(format, args...))
 }
 
 // faultf returns an error that the plugin itself caused, with the way to look for it.

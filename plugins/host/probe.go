@@ -28,11 +28,15 @@ func (p *Probe) Limits() manifest.Limits { return p.plugin.limits }
 func (p *Probe) Options() Options { return p.plugin.host.opts }
 
 // Instance returns the running instance, and starts one where there is none.
-func (p *Probe) Instance(ctx context.Context) (*Instance, error) { return p.plugin.acquire(ctx) }
+func (p *Probe) Instance(ctx context.Context) (*Instance, error) {
+	return p.plugin.acquireInstance(ctx)
+}
 
 // TakeInstance returns the running instance, which the host does not use any more: the
 // caller has to stop it.
-func (p *Probe) TakeInstance(ctx context.Context) (*Instance, error) { return p.plugin.take(ctx) }
+func (p *Probe) TakeInstance(ctx context.Context) (*Instance, error) {
+	return p.plugin.takeInstance(ctx)
+}
 
 // ResetFailures forgets failures, so that a plugin that failed is started again at once.
 func (p *Probe) ResetFailures() { p.plugin.resetFailures() }

@@ -29,7 +29,7 @@ func (h *Host) Trust(ctx context.Context, name string) (*manifest.Entry, error) 
 // is refused.
 func (h *Host) TrustReviewed(ctx context.Context, reviewed *manifest.Review) (*manifest.Entry, error) {
 	m := reviewed.Manifest
-	ctx, done, err := h.use(ctx)
+	ctx, done, err := h.beginUse(ctx)
 	if err != nil {
 		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", m.Name, err)
 	}
@@ -46,16 +46,16 @@ func (h *Host) TrustReviewed(ctx context.Context, reviewed *manifest.Review) (*m
 		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", m.Name, err)
 	}
 	e := instance.entry
-	old, err := h.replace(e, &programLauncher{host: h, name: m.Name, dir: reviewed.Dir, trusted: e}, m.Limits)
+	old, err := h.replacePlugin(e, &programLauncher{host: h, name: m.Name, dir: reviewed.Dir, trusted: e}, m.Limits)
 	if old != nil {
 		old.close()
 	}
 	return e, err
 }
 
-// replace writes the entry to the lock file, and puts the plugin in the place of the old
+// replacePlugin writes the entry to the lock file, and puts the plugin in the place of the old
 // one, which it returns.
-func (h *Host) replace(e *manifest.Entry, l launcher, limits manifest.Limits) (old *plugin, err error) {
+func (h *Host) replacePlugin(e *manifest.Entry, l launcher, limits manifest.Limits) (old *plugin, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -80,20 +80,20 @@ func (h *Host) replace(e *manifest.Entry, l launcher, limits manifest.Limits) (o
 // Untrust takes a plugin out of the lock file, ends it, and returns what was trusted.
 // Registries that were filled before do not learn of it.
 func (h *Host) Untrust(name string) (*manifest.Entry, error) {
-	_, done, err := h.use(context.Background()) // Close waits until its process has ended
+	_, done, err := h.beginUse(context.Background()) // Close waits until its process has ended
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	e, old, err := h.remove(name)
+	e, old, err := h.removePlugin(name)
 	if old != nil {
 		old.close()
 	}
 	return e, err
 }
 
-// remove takes a plugin out of the lock file and of the host, and returns both.
-func (h *Host) remove(name string) (e *manifest.Entry, old *plugin, err error) {
+// removePlugin takes a plugin out of the lock file and of the host, and returns both.
+func (h *Host) removePlugin(name string) (e *manifest.Entry, old *plugin, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	fresh, err := manifest.Update(h.opts.LockFile, func(l *manifest.Lock) error {

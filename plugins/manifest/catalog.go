@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Catalog is where plugins are. [Find] makes it from the folders; it is not changed
@@ -35,7 +35,7 @@ func Find(folders, dirs []string) *Catalog {
 		c.addAll(folder)
 	}
 	for _, dir := range dirs {
-		c.add(dir)
+		c.addFolder(dir)
 	}
 	return c
 }
@@ -44,18 +44,18 @@ func Find(folders, dirs []string) *Catalog {
 func (c *Catalog) addAll(folder string) {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.problems = append(c.problems, fmt.Errorf("looking for plugins: %w", err))
+		c.problems = append(c.problems, wording.Errorf("looking for plugins: %w", err))
 	}
 	for _, e := range entries {
 		dir := filepath.Join(folder, e.Name())
-		if exists(filepath.Join(dir, FileName)) || exists(filepath.Join(dir, misspelledFileName)) {
-			c.add(dir)
+		if pathExists(filepath.Join(dir, FileName)) || pathExists(filepath.Join(dir, misspelledFileName)) {
+			c.addFolder(dir)
 		}
 	}
 }
 
-// add adds the plugin in a folder.
-func (c *Catalog) add(dir string) {
+// addFolder adds the plugin in a folder.
+func (c *Catalog) addFolder(dir string) {
 	abs, err := filepath.Abs(dir)
 	var m *Manifest
 	if err == nil {
@@ -70,7 +70,7 @@ func (c *Catalog) add(dir string) {
 	if !taken {
 		c.dirs[m.Name] = abs
 	} else if first != abs {
-		c.problems = append(c.problems, fmt.Errorf("two plugins are called %s: %s is used, %s is not", m.Name, first, abs))
+		c.problems = append(c.problems, wording.Errorf("two plugins are called %s: %s is used, %s is not", m.Name, first, abs))
 	}
 }
 
@@ -89,7 +89,7 @@ func (c *Catalog) Lookup(name string) (dir string, err error) {
 	if err := c.byFolder[name]; err != nil {
 		return "", calls.Errorf(calls.Invalid, "%w", err)
 	}
-	return "", c.unknown(name, slices.Sorted(maps.Keys(c.dirs)))
+	return "", c.unknownPlugin(name, slices.Sorted(maps.Keys(c.dirs)))
 }
 
 // NotTrusted returns the error for a plugin that the lock does not have.
@@ -97,11 +97,11 @@ func (c *Catalog) NotTrusted(name string, l *Lock) error {
 	if c.dirs[name] != "" || c.byFolder[name] != nil {
 		return calls.Errorf(calls.NotFound, "the plugin %s is not trusted", name).WithHint("nothing has to be done")
 	}
-	return c.unknown(name, l.Names())
+	return c.unknownPlugin(name, l.Names())
 }
 
-// unknown returns the error for a name that is not among names.
-func (c *Catalog) unknown(name string, names []string) error {
+// unknownPlugin returns the error for a name that is not among names.
+func (c *Catalog) unknownPlugin(name string, names []string) error {
 	err := calls.Errorf(calls.NotFound, "unknown plugin %q", name)
 	if hint := value.DidYouMean(name, names); hint != "" {
 		return err.WithHint("%s", hint)

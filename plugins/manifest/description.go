@@ -2,11 +2,11 @@ package manifest
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/plugins/proto"
 )
@@ -24,22 +24,22 @@ func NewEntry(m *Manifest, sum string, d *proto.Description) (*Entry, error) {
 	}
 	var problems []error
 	if d.GetName() != m.Name {
-		problems = append(problems, fmt.Errorf("its name is %q in the program and %q in %s", d.GetName(), m.Name, FileName))
+		problems = append(problems, wording.Errorf("its name is %q in the program and %q in %s", d.GetName(), m.Name, FileName))
 	}
 	if d.GetVersion() != m.Version {
-		problems = append(problems, fmt.Errorf("its version is %q in the program and %q in %s", d.GetVersion(), m.Version, FileName))
+		problems = append(problems, wording.Errorf("its version is %q in the program and %q in %s", d.GetVersion(), m.Version, FileName))
 	}
 	if n := len(d.GetFunctions()); n == 0 || n > maxFunctions {
-		problems = append(problems, fmt.Errorf("it has %d functions (want 1 to %d)", n, maxFunctions))
+		problems = append(problems, wording.Errorf("it has %d functions (want 1 to %d)", n, maxFunctions))
 		return e, errors.Join(problems...)
 	}
 	for i, p := range d.GetFunctions() {
 		f, err := newFunction(p)
 		switch {
 		case err != nil:
-			problems = append(problems, fmt.Errorf("function %d %q: %w", i+1, value.Truncate(p.GetName(), 100), err))
+			problems = append(problems, wording.Errorf("function %d %q: %w", i+1, value.Truncate(p.GetName(), 100), err))
 		case e.Function(f.Name) != nil:
-			problems = append(problems, fmt.Errorf("two functions are called %q", f.Name))
+			problems = append(problems, wording.Errorf("two functions are called %q", f.Name))
 		default:
 			e.Functions = append(e.Functions, *f)
 		}
@@ -71,23 +71,23 @@ func newFunction(p *proto.Function) (*Function, error) {
 	case proto.Kind_CALL:
 		f.Kind, form, formName = Call, kebabCase, "kebab-case"
 	default:
-		return nil, fmt.Errorf("unknown kind %d (there are importance, variable and call)", p.GetKind())
+		return nil, wording.Errorf("unknown kind %d (there are importance, variable and call)", p.GetKind())
 	}
 	if !form.MatchString(f.Name) || len(f.Name) > maxName {
-		return nil, fmt.Errorf("the name is not %s of up to %d characters", formName, maxName)
+		return nil, wording.Errorf("the name is not %s of up to %d characters", formName, maxName)
 	}
 	if f.DocEn == "" {
-		return nil, errors.New("doc_en is empty (describe in one sentence what it does)")
+		return nil, wording.Errorf("doc_en is empty (describe in one sentence what it does)")
 	}
 	if len(f.DocEn)+len(f.DocZh) > maxText {
-		return nil, fmt.Errorf("its documentation has more than %d bytes", maxText)
+		return nil, wording.Errorf("its documentation has more than %d bytes", maxText)
 	}
 	if err := f.readSchemas(p); err != nil {
 		return nil, err
 	}
 	for _, e := range p.GetExamples() {
 		if _, err := yaml.ParseValue([]byte(e.GetWith())); err != nil {
-			return nil, fmt.Errorf("the example %q: %w", e.GetTitle(), err)
+			return nil, wording.Errorf("the example %q: %w", e.GetTitle(), err)
 		}
 		f.Examples = append(f.Examples, Example{Title: oneLine(e.GetTitle()), With: e.GetWith(), Answers: e.GetAnswers()})
 	}
@@ -109,8 +109,9 @@ func (f *Function) readSchemas(p *proto.Function) (err error) {
 		if !s.wanted {
 			continue
 		}
-		if *s.doc, err = parseSchema(s.text, f.Kind == Call); err != nil {
-			return fmt.Errorf("the schema %s: %w", s.name, err)
+		*s.doc, err = parseSchema(s.text, f.Kind == Call)
+		if err != nil {
+			return wording.Errorf("the schema %s: %w", s.name, err)
 		}
 	}
 	return nil
@@ -120,13 +121,13 @@ func (f *Function) readSchemas(p *proto.Function) (err error) {
 func parseSchema(text []byte, object bool) (value.Value, error) {
 	doc, err := value.ParseJSON(text)
 	if err != nil {
-		return value.Value{}, fmt.Errorf("not JSON: %w", err)
+		return value.Value{}, wording.Errorf("not JSON: %w", err)
 	}
 	if _, err := schema.Parse(doc); err != nil {
 		return value.Value{}, err
 	}
 	if kind, _ := doc.Get("type"); object && kind.JSON() != `"object"` {
-		return value.Value{}, errors.New(`its type is not "object"`)
+		return value.Value{}, wording.Errorf(`its type is not "object"`)
 	}
 	return doc, nil
 }

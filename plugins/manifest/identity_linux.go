@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// identity returns which file it is and when it was last changed: no program can set the
+// fileIdentity returns which file it is and when it was last changed: no program can set the
 // time of the last change.
-func identity(info fs.FileInfo) string {
+func fileIdentity(info fs.FileInfo) string {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return fmt.Sprint(info.Size(), info.ModTime().UnixNano())

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -43,7 +43,7 @@ func ReadLock(path string) (*Lock, error) {
 		return l, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the lock file of plugins: %w", err)
+		return nil, wording.Errorf("reading the lock file of plugins: %w", err)
 	}
 	if err := l.parse(path, content); err != nil {
 		return nil, calls.Errorf(calls.Invalid, "reading the lock file of plugins: %w", err).
@@ -57,7 +57,7 @@ func ReadLock(path string) (*Lock, error) {
 func (l *Lock) parse(path string, content []byte) error {
 	doc, err := value.ParseJSON(content)
 	if err != nil {
-		return fmt.Errorf("%s:%w", path, err)
+		return wording.Errorf("%s:%w", path, err)
 	}
 	from := document{file: path}
 	from.root, _ = yaml.Parse(content) // nearly all JSON is YAML
@@ -65,17 +65,18 @@ func (l *Lock) parse(path string, content []byte) error {
 		Version *int `json:"version"`
 	}
 	if err := value.Decode(doc, &header); err == nil && header.Version != nil && *header.Version != lockVersion {
-		return from.errorAt(schema.Problem{Pointer: "/version", Message: fmt.Sprintf("the file has version %d, this program reads version %d", *header.Version, lockVersion)})
+		return from.errorAt(schema.Problem{Pointer: "/version"}.
+			WithMessage("the file has version %d, this program reads version %d", *header.Version, lockVersion))
 	}
 	form := schema.MustFor[Lock]()
-	if problems := slices.Concat(unprintable(doc, ""), form.Check(doc)); len(problems) > 0 {
-		return from.errors(form, problems)
+	if problems := slices.Concat(findDeceptive(doc, ""), form.Check(doc)); len(problems) > 0 {
+		return from.joinProblems(form, problems)
 	}
 	if err := value.Decode(doc, l); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return wording.Errorf("%s: %w", path, err)
 	}
 	if err := l.check(); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return wording.Errorf("%s: %w", path, err)
 	}
 	return nil
 }
@@ -85,14 +86,14 @@ func (l *Lock) check() error {
 	for i := range l.Plugins {
 		e := &l.Plugins[i]
 		if !kebabCase.MatchString(e.Name) {
-			return fmt.Errorf("%q cannot be the name of a plugin (use kebab-case)", e.Name)
+			return wording.Errorf("%q cannot be the name of a plugin (use kebab-case)", e.Name)
 		}
 		if l.Find(e.Name) != e {
-			return fmt.Errorf("duplicate plugin %q", e.Name)
+			return wording.Errorf("duplicate plugin %q", e.Name)
 		}
 		for j := range e.Functions {
 			if err := e.Functions[j].check(); err != nil {
-				return fmt.Errorf("the plugin %q, function %q: %w", e.Name, e.Functions[j].Name, err)
+				return wording.Errorf("the plugin %q, function %q: %w", e.Name, e.Functions[j].Name, err)
 			}
 		}
 	}
@@ -102,7 +103,7 @@ func (l *Lock) check() error {
 // check holds a function of the lock file to what [newFunction] guarantees.
 func (f *Function) check() error {
 	if !slices.Contains([]Kind{Importance, Variable, Call}, f.Kind) {
-		return fmt.Errorf("unknown kind %q (there are importance, variable and call)", f.Kind)
+		return wording.Errorf("unknown kind %q (there are importance, variable and call)", f.Kind)
 	}
 	for _, doc := range []value.Value{f.Params, f.Input, f.Output} {
 		if doc.IsNull() {
@@ -208,10 +209,10 @@ func lockFolder(path string) (release func()) {
 func (l *Lock) write(path string) error {
 	doc, err := value.Of(l)
 	if err != nil {
-		return fmt.Errorf("writing the lock file of plugins: %w", err)
+		return wording.Errorf("writing the lock file of plugins: %w", err)
 	}
 	if err := replaceFile(path, append(doc.AppendIndented(nil, "  "), '\n')); err != nil {
-		return fmt.Errorf("writing the lock file of plugins: %w", err)
+		return wording.Errorf("writing the lock file of plugins: %w", err)
 	}
 	return nil
 }
@@ -230,7 +231,8 @@ func replaceFile(path string, content []byte) (err error) {
 		}
 	}()
 	_, err = f.Write(content)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)

@@ -20,6 +20,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -89,7 +90,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 func (d *Duration) UnmarshalText(text []byte) error {
 	span, err := time.ParseDuration(string(text))
 	if err != nil || span <= 0 {
-		return fmt.Errorf("invalid duration %q (use 30s or 1m30s)", text)
+		return wording.Errorf("invalid duration %q (use 30s or 1m30s)", text)
 	}
 	*d = Duration(span)
 	return nil
@@ -119,7 +120,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("invalid size %q (use 512MiB or 2GiB)", text)
+	return wording.Errorf("invalid size %q (use 512MiB or 2GiB)", text)
 }
 
 // Read reads the plugin.yaml of a folder. The error has a line for each fault, with its
@@ -128,10 +129,10 @@ func Read(dir string) (*Manifest, error) {
 	file := filepath.Join(dir, FileName)
 	content, err := calls.ReadFile(file, yaml.MaxBytes)
 	if err != nil {
-		if other := filepath.Join(dir, misspelledFileName); errors.Is(err, fs.ErrNotExist) && exists(other) {
-			return nil, fmt.Errorf("%s: the manifest of a plugin is called %s (rename it)", other, FileName)
+		if other := filepath.Join(dir, misspelledFileName); errors.Is(err, fs.ErrNotExist) && pathExists(other) {
+			return nil, wording.Errorf("%s: the manifest of a plugin is called %s (rename it)", other, FileName)
 		}
-		return nil, fmt.Errorf("reading a manifest: %w", err)
+		return nil, wording.Errorf("reading a manifest: %w", err)
 	}
 	node, err := yaml.Parse(content)
 	if err == nil && node == nil {
@@ -142,13 +143,13 @@ func Read(dir string) (*Manifest, error) {
 		doc, err = yaml.Value(node)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s:%w", file, err)
+		return nil, wording.Errorf("%s:%w", file, err)
 	}
 	return decodeManifest(document{file, node}, doc)
 }
 
-// exists reports whether a name is taken, also by a link that leads nowhere.
-func exists(path string) bool {
+// pathExists reports whether a name is taken, also by a link that leads nowhere.
+func pathExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
@@ -156,13 +157,13 @@ func exists(path string) bool {
 func decodeManifest(from document, doc value.Value) (*Manifest, error) {
 	form := schema.MustFor[Manifest]()
 	doc = form.ApplyDefaults(withLimits(doc))
-	problems := slices.Concat(unprintable(doc, ""), form.Check(doc), manifestProblems(doc))
+	problems := slices.Concat(findDeceptive(doc, ""), form.Check(doc), manifestProblems(doc))
 	if len(problems) > 0 {
-		return nil, from.errors(form, problems)
+		return nil, from.joinProblems(form, problems)
 	}
 	m := new(Manifest)
 	if err := value.Decode(doc, m); err != nil {
-		return nil, fmt.Errorf("%s: %w", from.file, err)
+		return nil, wording.Errorf("%s: %w", from.file, err)
 	}
 	m.Description = oneLine(m.Description)
 	return m, nil
@@ -185,26 +186,26 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // manifestProblems finds what the schema of a manifest cannot express.
 func manifestProblems(doc value.Value) (all schema.Problems) {
 	report := func(pointer, hint, format string, args ...any) {
-		all = append(all, schema.Problem{Pointer: pointer, Message: fmt.Sprintf(format, args...), Hint: hint})
+		all = append(all, schema.Problem{Pointer: pointer, Hint: hint}.WithMessage(format, args...))
 	}
 	for _, key := range []string{"version", "command", "args", "data"} {
-		for at, word := range texts(doc, key) {
+		for at, word := range textsAt(doc, key) {
 			if strings.ContainsAny(word, "\n\t") {
 				report(at, "put it on one line", "%q has a line break or a tab", value.Truncate(word, 60))
 			}
 		}
 	}
-	for at, name := range texts(doc, "name") {
+	for at, name := range textsAt(doc, "name") {
 		if name == "vars" {
 			report(at, "give it another name", "a plugin cannot be called vars: flows name variables by that")
 		}
 	}
-	for at, name := range texts(doc, "env") {
+	for at, name := range textsAt(doc, "env") {
 		if !canPassOn(name) {
 			report(at, "list names of variables, such as TZ; the protocol sets PLUGIN_* and SCHEDULER_PLUGIN* itself", "the environment variable %q cannot be passed on", name)
 		}
 	}
-	for at, path := range texts(doc, "data") {
+	for at, path := range textsAt(doc, "data") {
 		if !filepath.IsLocal(path) || filepath.Clean(path) == "." {
 			report(at, "data is relative to plugin.yaml, and below it", "%q is not a path inside the plugin's folder", path)
 		}
@@ -212,20 +213,20 @@ func manifestProblems(doc value.Value) (all schema.Problems) {
 			report(at, "take it out", "%s is part of what is trusted and cannot be data", FileName)
 		}
 	}
-	for at, command := range texts(doc, "command") {
+	for at, command := range textsAt(doc, "command") {
 		if isPath(command) && !filepath.IsAbs(command) && !filepath.IsLocal(filepath.Clean(command)) {
 			report(at, "give a path below it, an absolute one, or a name in PATH", "%q leaves the plugin's folder", command)
 		}
 	}
 	limits, _ := doc.Get("limits")
 	for _, key := range []string{"start_timeout", "timeout", "exec_timeout"} {
-		for at, span := range texts(limits, key) {
+		for at, span := range textsAt(limits, key) {
 			if err := new(Duration).UnmarshalText([]byte(span)); err != nil {
 				report("/limits"+at, "", "%v", err)
 			}
 		}
 	}
-	for at, size := range texts(limits, "memory") {
+	for at, size := range textsAt(limits, "memory") {
 		if err := new(Size).UnmarshalText([]byte(size)); err != nil {
 			report("/limits"+at, "", "%v", err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -20,9 +21,9 @@ type document struct {
 	root *yaml.Node // nil where the text could not be parsed as YAML
 }
 
-// locate returns the node that a problem belongs to: for a missing property its object,
+// nodeOf returns the node that a problem belongs to: for a missing property its object,
 // for an unknown one its key.
-func (d document) locate(p schema.Problem) *yaml.Node {
+func (d document) nodeOf(p schema.Problem) *yaml.Node {
 	node, key, found := yaml.Walk(d.root, p.Pointer)
 	if key != nil && p.Keyword == "additionalProperties" {
 		return key
@@ -41,41 +42,41 @@ func parentPointer(pointer string) string {
 // errorAt makes an error of a problem: file:line:col: fact (remedy).
 func (d document) errorAt(p schema.Problem) error {
 	if d.root == nil {
-		return fmt.Errorf("%s: %w", d.file, p)
+		return wording.Errorf("%s: %w", d.file, p)
 	}
-	node := d.locate(p)
+	node := d.nodeOf(p)
 	path := strings.ReplaceAll(strings.TrimPrefix(p.Pointer, "/"), "/", ".")
 	namesKey := p.Keyword == "required" || p.Keyword == "additionalProperties"
 	if path != "" && !namesKey {
 		p.Message = path + ": " + p.Message
 	}
 	p.Pointer = "" // the message has it
-	return fmt.Errorf("%s:%d:%d: %w", d.file, node.Line, node.Column, p)
+	return wording.Errorf("%s:%d:%d: %w", d.file, node.Line, node.Column, p)
 }
 
-// errors returns all problems as one error, a line each, in the order of the text.
-func (d document) errors(form *schema.Schema, problems schema.Problems) error {
+// joinProblems returns all problems as one error, a line each, in the order of the text.
+func (d document) joinProblems(form *schema.Schema, problems schema.Problems) error {
 	if d.root != nil {
 		slices.SortStableFunc(problems, func(a, b schema.Problem) int {
-			x, y := d.locate(a), d.locate(b)
+			x, y := d.nodeOf(a), d.nodeOf(b)
 			return cmp.Or(cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column))
 		})
 	}
 	all := make([]error, len(problems))
 	for i, p := range problems {
 		if p.Hint == "" {
-			p.Hint = remedy(form, p)
+			p.Hint = remedyOf(form, p)
 		}
 		all[i] = d.errorAt(p)
 	}
 	return errors.Join(all...)
 }
 
-// remedy returns what the schema wants where a problem is; "" where it does not say.
-func remedy(form *schema.Schema, p schema.Problem) string {
+// remedyOf returns what the schema wants where a problem is; "" where it does not say.
+func remedyOf(form *schema.Schema, p schema.Problem) string {
 	switch p.Keyword {
 	case "required":
-		if doc := description(form, p.Pointer); doc != "" {
+		if doc := descriptionAt(form, p.Pointer); doc != "" {
 			return "add it: " + doc
 		}
 		return ""
@@ -85,7 +86,7 @@ func remedy(form *schema.Schema, p schema.Problem) string {
 		}
 		return ""
 	default:
-		return description(form, p.Pointer)
+		return descriptionAt(form, p.Pointer)
 	}
 }
 
@@ -98,8 +99,8 @@ func propertyNames(form *schema.Schema, pointer string) (names []string) {
 	return names
 }
 
-// description returns the sentence of the schema about a place.
-func description(form *schema.Schema, pointer string) string {
+// descriptionAt returns the sentence of the schema about a place.
+func descriptionAt(form *schema.Schema, pointer string) string {
 	for _, s := range form.Describe(pointer).All {
 		if doc, ok := s.Get("description"); ok {
 			text, _ := doc.Str()
@@ -109,9 +110,9 @@ func description(form *schema.Schema, pointer string) string {
 	return ""
 }
 
-// texts iterates over the texts at a key of an object, one or a list, with their JSON
+// textsAt iterates over the texts at a key of an object, one or a list, with their JSON
 // pointers.
-func texts(doc value.Value, key string) iter.Seq2[string, string] {
+func textsAt(doc value.Value, key string) iter.Seq2[string, string] {
 	return func(yield func(pointer, text string) bool) {
 		member, _ := doc.Get(key)
 		if text, ok := member.Str(); ok && !yield("/"+key, text) {

@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -15,22 +13,24 @@ import (
 // maxText bounds the texts of a plugin that people read.
 const maxText = 10_000
 
-// deceives reports whether a character could mislead whoever reads the text on a
+// isDeceptive reports whether a character could mislead whoever reads the text on a
 // terminal: control characters steer it, others turn the direction of writing.
-func deceives(r rune) bool {
+func isDeceptive(r rune) bool {
 	control := unicode.IsControl(r) && r != '\n' && r != '\t'
-	bidi := r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069'
+	isEmbedding := r >= '\u202A' && r <= '\u202E'
+	isIsolate := r >= '\u2066' && r <= '\u2069'
+	bidi := isEmbedding || isIsolate
 	return control || bidi
 }
 
 // Printable returns the text without characters that could mislead its reader.
 func Printable(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if !strings.ContainsFunc(text, deceives) {
+	if !strings.ContainsFunc(text, isDeceptive) {
 		return text
 	}
 	return strings.Map(func(r rune) rune {
-		if deceives(r) {
+		if isDeceptive(r) {
 			return -1
 		}
 		return r
@@ -48,22 +48,22 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 // checkPrintable refuses text that could mislead its reader. What a plugin reports
 // about itself is shown to the user who is asked to trust it.
 func checkPrintable(v value.Value) error {
-	problems := unprintable(v, "")
+	problems := findDeceptive(v, "")
 	if len(problems) == 0 {
 		return nil
 	}
-	return errors.New(problems[0].Message + " (" + problems[0].Hint + ")")
+	return problems[0]
 }
 
-// unprintable finds the texts below v that could mislead their reader; at is the JSON
+// findDeceptive finds the texts below v that could mislead their reader; at is the JSON
 // pointer of v.
-func unprintable(v value.Value, at string) (all schema.Problems) {
+func findDeceptive(v value.Value, at string) (all schema.Problems) {
 	look := func(at, text string) {
-		if i := strings.IndexFunc(text, deceives); i >= 0 {
+		if i := strings.IndexFunc(text, isDeceptive); i >= 0 {
 			r, _ := utf8.DecodeRuneInString(text[i:])
 			all = append(all, schema.Problem{
-				Pointer: at, Message: fmt.Sprintf("the text %q has the invisible character %U", value.Truncate(text, 60), r), Hint: "take it out",
-			})
+				Pointer: at, Hint: "take it out",
+			}.WithMessage("the text %q has the invisible character %U", value.Truncate(text, 60), r))
 		}
 	}
 	switch v.Kind() {
@@ -72,12 +72,12 @@ func unprintable(v value.Value, at string) (all schema.Problems) {
 		look(at, text)
 	case value.List:
 		for i, item := range v.List() {
-			all = append(all, unprintable(item, at+"/"+strconv.Itoa(i))...)
+			all = append(all, findDeceptive(item, at+"/"+strconv.Itoa(i))...)
 		}
 	case value.Object:
 		for key, member := range v.Map().All() {
 			look(at, key)
-			all = append(all, unprintable(member, at+"/"+value.Escape(key))...)
+			all = append(all, findDeceptive(member, at+"/"+value.Escape(key))...)
 		}
 	case value.Null, value.Bool, value.Int, value.Float:
 	}

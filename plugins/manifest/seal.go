@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Bounds of what belongs to a program, so that a folder of data is not taken for
@@ -51,7 +52,7 @@ type Link struct{ Name, Target string }
 func NewSeal(dir string, m *Manifest, command *os.File) (*Seal, error) {
 	d, err := digestProgram(dir, m, command, true)
 	if err != nil {
-		return nil, fmt.Errorf("reading the program of the plugin %s: %w", m.Name, err)
+		return nil, wording.Errorf("reading the program of the plugin %s: %w", m.Name, err)
 	}
 	return &Seal{
 		SHA256: hex.EncodeToString(d.contents.Sum(nil)), CoversCommand: d.coversCommand, Links: d.links,
@@ -70,11 +71,11 @@ func Digest(dir string, m *Manifest) (sum string, err error) {
 
 // CheckUnmodified returns an error where a file of the program was exchanged, changed,
 // added or removed since it was sealed. It reads no contents: the kernel keeps when a file
-// was last changed, and nobody can set that back.
+// was last changed, which no program can set back.
 func (s *Seal) CheckUnmodified() error {
 	d, err := digestProgram(s.dir, s.manifest, nil, false)
 	if err != nil {
-		return fmt.Errorf("reading its program again: %w", err)
+		return wording.Errorf("reading its program again: %w", err)
 	}
 	if string(d.identities.Sum(nil)) != s.identities {
 		return calls.Errorf(calls.Plugin, "its folder changed while it started, so that it may not be the trusted one").
@@ -150,7 +151,7 @@ func (d *digester) addFolder(path, name string) error {
 
 // addEntry adds one entry of a folder.
 func (d *digester) addEntry(path, rel string, entry fs.DirEntry) error {
-	if d.excludes(rel) {
+	if d.isExcluded(rel) {
 		if entry.IsDir() {
 			return fs.SkipDir
 		}
@@ -167,21 +168,21 @@ func (d *digester) addEntry(path, rel string, entry fs.DirEntry) error {
 	return d.addFile(path, rel)
 }
 
-// excludes reports whether a name is not a part of the program.
-func (d *digester) excludes(rel string) bool {
+// isExcluded reports whether a name is not a part of the program.
+func (d *digester) isExcluded(rel string) bool {
 	return rel == versionControl || slices.Contains(d.data, rel)
 }
 
-// covers reports whether a path without links belongs to a folder that is walked, and
+// isCovered reports whether a path without links belongs to a folder that is walked, and
 // is not excluded there.
-func (d *digester) covers(path string) bool {
+func (d *digester) isCovered(path string) bool {
 	return slices.ContainsFunc(d.walked, func(w walkedFolder) bool {
 		rel, err := filepath.Rel(w.path, path)
 		if err != nil || !filepath.IsLocal(rel) {
 			return false
 		}
 		for ; rel != "."; rel = filepath.Dir(rel) {
-			if d.excludes(filepath.Join(w.name, rel)) {
+			if d.isExcluded(filepath.Join(w.name, rel)) {
 				return false
 			}
 		}
@@ -211,7 +212,7 @@ func (d *digester) addLink(path, rel string) error {
 	if mode.IsRegular() {
 		return d.addFile(path, rel)
 	}
-	if !mode.IsDir() || isBelow(d.root, target) || d.covers(target) {
+	if !mode.IsDir() || isBelow(d.root, target) || d.isCovered(target) {
 		return nil
 	}
 	return d.addFolder(target, rel)
@@ -254,13 +255,13 @@ func targetMode(path string) fs.FileMode {
 func (d *digester) addFile(path, name string) error {
 	d.files++
 	if d.files > maxProgramFiles {
-		return fmt.Errorf("more than %d files (list folders that do not belong to the program under data in %s)", maxProgramFiles, FileName)
+		return wording.Errorf("more than %d files (list folders that do not belong to the program under data in %s)", maxProgramFiles, FileName)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.identities, "file %q %s\n", filepath.ToSlash(name), identity(info))
+	fmt.Fprintf(d.identities, "file %q %s\n", filepath.ToSlash(name), fileIdentity(info))
 	isCommand := name == d.program || filepath.IsAbs(name)
 	d.coversCommand = d.coversCommand || isCommand
 	if !d.readContents {
@@ -286,7 +287,7 @@ func (d *digester) addContents(f *os.File, name string) error {
 	}
 	d.bytes += n
 	if d.bytes > maxProgramBytes {
-		return fmt.Errorf("more than %d bytes (list files that do not belong to the program under data in %s)", maxProgramBytes, FileName)
+		return wording.Errorf("more than %d bytes (list files that do not belong to the program under data in %s)", maxProgramBytes, FileName)
 	}
 	fmt.Fprintf(d.contents, "file %q %x\n", filepath.ToSlash(name), content.Sum(nil))
 	return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 )
 
-// State tells whether a plugin can be used.
+// State reports whether a plugin can be used.
 type State string
 
 // The states of plugins.

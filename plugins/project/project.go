@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/proto"
 	"github.com/callnode/scheduler/plugins/sdk/node"
 	"github.com/callnode/scheduler/plugins/sdk/python"
@@ -29,7 +30,8 @@ const (
 	sampleSnake = "sample_plugin"
 )
 
-const module = "github.com/callnode/scheduler"
+// Module is the path of the module that a plugin in Go builds with.
+const Module = "github.com/callnode/scheduler"
 
 // Options say what is written.
 type Options struct {
@@ -54,31 +56,31 @@ var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 // returns the commands that come next in the folder, for people.
 func Write(dir string, o Options) (next []string, err error) {
 	if !nameForm.MatchString(o.Name) {
-		return nil, fmt.Errorf("%q cannot be the name of a plugin (use small letters, digits and -)", o.Name)
+		return nil, wording.Errorf("%q cannot be the name of a plugin (use small letters, digits and -)", o.Name)
 	}
 	if o.Name == "vars" {
-		return nil, errors.New("a plugin cannot be called vars: flows name variables by that")
+		return nil, wording.Errorf("a plugin cannot be called vars: flows name variables by that")
 	}
 	if !slices.Contains(Languages(), o.Language) {
-		return nil, fmt.Errorf("unknown language %q (there are %s)", o.Language, strings.Join(Languages(), ", "))
+		return nil, wording.Errorf("unknown language %q (there are %s)", o.Language, strings.Join(Languages(), ", "))
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("making the project: %w", err)
+		return nil, wording.Errorf("making the project: %w", err)
 	}
 	if len(entries) > 0 {
-		return nil, fmt.Errorf("%s is not empty (give another folder)", dir)
+		return nil, wording.Errorf("%s is not empty (give another folder)", dir)
 	}
 	files, err := projectFiles(o)
 	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making the project: %w", err)
+		return nil, wording.Errorf("making the project: %w", err)
 	}
 	for _, f := range files {
 		if err := os.WriteFile(filepath.Join(dir, f.name), []byte(f.text), 0o644); err != nil { //nolint:gosec // a project is read by others
-			return nil, fmt.Errorf("making the project: %w", err)
+			return nil, wording.Errorf("making the project: %w", err)
 		}
 	}
 	return nextCommands(o), nil
@@ -171,13 +173,13 @@ func goModule(o Options) ([]file, error) {
 	if o.Replace != "" {
 		mod, err := os.ReadFile(filepath.Join(o.Replace, "go.mod"))
 		if err != nil {
-			return nil, fmt.Errorf("reading the source to build with: %w", err)
+			return nil, wording.Errorf("reading the source to build with: %w", err)
 		}
 		sum, err := os.ReadFile(filepath.Join(o.Replace, "go.sum"))
 		if err != nil {
-			return nil, fmt.Errorf("reading the source to build with: %w", err)
+			return nil, wording.Errorf("reading the source to build with: %w", err)
 		}
-		text += fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %s => %s\n", module, module, quotePath(o.Replace))
+		text += fmt.Sprintf("\nrequire %s v0.0.0\n\nreplace %s => %s\n", Module, Module, quotePath(o.Replace))
 		text += "\n// All that scheduler requires: go mod tidy takes out what this plugin does not.\n"
 		for _, block := range requirements.FindAll(mod, -1) {
 			text += string(block) + "\n"
@@ -185,7 +187,7 @@ func goModule(o Options) ([]file, error) {
 		return []file{{"go.mod", text}, {"go.sum", string(sum)}}, nil
 	}
 	if o.Version != "" {
-		text += fmt.Sprintf("\nrequire %s %s\n", module, o.Version)
+		text += fmt.Sprintf("\nrequire %s %s\n", Module, o.Version)
 	}
 	return []file{{"go.mod", text}}, nil
 }

@@ -1,11 +1,11 @@
-// What a plugin of scheduler says over the wire. An author in any language needs
+// The messages between scheduler and a plugin. An author in any language needs
 // this file, transport.proto and the README beside the folder.
 //
 // Values of users are JSON: fields of type bytes hold one JSON text in UTF-8,
 // without NaN and Infinity. Every other text must be UTF-8 too.
 //
 // Sizes. No message may be larger than the environment variable
-// SCHEDULER_PLUGIN_MAX_MESSAGE says, in bytes. Set both limits of the gRPC library to
+// SCHEDULER_PLUGIN_MAX_MESSAGE sets, in bytes. Set both limits of the gRPC library to
 // it: the usual ones are 4 MiB for what is received. An answer that would be larger
 // is answered with a Failure instead.
 //
@@ -687,7 +687,7 @@ func (x *Requests) GetRequests() []*Request {
 
 type Request struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In a Session: tells requests apart, counts up from 1. Without meaning in Ask.
+	// In a Session: the number of the request, from 1 upwards. Ask ignores it.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Identifies the request towards the service Host, while it runs; "" where the
 	// plugin was granted nothing.

@@ -1,11 +1,11 @@
-// What a plugin of scheduler says over the wire. An author in any language needs
+// The messages between scheduler and a plugin. An author in any language needs
 // this file, transport.proto and the README beside the folder.
 //
 // Values of users are JSON: fields of type bytes hold one JSON text in UTF-8,
 // without NaN and Infinity. Every other text must be UTF-8 too.
 //
 // Sizes. No message may be larger than the environment variable
-// SCHEDULER_PLUGIN_MAX_MESSAGE says, in bytes. Set both limits of the gRPC library to
+// SCHEDULER_PLUGIN_MAX_MESSAGE sets, in bytes. Set both limits of the gRPC library to
 // it: the usual ones are 4 MiB for what is received. An answer that would be larger
 // is answered with a Failure instead.
 //
@@ -65,7 +65,7 @@ type PluginClient interface {
 	// was never asked ends it.
 	Session(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Requests, Replies], error)
 	// Exec does the work of a call, and streams what it puts out. It is cancelled by
-	// gRPC when nobody wants the rest.
+	// gRPC when the reader has left.
 	Exec(ctx context.Context, in *ExecRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error)
 }
 
@@ -148,7 +148,7 @@ type PluginServer interface {
 	// was never asked ends it.
 	Session(grpc.BidiStreamingServer[Requests, Replies]) error
 	// Exec does the work of a call, and streams what it puts out. It is cancelled by
-	// gRPC when nobody wants the rest.
+	// gRPC when the reader has left.
 	Exec(*ExecRequest, grpc.ServerStreamingServer[Chunk]) error
 	mustEmbedUnimplementedPluginServer()
 }
@@ -302,7 +302,7 @@ type HostClient interface {
 	// Search looks for memories of the flow's user and session, in the same times.
 	// Granted by memory.
 	Search(ctx context.Context, in *SearchRequest, opts ...grpc.CallOption) (*SearchReply, error)
-	// Vars gives what the step may see. Granted by vars.
+	// Vars returns what the step may see. Granted by vars.
 	Vars(ctx context.Context, in *VarsRequest, opts ...grpc.CallOption) (*VarsReply, error)
 	// Log writes to the log of scheduler, at any time: it needs no token. Granted by
 	// log.
@@ -382,7 +382,7 @@ type HostServer interface {
 	// Search looks for memories of the flow's user and session, in the same times.
 	// Granted by memory.
 	Search(context.Context, *SearchRequest) (*SearchReply, error)
-	// Vars gives what the step may see. Granted by vars.
+	// Vars returns what the step may see. Granted by vars.
 	Vars(context.Context, *VarsRequest) (*VarsReply, error)
 	// Log writes to the log of scheduler, at any time: it needs no token. Granted by
 	// log.

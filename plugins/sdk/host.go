@@ -120,7 +120,8 @@ func (h *Host) ChatWithParts(ctx context.Context, req *llm.Request, parts ...Par
 		stream, err := h.client.Chat(ctx, out)
 		for err == nil {
 			var d *proto.ChatDelta
-			if d, err = stream.Recv(); err == nil && !yield(toDelta(d), nil) {
+			d, err = stream.Recv()
+			if err == nil && !yield(toDelta(d), nil) {
 				return
 			}
 		}

@@ -29,7 +29,8 @@ import (
 )
 
 // Plugin is what a program offers; its main passes it to [Serve]. Name and Version are as
-// in plugin.yaml.
+// in plugin.yaml. It lives as long as the program and must not change once Serve has it: its
+// functions are called by many goroutines at once.
 type Plugin struct {
 	Name, Version string
 	Functions     []Function

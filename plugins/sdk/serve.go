@@ -26,7 +26,7 @@ func Serve(p Plugin) {
 		os.Exit(1)
 	}
 	if os.Getenv(proto.CookieKey) != proto.CookieValue {
-		fmt.Fprint(os.Stderr, p.usage())
+		fmt.Fprint(os.Stderr, p.usageText())
 		os.Exit(1)
 	}
 	exitWithHost()
@@ -63,8 +63,8 @@ func restoreOutput() func() {
 // windowBytes is the flow-control window: a batch is sent in one go.
 const windowBytes = 1 << 20
 
-// usage returns the text for a person who starts the program.
-func (p Plugin) usage() string {
+// usageText returns the text for a person who starts the program.
+func (p Plugin) usageText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "This program is the plugin %s %s of scheduler, which starts it: it is not run by hand.\n", p.Name, p.Version)
 	for _, f := range p.Functions {

@@ -65,7 +65,7 @@ func (s *pluginServer) Describe(_ context.Context, req *proto.DescribeRequest) (
 
 // Ask answers one request.
 func (s *pluginServer) Ask(ctx context.Context, req *proto.Request) (*proto.Reply, error) {
-	reply, _ := s.answer(ctx, req)
+	reply, _ := s.answerRequest(ctx, req)
 	return reply, nil
 }
 
@@ -73,22 +73,22 @@ func (s *pluginServer) Ask(ctx context.Context, req *proto.Request) (*proto.Repl
 // own.
 const replyOverhead = 16
 
-// answer answers a request; whatever goes wrong is a failure in the reply, a reply
+// answerRequest answers a request; whatever goes wrong is a failure in the reply, a reply
 // that is too large as well. size is that of the reply.
-func (s *pluginServer) answer(ctx context.Context, req *proto.Request) (reply *proto.Reply, size int) {
-	reply = s.dispatch(ctx, req)
+func (s *pluginServer) answerRequest(ctx context.Context, req *proto.Request) (reply *proto.Reply, size int) {
+	reply = s.dispatchRequest(ctx, req)
 	size = pb.Size(reply)
 	if size+replyOverhead > s.messageBytes { // one that cannot be sent would end the session
-		reply = &proto.Reply{Id: req.GetId(), Answer: &proto.Reply_Failure{Failure: failure(tooLarge(size, s.messageBytes))}}
+		reply = &proto.Reply{Id: req.GetId(), Answer: &proto.Reply_Failure{Failure: failureOf(tooLarge(size, s.messageBytes))}}
 		size = pb.Size(reply)
 	}
 	return reply, size
 }
 
-// dispatch passes a request to its function.
-func (s *pluginServer) dispatch(ctx context.Context, req *proto.Request) (reply *proto.Reply) {
+// dispatchRequest passes a request to its function.
+func (s *pluginServer) dispatchRequest(ctx context.Context, req *proto.Request) (reply *proto.Reply) {
 	reply = &proto.Reply{Id: req.GetId()}
-	fail := func(err error) { reply.Answer = &proto.Reply_Failure{Failure: failure(err)} }
+	fail := func(err error) { reply.Answer = &proto.Reply_Failure{Failure: failureOf(err)} }
 	name := ""
 	defer func() {
 		if r := recover(); r != nil {
@@ -99,10 +99,10 @@ func (s *pluginServer) dispatch(ctx context.Context, req *proto.Request) (reply 
 	switch ask := req.GetAsk().(type) {
 	case *proto.Request_Judge:
 		name = ask.Judge.GetFunction()
-		err = s.judge(s.requestContext(ctx, req.GetToken(), ask.Judge.GetState()), ask.Judge, reply)
+		err = s.judgeHistory(s.requestContext(ctx, req.GetToken(), ask.Judge.GetState()), ask.Judge, reply)
 	case *proto.Request_Resolve:
 		name = strings.Join(ask.Resolve.GetNames(), ", ")
-		err = s.resolve(s.requestContext(ctx, req.GetToken(), ask.Resolve.GetState()), ask.Resolve, reply)
+		err = s.resolveVariables(s.requestContext(ctx, req.GetToken(), ask.Resolve.GetState()), ask.Resolve, reply)
 	case *proto.Request_Init:
 		name = ask.Init.GetFunction()
 		err = s.init(s.requestContext(ctx, req.GetToken(), ask.Init.GetState()), ask.Init, reply)
@@ -115,7 +115,7 @@ func (s *pluginServer) dispatch(ctx context.Context, req *proto.Request) (reply 
 	return reply
 }
 
-func (s *pluginServer) judge(ctx context.Context, ask *proto.Judge, reply *proto.Reply) error {
+func (s *pluginServer) judgeHistory(ctx context.Context, ask *proto.Judge, reply *proto.Reply) error {
 	f, ok := s.functions[ask.GetFunction()]
 	if !ok || f.judge == nil {
 		return s.unknownFunction("importance function", ask.GetFunction())
@@ -128,7 +128,7 @@ func (s *pluginServer) judge(ctx context.Context, ask *proto.Judge, reply *proto
 	return nil
 }
 
-func (s *pluginServer) resolve(ctx context.Context, ask *proto.Resolve, reply *proto.Reply) error {
+func (s *pluginServer) resolveVariables(ctx context.Context, ask *proto.Resolve, reply *proto.Reply) error {
 	values := make(map[string][]byte, len(ask.GetNames()))
 	for _, name := range ask.GetNames() {
 		f, ok := s.functions[name]
@@ -142,7 +142,8 @@ func (s *pluginServer) resolve(ctx context.Context, ask *proto.Resolve, reply *p
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if values[name], err = encode(v); err != nil {
+		values[name], err = encodeValue(v)
+		if err != nil {
 			return fmt.Errorf("encoding %s: %w", name, err)
 		}
 	}
@@ -165,7 +166,8 @@ func (s *pluginServer) init(ctx context.Context, ask *proto.Init, reply *proto.R
 		if err != nil {
 			return err
 		}
-		if input, err = encode(in); err != nil {
+		input, err = encodeValue(in)
+		if err != nil {
 			return fmt.Errorf("encoding the input: %w", err)
 		}
 	}
@@ -176,7 +178,7 @@ func (s *pluginServer) init(ctx context.Context, ask *proto.Init, reply *proto.R
 // Exec streams what a call puts out.
 func (s *pluginServer) Exec(req *proto.ExecRequest, stream grpc.ServerStreamingServer[proto.Chunk]) (err error) {
 	fail := func(err error) error {
-		return stream.Send(&proto.Chunk{Piece: &proto.Chunk_Failure{Failure: failure(err)}})
+		return stream.Send(&proto.Chunk{Piece: &proto.Chunk_Failure{Failure: failureOf(err)}})
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -199,7 +201,7 @@ func (s *pluginServer) Exec(req *proto.ExecRequest, stream grpc.ServerStreamingS
 		}
 		chunk := &proto.Chunk{Piece: &proto.Chunk_Text{Text: proto.Clean(part.text)}}
 		if part.data != nil {
-			data, err := encode(part.data)
+			data, err := encodeValue(part.data)
 			if err != nil {
 				return fail(fmt.Errorf("encoding the output: %w", err))
 			}
@@ -215,8 +217,8 @@ func (s *pluginServer) Exec(req *proto.ExecRequest, stream grpc.ServerStreamingS
 	return nil
 }
 
-// encode writes a value as the host reads it: keys in order, numbers as they are.
-func encode(x any) (json.RawMessage, error) {
+// encodeValue writes a value as the host reads it: keys in order, numbers as they are.
+func encodeValue(x any) (json.RawMessage, error) {
 	v, err := value.Of(x)
 	if err != nil {
 		return nil, err
@@ -247,8 +249,8 @@ func recoverError(function string, r any) error {
 	return fmt.Errorf("panic: %v", r)
 }
 
-// failure returns the wire form of an error.
-func failure(err error) *proto.Failure {
+// failureOf returns the wire form of an error.
+func failureOf(err error) *proto.Failure {
 	f := &proto.Failure{Message: proto.Clean(err.Error())}
 	var own *Error
 	if errors.As(err, &own) {

@@ -66,7 +66,7 @@ func (s *pluginServer) answerJobs(j sessionJob, more <-chan sessionJob, out *out
 
 func (s *pluginServer) answerJob(j sessionJob, out *outbox) {
 	defer j.done()
-	out.put(s.answer(j.ctx, j.req))
+	out.put(s.answerRequest(j.ctx, j.req))
 }
 
 // runningRequests are the requests that are being answered. The host cancels one whose

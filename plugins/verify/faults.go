@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/manifest"
@@ -26,16 +26,16 @@ func (s *suite) checkSurvived(ctx context.Context, instance *host.Instance) erro
 		return err
 	}
 	if now != instance {
-		return errors.New("the process did not survive it")
+		return wording.Errorf("the process did not survive it")
 	}
 	if err := instance.Ping(ctx); err != nil {
-		return fmt.Errorf("the health check fails: %w", err)
+		return wording.Errorf("the health check fails: %w", err)
 	}
 	return nil
 }
 
 // errNoFailure is the error of a fault that was answered with a result.
-var errNoFailure = errors.New("it answered as if nothing were wrong (answer with a Failure that tells what is wrong)")
+var errNoFailure = wording.Errorf("it answered as if nothing were wrong (answer with a Failure that tells what is wrong)")
 
 // wantFailure sends a request, by itself and through the session, and wants a failure.
 func (s *suite) wantFailure(ctx context.Context, req *proto.Request) error {
@@ -48,12 +48,12 @@ func (s *suite) wantFailure(ctx context.Context, req *proto.Request) error {
 	defer cancel()
 	reply, err := instance.Ask(limited, req)
 	if err := checkFailure(limited, instance, reply, err); err != nil {
-		return fmt.Errorf("by Ask: %w", err)
+		return wording.Errorf("by Ask: %w", err)
 	}
 	if instance.HasSession() {
 		reply, err := instance.AskSession(limited, req, 2*timeout) // the context ends it
 		if err := checkFailure(limited, instance, reply, err); err != nil {
-			return fmt.Errorf("by Session: %w", err)
+			return wording.Errorf("by Session: %w", err)
 		}
 	}
 	return s.checkSurvived(ctx, instance)
@@ -79,13 +79,13 @@ func explainStatus(ctx context.Context, instance *host.Instance, err error) erro
 	err = instance.ExplainError(err)
 	switch {
 	case tooLarge:
-		return fmt.Errorf("%w (accept messages up to the size in the environment variable %s)", err, proto.MaxMessageKey)
+		return wording.Errorf("%w (accept messages up to the size in the environment variable %s)", err, proto.MaxMessageKey)
 	case ctx.Err() != nil:
-		return errors.New("it did not answer (answer with a Failure that tells what is wrong)")
+		return wording.Errorf("it did not answer (answer with a Failure that tells what is wrong)")
 	case !instance.Alive():
-		return instance.Annotate(fmt.Errorf("%w (answer with a Failure that tells what is wrong)", err))
+		return instance.Annotate(wording.Errorf("%w (answer with a Failure that tells what is wrong)", err))
 	}
-	return fmt.Errorf("it answered with a gRPC status: %w (answer with a Failure in the reply)", err)
+	return wording.Errorf("it answered with a gRPC status: %w (answer with a Failure in the reply)", err)
 }
 
 func (s *suite) checkUnknownFunction(ctx context.Context) error {
@@ -101,11 +101,11 @@ func (s *suite) checkUnknownFunction(ctx context.Context) error {
 		{"none", &proto.Request{}},
 	} {
 		if err := s.wantFailure(ctx, r.req); err != nil {
-			return fmt.Errorf("a request of the kind %s: %w", r.kind, err)
+			return wording.Errorf("a request of the kind %s: %w", r.kind, err)
 		}
 	}
 	if err := s.wantExecFailure(ctx, &proto.ExecRequest{Function: name, Input: []byte("{}"), State: state}); err != nil {
-		return fmt.Errorf("call: %w", err)
+		return wording.Errorf("call: %w", err)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (s *suite) checkGarbage(ctx context.Context) error {
 			continue
 		}
 		if err := s.wantExecFailure(ctx, &proto.ExecRequest{Function: f.Name, Input: []byte(`{"x":`), State: &proto.State{}}); err != nil {
-			return fmt.Errorf("%s: %w", label(f), err)
+			return wording.Errorf("%s: %w", label(f), err)
 		}
 	}
 	return nil
@@ -155,7 +155,7 @@ func (s *suite) checkLargeRequest(ctx context.Context) error {
 		Function: "no_such_function", State: &proto.State{Input: strings.Repeat("x", size)},
 	}}})
 	if err != nil {
-		return fmt.Errorf("a request of %d bytes: %w", size, err)
+		return wording.Errorf("a request of %d bytes: %w", size, err)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (s *suite) checkConcurrency(ctx context.Context) error {
 			for i := range working {
 				f := working[(i+k)%len(working)]
 				if err := s.useOnce(ctx, f, k+1); err != nil {
-					errs <- fmt.Errorf("%s: %w", label(f), err)
+					errs <- wording.Errorf("%s: %w", label(f), err)
 					return
 				}
 			}
@@ -206,7 +206,7 @@ func (s *suite) checkCancellation(ctx context.Context) error {
 		timer.Stop()
 		cancel()
 		if err != nil && !errors.Is(err, context.Canceled) {
-			return fmt.Errorf("%s: %w", label(f), err)
+			return wording.Errorf("%s: %w", label(f), err)
 		}
 	}
 	return s.checkSurvived(ctx, instance)
@@ -221,7 +221,7 @@ func (s *suite) checkShutdown(ctx context.Context) error {
 	gracePeriod := s.probe.Options().GracePeriod
 	instance.Stop(gracePeriod)
 	if status := instance.Status(); strings.Contains(status, "signal") {
-		return fmt.Errorf("it did not end within %s of plugin.GRPCController/Shutdown and had to be killed (%s)", gracePeriod, status)
+		return wording.Errorf("it did not end within %s of plugin.GRPCController/Shutdown and had to be killed (%s)", gracePeriod, status)
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func (s *suite) checkOrphan(ctx context.Context) error {
 	defer instance.Stop(0)
 	gracePeriod := s.probe.Options().GracePeriod
 	if instance.CloseLifePipe() && !instance.AwaitExit(gracePeriod) {
-		return fmt.Errorf("it did not end within %s of end of file on the descriptor in the environment variable %s (read it, and exit when it ends)", gracePeriod, proto.LifeKey)
+		return wording.Errorf("it did not end within %s of end of file on the descriptor in the environment variable %s (read it, and exit when it ends)", gracePeriod, proto.LifeKey)
 	}
 	return nil
 }

@@ -3,8 +3,6 @@ package verify
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -12,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/manifest"
@@ -53,13 +52,13 @@ func (s *suite) checkFunction(ctx context.Context, f *manifest.Function) error {
 	case manifest.Call:
 		return s.checkExamples(ctx, f)
 	}
-	return fmt.Errorf("unknown kind %q", f.Kind)
+	return wording.Errorf("unknown kind %q", f.Kind)
 }
 
 func (s *suite) checkImportance(ctx context.Context, f *manifest.Function) error {
 	function, ok := s.registry.Importance(f.Title(s.entry.Name))
 	if !ok {
-		return errors.New("it is not registered")
+		return wording.Errorf("it is not registered")
 	}
 	items := []plugins.Item{
 		{Name: "empty"},
@@ -72,12 +71,12 @@ func (s *suite) checkImportance(ctx context.Context, f *manifest.Function) error
 			batch[i] = items[i%len(items)]
 		}
 		if _, err := function.Judge(ctx, sampleState(), batch); err != nil {
-			return fmt.Errorf("with %d items: %w", n, err)
+			return wording.Errorf("with %d items: %w", n, err)
 		}
 	}
 	known := sampleState()
 	if _, err := function.Judge(ctx, plugins.State{Search: known.Search, Ask: known.Ask}, items); err != nil {
-		return fmt.Errorf("with an empty state: %w", err)
+		return wording.Errorf("with an empty state: %w", err)
 	}
 	return nil
 }
@@ -85,7 +84,7 @@ func (s *suite) checkImportance(ctx context.Context, f *manifest.Function) error
 func (s *suite) checkVariable(ctx context.Context, f *manifest.Function) error {
 	resolver, ok := s.registry.Resolver(f.Name)
 	if !ok {
-		return errors.New("it is not registered")
+		return wording.Errorf("it is not registered")
 	}
 	_, err := resolver.Resolve(ctx, sampleState(), []string{f.Name})
 	return err
@@ -95,7 +94,7 @@ func (s *suite) checkVariable(ctx context.Context, f *manifest.Function) error {
 func (s *suite) checkExamples(ctx context.Context, f *manifest.Function) error {
 	for _, e := range f.Examples {
 		if err := s.checkExample(ctx, f, e); err != nil {
-			return fmt.Errorf("the example %q: %w", e.Title, err)
+			return wording.Errorf("the example %q: %w", e.Title, err)
 		}
 	}
 	return nil
@@ -106,7 +105,7 @@ func (s *suite) checkExamples(ctx context.Context, f *manifest.Function) error {
 func (s *suite) checkExample(ctx context.Context, f *manifest.Function, e manifest.Example) error {
 	def, ok := s.registry.Call(f.Title(s.entry.Name))
 	if !ok {
-		return errors.New("it is not registered")
+		return wording.Errorf("it is not registered")
 	}
 	params, err := yaml.ParseValue([]byte(e.With))
 	if err != nil {
@@ -124,14 +123,14 @@ func (s *suite) checkExample(ctx context.Context, f *manifest.Function, e manife
 		return err
 	}
 	if problems := def.Info.Output.Check(output); problems != nil {
-		return fmt.Errorf("the output does not fit its schema: %w", problems)
+		return wording.Errorf("the output does not fit its schema: %w", problems)
 	}
 	second, _, err := initInput(ctx, def, env, params)
 	if err != nil {
 		return err
 	}
 	if !value.Equal(first, second) {
-		return fmt.Errorf("init returned two inputs for the same parameters, %s and %s (it may depend only on the parameters and the state)", first, second)
+		return wording.Errorf("init returned two inputs for the same parameters, %s and %s (it may depend only on the parameters and the state)", first, second)
 	}
 	return nil
 }

@@ -6,12 +6,12 @@ package verify
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/plugins/manifest"
 )
@@ -20,6 +20,19 @@ import (
 type Result struct {
 	Check string
 	Err   error
+}
+
+// Folder starts the plugin in a folder, trusted or not, runs all checks on it and ends it.
+func Folder(ctx context.Context, dir, name string, opts host.Options) ([]Result, error) {
+	h, err := host.Single(ctx, dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	results := Run(ctx, h, name)
+	if err := h.Close(); err != nil {
+		results = append(results, Result{Check: "leaves nothing behind", Err: err})
+	}
+	return results, nil
 }
 
 // Run runs all checks on one trusted plugin of a host (see [host.Single] and
@@ -55,7 +68,7 @@ func newSuite(h *host.Host, name string) (*suite, error) {
 	}
 	probe := h.Probe(name)
 	if probe == nil {
-		return nil, fmt.Errorf("unknown plugin %q", name)
+		return nil, wording.Errorf("unknown plugin %q", name)
 	}
 	return &suite{probe: probe, entry: probe.Entry(), registry: registry, failed: map[string]bool{}}, nil
 }
@@ -75,7 +88,7 @@ func (s *suite) run(ctx context.Context, c check) error {
 	}
 	s.failed[c.name] = true
 	if hint := calls.HintOf(err); hint != "" {
-		return fmt.Errorf("%w (%s)", err, hint)
+		return wording.Errorf("%w (%s)", err, hint)
 	}
 	return err
 }
@@ -120,13 +133,13 @@ func (s *suite) checkDescription(context.Context) error {
 	for i := range s.entry.Functions {
 		f := &s.entry.Functions[i]
 		if f.DocZh == "" {
-			problems = append(problems, fmt.Errorf("%s: doc_zh is empty (describe in one Chinese sentence what it does)", f.Name))
+			problems = append(problems, wording.Errorf("%s: doc_zh is empty (describe in one Chinese sentence what it does)", f.Name))
 		}
 		if f.Kind != manifest.Call {
 			continue
 		}
 		for _, err := range callProblems(f) {
-			problems = append(problems, fmt.Errorf("%s: %w", f.Name, err))
+			problems = append(problems, wording.Errorf("%s: %w", f.Name, err))
 		}
 	}
 	return errors.Join(problems...)
@@ -134,7 +147,7 @@ func (s *suite) checkDescription(context.Context) error {
 
 // callProblems finds what the description of a call lacks.
 func callProblems(f *manifest.Function) (problems []error) {
-	report := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	report := func(format string, args ...any) { problems = append(problems, wording.Errorf(format, args...)) }
 	if len(f.Examples) == 0 {
 		report("it has no example (give it one that runs without a network)")
 	}

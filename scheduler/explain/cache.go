@@ -62,7 +62,8 @@ func compareCache(e, before *Explanation, run string, counter llm.Counter) *Cach
 		size := 0
 		if other := before.Messages[i]; m.Role == other.Role {
 			var isSame bool
-			if size, isSame = m.sharedPrefix(&other); isSame {
+			size, isSame = m.sharedPrefix(&other)
+			if isSame {
 				c.Messages++
 				c.Tokens += m.Tokens
 				continue
@@ -82,7 +83,8 @@ func (m *ExplainedMessage) sharedPrefix(other *ExplainedMessage) (size int, isSa
 	for size < min(len(a), len(b)) && a[size] == b[size] {
 		size++
 	}
-	if isSame = a == b; !isSame {
+	isSame = a == b
+	if !isSame {
 		for size > 0 && size < len(a) && !utf8.RuneStart(a[size]) {
 			size--
 		}

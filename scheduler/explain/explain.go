@@ -19,8 +19,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Explanation is a prompt of a step with the source of every piece. Explain makes it;
-// it is only data, and its JSON is the shape that the command line and the HTTP API
+// Explanation is a prompt of a step with the source of every piece. [Explain] makes it for
+// its caller; it is only data, and its JSON is the shape that the command line and the HTTP API
 // give out.
 type Explanation struct {
 	// Step is the step, or what it runs inside itself: book/slot-1, work/round-2.
@@ -120,6 +120,7 @@ func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, ste
 	x := &explainer{
 		ctx: ctx, record: record, counter: counter, seen: map[string]bool{},
 		parts: map[*journal.StepState][]calls.Part{}, scopes: map[site]prompt.Values{}, traces: map[tracedParam]*trace{},
+		known: map[explained]explanation{},
 	}
 	at := x.findSite(flow, got)
 	var all []*Explanation

@@ -32,6 +32,7 @@ type explainer struct {
 	parts  map[*journal.StepState][]calls.Part
 	scopes map[site]prompt.Values
 	traces map[tracedParam]*trace
+	known  map[explained]explanation
 }
 
 // frame is one flow of the run: the outermost, or one that a step runs.
@@ -54,6 +55,14 @@ type site struct {
 
 func (x *explainer) rootFrame(flow *flow.Flow) *frame {
 	return &frame{flow: flow, inputs: x.record.Inputs}
+}
+
+// record returns what the run has of one side of the step.
+func (at site) record(of side) value.Value {
+	if of == ofInput {
+		return at.got.Input
+	}
+	return at.got.Output
 }
 
 // subFlow returns the outputs of the flow that a step runs; ok is false where that flow is

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,8 +27,10 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 	v, found := caller.got.Params.At(o.Pointer)
 	given, isText := v.Str()
 	isWhole := o.Start == o.End && isText && given == stretch
-	isValue := !isText && !v.IsNull() || o.Start == o.End && !isText
-	if !o.Computed && (isWhole || isValue) { // the text stands for the value
+	hasContent := !v.IsNull() || o.Start == o.End
+	isValue := !isText && hasContent
+	standsForValue := isWhole || isValue
+	if standsForValue && !o.Computed {
 		return x.explainGiven(caller, o.Pointer, 0, stretch, hops)
 	}
 	isCopy := !o.Computed && isText && o.From >= 0 && o.From <= len(given) && strings.HasPrefix(given[o.From:], stretch)
@@ -39,9 +42,18 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 	if !found || x.isLiteral(caller, o.Pointer) {
 		return singlePiece(stretch, place)
 	}
-	return collapsed(stretch, x.explainLeaves(v, func(pointer, text string) []Piece {
-		return x.explainGiven(caller, o.Pointer+pointer, 0, text, hops)
-	}), place)
+	if isOfSome := isText && o.Size > 0 && o.From >= 0 && o.From+o.Size <= len(given); isOfSome {
+		pieces := x.explainGiven(caller, o.Pointer, 0, given, hops)
+		return collapsed(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
+	}
+	// Many stretches may be computed from the same parameter.
+	all := x.explainOnce(explained{caller, ofParams, o.Pointer, "", -1}, hops, func() []Piece {
+		return collapsed("", x.explainLeaves(v, func(pointer, text string) []Piece {
+			return x.explainGiven(caller, o.Pointer+pointer, 0, text, hops)
+		}), place)
+	})
+	all[0].Text = stretch
+	return all
 }
 
 // callerOf returns the site whose call got the parameters that origins point into: the step,
@@ -86,7 +98,8 @@ func (x *explainer) explainGiven(at site, pointer string, from int, text string,
 	if at.step.With == nil {
 		return singlePiece(text, sourceOfPlace(at.step.Pos))
 	}
-	return x.explainBelow(at, at.step.With, pointer, from, text, hops)
+	key := explained{at, ofParams, pointer, text, from}
+	return x.explainOnce(key, hops, func() []Piece { return x.explainBelow(at, at.step.With, pointer, from, text, hops) })
 }
 
 // explainBelow explains the text at a pointer into a parameter. A literal is placed at the
@@ -95,19 +108,25 @@ func (x *explainer) explainBelow(at site, root *flow.Param, pointer string, from
 	p, rest := flow.Descend(root, pointer)
 	if name, place, ok := root.FileAt(pointer); ok {
 		source := Source{Kind: SourceFile, Name: name, Pointer: pointer}.at(place)
-		if pos, exact := root.Place(pointer, from); exact {
+		if pos, exact := root.Place(pointer, 0); exact {
+			start, _ := root.FileOffset(pointer, 0)
 			source.Path, source.PathLine = pos.File, pos.Line
+			source = source.withSpan(start, len(text))
 		}
 		return singlePiece(text, source)
 	}
-	if isLiteral := p.Expr == nil && p.Text == nil; isLiteral && rest != "" {
-		pos, _ := root.Place(pointer, from)
-		return singlePiece(text, sourceOfParam(pos, pointer))
-	}
-	place := sourceOfParam(p.Pos, strings.TrimSuffix(pointer, rest))
 	if p.Expr == nil && p.Text == nil {
+		place := sourceOfParam(p.Pos, pointer)
+		if rest != "" {
+			pos, _ := root.Place(pointer, from)
+			place = sourceOfParam(pos, pointer)
+		}
+		if v, _ := p.Literal.At(rest); isText(v, text) {
+			place = place.withSpan(0, len(text))
+		}
 		return singlePiece(text, place)
 	}
+	place := sourceOfParam(p.Pos, strings.TrimSuffix(pointer, rest))
 	return x.explainRendered(at, p, place, rest, text, hops)
 }
 
@@ -189,6 +208,7 @@ type trace struct {
 	value   value.Value
 	members []prompt.Member
 	source  string // of its expressions
+	offset  int    // of the template, or the expression, in the text of the parameter
 }
 
 // traceOf renders a parameter as the run did; nil where what it needs is not on record.
@@ -200,7 +220,7 @@ func (x *explainer) traceOf(at site, p *flow.Param) *trace {
 	if known, ok := x.traces[key]; ok {
 		return known
 	}
-	t := &trace{}
+	t := &trace{offset: p.TextOffset}
 	var err error
 	if p.Expr != nil {
 		t.value, t.members, err = p.Expr.Trace(x.ctx, x.scopeOf(at))
@@ -232,7 +252,11 @@ func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, 
 	}
 	if v, _ := t.value.At(rest); v.Kind() == value.String {
 		if was, _ := v.Str(); was != text {
-			return singlePiece(text, unknownSource(p, place))
+			aligned, ok := t.alignSecrets(rest, was, text)
+			if !ok {
+				return singlePiece(text, unknownSource(p, place))
+			}
+			t = aligned
 		}
 	}
 	for _, m := range t.members {
@@ -268,7 +292,12 @@ func (x *explainer) explainMembers(at site, t *trace, rest string, place Source,
 
 // explainSpan explains a stretch of a rendered text, or what it has below a value.
 func (x *explainer) explainSpan(at site, t *trace, span prompt.Span, below, stretch string, place Source, hops int) []Piece {
-	switch span.Kind { //nolint:exhaustive // a literal is at its place
+	switch span.Kind {
+	case prompt.Literal:
+		isCopy := below == "" && len(stretch) == span.End-span.Start && len(stretch) == span.TemplateEnd-span.TemplateStart
+		if isCopy { // else the constant has escapes
+			place = place.withSpan(t.offset+span.TemplateStart, len(stretch))
+		}
 	case prompt.Reference:
 		from := span.Sources[0]
 		path := append([]string{from.Name}, flow.PointerTokens(from.Pointer+below)...)
@@ -279,7 +308,9 @@ func (x *explainer) explainSpan(at site, t *trace, span prompt.Span, below, stre
 			place.Name = t.source[span.TemplateStart:span.TemplateEnd]
 		}
 		for _, from := range span.Sources {
-			place.From = append(place.From, nameOf(from))
+			if name := nameOf(from); !slices.Contains(place.From, name) {
+				place.From = append(place.From, name)
+			}
 		}
 	}
 	return singlePiece(stretch, place)
@@ -309,7 +340,9 @@ func (x *explainer) hopInto(at site, pieces []Piece, path []string) []Piece {
 func unknownSource(p *flow.Param, source Source) Source {
 	source.Kind = SourceComputed
 	p.EachRef(func(ref prompt.Ref) {
-		source.From = append(source.From, nameOf(prompt.ValueRef{Name: ref.Path[0], Pointer: pointerTo(ref.Path[1:])}))
+		if name := strings.Join(ref.Path, "."); !slices.Contains(source.From, name) {
+			source.From = append(source.From, name)
+		}
 	})
 	return source
 }

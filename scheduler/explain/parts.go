@@ -7,6 +7,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -116,16 +117,24 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 			continue
 		}
 		if start > end {
-			pieces = append(pieces, singlePiece(text[end:start], sourceOfMaker(at.got))...)
+			pieces = append(pieces, ownPiece(at.got, pointer, text, end, start))
 		}
 		inner := cutOrigins(part.Origins, start+place.first-part.Start, stop-start)
 		pieces = append(pieces, x.explainPart(at, part, inner, text[start:stop], hops)...)
 		end = stop
 	}
 	if pieces != nil && end < len(text) {
-		pieces = append(pieces, singlePiece(text[end:], sourceOfMaker(at.got))...)
+		pieces = append(pieces, ownPiece(at.got, pointer, text, end, len(text)))
 	}
 	return pieces
+}
+
+// ownPiece returns the piece of the bytes [start, end) of a text in the output of a step, which
+// are the words of its call.
+func ownPiece(got *journal.StepState, pointer, text string, start, end int) Piece {
+	maker := sourceOfMaker(got)
+	maker.Pointer = pointer
+	return Piece{Text: text[start:end], Sources: []Source{maker.withSpan(start, end-start)}}
 }
 
 // partAt returns the part whose own text stands at a pointer of an output.
@@ -149,8 +158,9 @@ func cutOrigins(origins []calls.Origin, from, size int) []calls.Origin {
 	for _, o := range origins {
 		skipped := max(from-o.Start, 0)
 		o.Start, o.End = o.Start+skipped-from, min(o.End-from, size)
-		if !o.Computed {
+		if skipped > 0 && !o.Computed {
 			o.From += skipped
+			o.Line = 0 // the text between is not known here
 		}
 		if o.Start < o.End {
 			cut = append(cut, o)
@@ -202,10 +212,14 @@ func (x *explainer) explainPart(at site, part calls.Part, origins []calls.Origin
 	label := x.labelOf(at, part)
 	for i := range pieces {
 		own := label
+		if last := len(pieces[i].Sources) - 1; last > 0 && pieces[i].Sources[last].isHopTo(label) {
+			pieces[i].Sources = pieces[i].Sources[:last]
+		}
 		if sources := pieces[i].Sources; len(sources) == 1 {
 			switch sources[0].Kind {
 			case SourceFile:
 				own.Path, own.PathLine = sources[0].Path, sources[0].PathLine
+				own.Start, own.End = sources[0].Start, sources[0].End
 			case SourceText, SourceClock:
 			default:
 				pieces[i].Sources = append(slices.Clip(sources), own)
@@ -254,14 +268,21 @@ func (x *explainer) explainOrigins(at site, origins []calls.Origin, text string,
 	return merged(pieces)
 }
 
-// merged joins neighbouring pieces that have the same sources: a string and the quotes
-// around it.
+// merged joins neighbouring pieces of which each goes on in its sources where the one
+// before ends.
 func merged(pieces []Piece) (all []Piece) {
 	for _, p := range pieces {
 		last := len(all) - 1
-		if last >= 0 && len(p.Sources) > 0 && slices.EqualFunc(p.Sources, all[last].Sources, Source.equals) {
-			all[last].Text += p.Text
-			all[last].Tokens = 0
+		if last >= 0 && len(p.Sources) > 0 && slices.EqualFunc(all[last].Sources, p.Sources, Source.continuesIn) {
+			before := &all[last]
+			before.Text += p.Text
+			before.Tokens = 0
+			before.Sources = slices.Clone(before.Sources)
+			for i, s := range before.Sources {
+				if s.Start != nil {
+					before.Sources[i] = s.withSpan(*s.Start, len(before.Text))
+				}
+			}
 			continue
 		}
 		all = append(all, p)
@@ -269,32 +290,62 @@ func merged(pieces []Piece) (all []Piece) {
 	return all
 }
 
+// continuesIn reports whether what another source gives follows in the same source.
+func (s Source) continuesIn(next Source) bool {
+	if s.Start == nil || next.Start == nil {
+		return s.Start == next.Start && s.equals(next)
+	}
+	next.PathLine = s.PathLine
+	return *s.End == *next.Start && s.equals(next)
+}
+
+// explainNamed explains a stretch of what templates of the step know by a name.
+func (x *explainer) explainNamed(at site, o calls.Origin, stretch string, hops int) []Piece {
+	if at.frame == nil || at.step == nil {
+		return singlePiece(stretch, sourceOfMaker(at.got))
+	}
+	at = x.host(at)
+	place := sourceOfPlace(at.step.Pos)
+	path := append(strings.Split(o.Name, "."), flow.PointerTokens(o.Pointer)...)
+	v, _ := x.valueOf(at, path)
+	whole, _ := v.Str()
+	if o.From > 0 && o.From <= len(whole) && strings.Contains(whole[:o.From], secret.Mask) {
+		o.Computed, o.Size = true, 0 // a mask may have moved what follows
+	}
+	if !o.Computed {
+		return x.explainReference(at, path, o.From, stretch, place, hops)
+	}
+	if isOfSome := o.Size > 0 && o.From >= 0 && o.From+o.Size <= len(whole); isOfSome {
+		pieces := x.explainName(at, path, whole, place, hops)
+		return collapsed(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
+	}
+	return x.explainReference(at, path, -1, stretch, place, hops)
+}
+
 // explainOrigin explains a stretch by its origin.
 func (x *explainer) explainOrigin(at site, o calls.Origin, stretch string, hops int) []Piece {
+	of := func(source Source) []Piece {
+		if isCopy := !o.Computed && o.Start < o.End; isCopy {
+			source = source.withSpan(o.From, len(stretch))
+		}
+		return singlePiece(stretch, source)
+	}
 	switch o.Kind {
 	case calls.OriginName:
-		from := o.From
-		if o.Computed {
-			from = -1
-		}
-		path := append(strings.Split(o.Name, "."), flow.PointerTokens(o.Pointer)...)
-		if at.frame == nil || at.step == nil {
-			return singlePiece(stretch, sourceOfMaker(at.got))
-		}
-		return x.explainReference(x.host(at), path, from, stretch, sourceOfPlace(at.step.Pos), hops)
+		return x.explainNamed(at, o, stretch, hops)
 	case calls.OriginAnswer:
-		return singlePiece(stretch, Source{Kind: SourceModel})
+		return of(Source{Kind: SourceModel})
 	case calls.OriginTool, calls.OriginMemory, calls.OriginUser:
-		return singlePiece(stretch, Source{Kind: SourceKind(o.Kind), Name: o.Name})
+		return of(Source{Kind: SourceKind(o.Kind), Name: o.Name})
 	case calls.OriginText:
-		return singlePiece(stretch, Source{Kind: SourceText, Name: o.Name, PathLine: o.Line})
+		return of(Source{Kind: SourceText, Name: o.Name, PathLine: o.Line})
 	case calls.OriginClock:
 		return singlePiece(stretch, Source{Kind: SourceClock})
 	case calls.OriginParams:
 		return singlePiece(stretch, Source{Kind: SourceParams, Name: at.step.Call}.at(at.step.Pos))
 	}
 	if o.File != "" {
-		return singlePiece(stretch, Source{Kind: SourceFile, Name: o.File, Path: o.File, PathLine: o.Line})
+		return of(Source{Kind: SourceFile, Name: o.File, Path: o.File, PathLine: o.Line})
 	}
 	if o.Pointer == "" || at.step == nil {
 		return singlePiece(stretch)

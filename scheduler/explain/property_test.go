@@ -3,14 +3,17 @@ package explain_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
+	"maps"
 	"math"
-	"os"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -23,7 +26,9 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // A source is a text of a random flow. In the first campaign no character of it stands
@@ -70,341 +75,51 @@ func equalTexts(text string) string {
 	}, text)
 }
 
-// world is a random flow with all that is around it.
-type world struct {
-	t       *rapid.T
-	flow    strings.Builder
-	file    string // that is being written
-	sub     strings.Builder
-	inputs  *value.Map
-	files   string
-	sources []source
-	// Names of steps by what their output has.
-	texts, lists []string // expressions of a text, and of a list of messages
-	plain        []string // lists without tools
-	steps        int
-	inner        bool // the sub-flow is being written
-	asked        []string
-}
+// computed are filters whose result is no copy; what they made has its mark at every letter.
+const (
+	computed     = " | upper | list | join('°°°°')" // slices do not part a letter from all of them
+	computedMark = '°'
+)
 
-// add registers a source and returns its text.
-func (w *world) add(name string, matches func(explain.Source) bool) string {
-	w.sources = append(w.sources, source{name, matches})
-	return textOf(len(w.sources) - 1)
-}
-
-// out is the file that is being written.
-func (w *world) out() *strings.Builder {
-	if w.inner {
-		return &w.sub
+// isComputed reports whether the letter at a byte of a text was made by filters, or is in
+// the JSON of a value.
+func isComputed(text string, at int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	_, size := utf8.DecodeRuneInString(text[at:])
+	after, _ := utf8.DecodeRuneInString(text[at+size:])
+	if standsInCalls(text, at) {
+		return true
 	}
-	return &w.flow
+	return isMark(before) || isMark(after)
 }
 
-func (w *world) line() int { return 1 + strings.Count(w.out().String(), "\n") }
+// isMark reports whether a letter stands between those that were computed.
+func isMark(r rune) bool { return r == computedMark || r >= firstMark && r < firstMark+1000 }
 
-func (w *world) printf(format string, args ...any) { fmt.Fprintf(w.out(), format, args...) }
-
-// literal returns a text that stands in the line of the flow that is written next.
-func (w *world) literal() string {
-	line, file := w.line(), w.file
-	return w.add(fmt.Sprintf("%s:%d", file, line), func(s explain.Source) bool {
-		return (s.Kind == explain.SourceFlow) && s.File == file && s.Line == line
-	})
+// standsInCalls reports whether a byte is of tool calls, which stand for values.
+func standsInCalls(text string, at int) bool {
+	calls := strings.Index(text, `[{"id":"1"`)
+	return calls >= 0 && calls < at
 }
 
-// named is literal for a text that also becomes a part of a name that the call makes.
-func (w *world) named() string {
-	text := w.literal()
-	s := &w.sources[len(w.sources)-1]
-	given := s.matches
-	s.matches = func(s explain.Source) bool { return given(s) || s.Kind == explain.SourceStep && s.Call == "context" }
-	return text
-}
-
-func (w *world) chance(name string) bool { return rapid.Bool().Draw(w.t, name) }
-
-// reference returns an expression for a text of an input or of a step.
-func (w *world) reference() string {
-	if len(w.texts) > 0 && rapid.IntRange(0, 2).Draw(w.t, "from a step") > 0 {
-		return rapid.SampledFrom(w.texts).Draw(w.t, "text")
+// checkNames returns what is wrong with the names of a computed letter: those of the values that
+// its expression uses, no more and no fewer.
+func (w *world) checkNames(a attributed, i int) (problem string) {
+	before, _ := utf8.DecodeLastRuneInString(a.text[:i])
+	_, size := utf8.DecodeRuneInString(a.text[i:])
+	after, _ := utf8.DecodeRuneInString(a.text[i+size:])
+	want, ok := w.exact[before]
+	if !ok {
+		want, ok = w.exact[after]
 	}
-	return w.input()
-}
-
-// input returns an expression for an input of the flow.
-func (w *world) input() string {
-	if w.inner {
-		return rapid.SampledFrom([]string{"inputs.one", "inputs.two"}).Draw(w.t, "inner input")
+	if !ok || standsInCalls(a.text, i) || before == computedMark || after == computedMark {
+		return ""
 	}
-	name := fmt.Sprintf("i%d", rapid.IntRange(0, 5).Draw(w.t, "input"))
-	if _, ok := w.inputs.Get(name); !ok {
-		w.inputs.Set(name, value.OfString(w.add("inputs."+name, isInput(name))))
+	s := a.pieces[i].sources[0]
+	if s.Kind != explain.SourceComputed || !slices.Equal(slices.Sorted(slices.Values(s.From)), want) {
+		return fmt.Sprintf("computed from %v", want)
 	}
-	return "inputs." + name
-}
-
-func isInput(name string) func(explain.Source) bool {
-	return func(s explain.Source) bool { return s.Kind == explain.SourceInput && s.Name == "inputs."+name }
-}
-
-// text returns the double-quoted YAML of a text, which is a literal, one expression, or a
-// template.
-func (w *world) text() string {
-	var b strings.Builder
-	kind := rapid.IntRange(0, 5).Draw(w.t, "kind of text")
-	if w.inner && kind == 4 {
-		kind = 0 // what is computed names inputs of the sub-flow, of which the test knows nothing
-	}
-	switch kind {
-	case 0:
-		b.WriteString(w.literal())
-	case 1:
-		b.WriteString("{{ " + w.reference() + " }}")
-	case 2:
-		b.WriteString(w.literal() + "{{ " + w.reference() + " }} - {{ " + w.reference() + " }}" + w.literal())
-	case 3:
-		b.WriteString("{{ " + w.reference() + "[1:3] }}/{{ " + w.reference() + " | trim }}")
-	case 4:
-		b.WriteString("{{ " + w.input() + " | upper }}.{{ " + w.input() + " ~ " + w.input() + " }}" + w.literal())
-	default:
-		b.WriteString("{% for x in [" + w.reference() + ", '" + w.literal() + "'] %}{{ x }},{% endfor %}{{ question }}")
-	}
-	return strconv.Quote(b.String())
-}
-
-// step begins a step and returns its id.
-func (w *world) step(call string) string {
-	w.steps++
-	id := fmt.Sprintf("s%d", w.steps)
-	w.printf("  - id: %s\n    call: %s\n    with:\n", id, call)
-	return id
-}
-
-func (w *world) messages(key string, count int) {
-	w.printf("      %s:\n", key)
-	for i := range count {
-		role := []string{"user", "assistant", "system"}[(i+w.steps)%3]
-		w.printf("        - role: %s\n", role)
-		if w.chance("parts") {
-			w.printf("          content:\n")
-			w.printf("            - {type: text, text: %s}\n", w.text())
-			w.printf("            - {type: text, text: %s}\n", w.text())
-			continue
-		}
-		w.printf("          content: %s\n", w.text())
-	}
-}
-
-func (w *world) templateStep() {
-	id := w.step("template")
-	w.printf("      template: %q\n", w.literal()+"{{ a }}{{ b[1:] }}"+w.literal()+"{% for x in list %}({{ x }}){% endfor %}{{ a | upper }}")
-	w.printf("      values:\n")
-	w.printf("        a: %s\n", w.text())
-	w.printf("        b: %s\n", w.text())
-	w.printf("        list:\n")
-	w.printf("          - %s\n", w.text())
-	w.printf("          - %s\n", w.text())
-	w.texts = append(w.texts, id+".text")
-}
-
-func (w *world) chatStep() {
-	id := w.step("chat")
-	w.printf("      model: %s\n", id)
-	switch kind := rapid.IntRange(0, 3).Draw(w.t, "kind of chat"); {
-	case kind == 0:
-		if w.chance("system") {
-			w.printf("      system: %s\n", w.text())
-		}
-		w.printf("      user: %s\n", w.text())
-	case kind == 1 && len(w.lists) > 0:
-		w.printf("      messages: \"{{ %s }}\"\n", rapid.SampledFrom(w.lists).Draw(w.t, "list"))
-	case kind == 2 && len(w.lists) > 0:
-		list := rapid.SampledFrom(w.lists).Draw(w.t, "list")
-		w.printf("      messages: \"{{ %s + [{'role': 'user', 'content': %s}] }}\"\n", list, w.reference())
-	default:
-		w.messages("messages", rapid.IntRange(1, 3).Draw(w.t, "messages"))
-	}
-	w.texts = append(w.texts, id+".text")
-}
-
-func (w *world) contextStep() {
-	id := w.step("context")
-	switch {
-	case w.chance("identity"):
-		w.printf("      identity: %s\n", w.text())
-	case !w.inner && w.chance("identity of a file"):
-		w.printf("      identity: !file rules%d.txt\n", w.steps)
-		file := fmt.Sprintf("rules%d.txt", w.steps)
-		w.files += "-- " + file + " --\n" + w.add("file "+file, func(s explain.Source) bool { return s.Kind == explain.SourceFile && s.Name == file && s.PathLine == 1 }) + "\n"
-	}
-	if w.chance("workspace") && !w.inner {
-		w.printf("      workspace: ./ws\n")
-		if !strings.Contains(w.files, "SOUL.md") {
-			w.files += "-- ws/SOUL.md --\nBe\n" + w.add("SOUL.md", func(s explain.Source) bool { return strings.HasSuffix(s.Path, "SOUL.md") && s.PathLine > 0 }) + "\n"
-		}
-	}
-	if w.chance("channel") && !w.inner {
-		w.printf("      channel: %q\n", w.named())
-		w.printf("      chat_id: %q\n", w.named())
-	}
-	if w.chance("memories") {
-		w.printf("      memories:\n")
-		w.printf("        - %s\n", w.text())
-	}
-	if w.chance("history") {
-		w.messages("history", 2)
-	}
-	w.printf("      current_message: %s\n", w.text())
-	w.lists, w.plain = append(w.lists, id+".messages"), append(w.plain, id+".messages")
-	w.texts = append(w.texts, id+".system", id+".messages[0].content")
-}
-
-func (w *world) inchatStep() {
-	id := w.step("in-chat")
-	if len(w.plain) > 0 && w.chance("given history") {
-		w.printf("      history: \"{{ %s }}\"\n", rapid.SampledFrom(w.plain).Draw(w.t, "list"))
-	} else {
-		w.printf("      history:\n        - role: user\n")
-		w.printf("          content: %s\n", w.text())
-	}
-	w.printf("      presets_in_chat:\n        - position: in-chat\n          depth: %d\n", rapid.IntRange(0, 2).Draw(w.t, "depth"))
-	w.printf("          content: %q\n", w.literal())
-	w.printf("      world_books:\n        - position: before_char\n          keys: []\n          mode: always\n")
-	w.printf("          content: %q\n", w.literal())
-	w.lists, w.plain = append(w.lists, id+".messages"), append(w.plain, id+".messages")
-	w.texts = append(w.texts, id+".messages[0].content")
-}
-
-func (w *world) inputStep() {
-	id := w.step("input")
-	w.printf("      config:\n        context_template:\n          - module_name: a\n            segments:\n")
-	w.printf("              - type: text\n")
-	w.printf("                value: %q\n", w.literal())
-	w.printf("              - {type: variable, value: v}\n")
-	w.printf("              - {type: variable, value: question}\n")
-	w.printf("          - module_name: b\n            segments:\n")
-	w.printf("              - type: variable\n                value: w\n")
-	w.printf("      variables:\n")
-	w.printf("        v: %s\n", w.text())
-	w.printf("        w: %s\n", w.text())
-	w.texts = append(w.texts, id+".prompt")
-}
-
-func (w *world) agentStep() {
-	id := w.step("agent")
-	w.printf("      model: %s\n", id)
-	if w.chance("messages") && len(w.lists) > 0 {
-		w.printf("      messages: \"{{ %s }}\"\n", rapid.SampledFrom(w.lists).Draw(w.t, "list"))
-	} else {
-		w.printf("      system: %s\n", w.text())
-		if w.chance("prompt") {
-			w.printf("      prompt: %s\n", w.text())
-		}
-	}
-	w.printf("      tools: {calls: [{call: lookup}]}\n")
-	w.texts = append(w.texts, id+".text")
-	w.lists = append(w.lists, id+".messages")
-}
-
-func (w *world) summaryStep() {
-	id := w.step("summary")
-	w.printf("      model: %s\n", id)
-	switch rapid.IntRange(0, 2).Draw(w.t, "what to sum up") {
-	case 0:
-		w.printf("      text: %s\n", w.text())
-	case 1:
-		w.messages("messages", 2)
-	}
-	w.printf("      instructions: %s\n", w.text())
-	w.texts = append(w.texts, id+".text", "summary")
-}
-
-func (w *world) factsStep() {
-	id := w.step("facts")
-	w.printf("      model: %s\n", id)
-	w.printf("      text: %s\n", w.text())
-	w.printf("      known:\n")
-	w.printf("        - %s\n", w.text())
-	w.texts = append(w.texts, id+".facts[0]", "facts[0]")
-}
-
-func (w *world) choiceStep() {
-	id := w.step("choice")
-	w.printf("      model: %s\n", id)
-	if w.chance("question") {
-		w.printf("      question: %s\n", w.text())
-	}
-	w.printf("      values:\n")
-	w.printf("        one: %s\n", w.text())
-	w.printf("        more:\n")
-	w.printf("          - %s\n", w.text())
-	w.printf("      choices:\n        - branch: a\n")
-	w.printf("          description: %s\n", w.text())
-	w.printf("        - branch: b\n          default: true\n")
-	w.printf("          description: %s\n", w.text())
-}
-
-func (w *world) slotStep() {
-	id := w.step("slot")
-	w.printf("      data:\n")
-	w.printf("        known: %s\n", w.text())
-	w.printf("      current_schema: {type: object, required: [known, rest], properties: {known: {type: string}, rest: {type: string}}}\n")
-	w.printf("      step_num: %d\n", rapid.IntRange(0, 3).Draw(w.t, "steps"))
-	w.printf("    on_missing: return\n")
-	w.texts = append(w.texts, id+".slot_data.known")
-}
-
-func (w *world) eachStep() {
-	w.steps++
-	id := fmt.Sprintf("s%d", w.steps)
-	w.printf("  - id: %s\n    call: chat\n    for_each:\n", id)
-	w.printf("      - %s\n", w.text())
-	w.printf("      - %s\n", w.text())
-	w.printf("    with:\n      model: %s\n", id)
-	w.printf("      user: \"{{ item }}{{ index }}\"\n")
-	w.texts = append(w.texts, id+"[1].text", id+"[0].text")
-}
-
-func (w *world) flowStep() {
-	id := w.step("flow")
-	w.printf("      path: sub.yaml\n      inputs:\n")
-	w.printf("        one: %s\n", w.text())
-	w.printf("        two: %s\n", w.text())
-	w.texts = append(w.texts, id+".reply", id+".made")
-}
-
-// writeSub writes the flow that others run.
-func (w *world) writeSub() {
-	w.inner, w.file, w.steps = true, "sub.yaml", 100
-	w.printf("inputs: {type: object, properties: {one: {type: string}, two: {type: string}}}\nsteps:\n")
-	w.writeSteps(rapid.IntRange(1, 2).Draw(w.t, "inner steps"), []func(){w.templateStep, w.chatStep, w.contextStep, w.inchatStep})
-	w.templateStep()
-	w.printf("outputs:\n")
-	w.printf("  reply: %s\n", w.text())
-	w.printf("  made: \"{{ %s }}\"\n", w.texts[len(w.texts)-1])
-	w.inner, w.file, w.steps, w.texts, w.lists, w.plain = false, "flow.yaml", 0, nil, nil, nil
-}
-
-func (w *world) writeSteps(count int, kinds []func()) {
-	for range count {
-		rapid.SampledFrom(kinds).Draw(w.t, "step")()
-	}
-}
-
-// newWorld draws a flow.
-func newWorld(t *rapid.T) *world {
-	w := &world{t: t, file: "flow.yaml", inputs: value.NewMap(0)}
-	w.inputs.Set("question", value.OfString(w.add("inputs.question", isInput("question"))))
-	w.writeSub()
-	w.printf("inputs: {type: object}\nsteps:\n")
-	w.writeSteps(rapid.IntRange(2, 7).Draw(t, "steps"), []func(){
-		w.templateStep, w.chatStep, w.contextStep, w.inchatStep, w.inputStep, w.agentStep, w.summaryStep,
-		w.factsStep, w.choiceStep, w.slotStep, w.eachStep, w.flowStep, w.contextStep,
-	})
-	w.chatStep()
-	w.printf("outputs: {x: 1}\n")
-	return w
+	return ""
 }
 
 // model answers every request with a text of its own.
@@ -412,6 +127,8 @@ type model struct {
 	isEqual bool
 	mu      sync.Mutex // guards asked
 	asked   []string   // the steps, which have their ids as models
+	flaky   map[string]llm.Error
+	rounds  int // how often agents use their tools
 }
 
 // firstAnswer is the number of the first source that is an answer.
@@ -425,6 +142,10 @@ func (m *model) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 	if m.isEqual {
 		text = equalTexts(text)
 	}
+	if failure, ok := m.flaky[req.Model]; ok {
+		delete(m.flaky, req.Model)
+		return scripted.New(scripted.Answer{Error: &failure}).Chat(ctx, req)
+	}
 	answer := scripted.Answer{Text: text}
 	all := fmt.Sprintf("%s%s", req.Tools, req.ResponseSchema)
 	last := string(req.Messages[len(req.Messages)-1])
@@ -435,10 +156,21 @@ func (m *model) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 		answer.Text = `{"reason": "so", "branch": "b"}`
 	case strings.Contains(all, `"facts"`):
 		answer.Text = `{"facts": [], "domain": []}`
-	case strings.Contains(all, "lookup") && !strings.Contains(last, `"tool"`):
+	case strings.Contains(all, "lookup") && m.usesTool(req):
 		answer.ToolCalls = []llm.ToolCall{{ID: "1", Name: "lookup", Arguments: `{"x":"` + text + `"}`}}
 	}
 	return scripted.New(answer).Chat(ctx, req)
+}
+
+// usesTool reports whether an agent goes on with a tool.
+func (m *model) usesTool(req *llm.Request) bool {
+	used := 0
+	for _, message := range req.Messages {
+		if strings.Contains(string(message), `"role":"tool"`) {
+			used++
+		}
+	}
+	return used < m.rounds
 }
 
 // remembered is a memory with one utterance.
@@ -456,7 +188,7 @@ const toolSource, memorySource = 2999, 2998
 
 // run runs the world in one of the campaigns.
 func (w *world) run(t *testing.T, isEqual bool) *schedulertest.Result {
-	asked := &model{isEqual: isEqual}
+	asked := &model{isEqual: isEqual, flaky: maps.Clone(w.flaky), rounds: 1 + len(w.sources)%3}
 	as := func(text string) string {
 		if isEqual {
 			return equalTexts(text)
@@ -469,24 +201,80 @@ func (w *world) run(t *testing.T, isEqual bool) *schedulertest.Result {
 	) (map[string]string, error) {
 		return map[string]string{"text": as(textOf(toolSource))}, nil
 	})
+	left := len(w.flaky) + 1
 	text := as(w.flow.String() + "-- sub.yaml --\n" + w.sub.String() + w.files)
-	r := schedulertest.Run(t, text, schedulertest.With(append(builtin.Calls(), lookup)...),
+	r := schedulertest.Run(t, text, schedulertest.With(append(builtin.Calls(), lookup, quoteCall())...), schedulertest.Secret("KEY", "hunter+2+secret"),
 		schedulertest.LLM(asked), schedulertest.Inputs(as(value.OfMap(w.inputs).JSON())),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) {
 			e.Env.Memory = remembered{e.Env.Memory, as(textOf(memorySource))}
 			e.Env.Tokens = bytesCounter{}
+			e.Env.HTTP = server{w.bodies, as}
+			e.Journal = memory.New(nil)
 		}))
+	for r.Err != nil && len(asked.flaky) < left {
+		left = len(asked.flaky)
+		before, events := r, r.Events
+		r = r.Resume(scheduler.Resumption{})
+		r.Events = append(events[:len(events):len(events)], r.Events...)
+		checkResumed(t, before, r)
+	}
 	if r.Err != nil {
 		t.Fatalf("%v\n%s", r.Err, text)
 	}
-	w.asked = asked.asked
+	if !isEqual { // items ask in any order
+		w.asked = asked.asked
+	}
 	return r
 }
 
-// attributed is a byte of a prompt with the way of it.
+// server answers requests by their paths.
+type server struct {
+	bodies map[string]string
+	as     func(string) string
+}
+
+func (s server) Do(req *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Request: req, Header: http.Header{"Content-Type": {"text/plain; charset=utf-8"}},
+		Body: io.NopCloser(strings.NewReader(s.as(s.bodies[req.URL.Path]))),
+	}, nil
+}
+
+type quoteParams struct {
+	Word string `json:"word"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+type quoted struct {
+	Text  string       `json:"text"`
+	Parts []calls.Part `json:"parts"`
+}
+
+// quoteCall tells where a and b stand in its text, as plugins do.
+func quoteCall() calls.Definition {
+	return calls.Func("quote", calls.Text{En: "Quotes."}, func(_ context.Context, _ *calls.Env, p quoteParams) (quoted, error) {
+		_, first := utf8.DecodeRuneInString(p.B)
+		out := quoted{Text: "<" + p.A + ">" + p.Word + p.B[first:]}
+		out.Parts = []calls.Part{
+			{Kind: "quote", Name: "a", Start: 1, End: 1 + len(p.A), Included: true, Origins: []calls.Origin{{End: len(p.A), Pointer: "/a"}}},
+			{Kind: "quote", Name: "b", Start: len(out.Text) - len(p.B[first:]), End: len(out.Text), Included: true, Origins: []calls.Origin{{End: len(p.B) - first, Pointer: "/b", From: first}}},
+		}
+		return out, nil
+	})
+}
+
+// attributed is a message of a prompt.
 type attributed struct {
-	text    string
-	sources [][]explain.Source // by byte
+	text   string
+	pieces []attributedByte
+}
+
+// attributedByte is where a byte comes from, with its place in its piece.
+type attributedByte struct {
+	sources []explain.Source
+	json    string // of the sources
+	at      int
 }
 
 // explainAll returns the messages of all prompts of a run, each with its sources.
@@ -504,8 +292,9 @@ func explainAll(t *testing.T, r *schedulertest.Result) (names []string, all map[
 					var a attributed
 					for _, p := range m.Pieces {
 						a.text += p.Text
-						for range len(p.Text) {
-							a.sources = append(a.sources, p.Sources)
+						written := sourcesJSON(p.Sources)
+						for at := range len(p.Text) {
+							a.pieces = append(a.pieces, attributedByte{p.Sources, written, at})
 						}
 					}
 					name := fmt.Sprintf("%s prompt %d of %s message %d", run.ID, n, e.Step, i)
@@ -516,6 +305,20 @@ func explainAll(t *testing.T, r *schedulertest.Result) (names []string, all map[
 		}
 	}
 	return names, all
+}
+
+// checkResumed fails where a prompt that was sent before a run was resumed is explained
+// otherwise than afterwards.
+func checkResumed(t *testing.T, before, after *schedulertest.Result) {
+	t.Helper()
+	names, first := explainAll(t, before)
+	_, second := explainAll(t, after)
+	for _, name := range names {
+		a, b := first[name], second[name]
+		if a.text != b.text || !slices.EqualFunc(a.pieces, b.pieces, func(x, y attributedByte) bool { return x.json == y.json }) {
+			t.Errorf("%s: %q, and after the run was resumed %q", name, a.text, b.text)
+		}
+	}
 }
 
 // truth returns the source of a byte of the first campaign.
@@ -543,7 +346,7 @@ func (w *world) truth(r rune) (source, bool) {
 func TestEveryByteHasItsSource(t *testing.T) {
 	bytes, cases, prompts := 0, 0, 0
 	limit := 20
-	if os.Getenv("SCHEDULER_SLOW_TESTS") != "" {
+	if slow.Enabled() {
 		limit = math.MaxInt
 	}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -552,6 +355,7 @@ func TestEveryByteHasItsSource(t *testing.T) {
 		}
 		w := newWorld(rt)
 		unique, equal := w.run(t, false), w.run(t, true)
+		w.readFiles(unique)
 		names, first := explainAll(t, unique)
 		_, second := explainAll(t, equal)
 		for _, name := range names {
@@ -562,11 +366,19 @@ func TestEveryByteHasItsSource(t *testing.T) {
 			}
 			for i, r := range a.text {
 				bytes += len(string(r))
-				from := a.sources[i]
+				from := a.pieces[i].sources
 				if want, ok := w.truth(r); ok && !want.gave(from) {
 					rt.Fatalf("%s, byte %d: %q is of %s, got %+v\n%s\n-- sub.yaml --\n%s\n%s", name, i, string(r), want.name, from, w.flow.String(), w.sub.String(), a.text)
 				}
-				if x, y := wayOf(from), wayOf(b.sources[i]); x != y {
+				if problem := w.checkSpan(a, i); problem != "" {
+					rt.Fatalf("%s, byte %d (%q): %s: %s\n%q\n%s\n-- sub.yaml --\n%s\n%s", name, i, string(r), problem, sourcesJSON(from), a.text[max(0, i-160):min(len(a.text), i+60)], w.flow.String(), w.sub.String(), a.text)
+				}
+				if _, isUnique := w.truth(r); isUnique {
+					if problem := w.checkNames(a, i); problem != "" {
+						rt.Fatalf("%s, byte %d (%q): %s: %s\n%s\n%s", name, i, string(r), problem, sourcesJSON(from), w.flow.String(), a.text)
+					}
+				}
+				if x, y := a.pieces[i].json, b.pieces[i].json; x != y {
 					rt.Fatalf("%s, byte %d (%q): %s, with equal texts %s\n%s\n%s", name, i, string(r), x, y, w.flow.String(), a.text)
 				}
 			}
@@ -579,7 +391,72 @@ func TestEveryByteHasItsSource(t *testing.T) {
 	}
 }
 
-func wayOf(sources []explain.Source) string {
-	p := explain.Piece{Sources: sources}
-	return equalTexts(p.Way())
+func sourcesJSON(sources []explain.Source) string {
+	return equalTexts(value.Must(sources).JSON())
+}
+
+// checkSpan returns what is wrong with the bytes of the first source of a byte: it must
+// stand there in the source, which is read here as the test has made it. Only what was
+// computed has none.
+func (w *world) checkSpan(a attributed, i int) (problem string) {
+	of := a.pieces[i]
+	char, _ := utf8.DecodeRuneInString(a.text[i:])
+	if len(of.sources) == 0 {
+		return "no source"
+	}
+	s := of.sources[0]
+	if s.Start == nil || s.End == nil {
+		if _, isUnique := w.truth(char); isUnique && (s.Start != s.End || !isComputed(a.text, i)) {
+			return "the source has no span"
+		}
+		return ""
+	}
+	whole, known := w.textOfSource(s)
+	at := *s.Start + of.at
+	if known && (at >= *s.End || *s.End > len(whole) || !strings.HasPrefix(whole[at:], string(char))) {
+		return fmt.Sprintf("in %q it does not stand at %d", whole, at)
+	}
+	return ""
+}
+
+// textOfSource returns the text that a source of the first campaign means.
+func (w *world) textOfSource(s explain.Source) (text string, known bool) {
+	switch s.Kind { //nolint:exhaustive // the others have a file, or none
+	case explain.SourceFlow:
+		line := strings.Split(w.content[s.File], "\n")[s.Line-1]
+		if start := strings.IndexByte(line, '"'); start >= 0 {
+			quoted, err := strconv.QuotedPrefix(line[start:])
+			if err != nil {
+				return "", false
+			}
+			text, err = strconv.Unquote(quoted)
+			return text, err == nil
+		}
+	case explain.SourceInput:
+		v, _ := w.inputs.Get(strings.TrimPrefix(s.Name, "inputs."))
+		return v.Str()
+	case explain.SourceTool:
+		return textOf(toolSource), true
+	case explain.SourceMemory:
+		return textOf(memorySource), true
+	case explain.SourceStep:
+		v, _ := w.record.Step(s.Step).Output.At(s.Pointer)
+		return v.Str()
+	}
+	text, known = w.content[s.Path]
+	return text, known && s.Path != ""
+}
+
+// readFiles takes the files of the first campaign apart.
+func (w *world) readFiles(r *schedulertest.Result) {
+	w.record = r.State()
+	w.content = map[string]string{"flow.yaml": w.flow.String(), "sub.yaml": w.sub.String()}
+	name := ""
+	for line := range strings.Lines(w.files) {
+		if marked, ok := strings.CutPrefix(line, "-- "); ok {
+			name = strings.TrimSuffix(marked, " --\n")
+			continue
+		}
+		w.content[name] += line
+	}
 }

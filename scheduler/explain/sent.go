@@ -156,14 +156,16 @@ func (x *explainer) explainWholeMessage(at site, part calls.Part, text located) 
 	}
 	o := part.Origins[0]
 	o.Start, o.End = 0, 0
-	if o.Kind == calls.OriginAnswer {
-		return withSource(x.explainOrigin(at, o, text.text, 0), maker)
-	}
-	isValue := o.Kind == "" && part.End == 0
-	if isValue {
+	if o.Kind == "" && part.End == 0 {
 		o.Pointer += text.inMessage
+	} else if o.Kind != "" && o.Kind != calls.OriginName && text.isContent {
+		o.End = len(text.text)
 	}
-	return completed(x.explainOrigin(at, o, text.text, 0), maker)
+	pieces := x.explainOrigin(at, o, text.text, 0)
+	if o.Kind == calls.OriginAnswer {
+		return withSource(pieces, maker)
+	}
+	return completed(pieces, maker)
 }
 
 // explainSentPart explains a part of a message that was sent: by what its bytes were taken

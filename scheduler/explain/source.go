@@ -43,7 +43,8 @@ type Source struct {
 	// Part is the kind of the part: file, preset, world_book, history ...
 	Part string `json:"part,omitempty"`
 	// Pointer is the JSON pointer of the parameter that gave the text, in what the flow has
-	// at the place: the with of a step, its for_each, or the outputs. "" is all of it.
+	// at the place: the with of a step, its for_each, or the outputs. "" is all of it. Of a
+	// step that made the text it is the pointer of that in its output.
 	Pointer string `json:"pointer,omitempty"`
 	// File, Line and Col are the place in the flow file, from 1; "" and 0 without one.
 	File string `json:"file,omitempty"`
@@ -53,8 +54,38 @@ type Source struct {
 	// or in the text Name; "" and 0 where there is none.
 	Path     string `json:"path,omitempty"`
 	PathLine int    `json:"path_line,omitempty"`
+	// Start and End are the bytes [Start, End) of the source that the text is a copy of: in
+	// the text of the parameter as the flow has it, in that of the input or name, in the file
+	// at Path, else in what the model, the tool, the memory or the step gave. Both are nil
+	// where the text is no copy, or where that is not known.
+	Start *int `json:"start,omitempty"`
+	End   *int `json:"end,omitempty"`
 	// From are the names that the text was computed from.
 	From []string `json:"from,omitempty"`
+}
+
+// withSpan returns the source of a copy of its bytes from start on.
+func (s Source) withSpan(start, size int) Source {
+	end := start + size
+	s.Start, s.End = &start, &end
+	return s
+}
+
+// withoutSpan returns the source of what is not a copy.
+func (s Source) withoutSpan() Source {
+	s.Start, s.End = nil, nil
+	return s
+}
+
+// cut returns the source of the bytes [from, to) of a text.
+func (s Source) cut(text string, from, to int) Source {
+	if s.Start == nil {
+		return s
+	}
+	if s.PathLine > 0 {
+		s.PathLine += strings.Count(text[:from], "\n")
+	}
+	return s.withSpan(*s.Start+from, to-from)
 }
 
 // String returns the source as people read it.
@@ -111,10 +142,10 @@ func (s Source) computed(place string) string {
 	if s.Name != "" {
 		place += " {{ " + s.Name + " }}"
 	}
-	switch {
-	case len(s.From) > 0:
+	if len(s.From) > 0 {
 		return place + " computed from " + strings.Join(s.From, ", ")
-	case s.Name == "":
+	}
+	if s.Name == "" {
 		return place + " (computed)"
 	}
 	return place
@@ -122,20 +153,38 @@ func (s Source) computed(place string) string {
 
 // origins names the source as what something was computed from.
 func (s Source) origins() []string {
-	switch {
-	case len(s.From) > 0:
+	if len(s.From) > 0 {
 		return s.From
-	case s.Kind == SourceInput || s.Kind == SourceName:
+	}
+	if s.Kind == SourceInput || s.Kind == SourceName {
 		return []string{s.Name}
 	}
 	return []string{s.String()}
 }
 
-// equals reports whether two sources are the same.
+// equals reports whether two sources are the same, be it for other bytes of them.
 func (s Source) equals(other Source) bool {
 	isSame := slices.Equal(s.From, other.From)
+	s, other = s.withoutSpan(), other.withoutSpan()
 	s.From, other.From = nil, nil
 	return isSame && reflect.DeepEqual(s, other)
+}
+
+// wayKey returns a text that is the same for ways of the same sources, be it for other bytes of
+// them.
+func wayKey(way []Source) string {
+	var b strings.Builder
+	for _, s := range way {
+		for _, text := range []string{string(s.Kind), s.Name, s.Step, s.Call, s.Part, s.Pointer, s.File, itoa(s.Line), itoa(s.Col), s.Path, itoa(s.PathLine)} {
+			b.WriteString(text)
+			b.WriteByte(0)
+		}
+		for _, name := range s.From {
+			b.WriteString(name)
+			b.WriteByte(1)
+		}
+	}
+	return b.String()
 }
 
 func (s Source) position() flow.Position {

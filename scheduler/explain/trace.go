@@ -15,15 +15,30 @@ type side string
 const (
 	ofInput  side = "/input"
 	ofOutput side = "/output"
+	// ofParams are the rendered parameters.
+	ofParams side = "/params"
 )
 
 // explainText explains a text that a step has in its input or output at pointer, or what
 // stands for a value there that is not text.
 func (x *explainer) explainText(at site, of side, pointer, text string, hops int) []Piece {
-	made := singlePiece(text, sourceOfMaker(at.got))
-	if hops > maxHops || text == "" || at.step == nil {
-		return made
+	maker := sourceOfMaker(at.got)
+	if of == ofOutput {
+		maker.Pointer = pointer
+		if v, _ := at.got.Output.At(pointer); isText(v, text) {
+			maker = maker.withSpan(0, len(text))
+		}
 	}
+	if hops > maxHops || text == "" || at.step == nil {
+		return singlePiece(text, maker)
+	}
+	return x.explainOnce(explained{at, of, pointer, text, 0}, hops, func() []Piece { return x.explainRecorded(at, of, pointer, text, maker, hops) })
+}
+
+// explainRecorded explains a text that is on record; maker is the source of what else nothing is
+// known of.
+func (x *explainer) explainRecorded(at site, of side, pointer, text string, maker Source, hops int) []Piece {
+	made := singlePiece(text, maker)
 	if of == ofOutput {
 		x.collectLeftOut(at.got)
 		if pieces := x.explainParts(at, text, pointer, hops); pieces != nil {
@@ -40,6 +55,9 @@ func (x *explainer) explainText(at site, of side, pointer, text string, hops int
 	origins := at.step.Def.Origins(x.ctx, record, string(of)+pointer)
 	if origins == nil {
 		return made
+	}
+	if v, _ := at.record(of).At(pointer); isText(v, text) {
+		origins = wholeText(origins, text)
 	}
 	pieces := x.explainOrigins(at, origins, text, hops)
 	if of == ofOutput {
@@ -66,16 +84,52 @@ func (x *explainer) explainOutput(of site, pointer, text string, hops int) []Pie
 	return singlePiece(text)
 }
 
+// isText reports whether a value is this text.
+func isText(v value.Value, text string) bool {
+	s, ok := v.Str()
+	return ok && s == text
+}
+
+// wholeText returns the origins of a text of which the only one may say that it is all of
+// its source, text or not.
+func wholeText(origins []calls.Origin, text string) []calls.Origin {
+	if len(origins) != 1 || origins[0].End > 0 {
+		return origins
+	}
+	whole := origins[0]
+	whole.End = len(text)
+	return []calls.Origin{whole}
+}
+
 func singlePiece(text string, sources ...Source) []Piece {
 	return []Piece{{Text: text, Sources: sources}}
 }
 
-// withSource adds a hop to the way of every piece.
+// withSource adds a hop to the way of every piece of a text. Of a step that is there
+// already, the source that says more stays.
 func withSource(pieces []Piece, source Source) []Piece {
+	end := 0
 	for i := range pieces {
-		pieces[i].Sources = append(slices.Clip(pieces[i].Sources), source)
+		p := &pieces[i]
+		own := source
+		if source.Start != nil {
+			own = source.withSpan(*source.Start+end, len(p.Text))
+		}
+		end += len(p.Text)
+		kept := len(p.Sources)
+		if kept > 0 && p.Sources[kept-1].isHopTo(source) {
+			kept--
+		}
+		p.Sources = append(slices.Clip(p.Sources[:kept]), own)
 	}
 	return pieces
+}
+
+// isHopTo reports whether a source says only that the text went through the step of the
+// next one.
+func (s Source) isHopTo(next Source) bool {
+	isOfStep := next.Kind == SourceStep || next.Kind == SourcePart
+	return isOfStep && s.Kind == SourceStep && s.Call == "" && s.Step == next.Step
 }
 
 // completed adds a source to the pieces that have none.
@@ -97,6 +151,10 @@ func cutPieces(pieces []Piece, start, end int) (cut []Piece) {
 		if from < to {
 			if to-from < len(p.Text) {
 				p.Tokens = 0 // what the whole piece costs
+				p.Sources = slices.Clone(p.Sources)
+				for i, s := range p.Sources {
+					p.Sources[i] = s.cut(p.Text, from, to)
+				}
 			}
 			p.Text = p.Text[from:to]
 			cut = append(cut, p)
@@ -109,14 +167,20 @@ func cutPieces(pieces []Piece, start, end int) (cut []Piece) {
 // their sources where these are one, else with their names.
 func collapsed(text string, from []Piece, place Source) []Piece {
 	var ways [][]Source
+	known := map[string]bool{} // there may be thousands
 	for _, p := range from {
-		isKnown := slices.ContainsFunc(ways, func(way []Source) bool { return slices.EqualFunc(way, p.Sources, Source.equals) })
-		if !isKnown && len(p.Sources) > 0 {
+		key := wayKey(p.Sources)
+		if !known[key] && len(p.Sources) > 0 {
 			ways = append(ways, p.Sources)
 		}
+		known[key] = true
 	}
 	if len(ways) == 1 {
-		return singlePiece(text, ways[0]...)
+		way := slices.Clone(ways[0])
+		for i := range way {
+			way[i] = way[i].withoutSpan()
+		}
+		return singlePiece(text, way...)
 	}
 	for _, way := range ways {
 		for _, name := range way[0].origins() {
@@ -134,8 +198,7 @@ func collapsed(text string, from []Piece, place Source) []Piece {
 // explainReference explains a stretch of the value that a name with members gives, from
 // the byte from on of its text; from is below 0 for a text that was computed from it.
 func (x *explainer) explainReference(at site, path []string, from int, stretch string, place Source, hops int) []Piece {
-	v, _ := x.scopeOf(at).Map.Get(path[0])
-	v, _ = v.At(pointerTo(path[1:]))
+	v, _ := x.valueOf(at, path)
 	whole, isText := v.Str()
 	if !isText && v.Kind() != value.Object && v.Kind() != value.List {
 		whole = stretch // however it is printed
@@ -152,6 +215,12 @@ func (x *explainer) explainReference(at site, path []string, from int, stretch s
 		}), place)
 	}
 	return x.explainName(at, path, stretch, place, hops)
+}
+
+// valueOf returns what a name with members gives.
+func (x *explainer) valueOf(at site, path []string) (v value.Value, ok bool) {
+	v, _ = x.scopeOf(at).Map.Get(path[0])
+	return v.At(pointerTo(path[1:]))
 }
 
 // maxLeaves bounds how many texts of a value are followed for what was computed from it.
@@ -193,8 +262,11 @@ func (x *explainer) explainName(at site, path []string, text string, place Sourc
 	if path[0] == "question" {
 		path = []string{"inputs", "question"}
 	}
-	source := place
+	source := place.withoutSpan()
 	source.Kind, source.Name, source.From = SourceName, strings.Join(path, "."), nil
+	if v, _ := x.valueOf(at, path); isText(v, text) && path[0] != "secrets" {
+		source = source.withSpan(0, len(text))
+	}
 	switch path[0] {
 	case "inputs":
 		source.Kind = SourceInput

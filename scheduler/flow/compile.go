@@ -11,7 +11,6 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -49,6 +48,7 @@ func (u *unit) compileFlow() {
 		u.checkNames(nodeAt(k.Inputs.node, "/properties"), "the input")
 	}
 	f.OnError = u.compileOptional(k.OnError, &u.errorUses)
+	u.compileTriggers()
 	for _, s := range k.Steps {
 		if s.itself.isSet() {
 			u.compileStep(s)
@@ -108,7 +108,8 @@ func (u *unit) reportSchema(key string, n *yaml.Node, within string, err error) 
 	for _, p := range wrong.Problems {
 		pointer := strings.TrimPrefix(p.Pointer, within)
 		at := nodeAt(n, pointer)
-		found := u.add(u.positionOf(at), "%s%s: not a JSON Schema: %s", key, pointer, wording.Text{En: p.Message, Zh: p.In("zh")})
+		message, _ := p.Text()
+		found := u.add(u.positionOf(at), "%s%s: not a JSON Schema: %s", key, pointer, message)
 		if near := value.Nearest(yaml.Resolve(at).Value, schemaTypes); near != "" && strings.HasSuffix(pointer, "/type") {
 			found.hint("did you mean %q?", near)
 		}
@@ -118,7 +119,8 @@ func (u *unit) reportSchema(key string, n *yaml.Node, within string, err error) 
 // warnTypos warns of mistyped keywords in a schema, which have no effect.
 func (u *unit) warnTypos(key string, n *yaml.Node, doc value.Value) {
 	for _, p := range schema.UnknownKeywords(doc) {
-		u.warn(u.positionOf(keyAt(n, p.Pointer)), "%s: %s", key, wording.Text{En: p.Message, Zh: p.In("zh")}).setHint(chineseHint(p.Hint))
+		message, hint := p.Text()
+		u.warn(u.positionOf(keyAt(n, p.Pointer)), "%s: %s", key, message).setHint(hint)
 	}
 }
 
@@ -332,7 +334,7 @@ func (u *unit) compileExpr(n *yaml.Node, pos Position, text string, base int, us
 		ref.Offset += base
 		*uses = append(*uses, nameUse{Ref: ref, within: within, template: n})
 	}
-	return &Param{Pos: pos, Expr: e, source: strings.TrimSpace(text)}
+	return &Param{Pos: pos, Expr: e, TextOffset: base, source: strings.TrimSpace(text)}
 }
 
 func (u *unit) badTemplate(err error, pos Position) *Param {
@@ -344,7 +346,8 @@ func (u *unit) badTemplate(err error, pos Position) *Param {
 	if e.Line > 0 {
 		pos.Line, pos.Col = e.Line, max(e.Col, 1)
 	}
-	u.add(pos, "template: %s", e.Msg).Hint = e.Hint
+	message, hint := e.Text()
+	u.add(pos, "template: %s", message).setHint(hint)
 	return unknownParam(pos)
 }
 

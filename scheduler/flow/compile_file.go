@@ -1,12 +1,12 @@
 package flow
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/jsonc"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -38,13 +38,10 @@ func (u *unit) fileValue(n *yaml.Node) value.Value {
 // text. Errors begin with line and column.
 func parseFile(path string, content []byte) (value.Value, error) {
 	if len(content) > yaml.MaxBytes {
-		return value.Value{}, fmt.Errorf("1:1: the file has more than %d bytes", yaml.MaxBytes)
+		return value.Value{}, wording.Errorf("1:1: the file has more than %d bytes", yaml.MaxBytes)
 	}
 	switch dataType(path) {
 	case ".json", ".jsonc":
-		if v, err := value.ParseJSON(content); err == nil && dataType(path) == ".json" { // programs repeat keys: the last one counts
-			return v, nil
-		}
 		doc, err := jsonc.Parse(content)
 		if err != nil {
 			return value.Value{}, err
@@ -55,7 +52,7 @@ func parseFile(path string, content []byte) (value.Value, error) {
 	}
 	if i := invalidUTF8(content); i >= 0 {
 		line, col := value.LineCol(string(content), i)
-		return value.Value{}, fmt.Errorf("%d:%d: the text is not UTF-8 here", line, col)
+		return value.Value{}, wording.Errorf("%d:%d: the text is not UTF-8 here", line, col)
 	}
 	return value.OfString(strings.TrimPrefix(string(content), string(byteOrderMark))), nil
 }

@@ -94,7 +94,8 @@ func (u *unit) readLiteral(n *yaml.Node) value.Value {
 	v, err := yaml.Value(n)
 	var fault *yaml.Error
 	if errors.As(err, &fault) {
-		u.add(u.positionOf(n), "%s", fault.Msg)
+		message, _ := fault.Text()
+		u.add(u.positionOf(n), "%s", message)
 	}
 	return v
 }

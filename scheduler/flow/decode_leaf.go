@@ -134,7 +134,8 @@ func (k *namesKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 	k.keyPlace = at
 	for _, c := range n.Content {
 		var name textKey
-		if name.decode(d, keyPlace{at.key, c}, `json:"an entry of needs"`); name.isSet() {
+		name.decode(d, keyPlace{at.key, c}, `json:"an entry of needs"`)
+		if name.isSet() {
 			k.names = append(k.names, name)
 		}
 	}

@@ -77,7 +77,7 @@ func suggestWords(doc value.Value, property string, words []string) value.Value 
 
 // editorParams returns what holds for a step of one call.
 func editorParams(info *calls.Info) value.Value {
-	params := allowExpressions(info.Params.Doc())
+	params := allowExpressions(ParamsDoc(info))
 	doc := keySchema("properties", keySchema("with", withMembers(params, "type", []string{"object", "string"})))
 	required, _ := info.Params.Doc().Get("required")
 	if len(required.List()) == 0 {
@@ -131,14 +131,15 @@ func orTemplate(doc value.Value) value.Value {
 		}
 	}
 	template := keySchema("type", "string", "pattern", `\{\{`)
-	switch {
-	case slices.Contains(types, "object") || slices.Contains(types, "array") || hasAny(doc, "anyOf", "oneOf", "allOf"):
+	takesAny := len(types) == 0 && !hasAny(doc, "enum", "const")
+	takesText := slices.Contains(types, "string") && !hasAny(doc, "enum", "pattern", "minLength", "maxLength", "const")
+	if slices.Contains(types, "object") || slices.Contains(types, "array") || hasAny(doc, "anyOf", "oneOf", "allOf") {
 		template = keySchema("type", "string")
-	case len(types) == 0 && !hasAny(doc, "enum", "const"), slices.Contains(types, "string") && !hasAny(doc, "enum", "pattern", "minLength", "maxLength", "const"):
+	} else if takesAny || takesText {
 		return doc
 	}
 	either := keySchema("anyOf", value.OfList(doc, template))
-	for _, key := range []string{"description", "default"} {
+	for _, key := range []string{"description", "default", "examples"} {
 		if v, ok := doc.Get(key); ok {
 			either = withMembers(either, key, v)
 		}

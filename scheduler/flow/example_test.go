@@ -54,3 +54,23 @@ steps:
 	//   s0 --> s1
 	// 2 nodes
 }
+
+// Steps whose order cannot be found are a problem of the file, before anything runs.
+func ExampleLoader_order() {
+	registry, err := builtin.Registry()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	loader := &flow.Loader{Registry: registry}
+	_, problems := loader.Parse("circle.yaml", []byte(`name: circle
+steps:
+  - {id: one, needs: [two], call: template, with: {template: hello}}
+  - {id: two, needs: [one], call: template, with: {template: hello}}
+`))
+	for _, problem := range problems {
+		fmt.Println(problem)
+	}
+	// Output:
+	// circle.yaml:3:23: steps need each other in a circle: one -> two -> one (take one of them out of needs)
+}

@@ -23,7 +23,9 @@ type Flow struct {
 	Inputs *schema.Schema
 	// User and Session are templates of the memory scope; nil where not given.
 	User, Session *Param
-	Steps         []*Step
+	// Triggers start runs of the flow; those of sub-flows start runs of these alone.
+	Triggers Triggers
+	Steps    []*Step
 	// Outputs is a map of templates; nil where the flow has none.
 	Outputs *Param
 	// OnError is the reply template over error; nil where the flow has none.
@@ -41,6 +43,10 @@ type Flow struct {
 	byID    map[string]int
 	outputs value.Value // the schema of Outputs, as far as it is known
 }
+
+// OutputSchema returns the JSON Schema of Outputs, as far as it is known; null where the flow
+// has none.
+func (f *Flow) OutputSchema() value.Value { return f.outputs }
 
 // Step finds a step by its id.
 func (f *Flow) Step(id string) (*Step, bool) {
@@ -71,7 +77,8 @@ func (f *Flow) Ancestors(step int) []int {
 	return found
 }
 
-// Step is one use of a call in a flow.
+// Step is one use of a call in a flow. A [Loader] makes it; it belongs to its [Flow] and is
+// as immutable.
 type Step struct {
 	// Index is the position in Flow.Steps.
 	Index       int

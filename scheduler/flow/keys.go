@@ -19,6 +19,7 @@ type flowKeys struct {
 	LLM         textKey      `json:"llm,omitempty" doc:"The name of the model provider; the configuration decides where it is left out." example:"local"`
 	Defaults    *defaultKeys `json:"defaults,omitempty" doc:"What holds for every step that does not say otherwise." example:"{timeout: 30s}"`
 	Budget      *budgetKeys  `json:"budget,omitempty" doc:"Limits of the whole run." example:"{max_tokens: 100000}"`
+	Triggers    *triggerKeys `json:"triggers,omitempty" doc:"What starts runs of the flow by itself while scheduler serve runs." example:"{schedules: [{id: morning, cron: '0 7 * * 1-5', timezone: Asia/Shanghai, inputs: {question: 'What is new?'}}]}"`
 	Steps       []*stepKeys  `json:"steps" doc:"The steps. Without needs a step comes after the one before it." example:"[{id: a, call: template, with: {template: Hello}}]"`
 	Outputs     anyKey       `json:"outputs,omitempty" type:"object" doc:"What the run gives back: a map of templates over inputs and the steps' outputs." example:"{reply: '{{ a.text }}'}"`
 	OnError     anyKey       `json:"on_error,omitempty" type:"string" doc:"The reply when the run fails: a template over error (kind, message, hint, step)." example:"'Sorry: {{ error.message }}'"`
@@ -65,6 +66,39 @@ type stepKeys struct {
 	Retry         *retryKeys  `json:"retry,omitempty" doc:"How the step is tried again when a provider, a plugin or the time fails it." example:"{max_attempts: 3}"`
 	OnError       textKey     `json:"on_error,omitempty" enum:"fail|continue" doc:"continue makes a failure the output {error: {kind, message}}. Default fail: the run ends." example:"continue"`
 }
+
+type triggerKeys struct {
+	Schedules []*scheduleKeys `json:"schedules,omitempty" doc:"Times at which a run starts." example:"[{id: morning, cron: '0 7 * * 1-5', timezone: Asia/Shanghai, inputs: {question: 'What is new?'}}]"`
+	Webhooks  []*webhookKeys  `json:"webhooks,omitempty" doc:"Requests that start a run: POST /hooks/FLOW/ID." example:"[{id: push, verify: none, inputs: {question: '{{ webhook.body.text }}'}}]"`
+}
+
+type scheduleKeys struct {
+	itself keyPlace
+
+	ID       textKey     `json:"id" pattern:"^[a-z][a-z0-9_]*$" doc:"The name of the schedule in the flow." example:"morning"`
+	Cron     textKey     `json:"cron" doc:"Five fields, minute hour day month weekday, or @hourly, @daily, @weekly, @monthly, @yearly." example:"'0 7 * * 1-5'"`
+	Timezone textKey     `json:"timezone,omitempty" doc:"The time zone of the fields, as Asia/Shanghai. Default UTC." example:"Asia/Shanghai"`
+	Inputs   anyKey      `json:"inputs,omitempty" type:"object|string" doc:"The inputs of the run; templates know schedule.id and schedule.time." example:"{question: 'What is new at {{ schedule.time }}?'}"`
+	User     textKey     `json:"user,omitempty" doc:"The user whose runs those are: run.user. They reach only that user's memory." example:"lin"`
+	Overlap  textKey     `json:"overlap,omitempty" enum:"skip|queue|parallel|cancel" doc:"What happens while the run of an earlier fire is not over. skip: no run. queue: a run when it is over. parallel: a run at once. cancel: that one is cancelled. Default skip." example:"queue"`
+	CatchUp  textKey     `json:"catch_up,omitempty" enum:"skip|last|all" doc:"Which fires of the last 24 hours are made up for that no server was there to see: none, the last, or all, at most 100. Default last." example:"skip"`
+	Jitter   durationKey `json:"jitter,omitempty" doc:"A fire begins up to so much later, so that not all schedules begin at once." example:"30s"`
+}
+
+func (k *scheduleKeys) place(p keyPlace) { k.itself = p }
+
+type webhookKeys struct {
+	itself keyPlace
+
+	ID     textKey `json:"id" pattern:"^[a-z][a-z0-9_]*$" doc:"The name of the webhook in its path." example:"push"`
+	Verify textKey `json:"verify" enum:"standard|github|header|none" doc:"How a request proves who sent it. standard: the signature of Standard Webhooks. github: X-Hub-Signature-256. header: the secret itself in a header. none: it need not." example:"standard"`
+	Header textKey `json:"header,omitempty" pattern:"^[A-Za-z][A-Za-z0-9-]*$" doc:"The header that holds the secret, with verify: header. Default X-Webhook-Token." example:"X-Gitlab-Token"`
+	Secret textKey `json:"secret,omitempty" doc:"The name of the secret, one of the setting secrets." example:"HOOK_KEY"`
+	Inputs anyKey  `json:"inputs,omitempty" type:"object|string" doc:"The inputs of the run; templates know webhook.body.text, webhook.body.json, webhook.headers.NAME in lower case and webhook.query.NAME." example:"{question: '{{ webhook.body.text }}'}"`
+	User   textKey `json:"user,omitempty" doc:"The user whose runs those are: run.user. They reach only that user's memory." example:"lin"`
+}
+
+func (k *webhookKeys) place(p keyPlace) { k.itself = p }
 
 func (k *stepKeys) place(p keyPlace) { k.itself = p }
 

@@ -3,6 +3,7 @@ package flow
 import (
 	"slices"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -12,7 +13,8 @@ func (u *unit) lintCalls() {
 		u.lintKeys(s)
 		if s.known {
 			u.lintParams(s)
-			u.lintMemory(s)
+			u.lintMemory(u.positionOf(s.keys.Call.node), s.Def)
+			u.lintInside(s)
 		}
 		s.Output = u.outputOf(s)
 	}
@@ -31,13 +33,13 @@ func (u *unit) lintCalls() {
 		"the configuration has %s under llm.providers")
 }
 
-// lintMemory wants a flow to say whose memory its calls work in, unless a flow around it
-// does.
-func (u *unit) lintMemory(s *stepUnit) {
-	if u.hasUser || u.loading.hasUser || !s.Def.Info.UsesMemory {
+// lintMemory wants a flow to say whose memory the call that it names works in, unless a flow
+// around it does.
+func (u *unit) lintMemory(at Position, def calls.Definition) {
+	if u.hasUser || u.loading.hasUser || !def.Info.UsesMemory {
 		return
 	}
-	u.add(u.positionOf(s.keys.Call.node), "%s works in the memory of a user, and the flow names none", s.Call).
+	u.add(at, "%s works in the memory of a user, and the flow names none", def.Info.Name).
 		hint(`write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks`)
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // lintFiles reads files for calls that check their parameters.
@@ -13,7 +14,7 @@ type lintFiles struct{ unit *unit }
 
 var _ calls.FileReader = lintFiles{}
 
-var errNotRecorded = errors.New("the record of the run does not have the file")
+var errNotRecorded = wording.Errorf("the record of the run does not have the file")
 
 // ReadFile reads a file that a parameter names. Unlike those of !file it may be outside of
 // the flow's folder, as the calls that read files in a run take it.

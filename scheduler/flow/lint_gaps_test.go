@@ -217,6 +217,34 @@ steps: [{id: a, call: memory-save, with: {content: x}}]
 			`flow.yaml:2:19: memory-recent works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
 			`sub.yaml:1:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
 		}},
+		"tools of an agent": {`steps:
+  - {id: a, call: agent, with: {prompt: x, tools: {calls: [{call: chat}, {call: memory-save}], flows: [{path: sub.yaml}, {path: none.yaml}, {path: flow.yaml, name: again}, {path: "{{ question }}", name: other}]}}}
+  - {id: b, call: agent, with: {prompt: x, tools: {flows: [{path: sub.yaml}]}}}
+-- sub.yaml --
+steps: [{id: a, call: memory-save, with: {content: x, contnt: x}}]
+`, []string{
+			`flow.yaml:2:81: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
+			`flow.yaml:2:129: there is no file none.yaml (paths are relative to the flow file)`,
+			`sub.yaml:1:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
+			`sub.yaml:1:55: memory-save has no parameter "contnt" (did you mean "content"?)`,
+		}},
+		"tools of an agent with the memory of its flow": {`memory: {user: ann}
+steps: [{id: a, call: agent, with: {prompt: x, tools: {calls: [{call: memory-save}], flows: [{path: sub.yaml}]}}}]
+-- sub.yaml --
+steps: [{id: a, call: memory-save, with: {content: x}}]
+`, nil},
+		"unknown keys of a configuration": {`steps:
+  - {id: a, call: input, with: {config: {context_template: [{module_name: m, segment: [], segments: [{type: text, value: x}]}]}}}
+  - {id: b, call: input, with: {config_path: c.jsonc}}
+  - {id: c, call: input, with: {config_path: c.jsonc, strict: true}}
+-- c.jsonc --
+{"context_template": [{"module_name": "m", "segment": [], // a comment
+  "segments": [{"type": "text", "value": "x"}]}]}
+`, []string{
+			`flow.yaml:2:78: warning: config/context_template/0 of input has no "segment" (did you mean "segments"?)`,
+			`c.jsonc:1:55: warning: context_template[0].segment: unknown property "segment" is ignored (did you mean "segments"?)`,
+			`c.jsonc:1:55: context_template[0].segment: unknown property "segment" is ignored (did you mean "segments"?)`,
+		}},
 		"memory of the flow around": {`memory: {user: ann}
 steps: [{id: b, call: flow, with: {path: sub.yaml}}]
 -- sub.yaml --
@@ -294,6 +322,9 @@ func TestLanguages(t *testing.T) {
 		if got := parse(language); got != "" {
 			t.Errorf("%s: %s", language, got)
 		}
+	}
+	if got, want := parse("zh-TW"), `flow.yaml:1:11: warning: 语言 "zh-TW" 的文本是简体中文 (请写 zh，或把自己的文本放到 langs/zh-TW)`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 	if got, want := parse("xx"), `flow.yaml:1:11: there is no language "xx" (there are zh, en, fr; put the texts of another one into langs/xx)`; got != want {
 		t.Errorf("got %s", got)

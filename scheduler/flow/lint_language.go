@@ -42,6 +42,10 @@ func (u *unit) lintLanguage() {
 			u.add(u.positionOf(k.node), "%v", err).hintOf(err)
 			return
 		}
+		if wording.IsTraditional(k.text) && !slices.Contains(known.Names(), k.text) {
+			u.warn(u.positionOf(k.node), "the texts of the language %q are in simplified Chinese", k.text).
+				hint("write zh, or put texts of your own into %s", filepath.Join(known.Dir, k.text))
+		}
 	}
 	for _, s := range u.steps {
 		if !s.known {
@@ -128,7 +132,11 @@ func (l *Languages) checkTemplates(language string, set *calls.Texts) (faults Pr
 		case set.Check != nil:
 			for _, p := range set.Check(name, text) {
 				at.Line, at.Col = max(p.Line, 1), max(p.Col, 1)
-				faults = append(faults, Problem{Pos: at, Message: p.Message, Hint: p.Hint, Warning: p.Warning})
+				message, hint := p.Text()
+				fault := newProblem(at, "%s", message)
+				fault.setHint(hint)
+				fault.Warning = p.Warning
+				faults = append(faults, fault)
 			}
 		}
 	}

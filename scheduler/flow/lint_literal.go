@@ -47,7 +47,8 @@ func (u *unit) wholeExpression(s *stepUnit, param string) (expr string, whole bo
 	literal, _ := at.Literal.At(rest)
 	text, _ := literal.Str()
 	node := nodeAt(s.with, "/"+value.Escape(param))
-	if expr, _, whole = prompt.SingleExpr(text); !whole || node == nil || ownTag(node) != "" {
+	expr, _, whole = prompt.SingleExpr(text)
+	if !whole || node == nil || ownTag(node) != "" {
 		return "", false
 	}
 	e, err := prompt.ParseExpr(prompt.Source{Text: expr}, nil)

@@ -307,14 +307,22 @@ func (u *unit) reportUnknownVariable(use nameUse, name string) {
 }
 
 func (u *unit) lintSecret(use nameUse) {
-	allowed := u.loading.Secrets
 	if len(use.Path) < 2 {
 		u.add(use.pos(), "secrets needs the name of a secret").hint("write secrets.NAME")
-	} else if allowed != nil && !slices.Contains(allowed, use.Path[1]) {
-		p := u.add(use.pos(), "the secret %q is not allowed", use.Path[1])
-		p.hint("list it under secrets in the configuration")
-		p.suggest(use.Path[1], allowed, "there are %s; list it under secrets in the configuration")
+		return
 	}
+	u.lintSecretName(use.pos(), use.Path[1])
+}
+
+// lintSecretName checks that the settings allow a secret.
+func (u *unit) lintSecretName(pos Position, name string) {
+	allowed := u.loading.Secrets
+	if allowed == nil || slices.Contains(allowed, name) {
+		return
+	}
+	p := u.add(pos, "the secret %q is not allowed", name)
+	p.hint("list it under secrets in the configuration")
+	p.suggest(name, allowed, "there are %s; list it under secrets in the configuration")
 }
 
 // lintStepUses checks that steps use only what is upstream of them.

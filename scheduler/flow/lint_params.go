@@ -71,7 +71,8 @@ type paramProblem struct {
 func paramProblems(problems []schema.Problem) []paramProblem {
 	list := make([]paramProblem, len(problems))
 	for i, p := range problems {
-		list[i] = paramProblem{p, wording.Text{En: p.Message, Zh: p.In("zh")}, chineseHint(p.Hint)}
+		list[i].Problem = p
+		list[i].message, list[i].hint = p.Text()
 	}
 	return list
 }
@@ -165,7 +166,8 @@ func (u *unit) checkSketch(s *schema.Schema, v value.Value, holes []hole) []sche
 	return slices.DeleteFunc(problems, func(p schema.Problem) bool {
 		h, isHole := at[p.Pointer]
 		if isHole {
-			return p.Keyword != "additionalProperties" && (p.Keyword != "type" || !h.text)
+			isTypeOfText := p.Keyword == "type" && h.text
+			return p.Keyword != "additionalProperties" && !isTypeOfText
 		}
 		if above[p.Pointer] {
 			return !slices.Contains([]string{"required", "additionalProperties", "type", "minItems", "maxItems", "minProperties", "maxProperties", "propertyNames"}, p.Keyword)
@@ -183,7 +185,8 @@ func (ld *loading) withoutConditions(s *schema.Schema) *schema.Schema {
 	l := s
 	if doc := dropConditions(s.Doc()); !value.Equal(doc, s.Doc()) {
 		var err error
-		if l, err = schema.Parse(doc); err != nil {
+		l, err = schema.Parse(doc)
+		if err != nil {
 			l, _ = schema.Parse(keySchema())
 		}
 	}

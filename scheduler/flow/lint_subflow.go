@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // lintSubFlow checks the inputs that a step gives the flow which it runs. The problems
@@ -48,7 +49,7 @@ func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []paramP
 			problems = append(problems, paramProblem{
 				Problem: schema.Problem{Pointer: "/inputs/" + value.Escape(name)},
 				message: say("the flow %s has no such input", text),
-				hint:    chineseHint(value.Suggest(name, declared.Map().Keys())),
+				hint:    wording.Of(value.Suggest(name, declared.Map().Keys())),
 			})
 		}
 	}

@@ -39,6 +39,7 @@ func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 	ld := &loading{
 		Loader: l, flows: map[string]*Flow{}, files: map[string][]byte{},
 		leniently: map[*schema.Schema]*schema.Schema{}, texts: map[string]bool{},
+		inner: map[string]bool{filepath.Clean(file): true},
 	}
 	flow := ld.loadFlow(file, src, around{language: l.Languages.defaultName()})
 	problems := slices.Concat(ld.reports...)
@@ -142,6 +143,7 @@ func (u *unit) process() {
 	u.lintOrder()
 	u.lintCalls()
 	u.lintNames()
+	u.lintTriggers()
 	u.lintCaches()
 	u.completeFlow()
 }
@@ -168,10 +170,7 @@ func (u *unit) loadSubFlows() {
 // loadSubFlow returns the flow at path, relative to the flow that names it, or nil if it
 // has errors. Each file is read once.
 func (ld *loading) loadSubFlow(u *unit, at Position, path string) *Flow {
-	full := filepath.Clean(filepath.FromSlash(path))
-	if !filepath.IsAbs(full) {
-		full = filepath.Join(u.dir, full)
-	}
+	full := ld.pathBeside(u, path)
 	if i := slices.Index(ld.stack, full); i >= 0 {
 		u.add(at, "flows run each other in a circle: %s", strings.Join(append(slices.Clone(ld.stack[i:]), full), " -> ")).
 			hint("a flow cannot run itself; use for_each, or the call agent, to repeat work")

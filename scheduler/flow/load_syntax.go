@@ -59,7 +59,8 @@ func (u *unit) notYAML(fault *yaml.Error) {
 		p.Snippet = yaml.Snippet(u.text, p.Pos.Line, p.Pos.Col)
 	}()
 	if fault.JSON {
-		u.add(u.position(u.offset(fault.Line, fault.Col)), "%s", fault.Msg)
+		message, _ := fault.Text()
+		u.add(u.position(u.offset(fault.Line, fault.Col)), "%s", message)
 		return
 	}
 	if at := u.bareTemplate(fault.Line - 1); at >= 0 {

@@ -13,6 +13,10 @@ import (
 // Loader reads flow files and finds everything that is wrong in them before
 // anything runs. What a flow names is looked up in the fields; a list that is nil
 // is not checked against, an empty one allows nothing.
+//
+// The program makes a Loader by its fields and may keep it as long as it likes: loading does
+// not change it, so one serves any number of flows, also concurrently where its Registry,
+// which only registering changes, and ReadFile allow that.
 type Loader struct {
 	// Registry has the calls and the variables.
 	Registry *calls.Registry

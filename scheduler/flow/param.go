@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"bytes"
 	"context"
 	"path/filepath"
 	"strconv"
@@ -12,7 +13,8 @@ import (
 )
 
 // Param is a compiled value of a flow file: a literal, a template, an expression,
-// or a map or list of such.
+// or a map or list of such. A [Loader] makes it; it is immutable, and may be rendered by many
+// goroutines at once.
 type Param struct {
 	Pos Position
 	// File is the path that !file names, as the flow writes it; "" for a value that
@@ -24,6 +26,10 @@ type Param struct {
 	Map     []Member
 	List    []*Param
 	Literal value.Value
+
+	// TextOffset is the byte at which the template, or the expression, begins in the text
+	// that the flow has: after the braces of a text that is one expression.
+	TextOffset int
 
 	source string  // of a template, of an expression without its braces
 	origin *origin // of the parameters of a step, of its items, of the outputs
@@ -177,12 +183,18 @@ func (o *origin) place(pointer string, offset int) (pos Position, exact bool) {
 	if ownTag(node) != "!file" {
 		return o.text.positionsWithin(node)(offset), true
 	}
-	path := filepath.Join(filepath.Dir(o.text.file), filepath.FromSlash(node.Value))
-	content, known := o.files[path]
-	if !known || dataType(path) != "" {
+	path, content, ok := o.textFile(node)
+	if !ok {
 		return Position{}, false
 	}
 	return newFlowText(path, content).position(offset), true
+}
+
+// textFile returns the file that a !file node names; ok is false where it is not text.
+func (o *origin) textFile(node *yaml.Node) (path string, content []byte, ok bool) {
+	path = filepath.Join(filepath.Dir(o.text.file), filepath.FromSlash(node.Value))
+	content, known := o.files[path]
+	return path, content, known && dataType(path) == ""
 }
 
 // FileAt returns the path that !file names, as the flow writes it, and the place of that
@@ -198,6 +210,24 @@ func (p *Param) FileAt(pointer string) (name string, pos Position, ok bool) {
 		return "", Position{}, false
 	}
 	return node.Value, p.origin.text.positionOf(node), true
+}
+
+// FileOffset returns the byte of the text file that !file names at which a byte of the
+// text at a JSON pointer into the value stands; ok is false where the text comes from no
+// such file. p is as for [Param.Place].
+func (p *Param) FileOffset(pointer string, offset int) (at int, ok bool) {
+	if _, _, isFile := p.FileAt(pointer); !isFile {
+		return 0, false
+	}
+	node, _, found := yaml.Walk(p.origin.root, pointer)
+	_, content, isText := p.origin.textFile(yaml.Resolve(node))
+	if !found || !isText {
+		return 0, false
+	}
+	if bytes.HasPrefix(content, byteOrderMark) {
+		offset += len(byteOrderMark)
+	}
+	return offset, true
 }
 
 // Place returns where a byte of the text at a JSON pointer into the value stands: in

@@ -137,7 +137,8 @@ func (p *Problem) suggest(name string, known []string, list string) {
 	}
 }
 
-// Problem is something wrong in a flow, found before anything runs.
+// Problem is something wrong in a flow, found before anything runs. A [Loader]
+// makes it; it is only data.
 type Problem struct {
 	Pos     Position
 	Warning bool

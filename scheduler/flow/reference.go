@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // KeyDoc describes a key of flow files. It is made of the structs that the decoder and the
@@ -99,9 +100,9 @@ func FindKeys(path string) ([]KeyDoc, error) {
 		}
 	}
 	if near := value.DidYouMean(path, names); near != "" {
-		return nil, fmt.Errorf("flows have no key %q (%s)", path, near)
+		return nil, wording.Errorf("flows have no key %q (%s)", path, near)
 	}
-	return nil, fmt.Errorf("flows have no key %q (`scheduler help flow` lists them)", path)
+	return nil, wording.Errorf("flows have no key %q (`scheduler help flow` lists them)", path)
 }
 
 // Reference returns the page about flow files: every key, tag, name, filter and test.
@@ -114,7 +115,7 @@ func Reference() string {
 		if k.Required {
 			doc = "Required. " + doc
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s<br>`%s` |\n", k.Path, k.Type, strings.ReplaceAll(doc, "|", `\|`), strings.ReplaceAll(k.Example, "|", `\|`))
+		fmt.Fprintf(&b, "| `%s` | %s | %s<br>`%s` |\n", k.Path, k.Type, tableCell(doc), tableCell(k.Example))
 	}
 	b.WriteString(`
 ## Values
@@ -133,18 +134,21 @@ In VS Code, the setting of the YAML extension is
 
 ## Names in templates
 
-The output of a finished step by its id, and ` + "`" + strings.Join(reservedNames, "`, `") + "`" + `.
+The output of a finished step by its id, and ` + "`" + strings.Join(reservedNames, "`, `") + "`" + `. Inputs of
+triggers know ` + "`schedule` or `webhook`" + ` alone.
 `)
 	for _, group := range []struct {
 		title string
 		list  []prompt.Builtin
 	}{{"Filters", prompt.Filters()}, {"Tests", prompt.Tests()}} {
-		fmt.Fprintf(&b, "\n## %s\n\n", group.title)
-		texts := make([]string, len(group.list))
-		for i, f := range group.list {
-			texts[i] = "`" + f.String() + "`"
+		fmt.Fprintf(&b, "\n## %s\n\n| %s | | example |\n|---|---|---|\n", group.title, strings.ToLower(strings.TrimSuffix(group.title, "s")))
+		for _, f := range group.list {
+			result := strings.ReplaceAll(f.Result, "\n", `\n`)
+			fmt.Fprintf(&b, "| `%s` | %s | `%s`<br>`%s` |\n", f, f.Doc, tableCell(f.Example), tableCell(result))
 		}
-		b.WriteString(strings.Join(texts, ", ") + "\n")
 	}
 	return b.String()
 }
+
+// tableCell returns a text as it is written in a cell of a table.
+func tableCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,7 +14,9 @@ func TestKeyExamples(t *testing.T) {
 			t.Errorf("%s has no doc or no example", k.Path)
 			continue
 		}
-		_, problems := fakeLoader(t).Parse("f.yaml", []byte(exampleFlow(k)))
+		loader := fakeLoader(t)
+		loader.Secrets = append(loader.Secrets, "HOOK_KEY")
+		_, problems := loader.Parse("f.yaml", []byte(exampleFlow(k)))
 		if err := problems.Err(); err != nil {
 			t.Errorf("%s: %v\n%s", k.Path, err, exampleFlow(k))
 		}
@@ -23,6 +27,9 @@ func TestKeyExamples(t *testing.T) {
 func exampleFlow(k KeyDoc) string {
 	path := strings.Split(k.Path, ".")
 	key := path[len(path)-1]
+	if path[0] == "triggers" && len(path) == 3 {
+		return exampleTrigger(path[1], key, k.Example)
+	}
 	if path[0] != "steps" || len(path) == 1 {
 		text := k.Example
 		if len(path) == 3 {
@@ -49,6 +56,17 @@ func exampleFlow(k KeyDoc) string {
 	needs := map[string]string{"max_parallel": "for_each: [1]\n", "override_input": "enable_filling: true\n", "on_missing": "enable_filling: true\n"}
 	body := step["id"] + step["call"] + step["with"] + needs[path[1]] + text
 	return "inputs: {type: object}\nsteps:\n  - {id: first, call: template, with: {template: x}}\n  - " + strings.ReplaceAll(strings.TrimSpace(body), "\n", "\n    ") + "\n"
+}
+
+// exampleTrigger puts the example of a key into a schedule or a webhook.
+func exampleTrigger(list, key, text string) string {
+	members := map[string]map[string]string{
+		"schedules": {"id": "id: b", "cron": "cron: '@daily'"},
+		"webhooks":  {"id": "id: b", "verify": "verify: header", "secret": "secret: HOOK_KEY"},
+	}[list]
+	members[key] = text
+	return "inputs: {type: object, properties: {question: {type: string}}}\nsteps: [{id: a, call: template, with: {template: x}}]\n" +
+		"triggers: {" + list + ": [{" + strings.Join(slices.Collect(maps.Values(members)), ", ") + "}]}\n"
 }
 
 func TestFindKeys(t *testing.T) {

@@ -17,6 +17,7 @@ type loading struct {
 	// leniently has schemas without their conditions.
 	leniently map[*schema.Schema]*schema.Schema
 	texts     map[string]bool // LANGUAGE/FOLDER of texts that were looked at
+	inner     map[string]bool // flows that calls run inside themselves, by path
 	stack     []string        // the flows that are being read, outermost first
 }
 
@@ -48,6 +49,7 @@ type unit struct {
 	order   *stepOrder
 	// outputUses and the like are the names that templates outside steps mention.
 	outputUses, errorUses, memoryUses []nameUse
+	triggers                          []*triggerInputs
 	compared                          int // names that were compared with mistyped ones
 }
 

@@ -34,6 +34,7 @@ const (
 
 // Event is one thing that happened in a run. The command line prints events, the
 // journal stores them, a server streams them: one type for all.
+// The engine makes each; it does not change once the reader or a journal has it.
 type Event struct {
 	// Seq counts from 1 without gaps.
 	Seq  int64     `json:"seq"`

@@ -13,7 +13,8 @@ func (p *Prune) Matches(run *RunInfo) bool {
 		}
 	}
 	live := run.State == RunRunning || run.State == RunWaiting
-	if run.Holder != nil || live && !p.Force {
+	isKept := live && !p.Force
+	if run.Holder != nil || isKept {
 		return false
 	}
 	if len(p.Runs) > 0 && !slices.Contains(p.Runs, run.ID) {
@@ -22,7 +23,8 @@ func (p *Prune) Matches(run *RunInfo) bool {
 	if !run.HasLabels(p.Labels) {
 		return false
 	}
-	return slices.Contains(states, run.State) && (p.Before.IsZero() || run.TouchedAt.Before(p.Before))
+	isOld := p.Before.IsZero() || run.TouchedAt.Before(p.Before)
+	return isOld && slices.Contains(states, run.State)
 }
 
 // Matches reports whether a run is one of those wanted. After and Limit are left to the
@@ -31,7 +33,8 @@ func (f *RunFilter) Matches(run *RunInfo) bool {
 	if len(f.States) > 0 && !slices.Contains(f.States, run.State) {
 		return false
 	}
-	if f.Flow != "" && f.Flow != run.Flow || !run.HasLabels(f.Labels) {
+	isOtherFlow := f.Flow != "" && f.Flow != run.Flow
+	if isOtherFlow || !run.HasLabels(f.Labels) {
 		return false
 	}
 	if run.StartedAt.Before(f.Since) {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Journal is the append-only record of runs: what a run needs to go on after its
@@ -95,7 +95,7 @@ type RunKeeper interface {
 	// *[HeldError]. It is for a holder that cannot be alive though its lease seems to last:
 	// the machine was started again, its container is gone, its clock was set back.
 	Release(ctx context.Context, id string) error
-	// Prune deletes runs for good and gives the disk its space back.
+	// Prune deletes runs for good and frees their space on the disk.
 	Prune(ctx context.Context, prune Prune) (*Pruned, error)
 }
 
@@ -124,7 +124,8 @@ func (t FlowText) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// RunHeader is what a run begins with.
+// RunHeader is what a run begins with. The engine makes it for [RunRecorder]; a journal makes
+// a new one for each reader.
 type RunHeader struct {
 	ID   string
 	Flow string
@@ -159,6 +160,7 @@ const (
 )
 
 // RunInfo is how a run stands. Its JSON is a line of `runs list`.
+// A journal makes one for each caller, to whom it belongs.
 type RunInfo struct {
 	ID        string    `json:"run"`
 	Flow      string    `json:"flow"`
@@ -235,7 +237,7 @@ var ErrCancelRequested error = calls.Errorf(calls.Canceled, "the run was cancell
 
 // ErrSecretLost is why a step fails that would need what the journal does not keep:
 // to resume the run does not help.
-var ErrSecretLost = errors.New("a secret stood in what was known, and the journal does not keep secrets")
+var ErrSecretLost = wording.Errorf("a secret stood in what was known, and the journal does not keep secrets")
 
 // RunFilter picks runs of a journal: those that fit every field which is set.
 type RunFilter struct {

@@ -15,7 +15,7 @@ func (s *RunState) Complete(steps []DeclaredStep) {
 	place := make(map[string]int, len(steps))
 	for i, step := range steps {
 		place[step.ID] = i
-		st := s.step(&Event{Step: step.ID})
+		st := s.stepOf(&Event{Step: step.ID})
 		if st.Call == "" {
 			st.Call = step.Call
 		}

@@ -4,10 +4,10 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// charge counts what a step says it has spent, for the step and all around it. The
+// chargeUsage counts what a step says it has spent, for the step and all around it. The
 // end of a step tells what it spent in its process, with all inside it; of that, what
 // ended inside was counted before.
-func (s *RunState) charge(st *StepState, told *llm.Usage) {
+func (s *RunState) chargeUsage(st *StepState, told *llm.Usage) {
 	if told == nil {
 		return
 	}

@@ -2,15 +2,6 @@ package journal
 
 import "slices"
 
-// WarningInfo is a warning of a step, rebuilt from its event.
-type WarningInfo struct {
-	// Step is the step's id as in [StepState].
-	Step   string `json:"step"`
-	Code   string `json:"code"`
-	Text   string `json:"text"`
-	Source string `json:"source,omitempty"`
-}
-
 // addWarning keeps the warnings of a step until it begins again.
 func (s *RunState) addWarning(step string, t EventType, data *Data) {
 	switch t { //nolint:exhaustive // the others have to do with no warning

@@ -41,13 +41,13 @@ func NewWaitingFor(step string, found, remaining value.Value) WaitingFor {
 	for _, one := range rejected.List() {
 		if pointer, reason := Rejection(one); slices.Contains(w.Pointers(), pointer) {
 			given, _ := one.Get("value")
-			add(fmt.Sprintf("%s: %s was not taken: %s", named(pointer), value.Truncate(given.JSON(), maxQuoted), reason))
+			add(fmt.Sprintf("%s: %s was not taken: %s", pointerName(pointer), value.Truncate(given.JSON(), maxQuoted), reason))
 			told[pointer] = true
 		}
 	}
 	for _, pointer := range w.Pointers() {
 		if !told[pointer] {
-			if reason := w.misfit(pointer, found); reason != "" {
+			if reason := w.misfitReason(pointer, found); reason != "" {
 				add(reason)
 			}
 		}
@@ -61,12 +61,15 @@ func NewWaitingFor(step string, found, remaining value.Value) WaitingFor {
 	return w
 }
 
-// misfit returns why a place is asked for that has a value: one that was wrong from the
+// misfitReason returns why a place is asked for that has a value: one that was wrong from the
 // beginning, or an answer that fits no more since others came.
-func (w *WaitingFor) misfit(pointer string, found value.Value) string {
+func (w *WaitingFor) misfitReason(pointer string, found value.Value) string {
 	data, _ := found.Get("slot_data")
 	have, has := data.At(pointer)
-	if !has || have.IsNull() || have.Kind() == value.Object && have.Map().Len() == 0 || have.Kind() == value.List && len(have.List()) == 0 {
+	isEmptyObject := have.Kind() == value.Object && have.Map().Len() == 0
+	isEmptyList := have.Kind() == value.List && len(have.List()) == 0
+	isEmpty := have.IsNull() || isEmptyObject || isEmptyList
+	if !has || isEmpty {
 		return ""
 	}
 	properties, _ := w.RemainingSchema.Get("properties")
@@ -89,11 +92,11 @@ func (w *WaitingFor) misfit(pointer string, found value.Value) string {
 			break
 		}
 	}
-	return fmt.Sprintf("%s: %s %s does not fit: %s", named(pointer), what, value.Truncate(have.JSON(), maxQuoted), problems[0])
+	return fmt.Sprintf("%s: %s %s does not fit: %s", pointerName(pointer), what, value.Truncate(have.JSON(), maxQuoted), problems[0])
 }
 
-// named returns a pointer in a message: that of the whole would not be seen.
-func named(pointer string) string { return cmp.Or(pointer, `""`) }
+// pointerName returns a pointer in a message: that of the whole would not be seen.
+func pointerName(pointer string) string { return cmp.Or(pointer, `""`) }
 
 // Rejection returns one of the answers that slot did not take.
 func Rejection(v value.Value) (pointer, reason string) {

@@ -20,9 +20,9 @@ import (
 func Fakes() []calls.Definition {
 	return []calls.Definition{
 		Do("echo", func(_ context.Context, _ *calls.Env, params value.Value) (any, error) { return params, nil }),
-		Call("say", say),
-		Do("fail", func(_ context.Context, _ *calls.Env, params value.Value) (any, error) { return nil, failure(params) }),
-		Call("ask", ask),
+		Call("say", runSay),
+		Do("fail", func(_ context.Context, _ *calls.Env, params value.Value) (any, error) { return nil, failureOf(params) }),
+		Call("ask", runAsk),
 		Do("block", func(ctx context.Context, _ *calls.Env, _ value.Value) (any, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -67,7 +67,7 @@ func (f *fake) Exec(ctx context.Context, env *calls.Env, input value.Value) iter
 	return f.exec(ctx, env, input)
 }
 
-func text(params value.Value, name, otherwise string) string {
+func textParam(params value.Value, name, otherwise string) string {
 	v, _ := params.Get(name)
 	if s, ok := v.Str(); ok {
 		return s
@@ -75,11 +75,11 @@ func text(params value.Value, name, otherwise string) string {
 	return otherwise
 }
 
-func failure(params value.Value) error {
-	return calls.Errorf(calls.Kind(text(params, "kind", string(calls.Internal))), "%s", text(params, "message", "failed"))
+func failureOf(params value.Value) error {
+	return calls.Errorf(calls.Kind(textParam(params, "kind", string(calls.Internal))), "%s", textParam(params, "message", "failed"))
 }
 
-func say(_ context.Context, _ *calls.Env, params value.Value) iter.Seq2[calls.Chunk, error] {
+func runSay(_ context.Context, _ *calls.Env, params value.Value) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
 		v, _ := params.Get("text")
 		pieces := v.List()
@@ -95,9 +95,9 @@ func say(_ context.Context, _ *calls.Env, params value.Value) iter.Seq2[calls.Ch
 	}
 }
 
-func ask(ctx context.Context, env *calls.Env, params value.Value) iter.Seq2[calls.Chunk, error] {
+func runAsk(ctx context.Context, env *calls.Env, params value.Value) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
-		req := &llm.Request{Messages: []llm.Message{llm.TextMessage("user", text(params, "prompt", ""))}}
+		req := &llm.Request{Messages: []llm.Message{llm.TextMessage("user", textParam(params, "prompt", ""))}}
 		for delta, err := range env.LLM.Chat(ctx, req) {
 			if err != nil {
 				yield(calls.Chunk{}, err)

@@ -125,7 +125,7 @@ func Executor(change func(*scheduler.StepExecutor)) Option {
 func Run(t testing.TB, flow string, options ...Option) *Result {
 	t.Helper()
 	archive := txtar.Parse([]byte(flow))
-	unpack(t, archive)
+	unpackArchive(t, archive)
 	s := newSetup(t)
 	for _, option := range options {
 		option(s)
@@ -133,13 +133,13 @@ func Run(t testing.TB, flow string, options ...Option) *Result {
 	if s.err != nil {
 		t.Fatalf("the inputs: %v", s.err)
 	}
-	r := &Result{setup: s, slept: s.finish(t)}
-	r.Flow = s.load(t, archive.Comment)
-	r.collect(s.exec.Run(s.ctx, r.Flow, s.inputs))
+	r := &Result{setup: s, slept: s.newExecutor(t)}
+	r.Flow = s.loadFlow(t, archive.Comment)
+	r.collectEvents(s.exec.Run(s.ctx, r.Flow, s.inputs))
 	return r
 }
 
-func (r *Result) collect(events iter.Seq2[*journal.Event, error]) {
+func (r *Result) collectEvents(events iter.Seq2[*journal.Event, error]) {
 	before := len(r.slept())
 	r.Result, r.Err = scheduler.Collect(events)
 	r.Slept = r.slept()[before:]
@@ -165,7 +165,7 @@ func (r *Result) Resume(with scheduler.Resumption, answers ...string) *Result {
 		}
 		with.Answers = append(with.Answers, answer)
 	}
-	next.collect(r.setup.exec.Resume(r.setup.ctx, "run-1", with))
+	next.collectEvents(r.setup.exec.Resume(r.setup.ctx, "run-1", with))
 	return &next
 }
 
@@ -176,8 +176,8 @@ func Load(t testing.TB, flow string, options ...Option) *flow.Flow {
 	for _, option := range options {
 		option(s)
 	}
-	s.finish(t)
-	return s.load(t, []byte(flow))
+	s.newExecutor(t)
+	return s.loadFlow(t, []byte(flow))
 }
 
 // Loader returns what [Load] loads with.
@@ -187,7 +187,7 @@ func Loader(t testing.TB, options ...Option) *flow.Loader {
 	for _, option := range options {
 		option(s)
 	}
-	s.finish(t)
+	s.newExecutor(t)
 	return &s.loader
 }
 
@@ -203,9 +203,9 @@ func newSetup(t testing.TB) *setup {
 	return s
 }
 
-// finish makes the registry, and lets the executor wait without waiting; slept
+// newExecutor makes the registry, and lets the executor wait without waiting; slept
 // tells how long it would have.
-func (s *setup) finish(t testing.TB) (slept func() []time.Duration) {
+func (s *setup) newExecutor(t testing.TB) (slept func() []time.Duration) {
 	t.Helper()
 	named := map[string]calls.Definition{}
 	for _, def := range append(Fakes(), s.calls...) {
@@ -238,7 +238,7 @@ func (s *setup) finish(t testing.TB) (slept func() []time.Duration) {
 	return func() []time.Duration { return waits }
 }
 
-func (s *setup) load(t testing.TB, src []byte) *flow.Flow {
+func (s *setup) loadFlow(t testing.TB, src []byte) *flow.Flow {
 	t.Helper()
 	flow, problems := s.loader.Parse(File, src)
 	if flow == nil {
@@ -247,8 +247,8 @@ func (s *setup) load(t testing.TB, src []byte) *flow.Flow {
 	return flow
 }
 
-// unpack writes the files of an archive into a directory and goes there.
-func unpack(t testing.TB, archive *txtar.Archive) {
+// unpackArchive writes the files of an archive into a directory and goes there.
+func unpackArchive(t testing.TB, archive *txtar.Archive) {
 	t.Helper()
 	if len(archive.Files) == 0 {
 		return

@@ -3,38 +3,35 @@ package server
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
 // registerAdmin adds the server's own endpoints.
 func (s *Server) registerAdmin() {
 	stopping := []int{http.StatusServiceUnavailable}
-	register(s, endpoint{method: http.MethodGet, path: "/health/live", id: "get-live", summary: "Tell whether the server answers", open: true}, s.live)
-	register(s, endpoint{method: http.MethodGet, path: "/health/ready", id: "get-ready", summary: "Tell whether the server takes runs", open: true, errors: stopping}, s.ready)
-	register(s, endpoint{method: http.MethodGet, path: base + "/openapi.json", id: "get-openapi", summary: "Get this document", json: anyType}, s.openAPI)
-	register(s, endpoint{
+	addEndpoint(s, endpoint{method: http.MethodGet, path: "/health/live", id: "get-live", summary: "Tell whether the server answers", open: true}, s.checkLive)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: "/health/ready", id: "get-ready", summary: "Tell whether the server takes runs", open: true, errors: stopping}, s.checkReady)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/openapi.json", id: "get-openapi", summary: "Get this document", json: anyType}, s.openAPI)
+	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: base + "/session", id: "log-in", summary: "Exchange a token for a cookie", open: true, status: http.StatusNoContent,
 		errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
 	}, s.logIn)
-	register(s, endpoint{method: http.MethodDelete, path: base + "/session", id: "log-out", summary: "End the session", open: true, status: http.StatusNoContent}, s.logOut)
-	register(s, endpoint{method: http.MethodGet, path: base + "/me", id: "get-me", summary: "Tell who I am"}, s.me)
-	register(s, endpoint{method: http.MethodGet, path: base + "/tokens", id: "list-tokens", summary: "List the tokens", scope: store.Admin}, s.listTokens)
-	register(s, endpoint{method: http.MethodPost, path: base + "/tokens", id: "create-token", summary: "Create a token; its text is shown once", scope: store.Admin, status: http.StatusCreated}, s.createToken)
-	register(s, endpoint{
+	addEndpoint(s, endpoint{method: http.MethodDelete, path: base + "/session", id: "log-out", summary: "End the session", open: true, status: http.StatusNoContent}, s.logOut)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/me", id: "get-me", summary: "Tell who I am"}, s.describeCaller)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/tokens", id: "list-tokens", summary: "List the tokens", scope: store.Admin}, s.listTokens)
+	addEndpoint(s, endpoint{method: http.MethodPost, path: base + "/tokens", id: "create-token", summary: "Create a token; its text is shown once", scope: store.Admin, status: http.StatusCreated}, s.createToken)
+	addEndpoint(s, endpoint{
 		method: http.MethodDelete, path: base + "/tokens/{id}", id: "revoke-token", summary: "Revoke a token", scope: store.Admin, status: http.StatusNoContent, errors: []int{http.StatusNotFound},
 	}, s.revokeToken)
-	register(s, endpoint{method: http.MethodGet, path: base + "/audit", id: "list-audit", summary: "List who did what, the newest first", scope: store.Admin}, s.listAudit)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/audit", id: "list-audit", summary: "List who did what, the newest first", scope: store.Admin}, s.listAudit)
 }
 
 // healthBody is the answer of health checks.
@@ -42,12 +39,12 @@ type healthBody struct {
 	Status string `json:"status" enum:"ok"`
 }
 
-func (s *Server) live(context.Context, *none) (*body[healthBody], error) {
+func (s *Server) checkLive(context.Context, *none) (*body[healthBody], error) {
 	return &body[healthBody]{healthBody{"ok"}}, nil
 }
 
-// ready tells whether the server takes runs: the stores work, and it is not stopping.
-func (s *Server) ready(ctx context.Context, _ *none) (*body[healthBody], error) {
+// checkReady reports whether the server takes runs: the stores work, and it is not stopping.
+func (s *Server) checkReady(ctx context.Context, _ *none) (*body[healthBody], error) {
 	if s.dispatcher.IsStopping() {
 		return nil, newProblem(http.StatusServiceUnavailable, "stopping", "the server is stopping", "")
 	}
@@ -69,7 +66,8 @@ func (s *Server) openAPI(_ context.Context, in *openAPIInput) (*stream, error) {
 	doc := s.api.OpenAPI()
 	if in.Flows {
 		var err error
-		if doc, err = s.withFlows(doc); err != nil {
+		doc, err = s.withFlows(doc)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -123,21 +121,22 @@ type meBody struct {
 	Name    string        `json:"name"`
 	Scopes  []store.Scope `json:"scopes"`
 	Expires time.Time     `json:"expires_at,omitzero"`
+	Session bool          `json:"session" doc:"Whether a session's cookie logs in, which can be ended."`
 	Edit    bool          `json:"edit" doc:"Whether flow files can be changed."`
 	Version string        `json:"version"`
 }
 
-// me tells who makes the request.
-func (s *Server) me(ctx context.Context, _ *none) (*body[meBody], error) {
+// describeCaller tells who makes the request.
+func (s *Server) describeCaller(ctx context.Context, _ *none) (*body[meBody], error) {
 	c := requestOf(ctx).caller
 	return &body[meBody]{meBody{
 		User: c.principal.User, Bound: c.principal.Bound, Token: c.token.ID, Name: c.token.Name, Scopes: c.token.Scopes, Expires: c.token.Expires,
-		Edit: s.options.Edit, Version: s.options.Version,
+		Session: c.session != "", Edit: s.options.Edit, Version: s.options.Version,
 	}}, nil
 }
 
-// unbound refuses callers that are bound to a user: they would see other users.
-func unbound(ctx context.Context) *Problem {
+// refuseBound refuses callers that are bound to a user: they would see other users.
+func refuseBound(ctx context.Context) *Problem {
 	if principalOf(ctx).Bound {
 		return newProblem(http.StatusForbidden, "forbidden", "the token is bound to a user", "use one that is not")
 	}
@@ -146,7 +145,7 @@ func unbound(ctx context.Context) *Problem {
 
 // listTokens lists the tokens.
 func (s *Server) listTokens(ctx context.Context, in *Listing) (*body[page[*store.Token]], error) {
-	if p := unbound(ctx); p != nil {
+	if p := refuseBound(ctx); p != nil {
 		return nil, p
 	}
 	all, err := s.options.Store.Tokens(ctx)
@@ -173,7 +172,7 @@ type newTokenBody struct {
 
 // createToken creates a token.
 func (s *Server) createToken(ctx context.Context, in *createTokenInput) (*body[newTokenBody], error) {
-	if p := unbound(ctx); p != nil {
+	if p := refuseBound(ctx); p != nil {
 		return nil, p
 	}
 	scopes, err := store.ParseScopes(in.Body.Scopes)
@@ -197,21 +196,21 @@ type tokenID struct {
 
 // revokeToken revokes a token.
 func (s *Server) revokeToken(ctx context.Context, in *tokenID) (*none, error) {
-	if p := unbound(ctx); p != nil {
+	if p := refuseBound(ctx); p != nil {
 		return nil, p
 	}
-	defer s.logins.forget()
+	defer s.logins.forgetTokens()
 	return &none{}, s.options.Store.RevokeToken(ctx, in.ID)
 }
 
 // listAudit lists who did what.
 func (s *Server) listAudit(ctx context.Context, in *Listing) (*body[page[store.Audit]], error) {
-	if p := unbound(ctx); p != nil {
+	if p := refuseBound(ctx); p != nil {
 		return nil, p
 	}
 	before, err := strconv.ParseInt("0"+in.Cursor, 10, 64)
 	if err != nil {
-		return nil, calls.Errorf(calls.Invalid, "the cursor %s is not one of this list", quoted(in.Cursor)).WithHint("leave it out to list from the newest")
+		return nil, calls.Errorf(calls.Invalid, "the cursor %s is not one of this list", quoteText(in.Cursor)).WithHint("leave it out to list from the newest")
 	}
 	s.audit.flush(ctx)
 	list, err := s.options.Store.AuditBefore(ctx, before, in.Limit+1)
@@ -222,71 +221,4 @@ func (s *Server) listAudit(ctx context.Context, in *Listing) (*body[page[store.A
 		return newPage(list[:in.Limit], strconv.FormatInt(list[in.Limit-1].ID, 10)), nil
 	}
 	return newPage(list, ""), nil
-}
-
-// auditor stores who did what: requests that change something, and those that were refused.
-// The server makes one; it is safe for concurrent use.
-type auditor struct {
-	store *store.Store
-	log   *slog.Logger
-
-	mu      sync.Mutex // guards what follows
-	entries []store.Audit
-}
-
-const (
-	auditInterval = time.Second
-	maxEntries    = 10000
-)
-
-// add takes a request that was answered.
-func (a *auditor) add(req *request) {
-	refused := req.status == http.StatusUnauthorized || req.status == http.StatusForbidden
-	isRead := req.http.Method == http.MethodGet || req.http.Method == http.MethodHead || req.http.Method == http.MethodOptions
-	if isRead && !refused {
-		return
-	}
-	e := store.Audit{
-		At: time.Now(), Address: addressOf(req.http), Method: req.http.Method, Route: req.route, Run: req.run, Status: req.status,
-	}
-	if e.Route == "" {
-		e.Route = value.Truncate(req.http.URL.Path, 200)
-	}
-	if req.caller != nil {
-		e.Token, e.User = req.caller.token.ID, req.caller.principal.User
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.entries) < maxEntries {
-		a.entries = append(a.entries, e)
-	}
-}
-
-// run stores the entries now and then, until ctx ends.
-func (a *auditor) run(ctx context.Context) {
-	ticker := time.NewTicker(auditInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			a.flush(context.WithoutCancel(ctx))
-			return
-		case <-ticker.C:
-			a.flush(ctx)
-		}
-	}
-}
-
-// flush stores the entries.
-func (a *auditor) flush(ctx context.Context) {
-	a.mu.Lock()
-	entries := a.entries
-	a.entries = nil
-	a.mu.Unlock()
-	if len(entries) == 0 {
-		return
-	}
-	if err := a.store.AddAudit(ctx, entries); err != nil && ctx.Err() == nil {
-		a.log.Error("the audit cannot be written", "entries", len(entries), "error", err)
-	}
 }

@@ -59,7 +59,7 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 	if err != nil {
 		return nil, err
 	}
-	answers, err := in.read(details.State.Waiting)
+	answers, err := in.readAnswers(details.State.Waiting)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +84,8 @@ func notWaiting(info *journal.RunInfo) *Problem {
 	return p
 }
 
-// read returns the answers. The error has every one that is wrong.
-func (in *answerRunInput) read(waiting []journal.WaitingFor) ([]scheduler.Answer, error) {
+// readAnswers returns the answers. The error has every one that is wrong.
+func (in *answerRunInput) readAnswers(waiting []journal.WaitingFor) ([]scheduler.Answer, error) {
 	if !in.Body.Values.IsNull() {
 		if len(in.Body.Answers) > 0 {
 			return nil, calls.Errorf(calls.Invalid, "answers and values are both given").WithHint("leave one out")
@@ -165,7 +165,7 @@ type waiter struct {
 func (s *Server) listWaiting(ctx context.Context, in *Listing) (*body[page[waiter]], error) {
 	after, err := strconv.ParseInt("0"+in.Cursor, 10, 64)
 	if err != nil {
-		return nil, calls.Errorf(calls.Invalid, "the cursor %s is not one of this list", quoted(in.Cursor)).WithHint("leave it out to list from the start")
+		return nil, calls.Errorf(calls.Invalid, "the cursor %s is not one of this list", quoteText(in.Cursor)).WithHint("leave it out to list from the start")
 	}
 	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunWaiting}}
 	var runs []*journal.RunInfo // the newest first

@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 	"net/http"
 	"reflect"
 	"slices"
@@ -80,12 +78,12 @@ type Listing struct {
 	Cursor string `query:"cursor" doc:"next of the page before."`
 }
 
-// register adds an endpoint.
-func register[I, O any](s *Server, e endpoint, handle func(context.Context, *I) (*O, error)) {
+// addEndpoint adds an endpoint.
+func addEndpoint[I, O any](s *Server, e endpoint, handle func(context.Context, *I) (*O, error)) {
 	op := huma.Operation{
 		Method: e.method, Path: e.path, OperationID: e.id, Summary: e.summary, DefaultStatus: e.status,
 		MaxBodyBytes: s.options.MaxBody, SkipValidateBody: e.bodyType != nil, Tags: []string{tagOf(e.path)},
-		Responses: map[string]*huma.Response{}, Middlewares: huma.Middlewares{s.guard(e)},
+		Responses: map[string]*huma.Response{}, Middlewares: huma.Middlewares{s.requireScope(e)},
 	}
 	statuses := append([]int{http.StatusUnprocessableEntity, http.StatusInternalServerError}, e.errors...)
 	if !e.open {
@@ -111,12 +109,12 @@ func register[I, O any](s *Server, e endpoint, handle func(context.Context, *I) 
 		}
 		return out, nil
 	})
-	s.describe(e)
+	s.describeEndpoint(e)
 }
 
-// describe completes what the document has of an endpoint: a variable that takes the rest of
+// describeEndpoint completes what the document has of an endpoint: a variable that takes the rest of
 // a path is named without dots there, and other media types are added.
-func (s *Server) describe(e endpoint) {
+func (s *Server) describeEndpoint(e endpoint) {
 	paths := s.api.OpenAPI().Paths
 	item := paths[e.path]
 	if plain := strings.Replace(e.path, "...}", "}", 1); plain != e.path {
@@ -153,8 +151,8 @@ func tagOf(path string) string {
 	return first
 }
 
-// guard lets only callers with the scope pass, and notes the route for the audit.
-func (s *Server) guard(e endpoint) func(huma.Context, func(huma.Context)) {
+// requireScope lets only callers with the scope pass, and notes the route for the audit.
+func (s *Server) requireScope(e endpoint) func(huma.Context, func(huma.Context)) {
 	route := strings.Replace(e.path, "...}", "}", 1)
 	return func(ctx huma.Context, next func(huma.Context)) {
 		req := requestOf(ctx.Context())
@@ -192,64 +190,7 @@ func (s *Server) newAPI() huma.API {
 		},
 		Formats:       map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat},
 		DefaultFormat: "application/json",
-		Transformers:  []huma.Transformer{s.transform},
+		Transformers:  []huma.Transformer{s.transformError},
 	}
 	return humago.New(s.mux, config)
 }
-
-// jsonFormat writes < and & as they are: the texts of prompts are full of them.
-var jsonFormat = huma.Format{
-	Marshal: func(w io.Writer, v any) error {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(v)
-	},
-	Unmarshal: json.Unmarshal,
-}
-
-// writeJSON answers with a JSON document.
-func writeJSON(w http.ResponseWriter, status int, media string, v any) {
-	w.Header().Set("Content-Type", media)
-	w.WriteHeader(status)
-	_ = jsonFormat.Marshal(w, v) // the client may have gone
-}
-
-// registerAll adds all endpoints. What is not here is not served.
-func (s *Server) registerAll() {
-	s.api = s.newAPI()
-	s.registerRuns()
-	s.registerFlows()
-	s.registerCalls()
-	s.registerMemory()
-	s.registerAdmin()
-	s.registerSeed()
-	s.registerOpenAI()
-	s.mux.HandleFunc("GET /login", s.login)
-	s.mux.HandleFunc("/", s.root)
-}
-
-// root answers what no endpoint does.
-func (s *Server) root(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/" {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, "scheduler serve\n\nThe API is described at "+base+"/openapi.json\n") // the client may have gone
-		return
-	}
-	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
-		probe := &http.Request{Method: method, URL: r.URL, Host: r.Host}
-		if _, pattern := s.mux.Handler(probe); pattern != "/" && pattern != "" {
-			allowed = append(allowed, method)
-		}
-	}
-	if len(allowed) > 0 {
-		p := newProblem(http.StatusMethodNotAllowed, "method", r.Method+" is not a method of this path", "use "+strings.Join(allowed, " or "))
-		p.header.Set("Allow", strings.Join(allowed, ", "))
-		s.writeProblem(w, r, p)
-		return
-	}
-	s.writeProblem(w, r, newProblem(http.StatusNotFound, "notfound", "there is no such path", "GET "+base+"/openapi.json describes all"))
-}
-
-// quoted returns a text of a client for a message.
-func quoted(text string) string { return strconv.Quote(value.Truncate(text, 80)) }

@@ -16,14 +16,14 @@ import (
 func (s *Server) registerCalls() {
 	const call = base + "/calls/{name}"
 	gone := []int{http.StatusNotFound}
-	register(s, endpoint{method: http.MethodGet, path: base + "/calls", id: "list-calls", summary: "List the calls", scope: store.FlowsRead}, s.listCalls)
-	register(s, endpoint{method: http.MethodGet, path: call, id: "get-call", summary: "Get a call with its schemas and an example", scope: store.FlowsRead, errors: gone}, s.getCall)
-	register(s, endpoint{
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/calls", id: "list-calls", summary: "List the calls", scope: store.FlowsRead}, s.listCalls)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: call, id: "get-call", summary: "Get a call with its schemas and an example", scope: store.FlowsRead, errors: gone}, s.getCall)
+	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: call, id: "run-call", summary: "Make one call, without a flow", scope: store.CallsRun,
 		errors: []int{http.StatusNotFound, http.StatusBadGateway, http.StatusGatewayTimeout},
 	}, s.runCall)
-	register(s, endpoint{method: http.MethodGet, path: base + "/functions", id: "list-functions", summary: "List importance functions and variables", scope: store.FlowsRead}, s.listFunctions)
-	register(s, endpoint{method: http.MethodGet, path: base + "/plugins", id: "list-plugins", summary: "List plugins", scope: store.FlowsRead}, s.listPlugins)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/functions", id: "list-functions", summary: "List importance functions and variables", scope: store.FlowsRead}, s.listFunctions)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/plugins", id: "list-plugins", summary: "List plugins", scope: store.FlowsRead}, s.listPlugins)
 }
 
 // callBody is a call: what `calls NAME --json` prints.
@@ -99,7 +99,7 @@ type callOutput struct {
 	Notes  []string    `json:"notes,omitempty"`
 }
 
-// runCall makes one call.
+// callFor makes one call.
 func (s *Server) runCall(ctx context.Context, in *runCallInput) (*body[callOutput], error) {
 	doc := value.Pairs("with", in.Body.With)
 	if !in.Body.Vars.IsNull() {
@@ -108,7 +108,7 @@ func (s *Server) runCall(ctx context.Context, in *runCallInput) (*body[callOutpu
 	if in.Body.LLM != nil {
 		doc.Set("llm", value.OfList(in.Body.LLM...))
 	}
-	output, usage, notes, err := s.call(ctx, in.Name, value.OfMap(doc))
+	output, usage, notes, err := s.callFor(ctx, in.Name, value.OfMap(doc))
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +119,8 @@ func (s *Server) runCall(ctx context.Context, in *runCallInput) (*body[callOutpu
 	return &body[callOutput]{out}, nil
 }
 
-// call makes one call for the caller, in whose memory it works.
-func (s *Server) call(ctx context.Context, name string, doc value.Value) (output value.Value, usage llm.Usage, notes []service.Note, err error) {
+// callFor makes one call for the caller, in whose memory it works.
+func (s *Server) callFor(ctx context.Context, name string, doc value.Value) (output value.Value, usage llm.Usage, notes []service.Note, err error) {
 	def, err := s.options.Service.CallDefinition(name)
 	if err != nil {
 		return output, usage, nil, err
@@ -138,7 +138,7 @@ func (s *Server) call(ctx context.Context, name string, doc value.Value) (output
 
 // foreignUser is the answer where the caller may not reach the memory of a user.
 func foreignUser(user, pointer string) *Problem {
-	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), "the token is bound to another user than "+quoted(user), "leave the user out")
+	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), "the token is bound to another user than "+quoteText(user), "leave the user out")
 	p.Errors = []Fault{{Pointer: pointer, Message: p.Detail}}
 	return p
 }

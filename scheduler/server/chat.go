@@ -14,8 +14,8 @@ import (
 
 // registerOpenAI adds the OpenAI-compatible API.
 func (s *Server) registerOpenAI() {
-	register(s, endpoint{method: http.MethodGet, path: "/v1/models", id: "list-models", summary: "List the flows that can be chatted with", scope: store.RunsWrite}, s.listModels)
-	register(s, endpoint{
+	addEndpoint(s, endpoint{method: http.MethodGet, path: "/v1/models", id: "list-models", summary: "List the flows that can be chatted with", scope: store.RunsWrite}, s.listModels)
+	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: "/v1/chat/completions", id: "create-completion", summary: "Chat with a flow", scope: store.RunsWrite,
 		errors: []int{http.StatusBadRequest, http.StatusNotFound, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout},
 		media:  []string{"text/event-stream"}, json: anyType, bodyType: reflect.TypeFor[openai.ChatRequest](),
@@ -42,6 +42,6 @@ func (s *Server) createCompletion(ctx context.Context, in *completionInput) (*st
 	return &stream{func(hctx huma.Context) {
 		defer done()
 		r, w := humago.Unwrap(hctx)
-		s.openai.Chat(w, r, in.RawBody, openai.Caller{Principal: c.principal, Key: c.key()})
+		s.openai.Chat(w, r, in.RawBody, openai.Caller{Principal: c.principal, Key: c.storeKey()})
 	}}, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -67,6 +68,21 @@ func (s *Server) getStep(ctx context.Context, in *getStepInput) (*body[stepBody]
 		Usage: st.Usage, Error: st.Error, Reason: st.Reason, Params: st.Params, Input: st.Input, Output: st.Output,
 		Prompts: st.Prompts, RemainingSchema: st.Remaining, Answers: st.Answers, Items: st.Items,
 	}}, nil
+}
+
+// getRunGraph returns the flow of a run as nodes and edges.
+func (s *Server) getRunGraph(ctx context.Context, in *RunID) (*body[*flow.Graph], error) {
+	if _, err := s.findRun(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	details, _, err := s.options.Service.ShowRun(ctx, principalOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if details.Flow == nil {
+		return nil, newProblem(http.StatusNotFound, string(calls.NotFound), details.Unreadable.Error(), "")
+	}
+	return &body[*flow.Graph]{details.Flow.Graph()}, nil
 }
 
 type getPromptsInput struct {
@@ -126,9 +142,11 @@ func (s *Server) getFiles(ctx context.Context, in *getFilesInput) (*body[filesBo
 		return nil, err
 	}
 	paths := append([]string{file}, slices.DeleteFunc(slices.Sorted(maps.Keys(kept)), func(p string) bool { return p == file })...)
-	current, err := s.namedFiles(ctx, in.ID, file, kept)
-	if err != nil {
-		return nil, err
+	var current []namedFile
+	if _, isKept := kept[in.Path]; !isKept { // to find the others, all prompts of the run are explained
+		if current, err = s.namedFiles(ctx, in.ID, file, kept); err != nil {
+			return nil, err
+		}
 	}
 	out := &body[filesBody]{filesBody{Items: []fileBody{}}}
 	for _, path := range paths {

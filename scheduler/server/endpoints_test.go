@@ -60,6 +60,7 @@ func requests() map[string]request {
 		"follow-run":        {path: "/api/v1/runs/RUN/events", status: 200, badPath: "/api/v1/runs/RUN/events?limit=x"},
 		"get-step":          {path: "/api/v1/runs/RUN/steps/answer", status: 200},
 		"explain-prompts":   {path: "/api/v1/runs/RUN/prompts?step=answer", status: 200},
+		"get-run-graph":     {path: "/api/v1/runs/RUN/graph", status: 200},
 		"get-files":         {path: "/api/v1/runs/RUN/files", status: 200},
 		"answer-run":        {path: "/api/v1/runs/WAITS/answers", body: `{"values": {"city": "Hangzhou"}}`, status: 202, badBody: `{"answers": [{"pointer": "/city", "value": 1}]}`},
 		"resume-run":        {path: "/api/v1/runs/FAILED/resume", body: `{}`, status: 202, badBody: `{"flow": {"text": "steps: [{id: a, call: chta}]"}}`},
@@ -85,12 +86,22 @@ func requests() map[string]request {
 		"export-memories":   {path: "/api/v1/memory/export", status: 200, badPath: "/api/v1/memory/export?user=bo"},
 		"import-memories":   {path: "/api/v1/memory/import", body: `{"role": "user", "content": "tea"}`, media: "application/x-ndjson", status: 200, badBody: `{"role": "user"`},
 
+		"list-schedules":  {path: "/api/v1/schedules", status: 200, shared: true, badPath: "/api/v1/schedules?limit=x"},
+		"pause-schedule":  {path: "/api/v1/schedules/timed:mine/pause", status: 200},
+		"resume-schedule": {path: "/api/v1/schedules/timed:mine/resume", status: 200},
+		"fire-schedule":   {path: "/api/v1/schedules/timed:mine/fire", status: 202},
+		"deliver-webhook": {path: "/hooks/timed/open", body: `{"text": "hello"}`, status: 202, shared: true, badBody: `{"text": 1}`},
+
 		"list-tokens":  {path: "/api/v1/tokens", status: 403, shared: true},
 		"create-token": {path: "/api/v1/tokens", body: `{"name": "n", "scopes": ["admin"]}`, status: 403, shared: true, badBody: `{"name": "n", "scopes": []}`},
 		"revoke-token": {path: "/api/v1/tokens/none", status: 403, shared: true},
 		"list-audit":   {path: "/api/v1/audit", status: 403, shared: true},
+		"get-metrics":  {path: "/metrics", status: 403, shared: true},
 
 		"list-models":       {path: "/v1/models", status: 200, shared: true},
+		"send-mcp":          {path: "/mcp", body: `{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}`, header: []string{"Accept", "application/json, text/event-stream"}, status: 200, shared: true},
+		"follow-mcp":        {path: "/mcp", status: 400, shared: true},
+		"end-mcp":           {path: "/mcp", status: 400, shared: true},
 		"create-completion": {path: "/v1/chat/completions", body: `{"model": "echo", "messages": [{"role": "user", "content": "hi"}]}`, status: 200, shared: true},
 	}
 }
@@ -218,7 +229,7 @@ func (w *world) checkForeign(op operation, r request) {
 	if r.shared || !strings.Contains(op.path, "{id}") {
 		return
 	}
-	unknown := strings.NewReplacer("RUN", "nope", "WAITS", "nope", "FAILED", "nope", "MEMORY", "memory_01a205d0-618c-75c1-aa86-fcf351744c4c")
+	unknown := strings.NewReplacer("RUN", "nope", "WAITS", "nope", "FAILED", "nope", "timed:mine", "timed:none", "MEMORY", "memory_01a205d0-618c-75c1-aa86-fcf351744c4c")
 	missing := w.use(w.bo, op.method, r, unknown.Replace(r.path), r.body)
 	if got.status != http.StatusNotFound || missing.status != http.StatusNotFound {
 		w.t.Errorf("another user gets %d %s, for what does not exist %d %s", got.status, got.text, missing.status, missing.text)

@@ -23,7 +23,7 @@ type runEventsInput struct {
 	LastEventID string `header:"Last-Event-ID" doc:"The number of the last event that is known: the stream goes on after it."`
 	From        int64  `query:"from" minimum:"0" doc:"The number of the first event."`
 	Types       string `query:"types" doc:"Types of events, with commas."`
-	View        string `query:"view" enum:"brief" doc:"brief leaves out params, input and output."`
+	View        string `query:"view" enum:"brief" doc:"brief leaves out params, names, prompts, input and output."`
 	Until       string `query:"until" enum:"waiting" doc:"waiting ends the stream where the run waits for values."`
 	Limit       int    `query:"limit" default:"50" minimum:"1" maximum:"200"`
 	Cursor      string `query:"cursor" doc:"next of the page before."`
@@ -47,7 +47,7 @@ func (s *Server) pageOfEvents(ctx context.Context, in *runEventsInput) (*stream,
 	if in.Cursor != "" {
 		n, err := strconv.ParseInt(in.Cursor, 10, 64)
 		if err != nil || n < 1 {
-			return nil, calls.Errorf(calls.Invalid, "the cursor %s is not one of this list", quoted(in.Cursor)).WithHint("leave it out to list from the start")
+			return nil, calls.Errorf(calls.Invalid, "the cursor %s is not one of this list", quoteText(in.Cursor)).WithHint("leave it out to list from the start")
 		}
 		from = n
 	}
@@ -56,14 +56,14 @@ func (s *Server) pageOfEvents(ctx context.Context, in *runEventsInput) (*stream,
 		if err != nil {
 			return nil, err
 		}
-		if !in.wants(event.Type) {
+		if !in.wantsType(event.Type) {
 			continue
 		}
 		if len(items) == in.Limit {
 			next = strconv.FormatInt(event.Seq, 10)
 			break
 		}
-		frame, err := service.NewFrame(event)
+		frame, err := service.EncodeEvent(event)
 		if err != nil {
 			return nil, err
 		}
@@ -79,8 +79,8 @@ func (s *Server) pageOfEvents(ctx context.Context, in *runEventsInput) (*stream,
 	}}, nil
 }
 
-// wants reports whether the client asked for events of a type.
-func (in *runEventsInput) wants(t journal.EventType) bool {
+// wantsType reports whether the client asked for events of a type.
+func (in *runEventsInput) wantsType(t journal.EventType) bool {
 	return in.Types == "" || slices.Contains(strings.Split(in.Types, ","), string(t))
 }
 
@@ -105,7 +105,7 @@ func (s *Server) streamEvents(info *journal.RunInfo, in *runEventsInput) (*strea
 		return &stream{func(hctx huma.Context) { hctx.SetStatus(http.StatusNoContent) }}, nil
 	}
 	after = min(after, info.LastSeq)
-	return s.newStream(func(ctx context.Context, e *sse) error {
+	return s.newStream(func(ctx context.Context, e *sseWriter) error {
 		options := service.FollowOptions{After: after, UntilWaiting: in.Until == "waiting", Idle: heartbeat}
 		for batch, err := range s.dispatcher.Follow(ctx, info.ID, options) {
 			if err != nil {
@@ -115,12 +115,12 @@ func (s *Server) streamEvents(info *journal.RunInfo, in *runEventsInput) (*strea
 				return err
 			}
 			for _, f := range batch {
-				if in.wants(f.Type) {
-					e.event(strconv.FormatInt(f.Seq, 10), string(f.Type), in.bytesOf(f))
+				if in.wantsType(f.Type) {
+					e.addEvent(strconv.FormatInt(f.Seq, 10), string(f.Type), in.bytesOf(f))
 				}
 			}
 			if batch == nil {
-				e.comment("heartbeat")
+				e.addComment("heartbeat")
 			}
 			if err := e.flush(); err != nil {
 				return err

@@ -47,8 +47,8 @@ func newFeed(s *service.Service) *feed {
 	}
 }
 
-// changed takes a run whose state may have changed. It does not block.
-func (f *feed) changed(run string) {
+// reportRun takes a run whose state may have changed. It does not block.
+func (f *feed) reportRun(run string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.readers == 0 { // it is missing in the list, so all ids until now are unknown
@@ -66,8 +66,8 @@ func (f *feed) changed(run string) {
 	}
 }
 
-// run publishes changes until ctx ends.
-func (f *feed) run(ctx context.Context, log *slog.Logger) {
+// publishLoop publishes changes until ctx ends.
+func (f *feed) publishLoop(ctx context.Context, log *slog.Logger) {
 	ticker := time.NewTicker(feedInterval)
 	defer ticker.Stop()
 	for {
@@ -81,19 +81,19 @@ func (f *feed) run(ctx context.Context, log *slog.Logger) {
 			f.mu.Unlock()
 			for _, id := range runs {
 				if info, err := f.service.Run(ctx, service.Principal{}, id); err == nil { // else it is gone
-					f.publish(info)
+					f.publishState(info)
 				}
 			}
 		case <-ticker.C:
-			if err := f.poll(ctx); err != nil && ctx.Err() == nil {
+			if err := f.pollRuns(ctx); err != nil && ctx.Err() == nil {
 				log.Warn("looking for changes of runs", "error", err)
 			}
 		}
 	}
 }
 
-// poll looks at the newest runs, where somebody reads.
-func (f *feed) poll(ctx context.Context) error {
+// pollRuns looks at the newest runs, where somebody reads.
+func (f *feed) pollRuns(ctx context.Context) error {
 	f.mu.Lock()
 	idle := f.readers == 0
 	f.mu.Unlock()
@@ -108,13 +108,13 @@ func (f *feed) poll(ctx context.Context) error {
 		all = append(all, info)
 	}
 	for _, info := range slices.Backward(all) {
-		f.publish(info)
+		f.publishState(info)
 	}
 	return nil
 }
 
-// publish adds a run if its state is another one than before.
-func (f *feed) publish(info *journal.RunInfo) {
+// publishState adds a run if its state is another one than before.
+func (f *feed) publishState(info *journal.RunInfo) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if old, known := f.states[info.ID]; known && old == info.State {
@@ -133,9 +133,9 @@ func (f *feed) publish(info *journal.RunInfo) {
 	f.arrived = make(chan struct{})
 }
 
-// open counts a reader. The first one has the states that the runs have now recorded, so
+// addReader counts a reader. The first one has the states that the runs have now recorded, so
 // that later ones count as changes.
-func (f *feed) open(ctx context.Context) error {
+func (f *feed) addReader(ctx context.Context) error {
 	f.mu.Lock()
 	f.readers++
 	isFirst := f.readers == 1
@@ -146,7 +146,7 @@ func (f *feed) open(ctx context.Context) error {
 	states := map[string]journal.RunStatus{}
 	for info, err := range f.service.Runs(ctx, service.Principal{}, journal.RunFilter{Limit: feedRuns}) {
 		if err != nil {
-			f.close()
+			f.removeReader()
 			return err
 		}
 		states[info.ID] = info.State
@@ -157,21 +157,21 @@ func (f *feed) open(ctx context.Context) error {
 	return nil
 }
 
-// newest returns the number of the newest change.
-func (f *feed) newest() int64 {
+// newestNumber returns the number of the newest change.
+func (f *feed) newestNumber() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.first + int64(len(f.changes)) - 1
 }
 
-func (f *feed) close() {
+func (f *feed) removeReader() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.readers--
 }
 
-// after returns the changes after a number; known is false where some of them are gone.
-func (f *feed) after(n int64) (changes []change, known bool, arrived <-chan struct{}) {
+// changesAfter returns the changes after a number; known is false where some of them are gone.
+func (f *feed) changesAfter(n int64) (changes []change, known bool, arrived <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := n + 1 - f.first
@@ -181,61 +181,12 @@ func (f *feed) after(n int64) (changes []change, known bool, arrived <-chan stru
 	return slices.Clone(f.changes[i:]), true, f.arrived
 }
 
-// id returns the id of a change.
-func (f *feed) id(n int64) string { return f.boot + "." + strconv.FormatInt(n, 10) }
+// changeID returns the id of a change.
+func (f *feed) changeID(n int64) string { return f.boot + "." + strconv.FormatInt(n, 10) }
 
-// number returns the number of an id; ok is false where it is not one of this process.
-func (f *feed) number(id string) (n int64, ok bool) {
+// changeNumber returns the number of an id; ok is false where it is not one of this process.
+func (f *feed) changeNumber(id string) (n int64, ok bool) {
 	boot, digits, _ := strings.Cut(id, ".")
 	n, err := strconv.ParseInt(digits, 10, 64)
 	return n, err == nil && boot == f.boot
-}
-
-type feedInput struct {
-	LastEventID string `header:"Last-Event-ID" doc:"The id of the last change that is known."`
-}
-
-// followRuns streams the changes of the states of visible runs.
-func (s *Server) followRuns(ctx context.Context, in *feedInput) (*stream, error) {
-	p := principalOf(ctx)
-	return s.newStream(func(ctx context.Context, e *sse) error {
-		if err := s.feed.open(ctx); err != nil {
-			return err
-		}
-		defer s.feed.close()
-		at := s.feed.newest()
-		if in.LastEventID != "" {
-			n, ok := s.feed.number(in.LastEventID)
-			if _, known, _ := s.feed.after(n); !ok || !known {
-				e.event(s.feed.id(at), "reset", []byte("{}"))
-			} else {
-				at = n
-			}
-		}
-		idle := time.NewTicker(heartbeat)
-		defer idle.Stop()
-		for {
-			changes, known, arrived := s.feed.after(at)
-			if !known {
-				at = s.feed.newest()
-				e.event(s.feed.id(at), "reset", []byte("{}"))
-			}
-			for _, c := range changes {
-				at++
-				if p.CanSee(c.info) {
-					e.event(s.feed.id(at), "run", itemOf(c.info).json())
-				}
-			}
-			if err := e.flush(); err != nil {
-				return err
-			}
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-arrived:
-			case <-idle.C:
-				e.comment("heartbeat")
-			}
-		}
-	})
 }

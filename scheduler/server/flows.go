@@ -21,18 +21,18 @@ import (
 func (s *Server) registerFlows() {
 	const one = base + "/flows/{flow}"
 	gone := []int{http.StatusNotFound}
-	register(s, endpoint{method: http.MethodGet, path: base + "/flows", id: "list-flows", summary: "List the flows", scope: store.FlowsRead}, s.listFlows)
-	register(s, endpoint{method: http.MethodGet, path: one, id: "get-flow", summary: "Get a flow with its problems", scope: store.FlowsRead, errors: gone}, s.getFlow)
-	register(s, endpoint{method: http.MethodGet, path: one + "/graph", id: "get-graph", summary: "Get a flow as nodes and edges", scope: store.FlowsRead, errors: gone}, s.getGraph)
-	register(s, endpoint{method: http.MethodGet, path: one + "/source", id: "get-source", summary: "Get the text of a flow", scope: store.FlowsRead, errors: gone}, s.getSource)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/flows", id: "list-flows", summary: "List the flows", scope: store.FlowsRead}, s.listFlows)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: one, id: "get-flow", summary: "Get a flow with its problems", scope: store.FlowsRead, errors: gone}, s.getFlow)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: one + "/graph", id: "get-graph", summary: "Get a flow as nodes and edges", scope: store.FlowsRead, errors: gone}, s.getGraph)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: one + "/source", id: "get-source", summary: "Get the text of a flow", scope: store.FlowsRead, errors: gone}, s.getSource)
 	if s.options.Edit {
-		register(s, endpoint{
+		addEndpoint(s, endpoint{
 			method: http.MethodPut, path: one + "/source", id: "put-source", summary: "Replace the text of a flow", scope: store.FlowsWrite,
 			errors: []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
 		}, s.putSource)
 	}
-	register(s, endpoint{method: http.MethodPost, path: base + "/lint", id: "lint-text", summary: "Report the problems of a text that is not saved", scope: store.FlowsRead}, s.lintText)
-	register(s, endpoint{method: http.MethodGet, path: base + "/flow.schema.json", id: "get-flow-schema", summary: "Get the JSON Schema of flow files", scope: store.FlowsRead}, s.getFlowSchema)
+	addEndpoint(s, endpoint{method: http.MethodPost, path: base + "/lint", id: "lint-text", summary: "Report the problems of a text that is not saved", scope: store.FlowsRead}, s.lintText)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/flow.schema.json", id: "get-flow-schema", summary: "Get the JSON Schema of flow files", scope: store.FlowsRead}, s.getFlowSchema)
 }
 
 // problemBody is something wrong in a flow file.
@@ -106,6 +106,7 @@ type flowBody struct {
 	Inputs   value.Value   `json:"inputs,omitzero" doc:"The JSON Schema of the inputs."`
 	Outputs  []string      `json:"outputs,omitempty" doc:"The names of the outputs."`
 	Steps    []stepItem    `json:"steps" nullable:"false"`
+	Triggers []triggerItem `json:"triggers" nullable:"false" doc:"What starts runs of the flow by itself."`
 	Problems []problemBody `json:"problems" nullable:"false"`
 	Model    bool          `json:"model" doc:"Whether it is a model of /v1."`
 }
@@ -122,18 +123,52 @@ type stepItem struct {
 	Col         int      `json:"col"`
 }
 
+// triggerItem is a schedule or a webhook of a flow.
+type triggerItem struct {
+	Kind     string `json:"kind" enum:"schedule,webhook"`
+	ID       string `json:"id"`
+	Schedule string `json:"schedule,omitempty" doc:"The id of a schedule below /schedules."`
+	Cron     string `json:"cron,omitempty"`
+	Timezone string `json:"timezone,omitempty"`
+	Path     string `json:"path,omitempty" doc:"The path that takes the requests of a webhook."`
+	Verify   string `json:"verify,omitempty" enum:"standard,github,header,none"`
+	Line     int    `json:"line"`
+	Col      int    `json:"col"`
+}
+
+// triggerItems returns the triggers of a flow that the principal may see.
+func triggerItems(p service.Principal, flowID string, f *flow.Flow) []triggerItem {
+	all := []triggerItem{}
+	isSeen := func(user string) bool { return !p.Bound || user == "" || user == p.User }
+	for _, s := range f.Triggers.Schedules {
+		if isSeen(s.User) {
+			all = append(all, triggerItem{
+				Kind: "schedule", ID: s.ID, Schedule: flowID + ":" + s.ID, Cron: s.Cron, Timezone: s.Plan.Zone().String(), Line: s.Pos.Line, Col: s.Pos.Col,
+			})
+		}
+	}
+	for _, w := range f.Triggers.Webhooks {
+		if isSeen(w.User) {
+			all = append(all, triggerItem{
+				Kind: "webhook", ID: w.ID, Path: hooksPath + flowID + "/" + w.ID, Verify: w.Verify, Line: w.Pos.Line, Col: w.Pos.Col,
+			})
+		}
+	}
+	return all
+}
+
 type getFlowOutput struct {
 	ETag string `header:"ETag" doc:"The hash of all files of the flow."`
 	Body flowBody
 }
 
 // getFlow returns a flow.
-func (s *Server) getFlow(_ context.Context, in *FlowID) (*getFlowOutput, error) {
+func (s *Server) getFlow(ctx context.Context, in *FlowID) (*getFlowOutput, error) {
 	found, err := s.library.Flow(in.Flow)
 	if err != nil {
 		return nil, err
 	}
-	out := flowBody{FlowItem: flowItemOf(found), Steps: []stepItem{}, Problems: problemBodies(found.Problems)}
+	out := flowBody{FlowItem: flowItemOf(found), Steps: []stepItem{}, Triggers: []triggerItem{}, Problems: problemBodies(found.Problems)}
 	if f := found.Flow; f != nil {
 		out.Language, out.Inputs, out.Model = f.Language, f.Inputs.Doc(), s.openai.IsModel(f)
 		if f.Outputs != nil {
@@ -141,6 +176,7 @@ func (s *Server) getFlow(_ context.Context, in *FlowID) (*getFlowOutput, error) 
 				out.Outputs = append(out.Outputs, m.Key)
 			}
 		}
+		out.Triggers = triggerItems(principalOf(ctx), found.ID, f)
 		for _, st := range f.Steps {
 			item := stepItem{ID: st.ID, Name: st.Name, Description: st.Description, Call: st.Call, Needs: []string{}, ToUser: st.ToUser, Line: st.Pos.Line, Col: st.Pos.Col}
 			for _, n := range st.Needs {
@@ -287,7 +323,7 @@ func (s *Server) pathOf(name string) (string, error) {
 	}
 	rel := strings.ReplaceAll(name, "~", "/")
 	if !fs.ValidPath(rel) || len(s.options.Flows) == 0 {
-		return "", calls.Errorf(calls.Invalid, "file: %s is not a path below a folder of flows", quoted(name))
+		return "", calls.Errorf(calls.Invalid, "file: %s is not a path below a folder of flows", quoteText(name))
 	}
 	if !slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(rel)) {
 		rel += ".yaml"

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,20 +33,20 @@ func newLimits() *limits {
 	return &limits{tokens: map[string]*rate.Limiter{}, failures: map[string]*rate.Limiter{}}
 }
 
-// allows counts a request of a token, and reports whether it is within the limit.
-func (l *limits) allows(token string) bool {
+// allowRequest counts a request of a token, and reports whether it is within the limit.
+func (l *limits) allowRequest(token string) bool {
 	if token == "" { // the person at the machine
 		return true
 	}
-	return l.limiter(l.tokens, token, requestRate, requestBurst).Allow()
+	return l.limiterOf(l.tokens, token, requestRate, requestBurst).Allow()
 }
 
 // allowsFailure counts a failed login, and reports whether it is within the limit.
 func (l *limits) allowsFailure(address string) bool {
-	return l.limiter(l.failures, address, rate.Every(time.Minute/failureBurst), failureBurst).Allow()
+	return l.limiterOf(l.failures, address, rate.Every(time.Minute/failureBurst), failureBurst).Allow()
 }
 
-func (l *limits) limiter(all map[string]*rate.Limiter, key string, r rate.Limit, burst int) *rate.Limiter {
+func (l *limits) limiterOf(all map[string]*rate.Limiter, key string, r rate.Limit, burst int) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	one := all[key]
@@ -71,22 +69,14 @@ func (l *limits) openStream() (done func()) {
 	return func() { l.streams.Add(-1) }
 }
 
-// bodyLimit returns how long the body of a request may be, in bytes.
-func (s *Server) bodyLimit(r *http.Request) int64 {
-	if strings.HasSuffix(r.URL.Path, "/memory/import") && r.Method == http.MethodPost {
-		return maxImport
-	}
-	return s.options.MaxBody
-}
-
 // keySet is the requests with an idempotency key that are being carried out. Its zero value
 // is empty; it is safe for concurrent use.
 type keySet struct{ keys sync.Map }
 
-// enter adds a key, and reports whether it was not there.
-func (k *keySet) enter(key string) bool {
+// addNew adds a key, and reports whether it was not there.
+func (k *keySet) addNew(key string) bool {
 	_, isThere := k.keys.LoadOrStore(key, true)
 	return !isThere
 }
 
-func (k *keySet) leave(key string) { k.keys.Delete(key) }
+func (k *keySet) removeKey(key string) { k.keys.Delete(key) }

@@ -23,16 +23,16 @@ import (
 func (s *Server) registerMemory() {
 	const list, one = base + "/memory", base + "/memory/{id}"
 	gone := []int{http.StatusNotFound}
-	register(s, endpoint{method: http.MethodGet, path: list, id: "list-memories", summary: "List a user's memories, the newest first", scope: store.MemoryRead}, s.listMemories)
-	register(s, endpoint{method: http.MethodPost, path: list, id: "add-memory", summary: "Save a memory", scope: store.MemoryWrite, status: http.StatusCreated}, s.addMemory)
-	register(s, endpoint{method: http.MethodGet, path: one, id: "get-memory", summary: "Get a memory or a snapshot", scope: store.MemoryRead, errors: gone}, s.getMemory)
-	register(s, endpoint{method: http.MethodDelete, path: one, id: "delete-memory", summary: "Delete a memory", scope: store.MemoryWrite, errors: gone}, s.deleteMemory)
-	register(s, endpoint{method: http.MethodPost, path: list + "/search", id: "search-memories", summary: "Search a user's memories", scope: store.MemoryRead}, s.searchMemories)
-	register(s, endpoint{method: http.MethodGet, path: list + "/snapshots", id: "list-snapshots", summary: "List a user's snapshots", scope: store.MemoryRead}, s.listSnapshots)
-	register(s, endpoint{method: http.MethodGet, path: list + "/stats", id: "get-memory-stats", summary: "Count a user's memories", scope: store.MemoryRead}, s.memoryStats)
-	register(s, endpoint{method: http.MethodGet, path: list + "/users", id: "list-memory-users", summary: "List the users who have memories", scope: store.Admin}, s.memoryUsers)
-	register(s, endpoint{method: http.MethodGet, path: list + "/export", id: "export-memories", summary: "Export memories as JSON lines", scope: store.MemoryRead, media: []string{jsonLines}}, s.exportMemories)
-	register(s, endpoint{
+	addEndpoint(s, endpoint{method: http.MethodGet, path: list, id: "list-memories", summary: "List a user's memories, the newest first", scope: store.MemoryRead}, s.listMemories)
+	addEndpoint(s, endpoint{method: http.MethodPost, path: list, id: "add-memory", summary: "Save a memory", scope: store.MemoryWrite, status: http.StatusCreated}, s.addMemory)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: one, id: "get-memory", summary: "Get a memory or a snapshot", scope: store.MemoryRead, errors: gone}, s.getMemory)
+	addEndpoint(s, endpoint{method: http.MethodDelete, path: one, id: "delete-memory", summary: "Delete a memory", scope: store.MemoryWrite, errors: gone}, s.deleteMemory)
+	addEndpoint(s, endpoint{method: http.MethodPost, path: list + "/search", id: "search-memories", summary: "Search a user's memories", scope: store.MemoryRead}, s.searchMemories)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: list + "/snapshots", id: "list-snapshots", summary: "List a user's snapshots", scope: store.MemoryRead}, s.listSnapshots)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: list + "/stats", id: "get-memory-stats", summary: "Count a user's memories", scope: store.MemoryRead}, s.memoryStats)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: list + "/users", id: "list-memory-users", summary: "List the users who have memories", scope: store.Admin}, s.memoryUsers)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: list + "/export", id: "export-memories", summary: "Export memories as JSON lines", scope: store.MemoryRead, media: []string{jsonLines}}, s.exportMemories)
+	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: list + "/import", id: "import-memories", summary: "Import memories from JSON lines: all of them, or none where a line is wrong", scope: store.MemoryWrite,
 		bodyMedia: jsonLines,
 	}, s.importMemories)
@@ -45,8 +45,8 @@ type OfUser struct {
 	User string `query:"user" doc:"Whose memories; the token's user by default."`
 }
 
-// users returns whose memories a request is about.
-func (s *Server) users(ctx context.Context, user, pointer string) (memory.Users, error) {
+// usersOf returns whose memories a request is about.
+func (s *Server) usersOf(ctx context.Context, user, pointer string) (memory.Users, error) {
 	name, err := s.memoryUser(ctx, user, pointer)
 	return memory.User(name), err
 }
@@ -64,8 +64,8 @@ func (s *Server) memoryUser(ctx context.Context, user, pointer string) (string, 
 	return name, memory.CheckUser(name)
 }
 
-// memory returns the memory.
-func (s *Server) memory(ctx context.Context) (*memory.SnapshotProcessor, error) {
+// openMemory returns the memory.
+func (s *Server) openMemory(ctx context.Context) (*memory.SnapshotProcessor, error) {
 	return s.options.Service.Memory(ctx)
 }
 
@@ -79,17 +79,18 @@ type listMemoriesInput struct {
 
 // listMemories lists a user's memories, the newest first.
 func (s *Server) listMemories(ctx context.Context, in *listMemoriesInput) (*body[page[value.Value]], error) {
-	users, err := s.users(ctx, in.User, "")
+	users, err := s.usersOf(ctx, in.User, "")
 	if err != nil {
 		return nil, err
 	}
 	which := memory.Selection{Users: users, Session: in.Session, HasSession: in.Session != "", Newest: in.Limit + 1}
 	if before := cmp.Or(in.Cursor, in.Before); before != "" {
-		if which.Before, err = memory.ParseTime(before); err != nil {
+		which.Before, err = memory.ParseTime(before)
+		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "before: %w", err)
 		}
 	}
-	p, err := s.memory(ctx)
+	p, err := s.openMemory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -142,14 +143,15 @@ func (s *Server) addMemory(ctx context.Context, in *addMemoryInput) (*body[memor
 	}
 	m := memory.BaseMemory{Content: in.Body.Content, Context: memory.Context{UserID: user, SessionID: in.Body.Session, Other: in.Body.Context}}
 	if in.Body.Timestamp != "" {
-		if m.Timestamp, err = memory.ParseTime(in.Body.Timestamp); err != nil {
+		m.Timestamp, err = memory.ParseTime(in.Body.Timestamp)
+		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "timestamp: %w", err)
 		}
 	}
 	if in.Body.Role != "" {
 		m.SetRole(in.Body.Role)
 	}
-	p, err := s.memory(ctx)
+	p, err := s.openMemory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -196,11 +198,12 @@ func (s *Server) selectID(ctx context.Context, in *memoryID) (*memory.SnapshotPr
 	which := memory.Selection{Users: memory.AllUsers(), ID: in.ID}
 	var err error
 	if in.User != "" || principalOf(ctx).Bound {
-		if which.Users, err = s.users(ctx, in.User, ""); err != nil {
+		which.Users, err = s.usersOf(ctx, in.User, "")
+		if err != nil {
 			return nil, which, err
 		}
 	}
-	p, err := s.memory(ctx)
+	p, err := s.openMemory(ctx)
 	return p, which, err
 }
 
@@ -210,14 +213,14 @@ func firstOf[T any](list iter.Seq2[T, error]) (*value.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		v, err := encoded(x)
+		v, err := encodeJSON(x)
 		return &v, err
 	}
 	return nil, nil
 }
 
-// encoded returns a memory or a snapshot as JSON.
-func encoded(x any) (value.Value, error) {
+// encodeJSON returns a memory or a snapshot as JSON.
+func encodeJSON(x any) (value.Value, error) {
 	switch one := x.(type) {
 	case memory.Owned[memory.MemorySnapshot]:
 		return value.Of(one.Snapshot)
@@ -256,7 +259,7 @@ type searchMemoriesInput struct {
 
 // searchMemories searches a user's memories.
 func (s *Server) searchMemories(ctx context.Context, in *searchMemoriesInput) (*body[shaped[memory.Response]], error) {
-	users, err := s.users(ctx, in.Body.User, "/user")
+	users, err := s.usersOf(ctx, in.Body.User, "/user")
 	if err != nil {
 		return nil, err
 	}
@@ -267,12 +270,13 @@ func (s *Server) searchMemories(ctx context.Context, in *searchMemoriesInput) (*
 		q.MinRelevance = *in.Body.MinRelevance
 	}
 	if in.Body.AsOf != "" {
-		if q.Now, err = memory.ParseTime(in.Body.AsOf); err != nil {
+		q.Now, err = memory.ParseTime(in.Body.AsOf)
+		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "as_of: %w", err)
 		}
 		q.AsOf = true
 	}
-	p, err := s.memory(ctx)
+	p, err := s.openMemory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -290,11 +294,11 @@ type listSnapshotsInput struct {
 
 // listSnapshots lists a user's snapshots and meta snapshots by their ids.
 func (s *Server) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*body[page[value.Value]], error) {
-	users, err := s.users(ctx, in.User, "")
+	users, err := s.usersOf(ctx, in.User, "")
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.memory(ctx)
+	p, err := s.openMemory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +306,7 @@ func (s *Server) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*bo
 	collect := func(x any, err error) error {
 		if err == nil {
 			var v value.Value
-			v, err = encoded(x)
+			v, err = encodeJSON(x)
 			items = append(items, v)
 		}
 		return err
@@ -331,7 +335,7 @@ func (s *Server) memoryStats(ctx context.Context, in *OfUser) (*body[memory.Stat
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.memory(ctx)
+	p, err := s.openMemory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -345,7 +349,7 @@ func (s *Server) usersOrAll(ctx context.Context, user string) (memory.Users, err
 	if !p.Bound && requestOf(ctx).caller.token.Allows(store.Admin) && user == "" {
 		return memory.AllUsers(), nil
 	}
-	return s.users(ctx, user, "")
+	return s.usersOf(ctx, user, "")
 }
 
 // memoryUserItem is a user who has memories.
@@ -356,10 +360,10 @@ type memoryUserItem struct {
 
 // memoryUsers lists the users who have memories.
 func (s *Server) memoryUsers(ctx context.Context, in *Listing) (*body[page[memoryUserItem]], error) {
-	if p := unbound(ctx); p != nil {
+	if p := refuseBound(ctx); p != nil {
 		return nil, p
 	}
-	p, err := s.memory(ctx)
+	p, err := s.openMemory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -388,7 +392,7 @@ func (s *Server) exportMemories(ctx context.Context, in *OfUser) (*stream, error
 			return nil, p
 		}
 	}
-	p, err := s.memory(ctx)
+	p, err := s.openMemory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -413,7 +417,7 @@ func (s *Server) importMemories(ctx context.Context, in *importMemoriesInput) (*
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.memory(ctx)
+	p, err := s.openMemory(ctx)
 	if err != nil {
 		return nil, err
 	}

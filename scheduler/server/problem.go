@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -11,10 +10,10 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/server/openai"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -210,71 +209,5 @@ func brokenFlow(problems flow.Problems) *Problem {
 	return p
 }
 
-// fromHuma returns what the library found wrong with a request as a problem.
-func fromHuma(e *huma.ErrorModel) *Problem {
-	kind := string(calls.Invalid)
-	if e.Status >= http.StatusInternalServerError {
-		kind = string(calls.Internal)
-	}
-	p := newProblem(e.Status, kind, e.Detail, "")
-	for _, one := range e.Errors {
-		f := Fault{Message: one.Message}
-		where, rest, _ := strings.Cut(one.Location, ".")
-		switch where {
-		case "body":
-			if rest != "" {
-				f.Pointer = "/" + strings.NewReplacer(".", "/", "[", "/", "]", "").Replace(rest)
-			}
-		case "":
-		default:
-			f.Message = where + " parameter " + rest + ": " + one.Message
-		}
-		p.Errors = append(p.Errors, f)
-	}
-	return p
-}
-
-// transform makes a problem of every error that the library writes, and gives it the id of
-// its request.
-func (s *Server) transform(ctx huma.Context, _ string, v any) (any, error) {
-	var p *Problem
-	switch e := v.(type) {
-	case *Problem:
-		p = e
-	case *huma.ErrorModel:
-		p = fromHuma(e)
-	default:
-		return v, nil
-	}
-	p = s.finishProblem(ctx.Context(), p)
-	if isOpenAI(requestOf(ctx.Context()).http) {
-		return map[string]any{"error": openai.NewError(p.Status, p.Detail, "", p.Kind)}, nil
-	}
-	return p, nil
-}
-
-// finishProblem returns a problem with the id of its request, and logs what is the server's fault.
-func (s *Server) finishProblem(ctx context.Context, p *Problem) *Problem {
-	whole := *p
-	id := requestOf(ctx).id
-	whole.Instance = "/requests/" + id
-	if p.Status == http.StatusInternalServerError {
-		s.options.Log.Error("a request failed", "request", id, "error", p.cause)
-	}
-	return &whole
-}
-
-// writeProblem answers a request outside of the library's handlers.
-func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
-	for name, values := range p.header {
-		w.Header()[name] = values
-	}
-	if isOpenAI(r) {
-		openai.NewError(p.Status, p.Detail, "", p.Kind).Write(w)
-		return
-	}
-	writeJSON(w, p.Status, p.ContentType(""), s.finishProblem(r.Context(), p))
-}
-
-// isOpenAI reports whether the client of a request reads errors in the form of that API.
-func isOpenAI(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/") }
+// quoteText returns a text of a client for a message.
+func quoteText(text string) string { return strconv.Quote(value.Truncate(text, 80)) }

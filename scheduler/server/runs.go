@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"net/http"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,50 +14,8 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 )
-
-// registerRuns adds what is done with runs.
-func (s *Server) registerRuns() {
-	const run = base + "/runs/{id}"
-	busy := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}
-	gone, held := []int{http.StatusNotFound}, []int{http.StatusNotFound, http.StatusConflict, http.StatusServiceUnavailable}
-	register(s, endpoint{
-		method: http.MethodPost, path: base + "/runs", id: "start-run", summary: "Start a run of a flow", scope: store.RunsWrite,
-		status: http.StatusCreated, errors: append(slices.Clone(held), busy...),
-	}, s.startRun)
-	register(s, endpoint{
-		method: http.MethodPost, path: base + "/flows/{flow}/runs", id: "start-run-of-flow", summary: "Start a run of this flow", scope: store.RunsWrite,
-		status: http.StatusCreated, errors: append(slices.Clone(held), busy...),
-	}, s.startRunOfFlow)
-	register(s, endpoint{method: http.MethodGet, path: base + "/runs", id: "list-runs", summary: "List runs, the newest first", scope: store.RunsRead}, s.listRuns)
-	register(s, endpoint{method: http.MethodGet, path: run, id: "get-run", summary: "Get a run with its steps", scope: store.RunsRead, errors: gone}, s.getRun)
-	register(s, endpoint{
-		method: http.MethodDelete, path: run, id: "delete-run", summary: "Delete a run for good", scope: store.Admin, status: http.StatusNoContent, errors: held,
-	}, s.deleteRun)
-	register(s, endpoint{
-		method: http.MethodGet, path: run + "/events", id: "follow-run", summary: "List the events of a run, or follow them as server-sent events", scope: store.RunsRead,
-		errors: held, media: []string{"text/event-stream"}, json: reflect.TypeFor[page[*journal.Event]](),
-	}, s.runEvents)
-	register(s, endpoint{method: http.MethodGet, path: run + "/steps/{step...}", id: "get-step", summary: "Get a step with its payloads", scope: store.RunsRead, errors: gone}, s.getStep)
-	register(s, endpoint{method: http.MethodGet, path: run + "/prompts", id: "explain-prompts", summary: "Explain where each piece of a step's prompts comes from", scope: store.RunsRead, errors: gone}, s.getPrompts)
-	register(s, endpoint{method: http.MethodGet, path: run + "/files", id: "get-files", summary: "List the files of a run, or read one", scope: store.RunsRead, errors: gone}, s.getFiles)
-	register(s, endpoint{
-		method: http.MethodPost, path: run + "/answers", id: "answer-run", summary: "Give a run what it waits for", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
-	}, s.answerRun)
-	register(s, endpoint{
-		method: http.MethodPost, path: run + "/resume", id: "resume-run", summary: "Go on with a run, with an edited flow too", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
-	}, s.resumeRun)
-	register(s, endpoint{
-		method: http.MethodPost, path: run + "/cancel", id: "cancel-run", summary: "Cancel a run", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
-	}, s.cancelRun)
-	register(s, endpoint{method: http.MethodGet, path: base + "/waiting", id: "list-waiting", summary: "List all that runs wait for, the oldest first", scope: store.RunsRead}, s.listWaiting)
-	register(s, endpoint{
-		method: http.MethodGet, path: base + "/events", id: "follow-runs", summary: "Follow the states of all runs as server-sent events", scope: store.RunsRead,
-		media: []string{"text/event-stream"}, errors: []int{http.StatusServiceUnavailable},
-	}, s.followRuns)
-}
 
 // RunItem is a run in a list.
 type RunItem struct {
@@ -74,6 +31,7 @@ type RunItem struct {
 	Queued    bool              `json:"queued" doc:"Whether it waits for a place."`
 	Stuck     bool              `json:"stuck,omitempty" doc:"Whether it was taken over in vain too often; resume it."`
 	LastSeq   int64             `json:"last_seq" doc:"The number of the last event."`
+	Progress  *service.Progress `json:"progress,omitempty" doc:"How far it has come, with view=progress."`
 }
 
 // itemOf returns a run as lists show it.
@@ -86,8 +44,8 @@ func itemOf(info *journal.RunInfo) *RunItem {
 	return item
 }
 
-// json returns the item as JSON of one line.
-func (i *RunItem) json() []byte { return value.Must(i).AppendJSON(nil) }
+// encodeLine returns the item as JSON of one line.
+func (i *RunItem) encodeLine() []byte { return value.Must(i).AppendJSON(nil) }
 
 // findRun returns a run that exists for the caller, and notes it for the audit.
 func (s *Server) findRun(ctx context.Context, id string) (*journal.RunInfo, error) {
@@ -117,11 +75,12 @@ type listRunsInput struct {
 	Origin  string `query:"origin" doc:"What began the run: api, openai, cli."`
 	Since   string `query:"since" doc:"A time (RFC 3339), or how long ago: 24h."`
 	Query   string `query:"q" doc:"A part of the id, the flow, or a label."`
+	View    string `query:"view" enum:"progress" doc:"progress adds how far each run has come."`
 }
 
 // listRuns lists the runs that the caller can see.
 func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (*body[page[*RunItem]], error) {
-	filter, err := in.filter(time.Now())
+	filter, err := in.readFilter(time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -139,8 +98,15 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (*body[page[*R
 			break
 		}
 		item := itemOf(info)
-		if item.Stuck, err = s.dispatcher.IsStuck(ctx, info); err != nil {
+		item.Stuck, err = s.dispatcher.IsStuck(ctx, info)
+		if err != nil {
 			return nil, err
+		}
+		if in.View == "progress" {
+			item.Progress, err = s.options.Service.Progress(ctx, principalOf(ctx), info)
+			if err != nil && calls.KindOf(err) != calls.NotFound {
+				return nil, err
+			}
 		}
 		items = append(items, item)
 		filter.After = info.Cursor
@@ -156,8 +122,8 @@ func (s *Server) runsFor(ctx context.Context, filter journal.RunFilter, in *list
 	return s.options.Service.Runs(ctx, principalOf(ctx), filter)
 }
 
-// filter reads the filter of a list.
-func (in *listRunsInput) filter(now time.Time) (journal.RunFilter, error) {
+// readFilter reads the filter of a list.
+func (in *listRunsInput) readFilter(now time.Time) (journal.RunFilter, error) {
 	f := journal.RunFilter{Flow: in.Flow, After: in.Cursor, Labels: map[string]string{}}
 	if in.State != "" {
 		known := []string{"running", "waiting", "failed", "cancelled", "finished"}
@@ -184,7 +150,7 @@ func (in *listRunsInput) filter(now time.Time) (journal.RunFilter, error) {
 	}
 	since, err := time.Parse(time.RFC3339Nano, in.Since)
 	if err != nil {
-		return f, calls.Errorf(calls.Invalid, "since: %s is neither a time nor a duration", quoted(in.Since)).WithHint("write 2026-03-05T09:07:00Z or 24h")
+		return f, calls.Errorf(calls.Invalid, "since: %s is neither a time nor a duration", quoteText(in.Since)).WithHint("write 2026-03-05T09:07:00Z or 24h")
 	}
 	f.Since = since
 	return f, nil
@@ -260,7 +226,8 @@ func (s *Server) wholeRun(ctx context.Context, id string) (*wholeRun, error) {
 		return nil, err
 	}
 	item := itemOf(details.Info)
-	if item.Stuck, err = s.dispatcher.IsStuck(ctx, details.Info); err != nil {
+	item.Stuck, err = s.dispatcher.IsStuck(ctx, details.Info)
+	if err != nil {
 		return nil, err
 	}
 	doc := value.Must(item).Map().Clone()

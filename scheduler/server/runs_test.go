@@ -403,3 +403,41 @@ func TestStuck(t *testing.T) {
 	defer stop()
 	until(t, lines, "event: flow.finished")
 }
+
+// A server deletes the runs that its settings do not keep.
+func TestPruneRuns(t *testing.T) {
+	dir := t.TempDir()
+	f := newFixture(t, dir, nil, nil)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	last := ""
+	for _, text := range []string{"one", "two", "three"} {
+		last = f.start(token, "echo", `{"question": "`+text+`"}`)
+	}
+	waiting := f.start(token, "sub~wait", `{}`)
+	f.stop()
+	f = newFixture(t, dir, nil, func(o *server.Options) { o.Prune = server.Prune{OlderThan: time.Nanosecond, Keep: 1} })
+	f.eventually("runs to be deleted", func() bool { return len(f.runsOf(token, "")) == 2 })
+	if got := f.runsOf(token, ""); got[0] != waiting || got[1] != last {
+		t.Errorf("%v are left, want %s and %s", got, waiting, last)
+	}
+}
+
+// TestProgress checks how far runs in lists have come: one that is over, and one that waits.
+func TestProgress(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	f.start(token, "echo", `{"question": "one two three"}`)
+	f.start(token, "sub~wait", `{}`)
+	for range 2 { // the second time it is known
+		text := f.do(token, "GET", "/api/v1/runs?view=progress", "").text
+		if !strings.Contains(text, `"progress":{"done":1,"total":1,"tokens":`) {
+			t.Errorf("the run that is over: %s", text)
+		}
+		if !strings.Contains(text, `"progress":{"done":0,"total":2,"tokens":0,"needs":["place/city","place/days"]}`) {
+			t.Errorf("the run that waits: %s", text)
+		}
+	}
+	if text := f.do(token, "GET", "/api/v1/runs", "").text; strings.Contains(text, "progress") {
+		t.Errorf("progress was not asked for: %s", text)
+	}
+}

@@ -21,9 +21,9 @@ func (s *Server) registerSeed() {
 		if i > 0 {
 			id += "-" + strconv.Itoa(i)
 		}
-		register(s, endpoint{
+		addEndpoint(s, endpoint{
 			method: http.MethodPost, path: path, id: id, summary: "Put presets and world-book entries into a dialogue", scope: store.CallsRun,
-		}, s.construct)
+		}, s.constructDialogue)
 	}
 }
 
@@ -41,15 +41,15 @@ type constructOutput struct {
 	Messages value.Value `json:"messages" doc:"Messages {role, content, source}."`
 }
 
-// construct puts presets and world-book entries into a dialogue.
-func (s *Server) construct(ctx context.Context, in *constructInput) (*body[constructOutput], error) {
+// constructDialogue puts presets and world-book entries into a dialogue.
+func (s *Server) constructDialogue(ctx context.Context, in *constructInput) (*body[constructOutput], error) {
 	with := value.Pairs("history", in.Body.History)
 	for name, v := range map[string]value.Value{"presets_in_chat": in.Body.Presets, "world_books": in.Body.Books, "variables": in.Body.Variables} {
 		if !v.IsNull() {
 			with.Set(name, v)
 		}
 	}
-	output, _, _, err := s.call(ctx, "in-chat", value.OfMap(value.Pairs("with", value.OfMap(with))))
+	output, _, _, err := s.callFor(ctx, "in-chat", value.OfMap(value.Pairs("with", value.OfMap(with))))
 	if err != nil {
 		return nil, err
 	}

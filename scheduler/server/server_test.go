@@ -57,6 +57,20 @@ steps:
 	"space.yaml":   "steps:\n  - {id: prompt, call: context, with: {workspace: ws, current_message: hi}}\n  - {id: answer, call: chat, with: {messages: \"{{ prompt.messages }}\"}}\n",
 	"ws/AGENTS.md": "Be brief.\n",
 	"data.yaml":    "key: value\n",
+	"timed.yaml": `name: timed
+inputs: {type: object, required: [question], properties: {question: {type: string, minLength: 1}, days: {type: integer}}}
+triggers:
+  schedules:
+    - {id: daily, cron: "0 7 * * *", timezone: Europe/Berlin, inputs: {question: "{{ schedule.time }}"}}
+    - {id: mine, cron: "30 * * * *", inputs: {question: lin's secret}, user: lin, overlap: parallel}
+  webhooks:
+    - {id: open, verify: none, inputs: {question: "{{ webhook.body.json.text }}", days: "{{ webhook.query.days | default(1) | int }}"}}
+    - {id: push, verify: standard, secret: HOOK_KEY, inputs: {question: "{{ webhook.body.text }} {{ webhook.headers['x-event'] }}"}, user: lin}
+    - {id: github, verify: github, secret: GITHUB_KEY, inputs: {question: "{{ webhook.body.json.action }}"}}
+    - {id: lab, verify: header, header: X-Gitlab-Token, secret: GITHUB_KEY, inputs: {question: "all: {{ webhook.headers }}"}}
+steps: [{id: answer, call: chat, with: {user: "{{ inputs.question }}"}, to_user: true}]
+outputs: {reply: "{{ answer.text }}"}
+`,
 }
 
 // fixture is a server with its client.
@@ -149,6 +163,12 @@ func newParts(dir string, slow llm.Provider) service.Parts {
 	}
 }
 
+// secretOf has the secrets of webhooks.
+func secretOf(name string) (string, bool) {
+	text, ok := map[string]string{"HOOK_KEY": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "GITHUB_KEY": "It's a Secret to Everybody"}[name]
+	return text, ok
+}
+
 // newFixture starts a server; change may change its options. What was there in dir before is
 // there again.
 func newFixture(t testing.TB, dir string, slow llm.Provider, change func(*server.Options)) *fixture {
@@ -171,7 +191,7 @@ func newFixture(t testing.TB, dir string, slow llm.Provider, change func(*server
 	o := server.Options{
 		Service: s, Store: st, Log: slog.New(slog.NewTextHandler(testLog{t}, nil)), Flows: []string{filepath.Join(dir, "flows")},
 		Limits: service.Limits{Runs: 8, PerUser: 8, Queued: 8}, Recover: "own", MaxBody: 1 << 20, Language: "en", Version: "test",
-		Functions: none, Plugins: none, ParseTime: func(string) (time.Time, error) { return time.Time{}, nil },
+		Functions: none, Plugins: none, Secret: secretOf, ParseTime: func(string) (time.Time, error) { return time.Time{}, nil },
 	}
 	if change != nil {
 		change(&o)

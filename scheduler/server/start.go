@@ -59,34 +59,37 @@ type startRunOutput struct {
 }
 
 func (s *Server) startRun(ctx context.Context, in *startRunInput) (*startRunOutput, error) {
-	return s.start(ctx, in.Body.Flow, &in.Body.StartOptions, in.StartHead)
+	return s.startOnce(ctx, in.Body.Flow, &in.Body.StartOptions, in.StartHead)
 }
 
 func (s *Server) startRunOfFlow(ctx context.Context, in *startRunOfFlowInput) (*startRunOutput, error) {
-	return s.start(ctx, in.Flow, &in.Body, in.StartHead)
+	return s.startOnce(ctx, in.Flow, &in.Body, in.StartHead)
 }
 
 // maxWait bounds how long a request waits for the end of a run.
 const maxWait = 10 * time.Minute
 
-// start begins a run, once for each idempotency key, and waits for its end where the client
+// startOnce begins a run, once for each idempotency key, and waits for its end where the client
 // wants that.
-func (s *Server) start(ctx context.Context, id string, o *StartOptions, head StartHead) (*startRunOutput, error) {
+func (s *Server) startOnce(ctx context.Context, id string, o *StartOptions, head StartHead) (*startRunOutput, error) {
 	wait := time.Duration(0)
 	if head.Wait != "" {
 		var err error
-		if wait, err = time.ParseDuration(head.Wait); err != nil || wait < 0 || wait > maxWait {
-			return nil, calls.Errorf(calls.Invalid, "invalid wait %s (use 30s, at most 10m)", quoted(head.Wait))
+		wait, err = time.ParseDuration(head.Wait)
+		if err != nil || wait < 0 || wait > maxWait {
+			return nil, calls.Errorf(calls.Invalid, "invalid wait %s (use 30s, at most 10m)", quoteText(head.Wait))
 		}
 	}
-	begin := func(ctx context.Context, run string) (value.Value, error) { return s.begin(ctx, run, id, o) }
-	var out *startRunOutput
+	begin := func(ctx context.Context, run string) (value.Value, error) { return s.beginRun(ctx, run, id, o) }
+	out := &startRunOutput{}
 	var err error
 	if head.Key == "" {
-		out = &startRunOutput{}
 		out.Body.Value, err = begin(ctx, service.NewRunID())
 	} else {
-		out, err = s.beginOnce(ctx, head.Key, hashOf(id, o), begin)
+		asked := onceRequest{owner: requestOf(ctx).caller.storeKey(), principal: principalOf(ctx), key: head.Key, body: hashOf(id, o)}
+		out.Body.Value, out.Replayed, err = s.beginOnce(ctx, asked, begin, func(ctx context.Context, run, flow string) (value.Value, error) {
+			return s.startedDoc(ctx, run, flow, nil)
+		})
 	}
 	if err != nil {
 		return nil, err
@@ -107,8 +110,8 @@ func hashOf(flow string, o *StartOptions) []byte {
 	return sum[:]
 }
 
-// begin begins a run with an id.
-func (s *Server) begin(ctx context.Context, run, id string, o *StartOptions) (value.Value, error) {
+// beginRun begins a run with an id.
+func (s *Server) beginRun(ctx context.Context, run, id string, o *StartOptions) (value.Value, error) {
 	found, err := s.library.Flow(id)
 	if err != nil {
 		return value.Value{}, err
@@ -149,67 +152,78 @@ func checkedInputs(f *flow.Flow, inputs value.Value) (value.Value, error) {
 		inputs = value.OfMap(nil)
 	}
 	if inputs.Kind() != value.Object {
-		return inputs, misfit([]Fault{{Pointer: "/inputs", Message: "must be an object"}})
+		return inputs, invalidInputs([]Fault{{Pointer: "/inputs", Message: "must be an object"}})
 	}
 	checked := f.Inputs.ApplyDefaults(inputs)
 	if problems := f.Inputs.Check(checked); problems != nil {
-		return inputs, misfit(schemaFaults("/inputs", problems))
+		return inputs, invalidInputs(schemaFaults("/inputs", problems))
 	}
 	return checked, nil
 }
 
-// misfit is the answer to inputs that do not fit.
-func misfit(faults []Fault) *Problem {
+// invalidInputs is the answer to inputs that do not fit.
+func invalidInputs(faults []Fault) *Problem {
 	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), "the inputs do not fit the flow", "")
 	p.Errors = faults
 	return p
 }
 
-// beginOnce begins a run unless a request with the key has begun it. The id of the run is
-// stored before it begins, so that a repeat after a crash finds it, or begins it then.
-func (s *Server) beginOnce(ctx context.Context, key string, body []byte, begin func(context.Context, string) (value.Value, error)) (*startRunOutput, error) {
-	r := &store.Request{Principal: requestOf(ctx).caller.key(), Key: key, Body: body, Run: service.NewRunID()}
-	if !s.inFlight.enter(r.Principal + "\x00" + key) {
-		return nil, newProblem(http.StatusConflict, "held", "the first request with this key is still being carried out", "repeat it a little later").retryAfter(1)
-	}
-	defer s.inFlight.leave(r.Principal + "\x00" + key)
-	earlier, err := s.options.Store.BeginRequest(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	out := &startRunOutput{}
-	if earlier != nil {
-		if !earlier.SameBody(r) {
-			return nil, newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), "the Idempotency-Key was used for another request", "choose a new key")
-		}
-		out.Replayed = "true"
-		if earlier.Status != 0 {
-			out.Body.Value, err = value.ParseJSON(earlier.Response)
-			return out, err
-		}
-		r.Run = earlier.Run
-		if info, err := s.options.Service.Run(ctx, principalOf(ctx), r.Run); err == nil {
-			out.Body.Value, err = s.startedDoc(ctx, r.Run, info.Flow, nil)
-			return out, s.remember(ctx, r, out, err)
-		}
-		out.Replayed = ""
-	}
-	out.Body.Value, err = begin(ctx, r.Run)
-	if err != nil {
-		if _, missing := s.options.Service.Run(ctx, principalOf(ctx), r.Run); missing != nil {
-			_ = s.options.Store.ForgetRequest(context.WithoutCancel(ctx), r) // else the repeat tries again
-		}
-		return nil, err
-	}
-	return out, s.remember(ctx, r, out, nil)
+// onceRequest is a request that begins a run once.
+type onceRequest struct {
+	// owner and key name the request, body is the hash of what it asks for.
+	owner, key string
+	body       []byte
+	// principal is whose run it is.
+	principal service.Principal
 }
 
-// remember stores the answer to a request with a key.
-func (s *Server) remember(ctx context.Context, r *store.Request, out *startRunOutput, err error) error {
+// beginOnce begins a run unless a request with the key has begun it; replayed is "true" then. The
+// id of the run is stored before it begins, so that a repeat after a crash finds it, or
+// begins it then. describe returns the answer of a run that an earlier request has begun.
+func (s *Server) beginOnce(
+	ctx context.Context, asked onceRequest,
+	begin func(ctx context.Context, run string) (value.Value, error),
+	describe func(ctx context.Context, run, flow string) (value.Value, error),
+) (answer value.Value, replayed string, err error) {
+	r := &store.Request{Principal: asked.owner, Key: asked.key, Body: asked.body, Run: service.NewRunID()}
+	if !s.inFlight.addNew(r.Principal + "\x00" + r.Key) {
+		return answer, "", newProblem(http.StatusConflict, "held", "the first request with this key is still being carried out", "repeat it a little later").retryAfter(1)
+	}
+	defer s.inFlight.removeKey(r.Principal + "\x00" + r.Key)
+	earlier, err := s.options.Store.BeginRequest(ctx, r)
+	if err != nil {
+		return answer, "", err
+	}
+	if earlier != nil {
+		if !earlier.SameBody(r) {
+			return answer, "", newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), "the Idempotency-Key was used for another request", "choose a new key")
+		}
+		if earlier.Status != 0 {
+			answer, err = value.ParseJSON(earlier.Response)
+			return answer, "true", err
+		}
+		r.Run = earlier.Run
+		if info, missing := s.options.Service.Run(ctx, asked.principal, r.Run); missing == nil {
+			answer, err = describe(ctx, r.Run, info.Flow)
+			return answer, "true", s.storeAnswer(ctx, r, answer, err)
+		}
+	}
+	answer, err = begin(ctx, r.Run)
+	if err != nil {
+		if _, missing := s.options.Service.Run(ctx, asked.principal, r.Run); missing != nil {
+			_ = s.options.Store.ForgetRequest(context.WithoutCancel(ctx), r) // else the repeat tries again
+		}
+		return answer, "", err
+	}
+	return answer, "", s.storeAnswer(ctx, r, answer, nil)
+}
+
+// storeAnswer stores the answer to a request with a key.
+func (s *Server) storeAnswer(ctx context.Context, r *store.Request, answer value.Value, err error) error {
 	if err != nil {
 		return err
 	}
-	r.Status, r.Response = http.StatusCreated, out.Body.Value.AppendJSON(nil)
+	r.Status, r.Response = http.StatusCreated, answer.AppendJSON(nil)
 	return s.options.Store.EndRequest(context.WithoutCancel(ctx), r)
 }
 

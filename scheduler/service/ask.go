@@ -33,7 +33,8 @@ func (s *Service) Ask(ctx context.Context, provider string, messages value.Value
 	}
 	r := &CallRequest{With: value.OfMap(value.Pairs("messages", messages))}
 	if provider != "" {
-		if r.LLM, err = s.parts.Provider(provider); err != nil {
+		r.LLM, err = s.parts.Provider(provider)
+		if err != nil {
 			return "", llm.Usage{}, err
 		}
 	}

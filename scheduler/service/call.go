@@ -85,11 +85,13 @@ func (s *Service) ParseCall(doc value.Value, parseTime func(string) (time.Time, 
 	r := &CallRequest{With: members.With, Vars: members.Vars.CallVars}
 	var err error
 	if script, _ := doc.Get("llm"); !script.IsNull() {
-		if r.LLM, err = s.parts.Script(value.OfList(members.LLM...)); err != nil {
+		r.LLM, err = s.parts.Script(value.OfList(members.LLM...))
+		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "llm: %w", err)
 		}
 	}
-	if r.Vars.Now, err = parseTime(members.Vars.Now); err != nil {
+	r.Vars.Now, err = parseTime(members.Vars.Now)
+	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "%w", err)
 	}
 	return r, nil
@@ -111,8 +113,9 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 		}
 		return value.Value{}, notes, err
 	}
-	vars := r.Vars.vars(language)
-	if vars.Scope.User, err = c.by.memoryOf(vars.Scope.User); err != nil {
+	vars := r.Vars.callVars(language)
+	vars.Scope.User, err = c.by.memoryOf(vars.Scope.User)
+	if err != nil {
 		return value.Value{}, notes, err
 	}
 	env, err := c.service.parts.CallEnv(r.LLM == nil && c.def.Info.UsesLLM)
@@ -168,8 +171,8 @@ func (c *Caller) checkTexts(language string) ([]Note, error) {
 	return notes, err
 }
 
-// vars returns what the call sees.
-func (v *CallVars) vars(language string) *calls.Vars {
+// callVars returns what the call sees.
+func (v *CallVars) callVars(language string) *calls.Vars {
 	resolved := make(map[string]value.Value, v.Vars.Len())
 	for name, x := range v.Vars.All() {
 		resolved[name] = x

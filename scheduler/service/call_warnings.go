@@ -48,7 +48,7 @@ func (c *collectedWarnings) notes() []Note {
 		notes = append(notes, Note{Level: LevelWarning, Text: w.Text, Code: w.Code, Source: source})
 	}
 	if c.dropped > 0 {
-		more := warning("%d more warnings were left out", c.dropped)
+		more := newWarning("%d more warnings were left out", c.dropped)
 		more.Code = "more"
 		notes = append(notes, more)
 	}

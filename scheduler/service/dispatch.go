@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,23 +20,37 @@ import (
 
 // The origins of runs that a server begins.
 const (
-	OriginAPI    = "api"
-	OriginOpenAI = "openai"
+	OriginAPI     = "api"
+	OriginOpenAI  = "openai"
+	OriginMCP     = "mcp"
+	OriginTrigger = "trigger"
 )
 
 // serverOrigins are the values of the label origin of runs that a [Dispatcher] recovers by
 // itself.
-func serverOrigins() []string { return []string{OriginAPI, OriginOpenAI, "mcp", "server", "trigger"} }
+func serverOrigins() []string {
+	return []string{OriginAPI, OriginOpenAI, OriginMCP, "server", OriginTrigger}
+}
+
+// IsServerRun reports whether a server began a run.
+func IsServerRun(info *journal.RunInfo) bool {
+	return slices.Contains(serverOrigins(), info.Labels[journal.LabelOrigin])
+}
 
 // DispatcherOptions are the settings of a [Dispatcher].
 type DispatcherOptions struct {
 	Limits Limits
-	// Recover says which interrupted runs are taken up: own, all or none.
+	// Recover names the interrupted runs that are taken up: own, all or none.
 	Recover string
 	// Log gets what happens to runs that no caller waits for.
 	Log *slog.Logger
 	// Changed hears of every change of a run's state; nil is not told. It must not block.
 	Changed func(run string)
+	// Observe hears of every event of the runs at work here, Ended of each session that is
+	// over, with or without a last event; nil is not told. They run on the goroutine of the
+	// session and must not block.
+	Observe func(s *Session, e *journal.Event)
+	Ended   func(run string)
 }
 
 // Dispatcher carries runs out in the background: it begins them as far as there is room,
@@ -64,6 +79,12 @@ func (s *Service) NewDispatcher(o DispatcherOptions) *Dispatcher {
 	if o.Changed == nil {
 		o.Changed = func(string) {}
 	}
+	if o.Observe == nil {
+		o.Observe = func(*Session, *journal.Event) {}
+	}
+	if o.Ended == nil {
+		o.Ended = func(string) {}
+	}
 	d := &Dispatcher{
 		service: s, options: o, hub: hub{runs: map[string]*liveRun{}}, places: newPlaces(o.Limits),
 		active: map[string]context.CancelCauseFunc{}, known: map[string]bool{}, failures: map[string]int{}, stuck: map[string]int64{},
@@ -80,15 +101,15 @@ func NewRunID() string { return uuid.Must(uuid.NewV7()).String() }
 // the run waits at most so long for a place, and fails with [ErrNoPlace]; with 0 it is queued
 // durably, or refused with [ErrQueueFull].
 func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wait time.Duration) ([]Note, error) {
-	if err := d.register(r.ID); err != nil {
+	if err := d.registerRun(r.ID); err != nil {
 		return nil, err
 	}
 	if !d.places.tryAcquire(p.User) {
 		if wait == 0 {
-			return d.queue(ctx, p, r)
+			return d.queueRun(ctx, p, r)
 		}
 		if err := d.awaitPlace(ctx, p.User, wait); err != nil {
-			d.forget(r.ID)
+			d.forgetRun(r.ID)
 			return nil, err
 		}
 	}
@@ -96,24 +117,24 @@ func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wai
 	session, notes, err := d.service.NewSession(runCtx, p, r)
 	if err != nil {
 		cancel(nil)
-		d.forget(r.ID)
-		d.places.release(p.User)
+		d.forgetRun(r.ID)
+		d.places.releasePlace(p.User)
 		return notes, err
 	}
-	return notes, d.launch(ctx, r.ID, p.User, session, cancel, session.Events())
+	return notes, d.launchRun(ctx, r.ID, p.User, session, cancel, session.Events())
 }
 
-// queue records a run that has not begun and lets it wait for its turn. Its place in the
+// queueRun records a run that has not begun and lets it wait for its turn. Its place in the
 // queue is reserved first, so that runs that start at once do not pass the limit.
-func (d *Dispatcher) queue(ctx context.Context, p Principal, r StartRequest) ([]Note, error) {
-	if !d.places.reserve() {
-		d.forget(r.ID)
+func (d *Dispatcher) queueRun(ctx context.Context, p Principal, r StartRequest) ([]Note, error) {
+	if !d.places.reservePlace() {
+		d.forgetRun(r.ID)
 		return nil, ErrQueueFull
 	}
 	_, notes, err := d.service.Enqueue(ctx, p, r)
 	if err != nil {
 		d.places.cancelReserved()
-		d.forget(r.ID)
+		d.forgetRun(r.ID)
 		return notes, err
 	}
 	d.options.Changed(r.ID)
@@ -125,11 +146,11 @@ func (d *Dispatcher) queue(ctx context.Context, p Principal, r StartRequest) ([]
 func (d *Dispatcher) awaitPlace(ctx context.Context, user string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return d.places.acquire(ctx, user)
+	return d.places.waitForPlace(ctx, user)
 }
 
-// register makes a run known here, so that recovery leaves it alone.
-func (d *Dispatcher) register(id string) error {
+// registerRun makes a run known here, so that recovery leaves it alone.
+func (d *Dispatcher) registerRun(id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.stopping {
@@ -148,17 +169,17 @@ func (d *Dispatcher) isKnown(id string) bool {
 	return d.known[id]
 }
 
-// forget ends what register began: the run has ended here, or does not begin.
-func (d *Dispatcher) forget(id string) {
+// forgetRun ends what register began: the run has ended here, or does not begin.
+func (d *Dispatcher) forgetRun(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.known, id)
 	delete(d.active, id)
 }
 
-// launch carries a run out in a goroutine, which releases the user's place at its end. It
+// launchRun carries a run out in a goroutine, which releases the user's place at its end. It
 // returns once the first event is durable, or with the error that came instead of it.
-func (d *Dispatcher) launch(ctx context.Context, id, user string, session *Session, cancel context.CancelCauseFunc, events iter.Seq2[*journal.Event, error]) error {
+func (d *Dispatcher) launchRun(ctx context.Context, id, user string, session *Session, cancel context.CancelCauseFunc, events iter.Seq2[*journal.Event, error]) error {
 	d.mu.Lock()
 	isStopping := d.stopping
 	if !isStopping {
@@ -167,15 +188,15 @@ func (d *Dispatcher) launch(ctx context.Context, id, user string, session *Sessi
 	}
 	d.mu.Unlock()
 	if isStopping {
-		d.forget(id)
-		d.places.release(user)
+		d.forgetRun(id)
+		d.places.releasePlace(user)
 		cancel(nil)
 		return ErrStopping
 	}
 	begun := make(chan error, 1)
 	go func() {
 		defer d.runs.Done()
-		defer d.places.release(user)
+		defer d.places.releasePlace(user)
 		defer cancel(nil)
 		d.carryOut(id, session, events, begun)
 	}()
@@ -190,15 +211,16 @@ func (d *Dispatcher) launch(ctx context.Context, id, user string, session *Sessi
 // carryOut publishes the events of a session. begun gets nil with the first of them, or the
 // error that came instead.
 func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*journal.Event, error], begun chan<- error) {
-	live := d.hub.acquire(id)
-	defer d.hub.release(id, live)
+	live := d.hub.acquireRun(id)
+	defer d.hub.releaseRun(id, live)
 	// Whoever has seen the last event may go on with the run at once.
 	releaseRun := sync.OnceFunc(func() {
-		d.forget(id)
+		d.forgetRun(id)
 		live.setLocal(false)
 	})
 	defer d.options.Changed(id)
 	defer releaseRun()
+	defer d.options.Ended(id)
 	ctx := context.WithoutCancel(d.ctx)
 	hasBegun, hasFailed := false, false
 	for event, err := range events {
@@ -213,10 +235,11 @@ func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*jou
 		if !hasBegun {
 			live.setLocal(true)
 		}
+		d.options.Observe(session, event)
 		if isLast(event) {
 			releaseRun()
 		}
-		d.publish(live, event)
+		d.publishEvent(live, event)
 		if !hasBegun {
 			hasBegun = true
 			d.clearFailures(id)
@@ -232,20 +255,20 @@ func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*jou
 	}
 }
 
-// publish shows an event to the readers of a run. The journal hides the bytes of images from
+// publishEvent shows an event to the readers of a run. The journal hides the bytes of images from
 // readers, so they find an event that may have some there.
-func (d *Dispatcher) publish(live *liveRun, e *journal.Event) {
-	frame, err := NewFrame(e)
+func (d *Dispatcher) publishEvent(live *liveRun, e *journal.Event) {
+	frame, err := EncodeEvent(e)
 	if err != nil {
 		d.options.Log.Error("event could not be encoded", "run", e.Run, "error", err)
 		live.setLocal(false) // readers find it in the journal, or the same error
 		return
 	}
 	if bytes.Contains(frame.JSON, []byte(";base64,")) {
-		live.skip()
+		live.skipEvent()
 		return
 	}
-	live.publish(frame)
+	live.publishFrame(frame)
 }
 
 // isLast reports whether a session ends with the event.
@@ -279,12 +302,12 @@ func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with Re
 	if err != nil {
 		return err
 	}
-	if err := d.register(id); err != nil {
+	if err := d.registerRun(id); err != nil {
 		return err
 	}
 	user := info.Labels[journal.LabelOwner]
 	if err := d.awaitPlace(ctx, user, with.Wait); err != nil {
-		d.forget(id)
+		d.forgetRun(id)
 		return err
 	}
 	return d.continueRun(ctx, p, id, user, with)
@@ -294,13 +317,13 @@ func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with Re
 func (d *Dispatcher) continueRun(ctx context.Context, p Principal, id, user string, with ResumeWith) error {
 	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: id, Flow: with.Flow})
 	if err != nil {
-		d.forget(id)
-		d.places.release(user)
+		d.forgetRun(id)
+		d.places.releasePlace(user)
 		return err
 	}
 	runCtx, cancel := context.WithCancelCause(d.ctx)
 	events := session.Continue(runCtx, scheduler.Resumption{Answers: with.Answers, Flow: with.Flow})
-	return d.launch(ctx, id, user, session, cancel, events)
+	return d.launchRun(ctx, id, user, session, cancel, events)
 }
 
 // Cancel stops a run: at once where this process is at it, else as [Service.Cancel] does.

@@ -24,10 +24,10 @@ type FollowOptions struct {
 // the journal. Whether the run exists for the reader is for the caller to know.
 func (d *Dispatcher) Follow(ctx context.Context, id string, o FollowOptions) iter.Seq2[[]*Frame, error] {
 	return func(yield func([]*Frame, error) bool) {
-		live := d.hub.acquire(id)
-		defer d.hub.release(id, live)
+		live := d.hub.acquireRun(id)
+		defer d.hub.releaseRun(id, live)
 		f := &follower{d: d, id: id, live: live, options: o, since: time.Now()}
-		for f.next(ctx, yield) {
+		for f.yieldNext(ctx, yield) {
 		}
 	}
 }
@@ -42,9 +42,9 @@ type follower struct {
 	idle    time.Duration
 }
 
-// next yields what is there, or waits for it. It reports whether there may be more.
-func (f *follower) next(ctx context.Context, yield func([]*Frame, error) bool) bool {
-	batch, behind, changed := f.live.next(f.options.After)
+// yieldNext yields what is there, or waits for it. It reports whether there may be more.
+func (f *follower) yieldNext(ctx context.Context, yield func([]*Frame, error) bool) bool {
+	batch, behind, changed := f.live.framesAfter(f.options.After)
 	if len(batch) > 0 {
 		return f.yieldBatch(batch, yield)
 	}
@@ -103,7 +103,7 @@ func (f *follower) readJournal(ctx context.Context, yield func([]*Frame, error) 
 	for event, err := range f.d.service.Events(ctx, Principal{}, f.id, f.options.After+1) {
 		var frame *Frame
 		if err == nil {
-			frame, err = NewFrame(event)
+			frame, err = EncodeEvent(event)
 		}
 		if err != nil {
 			yield(nil, err)

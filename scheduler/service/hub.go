@@ -25,8 +25,8 @@ type hub struct {
 	runs map[string]*liveRun
 }
 
-// acquire returns the live part of a run, which lasts until everyone has released it.
-func (h *hub) acquire(run string) *liveRun {
+// acquireRun returns the live part of a run, which lasts until everyone has released it.
+func (h *hub) acquireRun(run string) *liveRun {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := h.runs[run]
@@ -38,7 +38,7 @@ func (h *hub) acquire(run string) *liveRun {
 	return r
 }
 
-func (h *hub) release(run string, r *liveRun) {
+func (h *hub) releaseRun(run string, r *liveRun) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r.refs--
@@ -63,13 +63,13 @@ type liveRun struct {
 	infoErr error
 }
 
-// publish adds a frame and wakes the readers.
-func (r *liveRun) publish(f *Frame) {
+// publishFrame adds a frame and wakes the readers.
+func (r *liveRun) publishFrame(f *Frame) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.frames = append(r.frames, f)
 	r.bytes += len(f.JSON)
-	for len(r.frames) > 1 && (len(r.frames) > maxFrames || r.bytes > maxFrameBytes) {
+	for len(r.frames) > 1 && r.isOverfullLocked() {
 		r.bytes -= len(r.frames[0].JSON)
 		r.frames[0] = nil
 		r.frames = r.frames[1:]
@@ -77,9 +77,14 @@ func (r *liveRun) publish(f *Frame) {
 	r.wakeLocked()
 }
 
-// skip leaves out an event that readers have to take from the journal. The frames before it
+// isOverfullLocked reports whether the frames exceed their limits.
+func (r *liveRun) isOverfullLocked() bool {
+	return len(r.frames) > maxFrames || r.bytes > maxFrameBytes
+}
+
+// skipEvent leaves out an event that readers have to take from the journal. The frames before it
 // go with it, so that no gap is between those that are kept.
-func (r *liveRun) skip() {
+func (r *liveRun) skipEvent() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.frames, r.bytes = nil, 0
@@ -105,9 +110,9 @@ func (r *liveRun) wakeLocked() {
 	}
 }
 
-// next returns the frames that follow after, as far as they are here. Where none is, behind
+// framesAfter returns the frames that follow after, as far as they are here. Where none is, behind
 // reports whether the journal has to be asked, and changed is closed when that may differ.
-func (r *liveRun) next(after int64) (batch []*Frame, behind bool, changed <-chan struct{}) {
+func (r *liveRun) framesAfter(after int64) (batch []*Frame, behind bool, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.frames) > 0 {

@@ -18,7 +18,7 @@ func CheckInputs(f *flow.Flow, inputs *value.Map) (value.Value, []Note, error) {
 	names, open := inputNames(f)
 	for key := range inputs.All() {
 		if _, known := names.Get(key); !known && !open {
-			notes = append(notes, warning("the flow does not name the input %q%s", key, value.SuggestSuffix(key, names.Keys())))
+			notes = append(notes, newWarning("the flow does not name the input %q%s", key, value.SuggestSuffix(key, names.Keys())))
 		}
 	}
 	checked := f.Inputs.ApplyDefaults(value.OfMap(inputs))
@@ -97,7 +97,7 @@ func MissingInputs(f *flow.Flow, inputs *value.Map) *journal.WaitingFor {
 func inputFlags(missing *journal.WaitingFor) string {
 	var flags []string
 	for _, pointer := range missing.Pointers() {
-		name := unescape(strings.TrimPrefix(pointer, "/"))
+		name := unescapeToken(strings.TrimPrefix(pointer, "/"))
 		if name == "question" {
 			flags = append(flags, "--question TEXT")
 			continue
@@ -110,7 +110,7 @@ func inputFlags(missing *journal.WaitingFor) string {
 // SetInput puts a value at a pointer into inputs, and makes the objects around it.
 func SetInput(inputs *value.Map, pointer string, v value.Value) {
 	first, rest, isInside := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-	key := unescape(first)
+	key := unescapeToken(first)
 	if !isInside {
 		inputs.Set(key, v)
 		return
@@ -121,7 +121,7 @@ func SetInput(inputs *value.Map, pointer string, v value.Value) {
 	inputs.Set(key, value.OfMap(members))
 }
 
-// unescape returns the key of a token of a JSON pointer.
-func unescape(token string) string {
+// unescapeToken returns the key of a token of a JSON pointer.
+func unescapeToken(token string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }

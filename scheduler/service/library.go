@@ -117,22 +117,22 @@ func (l *Library) Flow(id string) (*LibraryFlow, error) {
 		stem = strings.TrimSuffix(stem, path.Ext(stem))
 	}
 	if !fs.ValidPath(stem) || stem == "." || strings.ContainsAny(stem, "\\\x00") {
-		return nil, l.unknown(id)
+		return nil, l.unknownFlow(id)
 	}
 	for _, root := range l.roots {
 		for _, suffix := range flowSuffixes() {
-			one, err := l.load(root, stem, stem+suffix)
+			one, err := l.loadFlow(root, stem, stem+suffix)
 			if err != nil || one != nil {
 				return one, err
 			}
 		}
 	}
-	return nil, l.unknown(id)
+	return nil, l.unknownFlow(id)
 }
 
-// load returns the flow of a file below root; nil where there is none. A link may not lead
+// loadFlow returns the flow of a file below root; nil where there is none. A link may not lead
 // out of the folder.
-func (l *Library) load(root, stem, rel string) (*LibraryFlow, error) {
+func (l *Library) loadFlow(root, stem, rel string) (*LibraryFlow, error) {
 	dir, err := os.OpenRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -161,7 +161,7 @@ func (l *Library) load(root, stem, rel string) (*LibraryFlow, error) {
 		return nil, err
 	}
 	one := &LibraryFlow{ID: strings.ReplaceAll(stem, "/", "~"), File: file, Flow: f, Problems: problems, Source: source}
-	one.Hash = one.hash()
+	one.Hash = one.hashFiles()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.loaded[file] = one
@@ -190,8 +190,8 @@ func (f *LibraryFlow) isCurrent() bool {
 	return true
 }
 
-// hash returns the hash of all files of the flow.
-func (f *LibraryFlow) hash() string {
+// hashFiles returns the hash of all files of the flow.
+func (f *LibraryFlow) hashFiles() string {
 	sum := sha256.New()
 	sum.Write(f.Source)
 	if f.Flow != nil {
@@ -205,8 +205,8 @@ func (f *LibraryFlow) hash() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// unknown returns the error of a flow that is not there.
-func (l *Library) unknown(id string) error {
+// unknownFlow returns the error of a flow that is not there.
+func (l *Library) unknownFlow(id string) error {
 	var ids []string
 	for _, root := range l.roots {
 		_ = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error { // only for the hint

@@ -15,7 +15,7 @@ import (
 // Memory returns the memory, opened once for all runs and requests.
 func (s *Service) Memory(ctx context.Context) (*memory.SnapshotProcessor, error) {
 	p, err := s.memories.Open(ctx)
-	return p, unavailable(err)
+	return p, markUnavailable(err)
 }
 
 // lazyMemory returns a memory that is opened when it is needed.
@@ -103,9 +103,9 @@ type Drain time.Duration
 // large import there are thousands of snapshots, and none is in a hurry.
 const drainAlone = time.Second
 
-// drain makes the snapshots that are due. What is left over, or fails, is done by a later
+// drainSnapshots makes the snapshots that are due. What is left over, or fails, is done by a later
 // one.
-func (s *Service) drain(ctx context.Context, p *memory.SnapshotProcessor, limit Drain) []Note {
+func (s *Service) drainSnapshots(ctx context.Context, p *memory.SnapshotProcessor, limit Drain) []Note {
 	if limit == 0 {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (s *Service) drain(ctx context.Context, p *memory.SnapshotProcessor, limit 
 	if ctx.Err() != nil {
 		notes = append(notes, Note{Level: LevelNote, Text: "some snapshots are still to be made: a later run does it, or scheduler memory snapshot run"})
 	} else if err != nil {
-		notes = append(notes, warning("no snapshots were made: %v", err))
+		notes = append(notes, newWarning("no snapshots were made: %v", err))
 	}
 	return notes
 }

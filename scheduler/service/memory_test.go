@@ -52,14 +52,14 @@ func snapshotService(model llm.Provider) *Service {
 func TestDrain(t *testing.T) {
 	s := snapshotService(nil)
 	limit := Drain(time.Minute)
-	if notes := s.drain(t.Context(), &memory.SnapshotProcessor{Store: memorytest.NewStore(t, nil)}, limit); len(notes) > 0 {
+	if notes := s.drainSnapshots(t.Context(), &memory.SnapshotProcessor{Store: memorytest.NewStore(t, nil)}, limit); len(notes) > 0 {
 		t.Errorf("nothing is due, but: %v", notes)
 	}
 	p := due(t)
-	if notes := s.drain(t.Context(), p, 0); len(notes) > 0 {
+	if notes := s.drainSnapshots(t.Context(), p, 0); len(notes) > 0 {
 		t.Errorf("nothing shall be made, but: %v", notes)
 	}
-	if notes := s.drain(t.Context(), p, limit); len(notes) != 1 || notes[0].String() != "made 1 snapshot" {
+	if notes := s.drainSnapshots(t.Context(), p, limit); len(notes) != 1 || notes[0].String() != "made 1 snapshot" {
 		t.Errorf("got %v", notes)
 	}
 
@@ -71,7 +71,7 @@ func TestDrain(t *testing.T) {
 		<-asked
 		cancel()
 	}()
-	notes := snapshotService(slow{asked}).drain(ctx, p, limit)
+	notes := snapshotService(slow{asked}).drainSnapshots(ctx, p, limit)
 	if len(notes) != 1 || !strings.Contains(notes[0].Text, "still to be made") {
 		t.Errorf("got %v", notes)
 	}

@@ -1,9 +1,6 @@
 package service
 
 import (
-	"strings"
-	"unicode/utf8"
-
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -21,12 +18,12 @@ type Principal struct {
 	Bound bool
 }
 
-// check returns an error of kind Invalid where the name of the user cannot be one.
-func (p Principal) check() error {
-	switch {
-	case p.Bound && p.User == "":
+// checkUser returns an error of kind Invalid where the name of the user cannot be one.
+func (p Principal) checkUser() error {
+	if p.Bound && p.User == "" {
 		return calls.Errorf(calls.Invalid, "a bound principal needs a user")
-	case !utf8.ValidString(p.User) || strings.ContainsRune(p.User, utf8.RuneError):
+	}
+	if !calls.IsValidText(p.User) {
 		return calls.Errorf(calls.Invalid, "the user %q is not valid UTF-8", p.User)
 	}
 	return nil
@@ -37,7 +34,8 @@ func (p Principal) Owner() scheduler.Owner { return scheduler.Owner(p) }
 
 // CanSee reports whether a run exists for the principal.
 func (p Principal) CanSee(run *journal.RunInfo) bool {
-	return !p.Bound || p.User != "" && run.Labels[journal.LabelOwner] == p.User
+	isOwner := p.User != "" && run.Labels[journal.LabelOwner] == p.User
+	return !p.Bound || isOwner
 }
 
 // resumedOwner returns whose run it is that goes on: that of the user who started it, bound
@@ -56,7 +54,9 @@ func (p Principal) ownRuns(labels map[string]string) (own map[string]string, ok 
 	for name, text := range labels {
 		own[name] = text
 	}
-	if asked, named := own[journal.LabelOwner]; p.User == "" || named && asked != p.User {
+	asked, named := own[journal.LabelOwner]
+	isOfOther := named && asked != p.User
+	if p.User == "" || isOfOther {
 		return nil, false
 	}
 	own[journal.LabelOwner] = p.User

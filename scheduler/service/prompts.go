@@ -2,11 +2,11 @@ package service
 
 import (
 	"context"
-	"errors"
 	"regexp"
 	"strconv"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -20,7 +20,7 @@ type Prompts struct {
 }
 
 // ErrNoPrompt is the error of a run without a prompt to explain.
-var ErrNoPrompt = errors.New("no step of the run built a prompt")
+var ErrNoPrompt = wording.Errorf("no step of the run built a prompt")
 
 // recordedRun is a run with the journal that has it; the journal is nil where the run is
 // in none.
@@ -91,7 +91,8 @@ func (r recordedRun) runBefore(ctx context.Context) (id string, state *journal.R
 		if err != nil {
 			return "", nil
 		}
-		if state, err = journal.Fold(r.journal.Events(ctx, other.ID, 1)); err != nil {
+		state, err = journal.Fold(r.journal.Events(ctx, other.ID, 1))
+		if err != nil {
 			return "", nil
 		}
 		return other.ID, state

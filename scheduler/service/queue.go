@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Limits bound how many runs a [Dispatcher] has at once.
@@ -18,13 +20,13 @@ type Limits struct {
 // Errors of a [Dispatcher] that cannot take a run now.
 var (
 	// ErrQueueFull means that as many runs wait as may.
-	ErrQueueFull = errors.New("the run queue is full")
+	ErrQueueFull = wording.Errorf("the run queue is full")
 	// ErrNoPlace means that no run ended in time to make room.
-	ErrNoPlace = errors.New("no run slot became free in time")
+	ErrNoPlace = wording.Errorf("no run slot became free in time")
 	// ErrAtWork means that a run is at work or queued, so it cannot be resumed now.
-	ErrAtWork = errors.New("the run is at work or queued")
+	ErrAtWork = wording.Errorf("the run is at work or queued")
 	// ErrStopping means that the process is about to end.
-	ErrStopping = errors.New("the server is stopping")
+	ErrStopping = wording.Errorf("the server is stopping")
 )
 
 // places hands out the right to be at work: where all are taken, users take turns, each
@@ -73,9 +75,9 @@ func (p *places) takeLocked(user string) {
 	p.byUser[user]++
 }
 
-// reserve takes a place in the queue and reports whether one was free. [places.enqueueReserved]
+// reservePlace takes a place in the queue and reports whether one was free. [places.enqueueReserved]
 // uses the place, [places.cancelReserved] gives it back.
-func (p *places) reserve() bool {
+func (p *places) reservePlace() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.queued >= p.limits.Queued {
@@ -99,8 +101,8 @@ func (p *places) enqueueReserved(user string, admitted func()) {
 	p.addLocked(user, &applicant{admitted: func() { go admitted() }, isQueued: true})
 }
 
-// enqueue is [places.enqueueReserved] for a run that waits whether or not the queue is full.
-func (p *places) enqueue(user string, admitted func()) {
+// enqueueAlways is [places.enqueueReserved] for a run that waits whether or not the queue is full.
+func (p *places) enqueueAlways(user string, admitted func()) {
 	p.mu.Lock()
 	p.queued++
 	p.mu.Unlock()
@@ -116,8 +118,8 @@ func (p *places) addLocked(user string, a *applicant) {
 	p.admitLocked()
 }
 
-// acquire waits for a place until ctx ends: [ErrNoPlace] means that its time was over.
-func (p *places) acquire(ctx context.Context, user string) error {
+// waitForPlace waits for a place until ctx ends: [ErrNoPlace] means that its time was over.
+func (p *places) waitForPlace(ctx context.Context, user string) error {
 	p.mu.Lock()
 	ready := make(chan struct{})
 	a := &applicant{admitted: func() { close(ready) }}
@@ -128,7 +130,7 @@ func (p *places) acquire(ctx context.Context, user string) error {
 		return nil
 	case <-ctx.Done():
 	}
-	if !p.withdraw(user, a) {
+	if !p.withdrawApplicant(user, a) {
 		return nil // it came at the last moment
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -137,8 +139,8 @@ func (p *places) acquire(ctx context.Context, user string) error {
 	return context.Cause(ctx)
 }
 
-// withdraw takes an applicant out of the queue. false means that it has its place already.
-func (p *places) withdraw(user string, a *applicant) bool {
+// withdrawApplicant takes an applicant out of the queue. false means that it has its place already.
+func (p *places) withdrawApplicant(user string, a *applicant) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.Index(p.waiting[user], a)
@@ -161,8 +163,8 @@ func (p *places) removeLocked(user string, i int) {
 	}
 }
 
-// release gives a place back and admits who is next.
-func (p *places) release(user string) {
+// releasePlace frees a place and admits the next run.
+func (p *places) releasePlace(user string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--

@@ -24,7 +24,7 @@ func TestPlacesTakeTurns(t *testing.T) {
 	}
 	p.mu.Unlock()
 	for _, user := range []string{"lin", "lin", "bo", "ann", "lin"} {
-		p.release(user)
+		p.releasePlace(user)
 	}
 	if want := []string{"lin1", "bo1", "ann1", "lin2", "lin3"}; !slices.Equal(order, want) {
 		t.Errorf("got %v, want %v", order, want)
@@ -55,7 +55,7 @@ func TestPlacesKeepLimits(t *testing.T) {
 				}
 			} else if i := slices.Index(atWork, user); i >= 0 {
 				atWork = slices.Delete(atWork, i, i+1)
-				p.release(user)
+				p.releasePlace(user)
 			}
 			taken, queued := p.counts()
 			if taken != len(atWork) || taken > limits.Runs || queued != waiting {
@@ -78,19 +78,19 @@ func TestPlacesGiveUp(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := p.acquire(ctx, "bo"); !errors.Is(err, context.Canceled) {
+	if err := p.waitForPlace(ctx, "bo"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller that cancels gets %v", err)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	if err := p.acquire(ctx, "bo"); !errors.Is(err, ErrNoPlace) {
+	if err := p.waitForPlace(ctx, "bo"); !errors.Is(err, ErrNoPlace) {
 		t.Errorf("a caller whose time is over gets %v", err)
 	}
-	p.release("lin")
+	p.releasePlace("lin")
 	if taken, queued := p.counts(); taken != 0 || queued != 0 {
 		t.Errorf("%d are at work, %d wait", taken, queued)
 	}
-	if err := p.acquire(t.Context(), "bo"); err != nil {
+	if err := p.waitForPlace(t.Context(), "bo"); err != nil {
 		t.Error(err)
 	}
 }
@@ -106,7 +106,7 @@ func TestPlacesReserve(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if p.reserve() {
+			if p.reservePlace() {
 				reserved.Add(1)
 			}
 		})
@@ -116,11 +116,11 @@ func TestPlacesReserve(t *testing.T) {
 		t.Fatalf("%d places of 2 were reserved", n)
 	}
 	p.enqueueReserved("lin", func() {})
-	if p.reserve() {
+	if p.reservePlace() {
 		t.Error("a queued run has no place of its own")
 	}
 	p.cancelReserved()
-	if !p.reserve() {
+	if !p.reservePlace() {
 		t.Error("a place that was given back is not free")
 	}
 }

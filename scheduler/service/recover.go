@@ -61,14 +61,15 @@ func (d *Dispatcher) recoverOnce(ctx context.Context) error {
 			continue
 		}
 		isStuck, err := d.IsStuck(ctx, info)
-		if err != nil {
-			return err
+		if err != nil { // the others go on
+			d.options.Log.Warn("run left alone: its events cannot be read", "run", info.ID, "error", err)
+			continue
 		}
-		if isStuck || d.register(info.ID) != nil {
+		if isStuck || d.registerRun(info.ID) != nil {
 			continue
 		}
 		user := info.Labels[journal.LabelOwner]
-		d.places.enqueue(user, func() { d.recoverRun(info.ID, user) })
+		d.places.enqueueAlways(user, func() { d.recoverRun(info.ID, user) })
 	}
 	return nil
 }
@@ -78,7 +79,7 @@ func (d *Dispatcher) isRecoverable(info *journal.RunInfo) bool {
 	if _, isPinned := info.Labels[journal.LabelRunsOn]; isPinned {
 		return false
 	}
-	return d.options.Recover == "all" || slices.Contains(serverOrigins(), info.Labels[journal.LabelOrigin])
+	return d.options.Recover == "all" || IsServerRun(info)
 }
 
 // dropRecords removes what is remembered of runs that are neither unheld nor known any more.
@@ -100,16 +101,16 @@ func (d *Dispatcher) clearFailures(id string) {
 // process has taken, or ended, in the meantime is left alone.
 func (d *Dispatcher) recoverRun(id, user string) {
 	if d.IsStopping() {
-		d.forget(id)
-		d.places.release(user)
+		d.forgetRun(id)
+		d.places.releasePlace(user)
 		return
 	}
 	info, err := d.service.Run(d.ctx, Principal{}, id)
 	if err == nil && info.State == journal.RunRunning && info.Holder == nil {
 		err = d.continueRun(d.ctx, Principal{}, id, user, ResumeWith{})
 	} else {
-		d.forget(id)
-		d.places.release(user)
+		d.forgetRun(id)
+		d.places.releasePlace(user)
 	}
 	var held *journal.HeldError
 	if err == nil || errors.As(err, &held) || d.ctx.Err() != nil {
@@ -131,7 +132,8 @@ func (d *Dispatcher) IsStuck(ctx context.Context, info *journal.RunInfo) (bool, 
 	isStuck := d.failures[info.ID] >= maxTakeOvers
 	seq, isRemembered := d.stuck[info.ID]
 	d.mu.Unlock()
-	isStuck = isStuck || isRemembered && seq == info.LastSeq
+	hasNotMoved := isRemembered && seq == info.LastSeq
+	isStuck = isStuck || hasNotMoved
 	if isStuck || info.LastSeq == 0 {
 		return isStuck, nil
 	}

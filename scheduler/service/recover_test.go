@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"maps"
@@ -92,7 +93,7 @@ func TestRecoverForgets(t *testing.T) {
 	events := func(yield func(*journal.Event, error) bool) {
 		yield(&journal.Event{Run: "left", Seq: 2, Type: journal.FlowResumed}, nil)
 	}
-	if err := d.launch(t.Context(), "left", "", &Session{service: d.service}, func(error) {}, events); err != nil {
+	if err := d.launchRun(t.Context(), "left", "", &Session{service: d.service}, func(error) {}, events); err != nil {
 		t.Fatal(err)
 	}
 	d.runs.Wait()
@@ -105,7 +106,7 @@ func TestRecoverForgets(t *testing.T) {
 func TestLaunchWithoutEvents(t *testing.T) {
 	d, _ := newIdleDispatcher(t)
 	events := func(func(*journal.Event, error) bool) {}
-	err := d.launch(t.Context(), "r", "", &Session{service: d.service}, func(error) {}, events)
+	err := d.launchRun(t.Context(), "r", "", &Session{service: d.service}, func(error) {}, events)
 	if calls.KindOf(err) != calls.Internal {
 		t.Errorf("got %v", err)
 	}
@@ -114,22 +115,49 @@ func TestLaunchWithoutEvents(t *testing.T) {
 // Frames that are kept have no gap, where an event was left out for the journal to show.
 func TestFramesWithoutGap(t *testing.T) {
 	r := &liveRun{isLocal: true}
-	r.publish(&Frame{Seq: 1})
-	r.publish(&Frame{Seq: 2})
-	r.skip()
-	if _, behind, _ := r.next(2); !behind {
+	r.publishFrame(&Frame{Seq: 1})
+	r.publishFrame(&Frame{Seq: 2})
+	r.skipEvent()
+	if _, behind, _ := r.framesAfter(2); !behind {
 		t.Error("a reader is not sent to the journal for the event that was left out")
 	}
-	r.publish(&Frame{Seq: 4})
-	if batch, behind, _ := r.next(2); len(batch) > 0 || !behind {
+	r.publishFrame(&Frame{Seq: 4})
+	if batch, behind, _ := r.framesAfter(2); len(batch) > 0 || !behind {
 		t.Errorf("a reader at event 2 gets %v", batch)
 	}
-	batch, _, _ := r.next(3)
+	batch, _, _ := r.framesAfter(3)
 	if seqs := slices.Collect(func(yield func(int64) bool) {
 		for _, f := range batch {
 			yield(f.Seq)
 		}
 	}); !slices.Equal(seqs, []int64{4}) {
 		t.Errorf("a reader at event 3 gets %v", seqs)
+	}
+}
+
+// unreadableJournal cannot read the events of one run.
+type unreadableJournal struct {
+	journal.Journal
+	run string
+}
+
+func (u unreadableJournal) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
+	if id != u.run {
+		return u.Journal.Events(ctx, id, from)
+	}
+	return func(yield func(*journal.Event, error) bool) { yield(nil, errors.New("damaged")) }
+}
+
+// A run whose events cannot be read keeps no other from being recovered.
+func TestRecoverPassesUnreadableRuns(t *testing.T) {
+	d, j := newIdleDispatcher(t)
+	leaveRun(t, j, "damaged", journal.FlowStarted)
+	leaveRun(t, j, "good", journal.FlowStarted)
+	j.Journal = unreadableJournal{j.Journal, "damaged"}
+	if err := d.recoverOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d.isKnown("damaged") || !d.isKnown("good") {
+		t.Errorf("damaged is queued: %v, good: %v", d.isKnown("damaged"), d.isKnown("good"))
 	}
 }

@@ -2,11 +2,11 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -36,7 +36,8 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	origin := Origin{Dir: s.localDir(began.Dir), Language: began.Language}
 	f := r.Flow
 	if f == nil {
-		if f, err = s.recordedFlow(header, origin); err != nil {
+		f, err = s.recordedFlow(header, origin)
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -47,7 +48,7 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	}
 	state, err := journal.Fold(j.Events(ctx, r.Run, 1))
 	if err != nil {
-		return nil, nil, unavailable(err)
+		return nil, nil, markUnavailable(err)
 	}
 	e, notes, err := s.parts.Executor(f, ExecutorOptions{Origin: origin, Provider: began.LLM, Mode: began.Mode, Now: r.Now})
 	if err != nil {
@@ -57,7 +58,7 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	e.Strict = r.Strict || began.Strict
 	e.Owner, e.Root = p.resumedOwner(header.Labels, began.Bound), origin.Dir
 	session := s.newSession(e, f, false, r.Now)
-	session.State, session.ID = state, r.Run
+	session.State, session.ID, session.Origin = state, r.Run, header.Labels[journal.LabelOrigin]
 	return session, notes, nil
 }
 
@@ -86,7 +87,7 @@ func (s *Service) begunRun(ctx context.Context, p Principal, run string) (journa
 	}
 	header, err := j.Header(ctx, run)
 	if err != nil {
-		return nil, nil, runOptions{}, unavailable(err)
+		return nil, nil, runOptions{}, markUnavailable(err)
 	}
 	began, err := optionsOf(header)
 	return j, header, began, err
@@ -110,7 +111,7 @@ func (s *Service) recordedFlow(h *journal.RunHeader, origin Origin) (*flow.Flow,
 // optionsOf returns what a run began with.
 func optionsOf(h *journal.RunHeader) (options runOptions, err error) {
 	if err := value.Decode(h.Options, &options); err != nil {
-		return options, unavailable(fmt.Errorf("the options of the run %s: %w", h.ID, err))
+		return options, markUnavailable(wording.Errorf("the options of the run %s: %w", h.ID, err))
 	}
 	return options, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -22,7 +23,7 @@ import (
 func (s *Service) Runs(ctx context.Context, p Principal, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
 	return func(yield func(*journal.RunInfo, error) bool) {
 		labels, ok := p.ownRuns(filter.Labels)
-		j, err := s.journal(ctx, false)
+		j, err := s.openJournal(ctx, false)
 		if !ok || errors.Is(err, ErrNoJournal) {
 			return
 		}
@@ -32,7 +33,7 @@ func (s *Service) Runs(ctx context.Context, p Principal, filter journal.RunFilte
 			return
 		}
 		for info, err := range j.Runs(ctx, filter) {
-			if !yield(info, unavailable(err)) {
+			if !yield(info, markUnavailable(err)) {
 				return
 			}
 		}
@@ -101,15 +102,17 @@ func (s *Service) Run(ctx context.Context, p Principal, id string) (*journal.Run
 
 // visibleRun returns the journal and a run of it that the principal sees.
 func (s *Service) visibleRun(ctx context.Context, p Principal, id string) (journal.Journal, *journal.RunInfo, error) {
-	j, err := s.journal(ctx, false)
+	j, err := s.openJournal(ctx, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	info, err := j.Run(ctx, id)
-	if calls.KindOf(err) == calls.NotFound || err == nil && !p.CanSee(info) {
+	isGone := calls.KindOf(err) == calls.NotFound
+	isHidden := err == nil && !p.CanSee(info)
+	if isGone || isHidden {
 		return nil, nil, calls.Errorf(calls.NotFound, "the journal has no run %q", id).WithHint("scheduler runs lists them")
 	}
-	return j, info, unavailable(err)
+	return j, info, markUnavailable(err)
 }
 
 // Totals are what a run used until now.
@@ -123,13 +126,13 @@ type Totals struct {
 // duration alone.
 func (s *Service) Totals(ctx context.Context, info *journal.RunInfo) (*Totals, error) {
 	t := &Totals{Duration: info.UpdatedAt.Sub(info.StartedAt)}
-	j, err := s.journal(ctx, false)
+	j, err := s.openJournal(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	for event, err := range j.Events(ctx, info.ID, info.LastSeq) {
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, markUnavailable(err)
 		}
 		if event.Data != nil && event.Step == "" && event.Data.Usage != nil {
 			t.Usage = *event.Data.Usage
@@ -159,7 +162,7 @@ func (s *Service) ShowRun(ctx context.Context, p Principal, id string) (*RunDeta
 	}
 	state, err := journal.Fold(j.Events(ctx, id, 1))
 	if err != nil {
-		return nil, nil, unavailable(err)
+		return nil, nil, markUnavailable(err)
 	}
 	details := &RunDetails{Info: info, State: state}
 	var notes []Note
@@ -167,7 +170,7 @@ func (s *Service) ShowRun(ctx context.Context, p Principal, id string) (*RunDeta
 	if err == nil {
 		err = s.addFlow(details, header)
 	} else { // a copy, or another user's journal, comes without the key of its images
-		notes = append(notes, warning("steps that have not begun are not shown, for the flow cannot be read: %v", err))
+		notes = append(notes, newWarning("steps that have not begun are not shown, for the flow cannot be read: %v", err))
 	}
 	if err != nil {
 		details.Unreadable = err
@@ -185,13 +188,14 @@ func (s *Service) addFlow(details *RunDetails, h *journal.RunHeader) error {
 	if err != nil {
 		return err
 	}
-	if details.options, err = optionsOf(h); err != nil {
+	details.options, err = optionsOf(h)
+	if err != nil {
 		return err
 	}
 	file, files := scheduler.LocalFiles(s.localDir(details.options.Dir), h.File, h.Text)
 	f, problems := loader.LoadText(file, h.Text.Source, files)
 	if f == nil {
-		return fmt.Errorf("the flow of the run cannot be read any more: %w", problems.Err())
+		return wording.Errorf("the flow of the run cannot be read any more: %w", problems.Err())
 	}
 	details.Flow = f
 	return nil
@@ -200,9 +204,9 @@ func (s *Service) addFlow(details *RunDetails, h *journal.RunHeader) error {
 // Prompts explains the prompts of a step of a recorded run.
 func (s *Service) Prompts(ctx context.Context, details *RunDetails, step string) (*Prompts, error) {
 	if details.Unreadable != nil {
-		return nil, unavailable(details.Unreadable)
+		return nil, markUnavailable(details.Unreadable)
 	}
-	j, err := s.journal(ctx, false)
+	j, err := s.openJournal(ctx, false)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +235,7 @@ func (s *Service) eventsOf(ctx context.Context, p Principal, id string, read fun
 		}
 		for event, err := range read(j) {
 			if err != nil && ctx.Err() == nil {
-				err = unavailable(err)
+				err = markUnavailable(err)
 			}
 			if !yield(event, err) {
 				return
@@ -251,7 +255,7 @@ func (s *Service) Cancel(ctx context.Context, p Principal, id string) (*journal.
 		if calls.KindOf(err) == calls.Invalid {
 			return nil, err
 		}
-		return nil, unavailable(err)
+		return nil, markUnavailable(err)
 	}
 	return s.Run(ctx, p, id)
 }
@@ -263,12 +267,12 @@ func (s *Service) Release(ctx context.Context, p Principal, id string) (*journal
 	if err != nil || info.Holder == nil {
 		return nil, err
 	}
-	return info.Holder, unavailable(j.Release(ctx, id))
+	return info.Holder, markUnavailable(j.Release(ctx, id))
 }
 
 // Prune deletes runs for good: of those that the principal sees.
 func (s *Service) Prune(ctx context.Context, p Principal, which journal.Prune) (*journal.Pruned, error) {
-	j, err := s.journal(ctx, false)
+	j, err := s.openJournal(ctx, false)
 	if errors.Is(err, ErrNoJournal) && len(which.Runs) == 0 {
 		return &journal.Pruned{}, nil
 	}
@@ -281,7 +285,7 @@ func (s *Service) Prune(ctx context.Context, p Principal, which journal.Prune) (
 	}
 	which.Labels = labels
 	pruned, err := j.Prune(ctx, which)
-	return pruned, unavailable(err)
+	return pruned, markUnavailable(err)
 }
 
 // WaitsFor returns the values that a waiting run asks for.

@@ -20,6 +20,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -28,7 +29,8 @@ import (
 // Service carries out the use cases. [New] makes one for the life of a process, [Service.Close]
 // ends it. Its methods are safe for concurrent use.
 type Service struct {
-	parts Parts
+	parts    Parts
+	progress progressCache
 
 	mu       sync.Mutex      // guards what follows
 	recorder journal.Journal // nil until it is needed
@@ -115,8 +117,8 @@ const (
 	LevelWarning = "warning"
 )
 
-// warning returns a [Note] of what may be wrong.
-func warning(format string, args ...any) Note {
+// newWarning returns a [Note] of what may be wrong.
+func newWarning(format string, args ...any) Note {
 	return Note{Level: LevelWarning, Text: fmt.Sprintf(format, args...)}
 }
 
@@ -133,7 +135,7 @@ func (n Note) String() string {
 }
 
 // ErrNoJournal is the error of a state directory without a journal.
-var ErrNoJournal = errors.New("there is no journal")
+var ErrNoJournal = wording.Errorf("there is no journal")
 
 // UnavailableError is the error of a journal or a memory that cannot be opened or read: it
 // is no fault of the request.
@@ -145,8 +147,8 @@ func (e *UnavailableError) Error() string { return e.Err.Error() }
 // Unwrap returns the error of the store.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// unavailable marks the error of a store.
-func unavailable(err error) error {
+// markUnavailable marks the error of a store.
+func markUnavailable(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -175,8 +177,8 @@ func (s *Service) Close() error {
 	return err
 }
 
-// journal returns the journal, opened once.
-func (s *Service) journal(ctx context.Context, create bool) (journal.Journal, error) {
+// openJournal returns the journal, opened once.
+func (s *Service) openJournal(ctx context.Context, create bool) (journal.Journal, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.recorder != nil {
@@ -187,7 +189,7 @@ func (s *Service) journal(ctx context.Context, create bool) (journal.Journal, er
 		return nil, err
 	}
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, markUnavailable(err)
 	}
 	s.recorder = j
 	return j, nil
@@ -195,12 +197,12 @@ func (s *Service) journal(ctx context.Context, create bool) (journal.Journal, er
 
 // Ready returns an error where runs cannot be recorded.
 func (s *Service) Ready(ctx context.Context) error {
-	j, err := s.journal(ctx, true)
+	j, err := s.openJournal(ctx, true)
 	if err != nil {
 		return err
 	}
 	if _, err := j.ID(ctx); err != nil {
-		return unavailable(fmt.Errorf("reading the journal: %w", err))
+		return markUnavailable(wording.Errorf("reading the journal: %w", err))
 	}
 	return nil
 }

@@ -20,6 +20,8 @@ type Session struct {
 	State *journal.RunState
 	// ID is that of the run; "" before its first event.
 	ID string
+	// Origin is what began the run: its label, or "".
+	Origin string
 	// Ephemeral is true where the record of the run is gone with the session.
 	Ephemeral bool
 
@@ -42,11 +44,11 @@ func (s *Service) newSession(e *scheduler.StepExecutor, f *flow.Flow, ephemeral 
 
 // Events begins the run and yields its events. The last error is that of
 // [scheduler.StepExecutor.Run]: a *[scheduler.Waiting] where it waits for values.
-func (s *Session) Events() iter.Seq2[*journal.Event, error] { return s.follow(s.begin) }
+func (s *Session) Events() iter.Seq2[*journal.Event, error] { return s.followEvents(s.begin) }
 
 // Continue goes on with the run, with answers or an edited flow.
 func (s *Session) Continue(ctx context.Context, with scheduler.Resumption) iter.Seq2[*journal.Event, error] {
-	return s.follow(s.executor.Resume(ctx, s.ID, with))
+	return s.followEvents(s.executor.Resume(ctx, s.ID, with))
 }
 
 // CanContinue reports whether the run can go on when it has come to wait.
@@ -81,7 +83,7 @@ func (s *Session) Close(ctx context.Context, drain Drain) ([]Note, error) {
 	}
 	var notes []Note
 	if !s.Ephemeral && ctx.Err() == nil {
-		notes = s.service.drain(ctx, p, drain)
+		notes = s.service.drainSnapshots(ctx, p, drain)
 	}
 	if s.memories == nil {
 		return notes, nil
@@ -89,8 +91,8 @@ func (s *Session) Close(ctx context.Context, drain Drain) ([]Note, error) {
 	return notes, p.Store.Close()
 }
 
-// follow yields events after it has added them to the state.
-func (s *Session) follow(events iter.Seq2[*journal.Event, error]) iter.Seq2[*journal.Event, error] {
+// followEvents yields events after it has added them to the state.
+func (s *Session) followEvents(events iter.Seq2[*journal.Event, error]) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		for event, err := range events {
 			if err == nil {

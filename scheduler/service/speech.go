@@ -33,23 +33,23 @@ func (s *Speech) Add(e *journal.Event) string {
 	step := journal.StepPath(e.Step, e.Index)
 	switch e.Type { //nolint:exhaustive // the others have no text
 	case journal.StepStarted:
-		return s.start(step, e.Data.ToUser)
+		return s.startStep(step, e.Data.ToUser)
 	case journal.StepDelta:
 		return s.addText(step, e.Data.Text)
 	case journal.StepRetrying:
-		return s.void(step)
+		return s.voidAttempt(step)
 	case journal.StepFinished:
 		if e.Data.Error != nil { // the flow continues without its output
-			return s.finish(step, nil)
+			return s.finishStep(step, nil)
 		}
-		return s.finish(step, e.Data.Output)
+		return s.finishStep(step, e.Data.Output)
 	case journal.StepFailed, journal.StepSkipped:
-		return s.finish(step, nil)
+		return s.finishStep(step, nil)
 	case journal.FlowWaiting:
-		return s.pause()
+		return s.pauseRun()
 	case journal.FlowFailed:
 		if e.Data.Text != "" { // the flow's own reply to the error
-			return s.say(s.lineEnd() + e.Data.Text + "\n")
+			return s.trackLineEnd(s.lineEnd() + e.Data.Text + "\n")
 		}
 	}
 	return ""
@@ -66,10 +66,10 @@ func (s *Speech) IsSpeaking() bool {
 // InLine reports whether the text so far ends within a line.
 func (s *Speech) InLine() bool { return s.last != 0 && s.last != '\n' }
 
-// start enters a step that speaks to the user. A step around it, a for_each or a
+// startStep enters a step that speaks to the user. A step around it, a for_each or a
 // sub-flow, has nothing to say then: its output is what those inside said. The text
 // returned is that of steps that the outer one kept waiting.
-func (s *Speech) start(step string, toUser bool) (said string) {
+func (s *Speech) startStep(step string, toUser bool) (said string) {
 	if !toUser {
 		return ""
 	}
@@ -98,7 +98,7 @@ func (s *Speech) start(step string, toUser bool) (said string) {
 // it have, as far as it and they have ended.
 func (s *Speech) sayHead() (said string) {
 	for len(s.queue) > 0 {
-		said += s.say(s.withoutHeard(s.queue[0], s.texts[s.queue[0]].String()))
+		said += s.trackLineEnd(s.withoutHeard(s.queue[0], s.texts[s.queue[0]].String()))
 		if !slices.Contains(s.ended, s.queue[0]) {
 			break
 		}
@@ -111,7 +111,7 @@ func (s *Speech) sayHead() (said string) {
 func (s *Speech) dropHead() string {
 	delete(s.texts, s.queue[0])
 	s.queue = s.queue[1:]
-	return s.say(s.lineEnd())
+	return s.trackLineEnd(s.lineEnd())
 }
 
 // addText takes a piece of a step's text and returns what may be said now.
@@ -124,7 +124,7 @@ func (s *Speech) addText(step, text string) string {
 	if s.queue[0] != step {
 		return ""
 	}
-	return s.say(s.withoutHeard(step, text))
+	return s.trackLineEnd(s.withoutHeard(step, text))
 }
 
 // withoutHeard returns the part of a text that the user has not heard before.
@@ -144,8 +144,8 @@ func (s *Speech) withoutHeard(step, text string) string {
 	return s.texts[step].String() // it says something else now
 }
 
-// void forgets the text of a failed attempt; what was said of it is marked.
-func (s *Speech) void(step string) string {
+// voidAttempt forgets the text of a failed attempt; what was said of it is marked.
+func (s *Speech) voidAttempt(step string) string {
 	b := s.texts[step]
 	if b == nil || b.Len() == 0 {
 		return ""
@@ -155,12 +155,12 @@ func (s *Speech) void(step string) string {
 	if s.queue[0] != step {
 		return ""
 	}
-	return s.say(s.lineEnd() + "[the answer broke off; it starts over]\n")
+	return s.trackLineEnd(s.lineEnd() + "[the answer broke off; it starts over]\n")
 }
 
-// finish ends a step and returns what is said because of it: its output where it
+// finishStep ends a step and returns what is said because of it: its output where it
 // streamed nothing, and the texts of those that waited.
-func (s *Speech) finish(step string, output *value.Value) string {
+func (s *Speech) finishStep(step string, output *value.Value) string {
 	b := s.texts[step]
 	if b == nil {
 		return ""
@@ -170,7 +170,7 @@ func (s *Speech) finish(step string, output *value.Value) string {
 		text := outputText(*output)
 		b.WriteString(text)
 		if s.queue[0] == step {
-			said = s.say(text)
+			said = s.trackLineEnd(text)
 		}
 	}
 	s.ended = append(s.ended, step)
@@ -181,9 +181,9 @@ func (s *Speech) finish(step string, output *value.Value) string {
 	return said
 }
 
-// pause returns what is left to say when the run waits for values. Steps that were in
+// pauseRun returns what is left to say when the run waits for values. Steps that were in
 // the middle of their text start over when it goes on.
-func (s *Speech) pause() string {
+func (s *Speech) pauseRun() string {
 	if len(s.queue) == 0 {
 		return ""
 	}
@@ -192,7 +192,7 @@ func (s *Speech) pause() string {
 		heard[step] = s.texts[step].String()
 	}
 	s.ended = append(s.ended, s.queue...)
-	said := s.finish(s.queue[0], nil)
+	said := s.finishStep(s.queue[0], nil)
 	s.heard = heard
 	return said
 }
@@ -208,8 +208,8 @@ func outputText(output value.Value) string {
 	return string(output.AppendIndented(nil, "  "))
 }
 
-// say notes how a text ends, and returns it.
-func (s *Speech) say(text string) string {
+// trackLineEnd notes how a text ends, and returns it.
+func (s *Speech) trackLineEnd(text string) string {
 	if text != "" {
 		s.last = text[len(text)-1]
 	}

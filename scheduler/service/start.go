@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// StartRequest is a run that shall begin.
+// StartRequest is a run that shall begin. Its caller makes one for one start; it is only read.
 type StartRequest struct {
 	Flow *flow.Flow
 	// Inputs are those that [CheckInputs] returned.
@@ -70,13 +70,15 @@ func (s *Service) NewSession(ctx context.Context, p Principal, r StartRequest) (
 		return nil, notes, err
 	}
 	if !r.Ephemeral {
-		if e.Journal, err = s.journal(ctx, true); err != nil {
+		e.Journal, err = s.openJournal(ctx, true)
+		if err != nil {
 			return nil, notes, err
 		}
 	} else if r.Interactive {
 		e.Journal = s.parts.EphemeralJournal()
 	}
 	session := s.newSession(e, r.Flow, r.Ephemeral, r.Now)
+	session.Origin = r.Origin
 	session.begin = e.Run(ctx, r.Flow, r.Inputs)
 	return session, notes, nil
 }
@@ -89,7 +91,8 @@ func (s *Service) Enqueue(ctx context.Context, p Principal, r StartRequest) (*jo
 	if err != nil {
 		return nil, notes, err
 	}
-	if e.Journal, err = s.journal(ctx, true); err != nil {
+	e.Journal, err = s.openJournal(ctx, true)
+	if err != nil {
 		return nil, notes, err
 	}
 	id, err := e.Enqueue(ctx, r.Flow, r.Inputs)
@@ -102,7 +105,7 @@ func (s *Service) Enqueue(ctx context.Context, p Principal, r StartRequest) (*jo
 
 // newExecutor returns what runs a new run, without a journal.
 func (s *Service) newExecutor(p Principal, r *StartRequest) (*scheduler.StepExecutor, []Note, error) {
-	labels, err := r.labels(p)
+	labels, err := r.runLabels(p)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,9 +140,9 @@ func (r *StartRequest) repeatedID() string {
 	return uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %s %s", r.Seed, r.Now.Format(time.RFC3339Nano), r.Inputs)).String()
 }
 
-// labels returns those of the run.
-func (r *StartRequest) labels(p Principal) (map[string]string, error) {
-	if err := p.check(); err != nil {
+// runLabels returns those of the run.
+func (r *StartRequest) runLabels(p Principal) (map[string]string, error) {
+	if err := p.checkUser(); err != nil {
 		return nil, err
 	}
 	for _, reserved := range []string{journal.LabelOwner, journal.LabelOrigin, journal.LabelSession, journal.LabelRunsOn} {

@@ -284,7 +284,7 @@ func (h *hostile) answer(ctx context.Context, req *proto.Request) (*proto.Reply,
 	return reply, nil
 }
 
-// use uses a service of the host, and gives what that said.
+// use uses a service of the host, and returns its answer.
 func (h *hostile) use(ctx context.Context, service, token string) string {
 	var err error
 	switch service {

@@ -1,14 +1,16 @@
-// Package slow keeps tests that take long (they build plugins, or kill processes) out of
+// Package slow keeps tests that take long (they build plugins, kill processes, or fill stores) out of
 // `make test`. `make test-slow` runs them, and so does CI.
 package slow
 
 import (
+	"flag"
 	"os"
+	"strconv"
 	"testing"
 )
 
 // Variable is the environment variable that turns slow tests on.
-const Variable = "SCHEDULER_SLOW_TESTS"
+const Variable = "SLOW_TESTS"
 
 // Enabled reports whether slow tests run.
 func Enabled() bool { return os.Getenv(Variable) != "" }
@@ -19,4 +21,20 @@ func Test(t testing.TB) {
 	if !Enabled() {
 		t.Skip("slow: make test-slow runs it")
 	}
+}
+
+// Checks sets how many cases rapid tries in a test that is expensive by the case, and in what
+// follows it until the test ends: n, or rapid's own number where slow tests run. The test may
+// not run in parallel with others.
+func Checks(t testing.TB, n int) {
+	t.Helper()
+	if Enabled() {
+		return
+	}
+	checks := flag.Lookup("rapid.checks")
+	before := checks.Value.String()
+	if err := flag.Set(checks.Name, strconv.Itoa(n)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = flag.Set(checks.Name, before) })
 }

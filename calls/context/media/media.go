@@ -6,7 +6,6 @@ package media
 import (
 	"bytes"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"image"
 	"image/gif"
@@ -15,6 +14,8 @@ import (
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/webp"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Limits of what is read and sent.
@@ -94,7 +95,10 @@ func sniffFormat(data []byte) (format, bool) {
 // isSVG reports whether the content begins as an SVG document does.
 func isSVG(data []byte) bool {
 	head := data[:min(len(data), 1000)]
-	return bytes.HasPrefix(head, []byte("<svg")) || bytes.HasPrefix(head, []byte("<?xml")) && bytes.Contains(head, []byte("<svg"))
+	if bytes.HasPrefix(head, []byte("<?xml")) {
+		return bytes.Contains(head, []byte("<svg"))
+	}
+	return bytes.HasPrefix(head, []byte("<svg"))
 }
 
 // Prepare makes an image of a file's content. What fits is sent byte for byte; what
@@ -108,24 +112,24 @@ func Prepare(data []byte) (*Image, error) {
 		return &Image{MIME: "image/svg+xml", Data: data, Doubt: "a vector image is sent as it is, which few models take"}, nil
 	}
 	if !known {
-		return nil, errors.New("its content is not an image (PNG, JPEG, GIF, WebP, BMP or SVG)")
+		return nil, wording.Errorf("its content is not an image (PNG, JPEG, GIF, WebP, BMP or SVG)")
 	}
 	config, err := recoverPanic(func() (image.Config, error) { return f.config(data) })
 	if err != nil {
-		return nil, fmt.Errorf("the %s file is damaged: %w", f.mime, err)
+		return nil, wording.Errorf("the %s file is damaged: %w", f.mime, err)
 	}
 	if config.Width <= 0 || config.Height <= 0 {
-		return nil, fmt.Errorf("the %s file is damaged: it has no pixels", f.mime)
+		return nil, wording.Errorf("the %s file is damaged: it has no pixels", f.mime)
 	}
 	if pixels := int64(config.Width) * int64(config.Height); pixels > MaxPixels {
-		return nil, fmt.Errorf("%d x %d pixels are more than %d megapixels", config.Width, config.Height, MaxPixels/1_000_000)
+		return nil, wording.Errorf("%d x %d pixels are more than %d megapixels", config.Width, config.Height, MaxPixels/1_000_000)
 	}
 	if f.sent && max(config.Width, config.Height) <= MaxEdge && len(data) <= MaxSent {
 		return &Image{MIME: f.mime, Data: data, Width: config.Width, Height: config.Height}, nil
 	}
 	decoded, err := recoverPanic(func() (image.Image, error) { return f.decode(data) })
 	if err != nil {
-		return nil, fmt.Errorf("the %s file is damaged: %w", f.mime, err)
+		return nil, wording.Errorf("the %s file is damaged: %w", f.mime, err)
 	}
 	m, err := encodeImage(applyOrientation(shrinkToEdge(decoded, MaxEdge), readOrientation(f.mime, data)))
 	if err != nil {
@@ -183,7 +187,7 @@ func countFrames(data []byte) int {
 func recoverPanic[T any](f func() (T, error)) (result T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("decoding failed: %v", p)
+			err = wording.Errorf("decoding failed: %v", p)
 		}
 	}()
 	return f()

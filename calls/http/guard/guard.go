@@ -3,13 +3,11 @@
 //
 // What counts is the address that is dialled, after the name was resolved: a name
 // that suddenly resolves to a private address does not get through, and neither does
-// a redirect. Proxies are not used: behind one nobody could look at addresses.
+// a redirect. Proxies are not used: behind one, addresses cannot be checked.
 package guard
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -20,6 +18,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // maxHeader bounds the headers of an answer, in bytes.
@@ -34,7 +33,7 @@ func NewClient(allow []string) (*http.Client, error) {
 	for _, pattern := range allow {
 		r, err := parseRule(pattern)
 		if err != nil {
-			return nil, fmt.Errorf("the allowed host %q: %w", pattern, err)
+			return nil, wording.Errorf("the allowed host %q: %w", pattern, err)
 		}
 		g.rules = append(g.rules, r)
 	}
@@ -95,7 +94,7 @@ type rule struct {
 	port   string // "" is any
 }
 
-var errPattern = errors.New("write a name, *.domain, an address or a network, without a scheme or a path")
+var errPattern = wording.Errorf("write a name, *.domain, an address or a network, without a scheme or a path")
 
 func parseRule(pattern string) (rule, error) {
 	host, port := strings.ToLower(strings.TrimSpace(pattern)), ""
@@ -107,7 +106,7 @@ func parseRule(pattern string) (rule, error) {
 		if port == "*" {
 			port = ""
 		} else if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return rule{}, fmt.Errorf("%q is no port: write a number or *", port)
+			return rule{}, wording.Errorf("%q is no port: write a number or *", port)
 		}
 	}
 	host = strings.Trim(host, "[]")
@@ -127,7 +126,8 @@ func parseRule(pattern string) (rule, error) {
 
 func (r rule) coversName(host, port string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	if r.name == "" || r.port != "" && r.port != port {
+	isOtherPort := r.port != "" && r.port != port
+	if r.name == "" || isOtherPort {
 		return false
 	}
 	if r.below {

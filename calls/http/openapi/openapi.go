@@ -1,13 +1,14 @@
-// Package openapi reads one operation of an OpenAPI 3.0 or 3.1 document: where it
-// goes, what parameters and what body it takes, as JSON Schemas of draft 7.
+// Package openapi reads one operation of an OpenAPI 3.0 or 3.1 document, or one of Swagger
+// 2.0 that was upgraded: where it goes, what parameters and what body it takes, as JSON
+// Schemas of draft 7.
 package openapi
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Operation is one thing that an API does.
@@ -84,9 +85,9 @@ func Find(doc value.Value, name string) (*Operation, error) {
 	text, isText := version.Str()
 	if !isText || !strings.HasPrefix(text, "3.") {
 		if old, ok := doc.Get("swagger"); ok {
-			return nil, fmt.Errorf("the document is of version %s; only OpenAPI 3.0 and 3.1 are read: convert it", old)
+			return nil, wording.Errorf("the document is of version %s; only OpenAPI 3.0 and 3.1 and Swagger 2.0 are read: convert it", old)
 		}
-		return nil, fmt.Errorf("this is no OpenAPI 3 document: it has no member openapi: 3.x")
+		return nil, wording.Errorf("this is no OpenAPI 3 document: it has no member openapi: 3.x")
 	}
 	r := &reader{doc: doc, old: strings.HasPrefix(text, "3.0"), names: map[string]string{}, definitions: value.NewMap(0)}
 	paths, _ := doc.Get("paths")
@@ -103,7 +104,8 @@ func Find(doc value.Value, name string) (*Operation, error) {
 			if !ok {
 				continue
 			}
-			if op, err = r.followRef(op); err != nil {
+			op, err = r.followRef(op)
+			if err != nil {
 				continue
 			}
 			id, short := stringMember(op, "operationId"), strings.ToUpper(method)+" "+path
@@ -111,7 +113,7 @@ func Find(doc value.Value, name string) (*Operation, error) {
 			case name == short:
 				return r.readOperation(method, path, item, op)
 			case name == id && id != "" && found != nil:
-				return nil, fmt.Errorf("%s and %s are both the operation %q: name it as METHOD /path", place, short, name)
+				return nil, wording.Errorf("%s and %s are both the operation %q: name it as METHOD /path", place, short, name)
 			case name == id && id != "":
 				place, found = short, func() (*Operation, error) { return r.readOperation(method, path, item, op) }
 			}
@@ -128,17 +130,17 @@ func Find(doc value.Value, name string) (*Operation, error) {
 }
 
 func unknownOperation(name string, known []string) error {
-	if hint := value.DidYouMeanSuffix(name, known); hint != "" {
-		return fmt.Errorf("there is no operation %q%s", name, hint)
+	if hint := value.DidYouMeanSuffix(name, known); hint.En != "" {
+		return wording.Errorf("there is no operation %q%s", name, hint)
 	}
 	if len(known) == 0 {
-		return fmt.Errorf("there is no operation %q: the document has none", name)
+		return wording.Errorf("there is no operation %q: the document has none", name)
 	}
 	more := ""
 	if len(known) > 10 {
 		known, more = known[:10], " ..."
 	}
-	return fmt.Errorf("there is no operation %q (there are %s%s)", name, strings.Join(known, ", "), more)
+	return wording.Errorf("there is no operation %q (there are %s%s)", name, strings.Join(known, ", "), more)
 }
 
 // readOperation reads one operation of a path item.
@@ -153,8 +155,9 @@ func (r *reader) readOperation(method, path string, item, op value.Value) (*Oper
 	r.readParameters(o, item, op)
 	if body, ok := op.Get("requestBody"); ok {
 		var err error
-		if o.Body, err = r.readBody(body); err != nil {
-			o.Refused = append(o.Refused, Refused{"", "body", o.Body != nil && o.Body.Required, fmt.Errorf("the body: %w", err)})
+		o.Body, err = r.readBody(body)
+		if err != nil {
+			o.Refused = append(o.Refused, Refused{"", "body", o.Body != nil && o.Body.Required, wording.Errorf("the body: %w", err)})
 			o.Body = nil
 		}
 	}
@@ -182,7 +185,7 @@ func (r *reader) readParameters(o *Operation, item, op value.Value) {
 			o.Refused = slices.DeleteFunc(o.Refused, func(q Refused) bool { return isSame(q.Name, q.In) })
 			if err != nil {
 				o.Parameters = slices.DeleteFunc(o.Parameters, func(q Parameter) bool { return isSame(q.Name, q.In) })
-				o.Refused = append(o.Refused, Refused{p.Name, p.In, p.Required, fmt.Errorf("parameter %d: %w", i, err)})
+				o.Refused = append(o.Refused, Refused{p.Name, p.In, p.Required, wording.Errorf("parameter %d: %w", i, err)})
 				continue
 			}
 			o.addParameter(p)
@@ -218,13 +221,13 @@ func (r *reader) readParameter(given value.Value) (Parameter, error) {
 	usual, ok := map[string]string{"path": "simple", "header": "simple", "query": "form", "cookie": "form"}[p.In]
 	switch {
 	case p.Name == "":
-		return p, fmt.Errorf("it has no name")
+		return p, wording.Errorf("it has no name")
 	case !ok:
-		return p, fmt.Errorf("%s is in %q, which is none of path, query, header and cookie", p.Name, p.In)
+		return p, wording.Errorf("%s is in %q, which is none of path, query, header and cookie", p.Name, p.In)
 	case p.Style == "":
 		p.Style = usual
 	case !slices.Contains([]string{"simple", "form", "spaceDelimited", "pipeDelimited", "deepObject"}, p.Style):
-		return p, fmt.Errorf("%s has the style %q, which is not supported", p.Name, p.Style)
+		return p, wording.Errorf("%s has the style %q, which is not supported", p.Name, p.Style)
 	}
 	p.Reserved = boolMember(given, "allowReserved", false)
 	p.Explode = boolMember(given, "explode", p.Style == "form" || p.Style == "deepObject")
@@ -235,8 +238,9 @@ func (r *reader) readParameter(given value.Value) (Parameter, error) {
 		s, _ = media.Get("schema")
 		break
 	}
-	if p.Schema, err = r.readChecked(s); err != nil {
-		return p, fmt.Errorf("%s: %w", p.Name, err)
+	p.Schema, err = r.readChecked(s)
+	if err != nil {
+		return p, wording.Errorf("%s: %w", p.Name, err)
 	}
 	p.Schema = withDescription(p.Schema, stringMember(given, "description"))
 	return p, nil
@@ -265,13 +269,14 @@ func (r *reader) readBody(given value.Value) (*Body, error) {
 		if !b.Required {
 			return nil, nil
 		}
-		return b, fmt.Errorf("none of the kinds %s can be sent", strings.Join(content.Map().Keys(), ", "))
+		return b, wording.Errorf("none of the kinds %s can be sent", strings.Join(content.Map().Keys(), ", "))
 	}
 	if strings.Contains(b.ContentType, "*") {
 		b.ContentType = "application/json"
 	}
 	s, _ := media.Get("schema")
-	if b.Schema, err = r.readChecked(s); err != nil {
+	b.Schema, err = r.readChecked(s)
+	if err != nil {
 		return b, err
 	}
 	r.readEncoding(b, s, media)
@@ -287,7 +292,8 @@ func (r *reader) readEncoding(b *Body, s, media value.Value) {
 	}
 	properties, _ := s.Get("properties")
 	for name, p := range properties.Map().All() {
-		if p, err = r.followRef(p); err != nil {
+		p, err = r.followRef(p)
+		if err != nil {
 			continue
 		}
 		_, isMedia := p.Get("contentMediaType")

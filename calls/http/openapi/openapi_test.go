@@ -3,6 +3,7 @@ package openapi_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,12 +147,84 @@ func TestBody(t *testing.T) {
 	}
 }
 
+// TestUpgrade: a document of Swagger 2.0 is read as what it means in OpenAPI 3.
+func TestUpgrade(t *testing.T) {
+	const head = "swagger: '2.0'\ninfo: {title: pets, version: '1'}\n"
+	doc, err := openapi.Upgrade(parse(t, head+`
+host: api.example.com
+basePath: /v2
+schemes: [https, http]
+consumes: [application/json]
+parameters: {Id: {name: id, in: path, required: true, type: string}}
+definitions: {Pet: {type: object, required: [name], properties: {name: {type: string}, friend: {$ref: '#/definitions/Pet'}}}}
+paths:
+  /pets/{id}:
+    parameters: [{$ref: '#/parameters/Id'}]
+    get:
+      operationId: getPet
+      parameters:
+        - {name: tags, in: query, type: array, items: {type: string}}
+        - {name: kinds, in: query, type: array, items: {type: string}, collectionFormat: multi}
+        - {name: n, in: query, type: integer, minimum: 1}
+    put: {operationId: putPet, parameters: [{name: body, in: body, required: true, schema: {$ref: '#/definitions/Pet'}}]}
+    post:
+      operationId: upload
+      consumes: [multipart/form-data]
+      parameters: [{name: photo, in: formData, type: file, required: true}, {name: note, in: formData, type: string}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := find(t, doc.JSON(), "getPet")
+	if op.Server != "https://api.example.com/v2" || op.Path != "/pets/{id}" {
+		t.Errorf("it goes to %s%s", op.Server, op.Path)
+	}
+	var got []string
+	for _, p := range op.Parameters {
+		got = append(got, fmt.Sprint(p.In, " ", p.Name, " ", p.Required, " ", p.Style, " ", p.Explode, " ", p.Schema.JSON()))
+	}
+	want := []string{
+		`path id true simple false {"type":"string"}`,
+		`query tags false form false {"items":{"type":"string"},"type":"array"}`,
+		`query kinds false form true {"items":{"type":"string"},"type":"array"}`,
+		`query n false form true {"minimum":1,"type":"integer"}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if body := find(t, doc.JSON(), "putPet").Body; body == nil || !body.Required || body.ContentType != "application/json" {
+		t.Errorf("the body of putPet is %+v", body)
+	}
+	body := find(t, doc.JSON(), "upload").Body
+	if body == nil || body.ContentType != "multipart/form-data" || !slices.Equal(body.Files, []string{"photo"}) {
+		t.Errorf("the body of upload is %+v", body)
+	}
+	relative, err := openapi.Upgrade(parse(t, head+"basePath: /v2\npaths: {/x: {get: {operationId: x}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if op := find(t, relative.JSON(), "x"); op.Server != "/v2" {
+		t.Errorf("without a host it goes to %q", op.Server)
+	}
+	for bad, want := range map[string]string{
+		"paths: {/x: {get: {parameters: [{name: a, in: query, type: array, items: {type: string}, collectionFormat: tsv}]}}}": "collectionFormat: tsv",
+		"paths: {/x: {get: {parameters: [{name: a, in: query, type: integer, minimum: low}]}}}":                               "Swagger 2.0",
+		"paths: {/x: {get: {parameters: [{name: a, in: body}]}}}\ndefinitions: {X: null}":                                     "",
+		"paths: 3": "Swagger 2.0",
+	} {
+		_, err := openapi.Upgrade(parse(t, head+bad))
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %s", bad, err, want)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	param := func(p string) string {
 		return "openapi: 3.1.0\npaths: {/x: {get: {operationId: x, parameters: [" + p + "]}}}"
 	}
 	for name, c := range map[string]struct{ doc, id, want string }{
-		"old":           {`swagger: "2.0"`, "x", "convert it"},
+		"old":           {`swagger: "1.2"`, "x", "convert it"},
 		"no document":   {`{a: 1}`, "x", "no OpenAPI 3 document"},
 		"no object":     {`[]`, "x", "no OpenAPI 3 document"},
 		"no operation":  {"openapi: 3.1.0", "x", "the document has none"},

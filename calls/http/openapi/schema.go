@@ -1,13 +1,13 @@
 package openapi
 
 import (
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Limits of a document, so that none keeps the program busy.
@@ -93,25 +93,26 @@ func (r *reader) followRef(v value.Value) (value.Value, error) {
 			return v, nil
 		}
 		var err error
-		if v, err = r.resolveRef(ref); err != nil {
+		v, err = r.resolveRef(ref)
+		if err != nil {
 			return value.Value{}, err
 		}
 	}
-	return value.Value{}, fmt.Errorf("references lead in a circle")
+	return value.Value{}, wording.Errorf("references lead in a circle")
 }
 
 // resolveRef returns what a reference names.
 func (r *reader) resolveRef(ref string) (value.Value, error) {
 	fragment, local := strings.CutPrefix(ref, "#")
 	if !local {
-		return value.Value{}, fmt.Errorf("the reference %q leads out of the document: bundle it into one file", ref)
+		return value.Value{}, wording.Errorf("the reference %q leads out of the document: bundle it into one file", ref)
 	}
 	if plain, err := url.PathUnescape(fragment); err == nil {
 		fragment = plain
 	}
 	v, ok := r.doc.At(fragment)
 	if !ok {
-		return value.Value{}, fmt.Errorf("the reference %q names nothing", ref)
+		return value.Value{}, wording.Errorf("the reference %q names nothing", ref)
 	}
 	return v, nil
 }
@@ -121,11 +122,11 @@ func (r *reader) resolveRef(ref string) (value.Value, error) {
 func (r *reader) readSchema(s value.Value, depth int) (value.Value, error) {
 	switch {
 	case depth > maxDepth:
-		return value.Value{}, fmt.Errorf("a schema is nested deeper than %d", maxDepth)
+		return value.Value{}, wording.Errorf("a schema is nested deeper than %d", maxDepth)
 	case s.Kind() == value.Bool:
 		return s, nil
 	case s.Kind() != value.Object && !s.IsNull():
-		return value.Value{}, fmt.Errorf("a schema is of type %s", s.Kind())
+		return value.Value{}, wording.Errorf("a schema is of type %s", s.Kind())
 	}
 	if ref := stringMember(s, "$ref"); ref != "" {
 		name, err := r.defineRef(ref)
@@ -203,7 +204,7 @@ func (r *reader) defineRef(ref string) (string, error) {
 		return "", err
 	}
 	if len(r.names) >= maxDefinitions {
-		return "", fmt.Errorf("the operation refers to more than %d schemas", maxDefinitions)
+		return "", wording.Errorf("the operation refers to more than %d schemas", maxDefinitions)
 	}
 	name := ref[strings.LastIndexByte(ref, '/')+1:]
 	for base, n := name, 2; ; n++ {
@@ -251,7 +252,8 @@ func forRequests(s value.Value, out *value.Map) {
 		}
 		left = append(left, name)
 	}
-	if out.Delete("required"); len(left) > 0 {
+	out.Delete("required")
+	if len(left) > 0 {
 		out.Set("required", value.OfList(left...))
 	}
 }
@@ -270,7 +272,8 @@ func convertKeywords(s value.Value, out *value.Map) {
 			}
 		}
 	}
-	if out.Delete("nullable"); !boolMember(s, "nullable", false) {
+	out.Delete("nullable")
+	if !boolMember(s, "nullable", false) {
 		return
 	}
 	if kind, ok := out.Get("type"); ok && kind.Kind() == value.String {

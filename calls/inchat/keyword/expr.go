@@ -3,6 +3,8 @@ package keyword
 import (
 	"fmt"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Limits of one condition. They are far above what people write and keep what
@@ -52,7 +54,7 @@ type node struct {
 // true. What is odd but has a meaning is told by [Expr.Warnings].
 func Parse(param string) (*Expr, error) {
 	if len(param) > maxBytes {
-		return nil, fmt.Errorf("the keywords take %d bytes, more than %d", len(param), maxBytes)
+		return nil, wording.Errorf("the keywords take %d bytes, more than %d", len(param), maxBytes)
 	}
 	e := &Expr{}
 	if strings.TrimSpace(param) == "" {
@@ -122,7 +124,8 @@ func (n *node) eval(has func(string) bool) bool {
 				count++
 			}
 		}
-		return count == 1 || n.op == opXor && count%2 == 1
+		isOddXor := n.op == opXor && count%2 == 1
+		return count == 1 || isOddXor
 	case opNot:
 		return !n.kids[0].eval(has)
 	case opTrue:

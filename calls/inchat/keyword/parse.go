@@ -1,11 +1,11 @@
 package keyword
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // parseMode reads the modes that take lists; known is false for any other mode.
@@ -55,7 +55,7 @@ func (e *Expr) includeExclude(mode, rest string) (node, error) {
 		next, list, _ := strings.Cut(more, "::")
 		mode = strings.ToLower(strings.TrimSpace(next))
 		if mode != "include" && mode != "exclude" {
-			return root, fmt.Errorf("unexpected mode %q (use include or exclude)", next)
+			return root, wording.Errorf("unexpected mode %q (use include or exclude)", next)
 		}
 		rest = list
 	}
@@ -112,7 +112,7 @@ type parser struct {
 
 func (p *parser) fail(format string, args ...any) {
 	if p.err == nil {
-		p.err = fmt.Errorf(format, args...)
+		p.err = wording.Errorf(format, args...)
 	}
 }
 
@@ -138,7 +138,8 @@ func (p *parser) accept(forms string) bool {
 		return false
 	}
 	p.at += len(c)
-	if (c == "&" || c == "|") && strings.HasPrefix(p.text[p.at:], c) {
+	canBeDoubled := c == "&" || c == "|"
+	if canBeDoubled && strings.HasPrefix(p.text[p.at:], c) {
 		p.at += len(c)
 	}
 	return true
@@ -155,8 +156,9 @@ func (p *parser) skipCommas(first bool) (comma, end bool) {
 	}
 	c := p.peek()
 	end = c == "" || strings.Contains(")）", c)
-	beside := first || end
-	if count > 1 || count == 1 && beside {
+	isAtEdge := first || end
+	hasNoWord := count == 1 && isAtEdge
+	if count > 1 || hasNoWord {
 		p.expr.addWarning("a comma without a word beside it is ignored")
 	}
 	return count > 0, end
@@ -235,7 +237,7 @@ func (p *parser) parseAtom(depth int) node {
 	return p.parseWord(operators)
 }
 
-var errQuote = errors.New("a quotation mark is not closed")
+var errQuote = wording.Errorf("a quotation mark is not closed")
 
 // parseWord reads a keyword, quoted or up to one of the characters of end.
 func (p *parser) parseWord(end string) node {

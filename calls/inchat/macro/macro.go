@@ -47,10 +47,12 @@ type Text struct {
 	unnamed   bool
 }
 
-// node is literal text or a macro.
+// node is literal text or a macro. Outside of macros, start and end are its bytes in the
+// text that was parsed.
 type node struct {
-	text string
-	call *call
+	text       string
+	call       *call
+	start, end int
 }
 
 // call is one use of a known macro. Its parameter is text with the macros in it;
@@ -136,6 +138,8 @@ type Machine struct {
 	// Judge asks an importance function about the entry whose text is expanded. nil: there
 	// are none.
 	Judge func(ctx context.Context, function string) (include bool, reason string, err error)
+	// WithSpans makes [Result.Spans].
+	WithSpans bool
 	// UndefinedIsEmpty prints nothing for a variable that is not defined, instead of
 	// the text that conditions compare with.
 	UndefinedIsEmpty bool
@@ -151,6 +155,21 @@ type Result struct {
 	Hits []string
 	// Verdicts lists the answers of importance functions: the function and its reason.
 	Verdicts []string
+	// Spans cover Text, in order. Only machines with WithSpans make them.
+	Spans []Span
+}
+
+// Span is a stretch of an expanded text, and what made it: text that stands outside of
+// macros, or one macro. [Machine.Expand] creates it; it is only data.
+type Span struct {
+	Start, End             int // bytes of the expanded text
+	SourceStart, SourceEnd int // bytes of the text with its macros
+	// IsMacro is set where the stretch is what a macro printed; else it is a copy.
+	IsMacro bool
+	// Variables are the paths of the variables that the macro has read, each once, the last one last.
+	Variables []string
+	// IsVariable is set where the macro printed the last of Variables, as it is.
+	IsVariable bool
 }
 
 // run is one expansion.
@@ -160,6 +179,7 @@ type run struct {
 	vars   *Vars
 	result Result
 	size   int
+	read   []string // variables that were read, where spans are wanted
 }
 
 func (r *run) addError(format string, args ...any) {
@@ -170,15 +190,41 @@ func (r *run) addError(format string, args ...any) {
 // The only errors are those of ctx.
 func (m *Machine) Expand(ctx context.Context, t *Text, vars *Vars) (Result, error) {
 	r := &run{Machine: m, ctx: ctx, vars: vars}
-	r.result.Text = r.expandNodes(t.nodes)
+	var written func(n node, start, end int)
+	if m.WithSpans {
+		written = r.addSpan
+	}
+	r.result.Text = r.expandNodes(t.nodes, written)
 	return r.result, ctx.Err()
 }
 
-func (r *run) expandNodes(nodes []node) string {
+// addSpan records what a node outside of macros has written.
+func (r *run) addSpan(n node, start, end int) {
+	read := r.read
+	r.read = nil
+	if start == end {
+		return
+	}
+	span := Span{Start: start, End: end, SourceStart: n.start, SourceEnd: n.end}
+	if n.call != nil {
+		span.IsMacro, span.Variables = true, read
+		span.IsVariable = len(read) > 0 && n.call.printsVariable()
+	}
+	r.result.Spans = append(r.result.Spans, span)
+}
+
+// printsVariable reports whether a macro prints one variable as it is.
+func (c *call) printsVariable() bool {
+	return aliases[c.name] != "" || c.name == "getvar" || c.name == "getglobalvar"
+}
+
+// expandNodes returns the text of nodes. It calls written, which may be nil, with the bytes
+// that each of them takes in it.
+func (r *run) expandNodes(nodes []node, written func(n node, start, end int)) string {
 	if len(nodes) == 0 || r.ctx.Err() != nil {
 		return ""
 	}
-	if len(nodes) == 1 && nodes[0].call == nil {
+	if len(nodes) == 1 && nodes[0].call == nil && written == nil {
 		return nodes[0].text
 	}
 	var b strings.Builder
@@ -195,6 +241,9 @@ func (r *run) expandNodes(nodes []node) string {
 			break
 		}
 		b.WriteString(s)
+		if written != nil {
+			written(n, b.Len()-len(s), b.Len())
+		}
 	}
 	return b.String()
 }
@@ -203,7 +252,7 @@ func (r *run) expandCall(c *call) string {
 	if c.dynamic {
 		return r.expandPythonOf(c.param)
 	}
-	return c.expand(r, c, r.expandNodes(c.param))
+	return c.expand(r, c, r.expandNodes(c.param, nil))
 }
 
 // expandKeywords is 'true' or 'false', or nothing where the condition cannot be read.
@@ -211,7 +260,8 @@ func (r *run) expandKeywords(c *call, param string) string {
 	e := c.expr
 	if e == nil {
 		var err error
-		if e, err = keyword.Parse(param); err != nil {
+		e, err = keyword.Parse(param)
+		if err != nil {
 			r.addError("keywords %q: %v", value.Truncate(param, 60), err)
 			return ""
 		}
@@ -272,6 +322,9 @@ func (r *run) getText(path string) string { return varText(r.lookupVar(path)) }
 // lookupVar returns a variable. An undefined one is a text that cards compare with.
 func (r *run) lookupVar(path string) value.Value {
 	if v, ok := r.vars.Get(path); ok {
+		if r.WithSpans {
+			r.read = append(slices.DeleteFunc(r.read, func(known string) bool { return known == path }), path)
+		}
 		return v
 	}
 	if r.UndefinedIsEmpty {

@@ -26,7 +26,7 @@ type frame struct {
 	depth  int // how many macros are inside each other in pieces
 }
 
-// piece is a macro, or source[start:end]. Neighbouring texts are one piece, for
+// piece is text or a macro, which stands in source[start:end]. Neighbouring texts are one piece, for
 // they are neighbours in the source as well.
 type piece struct {
 	start, end int
@@ -88,7 +88,7 @@ func (p *parser) collapseFrames(at int) {
 func (p *parser) toNodes(pieces []piece) []node {
 	nodes := make([]node, len(pieces))
 	for i, x := range pieces {
-		nodes[i] = node{text: p.source[x.start:x.end], call: x.call}
+		nodes[i] = node{text: p.source[x.start:x.end], call: x.call, start: x.start, end: x.end}
 	}
 	return nodes
 }
@@ -113,7 +113,7 @@ func (p *parser) closeMacro(opener byte, end int) bool {
 	p.frames = p.frames[:at]
 	p.open[opener]--
 	top := &p.frames[at-1]
-	top.pieces = append(top.pieces, piece{start: end, end: end, call: c})
+	top.pieces = append(top.pieces, piece{start: inner.opener, end: end + 2, call: c})
 	top.depth = max(top.depth, inner.depth+1)
 	return true
 }
@@ -140,10 +140,12 @@ func (p *parser) newCall(nodes []node, depth int) *call {
 	} else {
 		colon := strings.IndexByte(head[:min(len(head), maxName)], ':')
 		c.hasParam = colon >= 0
+		if !c.hasParam && len(head) >= maxName {
+			return nil
+		}
+		c.name, rest = head, ""
 		if c.hasParam {
 			c.name, rest = head[:colon], head[colon+1:]
-		} else if c.name, rest = head, ""; len(head) >= maxName {
-			return nil
 		}
 		c.name = strings.ToLower(strings.TrimSpace(c.name))
 		c.expand = findBuiltin(c.name)
@@ -177,12 +179,11 @@ func (p *parser) warnUnknown(name string, whole bool) {
 	if p.only != nil || len(p.out.warnings) == maxWarnings || !whole || name == "" || strings.ContainsAny(name, "{}<>\n") || findBuiltin(name) != nil {
 		return
 	}
-	message := "unknown macro %q stays as it is"
 	if near := value.Nearest(name, names()); near != "" {
-		p.out.addWarning(message+"; did you mean %q?", value.Truncate(name, 60), near)
+		p.out.addWarning("unknown macro %q stays as it is; did you mean %q?", value.Truncate(name, 60), near)
 		return
 	}
-	p.out.addWarning(message, value.Truncate(name, 60))
+	p.out.addWarning("unknown macro %q stays as it is", value.Truncate(name, 60))
 }
 
 // compileCall prepares what can be read before the text is expanded.

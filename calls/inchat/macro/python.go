@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // program is the code of a python macro: an expression, or assignments and ifs
@@ -46,7 +47,8 @@ func (r *run) execProgram(p *program) string {
 	if err != nil {
 		var e *prompt.Error
 		if errors.As(err, &e) && e.Msg != "" {
-			err = errors.New(e.Msg)
+			message, _ := e.Text()
+			err = wording.Errorf("%s", message)
 		}
 		r.addError("python: %v", err)
 		return ""

@@ -2,8 +2,6 @@ package macro
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // constants are the members of modules that are no functions.
@@ -72,7 +71,7 @@ var empty = value.OfString("")
 func withArgs(n int, f func(*run, []value.Value) (value.Value, error)) prompt.Func {
 	return func(ctx context.Context, args []value.Value) (value.Value, error) {
 		if len(args) != n {
-			return value.Value{}, fmt.Errorf("want %d arguments, got %d", n, len(args))
+			return value.Value{}, wording.Errorf("want %d arguments, got %d", n, len(args))
 		}
 		return f(runOf(ctx), args)
 	}
@@ -86,8 +85,9 @@ func floatFunc(f func(float64) float64) prompt.Func {
 	return withArgs(1, func(_ *run, a []value.Value) (value.Value, error) {
 		x, ok := toFloat(a[0])
 		y := f(x)
-		if !ok || a[0].Kind() == value.String || math.IsNaN(y) || math.IsInf(y, 0) {
-			return value.Value{}, fmt.Errorf("%s is outside of what the function takes", value.Truncate(a[0].JSON(), 60))
+		isFinite := !math.IsNaN(y) && !math.IsInf(y, 0)
+		if !ok || a[0].Kind() == value.String || !isFinite {
+			return value.Value{}, wording.Errorf("%s is outside of what the function takes", value.Truncate(a[0].JSON(), 60))
 		}
 		return value.OfFloat(y), nil
 	})
@@ -100,7 +100,7 @@ func roundingFunc(f func(float64) float64) prompt.Func {
 			return value.OfBig(i), nil
 		}
 		if a[0].Kind() != value.Float {
-			return value.Value{}, errors.New("a number is wanted")
+			return value.Value{}, wording.Errorf("a number is wanted")
 		}
 		x, _ := a[0].Float()
 		return wholeValue(f(x))
@@ -109,7 +109,7 @@ func roundingFunc(f func(float64) float64) prompt.Func {
 
 func wholeValue(f float64) (value.Value, error) {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
-		return value.Value{}, errors.New("an infinite number has no integer")
+		return value.Value{}, wording.Errorf("an infinite number has no integer")
 	}
 	i, _ := big.NewFloat(f).Int(nil)
 	return value.OfBig(i), nil
@@ -124,7 +124,7 @@ func pyXor(_ *run, a []value.Value) (value.Value, error) {
 	i, iok := bigOf(a[0])
 	j, jok := bigOf(a[1])
 	if !iok || !jok {
-		return value.Value{}, errors.New("^ wants integers or booleans")
+		return value.Value{}, wording.Errorf("^ wants integers or booleans")
 	}
 	return value.OfBig(new(big.Int).Xor(i, j)), nil
 }
@@ -145,7 +145,7 @@ func pyLen(_ *run, a []value.Value) (value.Value, error) {
 	case value.Object:
 		return value.OfInt(int64(v.Map().Len())), nil
 	default:
-		return value.Value{}, fmt.Errorf("a %s has no length", v.Kind())
+		return value.Value{}, wording.Errorf("a %s has no length", v.Kind())
 	}
 }
 
@@ -154,7 +154,7 @@ func pyAbs(_ *run, a []value.Value) (value.Value, error) {
 		return value.OfBig(new(big.Int).Abs(i)), nil
 	}
 	if a[0].Kind() != value.Float {
-		return value.Value{}, errors.New("abs wants a number")
+		return value.Value{}, wording.Errorf("abs wants a number")
 	}
 	f, _ := a[0].Float()
 	return value.OfFloat(math.Abs(f)), nil
@@ -164,10 +164,12 @@ func pyAbs(_ *run, a []value.Value) (value.Value, error) {
 func comparePython(a, b value.Value) (int, error) {
 	_, aok := a.Float()
 	_, bok := b.Float()
-	if aok && bok || a.Kind() == b.Kind() && a.Kind() == value.String {
+	areNumbers := aok && bok
+	areStrings := a.Kind() == value.String && b.Kind() == value.String
+	if areNumbers || areStrings {
 		return value.Compare(a, b), nil
 	}
-	return 0, fmt.Errorf("a %s and a %s have no order", a.Kind(), b.Kind())
+	return 0, wording.Errorf("a %s and a %s have no order", a.Kind(), b.Kind())
 }
 
 // pyExtreme is max (sign 1) or min (sign -1), of its arguments or of one list.
@@ -177,7 +179,7 @@ func pyExtreme(sign int) prompt.Func {
 			args = args[0].List()
 		}
 		if len(args) == 0 {
-			return value.Value{}, errors.New("there is nothing to choose from")
+			return value.Value{}, wording.Errorf("there is nothing to choose from")
 		}
 		best := args[0]
 		for _, x := range args[1:] {
@@ -202,7 +204,7 @@ func pySum(_ *run, a []value.Value) (value.Value, error) {
 		}
 		f, ok := toFloat(x)
 		if !ok || x.Kind() == value.String {
-			return value.Value{}, fmt.Errorf("a %s cannot be added", x.Kind())
+			return value.Value{}, wording.Errorf("a %s cannot be added", x.Kind())
 		}
 		ints = false
 		total += f
@@ -219,14 +221,14 @@ func pyInt(_ *run, a []value.Value) (value.Value, error) {
 		if i, ok := parseInt(s); ok {
 			return value.OfBig(i), nil
 		}
-		return value.Value{}, fmt.Errorf("%q is not an integer", value.Truncate(s, 60))
+		return value.Value{}, wording.Errorf("%q is not an integer", value.Truncate(s, 60))
 	}
 	if i, ok := bigOf(a[0]); ok {
 		return value.OfBig(i), nil
 	}
 	f, ok := a[0].Float()
 	if !ok {
-		return value.Value{}, fmt.Errorf("a %s is not an integer", a[0].Kind())
+		return value.Value{}, wording.Errorf("a %s is not an integer", a[0].Kind())
 	}
 	return wholeValue(math.Trunc(f))
 }
@@ -234,7 +236,7 @@ func pyInt(_ *run, a []value.Value) (value.Value, error) {
 func pyFloat(_ *run, a []value.Value) (value.Value, error) {
 	f, ok := toFloat(a[0])
 	if !ok || math.IsInf(f, 0) || math.IsNaN(f) {
-		return value.Value{}, fmt.Errorf("%s is not a number", value.Truncate(a[0].JSON(), 60))
+		return value.Value{}, wording.Errorf("%s is not a number", value.Truncate(a[0].JSON(), 60))
 	}
 	return value.OfFloat(f), nil
 }
@@ -243,13 +245,13 @@ func pyFloat(_ *run, a []value.Value) (value.Value, error) {
 // is a float.
 func pyRound(_ context.Context, args []value.Value) (value.Value, error) {
 	if len(args) == 0 || len(args) > 2 {
-		return value.Value{}, errors.New("want a number, and how many digits")
+		return value.Value{}, wording.Errorf("want a number, and how many digits")
 	}
 	if i, ok := bigOf(args[0]); ok {
 		return value.OfBig(i), nil
 	}
 	if args[0].Kind() != value.Float {
-		return value.Value{}, errors.New("round wants a number")
+		return value.Value{}, wording.Errorf("round wants a number")
 	}
 	f, _ := args[0].Float()
 	if len(args) == 1 {
@@ -257,7 +259,7 @@ func pyRound(_ context.Context, args []value.Value) (value.Value, error) {
 	}
 	digits, ok := Int(args[1])
 	if !ok || digits < 0 || digits > 300 {
-		return value.Value{}, errors.New("round wants 0 to 300 digits")
+		return value.Value{}, wording.Errorf("round wants 0 to 300 digits")
 	}
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', int(digits), 64), 64)
 	return value.OfFloat(rounded), err
@@ -265,7 +267,7 @@ func pyRound(_ context.Context, args []value.Value) (value.Value, error) {
 
 func pySorted(_ *run, a []value.Value) (value.Value, error) {
 	if a[0].Kind() != value.List {
-		return value.Value{}, errors.New("sorted wants a list")
+		return value.Value{}, wording.Errorf("sorted wants a list")
 	}
 	items := slices.Clone(a[0].List())
 	var failed error
@@ -282,7 +284,7 @@ func pySorted(_ *run, a []value.Value) (value.Value, error) {
 // pyLegacyNum is legacy_num(v, default): v as a number, whatever it is.
 func pyLegacyNum(_ context.Context, args []value.Value) (value.Value, error) {
 	if len(args) == 0 || len(args) > 2 {
-		return value.Value{}, errors.New("legacy_num wants a value and a default")
+		return value.Value{}, wording.Errorf("legacy_num wants a value and a default")
 	}
 	if f, ok := toFloat(args[0]); ok && !math.IsNaN(f) && !math.IsInf(f, 0) {
 		return value.OfFloat(f), nil
@@ -296,8 +298,9 @@ func pyLegacyNum(_ context.Context, args []value.Value) (value.Value, error) {
 func pyRandint(r *run, a []value.Value) (value.Value, error) {
 	lo, ok := a[0].Int()
 	hi, ok2 := a[1].Int()
-	if !ok || !ok2 || hi < lo || uint64(hi-lo) >= math.MaxInt64 {
-		return value.Value{}, errors.New("randint wants two integers, the smaller one first")
+	areIntegers := ok && ok2
+	if !areIntegers || hi < lo || uint64(hi-lo) >= math.MaxInt64 {
+		return value.Value{}, wording.Errorf("randint wants two integers, the smaller one first")
 	}
 	return value.OfInt(lo + r.Rand.Int64N(hi-lo+1)), nil
 }
@@ -305,7 +308,7 @@ func pyRandint(r *run, a []value.Value) (value.Value, error) {
 func pyChoice(r *run, a []value.Value) (value.Value, error) {
 	items := a[0].List()
 	if len(items) == 0 {
-		return value.Value{}, errors.New("choice wants a list that is not empty")
+		return value.Value{}, wording.Errorf("choice wants a list that is not empty")
 	}
 	return items[r.Rand.IntN(len(items))], nil
 }

@@ -1,13 +1,13 @@
 package macro
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // hole is the placeholder in code for the text of a macro.
@@ -22,7 +22,7 @@ type token struct {
 	indent int
 }
 
-var errCode = errors.New("only expressions, assignments and if are supported")
+var errCode = wording.Errorf("only expressions, assignments and if are supported")
 
 // operators, longest first. What Python has beyond them is refused.
 var pyOperators = []string{
@@ -85,7 +85,7 @@ func lexPython(code string, holes []string) ([]token, error) {
 			}
 			switch op {
 			case "":
-				return nil, errors.New("unexpected " + string(r))
+				return nil, wording.Errorf("unexpected %s", string(r))
 			case "(", "[", "{":
 				nesting++
 			case ")", "]", "}":
@@ -140,7 +140,7 @@ func lexNumber(code string) (v value.Value, n int, err error) {
 	if f, ok := parseFloat(strings.ReplaceAll(spelt, "_", "")); ok && !math.IsInf(f, 0) {
 		return value.OfFloat(f), n, nil
 	}
-	return v, 0, errors.New("not a number: " + value.Truncate(spelt, 60))
+	return v, 0, wording.Errorf("not a number: %s", value.Truncate(spelt, 60))
 }
 
 // lexString reads a quoted string with its escapes; holes inside are filled.
@@ -177,11 +177,11 @@ func lexString(code string, holes []string) (s string, n int, left []string, err
 				b.WriteString(code[n-2 : n])
 			}
 		case c == '\n' && len(quote) == 1:
-			return "", 0, nil, errors.New("a string is not closed")
+			return "", 0, nil, wording.Errorf("a string is not closed")
 		default:
 			b.WriteByte(c)
 			n++
 		}
 	}
-	return "", 0, nil, errors.New("a string is not closed")
+	return "", 0, nil, wording.Errorf("a string is not closed")
 }

@@ -24,7 +24,8 @@ func Int(v value.Value) (i int64, ok bool) {
 		}
 		return 0, true
 	case value.Int:
-		if i, ok = v.Int(); ok {
+		i, ok = v.Int()
+		if ok {
 			return i, true
 		}
 		b, _ := v.Big()
@@ -66,7 +67,7 @@ const maxDigits = 1000
 func parseInt(s string) (*big.Int, bool) {
 	s = strings.TrimSpace(s)
 	var digits strings.Builder
-	if s != "" && (s[0] == '-' || s[0] == '+') {
+	if s != "" && strings.IndexByte("+-", s[0]) >= 0 {
 		digits.WriteByte(s[0])
 		s = s[1:]
 	}

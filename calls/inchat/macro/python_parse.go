@@ -2,12 +2,12 @@ package macro
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Limits of python code.
@@ -21,10 +21,10 @@ const (
 // names of their own. What is not in the subset is an error.
 func compilePython(code string, holes []string) (*program, error) {
 	if len(code) > maxCode {
-		return nil, fmt.Errorf("the code has %d bytes, more than %d", len(code), maxCode)
+		return nil, wording.Errorf("the code has %d bytes, more than %d", len(code), maxCode)
 	}
 	if strings.Count(code, hole) != len(holes) {
-		return nil, errors.New("the code contains a NUL character")
+		return nil, wording.Errorf("the code contains a NUL character")
 	}
 	tokens, err := lexPython(strings.TrimSpace(code), holes)
 	if err != nil {
@@ -36,7 +36,7 @@ func compilePython(code string, holes []string) (*program, error) {
 		t.failUnexpected()
 	}
 	if t.err == nil && len(t.out.stmts) == 0 {
-		t.err = errors.New("there is no code")
+		t.err = wording.Errorf("there is no code")
 	}
 	return t.out, t.err
 }
@@ -54,7 +54,7 @@ type translator struct {
 
 func (t *translator) fail(format string, args ...any) string {
 	if t.err == nil {
-		t.err = fmt.Errorf(format, args...)
+		t.err = wording.Errorf(format, args...)
 		t.at = len(t.tokens)
 	}
 	return ""
@@ -83,7 +83,8 @@ func (t *translator) peek() token {
 // nextIs reports whether the next token is that operator or word.
 func (t *translator) nextIs(text string) bool {
 	tok := t.peek()
-	return (tok.kind == 'o' || tok.kind == 'n') && tok.text == text
+	isOperatorOrWord := tok.kind == 'o' || tok.kind == 'n'
+	return isOperatorOrWord && tok.text == text
 }
 
 func (t *translator) accept(text string) bool {
@@ -110,7 +111,8 @@ func (t *translator) compileExpr() *prompt.Expr {
 	if err != nil {
 		var pe *prompt.Error
 		if errors.As(err, &pe) {
-			err = errors.New(pe.Msg)
+			message, _ := pe.Text()
+			err = wording.Errorf("%s", message)
 		}
 		t.fail("%w", err)
 	}
@@ -328,7 +330,8 @@ func (t *translator) parseName() string {
 		t.expect("]")
 		return "py_getvar(" + path + ")"
 	}
-	if t.nextIs(".") && (name == "math" || name == "random") {
+	isModule := name == "math" || name == "random"
+	if isModule && t.nextIs(".") {
 		t.at++
 		name += "_" + t.peek().text
 		t.at++

@@ -71,7 +71,10 @@ func (v *Vars) Set(path string, x value.Value) (ok bool) {
 	if len(steps) == 0 {
 		return false
 	}
-	outOfBounds := func(s step) bool { return s.isIndex && (s.index < 0 || s.index > maxIndex) }
+	outOfBounds := func(s step) bool {
+		isAllowed := s.index >= 0 && s.index <= maxIndex
+		return s.isIndex && !isAllowed
+	}
 	if slices.ContainsFunc(steps[1:], outOfBounds) {
 		return false
 	}
@@ -112,6 +115,15 @@ type step struct {
 // values may.
 const maxSteps = 100
 
+// Pointer returns the JSON pointer of the variable at a path of [Vars.Get].
+func Pointer(path string) string {
+	var b strings.Builder
+	for _, s := range splitPath(path) {
+		b.WriteString("/" + value.Escape(s.key))
+	}
+	return b.String()
+}
+
 // splitPath splits a path into steps; none where it is empty or too long. A
 // malformed subscript is part of a key.
 func splitPath(path string) []step {
@@ -149,7 +161,7 @@ func cutSubscript(s string) (inner, after string, ok bool) {
 	if s[0] != '[' {
 		return "", "", false
 	}
-	if len(s) > 1 && (s[1] == '\'' || s[1] == '"') {
+	if len(s) > 1 && strings.IndexByte(`'"`, s[1]) >= 0 {
 		end := strings.Index(s[2:], s[1:2]+"]")
 		if end < 0 {
 			return "", "", false

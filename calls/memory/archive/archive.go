@@ -11,7 +11,6 @@ package archive
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -23,6 +22,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Report counts what was written or read.
@@ -69,7 +69,7 @@ func Export(ctx context.Context, store memory.Lister, users memory.Users, dir st
 	defer func() { err = firstError(err, w.root.Close()) }()
 	unlock, err := lockDir(ctx, w.root)
 	if err != nil {
-		return r, fmt.Errorf("exporting memories: %w", err)
+		return r, wording.Errorf("exporting memories: %w", err)
 	}
 	defer func() { err = firstError(err, unlock()) }()
 	if err := w.checkOwners(dir, users); err != nil {
@@ -128,7 +128,7 @@ func (w *writer) checkOwners(dir string, users memory.Users) error {
 	}
 	entries, err := fs.ReadDir(w.root.FS(), folders[0].name)
 	if err != nil {
-		return fmt.Errorf("exporting memories: %w", err)
+		return wording.Errorf("exporting memories: %w", err)
 	}
 	for _, e := range entries {
 		data, err := calls.ReadFileIn(w.root, folders[0].name+"/"+e.Name(), maxFile)
@@ -268,7 +268,7 @@ func writeFile(root *os.Root, file string, v value.Value, sync bool) (err error)
 	}
 	f, err := root.OpenFile(file+temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return fmt.Errorf("exporting memories: %w", err)
+		return wording.Errorf("exporting memories: %w", err)
 	}
 	_, err = f.Write(data)
 	if sync && err == nil {
@@ -279,7 +279,7 @@ func writeFile(root *os.Root, file string, v value.Value, sync bool) (err error)
 		err = root.Rename(file+temporary, file)
 	}
 	if err != nil {
-		return fmt.Errorf("exporting memories: %w", err)
+		return wording.Errorf("exporting memories: %w", err)
 	}
 	return nil
 }
@@ -303,7 +303,7 @@ func (w *writer) removeOldFiles() error {
 	for _, f := range folders {
 		entries, err := fs.ReadDir(w.root.FS(), f.name)
 		if err != nil {
-			return fmt.Errorf("exporting memories: %w", err)
+			return wording.Errorf("exporting memories: %w", err)
 		}
 		for _, e := range entries {
 			name, unfinished := strings.CutSuffix(e.Name(), temporary)
@@ -313,7 +313,7 @@ func (w *writer) removeOldFiles() error {
 			}
 			if _, kept := w.index[f.name].Get(id); !kept || unfinished {
 				if err := w.root.Remove(f.name + "/" + e.Name()); err != nil {
-					return fmt.Errorf("exporting memories: %w", err)
+					return wording.Errorf("exporting memories: %w", err)
 				}
 			}
 		}

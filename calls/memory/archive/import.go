@@ -16,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Options narrow an import.
@@ -90,7 +91,7 @@ func (in *importer) listFiles() error {
 	for i, f := range folders {
 		entries, err := fs.ReadDir(in.files, f.name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("importing memories: %w", err)
+			return wording.Errorf("importing memories: %w", err)
 		}
 		there := make(map[string]bool, len(entries))
 		for _, e := range entries {

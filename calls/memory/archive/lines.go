@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // maxLine bounds a line of JSON Lines.
@@ -35,7 +35,7 @@ func ImportLines(ctx context.Context, store Destination, name string, file io.Re
 	}
 	r.Others = others
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return r, fmt.Errorf("importing %s: %w", name, err)
+		return r, wording.Errorf("importing %s: %w", name, err)
 	}
 	var batch []memory.BaseMemory
 	size := 0
@@ -45,7 +45,7 @@ func ImportLines(ctx context.Context, store Destination, name string, file io.Re
 		}
 		saved, err := store.SaveMemories(ctx, batch)
 		if err != nil {
-			return fmt.Errorf("importing %s: %w", name, err)
+			return wording.Errorf("importing %s: %w", name, err)
 		}
 		r.addSaved(saved)
 		batch, size = batch[:0], 0
@@ -63,7 +63,7 @@ func ImportLines(ctx context.Context, store Destination, name string, file io.Re
 		if m.Timestamp.IsZero() {
 			known, err := memoryExists(ctx, store, m.ID)
 			if err != nil {
-				return fmt.Errorf("importing %s: %w", name, err)
+				return wording.Errorf("importing %s: %w", name, err)
 			}
 			if !known { // one after the other, so that what was said twice stays
 				m.Timestamp = now.Add(time.Duration(read-total) * time.Millisecond)
@@ -128,7 +128,7 @@ func checkLines(ctx context.Context, store Destination, name string, file io.Rea
 }
 
 func wrapLine(name string, line int, err error) error {
-	return &calls.Error{Kind: calls.Invalid, Hint: calls.HintOf(err), Err: fmt.Errorf("%s:%d: %w", name, line, err)}
+	return &calls.Error{Kind: calls.Invalid, Hint: calls.HintOf(err), Err: wording.Errorf("%s:%d: %w", name, line, err)}
 }
 
 // readLines reads the memories of the lines; empty lines are skipped.
@@ -158,7 +158,7 @@ func readLines(ctx context.Context, name string, file io.Reader, options Options
 		if errors.Is(err, bufio.ErrTooLong) {
 			return calls.Errorf(calls.Invalid, "%s: a line is longer than %d bytes", name, maxLine)
 		}
-		return fmt.Errorf("importing %s: %w", name, err)
+		return wording.Errorf("importing %s: %w", name, err)
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func checkUTF8(text []byte) error {
 // ErrJSON returns the error for invalid JSON in a line; err is the parser's, which
 // counts lines too.
 func ErrJSON(err error) error {
-	return errors.New("column " + strings.TrimPrefix(err.Error(), "1:"))
+	return wording.Errorf("column %s", strings.TrimPrefix(err.Error(), "1:"))
 }
 
 // parseLine parses a line.
@@ -205,7 +205,8 @@ func (o *Options) parseLine(text []byte) (m memory.BaseMemory, err error) {
 		_, said := context.Get(name)
 		// Without its user it would be somebody else's; a memory with a context may have
 		// members of other names beside it.
-		if flat && !said && (name == "user_id" || context.IsNull()) {
+		belongsInside := name == "user_id" || context.IsNull()
+		if flat && !said && belongsInside {
 			return m, calls.Errorf(calls.Invalid, "%s stands beside the context, not in it", name).
 				WithHint(`write "context": {"%s": ...}`, name)
 		}
@@ -227,7 +228,7 @@ func setRole(m *memory.BaseMemory) error {
 	if v, ok := m.Extra.Get("is_user"); ok {
 		isUser, ok := v.Bool()
 		if !ok {
-			return fmt.Errorf("is_user: want a boolean, got %s", v.Kind())
+			return wording.Errorf("is_user: want a boolean, got %s", v.Kind())
 		}
 		role = "assistant"
 		if isUser {
@@ -237,7 +238,7 @@ func setRole(m *memory.BaseMemory) error {
 	if v, ok := m.Extra.Get("role"); ok {
 		role, ok = v.Str()
 		if !ok {
-			return fmt.Errorf("role: want a string, got %s", v.Kind())
+			return wording.Errorf("role: want a string, got %s", v.Kind())
 		}
 	}
 	if role == "" {
@@ -283,7 +284,7 @@ func ExportLines(ctx context.Context, store memory.Lister, users memory.Users, w
 			return n, calls.Errorf(calls.Internal, "the memory %s has a line break in its JSON", m.ID)
 		}
 		if _, err := out.WriteString(line + "\n"); err != nil {
-			return n, fmt.Errorf("exporting memories: %w", err)
+			return n, wording.Errorf("exporting memories: %w", err)
 		}
 		n++
 	}

@@ -3,7 +3,6 @@ package archive
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // lockPause is how long to wait before a lock is tried again.
@@ -33,7 +33,7 @@ func lockDir(ctx context.Context, root *os.Root) (unlock func() error, err error
 }
 
 // A mark is a file that a process keeps, locked, in the directory as long as files may
-// be behind the store. One that nobody has locked was left by a process that was
+// be behind the store. One that is not locked was left by a process that was
 // killed. Who makes or reads marks has the lock of the directory.
 const markPrefix = ".behind-"
 
@@ -42,9 +42,9 @@ func createMark(root *os.Root) (*os.File, error) {
 	name := markPrefix + strings.TrimPrefix(memory.NewID(memory.MetaID, time.Now()), string(memory.MetaID)+"_")
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("mirroring memories: %w", err)
+		return nil, wording.Errorf("mirroring memories: %w", err)
 	}
-	tryLock(f) // nobody else knows it
+	tryLock(f) // no other process knows it
 	return f, nil
 }
 
@@ -60,7 +60,7 @@ func removeMark(root *os.Root, f *os.File) error {
 func removeMarks(root *os.Root, names ...string) error {
 	for _, name := range names {
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("mirroring memories: %w", err)
+			return wording.Errorf("mirroring memories: %w", err)
 		}
 	}
 	return nil

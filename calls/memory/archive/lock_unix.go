@@ -12,11 +12,9 @@ import (
 // where another has it. A file system without locks is used without.
 func tryLock(f *os.File) bool {
 	for {
-		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-		case errors.Is(err, syscall.EWOULDBLOCK):
-			return false
-		case !errors.Is(err, syscall.EINTR):
-			return true
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
+			return !errors.Is(err, syscall.EWOULDBLOCK)
 		}
 	}
 }

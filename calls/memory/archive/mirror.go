@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Mirror is a store whose content is also kept in a directory, as [Export] writes it.
@@ -20,7 +20,7 @@ import (
 // What is saved is in its file when saving returns. The index follows, at the latest
 // when the store is closed: it lists the files that are there. Several processes may
 // keep the same directory; one at a time writes. That a file cannot be written is
-// logged and made good by writing all anew later, as is what a process that was killed
+// logged and made good by writing all again later, as is what a process that was killed
 // has left undone; what the store has saved is saved.
 type Mirror struct {
 	memory.Store
@@ -71,7 +71,7 @@ func NewMirror(ctx context.Context, store memory.Store, dir string, log *slog.Lo
 func (m *Mirror) withLock(ctx context.Context, f func() error) error {
 	unlock, err := lockDir(ctx, m.root)
 	if err != nil {
-		return fmt.Errorf("mirroring memories: %w", err)
+		return wording.Errorf("mirroring memories: %w", err)
 	}
 	return firstError(f(), unlock())
 }
@@ -236,7 +236,8 @@ func (m *Mirror) updateFiles(write func() error) {
 		m.mustRewrite = true
 		m.logBehind(err)
 	}
-	if m.timer == nil && (m.mustRewrite || m.indexIsOld) {
+	mustWrite := m.mustRewrite || m.indexIsOld
+	if m.timer == nil && mustWrite {
 		m.timer = time.AfterFunc(m.pause, func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -323,7 +324,7 @@ func (m *Mirror) writeIndex(ctx context.Context) error {
 	for _, f := range folders {
 		entries, err := fs.ReadDir(m.root.FS(), f.name)
 		if err != nil {
-			return fmt.Errorf("mirroring memories: %w", err)
+			return wording.Errorf("mirroring memories: %w", err)
 		}
 		for _, e := range entries {
 			there[f.name+"/"+e.Name()] = true

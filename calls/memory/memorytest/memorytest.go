@@ -80,14 +80,14 @@ type fixture struct {
 	now time.Time
 }
 
-func (f *fixture) wait(d time.Duration) { f.mu.Lock(); f.now = f.now.Add(d); f.mu.Unlock() }
+func (f *fixture) passTime(d time.Duration) { f.mu.Lock(); f.now = f.now.Add(d); f.mu.Unlock() }
 
-// say makes a memory of user ann in a session.
-func say(content, session string, after time.Duration) memory.BaseMemory {
+// newMemory makes a memory of user ann in a session.
+func newMemory(content, session string, after time.Duration) memory.BaseMemory {
 	return memory.BaseMemory{Content: content, Timestamp: Start.Add(after), Context: memory.Context{UserID: "ann", SessionID: session}}
 }
 
-func (f *fixture) save(list ...memory.BaseMemory) []string {
+func (f *fixture) mustSave(list ...memory.BaseMemory) []string {
 	f.Helper()
 	saved, err := f.SaveMemories(f.Context(), list)
 	if err != nil {
@@ -100,7 +100,7 @@ func (f *fixture) save(list ...memory.BaseMemory) []string {
 	return ids
 }
 
-func (f *fixture) load(id string) *memory.BaseMemory {
+func (f *fixture) mustLoad(id string) *memory.BaseMemory {
 	f.Helper()
 	m, err := f.LoadMemory(f.Context(), id)
 	if err != nil {
@@ -109,7 +109,7 @@ func (f *fixture) load(id string) *memory.BaseMemory {
 	return m
 }
 
-func (f *fixture) list(which memory.Selection) (texts []string) {
+func (f *fixture) mustList(which memory.Selection) (texts []string) {
 	f.Helper()
 	for m, err := range f.Memories(f.Context(), which) {
 		if err != nil {
@@ -120,7 +120,7 @@ func (f *fixture) list(which memory.Selection) (texts []string) {
 	return texts
 }
 
-func (f *fixture) search(q memory.Query) []memory.Scored {
+func (f *fixture) mustSearch(q memory.Query) []memory.Scored {
 	f.Helper()
 	if q.Now.IsZero() {
 		q.Now = f.now
@@ -144,21 +144,21 @@ func (f *fixture) search(q memory.Query) []memory.Scored {
 	return found.Memories
 }
 
-func contents(list []memory.Scored) (texts []string) {
+func contentsOf(list []memory.Scored) (texts []string) {
 	for _, s := range list {
 		texts = append(texts, s.Memory.Content)
 	}
 	return texts
 }
 
-func (f *fixture) same(what string, want, got any) {
+func (f *fixture) wantSame(what string, want, got any) {
 	f.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		f.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
-func (f *fixture) refused(what string, err error) {
+func (f *fixture) wantInvalid(what string, err error) {
 	f.Helper()
 	if calls.KindOf(err) != calls.Invalid || err == nil {
 		f.Errorf("%s: %v, want an error of kind invalid", what, err)
@@ -166,20 +166,20 @@ func (f *fixture) refused(what string, err error) {
 }
 
 func testSaving(t *testing.T, f *fixture) {
-	ids := f.save(say("I like jasmine tea.", "s", 1500*time.Microsecond))
-	m := f.load(ids[0])
+	ids := f.mustSave(newMemory("I like jasmine tea.", "s", 1500*time.Microsecond))
+	m := f.mustLoad(ids[0])
 	if m == nil || m.Content != "I like jasmine tea." || !m.Timestamp.Equal(Start.Add(time.Millisecond)) || m.ID != ids[0] || m.Context.SessionID != "s" {
 		t.Fatalf("got %+v", m)
 	}
-	if m := f.load(memory.NewID(memory.MemoryID, Start)); m != nil {
+	if m := f.mustLoad(memory.NewID(memory.MemoryID, Start)); m != nil {
 		t.Errorf("a memory that is not there: %v", m)
 	}
-	undated := f.save(memory.BaseMemory{Content: "undated"})
-	if m := f.load(undated[0]); !m.Timestamp.Equal(Start) {
+	undated := f.mustSave(memory.BaseMemory{Content: "undated"})
+	if m := f.mustLoad(undated[0]); !m.Timestamp.Equal(Start) {
 		t.Errorf("without a time: %v", m.Timestamp)
 	}
 	_, err := f.LoadMemory(t.Context(), "../../etc/passwd")
-	f.refused("an id that is a path", err)
+	f.wantInvalid("an id that is a path", err)
 	for what, m := range map[string]memory.BaseMemory{
 		"no content":  {Content: " \n"},
 		"bad id":      {Content: "x", ID: "memory_1"},
@@ -187,27 +187,27 @@ func testSaving(t *testing.T, f *fixture) {
 		"year 10,000": {Content: "x", Timestamp: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		_, err := f.SaveMemories(t.Context(), []memory.BaseMemory{m})
-		f.refused(what, err)
+		f.wantInvalid(what, err)
 	}
 }
 
 func testSame(t *testing.T, f *fixture) {
-	first := f.save(say("I like tea.", "s", 0))
+	first := f.mustSave(newMemory("I like tea.", "s", 0))
 	for what, m := range map[string]memory.BaseMemory{
-		"again":            say("I like tea.", "s", time.Hour),
-		"with more spaces": say(" I  like tea. ", "s", 0),
+		"again":            newMemory("I like tea.", "s", time.Hour),
+		"with more spaces": newMemory(" I  like tea. ", "s", 0),
 	} {
 		saved, err := f.SaveMemories(t.Context(), []memory.BaseMemory{m})
 		if err != nil || saved[0] != (memory.Saved{ID: first[0], State: memory.Merged}) {
 			t.Errorf("%s: %v, %v", what, saved, err)
 		}
 	}
-	role := say("I like tea.", "s", 0)
+	role := newMemory("I like tea.", "s", 0)
 	role.Context.Other = value.Must(map[string]any{"role": "user"})
 	later := role
 	later.Timestamp = Start.Add(time.Minute)
 	for what, m := range map[string]memory.BaseMemory{
-		"another session": say("I like tea.", "t", 0), "another text": say("I like tea!", "s", 0),
+		"another session": newMemory("I like tea.", "t", 0), "another text": newMemory("I like tea!", "s", 0),
 		"another user": {Content: "I like tea."}, "said in a chat": role, "said again": later,
 	} {
 		saved, err := f.SaveMemories(t.Context(), []memory.BaseMemory{m})
@@ -219,7 +219,7 @@ func testSame(t *testing.T, f *fixture) {
 	if err != nil || saved[0].State != memory.Merged {
 		t.Errorf("the same utterance: %v, %v", saved, err)
 	}
-	given := say("I like tea.", "s", 0)
+	given := newMemory("I like tea.", "s", 0)
 	given.ID = memory.NewID(memory.MemoryID, Start)
 	for _, want := range []memory.SaveState{memory.Created, memory.Unchanged} {
 		saved, err := f.SaveMemories(t.Context(), []memory.BaseMemory{given})
@@ -229,25 +229,25 @@ func testSame(t *testing.T, f *fixture) {
 	}
 	undated := given
 	undated.Timestamp = time.Time{}
-	f.wait(time.Minute)
+	f.passTime(time.Minute)
 	if saved, err := f.SaveMemories(t.Context(), []memory.BaseMemory{undated}); err != nil || saved[0].State != memory.Unchanged {
 		t.Errorf("with an id, without a time: %v, %v", saved, err)
 	}
 	if m, err := f.LoadMemory(t.Context(), given.ID); err != nil || !m.Timestamp.Equal(given.Timestamp) {
 		t.Errorf("its time: %v, %v", m, err)
 	}
-	if ids := f.save(say("twice", "s", 0), say("twice", "s", 0)); ids[0] != ids[1] {
+	if ids := f.mustSave(newMemory("twice", "s", 0), newMemory("twice", "s", 0)); ids[0] != ids[1] {
 		t.Errorf("in one change: %v", ids)
 	}
 }
 
 func testAllOrNone(t *testing.T, f *fixture) {
-	_, err := f.SaveMemories(t.Context(), []memory.BaseMemory{say("one", "s", 0), say("", "s", 0)})
-	f.refused("a bad memory among good ones", err)
+	_, err := f.SaveMemories(t.Context(), []memory.BaseMemory{newMemory("one", "s", 0), newMemory("", "s", 0)})
+	f.wantInvalid("a bad memory among good ones", err)
 	if err == nil || !strings.Contains(err.Error(), "memory 2 of 2") {
 		t.Errorf("which one? %v", err)
 	}
-	if texts := f.list(memory.Selection{Users: memory.AllUsers()}); texts != nil {
+	if texts := f.mustList(memory.Selection{Users: memory.AllUsers()}); texts != nil {
 		t.Errorf("stored: %v", texts)
 	}
 	if saved, err := f.SaveMemories(t.Context(), nil); len(saved) != 0 || err != nil {
@@ -257,11 +257,11 @@ func testAllOrNone(t *testing.T, f *fixture) {
 
 func testVersions(t *testing.T, f *fixture) {
 	for range 300 {
-		f.save(say(fmt.Sprintf("filler %d", f.now.Unix()), "s", 0))
-		f.wait(time.Second)
+		f.mustSave(newMemory(fmt.Sprintf("filler %d", f.now.Unix()), "s", 0))
+		f.passTime(time.Second)
 	}
-	m := say("The database is PostgreSQL 16.", "s", 0)
-	m.ID = f.save(m)[0]
+	m := newMemory("The database is PostgreSQL 16.", "s", 0)
+	m.ID = f.mustSave(m)[0]
 	for _, content := range []string{"The database is PostgreSQL 17.", "The database is PostgreSQL 18."} {
 		m.Content = content
 		saved, err := f.SaveMemories(t.Context(), []memory.BaseMemory{m})
@@ -273,9 +273,9 @@ func testVersions(t *testing.T, f *fixture) {
 	if err != nil || len(old) != 2 || old[0].Content != "The database is PostgreSQL 16." || old[1].Content != "The database is PostgreSQL 17." {
 		t.Errorf("history: %v, %v", old, err)
 	}
-	f.same("by the new words", []string{m.Content}, contents(f.search(memory.Query{Text: "PostgreSQL 18", Limit: 1})))
-	if found := f.search(memory.Query{Text: "17"}); len(found) != 0 {
-		t.Errorf("by the old words: %v", contents(found))
+	f.wantSame("by the new words", []string{m.Content}, contentsOf(f.mustSearch(memory.Query{Text: "PostgreSQL 18", Limit: 1})))
+	if found := f.mustSearch(memory.Query{Text: "17"}); len(found) != 0 {
+		t.Errorf("by the old words: %v", contentsOf(found))
 	}
 	if none, err := f.History(t.Context(), memory.NewID(memory.MemoryID, Start)); none != nil || err != nil {
 		t.Errorf("of nothing: %v, %v", none, err)
@@ -283,40 +283,40 @@ func testVersions(t *testing.T, f *fixture) {
 }
 
 func testWalls(t *testing.T, f *fixture) {
-	mine := say("The password of the bank is swordfish.", "s", 0)
+	mine := newMemory("The password of the bank is swordfish.", "s", 0)
 	theirs := mine
 	theirs.Context.UserID, theirs.Content = "", "The password of the shed is tadpole."
-	ids := f.save(mine, theirs)
+	ids := f.mustSave(mine, theirs)
 	for user, want := range map[string]string{"ann": mine.Content, "": theirs.Content} {
-		f.same("user "+user, []string{want}, contents(f.search(memory.Query{Users: memory.User(user), Text: "What is the password?"})))
-		f.same("user "+user, []string{want}, f.list(memory.Selection{Users: memory.User(user)}))
+		f.wantSame("user "+user, []string{want}, contentsOf(f.mustSearch(memory.Query{Users: memory.User(user), Text: "What is the password?"})))
+		f.wantSame("user "+user, []string{want}, f.mustList(memory.Selection{Users: memory.User(user)}))
 	}
-	if found := f.search(memory.Query{Users: memory.User("bob"), Text: "password", MinRelevance: 0}); len(found) > 0 {
-		t.Errorf("a stranger finds %v", contents(found))
+	if found := f.mustSearch(memory.Query{Users: memory.User("bob"), Text: "password", MinRelevance: 0}); len(found) > 0 {
+		t.Errorf("a stranger finds %v", contentsOf(found))
 	}
-	if n := len(f.search(memory.Query{Users: memory.AllUsers(), Text: "What is the password?"})); n != 2 {
+	if n := len(f.mustSearch(memory.Query{Users: memory.AllUsers(), Text: "What is the password?"})); n != 2 {
 		t.Errorf("all users have %d passwords, want 2", n)
 	}
 	theirs.ID = ids[0]
 	_, err := f.SaveMemories(t.Context(), []memory.BaseMemory{theirs})
-	f.refused("taking over another's id", err)
+	f.wantInvalid("taking over another's id", err)
 
 	_, err = f.Store.Search(t.Context(), &memory.Query{Text: "password"})
-	f.refused("searching unscoped", err)
+	f.wantInvalid("searching unscoped", err)
 	_, err = f.Delete(t.Context(), memory.Selection{})
-	f.refused("deleting unscoped", err)
+	f.wantInvalid("deleting unscoped", err)
 	_, err = f.Stats(t.Context(), memory.Users{})
-	f.refused("counting unscoped", err)
+	f.wantInvalid("counting unscoped", err)
 	_, err = f.Claim(t.Context(), memory.Claim{})
-	f.refused("claiming unscoped", err)
+	f.wantInvalid("claiming unscoped", err)
 	for _, err := range f.Memories(t.Context(), memory.Selection{}) {
-		f.refused("listing unscoped", err)
+		f.wantInvalid("listing unscoped", err)
 	}
 	for _, err := range f.Snapshots(t.Context(), memory.Selection{}) {
-		f.refused("listing unscoped", err)
+		f.wantInvalid("listing unscoped", err)
 	}
 	for _, err := range f.MetaSnapshots(t.Context(), memory.Selection{}) {
-		f.refused("listing unscoped", err)
+		f.wantInvalid("listing unscoped", err)
 	}
 }
 
@@ -330,16 +330,16 @@ func testUnknown(t *testing.T, f *fixture) {
 	if err := value.Decode(v, &m); err != nil {
 		t.Fatal(err)
 	}
-	f.save(m)
-	f.same("the memory", v.JSON(), value.Must(*f.load(m.ID)).JSON())
+	f.mustSave(m)
+	f.wantSame("the memory", v.JSON(), value.Must(*f.mustLoad(m.ID)).JSON())
 }
 
 func testListing(t *testing.T, f *fixture) {
-	bob := say("bob's", "s", 0)
+	bob := newMemory("bob's", "s", 0)
 	bob.Context.UserID = "bob"
-	chat := say("said", "s", 2*time.Hour)
+	chat := newMemory("said", "s", 2*time.Hour)
 	chat.Context.Other = value.Must(map[string]any{"role": "user"})
-	ids := f.save(say("third", "s", 3*time.Hour), say("first", "t", time.Hour), say("second", "s", 2*time.Hour), chat, bob)
+	ids := f.mustSave(newMemory("third", "s", 3*time.Hour), newMemory("first", "t", time.Hour), newMemory("second", "s", 2*time.Hour), chat, bob)
 	ann := memory.User("ann")
 	for _, test := range []struct {
 		which memory.Selection
@@ -358,7 +358,7 @@ func testListing(t *testing.T, f *fixture) {
 		{memory.Selection{Users: ann, ID: ids[0]}, []string{"third"}},
 		{memory.Selection{Users: ann, ID: ids[4]}, nil},
 	} {
-		f.same(fmt.Sprintf("%+v", test.which), test.want, f.list(test.which))
+		f.wantSame(fmt.Sprintf("%+v", test.which), test.want, f.mustList(test.which))
 	}
 	for _, err := range f.Memories(t.Context(), memory.Selection{Users: ann}) {
 		if err != nil {
@@ -369,13 +369,13 @@ func testListing(t *testing.T, f *fixture) {
 }
 
 func testStats(t *testing.T, f *fixture) {
-	f.save(say("one", "s", time.Hour), say("two", "", 0), memory.BaseMemory{Content: "three"})
+	f.mustSave(newMemory("one", "s", time.Hour), newMemory("two", "", 0), memory.BaseMemory{Content: "three"})
 	all, err := f.Stats(t.Context(), memory.AllUsers())
 	if err != nil || all.Bytes <= 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	all.Bytes = 0
-	f.same("all", memory.Stats{Users: 2, Sessions: 1, Memories: 3, Jobs: 3, Oldest: Start, Newest: Start.Add(time.Hour)}, all)
+	f.wantSame("all", memory.Stats{Users: 2, Sessions: 1, Memories: 3, Jobs: 3, Oldest: Start, Newest: Start.Add(time.Hour)}, all)
 	one, err := f.Stats(t.Context(), memory.User("ann"))
 	if err != nil || one.Users != 1 || one.Memories != 2 || one.Jobs != 2 {
 		t.Errorf("%+v, %v", one, err)
@@ -394,7 +394,7 @@ func testMany(t *testing.T, f *fixture) {
 	for w := range writers {
 		all.Go(func() {
 			for i := range each {
-				m := say(fmt.Sprintf("writer%d says word%d", w, i), fmt.Sprint("s", w%3), time.Duration(i)*time.Second)
+				m := newMemory(fmt.Sprintf("writer%d says word%d", w, i), fmt.Sprint("s", w%3), time.Duration(i)*time.Second)
 				saved, err := f.SaveMemories(t.Context(), []memory.BaseMemory{m})
 				if err != nil {
 					errs[w] = err
@@ -404,7 +404,7 @@ func testMany(t *testing.T, f *fixture) {
 				q := memory.Query{Users: memory.User("ann"), Text: fmt.Sprintf("writer%d word%d", w, i), Now: Start}
 				found, err := f.Store.Search(t.Context(), &q)
 				if err == nil && !slices.ContainsFunc(found.Memories, func(s memory.Scored) bool { return s.Memory.ID == saved[0].ID }) {
-					err = fmt.Errorf("%q is not found at once: %v", m.Content, contents(found.Memories))
+					err = fmt.Errorf("%q is not found at once: %v", m.Content, contentsOf(found.Memories))
 				}
 				errs[w] = errors.Join(errs[w], err)
 			}

@@ -29,7 +29,7 @@ func RunModel(t *testing.T, open OpenTwice) {
 		first, second := open(t, clock)
 		m := &twin{T: r, ctx: t.Context(), stores: []memory.Store{alone, first, second}, now: &now}
 		r.Repeat(map[string]func(*rapid.T){
-			"save": m.save, "many": m.many, "update": m.update, "snapshot": m.snapshot, "delete": m.delete, "embed": m.embed, "": m.compare,
+			"save": m.saveOne, "many": m.saveMany, "update": m.updateOne, "snapshot": m.saveSnapshot, "delete": m.deleteSome, "embed": m.embedSome, "": m.compareStores,
 		})
 	})
 }
@@ -44,7 +44,7 @@ type twin struct {
 
 var words = rapid.SampledFrom(strings.Fields("tea coffee river mountain dog cat Berlin train 茶 咖啡 河流 yesterday ? ERR-12 running runs"))
 
-func (m *twin) memory(r *rapid.T) memory.BaseMemory {
+func (m *twin) drawMemory(r *rapid.T) memory.BaseMemory {
 	text := strings.Join(rapid.SliceOfN(words, 1, 6).Draw(r, "words"), " ")
 	x := memory.BaseMemory{
 		ID: memory.NewID(memory.MemoryID, *m.now), Content: text, Timestamp: Start.Add(time.Duration(rapid.IntRange(0, 50).Draw(r, "at")) * time.Hour),
@@ -53,9 +53,9 @@ func (m *twin) memory(r *rapid.T) memory.BaseMemory {
 	return x
 }
 
-// both does something to the store used alone and to the shared one, through either
+// doBoth does something to the store used alone and to the shared one, through either
 // opening in turn.
-func (m *twin) both(do func(memory.Store) any) {
+func (m *twin) doBoth(do func(memory.Store) any) {
 	*m.now = m.now.Add(time.Second)
 	want := do(m.stores[0])
 	got := do(m.stores[1+int(m.now.Unix())%2])
@@ -64,8 +64,8 @@ func (m *twin) both(do func(memory.Store) any) {
 	}
 }
 
-func (m *twin) put(list []memory.BaseMemory) {
-	m.both(func(s memory.Store) any {
+func (m *twin) saveBoth(list []memory.BaseMemory) {
+	m.doBoth(func(s memory.Store) any {
 		saved, err := s.SaveMemories(m.ctx, list)
 		return []any{saved, fmt.Sprint(err)}
 	})
@@ -74,29 +74,29 @@ func (m *twin) put(list []memory.BaseMemory) {
 	}
 }
 
-func (m *twin) save(r *rapid.T) { m.put([]memory.BaseMemory{m.memory(r)}) }
+func (m *twin) saveOne(r *rapid.T) { m.saveBoth([]memory.BaseMemory{m.drawMemory(r)}) }
 
-func (m *twin) many(r *rapid.T) {
+func (m *twin) saveMany(r *rapid.T) {
 	var list []memory.BaseMemory
-	one := m.memory(r)
+	one := m.drawMemory(r)
 	for range rapid.SampledFrom([]int{2, 40, 300}).Draw(r, "n") {
 		one.ID = memory.NewID(memory.MemoryID, *m.now)
 		list = append(list, one)
 	}
-	list = append(list, m.memory(r))
-	m.put(list)
+	list = append(list, m.drawMemory(r))
+	m.saveBoth(list)
 }
 
-func (m *twin) update(r *rapid.T) {
+func (m *twin) updateOne(r *rapid.T) {
 	if len(m.ids) == 0 {
 		return
 	}
-	x := m.memory(r)
+	x := m.drawMemory(r)
 	x.ID = rapid.SampledFrom(m.ids).Draw(r, "id")
-	m.put([]memory.BaseMemory{x})
+	m.saveBoth([]memory.BaseMemory{x})
 }
 
-func (m *twin) snapshot(r *rapid.T) {
+func (m *twin) saveSnapshot(r *rapid.T) {
 	if len(m.ids) == 0 {
 		return
 	}
@@ -105,10 +105,10 @@ func (m *twin) snapshot(r *rapid.T) {
 		KeyPoints: rapid.SliceOfN(words, 1, 4).Draw(r, "points"), MemoryRefs: rapid.SliceOfN(rapid.SampledFrom(m.ids), 0, 4).Draw(r, "refs"),
 	}
 	user := rapid.SampledFrom([]string{"", "ann"}).Draw(r, "user")
-	m.both(func(s memory.Store) any { return fmt.Sprint(s.SaveSnapshot(m.ctx, user, x)) })
+	m.doBoth(func(s memory.Store) any { return fmt.Sprint(s.SaveSnapshot(m.ctx, user, x)) })
 }
 
-func (m *twin) delete(r *rapid.T) {
+func (m *twin) deleteSome(r *rapid.T) {
 	which := memory.Selection{Users: rapid.SampledFrom([]memory.Users{memory.AllUsers(), memory.User("ann")}).Draw(r, "users")}
 	switch rapid.IntRange(0, 3).Draw(r, "kind") {
 	case 0:
@@ -122,24 +122,24 @@ func (m *twin) delete(r *rapid.T) {
 		which.ID = rapid.SampledFrom(m.ids).Draw(r, "id")
 	}
 	which.DryRun = rapid.Bool().Draw(r, "dry")
-	m.both(func(s memory.Store) any {
+	m.doBoth(func(s memory.Store) any {
 		d, err := s.Delete(m.ctx, which)
 		return []any{d, fmt.Sprint(err)}
 	})
 }
 
-// embed puts a model in use, or gives some memories their vectors.
-func (m *twin) embed(r *rapid.T) {
+// embedSome puts a model in use, or gives some memories their vectors.
+func (m *twin) embedSome(r *rapid.T) {
 	name := rapid.SampledFrom([]string{"one", "one", "two"}).Draw(r, "model")
 	if rapid.Bool().Draw(r, "use") {
-		m.both(func(s memory.Store) any {
+		m.doBoth(func(s memory.Store) any {
 			return fmt.Sprint(s.UseModel(m.ctx, memory.Model{Name: name, Dimensions: Dimensions, Unrelated: 0, Related: 1}))
 		})
 		return
 	}
 	// The order in which memories wait is the store's own: all of one user are taken.
 	claim := memory.Claim{Users: memory.User("ann"), Lease: time.Millisecond}
-	m.both(func(s memory.Store) any {
+	m.doBoth(func(s memory.Store) any {
 		claim.Now = *m.now
 		list, err := s.Unembedded(m.ctx, claim, 10_000)
 		for i := range list {
@@ -150,8 +150,8 @@ func (m *twin) embed(r *rapid.T) {
 	})
 }
 
-// compare asks all stores the same.
-func (m *twin) compare(r *rapid.T) {
+// compareStores asks all stores the same.
+func (m *twin) compareStores(r *rapid.T) {
 	q := memory.Query{Text: strings.Join(rapid.SliceOfN(words, 1, 3).Draw(r, "query"), " "), Users: memory.AllUsers(), Now: Start.Add(60 * time.Hour), Session: "s", Limit: 20}
 	if rapid.Bool().Draw(r, "meaning") {
 		q.Vector = &memory.QueryVector{Model: memory.Model{Name: "one", Unrelated: 0, Related: 1}, Values: Meaning(q.Text)}

@@ -12,10 +12,10 @@ import (
 )
 
 func testSearching(t *testing.T, f *fixture) {
-	f.save(
-		say("I bought a red bicycle from Mr. Ito.", "a", 0), say("The error code is ERR-4021, in parse_config.", "b", 0),
-		say("我对花生过敏。", "c", 0), say("我们去看了一场电影《流浪地球》。", "d", 0), say("Café Müller opens at 9:30.", "e", 0),
-		say("Her allergies are many.", "f", 0),
+	f.mustSave(
+		newMemory("I bought a red bicycle from Mr. Ito.", "a", 0), newMemory("The error code is ERR-4021, in parse_config.", "b", 0),
+		newMemory("我对花生过敏。", "c", 0), newMemory("我们去看了一场电影《流浪地球》。", "d", 0), newMemory("Café Müller opens at 9:30.", "e", 0),
+		newMemory("Her allergies are many.", "f", 0),
 	)
 	for query, want := range map[string]string{
 		"what bike did I buy":         "I bought a red bicycle from Mr. Ito.",
@@ -29,32 +29,32 @@ func testSearching(t *testing.T, f *fixture) {
 		"When does cafe mueller open": "Café Müller opens at 9:30.",
 		"What foods am I allergic to": "Her allergies are many.",
 	} {
-		if got := contents(f.search(memory.Query{Text: query, MinRelevance: memory.DefaultMinRelevance})); len(got) == 0 || got[0] != want {
+		if got := contentsOf(f.mustSearch(memory.Query{Text: query, MinRelevance: memory.DefaultMinRelevance})); len(got) == 0 || got[0] != want {
 			t.Errorf("%q finds %q, want %q", query, got, want)
 		}
 	}
 	for _, query := range []string{"", "?!", "the of and", "的了吗", "quantum chromodynamics", "“ OR 1=1 --", strings.Repeat("x ", 5000), "\x00\xff"} {
-		if got := contents(f.search(memory.Query{Text: query, MinRelevance: memory.DefaultMinRelevance})); len(got) != 0 {
+		if got := contentsOf(f.mustSearch(memory.Query{Text: query, MinRelevance: memory.DefaultMinRelevance})); len(got) != 0 {
 			t.Errorf("%.20q finds %q", query, got)
 		}
 	}
-	found := f.search(memory.Query{Text: "What bicycle did I buy?"})
-	f.same("the reason", "matches “bicycle”, “buy”", found[0].Reason)
-	f.same("the reason in Chinese", "匹配“过敏”", f.search(memory.Query{Text: "对什么过敏"})[0].Reason)
+	found := f.mustSearch(memory.Query{Text: "What bicycle did I buy?"})
+	f.wantSame("the reason", "matches “bicycle”, “buy”", found[0].Reason)
+	f.wantSame("the reason in Chinese", "匹配“过敏”", f.mustSearch(memory.Query{Text: "对什么过敏"})[0].Reason)
 }
 
 func testBoosts(t *testing.T, f *fixture) {
 	chat := func(speaker, content, session string, at time.Time) memory.BaseMemory {
-		m := say(content, session, 0)
+		m := newMemory(content, session, 0)
 		m.Timestamp = at
 		m.Context.Other = value.Must(map[string]any{"speaker": speaker, "place": session})
 		return m
 	}
 	may := time.Date(2025, 5, 7, 12, 0, 0, 0, time.UTC)
-	f.save(
+	f.mustSave(
 		chat("Caroline", "I went hiking with the dog.", "a", may), chat("Melanie", "I went hiking with the kids.", "b", may.AddDate(0, 2, 0)),
 	)
-	first := func(q memory.Query) string { return f.search(q)[0].Memory.Content }
+	first := func(q memory.Query) string { return f.mustSearch(q)[0].Memory.Content }
 	for query, want := range map[string]string{
 		"Where did Caroline go hiking?": "I went hiking with the dog.", "Where did Mel go hiking?": "I went hiking with the kids.",
 		"Who went hiking on 7 May 2025?": "I went hiking with the dog.", "hiking in July": "I went hiking with the kids.",
@@ -71,22 +71,22 @@ func testBoosts(t *testing.T, f *fixture) {
 			t.Errorf("in place %s: %q, want %q", session, got, want)
 		}
 	}
-	found := f.search(memory.Query{Text: "Did Caroline go hiking on 7 May 2025?"})
-	f.same("the reason", "matches “hiking”, “go”; said by Caroline; 7 May 2025", found[0].Reason)
+	found := f.mustSearch(memory.Query{Text: "Did Caroline go hiking on 7 May 2025?"})
+	f.wantSame("the reason", "matches “hiking”, “go”; said by Caroline; 7 May 2025", found[0].Reason)
 	// Only a speaker, or only a time.
-	f.same("all of a speaker", []string{"I went hiking with the dog."}, contents(f.search(memory.Query{Text: "what did she do on 7 May 2025?", MinRelevance: 0.5})[:1]))
+	f.wantSame("all of a speaker", []string{"I went hiking with the dog."}, contentsOf(f.mustSearch(memory.Query{Text: "what did she do on 7 May 2025?", MinRelevance: 0.5})[:1]))
 	// 12:00 UTC is the next day in the far east.
-	east := f.search(memory.Query{Text: "What happened on 8 May 2025?", Now: may.AddDate(0, 3, 0).In(time.FixedZone("", 13*3600)), MinRelevance: 0.5})
-	f.same("the day of who asks", "8 May 2025", east[0].Reason)
-	f.same("Chinese date", []string{"I went hiking with the dog."}, contents(f.search(memory.Query{Text: "2025年5月7日", MinRelevance: 0.5})))
+	east := f.mustSearch(memory.Query{Text: "What happened on 8 May 2025?", Now: may.AddDate(0, 3, 0).In(time.FixedZone("", 13*3600)), MinRelevance: 0.5})
+	f.wantSame("the day of who asks", "8 May 2025", east[0].Reason)
+	f.wantSame("Chinese date", []string{"I went hiking with the dog."}, contentsOf(f.mustSearch(memory.Query{Text: "2025年5月7日", MinRelevance: 0.5})))
 	// What was said before helps a short question.
-	if got := f.search(memory.Query{Text: "And where?", Earlier: []string{"Did Mel go hiking?"}}); len(got) == 0 || got[0].Memory.Content != "I went hiking with the kids." {
-		t.Errorf("after another question: %v", contents(got))
+	if got := f.mustSearch(memory.Query{Text: "And where?", Earlier: []string{"Did Mel go hiking?"}}); len(got) == 0 || got[0].Memory.Content != "I went hiking with the kids." {
+		t.Errorf("after another question: %v", contentsOf(got))
 	}
 }
 
 func testFilters(t *testing.T, f *fixture) {
-	f.save(say("tea in the morning", "a", 0), say("tea at noon", "b", time.Hour), say("tea in the evening", "a", 2*time.Hour))
+	f.mustSave(newMemory("tea in the morning", "a", 0), newMemory("tea at noon", "b", time.Hour), newMemory("tea in the evening", "a", 2*time.Hour))
 	for _, test := range []struct {
 		q    memory.Query
 		want int
@@ -100,38 +100,38 @@ func testFilters(t *testing.T, f *fixture) {
 		{memory.Query{MinRelevance: 0.9999999}, 0},
 	} {
 		test.q.Text = "tea"
-		if got := f.search(test.q); len(got) != test.want {
-			t.Errorf("%+v: %v, want %d", test.q, contents(got), test.want)
+		if got := f.mustSearch(test.q); len(got) != test.want {
+			t.Errorf("%+v: %v, want %d", test.q, contentsOf(got), test.want)
 		}
 	}
 }
 
 func testAsOf(t *testing.T, f *fixture) {
-	f.save(say("tea today", "", 0), say("tea tomorrow", "", 24*time.Hour))
+	f.mustSave(newMemory("tea today", "", 0), newMemory("tea tomorrow", "", 24*time.Hour))
 	for asOf, want := range map[bool]int{true: 1, false: 2} {
-		if got := f.search(memory.Query{Text: "tea", AsOf: asOf}); len(got) != want {
-			t.Errorf("as of now %v: %v", asOf, contents(got))
+		if got := f.mustSearch(memory.Query{Text: "tea", AsOf: asOf}); len(got) != want {
+			t.Errorf("as of now %v: %v", asOf, contentsOf(got))
 		}
 	}
 }
 
 // testWindows: an answer is found by the words around it, but never across sessions.
 func testWindows(_ *testing.T, f *fixture) {
-	f.save(say("Which instrument are you learning?", "a", 0), say("The cello!", "a", time.Minute), say("The weather is nice.", "b", 2*time.Minute),
-		say("Loose notes stand alone.", "", 0), say("They have no neighbours.", "", 0))
-	got := contents(f.search(memory.Query{Text: "instrument learning"}))
+	f.mustSave(newMemory("Which instrument are you learning?", "a", 0), newMemory("The cello!", "a", time.Minute), newMemory("The weather is nice.", "b", 2*time.Minute),
+		newMemory("Loose notes stand alone.", "", 0), newMemory("They have no neighbours.", "", 0))
+	got := contentsOf(f.mustSearch(memory.Query{Text: "instrument learning"}))
 	slices.Sort(got)
-	f.same("around the question", []string{"The cello!", "Which instrument are you learning?"}, got)
-	f.same("no session", []string{"Loose notes stand alone."}, contents(f.search(memory.Query{Text: "loose notes"})))
+	f.wantSame("around the question", []string{"The cello!", "Which instrument are you learning?"}, got)
+	f.wantSame("no session", []string{"Loose notes stand alone."}, contentsOf(f.mustSearch(memory.Query{Text: "loose notes"})))
 }
 
 // testNeighbours: what only stands near a hit is not worth showing, but can be asked for.
 func testNeighbours(t *testing.T, f *fixture) {
-	f.save(say("Do you still learn the violin in Vienna?", "a", 0), say("Every day, but my neighbours complain.", "a", time.Minute))
+	f.mustSave(newMemory("Do you still learn the violin in Vienna?", "a", 0), newMemory("Every day, but my neighbours complain.", "a", time.Minute))
 	q := memory.Query{Text: "violin in Vienna", MinRelevance: memory.DefaultMinRelevance}
-	f.same("hits", []string{"Do you still learn the violin in Vienna?"}, contents(f.search(q)))
+	f.wantSame("hits", []string{"Do you still learn the violin in Vienna?"}, contentsOf(f.mustSearch(q)))
 	q.Neighbours = true
-	found := f.search(q)
+	found := f.mustSearch(q)
 	if len(found) != 2 || found[0].Neighbour || !found[1].Neighbour || found[1].Relevance >= memory.DefaultMinRelevance {
 		t.Errorf("with neighbours: %+v", found)
 	}
@@ -141,14 +141,14 @@ func testNeighbours(t *testing.T, f *fixture) {
 func testSameText(t *testing.T, f *fixture) {
 	var list []memory.BaseMemory
 	for i := range 60 {
-		list = append(list, say("I like green tea.", fmt.Sprint(i), time.Duration(i)*time.Hour))
+		list = append(list, newMemory("I like green tea.", fmt.Sprint(i), time.Duration(i)*time.Hour))
 	}
-	list = append(list, say("I like black tea, too.", "x", 0), say("And tea with milk.", "y", 0))
-	f.save(list...)
-	found := f.search(memory.Query{Text: "tea", Limit: 3})
-	got := contents(found)
+	list = append(list, newMemory("I like black tea, too.", "x", 0), newMemory("And tea with milk.", "y", 0))
+	f.mustSave(list...)
+	found := f.mustSearch(memory.Query{Text: "tea", Limit: 3})
+	got := contentsOf(found)
 	slices.Sort(got)
-	f.same("each text once", []string{"And tea with milk.", "I like black tea, too.", "I like green tea."}, got)
+	f.wantSame("each text once", []string{"And tea with milk.", "I like black tea, too.", "I like green tea."}, got)
 	for _, s := range found {
 		if s.Memory.Content == "I like green tea." && !s.Memory.Timestamp.Equal(Start.Add(59*time.Hour)) {
 			t.Errorf("it was said last at %v, found is %v", Start.Add(59*time.Hour), s.Memory.Timestamp)
@@ -159,11 +159,11 @@ func testSameText(t *testing.T, f *fixture) {
 // testChineseQuestions: dates, the present, follow-ups, and words that are whole.
 func testChineseQuestions(t *testing.T, f *fixture) {
 	on := func(content, session string, year int, month time.Month, day int) memory.BaseMemory {
-		m := say(content, session, 0)
+		m := newMemory(content, session, 0)
 		m.Timestamp = time.Date(year, month, day, 9, 0, 0, 0, time.UTC)
 		return m
 	}
-	f.save(
+	f.mustSave(
 		on("我的手机号是13800000001。", "a", 2026, 1, 3), on("我换手机号了，现在是13900000002。", "b", 2026, 5, 2),
 		on("我家的猫叫豆豆，今年三岁。", "c", 2026, 3, 1), on("我去了杭州，看了西湖。", "d", 2026, 5, 7), on("我们全家去了青岛。", "e", 2025, 7, 20),
 		on("今天去医院体检了。", "f", 2026, 5, 13), on("我对花生过敏。", "g", 2026, 2, 2), on("周末三要去爬山，别忘了带水。", "h", 2026, 4, 2),
@@ -181,38 +181,38 @@ func testChineseQuestions(t *testing.T, f *fixture) {
 		if test.earlier != "" {
 			q.Earlier = []string{test.earlier}
 		}
-		found := f.search(q)
+		found := f.mustSearch(q)
 		if len(found) == 0 || found[0].Memory.Content != test.want || found[0].Reason != test.reason {
 			t.Errorf("%q: found %+v, want %q because of %q", test.text, found, test.want, test.reason)
 		}
 	}
-	for _, s := range f.search(memory.Query{Text: "周三要做什么"}) {
+	for _, s := range f.mustSearch(memory.Query{Text: "周三要做什么"}) {
 		if strings.Contains(s.Reason, "三要") {
 			t.Errorf("%q is cut across words", s.Reason)
 		}
 	}
 }
 
-// testOrder: the same score gives the newer first, then the smaller id.
+// testOrder: of the same score, the newer comes first, then the smaller id.
 func testOrder(_ *testing.T, f *fixture) {
 	var want []string
 	for i, also := range []string{"it", "she", "he", "they", "we"} { // stop words
-		m := say("the same words "+also, fmt.Sprint(i), time.Duration(i/2)*time.Hour)
+		m := newMemory("the same words "+also, fmt.Sprint(i), time.Duration(i/2)*time.Hour)
 		m.ID = fmt.Sprintf("memory_0000000%d-0000-7000-8000-000000000000", 5-i)
-		f.save(m)
+		f.mustSave(m)
 	}
 	old := Start.AddDate(30, 0, 0) // so long after that recency is the same for all
-	for _, s := range f.search(memory.Query{Text: "same words", Now: old}) {
+	for _, s := range f.mustSearch(memory.Query{Text: "same words", Now: old}) {
 		want = append(want, s.Memory.ID[14:15])
 	}
-	f.same("the order", "1 2 3 4 5", strings.Join(want, " "))
+	f.wantSame("the order", "1 2 3 4 5", strings.Join(want, " "))
 }
 
 func testNewestFirst(_ *testing.T, f *fixture) {
-	f.save(say("The project database is PostgreSQL 16 on the main server.", "a", 0), say("We talked about lunch.", "a", time.Minute),
-		say("The project database is PostgreSQL 18 on the main server.", "b", time.Hour), say("Something else entirely.", "b", 2*time.Hour))
-	got := contents(f.search(memory.Query{Text: "Which PostgreSQL is the project database?", Now: Start.AddDate(3, 0, 0), Limit: 2}))
-	f.same("the update first", []string{"The project database is PostgreSQL 18 on the main server.", "The project database is PostgreSQL 16 on the main server."}, got)
+	f.mustSave(newMemory("The project database is PostgreSQL 16 on the main server.", "a", 0), newMemory("We talked about lunch.", "a", time.Minute),
+		newMemory("The project database is PostgreSQL 18 on the main server.", "b", time.Hour), newMemory("Something else entirely.", "b", 2*time.Hour))
+	got := contentsOf(f.mustSearch(memory.Query{Text: "Which PostgreSQL is the project database?", Now: Start.AddDate(3, 0, 0), Limit: 2}))
+	f.wantSame("the update first", []string{"The project database is PostgreSQL 18 on the main server.", "The project database is PostgreSQL 16 on the main server."}, got)
 }
 
 // bounds are what retrieval must reach on a set of talks, as counts.
@@ -233,13 +233,13 @@ func testTalks(t *testing.T, f *fixture, name string, want bounds) {
 		t.Fatal(err)
 	}
 	for _, talk := range talks {
-		f.save(talk.Memories...)
+		f.mustSave(talk.Memories...)
 	}
 	var got bounds
 	for i, talk := range talks {
 		for _, q := range talk.Questions {
 			got.questions++
-			at := place(q, f.search(memory.Query{Users: memory.User(talk.User), Text: q.Text, Now: Asked, Limit: 10}))
+			at := placeOfEvidence(q, f.mustSearch(memory.Query{Users: memory.User(talk.User), Text: q.Text, Now: Asked, Limit: 10}))
 			if at < 1 {
 				got.first++
 			}
@@ -249,11 +249,11 @@ func testTalks(t *testing.T, f *fixture, name string, want bounds) {
 			if at < 10 {
 				got.ten++
 			}
-			if place(q, f.search(memory.Query{Users: memory.User(talk.User), Text: q.Text, Now: Asked, MinRelevance: memory.DefaultMinRelevance})) < 10 {
+			if placeOfEvidence(q, f.mustSearch(memory.Query{Users: memory.User(talk.User), Text: q.Text, Now: Asked, MinRelevance: memory.DefaultMinRelevance})) < 10 {
 				got.returned++
 			}
 			stranger := talks[(i+1)%len(talks)].User
-			found := f.search(memory.Query{Users: memory.User(stranger), Text: q.Text, Now: Asked, MinRelevance: memory.DefaultMinRelevance})
+			found := f.mustSearch(memory.Query{Users: memory.User(stranger), Text: q.Text, Now: Asked, MinRelevance: memory.DefaultMinRelevance})
 			if len(found) > 0 {
 				got.foreign++
 			}
@@ -270,8 +270,8 @@ func testTalks(t *testing.T, f *fixture, name string, want bounds) {
 	}
 }
 
-// place returns where the first evidence stands; 100 where it was not found.
-func place(q Question, found []memory.Scored) int {
+// placeOfEvidence returns where the first evidence stands; 100 where it was not found.
+func placeOfEvidence(q Question, found []memory.Scored) int {
 	for i, s := range found {
 		for _, id := range q.Evidence {
 			if s.Memory.ID == id {

@@ -43,7 +43,7 @@ func Talks(name string) ([]Talk, error) {
 	p := parser{name: name}
 	lines := bufio.NewScanner(file)
 	for n := 1; lines.Scan(); n++ {
-		if err := p.line(lines.Text()); err != nil {
+		if err := p.parseLine(lines.Text()); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
 		}
 	}
@@ -58,7 +58,7 @@ type parser struct {
 	tags    map[string]string
 }
 
-func (p *parser) line(text string) (err error) {
+func (p *parser) parseLine(text string) (err error) {
 	fields := strings.Fields(text)
 	switch {
 	case len(fields) == 0 || fields[0] == "#":

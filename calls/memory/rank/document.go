@@ -81,7 +81,7 @@ func Analyze(content, speaker string) Document {
 }
 
 // labels look like a name at the beginning of a text, but are not.
-var labels = set(`note notes todo question answer q a warning error info debug title summary re fwd subject from to cc date
+var labels = wordSet(`note notes todo question answer q a warning error info debug title summary re fwd subject from to cc date
 http https ps nb tip hint example fact facts reminder update user assistant system tool address phone email password
 ingredients birthday deadline budget 备注 注意 提示 问题 答案 例如 比如 地址 时间 地点 作者 主演 导演 简介 标题 来源 日期 总结 摘要 结论
 原因 结果 电话 价格 优点 缺点 特点 目的 方法 步骤 要求 用户 助手 系统 工具 待办 更新 目标 内容 密码 生日 邮箱`)
@@ -139,7 +139,11 @@ func isName(s string) bool {
 	words := strings.Split(s, " ")
 	for _, w := range words {
 		for i, r := range w {
-			if i == 0 && !unicode.IsUpper(r) || i > 0 && !unicode.IsLetter(r) && r != '.' && r != '-' && r != '\'' {
+			isPart := unicode.IsLetter(r) || strings.ContainsRune(".-'", r)
+			if i == 0 {
+				isPart = unicode.IsUpper(r)
+			}
+			if !isPart {
 				return false
 			}
 		}

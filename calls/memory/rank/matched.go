@@ -104,7 +104,10 @@ func isWholeIn(phrase string, texts ...string) bool {
 			before, _ := utf8.DecodeLastRuneInString(text[:start])
 			after, _ := utf8.DecodeRuneInString(text[from:])
 			l, r := isBoundary(before), isBoundary(after)
-			left, right, both = left || l, right || r, both || l && r
+			left, right = left || l, right || r
+			if l && r {
+				both = true
+			}
 		}
 	}
 	if n == 1 {

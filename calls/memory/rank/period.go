@@ -47,13 +47,15 @@ func matchPeriod(p date.Period, t time.Time) float64 {
 	return 0
 }
 
-// phrase matches whole words in any case.
-func phrase(words string) *regexp.Regexp { return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`) }
+// compilePhrase matches whole words in any case.
+func compilePhrase(words string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`)
+}
 
 var (
-	englishWhen = phrase(`when|how long|(?:what|which) (?:date|day|month|year|time)`)
+	englishWhen = compilePhrase(`when|how long|(?:what|which) (?:date|day|month|year|time)`)
 	chineseWhen = regexp.MustCompile(`什[么麼][时時]候|何[时時]|[几幾][号號月点點]|哪一?[天年]|多久|多[长長][时時][间間]|什么日期`)
 
-	englishNewest = phrase(`latest|newest|most recent|currently|current|nowadays|right now|these days|now`)
+	englishNewest = compilePhrase(`latest|newest|most recent|currently|current|nowadays|right now|these days|now`)
 	chineseNewest = regexp.MustCompile(`最近|最新|[现現]在|目前|如今|[当當]前`)
 )

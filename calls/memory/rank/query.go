@@ -80,11 +80,13 @@ func normalizeQuery(text string) string {
 func analyzeQuery(q *Query, ix *Index) Analysis {
 	text := normalizeQuery(q.Text)
 	a := Analysis{texts: []string{text}, Chinese: strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) })}
-	a.When = englishWhen.MatchString(text) || a.Chinese && chineseWhen.MatchString(text)
-	a.Newest = englishNewest.MatchString(text) || a.Chinese && chineseNewest.MatchString(text)
+	asksWhenInChinese := a.Chinese && chineseWhen.MatchString(text)
+	a.When = asksWhenInChinese || englishWhen.MatchString(text)
+	asksNewestInChinese := a.Chinese && chineseNewest.MatchString(text)
+	a.Newest = asksNewestInChinese || englishNewest.MatchString(text)
 	var dateless string
 	a.periods, dateless = date.FindPeriods(text, q.Now)
-	dates := complement(text, dateless)
+	dates := blankOut(text, dateless)
 	if len(a.periods) > 0 {
 		dateless = dayQuestion.ReplaceAllString(dateless, " ")
 	}
@@ -117,9 +119,9 @@ func analyzeQuery(q *Query, ix *Index) Analysis {
 	return a
 }
 
-// complement returns the parts of text in whose place rest has spaces; both have the same
+// blankOut returns the parts of text in whose place rest has spaces; both have the same
 // length.
-func complement(text, rest string) string {
+func blankOut(text, rest string) string {
 	if text == rest {
 		return ""
 	}
@@ -153,9 +155,13 @@ func (a *Analysis) addTerms(text string, weight float64, optional bool, seen map
 			return
 		}
 		seen[t.term] = true
+		isGeneral := t.kind == identifier || generalWords[t.term]
+		if t.kind == bigram {
+			isGeneral = isGeneral || hasStopCharacter(t.term)
+		}
 		a.Terms = append(a.Terms, Term{
 			Text: t.term, Weight: weight, Shown: text[t.start:t.end],
-			optional: optional || t.kind == identifier || generalWords[t.term] || t.kind == bigram && hasStopCharacter(t.term), spaceless: t.kind >= character,
+			optional: optional || isGeneral, spaceless: t.kind >= character,
 		})
 	})
 }

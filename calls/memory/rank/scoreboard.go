@@ -146,7 +146,7 @@ func (b *scoreboard) addTerm(l termPostings) {
 			continue
 		}
 		b.markScored(n)
-		b.cells[n].base += float32(l.idf * memoryBM25.weight(tf, float64(e.Len), b.average))
+		b.cells[n].base += float32(l.idf * memoryBM25.termWeight(tf, float64(e.Len), b.average))
 		if e.Session < 0 || len(ix.sessions[e.Session].members) == 1 {
 			b.addMatch(n, l)
 			continue
@@ -184,16 +184,16 @@ func (b *scoreboard) scoreWindows(l termPostings) {
 		b.markScored(n)
 		b.addMatch(n, l)
 		c := &b.cells[n]
-		score := weightWide * windowBM25.weight(float64(c.inWide), float64(s.windowLength(at, wide)), b.averageWindows[1])
+		score := weightWide * windowBM25.termWeight(float64(c.inWide), float64(s.windowLength(at, wide)), b.averageWindows[1])
 		if c.inNear > 0 {
-			score += weightNear * windowBM25.weight(float64(c.inNear), float64(s.windowLength(at, near)), b.averageWindows[0])
+			score += weightNear * windowBM25.termWeight(float64(c.inNear), float64(s.windowLength(at, near)), b.averageWindows[0])
 		}
 		c.windows += float32(l.idf * score)
 		c.inNear, c.inWide = 0, 0
 	}
 	for _, in := range b.touchedSessions {
 		s := &ix.sessions[in]
-		b.sessionScores[in] += l.idf * windowBM25.weight(float64(b.sessionFrequencies[in]), float64(s.lengthUntil[len(s.lengthUntil)-1]), b.averageSession)
+		b.sessionScores[in] += l.idf * windowBM25.termWeight(float64(b.sessionFrequencies[in]), float64(s.lengthUntil[len(s.lengthUntil)-1]), b.averageSession)
 		b.sessionFrequencies[in] = 0
 	}
 	b.touchedWindows, b.touchedSessions = b.touchedWindows[:0], b.touchedSessions[:0]
@@ -210,7 +210,7 @@ func (b *scoreboard) addExtras(l termPostings) {
 			continue
 		}
 		x := &ix.Extras[p.Seq()]
-		score := x.Weight * l.idf * memoryBM25.weight(p.frequency(), float64(x.Len), max(average, 1))
+		score := x.Weight * l.idf * memoryBM25.termWeight(p.frequency(), float64(x.Len), max(average, 1))
 		for _, n := range x.Refs {
 			if int(n) < len(ix.entries) && !ix.entries[n].Deleted {
 				best[n] = max(best[n], score)

@@ -40,7 +40,7 @@ type Result struct {
 }
 
 // Relevance returns what a score of this result means, 0 to 1.
-func (r *Result) Relevance(score float64) float64 { return r.calibration.relevance(score) }
+func (r *Result) Relevance(score float64) float64 { return r.calibration.relevanceOf(score) }
 
 // bm25 has the parameters of BM25.
 type bm25 struct{ k1, b float64 }
@@ -50,9 +50,9 @@ var (
 	windowBM25 = bm25{1.2, 0.75}
 )
 
-// weight returns the BM25 weight of a term with that frequency in a text of that
+// termWeight returns the BM25 weight of a term with that frequency in a text of that
 // length.
-func (s bm25) weight(frequency, length, average float64) float64 {
+func (s bm25) termWeight(frequency, length, average float64) float64 {
 	return frequency * (s.k1 + 1) / (frequency + s.k1*(1-s.b+s.b*length/average))
 }
 
@@ -98,13 +98,13 @@ func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, e
 		defer b.release()
 		b.markAll(&r.Analysis)
 		b.pickBest(q, r, true)
-		b.calibrate(r, 0)
+		b.calibrateScores(r, 0)
 		if len(r.Hits) > 0 || len(lists) == 0 {
 			return r, nil
 		}
 	}
 	b := newScoreboard(ix)
-	b.sessionWeight = interpolate(r.Analysis.spacelessShare(), weightSession, weightSessionOfCharacters)
+	b.sessionWeight = interpolateShare(r.Analysis.spacelessShare(), weightSession, weightSessionOfCharacters)
 	defer b.release()
 	asked := 0.0
 	for _, l := range lists {
@@ -118,7 +118,7 @@ func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, e
 		}
 	}
 	b.pickBest(q, r, false)
-	b.calibrate(r, asked)
+	b.calibrateScores(r, asked)
 	return r, nil
 }
 
@@ -173,13 +173,15 @@ func fetchPostings(ctx context.Context, ix *Index, source Source, terms []Term) 
 			continue
 		}
 		l := termPostings{isDate: t.isDate, postings: all[p.start:p.middle], extra: all[p.middle:p.end]}
-		l.idf = t.Weight * idf(n, df)
-		l.share = t.Weight * idf(max(n, fewEntries), df)
+		l.idf = t.Weight * inverseFrequency(n, df)
+		l.share = t.Weight * inverseFrequency(max(n, fewEntries), df)
 		if df == 0 && !t.spaceless { // in a handful of memories most words are missing
 			l.share *= n / (n + halfEntries)
 		}
 		l.skip = ix.live > manyEntries && df > n/4
-		rare = rare || !l.skip && df > 0
+		if !l.skip && df > 0 {
+			rare = true
+		}
 		lists = append(lists, l)
 	}
 	if !rare {
@@ -190,8 +192,8 @@ func fetchPostings(ctx context.Context, ix *Index, source Source, terms []Term) 
 	return lists, release, nil
 }
 
-// idf returns the inverse document frequency of a term that is in df of n memories.
-func idf(n, df float64) float64 { return math.Log(1 + (max(n-df, 0)+0.5)/(df+0.5)) }
+// inverseFrequency returns the inverse document frequency of a term that is in df of n memories.
+func inverseFrequency(n, df float64) float64 { return math.Log(1 + (max(n-df, 0)+0.5)/(df+0.5)) }
 
 // topHits keeps the best hits. It collects more than needed and sorts now and then.
 type topHits struct {

@@ -247,7 +247,7 @@ func TestRelevance(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := calibration{best: rapid.Float64Range(0, 100).Draw(rt, "best"), certainty: rapid.Float64Range(-5, 8).Draw(rt, "certainty")}
 		a, b := rapid.Float64Range(0, 100).Draw(rt, "a"), rapid.Float64Range(0, 100).Draw(rt, "b")
-		low, high := s.relevance(min(a, b)), s.relevance(max(a, b))
+		low, high := s.relevanceOf(min(a, b)), s.relevanceOf(max(a, b))
 		if low > high || low < 0 || high > 1 || math.IsNaN(low+high) {
 			rt.Errorf("%+v: %v for %v, %v for %v", s, low, min(a, b), high, max(a, b))
 		}

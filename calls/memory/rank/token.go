@@ -164,7 +164,7 @@ func contractionStart(s string) int {
 	case "s", "re", "ll", "ve", "d", "m":
 		return i
 	case "t":
-		if i > 1 && (s[i-1] == 'n' || s[i-1] == 'N') {
+		if i > 1 && strings.IndexByte("nN", s[i-1]) >= 0 {
 			return i - 1
 		}
 	}
@@ -205,7 +205,9 @@ func partsOf(s string) (parts []span, marked bool) {
 		switch {
 		case class == other:
 			cut(i, i+size)
-			marked = marked || r != '-' && r != '\'' && r != '’'
+			if r != '-' && r != '\'' && r != '’' {
+				marked = true
+			}
 		case last != other && (class == digit) != (last == digit):
 			cut(i, i)
 			marked = true
@@ -222,7 +224,8 @@ func partsOf(s string) (parts []span, marked bool) {
 		} else {
 			capitals = 0
 		}
-		marked = marked || class == digit && version
+		isVersionDigit := class == digit && version
+		marked = marked || isVersionDigit
 		last = class
 	}
 	cut(len(s), len(s))

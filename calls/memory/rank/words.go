@@ -7,7 +7,7 @@ import (
 
 // stopWords are English words without a meaning of their own. They are neither indexed
 // nor searched.
-var stopWords = set(`
+var stopWords = wordSet(`
 a about after again all also am an and any are aren as at be because been before being but by can cannot could
 couldn did didn do does doesn doing don down each for from further had hadn has hasn have haven having he her here
 hers herself him himself his how i if in into is isn it its itself just me more most my myself no nor not now of off
@@ -18,13 +18,13 @@ ca wo im ive id dont much many lot lots really might ever still yet else`)
 
 // generalWords are stems that say little. Their absence from all memories means
 // nothing.
-var generalWords = set(`happen say talk tell discuss mention speak remember know want need like love think feel give get go make
+var generalWords = wordSet(`happen say talk tell discuss mention speak remember know want need like love think feel give get go make
 take come see look try use start kind type sort thing name call time latest newest current recent nowaday
 现在 最新 最近 目前 如今 在最 新的 发生 生了`)
 
 // irregular maps forms that the stemmer cannot know to their base form, and a few words
 // to others that people use for the same thing.
-var irregular = pairs(`
+var irregular = wordPairs(`
 went go gone go goes go did do bought buy brought bring thought think taught teach caught catch fought fight
 sought seek felt feel kept keep slept sleep left leave met meet told tell sold sell said say made make paid pay
 heard hear held hold stood stand understood understand found find lost lose won win sent send spent spend built
@@ -66,10 +66,10 @@ var (
 	questionWords = regexp.MustCompile(`请问|請問|什[么麼][时時]候|什[么麼][样樣]?|多少|在?哪[里裡儿兒些]?|[为爲為]什[么麼]|[谁誰]|怎[么麼][样樣]?|怎[样樣]|如何|何[时時]`)
 	// dayQuestion is how Chinese questions ask what was on a day.
 	dayQuestion    = regexp.MustCompile(`[做干]过?了?(?:些|点)?什[么麼]|[发發]生了?(?:些)?什[么麼]`)
-	stopCharacters = set(strings.Join(strings.Split("的了是在吗呢吧啊呀什么哪谁几怎何为有和与及或我你他她它们这那个之其也都就被把于对从到而且但因所以着过地得请问说很还又再才只会能要让给向嗎麼誰幾為與們這個對從過請問說還會讓給於著", ""), " "))
+	stopCharacters = wordSet(strings.Join(strings.Split("的了是在吗呢吧啊呀什么哪谁几怎何为有和与及或我你他她它们这那个之其也都就被把于对从到而且但因所以着过地得请问说很还又再才只会能要让给向嗎麼誰幾為與們這個對從過請問說還會讓給於著", ""), " "))
 )
 
-func set(words string) map[string]bool {
+func wordSet(words string) map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(words) {
 		m[w] = true
@@ -77,7 +77,7 @@ func set(words string) map[string]bool {
 	return m
 }
 
-func pairs(words string) map[string]string {
+func wordPairs(words string) map[string]string {
 	m := map[string]string{}
 	list := strings.Fields(words)
 	for i := 0; i+1 < len(list); i += 2 {

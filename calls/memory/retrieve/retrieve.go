@@ -17,16 +17,16 @@ import (
 // Params are the parameters of the call.
 type Params struct {
 	CurrentQuery string           `json:"current_query" doc:"What is asked, in the user's words."`
-	History      []memory.Message `json:"history,omitempty" doc:"The dialogue before, oldest first: {is_user, content, timestamp} or {role, content}. What the user said last helps a query that says little."`
-	Timestamp    string           `json:"timestamp,omitempty" doc:"The present, as 2006-01-02T15:04:05.000Z; the time of the run where it is not given."`
+	History      []memory.Message `json:"history,omitempty" doc:"The dialogue before, oldest first: {is_user, content, timestamp} or {role, content}. What the user said last helps a query that says little." example:"[{role: user, content: I like tea., timestamp: '2026-05-01T10:00:00.000Z'}]"`
+	Timestamp    string           `json:"timestamp,omitempty" doc:"The present, as 2006-01-02T15:04:05.000Z; the time of the run where it is not given." example:"'2026-05-01T10:00:00.000Z'"`
 	Limit        int              `json:"limit" default:"10" min:"1" max:"1000" doc:"How many memories are given at most."`
 	MinRelevance float64          `json:"min_relevance" default:"0.5" min:"0" max:"1" doc:"Only memories whose relevance is above this are given."`
 	Include      []string         `json:"include,omitempty" enum:"content|timestamp|snapshot_ids|context|neighbours" doc:"What each memory comes with, beside its id, score and reason. neighbours adds memories that only stand near one that matches, marked context."`
 	AsOf         bool             `json:"as_of,omitempty" doc:"Leave out what happened after the timestamp."`
-	Since        string           `json:"since,omitempty" doc:"Only memories of this time or later."`
-	Before       string           `json:"before,omitempty" doc:"Only memories from before this time."`
+	Since        string           `json:"since,omitempty" doc:"Only memories of this time or later." example:"'2026-05-01'"`
+	Before       string           `json:"before,omitempty" doc:"Only memories from before this time." example:"'2026-06-01'"`
 	OnlySession  bool             `json:"only_session,omitempty" doc:"Only memories of the flow's session. Without it they count a little more than others."`
-	OtherContext value.Value      `json:"other_context,omitzero" type:"object|string|null" doc:"Memories whose other context shares members with this one count a little more."`
+	OtherContext value.Value      `json:"other_context,omitzero" type:"object|string|null" doc:"Memories whose other context shares members with this one count a little more." example:"{place: office}"`
 	AllUsers     bool             `json:"all_users,omitempty" doc:"Look in everybody's memories, not only in those of the flow's user."`
 }
 
@@ -54,13 +54,13 @@ include: [content]
 `,
 		}},
 	})
-	def.Lint = lint
-	def.Origins = origins
+	def.Lint = lintParams
+	def.Origins = outputOrigins
 	return def
 }
 
-// origins returns that of the content of a memory: the memory.
-func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+// outputOrigins returns that of the content of a memory: the memory.
+func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	found, ok := strings.CutSuffix(pointer, "/content")
 	id, _ := of.Output.At(strings.TrimPrefix(found, "/output") + "/memory_id")
 	name, isMemory := id.Str()
@@ -70,8 +70,8 @@ func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin 
 	return []calls.Origin{{Kind: calls.OriginMemory, Name: name}}
 }
 
-// lint finds times that are none, and those between which nothing can be.
-func lint(params value.Value, _ calls.LintEnv) []schema.Problem {
+// lintParams finds times that are none, and those between which nothing can be.
+func lintParams(params value.Value, _ calls.LintEnv) []schema.Problem {
 	problems := memory.LintTimes(params, "timestamp", "since", "before")
 	if len(problems) > 0 {
 		return problems
@@ -110,7 +110,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if err != nil {
 			return nil, err
 		}
-		q, err := p.query(env, &in)
+		q, err := p.newQuery(env, &in)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 	})
 }
 
-func (p Params) query(env *calls.Env, in *Input) (*memory.Query, error) {
+func (p Params) newQuery(env *calls.Env, in *Input) (*memory.Query, error) {
 	users := memory.User(in.User)
 	if p.AllUsers {
 		users = memory.AllUsers()

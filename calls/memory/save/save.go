@@ -16,9 +16,9 @@ import (
 type Params struct {
 	Content   string      `json:"content" doc:"What to remember, as it was said."`
 	Role      string      `json:"role,omitempty" doc:"Who said it in the chat: user, assistant. Without it, it is something known rather than said."`
-	Context   value.Value `json:"context,omitzero" type:"object|string|null" doc:"Anything else about it, kept as other_context: a text, or an object. Of an object, speaker is who said it. An object with user_id or session_id is a whole context, {user_id, session_id, other_context}; its user must be the flow's own."`
-	Timestamp string      `json:"timestamp,omitempty" doc:"When it happened, as 2006-01-02T15:04:05.000Z; the time of the run where it is not given."`
-	ID        string      `json:"id,omitempty" doc:"The memory to replace; its old version is kept. Without it a new one is made, unless the same is known already."`
+	Context   value.Value `json:"context,omitzero" type:"object|string|null" doc:"Anything else about it, kept as other_context: a text, or an object. Of an object, speaker is who said it. An object with user_id or session_id is a whole context, {user_id, session_id, other_context}; its user must be the flow's own." example:"{speaker: Lin, place: office}"`
+	Timestamp string      `json:"timestamp,omitempty" doc:"When it happened, as 2006-01-02T15:04:05.000Z; the time of the run where it is not given." example:"'2026-05-01T10:00:00.000Z'"`
+	ID        string      `json:"id,omitempty" doc:"The memory to replace; its old version is kept. Without it a new one is made, unless the same is known already." example:"memory_01890a5d-ac96-774b-bcce-b302099a8001"`
 }
 
 // Input is the memory.

@@ -12,7 +12,7 @@ import (
 // Params are the parameters of the call.
 type Params struct {
 	OnlyDue bool   `json:"only_due,omitempty" doc:"Make only the snapshots that are due: of sessions with enough new memories or some rest. Without it, of all with anything new."`
-	Model   string `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given."`
+	Model   string `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
 }
 
 // Input is whose memories are summed up.

@@ -3,10 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Check looks for damage of the file, and for memories that a search would not find. It
@@ -40,14 +40,14 @@ func (u *user) checkIndex(ctx context.Context, c *sqlitefile.Conn) error {
 		return err
 	}
 	if tail := u.n - u.folded; tail > 2*maxTail {
-		return fmt.Errorf("%w: the user %q has %d memories that are not in it", errIndex, u.name, tail)
+		return wording.Errorf("%w: the user %q has %d memories that are not in it", errIndex, u.name, tail)
 	}
 	entries, err := readEntries(c, u.id, 0, u.folded)
 	if err != nil {
 		return err
 	}
 	if int64(len(entries)) != u.folded {
-		return fmt.Errorf("%w: the user %q has %d entries, want %d", errIndex, u.name, len(entries), u.folded)
+		return wording.Errorf("%w: the user %q has %d entries, want %d", errIndex, u.name, len(entries), u.folded)
 	}
 	found := make([]bool, u.folded)
 	var room []rank.Posting
@@ -68,7 +68,7 @@ func (u *user) checkIndex(ctx context.Context, c *sqlitefile.Conn) error {
 	}
 	for seq, e := range entries {
 		if !e.Deleted && e.Len > 0 && !found[seq] {
-			return fmt.Errorf("%w: the memory %d of the user %q has no words", errIndex, seq, u.name)
+			return wording.Errorf("%w: the memory %d of the user %q has no words", errIndex, seq, u.name)
 		}
 	}
 	// Those beyond are found by what they say.
@@ -78,7 +78,7 @@ func (u *user) checkIndex(ctx context.Context, c *sqlitefile.Conn) error {
 			return err
 		}
 		if seq := rid & 0xffffffff; entries[seq].Deleted {
-			return fmt.Errorf("%w: the memory %d of the user %q is not in it", errIndex, seq, u.name)
+			return wording.Errorf("%w: the memory %d of the user %q is not in it", errIndex, seq, u.name)
 		}
 		return nil
 	})

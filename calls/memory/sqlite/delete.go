@@ -12,10 +12,11 @@ import (
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // errDry undoes what a dry run has done.
-var errDry = errors.New("a dry run")
+var errDry = wording.Errorf("a dry run")
 
 // One change deletes of so many users at most, and of none more once it has that many
 // memories: who saves meanwhile does not wait long.

@@ -1,11 +1,10 @@
 package sqlite
 
 import (
-	"fmt"
-
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // storeName is what users call the store.
@@ -15,7 +14,7 @@ const storeName = "memory store"
 const damagedHint = "the file is damaged: save what can be read with `scheduler memory export --salvage DIR`, move the file away, and import DIR"
 
 // errIndex means that the index contradicts itself or the memories.
-var errIndex = fmt.Errorf("%w: its index is wrong", sqlitefile.ErrDamaged)
+var errIndex = wording.Errorf("%w: its index is wrong", sqlitefile.ErrDamaged)
 
 // checkAnalysis refuses an index that another version of the analysis has made: memories
 // would not be found, and deleted ones would stay in the index.

@@ -17,7 +17,7 @@ import (
 // the memory, and the words of some hundred go into the index together.
 //
 // foldAt is how many memories are folded in the change that brings them, and from how
-// many on the tail is folded when nobody writes; maxTail how many are in it at most.
+// many on the tail is folded while no change is made; maxTail how many are in it at most.
 // One text of more than longText bytes is enough: to read it takes as long. maxText bytes
 // are folded in the change that brings them.
 const (

@@ -17,6 +17,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // TestKill kills a process that saves, and looks whether all that it acknowledged is
@@ -162,6 +163,7 @@ func killLength(t *testing.T) (rounds, saves int) {
 }
 
 func TestKill(t *testing.T) {
+	slow.Test(t)
 	dir := t.TempDir()
 	all := map[string]string{}
 	rounds, saves := killLength(t)
@@ -204,6 +206,7 @@ func there(t *testing.T, s *sqlite.Store, all map[string]string) {
 }
 
 func TestTwoProcesses(t *testing.T) {
+	slow.Test(t)
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
 	type result struct {

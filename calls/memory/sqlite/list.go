@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // LoadMemory returns a memory, or nil.
@@ -54,7 +55,7 @@ func (s *Store) History(ctx context.Context, id string) (list []memory.BaseMemor
 const pageSize = 500
 
 // errStop ends a listing whose reader has left.
-var errStop = errors.New("stopped")
+var errStop = wording.Errorf("stopped")
 
 // Memories lists memories by user, in the order of their time.
 func (s *Store) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {

@@ -17,6 +17,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // edit changes a store behind its back.
@@ -93,6 +94,7 @@ func answers(t *testing.T, s *sqlite.Store) (all []string) {
 // A store whose words an older analysis has made finds the same as a new one once it
 // has been opened, and tells the log.
 func TestOlderAnalysis(t *testing.T) {
+	slow.Test(t)
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
 	fillForReindex(t, s)
@@ -152,6 +154,7 @@ func TestOlderAnalysis(t *testing.T) {
 // A file of the form that had the words of the newest memories in a table of their own
 // finds the same once it has been opened.
 func TestOlderForm(t *testing.T) {
+	slow.Test(t)
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
 	fillForReindex(t, s)
@@ -214,6 +217,7 @@ func TestNewerAnalysis(t *testing.T) {
 
 // Who is interrupted while memories are indexed anew begins again the next time.
 func TestInterruptedReindex(t *testing.T) {
+	slow.Test(t)
 	dir := t.TempDir()
 	s := open(t, dir, sqlite.Options{})
 	fillForReindex(t, s)

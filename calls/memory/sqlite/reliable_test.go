@@ -16,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/calls/sqlitefile/sqlitefiletest"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // childDir makes this test binary a process that saves until it is killed; openDir one
@@ -308,6 +309,7 @@ func TestReopening(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
+	slow.Checks(t, 15) // each opens three stores
 	memorytest.RunModel(t, func(t *testing.T, clock func() time.Time) (first, second memory.Store) {
 		dir := t.TempDir()
 		s, other := open(t, dir, sqlite.Options{Clock: clock}), open(t, dir, sqlite.Options{Clock: clock})

@@ -259,7 +259,8 @@ func (b *batch) finish() error {
 		if err := u.save(b.conn); err != nil {
 			return err
 		}
-		if u.n-u.folded >= foldAt || u.long && u.n > u.folded {
+		mustFoldLong := u.long && u.n > u.folded
+		if mustFoldLong || u.n-u.folded >= foldAt {
 			b.store.requestFold(u)
 		}
 		for _, in := range u.sessions {

@@ -1,13 +1,13 @@
 package sqlite
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // scanID scans the UUID of an id.
@@ -29,7 +29,7 @@ type scanTime struct{ to *time.Time }
 func (s scanTime) Scan(src any) error {
 	ms, ok := src.(int64)
 	if !ok {
-		return fmt.Errorf("a time is %T", src)
+		return wording.Errorf("a time is %T", src)
 	}
 	*s.to = time.UnixMilli(ms).UTC()
 	return nil

@@ -19,6 +19,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // FileName is the name of the file in its directory.
@@ -65,7 +66,7 @@ var _ memory.Store = (*Store)(nil)
 func Open(ctx context.Context, dir string, options Options) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, fmt.Errorf("opening the memory store: %w", err)
+		return nil, wording.Errorf("opening the memory store: %w", err)
 	}
 	return open(ctx, dir, options, "synchronous(FULL)")
 }
@@ -75,7 +76,7 @@ func Open(ctx context.Context, dir string, options Options) (*Store, error) {
 func OpenTemporary(ctx context.Context, options Options) (*Store, error) {
 	dir, err := os.MkdirTemp("", "scheduler-memory-")
 	if err != nil {
-		return nil, fmt.Errorf("creating a temporary memory store: %w", err)
+		return nil, wording.Errorf("creating a temporary memory store: %w", err)
 	}
 	s, err := open(ctx, dir, options, "synchronous(OFF)")
 	if err != nil {

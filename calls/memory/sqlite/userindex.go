@@ -248,7 +248,7 @@ func (sh *userIndex) readSpeakers(c *sqlitefile.Conn) error {
 // readTail reads memories that are not in the postings.
 func (sh *userIndex) readTail(c *sqlitefile.Conn, from, until int64) error {
 	if until-from > 2*maxTail {
-		return errIndex // rowids that nobody gave
+		return errIndex // rowids that no user has
 	}
 	u := user{id: sh.user}
 	for from < until {

@@ -5,10 +5,10 @@ package vector
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // MaxDimensions bounds the numbers of a vector; models give 256 to 4096.
@@ -21,17 +21,17 @@ const prefix = 4
 // has something that is not a number.
 func Check(v []float32) error {
 	if len(v) == 0 || len(v) > MaxDimensions {
-		return fmt.Errorf("a vector has %d numbers, want 1 to %d", len(v), MaxDimensions)
+		return wording.Errorf("a vector has %d numbers, want 1 to %d", len(v), MaxDimensions)
 	}
 	sum := 0.0
 	for i, x := range v {
 		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
-			return fmt.Errorf("the number %d of a vector is %v", i, x)
+			return wording.Errorf("the number %d of a vector is %v", i, x)
 		}
 		sum += float64(x) * float64(x)
 	}
 	if sum == 0 {
-		return errors.New("a vector has no direction: all its numbers are 0")
+		return wording.Errorf("a vector has no direction: all its numbers are 0")
 	}
 	return nil
 }

@@ -46,7 +46,8 @@ func Find(text string) (v value.Value, repaired, ok bool) {
 		if v, err := value.ParseJSON([]byte(blocks[i])); err == nil {
 			return v, false, true
 		}
-		if v, repaired, ok = lastDocument(blocks[i]); ok {
+		v, repaired, ok = lastDocument(blocks[i])
+		if ok {
 			return v, repaired, true
 		}
 	}
@@ -192,7 +193,9 @@ func findEnd(text string) (end int, sound bool) {
 				return i + 1, sound
 			}
 		case ',':
-			sound = sound && previous != ',' && previous != '[' && previous != '{'
+			if previous == ',' || previous == '[' || previous == '{' {
+				sound = false
+			}
 		case ';':
 			sound = false
 		case '/':
@@ -208,7 +211,7 @@ func findEnd(text string) (end int, sound bool) {
 		case ',':
 			sound = sound && !notNumber.MatchString(text[i:min(len(text), i+20)])
 		}
-		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+		if strings.IndexByte(" \n\r\t", c) < 0 {
 			previous = c
 		}
 	}
@@ -255,16 +258,19 @@ func repairJSON(text string) (v value.Value, ok bool) {
 	}()
 	fixed, err := rewriteStrict(text)
 	if err == nil {
-		if v, err = value.ParseJSON([]byte(fixed)); err == nil {
+		v, err = value.ParseJSON([]byte(fixed))
+		if err == nil {
 			return v, true
 		}
 	}
 	if len(text) > maxGuessed || strings.Contains(text, `\`) {
 		return v, false // the library is slow, and garbles what is escaped
 	}
-	if fixed, err = jsonrepair.Repair(text); err != nil {
+	fixed, err = jsonrepair.Repair(text)
+	if err != nil {
 		return v, false
 	}
 	v, err = value.ParseJSON([]byte(fixed))
-	return v, err == nil && (v.Kind() == value.Object || v.Kind() == value.List)
+	isContainer := v.Kind() == value.Object || v.Kind() == value.List
+	return v, err == nil && isContainer
 }

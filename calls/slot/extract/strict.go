@@ -1,12 +1,13 @@
 package extract
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // closing is the quote that ends a string, by the one that begins it.
@@ -29,7 +30,7 @@ var (
 	hex4       = regexp.MustCompile(`^u[0-9a-fA-F]{4}`)
 )
 
-var errBeyond = errors.New("the text is not another notation of JSON")
+var errBeyond = wording.Errorf("the text is not another notation of JSON")
 
 // rewriteStrict writes JSON in the notation of the standard: strings in double quotes, names
 // too, the words of Python, no comments, no commas after the last. What is in the
@@ -58,7 +59,8 @@ func rewriteStrict(text string) (string, error) {
 			b.WriteByte(mark)
 		case closing[r] != 0:
 			rest, err := text[n:], error(nil)
-			if n, err = writeString(&b, rest, closing[r]); err != nil {
+			n, err = writeString(&b, rest, closing[r])
+			if err != nil {
 				return "", err
 			}
 			text = rest

@@ -68,7 +68,7 @@ best = min(timeit.repeat(run, number=n, repeat=5)) / n
 json.dump({"ns": best * 1e9, "faults": len(run())}, sys.stdout)
 `
 
-// pythonCheck gives the best time of a check in nanoseconds, and the number of
+// pythonCheck returns the best time of a check in nanoseconds, and the number of
 // errors.
 func pythonCheck(schema, data string) (ns float64, faults int, err error) {
 	job, err := json.Marshal(map[string]json.RawMessage{"schema": json.RawMessage(schema), "data": json.RawMessage(data)})

@@ -139,10 +139,13 @@ func allowsNull(place schema.Place) bool {
 		}
 		enum, hasEnum := sub.Get("enum")
 		constant, hasConst := sub.Get("const")
-		if slices.ContainsFunc(enum.List(), value.Value.IsNull) || hasConst && constant.IsNull() {
+		isNull := hasConst && constant.IsNull()
+		if isNull || slices.ContainsFunc(enum.List(), value.Value.IsNull) {
 			return true
 		}
-		typed = typed || len(types) > 0 || hasEnum || hasConst
+		if len(types) > 0 || hasEnum || hasConst {
+			typed = true
+		}
 	}
 	return !typed
 }

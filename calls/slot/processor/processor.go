@@ -161,7 +161,9 @@ func (p *Processor) TakesObjects() bool {
 		if slices.Contains(types, "object") || slices.ContainsFunc(enum.List(), isObject) || isObject(constant) {
 			return true
 		}
-		listed = listed || len(types) > 0 || hasEnum || hasConst
+		if len(types) > 0 || hasEnum || hasConst {
+			listed = true
+		}
 	}
 	return !listed
 }

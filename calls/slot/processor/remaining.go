@@ -48,7 +48,8 @@ func (p *Processor) flatSchema(faults []schema.Fault) value.Value {
 	carry := carrier{root: p.doc, definitions: value.NewMap(0)}
 	properties, required, size := value.NewMap(0), []value.Value{}, 0
 	for _, pointer := range pointers {
-		if len(required) > 0 && (len(required) == maxPlaces || size > maxBytes) {
+		isFull := len(required) == maxPlaces || size > maxBytes
+		if len(required) > 0 && isFull {
 			break
 		}
 		sub := wanted[pointer][0]
@@ -174,7 +175,7 @@ func (c *carrier) carryTarget(ref string) string {
 	}
 	keyword, name := "definitions", ""
 	tokens, _ := parsePointer(pointer)
-	if len(tokens) == 2 && (tokens[0] == "definitions" || tokens[0] == "$defs") {
+	if len(tokens) == 2 && slices.Contains([]string{"definitions", "$defs"}, tokens[0]) {
 		keyword, name = tokens[0], tokens[1]
 	} else {
 		name = "root" + strings.NewReplacer("/", ".", "~", "-", "%", "-").Replace(pointer)

@@ -84,7 +84,8 @@ func (p *Processor) newContainer(path []string, next string) value.Value {
 		_, items := sub.Get("items")
 		properties, _ := sub.Get("properties")
 		_, has := properties.Get(next)
-		list = list || slices.Contains(types, "array") || items && len(types) == 0
+		isUntypedList := items && len(types) == 0
+		list = list || isUntypedList || slices.Contains(types, "array")
 		object = object || slices.Contains(types, "object")
 		named = named || has
 	}
@@ -94,7 +95,8 @@ func (p *Processor) newContainer(path []string, next string) value.Value {
 		}
 		return value.OfMap(nil)
 	}
-	index := next == "-" || list && next == "0"
+	isFirst := list && next == "0"
+	index := next == "-" || isFirst
 	if index && !named {
 		return value.OfList()
 	}
@@ -167,7 +169,7 @@ func typesOf(schema value.Value) (names []string) {
 
 // isWithin reports whether pointer is base or below it.
 func isWithin(pointer, base string) bool {
-	return strings.HasPrefix(pointer, base) && (len(pointer) == len(base) || pointer[len(base)] == '/')
+	return pointer == base || strings.HasPrefix(pointer, base+"/")
 }
 
 // comparePlaces reports whether the place a comes before b in a value whose objects have no

@@ -2,12 +2,12 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // ByteSize is a number of bytes, more than zero: an integer, or text such as 256MiB.
@@ -41,7 +41,7 @@ func (b *ByteSize) UnmarshalJSON(data []byte) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n <= 0 || n > math.MaxInt64/unit {
-		return fmt.Errorf("invalid size %q (use 256MiB, 1GiB or a number of bytes)", text)
+		return wording.Errorf("invalid size %q (use 256MiB, 1GiB or a number of bytes)", text)
 	}
 	*b = ByteSize(n * unit)
 	return nil

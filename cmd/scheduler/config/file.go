@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
@@ -26,8 +27,8 @@ type settingsFile struct {
 	settings value.Value
 }
 
-// name returns the path of the file; "" where there is none.
-func (f *settingsFile) name() string {
+// filePath returns the path of the file; "" where there is none.
+func (f *settingsFile) filePath() string {
 	if f == nil {
 		return ""
 	}
@@ -51,7 +52,7 @@ func parseSettings(path string, text []byte) (*settingsFile, error) {
 	s := configSchema()
 	f.settings = asSettings(f.settings, s.Doc())
 	if wrong := checkSettings(f.settings, s, new(Settings)); len(wrong) > 0 {
-		return nil, f.place(wrong)
+		return nil, f.placeErrors(wrong)
 	}
 	return f, nil
 }
@@ -176,7 +177,7 @@ func UnknownVariables(environment []string) (names []string) {
 	for _, entry := range environment {
 		name, text, _ := strings.Cut(entry, "=")
 		if strings.HasPrefix(name, "SCHEDULER_") && !known[name] && text != "" {
-			names = append(names, name+value.DidYouMeanSuffix(name, slices.Sorted(maps.Keys(known))))
+			names = append(names, name+value.DidYouMeanSuffix(name, slices.Sorted(maps.Keys(known))).En)
 		}
 	}
 	return names
@@ -200,7 +201,7 @@ type settingErrors []settingError
 
 // wrongSetting returns the error of a setting, such as llm.providers[1].name.
 func wrongSetting(setting, format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
+	err := wording.Errorf(format, args...)
 	pointer := "/" + strings.NewReplacer(".", "/", "[", "/", "]", "").Replace(setting)
 	return settingErrors{{pointer: pointer, message: err.Error(), hint: calls.HintOf(err)}}
 }
@@ -214,16 +215,16 @@ func (e settingErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// under returns the errors with a pointer put before theirs.
-func (e settingErrors) under(pointer string) settingErrors {
+// prefixPointers returns the errors with a pointer put before theirs.
+func (e settingErrors) prefixPointers(pointer string) settingErrors {
 	for i := range e {
 		e[i].pointer = pointer + e[i].pointer
 	}
 	return e
 }
 
-// setting returns the name of the setting; "" for the file as a whole.
-func (e settingError) setting() string {
+// settingName returns the name of the setting; "" for the file as a whole.
+func (e settingError) settingName() string {
 	var name strings.Builder
 	for token := range strings.SplitSeq(strings.TrimPrefix(e.pointer, "/"), "/") {
 		if _, err := strconv.Atoi(token); err == nil {
@@ -244,27 +245,27 @@ func (e settingError) String() string {
 		return e.message
 	}
 	if e.unknown {
-		return fmt.Sprintf("unknown setting %q", e.setting())
+		return fmt.Sprintf("unknown setting %q", e.settingName())
 	}
-	return e.setting() + ": " + e.message
+	return e.settingName() + ": " + e.message
 }
 
-// place adds to settingErrors where each comes from: the environment, a line of the
+// placeErrors adds to settingErrors where each comes from: the environment, a line of the
 // file, or neither, for a setting that is missing. Other errors stay as they are.
-func (f *settingsFile) place(err error) error {
+func (f *settingsFile) placeErrors(err error) error {
 	var wrong settingErrors
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	if variable := settingVariable(wrong[0].setting()); os.Getenv(variable) != "" {
+	if variable := settingVariable(wrong[0].settingName()); os.Getenv(variable) != "" {
 		return calls.Errorf(calls.Invalid, "the environment variable %s: %s", variable, wrong[0]).WithHint("%s", wrong[0].hint)
 	}
 	if f == nil || f.root == nil {
-		return fmt.Errorf("in the settings: %w", err)
+		return wording.Errorf("in the settings: %w", err)
 	}
 	problems := make(flow.Problems, len(wrong))
 	for i, w := range wrong {
-		problems[i] = flow.Problem{Pos: f.position(w), Message: w.String(), Hint: w.hint}
+		problems[i] = flow.Problem{Pos: f.positionOf(w), Message: w.String(), Hint: w.hint}
 	}
 	slices.SortStableFunc(problems, func(a, b flow.Problem) int {
 		return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Col-b.Pos.Col)
@@ -272,9 +273,9 @@ func (f *settingsFile) place(err error) error {
 	return problems
 }
 
-// position returns the place of a setting in the file, or of what is nearest around it:
+// positionOf returns the place of a setting in the file, or of what is nearest around it:
 // that of the key where it is unknown, else that of the value.
-func (f *settingsFile) position(e settingError) flow.Position {
+func (f *settingsFile) positionOf(e settingError) flow.Position {
 	n, key, _ := yaml.Walk(f.root, e.pointer)
 	if e.unknown && key != nil {
 		n = key

@@ -35,10 +35,10 @@ func (c *Memory) check(models *LLM) error {
 	case s.Snapshots < 1 || s.Snapshots > memory.MaxJob:
 		return wrongSetting("memory.snapshot.snapshots", "%d is not between 1 and %d", s.Snapshots, memory.MaxJob)
 	}
-	return c.Embeddings.check(models.embedders())
+	return c.Embeddings.check(models.embedderNames())
 }
 
-// Embeddings says which model finds memories by what they mean.
+// Embeddings name the model that finds memories by what they mean.
 type Embeddings struct {
 	Provider   string         `json:"provider,omitempty"`
 	Model      string         `json:"model,omitempty"`

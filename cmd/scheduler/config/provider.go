@@ -65,12 +65,12 @@ func (c *LLM) check(types []ProviderType) error {
 	var all settingErrors
 	for i := range c.Providers {
 		p := &c.Providers[i]
-		wrong := p.resolve(types)
+		wrong := p.resolveType(types)
 		if len(wrong) == 0 && slices.Contains(seen, p.Name) {
 			wrong = settingErrors{{pointer: "/name", message: fmt.Sprintf("the name %q is taken by another provider", p.Name)}}
 		}
 		seen = append(seen, p.Name)
-		all = append(all, wrong.under(fmt.Sprintf("/llm/providers/%d", i))...)
+		all = append(all, wrong.prefixPointers(fmt.Sprintf("/llm/providers/%d", i))...)
 	}
 	if len(all) > 0 {
 		return all
@@ -87,8 +87,8 @@ func (c *LLM) Names() []string {
 	return names
 }
 
-// embedders returns the names of the providers that may have models for embeddings.
-func (c *LLM) embedders() (names []string) {
+// embedderNames returns the names of the providers that may have models for embeddings.
+func (c *LLM) embedderNames() (names []string) {
 	for i := range c.Providers {
 		if c.Providers[i].Type.Embeds {
 			names = append(names, c.Providers[i].Name)
@@ -115,8 +115,8 @@ func (c *LLM) ModelOf(name string) string {
 	return ""
 }
 
-// resolve finds the type of the provider and reads the settings as that wants them.
-func (p *Provider) resolve(types []ProviderType) settingErrors {
+// resolveType finds the type of the provider and reads the settings as that wants them.
+func (p *Provider) resolveType(types []ProviderType) settingErrors {
 	name := defaultProviderType
 	if given, ok := p.settings.Get("type"); ok {
 		name, _ = given.Str()

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,8 +24,60 @@ type Serve struct {
 	MaxBody        string         `json:"max_body,omitempty"`
 	Drain          value.Duration `json:"drain,omitempty"`
 	Recover        string         `json:"recover,omitempty" enum:"own|all|none"`
+	Prune          Prune          `json:"prune,omitempty"`
 	Aliases        []string       `json:"aliases,omitempty"`
+	Notify         []Notify       `json:"notify,omitempty"`
 	OpenAI         OpenAI         `json:"openai,omitempty"`
+	MCP            ServeMCP       `json:"mcp,omitempty"`
+	OTLP           OTLP           `json:"otlp,omitempty"`
+}
+
+// ServeMCP is the settings of the MCP server.
+type ServeMCP struct {
+	Calls []string `json:"calls,omitempty"`
+}
+
+// Prune says which runs the server deletes.
+type Prune struct {
+	OlderThan value.Duration `json:"older_than,omitempty"`
+	Keep      int            `json:"keep,omitempty" min:"0"`
+}
+
+// Notify is a URL that the server tells of runs.
+type Notify struct {
+	URL string `json:"url" min:"1"`
+	// On are the states of a run that it is told of.
+	On []string `json:"on"`
+	// SecretEnv is the variable that holds the secret of the signatures.
+	SecretEnv string `json:"secret_env" min:"1"`
+}
+
+// states returns the states that notifications may be about.
+func (Notify) states() []string { return []string{"waiting", "failed", "finished"} }
+
+// check refuses a URL that cannot be told, or of nothing.
+func (n *Notify) check(at string) error {
+	u, err := url.Parse(n.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return wrongSetting(at+".url", "%q is not a URL (use https://host/path)", n.URL)
+	}
+	if len(n.On) == 0 {
+		return wrongSetting(at+".on", "no state is named (use %s)", strings.Join(n.states(), ", "))
+	}
+	for _, state := range n.On {
+		if !slices.Contains(n.states(), state) {
+			return wrongSetting(at+".on", "unknown state %q%s (use %s)", state, value.DidYouMeanSuffix(state, n.states()), strings.Join(n.states(), ", "))
+		}
+	}
+	return nil
+
+}
+
+// OTLP says where the spans of runs go.
+type OTLP struct {
+	Endpoint   string            `json:"endpoint,omitempty"`
+	HeadersEnv map[string]string `json:"headers_env,omitempty"`
+	Content    bool              `json:"content,omitempty"`
 }
 
 // TLS is the files of a certificate.
@@ -72,6 +126,11 @@ func (c *Serve) check(models *LLM) error {
 	for _, path := range c.Aliases {
 		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "{} ") {
 			return wrongSetting("serve.aliases", "%q is not a path (use /name)", path)
+		}
+	}
+	for i := range c.Notify {
+		if err := c.Notify[i].check("serve.notify." + strconv.Itoa(i)); err != nil {
+			return err
 		}
 	}
 	names := append(models.Names(), "echo")

@@ -4,7 +4,6 @@ package config
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/configs"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
@@ -34,6 +34,7 @@ type Settings struct {
 	HTTP      HTTP     `json:"http,omitempty"`
 	Run       Run      `json:"run,omitempty"`
 	Plugins   Plugins  `json:"plugins,omitempty"`
+	MCP       MCP      `json:"mcp,omitempty"`
 	Memory    Memory   `json:"memory,omitempty"`
 	Serve     Serve    `json:"serve,omitempty"`
 
@@ -80,9 +81,9 @@ type Plugins struct {
 }
 
 // File returns the path of the settings file that was read; "" where there was none.
-func (c *Settings) File() string { return c.file.name() }
+func (c *Settings) File() string { return c.file.filePath() }
 
-// Place says which settings are read.
+// Place names the settings that are read.
 type Place struct {
 	// File is the settings file; "" is that of the project ([Settings] Root).
 	File string
@@ -94,7 +95,7 @@ type Place struct {
 // Load reads the defaults, the file over them and the environment over both. types are
 // the kinds of model servers that llm.providers can name.
 func Load(place Place, types []ProviderType) (*Settings, error) {
-	path, root := place.find()
+	path, root := place.findFile()
 	file, err := readSettings(path)
 	if err != nil {
 		return nil, err
@@ -105,16 +106,16 @@ func Load(place Place, types []ProviderType) (*Settings, error) {
 	}
 	cfg := &Settings{file: file, Root: root}
 	if wrong := checkSettings(settings, configSchema(), cfg); len(wrong) > 0 {
-		return nil, file.place(wrong)
+		return nil, file.placeErrors(wrong)
 	}
-	cfg.anchor()
+	cfg.anchorPaths()
 	if place.StateDir != "" {
 		cfg.StateDir = place.StateDir
 	} else if !filepath.IsAbs(cfg.StateDir) && os.Getenv(settingVariable("state_dir")) == "" {
 		cfg.StateDir = filepath.Join(root, cfg.StateDir)
 	}
 	if err := cfg.check(types); err != nil {
-		return nil, file.place(err)
+		return nil, file.placeErrors(err)
 	}
 	return cfg, nil
 }
@@ -125,13 +126,13 @@ const (
 	stateDirName = ".scheduler"
 )
 
-// find returns the path of the settings file, "" where there is none, and the directory of
+// findFile returns the path of the settings file, "" where there is none, and the directory of
 // the project, "" where that is the working directory.
-func (p Place) find() (file, root string) {
+func (p Place) findFile() (file, root string) {
 	if p.File != "" {
 		return p.File, ""
 	}
-	if around := filepath.Dir(filepath.Clean(p.StateDir)); p.StateDir != "" && exists(filepath.Join(around, fileName)) {
+	if around := filepath.Dir(filepath.Clean(p.StateDir)); p.StateDir != "" && pathExists(filepath.Join(around, fileName)) {
 		return filepath.Join(around, fileName), ""
 	}
 	dir, err := os.Getwd()
@@ -143,10 +144,10 @@ func (p Place) find() (file, root string) {
 		if up != "" {
 			root = here
 		}
-		if exists(filepath.Join(here, fileName)) {
+		if pathExists(filepath.Join(here, fileName)) {
 			return filepath.Join(root, fileName), root
 		}
-		if exists(filepath.Join(here, stateDirName)) {
+		if pathExists(filepath.Join(here, stateDirName)) {
 			return "", root
 		}
 		if filepath.Dir(here) == here {
@@ -155,8 +156,8 @@ func (p Place) find() (file, root string) {
 	}
 }
 
-// exists reports whether there is a file or a directory.
-func exists(path string) bool {
+// pathExists reports whether there is a file or a directory.
+func pathExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
@@ -168,7 +169,7 @@ func readSettings(path string) (*settingsFile, error) {
 	}
 	text, err := calls.ReadFile(path, yaml.MaxBytes)
 	if err != nil {
-		return nil, fmt.Errorf("reading the settings: %w", err)
+		return nil, wording.Errorf("reading the settings: %w", err)
 	}
 	return parseSettings(path, text)
 }
@@ -181,18 +182,18 @@ func mergeSettings(file *settingsFile) (value.Value, error) {
 	v.SetEnvKeyReplacer(strings.NewReplacer(".", "_"))
 	v.AutomaticEnv()
 	if err := v.ReadConfig(bytes.NewReader(configs.Defaults)); err != nil {
-		return value.Value{}, fmt.Errorf("reading the default settings: %w", err)
+		return value.Value{}, wording.Errorf("reading the default settings: %w", err)
 	}
 	var providers value.Value
 	if file != nil && file.settings.Kind() == value.Object {
 		if err := v.MergeConfigMap(file.settings.Any().(map[string]any)); err != nil {
-			return value.Value{}, fmt.Errorf("reading the settings %s: %w", file.path, err)
+			return value.Value{}, wording.Errorf("reading the settings %s: %w", file.path, err)
 		}
 		providers, _ = file.settings.At("/llm/providers")
 	}
 	merged, err := value.Of(v.AllSettings())
 	if err != nil {
-		return value.Value{}, fmt.Errorf("merging the settings: %w", err)
+		return value.Value{}, wording.Errorf("merging the settings: %w", err)
 	}
 	if os.Getenv(settingVariable("llm.providers")) == "" && !providers.IsNull() {
 		llm, _ := merged.Get("llm")
@@ -201,11 +202,11 @@ func mergeSettings(file *settingsFile) (value.Value, error) {
 	return asSettings(merged, configSchema().Doc()), nil
 }
 
-// anchor makes the paths of a settings file those that the file means, from wherever
+// anchorPaths makes the paths of a settings file those that the file means, from wherever
 // the program is started. Those of the environment are as the shell means them.
-func (c *Settings) anchor() {
+func (c *Settings) anchorPaths() {
 	from := func(variable string, path *string) {
-		if c.file.name() != "" && *path != "" && !filepath.IsAbs(*path) && os.Getenv(variable) == "" {
+		if c.file.filePath() != "" && *path != "" && !filepath.IsAbs(*path) && os.Getenv(variable) == "" {
 			*path = filepath.Join(filepath.Dir(c.file.path), *path)
 		}
 	}
@@ -228,6 +229,9 @@ func (c *Settings) check(types []ProviderType) error {
 	}
 	if err := c.KnownLanguages().Check(c.DefaultLanguage()); err != nil {
 		return wrongSetting("language", "%w", err)
+	}
+	if err := c.MCP.check(); err != nil {
+		return err
 	}
 	if err := c.Serve.check(&c.LLM); err != nil {
 		return err

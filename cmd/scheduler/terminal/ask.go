@@ -13,6 +13,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -24,7 +25,7 @@ func (t *Terminal) CanAsk() bool {
 }
 
 // Lines returns the lines that a person types, until the input ends. They are
-// read beside, so that nobody has to wait for one, and by one reader, so that none
+// read on a goroutine, so that no caller has to wait for one, and by one reader, so that none
 // is lost between two questions.
 func (t *Terminal) Lines() <-chan string {
 	if t.lines == nil {
@@ -47,16 +48,18 @@ func (t *Terminal) Lines() <-chan string {
 
 // Why a person gave no more answers: the input has ended, or a question takes none.
 var (
-	ErrNoAnswer = errors.New("no answer")
-	errLeftOut  = errors.New("left out")
+	ErrNoAnswer = wording.Errorf("no answer")
+	errLeftOut  = wording.Errorf("left out")
 )
 
 // Asker asks a person for what steps wait for.
 type Asker struct {
 	Lines <-chan string
 	Out   io.Writer
-	// Record keeps an answer as it is understood, or says in an error of kind Invalid what
-	// is wrong with it.
+	// Language is that of the questions.
+	Language Language
+	// Record keeps an answer as it is understood, or returns an error of kind Invalid that
+	// tells what is wrong with it.
 	Record  func(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error)
 	Waiting []journal.WaitingFor
 	// Answers are those that were typed so far.
@@ -70,14 +73,14 @@ func (q *Asker) Ask(ctx context.Context) error {
 	for _, w := range q.Waiting {
 		properties, _ := w.RemainingSchema.Get("properties")
 		if w.Step == "" {
-			fmt.Fprint(q.Out, "the flow needs (Ctrl-D to leave):\n")
+			fmt.Fprintln(q.Out, q.Language.Say("the flow needs (Ctrl-D to leave):"))
 		} else {
-			fmt.Fprintf(q.Out, "\nstep %s needs (Ctrl-D leaves the rest for later):\n%s", w.Step, reasons(w))
+			fmt.Fprintf(q.Out, "\n%s\n%s", q.Language.Say("step %s needs (Ctrl-D leaves the rest for later):", w.Step), reasonLines(w, q.Language))
 		}
 		for pointer, property := range properties.Map().All() {
-			f := field{step: w.Step, pointer: pointer, schema: property, flat: w.RemainingSchema}
-			f.optional = !names(w.RemainingSchema, pointer)
-			if err := q.field(ctx, f); err != nil {
+			f := field{step: w.Step, pointer: pointer, schema: property, flat: w.RemainingSchema, language: q.Language}
+			f.optional = !requiresProperty(w.RemainingSchema, pointer)
+			if err := q.askField(ctx, f); err != nil {
 				return err
 			}
 		}
@@ -88,23 +91,23 @@ func (q *Asker) Ask(ctx context.Context) error {
 // maxNested bounds how deep objects are asked for member by member.
 const maxNested = 6
 
-// field asks for one value; for an object that names its members, for each of
+// askField asks for one value; for an object that names its members, for each of
 // them.
-func (q *Asker) field(ctx context.Context, f field) error {
-	f.schema = resolved(f.schema, f.flat)
+func (q *Asker) askField(ctx context.Context, f field) error {
+	f.schema = resolveRef(f.schema, f.flat)
 	members, _ := f.schema.Get("properties")
 	if _, chosen := f.schema.Get("enum"); chosen || members.Map().Len() == 0 || strings.Count(f.pointer, "/") > maxNested {
-		return q.value(ctx, f)
+		return q.askValue(ctx, f)
 	}
-	fmt.Fprintf(q.Out, "  %s, an object%s\n", f.name(), description(f.schema))
+	fmt.Fprintf(q.Out, "  %s%s\n", q.Language.Say("%s, an object", f.displayName()), descriptionText(f.schema))
 	before := len(q.Answers)
 	for _, optional := range []bool{false, true} {
 		for name, member := range members.Map().All() {
-			if names(f.schema, name) == optional {
+			if requiresProperty(f.schema, name) == optional {
 				continue
 			}
-			m := field{step: f.step, pointer: f.pointer + "/" + value.Escape(name), schema: member, flat: f.flat, optional: optional || f.optional}
-			if err := q.field(ctx, m); err != nil {
+			m := field{step: f.step, pointer: f.pointer + "/" + value.Escape(name), schema: member, flat: f.flat, language: q.Language, optional: optional || f.optional}
+			if err := q.askField(ctx, m); err != nil {
 				return err
 			}
 		}
@@ -112,16 +115,16 @@ func (q *Asker) field(ctx context.Context, f field) error {
 	if len(q.Answers) > before || f.optional {
 		return nil
 	}
-	err := q.take(ctx, f, value.OfMap(nil)) // every member was left out
+	err := q.recordAnswer(ctx, f, value.OfMap(nil)) // every member was left out
 	if calls.KindOf(err) == calls.Invalid {
-		q.complain(err)
-		return q.value(ctx, f)
+		q.printError(err)
+		return q.askValue(ctx, f)
 	}
 	return err
 }
 
-// take records the answer to a field.
-func (q *Asker) take(ctx context.Context, f field, v value.Value) error {
+// recordAnswer records the answer to a field.
+func (q *Asker) recordAnswer(ctx context.Context, f field, v value.Value) error {
 	answer, err := q.Record(ctx, scheduler.Answer{Step: f.step, Pointer: f.pointer, Value: v})
 	if err == nil {
 		q.Answers = append(q.Answers, answer)
@@ -129,16 +132,16 @@ func (q *Asker) take(ctx context.Context, f field, v value.Value) error {
 	return err
 }
 
-func (q *Asker) complain(err error) {
-	fmt.Fprintf(q.Out, "  %v\n", err)
-	if hint := calls.HintOf(err); hint != "" {
+func (q *Asker) printError(err error) {
+	fmt.Fprintf(q.Out, "  %s\n", q.Language.sayOf(err))
+	if hint := calls.HintIn(err, string(q.Language)); hint != "" {
 		fmt.Fprintf(q.Out, "  (%s)\n", hint)
 	}
 }
 
-// value asks for one value until there is one that fits.
-func (q *Asker) value(ctx context.Context, f field) error {
-	fmt.Fprint(q.Out, f.question())
+// askValue asks for one value until there is one that fits.
+func (q *Asker) askValue(ctx context.Context, f field) error {
+	fmt.Fprint(q.Out, f.questionText())
 	for {
 		fmt.Fprint(q.Out, "  > ")
 		var line string
@@ -151,15 +154,16 @@ func (q *Asker) value(ctx context.Context, f field) error {
 			fmt.Fprintln(q.Out)
 			return errors.Join(ctx.Err(), ErrNoAnswer)
 		}
-		v, err := f.read(strings.TrimSpace(line), q.Waiting)
+		v, err := f.readAnswer(strings.TrimSpace(line), q.Waiting)
 		if errors.Is(err, errLeftOut) {
 			return nil
 		}
 		if err == nil {
-			if err = q.take(ctx, f, v); err == nil || calls.KindOf(err) != calls.Invalid {
+			err = q.recordAnswer(ctx, f, v)
+			if err == nil || calls.KindOf(err) != calls.Invalid {
 				return err
 			}
 		}
-		q.complain(err)
+		q.printError(err)
 	}
 }

@@ -24,7 +24,7 @@ func wanting(t *testing.T, step, schema string) journal.WaitingFor {
 	return journal.WaitingFor{Step: step, RemainingSchema: v}
 }
 
-// asked lets somebody type lines, and gives the answers, the screen and the error.
+// asked types lines, and returns the answers, the screen and the error.
 func asked(t *testing.T, typed string, waiting ...journal.WaitingFor) (answers []string, screen string, err error) {
 	t.Helper()
 	lines := make(chan string)

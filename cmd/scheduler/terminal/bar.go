@@ -16,7 +16,7 @@ type Bar struct {
 	next time.Time
 }
 
-// Where no terminal is, who waits long sees a count that often.
+// Without a terminal, a count is printed that often.
 const barInterval = 5 * time.Second
 
 // NewBar shows on t how far what has come.

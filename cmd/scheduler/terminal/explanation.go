@@ -31,34 +31,34 @@ func (on style) quote(text string) string {
 func (t *Terminal) PrintExplanation(e *explain.Explanation) error {
 	colours := style(IsTerminal(t.Stdout))
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\n", colours.paint("1", fmt.Sprintf(
-		"Prompt of step %s (%s): %s, %s", e.Step, e.Call, Count(len(e.Messages), "message"), totalTokens(e))))
+	fmt.Fprintf(&b, "\n%s\n", colours.paint("1", t.Language.Say(
+		"Prompt of step %s (%s): %s, %s", e.Step, e.Call, t.Language.Count(len(e.Messages), "message"), t.totalTokens(e))))
 	if e.Shared > 0 {
-		fmt.Fprintf(&b, "\n%s\n", colours.paint("36", fmt.Sprintf("[0] to [%d] are the messages above", e.Shared-1)))
+		fmt.Fprintf(&b, "\n%s\n", colours.paint("36", t.Language.Say("[0] to [%d] are the messages above", e.Shared-1)))
 	}
 	for i, m := range e.Messages {
 		if i < e.Shared {
 			continue
 		}
-		fmt.Fprintf(&b, "\n%s\n", colours.paint("1;36", fmt.Sprintf("[%d] %s, %s", i, m.Role, Count(m.Tokens, "token"))))
+		fmt.Fprintf(&b, "\n%s\n", colours.paint("1;36", fmt.Sprintf("[%d] %s, %s", i, m.Role, t.Language.Count(m.Tokens, "token"))))
 		for _, p := range sameWay(m.Pieces) {
 			if strings.Trim(p.Text, "- \n") == "" {
-				continue // separators are part of the text, but nobody asks where they come from
+				continue // separators are part of the text, but their source is of no interest
 			}
-			fmt.Fprintf(&b, "  %s\n", colours.paint("33", fmt.Sprintf("from %s (%s)", p.Way(), Count(p.Tokens, "token"))))
+			fmt.Fprintf(&b, "  %s\n", colours.paint("33", t.Language.Say("from %s (%s)", p.Way(), t.Language.Count(p.Tokens, "token"))))
 			for line := range strings.SplitSeq(strings.Trim(colours.quote(p.Text), "\n"), "\n") {
 				fmt.Fprintf(&b, "  | %s\n", line)
 			}
 		}
 	}
 	if len(e.LeftOut) > 0 {
-		fmt.Fprintf(&b, "\n%s\n", colours.paint("1", "Left out"))
+		fmt.Fprintf(&b, "\n%s\n", colours.paint("1", t.Language.Say("Left out")))
 		for _, l := range e.LeftOut {
-			b.WriteString(colours.quote(fmt.Sprintf("  - %s of step %s: %s\n", strings.TrimSpace(l.Kind+" "+l.Name), l.Step, l.Reason)))
+			b.WriteString(colours.quote("  - " + t.Language.Say("%s of step %s: %s", strings.TrimSpace(l.Kind+" "+l.Name), l.Step, l.Reason) + "\n"))
 		}
 	}
 	if e.Cache != nil {
-		b.WriteString(colours.quote(cacheReport(e.Cache)))
+		b.WriteString(colours.quote(t.cacheReport(e.Cache)))
 	}
 	_, err := io.WriteString(rawWriter(t.Stdout), b.String())
 	return err
@@ -79,24 +79,25 @@ func sameWay(pieces []explain.Piece) (joined []explain.Piece) {
 }
 
 // totalTokens writes what a prompt cost as a whole, as the lines of steps do.
-func totalTokens(e *explain.Explanation) string {
+func (t *Terminal) totalTokens(e *explain.Explanation) string {
 	if e.CountedBy == explain.ByProvider {
-		return Count(e.Total, "token")
+		return t.Language.Count(e.Total, "token")
 	}
-	return "about " + Count(e.Total, "token")
+	return t.Language.Say("about %s", t.Language.Count(e.Total, "token"))
 }
 
 // cacheReport tells what of a prompt its provider has seen before. Its counts are estimates,
 // also where the provider has counted the prompt as a whole.
-func cacheReport(c *explain.Cache) string {
-	before := "step " + c.Step
+func (t *Terminal) cacheReport(c *explain.Cache) string {
+	say := t.Language.Say
+	before := say("step %s", c.Step)
 	if c.Run != "" {
-		before += " of run " + c.Run
+		before = say("step %s of run %s", c.Step, c.Run)
 	}
-	text := fmt.Sprintf("\nCache: about the first %s are as in the previous prompt (%s)\n", Count(c.Tokens, "token"), before)
+	text := "\n" + say("Cache: about the first %s are as in the previous prompt (%s)", t.Language.Count(c.Tokens, "token"), before) + "\n  "
 	if c.Broken == nil {
-		return text + "  the previous prompt is unchanged\n"
+		return text + say("the previous prompt is unchanged") + "\n"
 	}
-	return text + fmt.Sprintf("  first difference in message [%d], from %s; to be read again: about %s\n",
-		c.Broken.Message, c.Broken.Piece.Way(), Count(c.Broken.Tokens, "token"))
+	return text + say("first difference in message [%d], from %s; to be read again: about %s",
+		c.Broken.Message, c.Broken.Piece.Way(), t.Language.Count(c.Broken.Tokens, "token")) + "\n"
 }

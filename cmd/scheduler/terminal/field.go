@@ -9,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -19,10 +20,11 @@ type field struct {
 	schema        value.Value
 	flat          value.Value // the schema that references are resolved in
 	optional      bool
+	language      Language
 }
 
-// names reports whether a schema requires a property.
-func names(schema value.Value, property string) bool {
+// requiresProperty reports whether a schema requires a property.
+func requiresProperty(schema value.Value, property string) bool {
 	required, _ := schema.Get("required")
 	return slices.ContainsFunc(required.List(), func(r value.Value) bool {
 		name, _ := r.Str()
@@ -30,8 +32,8 @@ func names(schema value.Value, property string) bool {
 	})
 }
 
-// read finds the value that a line means.
-func (f field) read(line string, waiting []journal.WaitingFor) (value.Value, error) {
+// readAnswer finds the value that a line means.
+func (f field) readAnswer(line string, waiting []journal.WaitingFor) (value.Value, error) {
 	def, hasDefault := f.schema.Get("default")
 	choices, _ := f.schema.Get("enum")
 	switch typeName := plainType(f.schema); {
@@ -48,17 +50,17 @@ func (f field) read(line string, waiting []journal.WaitingFor) (value.Value, err
 	case line == `""` && typeName == "string":
 		return value.OfString(""), nil
 	case len(choices.List()) > 0:
-		return choose(line, choices.List())
+		return matchChoice(line, choices.List())
 	case typeName == "array" && !strings.HasPrefix(line, "["):
-		return f.list(line)
+		return f.readList(line)
 	}
 	answer, err := scheduler.ParseAnswer(f.step+":"+f.pointer+"="+line, waiting)
 	return answer.Value, err
 }
 
-// choose finds the choice that a person means: by its own words first, then by its
+// matchChoice finds the choice that a person means: by its own words first, then by its
 // number, where no choice is a number itself.
-func choose(line string, choices []value.Value) (value.Value, error) {
+func matchChoice(line string, choices []value.Value) (value.Value, error) {
 	for _, same := range []func(string, string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
 		for _, choice := range choices {
 			if same(line, Display(choice)) {
@@ -66,7 +68,7 @@ func choose(line string, choices []value.Value) (value.Value, error) {
 			}
 		}
 	}
-	if n, err := strconv.Atoi(line); err == nil && numbered(choices) && n >= 1 && n <= len(choices) {
+	if n, err := strconv.Atoi(line); err == nil && canBeNumbered(choices) && n >= 1 && n <= len(choices) {
 		return choices[n-1], nil
 	}
 	words := make([]string, len(choices))
@@ -80,20 +82,20 @@ func choose(line string, choices []value.Value) (value.Value, error) {
 	return value.Value{}, err.WithHint("one of %s", strings.Join(words, ", "))
 }
 
-// numbered reports whether choices can be named by their place: none looks like a
+// canBeNumbered reports whether choices can be named by their place: none looks like a
 // number itself.
-func numbered(choices []value.Value) bool {
+func canBeNumbered(choices []value.Value) bool {
 	return !slices.ContainsFunc(choices, func(choice value.Value) bool {
 		_, err := strconv.ParseFloat(Display(choice), 64)
 		return err == nil
 	})
 }
 
-// list reads the items of an array between commas. Items that are no plain values
+// readList reads the items of an array between commas. Items that are no plain values
 // have to be JSON.
-func (f field) list(line string) (value.Value, error) {
+func (f field) readList(line string) (value.Value, error) {
 	items, _ := f.schema.Get("items")
-	item := field{schema: resolved(items, f.flat)}
+	item := field{schema: resolveRef(items, f.flat)}
 	typeName := plainType(item.schema)
 	if typeName == "object" || typeName == "array" {
 		return value.Value{}, calls.Errorf(calls.Invalid, "that is no JSON array").WithHint("write [{...}, {...}]")
@@ -104,7 +106,8 @@ func (f field) list(line string) (value.Value, error) {
 		v := value.OfString(text)
 		if choices, ok := item.schema.Get("enum"); ok {
 			var err error
-			if v, err = choose(text, choices.List()); err != nil {
+			v, err = matchChoice(text, choices.List())
+			if err != nil {
 				return value.Value{}, err
 			}
 		} else if yes, ok := schema.YesOrNo(text); ok && typeName == "boolean" {
@@ -117,8 +120,8 @@ func (f field) list(line string) (value.Value, error) {
 	return value.OfList(list...), nil
 }
 
-// resolved follows the references of a schema that point into the same document.
-func resolved(schema, document value.Value) value.Value {
+// resolveRef follows the references of a schema that point into the same document.
+func resolveRef(schema, document value.Value) value.Value {
 	for range 16 {
 		ref, ok := schema.Get("$ref")
 		if !ok {
@@ -155,48 +158,47 @@ func plainType(schema value.Value) string {
 	return found
 }
 
-// name returns the field as people say it: address/city.
-func (f field) name() string {
+// displayName returns the field as people say it: address/city.
+func (f field) displayName() string {
 	if f.pointer == "" {
-		return "the whole value"
+		return f.language.Say("the whole value")
 	}
 	return strings.TrimPrefix(f.pointer, "/")
 }
 
-// question returns the text that asks for a field: its name, type, limits, description
+// questionText returns the text that asks for a field: its name, type, limits, description
 // and default, and the choices there are.
-func (f field) question() string {
+func (f field) questionText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  %s (%s)%s", Visible(f.name()), Visible(wanted(f.schema, f.flat)), description(f.schema))
-	switch def, ok := f.schema.Get("default"); {
-	case ok:
+	fmt.Fprintf(&b, "  %s (%s)%s", Visible(f.displayName()), Visible(typeAndLimits(f.schema, f.flat, f.language)), descriptionText(f.schema))
+	if def, ok := f.schema.Get("default"); ok {
 		fmt.Fprintf(&b, " [%s]", Visible(Display(def)))
-	case f.optional:
-		b.WriteString(" [Enter leaves it out]")
+	} else if f.optional {
+		b.WriteString(" [" + f.language.Say("Enter leaves it out") + "]")
 	}
 	kind := plainType(f.schema)
-	if kind == "" && strings.Contains(kindOf(f.schema, f.flat), "{") {
+	if kind == "" && strings.Contains(kindOf(f.schema, f.flat, f.language), "{") {
 		kind = "object"
 	}
 	switch kind {
 	case "array":
 		items, _ := f.schema.Get("items")
-		switch plainType(resolved(items, f.flat)) {
+		switch plainType(resolveRef(items, f.flat)) {
 		case "object", "array":
-			b.WriteString("\n    as JSON: [...]")
+			b.WriteString("\n    " + f.language.Say("as JSON: %s", "[...]"))
 		default:
-			b.WriteString("\n    with commas between, or as JSON: [...]")
+			b.WriteString("\n    " + f.language.Say("with commas between, or as JSON: [...]"))
 		}
 	case "object":
-		b.WriteString("\n    as JSON: {...}")
+		b.WriteString("\n    " + f.language.Say("as JSON: %s", "{...}"))
 	case "boolean":
-		b.WriteString("\n    y or n")
+		b.WriteString("\n    " + f.language.Say("y or n"))
 	}
 	b.WriteString("\n")
 	choices, _ := f.schema.Get("enum")
 	for i, choice := range choices.List() {
 		mark := "-"
-		if numbered(choices.List()) {
+		if canBeNumbered(choices.List()) {
 			mark = fmt.Sprintf("%d)", i+1)
 		}
 		fmt.Fprintf(&b, "    %s %s\n", mark, Visible(Display(choice)))
@@ -204,7 +206,7 @@ func (f field) question() string {
 	return b.String()
 }
 
-func description(schema value.Value) string {
+func descriptionText(schema value.Value) string {
 	v, _ := schema.Get("description")
 	if text, ok := v.Str(); ok && text != "" {
 		return ": " + Visible(text)
@@ -212,10 +214,10 @@ func description(schema value.Value) string {
 	return ""
 }
 
-// wanted returns the type of a value and its limits, in a few words. References are
+// typeAndLimits returns the type of a value and its limits, in a few words. References are
 // resolved in document.
-func wanted(schema, document value.Value) string {
-	return strings.Join(append([]string{kindOf(schema, document)}, limits(schema)...), ", ")
+func typeAndLimits(schema, document value.Value, language Language) string {
+	return strings.Join(append([]string{kindOf(schema, document, language)}, limitTexts(schema, language)...), ", ")
 }
 
 // maxBranches bounds how many branches of a union are named.
@@ -223,22 +225,23 @@ const maxBranches = 5
 
 // kindOf returns the type of a value; of a union, those of its branches, objects with the
 // members that they need.
-func kindOf(schema, document value.Value) string {
+func kindOf(schema, document value.Value, language Language) string {
 	_, isTyped := schema.Get("type")
 	branches, isUnion := schema.Get("oneOf")
 	if !isUnion {
 		branches, isUnion = schema.Get("anyOf")
 	}
-	if !isUnion || isTyped && plainType(schema) != "object" {
-		return TypeOf(schema)
+	isPlain := isTyped && plainType(schema) != "object"
+	if !isUnion || isPlain {
+		return TypeOf(schema, language)
 	}
 	var kinds []string
 	for _, branch := range branches.List() {
-		branch = resolved(branch, document)
+		branch = resolveRef(branch, document)
 		required, _ := branch.Get("required")
-		kind := TypeOf(branch)
+		kind := TypeOf(branch, language)
 		if len(required.List()) > 0 {
-			kind = "{" + strings.Join(needed(branch, required.List(), document), ", ") + "}"
+			kind = "{" + strings.Join(requiredMembers(branch, required.List(), document), ", ") + "}"
 		}
 		if !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
@@ -250,14 +253,14 @@ func kindOf(schema, document value.Value) string {
 	return strings.Join(kinds, "|")
 }
 
-// needed returns the members that an object must have: kind: circle, where there is but one
+// requiredMembers returns the members that an object must have: kind: circle, where there is but one
 // value for it.
-func needed(object value.Value, required []value.Value, document value.Value) (members []string) {
+func requiredMembers(object value.Value, required []value.Value, document value.Value) (members []string) {
 	properties, _ := object.Get("properties")
 	for _, r := range required {
 		name, _ := r.Str()
 		property, _ := properties.Get(name)
-		property = resolved(property, document)
+		property = resolveRef(property, document)
 		only, isOne := property.Get("const")
 		if choices, _ := property.Get("enum"); len(choices.List()) == 1 {
 			only, isOne = choices.List()[0], true
@@ -270,28 +273,28 @@ func needed(object value.Value, required []value.Value, document value.Value) (m
 	return members
 }
 
-// limits returns what a schema says of a value beyond its type and its description.
-func limits(schema value.Value) (words []string) {
+// limitTexts returns what a schema says of a value beyond its type and its description.
+func limitTexts(schema value.Value, language Language) (words []string) {
 	if text, ok := textOf(schema, "format"); ok {
 		words = append(words, text)
 	}
-	words = append(words, between(schema, "minimum", "maximum", "")...)
-	for _, bound := range []struct{ key, sign string }{{"exclusiveMinimum", "more than "}, {"exclusiveMaximum", "less than "}, {"multipleOf", "a multiple of "}} {
+	words = append(words, boundText(schema, "minimum", "maximum", "", language)...)
+	for _, bound := range []struct{ key, format string }{{"exclusiveMinimum", "more than %s"}, {"exclusiveMaximum", "less than %s"}, {"multipleOf", "a multiple of %s"}} {
 		if v, ok := schema.Get(bound.key); ok {
-			words = append(words, bound.sign+v.JSON())
+			words = append(words, language.Say(bound.format, v.JSON()))
 		}
 	}
-	words = append(words, between(schema, "minLength", "maxLength", "character")...)
-	words = append(words, between(schema, "minItems", "maxItems", "item")...)
+	words = append(words, boundText(schema, "minLength", "maxLength", "character", language)...)
+	words = append(words, boundText(schema, "minItems", "maxItems", "item", language)...)
 	if v, _ := schema.Get("uniqueItems"); v.JSON() == "true" {
-		words = append(words, "no two the same")
+		words = append(words, language.Say("no two the same"))
 	}
 	if text, ok := textOf(schema, "pattern"); ok {
-		words = append(words, "pattern "+text)
+		words = append(words, language.Say("pattern %s", text))
 	}
 	if items, ok := schema.Get("items"); ok && items.Kind() == value.Object {
-		if each := limits(items); len(each) > 0 {
-			words = append(words, "each "+strings.Join(each, ", "))
+		if each := limitTexts(items, language); len(each) > 0 {
+			words = append(words, language.Say("each %s", strings.Join(each, ", ")))
 		}
 	}
 	return words
@@ -302,34 +305,35 @@ func textOf(schema value.Value, key string) (string, bool) {
 	return v.Str()
 }
 
-// between words a lower and an upper bound, which count nouns where one is given.
-func between(schema value.Value, least, most, noun string) []string {
+// boundText words a lower and an upper bound, which count nouns where one is given.
+func boundText(schema value.Value, least, most, noun string, language Language) []string {
 	low, hasLow := schema.Get(least)
 	high, hasHigh := schema.Get(most)
 	bound := func(v value.Value) string {
 		if noun == "" {
 			return v.JSON()
 		}
-		if v.JSON() == "1" {
-			return "1 " + noun
+		n, err := strconv.Atoi(v.JSON())
+		if err != nil {
+			return v.JSON()
 		}
-		return v.JSON() + " " + noun + "s"
+		return language.Count(n, noun)
 	}
 	switch {
 	case hasLow && hasHigh && value.Equal(low, high):
-		return []string{"exactly " + bound(low)}
+		return []string{language.Say("exactly %s", bound(low))}
 	case hasLow && hasHigh:
-		return []string{low.JSON() + " to " + bound(high)}
+		return []string{language.Say("%s to %s", low.JSON(), bound(high))}
 	case hasLow:
-		return []string{"at least " + bound(low)}
+		return []string{language.Say("at least %s", bound(low))}
 	case hasHigh:
-		return []string{"at most " + bound(high)}
+		return []string{language.Say("at most %s", bound(high))}
 	}
 	return nil
 }
 
-// TypeOf returns the type of a property in a word.
-func TypeOf(p value.Value) string {
+// TypeOf returns the type of a property in a word of a language.
+func TypeOf(p value.Value, language Language) string {
 	if enum, ok := p.Get("enum"); ok {
 		var words []string
 		for _, e := range enum.List() {
@@ -342,21 +346,21 @@ func TypeOf(p value.Value) string {
 	}
 	kind, ok := p.Get("type")
 	if !ok {
-		return "any"
+		return language.Say("any")
 	}
 	if name, ok := kind.Str(); ok {
 		if items, has := p.Get("items"); name == "array" && has {
-			if item := TypeOf(items); strings.Contains(item, "|") {
+			if item := TypeOf(items, language); strings.Contains(item, "|") {
 				return "(" + item + ")[]"
 			}
-			return TypeOf(items) + "[]"
+			return TypeOf(items, language) + "[]"
 		}
-		return name
+		return wording.TypeName(name).In(string(language))
 	}
 	var names []string
 	for _, k := range kind.List() {
 		name, _ := k.Str()
-		names = append(names, name)
+		names = append(names, wording.TypeName(name).In(string(language)))
 	}
 	return strings.Join(names, "|")
 }

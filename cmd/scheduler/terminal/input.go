@@ -1,12 +1,13 @@
 package terminal
 
 import (
-	"errors"
 	"io"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // ErrInterrupted is that Ctrl-C came while stdin was read.
-var ErrInterrupted = errors.New("interrupted")
+var ErrInterrupted = wording.Errorf("interrupted")
 
 // Input is stdin, as commands read it that take - for a file.
 func (t *Terminal) Input() io.Reader { return t.Interruptible(t.Stdin) }
@@ -14,7 +15,7 @@ func (t *Terminal) Input() io.Reader { return t.Interruptible(t.Stdin) }
 // Interruptible returns in as a reader that fails with [ErrInterrupted] after Ctrl-C.
 func (t *Terminal) Interruptible(in io.Reader) io.Reader { return interruptible{in, t.Interrupted} }
 
-// interruptible is a reader that nobody waits for once it is interrupted.
+// interruptible is a reader whose Read returns once it is interrupted.
 type interruptible struct {
 	in   io.Reader
 	done <-chan struct{}

@@ -39,10 +39,10 @@ func (w *warnings) Handle(_ context.Context, r slog.Record) error {
 	var about []string
 	failure := ""
 	add := func(attr slog.Attr) bool {
-		switch text := attr.Value.String(); {
-		case attr.Key == "error":
+		text := attr.Value.String()
+		if attr.Key == "error" {
 			failure = ": " + text
-		case text != "":
+		} else if text != "" {
 			about = append(about, attr.Key+" "+text)
 		}
 		return true

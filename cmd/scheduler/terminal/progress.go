@@ -22,21 +22,22 @@ import (
 // is a plain line when a step is over.
 type Progress struct {
 	stdout      io.Writer
+	language    Language
 	outputsOnly bool
 	toUser      bool // some step is to_user
 	speech      *service.Speech
 	outputs     *value.Value
 
-	mu      sync.Mutex // over what follows: the ticker draws too
-	stderr  io.Writer
-	live    bool // stderr is a terminal
-	running []*row
-	drawn   int      // lines that the last drawing took
-	quiet   bool     // text is streaming to the same terminal
-	held    []string // lines that wait until it has ended
-	frame   int
-	stop    chan struct{}
-	stopped sync.WaitGroup
+	mu       sync.Mutex // over what follows: the ticker draws too
+	stderr   io.Writer
+	live     bool // stderr is a terminal
+	running  []*row
+	drawn    int      // lines that the last drawing took
+	isPaused bool     // text is streaming to the same terminal
+	held     []string // lines that wait until it has ended
+	frame    int
+	stop     chan struct{}
+	stopped  sync.WaitGroup
 }
 
 // row is a step that runs.
@@ -51,19 +52,19 @@ type row struct {
 // speech is what the user hears. [Progress.Close] ends it.
 func NewProgress(t *Terminal, f *flow.Flow, speech *service.Speech, outputsOnly bool) *Progress {
 	p := &Progress{
-		stdout: t.Stdout, stderr: rawWriter(t.Stderr), outputsOnly: outputsOnly, speech: speech,
+		stdout: t.Stdout, language: t.Language, stderr: rawWriter(t.Stderr), outputsOnly: outputsOnly, speech: speech,
 		live: IsTerminal(t.Stderr) && os.Getenv("TERM") != "dumb", stop: make(chan struct{}),
 	}
 	for _, s := range f.Steps {
 		p.toUser = p.toUser || s.ToUser
 	}
 	if p.live {
-		p.stopped.Go(p.tick)
+		p.stopped.Go(p.animate)
 	}
 	return p
 }
 
-func (p *Progress) tick() {
+func (p *Progress) animate() {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -73,7 +74,7 @@ func (p *Progress) tick() {
 		case <-ticker.C:
 			p.mu.Lock()
 			p.frame++
-			p.draw()
+			p.drawRows()
 			p.mu.Unlock()
 		}
 	}
@@ -86,20 +87,20 @@ func (p *Progress) Event(e *journal.Event) error {
 	}
 	text := p.speech.Add(e)
 	if text != "" && !p.outputsOnly {
-		p.pause()
+		p.pauseRows()
 		if _, err := io.WriteString(p.stdout, text); err != nil {
 			return err
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.show(e)
-	p.release()
+	p.showEvent(e)
+	p.printHeldLines()
 	return nil
 }
 
-// show prints on stderr what an event means.
-func (p *Progress) show(e *journal.Event) {
+// showEvent prints on stderr what an event means.
+func (p *Progress) showEvent(e *journal.Event) {
 	k := journal.StepPath(e.Step, e.Index)
 	switch e.Type { //nolint:exhaustive // the others are not shown
 	case journal.StepStarted:
@@ -108,45 +109,46 @@ func (p *Progress) show(e *journal.Event) {
 		for _, r := range p.running {
 			if r.key == k {
 				r.bytes += len(e.Data.Text)
-				r.note = fmt.Sprintf("about %d tokens", (r.bytes+3)/4)
+				r.note = p.language.Say("about %d tokens", (r.bytes+3)/4)
 			}
 		}
 	case journal.StepRetrying:
-		p.line("↻", "33", fmt.Sprintf("%s: attempt %d failed: %s; trying again in %s", k, e.Data.Attempt,
+		p.addLine("↻", "33", p.language.Say("%s: attempt %d failed: %s; trying again in %s", k, e.Data.Attempt,
 			e.Data.Error.Message, time.Duration(e.Data.DelayMS)*time.Millisecond))
 	case journal.StepSkipped:
-		p.line("-", "90", fmt.Sprintf("%s skipped: %s", k, e.Data.Reason))
+		p.addLine("-", "90", p.language.Say("%s skipped: %s", k, e.Data.Reason))
 	case journal.StepFailed, journal.StepFinished:
-		p.lineOfEnd(k, p.removeRow(k), e)
+		p.addEndLine(k, p.removeRow(k), e)
 	case journal.StepWarning:
-		p.line("!", "33", fmt.Sprintf("%s: warning: %s", k, FirstLine(e.Data.Text)))
+		p.addLine("!", "33", p.language.Say("%s: warning: %s", k, FirstLine(e.Data.Text)))
 	case journal.FlowWaiting, journal.FlowFailed, journal.FlowCancelled, journal.FlowFinished:
 		p.running = nil
 	}
 }
 
-// lineOfEnd prints how a step has ended.
-func (p *Progress) lineOfEnd(step, call string, e *journal.Event) {
+// addEndLine prints how a step has ended.
+func (p *Progress) addEndLine(step, call string, e *journal.Event) {
 	label := step
 	if call != "" {
 		label += " (" + call + ")"
 	}
+	figures := label + p.stepFigures(e.Data)
 	failure := SubstepFailure(e.Step, e.Data.Output)
 	branch := BranchTaken(call, e.Data.Output)
 	isFinished := e.Type == journal.StepFinished
 	switch {
 	case !isFinished && e.Data.Error.Kind == calls.Canceled:
-		p.line("-", "90", label+" stopped")
+		p.addLine("-", "90", p.language.Say("%s stopped", label))
 	case !isFinished:
-		p.line("✗", "31", label+" failed: "+FirstLine(e.Data.Error.Message))
+		p.addLine("✗", "31", p.language.Say("%s failed: %s", label, FirstLine(e.Data.Error.Message)))
 	case e.Data.Error != nil:
-		p.line("!", "33", label+figures(e.Data)+" failed; continuing: "+e.Data.Error.Message)
+		p.addLine("!", "33", p.language.Say("%s failed; continuing: %s", figures, e.Data.Error.Message))
 	case failure != "":
-		p.line("✗", "31", label+figures(e.Data)+" failed; continuing: "+FirstLine(failure))
+		p.addLine("✗", "31", p.language.Say("%s failed; continuing: %s", figures, FirstLine(failure)))
 	case branch != "":
-		p.line("✓", "32", label+figures(e.Data)+": branch "+branch)
+		p.addLine("✓", "32", p.language.Say("%s: branch %s", figures, branch))
 	default:
-		p.line("✓", "32", label+figures(e.Data))
+		p.addLine("✓", "32", figures)
 	}
 }
 
@@ -191,57 +193,57 @@ func (p *Progress) removeRow(k string) string {
 	return ""
 }
 
-// figures returns the time and the tokens of a finished step.
-func figures(d *journal.Data) string {
+// stepFigures returns the time and the tokens of a finished step.
+func (p *Progress) stepFigures(d *journal.Data) string {
 	s := ""
 	if d.DurationMS != nil {
 		s += " " + Milliseconds(*d.DurationMS)
 	}
 	if d.Usage != nil {
-		about := ""
 		if d.LLM != nil && d.LLM.Estimated > 0 {
-			about = "about "
+			s += p.language.Say(", about %d tokens in, %d out", d.Usage.InputTokens, d.Usage.OutputTokens)
+		} else {
+			s += p.language.Say(", %d tokens in, %d out", d.Usage.InputTokens, d.Usage.OutputTokens)
 		}
-		s += fmt.Sprintf(", %s%d tokens in, %d out", about, d.Usage.InputTokens, d.Usage.OutputTokens)
 	}
 	if d.Output != nil {
 		if n, ok := d.Output.Get("tokens"); ok {
-			s += fmt.Sprintf(", prompt of about %s tokens", n)
+			s += p.language.Say(", prompt of about %s tokens", n)
 		}
 	}
 	return s
 }
 
-// line prints a line that stays, at once or after the text that is streaming.
-func (p *Progress) line(mark, colour, text string) {
+// addLine prints a line that stays, at once or after the text that is streaming.
+func (p *Progress) addLine(mark, colour, text string) {
 	if p.live {
 		mark = "\x1b[" + colour + "m" + mark + "\x1b[0m"
 	}
 	p.held = append(p.held, mark+" "+Visible(text)+"\n")
 }
 
-// release prints the lines that waited, unless text is in the middle of a line.
-func (p *Progress) release() {
-	if p.quiet && p.speech.IsSpeaking() {
+// printHeldLines prints the lines that waited, unless text is in the middle of a line.
+func (p *Progress) printHeldLines() {
+	if p.isPaused && p.speech.IsSpeaking() {
 		return
 	}
-	p.quiet = false
+	p.isPaused = false
 	if len(p.held) > 0 {
-		p.clear()
+		p.clearRows()
 		for _, line := range p.held {
 			fmt.Fprint(p.stderr, line)
 		}
 		p.held = nil
 	}
-	p.draw()
+	p.drawRows()
 }
 
-// draw writes the lines of the running steps in place of the last ones.
-func (p *Progress) draw() {
-	if !p.live || p.quiet {
+// drawRows writes the lines of the running steps in place of the last ones.
+func (p *Progress) drawRows() {
+	if !p.live || p.isPaused {
 		return
 	}
-	p.clear()
+	p.clearRows()
 	spinner := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	width := 80
 	if f, ok := p.stderr.(*os.File); ok {
@@ -253,7 +255,7 @@ func (p *Progress) draw() {
 	for i, r := range p.running {
 		text := Visible(fmt.Sprintf("%c %s (%s) %.1fs %s", spinner[p.frame%len(spinner)], r.key, r.call, time.Since(r.since).Seconds(), r.note))
 		if i == most {
-			text = fmt.Sprintf("  and %d more", len(p.running)-most)
+			text = p.language.Say("  and %d more", len(p.running)-most)
 		}
 		if runes := []rune(text); len(runes) >= width {
 			text = string(runes[:width-1])
@@ -266,20 +268,20 @@ func (p *Progress) draw() {
 	}
 }
 
-// clear takes the live lines off the terminal.
-func (p *Progress) clear() {
+// clearRows takes the live lines off the terminal.
+func (p *Progress) clearRows() {
 	if p.drawn > 0 {
 		fmt.Fprintf(p.stderr, "\x1b[%dA\x1b[J", p.drawn)
 		p.drawn = 0
 	}
 }
 
-// pause keeps the live lines away while text streams to the same terminal.
-func (p *Progress) pause() {
+// pauseRows keeps the live lines away while text streams to the same terminal.
+func (p *Progress) pauseRows() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clear()
-	p.quiet = p.live && IsTerminal(p.stdout)
+	p.clearRows()
+	p.isPaused = p.live && IsTerminal(p.stdout)
 }
 
 // Close ends the lines that live, and prints the outputs where they are wanted.
@@ -291,9 +293,10 @@ func (p *Progress) Close() error {
 	if p.speech.InLine() && !p.outputsOnly {
 		fmt.Fprintln(p.stdout)
 	}
-	p.quiet, p.running = false, nil
-	p.release()
-	if p.outputs == nil || p.toUser && !p.outputsOnly {
+	p.isPaused, p.running = false, nil
+	p.printHeldLines()
+	isShown := p.toUser && !p.outputsOnly // the text was the output
+	if p.outputs == nil || isShown {
 		return nil
 	}
 	_, err := fmt.Fprintln(p.stdout, JSONText(*p.outputs))

@@ -2,7 +2,6 @@
 package terminal
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // Terminal is what a command reads from and prints to, on a terminal or not. The program
@@ -22,6 +20,8 @@ type Terminal struct {
 	Stdout, Stderr io.Writer // doors, see [New]
 	// Interrupted is closed by Ctrl-C or SIGTERM; nil never is.
 	Interrupted <-chan struct{}
+	// Language is English until it is set.
+	Language Language
 
 	lines chan string // what a person types
 }
@@ -63,35 +63,19 @@ func (t *Terminal) ReadFile(path string) ([]byte, error) {
 
 // PrintError prints an error with its hint.
 func (t *Terminal) PrintError(err error) {
-	text, hint := err.Error(), calls.HintOf(err)
+	text, hint := t.Language.sayOf(err), calls.HintIn(err, string(t.Language))
 	var failure *scheduler.Failure
 	if errors.As(err, &failure) { // secrets are masked in its Info, and the hint stands apart
 		hint = failure.Info.Hint
 		info := *failure
 		info.Info.Hint = ""
-		text = info.Error()
+		text = info.In(string(t.Language))
 	}
 	if problems := (flow.Problems)(nil); !errors.As(err, &problems) || problems.Error() != text {
-		text = "error: " + text // lines that begin with file:line:col say so themselves
+		text = t.Language.Say("error: %s", text) // lines that begin with file:line:col say so themselves
 	}
 	fmt.Fprintln(t.Stderr, text)
 	if hint != "" {
-		fmt.Fprintln(t.Stderr, "hint: "+hint)
+		fmt.Fprintln(t.Stderr, t.Language.Say("hint: %s", hint))
 	}
 }
-
-// EventPrinter prints events as JSON lines.
-type EventPrinter struct{ enc *json.Encoder }
-
-// NewEventPrinter prints events to w.
-func NewEventPrinter(w io.Writer) EventPrinter {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return EventPrinter{enc}
-}
-
-// Event prints an event.
-func (p EventPrinter) Event(e *journal.Event) error { return p.enc.Encode(e) }
-
-// Close has nothing to do.
-func (p EventPrinter) Close() error { return nil }

@@ -8,36 +8,36 @@ import (
 )
 
 // WaitingText returns what one step waits for, a line for each place.
-func WaitingText(w journal.WaitingFor) string {
+func WaitingText(w journal.WaitingFor, language Language) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "step %s waits for:\n", w.Step)
+	b.WriteString(language.Say("step %s waits for:", w.Step) + "\n")
 	properties, _ := w.RemainingSchema.Get("properties")
 	for pointer, property := range properties.Map().All() {
 		if pointer == "" {
 			pointer = `""`
 		}
-		property = resolved(property, w.RemainingSchema)
-		fmt.Fprintf(&b, "  %s  %s", Visible(pointer), Visible(kindOf(property, w.RemainingSchema)))
-		if text := strings.TrimPrefix(description(property), ": "); text != "" {
+		property = resolveRef(property, w.RemainingSchema)
+		fmt.Fprintf(&b, "  %s  %s", Visible(pointer), Visible(kindOf(property, w.RemainingSchema, language)))
+		if text := strings.TrimPrefix(descriptionText(property), ": "); text != "" {
 			fmt.Fprintf(&b, "  %s", text)
 		}
-		more := limits(property)
+		more := limitTexts(property, language)
 		if def, ok := property.Get("default"); ok {
-			more = append(more, "default "+Display(def))
+			more = append(more, language.Say("default %s", Display(def)))
 		}
 		if len(more) > 0 {
 			fmt.Fprintf(&b, "  (%s)", Visible(strings.Join(more, ", ")))
 		}
 		b.WriteString("\n")
 	}
-	return b.String() + reasons(w)
+	return b.String() + reasonLines(w, language)
 }
 
-// reasons say why a step has to wait, a line for each.
-func reasons(w journal.WaitingFor) string {
+// reasonLines say why a step has to wait, a line for each.
+func reasonLines(w journal.WaitingFor, language Language) string {
 	var b strings.Builder
 	for _, reason := range w.Reasons {
-		fmt.Fprintf(&b, "  why: %s\n", Visible(strings.Join(strings.Fields(reason), " ")))
+		b.WriteString("  " + language.Say("why: %s", Visible(strings.Join(strings.Fields(reason), " "))) + "\n")
 	}
 	return b.String()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // maxDepth bounds nesting before the library, which recurses, sees the text.
@@ -31,6 +32,16 @@ type Document struct {
 type Error struct {
 	Line, Col int
 	Msg       string
+
+	text wording.Text // Msg in the built-in languages
+}
+
+// Text returns the message in the built-in languages, without the place.
+func (e *Error) Text() wording.Text { return e.text }
+
+// In returns the place and the message in a language.
+func (e *Error) In(language string) string {
+	return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, e.text.In(language))
 }
 
 // Error is line:col: message.
@@ -48,11 +59,12 @@ func Parse(data []byte) (*Document, error) {
 		return nil, d.newError(i, "the text is not UTF-8")
 	}
 	if i := tooDeep(data); i >= 0 {
-		return nil, d.newError(i, fmt.Sprintf("nested deeper than %d", maxDepth))
+		return nil, d.newError(i, "nested deeper than %d", maxDepth)
 	}
 	var err error
 	data = append(bytes.Clone(data), '\n') // the library wants an end after the last // comment
-	if d.tree, err = hujson.Parse(data); err != nil {
+	d.tree, err = hujson.Parse(data)
+	if err != nil {
 		return nil, d.libraryError(err)
 	}
 	if err := d.checkUniqueKeys(&d.tree); err != nil {
@@ -60,8 +72,9 @@ func Parse(data []byte) (*Document, error) {
 	}
 	plain := d.tree.Clone()
 	plain.Standardize() // puts spaces in place of comments, so that offsets stay
-	if d.Value, err = value.ParseJSON(plain.Pack()); err != nil {
-		return nil, &Error{Line: 1, Col: 1, Msg: err.Error()}
+	d.Value, err = value.ParseJSON(plain.Pack())
+	if err != nil {
+		return nil, d.newError(0, "%v", err)
 	}
 	return d, nil
 }
@@ -81,9 +94,10 @@ func (d *Document) At(pointer string) (line, col int) {
 	}
 }
 
-func (d *Document) newError(offset int, msg string) *Error {
+func (d *Document) newError(offset int, format string, args ...any) *Error {
 	line, col := value.LineCol(d.text, offset)
-	return &Error{Line: line, Col: col, Msg: msg}
+	text := wording.Say(format, args...)
+	return &Error{Line: line, Col: col, Msg: text.En, text: text}
 }
 
 // libraryError takes the place out of the library's message, whose columns are
@@ -92,7 +106,7 @@ func (d *Document) libraryError(err error) *Error {
 	msg := err.Error()
 	var line, col int
 	if _, scanErr := fmt.Sscanf(msg, "hujson: line %d, column %d:", &line, &col); scanErr != nil {
-		return &Error{Line: 1, Col: 1, Msg: msg}
+		return d.newError(0, "%s", msg)
 	}
 	offset := col - 1
 	for range line - 1 {
@@ -106,7 +120,16 @@ func (d *Document) libraryError(err error) *Error {
 	if below := errors.Unwrap(err); below != nil {
 		msg = below.Error()
 	}
-	return d.newError(offset, strings.Replace(msg, "unexpected EOF", "the text ends too early", 1))
+	return d.newError(offset, "%s", libraryMessage(msg))
+}
+
+// libraryMessage returns what the library says; in Chinese its words are quoted.
+func libraryMessage(msg string) wording.Text {
+	if before, after, cut := strings.Cut(msg, "unexpected EOF"); cut {
+		end := wording.Say("the text ends too early")
+		return wording.Text{En: before + end.En + after, Zh: end.Zh}
+	}
+	return wording.Text{En: msg, Zh: wording.Say("this is not JSON: %s", msg).Zh}
 }
 
 // checkUniqueKeys refuses objects that have a key twice.
@@ -122,7 +145,7 @@ func (d *Document) checkUniqueKeys(v *hujson.Value) *Error {
 			}
 			if first, ok := seen[name.String()]; ok {
 				line, col := value.LineCol(d.text, first)
-				return d.newError(m.Name.StartOffset, fmt.Sprintf("duplicate key %q (first at %d:%d)", name.String(), line, col))
+				return d.newError(m.Name.StartOffset, "duplicate key %q (first at %d:%d)", name.String(), line, col)
 			}
 			seen[name.String()] = m.Name.StartOffset
 			if err := d.checkUniqueKeys(&m.Value); err != nil {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"
 )
@@ -85,4 +87,51 @@ func TestSet(t *testing.T) {
 	if n := len(s.Forms()); n > 4000 || !s.Has("derived 299") || !s.Has("hunter2") {
 		t.Errorf("%d forms", n)
 	}
+}
+
+// A text that is a form of a secret, such as its capitals, may itself be written in a URL, in
+// JSON or in HTML.
+func TestFormsOfDerived(t *testing.T) {
+	s := secret.NewSet(nil)
+	const given = `p&s w/"1`
+	s.Add(given)
+	for _, derived := range []string{`P&S W/"1`, `1"/w s&p`} {
+		s.AddDerived(derived)
+		for _, form := range secret.Forms(derived) {
+			if got := s.MaskText("<" + form + ">"); got != "<***>" {
+				t.Errorf("%q is masked as %q", form, got)
+			}
+		}
+	}
+	n := len(s.Forms())
+	s.AddDerived(`P&S W/"1`)
+	if len(s.Forms()) != n {
+		t.Error("the forms of a text are added twice")
+	}
+}
+
+// The stretches are those that a mask takes the place of.
+func TestMaskedRanges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		letters := rapid.StringMatching(`[ab<]{1,7}`)
+		s := secret.NewSet(nil)
+		for range rapid.IntRange(0, 3).Draw(t, "secrets") {
+			s.Add(letters.Draw(t, "secret"))
+		}
+		text := rapid.StringMatching(`[ab<é]{0,20}`).Draw(t, "text")
+		v := value.OfString(text)
+		if rapid.Bool().Draw(t, "marked") && text != "" {
+			v = value.OfSecret(v, value.ByteRange{Start: 0, End: 1})
+		}
+		var shown strings.Builder
+		end := 0
+		for _, r := range s.MaskedRanges(v) {
+			shown.WriteString(text[end:r.Start] + secret.Mask)
+			end = r.End
+		}
+		shown.WriteString(text[end:])
+		if want, _ := s.MaskValue(v).Masked(secret.Mask).Str(); shown.String() != want && !s.IsEmpty() {
+			t.Fatalf("%q: got %q, want %q", text, shown.String(), want)
+		}
+	})
 }

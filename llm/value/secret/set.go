@@ -39,6 +39,7 @@ type Set struct {
 type forms struct {
 	list     []string // the longest first
 	has      map[string]bool
+	formed   map[string]bool // the texts that all the forms of are in list
 	replacer *strings.Replacer
 }
 
@@ -66,7 +67,7 @@ func (s *Set) AddDerived(texts ...string) {
 		return
 	}
 	texts = slices.DeleteFunc(slices.Clone(texts), func(text string) bool {
-		return len(text) < minDerived || strings.TrimSpace(text) == "" || s.Has(text)
+		return len(text) < minDerived || strings.TrimSpace(text) == "" || s.hasFormsOf(text)
 	})
 	if len(texts) == 0 {
 		return
@@ -86,8 +87,9 @@ func (s *Set) AddDerived(texts ...string) {
 }
 
 func (s *Set) updateLocked() {
-	f := &forms{has: map[string]bool{}}
+	f := &forms{has: map[string]bool{}, formed: map[string]bool{}}
 	for _, list := range slices.Concat(s.given, s.derived) {
+		f.formed[list[0]] = true
 		for _, form := range list {
 			if !f.has[form] {
 				f.has[form] = true
@@ -105,6 +107,12 @@ func (s *Set) IsEmpty() bool { return s == nil || s.known.Load() == nil }
 // Has reports whether the text is one of the secrets, in one of its forms.
 func (s *Set) Has(text string) bool {
 	return !s.IsEmpty() && s.known.Load().has[text]
+}
+
+// hasFormsOf reports whether all the forms of the text are searched for: that the text is a
+// form of a secret itself is not enough, a URL may have it escaped.
+func (s *Set) hasFormsOf(text string) bool {
+	return !s.IsEmpty() && s.known.Load().formed[text]
 }
 
 // Forms returns the texts to search for, the longest first. They must not be changed.
@@ -193,7 +201,40 @@ func (s *Set) markNested(v value.Value) value.Value {
 	return v
 }
 
-// find returns where in a text secrets are, in order and apart.
+// MaskedRanges returns the stretches of a text that [Set.MaskValue] puts a mask in place of,
+// in order: those that are marked as secret, and the secrets in what is between them.
+func (s *Set) MaskedRanges(v value.Value) (ranges []value.ByteRange) {
+	text, _ := v.Str()
+	if s.IsEmpty() || text == "" {
+		return nil
+	}
+	end := 0
+	for _, marked := range v.SecretParts() {
+		ranges = append(s.appendMatches(ranges, text, end, marked.Start), marked)
+		end = marked.End
+	}
+	return s.appendMatches(ranges, text, end, len(text))
+}
+
+// appendMatches adds the stretches of text[start:end] that are secrets.
+func (s *Set) appendMatches(ranges []value.ByteRange, text string, start, end int) []value.ByteRange {
+	text = text[:end]
+	if s.MaskText(text[start:]) == text[start:] {
+		return ranges
+	}
+	forms := s.Forms() // the longest first, which is the one that is replaced
+	for at := start; at < end; {
+		i := slices.IndexFunc(forms, func(form string) bool { return strings.HasPrefix(text[at:], form) })
+		if i < 0 {
+			at++
+			continue
+		}
+		ranges = append(ranges, value.ByteRange{Start: at, End: at + len(forms[i])})
+		at += len(forms[i])
+	}
+	return ranges
+}
+
 func (s *Set) find(text string) (ranges []value.ByteRange) {
 	if s.MaskText(text) == text {
 		return nil

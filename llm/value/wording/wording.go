@@ -4,11 +4,17 @@ package wording
 
 import (
 	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
 	"strings"
 )
 
 // Text is a message in the built-in languages.
 type Text struct{ En, Zh string }
+
+// String returns the English text, for messages that know no other language.
+func (t Text) String() string { return t.En }
 
 // In returns the text in a language: Chinese for zh and its regions, where there is one,
 // else English.
@@ -28,18 +34,48 @@ func IsChinese(language string) bool {
 	return general == "zh"
 }
 
-// Catalog has the Chinese formats by the English ones. A package keeps one; it is only read.
-// Both formats take the same arguments, in the same order unless the Chinese one numbers
-// them (%[2]s).
+// IsTraditional reports whether a language is Chinese of a region or script that writes
+// traditional characters, which the built-in texts are not in.
+func IsTraditional(language string) bool {
+	if !IsChinese(language) {
+		return false
+	}
+	parts := strings.Split(strings.ReplaceAll(strings.ToLower(language), "_", "-"), "-")
+	return slices.ContainsFunc(parts[1:], func(part string) bool {
+		return slices.Contains([]string{"tw", "hk", "mo", "hant"}, part)
+	})
+}
+
+// Catalog has the Chinese formats by the English ones. A package has one, which it adds when
+// it is initialised; from then on it is only read. Both formats take the same arguments, in
+// the same order unless the Chinese one numbers them (%[2]s).
 type Catalog map[string]string
 
-// Say formats a message. Arguments that are texts, and errors that know other languages, are
-// inserted in the language of the message. What the catalog does not have stays English.
-func (c Catalog) Say(format string, args ...any) Text {
-	chinese, known := c[format]
-	if !known {
-		chinese = format
+// catalogs are those of all packages. Where a format is in several of them, its Chinese
+// format is the same in all.
+var catalogs []Catalog
+
+// Add makes a catalog known to [Say]. Packages call it in the declaration of a variable, and
+// nothing else does.
+func Add(c Catalog) Catalog {
+	catalogs = append(catalogs, c)
+	return c
+}
+
+// chineseFormat returns the Chinese format of an English one, and that one where no catalog
+// has it.
+func chineseFormat(english string) string {
+	for _, c := range catalogs {
+		if zh, ok := c[english]; ok {
+			return zh
+		}
 	}
+	return english
+}
+
+// Say formats a message. Arguments that are texts, and errors that know other languages, are
+// inserted in the language of the message. What no catalog has stays English.
+func Say(format string, args ...any) Text {
 	en, zh := make([]any, len(args)), make([]any, len(args))
 	for i, arg := range args {
 		en[i], zh[i] = arg, arg
@@ -51,8 +87,84 @@ func (c Catalog) Say(format string, args ...any) Text {
 		}
 	}
 	wrap := strings.NewReplacer("%w", "%v").Replace
-	return Text{fmt.Sprintf(wrap(format), en...), fmt.Sprintf(wrap(chinese), zh...)}
+	return Text{fmt.Sprintf(wrap(format), en...), fmt.Sprintf(wrap(chineseFormat(format)), zh...)}
 }
+
+// Of returns a message that was made in English: one without arguments, or the hint that
+// names what was probably meant or lists what there is. Any other stays as it is.
+func Of(english string) Text {
+	if quoted, ok := strings.CutPrefix(english, "did you mean "); ok {
+		if name, err := strconv.Unquote(strings.TrimSuffix(quoted, "?")); err == nil {
+			return Say("did you mean %q?", name)
+		}
+	}
+	if names, ok := strings.CutPrefix(english, "there are "); ok && !strings.Contains(names, ";") {
+		return Say("there are %s", names)
+	}
+	return Text{english, chineseFormat(english)}
+}
+
+var _ = Add(Catalog{
+	"did you mean %q?": "是否想写 %q？",
+	"there are %s":     "可用的有 %s",
+	// What the operating system and the standard library say.
+	"no such file or directory": "没有该文件或目录",
+	"file does not exist":       "文件不存在",
+	"file already exists":       "文件已存在",
+	"permission denied":         "权限不足",
+	"is a directory":            "是目录",
+	"not a directory":           "不是目录",
+	"no space left on device":   "磁盘空间不足",
+	"read-only file system":     "文件系统只读",
+	"connection refused":        "连接被拒绝",
+	"connection reset by peer":  "连接被对方重置",
+	"no such host":              "没有这个主机",
+	"i/o timeout":               "读写超时",
+	"context deadline exceeded": "超过时限",
+	"context canceled":          "已取消",
+	"unexpected EOF":            "内容提前结束",
+	"EOF":                       "内容已结束",
+})
+
+// Errorf is [fmt.Errorf] for an error that knows its message in other languages, which is
+// formatted when it is asked for.
+func Errorf(format string, args ...any) error {
+	return &formatted{fmt.Errorf(format, inEnglish(args)...), format, args} //nolint:err113 // the format is the caller's
+}
+
+// inEnglish returns arguments with the English of those that are texts.
+func inEnglish(args []any) []any {
+	english := args
+	for i, arg := range args {
+		text, ok := arg.(Text)
+		if !ok {
+			continue
+		}
+		if &english[0] == &args[0] {
+			english = slices.Clone(args)
+		}
+		english[i] = text.En
+	}
+	return english
+}
+
+// formatted is an error with what its message was made of.
+type formatted struct {
+	error
+	format string
+	args   []any
+}
+
+// In returns the message in a language.
+func (f *formatted) In(language string) string {
+	if IsChinese(language) {
+		return Say(f.format, f.args...).Zh
+	}
+	return f.Error()
+}
+
+// Unwrap returns the English error, which wraps what the format does.
+func (f *formatted) Unwrap() error { return f.error }
 
 // Error is an error that knows its message in other languages.
 type Error interface {
@@ -64,9 +176,13 @@ type Error interface {
 // OfError returns the message of an error. Around those that know other languages, what
 // wraps them stays as it is.
 func OfError(err error) Text {
-	text := Text{err.Error(), err.Error()}
+	text := Of(err.Error())
 	if known, ok := err.(Error); ok { //nolint:errorlint // what is wrapped is looked at below
 		text.Zh = known.In("zh")
+		return text
+	}
+	if of, ok := err.(*fs.PathError); ok && of.Err != nil { //nolint:errorlint // what wraps it is around it
+		text.Zh = of.Path + "：" + OfError(of.Err).Zh
 		return text
 	}
 	var below []error

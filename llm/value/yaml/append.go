@@ -184,13 +184,14 @@ func isPrintable(s string) bool {
 }
 
 func isPrintableRune(r rune) bool {
-	switch {
-	case r == '\t':
+	switch r {
+	case '\t':
 		return true
-	case r < ' ', r >= 0x7f && r < 0xa0, r == 0x2028, r == 0x2029, r == 0xfeff, r == 0xfffe, r == 0xffff:
+	case 0x2028, 0x2029, 0xfeff, 0xfffe, 0xffff:
 		return false
 	}
-	return true
+	isControl := r < ' ' || r >= 0x7f && r < 0xa0
+	return !isControl
 }
 
 // words are plain scalars that some reader of YAML takes for something else than

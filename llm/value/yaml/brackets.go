@@ -27,7 +27,7 @@ func (s *bracketScan) scan() *finding {
 			break
 		}
 		for s.at < len(text) {
-			f, done := s.step(text)
+			f, done := s.scanPiece(text)
 			if f != nil || done {
 				return f
 			}
@@ -38,20 +38,20 @@ func (s *bracketScan) scan() *finding {
 	}
 	first := s.open[len(s.open)-1]
 	bracket := s.lines[first.line][first.at : first.at+1]
-	return found(first.line, first.at, say("the %s that opens here is not closed", bracket), say("close it with %s", closing[bracket]))
+	return newFinding(first.line, first.at, wordingf("the %s that opens here is not closed", bracket), wordingf("close it with %s", closing[bracket]))
 }
 
 var closing = map[string]string{"{": "}", "[": "]"}
 
-// step reads one piece of a line.
-func (s *bracketScan) step(text string) (f *finding, done bool) {
+// scanPiece reads one piece of a line.
+func (s *bracketScan) scanPiece(text string) (f *finding, done bool) {
 	switch c := text[s.at]; {
 	case c == '#' && (s.at == 0 || text[s.at-1] == ' '):
 		s.at = len(text)
 	case c == ' ' || c == '\t':
 		s.at++
 	case c == '"' || c == '\'':
-		return s.quotes(text), false
+		return s.scanQuotes(text), false
 	case c == '{' || c == '[':
 		if s.ended {
 			return s.missingComma(s.line, s.at), false
@@ -60,7 +60,7 @@ func (s *bracketScan) step(text string) (f *finding, done bool) {
 		s.colon, s.ended = false, false
 		s.at++
 	case c == '}' || c == ']':
-		return s.close(text)
+		return s.scanClosing(text)
 	case c == ',':
 		s.colon, s.ended = false, false
 		s.at++
@@ -68,27 +68,32 @@ func (s *bracketScan) step(text string) (f *finding, done bool) {
 		s.colon, s.ended = true, false
 		s.at++
 	default:
-		return s.plain(text), false
+		return s.scanPlain(text), false
 	}
 	return nil, false
 }
 
 func (s *bracketScan) missingComma(line, at int) *finding {
-	return found(line, at, say("a comma is missing before this"), say("inside { } and [ ] a comma separates the entries"))
+	return newFinding(line, at, wordingf("a comma is missing before this"), wordingf("inside { } and [ ] a comma separates the entries"))
 }
 
-// quotes reads a text in quotes.
-func (s *bracketScan) quotes(text string) *finding {
+// scanQuotes reads a text in quotes.
+func (s *bracketScan) scanQuotes(text string) *finding {
 	if s.ended {
 		quote := text[s.at]
 		if s.at > 0 && text[s.at-1] != ' ' {
-			return found(s.line, s.at, say("a text in quotes ends before this, and more follows"), quoteHint(quote))
+			return newFinding(s.line, s.at, wordingf("a text in quotes ends before this, and more follows"), quoteHint(quote))
 		}
 		return s.missingComma(s.line, s.at)
 	}
 	end := endOfQuotes(text, s.at)
 	if end < 0 {
-		return found(s.line, s.at, say("the quote that opens here is not closed"), say("close it at the end of the text"))
+		return newFinding(s.line, s.at, wordingf("the quote that opens here is not closed"), wordingf("close it at the end of the text"))
+	}
+	if text[s.at] == '"' {
+		if f := s.findEscape(s.line, s.at, end); f != nil {
+			return f
+		}
 	}
 	s.at, s.ended = end, true
 	return nil
@@ -96,8 +101,8 @@ func (s *bracketScan) quotes(text string) *finding {
 
 var secondKey = regexp.MustCompile(`\s([\w-]+):(?:\s|$)`)
 
-// plain reads a text without quotes.
-func (s *bracketScan) plain(text string) *finding {
+// scanPlain reads a text without quotes.
+func (s *bracketScan) scanPlain(text string) *finding {
 	end := s.at
 	for end < len(text) && strings.IndexByte(",[]{}", text[end]) < 0 {
 		if text[end] == ':' && (end+1 == len(text) || text[end+1] == ' ') && !s.colon {
@@ -106,9 +111,12 @@ func (s *bracketScan) plain(text string) *finding {
 		end++
 	}
 	word := text[s.at:end]
+	if !s.ended && strings.IndexByte("@`%", text[s.at]) >= 0 {
+		return mustBeQuoted(s.line, s.at, word)
+	}
 	if s.ended {
 		if s.at > 0 && (text[s.at-1] == '"' || text[s.at-1] == '\'') {
-			return found(s.line, s.at-1, say("the text in quotes ends here, and more follows"), quoteHint(text[s.at-1]))
+			return newFinding(s.line, s.at-1, wordingf("the text in quotes ends here, and more follows"), quoteHint(text[s.at-1]))
 		}
 		return s.missingComma(s.line, s.at)
 	}
@@ -122,13 +130,13 @@ func (s *bracketScan) plain(text string) *finding {
 	return nil
 }
 
-// close reads a closing bracket.
-func (s *bracketScan) close(text string) (f *finding, done bool) {
+// scanClosing reads a closing bracket.
+func (s *bracketScan) scanClosing(text string) (f *finding, done bool) {
 	bracket := text[s.at : s.at+1]
 	last := s.open[len(s.open)-1]
 	opened := s.lines[last.line][last.at : last.at+1]
 	if closing[opened] != bracket {
-		return found(s.line, s.at, say("this %s closes a %s", bracket, opened), say("the %s at line %d, column %d is closed with %s", opened, last.line+1, last.at+1, closing[opened])), true
+		return newFinding(s.line, s.at, wordingf("this %s closes a %s", bracket, opened), wordingf("the %s at line %d, column %d is closed with %s", opened, last.line+1, last.at+1, closing[opened])), true
 	}
 	s.open = s.open[:len(s.open)-1]
 	s.at++
@@ -137,11 +145,11 @@ func (s *bracketScan) close(text string) (f *finding, done bool) {
 		return nil, false
 	}
 	rest := strings.TrimSpace(text[s.at:])
-	switch {
-	case strings.HasPrefix(rest, "#") && text[s.at] == '#':
-		return found(s.line, s.at, say("a space is missing before the comment"), say("write a space before #")), true
-	case rest != "" && rest[0] != '#':
-		return found(s.line, s.at+indentOf(text[s.at:]), say("the value ends before this, and more follows"), say("take it out, or put the whole value in quotes")), true
+	if strings.HasPrefix(rest, "#") && text[s.at] == '#' {
+		return newFinding(s.line, s.at, wordingf("a space is missing before the comment"), wordingf("write a space before #")), true
+	}
+	if rest != "" && rest[0] != '#' {
+		return newFinding(s.line, s.at+indentOf(text[s.at:]), wordingf("the value ends before this, and more follows"), wordingf("take it out, or put the whole value in quotes")), true
 	}
 	return nil, true
 }

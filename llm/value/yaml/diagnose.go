@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -17,9 +18,9 @@ import (
 // maxDiagnosed bounds the texts that are read again and again for that, in bytes.
 const maxDiagnosed = 64 << 10
 
-// diagnose returns the fault of a text that is not YAML with its place and remedy; wrong is
+// diagnoseSyntax returns the fault of a text that is not YAML with its place and remedy; wrong is
 // what the library found.
-func diagnose(src []byte, wrong *Error) *Error {
+func diagnoseSyntax(src []byte, wrong *Error) *Error {
 	if len(src) > maxDiagnosed || !utf8.Valid(src) {
 		return wrong
 	}
@@ -37,7 +38,8 @@ func diagnose(src []byte, wrong *Error) *Error {
 		}
 	}
 	line := d.lines[d.line]
-	return &Error{Line: d.line + 1, Col: indentOf(line) + 1, Msg: wrong.Msg}
+	message, _ := wrong.Text()
+	return newError(d.line+1, indentOf(line)+1, message)
 }
 
 // diagnosis is the search for one fault.
@@ -54,10 +56,14 @@ type finding struct {
 
 func (f *finding) asError(d *diagnosis) *Error {
 	col := utf8.RuneCountInString(d.lines[f.line][:f.col]) + 1
-	return &Error{Line: f.line + 1, Col: col, Msg: f.text.En, Hint: f.hint.En, chinese: f.text.Zh, chineseHint: f.hint.Zh}
+	e := newError(f.line+1, col, f.text)
+	e.Hint, e.chineseHint = f.hint.En, f.hint.Zh
+	return e
 }
 
-func found(line, at int, text, hint wording.Text) *finding { return &finding{line, at, text, hint} }
+func newFinding(line, at int, text, hint wording.Text) *finding {
+	return &finding{line, at, text, hint}
+}
 
 // spanned is how many lines a value in quotes or brackets is expected to have at most.
 const spanned = 40
@@ -119,8 +125,8 @@ var (
 	blockHead  = regexp.MustCompile(`^(?:.*[:-])?\s*(?:!\S+\s+)?[|>][-+0-9]*\s*(?:#.*)?$`)
 )
 
-// before returns the last line before the bad one that is not blank; -1 for none.
-func (d *diagnosis) before() int {
+// lineBefore returns the last line before the bad one that is not blank; -1 for none.
+func (d *diagnosis) lineBefore() int {
 	for i := d.line - 1; i >= 0; i-- {
 		if !isBlankLine(d.lines[i]) {
 			return i
@@ -132,22 +138,22 @@ func (d *diagnosis) before() int {
 // findSpace finds a dash or a colon without the space after it, on this line or the one
 // before, where YAML takes it for a part of a word.
 func (d *diagnosis) findSpace() *finding {
-	for _, i := range []int{d.before(), d.line} {
+	for _, i := range []int{d.lineBefore(), d.line} {
 		if i < 0 || isBlankLine(d.lines[i]) {
 			continue
 		}
 		if m := gluedDash.FindStringSubmatchIndex(d.lines[i]); m != nil {
-			return found(i, m[2]-1, say("a space is missing after the dash"), say("write - %s:", d.lines[i][m[2]:m[3]]))
+			return newFinding(i, m[2]-1, wordingf("a space is missing after the dash"), wordingf("write - %s:", d.lines[i][m[2]:m[3]]))
 		}
 		if m := gluedKey.FindStringSubmatchIndex(d.lines[i]); m != nil {
-			return found(i, m[3], say("a space is missing after the colon"), say("write %s and a space, then the value", d.lines[i][m[2]:m[3]]))
+			return newFinding(i, m[3], wordingf("a space is missing after the colon"), wordingf("write %s and a space, then the value", d.lines[i][m[2]:m[3]]))
 		}
 	}
 	return nil
 }
 
-// value returns where the value on the bad line begins.
-func (d *diagnosis) value() int {
+// valueColumn returns where the value on the bad line begins.
+func (d *diagnosis) valueColumn() int {
 	line := d.lines[d.line]
 	if m := keyLine.FindString(line); m != "" {
 		return len(m)
@@ -161,33 +167,42 @@ func (d *diagnosis) value() int {
 
 // findText finds what is wrong with a text in quotes.
 func (d *diagnosis) findText() *finding {
-	line, at := d.lines[d.line], d.value()
+	line, at := d.lines[d.line], d.valueColumn()
 	if at >= len(line) || line[at] != '"' && line[at] != '\'' {
 		return nil
 	}
 	text := strings.Join(d.lines[d.line:], "\n")
 	if line[at] == '"' {
-		if m := badEscape.FindStringIndex(line[at:]); m != nil {
-			escape := line[at+m[0] : at+m[1]]
-			return found(d.line, at+m[0], say("%s is not an escape that YAML knows", escape),
-				say(`write \%s, or put the text in single quotes`, escape))
+		if f := d.findEscape(d.line, at, len(line)); f != nil {
+			return f
 		}
 	}
 	end := endOfQuotes(text, at)
 	if end < 0 || strings.Contains(text[at:end], "\n") {
-		return found(d.line, at, say("the quote that opens here is not closed"), say("close it at the end of the text"))
+		return newFinding(d.line, at, wordingf("the quote that opens here is not closed"), wordingf("close it at the end of the text"))
 	}
 	if rest := strings.TrimSpace(line[end:]); rest != "" && rest[0] != '#' {
-		return found(d.line, end-1, say("the text in quotes ends here, and more follows"), quoteHint(line[at]))
+		return newFinding(d.line, end-1, wordingf("the text in quotes ends here, and more follows"), quoteHint(line[at]))
 	}
 	return nil
 }
 
+// findEscape finds an escape that YAML does not know between two bytes of a line.
+func (d *diagnosis) findEscape(line, at, end int) *finding {
+	m := badEscape.FindStringIndex(d.lines[line][at:end])
+	if m == nil {
+		return nil
+	}
+	escape := d.lines[line][at+m[0] : at+m[1]]
+	return newFinding(line, at+m[0], wordingf("%s is not an escape that YAML knows", escape),
+		wordingf(`write \%s, or put the text in single quotes`, escape))
+}
+
 func quoteHint(quote byte) wording.Text {
 	if quote == '\'' {
-		return say("write '' for a ' inside, or put the whole text in double quotes")
+		return wordingf("write '' for a ' inside, or put the whole text in double quotes")
 	}
-	return say(`write \" for a " inside, or put the whole text in single quotes`)
+	return wordingf(`write \" for a " inside, or put the whole text in single quotes`)
 }
 
 // endOfQuotes returns the byte after the quote that closes the one at start; -1 for none.
@@ -208,7 +223,7 @@ func endOfQuotes(text string, start int) int {
 
 // findBrackets finds what is wrong with a value in { } or [ ].
 func (d *diagnosis) findBrackets() *finding {
-	at := d.value()
+	at := d.valueColumn()
 	line := d.lines[d.line]
 	if at >= len(line) || line[at] != '{' && line[at] != '[' {
 		return nil
@@ -219,33 +234,38 @@ func (d *diagnosis) findBrackets() *finding {
 
 // findMark finds a plain text that begins with a character of YAML's own, or has ": " in it.
 func (d *diagnosis) findMark() *finding {
-	line, at := d.lines[d.line], d.value()
+	line, at := d.lines[d.line], d.valueColumn()
 	if at >= len(line) {
 		return nil
 	}
 	rest := line[at:]
-	switch first := rest[0]; {
-	case strings.IndexByte("@`%*&", first) >= 0:
-		return found(d.line, at, say("a text that begins with %s must be quoted", rest[:1]), say("put it in quotes"))
-	case first == '|' || first == '>':
-		if !blockHead.MatchString(rest) {
-			return found(d.line, at, say("the text after %s begins on the next line", rest[:1]), say("put the text in quotes, or on lines of its own that are indented deeper"))
-		}
+	if strings.IndexByte("@`%*&", rest[0]) >= 0 {
+		return mustBeQuoted(d.line, at, rest)
 	}
-	if i := strings.Index(rest, ": "); i >= 0 && keyLine.MatchString(line) {
-		return found(d.line, at+i, say(`a text with ": " in it must be quoted`), say("put the whole value in quotes"))
+	isBlock := rest[0] == '|' || rest[0] == '>'
+	if isBlock && !blockHead.MatchString(rest) {
+		return newFinding(d.line, at, wordingf("the text after %s begins on the next line", rest[:1]), wordingf("put the text in quotes, or on lines of its own that are indented deeper"))
+	}
+	isPlain := strings.IndexByte(`{["'`, rest[0]) < 0
+	if i := strings.Index(rest, ": "); i >= 0 && isPlain && keyLine.MatchString(line) {
+		return newFinding(d.line, at+i, wordingf(`a text with ": " in it must be quoted`), wordingf("put the whole value in quotes"))
 	}
 	return nil
+}
+
+func mustBeQuoted(line, at int, text string) *finding {
+	return newFinding(line, at, wordingf("a text that begins with %s must be quoted", text[:1]), wordingf("put it in quotes"))
 }
 
 // findColon finds a key without its colon.
 func (d *diagnosis) findColon() *finding {
 	line := d.lines[d.line]
-	if strings.Contains(line, ":") || dashLine.MatchString(line) && !bareWord.MatchString(line) {
+	isItem := dashLine.MatchString(line) && !bareWord.MatchString(line)
+	if isItem || strings.Contains(line, ":") {
 		return nil
 	}
 	if m := bareWord.FindStringSubmatchIndex(line); m != nil {
-		return found(d.line, m[3], say("a colon is missing after the key"), say("write %s: and the value", line[m[2]:m[3]]))
+		return newFinding(d.line, m[3], wordingf("a colon is missing after the key"), wordingf("write %s: and the value", line[m[2]:m[3]]))
 	}
 	return nil
 }
@@ -260,15 +280,15 @@ func (d *diagnosis) findBlock() *finding {
 		if !blockHead.MatchString(d.lines[i]) || i+1 >= d.line {
 			return nil
 		}
-		return found(d.line, here, say("a line of a block of text is indented less than its first line"),
-			say("indent all its lines by %d spaces at least", indentOf(d.lines[i+1])))
+		return newFinding(d.line, here, wordingf("a line of a block of text is indented less than its first line"),
+			wordingf("indent all its lines by %d spaces at least", indentOf(d.lines[i+1])))
 	}
 	return nil
 }
 
 // findIndent finds a line whose indentation fits none of the lines above.
 func (d *diagnosis) findIndent() *finding {
-	line, before := d.lines[d.line], d.before()
+	line, before := d.lines[d.line], d.lineBefore()
 	if before < 0 {
 		return nil
 	}
@@ -278,7 +298,7 @@ func (d *diagnosis) findIndent() *finding {
 		if opensBlock.MatchString(d.lines[before]) {
 			return nil
 		}
-		return found(d.line, here, say("this line is indented deeper than the one above, which has a value already"), say("indent it by %d spaces, like the line above", deepest))
+		return newFinding(d.line, here, wordingf("this line is indented deeper than the one above, which has a value already"), wordingf("indent it by %d spaces, like the line above", deepest))
 	}
 	open := []int{}
 	level := deepest + 1
@@ -287,22 +307,25 @@ func (d *diagnosis) findIndent() *finding {
 			continue
 		}
 		columns := d.columnsOf(i)
+		if dashLine.MatchString(line) { // it continues a list
+			columns = slices.DeleteFunc(columns, func(column int) bool { return !strings.HasPrefix(d.lines[i][column:], "-") })
+		}
 		for j := len(columns) - 1; j >= 0; j-- {
 			if columns[j] < level {
 				open, level = append(open, columns[j]), columns[j]
 			}
 		}
 	}
+	if len(open) == 0 || slices.Contains(open, here) {
+		return nil
+	}
 	near := -1
 	for _, column := range open {
-		if column == here {
-			return nil
-		}
 		if near < 0 || abs(column-here) < abs(near-here) {
 			near = column
 		}
 	}
-	return found(d.line, here, say("the indentation of %d fits none of the lines above", here), say("indent it by %d spaces", near))
+	return newFinding(d.line, here, wordingf("the indentation of %d fits none of the lines above", here), wordingf("indent it by %d spaces", near))
 }
 
 // columnsOf returns where the dashes and the key of a line begin, outermost first.

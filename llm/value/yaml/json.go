@@ -45,9 +45,11 @@ func readJSON(src []byte) (*Node, error) {
 	root, err := jsonc.ParseElements(src)
 	var fault *jsonc.Error
 	if errors.As(err, &fault) {
-		return nil, &Error{Line: fault.Line, Col: fault.Col, Msg: "not JSON: " + fault.Msg, JSON: true}
+		e := newError(fault.Line, fault.Col, wordingf("not JSON: %s", fault.Text()))
+		e.JSON = true
+		return nil, e
 	}
-	return (&jsonReader{src: src, line: 1}).read(&root), err
+	return (&jsonReader{src: src, line: 1}).readNode(&root), err
 }
 
 // jsonReader turns elements, which come in the order of the text, into nodes.
@@ -56,9 +58,9 @@ type jsonReader struct {
 	at, line, start int // line begins at start; at is what was looked at
 }
 
-func (r *jsonReader) read(e *jsonc.Element) *Node {
+func (r *jsonReader) readNode(e *jsonc.Element) *Node {
 	n := &Node{}
-	n.Line, n.Column = r.position(e.Start)
+	n.Line, n.Column = r.positionOf(e.Start)
 	switch e.Kind {
 	case value.Object:
 		n.Kind, n.Tag, n.Style = yaml.MappingNode, "!!map", yaml.FlowStyle
@@ -76,14 +78,14 @@ func (r *jsonReader) read(e *jsonc.Element) *Node {
 		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!null", e.Raw
 	}
 	for i := range e.Items {
-		n.Content = append(n.Content, r.read(&e.Items[i]))
+		n.Content = append(n.Content, r.readNode(&e.Items[i]))
 	}
 	return n
 }
 
-// position returns the line and column of a byte that is not before the last one asked for,
+// positionOf returns the line and column of a byte that is not before the last one asked for,
 // as YAML counts them.
-func (r *jsonReader) position(offset int) (line, col int) {
+func (r *jsonReader) positionOf(offset int) (line, col int) {
 	for r.at < offset {
 		n := LineBreak(r.src[r.at:])
 		r.at += max(n, 1)

@@ -1,21 +1,23 @@
 package yaml
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	"cmp"
 
-// say formats a message in the built-in languages.
-func say(format string, args ...any) wording.Text { return chinese.Say(format, args...) }
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// wordingf formats a message in the built-in languages.
+func wordingf(format string, args ...any) wording.Text { return wording.Say(format, args...) }
 
 // Text returns what is wrong, and what to do, in the built-in languages, without the place.
 func (e *Error) Text() (message, hint wording.Text) {
-	message, hint = wording.Text{En: e.Msg, Zh: e.chinese}, wording.Text{En: e.Hint, Zh: e.chineseHint}
-	if message.Zh == "" {
-		message.Zh = message.En
-	}
+	message, hint = wording.Of(e.Msg), wording.Of(e.Hint)
+	message.Zh, hint.Zh = cmp.Or(e.chinese, message.Zh), cmp.Or(e.chineseHint, hint.Zh)
 	return message, hint
 }
 
-// chinese are the messages by their English formats.
-var chinese = wording.Catalog{
+// The messages by their English formats.
+var _ = wording.Add(wording.Catalog{
 	"a space is missing after the dash":                                          "短横线后缺少空格",
 	"write - %s:":                                                                "请写成 - %s:",
 	"a space is missing after the colon":                                         "冒号后缺少空格",
@@ -52,4 +54,13 @@ var chinese = wording.Catalog{
 	"write a space before #":                                                     "请在 # 前加空格",
 	"the value ends before this, and more follows":                               "值已在此前结束，但后面还有内容",
 	"take it out, or put the whole value in quotes":                              "请删去，或给整个值加引号",
-}
+	"%q cannot be written as JSON (%s)":                                          "%q 不能写成 JSON（%s）",
+	"a key must be plain text":                                                   "键必须是纯文本",
+	"a second YAML document starts here; only one is read":                       "此处开始第二个 YAML 文档；只读取一个",
+	"duplicate key %q (first at %d:%d)":                                          "键 %q 重复（首次出现在 %d:%d）",
+	"not JSON: %s":                                                               "不是 JSON：%s",
+	"not YAML: %s":                                                               "不是 YAML：%s",
+	"the text has %d bytes, more than %d":                                        "文本有 %d 字节，超过 %d",
+	"unknown tag %s":                                                             "未知的标签 %s",
+	"more than %d nodes, those that aliases unfold to counted":                   "超过 %d 个节点（含别名展开的节点）",
+})

@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Node is a parsed piece of YAML with its Line and Column.
@@ -64,16 +65,28 @@ type Error struct {
 	chinese, chineseHint string
 }
 
+// newError returns an error with its message in the built-in languages.
+func newError(line, col int, message wording.Text) *Error {
+	return &Error{Line: line, Col: col, Msg: message.En, chinese: message.Zh}
+}
+
 // Error is line:col: message (hint).
-func (e *Error) Error() string {
-	hint := ""
-	if e.Hint != "" {
-		hint = " (" + e.Hint + ")"
+func (e *Error) Error() string { return e.at(e.Msg, e.Hint) }
+
+// In returns the place, the message and the hint in a language.
+func (e *Error) In(language string) string {
+	message, hint := e.Text()
+	return e.at(message.In(language), hint.In(language))
+}
+
+func (e *Error) at(message, hint string) string {
+	if hint != "" {
+		hint = " (" + hint + ")"
 	}
 	if e.Col == 0 {
-		return fmt.Sprintf("%d: %s%s", e.Line, e.Msg, hint)
+		return fmt.Sprintf("%d: %s%s", e.Line, message, hint)
 	}
-	return fmt.Sprintf("%d:%d: %s%s", e.Line, e.Col, e.Msg, hint)
+	return fmt.Sprintf("%d:%d: %s%s", e.Line, e.Col, message, hint)
 }
 
 var lineInMessage = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
@@ -85,7 +98,7 @@ func Parse(src []byte) (*Node, error) { return parseWithin(src, Limits{MaxBytes,
 
 func parseWithin(src []byte, limits Limits) (*Node, error) {
 	if len(src) > limits.Bytes {
-		return nil, &Error{Line: 1, Col: 1, Msg: fmt.Sprintf("the text has %d bytes, more than %d", len(src), limits.Bytes)}
+		return nil, newError(1, 1, wordingf("the text has %d bytes, more than %d", len(src), limits.Bytes))
 	}
 	root, err := parseAny(bytes.TrimPrefix(src, []byte("\uFEFF")))
 	if root == nil || err != nil {
@@ -94,7 +107,7 @@ func parseWithin(src []byte, limits Limits) (*Node, error) {
 	budget := limits.Nodes
 	if err := checkSize(root, 0, &budget); err != nil {
 		if budget < 0 {
-			err.Msg = fmt.Sprintf("more than %d nodes, those that aliases unfold to counted", limits.Nodes)
+			return nil, newError(err.Line, err.Col, wordingf("more than %d nodes, those that aliases unfold to counted", limits.Nodes))
 		}
 		return nil, err
 	}
@@ -123,7 +136,7 @@ func parseDiagnosed(src []byte) (*Node, error) {
 	root, err := parseYAML(src)
 	var wrong *Error
 	if errors.As(err, &wrong) && isSyntaxError(err) {
-		return nil, diagnose(src, wrong)
+		return nil, diagnoseSyntax(src, wrong)
 	}
 	return root, err
 }
@@ -138,10 +151,11 @@ func parseYAML(src []byte) (*Node, error) {
 		}
 		return nil, wrapError(err)
 	}
-	switch err := dec.Decode(&second); {
-	case err == nil:
-		return nil, &Error{Line: second.Line, Col: second.Column, Msg: "a second YAML document starts here; only one is read"}
-	case !errors.Is(err, io.EOF):
+	err := dec.Decode(&second)
+	if err == nil {
+		return nil, newError(second.Line, second.Column, wordingf("a second YAML document starts here; only one is read"))
+	}
+	if !errors.Is(err, io.EOF) {
 		return nil, wrapError(err)
 	}
 	if len(doc.Content) == 0 {
@@ -153,7 +167,7 @@ func parseYAML(src []byte) (*Node, error) {
 func wrapError(err error) *Error {
 	m := lineInMessage.FindStringSubmatch(err.Error())
 	line, _ := strconv.Atoi(m[1])
-	return &Error{Line: max(line, 1), Msg: "not YAML: " + err.Error()[len(m[0]):]}
+	return newError(max(line, 1), 0, wordingf("not YAML: %s", err.Error()[len(m[0]):]))
 }
 
 // checkSize takes the nodes from the budget, which it leaves below 0 where there are too many.
@@ -163,7 +177,7 @@ func checkSize(n *Node, depth int, budget *int) *Error {
 		return &Error{Line: n.Line, Col: n.Column}
 	}
 	if depth > maxDepth {
-		return &Error{Line: n.Line, Col: n.Column, Msg: fmt.Sprintf("nested deeper than %d", maxDepth)}
+		return newError(n.Line, n.Column, wordingf("nested deeper than %d", maxDepth))
 	}
 	if n.Kind == Alias {
 		return checkSize(n.Alias, depth+1, budget)
@@ -212,15 +226,14 @@ func Value(n *Node) (value.Value, error) {
 		for i := 0; i < len(n.Content); i += 2 {
 			key := Resolve(n.Content[i])
 			if key.Kind != Scalar {
-				return value.Value{}, &Error{Line: key.Line, Col: key.Column, Msg: "a key must be plain text"}
+				return value.Value{}, newError(key.Line, key.Column, wordingf("a key must be plain text"))
 			}
 			if key.Tag == "!!merge" {
-				return value.Value{}, &Error{Line: key.Line, Col: key.Column, Msg: "merge keys (<<) are not supported"}
+				return value.Value{}, newError(key.Line, key.Column, wordingf("merge keys (<<) are not supported"))
 			}
 			if _, ok := m.Get(key.Value); ok {
 				first := firstKey(n, key.Value)
-				msg := fmt.Sprintf("duplicate key %q (first at %d:%d)", key.Value, first.Line, first.Column)
-				return value.Value{}, &Error{Line: key.Line, Col: key.Column, Msg: msg}
+				return value.Value{}, newError(key.Line, key.Column, wordingf("duplicate key %q (first at %d:%d)", key.Value, first.Line, first.Column))
 			}
 			member, err := Value(n.Content[i+1])
 			if err != nil {
@@ -244,7 +257,7 @@ func firstKey(n *Node, text string) *Node {
 }
 
 func unknownTag(n *Node) *Error {
-	return &Error{Line: n.Line, Col: n.Column, Msg: fmt.Sprintf("unknown tag %s", n.ShortTag())}
+	return newError(n.Line, n.Column, wordingf("unknown tag %s", n.ShortTag()))
 }
 
 var leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]`)
@@ -284,7 +297,7 @@ func scalarValue(n *Node) (value.Value, error) {
 	default:
 		return value.Value{}, unknownTag(n)
 	}
-	return value.Value{}, &Error{Line: n.Line, Col: n.Column, Msg: fmt.Sprintf("%q cannot be written as JSON (%s)", n.Value, tag)}
+	return value.Value{}, newError(n.Line, n.Column, wordingf("%q cannot be written as JSON (%s)", n.Value, tag))
 }
 
 // ParseValue reads one document as a value; null for an empty text.

@@ -44,7 +44,8 @@ func (a almanac) events() ([]Event, error) {
 		return nil, fmt.Errorf("reading the calendar: %w", err)
 	}
 	rows, err := csv.NewReader(f).ReadAll()
-	if err = errors.Join(err, f.Close()); err != nil {
+	err = errors.Join(err, f.Close())
+	if err != nil {
 		return nil, fmt.Errorf("reading the calendar: %w", err)
 	}
 	var events []Event

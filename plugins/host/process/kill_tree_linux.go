@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // The file descriptors that a reaper gets beside the standard ones.
@@ -92,7 +94,7 @@ func (r *reaper) awaitStart() (pid int, err error) {
 	case reportFailed:
 		return 0, errors.New(text)
 	}
-	return 0, errors.New("its reaper, which should start it, ended")
+	return 0, wording.Errorf("its reaper, which should start it, ended")
 }
 
 // awaitEnd waits for the end of the plugin and of all that it started, and returns how it

@@ -3,11 +3,11 @@ package process
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
@@ -95,7 +95,7 @@ func (o *Output) Tail() string {
 // Annotate adds the end of what was written to an error.
 func (o *Output) Annotate(err error) error {
 	if text := o.Tail(); text != "" {
-		return fmt.Errorf("%w; it wrote:\n%s", err, text)
+		return wording.Errorf("%w; it wrote:\n%s", err, text)
 	}
 	return err
 }

@@ -11,8 +11,6 @@ package process
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -27,6 +25,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/proto"
 )
@@ -183,7 +182,7 @@ type clientKind struct {
 
 // GRPCServer is never called: it is for plugins.
 func (*clientKind) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error {
-	return errors.New("the host serves no plugin")
+	return wording.Errorf("the host serves no plugin")
 }
 
 // GRPCClient keeps the connection.
@@ -219,19 +218,19 @@ func (r *runner) startFailure(err error, timeout time.Duration) error {
 	fields := parseHandshake(line)
 	switch {
 	case pid == 0:
-		return fmt.Errorf("the program %s cannot be started: %s", r.config.Path, explainExec(r.config.Path, err))
+		return wording.Errorf("the program %s cannot be started: %s", r.config.Path, explainExec(r.config.Path, err))
 	case line != "" && fields == nil:
-		return fmt.Errorf("it printed %q to standard output instead of the handshake line (print nothing else there)", value.Truncate(manifest.Printable(line), 200))
+		return wording.Errorf("it printed %q to standard output instead of the handshake line (print nothing else there)", value.Truncate(manifest.Printable(line), 200))
 	case len(fields) > 1 && fields[1] != supportedVersion:
-		return fmt.Errorf("it speaks version %s of the protocol, this program version %s (rebuild one of them)", value.Truncate(manifest.Printable(fields[1]), 20), supportedVersion)
+		return wording.Errorf("it speaks version %s of the protocol, this program version %s (rebuild one of them)", value.Truncate(manifest.Printable(fields[1]), 20), supportedVersion)
 	case line == "" && status != "":
-		return errors.New("it ended before the handshake: " + status)
+		return wording.Errorf("it ended before the handshake: " + status)
 	case line == "" && silent:
-		return errors.New("it closed standard output before the handshake line")
+		return wording.Errorf("it closed standard output before the handshake line")
 	case line == "":
-		return fmt.Errorf("it did not print the handshake line within %s", timeout)
+		return wording.Errorf("it did not print the handshake line within %s", timeout)
 	case status != "":
-		return errors.New("it ended after the handshake: " + status)
+		return wording.Errorf("it ended after the handshake: " + status)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
@@ -162,7 +163,7 @@ func (r *runner) startProcess() (err error) {
 // check returns why the program must not be started.
 func (r *runner) check() error {
 	if r.config.Manifest.Limits.Memory > 0 && !canLimitMemory {
-		return errors.New("limits.memory works on Linux only (take it out of plugin.yaml on this system)")
+		return wording.Errorf("limits.memory works on Linux only (take it out of plugin.yaml on this system)")
 	}
 	return r.config.Check()
 }

@@ -1,11 +1,11 @@
 package process
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // socketDirPrefix begins the names of folders of sockets; lockName is the file in each
@@ -31,7 +31,7 @@ func NewSocketDir(base string) (*SocketDir, error) {
 	}
 	base, err := filepath.Abs(base) // a plugin starts in a folder of its own
 	if err != nil {
-		return nil, fmt.Errorf("finding the folder of sockets: %w", err)
+		return nil, wording.Errorf("finding the folder of sockets: %w", err)
 	}
 	// The path of a socket has at most 103 bytes (107 on Linux), of which names below
 	// base take up to 67.
@@ -41,7 +41,7 @@ func NewSocketDir(base string) (*SocketDir, error) {
 	removeAbandoned(base)
 	d, err := makeSocketDir(base)
 	if err != nil {
-		return nil, fmt.Errorf("making the folder of sockets: %w", err)
+		return nil, wording.Errorf("making the folder of sockets: %w", err)
 	}
 	return d, nil
 }
@@ -64,7 +64,7 @@ func makeSocketDir(base string) (_ *SocketDir, err error) {
 		return d, err
 	}
 	if !tryLock(d.lock) {
-		return d, errors.New("its lock cannot be taken")
+		return d, wording.Errorf("its lock cannot be taken")
 	}
 	final := filepath.Join(base, filepath.Base(path)[1:])
 	if err := os.Rename(path, final); err != nil {
@@ -84,7 +84,7 @@ func (d *SocketDir) Remove() error {
 		_ = d.lock.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("removing the folder of sockets: %w", err)
+		return wording.Errorf("removing the folder of sockets: %w", err)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ package services
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"log/slog"
 	"runtime/debug"
@@ -24,6 +23,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/proto"
@@ -404,7 +404,7 @@ func VarsOf(v *calls.Vars) func() (value.Value, error) {
 			"step", value.Pairs("id", v.Step.ID, "name", v.Step.Name, "description", v.Step.Description),
 		))
 		if err != nil {
-			return value.Value{}, fmt.Errorf("encoding what the step sees: %w", err)
+			return value.Value{}, wording.Errorf("encoding what the step sees: %w", err)
 		}
 		return doc, nil
 	})

@@ -5,8 +5,6 @@ package session
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,15 +12,16 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
 // ErrViolation is wrapped by the errors of a plugin that broke the protocol: its process
 // must not be used any more.
-var ErrViolation = errors.New("it broke the protocol")
+var ErrViolation = wording.Errorf("it broke the protocol")
 
 // ErrOverdue is returned where the reply did not come in time.
-var ErrOverdue = errors.New("no answer in time")
+var ErrOverdue = wording.Errorf("no answer in time")
 
 // Overhead is the largest number of bytes that a request adds to a message beside its
 // own: the header, the id, the token, the timeout.
@@ -77,7 +76,7 @@ func Open(api proto.PluginClient, messageBytes int) (*Session, error) {
 }
 
 // Close ends the session; requests under way fail.
-func (s *Session) Close() { s.fail(errors.New("the session is closed")) }
+func (s *Session) Close() { s.fail(wording.Errorf("the session is closed")) }
 
 // fail ends the session; all requests fail with err.
 func (s *Session) fail(err error) {
@@ -246,7 +245,7 @@ func (s *Session) takeWaiters(replies []*proto.Reply) ([]*waiter, error) {
 	for i, reply := range replies {
 		id := reply.GetId()
 		if id == 0 || id > s.lastID {
-			return found[:i], fmt.Errorf("%w: it answered request %d, which was never made", ErrViolation, id)
+			return found[:i], wording.Errorf("%w: it answered request %d, which was never made", ErrViolation, id)
 		}
 		found[i] = s.pending[id]
 		delete(s.pending, id)

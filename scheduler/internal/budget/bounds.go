@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Bounds bound a whole run with its sub-flows: the steps that it begins, and the outputs
-// that it holds. It is safe for concurrent use.
+// Bounds bound a whole run with its sub-flows: the steps that it begins, and the bytes
+// that it holds. [Holder] counts for them. They are safe for concurrent use.
 type Bounds struct {
 	maxSteps, maxBytes int64
 	steps, bytes       atomic.Int64
@@ -19,6 +19,9 @@ type Bounds struct {
 func NewBounds(maxSteps, maxBytes int64) *Bounds {
 	return &Bounds{maxSteps: maxSteps, maxBytes: maxBytes}
 }
+
+// Restore counts steps that earlier processes have begun.
+func (b *Bounds) Restore(steps int) { b.steps.Add(int64(steps)) }
 
 // boundError is an error that the whole run ends with, whatever a step does about its own
 // errors.
@@ -33,29 +36,64 @@ func IsExceeded(err error) bool {
 	return errors.As(err, &bound)
 }
 
-// Restore counts steps that earlier processes have begun.
-func (b *Bounds) Restore(steps int) { b.steps.Add(int64(steps)) }
+// Holder counts what a flow, a step or a piece of one holds, and the steps that begin in
+// it. The engine has one in each, for as long as that runs. It is safe for concurrent use
+// once it is set up.
+type Holder struct {
+	bounds   *Bounds
+	outer    *Holder
+	bytes    atomic.Int64
+	exceeded atomic.Pointer[boundError]
+}
+
+// SetUp has the holder count for the bounds; outer is the holder of what runs it, or nil.
+func (h *Holder) SetUp(bounds *Bounds, outer *Holder) { h.bounds, h.outer = bounds, outer }
 
 // AddStep counts a step that begins.
-func (b *Bounds) AddStep() error {
-	if b.steps.Add(1) <= b.maxSteps {
-		return nil
+func (h *Holder) AddStep() error {
+	if h.bounds.steps.Add(1) <= h.bounds.maxSteps {
+		return h.Exceeded()
 	}
-	return &boundError{calls.Errorf(calls.Budget, "step limit of %d reached (items and sub-flow steps count)", b.maxSteps).
-		WithHint("check that no flow runs itself without an end, or raise run.max_steps in the settings")}
+	return h.exceed(calls.Errorf(calls.Budget, "step limit of %d reached (items and sub-flow steps count)", h.bounds.maxSteps).
+		WithHint("check that no flow runs itself without an end, or raise run.max_steps in the settings"))
 }
 
-// Hold counts the size of an output that the run holds from now on, until [Bounds.Free].
-func (b *Bounds) Hold(size int64) error {
-	if b.bytes.Add(size) <= b.maxBytes {
-		return nil
+// Hold counts bytes that are held from now on, until [Holder.Free] or [Holder.Release].
+func (h *Holder) Hold(size int64) error {
+	h.bytes.Add(size)
+	if h.bounds.bytes.Add(size) <= h.bounds.maxBytes {
+		return h.Exceeded()
 	}
-	return &boundError{calls.Errorf(calls.Budget, "the outputs of the run need more than %d bytes", b.maxBytes).
-		WithHint("make steps return less, or raise run.max_output_bytes in the settings")}
+	return h.exceed(calls.Errorf(calls.Budget, "the outputs of the run need more than %d bytes", h.bounds.maxBytes).
+		WithHint("make steps return less, or raise run.max_output_bytes in the settings"))
 }
 
-// Free counts what is not held any more.
-func (b *Bounds) Free(size int64) { b.bytes.Add(-size) }
+// Free counts bytes that are not held any more.
+func (h *Holder) Free(size int64) {
+	h.bytes.Add(-size)
+	h.bounds.bytes.Add(-size)
+}
+
+// Release frees all that is still held.
+func (h *Holder) Release() { h.bounds.bytes.Add(-h.bytes.Swap(0)) }
+
+// exceed keeps the error in all holders around too: a call may take it for an answer, and
+// its step ends with it all the same.
+func (h *Holder) exceed(err error) error {
+	bound := &boundError{err}
+	for ; h != nil; h = h.outer {
+		h.exceeded.CompareAndSwap(nil, bound)
+	}
+	return bound
+}
+
+// Exceeded returns the error of the first bound that was met in here; nil where none was.
+func (h *Holder) Exceeded() error {
+	if bound := h.exceeded.Load(); bound != nil {
+		return bound
+	}
+	return nil
+}
 
 // nodeSize is what a value needs beside its text, in bytes: roughly.
 const nodeSize = 16

@@ -39,7 +39,7 @@ func (m *Meter) Usage() llm.Usage {
 	return m.spent
 }
 
-func (m *Meter) add(u llm.Usage) {
+func (m *Meter) addUsage(u llm.Usage) {
 	for ; m != nil; m = m.outer {
 		m.mu.Lock()
 		m.spent.Add(u)
@@ -47,8 +47,8 @@ func (m *Meter) add(u llm.Usage) {
 	}
 }
 
-// check returns an error where extra more tokens do not fit into a budget around.
-func (m *Meter) check(extra int64) error {
+// checkLimit returns an error where extra more tokens do not fit into a budget around.
+func (m *Meter) checkLimit(extra int64) error {
 	for ; m != nil; m = m.outer {
 		if m.limit > 0 && int64(m.Usage().Total())+extra > m.limit {
 			return calls.Errorf(calls.Budget, "the budget of %d tokens is used up", m.limit).

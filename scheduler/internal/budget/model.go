@@ -17,6 +17,8 @@ type Model struct {
 	Meter    *Meter
 	Tokens   llm.Counter
 	Observer Observer
+	// Held counts what an answer holds while it comes.
+	Held *Holder
 	// Once: a request that fails is not sent again by the provider, for the step is tried
 	// again itself.
 	Once bool
@@ -46,15 +48,16 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 		piece := unwatchedPiece
 		if m.Meter.hasLimit() {
 			asked = llm.RequestTokens(m.Tokens, req)
-			if err := m.Meter.check(int64(asked) + 1); err != nil {
+			if err := m.Meter.checkLimit(int64(asked) + 1); err != nil {
 				yield(llm.Delta{}, err)
 				return
 			}
 			piece = watchedPiece
 		}
 		x := &exchange{model: m, ctx: ctx, req: req, asked: asked, answered: m.Observer.RequestSent(ctx, req)}
-		x.answer = answerCount{tokens: m.Tokens, every: piece, each: x.check}
-		defer x.bill()
+		x.answer = answerCount{tokens: m.Tokens, every: piece, each: x.checkBudget}
+		defer x.addCost()
+		defer func() { m.Held.Free(x.held) }()
 		for delta, err := range m.Provider.Chat(ctx, req) {
 			err = x.addDelta(delta, err)
 			if !yield(delta, err) || err != nil {
@@ -75,11 +78,12 @@ type exchange struct {
 	told     *llm.Usage // what the provider says it cost
 	free     bool
 	begun    bool
+	held     int64
 }
 
-// check returns an error where the answer so far does not fit into the budget.
-func (x *exchange) check(count int) error {
-	if err := x.model.Meter.check(int64(max(x.asked, 0) + count)); err != nil {
+// checkBudget returns an error where the answer so far does not fit into the budget.
+func (x *exchange) checkBudget(count int) error {
+	if err := x.model.Meter.checkLimit(int64(max(x.asked, 0) + count)); err != nil {
 		return err
 	}
 	return x.ctx.Err()
@@ -94,19 +98,32 @@ func (x *exchange) addDelta(delta llm.Delta, err error) error {
 	}
 	x.free = !x.begun && isUnbilled(err)
 	x.begun = true
+	if err == nil {
+		err = x.hold(delta)
+	}
 	if err == nil && x.told == nil {
 		return x.answer.addDelta(delta)
 	}
 	return err
 }
 
-// bill counts what the exchange cost.
-func (x *exchange) bill() {
-	switch {
-	case x.told != nil:
-		x.model.Meter.add(*x.told)
+// hold counts the bytes of an answer, which who asks may keep until it ends.
+func (x *exchange) hold(d llm.Delta) error {
+	size := int64(len(d.Text) + len(d.Reasoning))
+	for _, call := range d.ToolCalls {
+		size += int64(len(call.Name) + len(call.Arguments))
+	}
+	x.held += size
+	return x.model.Held.Hold(size)
+}
+
+// addCost counts what the exchange cost.
+func (x *exchange) addCost() {
+	if x.told != nil {
+		x.model.Meter.addUsage(*x.told)
 		return
-	case x.free:
+	}
+	if x.free {
 		return
 	}
 	x.model.Observer.CostEstimated()
@@ -118,7 +135,7 @@ func (x *exchange) bill() {
 	if x.asked < 0 {
 		x.asked = llm.RequestTokens(tokens, x.req)
 	}
-	x.model.Meter.add(llm.Usage{InputTokens: x.asked, OutputTokens: x.answer.totalTokens()})
+	x.model.Meter.addUsage(llm.Usage{InputTokens: x.asked, OutputTokens: x.answer.totalTokens()})
 }
 
 // isUnbilled reports whether the provider did not take the request, was not reached, or that

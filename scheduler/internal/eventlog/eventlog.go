@@ -22,8 +22,6 @@ type Store interface {
 
 // Options are what a log works with.
 type Options struct {
-	// Clock dates the events.
-	Clock func() time.Time
 	// LastSeq is the Seq of the last event that earlier processes have recorded.
 	LastSeq int64
 	// Store gets the events before the reader does, and is closed after the last one; nil:
@@ -42,10 +40,9 @@ const maxBacklog = 4096
 
 // Log takes the events of one run. The engine makes one for each whole run, and its
 // sub-flows share it; it lives until it is closed and all its events are delivered. It is
-// safe for concurrent use. It calls nothing of its users while it holds its lock but the
-// clock, so they may call it while they hold theirs.
+// safe for concurrent use. It calls nothing of its users while it holds its lock, so they may call it while
+// they hold theirs.
 type Log struct {
-	clock   func() time.Time
 	store   Store
 	async   bool
 	onError func(error)
@@ -57,7 +54,9 @@ type Log struct {
 
 	// The following fields are guarded by mu.
 
-	seq int64 // of the last event that was appended
+	// seq and at are those of the last event that was appended.
+	seq int64
+	at  time.Time
 	// queue is what the reader has not taken yet; spare is its last batch, to be used again.
 	queue, spare []*journal.Event
 	// arrived wakes the reader, room the steps that wait for it.
@@ -72,7 +71,7 @@ type Log struct {
 // New returns a log. With a Store it has a goroutine, which ends after Close; its writes
 // are not given up when ctx ends.
 func New(ctx context.Context, o Options) *Log {
-	l := &Log{clock: o.Clock, store: o.Store, async: o.Mode == journal.Async, onError: o.OnError, seq: o.LastSeq}
+	l := &Log{store: o.Store, async: o.Mode == journal.Async, onError: o.OnError, seq: o.LastSeq}
 	l.arrived.L, l.room.L, l.work.L, l.written.L = &l.mu, &l.mu, &l.mu, &l.mu
 	if l.store != nil {
 		l.done = make(chan struct{})
@@ -103,27 +102,31 @@ func (l *Log) isFullLocked() bool {
 	return len(l.queue) >= maxBacklog || l.unsavedCountLocked() >= maxBacklog
 }
 
-// Append sets the Seq and the time of the event, adds it and returns the time. It never
+// Append sets the Seq of the event and adds it. Its Time becomes that of the event before
+// where it is earlier, for goroutines read the clock before they get here. Append never
 // waits. After Close, and where neither a reader nor a store is left, the event is dropped.
-func (l *Log) Append(ev *journal.Event) time.Time {
+func (l *Log) Append(ev *journal.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.appendLocked(ev)
+	l.appendLocked(ev)
 }
 
-func (l *Log) appendLocked(ev *journal.Event) time.Time {
-	now := l.clock()
-	if l.closed || l.readerLeft && l.store == nil {
-		return now
+func (l *Log) appendLocked(ev *journal.Event) {
+	isUnread := l.readerLeft && l.store == nil
+	if l.closed || isUnread {
+		return
+	}
+	if ev.Time.Before(l.at) {
+		ev.Time = l.at
 	}
 	l.seq++
-	ev.Seq, ev.Time = l.seq, now
+	l.at = ev.Time
+	ev.Seq = l.seq
 	if l.store == nil {
 		l.deliverLocked(ev)
 	} else {
 		l.addUnsavedLocked(ev)
 	}
-	return now
 }
 
 // Close adds the last event, nil for none, and drops all that come after it.
@@ -154,7 +157,7 @@ func (l *Log) deliverLocked(events ...*journal.Event) {
 	}
 }
 
-// endLocked tells the reader that it has all there is.
+// endLocked ends what the reader gets.
 func (l *Log) endLocked() {
 	l.delivered = true
 	l.arrived.Signal()
@@ -199,7 +202,7 @@ func (l *Log) nextQueued() []*journal.Event {
 	return batch
 }
 
-// Detach tells that the reader has left: it gets no further event, the store still does.
+// Detach lets the reader leave: it gets no further event, the store still does.
 func (l *Log) Detach() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

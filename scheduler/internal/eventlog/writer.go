@@ -17,10 +17,10 @@ type writer struct {
 	// backup is the last batch, to be used again.
 	unsaved, backup []*journal.Event
 	writing         int
-	// due: what is unsaved is to be written now; work tells of it.
+	// due: what is unsaved is to be written now; work signals it.
 	due  bool
 	work sync.Cond
-	// saved is the Seq of the last event that was written; written tells of each write.
+	// saved is the Seq of the last event that was written; written signals each write.
 	saved   int64
 	written sync.Cond
 	// callbacks are in the order of seq.
@@ -46,10 +46,9 @@ func (l *Log) unsavedCountLocked() int { return len(l.unsaved) + l.writing }
 
 func (l *Log) addUnsavedLocked(ev *journal.Event) {
 	l.unsaved = append(l.unsaved, ev)
-	switch {
-	case l.async, !canLinger(ev.Type), len(l.unsaved) == maxLingering:
+	if l.async || !canLinger(ev.Type) || len(l.unsaved) == maxLingering {
 		l.writeSoonLocked()
-	case len(l.unsaved) == 1:
+	} else if len(l.unsaved) == 1 {
 		l.linger.Reset(lingering)
 	}
 }
@@ -156,7 +155,7 @@ func (l *Log) write(ctx context.Context, batch []*journal.Event, last bool) {
 	failed := l.Err()
 	if failed == nil && len(batch) > 0 {
 		failed = l.store.Append(ctx, batch...)
-		l.noteError(failed)
+		l.keepError(failed)
 	}
 	if !last {
 		return
@@ -166,7 +165,7 @@ func (l *Log) write(ctx context.Context, batch []*journal.Event, last bool) {
 		return
 	}
 	if l.async { // the end itself may not be safe
-		l.noteError(err)
+		l.keepError(err)
 		return
 	}
 	l.mu.Lock()
@@ -174,8 +173,8 @@ func (l *Log) write(ctx context.Context, batch []*journal.Event, last bool) {
 	l.mu.Unlock()
 }
 
-// noteError keeps the first error of the store, and passes it on.
-func (l *Log) noteError(err error) {
+// keepError keeps the first error of the store, and passes it on.
+func (l *Log) keepError(err error) {
 	if err == nil {
 		return
 	}

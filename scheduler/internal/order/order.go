@@ -80,7 +80,7 @@ func (m *Machine) Start() []Change {
 	m.changes = m.changes[:0]
 	for i := range m.nodes {
 		if m.nodes[i].status == Pending && m.nodes[i].pending == 0 {
-			m.begin(i)
+			m.readyOrSkip(i)
 		}
 	}
 	m.followSkipped()
@@ -99,7 +99,7 @@ func (m *Machine) SetStatus(step int, status Status) { m.nodes[step].status = st
 // what is skipped by that. The result holds until the next call.
 func (m *Machine) Release(step int) []Change {
 	m.changes = m.changes[:0]
-	m.countDown(step, m.begin)
+	m.countDown(step, m.readyOrSkip)
 	m.followSkipped()
 	return m.changes
 }
@@ -108,7 +108,7 @@ func (m *Machine) Release(step int) []Change {
 func (m *Machine) followSkipped() {
 	for i := 0; i < len(m.changes); i++ {
 		if m.changes[i].Status == Skipped {
-			m.countDown(m.changes[i].Step, m.begin)
+			m.countDown(m.changes[i].Step, m.readyOrSkip)
 		}
 	}
 }
@@ -127,8 +127,8 @@ func (m *Machine) countDown(step int, begin func(int)) {
 	}
 }
 
-// begin makes a step ready whose needs are all over, or skips it where all were skipped.
-func (m *Machine) begin(step int) {
+// readyOrSkip makes a step ready whose needs are all over, or skips it where all were skipped.
+func (m *Machine) readyOrSkip(step int) {
 	n := &m.nodes[step]
 	n.status = Ready
 	if !n.ran && m.steps[step].Needs > 0 {

@@ -15,7 +15,7 @@ import (
 )
 
 func testStates(t *testing.T, b *bench) {
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	for _, step := range []struct {
 		event journal.EventType
 		want  journal.RunStatus
@@ -33,14 +33,14 @@ func testStates(t *testing.T, b *bench) {
 		{journal.StepStarted, journal.RunRunning},
 		{journal.FlowFinished, journal.RunFinished},
 	} {
-		b.pass(time.Second)
+		b.passTime(time.Second)
 		s.add(step.event)
-		info := b.info(t, "r1")
-		if info.State != step.want || info.LastSeq != s.seq || !info.UpdatedAt.Equal(b.clock()) {
+		info := b.runInfo(t, "r1")
+		if info.State != step.want || info.LastSeq != s.seq || !info.UpdatedAt.Equal(b.currentTime()) {
 			t.Errorf("after %s the run is %s at event %d of %s, want %s", step.event, info.State, info.LastSeq, info.UpdatedAt, step.want)
 		}
 	}
-	wantKind(t, "an event after the end", s.Append(b.ctx, s.event(journal.StepStarted, "one", nil)), calls.Internal)
+	wantKind(t, "an event after the end", s.Append(b.ctx, s.newEvent(journal.StepStarted, "one", nil)), calls.Internal)
 }
 
 func testSeq(t *testing.T, b *bench) {
@@ -52,32 +52,32 @@ func testSeq(t *testing.T, b *bench) {
 		"a gap at the head": {2},
 	} {
 		id := strings.ReplaceAll(name, " ", "-")
-		s := b.begin(t, id)
+		s := b.beginRun(t, id)
 		var events []*journal.Event
 		for _, seq := range seqs {
-			ev := s.event(journal.StepReady, "one", nil)
+			ev := s.newEvent(journal.StepReady, "one", nil)
 			ev.Seq = seq
 			events = append(events, ev)
 		}
 		wantKind(t, name, s.Append(b.ctx, events...), calls.Internal)
-		if n := len(b.events(t, id, 1)); n != 0 {
+		if n := len(b.readEvents(t, id, 1)); n != 0 {
 			t.Errorf("%s: %d events of the batch were stored", name, n)
 		}
 	}
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	s.add(journal.FlowStarted, journal.StepReady)
 	if err := s.Append(b.ctx); err != nil {
 		t.Errorf("no events: %v", err)
 	}
-	ev := s.event(journal.StepStarted, "one", nil)
+	ev := s.newEvent(journal.StepStarted, "one", nil)
 	ev.Run = "r2"
 	wantKind(t, "an event of another run", s.Append(b.ctx, ev), calls.Internal)
 }
 
 func testFailedWrite(t *testing.T, b *bench) {
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	s.add(journal.FlowStarted)
-	bad := s.event(journal.StepReady, "one", nil)
+	bad := s.newEvent(journal.StepReady, "one", nil)
 	bad.Seq = 7
 	first := s.Append(b.ctx, bad)
 	bad.Seq = 2
@@ -103,17 +103,17 @@ func testFailedWrite(t *testing.T, b *bench) {
 }
 
 func testEventsFrom(t *testing.T, b *bench) {
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	const n = 1200
 	for range n / 100 {
 		events := make([]*journal.Event, 100)
 		for i := range events {
-			events[i] = s.event(journal.StepDelta, "one", &journal.Data{Text: fmt.Sprint(s.seq)})
+			events[i] = s.newEvent(journal.StepDelta, "one", &journal.Data{Text: fmt.Sprint(s.seq)})
 		}
 		s.append(events...)
 	}
 	for from, want := range map[int64]int64{-3: 1, 0: 1, 1: 1, 2: 2, 700: 700, n: n, n + 1: 0} {
-		all := b.events(t, "r1", from)
+		all := b.readEvents(t, "r1", from)
 		if want == 0 {
 			if len(all) != 0 {
 				t.Errorf("from %d: %d events", from, len(all))
@@ -133,7 +133,7 @@ func testEventsFrom(t *testing.T, b *bench) {
 }
 
 func testContexts(t *testing.T, b *bench) {
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	s.add(journal.FlowStarted)
 	ended, cancel := context.WithCancel(b.ctx)
 	cancel()
@@ -143,7 +143,7 @@ func testContexts(t *testing.T, b *bench) {
 			t.Errorf("%s after the end of the context: %v", what, err)
 		}
 	}
-	_, err := b.Begin(ended, b.header("r2"))
+	_, err := b.Begin(ended, b.newHeader("r2"))
 	wantCanceled("Begin", err)
 	_, err = b.Reopen(ended, "r1")
 	wantCanceled("Reopen", err)
@@ -161,10 +161,10 @@ func testContexts(t *testing.T, b *bench) {
 	for _, err := range b.Runs(ended, journal.RunFilter{}) {
 		wantCanceled("Runs", err)
 	}
-	ev := s.event(journal.StepReady, "one", nil)
+	ev := s.newEvent(journal.StepReady, "one", nil)
 	wantCanceled("Append", s.Append(ended, ev))
 	s.append(ev) // an append that did not begin is no failed write
-	if n := len(b.events(t, "r1", 1)); n != 2 {
+	if n := len(b.readEvents(t, "r1", 1)); n != 2 {
 		t.Errorf("%d events", n)
 	}
 }
@@ -173,14 +173,14 @@ func testConcurrent(t *testing.T, b *bench) {
 	const runs, batches = 8, 25
 	var wg sync.WaitGroup
 	for i := range runs {
-		s := b.begin(t, fmt.Sprintf("r%d", i))
+		s := b.beginRun(t, fmt.Sprintf("r%d", i))
 		wg.Go(func() {
 			for k := range batches {
 				payload := value.OfMap(value.Pairs("text", strings.Repeat("shared ", 1000), "k", k))
-				if err := s.Append(b.ctx, s.event(journal.StepDelta, "one", nil)); err != nil {
+				if err := s.Append(b.ctx, s.newEvent(journal.StepDelta, "one", nil)); err != nil {
 					t.Error(err)
 				}
-				if err := s.Append(b.ctx, s.event(journal.StepFinished, "one", &journal.Data{Output: &payload})); err != nil {
+				if err := s.Append(b.ctx, s.newEvent(journal.StepFinished, "one", &journal.Data{Output: &payload})); err != nil {
 					t.Error(err)
 				}
 			}
@@ -203,7 +203,7 @@ func testConcurrent(t *testing.T, b *bench) {
 	}
 	wg.Wait()
 	for i := range runs {
-		if all := b.events(t, fmt.Sprintf("r%d", i), 1); len(all) != 2*batches {
+		if all := b.readEvents(t, fmt.Sprintf("r%d", i), 1); len(all) != 2*batches {
 			t.Errorf("run %d has %d events", i, len(all))
 		}
 	}

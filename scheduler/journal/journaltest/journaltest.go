@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Open gives a journal over the same store at every call, as one more process
+// Open returns a journal over the same store at every call, as one more process
 // would open it. The suite closes it.
 type Open func(Options) (journal.Journal, error)
 
@@ -29,7 +29,7 @@ type Options struct {
 	Dead bool
 }
 
-// Run checks what every journal must do. newStore gives the Open of an empty
+// Run checks what every journal must do. newStore returns the Open of an empty
 // store.
 func Run(t *testing.T, newStore func(t *testing.T) Open) {
 	for _, test := range []struct {
@@ -55,7 +55,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Open) {
 		{"going on with a run", testReopen},
 		{"another text of the flow", testRevise},
 		{"cancelling a run that is held", testCancelHeld},
-		{"cancelling a run that nobody holds", testCancelFree},
+		{"cancelling a run that no process holds", testCancelFree},
 		{"pruning", testPrune},
 		{"pruning leaves what runs", testPruneForce},
 		{"many runs at once", testConcurrent},
@@ -91,14 +91,14 @@ type bench struct {
 
 func newBench(t *testing.T, open Open) *bench {
 	b := &bench{ctx: t.Context(), open: open, now: time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)}
-	b.Journal = b.another(t)
+	b.Journal = b.openAnother(t)
 	return b
 }
 
-// another opens the store once more.
-func (b *bench) another(t *testing.T) journal.Journal {
+// openAnother opens the store once more.
+func (b *bench) openAnother(t *testing.T) journal.Journal {
 	t.Helper()
-	return b.openWith(t, Options{Clock: b.clock})
+	return b.openWith(t, Options{Clock: b.currentTime})
 }
 
 func (b *bench) openWith(t *testing.T, o Options) journal.Journal {
@@ -115,36 +115,36 @@ func (b *bench) openWith(t *testing.T, o Options) journal.Journal {
 	return j
 }
 
-func (b *bench) clock() time.Time {
+func (b *bench) currentTime() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.now
 }
 
-func (b *bench) pass(d time.Duration) {
+func (b *bench) passTime(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.now = b.now.Add(d)
 }
 
-// begin starts a run with that id.
-func (b *bench) begin(t *testing.T, id string) *script {
+// beginRun starts a run with that id.
+func (b *bench) beginRun(t *testing.T, id string) *script {
 	t.Helper()
 	return b.beginIn(t, b.Journal, id)
 }
 
 func (b *bench) beginIn(t *testing.T, j journal.Journal, id string) *script {
 	t.Helper()
-	log, err := j.Begin(b.ctx, b.header(id))
+	log, err := j.Begin(b.ctx, b.newHeader(id))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &script{RunLog: log, t: t, b: b, id: id}
 }
 
-func (b *bench) header(id string) *journal.RunHeader {
+func (b *bench) newHeader(id string) *journal.RunHeader {
 	return &journal.RunHeader{
-		ID: id, Flow: "weather", File: "/flows/weather.yaml", StartedAt: b.clock(),
+		ID: id, Flow: "weather", File: "/flows/weather.yaml", StartedAt: b.currentTime(),
 		Text:   journal.FlowText{Source: []byte("name: weather\n"), Files: map[string][]byte{"a.json": []byte("[1]")}},
 		Inputs: value.OfMap(value.Pairs("question", "How is the weather?", "days", 3)),
 	}
@@ -159,10 +159,10 @@ type script struct {
 	seq int64
 }
 
-// event makes the next event of the run.
-func (s *script) event(t journal.EventType, step string, data *journal.Data) *journal.Event {
+// newEvent makes the next event of the run.
+func (s *script) newEvent(t journal.EventType, step string, data *journal.Data) *journal.Event {
 	s.seq++
-	return &journal.Event{Seq: s.seq, Time: s.b.clock(), Run: s.id, Type: t, Step: step, Data: data}
+	return &journal.Event{Seq: s.seq, Time: s.b.currentTime(), Run: s.id, Type: t, Step: step, Data: data}
 }
 
 // add appends events of these types.
@@ -174,7 +174,7 @@ func (s *script) add(types ...journal.EventType) {
 		if strings.HasPrefix(string(t), "step.") {
 			step = "one"
 		}
-		events = append(events, s.event(t, step, nil))
+		events = append(events, s.newEvent(t, step, nil))
 	}
 	s.append(events...)
 }
@@ -193,7 +193,7 @@ func (s *script) close() {
 	}
 }
 
-func (b *bench) info(t *testing.T, id string) *journal.RunInfo {
+func (b *bench) runInfo(t *testing.T, id string) *journal.RunInfo {
 	t.Helper()
 	info, err := b.Run(b.ctx, id)
 	if err != nil {
@@ -202,7 +202,7 @@ func (b *bench) info(t *testing.T, id string) *journal.RunInfo {
 	return info
 }
 
-func (b *bench) events(t *testing.T, id string, from int64) (all []*journal.Event) {
+func (b *bench) readEvents(t *testing.T, id string, from int64) (all []*journal.Event) {
 	t.Helper()
 	for ev, err := range b.Events(b.ctx, id, from) {
 		if err != nil {
@@ -213,7 +213,7 @@ func (b *bench) events(t *testing.T, id string, from int64) (all []*journal.Even
 	return all
 }
 
-func (b *bench) list(t *testing.T, filter journal.RunFilter) (ids []string) {
+func (b *bench) listRuns(t *testing.T, filter journal.RunFilter) (ids []string) {
 	t.Helper()
 	ids = []string{}
 	for info, err := range b.Runs(b.ctx, filter) {
@@ -225,8 +225,8 @@ func (b *bench) list(t *testing.T, filter journal.RunFilter) (ids []string) {
 	return ids
 }
 
-// same compares values by their JSON, which is what is kept.
-func same(t *testing.T, what string, want, got any) {
+// wantSame compares values by their JSON, which is what is kept.
+func wantSame(t *testing.T, what string, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(value.Must(want).JSON(), value.Must(got).JSON()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
@@ -242,7 +242,7 @@ func wantKind(t *testing.T, what string, err error, kind calls.Kind) {
 
 func testRoundTrip(t *testing.T, b *bench) {
 	zone := time.FixedZone("", 8*3600)
-	h := b.header("r1")
+	h := b.newHeader("r1")
 	h.StartedAt = time.Date(2026, 3, 5, 9, 7, 8, 123456789, zone)
 	h.Options = value.OfMap(value.Pairs("llm", "main", "seed", 7))
 	h.Mode = journal.Async
@@ -275,25 +275,26 @@ func testRoundTrip(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 
-	again := b.another(t)
+	again := b.openAnother(t)
 	got, err := again.Header(b.ctx, "r1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "the header", h, got)
+	wantSame(t, "the header", h, got)
 	if got.Text.Hash() != h.Text.Hash() || string(got.Text.Files["a.json"]) != "[1]" {
 		t.Errorf("the text came back as %q", got.Text)
 	}
-	same(t, "the events", events, b.events(t, "r1", 1))
+	wantSame(t, "the events", events, b.readEvents(t, "r1", 1))
 	reopened, err := again.Reopen(b.ctx, "r1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer reopened.Close()
-	if got, err = reopened.Header(b.ctx); err != nil {
+	got, err = reopened.Header(b.ctx)
+	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "the header to go on with", h, got)
+	wantSame(t, "the header to go on with", h, got)
 	state, err := journal.Fold(reopened.Events(b.ctx, 1))
 	if err != nil {
 		t.Fatal(err)

@@ -9,16 +9,16 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// dead starts a run in a journal that does not renew its leases.
-func (b *bench) dead(t *testing.T, id string) *script {
+// beginAbandoned starts a run in a journal that does not renew its leases.
+func (b *bench) beginAbandoned(t *testing.T, id string) *script {
 	t.Helper()
-	s := b.beginIn(t, b.openWith(t, Options{Clock: b.clock, Dead: true}), id)
+	s := b.beginIn(t, b.openWith(t, Options{Clock: b.currentTime, Dead: true}), id)
 	s.add(journal.FlowStarted)
 	return s
 }
 
-// refused wants err to say that somebody else holds the run, or nobody.
-func refused(t *testing.T, what string, err error, held bool) {
+// wantHeldError fails the test unless err is a HeldError that names a holder exactly if held.
+func wantHeldError(t *testing.T, what string, err error, held bool) {
 	t.Helper()
 	var e *journal.HeldError
 	if !errors.As(err, &e) || (e.Holder != nil) != held {
@@ -27,16 +27,16 @@ func refused(t *testing.T, what string, err error, held bool) {
 }
 
 func testDeadHolder(t *testing.T, b *bench) {
-	first := b.dead(t, "r1")
+	first := b.beginAbandoned(t, "r1")
 	watched, stop := first.Watch(b.ctx)
 	defer stop()
 	for range 3 {
 		_, err := b.Reopen(b.ctx, "r1")
-		refused(t, "taking the run from a process that may be alive", err, true)
-		b.pass(time.Second)
+		wantHeldError(t, "taking the run from a process that may be alive", err, true)
+		b.passTime(time.Second)
 	}
-	b.pass(2 * time.Second) // 5 s are promised
-	if info := b.info(t, "r1"); !info.Interrupted() {
+	b.passTime(2 * time.Second) // 5 s are promised
+	if info := b.runInfo(t, "r1"); !info.Interrupted() {
 		t.Errorf("the run is %+v", info)
 	}
 	log, err := b.Reopen(b.ctx, "r1")
@@ -44,28 +44,28 @@ func testDeadHolder(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	second := &script{RunLog: log, t: t, b: b, id: "r1", seq: log.Info().LastSeq}
-	refused(t, "writing without the lease", first.Append(b.ctx, first.event(journal.StepReady, "one", nil)), true)
-	refused(t, "revising without the lease", first.Revise(b.ctx, journal.FlowText{}), true)
-	refused(t, "what the first is told", context.Cause(watched), true)
+	wantHeldError(t, "writing without the lease", first.Append(b.ctx, first.newEvent(journal.StepReady, "one", nil)), true)
+	wantHeldError(t, "revising without the lease", first.Revise(b.ctx, journal.FlowText{}), true)
+	wantHeldError(t, "what the first is told", context.Cause(watched), true)
 	first.close()
 	second.add(journal.FlowResumed)
 }
 
-// A process that was only slow may go on as long as nobody took the run.
+// A process that was only slow may go on as long as no other has taken the run.
 func testLateHolder(t *testing.T, b *bench) {
-	s := b.dead(t, "r1")
-	b.pass(time.Hour)
+	s := b.beginAbandoned(t, "r1")
+	b.passTime(time.Hour)
 	s.add(journal.StepReady)
 }
 
 func testCancelLate(t *testing.T, b *bench) {
-	s := b.dead(t, "r1")
-	b.pass(time.Hour)
+	s := b.beginAbandoned(t, "r1")
+	b.passTime(time.Hour)
 	if err := b.Cancel(b.ctx, "r1"); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "going on after the run was cancelled", s.Append(b.ctx, s.event(journal.StepReady, "one", nil)), false)
-	if info := b.info(t, "r1"); info.State != journal.RunCancelled {
+	wantHeldError(t, "going on after the run was cancelled", s.Append(b.ctx, s.newEvent(journal.StepReady, "one", nil)), false)
+	if info := b.runInfo(t, "r1"); info.State != journal.RunCancelled {
 		t.Errorf("the run is %+v", info)
 	}
 }

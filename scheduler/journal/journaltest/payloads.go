@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// both compares what a reader and what a resume get.
-func (s *script) both(t *testing.T, from int64) (shown, full *journal.Event) {
+// readBoth compares what a reader and what a resume get.
+func (s *script) readBoth(t *testing.T, from int64) (shown, full *journal.Event) {
 	t.Helper()
 	for ev, err := range s.Events(s.b.ctx, from) {
 		if err != nil {
@@ -22,11 +22,11 @@ func (s *script) both(t *testing.T, from int64) (shown, full *journal.Event) {
 		full = ev
 		break
 	}
-	return s.b.events(t, s.id, from)[0], full
+	return s.b.readEvents(t, s.id, from)[0], full
 }
 
 func testBigPayloads(t *testing.T, b *bench) {
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	s.add(journal.FlowStarted)
 	var messages []any
 	for i := range 300 {
@@ -36,21 +36,21 @@ func testBigPayloads(t *testing.T, b *bench) {
 	input := value.Must(map[string]any{"messages": messages, "long": long, "few": []any{1.0, "x"}})
 	huge := value.OfString(strings.Repeat("0123456789abcdef", 1<<17)) // 2 MiB
 	events := []*journal.Event{
-		s.event(journal.StepInput, "one", &journal.Data{Params: &input, Input: &input}),
-		s.event(journal.StepDelta, "one", &journal.Data{Text: long}),
-		s.event(journal.StepWarning, "one", &journal.Data{Code: "cut", Text: long, Source: "flow.yaml:2:3"}),
-		s.event(journal.StepFailed, "one", &journal.Data{Error: &journal.ErrorInfo{Kind: "invalid", Message: long}}),
-		s.event(journal.StepFinished, "one", &journal.Data{Output: &huge}),
+		s.newEvent(journal.StepInput, "one", &journal.Data{Params: &input, Input: &input}),
+		s.newEvent(journal.StepDelta, "one", &journal.Data{Text: long}),
+		s.newEvent(journal.StepWarning, "one", &journal.Data{Code: "cut", Text: long, Source: "flow.yaml:2:3"}),
+		s.newEvent(journal.StepFailed, "one", &journal.Data{Error: &journal.ErrorInfo{Kind: "invalid", Message: long}}),
+		s.newEvent(journal.StepFinished, "one", &journal.Data{Output: &huge}),
 	}
 	s.append(events...)
-	same(t, "the events", events, b.events(t, "r1", 2))
-	shown, full := s.both(t, 2)
-	same(t, "what is shown", events[0], shown)
-	same(t, "what a resume gets", events[0], full)
+	wantSame(t, "the events", events, b.readEvents(t, "r1", 2))
+	shown, full := s.readBoth(t, 2)
+	wantSame(t, "what is shown", events[0], shown)
+	wantSame(t, "what a resume gets", events[0], full)
 }
 
 func testLookalikes(t *testing.T, b *bench) {
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	var lists []any
 	for _, key := range []string{"$blob", "$media", "$$blob", "$$$media", "$other", "blob", "$", ""} {
 		lists = append(lists,
@@ -60,14 +60,14 @@ func testLookalikes(t *testing.T, b *bench) {
 	}
 	tricky := value.OfMap(value.Pairs("$blob", value.Must(lists)))
 	events := []*journal.Event{
-		s.event(journal.FlowStarted, "", &journal.Data{Inputs: &tricky}),
-		s.event(journal.StepInput, "one", &journal.Data{Params: &tricky, Input: &tricky}),
+		s.newEvent(journal.FlowStarted, "", &journal.Data{Inputs: &tricky}),
+		s.newEvent(journal.StepInput, "one", &journal.Data{Params: &tricky, Input: &tricky}),
 	}
 	s.append(events...)
-	same(t, "the events", events, b.events(t, "r1", 1))
+	wantSame(t, "the events", events, b.readEvents(t, "r1", 1))
 	s.close()
 
-	h := b.header("r2")
+	h := b.newHeader("r2")
 	h.Inputs = tricky
 	if _, err := b.Begin(b.ctx, h); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func testLookalikes(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "the inputs", tricky, got.Inputs)
+	wantSame(t, "the inputs", tricky, got.Inputs)
 }
 
 func encoded64(magic string, data []byte) string {
@@ -85,16 +85,16 @@ func encoded64(magic string, data []byte) string {
 
 // What is nested as deep as JSON may be is wrapped into events, and read again.
 func testDeep(t *testing.T, b *bench) {
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	s.add(journal.FlowStarted)
 	deep := value.Must([]string{"x", "data:image/png;base64,AAAA"})
 	for range 990 {
 		deep = value.OfMap(value.Pairs("a", []value.Value{deep}))
 	}
-	event := s.event(journal.StepFinished, "one", &journal.Data{Output: &deep})
+	event := s.newEvent(journal.StepFinished, "one", &journal.Data{Output: &deep})
 	s.append(event)
-	_, full := s.both(t, 2)
-	same(t, "what a resume gets", event, full)
+	_, full := s.readBoth(t, 2)
+	wantSame(t, "what a resume gets", event, full)
 }
 
 func testImages(t *testing.T, b *bench) {
@@ -125,7 +125,7 @@ func testImages(t *testing.T, b *bench) {
 	}
 	content, want := value.OfList(images...), value.OfList(wants...)
 
-	h := b.header("r1")
+	h := b.newHeader("r1")
 	h.Inputs = content
 	h.Text = journal.FlowText{Source: []byte("icon: data:image/png;base64," + encoded), Files: map[string][]byte{"a.txt": []byte("a"), "b.txt": []byte("data:image/png;base64," + encoded)}}
 	log, err := b.Begin(b.ctx, h)
@@ -133,10 +133,10 @@ func testImages(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	s := &script{RunLog: log, t: t, b: b, id: "r1"}
-	s.append(s.event(journal.StepFinished, "one", &journal.Data{Output: &content, Text: "data:image/png;base64," + encoded}))
-	shown, full := s.both(t, 1)
-	same(t, "what a resume gets", content, full.Data.Output)
-	same(t, "what is shown", want, shown.Data.Output)
+	s.append(s.newEvent(journal.StepFinished, "one", &journal.Data{Output: &content, Text: "data:image/png;base64," + encoded}))
+	shown, full := s.readBoth(t, 1)
+	wantSame(t, "what a resume gets", content, full.Data.Output)
+	wantSame(t, "what is shown", want, shown.Data.Output)
 	if shown.Data.Text != shownAs {
 		t.Errorf("text is shown as %.100s", shown.Data.Text)
 	}
@@ -151,7 +151,7 @@ func testImages(t *testing.T, b *bench) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, "the inputs", read.want, h.Inputs)
+		wantSame(t, "the inputs", read.want, h.Inputs)
 		if string(h.Text.Source) != "icon: data:image/png;base64,"+encoded || len(h.Text.Files) != 2 || string(h.Text.Files["b.txt"]) != "data:image/png;base64,"+encoded {
 			t.Errorf("the text of the flow is %.200q", h.Text)
 		}

@@ -17,12 +17,12 @@ import (
 )
 
 func testRuns(t *testing.T, b *bench) {
-	if got := b.list(t, journal.RunFilter{}); len(got) != 0 {
+	if got := b.listRuns(t, journal.RunFilter{}); len(got) != 0 {
 		t.Errorf("an empty journal lists %v", got)
 	}
 	for i, end := range []journal.EventType{journal.FlowFinished, journal.FlowWaiting, journal.FlowFailed, ""} {
 		id := fmt.Sprintf("r%d", i+1)
-		h := b.header(id)
+		h := b.newHeader(id)
 		h.StartedAt = h.StartedAt.Add(time.Duration(1-i) * time.Second) // clocks may be set
 		log, err := b.Begin(b.ctx, h)
 		if err != nil {
@@ -45,7 +45,7 @@ func testRuns(t *testing.T, b *bench) {
 		{journal.RunFilter{States: []journal.RunStatus{journal.RunFailed, journal.RunWaiting}, Limit: 1}, []string{"r3"}},
 		{journal.RunFilter{States: []journal.RunStatus{journal.RunCancelled}}, []string{}},
 	} {
-		if diff := cmp.Diff(test.want, b.list(t, test.filter)); diff != "" {
+		if diff := cmp.Diff(test.want, b.listRuns(t, test.filter)); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", test.filter, diff)
 		}
 	}
@@ -55,16 +55,16 @@ func testRuns(t *testing.T, b *bench) {
 		}
 		break
 	}
-	same(t, "a line of the list", value.Must(map[string]any{
+	wantSame(t, "a line of the list", value.Must(map[string]any{
 		"run": "r1", "flow": "weather", "state": "finished", "started_at": "2026-03-05T09:07:01Z", "updated_at": "2026-03-05T09:07:00Z",
-	}), value.Must(value.Must(b.info(t, "r1")).Any()))
+	}), value.Must(value.Must(b.runInfo(t, "r1")).Any()))
 }
 
 func testFilter(t *testing.T, b *bench) {
 	for i, labels := range []map[string]string{
 		nil, {journal.LabelOwner: "lin"}, {journal.LabelOwner: "lin", "ticket": "42"}, {journal.LabelOwner: "bo", "ticket": "42"},
 	} {
-		h := b.header(fmt.Sprintf("r%d", i))
+		h := b.newHeader(fmt.Sprintf("r%d", i))
 		h.Labels, h.StartedAt = labels, h.StartedAt.Add(time.Duration(i)*time.Hour).In(time.FixedZone("", i*3600))
 		if i == 3 {
 			h.Flow = "other"
@@ -77,11 +77,11 @@ func testFilter(t *testing.T, b *bench) {
 		s.add(journal.FlowStarted, journal.FlowFinished)
 		s.close()
 	}
-	same(t, "the labels", map[string]string{journal.LabelOwner: "lin", "ticket": "42"}, b.info(t, "r2").Labels)
-	if labels := b.info(t, "r0").Labels; labels != nil {
+	wantSame(t, "the labels", map[string]string{journal.LabelOwner: "lin", "ticket": "42"}, b.runInfo(t, "r2").Labels)
+	if labels := b.runInfo(t, "r0").Labels; labels != nil {
 		t.Errorf("a run without labels has %v", labels)
 	}
-	hour := func(n int) time.Time { return b.clock().Add(time.Duration(n) * time.Hour) }
+	hour := func(n int) time.Time { return b.currentTime().Add(time.Duration(n) * time.Hour) }
 	for _, test := range []struct {
 		filter journal.RunFilter
 		want   []string
@@ -93,15 +93,15 @@ func testFilter(t *testing.T, b *bench) {
 		{journal.RunFilter{Since: hour(1), Before: hour(3)}, []string{"r2", "r1"}},
 		{journal.RunFilter{Since: hour(1), Limit: 1}, []string{"r3"}},
 		{journal.RunFilter{Before: hour(3), Limit: 2}, []string{"r2", "r1"}},
-		{journal.RunFilter{After: b.info(t, "r2").Cursor}, []string{"r1", "r0"}},
-		{journal.RunFilter{After: b.info(t, "r3").Cursor, Limit: 1, Labels: map[string]string{journal.LabelOwner: "lin"}}, []string{"r2"}},
-		{journal.RunFilter{After: b.info(t, "r0").Cursor}, []string{}},
+		{journal.RunFilter{After: b.runInfo(t, "r2").Cursor}, []string{"r1", "r0"}},
+		{journal.RunFilter{After: b.runInfo(t, "r3").Cursor, Limit: 1, Labels: map[string]string{journal.LabelOwner: "lin"}}, []string{"r2"}},
+		{journal.RunFilter{After: b.runInfo(t, "r0").Cursor}, []string{}},
 	} {
-		if diff := cmp.Diff(test.want, b.list(t, test.filter)); diff != "" {
+		if diff := cmp.Diff(test.want, b.listRuns(t, test.filter)); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", test.filter, diff)
 		}
 	}
-	cursor := b.info(t, "r2").Cursor
+	cursor := b.runInfo(t, "r2").Cursor
 	done, err := b.Prune(b.ctx, journal.Prune{Labels: map[string]string{"ticket": "42"}})
 	if err != nil {
 		t.Fatal(err)
@@ -109,13 +109,13 @@ func testFilter(t *testing.T, b *bench) {
 	if diff := cmp.Diff([]string{"r3", "r2"}, done.Runs); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"r1", "r0"}, b.list(t, journal.RunFilter{After: cursor})); diff != "" {
+	if diff := cmp.Diff([]string{"r1", "r0"}, b.listRuns(t, journal.RunFilter{After: cursor})); diff != "" {
 		t.Errorf("after a run that is gone (-want +got):\n%s", diff)
 	}
 	for _, err := range b.Runs(b.ctx, journal.RunFilter{After: "x"}) {
 		wantKind(t, "a cursor of another journal", err, calls.Invalid)
 	}
-	h := b.header("wrong")
+	h := b.newHeader("wrong")
 	for _, labels := range []map[string]string{{"": "x"}, {"x": strings.Repeat("x", 300)}, {strings.Repeat("x", 65): "x"}, {"x": "\xff"}} {
 		h.Labels = labels
 		_, err := b.Begin(b.ctx, h)
@@ -124,12 +124,12 @@ func testFilter(t *testing.T, b *bench) {
 }
 
 func testFollow(t *testing.T, b *bench) {
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	s.add(journal.FlowStarted, journal.StepReady)
 	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
 	var seen []int64
-	for ev, err := range b.another(t).Follow(ctx, "r1", 1) {
+	for ev, err := range b.openAnother(t).Follow(ctx, "r1", 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func testFollow(t *testing.T, b *bench) {
 	for _, err := range b.Follow(ctx, "r2", 0) {
 		wantKind(t, "an unknown run", err, calls.NotFound)
 	}
-	b.begin(t, "r3").add(journal.FlowStarted)
+	b.beginRun(t, "r3").add(journal.FlowStarted)
 	for ev, err := range b.Follow(ctx, "r3", 0) {
 		if err == nil && ev.Seq == 1 {
 			cancel()
@@ -166,7 +166,7 @@ func testID(t *testing.T, b *bench) {
 	if err != nil || id == "" {
 		t.Errorf("the id is %q, %v", id, err)
 	}
-	if again, err := b.another(t).ID(b.ctx); err != nil || again != id {
+	if again, err := b.openAnother(t).ID(b.ctx); err != nil || again != id {
 		t.Errorf("another process calls %q what is %q: %v", again, id, err)
 	}
 }
@@ -183,21 +183,21 @@ func testUnknown(t *testing.T, b *bench) {
 	for _, err = range b.Events(b.ctx, "r1", 1) {
 	}
 	wantKind(t, "Events", err, calls.NotFound)
-	b.begin(t, "r1")
-	_, err = b.Begin(b.ctx, b.header("r1"))
+	b.beginRun(t, "r1")
+	_, err = b.Begin(b.ctx, b.newHeader("r1"))
 	wantKind(t, "a second run of that id", err, calls.Invalid)
-	_, err = b.Begin(b.ctx, b.header(""))
+	_, err = b.Begin(b.ctx, b.newHeader(""))
 	wantKind(t, "a run without an id", err, calls.Internal)
-	h := b.header("r2")
+	h := b.newHeader("r2")
 	h.Mode = "fast"
 	_, err = b.Begin(b.ctx, h)
 	wantKind(t, "an unknown durability", err, calls.Invalid)
 }
 
 func testHeld(t *testing.T, b *bench) {
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	s.add(journal.FlowStarted)
-	for _, j := range []journal.Journal{b, b.another(t)} {
+	for _, j := range []journal.Journal{b, b.openAnother(t)} {
 		_, err := j.Reopen(b.ctx, "r1")
 		var held *journal.HeldError
 		if !errors.As(err, &held) || held.Holder == nil || held.Holder.PID != os.Getpid() || held.Run != "r1" {
@@ -207,20 +207,20 @@ func testHeld(t *testing.T, b *bench) {
 			t.Errorf("the error does not say who holds it: %v", err)
 		}
 	}
-	if info := b.info(t, "r1"); info.Holder == nil || info.Interrupted() {
+	if info := b.runInfo(t, "r1"); info.Holder == nil || info.Interrupted() {
 		t.Errorf("the run is %+v", info)
 	}
 	s.close()
-	if info := b.info(t, "r1"); info.Holder != nil || !info.Interrupted() {
+	if info := b.runInfo(t, "r1"); info.Holder != nil || !info.Interrupted() {
 		t.Errorf("the run is %+v", info)
 	}
-	log, err := b.another(t).Reopen(b.ctx, "r1")
+	log, err := b.openAnother(t).Reopen(b.ctx, "r1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, "the log before", s.Append(b.ctx, s.event(journal.StepReady, "one", nil)), calls.Internal)
+	wantKind(t, "the log before", s.Append(b.ctx, s.newEvent(journal.StepReady, "one", nil)), calls.Internal)
 	s.close() // does not take the run from the other
-	if info := b.info(t, "r1"); info.Holder == nil {
+	if info := b.runInfo(t, "r1"); info.Holder == nil {
 		t.Errorf("the run is %+v", info)
 	}
 	if err := log.Close(); err != nil {
@@ -229,15 +229,15 @@ func testHeld(t *testing.T, b *bench) {
 }
 
 func testRelease(t *testing.T, b *bench) {
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	s.add(journal.FlowStarted)
-	if err := b.another(t).Release(b.ctx, "r1"); err != nil {
+	if err := b.openAnother(t).Release(b.ctx, "r1"); err != nil {
 		t.Fatal(err)
 	}
-	if info := b.info(t, "r1"); info.Holder != nil {
+	if info := b.runInfo(t, "r1"); info.Holder != nil {
 		t.Errorf("the run is %+v", info)
 	}
-	refused(t, "writing without the lease", s.Append(b.ctx, s.event(journal.StepReady, "one", nil)), false)
+	wantHeldError(t, "writing without the lease", s.Append(b.ctx, s.newEvent(journal.StepReady, "one", nil)), false)
 	log, err := b.Reopen(b.ctx, "r1")
 	if err != nil {
 		t.Fatal(err)
@@ -253,10 +253,10 @@ func testRelease(t *testing.T, b *bench) {
 }
 
 func testReopen(t *testing.T, b *bench) {
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	s.add(journal.FlowStarted, journal.StepStarted, journal.StepWaiting, journal.FlowWaiting)
 	s.close()
-	j := b.another(t)
+	j := b.openAnother(t)
 	log, err := j.Reopen(b.ctx, "r1")
 	if err != nil {
 		t.Fatal(err)
@@ -266,20 +266,20 @@ func testReopen(t *testing.T, b *bench) {
 		t.Errorf("the run was %+v", log.Info())
 	}
 	answers := value.OfMap(value.Pairs("/city", "杭州"))
-	s.append(s.event(journal.StepAnswered, "one", &journal.Data{Answers: &answers}))
+	s.append(s.newEvent(journal.StepAnswered, "one", &journal.Data{Answers: &answers}))
 	s.add(journal.FlowResumed, journal.StepStarted, journal.StepFinished, journal.FlowFinished)
 	state, err := journal.Fold(b.Events(b.ctx, "r1", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "the answers", answers, state.Step("one").Answers)
+	wantSame(t, "the answers", answers, state.Step("one").Answers)
 	if state.State != journal.RunFinished || len(state.Waiting) != 0 || state.Step("one").Attempts != 2 {
 		t.Errorf("the run is %+v", state)
 	}
 }
 
 func testRevise(t *testing.T, b *bench) {
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	text := journal.FlowText{Source: []byte("name: other\n"), Files: map[string][]byte{"b.json": []byte("{}"), "empty": {}}}
 	if err := s.Revise(b.ctx, text); err != nil {
 		t.Fatal(err)
@@ -288,18 +288,18 @@ func testRevise(t *testing.T, b *bench) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "the text", text, got.Text)
+	wantSame(t, "the text", text, got.Text)
 }
 
 func testCancelHeld(t *testing.T, b *bench) {
-	s := b.begin(t, "r1")
+	s := b.beginRun(t, "r1")
 	s.add(journal.FlowStarted)
 	ctx, stop := s.Watch(b.ctx)
 	defer stop()
-	if err := b.another(t).Cancel(b.ctx, "r1"); err != nil {
+	if err := b.openAnother(t).Cancel(b.ctx, "r1"); err != nil {
 		t.Fatal(err)
 	}
-	if info := b.info(t, "r1"); !info.CancelRequested || info.State != journal.RunRunning {
+	if info := b.runInfo(t, "r1"); !info.CancelRequested || info.State != journal.RunRunning {
 		t.Errorf("the run is %+v", info)
 	}
 	<-ctx.Done()
@@ -320,25 +320,25 @@ func testCancelHeld(t *testing.T, b *bench) {
 	defer log.Close()
 	again, stopAgain := log.Watch(b.ctx)
 	defer stopAgain()
-	if info := b.info(t, "r1"); info.CancelRequested || again.Err() != nil {
+	if info := b.runInfo(t, "r1"); info.CancelRequested || again.Err() != nil {
 		t.Errorf("the request was not forgotten: %+v", info)
 	}
 }
 
 func testCancelFree(t *testing.T, b *bench) {
 	for id, end := range map[string]journal.EventType{"waiting": journal.FlowWaiting, "dead": journal.StepStarted} {
-		s := b.begin(t, id)
+		s := b.beginRun(t, id)
 		s.add(journal.FlowStarted, end)
 		s.close()
-		b.pass(time.Minute)
+		b.passTime(time.Minute)
 		if err := b.Cancel(b.ctx, id); err != nil {
 			t.Fatal(err)
 		}
-		all := b.events(t, id, 1)
-		if last := all[len(all)-1]; last.Seq != 3 || last.Type != journal.FlowCancelled || last.Run != id || !last.Time.Equal(b.clock()) {
+		all := b.readEvents(t, id, 1)
+		if last := all[len(all)-1]; last.Seq != 3 || last.Type != journal.FlowCancelled || last.Run != id || !last.Time.Equal(b.currentTime()) {
 			t.Errorf("the last event is %+v", last)
 		}
-		if info := b.info(t, id); info.State != journal.RunCancelled || info.LastSeq != 3 {
+		if info := b.runInfo(t, id); info.State != journal.RunCancelled || info.LastSeq != 3 {
 			t.Errorf("the run is %+v", info)
 		}
 		wantKind(t, "cancelling it again", b.Cancel(b.ctx, id), calls.Invalid)
@@ -350,10 +350,10 @@ func testPrune(t *testing.T, b *bench) {
 	for i, end := range []journal.EventType{
 		journal.FlowFinished, journal.FlowFailed, journal.FlowCancelled, journal.FlowFinished, journal.FlowWaiting, journal.StepReady,
 	} {
-		b.pass(time.Hour)
-		s := b.begin(t, fmt.Sprintf("r%d", i))
+		b.passTime(time.Hour)
+		s := b.beginRun(t, fmt.Sprintf("r%d", i))
 		own := value.OfString(fmt.Sprintf("%d %s", i, strings.Repeat("own", 10_000)))
-		s.append(s.event(journal.FlowStarted, "", &journal.Data{Inputs: &big, Outputs: &own}))
+		s.append(s.newEvent(journal.FlowStarted, "", &journal.Data{Inputs: &big, Outputs: &own}))
 		s.add(end)
 		s.close()
 	}
@@ -374,43 +374,43 @@ func testPrune(t *testing.T, b *bench) {
 			wantKind(t, "a run that was deleted", err, calls.NotFound)
 		}
 	}
-	prune(journal.Prune{Before: b.clock().Add(-24 * time.Hour)})
+	prune(journal.Prune{Before: b.currentTime().Add(-24 * time.Hour)})
 	// The clock of a run does not make it older.
-	old := b.begin(t, "old")
+	old := b.beginRun(t, "old")
 	for _, ev := range []*journal.Event{
-		old.event(journal.FlowStarted, "", &journal.Data{Text: strings.Repeat("old", 10_000)}), old.event(journal.FlowFinished, "", nil),
+		old.newEvent(journal.FlowStarted, "", &journal.Data{Text: strings.Repeat("old", 10_000)}), old.newEvent(journal.FlowFinished, "", nil),
 	} {
 		ev.Time = time.Unix(0, 0)
 		old.append(ev)
 	}
 	old.close()
-	if info := b.info(t, "old"); !info.UpdatedAt.Equal(time.Unix(0, 0)) || b.clock().Sub(info.TouchedAt).Abs() > time.Minute {
+	if info := b.runInfo(t, "old"); !info.UpdatedAt.Equal(time.Unix(0, 0)) || b.currentTime().Sub(info.TouchedAt).Abs() > time.Minute {
 		t.Errorf("the run was updated at %s and touched at %s", info.UpdatedAt, info.TouchedAt)
 	}
-	prune(journal.Prune{Before: b.clock().Add(-24 * time.Hour)})
+	prune(journal.Prune{Before: b.currentTime().Add(-24 * time.Hour)})
 	prune(journal.Prune{Runs: []string{"old"}}, "old")
 	prune(journal.Prune{Keep: 4})
 	prune(journal.Prune{Runs: []string{"r4", "r5", "r9"}})
 	prune(journal.Prune{States: []journal.RunStatus{journal.RunWaiting}})
-	prune(journal.Prune{Before: b.clock().Add(-4 * time.Hour), States: []journal.RunStatus{journal.RunFinished}}, "r0")
+	prune(journal.Prune{Before: b.currentTime().Add(-4 * time.Hour), States: []journal.RunStatus{journal.RunFinished}}, "r0")
 	prune(journal.Prune{Runs: []string{"r1"}}, "r1")
-	if all := b.events(t, "r2", 1); len(all) != 2 || !value.Equal(*all[0].Data.Inputs, big) {
+	if all := b.readEvents(t, "r2", 1); len(all) != 2 || !value.Equal(*all[0].Data.Inputs, big) {
 		t.Error("a payload that is still needed was deleted")
 	}
 	prune(journal.Prune{Keep: 1}, "r2")
-	if diff := cmp.Diff([]string{"r5", "r4", "r3"}, b.list(t, journal.RunFilter{})); diff != "" {
+	if diff := cmp.Diff([]string{"r5", "r4", "r3"}, b.listRuns(t, journal.RunFilter{})); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
-	b.begin(t, "r0").close() // the id is free again
-	if n := len(b.events(t, "r0", 1)); n != 0 {
+	b.beginRun(t, "r0").close() // the id is free again
+	if n := len(b.readEvents(t, "r0", 1)); n != 0 {
 		t.Errorf("%d events of the deleted run are left", n)
 	}
 }
 
 func testPruneForce(t *testing.T, b *bench) {
-	s := b.begin(t, "held")
+	s := b.beginRun(t, "held")
 	s.add(journal.FlowStarted, journal.FlowFailed)
-	w := b.begin(t, "waiting")
+	w := b.beginRun(t, "waiting")
 	w.add(journal.FlowStarted, journal.FlowWaiting)
 	w.close()
 	done, err := b.Prune(b.ctx, journal.Prune{Force: true})

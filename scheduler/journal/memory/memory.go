@@ -81,37 +81,37 @@ func (m *Journal) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunL
 	found := stored.Blobs{}
 	r.inputs = found.Encode(h.Inputs)
 	r.header.Inputs = value.Value{}
-	m.keep(r, found)
+	m.keepBlobsLocked(r, found)
 	m.runs[h.ID] = r
 	m.order = append(m.order, r)
-	return m.hold(r), nil
+	return m.holdRun(r), nil
 }
 
 // Reopen holds a run that exists.
 func (m *Journal) Reopen(ctx context.Context, id string) (journal.RunLog, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, err := m.find(ctx, id)
+	r, err := m.findRunLocked(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if r.holder != nil {
-		return nil, &journal.HeldError{Run: id, Holder: r.stands().Holder}
+		return nil, &journal.HeldError{Run: id, Holder: r.infoLocked().Holder}
 	}
 	r.info.CancelRequested = false
-	return m.hold(r), nil
+	return m.holdRun(r), nil
 }
 
-func (m *Journal) hold(r *run) *runLog {
-	info := r.stands()
+func (m *Journal) holdRun(r *run) *runLog {
+	info := r.infoLocked()
 	r.heldSince = m.clock()
 	r.info.TouchedAt = r.heldSince
 	r.holder = &runLog{journal: m, run: r, LogState: stored.NewLogState(&info)}
 	return r.holder
 }
 
-// find returns the run of that id. The journal is locked.
-func (m *Journal) find(ctx context.Context, id string) (*run, error) {
+// findRunLocked returns the run of that id. The journal is locked.
+func (m *Journal) findRunLocked(ctx context.Context, id string) (*run, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -121,8 +121,8 @@ func (m *Journal) find(ctx context.Context, id string) (*run, error) {
 	return nil, stored.ErrUnknown(id)
 }
 
-// keep adds the payloads of a run. The journal is locked.
-func (m *Journal) keep(r *run, found stored.Blobs) {
+// keepBlobsLocked adds the payloads of a run. The journal is locked.
+func (m *Journal) keepBlobsLocked(r *run, found stored.Blobs) {
 	for d, one := range found {
 		r.blobs[d] = struct{}{}
 		if _, known := m.blobs[d]; !known {
@@ -131,17 +131,18 @@ func (m *Journal) keep(r *run, found stored.Blobs) {
 	}
 }
 
-// append adds events that were checked. The journal is locked.
-func (m *Journal) append(r *run, events []*journal.Event) error {
+// appendLocked adds events that were checked. The journal is locked.
+func (m *Journal) appendLocked(r *run, events []*journal.Event) error {
 	found := stored.Blobs{}
 	stored := make([][]byte, len(events))
 	for i, ev := range events {
 		var err error
-		if stored[i], err = found.EncodeEvent(ev); err != nil {
+		stored[i], err = found.EncodeEvent(ev)
+		if err != nil {
 			return err
 		}
 	}
-	m.keep(r, found)
+	m.keepBlobsLocked(r, found)
 	r.info.TouchedAt = m.clock()
 	r.events = append(r.events, stored...)
 	for _, ev := range events {
@@ -150,8 +151,8 @@ func (m *Journal) append(r *run, events []*journal.Event) error {
 	return nil
 }
 
-// stands returns how the run stands. The journal is locked.
-func (r *run) stands() journal.RunInfo {
+// infoLocked returns how the run stands. The journal is locked.
+func (r *run) infoLocked() journal.RunInfo {
 	info := r.info
 	if r.holder != nil {
 		self := &r.holder.journal.self
@@ -164,33 +165,33 @@ func (r *run) stands() journal.RunInfo {
 func (m *Journal) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, err := m.find(ctx, id)
+	r, err := m.findRunLocked(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	info := r.stands()
+	info := r.infoLocked()
 	return &info, nil
 }
 
 // Header returns what a run began with.
 func (m *Journal) Header(ctx context.Context, id string) (*journal.RunHeader, error) {
-	return m.header(ctx, id, false)
+	return m.readHeader(ctx, id, false)
 }
 
-func (m *Journal) header(ctx context.Context, id string, clear bool) (*journal.RunHeader, error) {
+func (m *Journal) readHeader(ctx context.Context, id string, clear bool) (*journal.RunHeader, error) {
 	m.mu.Lock()
-	r, err := m.find(ctx, id)
+	r, err := m.findRunLocked(ctx, id)
 	if err != nil {
 		m.mu.Unlock()
 		return nil, err
 	}
 	h, inputs := r.header, r.inputs
 	m.mu.Unlock()
-	h.Inputs, err = m.decoder(clear).Decode(inputs)
+	h.Inputs, err = m.newDecoder(clear).Decode(inputs)
 	return &h, stored.WrapReadError(id, err)
 }
 
-func (m *Journal) decoder(clear bool) *stored.Decoder {
+func (m *Journal) newDecoder(clear bool) *stored.Decoder {
 	return &stored.Decoder{WithMedia: clear, Get: func(d stored.Digest, secret bool) ([]byte, error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -205,7 +206,7 @@ func (m *Journal) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[
 			yield(nil, err)
 			return
 		}
-		infos, err := m.list(filter)
+		infos, err := m.listRuns(filter)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -218,7 +219,7 @@ func (m *Journal) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[
 	}
 }
 
-func (m *Journal) list(filter journal.RunFilter) (found []journal.RunInfo, err error) {
+func (m *Journal) listRuns(filter journal.RunFilter) (found []journal.RunInfo, err error) {
 	after, err := stored.ParseCursor(filter.After)
 	if err != nil {
 		return nil, err
@@ -229,7 +230,7 @@ func (m *Journal) list(filter journal.RunFilter) (found []journal.RunInfo, err e
 		if int64(r.number) >= after || !filter.Matches(&r.info) {
 			continue
 		}
-		found = append(found, r.stands())
+		found = append(found, r.infoLocked())
 		if len(found) == filter.Limit {
 			break
 		}
@@ -245,13 +246,13 @@ func (m *Journal) newestFirst() []*run {
 
 // Events returns those of a run.
 func (m *Journal) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
-	return m.events(ctx, id, from, false)
+	return m.readEvents(ctx, id, from, false)
 }
 
-func (m *Journal) events(ctx context.Context, id string, from int64, clear bool) iter.Seq2[*journal.Event, error] {
+func (m *Journal) readEvents(ctx context.Context, id string, from int64, clear bool) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		m.mu.Lock()
-		r, err := m.find(ctx, id)
+		r, err := m.findRunLocked(ctx, id)
 		var encoded [][]byte
 		if err == nil {
 			encoded = r.events[min(max(from-1, 0), int64(len(r.events))):]
@@ -261,7 +262,7 @@ func (m *Journal) events(ctx context.Context, id string, from int64, clear bool)
 			yield(nil, err)
 			return
 		}
-		decoder := m.decoder(clear)
+		decoder := m.newDecoder(clear)
 		for _, one := range encoded {
 			ev, err := decoder.DecodeEvent(one)
 			if err != nil {
@@ -287,7 +288,7 @@ func (m *Journal) ID(ctx context.Context) (string, error) { return m.id, ctx.Err
 func (m *Journal) Cancel(ctx context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, err := m.find(ctx, id)
+	r, err := m.findRunLocked(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -301,14 +302,14 @@ func (m *Journal) Cancel(ctx context.Context, id string) error {
 	}
 	ev := stored.NewCancelledEvent(&r.info)
 	ev.Time = m.clock()
-	return m.append(r, []*journal.Event{ev})
+	return m.appendLocked(r, []*journal.Event{ev})
 }
 
 // Release takes a run from its holder.
 func (m *Journal) Release(ctx context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, err := m.find(ctx, id)
+	r, err := m.findRunLocked(ctx, id)
 	if err != nil || r.holder == nil {
 		return err
 	}
@@ -327,10 +328,10 @@ func (m *Journal) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, 
 		return nil, err
 	}
 	done := &journal.Pruned{Runs: []string{}}
-	before := m.size()
+	before := m.approximateSize()
 	fit := 0
 	for _, r := range m.newestFirst() {
-		if info := r.stands(); !p.Matches(&info) {
+		if info := r.infoLocked(); !p.Matches(&info) {
 			continue
 		}
 		fit++
@@ -351,12 +352,12 @@ func (m *Journal) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, 
 			delete(m.blobs, d)
 		}
 	}
-	done.Bytes = before - m.size()
+	done.Bytes = before - m.approximateSize()
 	return done, nil
 }
 
-// size is about how much memory the runs take.
-func (m *Journal) size() (n int64) {
+// approximateSize is about how much memory the runs take.
+func (m *Journal) approximateSize() (n int64) {
 	for _, one := range m.blobs {
 		n += int64(len(one.Data))
 	}
@@ -391,7 +392,7 @@ func (l *runLog) Append(ctx context.Context, events ...*journal.Event) error {
 		l.ErrLocked = err
 		return err
 	}
-	if err := l.journal.append(l.run, events); err != nil {
+	if err := l.journal.appendLocked(l.run, events); err != nil {
 		l.ErrLocked = err
 		return err
 	}
@@ -415,12 +416,12 @@ func (l *runLog) Revise(ctx context.Context, text journal.FlowText) error {
 
 // Header returns what the run began with.
 func (l *runLog) Header(ctx context.Context) (*journal.RunHeader, error) {
-	return l.journal.header(ctx, l.Opened.ID, true)
+	return l.journal.readHeader(ctx, l.Opened.ID, true)
 }
 
 // Events returns those of the run.
 func (l *runLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Event, error] {
-	return l.journal.events(ctx, l.Opened.ID, from, true)
+	return l.journal.readEvents(ctx, l.Opened.ID, from, true)
 }
 
 // Close lets go of the run.

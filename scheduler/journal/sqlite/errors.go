@@ -2,12 +2,12 @@ package sqlite
 
 import (
 	"errors"
-	"fmt"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-var errJournalClosed = errors.New("the journal is closed")
+var errJournalClosed = wording.Errorf("the journal is closed")
 
 // damagedHint is the remedy for a damaged file.
 const damagedHint = "the file is damaged or not a journal; nothing was changed: move it away to begin a new one, or save what can be saved with: sqlite3 FILE .recover"
@@ -20,5 +20,5 @@ func isHeldError(err error) bool {
 
 // newGapError returns the error for a missing event.
 func newGapError(run string, seq int64) error {
-	return fmt.Errorf("event %d of the run %s is missing: it was deleted in the meantime, or the file is damaged", seq, run)
+	return wording.Errorf("event %d of the run %s is missing: it was deleted in the meantime, or the file is damaged", seq, run)
 }

@@ -4,13 +4,13 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
 
@@ -23,8 +23,9 @@ func newVault(file string) *stored.Vault {
 	return &stored.Vault{Source: "the file " + file, Key: func(create bool) ([]byte, error) {
 		key, err := readKey(file)
 		if create && errors.Is(err, fs.ErrNotExist) {
-			if key, err = createKey(file); err != nil {
-				return nil, fmt.Errorf("making the key of the images: %w", err)
+			key, err = createKey(file)
+			if err != nil {
+				return nil, wording.Errorf("making the key of the images: %w", err)
 			}
 		}
 		return key, err
@@ -34,7 +35,7 @@ func newVault(file string) *stored.Vault {
 func readKey(file string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading the key of the images: %w", err)
+		return nil, wording.Errorf("reading the key of the images: %w", err)
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != stored.KeySize {

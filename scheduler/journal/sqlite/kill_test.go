@@ -18,6 +18,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // childEnv names the directory of the journal that a child process fills, and
@@ -150,6 +151,7 @@ func victimEvent(id string, seq int64) *journal.Event {
 // it was told to be durable is there, and the file is sound. CHAOS_ROUNDS sets how
 // often.
 func TestKill(t *testing.T) {
+	slow.Test(t)
 	rounds := 8
 	if text := os.Getenv("CHAOS_ROUNDS"); text != "" {
 		var err error
@@ -211,7 +213,7 @@ func compare(t *testing.T, j *sqlite.SQLite, id string, from int64) {
 	}
 }
 
-// killChild runs the child, kills it, and gives the last event of each run that it
+// killChild runs the child, kills it, and returns the last event of each run that it
 // saw acknowledged.
 func killChild(t *testing.T, dir string) map[string]int64 {
 	t.Helper()

@@ -10,9 +10,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
 
-// renewLeases renews all leases of this process until it ends, and looks whether
+// keepLeases renews all leases of this process until it ends, and looks whether
 // a run is to be cancelled.
-func (j *SQLite) renewLeases() {
+func (j *SQLite) keepLeases() {
 	ticker := time.NewTicker(j.beat)
 	defer ticker.Stop()
 	for {
@@ -20,14 +20,14 @@ func (j *SQLite) renewLeases() {
 		case <-j.quit:
 			return
 		case <-ticker.C:
-			j.renew()
+			j.renewLeases()
 		}
 	}
 }
 
-// renew renews the leases once. An error of the file is ignored here: the next
+// renewLeases renews the leases once. An error of the file is ignored here: the next
 // beat tries again, and no process can take a run whose file cannot be written.
-func (j *SQLite) renew() {
+func (j *SQLite) renewLeases() {
 	j.mu.Lock()
 	verdicts := make(map[*sqliteLog]error, len(j.logs))
 	for l := range j.logs {
@@ -39,7 +39,7 @@ func (j *SQLite) renew() {
 	}
 	err := j.write(func(c *sqlitefile.Conn) error {
 		for l := range verdicts {
-			verdict, err := l.renew(c)
+			verdict, err := l.renewLease(c)
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func (j *SQLite) renew() {
 		return
 	}
 	for l, verdict := range verdicts {
-		if verdict == nil || !j.holds(l) {
+		if verdict == nil || !j.isHeldBy(l) {
 			continue
 		}
 		var lost *journal.HeldError
@@ -62,8 +62,8 @@ func (j *SQLite) renew() {
 	}
 }
 
-// renew renews one lease. The verdict is why the run should stop, or nil.
-func (l *sqliteLog) renew(c *sqlitefile.Conn) (verdict, err error) {
+// renewLease renews one lease. The verdict is why the run should stop, or nil.
+func (l *sqliteLog) renewLease(c *sqlitefile.Conn) (verdict, err error) {
 	var cancel bool
 	renewed, err := c.QueryRow("UPDATE run SET lease_until = ? WHERE key = ? AND lease = ? RETURNING cancel",
 		[]any{l.journal.leaseEnd(), l.key, l.lease}, &cancel)
@@ -72,7 +72,7 @@ func (l *sqliteLog) renew(c *sqlitefile.Conn) (verdict, err error) {
 	}
 	if !renewed {
 		var lost *journal.HeldError
-		verdict = l.lost(c)
+		verdict = l.lostRowError(c)
 		if errors.As(verdict, &lost) {
 			return verdict, nil
 		}

@@ -76,14 +76,14 @@ func (j *SQLite) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLo
 			}
 		}
 		if err == nil {
-			err = l.keep(c, found)
+			err = l.storeBlobs(c, found)
 		}
 		if err == nil {
-			info, err = l.take(c, h.ID)
+			info, err = l.takeLease(c, h.ID)
 		}
 		return err
 	})
-	return j.hold(l, info, err)
+	return j.holdRun(l, info, err)
 }
 
 // Reopen holds a run that exists.
@@ -99,21 +99,21 @@ func (j *SQLite) Reopen(ctx context.Context, id string) (journal.RunLog, error) 
 			return err
 		}
 		if r.Holder != nil {
-			return r.held()
+			return r.heldError()
 		}
 		var mode journal.Durability
 		if _, err := c.QueryRow("SELECT mode FROM header WHERE run = ?", []any{r.key}, &mode); err != nil {
 			return err
 		}
 		l.key, l.async = r.key, mode == journal.Async
-		info, err = l.take(c, id)
+		info, err = l.takeLease(c, id)
 		return err
 	})
-	return j.hold(l, info, err)
+	return j.holdRun(l, info, err)
 }
 
-// take makes this process the holder.
-func (l *sqliteLog) take(c *sqlitefile.Conn, id string) (*journal.RunInfo, error) {
+// takeLease makes this process the holder.
+func (l *sqliteLog) takeLease(c *sqlitefile.Conn, id string) (*journal.RunInfo, error) {
 	j := l.journal
 	err := c.Exec(`UPDATE run SET lease = ?, holder_pid = ?, holder_host = ?, holder_identity = ?, held_since = ?, lease_until = ?, cancel = 0 WHERE key = ?`,
 		l.lease, j.self.PID, j.self.Host, j.self.Identity, j.clock().UnixMilli(), j.leaseEnd(), l.key)
@@ -129,8 +129,8 @@ func (l *sqliteLog) take(c *sqlitefile.Conn, id string) (*journal.RunInfo, error
 
 func (j *SQLite) leaseEnd() int64 { return j.clock().Add(j.lease).UnixMilli() }
 
-// hold begins to renew the lease of a run that was taken.
-func (j *SQLite) hold(l *sqliteLog, info *journal.RunInfo, err error) (journal.RunLog, error) {
+// holdRun begins to renew the lease of a run that was taken.
+func (j *SQLite) holdRun(l *sqliteLog, info *journal.RunInfo, err error) (journal.RunLog, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +144,8 @@ func (j *SQLite) hold(l *sqliteLog, info *journal.RunInfo, err error) (journal.R
 	return l, nil
 }
 
-// holds reports whether the run is still held through l.
-func (j *SQLite) holds(l *sqliteLog) bool {
+// isHeldBy reports whether the run is still held through l.
+func (j *SQLite) isHeldBy(l *sqliteLog) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	_, ok := j.logs[l]
@@ -159,20 +159,20 @@ func (l *sqliteLog) Append(ctx context.Context, events ...*journal.Event) error 
 	}
 	wait := !l.async || l.journal.db.IsBusy()
 	done := make(chan error, 1)
-	if err := l.submit(events, wait, done); err != nil || !wait {
+	if err := l.submitEvents(events, wait, done); err != nil || !wait {
 		return err
 	}
 	return <-done
 }
 
-// submit queues events that go on where the last ended.
-func (l *sqliteLog) submit(events []*journal.Event, wait bool, done chan<- error) error {
+// submitEvents queues events that go on where the last ended.
+func (l *sqliteLog) submitEvents(events []*journal.Event, wait bool, done chan<- error) error {
 	l.Lock()
 	defer l.Unlock()
-	change, err := l.encode(events)
+	change, err := l.encodeLocked(events)
 	if err == nil {
-		submitted := l.journal.db.Submit(sqlitefile.Change{Do: change.apply, Lazy: !wait, Done: func(err error) {
-			l.settle(err, wait)
+		submitted := l.journal.db.Submit(sqlitefile.Change{Do: change.storeEvents, Lazy: !wait, Done: func(err error) {
+			l.settleWrite(err, wait)
 			done <- err
 		}})
 		if !submitted {
@@ -191,13 +191,14 @@ func (l *sqliteLog) submit(events []*journal.Event, wait bool, done chan<- error
 	return nil
 }
 
-// settle takes note of how a write ended.
-func (l *sqliteLog) settle(err error, told bool) {
+// settleWrite takes note of how a write ended.
+func (l *sqliteLog) settleWrite(err error, told bool) {
 	if err == nil {
 		return
 	}
 	l.Lock()
-	if !told && (l.ErrLocked == nil || l.closed) && l.unseen == nil {
+	isNew := l.ErrLocked == nil || l.closed
+	if isNew && !told && l.unseen == nil {
 		l.unseen = err
 	}
 	l.Unlock()
@@ -218,8 +219,8 @@ type change struct {
 	blobs       stored.Blobs
 }
 
-// encode checks events and returns their stored form. The lock is held.
-func (l *sqliteLog) encode(events []*journal.Event) (*change, error) {
+// encodeLocked checks events and returns their stored form. The lock is held.
+func (l *sqliteLog) encodeLocked(events []*journal.Event) (*change, error) {
 	if err := l.CheckLocked(events); err != nil {
 		return nil, err
 	}
@@ -241,8 +242,8 @@ func (l *sqliteLog) encode(events []*journal.Event) (*change, error) {
 	return c, nil
 }
 
-// apply stores the events if the run is still held.
-func (ch *change) apply(c *sqlitefile.Conn) error {
+// storeEvents stores the events if the run is still held.
+func (ch *change) storeEvents(c *sqlitefile.Conn) error {
 	l := ch.log
 	if len(ch.bodies) == 0 {
 		return nil
@@ -253,18 +254,18 @@ func (ch *change) apply(c *sqlitefile.Conn) error {
 		return err
 	}
 	if n == 0 {
-		return l.lost(c)
+		return l.lostRowError(c)
 	}
 	for i, body := range ch.bodies {
 		if err := c.Exec("INSERT INTO event(run, seq, body) VALUES (?, ?, ?)", l.key, ch.first+int64(i), body); err != nil {
 			return err
 		}
 	}
-	return l.keep(c, ch.blobs)
+	return l.storeBlobs(c, ch.blobs)
 }
 
-// lost returns why the row of the run could not be written.
-func (l *sqliteLog) lost(c *sqlitefile.Conn) error {
+// lostRowError returns why the row of the run could not be written.
+func (l *sqliteLog) lostRowError(c *sqlitefile.Conn) error {
 	r, err := l.journal.findRun(c, l.Opened.ID)
 	if err != nil {
 		if calls.KindOf(err) == calls.NotFound {
@@ -275,16 +276,17 @@ func (l *sqliteLog) lost(c *sqlitefile.Conn) error {
 	if bytes.Equal(r.lease, l.lease) {
 		return calls.Errorf(calls.Internal, "the run %s ends with event %d: an earlier write failed", r.ID, r.LastSeq)
 	}
-	return r.held()
+	return r.heldError()
 }
 
-// keep stores payloads and records that the run has them.
-func (l *sqliteLog) keep(c *sqlitefile.Conn, found stored.Blobs) error {
+// storeBlobs stores payloads and records that the run has them.
+func (l *sqliteLog) storeBlobs(c *sqlitefile.Conn, found stored.Blobs) error {
 	for d, one := range found {
 		data := one.Data
 		if one.Secret {
 			var err error
-			if data, err = l.journal.vault.Seal(data); err != nil {
+			data, err = l.journal.vault.Seal(data)
+			if err != nil {
 				return err
 			}
 		}
@@ -319,21 +321,21 @@ func (l *sqliteLog) Revise(ctx context.Context, text journal.FlowText) error {
 			return err
 		}
 		if n == 0 {
-			return l.lost(c)
+			return l.lostRowError(c)
 		}
-		return l.keep(c, found)
+		return l.storeBlobs(c, found)
 	})
 }
 
 // Header returns what the run began with.
 func (l *sqliteLog) Header(ctx context.Context) (*journal.RunHeader, error) {
-	h, err := l.journal.header(ctx, l.Opened.ID, true)
+	h, err := l.journal.readHeader(ctx, l.Opened.ID, true)
 	return h, l.journal.db.Explain("reading", err)
 }
 
 // Events returns those of the run.
 func (l *sqliteLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Event, error] {
-	return l.journal.events(ctx, l.Opened.ID, from, true)
+	return l.journal.readEvents(ctx, l.Opened.ID, from, true)
 }
 
 // Close commits what was added and lets go of the run.

@@ -11,13 +11,14 @@ import (
 // Prune deletes runs, one after the other: whoever writes meanwhile waits for one
 // at most.
 func (j *SQLite) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, error) {
-	all, err := j.list(ctx, journal.RunFilter{})
+	all, err := j.listRuns(ctx, journal.RunFilter{})
 	if err != nil {
 		return nil, err
 	}
 	done := &journal.Pruned{Runs: []string{}}
 	var before, after int64
-	if before, err = j.size(ctx); err != nil {
+	before, err = j.fileSize(ctx)
+	if err != nil {
 		return nil, err
 	}
 	fit := 0
@@ -29,7 +30,7 @@ func (j *SQLite) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, e
 		if fit <= p.Keep {
 			continue
 		}
-		deleted, err := j.delete(ctx, &p, r.ID)
+		deleted, err := j.deleteRun(ctx, &p, r.ID)
 		if err != nil {
 			return done, err
 		}
@@ -40,22 +41,24 @@ func (j *SQLite) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, e
 	if len(done.Runs) == 0 {
 		return done, nil
 	}
-	if err := j.shrink(ctx); err != nil {
+	if err := j.shrinkFile(ctx); err != nil {
 		return done, err
 	}
-	after, err = j.size(ctx)
+	after, err = j.fileSize(ctx)
 	done.Bytes = max(before-after, 0)
 	return done, err
 }
 
-// delete deletes a run and the payloads that no other run has, if it still fits.
-func (j *SQLite) delete(ctx context.Context, p *journal.Prune, id string) (deleted bool, err error) {
+// deleteRun deletes a run and the payloads that no other run has, if it still fits.
+func (j *SQLite) deleteRun(ctx context.Context, p *journal.Prune, id string) (deleted bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
 	err = j.write(func(c *sqlitefile.Conn) error {
 		r, err := j.findRun(c, id)
-		if calls.KindOf(err) == calls.NotFound || err == nil && !p.Matches(&r.RunInfo) {
+		isGone := calls.KindOf(err) == calls.NotFound
+		fitsNoLonger := err == nil && !p.Matches(&r.RunInfo)
+		if isGone || fitsNoLonger {
 			return nil
 		}
 		if err != nil {
@@ -85,8 +88,8 @@ func (j *SQLite) delete(ctx context.Context, p *journal.Prune, id string) (delet
 	return deleted && err == nil, err
 }
 
-// shrink returns freed pages back to the disk, some at a time.
-func (j *SQLite) shrink(ctx context.Context) error {
+// shrinkFile returns freed pages back to the disk, some at a time.
+func (j *SQLite) shrinkFile(ctx context.Context) error {
 	for free := int64(1); free > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -112,8 +115,8 @@ func (j *SQLite) shrink(ctx context.Context) error {
 	return j.db.Checkpoint(ctx)
 }
 
-// size returns the size of the database, in bytes.
-func (j *SQLite) size(ctx context.Context) (n int64, err error) {
+// fileSize returns the size of the database, in bytes.
+func (j *SQLite) fileSize(ctx context.Context) (n int64, err error) {
 	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
 		_, err := c.QueryRow("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", nil, &n)
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
@@ -46,10 +46,12 @@ func (j *SQLite) scanRun(scan func(...any) error) (*runRow, error) {
 		}
 	}
 	r.Cursor = strconv.FormatInt(r.key, 10)
-	if r.StartedAt, err = time.Parse(time.RFC3339Nano, started); err != nil {
+	r.StartedAt, err = time.Parse(time.RFC3339Nano, started)
+	if err != nil {
 		return nil, err
 	}
-	if r.UpdatedAt, err = time.Parse(time.RFC3339Nano, updated); err != nil {
+	r.UpdatedAt, err = time.Parse(time.RFC3339Nano, updated)
+	if err != nil {
 		return nil, err
 	}
 	r.TouchedAt = time.UnixMilli(r.until).Add(-j.lease) // what was held was renewed until then
@@ -62,8 +64,8 @@ func (j *SQLite) scanRun(scan func(...any) error) (*runRow, error) {
 	return r, nil
 }
 
-// held returns the error of whoever has not got the lease.
-func (r *runRow) held() error { return &journal.HeldError{Run: r.ID, Holder: r.Holder} }
+// heldError returns the error of whoever has not got the lease.
+func (r *runRow) heldError() error { return &journal.HeldError{Run: r.ID, Holder: r.Holder} }
 
 // findRun returns the row of a run. The error for an unknown one is of kind NotFound.
 func (j *SQLite) findRun(c *sqlitefile.Conn, id string) (r *runRow, err error) {
@@ -77,8 +79,8 @@ func (j *SQLite) findRun(c *sqlitefile.Conn, id string) (r *runRow, err error) {
 	return r, err
 }
 
-// find is findRun in a read of its own.
-func (j *SQLite) find(ctx context.Context, id string) (r *runRow, err error) {
+// findRunByID is findRun in a read of its own.
+func (j *SQLite) findRunByID(ctx context.Context, id string) (r *runRow, err error) {
 	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
 		r, err = j.findRun(c, id)
 		return err
@@ -88,7 +90,7 @@ func (j *SQLite) find(ctx context.Context, id string) (r *runRow, err error) {
 
 // Run returns how a run stands.
 func (j *SQLite) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
-	r, err := j.find(ctx, id)
+	r, err := j.findRunByID(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +100,7 @@ func (j *SQLite) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 // Runs lists runs.
 func (j *SQLite) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
 	return func(yield func(*journal.RunInfo, error) bool) {
-		found, err := j.list(ctx, filter)
+		found, err := j.listRuns(ctx, filter)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -111,9 +113,9 @@ func (j *SQLite) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*
 	}
 }
 
-// list reads all at once: whoever reads slowly must not keep the log from being
+// listRuns reads all at once: whoever reads slowly must not keep the log from being
 // emptied.
-func (j *SQLite) list(ctx context.Context, filter journal.RunFilter) (found []*runRow, err error) {
+func (j *SQLite) listRuns(ctx context.Context, filter journal.RunFilter) (found []*runRow, err error) {
 	after, err := stored.ParseCursor(filter.After)
 	if err != nil {
 		return nil, err
@@ -134,7 +136,7 @@ func (j *SQLite) list(ctx context.Context, filter journal.RunFilter) (found []*r
 		args = append(args, name, filter.Labels[name])
 	}
 	query += " ORDER BY key DESC"
-	enough := errors.New("no more runs are wanted")
+	enough := wording.Errorf("no more runs are wanted")
 	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
 		return c.QueryRows(query, args, func(scan func(...any) error) error {
 			r, err := j.scanRun(scan)
@@ -156,12 +158,12 @@ func (j *SQLite) list(ctx context.Context, filter journal.RunFilter) (found []*r
 
 // Header returns what a run began with.
 func (j *SQLite) Header(ctx context.Context, id string) (*journal.RunHeader, error) {
-	h, err := j.header(ctx, id, false)
+	h, err := j.readHeader(ctx, id, false)
 	return h, j.db.Explain("reading", err)
 }
 
-func (j *SQLite) header(ctx context.Context, id string, clear bool) (*journal.RunHeader, error) {
-	r, err := j.find(ctx, id)
+func (j *SQLite) readHeader(ctx context.Context, id string, clear bool) (*journal.RunHeader, error) {
+	r, err := j.findRunByID(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -171,25 +173,27 @@ func (j *SQLite) header(ctx context.Context, id string, clear bool) (*journal.Ru
 		found, err := c.QueryRow("SELECT file, mode, source, files, inputs, options, program FROM header WHERE run = ?", []any{r.key},
 			&h.File, &h.Mode, &source, &files, &inputs, &options, &h.Program)
 		if err == nil && !found {
-			return fmt.Errorf("%w: the header of the run %s is missing", sqlitefile.ErrDamaged, id)
+			return wording.Errorf("%w: the header of the run %s is missing", sqlitefile.ErrDamaged, id)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	decoder := j.decoder(ctx, clear)
-	if h.Inputs, err = decoder.Decode(inputs); err != nil {
+	decoder := j.newDecoder(ctx, clear)
+	h.Inputs, err = decoder.Decode(inputs)
+	if err != nil {
 		return nil, err
 	}
-	if h.Options, err = decoder.Decode(options); err != nil {
+	h.Options, err = decoder.Decode(options)
+	if err != nil {
 		return nil, err
 	}
 	h.Text, err = decoder.FlowText(source, files)
 	return h, err
 }
 
-func (j *SQLite) decoder(ctx context.Context, clear bool) *stored.Decoder {
+func (j *SQLite) newDecoder(ctx context.Context, clear bool) *stored.Decoder {
 	return &stored.Decoder{WithMedia: clear, Get: func(d stored.Digest, secret bool) (data []byte, err error) {
 		at := d
 		if secret {
@@ -228,24 +232,24 @@ func (j *SQLite) Follow(ctx context.Context, id string, after int64) iter.Seq2[*
 
 // Events returns those of a run.
 func (j *SQLite) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
-	return j.events(ctx, id, from, false)
+	return j.readEvents(ctx, id, from, false)
 }
 
-func (j *SQLite) events(ctx context.Context, id string, from int64, clear bool) iter.Seq2[*journal.Event, error] {
+func (j *SQLite) readEvents(ctx context.Context, id string, from int64, clear bool) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
 		from := max(from, 1)
-		r, err := j.find(ctx, id)
-		decoder := j.decoder(ctx, clear)
+		r, err := j.findRunByID(ctx, id)
+		decoder := j.newDecoder(ctx, clear)
 		for err == nil && from <= r.LastSeq {
 			var page [][]byte
-			page, err = j.page(ctx, r, from)
+			page, err = j.readPage(ctx, r, from)
 			if err != nil {
 				break
 			}
 			for _, stored := range page {
 				ev, err := decoder.DecodeEvent(stored)
 				if err != nil {
-					yield(nil, j.db.Explain("reading", fmt.Errorf("event %d of the run %s: %w", from, id, err)))
+					yield(nil, j.db.Explain("reading", wording.Errorf("event %d of the run %s: %w", from, id, err)))
 					return
 				}
 				if !yield(ev, nil) {
@@ -264,8 +268,8 @@ func (j *SQLite) events(ctx context.Context, id string, from int64, clear bool) 
 // slow reader.
 const pageSize = 256
 
-// page reads the next events of a run, at least one.
-func (j *SQLite) page(ctx context.Context, r *runRow, from int64) (page [][]byte, err error) {
+// readPage reads the next events of a run, at least one.
+func (j *SQLite) readPage(ctx context.Context, r *runRow, from int64) (page [][]byte, err error) {
 	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
 		args := []any{r.key, from, min(from+pageSize-1, r.LastSeq)}
 		return c.QueryRows("SELECT seq, body FROM event WHERE run = ? AND seq BETWEEN ? AND ? ORDER BY seq", args, func(scan func(...any) error) error {

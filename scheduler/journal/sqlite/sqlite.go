@@ -16,12 +16,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
@@ -66,7 +66,7 @@ var _ journal.Journal = (*SQLite)(nil)
 func Open(ctx context.Context, dir string, options Options) (*SQLite, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, fmt.Errorf("opening the journal: %w", err)
+		return nil, wording.Errorf("opening the journal: %w", err)
 	}
 	j := &SQLite{
 		vault: newVault(filepath.Join(dir, KeyName)), clock: options.Clock, self: stored.ThisProcess(),
@@ -86,7 +86,7 @@ func Open(ctx context.Context, dir string, options Options) (*SQLite, error) {
 		return nil, err
 	}
 	if j.beat > 0 {
-		j.beats.Go(j.renewLeases)
+		j.beats.Go(j.keepLeases)
 	}
 	return j, nil
 }
@@ -135,7 +135,7 @@ func (j *SQLite) Check(ctx context.Context) error {
 			SELECT id FROM run LEFT JOIN event ON event.run = run.key
 			GROUP BY run.key HAVING count(seq) <> last_seq OR ifnull(max(seq), 0) <> last_seq LIMIT 1`, nil, &run)
 		if found {
-			return fmt.Errorf("%w: events of the run %s are missing", sqlitefile.ErrDamaged, run)
+			return wording.Errorf("%w: events of the run %s are missing", sqlitefile.ErrDamaged, run)
 		}
 		return err
 	})

@@ -37,8 +37,8 @@ func newAnswer(w http.ResponseWriter, in *request) *answer {
 	return &answer{w: w, rc: http.NewResponseController(w), in: in, task: rand.Text(), created: time.Now().Unix()}
 }
 
-// text adds a text. Line ends at the end of the whole answer are left out.
-func (a *answer) text(text string) {
+// addText adds a text. Line ends at the end of the whole answer are left out.
+func (a *answer) addText(text string) {
 	trimmed := strings.TrimRight(text, "\n")
 	if trimmed == "" {
 		a.breaks += len(text)
@@ -70,9 +70,9 @@ func (a *answer) beginLocked() {
 	a.chunkLocked(value.Pairs("role", "assistant", "content", ""), value.Value{})
 }
 
-// beat sends a comment. A stream that has not begun by now begins: until then, an error can
+// sendBeat sends a comment. A stream that has not begun by now begins: until then, an error can
 // have a status of its own.
-func (a *answer) beat() {
+func (a *answer) sendBeat() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.hasEnded {
@@ -84,8 +84,8 @@ func (a *answer) beat() {
 	a.silent.Reset(heartbeat)
 }
 
-// stop ends the comments: nothing is written after it.
-func (a *answer) stop() {
+// stopBeats ends the comments: nothing is written after it.
+func (a *answer) stopBeats() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.hasEnded = true
@@ -94,14 +94,14 @@ func (a *answer) stop() {
 	}
 }
 
-// head returns the members that all documents begin with.
-func (a *answer) head(object string) *value.Map {
+// newDocument returns the members that all documents begin with.
+func (a *answer) newDocument(object string) *value.Map {
 	return value.Pairs("id", "chatcmpl-"+cmp.Or(a.run, a.task), "object", object, "created", a.created, "model", a.in.model)
 }
 
 // chunkLocked sends a piece of the answer. reason is null before the end.
 func (a *answer) chunkLocked(delta *value.Map, reason value.Value) {
-	doc := a.head("chat.completion.chunk")
+	doc := a.newDocument("chat.completion.chunk")
 	doc.Set("choices", value.OfList(value.OfMap(value.Pairs("index", 0, "delta", value.OfMap(delta), "finish_reason", reason))))
 	a.sendLocked(value.OfMap(doc))
 }
@@ -111,15 +111,15 @@ func (a *answer) sendLocked(doc value.Value) {
 	_ = a.rc.Flush()
 }
 
-// finish ends the answer. state is that of the run; "" for a task.
-func (a *answer) finish(usage *llm.Usage, state string) error {
+// finishAnswer ends the answer. state is that of the run; "" for a task.
+func (a *answer) finishAnswer(usage *llm.Usage, state string) error {
 	if usage == nil {
 		usage = &llm.Usage{}
 	}
 	counts := value.OfMap(value.Pairs("prompt_tokens", usage.InputTokens, "completion_tokens", usage.OutputTokens, "total_tokens", usage.Total()))
 	about := value.OfMap(value.Pairs("run", a.run, "state", state))
 	if !a.in.stream {
-		doc := a.head("chat.completion")
+		doc := a.newDocument("chat.completion")
 		message := value.OfMap(value.Pairs("role", "assistant", "content", a.whole.String()))
 		doc.Set("choices", value.OfList(value.OfMap(value.Pairs("index", 0, "message", message, "finish_reason", "stop"))))
 		doc.Set("usage", counts)
@@ -133,14 +133,14 @@ func (a *answer) finish(usage *llm.Usage, state string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.beginLocked()
-	last := a.head("chat.completion.chunk")
+	last := a.newDocument("chat.completion.chunk")
 	last.Set("choices", value.OfList(value.OfMap(value.Pairs("index", 0, "delta", value.OfMap(nil), "finish_reason", "stop"))))
 	if a.run != "" {
 		last.Set("scheduler", about)
 	}
 	a.sendLocked(value.OfMap(last))
 	if a.in.usage {
-		doc := a.head("chat.completion.chunk")
+		doc := a.newDocument("chat.completion.chunk")
 		doc.Set("choices", value.OfList())
 		doc.Set("usage", counts)
 		a.sendLocked(value.OfMap(doc))
@@ -149,8 +149,8 @@ func (a *answer) finish(usage *llm.Usage, state string) error {
 	return err
 }
 
-// fail ends the answer with an error: by its status, or within a stream that has begun.
-func (a *answer) fail(e *Error) {
+// failAnswer ends the answer with an error: by its status, or within a stream that has begun.
+func (a *answer) failAnswer(e *Error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.begun {
@@ -166,6 +166,6 @@ func (a *answer) keepAlive() {
 	if a.in.stream {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.silent = time.AfterFunc(heartbeat, a.beat)
+		a.silent = time.AfterFunc(heartbeat, a.sendBeat)
 	}
 }

@@ -53,8 +53,8 @@ type Caller struct {
 	Key string
 }
 
-// filled are the inputs that a request fills by itself.
-func filled() []string { return []string{"question", "messages", "history", "user"} }
+// filledInputs are the inputs that a request fills by itself.
+func filledInputs() []string { return []string{"question", "messages", "history", "user"} }
 
 // IsModel reports whether a flow needs no other inputs than those that a conversation has.
 func (*API) IsModel(f *flow.Flow) bool {
@@ -62,7 +62,7 @@ func (*API) IsModel(f *flow.Flow) bool {
 	required, _ := f.Inputs.Doc().Get("required")
 	for _, name := range required.List() {
 		key, _ := name.Str()
-		if _, ok := given.Get(key); !ok && !slices.Contains(filled(), key) {
+		if _, ok := given.Get(key); !ok && !slices.Contains(filledInputs(), key) {
 			return false
 		}
 	}
@@ -204,12 +204,12 @@ func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Calle
 		return
 	}
 	t := &turn{api: a, by: by, in: in, out: newAnswer(w, in)}
-	defer t.out.stop()
+	defer t.out.stopBeats()
 	if err := t.serve(r.Context()); err != nil {
 		if r.Context().Err() == nil && errorOf(err).status == http.StatusInternalServerError {
 			a.options.Log.Error("a chat request failed", "model", in.model, "run", t.out.run, "error", err)
 		}
-		t.out.fail(errorOf(err))
+		t.out.failAnswer(errorOf(err))
 	}
 }
 
@@ -220,8 +220,8 @@ func (t *turn) serve(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t.out.text(text)
-		return t.out.finish(&usage, "")
+		t.out.addText(text)
+		return t.out.finishAnswer(&usage, "")
 	}
 	var err error
 	t.model, err = t.api.options.Library.Flow(t.in.model)
@@ -241,13 +241,13 @@ func (t *turn) serve(ctx context.Context) error {
 	if waits != nil {
 		return t.goOn(ctx, waits)
 	}
-	return t.begin(ctx)
+	return t.beginRun(ctx)
 }
 
-// begin starts a run for the question.
-func (t *turn) begin(ctx context.Context) error {
+// beginRun starts a run for the question.
+func (t *turn) beginRun(ctx context.Context) error {
 	f := t.model.Flow
-	inputs := f.Inputs.ApplyDefaults(value.OfMap(t.in.inputs(f, t.by.User)))
+	inputs := f.Inputs.ApplyDefaults(value.OfMap(t.in.flowInputs(f, t.by.User)))
 	if problems := f.Inputs.Check(inputs); problems != nil {
 		return NewError(http.StatusBadRequest, "the inputs do not fit the flow: "+problems.Error(), "messages", "invalid")
 	}
@@ -260,11 +260,11 @@ func (t *turn) begin(ctx context.Context) error {
 		return err
 	}
 	t.speech = service.NewSpeech(nil)
-	return t.follow(ctx, 0)
+	return t.followRun(ctx, 0)
 }
 
-// follow streams the text of a run until it is over or waits.
-func (t *turn) follow(ctx context.Context, after int64) error {
+// followRun streams the text of a run until it is over or waits.
+func (t *turn) followRun(ctx context.Context, after int64) error {
 	t.out.keepAlive()
 	t.holder = newHolder(t.model.Flow, t.api.options.HoldRetries)
 	options := service.FollowOptions{After: after, UntilWaiting: true}
@@ -282,34 +282,34 @@ func (t *turn) follow(ctx context.Context, after int64) error {
 				return err
 			}
 			last = event
-			for _, e := range t.holder.pass(event) {
-				t.say(t.speech.Add(e))
+			for _, e := range t.holder.passEvents(event) {
+				t.addText(t.speech.Add(e))
 			}
 		}
 	}
-	return t.end(ctx, last)
+	return t.endAnswer(ctx, last)
 }
 
-// say adds text to the answer.
-func (t *turn) say(text string) {
+// addText adds text to the answer.
+func (t *turn) addText(text string) {
 	if text != "" {
 		t.said = true
-		t.out.text(text)
+		t.out.addText(text)
 	}
 }
 
-// end ends the answer by the last event of the run.
-func (t *turn) end(ctx context.Context, last *journal.Event) error {
+// endAnswer ends the answer by the last event of the run.
+func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 	if last == nil || last.Data == nil {
 		return NewError(http.StatusServiceUnavailable, "the run was handed over: ask again", "", "busy")
 	}
 	switch last.Type {
 	case journal.FlowFinished:
 		if !t.said {
-			t.out.text(replyOf(last.Data.Outputs))
+			t.out.addText(replyOf(last.Data.Outputs))
 		}
 	case journal.FlowWaiting:
-		if err := t.ask(ctx, last.Data.Waiting, ""); err != nil {
+		if err := t.askField(ctx, last.Data.Waiting, ""); err != nil {
 			return err
 		}
 	case journal.FlowFailed:
@@ -319,7 +319,7 @@ func (t *turn) end(ctx context.Context, last *journal.Event) error {
 	default:
 		return NewError(http.StatusServiceUnavailable, "the run was cancelled", "", string(calls.Canceled))
 	}
-	return t.out.finish(last.Data.Usage, string(journal.RunRunning.After(last.Type)))
+	return t.out.finishAnswer(last.Data.Usage, string(journal.RunRunning.After(last.Type)))
 }
 
 // replyOf returns the text of outputs without a step that talks to the user.

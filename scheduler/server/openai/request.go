@@ -36,8 +36,8 @@ type request struct {
 	usage    bool // in a last chunk of its own
 }
 
-// refused are the fields that a flow cannot follow.
-func refused() []string { return []string{"tools", "functions", "n", "logprobs"} }
+// refusedFields are the fields that a flow cannot follow.
+func refusedFields() []string { return []string{"tools", "functions", "n", "logprobs"} }
 
 // parseRequest reads a request.
 func parseRequest(body []byte, header http.Header) (*request, error) {
@@ -55,7 +55,7 @@ func parseRequest(body []byte, header http.Header) (*request, error) {
 	if len(in.messages.List()) == 0 {
 		return nil, NewError(http.StatusBadRequest, "messages is not a list with a message", "messages", "missing")
 	}
-	for _, name := range refused() {
+	for _, name := range refusedFields() {
 		if v, ok := doc.Get(name); ok && isAsked(name, v) {
 			return nil, NewError(http.StatusBadRequest, name+" is not supported: the flow decides", name, "unsupported_parameter")
 		}
@@ -117,8 +117,8 @@ func roleOf(message value.Value) string {
 	return text
 }
 
-// question returns the index of the last message of the user; -1 for none.
-func (in *request) question() int {
+// lastQuestion returns the index of the last message of the user; -1 for none.
+func (in *request) lastQuestion() int {
 	list := in.messages.List()
 	for i, m := range slices.Backward(list) {
 		if roleOf(m) == "user" {
@@ -128,12 +128,12 @@ func (in *request) question() int {
 	return -1
 }
 
-// inputs returns what the request gives the flow: the inputs that a conversation has, and
+// flowInputs returns what the request gives the flow: the inputs that a conversation has, and
 // every other field that the flow names.
-func (in *request) inputs(f *flow.Flow, user string) *value.Map {
+func (in *request) flowInputs(f *flow.Flow, user string) *value.Map {
 	properties, _ := f.Inputs.Doc().Get("properties")
 	inputs := value.NewMap(4)
-	list, at := in.messages.List(), in.question()
+	list, at := in.messages.List(), in.lastQuestion()
 	for name, v := range in.doc.Map().All() {
 		if _, isNamed := properties.Get(name); isNamed && name != "messages" {
 			inputs.Set(name, v)
@@ -154,8 +154,8 @@ func (in *request) inputs(f *flow.Flow, user string) *value.Map {
 	return inputs
 }
 
-// key returns what the first n messages of the conversation are found by.
-func (in *request) key(by Caller, n int) []byte {
+// conversationKey returns what the first n messages of the conversation are found by.
+func (in *request) conversationKey(by Caller, n int) []byte {
 	doc := value.OfList(value.OfString(by.Key), value.OfString(in.model), value.OfList(in.messages.List()[:n]...))
 	sum := sha256.Sum256(doc.AppendJSON(nil))
 	return sum[:]
@@ -175,8 +175,8 @@ func newHolder(f *flow.Flow, hold bool) *holder {
 	}}
 }
 
-// pass returns the events that can be shown once e has come.
-func (h *holder) pass(e *journal.Event) []*journal.Event {
+// passEvents returns the events that can be shown once e has come.
+func (h *holder) passEvents(e *journal.Event) []*journal.Event {
 	if e.Step == "" || !h.isHeld(e.Step) {
 		return []*journal.Event{e}
 	}

@@ -31,7 +31,7 @@ func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
 	if n < 3 || roleOf(list[n-1]) != "user" || roleOf(list[n-2]) != "assistant" {
 		return nil, nil
 	}
-	id, err := t.api.options.Store.Conversation(ctx, t.in.key(t.by, n-2))
+	id, err := t.api.options.Store.Conversation(ctx, t.in.conversationKey(t.by, n-2))
 	if err != nil || id == "" {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (t *turn) goOn(ctx context.Context, info *journal.RunInfo) error {
 		return err
 	}
 	waiting := details.State.Waiting
-	at := t.in.question()
+	at := t.in.lastQuestion()
 	if len(waiting) == 0 || len(waiting[0].Pointers()) == 0 || at < 0 {
 		return calls.Errorf(calls.Invalid, "the run %s waits for nothing that can be asked for here", info.ID)
 	}
@@ -64,24 +64,24 @@ func (t *turn) goOn(ctx context.Context, info *journal.RunInfo) error {
 		err = t.api.options.Dispatcher.Resume(ctx, t.by.Principal, info.ID, service.ResumeWith{Answers: []scheduler.Answer{given}, Wait: placeWait})
 	}
 	if err != nil && calls.KindOf(err) == calls.Invalid {
-		if err := t.ask(ctx, waiting, err.Error()); err != nil {
+		if err := t.askField(ctx, waiting, err.Error()); err != nil {
 			return err
 		}
-		return t.out.finish(nil, string(journal.RunWaiting))
+		return t.out.finishAnswer(nil, string(journal.RunWaiting))
 	}
 	if err != nil {
 		return err
 	}
-	heard, err := t.heard(ctx, info)
+	heard, err := t.saidBefore(ctx, info)
 	if err != nil {
 		return err
 	}
 	t.speech = service.NewSpeech(heard)
-	return t.follow(ctx, info.LastSeq)
+	return t.followRun(ctx, info.LastSeq)
 }
 
-// heard returns what the steps of a run said before it came to wait.
-func (t *turn) heard(ctx context.Context, info *journal.RunInfo) (map[string]string, error) {
+// saidBefore returns what the steps of a run said before it came to wait.
+func (t *turn) saidBefore(ctx context.Context, info *journal.RunInfo) (map[string]string, error) {
 	speech := service.NewSpeech(nil)
 	for e, err := range t.api.options.Service.Events(ctx, t.by.Principal, info.ID, 1) {
 		if err != nil {
@@ -98,17 +98,17 @@ func (t *turn) heard(ctx context.Context, info *journal.RunInfo) (map[string]str
 	return speech.Heard(), nil
 }
 
-// ask asks for the first field that a run waits for. why says what was wrong with an answer.
+// askField asks for the first field that a run waits for. why says what was wrong with an answer.
 // The conversation so far, which its next request begins with, leads back to the run.
-func (t *turn) ask(ctx context.Context, waiting []journal.WaitingFor, why string) error {
+func (t *turn) askField(ctx context.Context, waiting []journal.WaitingFor, why string) error {
 	if len(waiting) == 0 {
 		return calls.Errorf(calls.Internal, "the run %s waits for nothing", t.out.run)
 	}
 	if t.said {
-		t.out.text("\n")
+		t.out.addText("\n")
 	}
-	t.out.text(questionFor(waiting[0], why, t.model.Flow.Language))
-	return t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.key(t.by, len(t.in.messages.List())), t.out.run)
+	t.out.addText(questionFor(waiting[0], why, t.model.Flow.Language))
+	return t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.conversationKey(t.by, len(t.in.messages.List())), t.out.run)
 }
 
 // questionFor returns the question for the first field that a step waits for.

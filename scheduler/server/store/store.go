@@ -1,5 +1,5 @@
 // Package store is what a server keeps beside the journal: tokens, sessions, the keys of
-// requests that must not happen twice, conversations that wait, and the audit. It is the
+// requests that must not happen twice, conversations that wait, fires of schedules, notifications, and the audit. It is the
 // file serve.db of the state directory, which several processes share.
 package store
 
@@ -38,7 +38,26 @@ CREATE TABLE audit (
 	id INTEGER PRIMARY KEY, at INTEGER NOT NULL, token TEXT NOT NULL, user TEXT NOT NULL, address TEXT NOT NULL,
 	method TEXT NOT NULL, route TEXT NOT NULL, run TEXT NOT NULL, status INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX audit_at ON audit (at);`},
+CREATE INDEX audit_at ON audit (at);`, `
+CREATE TABLE secret (
+	name TEXT PRIMARY KEY, value BLOB NOT NULL
+) STRICT, WITHOUT ROWID;`, `
+CREATE TABLE schedule (
+	id TEXT PRIMARY KEY, paused INTEGER NOT NULL, seen INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE fire (
+	schedule TEXT NOT NULL, key TEXT NOT NULL, at INTEGER NOT NULL, run TEXT NOT NULL,
+	state TEXT NOT NULL, reason TEXT NOT NULL, touched INTEGER NOT NULL,
+	PRIMARY KEY (schedule, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX fire_at ON fire (schedule, at);
+CREATE INDEX fire_open ON fire (state, at) WHERE state IN ('queued', 'starting', 'started');`, `
+CREATE TABLE outbox (
+	id TEXT PRIMARY KEY, url TEXT NOT NULL, body BLOB NOT NULL, tries INTEGER NOT NULL, next INTEGER NOT NULL,
+	created INTEGER NOT NULL, done INTEGER NOT NULL, problem TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX outbox_due ON outbox (next) WHERE done = 0;
+CREATE TABLE notified (id INTEGER PRIMARY KEY, until INTEGER NOT NULL) STRICT;`},
 }
 
 // Store is an open file. The program opens one with [Open] and closes it at its end. It is
@@ -80,11 +99,26 @@ func (s *Store) Ping(ctx context.Context) error {
 	})
 }
 
+// Secret returns the random bytes of a name, which all servers of the file share. They are
+// made when they are first asked for.
+func (s *Store) Secret(ctx context.Context, name string) (secret []byte, err error) {
+	err = s.db.Write(ctx, func(c *sqlitefile.Conn) error {
+		if err := c.Exec("INSERT OR IGNORE INTO secret(name, value) VALUES (?, randomblob(32))", name); err != nil {
+			return err
+		}
+		_, err := c.QueryRow("SELECT value FROM secret WHERE name = ?", []any{name}, &secret)
+		return err
+	})
+	return secret, err
+}
+
 // How long rows are kept.
 const (
 	keepRequests      = 24 * time.Hour
 	keepConversations = 30 * 24 * time.Hour
 	keepAudit         = 90 * 24 * time.Hour
+	keepFires         = 30 * 24 * time.Hour
+	keepMessages      = 7 * 24 * time.Hour
 )
 
 // Prune deletes what is too old.
@@ -99,6 +133,8 @@ func (s *Store) Prune(ctx context.Context) error {
 			{"DELETE FROM request WHERE created < ?", now.Add(-keepRequests)},
 			{"DELETE FROM conversation WHERE created < ?", now.Add(-keepConversations)},
 			{"DELETE FROM audit WHERE at < ?", now.Add(-keepAudit)},
+			{"DELETE FROM outbox WHERE done = 1 AND created < ?", now.Add(-keepMessages)},
+			{"DELETE FROM fire WHERE state IN ('over', 'skipped', 'failed') AND at < ?", now.Add(-keepFires)},
 		} {
 			if err := c.Exec(one.query, one.until.UnixMilli()); err != nil {
 				return err

@@ -88,6 +88,9 @@ func (s *Store) CreateToken(ctx context.Context, name, user string, scopes []Sco
 	if life < 0 {
 		return nil, "", calls.Errorf(calls.Invalid, "a token cannot expire in the past")
 	}
+	if !calls.IsValidText(user) {
+		return nil, "", calls.Errorf(calls.Invalid, "the user %q is not valid UTF-8", user)
+	}
 	secret := randomText(32)
 	id := strings.ToLower(rand.Text()[:10])
 	now := s.clock().UTC().Truncate(time.Millisecond)

@@ -7,10 +7,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"fmt"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -98,12 +98,12 @@ func (b Blobs) Encode(v value.Value) []byte {
 	if v.Kind() == value.Object {
 		m := value.NewMap(v.Map().Len())
 		for k, member := range v.Map().All() {
-			packed, _, _ := b.pack(member)
+			packed, _, _ := b.packValue(member)
 			m.Set(k, packed)
 		}
 		return value.OfMap(escapeRef(m)).AppendJSON(nil)
 	}
-	packed, _, _ := b.pack(v)
+	packed, _, _ := b.packValue(v)
 	return packed.AppendJSON(nil)
 }
 
@@ -111,15 +111,15 @@ func (b Blobs) Encode(v value.Value) []byte {
 func (b Blobs) EncodeEvent(ev *journal.Event) ([]byte, error) {
 	v, err := value.Of(ev)
 	if err != nil {
-		return nil, fmt.Errorf("encoding event %d: %w", ev.Seq, err)
+		return nil, wording.Errorf("encoding event %d: %w", ev.Seq, err)
 	}
 	return b.Encode(v), nil
 }
 
-// pack replaces what is big in a value, from the leaves up, and returns about how
+// packValue replaces what is big in a value, from the leaves up, and returns about how
 // big the rest is and how deep it is nested. The same value always gives the same
 // references.
-func (b Blobs) pack(v value.Value) (packed value.Value, size, height int) {
+func (b Blobs) packValue(v value.Value) (packed value.Value, size, height int) {
 	switch v.Kind() {
 	case value.String:
 		s, _ := v.Str()
@@ -130,7 +130,7 @@ func (b Blobs) pack(v value.Value) (packed value.Value, size, height int) {
 	case value.List:
 		items := make([]value.Value, len(v.List()))
 		for i, item := range v.List() {
-			packed, n, below := b.pack(item)
+			packed, n, below := b.packValue(item)
 			items[i] = packed
 			size, height = size+n+1, max(height, below)
 		}
@@ -138,7 +138,7 @@ func (b Blobs) pack(v value.Value) (packed value.Value, size, height int) {
 	case value.Object:
 		m := value.NewMap(v.Map().Len())
 		for k, member := range v.Map().All() {
-			packed, n, below := b.pack(member)
+			packed, n, below := b.packValue(member)
 			m.Set(k, packed)
 			size, height = size+n+len(k)+4, max(height, below)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -32,7 +33,7 @@ func (d *Decoder) Decode(stored []byte) (value.Value, error) {
 	if err != nil {
 		return v, err
 	}
-	return d.unpack(v)
+	return d.unpackValue(v)
 }
 
 // DecodeEvent returns the event of a stored form.
@@ -45,13 +46,14 @@ func (d *Decoder) DecodeEvent(stored []byte) (*journal.Event, error) {
 	return ev, value.Decode(v, ev)
 }
 
-func (d *Decoder) unpack(v value.Value) (value.Value, error) {
+func (d *Decoder) unpackValue(v value.Value) (value.Value, error) {
 	switch v.Kind() {
 	case value.List:
 		items := make([]value.Value, len(v.List()))
 		for i, item := range v.List() {
 			var err error
-			if items[i], err = d.unpack(item); err != nil {
+			items[i], err = d.unpackValue(item)
+			if err != nil {
 				return v, err
 			}
 		}
@@ -66,9 +68,9 @@ func (d *Decoder) unpackObject(m *value.Map) (value.Value, error) {
 	if m.Len() == 1 {
 		switch k, ref := m.Entry(0); {
 		case k == blobKey:
-			return d.blob(ref)
+			return d.readBlob(ref)
 		case k == mediaKey:
-			return d.media(ref.List())
+			return d.joinMedia(ref.List())
 		case strings.HasPrefix(k, "$$"):
 			if bare := strings.TrimLeft(k, "$"); bare == blobKey[1:] || bare == mediaKey[1:] {
 				m = value.Pairs(k[1:], ref)
@@ -77,7 +79,7 @@ func (d *Decoder) unpackObject(m *value.Map) (value.Value, error) {
 	}
 	full := value.NewMap(m.Len())
 	for k, member := range m.All() {
-		v, err := d.unpack(member)
+		v, err := d.unpackValue(member)
 		if err != nil {
 			return v, err
 		}
@@ -86,26 +88,26 @@ func (d *Decoder) unpackObject(m *value.Map) (value.Value, error) {
 	return value.OfMap(full), nil
 }
 
-// load reads a blob and makes sure that it is what was stored.
-func (d *Decoder) load(sum Digest, secret bool) ([]byte, error) {
+// loadBlob reads a blob and makes sure that it is what was stored.
+func (d *Decoder) loadBlob(sum Digest, secret bool) ([]byte, error) {
 	data, err := d.Get(sum, secret)
 	if err == nil && sha256.Sum256(data) != sum {
-		return nil, fmt.Errorf("the payload %s is not what was stored: the journal is damaged", sum)
+		return nil, wording.Errorf("the payload %s is not what was stored: the journal is damaged", sum)
 	}
 	return data, err
 }
 
-// blob reads the value that a reference stands for.
-func (d *Decoder) blob(ref value.Value) (value.Value, error) {
+// readBlob reads the value that a reference stands for.
+func (d *Decoder) readBlob(ref value.Value) (value.Value, error) {
 	text, _ := ref.Str()
 	sum, ok := ParseDigest(text)
 	if !ok {
-		return value.Value{}, fmt.Errorf("%.80s is no reference to a payload", ref)
+		return value.Value{}, wording.Errorf("%.80s is no reference to a payload", ref)
 	}
 	if v, ok := d.seen[sum]; ok {
 		return v, nil
 	}
-	stored, err := d.load(sum, false)
+	stored, err := d.loadBlob(sum, false)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -121,48 +123,48 @@ func (d *Decoder) blob(ref value.Value) (value.Value, error) {
 	return v, nil
 }
 
-// media puts a string with images together.
-func (d *Decoder) media(parts []value.Value) (value.Value, error) {
+// joinMedia puts a string with images together.
+func (d *Decoder) joinMedia(parts []value.Value) (value.Value, error) {
 	var b strings.Builder
 	for i, part := range parts {
 		if i%2 == 0 {
 			text, _ := part.Str()
 			if i+1 < len(parts) && !d.WithMedia {
-				text = shown(text)
+				text = textBeforeHidden(text)
 			}
 			b.WriteString(text)
 			continue
 		}
-		if err := d.medium(&b, part); err != nil {
+		if err := d.writeMedium(&b, part); err != nil {
 			return value.Value{}, err
 		}
 	}
 	return value.OfString(b.String()), nil
 }
 
-// shown returns the text before an image that is not shown: without the mark of base64
+// textBeforeHidden returns the text before an image that is not shown: without the mark of base64
 // text.
-func shown(before string) string {
+func textBeforeHidden(before string) string {
 	if before == "" {
 		return "image"
 	}
 	return before[:max(0, len(before)-len(base64Mark))]
 }
 
-// medium writes the text of one image, or what is shown instead.
-func (d *Decoder) medium(b *strings.Builder, ref value.Value) error {
+// writeMedium writes the text of one image, or what is shown instead.
+func (d *Decoder) writeMedium(b *strings.Builder, ref value.Value) error {
 	hexes, _ := ref.Get("sha256")
 	text, _ := hexes.Str()
 	sum, ok := ParseDigest(text)
 	if !ok {
-		return fmt.Errorf("%.80s is no reference to an image", ref)
+		return wording.Errorf("%.80s is no reference to an image", ref)
 	}
 	if !d.WithMedia {
 		size, _ := ref.Get("size")
 		fmt.Fprintf(b, ";sha256=%s;size=%s", sum, size)
 		return nil
 	}
-	data, err := d.load(sum, true)
+	data, err := d.loadBlob(sum, true)
 	if err != nil {
 		return err
 	}
@@ -178,9 +180,10 @@ func (d *Decoder) medium(b *strings.Builder, ref value.Value) error {
 func (d *Decoder) FlowText(source, files []byte) (text journal.FlowText, err error) {
 	var sum Digest
 	if copy(sum[:], source) != len(sum) {
-		return text, errors.New("the text of the flow is lost")
+		return text, wording.Errorf("the text of the flow is lost")
 	}
-	if text.Source, err = d.file(sum); err != nil {
+	text.Source, err = d.readFile(sum)
+	if err != nil {
 		return text, err
 	}
 	paths, err := value.ParseJSON(files)
@@ -192,20 +195,21 @@ func (d *Decoder) FlowText(source, files []byte) (text journal.FlowText, err err
 		hexes, _ := ref.Str()
 		sum, ok := ParseDigest(hexes)
 		if !ok {
-			return text, fmt.Errorf("the file %s of the flow is lost", path)
+			return text, wording.Errorf("the file %s of the flow is lost", path)
 		}
-		if text.Files[path], err = d.file(sum); err != nil {
+		text.Files[path], err = d.readFile(sum)
+		if err != nil {
 			return text, err
 		}
 	}
 	return text, nil
 }
 
-// file reads the text of a file, which is secret where it has images in it.
-func (d *Decoder) file(sum Digest) ([]byte, error) {
-	data, err := d.load(sum, false)
+// readFile reads the text of a file, which is secret where it has images in it.
+func (d *Decoder) readFile(sum Digest) ([]byte, error) {
+	data, err := d.loadBlob(sum, false)
 	if missing := MissingPayloadError(sum); errors.Is(err, missing) {
-		return d.load(sum, true)
+		return d.loadBlob(sum, true)
 	}
 	return data, err
 }

@@ -2,11 +2,11 @@ package stored
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -191,5 +191,5 @@ func WrapReadError(run string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("reading the run %s: %w", run, err)
+	return wording.Errorf("reading the run %s: %w", run, err)
 }

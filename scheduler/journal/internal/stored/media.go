@@ -51,10 +51,11 @@ func FindMedia(s string) (start, end int) {
 func endsInMediaType(s string) bool {
 	s = s[max(0, len(s)-256):]
 	for i := len(s) - 1; i >= 0; i-- {
-		switch c := s[i]; {
-		case c <= ' ' || c == ',' || c == '(' || c == '<':
+		c := s[i]
+		if c <= ' ' || strings.IndexByte(",(<", c) >= 0 {
 			return false
-		case c == ':' && i >= 4 && strings.EqualFold(s[i-4:i], "data"):
+		}
+		if c == ':' && i >= 4 && strings.EqualFold(s[i-4:i], "data") {
 			return true
 		}
 	}
@@ -69,7 +70,8 @@ func base64Len(s string) int {
 		for ; n < len(s); n++ {
 			c := s[n]
 			switch {
-			case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+			case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+			case '0' <= c && c <= '9':
 			case c == '+', c == '/', c == '=', c == '-', c == '_', c == '%':
 			case c == '\\' && n+1 < len(s) && s[n+1] == '/':
 			default:

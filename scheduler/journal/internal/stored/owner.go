@@ -78,7 +78,7 @@ func startOf(pid int) string {
 		return ""
 	}
 	if fields[0] == "Z" || fields[0] == "X" {
-		return "over" // a zombie that nobody has buried
+		return "over" // a zombie: its parent has not waited for it
 	}
 	return fields[19]
 }

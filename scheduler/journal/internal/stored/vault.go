@@ -4,11 +4,11 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"errors"
-	"fmt"
 	"io/fs"
 	"sync"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // KeySize is the size of an image key in bytes: that of AES-256.
@@ -69,7 +69,7 @@ func (v *Vault) loadLocked(create bool) error {
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return fmt.Errorf("using the key of the images: %w", err)
+		return wording.Errorf("using the key of the images: %w", err)
 	}
 	v.aead, err = cipher.NewGCMWithRandomNonce(block)
 	return err

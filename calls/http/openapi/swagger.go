@@ -1,0 +1,79 @@
+package openapi
+
+import (
+	"encoding/json"
+
+	"github.com/getkin/kin-openapi/openapi2"
+	"github.com/getkin/kin-openapi/openapi2conv"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// Upgrade returns a document of Swagger 2.0 as one of OpenAPI 3, and any other as it is.
+func Upgrade(doc value.Value) (upgraded value.Value, err error) {
+	if stringMember(doc, "swagger") != "2.0" {
+		return doc, nil
+	}
+	defer func() { // the library takes some for granted that documents leave out
+		if r := recover(); r != nil {
+			err = wording.Errorf("converting the document of Swagger 2.0: %v", r)
+		}
+	}()
+	doc, err = withFormats(doc)
+	if err != nil {
+		return value.Value{}, err
+	}
+	var old openapi2.T
+	if err := json.Unmarshal(doc.AppendJSON(nil), &old); err != nil {
+		return value.Value{}, wording.Errorf("reading the document of Swagger 2.0: %w", err)
+	}
+	converted, err := openapi2conv.ToV3(&old)
+	if err != nil {
+		return value.Value{}, wording.Errorf("converting the document of Swagger 2.0: %w", err)
+	}
+	data, err := json.Marshal(converted)
+	if err != nil {
+		return value.Value{}, wording.Errorf("converting the document of Swagger 2.0: %w", err)
+	}
+	return value.ParseJSON(data)
+}
+
+// withFormats returns a document whose lists in the query say how they are written: where
+// nothing is said that is with commas, while the library leaves it to OpenAPI 3, where it
+// is as several parameters.
+func withFormats(doc value.Value) (value.Value, error) {
+	switch doc.Kind() {
+	case value.List:
+		items := make([]value.Value, len(doc.List()))
+		for i, item := range doc.List() {
+			var err error
+			items[i], err = withFormats(item)
+			if err != nil {
+				return value.Value{}, err
+			}
+		}
+		return value.OfList(items...), nil
+	case value.Object:
+	default:
+		return doc, nil
+	}
+	m := value.NewMap(doc.Map().Len() + 1)
+	for key, member := range doc.Map().All() {
+		member, err := withFormats(member)
+		if err != nil {
+			return value.Value{}, err
+		}
+		m.Set(key, member)
+	}
+	if stringMember(doc, "in") == "" || stringMember(doc, "type") != "array" {
+		return value.OfMap(m), nil
+	}
+	switch stringMember(doc, "collectionFormat") {
+	case "":
+		m.Set("collectionFormat", value.OfString("csv"))
+	case "tsv":
+		return value.Value{}, wording.Errorf("the parameter %s is written with tabs (collectionFormat: tsv), which is not supported", stringMember(doc, "name"))
+	}
+	return value.OfMap(m), nil
+}

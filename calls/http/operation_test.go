@@ -1,0 +1,208 @@
+package http_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls"
+)
+
+const api = `openapi: 3.1.0
+servers: [{url: "https://api.test/v1/"}]
+paths:
+  /cities/{city}/days:
+    post:
+      operationId: days
+      parameters:
+        - {name: city, in: path, required: true, schema: {type: string}}
+        - {name: ids, in: query, explode: false, schema: {type: array, items: {type: integer}}}
+        - {name: sp, in: query, style: spaceDelimited, explode: false, schema: {type: array}}
+        - {name: pipe, in: query, style: pipeDelimited, explode: false, schema: {type: array}}
+        - {name: many, in: query, schema: {type: array}}
+        - {name: deep, in: query, style: deepObject, schema: {type: object}}
+        - {name: flat, in: query, schema: {type: object}}
+        - {name: tight, in: query, explode: false, schema: {type: object}}
+        - {name: raw, in: query, allowReserved: true, schema: {type: string}}
+        - {name: json, in: query, content: {application/json: {schema: {type: object}}}}
+        - {name: X-Tenant, in: header, required: true, schema: {type: string}}
+        - {name: sid, in: cookie, required: true, schema: {type: string}}
+      requestBody: {required: true, content: {application/merge-patch+json: {schema: {type: object, required: [n], properties: {n: {type: integer}}}}}}
+  /nowhere: {get: {servers: [{url: /v2}], operationId: nowhere}}
+`
+
+func withAPI(t *testing.T) *calls.Env {
+	t.Helper()
+	e := env(t, nil)
+	if err := os.WriteFile(filepath.Join(e.Dir, "api.yaml"), []byte(api), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestOperation(t *testing.T) {
+	const base = "openapi: api.yaml\noperation: days\npath: {city: 'São Paulo'}\nheaders: {x-tenant: t, Cookie: sid=1}\nbody: {n: 1}\n"
+	for more, want := range map[string]string{
+		"": "POST https://api.test/v1/cities/S%C3%A3o%20Paulo/days",
+		"query: {ids: [1, 2], sp: [1, 2], pipe: [1, 2], many: [1, 2], other: x}":           "POST https://api.test/v1/cities/S%C3%A3o%20Paulo/days?ids=1,2&sp=1%202&pipe=1%7C2&many=1&many=2&other=x",
+		"query: {deep: {a: 1, b: [x]}, flat: {a: 1}, tight: {a: 1, b: 2}, json: {a: [1]}}": "POST https://api.test/v1/cities/S%C3%A3o%20Paulo/days?deep%5Ba%5D=1&deep%5Bb%5D=x&a=1&tight=a,1,b,2&json=%7B%22a%22%3A%5B1%5D%7D",
+		"query: {ids: [1], raw: 'a/b:c&d=e+f g#%é'}":                                       "POST https://api.test/v1/cities/S%C3%A3o%20Paulo/days?ids=1&raw=a/b:c%26d=e%2Bf+g%23%25%C3%A9",
+		"url: http://staging\nmethod: PUT":                                                 "PUT http://staging/cities/S%C3%A3o%20Paulo/days",
+	} {
+		got, err := sent(t, withAPI(t), base+more)
+		if want += "\nContent-Type: application/merge-patch+json\nX-Tenant: t\n\n{\"n\":1}"; err != nil || got != want {
+			t.Errorf("%s\ngot  %q, %v\nwant %q", more, got, err, want)
+		}
+	}
+	e := withAPI(t)
+	absolute := strings.Replace(base, "api.yaml", filepath.Join(e.Dir, "api.yaml"), 1)
+	if _, err := sent(t, e, absolute); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestParts: the members of a multipart form are parts, files have names.
+func TestParts(t *testing.T) {
+	e := env(t, nil)
+	doc := `openapi: 3.0.3
+servers: [{url: https://api.test}]
+paths:
+  /up:
+    post:
+      operationId: up
+      requestBody:
+        content:
+          multipart/form-data:
+            schema: {$ref: "#/components/schemas/Up"}
+            encoding: {meta: {contentType: application/ld+json}}
+components: {schemas: {Up: {type: object, required: [file], properties: {file: {type: string, format: binary}, tags: {type: array, items: {type: string}}, meta: {type: object}}}}}
+`
+	if err := os.WriteFile(filepath.Join(e.Dir, "api.yaml"), []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const with = "{openapi: api.yaml, operation: up, body: {file: 'a\"b', pic: 'data:image/png;base64,QUJD', tags: [x, y], n: 1, meta: {k: v}, none: null}}"
+	want := strings.ReplaceAll(`--B
+Content-Disposition: form-data; name="file"; filename="file"
+Content-Type: application/octet-stream
+
+a"b
+--B
+Content-Disposition: form-data; name="pic"; filename="pic"
+Content-Type: image/png
+
+ABC
+--B
+Content-Disposition: form-data; name="tags"
+
+x
+--B
+Content-Disposition: form-data; name="tags"
+
+y
+--B
+Content-Disposition: form-data; name="n"
+
+1
+--B
+Content-Disposition: form-data; name="meta"
+Content-Type: application/ld+json
+
+{"k":"v"}
+--B--
+`, "\n", "\r\n")
+	for range 2 {
+		got, err := sent(t, e, with)
+		head, body, _ := strings.Cut(got, "\n\n")
+		_, boundary, _ := strings.Cut(head, "Content-Type: multipart/form-data; boundary=")
+		if body = strings.ReplaceAll(body, boundary, "B"); err != nil || body != want {
+			t.Errorf("%v\n%s\n%s", err, got, cmp.Diff(want, body))
+		}
+	}
+	for body, want := range map[string]string{
+		"{file: 'data:x;base64,?'}": "base64",
+		"{tags: [x]}":               "/body/file",
+		`{file: x, "a\nb": y}`:      "line break",
+		"x":                         "/body: want object",
+	} {
+		if _, err := sent(t, e, "{openapi: api.yaml, operation: up, body: "+body+"}"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", body, err, want)
+		}
+	}
+}
+
+// TestRefusedParameter: what the document describes wrongly cannot be given; the rest can.
+func TestRefusedParameter(t *testing.T) {
+	e := env(t, nil)
+	doc := `{"openapi": "3.1.0", "servers": [{"url": "https://api.test"}], "paths": {"/x": {"get": {"operationId": "x", "parameters": [
+  {"name": "bad", "in": "query", "schema": {"type": "string", "minLength": "\/"}}, {"name": "good", "in": "query", "schema": {"type": "integer"}}]}}}}`
+	if err := os.WriteFile(filepath.Join(e.Dir, "api.json"), []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := sent(t, e, "{openapi: api.json, operation: x, query: {good: 1}}"); err != nil || !strings.HasPrefix(got, "GET https://api.test/x?good=1") {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for query, want := range map[string]string{"{bad: x}": "minLength", "{good: x}": "/query/good"} {
+		if _, err := sent(t, e, "{openapi: api.json, operation: x, query: "+query+"}"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", query, err, want)
+		}
+	}
+}
+
+// TestLongDocument: documents may have 32 MiB, and a file that changes is read again.
+func TestLongDocument(t *testing.T) {
+	e := env(t, nil)
+	file := filepath.Join(e.Dir, "api.json")
+	write := func(path string, length int, age time.Duration) {
+		head := `{"openapi": "3.1.0", "servers": [{"url": "https://api.test"}], "paths": {"` + path + `": {"get": {"operationId": "x"}}}, "x": "`
+		text := head + strings.Repeat("x", length-len(head)-2) + `"}`
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		then := time.Now().Add(-age)
+		if err := os.Chtimes(file, then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		path   string
+		length int
+		age    time.Duration
+		want   string
+	}{
+		{"/a", 32 << 20, time.Hour, "GET https://api.test/a"},
+		{"/b", 32 << 20, time.Minute, "GET https://api.test/b"},
+		{"/c", 1 << 10, 0, "GET https://api.test/c"},
+		{"/d", 1 << 10, 0, "GET https://api.test/d"},
+	} {
+		write(c.path, c.length, c.age)
+		for range 2 {
+			if got, err := sent(t, e, "{openapi: api.json, operation: x}"); err != nil || !strings.HasPrefix(got, c.want) {
+				t.Errorf("got %.80q, %v, want %s", got, err, c.want)
+			}
+		}
+	}
+	write("/e", 32<<20+1, time.Hour)
+	if _, err := sent(t, e, "{openapi: api.json, operation: x}"); err == nil {
+		t.Error("a longer document is read")
+	}
+}
+
+func TestOperationFails(t *testing.T) {
+	for with, want := range map[string]string{
+		"operation: dys":  `did you mean "days"?`,
+		"operation: days": "/body",
+		"operation: days, path: {city: x}, body: {n: x}, headers: {X-Tenant: t}": "/body/n: want integer",
+		"operation: days, path: {city: x}, body: {n: 1}":                         "/headers/X-Tenant",
+		"operation: days, path: {city: x}, body: {n: 1}, headers: {X-Tenant: t}": "needs the cookie sid",
+		"operation: days, path: {city: 5}, body: {n: 1}, headers: {X-Tenant: t}": "/path/city: want string",
+		"operation: nowhere": "does not say on which server",
+	} {
+		if _, err := sent(t, withAPI(t), "{openapi: api.yaml, "+with+"}"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", with, err, want)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package inchat
+
+import (
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// message is one message on its way to the output.
+type message struct {
+	role    string
+	content string
+	index   int        // in the history
+	entry   *candidate // nil for a message of the history
+	// given is the content of the history.
+	given value.Value
+}
+
+// isRole reports whether a message may have that role.
+func isRole(role string) bool {
+	switch role {
+	case "system", "user", "assistant", "thinking":
+		return true
+	}
+	return false
+}
+
+// readHistory reads the messages. The first one that is wrong ends the call.
+func readHistory(history value.Value) ([]message, error) {
+	messages := make([]message, len(history.List()))
+	for i, v := range history.List() {
+		if v.Kind() != value.Object {
+			return nil, calls.Errorf(calls.Invalid, "history[%d] is %s, not a message", i, v.Kind()).
+				WithHint("a message is an object {role, content}")
+		}
+		given, has := v.Get("role")
+		role := ""
+		if has {
+			role = strings.ToLower(plainText(given))
+		}
+		if !isRole(role) {
+			return nil, calls.Errorf(calls.Invalid, "invalid message role at history[%d]: %s", i, role).
+				WithHint("a role is system, user, assistant or thinking")
+		}
+		messages[i] = message{role: role, index: i}
+		if content, _ := v.Get("content"); !content.IsNull() {
+			messages[i].content = plainText(content)
+			messages[i].given = content
+		}
+	}
+	return messages, nil
+}
+
+// plainText returns the text of a value where a text is expected: numbers as they are
+// spelt, lists and objects as JSON, null as the word none.
+func plainText(v value.Value) string {
+	if s, ok := v.Str(); ok {
+		return s
+	}
+	if v.IsNull() {
+		return "none"
+	}
+	return v.JSON()
+}
+
+// scanText returns the text in which keywords are searched: the contents that are text
+// of the newest depth messages, one per line.
+func scanText(history value.Value, depth *int) string {
+	items := history.List()
+	if depth != nil {
+		items = items[max(0, len(items)-max(0, *depth)):]
+	}
+	texts := make([]string, 0, len(items))
+	for _, v := range items {
+		content, _ := v.Get("content")
+		if s, ok := content.Str(); ok {
+			texts = append(texts, s)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

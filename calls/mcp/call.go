@@ -1,0 +1,227 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// maxQuestion bounds a question of a server to the user, in characters.
+const maxQuestion = 500
+
+// Output is what a tool puts out.
+type Output struct {
+	// Text is the texts of the answer, a line break between them.
+	Text string `json:"text"`
+	// Data is the structured content; null where there is none.
+	Data value.Value `json:"data,omitzero"`
+	// Content are the parts that are not text, as the server has sent them.
+	Content []value.Value `json:"content,omitempty"`
+}
+
+// call is one use of a tool, in one step.
+type call struct {
+	host   *Host
+	server *Server
+	tool   *Tool
+	info   *calls.Info
+	params value.Value
+}
+
+var _ calls.CoreCall = (*call)(nil)
+
+// definition returns the call of a tool.
+func (h *Host) definition(s *Server, t *Tool) calls.Definition {
+	info := &calls.Info{Name: callName(s.Name, t.Name)}
+	summary := "A tool of the MCP server " + s.Name + "."
+	if line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n"); line != "" {
+		summary = line
+	}
+	info.Summary = calls.Text{En: summary, Zh: summary}
+	info.Params = objectSchema(t.Input)
+	info.Input, info.Output = info.Params, outputSchema(t.Output)
+	return calls.Definition{Info: info, New: func(params value.Value) (calls.CoreCall, error) {
+		if params.IsNull() {
+			params = value.OfMap(nil)
+		}
+		params = info.Params.ApplyDefaults(params)
+		if problems := info.Params.Check(params); problems != nil {
+			return nil, calls.Errorf(calls.Invalid, "parameters of %s: %w", info.Name, problems)
+		}
+		return &call{host: h, server: s, tool: t, info: info, params: params}, nil
+	}}
+}
+
+// objectSchema returns the schema of what a tool takes; that of any object where the server's
+// is none that is understood.
+func objectSchema(doc value.Value) *schema.Schema {
+	open, _ := schema.Parse(value.OfMap(value.Pairs("type", "object"))) // it is a schema
+	if doc.Kind() != value.Object {
+		return open
+	}
+	members := doc.Map().Clone()
+	members.Set("type", value.OfString("object"))
+	members.Delete("$schema")
+	parsed, err := schema.Parse(value.OfMap(members))
+	if err != nil {
+		return open
+	}
+	return parsed
+}
+
+// outputSchema returns the schema of the output of a tool whose structured content has a
+// schema; null for none.
+func outputSchema(data value.Value) *schema.Schema {
+	describe := func(doc value.Value) (*schema.Schema, error) {
+		return schema.Parse(value.OfMap(value.Pairs("type", "object", "required", []string{"text"}, "properties", value.OfMap(value.Pairs(
+			"text", value.OfMap(value.Pairs("type", "string", "description", "The texts of the answer.")),
+			"data", doc,
+			"content", value.OfMap(value.Pairs("type", "array", "description", "The parts of the answer that are not text: images, resources.")),
+		)))))
+	}
+	if data.Kind() == value.Object && !strings.Contains(data.JSON(), `"$ref"`) { // it would point into this schema
+		members := data.Map().Clone()
+		members.Delete("$schema")
+		if parsed, err := describe(value.OfMap(members)); err == nil {
+			return parsed
+		}
+	}
+	parsed, _ := describe(value.OfMap(nil)) // it is a schema
+	return parsed
+}
+
+// Info describes the call.
+func (c *call) Info() *calls.Info { return c.info }
+
+// Init returns the parameters.
+func (c *call) Init(context.Context, *calls.Vars) (value.Value, error) { return c.params, nil }
+
+// Exec uses the tool, once: a step that is tried again after it has answered, or a run that
+// is resumed, takes the answer from the record.
+func (c *call) Exec(ctx context.Context, env *calls.Env, input value.Value) iter.Seq2[calls.Chunk, error] {
+	return func(yield func(calls.Chunk, error) bool) {
+		out, err := calls.Once(ctx, env, "tool", value.OfMap(value.Pairs("tool", c.info.Name, "arguments", input)),
+			func(ctx context.Context, _ *calls.Env) (Output, error) { return c.use(ctx, input) })
+		if err != nil {
+			yield(calls.Chunk{}, err)
+			return
+		}
+		yield(calls.DataChunk(out))
+	}
+}
+
+// use uses the tool.
+func (c *call) use(ctx context.Context, input value.Value) (Output, error) {
+	within, cancel := context.WithTimeout(ctx, c.server.Timeout)
+	defer cancel()
+	live, err := c.host.acquire(within, c.server)
+	if err != nil {
+		return Output{}, outerError(ctx, err)
+	}
+	now, err := live.tool(within, c.tool.Name)
+	if err != nil {
+		return Output{}, outerError(ctx, err)
+	}
+	if err := c.checkUnchanged(now); err != nil {
+		return Output{}, err
+	}
+	result, err := live.client.CallTool(within, &sdk.CallToolParams{Name: c.tool.Name, Arguments: json.RawMessage(input.AppendJSON(nil))})
+	if asked := live.takeAsked(); asked != "" {
+		return Output{}, c.askedError(asked)
+	}
+	if err != nil {
+		return Output{}, outerError(ctx, live.explain(within, err))
+	}
+	if result.NeedsInput() {
+		return Output{}, c.askedError(questionOf(result))
+	}
+	return c.output(result)
+}
+
+// outerError returns the error of the step where that has ended, else err.
+func outerError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// checkUnchanged refuses a tool that is not as it was when it was trusted.
+func (c *call) checkUnchanged(now *Tool) error {
+	if now == nil {
+		return c.server.errorf(calls.NotFound, "it has no tool %s any more", c.tool.Name).
+			WithHint("look at it and trust it again: scheduler mcp trust %s", c.server.Name)
+	}
+	if now.SHA256 != c.tool.SHA256 {
+		return c.server.errorf(calls.Invalid, "the tool %s is not as it was trusted: %s changed", c.tool.Name, c.tool.changes(now)).
+			WithHint("look at it and trust it again: scheduler mcp trust %s", c.server.Name)
+	}
+	return nil
+}
+
+// askedError is the error of a tool that cannot go on without an answer of the user.
+func (c *call) askedError(question string) error {
+	return c.server.errorf(calls.Missing, "the tool %s asks the user: %s", c.tool.Name, question).
+		WithHint("give it what it asks for in the parameters of the step")
+}
+
+// questionOf returns what a server asks the user.
+func questionOf(r *sdk.CallToolResult) string {
+	var texts []string
+	for _, one := range r.InputRequests {
+		if form, ok := one.(*sdk.ElicitParams); ok {
+			texts = append(texts, form.Message)
+		}
+	}
+	return value.Truncate(strings.Join(texts, "; "), maxQuestion)
+}
+
+// output returns the output of an answer. One that tells of an error is the step's.
+func (c *call) output(r *sdk.CallToolResult) (Output, error) {
+	var out Output
+	var texts []string
+	for _, part := range r.Content {
+		if text, ok := part.(*sdk.TextContent); ok {
+			texts = append(texts, text.Text)
+			continue
+		}
+		raw, err := part.MarshalJSON()
+		if err != nil {
+			return out, c.server.errorf(calls.Plugin, "its answer: %w", err)
+		}
+		v, err := value.ParseJSON(raw)
+		if err != nil {
+			return out, c.server.errorf(calls.Plugin, "its answer: %w", err)
+		}
+		out.Content = append(out.Content, v)
+	}
+	out.Text = strings.ToValidUTF8(strings.Join(texts, "\n"), "\uFFFD")
+	if r.IsError {
+		text := value.Truncate(out.Text, maxQuestion)
+		if text == "" {
+			text = "it gives no reason"
+		}
+		return out, c.server.errorf(calls.Plugin, "the tool %s failed: %s", c.tool.Name, text)
+	}
+	if r.StructuredContent != nil {
+		var err error
+		if out.Data, err = asWritten(r.StructuredContent); err != nil {
+			return out, c.server.errorf(calls.Plugin, "its answer: %w", err)
+		}
+	}
+	whole, err := value.Of(out)
+	if err != nil {
+		return out, c.server.errorf(calls.Plugin, "its answer: %w", err)
+	}
+	if problems := c.info.Output.Check(whole); problems != nil {
+		return out, c.server.errorf(calls.Plugin, "the answer of the tool %s does not fit the schema that the server tells: %s", c.tool.Name, value.Truncate(problems.Error(), 300))
+	}
+	return out, nil
+}

@@ -1,0 +1,300 @@
+package mcp
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// Options are what a [Host] is made of.
+type Options struct {
+	Servers  []Server
+	LockFile string
+	// Dir is where commands start.
+	Dir string
+	// HTTP reaches servers with a URL: it refuses hosts that are not allowed.
+	HTTP *http.Client
+	// LookupEnv returns environment variables, as [os.LookupEnv] does.
+	LookupEnv func(name string) (text string, ok bool)
+	// Version is that of the program, which servers are told.
+	Version string
+}
+
+// Host has the servers of the settings. [Open] makes one for the life of a process, and
+// [Host.Close] ends it with all that it has started. It is safe for concurrent use.
+type Host struct {
+	options Options
+
+	mu       sync.Mutex // guards what follows
+	lock     *Lock
+	sessions map[string]*session // by the name of the server
+	isClosed bool
+}
+
+// Open reads the lock file. Nothing is started.
+func Open(o Options) (*Host, error) {
+	lock, err := readLock(o.LockFile)
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	return &Host{options: o, lock: lock, sessions: map[string]*session{}}, nil
+}
+
+// server returns a server of the settings. The error of an unknown one is of kind NotFound.
+func (h *Host) server(name string) (*Server, error) {
+	var names []string
+	for i := range h.options.Servers {
+		if h.options.Servers[i].Name == name {
+			return &h.options.Servers[i], nil
+		}
+		names = append(names, h.options.Servers[i].Name)
+	}
+	err := calls.Errorf(calls.NotFound, "no MCP server %q is in the settings", name)
+	if hint := value.DidYouMean(name, names); hint != "" {
+		return nil, err.WithHint("%s", hint)
+	}
+	return nil, err.WithHint("add it under mcp.servers in scheduler.yaml")
+}
+
+// Register adds a call for each trusted tool of the settings' servers.
+func (h *Host) Register(r *calls.Registry) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.options.Servers {
+		s := &h.options.Servers[i]
+		locked := h.lock.server(s.Name)
+		if locked == nil || locked.Source != s.source() {
+			continue
+		}
+		for j := range locked.Tools {
+			if !s.uses(locked.Tools[j].Name) {
+				continue
+			}
+			if err := r.AddCall(h.definition(s, &locked.Tools[j])); err != nil {
+				return err
+			}
+		}
+	}
+	r.AddCheck(h.Check)
+	return nil
+}
+
+// Check returns why a call of a tool cannot be used; nil where it can, and for other calls.
+func (h *Host) Check(name string) error {
+	rest, isOurs := strings.CutPrefix(name, Prefix)
+	if !isOurs {
+		return nil
+	}
+	server, tool, _ := strings.Cut(rest, ".")
+	s, err := h.server(server)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	locked := h.lock.server(server)
+	h.mu.Unlock()
+	switch {
+	case locked == nil:
+		return calls.Errorf(calls.Invalid, "the MCP server %s is not trusted", server).WithHint("look at what it offers: scheduler mcp trust %s", server)
+	case locked.Source != s.source():
+		return calls.Errorf(calls.Invalid, "the settings of the MCP server %s are not those that were trusted", server).WithHint("look at what it offers: scheduler mcp trust %s", server)
+	case locked.tool(tool) == nil:
+		err := calls.Errorf(calls.NotFound, "the MCP server %s has no trusted tool %q", server, value.Truncate(tool, 80))
+		if hint := value.DidYouMean(tool, locked.names()); hint != "" {
+			return err.WithHint("%s", hint)
+		}
+		return err.WithHint("it has %s", value.ListNames(locked.names()))
+	case !s.uses(tool):
+		return calls.Errorf(calls.Invalid, "the settings do not let flows use the tool %s of the MCP server %s", tool, server).
+			WithHint("add it to tools of the server in scheduler.yaml")
+	}
+	return nil
+}
+
+func (s *LockedServer) names() (names []string) {
+	for i := range s.Tools {
+		names = append(names, s.Tools[i].Name)
+	}
+	return names
+}
+
+// Review is what a server offers now, for a person to look at. All texts of it are the
+// server's.
+type Review struct {
+	Server *Server
+	// About is what the server calls itself.
+	About string
+	Tools []Tool
+	// LeftOut are tools that cannot be used, and why.
+	LeftOut []string
+	// Added, Removed and Changed are the differences to what is trusted; nil where nothing is.
+	Added, Removed, Changed []string
+	// WasTrusted is true where the server is in the lock file.
+	WasTrusted bool
+}
+
+// Review starts a server, or connects to it, and returns what it offers.
+func (h *Host) Review(ctx context.Context, name string) (*Review, error) {
+	s, err := h.server(name)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	live, err := h.connect(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer live.close()
+	review := &Review{Server: s, About: live.about, LeftOut: live.leftOut}
+	for _, t := range live.tools {
+		if s.uses(t.Name) {
+			review.Tools = append(review.Tools, *t)
+		}
+	}
+	slices.SortFunc(review.Tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	for _, name := range s.Tools {
+		if live.tools[name] == nil {
+			review.LeftOut = append(review.LeftOut, "the server has no tool "+name+", which the settings name")
+		}
+	}
+	h.mu.Lock()
+	locked := h.lock.server(name)
+	h.mu.Unlock()
+	review.compare(locked)
+	return review, nil
+}
+
+// compare finds what is not as it was trusted.
+func (r *Review) compare(locked *LockedServer) {
+	if locked == nil {
+		return
+	}
+	r.WasTrusted = true
+	for i := range r.Tools {
+		was := locked.tool(r.Tools[i].Name)
+		if was == nil {
+			r.Added = append(r.Added, r.Tools[i].Name)
+		} else if changes := was.changes(&r.Tools[i]); changes != "" {
+			r.Changed = append(r.Changed, r.Tools[i].Name+" ("+changes+")")
+		}
+	}
+	for _, name := range locked.names() {
+		if !slices.ContainsFunc(r.Tools, func(t Tool) bool { return t.Name == name }) {
+			r.Removed = append(r.Removed, name)
+		}
+	}
+}
+
+// Trust writes what a person has looked at to the lock file.
+func (h *Host) Trust(r *Review) (*LockedServer, error) {
+	entry := LockedServer{Name: r.Server.Name, Source: r.Server.source(), Tools: r.Tools}
+	return &entry, h.rewrite(entry, true)
+}
+
+// Untrust takes a server out of the lock file. The error of one that is not in it is of kind
+// NotFound.
+func (h *Host) Untrust(name string) error {
+	h.mu.Lock()
+	locked := h.lock.server(name)
+	h.mu.Unlock()
+	if locked == nil {
+		return calls.Errorf(calls.NotFound, "the MCP server %q is not trusted", name)
+	}
+	return h.rewrite(LockedServer{Name: name}, false)
+}
+
+// rewrite changes the lock file.
+func (h *Host) rewrite(entry LockedServer, isTrusted bool) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	lock, err := readLock(h.options.LockFile) // another process may have changed it
+	if err != nil {
+		return err
+	}
+	next := lock.with(entry, isTrusted)
+	if err := next.write(h.options.LockFile); err != nil {
+		return err
+	}
+	h.lock = next
+	return nil
+}
+
+// Status is a server of the settings in a list.
+type Status struct {
+	Name   string `json:"name"`
+	Source string `json:"source"`
+	// State is trusted, changed (its settings), or untrusted.
+	State string   `json:"state"`
+	Tools []string `json:"tools"`
+}
+
+// List returns the servers of the settings.
+func (h *Host) List() []Status {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := []Status{}
+	for i := range h.options.Servers {
+		s := &h.options.Servers[i]
+		one := Status{Name: s.Name, Source: s.source(), State: "untrusted", Tools: []string{}}
+		if locked := h.lock.server(s.Name); locked != nil {
+			one.State = "changed"
+			if locked.Source == s.source() {
+				one.State, one.Tools = "trusted", locked.names()
+			}
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// Close ends all that was started, in bounded time.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	all := h.sessions
+	h.sessions, h.isClosed = map[string]*session{}, true
+	h.mu.Unlock()
+	var ended sync.WaitGroup
+	for _, s := range all {
+		ended.Go(s.close)
+	}
+	ended.Wait()
+	return nil
+}
+
+var errClosed = wording.Errorf("the program ends")
+
+// acquire returns the session with a server, begun where there is none that works.
+func (h *Host) acquire(ctx context.Context, s *Server) (*session, error) {
+	h.mu.Lock()
+	live := h.sessions[s.Name]
+	h.mu.Unlock()
+	if live != nil && live.isAlive() {
+		return live, nil
+	}
+	fresh, err := h.connect(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	other := h.sessions[s.Name]
+	if h.isClosed || other != nil && other != live && other.isAlive() { // another step was faster
+		go fresh.close()
+		if h.isClosed {
+			return nil, s.errorf(calls.Canceled, "%w", errClosed)
+		}
+		return other, nil
+	}
+	if live != nil {
+		go live.close()
+	}
+	h.sessions[s.Name] = fresh
+	return fresh, nil
+}

@@ -1,0 +1,212 @@
+package mcp
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// Lock is what servers offered when they were trusted: the content of mcp.lock.json.
+type Lock struct {
+	Version int            `json:"version"`
+	Servers []LockedServer `json:"servers"`
+}
+
+// LockedServer is a trusted server.
+type LockedServer struct {
+	Name string `json:"name"`
+	// Source is its URL, or its command with the arguments, as JSON.
+	Source string `json:"source"`
+	Tools  []Tool `json:"tools"`
+}
+
+// Tool is what a server tells of a tool.
+type Tool struct {
+	Name        string      `json:"name"`
+	Description string      `json:"description,omitempty"`
+	Input       value.Value `json:"input_schema"`
+	Output      value.Value `json:"output_schema,omitzero"`
+	// SHA256 is the hash of all that the server tells of the tool, in hex.
+	SHA256 string `json:"sha256"`
+}
+
+const (
+	lockVersion = 1
+	// maxLock and maxTools bound what a lock file has.
+	maxLock  = 16 << 20
+	maxTools = 500
+	// maxDescription bounds the description of a tool, in characters.
+	maxDescription = 4000
+)
+
+// toolName is what tools may be called.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
+
+// newTool returns a tool as a server tells of it. The error says why it cannot be used.
+func newTool(t *sdk.Tool) (Tool, error) {
+	if !toolName.MatchString(t.Name) {
+		return Tool{}, wording.Errorf("the tool %q: invalid name", value.Truncate(t.Name, 80))
+	}
+	tool := Tool{Name: t.Name, Description: value.Truncate(t.Description, maxDescription)}
+	var err error
+	if tool.Input, err = asWritten(t.InputSchema); err != nil {
+		return tool, wording.Errorf("the tool %s: input schema: %w", t.Name, err)
+	}
+	if t.OutputSchema != nil {
+		if tool.Output, err = asWritten(t.OutputSchema); err != nil {
+			return tool, wording.Errorf("the tool %s: output schema: %w", t.Name, err)
+		}
+	}
+	tool.SHA256 = tool.hash()
+	return tool, nil
+}
+
+// asWritten returns what the library has read as JSON, whose whole numbers are such again.
+func asWritten(x any) (value.Value, error) {
+	text, err := json.Marshal(x)
+	if err != nil {
+		return value.Value{}, err
+	}
+	return value.ParseJSON(text)
+}
+
+// hash returns the hash of all that is known of a tool.
+func (t *Tool) hash() string {
+	text, err := json.Marshal([]any{t.Name, t.Description, plain(t.Input), plain(t.Output)})
+	if err != nil { // values are always JSON
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// plain returns a value as the library for JSON has it, which sorts members: their order
+// means nothing.
+func plain(v value.Value) (x any) {
+	decoder := json.NewDecoder(bytes.NewReader(v.AppendJSON(nil)))
+	decoder.UseNumber()
+	_ = decoder.Decode(&x) // a value is always JSON
+	return x
+}
+
+// changes returns what is not as in the tool that was trusted; "" where all is.
+func (t *Tool) changes(now *Tool) string {
+	var changed []string
+	if t.Description != now.Description {
+		changed = append(changed, "its description")
+	}
+	if !sameJSON(t.Input, now.Input) {
+		changed = append(changed, "what it takes")
+	}
+	if !sameJSON(t.Output, now.Output) {
+		changed = append(changed, "what it puts out")
+	}
+	return strings.Join(changed, ", ")
+}
+
+func sameJSON(a, b value.Value) bool {
+	x, errX := json.Marshal(plain(a))
+	y, errY := json.Marshal(plain(b))
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// readLock reads a lock file; without one, nothing is trusted.
+func readLock(file string) (*Lock, error) {
+	text, err := calls.ReadFile(file, maxLock)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Lock{Version: lockVersion}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	lock := &Lock{}
+	doc, err := value.ParseJSON(text)
+	if err == nil {
+		err = value.Decode(doc, lock)
+	}
+	if err != nil {
+		return nil, wording.Errorf("%s: %w", file, err)
+	}
+	if lock.Version != lockVersion {
+		return nil, wording.Errorf("%s: version %d is not known (this program writes %d)", file, lock.Version, lockVersion)
+	}
+	for _, s := range lock.Servers {
+		for _, t := range s.Tools {
+			if t.SHA256 != t.hash() || !toolName.MatchString(t.Name) {
+				return nil, wording.Errorf("%s: the tool %s of the server %s was edited by hand (scheduler mcp trust %s writes it)", file, t.Name, s.Name, s.Name)
+			}
+		}
+	}
+	return lock, nil
+}
+
+// server returns a trusted server; nil for none.
+func (l *Lock) server(name string) *LockedServer {
+	i := slices.IndexFunc(l.Servers, func(s LockedServer) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &l.Servers[i]
+}
+
+// tool returns a trusted tool; nil for none.
+func (s *LockedServer) tool(name string) *Tool {
+	i := slices.IndexFunc(s.Tools, func(t Tool) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &s.Tools[i]
+}
+
+// with returns the lock with a server in it, or, without tools, without it.
+func (l *Lock) with(server LockedServer, isTrusted bool) *Lock {
+	next := &Lock{Version: lockVersion, Servers: []LockedServer{}}
+	for _, s := range l.Servers {
+		if s.Name != server.Name {
+			next.Servers = append(next.Servers, s)
+		}
+	}
+	if isTrusted {
+		next.Servers = append(next.Servers, server)
+	}
+	slices.SortFunc(next.Servers, func(a, b LockedServer) int { return strings.Compare(a.Name, b.Name) })
+	return next
+}
+
+// write replaces the lock file: readers see the old one or the new one.
+func (l *Lock) write(file string) (err error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(l); err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(file), ".mcp-*")
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(text.Bytes())
+	err = errors.Join(err, temporary.Chmod(0o644), temporary.Sync(), temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), file)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(temporary.Name()))
+	}
+	return err
+}

@@ -1,0 +1,360 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+const (
+	// maxMessage bounds one message of a server, maxBody all that answers one request.
+	maxMessage = 16 << 20
+	maxBody    = 32 << 20
+	// endGrace is how long a command may take to end by itself.
+	endGrace = 2 * time.Second
+	// maxStderr bounds what is kept of what a command writes beside the protocol.
+	maxStderr = 2000
+)
+
+// session is a connection to a server, with the tools that it has told. [Host.connect] makes
+// one; it is safe for concurrent use.
+type session struct {
+	server  *Server
+	client  *sdk.ClientSession
+	process *process // nil for a server with a URL
+	about   string
+	tools   map[string]*Tool
+	leftOut []string
+	// isStale is set when the server has told that its tools changed.
+	isStale, isOver atomic.Bool
+
+	mu    sync.Mutex // guards what follows
+	asked string     // what the server has asked the user, in a version in which nothing can wait
+}
+
+// connect starts a server, or connects to it, and lists its tools.
+func (h *Host) connect(ctx context.Context, s *Server) (*session, error) {
+	live := &session{server: s, tools: map[string]*Tool{}}
+	transport, err := h.transport(s, live)
+	if err != nil {
+		return nil, err
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "scheduler", Version: h.options.Version}, &sdk.ClientOptions{
+		Capabilities:       &sdk.ClientCapabilities{},
+		MultiRoundTrip:     &sdk.MultiRoundTripOptions{Disabled: true},
+		ElicitationHandler: live.refuse,
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+			live.isStale.Store(true)
+		},
+	})
+	live.client, err = client.Connect(ctx, transport, nil)
+	if err == nil {
+		err = live.listTools(ctx)
+	}
+	if err != nil {
+		err = live.explain(ctx, err)
+		live.close()
+		return nil, err
+	}
+	if result := live.client.InitializeResult(); result != nil && result.ServerInfo != nil {
+		live.about = strings.TrimSpace(value.Truncate(result.ServerInfo.Name, 100) + " " + value.Truncate(result.ServerInfo.Version, 40))
+	}
+	go func() {
+		_ = live.client.Wait() // however it ended, it is over
+		live.isOver.Store(true)
+	}()
+	return live, nil
+}
+
+// transport returns the way to a server.
+func (h *Host) transport(s *Server, live *session) (sdk.Transport, error) {
+	if s.URL == "" {
+		p, err := h.start(s)
+		if err != nil {
+			return nil, err
+		}
+		live.process = p
+		return &sdk.IOTransport{Reader: p.out, Writer: p.in, MaxLineLength: maxMessage}, nil
+	}
+	headers := http.Header{}
+	for name, variable := range s.Headers {
+		text, ok := h.options.LookupEnv(variable)
+		if !ok || text == "" {
+			return nil, s.errorf(calls.Invalid, "the environment variable %s is not set (headers_env names it)", variable)
+		}
+		headers.Set(name, text)
+	}
+	client := *h.options.HTTP
+	client.Transport = &boundedTransport{next: client.Transport, url: s.URL, headers: headers}
+	return &sdk.StreamableClientTransport{
+		Endpoint: s.URL, HTTPClient: &client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
+	}, nil
+}
+
+// boundedTransport sends the headers of a server to that server alone, and bounds its answers.
+type boundedTransport struct {
+	next    http.RoundTripper
+	url     string
+	headers http.Header
+}
+
+// RoundTrip sends a request.
+func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.String() == t.url {
+		r = r.Clone(r.Context())
+		for name, texts := range t.headers {
+			r.Header[name] = texts
+		}
+	}
+	answer, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	answer.Body = &boundedBody{ReadCloser: answer.Body, left: maxBody}
+	return answer, nil
+}
+
+// boundedBody is the body of an answer up to a size.
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+var errTooLong = wording.Errorf("its answer is longer than %d MiB", maxBody>>20)
+
+// Read reads what is within the size.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.left -= n
+	if b.left < 0 {
+		return 0, errTooLong
+	}
+	return n, err
+}
+
+// listTools lists the tools of the server.
+func (s *session) listTools(ctx context.Context) error {
+	tools, leftOut, count := map[string]*Tool{}, []string(nil), 0
+	for one, err := range s.client.Tools(ctx, nil) {
+		if err != nil {
+			return err
+		}
+		if count++; count > maxTools {
+			return wording.Errorf("it has more than %d tools", maxTools)
+		}
+		tool, err := newTool(one)
+		if err != nil {
+			leftOut = append(leftOut, err.Error())
+			continue
+		}
+		tools[tool.Name] = &tool
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tools, s.leftOut = tools, leftOut
+	s.isStale.Store(false)
+	return nil
+}
+
+// tool returns a tool as the server tells of it now; nil where it has none of that name.
+func (s *session) tool(ctx context.Context, name string) (*Tool, error) {
+	if s.isStale.Load() {
+		if err := s.listTools(ctx); err != nil {
+			return nil, s.explain(ctx, err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools[name], nil
+}
+
+// refuse answers a server that asks the user while a step waits for its answer: there may be
+// no user now.
+func (s *session) refuse(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = value.Truncate(r.Params.Message, maxQuestion)
+	return &sdk.ElicitResult{Action: "cancel"}, nil
+}
+
+// takeAsked returns what the server has asked the user, once; "" for nothing.
+func (s *session) takeAsked() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := s.asked
+	s.asked = ""
+	return asked
+}
+
+func (s *session) isAlive() bool { return !s.isOver.Load() }
+
+// explain returns an error of the connection as one that names the server.
+func (s *session) explain(ctx context.Context, err error) error {
+	var known *calls.Error
+	switch {
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		go s.checkAlive()
+		return s.server.errorf(calls.Timeout, "no answer within %s", s.server.Timeout).WithHint("timeout of the server in scheduler.yaml is the time for each use of a tool")
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &known): // of the guard
+		return s.server.errorf(known.Kind, "%w", err).WithHint("%s", known.Hint)
+	}
+	if !isAnswer(err) {
+		s.isOver.Store(true) // the next step begins with a new connection
+	}
+	text := value.Truncate(err.Error(), 300)
+	if s.process != nil {
+		s.process.waitBriefly()
+		if last := s.process.lastWords(); last != "" {
+			return s.server.errorf(calls.Plugin, "%s", text).WithHint("its last words: %s", last)
+		}
+	}
+	return s.server.errorf(calls.Plugin, "%s", text)
+}
+
+// isAnswer reports whether an error is what the server has answered.
+func isAnswer(err error) bool {
+	var answer *jsonrpc.Error
+	return errors.As(err, &answer)
+}
+
+// checkAlive looks whether a server that was too slow still answers at all; where it does not,
+// the next step begins with a new connection.
+func (s *session) checkAlive() {
+	ctx, cancel := context.WithTimeout(context.Background(), endGrace)
+	defer cancel()
+	if s.client == nil {
+		return
+	}
+	if err := s.client.Ping(ctx, nil); err != nil && !isAnswer(err) {
+		s.isOver.Store(true)
+	}
+}
+
+// close ends the connection, and the command.
+func (s *session) close() {
+	s.isOver.Store(true)
+	if s.process != nil {
+		_ = s.process.in.Close() // the end of its input tells it to end
+	}
+	if s.client != nil {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = s.client.Close() // the server may be gone
+		}()
+		select {
+		case <-done:
+		case <-time.After(endGrace):
+		}
+	}
+	if s.process != nil {
+		s.process.end()
+	}
+}
+
+// process is the command of a server.
+type process struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    io.ReadCloser
+	exited chan struct{}
+
+	mu     sync.Mutex // guards what follows
+	stderr []byte     // the end of it
+}
+
+// start starts the command of a server.
+func (h *Host) start(s *Server) (*process, error) {
+	command := s.Command
+	if strings.ContainsRune(command, filepath.Separator) && !filepath.IsAbs(command) {
+		command = filepath.Join(h.options.Dir, command)
+	}
+	cmd := exec.CommandContext(context.Background(), command, s.Args...) // it outlives the step that starts it
+	cmd.Dir = h.options.Dir
+	cmd.Env = []string{}
+	for _, name := range s.Env {
+		if text, ok := h.options.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+text)
+		}
+	}
+	ownGroup(cmd)
+	p := &process{cmd: cmd, exited: make(chan struct{})}
+	cmd.Stderr = p
+	var err error
+	if p.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	// The program reads from a pipe of its own: that of the library is closed when the
+	// process ends, be it read or not.
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout, p.out = writer, reader
+	err = cmd.Start()
+	_ = writer.Close() // the process has its own
+	if err != nil {
+		_ = reader.Close()
+		return nil, s.errorf(calls.Plugin, "starting %s: %w", s.Command, err).WithHint("command and args of the server are in scheduler.yaml; it gets only the environment that env names")
+	}
+	go func() {
+		_ = cmd.Wait() // how it ended is told by its last words
+		close(p.exited)
+	}()
+	return p, nil
+}
+
+// Write keeps the end of what the command writes to its standard error.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stderr = append(p.stderr, b...)
+	if over := len(p.stderr) - maxStderr; over > 0 {
+		p.stderr = append([]byte(nil), p.stderr[over:]...)
+	}
+	return len(b), nil
+}
+
+// lastWords returns the end of what the command has written to its standard error.
+func (p *process) lastWords() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(p.stderr), "?")), "\n")
+	return value.Truncate(lines[len(lines)-1], 300)
+}
+
+// waitBriefly waits a moment for the end of the command, whose words come with it.
+func (p *process) waitBriefly() {
+	select {
+	case <-p.exited:
+	case <-time.After(endGrace / 10):
+	}
+}
+
+// end ends the command and all that it has started.
+func (p *process) end() {
+	select {
+	case <-p.exited:
+	case <-time.After(endGrace):
+	}
+	killGroup(p.cmd)
+	<-p.exited
+	_ = p.out.Close()
+}

@@ -1,0 +1,92 @@
+package rank
+
+import "math"
+
+// calibration makes the scores of one query comparable with those of others. It
+// estimates how likely a memory answers the query, from a few numbers that hardly
+// depend on the number of memories.
+type calibration struct {
+	// best is the highest score.
+	best float64
+	// certainty is how sure it is that the best memory answers the query at all; 0 is the
+	// default cut.
+	certainty float64
+}
+
+// What the numbers weigh. They were chosen by hand, round, so that questions about
+// things that were never said find nothing and most others do.
+const (
+	weightCover    = 2
+	weightStrength = 5
+	weightNamed    = 0.8
+	weightRatio    = 4
+
+	// Where both count nothing. Of Chinese characters and pairs, fewer are found again.
+	coverOfWords, coverOfCharacters       = 0.6, 0.45
+	strengthOfWords, strengthOfCharacters = 0.33, 0.25
+
+	// fewEntries is the number of memories that smaller collections are treated as: in a
+	// handful, frequencies mean nothing.
+	fewEntries = 100
+	// halfEntries is the number of memories at which the absence of a query word counts by
+	// half.
+	halfEntries = 50
+	// bestHits is the number of hits whose best cover counts.
+	bestHits = 3
+)
+
+// relevanceOf maps a score to 0..1; it is strictly increasing.
+func (s calibration) relevanceOf(score float64) float64 {
+	if s.best <= 0 || score <= 0 {
+		return 0
+	}
+	return 1 / (1 + math.Exp(-s.certainty-weightRatio*math.Log(score/s.best)))
+}
+
+// calibrateScores computes the calibration of the hits of a query.
+func (b *scoreboard) calibrateScores(r *Result, asked float64) {
+	if len(r.Hits) == 0 {
+		return
+	}
+	r.calibration.best = r.Hits[0].Score
+	if asked == 0 { // only a speaker or a time was named
+		r.calibration.certainty = 1
+		return
+	}
+	best := r.Hits[0]
+	cover := 0.0
+	for _, h := range r.Hits[:min(len(r.Hits), bestHits)] {
+		cover = max(cover, float64(b.cells[h.Seq].cover)/asked)
+	}
+	full := memoryBM25.k1 + 1
+	if e := b.ix.entries[best.Seq]; e.Session >= 0 && len(b.ix.sessions[e.Session].members) > 1 {
+		full += weightPrevious*(memoryBM25.k1+1) + (weightNear+weightWide+b.sessionWeight)*(windowBM25.k1+1)
+	}
+	strength := 0.0
+	if matched := float64(b.cells[best.Seq].matched); matched > 0 {
+		strength = min(1, cover*best.Score/(full*matched))
+	}
+	spaceless := r.Analysis.spacelessShare()
+	c := weightCover*(cover-interpolateShare(spaceless, coverOfWords, coverOfCharacters)) +
+		weightStrength*(strength-interpolateShare(spaceless, strengthOfWords, strengthOfCharacters))
+	if len(r.Analysis.Speakers) > 0 {
+		c += weightNamed
+	}
+	r.calibration.certainty = c
+}
+
+// interpolateShare returns the value for a share of characters among the terms.
+func interpolateShare(share, words, characters float64) float64 {
+	return words + share*(characters-words)
+}
+
+// spacelessShare returns the share of characters and bigrams among the terms.
+func (a *Analysis) spacelessShare() float64 {
+	n := 0
+	for _, t := range a.Terms {
+		if t.spaceless {
+			n++
+		}
+	}
+	return float64(n) / float64(max(len(a.Terms), 1))
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/config"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// The exit codes. Scripts depend on them.
+const (
+	exitDone        = 0
+	exitFailed      = 1   // the run failed
+	exitUsage       = 2   // the flow, the settings, the inputs or the usage is wrong
+	exitWaiting     = 3   // the run waits for input
+	exitInterrupted = 130 // Ctrl-C
+)
+
+// app is what every subcommand shares. [execute] makes it, open fills it in before a command
+// runs, and close ends it with the program. Only the goroutine of the command uses it.
+type app struct {
+	*terminal.Terminal
+	configPath string
+	stateDir   string // --state-dir
+	settings   *config.Settings
+	runtime    *runtime
+	service    *service.Service
+}
+
+// open reads the settings, over which flags win, and puts the program together. Nothing is
+// opened before it is needed.
+func (a *app) open() error {
+	if a.settings != nil {
+		return nil
+	}
+	settings, err := config.Load(config.Place{File: a.configPath, StateDir: a.stateDir}, providerTypes())
+	for _, name := range config.UnknownVariables(os.Environ()) {
+		fmt.Fprintln(a.Stderr, a.Language.Say("warning: no setting reads the environment variable %s", name))
+	}
+	if err != nil {
+		return usageError(err)
+	}
+	a.settings = settings
+	a.Language = terminal.Language(settings.DefaultLanguage())
+	a.runtime = newRuntime(settings, a.Stderr)
+	a.service = newService(a.runtime)
+	return nil
+}
+
+// close ends what open and the commands have opened.
+func (a *app) close() {
+	if a.settings == nil {
+		return
+	}
+	if err := a.service.Close(); err != nil {
+		fmt.Fprintf(a.Stderr, "warning: %v\n", err)
+	}
+	if err := a.runtime.close(); err != nil {
+		fmt.Fprintf(a.Stderr, "warning: ending the plugins: %v\n", err)
+	}
+}
+
+// printNotes prints what a use case has to tell.
+func (a *app) printNotes(notes []service.Note) {
+	for _, n := range notes {
+		fmt.Fprintln(a.Stderr, n)
+	}
+}
+
+// exitError is an error with the exit code that it means; err is nil where
+// everything has been said already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e exitError) Unwrap() error { return e.err }
+
+func usageError(err error) error { return exitError{exitUsage, err} }
+
+// beforeRun returns the error of what failed before anything ran, with its exit code: 1 where
+// a store cannot be used, else 2.
+func (a *app) beforeRun(err error) error {
+	var unavailable *service.UnavailableError
+	switch {
+	case errors.As(err, new(exitError)):
+		return err
+	case errors.Is(err, service.ErrNoJournal):
+		return a.noJournal()
+	case errors.As(err, &unavailable):
+		return exitError{exitFailed, unavailable.Err}
+	}
+	return usageError(err)
+}
+
+// noJournal returns the error of a state directory without a journal.
+func (a *app) noJournal() error {
+	dir, err := filepath.Abs(a.settings.StateDir)
+	if err != nil {
+		dir = a.settings.StateDir
+	}
+	return usageError(calls.Errorf(calls.NotFound, "the journal has no runs: there is no journal in %s", dir).
+		WithHint("go to the directory where the run began, or name its journal with --state-dir"))
+}
+
+// parseTime reads --now: with a zone, or in the local one; "" is the zero time.
+func parseTime(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, usageError(wording.Errorf("the time %q is not understood: write 2026-03-05T09:07:00Z or 2026-03-05T09:07:00", text))
+}

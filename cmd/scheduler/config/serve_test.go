@@ -1,0 +1,40 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestServeSettings reads the settings of the server, and refuses those that make no sense.
+func TestServeSettings(t *testing.T) {
+	load := func(text string) (*Settings, error) {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "settings.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Load(Place{File: file}, nil)
+	}
+	c, err := load(`serve: {prune: {older_than: 24h}, notify: [{url: "https://example.com/hook", on: [waiting], secret_env: KEY}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if time.Duration(c.Serve.Prune.OlderThan) != 24*time.Hour || c.Serve.Prune.Keep != 10000 || c.Serve.Notify[0].SecretEnv != "KEY" {
+		t.Errorf("got %+v", c.Serve)
+	}
+	for text, want := range map[string]string{
+		`serve: {notify: [{url: example.com, on: [waiting], secret_env: KEY}]}`:              `"example.com" is not a URL`,
+		`serve: {notify: [{url: "https://example.com", on: [], secret_env: KEY}]}`:           "no state is named (use waiting, failed, finished)",
+		`serve: {notify: [{url: "https://example.com", on: [finishd], secret_env: KEY}]}`:    `did you mean "finished"?`,
+		`serve: {notify: [{url: "https://example.com", on: [waiting]}]}`:                     "secret_env",
+		`serve: {prune: {older: 1h}}`:                                                        "older",
+		`serve: {notify: [{url: "ftp://example.com/hook", on: [waiting], secret_env: KEY}]}`: "is not a URL",
+	} {
+		if _, err := load(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package value
+
+import "github.com/callnode/scheduler/llm/value/wording"
+
+// The messages by their English formats.
+var _ = wording.Add(wording.Catalog{
+	"%q is not a JSON number":                              "%q 不是 JSON 数字",
+	"a %s cannot be read from JSON":                        "%s 不能从 JSON 读取",
+	"a %s cannot be written as JSON":                       "%s 不能写成 JSON",
+	"decoding into a %T: want a pointer":                   "解码到 %T：应为指针",
+	"invalid duration %q (it must not be negative)":        "时长 %q 无效（不能为负）",
+	"invalid duration %q (use 30s or 5m)":                  "时长 %q 无效（写法如 30s 或 5m）",
+	"more than one JSON value":                             "不止一个 JSON 值",
+	"the JSON text ends too early":                         "JSON 文本提前结束",
+	"the control character %q in a string must be escaped": "字符串中的控制字符 %q 必须转义",
+	"the escape %.6q does not exist":                       "没有转义 %.6q",
+	"the keys of a %s are not strings":                     "%s 的键不是字符串",
+	"the number %.40s is out of range":                     "数字 %.40s 超出范围",
+	"want %d items, got %d":                                "应为 %d 项，实为 %d 项",
+	" (%s)":                                                "（%s）",
+	"want %s, got %s":                                      "应为%s，实为%s",
+	"want %s, found %q":                                    "应为 %s，实为 %q",
+	"want %s, got %.40s":                                   "应为 %s，实为 %.40s",
+})

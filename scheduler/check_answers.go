@@ -1,0 +1,152 @@
+package scheduler
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// checkBySlot lets slot look at the answers, with all that is known: it knows more
+// than the schema says. What it reads another way, such as tomorrow, is kept as it
+// reads it now.
+func (e *StepExecutor) checkBySlot(r *run, state *journal.RunState, notes []*pendingEvent) error {
+	def, ok := e.registry().Call(flow.CallSlot)
+	if !ok {
+		return nil
+	}
+	for _, n := range notes {
+		st := state.Step(journal.StepPath(n.event.Step, n.event.Index))
+		known, _ := st.Found.Get("slot_data")
+		all := *st
+		all.AddAnswers(n.params)
+		env := r.env
+		vars := r.vars
+		vars.Now = env.Clock()
+		env.Vars = &vars
+		output, err := Invoke(r.life.parent, def, value.OfMap(value.Pairs(
+			"data", known, "current_schema", state.WantedSchema(st), "answers", all.Answers, "stages", []string{},
+		)), &env)
+		if err != nil {
+			return err
+		}
+		if err := rejectionError(st.ID, n.params, output); err != nil {
+			return err
+		}
+		data, _ := output.Get("slot_data")
+		for pointer, v := range n.params.Map().All() {
+			if read, ok := data.At(pointer); ok && v.Kind() == value.String {
+				n.params.Map().Set(pointer, read)
+			}
+		}
+	}
+	return nil
+}
+
+// rejectionError returns an error where slot did not take an answer.
+func rejectionError(step string, answers, output value.Value) error {
+	list, _ := output.Get("rejected")
+	for _, one := range list.List() {
+		pointer, reason := journal.Rejection(one)
+		for answered := range answers.Map().All() {
+			if pointer == answered || strings.HasPrefix(pointer, answered+"/") {
+				return calls.Errorf(calls.Invalid, "%s:%s: %s", step, pointer, reason)
+			}
+		}
+	}
+	remaining, _ := output.Get("remaining_schema")
+	still, _ := remaining.Get("properties")
+	for answered, v := range answers.Map().All() {
+		if property, ok := still.Get(answered); ok {
+			why := wording.Errorf("the value does not fit")
+			if s, err := schema.Parse(schema.Within(remaining, property)); err == nil {
+				if problems := s.Check(v); problems != nil {
+					why = problems
+				}
+			}
+			return calls.Errorf(calls.Invalid, "%s:%s: %w", step, answered, why)
+		}
+	}
+	return nil
+}
+
+// assignAnswers checks answers and finds the step that each is for. waited are the steps that
+// waited before the flow was edited.
+func assignAnswers(answers []Answer, state *journal.RunState, waited []journal.WaitingFor) ([]Answer, error) {
+	taken := make([]Answer, len(answers))
+	for i, a := range answers {
+		w, _, err := a.findPlace(state.Waiting)
+		if before, waitedFor := a.findWaiter(waited); err != nil && waitedFor == nil && state.Step(before.Step) == nil {
+			return nil, calls.Errorf(calls.Invalid, "the edited flow changes the step %s, which waited: what it waits for now is not known yet", before.Step).
+				WithHint("resume with the edited flow and no answers first, then answer")
+		}
+		if err != nil {
+			return nil, err
+		}
+		taken[i] = Answer{w.Step, a.Pointer, a.Value}
+	}
+	return taken, CheckAnswers(taken, state.Waiting)
+}
+
+// CheckAnswers holds answers to what the steps wait for. The error, of kind
+// Invalid, tells all that is wrong.
+func CheckAnswers(answers []Answer, waiting []journal.WaitingFor) error {
+	var wrong []error
+	var taken []Answer
+	for _, a := range answers {
+		w, s, err := a.findPlace(waiting)
+		if err == nil {
+			a.Step = w.Step
+			if problems := answerProblems(s, a.Value); problems != nil {
+				err = a.refusedError(problems)
+			} else {
+				err = a.conflictWith(taken)
+			}
+			taken = append(taken, a)
+		}
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	switch len(wrong) {
+	case 0:
+		return nil
+	case 1:
+		return wrong[0]
+	}
+	return calls.Errorf(calls.Invalid, "%w", errors.Join(wrong...))
+}
+
+// answerProblems returns what is wrong with an answer to a place. A value of a format, such as a
+// date, may be written in other ways than the schema has it: only slot, which sees
+// all answers before they are taken, knows how.
+func answerProblems(s *schema.Schema, v value.Value) schema.Problems {
+	places, _ := s.Doc().Get("allOf")
+	for _, place := range places.List() {
+		if _, ok := place.Get("format"); ok && v.Kind() != value.Object && v.Kind() != value.List {
+			return nil
+		}
+	}
+	return s.Check(v)
+}
+
+// conflictWith returns an error where another answer is for the same place, or for one in it.
+func (a Answer) conflictWith(others []Answer) error {
+	for _, other := range others {
+		switch {
+		case a.Step != other.Step:
+		case a.Pointer == other.Pointer:
+			if !value.Equal(a.Value, other.Value) {
+				return a.refusedError(wording.Errorf("there are two answers, %s and %s", other.Value.JSON(), a.Value.JSON()))
+			}
+		case strings.HasPrefix(a.Pointer, other.Pointer+"/"), strings.HasPrefix(other.Pointer, a.Pointer+"/"):
+			return a.refusedError(wording.Errorf("there is an answer for %q as well, and one is a part of the other", other.Pointer))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package explain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+const secretFlow = `
+inputs: {type: object, properties: {who: {type: string}}}
+steps:
+  - id: made
+    call: template
+    with: {template: "Before {{ key }} after {{ who }}", values: {key: "{{ secrets.KEY }}", who: "{{ inputs.who }}"}}
+  - id: prompt
+    call: context
+    with:
+      identity: "I am {{ secrets.KEY }} of {{ inputs.who }}."
+      workspace: ws
+      current_message: "{{ made.text }} / {{ secrets.KEY | urlencode }}!"
+  - {id: talk, call: in-chat, with: {history: "{{ prompt.messages }}"}}
+  - {id: ask, call: chat, with: {messages: "{{ talk.messages }}"}}
+  - {id: sum, call: summary, with: {text: "  {{ secrets.KEY }}, {{ made.text }}", instructions: By the way}}
+-- ws/SOUL.md --
+Be calm.
+Say hunter+2+secret twice.
+`
+
+// Where a secret stood in a prompt, its mask has it as its source, and all around it has
+// the sources, and bytes, that it had.
+func TestExplainSecrets(t *testing.T) {
+	r := schedulertest.Run(t, secretFlow, schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "hunter+2+secret"),
+		schedulertest.Inputs(`{"who": "Mei"}`), schedulertest.LLM(scripted.Texts("yes", "notes")))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	var got []string
+	for _, step := range []string{"ask", "sum"} {
+		all, err := explain.Explain(t.Context(), r.Flow, r.State(), step, bytesCounter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range all[0].Messages {
+			for _, p := range m.Pieces {
+				if p.Sources[0].Kind == explain.SourceText {
+					continue
+				}
+				span := ""
+				if s := p.Sources[0]; s.Start != nil {
+					span = fmt.Sprintf(" [%d, %d)", *s.Start, *s.End)
+				}
+				got = append(got, fmt.Sprintf("%q < %s%s", p.Text, p.Way(), span))
+			}
+		}
+	}
+	want := []string{
+		`"I am " < flow.yaml:10:17 > prompt: identity > talk > ask [0, 5)`,
+		`"***" < secrets.KEY (flow.yaml:10:17) > prompt: identity > talk > ask`,
+		`" of " < flow.yaml:10:17 > prompt: identity > talk > ask [22, 26)`,
+		`"Mei" < inputs.who (flow.yaml:10:17) > prompt: identity > talk > ask [0, 3)`,
+		`"." < flow.yaml:10:17 > prompt: identity > talk > ask [42, 43)`,
+		`"\n\n---\n\n" < prompt: separator bootstrap files > talk > ask`,
+		`"## SOUL.md\n\n" < prompt: file SOUL.md > talk > ask`,
+		`"Be calm.\nSay " < prompt: file SOUL.md > talk > ask [0, 13)`,
+		`"***" < prompt: file SOUL.md > talk > ask`,
+		`" twice.\n" < prompt: file SOUL.md > talk > ask [28, 36)`,
+		`"Before " < flow.yaml:6:22 > made (template) > prompt: message current_message > talk > ask [0, 7)`,
+		`"***" < secrets.KEY (flow.yaml:6:72) > made (template) > prompt: message current_message > talk > ask`,
+		`" after " < flow.yaml:6:22 > made (template) > prompt: message current_message > talk > ask [16, 23)`,
+		`"Mei" < inputs.who (flow.yaml:6:98) > made (template) > prompt: message current_message > talk > ask [0, 3)`,
+		`" / " < flow.yaml:12:24 > prompt: message current_message > talk > ask [15, 18)`,
+		`"***" < flow.yaml:12:24 {{ secrets.KEY | urlencode }} computed from secrets.KEY > prompt: message current_message > talk > ask`,
+		`"!" < flow.yaml:12:24 > prompt: message current_message > talk > ask [47, 48)`,
+	}
+	if len(got) < len(want) {
+		t.Fatal(got)
+	}
+	if diff := cmp.Diff(want, got[:len(want)]); diff != "" {
+		t.Error(diff)
+	}
+	want = []string{
+		`"***" < secrets.KEY (flow.yaml:15:43) > sum (summary): conversation`,
+		`", " < flow.yaml:15:43 > sum (summary): conversation [19, 21)`,
+		`"Before " < flow.yaml:6:22 > made (template) > sum (summary): conversation [0, 7)`,
+		`"***" < secrets.KEY (flow.yaml:6:72) > made (template) > sum (summary): conversation`,
+		`" after " < flow.yaml:6:22 > made (template) > sum (summary): conversation [16, 23)`,
+		`"Mei" < inputs.who (flow.yaml:6:98) > made (template) > sum (summary): conversation [0, 3)`,
+		`"150" < sum (summary): max_words`,
+		`"By the way" < flow.yaml:15:97 > sum (summary): instructions [0, 10)`,
+	}
+	if diff := cmp.Diff(want, got[len(got)-len(want):]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What was made of a secret names it, wherever that stands on record, and the rest of the
+// text keeps its sources.
+func TestExplainWhatIsMadeOfSecrets(t *testing.T) {
+	const flow = `
+inputs: {type: object, properties: {who: {type: string}}}
+steps:
+  - {id: ask, call: chat, with: {user: %q}}
+`
+	for text, want := range map[string][]string{
+		"a {{ secrets.KEY | list | join }} {{ inputs.who }}":       {`"a " < 4:40`, `"***" < secrets.KEY`, `" " < 4:40`, `"Mei" < inputs.who`},
+		"{{ secrets.KEY | length }} letters":                       {`"15" < secrets.KEY`, `" letters" < 4:40`},
+		"{{ inputs.who }}: {{ secrets.KEY | urlencode | upper }}":  {`"Mei" < inputs.who`, `": " < 4:40`, `"***" < secrets.KEY`},
+		"{{ secrets.KEY }}{{ secrets.TWO | lower }}.":              {`"***" < secrets.KEY secrets.TWO`, `"." < 4:40`},
+		"{{ 'k=' ~ secrets.KEY ~ inputs.who }}":                    {`"k=" < 4:40`, `"***" < secrets.KEY`, `"Mei" < inputs.who`},
+		"{{ (secrets.KEY and inputs.who) | upper }}":               {`"MEI" < inputs.who`},
+		"{{ {'a': secrets.KEY, 'b': inputs.who}['b'] | upper }}":   {`"MEI" < inputs.who`},
+		"{{ secrets.KEY | upper }} and {{ secrets.TWO | lower }}.": {`"***" < secrets.KEY`, `" and " < 4:40`, `"***" < secrets.TWO`, `"." < 4:40`},
+		// Few bytes between two secrets are masked with them when they are sent.
+		"{{ secrets.KEY | upper }}, {{ secrets.TWO | lower }}.":                      {`"***." < secrets.KEY flow.yaml:4:40 secrets.TWO`},
+		"{{ 'yes' if secrets.KEY == 'hunter+2+secret' else 'no' }}{{ secrets.TWO }}": {`"yes***" < secrets.KEY secrets.TWO`},
+	} {
+		r := schedulertest.Run(t, fmt.Sprintf(flow, text), schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "hunter+2+secret"),
+			schedulertest.Secret("TWO", "Other-Secret"), schedulertest.Inputs(`{"who": "Mei"}`), schedulertest.LLM(scripted.Texts("yes")))
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		all, err := explain.Explain(t.Context(), r.Flow, r.State(), "ask", bytesCounter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range all[0].Messages[0].Pieces {
+			s := p.Sources[0]
+			name := s.Name
+			switch s.Kind { //nolint:exhaustive // of the others the name is wanted
+			case explain.SourceFlow:
+				name = fmt.Sprintf("%d:%d", s.Line, s.Col)
+			case explain.SourceComputed:
+				name = strings.Join(s.From, " ")
+			}
+			got = append(got, fmt.Sprintf("%q < %s", p.Text, name))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", text, diff)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package journal
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Fold rebuilds a run from its events.
+func Fold(events iter.Seq2[*Event, error]) (*RunState, error) {
+	s := NewRunState()
+	for ev, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		s.Add(ev)
+	}
+	return s, nil
+}
+
+// Add takes the next event of the run.
+func (s *RunState) Add(ev *Event) {
+	s.State, s.LastSeq = s.State.After(ev.Type), ev.Seq
+	data := ev.Data
+	if data == nil {
+		data = &Data{}
+	}
+	if ev.Step == "" {
+		s.addFlow(ev.Type, data)
+		return
+	}
+	st := s.stepOf(ev)
+	st.addEvent(ev, data)
+	s.addWarning(st.ID, ev.Type, data)
+	s.chargeUsage(st, data.Usage)
+	s.addPrompts(st, data.Prompts)
+	if ev.Type == StepWaiting {
+		s.stopWaiting(st.ID)
+		w := NewWaitingFor(st.ID, st.Found, st.Remaining)
+		w.Whole = s.WantedSchema(st)
+		s.Waiting = append(s.Waiting, w)
+	} else if st.State != StepStatusWaiting {
+		s.stopWaiting(st.ID)
+	}
+}
+
+func (s *RunState) stopWaiting(id string) {
+	for i, w := range s.Waiting {
+		if w.Step == id {
+			s.Waiting = append(s.Waiting[:i], s.Waiting[i+1:]...)
+			return
+		}
+	}
+}
+
+// stepOf finds the step or item of an event, or makes it.
+func (s *RunState) stepOf(ev *Event) *StepState {
+	id := StepPath(ev.Step, ev.Index)
+	st := s.byID[id]
+	if st != nil {
+		return st
+	}
+	st = &StepState{ID: id, State: StepStatusPending}
+	s.byID[id] = st
+	if ev.Index == nil {
+		s.Steps = append(s.Steps, st)
+		return st
+	}
+	whole := s.stepOf(&Event{Step: ev.Step})
+	whole.Items = append(whole.Items, st)
+	return st
+}
+
+// addFlow takes an event of the flow itself.
+func (s *RunState) addFlow(t EventType, data *Data) {
+	switch t { //nolint:exhaustive // those of steps are not of the flow
+	case FlowStarted:
+		if data.Inputs != nil {
+			s.Inputs = *data.Inputs
+		}
+		s.MaskedInputs = data.Masked
+	case FlowResumed:
+		// What an earlier process left unfinished runs again.
+		s.Error, s.Reply = nil, ""
+		for _, st := range s.byID {
+			lacksAnswers := st.State == StepStatusWaiting && st.Found.IsNull()
+			if st.State == StepStatusRunning || lacksAnswers {
+				st.State = StepStatusPending
+			}
+		}
+	case FlowWaiting:
+		// What still runs has steps or items inside that wait.
+		for _, st := range s.byID {
+			if st.State == StepStatusRunning {
+				st.State = StepStatusWaiting
+			}
+			st.waited = st.State == StepStatusWaiting
+		}
+		// An edited flow may have lost steps that waited.
+		s.Waiting = slices.DeleteFunc(s.Waiting, func(w WaitingFor) bool {
+			return len(data.Waiting) > 0 && !slices.ContainsFunc(data.Waiting, func(still WaitingFor) bool { return still.Step == w.Step })
+		})
+	case FlowFailed:
+		s.Error, s.Reply = data.Error, data.Text
+		s.cancelRunning()
+	case FlowCancelled:
+		s.cancelRunning()
+	case FlowFinished:
+		s.Waiting = s.Waiting[:0]
+		if data.Outputs != nil {
+			s.Outputs = *data.Outputs
+		}
+	}
+	if data.Usage != nil {
+		s.Usage = *data.Usage
+	}
+}
+
+// cancelRunning marks the steps that the end of the run left behind.
+func (s *RunState) cancelRunning() {
+	for _, st := range s.byID {
+		if st.State == StepStatusRunning {
+			st.State = StepStatusCancelled
+		}
+	}
+}
+
+// addEvent takes an event of this step or item.
+func (st *StepState) addEvent(ev *Event, data *Data) {
+	switch ev.Type { //nolint:exhaustive // the others change nothing
+	case StepReady:
+		st.State = StepStatusPending
+	case StepStarted:
+		st.State, st.Call, st.StartedAt, st.Error = StepStatusRunning, data.Call, ev.Time, nil
+		st.inside = llm.Usage{}
+		if !st.waited || st.HasNewAnswers {
+			st.Attempts++
+		}
+		st.waited = false
+	case StepInput:
+		if data.Params != nil {
+			st.Params = *data.Params
+		}
+		if data.Input != nil {
+			st.Input = *data.Input
+		}
+		if data.Names != nil {
+			st.Names = *data.Names
+		}
+		st.MaskedParams = data.Masked
+	case StepRetrying:
+		st.Attempts++
+	case StepWaiting:
+		st.State = StepStatusWaiting
+		if data.RemainingSchema != nil {
+			st.Remaining = *data.RemainingSchema
+		}
+		if data.Output != nil {
+			st.Found = *data.Output
+		}
+		st.MaskedFound, st.HasNewAnswers, st.waited = data.Masked, false, true
+		st.addTaken(data)
+	case StepAnswered:
+		if data.Answers != nil {
+			st.addAnswers(*data.Answers, data.Masked)
+		}
+	case StepSkipped:
+		st.State, st.Reason = StepStatusSkipped, data.Reason
+	case StepFailed:
+		st.State, st.Error = StepStatusFailed, data.Error
+		if data.Error != nil && data.Error.Kind == calls.Canceled {
+			st.State = StepStatusCancelled
+		}
+		st.addTaken(data)
+	case StepFinished:
+		st.State, st.Error, st.Remaining = StepStatusFinished, data.Error, value.Value{}
+		if data.Output != nil {
+			st.Output = *data.Output
+		}
+		st.MaskedOutput = data.Masked
+		st.addTaken(data)
+	}
+}
+
+// addAnswers takes the answers that are known: one that a secret was taken out of has to
+// be given again.
+func (st *StepState) addAnswers(answers value.Value, masked []string) {
+	known := answers.Map().Clone()
+	for pointer := range answers.Map().All() {
+		at := "/" + value.Escape(pointer)
+		if slices.ContainsFunc(masked, func(m string) bool { return m == "" || m == at || strings.HasPrefix(m, at+"/") }) {
+			known.Delete(pointer)
+		}
+	}
+	if known.Len() > 0 {
+		st.HasNewAnswers = true
+		st.AddAnswers(value.OfMap(known))
+	}
+}
+
+// AddAnswers adds what a user gave; the newest answer for a pointer counts.
+func (st *StepState) AddAnswers(answers value.Value) {
+	all := value.NewMap(answers.Map().Len())
+	if st.Answers.Map() != nil {
+		all = st.Answers.Map().Clone()
+	}
+	for pointer, v := range answers.Map().All() {
+		all.Set(pointer, v)
+	}
+	st.Answers = value.OfMap(all)
+}
+
+func (st *StepState) addTaken(data *Data) {
+	st.LLM = data.LLM
+	if data.DurationMS != nil {
+		st.DurationMS = *data.DurationMS
+	}
+}

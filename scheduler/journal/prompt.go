@@ -1,0 +1,34 @@
+package journal
+
+import (
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Prompt is a conversation that a step sent to a model: the messages of its longest
+// request.
+type Prompt struct {
+	// Shared says that the conversation begins with as many messages of the one told
+	// before by the same step and what it runs inside itself, or where there was none,
+	// of the step's input. They are not repeated in Messages.
+	Shared   int           `json:"shared,omitempty"`
+	Messages []value.Value `json:"messages"`
+	// Parts say where the pieces of the messages come from, as far as the call knows;
+	// their Message counts all messages. They have no Text.
+	Parts []calls.Part `json:"parts,omitempty"`
+	// SharedParts says that those of the shared messages are as they were told before:
+	// they are not repeated in Parts.
+	SharedParts bool `json:"shared_parts,omitempty"`
+}
+
+// SplitParts returns the parts of the first messages, so many, and those of the others.
+func SplitParts(parts []calls.Part, messages int) (first, others []calls.Part) {
+	for _, p := range parts {
+		if p.Message != nil && *p.Message < messages {
+			first = append(first, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return first, others
+}

@@ -1,0 +1,178 @@
+package scheduler
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+const masked = secret.Mask
+
+// secrets are what no event of a run may show: the secrets that its templates mention, and
+// what was computed from them. Values carry a mark ([value.OfSecret]) that says which of
+// their bytes those are; a set of texts is the second net, for what lost its mark on the way
+// through a call.
+type secrets struct{ set *secret.Set }
+
+// newSecrets returns the secrets of a run; outer gets to know them too.
+func newSecrets(outer *secret.Set) *secrets { return &secrets{secret.NewSet(outer)} }
+
+// maskText returns the text with every secret in it masked.
+func (s *secrets) maskText(text string) string { return s.set.MaskText(text) }
+
+// maskValue returns the value with every secret in it masked.
+func (s *secrets) maskValue(v value.Value) value.Value { return s.set.MaskValue(v) }
+
+// learnDerived makes secrets of the texts and numbers in v that are marked as such.
+func (s *secrets) learnDerived(v value.Value) {
+	if s.set.IsEmpty() || !v.HasSecret() {
+		return
+	}
+	var texts []string
+	v.EachSecret(func(text string) { texts = append(texts, text) })
+	s.set.AddDerived(texts...)
+}
+
+// render returns the value of a param. What it computed from secrets no event shows from
+// here on.
+func (s *secrets) render(ctx context.Context, p *flow.Param, names prompt.Scope) (value.Value, error) {
+	v, err := p.Render(ctx, names)
+	s.learnDerived(v)
+	return v, err
+}
+
+// maskWithPointers is maskValue, and the JSON pointers of what it changed.
+func (s *secrets) maskWithPointers(v value.Value) (clear value.Value, changed []string) {
+	if s.set.IsEmpty() {
+		return v, nil
+	}
+	clear = s.maskValue(v)
+	return clear, changedPointers(nil, v, clear, "")
+}
+
+// changedPointers appends the places where clear, the masked v, differs from it. A key
+// that was masked is a change of its object.
+func changedPointers(found []string, v, clear value.Value, pointer string) []string {
+	switch v.Kind() {
+	case value.List:
+		for i, item := range v.List() {
+			found = changedPointers(found, item, clear.List()[i], pointer+"/"+strconv.Itoa(i))
+		}
+	case value.Object:
+		if !slices.Equal(v.Map().Keys(), clear.Map().Keys()) {
+			return append(found, pointer)
+		}
+		for k, member := range v.Map().All() {
+			other, _ := clear.Get(k)
+			found = changedPointers(found, member, other, pointer+"/"+value.Escape(k))
+		}
+	default:
+		if !value.Equal(v, clear) {
+			return append(found, pointer)
+		}
+	}
+	return found
+}
+
+// restoreHidden puts back what was masked in v at the pointers hidden, from a value that
+// is known again.
+func (s *secrets) restoreHidden(v, from value.Value, hidden []string) (value.Value, error) {
+	if len(hidden) == 0 {
+		return v, nil
+	}
+	full := s.unmask(v, from)
+	if _, found := s.maskWithPointers(full); len(found) < len(hidden) {
+		return value.Value{}, calls.Errorf(calls.Invalid, "%w", journal.ErrSecretLost).
+			WithHint("run the flow anew")
+	}
+	return full, nil
+}
+
+// unmask takes from where that is what v is the masked form of.
+func (s *secrets) unmask(v, from value.Value) value.Value {
+	if value.Equal(s.maskValue(from), v) {
+		return from
+	}
+	switch v.Kind() {
+	case value.List:
+		items := slices.Clone(v.List())
+		for i := range min(len(items), len(from.List())) {
+			items[i] = s.unmask(items[i], from.List()[i])
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := v.Map().Clone()
+		for k, member := range v.Map().All() {
+			if other, ok := from.Get(k); ok {
+				m.Set(k, s.unmask(member, other))
+			}
+		}
+		return value.OfMap(m)
+	}
+	return v
+}
+
+// learnSecrets makes secrets of all that the flow mentions, before anything of it
+// gets into an event. lookup returns the value of a secret; nil without secrets.
+func (s *secrets) learnSecrets(f *flow.Flow, lookup func(name string) (string, bool)) {
+	if lookup == nil {
+		return
+	}
+	learn := func(params ...*flow.Param) {
+		for _, p := range params {
+			p.EachRef(func(ref prompt.Ref) {
+				if len(ref.Path) < 2 || ref.Path[0] != "secrets" {
+					return
+				}
+				if secret, ok := lookup(ref.Path[1]); ok {
+					s.set.Add(secret)
+				}
+			})
+		}
+	}
+	learn(f.User, f.Session, f.Outputs, f.OnError)
+	for _, step := range f.Steps {
+		learn(step.When, step.ForEach, step.With)
+	}
+}
+
+// textMask masks text that comes in pieces: a piece that ends in what may be the
+// beginning of a secret, or of an image, is held back until more is known.
+type textMask struct {
+	secrets *secrets
+	held    string
+	images  wholeImages
+}
+
+// addPiece returns what can be shown once piece has come.
+func (m *textMask) addPiece(piece string) string {
+	if m.secrets.set.IsEmpty() {
+		return m.images.addPiece(piece)
+	}
+	text := m.secrets.maskText(m.held + piece)
+	keep := 0
+	for _, secret := range m.secrets.set.Forms() {
+		for n := min(len(secret)-1, len(text)); n > keep; n-- {
+			if strings.HasPrefix(secret, text[len(text)-n:]) {
+				keep = n
+			}
+		}
+	}
+	m.held = text[len(text)-keep:]
+	return m.images.addPiece(text[:len(text)-keep])
+}
+
+// flushAll returns what was held back, at the end of the text.
+func (m *textMask) flushAll() string {
+	held := m.held
+	m.held = ""
+	return m.images.addPiece(m.secrets.maskText(held)) + m.images.flushAll()
+}

@@ -1,0 +1,132 @@
+package scheduler
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// ParseAnswer reads an answer as people type it, STEP:/pointer=value. The value is
+// typed by the remaining schema: a string where the schema wants one, else JSON.
+// The error is of kind Invalid and says what is wanted.
+func ParseAnswer(text string, waiting []journal.WaitingFor) (Answer, error) {
+	place, typed, ok := cutAnswer(text, waiting)
+	if !ok {
+		return Answer{}, calls.Errorf(calls.Invalid, "%q is no answer", text).WithHint("write /pointer=value or STEP:/pointer=value")
+	}
+	var a Answer
+	a.Pointer = place
+	if !strings.HasPrefix(place, "/") {
+		a.Step, a.Pointer, ok = strings.Cut(place, ":")
+		if !ok && place != "" {
+			return Answer{}, calls.Errorf(calls.Invalid, "%q is no JSON pointer", place).WithHint("write /%s=%s", place, typed)
+		}
+	}
+	w, s, err := a.findPlace(waiting)
+	if err != nil {
+		return Answer{}, err
+	}
+	a.Step = w.Step
+	a.Value, err = fromText(s, typed)
+	if err == nil {
+		return a, nil
+	}
+	e := calls.Errorf(calls.Invalid, "%w", a.refusedError(err))
+	if problems := (schema.Problems)(nil); !errors.As(err, &problems) || !ofType(problems) {
+		return Answer{}, e
+	}
+	if !ofType(s.Check(value.OfList())) {
+		e = e.WithHint("write the array as JSON: [...]")
+	} else if !ofType(s.Check(value.OfMap(nil))) {
+		e = e.WithHint("write the object as JSON: {...}")
+	}
+	return Answer{}, e
+}
+
+// cutAnswer parts the place from the value. A pointer may hold the equals sign as
+// well.
+func cutAnswer(text string, waiting []journal.WaitingFor) (place, typed string, ok bool) {
+	for _, w := range waiting {
+		for _, pointer := range w.Pointers() {
+			for _, at := range []string{w.Step + ":" + pointer, pointer} {
+				if rest, is := strings.CutPrefix(text, at+"="); is && len(at) > len(place) {
+					place, typed, ok = at, rest, true
+				}
+			}
+		}
+	}
+	if ok {
+		return place, typed, ok
+	}
+	return strings.Cut(text, "=")
+}
+
+// fromText finds the value that a typed text means to a schema.
+func fromText(s *schema.Schema, text string) (value.Value, error) {
+	plain := value.OfString(text)
+	v, err := value.ParseJSON([]byte(text))
+	if err != nil || v.Kind() == value.String {
+		v = plain
+	}
+	problems, asText := s.Check(v), s.Check(plain)
+	if yes, ok := schema.YesOrNo(text); ok && problems != nil && s.Check(yes) == nil {
+		return yes, nil
+	}
+	if problems != nil && (asText == nil || ofType(problems) && !ofType(asText)) {
+		v = plain
+	}
+	problems = answerProblems(s, v)
+	if problems != nil {
+		return v, problems
+	}
+	return v, nil
+}
+
+// ofType reports whether a value is of another type than the schema wants.
+func ofType(problems schema.Problems) bool {
+	return slices.ContainsFunc(problems, func(p schema.Problem) bool { return p.Pointer == "" && p.Keyword == "type" })
+}
+
+// AnswersOf takes answers from an object: of pointers, or of names at the top of
+// the data, where one step waits, else of such objects by step.
+func AnswersOf(doc value.Value, waiting []journal.WaitingFor) ([]Answer, error) {
+	if doc.Kind() != value.Object {
+		return nil, calls.Errorf(calls.Invalid, "answers are an object, got %s", doc.Kind())
+	}
+	isStep := func(name string) bool {
+		return slices.ContainsFunc(waiting, func(w journal.WaitingFor) bool { return w.Step == name })
+	}
+	one := ""
+	if len(waiting) == 1 {
+		one = waiting[0].Step
+	}
+	var answers []Answer
+	for key, v := range doc.Map().All() {
+		if !isStep(key) && one == "" && v.Kind() == value.Object && !strings.HasPrefix(key, "/") {
+			// Where several wait it is meant as a step: CheckAnswers says that there is none.
+			answers = append(answers, Answer{Step: key})
+			continue
+		}
+		if !isStep(key) || v.Kind() != value.Object {
+			answers = append(answers, Answer{one, pointerOf(key), v})
+			continue
+		}
+		for inner, v := range v.Map().All() {
+			answers = append(answers, Answer{key, pointerOf(inner), v})
+		}
+	}
+	return answers, CheckAnswers(answers, waiting)
+}
+
+// pointerOf returns a key as a pointer: names are members of the data.
+func pointerOf(key string) string {
+	if key == "" || key[0] == '/' {
+		return key
+	}
+	return "/" + value.Escape(key)
+}

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// caller is who makes a request: the owner of a token, or of a session of one.
+type caller struct {
+	token     *store.Token
+	principal service.Principal
+	session   string // the text of the cookie; "" for a bearer token
+}
+
+// newCaller returns the caller of a token. A token with a user is bound to it.
+func newCaller(t *store.Token) *caller {
+	return &caller{token: t, principal: service.Principal{User: t.User, Bound: t.User != ""}}
+}
+
+// storeKey names the caller in stores.
+func (c *caller) storeKey() string { return c.token.ID + "/" + c.token.User }
+
+// logins finds tokens and hands out one-time codes. It is safe for concurrent use.
+type logins struct {
+	store *store.Store
+
+	mu    sync.Mutex // guards what follows
+	codes map[string]time.Time
+	known map[string]knownToken // by the text of the token
+}
+
+type knownToken struct {
+	token *store.Token
+	until time.Time
+}
+
+const (
+	codeLife = 15 * time.Minute
+	// tokenMemory is how long a token is not looked up again: as long a token that another
+	// process has revoked still works.
+	tokenMemory = 2 * time.Second
+	maxKnown    = 1000
+)
+
+func newLogins(s *store.Store) *logins {
+	return &logins{store: s, codes: map[string]time.Time{}, known: map[string]knownToken{}}
+}
+
+// findToken returns the token of a text; nil for none.
+func (l *logins) findToken(ctx context.Context, text string) (*store.Token, error) {
+	now := time.Now()
+	l.mu.Lock()
+	k, ok := l.known[text]
+	l.mu.Unlock()
+	if ok && now.Before(k.until) {
+		return k.token, nil
+	}
+	t, err := l.store.FindToken(ctx, text)
+	if err != nil || t == nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.known) >= maxKnown {
+		clear(l.known)
+	}
+	l.known[text] = knownToken{t, now.Add(tokenMemory)}
+	return t, nil
+}
+
+// forgetTokens makes the next requests look their tokens up.
+func (l *logins) forgetTokens() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.known)
+}
+
+// newCode returns a code that logs in once.
+func (l *logins) newCode() string {
+	code := rand.Text()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.codes[code] = time.Now().Add(codeLife)
+	return code
+}
+
+// takeCode reports whether a code is good, and uses it up.
+func (l *logins) takeCode(code string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	until, ok := l.codes[code]
+	delete(l.codes, code)
+	return ok && time.Now().Before(until)
+}

@@ -1,0 +1,324 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// client is a caller with the library's server for it: for one request, or for a session,
+// whose requests come at the same time. Which tools there are is looked up for each request,
+// so that a flow that was edited is the one that runs.
+type client struct {
+	api    *API
+	by     Caller
+	server *sdk.Server
+}
+
+// tool is something that the client may call.
+type tool struct {
+	about *sdk.Tool
+	call  func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error)
+}
+
+const (
+	methodListTools     = "tools/list"
+	methodCallTool      = "tools/call"
+	methodListResources = "resources/list"
+)
+
+type toolKey struct{}
+
+// intercept answers lists, and finds the tool of a call.
+func (c *client) intercept(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		switch method {
+		case methodListTools:
+			return c.listTools()
+		case methodListResources:
+			return c.listResources()
+		case methodCallTool:
+			params, _ := r.GetParams().(*sdk.CallToolParamsRaw)
+			if params == nil {
+				return next(ctx, method, r)
+			}
+			one, err := c.findTool(params.Name)
+			if err != nil {
+				return nil, err
+			}
+			if one == nil {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", value.Truncate(params.Name, 80))}
+			}
+			// The library calls tools by their names; what the tool takes is checked here.
+			c.server.AddTool(&sdk.Tool{Name: params.Name, InputSchema: openObject()}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				found, _ := ctx.Value(toolKey{}).(*tool)
+				return found.call(ctx, r)
+			})
+			ctx, cancel := context.WithCancelCause(context.WithValue(ctx, toolKey{}, one))
+			defer cancel(nil)
+			defer context.AfterFunc(c.api.open, func() { cancel(service.ErrStopping) })()
+			return next(ctx, method, r)
+		}
+		return next(ctx, method, r)
+	}
+}
+
+// listTools returns the tools that the caller may call.
+func (c *client) listTools() (*sdk.ListToolsResult, error) {
+	all, err := c.tools()
+	if err != nil {
+		return nil, err
+	}
+	list := &sdk.ListToolsResult{Tools: []*sdk.Tool{}, Cacheable: sdk.Cacheable{CacheScope: "private"}}
+	for _, one := range all {
+		list.Tools = append(list.Tools, one.about)
+	}
+	return list, nil
+}
+
+// tools returns the tools that the caller may call.
+func (c *client) tools() (all []*tool, err error) {
+	flows, err := c.api.options.Library.Flows()
+	if err != nil {
+		return nil, err
+	}
+	all = []*tool{c.answerTool()}
+	names := flowTools(flows)
+	for _, f := range flows {
+		if f.Flow != nil {
+			all = append(all, c.flowTool(names[f.ID], f))
+		}
+	}
+	if !c.by.CanCall {
+		return all, nil
+	}
+	for _, name := range c.api.options.Calls {
+		def, err := c.api.options.Service.CallDefinition(name)
+		if err != nil {
+			c.api.missCall(name, err)
+			continue
+		}
+		all = append(all, c.callTool(def))
+	}
+	return all, nil
+}
+
+// findTool returns the tool of a name; nil for none.
+func (c *client) findTool(name string) (*tool, error) {
+	all, err := c.tools()
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range all {
+		if one.about.Name == name {
+			return one, nil
+		}
+	}
+	return nil, nil
+}
+
+// maxToolName is how long the name of a tool may be: model APIs take no more.
+const maxToolName = 64
+
+// safeName returns a name in the characters that tools have, and whether it had no others.
+func safeName(name string) (safe string, isSame bool) {
+	safe = strings.Map(func(r rune) rune {
+		isLetter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if isLetter || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, name)
+	return safe, safe == name
+}
+
+// flowTools returns the names of the tools of flows by the ids of the flows. An id that tools
+// cannot have is made to fit; where that makes two alike, their names end with a hash.
+func flowTools(flows []*service.LibraryFlow) map[string]string {
+	names, taken := map[string]string{}, map[string]string{}
+	for _, wantSame := range []bool{true, false} { // an id that fits keeps its name
+		for _, f := range flows {
+			safe, isSame := safeName(strings.ReplaceAll(f.ID, "~", "__"))
+			if isSame = isSame && !strings.Contains(f.ID, "~"); isSame != wantSame {
+				continue
+			}
+			name := "flow_" + safe
+			if taken[name] != "" || len(name) > maxToolName {
+				sum := sha256.Sum256([]byte(f.ID))
+				name = name[:min(len(name), maxToolName-9)] + "_" + hex.EncodeToString(sum[:4])
+			}
+			names[f.ID], taken[name] = name, f.ID
+		}
+	}
+	return names
+}
+
+// flowTool returns the tool that runs a flow.
+func (c *client) flowTool(name string, f *service.LibraryFlow) *tool {
+	return &tool{
+		about: &sdk.Tool{
+			Name: name, Title: cmp.Or(f.Flow.Name, f.ID), Description: f.Flow.Description,
+			InputSchema: objectSchema(f.Flow.Inputs.Doc()), OutputSchema: runSchema(f.Flow.OutputSchema()),
+		},
+		call: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return c.newTurn(r).runFlow(ctx, f)
+		},
+	}
+}
+
+// answerTool returns the tool that gives a run what it waits for.
+func (c *client) answerTool() *tool {
+	text := func(doc string) value.Value { return value.OfMap(value.Pairs("type", "string", "description", doc)) }
+	answer := value.OfMap(value.Pairs("type", "object", "required", []string{"pointer", "value"}, "properties", value.OfMap(value.Pairs(
+		"step", text("The step that waits; it may be left out where one waits."),
+		"pointer", text("The JSON pointer of what it waits for, a property of its remaining_schema."),
+		"value", value.OfMap(nil),
+	))))
+	answers := value.OfMap(value.Pairs("type", "array", "minItems", 1, "items", answer))
+	return &tool{
+		about: &sdk.Tool{
+			Name: "answer_run", Title: "Answer a run", Description: "Give a run that waits the values that the user has told, and go on with it.",
+			InputSchema: value.OfMap(value.Pairs("type", "object", "required", []string{"run", "answers"},
+				"properties", value.OfMap(value.Pairs("run", text("The id of the run."), "answers", answers)))),
+			OutputSchema: runSchema(value.Value{}),
+		},
+		call: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return c.newTurn(r).answerRun(ctx)
+		},
+	}
+}
+
+// callTool returns the tool that makes one call without a flow.
+func (c *client) callTool(def calls.Definition) *tool {
+	safe, _ := safeName(def.Info.Name)
+	about := &sdk.Tool{
+		Name: "call_" + safe, Title: def.Info.Name, Description: def.Info.Summary.In(c.api.options.Language),
+		InputSchema: objectSchema(def.Info.Params.Doc()),
+	}
+	isObject := typeOf(def.Info.Output.Doc()) == "object"
+	if isObject {
+		about.OutputSchema = withoutHeaders(def.Info.Output.Doc())
+	}
+	return &tool{about: about, call: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		with, err := argumentsOf(r)
+		if err != nil {
+			return failure(err, ""), nil
+		}
+		caller := c.api.options.Service.Caller(c.by.Principal, def)
+		output, _, _, err := caller.CallMetered(ctx, &service.CallRequest{With: with, Vars: service.CallVars{User: c.by.User}})
+		if err != nil {
+			return failure(err, ""), nil
+		}
+		result := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: textOf(output)}}}
+		if isObject {
+			result.StructuredContent = output
+		}
+		return result, nil
+	}}
+}
+
+// argumentsOf returns the arguments of a call.
+func argumentsOf(r *sdk.CallToolRequest) (value.Value, error) {
+	if len(r.Params.Arguments) == 0 {
+		return value.OfMap(nil), nil
+	}
+	doc, err := value.ParseJSON(r.Params.Arguments)
+	if err != nil {
+		return doc, calls.Errorf(calls.Invalid, "the arguments are not JSON: %w", err)
+	}
+	if doc.IsNull() {
+		return value.OfMap(nil), nil
+	}
+	if doc.Kind() != value.Object {
+		return doc, calls.Errorf(calls.Invalid, "the arguments are not an object")
+	}
+	return doc, nil
+}
+
+// textOf returns a value for a model to read: a text as it is, else JSON.
+func textOf(v value.Value) string {
+	if text, isText := v.Str(); isText {
+		return text
+	}
+	return v.JSON()
+}
+
+// openObject is the schema of any object.
+func openObject() value.Value { return value.OfMap(value.Pairs("type", "object")) }
+
+// typeOf returns the type of a schema; "" where it has none or several.
+func typeOf(doc value.Value) string {
+	kind, _ := doc.Get("type")
+	text, _ := kind.Str()
+	return text
+}
+
+// objectSchema returns the schema of what a tool takes, which must be that of an object.
+func objectSchema(doc value.Value) value.Value {
+	if doc.Kind() != value.Object {
+		return openObject()
+	}
+	doc = withoutHeaders(doc)
+	if typeOf(doc) == "object" {
+		return doc
+	}
+	whole := doc.Map().Clone()
+	whole.Set("type", value.OfString("object"))
+	return value.OfMap(whole)
+}
+
+// headerKey asks clients to repeat a value in a header of HTTP: nothing here reads it, and
+// the library refuses tools with a wrong one.
+const headerKey = "x-mcp-header"
+
+// withoutHeaders returns a schema without [headerKey].
+func withoutHeaders(doc value.Value) value.Value {
+	if !strings.Contains(doc.JSON(), headerKey) {
+		return doc
+	}
+	switch doc.Kind() {
+	case value.Object:
+		clean := value.NewMap(doc.Map().Len())
+		for key, member := range doc.Map().All() {
+			if key != headerKey {
+				clean.Set(key, withoutHeaders(member))
+			}
+		}
+		return value.OfMap(clean)
+	case value.List:
+		var clean []value.Value
+		for _, item := range doc.List() {
+			clean = append(clean, withoutHeaders(item))
+		}
+		return value.OfList(clean...)
+	}
+	return doc
+}
+
+// runSchema returns the schema of the result of a tool that runs a flow; outputs is that of
+// the flow's outputs, null where they are not known.
+func runSchema(outputs value.Value) value.Value {
+	if _, err := schema.Parse(outputs); err != nil || outputs.Kind() != value.Object {
+		outputs = value.OfMap(nil)
+	}
+	states := []journal.RunStatus{journal.RunRunning, journal.RunWaiting, journal.RunFinished, journal.RunFailed, journal.RunCancelled}
+	return value.OfMap(value.Pairs("type", "object", "required", []string{"run", "state"}, "properties", value.OfMap(value.Pairs(
+		"run", value.OfMap(value.Pairs("type", "string", "description", "The id of the run: run://ID is the run.")),
+		"state", value.OfMap(value.Pairs("type", "string", "enum", value.Must(states))),
+		"outputs", outputs,
+		"waiting", value.OfMap(value.Pairs("type", "array", "description", "What the run waits for: give it with answer_run.", "items", openObject())),
+		"error", openObject(),
+	))))
+}

@@ -1,0 +1,198 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// turn is one call of a tool that runs a flow. The handler of the tool makes one; it belongs
+// to its goroutine.
+type turn struct {
+	*client
+	request *sdk.CallToolRequest
+	run     string
+	// steps is how many steps the flow has; done are those that are over.
+	steps int
+	done  map[string]bool
+}
+
+func (c *client) newTurn(r *sdk.CallToolRequest) *turn {
+	return &turn{client: c, request: r, done: map[string]bool{}}
+}
+
+// runFlow starts a run of a flow, or goes on with the one that the client has answered.
+func (t *turn) runFlow(ctx context.Context, f *service.LibraryFlow) (*sdk.CallToolResult, error) {
+	if t.request.Params.RequestState != "" {
+		return t.goOn(ctx)
+	}
+	inputs, err := argumentsOf(t.request)
+	if err != nil {
+		return failure(err, ""), nil
+	}
+	properties, _ := f.Flow.Inputs.Doc().Get("properties")
+	if _, wantsUser := properties.Get("user"); wantsUser && t.by.User != "" {
+		if _, isGiven := inputs.Get("user"); !isGiven {
+			inputs.Map().Set("user", value.OfString(t.by.User))
+		}
+	}
+	inputs = f.Flow.Inputs.ApplyDefaults(inputs)
+	if problems := f.Flow.Inputs.Check(inputs); problems != nil {
+		return failure(calls.Errorf(calls.Invalid, "the arguments do not fit the flow: %w", problems), ""), nil
+	}
+	t.run, t.steps = service.NewRunID(), len(f.Flow.Steps)
+	_, err = t.api.options.Dispatcher.Start(ctx, t.by.Principal, service.StartRequest{
+		ID: t.run, Flow: f.Flow, Inputs: inputs, Origin: service.OriginMCP,
+	}, 0)
+	if err != nil && ctx.Err() == nil {
+		return failure(err, t.run), nil
+	}
+	return t.follow(ctx, 0)
+}
+
+// follow tells of the progress of a run until it is over or waits, and answers.
+func (t *turn) follow(ctx context.Context, after int64) (*sdk.CallToolResult, error) {
+	options := service.FollowOptions{After: after, UntilWaiting: true}
+	for batch, err := range t.api.options.Dispatcher.Follow(ctx, t.run, options) {
+		if ctx.Err() != nil {
+			return t.leave(ctx)
+		}
+		if err != nil {
+			return failure(err, t.run), nil
+		}
+		t.report(ctx, batch)
+	}
+	return t.finish(ctx)
+}
+
+// leave ends a call whose client has cancelled it, and the run with it. Where only the
+// connection or the server is gone, the run goes on.
+func (t *turn) leave(ctx context.Context) (*sdk.CallToolResult, error) {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, service.ErrStopping) {
+		return t.stopped(), nil
+	}
+	if !errors.Is(cause, context.Canceled) {
+		return nil, cause
+	}
+	err := t.api.options.Dispatcher.Cancel(context.WithoutCancel(ctx), t.by.Principal, t.run)
+	if calls.KindOf(err) == calls.Invalid { // it is over
+		err = nil
+	}
+	return nil, errors.Join(cause, err)
+}
+
+// stopped answers where the server ends before the run.
+func (t *turn) stopped() *sdk.CallToolResult {
+	err := calls.Errorf(calls.Canceled, "the server stops; the run goes on at its next start").WithHint("read run://%s later", t.run)
+	return failure(err, t.run)
+}
+
+// finish answers by how the run stands.
+func (t *turn) finish(ctx context.Context) (*sdk.CallToolResult, error) {
+	details, err := t.showRun(ctx, t.run)
+	if err != nil {
+		return failure(err, t.run), nil
+	}
+	state := details.State
+	switch state.State {
+	case journal.RunFinished:
+		return t.result(state.State, "outputs", state.Outputs), nil
+	case journal.RunWaiting:
+		return t.ask(ctx, details, "")
+	case journal.RunFailed:
+		result := t.result(state.State, "error", value.Must(state.Error))
+		result.IsError = true
+		return result, nil
+	case journal.RunCancelled:
+		result := t.result(state.State, "", value.Value{})
+		result.IsError = true
+		return result, nil
+	case journal.RunRunning:
+	}
+	return t.stopped(), nil
+}
+
+// result answers with a run and what came of it.
+func (t *turn) result(state journal.RunStatus, name string, v value.Value) *sdk.CallToolResult {
+	doc := value.Pairs("run", t.run, "state", string(state))
+	if name != "" && !v.IsNull() {
+		doc.Set(name, v)
+	}
+	return document(value.OfMap(doc))
+}
+
+// document answers with a document, also for clients that know texts alone.
+func document(doc value.Value) *sdk.CallToolResult {
+	return &sdk.CallToolResult{StructuredContent: doc, Content: []sdk.Content{&sdk.TextContent{Text: doc.JSON()}}}
+}
+
+// failure answers with an error, for the model to read. run is "" for a call without one.
+func failure(err error, run string) *sdk.CallToolResult {
+	info := journal.ErrorInfo{Kind: calls.KindOf(err), Message: err.Error(), Hint: calls.HintOf(err)}
+	var failed *scheduler.Failure
+	if errors.As(err, &failed) { // its own text may hold secrets
+		info = failed.Info
+	}
+	doc := value.Pairs("error", value.Must(info))
+	if run != "" {
+		doc = value.Pairs("run", run, "error", value.Must(info))
+	}
+	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: value.OfMap(doc).JSON()}}}
+}
+
+// report tells a client that wants to know which steps are over.
+func (t *turn) report(ctx context.Context, batch []*service.Frame) {
+	token := t.request.Params.GetProgressToken()
+	if token == nil {
+		return
+	}
+	for _, frame := range batch {
+		switch frame.Type {
+		case journal.StepStarted, journal.StepFinished, journal.StepFailed, journal.StepSkipped:
+		default:
+			continue
+		}
+		e, err := frame.Event()
+		if err != nil || !isStepOfFlow(e.Step) || e.Index != nil {
+			continue
+		}
+		if frame.Type != journal.StepStarted {
+			t.done[e.Step] = true
+		}
+		// The library drops what a client that has gone does not take.
+		_ = t.request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
+			ProgressToken: token, Progress: float64(len(t.done)), Total: float64(t.steps), Message: string(frame.Type) + " " + e.Step,
+		})
+	}
+}
+
+// isStepOfFlow reports whether an id is that of a step of the flow, not of a part of one.
+func isStepOfFlow(id string) bool { return id != "" && !strings.ContainsAny(id, "/[") }
+
+// showRun returns the run that the call is about, and what of it is over.
+func (t *turn) showRun(ctx context.Context, id string) (*service.RunDetails, error) {
+	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, id)
+	if err != nil {
+		return nil, err
+	}
+	if details.Flow != nil {
+		t.steps = len(details.Flow.Steps)
+	}
+	for _, step := range details.State.Steps {
+		isOver := step.State == journal.StepStatusFinished
+		if isOver && isStepOfFlow(step.ID) {
+			t.done[step.ID] = true
+		}
+	}
+	t.run = details.Info.ID
+	return details, nil
+}

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/telemetry"
+)
+
+// waitingRunsAge is how old the count of waiting runs may be that /metrics shows: to count them
+// the journal is read.
+const waitingRunsAge = 10 * time.Second
+
+// observeRuns lets the telemetry hear of the runs of a dispatcher.
+func (s *Server) observeRuns(o service.DispatcherOptions) service.DispatcherOptions {
+	observer := s.options.Telemetry
+	o.Observe = func(session *service.Session, e *journal.Event) {
+		observer.ObserveEvent(telemetry.Run{ID: e.Run, Flow: session.Flow.Name, Origin: session.Origin, State: session.State}, e)
+	}
+	o.Ended = observer.EndRun
+	return o
+}
+
+// registerMetrics adds GET /metrics, and the gauges of the server.
+func (s *Server) registerMetrics() {
+	observer := s.options.Telemetry
+	observer.Gauge("scheduler_active_runs", "Runs that are at work in this process.", func() float64 {
+		active, _ := s.dispatcher.Load()
+		return float64(active)
+	})
+	observer.Gauge("scheduler_queue_depth", "Runs that wait for their turn in this process.", func() float64 {
+		_, queued := s.dispatcher.Load()
+		return float64(queued)
+	})
+	observer.Gauge("scheduler_sse_clients", "Streams of events that are open.", func() float64 { return float64(s.limits.streams.Load()) })
+	waiting := &waitingRuns{service: s.options.Service}
+	observer.Gauge("scheduler_waiting_runs", "Runs in the journal that wait for values.", waiting.count)
+	addEndpoint(s, endpoint{
+		method: http.MethodGet, path: "/metrics", id: "get-metrics", summary: "Get the metrics of the server, in the text format of Prometheus", scope: store.Metrics,
+		media: []string{"text/plain"},
+	}, func(ctx context.Context, _ *none) (*stream, error) {
+		if p := refuseBound(ctx); p != nil { // the numbers are those of all users
+			return nil, p
+		}
+		return &stream{func(hctx huma.Context) {
+			r, w := humago.Unwrap(hctx)
+			observer.Handler().ServeHTTP(w, r)
+		}}, nil
+	})
+}
+
+// waitingRuns counts the runs of all users that wait. It is safe for concurrent use.
+type waitingRuns struct {
+	service *service.Service
+
+	mu      sync.Mutex // guards what follows
+	counted time.Time
+	n       float64
+}
+
+// count returns how many runs wait, or waited a moment ago.
+func (w *waitingRuns) count() float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Since(w.counted) < waitingRunsAge {
+		return w.n
+	}
+	n := 0
+	for _, err := range w.service.Runs(context.Background(), service.Principal{}, journal.RunFilter{States: []journal.RunStatus{journal.RunWaiting}}) {
+		if err != nil {
+			return w.n // readiness tells of a journal that cannot be read
+		}
+		n++
+	}
+	w.counted, w.n = time.Now(), float64(n)
+	return w.n
+}

@@ -1,0 +1,281 @@
+// Package notify tells URLs of the settings what became of runs: that they wait, failed or
+// finished. A message is stored before it is sent, signed as Standard Webhooks wants it, and
+// sent again for a day where it is not taken.
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/trigger"
+)
+
+// Target is a URL that is told of runs.
+type Target struct {
+	URL string
+	// On are the states that it is told of.
+	On []journal.RunStatus
+	// Secret signs the messages, as [trigger.SignStandard] wants it.
+	Secret string
+}
+
+// Options are what [New] needs.
+type Options struct {
+	Targets []Target
+	Service *service.Service
+	Store   *store.Store
+	Log     *slog.Logger
+	// Client sends the messages; it decides which hosts are reached.
+	Client *http.Client
+	// Clock is the present; nil is the clock of the machine.
+	Clock func() time.Time
+}
+
+// Notifier tells URLs what became of runs. A server makes one with [New]; it is safe for
+// concurrent use.
+type Notifier struct {
+	Options
+	wake chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	changed []string   // runs whose state may have changed
+}
+
+// New returns a Notifier that does nothing before [Notifier.Run].
+func New(o Options) *Notifier {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Notifier{Options: o, wake: make(chan struct{}, 1)}
+}
+
+const (
+	// sendInterval is how often messages that are due are looked for, scanInterval how often
+	// runs whose change no one has reported.
+	sendInterval = 2 * time.Second
+	scanInterval = time.Minute
+	sendTimeout  = 15 * time.Second
+	// leaseTime is how long a process has for a try.
+	leaseTime = time.Minute
+	maxSent   = 8 // at once
+	// maxChanged bounds the runs that are remembered; the scan finds the others.
+	maxChanged = 10000
+	// overlapTime is how far scans look back behind the last one.
+	overlapTime = 5 * time.Minute
+)
+
+// delays returns the pauses after the tries that were in vain: 8 tries in a day.
+func delays() []time.Duration {
+	return []time.Duration{
+		5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 4 * time.Hour, 7 * time.Hour, 10 * time.Hour,
+	}
+}
+
+// Report takes a run whose state may have changed. It does not block.
+func (n *Notifier) Report(run string) {
+	if len(n.Targets) == 0 {
+		return
+	}
+	n.mu.Lock()
+	if len(n.changed) < maxChanged {
+		n.changed = append(n.changed, run)
+	}
+	n.mu.Unlock()
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run stores and sends messages until ctx ends.
+func (n *Notifier) Run(ctx context.Context) {
+	if len(n.Targets) == 0 {
+		return
+	}
+	ticker := time.NewTicker(sendInterval)
+	defer ticker.Stop()
+	var scanned time.Time
+	for {
+		errs := []error{n.storeReported(ctx)}
+		if now := n.Clock(); now.Sub(scanned) >= scanInterval {
+			errs = append(errs, n.Scan(ctx))
+			scanned = now
+		}
+		if err := errors.Join(append(errs, n.Send(ctx))...); err != nil && ctx.Err() == nil {
+			n.Log.Error("notifying of runs", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-n.wake:
+		}
+	}
+}
+
+// storeReported stores the messages about runs that were reported.
+func (n *Notifier) storeReported(ctx context.Context) error {
+	n.mu.Lock()
+	runs := n.changed
+	n.changed = nil
+	n.mu.Unlock()
+	slices.Sort(runs)
+	for _, id := range slices.Compact(runs) {
+		info, err := n.Service.Run(ctx, service.Principal{}, id)
+		if calls.KindOf(err) == calls.NotFound {
+			continue
+		}
+		if err == nil {
+			err = n.storeMessages(ctx, info)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Scan stores the messages about runs that have changed since the last scan: of other
+// processes, and of this one where it died before it stored them.
+func (n *Notifier) Scan(ctx context.Context) error {
+	until, err := n.Store.NotifiedUntil(ctx)
+	if err != nil {
+		return err
+	}
+	now := n.Clock()
+	for info, err := range n.Service.Runs(ctx, service.Principal{}, journal.RunFilter{}) {
+		if err != nil {
+			return err
+		}
+		if info.TouchedAt.Before(until.Add(-overlapTime)) {
+			continue
+		}
+		if err := n.storeMessages(ctx, info); err != nil {
+			return err
+		}
+	}
+	return n.Store.SetNotifiedUntil(ctx, now)
+}
+
+// storeMessages stores a message for each target that is told of the state of a run.
+func (n *Notifier) storeMessages(ctx context.Context, info *journal.RunInfo) error {
+	if !service.IsServerRun(info) {
+		return nil
+	}
+	for _, target := range n.Targets {
+		if !slices.Contains(target.On, info.State) {
+			continue
+		}
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s %s", info.ID, info.LastSeq, info.State, target.URL))
+		body, err := n.describe(ctx, info)
+		if err == nil {
+			err = n.Store.AddMessage(ctx, &store.Message{ID: "msg_" + hex.EncodeToString(sum[:16]), URL: target.URL, Body: body})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe returns the body of a message about a run.
+func (n *Notifier) describe(ctx context.Context, info *journal.RunInfo) ([]byte, error) {
+	data := value.Pairs("run", info.ID, "flow", info.Flow, "state", string(info.State))
+	for name, label := range map[string]string{"owner": journal.LabelOwner, "session": journal.LabelSession, "origin": journal.LabelOrigin} {
+		if text := info.Labels[label]; text != "" {
+			data.Set(name, value.OfString(text))
+		}
+	}
+	if info.State == journal.RunWaiting {
+		waiting, err := n.Service.WaitsFor(ctx, service.Principal{}, info)
+		if err != nil {
+			return nil, err
+		}
+		data.Set("waiting", value.Must(waiting))
+	}
+	return value.OfMap(value.Pairs(
+		"type", "run."+string(info.State), "timestamp", info.UpdatedAt.UTC().Format(time.RFC3339Nano), "data", value.OfMap(data),
+	)).AppendJSON(nil), nil
+}
+
+// Send sends the messages that are due.
+func (n *Notifier) Send(ctx context.Context) error {
+	for {
+		due, err := n.Store.TakeMessages(ctx, maxSent, leaseTime)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		errs := make([]error, len(due))
+		var all sync.WaitGroup
+		for i, m := range due {
+			all.Go(func() { errs[i] = n.try(ctx, m) })
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+}
+
+// try sends a message, and stores how that went.
+func (n *Notifier) try(ctx context.Context, m *store.Message) error {
+	i := slices.IndexFunc(n.Targets, func(t Target) bool { return t.URL == m.URL })
+	if i < 0 {
+		return n.Store.EndMessage(ctx, m, "the settings do not name the URL any more")
+	}
+	isFinal, err := n.post(ctx, &n.Targets[i], m)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // it is taken up after the lease
+	}
+	m.Tries++
+	if err == nil {
+		return n.Store.EndMessage(ctx, m, "")
+	}
+	pauses := delays()
+	if isFinal || m.Tries > len(pauses) {
+		n.Log.Error("a notification is given up", "url", m.URL, "tries", m.Tries, "error", err)
+		return n.Store.EndMessage(ctx, m, err.Error())
+	}
+	n.Log.Info("a notification was not taken", "url", m.URL, "tries", m.Tries, "error", err)
+	return n.Store.DelayMessage(ctx, m, err.Error(), n.Clock().Add(pauses[m.Tries-1]))
+}
+
+// post sends a message once. isFinal is true where sending it again cannot help.
+func (n *Notifier) post(ctx context.Context, target *Target, m *store.Message) (isFinal bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target.URL, bytes.NewReader(m.Body))
+	if err != nil {
+		return true, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "scheduler")
+	if err := trigger.SetStandard(r.Header, target.Secret, m.ID, n.Clock(), m.Body); err != nil {
+		return true, err
+	}
+	answer, err := n.Client.Do(r)
+	if err != nil {
+		return false, err
+	}
+	defer answer.Body.Close()
+	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // so that the connection can be used again
+	if answer.StatusCode/100 == 2 {
+		return false, nil
+	}
+	return answer.StatusCode == http.StatusGone, errors.New(answer.Status)
+}

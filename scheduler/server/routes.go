@@ -1,0 +1,100 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/server/store"
+)
+
+// registerAll adds all endpoints. What is not here is not served.
+func (s *Server) registerAll() {
+	s.api = s.newAPI()
+	s.registerRuns()
+	s.registerFlows()
+	s.registerCalls()
+	s.registerMemory()
+	s.registerSchedules()
+	s.registerHooks()
+	s.registerAdmin()
+	s.registerSeed()
+	s.registerOpenAI()
+	s.registerMCP()
+	s.registerMetrics()
+	s.mux.HandleFunc("GET /login", s.handleLogin)
+	s.mux.HandleFunc("/", s.answerUnknownPath)
+}
+
+// answerUnknownPath answers what no endpoint does.
+func (s *Server) answerUnknownPath(w http.ResponseWriter, r *http.Request) {
+	if s.page != nil && s.page.serve(w, r) {
+		return
+	}
+	if r.URL.Path == "/" {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, "scheduler serve\n\nThe API is described at "+base+"/openapi.json\n") // the client may have gone
+		return
+	}
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		probe := &http.Request{Method: method, URL: r.URL, Host: r.Host}
+		if _, pattern := s.mux.Handler(probe); pattern != "/" && pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) > 0 {
+		p := newProblem(http.StatusMethodNotAllowed, "method", r.Method+" is not a method of this path", "use "+strings.Join(allowed, " or "))
+		p.header.Set("Allow", strings.Join(allowed, ", "))
+		s.writeProblem(w, r, p)
+		return
+	}
+	s.writeProblem(w, r, newProblem(http.StatusNotFound, "notfound", "there is no such path", "GET "+base+"/openapi.json describes all"))
+}
+
+// registerRuns adds what is done with runs.
+func (s *Server) registerRuns() {
+	const run = base + "/runs/{id}"
+	busy := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}
+	gone, held := []int{http.StatusNotFound}, []int{http.StatusNotFound, http.StatusConflict, http.StatusServiceUnavailable}
+	addEndpoint(s, endpoint{
+		method: http.MethodPost, path: base + "/runs", id: "start-run", summary: "Start a run of a flow", scope: store.RunsWrite,
+		status: http.StatusCreated, errors: append(slices.Clone(held), busy...),
+	}, s.startRun)
+	addEndpoint(s, endpoint{
+		method: http.MethodPost, path: base + "/flows/{flow}/runs", id: "start-run-of-flow", summary: "Start a run of this flow", scope: store.RunsWrite,
+		status: http.StatusCreated, errors: append(slices.Clone(held), busy...),
+	}, s.startRunOfFlow)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/runs", id: "list-runs", summary: "List runs, the newest first", scope: store.RunsRead}, s.listRuns)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: run, id: "get-run", summary: "Get a run with its steps", scope: store.RunsRead, errors: gone}, s.getRun)
+	addEndpoint(s, endpoint{
+		method: http.MethodDelete, path: run, id: "delete-run", summary: "Delete a run for good", scope: store.Admin, status: http.StatusNoContent, errors: held,
+	}, s.deleteRun)
+	addEndpoint(s, endpoint{
+		method: http.MethodGet, path: run + "/events", id: "follow-run", summary: "List the events of a run, or follow them as server-sent events", scope: store.RunsRead,
+		errors: held, media: []string{"text/event-stream"}, json: reflect.TypeFor[page[*journal.Event]](),
+	}, s.runEvents)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: run + "/steps/{step...}", id: "get-step", summary: "Get a step with its payloads", scope: store.RunsRead, errors: gone}, s.getStep)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: run + "/prompts", id: "explain-prompts", summary: "Explain where each piece of a step's prompts comes from", scope: store.RunsRead, errors: gone}, s.getPrompts)
+	addEndpoint(s, endpoint{
+		method: http.MethodGet, path: run + "/graph", id: "get-run-graph", summary: "Get the flow of a run as nodes and edges, as the run has kept it", scope: store.RunsRead, errors: gone,
+	}, s.getRunGraph)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: run + "/files", id: "get-files", summary: "List the files of a run, or read one", scope: store.RunsRead, errors: gone}, s.getFiles)
+	addEndpoint(s, endpoint{
+		method: http.MethodPost, path: run + "/answers", id: "answer-run", summary: "Give a run what it waits for", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
+	}, s.answerRun)
+	addEndpoint(s, endpoint{
+		method: http.MethodPost, path: run + "/resume", id: "resume-run", summary: "Go on with a run, with an edited flow too", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
+	}, s.resumeRun)
+	addEndpoint(s, endpoint{
+		method: http.MethodPost, path: run + "/cancel", id: "cancel-run", summary: "Cancel a run", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
+	}, s.cancelRun)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/waiting", id: "list-waiting", summary: "List all that runs wait for, the oldest first", scope: store.RunsRead}, s.listWaiting)
+	addEndpoint(s, endpoint{
+		method: http.MethodGet, path: base + "/events", id: "follow-runs", summary: "Follow the states of all runs as server-sent events", scope: store.RunsRead,
+		media: []string{"text/event-stream"}, errors: []int{http.StatusServiceUnavailable},
+	}, s.followRuns)
+}

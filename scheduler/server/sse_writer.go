@@ -1,0 +1,114 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// heartbeat is how often a silent stream gets a comment: proxies cut off those without.
+const heartbeat = 15 * time.Second
+
+// errBye ends streams when the server stops.
+var errBye = wording.Errorf("the server stops")
+
+// sseWriter writes server-sent events. A handler makes one for its stream, on its goroutine.
+type sseWriter struct {
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	buf bytes.Buffer
+}
+
+// wantsStream reports whether a client asks for server-sent events.
+func wantsStream(accept string) bool { return strings.Contains(accept, "text/event-stream") }
+
+// stream is the output of an endpoint that answers by itself.
+type stream struct{ Body func(huma.Context) }
+
+// newStream returns the output that runs write as a stream of events. The context ends when
+// the client goes, and, with errBye, when the server stops.
+func (s *Server) newStream(write func(context.Context, *sseWriter) error) (*stream, error) {
+	done := s.limits.openStream()
+	if done == nil {
+		return nil, newProblem(http.StatusServiceUnavailable, "busy", "too many streams are open", "close some").retryAfter(10)
+	}
+	return &stream{func(hctx huma.Context) {
+		defer done()
+		r, w := humago.Unwrap(hctx)
+		ctx, cancel := context.WithCancelCause(r.Context())
+		defer cancel(nil)
+		go func() {
+			select {
+			case <-s.bye:
+				cancel(errBye)
+			case <-ctx.Done():
+			}
+		}()
+		e := &sseWriter{w: w, rc: http.NewResponseController(w)}
+		_ = e.rc.SetReadDeadline(time.Time{}) // the request was read
+		h := w.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-store, no-transform")
+		h.Set("X-Accel-Buffering", "no")
+		w.WriteHeader(http.StatusOK)
+		e.buf.WriteString("retry: 2000\n")
+		if e.flush() != nil {
+			return
+		}
+		// What the end of ctx breaks off tells of it in errors of its own.
+		if err := write(ctx, e); err != nil && errors.Is(context.Cause(ctx), errBye) {
+			e.addEvent("", "bye", []byte("{}"))
+			_ = e.flush() // the client may have gone
+		}
+	}}, nil
+}
+
+// addEvent adds an event; flush sends it.
+func (e *sseWriter) addEvent(id, name string, data []byte) {
+	if id != "" {
+		e.buf.WriteString("id: " + id + "\n")
+	}
+	e.buf.WriteString("event: " + name + "\ndata: ")
+	e.buf.Write(data) // JSON of one line
+	e.buf.WriteString("\n\n")
+}
+
+// addComment adds a comment, which clients ignore.
+func (e *sseWriter) addComment(text string) { e.buf.WriteString(": " + text + "\n\n") }
+
+// flush sends what was added.
+func (e *sseWriter) flush() error {
+	if e.buf.Len() == 0 {
+		return nil
+	}
+	_, err := e.w.Write(e.buf.Bytes())
+	e.buf.Reset()
+	if e.buf.Cap() > 64<<10 {
+		e.buf = bytes.Buffer{}
+	}
+	if err != nil {
+		return err
+	}
+	return e.rc.Flush()
+}
+
+// lastEventID reads the id that a client has seen last; 0 for none.
+func lastEventID(header string) (int64, error) {
+	if header == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(header, 10, 64)
+	if err != nil || n < 0 {
+		return 0, newProblem(http.StatusUnprocessableEntity, "invalid", "Last-Event-ID "+quoteText(header)+" is not the number of an event", "leave it out to read from the start")
+	}
+	return n, nil
+}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/callnode/scheduler/calls/sqlitefile"
+)
+
+// FireState is how far a [Fire] has come.
+type FireState string
+
+// The states of a fire. Queued and starting ones are still to be carried out.
+const (
+	FireQueued   FireState = "queued"   // waits until the run before is over
+	FireStarting FireState = "starting" // its run is about to begin
+	FireStarted  FireState = "started"  // its run has begun
+	FireOver     FireState = "over"     // its run is over
+	FireSkipped  FireState = "skipped"
+	FireFailed   FireState = "failed" // its run could not begin
+)
+
+// Fire is one time at which a schedule starts a run. Its row is there before the run is.
+type Fire struct {
+	// Schedule is the id of the schedule, Key names the fire among those of the schedule.
+	Schedule string `json:"-"`
+	Key      string `json:"-"`
+	// At is the time that was planned.
+	At    time.Time `json:"at"`
+	State FireState `json:"state" enum:"queued,starting,started,over,skipped,failed"`
+	// Run is the id of its run, which was chosen before the run began.
+	Run string `json:"run,omitempty"`
+	// Reason is why it was skipped or failed.
+	Reason string `json:"reason,omitempty" doc:"Why it was skipped, or why no run could begin."`
+}
+
+// Schedule is what is remembered of a schedule.
+type Schedule struct {
+	Paused bool
+	// Seen is the planned time of the last fire that was decided about: when the schedule
+	// was first met, or was resumed, is counted as one.
+	Seen time.Time
+}
+
+// FindSchedule returns what is remembered of a schedule; one that is met for the first time
+// is remembered from now on.
+func (s *Store) FindSchedule(ctx context.Context, id string) (found Schedule, err error) {
+	var seen int64
+	query := func(c *sqlitefile.Conn) (known bool, err error) {
+		return c.QueryRow("SELECT paused, seen FROM schedule WHERE id = ?", []any{id}, &found.Paused, &seen)
+	}
+	known := false
+	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		known, err = query(c)
+		return err
+	})
+	if err == nil && !known {
+		err = s.db.Write(ctx, func(c *sqlitefile.Conn) error {
+			err := c.Exec("INSERT OR IGNORE INTO schedule(id, paused, seen) VALUES (?, 0, ?)", id, s.clock().UnixMilli())
+			if err != nil {
+				return err
+			}
+			_, err = query(c)
+			return err
+		})
+	}
+	found.Seen = time.UnixMilli(seen)
+	return found, err
+}
+
+// PauseSchedule stops a schedule, or lets it go on. Fires of the time between are not made up
+// for.
+func (s *Store) PauseSchedule(ctx context.Context, id string, paused bool) error {
+	if _, err := s.FindSchedule(ctx, id); err != nil {
+		return err
+	}
+	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
+		if paused {
+			return c.Exec("UPDATE schedule SET paused = 1 WHERE id = ?", id)
+		}
+		return c.Exec("UPDATE schedule SET paused = 0, seen = ? WHERE id = ? AND paused = 1", s.clock().UnixMilli(), id)
+	})
+}
+
+// AddFire records a fire with its decision, once: added is false where the fire was known,
+// to this process or another. planned is false for one that the schedule does not have.
+func (s *Store) AddFire(ctx context.Context, f *Fire, planned bool) (added bool, err error) {
+	err = s.db.Write(ctx, func(c *sqlitefile.Conn) error {
+		now := s.clock().UnixMilli()
+		n, err := c.ExecCount("INSERT OR IGNORE INTO fire(schedule, key, at, run, state, reason, touched) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			f.Schedule, f.Key, f.At.UnixMilli(), f.Run, string(f.State), f.Reason, now)
+		if err != nil {
+			return err
+		}
+		added = n > 0
+		if !planned {
+			return nil
+		}
+		return c.Exec("UPDATE schedule SET seen = max(seen, ?) WHERE id = ?", f.At.UnixMilli(), f.Schedule)
+	})
+	return added, err
+}
+
+// ClaimFire takes a fire that is still to be carried out, and reports whether it was not
+// touched since: of several processes one gets it.
+func (s *Store) ClaimFire(ctx context.Context, f *Fire, since time.Time) (claimed bool, err error) {
+	err = s.db.Write(ctx, func(c *sqlitefile.Conn) error {
+		n, err := c.ExecCount("UPDATE fire SET state = ?, touched = ? WHERE schedule = ? AND key = ? AND state = ? AND touched <= ?",
+			string(FireStarting), s.clock().UnixMilli(), f.Schedule, f.Key, string(f.State), since.UnixMilli())
+		claimed = n > 0
+		return err
+	})
+	return claimed, err
+}
+
+// SetFire stores how far a fire has come.
+func (s *Store) SetFire(ctx context.Context, f *Fire, state FireState, reason string) error {
+	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
+		return c.Exec("UPDATE fire SET state = ?, reason = ?, touched = ? WHERE schedule = ? AND key = ?",
+			string(state), reason, s.clock().UnixMilli(), f.Schedule, f.Key)
+	})
+}
+
+// fireColumns are those that readFires reads.
+const fireColumns = "schedule, key, at, run, state, reason"
+
+func (s *Store) readFires(ctx context.Context, query string, args ...any) ([]*Fire, error) {
+	list := []*Fire{}
+	err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		return c.QueryRows(query, args, func(scan func(...any) error) error {
+			f := &Fire{}
+			var at int64
+			if err := scan(&f.Schedule, &f.Key, &at, &f.Run, (*string)(&f.State), &f.Reason); err != nil {
+				return err
+			}
+			f.At = time.UnixMilli(at).UTC()
+			list = append(list, f)
+			return nil
+		})
+	})
+	return list, err
+}
+
+// PendingFires returns the fires that are still to be carried out, the oldest first.
+func (s *Store) PendingFires(ctx context.Context) ([]*Fire, error) {
+	return s.readFires(ctx, "SELECT "+fireColumns+" FROM fire WHERE state IN ('queued', 'starting') ORDER BY at, key LIMIT 1000")
+}
+
+// OpenFires returns the fires of a schedule whose runs are not known to be over.
+func (s *Store) OpenFires(ctx context.Context, schedule string) ([]*Fire, error) {
+	return s.readFires(ctx, "SELECT "+fireColumns+" FROM fire WHERE schedule = ? AND state IN ('queued', 'starting', 'started') ORDER BY at, key", schedule)
+}
+
+// LastFires returns the last fires of a schedule, the newest first.
+func (s *Store) LastFires(ctx context.Context, schedule string, limit int) ([]*Fire, error) {
+	return s.readFires(ctx, "SELECT "+fireColumns+" FROM fire WHERE schedule = ? ORDER BY at DESC, key DESC LIMIT ?", schedule, limit)
+}

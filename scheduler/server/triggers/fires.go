@@ -1,0 +1,265 @@
+package triggers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/trigger"
+)
+
+const (
+	tickInterval = time.Second
+	// reloadInterval is how soon changes of flow files are noticed.
+	reloadInterval = 10 * time.Second
+	// claimTime is how long a process has to begin the run of a fire before another one
+	// takes the fire up.
+	claimTime = 10 * time.Second
+	// maxQueuedFires bounds the fires of a schedule that wait for the run before.
+	maxQueuedFires = 100
+)
+
+// Run carries out the fires of schedules until ctx ends.
+func (t *Triggers) Run(ctx context.Context) {
+	ticker := time.NewTicker(tickInterval)
+	defer ticker.Stop()
+	for {
+		if err := t.Tick(ctx); err != nil && ctx.Err() == nil {
+			t.Log.Error("carrying out schedules", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Tick carries out the fires that are due, and those that are still to be carried out.
+func (t *Triggers) Tick(ctx context.Context) error {
+	t.ticking.Lock()
+	defer t.ticking.Unlock()
+	now := t.Clock()
+	if t.readAt.IsZero() || now.Sub(t.readAt) >= reloadInterval {
+		known, err := t.Schedules()
+		if err != nil {
+			return err
+		}
+		t.known, t.readAt = known, now
+	}
+	var errs []error
+	for _, s := range t.known {
+		if err := t.fireLocked(ctx, s, now); err != nil {
+			errs = append(errs, wording.Errorf("schedule %s: %w", s.ID, err))
+		}
+	}
+	return errors.Join(append(errs, t.carryOutPending(ctx, now))...)
+}
+
+// fireLocked records the fires of a schedule that are due, each with what becomes of it.
+func (t *Triggers) fireLocked(ctx context.Context, s *Schedule, now time.Time) error {
+	if seen, ok := t.seen[s.ID]; ok {
+		if next := s.Plan.Next(seen); next.IsZero() || next.After(now) {
+			return nil
+		}
+	}
+	kept, err := t.Store.FindSchedule(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	t.seen[s.ID] = kept.Seen
+	if kept.Paused {
+		return nil
+	}
+	due, missed, until := s.Plan.Due(s.ID, kept.Seen, now, s.CatchUp, s.Jitter)
+	if missed > 0 && len(due) == 0 {
+		return t.addMissed(ctx, s, until, missed)
+	}
+	for _, at := range due {
+		if err := t.addFire(ctx, s, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addMissed records the last of the fires that are given up, which stands for all.
+func (t *Triggers) addMissed(ctx context.Context, s *Schedule, at time.Time, missed int) error {
+	f := &store.Fire{
+		Schedule: s.ID, Key: s.Plan.Key(at), At: at, State: store.FireSkipped,
+		Reason: fmt.Sprintf("no server was there (catch_up: %s, fires missed: %d)", s.CatchUp, missed),
+	}
+	_, err := t.Store.AddFire(ctx, f, true)
+	return err
+}
+
+// addFire records a fire with what becomes of it, and begins its run where it is to begin
+// now. The row is there before the run is; where this process dies in between, another one
+// finds it.
+func (t *Triggers) addFire(ctx context.Context, s *Schedule, at time.Time) error {
+	open, err := t.openFires(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	f := &store.Fire{Schedule: s.ID, Key: s.Plan.Key(at), At: at, Run: service.NewRunID(), State: store.FireStarting}
+	if len(open) > 0 {
+		switch s.Overlap {
+		case trigger.OverlapSkip:
+			f.State, f.Reason, f.Run = store.FireSkipped, "the run "+open[0].Run+" is not over (overlap: skip)", ""
+		case trigger.OverlapQueue:
+			f.State = store.FireQueued
+			if len(open) > maxQueuedFires {
+				f.State, f.Reason, f.Run = store.FireSkipped, fmt.Sprintf("%d fires wait already (overlap: queue)", maxQueuedFires), ""
+			}
+		}
+	}
+	added, err := t.Store.AddFire(ctx, f, true)
+	if err != nil || !added {
+		return err
+	}
+	if s.Overlap == trigger.OverlapCancel {
+		t.cancelAll(ctx, open)
+	}
+	if f.State == store.FireStarting {
+		return t.begin(ctx, s, f)
+	}
+	return nil
+}
+
+// openFires returns the fires of a schedule whose runs are not over, the oldest first.
+func (t *Triggers) openFires(ctx context.Context, schedule string) ([]*store.Fire, error) {
+	all, err := t.Store.OpenFires(ctx, schedule)
+	if err != nil {
+		return nil, err
+	}
+	var open []*store.Fire
+	for _, f := range all {
+		if f.State == store.FireStarted {
+			info, err := t.Service.Run(ctx, service.Principal{}, f.Run)
+			isGone := calls.KindOf(err) == calls.NotFound
+			if err != nil && !isGone {
+				return nil, err
+			}
+			if isGone || service.IsOver(info.State) {
+				if err := t.Store.SetFire(ctx, f, store.FireOver, ""); err != nil {
+					return nil, err
+				}
+				continue
+			}
+		}
+		open = append(open, f)
+	}
+	return open, nil
+}
+
+// cancelAll ends the runs of earlier fires.
+func (t *Triggers) cancelAll(ctx context.Context, open []*store.Fire) {
+	for _, f := range open {
+		err := t.Dispatcher.Cancel(ctx, service.Principal{}, f.Run)
+		if kind := calls.KindOf(err); err != nil && kind != calls.NotFound && kind != calls.Invalid { // it is over
+			t.Log.Warn("cancelling the run of an earlier fire", "schedule", f.Schedule, "run", f.Run, "error", err)
+		}
+	}
+}
+
+// carryOutPending begins the runs of queued fires whose turn has come, and of those that a
+// process began to carry out and left.
+func (t *Triggers) carryOutPending(ctx context.Context, now time.Time) error {
+	pending, err := t.Store.PendingFires(ctx)
+	if err != nil {
+		return err
+	}
+	blocked := map[string]bool{}
+	var errs []error
+	for _, f := range pending {
+		since := now
+		if f.State == store.FireStarting {
+			since = now.Add(-claimTime)
+		} else if blocked[f.Schedule] {
+			continue
+		}
+		errs = append(errs, t.carryOut(ctx, f, since))
+		blocked[f.Schedule] = true
+	}
+	return errors.Join(errs...)
+}
+
+// carryOut begins the run of a pending fire, unless another process has touched the fire
+// after since, or an earlier run is not over.
+func (t *Triggers) carryOut(ctx context.Context, f *store.Fire, since time.Time) error {
+	if f.State == store.FireQueued {
+		open, err := t.openFires(ctx, f.Schedule)
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(open, func(o *store.Fire) bool { return o.Key == f.Key }); i != 0 {
+			return nil // others are before it
+		}
+	}
+	claimed, err := t.Store.ClaimFire(ctx, f, since)
+	if err != nil || !claimed {
+		return err
+	}
+	s, err := t.Schedule(service.Principal{}, f.Schedule)
+	if calls.KindOf(err) == calls.NotFound {
+		return t.settleGone(ctx, f)
+	}
+	if err != nil {
+		return err
+	}
+	return t.begin(ctx, s, f)
+}
+
+// settleGone ends a fire whose schedule is gone, or whose flow has errors now.
+func (t *Triggers) settleGone(ctx context.Context, f *store.Fire) error {
+	if _, err := t.Service.Run(ctx, service.Principal{}, f.Run); err == nil {
+		return t.Store.SetFire(ctx, f, store.FireStarted, "")
+	}
+	return t.Store.SetFire(ctx, f, store.FireFailed, "the schedule is gone, or its flow has errors")
+}
+
+// begin begins the run of a fire that this process has recorded or claimed. A run of that id
+// that exists was begun by a process that died, or was slower than claimTime.
+func (t *Triggers) begin(ctx context.Context, s *Schedule, f *store.Fire) error {
+	if _, err := t.Service.Run(ctx, service.Principal{}, f.Run); err == nil {
+		return t.Store.SetFire(ctx, f, store.FireStarted, "")
+	}
+	known := value.OfMap(value.Pairs("id", s.Schedule.ID, "time", f.At.In(s.Plan.Zone()).Format(time.RFC3339)))
+	inputs, err := renderInputs(ctx, s.Flow.Flow, s.Inputs, "schedule", known)
+	if err == nil {
+		_, err = t.Dispatcher.Start(ctx, s.Principal(), service.StartRequest{
+			ID: f.Run, Flow: s.Flow.Flow, Inputs: inputs, Origin: service.OriginTrigger, Labels: map[string]string{"schedule": s.ID},
+		}, 0)
+	}
+	if err == nil {
+		return t.Store.SetFire(ctx, f, store.FireStarted, "")
+	}
+	if _, missing := t.Service.Run(ctx, service.Principal{}, f.Run); missing == nil {
+		return t.Store.SetFire(ctx, f, store.FireStarted, "")
+	}
+	var unavailable *service.UnavailableError
+	isLater := errors.Is(err, service.ErrQueueFull) || errors.Is(err, service.ErrStopping) || errors.Is(err, service.ErrAtWork)
+	if isLater || errors.As(err, &unavailable) || ctx.Err() != nil {
+		return nil //nolint:nilerr // the fire is taken up again after claimTime
+	}
+	t.Log.Error("a schedule could not start its run", "schedule", s.ID, "error", err)
+	return t.Store.SetFire(ctx, f, store.FireFailed, err.Error())
+}
+
+// FireNow starts a run of a schedule at once, whether or not an earlier one is over, and
+// returns its id.
+func (t *Triggers) FireNow(ctx context.Context, s *Schedule) (string, error) {
+	run := service.NewRunID()
+	f := &store.Fire{Schedule: s.ID, Key: "now " + run, At: t.Clock(), Run: run, State: store.FireStarting}
+	if _, err := t.Store.AddFire(ctx, f, false); err != nil {
+		return "", err
+	}
+	return run, t.begin(ctx, s, f)
+}

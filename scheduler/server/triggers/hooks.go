@@ -1,0 +1,85 @@
+package triggers
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/trigger"
+)
+
+// MaxHookBody bounds the body of a request of a webhook, in bytes.
+const MaxHookBody = 1 << 20
+
+// Webhook is a webhook of a flow that is served.
+type Webhook struct {
+	*flow.Webhook
+	Flow *service.LibraryFlow
+
+	triggers     *Triggers
+	verification trigger.Verification
+}
+
+// Delivery is a request of a webhook.
+type Delivery struct {
+	Header http.Header
+	Query  url.Values
+	Body   []byte
+}
+
+// Webhook returns a webhook of a flow. The error for an unknown one is of kind NotFound.
+func (t *Triggers) Webhook(flowID, id string) (*Webhook, error) {
+	found, err := t.Library.Flow(flowID)
+	if err != nil && calls.KindOf(err) != calls.NotFound {
+		return nil, err
+	}
+	var w *flow.Webhook
+	if err == nil && found.Flow != nil {
+		w = found.Flow.Triggers.Webhook(id)
+	}
+	if w == nil { // strangers do not learn which flows there are
+		return nil, calls.Errorf(calls.NotFound, "there is no webhook %q of a flow %q", value.Truncate(id, 80), value.Truncate(flowID, 80))
+	}
+	v := trigger.Verification{Way: w.Verify, Header: w.Header}
+	if w.Secret != "" {
+		v.Secret, _ = t.Secret(w.Secret)
+	}
+	return &Webhook{Webhook: w, Flow: found, triggers: t, verification: v}, nil
+}
+
+// Check returns an error where a delivery was not sent by who knows the secret.
+func (w *Webhook) Check(d *Delivery) error {
+	return w.verification.Check(d.Header, d.Body, w.triggers.Clock())
+}
+
+// Principal returns whose runs those of the webhook are.
+func (w *Webhook) Principal() service.Principal { return principalOf(w.User) }
+
+// Begin begins the run of a delivery that was checked, with an id.
+func (w *Webhook) Begin(ctx context.Context, d *Delivery, run string) error {
+	inputs, err := renderInputs(ctx, w.Flow.Flow, w.Inputs, "webhook", w.scopeOf(d))
+	if err != nil {
+		return err
+	}
+	_, err = w.triggers.Dispatcher.Start(ctx, w.Principal(), service.StartRequest{
+		ID: run, Flow: w.Flow.Flow, Inputs: inputs, Origin: service.OriginTrigger, Labels: map[string]string{"webhook": w.Flow.ID + ":" + w.ID},
+	}, 0)
+	return err
+}
+
+// scopeOf returns what the templates of the inputs know of a delivery.
+func (w *Webhook) scopeOf(d *Delivery) value.Value {
+	body := value.Pairs("text", string(d.Body))
+	if parsed, err := value.ParseJSON(d.Body); err == nil {
+		body.Set("json", parsed)
+	}
+	query := map[string]string{}
+	for name := range d.Query {
+		query[name] = d.Query.Get(name)
+	}
+	return value.OfMap(value.Pairs("body", value.OfMap(body), "headers", w.verification.ShownHeaders(d.Header), "query", query))
+}

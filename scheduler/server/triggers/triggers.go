@@ -1,0 +1,128 @@
+// Package triggers starts runs by the triggers of flows: a run for each fire of a schedule,
+// once, however many servers share a state directory and wherever one of them dies, and a
+// run for each request of a webhook. What triggers mean is in package trigger.
+package triggers
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// Options are what [New] needs.
+type Options struct {
+	Service    *service.Service
+	Dispatcher *service.Dispatcher
+	Library    *service.Library
+	Store      *store.Store
+	Log        *slog.Logger
+	// Clock is the present; nil is the clock of the machine.
+	Clock func() time.Time
+	// Secret returns the value of a secret; ok is false where the settings do not allow it.
+	Secret func(name string) (text string, ok bool)
+}
+
+// Triggers starts runs by the triggers of flows. A server makes one with [New]; it is safe
+// for concurrent use.
+type Triggers struct {
+	Options
+
+	ticking sync.Mutex // held by Tick, guards what follows
+	known   []*Schedule
+	readAt  time.Time
+	seen    map[string]time.Time // what the store had for a schedule when it was last asked
+}
+
+// New returns triggers that do nothing before [Triggers.Run].
+func New(o Options) *Triggers {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Triggers{Options: o, seen: map[string]time.Time{}}
+}
+
+// Schedule is a schedule of a flow that is served.
+type Schedule struct {
+	// ID is FLOW:ID of the schedule in the flow.
+	ID string
+	*flow.Schedule
+	Flow *service.LibraryFlow
+}
+
+// Principal returns whose runs those of the schedule are.
+func (s *Schedule) Principal() service.Principal { return principalOf(s.User) }
+
+// IsSeenBy reports whether a schedule exists for a principal: one of another user does not
+// for those who are bound.
+func (s *Schedule) IsSeenBy(p service.Principal) bool {
+	return !p.Bound || s.User == "" || s.User == p.User
+}
+
+// principalOf returns whose runs those of a trigger are: with a user, bound to it.
+func principalOf(user string) service.Principal {
+	return service.Principal{User: user, Bound: user != ""}
+}
+
+// Schedules returns the schedules of all flows that have no errors, sorted by their ids.
+func (t *Triggers) Schedules() ([]*Schedule, error) {
+	flows, err := t.Library.Flows()
+	if err != nil {
+		return nil, err
+	}
+	all := []*Schedule{}
+	for _, f := range flows {
+		if f.Flow == nil {
+			continue
+		}
+		for _, s := range f.Flow.Triggers.Schedules {
+			all = append(all, &Schedule{ID: f.ID + ":" + s.ID, Schedule: s, Flow: f})
+		}
+	}
+	return all, nil
+}
+
+// Schedule returns a schedule of a principal by its id. The error for one that is unknown, or
+// is another user's, is of kind NotFound.
+func (t *Triggers) Schedule(p service.Principal, id string) (*Schedule, error) {
+	all, err := t.Schedules()
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, s := range all {
+		if !s.IsSeenBy(p) {
+			continue
+		}
+		if s.ID == id {
+			return s, nil
+		}
+		ids = append(ids, s.ID)
+	}
+	unknown := calls.Errorf(calls.NotFound, "there is no schedule %q", value.Truncate(id, 80))
+	if hint := value.DidYouMean(id, ids); hint != "" {
+		return nil, unknown.WithHint("%s", hint)
+	}
+	return nil, unknown
+}
+
+// renderInputs returns the inputs that a trigger gives, checked against those of the flow.
+// known is the one value that its templates know, by its name.
+func renderInputs(ctx context.Context, f *flow.Flow, inputs *flow.Param, name string, known value.Value) (value.Value, error) {
+	rendered, err := inputs.Render(ctx, prompt.Values{Map: value.Pairs(name, known)})
+	if err != nil {
+		return value.Value{}, calls.Errorf(calls.Invalid, "the inputs of the trigger: %w", err)
+	}
+	if !rendered.IsNull() && rendered.Kind() != value.Object {
+		return value.Value{}, calls.Errorf(calls.Invalid, "the inputs of the trigger are not a map")
+	}
+	checked, _, err := service.CheckInputs(f, rendered.Map().Clone())
+	return checked, err
+}

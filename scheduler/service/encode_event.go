@@ -1,0 +1,59 @@
+package service
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Frame is an event as the readers of a run get it: encoded once for all of them. A Frame
+// does not change; it is safe for concurrent use.
+type Frame struct {
+	Seq  int64
+	Type journal.EventType
+	// JSON is the event as `runs events` prints it, without the end of the line.
+	JSON []byte
+
+	once  sync.Once
+	brief []byte
+}
+
+// EncodeEvent encodes an event.
+func EncodeEvent(e *journal.Event) (*Frame, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
+		return nil, err
+	}
+	return &Frame{Seq: e.Seq, Type: e.Type, JSON: bytes.TrimSuffix(b.Bytes(), []byte("\n"))}, nil
+}
+
+// Brief returns the event without its parameters, names, prompts, input and output.
+func (f *Frame) Brief() []byte {
+	f.once.Do(func() {
+		f.brief = f.JSON
+		doc, err := value.ParseJSON(f.JSON)
+		data, _ := doc.Get("data")
+		if err != nil || data.Map().Len() == 0 {
+			return
+		}
+		short := data.Map().Clone()
+		for _, name := range []string{"params", "names", "prompts", "input", "output"} {
+			short.Delete(name)
+		}
+		whole := doc.Map().Clone()
+		whole.Set("data", value.OfMap(short))
+		f.brief = value.OfMap(whole).AppendJSON(nil)
+	})
+	return f.brief
+}
+
+// Event returns the event of the frame.
+func (f *Frame) Event() (*journal.Event, error) {
+	e := &journal.Event{}
+	return e, json.Unmarshal(f.JSON, e)
+}

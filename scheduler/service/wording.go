@@ -1,0 +1,41 @@
+package service
+
+import "github.com/callnode/scheduler/llm/value/wording"
+
+// The messages by their English formats.
+var _ = wording.Add(wording.Catalog{
+	"%d more warnings were left out":        "另有 %d 条警告未显示",
+	"%q fits %d runs: write more of the id": "%q 对应 %d 个运行：请写出更长的 id",
+	"a bound principal needs a user":        "绑定的主体需要用户",
+	"give it with %s":                       "请用 %s 给出",
+	"line %d: %w":                           "第 %d 行：%w",
+	"line %d: the JSON at %w":               "第 %d 行：JSON 位置 %w",
+	"llm: %w":                               "llm：%w",
+	"no run slot became free in time":       "没有及时等到空闲的运行名额",
+	"no snapshots were made: %v":            "没有生成快照：%v",
+	"no step of the run built a prompt":     "该运行没有步骤生成过提示词",
+	"reading the journal: %w":               "读取日志：%w",
+	"run":                                   "运行",
+	"scheduler runs lists them":             "用 scheduler runs 列出",
+	"steps that have not begun are not shown, for the flow cannot be read: %v": "未开始的步骤没有显示，因为无法读取流程：%v",
+	"the flow does not name the input %q%s":                                    "流程没有声明输入 %q%s",
+	"the flow has no input %q%s":                                               "流程没有输入 %q%s",
+	"the flow of the run cannot be read any more: %w":                          "已无法读取该运行的流程：%w",
+	"the flow of the run does not load with this program: %w":                  "该运行的流程无法用本程序加载：%w",
+	"the journal has no run %q":                                                "日志中没有运行 %q",
+	"the journal has no runs":                                                  "日志中没有运行",
+	"the label %q is set by the program (choose another name)":                 "标签 %q 由程序设置（请换一个名称）",
+	"the memory of %q is not open to the user %q":                              "%q 的记忆不对用户 %q 开放",
+	"the options of the run %s: %w":                                            "运行 %s 的选项：%w",
+	"the run %s ended without an event":                                        "运行 %s 没有结束事件",
+	"the run began in another language: %w":                                    "该运行以另一种语言开始：%w",
+	"the run is at work or queued":                                             "运行正在执行或排队",
+	"the run queue is full":                                                    "运行队列已满",
+	"the server is stopping":                                                   "服务器正在停止",
+	"the user %q is not valid UTF-8":                                           "用户 %q 不是有效的 UTF-8",
+	"there is no flow %q":                                                      "没有流程 %q",
+	"there is no journal":                                                      "没有日志",
+	"unknown member %q of vars%s":                                              "vars 的未知成员 %q%s",
+	"unknown member %q%s":                                                      "未知成员 %q%s",
+	"vars.language: %w":                                                        "vars.language：%w",
+})

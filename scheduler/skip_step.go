@@ -1,0 +1,39 @@
+package scheduler
+
+import (
+	"context"
+
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/scheduler/internal/order"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Why a step is skipped. The first is found here, when the step's turn has come; the second by
+// [order.Machine], when its needs are over.
+const (
+	reasonCondition = "its condition (when) is false"
+	reasonNeeds     = "every step that it needs was skipped"
+)
+
+// skipUnlessTrue returns the outcome of a task whose condition is false, or cannot be
+// rendered. One that an earlier process has started is not asked again.
+func (t *task) skipUnlessTrue(ctx context.Context) (o outcome, skipped bool) {
+	if t.step.When == nil || t.hasStartedBefore() {
+		return outcome{}, false
+	}
+	v, err := t.step.When.Render(ctx, t.scope(ctx))
+	if err != nil {
+		return t.failedOutcome(err), true
+	}
+	if prompt.Truthy(v) {
+		return outcome{}, false
+	}
+	return outcome{status: order.Skipped, event: newSkippedEvent(reasonCondition), reason: reasonCondition}, true
+}
+
+// newSkippedEvent returns the event of a step that is skipped.
+func newSkippedEvent(reason string) *pendingEvent {
+	n := newPendingEvent(journal.StepSkipped)
+	n.data.Reason = reason
+	return n
+}

@@ -1,0 +1,37 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+)
+
+// LogHandler returns a handler that adds the trace of a run (trace_id) to every record that
+// names one (run), so that logs and traces can be joined.
+func LogHandler(h slog.Handler) slog.Handler { return tracingHandler{h} }
+
+type tracingHandler struct{ slog.Handler }
+
+// Handle writes a record.
+func (h tracingHandler) Handle(ctx context.Context, r slog.Record) error {
+	run := ""
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "run" {
+			run = a.Value.String()
+		}
+		return run == ""
+	})
+	if run != "" {
+		r.AddAttrs(slog.String("trace_id", TraceID(run)))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs returns a handler whose records have attributes.
+func (h tracingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return tracingHandler{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup returns a handler that puts attributes into a group.
+func (h tracingHandler) WithGroup(name string) slog.Handler {
+	return tracingHandler{h.Handler.WithGroup(name)}
+}

@@ -1,0 +1,174 @@
+// Package telemetry makes metrics and traces of the events of runs. It is the only door of
+// Prometheus and OpenTelemetry; the engine knows neither. An [Observer] hears every event of
+// the runs that a process carries out ([Observer.ObserveEvent]) and answers GET /metrics.
+//
+// The spans of a run have the same trace id in every process that was at it, a hash of the
+// run's id ([TraceID]), so that the parts of a resumed run join. Names and attributes of model
+// calls are those of the semantic conventions for generative AI, version 1.41 (they are in
+// development there). Metrics have no label that names a user or a run.
+package telemetry
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Options are what an [Observer] is made of. The zero value counts and sends nothing.
+type Options struct {
+	// Version is that of the program.
+	Version string
+	// Traces say where spans go.
+	Traces Traces
+	// Warn hears of spans that could not be sent; nil is not told.
+	Warn func(error)
+}
+
+// Traces are the settings of the exporter of spans, OTLP over HTTP.
+type Traces struct {
+	// Endpoint is the address of a collector, such as http://127.0.0.1:4318; "" sends nothing.
+	Endpoint string
+	// Headers go with every request. They may hold keys.
+	Headers map[string]string
+	// Content lets spans have the inputs and outputs of steps, which hold what users wrote.
+	Content bool
+}
+
+// Run is what an [Observer] has to know of a run.
+type Run struct {
+	ID, Flow, Origin string
+	// State is what the events so far add up to, the one that is observed included.
+	State *journal.RunState
+}
+
+// Observer makes metrics and traces of the events of runs. [New] makes one for the life of a
+// server; [Observer.Shutdown] ends it. It is safe for concurrent use, as long as the events of
+// one run come one after the other.
+type Observer struct {
+	registry *prometheus.Registry
+	metrics  *metrics
+	provider *trace.TracerProvider // nil: no spans are made
+	tracer   oteltrace.Tracer
+	content  bool
+
+	mu   sync.Mutex // guards what follows
+	runs map[string]*runTrace
+}
+
+// New returns an observer. The error is that of an endpoint that is not an address.
+func New(o Options) (*Observer, error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	observer := &Observer{registry: registry, metrics: newMetrics(registry, o.Version), content: o.Traces.Content, runs: map[string]*runTrace{}}
+	if o.Traces.Endpoint == "" {
+		return observer, nil
+	}
+	exporter, err := newExporter(o.Traces)
+	if err != nil {
+		return nil, err
+	}
+	attributes := resource.NewWithAttributes(semconv.SchemaURL, semconv.ServiceName("scheduler"), semconv.ServiceVersion(o.Version))
+	observer.provider = trace.NewTracerProvider(
+		trace.WithBatcher(reportingExporter{exporter, o.Warn}), trace.WithResource(attributes), trace.WithIDGenerator(idGenerator{}))
+	observer.tracer = observer.provider.Tracer("github.com/callnode/scheduler")
+	return observer, nil
+}
+
+// newExporter returns what sends spans to the endpoint. It connects when the first are sent.
+func newExporter(t Traces) (trace.SpanExporter, error) {
+	endpoint, err := tracesURL(t.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	return otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(endpoint), otlptracehttp.WithHeaders(t.Headers))
+}
+
+// reportingExporter tells of spans that could not be sent.
+type reportingExporter struct {
+	trace.SpanExporter
+	warn func(error)
+}
+
+// ExportSpans sends spans.
+func (e reportingExporter) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	if err != nil && e.warn != nil {
+		e.warn(wording.Errorf("%d spans could not be sent: %w", len(spans), err))
+		return nil // it was told: the library would print it too
+	}
+	return err
+}
+
+// Shutdown sends the spans that are left, until ctx ends.
+func (o *Observer) Shutdown(ctx context.Context) error {
+	if o.provider == nil {
+		return nil
+	}
+	return errors.Join(o.provider.ForceFlush(ctx), o.provider.Shutdown(ctx))
+}
+
+// Handler answers GET /metrics in the text format of Prometheus.
+func (o *Observer) Handler() http.Handler {
+	return promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+}
+
+// Gauge adds a metric whose value is read when it is asked for.
+func (o *Observer) Gauge(name, help string, read func() float64) {
+	o.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
+
+// ObserveEvent counts an event of a run and makes spans of it. It does not block.
+func (o *Observer) ObserveEvent(run Run, e *journal.Event) {
+	r := o.runTrace(run)
+	o.metrics.observe(run, e, r.freshUsage(run.State.Usage))
+	if o.provider != nil {
+		r.observe(e)
+	}
+}
+
+// EndRun ends the spans of a run that this process has let go of, whether it is over or not.
+func (o *Observer) EndRun(id string) {
+	o.mu.Lock()
+	r := o.runs[id]
+	delete(o.runs, id)
+	o.mu.Unlock()
+	if r != nil {
+		r.end(time.Now())
+	}
+}
+
+// runTrace returns what is kept of a run while this process is at it.
+func (o *Observer) runTrace(run Run) *runTrace {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r := o.runs[run.ID]
+	if r == nil {
+		r = &runTrace{observer: o, flow: run.Flow, origin: run.Origin, id: run.ID, steps: map[string]*stepSpan{}}
+		o.runs[run.ID] = r
+	}
+	return r
+}
+
+// TraceID returns the trace of a run, 32 hexadecimal digits: the first half of the SHA-256 of
+// its id.
+func TraceID(run string) string { return traceID(run).String() }
+
+func traceID(run string) oteltrace.TraceID {
+	sum := sha256.Sum256([]byte(run))
+	return oteltrace.TraceID(sum[:16])
+}
