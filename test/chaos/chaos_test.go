@@ -25,15 +25,16 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 const (
 	runID = "chaos"
 	// childDir tells the test binary that it is the process to be killed.
 	childDir = "CHAOS_DIR"
-	// shortRounds is how many flows the ordinary tests kill to their end; make chaos
-	// sets CHAOS_ROUNDS.
-	shortRounds = 3
+	// slowRounds is how many flows the slow tests kill to their end; the others kill one,
+	// and make chaos sets CHAOS_ROUNDS.
+	slowRounds = 3
 	// parallel is how many items of a list may be at work.
 	parallel = 2
 )
@@ -53,12 +54,12 @@ func TestMain(m *testing.M) {
 // one: equal outputs, every end recorded once, nothing run again that was recorded
 // as finished, no more of a list to run again than was at work, a sound database.
 func TestKilledRuns(t *testing.T) {
-	rounds := shortRounds
+	rounds := 1
+	if slow.Enabled() {
+		rounds = slowRounds
+	}
 	if n, err := strconv.Atoi(os.Getenv("CHAOS_ROUNDS")); err == nil {
 		rounds = n
-	}
-	if testing.Short() {
-		rounds = 1
 	}
 	want := undisturbed(t)
 	kills := 0
