@@ -75,7 +75,7 @@ test: ## Run the tests (with the race detector where a C compiler is there)
 	go test $(RACE) ./...
 
 test-slow: ## Run the slow tests too: those that build plugins, and kill processes
-	SLOW_TESTS=1 go test $(RACE) ./plugins/... ./test/... ./cmd/... ./calls/memory/sqlite ./scheduler/journal/sqlite
+	SLOW_TESTS=1 go test $(RACE) ./plugins/... ./test/... ./cmd/... ./calls/memory/sqlite ./calls/slot ./scheduler/journal/sqlite
 
 # The busy loops end with the shell that started them, however it ends.
 stress: ## Run the tests of PKG (./calls/agent) TIMES (20) times in a row beside a busy loop on every core

@@ -100,7 +100,7 @@ func newServer(mode string) *sdk.Server {
 			return &sdk.CallToolResult{StructuredContent: json.RawMessage(`{"n": "many"}`)}, nil
 		})
 	add("huge", nil, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return said(strings.Repeat("x", 40<<20))
+		return said(strings.Repeat("x", 17<<20))
 	})
 	add("picture", nil, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "look"}, &sdk.ImageContent{Data: []byte("abc"), MIMEType: "image/png"}}}, nil
@@ -142,6 +142,10 @@ func newProject(t *testing.T, mode string) *project {
 	p := &project{
 		t: t, lock: filepath.Join(t.TempDir(), "mcp.lock.json"), env: map[string]string{modeVariable: mode, "SECRET": "s3cr3t"},
 		server: mcp.Server{Name: "tools", Command: program, Env: []string{modeVariable, "NOT_SET"}, Timeout: 20 * time.Second},
+	}
+	if race := os.Getenv("GORACE"); race != "" { // make test sets how long a program sleeps at its end
+		p.server.Env = append(p.server.Env, "GORACE")
+		p.env["GORACE"] = race
 	}
 	if testing.CoverMode() != "" { // a program that counts its coverage warns at its end without it
 		p.server.Env = append(p.server.Env, "GOCOVERDIR")
@@ -244,6 +248,7 @@ func refused(t *testing.T, what string, err error, kind calls.Kind, words ...str
 
 // TestTools uses the tools of a server, whose results and errors are those of steps.
 func TestTools(t *testing.T) {
+	t.Parallel() // it mostly waits
 	p := newProject(t, "good")
 	_, err := p.use("add", `{}`)
 	refused(t, "before trust", err, calls.Invalid, "not trusted", "scheduler mcp trust tools")
@@ -270,7 +275,7 @@ func TestTools(t *testing.T) {
 	output, err = p.use("environment", `{}`)
 	text, _ := output.Get("text")
 	given, _ := text.Str()
-	own, _, _ := strings.Cut(given, "\nGOCOVERDIR=")
+	own, _, _ := strings.Cut(given, "\nGO") // GORACE, GOCOVERDIR
 	if err != nil || own != modeVariable+"=good" {
 		t.Errorf("the environment is %s, %v", output.JSON(), err)
 	}
@@ -290,6 +295,7 @@ func TestTools(t *testing.T) {
 
 // TestChangedTool refuses a tool that is not as it was trusted, until it is trusted again.
 func TestChangedTool(t *testing.T) {
+	t.Parallel() // it mostly waits
 	p := newProject(t, "good")
 	p.trust()
 	p.env[modeVariable] = "changed"
@@ -338,6 +344,7 @@ func TestEditedLock(t *testing.T) {
 
 // TestHostileServers: whatever a server does, the step ends with an error that names it.
 func TestHostileServers(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for mode, want := range map[string]struct {
 		kind  calls.Kind
 		words string
@@ -391,6 +398,7 @@ func TestMissingCommand(t *testing.T) {
 
 // TestHTTP uses a server with a URL, of both eras: behind the guard, with its headers.
 func TestHTTP(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for name, isStateless := range map[string]bool{"sessions": false, "stateless": true} {
 		t.Run(name, func(t *testing.T) {
 			var authorized, refusals atomic.Int64

@@ -54,9 +54,9 @@ func TestMain(m *testing.M) {
 // one: equal outputs, every end recorded once, nothing run again that was recorded
 // as finished, no more of a list to run again than was at work, a sound database.
 func TestKilledRuns(t *testing.T) {
-	rounds := 1
+	rounds, growth := 1, 50 // growth is by how many ms a process may live longer than the last
 	if slow.Enabled() {
-		rounds = slowRounds
+		rounds, growth = slowRounds, 10
 	}
 	if n, err := strconv.Atoi(os.Getenv("CHAOS_ROUNDS")); err == nil {
 		rounds = n
@@ -69,7 +69,7 @@ func TestKilledRuns(t *testing.T) {
 		done := map[string]bool{}
 		// Each process may live a little longer than the last: a slow machine comes to
 		// the end too.
-		for life := 120; ; life += 10 {
+		for life := 120; ; life += growth {
 			killed := oneProcess(t, dir, time.Duration(10+rand.IntN(life))*time.Millisecond)
 			began := checkWork(t, dir, done)
 			done = finished(t, dir)
