@@ -27,12 +27,12 @@ var ErrNoAnswer = wording.Errorf("the model gave no usable answer")
 const trials = 3
 
 // JSON asks the model for a JSON document that fits s, and tells it what was wrong
-// with an answer that does not. A server that refuses a schema is asked without: the
-// prompt should say what the answer looks like. mend, where it is not nil, makes what
+// with an answer that does not. A server that refuses a schema, or whose model answers without
+// any JSON, is asked without one: the prompt should say what the answer looks like. mend, where it is not nil, makes what
 // is meant of a document that says it in other words. The error is the provider's own,
 // or [ErrNoAnswer] of kind Provider when no answer was any good.
 func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schema, mend func(value.Value) value.Value) (value.Value, error) {
-	asked, structured, parts := *req, &Structured{}, calls.PartsOf(ctx)
+	asked, structured, parts := *req, &Structured{IsDocument: hasDocument}, calls.PartsOf(ctx)
 	var fault error
 	for range trials {
 		text, err := structured.Ask(calls.WithParts(ctx, parts), env.LLM, &asked, s.Doc())

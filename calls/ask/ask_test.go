@@ -115,8 +115,19 @@ func TestJSON(t *testing.T) {
 	if len(last.Messages) != 5 || !strings.Contains(string(last.Messages[4]), "/n：应为整数，实为字符串") || !strings.Contains(string(last.Messages[4]), "请重新回答") {
 		t.Errorf("got %s", last.Messages)
 	}
-	if len(req.Messages) != 1 || req.ResponseSchema != nil || string(last.ResponseSchema) != order(t).Doc().JSON() {
+	if first := p.Requests()[0]; len(req.Messages) != 1 || req.ResponseSchema != nil || string(first.ResponseSchema) != order(t).Doc().JSON() {
 		t.Error("the request was changed, or the schema is not in it")
+	}
+	for i, asked := range p.Requests()[1:] {
+		if asked.ResponseSchema != nil {
+			t.Errorf("request %d after an answer without JSON has the schema", i+1)
+		}
+	}
+
+	p = scripted.Texts(`{"n": "x"}`, `{"n": 3}`)
+	env.LLM = p
+	if v, err = ask.JSON(t.Context(), env, req, order(t), nil); err != nil || v.JSON() != `{"n":3}` || p.Requests()[1].ResponseSchema == nil {
+		t.Errorf("a document that does not fit: %s, %v; the schema must be sent again", v, err)
 	}
 
 	refuses := scripted.Answer{Error: &llm.Error{Status: 400, Message: "response_format is not supported"}}
@@ -406,25 +417,29 @@ func TestStructured(t *testing.T) {
 		return scripted.Answer{Error: &llm.Error{Status: status, Message: "not supported"}}
 	}
 	called := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "a", Name: "fill", Arguments: `{"n":1}`}}}
+	broken := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "a", Name: "fill", Arguments: `{"n":`}}}
 	tests := []struct {
 		name    string
 		answers []scripted.Answer
 		want    string
 		ways    string // of the requests: Function, Schema, Prompt
+		next    string // the way of the next request
 		fails   bool
 	}{
-		{name: "called", answers: []scripted.Answer{called}, want: `{"n":1}`, ways: "F"},
-		{name: "written instead", answers: []scripted.Answer{{Text: `{"n":2}`}}, want: `{"n":2}`, ways: "F"},
-		{name: "not called", answers: []scripted.Answer{{Text: "Sure!"}, {Text: "still no document"}}, want: "still no document", ways: "FS"},
-		{name: "no functions", answers: []scripted.Answer{refuses(404), {Text: `{"n":3}`}}, want: `{"n":3}`, ways: "FS"},
-		{name: "no functions and schemas", answers: []scripted.Answer{refuses(400), refuses(422), {Text: `{"n":4}`}}, want: `{"n":4}`, ways: "FSP"},
+		{name: "called", answers: []scripted.Answer{called}, want: `{"n":1}`, ways: "F", next: "F"},
+		{name: "called with broken arguments", answers: []scripted.Answer{broken}, want: `{"n":`, ways: "F", next: "S"},
+		{name: "written instead", answers: []scripted.Answer{{Text: `{"n":2}`}}, want: `{"n":2}`, ways: "F", next: "F"},
+		{name: "not called", answers: []scripted.Answer{{Text: "Sure!"}, {Text: "still no document"}}, want: "still no document", ways: "FS", next: "P"},
+		{name: "not called, then written", answers: []scripted.Answer{{Text: "Sure!"}, {Text: `{"n":5}`}}, want: `{"n":5}`, ways: "FS", next: "S"},
+		{name: "no functions", answers: []scripted.Answer{refuses(404), {Text: `{"n":3}`}}, want: `{"n":3}`, ways: "FS", next: "S"},
+		{name: "no functions and schemas", answers: []scripted.Answer{refuses(400), refuses(422), {Text: `{"n":4}`}}, want: `{"n":4}`, ways: "FSP", next: "P"},
 		{name: "refused in every way", answers: []scripted.Answer{refuses(400), refuses(400), refuses(400)}, ways: "FSP", fails: true},
 		{name: "down", answers: []scripted.Answer{refuses(503)}, ways: "F", fails: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := scripted.New(tt.answers...)
-			s := &ask.Structured{Function: "fill", Description: "d", IsDocument: func(text string) bool { return strings.HasPrefix(text, "{") }}
+			s := &ask.Structured{Function: "fill", Description: "d", IsDocument: func(text string) bool { return json.Valid([]byte(text)) }}
 			req := &llm.Request{
 				Messages: []llm.Message{llm.TextMessage("user", "How many?")},
 				Extra:    map[string]json.RawMessage{"top_k": json.RawMessage("1")},
@@ -433,27 +448,31 @@ func TestStructured(t *testing.T) {
 			if got != tt.want || (err != nil) != tt.fails {
 				t.Errorf("got %s, %v", got, err)
 			}
-			ways := ""
-			for _, asked := range p.Requests() {
-				switch {
-				case len(asked.Tools) == 1 && string(asked.Extra["tool_choice"]) == `{"type":"function","function":{"name":"fill"}}`:
-					ways += "F"
-				case asked.ResponseSchema != nil && len(asked.Extra) == 1:
-					ways += "S"
-				default:
-					ways += "P"
-				}
-			}
+			ways := waysOf(p.Requests())
 			if ways != tt.ways || len(req.Extra) != 1 {
 				t.Errorf("asked %s, want %s; the request has %v", ways, tt.ways, req.Extra)
 			}
-			if !tt.fails { // what was refused is not tried again
-				before := len(p.Requests())
+			if !tt.fails { // what was refused, or of no use, is not tried again
 				_, _ = s.Ask(t.Context(), p, req, order(t).Doc())
-				if next := p.Requests()[before]; (len(next.Tools) > 0) != (len(tt.ways) == 1) {
-					t.Errorf("the next request asks by %s", next.Tools)
+				if next := waysOf(p.Requests()[len(tt.ways):]); !strings.HasPrefix(next, tt.next) {
+					t.Errorf("the next request asks by %s, want %s", next, tt.next)
 				}
 			}
 		})
 	}
+}
+
+// waysOf tells by which way each request asks for a document: F, S or P.
+func waysOf(requests []*llm.Request) (ways string) {
+	for _, asked := range requests {
+		switch {
+		case len(asked.Tools) == 1 && string(asked.Extra["tool_choice"]) == `{"type":"function","function":{"name":"fill"}}`:
+			ways += "F"
+		case asked.ResponseSchema != nil && len(asked.Extra) == 1:
+			ways += "S"
+		default:
+			ways += "P"
+		}
+	}
+	return ways
 }

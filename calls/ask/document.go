@@ -13,6 +13,14 @@ import (
 // maxStarts bounds how many places are tried at which a document could begin.
 const maxStarts = 200
 
+// hasDocument reports whether there is a JSON document in a text.
+func hasDocument(text string) bool {
+	for range jsonDocuments(text) {
+		return true
+	}
+	return false
+}
+
 // jsonDocuments returns what could be meant, the likeliest first: the whole text, then
 // each object or array that stands in it.
 func jsonDocuments(text string) iter.Seq[value.Value] {

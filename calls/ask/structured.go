@@ -15,14 +15,13 @@ import (
 // Structured asks a model for a JSON document in the strongest way that its server takes:
 // as the arguments of a function that the model must call, else by a schema for the
 // answer, else by the prompt alone, which should say what the answer looks like. It
-// remembers what the server refused: a step makes one and uses it for all its requests,
-// from one goroutine.
+// remembers what the server refused, and what led to no document: a step makes one and uses
+// it for all its requests, from one goroutine.
 type Structured struct {
 	// Function is the name of the function, and Description what it is for. Without a
 	// name the first way is the schema.
 	Function, Description string
-	// IsDocument reports whether a text has a document, for models that write what they
-	// should have called the function with. nil takes none.
+	// IsDocument reports whether a text has a document.
 	IsDocument func(text string) bool
 	// Collect joins an answer; nil is [llm.Collect].
 	Collect func(iter.Seq2[llm.Delta, error]) (llm.Answer, error)
@@ -41,7 +40,8 @@ const (
 
 // Ask asks once for a document that fits schema, and again in the next way where the
 // server refuses one, or its model does not call the function. It returns the arguments of
-// the call, or the text of the answer, which need not be such a document.
+// the call, or the text of the answer, which need not be such a document. Where there is no
+// document in it at all, the next call of Ask, which may tell the model so, uses the next way.
 func (s *Structured) Ask(ctx context.Context, model llm.Provider, req *llm.Request, schema value.Value) (string, error) {
 	collect := s.Collect
 	if collect == nil {
@@ -59,17 +59,20 @@ func (s *Structured) Ask(ctx context.Context, model llm.Provider, req *llm.Reque
 			s.way++
 			continue
 		}
-		if len(answer.ToolCalls) > 0 {
-			return answer.ToolCalls[0].Arguments, nil
+		text, isCall := answer.Text, len(answer.ToolCalls) > 0
+		if isCall {
+			text = answer.ToolCalls[0].Arguments
 		}
-		if s.way != byFunction || s.isDocument(answer.Text) {
-			return answer.Text, nil
+		if s.IsDocument(text) || s.way == byPrompt {
+			return text, nil
 		}
+		isIgnored := s.way == byFunction && !isCall
 		s.way++
+		if !isIgnored {
+			return text, nil
+		}
 	}
 }
-
-func (s *Structured) isDocument(text string) bool { return s.IsDocument != nil && s.IsDocument(text) }
 
 // newRequest returns req with the schema as the way wants it.
 func (s *Structured) newRequest(req *llm.Request, schema value.Value) *llm.Request {

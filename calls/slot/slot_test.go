@@ -162,6 +162,20 @@ func TestStages(t *testing.T) {
 	}
 }
 
+// After an answer of no use the model is asked in a way that its server may know better.
+func TestWaysToAsk(t *testing.T) {
+	broken := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "a", Name: "fill", Arguments: `{"/city": `}}}
+	model := scripted.New(broken, scripted.Answer{Text: "It is Rome."}, scripted.Answer{Text: `{"/city": "Rome"}`})
+	run(t, model, &calls.Vars{}, parse(t, `{"stages":["function"],"current_schema":{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}}`).Map())
+	var ways []string
+	for _, asked := range model.Requests() {
+		ways = append(ways, fmt.Sprintf("tools %d, schema %t", len(asked.Tools), asked.ResponseSchema != nil))
+	}
+	if diff := cmp.Diff([]string{"tools 1, schema false", "tools 0, schema true", "tools 0, schema false"}, ways); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	ask := `{"current_schema":` + trip + `}`
 	tests := []struct {
