@@ -14,6 +14,8 @@ import (
 type earlier struct {
 	// state is nil for a new run, and for a sub-flow whose inputs are others than then.
 	state *journal.RunState
+	// interrupted means that the last of them died at it.
+	interrupted bool
 	// masked are the places in the outputs of steps that secrets were taken out of, by
 	// step; guarded by run.mu. lost are those in the inputs.
 	masked map[int][]string
@@ -121,7 +123,7 @@ func (r *run) emitResumedLocked() {
 		r.emitLocked(&n.event)
 	}
 	n := newPendingEvent(journal.FlowResumed)
-	n.data.Flow = r.flow.Name
+	n.data.Flow, n.data.Interrupted = r.flow.Name, r.earlier.interrupted
 	r.emitLocked(&n.event)
 }
 

@@ -127,6 +127,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 	}
 	if state.LastSeq > 0 { // else it died before its first event
 		r.earlier.state = state
+		r.earlier.interrupted = info.Abandoned && state.State == journal.RunRunning
 		r.bounds.Restore(countBegun(state))
 	}
 	r.attachJournal(log, header, text)

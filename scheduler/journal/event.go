@@ -55,6 +55,8 @@ type Data struct {
 	// Flow and Inputs: flow.started.
 	Flow   string       `json:"flow,omitempty"`
 	Inputs *value.Value `json:"inputs,omitempty"`
+	// Interrupted: flow.resumed of a run whose process died while it was at it.
+	Interrupted bool `json:"interrupted,omitempty"`
 	// Call: step.started.
 	Call string `json:"call,omitempty"`
 	// ToUser: step.started of a step whose text is for the user.

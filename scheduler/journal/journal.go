@@ -179,11 +179,13 @@ type RunInfo struct {
 	LastSeq int64 `json:"-"`
 	// Holder is the process that holds the run; nil for none.
 	Holder *Holder `json:"-"`
+	// Abandoned is set where the last holder died: it has not let go of the run.
+	Abandoned bool `json:"-"`
 	// CancelRequested is set when the holder was asked to stop the run.
 	CancelRequested bool `json:"-"`
 }
 
-// Interrupted reports whether the process of a running run has died.
+// Interrupted reports whether a running run has no process: it has died, or handed the run over.
 func (r *RunInfo) Interrupted() bool {
 	return r.State == RunRunning && r.Holder == nil && r.LastSeq > 0
 }

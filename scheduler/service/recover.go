@@ -13,8 +13,8 @@ import (
 const (
 	// recoverInterval is how often runs are looked for that another process left.
 	recoverInterval = 5 * time.Second
-	// maxTakeOvers is how often a run is taken over without a step that finishes: more
-	// would bring down one process after the other.
+	// maxTakeOvers is how often a run is taken over from processes that died, without a step
+	// that finishes: more would bring down one process after the other.
 	maxTakeOvers = 3
 )
 
@@ -134,7 +134,7 @@ func (d *Dispatcher) IsStuck(ctx context.Context, info *journal.RunInfo) (bool, 
 	d.mu.Unlock()
 	hasNotMoved := isRemembered && seq == info.LastSeq
 	isStuck = isStuck || hasNotMoved
-	if isStuck || info.LastSeq == 0 {
+	if isStuck || !info.Abandoned || info.LastSeq == 0 {
 		return isStuck, nil
 	}
 	n := 0
@@ -144,7 +144,9 @@ func (d *Dispatcher) IsStuck(ctx context.Context, info *journal.RunInfo) (bool, 
 		}
 		switch e.Type { //nolint:exhaustive // the others tell nothing
 		case journal.FlowResumed:
-			n++
+			if e.Data != nil && e.Data.Interrupted {
+				n++
+			}
 		case journal.StepFinished:
 			n = 0
 		}

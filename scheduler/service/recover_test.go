@@ -15,10 +15,25 @@ import (
 	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
 )
 
-// countedJournal counts how often the events of each run are read.
+// countedJournal counts how often the events of each run are read. Of the runs that are
+// abandoned the last holder died.
 type countedJournal struct {
 	journal.Journal
-	reads map[string]int
+	reads     map[string]int
+	abandoned map[string]bool
+}
+
+func (c *countedJournal) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
+	return func(yield func(*journal.RunInfo, error) bool) {
+		for info, err := range c.Journal.Runs(ctx, filter) {
+			if err == nil {
+				info.Abandoned = c.abandoned[info.ID]
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
 }
 
 func (c *countedJournal) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
@@ -29,7 +44,7 @@ func (c *countedJournal) Events(ctx context.Context, id string, from int64) iter
 // newIdleDispatcher returns one that has no place for a run, and its journal.
 func newIdleDispatcher(t *testing.T) (*Dispatcher, *countedJournal) {
 	t.Helper()
-	j := &countedJournal{Journal: journalmemory.New(time.Now), reads: map[string]int{}}
+	j := &countedJournal{Journal: journalmemory.New(time.Now), reads: map[string]int{}, abandoned: map[string]bool{}}
 	s := New(Parts{Journal: func(context.Context, bool) (journal.Journal, error) { return j, nil }})
 	d := s.NewDispatcher(DispatcherOptions{Limits: Limits{Queued: 1}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
 	d.places.taken = 9 // of runs that the tests launch without a place
@@ -50,7 +65,8 @@ func leaveRun(t *testing.T, j journal.Journal, id string, types ...journal.Event
 		t.Fatal(err)
 	}
 	for i, kind := range types {
-		if err := log.Append(t.Context(), &journal.Event{Run: id, Seq: int64(i + 1), Type: kind, Time: time.Now()}); err != nil {
+		data := &journal.Data{Interrupted: kind == journal.FlowResumed}
+		if err := log.Append(t.Context(), &journal.Event{Run: id, Seq: int64(i + 1), Type: kind, Time: time.Now(), Data: data}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,6 +80,7 @@ func TestRecoverReadsOnce(t *testing.T) {
 	d, j := newIdleDispatcher(t)
 	leaveRun(t, j, "left", journal.FlowStarted)
 	leaveRun(t, j, "stuck", journal.FlowStarted, journal.FlowResumed, journal.FlowResumed, journal.FlowResumed)
+	j.abandoned = map[string]bool{"left": true, "stuck": true}
 	for range 3 {
 		if err := d.recoverOnce(t.Context()); err != nil {
 			t.Fatal(err)
@@ -74,6 +91,45 @@ func TestRecoverReadsOnce(t *testing.T) {
 	}
 	if _, queued := d.Load(); queued != 1 {
 		t.Errorf("%d runs are queued, want 1", queued)
+	}
+}
+
+// Only deaths count: not that a process handed the run over, nor the last of many hand-overs.
+func TestStuckCountsDeaths(t *testing.T) {
+	d, j := newIdleDispatcher(t)
+	tests := []struct {
+		name        string
+		interrupted []bool // of each flow.resumed
+		isAbandoned bool
+		want        bool
+	}{
+		{"died", []bool{true, true, true}, true, true},
+		{"handed_over", []bool{false, false, false, false}, true, false},
+		{"mixed", []bool{true, false, true, false}, true, false},
+		{"handed_over_last", []bool{true, true, true}, false, false},
+	}
+	for _, test := range tests {
+		log, err := j.Begin(t.Context(), &journal.RunHeader{ID: test.name, Flow: "f", StartedAt: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, interrupted := range test.interrupted {
+			e := &journal.Event{Run: test.name, Seq: int64(i + 1), Type: journal.FlowResumed, Time: time.Now(), Data: &journal.Data{Interrupted: interrupted}}
+			if err := log.Append(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		info, err := j.Run(t.Context(), test.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info.Abandoned = test.isAbandoned
+		if got, err := d.IsStuck(t.Context(), info); got != test.want || err != nil {
+			t.Errorf("%s: stuck is %v, %v", test.name, got, err)
+		}
 	}
 }
 
@@ -153,6 +209,7 @@ func TestRecoverPassesUnreadableRuns(t *testing.T) {
 	d, j := newIdleDispatcher(t)
 	leaveRun(t, j, "damaged", journal.FlowStarted)
 	leaveRun(t, j, "good", journal.FlowStarted)
+	j.abandoned["damaged"] = true
 	j.Journal = unreadableJournal{j.Journal, "damaged"}
 	if err := d.recoverOnce(t.Context()); err != nil {
 		t.Fatal(err)

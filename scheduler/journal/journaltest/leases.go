@@ -36,12 +36,15 @@ func testDeadHolder(t *testing.T, b *bench) {
 		b.passTime(time.Second)
 	}
 	b.passTime(2 * time.Second) // 5 s are promised
-	if info := b.runInfo(t, "r1"); !info.Interrupted() {
+	if info := b.runInfo(t, "r1"); !info.Interrupted() || !info.Abandoned {
 		t.Errorf("the run is %+v", info)
 	}
 	log, err := b.Reopen(b.ctx, "r1")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if info := log.Info(); !info.Abandoned {
+		t.Errorf("the run that was taken over was %+v", info)
 	}
 	second := &script{RunLog: log, t: t, b: b, id: "r1", seq: log.Info().LastSeq}
 	wantHeldError(t, "writing without the lease", first.Append(b.ctx, first.newEvent(journal.StepReady, "one", nil)), true)

@@ -211,7 +211,7 @@ func testHeld(t *testing.T, b *bench) {
 		t.Errorf("the run is %+v", info)
 	}
 	s.close()
-	if info := b.runInfo(t, "r1"); info.Holder != nil || !info.Interrupted() {
+	if info := b.runInfo(t, "r1"); info.Holder != nil || !info.Interrupted() || info.Abandoned {
 		t.Errorf("the run is %+v", info)
 	}
 	log, err := b.openAnother(t).Reopen(b.ctx, "r1")
@@ -262,7 +262,7 @@ func testReopen(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	s = &script{RunLog: log, t: t, b: b, id: "r1", seq: log.Info().LastSeq}
-	if s.seq != 4 || log.Info().State != journal.RunWaiting {
+	if s.seq != 4 || log.Info().State != journal.RunWaiting || log.Info().Abandoned {
 		t.Errorf("the run was %+v", log.Info())
 	}
 	answers := value.OfMap(value.Pairs("/city", "杭州"))

@@ -107,6 +107,9 @@ func (j *SQLite) Reopen(ctx context.Context, id string) (journal.RunLog, error) 
 		}
 		l.key, l.async = r.key, mode == journal.Async
 		info, err = l.takeLease(c, id)
+		if err == nil {
+			info.Abandoned = r.Abandoned
+		}
 		return err
 	})
 	return j.holdRun(l, info, err)

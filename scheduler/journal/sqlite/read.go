@@ -61,6 +61,7 @@ func (j *SQLite) scanRun(scan func(...any) error) (*runRow, error) {
 			r.Holder.Since = time.UnixMilli(r.since)
 		}
 	}
+	r.Abandoned = r.lease != nil && r.Holder == nil
 	return r, nil
 }
 

@@ -982,6 +982,7 @@ export interface components {
             flow?: string;
             input?: unknown;
             inputs?: unknown;
+            interrupted?: boolean;
             llm?: components["schemas"]["ModelUse"];
             masked?: string[] | null;
             names?: unknown;
