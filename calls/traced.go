@@ -30,6 +30,38 @@ func TracedName(name, pointer, text string) Traced {
 	return Traced{text, []Origin{{End: len(text), Kind: OriginName, Name: name, Pointer: pointer}}}
 }
 
+// TracedFile returns the text of a file without a byte-order mark, and with CRLF and CR as LF.
+// Its origins are the bytes and lines of the file as they are.
+func TracedFile(path, content string) Traced {
+	mark := len(content) - len(strings.TrimPrefix(content, "\ufeff"))
+	var text strings.Builder
+	var origins []Origin
+	line := 1
+	add := func(from int, copied string) {
+		if copied != "" {
+			start := text.Len()
+			text.WriteString(copied)
+			origins = append(origins, Origin{Start: start, End: text.Len(), From: from, File: path, Line: line})
+			line += strings.Count(copied, "\n")
+		}
+	}
+	for from := mark; from < len(content); {
+		size := strings.IndexByte(content[from:], '\r')
+		if size < 0 {
+			add(from, content[from:])
+			break
+		}
+		add(from, content[from:from+size])
+		from += size + 1
+		if !strings.HasPrefix(content[from:], "\n") {
+			start := text.Len()
+			text.WriteByte('\n')
+			origins = append(origins, Origin{Start: start, End: start + 1, From: from - 1, Computed: true, Size: 1, File: path, Line: line})
+		}
+	}
+	return Traced{text.String(), origins}
+}
+
 // ComputedFrom returns a text that was made from something, and is not a copy of it.
 func ComputedFrom(source Origin, text string) Traced {
 	if text == "" {

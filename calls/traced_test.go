@@ -90,3 +90,28 @@ func TestTracedJSON(t *testing.T) {
 		}
 	})
 }
+
+// The bytes and lines are those of the file, whatever its line ends are.
+func TestTracedFile(t *testing.T) {
+	newlines := strings.NewReplacer("\r\n", "\n", "\r", "\n")
+	for _, content := range []string{"", "\ufeff", "a", "a\nb\n", "\ufeffa\r\nb\r\n\r\n字c", "\r\r\na\rb\n\r", "\n\ufeff\r"} {
+		got := calls.TracedFile("x.md", content)
+		if want := newlines.Replace(strings.TrimPrefix(content, "\ufeff")); got.Text != want {
+			t.Errorf("%q became %q, want %q", content, got.Text, want)
+		}
+		end := 0
+		for _, o := range got.Origins {
+			stretch, size := got.Text[o.Start:o.End], o.End-o.Start
+			if o.Computed {
+				stretch, size = "\r", o.Size
+			}
+			if o.Start != end || o.File != "x.md" || content[o.From:o.From+size] != stretch || o.Line != 1+strings.Count(content[:o.From], "\n") {
+				t.Errorf("%q: %+v after %d", content, o, end)
+			}
+			end = o.End
+		}
+		if end != len(got.Text) {
+			t.Errorf("%q: the origins end at %d of %q", content, end, got.Text)
+		}
+	}
+}

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
-	"strings"
 	"unicode/utf8"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/userpath"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -25,8 +26,6 @@ type rootDir struct {
 	shown string
 	// path is where it is.
 	path string
-	// converted are the files whose text is not as it stands in them: line ends differ.
-	converted map[string]bool
 }
 
 // openDir opens a directory; a relative one starts at dir, ~ is the home directory.
@@ -39,18 +38,18 @@ func openDir(dir, given string) (*rootDir, error) {
 	if err != nil {
 		return nil, userpath.WithoutPath(err)
 	}
-	return &rootDir{root: root, shown: shownPath(given), path: path, converted: map[string]bool{}}, nil
+	return &rootDir{root: root, shown: shownPath(given), path: path}, nil
 }
 
 // shownPath returns a path as the model gets to see it.
 func shownPath(given string) string { return filepath.ToSlash(filepath.Clean(given)) }
 
-// readText reads a text file: UTF-8, with CRLF and CR as LF. What is larger than
+// readText reads a text file: UTF-8, without a byte-order mark, with CRLF and CR as LF. What is larger than
 // [maxText] is cut after a line, which note reports.
-func (p *rootDir) readText(name string) (text, note string, err error) {
+func (p *rootDir) readText(name string) (text calls.Traced, note string, err error) {
 	data, size, err := p.readFile(name, maxText)
 	if err != nil {
-		return "", "", err
+		return text, "", err
 	}
 	if size > int64(len(data)) {
 		if i := bytes.LastIndexByte(data, '\n'); i >= 0 {
@@ -61,10 +60,9 @@ func (p *rootDir) readText(name string) (text, note string, err error) {
 		note = fmt.Sprintf("only the first %d of %d bytes are used", len(data), size)
 	}
 	if !utf8.Valid(data) {
-		return "", "", wording.Errorf("it is not UTF-8 text")
+		return text, "", wording.Errorf("it is not UTF-8 text")
 	}
-	p.converted[name] = bytes.IndexByte(data, '\r') >= 0
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data)), note, nil
+	return calls.TracedFile(path.Join(p.shown, name), string(data)), note, nil
 }
 
 // splitRune returns the beginning of a character that ends the data.

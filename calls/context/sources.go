@@ -46,17 +46,14 @@ func (b *builder) bootstrapSection() *section {
 }
 
 // quoteFile adds a file under a heading of its name.
-func (b *builder) quoteFile(s *section, name, text string, rank int) {
-	title := "## " + name + blankLine
-	b.addUnit(s, &unit{kind: "file", name: name, text: title + text, title: len(title), rank: rank, lines: true, reason: "file of the workspace",
-		origins: b.fileOrigins(name, title, text)})
+func (b *builder) quoteFile(s *section, name string, text calls.Traced, rank int) {
+	b.addUnit(s, fileUnit("file", name, "## "+name+blankLine, text, rank))
 }
 
-// fileOrigins returns those of a title and the text of a file of the workspace.
-func (b *builder) fileOrigins(name, title, text string) []calls.Origin {
-	return []calls.Origin{{
-		Start: len(title), End: len(title) + len(text), File: path.Join(b.workspace.shown, name), Line: 1, Computed: b.workspace.converted[name],
-	}}
+// fileUnit returns the unit of a file of the workspace below a title.
+func fileUnit(kind, name, title string, text calls.Traced, rank int) *unit {
+	all := calls.Traced{Text: title}.Append(text)
+	return &unit{kind: kind, name: name, text: all.Text, title: len(title), rank: rank, lines: true, reason: "file of the workspace", origins: all.Origins}
 }
 
 // quoteAgentsFiles adds the AGENTS.md files from the workspace down to the working
@@ -81,7 +78,7 @@ func (b *builder) quoteAgentsFiles(s *section) {
 		for _, name := range []string{"AGENTS.override.md", "AGENTS.md"} {
 			name = path.Join(d, name)
 			text, ok := b.readWorkspaceFile("bootstrap file", name, false)
-			if ok && strings.TrimSpace(text) != "" {
+			if ok && strings.TrimSpace(text.Text) != "" {
 				found = append(found, agentsFile{name, text})
 				break
 			}
@@ -89,14 +86,17 @@ func (b *builder) quoteAgentsFiles(s *section) {
 	}
 	b.limitAgentsFiles(found)
 	for i, f := range found {
-		if f.text != "" {
+		if f.text.Text != "" {
 			b.quoteFile(s, f.name, f.text, len(found)-1-i) // the nearest stays the longest
 		}
 	}
 }
 
 // agentsFile is an AGENTS.md of some directory.
-type agentsFile struct{ name, text string }
+type agentsFile struct {
+	name string
+	text calls.Traced
+}
 
 // limitAgentsFiles cuts the files, nearest last, to maxAgents bytes together. The
 // nearest one comes first; what is too long is cut before a heading.
@@ -104,16 +104,16 @@ func (b *builder) limitAgentsFiles(files []agentsFile) {
 	left := maxAgents
 	for i := len(files) - 1; i >= 0; i-- {
 		f := &files[i]
-		if len(f.text) > left {
-			cut := cutAtHeading(f.text, left)
-			if cut == "" {
+		if len(f.text.Text) > left {
+			cut := f.text.Slice(0, len(cutAtHeading(f.text.Text, left)))
+			if cut.Text == "" {
 				b.warn("bootstrap file %s: left out, the AGENTS.md files nearer to work_dir have %d bytes, at most %d are used", f.name, maxAgents-left, maxAgents)
 			} else {
-				b.warn("bootstrap file %s: only the first %d of %d bytes are used, the AGENTS.md files together have more than %d", f.name, len(cut), len(f.text), maxAgents)
+				b.warn("bootstrap file %s: only the first %d of %d bytes are used, the AGENTS.md files together have more than %d", f.name, len(cut.Text), len(f.text.Text), maxAgents)
 			}
 			f.text = cut
 		}
-		left -= len(f.text)
+		left -= len(f.text.Text)
 	}
 }
 
@@ -141,14 +141,14 @@ var (
 )
 
 // readWorkspaceFile reads a text file of the workspace; a failure becomes a warning.
-func (b *builder) readWorkspaceFile(what, name string, wanted bool) (string, bool) {
+func (b *builder) readWorkspaceFile(what, name string, wanted bool) (calls.Traced, bool) {
 	text, note, err := b.workspace.readText(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !wanted:
-		return "", false
+		return calls.Traced{}, false
 	case err != nil:
 		b.warn("%s %s: skipped: %v", what, name, err)
-		return "", false
+		return calls.Traced{}, false
 	case note != "":
 		b.warn("%s %s: %s", what, name, note)
 	}
@@ -166,9 +166,8 @@ func (b *builder) memorySection() *section {
 		{"## Long-term Memory\n", "memory/MEMORY.md"},
 		{"## Today's Notes\n", "memory/" + b.in.Now.Format("2006-01-02") + ".md"},
 	} {
-		if text, ok := b.readWorkspaceFile("memory file", f.name, false); ok && text != "" {
-			b.addUnit(s, &unit{kind: "memory", name: f.name, text: f.title + text, title: len(f.title),
-				rank: i, lines: true, reason: "file of the workspace", origins: b.fileOrigins(f.name, f.title, text)})
+		if text, ok := b.readWorkspaceFile("memory file", f.name, false); ok && text.Text != "" {
+			b.addUnit(s, fileUnit("memory", f.name, f.title, text, i))
 		}
 	}
 	return s
@@ -298,10 +297,8 @@ func skillText(x *skill.Skill) string { return "### Skill: " + x.Name + blankLin
 
 // skillOrigins returns those of skillText: its body is of the SKILL.md.
 func skillOrigins(x *skill.Skill) []calls.Origin {
-	end := len(skillText(x))
-	o := calls.Origin{Start: end - len(x.Body), End: end, File: x.Location, From: x.BodyStart, Line: x.BodyLine}
-	o.Computed = x.BodyLine == 0
-	return []calls.Origin{o}
+	body := calls.TracedFile(x.Location, x.Content).Slice(x.BodyStart, x.BodyStart+len(x.Body))
+	return shiftOrigins(body.Origins, len(skillText(x))-len(x.Body))
 }
 
 func skillNames(found []*skill.Skill) []string {

@@ -53,7 +53,7 @@ func expectedSources() map[string][]from {
 		"boot-all-five":              fiveFiles,
 		"boot-empty-file":            {{"SOUL.md", soulText}},
 		"boot-no-trailing-newline":   {{"AGENTS.md", "one line"}, {"USER.md", "two\n\n\n"}},
-		"boot-crlf":                  {{"AGENTS.md", ""}}, // line ends are changed
+		"boot-crlf":                  {{"AGENTS.md", "a"}, {"AGENTS.md", "\nb"}, {"AGENTS.md", "\nc"}, {"AGENTS.md", ""}, {"AGENTS.md", "d"}}, // a CR alone became LF
 		"boot-lowercase-ignored":     nil,
 		"boot-chinese":               {{"AGENTS.md", "# 规则\n\n请用中文回答，语气友好。😀\n"}, {"USER.md", "姓名：李梅\n時區：台北\n"}},
 		"boot-frontmatter-untouched": {{"AGENTS.md", "---\nx: 1\n---\nbody\n"}},

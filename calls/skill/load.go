@@ -101,15 +101,12 @@ func loadSkill(host Host, source Source, name string) (*Skill, []string) {
 	if !utf8.Valid(data) {
 		return nil, []string{fmt.Sprintf("skipped: %s is not UTF-8 text", FileName)}
 	}
-	text := newlines.Replace(string(data))
-	f, err := Parse(text)
+	f, err := Parse(newlines.Replace(strings.TrimPrefix(string(data), "\ufeff")))
 	if err != nil {
 		return nil, []string{fmt.Sprintf("skipped: %v", err)}
 	}
 	s, warnings := Interpret(name, path.Join(source.Shown, name, base), f, host)
-	if text == string(data) {
-		s.BodyStart, s.BodyLine = f.BodyStart, 1+strings.Count(text[:f.BodyStart], "\n")
-	}
+	s.Content, s.BodyStart = string(data), f.BodyStart
 	if entries, err := fs.ReadDir(source.FS, path.Join(source.Dir, name)); err == nil && len(entries) > 1 {
 		s.Dir = path.Join(source.Shown, name)
 	}

@@ -18,9 +18,10 @@ type Skill struct {
 	Location string
 	// Body is the instructions.
 	Body string
-	// BodyStart is the byte of the file at which Body begins, and BodyLine the line, from
-	// 1; both are 0 where Body is not as in the file, which has other line ends.
-	BodyStart, BodyLine int
+	// Content is the file as it is, and BodyStart the byte at which Body begins in it when it has
+	// no byte-order mark, and LF for CRLF and CR.
+	Content   string
+	BodyStart int
 	// Dir is the directory of Location, which paths in Body start at; "" where there is no
 	// other file in it.
 	Dir string
