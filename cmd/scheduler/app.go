@@ -50,6 +50,7 @@ func (a *app) open() error {
 	a.settings = settings
 	a.Language = terminal.Language(settings.DefaultLanguage())
 	a.runtime = newRuntime(settings, a.Stderr)
+	a.runtime.takeLog()
 	a.service = newService(a.runtime)
 	return nil
 }

@@ -148,6 +148,9 @@ func (rt *runtime) providerNamed(name string) (open func() (llm.Provider, error)
 		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "%w", err)
 		}
+		for _, text := range secretsOf(p) {
+			rt.hidden.Add(text)
+		}
 		if c.MaxConcurrent > 0 {
 			p = llm.Limit(p, rt.placesOf(c))
 		}

@@ -89,6 +89,53 @@ func TestDerivedSecrets(t *testing.T) {
 	}
 }
 
+// What a library logs of a server's answer shows no secret either: not that of a flow, and
+// not the key of a provider.
+func TestSecretsInLibraryLogs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const flowSecret, key = "Zq7wKx9Lmt", "sk-4711-abcdef"
+	answered := make(chan struct{}, 2)
+	chatty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() { answered <- struct{}{} }()
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		const body = `{"choices":[{"message":{"content":"x"}}]}`
+		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		fmt.Fprintf(conn, "HTTP/1.1 400 %s\r\n\r\n", r.Header.Get("Authorization"))
+		_, _ = conn.Read(make([]byte, 1)) // the client closes it once it has logged that
+	}))
+	defer chatty.Close()
+	patient := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-answered }))
+	defer patient.Close()
+	for name, text := range map[string]string{
+		"scheduler.yaml": "secrets: [TOKEN]\nhttp: {allow_hosts: [\"127.0.0.1:*\"]}\nllm: {providers: [{name: main, base_url: \"" + chatty.URL + "\", api_key_env: API_KEY, model: m}]}\n",
+		"flow.yaml": `
+name: flow
+llm: main
+steps:
+  - {id: get, call: http, with: {url: "` + chatty.URL + `", headers: {Authorization: "{{ secrets.TOKEN }}"}}}
+  - {id: wait, call: http, with: {url: "` + patient.URL + `"}}
+  - {id: ask, call: chat, with: {user: hello}}
+  - {id: wait_again, call: http, with: {url: "` + patient.URL + `"}}
+`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TOKEN", flowSecret)
+	t.Setenv("API_KEY", key)
+	var stdout, stderr bytes.Buffer
+	code := runProgram([]string{"run", "flow.yaml"}, strings.NewReader(""), &stdout, &stderr)
+	if shown := stderr.String(); code != 0 || strings.Count(shown, "Unsolicited response") != 2 || !strings.Contains(shown, "***") || strings.Contains(shown, flowSecret) || strings.Contains(shown, key) {
+		t.Errorf("exit status %d:\n%s", code, shown)
+	}
+}
+
 // flowOf returns a flow that uses what is derived from a secret in all ways.
 func flowOf(name, derivation, server string) string {
 	quoted := value.OfString("{{ " + derivation + " }}").JSON()

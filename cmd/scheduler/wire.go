@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"log/slog"
 	"maps"
 	"os"
@@ -46,9 +47,9 @@ func providerTypes() []config.ProviderType {
 	}
 }
 
-// newRuntime returns a runtime of these settings; what plugins and stores write goes to log.
-func newRuntime(settings *config.Settings, log io.Writer) *runtime {
-	rt := &runtime{settings: settings, log: log, hidden: secret.NewSet(nil), catalogs: map[string]*catalog{}, places: map[string]llm.Places{}}
+// newRuntime returns a runtime of these settings; what plugins and stores write goes to output.
+func newRuntime(settings *config.Settings, output io.Writer) *runtime {
+	rt := &runtime{settings: settings, log: output, hidden: secret.NewSet(nil), catalogs: map[string]*catalog{}, places: map[string]llm.Places{}}
 	for _, name := range settings.Secrets {
 		rt.hidden.Add(os.Getenv(name))
 	}
@@ -212,6 +213,13 @@ func (rt *runtime) newLog(level slog.Level) *slog.Logger {
 		}
 		return attr
 	}}))
+}
+
+// takeLog lets what libraries write to the package log pass through the log of the program:
+// net/http, for one, prints there what a server sent, which may be what a flow sent to it.
+func (rt *runtime) takeLog() {
+	log.SetFlags(0)
+	log.SetOutput(slog.NewLogLogger(rt.newLog(slog.LevelWarn).Handler(), slog.LevelWarn).Writer())
 }
 
 // variableNames returns those of the built-in variables: no plugin can have them.
