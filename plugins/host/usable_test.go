@@ -145,57 +145,72 @@ func TestWritesItsFolder(t *testing.T) {
 	}
 }
 
-// However often a program is exchanged while it is checked and started, what runs is what
-// was checked.
+// However often a program or its manifest is exchanged or written to while it is checked and
+// started, what runs is what was checked.
 func TestSwappedProgram(t *testing.T) {
 	slow.Test(t)
 	own, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := folder(t, "")
-	at := func(name string) string { return filepath.Join(dir, name) }
-	text := "name: sample\nversion: 1.0.0\ncommand: ./program\ndata: [ran, next]\nlimits: {start_timeout: 2s}\n"
-	script := "#!/bin/sh\ntouch ran\n"
-	err = errors.Join(os.WriteFile(at(manifest.FileName), []byte(text), 0o600), os.WriteFile(at("next"), []byte(script), 0o755), copyFile(at("program"), own))
+	binary, err := os.ReadFile(own)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, reaper := range []bool{true, false} {
-		h := openAll(t, host.Options{Folders: []string{filepath.Dir(dir)}, LockFile: filepath.Join(t.TempDir(), manifest.LockFileName), TempDir: shortDir(t), Reaper: reaper})
-		reviewed, err := h.Review("sample")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		swapped := make(chan struct{})
-		go func() { // an even number of times: the program is in its place at the end
-			defer close(swapped)
-			for ctx.Err() == nil {
-				for range 2 {
-					time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
-					_ = errors.Join(os.Rename(at("program"), at("other")), os.Rename(at("next"), at("program")), os.Rename(at("other"), at("next")))
+	exchange := func(file string, content []byte) error {
+		return errors.Join(os.WriteFile(file+"-next", content, 0o755), os.Rename(file+"-next", file))
+	}
+	overwrite := func(file string, content []byte) error { return os.WriteFile(file, content, 0o755) }
+	text := []byte("name: sample\nversion: 1.0.0\ncommand: ./program\ndata: [ran, program-next, plugin.yaml-next]\nlimits: {start_timeout: 2s}\n")
+	noting := []byte("#!/bin/sh\n[ $# = 0 ] || touch ran\nexec " + own + "\n")
+	for name, attack := range map[string]struct {
+		program    []byte // at the beginning
+		file       string // what is changed
+		good, evil []byte
+		put        func(file string, content []byte) error
+	}{
+		"another program":  {binary, "program", binary, []byte("#!/bin/sh\ntouch ran\n"), exchange},
+		"written to":       {binary, "program", binary, []byte("#!/bin/sh\ntouch ran\n"), overwrite},
+		"another manifest": {noting, manifest.FileName, text, append(text, "args: [evil]\n"...), exchange},
+	} {
+		for _, reaper := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, reaper: %t", name, reaper), func(t *testing.T) {
+				dir := folder(t, "")
+				at := func(name string) string { return filepath.Join(dir, name) }
+				if err := errors.Join(overwrite(at(manifest.FileName), text), overwrite(at("program"), attack.program)); err != nil {
+					t.Fatal(err)
 				}
-			}
-		}()
-		for range 40 {
-			_, _ = h.TrustReviewed(t.Context(), reviewed)
-		}
-		cancel()
-		<-swapped
-		if _, err := os.Stat(at("ran")); err == nil {
-			t.Errorf("a program ran that was not checked (reaper: %t)", reaper)
-		}
-		if _, err := h.TrustReviewed(t.Context(), reviewed); err != nil {
-			t.Errorf("in its place: %v", err)
+				h := openAll(t, host.Options{Folders: []string{filepath.Dir(dir)}, LockFile: filepath.Join(t.TempDir(), manifest.LockFileName), TempDir: shortDir(t), Reaper: reaper})
+				reviewed, err := h.Review("sample")
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				swapped := make(chan struct{})
+				go func() {
+					defer close(swapped)
+					for ctx.Err() == nil {
+						for _, content := range [][]byte{attack.evil, attack.good} {
+							time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+							_ = attack.put(at(attack.file), content) // a program that runs cannot be written to
+						}
+					}
+				}()
+				for range 40 {
+					_, _ = h.TrustReviewed(t.Context(), reviewed)
+				}
+				cancel()
+				<-swapped
+				if _, err := os.Stat(at("ran")); err == nil {
+					t.Error("a program ran that was not checked")
+				}
+				if err := exchange(at(attack.file), attack.good); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := h.TrustReviewed(t.Context(), reviewed); err != nil {
+					t.Errorf("in its place: %v", err)
+				}
+			})
 		}
 	}
-}
-
-func copyFile(to, from string) error {
-	content, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, content, 0o755)
 }

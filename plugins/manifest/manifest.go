@@ -43,6 +43,8 @@ type Manifest struct {
 	Services    []string `json:"services,omitempty" doc:"Services of the host that it uses" enum:"llm|memory|vars|log"`
 	Data        []string `json:"data,omitempty" doc:"Files and folders, relative to this one, that change without a new version"`
 	Limits      Limits   `json:"limits,omitzero"`
+
+	content []byte // of the file; a [Seal] covers what was read, not what the file is by then
 }
 
 // The services of the host that a manifest may list.
@@ -145,7 +147,11 @@ func Read(dir string) (*Manifest, error) {
 	if err != nil {
 		return nil, wording.Errorf("%s:%w", file, err)
 	}
-	return decodeManifest(document{file, node}, doc)
+	m, err := decodeManifest(document{file, node}, doc)
+	if err == nil {
+		m.content = content
+	}
+	return m, err
 }
 
 // pathExists reports whether a name is taken, also by a link that leads nowhere.

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -103,6 +104,9 @@ type digester struct {
 	program       string
 	commandFile   *os.File
 	coversCommand bool
+	// manifest is what was read of plugin.yaml, which counts in the place of the file; nil
+	// where it was not read from one.
+	manifest []byte
 }
 
 // walkedFolder is a folder that was read: its path without links, and its name seen from
@@ -124,7 +128,7 @@ func digestProgram(dir string, m *Manifest, command *os.File, readContents bool)
 }
 
 func newDigester(m *Manifest) *digester {
-	d := &digester{contents: sha256.New(), identities: sha256.New(), readContents: true}
+	d := &digester{contents: sha256.New(), identities: sha256.New(), readContents: true, manifest: m.content}
 	if isPath(m.Command) && !filepath.IsAbs(m.Command) {
 		d.program = filepath.Clean(filepath.FromSlash(m.Command))
 	}
@@ -267,6 +271,9 @@ func (d *digester) addFile(path, name string) error {
 	if !d.readContents {
 		return nil
 	}
+	if name == FileName && d.manifest != nil {
+		return d.addContents(bytes.NewReader(d.manifest), name)
+	}
 	file := d.commandFile
 	if !isCommand || file == nil {
 		file, err = os.Open(path)
@@ -279,7 +286,7 @@ func (d *digester) addFile(path, name string) error {
 }
 
 // addContents adds the contents of a file, which others may read at the same time.
-func (d *digester) addContents(f *os.File, name string) error {
+func (d *digester) addContents(f io.ReaderAt, name string) error {
 	content := sha256.New()
 	n, err := io.Copy(content, io.NewSectionReader(f, 0, maxProgramBytes+1))
 	if err != nil {

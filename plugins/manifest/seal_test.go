@@ -119,3 +119,43 @@ func TestDigestReadsFoldersOnce(t *testing.T) {
 		t.Errorf("the program, which is read as more/sub/e, is not covered: %v", err)
 	}
 }
+
+// The manifest that was read is the one that is sealed, whatever stands in the file by then:
+// its command and its arguments are what is started.
+func TestSealCoversManifestThatWasRead(t *testing.T) {
+	dir := t.TempDir()
+	write := func(args string) {
+		t.Helper()
+		text := "name: sample\nversion: 1.0.0\ncommand: sh\nargs: [" + args + "]\n"
+		if err := os.WriteFile(filepath.Join(dir, FileName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func() *Manifest {
+		t.Helper()
+		m, err := Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	sum := func(m *Manifest) string {
+		t.Helper()
+		sum, err := Digest(dir, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	write("good")
+	trusted := sum(read())
+	write("evil")
+	m := read()
+	write("good")
+	if sum(m) == trusted {
+		t.Error("a manifest passes for another one")
+	}
+	if sum(read()) != trusted {
+		t.Error("the same manifest has another sum")
+	}
+}

@@ -1,30 +1,44 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"syscall"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Program is the open file of a program, which is started even when its path leads to
-// another file by then. [OpenProgram] makes it for one start.
-type Program struct {
-	file *os.File
-}
-
-// OpenProgram opens the program of a path. The folder of sockets is not used on Linux.
-func OpenProgram(path, _ string) (*Program, error) {
+// OpenProgram opens the program of a path, and keeps others from writing to it until the
+// Program is closed; a program that runs cannot be written to either. Where the system does
+// not allow that (it is another user's file, or on a network), it makes a copy in the folder
+// of sockets.
+func OpenProgram(path, sockets string) (*Program, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	return &Program{f}, nil
+	err = holdUnwritten(f)
+	if err == nil {
+		return &Program{file: f}, nil
+	}
+	_ = f.Close()
+	if errors.Is(err, syscall.EAGAIN) {
+		return nil, wording.Errorf("its program %s is open for writing (wait until it is built)", path)
+	}
+	return copyProgram(path, sockets)
 }
 
-// File returns the open file, to compare it with the trusted one.
-func (p *Program) File() *os.File { return p.file }
-
-// Close closes the file; a process that was started from it goes on.
-func (p *Program) Close() { _ = p.file.Close() }
+// holdUnwritten takes a lease: whoever opens the file to write waits until it is closed, or
+// until the system's lease-break-time, 45 s by default, which is longer than a start takes.
+func holdUnwritten(f *os.File) error {
+	const setLease = 1024
+	_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), setLease, syscall.F_RDLCK)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
 
 // execPath returns the path by which a child of this process starts the file. A script is
 // started by its own path: its interpreter opens it once more, and finds what stands
@@ -34,11 +48,4 @@ func (p *Program) execPath(path string) string {
 		return path
 	}
 	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), p.file.Fd())
-}
-
-// isScript reports whether the system starts an interpreter for the program.
-func (p *Program) isScript() bool {
-	var start [2]byte
-	_, err := p.file.ReadAt(start[:], 0)
-	return err == nil && string(start[:]) == "#!"
 }
