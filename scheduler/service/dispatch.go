@@ -69,7 +69,7 @@ type Dispatcher struct {
 	mu       sync.Mutex // guards what follows
 	stopping bool
 	active   map[string]context.CancelCauseFunc // the runs at work here
-	known    map[string]bool                    // those at work or in the queue here
+	known    map[string]chan struct{}           // those at work or in the queue here; closed once they are not
 	failures map[string]int                     // how often an unheld run could not be recovered
 	stuck    map[string]int64                   // the last event of each unheld run found stuck
 }
@@ -87,7 +87,7 @@ func (s *Service) NewDispatcher(o DispatcherOptions) *Dispatcher {
 	}
 	d := &Dispatcher{
 		service: s, options: o, hub: hub{runs: map[string]*liveRun{}}, places: newPlaces(o.Limits),
-		active: map[string]context.CancelCauseFunc{}, known: map[string]bool{}, failures: map[string]int{}, stuck: map[string]int64{},
+		active: map[string]context.CancelCauseFunc{}, known: map[string]chan struct{}{}, failures: map[string]int{}, stuck: map[string]int64{},
 	}
 	d.ctx, d.end = context.WithCancelCause(context.Background())
 	return d
@@ -156,23 +156,53 @@ func (d *Dispatcher) registerRun(id string) error {
 	if d.stopping {
 		return ErrStopping
 	}
-	if d.known[id] {
+	if d.known[id] != nil {
 		return ErrAtWork
 	}
-	d.known[id] = true
+	d.known[id] = make(chan struct{})
 	return nil
+}
+
+// endGrace is how long a run may be at work here after its last event.
+const endGrace = 5 * time.Second
+
+// registerEnded is [Dispatcher.registerRun] for a run that goes on. One whose last event is
+// in the journal already may be at work here for a moment longer, which it waits for.
+func (d *Dispatcher) registerEnded(ctx context.Context, info *journal.RunInfo) error {
+	ctx, cancel := context.WithTimeout(ctx, endGrace)
+	defer cancel()
+	for {
+		err := d.registerRun(info.ID)
+		if !errors.Is(err, ErrAtWork) || info.State == journal.RunRunning {
+			return err
+		}
+		d.mu.Lock()
+		ended := d.known[info.ID]
+		d.mu.Unlock()
+		if ended == nil {
+			continue
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 func (d *Dispatcher) isKnown(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.known[id]
+	return d.known[id] != nil
 }
 
 // forgetRun ends what register began: the run has ended here, or does not begin.
 func (d *Dispatcher) forgetRun(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if known := d.known[id]; known != nil {
+		close(known)
+	}
 	delete(d.known, id)
 	delete(d.active, id)
 }
@@ -302,7 +332,7 @@ func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with Re
 	if err != nil {
 		return err
 	}
-	if err := d.registerRun(id); err != nil {
+	if err := d.registerEnded(ctx, info); err != nil {
 		return err
 	}
 	user := info.Labels[journal.LabelOwner]

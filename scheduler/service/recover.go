@@ -87,7 +87,7 @@ func (d *Dispatcher) dropRecords(unheld map[string]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	maps.DeleteFunc(d.stuck, func(id string, _ int64) bool { return !unheld[id] })
-	maps.DeleteFunc(d.failures, func(id string, _ int) bool { return !unheld[id] && !d.known[id] })
+	maps.DeleteFunc(d.failures, func(id string, _ int) bool { return !unheld[id] && d.known[id] == nil })
 }
 
 // clearFailures forgets how often a run could not be recovered: it has gone on.

@@ -158,6 +158,27 @@ func TestRecoverForgets(t *testing.T) {
 	}
 }
 
+// A run whose last event is in the journal can be resumed before this process has let go of
+// it; one that is running cannot.
+func TestResumeAtTheEnd(t *testing.T) {
+	d, _ := newIdleDispatcher(t)
+	if err := d.registerRun("r"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.registerEnded(t.Context(), &journal.RunInfo{ID: "r", State: journal.RunRunning}); !errors.Is(err, ErrAtWork) {
+		t.Errorf("a run that is at work: %v", err)
+	}
+	ended := make(chan error)
+	go func() { ended <- d.registerEnded(t.Context(), &journal.RunInfo{ID: "r", State: journal.RunWaiting}) }()
+	d.forgetRun("r")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if !d.isKnown("r") {
+		t.Error("the run is not registered")
+	}
+}
+
 // A session without an event and without an error does not keep its caller waiting.
 func TestLaunchWithoutEvents(t *testing.T) {
 	d, _ := newIdleDispatcher(t)
