@@ -74,8 +74,9 @@ test: ## Run the tests (with the race detector where a C compiler is there)
 	@[ -n "$(firstword $(RACE))" ] || echo 'no C compiler: running without the race detector'
 	go test $(RACE) ./...
 
-test-slow: ## Run the slow tests too: those that build plugins, and kill processes
+test-slow: ## Run the slow tests too: those that build plugins, kill processes, or use other clients
 	SLOW_TESTS=1 go test $(RACE) ./plugins/... ./test/... ./cmd/... ./calls/memory/sqlite ./calls/slot ./scheduler/journal/sqlite
+	cd test/clients && go test ./...
 
 # The busy loops end with the shell that started them, however it ends.
 stress: ## Run the tests of PKG (./calls/agent) TIMES (20) times in a row beside a busy loop on every core

@@ -49,21 +49,8 @@ func TestChat(t *testing.T) {
 		t.Errorf("the run is %s", run.text)
 	}
 	stream := f.chat(token, "echo", messages("hello there"), `, "stream": true, "stream_options": {"include_usage": true}`)
-	text := ""
-	for line := range strings.Lines(stream.text) {
-		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
-		if !ok || data == "[DONE]" {
-			continue
-		}
-		doc, err := value.ParseJSON([]byte(data))
-		if err != nil {
-			t.Fatal(err, data)
-		}
-		piece, _ := doc.At("/choices/0/delta/content")
-		s, _ := piece.Str()
-		text += s
-	}
-	if text != "hello there" || !strings.HasSuffix(stream.text, "data: [DONE]\n\n") || !strings.Contains(stream.text, `"choices":[],"usage":{"prompt_tokens"`) || stream.header.Get("Content-Type") != "text/event-stream" {
+	text, _ := streamed(t, stream)
+	if text != "hello there" || !strings.Contains(stream.text, `"choices":[],"usage":{"prompt_tokens"`) {
 		t.Errorf("the stream has %q: %s", text, stream.text)
 	}
 	parts := f.chat(token, "echo", `[{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "text", "text": "in parts"}]}]`, "")

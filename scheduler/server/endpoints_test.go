@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/pb33f/libopenapi"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -282,11 +283,18 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestDocumentIsValid reads the document as tools do, with the operations of the flows too.
+// TestDocumentIsValid reads the document as two tools do, with the operations of the flows too.
 func TestDocumentIsValid(t *testing.T) {
 	w := newWorld(t)
 	for _, query := range []string{"", "?flows=1"} {
 		text := w.do(w.lin, "GET", "/api/v1/openapi.json"+query, "").text
+		loaded, err := openapi3.NewLoader().LoadFromData([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := loaded.Validate(t.Context()); err != nil {
+			t.Errorf("with %q: %v", query, err)
+		}
 		doc, err := libopenapi.NewDocument([]byte(text))
 		if err != nil {
 			t.Fatal(err)
