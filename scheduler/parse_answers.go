@@ -107,7 +107,8 @@ func AnswersOf(doc value.Value, waiting []journal.WaitingFor) ([]Answer, error) 
 	}
 	var answers []Answer
 	for key, v := range doc.Map().All() {
-		if !isStep(key) && one == "" && v.Kind() == value.Object && !strings.HasPrefix(key, "/") {
+		isPlaced := isStep(key) || one != "" || strings.HasPrefix(key, "/")
+		if !isPlaced && v.Kind() == value.Object {
 			// Where several wait it is meant as a step: CheckAnswers says that there is none.
 			answers = append(answers, Answer{Step: key})
 			continue

@@ -183,7 +183,8 @@ func termsOf(text string) []string {
 // wordsOf ranges over the words of a text in lower case, without Chinese ones.
 func wordsOf(text string) iter.Seq[string] {
 	return strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) || unicode.Is(unicode.Han, r)
+		isInWord := unicode.IsLetter(r) || unicode.IsDigit(r)
+		return !isInWord || unicode.Is(unicode.Han, r)
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 func normalizeAppended(i int, m *value.Map) (*value.Map, error) {
 	_, answersCall := m.Get("tool_call_id")
 	switch r := roleOf(m); {
-	case r == "tool" || r == "" && answersCall:
+	case r == "tool", r == "" && answersCall:
 		if !answersCall {
 			return nil, calls.Errorf(calls.Invalid, "append[%d]: a tool result needs tool_call_id", i).
 				WithHint("give it the id of the tool call that it answers")

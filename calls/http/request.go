@@ -113,7 +113,7 @@ func (in Input) targetURL(op *openapi.Operation) (*url.URL, error) {
 	case op != nil && in.URL == "" && u.Host == "":
 		return nil, calls.Errorf(calls.Invalid, "the OpenAPI document does not say on which server %s is", in.Operation).
 			WithHint("give the server as url")
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return nil, calls.Errorf(calls.Invalid, "the url must begin with http:// or https:// and a host")
 	}
 	query := []string{}

@@ -192,7 +192,10 @@ func hasWord(text, word string) bool {
 }
 
 func isWordRune(r rune) bool {
-	return r == '_' || r >= '0' && r <= '9' || unicode.IsLetter(r) && r < utf8.RuneSelf
+	if r >= utf8.RuneSelf {
+		return false
+	}
+	return r == '_' || unicode.IsDigit(r) || unicode.IsLetter(r)
 }
 
 // loreExpander expands the macros of lorebooks: names, variables and chance.

@@ -284,12 +284,13 @@ func (h *Host) acquire(ctx context.Context, s *Server) (*session, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	other := h.sessions[s.Name]
-	if h.isClosed || other != nil && other != live && other.isAlive() { // another step was faster
+	if h.isClosed {
 		go fresh.close()
-		if h.isClosed {
-			return nil, s.errorf(calls.Canceled, "%w", errClosed)
-		}
+		return nil, s.errorf(calls.Canceled, "%w", errClosed)
+	}
+	other := h.sessions[s.Name]
+	if other != nil && other != live && other.isAlive() { // another step was faster
+		go fresh.close()
 		return other, nil
 	}
 	if live != nil {

@@ -162,7 +162,8 @@ func (s *Schema) checkWithLibrary(v value.Value) (problems []problem) {
 	if p != nil {
 		return alone(*p)
 	}
-	if (s.branching || c.long) && !s.isAffordable(v, c.nodes) {
+	mayBeCostly := s.branching || c.long
+	if mayBeCostly && !s.isAffordable(v, c.nodes) {
 		return alone(newProblem("", "", wordingf("the value takes too long to check: the schema's unions multiply, or its regular expressions are too costly")))
 	}
 	defer func() {
@@ -188,7 +189,8 @@ func (s *Schema) checkWithLibrary(v value.Value) (problems []problem) {
 func (s *Schema) flattenError(e *jsonschema.ValidationError, root value.Value) (all []problem) {
 	sub, keyword := s.failedKeyword(e)
 	union := keyword == "anyOf" || keyword == "oneOf" || strings.HasSuffix(strings.ToLower(keyword), "contains")
-	if len(e.Causes) > 0 && (!union || e.Message == "" || sub == nil) {
+	isOwnProblem := union && e.Message != "" && sub != nil
+	if len(e.Causes) > 0 && !isOwnProblem {
 		for _, cause := range e.Causes {
 			all = append(all, s.flattenError(cause, root)...)
 		}
@@ -228,7 +230,8 @@ func (s *Schema) failedKeyword(e *jsonschema.ValidationError) (sub *jsonschema.S
 		at, keyword = cutLast(at)
 		sub = s.at[at]
 	}
-	if strings.HasSuffix(keyword, "Contains") && sub != nil && sub.MinContains == 1 && sub.MaxContains < 0 {
+	wantsOne := sub != nil && sub.MinContains == 1 && sub.MaxContains < 0
+	if wantsOne && strings.HasSuffix(keyword, "Contains") {
 		keyword = "contains"
 	}
 	return sub, keyword

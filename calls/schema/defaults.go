@@ -93,5 +93,8 @@ func isUnchanged(a, b value.Value) bool {
 		return a.Map() == b.Map()
 	}
 	la, lb := a.List(), b.List()
-	return len(la) == len(lb) && (len(la) == 0 || &la[0] == &lb[0])
+	if len(la) != len(lb) {
+		return false
+	}
+	return len(la) == 0 || &la[0] == &lb[0]
 }

@@ -85,7 +85,8 @@ func (s *Schema) sourceOf(sub *jsonschema.Schema) value.Value {
 	id, _ := s.doc.Get("$id")
 	root, _ := id.Str()
 	doc, ok := s.doc.At(decodeLocation(pointer))
-	if !ok || base != location && base != strings.TrimSuffix(root, "#") {
+	isOurs := base == location || base == strings.TrimSuffix(root, "#")
+	if !ok || !isOurs {
 		return objectOf() // inside a document of its own, by another $id
 	}
 	return doc

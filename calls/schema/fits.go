@@ -151,7 +151,8 @@ func (w *fitWalker) fitsObject(s *jsonschema.Schema, m *value.Map) bool {
 
 // isA leaves it to the library whether a number is an integer like 3.0.
 func isA(k value.Kind, name string) bool {
-	return k.String() == name || k == value.Int && name == "number"
+	isNumber := k == value.Int && name == "number"
+	return isNumber || k.String() == name
 }
 
 // isWithinBounds compares an integer with bounds that are integers too.

@@ -274,7 +274,9 @@ func defaultOf(typeName, text string) (value.Value, error) {
 	if err != nil {
 		return value.Value{}, wording.Errorf("default %q: %w", text, err)
 	}
-	if have := def.Kind().String(); typeName != "" && have != typeName && (typeName != "number" || have != "integer") {
+	have := def.Kind().String()
+	isNumber := typeName == "number" && have == "integer"
+	if typeName != "" && have != typeName && !isNumber {
 		return value.Value{}, wording.Errorf("default %q: want %s, got %s", text, typeName, have)
 	}
 	return def, nil

@@ -252,5 +252,8 @@ func (m *checkMeter) visitMember(s *jsonschema.Schema, name string, v value.Valu
 	if !below(s.PropertyNames, value.OfString(name)) {
 		return false
 	}
-	return known || below(s.AdditionalProperties, v) && below(s.UnevaluatedProperties, v)
+	if known {
+		return true
+	}
+	return below(s.AdditionalProperties, v) && below(s.UnevaluatedProperties, v)
 }

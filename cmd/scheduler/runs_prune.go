@@ -37,7 +37,8 @@ unless --force says otherwise; one that a process is at always stays.`,
 		Example:           "  scheduler runs prune --older-than 30d\n  scheduler runs prune --state failed --keep 10\n  scheduler runs prune 0199f0c2 --force",
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && f.older == "" && !cmd.Flags().Changed("keep") && len(f.states) == 0 {
+			picksNothing := f.older == "" && len(f.states) == 0 && !cmd.Flags().Changed("keep")
+			if len(args) == 0 && picksNothing {
 				return usageError(wording.Errorf("prune needs a run, --older-than, --state or --keep: nothing was deleted"))
 			}
 			prune, err := f.pruneRequest()

@@ -157,7 +157,7 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 	var said exitError
 	var held *journal.HeldError
 	switch {
-	case err == nil || errors.As(err, &said) && said.err == nil:
+	case err == nil, errors.As(err, &said) && said.err == nil:
 		return err
 	case errors.As(err, &waiting) && ctx.Err() != nil:
 		s.app.PrintError(wording.Errorf("interrupted"))
@@ -174,7 +174,8 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 				s.app.commandLine("runs", "show", held.Run), s.app.commandLine("runs", "cancel", held.Run)))
 	}
 	code := exitFor(ctx, err, s.show.json && s.hasEnded)
-	if s.run.Ephemeral || !s.hasBegun || s.show.json || errors.Is(err, journal.ErrSecretLost) {
+	canResume := s.hasBegun && !s.run.Ephemeral && !errors.Is(err, journal.ErrSecretLost)
+	if !canResume || s.show.json {
 		return code
 	}
 	s.app.PrintError(code)
@@ -270,7 +271,7 @@ func isSamePath(a, b string) bool {
 func (a *app) configToName() string {
 	file, err := filepath.Abs(a.settings.File())
 	state, stateErr := filepath.Abs(a.settings.StateDir)
-	if a.settings.File() != "" && err == nil && stateErr == nil && file == filepath.Join(filepath.Dir(state), "scheduler.yaml") {
+	if err == nil && stateErr == nil && file == filepath.Join(filepath.Dir(state), "scheduler.yaml") {
 		return ""
 	}
 	return a.settings.File()

@@ -259,7 +259,8 @@ func (m *evaluator) formatPercent(s string, args val) (string, error) {
 		s = rest
 	}
 	isContainer := args.isDict() || isSequence(args)
-	if p.next < len(p.list) && (isTuple || !isContainer) {
+	mayHaveMore := isContainer && !isTuple
+	if p.next < len(p.list) && !mayHaveMore {
 		return "", errorf(Type, "not all arguments converted during string formatting")
 	}
 	return b.String(), nil

@@ -142,13 +142,15 @@ func (r *refCollector) walkComparison(n *compareNode) {
 		if i > 0 && isEquality(n.ops[i-1]) {
 			ref.Compared = append(ref.Compared, constantsOf(operands[i-1])...)
 		}
-		if i < len(n.ops) && (isEquality(n.ops[i]) || strings.HasSuffix(n.ops[i], "in")) {
+		if i < len(n.ops) && isEqualityOrIn(n.ops[i]) {
 			ref.Compared = append(ref.Compared, constantsOf(operands[i+1])...)
 		}
 	}
 }
 
 func isEquality(op string) bool { return op == "==" || op == "!=" }
+
+func isEqualityOrIn(op string) bool { return isEquality(op) || strings.HasSuffix(op, "in") }
 
 // constantsOf returns the constant that a node is, or those in the list that it is.
 func constantsOf(n node) (all []value.Value) {

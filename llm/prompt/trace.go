@@ -196,7 +196,8 @@ func appendParts(parts []part, o *origin, length int) []part {
 // continuesIn reports whether next is the text right after p in the same value.
 func (p part) continuesIn(next part) bool {
 	a, b := p.from, next.from
-	if a == nil || b == nil || p.start != next.start || p.stop != next.stop {
+	isSameSpan := p.start == next.start && p.stop == next.stop
+	if a == nil || b == nil || !isSameSpan {
 		return false
 	}
 	if a.kind != Reference || b.kind != Reference {

@@ -52,7 +52,8 @@ func dataURLSize(url string) (width, height int) {
 // decoder for them.
 func webpSize(encoded string) (width, height int, ok bool) {
 	head, err := base64.StdEncoding.DecodeString(encoded[:min(len(encoded), 40)])
-	if err != nil || len(head) < 30 || !bytes.HasPrefix(head, []byte("RIFF")) || string(head[8:12]) != "WEBP" {
+	isWebP := len(head) >= 30 && bytes.HasPrefix(head, []byte("RIFF")) && string(head[8:12]) == "WEBP"
+	if err != nil || !isWebP {
 		return 0, 0, false
 	}
 	at := func(i int) int { return int(head[i]) }

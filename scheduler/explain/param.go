@@ -33,8 +33,7 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 	if standsForValue && !o.Computed {
 		return x.explainGiven(caller, o.Pointer, 0, stretch, hops)
 	}
-	isCopy := !o.Computed && isText && o.From >= 0 && o.From <= len(given) && strings.HasPrefix(given[o.From:], stretch)
-	if isCopy {
+	if isText && !o.Computed && standsAt(given, o.From, stretch) {
 		pieces := x.explainGiven(caller, o.Pointer, o.From, given, hops)
 		return cutPieces(pieces, o.From, o.From+len(stretch))
 	}
@@ -42,7 +41,8 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 	if !found || x.isLiteral(caller, o.Pointer) {
 		return singlePiece(stretch, place)
 	}
-	if isOfSome := isText && o.Size > 0 && o.From >= 0 && o.From+o.Size <= len(given); isOfSome {
+	isInText := isText && o.From >= 0 && o.From+o.Size <= len(given)
+	if isInText && o.Size > 0 {
 		pieces := x.explainGiven(caller, o.Pointer, 0, given, hops)
 		return collapsed(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
 	}
@@ -328,8 +328,8 @@ func nameOf(ref prompt.ValueRef) string {
 // hopInto adds the step that took a text from another step.
 func (x *explainer) hopInto(at site, pieces []Piece, path []string) []Piece {
 	_, isStep := at.flow.Step(path[0])
-	isStep = isStep || path[0] == "summary" || path[0] == "facts" || path[0] == "history"
-	if !isStep || at.step == nil {
+	isFromSteps := isStep || slices.Contains([]string{"summary", "facts", "history"}, path[0])
+	if !isFromSteps || at.step == nil {
 		return pieces
 	}
 	return withSource(pieces, Source{Kind: SourceStep, Step: at.prefix + at.step.ID})

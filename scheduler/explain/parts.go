@@ -113,7 +113,8 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 	for _, part := range parts {
 		start, stop := max(part.Start-place.first, 0), min(part.End-place.first, len(text))
 		isLong := place.first == 0 && place.message < 0 && part.End > len(text)
-		if !place.holds(part) || start < end || start >= stop || isLong {
+		isEmpty := start < end || start >= stop
+		if isEmpty || isLong || !place.holds(part) {
 			continue
 		}
 		if start > end {
@@ -186,7 +187,8 @@ func imagePart(parts []calls.Part, output value.Value, pointer string, message i
 		}
 	}
 	for _, part := range parts {
-		if part.Kind != "image" || !part.Included || part.Message == nil || *part.Message != message {
+		isShown := part.Kind == "image" && part.Included
+		if !isShown || part.Message == nil || *part.Message != message {
 			continue
 		}
 		before--

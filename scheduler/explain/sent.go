@@ -72,7 +72,8 @@ func newExplanation(got *journal.StepState) *Explanation {
 
 // setTotal sets what the prompt cost by what its step spent, where it asked once.
 func (e *Explanation) setTotal(got *journal.StepState) {
-	if got.LLM == nil || got.LLM.Requests != 1 || got.Attempts != 1 || got.Usage.InputTokens == 0 {
+	askedOnce := got.LLM != nil && got.LLM.Requests == 1 && got.Attempts == 1
+	if !askedOnce || got.Usage.InputTokens == 0 {
 		return
 	}
 	e.Total, e.CountedBy = got.Usage.InputTokens, ByProvider

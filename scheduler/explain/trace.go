@@ -142,6 +142,11 @@ func completed(pieces []Piece, source Source) []Piece {
 	return pieces
 }
 
+// standsAt reports whether a stretch is what a text has from a byte on.
+func standsAt(text string, from int, stretch string) bool {
+	return from >= 0 && from <= len(text) && strings.HasPrefix(text[from:], stretch)
+}
+
 // cutPieces returns the pieces of the bytes [start, end) of the text that they make.
 func cutPieces(pieces []Piece, start, end int) (cut []Piece) {
 	at := 0
@@ -203,7 +208,7 @@ func (x *explainer) explainReference(at site, path []string, from int, stretch s
 	if !isText && v.Kind() != value.Object && v.Kind() != value.List {
 		whole = stretch // however it is printed
 	}
-	if isText && from >= 0 && from <= len(whole) && strings.HasPrefix(whole[from:], stretch) {
+	if isText && standsAt(whole, from, stretch) {
 		return cutPieces(x.explainName(at, path, whole, place, hops), from, from+len(stretch))
 	}
 	if isText || v.Kind() == value.Object || v.Kind() == value.List {

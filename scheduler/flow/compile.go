@@ -189,7 +189,9 @@ func (u *unit) compileTimes(s *stepUnit) {
 		} else {
 			s.Retry.MaxInterval = max(s.Retry.MaxInterval, s.Retry.InitialInterval)
 		}
-		if k.MaxInterval.isSet() && s.Retry.MaxInterval < s.Retry.InitialInterval && (k == s.keys.Retry || s.Index == 0) {
+		isShorter := k.MaxInterval.isSet() && s.Retry.MaxInterval < s.Retry.InitialInterval
+		isFirst := k == s.keys.Retry || s.Index == 0 // the defaults of a flow are reported once
+		if isShorter && isFirst {
 			u.add(u.positionOf(k.MaxInterval.node), "max_interval %s is shorter than initial_interval %s", s.Retry.MaxInterval, s.Retry.InitialInterval)
 		}
 	}

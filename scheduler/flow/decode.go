@@ -156,8 +156,8 @@ func (d *decoder) reportMismatch(at keyPlace, what string, want wording.Text) {
 
 // reportUnquoted reports a {{ template }} that YAML read as a map in a map.
 func (d *decoder) reportUnquoted(n *yaml.Node) bool {
-	if n.Kind != yaml.Mapping || n.Style&yaml.Flow == 0 || len(n.Content) != 2 ||
-		n.Content[0].Kind != yaml.Mapping || n.Content[0].Style&yaml.Flow == 0 {
+	isBraces := func(n *yaml.Node) bool { return n.Kind == yaml.Mapping && n.Style&yaml.Flow != 0 }
+	if !isBraces(n) || len(n.Content) != 2 || !isBraces(n.Content[0]) {
 		return false
 	}
 	start := d.offset(n.Line, n.Column)

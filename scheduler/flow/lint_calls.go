@@ -63,7 +63,8 @@ func (u *unit) lintKeys(s *stepUnit) {
 	if k.OverrideInput.isSet() && !s.EnableFilling {
 		u.add(u.positionOf(k.OverrideInput.key), "override_input does nothing without enable_filling").hint("add enable_filling: true")
 	}
-	if k.OnMissing.isSet() && !s.EnableFilling && s.Call != CallSlot && s.known {
+	mayAsk := s.EnableFilling || s.Call == CallSlot || !s.known
+	if k.OnMissing.isSet() && !mayAsk {
 		u.warn(u.positionOf(k.OnMissing.key), "on_missing does nothing here: %s does not ask for values", s.Call).
 			hint("it belongs to slot, or to a step with enable_filling: true")
 	}
@@ -72,7 +73,12 @@ func (u *unit) lintKeys(s *stepUnit) {
 			u.add(u.positionOf(k.EnableFilling.key), "enable_filling needs the call %s, which does not exist here", CallSlot).hint("give all parameters under with")
 		}
 	}
-	if v, static := s.ForEach.Static(); s.ForEach != nil && (s.ForEach.Text != nil || static && v.Kind() != value.List) {
+	if s.ForEach == nil {
+		return
+	}
+	v, isStatic := s.ForEach.Static()
+	isOtherValue := isStatic && v.Kind() != value.List
+	if isOtherValue || s.ForEach.Text != nil {
 		u.add(s.ForEach.Pos, "for_each wants a list, or one {{ expression }} that gives one")
 	}
 }

@@ -370,8 +370,11 @@ func (u *unit) needsWith(s *stepUnit, id string) wording.Text {
 // from is nil for outputs, which see all steps.
 func (u *unit) lintPresence(use stepUse, from *stepUnit) {
 	to := use.to.Index
-	if use.asked || use.Guarded || u.order.rank[to] < 0 || !u.order.skippable[to] ||
-		from != nil && (u.order.rank[from.Index] < 0 || u.order.surelyRan(to, from.Index)) {
+	maySkip := u.order.rank[to] >= 0 && u.order.skippable[to]
+	if !maySkip || use.asked || use.Guarded {
+		return
+	}
+	if from != nil && (u.order.rank[from.Index] < 0 || u.order.surelyRan(to, from.Index)) {
 		return
 	}
 	u.warn(use.pos(), "the step %q may be skipped, and has no output then", use.to.ID).

@@ -169,7 +169,8 @@ func (s *scalarTrace) traceBlock(folded bool) bool {
 			breaks = append(breaks, i)
 			s.pos = i + n
 		}
-		if !s.traceBreaks(breaks, folded && !first && !wasBlank && !isBlank(s.peek())) {
+		afterText := !first && !wasBlank
+		if !s.traceBreaks(breaks, folded && afterText && !isBlank(s.peek())) {
 			return s.isDone()
 		}
 		wasBlank, first = isBlank(s.peek()), false
@@ -190,7 +191,8 @@ func (s *scalarTrace) traceBreaks(breaks []int, fold bool) bool {
 		if yaml.LineBreak(s.src[offset:]) == 3 {
 			text = string(s.src[offset : offset+3])
 		}
-		if fold && i == 0 && text == "\n" && !s.endsHere(len(breaks)) {
+		isSpace := fold && i == 0 && text == "\n"
+		if isSpace && !s.endsHere(len(breaks)) {
 			if len(breaks) > 1 {
 				continue
 			}

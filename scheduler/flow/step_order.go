@@ -114,7 +114,10 @@ func (o *stepOrder) commonAncestor(a, b int) int {
 
 // surelyRan reports whether the upstream step a is sure to have run when b runs.
 func (o *stepOrder) surelyRan(a, b int) bool {
-	return !o.skippable[a] || o.depth[a] <= o.depth[b] && o.ancestorAt(b, o.depth[a]) == a
+	if !o.skippable[a] {
+		return true
+	}
+	return o.depth[a] <= o.depth[b] && o.ancestorAt(b, o.depth[a]) == a
 }
 
 // areUpstream answers for pairs of steps (a, b) whether a is an ancestor of b. All

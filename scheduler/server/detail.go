@@ -212,7 +212,8 @@ func (s *Server) namedFiles(ctx context.Context, run, flowFile string, kept map[
 		if filepath.IsAbs(path) {
 			rel, err = filepath.Rel(filepath.Dir(flowFile), path)
 		}
-		if _, isKept := kept[path]; isKept || err != nil || !filepath.IsLocal(rel) || isHidden(rel) {
+		isShown := err == nil && filepath.IsLocal(rel) && !isHidden(rel)
+		if _, isKept := kept[path]; isKept || !isShown {
 			continue
 		}
 		if content, err := calls.ReadFileIn(dir, rel, maxShownFile); err == nil {

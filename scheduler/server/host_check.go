@@ -44,7 +44,8 @@ func (h *hostCheck) allows(header string) bool {
 	if err != nil {
 		return false
 	}
-	if h.addr.IsValid() && !h.addr.IsUnspecified() && !(h.addr.IsLoopback() && addr.IsLoopback()) {
+	bothLoopback := h.addr.IsLoopback() && addr.IsLoopback()
+	if h.addr.IsValid() && !h.addr.IsUnspecified() && !bothLoopback {
 		return addr.Unmap() == h.addr.Unmap()
 	}
 	return true // names can be made to point here, addresses cannot

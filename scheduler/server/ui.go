@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -141,7 +142,7 @@ func acceptsGzip(header string) bool {
 		name, quality, _ := strings.Cut(strings.TrimSpace(one), ";")
 		if name == "gzip" || name == "*" {
 			q := strings.ReplaceAll(quality, " ", "")
-			return q != "q=0" && q != "q=0.0" && q != "q=0.00" && q != "q=0.000"
+			return !slices.Contains([]string{"q=0", "q=0.0", "q=0.00", "q=0.000"}, q)
 		}
 	}
 	return false

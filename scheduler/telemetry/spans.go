@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -287,7 +288,7 @@ func (idGenerator) NewSpanID(context.Context, oteltrace.TraceID) (id oteltrace.S
 // of the protocol where it has none.
 func tracesURL(endpoint string) (string, error) {
 	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
 		return "", wording.Errorf("invalid endpoint %q of traces (write http://HOST:4318)", endpoint)
 	}
 	if strings.Trim(u.Path, "/") == "" {

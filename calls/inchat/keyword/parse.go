@@ -169,7 +169,10 @@ func (p *parser) parseOr(depth int) node {
 	for p.err == nil {
 		first := len(n.kids) == 0
 		comma, end := p.skipCommas(first)
-		if !first && (end || !comma && !p.accept("|｜")) {
+		if end && !first {
+			break
+		}
+		if !first && !comma && !p.accept("|｜") {
 			break
 		}
 		n.kids = append(n.kids, p.parseAnd(depth))

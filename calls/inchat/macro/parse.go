@@ -176,7 +176,10 @@ func (p *parser) knows(name string) bool { return p.only == nil || slices.Contai
 
 // warnUnknown notes a macro that people may have mistyped.
 func (p *parser) warnUnknown(name string, whole bool) {
-	if p.only != nil || len(p.out.warnings) == maxWarnings || !whole || name == "" || strings.ContainsAny(name, "{}<>\n") || findBuiltin(name) != nil {
+	isFull := len(p.out.warnings) == maxWarnings
+	isName := whole && name != "" && !strings.ContainsAny(name, "{}<>\n")
+	isKnown := p.only != nil || findBuiltin(name) != nil
+	if isFull || !isName || isKnown {
 		return
 	}
 	if near := value.Nearest(name, names()); near != "" {

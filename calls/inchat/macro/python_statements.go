@@ -33,8 +33,14 @@ func (t *translator) parseLine() []stmt {
 	}
 }
 
+// isFollowedBy reports whether an operator stands behind the next token.
+func (t *translator) isFollowedBy(operator string) bool {
+	rest := t.tokens[t.at:]
+	return len(rest) > 1 && rest[1].kind == 'o' && rest[1].text == operator
+}
+
 func (t *translator) parseSimple() stmt {
-	if t.peek().kind == 'n' && t.at+1 < len(t.tokens) && t.tokens[t.at+1].kind == 'o' && t.tokens[t.at+1].text == "=" {
+	if t.peek().kind == 'n' && t.isFollowedBy("=") {
 		name := t.peek().text
 		t.at += 2
 		s := stmt{name: "v_" + name, expr: t.compileExpr()}
@@ -65,7 +71,8 @@ func (t *translator) isTuple() bool {
 			comma = comma || depth == 1
 		}
 		if depth == 0 {
-			return (comma || i == t.at+1) && t.tokens[t.at].text == "(" && i == len(t.tokens)-1
+			isTuple := comma || i == t.at+1
+			return isTuple && t.tokens[t.at].text == "(" && i == len(t.tokens)-1
 		}
 	}
 	return false

@@ -51,11 +51,13 @@ func (v *Vars) Get(path string) (x value.Value, ok bool) {
 		if !ok {
 			return value.Value{}, false
 		}
+		items := x.List()
+		hasItem := s.index >= 0 && s.index < len(items)
 		switch {
 		case x.Kind() == value.Object:
 			x, ok = x.Get(s.key)
-		case x.Kind() == value.List && s.isIndex && s.index >= 0 && s.index < len(x.List()):
-			x = x.List()[s.index]
+		case s.isIndex && hasItem:
+			x = items[s.index]
 		default:
 			ok = false
 		}

@@ -89,7 +89,7 @@ func isWholeIn(phrase string, texts ...string) bool {
 		return false
 	case n > 2:
 		return true
-	case n == 1 && (stopCharacters[phrase] || strings.Contains(numerals, phrase)):
+	case n == 1 && isCommonCharacter(phrase):
 		return false
 	}
 	left, right, both := false, false, false
@@ -114,6 +114,11 @@ func isWholeIn(phrase string, texts ...string) bool {
 		return both
 	}
 	return left && right
+}
+
+// isCommonCharacter reports whether a character is in too many texts to find one by.
+func isCommonCharacter(s string) bool {
+	return stopCharacters[s] || strings.Contains(numerals, s)
 }
 
 // numerals are the Chinese characters for numbers.

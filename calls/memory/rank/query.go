@@ -150,8 +150,10 @@ func (a *Analysis) addTerms(text string, weight float64, optional bool, seen map
 		text = questionWords.ReplaceAllString(text, " ")
 	}
 	tokenize(text, func(t token) {
-		isStopCharacter := t.kind == character && (optional || stopCharacters[t.term] || strings.Contains(numerals, t.term))
-		if isStopCharacter || seen[t.term] || len(a.Terms) >= maxTerms {
+		if t.kind == character && (optional || isCommonCharacter(t.term)) {
+			return
+		}
+		if seen[t.term] || len(a.Terms) >= maxTerms {
 			return
 		}
 		seen[t.term] = true

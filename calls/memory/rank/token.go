@@ -54,10 +54,13 @@ func isSpaceless(r rune) bool {
 
 // isWordRune reports whether a character is part of a word in a script with spaces.
 func isWordRune(r rune) bool {
-	if r < utf8.RuneSelf {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+		return true
+	case r < utf8.RuneSelf, isSpaceless(r):
+		return false
 	}
-	return (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) && !isSpaceless(r)
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
 // emitRun yields the characters and the bigrams of a run without spaces.
@@ -135,8 +138,11 @@ func emitCompound(text string, start, end int, yield func(token)) {
 
 // isPlainWord reports whether a compound has nothing to split, as most do.
 func isPlainWord(s string) bool {
+	if s != "" && 'A' <= s[0] && s[0] <= 'Z' {
+		s = s[1:]
+	}
 	for i := range len(s) {
-		if c := s[i]; !('a' <= c && c <= 'z' || i == 0 && 'A' <= c && c <= 'Z') {
+		if s[i] < 'a' || s[i] > 'z' {
 			return false
 		}
 	}

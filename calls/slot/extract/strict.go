@@ -75,7 +75,7 @@ func rewriteStrict(text string) (string, error) {
 				fmt.Fprintf(&b, "%q", token)
 			case known:
 				b.WriteString(value)
-			case token[0] == '-' || token[0] >= '0' && token[0] <= '9':
+			case token[0] == '-', '0' <= token[0] && token[0] <= '9':
 				b.WriteString(token + " ")
 			default:
 				return "", errBeyond

@@ -77,8 +77,9 @@ func (t *answerMerge) offerValue(tokens []string, v value.Value, exact bool) {
 	}
 	faulty, replaceable := t.placeStatus(pointer, tokens)
 	bothObjects := has && have.Kind() == value.Object && v.Kind() == value.Object
+	replacesData := pointer == "" && have.Kind() == value.Object && !bothObjects
 	switch {
-	case pointer == "" && have.Kind() == value.Object && !bothObjects && t.p.TakesObjects() && !t.mendsWhole(v):
+	case replacesData && t.p.TakesObjects() && !t.mendsWhole(v):
 		t.reject(pointer, v, t.p.say("the answer is not an object"))
 	case t.source == User && exact && pointer != "":
 		t.assignCleaned(tokens, v, faulty)
@@ -136,7 +137,8 @@ func (t *answerMerge) placeStatus(pointer string, tokens []string) (faulty, repl
 		}
 		faulty = true
 		have, _ := t.before.At(above)
-		if have.Kind() != value.Object || failsAsWhole(faults) && above != "" {
+		isWrongWhole := above != "" && failsAsWhole(faults)
+		if isWrongWhole || have.Kind() != value.Object {
 			return true, true
 		}
 	}
@@ -196,7 +198,8 @@ func (t *answerMerge) resolveTokens(tokens []string) (resolved []string, made in
 		if exists && t.isReplaceable(formatPointer(resolved[:i])) && t.p.isMisplaced(at, resolved[:i]) {
 			at, exists = value.Value{}, false
 		}
-		if token == "-" && (!exists || at.Kind() == value.List) {
+		canAppend := !exists || at.Kind() == value.List
+		if token == "-" && canAppend {
 			resolved[i] = strconv.Itoa(len(at.List()))
 		}
 		if exists {

@@ -86,7 +86,10 @@ func (t *answerMerge) tryAnswerAlone() {
 			return false
 		}
 		tokens, err := parsePointer(pointer)
-		if err != nil || !wrong() || pointer == "" && !t.isRootWrong() {
+		if err != nil || !wrong() {
+			continue
+		}
+		if pointer == "" && !t.isRootWrong() {
 			continue
 		}
 		alone, ok := t.cleanAnswer(tokens, v)

@@ -207,7 +207,7 @@ func parsePointer(pointer string) ([]string, error) {
 	}
 	for i, token := range tokens {
 		for j := strings.IndexByte(token, '~'); j >= 0; {
-			if j+1 == len(token) || token[j+1] != '0' && token[j+1] != '1' {
+			if j+1 == len(token) || strings.IndexByte("01", token[j+1]) < 0 {
 				return nil, because("in a JSON pointer ~ is written ~0, and / inside a name ~1")
 			}
 			next := strings.IndexByte(token[j+2:], '~')

@@ -58,7 +58,7 @@ func (Notify) states() []string { return []string{"waiting", "failed", "finished
 // check refuses a URL that cannot be told, or of nothing.
 func (n *Notify) check(at string) error {
 	u, err := url.Parse(n.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
 		return wrongSetting(at+".url", "%q is not a URL (use https://host/path)", n.URL)
 	}
 	if len(n.On) == 0 {

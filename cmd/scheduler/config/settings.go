@@ -205,8 +205,11 @@ func mergeSettings(file *settingsFile) (value.Value, error) {
 // anchorPaths makes the paths of a settings file those that the file means, from wherever
 // the program is started. Those of the environment are as the shell means them.
 func (c *Settings) anchorPaths() {
+	if c.file.filePath() == "" {
+		return
+	}
 	from := func(variable string, path *string) {
-		if c.file.filePath() != "" && *path != "" && !filepath.IsAbs(*path) && os.Getenv(variable) == "" {
+		if *path != "" && !filepath.IsAbs(*path) && os.Getenv(variable) == "" {
 			*path = filepath.Join(filepath.Dir(c.file.path), *path)
 		}
 	}

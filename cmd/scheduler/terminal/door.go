@@ -68,7 +68,8 @@ func Visible(text string) string {
 			_, size = utf8.DecodeRuneInString(text[i:])
 		}
 		after, _ := utf8.DecodeRuneInString(text[i+size:])
-		joins := isJoiner(r) && before > unicode.MaxASCII && after > unicode.MaxASCII && after != utf8.RuneError
+		isInside := before > unicode.MaxASCII && after > unicode.MaxASCII && after != utf8.RuneError
+		joins := isInside && isJoiner(r)
 		if value.IsInvisible(r) && !joins {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
@@ -82,8 +83,9 @@ func Visible(text string) string {
 // isPlain reports whether all of text is ASCII that can be seen.
 func isPlain(text string) bool {
 	for i := range len(text) {
-		c := text[i]
-		if c >= 0x7F || c < ' ' && c != '\n' && c != '\t' {
+		switch c := text[i]; {
+		case c == '\n', c == '\t':
+		case c < ' ', c >= 0x7F:
 			return false
 		}
 	}

@@ -68,7 +68,9 @@ func matchChoice(line string, choices []value.Value) (value.Value, error) {
 			}
 		}
 	}
-	if n, err := strconv.Atoi(line); err == nil && canBeNumbered(choices) && n >= 1 && n <= len(choices) {
+	n, _ := strconv.Atoi(line)
+	isNumber := n >= 1 && n <= len(choices)
+	if isNumber && canBeNumbered(choices) {
 		return choices[n-1], nil
 	}
 	words := make([]string, len(choices))

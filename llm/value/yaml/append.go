@@ -190,8 +190,7 @@ func isPrintableRune(r rune) bool {
 	case 0x2028, 0x2029, 0xfeff, 0xfffe, 0xffff:
 		return false
 	}
-	isControl := r < ' ' || r >= 0x7f && r < 0xa0
-	return !isControl
+	return !unicode.IsControl(r)
 }
 
 // words are plain scalars that some reader of YAML takes for something else than
@@ -209,8 +208,9 @@ func isPlain(s string) bool {
 	if !isFirst || words[strings.ToLower(s)] {
 		return false
 	}
-	if strings.HasSuffix(s, " ") || strings.HasSuffix(s, ":") || strings.Contains(s, ": ") || strings.Contains(s, " #") {
+	if strings.HasSuffix(s, " ") || strings.HasSuffix(s, ":") {
 		return false
 	}
-	return !strings.Contains(s, "\t") && isPrintable(s)
+	hasMark := strings.Contains(s, ": ") || strings.Contains(s, " #") || strings.Contains(s, "\t")
+	return !hasMark && isPrintable(s)
 }

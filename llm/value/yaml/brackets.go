@@ -22,8 +22,8 @@ func (s *bracketScan) scan() *finding {
 	outer := indentOf(s.lines[s.line])
 	for ; s.line < len(s.lines); s.line, s.at = s.line+1, 0 {
 		text := s.lines[s.line]
-		leaves := s.line > s.diagnosis.line && indentOf(text) <= outer && !isBlankLine(text) && strings.IndexByte("]}", strings.TrimSpace(text)[0]) < 0
-		if leaves {
+		isNextKey := s.line > s.diagnosis.line && indentOf(text) <= outer && !isBlankLine(text)
+		if isNextKey && strings.IndexByte("]}", strings.TrimSpace(text)[0]) < 0 {
 			break
 		}
 		for s.at < len(text) {
@@ -43,6 +43,10 @@ func (s *bracketScan) scan() *finding {
 
 var closing = map[string]string{"{": "}", "[": "]"}
 
+func isOpening(c byte) bool { return c == '{' || c == '[' }
+
+func isQuote(c byte) bool { return c == '"' || c == '\'' }
+
 // scanPiece reads one piece of a line.
 func (s *bracketScan) scanPiece(text string) (f *finding, done bool) {
 	switch c := text[s.at]; {
@@ -50,9 +54,9 @@ func (s *bracketScan) scanPiece(text string) (f *finding, done bool) {
 		s.at = len(text)
 	case c == ' ' || c == '\t':
 		s.at++
-	case c == '"' || c == '\'':
+	case isQuote(c):
 		return s.scanQuotes(text), false
-	case c == '{' || c == '[':
+	case isOpening(c):
 		if s.ended {
 			return s.missingComma(s.line, s.at), false
 		}
@@ -64,7 +68,7 @@ func (s *bracketScan) scanPiece(text string) (f *finding, done bool) {
 	case c == ',':
 		s.colon, s.ended = false, false
 		s.at++
-	case c == ':' && (s.at+1 == len(text) || strings.IndexByte(" \t,", text[s.at+1]) >= 0 || s.ended):
+	case c == ':' && s.isEndOfKey(text):
 		s.colon, s.ended = true, false
 		s.at++
 	default:
@@ -99,6 +103,11 @@ func (s *bracketScan) scanQuotes(text string) *finding {
 	return nil
 }
 
+// isEndOfKey reports whether the colon at the scan's place ends a key.
+func (s *bracketScan) isEndOfKey(text string) bool {
+	return s.ended || s.at+1 == len(text) || strings.IndexByte(" \t,", text[s.at+1]) >= 0
+}
+
 var secondKey = regexp.MustCompile(`\s([\w-]+):(?:\s|$)`)
 
 // scanPlain reads a text without quotes.
@@ -115,7 +124,7 @@ func (s *bracketScan) scanPlain(text string) *finding {
 		return mustBeQuoted(s.line, s.at, word)
 	}
 	if s.ended {
-		if s.at > 0 && (text[s.at-1] == '"' || text[s.at-1] == '\'') {
+		if s.at > 0 && isQuote(text[s.at-1]) {
 			return newFinding(s.line, s.at-1, wordingf("the text in quotes ends here, and more follows"), quoteHint(text[s.at-1]))
 		}
 		return s.missingComma(s.line, s.at)

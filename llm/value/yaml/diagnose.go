@@ -168,7 +168,7 @@ func (d *diagnosis) valueColumn() int {
 // findText finds what is wrong with a text in quotes.
 func (d *diagnosis) findText() *finding {
 	line, at := d.lines[d.line], d.valueColumn()
-	if at >= len(line) || line[at] != '"' && line[at] != '\'' {
+	if at >= len(line) || !isQuote(line[at]) {
 		return nil
 	}
 	text := strings.Join(d.lines[d.line:], "\n")
@@ -212,7 +212,7 @@ func endOfQuotes(text string, start int) int {
 		switch {
 		case text[i] == '\\' && quote == '"':
 			i++
-		case text[i] == quote && quote == '\'' && i+1 < len(text) && text[i+1] == quote:
+		case quote == '\'' && strings.HasPrefix(text[i:], "''"):
 			i++
 		case text[i] == quote:
 			return i + 1
@@ -225,7 +225,7 @@ func endOfQuotes(text string, start int) int {
 func (d *diagnosis) findBrackets() *finding {
 	at := d.valueColumn()
 	line := d.lines[d.line]
-	if at >= len(line) || line[at] != '{' && line[at] != '[' {
+	if at >= len(line) || !isOpening(line[at]) {
 		return nil
 	}
 	s := &bracketScan{diagnosis: d, line: d.line, at: at}

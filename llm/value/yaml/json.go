@@ -15,7 +15,7 @@ import (
 // braces; sure is true where the first key is quoted, as only JSON must.
 func beginsLikeJSON(src []byte) (likely, sure bool) {
 	src = skipBlank(src)
-	if len(src) == 0 || src[0] != '{' && src[0] != '[' {
+	if len(src) == 0 || !isOpening(src[0]) {
 		return false, false
 	}
 	rest := skipBlank(src[1:])

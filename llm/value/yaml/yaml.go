@@ -269,7 +269,8 @@ func scalarValue(n *Node) (value.Value, error) {
 	}
 	switch tag {
 	case "!!null":
-		if n.Style&yaml.TaggedStyle == 0 || n.Value == "" || n.Value == "~" || strings.EqualFold(n.Value, "null") {
+		isNull := n.Value == "" || n.Value == "~" || strings.EqualFold(n.Value, "null")
+		if isNull || n.Style&yaml.TaggedStyle == 0 {
 			return value.Value{}, nil
 		}
 	case "!!bool":

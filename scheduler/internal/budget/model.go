@@ -142,5 +142,8 @@ func (x *exchange) addCost() {
 // there is none.
 func isUnbilled(err error) bool {
 	var refused *llm.Error
-	return errors.Is(err, calls.ErrNoProvider) || errors.As(err, &refused) && (refused.Unsent || refused.Status >= http.StatusBadRequest)
+	if !errors.As(err, &refused) {
+		return errors.Is(err, calls.ErrNoProvider)
+	}
+	return refused.Unsent || refused.Status >= http.StatusBadRequest
 }

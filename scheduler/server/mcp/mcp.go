@@ -145,7 +145,8 @@ func (a *API) serverFor(r *http.Request) *sdk.Server {
 	v, _ := r.Context().Value(visitKey{}).(*visit)
 	isNewSession := r.Method == http.MethodPost && r.Header.Get(sessionHeader) == ""
 	isStateless := r.Header.Get(versionHeader) >= statelessSince
-	if v == nil || !isNewSession && !isStateless {
+	needsServer := isNewSession || isStateless
+	if v == nil || !needsServer {
 		return a.versions
 	}
 	if v.server == nil {

@@ -135,8 +135,8 @@ const maxToolName = 64
 // safeName returns a name in the characters that tools have, and whether it had no others.
 func safeName(name string) (safe string, isSame bool) {
 	safe = strings.Map(func(r rune) rune {
-		isLetter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		if isLetter || r >= '0' && r <= '9' || r == '_' || r == '-' {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
 			return r
 		}
 		return '_'

@@ -225,7 +225,8 @@ func (t *turn) serve(ctx context.Context) error {
 	}
 	var err error
 	t.model, err = t.api.options.Library.Flow(t.in.model)
-	if calls.KindOf(err) == calls.NotFound || err == nil && t.model.Flow != nil && !t.api.IsModel(t.model.Flow) {
+	isOtherFlow := err == nil && t.model.Flow != nil && !t.api.IsModel(t.model.Flow)
+	if isOtherFlow || calls.KindOf(err) == calls.NotFound {
 		return NewError(http.StatusNotFound, "the model "+t.in.model+" does not exist", "model", "model_not_found")
 	}
 	if err != nil {

@@ -201,7 +201,9 @@ func escapeRef(m *value.Map) *value.Map {
 		return m
 	}
 	k, v := m.Entry(0)
-	if bare := strings.TrimLeft(k, "$"); len(bare) < len(k) && (bare == blobKey[1:] || bare == mediaKey[1:]) {
+	bare := strings.TrimLeft(k, "$")
+	isKey := bare == blobKey[1:] || bare == mediaKey[1:]
+	if isKey && len(bare) < len(k) {
 		return value.Pairs("$"+k, v)
 	}
 	return m

@@ -17,7 +17,8 @@ func isImage(s string) bool {
 	for _, start := range []string{"iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "SUkqA", "TU0AK", "AAAA??Z0eX"} {
 		match := true
 		for i := range start {
-			match = match && (start[i] == '?' || start[i] == s[i])
+			isSame := start[i] == '?' || start[i] == s[i]
+			match = match && isSame
 		}
 		if match {
 			return true
