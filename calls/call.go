@@ -121,7 +121,8 @@ type Inside struct {
 	Call, Flow string
 }
 
-// LintEnv is what [Definition.Lint] may use. Its zero value has nothing.
+// LintEnv is what [Definition.Lint] may use, for that one use. The lint makes it; its zero
+// value has nothing.
 type LintEnv struct {
 	// Registry is what the flow can name; nil where that is not known.
 	Registry *Registry
@@ -133,7 +134,8 @@ type LintEnv struct {
 // Where the missing parameters are asked for, they are none.
 const UndefinedName = "undefined"
 
-// FileReader reads files for [Definition.Lint].
+// FileReader reads files for [Definition.Lint]. The lint of a flow makes it, and uses it
+// from one goroutine.
 type FileReader interface {
 	// ReadFile reads a file that a parameter names, relative to the flow. path is its
 	// name in messages. The error is [fs.ErrNotExist] for a file that is not there;
@@ -142,7 +144,8 @@ type FileReader interface {
 }
 
 // Typed is what an author writes: a struct of parameters whose methods know the
-// types of input and output.
+// types of input and output. Each use of the call has a new one, whose Init and Exec run
+// one after the other.
 type Typed[I any] interface {
 	Init(ctx context.Context, vars *Vars) (I, error)
 	Exec(ctx context.Context, env *Env, input I) iter.Seq2[Chunk, error]
@@ -186,7 +189,8 @@ func asInvalid(err error) error {
 }
 
 // Validator is implemented by parameter structs that have rules which a JSON
-// Schema cannot say. Lint calls it too, with parameters that have no templates.
+// Schema cannot say. Lint calls it too, with parameters that have no templates. It must
+// not change them.
 type Validator interface{ Validate() error }
 
 // typedCall is a call made of a parameter struct with methods.

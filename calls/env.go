@@ -40,7 +40,8 @@ type Env struct {
 	Files
 }
 
-// Model is the language model of a step and the counter of its tokens.
+// Model is the language model of a step and the counter of its tokens. Both are safe for
+// concurrent use.
 type Model struct {
 	// LLM is the model provider of the flow. The engine meters it: what a call
 	// spends is counted for its step and against the flow's budget.
@@ -49,7 +50,7 @@ type Model struct {
 	Tokens llm.Counter
 }
 
-// Knowledge is where a call looks things up.
+// Knowledge is where a call looks things up. All of it may be used concurrently.
 type Knowledge struct {
 	// Memory is the store of what was said before.
 	Memory Memory
@@ -71,7 +72,7 @@ type Substeps struct {
 	Recorder Recorder
 }
 
-// System is the world outside of the run.
+// System is the world outside of the run. All of it but Rand may be used concurrently.
 type System struct {
 	// HTTP sends requests to the hosts that the settings allow.
 	HTTP HTTP
@@ -84,7 +85,8 @@ type System struct {
 	Log *slog.Logger
 }
 
-// Files is where a call finds files.
+// Files is where a call finds files. The engine sets it by the flow and the settings; it
+// does not change.
 type Files struct {
 	// Dir is the directory that relative paths of parameters start from: that of
 	// the flow file.
@@ -107,7 +109,8 @@ func (e *Env) IdempotencyKey() string {
 	return e.Vars.Run.ID + "/" + e.Path
 }
 
-// Memory is what calls need of a memory store; calls/memory has the whole.
+// Memory is what calls need of a memory store; calls/memory has the whole. The program
+// gives one to the engine for many runs; it is safe for concurrent use.
 type Memory interface {
 	// Recent returns the newest utterances of a scope, oldest first, at most limit.
 	Recent(ctx context.Context, scope Scope, limit int) ([]plugins.Turn, error)
@@ -116,14 +119,15 @@ type Memory interface {
 	Retrieve(ctx context.Context, scope Scope, query string, limit int) ([]plugins.Recalled, error)
 }
 
-// Flows runs a flow inside a run.
+// Flows runs a flow inside a run. The engine makes one for each attempt of a step; it is safe
+// for concurrent use.
 type Flows interface {
 	// RunFlow runs the flow file at path, relative to the running flow, and returns
 	// its outputs. Events of its steps belong to the outer run.
 	RunFlow(ctx context.Context, path string, inputs value.Value) (outputs value.Value, err error)
 }
 
-// FlowInfo describes a flow.
+// FlowInfo describes a flow. It is only data.
 type FlowInfo struct {
 	Name, Description string
 	// Inputs is the schema of its inputs; nil where it declares none.
@@ -137,7 +141,8 @@ type FlowDescriber interface {
 	DescribeFlow(ctx context.Context, path string) (FlowInfo, error)
 }
 
-// Calls runs calls by name inside a step.
+// Calls runs calls by name inside a step. The engine makes one for each attempt of a step; it
+// is safe for concurrent use.
 type Calls interface {
 	// RunCall checks params, which are taken as they are, runs the call of that name
 	// to its end and returns its output. What it spends counts for the step; its

@@ -13,7 +13,8 @@ import (
 
 // Texts are the texts of a call that there is one of in each language, such as its
 // prompts. Those of users are in [Env.Languages]; a call lists them in its
-// [Definition], so that they are checked before a flow runs.
+// [Definition], so that they are checked before a flow runs. They live as long as the
+// program, and do not change.
 type Texts struct {
 	// Folder is the name of their folder in that of a language.
 	Folder string

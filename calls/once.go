@@ -7,7 +7,7 @@ import (
 )
 
 // Recorder keeps finished pieces of a call's work with the run. Calls use it by
-// [Once].
+// [Once]. The engine makes one for each attempt of a step; it is safe for concurrent use.
 type Recorder interface {
 	// Once returns what the run has of the piece, else what work gives. params is what
 	// the piece depends on: what was recorded under others is of no use. name is made

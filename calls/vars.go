@@ -31,7 +31,9 @@ type Vars struct {
 }
 
 // Upstream is what the finished upstream steps of a step left. It is asked only by
-// steps that want it: a step that does not costs the same in a flow of any size.
+// steps that want it: a step that does not costs the same in a flow of any size. The engine
+// makes one for each step; what it returns does not change, so that it is safe for concurrent
+// use.
 type Upstream interface {
 	// History returns the finished upstream steps in file order.
 	History() []FinishedStep
@@ -67,7 +69,8 @@ func (v *Vars) Facts() []string {
 	return v.Upstream.Facts()
 }
 
-// FixedUpstream is an [Upstream] of given values, for calls that run without a flow.
+// FixedUpstream is an [Upstream] of given values, for calls that run without a flow. Its
+// maker does not change it afterwards.
 type FixedUpstream struct {
 	Steps       []FinishedStep
 	SummaryText string

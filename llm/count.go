@@ -9,7 +9,8 @@ type Counter interface {
 	Count(text string) int
 }
 
-// ImageCounter is a [Counter] that knows what images cost its model.
+// ImageCounter is a [Counter] that knows what images cost its model, and is as safe for
+// concurrent use.
 type ImageCounter interface {
 	Counter
 	// CountImage returns the number of tokens of an image by its address, which may be a

@@ -36,7 +36,8 @@ type Settings struct {
 	MaxConcurrent int `json:"max_concurrent,omitempty" min:"0" doc:"How many chats of one process ask it at once; further ones wait. 0 is any number."`
 }
 
-// SecretHolder is a [Provider] that knows texts no record may show: keys, passwords.
+// SecretHolder is a [Provider] that knows texts no record may show: keys, passwords. They
+// stay the same as long as it lives.
 type SecretHolder interface {
 	Provider
 	// Secrets returns them, in any order.

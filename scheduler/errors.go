@@ -10,7 +10,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Failure is why a run failed or was cancelled.
+// Failure is why a run failed or was cancelled. The engine makes it at the end of the run; it
+// does not change afterwards.
 type Failure struct {
 	// Info is the error as flow.failed carries it, secrets masked.
 	Info journal.ErrorInfo
@@ -43,7 +44,8 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // JournalError ends the events of a run whose journal cannot be written or read. Nothing
 // is known to be wrong with the flow: once the journal works again,
-// [StepExecutor.Resume] goes on after the last event that it has.
+// [StepExecutor.Resume] goes on after the last event that it has. The engine makes it; it
+// does not change afterwards.
 type JournalError struct {
 	Run string
 	Err error

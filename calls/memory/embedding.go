@@ -27,7 +27,8 @@ type Embedder interface {
 }
 
 // Vectors keeps the vectors of memories. Once a model is in use, every new memory and
-// every one whose text changes waits for a vector, from the commit that saves it on.
+// every one whose text changes waits for a vector, from the commit that saves it on. It is
+// a role of a [Store], and as safe for concurrent use.
 type Vectors interface {
 	ModelKeeper
 	EmbeddingQueue

@@ -15,7 +15,8 @@ type SnapshotManager struct {
 	Clock func() time.Time
 }
 
-// SnapshotStore is what a [SnapshotManager] needs of a store.
+// SnapshotStore is what a [SnapshotManager] needs of a [Store], which is safe for concurrent
+// use.
 type SnapshotStore interface {
 	Saver
 	Loader

@@ -10,7 +10,8 @@ import (
 	"github.com/callnode/scheduler/calls/memory/rank"
 )
 
-// UserIndex is one user's memories as [SearchUser] needs them. A store implements it.
+// UserIndex is one user's memories as [SearchUser] needs them. A store makes one for each
+// search, which uses it from one goroutine.
 type UserIndex interface {
 	rank.Source
 	// Index must not change during a search.

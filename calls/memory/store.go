@@ -26,7 +26,8 @@ type Store interface {
 }
 
 // MemoryStorage saves, loads and deletes. What a method has done when it returns without
-// an error survives the end of the process and of the machine.
+// an error survives the end of the process and of the machine. Like all roles of a [Store]
+// it is safe for concurrent use.
 type MemoryStorage interface {
 	Saver
 	Loader
@@ -89,7 +90,7 @@ type Historian interface {
 	History(ctx context.Context, id string) ([]BaseMemory, error)
 }
 
-// Owned is a snapshot and the user whose it is.
+// Owned is a snapshot and the user to whom it belongs.
 type Owned[T any] struct {
 	User     string
 	Snapshot T
@@ -121,7 +122,8 @@ type Claim struct {
 	Lease time.Duration
 }
 
-// Job is a snapshot to be made of memories, or a meta snapshot of snapshots.
+// Job is a snapshot to be made of memories, or a meta snapshot of snapshots. It belongs to
+// whoever claimed it, until that one completes or postpones it, or its lease ends.
 type Job struct {
 	User, Session, Category string
 	// Memories are those of a detail snapshot, Snapshots those of a meta snapshot.
@@ -182,7 +184,8 @@ const (
 )
 
 // Users selects whose memories are meant: [User] or [AllUsers]. The zero value is refused,
-// so that nothing is read or deleted of everybody by mistake.
+// so that nothing is read or deleted of everybody by mistake. It is a value and does not
+// change.
 type Users struct {
 	name      string
 	said, all bool
@@ -233,7 +236,7 @@ type Selection struct {
 	Progress Progress
 }
 
-// Progress shows how far a long operation is.
+// Progress shows how far a long operation is, and is called from one goroutine.
 type Progress interface{ Show(done, of int) }
 
 // Deleted counts what was deleted, or would be in a dry run. Rewritten counts the

@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Described is implemented by types that know their own schema.
+// Described is implemented by types that know their own schema. A zero value is asked.
 type Described interface{ JSONSchema() value.Value }
 
 // MustFor returns the schema of a Go type; it panics where the type has none, which

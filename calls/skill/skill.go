@@ -39,7 +39,7 @@ type Skill struct {
 // Available reports whether everything that the skill needs is there.
 func (s *Skill) Available() bool { return len(s.Missing) == 0 }
 
-// Host answers what the machine has.
+// Host answers what the machine has. The caller of [Load] makes it.
 type Host struct {
 	// LookPath finds a program; an error says that there is none.
 	LookPath func(name string) (string, error)

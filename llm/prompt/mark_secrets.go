@@ -11,7 +11,8 @@ import (
 // [Expr.Eval] and [Template.RenderValue] make of them is a secret too: a text in the
 // bytes that are the secret's or were computed from it, a number as a whole. Some things
 // are not, for they tell next to nothing, and flows are checked with them: true and false,
-// a length, the keys of a dict, and the template's own text that a condition chose.
+// a length, the keys of a dict, and the template's own text that a condition chose. It lives
+// and is used as a [Scope].
 type SecretScope interface {
 	Scope
 	// HoldsSecrets reports whether any value may be, or hold, a secret.

@@ -64,14 +64,16 @@ type Scope interface {
 
 // LenientScope is a Scope in which members of some undefined names are undefined
 // again, where Jinja2 fails. So {{ step.text | default("") }} works when the step
-// was skipped. Printing such a member is an error all the same.
+// was skipped. Printing such a member is an error all the same. It lives and is used as a
+// [Scope].
 type LenientScope interface {
 	Scope
 	// IsAbsent reports whether the undefined name is one of these.
 	IsAbsent(name string) bool
 }
 
-// Values is a Scope of known values: the members of an object.
+// Values is a Scope of known values: the members of an object. It does not change, so that
+// several renderings may share it.
 type Values struct{ Map *value.Map }
 
 // Lookup returns the member of that name.

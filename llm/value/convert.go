@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Encoder lets a type write itself as a Value; [Of] calls it.
+// Encoder lets a type write itself as a Value; [Of] calls it, from any goroutine.
 type Encoder interface{ EncodeValue() (Value, error) }
 
 // Must is Of for values that are known to convert; it panics on the error.

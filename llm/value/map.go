@@ -3,7 +3,8 @@ package value
 import "iter"
 
 // Map is an object: members in the order in which they were set. A nil *Map
-// reads as an empty one.
+// reads as an empty one. Whoever makes one may change it until it is handed on in a
+// [Value]; from then on it is only read, by several goroutines too.
 type Map struct {
 	keys  []string
 	vals  []Value

@@ -40,7 +40,8 @@ func (k Kind) String() string {
 
 func (k Kind) isNumber() bool { return k == Int || k == Float }
 
-// Value is one JSON value. The zero Value is null.
+// Value is one JSON value. The zero Value is null. It is a value that does not change, and
+// is safe for concurrent use.
 type Value struct {
 	// v is nil, bool, int64, float64, raw, string, []Value, *Map, or *hidden for a secret.
 	v any

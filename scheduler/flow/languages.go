@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Languages are zh, en, and those that users have texts for.
+// Languages are zh, en, and those that users have texts for. The program makes one for all
+// its flows; it does not change.
 type Languages struct {
 	// Default is the language of flows that name none.
 	Default string

@@ -27,7 +27,8 @@ type Journal interface {
 	Close() error
 }
 
-// RunRecorder lets a process run a flow durably.
+// RunRecorder lets a process run a flow durably. It is a role of a [Journal], and as safe for
+// concurrent use.
 type RunRecorder interface {
 	// Begin records a new run and holds it. An id that exists is an error of kind
 	// Invalid.
@@ -40,7 +41,7 @@ type RunRecorder interface {
 
 // RunLog is a run that is held: no other process can write to it. Holding is a lease
 // that the journal renews by itself; it ends with Close, or a few seconds after
-// the process died.
+// the process died. [RunRecorder] makes one for each hold; it is safe for concurrent use.
 //
 // Once a write has failed, the log refuses every further one with the same error;
 // reopen the run to go on.
@@ -69,7 +70,8 @@ type RunLog interface {
 
 // RunReader looks at runs, held or not. Images are not shown: where their bytes
 // stood in a text there is data:TYPE;sha256=HEX;size=BYTES, with the digest of the
-// decoded bytes.
+// decoded bytes. It is a role of a [Journal], and as safe for concurrent use; what it returns
+// is only data that belongs to the caller.
 type RunReader interface {
 	// Run returns how a run stands. The error is of kind NotFound for an unknown id.
 	Run(ctx context.Context, id string) (*RunInfo, error)
@@ -85,7 +87,8 @@ type RunReader interface {
 	Follow(ctx context.Context, id string, after int64) iter.Seq2[*Event, error]
 }
 
-// RunKeeper is what users do to runs from outside.
+// RunKeeper is what users do to runs from outside. It is a role of a [Journal], and as safe
+// for concurrent use.
 type RunKeeper interface {
 	// Cancel asks the process that holds the run to stop it, which takes up to a
 	// second or two. A run without a holder is cancelled at once, with a

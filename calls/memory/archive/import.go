@@ -36,7 +36,7 @@ const (
 	batchBytes = 4 << 20
 )
 
-// Destination is what an import needs of a store.
+// Destination is what an import needs of a [memory.Store].
 type Destination interface {
 	memory.Saver
 	memory.Loader

@@ -16,6 +16,8 @@ import (
 )
 
 // Mirror is a store whose content is also kept in a directory, as [Export] writes it.
+// [NewMirror] makes it around a store, which it closes when it is closed. It is safe for
+// concurrent use.
 //
 // What is saved is in its file when saving returns. The index follows, at the latest
 // when the store is closed: it lists the files that are there. Several processes may

@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// Source provides the postings of terms. A store implements it for one user.
+// Source provides the postings of terms. A store makes one for each search of a user's
+// memories, which uses it from one goroutine.
 type Source interface {
 	// Postings appends the postings of a term in the memories, in any order. Deleted
 	// memories may be among them.

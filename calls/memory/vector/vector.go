@@ -101,14 +101,15 @@ type Near struct {
 	Cosine float64
 }
 
-// Nearest keeps the nearest so many. The order in which they come does not matter.
+// Nearest keeps a number of the nearest, in whatever order they come. [NewNearest] makes one
+// for one search; it is not safe for concurrent use.
 type Nearest struct {
 	limit int
 	list  []Near
 	bar   *Near // what is farther is not among them
 }
 
-// NewNearest keeps the nearest of a number, which is at least 1.
+// NewNearest returns one that keeps limit of them, at least 1.
 func NewNearest(limit int) *Nearest { return &Nearest{limit: limit} }
 
 func compareNear(a, b Near) int {

@@ -52,7 +52,8 @@ var (
 	errLeftOut  = wording.Errorf("left out")
 )
 
-// Asker asks a person for what steps wait for.
+// Asker asks a person for what steps wait for. A subcommand makes one each time a run waits;
+// it is not safe for concurrent use.
 type Asker struct {
 	Lines <-chan string
 	Out   io.Writer

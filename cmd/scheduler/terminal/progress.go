@@ -19,7 +19,8 @@ import (
 
 // Progress shows a run to a person: text of to_user steps on stdout, what happens
 // on stderr. On a terminal every running step has a line that lives; else there
-// is a plain line when a step is over.
+// is a plain line when a step is over. [NewProgress] makes one for a run, whose events one
+// goroutine gives it; [Progress.Close] ends it.
 type Progress struct {
 	stdout      io.Writer
 	language    Language

@@ -19,7 +19,7 @@ import (
 // maxDepth bounds nesting before the library, which recurses, sees the text.
 const maxDepth = 1000
 
-// Document is a parsed text.
+// Document is a parsed text. [Parse] makes it; it does not change.
 type Document struct {
 	// Value is the content: keys in order, numbers as they were spelt.
 	Value value.Value

@@ -166,7 +166,8 @@ func (f *formatted) In(language string) string {
 // Unwrap returns the English error, which wraps what the format does.
 func (f *formatted) Unwrap() error { return f.error }
 
-// Error is an error that knows its message in other languages.
+// Error is an error that knows its message in other languages. [Errorf] makes one; like
+// all errors it does not change.
 type Error interface {
 	error
 	// In returns the message in a language.

@@ -17,7 +17,8 @@ const (
 
 // SocketDir is the folder of the sockets of one host, which only its user can enter. When
 // a host is killed its reapers or group watchers remove it. A folder that is left over
-// all the same is removed by the next host: its lock is free.
+// all the same is removed by the next host: its lock is free. [NewSocketDir] makes it for the
+// life of a host, which removes it once; its path may be read concurrently.
 type SocketDir struct {
 	path string
 	lock *os.File

@@ -11,7 +11,8 @@ import (
 )
 
 // Model is a model as a step sees it: what it costs is counted, and a budget that is used
-// up ends it. Each step, and each call inside it, has its own.
+// up ends it. The engine makes one for each step, and for each call inside it. It is safe for
+// concurrent use.
 type Model struct {
 	Provider llm.Provider
 	Meter    *Meter
@@ -24,7 +25,7 @@ type Model struct {
 	Once bool
 }
 
-// Observer is told of the requests to a model.
+// Observer is told of the requests to a model, by several goroutines where a call asks it so.
 type Observer interface {
 	// RequestSent is told of each request as it is sent, and its result when the answer
 	// begins.

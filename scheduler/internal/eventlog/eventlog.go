@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Store is what a log needs of a [journal.RunLog].
+// Store is what a log needs of a [journal.RunLog]. One goroutine at a time uses it.
 type Store interface {
 	// Append adds events, in order, and returns once they are safe; in mode
 	// [journal.Async] before.
