@@ -54,10 +54,10 @@ func (l *Layout) Open(ctx context.Context, file string, busy time.Duration, prag
 	if err := checkRegular(file); err != nil {
 		return nil, nil, err
 	}
-	if err := createFile(file); err != nil {
+	if err := checkLog(file); err != nil {
 		return nil, nil, err
 	}
-	if err := checkLog(file); err != nil {
+	if err := createFile(file); err != nil {
 		return nil, nil, err
 	}
 	db, err := Connect(file, busy, pragmas...)
@@ -71,6 +71,16 @@ func (l *Layout) Open(ctx context.Context, file string, busy time.Duration, prag
 		return nil, nil, err
 	}
 	return db, conn, nil
+}
+
+// Exists reports whether there is a file, or what is left of one: its log.
+func Exists(file string) bool {
+	for _, path := range []string{file, file + "-wal"} {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkRegular returns an error where the file, or one that SQLite keeps beside it, is a pipe,

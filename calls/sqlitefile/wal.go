@@ -45,8 +45,13 @@ func checkLog(file string) error {
 	}
 }
 
-// logProblem returns what is wrong with the log of a file; "" for nothing.
+// logProblem returns what is wrong with the log of a file, or with what it belongs to; "" for
+// nothing.
 func logProblem(file string) (string, error) {
+	// SQLite deletes the log of a file that is empty or missing, whatever it holds.
+	if sizeOf(file) <= 0 && sizeOf(file+"-wal") >= logHeader+frameHeader {
+		return fmt.Sprintf("is there, but not the file %s that it belongs to", filepath.Base(file)), nil
+	}
 	index, err := readFileIfAny(file + "-shm") // before the log, which only grows
 	if err != nil {
 		return "", err
@@ -100,11 +105,26 @@ func frameProblem(log []byte, known logIndex) string {
 	}
 	// What was not committed may end in any way. Of a log that other processes have begun
 	// again, the index tells of another salt.
+	if known.frames > known.moved && !mayFollow(salt, known.salt) {
+		return "is that of another file"
+	}
 	isKnown := known.salt == salt && known.frames > max(valid, known.moved)
 	if isKnown || countCommits(rest, size, salt) > 1 {
 		return fmt.Sprintf("is damaged or cut off after %d pages", valid)
 	}
 	return ""
+}
+
+// maxRestarts is how often a log may have begun again since its index was written: an index
+// that a power cut left on the disk is older than the log.
+const maxRestarts = 1 << 20
+
+// mayFollow reports whether a log with that salt is the one of an index, or one that the same
+// processes have begun after it: its first half counts how often they did, and starts
+// anywhere.
+func mayFollow(salt, index string) bool {
+	number := func(salt string) uint32 { return binary.BigEndian.Uint32([]byte(salt)) }
+	return number(salt)-number(index) < maxRestarts
 }
 
 // checkLogHeader returns the byte order of the checksums of a log, and the first of them.

@@ -80,6 +80,9 @@ func TestLostLog(t *testing.T) {
 		"a damaged log":          {overwrite("-wal", 60), true},
 		"a damaged head":         {overwrite("-wal", 3), true},
 		"damaged, and no index":  {func(file string) error { return errors.Join(remove("-shm")(file), overwrite("-wal", 60)(file)) }, true},
+		"no file":                {remove(""), true},
+		"an empty file":          {func(file string) error { return os.Truncate(file, 0) }, true},
+		"the log of another":     {func(file string) error { return copyFile(file+"-wal", crashed(t)+"-wal") }, true},
 		"something after it all": {func(file string) error { return appendTo(file+"-wal", 9000) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,6 +107,14 @@ func TestLostLog(t *testing.T) {
 			}
 		})
 	}
+}
+
+func copyFile(to, from string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o600)
 }
 
 func appendTo(file string, n int) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/calls/mcp"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/anthropic"
@@ -370,7 +371,7 @@ func (rt *runtime) callEnv(asksModel bool) (*calls.Env, error) {
 // is none, and must be writable.
 func (rt *runtime) openJournal(ctx context.Context, create bool) (journal.Journal, error) {
 	dir := rt.settings.StateDir
-	if _, err := os.Stat(filepath.Join(dir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) && !create {
+	if !create && !sqlitefile.Exists(filepath.Join(dir, sqlite.FileName)) {
 		return nil, service.ErrNoJournal
 	}
 	j, err := sqlite.Open(ctx, dir, sqlite.Options{})

@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -46,10 +45,7 @@ func (rt *runtime) openMemory(ctx context.Context, o service.MemoryOptions) (*me
 func (rt *runtime) memoryFile() string { return filepath.Join(rt.settings.StateDir, sqlite.FileName) }
 
 // hasMemory reports whether the state directory has a memory, be it one that cannot be read.
-func (rt *runtime) hasMemory() bool {
-	_, err := os.Stat(rt.memoryFile())
-	return !errors.Is(err, fs.ErrNotExist)
-}
+func (rt *runtime) hasMemory() bool { return sqlitefile.Exists(rt.memoryFile()) }
 
 // openDamagedMemory opens what can be read of a damaged memory; nothing is changed.
 func (rt *runtime) openDamagedMemory(ctx context.Context) (*sqlite.Damaged, error) {
