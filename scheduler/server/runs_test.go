@@ -303,6 +303,17 @@ func TestCancel(t *testing.T) {
 	until(t, lines, "event: flow.cancelled")
 }
 
+// TestWaitForWaiting: who waits for the end of a run that then waits for values learns that.
+func TestWaitForWaiting(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	for range 10 { // the state was once that of the start
+		if r := f.do(token, "POST", "/api/v1/runs?wait=20s", `{"flow": "sub/wait"}`); r.status != http.StatusCreated || r.at("/state") != "waiting" {
+			t.Fatalf("got %d %s", r.status, r.text)
+		}
+	}
+}
+
 // TestFeed tells of the runs of the caller, and of no others.
 func TestFeed(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)

@@ -228,7 +228,7 @@ func (s *Server) storeAnswer(ctx context.Context, r *store.Request, answer value
 }
 
 // awaitEnd waits until a run is over or waits for values, and answers with the whole run
-// where it is over.
+// where it is over, else with how it stands then.
 func (s *Server) awaitEnd(ctx context.Context, run string, limit time.Duration, out *startRunOutput) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -238,8 +238,15 @@ func (s *Server) awaitEnd(ctx context.Context, run string, limit time.Duration, 
 		}
 	}
 	info, err := s.options.Service.Run(context.WithoutCancel(ctx), principalOf(ctx), run)
-	if err != nil || !service.IsOver(info.State) {
+	if err != nil {
 		return err
+	}
+	if !service.IsOver(info.State) {
+		doc := out.Body.Value.Map().Clone()
+		doc.Set("state", value.Must(string(info.State)))
+		doc.Set("queued", value.Must(info.Queued()))
+		out.Body.Value = value.OfMap(doc)
+		return nil
 	}
 	whole, err := s.wholeRun(context.WithoutCancel(ctx), run)
 	if err != nil {
