@@ -502,5 +502,7 @@ var _ = wording.Add(wording.Catalog{
 	"the parameter %s is written with tabs (collectionFormat: tsv), which is not supported":        "参数 %s 以制表符分隔（collectionFormat: tsv），不受支持",
 	"converting the document of Swagger 2.0: %v":                                                   "转换 Swagger 2.0 文档：%v",
 	"converting the document of Swagger 2.0: %w":                                                   "转换 Swagger 2.0 文档：%w",
-	"openapi: %w": "openapi：%w",
+	"openapi: %w":                              "openapi：%w",
+	"memories are not embedded":                "记忆没有生成向量",
+	"the mirror of the memory store is behind": "记忆库的镜像没有跟上",
 })

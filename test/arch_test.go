@@ -135,7 +135,7 @@ var doors = map[string][]string{
 	"modernc.org/sqlite":                     {"calls/sqlitefile"},
 	"github.com/kljensen/snowball":           {"calls/memory"},
 	"golang.org/x/image":                     {"calls/context"},
-	"golang.org/x/text":                      {"calls", "llm/prompt"},
+	"golang.org/x/text":                      {"calls", "llm/prompt", "cmd/scheduler/terminal"},
 	"golang.org/x/sync":                      {"calls", "scheduler", "plugins"},
 	"golang.org/x/term":                      {"cmd"},
 	"github.com/spf13/cobra":                 {"cmd"},

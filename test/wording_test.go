@@ -41,6 +41,14 @@ var moreFormats = map[string]map[string][]int{
 	"scheduler/flow": {"suggest": {2}, "lintListed": {2, 3, 4}, "decodeObject": {1}, "membersOf": {1}, "checkNames": {1}},
 }
 
+// printedAsIs are the texts that commands print in English, and why.
+var printedAsIs = map[string]string{
+	"%s: %s%s\n  %s\n  Example: %s\n": "the reference of flows is in English, like the help of commands",
+	"ok    %s\n":                      "a report for authors of plugins",
+	"FAIL  %s\n":                      "a report for authors of plugins",
+	"  url\t%s\n":                     "a term",
+}
+
 // textFields are the fields whose literal texts are messages.
 var textFields = []string{"Message", "Hint", "Msg", "remedy"}
 
@@ -216,24 +224,23 @@ func (m *messages) useText(dir string, e ast.Expr) {
 }
 
 func (m *messages) useCall(dir string, call *ast.CallExpr) {
-	name, pkg := "", ""
-	switch f := call.Fun.(type) {
-	case *ast.Ident:
-		name = f.Name
-	case *ast.SelectorExpr:
-		name = f.Sel.Name
-		if x, ok := f.X.(*ast.Ident); ok {
-			pkg = x.Name
-		}
-	}
-	if pkg == "fmt" && name == "Errorf" || pkg == "errors" && name == "New" {
-		if text, ok := m.text(dir, call.Args[0]); ok && hasWords(text) {
-			m.untold = append(m.untold, m.files.Position(call.Pos()).String())
+	pkg, name := calledName(call)
+	switch {
+	case pkg == "fmt" && name == "Errorf", pkg == "errors" && name == "New":
+		m.useEnglish(dir, call.Args[0])
+		return
+	case name == "say", name == "Say", pkg == "wording" && name == "Of": // the first also where it is a variable
+		m.useText(dir, call.Args[0])
+		return
+	case name == "Count" && len(call.Args) == 2 && pkg != "strings":
+		if noun, ok := m.text(dir, call.Args[1]); ok {
+			m.places["%d "+noun] = m.files.Position(call.Pos()).String()
 		}
 		return
-	}
-	if pkg == "wording" && name == "Of" {
-		m.useText(dir, call.Args[0])
+	case isCommand(dir) && (name == "WriteString" || pkg == "fmt" && strings.HasPrefix(name, "Fprint")):
+		for _, arg := range call.Args {
+			m.useEnglish(dir, arg)
+		}
 		return
 	}
 	if pkg != "fmt" {
@@ -243,6 +250,30 @@ func (m *messages) useCall(dir string, call *ast.CallExpr) {
 		if i < len(call.Args) {
 			m.useText(dir, call.Args[i])
 		}
+	}
+}
+
+// calledName returns the name of what a call calls, and of the package or variable before it.
+func calledName(call *ast.CallExpr) (pkg, name string) {
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		return "", f.Name
+	case *ast.SelectorExpr:
+		if x, ok := f.X.(*ast.Ident); ok {
+			pkg = x.Name
+		}
+		return pkg, f.Sel.Name
+	}
+	return "", ""
+}
+
+// isCommand reports whether a folder has the commands, or what they print with.
+func isCommand(dir string) bool { return dir == "cmd/scheduler" || dir == "cmd/scheduler/terminal" }
+
+// useEnglish notes a text that goes to a user as it is.
+func (m *messages) useEnglish(dir string, e ast.Expr) {
+	if text, ok := m.text(dir, e); ok && hasWords(text) && printedAsIs[text] == "" {
+		m.untold = append(m.untold, m.files.Position(e.Pos()).String())
 	}
 }
 

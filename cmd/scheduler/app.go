@@ -42,7 +42,7 @@ func (a *app) open() error {
 	}
 	settings, err := config.Load(config.Place{File: a.configPath, StateDir: a.stateDir}, providerTypes())
 	for _, name := range config.UnknownVariables(os.Environ()) {
-		fmt.Fprintln(a.Stderr, a.Language.Say("warning: no setting reads the environment variable %s", name))
+		a.Tellf("warning: no setting reads the environment variable %s", name)
 	}
 	if err != nil {
 		return usageError(err)
@@ -61,17 +61,17 @@ func (a *app) close() {
 		return
 	}
 	if err := a.service.Close(); err != nil {
-		fmt.Fprintf(a.Stderr, "warning: %v\n", err)
+		a.Tellf("warning: %s", err)
 	}
 	if err := a.runtime.close(); err != nil {
-		fmt.Fprintf(a.Stderr, "warning: ending the plugins: %v\n", err)
+		a.Tellf("warning: ending the plugins: %w", err)
 	}
 }
 
 // printNotes prints what a use case has to tell.
 func (a *app) printNotes(notes []service.Note) {
 	for _, n := range notes {
-		fmt.Fprintln(a.Stderr, n)
+		fmt.Fprintln(a.Stderr, n.In(string(a.Language)))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -74,7 +73,7 @@ func (a *app) listCalls(registry *calls.Registry, asJSON bool) error {
 		}
 		return a.PrintJSON(value.OfList(list...))
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(a.Stdout)
 	for _, name := range registry.CallNames() {
 		def, _ := registry.Call(name)
 		fmt.Fprintf(w, "%s\t%s\n", name, def.Info.Summary.In(a.settings.DefaultLanguage()))
@@ -87,22 +86,23 @@ func (a *app) listCalls(registry *calls.Registry, asJSON bool) error {
 func describeCall(def calls.Definition, language string, all bool) string {
 	info := def.Info
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n\nParameters\n", info.Name, info.Summary.In(language))
-	writeParamTable(&b, withNested(flow.ParamsDoc(info), all), info.Literal, all)
-	b.WriteString("\nOutput\n")
+	say := terminal.Language(language).Say
+	fmt.Fprintf(&b, "%s: %s\n\n%s\n", info.Name, info.Summary.In(language), say("Parameters"))
+	writeParamTable(&b, withNested(flow.ParamsDoc(info), all), info.Literal, all, language)
+	b.WriteString("\n" + say("Output") + "\n")
 	if properties, _ := info.Output.Doc().Get("properties"); properties.Map().Len() == 0 {
-		b.WriteString("  an object; its members depend on the parameters\n")
+		b.WriteString("  " + say("an object; its members depend on the parameters") + "\n")
 	}
-	writeParamTable(&b, withNested(info.Output.Doc(), all), nil, false)
+	writeParamTable(&b, withNested(info.Output.Doc(), all), nil, false, language)
 	if len(info.Examples) > 0 {
-		fmt.Fprintf(&b, "\nExample: %s\n\n", info.Examples[0].Title)
+		b.WriteString("\n" + say("Example: %s", info.Examples[0].Title) + "\n\n")
 		terminal.Indent(&b, service.ExampleFlow(def))
 		for _, path := range exampleFiles(def) {
-			fmt.Fprintf(&b, "\nwith the file %s:\n\n", path)
+			b.WriteString("\n" + say("with the file %s:", path) + "\n\n")
 			terminal.Indent(&b, info.Examples[0].Files[path])
 		}
 	}
-	b.WriteString("\nThe JSON Schemas: scheduler calls " + info.Name + " --json\n")
+	b.WriteString("\n" + say("The JSON Schemas: scheduler calls %s --json", info.Name) + "\n")
 	return b.String()
 }
 
@@ -147,14 +147,14 @@ func exampleText(p value.Value) string {
 const maxExample = 120
 
 // writeParamTable prints the properties of a schema, with all also an example of each.
-func writeParamTable(b *strings.Builder, schema value.Value, literal []string, all bool) {
+func writeParamTable(b *strings.Builder, schema value.Value, literal []string, all bool, language string) {
 	required := map[string]bool{}
 	list, _ := schema.Get("required")
 	for _, r := range list.List() {
 		name, _ := r.Str()
 		required[name] = true
 	}
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(b)
 	properties, _ := schema.Get("properties")
 	for name, p := range properties.Map().All() {
 		docValue, _ := p.Get("description")
@@ -175,7 +175,7 @@ func writeParamTable(b *strings.Builder, schema value.Value, literal []string, a
 		}
 		mark := ""
 		if required[name] {
-			mark = "required"
+			mark = terminal.Language(language).Say("required")
 		}
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, terminal.TypeOf(p, "en"), mark, doc)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/replay"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -37,7 +38,7 @@ func (rt *runtime) chooseProvider(f *flow.Flow, name, mode string) (*choice, []s
 	c := &choice{name: rt.providerName(f, name), all: name != ""}
 	cassette := strings.TrimSuffix(f.File, filepath.Ext(f.File)) + cassetteSuffix
 	if _, err := os.Stat(cassette); mode == "auto" && c.name == "" && err == nil {
-		notes = append(notes, service.Note{Level: service.LevelNote, Text: "no model provider is configured; answers come from the recorded " + cassette})
+		notes = append(notes, service.Note{Level: service.LevelNote, Text: wording.Say("no model provider is configured; answers come from the recorded %s", cassette)})
 		mode = "replay"
 	}
 	var err error

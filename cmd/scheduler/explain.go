@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/callnode/scheduler/calls"
@@ -26,20 +25,18 @@ func (a *app) printPrompts(prompts *service.Prompts) error {
 			return err
 		}
 	}
-	_, err := io.WriteString(a.Stdout, tokensNote(prompts.Step, prompts.Explanations))
+	_, err := io.WriteString(a.Stdout, a.tokensNote(prompts.Step, prompts.Explanations))
 	return err
 }
 
 // tokensNote returns what the tokens are that stand with a prompt.
-func tokensNote(st *journal.StepState, prompts []*explain.Explanation) string {
-	note := "\nTokens of messages and pieces are estimates, of texts and images alone; "
+func (a *app) tokensNote(st *journal.StepState, prompts []*explain.Explanation) string {
+	note := a.Language.Say("Tokens of messages and pieces are estimates, of texts and images alone; the whole prompt has about %d more for each message.", llm.MessageOverhead)
 	if prompts[len(prompts)-1].CountedBy == explain.ByProvider {
-		note += "those of the whole prompt are by the count of the provider.\n"
-	} else {
-		note += fmt.Sprintf("the whole prompt has about %d more for each message.\n", llm.MessageOverhead)
+		note = a.Language.Say("Tokens of messages and pieces are estimates, of texts and images alone; those of the whole prompt are by the count of the provider.")
 	}
 	if len(prompts) > 1 && st.Usage.Total() > 0 {
-		note += fmt.Sprintf("All that step %s asked cost %d tokens in, %d out.\n", st.ID, st.Usage.InputTokens, st.Usage.OutputTokens)
+		note += "\n" + a.Language.Say("All that step %s asked cost %d tokens in, %d out.", st.ID, st.Usage.InputTokens, st.Usage.OutputTokens)
 	}
-	return note
+	return "\n" + note + "\n"
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
@@ -82,13 +81,13 @@ func (a *app) listFunctions(all []function, asJSON bool) error {
 		return a.PrintJSON(value.OfList(list...))
 	}
 	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(&b)
 	var kind manifest.Kind
 	for i := range all {
 		f := &all[i]
 		if f.kind != kind {
 			kind = f.kind
-			fmt.Fprintf(w, "\n%s\n", functionsHead(kind))
+			fmt.Fprintf(w, "\n%s\n", functionsHead(kind, a.Language))
 		}
 		fmt.Fprintf(w, "  %s\t%s\n", f.name, f.summary.In(a.settings.DefaultLanguage()))
 	}
@@ -97,11 +96,11 @@ func (a *app) listFunctions(all []function, asJSON bool) error {
 	return err
 }
 
-func functionsHead(kind manifest.Kind) string {
+func functionsHead(kind manifest.Kind, language terminal.Language) string {
 	if kind == manifest.Importance {
-		return "Importance functions: importance_func of input, <<importance:NAME>> in conditions of in-chat"
+		return language.Say("Importance functions: importance_func of input, <<importance:NAME>> in conditions of in-chat")
 	}
-	return "Variables: {{ vars.NAME }} in templates, variable segments of input"
+	return language.Say("Variables: {{ vars.NAME }} in templates, variable segments of input")
 }
 
 // showFunction prints one function.
@@ -112,15 +111,15 @@ func (a *app) showFunction(f *function, asJSON bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", f.name, f.summary.In(a.settings.DefaultLanguage()))
 	if f.plugin != "" {
-		fmt.Fprintf(&b, "\nFrom the plugin %s.\n", f.plugin)
+		b.WriteString("\n" + a.Language.Say("From the plugin %s.", f.plugin) + "\n")
 	}
 	if f.kind == manifest.Importance {
-		fmt.Fprintf(&b, "\nAn importance function. In a module of the call input:\n\n    importance_func: %s\n\nIn a condition of the call in-chat:\n\n    condition: \"<<importance:%s>>\"\n", f.name, f.name)
+		b.WriteString(a.Language.Say("\nAn importance function. In a module of the call input:\n\n    importance_func: %s\n\nIn a condition of the call in-chat:\n\n    condition: \"<<importance:%s>>\"\n", f.name, f.name))
 	} else {
-		fmt.Fprintf(&b, "\nA variable. In templates of a flow:\n\n    {{ %s }}\n\nIn a module of the call input:\n\n    segments: [{type: variable, value: %s}]\n", f.name, strings.TrimPrefix(f.name, "vars."))
+		b.WriteString(a.Language.Say("\nA variable. In templates of a flow:\n\n    {{ %s }}\n\nIn a module of the call input:\n\n    segments: [{type: variable, value: %s}]\n", f.name, strings.TrimPrefix(f.name, "vars.")))
 	}
 	if !f.output.IsNull() {
-		b.WriteString("\nThe JSON Schema of its value:\n\n")
+		b.WriteString("\n" + a.Language.Say("The JSON Schema of its value:") + "\n\n")
 		terminal.Indent(&b, string(f.output.AppendIndented(nil, "  ")))
 	}
 	_, err := fmt.Fprint(a.Stdout, terminal.Visible(b.String()))

@@ -3,7 +3,6 @@ package main
 import (
 	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -79,7 +78,7 @@ func (a *app) initProject(dir string) error {
 		// O_EXCL: what somebody wrote stays.
 		out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
-			fmt.Fprintf(a.Stderr, "kept    %s\n", path)
+			a.Tellf("kept    %s", path)
 			continue
 		}
 		if err != nil {
@@ -89,9 +88,9 @@ func (a *app) initProject(dir string) error {
 		if err := errors.Join(err, out.Close()); err != nil {
 			return exitError{exitFailed, wording.Errorf("writing %s: %w", path, err)}
 		}
-		fmt.Fprintf(a.Stderr, "created %s\n", path)
+		a.Tellf("created %s", path)
 	}
-	fmt.Fprintf(a.Stderr, "\nTry it:\n  cd %s\n  scheduler run flows/hello.yaml --explain\n", dir)
+	a.Tellf("\nTry it:\n  cd %s\n  scheduler run flows/hello.yaml --explain", dir)
 	return nil
 }
 

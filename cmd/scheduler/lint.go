@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -25,14 +26,11 @@ alone give 0.`,
 		Example: "  scheduler lint flows/*.yaml\n  scheduler lint --json flow.yaml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
-			locale, _, _ := strings.Cut(os.Getenv("LANG"), ".")
-			if wording.IsTraditional(locale) && wording.IsChinese(string(a.Language)) {
-				fmt.Fprintln(a.Stderr, a.Language.Say("note: the messages in %s are in simplified Chinese", locale))
-			}
+			a.noteSimplified()
 			var flows []string
 			for _, file := range files {
 				if strings.HasSuffix(file, cassetteSuffix) { // lint flows/*.yaml should just work
-					fmt.Fprintln(a.Stderr, a.Language.Say("note: %s is a cassette, not a flow: left out", file))
+					a.Tellf("note: %s is a cassette, not a flow: left out", file)
 					continue
 				}
 				flows = append(flows, file)
@@ -53,6 +51,16 @@ alone give 0.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the problems as one JSON array")
 	return cmd
+}
+
+// noteSimplified says that messages are in simplified Chinese where the setting language, or
+// LANG, asks for traditional.
+func (a *app) noteSimplified() {
+	locale, _, _ := strings.Cut(os.Getenv("LANG"), ".")
+	asked := cmp.Or(a.settings.Language, locale)
+	if wording.IsTraditional(asked) && wording.IsChinese(string(a.Language)) {
+		a.Tellf("note: the messages in %s are in simplified Chinese", asked)
+	}
 }
 
 func (a *app) printProblems(problems flow.Problems, asJSON bool) error {

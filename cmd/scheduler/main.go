@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -55,7 +54,7 @@ func runProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	// What cobra itself refuses is wrong usage.
 	app.PrintError(err)
-	fmt.Fprintln(app.Stderr, app.Language.Say("Run '%s --help' for usage.", cmd.CommandPath()))
+	app.Tellf("Run '%s --help' for usage.", cmd.CommandPath())
 	return exitUsage
 }
 

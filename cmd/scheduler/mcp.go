@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -65,7 +64,7 @@ const mcpGrace = 2 * time.Second
 // serveStdio answers a client over standard input and output until it ends.
 func (a *app) serveStdio(ctx context.Context, flows []string, by service.Principal) error {
 	if a.CanAsk() {
-		fmt.Fprintln(a.Stderr, "note: this speaks MCP, not to people: a client starts it (scheduler mcp --help)")
+		a.Tellf("note: this speaks MCP, not to people: a client starts it (scheduler mcp --help)")
 	}
 	if err := a.service.Ready(ctx); err != nil {
 		return a.beforeRun(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -63,7 +62,7 @@ func (a *app) trustMCPServer(ctx context.Context, h *mcp.Host, name string, yes 
 		}
 		return nil, exitError{exitFailed, err}
 	}
-	fmt.Fprint(a.Stderr, terminal.Visible(reviewText(review)))
+	fmt.Fprint(a.Stderr, terminal.Visible(reviewText(review, a.Language)))
 	if !yes {
 		if err := a.confirmMCPTrust(ctx, name); err != nil {
 			return nil, err
@@ -73,7 +72,7 @@ func (a *app) trustMCPServer(ctx context.Context, h *mcp.Host, name string, yes 
 	if err != nil {
 		return nil, exitError{exitFailed, err}
 	}
-	fmt.Fprintf(a.Stderr, "%s is trusted (%s). Flows can use its %d tools as %s%s.TOOL\n", name, a.settings.MCP.LockFile, len(entry.Tools), mcp.Prefix, name)
+	a.Tellf("%s is trusted (%s). Flows can use its %d tools as %s%s.TOOL", name, a.settings.MCP.LockFile, len(entry.Tools), mcp.Prefix, name)
 	return entry, nil
 }
 
@@ -83,7 +82,7 @@ func (a *app) confirmMCPTrust(ctx context.Context, name string) error {
 		return usageError(calls.Errorf(calls.Invalid, "the MCP server %s was not trusted: this is not a terminal, so no one can be asked", name).
 			WithHint("if you want what is shown above: scheduler mcp trust --yes %s", name))
 	}
-	fmt.Fprintf(a.Stderr, "Let flows use these tools of %s? [y/N] ", name)
+	fmt.Fprint(a.Stderr, a.Language.Say("Let flows use these tools of %s? [y/N] ", name))
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(a.Stderr)
@@ -102,42 +101,45 @@ const maxShownDescription = 300
 
 // reviewText returns what a user should know before trusting a server. The texts of the
 // server are in it as they are.
-func reviewText(r *mcp.Review) string {
+func reviewText(r *mcp.Review, language terminal.Language) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s", r.Server.Name)
+	say := language.Say
+	b.WriteString(r.Server.Name)
 	if r.About != "" {
-		fmt.Fprintf(&b, ", which calls itself %q", r.About)
+		b.WriteString(say(", which calls itself %q", r.About))
 	}
 	b.WriteString("\n")
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	t := terminal.NewTable(&b)
 	if r.Server.URL != "" {
 		fmt.Fprintf(t, "  url\t%s\n", r.Server.URL)
 	} else {
-		fmt.Fprintf(t, "  command\t%s\n", commandLine(append([]string{r.Server.Command}, r.Server.Args...)))
-		fmt.Fprintf(t, "  environment\t%s\n", joinOrNone(r.Server.Env))
+		fmt.Fprintf(t, "  %s\t%s\n", say("command"), commandLine(append([]string{r.Server.Command}, r.Server.Args...)))
+		fmt.Fprintf(t, "  %s\t%s\n", say("environment"), joinOrNone(r.Server.Env, language))
 	}
 	for i := range r.Tools {
 		tool := &r.Tools[i]
 		description := strings.Join(strings.Fields(value.Truncate(tool.Description, maxShownDescription)), " ")
-		fmt.Fprintf(t, "  tool\t%s\t%s\n", tool.Name, description)
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", say("tool"), tool.Name, description)
 		if names := parameterNames(tool.Input); names != "" {
-			fmt.Fprintf(t, "  \t\ttakes %s\n", names)
+			fmt.Fprintf(t, "  \t\t%s\n", say("takes %s", names))
 		}
 	}
 	_ = t.Flush() // a builder takes all
 	for _, why := range r.LeftOut {
-		fmt.Fprintf(&b, "left out: %s\n", why)
+		b.WriteString(say("left out: %s", why) + "\n")
 	}
 	for _, one := range []struct {
-		word  string
+		text  string
 		names []string
-	}{{"new", r.Added}, {"gone", r.Removed}, {"changed", r.Changed}} {
+	}{
+		{say("new since it was trusted"), r.Added}, {say("gone since it was trusted"), r.Removed}, {say("changed since it was trusted"), r.Changed},
+	} {
 		if len(one.names) > 0 {
-			fmt.Fprintf(&b, "%s since it was trusted: %s\n", one.word, strings.Join(one.names, ", "))
+			fmt.Fprintf(&b, "%s: %s\n", one.text, strings.Join(one.names, ", "))
 		}
 	}
 	if r.WasTrusted && len(r.Added)+len(r.Removed)+len(r.Changed) == 0 {
-		b.WriteString("nothing changed since it was trusted\n")
+		b.WriteString(say("nothing changed since it was trusted") + "\n")
 	}
 	return b.String()
 }
@@ -176,7 +178,7 @@ func newMCPUntrust(a *app) *cobra.Command {
 				if err := h.Untrust(name); err != nil {
 					return usageError(err)
 				}
-				fmt.Fprintf(a.Stderr, "%s is no longer trusted (%s)\n", name, a.settings.MCP.LockFile)
+				a.Tellf("%s is no longer trusted (%s)", name, a.settings.MCP.LockFile)
 			}
 			return nil
 		},
@@ -200,13 +202,13 @@ func newMCPList(a *app) *cobra.Command {
 				return a.PrintJSON(value.Must(all))
 			}
 			if len(all) == 0 {
-				fmt.Fprintln(a.Stderr, "no MCP servers (mcp.servers in scheduler.yaml names them)")
+				a.Tellf("no MCP servers (mcp.servers in scheduler.yaml names them)")
 				return nil
 			}
-			w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "NAME\tSTATE\tTOOLS")
+			w := terminal.NewTable(a.Stdout)
+			fmt.Fprintln(w, a.Language.Say("NAME\tSTATE\tTOOLS"))
 			for _, one := range all {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", one.Name, one.State, joinOrNone(one.Tools))
+				fmt.Fprintf(w, "%s\t%s\t%s\n", one.Name, a.Language.Say(one.State), joinOrNone(one.Tools, a.Language))
 			}
 			return w.Flush()
 		},

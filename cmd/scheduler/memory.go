@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +68,7 @@ func (a *app) readMemory(ctx context.Context, do func(*memory.SnapshotProcessor)
 	if a.runtime.hasMemory() {
 		return a.withMemory(ctx, do)
 	}
-	fmt.Fprintf(a.Stderr, "note: there are no memories in %s yet\n", a.settings.StateDir)
+	a.Tellf("note: there are no memories in %s yet", a.settings.StateDir)
 	p, err := a.runtime.openMemory(ctx, service.MemoryOptions{Temporary: true})
 	if err != nil {
 		return exitError{exitFailed, err}

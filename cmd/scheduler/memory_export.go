@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 
@@ -71,7 +70,7 @@ provider may want to be paid for.`,
 }
 
 func (a *app) exportDir(ctx context.Context, from memory.Lister, users memory.Users, dir string, asJSON bool) error {
-	bar := terminal.NewBar(a.Terminal, "exporting")
+	bar := terminal.NewBar(a.Terminal, a.Language.Say("exporting"))
 	report, err := archive.Export(ctx, from, users, dir, bar.Show)
 	bar.Close()
 	if err != nil && calls.KindOf(err) == calls.Invalid {
@@ -107,7 +106,7 @@ func (a *app) tellExported(r *archive.Report, asJSON bool) error {
 		return a.PrintJSON(value.OfMap(value.Pairs("memories", r.Memories, "snapshots", r.Snapshots, "meta_snapshots", r.MetaSnapshots)))
 	}
 	r.New = r.Memories
-	fmt.Fprintf(a.Stderr, "exported %s\n", reportAmounts(r))
+	a.Tellf("exported %s", reportAmounts(r))
 	return nil
 }
 
@@ -121,8 +120,8 @@ func (a *app) exportDamaged(ctx context.Context, write func(memory.Lister) error
 		return err
 	}
 	if damaged.Lost > 0 {
-		fmt.Fprintf(a.Stderr, "warning: %s could not be read, and what was there is lost\n", terminal.Count(damaged.Lost, "place"))
+		a.Tellf("warning: %s could not be read, and what was there is lost", wording.Count(damaged.Lost, "place"))
 	}
-	fmt.Fprintf(a.Stderr, "to go on with it, move %s away and import what was exported\n", a.runtime.memoryFile())
+	a.Tellf("to go on with it, move %s away and import what was exported", a.runtime.memoryFile())
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -71,7 +70,7 @@ func (a *app) importLines(ctx context.Context, name string, options archive.Opti
 	}
 	defer func() { _ = closeFile() }() // it was only read
 	return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
-		bar := terminal.NewBar(a.Terminal, "importing")
+		bar := terminal.NewBar(a.Terminal, a.Language.Say("importing"))
 		options.Progress = bar.Show
 		report, err := archive.ImportLines(ctx, p.Store, name, file, options)
 		bar.Close()
@@ -97,14 +96,13 @@ func (a *app) openTwice(name string) (file io.ReadSeeker, closeFile func() error
 
 func (a *app) importDir(ctx context.Context, dir string, options archive.Options, asJSON bool) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		hint := ""
 		if err == nil {
-			hint = " (a file of JSON lines is imported with --jsonl)"
+			return usageError(wording.Errorf("%s is not a directory (a file of JSON lines is imported with --jsonl)", dir))
 		}
-		return usageError(wording.Errorf("%s is no directory%s", dir, hint))
+		return usageError(wording.Errorf("%s is not a directory", dir))
 	}
 	return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
-		bar := terminal.NewBar(a.Terminal, "importing")
+		bar := terminal.NewBar(a.Terminal, a.Language.Say("importing"))
 		options.Progress = bar.Show
 		report, err := archive.Import(ctx, p.Store, dir, options)
 		bar.Close()
@@ -115,10 +113,10 @@ func (a *app) importDir(ctx context.Context, dir string, options archive.Options
 // tellImported returns what was stored and what was not.
 func (a *app) tellImported(ctx context.Context, report archive.Report, err error, asJSON bool) error {
 	for _, p := range report.Problems {
-		fmt.Fprintf(a.Stderr, "warning: %s\n", terminal.Visible(p))
+		a.Tellf("warning: %s", terminal.Visible(p))
 	}
 	if err != nil && report.Memories > 0 {
-		fmt.Fprintf(a.Stderr, "note: until then %s were stored, and stay; importing it again stores the others\n", terminal.CountOf(report.Memories, "memory", "memories"))
+		a.Tellf("note: until then %s were stored, and stay; importing it again stores the others", wording.Count(report.Memories, "memory"))
 	}
 	switch {
 	case err != nil && calls.KindOf(err) == calls.Invalid:
@@ -128,19 +126,19 @@ func (a *app) tellImported(ctx context.Context, report archive.Report, err error
 	case asJSON:
 		return a.PrintJSON(value.Must(report))
 	}
-	fmt.Fprintf(a.Stderr, "imported %s\n", reportAmounts(&report))
+	a.Tellf("imported %s", reportAmounts(&report))
 	return nil
 }
 
 // reportAmounts returns the numbers of a report in words.
-func reportAmounts(r *archive.Report) string {
-	text := terminal.CountOf(r.Memories, "memory", "memories")
+func reportAmounts(r *archive.Report) wording.Text {
+	text := wording.Count(r.Memories, "memory")
 	if r.New != r.Memories {
-		text += fmt.Sprintf(" (%d new or changed)", r.New)
+		text = wording.Say("%s (%d new or changed)", text, r.New)
 	}
-	text = fmt.Sprintf("%s, %s, %s", text, terminal.Count(r.Snapshots, "snapshot"), terminal.Count(r.MetaSnapshots, "meta snapshot"))
+	text = wording.Say("%s, %s, %s", text, wording.Count(r.Snapshots, "snapshot"), wording.Count(r.MetaSnapshots, "meta snapshot"))
 	if r.Others > 0 {
-		text += fmt.Sprintf("; %s of other users left out", terminal.CountOf(r.Others, "memory", "memories"))
+		text = wording.Say("%s; %s of other users left out", text, wording.Count(r.Others, "memory"))
 	}
 	return text
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,13 +44,13 @@ the user, the session and the beginning of the text; --json has everything.`,
 						list = append(list, value.Must(m))
 						continue
 					}
-					fmt.Fprintf(&b, "%s  %s  user %q  session %q  %s\n", m.ID, memory.FormatTime(m.Timestamp), m.Context.UserID, m.Context.SessionID, terminal.FirstLine(m.Content))
+					b.WriteString(a.Language.Say("%s  %s  user %q  session %q  %s", m.ID, memory.FormatTime(m.Timestamp), m.Context.UserID, m.Context.SessionID, terminal.FirstLine(m.Content)) + "\n")
 				}
 				if asJSON {
 					return a.PrintJSON(value.OfList(list...))
 				}
 				if b.Len() == 0 {
-					fmt.Fprintln(a.Stderr, "no memories")
+					a.Tellf("no memories")
 				}
 				return a.PrintText(b.String())
 			})

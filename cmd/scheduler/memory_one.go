@@ -100,7 +100,7 @@ func (m *memoryAdd) run(ctx context.Context, text string) error {
 			return m.PrintJSON(value.Must(saved[0]))
 		}
 		if saved[0].State == memory.Merged {
-			fmt.Fprintln(m.Stderr, "note: the same was known already, under this id")
+			m.Tellf("note: the same was known already, under this id")
 		}
 		_, err = fmt.Fprintln(m.Stdout, saved[0].ID)
 		return err
@@ -153,7 +153,7 @@ func newMemoryGet(a *app) *cobra.Command {
 						return a.PrintJSON(v)
 					}
 					if i > 0 {
-						fmt.Fprintln(a.Stdout, "\nbefore that:")
+						fmt.Fprintf(a.Stdout, "\n%s\n", a.Language.Say("before that:"))
 					}
 					if err := a.printMembers(v); err != nil {
 						return err
@@ -301,12 +301,11 @@ func (a *app) confirmDeletion(ctx context.Context, store memory.Deleter, which m
 	if err != nil {
 		return exitFor(ctx, err, false)
 	}
-	what := fmt.Sprintf("%s, %s and %s", terminal.CountOf(d.Memories, "memory", "memories"),
-		terminal.Count(d.Snapshots, "snapshot"), terminal.Count(d.MetaSnapshots, "meta snapshot"))
+	what := wording.Say("%s, %s and %s", wording.Count(d.Memories, "memory"), wording.Count(d.Snapshots, "snapshot"), wording.Count(d.MetaSnapshots, "meta snapshot"))
 	if !a.CanAsk() {
 		return usageError(wording.Errorf("this would delete %s for good, and there is no terminal to ask: give --yes", what))
 	}
-	fmt.Fprintf(a.Stderr, "Delete %s for good? [y/N] ", what)
+	fmt.Fprint(a.Stderr, a.Language.Say("Delete %s for good? [y/N] ", what))
 	select {
 	case answer := <-a.Lines():
 		switch strings.ToLower(strings.TrimSpace(answer)) {
@@ -321,7 +320,7 @@ func (a *app) confirmDeletion(ctx context.Context, store memory.Deleter, which m
 
 // deleteMemories deletes and says what was deleted, also where that ends too early.
 func (a *app) deleteMemories(ctx context.Context, which memory.Selection, asJSON bool, remove func(memory.Selection) (memory.Deleted, error)) error {
-	bar := terminal.NewBar(a.Terminal, "deleting, by user")
+	bar := terminal.NewBar(a.Terminal, a.Language.Say("deleting, by user"))
 	which.Progress = bar
 	deleted, err := remove(which)
 	bar.Close()
@@ -329,11 +328,11 @@ func (a *app) deleteMemories(ctx context.Context, which memory.Selection, asJSON
 		return a.tellDeleted(deleted, which.DryRun, asJSON)
 	}
 	if deleted != (memory.Deleted{}) && !which.DryRun {
-		fmt.Fprint(a.Stderr, "until then: ")
+		fmt.Fprint(a.Stderr, a.Language.Say("until then: "))
 		if told := a.tellDeleted(deleted, false, asJSON); told != nil {
 			return told
 		}
-		fmt.Fprintln(a.Stderr, "the same command again goes on with the rest")
+		a.Tellf("the same command again goes on with the rest")
 	}
 	if calls.KindOf(err) == calls.Invalid {
 		return usageError(err)
@@ -348,13 +347,13 @@ func (a *app) tellDeleted(d memory.Deleted, dryRun, asJSON bool) error {
 		out.Set("dry_run", value.OfBool(dryRun))
 		return a.PrintJSON(value.OfMap(out))
 	}
-	verb := "deleted"
+	counts := []any{wording.Count(d.Memories, "memory"), wording.Count(d.Snapshots, "snapshot"), wording.Count(d.MetaSnapshots, "meta snapshot")}
+	text := a.Language.Say("deleted %s, %s, %s", counts...)
 	if dryRun {
-		verb = "would delete"
+		text = a.Language.Say("would delete %s, %s, %s", counts...)
 	}
-	text := fmt.Sprintf("%s %s, %s, %s", verb, terminal.CountOf(d.Memories, "memory", "memories"), terminal.Count(d.Snapshots, "snapshot"), terminal.Count(d.MetaSnapshots, "meta snapshot"))
 	if d.Rewritten > 0 {
-		text += fmt.Sprintf("; %s made anew without them", terminal.Count(d.Rewritten, "snapshot"))
+		text += a.Language.Say("; %s made again without them", wording.Count(d.Rewritten, "snapshot"))
 	}
 	fmt.Fprintln(a.Stderr, text)
 	return nil

@@ -134,16 +134,16 @@ func (s *memorySearch) searchOne(ctx context.Context, text string) error {
 func (s *memorySearch) printFound(found *memory.Found) error {
 	var b strings.Builder
 	for _, note := range found.Notes {
-		fmt.Fprintf(s.Stderr, "note: %s\n", note)
+		s.Tellf("note: %s", note)
 	}
 	if len(found.Memories) == 0 {
-		fmt.Fprintf(s.Stderr, "nothing found (--min-relevance 0 shows what comes nearest)\n")
+		s.Tellf("nothing found (--min-relevance 0 shows what comes nearest)")
 	}
 	for i := range found.Memories {
 		m := &found.Memories[i]
 		whose := ""
 		if s.scope.allUsers {
-			whose = fmt.Sprintf("  user %q", m.Memory.Context.UserID)
+			whose = "  " + s.Language.Say("user %q", m.Memory.Context.UserID)
 		}
 		fmt.Fprintf(&b, "%.2f  %s\n      %s%s\n      %s\n", m.Relevance, memoryLine(&m.Memory), m.Memory.ID, whose, m.Reason)
 	}
@@ -234,7 +234,7 @@ func (s *memorySearch) searchLines(ctx context.Context) error {
 			return exitError{exitFailed, wording.Errorf("reading --jsonl: %w", err)}
 		}
 		if wrong > 0 {
-			return exitError{exitFailed, wording.Errorf("%d of %s not answered", wrong, terminal.Count(n, "line"))}
+			return exitError{exitFailed, wording.Errorf("%d of %s not answered", wrong, wording.Count(n, "line"))}
 		}
 		return nil
 	})

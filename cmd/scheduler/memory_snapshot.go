@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,7 +93,7 @@ func withOwner(v value.Value, user string) value.Value {
 func (a *app) printSnapshots(list *snapshotList) error {
 	var b strings.Builder
 	if len(list.categories) == 0 {
-		fmt.Fprintln(a.Stderr, "no snapshots (scheduler memory snapshot run --all makes some)")
+		a.Tellf("no snapshots (scheduler memory snapshot run --all makes some)")
 	}
 	text := func(v value.Value, key string) string {
 		member, _ := v.Get(key)
@@ -122,14 +121,14 @@ func (a *app) printSnapshots(list *snapshotList) error {
 		}
 		for _, v := range list.MetaSnapshots {
 			if mine(v) {
-				fmt.Fprintf(&b, "  %s  user %q  of %s\n    %s\n    keywords: %s\n", text(v, "id"), text(v, "user_id"),
-					terminal.Count(len(items(v, "snapshot_refs")), "snapshot"), terminal.FirstLine(text(v, "description")), strings.Join(items(v, "keywords"), ", "))
+				b.WriteString(a.Language.Say("  %s  user %q  of %s\n    %s\n    keywords: %s\n", text(v, "id"), text(v, "user_id"),
+					wording.Count(len(items(v, "snapshot_refs")), "snapshot"), terminal.FirstLine(text(v, "description")), strings.Join(items(v, "keywords"), ", ")))
 			}
 		}
 		for _, v := range list.Snapshots {
 			if mine(v) {
-				fmt.Fprintf(&b, "  %s  user %q  of %s  importance %s\n", text(v, "id"), text(v, "user_id"),
-					terminal.CountOf(len(items(v, "memory_refs")), "memory", "memories"), text(v, "importance"))
+				b.WriteString(a.Language.Say("  %s  user %q  of %s  importance %s\n", text(v, "id"), text(v, "user_id"),
+					wording.Count(len(items(v, "memory_refs")), "memory"), text(v, "importance")))
 				for _, point := range items(v, "key_points") {
 					fmt.Fprintf(&b, "    - %s\n", terminal.FirstLine(point))
 				}
@@ -243,24 +242,25 @@ the vectors that are missing are made, too.`,
 			ctx := cmd.Context()
 			return a.withMemory(ctx, func(p *memory.SnapshotProcessor) error {
 				report, err := a.service.MakeSnapshots(ctx, p, users, all)
-				text := report.String()
-				isIncomplete := report.Postponed > 0 || err != nil
-				if text == "" && isIncomplete {
-					text = "nothing"
-				} else if text == "" {
-					text = "nothing: none is due"
-					if !all {
-						text += " (--all takes every session with anything new)"
-					} else if stats, err := p.Store.Stats(ctx, users); err == nil && stats.Jobs > 0 {
-						text += fmt.Sprintf(" (%s tried again some time after the model failed, or made by another process)", terminal.CountOf(stats.Jobs, "is", "are"))
-					}
+				stats, statsErr := p.Store.Stats(ctx, users)
+				hasJobs := statsErr == nil && stats.Jobs > 0
+				switch isIncomplete := report.Postponed > 0 || err != nil; {
+				case !report.IsEmpty():
+					a.Tellf("made %s", report.Text())
+				case isIncomplete:
+					a.Tellf("made nothing")
+				case !all:
+					a.Tellf("made nothing: none is due (--all takes every session with anything new)")
+				case hasJobs:
+					a.Tellf("made nothing: none is due (%s: tried again some time after the model failed, or made by another process)", wording.Count(stats.Jobs, "snapshot"))
+				default:
+					a.Tellf("made nothing: none is due")
 				}
-				fmt.Fprintf(a.Stderr, "made %s\n", text)
 				for _, warning := range report.Warnings {
-					fmt.Fprintf(a.Stderr, "warning: %s\n", warning)
+					a.Tellf("warning: %s", warning)
 				}
 				if report.Postponed > 0 {
-					fmt.Fprintf(a.Stderr, "%s at which the model failed: tried again later\n", terminal.Count(report.Postponed, "snapshot"))
+					a.Tellf("%s at which the model failed: tried again later", wording.Count(report.Postponed, "snapshot"))
 				}
 				if ctx.Err() != nil {
 					return exitError{exitInterrupted, wording.Errorf("interrupted: what is left is made by a later run")}
@@ -308,13 +308,13 @@ func newMemoryStats(a *app) *cobra.Command {
 				if asJSON {
 					return a.PrintJSON(value.OfMap(counts))
 				}
-				w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+				w := terminal.NewTable(a.Stdout)
 				for key, v := range counts.All() {
 					text, isText := v.Str()
 					if !isText {
 						text = v.JSON()
 					}
-					fmt.Fprintf(w, "%s\t%s\n", strings.ReplaceAll(key, "_", " "), text)
+					fmt.Fprintf(w, "%s\t%s\n", a.Language.Say(strings.ReplaceAll(key, "_", " ")), text)
 				}
 				return w.Flush()
 			})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
@@ -34,8 +35,8 @@ func newPluginsList(a *app) *cobra.Command {
 			}
 			list, problems := h.List()
 			for _, p := range problems {
-				for line := range strings.SplitSeq(terminal.Visible(p.Error()), "\n") {
-					fmt.Fprintf(a.Stderr, "warning: %s\n", line)
+				for line := range strings.SplitSeq(terminal.Visible(wording.OfError(p).In(string(a.Language))), "\n") {
+					a.Tellf("warning: %s", line)
 				}
 			}
 			if asJSON {
@@ -46,7 +47,7 @@ func newPluginsList(a *app) *cobra.Command {
 				return a.PrintJSON(value.OfList(all...))
 			}
 			if len(list) == 0 {
-				fmt.Fprintf(a.Stderr, "There are no plugins in %s.\nMake one: scheduler plugins init --lang go my-first\n", strings.Join(a.pluginFolders(), ", "))
+				a.Tellf("There are no plugins in %s.\nMake one: scheduler plugins init --lang go my-first", strings.Join(a.pluginFolders(), ", "))
 			}
 			_, err = fmt.Fprint(a.Stdout, a.pluginList(list))
 			return err
@@ -62,15 +63,15 @@ func (a *app) pluginFolders() []string {
 }
 
 // stateWords returns a state as people read it.
-func stateWords(s manifest.State) string {
+func stateWords(s manifest.State, language terminal.Language) string {
 	switch s {
 	case manifest.Untrusted:
-		return "not trusted"
+		return language.Say("not trusted")
 	case manifest.NoProgram:
-		return "no program"
+		return language.Say("no program")
 	case manifest.Trusted, manifest.Changed, manifest.Missing:
 	}
-	return string(s)
+	return language.Say(string(s))
 }
 
 // pluginList returns the list for people: a line for each plugin, and one for each thing
@@ -81,12 +82,12 @@ func (a *app) pluginList(list []manifest.Status) string {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "%s %s: %s\n", s.Name, s.Version, stateWords(s.State))
+		fmt.Fprintf(&b, "%s %s: %s\n", s.Name, s.Version, stateWords(s.State, a.Language))
 		if s.Description != "" {
 			fmt.Fprintf(&b, "  %s\n", s.Description)
 		}
 		if s.Dir != "" {
-			fmt.Fprintf(&b, "  in %s\n", shortPath(s.Dir))
+			b.WriteString("  " + a.Language.Say("in %s", shortPath(s.Dir)) + "\n")
 		}
 		if s.Entry != nil {
 			writeOffers(&b, s.Entry, a.settings.DefaultLanguage())
@@ -158,7 +159,7 @@ func completePlugins(a *app, trusted bool) completion {
 		var names []string
 		for _, s := range list {
 			if s.Entry != nil || !trusted {
-				names = append(names, s.Name+"\t"+stateWords(s.State))
+				names = append(names, s.Name+"\t"+stateWords(s.State, a.Language))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,16 +57,16 @@ func (a *app) initPlugin(path, language, source string) error {
 	if err != nil {
 		return usageError(err)
 	}
-	fmt.Fprintf(a.Stderr, "created %s\n", dir)
+	a.Tellf("created %s", dir)
 	if o.Replace != "" {
-		fmt.Fprintf(a.Stderr, "go.mod builds with the source of scheduler in %s\n", o.Replace)
+		a.Tellf("go.mod builds with the source of scheduler in %s", o.Replace)
 	} else if language == "go" && o.Version == "" {
-		fmt.Fprintf(a.Stderr, "warning: this program is no release (%s): name its source with --source, or add to go.mod\n  replace %s => FOLDER OF ITS SOURCE\n", buildVersion(), pluginproject.Module)
+		a.Tellf("warning: this program is not a release (%s): name its source with --source, or add to go.mod\n  replace %s => FOLDER OF ITS SOURCE", buildVersion(), pluginproject.Module)
 	}
 	next = append(append([]string{"cd " + terminal.ShellQuote(dir)}, next...), "cd -", "scheduler plugins verify "+terminal.ShellQuote(dir), "scheduler plugins trust "+o.Name)
-	fmt.Fprintf(a.Stderr, "\nNext:\n  %s\n", strings.Join(next, "\n  "))
+	a.Tellf("\nNext:\n  %s", strings.Join(next, "\n  "))
 	if parent := filepath.Dir(full); !slices.ContainsFunc(a.pluginFolders(), func(folder string) bool { return sameFolder(folder, parent) }) {
-		fmt.Fprintf(a.Stderr, "\nPlugins are looked for in %s: for this one, add to scheduler.yaml\n  plugins: {paths: [%s]}\n",
+		a.Tellf("\nPlugins are looked for in %s: for this one, add to scheduler.yaml\n  plugins: {paths: [%s]}",
 			strings.Join(a.pluginFolders(), ", "), terminal.ShellQuote(dir))
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,7 +78,7 @@ started. A flow that uses one is refused until it is trusted again.`,
 				if err != nil {
 					return usageError(err)
 				}
-				fmt.Fprintf(a.Stderr, "%s is no longer trusted (%s). Its folder was left as it is.\n", name, a.settings.Plugins.LockFile)
+				a.Tellf("%s is no longer trusted (%s). Its folder was left as it is.", name, a.settings.Plugins.LockFile)
 				entries = append(entries, value.Must(*e))
 			}
 			if asJSON {
@@ -98,7 +97,7 @@ func (a *app) trustPlugin(ctx context.Context, h *host.Host, name string, yes bo
 	if err != nil {
 		return nil, usageError(err)
 	}
-	fmt.Fprint(a.Stderr, wantsText(w))
+	fmt.Fprint(a.Stderr, wantsText(w, a.Language))
 	if w.Missing != nil {
 		return nil, usageError(w.Missing)
 	}
@@ -115,11 +114,11 @@ func (a *app) trustPlugin(ctx context.Context, h *host.Host, name string, yes bo
 		return nil, exitError{exitFailed, err}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s is trusted (%s). Flows can use\n", name, a.settings.Plugins.LockFile)
+	b.WriteString(a.Language.Say("%s is trusted (%s). Flows can use", name, a.settings.Plugins.LockFile) + "\n")
 	writeOffers(&b, e, a.settings.DefaultLanguage())
 	if w.Trusted != nil {
 		if changes := w.Trusted.Changes(e); changes != "" {
-			fmt.Fprintf(&b, "What it offers changed: %s\n", changes)
+			b.WriteString(a.Language.Say("What it offers changed: %s", changes) + "\n")
 		}
 	}
 	fmt.Fprint(a.Stderr, terminal.Visible(b.String()))
@@ -132,7 +131,7 @@ func (a *app) confirmTrust(ctx context.Context, name string) error {
 		return usageError(calls.Errorf(calls.Invalid, "the plugin %s was not trusted: this is no terminal, so nobody can be asked", name).
 			WithHint("if you want what is shown above: scheduler plugins trust --yes %s", name))
 	}
-	fmt.Fprintf(a.Stderr, "It will run with your rights. Trust %s? [y/N] ", name)
+	fmt.Fprint(a.Stderr, a.Language.Say("It will run with your rights. Trust %s? [y/N] ", name))
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(a.Stderr)
@@ -158,7 +157,8 @@ var serviceWords = map[string]string{
 const maxLinksShown = 20
 
 // wantsText returns what a user should know before trusting a plugin.
-func wantsText(w *manifest.Review) string {
+func wantsText(w *manifest.Review, language terminal.Language) string {
+	say := language.Say
 	m := w.Manifest
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", m.Name, m.Version)
@@ -166,16 +166,16 @@ func wantsText(w *manifest.Review) string {
 		fmt.Fprintf(&b, ": %s", m.Description)
 	}
 	b.WriteString("\n")
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, text string) { fmt.Fprintf(t, "  %s\t%s\n", name, text) }
+	t := terminal.NewTable(&b)
+	row := func(name, text string) { fmt.Fprintf(t, "  %s\t%s\n", say(name), text) }
 	row("folder", shortPath(w.Dir))
 	row("command", commandLine(append([]string{m.Command}, m.Args...)))
 	if w.Program != "" && !w.CoversCommand {
-		row("", "which is "+realPath(w.Program)+", and not part of the sha256")
+		row("", say("which is %s, and not part of the sha256", realPath(w.Program)))
 	}
 	for i, link := range w.Links {
 		if i == maxLinksShown {
-			row("", fmt.Sprintf("and %d more", len(w.Links)-i))
+			row("", say("and %d more", len(w.Links)-i))
 			break
 		}
 		name := ""
@@ -186,22 +186,22 @@ func wantsText(w *manifest.Review) string {
 	}
 	row("sha256", w.SHA256)
 	if len(m.Data) > 0 {
-		row("", "of the folder but "+strings.Join(m.Data, ", ")+", which may change")
+		row("", say("of the folder but %s, which may change", strings.Join(m.Data, ", ")))
 	}
-	row("environment", joinOrNone(m.Env))
+	row("environment", joinOrNone(m.Env, language))
 	for i, service := range m.Services {
 		name := ""
 		if i == 0 {
 			name = "services"
 		}
-		row(name, service+": "+serviceWords[service])
+		row(name, service+": "+say(serviceWords[service]))
 	}
 	if len(m.Services) == 0 {
-		row("services", "none")
+		row("services", say("none"))
 	}
-	row("limits", strings.Join(limitsOf(m.Limits), ", "))
+	row("limits", strings.Join(limitsOf(m.Limits, language), ", "))
 	_ = t.Flush() // a strings.Builder takes everything
-	writeChanges(&b, w)
+	writeChanges(&b, w, language)
 	return terminal.Visible(b.String())
 }
 
@@ -214,36 +214,37 @@ func realPath(path string) string {
 }
 
 // writeChanges says what is different from what was trusted.
-func writeChanges(b *strings.Builder, w *manifest.Review) {
+func writeChanges(b *strings.Builder, w *manifest.Review, language terminal.Language) {
+	say := language.Say
 	old, m := w.Trusted, w.Manifest
 	if old == nil {
-		b.WriteString("It was never trusted before.\n")
+		b.WriteString(say("It was never trusted before.") + "\n")
 		return
 	}
 	if old.SHA256 == w.SHA256 {
-		b.WriteString("It was trusted before, and its folder did not change since.\n")
+		b.WriteString(say("It was trusted before, and its folder did not change since.") + "\n")
 		return
 	}
-	b.WriteString("Since it was trusted, its folder changed:\n")
+	b.WriteString(say("Since it was trusted, its folder changed:") + "\n")
 	row := func(name, before, now string) {
 		if before != now {
-			fmt.Fprintf(b, "  %s: %s, now %s\n", name, before, now)
+			b.WriteString("  " + say("%s: %s, now %s", wording.Of(name), before, now) + "\n")
 		}
 	}
 	row("version", old.Version, m.Version)
 	row("sha256", old.SHA256, w.SHA256)
 	row("command", commandLine(old.Command), commandLine(append([]string{m.Command}, m.Args...)))
-	row("environment", joinOrNone(old.Env), joinOrNone(m.Env))
-	row("services", joinOrNone(old.Services), joinOrNone(m.Services))
-	before, now := limitsOf(old.Limits), limitsOf(m.Limits)
+	row("environment", joinOrNone(old.Env, language), joinOrNone(m.Env, language))
+	row("services", joinOrNone(old.Services, language), joinOrNone(m.Services, language))
+	before, now := limitsOf(old.Limits, language), limitsOf(m.Limits, language)
 	for i := range now {
 		row("limits", before[i], now[i])
 	}
 }
 
-func joinOrNone(names []string) string {
+func joinOrNone(names []string, language terminal.Language) string {
 	if len(names) == 0 {
-		return "none"
+		return language.Say("none")
 	}
 	return strings.Join(names, ", ")
 }
@@ -258,21 +259,22 @@ func commandLine(words []string) string {
 }
 
 // limitsOf returns the limits for people.
-func limitsOf(l manifest.Limits) []string {
-	memory := "no memory limit"
+func limitsOf(l manifest.Limits, language terminal.Language) []string {
+	say := language.Say
+	memory := say("no memory limit")
 	if l.Memory > 0 {
-		memory = "memory " + l.Memory.String()
+		memory = say("memory %s", l.Memory)
 	}
 	return []string{
-		fmt.Sprintf("start %s", time.Duration(l.StartTimeout)),
-		fmt.Sprintf("request %s", time.Duration(l.Timeout)),
-		fmt.Sprintf("execution %s", time.Duration(l.ExecTimeout)),
-		fmt.Sprintf("message %d MiB", l.MaxMessage),
-		fmt.Sprintf("output %d MiB", l.MaxOutput),
-		fmt.Sprintf("%d chunks", l.MaxChunks),
-		fmt.Sprintf("%d requests at once", l.Concurrency),
-		fmt.Sprintf("%d restarts", l.Restarts),
-		fmt.Sprintf("%d calls of the host per request", l.HostCalls),
+		say("start %s", time.Duration(l.StartTimeout)),
+		say("request %s", time.Duration(l.Timeout)),
+		say("execution %s", time.Duration(l.ExecTimeout)),
+		say("message %d MiB", l.MaxMessage),
+		say("output %d MiB", l.MaxOutput),
+		say("%d chunks", l.MaxChunks),
+		say("%d requests at once", l.Concurrency),
+		say("%d restarts", l.Restarts),
+		say("%d calls of the host per request", l.HostCalls),
 		memory,
 	}
 }

@@ -112,7 +112,7 @@ func (a *app) verifyPlugin(ctx context.Context, word string, log, asJSON bool) e
 		return exitError{exitFailed, wording.Errorf("%s fails %d of %d checks", m.Name, failed, len(results))}
 	}
 	if !asJSON {
-		fmt.Fprintf(a.Stderr, "%s passes all %d checks.\n", m.Name, len(results))
+		a.Tellf("%s passes all %d checks.", m.Name, len(results))
 	}
 	return nil
 }

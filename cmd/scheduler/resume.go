@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -114,7 +113,7 @@ func (s *session) resumeWith(ctx context.Context, edited *flow.Flow, f *resumeFl
 	if edited != nil {
 		err := s.printEvents(s.run.Continue(ctx, scheduler.Resumption{Flow: edited}))
 		if err == nil && hasAnswers {
-			fmt.Fprintln(s.app.Stderr, s.app.Language.Say("warning: the edited flow did not wait for the answers"))
+			s.app.Tellf("warning: the edited flow did not wait for the answers")
 		}
 		var waiting *scheduler.Waiting
 		if !hasAnswers || !errors.As(err, &waiting) {
@@ -136,10 +135,10 @@ func (s *session) resumeWith(ctx context.Context, edited *flow.Flow, f *resumeFl
 func (s *session) refusedError(edited bool, err error) error {
 	s.app.PrintError(err)
 	if edited {
-		fmt.Fprintln(s.app.Stderr, s.app.Language.Say("the run has taken the edited flow, and goes on waiting"))
+		s.app.Tellf("the run has taken the edited flow, and goes on waiting")
 		s.app.printWaiting(s.run.ID, s.run.Waiting(), nil, false)
 	} else if len(s.run.State.Waiting) > 0 {
-		fmt.Fprintln(s.app.Stderr, s.app.Language.Say("nothing was changed: the run goes on waiting"))
+		s.app.Tellf("nothing was changed: the run goes on waiting")
 	}
 	return exitError{code: exitUsage}
 }

@@ -65,6 +65,7 @@ to go on), 130 interrupted.`,
 			if err != nil {
 				return err
 			}
+			a.noteSimplified()
 			return a.runFlow(cmd.Context(), path, &f)
 		},
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,7 +45,7 @@ func newRunsList(a *app) *cobra.Command {
 				return err
 			}
 			runs := []value.Value{}
-			w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+			w := terminal.NewTable(a.Stdout)
 			if !asJSON {
 				fmt.Fprintln(w, a.Language.Say("RUN\tFLOW\tSTATE\tSTARTED\tTIME\tTOKENS\tCOST"))
 			}
@@ -69,7 +68,7 @@ func newRunsList(a *app) *cobra.Command {
 				return a.PrintJSON(value.OfList(runs...))
 			}
 			if len(runs) == 0 {
-				fmt.Fprintln(a.Stderr, a.Language.Say("no such runs in %s", a.settings.StateDir))
+				a.Tellf("no such runs in %s", a.settings.StateDir)
 				return nil
 			}
 			return w.Flush()
@@ -155,9 +154,9 @@ func (a *app) cancelRun(ctx context.Context, name string, force, asJSON bool) er
 	case asJSON:
 		return a.PrintJSON(runJSON(info))
 	case info.State == journal.RunCancelled:
-		fmt.Fprintln(a.Stderr, a.Language.Say("cancelled %s", id))
+		a.Tellf("cancelled %s", id)
 	default:
-		fmt.Fprintln(a.Stderr, a.Language.Say("asked %v, to stop %s", info.Holder, id))
+		a.Tellf("asked %v, to stop %s", info.Holder, id)
 	}
 	return nil
 }
@@ -169,7 +168,7 @@ func (a *app) releaseRun(ctx context.Context, id string) error {
 		return a.beforeRun(err)
 	}
 	if holder != nil {
-		fmt.Fprintln(a.Stderr, a.Language.Say("took the run from %v", holder))
+		a.Tellf("took the run from %v", holder)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -91,13 +89,13 @@ func (a *app) printPruned(ctx context.Context, prune journal.Prune, pruned *jour
 		return a.PrintJSON(value.OfMap(value.Pairs(
 			"deleted", append([]string{}, pruned.Runs...), "kept", append([]string{}, kept...), "bytes", pruned.Bytes)))
 	}
-	fmt.Fprintf(a.Stderr, "deleted %s, %d KiB\n", terminal.Count(len(pruned.Runs), "run"), pruned.Bytes>>10)
+	a.Tellf("deleted %s, %d KiB", wording.Count(len(pruned.Runs), "run"), pruned.Bytes>>10)
 	for _, id := range kept {
 		info, err := a.service.Run(ctx, service.Principal{}, id)
 		if err != nil {
 			return a.beforeRun(err)
 		}
-		fmt.Fprintln(a.Stderr, a.Language.Say("kept %s: %s", id, a.whyKept(info, prune)))
+		a.Tellf("kept %s: %s", id, a.whyKept(info, prune))
 	}
 	return nil
 }

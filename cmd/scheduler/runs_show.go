@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,7 +92,7 @@ func (a *app) printRun(info *journal.RunInfo, state *journal.RunState, totals *s
 		b.WriteString(a.Language.Say("labels   %s\n", terminal.Visible(labels)))
 	}
 	b.WriteString("\n")
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(&b)
 	fmt.Fprintln(w, a.Language.Say("STEP\tCALL\tSTATE\tATTEMPTS\tTIME\tTOKENS\tNOTE"))
 	for _, s := range state.Steps {
 		a.printStep(w, s, waiting)
@@ -138,7 +138,7 @@ func labelsText(labels map[string]string) string {
 }
 
 // printStep prints the row of a step; what is to be known beside stands at its end.
-func (a *app) printStep(w *tabwriter.Writer, s *journal.StepState, waiting []journal.WaitingFor) {
+func (a *app) printStep(w io.Writer, s *journal.StepState, waiting []journal.WaitingFor) {
 	note := s.Reason
 	if branch := terminal.BranchTaken(s.Call, &s.Output); branch != "" {
 		note = a.Language.Say("branch %s", branch)

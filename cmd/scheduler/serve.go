@@ -70,6 +70,7 @@ get a while to end; the others are gone on with at the next start.`,
 			if f.probe {
 				return a.probeServer(cmd.Context(), c)
 			}
+			a.noteSimplified()
 			return a.serveUntilEnd(cmd.Context(), c, &f)
 		},
 	}
@@ -110,7 +111,7 @@ func (a *app) serveUntilEnd(ctx context.Context, c config.Serve, f *serveFlags) 
 			return usageError(err)
 		}
 		if info, err := os.Stat(c.Flows[i]); err != nil || !info.IsDir() {
-			fmt.Fprintf(a.Stderr, "warning: there is no folder of flows %s (name one with --flows or serve.flows)\n", dir)
+			a.Tellf("warning: there is no folder of flows %s (name one with --flows or serve.flows)", dir)
 		}
 	}
 	listener, err := openListener(ctx, c)
@@ -253,7 +254,7 @@ func (a *app) serverLog() *slog.Logger {
 // tellAddress prints where the server listens, and the link that logs in; --open opens it.
 func (a *app) tellAddress(ctx context.Context, c config.Serve, listener net.Listener, srv *server.Server, f *serveFlags) error {
 	if listener.Addr().Network() == "unix" {
-		_, err := fmt.Fprintf(a.Stdout, "listening at %s\n", c.Listen)
+		_, err := fmt.Fprintln(a.Stdout, a.Language.Say("listening at %s", c.Listen))
 		return err
 	}
 	scheme := "http"
@@ -261,18 +262,18 @@ func (a *app) tellAddress(ctx context.Context, c config.Serve, listener net.List
 		scheme = "https"
 	}
 	address := scheme + "://" + listener.Addr().String()
-	text := "listening at " + address + "\n"
+	text := a.Language.Say("listening at %s", address) + "\n"
 	_, reachable := probeAddress(listener.Addr().String())
 	link := scheme + "://" + reachable + "/"
 	if c.Auth == "token" {
 		link = scheme + "://" + reachable + srv.LoginURL()
-		text += "log in once with " + link + "\n"
+		text += a.Language.Say("log in once with %s", link) + "\n"
 	}
 	if _, err := fmt.Fprint(a.Stdout, text); err != nil || !f.open {
 		return err
 	}
 	if err := openBrowser(ctx, link); err != nil {
-		fmt.Fprintf(a.Stderr, "warning: no browser could be opened: %v (open the link above)\n", err)
+		a.Tellf("warning: no browser could be opened: %w (open the link above)", err)
 	}
 	return nil
 }
@@ -345,7 +346,7 @@ func (a *app) probeServer(ctx context.Context, c config.Serve) error {
 	if resp.StatusCode != http.StatusOK {
 		return exitError{exitFailed, wording.Errorf("the server at %s takes no runs: /health/ready answers %s", c.Listen, resp.Status)}
 	}
-	_, err = fmt.Fprintf(a.Stdout, "ready at %s\n", c.Listen)
+	_, err = fmt.Fprintln(a.Stdout, a.Language.Say("ready at %s", c.Listen))
 	return err
 }
 

@@ -43,7 +43,7 @@ func (a *app) closeSession(ctx context.Context, run *service.Session) {
 	notes, err := run.Close(ctx, service.Drain(a.settings.Memory.Snapshot.Drain))
 	a.printNotes(notes)
 	if err != nil {
-		fmt.Fprintf(a.Stderr, "warning: %v\n", err)
+		a.Tellf("warning: %s", err)
 	}
 }
 
@@ -101,7 +101,7 @@ func (s *session) finishSession(ctx context.Context, err error) error {
 func (s *session) reportWarnings() {
 	n := len(s.run.State.Warnings)
 	if n > 0 && !s.show.json {
-		fmt.Fprintln(s.app.Stderr, s.app.Language.Say("finished with %s", s.app.Language.Count(n, "warning")))
+		s.app.Tellf("finished with %s", s.app.Language.Count(n, "warning"))
 	}
 }
 
@@ -185,7 +185,7 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 		if absErr != nil {
 			file = s.run.Flow.File
 		}
-		fmt.Fprintln(s.app.Stderr, s.app.Language.Say("the run keeps its flow as it was: once you have edited it, add --flow %s", terminal.ShellQuote(file)))
+		s.app.Tellf("the run keeps its flow as it was: once you have edited it, add --flow %s", terminal.ShellQuote(file))
 	}
 	var exit exitError
 	errors.As(code, &exit)
@@ -210,7 +210,7 @@ func (a *app) printWaiting(run string, waiting []journal.WaitingFor, typed []sch
 		fmt.Fprint(a.Stderr, terminal.WaitingText(one, a.Language))
 	}
 	if isEphemeral {
-		fmt.Fprintln(a.Stderr, a.Language.Say("the run was ephemeral: run it again without --ephemeral to be able to go on"))
+		a.Tellf("the run was ephemeral: run it again without --ephemeral to be able to go on")
 		return
 	}
 	fmt.Fprintf(a.Stderr, "%s\n  %s\n", a.Language.Say("go on with:"), a.resumeCommand(run, waiting, typed))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,7 +55,7 @@ admin, which allows everything.`,
 					doc.Set("text", value.OfString(text))
 					return a.PrintJSON(value.OfMap(doc))
 				}
-				fmt.Fprintf(a.Stderr, "created the token %s; send it as Authorization: Bearer ...\n", t.ID)
+				a.Tellf("created the token %s; send it as Authorization: Bearer ...", t.ID)
 				_, err = fmt.Fprintln(a.Stdout, text)
 				return err
 			})
@@ -97,20 +96,20 @@ func newTokenList(a *app) *cobra.Command {
 // printTokens prints a table of tokens.
 func (a *app) printTokens(all []*store.Token) error {
 	if len(all) == 0 {
-		fmt.Fprintln(a.Stderr, "no tokens (scheduler token create NAME --scopes ... makes one)")
+		a.Tellf("no tokens (scheduler token create NAME --scopes ... makes one)")
 		return nil
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tNAME\tUSER\tSCOPES\tEXPIRES")
+	w := terminal.NewTable(a.Stdout)
+	fmt.Fprintln(w, a.Language.Say("ID\tNAME\tUSER\tSCOPES\tEXPIRES"))
 	for _, t := range all {
-		user, expires := t.User, "never"
+		user, expires := t.User, a.Language.Say("never")
 		if user == "" {
 			user = "-"
 		}
 		if !t.Expires.IsZero() {
 			expires = t.Expires.Local().Format(time.DateTime)
 			if !t.Expires.After(time.Now()) {
-				expires += " (expired)"
+				expires = a.Language.Say("%s (expired)", expires)
 			}
 		}
 		names := make([]string, len(t.Scopes))
@@ -133,7 +132,7 @@ func newTokenRevoke(a *app) *cobra.Command {
 				if err := s.RevokeToken(cmd.Context(), args[0]); err != nil {
 					return usageError(err)
 				}
-				_, err := fmt.Fprintf(a.Stdout, "revoked %s\n", args[0])
+				_, err := fmt.Fprintln(a.Stdout, a.Language.Say("revoked %s", args[0]))
 				return err
 			})
 		},

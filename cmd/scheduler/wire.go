@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"log"
@@ -257,7 +256,7 @@ func (rt *runtime) newLoader(from service.Origin) (*flow.Loader, []service.Note,
 	var notes []service.Note
 	if languages.Files != nil {
 		if _, err := fs.ReadDir(languages.Files, "."); err != nil {
-			notes = append(notes, service.Note{Level: service.LevelWarning, Text: fmt.Sprintf("the setting languages: %v", err)})
+			notes = append(notes, service.Note{Level: service.LevelWarning, Text: wording.Say("the setting languages: %v", err)})
 		}
 	}
 	return &flow.Loader{

@@ -26,7 +26,7 @@ func (rt *runtime) openMemory(ctx context.Context, o service.MemoryOptions) (*me
 		}
 		return rt.newProcessor(store, clock), nil
 	}
-	store, err := sqlite.Open(ctx, rt.settings.StateDir, sqlite.Options{Clock: clock, Log: terminal.NewWarningLog(rt.log)})
+	store, err := sqlite.Open(ctx, rt.settings.StateDir, sqlite.Options{Clock: clock, Log: terminal.NewWarningLog(rt.log, terminal.Language(rt.settings.DefaultLanguage()))})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (rt *runtime) newProcessor(store memory.Store, clock func() time.Time) *mem
 	c := &rt.settings.Memory.Snapshot
 	return &memory.SnapshotProcessor{
 		Store: store, Clock: clock,
-		Log:      terminal.NewWarningLog(rt.log),
+		Log:      terminal.NewWarningLog(rt.log, terminal.Language(rt.settings.DefaultLanguage())),
 		Memories: c.Memories, Idle: time.Duration(c.Idle), Snapshots: c.Snapshots, Embeddings: rt.newEmbeddings(),
 	}
 }

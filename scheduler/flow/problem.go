@@ -3,6 +3,7 @@ package flow
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -23,6 +24,9 @@ func (p Problems) Error() string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// In returns all of them in a language, where they know it.
+func (p Problems) In(language string) string { return slices.Clone(p).in(language).Error() }
 
 // HasErrors reports whether one is more than a warning.
 func (p Problems) HasErrors() bool {
@@ -98,6 +102,13 @@ func (r *report) warn(pos Position, format string, args ...any) *Problem {
 func newProblem(pos Position, format string, args ...any) Problem {
 	text := say(format, args...)
 	return Problem{Pos: pos, Message: text.En, chinese: text.Zh}
+}
+
+// NewProblem returns a problem that [Problems.In] puts into a language.
+func NewProblem(pos Position, message, hint wording.Text) Problem {
+	p := Problem{Pos: pos, Message: message.En, chinese: message.Zh}
+	p.setHint(hint)
+	return p
 }
 
 // hint sets the remedy of a problem.

@@ -114,7 +114,7 @@ func (s *Server) runCall(ctx context.Context, in *runCallInput) (*body[callOutpu
 	}
 	out := callOutput{Output: output, Usage: usage}
 	for _, n := range notes {
-		out.Notes = append(out.Notes, n.Text)
+		out.Notes = append(out.Notes, n.Text.In(s.options.Language))
 	}
 	return &body[callOutput]{out}, nil
 }

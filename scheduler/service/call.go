@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 )
 
@@ -161,7 +161,7 @@ func (c *Caller) checkTexts(language string) ([]Note, error) {
 	if err == nil {
 		problems := languages.Lint(language, c.def)
 		for _, p := range problems.Warnings() {
-			notes = append(notes, Note{Text: p.String()})
+			notes = append(notes, Note{Text: wording.Same(p.String())})
 		}
 		if faults := problems.Err(); faults != nil {
 			err = calls.Errorf(calls.Invalid, "%w", faults)
@@ -209,32 +209,34 @@ func (c directCalls) RunCall(ctx context.Context, name string, params value.Valu
 // {"code", "text", "source"?} of each. The notes are the others. line is the number of the
 // line, for messages.
 func (c *Caller) AnswerLine(ctx context.Context, line int, text []byte, parseTime func(string) (time.Time, error)) (value.Value, []Note) {
+	language := c.service.parts.Languages().Default
 	parsed, err := value.ParseJSON(text)
 	if err != nil {
-		return callAnswer(value.Value{}, value.Value{}, calls.Errorf(calls.Invalid, "line %d: the JSON at %w", line, err)), nil
+		return callAnswer(language, value.Value{}, value.Value{}, calls.Errorf(calls.Invalid, "line %d: the JSON at %w", line, err)), nil
 	}
 	id, _ := parsed.Get("id")
 	r, err := c.service.ParseCall(parsed, parseTime)
 	if err != nil {
-		return callAnswer(id, value.Value{}, calls.Errorf(calls.Invalid, "line %d: %w", line, err)), nil
+		return callAnswer(language, id, value.Value{}, calls.Errorf(calls.Invalid, "line %d: %w", line, err)), nil
 	}
 	output, notes, err := c.Call(ctx, r)
-	answer := callAnswer(id, output, err)
-	if warnings := warningList(notes); len(warnings) > 0 {
+	language = cmp.Or(r.Vars.Language, language)
+	answer := callAnswer(language, id, output, err)
+	if warnings := warningList(notes, language); len(warnings) > 0 {
 		answer.Map().Set("warnings", value.OfList(warnings...))
 	}
 	return answer, slices.DeleteFunc(notes, isCallWarning)
 }
 
-// callAnswer returns the answer to one line.
-func callAnswer(id, output value.Value, err error) value.Value {
+// callAnswer returns the answer to one line, with the message of an error in a language.
+func callAnswer(language string, id, output value.Value, err error) value.Value {
 	answer := value.Pairs("id", id)
 	if err == nil {
 		answer.Set("output", output)
 		return value.OfMap(answer)
 	}
-	info := value.Pairs("kind", string(calls.KindOf(err)), "message", fmt.Sprint(err))
-	if hint := calls.HintOf(err); hint != "" {
+	info := value.Pairs("kind", string(calls.KindOf(err)), "message", wording.OfError(err).In(language))
+	if hint := calls.HintIn(err, language); hint != "" {
 		info.Set("hint", value.OfString(hint))
 	}
 	answer.Set("error", value.OfMap(info))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // maxCallWarnings bounds the warnings of one call; the rest is counted in one more.
@@ -45,7 +46,7 @@ func (c *collectedWarnings) notes() []Note {
 		if source == "" {
 			source = w.Pointer
 		}
-		notes = append(notes, Note{Level: LevelWarning, Text: w.Text, Code: w.Code, Source: source})
+		notes = append(notes, Note{Level: LevelWarning, Text: wording.Same(w.Text), Code: w.Code, Source: source})
 	}
 	if c.dropped > 0 {
 		more := newWarning("%d more warnings were left out", c.dropped)
@@ -58,14 +59,14 @@ func (c *collectedWarnings) notes() []Note {
 // isCallWarning reports whether the note is a warning of a call.
 func isCallWarning(n Note) bool { return n.Code != "" }
 
-// warningList returns the warnings of calls among the notes as data.
-func warningList(notes []Note) []value.Value {
+// warningList returns the warnings of calls among the notes as data, in a language.
+func warningList(notes []Note, language string) []value.Value {
 	var list []value.Value
 	for _, n := range notes {
 		if !isCallWarning(n) {
 			continue
 		}
-		w := value.Pairs("code", n.Code, "text", n.Text)
+		w := value.Pairs("code", n.Code, "text", n.Text.In(language))
 		if n.Source != "" {
 			w.Set("source", value.OfString(n.Source))
 		}

@@ -17,7 +17,7 @@ func TestCollectedWarnings(t *testing.T) {
 		t.Fatalf("%d notes, want 2: %v", len(notes), notes)
 	}
 	for i, want := range []string{"warning: book.json: cut", "warning: /history: cut"} {
-		if got := notes[i].String(); got != want {
+		if got := notes[i].In("en"); got != want {
 			t.Errorf("note %d is %q, want %q", i, got, want)
 		}
 	}
@@ -32,7 +32,7 @@ func TestCollectedWarningsAreBounded(t *testing.T) {
 	if len(notes) != maxCallWarnings+1 {
 		t.Fatalf("%d notes", len(notes))
 	}
-	if last := notes[maxCallWarnings]; last.Code != "more" || last.Text != "7 more warnings were left out" {
+	if last := notes[maxCallWarnings]; last.Code != "more" || last.Text.En != "7 more warnings were left out" {
 		t.Errorf("the last note is %+v", last)
 	}
 }

@@ -2,14 +2,13 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Memory returns the memory, opened once for all runs and requests.
@@ -31,24 +30,26 @@ type SnapshotReport struct {
 	Usage llm.Usage
 }
 
-// String returns what was made, in words; "" for nothing.
-func (r *SnapshotReport) String() string {
-	var parts []string
-	for _, one := range []struct {
-		n    int
-		noun string
-	}{{len(r.Snapshots), "snapshot"}, {len(r.MetaSnapshots), "meta snapshot"}, {r.Embedded, "vector"}} {
-		switch one.n {
-		case 0:
-		case 1:
-			parts = append(parts, "1 "+one.noun)
-		default:
-			parts = append(parts, fmt.Sprintf("%d %ss", one.n, one.noun))
-		}
+// IsEmpty reports whether nothing was made, and the model was paid nothing.
+func (r *SnapshotReport) IsEmpty() bool {
+	return len(r.Snapshots)+len(r.MetaSnapshots)+r.Embedded+r.Usage.Total() == 0
+}
+
+// Text returns what was made, in words.
+func (r *SnapshotReport) Text() wording.Text {
+	var parts []wording.Text
+	if n := len(r.Snapshots); n > 0 {
+		parts = append(parts, wording.Count(n, "snapshot"))
 	}
-	text := strings.Join(parts, ", ")
+	if n := len(r.MetaSnapshots); n > 0 {
+		parts = append(parts, wording.Count(n, "meta snapshot"))
+	}
+	if r.Embedded > 0 {
+		parts = append(parts, wording.Count(r.Embedded, "vector"))
+	}
+	text := wording.Join(parts, ", ", "，")
 	if r.Usage.Total() > 0 {
-		text += fmt.Sprintf(" (%d tokens in, %d out)", r.Usage.InputTokens, r.Usage.OutputTokens)
+		text = wording.Say("%s (%d tokens in, %d out)", text, r.Usage.InputTokens, r.Usage.OutputTokens)
 	}
 	return text
 }
@@ -117,11 +118,11 @@ func (s *Service) drainSnapshots(ctx context.Context, p *memory.SnapshotProcesso
 	defer cancel()
 	report, err := s.MakeSnapshots(ctx, p, memory.AllUsers(), false)
 	var notes []Note
-	if text := report.String(); text != "" {
-		notes = append(notes, Note{Text: "made " + text})
+	if !report.IsEmpty() {
+		notes = append(notes, Note{Text: wording.Say("made %s", report.Text())})
 	}
 	if ctx.Err() != nil {
-		notes = append(notes, Note{Level: LevelNote, Text: "some snapshots are still to be made: a later run does it, or scheduler memory snapshot run"})
+		notes = append(notes, Note{Level: LevelNote, Text: wording.Say("some snapshots are still to be made: a later run does it, or scheduler memory snapshot run")})
 	} else if err != nil {
 		notes = append(notes, newWarning("no snapshots were made: %v", err))
 	}

@@ -59,7 +59,7 @@ func TestDrain(t *testing.T) {
 	if notes := s.drainSnapshots(t.Context(), p, 0); len(notes) > 0 {
 		t.Errorf("nothing shall be made, but: %v", notes)
 	}
-	if notes := s.drainSnapshots(t.Context(), p, limit); len(notes) != 1 || notes[0].String() != "made 1 snapshot" {
+	if notes := s.drainSnapshots(t.Context(), p, limit); len(notes) != 1 || notes[0].In("en") != "made 1 snapshot" {
 		t.Errorf("got %v", notes)
 	}
 
@@ -72,7 +72,7 @@ func TestDrain(t *testing.T) {
 		cancel()
 	}()
 	notes := snapshotService(slow{asked}).drainSnapshots(ctx, p, limit)
-	if len(notes) != 1 || !strings.Contains(notes[0].Text, "still to be made") {
+	if len(notes) != 1 || !strings.Contains(notes[0].Text.En, "still to be made") {
 		t.Errorf("got %v", notes)
 	}
 	if report, err := s.MakeSnapshots(t.Context(), p, memory.AllUsers(), false); err != nil || len(report.Snapshots) != 1 {

@@ -12,7 +12,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -106,7 +105,7 @@ type MemoryOptions struct {
 type Note struct {
 	// Level is "note", "warning" where something may be wrong, or "" for what was done.
 	Level string
-	Text  string
+	Text  wording.Text
 	// Code and Source are those of the [calls.Warning] that the note comes from.
 	Code, Source string
 }
@@ -119,19 +118,22 @@ const (
 
 // newWarning returns a [Note] of what may be wrong.
 func newWarning(format string, args ...any) Note {
-	return Note{Level: LevelWarning, Text: fmt.Sprintf(format, args...)}
+	return Note{Level: LevelWarning, Text: wording.Say(format, args...)}
 }
 
-// String returns the note as a line.
-func (n Note) String() string {
+// In returns the note as a line, in a language.
+func (n Note) In(language string) string {
 	text := n.Text
 	if n.Source != "" {
-		text = n.Source + ": " + text
+		text = wording.Text{En: n.Source + ": " + text.En, Zh: n.Source + "：" + text.Zh}
 	}
-	if n.Level == "" {
-		return text
+	switch n.Level {
+	case LevelNote:
+		text = wording.Say("note: %s", text)
+	case LevelWarning:
+		text = wording.Say("warning: %s", text)
 	}
-	return n.Level + ": " + text
+	return text.In(language)
 }
 
 // ErrNoJournal is the error of a state directory without a journal.

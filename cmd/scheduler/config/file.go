@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -129,9 +128,10 @@ func checkSettings(v value.Value, s *schema.Schema, target any) (all settingErro
 	for _, p := range s.Check(v) {
 		unknown := p.Keyword == "additionalProperties"
 		if unknown && p.Hint == "" {
-			p.Hint = "the settings are printed by scheduler init --settings"
+			p = p.WithHint("the settings are printed by scheduler init --settings")
 		}
-		all = append(all, settingError{pointer: p.Pointer, unknown: unknown, message: p.Message, hint: p.Hint})
+		message, hint := p.Text()
+		all = append(all, settingError{pointer: p.Pointer, unknown: unknown, message: message, hint: hint})
 	}
 	if len(all) == 0 {
 		all = decodeSettings(v, target)
@@ -146,7 +146,7 @@ func decodeSettings(v value.Value, target any) settingErrors {
 		return nil
 	}
 	pointer, cause := value.SplitError(err)
-	return settingErrors{{pointer: pointer, message: cause.Error()}}
+	return settingErrors{{pointer: pointer, message: wording.OfError(cause)}}
 }
 
 // settingNames returns the names of all settings, such as run.max_parallel.
@@ -192,8 +192,8 @@ func settingVariable(setting string) string {
 type settingError struct {
 	pointer string // of the setting, such as /llm/providers/1/name
 	unknown bool   // there is no such setting
-	message string
-	hint    string
+	message wording.Text
+	hint    wording.Text
 }
 
 // settingErrors are what is wrong with the settings.
@@ -203,14 +203,22 @@ type settingErrors []settingError
 func wrongSetting(setting, format string, args ...any) error {
 	err := wording.Errorf(format, args...)
 	pointer := "/" + strings.NewReplacer(".", "/", "[", "/", "]", "").Replace(setting)
-	return settingErrors{{pointer: pointer, message: err.Error(), hint: calls.HintOf(err)}}
+	return settingErrors{{pointer: pointer, message: wording.OfError(err), hint: hintOf(err)}}
+}
+
+// hintOf returns the hint of an error.
+func hintOf(err error) wording.Text {
+	return wording.Text{En: calls.HintOf(err), Zh: calls.HintIn(err, "zh")}
 }
 
 // Error returns a line for each.
-func (e settingErrors) Error() string {
+func (e settingErrors) Error() string { return e.In("en") }
+
+// In returns a line for each, in a language.
+func (e settingErrors) In(language string) string {
 	lines := make([]string, len(e))
 	for i := range e {
-		lines[i] = e[i].String()
+		lines[i] = e[i].text().In(language)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -239,15 +247,15 @@ func (e settingError) settingName() string {
 	return name.String()
 }
 
-// String returns the setting and what is wrong with it.
-func (e settingError) String() string {
+// text returns the setting and what is wrong with it.
+func (e settingError) text() wording.Text {
 	if e.pointer == "" {
 		return e.message
 	}
 	if e.unknown {
-		return fmt.Sprintf("unknown setting %q", e.settingName())
+		return wording.Say("unknown setting %q", e.settingName())
 	}
-	return e.settingName() + ": " + e.message
+	return wording.Say("%s: %s", e.settingName(), e.message)
 }
 
 // placeErrors adds to settingErrors where each comes from: the environment, a line of the
@@ -258,14 +266,14 @@ func (f *settingsFile) placeErrors(err error) error {
 		return err
 	}
 	if variable := settingVariable(wrong[0].settingName()); os.Getenv(variable) != "" {
-		return calls.Errorf(calls.Invalid, "the environment variable %s: %s", variable, wrong[0]).WithHint("%s", wrong[0].hint)
+		return calls.Errorf(calls.Invalid, "the environment variable %s: %s", variable, wrong[0].text()).WithHint("%s", wrong[0].hint)
 	}
 	if f == nil || f.root == nil {
 		return wording.Errorf("in the settings: %w", err)
 	}
 	problems := make(flow.Problems, len(wrong))
 	for i, w := range wrong {
-		problems[i] = flow.Problem{Pos: f.positionOf(w), Message: w.String(), Hint: w.hint}
+		problems[i] = flow.NewProblem(f.positionOf(w), w.text(), w.hint)
 	}
 	slices.SortStableFunc(problems, func(a, b flow.Problem) int {
 		return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Col-b.Pos.Col)

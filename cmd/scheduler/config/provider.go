@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // defaultProviderType is the type of providers that name none.
@@ -67,7 +68,7 @@ func (c *LLM) check(types []ProviderType) error {
 		p := &c.Providers[i]
 		wrong := p.resolveType(types)
 		if len(wrong) == 0 && slices.Contains(seen, p.Name) {
-			wrong = settingErrors{{pointer: "/name", message: fmt.Sprintf("the name %q is taken by another provider", p.Name)}}
+			wrong = settingErrors{{pointer: "/name", message: wording.Say("the name %q is taken by another provider", p.Name)}}
 		}
 		seen = append(seen, p.Name)
 		all = append(all, wrong.prefixPointers(fmt.Sprintf("/llm/providers/%d", i))...)
@@ -127,11 +128,11 @@ func (p *Provider) resolveType(types []ProviderType) settingErrors {
 	}
 	i := slices.Index(known, name)
 	if i < 0 {
-		hint := "use one of " + strings.Join(known, ", ")
+		hint := wording.Say("use one of %s", strings.Join(known, ", "))
 		if near := value.Nearest(name, known); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+			hint = wording.Say("did you mean %q?", near)
 		}
-		return settingErrors{{pointer: "/type", message: fmt.Sprintf("unknown type of provider %q", name), hint: hint}}
+		return settingErrors{{pointer: "/type", message: wording.Say("unknown type of provider %q", name), hint: hint}}
 	}
 	p.Type = types[i]
 	settings := asSettings(p.settings, p.Type.schema.Doc())

@@ -23,4 +23,8 @@ var _ = wording.Add(wording.Catalog{
 	"the environment variable %s: %s":                         "环境变量 %s：%s",
 	"the settings are printed by scheduler init --settings":   "scheduler init --settings 打印全部设置",
 	"unknown provider %q%s":                                   "未知的服务商 %q%s",
+	"the name %q is taken by another provider":                "名称 %q 已被另一个服务商使用",
+	"unknown setting %q":                                      "未知的设置 %q",
+	"unknown type of provider %q":                             "未知的服务商类型 %q",
+	"use one of %s":                                           "可用的有 %s",
 })

@@ -9,18 +9,19 @@ import (
 	"sync"
 )
 
-// NewWarningLog prints the warnings of a log to w. Errors are left to those who get them
+// NewWarningLog prints the warnings of a log to w, in a language. Errors are left to those who get them
 // returned.
-func NewWarningLog(w io.Writer) *slog.Logger {
-	return slog.New(&warnings{out: w, said: &said{texts: map[string]bool{}}})
+func NewWarningLog(w io.Writer, language Language) *slog.Logger {
+	return slog.New(&warnings{out: w, language: language, said: &said{texts: map[string]bool{}}})
 }
 
 // warnings is a log for somebody who sits at a terminal: a line per record, and the same
 // failure once, however much it is that failed.
 type warnings struct {
-	out   io.Writer
-	attrs []slog.Attr
-	said  *said
+	out      io.Writer
+	language Language
+	attrs    []slog.Attr
+	said     *said
 }
 
 var _ slog.Handler = (*warnings)(nil)
@@ -40,10 +41,13 @@ func (w *warnings) Handle(_ context.Context, r slog.Record) error {
 	failure := ""
 	add := func(attr slog.Attr) bool {
 		text := attr.Value.String()
+		if err, ok := attr.Value.Any().(error); ok {
+			text = w.language.sayOf(err)
+		}
 		if attr.Key == "error" {
 			failure = ": " + text
 		} else if text != "" {
-			about = append(about, attr.Key+" "+text)
+			about = append(about, w.language.Say(attr.Key)+" "+text)
 		}
 		return true
 	}
@@ -51,14 +55,14 @@ func (w *warnings) Handle(_ context.Context, r slog.Record) error {
 		add(attr)
 	}
 	r.Attrs(add)
-	text := r.Message
+	text := w.language.Say(r.Message)
 	if len(about) > 0 {
 		text += " (" + strings.Join(about, ", ") + ")"
 	}
 	text += failure
 	key := text
 	if failure != "" {
-		key = r.Message + failure
+		key = w.language.Say(r.Message) + failure
 	}
 	w.said.mu.Lock()
 	defer w.said.mu.Unlock()
@@ -66,7 +70,7 @@ func (w *warnings) Handle(_ context.Context, r slog.Record) error {
 		return nil
 	}
 	w.said.texts[key] = true
-	_, err := fmt.Fprintf(w.out, "warning: %s\n", Visible(text))
+	_, err := fmt.Fprintln(w.out, w.language.Say("warning: %s", Visible(text)))
 	return err
 }
 

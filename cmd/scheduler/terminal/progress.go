@@ -258,10 +258,7 @@ func (p *Progress) drawRows() {
 		if i == most {
 			text = p.language.Say("  and %d more", len(p.running)-most)
 		}
-		if runes := []rune(text); len(runes) >= width {
-			text = string(runes[:width-1])
-		}
-		fmt.Fprintf(p.stderr, "%s\n", text)
+		fmt.Fprintf(p.stderr, "%s\n", cutColumns(text, width-1))
 		p.drawn++
 		if i == most {
 			break

@@ -32,6 +32,11 @@ func New(stdin io.Reader, stdout, stderr io.Writer, interrupted <-chan struct{})
 	return &Terminal{Stdin: stdin, Stdout: newDoor(stdout, false), Stderr: newDoor(stderr, true), Interrupted: interrupted}
 }
 
+// Tellf prints a line of the program on standard error, in the language of the person.
+func (t *Terminal) Tellf(format string, args ...any) {
+	fmt.Fprintln(t.Stderr, t.Language.Say(format, args...))
+}
+
 // PrintJSON prints v on stdout, indented.
 func (t *Terminal) PrintJSON(v value.Value) error {
 	_, err := fmt.Fprintln(t.Stdout, JSONText(v))
@@ -71,11 +76,11 @@ func (t *Terminal) PrintError(err error) {
 		info.Info.Hint = ""
 		text = info.In(string(t.Language))
 	}
-	if problems := (flow.Problems)(nil); !errors.As(err, &problems) || problems.Error() != text {
+	if problems := (flow.Problems)(nil); !errors.As(err, &problems) || problems.In(string(t.Language)) != text {
 		text = t.Language.Say("error: %s", text) // lines that begin with file:line:col say so themselves
 	}
 	fmt.Fprintln(t.Stderr, text)
 	if hint != "" {
-		fmt.Fprintln(t.Stderr, t.Language.Say("hint: %s", hint))
+		t.Tellf("hint: %s", hint)
 	}
 }

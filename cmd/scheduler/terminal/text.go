@@ -16,22 +16,6 @@ func FirstLine(text string) string {
 	return head
 }
 
-// Count returns a number with its noun.
-func Count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
-
-// CountOf is [Count] of a noun with a plural of its own.
-func CountOf(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
-}
-
 // Milliseconds returns a duration for people.
 func Milliseconds(ms float64) string {
 	if ms < 1000 {

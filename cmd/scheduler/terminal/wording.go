@@ -53,4 +53,11 @@ var _ = wording.Add(wording.Catalog{
 	"why: %s":                                "原因：%s",
 	"with commas between, or as JSON: [...]": "用逗号分隔，或写成 JSON：[...]",
 	"y or n":                                 "y 或 n",
+	"%d of %d":                               "%d / %d",
+	"Cache: about the first %s are as in the previous prompt (%s)":          "缓存：开头约%s与上一个提示词（%s）相同",
+	"first difference in message [%d], from %s; to be read again: about %s": "第一处不同在消息 [%d]，来自 %s；需要重新读取约%s",
+	"step %s":                          "步骤 %s",
+	"step %s of run %s":                "步骤 %s（运行 %s）",
+	"the previous prompt is unchanged": "上一个提示词没有改动",
+	"warning: %s":                      "警告：%s",
 })

@@ -126,6 +126,35 @@ var _ = Add(Catalog{
 	"EOF":                       "内容已结束",
 })
 
+// Count returns a number with its noun, which is plural but for one.
+func Count(n int, noun string) Text {
+	format := "%d " + noun
+	zh := chineseFormat(format)
+	if n != 1 {
+		format += "s"
+		if noun == "memory" {
+			format = "%d memories"
+		}
+	}
+	return Text{fmt.Sprintf(format, n), fmt.Sprintf(zh, n)}
+}
+
+// The nouns of [Count].
+var _ = Add(Catalog{
+	"%d character":     "%d 个字符",
+	"%d item":          "%d 项",
+	"%d line":          "%d 行",
+	"%d memory":        "%d 条记忆",
+	"%d message":       "%d 条消息",
+	"%d meta snapshot": "%d 个元快照",
+	"%d place":         "%d 处",
+	"%d run":           "%d 个运行",
+	"%d snapshot":      "%d 个快照",
+	"%d token":         "%d 个 token",
+	"%d vector":        "%d 个向量",
+	"%d warning":       "%d 条警告",
+})
+
 // Errorf is [fmt.Errorf] for an error that knows its message in other languages, which is
 // formatted when it is asked for.
 func Errorf(format string, args ...any) error {
