@@ -28,23 +28,24 @@ var tolerances = map[date.Precision]tolerance{
 	date.Year: {full: 0.25},
 }
 
-// matchPeriod returns how well the time of a memory fits a period, 0 to 1.
-func matchPeriod(p date.Period, t time.Time) float64 {
+// matchPeriod returns how well the time of a memory fits a period, 0 to 1, and whether it is
+// within it.
+func matchPeriod(p date.Period, t time.Time) (fit float64, within bool) {
 	tol := tolerances[p.Precision]
 	switch {
 	case t.Before(p.Start):
 		if p.Start.Sub(t) <= tol.before {
-			return 0.5 * tol.full
+			return 0.5 * tol.full, false
 		}
 	case t.Before(p.End):
-		return tol.full
+		return tol.full, true
 	case t.Sub(p.End) < tol.after:
 		if !tol.fading {
-			return 0.5 * tol.full
+			return 0.5 * tol.full, false
 		}
-		return tol.full * (1 - float64(t.Sub(p.End))/float64(tol.after))
+		return tol.full * (1 - float64(t.Sub(p.End))/float64(tol.after)), false
 	}
-	return 0
+	return 0, false
 }
 
 // compilePhrase matches whole words in any case.

@@ -26,7 +26,7 @@ func TestPeriodMatch(t *testing.T) {
 		{month, at(5, 31, 23), 1}, {month, at(6, 12, 0), 0.5}, {month, at(6, 13, 0), 0}, {month, at(4, 30, 0), 0},
 		{year, at(1, 1, 0), 0.25}, {year, time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), 0},
 	} {
-		if got := matchPeriod(test.p[0], test.at); got < test.want-1e-9 || got > test.want+1e-9 {
+		if got, _ := matchPeriod(test.p[0], test.at); got < test.want-1e-9 || got > test.want+1e-9 {
 			t.Errorf("%v: %v, want %v", test.at, got, test.want)
 		}
 	}

@@ -260,14 +260,16 @@ func (a *Analysis) addSpeaker(number int32) {
 	}
 }
 
-// dateMatch returns how well a time matches the periods that the query names, 0 to 1.
-func (a *Analysis) dateMatch(ms int64, in *time.Location) (best float64) {
+// dateMatch returns how well a time matches the periods that the query names, 0 to 1, and
+// whether it is within one of them.
+func (a *Analysis) dateMatch(ms int64, in *time.Location) (best float64, within bool) {
 	if len(a.periods) == 0 {
-		return 0
+		return 0, false
 	}
 	t := time.UnixMilli(ms).In(in)
 	for _, p := range a.periods {
-		best = max(best, matchPeriod(p, t))
+		fit, isWithin := matchPeriod(p, t)
+		best, within = max(best, fit), within || isWithin
 	}
-	return best
+	return best, within
 }

@@ -273,7 +273,8 @@ func (b *scoreboard) pickBest(q *Query, r *Result, onlyBoosts bool) {
 		if q.Keep != nil && !q.Keep(n, *e) {
 			continue
 		}
-		h := Hit{Seq: n, Date: a.dateMatch(e.Time, q.Now.Location()), Timed: a.When && e.Timed, InWindow: b.cells[n].windows > 0, InExtra: b.extraScores[n] > 0}
+		fit, within := a.dateMatch(e.Time, q.Now.Location())
+		h := Hit{Seq: n, Date: fit, Timed: a.When && e.Timed, InWindow: b.cells[n].windows > 0, InExtra: b.extraScores[n] > 0}
 		h.BySpeaker = e.Speaker >= 0 && said[e.Speaker]
 		boost := 1.0
 		if h.BySpeaker {
@@ -294,6 +295,9 @@ func (b *scoreboard) pickBest(q *Query, r *Result, onlyBoosts bool) {
 				continue
 			}
 			h.Score = boost
+			if len(a.periods) > 0 && !within {
+				h.Score *= malusOutside
+			}
 		}
 		age := max(0, float64(q.Now.UnixMilli()-e.Time)/float64(24*time.Hour/time.Millisecond))
 		h.Score *= 1 + recent*math.Exp(-age/recentDays)

@@ -72,9 +72,12 @@ const (
 	boostTime     = 0.5
 	boostDate     = 1.0
 	malusQuestion = 0.3
-	boostSession  = 0.05
-	boostRecent   = 0.05
-	boostNewest   = 0.5
+	// malusOutside is for queries of a time and nothing else: beside a memory of that time,
+	// one of the days around it stays below the default cut.
+	malusOutside = 0.75
+	boostSession = 0.05
+	boostRecent  = 0.05
+	boostNewest  = 0.5
 
 	recentDays = 30
 )

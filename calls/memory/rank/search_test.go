@@ -175,7 +175,8 @@ func (s *shelf) formula(a *Analysis, now time.Time) map[uint32]float64 {
 		if e.Question {
 			boost -= 0.3
 		}
-		boost += a.dateMatch(e.Time, time.UTC)
+		fit, _ := a.dateMatch(e.Time, time.UTC)
+		boost += fit
 		recent := 0.05
 		if a.Newest {
 			recent = 0.5
@@ -291,6 +292,30 @@ func TestExtras(t *testing.T) {
 	}
 	if got := s.index.ExtrasOf(1); !slices.Equal(got, []string{"snapshot_0"}) {
 		t.Errorf("the snapshots of 1 are %v", got)
+	}
+}
+
+// Asked for a day and nothing else, what was said on it is worth showing; what was said on
+// the days around it is so only where nothing was said on the day.
+func TestOnlyADay(t *testing.T) {
+	s := newShelf()
+	for day := 6; day <= 9; day++ {
+		s.add(None, time.Date(2026, 5, day, 10, 0, 0, 0, time.UTC), "", fmt.Sprint("note ", day))
+	}
+	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	for text, want := range map[string][]uint32{
+		"5月7日发生了什么": {1}, "what happened on May 8": {2}, "5月6日": {0}, "5月10日发生了什么": {3}, "what happened on 20 April": nil,
+	} {
+		r := s.search(t, Query{Text: text, Session: None, Now: now})
+		var shown []uint32
+		for _, h := range r.Hits {
+			if r.Relevance(h.Score) > 0.5 {
+				shown = append(shown, h.Seq)
+			}
+		}
+		if !slices.Equal(shown, want) {
+			t.Errorf("%s: %v are shown, want %v", text, shown, want)
+		}
 	}
 }
 
