@@ -319,10 +319,10 @@ func (m *BaseMemory) Normalize(now time.Time) error {
 	if !utf8.ValidString(m.Content) {
 		return calls.Errorf(calls.Invalid, "the content of a memory is not valid UTF-8").WithHint("convert it first, as iconv does: `iconv -f LATIN1 -t UTF-8`")
 	}
-	if err := checkName("user", m.Context.UserID); err != nil {
+	if err := CheckUser(m.Context.UserID); err != nil {
 		return err
 	}
-	if err := checkName("session", m.Context.SessionID); err != nil {
+	if err := CheckSession(m.Context.SessionID); err != nil {
 		return err
 	}
 	if m.Timestamp.IsZero() {

@@ -21,6 +21,9 @@ func CheckScope(vars *calls.Vars) error {
 // could be the same. The error is an [*calls.Error] of kind Invalid.
 func CheckUser(name string) error { return checkName("user", name) }
 
+// CheckSession does that for names of sessions.
+func CheckSession(name string) error { return checkName("session", name) }
+
 // checkName refuses a name that is not [calls.IsValidText].
 func checkName(what, name string) error {
 	if calls.IsValidText(name) {

@@ -34,6 +34,9 @@ func (f *scopeFlags) sessionSaid() bool { return f.cmd.Flags().Changed("session"
 
 // namedUsers returns those that the flags name; no user at all is an error.
 func (f *scopeFlags) namedUsers() (memory.Users, error) {
+	if err := errors.Join(memory.CheckUser(f.user), memory.CheckSession(f.session)); err != nil {
+		return memory.Users{}, usageError(err)
+	}
 	switch {
 	case f.userSaid() && f.allUsers:
 		return memory.Users{}, usageError(wording.Errorf("--user and --all-users exclude each other"))

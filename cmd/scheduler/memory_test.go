@@ -135,6 +135,12 @@ func TestMemoryEncodings(t *testing.T) {
 			t.Errorf("%q: exit code %d\n%s", args, code, &p.stderr)
 		}
 	}
+	for _, args := range [][]string{{"list"}, {"search", "x"}, {"stats"}, {"delete", "--yes"}, {"export", "out"}, {"snapshot", "list"}, {"snapshot", "run"}} {
+		args = append([]string{"memory"}, args...)
+		if code := p.run("", append(args, "--user", "M\xfcller")...); code != exitUsage || !strings.Contains(p.stderr.String(), `the user "M\xfcller" is not valid UTF-8`) {
+			t.Errorf("%q: exit code %d\n%s", args, code, &p.stderr)
+		}
+	}
 	for _, nameless := range []string{"", " \t"} {
 		if code := p.run("", "memory", "add", "--user", nameless, "x"); code != exitUsage || !strings.Contains(p.stderr.String(), "no user is given") {
 			t.Errorf("the user %q: exit code %d\n%s", nameless, code, &p.stderr)
