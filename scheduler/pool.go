@@ -12,6 +12,9 @@ type pool struct {
 	// events and ready are not used yet.
 	events []taskEvents
 	ready  []journal.Event
+	// steps is how many steps the flow has that got no events yet, readySteps how many no
+	// event of being ready: a small flow gets no more than it needs.
+	steps, readySteps int
 	// started is the data of the last step.started. Steps of the same call in a row share
 	// it.
 	started *journal.Data
@@ -23,10 +26,21 @@ type taskEvents struct {
 	input, finished pendingEvent
 }
 
-// eventsPerChunk is how many tasks share an allocation of their events: as many as nearly
+// eventsPerChunk is how many tasks share an allocation of their events at most: as many as nearly
 // fill a size class of Go's allocator, 9,472 bytes. A reader that keeps one event keeps
 // them all.
 const eventsPerChunk = 9
+
+// chunkFor returns how many are allocated together where left are still wanted; more may be
+// wanted all the same, for the items of lists.
+func chunkFor(left *int) int {
+	n := eventsPerChunk
+	if *left > 0 {
+		n = min(n, *left)
+	}
+	*left -= n
+	return n
+}
 
 // take returns an empty task with events.
 func (p *pool) take() *task {
@@ -38,7 +52,7 @@ func (p *pool) take() *task {
 		p.idle = p.idle[:last]
 	}
 	if len(p.events) == 0 {
-		p.events = make([]taskEvents, eventsPerChunk)
+		p.events = make([]taskEvents, chunkFor(&p.steps))
 	}
 	t.events = &p.events[0]
 	p.events = p.events[1:]
@@ -48,7 +62,7 @@ func (p *pool) take() *task {
 // takeReady returns an empty event.
 func (p *pool) takeReady() *journal.Event {
 	if len(p.ready) == 0 {
-		p.ready = make([]journal.Event, eventsPerChunk)
+		p.ready = make([]journal.Event, chunkFor(&p.readySteps))
 	}
 	ev := &p.ready[0]
 	p.ready = p.ready[1:]

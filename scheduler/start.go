@@ -79,7 +79,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 		env = calls.NewEnv()
 	}
 	r := &run{
-		exec: e, flow: flow, env: *env, life: lifetime{parent: ctx, gracePeriod: e.gracePeriod()},
+		exec: e, flow: flow, env: *env, pool: pool{steps: len(flow.Steps), readySteps: len(flow.Steps)}, life: lifetime{parent: ctx, gracePeriod: e.gracePeriod()},
 		shared: &shared{secrets: newSecrets(e.Hidden), bounds: e.newBounds(), flows: &subflowLoader{loader: e.Loader, root: flow, dir: e.Root}},
 	}
 	r.held.SetUp(r.bounds, nil)
