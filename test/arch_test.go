@@ -82,7 +82,7 @@ var layers = map[string][]string{
 	// What a run spends on models.
 	"scheduler/internal/budget": {"calls", "llm", "llm/value"},
 	// What command line and server share knows the engine and the contracts, no backend.
-	"scheduler/service": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm", "llm/value", "plugins"},
+	"scheduler/service": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// The server knows the use cases, and no settings, calls or flags.
 	"scheduler/telemetry":       {"scheduler/journal", "llm", "llm/value/..."},
 	"scheduler/server":          {"scheduler/telemetry", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value"},

@@ -35,6 +35,7 @@ type callBody struct {
 	Output  value.Value `json:"output"`
 	Literal []string    `json:"literal" doc:"The parameters that are taken as written."`
 	Example string      `json:"example" doc:"A flow that runs."`
+	Request value.Value `json:"request,omitempty" doc:"The example as the body that makes this one call; not there for one that reads files."`
 }
 
 // callItem is a call in a list.

@@ -313,3 +313,29 @@ func (f *fixture) start(token, flow, inputs string) string {
 	}
 	return r.at("/run")
 }
+
+// TestCallExamples makes each call as the catalogue shows it.
+func TestCallExamples(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.FlowsRead, store.CallsRun)
+	list := f.do(token, "GET", "/api/v1/calls?limit=200", "")
+	items, _ := list.doc.Get("items")
+	var without []string
+	for _, item := range items.List() {
+		v, _ := item.Get("name")
+		name, _ := v.Str()
+		path := "/api/v1/calls/" + name
+		request, ok := f.do(token, "GET", path, "").doc.Get("request")
+		if !ok {
+			without = append(without, name)
+			continue
+		}
+		isOffline := name == "http" // there is no network in tests
+		if r := f.do(token, "POST", path, request.JSON()); r.status != http.StatusOK && !isOffline {
+			t.Errorf("%s with %s: %d %s", path, request.JSON(), r.status, r.text)
+		}
+	}
+	if got := strings.Join(without, " "); got != "agent context flow" {
+		t.Errorf("calls without an example that runs: %s", got)
+	}
+}

@@ -7,14 +7,73 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// CallDocument describes a call: {name, summary, params, input, output, literal, example}.
+// CallDocument describes a call: {name, summary, params, input, output, literal, example,
+// request?}. request is the example for one call alone, as [Service.ParseCall] reads it.
 func CallDocument(def calls.Definition, language string) value.Value {
 	info := def.Info
-	return value.OfMap(value.Pairs("name", info.Name, "summary", info.Summary.In(language),
+	doc := value.Pairs("name", info.Name, "summary", info.Summary.In(language),
 		"params", info.Params.Doc(), "input", info.Input.Doc(), "output", info.Output.Doc(),
-		"literal", value.Must(info.Literal), "example", ExampleFlow(def)))
+		"literal", value.Must(info.Literal), "example", ExampleFlow(def))
+	if request, ok := exampleRequest(info); ok {
+		doc.Set("request", request)
+	}
+	return value.OfMap(doc)
+}
+
+// exampleRequest returns the first example of a call as a request, with the answers of the
+// model; false without one, and for one that reads files.
+func exampleRequest(info *calls.Info) (value.Value, bool) {
+	if len(info.Examples) == 0 || len(info.Examples[0].Files) > 0 {
+		return value.Value{}, false
+	}
+	example := info.Examples[0]
+	with, err := yaml.ParseValue([]byte(example.With))
+	if err != nil {
+		return value.Value{}, false
+	}
+	if with.IsNull() {
+		with = value.OfMap(nil)
+	}
+	request := value.Pairs("with", with)
+	if vars := exampleVars(example.Vars); vars.Len() > 0 {
+		request.Set("vars", value.OfMap(vars))
+	}
+	var answers []value.Value
+	for _, text := range example.Answers {
+		answers = append(answers, value.OfMap(value.Pairs("text", text)))
+	}
+	if len(answers) > 0 {
+		request.Set("llm", value.OfList(answers...))
+	}
+	return value.OfMap(request), true
+}
+
+// exampleVars returns what the step of an example sees, as the member vars of a request.
+func exampleVars(v *calls.Vars) *value.Map {
+	vars := value.NewMap(0)
+	if v == nil {
+		return vars
+	}
+	for _, one := range []struct{ name, text string }{
+		{"question", v.Question}, {"language", v.Language}, {"user", v.Scope.User}, {"session", v.Scope.Session}, {"summary", v.Summary()},
+	} {
+		if one.text != "" {
+			vars.Set(one.name, value.OfString(one.text))
+		}
+	}
+	if v.Inputs.Kind() == value.Object {
+		vars.Set("inputs", v.Inputs)
+	}
+	if facts := v.Facts(); len(facts) > 0 {
+		vars.Set("facts", value.Must(facts))
+	}
+	if history := v.History(); len(history) > 0 {
+		vars.Set("history", value.Must(history))
+	}
+	return vars
 }
 
 // ExampleFlow returns the first example of a call as a whole flow; "" without one. A call

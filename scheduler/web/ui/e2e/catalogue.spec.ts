@@ -19,12 +19,24 @@ test("a call is found, and made", async ({ page }) => {
   await page.getByLabel("Search calls").fill("template");
   await page.getByRole("link", { name: /^template/ }).click();
   await expect(page.getByRole("region", { name: "Parameters" })).toContainText("template");
+  await page.getByRole("button", { name: "Call", exact: true }).click();
+  await expect(page.locator(".result")).toContainText('"text"');
   await page.getByLabel("Request").fill('{"with": {"template": "six times {{ n }}", "values": {"n": 7}}}');
   await page.getByRole("button", { name: "Call", exact: true }).click();
   await expect(page.locator(".result")).toContainText("six times 7");
   await page.getByLabel("Request").fill('{"with": {}}');
   await page.getByRole("button", { name: "Call", exact: true }).click();
   await expect(page.getByRole("alert")).toContainText("template");
+  await page.getByRole("button", { name: "Back to the example" }).click();
+  await page.getByRole("button", { name: "Call", exact: true }).click();
+  await expect(page.locator(".result")).toContainText('"text"');
+});
+
+test("the example of a call that asks a model runs without one", async ({ page }) => {
+  await page.goto("/calls/slot");
+  await expect(page.getByLabel("Request")).toHaveValue(/"llm"/);
+  await page.getByRole("button", { name: "Call", exact: true }).click();
+  await expect(page.locator(".result")).toContainText("slot_data");
 });
 
 test("a memory is searched, and deleted once that is confirmed", async ({ page }) => {

@@ -919,6 +919,8 @@ export interface components {
             output: unknown;
             /** @description The JSON Schema of the parameters. */
             params: unknown;
+            /** @description The example as the body that makes this one call; not there for one that reads files. */
+            request?: unknown;
             summary: string;
         };
         CallItem: {

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { Link, useParams } from "wouter";
 import { api, type Schemas } from "../api/client.ts";
 import { useLoad } from "../api/load.ts";
@@ -49,11 +49,19 @@ function Call({ name }: { name: string }) {
   );
 }
 
+/** Returns the example of a call as a request, in the memory of the caller where the token is bound to it; or one to be filled in. */
+function exampleOf(call: Schemas["CallBody"], me: Schemas["MeBody"]): object {
+  if (!call.request) return { with: skeletonOf(call.params as Schema) ?? {}, vars: { question: "" } };
+  const { vars, ...rest } = call.request as { vars?: Record<string, unknown> };
+  return { ...rest, ...(vars && { vars: me.bound && vars.user !== undefined ? { ...vars, user: me.user } : vars }) };
+}
+
 /** TryCall makes one call and shows what it puts out. */
 function TryCall({ call }: { call: Schemas["CallBody"] }) {
   const t = useText();
   const me = useMe();
-  const [text, setText] = useState(() => formatJSON({ with: skeletonOf(call.params as Schema) ?? {}, vars: { question: "" } }));
+  const example = useMemo(() => formatJSON(exampleOf(call, me)), [call, me]);
+  const [text, setText] = useState(example);
   const [result, setResult] = useState<Schemas["CallOutput"]>();
   const [error, setError] = useState<Error>();
   const [busy, setBusy] = useState(false);
@@ -72,10 +80,15 @@ function TryCall({ call }: { call: Schemas["CallBody"] }) {
   return (
     <section className="try">
       <h3>{t("calls.try")}</h3>
-      <p className="hint">{t("calls.try_text")}</p>
+      <p className="hint">{t("calls.try_text")}{call.request ? ` ${t("calls.try_example")}` : ""}</p>
       <textarea className="mono" aria-label={t("calls.request")} spellCheck={false} rows={Math.min(20, text.split("\n").length + 1)} value={text} onChange={(e) => setText(e.target.value)} />
       {hasScope(me, "calls:run")
-        ? <div className="actions"><button className="primary" disabled={busy} onClick={() => void run()}>{t("calls.run")}</button></div>
+        ? (
+          <div className="actions">
+            <button className="primary" disabled={busy} onClick={() => void run()}>{t("calls.run")}</button>
+            {call.request !== undefined && text !== example && <button onClick={() => setText(example)}>{t("calls.back")}</button>}
+          </div>
+        )
         : <p className="hint">{t("calls.no_scope")}</p>}
       {error && <ErrorBox error={error} />}
       {result && (
