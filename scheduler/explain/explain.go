@@ -13,7 +13,6 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -119,7 +118,7 @@ func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, ste
 	}
 	x := &explainer{
 		ctx: ctx, record: record, counter: counter, seen: map[string]bool{},
-		parts: map[*journal.StepState][]calls.Part{}, scopes: map[site]prompt.Values{}, traces: map[tracedParam]*trace{},
+		parts: map[*journal.StepState][]calls.Part{}, scopes: map[site]recordedScope{}, traces: map[tracedParam]*trace{},
 		known: map[explained]explanation{},
 	}
 	at := x.findSite(flow, got)

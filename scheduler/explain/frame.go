@@ -30,7 +30,7 @@ type explainer struct {
 	// What was found out before: parts by the step, scopes by the site, renderings by the
 	// parameter in its site.
 	parts  map[*journal.StepState][]calls.Part
-	scopes map[site]prompt.Values
+	scopes map[site]recordedScope
 	traces map[tracedParam]*trace
 	known  map[explained]explanation
 }
@@ -152,8 +152,17 @@ func (at site) item() (index string, ok bool) {
 	return index, found && closed
 }
 
+// recordedScope is what the run recorded under the names of a site's templates.
+type recordedScope struct {
+	prompt.Values
+	skipped map[string]bool
+}
+
+// IsAbsent reports whether the name is that of a step that was skipped.
+func (s recordedScope) IsAbsent(name string) bool { return s.skipped[name] }
+
 // scopeOf holds what the run recorded under the names of a site's templates.
-func (x *explainer) scopeOf(at site) prompt.Values {
+func (x *explainer) scopeOf(at site) recordedScope {
 	if at.got != nil {
 		at.got = x.record.HostOf(at.got)
 	}
@@ -173,10 +182,16 @@ func (x *explainer) scopeOf(at site) prompt.Values {
 		}
 		names.Set("secrets", maskedSecrets(at.step))
 	}
+	skipped := map[string]bool{}
 	for _, s := range at.flow.Steps {
-		if got := x.record.Step(at.prefix + s.ID); got != nil && got.State == journal.StepStatusFinished {
+		got := x.record.Step(at.prefix + s.ID)
+		if got == nil {
+			continue
+		}
+		if got.State == journal.StepStatusFinished {
 			names.Set(s.ID, got.Output)
 		}
+		skipped[s.ID] = got.State == journal.StepStatusSkipped
 	}
 	if index, ok := at.item(); ok {
 		list := x.record.Step(at.prefix + at.step.ID).Input
@@ -186,7 +201,7 @@ func (x *explainer) scopeOf(at site) prompt.Values {
 		names.Set("index", value.OfInt(i))
 	}
 	x.addUpstream(names, at)
-	scope := prompt.Values{Map: names}
+	scope := recordedScope{prompt.Values{Map: names}, skipped}
 	x.scopes[at] = scope
 	return scope
 }

@@ -26,6 +26,7 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 	caller := x.callerOf(at)
 	v, found := caller.got.Params.At(o.Pointer)
 	given, isText := v.Str()
+	o = shownOrigin(o, given)
 	isWhole := o.Start == o.End && isText && given == stretch
 	hasContent := !v.IsNull() || o.Start == o.End
 	isValue := !isText && hasContent

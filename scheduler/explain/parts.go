@@ -78,7 +78,7 @@ func placeOfParts(output value.Value, pointer string) (place partPlace, ok bool)
 	for _, part := range content.List()[:min(until, len(content.List()))] {
 		before, _ := part.Get("text")
 		text, _ := before.Str()
-		place.first += len(text)
+		place.first += layoutOf(text).wholeLen(text)
 	}
 	return place, isIndex
 }
@@ -109,18 +109,26 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 	if image, ok := imagePart(parts, at.got.Output, pointer, place.message); ok {
 		return []Piece{{Text: text, Tokens: image.Tokens, Sources: []Source{x.labelOf(at, image)}}}
 	}
-	end := 0
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p calls.Part) bool { return !place.holds(p) })
+	layout, ok := fittedLayout(text, parts, place.first)
+	if !ok && len(parts) > 0 {
+		return completed(x.explainOrigins(at, computedWhole(parts, text), text, hops), sourceOfMaker(at.got))
+	}
+	end, size := 0, layout.wholeLen(text)
 	for _, part := range parts {
-		start, stop := max(part.Start-place.first, 0), min(part.End-place.first, len(text))
-		isLong := place.first == 0 && place.message < 0 && part.End > len(text)
-		isEmpty := start < end || start >= stop
-		if isEmpty || isLong || !place.holds(part) {
+		start, stop := max(part.Start-place.first, 0), min(part.End-place.first, size)
+		isLong := place.first == 0 && place.message < 0 && part.End > size
+		if start >= stop || isLong {
+			continue
+		}
+		inner := layout.shownOrigins(cutOrigins(part.Origins, start+place.first-part.Start, stop-start), start)
+		start, stop = layout.shownAt(start), layout.shownAt(stop)
+		if start < end || start >= stop {
 			continue
 		}
 		if start > end {
 			pieces = append(pieces, ownPiece(at.got, pointer, text, end, start))
 		}
-		inner := cutOrigins(part.Origins, start+place.first-part.Start, stop-start)
 		pieces = append(pieces, x.explainPart(at, part, inner, text[start:stop], hops)...)
 		end = stop
 	}
@@ -311,6 +319,7 @@ func (x *explainer) explainNamed(at site, o calls.Origin, stretch string, hops i
 	path := append(strings.Split(o.Name, "."), flow.PointerTokens(o.Pointer)...)
 	v, _ := x.valueOf(at, path)
 	whole, _ := v.Str()
+	o = shownOrigin(o, whole)
 	if o.From > 0 && o.From <= len(whole) && strings.Contains(whole[:o.From], secret.Mask) {
 		o.Computed, o.Size = true, 0 // a mask may have moved what follows
 	}

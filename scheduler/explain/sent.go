@@ -56,7 +56,7 @@ func (x *explainer) explainSent(at site) (all []*Explanation) {
 			x.addMessage(e, m.role, m.texts, func(text located) []Piece {
 				pieces := x.explainSentText(at, parts, text, before)
 				if text.isContent {
-					before += len(text.text)
+					before += layoutOf(text.text).wholeLen(text.text)
 				}
 				return pieces
 			})
@@ -129,16 +129,24 @@ func (x *explainer) explainSentText(at site, parts []calls.Part, text located, f
 	if len(parts) > 0 && (parts[0].End == 0 || !text.isContent) {
 		return x.explainWholeMessage(at, parts[0], text)
 	}
-	end := 0
+	layout, ok := fittedLayout(text.text, parts, first)
+	if !ok {
+		return completed(x.explainOrigins(at, computedWhole(parts, text.text), text.text, 0), maker)
+	}
+	end, size := 0, layout.wholeLen(text.text)
 	for _, part := range parts {
-		start, stop := max(part.Start-first, 0), min(part.End-first, len(text.text))
+		start, stop := max(part.Start-first, 0), min(part.End-first, size)
+		if start >= stop {
+			continue
+		}
+		part.Origins = layout.shownOrigins(cutOrigins(part.Origins, start+first-part.Start, stop-start), start)
+		start, stop = layout.shownAt(start), layout.shownAt(stop)
 		if start < end || start >= stop {
 			continue
 		}
 		if start > end {
 			pieces = append(pieces, singlePiece(text.text[end:start], maker)...)
 		}
-		part.Origins = cutOrigins(part.Origins, start+first-part.Start, stop-start)
 		pieces = append(pieces, x.explainSentPart(at, part, text.text[start:stop])...)
 		end = stop
 	}

@@ -59,6 +59,7 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 	if v, _ := at.record(of).At(pointer); isText(v, text) {
 		origins = wholeText(origins, text)
 	}
+	origins = shownText(origins, text)
 	pieces := x.explainOrigins(at, origins, text, hops)
 	if of == ofOutput {
 		return withSource(pieces, sourceOfMaker(at.got))
