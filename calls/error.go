@@ -63,6 +63,9 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 // WithHint returns the error with a hint.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	hint := wording.Say(format, args...)
+	if hint.Zh == hint.En { // such as the name that was probably meant, as "%s"
+		hint = wording.Of(hint.En)
+	}
 	return &Error{Kind: e.Kind, Hint: hint.En, Err: e.Err, chineseHint: hint.Zh}
 }
 

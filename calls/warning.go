@@ -29,6 +29,14 @@ func (e *Env) Warn(code, format string, args ...any) {
 	e.WarnOf(Warning{Code: code, Text: wording.Say(format, args...).In(e.language())})
 }
 
+// Say returns a message in the language of the run.
+func (e *Env) Say(format string, args ...any) string {
+	return wording.Say(format, args...).In(e.language())
+}
+
+// HintOf returns the hint of an error in the language of the run.
+func (e *Env) HintOf(err error) string { return HintIn(err, e.language()) }
+
 // MessageOf returns the message of an error in the language of the run.
 func (e *Env) MessageOf(err error) string { return MessageIn(err, e.language()) }
 

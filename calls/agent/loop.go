@@ -315,7 +315,7 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall) (toolResult, error) 
 	return calls.Once(ctx, l.env, name, toolUse{c.Name, c.Arguments}, func(ctx context.Context, env *calls.Env) (toolResult, error) {
 		result, err := l.box.runTool(ctx, env, c)
 		if err == nil {
-			return toolResult{Text: truncateResult(result, l.params.MaxResultBytes)}, nil
+			return toolResult{Text: truncateResult(l.env, result, l.params.MaxResultBytes)}, nil
 		}
 		if ctx.Err() != nil || errors.Is(err, calls.ErrWaiting) {
 			return toolResult{}, err
@@ -325,7 +325,7 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall) (toolResult, error) 
 }
 
 func (l *loop) failedResult(err error) toolResult {
-	return toolResult{Text: truncateResult(errorText(err), l.params.MaxResultBytes), Error: string(calls.KindOf(err)), Failure: err.Error()}
+	return toolResult{Text: truncateResult(l.env, errorText(l.env, err), l.params.MaxResultBytes), Error: string(calls.KindOf(err)), Failure: l.env.MessageOf(err)}
 }
 
 // canonicalArguments makes arguments comparable.
@@ -342,9 +342,11 @@ func canonicalArguments(arguments string) string {
 }
 
 // errorText returns an error as the model gets to see it.
-func errorText(err error) string {
-	hint := calls.HintOf(err)
-	message := strings.TrimSuffix(err.Error(), " ("+hint+")") // as the error of a flow ends
+func errorText(env *calls.Env, err error) string {
+	hint, message := env.HintOf(err), env.MessageOf(err)
+	for _, end := range []string{" (" + hint + ")", "（" + hint + "）"} { // as the error of a flow ends
+		message = strings.TrimSuffix(message, end)
+	}
 	m := value.Pairs("kind", string(calls.KindOf(err)), "message", message)
 	if hint != "" {
 		m.Set("hint", value.OfString(hint))
@@ -353,12 +355,12 @@ func errorText(err error) string {
 }
 
 // truncateResult returns the beginning of a result that is too long.
-func truncateResult(text string, limit int) string {
+func truncateResult(env *calls.Env, text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
 	begin := firstBytes(text, limit)
-	return begin + fmt.Sprintf("\n[cut: these are the first %d of %d bytes]", len(begin), len(text))
+	return begin + "\n" + env.Say("[cut: these are the first %d of %d bytes]", len(begin), len(text))
 }
 
 // firstBytes is at most the first limit bytes of a text, in whole characters.

@@ -21,7 +21,9 @@ import (
 type tool struct {
 	name, description string
 	parameters        *schema.Schema
-	run               func(ctx context.Context, env *calls.Env, arguments value.Value) (value.Value, error)
+	// words translates the descriptions of the parameters; nil leaves them as they are.
+	words func(format string, args ...any) string
+	run   func(ctx context.Context, env *calls.Env, arguments value.Value) (value.Value, error)
 }
 
 // toolbox is the tools of an agent.
@@ -37,9 +39,30 @@ func (b *toolbox) definitions() []json.RawMessage {
 	list := make([]json.RawMessage, len(b.tools))
 	for i, t := range b.tools {
 		list[i] = value.OfMap(value.Pairs("type", "function", "function", value.Pairs(
-			"name", t.name, "description", t.description, "parameters", t.parameters.Doc()))).AppendJSON(nil)
+			"name", t.name, "description", t.description, "parameters", t.describedParameters()))).AppendJSON(nil)
 	}
 	return list
+}
+
+// describedParameters returns the schema of the parameters with descriptions in the language
+// of the run.
+func (t *tool) describedParameters() value.Value {
+	doc := t.parameters.Doc()
+	if t.words == nil {
+		return doc
+	}
+	doc = value.OfMap(doc.Map().Clone())
+	properties, _ := doc.Get("properties")
+	described := properties.Map().Clone()
+	for name, p := range properties.Map().All() {
+		description, _ := p.Get("description")
+		text, _ := description.Str()
+		p = value.OfMap(p.Map().Clone())
+		p.Map().Set("description", value.OfString(t.words(text)))
+		described.Set(name, p)
+	}
+	doc.Map().Set("properties", value.OfMap(described))
+	return doc
 }
 
 // runTool runs a tool; what is wrong with its name or its arguments is an error that
@@ -205,7 +228,7 @@ func (p Params) openToolbox(ctx context.Context, env *calls.Env) (*toolbox, erro
 		b.close()
 		return nil, err
 	}
-	ws.warnOfTools(b.tools)
+	ws.warnOfTools(env, b.tools)
 	return b, nil
 }
 

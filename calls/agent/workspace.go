@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -139,7 +138,7 @@ func (w *workspace) workspaceTools(ctx context.Context, env *calls.Env) (list []
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, tool{name: readFile, description: description, parameters: schema.MustFor[fileArguments](), run: w.readFile})
+		list = append(list, tool{name: readFile, description: description, parameters: schema.MustFor[fileArguments](), words: env.Say, run: w.readFile})
 	}
 	if len(w.skills) > 0 {
 		skills := make([]*value.Map, len(w.skills))
@@ -150,12 +149,12 @@ func (w *workspace) workspaceTools(ctx context.Context, env *calls.Env) (list []
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, tool{name: readSkill, description: description, parameters: schema.MustFor[skillArguments](), run: w.readSkill})
+		list = append(list, tool{name: readSkill, description: description, parameters: schema.MustFor[skillArguments](), words: env.Say, run: w.readSkill})
 	}
 	return list, nil
 }
 
-func (w *workspace) readFile(_ context.Context, _ *calls.Env, arguments value.Value) (value.Value, error) {
+func (w *workspace) readFile(_ context.Context, env *calls.Env, arguments value.Value) (value.Value, error) {
 	a := fileArguments{Offset: 1, Limit: maxLines}
 	if err := value.Decode(arguments, &a); err != nil {
 		return value.Value{}, calls.Errorf(calls.Invalid, "%w", err)
@@ -170,7 +169,7 @@ func (w *workspace) readFile(_ context.Context, _ *calls.Env, arguments value.Va
 	if err != nil {
 		return value.Value{}, calls.Errorf(kindOf(err), "%s: %w", a.Path, err)
 	}
-	return value.OfString(numberLines(text, a.Offset, a.Limit, w.room)), nil
+	return value.OfString(numberLines(env, text, a.Offset, a.Limit, w.room)), nil
 }
 
 func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.Value) (value.Value, error) {
@@ -222,13 +221,13 @@ func (w *workspace) skillToFollow(arguments string, before *skill.Skill) *skill.
 }
 
 // warnOfTools warns of skills whose allowed-tools this agent does not have.
-func (w *workspace) warnOfTools(tools []tool) {
+func (w *workspace) warnOfTools(env *calls.Env, tools []tool) {
 	for _, s := range w.skills {
 		isThere := func(name string) bool {
 			return slices.ContainsFunc(tools, func(t tool) bool { return strings.EqualFold(t.name, name) })
 		}
 		if s.AllowedTools != nil && !slices.ContainsFunc(s.AllowedTools, isThere) {
-			w.warnings = append(w.warnings, fmt.Sprintf("skill %s: the agent has none of its allowed-tools (%s), so it can only read while it follows the skill",
+			w.warnings = append(w.warnings, env.Say("skill %s: the agent has none of its allowed-tools (%s), so it can only read while it follows the skill",
 				s.Name, strings.Join(s.AllowedTools, ", ")))
 		}
 	}
@@ -282,10 +281,10 @@ func readText(root *os.Root, name string) (string, error) {
 	return string(data), nil
 }
 
-func listEntries(root *os.Root, name string) string {
+func listEntries(root *os.Root, name string) wording.Text {
 	list, err := fs.ReadDir(root.FS(), name)
 	if err != nil || len(list) == 0 {
-		return "nothing in it"
+		return wording.Say("nothing in it")
 	}
 	var names []string
 	for i, entry := range list {
@@ -299,7 +298,7 @@ func listEntries(root *os.Root, name string) string {
 			names = append(names, n)
 		}
 	}
-	return strings.Join(names, ", ")
+	return wording.Same(strings.Join(names, ", "))
 }
 
 // noteRoom is kept free for what lines says about the part.
@@ -307,13 +306,13 @@ const noteRoom = 160
 
 // numberLines returns a part of a text that fits into room bytes, with a note about what follows
 // it. A line that does not fit by itself is cut.
-func numberLines(text string, offset, limit, room int) string {
+func numberLines(env *calls.Env, text string, offset, limit, room int) string {
 	all := strings.SplitAfter(text, "\n")
 	if all[len(all)-1] == "" {
 		all = all[:len(all)-1]
 	}
 	if offset > len(all) {
-		return fmt.Sprintf("[the file has %d lines]", len(all))
+		return env.Say("[the file has %d lines]", len(all))
 	}
 	part := all[offset-1 : min(len(all), offset-1+min(limit, len(all)))]
 	size := 0
@@ -327,10 +326,10 @@ func numberLines(text string, offset, limit, room int) string {
 	out, end := strings.Join(part[:n], ""), offset-1+n
 	if size > room {
 		out = firstBytes(out, room)
-		out += fmt.Sprintf("\n[cut: these are the first %d of %d bytes of line %d]\n", len(out), size, end)
+		out += "\n" + env.Say("[cut: these are the first %d of %d bytes of line %d]", len(out), size, end) + "\n"
 	}
 	if end < len(all) {
-		out += fmt.Sprintf("[lines %d to %d of %d; read on with offset %d]", offset, end, len(all), end+1)
+		out += env.Say("[lines %d to %d of %d; read on with offset %d]", offset, end, len(all), end+1)
 	}
 	return out
 }

@@ -122,6 +122,7 @@ var _ = Add(Catalog{
 	"i/o timeout":               "读写超时",
 	"context deadline exceeded": "超过时限",
 	"context canceled":          "已取消",
+	"path escapes from parent":  "路径超出了所在目录",
 	"unexpected EOF":            "内容提前结束",
 	"EOF":                       "内容已结束",
 })
