@@ -48,6 +48,23 @@ func TestPartsOfPlugins(t *testing.T) {
 			topic := sdk.Origin{End: len(p.Topic), Pointer: "/topic"}
 			return ask(ctx, p, sdk.Part{Start: len("About "), End: len("About " + p.Topic), Kind: "topic", Origins: []sdk.Origin{topic}})
 		}, sdk.AsksModel()),
+		sdk.Call("lies", doc, func(ctx context.Context, p asker) (about, error) {
+			part := func(start, end int, o sdk.Origin) sdk.Part {
+				o.End = max(end-start, 0)
+				return sdk.Part{Start: start, End: end, Kind: "lie", Origins: []sdk.Origin{o}}
+			}
+			return ask(ctx, p,
+				part(0, 5, sdk.Origin{Pointer: "/topic"}),            // other words
+				part(0, 5, sdk.Origin{Pointer: "/gone"}),             // no parameter
+				part(6, 7, sdk.Origin{Pointer: "/topic"}),            // half a letter
+				part(6, 900, sdk.Origin{Pointer: "/topic"}),          // more than there is
+				part(-1, 8, sdk.Origin{Pointer: "/topic"}),           // before the beginning
+				part(6, 8, sdk.Origin{Pointer: "/topic", From: 1}),   // other bytes of the parameter
+				part(8, 12, sdk.Origin{Pointer: "/topic", From: 2}),  // true
+				part(9, 10, sdk.Origin{Pointer: "/topic", From: 3}),  // told already
+				part(12, 10, sdk.Origin{Pointer: "/topic", From: 6}), // back to front
+			)
+		}, sdk.AsksModel()),
 		sdk.Call("says-nothing", doc, func(ctx context.Context, p asker) (about, error) { return ask(ctx, p) }, sdk.AsksModel()),
 	}}.Server()
 	if err != nil {
@@ -61,12 +78,14 @@ inputs: {type: object}
 steps:
   - {id: one, call: curious.tells, with: {topic: "{{ inputs.x }}"}}
   - {id: two, call: curious.says-nothing, with: {topic: "{{ inputs.x }}"}}
+  - {id: three, call: curious.lies, with: {topic: "é{{ inputs.x }}"}}
+  - {id: four, call: curious.tells, with: {topic: "{{ one.prompt }}"}}
 `))
 	if problems.HasErrors() {
 		t.Fatal(problems)
 	}
 	env := calls.NewEnv()
-	env.LLM = scripted.Texts("yes", "yes")
+	env.LLM = scripted.Texts("yes", "yes", "yes", "yes")
 	exec := scheduler.StepExecutor{Env: env, Loader: loader}
 	state := journal.NewRunState()
 	for event, err := range exec.Run(t.Context(), f, value.OfMap(value.Pairs("x", "rivers"))) {
@@ -76,7 +95,7 @@ steps:
 		state.Add(event)
 	}
 	var got []string
-	for _, step := range []string{"one", "two"} {
+	for _, step := range []string{"one", "two", "three", "four"} {
 		prompts, err := explain.Explain(t.Context(), f, state, step, env.Tokens)
 		if err != nil {
 			t.Fatal(err)
@@ -91,6 +110,12 @@ steps:
 		"one | About  | one (curious.tells)",
 		"one | rivers | inputs.x (flow.yaml:4:50) > one (curious.tells): topic",
 		"two | About rivers | two (curious.says-nothing)",
+		"three | About é | three (curious.lies)",
+		"three | rive | inputs.x (flow.yaml:6:51) > three (curious.lies): lie",
+		"three | rs | three (curious.lies)",
+		"four | About  | four (curious.tells)",
+		"four | About  | one (curious.tells) > four (curious.tells): topic",
+		"four | rivers | inputs.x (flow.yaml:4:50) > one: topic > four (curious.tells): topic",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -28,10 +28,19 @@ func (x *explainer) collectLeftOut(got *journal.StepState) {
 	}
 }
 
-func partsOfOutput(output value.Value) (all []calls.Part) {
+// partsOfOutput returns the provenance in the output of a call. That of a flow is what its author
+// chose, which may be the parts of a step in it.
+func partsOfOutput(call string, output value.Value) (all []calls.Part) {
+	if call == flow.CallFlow {
+		return nil
+	}
 	for _, name := range []string{"parts", "trace"} {
 		list, ok := output.Get(name)
 		if !ok {
+			continue
+		}
+		if isForeign(call) {
+			all = append(all, foreignParts(output, list)...)
 			continue
 		}
 		var parts []calls.Part
@@ -100,6 +109,9 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 		return nil
 	}
 	if part, ok := partAt(at.got.Output, pointer); ok {
+		if !x.isCredible(at, part.Origins, text) {
+			return nil
+		}
 		return x.explainPart(at, part, part.Origins, text, hops)
 	}
 	place, ok := placeOfParts(at.got.Output, pointer)
@@ -123,7 +135,10 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 		}
 		inner := layout.shownOrigins(cutOrigins(part.Origins, start+place.first-part.Start, stop-start), start)
 		start, stop = layout.shownAt(start), layout.shownAt(stop)
-		if start < end || start >= stop {
+		if start < end || start >= stop || !isBetweenRunes(text, start, stop) {
+			continue
+		}
+		if !x.isCredible(at, inner, text[start:stop]) {
 			continue
 		}
 		if start > end {
@@ -254,7 +269,8 @@ func (x *explainer) explainOrigins(at site, origins []calls.Origin, text string,
 	end := 0
 	for i := 0; i < len(origins); i++ {
 		o := origins[i]
-		if o.Start < end || o.Start >= o.End || o.End > len(text) {
+		isInside := o.Start >= end && o.Start < o.End && o.End <= len(text)
+		if !isInside || !isBetweenRunes(text, o.Start, o.End) {
 			continue
 		}
 		if o.Start > end {

@@ -141,7 +141,10 @@ func (x *explainer) explainSentText(at site, parts []calls.Part, text located, f
 		}
 		part.Origins = layout.shownOrigins(cutOrigins(part.Origins, start+first-part.Start, stop-start), start)
 		start, stop = layout.shownAt(start), layout.shownAt(stop)
-		if start < end || start >= stop {
+		if start < end || start >= stop || !isBetweenRunes(text.text, start, stop) {
+			continue
+		}
+		if !x.isCredible(at, part.Origins, text.text[start:stop]) {
 			continue
 		}
 		if start > end {
@@ -165,9 +168,14 @@ func (x *explainer) explainWholeMessage(at site, part calls.Part, text located) 
 	}
 	o := part.Origins[0]
 	o.Start, o.End = 0, 0
-	if o.Kind == "" && part.End == 0 {
+	isPointer := o.Kind == "" && part.End == 0
+	if isPointer {
 		o.Pointer += text.inMessage
-	} else if o.Kind != "" && o.Kind != calls.OriginName && text.isContent {
+	}
+	if isForeign(at.got.Call) && !isOfParam(at, o, text.text) {
+		return singlePiece(text.text, maker)
+	}
+	if !isPointer && o.Kind != "" && o.Kind != calls.OriginName && text.isContent {
 		o.End = len(text.text)
 	}
 	pieces := x.explainOrigin(at, o, text.text, 0)

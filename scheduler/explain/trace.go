@@ -352,7 +352,7 @@ func (x *explainer) partsOf(got *journal.StepState) []calls.Part {
 	if known, ok := x.parts[got]; ok {
 		return known
 	}
-	parts := partsOfOutput(got.Output)
+	parts := partsOfOutput(got.Call, got.Output)
 	x.parts[got] = parts
 	return parts
 }

@@ -1,0 +1,73 @@
+package explain
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// isForeign reports whether a call is that of a plugin or of a server, whose words about its
+// sources are checked: its name has a dot.
+func isForeign(call string) bool { return strings.Contains(call, ".") }
+
+// foreignParts returns the parts in a list that a foreign call has put out. Unlike those of
+// built-in calls they are in the prompt where they do not say; of an output without messages,
+// message 0 is its text.
+func foreignParts(output, list value.Value) (parts []calls.Part) {
+	_, hasMessages := output.Get("messages")
+	for _, item := range list.List() {
+		part := calls.Part{}
+		if value.Decode(item, &part) != nil {
+			continue
+		}
+		if _, told := item.Get("included"); !told {
+			part.Included = true
+		}
+		if !hasMessages && part.Message != nil && *part.Message == 0 {
+			part.Message = nil
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// isCredible reports whether a part can be what its call says: of a foreign call each origin must
+// be a parameter that the call had, and have the bytes that it is said to have given. origins are
+// those of the stretch.
+func (x *explainer) isCredible(at site, origins []calls.Origin, stretch string) bool {
+	if at.got == nil || !isForeign(at.got.Call) {
+		return true
+	}
+	end := 0
+	for _, o := range origins {
+		isInside := o.Start >= end && o.Start < o.End && o.End <= len(stretch)
+		if !isInside || !isBetweenRunes(stretch, o.Start, o.End) || !isOfParam(at, o, stretch[o.Start:o.End]) {
+			return false
+		}
+		if !o.Computed {
+			end = o.End
+		}
+	}
+	return true
+}
+
+// isOfParam reports whether the parameters of a call can have given a stretch as an origin says.
+func isOfParam(at site, o calls.Origin, stretch string) bool {
+	given, found := at.got.Params.At(o.Pointer)
+	if !found || o.Kind != "" || o.File != "" {
+		return false
+	}
+	text, isText := given.Str()
+	if o.Computed || !isText {
+		return o.Computed
+	}
+	return standsAt(text, shownOrigin(o, text).From, stretch)
+}
+
+// isBetweenRunes reports whether the bytes [start, end) of a text are whole characters.
+func isBetweenRunes(text string, start, end int) bool {
+	startsRune := func(at int) bool { return at == len(text) || utf8.RuneStart(text[at]) }
+	return startsRune(start) && startsRune(end)
+}
