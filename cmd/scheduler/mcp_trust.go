@@ -83,17 +83,7 @@ func (a *app) confirmMCPTrust(ctx context.Context, name string) error {
 			WithHint("if you want what is shown above: scheduler mcp trust --yes %s", name))
 	}
 	fmt.Fprint(a.Stderr, a.Language.Say("Let flows use these tools of %s? [y/N] ", name))
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(a.Stderr)
-		return exitError{exitInterrupted, wording.Errorf("interrupted")}
-	case line := <-a.Lines():
-		line = strings.ToLower(strings.TrimSpace(line))
-		if line != "y" && line != "yes" {
-			return exitError{exitFailed, wording.Errorf("the MCP server %s was not trusted; nothing was written", name)}
-		}
-		return nil
-	}
+	return a.awaitYes(ctx, wording.Errorf("the MCP server %s was not trusted; nothing was written", name))
 }
 
 // maxShownDescription bounds how much of a tool's description is shown, in characters.

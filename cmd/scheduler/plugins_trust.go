@@ -128,10 +128,15 @@ func (a *app) trustPlugin(ctx context.Context, h *host.Host, name string, yes bo
 // confirmTrust asks a person; without one it says how to go on.
 func (a *app) confirmTrust(ctx context.Context, name string) error {
 	if !a.CanAsk() {
-		return usageError(calls.Errorf(calls.Invalid, "the plugin %s was not trusted: this is no terminal, so nobody can be asked", name).
+		return usageError(calls.Errorf(calls.Invalid, "the plugin %s was not trusted: this is not a terminal, so no one can be asked", name).
 			WithHint("if you want what is shown above: scheduler plugins trust --yes %s", name))
 	}
 	fmt.Fprint(a.Stderr, a.Language.Say("It will run with your rights. Trust %s? [y/N] ", name))
+	return a.awaitYes(ctx, wording.Errorf("the plugin %s was not trusted; nothing was started or written", name))
+}
+
+// awaitYes reads the answer to a question of yes or no. Any answer but yes is the error refused.
+func (a *app) awaitYes(ctx context.Context, refused error) error {
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(a.Stderr)
@@ -139,7 +144,7 @@ func (a *app) confirmTrust(ctx context.Context, name string) error {
 	case line := <-a.Lines():
 		line = strings.ToLower(strings.TrimSpace(line))
 		if line != "y" && line != "yes" {
-			return exitError{exitFailed, wording.Errorf("the plugin %s was not trusted; nothing was started or written", name)}
+			return exitError{exitFailed, refused}
 		}
 		return nil
 	}

@@ -82,7 +82,7 @@ var _ = wording.Add(wording.Catalog{
 	"the journal has no runs: there is no journal in %s":                               "日志中没有运行：%s 中没有日志",
 	"the lock file of MCP servers: %w":                                                 "MCP 服务器的锁文件：%w",
 	"the lock file of plugins: %w":                                                     "插件的锁文件：%w",
-	"the plugin %s was not trusted: this is no terminal, so nobody can be asked":       "插件 %s 未被信任：此处不是终端，无法询问",
+	"the plugin %s was not trusted: this is not a terminal, so no one can be asked":    "插件 %s 未被信任：此处不是终端，无法询问",
 	"the plugin %s was not trusted; nothing was started or written":                    "插件 %s 未被信任；没有启动或写入任何内容",
 	"the provider %q has no embeddings (name one of another type)":                     "服务商 %q 没有向量（请指明其他类型的服务商）",
 	`the request has no "current_query"`:                                               `请求中没有 "current_query"`,

@@ -6,9 +6,6 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
 	"github.com/callnode/scheduler/scheduler/server/mcp"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
@@ -43,27 +40,11 @@ func (s *Server) followMCP(ctx context.Context, _ *none) (*stream, error) {
 
 // serveMCP hands a request to the protocol.
 func (s *Server) serveMCP(ctx context.Context, body []byte) (*stream, error) {
-	done := s.limits.openStream()
-	if done == nil {
-		return nil, newProblem(http.StatusServiceUnavailable, "busy", "too many streams are open", "close some").retryAfter(10)
-	}
 	by := s.mcpCaller(requestOf(ctx))
-	return &stream{func(hctx huma.Context) {
-		defer done()
-		r, w := humago.Unwrap(hctx)
-		ctx, cancel := context.WithCancelCause(r.Context())
-		defer cancel(nil)
-		go func() {
-			select {
-			case <-s.bye:
-				cancel(errBye)
-			case <-ctx.Done():
-			}
-		}()
-		r = r.WithContext(ctx)
+	return s.openStream(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		s.mcp.ServeHTTP(w, r, by)
-	}}, nil
+	})
 }
 
 // mcpCaller returns who makes a request.

@@ -34,9 +34,9 @@ func wantsStream(accept string) bool { return strings.Contains(accept, "text/eve
 // stream is the output of an endpoint that answers by itself.
 type stream struct{ Body func(huma.Context) }
 
-// newStream returns the output that runs write as a stream of events. The context ends when
-// the client goes, and, with errBye, when the server stops.
-func (s *Server) newStream(write func(context.Context, *sseWriter) error) (*stream, error) {
+// openStream returns an output that serve writes, one of those that may be open at a time. The
+// context of its request ends when the client goes, and, with errBye, when the server stops.
+func (s *Server) openStream(serve func(http.ResponseWriter, *http.Request)) (*stream, error) {
 	done := s.limits.openStream()
 	if done == nil {
 		return nil, newProblem(http.StatusServiceUnavailable, "busy", "too many streams are open", "close some").retryAfter(10)
@@ -53,6 +53,14 @@ func (s *Server) newStream(write func(context.Context, *sseWriter) error) (*stre
 			case <-ctx.Done():
 			}
 		}()
+		serve(w, r.WithContext(ctx))
+	}}, nil
+}
+
+// newStream returns the output that runs write as a stream of events, with the context of
+// [Server.openStream].
+func (s *Server) newStream(write func(context.Context, *sseWriter) error) (*stream, error) {
+	return s.openStream(func(w http.ResponseWriter, r *http.Request) {
 		e := &sseWriter{w: w, rc: http.NewResponseController(w)}
 		_ = e.rc.SetReadDeadline(time.Time{}) // the request was read
 		h := w.Header()
@@ -65,11 +73,11 @@ func (s *Server) newStream(write func(context.Context, *sseWriter) error) (*stre
 			return
 		}
 		// What the end of ctx breaks off tells of it in errors of its own.
-		if err := write(ctx, e); err != nil && errors.Is(context.Cause(ctx), errBye) {
+		if err := write(r.Context(), e); err != nil && errors.Is(context.Cause(r.Context()), errBye) {
 			e.addEvent("", "bye", []byte("{}"))
 			_ = e.flush() // the client may have gone
 		}
-	}}, nil
+	})
 }
 
 // addEvent adds an event; flush sends it.
