@@ -37,8 +37,8 @@ type call struct {
 
 var _ calls.CoreCall = (*call)(nil)
 
-// definition returns the call of a tool.
-func (h *Host) definition(s *Server, t *Tool) calls.Definition {
+// newDefinition returns the call of a tool.
+func (h *Host) newDefinition(s *Server, t *Tool) calls.Definition {
 	info := &calls.Info{Name: callName(s.Name, t.Name)}
 	summary := "A tool of the MCP server " + s.Name + "."
 	if line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n"); line != "" {
@@ -108,7 +108,7 @@ func (c *call) Init(context.Context, *calls.Vars) (value.Value, error) { return 
 func (c *call) Exec(ctx context.Context, env *calls.Env, input value.Value) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
 		out, err := calls.Once(ctx, env, "tool", value.OfMap(value.Pairs("tool", c.info.Name, "arguments", input)),
-			func(ctx context.Context, _ *calls.Env) (Output, error) { return c.use(ctx, input) })
+			func(ctx context.Context, _ *calls.Env) (Output, error) { return c.useTool(ctx, input) })
 		if err != nil {
 			yield(calls.Chunk{}, err)
 			return
@@ -117,15 +117,15 @@ func (c *call) Exec(ctx context.Context, env *calls.Env, input value.Value) iter
 	}
 }
 
-// use uses the tool.
-func (c *call) use(ctx context.Context, input value.Value) (Output, error) {
+// useTool uses the tool.
+func (c *call) useTool(ctx context.Context, input value.Value) (Output, error) {
 	within, cancel := context.WithTimeout(ctx, c.server.Timeout)
 	defer cancel()
-	live, err := c.host.acquire(within, c.server)
+	live, err := c.host.acquireSession(within, c.server)
 	if err != nil {
 		return Output{}, outerError(ctx, err)
 	}
-	now, err := live.tool(within, c.tool.Name)
+	now, err := live.findTool(within, c.tool.Name)
 	if err != nil {
 		return Output{}, outerError(ctx, err)
 	}
@@ -137,12 +137,12 @@ func (c *call) use(ctx context.Context, input value.Value) (Output, error) {
 		return Output{}, c.askedError(asked)
 	}
 	if err != nil {
-		return Output{}, outerError(ctx, live.explain(within, err))
+		return Output{}, outerError(ctx, live.explainError(within, err))
 	}
 	if result.NeedsInput() {
 		return Output{}, c.askedError(questionOf(result))
 	}
-	return c.output(result)
+	return c.readOutput(result)
 }
 
 // outerError returns the error of the step where that has ended, else err.
@@ -160,7 +160,7 @@ func (c *call) checkUnchanged(now *Tool) error {
 			WithHint("look at it and trust it again: scheduler mcp trust %s", c.server.Name)
 	}
 	if now.SHA256 != c.tool.SHA256 {
-		return c.server.errorf(calls.Invalid, "the tool %s is not as it was trusted: %s changed", c.tool.Name, c.tool.changes(now)).
+		return c.server.errorf(calls.Invalid, "the tool %s is not as it was trusted: %s changed", c.tool.Name, c.tool.changesIn(now)).
 			WithHint("look at it and trust it again: scheduler mcp trust %s", c.server.Name)
 	}
 	return nil
@@ -183,8 +183,8 @@ func questionOf(r *sdk.CallToolResult) string {
 	return value.Truncate(strings.Join(texts, "; "), maxQuestion)
 }
 
-// output returns the output of an answer. One that tells of an error is the step's.
-func (c *call) output(r *sdk.CallToolResult) (Output, error) {
+// readOutput returns the output of an answer. One that tells of an error is the step's.
+func (c *call) readOutput(r *sdk.CallToolResult) (Output, error) {
 	var out Output
 	var texts []string
 	for _, part := range r.Content {

@@ -46,8 +46,8 @@ func Open(o Options) (*Host, error) {
 	return &Host{options: o, lock: lock, sessions: map[string]*session{}}, nil
 }
 
-// server returns a server of the settings. The error of an unknown one is of kind NotFound.
-func (h *Host) server(name string) (*Server, error) {
+// findServer returns a server of the settings. The error of an unknown one is of kind NotFound.
+func (h *Host) findServer(name string) (*Server, error) {
 	var names []string
 	for i := range h.options.Servers {
 		if h.options.Servers[i].Name == name {
@@ -68,15 +68,15 @@ func (h *Host) Register(r *calls.Registry) error {
 	defer h.mu.Unlock()
 	for i := range h.options.Servers {
 		s := &h.options.Servers[i]
-		locked := h.lock.server(s.Name)
-		if locked == nil || locked.Source != s.source() {
+		locked := h.lock.findServer(s.Name)
+		if locked == nil || locked.Source != s.trustedSource() {
 			continue
 		}
 		for j := range locked.Tools {
-			if !s.uses(locked.Tools[j].Name) {
+			if !s.allowsTool(locked.Tools[j].Name) {
 				continue
 			}
-			if err := r.AddCall(h.definition(s, &locked.Tools[j])); err != nil {
+			if err := r.AddCall(h.newDefinition(s, &locked.Tools[j])); err != nil {
 				return err
 			}
 		}
@@ -92,32 +92,32 @@ func (h *Host) Check(name string) error {
 		return nil
 	}
 	server, tool, _ := strings.Cut(rest, ".")
-	s, err := h.server(server)
+	s, err := h.findServer(server)
 	if err != nil {
 		return err
 	}
 	h.mu.Lock()
-	locked := h.lock.server(server)
+	locked := h.lock.findServer(server)
 	h.mu.Unlock()
 	switch {
 	case locked == nil:
 		return calls.Errorf(calls.Invalid, "the MCP server %s is not trusted", server).WithHint("look at what it offers: scheduler mcp trust %s", server)
-	case locked.Source != s.source():
+	case locked.Source != s.trustedSource():
 		return calls.Errorf(calls.Invalid, "the settings of the MCP server %s are not those that were trusted", server).WithHint("look at what it offers: scheduler mcp trust %s", server)
-	case locked.tool(tool) == nil:
+	case locked.findTool(tool) == nil:
 		err := calls.Errorf(calls.NotFound, "the MCP server %s has no trusted tool %q", server, value.Truncate(tool, 80))
-		if hint := value.DidYouMean(tool, locked.names()); hint != "" {
+		if hint := value.DidYouMean(tool, locked.toolNames()); hint != "" {
 			return err.WithHint("%s", hint)
 		}
-		return err.WithHint("it has %s", value.ListNames(locked.names()))
-	case !s.uses(tool):
+		return err.WithHint("it has %s", value.ListNames(locked.toolNames()))
+	case !s.allowsTool(tool):
 		return calls.Errorf(calls.Invalid, "the settings do not let flows use the tool %s of the MCP server %s", tool, server).
 			WithHint("add it to tools of the server in scheduler.yaml")
 	}
 	return nil
 }
 
-func (s *LockedServer) names() (names []string) {
+func (s *LockedServer) toolNames() (names []string) {
 	for i := range s.Tools {
 		names = append(names, s.Tools[i].Name)
 	}
@@ -141,20 +141,20 @@ type Review struct {
 
 // Review starts a server, or connects to it, and returns what it offers.
 func (h *Host) Review(ctx context.Context, name string) (*Review, error) {
-	s, err := h.server(name)
+	s, err := h.findServer(name)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	live, err := h.connect(ctx, s)
+	live, err := h.connectServer(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	defer live.close()
 	review := &Review{Server: s, About: live.about, LeftOut: live.leftOut}
 	for _, t := range live.tools {
-		if s.uses(t.Name) {
+		if s.allowsTool(t.Name) {
 			review.Tools = append(review.Tools, *t)
 		}
 	}
@@ -165,27 +165,27 @@ func (h *Host) Review(ctx context.Context, name string) (*Review, error) {
 		}
 	}
 	h.mu.Lock()
-	locked := h.lock.server(name)
+	locked := h.lock.findServer(name)
 	h.mu.Unlock()
-	review.compare(locked)
+	review.compareWith(locked)
 	return review, nil
 }
 
-// compare finds what is not as it was trusted.
-func (r *Review) compare(locked *LockedServer) {
+// compareWith finds what is not as it was trusted.
+func (r *Review) compareWith(locked *LockedServer) {
 	if locked == nil {
 		return
 	}
 	r.WasTrusted = true
 	for i := range r.Tools {
-		was := locked.tool(r.Tools[i].Name)
+		was := locked.findTool(r.Tools[i].Name)
 		if was == nil {
 			r.Added = append(r.Added, r.Tools[i].Name)
-		} else if changes := was.changes(&r.Tools[i]); changes != "" {
+		} else if changes := was.changesIn(&r.Tools[i]); changes != "" {
 			r.Changed = append(r.Changed, r.Tools[i].Name+" ("+changes+")")
 		}
 	}
-	for _, name := range locked.names() {
+	for _, name := range locked.toolNames() {
 		if !slices.ContainsFunc(r.Tools, func(t Tool) bool { return t.Name == name }) {
 			r.Removed = append(r.Removed, name)
 		}
@@ -194,32 +194,32 @@ func (r *Review) compare(locked *LockedServer) {
 
 // Trust writes what a person has looked at to the lock file.
 func (h *Host) Trust(r *Review) (*LockedServer, error) {
-	entry := LockedServer{Name: r.Server.Name, Source: r.Server.source(), Tools: r.Tools}
-	return &entry, h.rewrite(entry, true)
+	entry := LockedServer{Name: r.Server.Name, Source: r.Server.trustedSource(), Tools: r.Tools}
+	return &entry, h.rewriteLock(entry, true)
 }
 
 // Untrust takes a server out of the lock file. The error of one that is not in it is of kind
 // NotFound.
 func (h *Host) Untrust(name string) error {
 	h.mu.Lock()
-	locked := h.lock.server(name)
+	locked := h.lock.findServer(name)
 	h.mu.Unlock()
 	if locked == nil {
 		return calls.Errorf(calls.NotFound, "the MCP server %q is not trusted", name)
 	}
-	return h.rewrite(LockedServer{Name: name}, false)
+	return h.rewriteLock(LockedServer{Name: name}, false)
 }
 
-// rewrite changes the lock file.
-func (h *Host) rewrite(entry LockedServer, isTrusted bool) error {
+// rewriteLock changes the lock file.
+func (h *Host) rewriteLock(entry LockedServer, isTrusted bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	lock, err := readLock(h.options.LockFile) // another process may have changed it
 	if err != nil {
 		return err
 	}
-	next := lock.with(entry, isTrusted)
-	if err := next.write(h.options.LockFile); err != nil {
+	next := lock.withServer(entry, isTrusted)
+	if err := next.writeTo(h.options.LockFile); err != nil {
 		return err
 	}
 	h.lock = next
@@ -242,11 +242,11 @@ func (h *Host) List() []Status {
 	list := []Status{}
 	for i := range h.options.Servers {
 		s := &h.options.Servers[i]
-		one := Status{Name: s.Name, Source: s.source(), State: "untrusted", Tools: []string{}}
-		if locked := h.lock.server(s.Name); locked != nil {
+		one := Status{Name: s.Name, Source: s.trustedSource(), State: "untrusted", Tools: []string{}}
+		if locked := h.lock.findServer(s.Name); locked != nil {
 			one.State = "changed"
-			if locked.Source == s.source() {
-				one.State, one.Tools = "trusted", locked.names()
+			if locked.Source == s.trustedSource() {
+				one.State, one.Tools = "trusted", locked.toolNames()
 			}
 		}
 		list = append(list, one)
@@ -270,15 +270,15 @@ func (h *Host) Close() error {
 
 var errClosed = wording.Errorf("the program ends")
 
-// acquire returns the session with a server, begun where there is none that works.
-func (h *Host) acquire(ctx context.Context, s *Server) (*session, error) {
+// acquireSession returns the session with a server, begun where there is none that works.
+func (h *Host) acquireSession(ctx context.Context, s *Server) (*session, error) {
 	h.mu.Lock()
 	live := h.sessions[s.Name]
 	h.mu.Unlock()
 	if live != nil && live.isAlive() {
 		return live, nil
 	}
-	fresh, err := h.connect(ctx, s)
+	fresh, err := h.connectServer(ctx, s)
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func asWritten(x any) (value.Value, error) {
 
 // hash returns the hash of all that is known of a tool.
 func (t *Tool) hash() string {
-	text, err := json.Marshal([]any{t.Name, t.Description, plain(t.Input), plain(t.Output)})
+	text, err := json.Marshal([]any{t.Name, t.Description, plainJSON(t.Input), plainJSON(t.Output)})
 	if err != nil { // values are always JSON
 		return ""
 	}
@@ -94,17 +94,17 @@ func (t *Tool) hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// plain returns a value as the library for JSON has it, which sorts members: their order
+// plainJSON returns a value as the library for JSON has it, which sorts members: their order
 // means nothing.
-func plain(v value.Value) (x any) {
+func plainJSON(v value.Value) (x any) {
 	decoder := json.NewDecoder(bytes.NewReader(v.AppendJSON(nil)))
 	decoder.UseNumber()
 	_ = decoder.Decode(&x) // a value is always JSON
 	return x
 }
 
-// changes returns what is not as in the tool that was trusted; "" where all is.
-func (t *Tool) changes(now *Tool) string {
+// changesIn returns what is not as in the tool that was trusted; "" where all is.
+func (t *Tool) changesIn(now *Tool) string {
 	var changed []string
 	if t.Description != now.Description {
 		changed = append(changed, "its description")
@@ -119,8 +119,8 @@ func (t *Tool) changes(now *Tool) string {
 }
 
 func sameJSON(a, b value.Value) bool {
-	x, errX := json.Marshal(plain(a))
-	y, errY := json.Marshal(plain(b))
+	x, errX := json.Marshal(plainJSON(a))
+	y, errY := json.Marshal(plainJSON(b))
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
@@ -154,8 +154,8 @@ func readLock(file string) (*Lock, error) {
 	return lock, nil
 }
 
-// server returns a trusted server; nil for none.
-func (l *Lock) server(name string) *LockedServer {
+// findServer returns a trusted server; nil for none.
+func (l *Lock) findServer(name string) *LockedServer {
 	i := slices.IndexFunc(l.Servers, func(s LockedServer) bool { return s.Name == name })
 	if i < 0 {
 		return nil
@@ -163,8 +163,8 @@ func (l *Lock) server(name string) *LockedServer {
 	return &l.Servers[i]
 }
 
-// tool returns a trusted tool; nil for none.
-func (s *LockedServer) tool(name string) *Tool {
+// findTool returns a trusted tool; nil for none.
+func (s *LockedServer) findTool(name string) *Tool {
 	i := slices.IndexFunc(s.Tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 {
 		return nil
@@ -172,8 +172,8 @@ func (s *LockedServer) tool(name string) *Tool {
 	return &s.Tools[i]
 }
 
-// with returns the lock with a server in it, or, without tools, without it.
-func (l *Lock) with(server LockedServer, isTrusted bool) *Lock {
+// withServer returns the lock with a server in it, or, without tools, without it.
+func (l *Lock) withServer(server LockedServer, isTrusted bool) *Lock {
 	next := &Lock{Version: lockVersion, Servers: []LockedServer{}}
 	for _, s := range l.Servers {
 		if s.Name != server.Name {
@@ -187,8 +187,8 @@ func (l *Lock) with(server LockedServer, isTrusted bool) *Lock {
 	return next
 }
 
-// write replaces the lock file: readers see the old one or the new one.
-func (l *Lock) write(file string) (err error) {
+// writeTo replaces the lock file: readers see the old one or the new one.
+func (l *Lock) writeTo(file string) (err error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)

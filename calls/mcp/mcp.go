@@ -64,16 +64,18 @@ func (s *Server) Check() (at string, err error) {
 	return "", nil
 }
 
-// source names where a server comes from: what is trusted is that of one source.
-func (s *Server) source() string {
+// trustedSource names where a server comes from: what is trusted is that of one source.
+func (s *Server) trustedSource() string {
 	if s.URL != "" {
 		return s.URL
 	}
 	return value.Must(append([]string{s.Command}, s.Args...)).JSON()
 }
 
-// uses reports whether a tool may be used.
-func (s *Server) uses(tool string) bool { return len(s.Tools) == 0 || slices.Contains(s.Tools, tool) }
+// allowsTool reports whether a tool may be used.
+func (s *Server) allowsTool(tool string) bool {
+	return len(s.Tools) == 0 || slices.Contains(s.Tools, tool)
+}
 
 // callName returns the name of the call of a tool.
 func callName(server, tool string) string { return Prefix + server + "." + tool }

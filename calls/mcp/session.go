@@ -47,17 +47,17 @@ type session struct {
 	asked string     // what the server has asked the user, in a version in which nothing can wait
 }
 
-// connect starts a server, or connects to it, and lists its tools.
-func (h *Host) connect(ctx context.Context, s *Server) (*session, error) {
+// connectServer starts a server, or connects to it, and lists its tools.
+func (h *Host) connectServer(ctx context.Context, s *Server) (*session, error) {
 	live := &session{server: s, tools: map[string]*Tool{}}
-	transport, err := h.transport(s, live)
+	transport, err := h.newTransport(s, live)
 	if err != nil {
 		return nil, err
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "scheduler", Version: h.options.Version}, &sdk.ClientOptions{
 		Capabilities:       &sdk.ClientCapabilities{},
 		MultiRoundTrip:     &sdk.MultiRoundTripOptions{Disabled: true},
-		ElicitationHandler: live.refuse,
+		ElicitationHandler: live.refuseQuestion,
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
 			live.isStale.Store(true)
 		},
@@ -67,7 +67,7 @@ func (h *Host) connect(ctx context.Context, s *Server) (*session, error) {
 		err = live.listTools(ctx)
 	}
 	if err != nil {
-		err = live.explain(ctx, err)
+		err = live.explainError(ctx, err)
 		live.close()
 		return nil, err
 	}
@@ -81,10 +81,10 @@ func (h *Host) connect(ctx context.Context, s *Server) (*session, error) {
 	return live, nil
 }
 
-// transport returns the way to a server.
-func (h *Host) transport(s *Server, live *session) (sdk.Transport, error) {
+// newTransport returns the way to a server.
+func (h *Host) newTransport(s *Server, live *session) (sdk.Transport, error) {
 	if s.URL == "" {
-		p, err := h.start(s)
+		p, err := h.startProcess(s)
 		if err != nil {
 			return nil, err
 		}
@@ -171,11 +171,11 @@ func (s *session) listTools(ctx context.Context) error {
 	return nil
 }
 
-// tool returns a tool as the server tells of it now; nil where it has none of that name.
-func (s *session) tool(ctx context.Context, name string) (*Tool, error) {
+// findTool returns a tool as the server tells of it now; nil where it has none of that name.
+func (s *session) findTool(ctx context.Context, name string) (*Tool, error) {
 	if s.isStale.Load() {
 		if err := s.listTools(ctx); err != nil {
-			return nil, s.explain(ctx, err)
+			return nil, s.explainError(ctx, err)
 		}
 	}
 	s.mu.Lock()
@@ -183,9 +183,9 @@ func (s *session) tool(ctx context.Context, name string) (*Tool, error) {
 	return s.tools[name], nil
 }
 
-// refuse answers a server that asks the user while a step waits for its answer: there may be
+// refuseQuestion answers a server that asks the user while a step waits for its answer: there may be
 // no user now.
-func (s *session) refuse(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+func (s *session) refuseQuestion(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = value.Truncate(r.Params.Message, maxQuestion)
@@ -203,8 +203,8 @@ func (s *session) takeAsked() string {
 
 func (s *session) isAlive() bool { return !s.isOver.Load() }
 
-// explain returns an error of the connection as one that names the server.
-func (s *session) explain(ctx context.Context, err error) error {
+// explainError returns an error of the connection as one that names the server.
+func (s *session) explainError(ctx context.Context, err error) error {
 	var known *calls.Error
 	switch {
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
@@ -280,8 +280,8 @@ type process struct {
 	stderr []byte     // the end of it
 }
 
-// start starts the command of a server.
-func (h *Host) start(s *Server) (*process, error) {
+// startProcess starts the command of a server.
+func (h *Host) startProcess(s *Server) (*process, error) {
 	command := s.Command
 	if strings.ContainsRune(command, filepath.Separator) && !filepath.IsAbs(command) {
 		command = filepath.Join(h.options.Dir, command)

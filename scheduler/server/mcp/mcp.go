@@ -217,12 +217,12 @@ func (a *API) newServer(by Caller) *sdk.Server {
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
 		GetSessionID: func() string {
 			id := rand.Text()
-			return id + "." + a.sign("session", id, by.Key)
+			return id + "." + a.signTexts("session", id, by.Key)
 		},
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 	})
 	c := &client{api: a, by: by, server: server}
-	server.AddReceivingMiddleware(c.intercept)
+	server.AddReceivingMiddleware(c.interceptMethods)
 	c.addResources()
 	return server
 }
@@ -231,11 +231,11 @@ func (a *API) newServer(by Caller) *sdk.Server {
 // got hold of is of no use.
 func (a *API) isSessionOf(id string, by Caller) bool {
 	text, signature, _ := strings.Cut(id, ".")
-	return hmac.Equal([]byte(signature), []byte(a.sign("session", text, by.Key)))
+	return hmac.Equal([]byte(signature), []byte(a.signTexts("session", text, by.Key)))
 }
 
-// sign returns the signature of texts.
-func (a *API) sign(texts ...string) string {
+// signTexts returns the signature of texts.
+func (a *API) signTexts(texts ...string) string {
 	mac := hmac.New(sha256.New, a.options.Key)
 	for _, text := range texts {
 		sum := sha256.Sum256([]byte(text))

@@ -72,7 +72,7 @@ func (c *client) readRun(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.
 	if !details.State.Inputs.IsNull() {
 		doc.Set("inputs", details.State.Inputs)
 	}
-	return contents(r, jsonType, value.OfMap(doc).JSON()), nil
+	return readResult(r, jsonType, value.OfMap(doc).JSON()), nil
 }
 
 // readPrompts reads the prompts of a step.
@@ -90,7 +90,7 @@ func (c *client) readPrompts(ctx context.Context, r *sdk.ReadResourceRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	return contents(r, jsonType, value.Must(prompts).JSON()), nil
+	return readResult(r, jsonType, value.Must(prompts).JSON()), nil
 }
 
 // showRun returns the run of an address. One that the caller does not see is not there.
@@ -110,7 +110,7 @@ func (c *client) readFlow(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.R
 	if err != nil {
 		return nil, orNotFound(err, r.Params.URI)
 	}
-	return contents(r, yamlType, string(f.Source)), nil
+	return readResult(r, yamlType, string(f.Source)), nil
 }
 
 // orNotFound returns the error of the protocol for what is not there, and others as they are.
@@ -122,8 +122,8 @@ func orNotFound(err error, uri string) error {
 	return err
 }
 
-// contents answers with a text.
-func contents(r *sdk.ReadResourceRequest, media, text string) *sdk.ReadResourceResult {
+// readResult answers with a text.
+func readResult(r *sdk.ReadResourceRequest, media, text string) *sdk.ReadResourceResult {
 	return &sdk.ReadResourceResult{
 		Cacheable: sdk.Cacheable{CacheScope: "private"},
 		Contents:  []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: media, Text: text}},

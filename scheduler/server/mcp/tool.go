@@ -41,8 +41,8 @@ const (
 
 type toolKey struct{}
 
-// intercept answers lists, and finds the tool of a call.
-func (c *client) intercept(next sdk.MethodHandler) sdk.MethodHandler {
+// interceptMethods answers lists, and finds the tool of a call.
+func (c *client) interceptMethods(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		switch method {
 		case methodListTools:
@@ -62,7 +62,7 @@ func (c *client) intercept(next sdk.MethodHandler) sdk.MethodHandler {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", value.Truncate(params.Name, 80))}
 			}
 			// The library calls tools by their names; what the tool takes is checked here.
-			c.server.AddTool(&sdk.Tool{Name: params.Name, InputSchema: openObject()}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			c.server.AddTool(&sdk.Tool{Name: params.Name, InputSchema: anyObject()}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 				found, _ := ctx.Value(toolKey{}).(*tool)
 				return found.call(ctx, r)
 			})
@@ -77,7 +77,7 @@ func (c *client) intercept(next sdk.MethodHandler) sdk.MethodHandler {
 
 // listTools returns the tools that the caller may call.
 func (c *client) listTools() (*sdk.ListToolsResult, error) {
-	all, err := c.tools()
+	all, err := c.listedTools()
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +88,8 @@ func (c *client) listTools() (*sdk.ListToolsResult, error) {
 	return list, nil
 }
 
-// tools returns the tools that the caller may call.
-func (c *client) tools() (all []*tool, err error) {
+// listedTools returns the tools that the caller may call.
+func (c *client) listedTools() (all []*tool, err error) {
 	flows, err := c.api.options.Library.Flows()
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (c *client) tools() (all []*tool, err error) {
 
 // findTool returns the tool of a name; nil for none.
 func (c *client) findTool(name string) (*tool, error) {
-	all, err := c.tools()
+	all, err := c.listedTools()
 	if err != nil {
 		return nil, err
 	}
@@ -214,12 +214,12 @@ func (c *client) callTool(def calls.Definition) *tool {
 	return &tool{about: about, call: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		with, err := argumentsOf(r)
 		if err != nil {
-			return failure(err, ""), nil
+			return failureResult(err, ""), nil
 		}
 		caller := c.api.options.Service.Caller(c.by.Principal, def)
 		output, _, _, err := caller.CallMetered(ctx, &service.CallRequest{With: with, Vars: service.CallVars{User: c.by.User}})
 		if err != nil {
-			return failure(err, ""), nil
+			return failureResult(err, ""), nil
 		}
 		result := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: textOf(output)}}}
 		if isObject {
@@ -255,8 +255,8 @@ func textOf(v value.Value) string {
 	return v.JSON()
 }
 
-// openObject is the schema of any object.
-func openObject() value.Value { return value.OfMap(value.Pairs("type", "object")) }
+// anyObject is the schema of any object.
+func anyObject() value.Value { return value.OfMap(value.Pairs("type", "object")) }
 
 // typeOf returns the type of a schema; "" where it has none or several.
 func typeOf(doc value.Value) string {
@@ -268,7 +268,7 @@ func typeOf(doc value.Value) string {
 // objectSchema returns the schema of what a tool takes, which must be that of an object.
 func objectSchema(doc value.Value) value.Value {
 	if doc.Kind() != value.Object {
-		return openObject()
+		return anyObject()
 	}
 	doc = withoutHeaders(doc)
 	if typeOf(doc) == "object" {
@@ -318,7 +318,7 @@ func runSchema(outputs value.Value) value.Value {
 		"run", value.OfMap(value.Pairs("type", "string", "description", "The id of the run: run://ID is the run.")),
 		"state", value.OfMap(value.Pairs("type", "string", "enum", value.Must(states))),
 		"outputs", outputs,
-		"waiting", value.OfMap(value.Pairs("type", "array", "description", "What the run waits for: give it with answer_run.", "items", openObject())),
-		"error", openObject(),
+		"waiting", value.OfMap(value.Pairs("type", "array", "description", "What the run waits for: give it with answer_run.", "items", anyObject())),
+		"error", anyObject(),
 	))))
 }

@@ -32,11 +32,11 @@ func (c *client) newTurn(r *sdk.CallToolRequest) *turn {
 // runFlow starts a run of a flow, or goes on with the one that the client has answered.
 func (t *turn) runFlow(ctx context.Context, f *service.LibraryFlow) (*sdk.CallToolResult, error) {
 	if t.request.Params.RequestState != "" {
-		return t.goOn(ctx)
+		return t.continueRequest(ctx)
 	}
 	inputs, err := argumentsOf(t.request)
 	if err != nil {
-		return failure(err, ""), nil
+		return failureResult(err, ""), nil
 	}
 	properties, _ := f.Flow.Inputs.Doc().Get("properties")
 	if _, wantsUser := properties.Get("user"); wantsUser && t.by.User != "" {
@@ -46,39 +46,39 @@ func (t *turn) runFlow(ctx context.Context, f *service.LibraryFlow) (*sdk.CallTo
 	}
 	inputs = f.Flow.Inputs.ApplyDefaults(inputs)
 	if problems := f.Flow.Inputs.Check(inputs); problems != nil {
-		return failure(calls.Errorf(calls.Invalid, "the arguments do not fit the flow: %w", problems), ""), nil
+		return failureResult(calls.Errorf(calls.Invalid, "the arguments do not fit the flow: %w", problems), ""), nil
 	}
 	t.run, t.steps = service.NewRunID(), len(f.Flow.Steps)
 	_, err = t.api.options.Dispatcher.Start(ctx, t.by.Principal, service.StartRequest{
 		ID: t.run, Flow: f.Flow, Inputs: inputs, Origin: service.OriginMCP,
 	}, 0)
 	if err != nil && ctx.Err() == nil {
-		return failure(err, t.run), nil
+		return failureResult(err, t.run), nil
 	}
-	return t.follow(ctx, 0)
+	return t.followRun(ctx, 0)
 }
 
-// follow tells of the progress of a run until it is over or waits, and answers.
-func (t *turn) follow(ctx context.Context, after int64) (*sdk.CallToolResult, error) {
+// followRun tells of the progress of a run until it is over or waits, and answers.
+func (t *turn) followRun(ctx context.Context, after int64) (*sdk.CallToolResult, error) {
 	options := service.FollowOptions{After: after, UntilWaiting: true}
 	for batch, err := range t.api.options.Dispatcher.Follow(ctx, t.run, options) {
 		if ctx.Err() != nil {
-			return t.leave(ctx)
+			return t.leaveRun(ctx)
 		}
 		if err != nil {
-			return failure(err, t.run), nil
+			return failureResult(err, t.run), nil
 		}
-		t.report(ctx, batch)
+		t.reportProgress(ctx, batch)
 	}
-	return t.finish(ctx)
+	return t.finishTurn(ctx)
 }
 
-// leave ends a call whose client has cancelled it, and the run with it. Where only the
+// leaveRun ends a call whose client has cancelled it, and the run with it. Where only the
 // connection or the server is gone, the run goes on.
-func (t *turn) leave(ctx context.Context) (*sdk.CallToolResult, error) {
+func (t *turn) leaveRun(ctx context.Context) (*sdk.CallToolResult, error) {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, service.ErrStopping) {
-		return t.stopped(), nil
+		return t.stoppedResult(), nil
 	}
 	if !errors.Is(cause, context.Canceled) {
 		return nil, cause
@@ -90,53 +90,53 @@ func (t *turn) leave(ctx context.Context) (*sdk.CallToolResult, error) {
 	return nil, errors.Join(cause, err)
 }
 
-// stopped answers where the server ends before the run.
-func (t *turn) stopped() *sdk.CallToolResult {
+// stoppedResult answers where the server ends before the run.
+func (t *turn) stoppedResult() *sdk.CallToolResult {
 	err := calls.Errorf(calls.Canceled, "the server stops; the run goes on at its next start").WithHint("read run://%s later", t.run)
-	return failure(err, t.run)
+	return failureResult(err, t.run)
 }
 
-// finish answers by how the run stands.
-func (t *turn) finish(ctx context.Context) (*sdk.CallToolResult, error) {
+// finishTurn answers by how the run stands.
+func (t *turn) finishTurn(ctx context.Context) (*sdk.CallToolResult, error) {
 	details, err := t.showRun(ctx, t.run)
 	if err != nil {
-		return failure(err, t.run), nil
+		return failureResult(err, t.run), nil
 	}
 	state := details.State
 	switch state.State {
 	case journal.RunFinished:
-		return t.result(state.State, "outputs", state.Outputs), nil
+		return t.runResult(state.State, "outputs", state.Outputs), nil
 	case journal.RunWaiting:
-		return t.ask(ctx, details, "")
+		return t.askUser(ctx, details, "")
 	case journal.RunFailed:
-		result := t.result(state.State, "error", value.Must(state.Error))
+		result := t.runResult(state.State, "error", value.Must(state.Error))
 		result.IsError = true
 		return result, nil
 	case journal.RunCancelled:
-		result := t.result(state.State, "", value.Value{})
+		result := t.runResult(state.State, "", value.Value{})
 		result.IsError = true
 		return result, nil
 	case journal.RunRunning:
 	}
-	return t.stopped(), nil
+	return t.stoppedResult(), nil
 }
 
-// result answers with a run and what came of it.
-func (t *turn) result(state journal.RunStatus, name string, v value.Value) *sdk.CallToolResult {
+// runResult answers with a run and what came of it.
+func (t *turn) runResult(state journal.RunStatus, name string, v value.Value) *sdk.CallToolResult {
 	doc := value.Pairs("run", t.run, "state", string(state))
 	if name != "" && !v.IsNull() {
 		doc.Set(name, v)
 	}
-	return document(value.OfMap(doc))
+	return documentResult(value.OfMap(doc))
 }
 
-// document answers with a document, also for clients that know texts alone.
-func document(doc value.Value) *sdk.CallToolResult {
+// documentResult answers with a document, also for clients that know texts alone.
+func documentResult(doc value.Value) *sdk.CallToolResult {
 	return &sdk.CallToolResult{StructuredContent: doc, Content: []sdk.Content{&sdk.TextContent{Text: doc.JSON()}}}
 }
 
-// failure answers with an error, for the model to read. run is "" for a call without one.
-func failure(err error, run string) *sdk.CallToolResult {
+// failureResult answers with an error, for the model to read. run is "" for a call without one.
+func failureResult(err error, run string) *sdk.CallToolResult {
 	info := journal.ErrorInfo{Kind: calls.KindOf(err), Message: err.Error(), Hint: calls.HintOf(err)}
 	var failed *scheduler.Failure
 	if errors.As(err, &failed) { // its own text may hold secrets
@@ -149,8 +149,8 @@ func failure(err error, run string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: value.OfMap(doc).JSON()}}}
 }
 
-// report tells a client that wants to know which steps are over.
-func (t *turn) report(ctx context.Context, batch []*service.Frame) {
+// reportProgress tells a client that wants to know which steps are over.
+func (t *turn) reportProgress(ctx context.Context, batch []*service.Frame) {
 	token := t.request.Params.GetProgressToken()
 	if token == nil {
 		return

@@ -30,20 +30,20 @@ const (
 	urlMode  = "url"
 )
 
-// ask asks the user for what the run waits for, a form for each step, and goes on with the
+// askUser asks the user for what the run waits for, a form for each step, and goes on with the
 // answers. why says what was wrong with answers. Where the client cannot ask, the result has
 // what the run waits for.
-func (t *turn) ask(ctx context.Context, details *service.RunDetails, why string) (*sdk.CallToolResult, error) {
-	forms := t.forms(details.State.Waiting, why)
+func (t *turn) askUser(ctx context.Context, details *service.RunDetails, why string) (*sdk.CallToolResult, error) {
+	forms := t.userForms(details.State.Waiting, why)
 	if len(forms) == 0 {
-		return t.waits(details.State, why), nil
+		return t.waitingResult(details.State, why), nil
 	}
 	if t.request.ProtocolVersion() >= statelessSince {
 		requests := sdk.InputRequestMap{}
 		for step, form := range forms {
 			requests[step] = form
 		}
-		return &sdk.CallToolResult{InputRequests: requests, RequestState: t.state()}, nil
+		return &sdk.CallToolResult{InputRequests: requests, RequestState: t.requestState()}, nil
 	}
 	responses := sdk.InputResponseMap{}
 	for _, w := range details.State.Waiting {
@@ -53,47 +53,49 @@ func (t *turn) ask(ctx context.Context, details *service.RunDetails, why string)
 		}
 		response, err := t.request.Session.Elicit(ctx, form)
 		if ctx.Err() != nil {
-			return t.leave(ctx)
+			return t.leaveRun(ctx)
 		}
 		if err != nil { // a client that cannot after all, or values that do not fit the form
-			return t.waits(details.State, err.Error()), nil
+			return t.waitingResult(details.State, err.Error()), nil
 		}
 		responses[w.Step] = response
 	}
-	return t.answer(ctx, details, responses)
+	return t.applyForms(ctx, details, responses)
 }
 
-// waits answers with what the run waits for.
-func (t *turn) waits(state *journal.RunState, why string) *sdk.CallToolResult {
+// waitingResult answers with what the run waits for.
+func (t *turn) waitingResult(state *journal.RunState, why string) *sdk.CallToolResult {
 	doc := value.Pairs("run", t.run, "state", string(state.State), "waiting", value.Must(state.Waiting))
 	if why != "" {
 		doc.Set("error", value.OfMap(value.Pairs("kind", string(calls.Invalid), "message", why)))
 	}
-	return document(value.OfMap(doc))
+	return documentResult(value.OfMap(doc))
 }
 
-// state returns what the client carries to its next request: the run, signed for the caller.
-func (t *turn) state() string { return t.run + "." + t.api.sign("run", t.run, t.by.Key, t.by.User) }
+// requestState returns what the client carries to its next request: the run, signed for the caller.
+func (t *turn) requestState() string {
+	return t.run + "." + t.api.signTexts("run", t.run, t.by.Key, t.by.User)
+}
 
-// goOn goes on with the run that the request carries answers for.
-func (t *turn) goOn(ctx context.Context) (*sdk.CallToolResult, error) {
+// continueRequest goes on with the run that the request carries answers for.
+func (t *turn) continueRequest(ctx context.Context) (*sdk.CallToolResult, error) {
 	run, signature, _ := strings.Cut(t.request.Params.RequestState, ".")
 	t.run = run
-	if _, want, _ := strings.Cut(t.state(), "."); !hmac.Equal([]byte(signature), []byte(want)) {
-		return failure(calls.Errorf(calls.Invalid, "the requestState is not one of this server and this user").WithHint("call the tool without it"), ""), nil
+	if _, want, _ := strings.Cut(t.requestState(), "."); !hmac.Equal([]byte(signature), []byte(want)) {
+		return failureResult(calls.Errorf(calls.Invalid, "the requestState is not one of this server and this user").WithHint("call the tool without it"), ""), nil
 	}
 	details, err := t.showRun(ctx, run)
 	if err != nil {
-		return failure(err, run), nil
+		return failureResult(err, run), nil
 	}
 	if details.State.State != journal.RunWaiting { // someone else has answered
-		return t.follow(ctx, details.State.LastSeq)
+		return t.followRun(ctx, details.State.LastSeq)
 	}
-	return t.answer(ctx, details, t.request.Params.InputResponses)
+	return t.applyForms(ctx, details, t.request.Params.InputResponses)
 }
 
-// answer gives the run what the user has put into forms.
-func (t *turn) answer(ctx context.Context, details *service.RunDetails, responses sdk.InputResponseMap) (*sdk.CallToolResult, error) {
+// applyForms gives the run what the user has put into forms.
+func (t *turn) applyForms(ctx context.Context, details *service.RunDetails, responses sdk.InputResponseMap) (*sdk.CallToolResult, error) {
 	waiting := details.State.Waiting
 	given, elsewhere := value.NewMap(len(responses)), false
 	for _, w := range waiting {
@@ -108,7 +110,7 @@ func (t *turn) answer(ctx context.Context, details *service.RunDetails, response
 		text, err := json.Marshal(response.Content) // whole numbers are such again
 		values, parseErr := value.ParseJSON(text)
 		if err := errors.Join(err, parseErr); err != nil {
-			return failure(calls.Errorf(calls.Invalid, "%w", err), t.run), nil
+			return failureResult(calls.Errorf(calls.Invalid, "%w", err), t.run), nil
 		}
 		given.Set(w.Step, withoutEmpty(values, w))
 	}
@@ -116,13 +118,13 @@ func (t *turn) answer(ctx context.Context, details *service.RunDetails, response
 	case given.Len() > 0:
 		answers, err := answersOf(given, waiting)
 		if err != nil {
-			return t.ask(ctx, details, err.Error())
+			return t.askUser(ctx, details, err.Error())
 		}
-		return t.resume(ctx, details, answers)
+		return t.resumeRun(ctx, details, answers)
 	case elsewhere:
-		return t.await(ctx, details.State.LastSeq)
+		return t.awaitAnswers(ctx, details.State.LastSeq)
 	}
-	return t.waits(details.State, ""), nil // the user does not want to answer now
+	return t.waitingResult(details.State, ""), nil // the user does not want to answer now
 }
 
 // withoutEmpty returns the values of a form without the empty texts that clients send for
@@ -159,40 +161,40 @@ func answersOf(given *value.Map, waiting []journal.WaitingFor) (answers []schedu
 	return answers, scheduler.CheckAnswers(answers, waiting)
 }
 
-// resume goes on with a run with answers that fit.
-func (t *turn) resume(ctx context.Context, details *service.RunDetails, answers []scheduler.Answer) (*sdk.CallToolResult, error) {
+// resumeRun goes on with a run with answers that fit.
+func (t *turn) resumeRun(ctx context.Context, details *service.RunDetails, answers []scheduler.Answer) (*sdk.CallToolResult, error) {
 	err := t.api.options.Dispatcher.Resume(ctx, t.by.Principal, t.run, service.ResumeWith{Answers: answers, Wait: placeWait})
 	if err != nil && ctx.Err() == nil {
-		return failure(err, t.run), nil
+		return failureResult(err, t.run), nil
 	}
-	return t.follow(ctx, details.State.LastSeq)
+	return t.followRun(ctx, details.State.LastSeq)
 }
 
-// await waits until the user has answered on the page of the run's form.
-func (t *turn) await(ctx context.Context, after int64) (*sdk.CallToolResult, error) {
+// awaitAnswers waits until the user has answered on the page of the run's form.
+func (t *turn) awaitAnswers(ctx context.Context, after int64) (*sdk.CallToolResult, error) {
 	for batch, err := range t.api.options.Dispatcher.Follow(ctx, t.run, service.FollowOptions{After: after}) {
 		if ctx.Err() != nil {
-			return t.leave(ctx)
+			return t.leaveRun(ctx)
 		}
 		if err != nil {
-			return failure(err, t.run), nil
+			return failureResult(err, t.run), nil
 		}
 		if len(batch) > 0 {
 			after = batch[len(batch)-1].Seq
 			break
 		}
 	}
-	return t.follow(ctx, after)
+	return t.followRun(ctx, after)
 }
 
 // answerRun is the tool answer_run.
 func (t *turn) answerRun(ctx context.Context) (*sdk.CallToolResult, error) {
 	if t.request.Params.RequestState != "" {
-		return t.goOn(ctx)
+		return t.continueRequest(ctx)
 	}
 	doc, err := argumentsOf(t.request)
 	if err != nil {
-		return failure(err, ""), nil
+		return failureResult(err, ""), nil
 	}
 	var in struct {
 		Run     string `json:"run"`
@@ -203,14 +205,14 @@ func (t *turn) answerRun(ctx context.Context) (*sdk.CallToolResult, error) {
 		} `json:"answers"`
 	}
 	if err := value.Decode(doc, &in); err != nil {
-		return failure(calls.Errorf(calls.Invalid, "%w", err), ""), nil
+		return failureResult(calls.Errorf(calls.Invalid, "%w", err), ""), nil
 	}
 	details, err := t.showRun(ctx, in.Run)
 	if err != nil {
-		return failure(err, ""), nil
+		return failureResult(err, ""), nil
 	}
 	if details.State.State != journal.RunWaiting {
-		return failure(calls.Errorf(calls.Invalid, "the run does not wait: it is %s", details.State.State), t.run), nil
+		return failureResult(calls.Errorf(calls.Invalid, "the run does not wait: it is %s", details.State.State), t.run), nil
 	}
 	var answers []scheduler.Answer
 	for _, one := range in.Answers {
@@ -222,13 +224,13 @@ func (t *turn) answerRun(ctx context.Context) (*sdk.CallToolResult, error) {
 		err = scheduler.CheckAnswers(answers, details.State.Waiting)
 	}
 	if err != nil {
-		return failure(err, t.run), nil
+		return failureResult(err, t.run), nil
 	}
-	return t.resume(ctx, details, answers)
+	return t.resumeRun(ctx, details, answers)
 }
 
-// forms returns what the client can ask the user for, by step.
-func (t *turn) forms(waiting []journal.WaitingFor, why string) map[string]*sdk.ElicitParams {
+// userForms returns what the client can ask the user for, by step.
+func (t *turn) userForms(waiting []journal.WaitingFor, why string) map[string]*sdk.ElicitParams {
 	forms := map[string]*sdk.ElicitParams{}
 	capabilities := t.request.ClientCapabilities()
 	if capabilities == nil || capabilities.Elicitation == nil {
@@ -241,18 +243,18 @@ func (t *turn) forms(waiting []journal.WaitingFor, why string) map[string]*sdk.E
 		schema, isFlat := formSchema(w)
 		switch {
 		case isFlat && hasForm:
-			forms[w.Step] = &sdk.ElicitParams{Mode: formMode, Message: question(w, why), RequestedSchema: schema}
+			forms[w.Step] = &sdk.ElicitParams{Mode: formMode, Message: questionText(w, why), RequestedSchema: schema}
 		case hasURL:
 			forms[w.Step] = &sdk.ElicitParams{
-				Mode: urlMode, Message: question(w, why), URL: t.by.Address + "/runs/" + url.PathEscape(t.run), ElicitationID: t.run + "/" + w.Step,
+				Mode: urlMode, Message: questionText(w, why), URL: t.by.Address + "/runs/" + url.PathEscape(t.run), ElicitationID: t.run + "/" + w.Step,
 			}
 		}
 	}
 	return forms
 }
 
-// question returns the text above a form.
-func question(w journal.WaitingFor, why string) string {
+// questionText returns the text above a form.
+func questionText(w journal.WaitingFor, why string) string {
 	lines := slices.Clone(w.Reasons)
 	if why != "" {
 		lines = []string{why}
