@@ -280,7 +280,7 @@ func (b *builder) activateSkills(s *section, found []*skill.Skill) (later []*ski
 			load(x, true, "asked for by skill_names")
 			continue
 		}
-		b.warn("skill_names: there is no skill %q%s", name, value.SuggestSuffix(name, skillNames(found)))
+		b.warn("skill_names: there is no skill %q%s", name, value.DidYouMeanOrListSuffix(name, skillNames(found)))
 	}
 	for _, x := range skill.Mentioned(b.in.CurrentMessage, found) {
 		if !b.runtimeInMessage() {

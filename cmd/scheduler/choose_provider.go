@@ -142,7 +142,7 @@ func (rt *runtime) providerNamed(name string) (open func() (llm.Provider, error)
 	c := rt.settings.LLM.Find(name)
 	if c == nil {
 		return nil, calls.Errorf(calls.Invalid, "there is no model provider %q%s: llm.providers in the settings lists them",
-			name, value.SuggestSuffix(name, rt.settings.LLM.Names()))
+			name, value.DidYouMeanOrListSuffix(name, rt.settings.LLM.Names()))
 	}
 	return func() (llm.Provider, error) {
 		p, err := c.Open()

@@ -70,10 +70,10 @@ func (f *showFlags) checkStep(flow *flow.Flow) error {
 	id, _, _ := strings.Cut(first, "[") // an item of a for_each step is step[3]
 	outer, ok := flow.Step(id)
 	if !ok {
-		return usageError(wording.Errorf("--explain: the flow has no step %q%s", id, value.SuggestSuffix(id, stepIDs(flow))))
+		return usageError(wording.Errorf("--explain: the flow has no step %q%s", id, value.DidYouMeanOrListSuffix(id, stepIDs(flow))))
 	}
 	if inner && outer.Sub != nil {
-		return usageError(wording.Errorf("--explain: the flow that the step %q runs has no step %q%s", id, f.explain[len(first)+1:], value.SuggestSuffix(f.explain[len(first)+1:], stepIDs(outer.Sub))))
+		return usageError(wording.Errorf("--explain: the flow that the step %q runs has no step %q%s", id, f.explain[len(first)+1:], value.DidYouMeanOrListSuffix(f.explain[len(first)+1:], stepIDs(outer.Sub))))
 	}
 	return nil // what the step runs inside itself is only known when it runs
 }

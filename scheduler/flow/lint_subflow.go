@@ -49,7 +49,7 @@ func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []paramP
 			problems = append(problems, paramProblem{
 				Problem: schema.Problem{Pointer: "/inputs/" + value.Escape(name)},
 				message: say("the flow %s has no such input", text),
-				hint:    wording.Of(value.Suggest(name, declared.Map().Keys())),
+				hint:    wording.Of(value.DidYouMeanOrList(name, declared.Map().Keys())),
 			})
 		}
 	}

@@ -18,7 +18,7 @@ func CheckInputs(f *flow.Flow, inputs *value.Map) (value.Value, []Note, error) {
 	names, open := inputNames(f)
 	for key := range inputs.All() {
 		if _, known := names.Get(key); !known && !open {
-			notes = append(notes, newWarning("the flow does not name the input %q%s", key, value.SuggestSuffix(key, names.Keys())))
+			notes = append(notes, newWarning("the flow does not name the input %q%s", key, value.DidYouMeanOrListSuffix(key, names.Keys())))
 		}
 	}
 	checked := f.Inputs.ApplyDefaults(value.OfMap(inputs))
@@ -51,7 +51,7 @@ func CheckInputName(f *flow.Flow, key string) error {
 	if _, known := names.Get(key); known || open || names.Len() == 0 {
 		return nil
 	}
-	return calls.Errorf(calls.NotFound, "the flow has no input %q%s", key, value.SuggestSuffix(key, names.Keys()))
+	return calls.Errorf(calls.NotFound, "the flow has no input %q%s", key, value.DidYouMeanOrListSuffix(key, names.Keys()))
 }
 
 // inputNames returns the inputs that the flow names; open is true where it says whether

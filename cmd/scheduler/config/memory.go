@@ -29,7 +29,7 @@ func (c *Memory) check(models *LLM) error {
 	s, providers := &c.Snapshot, models.Names()
 	switch {
 	case s.LLM != "" && !slices.Contains(providers, s.LLM):
-		return wrongSetting("memory.snapshot.llm", "unknown provider %q%s", s.LLM, value.SuggestSuffix(s.LLM, providers))
+		return wrongSetting("memory.snapshot.llm", "unknown provider %q%s", s.LLM, value.DidYouMeanOrListSuffix(s.LLM, providers))
 	case s.Memories < 1 || s.Memories > memory.MaxJob:
 		return wrongSetting("memory.snapshot.memories", "%d is not between 1 and %d", s.Memories, memory.MaxJob)
 	case s.Snapshots < 1 || s.Snapshots > memory.MaxJob:
@@ -53,7 +53,7 @@ func (c *Embeddings) check(known []string) error {
 	case c.Provider == "":
 		return nil
 	case !slices.Contains(known, c.Provider):
-		return wrongSetting("memory.embeddings.provider", "%q is not one of llm.providers with embeddings%s", c.Provider, value.SuggestSuffix(c.Provider, known))
+		return wrongSetting("memory.embeddings.provider", "%q is not one of llm.providers with embeddings%s", c.Provider, value.DidYouMeanOrListSuffix(c.Provider, known))
 	case c.Model == "":
 		return wrongSetting("memory.embeddings.model", "no model given (name a model for embeddings)")
 	case c.Timeout == 0:

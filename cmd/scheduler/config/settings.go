@@ -228,7 +228,7 @@ func (c *Settings) check(types []ProviderType) error {
 		return err
 	}
 	if c.LLM.Default != "" && !slices.Contains(c.LLM.Names(), c.LLM.Default) {
-		return wrongSetting("llm.default", "unknown provider %q%s", c.LLM.Default, value.SuggestSuffix(c.LLM.Default, c.LLM.Names()))
+		return wrongSetting("llm.default", "unknown provider %q%s", c.LLM.Default, value.DidYouMeanOrListSuffix(c.LLM.Default, c.LLM.Names()))
 	}
 	if err := c.KnownLanguages().Check(c.DefaultLanguage()); err != nil {
 		return wrongSetting("language", "%w", err)

@@ -40,22 +40,24 @@ func ListNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Suggest returns the hint that names the nearest of keys, or else lists them; "" where
-// there are none.
-func Suggest(key string, keys []string) string {
+// DidYouMeanOrList returns [DidYouMean] where one of keys is near, or else lists them; ""
+// where there are none.
+func DidYouMeanOrList(key string, keys []string) string {
 	if near := DidYouMean(key, keys); near != "" || len(keys) == 0 {
 		return near
 	}
 	return "there are " + ListNames(keys)
 }
 
-// SuggestSuffix returns [Suggest] in brackets after a space, for the end of a message.
-func SuggestSuffix(key string, keys []string) wording.Text {
-	return hintSuffix(Suggest(key, keys))
+// DidYouMeanOrListSuffix returns [DidYouMeanOrList] in brackets after a space, for the end of
+// a message.
+func DidYouMeanOrListSuffix(key string, keys []string) wording.Text {
+	return hintSuffix(DidYouMeanOrList(key, keys))
 }
 
 // Nearest returns the key among keys that key was most likely meant to be; "" when
-// none is near. [DidYouMean] makes the hint of it. Near is at most one edit in three
+// none is near. [DidYouMean] makes the hint of it: only who needs the key itself asks
+// here. Near is at most one edit in three
 // characters, and one in two (insertion, deletion, substitution, swap of
 // neighbours); case and the difference of - and _ are not counted.
 func Nearest(key string, keys []string) string {
