@@ -2,7 +2,8 @@ package calls
 
 // Origin is where a stretch of a piece was taken from: a parameter, a file, or
 // something with a name of its own. Stretches do not overlap; one that was computed from
-// several sources has an origin for each of them.
+// several sources has an origin for each of them. A call makes it as a part of a [Part]; it is
+// only data.
 type Origin struct {
 	// Start and End are the bytes [Start, End) of the piece's text. Both are 0 where all
 	// of it, be it text or not, is the value of the source.

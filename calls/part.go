@@ -8,7 +8,8 @@ import (
 
 // Part is the provenance of one piece of a prompt, or of a piece that was left
 // out: the one type behind parts and trace of input, context and in-chat, and
-// behind --explain.
+// behind --explain. A call makes it with the prompt; it is kept in the step's output, and by
+// [WithParts] beside the messages that the call sends. It is only data.
 type Part struct {
 	// Kind is what the piece comes from: text, variable, module, identity, file,
 	// memory, skill, history, message, image, preset, world_book ...

@@ -34,7 +34,8 @@
 // Package internal/order decides which step is next: a machine without a lock, a clock
 // or I/O. Every step counts the needs that are not over; a step that ends counts its
 // successors down, and those at zero become ready, or are skipped when all they needed
-// was skipped. So a step costs the same in a flow of any size. Ready steps are in its
+// was skipped; the condition of a step, the other reason to skip it, is asked when its turn
+// comes (skip_step.go). So a step costs the same in a flow of any size. Ready steps are in its
 // queue; workers take them from it (worker.go), at most MaxParallel at once. The
 // worker that finishes a step goes on with what became ready, so that a chain of steps
 // runs in one goroutine. Tasks and events come from pool.go.
@@ -57,8 +58,10 @@
 //     (collect_output.go).
 //
 // Parameters that were found stay for the next attempt. retry_step.go decides whether
-// there is one, and keeps each within its timeout. [Invoke] (invoke.go) does the
-// same for one call without a flow.
+// there is one and after which back-off, and keeps each within its timeout. Only where the
+// step does not retry does a provider send a refused request again by itself, with a back-off of
+// its own (llm/endpoint, retry_request.go). [Invoke] (invoke.go) does the same for one call
+// without a flow.
 //
 // What a call asks of the model passes a meter (package internal/budget): its tokens count
 // for the step, the flow and the flows around it, and none may pass its budget; the same
@@ -116,7 +119,8 @@
 //
 // [journal.RunState] and package scheduler/explain put events together
 // again for people; the latter knows from a [journal.Prompt] (prompts.go) what a step has
-// sent to a model, and where each piece of it comes from.
+// sent to a model, and where each piece of it comes from: a [calls.Part] has the source of a
+// piece as the call tells it, in the output of the step or beside the messages that it sent.
 //
 // # The end
 //

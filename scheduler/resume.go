@@ -165,7 +165,7 @@ func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHe
 		return nil, err
 	}
 	r.earlier.answers = answerEvents(slices.DeleteFunc(answers, func(a Answer) bool { return isRecorded(state, a) }))
-	return r, e.checkBySlot(r, state, r.earlier.answers)
+	return r, e.checkAnswersBySlot(r, state, r.earlier.answers)
 }
 
 // Answer records an answer of a run that waits, and leaves it waiting: Resume goes on

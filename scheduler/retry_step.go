@@ -20,7 +20,7 @@ import (
 const maxProviderDelay = 10 * time.Minute
 
 // runWithRetries tries the step until it succeeds, fails for good, or has used its
-// attempts up.
+// attempts up. Where it may try more than once, providers do not retry ([llm.SentOnce]).
 func (t *task) runWithRetries(ctx context.Context) (value.Value, error) {
 	r := t.step.Retry
 	intervals := newBackOff(r)

@@ -19,8 +19,8 @@ const maxWait = time.Minute
 
 // Chat returns the deltas of attempt, which sends a request to a model once and passes on
 // the pieces of its answer until emit returns false. An attempt that failed before its
-// first piece is repeated where that can help, unless the caller of ctx retries by
-// itself ([llm.SentOnce]).
+// first piece is repeated where that can help, after a growing wait, unless the caller of
+// ctx retries by itself ([llm.SentOnce]), as a step with retry does.
 func (c *Client) Chat(ctx context.Context, model string, attempt func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		waits := backoff.ExponentialBackOff{

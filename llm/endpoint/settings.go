@@ -1,6 +1,7 @@
 // Package endpoint is what clients of model servers share, whatever protocol they
-// speak: the settings of a server, how it is asked over HTTP, and the errors of one that
-// does not answer.
+// speak: the settings of a server, how it is asked over HTTP, the errors of one that does
+// not answer, and after which back-off a refused request is sent again (retry_request.go). The
+// attempts of a step that retries are the engine's (scheduler, retry_step.go).
 package endpoint
 
 import (

@@ -2,6 +2,11 @@
 // and the record of a run, and returns the prompts of a step piece by piece: the line of
 // the flow, the input, the file, the memory or the model answer that each was taken from,
 // and what was left out.
+//
+// What a call tells of a piece when it makes a prompt is a [calls.Part] with [calls.Origin]s; the
+// journal keeps it in the output of the step, and in [journal.Prompt] for what the step sent.
+// From there this package goes back through the parameters of steps and the templates of the
+// flow; each station on that way is a [Source] (source.go).
 package explain
 
 import (
@@ -177,7 +182,7 @@ func notRun(flow *flow.Flow, record *journal.RunState, id string) error {
 		ids = append(ids, s.ID)
 	}
 	err := calls.Errorf(calls.NotFound, "the run has no step %q", id)
-	if hint := value.Suggest(id, ids); hint != "" {
+	if hint := value.DidYouMeanOrList(id, ids); hint != "" {
 		return err.WithHint("%s", hint)
 	}
 	return err
