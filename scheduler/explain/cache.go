@@ -6,30 +6,6 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// Cache tells how much of a prompt its provider has seen before at its beginning, in the
-// prompt that the step had sent before: what providers can take from their caches.
-type Cache struct {
-	// Run and Step tell whose prompt it is compared with; Run is "" for the same run.
-	Run  string `json:"run,omitempty"`
-	Step string `json:"step"`
-	// Messages and Tokens are what both begin with: whole messages, and tokens, estimated,
-	// with those of the message that differs.
-	Messages int `json:"messages"`
-	Tokens   int `json:"tokens"`
-	// Broken is where they part; nil where the prompt goes on after all of the other.
-	Broken *CacheBreak `json:"broken,omitempty"`
-}
-
-// CacheBreak is the first piece of a prompt that is not as in the prompt before.
-type CacheBreak struct {
-	// Message is the index of its message.
-	Message int `json:"message"`
-	// Piece is the piece; its Text begins with what both prompts have of it.
-	Piece Piece `json:"piece"`
-	// Tokens are those of the prompt from there on, estimated: what has to be read again.
-	Tokens int `json:"tokens"`
-}
-
 // CompareCaches sets the Cache of prompts that were sent: of each by the one before it in
 // the list, of the first by the first of earlier, which are the prompts of the step in an
 // earlier run, or of the item before. Without any there is none.

@@ -1,57 +1,17 @@
 package explain
 
 import (
-	"context"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
-
-// maxHops bounds how many steps a text is followed back through.
-const maxHops = 64
-
-// explainer follows texts back through the flows of one run. Explain makes one for each
-// prompt list; it is not safe for concurrent use.
-type explainer struct {
-	ctx     context.Context //nolint:containedctx // lives for one Explain
-	record  *journal.RunState
-	counter llm.Counter
-	seen    map[string]bool // steps whose left-out parts are listed
-	leftOut []LeftOut
-	// What was found out before: parts by the step, scopes by the site, renderings by the
-	// parameter in its site.
-	parts  map[*journal.StepState][]calls.Part
-	scopes map[site]recordedScope
-	traces map[tracedParam]*trace
-	known  map[explained]explanation
-}
-
-// frame is one flow of the run: the outermost, or one that a step runs.
-type frame struct {
-	flow   *flow.Flow
-	inputs value.Value
-	prefix string // of its steps in the record: outer[1]/
-	// around is the step that runs the flow; its frame is nil for the outermost.
-	around site
-}
-
-// site is a step of a frame as it ran: the step itself, an item of it, or what it ran
-// inside itself. A nil step stands for the outputs of the flow, or, where frame is nil as
-// well, for a step whose flow is not known.
-type site struct {
-	*frame
-	step *flow.Step
-	got  *journal.StepState
-}
 
 func (x *explainer) rootFrame(flow *flow.Flow) *frame {
 	return &frame{flow: flow, inputs: x.record.Inputs}
@@ -151,15 +111,6 @@ func (at site) item() (index string, ok bool) {
 	index, _, closed := strings.Cut(rest, "]")
 	return index, found && closed
 }
-
-// recordedScope is what the run recorded under the names of a site's templates.
-type recordedScope struct {
-	prompt.Values
-	skipped map[string]bool
-}
-
-// IsAbsent reports whether the name is that of a step that was skipped.
-func (s recordedScope) IsAbsent(name string) bool { return s.skipped[name] }
 
 // scopeOf holds what the run recorded under the names of a site's templates.
 func (x *explainer) scopeOf(at site) recordedScope {
@@ -273,4 +224,10 @@ func pointerTo(members []string) string {
 		pointer.WriteString("/" + value.Escape(m))
 	}
 	return pointer.String()
+}
+
+// atoi reads an index.
+func atoi(text string) (i int, ok bool) {
+	i, err := strconv.Atoi(text)
+	return i, err == nil && i >= 0
 }

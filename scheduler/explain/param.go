@@ -2,7 +2,6 @@ package explain
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -11,14 +10,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
-
-func itoa(i int) string { return strconv.Itoa(i) }
-
-// atoi reads an index.
-func atoi(text string) (i int, ok bool) {
-	i, err := strconv.Atoi(text)
-	return i, err == nil && i >= 0
-}
 
 // explainPointer explains a stretch of what the parameters have at the pointer of an
 // origin; all of it, where the origin has no bytes.
@@ -196,20 +187,6 @@ func (x *explainer) placeOf(at site, pointer string) Source {
 	}
 	pos, _ := at.step.With.Place(pointer, 0)
 	return sourceOfParam(pos, pointer)
-}
-
-// tracedParam is a parameter in its site.
-type tracedParam struct {
-	at    site
-	param *flow.Param
-}
-
-// trace is what a parameter rendered to, with the spans of its texts.
-type trace struct {
-	value   value.Value
-	members []prompt.Member
-	source  string // of its expressions
-	offset  int    // of the template, or the expression, in the text of the parameter
 }
 
 // traceOf renders a parameter as the run did; nil where what it needs is not on record.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -175,7 +176,7 @@ func (s Source) equals(other Source) bool {
 func wayKey(way []Source) string {
 	var b strings.Builder
 	for _, s := range way {
-		for _, text := range []string{string(s.Kind), s.Name, s.Step, s.Call, s.Part, s.Pointer, s.File, itoa(s.Line), itoa(s.Col), s.Path, itoa(s.PathLine)} {
+		for _, text := range []string{string(s.Kind), s.Name, s.Step, s.Call, s.Part, s.Pointer, s.File, strconv.Itoa(s.Line), strconv.Itoa(s.Col), s.Path, strconv.Itoa(s.PathLine)} {
 			b.WriteString(text)
 			b.WriteByte(0)
 		}

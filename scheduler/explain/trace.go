@@ -2,21 +2,13 @@ package explain
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
-)
-
-type side string
-
-const (
-	ofInput  side = "/input"
-	ofOutput side = "/output"
-	// ofParams are the rendered parameters.
-	ofParams side = "/params"
 )
 
 // explainText explains a text that a step has in its input or output at pointer, or what
@@ -102,105 +94,6 @@ func wholeText(origins []calls.Origin, text string) []calls.Origin {
 	return []calls.Origin{whole}
 }
 
-func singlePiece(text string, sources ...Source) []Piece {
-	return []Piece{{Text: text, Sources: sources}}
-}
-
-// withSource adds a hop to the way of every piece of a text. Of a step that is there
-// already, the source that says more stays.
-func withSource(pieces []Piece, source Source) []Piece {
-	end := 0
-	for i := range pieces {
-		p := &pieces[i]
-		own := source
-		if source.Start != nil {
-			own = source.withSpan(*source.Start+end, len(p.Text))
-		}
-		end += len(p.Text)
-		kept := len(p.Sources)
-		if kept > 0 && p.Sources[kept-1].isHopTo(source) {
-			kept--
-		}
-		p.Sources = append(slices.Clip(p.Sources[:kept]), own)
-	}
-	return pieces
-}
-
-// isHopTo reports whether a source says only that the text went through the step of the
-// next one.
-func (s Source) isHopTo(next Source) bool {
-	isOfStep := next.Kind == SourceStep || next.Kind == SourcePart
-	return isOfStep && s.Kind == SourceStep && s.Call == "" && s.Step == next.Step
-}
-
-// completed adds a source to the pieces that have none.
-func completed(pieces []Piece, source Source) []Piece {
-	for i := range pieces {
-		if len(pieces[i].Sources) == 0 {
-			pieces[i].Sources = []Source{source}
-		}
-	}
-	return pieces
-}
-
-// standsAt reports whether a stretch is what a text has from a byte on.
-func standsAt(text string, from int, stretch string) bool {
-	return from >= 0 && from <= len(text) && strings.HasPrefix(text[from:], stretch)
-}
-
-// cutPieces returns the pieces of the bytes [start, end) of the text that they make.
-func cutPieces(pieces []Piece, start, end int) (cut []Piece) {
-	at := 0
-	for _, p := range pieces {
-		from, to := max(start-at, 0), min(end-at, len(p.Text))
-		at += len(p.Text)
-		if from < to {
-			if to-from < len(p.Text) {
-				p.Tokens = 0 // what the whole piece costs
-				p.Sources = slices.Clone(p.Sources)
-				for i, s := range p.Sources {
-					p.Sources[i] = s.cut(p.Text, from, to)
-				}
-			}
-			p.Text = p.Text[from:to]
-			cut = append(cut, p)
-		}
-	}
-	return cut
-}
-
-// collapsed returns one piece of a text that was computed from the pieces of others: with
-// their sources where these are one, else with their names.
-func collapsed(text string, from []Piece, place Source) []Piece {
-	var ways [][]Source
-	known := map[string]bool{} // there may be thousands
-	for _, p := range from {
-		key := wayKey(p.Sources)
-		if !known[key] && len(p.Sources) > 0 {
-			ways = append(ways, p.Sources)
-		}
-		known[key] = true
-	}
-	if len(ways) == 1 {
-		way := slices.Clone(ways[0])
-		for i := range way {
-			way[i] = way[i].withoutSpan()
-		}
-		return singlePiece(text, way...)
-	}
-	for _, way := range ways {
-		for _, name := range way[0].origins() {
-			if !slices.Contains(place.From, name) {
-				place.From = append(slices.Clip(place.From), name)
-			}
-		}
-	}
-	if len(place.From) > 0 {
-		place.Kind = SourceComputed
-	}
-	return singlePiece(text, place)
-}
-
 // explainReference explains a stretch of the value that a name with members gives, from
 // the byte from on of its text; from is below 0 for a text that was computed from it.
 func (x *explainer) explainReference(at site, path []string, from int, stretch string, place Source, hops int) []Piece {
@@ -240,7 +133,7 @@ func (x *explainer) explainLeaves(v value.Value, explain func(pointer, text stri
 		switch v.Kind() {
 		case value.List, value.Object:
 			for i, item := range v.List() {
-				visit(item, pointer+"/"+itoa(i))
+				visit(item, pointer+"/"+strconv.Itoa(i))
 			}
 			for key, member := range v.Map().All() {
 				visit(member, pointer+"/"+value.Escape(key))

@@ -1,0 +1,107 @@
+package explain
+
+import "strings"
+
+// Explanation is a prompt of a step with the source of every piece. [Explain] makes it for
+// its caller; it is only data, and its JSON is the shape that the command line and the HTTP API
+// give out.
+type Explanation struct {
+	// Step is the step, or what it runs inside itself: book/slot-1, work/round-2.
+	Step string `json:"step"`
+	Call string `json:"call"`
+	// Tokens is what the texts and images of the messages cost, estimated.
+	Tokens int `json:"tokens"`
+	// Total is what the whole prompt cost, with all that is around these texts, and
+	// CountedBy who counted it: it is the one count that the lines of steps show as well.
+	Total     int     `json:"total"`
+	CountedBy Counted `json:"counted_by"`
+	// Shared is how many of the first messages are those of the prompt before in the
+	// list, where a conversation went on.
+	Shared   int                `json:"shared,omitempty"`
+	Messages []ExplainedMessage `json:"messages"`
+	// LeftOut are the pieces that upstream steps offered and did not include.
+	LeftOut []LeftOut `json:"left_out"`
+	// Cache is how much of the prompt is as in the step's prompt before; nil where there
+	// was none, and for prompts that no model was asked: see [CompareCaches].
+	Cache *Cache `json:"cache,omitempty"`
+
+	isSent bool
+}
+
+// Counted is who has counted tokens.
+type Counted string
+
+// Who counts.
+const (
+	ByProvider Counted = "provider"
+	ByEstimate Counted = "estimate"
+)
+
+// ExplainedMessage is one message of the prompt.
+type ExplainedMessage struct {
+	Role string `json:"role"`
+	// Tokens is the sum of those of the pieces.
+	Tokens int `json:"tokens"`
+	// Pieces cover the text of the message without gaps.
+	Pieces []Piece `json:"pieces"`
+}
+
+// Piece is a piece of a message and where it comes from.
+type Piece struct {
+	Text string `json:"text"`
+	// Tokens is what the piece costs, estimated: as the call said that put it in, or
+	// by the counter.
+	Tokens int `json:"tokens"`
+	// Sources are the way of the text from its origin to the prompt, origin first: a
+	// place in the flow, an input, a part that a step took from elsewhere, then the
+	// steps that passed it on.
+	Sources []Source `json:"sources"`
+}
+
+// Way returns the sources as people read them, origin first.
+func (p *Piece) Way() string {
+	names := make([]string, len(p.Sources))
+	for i, s := range p.Sources {
+		names[i] = s.String()
+	}
+	return strings.Join(names, " > ")
+}
+
+// LeftOut is a piece that is not in the prompt.
+type LeftOut struct {
+	// Step is the step that left it out.
+	Step string `json:"step"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Reason is a sentence, Code the reason as a stable word, Detail more about it: see
+	// [calls.Part].
+	Reason string `json:"reason"`
+	Code   string `json:"code,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	// Tokens is what it would have cost; 0 where the call does not say.
+	Tokens int `json:"tokens"`
+}
+
+// Cache tells how much of a prompt its provider has seen before at its beginning, in the
+// prompt that the step had sent before: what providers can take from their caches.
+type Cache struct {
+	// Run and Step tell whose prompt it is compared with; Run is "" for the same run.
+	Run  string `json:"run,omitempty"`
+	Step string `json:"step"`
+	// Messages and Tokens are what both begin with: whole messages, and tokens, estimated,
+	// with those of the message that differs.
+	Messages int `json:"messages"`
+	Tokens   int `json:"tokens"`
+	// Broken is where they part; nil where the prompt goes on after all of the other.
+	Broken *CacheBreak `json:"broken,omitempty"`
+}
+
+// CacheBreak is the first piece of a prompt that is not as in the prompt before.
+type CacheBreak struct {
+	// Message is the index of its message.
+	Message int `json:"message"`
+	// Piece is the piece; its Text begins with what both prompts have of it.
+	Piece Piece `json:"piece"`
+	// Tokens are those of the prompt from there on, estimated: what has to be read again.
+	Tokens int `json:"tokens"`
+}
