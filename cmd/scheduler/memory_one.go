@@ -306,16 +306,7 @@ func (a *app) confirmDeletion(ctx context.Context, store memory.Deleter, which m
 		return usageError(wording.Errorf("this would delete %s for good, and there is no terminal to ask: give --yes", what))
 	}
 	fmt.Fprint(a.Stderr, a.Language.Say("Delete %s for good? [y/N] ", what))
-	select {
-	case answer := <-a.Lines():
-		switch strings.ToLower(strings.TrimSpace(answer)) {
-		case "y", "yes":
-			return nil
-		}
-		return exitError{exitFailed, wording.Errorf("nothing was deleted")}
-	case <-ctx.Done():
-		return exitError{exitInterrupted, wording.Errorf("interrupted: nothing was deleted")}
-	}
+	return a.awaitYes(ctx, wording.Errorf("nothing was deleted"))
 }
 
 // deleteMemories deletes and says what was deleted, also where that ends too early.

@@ -140,7 +140,7 @@ func (a *app) awaitYes(ctx context.Context, refused error) error {
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(a.Stderr)
-		return exitError{exitInterrupted, wording.Errorf("interrupted")}
+		return exitError{exitInterrupted, wording.Errorf("interrupted: %w", refused)}
 	case line := <-a.Lines():
 		line = strings.ToLower(strings.TrimSpace(line))
 		if line != "y" && line != "yes" {
