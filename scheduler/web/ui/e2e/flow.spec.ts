@@ -45,6 +45,31 @@ test("the text is linted while one types, and saved unless the file has changed"
   writeFileSync(file("order.yaml"), before);
 });
 
+test("keys, calls and their parameters are completed by the schema", async ({ page }) => {
+  await page.goto("/flows/order");
+  const text = page.getByRole("textbox", { name: "Text of the flow" });
+  await expect(text).toContainText("current_schema");
+  await text.fill("name: x\nsteps:\n");
+  const offered = page.getByRole("listbox");
+  const choose = async (typed: string, whole: string) => {
+    await page.keyboard.type(typed);
+    await expect(offered.getByRole("option", { selected: true })).toHaveText(whole);
+    await page.waitForTimeout(100); // the list takes no key in its first moment: it may be meant for the text
+    await page.keyboard.press("Enter");
+    await expect(offered).toHaveCount(0);
+  };
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type("  - id: a\n");
+  await choose("ca", "call");
+  await choose("cha", "chat");
+  await page.keyboard.type("\n");
+  await choose("wit", "with");
+  await page.keyboard.type("{");
+  await choose("tempera", "temperature");
+  await expect(text).toContainText("with: {temperature: ");
+  await page.reload();
+});
+
 test("a run is started from its form by the keyboard alone", async ({ page }) => {
   await page.goto("/flows/order?tab=run");
   const note = page.getByLabel("note");

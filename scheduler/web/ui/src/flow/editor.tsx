@@ -7,7 +7,8 @@ import { Annotation, Compartment, EditorState, type Extension } from "@codemirro
 import { EditorView, drawSelection, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useImperativeHandle, useRef, type Ref } from "react";
-import type { Schemas } from "../api/client.ts";
+import { send, type Schemas } from "../api/client.ts";
+import { schemaCompletion, type Schema } from "./completion.ts";
 
 type Problem = Schemas["ProblemBody"];
 
@@ -20,6 +21,8 @@ const nonce = document.querySelector<HTMLMetaElement>("meta[name='csp-nonce']")?
 
 /** Marks a text that was put in by the page: it is not a change of the person who types. */
 const fromOutside = Annotation.define<boolean>();
+
+const loadSchema = async () => (await (await send("GET", "/api/v1/flow.schema.json", {})).json()) as Schema;
 
 const colours = HighlightStyle.define([
   { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: "var(--accent)" },
@@ -39,7 +42,23 @@ const look = EditorView.theme({
   "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { background: "color-mix(in srgb, var(--accent) 30%, transparent)" },
   ".cm-tooltip": { backgroundColor: "var(--card)", color: "var(--text)", border: "1px solid var(--line-strong)" },
+  ".cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--card)" },
+  ".cm-completionInfo": { maxWidth: "28rem" },
   ".cm-diagnostic": { whiteSpace: "pre-wrap", maxWidth: "36rem" },
+});
+
+/**
+ * Replaces a selection by the text that is put in its place. Left to it, the browser copies
+ * the colours of what goes into inline styles, which the Content-Security-Policy refuses.
+ */
+const replaceSelection = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { inputType, data } = event;
+    if (inputType !== "insertText" || data === null || view.composing || view.state.readOnly || view.state.selection.main.empty) return false;
+    event.preventDefault();
+    view.dispatch(view.state.replaceSelection(data), { userEvent: "input.type", scrollIntoView: true });
+    return true;
+  },
 });
 
 /** Editor is a text of YAML with the problems of the program at their places. Escape, then Tab, leaves it. */
@@ -63,7 +82,7 @@ export function Editor({ text, onChange, onSave, problems, readOnly, label, ref 
     const save = () => (newest.current.onSave(), true);
     const extensions: Extension[] = [
       EditorView.cspNonce.of(nonce), lineNumbers(), highlightActiveLineGutter(), highlightActiveLine(), drawSelection(), history(), indentOnInput(), bracketMatching(),
-      indentUnit.of("  "), yaml(), syntaxHighlighting(colours), look, lintGutter(), writable.current.of([]),
+      indentUnit.of("  "), yaml(), syntaxHighlighting(colours), look, lintGutter(), writable.current.of([]), schemaCompletion(loadSchema), replaceSelection,
       keymap.of([{ key: "Mod-s", run: save, preventDefault: true }, ...defaultKeymap, ...historyKeymap, ...lintKeymap, ...completionKeymap, indentWithTab]),
       EditorView.contentAttributes.of({ "aria-label": label }),
       EditorView.updateListener.of((u) => u.docChanged && !u.transactions.some((tr) => tr.annotation(fromOutside)) && newest.current.onChange(u.state.doc.toString())),
