@@ -3,7 +3,7 @@
 // it (history, the user's words, images, tool results), cut to a token budget, with
 // the source of every byte.
 //
-// sources.go reads the workspace into sections, images.go prepares images, budget.go
+// fill_sections.go reads the workspace into sections, images.go prepares images, budget.go
 // and shrink_history.go cut to max_tokens, build.go and messages.go write the prompt. The
 // history of a session's memory is cut to 200 utterances and 5,000 tokens by
 // package transcript.

@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// The default limits of the short-term memory.
+// The default limits of the short-term memory. The tags of the parameters of input and memory-recent say the same.
 const (
 	DefaultMaxTurns  = 200
 	DefaultMaxTokens = 5000

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -144,18 +143,6 @@ reaches only the runs and memories of the user, and other runs do not exist for 
 	cmd.Flags().AddFlagSet(list.Flags())
 	cmd.AddCommand(newTokenCreate(a), list, newTokenRevoke(a))
 	return cmd
-}
-
-func newVersion(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprint(a.Stdout, versionLine())
-			return err
-		},
-	}
 }
 
 // addSubcommands gives a command its subcommands; without one it shows its help.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -59,5 +61,49 @@ the user, the session and the beginning of the text; --json has everything.`,
 	scope.addFlags(cmd, "only the memories of this `session`")
 	cmd.Flags().IntVar(&limit, "limit", 50, "the newest `N` memories of each user; 0 lists all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an array of memories")
+	return cmd
+}
+
+func newMemoryStats(a *app) *cobra.Command {
+	var scope scopeFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "stats",
+		Short:   "Count what is stored",
+		Example: "  scheduler memory stats\n  scheduler memory stats --user lin --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			users, err := scope.usersOrAll()
+			if err != nil {
+				return err
+			}
+			return a.readMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
+				stats, err := p.Store.Stats(cmd.Context(), users)
+				if err != nil {
+					return exitFor(cmd.Context(), err, false)
+				}
+				counts := value.Must(stats).Map().Clone()
+				for key, t := range map[string]time.Time{"oldest": stats.Oldest, "newest": stats.Newest} {
+					if !t.IsZero() {
+						counts.Set(key, value.OfString(memory.FormatTime(t)))
+					}
+				}
+				if asJSON {
+					return a.PrintJSON(value.OfMap(counts))
+				}
+				w := terminal.NewTable(a.Stdout)
+				for key, v := range counts.All() {
+					text, isText := v.Str()
+					if !isText {
+						text = v.JSON()
+					}
+					fmt.Fprintf(w, "%s\t%s\n", a.Language.Say(strings.ReplaceAll(key, "_", " ")), text)
+				}
+				return w.Flush()
+			})
+		},
+	}
+	scope.addFlags(cmd, "")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -278,49 +277,5 @@ the vectors that are missing are made, too.`,
 	scope.addFlags(cmd, "")
 	cmd.Flags().BoolVar(&all, "all", false, "of every session and category with anything new")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print {\"snapshots\": [ids], \"meta_snapshots\": [ids], \"postponed\", \"embedded\"}")
-	return cmd
-}
-
-func newMemoryStats(a *app) *cobra.Command {
-	var scope scopeFlags
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:     "stats",
-		Short:   "Count what is stored",
-		Example: "  scheduler memory stats\n  scheduler memory stats --user lin --json",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			users, err := scope.usersOrAll()
-			if err != nil {
-				return err
-			}
-			return a.readMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
-				stats, err := p.Store.Stats(cmd.Context(), users)
-				if err != nil {
-					return exitFor(cmd.Context(), err, false)
-				}
-				counts := value.Must(stats).Map().Clone()
-				for key, t := range map[string]time.Time{"oldest": stats.Oldest, "newest": stats.Newest} {
-					if !t.IsZero() {
-						counts.Set(key, value.OfString(memory.FormatTime(t)))
-					}
-				}
-				if asJSON {
-					return a.PrintJSON(value.OfMap(counts))
-				}
-				w := terminal.NewTable(a.Stdout)
-				for key, v := range counts.All() {
-					text, isText := v.Str()
-					if !isText {
-						text = v.JSON()
-					}
-					fmt.Fprintf(w, "%s\t%s\n", a.Language.Say(strings.ReplaceAll(key, "_", " ")), text)
-				}
-				return w.Flush()
-			})
-		},
-	}
-	scope.addFlags(cmd, "")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -4,10 +4,24 @@ import (
 	"fmt"
 	goruntime "runtime"
 	"runtime/debug"
+
+	"github.com/spf13/cobra"
 )
 
 // version is set by the Makefile through the linker.
 var version = ""
+
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprint(a.Stdout, versionLine())
+			return err
+		},
+	}
+}
 
 // versionLine returns what version and --version print.
 func versionLine() string {

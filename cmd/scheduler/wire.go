@@ -242,7 +242,7 @@ func (rt *runtime) close() error {
 }
 
 // newLoader returns a Loader for the flows of an origin.
-func (rt *runtime) newLoader(from service.Origin) (*flow.Loader, []service.Note, error) {
+func (rt *runtime) newLoader(from service.Surroundings) (*flow.Loader, []service.Note, error) {
 	registry, err := rt.buildRegistry(from.Dir)
 	if err != nil {
 		return nil, nil, err
@@ -287,7 +287,7 @@ func (rt *runtime) newViewLoader() (*flow.Loader, error) {
 
 // newExecutor returns a StepExecutor wired from the settings.
 func (rt *runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
-	loader, _, err := rt.newLoader(o.Origin) // its notes were told when the flow was loaded
+	loader, _, err := rt.newLoader(o.Surroundings) // its notes were told when the flow was loaded
 	if err != nil {
 		return nil, nil, err
 	}

@@ -107,7 +107,7 @@ func (g *gate) Chat(ctx context.Context, r *llm.Request) iter.Seq2[llm.Delta, er
 // newParts are the parts of a service whose stores are in dir.
 func newParts(dir string, slow llm.Provider) service.Parts {
 	registry := sync.OnceValues(builtin.Registry)
-	loader := func(service.Origin) (*flow.Loader, []service.Note, error) {
+	loader := func(service.Surroundings) (*flow.Loader, []service.Note, error) {
 		r, err := registry()
 		return &flow.Loader{Registry: r}, nil, err
 	}
@@ -115,14 +115,14 @@ func newParts(dir string, slow llm.Provider) service.Parts {
 		Dir:    dir,
 		Loader: loader,
 		Viewer: func() (*flow.Loader, error) {
-			l, _, err := loader(service.Origin{})
+			l, _, err := loader(service.Surroundings{})
 			return l, err
 		},
 		Executor: func(_ *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
 			if o.Provider == "nobody" {
 				return nil, nil, calls.Errorf(calls.Invalid, "unknown provider %q", o.Provider)
 			}
-			l, _, err := loader(o.Origin)
+			l, _, err := loader(o.Surroundings)
 			env := calls.NewEnv()
 			env.LLM = scripted.Echo{}
 			return &scheduler.StepExecutor{Env: env, Loader: l, CancelGrace: 2 * time.Second, Provider: func(string) (llm.Provider, error) { return slow, nil }}, nil, err

@@ -8,7 +8,7 @@ import (
 
 // Registry returns the calls and functions that flows can name.
 func (s *Service) Registry() (*calls.Registry, error) {
-	loader, _, err := s.parts.Loader(Origin{})
+	loader, _, err := s.parts.Loader(Surroundings{})
 	if err != nil {
 		return nil, err
 	}

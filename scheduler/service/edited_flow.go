@@ -15,7 +15,7 @@ func (s *Service) LoadEditedText(ctx context.Context, p Principal, run, text str
 		return nil, nil, err
 	}
 	dir := s.localDir(began.Dir)
-	loader, _, err := s.parts.Loader(Origin{Dir: dir, Language: began.Language})
+	loader, _, err := s.parts.Loader(Surroundings{Dir: dir, Language: began.Language})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -26,7 +26,7 @@ func (s *Service) LoadEditedText(ctx context.Context, p Principal, run, text str
 // LintText returns the problems of a text that is to become the file, and the flow where
 // there is no error among them.
 func (s *Service) LintText(file, text string) (*flow.Flow, flow.Problems, error) {
-	loader, _, err := s.parts.Loader(Origin{})
+	loader, _, err := s.parts.Loader(Surroundings{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,7 +8,7 @@ import (
 
 // Load reads a flow with all its problems; the flow is nil where errors are among them.
 func (s *Service) Load(path string) (*flow.Flow, flow.Problems, []Note, error) {
-	loader, notes, err := s.parts.Loader(Origin{})
+	loader, notes, err := s.parts.Loader(Surroundings{})
 	if err != nil {
 		return nil, nil, notes, err
 	}
@@ -21,7 +21,7 @@ func (s *Service) Load(path string) (*flow.Flow, flow.Problems, []Note, error) {
 
 // Lint returns the problems of flows and of all texts in further languages.
 func (s *Service) Lint(files []string) (flow.Problems, []Note, error) {
-	loader, notes, err := s.parts.Loader(Origin{})
+	loader, notes, err := s.parts.Loader(Surroundings{})
 	if err != nil {
 		return nil, notes, err
 	}

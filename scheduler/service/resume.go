@@ -33,10 +33,10 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	if err != nil {
 		return nil, nil, err
 	}
-	origin := Origin{Dir: s.localDir(began.Dir), Language: began.Language}
+	surroundings := Surroundings{Dir: s.localDir(began.Dir), Language: began.Language}
 	f := r.Flow
 	if f == nil {
-		f, err = s.recordedFlow(header, origin)
+		f, err = s.recordedFlow(header, surroundings)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -50,13 +50,13 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	if err != nil {
 		return nil, nil, markUnavailable(err)
 	}
-	e, notes, err := s.parts.Executor(f, ExecutorOptions{Origin: origin, Provider: began.LLM, Mode: began.Mode, Now: r.Now})
+	e, notes, err := s.parts.Executor(f, ExecutorOptions{Surroundings: surroundings, Provider: began.LLM, Mode: began.Mode, Now: r.Now})
 	if err != nil {
 		return nil, notes, err
 	}
 	e.Seed, e.Language, e.Journal = uint64(began.Seed), began.Language, j
 	e.Strict = r.Strict || began.Strict
-	e.Owner, e.Root = p.resumedOwner(header.Labels, began.Bound), origin.Dir
+	e.Owner, e.Root = p.resumedOwner(header.Labels, began.Bound), surroundings.Dir
 	session := s.newSession(e, f, false, r.Now)
 	session.State, session.ID, session.Origin = state, r.Run, header.Labels[journal.LabelOrigin]
 	return session, notes, nil
@@ -68,7 +68,7 @@ func (s *Service) LoadEdited(ctx context.Context, p Principal, run, file string)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	loader, notes, err := s.parts.Loader(Origin{Dir: s.localDir(began.Dir), Language: began.Language})
+	loader, notes, err := s.parts.Loader(Surroundings{Dir: s.localDir(began.Dir), Language: began.Language})
 	if err != nil {
 		return nil, nil, notes, err
 	}
@@ -94,13 +94,13 @@ func (s *Service) begunRun(ctx context.Context, p Principal, run string) (journa
 }
 
 // recordedFlow reads the flow that the journal kept.
-func (s *Service) recordedFlow(h *journal.RunHeader, origin Origin) (*flow.Flow, error) {
-	loader, _, err := s.parts.Loader(origin)
+func (s *Service) recordedFlow(h *journal.RunHeader, from Surroundings) (*flow.Flow, error) {
+	loader, _, err := s.parts.Loader(from)
 	if err != nil {
 		return nil, err
 	}
 	loader.Providers, loader.Secrets = nil, nil // the settings may have lost names that the run knows
-	file, files := scheduler.LocalFiles(origin.Dir, h.File, h.Text)
+	file, files := scheduler.LocalFiles(from.Dir, h.File, h.Text)
 	f, problems := loader.LoadText(file, h.Text.Source, files)
 	if problems.HasErrors() {
 		return nil, calls.Errorf(calls.Invalid, "the flow of the run does not load with this program: %w", problems.Err())

@@ -41,7 +41,7 @@ type Service struct {
 // return new values, which the Service may change.
 type Parts struct {
 	// Loader returns what reads flows.
-	Loader func(Origin) (*flow.Loader, []Note, error)
+	Loader func(Surroundings) (*flow.Loader, []Note, error)
 	// Viewer returns what reads flows only to be looked at: their plugins may have changed,
 	// or be gone.
 	Viewer func() (*flow.Loader, error)
@@ -74,8 +74,8 @@ type Parts struct {
 	Script func(answers value.Value) (llm.Provider, error)
 }
 
-// Origin is where a run began; the zero value is here.
-type Origin struct {
+// Surroundings are where a run began; the zero value is here.
+type Surroundings struct {
 	// Dir is the directory in which relative paths of plugins start; "" is the working directory.
 	Dir string
 	// Language is that of flows that name none; "" is the setting.
@@ -84,7 +84,7 @@ type Origin struct {
 
 // ExecutorOptions say how a flow is run.
 type ExecutorOptions struct {
-	Origin
+	Surroundings
 	// Provider is the name of a model provider; "" is the choice of the flow and the settings.
 	Provider string
 	// Mode says what becomes of cassettes, as the setting llm.mode does; "" is the setting.

@@ -23,18 +23,18 @@ import (
 
 // newService is a service with a journal in memory and a model that repeats.
 func newService() *service.Service {
-	loader := func(service.Origin) (*flow.Loader, []service.Note, error) {
+	loader := func(service.Surroundings) (*flow.Loader, []service.Note, error) {
 		registry, err := builtin.Registry()
 		return &flow.Loader{Registry: registry}, nil, err
 	}
 	return service.New(service.Parts{
 		Loader: loader,
 		Viewer: func() (*flow.Loader, error) {
-			l, _, err := loader(service.Origin{})
+			l, _, err := loader(service.Surroundings{})
 			return l, err
 		},
 		Executor: func(_ *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
-			l, _, err := loader(o.Origin)
+			l, _, err := loader(o.Surroundings)
 			env := calls.NewEnv()
 			env.LLM = scripted.Echo{}
 			return &scheduler.StepExecutor{Env: env, Loader: l}, nil, err

@@ -198,7 +198,7 @@ func runPlugin(program string, argv []string, orders <-chan struct{}, reports io
 			}
 		case <-ended:
 			if status, gone := waitForChildren(pid); gone {
-				killChildren()
+				killTree()
 				fmt.Fprintln(reports, reportEnded, describeStatus(status))
 				return 0
 			}
@@ -236,9 +236,9 @@ func waitForChildren(pid int) (status syscall.WaitStatus, gone bool) {
 	}
 }
 
-// killChildren kills the children of this process and waits for them until there are
+// killTree kills the children of this process and waits for them until there are
 // none: when one ends, its children become this process's own.
-func killChildren() {
+func killTree() {
 	for end := time.Now().Add(killTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if !hasChildren() {
 			return

@@ -97,7 +97,7 @@ func (p *project) serve() *server {
 	loader := &flow.Loader{Registry: registry}
 	s := service.New(service.Parts{
 		Dir:    p.dir,
-		Loader: func(service.Origin) (*flow.Loader, []service.Note, error) { return loader, nil, nil },
+		Loader: func(service.Surroundings) (*flow.Loader, []service.Note, error) { return loader, nil, nil },
 		Executor: func(*flow.Flow, service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
 			env := calls.NewEnv()
 			env.LLM = scripted.Echo{}
