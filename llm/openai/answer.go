@@ -103,8 +103,6 @@ func isEmpty(d llm.Delta) bool {
 		d.Usage == nil && len(d.Extra) == 0
 }
 
-func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
-
 // readMessage reads the members of a message: those that [llm.Delta] names, the rest as
 // they are.
 func (a *answer) readMessage(message map[string]json.RawMessage) (llm.Delta, error) {
@@ -137,15 +135,6 @@ func (a *answer) readMessage(message map[string]json.RawMessage) (llm.Delta, err
 		}
 	}
 	return d, nil
-}
-
-// withMember adds a member to extra, which may be nil.
-func withMember(extra map[string]json.RawMessage, name string, raw json.RawMessage) map[string]json.RawMessage {
-	if extra == nil {
-		extra = map[string]json.RawMessage{}
-	}
-	extra[name] = raw
-	return extra
 }
 
 // readContent reads text, or the list of parts that some vendors send: text, and
@@ -201,4 +190,10 @@ func (a *answer) setUsage(raw json.RawMessage) {
 		CachedTokens: max(u.Details.CachedTokens, u.CacheHitTokens, 0),
 		Cost:         max(u.Cost, 0),
 	}
+}
+
+// invalidAnswer returns the error of a body that is not an answer.
+func (p *Provider) invalidAnswer(body []byte) *llm.Error {
+	return (&llm.Error{Hint: "does base_url point to an OpenAI-compatible API? It often ends in /v1"}).
+		WithMessage("the server's answer is not a chat completion: %s", p.client.Readable(string(body[:min(len(body), endpoint.MaxErrorBody)])))
 }

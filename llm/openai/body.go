@@ -11,9 +11,6 @@ import (
 	"github.com/callnode/scheduler/llm/endpoint"
 )
 
-// maxEvent bounds one event of a stream, in bytes.
-const maxEvent = 16 << 20
-
 // blank are the bytes to skip before a body: white space and a byte order mark.
 const blank = " \t\r\n\xef\xbb\xbf"
 
@@ -121,10 +118,4 @@ func (p *Provider) readEvent(event event, a *answer) (done bool, err error) {
 		data = rest
 	}
 	return false, nil
-}
-
-// invalidAnswer returns the error of a body that is not an answer.
-func (p *Provider) invalidAnswer(body []byte) *llm.Error {
-	return (&llm.Error{Hint: "does base_url point to an OpenAI-compatible API? It often ends in /v1"}).
-		WithMessage("the server's answer is not a chat completion: %s", p.client.Readable(string(body[:min(len(body), endpoint.MaxErrorBody)])))
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
+// maxEvent bounds one event of a stream, in bytes.
+const maxEvent = 16 << 20
+
 // event is one server-sent event.
 type event struct {
 	name string
