@@ -135,7 +135,7 @@ type FlowInfo struct {
 }
 
 // FlowDescriber is implemented by [Flows] that can describe a flow without running
-// it.
+// it. It is as safe for concurrent use.
 type FlowDescriber interface {
 	// DescribeFlow describes the flow file at path, relative to the running flow.
 	DescribeFlow(ctx context.Context, path string) (FlowInfo, error)

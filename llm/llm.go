@@ -54,7 +54,8 @@ type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 
-// EmbeddingProvider is a [Provider] whose server has models for embeddings.
+// EmbeddingProvider is a [Provider] whose server has models for embeddings, and as safe for
+// concurrent use.
 type EmbeddingProvider interface {
 	Provider
 	// Embedder returns an embedder of a model. The model is asked for vectors of that

@@ -42,7 +42,8 @@ type ModelKeeper interface {
 	Model(ctx context.Context) (Model, error)
 }
 
-// EmbeddingQueue hands out the memories that wait for a vector.
+// EmbeddingQueue hands out the memories that wait for a vector. Every process that uses the
+// store may take part, with as many goroutines as it likes.
 type EmbeddingQueue interface {
 	// Unembedded returns at most n memories that wait, and reserves them for a while. Of
 	// the claim, Now, Users and Lease count.

@@ -97,7 +97,7 @@ type Owned[T any] struct {
 }
 
 // JobQueue hands out the snapshots that are to be made. Every process that uses the store
-// may take part.
+// may take part, with as many goroutines as it likes.
 type JobQueue interface {
 	// Claim returns a job that is due and reserves it for a while; nil if none is due.
 	Claim(ctx context.Context, c Claim) (*Job, error)

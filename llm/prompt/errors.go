@@ -24,7 +24,7 @@ const (
 )
 
 // Error is an error of a template with its place. Every error of this package that
-// leaves it is one.
+// leaves it is one. It does not change once the caller has it.
 type Error struct {
 	Class     Class
 	File      string

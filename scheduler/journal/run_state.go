@@ -82,7 +82,8 @@ type RunState struct {
 	byID         map[string]*StepState
 }
 
-// StepState is one step, or one item of a for_each step, rebuilt from events.
+// StepState is one step, or one item of a for_each step, rebuilt from events. It belongs to a
+// [RunState], and is as safe for concurrent use.
 type StepState struct {
 	// ID is the step's id, outer/inner in a sub-flow; an item is id[index].
 	ID    string     `json:"id"`

@@ -11,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Operation is one thing that an API does.
+// Operation is one thing that an API does. [Find] makes it; it does not change.
 type Operation struct {
 	// ID is the operationId; "" where the document gives none.
 	ID string

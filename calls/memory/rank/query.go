@@ -46,7 +46,7 @@ type Term struct {
 	spaceless bool
 }
 
-// Analysis is an analyzed query.
+// Analysis is an analyzed query. [Search] makes it; it does not change.
 type Analysis struct {
 	Terms []Term
 	// When reports whether the query asks for a time, Newest whether it asks for the

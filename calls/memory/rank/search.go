@@ -33,7 +33,7 @@ type Hit struct {
 	InExtra bool
 }
 
-// Result is what [Search] found, best first.
+// Result is what [Search] found, best first. It belongs to the caller.
 type Result struct {
 	Hits        []Hit
 	Analysis    Analysis

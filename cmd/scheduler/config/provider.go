@@ -42,7 +42,8 @@ func NewProviderType[S any, P llm.Provider](name string, open func(S) (P, error)
 	}
 }
 
-// Provider is one entry of llm.providers, checked by the schema of its type.
+// Provider is one entry of llm.providers, checked by the schema of its type. [Load] makes it;
+// it does not change then.
 type Provider struct {
 	llm.Settings
 	Type ProviderType

@@ -53,7 +53,7 @@ const (
 type Limits struct{ Bytes, Nodes int }
 
 // Error is a fault in YAML text. Line and Col count from 1; Col is 0 where the
-// library does not tell it.
+// library does not tell it. It does not change.
 type Error struct {
 	Line, Col int
 	Msg       string

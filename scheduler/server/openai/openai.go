@@ -103,7 +103,7 @@ func (a *API) Models() (*Models, error) {
 	return list, nil
 }
 
-// Error is an error in the form that clients of the API read.
+// Error is an error in the form that clients of the API read. [NewError] makes one for one answer.
 type Error struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`

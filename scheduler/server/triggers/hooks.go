@@ -15,7 +15,8 @@ import (
 // MaxHookBody bounds the body of a request of a webhook, in bytes.
 const MaxHookBody = 1 << 20
 
-// Webhook is a webhook of a flow that is served.
+// Webhook is a webhook of a flow that is served. [Triggers.Webhook] makes one for each request;
+// it does not change.
 type Webhook struct {
 	*flow.Webhook
 	Flow *service.LibraryFlow
