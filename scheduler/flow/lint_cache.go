@@ -95,16 +95,19 @@ func (u *unit) segmentsOf(root *Param, pointer string) (all []segment) {
 }
 
 // isChanging reports whether a name is one of those that differ from request to request:
-// the run and its time, the counter of items, memories found for the question.
+// the run and its time, counters, what was just said, memories found for the question.
 func (u *unit) isChanging(ref prompt.Ref) bool {
 	switch ref.Path[0] {
 	case "index":
 		return true
 	case "run":
 		return len(ref.Path) > 1 && slices.Contains([]string{"id", "started_at"}, ref.Path[1])
+	case "vars":
+		changing := []string{"current_time", "current_datetime", "timestamp", "turn_count", "last_user_message", "last_assistant_message"}
+		return len(ref.Path) > 1 && slices.Contains(changing, ref.Path[1])
 	}
 	i, isStep := u.byID[ref.Path[0]]
-	return isStep && u.steps[i].Call == "memory-retrieve"
+	return isStep && slices.Contains([]string{"memory-retrieve", "memory-recent"}, u.steps[i].Call)
 }
 
 // lintCache warns of the first piece that changes, where enough stands after it.

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
@@ -16,6 +15,10 @@ func TestLintCaches(t *testing.T) {
 	const step, recall = "  - id: a\n    call: chat\n    with:\n", "  - {id: found, call: memory-retrieve, with: {current_query: x}}\n"
 	for name, c := range map[string]struct{ steps, want string }{
 		"time first":          {step + "      system: \"It is {{ run.started_at }}. LONG\"\n      user: hi\n", `f.yaml:7:25: warning: run.started_at changes with every request of step "a", and 4 KiB`},
+		"the clock":           {step + "      system: \"It is {{ vars.current_time }}. LONG\"\n      user: hi\n", "f.yaml:7:25: warning: vars.current_time changes"},
+		"what was said":       {step + "      system: \"{{ vars.last_user_message }} LONG\"\n      user: hi\n", "f.yaml:7:19: warning: vars.last_user_message changes"},
+		"the date":            {step + "      system: \"{{ vars.current_date }} LONG\"\n      user: hi\n", ""},
+		"short-term memory":   {"  - {id: last, call: memory-recent}\n" + step + "      system: \"{{ last.text }} LONG\"\n      user: hi\n", "f.yaml:8:19: warning: last.text changes"},
 		"time last":           {step + "      system: \"LONG It is {{ run.started_at }}.\"\n      user: hi\n", ""},
 		"time, then little":   {step + "      system: \"It is {{ run.started_at }}. Be brief.\"\n      user: hi\n", ""},
 		"the user's words":    {step + "      system: \"{{ inputs.x }} LONG\"\n      user: \"{{ question }}\"\n", ""},
@@ -28,7 +31,7 @@ func TestLintCaches(t *testing.T) {
 		"a stable identity":   {"  - {id: a, call: context, with: {workspace: ws, identity: \"I am {{ inputs.x }}.\", current_message: hi}}\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			registry, err := calls.NewRegistry(builtin.Calls()...)
+			registry, err := builtin.Registry()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -71,6 +71,14 @@ func (r recordedRun) earlierPrompts(ctx context.Context, step string, counter ll
 	return all, id
 }
 
+// maxRunsBefore bounds how many runs of others are passed over.
+const maxRunsBefore = 100
+
+// haveSameSession reports whether two runs are of the same user and session, or of none.
+func haveSameSession(a, b *journal.RunInfo) bool {
+	return a.Labels[journal.LabelOwner] == b.Labels[journal.LabelOwner] && a.Labels[journal.LabelSession] == b.Labels[journal.LabelSession]
+}
+
 // runBefore returns the last run of the same flow, user and session; nil where there is
 // none that can be read.
 func (r recordedRun) runBefore(ctx context.Context) (id string, state *journal.RunState) {
@@ -81,7 +89,7 @@ func (r recordedRun) runBefore(ctx context.Context) (id string, state *journal.R
 	if err != nil {
 		return "", nil
 	}
-	filter := journal.RunFilter{Flow: info.Flow, After: info.Cursor, Limit: 1, Labels: map[string]string{}}
+	filter := journal.RunFilter{Flow: info.Flow, After: info.Cursor, Limit: maxRunsBefore, Labels: map[string]string{}}
 	for _, label := range []string{journal.LabelOwner, journal.LabelSession} {
 		if v, ok := info.Labels[label]; ok {
 			filter.Labels[label] = v
@@ -90,6 +98,9 @@ func (r recordedRun) runBefore(ctx context.Context) (id string, state *journal.R
 	for other, err := range r.journal.Runs(ctx, filter) {
 		if err != nil {
 			return "", nil
+		}
+		if !haveSameSession(info, other) { // it has a label that this run lacks
+			continue
 		}
 		state, err = journal.Fold(r.journal.Events(ctx, other.ID, 1))
 		if err != nil {
