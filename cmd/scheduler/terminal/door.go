@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -16,25 +18,49 @@ import (
 // A door is the one way by which text reaches a person: what would steer a terminal or hide
 // in a line is quoted, whoever wrote it. What goes to a program, a file or a pipe on stdout,
 // passes as it is. The program's own colours and cursor moves go past it ([rawWriter]).
+//
+// [newDoor] makes one for each stream of the program; it is safe for concurrent use.
 type door struct {
 	out    io.Writer
 	quotes bool
+
+	mu   sync.Mutex // guards what follows
+	held []byte     // the beginning of a character whose rest has not come yet
 }
 
 // newDoor returns the door to out; with always, it quotes on its way to a file too.
 func newDoor(out io.Writer, always bool) io.Writer {
-	return &door{out, always || IsTerminal(out)}
+	return &door{out: out, quotes: always || IsTerminal(out)}
 }
 
-// Write quotes p. It reports len(p) where all of it was written.
+// Write quotes p. It reports len(p) where all of it was written. A character that p ends within
+// is held back: its halves are no character that one could look at.
 func (d *door) Write(p []byte) (int, error) {
 	if !d.quotes {
 		return d.out.Write(p)
 	}
-	if _, err := io.WriteString(d.out, Visible(string(p))); err != nil {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	text := slices.Concat(d.held, p)
+	whole := len(text) - partOfRune(text)
+	d.held = slices.Clone(text[whole:])
+	if _, err := io.WriteString(d.out, Visible(string(text[:whole]))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// partOfRune returns the length of a character at the end of text whose rest is missing.
+func partOfRune(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if end := text[len(text)-n:]; utf8.RuneStart(end[0]) {
+			if utf8.FullRune(end) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
 }
 
 // rawWriter returns what is behind the door of w, for the program's own control sequences.

@@ -37,3 +37,25 @@ func TestDoor(t *testing.T) {
 		t.Errorf("stdout %q, stderr %q", &stdout, &stderr)
 	}
 }
+
+// A character that comes in two pieces is looked at as a whole.
+func TestDoorPieces(t *testing.T) {
+	for text, want := range map[string]string{
+		"safe\u202eevil": `safe\u202eevil`, "中文\U0001F600.": "中文\U0001F600.", "\u009b31m": `\u009b31m`, "bad \xe4 end": "bad \xe4 end",
+	} {
+		for size := 1; size < 4; size++ {
+			var out bytes.Buffer
+			d := newDoor(&out, true)
+			for rest := []byte(text); len(rest) > 0; {
+				n := min(size, len(rest))
+				if written, err := d.Write(rest[:n]); written != n || err != nil {
+					t.Fatalf("%d bytes written of %d: %v", written, n, err)
+				}
+				rest = rest[n:]
+			}
+			if out.String() != want {
+				t.Errorf("%q in pieces of %d: got %q", text, size, out.String())
+			}
+		}
+	}
+}
