@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
@@ -168,11 +169,27 @@ func openListener(ctx context.Context, c config.Serve) (net.Listener, error) {
 	if c.TLS.Cert == "" {
 		return listener, nil
 	}
-	pair, err := tls.LoadX509KeyPair(c.TLS.Cert, c.TLS.Key)
+	pair, err := readKeyPair(c.TLS.Cert, c.TLS.Key)
 	if err != nil {
 		return nil, usageError(errors.Join(wording.Errorf("reading serve.tls: %w", err), listener.Close()))
 	}
 	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), nil
+}
+
+// maxPEM bounds the files of a certificate and of its key.
+const maxPEM = 1 << 20
+
+// readKeyPair is tls.LoadX509KeyPair for regular files: a pipe would be waited for.
+func readKeyPair(certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := calls.ReadFile(certFile, maxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := calls.ReadFile(keyFile, maxPEM)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
 }
 
 // withoutOp returns the error without the address that the message has already.

@@ -276,7 +276,7 @@ func (d *digester) addFile(path, name string) error {
 	}
 	file := d.commandFile
 	if !isCommand || file == nil {
-		file, err = os.Open(path)
+		file, err = calls.OpenFile(path)
 		if err != nil {
 			return err
 		}

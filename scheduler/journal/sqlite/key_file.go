@@ -32,8 +32,11 @@ func newVault(file string) *stored.Vault {
 	}}
 }
 
+// maxSpace is how much white space may stand around a key.
+const maxSpace = 1 << 10
+
 func readKey(file string) ([]byte, error) {
-	text, err := os.ReadFile(file)
+	text, err := calls.ReadFile(file, 2*stored.KeySize+maxSpace)
 	if err != nil {
 		return nil, wording.Errorf("reading the key of the images: %w", err)
 	}
