@@ -14,6 +14,43 @@ test("a chat answers, asks what is missing, and keeps what was said", async ({ p
   await expect(page.getByText("1 large to Ningbo")).toBeVisible();
 });
 
+test("an answer is shown while the model still writes it", async ({ page, playwright }) => {
+  await page.goto("/chat/tale?session=tale-1");
+  await page.getByLabel("Your question").fill("A tale, please");
+  await page.keyboard.press("Enter");
+  const answer = page.getByRole("list", { name: "Conversation" }).getByRole("listitem").last();
+  await expect(answer.getByText("Once upon", { exact: true })).toBeVisible();
+  await expect(answer).toContainText("running");
+  const other = await playwright.request.newContext();
+  await other.get(`${process.env.SLOW_SERVER}/tell`);
+  await other.dispose();
+  await expect(answer.getByText("Once upon a time", { exact: true })).toBeVisible();
+  await expect(answer).not.toContainText("running");
+});
+
+test("a schedule is paused, resumed, and fired", async ({ page }) => {
+  await page.goto("/schedules");
+  const card = page.getByRole("article", { name: /new_year/ });
+  await expect(card).toContainText("0 0 1 1 *");
+  await card.getByRole("button", { name: "Pause" }).click();
+  await expect(card).toContainText("paused");
+  await page.reload();
+  await card.getByRole("button", { name: "Resume" }).click();
+  await expect(card.getByRole("button", { name: "Pause" })).toBeVisible();
+  await expect(card).not.toContainText("paused");
+  await card.getByRole("button", { name: "Run now" }).click();
+  await card.getByRole("table").getByRole("link").first().click();
+  await expect(page.locator(".run-head")).toContainText("timed");
+  await expect(page.locator(".run-head")).toContainText("finished");
+});
+
+test("plugins are listed with what they have", async ({ page }) => {
+  await page.goto("/plugins");
+  const card = page.getByRole("article").filter({ has: page.getByRole("heading", { name: "stamp" }) });
+  await expect(card).toContainText("untrusted");
+  await expect(card).toContainText("plugins.d/stamp");
+});
+
 test("a call is found, and made", async ({ page }) => {
   await page.goto("/calls");
   await page.getByLabel("Search calls").fill("template");
@@ -58,7 +95,7 @@ for (const look of looks) {
     await setLook(page, look);
     const screens = [
       ["chat", "/chat/quickstart?session=looks", ".turn-foot"], ["call", "/calls/in-chat", ".try"], ["memory", "/memory?user=mei", ".memory-text"],
-      ["plugins", "/plugins", ".empty"], ["schedules", "/schedules", ".empty"],
+      ["plugins", "/plugins", ".members"], ["schedules", "/schedules", ".schedule"],
     ] as const;
     for (const [name, path, sign] of screens) {
       await page.goto(path);

@@ -70,6 +70,25 @@ test("keys, calls and their parameters are completed by the schema", async ({ pa
   await page.reload();
 });
 
+test("without the scope, a text is read, and not changed", async ({ page }) => {
+  const made = await page.request.post("/api/v1/tokens", { data: { name: "reader", scopes: ["flows:read", "runs:read"] } });
+  const { text: token } = (await made.json()) as { text: string };
+  expect((await page.request.post("/api/v1/session", { data: { token } })).status()).toBe(204);
+  await page.goto("/flows/support");
+  const text = page.getByRole("textbox", { name: "Text of the flow" });
+  await expect(text).toContainText("support");
+  await expect(page.getByText("Editing needs a token with the scope flows:write.")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Save" })).toHaveCount(0);
+  await text.click();
+  await page.keyboard.type("typed");
+  await expect(text).not.toContainText("typed");
+  await page.keyboard.press("Control+a");
+  await page.keyboard.press("Delete");
+  await expect(text).toContainText("support");
+  await page.getByRole("tab", { name: "Run" }).click();
+  await expect(page.getByText("Starting a run needs a token")).toBeVisible();
+});
+
 test("a run is started from its form by the keyboard alone", async ({ page }) => {
   await page.goto("/flows/order?tab=run");
   const note = page.getByLabel("note");

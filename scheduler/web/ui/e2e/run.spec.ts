@@ -89,6 +89,51 @@ test("a thousand steps that run are followed in time", async ({ page }) => {
   await expect(page.getByText(`${seq.toLocaleString("en")} events`)).toBeVisible();
 });
 
+test("a hundred updates at once are drawn a few times", async ({ page }) => {
+  const run = await startRun(page, "wide");
+  const all = (await (await page.request.get(`/api/v1/runs/${run}/events?view=brief&limit=200`)).json()) as { items: { seq: number; type: string }[] };
+  // The stream of the run is the test's own: each event comes as a packet of its own.
+  await page.addInitScript(() => {
+    const real = window.fetch;
+    window.fetch = (input, init) => {
+      if (!String(input).includes("/events?view=brief")) return real(input, init);
+      const body = new ReadableStream<Uint8Array>({
+        start(stream) {
+          (window as unknown as { send(e: { seq: number; type: string }): void }).send = (e) =>
+            stream.enqueue(new TextEncoder().encode(`id: ${e.seq}\nevent: ${e.type}\ndata: ${JSON.stringify(e)}\n\n`));
+        },
+      });
+      return Promise.resolve(new Response(body, { headers: { "Content-Type": "text/event-stream" } }));
+    };
+  });
+  await page.goto(`/runs/${run}`);
+  await expect(page.locator("[data-node]")).toHaveCount(1000);
+  await expect.poll(() => page.evaluate(() => "send" in window)).toBe(true);
+  const drawn = await page.evaluate(async (events) => {
+    const { send } = window as unknown as { send(e: unknown): void };
+    const counted = new Promise<number>((done) => {
+      let renders = 0;
+      const observer = new MutationObserver(() => {
+        const count = [...document.querySelectorAll(".hint")].map((one) => /^(\d+) events?$/.exec(one.textContent ?? "")?.[1]).find(Boolean);
+        if (count !== shown) (shown = count), renders++;
+        if (count === "100") done(renders);
+      });
+      let shown: string | undefined;
+      observer.observe(document.body, { subtree: true, childList: true, characterData: true });
+    });
+    const channel = new MessageChannel();
+    let next = 0;
+    channel.port1.onmessage = () => {
+      send(events[next++]);
+      if (next < events.length) channel.port2.postMessage(null);
+    };
+    channel.port2.postMessage(null);
+    return counted;
+  }, all.items.slice(0, 100));
+  console.log(`100 updates were drawn ${drawn} times`);
+  expect(drawn).toBeLessThan(30);
+});
+
 test("the timeline shows how long a step waits, folded", async ({ page }) => {
   const run = await startRun(page, "weather");
   await page.goto(`/runs/${run}?view=timeline`);

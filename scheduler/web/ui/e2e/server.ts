@@ -13,14 +13,21 @@ const program = resolve(root, process.env.SCHEDULER ?? "bin/scheduler");
 export default async function start() {
   const dir = mkdtempSync(join(tmpdir(), "scheduler-e2e-"));
   cpSync(join(root, "flows"), join(dir, "flows"), { recursive: true });
-  writeFileSync(join(dir, "scheduler.yaml"), "language: en\nhttp: {allow_hosts: [127.0.0.1]}\n");
   const slow = await startSlowServer();
-  writeFlows(join(dir, "flows"), `http://127.0.0.1:${(slow.address() as AddressInfo).port}`);
+  const address = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`;
+  writeFileSync(join(dir, "scheduler.yaml"), `language: en
+http: {allow_hosts: [127.0.0.1]}
+llm: {providers: [{name: teller, base_url: "${address}/v1", model: teller}]}
+`);
+  writeFlows(join(dir, "flows"), address);
+  const plugin = spawnSync(program, ["plugins", "init", "--lang", "python", "stamp"], { cwd: dir, encoding: "utf8" });
+  if (plugin.status !== 0) throw new Error(`no plugin was written: ${plugin.stderr}`);
   const server = spawn(program, ["serve", "--listen", "127.0.0.1:0", "--edit"], { cwd: dir, stdio: ["ignore", "pipe", "inherit"] });
   const link = await loginLink(server);
   process.env.SCHEDULER_URL = new URL(link).origin;
   process.env.SCHEDULER_LINK = link;
   process.env.SCHEDULER_DIR = dir;
+  process.env.SLOW_SERVER = address;
   process.env.SCHEDULER_TOKEN = createToken(dir);
   return async () => {
     const ended = new Promise((done) => server.once("exit", done));
@@ -48,10 +55,27 @@ function createToken(dir: string): string {
   return text;
 }
 
-/** Answers /ok at once, /slow after half a second, and /flaky with 503 every other time. */
+/**
+ * Answers /ok at once, /slow after half a second, and /flaky with 503 every other time. It is
+ * a model too, that says the first half of its answer, and the rest once /tell is asked for.
+ */
 async function startSlowServer(): Promise<Server> {
   let asked = 0;
+  let tellRest = () => {};
   const server = createServer((request, answer) => {
+    if (request.url === "/v1/chat/completions") {
+      const say = (delta: object, end: string | null = null) =>
+        answer.write(`data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: "teller", choices: [{ index: 0, delta, finish_reason: end }] })}\n\n`);
+      answer.setHeader("Content-Type", "text/event-stream");
+      say({ role: "assistant", content: "Once upon" });
+      tellRest = () => {
+        say({ content: " a time" });
+        say({}, "stop");
+        answer.end("data: [DONE]\n\n");
+      };
+      return;
+    }
+    if (request.url === "/tell") tellRest();
     const send = () => {
       answer.statusCode = request.url === "/flaky" && asked++ % 2 === 0 ? 503 : 200;
       answer.setHeader("Content-Type", "application/json");
@@ -99,6 +123,15 @@ steps:
     on_missing: ask
   - {id: reply, call: template, with: {template: "{{ o.count }} {{ o.size }} to {{ o.city }}", values: {o: "{{ order.slot_data }}"}}, to_user: true}
 outputs: {reply: "{{ reply.text }}"}
+`);
+  writeFileSync(join(dir, "tale.yaml"), `name: tale
+llm: teller
+inputs: {type: object, required: [question], properties: {question: {type: string}}}
+steps: [{id: tell, call: chat, with: {user: "{{ inputs.question }}"}, to_user: true}]
+`);
+  writeFileSync(join(dir, "timed.yaml"), `name: timed
+triggers: {schedules: [{id: new_year, cron: "0 0 1 1 *", timezone: Asia/Shanghai}]}
+steps: [{id: greet, call: template, with: {template: "Happy new year!"}, to_user: true}]
 `);
   // A hundred chains of ten side by side, and one of a thousand.
   for (const [name, length] of [["wide", 10], ["long", 1000]] as const) {

@@ -15,7 +15,7 @@ export default function Plugins() {
       <ScreenHead title={t("plugins.title")} />
       {list.error && <ErrorBox error={list.error} retry={list.reload} />}
       {list.loading && !items.length && <Loading />}
-      {!list.loading && !list.error && !items.length && <Empty title={t("plugins.empty")}><p>{t("plugins.begin")} <code>scheduler plugins new NAME</code></p></Empty>}
+      {!list.loading && !list.error && !items.length && <Empty title={t("plugins.empty")}><p>{t("plugins.begin")} <code>scheduler plugins init NAME</code></p></Empty>}
       <div className="cards">
         {items.map(({ name, ...rest }) => (
           <article key={String(name)} className="card">
