@@ -32,7 +32,8 @@ const versionControl = ".git"
 type Seal struct {
 	// SHA256 is the sum over all files in the folder, by name and content, except .git and
 	// what the manifest lists as data; over what links in it lead to; and over the command,
-	// unless that is a name in PATH: an interpreter, another one on each machine.
+	// unless that is a name in PATH: an interpreter, another one on each machine. Of that, the
+	// files are added that its arguments name.
 	SHA256 string
 	// CoversCommand reports whether the command is a part of SHA256.
 	CoversCommand bool
@@ -124,7 +125,10 @@ func digestProgram(dir string, m *Manifest, command *os.File, readContents bool)
 	if err := d.addFolder(root, "."); err != nil {
 		return nil, err
 	}
-	return d, d.addCommand(m.Command)
+	if err := d.addCommand(m.Command); err != nil {
+		return nil, err
+	}
+	return d, d.addScripts(m)
 }
 
 func newDigester(m *Manifest) *digester {
@@ -244,6 +248,29 @@ func (d *digester) addCommand(command string) error {
 		return nil
 	}
 	return d.addFile(path, command)
+}
+
+// addScripts adds the files that the arguments of an interpreter name, where they were not
+// read as a part of the folder: its script may be anywhere. Data may change there too.
+func (d *digester) addScripts(m *Manifest) error {
+	if isPath(m.Command) {
+		return nil
+	}
+	for _, arg := range m.Args {
+		path := commandPath(d.root, arg)
+		if !targetMode(path).IsRegular() || d.isCovered(path) || d.isData(path) {
+			continue
+		}
+		if err := d.addFile(path, "argument "+arg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isData reports whether a path is what the manifest lists as data, or below it.
+func (d *digester) isData(path string) bool {
+	return slices.ContainsFunc(d.data, func(data string) bool { return isBelow(path, filepath.Join(d.root, data)) })
 }
 
 // targetMode returns the mode of what a path leads to; irregular where nothing is.

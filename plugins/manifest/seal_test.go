@@ -159,3 +159,39 @@ func TestSealCoversManifestThatWasRead(t *testing.T) {
 		t.Error("the same manifest has another sum")
 	}
 }
+
+// The script of an interpreter is sealed wherever it is.
+func TestDigestOfScripts(t *testing.T) {
+	root := t.TempDir()
+	for arg, want := range map[string]bool{
+		"main.py": true, "../other/main.py": true, filepath.Join(root, "other", "main.py"): true, ".git/main.py": true,
+		"cache/state.json": false, // data
+	} {
+		dir := filepath.Join(root, "plugin")
+		path := commandPath(dir, arg)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		m := &Manifest{Name: "sample", Command: "python3", Args: []string{"-B", arg, "--name", "x"}, Data: []string{"cache"}}
+		var sums []string
+		for _, content := range []string{"before", "after"} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			seal, err := NewSeal(dir, m, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seal.CoversCommand {
+				t.Errorf("%s: the interpreter counts as covered", arg)
+			}
+			sums = append(sums, seal.SHA256)
+		}
+		if seen := sums[0] != sums[1]; seen != want {
+			t.Errorf("%s: a change is seen: %t, want %t", arg, seen, want)
+		}
+	}
+}
