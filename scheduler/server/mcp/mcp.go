@@ -13,77 +13,13 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/callnode/scheduler/scheduler/service"
-)
-
-// Settings are those of the server.
-type Settings struct {
-	// Calls are the names of the calls that are tools, beside the flows.
-	Calls []string
-}
-
-// Options are what an [API] is made of.
-type Options struct {
-	Settings
-	Service    *service.Service
-	Dispatcher *service.Dispatcher
-	Library    *service.Library
-	Log        *slog.Logger
-	// Key signs what clients carry from one request to the next: it is the same for all
-	// servers that they may meet.
-	Key []byte
-	// Language is that of descriptions, Version that of the program.
-	Language, Version string
-}
-
-// API answers requests. A server makes one with [New] for its life, and ends its sessions
-// with [API.Close]. It is safe for concurrent use.
-type API struct {
-	options Options
-	// versions is what the library asks about the versions of a request in a session.
-	versions            *sdk.Server
-	stateless, stateful http.Handler
-	open                context.Context // ends with Close
-	close               context.CancelFunc
-
-	mu       sync.Mutex // guards what follows
-	sessions []*sdk.Server
-	missing  map[string]bool // calls of the settings that were missed
-}
-
-// Caller is who makes a request.
-type Caller struct {
-	service.Principal
-	// Key tells callers apart that have the same user.
-	Key string
-	// Address is where the caller sees the pages of the server, http://host:port; "" where
-	// there are none.
-	Address string
-	// What the caller may do beside running flows.
-	CanCall, CanReadRuns, CanReadFlows bool
-}
-
-const (
-	versionHeader = "Mcp-Protocol-Version"
-	sessionHeader = "Mcp-Session-Id"
-	// statelessSince is the first version of the protocol without sessions.
-	statelessSince = "2026-07-28"
-	// sessionLife is how long a session lasts without a request, maxSessions how many there
-	// may be.
-	sessionLife = time.Hour
-	maxSessions = 1000
 )
 
 // New returns the API.
@@ -173,17 +109,6 @@ func (a *API) addSession(server *sdk.Server) bool {
 	return true
 }
 
-// missCall logs once that a call of the settings is missing: a plugin that is gone takes its
-// tools with it.
-func (a *API) missCall(name string, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.missing[name] {
-		a.options.Log.Warn("a call of serve.mcp.calls is not a tool", "call", name, "error", err)
-	}
-	a.missing[name] = true
-}
-
 // openSessions returns the servers that have a session.
 func openSessions(all []*sdk.Server) (open []*sdk.Server) {
 	for _, server := range all {
@@ -232,69 +157,4 @@ func (a *API) newServer(by Caller) *sdk.Server {
 func (a *API) isSessionOf(id string, by Caller) bool {
 	text, signature, _ := strings.Cut(id, ".")
 	return hmac.Equal([]byte(signature), []byte(a.signTexts("session", text, by.Key)))
-}
-
-// signTexts returns the signature of texts.
-func (a *API) signTexts(texts ...string) string {
-	mac := hmac.New(sha256.New, a.options.Key)
-	for _, text := range texts {
-		sum := sha256.Sum256([]byte(text))
-		mac.Write(sum[:])
-	}
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
-}
-
-// heartbeat is how often a silent stream gets a comment: proxies cut off those without.
-const heartbeat = 15 * time.Second
-
-// liveWriter writes an answer, with comments in a stream that is silent. ServeHTTP makes one;
-// it is safe for concurrent use.
-type liveWriter struct {
-	http.ResponseWriter
-	rc *http.ResponseController
-
-	mu     sync.Mutex // guards what follows, and the writer
-	silent *time.Timer
-	isOver bool
-}
-
-func (w *liveWriter) start() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.silent = time.AfterFunc(heartbeat, w.beat)
-}
-
-// stop ends the comments: nothing is written after it.
-func (w *liveWriter) stop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.isOver = true
-	w.silent.Stop()
-}
-
-// beat writes a comment where the answer is a stream.
-func (w *liveWriter) beat() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.isOver || w.Header().Get("Content-Type") != "text/event-stream" {
-		return
-	}
-	_, _ = w.ResponseWriter.Write([]byte(": heartbeat\n\n")) // the client may have gone
-	_ = w.rc.Flush()
-	w.silent.Reset(heartbeat)
-}
-
-// Write writes a part of the answer: the library writes an event at once.
-func (w *liveWriter) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.silent.Reset(heartbeat)
-	return w.ResponseWriter.Write(b)
-}
-
-// FlushError sends what was written.
-func (w *liveWriter) FlushError() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.rc.Flush()
 }

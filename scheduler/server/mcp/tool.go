@@ -12,20 +12,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
-
-// client is a caller with the library's server for it: for one request, or for a session,
-// whose requests come at the same time. Which tools there are is looked up for each request,
-// so that a flow that was edited is the one that runs.
-type client struct {
-	api    *API
-	by     Caller
-	server *sdk.Server
-}
 
 // tool is something that the client may call.
 type tool struct {
@@ -229,96 +218,10 @@ func (c *client) callTool(def calls.Definition) *tool {
 	}}
 }
 
-// argumentsOf returns the arguments of a call.
-func argumentsOf(r *sdk.CallToolRequest) (value.Value, error) {
-	if len(r.Params.Arguments) == 0 {
-		return value.OfMap(nil), nil
-	}
-	doc, err := value.ParseJSON(r.Params.Arguments)
-	if err != nil {
-		return doc, calls.Errorf(calls.Invalid, "the arguments are not JSON: %w", err)
-	}
-	if doc.IsNull() {
-		return value.OfMap(nil), nil
-	}
-	if doc.Kind() != value.Object {
-		return doc, calls.Errorf(calls.Invalid, "the arguments are not an object")
-	}
-	return doc, nil
-}
-
 // textOf returns a value for a model to read: a text as it is, else JSON.
 func textOf(v value.Value) string {
 	if text, isText := v.Str(); isText {
 		return text
 	}
 	return v.JSON()
-}
-
-// anyObject is the schema of any object.
-func anyObject() value.Value { return value.OfMap(value.Pairs("type", "object")) }
-
-// typeOf returns the type of a schema; "" where it has none or several.
-func typeOf(doc value.Value) string {
-	kind, _ := doc.Get("type")
-	text, _ := kind.Str()
-	return text
-}
-
-// objectSchema returns the schema of what a tool takes, which must be that of an object.
-func objectSchema(doc value.Value) value.Value {
-	if doc.Kind() != value.Object {
-		return anyObject()
-	}
-	doc = withoutHeaders(doc)
-	if typeOf(doc) == "object" {
-		return doc
-	}
-	whole := doc.Map().Clone()
-	whole.Set("type", value.OfString("object"))
-	return value.OfMap(whole)
-}
-
-// headerKey asks clients to repeat a value in a header of HTTP: nothing here reads it, and
-// the library refuses tools with a wrong one.
-const headerKey = "x-mcp-header"
-
-// withoutHeaders returns a schema without [headerKey].
-func withoutHeaders(doc value.Value) value.Value {
-	if !strings.Contains(doc.JSON(), headerKey) {
-		return doc
-	}
-	switch doc.Kind() {
-	case value.Object:
-		clean := value.NewMap(doc.Map().Len())
-		for key, member := range doc.Map().All() {
-			if key != headerKey {
-				clean.Set(key, withoutHeaders(member))
-			}
-		}
-		return value.OfMap(clean)
-	case value.List:
-		var clean []value.Value
-		for _, item := range doc.List() {
-			clean = append(clean, withoutHeaders(item))
-		}
-		return value.OfList(clean...)
-	}
-	return doc
-}
-
-// runSchema returns the schema of the result of a tool that runs a flow; outputs is that of
-// the flow's outputs, null where they are not known.
-func runSchema(outputs value.Value) value.Value {
-	if _, err := schema.Parse(outputs); err != nil || outputs.Kind() != value.Object {
-		outputs = value.OfMap(nil)
-	}
-	states := []journal.RunStatus{journal.RunRunning, journal.RunWaiting, journal.RunFinished, journal.RunFailed, journal.RunCancelled}
-	return value.OfMap(value.Pairs("type", "object", "required", []string{"run", "state"}, "properties", value.OfMap(value.Pairs(
-		"run", value.OfMap(value.Pairs("type", "string", "description", "The id of the run: run://ID is the run.")),
-		"state", value.OfMap(value.Pairs("type", "string", "enum", value.Must(states))),
-		"outputs", outputs,
-		"waiting", value.OfMap(value.Pairs("type", "array", "description", "What the run waits for: give it with answer_run.", "items", anyObject())),
-		"error", anyObject(),
-	))))
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -128,25 +127,6 @@ func (t *turn) runResult(state journal.RunStatus, name string, v value.Value) *s
 		doc.Set(name, v)
 	}
 	return documentResult(value.OfMap(doc))
-}
-
-// documentResult answers with a document, also for clients that know texts alone.
-func documentResult(doc value.Value) *sdk.CallToolResult {
-	return &sdk.CallToolResult{StructuredContent: doc, Content: []sdk.Content{&sdk.TextContent{Text: doc.JSON()}}}
-}
-
-// failureResult answers with an error, for the model to read. run is "" for a call without one.
-func failureResult(err error, run string) *sdk.CallToolResult {
-	info := journal.ErrorInfo{Kind: calls.KindOf(err), Message: err.Error(), Hint: calls.HintOf(err)}
-	var failed *scheduler.Failure
-	if errors.As(err, &failed) { // its own text may hold secrets
-		info = failed.Info
-	}
-	doc := value.Pairs("error", value.Must(info))
-	if run != "" {
-		doc = value.Pairs("run", run, "error", value.Must(info))
-	}
-	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: value.OfMap(doc).JSON()}}}
 }
 
 // reportProgress tells a client that wants to know which steps are over.
