@@ -1,0 +1,89 @@
+package openai
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// Error is an error in the form that clients of the API read. [NewError] makes one for one answer.
+type Error struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+
+	status int
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// NewError returns an error with a status. param and code are "" for none.
+func NewError(status int, message, param, code string) *Error {
+	e := &Error{Message: message, Type: "server_error", status: status}
+	switch {
+	case status == http.StatusUnauthorized:
+		e.Type = "authentication_error"
+	case status == http.StatusTooManyRequests:
+		e.Type = "rate_limit_error"
+	case status < http.StatusInternalServerError:
+		e.Type = "invalid_request_error"
+	}
+	for _, one := range []struct {
+		text string
+		to   **string
+	}{{param, &e.Param}, {code, &e.Code}} {
+		if one.text != "" {
+			*one.to = &one.text
+		}
+	}
+	return e
+}
+
+// Write answers with the error.
+func (e *Error) Write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(e.status)
+	_, _ = w.Write(value.OfMap(value.Pairs("error", value.Must(e))).AppendJSON(nil)) // the client may have gone
+}
+
+// errorOf returns any error as one of the API.
+func errorOf(err error) *Error {
+	var known *Error
+	var failure *scheduler.Failure
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, service.ErrNoPlace), errors.Is(err, service.ErrStopping):
+		return NewError(http.StatusServiceUnavailable, err.Error(), "", "busy")
+	case errors.Is(err, service.ErrQueueFull):
+		return NewError(http.StatusTooManyRequests, err.Error(), "", "busy")
+	case errors.As(err, &failure): // its own text may hold secrets
+		return kindError(failure.Info.Kind, failure.Info.Message)
+	}
+	return kindError(calls.KindOf(err), err.Error())
+}
+
+// kindError returns the error of a kind.
+func kindError(kind calls.Kind, message string) *Error {
+	status := http.StatusInternalServerError
+	switch kind {
+	case calls.Invalid, calls.Missing, calls.Budget:
+		status = http.StatusBadRequest
+	case calls.NotFound:
+		status = http.StatusNotFound
+	case calls.Provider, calls.Plugin:
+		status = http.StatusBadGateway
+	case calls.Timeout:
+		status = http.StatusGatewayTimeout
+	case calls.Canceled:
+		status = http.StatusServiceUnavailable
+	case calls.Internal:
+	}
+	return NewError(status, message, "", string(kind))
+}

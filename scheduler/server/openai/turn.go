@@ -1,0 +1,170 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// placeWait is how long a request waits for a place.
+const placeWait = 10 * time.Second
+
+// turn is one request of a conversation. Chat makes one; it belongs to its goroutine.
+type turn struct {
+	api    *API
+	by     Caller
+	in     *request
+	model  *service.LibraryFlow
+	out    *answer
+	speech *service.Speech
+	holder *holder
+	said   bool
+}
+
+// Chat answers a request for a completion. The client's going away cancels the run.
+func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Caller) {
+	in, err := parseRequest(body, r.Header)
+	if err != nil {
+		errorOf(err).Write(w)
+		return
+	}
+	t := &turn{api: a, by: by, in: in, out: newAnswer(w, in)}
+	defer t.out.stopBeats()
+	if err := t.serve(r.Context()); err != nil {
+		if r.Context().Err() == nil && errorOf(err).status == http.StatusInternalServerError {
+			a.options.Log.Error("a chat request failed", "model", in.model, "run", t.out.run, "error", err)
+		}
+		t.out.failAnswer(errorOf(err))
+	}
+}
+
+func (t *turn) serve(ctx context.Context) error {
+	if t.in.isTask() {
+		t.out.keepAlive()
+		text, usage, err := t.api.options.Service.Ask(ctx, t.api.options.TasksLLM, t.in.messages)
+		if err != nil {
+			return err
+		}
+		t.out.addText(text)
+		return t.out.finishAnswer(&usage, "")
+	}
+	var err error
+	t.model, err = t.api.options.Library.Flow(t.in.model)
+	isOtherFlow := err == nil && t.model.Flow != nil && !t.api.IsModel(t.model.Flow)
+	if isOtherFlow || calls.KindOf(err) == calls.NotFound {
+		return NewError(http.StatusNotFound, "the model "+t.in.model+" does not exist", "model", "model_not_found")
+	}
+	if err != nil {
+		return err
+	}
+	if t.model.Flow == nil {
+		return NewError(http.StatusBadRequest, "the flow has errors: "+t.model.Problems.Err().Error(), "model", "invalid")
+	}
+	waits, err := t.waitingRun(ctx)
+	if err != nil {
+		return err
+	}
+	if waits != nil {
+		return t.goOn(ctx, waits)
+	}
+	return t.beginRun(ctx)
+}
+
+// beginRun starts a run for the question.
+func (t *turn) beginRun(ctx context.Context) error {
+	f := t.model.Flow
+	inputs := f.Inputs.ApplyDefaults(value.OfMap(t.in.flowInputs(f, t.by.User)))
+	if problems := f.Inputs.Check(inputs); problems != nil {
+		return NewError(http.StatusBadRequest, "the inputs do not fit the flow: "+problems.Error(), "messages", "invalid")
+	}
+	id := service.NewRunID()
+	t.out.run = id
+	_, err := t.api.options.Dispatcher.Start(ctx, t.by.Principal, service.StartRequest{
+		ID: id, Flow: f, Inputs: inputs, Origin: service.OriginOpenAI, Session: t.in.session,
+	}, placeWait)
+	if err != nil {
+		return err
+	}
+	t.speech = service.NewSpeech(nil)
+	return t.followRun(ctx, 0)
+}
+
+// followRun streams the text of a run until it is over or waits.
+func (t *turn) followRun(ctx context.Context, after int64) error {
+	t.out.keepAlive()
+	t.holder = newHolder(t.model.Flow, t.api.options.HoldRetries)
+	options := service.FollowOptions{After: after, UntilWaiting: true}
+	var last *journal.Event
+	for batch, err := range t.api.options.Dispatcher.Follow(ctx, t.out.run, options) {
+		if err != nil {
+			if ctx.Err() != nil { // the client's stop button
+				return errors.Join(err, t.api.options.Dispatcher.Cancel(context.WithoutCancel(ctx), t.by.Principal, t.out.run))
+			}
+			return err
+		}
+		for _, frame := range batch {
+			event, err := frame.Event()
+			if err != nil {
+				return err
+			}
+			last = event
+			for _, e := range t.holder.passEvents(event) {
+				t.addText(t.speech.Add(e))
+			}
+		}
+	}
+	return t.endAnswer(ctx, last)
+}
+
+// addText adds text to the answer.
+func (t *turn) addText(text string) {
+	if text != "" {
+		t.said = true
+		t.out.addText(text)
+	}
+}
+
+// endAnswer ends the answer by the last event of the run.
+func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
+	if last == nil || last.Data == nil {
+		return NewError(http.StatusServiceUnavailable, "the run was handed over: ask again", "", "busy")
+	}
+	switch last.Type {
+	case journal.FlowFinished:
+		if !t.said {
+			t.out.addText(replyOf(last.Data.Outputs))
+		}
+	case journal.FlowWaiting:
+		if err := t.askField(ctx, last.Data.Waiting, ""); err != nil {
+			return err
+		}
+	case journal.FlowFailed:
+		if last.Data.Text == "" { // else the flow's own reply was said
+			return kindError(last.Data.Error.Kind, last.Data.Error.Message)
+		}
+	default:
+		return NewError(http.StatusServiceUnavailable, "the run was cancelled", "", string(calls.Canceled))
+	}
+	return t.out.finishAnswer(last.Data.Usage, string(journal.RunRunning.After(last.Type)))
+}
+
+// replyOf returns the text of outputs without a step that talks to the user.
+func replyOf(outputs *value.Value) string {
+	if outputs == nil {
+		return ""
+	}
+	reply, ok := outputs.Get("reply")
+	if !ok {
+		reply = *outputs
+	}
+	if text, isText := reply.Str(); isText {
+		return text
+	}
+	return reply.JSON()
+}
