@@ -220,7 +220,7 @@ func (b *block) startInput() json.RawMessage {
 	var start struct {
 		Input json.RawMessage `json:"input"`
 	}
-	if json.Unmarshal(b.start, &start) != nil || isNull(start.Input) {
+	if json.Unmarshal(b.start, &start) != nil || endpoint.IsNull(start.Input) {
 		return json.RawMessage("{}")
 	}
 	return start.Input
@@ -257,7 +257,7 @@ func (a *answer) addWhole(data []byte) error {
 	var whole sdk.Message
 	if json.Unmarshal(data, &whole) != nil || whole.Type != "message" {
 		var refused struct{ Error json.RawMessage }
-		if json.Unmarshal(data, &refused) == nil && !isNull(refused.Error) {
+		if json.Unmarshal(data, &refused) == nil && !endpoint.IsNull(refused.Error) {
 			return a.provider.client.Reported(data)
 		}
 		return a.provider.invalidAnswer(string(data))

@@ -175,7 +175,7 @@ func (m *message) toolResult() ([]sdk.ContentBlockParamUnion, error) {
 // translateContent takes a text, or a list of parts. Empty texts are left out: the API
 // refuses them.
 func translateContent(content json.RawMessage) (blocks []sdk.ContentBlockParamUnion, err error) {
-	if isNull(content) {
+	if endpoint.IsNull(content) {
 		return nil, nil
 	}
 	var text string
@@ -256,7 +256,7 @@ func translateImage(raw json.RawMessage) (sdk.ContentBlockParamUnion, error) {
 
 // setCacheControl marks a block as the end of a prefix that the vendor keeps.
 func setCacheControl(block *sdk.ContentBlockParamUnion, raw json.RawMessage) {
-	if isNull(raw) {
+	if endpoint.IsNull(raw) {
 		return
 	}
 	if own := block.GetCacheControl(); own != nil {
@@ -265,8 +265,16 @@ func setCacheControl(block *sdk.ContentBlockParamUnion, raw json.RawMessage) {
 }
 
 func cacheControl(raw json.RawMessage) (control sdk.CacheControlEphemeralParam) {
-	if isNull(raw) {
+	if endpoint.IsNull(raw) {
 		return control
 	}
 	return param.Override[sdk.CacheControlEphemeralParam](raw)
+}
+
+func mustEncode(x any) json.RawMessage {
+	raw, err := json.Marshal(x)
+	if err != nil {
+		panic(err) // texts and valid JSON always encode
+	}
+	return raw
 }

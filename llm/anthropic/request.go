@@ -7,6 +7,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/endpoint"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -68,7 +69,7 @@ func translateTool(raw json.RawMessage) (sdk.ToolUnionParam, error) {
 		return param.Override[sdk.ToolUnionParam](raw), nil
 	}
 	schema := json.RawMessage(`{"type":"object","properties":{}}`)
-	if !isNull(tool.Function.Parameters) {
+	if !endpoint.IsNull(tool.Function.Parameters) {
 		schema = tool.Function.Parameters
 	}
 	own := sdk.ToolParam{Name: tool.Function.Name, InputSchema: param.Override[sdk.ToolInputSchemaParam](schema)}
@@ -112,7 +113,7 @@ func encodeBody(params sdk.MessageNewParams, extras ...map[string]json.RawMessag
 		for name, member := range extra {
 			name, member = translateExtra(name, member)
 			members[name] = member
-			if isNull(member) {
+			if endpoint.IsNull(member) {
 				delete(members, name)
 			}
 		}
@@ -130,7 +131,7 @@ func translateExtra(name string, member json.RawMessage) (string, json.RawMessag
 		return "max_tokens", member
 	case "stop":
 		var one string
-		if json.Unmarshal(member, &one) == nil && !isNull(member) {
+		if json.Unmarshal(member, &one) == nil && !endpoint.IsNull(member) {
 			return "stop_sequences", mustEncode([]string{one})
 		}
 		return "stop_sequences", member
@@ -145,7 +146,7 @@ func translateToolChoice(member json.RawMessage) json.RawMessage {
 		Name string `json:"name,omitempty"`
 	}
 	var word string
-	if json.Unmarshal(member, &word) == nil && !isNull(member) {
+	if json.Unmarshal(member, &word) == nil && !endpoint.IsNull(member) {
 		if word == "required" {
 			word = "any"
 		}
@@ -160,14 +161,4 @@ func translateToolChoice(member json.RawMessage) json.RawMessage {
 		return mustEncode(choice{Type: "tool", Name: function.Function.Name})
 	}
 	return member
-}
-
-func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
-
-func mustEncode(x any) json.RawMessage {
-	raw, err := json.Marshal(x)
-	if err != nil {
-		panic(err) // texts and valid JSON always encode
-	}
-	return raw
 }

@@ -1,6 +1,8 @@
 package endpoint
 
 import (
+	"encoding/json"
+
 	"github.com/callnode/scheduler/llm"
 )
 
@@ -36,3 +38,6 @@ func (l *AnswerLimit) Add(d llm.Delta) error {
 	}
 	return nil
 }
+
+// IsNull reports whether a member of an answer is not there, or null.
+func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

@@ -45,17 +45,17 @@ func (a *answer) addChunk(data []byte) error {
 	if err := json.Unmarshal(data, &members); err != nil {
 		return a.provider.invalidAnswer(data)
 	}
-	if !isNull(members["error"]) {
+	if !endpoint.IsNull(members["error"]) {
 		return a.provider.client.Reported(data)
 	}
 	var choices []choice
-	if raw := members["choices"]; !isNull(raw) && json.Unmarshal(raw, &choices) != nil {
+	if raw := members["choices"]; !endpoint.IsNull(raw) && json.Unmarshal(raw, &choices) != nil {
 		return a.provider.invalidAnswer(data)
 	}
 	a.setUsage(members["usage"])
 	for name, raw := range members {
 		// The last one counts: servers repeat the whole with every chunk.
-		if !slices.Contains(chunkMembers, name) && !isNull(raw) {
+		if !slices.Contains(chunkMembers, name) && !endpoint.IsNull(raw) {
 			a.extra = withMember(a.extra, name, raw)
 		}
 	}
@@ -108,7 +108,7 @@ func isEmpty(d llm.Delta) bool {
 func (a *answer) readMessage(message map[string]json.RawMessage) (llm.Delta, error) {
 	var d llm.Delta
 	for name, raw := range message {
-		if isNull(raw) {
+		if endpoint.IsNull(raw) {
 			continue
 		}
 		var err error
@@ -119,7 +119,7 @@ func (a *answer) readMessage(message map[string]json.RawMessage) (llm.Delta, err
 		case "tool_calls":
 			d.ToolCalls, err = a.tools.readPieces(raw)
 		case "reasoning_content", "reasoning":
-			if name == "reasoning" && !isNull(message["reasoning_content"]) {
+			if name == "reasoning" && !endpoint.IsNull(message["reasoning_content"]) {
 				continue // servers that send both send the same text twice
 			}
 			var thought string
@@ -181,7 +181,7 @@ type usage struct {
 // sum so far. A usage of another shape is ignored.
 func (a *answer) setUsage(raw json.RawMessage) {
 	var u usage
-	if isNull(raw) || json.Unmarshal(raw, &u) != nil {
+	if endpoint.IsNull(raw) || json.Unmarshal(raw, &u) != nil {
 		return
 	}
 	a.usage = &llm.Usage{

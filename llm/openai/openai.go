@@ -190,7 +190,7 @@ func (p *Provider) requestBody(req *llm.Request) ([]byte, error) {
 	for _, extra := range []map[string]json.RawMessage{p.config.Extra, req.Extra} {
 		for name, member := range extra {
 			members[name] = member
-			if isNull(member) {
+			if endpoint.IsNull(member) {
 				delete(members, name)
 			}
 		}

@@ -44,7 +44,7 @@ func (t *toolCalls) readPiece(call map[string]json.RawMessage) (llm.ToolCallDelt
 	}
 	index := -1
 	for name, raw := range call {
-		if isNull(raw) {
+		if endpoint.IsNull(raw) {
 			continue
 		}
 		var err error
@@ -64,7 +64,7 @@ func (t *toolCalls) readPiece(call map[string]json.RawMessage) (llm.ToolCallDelt
 		}
 	}
 	d.Name = function.Name
-	if !isNull(function.Arguments) && json.Unmarshal(function.Arguments, &d.Arguments) != nil {
+	if !endpoint.IsNull(function.Arguments) && json.Unmarshal(function.Arguments, &d.Arguments) != nil {
 		d.Arguments = string(function.Arguments) // an object, where the protocol has a string
 	}
 	d.Index = t.findOrOpen(index, d.ID, d.Name)
@@ -117,4 +117,13 @@ func (c *openCall) isAnother(index int, id, name string) bool {
 		return c.id != "" && c.id != id
 	}
 	return index < 0 && c.name != ""
+}
+
+// withMember adds a member to extra, which may be nil.
+func withMember(extra map[string]json.RawMessage, name string, raw json.RawMessage) map[string]json.RawMessage {
+	if extra == nil {
+		extra = map[string]json.RawMessage{}
+	}
+	extra[name] = raw
+	return extra
 }
