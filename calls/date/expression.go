@@ -1,6 +1,7 @@
 package date
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"time"
@@ -17,6 +18,11 @@ const (
 	chineseLast = `(?:^|[^早晚海路马])上` // but not the end of 晚上
 	chineseThis = `(?:^|[^日])[本这]`  // nor that of 日本
 	chineseYear = `(?:(\d{4})年|(今年|去年|前年))`
+	upTo        = ` ?(?:to|till|until|through|[-–]) ?`
+	dayOfMonth  = `(\d{1,2})(?:st|nd|rd|th)?`
+
+	chineseMonth      = `(\d{1,2}|十?[一二三四五六七八九十])月`
+	chineseDayOfMonth = `(\d{1,2}|[一二三]?十?[一二三四五六七八九十])`
 )
 
 // expression is one way to name a period, in English and in Chinese with the same groups;
@@ -30,6 +36,13 @@ type expression struct {
 // expressions are tried in order, the more exact ones first: what one has matched, the
 // next do not see.
 var expressions = []expression{
+	{compilePhrase(`between ` + monthAndDays(` and `)), nil, daysOfMonth},
+	{compilePhrase(monthAndDays(upTo)), nil, daysOfMonth},
+	{compilePhrase(`between ` + daysAndMonth(` and `)), nil, daysBeforeMonth},
+	{compilePhrase(daysAndMonth(upTo)), nil, daysBeforeMonth},
+	{nil, regexp.MustCompile(chineseYear + `?` + chineseMonth + chineseDayOfMonth + `[日号]?(?:到|至|[-—–~～])(?:` + chineseMonth + `)?` + chineseDayOfMonth + `[日号](?:之间|间)?`), func(g []string, today time.Time) (Period, bool) {
+		return daysPeriod(parseYear(g[1], g[2], today), g[3], g[4], g[5], g[6], today)
+	}},
 	{compilePhrase(`(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?`), nil, func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[1], "", today), parseMonth(g[2]), g[3], today)
 	}},
@@ -43,7 +56,7 @@ var expressions = []expression{
 		return datePeriod(parseYear(g[2], "", today), parseMonth(g[1]), "", today)
 	}},
 	{compilePhrase(`(?:in|during|since|of|last|early|late|mid) ` + monthNames), nil, func(g []string, today time.Time) (Period, bool) { return datePeriod(0, parseMonth(g[1]), "", today) }},
-	{nil, regexp.MustCompile(chineseYear + `?(\d{1,2}|十?[一二三四五六七八九十])月(?:(\d{1,2}|[一二三]?十?[一二三四五六七八九十])[日号])?`), func(g []string, today time.Time) (Period, bool) {
+	{nil, regexp.MustCompile(chineseYear + `?` + chineseMonth + `(?:` + chineseDayOfMonth + `[日号])?`), func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[1], g[2], today), parseMonth(g[3]), g[4], today)
 	}},
 	{compilePhrase(seasonNames + `,? (?:of )?(\d{4})`), nil, func(g []string, today time.Time) (Period, bool) {
@@ -89,6 +102,24 @@ var expressions = []expression{
 	{compilePhrase(`in ((?:19|20)\d\d)()`), regexp.MustCompile(chineseYear), func(g []string, today time.Time) (Period, bool) {
 		return yearPeriod(parseYear(g[1], g[2], today), today.Location()), true
 	}},
+}
+
+// monthAndDays matches May 6 to 8, 2023, and May 6 to June 8, with that between the days.
+func monthAndDays(between string) string {
+	return monthNames + `\b\.? ` + dayOfMonth + between + `(?:` + monthNames + `\b\.? )?` + dayOfMonth + `\b,?(?: (\d{4}))?`
+}
+
+func daysOfMonth(g []string, today time.Time) (Period, bool) {
+	return daysPeriod(parseYear(g[5], "", today), g[1], g[2], g[3], g[4], today)
+}
+
+// daysAndMonth matches 6 to 8 May 2023, and 6 May to 8 June.
+func daysAndMonth(between string) string {
+	return dayOfMonth + `(?:(?: of)? ` + monthNames + `\b\.?)?` + between + dayOfMonth + `(?: of)? ` + monthNames + `\b\.?,?(?: (\d{4}))?`
+}
+
+func daysBeforeMonth(g []string, today time.Time) (Period, bool) {
+	return daysPeriod(parseYear(g[5], "", today), cmp.Or(g[2], g[4]), g[1], g[4], g[3], today)
 }
 
 // compilePhrase matches whole words in any case.

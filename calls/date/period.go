@@ -1,6 +1,7 @@
 package date
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -175,6 +176,17 @@ func datePeriod(year int, month time.Month, dayOfMonth string, now time.Time) (p
 		start = start.AddDate(-1, 0, 0)
 	}
 	return calendarDay(start), true
+}
+
+// daysPeriod returns the days from one date to another, which has the same month where it has
+// none. ok is false where one of them is not a date, or they are in the wrong order.
+func daysPeriod(year int, firstMonth, firstDay, lastMonth, lastDay string, now time.Time) (p Period, ok bool) {
+	first, isFirst := datePeriod(year, parseMonth(firstMonth), firstDay, now)
+	last, isLast := datePeriod(year, parseMonth(cmp.Or(lastMonth, firstMonth)), lastDay, now)
+	if !isFirst || !isLast || last.Start.Before(first.Start) {
+		return Period{}, false
+	}
+	return Period{first.Start, last.End, CalendarDay}, true
 }
 
 // parseMonth reads the number or the English name of a month; 0 is not a month.
