@@ -120,7 +120,7 @@ type Step struct {
 	Sub *Flow
 }
 
-// Retry is how often and when a failed step is tried again.
+// Retry is how often and when a failed step is tried again. It is part of a [Step].
 type Retry struct {
 	// MaxAttempts counts the first; at least 1.
 	MaxAttempts     int

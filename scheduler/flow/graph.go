@@ -14,7 +14,7 @@ type Graph struct {
 	Edges []Edge `json:"edges"`
 }
 
-// Node is a step of a graph.
+// Node is a step of a [Graph].
 type Node struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`

@@ -33,7 +33,7 @@ func Locate(err error, with *Param) error {
 	return &LocatedError{Pos: pos, Err: err}
 }
 
-// LocatedError is an error with its place in the flow file.
+// LocatedError is an error with its place in the flow file. It does not change.
 type LocatedError struct {
 	Pos Position
 	Err error

@@ -127,7 +127,7 @@ type ModelUse struct {
 	FirstTokenMS *float64 `json:"first_token_ms,omitempty"`
 }
 
-// ErrorInfo is an error as events carry it.
+// ErrorInfo is an error as events carry it. The engine makes it; it is only data.
 type ErrorInfo struct {
 	Kind    calls.Kind `json:"kind"`
 	Message string     `json:"message"`

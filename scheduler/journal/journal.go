@@ -199,7 +199,7 @@ func (r *RunInfo) Queued() bool {
 	return r.State == RunRunning && r.Holder == nil && r.LastSeq == 0
 }
 
-// Holder is a process that holds a run.
+// Holder is a process that holds a run. A journal makes it for each reader.
 type Holder struct {
 	PID  int
 	Host string
@@ -209,7 +209,8 @@ type Holder struct {
 	Until time.Time
 }
 
-// HeldError is the error of a run that another process holds.
+// HeldError is the error of a run that another process holds. A journal makes it; it does not
+// change.
 type HeldError struct {
 	Run string
 	// Holder is nil where the run was taken away and is free again, or deleted.
@@ -244,7 +245,8 @@ var ErrCancelRequested error = calls.Errorf(calls.Canceled, "the run was cancell
 // to resume the run does not help.
 var ErrSecretLost = wording.Errorf("a secret stood in what was known, and the journal does not keep secrets")
 
-// RunFilter picks runs of a journal: those that fit every field which is set.
+// RunFilter picks runs of a journal: those that fit every field which is set. The caller makes
+// it; a journal only reads it.
 type RunFilter struct {
 	// States are those wanted; none means all.
 	States []RunStatus
@@ -279,7 +281,7 @@ type Prune struct {
 	Force bool
 }
 
-// Pruned is what was deleted.
+// Pruned is what [RunKeeper] Prune has deleted. It belongs to the caller.
 type Pruned struct {
 	Runs []string
 	// Bytes is by how much the journal became smaller.

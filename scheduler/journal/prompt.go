@@ -6,7 +6,7 @@ import (
 )
 
 // Prompt is a conversation that a step sent to a model: the messages of its longest
-// request.
+// request. The engine makes it as a part of an event; it is only data.
 type Prompt struct {
 	// Shared says that the conversation begins with as many messages of the one told
 	// before by the same step and what it runs inside itself, or where there was none,

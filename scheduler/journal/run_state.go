@@ -192,7 +192,7 @@ func (st *StepState) MaskedBelow(pointer string) []string {
 	return below
 }
 
-// WarningInfo is a warning of a step, rebuilt from its event.
+// WarningInfo is a warning of a step, rebuilt from its event. It is part of a [StepState].
 type WarningInfo struct {
 	// Step is the step's id as in [StepState].
 	Step   string `json:"step"`

@@ -25,7 +25,7 @@ type Caller struct {
 	checked map[string]error // what is wrong with the texts in a language
 }
 
-// CallRequest is one use of a call.
+// CallRequest is one use of a call. Its caller makes it; it is only read.
 type CallRequest struct {
 	// With are the parameters, taken as they are: nothing in them is a template.
 	With value.Value

@@ -12,8 +12,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Prompts are the prompts of one step of a run. Its JSON is what `runs show --prompt
-// --json` prints.
+// Prompts are the prompts of one step of a run. [Service.Prompts] makes them for its caller.
+// Their JSON is what `runs show --prompt --json` prints.
 type Prompts struct {
 	Step         *journal.StepState     `json:"-"`
 	Explanations []*explain.Explanation `json:"prompts"`

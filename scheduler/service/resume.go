@@ -12,7 +12,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// ResumeRequest is a run that shall go on.
+// ResumeRequest is a run that shall go on. Its caller makes it; it is only read.
 type ResumeRequest struct {
 	// Run is its id.
 	Run string

@@ -115,7 +115,7 @@ func (s *Service) visibleRun(ctx context.Context, p Principal, id string) (journ
 	return j, info, markUnavailable(err)
 }
 
-// Totals are what a run used until now.
+// Totals are what a run used until now. [Service.Totals] makes them for its caller.
 type Totals struct {
 	Usage llm.Usage
 	// Duration is the time between its beginning and its last event.
@@ -141,7 +141,7 @@ func (s *Service) Totals(ctx context.Context, info *journal.RunInfo) (*Totals, e
 	return t, nil
 }
 
-// RunDetails are a run with all its steps.
+// RunDetails are a run with all its steps. [Service.ShowRun] makes them for its caller.
 type RunDetails struct {
 	Info *journal.RunInfo
 	// State has what waits in the order of the flow.

@@ -101,7 +101,7 @@ type MemoryOptions struct {
 	Temporary bool
 }
 
-// Note is what a user should know beside a result.
+// Note is what a user should know beside a result, with which it is returned.
 type Note struct {
 	// Level is "note", "warning" where something may be wrong, or "" for what was done.
 	Level string
@@ -139,8 +139,8 @@ func (n Note) In(language string) string {
 // ErrNoJournal is the error of a state directory without a journal.
 var ErrNoJournal = wording.Errorf("there is no journal")
 
-// UnavailableError is the error of a journal or a memory that cannot be opened or read: it
-// is no fault of the request.
+// UnavailableError is the error of a journal or a memory that cannot be opened or read: the
+// request is not at fault. A [Service] makes it; it does not change.
 type UnavailableError struct{ Err error }
 
 // Error is that of the store.

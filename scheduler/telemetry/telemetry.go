@@ -49,7 +49,7 @@ type Traces struct {
 	Content bool
 }
 
-// Run is what an [Observer] has to know of a run.
+// Run is what an [Observer] has to know of a run. Its caller makes it for each event.
 type Run struct {
 	ID, Flow, Origin string
 	// State is what the events so far add up to, the one that is observed included.

@@ -21,7 +21,7 @@ type Schedule struct {
 	fixed bool // the hour is given: a wall time that comes twice counts once
 }
 
-// CronError is what is wrong with a cron expression.
+// CronError is what is wrong with a cron expression. Parsing makes it; it does not change.
 type CronError struct {
 	// Field is the name of the wrong field and Text what stands there; "" where the
 	// expression as a whole is wrong.

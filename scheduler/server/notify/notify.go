@@ -25,7 +25,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/trigger"
 )
 
-// Target is a URL that is told of runs.
+// Target is a URL that is told of runs. It comes from the settings and does not change.
 type Target struct {
 	URL string
 	// On are the states that it is told of.
