@@ -48,7 +48,7 @@ export default function Runs() {
       {runs.error && <ErrorBox error={runs.error} retry={runs.reload} />}
       {runs.loading && !runs.items.length ? <Loading /> : null}
       {!runs.loading && !runs.error && !runs.items.length && (
-        <Empty title={t(isFiltered ? "runs.none_fit" : "runs.empty")}>{!isFiltered && <p>{t("runs.begin")} <code>scheduler run flow.yaml</code></p>}</Empty>
+        <Empty title={t(isFiltered ? "runs.none_fit" : "runs.empty")}>{!isFiltered && <p><Link href="/flows">{t("runs.begin_page")}</Link>{t("runs.begin")} <code>scheduler run flow.yaml</code></p>}</Empty>
       )}
       {runs.items.length > 0 && (
         <Table label={t("runs.title")} columns={columns} rows={runs.items} keyOf={(r) => r.run} hasMore={runs.hasMore} onEnd={runs.loadMore} />
