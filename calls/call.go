@@ -119,6 +119,9 @@ type Inside struct {
 	// Pointer is the JSON pointer of the parameter that names it.
 	Pointer    string
 	Call, Flow string
+	// With is the JSON pointer of the parameter that has inputs of the flow; the others are
+	// given when it runs. "" is none.
+	With string
 }
 
 // LintEnv is what [Definition.Lint] may use, for that one use. The lint makes it; its zero

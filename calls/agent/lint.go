@@ -63,7 +63,7 @@ func inside(params value.Value) (list []calls.Inside) {
 		if t.callPlace != "" {
 			at = "/" + t.callPlace
 		}
-		list = append(list, calls.Inside{Pointer: at, Call: t.call, Flow: t.flow})
+		list = append(list, calls.Inside{Pointer: at, Call: t.call, Flow: t.flow, With: "/" + t.place + "/with"})
 	}
 	return list
 }

@@ -206,3 +206,15 @@ func TestOperationFails(t *testing.T) {
 		}
 	}
 }
+
+// Of two operations of one name the last is not taken silently.
+func TestRepeatedKey(t *testing.T) {
+	e := env(t, nil)
+	const text = `{"openapi": "3.1.0", "servers": [{"url": "https://api.test"}], "paths": {"/a": {"get": {"operationId": "x"}}, "/a": {"get": {"operationId": "y"}}}}`
+	if err := os.WriteFile(filepath.Join(e.Dir, "api.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sent(t, e, "{openapi: api.json, operation: y}"); err == nil || !strings.Contains(err.Error(), `duplicate key "/a"`) {
+		t.Errorf("got %v", err)
+	}
+}

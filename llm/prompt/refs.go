@@ -118,8 +118,8 @@ func (r *refCollector) walkNode(n node, guarded bool) {
 		}
 		return
 	}
-	if compare, ok := n.(*compareNode); ok {
-		r.walkComparison(compare)
+	if operands, ops := comparisonOf(n); operands != nil {
+		r.walkComparison(operands, ops)
 		return
 	}
 	f, isFilter := n.(*filterNode)
@@ -129,9 +129,23 @@ func (r *refCollector) walkNode(n node, guarded bool) {
 	}
 }
 
+// comparisonOf returns the operands of a comparison with the operators between them, be it
+// written with an operator or as a test; none of any other node.
+func comparisonOf(n node) (operands []node, ops []string) {
+	switch n := n.(type) {
+	case *compareNode:
+		return childNodes(n), n.ops
+	case *testNode:
+		op, isComparison := map[string]string{"eq": "==", "equalto": "==", "ne": "!=", "in": "in"}[n.name]
+		if isComparison && len(n.args) == 1 {
+			return []node{n.in, n.args[0].x}, []string{op}
+		}
+	}
+	return nil, nil
+}
+
 // walkComparison collects the operands, and what references among them are compared with.
-func (r *refCollector) walkComparison(n *compareNode) {
-	operands := childNodes(n)
+func (r *refCollector) walkComparison(operands []node, ops []string) {
 	for i, operand := range operands {
 		before := len(r.list)
 		r.walkNode(operand, false)
@@ -139,10 +153,10 @@ func (r *refCollector) walkComparison(n *compareNode) {
 			continue
 		}
 		ref := &r.list[before]
-		if i > 0 && isEquality(n.ops[i-1]) {
+		if i > 0 && isEquality(ops[i-1]) {
 			ref.Compared = append(ref.Compared, constantsOf(operands[i-1])...)
 		}
-		if i < len(n.ops) && isEqualityOrIn(n.ops[i]) {
+		if i < len(ops) && isEqualityOrIn(ops[i]) {
 			ref.Compared = append(ref.Compared, constantsOf(operands[i+1])...)
 		}
 	}

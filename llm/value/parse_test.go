@@ -87,6 +87,19 @@ func TestParseJSONErrors(t *testing.T) {
 	}
 }
 
+func TestParseUniqueJSON(t *testing.T) {
+	const text = `{"a": {"b": 1}, "c": [{"b": 1, "b": 2}]}`
+	if _, err := value.ParseUniqueJSON([]byte(text)); err == nil || err.Error() != `1:32: duplicate key "b"` {
+		t.Errorf("got %v", err)
+	}
+	if got := parse(t, text).JSON(); got != `{"a":{"b":1},"c":[{"b":2}]}` {
+		t.Errorf("of a repeated key the last value counts: got %s", got)
+	}
+	if v, err := value.ParseUniqueJSON([]byte(`{"a": {"b": 1}, "b": 2}`)); err != nil || v.JSON() != `{"a":{"b":1},"b":2}` {
+		t.Errorf("got %s, %v", v, err)
+	}
+}
+
 func TestLineColStaysInside(t *testing.T) {
 	for _, test := range []struct{ offset, line, col int }{
 		{-1, 1, 1}, {0, 1, 1}, {2, 1, 2}, {3, 2, 1}, {99, 2, 2},

@@ -8,6 +8,7 @@ var _ = wording.Add(wording.Catalog{
 	"a %s cannot be read from JSON":                        "%s 不能从 JSON 读取",
 	"a %s cannot be written as JSON":                       "%s 不能写成 JSON",
 	"decoding into a %T: want a pointer":                   "解码到 %T：应为指针",
+	"duplicate key %q":                                     "键 %q 重复",
 	"invalid duration %q (it must not be negative)":        "时长 %q 无效（不能为负）",
 	"invalid duration %q (use 30s or 5m)":                  "时长 %q 无效（写法如 30s 或 5m）",
 	"more than one JSON value":                             "不止一个 JSON 值",

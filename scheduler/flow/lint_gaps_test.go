@@ -165,11 +165,15 @@ steps:
   - {id: a, call: chat, when: "{{ route.branch == 'bye' }}", with: {user: x}}
   - {id: b, call: chat, when: "{{ 'x' != route.branch or inputs.mood in ['good', 'sad'] or open.branch == 'x' }}", with: {user: x}}
   - {id: c, call: chat, with: {user: "{% if args.slot_data.size == 'l' %}{{ inputs.other == 'x' }}{% endif %}{{ route.branch | upper == 'BUY' }}"}}
+  - {id: d, call: chat, when: "{{ route.branch is eq('by') or route.branch is not in ['buy', 'zzz'] or 'xyz' is eq(route.branch) or route.branch is ne 'buy' }}", with: {user: x}}
 `, []string{
 			`flow.yaml:6:35: route.branch is never "bye" (it is one of buy, sell)`,
 			`flow.yaml:7:42: route.branch is never "x" (it is one of buy, sell)`,
 			`flow.yaml:7:58: inputs.mood is never "sad" (did you mean "bad"?)`,
 			`flow.yaml:8:45: args.slot_data.size is never "l" (it is one of s, m)`,
+			`flow.yaml:9:35: route.branch is never "by" (did you mean "buy"?)`,
+			`flow.yaml:9:63: route.branch is never "zzz" (it is one of buy, sell)`,
+			`flow.yaml:9:116: route.branch is never "xyz" (it is one of buy, sell)`,
 		}},
 		"a url without its path": {`steps:
   - {id: a, call: http, with: {url: "https://example.com/users/{id}/x"}}

@@ -3,6 +3,7 @@ package flow
 import (
 	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -17,8 +18,25 @@ func (u *unit) lintInside(s *stepUnit) {
 			u.lintMemory(at, def)
 		}
 		if in.Flow != "" && !u.loading.recorded { // a journal has only those that have run
-			u.loading.loadInnerFlow(u, at, in.Flow)
+			u.lintInnerInputs(s, in, u.loading.loadInnerFlow(u, at, in.Flow))
 		}
+	}
+}
+
+// lintInnerInputs checks what a step fixes of the inputs of a flow that its call runs.
+func (u *unit) lintInnerInputs(s *stepUnit, in calls.Inside, inner *Flow) {
+	if inner == nil || in.With == "" {
+		return
+	}
+	var holes []hole
+	params := sketchParam(s.With, "", &holes)
+	isHole := func(h hole) bool { return h.pointer == in.With }
+	if given, ok := params.At(in.With); !ok || given.Kind() != value.Object || slices.ContainsFunc(holes, isHole) {
+		return
+	}
+	problems := u.checkInputs(inner, in.Flow, params, in.With, holes)
+	for _, p := range slices.DeleteFunc(problems, isMissingInput) { // the model gives the rest
+		u.reportParam(s, p)
 	}
 }
 
@@ -37,22 +55,24 @@ func (u *unit) askInside(s *stepUnit) (inside []calls.Inside) {
 }
 
 // loadInnerFlow reports what is wrong with a flow that a call runs inside itself. Unlike
-// those of flow steps it may run the flow that names it. A run reads it when it needs it.
-func (ld *loading) loadInnerFlow(u *unit, at Position, path string) {
+// those of flow steps it may run the flow that names it. A run reads it when it needs it. It
+// returns nil where the flow is wrong, or is being loaded.
+func (ld *loading) loadInnerFlow(u *unit, at Position, path string) *Flow {
 	full := ld.pathBeside(u, path)
-	if ld.inner[full] {
-		return
+	if known, ok := ld.inner[full]; ok {
+		return known
 	}
-	ld.inner[full] = true
+	ld.inner[full] = nil
 	src, err := ld.read("", full)
 	if err != nil {
 		u.problems = append(u.problems, unreadableProblem(at, path, err))
-		return
+		return nil
 	}
 	files, stack := maps.Clone(ld.files), ld.stack
 	ld.stack = nil
-	ld.loadFlow(full, src, around{u.language, u.hasUser})
+	ld.inner[full] = ld.loadFlow(full, src, around{u.language, u.hasUser})
 	ld.files, ld.stack = files, stack
+	return ld.inner[full]
 }
 
 // pathBeside returns the path of a flow that another names.

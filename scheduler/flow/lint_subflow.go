@@ -18,38 +18,50 @@ func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []paramP
 	}
 	path, _ := with.Get("path")
 	text, _ := path.Str()
-	inputs, given := with.Get("inputs")
+	problems := u.checkInputs(s.Sub, text, with, "/inputs", holes)
+	if s.EnableFilling {
+		problems = slices.DeleteFunc(problems, isMissingInput)
+	}
+	return problems
+}
+
+// missingInput is the keyword of problems with inputs that a flow needs and that are not given.
+const missingInput = "missing input"
+
+func isMissingInput(p paramProblem) bool { return p.Keyword == missingInput }
+
+// checkInputs holds what the parameters of a call have at a pointer to the inputs of the flow that
+// it runs; name is how the call names the flow.
+func (u *unit) checkInputs(sub *Flow, name string, with value.Value, at string, holes []hole) []paramProblem {
+	inputs, given := with.At(at)
 	if !given {
 		inputs = value.OfMap(nil)
 	}
 	var inner []hole
 	for _, h := range holes {
-		if rest, below := strings.CutPrefix(h.pointer, "/inputs/"); below {
+		if rest, below := strings.CutPrefix(h.pointer, at+"/"); below {
 			inner = append(inner, hole{"/" + rest, h.text})
 		}
 	}
-	doc := s.Sub.Inputs.Doc()
-	problems := paramProblems(u.checkSketch(s.Sub.Inputs, s.Sub.Inputs.ApplyDefaults(inputs), inner))
-	if s.EnableFilling {
-		problems = slices.DeleteFunc(problems, func(p paramProblem) bool { return p.Keyword == "required" })
-	}
+	doc := sub.Inputs.Doc()
+	problems := paramProblems(u.checkSketch(sub.Inputs, sub.Inputs.ApplyDefaults(inputs), inner))
 	for i := range problems {
-		name := strings.TrimPrefix(problems[i].Pointer, "/")
-		problems[i].Pointer = "/inputs" + problems[i].Pointer
+		input := strings.TrimPrefix(problems[i].Pointer, "/")
+		problems[i].Pointer = at + problems[i].Pointer
 		if problems[i].Keyword == "required" {
-			problems[i].Keyword = "" // not a parameter of the call
-			problems[i].message = say("the flow %s needs the input %q", text, name)
+			problems[i].Keyword = missingInput // not a parameter of the call
+			problems[i].message = say("the flow %s needs the input %q", name, input)
 		}
 	}
 	if declared, ok := doc.Get("properties"); ok && !hasAny(doc, "additionalProperties", "patternProperties") {
-		for name := range inputs.Map().All() {
-			if _, has := declared.Get(name); has {
+		for input := range inputs.Map().All() {
+			if _, has := declared.Get(input); has {
 				continue
 			}
 			problems = append(problems, paramProblem{
-				Problem: schema.Problem{Pointer: "/inputs/" + value.Escape(name)},
-				message: say("the flow %s has no such input", text),
-				hint:    wording.Of(value.DidYouMeanOrList(name, declared.Map().Keys())),
+				Problem: schema.Problem{Pointer: at + "/" + value.Escape(input)},
+				message: say("the flow %s has no such input", name),
+				hint:    wording.Of(value.DidYouMeanOrList(input, declared.Map().Keys())),
 			})
 		}
 	}

@@ -39,7 +39,7 @@ func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 	ld := &loading{
 		Loader: l, flows: map[string]*Flow{}, files: map[string][]byte{},
 		leniently: map[*schema.Schema]*schema.Schema{}, texts: map[string]bool{},
-		inner: map[string]bool{filepath.Clean(file): true},
+		inner: map[string]*Flow{filepath.Clean(file): nil},
 	}
 	flow := ld.loadFlow(file, src, around{language: l.Languages.defaultName()})
 	problems := slices.Concat(ld.reports...)

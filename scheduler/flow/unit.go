@@ -16,9 +16,9 @@ type loading struct {
 	flows   map[string]*Flow  // sub-flows by path; nil for one with errors
 	// leniently has schemas without their conditions.
 	leniently map[*schema.Schema]*schema.Schema
-	texts     map[string]bool // LANGUAGE/FOLDER of texts that were looked at
-	inner     map[string]bool // flows that calls run inside themselves, by path
-	stack     []string        // the flows that are being read, outermost first
+	texts     map[string]bool  // LANGUAGE/FOLDER of texts that were looked at
+	inner     map[string]*Flow // flows that calls run inside themselves, by path
+	stack     []string         // the flows that are being read, outermost first
 }
 
 // readBeside reads a file that the flow needs beside itself, once.
