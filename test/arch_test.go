@@ -198,6 +198,9 @@ func tree(t *testing.T) (names []string) {
 		if d.Name() == "node_modules" || rel == "scheduler/web/ui/build" || rel == "scheduler/web/dist" {
 			return filepath.SkipDir // what npm fetched, and what was built
 		}
+		if _, err := os.Stat(filepath.Join(name, "scheduler.yaml")); err == nil && rel != "." && rel != "configs" {
+			return filepath.SkipDir // a project that scheduler init made
+		}
 		return nil
 	})
 	if err != nil {
