@@ -162,14 +162,20 @@ func (s *Server) addMemory(ctx context.Context, in *addMemoryInput) (*body[memor
 	return &body[memory.Saved]{saved[0]}, nil
 }
 
-type memoryID struct {
+// OneMemory is the input of endpoints about one memory or snapshot.
+type OneMemory struct {
 	OfUser
 	ID string `path:"id" doc:"The id of a memory, a snapshot or a meta snapshot."`
 }
 
+type getMemoryInput struct {
+	OneMemory
+	History bool `query:"history" doc:"Adds old_versions, what the memory was before it was saved again, the newest first."`
+}
+
 // getMemory returns a memory or a snapshot of the caller's user.
-func (s *Server) getMemory(ctx context.Context, in *memoryID) (*body[value.Value], error) {
-	p, which, err := s.selectID(ctx, in)
+func (s *Server) getMemory(ctx context.Context, in *getMemoryInput) (*body[value.Value], error) {
+	p, which, err := s.selectID(ctx, &in.OneMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -182,6 +188,9 @@ func (s *Server) getMemory(ctx context.Context, in *memoryID) (*body[value.Value
 		found, err = firstOf(p.Store.MetaSnapshots(ctx, which))
 	case memory.MemoryID:
 		found, err = firstOf(p.Store.Memories(ctx, which))
+		if err == nil && found != nil && in.History {
+			err = addOldVersions(ctx, p.Store, in.ID, found.Map())
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -194,7 +203,7 @@ func (s *Server) getMemory(ctx context.Context, in *memoryID) (*body[value.Value
 
 // selectID returns the memory, and what of it an id selects: of everyone's where the caller
 // is not bound.
-func (s *Server) selectID(ctx context.Context, in *memoryID) (*memory.SnapshotProcessor, memory.Selection, error) {
+func (s *Server) selectID(ctx context.Context, in *OneMemory) (*memory.SnapshotProcessor, memory.Selection, error) {
 	which := memory.Selection{Users: memory.AllUsers(), ID: in.ID}
 	var err error
 	if in.User != "" || principalOf(ctx).Bound {
@@ -205,6 +214,24 @@ func (s *Server) selectID(ctx context.Context, in *memoryID) (*memory.SnapshotPr
 	}
 	p, err := s.openMemory(ctx)
 	return p, which, err
+}
+
+// addOldVersions adds what a memory was before, the newest first, to its document.
+func addOldVersions(ctx context.Context, store memory.Historian, id string, doc *value.Map) error {
+	old, err := store.History(ctx, id)
+	if err != nil {
+		return err
+	}
+	versions := make([]value.Value, 0, len(old))
+	for _, one := range slices.Backward(old) {
+		v, err := encodeJSON(one)
+		if err != nil {
+			return err
+		}
+		versions = append(versions, v)
+	}
+	doc.Set("old_versions", value.OfList(versions...))
+	return nil
 }
 
 // firstOf returns the first of a list as JSON; nil where there is none.
@@ -231,7 +258,7 @@ func encodeJSON(x any) (value.Value, error) {
 }
 
 // deleteMemory deletes a memory of the caller's user.
-func (s *Server) deleteMemory(ctx context.Context, in *memoryID) (*body[memory.Deleted], error) {
+func (s *Server) deleteMemory(ctx context.Context, in *OneMemory) (*body[memory.Deleted], error) {
 	p, which, err := s.selectID(ctx, in)
 	if err != nil {
 		return nil, err

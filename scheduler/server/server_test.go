@@ -314,6 +314,31 @@ func (f *fixture) start(token, flow, inputs string) string {
 	return r.at("/run")
 }
 
+// TestOldVersions: what a memory was before it was saved again is shown when it is asked for.
+func TestOldVersions(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.MemoryRead, store.MemoryWrite)
+	id := f.do(token, "POST", "/api/v1/memory", `{"content": "tea"}`).at("/id")
+	for _, content := range []string{"coffee", "water"} {
+		doc := f.do(token, "GET", "/api/v1/memory/"+id, "").doc
+		doc.Map().Set("content", value.OfString(content))
+		r := f.do(token, "POST", "/api/v1/memory/import", doc.JSON()+"\n", "Content-Type", "application/x-ndjson")
+		if r.status != http.StatusOK {
+			t.Fatalf("got %d %s", r.status, r.text)
+		}
+	}
+	r := f.do(token, "GET", "/api/v1/memory/"+id+"?history=true", "")
+	if r.at("/content") != "water" || r.at("/old_versions/0/content") != "coffee" || r.at("/old_versions/1/content") != "tea" {
+		t.Errorf("got %s", r.text)
+	}
+	if r := f.do(token, "GET", "/api/v1/memory/"+id, ""); strings.Contains(r.text, "old_versions") {
+		t.Errorf("without being asked: %s", r.text)
+	}
+	if r := f.do(f.token("bo", store.MemoryRead), "GET", "/api/v1/memory/"+id+"?history=true", ""); r.status != http.StatusNotFound {
+		t.Errorf("another user: %d %s", r.status, r.text)
+	}
+}
+
 // TestCallExamples makes each call as the catalogue shows it.
 func TestCallExamples(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)

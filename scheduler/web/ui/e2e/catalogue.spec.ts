@@ -88,6 +88,17 @@ test("a memory is searched, and deleted once that is confirmed", async ({ page }
   await expect(page.getByText("Nothing was found")).toBeVisible();
 });
 
+test("what a memory was before is among its details", async ({ page }) => {
+  const { id } = (await (await page.request.post("/api/v1/memory", { data: { content: "I drink tea", user: "ada" } })).json()) as { id: string };
+  const memory = (await (await page.request.get(`/api/v1/memory/${id}?user=ada`)).json()) as object;
+  await page.request.post("/api/v1/memory/import", { data: JSON.stringify({ ...memory, content: "I drink coffee" }) + "\n", headers: { "Content-Type": "application/x-ndjson" } });
+  await page.goto("/memory?user=ada");
+  const found = page.getByRole("listitem").filter({ hasText: "I drink coffee" });
+  await expect(found).not.toContainText("I drink tea");
+  await found.getByText("Details").click();
+  await expect(found).toContainText("I drink tea");
+});
+
 for (const look of looks) {
   test(`chat, calls, memory, plugins and schedules in ${look.language}, ${look.theme}`, async ({ page }) => {
     await page.request.post("/api/v1/memory", { data: { content: "The lighthouse opens on Sunday", user: "mei" } });

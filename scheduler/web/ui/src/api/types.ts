@@ -3622,6 +3622,8 @@ export interface operations {
             query?: {
                 /** @description Whose memories; the token's user by default. */
                 user?: string;
+                /** @description Adds old_versions, what the memory was before it was saved again, the newest first. */
+                history?: boolean;
             };
             header?: never;
             path: {

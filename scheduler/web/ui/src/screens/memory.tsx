@@ -121,7 +121,7 @@ function MemoryList({ label, user, items, onDeleted }: { label: string; user: st
               {m.timestamp && <Ago time={m.timestamp} />}
             </p>
             <div className="actions">
-              <details><summary>{t("memory.whole")}</summary><pre className="block json" tabIndex={0}>{formatJSON({ id: m.id, timestamp: m.timestamp, context: m.context })}</pre></details>
+              <Details user={user} memory={m} />
               {hasScope(me, "memory:write") && <button className="quiet" onClick={() => setDoomed(m)}>{t("memory.delete")}</button>}
             </div>
           </li>
@@ -129,6 +129,22 @@ function MemoryList({ label, user, items, onDeleted }: { label: string; user: st
       </ul>
       {doomed && <DeleteDialog user={user} memory={doomed} onClose={() => setDoomed(undefined)} onDone={() => (setDoomed(undefined), onDeleted())} />}
     </>
+  );
+}
+
+/** Details shows all of a memory once they are opened, and what it was before it was saved again. */
+function Details({ user, memory: m }: { user: string; memory: Memory }) {
+  const t = useText();
+  const [isOpen, setOpen] = useState(false);
+  const whole = useLoad(async (signal) => (isOpen ? ((await api.get("/api/v1/memory/{id}", { path: { id: m.id }, query: { user, history: true }, signal })) as { old_versions?: Memory[] }) : undefined), [isOpen, m.id, user]);
+  const old = whole.data?.old_versions ?? [];
+  return (
+    <details onToggle={(e) => setOpen(e.currentTarget.open)}>
+      <summary>{t("memory.whole")}</summary>
+      <pre className="block json" tabIndex={0}>{formatJSON({ id: m.id, timestamp: m.timestamp, context: m.context })}</pre>
+      {whole.error && <ErrorBox error={whole.error} retry={whole.reload} />}
+      {old.length > 0 && <><h3>{t("memory.before")}</h3><ol className="old-versions">{old.map((one, i) => <li key={i}>{one.content}{one.timestamp && <span className="hint"> <Ago time={one.timestamp} /></span>}</li>)}</ol></>}
+    </details>
   );
 }
 
