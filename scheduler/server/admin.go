@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
@@ -46,11 +47,11 @@ func (s *Server) checkLive(context.Context, *none) (*body[healthBody], error) {
 // checkReady reports whether the server takes runs: the stores work, and it is not stopping.
 func (s *Server) checkReady(ctx context.Context, _ *none) (*body[healthBody], error) {
 	if s.dispatcher.IsStopping() {
-		return nil, newProblem(http.StatusServiceUnavailable, "stopping", "the server is stopping", "")
+		return nil, newProblem(http.StatusServiceUnavailable, "stopping", wording.Say("the server is stopping"), wording.Text{})
 	}
 	err := errors.Join(s.options.Service.Ready(ctx), s.options.Store.Ping(ctx))
 	if err != nil {
-		p := newProblem(http.StatusServiceUnavailable, "internal", "runs cannot be recorded", "the log of the server tells more")
+		p := newProblem(http.StatusServiceUnavailable, "internal", wording.Say("runs cannot be recorded"), wording.Say("the log of the server tells more"))
 		s.options.Log.Error("not ready", "error", err)
 		return nil, p
 	}
@@ -96,7 +97,7 @@ func (s *Server) logIn(ctx context.Context, in *logInInput) (*cookieOutput, erro
 		return nil, err
 	}
 	if t == nil {
-		return nil, s.refuseLogin(r, "the token is unknown, revoked or expired")
+		return nil, s.refuseLogin(r, wording.Say("the token is unknown, revoked or expired"))
 	}
 	requestOf(ctx).caller = newCaller(t)
 	text, err := s.options.Store.CreateSession(ctx, t.ID, sessionLife)
@@ -138,7 +139,7 @@ func (s *Server) describeCaller(ctx context.Context, _ *none) (*body[meBody], er
 // refuseBound refuses callers that are bound to a user: they would see other users.
 func refuseBound(ctx context.Context) *Problem {
 	if principalOf(ctx).Bound {
-		return newProblem(http.StatusForbidden, "forbidden", "the token is bound to a user", "use one that is not")
+		return newProblem(http.StatusForbidden, "forbidden", wording.Say("the token is bound to a user"), wording.Say("use one that is not"))
 	}
 	return nil
 }

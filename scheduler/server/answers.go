@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -79,7 +80,7 @@ func notWaiting(info *journal.RunInfo) *Problem {
 	if service.IsOver(info.State) {
 		return overProblem(info)
 	}
-	p := newProblem(http.StatusConflict, "held", "the run does not wait: it is "+string(info.State), "")
+	p := newProblem(http.StatusConflict, "held", wording.Say("the run does not wait: it is %s", wording.Of(string(info.State))), wording.Text{})
 	p.Run = info.ID
 	return p
 }
@@ -101,11 +102,11 @@ func (in *answerRunInput) readAnswers(waiting []journal.WaitingFor) ([]scheduler
 		one := scheduler.Answer{Step: a.Step, Pointer: a.Pointer, Value: a.Value}
 		all = append(all, one)
 		if err := scheduler.CheckAnswers([]scheduler.Answer{one}, waiting); err != nil {
-			faults = append(faults, Fault{Pointer: "/answers/" + strconv.Itoa(i), Message: err.Error(), Hint: calls.HintOf(err)})
+			faults = append(faults, newFault("/answers/"+strconv.Itoa(i), wording.OfError(err), hintOf(err)))
 		}
 	}
 	if len(faults) > 0 {
-		p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), faults[0].Message, faults[0].Hint)
+		p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), wording.Text{En: faults[0].Message, Zh: faults[0].chineseMessage}, wording.Text{En: faults[0].Hint, Zh: faults[0].chineseHint})
 		p.Errors = faults
 		return nil, p
 	}

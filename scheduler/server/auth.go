@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -24,7 +26,7 @@ const (
 // authenticate finds out who makes a request, and refuses those that no handler should see.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 	if !s.hosts.allows(r.Host) {
-		return newProblem(http.StatusForbidden, "forbidden", "the host "+quoteText(r.Host)+" is not one of this server", "add it to serve.hosts")
+		return newProblem(http.StatusForbidden, "forbidden", wording.Say("the host %q is not one of this server", value.Truncate(r.Host, 80)), wording.Say("add it to serve.hosts"))
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && slices.Contains(s.options.Origins, origin) {
 		h := w.Header()
@@ -38,7 +40,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 		}
 	}
 	if err := s.csrf.Check(r); err != nil {
-		return newProblem(http.StatusForbidden, "forbidden", "the request comes from a page of another origin", "list the origin in serve.cors_origins")
+		return newProblem(http.StatusForbidden, "forbidden", wording.Say("the request comes from a page of another origin"), wording.Say("list the origin in serve.cors_origins"))
 	}
 	c, err := s.findCaller(r)
 	if err != nil {
@@ -46,7 +48,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 	}
 	requestOf(r.Context()).caller = c
 	if c != nil && !s.limits.allowRequest(c.token.ID) {
-		return newProblem(http.StatusTooManyRequests, "busy", "the token makes too many requests", "at most 50 a second").retryAfter(1)
+		return newProblem(http.StatusTooManyRequests, "busy", wording.Say("the token makes too many requests"), wording.Say("at most 50 a second")).retryAfter(1)
 	}
 	return nil
 }
@@ -63,7 +65,7 @@ func (s *Server) findCaller(r *http.Request) (*caller, error) {
 			return newCaller(t), nil
 		}
 		if !s.options.NoAuth {
-			return nil, s.refuseLogin(r, "the token is unknown, revoked or expired")
+			return nil, s.refuseLogin(r, wording.Say("the token is unknown, revoked or expired"))
 		}
 	}
 	if cookie, err := r.Cookie(cookieName); err == nil {
@@ -84,15 +86,15 @@ func (s *Server) findCaller(r *http.Request) (*caller, error) {
 }
 
 // refuseLogin is the answer to a wrong token or code.
-func (s *Server) refuseLogin(r *http.Request, why string) *Problem {
+func (s *Server) refuseLogin(r *http.Request, why wording.Text) *Problem {
 	if !s.limits.allowsFailure(addressOf(r)) {
-		return newProblem(http.StatusTooManyRequests, "busy", "too many failed logins from this address", "wait a minute").retryAfter(60)
+		return newProblem(http.StatusTooManyRequests, "busy", wording.Say("too many failed logins from this address"), wording.Say("wait a minute")).retryAfter(60)
 	}
 	return newUnauthorized(why)
 }
 
-func newUnauthorized(why string) *Problem {
-	p := newProblem(http.StatusUnauthorized, "unauthorized", why, "send Authorization: Bearer TOKEN; scheduler token create makes one")
+func newUnauthorized(why wording.Text) *Problem {
+	p := newProblem(http.StatusUnauthorized, "unauthorized", why, wording.Say("send Authorization: Bearer TOKEN; scheduler token create makes one"))
 	p.header.Set("WWW-Authenticate", `Bearer realm="scheduler"`)
 	return p
 }
@@ -101,10 +103,10 @@ func newUnauthorized(why string) *Problem {
 // is everybody's who is logged in.
 func checkScope(c *caller, scope store.Scope) *Problem {
 	if c == nil {
-		return newUnauthorized("a token is needed")
+		return newUnauthorized(wording.Say("a token is needed"))
 	}
 	if scope != "" && !c.token.Allows(scope) {
-		return newProblem(http.StatusForbidden, "forbidden", "the token lacks the scope "+string(scope), "create one with --scopes "+string(scope))
+		return newProblem(http.StatusForbidden, "forbidden", wording.Say("the token lacks the scope %s", scope), wording.Say("create one with --scopes %s", scope))
 	}
 	return nil
 }
@@ -122,7 +124,7 @@ func (s *Server) handleLogin(w http.ResponseWriter, r *http.Request) {
 		return // the page asks for a token
 	}
 	if !s.logins.takeCode(r.URL.Query().Get("code")) {
-		s.writeProblem(w, r, s.refuseLogin(r, "the link was used or is too old: restart the server for a new one, or log in with a token"))
+		s.writeProblem(w, r, s.refuseLogin(r, wording.Say("the link was used or is too old: restart the server for a new one, or log in with a token")))
 		return
 	}
 	text, err := s.options.Store.CreateSession(r.Context(), "", sessionLife)

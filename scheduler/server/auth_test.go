@@ -186,3 +186,23 @@ func TestPutSource(t *testing.T) {
 		t.Errorf("it starts: %d %s", r.status, r.text)
 	}
 }
+
+// Problems are in the language of the server.
+func TestProblemsInChinese(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, func(o *server.Options) { o.Language = "zh" })
+	token := f.token("", store.RunsRead)
+	for path, want := range map[string][2]string{
+		"/api/v1/runs/none":        {"没有", ""},
+		"/api/v1/nothing":          {"没有这个路径", "GET /api/v1/openapi.json 描述全部接口"},
+		"/api/v1/runs?state=nones": {"没有状态", ""},
+		"/api/v1/tokens":           {"令牌没有权限范围 admin", "请用 --scopes admin 创建一个"},
+	} {
+		r := f.do(token, "GET", path, "")
+		if !strings.Contains(r.at("/detail"), want[0]) || !strings.Contains(r.at("/hint"), want[1]) {
+			t.Errorf("%s: got %s", path, r.text)
+		}
+	}
+	if r := f.do("wrong", "GET", "/api/v1/runs", ""); r.at("/detail") != "令牌无效、已吊销或已过期" {
+		t.Errorf("got %s", r.text)
+	}
+}

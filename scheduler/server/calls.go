@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -139,8 +140,8 @@ func (s *Server) callFor(ctx context.Context, name string, doc value.Value) (out
 
 // foreignUser is the answer where the caller may not reach the memory of a user.
 func foreignUser(user, pointer string) *Problem {
-	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), "the token is bound to another user than "+quoteText(user), "leave the user out")
-	p.Errors = []Fault{{Pointer: pointer, Message: p.Detail}}
+	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), wording.Say("the token is bound to another user than %q", value.Truncate(user, 80)), wording.Say("leave the user out"))
+	p.Errors = []Fault{{Pointer: pointer, Message: p.Detail, chineseMessage: p.chineseDetail}}
 	return p
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/openai"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
@@ -36,7 +37,7 @@ type completionInput struct {
 func (s *Server) createCompletion(ctx context.Context, in *completionInput) (*stream, error) {
 	done := s.limits.openStream()
 	if done == nil {
-		return nil, newProblem(http.StatusServiceUnavailable, "busy", "too many streams are open", "close some").retryAfter(10)
+		return nil, newProblem(http.StatusServiceUnavailable, "busy", wording.Say("too many streams are open"), wording.Say("close some")).retryAfter(10)
 	}
 	c := requestOf(ctx).caller
 	return &stream{func(hctx huma.Context) {

@@ -16,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -80,7 +81,7 @@ func (s *Server) getRunGraph(ctx context.Context, in *RunID) (*body[*flow.Graph]
 		return nil, err
 	}
 	if details.Flow == nil {
-		return nil, newProblem(http.StatusNotFound, string(calls.NotFound), details.Unreadable.Error(), "")
+		return nil, newProblem(http.StatusNotFound, string(calls.NotFound), wording.OfError(details.Unreadable), wording.Text{})
 	}
 	return &body[*flow.Graph]{details.Flow.Graph()}, nil
 }
@@ -101,7 +102,7 @@ func (s *Server) getPrompts(ctx context.Context, in *getPromptsInput) (*body[sha
 	}
 	prompts, err := s.options.Service.Prompts(ctx, details, in.Step)
 	if errors.Is(err, service.ErrNoPrompt) || calls.KindOf(err) == calls.Missing {
-		return nil, newProblem(http.StatusNotFound, string(calls.NotFound), err.Error(), calls.HintOf(err))
+		return nil, newProblem(http.StatusNotFound, string(calls.NotFound), wording.OfError(err), hintOf(err))
 	}
 	if err != nil {
 		return nil, err

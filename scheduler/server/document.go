@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 var anyType = reflect.TypeFor[any]()
@@ -54,7 +56,7 @@ func (s *Server) withFlows(doc *huma.OpenAPI) (*huma.OpenAPI, error) {
 // bodyProblem returns why a body could not be read.
 func bodyProblem(err error) error {
 	if strings.Contains(err.Error(), "request body too large") {
-		return newProblem(http.StatusRequestEntityTooLarge, "invalid", "the body is too large", "send it in parts")
+		return newProblem(http.StatusRequestEntityTooLarge, "invalid", wording.Say("the body is too large"), wording.Say("send it in parts"))
 	}
 	return err
 }

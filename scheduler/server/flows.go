@@ -12,6 +12,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -238,10 +239,10 @@ func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*sourceOutp
 		return nil, err
 	}
 	if in.IfMatch == "" {
-		return nil, newProblem(http.StatusPreconditionRequired, "precondition", "If-Match is missing", "send the ETag of the text that was edited")
+		return nil, newProblem(http.StatusPreconditionRequired, "precondition", wording.Say("If-Match is missing"), wording.Say("send the ETag of the text that was edited"))
 	}
 	if in.IfMatch != quotedTag(found.Hash) && in.IfMatch != "*" {
-		return nil, newProblem(http.StatusPreconditionFailed, "precondition", "the flow has changed since", "read it again")
+		return nil, newProblem(http.StatusPreconditionFailed, "precondition", wording.Say("the flow has changed since"), wording.Say("read it again"))
 	}
 	f, problems, err := s.options.Service.LintText(found.File, in.Body.Text)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/triggers"
 	"github.com/callnode/scheduler/scheduler/service"
 	"github.com/callnode/scheduler/scheduler/trigger"
@@ -40,7 +41,7 @@ type firedOutput struct {
 // deliver starts a run for a request that is signed, once for each id of a delivery.
 func (s *Server) deliver(ctx context.Context, in *deliverInput) (*firedOutput, error) {
 	if s.options.NoTriggers {
-		return nil, newProblem(http.StatusServiceUnavailable, "stopping", "the server takes no webhooks", "start it without --no-triggers")
+		return nil, newProblem(http.StatusServiceUnavailable, "stopping", wording.Say("the server takes no webhooks"), wording.Say("start it without --no-triggers"))
 	}
 	r := requestOf(ctx).http
 	hook, err := s.triggers.Webhook(in.Flow, in.ID)
@@ -53,7 +54,7 @@ func (s *Server) deliver(ctx context.Context, in *deliverInput) (*firedOutput, e
 	}
 	name := "hook:" + hook.Flow.ID + ":" + hook.ID
 	if !s.limits.allowRequest(name) {
-		return nil, newProblem(http.StatusTooManyRequests, "busy", "the webhook gets too many requests", "at most 50 a second").retryAfter(1)
+		return nil, newProblem(http.StatusTooManyRequests, "busy", wording.Say("the webhook gets too many requests"), wording.Say("at most 50 a second")).retryAfter(1)
 	}
 	begin := func(ctx context.Context, run string) (value.Value, error) {
 		requestOf(ctx).run = run
@@ -84,7 +85,7 @@ func (s *Server) checkDelivery(hook *triggers.Webhook, delivery *triggers.Delive
 		return err
 	}
 	if !s.limits.allowsFailure(addressOf(r)) {
-		return newProblem(http.StatusTooManyRequests, "busy", "too many requests with a wrong signature from this address", "wait a minute").retryAfter(60)
+		return newProblem(http.StatusTooManyRequests, "busy", wording.Say("too many requests with a wrong signature from this address"), wording.Say("wait a minute")).retryAfter(60)
 	}
-	return newProblem(http.StatusUnauthorized, "unauthorized", err.Error(), calls.HintOf(err))
+	return newProblem(http.StatusUnauthorized, "unauthorized", wording.OfError(err), hintOf(err))
 }

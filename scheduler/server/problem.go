@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -33,6 +35,8 @@ type Problem struct {
 
 	header http.Header
 	cause  error // for the log
+
+	chineseDetail, chineseHint string
 }
 
 // Fault is one of the things that are wrong.
@@ -43,6 +47,8 @@ type Fault struct {
 	File    string `json:"file,omitempty" doc:"The file of the place, where it is in a flow."`
 	Line    int    `json:"line,omitempty"`
 	Col     int    `json:"col,omitempty"`
+
+	chineseMessage, chineseHint string
 }
 
 var (
@@ -64,10 +70,35 @@ func (p *Problem) GetHeaders() http.Header { return p.header }
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
 
 // newProblem returns a problem of a kind.
-func newProblem(status int, kind, detail, hint string) *Problem {
+func newProblem(status int, kind string, detail, hint wording.Text) *Problem {
 	return &Problem{
-		Type: "urn:scheduler:" + kind, Title: http.StatusText(status), Status: status, Kind: kind, Detail: detail, Hint: hint, header: http.Header{},
+		Type: "urn:scheduler:" + kind, Title: http.StatusText(status), Status: status, Kind: kind, Detail: detail.En, Hint: hint.En, header: http.Header{},
+		chineseDetail: detail.Zh, chineseHint: hint.Zh,
 	}
+}
+
+// in returns the problem with its texts in a language.
+func (p *Problem) in(language string) *Problem {
+	whole := *p
+	whole.Detail = wording.Text{En: p.Detail, Zh: p.chineseDetail}.In(language)
+	whole.Hint = wording.Text{En: p.Hint, Zh: p.chineseHint}.In(language)
+	whole.Errors = slices.Clone(p.Errors)
+	for i := range whole.Errors {
+		f := &whole.Errors[i]
+		f.Message = wording.Text{En: f.Message, Zh: f.chineseMessage}.In(language)
+		f.Hint = wording.Text{En: f.Hint, Zh: f.chineseHint}.In(language)
+	}
+	return &whole
+}
+
+// newFault returns what is wrong at a place.
+func newFault(pointer string, message, hint wording.Text) Fault {
+	return Fault{Pointer: pointer, Message: message.En, Hint: hint.En, chineseMessage: message.Zh, chineseHint: hint.Zh}
+}
+
+// hintOf returns the hint of an error.
+func hintOf(err error) wording.Text {
+	return wording.Text{En: calls.HintOf(err), Zh: calls.HintIn(err, "zh")}
 }
 
 // retryAfter tells when to try again, in seconds.
@@ -78,7 +109,7 @@ func (p *Problem) retryAfter(seconds int) *Problem {
 
 // notFound is the answer for what does not exist, or does not for the caller.
 func notFound(what, id string) *Problem {
-	return newProblem(http.StatusNotFound, string(calls.NotFound), "there is no "+what+" "+strconv.Quote(id), "")
+	return newProblem(http.StatusNotFound, string(calls.NotFound), wording.Say("there is no %s %q", wording.Of(what), id), wording.Text{})
 }
 
 // problemOf returns an error as a problem.
@@ -101,21 +132,21 @@ func sentinelProblem(err error) *Problem {
 	var waiting *scheduler.Waiting
 	switch {
 	case errors.Is(err, service.ErrQueueFull):
-		return newProblem(http.StatusTooManyRequests, "busy", err.Error(), "try again later, or raise serve.max_queued").retryAfter(5)
+		return newProblem(http.StatusTooManyRequests, "busy", wording.OfError(err), wording.Say("try again later, or raise serve.max_queued")).retryAfter(5)
 	case errors.Is(err, service.ErrNoPlace):
-		return newProblem(http.StatusServiceUnavailable, "busy", err.Error(), "try again later, or raise serve.max_runs").retryAfter(5)
+		return newProblem(http.StatusServiceUnavailable, "busy", wording.OfError(err), wording.Say("try again later, or raise serve.max_runs")).retryAfter(5)
 	case errors.Is(err, service.ErrStopping):
-		return newProblem(http.StatusServiceUnavailable, "stopping", err.Error(), "").retryAfter(5)
+		return newProblem(http.StatusServiceUnavailable, "stopping", wording.OfError(err), wording.Text{}).retryAfter(5)
 	case errors.Is(err, service.ErrAtWork):
-		return newProblem(http.StatusConflict, "held", err.Error(), "wait until it is over or waits for values")
+		return newProblem(http.StatusConflict, "held", wording.OfError(err), wording.Say("wait until it is over or waits for values"))
 	case errors.Is(err, service.ErrNoJournal):
-		return newProblem(http.StatusNotFound, string(calls.NotFound), "there are no runs yet", "")
+		return newProblem(http.StatusNotFound, string(calls.NotFound), wording.Say("there are no runs yet"), wording.Text{})
 	case errors.As(err, &held):
-		p := newProblem(http.StatusConflict, "held", err.Error(), "")
+		p := newProblem(http.StatusConflict, "held", wording.OfError(err), wording.Text{})
 		p.Run = held.Run
 		return p
 	case errors.As(err, &waiting):
-		p := newProblem(http.StatusConflict, string(calls.Missing), err.Error(), "POST its answers to /api/v1/runs/"+waiting.Run+"/answers")
+		p := newProblem(http.StatusConflict, string(calls.Missing), wording.OfError(err), wording.Say("POST its answers to /api/v1/runs/%s/answers", waiting.Run))
 		p.Run = waiting.Run
 		return p
 	}
@@ -124,11 +155,11 @@ func sentinelProblem(err error) *Problem {
 
 // kindProblem returns the problem of an error by its kind.
 func kindProblem(err error) *Problem {
-	kind, detail, hint := calls.KindOf(err), err.Error(), calls.HintOf(err)
+	kind, detail, hint := calls.KindOf(err), wording.OfError(err), hintOf(err)
 	var faults []Fault
 	var failure *scheduler.Failure
 	if errors.As(err, &failure) { // its own text may hold secrets
-		kind, detail, hint = failure.Info.Kind, failure.Info.Message, failure.Info.Hint
+		kind, detail, hint = failure.Info.Kind, wording.Of(failure.Info.Message), wording.Of(failure.Info.Hint)
 		faults = append(faults, faultAt(failure.Info.Position, detail))
 	}
 	p := newProblem(statusOf(kind), string(kind), detail, hint)
@@ -167,8 +198,8 @@ func statusOf(kind calls.Kind) int {
 }
 
 // faultAt returns a fault at a position file:line:col.
-func faultAt(position, message string) Fault {
-	f := Fault{Message: message}
+func faultAt(position string, message wording.Text) Fault {
+	f := newFault("", message, wording.Text{})
 	rest, col, ok := cutLastColon(position)
 	file, line, ok2 := cutLastColon(rest)
 	if ok && ok2 {
@@ -197,14 +228,15 @@ func flowFaults(problems flow.Problems) (all []Fault) {
 // schemaFaults returns what does not fit a schema, below a pointer.
 func schemaFaults(below string, problems schema.Problems) (all []Fault) {
 	for _, p := range problems {
-		all = append(all, Fault{Pointer: below + p.Pointer, Message: p.Message, Hint: p.Hint})
+		message, hint := p.Text()
+		all = append(all, newFault(below+p.Pointer, message, hint))
 	}
 	return all
 }
 
 // brokenFlow is the answer where a flow has errors.
 func brokenFlow(problems flow.Problems) *Problem {
-	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), "the flow has errors", "correct the flow at these places")
+	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), wording.Say("the flow has errors"), wording.Say("correct the flow at these places"))
 	p.Errors = flowFaults(problems)
 	return p
 }

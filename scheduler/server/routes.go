@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
@@ -47,12 +48,12 @@ func (s *Server) answerUnknownPath(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(allowed) > 0 {
-		p := newProblem(http.StatusMethodNotAllowed, "method", r.Method+" is not a method of this path", "use "+strings.Join(allowed, " or "))
+		p := newProblem(http.StatusMethodNotAllowed, "method", wording.Say("%s is not a method of this path", r.Method), wording.Say("use %s", strings.Join(allowed, ", ")))
 		p.header.Set("Allow", strings.Join(allowed, ", "))
 		s.writeProblem(w, r, p)
 		return
 	}
-	s.writeProblem(w, r, newProblem(http.StatusNotFound, "notfound", "there is no such path", "GET "+base+"/openapi.json describes all"))
+	s.writeProblem(w, r, newProblem(http.StatusNotFound, "notfound", wording.Say("there is no such path"), wording.Say("GET %s describes all", base+"/openapi.json")))
 }
 
 // registerRuns adds what is done with runs.

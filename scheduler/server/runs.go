@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -274,7 +275,7 @@ func (s *Server) cancelRun(ctx context.Context, in *RunID) (*body[*RunItem], err
 	}
 	if err := s.dispatcher.Cancel(ctx, principalOf(ctx), in.ID); err != nil {
 		if calls.KindOf(err) == calls.Invalid { // it ended in the meantime
-			return nil, newProblem(http.StatusConflict, "over", err.Error(), "")
+			return nil, newProblem(http.StatusConflict, "over", wording.OfError(err), wording.Text{})
 		}
 		return nil, err
 	}
@@ -287,7 +288,7 @@ func (s *Server) cancelRun(ctx context.Context, in *RunID) (*body[*RunItem], err
 
 // overProblem is the answer where a run is over.
 func overProblem(info *journal.RunInfo) *Problem {
-	p := newProblem(http.StatusConflict, "over", "the run is "+string(info.State), "")
+	p := newProblem(http.StatusConflict, "over", wording.Say("the run is %s", wording.Of(string(info.State))), wording.Text{})
 	p.Run = info.ID
 	return p
 }

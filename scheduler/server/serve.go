@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/mcp"
 	"github.com/callnode/scheduler/scheduler/server/notify"
@@ -231,7 +232,7 @@ func (s *Server) answerPanic(w *recorder, r *http.Request, p any) {
 	}
 	s.options.Log.Error("a handler panicked", "request", requestOf(r.Context()).id, "panic", p, "stack", stackTrace())
 	if w.request.status == 0 {
-		s.writeProblem(w, r, newProblem(http.StatusInternalServerError, "internal", "the server has a fault", "the log of the server tells more"))
+		s.writeProblem(w, r, newProblem(http.StatusInternalServerError, "internal", wording.Say("the server has a fault"), wording.Say("the log of the server tells more")))
 	}
 }
 

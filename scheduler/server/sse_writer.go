@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -39,7 +40,7 @@ type stream struct{ Body func(huma.Context) }
 func (s *Server) openStream(serve func(http.ResponseWriter, *http.Request)) (*stream, error) {
 	done := s.limits.openStream()
 	if done == nil {
-		return nil, newProblem(http.StatusServiceUnavailable, "busy", "too many streams are open", "close some").retryAfter(10)
+		return nil, newProblem(http.StatusServiceUnavailable, "busy", wording.Say("too many streams are open"), wording.Say("close some")).retryAfter(10)
 	}
 	return &stream{func(hctx huma.Context) {
 		defer done()
@@ -116,7 +117,7 @@ func lastEventID(header string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(header, 10, 64)
 	if err != nil || n < 0 {
-		return 0, newProblem(http.StatusUnprocessableEntity, "invalid", "Last-Event-ID "+quoteText(header)+" is not the number of an event", "leave it out to read from the start")
+		return 0, newProblem(http.StatusUnprocessableEntity, "invalid", wording.Say("Last-Event-ID %q is not the number of an event", value.Truncate(header, 80)), wording.Say("leave it out to read from the start"))
 	}
 	return n, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -152,7 +153,7 @@ func checkedInputs(f *flow.Flow, inputs value.Value) (value.Value, error) {
 		inputs = value.OfMap(nil)
 	}
 	if inputs.Kind() != value.Object {
-		return inputs, invalidInputs([]Fault{{Pointer: "/inputs", Message: "must be an object"}})
+		return inputs, invalidInputs([]Fault{newFault("/inputs", wording.Say("must be an object"), wording.Text{})})
 	}
 	checked := f.Inputs.ApplyDefaults(inputs)
 	if problems := f.Inputs.Check(checked); problems != nil {
@@ -163,7 +164,7 @@ func checkedInputs(f *flow.Flow, inputs value.Value) (value.Value, error) {
 
 // invalidInputs is the answer to inputs that do not fit.
 func invalidInputs(faults []Fault) *Problem {
-	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), "the inputs do not fit the flow", "")
+	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), wording.Say("the inputs do not fit the flow"), wording.Text{})
 	p.Errors = faults
 	return p
 }
@@ -187,7 +188,7 @@ func (s *Server) beginOnce(
 ) (answer value.Value, replayed string, err error) {
 	r := &store.Request{Principal: asked.owner, Key: asked.key, Body: asked.body, Run: service.NewRunID()}
 	if !s.inFlight.addNew(r.Principal + "\x00" + r.Key) {
-		return answer, "", newProblem(http.StatusConflict, "held", "the first request with this key is still being carried out", "repeat it a little later").retryAfter(1)
+		return answer, "", newProblem(http.StatusConflict, "held", wording.Say("the first request with this key is still being carried out"), wording.Say("repeat it a little later")).retryAfter(1)
 	}
 	defer s.inFlight.removeKey(r.Principal + "\x00" + r.Key)
 	earlier, err := s.options.Store.BeginRequest(ctx, r)
@@ -196,7 +197,7 @@ func (s *Server) beginOnce(
 	}
 	if earlier != nil {
 		if !earlier.SameBody(r) {
-			return answer, "", newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), "the Idempotency-Key was used for another request", "choose a new key")
+			return answer, "", newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), wording.Say("the Idempotency-Key was used for another request"), wording.Say("choose a new key"))
 		}
 		if earlier.Status != 0 {
 			answer, err = value.ParseJSON(earlier.Response)

@@ -18,9 +18,9 @@ func fromHuma(e *huma.ErrorModel) *Problem {
 	if e.Status >= http.StatusInternalServerError {
 		kind = string(calls.Internal)
 	}
-	p := newProblem(e.Status, kind, e.Detail, "")
+	p := newProblem(e.Status, kind, wording.Of(e.Detail), wording.Text{})
 	for _, one := range e.Errors {
-		f := Fault{Message: one.Message}
+		f := newFault("", wording.Of(one.Message), wording.Text{})
 		where, rest, _ := strings.Cut(one.Location, ".")
 		switch where {
 		case "body":
@@ -29,7 +29,7 @@ func fromHuma(e *huma.ErrorModel) *Problem {
 			}
 		case "":
 		default:
-			f.Message = wording.Say("%s parameter %s: %s", where, rest, one.Message).En
+			f = newFault("", wording.Say("%s parameter %s: %s", where, rest, wording.Of(one.Message)), wording.Text{})
 		}
 		p.Errors = append(p.Errors, f)
 	}
@@ -57,13 +57,13 @@ func (s *Server) transformError(ctx huma.Context, _ string, v any) (any, error) 
 
 // finishProblem returns a problem with the id of its request, and logs what is the server's fault.
 func (s *Server) finishProblem(ctx context.Context, p *Problem) *Problem {
-	whole := *p
+	whole := p.in(s.options.Language)
 	id := requestOf(ctx).id
 	whole.Instance = "/requests/" + id
 	if p.Status == http.StatusInternalServerError {
 		s.options.Log.Error("a request failed", "request", id, "error", p.cause)
 	}
-	return &whole
+	return whole
 }
 
 // writeProblem answers a request outside of the library's handlers.
@@ -72,6 +72,7 @@ func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, p *Problem
 		w.Header()[name] = values
 	}
 	if isOpenAI(r) {
+		p = p.in(s.options.Language)
 		openai.NewError(p.Status, p.Detail, "", p.Kind).Write(w)
 		return
 	}
