@@ -10,6 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -79,9 +80,9 @@ func (r *run) hintFor(name string) string {
 	first, rest, _ := strings.Cut(name, ".")
 	switch first {
 	case "secrets":
-		return fmt.Sprintf("allow the secret %s in the settings (secrets), and set the environment variable of that name", rest)
+		return r.say("allow the secret %s in the settings (secrets), and set the environment variable of that name", rest)
 	case "vars":
-		return fmt.Sprintf("no resolver gave a value to %s", rest)
+		return r.say("no resolver gave a value to %s", rest)
 	}
 	step, ok := r.flow.Step(first)
 	if !ok || r.states == nil {
@@ -90,9 +91,14 @@ func (r *run) hintFor(name string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if st := &r.states[step.Index]; r.order.Status(step.Index) == order.Skipped {
-		return fmt.Sprintf("the step %s was skipped: %s; give a default, or ask whether it is defined", first, st.reason)
+		return r.say("the step %s was skipped: %s; give a default, or ask whether it is defined", first, wording.Of(st.reason))
 	}
 	return ""
+}
+
+// say returns a message in the language of the flow.
+func (r *run) say(format string, args ...any) string {
+	return wording.Say(format, args...).In(r.vars.Language)
 }
 
 // recoverPanic makes an error of a panic, deferred. The stack goes to the log only.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -28,12 +29,12 @@ func (t *task) skipUnlessTrue(ctx context.Context) (o outcome, skipped bool) {
 	if prompt.Truthy(v) {
 		return outcome{}, false
 	}
-	return outcome{status: order.Skipped, event: newSkippedEvent(reasonCondition), reason: reasonCondition}, true
+	return outcome{status: order.Skipped, event: t.run.newSkippedEvent(reasonCondition), reason: reasonCondition}, true
 }
 
 // newSkippedEvent returns the event of a step that is skipped.
-func newSkippedEvent(reason string) *pendingEvent {
+func (r *run) newSkippedEvent(reason string) *pendingEvent {
 	n := newPendingEvent(journal.StepSkipped)
-	n.data.Reason = reason
+	n.data.Reason = wording.Of(reason).In(r.vars.Language)
 	return n
 }

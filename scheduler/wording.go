@@ -83,4 +83,9 @@ var _ = wording.Add(wording.Catalog{
 	"write the object as JSON: {...}":             "对象请写成 JSON：{...}",
 	"the flow of the run %s does not load any more, so the edited one cannot be compared with it:\n%w": "运行 %s 的流程已无法加载，不能与改过的流程比较：\n%w",
 	"the flow of the run %s does not load any more:\n%w":                                               "运行 %s 的流程已无法加载：\n%w",
+	"its condition (when) is false":                                                                    "条件（when）不成立",
+	"every step that it needs was skipped":                                                             "所依赖的步骤全部被跳过",
+	"allow the secret %s in the settings (secrets), and set the environment variable of that name":     "请在设置（secrets）中允许密钥 %s，并设置同名的环境变量",
+	"no resolver gave a value to %s":                                                                   "没有解析器给出 %s 的值",
+	"the step %s was skipped: %s; give a default, or ask whether it is defined":                        "步骤 %s 已跳过：%s；请给出默认值，或先判断它是否有定义",
 })

@@ -12,7 +12,7 @@ func (r *run) applyLocked(changes []order.Change) {
 	for _, c := range changes {
 		id := r.prefix + r.flow.Steps[c.Step].ID
 		if c.Status == order.Skipped {
-			skip := newSkippedEvent(reasonNeeds)
+			skip := r.newSkippedEvent(reasonNeeds)
 			r.states[c.Step].reason = reasonNeeds
 			skip.setPlace(id, -1)
 			r.emitLocked(&skip.event)

@@ -38,7 +38,8 @@ var onlyEnglish = map[string]string{
 // moreFormats has, by folder and function, the arguments that are formats besides those of
 // parameters called format.
 var moreFormats = map[string]map[string][]int{
-	"scheduler/flow": {"suggest": {2}, "lintListed": {2, 3, 4}, "decodeObject": {1}, "membersOf": {1}, "checkNames": {1}},
+	"scheduler/server": {"notFound": {0}},
+	"scheduler/flow":   {"suggest": {2}, "lintListed": {2, 3, 4}, "decodeObject": {1}, "membersOf": {1}, "checkNames": {1}},
 }
 
 // printedAsIs are the texts that commands print in English, and why.
@@ -231,7 +232,6 @@ func (m *messages) useCall(dir string, call *ast.CallExpr) {
 		return
 	case name == "say", name == "Say", pkg == "wording" && name == "Of": // the first also where it is a variable
 		m.useText(dir, call.Args[0])
-		return
 	case name == "Count" && len(call.Args) == 2 && pkg != "strings":
 		if noun, ok := m.text(dir, call.Args[1]); ok {
 			m.places["%d "+noun] = m.files.Position(call.Pos()).String()

@@ -2,13 +2,13 @@ package builtin
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -51,21 +51,28 @@ func (f whether) Judge(ctx context.Context, s plugins.State, items []plugins.Ite
 }
 
 func includeAlways(include bool) whether {
-	return func(context.Context, plugins.State) (bool, string, error) { return include, "as its name says", nil }
+	return func(_ context.Context, s plugins.State) (bool, string, error) {
+		return include, say(s, "as its name says"), nil
+	}
+}
+
+// say returns a reason in the language of the run.
+func say(s plugins.State, format string, args ...any) string {
+	return wording.Say(format, args...).In(s.Language)
 }
 
 func hasInput(_ context.Context, s plugins.State) (bool, string, error) {
 	if strings.TrimSpace(s.Input) == "" {
-		return false, "the input is empty", nil
+		return false, say(s, "the input is empty"), nil
 	}
-	return true, "the user said something", nil
+	return true, say(s, "the user said something"), nil
 }
 
 func hasHistory(_ context.Context, s plugins.State) (bool, string, error) {
 	if len(s.History) == 0 {
-		return false, "nothing was said before", nil
+		return false, say(s, "nothing was said before"), nil
 	}
-	return true, fmt.Sprintf("%d utterances before this one", len(s.History)), nil
+	return true, say(s, "%d utterances before this one", len(s.History)), nil
 }
 
 func isFirstTurn(ctx context.Context, s plugins.State) (bool, string, error) {
@@ -76,9 +83,9 @@ func isFirstTurn(ctx context.Context, s plugins.State) (bool, string, error) {
 func hasMemories(ctx context.Context, s plugins.State) (bool, string, error) {
 	found, err := readMemories(ctx, s)
 	if err != nil || len(found) == 0 {
-		return false, "no memory was found", err
+		return false, say(s, "no memory was found"), err
 	}
-	return true, fmt.Sprintf("%d memories were found", len(found)), nil
+	return true, say(s, "%d memories were found", len(found)), nil
 }
 
 func readMemories(ctx context.Context, s plugins.State) ([]plugins.Recalled, error) {
@@ -99,12 +106,12 @@ var (
 func isRelevant(ctx context.Context, s plugins.State) (bool, string, error) {
 	for _, k := range pastChinese {
 		if strings.Contains(s.Input, k) {
-			return true, fmt.Sprintf("the input says %q", k), nil
+			return true, say(s, "the input says %q", k), nil
 		}
 	}
 	for w := range wordsOf(s.Input) {
 		if pastEnglish[w] {
-			return true, fmt.Sprintf("the input says %q", w), nil
+			return true, say(s, "the input says %q", w), nil
 		}
 	}
 	found, err := readMemories(ctx, s)
@@ -118,11 +125,11 @@ func isRelevant(ctx context.Context, s plugins.State) (bool, string, error) {
 	for _, memory := range found {
 		for _, term := range termsOf(memory.Text) {
 			if said[term] {
-				return true, fmt.Sprintf("input and memory share %q", term), nil
+				return true, say(s, "input and memory share %q", term), nil
 			}
 		}
 	}
-	return false, "the input has nothing in common with what was before", nil
+	return false, say(s, "the input has nothing in common with what was before"), nil
 }
 
 var (
@@ -134,20 +141,20 @@ var (
 func isQuestion(_ context.Context, s plugins.State) (bool, string, error) {
 	text := strings.TrimSpace(s.Input)
 	if strings.ContainsAny(text, "?？") {
-		return true, "the input has a question mark", nil
+		return true, say(s, "the input has a question mark"), nil
 	}
 	for _, k := range asksChinese {
 		if strings.Contains(text, k) {
-			return true, fmt.Sprintf("the input says %q", k), nil
+			return true, say(s, "the input says %q", k), nil
 		}
 	}
 	for w := range wordsOf(text) {
 		if asksEnglish[w] {
-			return true, fmt.Sprintf("the input begins with %q", w), nil
+			return true, say(s, "the input begins with %q", w), nil
 		}
 		break
 	}
-	return false, "the input asks nothing", nil
+	return false, say(s, "the input asks nothing"), nil
 }
 
 // Words that say nothing about what a text is about.

@@ -5,7 +5,6 @@ package chat
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"strings"
 
@@ -228,7 +227,7 @@ func (p Params) newOutput(env *calls.Env, in Input, answer llm.Answer) (Output, 
 		Extra: answer.Extra, ToolCalls: []ToolCall{},
 	}
 	warn := func(code, format string, args ...any) {
-		out.Warnings = append(out.Warnings, fmt.Sprintf(format, args...))
+		out.Warnings = append(out.Warnings, env.Say(format, args...))
 		env.Warn(code, format, args...)
 	}
 	for _, text := range in.Warnings {

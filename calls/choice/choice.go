@@ -208,27 +208,27 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if in.By == byModel {
 			return p.askModel(ctx, env, in)
 		}
-		return in.decideByCondition()
+		return in.decideByCondition(env)
 	})
 }
 
 // decideByCondition takes the first choice whose condition is true, else the default.
-func (in Input) decideByCondition() (*Output, error) {
+func (in Input) decideByCondition(env *calls.Env) (*Output, error) {
 	for i, c := range in.Choices {
 		if c.When != nil && *c.When {
-			return &Output{Branch: c.Branch, Reason: "its condition is true", Index: i}, nil
+			return &Output{Branch: c.Branch, Reason: env.Say("its condition is true"), Index: i}, nil
 		}
 	}
-	return in.takeDefault("no condition is true")
+	return in.takeDefault(env, wording.Say("no condition is true"))
 }
 
 // takeDefault takes the default.
-func (in Input) takeDefault(reason string) (*Output, error) {
+func (in Input) takeDefault(env *calls.Env, reason wording.Text) (*Output, error) {
 	names := make([]string, len(in.Choices))
 	for i, c := range in.Choices {
 		names[i] = c.Branch
 		if c.Default {
-			return &Output{Branch: c.Branch, Reason: "the default: " + reason, Index: i}, nil
+			return &Output{Branch: c.Branch, Reason: env.Say("the default: %s", reason), Index: i}, nil
 		}
 	}
 	return nil, calls.Errorf(calls.Invalid, "%s, and none of the choices %s is the default", reason, strings.Join(names, ", ")).
@@ -251,9 +251,9 @@ func (p Params) askModel(ctx context.Context, env *calls.Env, in Input) (*Output
 	open := in.openChoices()
 	switch len(open) {
 	case 0:
-		return in.takeDefault("no condition is true")
+		return in.takeDefault(env, wording.Say("no condition is true"))
 	case 1:
-		return in.outputOf(open[0].Branch, "it is the only one left"), nil
+		return in.outputOf(open[0].Branch, env.Say("it is the only one left")), nil
 	}
 	if in.Question == "" && in.Values.Len() == 0 && env.Vars.Summary() == "" {
 		return nil, calls.Errorf(calls.Missing, "there is nothing to decide about: neither question nor values are given, and the run has no question").
@@ -269,7 +269,7 @@ func (p Params) askModel(ctx context.Context, env *calls.Env, in Input) (*Output
 	}
 	answer, err := ask.JSON(calls.WithParts(ctx, parts), env, req, s, func(v value.Value) value.Value { return readAnswer(v, open) })
 	if errors.Is(err, ask.ErrNoAnswer) && slices.ContainsFunc(in.Choices, func(c Choice) bool { return c.Default }) {
-		out, fallbackErr := in.takeDefault("the model named none of the branches")
+		out, fallbackErr := in.takeDefault(env, wording.Say("the model named none of the branches"))
 		if fallbackErr != nil {
 			return nil, fallbackErr
 		}

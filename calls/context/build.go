@@ -2,7 +2,6 @@ package context
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -102,12 +101,12 @@ func (b *builder) surroundings() (before, after string) {
 }
 
 func (b *builder) warn(format string, args ...any) {
-	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+	b.warnings = append(b.warnings, b.env.Say(format, args...))
 	b.env.Warn("source", format, args...)
 }
 
 func (b *builder) newSection(name, head, join, tail string, percent int) *section {
-	return &section{name: name, head: head, join: join, tail: tail, percent: percent, count: b.env.Tokens}
+	return &section{name: name, head: head, join: join, tail: tail, percent: percent, count: b.env.Tokens, say: b.env.Say}
 }
 
 func (b *builder) addUnit(s *section, u *unit) {
@@ -230,8 +229,8 @@ func (b *builder) writeSection(s *section) {
 	written := 0
 	left := len(s.included())
 	if left > 0 {
-		b.addSystemText("separator", s.name, sectionBreak, "between sections", s.count.Count(sectionBreak))
-		b.addSystemText("heading", s.name, s.head, "heading of the section", s.count.Count(s.head), s.headOrigins...)
+		b.addSystemText("separator", s.name, sectionBreak, s.say("between sections"), s.count.Count(sectionBreak))
+		b.addSystemText("heading", s.name, s.head, s.say("heading of the section"), s.count.Count(s.head), s.headOrigins...)
 	}
 	for _, u := range s.units {
 		if u.out {
@@ -239,16 +238,16 @@ func (b *builder) writeSection(s *section) {
 			continue
 		}
 		if written > 0 {
-			b.addSystemText("separator", s.name, s.join, "between the pieces of a section", s.count.Count(s.join))
+			b.addSystemText("separator", s.name, s.join, s.say("between the pieces of a section"), s.count.Count(s.join))
 		}
 		b.addSystemText(u.kind, u.name, u.text, u.reason, u.tokens, u.origins...)
 		if u.lost > 0 {
-			b.addLeftOut(u.kind, u.name, "left out: the rest, over the token budget", codeBudget, u.lost)
+			b.addLeftOut(u.kind, u.name, s.say("left out: the rest, over the token budget"), codeBudget, u.lost)
 		}
 		written++
 	}
 	if left > 0 {
-		b.addSystemText("heading", s.name, s.tail, "end of the section", s.count.Count(s.tail))
+		b.addSystemText("heading", s.name, s.tail, s.say("end of the section"), s.count.Count(s.tail))
 	}
 }
 

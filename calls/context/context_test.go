@@ -91,8 +91,11 @@ func TestBuiltInIdentity(t *testing.T) {
 			e.Languages = fstest.MapFS{"fr/context/identity.txt": {Data: []byte("Bonjour de {{ workspace }}\n")}}
 		})
 		identity, reason := out.Parts[0].Text, "built-in text"
-		if language == "fr" {
+		switch language {
+		case "fr":
 			reason = "the text fr/context/identity.txt"
+		case "zh", "zh-CN":
+			reason = "内置文本"
 		}
 		if out.Parts[0].Reason != reason {
 			t.Errorf("language %q: the reason is %q", language, out.Parts[0].Reason)

@@ -47,13 +47,13 @@ func (b *builder) bootstrapSection() *section {
 
 // quoteFile adds a file under a heading of its name.
 func (b *builder) quoteFile(s *section, name string, text calls.Traced, rank int) {
-	b.addUnit(s, fileUnit("file", name, "## "+name+blankLine, text, rank))
+	b.addUnit(s, b.fileUnit("file", name, "## "+name+blankLine, text, rank))
 }
 
 // fileUnit returns the unit of a file of the workspace below a title.
-func fileUnit(kind, name, title string, text calls.Traced, rank int) *unit {
+func (b *builder) fileUnit(kind, name, title string, text calls.Traced, rank int) *unit {
 	all := calls.Traced{Text: title}.Append(text)
-	return &unit{kind: kind, name: name, text: all.Text, title: len(title), rank: rank, lines: true, reason: "file of the workspace", origins: all.Origins}
+	return &unit{kind: kind, name: name, text: all.Text, title: len(title), rank: rank, lines: true, reason: b.env.Say("file of the workspace"), origins: all.Origins}
 }
 
 // quoteAgentsFiles adds the AGENTS.md files from the workspace down to the working
@@ -167,7 +167,7 @@ func (b *builder) memorySection() *section {
 		{"## Today's Notes\n", "memory/" + b.in.Now.Format("2006-01-02") + ".md"},
 	} {
 		if text, ok := b.readWorkspaceFile("memory file", f.name, false); ok && text.Text != "" {
-			b.addUnit(s, fileUnit("memory", f.name, f.title, text, i))
+			b.addUnit(s, b.fileUnit("memory", f.name, f.title, text, i))
 		}
 	}
 	return s
@@ -178,7 +178,7 @@ func (b *builder) recalledSection() *section {
 	s := b.newSection("recalled memories", "# Recalled Memories"+blankLine, "\n", "", 5)
 	for i, m := range b.params.Memories {
 		text, isText := m.Str()
-		name, reason, pointer := fmt.Sprint(i), "recalled", fmt.Sprintf("/memories/%d", i)
+		name, reason, pointer := fmt.Sprint(i), b.env.Say("recalled"), fmt.Sprintf("/memories/%d", i)
 		if !isText {
 			text, _ = firstMember(m.Map(), "text", "content").Str()
 			if _, has := m.Get("text"); has {
@@ -190,7 +190,7 @@ func (b *builder) recalledSection() *section {
 				name = id
 			}
 			if score, ok := firstMember(m.Map(), "relevance_score", "score").Float(); ok {
-				reason = fmt.Sprintf("recalled, relevance %.2f", score)
+				reason = b.env.Say("recalled, relevance %.2f", score)
 			}
 		}
 		if strings.TrimSpace(text) == "" {
@@ -272,19 +272,19 @@ func (b *builder) activateSkills(s *section, found []*skill.Skill) (later []*ski
 	for _, x := range found {
 		byName[x.Name] = x
 		if x.Always && x.Available() {
-			load(x, false, "always loaded")
+			load(x, false, b.env.Say("always loaded"))
 		}
 	}
 	for _, name := range b.params.SkillNames {
 		if x, ok := byName[name]; ok {
-			load(x, true, "asked for by skill_names")
+			load(x, true, b.env.Say("asked for by %s", "skill_names"))
 			continue
 		}
 		b.warn("skill_names: there is no skill %q%s", name, value.DidYouMeanOrListSuffix(name, skillNames(found)))
 	}
 	for _, x := range skill.Mentioned(b.in.CurrentMessage, found) {
 		if !b.runtimeInMessage() {
-			load(x, true, "asked for by $"+x.Name)
+			load(x, true, b.env.Say("asked for by %s", "$"+x.Name))
 		} else if !loaded[x] {
 			loaded[x] = true
 			later = append(later, x)
@@ -326,15 +326,15 @@ func (b *builder) skillListSection(ctx context.Context, found []*skill.Skill) (*
 	s := b.newSection("list of skills", "# Skills"+blankLine+intro.text+blankLine+catalog.Head, catalog.Join, catalog.Tail, 5)
 	s.headOrigins = shiftOrigins(intro.origins, len("# Skills"+blankLine))
 	for _, x := range found {
-		u := &unit{kind: "skill_entry", name: x.Name, text: catalog.Entry(x), reason: "available"}
+		u := &unit{kind: "skill_entry", name: x.Name, text: catalog.Entry(x), reason: b.env.Say("available")}
 		u.origins = []calls.Origin{{End: len(u.text), File: x.Location, Computed: true}}
 		if !x.Available() {
-			u.reason, u.rank = "not available: lacks "+strings.Join(x.Missing, ", "), 1
+			u.reason, u.rank = b.env.Say("not available: lacks %s", strings.Join(x.Missing, ", ")), 1
 		}
 		if !catalog.Lists(x) {
 			u.out = true
 			if x.Hidden {
-				u.reason, u.code = "left out: hidden by disable-model-invocation", codeHidden
+				u.reason, u.code = b.env.Say("left out: hidden by disable-model-invocation"), codeHidden
 			}
 		}
 		b.addUnit(s, u)

@@ -28,9 +28,9 @@ type picture struct {
 	tokens          int
 }
 
-func (p *picture) reason() string {
+func (p *picture) reason(env *calls.Env) string {
 	if p.note == "" {
-		return "sent as it is"
+		return env.Say("sent as it is")
 	}
 	return p.note
 }
@@ -84,7 +84,7 @@ func (b *builder) prepareImages(ctx context.Context) ([]*picture, error) {
 // reportUnsent reports a file that is not sent.
 func (b *builder) reportUnsent(name string, err error) {
 	b.warn("media %s: not sent: %v", name, err)
-	b.unsent = append(b.unsent, calls.Part{Kind: "image", Name: name, Reason: "left out: " + err.Error(), Code: codeError})
+	b.unsent = append(b.unsent, calls.Part{Kind: "image", Name: name, Reason: b.env.Say("left out: %w", err), Code: codeError})
 }
 
 func (b *builder) mediaRoots() []*rootDir {
@@ -115,7 +115,7 @@ func (b *builder) prepareImage(roots []*rootDir, name string) (*picture, error) 
 	if m.Doubt != "" {
 		b.warn("media %s: %s", name, m.Doubt)
 	}
-	return &picture{name: name, url: m.URL(), note: m.Note, tokens: b.imageTokens(m)}, nil
+	return &picture{name: name, url: m.URL(), note: b.env.Say("%s", m.Note), tokens: b.imageTokens(m)}, nil
 }
 
 // imageTokens returns what an image costs the model that the prompt is for: that of the

@@ -27,7 +27,7 @@ func (f facts) values() *value.Map {
 // bytes: words of the text's file, and facts, of which some are parameters.
 func (b *builder) renderTraced(ctx context.Context, name string, f facts) (tracedText, error) {
 	text, parts, err := ask.TracedPrompt(ctx, b.env, "context", texts, name, ask.Values{Map: f.values()})
-	traced := tracedText{text: text, reason: "built-in text"}
+	traced := tracedText{text: text, reason: b.env.Say("built-in text")}
 	for _, p := range parts {
 		o := calls.Origin{Start: p.Start, End: p.End, Kind: calls.OriginText, Name: p.Name, Computed: true}
 		if p.Kind == "time" {
@@ -42,7 +42,7 @@ func (b *builder) renderTraced(ctx context.Context, name string, f facts) (trace
 		}
 		traced.origins = append(traced.origins, list...)
 		if p.Kind == "text" && p.Name != "context "+name+".txt" {
-			traced.reason = "the text " + p.Name // of a user
+			traced.reason = b.env.Say("the text %s", p.Name) // of a user
 		}
 	}
 	return traced, err

@@ -33,14 +33,15 @@ func (b *builder) historyMessages(ctx context.Context) []*value.Map {
 }
 
 func (b *builder) writeHistory(h *history) {
-	reason, from := "kept as it is", ""
+	say := b.env.Say
+	reason, from := say("kept as it is"), ""
 	if b.remembered {
-		reason, from = "from the memory of the session", " from memory"
+		reason, from = say("from the memory of the session"), " "+say("from memory")
 	}
 	for i, m := range h.messages {
 		name := fmt.Sprintf("%d %s%s", i, roleOf(m), from)
 		if i < h.from {
-			b.addLeftOut("history", name, "left out: over the token budget", codeBudget, h.costs[i]-llm.MessageOverhead)
+			b.addLeftOut("history", name, say("left out: over the token budget"), codeBudget, h.costs[i]-llm.MessageOverhead)
 			continue
 		}
 		b.addMessagePart("history", name, contentText(m), reason, 0, h.costs[i]-llm.MessageOverhead, b.historyOrigins(i, m)...)
@@ -56,13 +57,13 @@ func (b *builder) writeUserMessage(w *userWords) {
 	count := b.env.Tokens.Count
 	content := make([]value.Value, 0, len(w.images)+1)
 	for _, p := range w.images {
-		b.addMessagePart("image", p.name, "", p.reason(), 0, p.tokens, calls.Origin{File: p.name, Computed: p.note != ""})
+		b.addMessagePart("image", p.name, "", p.reason(b.env), 0, p.tokens, calls.Origin{File: p.name, Computed: p.note != ""})
 		content = append(content, value.OfMap(value.Pairs("type", "image_url", "image_url", value.Pairs("url", p.url))))
 	}
-	b.addMessagePart("message", "current_message", w.text, "the current message", 0, count(w.text), calls.FromParam("/current_message", w.text)...)
+	b.addMessagePart("message", "current_message", w.text, b.env.Say("the current message"), 0, count(w.text), calls.FromParam("/current_message", w.text)...)
 	text := w.text
 	if runtime := w.runtime.text; runtime != "" {
-		b.addMessagePart("runtime", "", runtime, "runtime_context is message", len(text), count(runtime), w.runtime.origins...)
+		b.addMessagePart("runtime", "", runtime, b.env.Say("runtime_context is message"), len(text), count(runtime), w.runtime.origins...)
 		text += runtime
 	}
 	for _, x := range w.skills {

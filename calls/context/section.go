@@ -1,7 +1,6 @@
 package context
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -57,6 +56,8 @@ type section struct {
 	name             string
 	head, join, tail string
 	units            []*unit
+	// say makes a reason in the language of the run.
+	say func(format string, args ...any) string
 	// headOrigins are where the bytes of head were taken from.
 	headOrigins []calls.Origin
 	// percent of the room for all that can be cut is promised to the section.
@@ -104,7 +105,7 @@ func (s *section) shrinkTo(room int) int {
 		if u.tokens > left {
 			if !u.lines || !s.cutLines(u, left) {
 				u.out = true
-				u.reason, u.code = "left out: over the token budget", codeBudget
+				u.reason, u.code = s.say("left out: over the token budget"), codeBudget
 				continue
 			}
 		}
@@ -140,7 +141,7 @@ func (s *section) cutLines(u *unit, room int) bool {
 		}
 		if n := s.count.Count(whole[:cut]); n <= room {
 			u.text, u.tokens, u.lost = whole[:cut], n, tokens-n
-			u.reason += fmt.Sprintf("; cut to %d of %d bytes by the token budget", cut, len(whole))
+			u.reason += s.say("; cut to %d of %d bytes by the token budget", cut, len(whole))
 			return true
 		}
 		size = cut * 9 / 10

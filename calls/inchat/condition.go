@@ -3,13 +3,13 @@ package inchat
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/inchat/keyword"
 	"github.com/callnode/scheduler/calls/inchat/macro"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // condition is a condition text, shared by all entries that have it.
@@ -21,7 +21,7 @@ type condition struct {
 
 	done   bool
 	holds  bool
-	reason string
+	reason wording.Text
 }
 
 // conditionText returns the text of a condition field.
@@ -101,29 +101,30 @@ func (b *builder) evaluateCondition(ctx context.Context, m *macro.Machine, cond 
 }
 
 // reasonOf describes the result of the condition in one line.
-func (cond *condition) reasonOf(got macro.Result) string {
+func (cond *condition) reasonOf(got macro.Result) wording.Text {
 	if strings.TrimSpace(cond.text) == "" {
-		return "conditional, but without a condition"
+		return wording.Say("conditional, but without a condition")
 	}
-	reason := "condition " + value.Truncate(cond.text, 80)
+	text := value.Truncate(cond.text, 80)
+	var reason wording.Text
 	gave := strings.TrimSpace(got.Text)
 	switch {
 	case cond.holds:
-		reason += " is true"
+		reason = wording.Say("condition %s is true", text)
 	case len(got.Errors) > 0:
-		return reason + " is false: " + strings.Join(got.Errors, "; ")
+		return wording.Say("condition %s is false: %s", text, strings.Join(got.Errors, "; "))
 	case strings.EqualFold(gave, "false"):
-		reason += " is false"
+		reason = wording.Say("condition %s is false", text)
 	default:
-		reason += " gave " + strconv.Quote(value.Truncate(gave, 80)) + ", not true"
+		reason = wording.Say("condition %s gave %q, not true", text, value.Truncate(gave, 80))
 	}
 	switch {
 	case len(got.Verdicts) > 0:
-		return reason + ": " + strings.Join(got.Verdicts, "; ")
+		return wording.Say("%s: %s", reason, strings.Join(got.Verdicts, "; "))
 	case len(got.Hits) > 0:
-		return reason + ": found " + strings.Join(got.Hits, ", ")
+		return wording.Say("%s: found %s", reason, strings.Join(got.Hits, ", "))
 	case len(cond.parsed.Words()) > 0:
-		return reason + ": found none of its keywords"
+		return wording.Say("%s: found none of its keywords", reason)
 	}
 	return reason
 }

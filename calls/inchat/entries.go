@@ -1,13 +1,13 @@
 package inchat
 
 import (
-	"fmt"
-	"github.com/callnode/scheduler/calls"
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/inchat/macro"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // The kinds of entries, as the trace names them.
@@ -53,7 +53,7 @@ type candidate struct {
 
 	out     bool
 	code    string // one of the codes, "" where the reason says all
-	reason  string
+	reason  wording.Text
 	tokens  int
 	message int // the index in the output
 	start   int // the byte in the slot
@@ -61,7 +61,7 @@ type candidate struct {
 
 func (c *candidate) leaveOut(format string, args ...any) {
 	c.out = true
-	c.reason = fmt.Sprintf(format, args...)
+	c.reason = wording.Say(format, args...)
 }
 
 // builder holds the candidates of one call.
@@ -74,10 +74,10 @@ type builder struct {
 
 func (b *builder) warn(format string, args ...any) {
 	if len(b.warnings) < maxWarnings {
-		b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+		b.warnings = append(b.warnings, b.env.Say(format, args...))
 		b.env.Warn("entry", format, args...)
 	} else if len(b.warnings) == maxWarnings {
-		b.warnings = append(b.warnings, "there are more warnings")
+		b.warnings = append(b.warnings, b.env.Say("there are more warnings"))
 	}
 }
 
@@ -202,7 +202,7 @@ func (b *builder) readCommonFields(c *candidate) {
 		c.cond = b.conditionOf(c)
 		return
 	}
-	c.reason, c.code = "always", codeAlways
+	c.reason, c.code = wording.Say("always"), codeAlways
 }
 
 // intField returns an integer field; what is missing or empty takes the default.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/inchat/macro"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // loreEntry is what an entry of a SillyTavern lorebook, or of a character card's
@@ -162,7 +163,7 @@ func (b *builder) readLore(c *candidate) {
 		c.lore.scanDepth = &depth
 	}
 	if c.lore.constant {
-		c.reason, c.code = "constant", codeConstant
+		c.reason, c.code = wording.Say("constant"), codeConstant
 	} else if len(c.lore.keys) == 0 {
 		c.leaveOut("it is not constant and has no key")
 		c.code = codeNoKey

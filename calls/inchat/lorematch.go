@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls/inchat/keyword"
 	"github.com/callnode/scheduler/calls/inchat/macro"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // evaluateLore decides about the entries of other programs' lorebooks by their keys,
@@ -126,7 +127,7 @@ func (m *loreMatcher) decide(c *candidate) {
 		c.code = codeNoKey
 		return
 	}
-	c.reason, c.code = "found "+value.Truncate(c.lore.keys[at], 80), codeKey
+	c.reason, c.code = wording.Say("found %s", value.Truncate(c.lore.keys[at], 80)), codeKey
 	if len(c.lore.secondary) == 0 {
 		return
 	}
@@ -150,10 +151,10 @@ func (m *loreMatcher) decide(c *candidate) {
 	}
 	c.code = codeSecondary
 	if !holds {
-		c.leaveOut("%s, but %d of %d secondary keys (wants %s)", c.reason, count, all, wanted)
+		c.leaveOut("%s, but %d of %d secondary keys (wants %s)", c.reason, count, all, wording.Of(wanted))
 		return
 	}
-	c.reason += " with its secondary keys"
+	c.reason = wording.Say("%s with its secondary keys", c.reason)
 }
 
 // has reports whether a key occurs.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // buildOutput returns the value of [Output], made by hand: long chats have tens of
@@ -25,11 +26,11 @@ func (b *builder) buildOutput(messages []message) value.Value {
 	slots := b.fillSlots()
 	trace := make([]value.Value, len(b.candidates))
 	for i := range b.candidates {
-		trace[i] = b.candidates[i].part()
+		trace[i] = b.candidates[i].part(b.env)
 	}
 	out := value.NewMap(5)
 	out.Set("messages", value.OfList(list...))
-	out.Set("parts", historyParts(messages))
+	out.Set("parts", historyParts(messages, b.env.Say("kept as it is")))
 	if slots.Len() > 0 {
 		out.Set("slots", value.OfMap(slots))
 	}
@@ -99,7 +100,7 @@ func (m message) source() value.Value {
 }
 
 // part returns the entry's line in the trace, a calls.Part.
-func (c *candidate) part() value.Value {
+func (c *candidate) part(env *calls.Env) value.Value {
 	p := value.NewMap(11)
 	p.Set("kind", value.OfString(c.kind))
 	p.Set("name", value.OfString(c.name))
@@ -119,9 +120,9 @@ func (c *candidate) part() value.Value {
 	p.Set("included", value.OfBool(!c.out))
 	reason := c.reason
 	if c.slot != "" && !c.out {
-		reason += "; in the slot " + c.slot
+		reason = wording.Say("%s; in the slot %s", reason, c.slot)
 	}
-	p.Set("reason", value.OfString(reason))
+	p.Set("reason", value.OfString(env.Say("%s", reason)))
 	if c.code != "" {
 		p.Set("code", value.OfString(c.code))
 	}
@@ -132,7 +133,7 @@ func (c *candidate) part() value.Value {
 }
 
 // historyParts returns the parts of the messages that are of the history.
-func historyParts(messages []message) value.Value {
+func historyParts(messages []message, reason string) value.Value {
 	var parts []value.Value
 	for i, m := range messages {
 		if m.entry != nil || m.content == "" {
@@ -147,7 +148,7 @@ func historyParts(messages []message) value.Value {
 		p.Set("text", value.OfString(""))
 		p.Set("tokens", value.OfInt(0))
 		p.Set("included", value.OfBool(true))
-		p.Set("reason", value.OfString("kept as it is"))
+		p.Set("reason", value.OfString(reason))
 		p.Set("origins", m.origins())
 		parts = append(parts, value.OfMap(p))
 	}

@@ -74,7 +74,7 @@ func newBuilder(p Params, in Input, env *calls.Env, cfg, local *config, warnings
 }
 
 func (b *builder) warn(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := b.env.Say(format, args...)
 	if !slices.Contains(b.warnings, text) {
 		b.warnings = append(b.warnings, text)
 		b.env.Warn("module", "%s", text)
@@ -133,11 +133,11 @@ func (b *builder) judgeModules(ctx context.Context) ([]decision, error) {
 	for i, m := range b.config.Modules {
 		name := m.Importance.name
 		if m.Importance.never {
-			decisions[i].reason, decisions[i].code = "importance_func is false", "disabled"
+			decisions[i].reason, decisions[i].code = b.env.Say("importance_func is false"), "disabled"
 			continue
 		}
 		if name == "" {
-			decisions[i] = decision{include: true, reason: "always included"}
+			decisions[i] = decision{include: true, reason: b.env.Say("always included")}
 			continue
 		}
 		if byFunction[name] == nil {
@@ -161,24 +161,24 @@ func (b *builder) judgeModules(ctx context.Context) ([]decision, error) {
 		}
 		for at, i := range byFunction[name] {
 			if err != nil {
-				decisions[i] = decision{b.settings.OnImportanceErr == "include", name + " failed: " + err.Error(), "error"}
+				decisions[i] = decision{b.settings.OnImportanceErr == "include", b.env.Say("%s failed: %w", name, err), "error"}
 				b.warn("module %q is %sd: the importance function %s failed: %v", b.config.Modules[i].Name, b.settings.OnImportanceErr, name, err)
 				continue
 			}
-			decisions[i] = decision{verdicts[at].Include, verdictReason(name, verdicts[at]), "condition"}
+			decisions[i] = decision{verdicts[at].Include, b.verdictReason(name, verdicts[at]), "condition"}
 		}
 	}
 	return decisions, nil
 }
 
-func verdictReason(name string, v plugins.Verdict) string {
+func (b *builder) verdictReason(name string, v plugins.Verdict) string {
 	if v.Reason != "" {
-		return name + ": " + v.Reason
+		return b.env.Say("%s: %s", name, wording.Of(v.Reason))
 	}
 	if v.Include {
-		return name + " returned true"
+		return b.env.Say("%s returned true", name)
 	}
-	return name + " returned false"
+	return b.env.Say("%s returned false", name)
 }
 
 // askImportance has an importance function, or a variable that is true or false, judge
@@ -194,7 +194,7 @@ func (b *builder) askImportance(ctx context.Context, name string, modules []int)
 		if !ok {
 			return nil, wording.Errorf("want true or false, got %s", v.Kind())
 		}
-		return slices.Repeat([]plugins.Verdict{{Include: include, Reason: fmt.Sprintf("the variable is %t", include)}}, len(modules)), nil
+		return slices.Repeat([]plugins.Verdict{{Include: include, Reason: b.env.Say("the variable is %t", include)}}, len(modules)), nil
 	}
 	items := make([]plugins.Item, len(modules))
 	for at, i := range modules {
@@ -266,7 +266,7 @@ func (b *builder) renderModule(i int, m module, d decision) (string, []calls.Ori
 			}
 			filled = filled || strings.TrimSpace(text) != ""
 			if note := b.notes[s.Value]; note != "" {
-				d.reason += "; " + note
+				d.reason = b.env.Say("%s; %s", d.reason, note)
 			}
 		}
 		if text == "" {
@@ -283,10 +283,10 @@ func (b *builder) renderModule(i int, m module, d decision) (string, []calls.Ori
 		omit = *m.OmitIfEmpty
 	}
 	if omit && hasVariables && !filled {
-		return "", nil, decision{reason: "its variables are all empty", code: "empty"}, nil
+		return "", nil, decision{reason: b.env.Say("its variables are all empty"), code: "empty"}, nil
 	}
 	if joined.Len() == 0 {
-		return "", nil, decision{reason: "it has no text", code: "empty"}, nil
+		return "", nil, decision{reason: b.env.Say("it has no text"), code: "empty"}, nil
 	}
 	return joined.String(), origins, d, nil
 }

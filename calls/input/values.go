@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -139,7 +138,7 @@ func (b *builder) recallMemory(name string) value.Value {
 	if name == shortTerm {
 		d := b.dialogueOrWarn()
 		if d.total > len(d.lines) {
-			b.notes[name] = fmt.Sprintf("the newest %d of %d utterances", len(d.lines), d.total)
+			b.notes[name] = b.env.Say("the newest %d of %d utterances", len(d.lines), d.total)
 		}
 		b.memoryOrigins[name] = b.dialogueOrigins(d)
 		return value.OfString(strings.Join(d.lines, "\n"))
@@ -149,7 +148,7 @@ func (b *builder) recallMemory(name string) value.Value {
 		b.warn("the long-term memory cannot be read: %v", err)
 	}
 	if given := len(b.params.Memory.long); given > len(list) {
-		b.notes[name] = fmt.Sprintf("the first %d of %d memories", len(list), given)
+		b.notes[name] = b.env.Say("the first %d of %d memories", len(list), given)
 	}
 	lines := make([]string, len(list))
 	for i, r := range list {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -139,7 +140,7 @@ func labelsText(labels map[string]string) string {
 
 // printStep prints the row of a step; what is to be known beside stands at its end.
 func (a *app) printStep(w io.Writer, s *journal.StepState, waiting []journal.WaitingFor) {
-	note := s.Reason
+	note := wording.Of(s.Reason).In(string(a.Language))
 	if branch := terminal.BranchTaken(s.Call, &s.Output); branch != "" {
 		note = a.Language.Say("branch %s", branch)
 	}

@@ -102,7 +102,7 @@ steps:
 		}
 		for _, e := range prompts {
 			for _, p := range e.Messages[0].Pieces {
-				got = append(got, strings.Join([]string{e.Step, p.Text, p.Way()}, " | "))
+				got = append(got, strings.Join([]string{e.Step, p.Text, p.Way().En}, " | "))
 			}
 		}
 	}

@@ -47,7 +47,7 @@ steps:
 		return
 	}
 	for _, piece := range prompts[0].Messages[0].Pieces {
-		fmt.Printf("%q from %s\n", piece.Text, piece.Way())
+		fmt.Printf("%q from %s\n", piece.Text, piece.Way().En)
 	}
 	// Output:
 	// "Greet " from hello.yaml:4:43

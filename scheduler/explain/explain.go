@@ -19,6 +19,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -93,7 +94,7 @@ func notRun(flow *flow.Flow, record *journal.RunState, id string) error {
 	}
 	st := record.Step(id)
 	if st != nil && st.State == journal.StepStatusSkipped {
-		return calls.Errorf(calls.Missing, "the step %s was skipped: %s", id, st.Reason)
+		return calls.Errorf(calls.Missing, "the step %s was skipped: %s", id, wording.Of(st.Reason))
 	}
 	if exists {
 		return calls.Errorf(calls.Missing, "the step %s has not run yet", id)

@@ -69,7 +69,7 @@ func explained(t *testing.T, r *schedulertest.Result, step string) (lines []stri
 		lines = append(lines, e.Step+" "+e.Call)
 		for _, m := range e.Messages[e.Shared:] {
 			for _, p := range m.Pieces {
-				lines = append(lines, m.Role+" "+p.Text+" < "+p.Way())
+				lines = append(lines, m.Role+" "+p.Text+" < "+p.Way().En)
 			}
 		}
 	}

@@ -1,6 +1,6 @@
 package explain
 
-import "strings"
+import "github.com/callnode/scheduler/llm/value/wording"
 
 // Explanation is a prompt of a step with the source of every piece. [Explain] makes it for
 // its caller; it is only data, and its JSON is the shape that the command line and the HTTP API
@@ -59,12 +59,12 @@ type Piece struct {
 }
 
 // Way returns the sources as people read them, origin first.
-func (p *Piece) Way() string {
-	names := make([]string, len(p.Sources))
+func (p *Piece) Way() wording.Text {
+	names := make([]wording.Text, len(p.Sources))
 	for i, s := range p.Sources {
-		names[i] = s.String()
+		names[i] = s.Text()
 	}
-	return strings.Join(names, " > ")
+	return wording.Join(names, " > ", " > ")
 }
 
 // LeftOut is a piece that is not in the prompt.

@@ -56,7 +56,7 @@ func TestExplainSecrets(t *testing.T) {
 				if s := p.Sources[0]; s.Start != nil {
 					span = fmt.Sprintf(" [%d, %d)", *s.Start, *s.End)
 				}
-				got = append(got, fmt.Sprintf("%q < %s%s", p.Text, p.Way(), span))
+				got = append(got, fmt.Sprintf("%q < %s%s", p.Text, p.Way().En, span))
 			}
 		}
 	}

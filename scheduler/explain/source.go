@@ -1,12 +1,12 @@
 package explain
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -89,67 +89,77 @@ func (s Source) cut(text string, from, to int) Source {
 	return s.withSpan(*s.Start+from, to-from)
 }
 
-// String returns the source as people read it.
-func (s Source) String() string {
+// String returns the source as people read it, in English.
+func (s Source) String() string { return s.Text().En }
+
+// Text returns the source as people read it.
+func (s Source) Text() wording.Text {
 	place := ""
 	if s.File != "" {
 		place = s.position().String()
 	}
-	maker := s.Step
-	if s.Call != "" {
-		maker += " (" + s.Call + ")"
-	}
 	switch s.Kind {
 	case SourceFlow:
-		return place
+		return wording.Same(place)
 	case SourceComputed:
 		return s.computed(place)
 	case SourceFile:
 		if place == "" {
-			return "file " + s.Name
+			return wording.Say("file %s", s.Name)
 		}
-		return fmt.Sprintf("file %s (%s)", s.Name, place)
-	case SourceStep:
-		return maker
-	case SourcePart:
-		if s.Name == "" || s.Name == s.Part {
-			return maker + ": " + s.Part
-		}
-		return maker + ": " + s.Part + " " + s.Name
+		return wording.Say("file %s (%s)", s.Name, place)
+	case SourceStep, SourcePart:
+		return s.ofStep()
 	case SourceModel:
-		return "the model's answer"
+		return wording.Say("the model's answer")
 	case SourceTool:
-		return "the tool " + s.Name
+		return wording.Say("the tool %s", s.Name)
 	case SourceMemory:
-		return "the memory " + s.Name
+		return wording.Say("the memory %s", s.Name)
 	case SourceUser:
-		return "the user's answer"
+		return wording.Say("the user's answer")
 	case SourceText:
-		return "the text " + s.Name
+		return wording.Say("the text %s", s.Name)
 	case SourceClock:
-		return "the clock of the run"
+		return wording.Say("the clock of the run")
 	case SourceInput, SourceName:
 		if place != "" {
-			return s.Name + " (" + place + ")"
+			return wording.Same(s.Name + " (" + place + ")")
 		}
 	case SourceParams:
-		return fmt.Sprintf("the parameters of %s (%s)", s.Name, place)
+		return wording.Say("the parameters of %s (%s)", s.Name, place)
 	}
-	return s.Name
+	return wording.Same(s.Name)
 }
 
-// computed writes the source of what an expression, or a call, made.
-func (s Source) computed(place string) string {
+// ofStep returns the source of what a step made or put in.
+func (s Source) ofStep() wording.Text {
+	maker := s.Step
+	if s.Call != "" {
+		maker += " (" + s.Call + ")"
+	}
+	if s.Kind == SourceStep {
+		return wording.Same(maker)
+	}
+	part := PartName(s.Part)
+	if s.Name == "" || s.Name == s.Part {
+		return wording.Say("%s: %s", maker, part)
+	}
+	return wording.Say("%s: %s %s", maker, part, s.Name)
+}
+
+// computed returns the source of what an expression, or a call, made.
+func (s Source) computed(place string) wording.Text {
 	if s.Name != "" {
 		place += " {{ " + s.Name + " }}"
 	}
 	if len(s.From) > 0 {
-		return place + " computed from " + strings.Join(s.From, ", ")
+		return wording.Say("%s computed from %s", place, strings.Join(s.From, ", "))
 	}
 	if s.Name == "" {
-		return place + " (computed)"
+		return wording.Say("%s (computed)", place)
 	}
-	return place
+	return wording.Same(place)
 }
 
 // origins names the source as what something was computed from.

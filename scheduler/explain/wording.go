@@ -1,6 +1,10 @@
 package explain
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	"cmp"
+
+	"github.com/callnode/scheduler/llm/value/wording"
+)
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
@@ -11,4 +15,44 @@ var _ = wording.Add(wording.Catalog{
 	"the step %s has not run yet":                         "步骤 %s 还没有运行",
 	"the step %s was skipped: %s":                         "步骤 %s 已跳过：%s",
 	"there is no single step %s":                          "没有唯一的步骤 %s",
+	"file %s":                                             "文件 %s",
+	"file %s (%s)":                                        "文件 %s（%s）",
+	"the model's answer":                                  "模型的回答",
+	"the tool %s":                                         "工具 %s",
+	"the memory %s":                                       "记忆 %s",
+	"the user's answer":                                   "用户的回答",
+	"the text %s":                                         "文本 %s",
+	"the clock of the run":                                "运行的时钟",
+	"the parameters of %s (%s)":                           "%s 的参数（%s）",
+	"%s computed from %s":                                 "%s 由 %s 计算",
+	"%s (computed)":                                       "%s（计算得出）",
+	"%s: %s":                                              "%s：%s",
+	"%s: %s %s":                                           "%s：%s %s",
 })
+
+// PartName returns what a kind of a part is called.
+func PartName(kind string) wording.Text {
+	return wording.Text{En: kind, Zh: cmp.Or(chineseParts[kind], kind)}
+}
+
+// chineseParts has the names of the kinds of parts. They are not in the catalog, for keys of
+// flows have the same names.
+var chineseParts = map[string]string{
+	"file":        "文件",
+	"history":     "历史",
+	"identity":    "身份",
+	"recalled":    "召回的记忆",
+	"separator":   "分隔符",
+	"heading":     "标题",
+	"skill":       "技能",
+	"skill_entry": "技能条目",
+	"runtime":     "运行环境",
+	"message":     "消息",
+	"image":       "图片",
+	"memory":      "记忆",
+	"module":      "模块",
+	"preset":      "预设",
+	"world_book":  "世界书",
+	"text":        "文本",
+	"messages":    "消息",
+}

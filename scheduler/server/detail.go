@@ -62,7 +62,7 @@ func (s *Server) getStep(ctx context.Context, in *getStepInput) (*body[stepBody]
 		st = details.State.Steps[i] // one that has not begun
 	}
 	if st == nil {
-		return nil, notFound("step", value.Truncate(in.Step, 80))
+		return nil, notFound("there is no step %q", value.Truncate(in.Step, 80))
 	}
 	return &body[stepBody]{stepBody{
 		ID: st.ID, Call: st.Call, State: st.State, Attempts: st.Attempts, StartedAt: st.StartedAt, DurationMS: st.DurationMS,
@@ -161,7 +161,7 @@ func (s *Server) getFiles(ctx context.Context, in *getFilesInput) (*body[filesBo
 		}
 	}
 	if in.Path != "" && len(out.Body.Items) == 0 {
-		return nil, notFound("file of the run", value.Truncate(in.Path, 200))
+		return nil, notFound("there is no file of the run %q", value.Truncate(in.Path, 200))
 	}
 	return out, nil
 }

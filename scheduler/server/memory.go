@@ -196,7 +196,7 @@ func (s *Server) getMemory(ctx context.Context, in *getMemoryInput) (*body[value
 		return nil, err
 	}
 	if found == nil {
-		return nil, notFound("memory", value.Truncate(in.ID, 80))
+		return nil, notFound("there is no memory %q", value.Truncate(in.ID, 80))
 	}
 	return &body[value.Value]{*found}, nil
 }
@@ -268,7 +268,7 @@ func (s *Server) deleteMemory(ctx context.Context, in *OneMemory) (*body[memory.
 		return nil, err
 	}
 	if deleted.Memories == 0 {
-		return nil, notFound("memory", value.Truncate(in.ID, 80))
+		return nil, notFound("there is no memory %q", value.Truncate(in.ID, 80))
 	}
 	return &body[memory.Deleted]{deleted}, nil
 }

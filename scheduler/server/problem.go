@@ -108,8 +108,8 @@ func (p *Problem) retryAfter(seconds int) *Problem {
 }
 
 // notFound is the answer for what does not exist, or does not for the caller.
-func notFound(what, id string) *Problem {
-	return newProblem(http.StatusNotFound, string(calls.NotFound), wording.Say("there is no %s %q", wording.Of(what), id), wording.Text{})
+func notFound(format, id string) *Problem {
+	return newProblem(http.StatusNotFound, string(calls.NotFound), wording.Say(format, id), wording.Text{})
 }
 
 // problemOf returns an error as a problem.

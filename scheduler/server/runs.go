@@ -52,7 +52,7 @@ func (i *RunItem) encodeLine() []byte { return value.Must(i).AppendJSON(nil) }
 func (s *Server) findRun(ctx context.Context, id string) (*journal.RunInfo, error) {
 	info, err := s.options.Service.Run(ctx, principalOf(ctx), id)
 	if calls.KindOf(err) == calls.NotFound || errors.Is(err, service.ErrNoJournal) {
-		return nil, notFound("run", value.Truncate(id, 80))
+		return nil, notFound("there is no run %q", value.Truncate(id, 80))
 	}
 	if err != nil {
 		return nil, err

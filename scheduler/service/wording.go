@@ -39,7 +39,7 @@ var _ = wording.Add(wording.Catalog{
 	"unknown member %q%s":                                                      "未知成员 %q%s",
 	"vars.language: %w":                                                        "vars.language：%w",
 	"%s (%d tokens in, %d out)":                                                "%s（输入 %d 个 token，输出 %d 个）",
-	"made %s":                                                                  "已生成%s",
+	"made %s":                                                                  "已生成 %s",
 	"note: %s":                                                                 "注意：%s",
 	"warning: %s":                                                              "警告：%s",
 	"some snapshots are still to be made: a later run does it, or scheduler memory snapshot run": "还有快照待生成：之后的运行会生成，也可用 scheduler memory snapshot run",

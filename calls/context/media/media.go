@@ -6,7 +6,6 @@ package media
 import (
 	"bytes"
 	"encoding/base64"
-	"fmt"
 	"image"
 	"image/gif"
 	"image/jpeg"
@@ -39,7 +38,7 @@ type Image struct {
 	// Width and Height are in pixels; 0 where they are unknown.
 	Width, Height int
 	// Note is what was done to the file; "" where it is sent as it is.
-	Note string
+	Note wording.Text
 	// Doubt is why a vendor may refuse the image; "" for no doubt.
 	Doubt string
 }
@@ -135,7 +134,7 @@ func Prepare(data []byte) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Note = fmt.Sprintf("%s %d x %d, sent as %s %d x %d", f.mime, config.Width, config.Height, m.MIME, m.Width, m.Height)
+	m.Note = wording.Say("%s %d x %d, sent as %s %d x %d", f.mime, config.Width, config.Height, m.MIME, m.Width, m.Height)
 	if f.mime == "image/gif" {
 		m.Doubt = "only the first frame of the animation is sent, because the file is large"
 		if countFrames(data) < 2 {

@@ -91,7 +91,7 @@ func TestPrepare(t *testing.T) {
 			if m.MIME != test.mime || m.Width != test.w || m.Height != test.h {
 				t.Errorf("got %s %d x %d, want %s %d x %d", m.MIME, m.Width, m.Height, test.mime, test.w, test.h)
 			}
-			if bytes.Equal(m.Data, test.data) != test.same || (m.Note == "") != test.same {
+			if bytes.Equal(m.Data, test.data) != test.same || (m.Note.En == "") != test.same {
 				t.Errorf("untouched: want %v, note %q", test.same, m.Note)
 			}
 			if !strings.Contains(m.Doubt, test.doubt) || test.doubt == "" && m.Doubt != "" {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
 )
 
@@ -54,7 +55,7 @@ func (t *Terminal) PrintExplanation(e *explain.Explanation) error {
 	if len(e.LeftOut) > 0 {
 		fmt.Fprintf(&b, "\n%s\n", colours.paint("1", t.Language.Say("Left out")))
 		for _, l := range e.LeftOut {
-			b.WriteString(colours.quote("  - " + t.Language.Say("%s of step %s: %s", strings.TrimSpace(l.Kind+" "+l.Name), l.Step, l.Reason) + "\n"))
+			b.WriteString(colours.quote("  - " + t.Language.Say("%s of step %s: %s", strings.TrimSpace(explain.PartName(l.Kind).In(string(t.Language))+" "+l.Name), l.Step, wording.Of(l.Reason)) + "\n"))
 		}
 	}
 	if e.Cache != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -117,7 +118,7 @@ func (p *Progress) showEvent(e *journal.Event) {
 		p.addLine("↻", "33", p.language.Say("%s: attempt %d failed: %s; trying again in %s", k, e.Data.Attempt,
 			e.Data.Error.Message, time.Duration(e.Data.DelayMS)*time.Millisecond))
 	case journal.StepSkipped:
-		p.addLine("-", "90", p.language.Say("%s skipped: %s", k, e.Data.Reason))
+		p.addLine("-", "90", p.language.Say("%s skipped: %s", k, wording.Of(e.Data.Reason)))
 	case journal.StepFailed, journal.StepFinished:
 		p.addEndLine(k, p.removeRow(k), e)
 	case journal.StepWarning:
