@@ -97,7 +97,7 @@ test("a run is started from its form by the keyboard alone", async ({ page }) =>
   await page.keyboard.type("no onions");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/\/runs\//);
-  await expect(page.getByText("no onions")).toBeVisible();
+  await expect(page.getByText("no onions").first()).toBeVisible();
   await page.goto("/flows/order?tab=history");
   await expect(page.getByRole("row").nth(1)).toContainText("waiting");
 });
