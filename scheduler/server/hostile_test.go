@@ -149,6 +149,28 @@ func TestClientGoesAway(t *testing.T) {
 	f.eventually("the run to finish", func() bool { return len(f.runsOf(token, "finished")) == 1 })
 }
 
+// TestClientsLeaveEarly stops the chats of clients that leave while their runs begin.
+func TestClientsLeaveEarly(t *testing.T) {
+	f := newFixture(t, t.TempDir(), &gate{open: make(chan struct{})}, nil)
+	token := f.token("lin", store.Admin)
+	for i := range 40 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*200*time.Microsecond)
+		body := `{"model": "model", "stream": true, "messages": [{"role": "user", "content": "hi"}]}`
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.base+"/v1/chat/completions", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+token)
+		if answer, err := http.DefaultClient.Do(r); err == nil {
+			_, _ = io.Copy(io.Discard, answer.Body)
+			_ = answer.Body.Close()
+		}
+		cancel()
+	}
+	f.eventually("the chats to be cancelled", func() bool { return len(f.runsOf(token, "running")) == 0 })
+}
+
 // runsOf returns the ids of the runs in a state; "" is any.
 func (f *fixture) runsOf(token, state string) (ids []string) {
 	f.t.Helper()

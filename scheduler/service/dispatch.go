@@ -121,7 +121,7 @@ func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wai
 		d.places.releasePlace(p.User)
 		return notes, err
 	}
-	return notes, d.launchRun(ctx, r.ID, p.User, session, cancel, session.Events())
+	return notes, d.launchRun(r.ID, p.User, session, cancel, session.Events())
 }
 
 // queueRun records a run that has not begun and lets it wait for its turn. Its place in the
@@ -209,7 +209,7 @@ func (d *Dispatcher) forgetRun(id string) {
 
 // launchRun carries a run out in a goroutine, which releases the user's place at its end. It
 // returns once the first event is durable, or with the error that came instead of it.
-func (d *Dispatcher) launchRun(ctx context.Context, id, user string, session *Session, cancel context.CancelCauseFunc, events iter.Seq2[*journal.Event, error]) error {
+func (d *Dispatcher) launchRun(id, user string, session *Session, cancel context.CancelCauseFunc, events iter.Seq2[*journal.Event, error]) error {
 	d.mu.Lock()
 	isStopping := d.stopping
 	if !isStopping {
@@ -230,12 +230,7 @@ func (d *Dispatcher) launchRun(ctx context.Context, id, user string, session *Se
 		defer cancel(nil)
 		d.carryOut(id, session, events, begun)
 	}()
-	select {
-	case err := <-begun:
-		return err
-	case <-ctx.Done(): // the caller has left; the run goes on
-		return ctx.Err()
-	}
+	return <-begun // soon, and also where the caller leaves: a run that it wants to cancel is there then
 }
 
 // carryOut publishes the events of a session. begun gets nil with the first of them, or the
@@ -353,7 +348,7 @@ func (d *Dispatcher) continueRun(ctx context.Context, p Principal, id, user stri
 	}
 	runCtx, cancel := context.WithCancelCause(d.ctx)
 	events := session.Continue(runCtx, scheduler.Resumption{Answers: with.Answers, Flow: with.Flow})
-	return d.launchRun(ctx, id, user, session, cancel, events)
+	return d.launchRun(id, user, session, cancel, events)
 }
 
 // Cancel stops a run: at once where this process is at it, else as [Service.Cancel] does.

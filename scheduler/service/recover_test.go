@@ -149,7 +149,7 @@ func TestRecoverForgets(t *testing.T) {
 	events := func(yield func(*journal.Event, error) bool) {
 		yield(&journal.Event{Run: "left", Seq: 2, Type: journal.FlowResumed}, nil)
 	}
-	if err := d.launchRun(t.Context(), "left", "", &Session{service: d.service}, func(error) {}, events); err != nil {
+	if err := d.launchRun("left", "", &Session{service: d.service}, func(error) {}, events); err != nil {
 		t.Fatal(err)
 	}
 	d.runs.Wait()
@@ -183,7 +183,7 @@ func TestResumeAtTheEnd(t *testing.T) {
 func TestLaunchWithoutEvents(t *testing.T) {
 	d, _ := newIdleDispatcher(t)
 	events := func(func(*journal.Event, error) bool) {}
-	err := d.launchRun(t.Context(), "r", "", &Session{service: d.service}, func(error) {}, events)
+	err := d.launchRun("r", "", &Session{service: d.service}, func(error) {}, events)
 	if calls.KindOf(err) != calls.Internal {
 		t.Errorf("got %v", err)
 	}

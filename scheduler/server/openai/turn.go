@@ -89,7 +89,7 @@ func (t *turn) beginRun(ctx context.Context) error {
 		ID: id, Flow: f, Inputs: inputs, Origin: service.OriginOpenAI, Session: t.in.session,
 	}, placeWait)
 	if err != nil {
-		return err
+		return t.cancelIfLeft(ctx, err)
 	}
 	t.speech = service.NewSpeech(nil)
 	return t.followRun(ctx, 0)
@@ -103,10 +103,7 @@ func (t *turn) followRun(ctx context.Context, after int64) error {
 	var last *journal.Event
 	for batch, err := range t.api.options.Dispatcher.Follow(ctx, t.out.run, options) {
 		if err != nil {
-			if ctx.Err() != nil { // the client's stop button
-				return errors.Join(err, t.api.options.Dispatcher.Cancel(context.WithoutCancel(ctx), t.by.Principal, t.out.run))
-			}
-			return err
+			return t.cancelIfLeft(ctx, err)
 		}
 		for _, frame := range batch {
 			event, err := frame.Event()
@@ -120,6 +117,15 @@ func (t *turn) followRun(ctx context.Context, after int64) error {
 		}
 	}
 	return t.endAnswer(ctx, last)
+}
+
+// cancelIfLeft cancels the run where the client has left, as its stop button has it do, and
+// returns err. The run may have begun, or gone on, while the client left.
+func (t *turn) cancelIfLeft(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return errors.Join(err, t.api.options.Dispatcher.Cancel(context.WithoutCancel(ctx), t.by.Principal, t.out.run))
 }
 
 // addText adds text to the answer.

@@ -70,11 +70,11 @@ func (t *turn) goOn(ctx context.Context, info *journal.RunInfo) error {
 		return t.out.finishAnswer(nil, string(journal.RunWaiting))
 	}
 	if err != nil {
-		return err
+		return t.cancelIfLeft(ctx, err)
 	}
 	heard, err := t.saidBefore(ctx, info)
 	if err != nil {
-		return err
+		return t.cancelIfLeft(ctx, err)
 	}
 	t.speech = service.NewSpeech(heard)
 	return t.followRun(ctx, info.LastSeq)
