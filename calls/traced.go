@@ -240,15 +240,26 @@ func appendJSON(pieces []Traced, v value.Value, pointer string, from func(pointe
 		add(strings.TrimPrefix(open, ",")+"}", false)
 	case value.String:
 		text, _ := v.Str()
-		o := from(pointer)
-		o.Start, o.End = 0, len(text)
 		add(`"`, true)
-		pieces = append(pieces, escapeJSON(Traced{text, []Origin{o}}))
+		pieces = append(pieces, escapeJSON(Traced{text, originsOfShortened(from(pointer), text)}))
 		add(`"`, true)
 	default:
 		add(v.JSON(), false)
 	}
 	return pieces
+}
+
+// originsOfShortened returns the origins of a text that may be the beginning of its source: what
+// it ends with then is computed.
+func originsOfShortened(o Origin, text string) []Origin {
+	kept := len(strings.TrimSuffix(text, llm.TruncationMarker))
+	marker := o
+	o.Start, o.End = 0, kept
+	if kept == len(text) {
+		return []Origin{o}
+	}
+	marker.Start, marker.End, marker.Computed, marker.From, marker.Size = kept, len(text), true, o.From+kept, 0
+	return []Origin{o, marker}
 }
 
 // escapeJSON returns the text as it stands between the quotes in JSON.

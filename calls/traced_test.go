@@ -91,6 +91,20 @@ func TestTracedJSON(t *testing.T) {
 	})
 }
 
+// The beginning of a text is what its source has, whatever stands for the rest.
+func TestShortenedJSON(t *testing.T) {
+	v := value.Must(map[string]any{"a": "long" + llm.TruncationMarker})
+	got := calls.TracedJSON(v, func(pointer string) calls.Origin { return calls.Origin{Pointer: pointer} })
+	for _, o := range got.Origins {
+		switch stretch := got.Text[o.Start:o.End]; {
+		case stretch == "long" && (o.Computed || o.From != 0):
+			t.Errorf("the beginning is %+v", o)
+		case strings.Contains(stretch, llm.TruncationMarker) && !o.Computed:
+			t.Errorf("the marker is %+v", o)
+		}
+	}
+}
+
 // The bytes and lines are those of the file, whatever its line ends are.
 func TestTracedFile(t *testing.T) {
 	newlines := strings.NewReplacer("\r\n", "\n", "\r", "\n")
