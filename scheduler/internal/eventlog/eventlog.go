@@ -123,10 +123,12 @@ func (l *Log) appendLocked(ev *journal.Event) {
 	l.at = ev.Time
 	ev.Seq = l.seq
 	if l.store == nil {
-		l.deliverLocked(ev)
-	} else {
-		l.addUnsavedLocked(ev)
+		l.queue = append(l.queue, ev)
+		l.wakeReaderLocked()
+		return
 	}
+	l.unsaved = append(l.unsaved, ev)
+	l.scheduleWriteLocked(ev.Type)
 }
 
 // Close adds the last event, nil for none, and drops all that come after it.
@@ -145,12 +147,8 @@ func (l *Log) Close(last *journal.Event) {
 	}
 }
 
-// deliverLocked hands events to the reader.
-func (l *Log) deliverLocked(events ...*journal.Event) {
-	if l.readerLeft {
-		return
-	}
-	l.queue = append(l.queue, events...)
+// wakeReaderLocked wakes the reader where it waits for events.
+func (l *Log) wakeReaderLocked() {
 	if l.readerWaits {
 		l.readerWaits = false
 		l.arrived.Signal()

@@ -44,9 +44,9 @@ const (
 
 func (l *Log) unsavedCountLocked() int { return len(l.unsaved) + l.writing }
 
-func (l *Log) addUnsavedLocked(ev *journal.Event) {
-	l.unsaved = append(l.unsaved, ev)
-	if l.async || !canLinger(ev.Type) || len(l.unsaved) == maxLingering {
+// scheduleWriteLocked has the event of a type that was added written, now or a little later.
+func (l *Log) scheduleWriteLocked(added journal.EventType) {
+	if l.async || !canLinger(added) || len(l.unsaved) == maxLingering {
 		l.writeSoonLocked()
 	} else if len(l.unsaved) == 1 {
 		l.linger.Reset(lingering)
@@ -196,8 +196,9 @@ func (l *Log) finishBatch(batch []*journal.Event, last bool) {
 		l.written.Broadcast()
 	}
 	l.runCallbacksLocked()
-	if l.err == nil { // else a resumed run may give their seq to other events
-		l.deliverLocked(batch...)
+	if l.err == nil && !l.readerLeft { // after an error a resumed run may give their seq to other events
+		l.queue = append(l.queue, batch...)
+		l.wakeReaderLocked()
 	}
 	clear(batch)
 	l.backup, l.writing = batch, 0
