@@ -21,7 +21,6 @@ var onlyEnglish = map[string]string{
 	"calls/sqlitefile/sqlitefiletest": "a kit for tests",
 	"llm/llmtest":                     "a kit for tests",
 	"llm/scripted":                    "a provider for tests",
-	"plugins":                         "a contract without other imports",
 	"plugins/examples":                "programs of their own",
 	"plugins/pluginstest":             "a kit for tests",
 	"plugins/project":                 "a program that authors of plugins use",
@@ -227,6 +226,8 @@ func (m *messages) useText(dir string, e ast.Expr) {
 func (m *messages) useCall(dir string, call *ast.CallExpr) {
 	pkg, name := calledName(call)
 	switch {
+	case isLogged(call):
+		return
 	case pkg == "fmt" && name == "Errorf", pkg == "errors" && name == "New":
 		m.useEnglish(dir, call.Args[0])
 		return
@@ -265,6 +266,12 @@ func calledName(call *ast.CallExpr) (pkg, name string) {
 		return pkg, f.Sel.Name
 	}
 	return "", ""
+}
+
+// isLogged reports whether a call writes to a log, which is in English.
+func isLogged(call *ast.CallExpr) bool {
+	f, isMethod := call.Fun.(*ast.SelectorExpr)
+	return isMethod && (isNamed(f.X, "log") || isNamed(f.X, "Log"))
 }
 
 // isCommand reports whether a folder has the commands, or what they print with.

@@ -117,7 +117,7 @@ func (a *app) trustPlugin(ctx context.Context, h *host.Host, name string, yes bo
 	b.WriteString(a.Language.Say("%s is trusted (%s). Flows can use", name, a.settings.Plugins.LockFile) + "\n")
 	writeOffers(&b, e, a.settings.DefaultLanguage())
 	if w.Trusted != nil {
-		if changes := w.Trusted.Changes(e); changes != "" {
+		if changes := w.Trusted.Changes(e); changes.En != "" {
 			b.WriteString(a.Language.Say("What it offers changed: %s", changes) + "\n")
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -21,7 +20,7 @@ import (
 )
 
 // acquireSlot waits until fewer than limits.concurrency requests run.
-func (p *plugin) acquireSlot(ctx context.Context, what string) (release func(), err error) {
+func (p *plugin) acquireSlot(ctx context.Context, what wording.Text) (release func(), err error) {
 	release = func() { <-p.slots }
 	select {
 	case p.slots <- struct{}{}: // first, also for a step whose time is over: no other request delayed it
@@ -32,21 +31,21 @@ func (p *plugin) acquireSlot(ctx context.Context, what string) (release func(), 
 	case p.slots <- struct{}{}:
 		return release, nil
 	case <-ctx.Done():
-		return nil, p.stepEnded(ctx, what, fmt.Sprintf("it has %d requests to answer before (limits.concurrency in plugin.yaml)", cap(p.slots)))
+		return nil, p.stepEnded(ctx, what, "it has %d requests to answer before (limits.concurrency in plugin.yaml): %w", cap(p.slots), ctx.Err())
 	}
 }
 
-// stepEnded returns the error of a step that ended. Where its time was over, the error
-// names what it waited for.
-func (p *plugin) stepEnded(ctx context.Context, what, why string) error {
+// stepEnded returns the error of a step that ended. Where its time was over, that is of the
+// format, which names what it waited for.
+func (p *plugin) stepEnded(ctx context.Context, what wording.Text, format string, args ...any) error {
 	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return p.errorf(calls.Timeout, what, "%s: %w", why, ctx.Err())
+	return p.errorf(calls.Timeout, what, format, args...)
 }
 
 // acquireForRequest returns the running instance and a slot.
-func (p *plugin) acquireForRequest(ctx context.Context, what string) (instance *Instance, release func(), err error) {
+func (p *plugin) acquireForRequest(ctx context.Context, what wording.Text) (instance *Instance, release func(), err error) {
 	release, err = p.acquireSlot(ctx, what)
 	if err != nil {
 		return nil, nil, err
@@ -56,7 +55,7 @@ func (p *plugin) acquireForRequest(ctx context.Context, what string) (instance *
 	case err == nil:
 		return instance, release, nil
 	case ctx.Err() != nil:
-		err = p.stepEnded(ctx, what, "it is still being started")
+		err = p.stepEnded(ctx, what, "it is still being started: %w", ctx.Err())
 	case isPermanent(err):
 		err = p.errorf(calls.Invalid, what, "%w", err)
 	case errors.Is(err, errClosed):
@@ -70,7 +69,7 @@ func (p *plugin) acquireForRequest(ctx context.Context, what string) (instance *
 
 // sendRequest sends one request and returns the reply, which is not a failure. newGrant returns
 // what the plugin may use of the host meanwhile.
-func (p *plugin) sendRequest(ctx context.Context, what string, req *proto.Request, newGrant func() *services.Grant) (*proto.Reply, error) {
+func (p *plugin) sendRequest(ctx context.Context, what wording.Text, req *proto.Request, newGrant func() *services.Grant) (*proto.Reply, error) {
 	instance, release, err := p.acquireForRequest(ctx, what)
 	if err != nil {
 		return nil, err
@@ -78,7 +77,7 @@ func (p *plugin) sendRequest(ctx context.Context, what string, req *proto.Reques
 	defer release()
 	size := pb.Size(req) + session.Overhead
 	if size > p.limits.MessageBytes() {
-		return nil, p.tooLarge(what, "request", size)
+		return nil, p.tooLarge(what, wording.Say("the request"), size)
 	}
 	timeout := time.Duration(p.limits.Timeout)
 	limited := ctx
@@ -110,8 +109,8 @@ func (p *plugin) sendRequest(ctx context.Context, what string, req *proto.Reques
 	return reply, nil
 }
 
-func (p *plugin) tooLarge(what, thing string, size int) error {
-	return p.errorf(calls.Plugin, what, "the %s has %d bytes, more than %d", thing, size, p.limits.MessageBytes()).
+func (p *plugin) tooLarge(what, thing wording.Text, size int) error {
+	return p.errorf(calls.Plugin, what, "%s has %d bytes, more than %d", thing, size, p.limits.MessageBytes()).
 		WithHint("raise limits.max_message_mib in plugin.yaml, or pass less")
 }
 
@@ -119,7 +118,7 @@ func (p *plugin) tooLarge(what, thing string, size int) error {
 // that cannot be used any more. ctx is that of the step, limited that with the plugin's
 // own limit. shared says that the request went through the session, which other requests
 // use too.
-func (p *plugin) requestError(ctx, limited context.Context, instance *Instance, what string, err error, shared bool) error {
+func (p *plugin) requestError(ctx, limited context.Context, instance *Instance, what wording.Text, err error, shared bool) error {
 	if status.Code(err) == codes.DeadlineExceeded { // the other side has the deadline too, and may be first
 		AwaitDeadline(ctx)
 		AwaitDeadline(limited)
@@ -129,7 +128,7 @@ func (p *plugin) requestError(ctx, limited context.Context, instance *Instance, 
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			p.checkAlive(instance)
 		}
-		return p.stepEnded(ctx, what, "no answer yet")
+		return p.stepEnded(ctx, what, "no answer yet: %w", ctx.Err())
 	case errors.Is(err, session.ErrOverdue), errors.Is(limited.Err(), context.DeadlineExceeded):
 		p.checkAlive(instance)
 		return p.errorf(calls.Timeout, what, "no answer within %s", time.Duration(p.limits.Timeout)).
@@ -155,7 +154,7 @@ func (p *plugin) requestError(ctx, limited context.Context, instance *Instance, 
 // failureError returns the error for a failure that a function of the plugin reports. One
 // that came from a service of the host, and the plugin only passes on, keeps its kind and
 // its hint.
-func (p *plugin) failureError(what string, f *proto.Failure, grant *services.Grant) error {
+func (p *plugin) failureError(what wording.Text, f *proto.Failure, grant *services.Grant) error {
 	kinds := []calls.Kind{calls.Invalid, calls.NotFound, calls.Missing, calls.Provider, calls.Timeout}
 	kind, hint := calls.Kind(f.GetKind()), manifest.Message(f.GetHint())
 	if !slices.Contains(kinds, kind) {

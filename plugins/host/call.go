@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/host/services"
 	"github.com/callnode/scheduler/plugins/manifest"
@@ -36,7 +37,7 @@ func (p *plugin) newDefinition(f *manifest.Function) (calls.Definition, error) {
 	}{{f.Params, &info.Params}, {f.Input, &info.Input}, {f.Output, &info.Output}} {
 		parsed, err := schema.Parse(s.doc)
 		if err != nil {
-			return calls.Definition{}, p.errorf(calls.Invalid, "call "+f.Name, "%w", err)
+			return calls.Definition{}, p.errorf(calls.Invalid, wording.Say("call %s", f.Name), "%w", err)
 		}
 		*s.to = parsed
 	}
@@ -59,7 +60,7 @@ func (p *plugin) newDefinition(f *manifest.Function) (calls.Definition, error) {
 func (c *call) Info() *calls.Info { return c.info }
 
 // label names the call in errors.
-func (c *call) label() string { return "call " + c.function.Name }
+func (c *call) label() wording.Text { return wording.Say("call %s", c.function.Name) }
 
 // wireState returns what the plugin may know of the step.
 func (c *call) wireState(v *calls.Vars) *proto.State {
@@ -134,7 +135,7 @@ func (c *call) execCall(ctx context.Context, env *calls.Env, input value.Value, 
 		Function: c.function.Name, Input: input.AppendJSON(nil), State: c.wireState(vars), IdempotencyKey: env.IdempotencyKey(),
 	}
 	if size := pb.Size(req); size > p.limits.MessageBytes() {
-		return p.tooLarge(c.label(), "input", size)
+		return p.tooLarge(c.label(), wording.Say("the input"), size)
 	}
 	if instance.services != nil {
 		token, revoke := instance.services.Issue(limited, grant)

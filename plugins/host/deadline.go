@@ -5,14 +5,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host/services"
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
 // overdueError is the cause of an execution that took too long.
-type overdueError struct{ text string }
+type overdueError struct{ error }
 
-func (e overdueError) Error() string { return e.text }
+// Unwrap returns the error that knows its message in other languages.
+func (e overdueError) Unwrap() error { return e.error }
 
 // deadline ends an execution that takes too long in all, or in which the plugin puts out
 // nothing for too long. Only the plugin's own turns count: not the time in which the step
@@ -33,7 +35,7 @@ func newDeadline(ctx context.Context, limits manifest.Limits, grant *services.Gr
 	ctx, cancel := context.WithCancelCause(ctx)
 	d := &deadline{ctx: ctx, limits: limits, grant: grant, cancel: cancel}
 	d.whole = time.AfterFunc(time.Duration(limits.ExecTimeout), func() {
-		cancel(overdueError{"it was not done within " + time.Duration(limits.ExecTimeout).String() + " (limits.exec_timeout in plugin.yaml)"})
+		cancel(overdueError{wording.Errorf("it was not done within %s (limits.exec_timeout in plugin.yaml)", time.Duration(limits.ExecTimeout))})
 	})
 	d.idle = time.AfterFunc(time.Duration(limits.Timeout), d.checkIdle)
 	return ctx, d
@@ -54,7 +56,7 @@ func (d *deadline) checkIdle() {
 		d.turnStart.CompareAndSwap(turnStart, time.Now().UnixNano())
 		d.idle.Reset(timeout)
 	case used >= timeout:
-		d.cancel(overdueError{"it put out nothing for " + timeout.String() + " (limits.timeout in plugin.yaml)"})
+		d.cancel(overdueError{wording.Errorf("it put out nothing for %s (limits.timeout in plugin.yaml)", timeout)})
 	default:
 		d.idle.Reset(timeout - used)
 	}

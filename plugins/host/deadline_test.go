@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host/services"
 	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/proto"
@@ -62,7 +63,7 @@ func TestSlotOfLateStep(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
 	for range 20 {
-		release, err := p.acquireSlot(ctx, "call x")
+		release, err := p.acquireSlot(ctx, wording.Same("call x"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,7 +65,7 @@ func (i *importance) Judge(ctx context.Context, state plugins.State, items []plu
 	if len(items) == 0 {
 		return nil, nil
 	}
-	p, what := i.plugin, "function "+i.function.Name
+	p, what := i.plugin, wording.Say("function %s", i.function.Name)
 	wire, err := p.wireState(ctx, state, i.function.Retrieved)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (r *resolver) Schema(name string) value.Value {
 
 // Resolve asks for the values and checks them by the schemas of the variables.
 func (r *resolver) Resolve(ctx context.Context, state plugins.State, names []string) (map[string]json.RawMessage, error) {
-	p, what := r.plugin, "variable "+strings.Join(names, ", ")
+	p, what := r.plugin, wording.Say("variable %s", strings.Join(names, ", "))
 	retrieved := slices.ContainsFunc(names, func(name string) bool {
 		f := p.entry.Function(name)
 		return f != nil && f.Retrieved

@@ -139,7 +139,7 @@ func (l *programLauncher) describePlugin(ctx context.Context, instance *Instance
 		return permanentError{wording.Errorf("how it describes itself is wrong: %w", err)}
 	}
 	if l.trusted != nil {
-		if changes := l.trusted.Changes(instance.entry); changes != "" {
+		if changes := l.trusted.Changes(instance.entry); changes.En != "" {
 			return permanentError{wording.Errorf("it describes itself differently than when it was trusted: %s; if you know why, run: scheduler plugins trust %s", changes, l.name)}
 		}
 	}

@@ -231,15 +231,16 @@ func (p *plugin) close() {
 }
 
 // errorf returns an error of the plugin; what names the function.
-func (p *plugin) errorf(kind calls.Kind, what, format string, args ...any) *calls.Error {
-	if what != "" {
-		what = ", " + what
+func (p *plugin) errorf(kind calls.Kind, what wording.Text, format string, args ...any) *calls.Error {
+	err := wording.Errorf(format, args...)
+	if what.En == "" {
+		return calls.Errorf(kind, "plugin %s: %w", p.entry.Name, err)
 	}
-	return calls.Errorf(kind, "plugin %s%s: %w", p.entry.Name, what, wording.Errorf(format, args...))
+	return calls.Errorf(kind, "plugin %s, %s: %w", p.entry.Name, what, err)
 }
 
 // faultf returns an error that the plugin itself caused, with the way to look for it.
-func (p *plugin) faultf(what, format string, args ...any) *calls.Error {
+func (p *plugin) faultf(what wording.Text, format string, args ...any) *calls.Error {
 	err := p.errorf(calls.Plugin, what, format, args...)
 	if dir := p.host.catalog.Dir(p.entry.Name); dir != "" { // else it runs inside this process
 		return err.WithHint("look for the fault in the plugin: scheduler plugins verify --log %q", dir)

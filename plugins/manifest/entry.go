@@ -2,12 +2,11 @@ package manifest
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Entry is a trusted plugin in the lock file: how it described itself, what it may use,
@@ -82,28 +81,28 @@ func (e *Entry) Function(name string) *Function {
 }
 
 // Changes lists how the plugin that started differs from the trusted one, for people;
-// "" where it does not.
-func (e *Entry) Changes(now *Entry) string {
-	var changes []string
+// empty where it does not.
+func (e *Entry) Changes(now *Entry) wording.Text {
+	var changes []wording.Text
 	if e.Version != now.Version {
-		changes = append(changes, fmt.Sprintf("its version is %s, not %s", now.Version, e.Version))
+		changes = append(changes, wording.Say("its version is %s, not %s", now.Version, e.Version))
 	}
 	if e.Session != now.Session {
-		changes = append(changes, "whether it serves Session changed")
+		changes = append(changes, wording.Say("whether it serves Session changed"))
 	}
 	for i := range now.Functions {
 		f := &now.Functions[i]
 		old := e.Function(f.Name)
 		if old == nil {
-			changes = append(changes, fmt.Sprintf("%q is new", f.Name))
+			changes = append(changes, wording.Say("%q is new", f.Name))
 		} else if !bytes.Equal(value.Must(*old).AppendJSON(nil), value.Must(*f).AppendJSON(nil)) {
-			changes = append(changes, fmt.Sprintf("%q changed", f.Name))
+			changes = append(changes, wording.Say("%q changed", f.Name))
 		}
 	}
 	for i := range e.Functions {
 		if name := e.Functions[i].Name; now.Function(name) == nil {
-			changes = append(changes, fmt.Sprintf("%q is gone", name))
+			changes = append(changes, wording.Say("%q is gone", name))
 		}
 	}
-	return strings.Join(changes, ", ")
+	return wording.Join(changes, ", ", "、")
 }

@@ -19,12 +19,12 @@ func TestChanges(t *testing.T) {
 		return &proto.Function{Name: name, Kind: proto.Kind_IMPORTANCE, DocEn: doc}
 	}
 	old := entry("1", function("a", "A"), function("b", "B"), function("c", "C"))
-	if got := old.Changes(old); got != "" {
+	if got := old.Changes(old).En; got != "" {
 		t.Errorf("with itself: %s", got)
 	}
 	now := entry("2", function("b", "B2"), function("c", "C"), function("d", "D"))
 	now.Session = true
-	if got, want := old.Changes(now), `its version is 2, not 1, whether it serves Session changed, "b" changed, "d" is new, "a" is gone`; got != want {
+	if got, want := old.Changes(now).En, `its version is 2, not 1, whether it serves Session changed, "b" changed, "d" is new, "a" is gone`; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

@@ -48,7 +48,8 @@ func (d document) errorAt(p schema.Problem) error {
 	path := strings.ReplaceAll(strings.TrimPrefix(p.Pointer, "/"), "/", ".")
 	namesKey := p.Keyword == "required" || p.Keyword == "additionalProperties"
 	if path != "" && !namesKey {
-		p.Message = path + ": " + p.Message
+		message, _ := p.Text()
+		p = p.WithMessage("%s: %s", path, message)
 	}
 	p.Pointer = "" // the message has it
 	return wording.Errorf("%s:%d:%d: %w", d.file, node.Line, node.Column, p)
@@ -65,29 +66,28 @@ func (d document) joinProblems(form *schema.Schema, problems schema.Problems) er
 	all := make([]error, len(problems))
 	for i, p := range problems {
 		if p.Hint == "" {
-			p.Hint = remedyOf(form, p)
+			p = p.WithHint("%s", remedyOf(form, p))
 		}
 		all[i] = d.errorAt(p)
 	}
 	return errors.Join(all...)
 }
 
-// remedyOf returns what the schema wants where a problem is; "" where it does not say.
-func remedyOf(form *schema.Schema, p schema.Problem) string {
+// remedyOf returns what the schema wants where a problem is; empty where it does not say.
+func remedyOf(form *schema.Schema, p schema.Problem) wording.Text {
 	switch p.Keyword {
 	case "required":
 		if doc := descriptionAt(form, p.Pointer); doc != "" {
-			return "add it: " + doc
+			return wording.Say("add it: %s", wording.Of(doc))
 		}
-		return ""
 	case "additionalProperties":
 		if names := propertyNames(form, parentPointer(p.Pointer)); len(names) > 0 {
-			return "take it out; there are " + strings.Join(names, ", ")
+			return wording.Say("take it out; there are %s", strings.Join(names, ", "))
 		}
-		return ""
 	default:
-		return descriptionAt(form, p.Pointer)
+		return wording.Of(descriptionAt(form, p.Pointer))
 	}
+	return wording.Text{}
 }
 
 // propertyNames lists the properties that an object may have.

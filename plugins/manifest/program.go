@@ -42,18 +42,19 @@ func commandPath(dir, command string) string {
 // missingProgram explains why a program cannot be started; cause is the error of looking
 // it up.
 func missingProgram(dir string, m *Manifest, cause error) error {
-	fail := func(what, hint string, args ...any) error {
-		return calls.Errorf(calls.Plugin, "the program of the plugin %s is %s: %s", m.Name, what, m.Command).WithHint(hint, args...)
-	}
 	info, statErr := os.Stat(commandPath(dir, m.Command))
 	found := statErr == nil
 	switch {
 	case found && isPath(m.Command) && info.IsDir():
-		return fail("a folder", "command in %s names a file, which is started", filepath.Join(dir, FileName))
+		return calls.Errorf(calls.Plugin, "the program of the plugin %s is a folder: %s", m.Name, m.Command).
+			WithHint("command in %s names a file, which is started", filepath.Join(dir, FileName))
 	case found && !isPath(m.Command) && !info.IsDir():
-		return fail("not in PATH", "for the file in %s write command: ./%s", dir, m.Command)
+		return calls.Errorf(calls.Plugin, "the program of the plugin %s is not in PATH: %s", m.Name, m.Command).
+			WithHint("for the file in %s write command: ./%s", dir, m.Command)
 	case errors.Is(cause, fs.ErrPermission):
-		return fail("not executable", "chmod +x %s, in %s", m.Command, dir)
+		return calls.Errorf(calls.Plugin, "the program of the plugin %s is not executable: %s", m.Name, m.Command).
+			WithHint("chmod +x %s, in %s", m.Command, dir)
 	}
-	return fail("missing", "build or install it, in %s", dir)
+	return calls.Errorf(calls.Plugin, "the program of the plugin %s is missing: %s", m.Name, m.Command).
+		WithHint("build or install it, in %s", dir)
 }

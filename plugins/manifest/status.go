@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // State reports whether a plugin can be used.
@@ -83,7 +84,9 @@ func (c *Catalog) CheckUsable(name string, trusted *Entry) error {
 	}
 	m, err := Read(dir)
 	if err != nil {
-		return calls.Errorf(calls.Plugin, "the plugin %s: %s", name, strings.ReplaceAll(err.Error(), "\n", "; "))
+		all := wording.OfError(err)
+		all.En, all.Zh = strings.ReplaceAll(all.En, "\n", "; "), strings.ReplaceAll(all.Zh, "\n", "；")
+		return calls.Errorf(calls.Plugin, "the plugin %s: %s", name, all)
 	}
 	if _, err := Locate(dir, m); err != nil {
 		return err

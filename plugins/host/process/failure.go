@@ -3,7 +3,6 @@ package process
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -11,24 +10,25 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
 // explainExec explains why the system did not start a program that exists. The system's
 // own message misleads: when the interpreter of a script is missing, it reports that the
 // script is. The error may come from the reaper, as text.
-func explainExec(program string, err error) string {
+func explainExec(program string, err error) wording.Text {
 	is := func(errno syscall.Errno) bool { return errors.Is(err, errno) || err.Error() == errno.Error() }
 	interpreter, script := shebang(program)
 	switch {
 	case is(syscall.ENOENT) && script:
-		return fmt.Sprintf("its interpreter %q, from its first line, does not exist (install it, or name another)", interpreter)
+		return wording.Say("its interpreter %q, from its first line, does not exist (install it, or name another)", interpreter)
 	case is(syscall.ENOENT) && exists(program):
-		return "its dynamic loader does not exist here (build it for this system, or without dynamic libraries)"
+		return wording.Say("its dynamic loader does not exist here (build it for this system, or without dynamic libraries)")
 	case is(syscall.ENOEXEC):
-		return fmt.Sprintf("it is not a program for %s/%s (build it for that, or begin a script with #! and its interpreter)", runtime.GOOS, runtime.GOARCH)
+		return wording.Say("it is not a program for %s/%s (build it for that, or begin a script with #! and its interpreter)", runtime.GOOS, runtime.GOARCH)
 	}
-	return err.Error()
+	return wording.OfError(err)
 }
 
 // exists reports whether there is a file of that name.

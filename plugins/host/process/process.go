@@ -224,13 +224,13 @@ func (r *runner) startFailure(err error, timeout time.Duration) error {
 	case len(fields) > 1 && fields[1] != supportedVersion:
 		return wording.Errorf("it speaks version %s of the protocol, this program version %s (rebuild one of them)", value.Truncate(manifest.Printable(fields[1]), 20), supportedVersion)
 	case line == "" && status != "":
-		return wording.Errorf("it ended before the handshake: " + status)
+		return wording.Errorf("it ended before the handshake: %s", status)
 	case line == "" && silent:
 		return wording.Errorf("it closed standard output before the handshake line")
 	case line == "":
 		return wording.Errorf("it did not print the handshake line within %s", timeout)
 	case status != "":
-		return wording.Errorf("it ended after the handshake: " + status)
+		return wording.Errorf("it ended after the handshake: %s", status)
 	}
 	return err
 }
