@@ -21,11 +21,12 @@ import (
 //
 // [newDoor] makes one for each stream of the program; it is safe for concurrent use.
 type door struct {
-	out    io.Writer
 	quotes bool
 
-	mu   sync.Mutex // guards what follows
-	held []byte     // the beginning of a character whose rest has not come yet
+	out io.Writer // written to with the lock
+
+	mu   sync.Mutex
+	held []byte // guarded by mu: the beginning of a character whose rest has not come yet
 }
 
 // newDoor returns the door to out; with always, it quotes on its way to a file too.
@@ -36,11 +37,11 @@ func newDoor(out io.Writer, always bool) io.Writer {
 // Write quotes p. It reports len(p) where all of it was written. A character that p ends within
 // is held back: its halves are no character that one could look at.
 func (d *door) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if !d.quotes {
 		return d.out.Write(p)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	text := slices.Concat(d.held, p)
 	whole := len(text) - partOfRune(text)
 	d.held = slices.Clone(text[whole:])
@@ -63,18 +64,39 @@ func partOfRune(text []byte) int {
 	return 0
 }
 
-// rawWriter returns what is behind the door of w, for the program's own control sequences.
-// All other text that is written there has to be [Visible].
+// bypass writes to what is behind a door, and not while somebody writes through the door.
+type bypass struct{ *door }
+
+func (b bypass) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.out.Write(p)
+}
+
+// rawWriter returns the way past the door of w, for the program's own control sequences. All
+// other text that is written there has to be [Visible].
 func rawWriter(w io.Writer) io.Writer {
 	if d, ok := w.(*door); ok {
-		return d.out
+		return bypass{d}
 	}
 	return w
 }
 
+// fileBehind returns the file that is written to in the end.
+func fileBehind(w io.Writer) (f *os.File, ok bool) {
+	switch way := w.(type) {
+	case *door:
+		w = way.out
+	case bypass:
+		w = way.out
+	}
+	f, ok = w.(*os.File)
+	return f, ok
+}
+
 // IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
-	f, ok := rawWriter(w).(*os.File)
+	f, ok := fileBehind(w)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

@@ -248,7 +248,7 @@ func (p *Progress) drawRows() {
 	p.clearRows()
 	spinner := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	width := 80
-	if f, ok := p.stderr.(*os.File); ok {
+	if f, ok := fileBehind(p.stderr); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			width = w
 		}
