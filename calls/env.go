@@ -70,6 +70,8 @@ type Substeps struct {
 	// again, or resumed, does not repeat them: use it by [Once]. nil: there is no run
 	// to keep them with.
 	Recorder Recorder
+	// Asker asks people for values. nil: there is no run that could wait for them.
+	Asker Asker
 }
 
 // System is the world outside of the run. All of it but Rand may be used concurrently.
@@ -148,6 +150,16 @@ type Calls interface {
 	// to its end and returns its output. What it spends counts for the step; its
 	// events belong to the run.
 	RunCall(ctx context.Context, name string, params value.Value) (output value.Value, err error)
+}
+
+// Asker asks people for values inside a step. The engine makes one for each attempt of a step;
+// it is safe for concurrent use.
+type Asker interface {
+	// Ask returns an object of the schema, which must have required properties. Until people
+	// have given these, the run waits, and the error has [ErrWaiting]; once they have, the step
+	// runs again. So a call has to ask in an order that depends on nothing but its input, the
+	// outputs of [Once], and earlier answers. why tells people who asks, and what.
+	Ask(ctx context.Context, why string, wanted value.Value) (value.Value, error)
 }
 
 // HTTP sends a request and returns the response, as an [*http.Client] does. Which

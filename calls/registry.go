@@ -16,6 +16,7 @@ type Registry struct {
 	calls      map[string]Definition
 	importance map[string]plugins.Importance
 	resolvers  map[string]plugins.Resolver
+	testChecks map[string]plugins.Importance
 	checks     []func(name string) error
 }
 
@@ -25,6 +26,7 @@ func NewRegistry(defs ...Definition) (*Registry, error) {
 		calls:      make(map[string]Definition, len(defs)),
 		importance: map[string]plugins.Importance{},
 		resolvers:  map[string]plugins.Resolver{},
+		testChecks: map[string]plugins.Importance{},
 	}
 	for _, def := range defs {
 		if err := add(r.calls, "call", def.Info.Name, def); err != nil {
@@ -43,6 +45,12 @@ func (r *Registry) AddCall(def Definition) error {
 // error.
 func (r *Registry) AddImportance(name string, f plugins.Importance) error {
 	return add(r.importance, "importance function", name, f)
+}
+
+// AddTestCheck registers a function that test files check runs with. A name that is taken is an
+// error.
+func (r *Registry) AddTestCheck(name string, f plugins.Importance) error {
+	return add(r.testChecks, "check", name, f)
 }
 
 // AddResolver registers a resolver for variable names. A name that is taken is
@@ -119,6 +127,23 @@ func (r *Registry) ImportanceNames() []string {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(r.importance))
+}
+
+// TestCheck finds a function that test files check runs with, by name.
+func (r *Registry) TestCheck(name string) (plugins.Importance, bool) {
+	if r == nil {
+		return nil, false
+	}
+	f, ok := r.testChecks[name]
+	return f, ok
+}
+
+// TestCheckNames lists the functions that test files check runs with, sorted.
+func (r *Registry) TestCheckNames() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.testChecks))
 }
 
 // Resolver finds the resolver of a variable.

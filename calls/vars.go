@@ -111,6 +111,8 @@ type StepInfo struct {
 	ID, Name, Description string
 	// Index is the item's index in a for_each step, else nil.
 	Index *int
+	// ToUser reports whether the step's text goes to the user (to_user).
+	ToUser bool
 }
 
 // Scope is whose memory a call works in. User is a hard wall between people,

@@ -6,9 +6,10 @@ import (
 
 // The messages of calls by their English formats.
 var _ = wording.Add(wording.Catalog{
-	`unknown stage %q`:   `未知的阶段 %q`,
-	`stages are %s`:      `可用的阶段：%s`,
-	`current_schema: %w`: `current_schema：%w`,
+	`unknown stage %q`:                `未知的阶段 %q`,
+	`the output is not read any more`: `输出已不再被读取`,
+	`stages are %s`:                   `可用的阶段：%s`,
+	`current_schema: %w`:              `current_schema：%w`,
 	`the data cannot be checked against current_schema: %w`: `无法按 current_schema 检查数据：%w`,
 	`choices/%d: %w`:                                      `choices/%d：%w`,
 	`the branch %q has no condition`:                      `分支 %q 没有条件`,
@@ -456,7 +457,7 @@ var _ = wording.Add(wording.Catalog{
 	"%s redirects more than %d times":                                             "%s 的重定向超过 %d 次",
 	"%s redirects the request with its body to another host, %s":                  "%s 把带内容的请求重定向到另一个主机 %s",
 	"%s stands beside the context, not in it":                                     "%s 在 context 旁边，而不在其中",
-	"%s the %s %s: %w": "%s %s %s：%w",
+	"%s the %s %s: %w": "%s%s %s：%w",
 	"%s%s is no public host, and requests to it are not allowed":                                        "%s%s 不是公网主机，不允许向它发请求",
 	"%s: a line is longer than %d bytes":                                                                "%s：有一行超过 %d 字节",
 	"a form is made of an object, not of type %s":                                                       "表单应由对象生成，不能是 %s",

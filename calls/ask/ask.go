@@ -32,6 +32,11 @@ const trials = 3
 // is meant of a document that says it in other words. The error is the provider's own,
 // or [ErrNoAnswer] of kind Provider when no answer was any good.
 func JSON(ctx context.Context, env *calls.Env, req *llm.Request, s *schema.Schema, mend func(value.Value) value.Value) (value.Value, error) {
+	return JSONWithin(ctx, env, trials, req, s, mend)
+}
+
+// JSONWithin is [JSON] for so many trials.
+func JSONWithin(ctx context.Context, env *calls.Env, trials int, req *llm.Request, s *schema.Schema, mend func(value.Value) value.Value) (value.Value, error) {
 	asked, structured, parts := *req, &Structured{IsDocument: hasDocument}, calls.PartsOf(ctx)
 	var fault error
 	for range trials {

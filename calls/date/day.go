@@ -2,7 +2,6 @@ package date
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -160,14 +159,7 @@ func (r *reader) readYear(text string) int {
 	case "前":
 		return r.now.Year() - 2
 	}
-	if n, err := strconv.Atoi(text); err == nil {
-		return n
-	}
-	n := 0
-	for _, digit := range text { // 二零二四
-		n = 10*n + parseNumber(string(digit))
-	}
-	return n
+	return parseDigits(text)
 }
 
 // shiftTime goes an amount of time away from now. Hours and minutes take the time of

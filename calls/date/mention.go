@@ -96,7 +96,7 @@ func chineseMentionsTime(text string) bool {
 	for _, r := range text {
 		number := unicode.IsDigit(before) || strings.ContainsRune("一二三四五六七八九十两", before)
 		isDate := strings.ContainsRune("月日号年", r) && unicode.IsDigit(before)
-		isPeriod := strings.ContainsRune("天周年", r) && number
+		isPeriod := strings.ContainsRune("天周月年", r) && number
 		isWeekday := strings.ContainsRune("一二三四五六日天", r) && strings.ContainsRune("周期", before)
 		if isDate || isPeriod || isWeekday {
 			return true

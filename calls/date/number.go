@@ -35,6 +35,18 @@ func parseNumber(text string) int {
 	return total + digit
 }
 
+// parseDigits reads a number in digits, Arabic or Chinese: 2024, 二零二四. Without one it is 0.
+func parseDigits(text string) int {
+	if n, err := strconv.Atoi(text); err == nil {
+		return n
+	}
+	n := 0
+	for _, digit := range text {
+		n = 10*n + parseNumber(string(digit))
+	}
+	return n
+}
+
 // monthByName returns the month whose English name, or its first letters, is in lower
 // case; 0 is not a month.
 func monthByName(name string) time.Month {

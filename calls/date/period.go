@@ -2,7 +2,6 @@ package date
 
 import (
 	"cmp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -48,6 +47,17 @@ func yearPeriod(year int, in *time.Location) Period {
 
 // weekStart returns the Monday of the week of t.
 func weekStart(t time.Time) time.Time { return t.AddDate(0, 0, -daysSinceMonday(t)) }
+
+// weekBefore returns the week that is so many before that of today.
+func weekBefore(back int, today time.Time) Period {
+	monday := weekStart(today).AddDate(0, 0, -7*back)
+	return relativePeriod(monday, monday.AddDate(0, 0, 7))
+}
+
+// lastWeekend returns the weekend of the week before that of today.
+func lastWeekend(today time.Time) Period {
+	return relativePeriod(weekStart(today).AddDate(0, 0, -2), weekStart(today))
+}
 
 // lastWeekday returns the last such day before today; Monday is 0.
 func lastWeekday(day int, today time.Time) Period {
@@ -111,6 +121,32 @@ func agoPeriod(amount, unit string, today time.Time) (Period, bool) {
 	return relativePeriod(today.AddDate(0, 0, -most-1), today.AddDate(0, 0, -least+2)), true
 }
 
+// lastPeriod returns so many units before the end of today. Amounts that are not numbers mean
+// a few.
+func lastPeriod(g []string, today time.Time) (Period, bool) {
+	end := today.AddDate(0, 0, 1)
+	unit := units[strings.ToLower(g[2])]
+	if g[1] == "半" {
+		return relativePeriod(halfAgoPeriod(unit, today).Start, end), true
+	}
+	n, ok := parseAmount(g[1])
+	if !ok {
+		n = fewAtMost
+	}
+	start := end
+	switch unit {
+	case "d":
+		start = end.AddDate(0, 0, -n)
+	case "w":
+		start = end.AddDate(0, 0, -7*n)
+	case "m":
+		start = end.AddDate(0, -n, 0)
+	case "y":
+		start = end.AddDate(-n, 0, 0)
+	}
+	return relativePeriod(start, end), start.Before(end) && n < 1000
+}
+
 // halfAgoPeriod returns the time about half a unit before today.
 func halfAgoPeriod(unit string, today time.Time) Period {
 	switch unit {
@@ -126,9 +162,9 @@ func halfAgoPeriod(unit string, today time.Time) Period {
 func parseAmount(text string) (n int, ok bool) {
 	text = strings.ToLower(text)
 	switch text {
-	case "a couple of", "两":
+	case "a couple of", "couple of", "两":
 		return 2, true
-	case "a few", "several":
+	case "a few", "few", "several":
 		return 0, false
 	}
 	if strings.Contains(text, "几") {
@@ -146,9 +182,10 @@ func parseYear(digits, word string, now time.Time) int {
 		return now.Year() - 1
 	case "前年":
 		return now.Year() - 2
+	case "大前年":
+		return now.Year() - 3
 	}
-	year, _ := strconv.Atoi(digits) // four digits, or ""
-	return year
+	return parseDigits(digits) // four, or ""
 }
 
 // datePeriod returns a month, or with a day that day. Without a year it is the last one

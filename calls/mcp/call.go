@@ -103,12 +103,14 @@ func (c *call) Info() *calls.Info { return c.info }
 // Init returns the parameters.
 func (c *call) Init(context.Context, *calls.Vars) (value.Value, error) { return c.params, nil }
 
+// maxRounds bounds how often a tool asks people before it answers.
+const maxRounds = 16
+
 // Exec uses the tool, once: a step that is tried again after it has answered, or a run that
-// is resumed, takes the answer from the record.
+// is resumed, takes the answer from the record. What the tool asks people, the step waits for.
 func (c *call) Exec(ctx context.Context, env *calls.Env, input value.Value) iter.Seq2[calls.Chunk, error] {
 	return func(yield func(calls.Chunk, error) bool) {
-		out, err := calls.Once(ctx, env, "tool", value.OfMap(value.Pairs("tool", c.info.Name, "arguments", input)),
-			func(ctx context.Context, _ *calls.Env) (Output, error) { return c.useTool(ctx, input) })
+		out, err := c.useInRounds(ctx, env, input)
 		if err != nil {
 			yield(calls.Chunk{}, err)
 			return
@@ -117,32 +119,58 @@ func (c *call) Exec(ctx context.Context, env *calls.Env, input value.Value) iter
 	}
 }
 
-// useTool uses the tool.
-func (c *call) useTool(ctx context.Context, input value.Value) (Output, error) {
+// useInRounds uses the tool until it asks no more.
+func (c *call) useInRounds(ctx context.Context, env *calls.Env, input value.Value) (Output, error) {
+	with := value.OfMap(value.Pairs("tool", c.info.Name, "arguments", input))
+	var given responses
+	for range maxRounds {
+		one, err := calls.Once(ctx, env, "tool", with, func(ctx context.Context, _ *calls.Env) (round, error) { return c.useTool(ctx, input, given) })
+		if err != nil || one.Asks == nil {
+			return one.Output, err
+		}
+		if env.Asker == nil {
+			return Output{}, c.askedError(one.Asks.message())
+		}
+		answers, err := env.Asker.Ask(ctx, one.Asks.why(c), one.Asks.schema())
+		if err != nil {
+			return Output{}, err
+		}
+		given = one.Asks.responses(answers)
+		with = value.OfMap(value.Pairs("tool", c.info.Name, "arguments", input, "state", one.Asks.State, "answers", answers))
+	}
+	return Output{}, c.server.errorf(calls.Plugin, "the tool %s asks without an end", c.tool.Name)
+}
+
+// useTool uses the tool, with the responses to what it asked the last time.
+func (c *call) useTool(ctx context.Context, input value.Value, given responses) (round, error) {
 	within, cancel := context.WithTimeout(ctx, c.server.Timeout)
 	defer cancel()
 	live, err := c.host.acquireSession(within, c.server)
 	if err != nil {
-		return Output{}, outerError(ctx, err)
+		return round{}, outerError(ctx, err)
 	}
 	now, err := live.findTool(within, c.tool.Name)
 	if err != nil {
-		return Output{}, outerError(ctx, err)
+		return round{}, outerError(ctx, err)
 	}
 	if err := c.checkUnchanged(now); err != nil {
-		return Output{}, err
+		return round{}, err
 	}
-	result, err := live.client.CallTool(within, &sdk.CallToolParams{Name: c.tool.Name, Arguments: json.RawMessage(input.AppendJSON(nil))})
+	result, err := live.client.CallTool(within, &sdk.CallToolParams{
+		Name: c.tool.Name, Arguments: json.RawMessage(input.AppendJSON(nil)), InputResponses: given.byID, RequestState: given.state,
+	})
 	if asked := live.takeAsked(); asked != "" {
-		return Output{}, c.askedError(asked)
+		return round{}, c.askedError(asked)
 	}
 	if err != nil {
-		return Output{}, outerError(ctx, live.explainError(within, err))
+		return round{}, outerError(ctx, live.explainError(within, err))
 	}
 	if result.NeedsInput() {
-		return Output{}, c.askedError(questionOf(result))
+		asks, err := c.readQuestions(result)
+		return round{Asks: asks}, err
 	}
-	return c.readOutput(result)
+	out, err := c.readOutput(result)
+	return round{Output: out}, err
 }
 
 // outerError returns the error of the step where that has ended, else err.
@@ -170,17 +198,6 @@ func (c *call) checkUnchanged(now *Tool) error {
 func (c *call) askedError(question string) error {
 	return c.server.errorf(calls.Missing, "the tool %s asks the user: %s", c.tool.Name, question).
 		WithHint("give it what it asks for in the parameters of the step")
-}
-
-// questionOf returns what a server asks the user.
-func questionOf(r *sdk.CallToolResult) string {
-	var texts []string
-	for _, one := range r.InputRequests {
-		if form, ok := one.(*sdk.ElicitParams); ok {
-			texts = append(texts, form.Message)
-		}
-	}
-	return value.Truncate(strings.Join(texts, "; "), maxQuestion)
 }
 
 // readOutput returns the output of an answer. One that tells of an error is the step's.

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -66,6 +67,21 @@ type addOutput struct {
 	Sum int `json:"sum"`
 }
 
+// askTwice asks for a branch, then whether to go on, and tells what it got.
+func askTwice(in *sdk.CallToolParamsRaw, form *sdk.ElicitParams) (*sdk.CallToolResult, error) {
+	switch in.RequestState {
+	case "":
+		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"branch": form}, RequestState: "1"}, nil
+	case "1":
+		branch, _ := in.InputResponses["branch"].(*sdk.ElicitResult)
+		sure := &sdk.ElicitParams{Message: fmt.Sprintf("Delete %v?", branch.Content["branch"])}
+		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"sure": sure, "again": form}, RequestState: "2"}, nil
+	}
+	sure, _ := in.InputResponses["sure"].(*sdk.ElicitResult)
+	again, _ := in.InputResponses["again"].(*sdk.ElicitResult)
+	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf("%s %v", sure.Action, again.Content)}}}, nil
+}
+
 // newServer returns a server with some tools.
 func newServer(mode string) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "test server", Version: "1.2"}, nil)
@@ -111,7 +127,7 @@ func newServer(mode string) *sdk.Server {
 	add("ask", nil, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		form := &sdk.ElicitParams{Message: "Which branch?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"branch": map[string]any{"type": "string"}}}}
 		if r.ProtocolVersion() >= "2026-07-28" {
-			return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"branch": form}, RequestState: "s"}, nil
+			return askTwice(r.Params, form)
 		}
 		if _, err := r.Session.Elicit(ctx, form); err != nil {
 			return nil, err
@@ -415,7 +431,7 @@ func TestHTTP(t *testing.T) {
 			}))
 			defer web.Close()
 			p := newProject(t, "good")
-			p.server = mcp.Server{Name: "web", URL: web.URL + "/mcp", Timeout: 10 * time.Second, Headers: map[string]string{"authorization": "AUTHORIZATION"}}
+			p.server = mcp.Server{Name: "web", URL: web.URL + "/mcp", Timeout: time.Minute, Headers: map[string]string{"authorization": "AUTHORIZATION"}}
 			p.open()
 			_, err := p.Review(t.Context(), "web")
 			refused(t, "a variable that is not set", err, calls.Invalid, "AUTHORIZATION is not set")
@@ -472,6 +488,66 @@ func (r recorder) Once(ctx context.Context, name string, params value.Value, wor
 		r.kept[key] = v
 	}
 	return v, err
+}
+
+// person answers questions from a list; each is asked once.
+type person struct {
+	answers []string
+	asked   []string
+}
+
+func (p *person) Ask(_ context.Context, why string, wanted value.Value) (value.Value, error) {
+	p.asked = append(p.asked, why+" "+wanted.JSON())
+	if len(p.asked) > len(p.answers) {
+		return value.Value{}, calls.Errorf(calls.Missing, "later: %w", calls.ErrWaiting)
+	}
+	return value.ParseJSON([]byte(p.answers[len(p.asked)-1]))
+}
+
+// TestQuestions: what a tool asks is asked people, and the tool gets their answers with its
+// state. What it has asked is on record: a run that is resumed does not use it again.
+func TestQuestions(t *testing.T) {
+	tools := newServer("good")
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return tools }, &sdk.StreamableHTTPOptions{Stateless: true})
+	var uses atomic.Int64
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") == "tools/call" {
+			uses.Add(1)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	p := newProject(t, "good") // it is closed before the server is
+	p.server = mcp.Server{Name: "web", URL: web.URL + "/mcp", Timeout: time.Minute}
+	p.allow = []string{strings.TrimPrefix(web.URL, "http://")}
+	p.open()
+	p.trust()
+	env := calls.NewEnv()
+	env.Recorder = recorder{map[string]value.Value{}}
+	use := func(answers ...string) (*person, string, error) {
+		asked := &person{answers: answers}
+		env.Asker = asked
+		output, err := p.useIn(t.Context(), env, "ask", `{}`)
+		text, _ := output.Get("text")
+		return asked, text.JSON(), err
+	}
+	asked, _, err := use()
+	if want := `mcp.web.ask: Which branch? {"type":"object","description":"Which branch?","properties":{"branch":{"type":"string"}},"required":["branch"]}`; !errors.Is(err, calls.ErrWaiting) || asked.asked[0] != want {
+		t.Fatalf("%q, %v", asked.asked, err)
+	}
+	asked, _, err = use(`{"branch": "main"}`)
+	if !errors.Is(err, calls.ErrWaiting) || !strings.Contains(asked.asked[1], `"sure":{"type":"object","description":"Delete main?","properties":{"confirm":{"type":"boolean"`) {
+		t.Fatalf("%q, %v", asked.asked, err)
+	}
+	if _, text, err := use(`{"branch": "main"}`, `{"sure": {"confirm": true}, "again": {"branch": "dev"}}`); err != nil || text != `"accept map[branch:dev]"` {
+		t.Errorf("%s, %v", text, err)
+	}
+	if _, text, err := use(`{"branch": "main"}`, `{"sure": {"confirm": false}, "again": {"branch": "dev"}}`); err != nil || text != `"decline map[branch:dev]"` {
+		t.Errorf("%s, %v", text, err)
+	}
+	if _, text, err := use(`{"branch": "main"}`, `{"sure": {"confirm": true}, "again": {"branch": "dev"}}`); err != nil || text != `"accept map[branch:dev]"` || uses.Load() != 4 {
+		t.Errorf("from the record: %s, %v; the tool was used %d times", text, err, uses.Load())
+	}
 }
 
 // TestRecorded: a run that is resumed takes the answer from its record, and asks no server.
