@@ -25,6 +25,12 @@ type recording struct {
 	key     string
 	request value.Value
 	deltas  []llm.Delta
+	// take is the repeat of a test that it belongs to; 1 where the file does not tell. ms is how long the answer
+	// took; nil where that is not known.
+	take int
+	ms   *int64
+	// vectors are those of embeddings, instead of deltas.
+	vectors [][]float32
 }
 
 // delta is a piece of an answer as the cassette has it; plain text stands for one
@@ -89,10 +95,19 @@ func (c *cassette) encodeFile() ([]byte, error) {
 			}
 		}
 		m := value.Pairs("key", r.key, "request", r.request)
-		if len(deltas) == 1 {
+		switch {
+		case r.vectors != nil:
+			m.Set("vectors", encodeVectors(r.vectors))
+		case len(deltas) == 1:
 			m.Set("response", deltas[0])
-		} else {
+		default:
 			m.Set("deltas", value.OfList(deltas...))
+		}
+		if r.take > 1 {
+			m.Set("take", value.OfInt(int64(r.take)))
+		}
+		if r.ms != nil {
+			m.Set("ms", value.OfInt(*r.ms))
 		}
 		list[i] = value.OfMap(m)
 	}
@@ -135,11 +150,14 @@ func parseCassette(src []byte) (*cassette, error) {
 
 func parseRecording(item value.Value) (recording, error) {
 	var r recording
-	if err := checkMembers(item, "key", "request", "deltas", "response"); err != nil {
+	if err := checkMembers(item, "key", "request", "deltas", "response", "take", "ms", "vectors"); err != nil {
+		return r, err
+	}
+	if err := r.readNumbers(item); err != nil {
 		return r, err
 	}
 	r.request, _ = item.Get("request")
-	if err := checkMembers(r.request, "model", "messages", "tools", "schema", "temperature", "max_tokens", "extra"); err != nil {
+	if err := checkMembers(r.request, "model", "messages", "tools", "schema", "temperature", "max_tokens", "extra", "dimensions", "texts"); err != nil {
 		return r, wording.Errorf("request: %w", err)
 	}
 	r.key = keyOf(r.request)
@@ -148,6 +166,11 @@ func parseRecording(item value.Value) (recording, error) {
 	}
 	pieces, streamed := item.Get("deltas")
 	response, whole := item.Get("response")
+	if vectors, ok := item.Get("vectors"); ok && !streamed && !whole {
+		var err error
+		r.vectors, err = decodeVectors(vectors)
+		return r, err
+	}
 	if streamed == whole {
 		return r, wording.Errorf("want either deltas or response")
 	}
@@ -165,6 +188,26 @@ func parseRecording(item value.Value) (recording, error) {
 		r.deltas = append(r.deltas, d)
 	}
 	return r, nil
+}
+
+// readNumbers reads take and ms.
+func (r *recording) readNumbers(item value.Value) error {
+	r.take = 1
+	if v, ok := item.Get("take"); ok {
+		n, isInt := v.Int()
+		if !isInt || n < 1 {
+			return wording.Errorf("take: want a number from 1, got %s", v)
+		}
+		r.take = int(n)
+	}
+	if v, ok := item.Get("ms"); ok {
+		n, isInt := v.Int()
+		if !isInt || n < 0 {
+			return wording.Errorf("ms: want whole milliseconds, got %s", v)
+		}
+		r.ms = &n
+	}
+	return nil
 }
 
 // checkMembers refuses a value that is not an object, or has members of other names.

@@ -19,7 +19,7 @@ import (
 
 // describeRequest makes the recording of a request without its answer: the request as
 // the cassette shows it, and its key.
-func (p *Provider) describeRequest(req *llm.Request, hidden secrets) (recording, error) {
+func describeRequest(req *llm.Request, hidden secrets) (recording, error) {
 	m := value.NewMap(7)
 	set := func(name string, x any) error {
 		v, err := value.Of(x)

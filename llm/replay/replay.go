@@ -114,7 +114,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 			return
 		}
 		hidden := p.secrets.with(p.config.Hidden.Forms())
-		r, err := p.describeRequest(req, hidden)
+		r, err := describeRequest(req, hidden)
 		if err != nil {
 			yield(llm.Delta{}, p.newError(err))
 			return

@@ -86,7 +86,7 @@ func Say(format string, args ...any) Text {
 			en[i], zh[i] = arg, OfError(arg).Zh
 		}
 	}
-	wrap := strings.NewReplacer("%w", "%v").Replace
+	wrap := strings.NewReplacer("%w", "%v", "%[1]w", "%[1]v", "%[2]w", "%[2]v", "%[3]w", "%[3]v", "%[4]w", "%[4]v").Replace
 	return Text{fmt.Sprintf(wrap(format), en...), fmt.Sprintf(wrap(chineseFormat(format)), zh...)}
 }
 

@@ -15,12 +15,13 @@ func (e localError) In(language string) string { return Text(e).In(language) }
 func TestSay(t *testing.T) {
 	old := catalogs
 	t.Cleanup(func() { catalogs = old })
-	Add(Catalog{"%s has no %q": "%[2]q 不在%[1]s中", "reading: %w": "读取：%w", "empty": "为空"})
+	Add(Catalog{"%s has no %q": "%[2]q 不在%[1]s中", "in %s: %w": "%[2]w（位于 %[1]s）", "reading: %w": "读取：%w", "empty": "为空"})
 	inner := localError{"there is no file", "没有这个文件"}
 	for name, tt := range map[string]struct{ got, want Text }{
 		"known":        {Say("%s has no %q", Text{"a list", "列表"}, "x"), Text{`a list has no "x"`, `"x" 不在列表中`}},
 		"unknown":      {Say("%d left", 2), Text{"2 left", "2 left"}},
 		"error":        {Say("reading: %w", inner), Text{"reading: there is no file", "读取：没有这个文件"}},
+		"turned":       {Say("in %s: %w", "a", inner), Text{"in a: there is no file", "没有这个文件（位于 a）"}},
 		"wrapped":      {Say("reading: %w", fmt.Errorf("a.txt: %w", inner)), Text{"reading: a.txt: there is no file", "读取：a.txt: 没有这个文件"}},
 		"joined":       {OfError(errors.Join(errors.New("x"), inner)), Text{"x\nthere is no file", "x\n没有这个文件"}},
 		"same":         {Say("%s has no %q", Same("a"), "b"), Text{`a has no "b"`, `"b" 不在a中`}},

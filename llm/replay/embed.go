@@ -1,0 +1,125 @@
+package replay
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// Embeddings are recorded like answers, once for all repeats: the same texts have the same vectors. The file has
+// each as the base64 of its numbers, 4 bytes each, the lowest first.
+
+// bytesPerNumber is how many bytes a number of a vector has.
+const bytesPerNumber = 4
+
+func encodeVectors(vectors [][]float32) value.Value {
+	list := make([]value.Value, len(vectors))
+	for i, vector := range vectors {
+		b := make([]byte, 0, bytesPerNumber*len(vector))
+		for _, x := range vector {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		}
+		list[i] = value.OfString(base64.StdEncoding.EncodeToString(b))
+	}
+	return value.OfList(list...)
+}
+
+func decodeVectors(v value.Value) ([][]float32, error) {
+	if v.Kind() != value.List {
+		return nil, wording.Errorf("vectors: want an array, got %s", v.Kind())
+	}
+	vectors := make([][]float32, len(v.List()))
+	for i, item := range v.List() {
+		text, _ := item.Str()
+		b, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || len(b) == 0 || len(b)%bytesPerNumber != 0 {
+			return nil, wording.Errorf("vectors/%d: want the base64 of a vector", i)
+		}
+		for part := range slices.Chunk(b, bytesPerNumber) {
+			vectors[i] = append(vectors[i], math.Float32frombits(binary.LittleEndian.Uint32(part)))
+		}
+	}
+	return vectors, nil
+}
+
+// Embedder returns an embedder whose vectors are those of the cassette.
+func (p *Player) Embedder(model string, dimensions int) llm.Embedder {
+	return &embedder{p, model, dimensions}
+}
+
+// embedder plays and records vectors.
+type embedder struct {
+	player     *Player
+	model      string
+	dimensions int
+}
+
+// Model returns the model that was asked for.
+func (e *embedder) Model() string { return e.model }
+
+// Embed returns the vectors of texts.
+func (e *embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	p := e.player
+	inner, err := p.openInner()
+	if err != nil {
+		return nil, p.newError(err)
+	}
+	hidden := p.takes.hidden()
+	r := recording{take: 1, request: hidden.maskValue(e.request(texts))}
+	r.key = keyOf(r.request)
+	one, done, err := p.takes.claim(ctx, slot{key: r.key, take: 1})
+	switch {
+	case err != nil:
+		return nil, p.newError(err)
+	case one != nil:
+		p.countTime(one)
+		return one.vectors, nil
+	case done == nil:
+		return nil, p.missError(r)
+	}
+	defer done()
+	if hidden.occurIn(r.request) {
+		return nil, p.newError(errSecret)
+	}
+	embeddings, ok := inner.(llm.EmbeddingProvider)
+	if !ok {
+		return nil, p.newError(wording.Errorf("the provider %q has no models for embeddings", p.takes.config.Name))
+	}
+	began := time.Now()
+	r.vectors, err = embeddings.Embedder(e.model, e.dimensions).Embed(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	ms := time.Since(began).Milliseconds()
+	r.ms = &ms
+	recorded := &take{recording: r, order: p.order}
+	p.countTime(recorded)
+	if err := p.takes.keep(recorded); err != nil {
+		return nil, p.newError(wording.Errorf("recording the answer: %w", err))
+	}
+	return r.vectors, nil
+}
+
+// request returns what is asked for, as the cassette has it.
+func (e *embedder) request(texts []string) value.Value {
+	m := value.NewMap(3)
+	if e.model != "" {
+		m.Set("model", value.OfString(e.model))
+	}
+	if e.dimensions > 0 {
+		m.Set("dimensions", value.OfInt(int64(e.dimensions)))
+	}
+	list := make([]value.Value, len(texts))
+	for i, text := range texts {
+		list[i] = value.OfString(text)
+	}
+	m.Set("texts", value.OfList(list...))
+	return value.OfMap(m)
+}

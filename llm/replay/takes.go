@@ -1,0 +1,423 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value/secret"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// TakesConfig is the cassette of a test file, and the way to use it.
+type TakesConfig struct {
+	// Name is the provider's name in messages.
+	Name string
+	// Path is the cassette's file. In mode [Replay] it may be missing: then every request is.
+	Path string
+	// Mode is [Replay], or [Auto] to record what is missing.
+	Mode Mode
+	// Open returns the provider to record, when it is first needed; nil in mode Replay.
+	Open func() (llm.Provider, error)
+	// Hidden are texts that must not get into the file, beside the secrets of the provider; nil for none.
+	Hidden *secret.Set
+	// Hint is how to record, for the message about a request that is not recorded.
+	Hint string
+}
+
+// Takes are the recordings of a cassette for tests that ask the same several times: each repeat has a [Player] of its
+// own, which plays the take of its number and no other. Where a repeat sends a request more than once, its take
+// has an answer for each, in their order. [OpenTakes] makes it for the run of a test file; it is safe for
+// concurrent use. No other program should record the cassette at the time.
+type Takes struct {
+	config TakesConfig
+
+	mu sync.Mutex
+
+	// The following fields are guarded by mu.
+
+	recordings []*take // in the order of the file
+	byKey      map[string][]*take
+	fresh      []*take
+	asking     map[slot]chan struct{} // closed when the answer is there, or is not
+	inner      llm.Provider
+	secrets    secrets
+	saved      time.Time
+}
+
+// take is a recording with what tests know of it.
+type take struct {
+	recording
+	order, sequence int
+	used            bool
+}
+
+// slot is the place of an answer: the n-th to a request in a repeat.
+type slot struct {
+	key     string
+	take, n int
+}
+
+// OpenTakes reads a cassette.
+func OpenTakes(config TakesConfig) (*Takes, error) {
+	if config.Mode == "" {
+		config.Mode = Replay
+	}
+	t := &Takes{config: config, byKey: map[string][]*take{}, asking: map[slot]chan struct{}{}}
+	src, err := readFile(config.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	if err != nil {
+		return nil, wording.Errorf("reading the cassette: %w", err)
+	}
+	c, err := parseCassette(src)
+	if err != nil {
+		return nil, wording.Errorf("%s:%w", config.Path, err)
+	}
+	for _, r := range c.recordings {
+		t.addLocked(&take{recording: r})
+	}
+	return t, nil
+}
+
+func (t *Takes) addLocked(one *take) {
+	t.recordings = append(t.recordings, one)
+	t.byKey[one.key] = append(t.byKey[one.key], one)
+}
+
+// Play returns a player for repeat number, from 1. What it records is put into the file by order, so that
+// the file does not depend on which test was the first to ask.
+func (t *Takes) Play(number, order int) *Player {
+	return &Player{takes: t, number: number, order: order, asked: map[string]int{}, isPriced: true, isTimed: true}
+}
+
+// Close writes what was recorded. With prune, recordings that no player has asked for are dropped.
+func (t *Takes) Close(prune bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	kept := slices.DeleteFunc(slices.Clone(t.recordings), func(one *take) bool { return prune && !one.used })
+	if len(t.fresh) == 0 && len(kept) == len(t.recordings) {
+		return nil
+	}
+	t.recordings = kept
+	return t.saveLocked()
+}
+
+// saveEvery is how long recordings are kept in memory at most: answers are paid for.
+const saveEvery = 2 * time.Second
+
+// saveLocked writes the file: what was there before, then what is new.
+func (t *Takes) saveLocked() error {
+	slices.SortStableFunc(t.fresh, func(a, b *take) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.take, b.take), cmp.Compare(a.sequence, b.sequence))
+	})
+	old := slices.DeleteFunc(slices.Clone(t.recordings), func(one *take) bool { return slices.Contains(t.fresh, one) })
+	c := &cassette{}
+	for _, one := range slices.Concat(old, t.fresh) {
+		c.recordings = append(c.recordings, one.recording)
+	}
+	text, err := c.encodeFile()
+	if err == nil {
+		err = writeFile(t.config.Path, text)
+	}
+	if err != nil {
+		return wording.Errorf("writing the cassette: %w", err)
+	}
+	t.saved = time.Now()
+	return nil
+}
+
+// findLocked returns the recording of a slot; nil: there is none.
+func (t *Takes) findLocked(s slot) *take {
+	for _, one := range t.byKey[s.key] {
+		if one.take != s.take {
+			continue
+		}
+		if s.n == 0 {
+			return one
+		}
+		s.n--
+	}
+	return nil
+}
+
+// claim returns the recording of a slot, or leave to record it: then the caller must call done. It waits while
+// another player records it.
+func (t *Takes) claim(ctx context.Context, s slot) (one *take, done func(), err error) {
+	for {
+		t.mu.Lock()
+		if one := t.findLocked(s); one != nil {
+			one.used = true
+			t.mu.Unlock()
+			return one, nil, nil
+		}
+		if t.config.Mode == Replay {
+			t.mu.Unlock()
+			return nil, nil, nil
+		}
+		busy := t.asking[s]
+		if busy == nil {
+			mine := make(chan struct{})
+			t.asking[s] = mine
+			t.mu.Unlock()
+			return nil, func() { t.release(s, mine) }, nil
+		}
+		t.mu.Unlock()
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+func (t *Takes) release(s slot, mine chan struct{}) {
+	t.mu.Lock()
+	delete(t.asking, s)
+	t.mu.Unlock()
+	close(mine)
+}
+
+// provider returns the provider to record, with its secrets known.
+func (t *Takes) provider() (llm.Provider, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.inner != nil {
+		return t.inner, nil
+	}
+	inner, err := t.config.Open()
+	if err != nil {
+		return nil, err
+	}
+	if holder, ok := inner.(llm.SecretHolder); ok {
+		t.secrets = newSecrets(holder.Secrets())
+	}
+	t.inner = inner
+	return inner, nil
+}
+
+// hidden returns all that must not get into the file.
+func (t *Takes) hidden() secrets {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.secrets.with(t.config.Hidden.Forms())
+}
+
+// keep adds a recording to the cassette.
+func (t *Takes) keep(one *take) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one.used, one.sequence = true, len(t.fresh)
+	t.addLocked(one)
+	t.fresh = append(t.fresh, one)
+	if time.Since(t.saved) < saveEvery {
+		return nil
+	}
+	return t.saveLocked()
+}
+
+// takesOf lists the takes that a request has, for messages.
+func (t *Takes) takesOf(key string) (numbers []int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.byKey[key] {
+		if !slices.Contains(numbers, one.take) {
+			numbers = append(numbers, one.take)
+		}
+	}
+	return numbers
+}
+
+// nearest returns a cassette of the recordings, to compare a request with.
+func (t *Takes) nearest() *cassette {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := &cassette{}
+	for _, one := range t.recordings {
+		c.recordings = append(c.recordings, one.recording)
+	}
+	return c
+}
+
+// Player plays the takes of one repeat. [Takes.Play] makes it for each; it is safe for concurrent use.
+type Player struct {
+	takes         *Takes
+	number, order int
+
+	mu sync.Mutex
+
+	// The following fields are guarded by mu.
+
+	asked    map[string]int // by key: how many times
+	missed   error
+	ms       int64
+	isTimed  bool
+	isPriced bool
+}
+
+var _ llm.EmbeddingProvider = (*Player)(nil)
+
+// Missed returns the error of the first request that was not recorded; nil: all were.
+func (p *Player) Missed() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.missed
+}
+
+// RecordedMS returns how many milliseconds all answers took when they were recorded; known is false where a take
+// does not tell.
+func (p *Player) RecordedMS() (ms int64, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ms, p.isTimed
+}
+
+// IsPriced reports whether every take tells what it cost.
+func (p *Player) IsPriced() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.isPriced
+}
+
+// Chat plays the take of the repeat, or records it.
+func (p *Player) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		fail := func(err error) { yield(llm.Delta{}, p.newError(err)) }
+		if err := ctx.Err(); err != nil {
+			fail(err)
+			return
+		}
+		inner, err := p.openInner()
+		if err != nil {
+			fail(err)
+			return
+		}
+		hidden := p.takes.hidden()
+		r, err := describeRequest(req, hidden)
+		if err != nil {
+			fail(err)
+			return
+		}
+		r.take = p.number
+		one, done, err := p.takes.claim(ctx, p.nextSlot(r.key))
+		switch {
+		case err != nil:
+			fail(err)
+		case one != nil:
+			p.playTake(ctx, one, yield)
+		case done == nil:
+			yield(llm.Delta{}, p.missError(r))
+		default:
+			defer done()
+			if hidden.occurIn(r.request) {
+				fail(errSecret)
+				return
+			}
+			p.recordTake(ctx, inner, req, r, hidden, yield)
+		}
+	}
+}
+
+// openInner returns the provider to record; nil in mode Replay.
+func (p *Player) openInner() (llm.Provider, error) {
+	if p.takes.config.Mode == Replay {
+		return nil, nil
+	}
+	return p.takes.provider()
+}
+
+// newError returns an error as providers give them. One that has its kind keeps it.
+func (p *Player) newError(err error) error {
+	return &llm.Error{Provider: p.takes.config.Name, Err: err}
+}
+
+// nextSlot returns the slot of a request in this repeat.
+func (p *Player) nextSlot(key string) slot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.asked[key]
+	p.asked[key]++
+	return slot{key, p.number, n}
+}
+
+// playTake yields an answer.
+func (p *Player) playTake(ctx context.Context, one *take, yield func(llm.Delta, error) bool) {
+	p.count(one)
+	for _, d := range one.deltas {
+		if err := ctx.Err(); err != nil {
+			yield(llm.Delta{}, p.newError(err))
+			return
+		}
+		if !yield(d, nil) {
+			return
+		}
+	}
+}
+
+// count counts what an answer took and cost when it was recorded.
+func (p *Player) count(one *take) {
+	isPriced := slices.ContainsFunc(one.deltas, func(d llm.Delta) bool { return d.Usage != nil && d.Usage.Cost > 0 })
+	p.mu.Lock()
+	p.isPriced = p.isPriced && isPriced
+	p.mu.Unlock()
+	p.countTime(one)
+}
+
+// countTime counts how long an answer took.
+func (p *Player) countTime(one *take) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.isTimed = p.isTimed && one.ms != nil
+	if one.ms != nil {
+		p.ms += *one.ms
+	}
+}
+
+// recordTake passes on the answer of the inner provider, and keeps it when it is whole.
+func (p *Player) recordTake(ctx context.Context, inner llm.Provider, req *llm.Request, r recording, hidden secrets, yield func(llm.Delta, error) bool) {
+	began := time.Now()
+	for d, err := range inner.Chat(ctx, req) {
+		if err == nil {
+			r.deltas = append(r.deltas, d)
+		}
+		if !yield(d, err) || err != nil {
+			return
+		}
+	}
+	ms := time.Since(began).Milliseconds()
+	r.ms = &ms
+	masked, err := hidden.maskDeltas(r.deltas)
+	if err == nil {
+		r.deltas = masked
+		one := &take{recording: r, order: p.order}
+		p.count(one)
+		err = p.takes.keep(one)
+	}
+	if err != nil {
+		yield(llm.Delta{}, p.newError(wording.Errorf("recording the answer: %w", err)))
+	}
+}
+
+// missError returns the error of a request that is not recorded, and notes it.
+func (p *Player) missError(r recording) error {
+	c := &p.takes.config
+	err := &llm.Error{Provider: c.Name, Hint: c.Hint, Unsent: true}
+	if takes := p.takes.takesOf(r.key); len(takes) > 0 {
+		err.Err = wording.Errorf("take %d of this request is not in %s, which has %d takes of it", p.number, c.Path, len(takes))
+	} else {
+		err.Message = missText(p.takes.nearest(), c.Path, r)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.missed == nil {
+		p.missed = err
+	}
+	return err
+}
