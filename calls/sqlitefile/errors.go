@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"syscall"
@@ -71,6 +70,9 @@ var (
 	ErrClosed = wording.Errorf("the store is closed")
 	// ErrForeign means that the file is the database of another program.
 	ErrForeign = wording.Errorf("it is the database of another program")
+	// ErrMoved means that the path does not name the file any more that is open: what is
+	// written to that is found by nobody.
+	ErrMoved = wording.Errorf("it was deleted, moved or replaced while it was open")
 	// ErrDamaged is wrapped by stores whose own data contradicts itself.
 	ErrDamaged = wording.Errorf("the file is damaged")
 )
@@ -82,8 +84,13 @@ type NewerError struct {
 }
 
 // Error names both versions.
-func (e *NewerError) Error() string {
-	return fmt.Sprintf("a newer version of the program wrote it (schema version %d; this program knows versions up to %d)", e.Has, e.Known)
+func (e *NewerError) Error() string { return e.text().En }
+
+// In names both versions in a language.
+func (e *NewerError) In(language string) string { return e.text().In(language) }
+
+func (e *NewerError) text() wording.Text {
+	return wording.Say("a newer version of the program wrote it (schema version %d; this program knows versions up to %d)", e.Has, e.Known)
 }
 
 // NoWALError means that the file cannot have a write-ahead log where it is.
@@ -93,8 +100,13 @@ type NoWALError struct {
 }
 
 // Error names the mode.
-func (e *NoWALError) Error() string {
-	return fmt.Sprintf("it cannot have a write-ahead log, its journal mode stays %q", e.Mode)
+func (e *NoWALError) Error() string { return e.text().En }
+
+// In names the mode in a language.
+func (e *NoWALError) In(language string) string { return e.text().In(language) }
+
+func (e *NoWALError) text() wording.Text {
+	return wording.Say("it cannot have a write-ahead log, its journal mode stays %q", e.Mode)
 }
 
 // Explain returns an error that names the file and says what to do. name is what users
@@ -106,8 +118,8 @@ func Explain(name, file, doing, damaged string, err error) error {
 	if err == nil || isOfContext || errors.As(err, &known) {
 		return err
 	}
-	describe := func(kind calls.Kind, hint string, args ...any) error {
-		return calls.Errorf(kind, "%s the %s %s: %w", doing, name, file, err).WithHint(hint, args...)
+	describe := func(kind calls.Kind, format string, args ...any) error {
+		return calls.Errorf(kind, "%s the %s %s: %w", wording.Of(doing), wording.Of(name), file, err).WithHint(format, args...)
 	}
 	var newer *NewerError
 	var noWAL *NoWALError
@@ -115,6 +127,8 @@ func Explain(name, file, doing, damaged string, err error) error {
 	switch {
 	case errors.Is(err, ErrForeign), errors.Is(err, calls.ErrNotRegular):
 		return describe(calls.Invalid, "set state_dir to another directory, or move the file away")
+	case errors.Is(err, ErrMoved):
+		return describe(calls.Internal, "nothing was stored since then: start again, or put the file back; end the programs that have it open before you delete or restore it")
 	case errors.As(err, &newer):
 		return describe(calls.Invalid, "use that version, or set state_dir to another directory")
 	case errors.As(err, &noWAL):
@@ -134,5 +148,5 @@ func Explain(name, file, doing, damaged string, err error) error {
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, fs.ErrNotExist):
 		return describe(calls.Invalid, "check state_dir and its permissions")
 	}
-	return calls.Errorf(calls.Internal, "%s the %s %s: %w", doing, name, file, err)
+	return calls.Errorf(calls.Internal, "%s the %s %s: %w", wording.Of(doing), wording.Of(name), file, err)
 }

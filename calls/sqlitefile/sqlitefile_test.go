@@ -14,6 +14,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 const table = "CREATE TABLE t(x INTEGER)"
@@ -181,6 +182,45 @@ func TestCloseWrites(t *testing.T) {
 	}
 }
 
+// A file that is deleted or replaced while it is open gets no changes that would be
+// reported as stored, and those of the path are left alone.
+func TestMoved(t *testing.T) {
+	for name, change := range map[string]func(file string) error{
+		"deleted":  os.Remove,
+		"moved":    func(file string) error { return os.Rename(file, file+".old") },
+		"replaced": func(file string) error { return errors.Join(os.Remove(file), os.WriteFile(file, nil, 0o600)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t, sqlitefile.Options{})
+			if err := s.Write(t.Context(), insert(1)); err != nil {
+				t.Fatal(err)
+			}
+			if err := change(s.File()); err != nil {
+				t.Skip(err) // an open file stays where it is on some systems
+			}
+			for _, n := range []int{2, 3} {
+				if err := s.Write(t.Context(), insert(n)); !errors.Is(err, sqlitefile.ErrMoved) {
+					t.Errorf("write %d: %v", n, err)
+				}
+			}
+		})
+	}
+}
+
+// What users read in Chinese names the store, what was done and what to do.
+func TestExplainInChinese(t *testing.T) {
+	for cause, want := range map[error]string{
+		&sqlitefile.NewerError{Has: 2, Known: 1}:                          "打开日志 a.db：它由更新版本的程序写入（schema 版本 2；本程序只认识到版本 1）",
+		&sqlitefile.NoWALError{Mode: "delete"}:                            `打开日志 a.db：它不能使用预写日志，其 journal mode 仍为 "delete"`,
+		&sqlitefile.LostLogError{File: "a.db-wal", Problem: "is cut off"}: "打开日志 a.db：它的预写日志 a.db-wal 被截断，最后写入的内容因此丢失",
+		sqlitefile.ErrMoved:                                               "打开日志 a.db：它在打开期间被删除、移走或替换",
+	} {
+		if got := wording.OfError(sqlitefile.Explain("journal", "a.db", "opening", "", cause)).Zh; got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}
+
 func TestExplain(t *testing.T) {
 	for hint, cause := range map[string]error{
 		"permissions":  &fs.PathError{Op: "mkdir", Path: "x", Err: syscall.EACCES},
@@ -189,6 +229,7 @@ func TestExplain(t *testing.T) {
 		"local disk":   &sqlitefile.NoWALError{Mode: "delete"},
 		"use that":     &sqlitefile.NewerError{Has: 2, Known: 1},
 		"move":         sqlitefile.ErrForeign,
+		"start again":  sqlitefile.ErrMoved,
 		"salvage it":   fmt.Errorf("%w: it ends early", sqlitefile.ErrDamaged),
 		"":             errors.New("what"),
 	} {

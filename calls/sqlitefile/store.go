@@ -10,6 +10,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
+	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -78,8 +80,25 @@ func (s *Store) openFile(ctx context.Context) error {
 	}
 	s.write = write
 	s.readers = newPool(db, cmp.Or(o.Readers, max(4, runtime.GOMAXPROCS(0))))
-	s.writer = newWriter(conn, o.BusyTimeout, o.Idle, o.RolledBack)
+	opened, err := os.Stat(o.File)
+	if err != nil {
+		return errors.Join(err, c.Close(), write.Close(), db.Close())
+	}
+	s.writer = newWriter(conn, o.BusyTimeout, o.Idle, o.RolledBack, func() error { return checkInPlace(o.File, opened) })
 	return nil
+}
+
+// checkInPlace returns an [ErrMoved] where the path names another file than the opened one,
+// or none. SQLite would go on writing to a file that was deleted.
+func checkInPlace(path string, opened fs.FileInfo) error {
+	now, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrMoved
+	}
+	if err == nil && !os.SameFile(opened, now) {
+		return ErrMoved
+	}
+	return nil // what else may be wrong, SQLite finds
 }
 
 // File returns the path of the file.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // LostLogError means that the write-ahead log of a file is missing or damaged, and what was
@@ -20,8 +22,13 @@ type LostLogError struct {
 }
 
 // Error names the log.
-func (e *LostLogError) Error() string {
-	return fmt.Sprintf("its write-ahead log %s %s, so that what was written last is lost", filepath.Base(e.File), e.Problem)
+func (e *LostLogError) Error() string { return e.text().En }
+
+// In names the log in a language.
+func (e *LostLogError) In(language string) string { return e.text().In(language) }
+
+func (e *LostLogError) text() wording.Text {
+	return wording.Say("its write-ahead log %s %s, so that what was written last is lost", filepath.Base(e.File), wording.Of(e.Problem))
 }
 
 // The log of a file that other processes are opening or closing may look lost for a moment.

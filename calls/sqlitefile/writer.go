@@ -44,6 +44,8 @@ type writer struct {
 	// requestIdle; both on the writer's goroutine. Either may be nil.
 	rolledBack func()
 	idle       func(*Conn) error
+	// inPlace returns an error where what is committed would not be found.
+	inPlace func() error
 
 	wake  chan struct{}
 	ended chan struct{}
@@ -57,8 +59,8 @@ type writer struct {
 	closed        bool
 }
 
-func newWriter(c *Conn, busy time.Duration, idle func(*Conn) error, rolledBack func()) *writer {
-	w := &writer{conn: c, busy: busy, idle: idle, rolledBack: rolledBack, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+func newWriter(c *Conn, busy time.Duration, idle func(*Conn) error, rolledBack func(), inPlace func() error) *writer {
+	w := &writer{conn: c, busy: busy, idle: idle, rolledBack: rolledBack, inPlace: inPlace, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go w.commitLoop()
 	return w
 }
@@ -310,6 +312,9 @@ func (w *writer) commitBatch(batch []*Change, errs []error) (err error) {
 		if err != nil {
 			return err
 		}
+	}
+	if err := w.inPlace(); err != nil {
+		return err
 	}
 	return w.conn.Exec("COMMIT")
 }

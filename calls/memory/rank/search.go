@@ -18,6 +18,14 @@ type Source interface {
 	ExtraPostings(ctx context.Context, term string, to []Posting) ([]Posting, error)
 }
 
+// Fetcher is a [Source] that reads the postings of several terms faster at once than one by
+// one, because its store is far away.
+type Fetcher interface {
+	Source
+	// Fetch is called with all terms of a query before their postings are asked for.
+	Fetch(ctx context.Context, terms []string) error
+}
+
 // Hit is a memory that was found.
 type Hit struct {
 	Seq uint32
@@ -151,6 +159,11 @@ func fetchPostings(ctx context.Context, ix *Index, source Source, terms []Term) 
 		*room = all
 		postingPool.Put(room)
 	}
+	if fetcher, ok := source.(Fetcher); ok {
+		if err := fetcher.Fetch(ctx, textsOf(terms)); err != nil {
+			return nil, release, err
+		}
+	}
 	type bounds struct{ start, middle, end int }
 	places := make([]bounds, len(terms))
 	for i, t := range terms {
@@ -194,6 +207,14 @@ func fetchPostings(ctx context.Context, ix *Index, source Source, terms []Term) 
 		}
 	}
 	return lists, release, nil
+}
+
+func textsOf(terms []Term) []string {
+	texts := make([]string, len(terms))
+	for i, t := range terms {
+		texts[i] = t.Text
+	}
+	return texts
 }
 
 // inverseFrequency returns the inverse document frequency of a term that is in df of n memories.

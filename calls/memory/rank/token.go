@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // kind tells how a term was made.
@@ -40,6 +42,25 @@ func tokenize(text string, yield func(token)) {
 			i += size
 		}
 	}
+}
+
+// Words returns the words of a text in order, in lower case, and of scripts that are written without
+// spaces the characters. Unlike the terms of [Analyze] they have their endings, and stop words are
+// among them.
+func Words(text string) (words []string) {
+	text = norm.NFKC.String(text)
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		end := i + size
+		if !isSpaceless(r) && isWordRune(r) {
+			end = compoundEnd(text, i)
+		}
+		if isSpaceless(r) || isWordRune(r) {
+			words = append(words, strings.ToLower(text[i:end]))
+		}
+		i = end
+	}
+	return words
 }
 
 // isSpaceless reports whether a script is written without spaces between words. Hangul

@@ -136,3 +136,10 @@ func TestLongTexts(t *testing.T) {
 		}
 	}
 }
+
+func TestWords(t *testing.T) {
+	got := strings.Join(Words("The keeper's lamp, 1,200 lux: 灯塔 is OPEN."), "|")
+	if want := "the|keeper's|lamp|1,200|lux|灯|塔|is|open"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

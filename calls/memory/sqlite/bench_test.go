@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -69,60 +68,6 @@ func BenchmarkFTS5(b *testing.B) {
 			}
 		})
 	}
-}
-
-// corpus makes memories: about 190 bytes of stop words and words that are as
-// frequent as Zipf says, in sessions of 20.
-type corpus struct {
-	*rand.Rand
-	zipf  *rand.Zipf
-	users int
-	n     int
-	user  string
-}
-
-func newCorpus(users int) *corpus {
-	r := rand.New(rand.NewPCG(1, 2))
-	return &corpus{Rand: r, zipf: rand.NewZipf(r, 1.1, 8, 50_000), users: users}
-}
-
-var fillers = strings.Fields("the a of and to in is was it that for on you he with as his they at be this from have or by had not but what all were we when your can")
-
-// pseudo is a word that stands for a number and that no stemmer changes.
-func pseudo(n uint64) string {
-	const consonants, vowels = "bdfgklmnprtvz", "aou"
-	word := []byte{}
-	for n += 40; n > 0; n /= uint64(len(consonants) * len(vowels)) {
-		word = append(word, consonants[n%uint64(len(consonants))], vowels[n/uint64(len(consonants))%uint64(len(vowels))])
-	}
-	return string(append(word, 'k'))
-}
-
-func (c *corpus) next() memory.BaseMemory {
-	if c.n%20 == 0 {
-		c.user = fmt.Sprintf("u%d", c.IntN(c.users))
-	}
-	words := make([]string, 0, 32)
-	for i := range 32 {
-		if i%8 < 3 {
-			words = append(words, fillers[c.IntN(len(fillers))])
-		} else {
-			words = append(words, pseudo(c.zipf.Uint64()))
-		}
-	}
-	m := memory.BaseMemory{
-		Content: strings.Join(words, " "), Timestamp: memorytest.Start.Add(time.Duration(c.n) * time.Minute),
-		Context: memory.Context{UserID: c.user, SessionID: fmt.Sprintf("s%d", c.n/20)},
-	}
-	c.n++
-	return m
-}
-
-// question asks for some words of a memory.
-func (c *corpus) question(m memory.BaseMemory) memory.Query {
-	words := slices.DeleteFunc(strings.Fields(m.Content), func(w string) bool { return slices.Contains(fillers, w) })
-	c.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
-	return memory.Query{Users: memory.User(m.Context.UserID), Text: "what was the " + strings.Join(words[:4], " "), Now: memorytest.Start, Limit: benchLimit}
 }
 
 // peer is plain tables in a file with the same settings.
@@ -235,7 +180,7 @@ func single(b *testing.B, w *tabwriter.Writer) {
 	b.Helper()
 	s := openBench(b)
 	plain, words := openPeer(b, false), openPeer(b, true)
-	c := newCorpus(10)
+	c := memorytest.NewCorpus(10)
 	var times [3][]time.Duration
 	for range benchRounds {
 		for which, save := range []func(memory.BaseMemory){
@@ -244,7 +189,7 @@ func single(b *testing.B, w *tabwriter.Writer) {
 			func(m memory.BaseMemory) { words.save(b, []memory.BaseMemory{m}) },
 		} {
 			for range benchSingle {
-				m := c.next()
+				m := c.Next()
 				start := time.Now()
 				save(m)
 				times[which] = append(times[which], time.Since(start))
@@ -285,19 +230,19 @@ func compare(b *testing.B, w *tabwriter.Writer, n, users int) {
 	scoped := users > 1
 	resetPeak()
 	build := func(save func([]memory.BaseMemory)) (perSecond float64, questions []memory.Query) {
-		c := newCorpus(users)
-		asker := newCorpus(users)
+		c := memorytest.NewCorpus(users)
+		asker := memorytest.NewCorpus(users)
 		took := time.Duration(0)
 		for done := 0; done < n; done += benchBatch {
 			list := make([]memory.BaseMemory, benchBatch)
 			for i := range list {
-				list[i] = c.next()
+				list[i] = c.Next()
 			}
 			start := time.Now()
 			save(list)
 			took += time.Since(start)
 			if done/benchBatch%max(1, n/benchBatch/benchAsked) == 0 {
-				questions = append(questions, asker.question(list[asker.IntN(len(list))]))
+				questions = append(questions, asker.Question(list[done/benchBatch*7%len(list)], benchLimit))
 			}
 		}
 		for len(questions) < benchAsked {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -39,7 +40,7 @@ func (u *user) checkIndex(ctx context.Context, c *sqlitefile.Conn) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if tail := u.n - u.folded; tail > 2*maxTail {
+	if tail := u.n - u.folded; tail > 2*packed.MaxTail {
 		return wording.Errorf("%w: the user %q has %d memories that are not in it", errIndex, u.name, tail)
 	}
 	entries, err := readEntries(c, u.id, 0, u.folded)
@@ -55,7 +56,7 @@ func (u *user) checkIndex(ctx context.Context, c *sqlitefile.Conn) error {
 		var chunk uint32
 		var b sql.RawBytes
 		err := scan(&chunk, &b)
-		room = readPostings(b, chunk, room[:0])
+		room = packed.ReadPostings(b, chunk, room[:0])
 		for _, p := range room {
 			if int64(p.Seq()) < u.folded {
 				found[p.Seq()] = true

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
@@ -94,7 +95,7 @@ func (s *Store) deleteOf(ctx context.Context, c *sqlitefile.Conn, name string, r
 			return d, err
 		}
 	}
-	s.dropIndex(u)
+	s.indexes.Drop(u.id)
 	return x.Deleted, nil
 }
 
@@ -118,19 +119,12 @@ func (s *Store) writeDeletion(ctx context.Context, dry bool, do func(*sqlitefile
 	return err
 }
 
-// dropIndex drops the index of a user.
-func (s *Store) dropIndex(u *user) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.indexes, u.id)
-}
-
 // findSelected returns the rowids of the selected memories.
 func (s *Store) findSelected(ctx context.Context, name string, which memory.Selection) (rids []int64, err error) {
 	err = s.withUser(ctx, name, func(v *view) error {
 		u := user{id: v.user}
 		if which.ID == "" {
-			for _, seq := range v.selectNumbers(which) {
+			for _, seq := range packed.SelectNumbers(v.known.Index, which, v.SessionNumber) {
 				rids = append(rids, u.rid(int64(seq)))
 			}
 			return nil
@@ -208,7 +202,7 @@ func (x *deletion) deleteSession(name string) error {
 
 // deleteMemories deletes memories with their old versions, words and references.
 func (x *deletion) deleteMemories(rids []int64) error {
-	postings := map[place]map[uint16]bool{}
+	postings := packed.Removed{}
 	entries := map[int64]rank.Entry{}
 	ix := indexer{x.conn, x.user}
 	for _, rid := range rids {
@@ -221,7 +215,7 @@ func (x *deletion) deleteMemories(rids []int64) error {
 		}
 		seq := rid & 0xffffffff
 		doc := rank.Analyze(m.Content, m.Speaker())
-		placesOf(seq, doc.Terms, postings)
+		postings.AddDocument(seq, doc.Terms)
 		entries[seq] = rank.Entry{Time: m.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Deleted: true}
 		if err := x.deleteRows(rid); err != nil {
 			return err
@@ -278,7 +272,7 @@ func (x *deletion) scrubSnapshot(key int64) error {
 			continue
 		}
 		var m memory.BaseMemory
-		found, err := x.conn.QueryRow(selectMemory+" JOIN snapshot_ref r ON r.rid = m.rid WHERE m.id = ? AND r.snapshot = ?", []any{id[:], key}, memoryColumns(&m)...)
+		found, err := x.conn.QueryRow(selectMemory+" JOIN snapshot_ref r ON r.rid = m.rid WHERE m.id = ? AND r.snapshot = ?", []any{id[:], key}, packed.Columns(&m)...)
 		if err != nil {
 			return err
 		}
@@ -333,7 +327,7 @@ func (x *deletion) scrubMeta(meta int64) error {
 		}
 		var s memory.MemorySnapshot
 		var bad error
-		found, err := x.conn.QueryRow("SELECT body FROM snapshot JOIN meta_ref ON snapshot = key WHERE id = ? AND meta = ?", []any{id[:], meta}, scanJSON{func(v value.Value) { bad = s.DecodeValue(v) }})
+		found, err := x.conn.QueryRow("SELECT body FROM snapshot JOIN meta_ref ON snapshot = key WHERE id = ? AND meta = ?", []any{id[:], meta}, packed.ScanJSON{Use: func(v value.Value) { bad = s.DecodeValue(v) }})
 		if err := cmp.Or(err, bad); err != nil {
 			return err
 		}
@@ -354,6 +348,6 @@ func (x *deletion) scrubMeta(meta int64) error {
 // readBody reads the body of a snapshot or a meta snapshot.
 func (x *deletion) readBody(table string, key int64, decode func(value.Value) error) error {
 	var bad error
-	_, err := x.conn.QueryRow("SELECT body FROM "+table+" WHERE key = ?", []any{key}, scanJSON{func(v value.Value) { bad = decode(v) }})
+	_, err := x.conn.QueryRow("SELECT body FROM "+table+" WHERE key = ?", []any{key}, packed.ScanJSON{Use: func(v value.Value) { bad = decode(v) }})
 	return cmp.Or(err, bad)
 }

@@ -2,33 +2,14 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 )
-
-// token identifies a reserved job: its subject and the end of the reservation.
-type token struct {
-	user, number int64 // of a session
-	category     string
-	until        int64
-}
-
-func (t token) String() string {
-	return fmt.Sprintf("%d %d %d %q", t.user, t.number, t.until, t.category)
-}
-
-func parseToken(s string) (t token, err error) {
-	_, err = fmt.Sscanf(s, "%d %d %d %q", &t.user, &t.number, &t.until, &t.category)
-	return t, err
-}
-
-// noSession is the number in the token of a category.
-const noSession = math.MinInt32
 
 // Claim returns a job that is due and reserves it.
 func (s *Store) Claim(ctx context.Context, claim memory.Claim) (job *memory.Job, err error) {
@@ -70,13 +51,13 @@ func claimSession(c *sqlitefile.Conn, claim *memory.Claim) (*memory.Job, error) 
 	condition, args := dueCondition(claim, claim.Memories, claim.Idle)
 	condition = "waits AND " + condition
 	for {
-		t := token{until: claim.Now.Add(claim.Lease).UnixMilli()}
+		t := packed.Token{Until: claim.Now.Add(claim.Lease).UnixMilli()}
 		job := &memory.Job{}
 		var after int64
 		// In the order of the index of those that wait: to look for the oldest would read
 		// them all each time.
 		found, err := c.QueryRow("SELECT user, number, name, after, attempts FROM session WHERE "+condition+" ORDER BY user, number LIMIT 1", args,
-			&t.user, &t.number, &job.Session, &after, &job.Attempts)
+			&t.User, &t.Number, &job.Session, &after, &job.Attempts)
 		if !found {
 			return nil, err
 		}
@@ -85,23 +66,23 @@ func claimSession(c *sqlitefile.Conn, claim *memory.Claim) (*memory.Job, error) 
 			return nil, err
 		}
 		if len(job.Memories) == 0 { // their count was wrong
-			if err := c.Exec("UPDATE session SET fresh = 0, waits = 0 WHERE user = ? AND number = ?", t.user, t.number); err != nil {
+			if err := c.Exec("UPDATE session SET fresh = 0, waits = 0 WHERE user = ? AND number = ?", t.User, t.Number); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		job.User, job.Token = job.Memories[0].Context.UserID, t.String()
-		return job, c.Exec("UPDATE session SET not_before = ? WHERE user = ? AND number = ?", t.until, t.user, t.number)
+		return job, c.Exec("UPDATE session SET not_before = ? WHERE user = ? AND number = ?", t.Until, t.User, t.Number)
 	}
 }
 
 // freshMemories returns the oldest memories of a session that no snapshot has.
-func freshMemories(c *sqlitefile.Conn, t token, after int64) (list []memory.BaseMemory, err error) {
-	u := user{id: t.user}
+func freshMemories(c *sqlitefile.Conn, t packed.Token, after int64) (list []memory.BaseMemory, err error) {
+	u := user{id: t.User}
 	err = c.QueryRows(selectMemory+` WHERE m.rid BETWEEN ? AND ? AND m.session = ? AND NOT EXISTS (SELECT 1 FROM snapshot_ref r WHERE r.rid = m.rid)
-		ORDER BY m.rid LIMIT ?`, []any{after, u.rid(0) | math.MaxUint32, t.number, memory.MaxJob}, func(scan func(...any) error) error {
+		ORDER BY m.rid LIMIT ?`, []any{after, u.rid(0) | math.MaxUint32, t.Number, memory.MaxJob}, func(scan func(...any) error) error {
 		var m memory.BaseMemory
-		err := scan(memoryColumns(&m)...)
+		err := scan(packed.Columns(&m)...)
 		list = append(list, m)
 		return err
 	})
@@ -111,18 +92,18 @@ func freshMemories(c *sqlitefile.Conn, t token, after int64) (list []memory.Base
 func claimCategory(c *sqlitefile.Conn, claim *memory.Claim) (*memory.Job, error) {
 	// Snapshots wait for company however long it takes.
 	condition, args := dueCondition(claim, claim.Snapshots, math.MaxInt64)
-	t := token{number: noSession, until: claim.Now.Add(claim.Lease).UnixMilli()}
+	t := packed.Token{Number: packed.NoSession, Until: claim.Now.Add(claim.Lease).UnixMilli()}
 	job := &memory.Job{}
 	found, err := c.QueryRow("SELECT user, name, attempts, (SELECT name FROM user WHERE id = user) FROM category WHERE "+condition+" ORDER BY last, user, name LIMIT 1", args,
-		&t.user, &t.category, &job.Attempts, &job.User)
+		&t.User, &t.Category, &job.Attempts, &job.User)
 	if !found {
 		return nil, err
 	}
 	err = c.QueryRows(`SELECT body FROM snapshot s WHERE user = ? AND category = ? AND NOT EXISTS (SELECT 1 FROM meta_ref WHERE snapshot = s.key)
-		ORDER BY number LIMIT ?`, []any{t.user, t.category, memory.MaxJob}, func(scan func(...any) error) error {
+		ORDER BY number LIMIT ?`, []any{t.User, t.Category, memory.MaxJob}, func(scan func(...any) error) error {
 		var x memory.MemorySnapshot
 		var bad error
-		if err := scan(scanJSON{func(v value.Value) { bad = x.DecodeValue(v) }}); err != nil {
+		if err := scan(packed.ScanJSON{Use: func(v value.Value) { bad = x.DecodeValue(v) }}); err != nil {
 			return err
 		}
 		job.Snapshots = append(job.Snapshots, x)
@@ -132,7 +113,7 @@ func claimCategory(c *sqlitefile.Conn, claim *memory.Claim) (*memory.Job, error)
 		return nil, err
 	}
 	job.Category, job.Token = job.Snapshots[0].Category, t.String()
-	return job, c.Exec("UPDATE category SET not_before = ? WHERE user = ? AND name = ?", t.until, t.user, t.category)
+	return job, c.Exec("UPDATE category SET not_before = ? WHERE user = ? AND name = ?", t.Until, t.User, t.Category)
 }
 
 // Complete saves the result of a job. If the reservation has ended, or some of the
@@ -142,12 +123,12 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 	if err := job.Check(now); err != nil {
 		return err
 	}
-	t, err := parseToken(job.Token)
+	t, err := packed.ParseToken(job.Token)
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(c *sqlitefile.Conn) error {
-		if mine, err := t.release(c, 0, 0); !mine {
+		if mine, err := release(c, t, 0, 0); !mine {
 			return err
 		}
 		u, err := findUser(c, job.User)
@@ -166,7 +147,7 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 			if err != nil {
 				return err
 			}
-			if err := c.Exec("UPDATE session SET after = (SELECT rid FROM memory WHERE id = ?) WHERE user = ? AND number = ?", id[:], t.user, t.number); err != nil {
+			if err := c.Exec("UPDATE session SET after = (SELECT rid FROM memory WHERE id = ?) WHERE user = ? AND number = ?", id[:], t.User, t.Number); err != nil {
 				return err
 			}
 		} else if err := saveMeta(c, u, *job.Meta); err != nil {
@@ -200,23 +181,23 @@ func allExist(c *sqlitefile.Conn, job *memory.Job) (bool, error) {
 
 // Postpone returns a job, to be tried later.
 func (s *Store) Postpone(ctx context.Context, job *memory.Job, until time.Time) error {
-	t, err := parseToken(job.Token)
+	t, err := packed.ParseToken(job.Token)
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(c *sqlitefile.Conn) error {
-		_, err := t.release(c, until.UnixMilli(), job.Attempts+1)
+		_, err := release(c, t, until.UnixMilli(), job.Attempts+1)
 		return err
 	})
 }
 
 // release ends the reservation; mine is false if it had ended.
-func (t token) release(c *sqlitefile.Conn, notBefore int64, attempts int) (mine bool, err error) {
+func release(c *sqlitefile.Conn, t packed.Token, notBefore int64, attempts int) (mine bool, err error) {
 	var n int64
-	if t.number == noSession {
-		n, err = c.ExecCount("UPDATE category SET not_before = ?, attempts = ? WHERE user = ? AND name = ? AND not_before = ?", notBefore, attempts, t.user, t.category, t.until)
+	if t.Number == packed.NoSession {
+		n, err = c.ExecCount("UPDATE category SET not_before = ?, attempts = ? WHERE user = ? AND name = ? AND not_before = ?", notBefore, attempts, t.User, t.Category, t.Until)
 	} else {
-		n, err = c.ExecCount("UPDATE session SET not_before = ?, attempts = ? WHERE user = ? AND number = ? AND not_before = ?", notBefore, attempts, t.user, t.number, t.until)
+		n, err = c.ExecCount("UPDATE session SET not_before = ?, attempts = ? WHERE user = ? AND number = ? AND not_before = ?", notBefore, attempts, t.User, t.Number, t.Until)
 	}
 	return n > 0, err
 }

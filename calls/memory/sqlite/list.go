@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -24,7 +24,7 @@ func (s *Store) LoadMemory(ctx context.Context, id string) (m *memory.BaseMemory
 	}
 	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
 		var x memory.BaseMemory
-		found, err := c.QueryRow(selectMemory+" WHERE m.id = ?", []any{u[:]}, memoryColumns(&x)...)
+		found, err := c.QueryRow(selectMemory+" WHERE m.id = ?", []any{u[:]}, packed.Columns(&x)...)
 		if found {
 			m = &x
 		}
@@ -43,7 +43,7 @@ func (s *Store) History(ctx context.Context, id string) (list []memory.BaseMemor
 		return c.QueryRows("SELECT body FROM version JOIN memory USING (rid) WHERE id = ? ORDER BY key", []any{u[:]}, func(scan func(...any) error) error {
 			var m memory.BaseMemory
 			var bad error
-			err := scan(scanJSON{func(v value.Value) { bad = m.DecodeValue(v) }})
+			err := scan(packed.ScanJSON{Use: func(v value.Value) { bad = m.DecodeValue(v) }})
 			list = append(list, m)
 			return cmp.Or(err, bad)
 		})
@@ -96,7 +96,7 @@ func (s *Store) listMemoriesOf(ctx context.Context, name string, which memory.Se
 	var seqs []uint32
 	err := s.withUser(ctx, name, func(v *view) error {
 		id = v.user
-		seqs = v.selectNumbers(which)
+		seqs = packed.SelectNumbers(v.known.Index, which, v.SessionNumber)
 		return nil
 	})
 	if err != nil {
@@ -127,57 +127,6 @@ func (s *Store) listMemoriesOf(ctx context.Context, name string, which memory.Se
 		}
 	}
 	return nil
-}
-
-// selectNumbers returns the numbers of the selected memories, in the order of their
-// time.
-func (v *view) selectNumbers(which memory.Selection) (seqs []uint32) {
-	since, before := int64(math.MinInt64), int64(math.MaxInt64)
-	if !which.Since.IsZero() {
-		since = ceilMillis(which.Since)
-	}
-	if !which.Before.IsZero() {
-		before = ceilMillis(which.Before)
-	}
-	in := int32(rank.None)
-	if which.HasSession {
-		in = v.SessionNumber(which.Session)
-		if in == rank.None && which.Session != "" {
-			return nil
-		}
-	}
-	add := func(seq uint32) {
-		e := v.index.Entry(seq)
-		inTime := e.Time >= since && e.Time < before
-		inSession := !which.HasSession || e.Session == in
-		hasRole := !which.Utterances || e.Utterance
-		if !e.Deleted && inTime && inSession && hasRole {
-			seqs = append(seqs, seq)
-		}
-	}
-	if in >= 0 {
-		for _, seq := range v.index.Members(in) {
-			add(seq)
-		}
-	} else {
-		for seq := range v.index.Len() {
-			add(uint32(seq))
-		}
-		slices.SortStableFunc(seqs, func(a, b uint32) int { return cmp.Compare(v.index.Entry(a).Time, v.index.Entry(b).Time) })
-	}
-	if which.Newest > 0 {
-		seqs = seqs[max(0, len(seqs)-which.Newest):]
-	}
-	return slices.Clone(seqs)
-}
-
-// ceilMillis returns a bound in ms, rounded up: stored times are whole milliseconds.
-func ceilMillis(t time.Time) int64 {
-	ms := t.UnixMilli()
-	if time.UnixMilli(ms).Before(t) {
-		ms++
-	}
-	return ms
 }
 
 // Stats counts what is stored.

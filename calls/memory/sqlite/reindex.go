@@ -5,13 +5,14 @@ import (
 	"log/slog"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 )
 
 // tellEvery is the number of memories between two messages of the log.
-const tellEvery = 10 * foldedAtOnce
+const tellEvery = 10 * packed.FoldedAtOnce
 
 // reindex rebuilds the indexes that an older version of the analysis has made. Each
 // user is one transaction: an interrupted reindex continues with the next user later,
@@ -28,7 +29,7 @@ func (s *Store) reindex(ctx context.Context, log *slog.Logger) error {
 			}
 			old, memories = append(old, name), memories+n
 			if analysis > rank.AnalysisVersion {
-				return checkAnalysis(analysis)
+				return packed.CheckAnalysis(analysis)
 			}
 			return nil
 		})
@@ -82,7 +83,7 @@ func (r *reindexing) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		next := min(u.folded+foldedAtOnce, u.n)
+		next := min(u.folded+packed.FoldedAtOnce, u.n)
 		r.tell(int(next - u.folded))
 		if err := r.fold(next); err != nil {
 			return err
@@ -104,27 +105,19 @@ func (r *reindexing) run(ctx context.Context) error {
 
 // addExtras puts the words of snapshots into the index.
 func (r *reindexing) addExtras(table string, kind memory.Kind) error {
-	lists := map[place][]byte{}
+	lists := packed.Lists{}
 	err := r.conn.QueryRows("SELECT number, body FROM "+table+" WHERE user = ? ORDER BY number", []any{r.user.id}, func(scan func(...any) error) error {
 		var number int64
 		var body value.Value
-		if err := scan(&number, scanJSON{func(v value.Value) { body = v }}); err != nil {
+		if err := scan(&number, packed.ScanJSON{Use: func(v value.Value) { body = v }}); err != nil {
 			return err
 		}
-		text, err := textOf(kind, body)
-		addExtra(lists, number, text)
+		text, err := packed.TextOf(kind, body)
+		lists.AddExtra(number, text)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	return r.addPostings(lists)
-}
-
-// addExtra adds the words of a snapshot to lists.
-func addExtra(lists map[place][]byte, number int64, text string) {
-	for _, f := range rank.Analyze(text, "").Terms {
-		at := place{f.Term, -1 - number>>postingBits}
-		lists[at] = appendPosting(lists[at], rank.MakePosting(uint32(number), f.N))
-	}
 }

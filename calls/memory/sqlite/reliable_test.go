@@ -19,21 +19,11 @@ import (
 	"github.com/callnode/scheduler/test/slow"
 )
 
-// childDir makes this test binary a process that saves until it is killed; openDir one
-// that opens a store and says how that went.
-const (
-	childDir = "MEMORY_TEST_CHILD_DIR"
-	openDir  = "MEMORY_TEST_OPEN_DIR"
-)
+// openDir makes this test binary a process that opens a store and says how that went.
+const openDir = "MEMORY_TEST_OPEN_DIR"
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" {
-		if err := child(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	memorytest.RunChild(openDirectory)
 	if dir := os.Getenv(openDir); dir != "" {
 		s, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
@@ -163,7 +164,7 @@ func (d *Damaged) scanMemories(ctx context.Context, which memory.Selection, yiel
 	row := func(scan func(...any) error) (rid int64, err error) {
 		var m memory.BaseMemory
 		var session int64
-		dest := memoryColumns(&m)
+		dest := packed.Columns(&m)
 		err = scan(append([]any{&rid, &session}, dest[0], dest[3], dest[4], dest[5], dest[6])...)
 		if err != nil {
 			return rid, err
@@ -221,7 +222,7 @@ func scanSnapshots[T any](ctx context.Context, d *Damaged, table string, kind me
 				var id string
 				var x T
 				var bad error
-				if err := scan(&key, scanID{kind, &id}, &user, scanJSON{func(v value.Value) { x, bad = decode(v) }}); err != nil || bad != nil {
+				if err := scan(&key, packed.ScanID{Kind: kind, To: &id}, &user, packed.ScanJSON{Use: func(v value.Value) { x, bad = decode(v) }}); err != nil || bad != nil {
 					return key, errors.Join(err, bad)
 				}
 				if name := d.userName(user); which.Users.Has(name) && !yield(memory.Owned[T]{User: name, Snapshot: x}, nil) {

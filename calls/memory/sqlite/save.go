@@ -2,38 +2,27 @@ package sqlite
 
 import (
 	"context"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// prepared is a memory with everything that can be computed before the transaction.
-type prepared struct {
-	memory.BaseMemory
-	given, dated bool // it came with its id, its time
-	uuid         uuid.UUID
-	other, extra any
-	hash         int64
-}
-
 // SaveMemories saves all or none.
 func (s *Store) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([]memory.Saved, error) {
 	now := s.clock()
-	ready := make([]prepared, len(list))
+	ready := make([]packed.Row, len(list))
 	for i := range list {
 		if i&0xff == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if err := ready[i].prepare(list[i], now); err != nil {
+		if err := ready[i].Prepare(list[i], now); err != nil {
 			return nil, memory.WrapIndex(i, len(list), err)
 		}
 	}
@@ -56,36 +45,6 @@ func (s *Store) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([]m
 		return nil, err
 	}
 	return saved, nil
-}
-
-func (p *prepared) prepare(m memory.BaseMemory, now time.Time) error {
-	p.given, p.dated = m.ID != "", !m.Timestamp.IsZero()
-	if err := m.Normalize(now); err != nil {
-		return err
-	}
-	var err error
-	p.uuid, err = memory.UUIDOf(memory.MemoryID, m.ID)
-	if err != nil {
-		return err
-	}
-	p.BaseMemory = m
-	if !m.Context.Other.IsNull() {
-		p.other = m.Context.Other.JSON()
-	}
-	if m.Extra != nil || m.Context.Extra != nil {
-		p.extra = value.OfList(value.OfMap(m.Extra), value.OfMap(m.Context.Extra)).JSON()
-	}
-	p.hash = hashOf(&m)
-	return nil
-}
-
-// hashOf returns the same for memories that [memory.IsDuplicate] reports as equal.
-func hashOf(m *memory.BaseMemory) int64 {
-	h := fnv.New64a()
-	for _, part := range []string{m.Context.UserID, m.Context.SessionID, memory.ContentKey(m.Content)} {
-		_, _ = h.Write([]byte(part + "\x00")) // it is documented never to fail
-	}
-	return int64(h.Sum64())
 }
 
 // batch is the memories that are saved in one change.
@@ -112,15 +71,15 @@ func (b *batch) findOrCreateUser(name string) (*user, error) {
 	return u, nil
 }
 
-func (b *batch) saveOne(p *prepared) (memory.Saved, error) {
+func (b *batch) saveOne(p *packed.Row) (memory.Saved, error) {
 	saved := memory.Saved{ID: p.ID, State: memory.Created}
 	u, err := b.findOrCreateUser(p.Context.UserID)
 	if err != nil {
 		return saved, err
 	}
-	if p.given {
+	if p.Given {
 		var rid int64
-		found, err := b.conn.QueryRow("SELECT rid FROM memory WHERE id = ?", []any{p.uuid[:]}, &rid)
+		found, err := b.conn.QueryRow("SELECT rid FROM memory WHERE id = ?", []any{p.UUID[:]}, &rid)
 		if err != nil {
 			return saved, err
 		}
@@ -143,7 +102,7 @@ func (b *batch) saveOne(p *prepared) (memory.Saved, error) {
 	}
 	rid := u.rid(u.n)
 	err = b.conn.Exec("INSERT INTO memory(rid, id, session, time, saved, content, other, extra, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		rid, p.uuid[:], in.number, p.Timestamp.UnixMilli(), b.now.UnixMilli(), p.Content, p.other, p.extra, p.hash)
+		rid, p.UUID[:], in.number, p.Timestamp.UnixMilli(), b.now.UnixMilli(), p.Content, p.Other, p.Extra, p.Hash)
 	if err != nil {
 		return saved, err
 	}
@@ -156,14 +115,14 @@ func (b *batch) saveOne(p *prepared) (memory.Saved, error) {
 	u.n++
 	u.fresh++
 	u.bytes += len(p.Content)
-	u.long = u.long || len(p.Content) > longText
+	u.long = u.long || len(p.Content) > packed.LongText
 	return saved, nil
 }
 
 // findDuplicate returns the id of an equal memory, or "".
-func (b *batch) findDuplicate(p *prepared) (id string, err error) {
+func (b *batch) findDuplicate(p *packed.Row) (id string, err error) {
 	var rids []int64
-	err = b.conn.QueryRows("SELECT rid FROM memory WHERE hash = ? ORDER BY rid", []any{p.hash}, func(scan func(...any) error) error {
+	err = b.conn.QueryRows("SELECT rid FROM memory WHERE hash = ? ORDER BY rid", []any{p.Hash}, func(scan func(...any) error) error {
 		var rid int64
 		err := scan(&rid)
 		rids = append(rids, rid)
@@ -194,7 +153,7 @@ func (b *batch) findOrCreateSession(u *user, name string) (in *session, err erro
 }
 
 // replaceMemory saves a new version of a memory.
-func (b *batch) replaceMemory(u *user, rid int64, p *prepared) (memory.SaveState, error) {
+func (b *batch) replaceMemory(u *user, rid int64, p *packed.Row) (memory.SaveState, error) {
 	if rid>>32 != u.id {
 		return "", memory.NewForeignIDError(p.ID)
 	}
@@ -202,7 +161,7 @@ func (b *batch) replaceMemory(u *user, rid int64, p *prepared) (memory.SaveState
 	if err != nil {
 		return "", err
 	}
-	if p.IsRepetitionOf(old, p.dated) {
+	if p.IsRepetitionOf(old, p.Dated) {
 		return memory.Unchanged, nil
 	}
 	in, err := b.findOrCreateSession(u, p.Context.SessionID)
@@ -227,7 +186,7 @@ func (b *batch) replaceMemory(u *user, rid int64, p *prepared) (memory.SaveState
 		return "", err
 	}
 	err = b.conn.Exec("UPDATE memory SET session = ?, time = ?, content = ?, other = ?, extra = ?, hash = ? WHERE rid = ?",
-		in.number, p.Timestamp.UnixMilli(), p.Content, p.other, p.extra, p.hash, rid)
+		in.number, p.Timestamp.UnixMilli(), p.Content, p.Other, p.Extra, p.Hash, rid)
 	u.generation++
 	u.changed = true
 	return memory.Updated, err
@@ -251,7 +210,7 @@ func (b *batch) moveToSession(u *user, rid int64, old *memory.BaseMemory, to *se
 func (b *batch) finish() error {
 	for _, name := range slices.Sorted(maps.Keys(b.users)) {
 		u := b.users[name]
-		if u.fresh >= foldAt || u.n-u.folded >= maxTail || u.bytes >= maxText {
+		if u.fresh >= packed.FoldAt || u.n-u.folded >= packed.MaxTail || u.bytes >= packed.MaxText {
 			if err := (indexer{b.conn, u}).fold(u.n); err != nil {
 				return err
 			}
@@ -260,7 +219,7 @@ func (b *batch) finish() error {
 			return err
 		}
 		mustFoldLong := u.long && u.n > u.folded
-		if mustFoldLong || u.n-u.folded >= foldAt {
+		if mustFoldLong || u.n-u.folded >= packed.FoldAt {
 			b.store.requestFold(u)
 		}
 		for _, in := range u.sessions {
@@ -279,7 +238,7 @@ func (b *batch) finish() error {
 // loadMemory returns a memory by its rowid, or nil.
 func loadMemory(c *sqlitefile.Conn, rid int64) (*memory.BaseMemory, error) {
 	var m memory.BaseMemory
-	found, err := c.QueryRow(selectMemory+" WHERE rid = ?", []any{rid}, memoryColumns(&m)...)
+	found, err := c.QueryRow(selectMemory+" WHERE rid = ?", []any{rid}, packed.Columns(&m)...)
 	if !found {
 		return nil, err
 	}
@@ -288,14 +247,3 @@ func loadMemory(c *sqlitefile.Conn, rid int64) (*memory.BaseMemory, error) {
 
 const selectMemory = `SELECT m.id, u.name, s.name, m.time, m.content, m.other, m.extra FROM memory m
 	JOIN user u ON u.id = m.rid >> 32 JOIN session s ON s.user = m.rid >> 32 AND s.number = m.session`
-
-// memoryColumns returns the targets for the columns of selectMemory.
-func memoryColumns(m *memory.BaseMemory) []any {
-	return []any{scanID{memory.MemoryID, &m.ID}, &m.Context.UserID, &m.Context.SessionID, scanTime{&m.Timestamp}, &m.Content,
-		scanJSON{func(v value.Value) { m.Context.Other = v }},
-		scanJSON{func(v value.Value) {
-			if l := v.List(); len(l) == 2 {
-				m.Extra, m.Context.Extra = l[0].Map(), l[1].Map()
-			}
-		}}}
-}

@@ -3,25 +3,26 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"hash/maphash"
 	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // view is a user's index during one read.
 type view struct {
-	*userIndex
-	conn *sqlitefile.Conn
+	known *packed.Index
+	user  int64
+	conn  *sqlitefile.Conn
 }
 
 var _ memory.UserIndex = (*view)(nil)
 
 // Index is part of [memory.UserIndex], as are the methods below.
-func (v *view) Index() *rank.Index { return v.index }
+func (v *view) Index() *rank.Index { return v.known.Index }
 
 // SessionNumber returns the number of a session. An error is met again by what follows.
 func (v *view) SessionNumber(name string) int32 {
@@ -34,13 +35,7 @@ func (v *view) SessionNumber(name string) int32 {
 
 func (v *view) Postings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
 	to, err := v.readLists(ctx, "SELECT chunk, data FROM posting WHERE user = ? AND term = ? AND chunk >= 0", term, to)
-	word := maphash.String(wordSeed, term)
-	for _, w := range v.tail {
-		if w.word == word {
-			to = append(to, w.posting)
-		}
-	}
-	return to, err
+	return v.known.TailPostings(term, to), err
 }
 
 func (v *view) ExtraPostings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
@@ -55,7 +50,7 @@ func (v *view) readLists(ctx context.Context, query, term string, to []rank.Post
 		var chunk uint32
 		var b sql.RawBytes
 		err := scan(&chunk, &b)
-		to = readPostings(b, chunk, to)
+		to = packed.ReadPostings(b, chunk, to)
 		return err
 	})
 	return to, err

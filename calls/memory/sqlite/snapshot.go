@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -78,8 +78,8 @@ func (x *extra) save(c *sqlitefile.Conn, u *user) (key int64, err error) {
 	if _, err := c.QueryRow("SELECT last_insert_rowid()", nil, &key); err != nil {
 		return 0, err
 	}
-	lists := map[place][]byte{}
-	addExtra(lists, u.extras, x.text)
+	lists := packed.Lists{}
+	lists.AddExtra(u.extras, x.text)
 	u.extras++
 	u.changed = true
 	return key, indexer{c, u}.addPostings(lists)
@@ -94,21 +94,19 @@ func (x *extra) remove(c *sqlitefile.Conn, u *user) (key int64, err error) {
 	}
 	var owner, number int64
 	var body value.Value
-	found, err := c.QueryRow("SELECT key, user, number, body FROM "+x.table+" WHERE id = ?", []any{id[:]}, &key, &owner, &number, scanJSON{func(v value.Value) { body = v }})
+	found, err := c.QueryRow("SELECT key, user, number, body FROM "+x.table+" WHERE id = ?", []any{id[:]}, &key, &owner, &number, packed.ScanJSON{Use: func(v value.Value) { body = v }})
 	if !found {
 		return 0, err
 	}
 	if owner != u.id {
 		return 0, memory.NewForeignIDError(x.id)
 	}
-	text, err := textOf(x.kind, body)
+	text, err := packed.TextOf(x.kind, body)
 	if err != nil {
 		return 0, err
 	}
-	gone := map[place]map[uint16]bool{}
-	for _, f := range rank.Analyze(text, "").Terms {
-		gone[place{f.Term, -1 - number>>postingBits}] = map[uint16]bool{uint16(number & (postingChunk - 1)): true}
-	}
+	gone := packed.Removed{}
+	gone.AddExtra(number, text)
 	if err := (indexer{c, u}).removePostings(gone); err != nil {
 		return 0, err
 	}
@@ -123,17 +121,6 @@ func (x *extra) remove(c *sqlitefile.Conn, u *user) (key int64, err error) {
 		return 0, err
 	}
 	return key, c.Exec("DELETE FROM "+x.table+" WHERE key = ?", key)
-}
-
-func textOf(kind memory.Kind, body value.Value) (string, error) {
-	if kind == memory.SnapshotID {
-		var x memory.MemorySnapshot
-		err := x.DecodeValue(body)
-		return x.Text(), err
-	}
-	var x memory.MetaSnapshot
-	err := x.DecodeValue(body)
-	return x.Text(), err
 }
 
 func saveSnapshot(c *sqlitefile.Conn, u *user, s memory.MemorySnapshot, now int64) error {
@@ -258,7 +245,7 @@ func (s *Store) loadExtra(ctx context.Context, table string, kind memory.Kind, i
 	}
 	err = s.db.Read(ctx, func(c *sqlitefile.Conn) (err error) {
 		var bad error
-		found, err = c.QueryRow("SELECT body FROM "+table+" WHERE id = ?", []any{u[:]}, scanJSON{func(v value.Value) { bad = decode(v) }})
+		found, err = c.QueryRow("SELECT body FROM "+table+" WHERE id = ?", []any{u[:]}, packed.ScanJSON{Use: func(v value.Value) { bad = decode(v) }})
 		return cmp.Or(err, bad)
 	})
 	return found, err
@@ -301,7 +288,7 @@ func listExtras[T any](ctx context.Context, s *Store, table string, which memory
 				return c.QueryRows(query, args, func(scan func(...any) error) error {
 					var x memory.Owned[T]
 					var bad error
-					err := scan(&after, &x.User, scanJSON{func(v value.Value) { x.Snapshot, bad = decode(v) }})
+					err := scan(&after, &x.User, packed.ScanJSON{Use: func(v value.Value) { x.Snapshot, bad = decode(v) }})
 					list = append(list, x)
 					return cmp.Or(err, bad)
 				})

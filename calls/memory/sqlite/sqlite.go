@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -51,12 +52,12 @@ type Store struct {
 	closeOnce sync.Once
 	closeErr  error
 
-	mu          sync.Mutex           // guards the fields below
-	indexes     map[int64]*userIndex // by user
-	maxIndexed  int64                // how many bytes of all indexes stay in the heap
-	toFold      map[string]bool      // users with many memories that are not in the postings
-	mustWipeLog bool                 // something was deleted
-	retryWipe   *time.Timer          // for a log that could not be emptied, else nil
+	indexes *packed.Indexes
+
+	mu          sync.Mutex      // guards the fields below
+	toFold      map[string]bool // users with many memories that are not in the postings
+	mustWipeLog bool            // something was deleted
+	retryWipe   *time.Timer     // for a log that could not be emptied, else nil
 }
 
 var _ memory.Store = (*Store)(nil)
@@ -91,7 +92,7 @@ func OpenTemporary(ctx context.Context, options Options) (*Store, error) {
 const writeCache = 16 << 10
 
 func open(ctx context.Context, dir string, options Options, synchronous string) (*Store, error) {
-	s := &Store{clock: options.Clock, indexes: map[int64]*userIndex{}, toFold: map[string]bool{}, maxIndexed: maxIndexed}
+	s := &Store{clock: options.Clock, indexes: packed.NewIndexes(errIndex), toFold: map[string]bool{}}
 	if s.clock == nil {
 		s.clock = time.Now
 	}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"time"
 
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 )
@@ -41,7 +42,7 @@ func findUser(c *sqlitefile.Conn, name string) (*user, error) {
 	if u == nil || err != nil {
 		return nil, err
 	}
-	return u, checkAnalysis(u.analysis)
+	return u, packed.CheckAnalysis(u.analysis)
 }
 
 // readUser is findUser for an index of any version.

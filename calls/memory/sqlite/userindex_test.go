@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 )
 
 // TestEvict: the shelves of many users do not stay in the heap, and what was dropped
@@ -20,7 +21,7 @@ func TestEvict(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	s.maxIndexed = 25 * (entryCost + 2*wordCost)
+	s.indexes.SetLimit(25 * (packed.EntryCost + 2*packed.WordCost))
 	for round := range 2 {
 		for u := range 9 {
 			user := fmt.Sprint("user", u)
@@ -35,7 +36,7 @@ func TestEvict(t *testing.T) {
 			if found, err := s.Search(t.Context(), q); err != nil || len(found.Memories) == 0 || found.Memories[0].Memory.Content != q.Text {
 				t.Errorf("%+v, %v", found, err)
 			}
-			if n := len(s.indexes); n > 3 {
+			if n := s.indexes.Len(); n > 3 {
 				t.Errorf("%d shelves stay", n)
 			}
 		}

@@ -59,7 +59,7 @@ func (s *Store) wipeUser(name string, d *memory.Deleted) func(*sqlitefile.Conn) 
 				*q.count += int(n)
 			}
 		}
-		s.dropIndex(u)
+		s.indexes.Drop(u.id)
 		return nil
 	}
 }

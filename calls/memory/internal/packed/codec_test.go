@@ -1,4 +1,4 @@
-package sqlite
+package packed
 
 import (
 	"testing"
@@ -12,17 +12,17 @@ import (
 func FuzzPostings(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5}, uint32(7))
 	f.Fuzz(func(t *testing.T, b []byte, chunk uint32) {
-		chunk %= rank.MaxEntries / postingChunk
-		list := readPostings(b, chunk, nil)
+		chunk %= rank.MaxEntries / PostingChunk
+		list := ReadPostings(b, chunk, nil)
 		if len(list) != len(b)/2 {
 			t.Fatalf("%d postings of %d bytes", len(list), len(b))
 		}
 		var again []byte
 		for _, p := range list {
-			if p.Seq()>>postingBits != chunk {
+			if p.Seq()>>PostingBits != chunk {
 				t.Fatalf("the posting %d is not of the chunk %d", p.Seq(), chunk)
 			}
-			again = appendPosting(again, p)
+			again = AppendPosting(again, p)
 		}
 		if diff := cmp.Diff(append([]byte{}, b[:len(again)]...), append([]byte{}, again...)); diff != "" {
 			t.Fatal(diff)

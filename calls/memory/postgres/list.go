@@ -1,0 +1,178 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
+	"github.com/callnode/scheduler/calls/pgdb"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// LoadMemory returns a memory, or nil.
+func (s *Store) LoadMemory(ctx context.Context, id string) (m *memory.BaseMemory, err error) {
+	u, err := memory.UUIDOf(memory.MemoryID, id)
+	if err != nil {
+		return nil, err
+	}
+	err = s.db.Read(ctx, func(c *pgdb.Conn) error {
+		var x memory.BaseMemory
+		found, err := c.QueryRow(ctx, selectMemory+" WHERE m.id = $1", []any{u[:]}, memoryColumns(new(int64), &x)...)
+		m = nil
+		if found {
+			m = &x
+		}
+		return err
+	})
+	return m, err
+}
+
+// History returns the old versions of a memory.
+func (s *Store) History(ctx context.Context, id string) (list []memory.BaseMemory, err error) {
+	u, err := memory.UUIDOf(memory.MemoryID, id)
+	if err != nil {
+		return nil, err
+	}
+	err = s.db.Read(ctx, func(c *pgdb.Conn) error {
+		list = nil
+		return c.QueryRows(ctx, "SELECT body FROM memory_old JOIN memory USING (rid) WHERE id = $1 ORDER BY key", []any{u[:]}, func(scan func(...any) error) error {
+			var m memory.BaseMemory
+			err := scan(scanJSON(m.DecodeValue))
+			list = append(list, m)
+			return err
+		})
+	})
+	return list, err
+}
+
+// pageSize is the number of rows that are read in one query.
+const pageSize = 500
+
+// errStop ends a listing whose reader has left.
+var errStop = wording.Errorf("stopped")
+
+// Memories lists memories by user, in the order of their time.
+func (s *Store) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
+	return func(yield func(memory.BaseMemory, error) bool) {
+		if err := s.listMemories(ctx, which, func(m memory.BaseMemory) bool { return yield(m, nil) }); err != nil && !errors.Is(err, errStop) {
+			yield(memory.BaseMemory{}, err)
+		}
+	}
+}
+
+func (s *Store) listMemories(ctx context.Context, which memory.Selection, yield func(memory.BaseMemory) bool) error {
+	if which.ID != "" {
+		m, err := s.LoadMemory(ctx, which.ID)
+		if err := cmp.Or(which.Users.Check(), err); err != nil {
+			return err
+		}
+		if m != nil && which.Matches(m) && !yield(*m) {
+			return errStop
+		}
+		return nil
+	}
+	names, err := s.userNames(ctx, which.Users)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := s.listMemoriesOf(ctx, name, which, yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listMemoriesOf reads the memories of one user, some at a time, so that a slow reader
+// keeps no transaction open.
+func (s *Store) listMemoriesOf(ctx context.Context, name string, which memory.Selection, yield func(memory.BaseMemory) bool) error {
+	var rids []int64
+	err := s.withUser(ctx, name, false, func(v *view) error {
+		rids = v.selectRids(which)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(rids, pageSize) {
+		var found map[int64]*memory.BaseMemory
+		err := s.db.Read(ctx, func(c *pgdb.Conn) (err error) {
+			found, err = loadMemories(ctx, c, part)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, rid := range part {
+			if m := found[rid]; m != nil && !yield(*m) { // nil: deleted meanwhile
+				return errStop
+			}
+		}
+	}
+	return nil
+}
+
+// selectRids returns the rids of the selected memories, in the order of their time.
+func (v *view) selectRids(which memory.Selection) (rids []int64) {
+	for _, seq := range packed.SelectNumbers(v.known.Index, which, v.SessionNumber) {
+		rids = append(rids, ridOf(v.user, int64(seq)))
+	}
+	return rids
+}
+
+// Stats counts what is stored.
+func (s *Store) Stats(ctx context.Context, users memory.Users) (st memory.Stats, err error) {
+	if err := users.Check(); err != nil {
+		return st, err
+	}
+	err = s.db.ReadSnapshot(ctx, func(c *pgdb.Conn) error {
+		st = memory.Stats{}
+		from, until := int64(0), int64(math.MaxInt64)
+		name, one := users.One()
+		if one {
+			id, _, err := findIndex(ctx, c, name)
+			if id == 0 || err != nil {
+				return err
+			}
+			from, until = ridOf(id, 0), ridOf(id, lastSeq)
+		}
+		return countRows(ctx, c, &st, from, until, one)
+	})
+	return st, err
+}
+
+// countRows counts what belongs to the memories of these rids; one is true for those of a
+// single user.
+func countRows(ctx context.Context, c *pgdb.Conn, st *memory.Stats, from, until int64, one bool) error {
+	var oldest, newest *int64
+	size := `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
+		WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND (c.relname = 'memory' OR c.relname LIKE 'memory\_%') AND $1::bigint <= $2::bigint`
+	if one {
+		size = "SELECT coalesce(sum(octet_length(content)), 0)::bigint FROM memory WHERE rid BETWEEN $1 AND $2"
+	}
+	count := func(query string, to ...any) pgdb.Statement {
+		return pgdb.Statement{Query: query, Args: []any{from, until}, Each: func(scan func(...any) error) error { return scan(to...) }}
+	}
+	err := c.Pipeline(ctx,
+		count("SELECT count(*), min(time), max(time), count(DISTINCT rid >> 32) FROM memory WHERE rid BETWEEN $1 AND $2", &st.Memories, &oldest, &newest, &st.Users),
+		count("SELECT count(*) FROM (SELECT DISTINCT rid >> 32, session FROM memory WHERE rid BETWEEN $1 AND $2 AND session >= 0) s", &st.Sessions),
+		count("SELECT count(*) FROM memory_old WHERE rid BETWEEN $1 AND $2", &st.Versions),
+		count("SELECT count(*) FROM memory_snapshot WHERE owner BETWEEN $1::bigint >> 32 AND $2::bigint >> 32", &st.Snapshots),
+		count("SELECT count(*) FROM memory_meta WHERE owner BETWEEN $1::bigint >> 32 AND $2::bigint >> 32", &st.MetaSnapshots),
+		count(`SELECT (SELECT count(*) FROM memory_session WHERE waits AND fresh > 0 AND owner BETWEEN $1::bigint >> 32 AND $2::bigint >> 32)
+			+ (SELECT count(*) FROM memory_category WHERE owner BETWEEN $1::bigint >> 32 AND $2::bigint >> 32)`, &st.Jobs),
+		count(`SELECT (SELECT count(*) FROM memory_vector WHERE model = (SELECT number FROM memory_model WHERE used) AND rid BETWEEN $1 AND $2),
+			(SELECT count(*) FROM memory_unembedded WHERE rid BETWEEN $1 AND $2)`, &st.Vectors, &st.Unembedded),
+		count(size, &st.Bytes),
+	)
+	if oldest != nil && newest != nil {
+		st.Oldest, st.Newest = time.UnixMilli(*oldest).UTC(), time.UnixMilli(*newest).UTC()
+	}
+	return err
+}

@@ -1,0 +1,324 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
+	"github.com/callnode/scheduler/calls/pgdb"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// SaveSnapshot saves a snapshot of a user's memories.
+func (s *Store) SaveSnapshot(ctx context.Context, user string, x memory.MemorySnapshot) error {
+	now := s.clock()
+	if err := cmp.Or(memory.CheckUser(user), checkName("user", user), x.Normalize(now)); err != nil {
+		return err
+	}
+	return s.write(ctx, func(c *pgdb.Conn) error {
+		u, err := lockUser(ctx, c, user, true)
+		if err != nil {
+			return err
+		}
+		if err := saveSnapshot(ctx, c, u, x, now.UnixMilli()); err != nil {
+			return err
+		}
+		return u.save(ctx, c)
+	})
+}
+
+// SaveMetaSnapshot saves a meta snapshot of a user's snapshots.
+func (s *Store) SaveMetaSnapshot(ctx context.Context, user string, x memory.MetaSnapshot) error {
+	if err := cmp.Or(memory.CheckUser(user), checkName("user", user), x.Normalize(s.clock())); err != nil {
+		return err
+	}
+	return s.write(ctx, func(c *pgdb.Conn) error {
+		u, err := lockUser(ctx, c, user, true)
+		if err != nil {
+			return err
+		}
+		if err := saveMeta(ctx, c, u, x); err != nil {
+			return err
+		}
+		return u.save(ctx, c)
+	})
+}
+
+// The tables of snapshots and meta snapshots.
+const (
+	snapshotTable = "memory_snapshot"
+	metaTable     = "memory_meta"
+)
+
+// extra is a row of a table of snapshots.
+type extra struct {
+	table          string
+	kind           memory.Kind
+	id             string
+	category, body string
+	text           string
+}
+
+// save saves the row and the words of an extra in place of the old one, whose
+// references are removed.
+func (x *extra) save(ctx context.Context, c *pgdb.Conn, u *user) (key int64, err error) {
+	id, err := memory.UUIDOf(x.kind, x.id)
+	if err != nil {
+		return 0, err
+	}
+	key, err = x.remove(ctx, c, u)
+	if err != nil {
+		return 0, err
+	}
+	columns, values := "id, owner, number, category, body", "$1, $2, $3, $4, $5"
+	args := []any{id[:], u.id, u.extras, keyOf(memory.CategoryKey(x.category)), encodeText(x.body)}
+	if key != 0 { // that of the old one
+		columns, values, args = columns+", key", values+", $6", append(args, key)
+	}
+	_, err = c.QueryRow(ctx, "INSERT INTO "+x.table+"("+columns+") VALUES ("+values+") RETURNING key", args, &key)
+	if err != nil {
+		return 0, err
+	}
+	lists := packed.Lists{}
+	lists.AddExtra(u.extras, x.text)
+	u.extras++
+	u.changed = true
+	return key, indexer{c, u}.addPostings(ctx, lists)
+}
+
+// remove removes the extra with that id and returns its key, 0 if there was none.
+// Another user's is refused.
+func (x *extra) remove(ctx context.Context, c *pgdb.Conn, u *user) (key int64, err error) {
+	id, err := memory.UUIDOf(x.kind, x.id)
+	if err != nil {
+		return 0, err
+	}
+	var owner, number int64
+	var body value.Value
+	found, err := c.QueryRow(ctx, "SELECT key, owner, number, body FROM "+x.table+" WHERE id = $1", []any{id[:]}, &key, &owner, &number, scanJSON(func(v value.Value) error { body = v; return nil }))
+	if !found {
+		return 0, err
+	}
+	if owner != u.id {
+		return 0, memory.NewForeignIDError(x.id)
+	}
+	text, err := packed.TextOf(x.kind, body)
+	if err != nil {
+		return 0, err
+	}
+	gone := packed.Removed{}
+	gone.AddExtra(number, text)
+	if err := (indexer{c, u}).removePostings(ctx, gone); err != nil {
+		return 0, err
+	}
+	u.generation++
+	u.changed = true
+	if x.table == snapshotTable {
+		err = unlinkMemories(ctx, c, u, key)
+	} else {
+		_, err = c.Exec(ctx, "DELETE FROM memory_meta_ref WHERE meta = $1", key)
+	}
+	if err != nil {
+		return 0, err
+	}
+	_, err = c.Exec(ctx, "DELETE FROM "+x.table+" WHERE key = $1", key)
+	return key, err
+}
+
+// uuidsOf returns the UUIDs of ids. What is not an id stays in the body, as it is.
+func uuidsOf(kind memory.Kind, ids []string) (list [][]byte) {
+	for _, id := range ids {
+		if u, err := memory.UUIDOf(kind, id); err == nil {
+			list = append(list, u[:])
+		}
+	}
+	return list
+}
+
+func saveSnapshot(ctx context.Context, c *pgdb.Conn, u *user, s memory.MemorySnapshot, now int64) error {
+	x := &extra{snapshotTable, memory.SnapshotID, s.ID, s.Category, value.Must(s).JSON(), s.Text()}
+	key, err := x.save(ctx, c, u)
+	if err != nil {
+		return err
+	}
+	refs := uuidsOf(memory.MemoryID, s.MemoryRefs)
+	err = c.Pipeline(ctx,
+		// The memories no longer wait for a snapshot, if they did.
+		pgdb.Statement{Query: `UPDATE memory_session s SET fresh = greatest(0, s.fresh - w.n), waits = s.fresh > w.n
+			FROM (SELECT session, count(*)::int AS n FROM memory m WHERE id = ANY($1) AND rid >> 32 = $2
+				AND NOT EXISTS (SELECT 1 FROM memory_snapshot_ref r WHERE r.rid = m.rid) GROUP BY session) w
+			WHERE s.owner = $2 AND s.number = w.session`, Args: []any{refs, u.id}},
+		pgdb.Statement{Query: `INSERT INTO memory_snapshot_ref(snapshot, rid) SELECT $1, rid FROM memory WHERE id = ANY($2) AND rid >> 32 = $3
+			ON CONFLICT DO NOTHING`, Args: []any{key, refs, u.id}},
+		pgdb.Statement{Query: `INSERT INTO memory_category(owner, name, fresh, last) VALUES ($1, $2, 0, $3)
+			ON CONFLICT (owner, name) DO UPDATE SET last = excluded.last`, Args: []any{u.id, keyOf(memory.CategoryKey(s.Category)), now}},
+	)
+	if err != nil {
+		return err
+	}
+	return countCategories(ctx, c, u)
+}
+
+// unlinkMemories removes the links of a snapshot. Memories without another one wait
+// again.
+func unlinkMemories(ctx context.Context, c *pgdb.Conn, u *user, key int64) error {
+	var rids []int64
+	err := c.QueryRows(ctx, "DELETE FROM memory_snapshot_ref WHERE snapshot = $1 RETURNING rid", []any{key}, func(scan func(...any) error) error {
+		var rid int64
+		err := scan(&rid)
+		rids = append(rids, rid)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, `UPDATE memory_session s SET fresh = s.fresh + w.n, waits = true, after = least(s.after, w.first)
+		FROM (SELECT session, count(*)::int AS n, min(rid) AS first FROM memory m WHERE rid = ANY($1)
+			AND NOT EXISTS (SELECT 1 FROM memory_snapshot_ref r WHERE r.rid = m.rid) GROUP BY session) w
+		WHERE s.owner = $2 AND s.number = w.session`, rids, u.id)
+	return err
+}
+
+func saveMeta(ctx context.Context, c *pgdb.Conn, u *user, m memory.MetaSnapshot) error {
+	x := &extra{metaTable, memory.MetaID, m.ID, m.Category, value.Must(m).JSON(), m.Text()}
+	key, err := x.save(ctx, c, u)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, `INSERT INTO memory_meta_ref(meta, snapshot) SELECT $1, key FROM memory_snapshot WHERE id = ANY($2) AND owner = $3
+		ON CONFLICT DO NOTHING`, key, uuidsOf(memory.SnapshotID, m.SnapshotRefs), u.id)
+	if err != nil {
+		return err
+	}
+	return countCategories(ctx, c, u)
+}
+
+// countCategories counts the snapshots that wait for a meta snapshot.
+func countCategories(ctx context.Context, c *pgdb.Conn, u *user) error {
+	return c.Pipeline(ctx,
+		pgdb.Statement{Query: `UPDATE memory_category c SET fresh = (SELECT count(*) FROM memory_snapshot s WHERE s.owner = c.owner AND s.category = c.name
+			AND NOT EXISTS (SELECT 1 FROM memory_meta_ref r WHERE r.snapshot = s.key)) WHERE owner = $1`, Args: []any{u.id}},
+		pgdb.Statement{Query: "DELETE FROM memory_category WHERE owner = $1 AND fresh = 0", Args: []any{u.id}},
+	)
+}
+
+// LoadSnapshot returns a snapshot, or nil.
+func (s *Store) LoadSnapshot(ctx context.Context, id string) (*memory.MemorySnapshot, error) {
+	var x memory.MemorySnapshot
+	found, err := s.loadExtra(ctx, snapshotTable, memory.SnapshotID, id, x.DecodeValue)
+	if !found {
+		return nil, err
+	}
+	return &x, err
+}
+
+// LoadMetaSnapshot returns a meta snapshot, or nil.
+func (s *Store) LoadMetaSnapshot(ctx context.Context, id string) (*memory.MetaSnapshot, error) {
+	var x memory.MetaSnapshot
+	found, err := s.loadExtra(ctx, metaTable, memory.MetaID, id, x.DecodeValue)
+	if !found {
+		return nil, err
+	}
+	return &x, err
+}
+
+func (s *Store) loadExtra(ctx context.Context, table string, kind memory.Kind, id string, decode func(value.Value) error) (found bool, err error) {
+	u, err := memory.UUIDOf(kind, id)
+	if err != nil {
+		return false, err
+	}
+	err = s.db.Read(ctx, func(c *pgdb.Conn) (err error) {
+		found, err = c.QueryRow(ctx, "SELECT body FROM "+table+" WHERE id = $1", []any{u[:]}, scanJSON(decode))
+		return err
+	})
+	return found, err
+}
+
+// Snapshots lists snapshots in the order of their ids.
+func (s *Store) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MemorySnapshot], error] {
+	return listExtras(ctx, s, snapshotTable, memory.SnapshotID, which, func(v value.Value) (x memory.MemorySnapshot, err error) {
+		err = x.DecodeValue(v)
+		return x, err
+	})
+}
+
+// MetaSnapshots lists meta snapshots in the order of their ids.
+func (s *Store) MetaSnapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MetaSnapshot], error] {
+	return listExtras(ctx, s, metaTable, memory.MetaID, which, func(v value.Value) (x memory.MetaSnapshot, err error) {
+		err = x.DecodeValue(v)
+		return x, err
+	})
+}
+
+// listExtras reads the rows of a table, some at a time.
+func listExtras[T any](ctx context.Context, s *Store, table string, kind memory.Kind, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
+	return func(yield func(memory.Owned[T], error) bool) {
+		if err := which.Users.Check(); err != nil {
+			yield(memory.Owned[T]{}, err)
+			return
+		}
+		where, with, err := whereExtras(kind, which)
+		if err != nil {
+			yield(memory.Owned[T]{}, err)
+			return
+		}
+		query := "SELECT x.id, u.name, x.body FROM " + table + " x JOIN memory_user u ON u.id = x.owner WHERE x.id > $1" + where +
+			" ORDER BY x.id LIMIT " + fmt.Sprint(pageSize)
+		for after := []byte{}; ; {
+			var list []memory.Owned[T]
+			var last []byte
+			err := s.db.Read(ctx, func(c *pgdb.Conn) error {
+				list = nil
+				return c.QueryRows(ctx, query, slices.Concat([]any{after}, with), func(scan func(...any) error) error {
+					var x memory.Owned[T]
+					err := scan(&last, scanText{&x.User}, scanJSON(func(v value.Value) (err error) {
+						x.Snapshot, err = decode(v)
+						return err
+					}))
+					list = append(list, x)
+					return err
+				})
+			})
+			if err != nil {
+				yield(memory.Owned[T]{}, err)
+				return
+			}
+			for _, x := range list {
+				if !yield(x, nil) {
+					return
+				}
+			}
+			if len(list) < pageSize {
+				return
+			}
+			after = last
+		}
+	}
+}
+
+// whereExtras returns the conditions of a selection, as far as it applies to snapshots; their
+// arguments begin with $2.
+func whereExtras(kind memory.Kind, which memory.Selection) (where string, args []any, err error) {
+	add := func(condition string, arg any) {
+		args = append(args, arg)
+		where += fmt.Sprintf(" AND "+condition, 1+len(args))
+	}
+	if which.ID != "" {
+		id, err := memory.UUIDOf(kind, which.ID)
+		if err != nil {
+			return "", nil, err
+		}
+		add("x.id = $%d", id[:])
+	}
+	if name, one := which.Users.One(); one {
+		add("u.name = $%d", encodeText(name))
+	}
+	if which.Category != "" {
+		add("x.category = $%d", keyOf(memory.CategoryKey(which.Category)))
+	}
+	return where, args, nil
+}

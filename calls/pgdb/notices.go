@@ -1,0 +1,255 @@
+package pgdb
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// How often a subscription wakes its reader without notice: where notice arrives, and where
+// it does not.
+const (
+	pollListening = time.Second
+	pollDeaf      = 250 * time.Millisecond
+)
+
+const (
+	// noticeInterval is how often notice is sent at most: every one takes a lock of the
+	// whole server.
+	noticeInterval = 10 * time.Millisecond
+	// noticeTimeout bounds one sending; whoever misses it looks by itself.
+	noticeTimeout = 5 * time.Second
+	// maxNotice is how long the text of a notice may be.
+	maxNotice = 7000
+)
+
+// notice is a text that is sent on a channel.
+type notice struct{ channel, text string }
+
+// notices sends and receives them for a store. Each direction has a goroutine, which begins
+// when it is needed first. It is safe for concurrent use.
+type notices struct {
+	store  *Store
+	config *pgx.ConnConfig
+	ctx    context.Context //nolint:containedctx // it ends the goroutines
+	end    context.CancelFunc
+	tasks  sync.WaitGroup
+	// listening is set while notice arrives.
+	listening atomic.Bool
+	sending   sync.Once
+	receiving sync.Once
+	wake      chan struct{}
+
+	mu            sync.Mutex // guards the fields below
+	pending       map[notice]struct{}
+	subscriptions map[notice]map[*Subscription]struct{}
+}
+
+func newNotices(s *Store, config *pgx.ConnConfig) *notices {
+	n := &notices{
+		store: s, config: config.Copy(), wake: make(chan struct{}, 1),
+		pending: map[notice]struct{}{}, subscriptions: map[notice]map[*Subscription]struct{}{},
+	}
+	n.ctx, n.end = context.WithCancel(context.Background())
+	return n
+}
+
+// close ends the goroutines, after what was to be sent.
+func (n *notices) close() {
+	n.end()
+	n.tasks.Wait()
+}
+
+// Notify tells those who have subscribed to a text on a channel, in all programs, that there
+// is something to read. It does not wait, and notice may be lost. Call it after the commit: in
+// the transaction it would make all that commit on the server wait for each other.
+func (s *Store) Notify(channel, text string) {
+	n := s.notices
+	if len(text) > maxNotice || n.ctx.Err() != nil {
+		return
+	}
+	n.mu.Lock()
+	n.pending[notice{channel, text}] = struct{}{}
+	n.mu.Unlock()
+	n.sending.Do(func() { n.tasks.Go(n.send) })
+	select {
+	case n.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// send sends what is pending, at most every noticeInterval.
+func (n *notices) send() {
+	for ended := false; !ended; {
+		select {
+		case <-n.wake:
+		case <-n.ctx.Done():
+			ended = true
+		}
+		n.sendPending()
+		select {
+		case <-time.After(noticeInterval):
+		case <-n.ctx.Done():
+		}
+	}
+}
+
+func (n *notices) sendPending() {
+	n.mu.Lock()
+	var channels, texts []string
+	for one := range n.pending {
+		channels, texts = append(channels, one.channel), append(texts, one.text)
+	}
+	clear(n.pending)
+	n.mu.Unlock()
+	if len(texts) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(n.ctx), noticeTimeout)
+	defer cancel()
+	// Whoever misses the notice looks by itself soon.
+	_ = attempt(ctx, n.store.readers, func(conn *pgxpool.Conn) error {
+		c := &Conn{conn}
+		// The commit of a notice need not wait for the disk.
+		_, err := c.Exec(ctx, `SELECT set_config('synchronous_commit', 'off', true), pg_notify(channel, text)
+			FROM unnest($1::text[], $2::text[]) n(channel, text)`, channels, texts)
+		return err
+	})
+}
+
+// Subscription waits for notice of one text on a channel. [Store.Subscribe] makes it, and
+// its Close ends it. It is for one goroutine.
+type Subscription struct {
+	notices *notices
+	of      notice
+	noticed chan struct{}
+}
+
+// Subscribe begins to wait for notice of a text on one of the channels of the store. What was
+// written before is to be read after Subscribe, or it can be missed.
+func (s *Store) Subscribe(channel, text string) *Subscription {
+	n := s.notices
+	sub := &Subscription{notices: n, of: notice{channel, text}, noticed: make(chan struct{}, 1)}
+	n.mu.Lock()
+	all := n.subscriptions[sub.of]
+	if all == nil {
+		all = map[*Subscription]struct{}{}
+		n.subscriptions[sub.of] = all
+	}
+	all[sub] = struct{}{}
+	n.mu.Unlock()
+	if n.ctx.Err() == nil && len(s.options.Channels) > 0 {
+		n.receiving.Do(func() { n.tasks.Go(n.receive) })
+	}
+	return sub
+}
+
+// Wait returns when there may be something to read: after notice, or after a while without.
+// The error is that of ctx, or [ErrClosed].
+func (sub *Subscription) Wait(ctx context.Context) error {
+	poll := pollDeaf
+	if sub.notices.listening.Load() {
+		poll = pollListening
+	}
+	timer := time.NewTimer(poll)
+	defer timer.Stop()
+	select {
+	case <-sub.noticed:
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-sub.notices.ctx.Done():
+		return ErrClosed
+	}
+	return nil
+}
+
+// Close ends the subscription.
+func (sub *Subscription) Close() {
+	n := sub.notices
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.subscriptions[sub.of], sub)
+	if len(n.subscriptions[sub.of]) == 0 {
+		delete(n.subscriptions, sub.of)
+	}
+}
+
+func (sub *Subscription) wakeReader() {
+	select {
+	case sub.noticed <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// receive listens until the store is closed; after a lost connection on a new one.
+func (n *notices) receive() {
+	for pause := minPause; n.ctx.Err() == nil; pause = min(2*pause, maxPause) {
+		if n.listen() {
+			pause = minPause
+		}
+		n.listening.Store(false)
+		select {
+		case <-time.After(pause):
+		case <-n.ctx.Done():
+		}
+	}
+}
+
+// listen passes on what arrives on one connection until it is lost, and reports whether
+// anything did.
+func (n *notices) listen() (arrived bool) {
+	conn, err := pgx.ConnectConfig(n.ctx, n.config)
+	if err != nil {
+		return false
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = conn.Close(ctx) // there is nothing to lose
+	}()
+	for _, channel := range n.store.options.Channels {
+		if _, err := conn.Exec(n.ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
+			return false
+		}
+	}
+	n.wakeAll() // something may have been missed
+	// Whether notice arrives shows when one does: a pool of transactions accepts LISTEN, and
+	// nothing ever comes.
+	probe := notice{n.store.options.Channels[0], rand.Text()}
+	n.store.Notify(probe.channel, probe.text)
+	for {
+		got, err := conn.WaitForNotification(n.ctx)
+		if err != nil {
+			return arrived
+		}
+		if !arrived {
+			arrived = true
+			n.listening.Store(true)
+		}
+		n.wakeSubscribers(notice{got.Channel, got.Payload})
+	}
+}
+
+func (n *notices) wakeSubscribers(of notice) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for sub := range n.subscriptions[of] {
+		sub.wakeReader()
+	}
+}
+
+func (n *notices) wakeAll() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, all := range n.subscriptions {
+		for sub := range all {
+			sub.wakeReader()
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package pgdb
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Change is one change to the database.
+type Change struct {
+	// Do makes the change in a transaction; its error undoes what it did. It may be called
+	// several times.
+	Do func(*Conn) error
+	// Committed reports whether the change was made. It is asked after the connection was
+	// lost while the change was committed. Without it the change is then made again, which
+	// must do no harm.
+	Committed func(*Conn) (bool, error)
+	// Single: Do runs one statement, which needs no transaction of its own: one round trip
+	// instead of three.
+	Single bool
+}
+
+// Write makes a change and returns when it is committed. When ctx ends before, it may have
+// been made or not.
+func (s *Store) Write(ctx context.Context, change Change) error {
+	unknown := false // whether the change may have been committed
+	err := s.retry(ctx, s.writers, func(conn *pgxpool.Conn) error {
+		if unknown && change.Committed != nil {
+			done, err := change.Committed(&Conn{conn})
+			if done || err != nil {
+				return err
+			}
+		}
+		unknown = false
+		if change.Single {
+			err := change.Do(&Conn{conn})
+			unknown = isLost(err)
+			return err
+		}
+		tx, err := conn.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		if err := change.Do(&Conn{tx}); err != nil {
+			rollBack(tx)
+			return err
+		}
+		err = tx.Commit(ctx)
+		unknown = isLost(err)
+		return err
+	})
+	return s.Explain("writing to", err)
+}
+
+// rollBack undoes a transaction. Where that fails the server does it, as the connection is
+// lost.
+func rollBack(tx pgx.Tx) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = tx.Rollback(ctx)
+}
+
+// Read calls do with a connection outside of a transaction: every statement sees what is
+// committed when it begins.
+func (s *Store) Read(ctx context.Context, do func(*Conn) error) error {
+	return s.Explain("reading", s.retry(ctx, s.readers, func(conn *pgxpool.Conn) error { return do(&Conn{conn}) }))
+}
+
+// ReadSnapshot calls do in a transaction that only reads: all it sees belongs to one version
+// of the database. It takes two round trips more than [Store.Read].
+func (s *Store) ReadSnapshot(ctx context.Context, do func(*Conn) error) error {
+	return s.Explain("reading", s.retry(ctx, s.readers, func(conn *pgxpool.Conn) error {
+		tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+		if err != nil {
+			return err
+		}
+		defer rollBack(tx)
+		return do(&Conn{tx})
+	}))
+}
+
+// The pause between two attempts.
+const (
+	minPause = 20 * time.Millisecond
+	maxPause = time.Second
+)
+
+// retry calls do with a connection, again and again while it fails for a reason that passes.
+func (s *Store) retry(ctx context.Context, pool *pgxpool.Pool, do func(*pgxpool.Conn) error) error {
+	return s.retryFor(ctx, s.options.Retry, pool, do)
+}
+
+func (s *Store) retryFor(ctx context.Context, duration time.Duration, pool *pgxpool.Pool, do func(*pgxpool.Conn) error) error {
+	deadline := time.Now().Add(duration)
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		err := attempt(ctx, pool, do)
+		passes := isLost(err) || isConflict(err)
+		if !passes || ctx.Err() != nil || time.Now().Add(pause).After(deadline) {
+			return ofContext(ctx, err)
+		}
+		if isReadOnly(err) {
+			pool.Reset() // these connections are to a server that has become a replica
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+func attempt(ctx context.Context, pool *pgxpool.Pool, do func(*pgxpool.Conn) error) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return do(conn)
+}
+
+// ofContext returns the error of ctx where that is why an operation failed.
+func ofContext(ctx context.Context, err error) error {
+	ended := ctx.Err()
+	isCause := err != nil && ended != nil && (isLost(err) || errors.Is(err, ended))
+	if isCause {
+		return ended
+	}
+	return err
+}
