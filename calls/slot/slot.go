@@ -17,6 +17,7 @@ package slot
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -199,32 +200,50 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	return in, nil
 }
 
-// Exec lets the stages fill in turn, until nothing is missing.
+// Exec lets the stages fill in turn, until nothing is missing. A step that talks to the user
+// (to_user) shows the text of the stage llm as it comes.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
-	return calls.Do(func() (any, error) {
-		filling, err := p.newFilling(env.Vars.Now, env.Vars.Language)
-		if err != nil {
-			return nil, err
+	return func(yield func(calls.Chunk, error) bool) {
+		var say func(text string) bool
+		if env.Vars.Step.ToUser {
+			say = func(text string) bool { return yield(calls.TextChunk(text), nil) }
 		}
-		w := &Work{Env: env, Input: in, Filling: filling, params: &p}
-		w.structured = w.newStructured()
-		stages := p.Stages
-		if len(stages) > 0 {
-			stages = append(slices.Clip(stages), "default")
+		out, err := p.fill(ctx, env, in, say)
+		switch {
+		case errors.Is(err, errAbandoned):
+		case err != nil:
+			yield(calls.Chunk{}, err)
+		default:
+			yield(calls.DataChunk(out))
 		}
-		for _, stage := range stages {
-			if filling.Done() {
-				break
-			}
-			if err := w.runStage(ctx, stage, p.kit.Strategies[stage]); err != nil {
-				return nil, err
-			}
+	}
+}
+
+// fill lets the stages fill in turn. say shows the user what the model writes; nil where the
+// step does not talk to them.
+func (p Params) fill(ctx context.Context, env *calls.Env, in Input, say func(text string) bool) (Output, error) {
+	filling, err := p.newFilling(env.Vars.Now, env.Vars.Language)
+	if err != nil {
+		return Output{}, err
+	}
+	w := &Work{Env: env, Input: in, Filling: filling, params: &p, say: say}
+	w.structured = w.newStructured()
+	stages := p.Stages
+	if len(stages) > 0 {
+		stages = append(slices.Clip(stages), "default")
+	}
+	for _, stage := range stages {
+		if filling.Done() {
+			break
 		}
-		return Output{
-			SlotData: filling.Data(), RemainingSchema: filling.Remaining(), Sources: filling.Sources(),
-			Rejected: filling.Rejected(), Warnings: w.warnings,
-		}, ctx.Err()
-	})
+		if err := w.runStage(ctx, stage, p.kit.Strategies[stage]); err != nil {
+			return Output{}, err
+		}
+	}
+	return Output{
+		SlotData: filling.Data(), RemainingSchema: filling.Remaining(), Sources: filling.Sources(),
+		Rejected: filling.Rejected(), Warnings: w.warnings,
+	}, ctx.Err()
 }
 
 // outputOrigins returns those of the data that a step has put out.
