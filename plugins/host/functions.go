@@ -54,7 +54,7 @@ func newStateGrant(s plugins.State) *services.Grant {
 	return grant
 }
 
-// importance is an importance function of a plugin.
+// importance is an importance function, or a check, of a plugin.
 type importance struct {
 	plugin   *plugin
 	function *manifest.Function

@@ -50,7 +50,8 @@ type Options struct {
 	// Linux nothing that one starts outlives it, not even what leaves its process group.
 	// Without, and on other systems, the process group is ended.
 	Reaper bool
-	// Backoff is the pause before the first restart, doubled with each; 0 is 100 ms.
+	// Backoff is the pause before the first restart, doubled with each up to 5 s; 0 is
+	// 100 ms.
 	Backoff time.Duration
 	// Cooldown is how long a plugin that failed too often is not started; 0 is 30 s.
 	Cooldown time.Duration
@@ -171,6 +172,8 @@ func (p *plugin) registerFunctions(r *calls.Registry) error {
 		switch f.Kind {
 		case manifest.Importance:
 			err = r.AddImportance(f.Title(p.entry.Name), &importance{plugin: p, function: f})
+		case manifest.Check:
+			err = r.AddTestCheck(f.Title(p.entry.Name), &importance{plugin: p, function: f})
 		case manifest.Variable:
 			variables.schemas[f.Name], err = schema.Parse(f.Output)
 			if err == nil {

@@ -169,6 +169,14 @@ func sample() sdk.Plugin {
 			}
 			return Environment{vars, dir, string(in), seen, sdk.HostOf(ctx).IdempotencyKey()}, nil
 		}, sdk.Example("Shows it", "{}")),
+		sdk.Check("names", doc, func(_ context.Context, _ plugins.State, item plugins.Item) (plugins.Verdict, error) {
+			var data struct{ With string }
+			if item.Data == nil {
+				return plugins.Verdict{Reason: "nothing to check"}, nil
+			}
+			err := json.Unmarshal(item.Data, &data)
+			return plugins.Verdict{Include: strings.Contains(item.Text, data.With), Reason: data.With}, err
+		}),
 	}}
 }
 
@@ -287,6 +295,19 @@ func both(t *testing.T, services []string, test func(t *testing.T, r *calls.Regi
 			test(t, r, text)
 		})
 	}
+}
+
+func TestChecks(t *testing.T) {
+	both(t, nil, func(t *testing.T, r *calls.Registry, _ *strings.Builder) {
+		f, ok := r.TestCheck("sample.names")
+		if _, isImportance := r.Importance("sample.names"); !ok || isImportance {
+			t.Fatal("the check is not registered as one")
+		}
+		verdicts, err := f.Judge(t.Context(), plugins.State{}, []plugins.Item{{Text: "green tea", Data: []byte(`{"with":"tea"}`)}, {Text: "coffee", Data: []byte(`{"with":"tea"}`)}})
+		if err != nil || len(verdicts) != 2 || !verdicts[0].Include || verdicts[1].Include || verdicts[1].Reason != "tea" {
+			t.Errorf("got %+v, %v", verdicts, err)
+		}
+	})
 }
 
 func TestImportance(t *testing.T) {

@@ -36,7 +36,8 @@ type plugin struct {
 // errClosed is the error of every request after its host was closed.
 var errClosed = wording.Errorf("plugins are shut down")
 
-// maxBackoff is the longest pause before a restart.
+// maxBackoff is how far the pause before a restart grows; one that is longer from the start
+// does not grow.
 const maxBackoff = 5 * time.Second
 
 // acquireInstance returns the running instance, and starts one where there is none. After a
@@ -109,7 +110,8 @@ func (p *plugin) startLocked() {
 	p.starting, p.cancelStart = make(chan struct{}), cancel
 	pause := time.Duration(0)
 	if p.failures > 0 {
-		pause = min(p.host.opts.Backoff<<min(p.failures-1, 16), maxBackoff)
+		first := p.host.opts.Backoff
+		pause = max(first, min(first<<min(p.failures-1, 16), maxBackoff))
 	}
 	p.stops.Go(func() {
 		defer cancel()

@@ -55,7 +55,7 @@ func TestTrust(t *testing.T) {
 		t.Errorf("got %v (%s)", err, calls.HintOf(err))
 	}
 	e, err := h.Trust(t.Context(), "sample")
-	if err != nil || e.SHA256 != w.SHA256 || len(e.Functions) != 11 || e.Functions[0].Title("sample") != "sample.is_long" || e.Functions[3].Title("sample") != "vars.profile" {
+	if err != nil || e.SHA256 != w.SHA256 || len(e.Functions) != 12 || e.Functions[0].Title("sample") != "sample.is_long" || e.Functions[3].Title("sample") != "vars.profile" {
 		t.Fatalf("got %+v, %v", e, err)
 	}
 	first, err := os.ReadFile(opts.LockFile)

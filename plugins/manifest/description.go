@@ -68,10 +68,12 @@ func newFunction(p *proto.Function) (*Function, error) {
 		f.Kind = Importance
 	case proto.Kind_VARIABLE:
 		f.Kind = Variable
+	case proto.Kind_CHECK:
+		f.Kind = Check
 	case proto.Kind_CALL:
 		f.Kind, form, formName = Call, kebabCase, "kebab-case"
 	default:
-		return nil, wording.Errorf("unknown kind %d (there are importance, variable and call)", p.GetKind())
+		return nil, wording.Errorf("unknown kind %d (there are importance, variable, call and check)", p.GetKind())
 	}
 	if !form.MatchString(f.Name) || len(f.Name) > maxName {
 		return nil, wording.Errorf("the name is not %s of up to %d characters", formName, maxName)
@@ -104,7 +106,7 @@ func (f *Function) readSchemas(p *proto.Function) (err error) {
 	}{
 		{"params", p.GetParams(), &f.Params, f.Kind == Call},
 		{"input", p.GetInput(), &f.Input, f.Kind == Call},
-		{"output", p.GetOutput(), &f.Output, f.Kind != Importance},
+		{"output", p.GetOutput(), &f.Output, f.Kind == Call || f.Kind == Variable},
 	} {
 		if !s.wanted {
 			continue

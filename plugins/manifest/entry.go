@@ -33,6 +33,7 @@ const (
 	Importance Kind = "importance"
 	Variable   Kind = "variable"
 	Call       Kind = "call"
+	Check      Kind = "check"
 )
 
 // Function is one function of a plugin, which flows can name.

@@ -102,8 +102,8 @@ func (l *Lock) check() error {
 
 // check holds a function of the lock file to what [newFunction] guarantees.
 func (f *Function) check() error {
-	if !slices.Contains([]Kind{Importance, Variable, Call}, f.Kind) {
-		return wording.Errorf("unknown kind %q (there are importance, variable and call)", f.Kind)
+	if !slices.Contains([]Kind{Importance, Variable, Call, Check}, f.Kind) {
+		return wording.Errorf("unknown kind %q (there are importance, variable, call and check)", f.Kind)
 	}
 	for _, doc := range []value.Value{f.Params, f.Input, f.Output} {
 		if doc.IsNull() {

@@ -52,6 +52,10 @@ const (
 	Kind_VARIABLE Kind = 2
 	// A node type. A flow names it plugin.function.
 	Kind_CALL Kind = 3
+	// Checks what a run has left. A test file names it plugin.function. It is asked
+	// by Judge: an item has the name of the check, the text that is checked, and in data
+	// {value, with, inputs, outputs, row}; include tells that it passes.
+	Kind_CHECK Kind = 4
 )
 
 // Enum value maps for Kind.
@@ -61,12 +65,14 @@ var (
 		1: "IMPORTANCE",
 		2: "VARIABLE",
 		3: "CALL",
+		4: "CHECK",
 	}
 	Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
 		"IMPORTANCE":       1,
 		"VARIABLE":         2,
 		"CALL":             3,
+		"CHECK":            4,
 	}
 )
 
@@ -224,7 +230,7 @@ type Function struct {
 	DocEn string `protobuf:"bytes,3,opt,name=doc_en,json=docEn,proto3" json:"doc_en,omitempty"`
 	DocZh string `protobuf:"bytes,4,opt,name=doc_zh,json=docZh,proto3" json:"doc_zh,omitempty"`
 	// JSON Schemas (draft 7). params, input and output of a call are objects; a
-	// variable has only an output; an importance function has none.
+	// variable has only an output; an importance function and a check have none.
 	Params []byte `protobuf:"bytes,5,opt,name=params,proto3" json:"params,omitempty"`
 	Input  []byte `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
 	Output []byte `protobuf:"bytes,7,opt,name=output,proto3" json:"output,omitempty"`
@@ -1060,7 +1066,7 @@ func (x *Failure) GetHint() string {
 	return ""
 }
 
-// Judge asks an importance function for a verdict on each item.
+// Judge asks an importance function, or a check, for a verdict on each item.
 type Judge struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Function      string                 `protobuf:"bytes,1,opt,name=function,proto3" json:"function,omitempty"`
@@ -2280,13 +2286,14 @@ const file_plugin_proto_rawDesc = "" +
 	"\x05level\x18\x02 \x01(\tR\x05level\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\"\n" +
 	"\n" +
-	"\bLogReply*D\n" +
+	"\bLogReply*O\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"IMPORTANCE\x10\x01\x12\f\n" +
 	"\bVARIABLE\x10\x02\x12\b\n" +
-	"\x04CALL\x10\x032\xb1\x02\n" +
+	"\x04CALL\x10\x03\x12\t\n" +
+	"\x05CHECK\x10\x042\xb1\x02\n" +
 	"\x06Plugin\x12R\n" +
 	"\bDescribe\x12$.scheduler.plugin.v1.DescribeRequest\x1a .scheduler.plugin.v1.Description\x12?\n" +
 	"\x03Ask\x12\x1c.scheduler.plugin.v1.Request\x1a\x1a.scheduler.plugin.v1.Reply\x12J\n" +

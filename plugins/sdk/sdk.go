@@ -39,8 +39,8 @@ type Plugin struct {
 // Doc is one sentence about a function, in English and in Chinese.
 type Doc struct{ En, Zh string }
 
-// Function is one function that flows can name. [Importance], [Ranking], [Variable],
-// [Call], [InitCall] and [Stream] make it.
+// Function is one function that flows, or test files, can name. [Importance], [Ranking], [Check],
+// [Variable], [Call], [InitCall] and [Stream] make it.
 type Function struct {
 	info *proto.Function
 	// One of these is set, by the kind.
@@ -102,6 +102,15 @@ func Importance(name string, doc Doc, judge plugins.ImportanceFunc, options ...O
 // Ranking makes an importance function that gets all items of a step at once.
 func Ranking(name string, doc Doc, judge plugins.Importance, options ...Option) Function {
 	f := newFunction(proto.Kind_IMPORTANCE, name, doc, options)
+	f.judge = judge
+	return f
+}
+
+// Check makes a function that test files check runs with, as plugin: NAME. An item has the text
+// that is checked, and in Data {value, with, inputs, outputs, row}, of which with is what the test file
+// gives. Include tells that it passes, and Reason why not.
+func Check(name string, doc Doc, judge plugins.ImportanceFunc) Function {
+	f := newFunction(proto.Kind_CHECK, name, doc, nil)
 	f.judge = judge
 	return f
 }
@@ -210,7 +219,7 @@ func (p Plugin) Check() error {
 	seen := map[string]bool{}
 	for _, f := range p.Functions {
 		if f.info == nil {
-			return errors.New("a function is empty: make it with sdk.Importance, sdk.Variable or sdk.Call")
+			return errors.New("a function is empty: make it with sdk.Importance, sdk.Check, sdk.Variable or sdk.Call")
 		}
 		form, formName := snakeCase, "snake_case"
 		if f.info.Kind == proto.Kind_CALL {

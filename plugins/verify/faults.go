@@ -185,10 +185,10 @@ func (s *suite) checkConcurrency(ctx context.Context) error {
 // useOnce uses a function once. An importance function gets so many items: the number
 // tells its answer from others.
 func (s *suite) useOnce(ctx context.Context, f *manifest.Function, items int) error {
-	if f.Kind != manifest.Importance {
+	if f.Kind != manifest.Importance && f.Kind != manifest.Check {
 		return s.checkFunction(ctx, f)
 	}
-	function, _ := s.registry.Importance(f.Title(s.entry.Name))
+	function, _ := s.judgeOf(f)
 	_, err := function.Judge(ctx, sampleState(), make([]plugins.Item, items))
 	return err
 }

@@ -45,7 +45,7 @@ func sampleMemories() []plugins.Recalled {
 // checkFunction uses a function as flows do.
 func (s *suite) checkFunction(ctx context.Context, f *manifest.Function) error {
 	switch f.Kind {
-	case manifest.Importance:
+	case manifest.Importance, manifest.Check:
 		return s.checkImportance(ctx, f)
 	case manifest.Variable:
 		return s.checkVariable(ctx, f)
@@ -55,8 +55,16 @@ func (s *suite) checkFunction(ctx context.Context, f *manifest.Function) error {
 	return wording.Errorf("unknown kind %q", f.Kind)
 }
 
+// judgeOf returns an importance function, or a check.
+func (s *suite) judgeOf(f *manifest.Function) (plugins.Importance, bool) {
+	if f.Kind == manifest.Check {
+		return s.registry.TestCheck(f.Title(s.entry.Name))
+	}
+	return s.registry.Importance(f.Title(s.entry.Name))
+}
+
 func (s *suite) checkImportance(ctx context.Context, f *manifest.Function) error {
-	function, ok := s.registry.Importance(f.Title(s.entry.Name))
+	function, ok := s.judgeOf(f)
 	if !ok {
 		return wording.Errorf("it is not registered")
 	}

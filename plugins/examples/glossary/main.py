@@ -26,6 +26,14 @@ def mentions_term(state, item):
     return Verdict(bool(shared), score=len(shared) / max(1, len(wanted)), reason=", ".join(shared))
 
 
+@plugin.check("uses_terms", en="Passes where the text uses the words of the glossary that the test names.",
+              zh="文本使用了测试所列的术语时通过。")
+def uses_terms(state, item):
+    used, wanted = mentioned(item.text), (item.data or {}).get("with") or []
+    missing = [term for term in wanted if term not in used]
+    return Verdict(not missing, score=1 - len(missing) / max(1, len(wanted)), reason="missing: " + ", ".join(missing))
+
+
 @plugin.variable("glossary_terms", {"type": "object", "additionalProperties": {"type": "string"}},
                  en="The words of the glossary that the user's words mention, with their meaning.",
                  zh="用户提到的术语及其含义。")

@@ -31,6 +31,15 @@ plugin.importance('has_quantity', {
   return { include: found.length > 0, score: 1 - 1 / (1 + found.length), reason: found.map(q => `${q.value} ${q.unit}`).join(', ') }
 })
 
+plugin.check('in_units', {
+  en: 'Passes where every quantity of the text is in one of the units that the test names.',
+  zh: '文本中的每个度量都用测试所列单位之一时通过。'
+}, (state, item) => {
+  const wanted = item.data?.with || ['m', 'km', 'kg', 'g', '°C']
+  const wrong = quantities(item.text).filter(q => !wanted.includes(q.unit))
+  return { include: wrong.length === 0, reason: wrong.map(q => `${q.value} ${q.unit}`).join(', ') }
+})
+
 plugin.variable('quantities', {
   en: "The quantities in the user's words.",
   zh: '用户话语中的度量。',

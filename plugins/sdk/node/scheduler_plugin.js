@@ -189,6 +189,11 @@ class Plugin {
   // has the memories found for the user's words.
   importance (name, about, judge) { this.#add('IMPORTANCE', name, about, judge) }
 
+  // judge(state, item) returns {include, score?, reason?}: whether what a run of a test
+  // has left passes. item.text is what is checked, item.data has {value, with, inputs,
+  // outputs, row}; with is what the test file gives.
+  check (name, about, judge) { this.#add('CHECK', name, about, judge) }
+
   // resolve(state) returns the value of vars.name, undefined where it has none;
   // about.output is its JSON Schema.
   variable (name, about, resolve) { this.#add('VARIABLE', name, { ...about, output: json(about.output) }, resolve) }
@@ -235,8 +240,9 @@ class Plugin {
     switch (request.ask) {
       case 'judge': {
         const { function: name, items } = request.judge
-        const judge = this.#find('IMPORTANCE', name)
-        const state = this.#state('IMPORTANCE', name, request.judge.state, request.token)
+        const kind = this.#functions.has(`CHECK ${name}`) ? 'CHECK' : 'IMPORTANCE'
+        const judge = this.#find(kind, name)
+        const state = this.#state(kind, name, request.judge.state, request.token)
         const verdicts = []
         for (const item of items) verdicts.push(await judge(state, { ...item, data: parse(item.data) }))
         return { judged: { verdicts } }

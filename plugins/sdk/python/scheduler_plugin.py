@@ -202,6 +202,12 @@ class Plugin:
         state.retrieved has the memories found for the user's words."""
         return lambda f: self._add(pb.IMPORTANCE, name, f, doc_en=en, doc_zh=zh, retrieved=retrieved)
 
+    def check(self, name, en, zh=""):
+        """Decorates a function (state, item) that returns a Verdict: whether what a run of
+        a test has left passes. item.text is what is checked, item.data has value, with,
+        inputs, outputs and row; with is what the test file gives."""
+        return lambda f: self._add(pb.CHECK, name, f, doc_en=en, doc_zh=zh)
+
     def variable(self, name, output, en, zh="", retrieved=False):
         """Decorates a function (state) that returns the value of vars.name, or None
         where it has none. output is its JSON Schema."""
@@ -250,7 +256,8 @@ class Plugin:
         return reply
 
     def _judge(self, ask, token, judged):
-        judge, state = self._find(pb.IMPORTANCE, ask.function), self._state(pb.IMPORTANCE, ask.function, ask.state, token)
+        kind = pb.CHECK if (pb.CHECK, ask.function) in self._functions else pb.IMPORTANCE
+        judge, state = self._find(kind, ask.function), self._state(kind, ask.function, ask.state, token)
         judged.SetInParent()
         for item in ask.items:
             verdict = judge(state, Item(item.name, item.text, json.loads(item.data) if item.data else None))
