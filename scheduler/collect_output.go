@@ -40,6 +40,8 @@ type outputCollector struct {
 
 // outputSink is what shows the input and the text of a call while it runs.
 type outputSink interface {
+	// interceptExec returns what stands in for the work of the call; nil: nothing does.
+	interceptExec(ctx context.Context, info *calls.Info, params, input value.Value) iter.Seq2[calls.Chunk, error]
 	showInput(input value.Value)
 	emit(n *pendingEvent)
 }
@@ -59,11 +61,16 @@ func (f *outputCollector) run(ctx context.Context, def calls.Definition, params 
 	if err != nil {
 		return value.Value{}, f.locateError(err)
 	}
+	var chunks iter.Seq2[calls.Chunk, error]
 	if f.sink != nil {
 		f.sink.showInput(input)
 		f.mask.secrets = f.secrets
+		chunks = f.sink.interceptExec(ctx, def.Info, params, input)
 	}
-	if err := f.drain(call.Exec(ctx, env, input)); err != nil {
+	if chunks == nil {
+		chunks = call.Exec(ctx, env, input)
+	}
+	if err := f.drain(chunks); err != nil {
 		return value.Value{}, f.locateError(err)
 	}
 	output := f.output(def.Info.Output)

@@ -78,7 +78,8 @@
 //
 // A step that misses values, and may ask for them, is set aside: step.waiting has
 // the schema of what is missing (filling.go). When nothing else is left to run, the
-// run ends with flow.waiting, and its caller gets a [*Waiting] (waiting.go).
+// run ends with flow.waiting, and its caller gets a [*Waiting] (waiting.go). A call that asks
+// people ([calls.Asker], questions.go) waits the same way, in a pseudo-step STEP/question-N.
 // Answers are read as people type them in parse_answers.go. check_answers.go checks them,
 // before a run goes on: against the schema of what is missing, and by the call slot.
 //
@@ -136,11 +137,14 @@
 // panic becomes an error of its step, with the stack in the log. Errors get their
 // position, and a hint where one is known, in run_error.go; errors.go has the types.
 //
+// Tests of flows end a run before: until.go stops it at a step whose prompt is made, and an
+// [Interceptor] stands in for calls.
+//
 // # Files
 //
 // What runs a step in its run is one circle of files that know each other: run.go with
 // run_end.go and run_error.go, worker.go, step_phases.go with retry_step.go, warnings.go and
-// filling.go, skip_step.go, foreach.go, substep.go, subflow.go, restore.go, pool.go, and scope.go with
+// filling.go, questions.go, skip_step.go, foreach.go, substep.go, subflow.go, restore.go, pool.go, until.go, and scope.go with
 // upstream.go, which look into the run for templates and calls. All other files, and the
 // packages below internal, know nothing of a run; start.go, resume.go and check_answers.go stand above it.
 package scheduler

@@ -56,11 +56,21 @@ type StepExecutor struct {
 	// MaxOutputBytes bounds the outputs that a run holds at once: those of its steps, of
 	// the items of a for_each, and of a sub-flow until it ends; 0 is 256 MiB.
 	MaxOutputBytes int64
+	// Until is the step at which a run stops: its path, as outer/inner in a sub-flow or each[3] for an
+	// item; without the number it is each of the items. Only the steps before it run, and it stops once its prompt is
+	// made, before a model is asked; a step that asks none, when it is over. The run ends with flow.cancelled and
+	// [ErrUntil]. "" runs to the end.
+	Until string
+	// Interceptor stands between steps and their calls, for tests of flows; nil: nothing does.
+	Interceptor Interceptor
 	// Strict fails a run at its end where a step has given a warning.
 	Strict bool
 	// CancelGrace is how long steps that were told to stop are waited for; 0 is 5 s.
 	// Whoever has not stopped then is left behind with a warning in the log.
 	CancelGrace time.Duration
+	// Drain, once it is closed, lets runs begin no further step of their own: those at work
+	// come to their end, then the run is handed over as with [ErrHandOver]. nil: never.
+	Drain <-chan struct{}
 	// Sleep waits between attempts, or until ctx ends; nil is a timer.
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Stopwatch tells the time by which durations are measured, whatever the clock of
@@ -86,6 +96,26 @@ type StepExecutor struct {
 	Root string
 	// Options are kept with every new run: see [journal.RunHeader].
 	Options value.Value
+}
+
+// Interceptor stands between the steps of runs and their calls. Tests of flows have one, for a run; it
+// is safe for concurrent use.
+type Interceptor interface {
+	// Exec returns what a call is to put out, instead of doing its work; nil lets it work. It is asked
+	// when the input is on record. The output is checked as that of the call is.
+	Exec(ctx context.Context, use *CallUse) iter.Seq2[calls.Chunk, error]
+}
+
+// CallUse is a use of a call that an [Interceptor] hears of. The engine makes it for each attempt; it is only data.
+type CallUse struct {
+	// Path is where in the run it is, as [calls.Env] has it, and Item the index of an item, else -1.
+	Path string
+	Item int
+	// Inside is set for what a call runs inside its step: STEP/NAME-N.
+	Inside bool
+	Info   *calls.Info
+	Params value.Value
+	Input  value.Value
 }
 
 const (

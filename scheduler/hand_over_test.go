@@ -79,6 +79,52 @@ outputs: {x: "{{ b.x }}"}
 	}
 }
 
+// TestDrain hands a run over between two steps: the step at work comes to its end, items that
+// have not begun and the steps after it are done by the next process, and a run that is at
+// its end anyway ends.
+func TestDrain(t *testing.T) {
+	drain, isClosed := make(chan struct{}), false
+	work := schedulertest.Do("work", func(_ context.Context, _ *calls.Env, params value.Value) (any, error) {
+		if !isClosed {
+			isClosed = true
+			close(drain)
+		}
+		return params, nil
+	})
+	var e *scheduler.StepExecutor
+	drained := schedulertest.Executor(func(exec *scheduler.StepExecutor) { exec.Drain = drain })
+	r := schedulertest.Run(t, `
+steps:
+  - {id: a, call: work, for_each: [1, 2, 3], max_parallel: 1, with: {x: "{{ item }}"}}
+  - {id: b, call: echo, with: {x: "{{ a[2].x }}"}}
+outputs: {x: "{{ b.x }}"}
+`, journaled, captured(&e), drained, schedulertest.With(work))
+	if !errors.Is(r.Err, scheduler.ErrHandOver) {
+		t.Fatalf("the events end with %v\n%s", r.Err, r.Log())
+	}
+	if n := len(lines(r, "step.finished")); n != 1 {
+		t.Errorf("%d steps and items finished\n%s", n, r.Log())
+	}
+	if told := slices.Concat(lines(r, "step.failed"), lines(r, "flow.cancelled")); len(told) > 0 {
+		t.Errorf("the journal tells of it: %v", told)
+	}
+	e.Drain = nil
+	again, err := scheduler.Collect(e.Resume(t.Context(), "run-1", scheduler.Resumption{}))
+	if err != nil || again.Outputs.JSON() != `{"x":3}` {
+		t.Errorf("%s, %v", again.Outputs.JSON(), err)
+	}
+	last := schedulertest.Run(t, "steps: [{id: a, call: echo, with: {x: 1}}]", journaled, drained)
+	if !errors.Is(last.Err, scheduler.ErrHandOver) {
+		t.Errorf("a run that begins while the process drains: %v", last.Err)
+	}
+	drain, isClosed = make(chan struct{}), false
+	whole := schedulertest.Run(t, "steps: [{id: a, call: work, with: {x: 1}}]", journaled, schedulertest.With(work),
+		schedulertest.Executor(func(exec *scheduler.StepExecutor) { exec.Drain = drain }))
+	if whole.Err != nil {
+		t.Errorf("a run whose last step was at work: %v", whole.Err)
+	}
+}
+
 // TestEnqueue: a run that was queued begins when it is resumed.
 func TestEnqueue(t *testing.T) {
 	const text = `

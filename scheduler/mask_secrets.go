@@ -126,21 +126,10 @@ func (s *secrets) learnSecrets(f *flow.Flow, lookup func(name string) (string, b
 	if lookup == nil {
 		return
 	}
-	learn := func(params ...*flow.Param) {
-		for _, p := range params {
-			p.EachRef(func(ref prompt.Ref) {
-				if len(ref.Path) < 2 || ref.Path[0] != "secrets" {
-					return
-				}
-				if secret, ok := lookup(ref.Path[1]); ok {
-					s.set.Add(secret)
-				}
-			})
+	for _, name := range f.SecretNames() {
+		if secret, ok := lookup(name); ok {
+			s.set.Add(secret)
 		}
-	}
-	learn(f.User, f.Session, f.Outputs, f.OnError)
-	for _, step := range f.Steps {
-		learn(step.When, step.ForEach, step.With)
 	}
 }
 

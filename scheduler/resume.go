@@ -168,40 +168,63 @@ func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHe
 	return r, e.checkAnswersBySlot(r, state, r.earlier.answers)
 }
 
-// Answer records an answer of a run that waits, and leaves it waiting: Resume goes on
-// with it, in this process or in a later one. It is given back as it was understood. An
-// error says that nothing was recorded: one of kind Invalid for an answer that cannot be
-// taken, a *[HeldError] or one of kind Canceled where the run goes on elsewhere or waits
-// no more.
-func (e *StepExecutor) Answer(ctx context.Context, run string, a Answer) (Answer, error) {
+// Answer records answers of a run that waits, all or none, and leaves it waiting: Resume goes
+// on with them, in this process or in a later one. They are given back as they were
+// understood. An error says that nothing was recorded: one of kind Invalid for an answer that
+// cannot be taken, a *[HeldError] or one of kind Canceled where the run goes on elsewhere or
+// waits no more.
+func (e *StepExecutor) Answer(ctx context.Context, run string, answers ...Answer) ([]Answer, error) {
 	log, err := e.Journal.Reopen(ctx, run)
 	if err != nil {
-		return Answer{}, journalError(run, "reopening the run", err)
+		return nil, journalError(run, "reopening the run", err)
 	}
-	err = closeLogAfter(log, e.recordAnswer(ctx, log, &a))
-	return a, err
+	taken, err := e.recordAnswers(ctx, log, answers)
+	err = closeLogAfter(log, err)
+	if err != nil {
+		return nil, err
+	}
+	return taken, nil
 }
 
-func (e *StepExecutor) recordAnswer(ctx context.Context, log journal.RunLog, a *Answer) error {
+func (e *StepExecutor) recordAnswers(ctx context.Context, log journal.RunLog, answers []Answer) ([]Answer, error) {
 	header, state, err := readRun(ctx, log)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if state.State != journal.RunWaiting {
-		return calls.Errorf(calls.Canceled, "the run %s does not wait any more: it is %s", header.ID, state.State)
+		return nil, calls.Errorf(calls.Canceled, "the run %s does not wait any more: it is %s", header.ID, state.State)
 	}
-	r, err := e.prepareResumed(ctx, header, state, Resumption{Answers: []Answer{*a}})
+	r, err := e.prepareResumed(ctx, header, state, Resumption{Answers: answers})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	events := make([]*journal.Event, len(r.earlier.answers)) // one; none where the journal has the answer already
+	events := make([]*journal.Event, len(r.earlier.answers)) // one for each step; none for what the journal has already
 	for i, n := range r.earlier.answers {
-		a.Value, _ = n.params.Get(a.Pointer)
-		r.showAnswers(n)
 		n.event.Run, n.event.Seq, n.event.Time = header.ID, state.LastSeq+1+int64(i), r.env.Clock()
 		events[i] = &n.event
 	}
-	return journalError(header.ID, "recording the answer", log.Append(ctx, events...))
+	taken := r.readAnswers(answers)
+	for _, n := range r.earlier.answers {
+		r.showAnswers(n)
+	}
+	if len(events) == 0 {
+		return taken, nil
+	}
+	return taken, journalError(header.ID, "recording the answers", log.Append(ctx, events...))
+}
+
+// readAnswers returns answers as they were understood.
+func (r *run) readAnswers(answers []Answer) []Answer {
+	taken := slices.Clone(answers)
+	for i, a := range taken {
+		for _, n := range r.earlier.answers {
+			isOther := a.Step != "" && a.Step != journal.StepPath(n.event.Step, n.event.Index)
+			if v, ok := n.params.Get(a.Pointer); ok && !isOther {
+				taken[i].Value = v
+			}
+		}
+	}
+	return taken
 }
 
 // reloadFlow returns the flow that the run goes on with.
@@ -233,4 +256,26 @@ func isRecorded(s *journal.RunState, a Answer) bool {
 	st := s.Step(a.Step)
 	known, ok := st.Answers.Get(a.Pointer)
 	return ok && st.HasNewAnswers && value.Equal(known, a.Value)
+}
+
+// Revise lets a run that no process is at go on with an edited flow, and leaves it as it is:
+// Resume goes on, in this process or in a later one. Steps that finished must be as they
+// were. The error is as with Resume.
+func (e *StepExecutor) Revise(ctx context.Context, run string, edited *flow.Flow) error {
+	log, err := e.Journal.Reopen(ctx, run)
+	if err != nil {
+		return journalError(run, "reopening the run", err)
+	}
+	return closeLogAfter(log, e.reviseFlow(ctx, log, edited))
+}
+
+func (e *StepExecutor) reviseFlow(ctx context.Context, log journal.RunLog, edited *flow.Flow) error {
+	header, state, err := readRun(ctx, log)
+	if err != nil {
+		return err
+	}
+	if _, err := e.prepareResumed(ctx, header, state, Resumption{Flow: edited}); err != nil {
+		return err
+	}
+	return journalError(header.ID, "recording the edited flow", log.Revise(ctx, recordedText(e.Root, edited)))
 }

@@ -37,6 +37,7 @@ type run struct {
 	life    lifetime
 	began   time.Time     // by the stopwatch
 	held    budget.Holder // the outputs in states
+	until   *stopPoint    // nil where it runs to its end
 	done    chan struct{}
 
 	mu sync.Mutex
@@ -69,6 +70,8 @@ type shared struct {
 // lifetime is how long a run may take: until parent ends, and the steps have stopped.
 type lifetime struct {
 	parent context.Context
+	// handOver ends parent with [ErrHandOver].
+	handOver context.CancelCauseFunc
 	// ctx is that of the steps.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -138,7 +141,8 @@ func (r *run) prepare(inputs value.Value) error {
 		return err
 	}
 	r.done = make(chan struct{})
-	return nil
+	r.until, err = r.findStopPoint()
+	return err
 }
 
 // scopeOfMemory renders whose memory the flow works in.
@@ -185,6 +189,7 @@ func (r *run) checkOwner() error {
 
 // start begins the run in goroutines of its own.
 func (r *run) start() {
+	r.life.parent, r.life.handOver = context.WithCancelCause(r.life.parent)
 	r.life.ctx, r.life.cancel = context.WithCancelCause(r.life.parent)
 	r.lockWithRoom()
 	defer r.mu.Unlock()
@@ -237,6 +242,20 @@ func (r *run) stopSteps() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopLocked()
+}
+
+// isDraining reports whether the run begins no further step. Sub-flows belong to a step at
+// work, and go on.
+func (r *run) isDraining() bool {
+	if r.outer != nil {
+		return false
+	}
+	select {
+	case <-r.exec.Drain:
+		return true
+	default: // also without such a channel
+		return false
+	}
 }
 
 // failLocked ends the run because of a step.

@@ -58,6 +58,7 @@ func (r *run) endRun() {
 // finalEvent returns the event of the run's end.
 func (r *run) finalEvent() *pendingEvent {
 	end := &r.result
+	r.endAtUntil()
 	waits := end.suspended && end.failure == nil && !end.cancelled
 	if end.failure == nil && !end.cancelled && !waits {
 		end.outputs, end.failure = r.renderOutputs()

@@ -60,7 +60,9 @@ type task struct {
 	isShared atomic.Bool
 	// suspended: a flow that the call runs waits for values.
 	suspended atomic.Bool
-	warned    atomic.Int32 // how many warnings this attempt has given
+	// atUntil: it has stopped at [StepExecutor] Until, before its model was asked.
+	atUntil atomic.Bool
+	warned  atomic.Int32 // how many warnings this attempt has given
 }
 
 // outcome is how a task ended, for the worker that ran it to handle.
@@ -125,7 +127,7 @@ func (t *task) fillIn() {
 	}
 	t.vars = t.run.vars
 	t.vars.Now, t.vars.Resolved = now, resolved
-	t.vars.Step = calls.StepInfo{ID: t.step.ID, Name: t.step.Name, Description: t.step.Description}
+	t.vars.Step = calls.StepInfo{ID: t.step.ID, Name: t.step.Name, Description: t.step.Description, ToUser: t.toUser()}
 	if t.item >= 0 {
 		t.vars.Step.Index = &t.item
 	}
@@ -140,7 +142,7 @@ func (t *task) fillIn() {
 func (t *task) setEnv() {
 	t.requests.input, t.requests.names = &t.input, t.run.model
 	t.model = budget.Model{
-		Provider: t.run.env.LLM, Meter: &t.meter, Tokens: t.env.Tokens, Observer: t, Once: t.step.Retry.MaxAttempts > 1, Held: &t.held,
+		Provider: t.modelProvider(), Meter: &t.meter, Tokens: t.env.Tokens, Observer: t, Once: t.step.Retry.MaxAttempts > 1, Held: &t.held,
 	}
 	t.env.LLM = &t.model
 	t.random = randomSource{seed: t.run.exec.Seed, run: t.run.vars.Run.ID, user: t}
@@ -149,6 +151,7 @@ func (t *task) setEnv() {
 	t.env.Flows = subflows{t}
 	t.env.Calls = subcalls{t}
 	t.env.Recorder = subwork{t}
+	t.env.Asker = questions{t}
 	t.env.Warner = warner{t}
 	t.env.Path = t.path()
 	t.env.Vars = &t.vars
@@ -208,6 +211,9 @@ func (t *task) orBound(err error) error {
 
 // stoppedOutcome returns the outcome of a task that has no output, or not yet.
 func (t *task) stoppedOutcome(err error) outcome {
+	if t.atUntil.Load() {
+		return outcome{status: order.Waiting, event: t.untilEvent()}
+	}
 	var wait *suspension
 	if errors.As(err, &wait) {
 		return t.waitingOutcome(wait)

@@ -49,9 +49,7 @@ func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) 
 		return value.Value{}, sub.result.failure
 	}
 	if sub.result.suspended {
-		for around := t; around != nil; around = around.around {
-			around.suspended.Store(true)
-		}
+		t.suspendAll()
 		return value.Value{}, calls.Errorf(calls.Missing, "running the flow %s: %w", path, calls.ErrWaiting)
 	}
 	return sub.result.outputs, nil

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"sync"
@@ -45,12 +46,17 @@ func (s subwork) Once(ctx context.Context, name string, params value.Value, work
 		return value.Value{}, calls.Errorf(calls.Internal, "invalid substep name %q of the call %s (use a-z, 0-9, _ and -)", name, s.task.step.Call)
 	}
 	return s.task.runSubstep(name, s.task.step.Def, params, func(in *task) (value.Value, error) {
-		n := newPendingEvent(journal.StepInput)
-		n.params, n.data.Masked = in.run.secrets.maskWithPointers(params)
-		n.data.Params = &n.params
-		in.emit(n)
+		in.emitParams(params)
 		return work(ctx, &in.env)
 	})
+}
+
+// emitParams records what a pseudo-step is done with.
+func (t *task) emitParams(params value.Value) {
+	n := newPendingEvent(journal.StepInput)
+	n.params, n.data.Masked = t.run.secrets.maskWithPointers(params)
+	n.data.Params = &n.params
+	t.emit(n)
 }
 
 // runCallInside runs a call inside the step, as a pseudo-step.
@@ -89,8 +95,15 @@ func (t *task) runSubstep(name string, def calls.Definition, params value.Value,
 	began := in.emitSubstepStarted()
 	output, err := in.runRecovered(work)
 	in.held.Release()
+	if in.atUntil.Load() {
+		return value.Value{}, in.emitSubstepEnd(began, value.Value{}, errAtUntil)
+	}
 	if in.suspended.Load() {
 		return value.Value{}, err
+	}
+	var wait *suspension
+	if errors.As(err, &wait) {
+		return value.Value{}, in.suspendSubstep(wait)
 	}
 	err = in.orBound(err)
 	if err == nil {
@@ -156,6 +169,7 @@ func (t *task) newSubstep(name string, def calls.Definition) *task {
 		run: t.run, step: &step, item: -1, around: t, vars: t.vars, env: t.env, events: &taskEvents{},
 		id: fmt.Sprintf("%s/%s-%d", t.path(), name, t.substeps.nextNumber(name)),
 	}
+	in.vars.Step.ToUser = false
 	in.meter.SetOuter(&t.meter)
 	in.held.SetUp(t.run.bounds, &t.held)
 	in.requests.outer = &t.requests

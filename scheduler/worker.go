@@ -79,6 +79,10 @@ func (r *run) nextTask(t *task, o outcome) *task {
 	r.workers--
 	last := len(r.active) == 0 && r.unsavedSteps == 0 && r.phase < ending
 	if last {
+		if r.phase == running && r.order.HasNext() { // it drains
+			r.life.handOver(ErrHandOver)
+			r.result.cancelled = true
+		}
 		r.phase = ending
 	}
 	r.mu.Unlock()
@@ -90,7 +94,10 @@ func (r *run) nextTask(t *task, o outcome) *task {
 
 // takeJobLocked returns the next job that can run, as a task.
 func (r *run) takeJobLocked() *task {
-	if r.phase != running || !r.order.HasNext() {
+	if r.until != nil {
+		r.until.dropOthers(r.order)
+	}
+	if r.phase != running || !r.order.HasNext() || r.isDraining() {
 		return nil
 	}
 	t := r.newTaskLocked(r.order.Next())
@@ -140,7 +147,7 @@ func (r *run) emitOutcomeLocked(t *task, o outcome) {
 	}
 	o.event.setPlace(t.id, t.item)
 	r.emitLocked(&o.event.event)
-	if o.status == order.Waiting {
+	if o.event.event.Type == journal.StepWaiting {
 		data := &o.event.data
 		r.waits.add(o.event.event.Seq, journal.NewWaitingFor(t.path(), *data.Output, *data.RemainingSchema))
 	}

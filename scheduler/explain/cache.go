@@ -28,6 +28,12 @@ func CompareCaches(prompts, earlier []*Explanation, run string, counter llm.Coun
 	}
 }
 
+// ComparePrompts returns how much of a prompt is at its beginning as in another, which may be of
+// another run.
+func ComparePrompts(e, other *Explanation, counter llm.Counter) *Cache {
+	return compareCache(e, other, "", counter)
+}
+
 // compareCache compares a prompt with the one before it.
 func compareCache(e, before *Explanation, run string, counter llm.Counter) *Cache {
 	c := &Cache{Run: run, Step: before.Step}

@@ -133,6 +133,7 @@ func (u *unit) process() {
 	if root == nil {
 		return
 	}
+	u.applyOverrides(root)
 	u.decodeFlow(root)
 	u.compileFlow()
 	if u.flow.Language != "" {

@@ -30,6 +30,8 @@ type Loader struct {
 	Root string
 	// ReadFile reads a file by its path; nil reads from disk.
 	ReadFile func(path string) ([]byte, error)
+	// Overrides are laid over the parameters of the flow that is loaded, not over those of sub-flows.
+	Overrides []Override
 
 	recorded bool // ReadFile has only what a journal kept
 	hasUser  bool // whose memory it is is known from elsewhere, such as the run around

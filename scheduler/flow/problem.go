@@ -28,6 +28,9 @@ func (p Problems) Error() string {
 // In returns all of them in a language, where they know it.
 func (p Problems) In(language string) string { return slices.Clone(p).in(language).Error() }
 
+// Localized returns them with their messages in a language, where they know it.
+func (p Problems) Localized(language string) Problems { return slices.Clone(p).in(language) }
+
 // HasErrors reports whether one is more than a warning.
 func (p Problems) HasErrors() bool {
 	for i := range p {

@@ -19,6 +19,7 @@ var _ = wording.Add(wording.Catalog{
 	"%s %s has no unit":                                         "%s %s 缺少单位",
 	"%s changes with every request of step %q, and %d KiB that stay the same come after it: providers cannot cache them": "%s 在步骤 %q 的每次请求中都会变，而其后有 %d KiB 不变的内容：服务商无法缓存它们",
 	"%s changes with every request, and the files of the workspace come after it: providers cannot cache them":           "%s 在每次请求中都会变，而工作区文件排在其后：服务商无法缓存它们",
+	"%s of step %q is not a map: nothing can be laid over it":                                                            "步骤 %[2]q 的 %[1]s 不是映射：无法覆盖其中的值",
 	"%s has no %q": "%s 没有 %q",
 	"%s has no %s": "%s 缺少 %s",
 	"%s has no needs, so it comes after the step before it; give it needs of its own": "%s 没有写 needs，因此排在前一个步骤之后；请为它写明 needs",

@@ -36,6 +36,8 @@ type Options struct {
 	// Limits bound the runs, Recover names the interrupted ones that are taken up.
 	Limits  service.Limits
 	Recover string
+	// On is [service.DispatcherOptions] On.
+	On string
 	// Drain is how long runs at work are waited for at the end.
 	Drain time.Duration
 	// NoAuth lets everyone in who can connect.

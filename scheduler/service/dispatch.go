@@ -42,6 +42,9 @@ type DispatcherOptions struct {
 	Limits Limits
 	// Recover names the interrupted runs that are taken up: own, all or none.
 	Recover string
+	// On names what carries new runs out on other machines: [StartRequest] On. "" is this
+	// process.
+	On string
 	// Log gets what happens to runs that no caller waits for.
 	Log *slog.Logger
 	// Changed hears of every change of a run's state; nil is not told. It must not block.
@@ -101,6 +104,9 @@ func NewRunID() string { return uuid.Must(uuid.NewV7()).String() }
 // the run waits at most so long for a place, and fails with [ErrNoPlace]; with 0 it is queued
 // durably, or refused with [ErrQueueFull].
 func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wait time.Duration) ([]Note, error) {
+	if d.options.On != "" {
+		return d.startElsewhere(ctx, p, r)
+	}
 	if err := d.registerRun(r.ID); err != nil {
 		return nil, err
 	}
@@ -326,6 +332,9 @@ func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with Re
 	info, err := d.service.Run(ctx, p, id)
 	if err != nil {
 		return err
+	}
+	if info.Labels[journal.LabelRunsOn] != "" {
+		return d.resumeElsewhere(ctx, p, info, with)
 	}
 	if err := d.registerEnded(ctx, info); err != nil {
 		return err

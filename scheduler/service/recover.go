@@ -142,14 +142,7 @@ func (d *Dispatcher) IsStuck(ctx context.Context, info *journal.RunInfo) (bool, 
 		if err != nil {
 			return false, err
 		}
-		switch e.Type { //nolint:exhaustive // the others tell nothing
-		case journal.FlowResumed:
-			if e.Data != nil && e.Data.Interrupted {
-				n++
-			}
-		case journal.StepFinished:
-			n = 0
-		}
+		n = countTakeOvers(n, e)
 	}
 	if n < maxTakeOvers {
 		return false, nil
@@ -158,4 +151,20 @@ func (d *Dispatcher) IsStuck(ctx context.Context, info *journal.RunInfo) (bool, 
 	defer d.mu.Unlock()
 	d.stuck[info.ID] = info.LastSeq
 	return true, nil
+}
+
+// HasNotMoved reports whether a run that no process holds, and whose last process died, was
+// taken over again and again after its event since, without a step that finished.
+func (s *Service) HasNotMoved(ctx context.Context, info *journal.RunInfo, since int64) (bool, error) {
+	if !info.Abandoned || info.State != journal.RunRunning {
+		return false, nil
+	}
+	n := 0
+	for e, err := range s.Events(ctx, Principal{}, info.ID, since+1) {
+		if err != nil {
+			return false, err
+		}
+		n = countTakeOvers(n, e)
+	}
+	return n >= maxTakeOvers, nil
 }

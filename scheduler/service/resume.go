@@ -22,6 +22,10 @@ type ResumeRequest struct {
 	Now time.Time
 	// Strict makes the run strict, as [StartRequest] Strict does; one that began so stays it.
 	Strict bool
+	// Here is set by what carries runs of other machines out: this is the machine.
+	Here bool
+	// Drain is [scheduler.StepExecutor] Drain.
+	Drain <-chan struct{}
 }
 
 // ReopenSession prepares a run of the journal to go on as it began: in the language and with
@@ -55,11 +59,15 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 		return nil, notes, err
 	}
 	e.Seed, e.Language, e.Journal = uint64(began.Seed), began.Language, j
-	e.Strict = r.Strict || began.Strict
+	e.Strict, e.Drain = r.Strict || began.Strict, r.Drain
 	e.Owner, e.Root = p.resumedOwner(header.Labels, began.Bound), surroundings.Dir
 	session := s.newSession(e, f, false, r.Now)
 	session.State, session.ID, session.Origin = state, r.Run, header.Labels[journal.LabelOrigin]
-	return session, notes, nil
+	session.program = header.Program
+	if on := header.Labels[journal.LabelRunsOn]; on != "" && !r.Here {
+		err = s.makeRemote(ctx, session, on)
+	}
+	return session, notes, err
 }
 
 // LoadEdited reads an edited flow for a run, in the language in which that began.

@@ -193,11 +193,10 @@ func (s *Service) addFlow(details *RunDetails, h *journal.RunHeader) error {
 		return err
 	}
 	file, files := scheduler.LocalFiles(s.localDir(details.options.Dir), h.File, h.Text)
-	f, problems := loader.LoadText(file, h.Text.Source, files)
-	if f == nil {
-		return wording.Errorf("the flow of the run cannot be read any more: %w", problems.Err())
+	details.Flow, err = s.viewed.load(loader, file, h.Text.Source, files)
+	if err != nil {
+		return wording.Errorf("the flow of the run cannot be read any more: %w", err)
 	}
-	details.Flow = f
 	return nil
 }
 
@@ -247,7 +246,7 @@ func (s *Service) eventsOf(ctx context.Context, p Principal, id string, read fun
 // Cancel cancels a run, and returns how it stands then: one that a process is at is stopped
 // by that process a little later. A run that is over is an error of kind Invalid.
 func (s *Service) Cancel(ctx context.Context, p Principal, id string) (*journal.RunInfo, error) {
-	j, _, err := s.visibleRun(ctx, p, id)
+	j, info, err := s.visibleRun(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
@@ -256,6 +255,9 @@ func (s *Service) Cancel(ctx context.Context, p Principal, id string) (*journal.
 			return nil, err
 		}
 		return nil, markUnavailable(err)
+	}
+	if err := s.wakeRemote(ctx, info); err != nil {
+		return nil, err
 	}
 	return s.Run(ctx, p, id)
 }

@@ -30,6 +30,7 @@ import (
 type Service struct {
 	parts    Parts
 	progress progressCache
+	viewed   viewedFlows
 
 	mu       sync.Mutex      // guards what follows
 	recorder journal.Journal // nil until it is needed
@@ -68,6 +69,12 @@ type Parts struct {
 	// working directory. It is kept with a run, and the journal keeps the paths of flow files
 	// in it as relative ones.
 	Dir string
+	// Rooted is true where all runs work in Dir, also those that began in another folder
+	// which this machine has too.
+	Rooted bool
+	// Remote returns what carries runs out on other machines, by the value of the label
+	// [journal.LabelRunsOn].
+	Remote func(ctx context.Context, name string) (Remote, error)
 	// Languages are those that there are texts for.
 	Languages func() *flow.Languages
 	// Script makes a model of the answers that a [CallRequest] scripts.
@@ -199,12 +206,20 @@ func (s *Service) openJournal(ctx context.Context, create bool) (journal.Journal
 
 // Ready returns an error where runs cannot be recorded.
 func (s *Service) Ready(ctx context.Context) error {
+	_, err := s.StoreID(ctx)
+	return err
+}
+
+// StoreID returns the id of the journal, the same for all processes that share it. A journal
+// that is not there is made.
+func (s *Service) StoreID(ctx context.Context) (string, error) {
 	j, err := s.openJournal(ctx, true)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if _, err := j.ID(ctx); err != nil {
-		return markUnavailable(wording.Errorf("reading the journal: %w", err))
+	id, err := j.ID(ctx)
+	if err != nil {
+		return "", markUnavailable(wording.Errorf("reading the journal: %w", err))
 	}
-	return nil
+	return id, nil
 }

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Session is a run that this process carries out. [Service.NewSession] and
+// Session is a run that this process carries out, or follows while other machines do. [Service.NewSession] and
 // [Service.ReopenSession] make one; [Session.Close] ends it. It is for one goroutine, which
 // takes the events; any number of sessions may run at once.
 type Session struct {
@@ -29,6 +30,12 @@ type Session struct {
 	executor *scheduler.StepExecutor
 	begin    iter.Seq2[*journal.Event, error] // nil for a run that goes on
 	memories *memory.Lazy                     // of this session alone; nil: those of the service
+	program  string                           // the version that began the run; "" for a new one
+	remote   Remote                           // what carries the run out on other machines; nil: this process
+	store    string                           // the id of the journal, for remote
+	hint     func(wording.Text)               // hears of what holds a run of remote up; may be nil
+	// isDetached is true where the events of a run of remote are not taken.
+	isDetached bool
 }
 
 func (s *Service) newSession(e *scheduler.StepExecutor, f *flow.Flow, ephemeral bool, now time.Time) *Session {
@@ -46,8 +53,12 @@ func (s *Service) newSession(e *scheduler.StepExecutor, f *flow.Flow, ephemeral 
 // [scheduler.StepExecutor.Run]: a *[scheduler.Waiting] where it waits for values.
 func (s *Session) Events() iter.Seq2[*journal.Event, error] { return s.followEvents(s.begin) }
 
-// Continue goes on with the run, with answers or an edited flow.
+// Continue goes on with the run, with answers or an edited flow. A run of another machine is
+// followed until it ends or waits; ending ctx leaves it as it is, with [ErrDetached].
 func (s *Session) Continue(ctx context.Context, with scheduler.Resumption) iter.Seq2[*journal.Event, error] {
+	if s.remote != nil {
+		return s.followEvents(s.continueRemote(ctx, with))
+	}
 	return s.followEvents(s.executor.Resume(ctx, s.ID, with))
 }
 
@@ -57,7 +68,19 @@ func (s *Session) CanContinue() bool { return s.executor.Journal != nil }
 // Record puts an answer on record as it is understood, before the run goes on. The error is
 // of kind Invalid where it does not fit.
 func (s *Session) Record(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error) {
-	return s.executor.Answer(ctx, s.ID, answer)
+	taken, err := s.RecordAll(ctx, []scheduler.Answer{answer})
+	if err != nil {
+		return scheduler.Answer{}, err
+	}
+	return taken[0], nil
+}
+
+// RecordAll is [Session.Record] for several answers: all are taken, or none.
+func (s *Session) RecordAll(ctx context.Context, answers []scheduler.Answer) ([]scheduler.Answer, error) {
+	if s.remote != nil {
+		return s.remote.Answer(ctx, s.remoteRun(), answers, true)
+	}
+	return s.executor.Answer(ctx, s.ID, answers...)
 }
 
 // Waiting returns what the run waits for, in the order of the flow.

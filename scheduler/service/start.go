@@ -47,6 +47,9 @@ type StartRequest struct {
 	Origin, Session string
 	// Labels are the user's own: names that programs agree on are refused.
 	Labels map[string]string
+	// On names what carries the run out on other machines, see [Parts] Remote: the label
+	// [journal.LabelRunsOn]. "" is this process.
+	On string
 }
 
 // runOptions are kept with a run, so that it goes on as it began.
@@ -68,6 +71,10 @@ func (s *Service) NewSession(ctx context.Context, p Principal, r StartRequest) (
 	e, notes, err := s.newExecutor(p, &r)
 	if err != nil {
 		return nil, notes, err
+	}
+	if r.On != "" {
+		session, err := s.newRemoteSession(ctx, e, &r)
+		return session, notes, err
 	}
 	if !r.Ephemeral {
 		e.Journal, err = s.openJournal(ctx, true)
@@ -154,7 +161,7 @@ func (r *StartRequest) runLabels(p Principal) (map[string]string, error) {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	for name, text := range map[string]string{journal.LabelOrigin: r.Origin, journal.LabelSession: r.Session} {
+	for name, text := range map[string]string{journal.LabelOrigin: r.Origin, journal.LabelSession: r.Session, journal.LabelRunsOn: r.On} {
 		if text != "" {
 			labels[name] = text
 		}
@@ -175,6 +182,9 @@ func (s *Service) projectDir() string {
 // localDir returns the folder of the project of a run that began in dir: that folder where
 // it is still there, else the one of this process, as on another machine.
 func (s *Service) localDir(dir string) string {
+	if s.parts.Rooted {
+		return s.projectDir()
+	}
 	if info, err := os.Stat(dir); dir != "" && err == nil && info.IsDir() {
 		return dir
 	}

@@ -142,6 +142,9 @@ func (m *Machine) readyOrSkip(step int) {
 // HasNext reports whether a job is in the queue.
 func (m *Machine) HasNext() bool { return m.queue.len() > 0 }
 
+// Peek returns the job that [Machine.Next] would take; the queue must have one.
+func (m *Machine) Peek() Job { return m.queue.jobs[m.queue.head] }
+
 // Next takes the next job from the queue, which must have one; its step is running.
 func (m *Machine) Next() Job {
 	j := m.queue.pop()

@@ -1,0 +1,89 @@
+package flow
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/prompt"
+)
+
+// pathParams are the parameters of calls that name a file or a folder which is read while the
+// flow runs.
+func pathParams() []string {
+	return []string{"workspace", "builtin_skills", "config_path", "openapi"}
+}
+
+// UsedFile is a file or a folder that a step reads while it runs: unlike those of [Flow] Files
+// it is not kept with a run. [Flow.UsedFiles] makes it; it is only data.
+type UsedFile struct {
+	// Step is the id of the step, Param the parameter that names the file.
+	Step, Param string
+	Pos         Position
+	// Path is where it is; relative paths of the flow start at its folder.
+	Path string
+}
+
+// UsedFiles lists the files and folders that the flow and its sub-flows name as they are
+// written. Those that templates compute are not among them.
+func (f *Flow) UsedFiles() []UsedFile {
+	var all []UsedFile
+	for _, s := range f.Steps {
+		if s.Sub != nil {
+			all = append(all, s.Sub.UsedFiles()...)
+		}
+		with, _ := s.With.Static()
+		for _, name := range pathParams() {
+			v, _ := with.Get(name)
+			if s.With != nil {
+				for _, m := range s.With.Map {
+					if m.Key == name {
+						v, _ = m.Static()
+					}
+				}
+			}
+			path, isText := v.Str()
+			if !isText || path == "" || isDocument(path) || strings.HasPrefix(path, "~") {
+				continue
+			}
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(filepath.Dir(f.File), path)
+			}
+			all = append(all, UsedFile{Step: s.ID, Param: name, Pos: s.With.PosAt("/" + name), Path: path})
+		}
+	}
+	return all
+}
+
+// isDocument reports whether the text of a parameter is the document itself, or its address,
+// and not the path of a file.
+func isDocument(text string) bool {
+	return strings.ContainsAny(text, "\n{") || strings.Contains(text, "://")
+}
+
+// SecretNames returns the names of the secrets that the flow and its sub-flows mention.
+func (f *Flow) SecretNames() []string {
+	var names []string
+	visit := func(ref prompt.Ref) {
+		if len(ref.Path) > 1 && ref.Path[0] == "secrets" && !slices.Contains(names, ref.Path[1]) {
+			names = append(names, ref.Path[1])
+		}
+	}
+	for _, p := range []*Param{f.User, f.Session, f.Outputs, f.OnError} {
+		p.EachRef(visit)
+	}
+	for _, s := range f.Steps {
+		for _, p := range []*Param{s.When, s.ForEach, s.With} {
+			p.EachRef(visit)
+		}
+		if s.Sub == nil {
+			continue
+		}
+		for _, name := range s.Sub.SecretNames() {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,160 @@
+package service
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// MissingError is why this machine cannot carry a run out though another one may: a plugin, a
+// provider, a secret or a file is missing, or its program is too old. A [Service] makes it;
+// it does not change.
+type MissingError struct{ Reasons []error }
+
+// Error lists what is missing.
+func (e *MissingError) Error() string { return e.In("en") }
+
+// In returns what [MissingError.Error] does, in a language.
+func (e *MissingError) In(language string) string {
+	texts := make([]string, len(e.Reasons))
+	for i, reason := range e.Reasons {
+		texts[i] = wording.OfError(reason).In(language)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// missingError returns the reasons as an error; nil where there are none.
+func missingError(reasons []error) error {
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &MissingError{reasons}
+}
+
+// CheckMachine returns a *[MissingError] where this machine lacks what the run of a session
+// needs beside what preparing it has found.
+func (s *Session) CheckMachine() error {
+	var missing []error
+	if older := olderProgram(s.executor.Program, s.program); older != nil {
+		missing = append(missing, older)
+	}
+	missing = append(missing, missingSecrets(s.Flow, s.executor.Secrets)...)
+	return missingError(append(missing, missingFiles(s.Flow)...))
+}
+
+// CheckHere returns a *[MissingError] where this machine lacks what a flow needs.
+func (s *Service) CheckHere(f *flow.Flow) error {
+	e, _, err := s.parts.Executor(f, ExecutorOptions{})
+	if err != nil {
+		return missingError([]error{err})
+	}
+	missing := missingSecrets(f, e.Secrets)
+	return missingError(append(missing, missingFiles(f)...))
+}
+
+// MissingOf returns an error of preparing a run as a *[MissingError], unless the journal is at
+// fault or there is no such run.
+func MissingOf(err error) error {
+	var unavailable *UnavailableError
+	var missing *MissingError
+	isOther := errors.As(err, &unavailable) || errors.As(err, &missing)
+	if err == nil || isOther || errors.Is(err, ErrNoJournal) || calls.KindOf(err) == calls.NotFound {
+		return err
+	}
+	return &MissingError{[]error{err}}
+}
+
+func missingSecrets(f *flow.Flow, lookup func(string) (string, bool)) (missing []error) {
+	if lookup == nil {
+		return nil
+	}
+	for _, name := range f.SecretNames() {
+		if _, ok := lookup(name); !ok {
+			missing = append(missing, wording.Errorf("the secret %s is not set, or not allowed by the setting secrets", name))
+		}
+	}
+	return missing
+}
+
+func missingFiles(f *flow.Flow) (missing []error) {
+	for _, used := range f.UsedFiles() {
+		if _, err := os.Stat(used.Path); err != nil {
+			missing = append(missing, wording.Errorf("the step %s reads %s, which is not there", used.Step, used.Path))
+		}
+	}
+	return missing
+}
+
+// FilesElsewhere returns a warning for each file that a flow reads while it runs and that is
+// outside of the project: other machines may not have it.
+func (s *Service) FilesElsewhere(f *flow.Flow) (notes []Note) {
+	root := s.projectDir()
+	for _, used := range f.UsedFiles() {
+		rel, err := filepath.Rel(root, flow.Absolute(used.Path))
+		if err == nil && filepath.IsLocal(rel) {
+			continue
+		}
+		n := newWarning("the step %s reads %s, which other machines may not have (put it into the folder of the project)", used.Step, used.Path)
+		n.Source = used.Pos.String()
+		notes = append(notes, n)
+	}
+	return notes
+}
+
+// olderProgram returns an error where the program here is older than the one that began a
+// run. Versions that are not numbers cannot be compared.
+func olderProgram(here, began string) error {
+	a, okA := parseVersion(here)
+	b, okB := parseVersion(began)
+	if !okA || !okB {
+		return nil
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			if a[i] > b[i] {
+				return nil
+			}
+			return wording.Errorf("the run began with the version %s of the program, and this is %s", began, here)
+		}
+	}
+	return nil
+}
+
+// parseVersion reads v1.2.3, with anything after it.
+func parseVersion(text string) (numbers [3]int, ok bool) {
+	text, _, _ = strings.Cut(strings.TrimPrefix(text, "v"), "-")
+	text, _, _ = strings.Cut(text, "+")
+	parts := strings.Split(text, ".")
+	if len(parts) != len(numbers) {
+		return numbers, false
+	}
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return numbers, false
+		}
+		numbers[i] = n
+	}
+	return numbers, true
+}
+
+// countTakeOvers returns how often a run was taken over from processes that died, since the
+// last step that finished.
+func countTakeOvers(n int, e *journal.Event) int {
+	switch e.Type { //nolint:exhaustive // the others tell nothing
+	case journal.FlowResumed:
+		if e.Data != nil && e.Data.Interrupted {
+			return n + 1
+		}
+	case journal.StepFinished:
+		return 0
+	}
+	return n
+}
