@@ -3,6 +3,7 @@
 // from them ([Fold]). The engine writes and resumes through a [RunLog], which it holds
 // by a lease; the command line and others look at runs through a [RunReader].
 //
-// The backends are in the packages below: sqlite, which several processes share, and
-// memory. journaltest is the conformance suite of any backend.
+// The backends are in the packages below: sqlite, which several processes share, postgres,
+// which several machines share, and memory. journaltest is the conformance suite of any
+// backend; transfer copies runs from one to another.
 package journal

@@ -13,6 +13,7 @@ var _ = wording.Add(wording.Catalog{
 	"a secret stood in what was known, and the journal does not keep secrets":                                  "已知的内容中含有密钥，而日志不保存密钥",
 	"an event of the run %s was given to the journal of %s":                                                    "运行 %s 的事件给到了 %s 的日志",
 	"check that no flow runs itself without an end, or raise run.max_steps in the settings":                    "请检查是否有流程无止境地运行自身，或在设置中调大 run.max_steps",
+	"the run %s ends with event %d and is %s, but its events end with %d, and it would be %s":                  "运行 %s 以事件 %d 结束，状态为 %s；但它的事件到 %d 为止，状态应为 %s",
 	"encoding event %d: %w":                                                                                    "编码事件 %d：%w",
 	"event %d (%s) comes after the end of the run %s":                                                          "事件 %d（%s）在运行 %s 结束之后",
 	"event %d of the run %s is missing: it was deleted in the meantime, or the file is damaged":                "缺少事件 %d（运行 %s）：它已被删除，或文件已损坏",
@@ -53,4 +54,10 @@ var _ = wording.Add(wording.Catalog{
 	"there is no run %s in the journal":                                                                        "日志中没有运行 %s",
 	"using the key of the images: %w":                                                                          "使用图片的密钥：%w",
 	"write %s or %s":                                                                                           "请写 %s 或 %s",
+	"%q has the byte 0, which Postgres does not store":                                                         "%q 中有字节 0，Postgres 不能保存它",
+	"event %d of the run %s is missing: it was deleted in the meantime, or the journal is damaged":             "缺少事件 %d（运行 %s）：它已被删除，或日志已损坏",
+	"set journal.key_env to the name of a variable that holds %d random bytes in hex (openssl rand -hex %d), the same on every machine": "请把 journal.key_env 设为一个环境变量的名称，其中有 %d 个随机字节的十六进制（openssl rand -hex %d），所有机器上相同",
+	"the header of the run %s is missing":                                             "缺少运行 %s 的头部",
+	"the run %s is taken by other processes again and again":                          "运行 %s 一再被其他进程占用",
+	"the run has an image, and the journal in Postgres has no key to encrypt it with": "运行中有图片，而 Postgres 中的日志没有用来加密图片的密钥",
 })

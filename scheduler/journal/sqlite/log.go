@@ -6,8 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"iter"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -50,33 +48,11 @@ func (j *SQLite) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLo
 		return nil, err
 	}
 	l := &sqliteLog{journal: j, lease: newLease(), async: h.Mode == journal.Async, known: map[stored.Digest]struct{}{}}
-	found := stored.Blobs{}
-	inputs, options := found.Encode(h.Inputs), found.Encode(h.Options)
-	source, files := found.EncodeText(h.Text)
-	mode := h.Mode
-	if mode == "" {
-		mode = journal.Sync
-	}
-	started := h.StartedAt.Format(time.RFC3339Nano)
 	var info *journal.RunInfo
 	err := j.write(func(c *sqlitefile.Conn) error {
-		created, err := c.QueryRow(`INSERT INTO run(id, flow, state, started_at, updated_at) VALUES (?, ?, ?, ?, ?)
-			ON CONFLICT(id) DO NOTHING RETURNING key`,
-			[]any{h.ID, h.Flow, string(journal.RunRunning), started, started}, &l.key)
-		if err == nil && !created {
-			return stored.ErrExists(h.ID)
-		}
+		err := l.insertRun(c, h)
 		if err == nil {
-			err = c.Exec("INSERT INTO header(run, file, mode, source, hash, files, inputs, options, program) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-				l.key, h.File, string(mode), source[:], source.String(), files, inputs, options, h.Program)
-		}
-		for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
-			if err == nil {
-				err = c.Exec("INSERT INTO label(run, name, value) VALUES (?, ?, ?)", l.key, name, h.Labels[name])
-			}
-		}
-		if err == nil {
-			err = l.storeBlobs(c, found)
+			err = l.insertHeader(c, h, stored.Blobs{})
 		}
 		if err == nil {
 			info, err = l.takeLease(c, h.ID)

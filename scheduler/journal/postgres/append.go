@@ -1,0 +1,280 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/pgdb"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// change is a batch of events of one run in stored form. What a log submits while another
+// change of its run is stored is joined to one.
+type change struct {
+	before, last int64
+	state        journal.RunStatus
+	updated      string
+	bodies       [][]byte
+	payloads     payloads
+	size         int
+	done         func(error)
+}
+
+// Bounds of one statement.
+const (
+	maxWriters    = 2
+	maxBatch      = 128     // runs
+	maxBatchBytes = 4 << 20 // of events and payloads
+	maxPending    = 512     // changes of one run, before it waits
+)
+
+// appender stores the events of all runs that the journal holds: those that wait at the same
+// time in one statement, at most maxWriters statements at once, and those of one run one
+// after the other. It is safe for concurrent use.
+type appender struct {
+	journal *Postgres
+
+	mu      sync.Mutex // guards the fields below, and pending and busy of the logs
+	idle    *sync.Cond // a log has nothing to store any more
+	ready   []*pgLog   // those with changes of which none is being stored
+	writers int        // goroutines
+}
+
+func newAppender(j *Postgres) *appender {
+	a := &appender{journal: j}
+	a.idle = sync.NewCond(&a.mu)
+	return a
+}
+
+// submit queues a change. It returns false where the log is closed.
+func (a *appender) submit(l *pgLog, ch *change) bool {
+	if len(ch.bodies) == 0 {
+		ch.done(nil)
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l.pending = append(l.pending, ch)
+	if l.busy {
+		return true
+	}
+	l.busy = true
+	a.ready = append(a.ready, l)
+	if a.writers < maxWriters {
+		a.writers++
+		go a.storeReady()
+	}
+	return true
+}
+
+// isFull reports whether so many changes of a run wait that it should wait too.
+func (a *appender) isFull(l *pgLog) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(l.pending) >= maxPending
+}
+
+// waitFor returns when all changes of a run are stored, or have failed.
+func (a *appender) waitFor(l *pgLog) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for l.busy {
+		a.idle.Wait()
+	}
+}
+
+// storeReady stores what is ready until nothing is.
+func (a *appender) storeReady() {
+	for {
+		batch := a.takeBatch()
+		if batch == nil {
+			return
+		}
+		a.journal.storeBatch(batch)
+		a.release(batch)
+	}
+}
+
+// entry is what one statement stores of one run.
+type entry struct {
+	log *pgLog
+	change
+	parts []*change // it was joined from these
+	err   error
+}
+
+// takeBatch takes what the next statement stores, nil for nothing: then the goroutine ends.
+func (a *appender) takeBatch() (batch []*entry) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	size := 0
+	for len(a.ready) > 0 && len(batch) < maxBatch && size < maxBatchBytes {
+		l := a.ready[0]
+		a.ready = a.ready[1:]
+		e := l.takePending(maxBatchBytes - size)
+		size += e.size
+		batch = append(batch, e)
+	}
+	if batch == nil {
+		a.writers--
+	}
+	return batch
+}
+
+// takePending joins changes of a run, at least one. The appender is locked.
+func (l *pgLog) takePending(room int) *entry {
+	e := &entry{log: l, change: *l.pending[0]}
+	e.parts = l.pending[:1:1]
+	for _, ch := range l.pending[1:] {
+		if e.size+ch.size > room {
+			break
+		}
+		e.parts = append(e.parts, ch)
+		e.bodies = append(e.bodies[:len(e.bodies):len(e.bodies)], ch.bodies...)
+		e.payloads.digests = append(e.payloads.digests[:len(e.payloads.digests):len(e.payloads.digests)], ch.payloads.digests...)
+		e.payloads.data = append(e.payloads.data[:len(e.payloads.data):len(e.payloads.data)], ch.payloads.data...)
+		e.last, e.state, e.updated = ch.last, ch.state, ch.updated
+		e.size += ch.size
+	}
+	l.pending = l.pending[len(e.parts):]
+	return e
+}
+
+// release tells how changes have ended, and makes their logs ready for the next.
+func (a *appender) release(batch []*entry) {
+	for _, e := range batch {
+		for _, part := range e.parts {
+			part.done(e.err)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range batch {
+		if len(e.log.pending) > 0 {
+			a.ready = append(a.ready, e.log)
+			continue
+		}
+		e.log.busy = false
+	}
+	a.idle.Broadcast()
+}
+
+// The statement that appends. A run gets its events if it is still held by the same lease and
+// ends where it did; the others of the batch do not depend on it.
+const appendEvents = `
+WITH c AS (SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[]) c(key, lease, before, last, state, updated)),
+	ok AS (UPDATE journal_run SET last_seq = c.last, state = c.state, updated_at = c.updated, touched = coalesce($7, now()) FROM c
+		WHERE journal_run.key = c.key AND journal_run.lease = c.lease AND journal_run.last_seq = c.before RETURNING journal_run.key),
+	e AS (INSERT INTO journal_event SELECT n.run, n.seq, n.body FROM unnest($8::bigint[], $9::bigint[], $10::bytea[]) n(run, seq, body) JOIN ok ON ok.key = n.run)
+SELECT key FROM ok`
+
+// The same with payloads, which most appends have not.
+const appendWithBlobs = `
+WITH c AS (SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::text[]) c(key, lease, before, last, state, updated)),
+	ok AS (UPDATE journal_run SET last_seq = c.last, state = c.state, updated_at = c.updated, touched = coalesce($7, now()) FROM c
+		WHERE journal_run.key = c.key AND journal_run.lease = c.lease AND journal_run.last_seq = c.before RETURNING journal_run.key),
+	e AS (INSERT INTO journal_event SELECT n.run, n.seq, n.body FROM unnest($8::bigint[], $9::bigint[], $10::bytea[]) n(run, seq, body) JOIN ok ON ok.key = n.run),
+	b AS (INSERT INTO journal_blob SELECT DISTINCT ON (sha256) sha256, data FROM unnest($11::bigint[], $12::bytea[], $13::bytea[]) n(run, sha256, data)
+		JOIN ok ON ok.key = n.run ORDER BY sha256 ON CONFLICT DO NOTHING),
+	x AS (INSERT INTO journal_run_blob SELECT n.run, n.sha256 FROM unnest($11::bigint[], $12::bytea[]) n(run, sha256) JOIN ok ON ok.key = n.run ON CONFLICT DO NOTHING)
+SELECT key FROM ok`
+
+// retryLostBlob marks the error of a payload that was pruned while the statement counted on
+// it: the next attempt stores it again.
+func retryLostBlob(err error) error {
+	if pgdb.IsForeignKeyViolation(err) {
+		return pgdb.Again(err)
+	}
+	return err
+}
+
+// storeBatch stores changes of several runs, and notes the error of each.
+func (j *Postgres) storeBatch(batch []*entry) {
+	err := j.storeEntries(batch)
+	if err != nil && len(batch) > 1 { // one may be the reason that none was stored
+		for _, e := range batch {
+			j.storeBatch([]*entry{e})
+		}
+		return
+	}
+	for _, e := range batch {
+		if err != nil {
+			e.err = err
+		}
+		if e.err == nil {
+			j.db.Notify(channel, e.log.Opened.ID)
+		}
+	}
+}
+
+// storeEntries runs the statement. An append is not given up when its caller is.
+func (j *Postgres) storeEntries(batch []*entry) error {
+	query, args := appendArgs(batch)
+	args[6] = j.now()
+	ctx := context.Background()
+	return j.write(ctx, func(c *pgdb.Conn) error {
+		stored := make(map[int64]bool, len(batch))
+		err := c.QueryRows(ctx, query, args, func(scan func(...any) error) error {
+			var key int64
+			err := scan(&key)
+			stored[key] = true
+			return err
+		})
+		if err != nil {
+			return retryLostBlob(err)
+		}
+		for _, e := range batch {
+			e.err = nil
+			if stored[e.log.key] {
+				continue
+			}
+			if err := j.explainRefusal(ctx, c, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// explainRefusal notes why a run did not get its events, or that it has them already: an
+// attempt before was committed, and its connection lost.
+func (j *Postgres) explainRefusal(ctx context.Context, c *pgdb.Conn, e *entry) error {
+	r, err := j.findRun(ctx, c, e.log.Opened.ID)
+	switch {
+	case calls.KindOf(err) == calls.NotFound:
+		e.err = &journal.HeldError{Run: e.log.Opened.ID}
+	case err != nil:
+		return err
+	case !bytes.Equal(r.lease, e.log.lease):
+		e.err = r.heldError()
+	case r.LastSeq != e.last:
+		e.err = calls.Errorf(calls.Internal, "the run %s ends with event %d: an earlier write failed", r.ID, r.LastSeq)
+	}
+	return nil
+}
+
+// appendArgs returns the statement and its arguments.
+func appendArgs(batch []*entry) (query string, args []any) {
+	n := len(batch)
+	keys, before, last := make([]int64, n), make([]int64, n), make([]int64, n)
+	leases, states, updated := make([][]byte, n), make([]string, n), make([]string, n)
+	var runs, seqs, owners []int64
+	var bodies, digests, data [][]byte
+	for i, e := range batch {
+		keys[i], leases[i], before[i], last[i] = e.log.key, e.log.lease, e.before, e.last
+		states[i], updated[i] = string(e.state), e.updated
+		for k, body := range e.bodies {
+			runs, seqs, bodies = append(runs, e.log.key), append(seqs, e.before+1+int64(k)), append(bodies, body)
+		}
+		for k, d := range e.payloads.digests {
+			owners, digests, data = append(owners, e.log.key), append(digests, d), append(data, e.payloads.data[k])
+		}
+	}
+	args = []any{keys, leases, before, last, states, updated, nil, runs, seqs, bodies}
+	if len(owners) == 0 {
+		return appendEvents, args
+	}
+	return appendWithBlobs, append(args, owners, digests, data)
+}
