@@ -1,4 +1,4 @@
-// Package configs holds the default settings and the schema of flow files. The
+// Package configs holds the default settings and the schemas of flow files and test files. The
 // file scheduler.yaml is both the documentation and the source of the defaults:
 // the program reads it first, then the user's own file over it.
 package configs
@@ -15,3 +15,8 @@ var Defaults []byte
 //
 //go:embed flow.schema.json
 var FlowSchema []byte
+
+// TestSchema is the JSON Schema of test files, generated in the same way.
+//
+//go:embed test.schema.json
+var TestSchema []byte

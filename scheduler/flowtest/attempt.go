@@ -1,0 +1,230 @@
+package flowtest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flowtest/check"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// attempt is one run of the flow of a case. newAttempt makes it; when run has returned it is only read.
+type attempt struct {
+	of     *caseRun
+	number int
+
+	events   []*journal.Event
+	record   *journal.RunState
+	err      error // how the run ended
+	evidence *check.Evidence
+	elapsed  time.Duration
+	sessions *sessions
+	// problem is why nothing can be said of the run, whatever its events are: a take that is missing, a call that is
+	// denied. nil: it ran as it was to.
+	problem error
+}
+
+// run runs the flow to its end.
+func (a *attempt) run(ctx context.Context) {
+	began := time.Now()
+	c := a.of
+	a.sessions = c.suite.models.newSessions(c.index, a.number)
+	a.record = journal.NewRunState()
+	e, guard, err := a.newExecutor()
+	if err != nil {
+		a.problem = err
+		return
+	}
+	memories := a.newMemory(e)
+	e.Env.Memory = memories
+	if len(c.Memory) > 0 {
+		if err := fillMemory(ctx, memories, c.Memory); err != nil {
+			a.problem = err
+			return
+		}
+	}
+	inputs := c.Inputs
+	if inputs.IsNull() {
+		inputs = value.OfMap(nil)
+	}
+	a.collect(e.Run(ctx, c.Flow, inputs))
+	a.answer(ctx, e)
+	a.elapsed = time.Since(began)
+	for _, err := range []error{guard.problem(), a.sessions.problem(), closeMemory(memories)} {
+		if a.problem == nil {
+			a.problem = err
+		}
+	}
+	a.evidence = a.newEvidence(e, inputs)
+}
+
+// collect takes events of the run.
+func (a *attempt) collect(events iter.Seq2[*journal.Event, error]) {
+	a.err = nil
+	for event, err := range events {
+		if err != nil {
+			a.err = err
+			return
+		}
+		a.events = append(a.events, event)
+		a.record.Add(event)
+	}
+}
+
+// answer gives a run that waits the answers of the case, as often as there are some for it.
+func (a *attempt) answer(ctx context.Context, e *scheduler.StepExecutor) {
+	left := slices.Clone(a.of.Answers)
+	for {
+		var waiting *scheduler.Waiting
+		if !errors.As(a.err, &waiting) || len(left) == 0 {
+			return
+		}
+		var given []scheduler.Answer
+		left = slices.DeleteFunc(left, func(one suite.Answer) bool {
+			answer := scheduler.Answer{Step: one.Step, Pointer: one.Pointer, Value: one.Value}
+			fits := scheduler.CheckAnswers(append(slices.Clip(given), answer), waiting.For) == nil
+			if fits {
+				given = append(given, answer)
+			}
+			return fits
+		})
+		if len(given) == 0 {
+			one := left[0]
+			err := scheduler.CheckAnswers([]scheduler.Answer{{Step: one.Step, Pointer: one.Pointer, Value: one.Value}}, waiting.For)
+			a.problem = calls.Errorf(calls.Invalid, "%s: the answer does not fit: %w", one.Pos, err)
+			return
+		}
+		a.collect(e.Resume(ctx, waiting.Run, scheduler.Resumption{Answers: given, Flow: a.of.Flow}))
+	}
+}
+
+// newExecutor returns an executor in a world of its own, and what guards that.
+func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
+	c, o := a.of, &a.of.suite.runner.options
+	e, err := o.Executor(c.Flow)
+	if err != nil {
+		return nil, nil, err
+	}
+	env := *e.Env
+	e.Env = &env
+	if c.Loader != nil {
+		e.Loader = c.Loader
+	}
+	guard := newGuard(c.Case, o)
+	e.Interceptor = guard
+	env.HTTP = guard.http(env.HTTP)
+	env.Clock = func() time.Time { return c.Now }
+	name := o.Models.Name(cmp.Or(c.LLM, c.Flow.LLM))
+	env.Tokens = c.suite.models.counter(name)
+	env.LLM, err = a.model(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.Provider = func(named string) (llm.Provider, error) {
+		if c.LLM != "" {
+			return env.LLM, nil
+		}
+		return a.model(o.Models.Name(named))
+	}
+	e.Names = func(named string) (string, string) {
+		of := name
+		if c.LLM == "" && named != "" {
+			of = named
+		}
+		return of, o.Models.Model(of)
+	}
+	e.NewRunID = func() string { return fmt.Sprintf("test-%d-%d", c.index+1, a.number) }
+	e.Seed = c.Seed + uint64(a.number) - 1
+	e.Until = c.Until
+	e.Journal = nil
+	if len(c.Answers) > 0 {
+		e.Journal = o.Journal()
+	}
+	if o.Mode != result.Live {
+		e.Sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() } // no server needs the pause
+	}
+	return e, guard, nil
+}
+
+// newMemory returns a memory that is opened when it is needed.
+func (a *attempt) newMemory(e *scheduler.StepExecutor) *memory.Lazy {
+	return memory.NewLazy(func(ctx context.Context) (*memory.SnapshotProcessor, error) {
+		return a.of.suite.runner.options.Memory(ctx, e.Env.Clock)
+	})
+}
+
+// closeMemory drops the memories of the run.
+func closeMemory(memories *memory.Lazy) error {
+	p := memories.Opened()
+	if p == nil {
+		return nil
+	}
+	return p.Store.Close()
+}
+
+// fillMemory saves the records of a case.
+func fillMemory(ctx context.Context, memories *memory.Lazy, records []memory.BaseMemory) error {
+	p, err := memories.Open(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = p.Store.SaveMemories(ctx, records)
+	return err
+}
+
+// repeat evaluates the checks of the case on what the run has left.
+func (a *attempt) repeat(ctx context.Context) *result.Repeat {
+	runner := a.of.suite.runner
+	r := &result.Repeat{Number: a.number, Outcome: result.Pass, Usage: a.record.Usage}
+	if a.problem != nil {
+		r.Outcome, r.Problem = result.Error, runner.problemOf(a.problem)
+		return r
+	}
+	r.PriceKnown = a.evidence.PriceKnown
+	r.RecordedMS = a.sessions.recordedMS()
+	r.Prompts = a.prompts(ctx)
+	r.Pieces = result.PiecesOf(r.Prompts)
+	if !a.record.Outputs.IsNull() {
+		r.Outputs = string(a.record.Outputs.AppendIndented(nil, "  "))
+	}
+	worst, looksAtRun := result.Pass, false
+	for _, c := range a.of.Expect {
+		found := c.Evaluate(ctx, a.evidence)
+		r.Checks = append(r.Checks, found)
+		if found.Weight > 0 {
+			worst = result.Worse(worst, found.Outcome)
+		}
+		looksAtRun = looksAtRun || found.Subject == "run"
+	}
+	r.Score = result.MeanScore(r.Checks)
+	r.Outcome = a.verdict(worst, r.Score)
+	if failed := a.record.Error; failed != nil && !looksAtRun {
+		r.Outcome = result.Error
+		r.Problem = &result.Problem{Kind: string(failed.Kind), Message: failed.Message, Hint: failed.Hint, Step: failed.Step}
+	}
+	return r
+}
+
+// verdict returns the outcome of the checks: with a threshold the mean score decides, unless there is an error.
+func (a *attempt) verdict(worst result.Outcome, score *float64) result.Outcome {
+	least := a.of.Threshold
+	if least == nil || worst == result.Error || score == nil {
+		return worst
+	}
+	if *score >= *least-1e-9 {
+		return result.Pass
+	}
+	return result.Fail
+}

@@ -1,0 +1,150 @@
+package flowtest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/scheduler/flowtest/stat"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+)
+
+// caseRun is a case being run, by one worker; others may ask for its first attempt.
+type caseRun struct {
+	*suite.Case
+	suite    *suiteRun
+	index    int
+	selected bool
+	// isNeeded is set where checks of other cases look at what this one leaves.
+	isNeeded bool
+	// found is what the case gave; nil: it has not run. Its worker sets it.
+	found *result.Case
+
+	once sync.Once
+	kept *attempt // the first attempt, where others need it; set by once
+}
+
+// planned returns how often the case is to run.
+func (c *caseRun) planned() int {
+	if n := c.suite.runner.options.Repeat; n > 0 {
+		return n
+	}
+	return max(c.Repeat, 1)
+}
+
+// hasRun reports whether every repeat that counts has run: what no repeat has asked for is not used.
+func (c *caseRun) hasRun() bool {
+	if c.found == nil || c.found.Outcome == result.Skip {
+		return false
+	}
+	return len(c.found.Repeats) == c.found.Planned
+}
+
+// skipReason returns why the case does not run; "" where it does.
+func (c *caseRun) skipReason() string {
+	if c.Skip != "" {
+		return c.Skip
+	}
+	if c.suite.HasOnly && !c.Only {
+		return wording.Say("another case of the file says only").In(c.suite.runner.options.Language)
+	}
+	return ""
+}
+
+// run runs the case until its verdict is settled; nil: ctx ended before anything was found.
+func (c *caseRun) run(ctx context.Context) *result.Case {
+	began := time.Now()
+	found := c.Result()
+	found.Planned = c.planned()
+	if reason := c.skipReason(); reason != "" {
+		found.Outcome, found.Skipped, found.Planned = result.Skip, reason, 0
+		return found
+	}
+	need := stat.Need{Rate: c.Rate, Sure: c.Sure}
+	verdict := stat.Open
+	for number := 1; number <= found.Planned && verdict == stat.Open; number++ {
+		if found.Problem = c.suite.limitProblem(); found.Problem != nil {
+			break
+		}
+		one, ok := c.repeat(ctx, number)
+		if !ok {
+			found.Problem = c.interruption(ctx)
+			break
+		}
+		found.Repeats = append(found.Repeats, *one)
+		passed, decided := found.Passed()
+		verdict = stat.Decide(passed, decided-passed, found.Planned, need)
+	}
+	if len(found.Repeats) == 0 && c.suite.limitProblem() == nil {
+		return nil
+	}
+	found.Outcome = outcomeOf(verdict)
+	found.Elapsed = time.Since(began)
+	return found
+}
+
+// interruption returns why a case was stopped: by a limit, or from outside.
+func (c *caseRun) interruption(ctx context.Context) *result.Problem {
+	if p := c.suite.limitProblem(); p != nil {
+		return p
+	}
+	err := calls.Errorf(calls.Canceled, "the tests were interrupted: %w", context.Cause(ctx))
+	return c.suite.runner.problemOf(err.WithHint("go on with --rerun errors"))
+}
+
+// outcomeOf returns the outcome of a case whose repeats have ended: one that is still open has errors.
+func outcomeOf(v stat.Verdict) result.Outcome {
+	switch v {
+	case stat.Passed:
+		return result.Pass
+	case stat.Failed:
+		return result.Fail
+	default:
+		return result.Error
+	}
+}
+
+// repeat runs the case once and evaluates its checks; ok is false where ctx ended before.
+func (c *caseRun) repeat(ctx context.Context, number int) (r *result.Repeat, ok bool) {
+	a := c.attempt(ctx, number)
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	r = a.repeat(ctx)
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	c.suite.charge(r.Usage)
+	return r, true
+}
+
+// attempt runs the flow for a repeat. What others look at runs once, for whoever asks first.
+func (c *caseRun) attempt(ctx context.Context, number int) *attempt {
+	if number > 1 || !c.isNeeded {
+		return c.newAttempt(ctx, number)
+	}
+	c.once.Do(func() { c.kept = c.newAttempt(ctx, 1) })
+	return c.kept
+}
+
+// newAttempt runs the flow, within the timeout of the case.
+func (c *caseRun) newAttempt(ctx context.Context, number int) *attempt {
+	within, cancel := ctx, context.CancelFunc(func() {})
+	if c.Timeout > 0 {
+		within, cancel = context.WithTimeoutCause(ctx, c.Timeout, errTimeout)
+	}
+	defer cancel()
+	a := &attempt{of: c, number: number}
+	a.run(within)
+	if a.err != nil && errors.Is(context.Cause(within), errTimeout) {
+		a.problem = calls.Errorf(calls.Timeout, "the case took longer than %s", c.Timeout).WithHint("raise its timeout")
+	}
+	return a
+}
+
+// errTimeout is the cause of the end of a case that takes too long.
+var errTimeout = calls.Errorf(calls.Timeout, "the time of the case is over")

@@ -1,0 +1,62 @@
+package check
+
+import (
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flow"
+)
+
+// argument is what a matcher is given: its value, and the keys beside it that belong to it. Parsing
+// makes it, and for values with templates each evaluation; its problems are collected by the maker.
+type argument struct {
+	value    value.Value
+	beside   *value.Map
+	pointer  string // of value in the item
+	prefix   string // of the pointers of the keys beside it
+	at       func(pointer string) flow.Position
+	scope    *Scope
+	problems *flow.Problems
+	needs    *[]Need
+}
+
+// report adds a problem of the place at a pointer below the value.
+func (a *argument) report(below string, message, hint wording.Text) {
+	*a.problems = append(*a.problems, flow.NewProblem(a.at(a.pointer+below), message, hint))
+}
+
+// reportf adds a problem without a hint.
+func (a *argument) reportf(below, format string, args ...any) {
+	a.report(below, wording.Say(format, args...), wording.Text{})
+}
+
+// take returns the argument of a key that belongs to the matcher, and whether it is there.
+func (a *argument) take(key string) (*argument, bool) {
+	v, ok := a.beside.Get(key)
+	if !ok {
+		return nil, false
+	}
+	other := *a
+	other.value, other.pointer = v, a.prefix+"/"+value.Escape(key)
+	return &other, true
+}
+
+// need notes evidence of others that the matcher compares with.
+func (a *argument) need(n Need) { *a.needs = append(*a.needs, n) }
+
+// decode reads the value as a Go type by its schema; ok is false where it does not fit.
+func decode[T any](a *argument, s *schema.Schema) (t T, ok bool) {
+	problems := s.Check(a.value)
+	for _, p := range problems {
+		message, hint := p.Text()
+		a.report(p.Pointer, message, hint)
+	}
+	if problems != nil {
+		return t, false
+	}
+	if err := value.Decode(s.ApplyDefaults(a.value), &t); err != nil {
+		a.report("", wording.OfError(err), wording.Text{})
+		return t, false
+	}
+	return t, true
+}

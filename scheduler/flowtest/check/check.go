@@ -1,0 +1,148 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+)
+
+// Check is one item of expect, ready to be evaluated. [Parse] makes it; it is immutable, and safe for
+// concurrent use.
+type Check struct {
+	// Pos is where the item begins.
+	Pos flow.Position
+	// Name, Metric and Weight are what the item says, else "", "" and 1.
+	Name, Metric string
+	Weight       float64
+
+	when     *expression // nil: always
+	subject  *parsedSubject
+	matchers []*parsedMatcher
+	needs    []Need
+}
+
+// Needs lists the evidence of other cases, and of other flows, that the check compares with: they must
+// have ended before it is evaluated.
+func (c *Check) Needs() []Need { return slices.Clone(c.needs) }
+
+// Label returns what people know the check by: its name, else its subject and matchers.
+func (c *Check) Label() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	return strings.TrimSpace(c.subject.String() + " " + c.matcherNames())
+}
+
+func (c *Check) matcherNames() string {
+	names := make([]string, len(c.matchers))
+	for i, m := range c.matchers {
+		names[i] = m.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// Evaluate decides on the evidence. The outcome is skip, with a weight of 0, where the when of the
+// item is false.
+func (c *Check) Evaluate(ctx context.Context, e *Evidence) result.Check {
+	found := result.Check{
+		Name: c.Label(), Subject: c.subject.String(), Matcher: c.matcherNames(), Metric: c.Metric, Weight: c.Weight,
+		Position: result.Position{File: c.Pos.File, Line: c.Pos.Line, Col: c.Pos.Col},
+	}
+	asked, err := c.isAsked(ctx, e)
+	if err != nil {
+		return errorOf(err).fill(found, e.Language)
+	}
+	if !asked {
+		found.Outcome, found.Weight = result.Skip, 0
+		return found
+	}
+	of, failed := c.subject.resolve(ctx, e)
+	if failed != nil {
+		return failed.fill(found, e.Language)
+	}
+	return c.decide(ctx, of).fill(found, e.Language)
+}
+
+// isAsked evaluates the when of the item.
+func (c *Check) isAsked(ctx context.Context, e *Evidence) (bool, error) {
+	if c.when == nil {
+		return true, nil
+	}
+	v, err := c.when.eval(ctx, newScope(ctx, e, nil))
+	return err == nil && prompt.Truthy(v), err
+}
+
+// decide returns what all matchers found: the first that failed, else the first that could not be
+// decided, else a pass. Its score is the lowest.
+func (c *Check) decide(ctx context.Context, of *subject) *verdict {
+	worst := pass()
+	for i, m := range c.matchers {
+		v := m.decide(ctx, of)
+		score := lowest(worst.score, v.score)
+		isWorse := result.Worse(worst.outcome, v.outcome) != worst.outcome
+		if i == 0 || isWorse {
+			worst = v
+		}
+		worst.score = score
+	}
+	if worst.outcome == result.Error {
+		worst.score = nil
+	}
+	return worst
+}
+
+func lowest(a, b *float64) *float64 {
+	if a == nil || b != nil && *b < *a {
+		return b
+	}
+	return a
+}
+
+// verdict is what a matcher found of a subject.
+type verdict struct {
+	outcome       result.Outcome
+	score         *float64 // nil: 1 or 0
+	message, hint wording.Text
+	piece         *result.PieceRef
+	diff          string
+	judge         *result.Judge
+}
+
+func pass() *verdict { return &verdict{outcome: result.Pass} }
+
+// failf returns a fail with a fact.
+func failf(format string, args ...any) *verdict {
+	return &verdict{outcome: result.Fail, message: wording.Say(format, args...)}
+}
+
+// errorf returns that something could not be decided.
+func errorf(format string, args ...any) *verdict {
+	return &verdict{outcome: result.Error, message: wording.Say(format, args...)}
+}
+
+// withHint adds the remedy.
+func (v *verdict) withHint(format string, args ...any) *verdict {
+	v.hint = wording.Say(format, args...)
+	return v
+}
+
+func (v *verdict) withScore(score float64) *verdict {
+	v.score = &score
+	return v
+}
+
+// fill returns the result with what was found.
+func (v *verdict) fill(found result.Check, language string) result.Check {
+	found.Outcome, found.Score, found.Judge = v.outcome, v.score, v.judge
+	if v.outcome == result.Pass { // what it has to say is for not
+		return found
+	}
+	found.Piece, found.Diff = v.piece, v.diff
+	found.Message, found.Hint = v.message.In(language), v.hint.In(language)
+	return found
+}

@@ -1,0 +1,34 @@
+// Package check decides what a test file expects of a run: what its outputs are, what was in its prompts, where
+// each byte of them comes from, and what was left out and why.
+//
+// A test file has a list of items under expect. [Parse] turns each into a [Check], or returns all that is
+// wrong with it, with places: unknown subjects and matchers, values that do not fit, steps, inputs, cases and
+// columns that do not exist. So `scheduler lint` and `scheduler test` find the same before anything runs.
+//
+// When a repeat of a case has ended, its runner makes an [Evidence] of what it has left, and asks each check:
+// [Check.Evaluate] returns a [result.Check] with the outcome pass, fail or error, or skip where the when of the
+// item is false. An error could not be decided: an answer that is missing on record, a judge who talks nonsense, a
+// price that is not known. It is neither a pass nor a fail. That a subject is not there, because a step was skipped or
+// the run failed, is a fail, under not as well.
+//
+// # The runner
+//
+//	scope := &check.Scope{File: "a.test.yaml", Dir: dir, Flows: flows, Cases: names, Columns: columns}
+//	c, problems := check.Parse(node, scope)           // once for each item, when the file is read
+//	for _, need := range c.Needs() { ... }            // other cases, or flows, that must have ended before
+//	found := c.Evaluate(ctx, &check.Evidence{         // for each repeat
+//		Case: id, Language: "en", Flow: flow, Record: state, Events: events, Inputs: inputs, Row: row,
+//		Services: &check.Services{Provider: provider, Tokens: counter, Snapshots: snapshots},
+//	})
+//
+// Record is folded from the events ([journal.Fold]), also of a run that was stopped at `until`; outputs of steps, tool
+// calls of agents, retrieved memories and prompts with their sources are found in it. [OpenSnapshots] opens the
+// snapshots of a test file; close it when all cases have ended. [ItemSchema] is the schema of an item, for editors.
+//
+// # Files
+//
+// parse.go and matcher.go read an item, argument.go the value of a matcher, template.go the templates in
+// it. subject*.go find a subject in an evidence. Each match_*.go has the matchers of a kind, and the list of them;
+// [matchers] joins the lists. A new matcher is one line in such a list, one function, and its row in the
+// suite of matcher_test.go.
+package check

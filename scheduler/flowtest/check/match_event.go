@@ -1,0 +1,97 @@
+package check
+
+import (
+	"context"
+	"slices"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// eventMatchers lists the matchers of events. An item without count wants at least one.
+func eventMatchers() []matcher {
+	on := []subjectKind{eventSubject}
+	return []matcher{
+		define("count", wording.Text{En: "There are so many of the event.", Zh: "该事件有这么多次。"}, on, buildCount),
+		define("before", wording.Text{En: "All of the event are before the first of this one.", Zh: "该事件全部发生在此事件第一次之前。"}, on, buildBefore),
+		define("data", wording.Text{En: "One of the events has this in its data.", Zh: "其中一个事件的数据包含此内容。"}, on, buildData),
+	}
+}
+
+func buildCount(want countWant, _ *argument) test {
+	return func(_ context.Context, of *subject) *verdict {
+		if want.holds(len(of.events)) {
+			return pass()
+		}
+		return failf("there are %d of %s, not %s", len(of.events), of.text, want.text())
+	}
+}
+
+// beforeWant is the event that comes later: its type, or {event, step}.
+type beforeWant eventWant
+
+// JSONSchema returns the schema of both forms.
+func (beforeWant) JSONSchema() value.Value {
+	return value.OfMap(value.Pairs("anyOf", value.OfList(value.OfMap(value.Pairs("type", "string")), schema.MustFor[eventWant]().Doc())))
+}
+
+// DecodeValue reads both forms.
+func (w *beforeWant) DecodeValue(v value.Value) error {
+	if text, ok := v.Str(); ok {
+		w.Event = text
+		return nil
+	}
+	return value.Decode(v, (*eventWant)(w))
+}
+
+func buildBefore(want beforeWant, a *argument) test {
+	if !slices.Contains(eventTypes(), want.Event) {
+		a.report("", wording.Say("unknown event %q", want.Event), nearHint(want.Event, eventTypes()))
+		return nil
+	}
+	return func(_ context.Context, of *subject) *verdict {
+		later := eventsOf(of.of, journal.EventType(want.Event), want.Step)
+		name := wording.Same(want.Event)
+		if want.Step != "" {
+			name = wording.Say("%s of %s", want.Event, want.Step)
+		}
+		switch {
+		case len(of.events) == 0:
+			return failf("there is no %s", of.text)
+		case len(later) == 0:
+			return failf("there is no %s", name)
+		}
+		if last := of.events[len(of.events)-1]; last.Seq > later[0].Seq {
+			return failf("%s is event %d, after %s, event %d", of.text, last.Seq, name, later[0].Seq)
+		}
+		return pass()
+	}
+}
+
+func buildData(want value.Value, a *argument) test {
+	if want.Kind() != value.Object {
+		a.report("", wording.Say("data takes a map"), wording.Say("write data: {code: ...}"))
+		return nil
+	}
+	return func(_ context.Context, of *subject) *verdict {
+		if len(of.events) == 0 {
+			return failf("there is no %s", of.text)
+		}
+		var first *verdict
+		for _, ev := range of.events {
+			v := subsetVerdict(dataOf(ev), want)
+			if v.score == nil && v.message.En == "" {
+				return v
+			}
+			if first == nil {
+				first = v
+			}
+		}
+		if len(of.events) > 1 {
+			first.message = wording.Say("none of %d events has this data; in the first: %s", len(of.events), first.message)
+		}
+		return first
+	}
+}

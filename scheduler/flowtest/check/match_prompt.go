@@ -1,0 +1,213 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/explain"
+)
+
+// tokensWant bounds what a prompt, or its pieces of a kind, costs.
+type tokensWant struct {
+	Of    selector `json:"of,omitzero" doc:"The pieces that count. Default: the whole prompt."`
+	Min   *int     `json:"min,omitempty" min:"0" doc:"How many tokens it has at least."`
+	Max   *int     `json:"max,omitempty" min:"0" doc:"How many tokens it has at most."`
+	Share *float64 `json:"share,omitempty" min:"0" max:"1" doc:"What part of the prompt it is at most."`
+}
+
+func buildPromptTokens(want tokensWant, a *argument) test {
+	if want.Min == nil && want.Max == nil && want.Share == nil {
+		a.report("", wording.Say("tokens has no bound"), wording.Say("give min, max or share"))
+		return nil
+	}
+	if want.Share != nil && want.Of.isEmpty() {
+		a.report("/share", wording.Say("the whole prompt is always all of it"), wording.Say("say of which pieces: of: {kind: memory}"))
+		return nil
+	}
+	if !want.Of.isEmpty() && !checkSelector(a, "/of", want.Of) {
+		return nil
+	}
+	return func(_ context.Context, of *subject) *verdict {
+		for _, e := range of.prompts {
+			if v := want.verdictOf(e); v != nil {
+				return v
+			}
+		}
+		return pass()
+	}
+}
+
+// verdictOf returns a fail where a prompt is out of the bounds, else nil.
+func (w tokensWant) verdictOf(e *explain.Explanation) *verdict {
+	tokens, name := e.Total, wording.Say("the prompt")
+	var pieces []found
+	if !w.Of.isEmpty() {
+		tokens, name, pieces = 0, w.Of.text(), w.Of.find(e)
+		for _, f := range pieces {
+			tokens += f.piece.Tokens
+		}
+	}
+	var failed *verdict
+	share := float64(tokens) / float64(max(e.Tokens, 1))
+	switch {
+	case w.Max != nil && tokens > *w.Max:
+		failed = failf("%s has %d tokens, more than %d", name, tokens, *w.Max)
+	case w.Min != nil && tokens < *w.Min:
+		failed = failf("%s has %d tokens, less than %d", name, tokens, *w.Min)
+	case w.Share != nil && share > *w.Share:
+		failed = failf("%s is %.1f%% of the prompt (%d of %d tokens), more than %.1f%%", name, 100*share, tokens, e.Tokens, 100**w.Share)
+	default:
+		return nil
+	}
+	if len(pieces) > 0 {
+		largest := slices.MaxFunc(pieces, func(a, b found) int { return a.piece.Tokens - b.piece.Tokens })
+		failed.piece = largest.ref()
+	}
+	return failed
+}
+
+func buildSourcedText(want string, a *argument) test {
+	if !isGiven(a, want) {
+		return nil
+	}
+	place, ok := placeOf(a)
+	if !ok {
+		return nil
+	}
+	var from *selector
+	if other, given := a.take("comes_from"); given {
+		s, ok := decode[selector](other, schema.MustFor[selector]())
+		if !ok || !checkSelector(other, "", s) {
+			return nil
+		}
+		from = &s
+	}
+	return func(_ context.Context, of *subject) *verdict {
+		e := of.lastPrompt()
+		isFound := false
+		for m := range e.Messages {
+			if !place.holds(e, m) {
+				continue
+			}
+			for _, at := range occurrences(messageText(&e.Messages[m]), want) {
+				isFound = true
+				if from == nil {
+					continue
+				}
+				if wrong := from.elsewhere(e, m, at, at+len(want)); wrong != nil {
+					failed := failf("%q in message %d comes from %s, not from %s", value.Truncate(want, maxShown), m, wrong.piece.Way(), from.text())
+					failed.piece = wrong.ref()
+					return failed
+				}
+			}
+		}
+		if isFound {
+			return pass()
+		}
+		if place != (placeWant{}) {
+			return failf("%q is not in %s", value.Truncate(want, maxShown), place.text())
+		}
+		return failf("%q is not in the prompt", value.Truncate(want, maxShown))
+	}
+}
+
+// occurrences lists where a text stands in another.
+func occurrences(in, text string) (starts []int) {
+	for from := 0; ; {
+		i := strings.Index(in[from:], text)
+		if i < 0 {
+			return starts
+		}
+		starts = append(starts, from+i)
+		from += i + 1
+	}
+}
+
+// elsewhere returns the first piece in the bytes [start, end) of a message that the selector does not cover; nil
+// where it covers all.
+func (s selector) elsewhere(e *explain.Explanation, message, start, end int) *found {
+	for _, f := range piecesOf(e) {
+		overlaps := f.message == message && f.start < end && f.start+len(f.piece.Text) > start
+		if overlaps && !s.covers(f.piece) {
+			return &f
+		}
+	}
+	return nil
+}
+
+// confinedWant is a source, and the roles whose messages may have it.
+type confinedWant struct {
+	Source string   `json:"source" min:"1" doc:"Where the text comes from: inputs.question, inputs.*, a file, a step, the name of a tool, or http, tool, model, memory, user."`
+	Roles  []string `json:"roles" doc:"The roles whose messages may have it."`
+}
+
+func buildConfined(want confinedWant, a *argument) test {
+	if !checkSource(a, "/source", want.Source) {
+		return nil
+	}
+	return func(_ context.Context, of *subject) *verdict {
+		for _, e := range of.prompts {
+			for _, f := range piecesOf(e) {
+				if f.piece.Text == "" || slices.Contains(want.Roles, f.role()) || !comesFrom(f.piece.Sources, want.Source) {
+					continue
+				}
+				failed := failf("text from %s is in message %d of the role %s: %q", want.Source, f.message, f.role(), value.Truncate(f.piece.Text, maxShown))
+				failed.hint = wording.Say("its way: %s", f.piece.Way())
+				failed.piece = f.ref()
+				return failed
+			}
+		}
+		return pass()
+	}
+}
+
+// prefixWant is another case whose prompt begins in the same way.
+type prefixWant struct {
+	With      string `json:"with" min:"1" doc:"The name of the other case."`
+	MinTokens int    `json:"min_tokens" min:"1" doc:"How many tokens both begin with at least."`
+}
+
+func buildStablePrefix(want prefixWant, a *argument) test {
+	if a.scope.Cases != nil && !slices.Contains(a.scope.Cases, want.With) {
+		a.report("/with", wording.Say("there is no case %q", want.With), nearHint(want.With, a.scope.Cases))
+		return nil
+	}
+	need := Need{Case: want.With}
+	a.need(need)
+	return func(ctx context.Context, of *subject) *verdict {
+		other, failed := of.otherPrompt(ctx, need)
+		if failed != nil {
+			return failed
+		}
+		e := of.lastPrompt()
+		shared := explain.ComparePrompts(e, other, of.of.Services.Tokens)
+		if shared.Tokens >= want.MinTokens {
+			return pass()
+		}
+		v := failf("the prompt begins as that of %q for %d tokens, less than %d", want.With, shared.Tokens, want.MinTokens)
+		if broken := shared.Broken; broken != nil {
+			v.hint = wording.Say("they part in message %d, in text from %s", broken.Message, broken.Piece.Way())
+			v.piece = pieceRef(e, broken.Message, &broken.Piece)
+		}
+		return v
+	}
+}
+
+// otherPrompt returns the last prompt of the same step in other evidence.
+func (s *subject) otherPrompt(ctx context.Context, need Need) (*explain.Explanation, *verdict) {
+	other, failed := s.of.other(ctx, need)
+	if failed != nil {
+		return nil, failed
+	}
+	same := &subject{parsedSubject: s.parsedSubject, of: other}
+	if failed := same.resolvePrompt(ctx); failed != nil {
+		failed.message = wording.Say("the case %q: %s", need.Case, failed.message)
+		failed.outcome = "error"
+		return nil, failed
+	}
+	return same.lastPrompt(), nil
+}

@@ -1,0 +1,176 @@
+package check
+
+import (
+	"context"
+	"regexp"
+	"slices"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// runMatchers lists the matchers of the run as a whole.
+func runMatchers() []matcher {
+	on := []subjectKind{runSubject}
+	return []matcher{
+		define("state", wording.Text{En: "The run ended in this state.", Zh: "运行以此状态结束。"}, on, buildState),
+		define("waits_for", wording.Text{En: "The run waits for the value at this JSON pointer: /city, or STEP:/city.", Zh: "运行在等待此 JSON 指针处的值：/city 或 STEP:/city。"}, on, buildWaitsFor),
+		define("error", wording.Text{En: "The run failed with an error of this kind, whose message matches.", Zh: "运行以此类错误失败，且错误信息匹配。"}, on, buildError),
+		define("tokens", wording.Text{En: "The models read and wrote so many tokens together.", Zh: "模型读写的 token 总数在此范围内。"}, on, buildRunTokens),
+		define("cost", wording.Text{En: "The run cost so much, by the prices of the settings.", Zh: "按设置中的价格，运行花费在此范围内。"}, on, buildCost),
+		define("ms", wording.Text{En: "The run took so many milliseconds; in a replay, what its models took when they were recorded.", Zh: "运行用了这么多毫秒；回放时为录制时模型所用时间。"}, on, buildMS),
+	}
+}
+
+func runStates() []string {
+	return []string{string(journal.RunRunning), string(journal.RunWaiting), string(journal.RunFailed), string(journal.RunCancelled), string(journal.RunFinished)}
+}
+
+func buildState(want string, a *argument) test {
+	if !slices.Contains(runStates(), want) {
+		a.report("", wording.Say("unknown state %q", want), nearHint(want, runStates()))
+		return nil
+	}
+	return func(_ context.Context, of *subject) *verdict {
+		r := of.of.Record
+		if string(r.State) == want {
+			return pass()
+		}
+		failed := failf("the run is %s, not %s", string(r.State), want)
+		switch {
+		case r.Error != nil:
+			failed.message = wording.Say("the run is %s, not %s: %s", string(r.State), want, r.Error.Message)
+			failed.hint = wording.Of(r.Error.Hint)
+		case len(r.Waiting) > 0:
+			failed.hint = wording.Say("the step %s waits for %s: give answers", r.Waiting[0].Step, value.ListNames(r.Waiting[0].Pointers()))
+		}
+		return failed
+	}
+}
+
+func buildWaitsFor(want string, a *argument) test {
+	step, pointer := "", want
+	if id, path := cutStep(want); len(want) > 0 && want[0] != '/' {
+		step, pointer = id, path
+	}
+	if len(pointer) == 0 || pointer[0] != '/' {
+		a.report("", wording.Say("%q is not a JSON pointer", want), wording.Say("write /city, or STEP:/city"))
+		return nil
+	}
+	return func(_ context.Context, of *subject) *verdict {
+		var all []string
+		for _, w := range of.of.Record.Waiting {
+			for _, p := range w.Pointers() {
+				if p == pointer && (step == "" || step == w.Step) {
+					return pass()
+				}
+				all = append(all, w.Step+":"+p)
+			}
+		}
+		if len(all) == 0 {
+			return failf("the run waits for nothing; it is %s", string(of.of.Record.State))
+		}
+		failed := failf("the run does not wait for %s", want)
+		failed.hint = wording.Say("it waits for %s", value.ListNames(all))
+		return failed
+	}
+}
+
+// errorWant is an error by its kind and message; a text is its kind.
+type errorWant struct {
+	Kind    string `json:"kind,omitempty" enum:"invalid|notfound|missing|plugin|provider|budget|timeout|canceled|internal" doc:"The kind of the error."`
+	Matches string `json:"matches,omitempty" doc:"A regular expression (RE2) that its message matches."`
+	Step    string `json:"step,omitempty" doc:"The step that failed."`
+}
+
+func buildError(want errorWant, a *argument) test {
+	re, err := regexp.Compile(want.Matches)
+	if err != nil {
+		a.report("/matches", wording.Say("%q is not a regular expression: %w", value.Truncate(want.Matches, 60), err), wording.Text{})
+		return nil
+	}
+	return func(_ context.Context, of *subject) *verdict {
+		got := of.of.Record.Error
+		switch {
+		case got == nil:
+			return failf("the run did not fail; it is %s", string(of.of.Record.State))
+		case want.Kind != "" && string(got.Kind) != want.Kind:
+			return failf("the error is of kind %s, not %s: %s", string(got.Kind), want.Kind, got.Message)
+		case want.Step != "" && got.Step != want.Step:
+			return failf("the step %s failed, not %s: %s", got.Step, want.Step, got.Message)
+		case !re.MatchString(got.Message):
+			return failf("%s does not match %q", want.Matches, value.Truncate(got.Message, maxShown))
+		}
+		return pass()
+	}
+}
+
+// rangeWant are bounds of a number; a number is the upper one.
+type rangeWant struct{ Min, Max *float64 }
+
+// JSONSchema returns the schema of both forms.
+func (rangeWant) JSONSchema() value.Value {
+	number := value.OfMap(value.Pairs("type", "number", "minimum", 0))
+	return value.OfMap(value.Pairs("anyOf", value.OfList(number, value.OfMap(value.Pairs(
+		"type", "object", "additionalProperties", false, "minProperties", 1, "properties", value.OfMap(value.Pairs("min", number, "max", number)),
+	)))))
+}
+
+// DecodeValue reads both forms.
+func (w *rangeWant) DecodeValue(v value.Value) error {
+	if n, ok := v.Float(); ok {
+		w.Max = &n
+		return nil
+	}
+	var bounds struct {
+		Min *float64 `json:"min"`
+		Max *float64 `json:"max"`
+	}
+	err := value.Decode(v, &bounds)
+	w.Min, w.Max = bounds.Min, bounds.Max
+	return err
+}
+
+// verdictOf compares a number with the bounds.
+func (w rangeWant) verdictOf(n float64, unit string) *verdict {
+	shown := value.OfFloat(n).JSON()
+	if n == float64(int64(n)) {
+		shown = value.OfInt(int64(n)).JSON()
+	}
+	switch {
+	case w.Max != nil && n > *w.Max:
+		return failf("it is %s %s, more than %v", shown, wording.Of(unit), *w.Max)
+	case w.Min != nil && n < *w.Min:
+		return failf("it is %s %s, less than %v", shown, wording.Of(unit), *w.Min)
+	}
+	return pass()
+}
+
+func buildRunTokens(want rangeWant, _ *argument) test {
+	return func(_ context.Context, of *subject) *verdict {
+		return want.verdictOf(float64(of.of.Record.Usage.Total()), "tokens")
+	}
+}
+
+func buildCost(want rangeWant, _ *argument) test {
+	return func(_ context.Context, of *subject) *verdict {
+		usage := of.of.Record.Usage
+		if !of.of.PriceKnown && usage.Total() > 0 {
+			return errorOf(calls.Errorf(calls.Missing, "the cost is not known: the provider has no price").
+				WithHint("give prices under llm.providers in the settings"))
+		}
+		return want.verdictOf(usage.Cost, "USD")
+	}
+}
+
+func buildMS(want rangeWant, _ *argument) test {
+	return func(_ context.Context, of *subject) *verdict {
+		if of.of.MS == nil {
+			return errorOf(calls.Errorf(calls.Missing, "how long the run took is not known: the recording does not tell").
+				WithHint("record it again with --record"))
+		}
+		return want.verdictOf(*of.of.MS, "ms")
+	}
+}

@@ -1,0 +1,113 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/linediff"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/explain"
+)
+
+// snapshotMatchers lists the matcher that compares with what was kept.
+func snapshotMatchers() []matcher {
+	m := define("snapshot", wording.Text{En: "The subject is as it was when it was kept with --update: of a prompt, texts and sources. The value names the snapshot.", Zh: "对象与用 --update 保存时相同；提示词比较文本和来源。值为快照的名称。"}, textSubjects, buildSnapshot)
+	m.cannotNegate = true
+	return []matcher{m}
+}
+
+// snapshotWant is the name of the snapshot; "" for that of the subject.
+type snapshotWant struct{ name string }
+
+// JSONSchema returns the schema of a name, and of true.
+func (snapshotWant) JSONSchema() value.Value {
+	return value.OfMap(value.Pairs("anyOf", value.OfList(
+		value.OfMap(value.Pairs("const", true)), value.OfMap(value.Pairs("type", "string", "minLength", 1)),
+	)))
+}
+
+// DecodeValue reads both forms.
+func (w *snapshotWant) DecodeValue(v value.Value) error {
+	w.name, _ = v.Str()
+	return nil
+}
+
+func buildSnapshot(want snapshotWant, _ *argument) test {
+	return func(_ context.Context, of *subject) *verdict {
+		kept := of.of.Services.Snapshots
+		if kept == nil {
+			return errorOf(calls.Errorf(calls.Missing, "there is no place for snapshots here"))
+		}
+		name := of.of.Case + ": " + of.String()
+		if want.name != "" && want.name != string(of.kind) {
+			name = of.of.Case + ": " + want.name
+		}
+		text := of.snapshotText()
+		if kept.Save(name, text) {
+			return pass()
+		}
+		before, ok := kept.Load(name)
+		if !ok {
+			return errorOf(calls.Errorf(calls.Missing, "there is no snapshot %q yet", name).WithHint("write it with --update, and look at it before it is kept"))
+		}
+		if before == text {
+			return pass()
+		}
+		failed := failf("it is not as in the snapshot %q", name).withHint("if the change is meant, write it with --update")
+		failed.diff = linediff.Show(strings.Split(before, "\n"), strings.Split(text, "\n"))
+		return failed
+	}
+}
+
+// snapshotText returns what a snapshot keeps of the subject.
+func (s *subject) snapshotText() string {
+	if s.kind != promptSubject {
+		return strings.Join(linesOf(s.value), "\n") + "\n"
+	}
+	var b strings.Builder
+	for i, e := range s.prompts {
+		if len(s.prompts) > 1 {
+			fmt.Fprintf(&b, "== prompt %d: %s\n", i+1, e.Step)
+		}
+		appendPrompt(&b, e)
+	}
+	return b.String()
+}
+
+// appendPrompt writes a prompt as a snapshot has it: each message with its pieces, each of these with its
+// source and text, then what was left out and why. Positions in files are not in it: they change with every edit.
+func appendPrompt(b *strings.Builder, e *explain.Explanation) {
+	for m := range e.Messages {
+		fmt.Fprintf(b, "[%d] %s\n", m, e.Messages[m].Role)
+		for i := range e.Messages[m].Pieces {
+			p := &e.Messages[m].Pieces[i]
+			fmt.Fprintf(b, "  from %s\n", snapshotWay(p.Sources))
+			for line := range strings.SplitSeq(p.Text, "\n") {
+				b.WriteString("  | " + line + "\n")
+			}
+		}
+	}
+	for i := range e.LeftOut {
+		l := &e.LeftOut[i]
+		fmt.Fprintf(b, "left out by %s: %s %s: %s (%s)\n", l.Step, l.Kind, l.Name, l.Reason, l.Code)
+	}
+}
+
+// snapshotWay returns the stations of a way without positions.
+func snapshotWay(way []explain.Source) string {
+	names := make([]string, len(way))
+	for i := range way {
+		s := &way[i]
+		var words []string
+		for _, word := range []string{s.Step, string(s.Kind), s.Part, s.Name, s.Pointer, s.Path} {
+			if word != "" && (len(words) == 0 || words[len(words)-1] != word) {
+				words = append(words, word)
+			}
+		}
+		names[i] = strings.Join(append(words, s.From...), " ")
+	}
+	return strings.Join(names, " > ")
+}

@@ -1,0 +1,166 @@
+package check
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// textMatchers lists the matchers that look at the subject as a text.
+func textMatchers() []matcher {
+	return []matcher{
+		define("contains", wording.Text{En: "The text has this text in it.", Zh: "文本包含此文本。"}, textSubjects, buildContains).withKeys(foldKey()),
+		define("contains_all", wording.Text{En: "The text has each of these texts in it.", Zh: "文本包含其中每一个文本。"}, textSubjects, buildContainsAll).withKeys(foldKey()),
+		define("contains_any", wording.Text{En: "The text has at least one of these texts in it.", Zh: "文本至少包含其中一个文本。"}, textSubjects, buildContainsAny).withKeys(foldKey()),
+		define("starts_with", wording.Text{En: "The text begins with this text.", Zh: "文本以此文本开头。"}, textSubjects, buildStartsWith).withKeys(foldKey()),
+		define("matches", wording.Text{En: "The regular expression (RE2) matches somewhere in the text.", Zh: "正则表达式（RE2）能匹配文本中的某处。"}, textSubjects, buildMatches),
+		define("words", wording.Text{En: "The text has so many words; of Chinese and Japanese, characters count.", Zh: "文本有这么多词；中文和日文按字计算。"}, textSubjects, buildWords),
+	}
+}
+
+// foldKey is the key that makes matchers of texts take upper and lower case as the same.
+func foldKey() modifier { return modifier{"fold", schema.MustFor[bool]()} }
+
+// foldOf reads the key fold, and returns what texts are compared as.
+func foldOf(a *argument) (func(string) string, bool) {
+	other, ok := a.take("fold")
+	if !ok {
+		return func(s string) string { return s }, true
+	}
+	fold, ok := decode[bool](other, foldKey().schema)
+	if !fold {
+		return func(s string) string { return s }, ok
+	}
+	return foldText, true
+}
+
+// foldText returns a text in lower case, with full-width letters and digits as ASCII.
+func foldText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '！' && r <= '～' {
+			r -= '！' - '!'
+		}
+		return unicode.ToLower(r)
+	}, s)
+}
+
+func buildContains(want string, a *argument) test {
+	if !isGiven(a, want) {
+		return nil
+	}
+	return containsTest(a, []string{want}, true)
+}
+
+func buildContainsAll(want []string, a *argument) test {
+	if !areGiven(a, want) {
+		return nil
+	}
+	return containsTest(a, want, true)
+}
+
+func buildContainsAny(want []string, a *argument) test {
+	if !areGiven(a, want) {
+		return nil
+	}
+	return containsTest(a, want, false)
+}
+
+// isGiven reports a text that is empty: every text contains it.
+func isGiven(a *argument, text string) bool {
+	if text == "" {
+		a.reportf("", "the text is empty, and every text contains that")
+	}
+	return text != ""
+}
+
+// areGiven is isGiven of a list.
+func areGiven(a *argument, texts []string) bool {
+	if len(texts) == 0 {
+		a.reportf("", "the list is empty")
+		return false
+	}
+	for _, text := range texts {
+		if !isGiven(a, text) {
+			return false
+		}
+	}
+	return true
+}
+
+// containsTest looks for all, or any, of the texts.
+func containsTest(a *argument, want []string, all bool) test {
+	fold, ok := foldOf(a)
+	if !ok {
+		return nil
+	}
+	return func(_ context.Context, of *subject) *verdict {
+		text := fold(of.asText())
+		var missing []string
+		for _, w := range want {
+			if !strings.Contains(text, fold(w)) {
+				missing = append(missing, w)
+			}
+		}
+		if all && len(missing) == 0 || !all && len(missing) < len(want) {
+			return pass()
+		}
+		failed := failf("missing %s in %q", quoteList(missing), value.Truncate(of.asText(), maxShown))
+		if !all {
+			failed = failf("none of %s in %q", quoteList(missing), value.Truncate(of.asText(), maxShown))
+		}
+		if fold("A") == "A" && strings.Contains(foldText(text), foldText(missing[0])) {
+			return failed.withHint("it is there in other letters: add fold: true if case does not matter")
+		}
+		return failed
+	}
+}
+
+func buildStartsWith(want string, a *argument) test {
+	if !isGiven(a, want) {
+		return nil
+	}
+	fold, ok := foldOf(a)
+	if !ok {
+		return nil
+	}
+	return func(_ context.Context, of *subject) *verdict {
+		if strings.HasPrefix(fold(of.asText()), fold(want)) {
+			return pass()
+		}
+		return failf("it begins with %q, not %q", value.Truncate(of.asText(), max(utf8.RuneCountInString(want)+3, 20)), value.Truncate(want, maxShown))
+	}
+}
+
+func buildMatches(want string, a *argument) test {
+	re, err := regexp.Compile(want)
+	if err != nil {
+		a.report("", wording.Say("%q is not a regular expression: %w", value.Truncate(want, 60), err), wording.Say("it is RE2: no lookahead, no backreferences; quote . and ( with \\"))
+		return nil
+	}
+	if !isGiven(a, want) {
+		return nil
+	}
+	return func(_ context.Context, of *subject) *verdict {
+		if re.MatchString(of.asText()) {
+			return pass()
+		}
+		return failf("%s does not match %q", want, value.Truncate(of.asText(), maxShown))
+	}
+}
+
+func buildWords(want countWant, _ *argument) test {
+	return func(_ context.Context, of *subject) *verdict {
+		n := len(rank.Words(of.asText()))
+		if want.holds(n) {
+			return pass()
+		}
+		return failf("it has %d words, not %s", n, want.text())
+	}
+}

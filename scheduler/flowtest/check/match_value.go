@@ -1,0 +1,193 @@
+package check
+
+import (
+	"context"
+	"errors"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// valueMatchers lists the matchers that look at the subject as data.
+func valueMatchers() []matcher {
+	that := define("that", wording.Text{En: "The expression over value, outputs, steps, prompt, row, inputs and run is true.", Zh: "以 value、outputs、steps、prompt、row、inputs 和 run 为名的表达式为真。"}, anySubject, func(string, *argument) test { return nil })
+	that.isExpression = true
+	return []matcher{
+		define("equals", wording.Text{En: "The subject is this value.", Zh: "对象等于此值。"}, textSubjects, buildEquals),
+		define("json", wording.Text{En: "The subject has this data in it: of objects the members that are named, of lists the same length.", Zh: "对象包含此数据：对象只比较列出的成员，列表长度须相同。"}, textSubjects, buildJSON),
+		define("schema", wording.Text{En: "The subject, or the JSON in its text, fits this JSON Schema.", Zh: "对象（或其文本中的 JSON）符合此 JSON Schema。"}, textSubjects, buildSchema),
+		define("min", wording.Text{En: "The subject is a number of at least this.", Zh: "对象是不小于此值的数字。"}, dataSubjects, buildMin),
+		define("max", wording.Text{En: "The subject is a number of at most this.", Zh: "对象是不大于此值的数字。"}, dataSubjects, buildMax),
+		that,
+	}
+}
+
+// expressionTest evaluates an expression, which text is.
+func expressionTest(e *expression, text string) test {
+	return func(ctx context.Context, of *subject) *verdict {
+		v, err := e.eval(ctx, newScope(ctx, of.of, of))
+		if err != nil {
+			return errorOf(err)
+		}
+		if prompt.Truthy(v) {
+			return pass()
+		}
+		return failf("%s is %s", value.Truncate(text, maxShown), value.Truncate(v.JSON(), maxShown))
+	}
+}
+
+func buildEquals(want value.Value, _ *argument) test {
+	return func(_ context.Context, of *subject) *verdict {
+		got := of.asValue()
+		if want.Kind() == value.String && got.Kind() != value.String {
+			got = value.OfString(of.asText())
+		}
+		if value.Equal(got, want) {
+			return pass()
+		}
+		failed := failf("it is %s, not %s", value.Truncate(got.JSON(), maxShown), value.Truncate(want.JSON(), maxShown))
+		failed.diff = diffValues(want, got)
+		return failed
+	}
+}
+
+func buildJSON(want value.Value, _ *argument) test {
+	return func(_ context.Context, of *subject) *verdict {
+		got, failed := of.asData()
+		if failed != nil {
+			return failed
+		}
+		return subsetVerdict(got, want)
+	}
+}
+
+// subsetVerdict tells where a value lacks what is wanted of it.
+func subsetVerdict(got, want value.Value) *verdict {
+	pointer, have, need, ok := findDifference(got, want, "")
+	if ok {
+		return pass()
+	}
+	if pointer == "" {
+		pointer = "/"
+	}
+	failed := failf("%s is %s, not %s", pointer, have, need)
+	failed.diff = diffValues(want, got)
+	return failed
+}
+
+// findDifference finds the first place where a value lacks what is wanted; ok is true where there is none.
+func findDifference(got, want value.Value, at string) (pointer string, have, need wording.Text, ok bool) {
+	shown := func(v value.Value) wording.Text { return wording.Same(value.Truncate(v.JSON(), maxShown)) }
+	switch {
+	case want.Kind() == value.Object && got.Kind() == value.Object:
+		for key, member := range want.Map().All() {
+			below := at + "/" + value.Escape(key)
+			have, ok := got.Get(key)
+			if !ok {
+				return below, wording.Say("missing"), shown(member), false
+			}
+			if pointer, have, need, ok := findDifference(have, member, below); !ok {
+				return pointer, have, need, false
+			}
+		}
+		return "", wording.Text{}, wording.Text{}, true
+	case want.Kind() == value.List && got.Kind() == value.List:
+		if len(want.List()) != len(got.List()) {
+			return at, wording.Say("a list of %d", len(got.List())), wording.Say("one of %d", len(want.List())), false
+		}
+		for i := range want.List() {
+			if pointer, have, need, ok := findDifference(got.List()[i], want.List()[i], at+"/"+value.OfInt(int64(i)).JSON()); !ok {
+				return pointer, have, need, false
+			}
+		}
+		return "", wording.Text{}, wording.Text{}, true
+	}
+	return at, shown(got), shown(want), value.Equal(got, want)
+}
+
+// asData returns the subject as data: a text is read as JSON.
+func (s *subject) asData() (value.Value, *verdict) {
+	v := s.asValue()
+	if text, ok := v.Get("text"); ok && v.Map().Len() == 1 {
+		v = text
+	}
+	text, isText := v.Str()
+	if !isText {
+		return v, nil
+	}
+	parsed, err := value.ParseJSON([]byte(text))
+	if err != nil {
+		return v, failf("it is not JSON: %w", err).withHint("it begins with %q", value.Truncate(text, 60))
+	}
+	return parsed, nil
+}
+
+func buildSchema(want value.Value, a *argument) test {
+	s, err := schema.Parse(want)
+	var invalid *schema.InvalidError
+	if errors.As(err, &invalid) {
+		for _, p := range invalid.Problems {
+			message, hint := p.Text()
+			a.report(p.Pointer, wording.Say("not a JSON Schema: %s", message), hint)
+		}
+		return nil
+	}
+	if err != nil {
+		a.report("", wording.OfError(err), wording.Text{})
+		return nil
+	}
+	if typos := schema.UnknownKeywords(want); len(typos) > 0 {
+		for _, p := range typos {
+			message, hint := p.Text()
+			a.report(p.Pointer, message, hint)
+		}
+		return nil
+	}
+	return func(_ context.Context, of *subject) *verdict { return schemaVerdict(s, of) }
+}
+
+// schemaVerdict checks the subject, or the JSON in its text, where the schema wants no text.
+func schemaVerdict(s *schema.Schema, of *subject) *verdict {
+	got := of.asValue()
+	problems := s.Check(got)
+	if problems == nil {
+		return pass()
+	}
+	if data, failed := of.asData(); failed == nil && !value.Equal(data, got) {
+		problems = s.Check(data)
+		if problems == nil {
+			return pass()
+		}
+	}
+	return failf("it does not fit the schema: %w", problems)
+}
+
+func buildMin(want float64, _ *argument) test {
+	return numberTest(func(n float64) bool { return n >= want }, wording.Say("at least %v", want))
+}
+
+func buildMax(want float64, _ *argument) test {
+	return numberTest(func(n float64) bool { return n <= want }, wording.Say("at most %v", want))
+}
+
+// numberTest looks at the subject as a number, which a text may write.
+func numberTest(holds func(float64) bool, want wording.Text) test {
+	return func(_ context.Context, of *subject) *verdict {
+		v := of.asValue()
+		if text, ok := v.Str(); ok {
+			if parsed, err := value.OfNumber(text); err == nil {
+				v = parsed
+			}
+		}
+		n, ok := v.Float()
+		if !ok {
+			return failf("it is not a number: %s", value.Truncate(v.JSON(), maxShown))
+		}
+		if holds(n) {
+			return pass()
+		}
+		return failf("it is %v, not %s", n, want)
+	}
+}

@@ -1,0 +1,197 @@
+package check
+
+import (
+	"path"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+)
+
+// selector names pieces of a prompt. What is "" does not matter.
+type selector struct {
+	Kind   string `json:"kind,omitempty" doc:"What the piece is: file, preset, world_book, history, memory, skill, module, input, tool, model ..."`
+	Name   string `json:"name,omitempty" doc:"The name that --explain prints: an identifier, the name of an entry, a path. * stands for any text."`
+	Source string `json:"source,omitempty" doc:"Where the text comes from: inputs.question, inputs.*, a file, a step, the name of a tool, or http, tool, model, memory, user."`
+}
+
+// isEmpty reports whether it names every piece.
+func (s selector) isEmpty() bool { return s == selector{} }
+
+// text returns the selector as messages name it.
+func (s selector) text() wording.Text {
+	var parts []string
+	for _, p := range []string{s.Kind, s.Name} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	name := strings.Join(parts, " ")
+	if s.Source == "" {
+		return wording.Same(name)
+	}
+	if name == "" {
+		return wording.Say("text from %s", s.Source)
+	}
+	return wording.Say("%s from %s", name, s.Source)
+}
+
+// covers reports whether a piece is one of those: a station on its way is of the kind and the name, and it
+// comes from the source.
+func (s selector) covers(p *explain.Piece) bool {
+	return s.coversPart(p.Sources) && (s.Source == "" || comesFrom(p.Sources, s.Source))
+}
+
+// coversPart reports whether a station of a way is of the kind and the name.
+func (s selector) coversPart(way []explain.Source) bool {
+	if s.Kind == "" && s.Name == "" {
+		return true
+	}
+	for i := range way {
+		kindFits := s.Kind == "" || way[i].Part == s.Kind || string(way[i].Kind) == s.Kind
+		if kindFits && (s.Name == "" || nameFits(&way[i], s.Name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// nameFits reports whether a station has a name.
+func nameFits(s *explain.Source, name string) bool {
+	own := s.Name
+	if own == "" {
+		own = s.Step
+	}
+	return matchesName(name, own) || matchesName(name, s.Path)
+}
+
+// coversLeftOut reports whether a piece that was left out is one of those.
+func (s selector) coversLeftOut(l *explain.LeftOut) bool {
+	kindFits := s.Kind == "" || l.Kind == s.Kind
+	sourceFits := s.Source == "" || matchesName(s.Source, l.Name) || matchesName(s.Source, l.Step)
+	return kindFits && sourceFits && (s.Name == "" || matchesName(s.Name, l.Name))
+}
+
+// matchesName reports whether a name fits a pattern, in which * stands for any text.
+func matchesName(pattern, name string) bool {
+	if pattern == name {
+		return name != ""
+	}
+	if !strings.Contains(pattern, "*") {
+		return false
+	}
+	parts := strings.Split(pattern, "*")
+	if !strings.HasPrefix(name, parts[0]) {
+		return false
+	}
+	name = name[len(parts[0]):]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(name, part)
+		if i < 0 {
+			return false
+		}
+		name = name[i+len(part):]
+	}
+	return strings.HasSuffix(name, parts[len(parts)-1])
+}
+
+// comesFrom reports whether a text, by its way, has a source in it: as a copy, or as what it was computed from.
+func comesFrom(way []explain.Source, source string) bool {
+	for i := range way {
+		if i == 0 && isOrigin(&way[i], source) || i > 0 && isStation(&way[i], source) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOrigin reports whether the beginning of a way is a source.
+func isOrigin(s *explain.Source, source string) bool {
+	for _, name := range s.From {
+		if namesSource(name, source) {
+			return true
+		}
+	}
+	switch s.Kind { //nolint:exhaustive // the others have names alone
+	case explain.SourceTool, explain.SourceModel, explain.SourceMemory, explain.SourceUser, explain.SourceClock:
+		if source == string(s.Kind) {
+			return true
+		}
+	case explain.SourceStep:
+		return matchesName(source, s.Step) || s.Call != "" && matchesName(source, s.Call)
+	}
+	return isBelow(s.Name, source) || isStation(s, source)
+}
+
+// isStation reports whether a station after the origin is a source: a file that a step has read, or a step that
+// has put the text in.
+func isStation(s *explain.Source, source string) bool {
+	if s.Path != "" && (matchesName(source, s.Path) || matchesName(source, path.Base(s.Path))) {
+		return true
+	}
+	return s.Kind == explain.SourcePart && (matchesName(source, s.Step) || matchesName(source, s.Part))
+}
+
+// isBelow reports whether a name is that of a source, of something in it, or of all that it is a part of.
+func isBelow(name, source string) bool {
+	if name == "" {
+		return false
+	}
+	inside := strings.HasPrefix(name, source+".") || strings.HasPrefix(name, source+"[")
+	around := strings.HasPrefix(source, name+".") || strings.HasPrefix(source, name+"[")
+	return matchesName(source, name) || inside || around
+}
+
+// namesSource reports whether a name that a text was computed from is a source: inputs.question, fetch (http),
+// the tool lookup, file prices.json (flow.yaml:3:1).
+func namesSource(name, source string) bool {
+	if isBelow(name, source) {
+		return true
+	}
+	words := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(" ():,", r) })
+	for _, word := range words {
+		if isBelow(word, source) {
+			return true
+		}
+	}
+	return false
+}
+
+// found is a piece with its place.
+type found struct {
+	prompt  *explain.Explanation
+	message int
+	// index counts the pieces of the prompt; start is its first byte in the message.
+	index, start int
+	piece        *explain.Piece
+}
+
+// ref names the piece in a result.
+func (f *found) ref() *result.PieceRef { return pieceRef(f.prompt, f.message, f.piece) }
+
+// role returns the role of its message.
+func (f *found) role() string { return f.prompt.Messages[f.message].Role }
+
+// piecesOf lists the pieces of a prompt, in order.
+func piecesOf(e *explain.Explanation) (all []found) {
+	for m := range e.Messages {
+		start := 0
+		for i := range e.Messages[m].Pieces {
+			p := &e.Messages[m].Pieces[i]
+			all = append(all, found{e, m, len(all), start, p})
+			start += len(p.Text)
+		}
+	}
+	return all
+}
+
+// find lists the pieces that the selector covers, in order.
+func (s selector) find(e *explain.Explanation) (all []found) {
+	for _, f := range piecesOf(e) {
+		if s.covers(f.piece) {
+			all = append(all, f)
+		}
+	}
+	return all
+}

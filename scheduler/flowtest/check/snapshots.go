@@ -1,0 +1,122 @@
+package check
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// SnapshotFile keeps the snapshots of a test file in one YAML file beside it. [OpenSnapshots] makes it, for one
+// run of the test file; it is safe for concurrent use.
+type SnapshotFile struct {
+	path   string
+	update bool
+
+	mu      sync.Mutex
+	texts   *value.Map      // guarded by mu
+	asked   map[string]bool // guarded by mu
+	changed bool            // guarded by mu
+}
+
+var _ Snapshots = (*SnapshotFile)(nil)
+
+// OpenSnapshots reads the snapshots at a path; a file that does not exist has none. update lets checks
+// change them.
+func OpenSnapshots(path string, update bool) (*SnapshotFile, error) {
+	f := &SnapshotFile{path: path, update: update, texts: value.NewMap(0), asked: map[string]bool{}}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return nil, wording.Errorf("reading the snapshots: %w", err)
+	}
+	v, err := yaml.ParseValue(text)
+	if err != nil {
+		return nil, wording.Errorf("reading the snapshots: %s:%w", path, err)
+	}
+	for name, text := range v.Map().All() {
+		if text.Kind() != value.String {
+			return nil, wording.Errorf("reading the snapshots: %s: %q is not a text", path, name)
+		}
+		f.texts.Set(name, text)
+	}
+	return f, nil
+}
+
+// Load returns the text of a name.
+func (f *SnapshotFile) Load(name string) (text string, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked[name] = true
+	v, ok := f.texts.Get(name)
+	text, _ = v.Str()
+	return text, ok
+}
+
+// Save sets the text of a name, where snapshots are to be updated. [SnapshotFile.Close] writes it.
+func (f *SnapshotFile) Save(name, text string) (saved bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.update {
+		return false
+	}
+	f.asked[name] = true
+	if old, ok := f.texts.Get(name); ok && value.Equal(old, value.OfString(text)) {
+		return true
+	}
+	f.texts.Set(name, value.OfString(text))
+	f.changed = true
+	return true
+}
+
+// Unused lists the names that no check has asked for, sorted.
+func (f *SnapshotFile) Unused() (names []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range f.texts.Keys() {
+		if !f.asked[name] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Close writes what has changed, sorted by name. With prune, those that no check has asked for
+// are dropped.
+func (f *SnapshotFile) Close(prune bool) error {
+	unused := f.Unused()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if prune && f.update && len(unused) > 0 {
+		f.changed = true
+		for _, name := range unused {
+			f.texts.Delete(name)
+		}
+	}
+	if !f.changed {
+		return nil
+	}
+	sorted := value.NewMap(f.texts.Len())
+	for _, name := range slices.Sorted(slices.Values(f.texts.Keys())) {
+		v, _ := f.texts.Get(name)
+		sorted.Set(name, v)
+	}
+	var file bytes.Buffer
+	fmt.Fprintln(&file, "# Snapshots of scheduler test; --update writes them.")
+	file.Write(yaml.Append(nil, value.OfMap(sorted)))
+	if err := os.WriteFile(f.path, file.Bytes(), 0o644); err != nil { //nolint:gosec // it belongs to the project, like the test file
+		return wording.Errorf("writing the snapshots: %w", err)
+	}
+	f.changed = false
+	return nil
+}

@@ -1,0 +1,108 @@
+package check
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+)
+
+// resolvePrompt finds the prompts of the step: that of a round, or all.
+func (s *subject) resolvePrompt(ctx context.Context) *verdict {
+	prompts, err := s.of.Explain(ctx, s.step)
+	switch {
+	case err == nil:
+	case calls.KindOf(err) == calls.Missing && s.of.Record.Error != nil:
+		run := s.of.Record.Error
+		return failf("the step %s has no prompt: the run failed: %s", s.step, run.Message)
+	case calls.KindOf(err) == calls.Missing:
+		return failOf(err)
+	default:
+		return errorOf(err)
+	}
+	s.prompts = prompts
+	if s.round == 0 {
+		return nil
+	}
+	for _, p := range prompts {
+		if strings.HasSuffix(p.Step, "/round-"+strconv.Itoa(s.round)) {
+			s.prompts = []*explain.Explanation{p}
+			return nil
+		}
+	}
+	if isAgent := strings.Contains(prompts[len(prompts)-1].Step, "/round-"); !isAgent && s.round <= len(prompts) {
+		s.prompts = prompts[s.round-1 : s.round]
+		return nil
+	}
+	return failf("the step %s has no round %d: it sent %d prompts", s.step, s.round, len(prompts))
+}
+
+// messageText returns the text of a message.
+func messageText(m *explain.ExplainedMessage) string {
+	var b strings.Builder
+	for i := range m.Pieces {
+		b.WriteString(m.Pieces[i].Text)
+	}
+	return b.String()
+}
+
+// promptText returns the texts of all messages, with an empty line between them.
+func promptText(e *explain.Explanation) string {
+	texts := make([]string, len(e.Messages))
+	for i := range e.Messages {
+		texts[i] = messageText(&e.Messages[i])
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// messagesValue returns the messages as {role, content}.
+func messagesValue(e *explain.Explanation) value.Value {
+	items := make([]value.Value, len(e.Messages))
+	for i := range e.Messages {
+		items[i] = value.OfMap(value.Pairs("role", e.Messages[i].Role, "content", messageText(&e.Messages[i])))
+	}
+	return value.OfList(items...)
+}
+
+// promptValue returns the prompt as expressions see it.
+func promptValue(e *explain.Explanation) value.Value {
+	var pieces []value.Value
+	for i := range e.Messages {
+		for j := range e.Messages[i].Pieces {
+			p := &e.Messages[i].Pieces[j]
+			kind, name := result.NameOf(p.Sources)
+			pieces = append(pieces, value.OfMap(value.Pairs(
+				"kind", kind, "name", name, "role", e.Messages[i].Role, "message", i, "text", p.Text, "tokens", p.Tokens,
+			)))
+		}
+	}
+	out := make([]value.Value, len(e.LeftOut))
+	for i, l := range e.LeftOut {
+		out[i] = value.OfMap(value.Pairs("kind", l.Kind, "name", l.Name, "step", l.Step, "reason", l.Reason, "code", l.Code, "tokens", l.Tokens))
+	}
+	return value.OfMap(value.Pairs(
+		"step", e.Step, "tokens", e.Total, "text", promptText(e), "messages", messagesValue(e),
+		"pieces", value.OfList(pieces...), "left_out", value.OfList(out...),
+	))
+}
+
+// pieceRef names a piece of a message.
+func pieceRef(e *explain.Explanation, message int, p *explain.Piece) *result.PieceRef {
+	kind, name := result.NameOf(p.Sources)
+	return &result.PieceRef{
+		Step: e.Step, Kind: kind, Name: name, Source: p.Way().En, Message: message, Role: e.Messages[message].Role,
+		Text: value.Truncate(p.Text, maxShown),
+	}
+}
+
+// leftOutRef names a piece that was left out.
+func leftOutRef(e *explain.Explanation, l *explain.LeftOut) *result.PieceRef {
+	return &result.PieceRef{Step: e.Step, Kind: l.Kind, Name: l.Name, Message: -1, Reason: l.Reason, Code: l.Code}
+}
+
+// maxShown bounds how much of a text a message shows.
+const maxShown = 120

@@ -1,0 +1,226 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// The names that templates of checks know.
+const (
+	nameValue   = "value"
+	nameOutputs = "outputs"
+	nameSteps   = "steps"
+	namePrompt  = "prompt"
+	nameRow     = "row"
+	nameInputs  = "inputs"
+	nameRun     = "run"
+)
+
+func templateNames() []string {
+	return []string{nameValue, nameOutputs, nameSteps, namePrompt, nameRow, nameInputs, nameRun}
+}
+
+// expression is a compiled text of an item: one {{ expression }}, which keeps its type, or a template.
+type expression struct {
+	expr *prompt.Expr
+	text *prompt.Template
+}
+
+func (e *expression) eval(ctx context.Context, scope prompt.Scope) (value.Value, error) {
+	if e.expr != nil {
+		return e.expr.Eval(ctx, scope)
+	}
+	return e.text.RenderValue(ctx, scope)
+}
+
+// compileExpression compiles a text that is an expression, with or without its braces. It reports
+// what is wrong, and returns nil then.
+func (p *parser) compileExpression(n *yaml.Node) *expression {
+	n = yaml.Resolve(n)
+	if n.Kind != yaml.Scalar || strings.TrimSpace(n.Value) == "" {
+		p.report(n, wording.Say("want an expression"), wording.Say(`write it as "{{ value > 3 }}"`))
+		return nil
+	}
+	text, offset, isBraced := prompt.SingleExpr(n.Value)
+	if !isBraced {
+		if prompt.HasTags(n.Value) {
+			return p.compileTemplate(n, n.Value)
+		}
+		text, offset = n.Value, 0
+	}
+	expr, err := prompt.ParseExpr(p.source(n, text, offset), nil)
+	if err != nil {
+		p.reportTemplate(n, err)
+		return nil
+	}
+	p.checkRefs(n, offset, expr.Refs())
+	return &expression{expr: expr}
+}
+
+// compileTemplate compiles a text with templates.
+func (p *parser) compileTemplate(n *yaml.Node, text string) *expression {
+	if _, _, isExpr := prompt.SingleExpr(text); isExpr {
+		return p.compileExpression(n)
+	}
+	t, err := prompt.Parse(p.source(n, text, 0))
+	if err != nil {
+		p.reportTemplate(n, err)
+		return nil
+	}
+	p.checkRefs(n, 0, t.Refs())
+	return &expression{text: t}
+}
+
+// source returns the text of a node that begins at a byte of it. In a text over several lines, places are
+// where it begins.
+func (p *parser) source(n *yaml.Node, text string, offset int) prompt.Source {
+	return prompt.Source{File: p.scope.File, Text: text, At: func(at int) (line, col int) {
+		pos := p.positionIn(n, offset+at)
+		return pos.Line, pos.Col
+	}}
+}
+
+// checkRefs reports the names that no template of a check has, and steps, inputs and columns that
+// do not exist.
+func (p *parser) checkRefs(n *yaml.Node, offset int, refs []prompt.Ref) {
+	for _, ref := range refs {
+		at := p.positionIn(n, offset+ref.Offset)
+		known := p.knownBelow(ref.Path[0])
+		if !slices.Contains(templateNames(), ref.Path[0]) {
+			p.problems = append(p.problems, unknownName(at, "unknown name %q", ref.Path[0], templateNames()))
+			continue
+		}
+		if len(ref.Path) < 2 || ref.Guarded || known == nil || slices.Contains(known, ref.Path[1]) {
+			continue
+		}
+		name := ref.Path[0] + "." + ref.Path[1]
+		p.problems = append(p.problems, newProblem(at, wording.Say("unknown name %q", name), nearHint(ref.Path[1], known)))
+	}
+}
+
+// knownBelow lists the members of a name that are known before anything runs; nil where they are not.
+func (p *parser) knownBelow(name string) []string {
+	switch name {
+	case nameRow:
+		return p.scope.Columns
+	case nameSteps:
+		return p.scope.stepIDs()
+	case nameInputs:
+		return p.scope.inputNames()
+	}
+	return nil
+}
+
+// tree is a value with the templates in it compiled.
+type tree struct {
+	literal value.Value
+	text    *expression
+	list    []*tree
+	keys    []string
+	members []*tree
+}
+
+// compileTree compiles the templates below a node; dynamic is false where there are none. Below a
+// literal node there are none.
+func (p *parser) compileTree(n *yaml.Node) (t *tree, dynamic bool) {
+	n = yaml.Resolve(n)
+	t = &tree{literal: p.literals[n]}
+	_, isLiteral := p.literals[n]
+	switch {
+	case isLiteral:
+	case n.Kind == yaml.Scalar && n.ShortTag() == "!!str" && prompt.HasTags(n.Value):
+		t.text = p.compileTemplate(n, n.Value)
+		return t, true
+	case n.Kind == yaml.Scalar:
+		t.literal, _ = yaml.Value(n) // it was read before
+	case n.Kind == yaml.Sequence:
+		t.list = []*tree{}
+		for _, c := range n.Content {
+			item, isDynamic := p.compileTree(c)
+			t.list = append(t.list, item)
+			dynamic = dynamic || isDynamic
+		}
+	default:
+		t.members = []*tree{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			member, isDynamic := p.compileTree(n.Content[i+1])
+			t.keys, t.members = append(t.keys, yaml.Resolve(n.Content[i]).Value), append(t.members, member)
+			dynamic = dynamic || isDynamic
+		}
+	}
+	return t, dynamic
+}
+
+// render returns the value with its templates rendered.
+func (t *tree) render(ctx context.Context, scope prompt.Scope) (value.Value, error) {
+	switch {
+	case t.text != nil:
+		return t.text.eval(ctx, scope)
+	case t.list != nil:
+		items := make([]value.Value, len(t.list))
+		for i, item := range t.list {
+			v, err := item.render(ctx, scope)
+			if err != nil {
+				return value.Value{}, err
+			}
+			items[i] = v
+		}
+		return value.OfList(items...), nil
+	case t.members != nil:
+		m := value.NewMap(len(t.members))
+		for i, member := range t.members {
+			v, err := member.render(ctx, scope)
+			if err != nil {
+				return value.Value{}, err
+			}
+			m.Set(t.keys[i], v)
+		}
+		return value.OfMap(m), nil
+	}
+	return t.literal, nil
+}
+
+// scope has the names of templates on an evidence; each is computed when it is first asked for.
+type scope struct {
+	ctx     context.Context //nolint:containedctx // lives for one evaluation
+	of      *Evidence
+	subject *subject
+}
+
+func newScope(ctx context.Context, e *Evidence, of *subject) *scope { return &scope{ctx, e, of} }
+
+// Lookup returns the value of a name.
+func (s *scope) Lookup(name string) (value.Value, bool, error) {
+	switch name {
+	case nameOutputs:
+		return s.of.Record.Outputs, !s.of.Record.Outputs.IsNull(), nil
+	case nameSteps:
+		return stepOutputs(s.of.Record), true, nil
+	case nameRow:
+		return s.of.Row, !s.of.Row.IsNull(), nil
+	case nameInputs:
+		return s.of.Inputs, !s.of.Inputs.IsNull(), nil
+	case nameRun:
+		return runValue(s.of), true, nil
+	case nameValue:
+		if s.subject == nil || s.subject.kind == noSubject {
+			return value.Value{}, false, nil
+		}
+		return s.subject.asValue(), true, nil
+	case namePrompt:
+		if s.subject == nil || s.subject.kind != promptSubject {
+			return value.Value{}, false, nil
+		}
+		return promptValue(s.subject.lastPrompt()), true, nil
+	}
+	return value.Value{}, false, nil
+}
+
+// IsAbsent reports that members of names that have no value are undefined too, so that default works.
+func (s *scope) IsAbsent(name string) bool { return slices.Contains(templateNames(), name) }

@@ -1,0 +1,126 @@
+package check
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// runFlow runs the flow of a file, and returns what it has left.
+func runFlow(t *testing.T, path string, inputs value.Value, answers ...scripted.Answer) *Evidence {
+	t.Helper()
+	registry, err := builtin.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader := &flow.Loader{Registry: registry}
+	f, problems := loader.Load(path)
+	if f == nil {
+		t.Fatal(problems)
+	}
+	env := calls.NewEnv()
+	env.LLM, env.Tokens = scripted.New(answers...), quarterCounter{}
+	executor := &scheduler.StepExecutor{Loader: loader, Env: env}
+	e := &Evidence{
+		Case: "a case", Language: "en", Flow: f, Record: journal.NewRunState(), Inputs: inputs,
+		Services: &Services{Tokens: env.Tokens},
+	}
+	for event, err := range executor.Run(context.Background(), f, inputs) {
+		if err != nil {
+			break // the events tell of it too
+		}
+		e.Events = append(e.Events, event)
+		e.Record.Add(event)
+	}
+	return e
+}
+
+// runText runs a flow, with the files of an archive, and returns what it has left.
+func runText(t *testing.T, source string, inputs value.Value, answers ...scripted.Answer) *Evidence {
+	t.Helper()
+	dir := t.TempDir()
+	archive := txtar.Parse([]byte(source))
+	archive.Files = append(archive.Files, txtar.File{Name: "flow.yaml", Data: archive.Comment})
+	for _, f := range archive.Files {
+		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return runFlow(t, filepath.Join(dir, "flow.yaml"), inputs, answers...)
+}
+
+// quarterCounter counts four characters as a token.
+type quarterCounter struct{}
+
+func (quarterCounter) Count(text string) int { return (len(text) + 3) / 4 }
+
+var _ llm.Counter = quarterCounter{}
+
+// quickstart runs the flow of the README.
+func quickstart(t *testing.T) *Evidence {
+	t.Helper()
+	return runFlow(t, "../../../flows/quickstart.yaml", value.OfMap(nil), scripted.Answer{Text: "The lighthouse is open on Sunday from 11:00."})
+}
+
+// parseItem parses an item that must be right.
+func parseItem(t *testing.T, item string, scope *Scope) *Check {
+	t.Helper()
+	c, problems := tryParse(t, item, scope)
+	if c == nil {
+		t.Fatalf("%s: %v", item, problems)
+	}
+	return c
+}
+
+func tryParse(t *testing.T, item string, scope *Scope) (*Check, flow.Problems) {
+	t.Helper()
+	n, err := yaml.Parse([]byte(item))
+	if err != nil {
+		t.Fatalf("%s: %v", item, err)
+	}
+	return Parse(n, scope)
+}
+
+// outcome evaluates an item, and returns its outcome and message.
+func outcome(t *testing.T, e *Evidence, item string) (outcome, message string) {
+	t.Helper()
+	c := parseItem(t, item, &Scope{File: "a.test.yaml", Flows: []*flow.Flow{e.Flow}})
+	found := c.Evaluate(context.Background(), e)
+	return string(found.Outcome), found.Message
+}
+
+func expectOutcome(t *testing.T, e *Evidence, want, item string) {
+	t.Helper()
+	got, message := outcome(t, e, item)
+	if got != want {
+		t.Errorf("%s: %s, not %s: %s", item, got, want, message)
+	}
+	if hasMessage := message != ""; hasMessage != (want != "pass") {
+		t.Errorf("%s: %s with the message %q", item, got, message)
+	}
+}
+
+// expectLines evaluates lines of the form OUTCOME ITEM.
+func expectLines(t *testing.T, e *Evidence, lines string) {
+	t.Helper()
+	for line := range strings.Lines(lines) {
+		want, item, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if ok {
+			expectOutcome(t, e, want, item)
+		}
+	}
+}

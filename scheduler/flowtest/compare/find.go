@@ -1,0 +1,144 @@
+package compare
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+)
+
+// Last is the name of the run before, for --against.
+const Last = "last"
+
+var baselineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// Files are where runs to compare with are kept.
+type Files struct {
+	// Root is the folder of the project, where the baselines are.
+	Root string
+	// Last is the file of the lines of the run before.
+	Last string
+}
+
+// Find returns the run that --against names: the run before for last, a baseline by its name, or any file
+// that --bless or --json wrote.
+func (f Files) Find(against string) (*Baseline, error) {
+	file := against
+	switch {
+	case against == Last:
+		file = f.Last
+	case baselineName.MatchString(against) && filepath.Ext(against) == "":
+		file = filepath.Join(f.Root, against+Suffix)
+	}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, f.notFound(against)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b, err := parseRun(data)
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%s: %w", file, err)
+	}
+	return b, nil
+}
+
+// notFound returns the error of a run that is not there.
+func (f Files) notFound(against string) error {
+	if against == Last {
+		return calls.Errorf(calls.NotFound, "there is no test run before this one").WithHint("run scheduler test once without --against")
+	}
+	names := f.names()
+	err := calls.Errorf(calls.NotFound, "there is no baseline and no file %q", against)
+	if hint := value.DidYouMeanOrList(against, names); hint != "" {
+		return err.WithHint("%s", hint)
+	}
+	return err.WithHint("write one with scheduler test --bless %s", against)
+}
+
+// names returns those of the baselines of the project.
+func (f Files) names() (names []string) {
+	entries, err := os.ReadDir(f.Root)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), Suffix); ok && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// parseRun reads a baseline, or the lines of a run.
+func parseRun(data []byte) (*Baseline, error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte(`{"type"`)) {
+		return ReadBaseline(data)
+	}
+	run, err := result.ReadLines(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return NewBaseline(run), nil
+}
+
+// Bless keeps a run as the baseline of that name, beside what an earlier one has of other test
+// files, and returns its file.
+func (f Files) Bless(name string, run *result.Run) (file string, err error) {
+	if err := CheckName(name); err != nil {
+		return "", err
+	}
+	file = filepath.Join(f.Root, name+Suffix)
+	b := NewBaseline(run)
+	data, err := os.ReadFile(file)
+	if err == nil {
+		old, err := ReadBaseline(data)
+		if err != nil {
+			return "", calls.Errorf(calls.Invalid, "%s: %w", file, err)
+		}
+		b = old.Replace(b)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	var out bytes.Buffer
+	if err := b.Write(&out); err != nil {
+		return "", err
+	}
+	return file, replaceFile(file, out.Bytes())
+}
+
+// CheckName returns an error where a baseline cannot have the name.
+func CheckName(name string) error {
+	if name == Last || !baselineName.MatchString(name) || filepath.Ext(name) != "" {
+		return calls.Errorf(calls.Invalid, "a baseline cannot be called %q", name).
+			WithHint("use letters, digits, - and _, as in main; last is the run before")
+	}
+	return nil
+}
+
+// replaceFile writes a file so that a reader finds the old one or the new one, never a half.
+func replaceFile(file string, data []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(file), ".baseline-*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(data)
+	err = errors.Join(err, temp.Chmod(0o644), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(wording.Errorf("writing %s: %w", file, err), os.Remove(temp.Name()))
+	}
+	return nil
+}

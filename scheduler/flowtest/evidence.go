@@ -1,0 +1,178 @@
+package flowtest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/check"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// newEvidence returns what checks look at.
+func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *check.Evidence {
+	c, o := a.of, &a.of.suite.runner.options
+	if c.Flow.Inputs != nil {
+		inputs = c.Flow.Inputs.ApplyDefaults(inputs)
+	}
+	evidence := &check.Evidence{
+		Case: c.ID(), Language: o.Language, Flow: c.Flow, Record: a.record, Events: a.events, Inputs: inputs, Row: c.RowValue, MemoryNames: c.MemoryNames,
+		PriceKnown: a.sessions.isPriced(), MS: a.sessions.ms(),
+		Other: func(ctx context.Context, need check.Need) (*check.Evidence, error) {
+			return c.suite.other(ctx, c, need)
+		},
+		Services: &check.Services{
+			Provider: func(name string) (llm.Provider, error) {
+				if name == "" {
+					name = c.suite.JudgeLLM
+				}
+				return a.sessions.open(o.Models.Name(name))
+			},
+			Tokens: e.Env.Tokens, Languages: o.Languages, Snapshots: c.suite.snapshots, Registry: e.Loader.Registry,
+		},
+	}
+	if o.Mode == result.Live {
+		ms := float64(a.elapsed) / float64(time.Millisecond)
+		evidence.MS = &ms
+	}
+	return evidence
+}
+
+// model returns who answers the flow.
+func (a *attempt) model(name string) (llm.Provider, error) {
+	if a.of.HasScript {
+		return a.sessions.script(a.of.Script)
+	}
+	return a.sessions.provider(name), nil
+}
+
+// findNeeds marks the cases that checks of others look at.
+func (s *suiteRun) findNeeds() {
+	for _, c := range s.cases {
+		for _, expected := range c.Expect {
+			for _, need := range expected.Needs() {
+				if other := s.find(c, need); other != nil {
+					other.isNeeded = true
+				}
+			}
+		}
+	}
+}
+
+// find returns the case that a check of another means: of the same row and variant where there is one; nil: none.
+func (s *suiteRun) find(c *caseRun, need check.Need) (best *caseRun) {
+	most := -1
+	for _, other := range s.cases {
+		score, ok := likeness(c, other, need)
+		if ok && score > most {
+			best, most = other, score
+		}
+	}
+	return best
+}
+
+// likeness tells how near another case is to what a check of c needs.
+func likeness(c, other *caseRun, need check.Need) (score int, ok bool) {
+	sameRow := (c.Row == nil) == (other.Row == nil) && (c.Row == nil || c.Row.Number == other.Row.Number)
+	if sameRow {
+		score += 2
+	}
+	if need.Flow == "" {
+		if sameVariant(c.Variant, other.Variant, "") {
+			score++
+		}
+		return score, other.Name == need.Case
+	}
+	if sameVariant(c.Variant, other.Variant, keyFlow) {
+		score++
+	}
+	for _, s := range other.Variant {
+		if s.Key == keyFlow && s.Value == need.Flow {
+			return score, other.Name == c.Name && sameRow
+		}
+	}
+	return score, false
+}
+
+// keyFlow is the axis of a matrix that names flows.
+const keyFlow = "flow"
+
+// sameVariant compares variants, without the axis of a key.
+func sameVariant(a, b []result.Setting, without string) bool {
+	settings := map[result.Setting]bool{}
+	for _, s := range a {
+		settings[s] = true
+	}
+	for _, s := range b {
+		if s.Key != without && !settings[s] {
+			return false
+		}
+	}
+	return true
+}
+
+// other returns the evidence of the first repeat of another case.
+func (s *suiteRun) other(ctx context.Context, c *caseRun, need check.Need) (*check.Evidence, error) {
+	found := s.find(c, need)
+	if found == nil {
+		return nil, calls.Errorf(calls.NotFound, "there is no case %q to compare with", need.Case+need.Flow)
+	}
+	a := found.attempt(ctx, 1)
+	if a.problem != nil {
+		return nil, calls.Errorf(calls.KindOf(a.problem), "the case %q: %w", found.ID(), a.problem)
+	}
+	return a.evidence, nil
+}
+
+// prompts explains what the steps of the run have asked models, in the order of the flow.
+func (a *attempt) prompts(ctx context.Context) (all []*explain.Explanation) {
+	for _, id := range promptSteps(a.of.Flow, a.record, "") {
+		prompts, err := a.evidence.Explain(ctx, id)
+		if err == nil { // a step may have asked nothing
+			all = append(all, prompts...)
+		}
+	}
+	return all
+}
+
+// promptSteps lists the steps and items that may have asked a model, in the flow whose steps have the prefix.
+func promptSteps(f *flow.Flow, record *journal.RunState, prefix string) (ids []string) {
+	for _, step := range f.Steps {
+		got := record.Step(prefix + step.ID)
+		if got == nil {
+			continue
+		}
+		uses := []string{got.ID}
+		if step.ForEach != nil {
+			uses = itemIDs(got)
+		}
+		for _, id := range uses {
+			if step.Def.Info.UsesLLM {
+				ids = append(ids, id)
+			}
+			if step.Sub != nil {
+				ids = append(ids, promptSteps(step.Sub, record, id+"/")...)
+			}
+		}
+	}
+	return ids
+}
+
+// itemIDs lists the items of a step by their index: they came up in any order.
+func itemIDs(s *journal.StepState) []string {
+	ids := make([]string, len(s.Items))
+	for _, item := range s.Items {
+		_, index := journal.SplitPath(item.ID)
+		if index != nil && *index < len(ids) {
+			ids[*index] = item.ID
+		}
+	}
+	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
+}

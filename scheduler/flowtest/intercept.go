@@ -1,0 +1,202 @@
+package flowtest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+)
+
+// guard stands between an attempt and the world: it gives what mocks say, and denies what is neither mocked nor
+// allowed. It is made for an attempt, and safe for concurrent use.
+type guard struct {
+	mocks  []suite.Mock
+	allow  []string
+	isLive bool
+
+	mu     sync.Mutex
+	uses   map[string]int // how many replies of a mock were given at a place; guarded by mu
+	failed error          // the first thing that was denied, or that a mock has no reply for; guarded by mu
+}
+
+var _ scheduler.Interceptor = (*guard)(nil)
+
+func newGuard(c *suite.Case, o *Options) *guard {
+	return &guard{mocks: c.Mocks, allow: c.Allow, isLive: o.Mode == result.Live, uses: map[string]int{}}
+}
+
+// problem returns why nothing can be said of the run; nil: it kept to what it may do.
+func (g *guard) problem() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.failed
+}
+
+// refuse notes an error, and returns it as what the call puts out.
+func (g *guard) refuse(err error) iter.Seq2[calls.Chunk, error] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.failed == nil {
+		g.failed = err
+	}
+	return calls.Fail(err)
+}
+
+// Exec returns the reply of a mock, or an error for a call that is denied.
+func (g *guard) Exec(ctx context.Context, use *scheduler.CallUse) iter.Seq2[calls.Chunk, error] {
+	mock := g.findMock(use)
+	if mock == nil {
+		if g.allows(use.Info.Name) {
+			return nil
+		}
+		return g.refuse(deniedError(use))
+	}
+	reply, err := g.nextReply(mock, use)
+	if err != nil {
+		return g.refuse(err)
+	}
+	if reply.Delay > 0 {
+		timer := time.NewTimer(reply.Delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return calls.Fail(ctx.Err())
+		}
+	}
+	switch {
+	case reply.PassesOn && !g.allows(use.Info.Name):
+		return g.refuse(deniedError(use))
+	case reply.PassesOn:
+		return nil
+	case reply.Error != nil:
+		return calls.Fail(calls.Errorf(calls.Kind(reply.Error.Kind), "%s", reply.Error.Message))
+	}
+	if problems := use.Info.Output.Check(reply.Value); problems != nil {
+		return g.refuse(calls.Errorf(calls.Invalid, "%s: the mock does not fit the output of the call %s: %w", reply.Pos, use.Info.Name, problems).
+			WithHint("scheduler calls %s shows what it puts out", use.Info.Name))
+	}
+	return emit(reply.Value)
+}
+
+// emit puts a value out, and its text before it, as a call that streams does.
+func emit(v value.Value) iter.Seq2[calls.Chunk, error] {
+	return func(yield func(calls.Chunk, error) bool) {
+		text, _ := v.Get("text")
+		if said, ok := text.Str(); ok && said != "" && !yield(calls.TextChunk(said), nil) {
+			return
+		}
+		yield(calls.Chunk{Data: &v}, nil)
+	}
+}
+
+// findMock returns the mock of a use: one that names its place before one that names its call; nil: none.
+func (g *guard) findMock(use *scheduler.CallUse) *suite.Mock {
+	var ofCall *suite.Mock
+	for i := range g.mocks {
+		m := &g.mocks[i]
+		if m.Step != "" && namesUse(m.Step, use) {
+			return m
+		}
+		if m.Call != "" && m.Call == use.Info.Name && ofCall == nil {
+			ofCall = m
+		}
+	}
+	return ofCall
+}
+
+var (
+	itemNumber  = regexp.MustCompile(`\[\d+\]`)
+	pieceNumber = regexp.MustCompile(`-\d+(/|$)`)
+)
+
+// placeOf returns the place of a use without the numbers of items and pieces: each[3]/inner is each/inner, and
+// what the second use of a tool runs, clerk/price-2/http-1, is clerk/price/http.
+func placeOf(use *scheduler.CallUse) string {
+	path := itemNumber.ReplaceAllString(use.Path, "")
+	if use.Inside {
+		path = pieceNumber.ReplaceAllString(path, "$1")
+	}
+	return path
+}
+
+// namesUse reports whether the step of a mock is that of a use: without the number of an item it means each.
+func namesUse(step string, use *scheduler.CallUse) bool {
+	return step == use.Path || !use.Inside && step == placeOf(use)
+}
+
+// nextReply returns the reply for a use: by its item, else by how often its place has been there before.
+func (g *guard) nextReply(m *suite.Mock, use *scheduler.CallUse) (*suite.Reply, error) {
+	if !m.IsList {
+		return &m.Replies[0], nil
+	}
+	n := use.Item
+	if n < 0 {
+		key := fmt.Sprintf("%s %s %s", m.Step, m.Call, placeOf(use))
+		if !use.Inside {
+			key += " " + use.Path
+		}
+		g.mu.Lock()
+		n = g.uses[key]
+		g.uses[key]++
+		g.mu.Unlock()
+	}
+	if n < len(m.Replies) {
+		return &m.Replies[n], nil
+	}
+	return nil, calls.Errorf(calls.Missing, "%s: the mock has %d values, and %s asks for number %d", m.Pos, len(m.Replies), use.Path, n+1).
+		WithHint("add one for each attempt or item, or give one value instead of a list")
+}
+
+// callHTTP is the call that reaches other machines.
+const callHTTP = "http"
+
+// allows reports whether a call may do its work: it stays within the run, or is allowed by its name, its plugin or its
+// server: mcp.github for all of its tools.
+func (g *guard) allows(call string) bool {
+	if g.isLive || call != callHTTP && !strings.Contains(call, ".") {
+		return true
+	}
+	return slices.ContainsFunc(g.allow, func(name string) bool { return call == name || strings.HasPrefix(call, name+".") })
+}
+
+// deniedError returns that a call may not do its work in a test.
+func deniedError(use *scheduler.CallUse) error {
+	mock := placeOf(use)
+	if use.Inside {
+		mock = "call:" + use.Info.Name
+	}
+	return calls.Errorf(calls.Invalid, "the step %s runs %s, which may change the world, and a test does not let it", use.Path, use.Info.Name).
+		WithHint("add mocks: {%s: {...}} to the case, or allow: [%s]", mock, use.Info.Name)
+}
+
+// guardedHTTP denies what calls send beside the call http: documents that they load, images.
+type guardedHTTP struct {
+	guard *guard
+	inner calls.HTTP
+}
+
+// http returns what calls may reach.
+func (g *guard) http(inner calls.HTTP) calls.HTTP { return guardedHTTP{g, inner} }
+
+// Do sends an allowed request.
+func (h guardedHTTP) Do(req *http.Request) (*http.Response, error) {
+	if h.guard.allows(callHTTP) {
+		return h.inner.Do(req)
+	}
+	err := calls.Errorf(calls.Invalid, "a request to %s is not allowed in a test", req.URL.Host).
+		WithHint("mock the step that sends it, or add allow: [http] to the case")
+	h.guard.refuse(err)
+	return nil, err
+}

@@ -1,0 +1,349 @@
+package flowtest_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+// pluginCall stands for a call of a plugin, which must not run in a test.
+func pluginCall(t *testing.T, name string) calls.Definition {
+	return schedulertest.Do(name, func(context.Context, *calls.Env, value.Value) (any, error) {
+		t.Errorf("the call %s has run", name)
+		return map[string]any{"done": true}, nil
+	})
+}
+
+func TestDenied(t *testing.T) {
+	w := newWorld(t, nil, pluginCall(t, "shop.order"), pluginCall(t, "mcp.github.create_issue"))
+	r := w.runArchive(t, `
+-- a.yaml --
+name: a
+inputs: {type: object, properties: {do: {type: string, default: nothing}}}
+steps:
+  - {id: start, call: template, with: {template: !raw "go"}}
+  - {id: fetch, call: http, needs: [start], when: "{{ inputs.do == 'fetch' }}", on_error: continue, with: {url: "https://example.com"}}
+  - {id: order, call: shop.order, needs: [start], when: "{{ inputs.do == 'order' }}"}
+  - id: clerk
+    call: agent
+    needs: [start]
+    when: "{{ inputs.do == 'clerk' }}"
+    with:
+      prompt: Work.
+      tools: {http: [{name: price, with: {url: "https://example.com"}}], calls: [{call: mcp.github.create_issue, name: issue}]}
+outputs: {ok: true}
+-- a.test.yaml --
+defaults:
+  expect: [{output: ok, equals: true}]
+cases:
+  - {name: none}
+  - {name: http, inputs: {do: fetch}}
+  - {name: not http, inputs: {do: fetch}, expect: [{output: ok, not: {equals: true}}]}
+  - {name: plugin, inputs: {do: order}}
+  - {name: tool, inputs: {do: clerk}, llm: [{tool_calls: [{name: price, arguments: {}}]}, done]}
+  - {name: mcp, inputs: {do: clerk}, llm: [{tool_calls: [{name: issue, arguments: {}}]}, done]}
+  - {name: mocked, inputs: {do: order}, mocks: {order: {}}}
+  - {name: mocked everywhere, inputs: {do: clerk}, mocks: {"call:http": {status: 200, body: 2.40}}, llm: [{tool_calls: [{name: price, arguments: {}}]}, done]}
+`)
+	want := map[string]result.Outcome{
+		"none": "pass", "http": "error", "not http": "error", "plugin": "error", "tool": "error", "mcp": "error", "mocked": "pass", "mocked everywhere": "pass",
+	}
+	if got := outcomes(r); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the outcomes are %v\nwant %v\n%s", got, want, lines(t, r))
+	}
+	for id, hint := range map[string]string{
+		"http": "mocks: {fetch: {...}}", "plugin": "allow: [shop.order]", "tool": "mocks: {call:http: {...}}", "mcp": "mocks: {call:mcp.github.create_issue: {...}}",
+	} {
+		p := caseOf(t, r, id).Repeats[0].Problem
+		if p == nil || !strings.Contains(p.Hint, hint) || len(caseOf(t, r, id).Repeats[0].Checks) > 0 {
+			t.Errorf("%s: the problem is %+v, want a hint of %s", id, p, hint)
+		}
+	}
+}
+
+func TestAllowed(t *testing.T) {
+	ran := 0
+	order := schedulertest.Do("shop.order", func(context.Context, *calls.Env, value.Value) (any, error) {
+		ran++
+		return map[string]any{}, nil
+	})
+	w := newWorld(t, nil, order)
+	const archive = `
+-- a.yaml --
+name: a
+steps: [{id: order, call: shop.order}]
+-- a.test.yaml --
+cases:
+  - {name: by name, allow: [shop.order], expect: [{run: {state: finished}}]}
+  - {name: by plugin, allow: [shop], expect: [{run: {state: finished}}]}
+  - {name: denied, expect: [{run: {state: finished}}]}
+`
+	r := w.runArchive(t, archive)
+	if got := outcomes(r); got["by name"] != "pass" || got["by plugin"] != "pass" || got["denied"] != "error" || ran != 2 {
+		t.Errorf("the outcomes are %v, and it ran %d times\n%s", got, ran, lines(t, r))
+	}
+	w.options.Mode = result.Live
+	if got := outcomes(w.runArchive(t, archive)); got["denied"] != "pass" || ran != 5 {
+		t.Errorf("live: the outcomes are %v, and it ran %d times", got, ran)
+	}
+}
+
+func TestMocks(t *testing.T) {
+	w := newWorld(t, nil)
+	r := w.runArchive(t, `
+-- a.yaml --
+name: a
+steps:
+  - {id: fetch, call: http, with: {url: "https://example.com"}, retry: {max_attempts: 3, initial_interval: 1h}}
+  - {id: each, call: http, for_each: [a, b, c], with: {url: "https://example.com/{{ item }}"}}
+  - {id: sub, call: flow, with: {path: inner.yaml}}
+outputs: {fetched: "{{ fetch.body }}", each: "{{ each }}", sub: "{{ sub.reply }}"}
+-- inner.yaml --
+name: inner
+steps: [{id: load, call: http, with: {url: "https://example.com/inner"}}]
+outputs: {reply: "{{ load.body }}"}
+-- a.test.yaml --
+defaults:
+  mocks: {"call:http": {status: 200, body: other}}
+cases:
+  - name: attempts
+    mocks: {fetch: [{error: {kind: provider, message: busy}}, {error: {kind: timeout}}, {status: 200, body: third}]}
+    expect:
+      - {output: fetched, equals: third}
+      - {event: step.retrying, step: fetch, count: 2}
+  - name: items
+    mocks: {each: [{status: 200, body: one}, {status: 200, body: two}, {status: 200, body: three}]}
+    expect:
+      - {output: "each[2].body", equals: three}
+      - {output: fetched, equals: other}
+  - name: fails
+    mocks: {fetch: {error: {kind: invalid, message: no such page}}}
+    expect: [{run: {error: {kind: invalid, matches: no such page}}}]
+  - name: fails unseen
+    mocks: {fetch: {error: {kind: invalid, message: no such page}}}
+    expect: [{event: step.started, count: {min: 1}}]
+  - name: used up
+    mocks: {each: [{status: 200, body: one}]}
+    expect: [{run: {state: finished}}]
+  - name: inner
+    mocks: {sub/load: {status: 200, body: deep}}
+    expect: [{output: sub, equals: deep}]
+  - name: whole
+    mocks: {sub: {reply: flat}}
+    expect:
+      - {output: sub, equals: flat}
+      - {event: step.started, step: sub/load, count: 0}
+  - name: delayed
+    timeout: 20ms
+    mocks: {fetch: {delay: 1h, output: {status: 200}}}
+    expect: [{run: {state: finished}}]
+`)
+	want := map[string]result.Outcome{
+		"attempts": "pass", "items": "pass", "fails": "pass", "fails unseen": "error", "used up": "error", "inner": "pass", "whole": "pass", "delayed": "error",
+	}
+	if got := outcomes(r); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the outcomes are %v\nwant %v\n%s", got, want, lines(t, r))
+	}
+	if p := caseOf(t, r, "used up").Repeats[0].Problem; p == nil || !strings.Contains(p.Message, "1 values") || !strings.Contains(p.Message, "a.test.yaml:") {
+		t.Errorf("the problem is %+v", p)
+	}
+	if p := caseOf(t, r, "delayed").Repeats[0].Problem; p == nil || p.Kind != "timeout" {
+		t.Errorf("the problem is %+v", p)
+	}
+}
+
+// Cases do not see each other: whatever their order, and however many run at a time, the bytes are equal.
+func TestOrderDoesNotMatter(t *testing.T) {
+	const archive = `
+-- a.yaml --
+name: a
+inputs: {type: object, properties: {who: {type: string, default: x}}}
+memory: {user: "{{ inputs.who }}", session: main}
+steps:
+  - {id: save, call: memory-save, with: {content: "{{ inputs.who }} likes tea", role: user}}
+  - {id: recall, call: memory-retrieve, with: {current_query: tea, min_relevance: 0, include: [content]}}
+  - {id: answer, call: chat, with: {user: "{{ recall.relevant_memories }} {{ run.id }}"}}
+  - {id: wait, call: slot, with: {current_schema: {type: object, required: [city], properties: {city: {type: string}}}, stages: []}}
+outputs: {memories: "{{ recall.relevant_memories | length }}", city: "{{ wait.slot_data.city }}"}
+-- rows.csv --
+id,who
+1,ann
+2,bob
+3,ann
+4,cid
+5,ann
+-- a.test.yaml --
+dataset: {file: rows.csv}
+defaults: {llm: [{text: hello}], repeat: 2}
+cases:
+  - name: alone
+    answers: {/city: Rome}
+    expect:
+      - {output: memories, equals: 1}
+      - {output: city, equals: Rome}
+  - name: waits
+    expect: [{run: {state: waiting, waits_for: /city}}]
+  - name: given
+    answers: {/city: Rome}
+    memory: [{id: momo, content: The cat Momo likes tea}]
+    expect:
+      - {output: memories, equals: 2}
+      - {retrieved: recall, recall_at: {k: 2}, relevant: [momo]}
+  - name: fails
+    answers: {/city: Rome}
+    expect: [{output: city, equals: Paris}]
+`
+	w := newWorld(t, nil)
+	dir := unpack(t, archive)
+	path := filepath.Join(dir, "a.test.yaml")
+	var first string
+	for _, parallel := range []int{1, 8, 3} {
+		s := w.load(t, dir, path)
+		w.options.Parallel = parallel
+		reordered := *s
+		reordered.Cases = slices.Clone(s.Cases)
+		if parallel == 3 {
+			slices.Reverse(reordered.Cases)
+		}
+		r := w.run(t, &reordered)
+		if parallel == 3 {
+			slices.Reverse(r.Suites[0].Cases)
+		}
+		if got := lines(t, r); first == "" {
+			first = got
+		} else if parallel != 3 && got != first {
+			t.Errorf("with %d at a time the lines are\n%s\nnot\n%s", parallel, got, first)
+		}
+		for id, outcome := range outcomes(r) {
+			want := result.Pass
+			if strings.HasPrefix(id, "fails") {
+				want = result.Fail
+			}
+			if outcome != want {
+				t.Errorf("with %d at a time %s is %s\n%s", parallel, id, outcome, lines(t, r))
+			}
+		}
+	}
+	if strings.Contains(first, dir) {
+		t.Errorf("the lines name the folder:\n%s", first)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	const archive = `
+-- a.yaml --
+name: a
+inputs: {type: object, properties: {n: {type: integer}}}
+steps: [{id: work, call: test.work, with: {n: "{{ inputs.n }}"}}]
+-- a.test.yaml --
+defaults: {allow: [test], expect: [{run: {state: finished}}]}
+cases:
+  - {name: first, inputs: {n: 1}}
+  - {name: second, inputs: {n: 2}}
+  - {name: third, inputs: {n: 3}}
+`
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	work := schedulertest.Do("test.work", func(ctx context.Context, _ *calls.Env, params value.Value) (any, error) {
+		if n, _ := params.Get("n"); value.Equal(n, value.OfInt(2)) {
+			cancel()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return map[string]any{}, nil
+	})
+	w := newWorld(t, nil, work)
+	w.options.Parallel = 1
+	dir := unpack(t, archive)
+	r := runWith(ctx, t, w, w.load(t, dir, filepath.Join(dir, "a.test.yaml")))
+	if !r.Interrupted || len(r.Suites[0].Cases) != 1 || outcomes(r)["first"] != result.Pass {
+		t.Errorf("interrupted %v, outcomes %v", r.Interrupted, outcomes(r))
+	}
+}
+
+func TestLimits(t *testing.T) {
+	const archive = `
+-- a.yaml --
+name: a
+steps: [{id: answer, call: chat, with: {user: hello}}]
+-- a.test.yaml --
+limits: {tokens: 150, parallel: 1}
+defaults:
+  llm: [{text: hi, usage: {input_tokens: 90, output_tokens: 10}}]
+  expect: [{output: answer, contains: hi}]
+cases:
+  - {name: first}
+  - {name: second}
+  - {name: third}
+`
+	r := newWorld(t, nil).runArchive(t, archive)
+	passed, undecided := 0, 0
+	for _, c := range r.Suites[0].Cases {
+		switch {
+		case c.Outcome == result.Pass:
+			passed++
+		case c.Outcome == result.Error && c.Problem != nil && c.Problem.Kind == string(calls.Budget) && len(c.Repeats) == 0:
+			undecided++
+		}
+	}
+	if passed != 2 || undecided != 1 || r.Interrupted {
+		t.Errorf("%d passed, %d were not run\n%s", passed, undecided, lines(t, r))
+	}
+}
+
+func TestOtherCases(t *testing.T) {
+	r := newWorld(t, nil).runArchive(t, `
+-- a.yaml --
+name: a
+inputs: {type: object, properties: {question: {type: string}}}
+steps:
+  - {id: answer, call: chat, with: {system: "You are the guide of a museum in a small town by the sea.", user: "{{ inputs.question }}"}}
+-- a.test.yaml --
+defaults: {until: answer}
+cases:
+  - name: one
+    inputs: {question: one}
+    expect: [{prompt: answer, stable_prefix: {with: two, min_tokens: 5}}]
+  - name: two
+    inputs: {question: two}
+    expect: [{prompt: answer, stable_prefix: {with: one, min_tokens: 500}}]
+`)
+	if got := outcomes(r); got["one"] != result.Pass || got["two"] != result.Fail {
+		t.Errorf("the outcomes are %v\n%s", got, lines(t, r))
+	}
+}
+
+func TestSkippedAndSelected(t *testing.T) {
+	const archive = `
+-- a.yaml --
+name: a
+steps: [{id: start, call: template, with: {template: !raw "go"}}]
+-- a.test.yaml --
+defaults: {expect: [{output: start, contains: go}]}
+cases:
+  - {name: skipped, skip: not yet}
+  - {name: only, only: true}
+  - {name: other}
+`
+	w := newWorld(t, nil)
+	r := w.runArchive(t, archive)
+	if got := outcomes(r); got["skipped"] != "skip" || got["only"] != "pass" || got["other"] != "skip" {
+		t.Errorf("the outcomes are %v", got)
+	}
+	if c := caseOf(t, r, "skipped"); c.Skipped != "not yet" {
+		t.Errorf("it was skipped because of %q", c.Skipped)
+	}
+	w.options.Select = func(_ *suite.Suite, c *suite.Case) bool { return c.Name == "only" }
+	if got := outcomes(w.runArchive(t, archive)); len(got) != 1 {
+		t.Errorf("the outcomes are %v", got)
+	}
+}

@@ -1,0 +1,81 @@
+package flowtest
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+)
+
+// budget is what cases may take together. It is safe for concurrent use.
+type budget struct {
+	limits suite.Limits
+
+	mu   sync.Mutex
+	used llm.Usage // guarded by mu
+	ends time.Time // when the time is over; zero: it has not begun; guarded by mu
+}
+
+func newBudget(limits suite.Limits) *budget { return &budget{limits: limits} }
+
+// within returns a context that ends when the time is over, which begins with the first use.
+func (b *budget) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if b.limits.Time <= 0 {
+		return context.WithCancel(ctx)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ends.IsZero() {
+		b.ends = time.Now().Add(b.limits.Time)
+	}
+	return context.WithDeadline(ctx, b.ends)
+}
+
+// charge counts what a run cost.
+func (b *budget) charge(u llm.Usage) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used.Add(u)
+}
+
+// check returns which limit is reached; nil: none.
+func (b *budget) check() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var err *calls.Error
+	switch {
+	case b.limits.Cost > 0 && b.used.Cost >= b.limits.Cost:
+		err = calls.Errorf(calls.Budget, "not run to its end: the tests have cost %.4f, and may cost %.4f", b.used.Cost, b.limits.Cost)
+	case b.limits.Tokens > 0 && int64(b.used.Total()) >= b.limits.Tokens:
+		err = calls.Errorf(calls.Budget, "not run to its end: the tests have used %d tokens, and may use %d", b.used.Total(), b.limits.Tokens)
+	case !b.ends.IsZero() && !time.Now().Before(b.ends):
+		err = calls.Errorf(calls.Budget, "not run to its end: the tests have taken %s, as long as they may", b.limits.Time)
+	default:
+		return nil
+	}
+	return err.WithHint("raise the limits, or run fewer cases")
+}
+
+// problemOf returns an error as results have it.
+func (r *runner) problemOf(err error) *result.Problem {
+	return &result.Problem{
+		Kind: string(calls.KindOf(err)), Message: calls.MessageIn(err, r.options.Language), Hint: calls.HintIn(err, r.options.Language),
+	}
+}
+
+// positionOf returns a place as results have it.
+func positionOf(p flow.Position) result.Position {
+	return result.Position{File: p.File, Line: p.Line, Col: p.Col}
+}
+
+// besideFile returns the path of a file that belongs to a test file: a.test.yaml has a.test.snapshots.yaml.
+func besideFile(path, suffix string) string {
+	return strings.TrimSuffix(path, filepath.Ext(path)) + suffix
+}

@@ -1,0 +1,64 @@
+package flowtest
+
+import (
+	"context"
+	"io/fs"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value/secret"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Options are what tests are run with. The program makes them of its parts; they are only read. All functions
+// are safe for concurrent use.
+type Options struct {
+	// Mode is where answers of models come from; "" is [result.Replay]. In mode [result.Live] nothing is denied.
+	Mode result.Mode
+	// Executor returns a new executor for a flow, with its registry and settings. Its models, memory, journal,
+	// clock, ids and seed are those of the case.
+	Executor func(f *flow.Flow) (*scheduler.StepExecutor, error)
+	// Memory returns a new, empty store of memories, which is gone when it is closed.
+	Memory func(ctx context.Context, clock func() time.Time) (*memory.SnapshotProcessor, error)
+	// Journal returns a new, empty journal: of runs that wait for answers.
+	Journal func() journal.Journal
+	// Models are those that flows and judges ask.
+	Models Models
+	// Language is that of messages and judges, Languages the users' own texts; nil without any.
+	Language  string
+	Languages fs.FS
+	// Hidden gets to know the secrets that runs use; it may be nil.
+	Hidden *secret.Set
+	// Parallel is how many cases run at a time; 0 is one for each processor.
+	Parallel int
+	// Repeat is how often cases run, instead of what they say; 0 leaves it to them.
+	Repeat int
+	// Limits bound all files together, as [suite.Limits] bounds one.
+	Limits suite.Limits
+	// Select reports whether a case is to run; the others are not in the results. nil: all.
+	Select func(s *suite.Suite, c *suite.Case) bool
+	// Update lets checks change snapshots, and Prune drops snapshots and takes that nothing has asked for.
+	Update, Prune bool
+	// Done hears of each case as it ends, one at a time, in any order; it may be nil.
+	Done func(s *suite.Suite, c *result.Case)
+}
+
+// Models are the providers that a program knows, by name.
+type Models struct {
+	// Name returns the provider that answers for a name that a flow or a check gives, "" for the default of the
+	// settings; it returns "" where there is none.
+	Name func(name string) string
+	// Open returns a provider that can be asked: it may need a key.
+	Open func(name string) (llm.Provider, error)
+	// Model returns the model that a provider asks where a request names none; "" where that is not known.
+	Model func(name string) string
+	// Tokens returns what counts tokens for a provider.
+	Tokens func(name string) llm.Counter
+	// Priced reports whether the settings have prices for a provider.
+	Priced func(name string) bool
+}

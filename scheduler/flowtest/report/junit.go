@@ -1,0 +1,132 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/scheduler/flowtest/compare"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+)
+
+// The shape of JUnit's XML, as far as readers agree on it.
+type (
+	junitRun struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Name     string       `xml:"name,attr"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Errors   int          `xml:"errors,attr"`
+		Skipped  int          `xml:"skipped,attr"`
+		Time     string       `xml:"time,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Errors   int         `xml:"errors,attr"`
+		Skipped  int         `xml:"skipped,attr"`
+		Time     string      `xml:"time,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Name       string          `xml:"name,attr"`
+		Class      string          `xml:"classname,attr"`
+		File       string          `xml:"file,attr"`
+		Line       int             `xml:"line,attr,omitempty"`
+		Time       string          `xml:"time,attr"`
+		Properties []junitProperty `xml:"properties>property,omitempty"`
+		Failure    *junitMessage   `xml:"failure"`
+		Error      *junitMessage   `xml:"error"`
+		Skipped    *junitSkipped   `xml:"skipped"`
+	}
+	junitProperty struct {
+		Name  string `xml:"name,attr"`
+		Value string `xml:"value,attr"`
+	}
+	junitMessage struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr,omitempty"`
+		Text    string `xml:",chardata"`
+	}
+	junitSkipped struct {
+		Message string `xml:"message,attr,omitempty"`
+	}
+)
+
+// writeJUnit writes one testcase for each case, row and variant.
+func writeJUnit(w io.Writer, run *result.Run, _ *compare.Comparison, o *Options) error {
+	counts := run.Counts()
+	all := junitRun{Name: "scheduler test", Tests: counts.Total(), Failures: counts.Failed, Errors: counts.Errors, Skipped: counts.Skipped, Time: seconds(run.Elapsed)}
+	for _, s := range run.Suites {
+		counts := s.Counts()
+		suite := junitSuite{Name: o.path(s.File), Tests: counts.Total(), Failures: counts.Failed, Errors: counts.Errors, Skipped: counts.Skipped, Time: seconds(s.Elapsed)}
+		for _, c := range s.Cases {
+			suite.Cases = append(suite.Cases, o.junitCase(s, c))
+		}
+		all.Suites = append(all.Suites, suite)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	out := xml.NewEncoder(w)
+	out.Indent("", "  ")
+	if err := out.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// junitCase returns the testcase of a case.
+func (o *Options) junitCase(s *result.Suite, c *result.Case) junitCase {
+	t := junitCase{Name: c.ID(), Class: o.path(s.File), File: o.path(c.Position.File), Line: c.Position.Line, Time: seconds(c.Elapsed), Properties: junitProperties(c)}
+	switch c.Outcome {
+	case result.Pass:
+	case result.Skip:
+		t.Skipped = &junitSkipped{c.Skipped}
+	case result.Fail:
+		t.Failure = o.junitMessage(c)
+	default:
+		t.Error = o.junitMessage(c)
+	}
+	return t
+}
+
+// junitMessage returns all findings of a case; the first line is the message.
+func (o *Options) junitMessage(c *result.Case) *junitMessage {
+	m := &junitMessage{Type: string(c.Outcome)}
+	var text strings.Builder
+	if line := o.rateLine(c); line != "" {
+		fmt.Fprintln(&text, line)
+	}
+	for _, f := range findings(c) {
+		if m.Message == "" {
+			m.Message = f.title()
+		}
+		fmt.Fprintf(&text, "%s: %s\n", o.place(f.at), f.title())
+		for _, line := range o.details(c, f) {
+			fmt.Fprintf(&text, "    %s\n", line)
+		}
+	}
+	m.Text = text.String()
+	return m
+}
+
+// junitProperties returns tokens and cost of a case that asked a model.
+func junitProperties(c *result.Case) (all []junitProperty) {
+	u := c.Usage()
+	if u.InputTokens+u.OutputTokens > 0 {
+		all = append(all, junitProperty{"tokens", strconv.Itoa(u.InputTokens + u.OutputTokens)})
+	}
+	if u.Cost > 0 {
+		all = append(all, junitProperty{"cost_usd", strconv.FormatFloat(u.Cost, 'f', -1, 64)})
+	}
+	return all
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

@@ -1,0 +1,240 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flowtest/compare"
+	"github.com/callnode/scheduler/scheduler/flowtest/report"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+)
+
+const hostile = `</script><script>alert(1)</script> & "q" 'a' %0A ::error::`
+
+// sample is a run with every outcome, and a hostile text wherever one can stand.
+func sample() *result.Run {
+	at := result.Position{File: "flows/a.test.yaml", Line: 4, Col: 7}
+	prompt := &explain.Explanation{Step: "answer", Total: 12, Messages: []explain.ExplainedMessage{
+		{Role: "system", Tokens: 6, Pieces: []explain.Piece{
+			{Text: "Be kind.", Tokens: 2, Sources: []explain.Source{{Kind: explain.SourceFlow, File: "flows/a.yaml", Line: 3, Col: 1}}},
+			{Text: hostile, Tokens: 4, Sources: []explain.Source{{Kind: explain.SourceInput, Name: "inputs.question"}}},
+		}},
+	}, LeftOut: []explain.LeftOut{{Step: "book", Kind: "world_book", Name: "Winter", Reason: "out of season", Tokens: 9}}}
+	return &result.Run{Mode: result.Replay, Elapsed: time.Second, Suites: []*result.Suite{
+		{File: "flows/a.test.yaml", Cases: []*result.Case{
+			{
+				Name: hostile, Position: at, Outcome: result.Fail, Rate: 0.8, Planned: 3, Variant: []result.Setting{{Key: "llm", Value: "small"}},
+				Repeats: []result.Repeat{
+					{Number: 1, Outcome: result.Pass, Usage: llm.Usage{InputTokens: 100, OutputTokens: 20, Cost: 0.25}, Checks: []result.Check{{Name: "fine", Outcome: result.Pass}}},
+					{
+						Number: 2, Outcome: result.Fail, Prompts: []*explain.Explanation{prompt}, Outputs: `{"reply": "sesame"}`,
+						Checks: []result.Check{{
+							Name: "prompt answer includes", Outcome: result.Fail, Position: at, Message: "no piece is like this: " + hostile, Hint: "see --explain",
+							Piece: &result.PieceRef{Step: "answer", Kind: "world_book", Name: "Winter", Message: -1, Reason: "out of season"}, Diff: "-opens at 11\n+opens at 12\n",
+						}, {Name: "judged", Outcome: result.Pass, Judge: &result.Judge{Labels: 40, Agreement: 0.9, Kappa: 0.8, Criteria: []result.Criterion{{Text: "Names days", Reason: "it does", Met: true}}}}},
+					},
+				},
+			},
+			{Name: "later", Position: at, Outcome: result.Skip, Skipped: "not yet"},
+			{Name: "lost", Position: at, Outcome: result.Error, Planned: 1, Repeats: []result.Repeat{{Number: 1, Outcome: result.Error, Problem: &result.Problem{Kind: "missing", Message: "the cassette has no take 1", Hint: "record it with --record"}}}},
+		}},
+		{File: "flows/b.test.yaml", Cases: []*result.Case{{Name: "b", Position: result.Position{File: "flows/b.test.yaml", Line: 1, Col: 1}, Outcome: result.Pass, Planned: 1, Repeats: []result.Repeat{{Number: 1, Outcome: result.Pass}}}}},
+	}}
+}
+
+func write(t *testing.T, kind string, c *compare.Comparison, o report.Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := report.Write(&out, kind, sample(), c, o); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// comparison is a comparison with every kind of line.
+func comparison() *compare.Comparison {
+	before := compare.NewBaseline(sample())
+	after := compare.NewBaseline(sample())
+	before.Mode, after.Mode = result.Live, result.Live
+	before.Suites[0].Cases[0].Outcome = result.Pass
+	before.Suites[0].Cases[0].Pieces = []result.Piece{{Step: "answer", Prompt: 1, Kind: "file", Name: "AGENTS.md", Role: "system", Tokens: 4, Digest: "a"}, {Step: "answer", Prompt: 1, Kind: "world_book", Name: "The keeper", Role: "system", Tokens: 31, Digest: "b"}}
+	after.Suites[0].Cases[0].Pieces = []result.Piece{{Step: "answer", Prompt: 1, Kind: "file", Name: "AGENTS.md", Role: "system", Tokens: 42, Digest: "c"}, {Step: "answer", Kind: "world_book", Name: "The keeper", Reason: "budget 400", Detail: "needs 31, 12 left"}}
+	return compare.Compare(before, after, "main", 1)
+}
+
+func TestTerminal(t *testing.T) {
+	var out bytes.Buffer
+	p := report.NewPrinter(&out, report.Options{Path: func(file string) string { return strings.TrimPrefix(file, "flows/") }})
+	run := sample()
+	for _, s := range run.Suites {
+		p.PrintSuite(s)
+	}
+	p.PrintEnd(run, comparison())
+	for _, want := range []string{
+		"FAIL  a.test.yaml  1 failed, 1 not decided, 1 skipped\n", "ok    b.test.yaml  1 passed\n",
+		"  a.test.yaml:4:7: " + hostile + " [llm=small]: 1 of 2 repeats passed (95 %: 9 to 91 %); 80 % must pass; 1 more could not change the verdict\n",
+		": prompt answer includes: no piece is like this: ", "      in 1 of 2 repeats\n", `      piece: world_book "Winter" of answer, left out: out of season`,
+		"      -opens at 11\n      +opens at 12\n      see --explain\n", ": lost: the cassette has no take 1\n      record it with --record\n",
+		"against main: 2 cases in both\n", "  not decided in one of them: lost\n", "was pass, is fail", "AGENTS.md: +38 tokens [file of answer;", "The keeper: out now, budget 400: needs 31, 12 left",
+		"at least 6 cases must change", "1 passed, 1 failed, 1 not decided, 1 skipped  1.00s\n", "models: 100 tokens in, 20 out, $0.2500, as recorded\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in:\n%s", want, out.String())
+		}
+	}
+	out.Reset()
+	chinese := report.NewPrinter(&out, report.Options{Language: "zh"})
+	chinese.PrintSuite(run.Suites[0])
+	chinese.PrintEnd(run, comparison())
+	for _, want := range []string{"1 个失败", "2 次重复中 1 次通过（95 %：9 至 91 %）；须有 80 % 通过", "片段：answer 的 world_book \"Winter\"", "The keeper：现在略去"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in:\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "%!") {
+		t.Errorf("a format and its arguments differ:\n%s", out.String())
+	}
+}
+
+func TestJUnit(t *testing.T) {
+	text := write(t, "junit", nil, report.Options{})
+	var got struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Errors   int `xml:"errors,attr"`
+		Skipped  int `xml:"skipped,attr"`
+		Suites   []struct {
+			Name  string `xml:"name,attr"`
+			Cases []struct {
+				Name       string `xml:"name,attr"`
+				File       string `xml:"file,attr"`
+				Line       int    `xml:"line,attr"`
+				Properties []struct {
+					Name  string `xml:"name,attr"`
+					Value string `xml:"value,attr"`
+				} `xml:"properties>property"`
+				Failure *struct {
+					Message string `xml:"message,attr"`
+					Text    string `xml:",chardata"`
+				} `xml:"failure"`
+				Error   *struct{} `xml:"error"`
+				Skipped *struct {
+					Message string `xml:"message,attr"`
+				} `xml:"skipped"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	if got.Tests != 4 || got.Failures != 1 || got.Errors != 1 || got.Skipped != 1 || len(got.Suites) != 2 {
+		t.Errorf("%+v", got)
+	}
+	failed := got.Suites[0].Cases[0]
+	if failed.Name != hostile+" [llm=small]" || failed.Line != 4 || failed.Failure == nil || !strings.Contains(failed.Failure.Text, "flows/a.test.yaml:4:7: prompt answer includes") {
+		t.Errorf("%+v", failed)
+	}
+	if len(failed.Properties) != 2 || failed.Properties[0].Value != "120" || failed.Properties[1].Value != "0.25" {
+		t.Errorf("tokens and cost: %+v", failed.Properties)
+	}
+	if skipped := got.Suites[0].Cases[1]; skipped.Skipped == nil || skipped.Skipped.Message != "not yet" || got.Suites[0].Cases[2].Error == nil {
+		t.Errorf("%+v", got.Suites[0].Cases[1:])
+	}
+}
+
+func TestJSONAndMarkdown(t *testing.T) {
+	text := write(t, "json", comparison(), report.Options{})
+	if again := write(t, "json", comparison(), report.Options{}); again != text {
+		t.Error("two reports of one run differ")
+	}
+	if n := strings.Count(text, "\n"); n != 6 || !strings.Contains(text, `{"type":"comparison","against":"main"`) || strings.Contains(strings.ToLower(text), "elapsed") {
+		t.Errorf("%d lines:\n%s", n, text)
+	}
+	md := write(t, "md", comparison(), report.Options{})
+	for _, want := range []string{"| flows/a.test.yaml | 0 | 1 | 1 | 1 |", `\<script\>`, "```\nagainst main: 2 cases in both\n"} {
+		if !strings.Contains(md, want) {
+			t.Errorf("%q is not in:\n%s", want, md)
+		}
+	}
+	outside := strings.Split(md, "```")
+	for i := 0; i < len(outside); i += 2 { // what is in a fence is shown as it is
+		if strings.Contains(outside[i], "<script>") {
+			t.Errorf("markup of a text is markup of the report:\n%s", outside[i])
+		}
+	}
+}
+
+func TestAnnotations(t *testing.T) {
+	var out bytes.Buffer
+	report.Annotate(&out, sample(), report.Options{})
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%d lines:\n%s", len(lines), out.String())
+	}
+	if !strings.HasPrefix(lines[0], "::error file=flows/a.test.yaml,line=4,col=7,title=") || !strings.Contains(lines[0], "%0Asee --explain") || !strings.Contains(lines[0], "%250A") {
+		t.Error(lines[0])
+	}
+	if !strings.HasPrefix(lines[1], "::warning file=flows/a.test.yaml,line=4,col=7,title=lost::the cassette has no take 1") {
+		t.Error(lines[1])
+	}
+	many := sample()
+	for range 30 {
+		many.Suites[0].Cases = append(many.Suites[0].Cases, sample().Suites[0].Cases[0])
+	}
+	out.Reset()
+	report.Annotate(&out, many, report.Options{})
+	if n := strings.Count(out.String(), "::error file="); n != 10 || !strings.Contains(out.String(), "::notice::21 more are in the log") {
+		t.Errorf("%d annotations:\n%s", n, out.String())
+	}
+}
+
+func TestSecretsAreMasked(t *testing.T) {
+	o := report.Options{Mask: func(text string) string { return strings.ReplaceAll(text, "sesame", "***") }}
+	for _, kind := range []string{"html", "json", "junit", "md"} {
+		run := sample()
+		check := &run.Suites[0].Cases[0].Repeats[1].Checks[0]
+		check.Message, check.Diff, check.Piece.Name, run.Suites[0].Cases[0].Name = "sesame m", "+sesame d", "sesame p", "sesame n"
+		run.Suites[0].Cases[0].Repeats[1].Prompts[0].Messages[0].Pieces[0].Text = "sesame t"
+		var out bytes.Buffer
+		if err := report.Write(&out, kind, run, nil, o); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "sesame") || !strings.Contains(out.String(), "*** n") && !strings.Contains(out.String(), `\*\*\* n`) {
+			t.Errorf("%s shows a secret, or hides more:\n%s", kind, out.String())
+		}
+		if check.Message != "sesame m" {
+			t.Errorf("%s changes the run", kind)
+		}
+	}
+}
+
+func TestTargets(t *testing.T) {
+	got, err := report.ParseTargets([]string{"junit=a.xml, json=b.jsonl", "html=out/c.html"})
+	if err != nil || len(got) != 3 || got[1] != (report.Target{Kind: "json", File: "b.jsonl"}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, bad := range [][]string{{"junit"}, {"junit="}, {"jnit=a"}, {"=a"}, {"junit=a", "json=./a"}} {
+		if _, err := report.ParseTargets(bad); err == nil {
+			t.Errorf("%v is accepted", bad)
+		}
+	}
+	dir := t.TempDir()
+	good, blocked := filepath.Join(dir, "new", "r.md"), filepath.Join(dir, "file")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err = report.WriteFiles([]report.Target{{Kind: "json", File: filepath.Join(blocked, "x")}, {Kind: "md", File: good}}, sample(), nil, report.Options{})
+	if err == nil || !strings.Contains(err.Error(), "the report json was not written") {
+		t.Errorf("error: %v", err)
+	}
+	if _, err := os.Stat(good); err != nil {
+		t.Errorf("the other report: %v", err)
+	}
+}

@@ -1,0 +1,116 @@
+package result
+
+import "github.com/callnode/scheduler/llm"
+
+// Counts are how many cases ended in which way.
+type Counts struct {
+	Passed  int `json:"passed"`
+	Failed  int `json:"failed"`
+	Errors  int `json:"errors"`
+	Skipped int `json:"skipped"`
+}
+
+// Total returns how many cases there are.
+func (c Counts) Total() int { return c.Passed + c.Failed + c.Errors + c.Skipped }
+
+// add counts a case.
+func (c *Counts) add(o Outcome) {
+	switch o {
+	case Pass:
+		c.Passed++
+	case Fail:
+		c.Failed++
+	case Skip:
+		c.Skipped++
+	default: // what has no verdict could not be decided
+		c.Errors++
+	}
+}
+
+// Counts returns how many cases of the suite ended in which way.
+func (s *Suite) Counts() (counts Counts) {
+	for _, c := range s.Cases {
+		counts.add(c.Outcome)
+	}
+	return counts
+}
+
+// Counts returns how many cases of the run ended in which way.
+func (r *Run) Counts() (counts Counts) {
+	for _, s := range r.Suites {
+		for _, c := range s.Cases {
+			counts.add(c.Outcome)
+		}
+	}
+	return counts
+}
+
+// Usage returns what the models of all repeats cost.
+func (r *Run) Usage() (total llm.Usage) {
+	for _, s := range r.Suites {
+		for _, c := range s.Cases {
+			total.Add(c.Usage())
+		}
+	}
+	return total
+}
+
+// Usage returns what the models of all repeats of the case cost.
+func (c *Case) Usage() (total llm.Usage) {
+	for _, r := range c.Repeats {
+		total.Add(r.Usage)
+	}
+	return total
+}
+
+// Passed returns how many repeats passed, and how many were decided: errors count in neither.
+func (c *Case) Passed() (passed, decided int) {
+	for _, r := range c.Repeats {
+		switch r.Outcome {
+		case Pass:
+			passed++
+			decided++
+		case Fail:
+			decided++
+		default: // not decided
+		}
+	}
+	return passed, decided
+}
+
+// Curtailed reports whether repeats were left out because none could change the verdict.
+// The rate of such a case is not an estimate: it must not be pooled with others.
+func (c *Case) Curtailed() bool { return len(c.Repeats) < c.Planned }
+
+// ScoreOf returns the score of a check: its own, else 1 for a pass and 0 for a fail. An error has
+// none.
+func (c *Check) ScoreOf() (score float64, ok bool) {
+	switch {
+	case c.Outcome == Error:
+		return 0, false
+	case c.Score != nil:
+		return *c.Score, true
+	case c.Outcome == Pass:
+		return 1, true
+	}
+	return 0, true
+}
+
+// MeanScore returns the mean of the scores of checks by their weights; nil where none has a score that
+// counts.
+func MeanScore(checks []Check) *float64 {
+	sum, weights := 0.0, 0.0
+	for i := range checks {
+		score, ok := checks[i].ScoreOf()
+		if !ok {
+			continue
+		}
+		sum += checks[i].Weight * score
+		weights += checks[i].Weight
+	}
+	if weights == 0 {
+		return nil
+	}
+	mean := sum / weights
+	return &mean
+}

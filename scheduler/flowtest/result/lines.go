@@ -1,0 +1,109 @@
+package result
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// The types of lines.
+const (
+	lineCase    = "case"
+	lineSummary = "summary"
+)
+
+// caseLine is the line of a case.
+type caseLine struct {
+	Type string `json:"type"`
+	// File is that of the suite.
+	File string `json:"file"`
+	*Case
+}
+
+// summaryLine is the last line of a run.
+type summaryLine struct {
+	Type string `json:"type"`
+	*Run
+	Counts
+	// Files are the files of all suites, those without a case too.
+	Files []string `json:"files"`
+}
+
+// WriteLines writes a run as JSON lines: one for each case, and a last one that sums up. It is
+// what `scheduler test --json` prints and what is kept for `--rerun` and `--against last`.
+func WriteLines(w io.Writer, r *Run) error {
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	files := make([]string, 0, len(r.Suites))
+	for _, s := range r.Suites {
+		files = append(files, s.File)
+		for _, c := range s.Cases {
+			if err := out.Encode(caseLine{lineCase, s.File, c}); err != nil {
+				return err
+			}
+		}
+	}
+	return out.Encode(summaryLine{lineSummary, r, r.Counts(), files})
+}
+
+// ReadLines reads what [WriteLines] wrote. Lines of other types are passed over. A file that ends without
+// a summary is of a run that was interrupted.
+func ReadLines(r io.Reader) (*Run, error) {
+	run := &Run{Interrupted: true}
+	suites := map[string]*Suite{}
+	suiteOf := func(file string) *Suite {
+		s := suites[file]
+		if s == nil {
+			s = &Suite{File: file}
+			suites[file] = s
+			run.Suites = append(run.Suites, s)
+		}
+		return s
+	}
+	in := bufio.NewReader(r)
+	for number := 1; ; number++ {
+		line, err := in.ReadBytes('\n')
+		if len(line) > 0 {
+			if err := readLine(line, run, suiteOf); err != nil {
+				return nil, wording.Errorf("line %d: %w", number, err)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return run, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// readLine adds what a line has to a run.
+func readLine(line []byte, run *Run, suiteOf func(file string) *Suite) error {
+	var kind struct {
+		Type  string   `json:"type"`
+		File  string   `json:"file"`
+		Files []string `json:"files"`
+	}
+	if err := json.Unmarshal(line, &kind); err != nil {
+		return err
+	}
+	switch kind.Type {
+	case lineCase:
+		var c Case
+		if err := json.Unmarshal(line, &c); err != nil {
+			return err
+		}
+		s := suiteOf(kind.File)
+		s.Cases = append(s.Cases, &c)
+	case lineSummary:
+		run.Interrupted = false
+		for _, file := range kind.Files {
+			suiteOf(file)
+		}
+		return json.Unmarshal(line, run)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package result
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/callnode/scheduler/scheduler/explain"
+)
+
+// Piece is a piece of a prompt without its text: enough to tell two prompts apart by their
+// sources.
+type Piece struct {
+	// Step is whose prompt it is, and Prompt its number among the prompts of the step, from 1.
+	Step   string `json:"step"`
+	Prompt int    `json:"prompt,omitempty"`
+	Kind   string `json:"kind"`
+	Name   string `json:"name"`
+	// Role is that of its message; "" for what was left out.
+	Role   string `json:"role,omitempty"`
+	Tokens int    `json:"tokens"`
+	// Digest stands for the text; "" for what was left out.
+	Digest string `json:"digest,omitempty"`
+	// Reason and Code tell why it was left out, as in [explain.LeftOut], and Detail more about it.
+	Reason string `json:"reason,omitempty"`
+	Code   string `json:"code,omitempty"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// IsIn reports whether the piece is in the prompt.
+func (p *Piece) IsIn() bool { return p.Digest != "" }
+
+// PiecesOf returns the pieces of prompts, in their order, and what was left out of them at the end.
+// Neighbours of one source are one piece.
+func PiecesOf(prompts []*explain.Explanation) (all []Piece) {
+	numbers := map[string]int{}
+	for _, p := range prompts {
+		numbers[p.Step]++
+		for m := range p.Messages {
+			all = append(all, messagePieces(p, &p.Messages[m], numbers[p.Step])...)
+		}
+	}
+	for _, p := range prompts {
+		for _, out := range p.LeftOut {
+			all = append(all, Piece{Step: p.Step, Kind: out.Kind, Name: out.Name, Tokens: out.Tokens, Reason: out.Reason, Code: out.Code, Detail: out.Detail})
+		}
+	}
+	return all
+}
+
+// messagePieces returns the pieces of a message.
+func messagePieces(p *explain.Explanation, message *explain.ExplainedMessage, number int) (all []Piece) {
+	text := ""
+	for i := range message.Pieces {
+		piece := &message.Pieces[i]
+		kind, name := NameOf(piece.Sources)
+		if last := len(all) - 1; last >= 0 && all[last].Kind == kind && all[last].Name == name {
+			text += piece.Text
+			all[last].Tokens += piece.Tokens
+			all[last].Digest = digestOf(text)
+			continue
+		}
+		text = piece.Text
+		all = append(all, Piece{
+			Step: p.Step, Prompt: number, Kind: kind, Name: name, Role: message.Role, Tokens: piece.Tokens, Digest: digestOf(text),
+		})
+	}
+	return all
+}
+
+// NameOf returns the kind and the name that people know a piece by: those of the part that a call
+// made of it (a world book entry, a file, a preset), else those of where it began.
+func NameOf(way []explain.Source) (kind, name string) {
+	for _, s := range way {
+		if s.Part != "" {
+			return s.Part, s.Name
+		}
+	}
+	if len(way) == 0 {
+		return "", ""
+	}
+	origin := way[0]
+	if origin.Name == "" && origin.Step != "" {
+		return string(origin.Kind), origin.Step
+	}
+	return string(origin.Kind), origin.Name
+}
+
+// digestOf returns 16 hexadecimal digits that stand for a text.
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}

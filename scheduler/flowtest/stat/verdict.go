@@ -1,0 +1,57 @@
+package stat
+
+// Verdict is what a case comes to.
+type Verdict int
+
+// The verdicts. Open is one that is not settled yet, and after the last repeat one that errors
+// keep from being settled.
+const (
+	Open Verdict = iota
+	Passed
+	Failed
+)
+
+// Need is what the repeats of a case must reach.
+type Need struct {
+	// Rate is the share that must pass, from 0 to 1.
+	Rate float64
+	// Sure asks that the lower end of the [Wilson] interval reaches Rate.
+	Sure bool
+}
+
+// IsMetBy reports whether passed of n are enough.
+func (need Need) IsMetBy(passed, n int) bool {
+	if n == 0 {
+		return false
+	}
+	if need.Sure {
+		return Wilson(passed, n).Low >= need.Rate
+	}
+	return float64(passed)/float64(n) >= need.Rate
+}
+
+// Decide returns the verdict on a case of which passed and failed repeats of all that are planned are
+// known, and the others, errors or not run yet, are not: it is settled as soon as they cannot
+// change it, and no other repeat needs to run.
+func Decide(passed, failed, planned int, need Need) Verdict {
+	switch {
+	case need.IsMetBy(passed, planned):
+		return Passed
+	case !need.IsMetBy(planned-failed, planned):
+		return Failed
+	}
+	return Open
+}
+
+// FewestRepeats returns how many repeats, all passed, are needed to meet a need; 0 where no number
+// is enough.
+func FewestRepeats(need Need) int {
+	if need.Rate >= 1 && need.Sure {
+		return 0
+	}
+	n := 1
+	for !need.IsMetBy(n, n) {
+		n++
+	}
+	return n
+}

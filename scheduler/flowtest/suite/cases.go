@@ -1,0 +1,303 @@
+package suite
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// untilEnd is the until of cases that run to the end.
+const untilEnd = "end"
+
+// standardNow is the clock of cases that name none.
+func standardNow() time.Time { return time.Date(2026, time.January, 1, 9, 0, 0, 0, time.UTC) }
+
+// caseReader makes the cases of one entry under cases. It lives while that is read.
+type caseReader struct {
+	*reader
+	pointer string // of the entry
+	entry   *caseKeys
+	// settings are those of the entry over the defaults.
+	settings settingKeys
+	mocks    []*Mock
+	memory   []*memoryRecord
+	now      time.Time
+	script   value.Value
+	answers  []Answer
+}
+
+// expandCases makes the cases of all entries, rows and variants.
+func (r *reader) expandCases(s *Suite) {
+	variants := r.allVariants()
+	isEmpty := slices.ContainsFunc(r.axes(), func(a *axis) bool { return len(a.values) == 0 }) // which is reported
+	if len(variants) == 0 && !isEmpty {
+		r.reportOnce(r.at("/matrix"), wording.Say("exclude leaves no combination"), wording.Text{})
+	}
+	names := map[string]int{}
+	for i := range r.keys.Cases {
+		c := &caseReader{reader: r, pointer: "/cases/" + itoa(i), entry: &r.keys.Cases[i]}
+		if first, twice := names[c.entry.Name]; twice && !c.wrong[c.pointer] {
+			r.report(c.pointer+"/name", wording.Say("there are two cases %q", c.entry.Name), wording.Say("the first is in line %d", r.at("/cases/"+itoa(first)).Line))
+		}
+		names[c.entry.Name] = i
+		c.read()
+		c.expand(s, i, variants)
+		if len(s.Cases) > maxCases {
+			r.report("/cases", wording.Say("the file has more than %d cases", maxCases), wording.Say("take a sample of the dataset, or exclude combinations"))
+			return
+		}
+	}
+	for _, c := range s.Cases {
+		s.HasOnly = s.HasOnly || c.Only
+	}
+	for _, c := range s.Cases {
+		if s.HasOnly && !c.Only && c.Skip == "" {
+			c.Skip = wording.Say("others of the file say only").In(r.loader.Language)
+		}
+	}
+}
+
+// place returns the pointer of a setting: in the case, else in the defaults.
+func (c *caseReader) place(key string) string {
+	if c.has(key) {
+		return c.pointer + "/" + key
+	}
+	return "/defaults/" + key
+}
+
+// has reports whether the case itself has a key.
+func (c *caseReader) has(key string) bool {
+	_, _, found := yaml.Walk(c.root, c.pointer+"/"+key)
+	return found
+}
+
+// read reads what holds for all rows and variants.
+func (c *caseReader) read() {
+	c.settings = c.merged()
+	k := &c.settings
+	if k.Until != "" && k.Until != untilEnd {
+		c.checkStep(c.at(c.place("until")), k.Until)
+	}
+	c.readMocks()
+	c.readAnswers()
+	c.readLLM()
+	c.memory = c.readMemory(c.place("memory"), k.Memory)
+	c.now = standardNow()
+	if k.Now != "" {
+		var err error
+		if c.now, err = memory.ParseTime(k.Now); err != nil {
+			c.reportOnce(c.at(c.place("now")), wording.OfError(err), wording.Text{})
+		}
+	}
+	c.duration(c.place("timeout"), k.Timeout)
+}
+
+// merged lays the settings of the case over the defaults. Inputs and mocks are joined where they are read.
+func (c *caseReader) merged() settingKeys {
+	own := c.entry.settingKeys
+	k := own
+	d := c.keys.Defaults
+	if d == nil {
+		return k
+	}
+	k = *d
+	k.Only, k.Skip = own.Only, own.Skip
+	if own.Skip.IsNull() {
+		k.Skip = d.Skip
+	}
+	k.Tags, k.Allow = join(d.Tags, own.Tags), join(d.Allow, own.Allow)
+	if own.Until != "" {
+		k.Until = own.Until
+	}
+	if !own.LLM.IsNull() {
+		k.LLM = own.LLM
+	}
+	if own.Answers != nil {
+		k.Answers = own.Answers
+	}
+	if !own.Memory.IsNull() {
+		k.Memory = own.Memory
+	}
+	if own.Now != "" {
+		k.Now = own.Now
+	}
+	if own.Seed != nil {
+		k.Seed = own.Seed
+	}
+	if own.Repeat != 0 {
+		k.Repeat = own.Repeat
+	}
+	if own.Pass != nil {
+		k.Pass = own.Pass
+	}
+	if own.Timeout != "" {
+		k.Timeout = own.Timeout
+	}
+	if own.Threshold != nil {
+		k.Threshold = own.Threshold
+	}
+	return k
+}
+
+// join returns the words of two lists, each once.
+func join(a, b []string) (all []string) {
+	for _, word := range slices.Concat(a, b) {
+		if !slices.Contains(all, word) {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+// readMocks reads the mocks of the defaults, and over them those of the case.
+func (c *caseReader) readMocks() {
+	layers := map[string]*value.Map{c.pointer: c.entry.Mocks}
+	if c.keys.Defaults != nil {
+		layers["/defaults"] = c.keys.Defaults.Mocks
+	}
+	for _, layer := range []string{"/defaults", c.pointer} {
+		for key, v := range layers[layer].All() {
+			m := c.readMock(layer+"/mocks/"+value.Escape(key), key, v)
+			if m == nil {
+				continue
+			}
+			same := func(other *Mock) bool { return other.Step == m.Step && other.Call == m.Call }
+			if i := slices.IndexFunc(c.mocks, same); i >= 0 {
+				c.mocks[i] = m
+				continue
+			}
+			c.mocks = append(c.mocks, m)
+		}
+	}
+}
+
+// readAnswers reads STEP:/pointer and /pointer.
+func (c *caseReader) readAnswers() {
+	for key, v := range c.settings.Answers.All() {
+		pointer := c.place("answers") + "/" + value.Escape(key)
+		pos := c.keyAt(pointer)
+		step, at, hasStep := strings.Cut(key, ":")
+		if strings.HasPrefix(key, "/") || !hasStep {
+			step, at = "", key
+		}
+		if !strings.HasPrefix(at, "/") && at != "" {
+			c.reportOnce(pos, wording.Say("%q is not a JSON pointer", at), wording.Say("write /%s", at))
+			continue
+		}
+		if step != "" {
+			c.checkStep(pos, step)
+		}
+		pos.File = c.file
+		c.answers = append(c.answers, Answer{Pos: pos, Step: step, Pointer: at, Value: v})
+	}
+}
+
+// readLLM reads the provider, or the answers that stand in for one.
+func (c *caseReader) readLLM() {
+	llm := c.settings.LLM
+	if name, isName := llm.Str(); isName {
+		c.checkProvider(c.place("llm"), name)
+		return
+	}
+	if llm.Kind() != value.List {
+		return
+	}
+	c.script = llm
+	if _, err := scripted.Parse(llm); err != nil {
+		c.reportOnce(c.at(c.place("llm")), wording.Say("the answers cannot be read: %w", err), wording.Say(`write llm: ["an answer", {json: {...}}, {error: "..."}]`))
+	}
+}
+
+// expand adds a case for each row and variant. A case with an llm of its own is not multiplied by that of the matrix.
+func (c *caseReader) expand(s *Suite, entry int, variants []variant) {
+	rows := c.data.rows
+	if rows == nil {
+		rows = []*datasetRow{nil}
+	}
+	if c.has(axisLLM) {
+		var left []variant
+		for _, v := range variants {
+			v = v.without(axisLLM)
+			if !slices.ContainsFunc(left, func(other variant) bool { return slices.Equal(other.settings(), v.settings()) }) {
+				left = append(left, v)
+			}
+		}
+		variants = left
+	}
+	for _, row := range rows {
+		for _, v := range variants {
+			f := c.flowOf(v)
+			if f == nil {
+				continue
+			}
+			if made := c.makeCase(f, row, v); made != nil {
+				made.Expect = slices.Concat(c.defaults, c.cases[entry])
+				s.Cases = append(s.Cases, made)
+			}
+		}
+		if len(s.Cases) > maxCases {
+			return
+		}
+	}
+}
+
+// makeCase makes the case of a row and a variant; nil where its inputs are wrong.
+func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant) *Case {
+	k := &c.settings
+	made := &Case{
+		Name: c.entry.Name, Variant: v.settings(), Pos: c.at(c.pointer), Flow: f.flow, Loader: f.loader, FlowFile: relativeTo(c.loader.Root, f.path),
+		Answers: c.answers, Now: c.now, Seed: 1, Repeat: max(k.Repeat, 1), Rate: 1, Tags: k.Tags, Skip: c.skip(), Only: k.Only,
+		Timeout: c.duration(c.place("timeout"), k.Timeout), Threshold: k.Threshold, Allow: k.Allow, Script: c.script, HasScript: !c.script.IsNull(),
+	}
+	made.Pos.File = c.file
+	if row != nil {
+		made.RowValue = value.OfMap(row.cells)
+		made.Row = row.result(relativeTo(c.loader.Root, row.pos.File))
+		if cluster, ok := row.cells.Get(c.keys.Dataset.Cluster); ok {
+			made.Cluster = settingText(cluster)
+		}
+	}
+	if k.Until != untilEnd {
+		made.Until, made.UntilPos = k.Until, c.at(c.place("until"))
+		made.UntilPos.File = c.file
+	}
+	if k.Seed != nil {
+		made.Seed = *k.Seed
+	}
+	if k.Pass != nil {
+		made.Rate, made.Sure = k.Pass.Rate, k.Pass.Sure
+	}
+	made.LLM, _ = k.LLM.Str()
+	if name, ok := v.get(axisLLM); ok {
+		made.LLM, _ = name.Str()
+		made.Script, made.HasScript = value.Value{}, false
+	}
+	for _, m := range c.mocks {
+		if _, ok := f.flow.FindStep(m.Step); ok || m.Call != "" {
+			made.Mocks = append(made.Mocks, *m)
+		}
+	}
+	var ok bool
+	if made.Inputs, ok = c.inputs(f, row); !ok {
+		return nil
+	}
+	c.placeMemory(made, c.memory)
+	return made
+}
+
+// skip returns why the case does not run; "" where it does.
+func (c *caseReader) skip() string {
+	if text, isText := c.settings.Skip.Str(); isText {
+		return text
+	}
+	if is, _ := c.settings.Skip.Bool(); is {
+		return wording.Say("the case says skip").In(c.loader.Language)
+	}
+	return ""
+}

@@ -1,0 +1,257 @@
+package suite
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+)
+
+// dataset is the rows that every case runs with; rows is nil without one.
+type dataset struct {
+	columns []string
+	rows    []*datasetRow
+	// isText is set where all cells are texts, which the flow's schema types.
+	isText bool
+}
+
+type datasetRow struct {
+	number int
+	pos    flow.Position // as problems show it
+	cells  *value.Map
+}
+
+// readDataset reads the file of the dataset, and takes its sample.
+func (r *reader) readDataset() {
+	k := r.keys.Dataset
+	if k == nil {
+		return
+	}
+	path := filepath.Join(r.dir, filepath.FromSlash(k.File))
+	content, err := os.ReadFile(path)
+	if err != nil {
+		r.report("/dataset/file", wording.Say("cannot read the dataset %s: %w", k.File, withoutPath(err)), wording.Text{})
+		return
+	}
+	d := &datasetFile{reader: r, path: path, content: bytes.TrimPrefix(content, []byte("\ufeff"))}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".csv":
+		d.readCSV()
+	case ".jsonl":
+		d.readLines()
+	case ".yaml", ".yml", ".json":
+		d.readYAML()
+	default:
+		r.report("/dataset/file", wording.Say("a dataset is a file of CSV, JSON lines or YAML, not %s", filepath.Base(path)), wording.Say("call it NAME.csv, NAME.jsonl or NAME.yaml"))
+		return
+	}
+	r.data = d.dataset
+	if len(r.data.rows) == 0 {
+		if !d.isWrong {
+			d.report(1, 1, wording.Say("the dataset has no rows"), wording.Text{})
+		}
+		r.data.rows = []*datasetRow{}
+		return
+	}
+	r.checkColumns(k)
+	r.takeSample(k)
+}
+
+// checkColumns reports columns that the file names and the dataset does not have.
+func (r *reader) checkColumns(k *datasetKeys) {
+	missing := func(pointer, column string) {
+		if !slices.Contains(r.data.columns, column) {
+			r.report(pointer, wording.Say("the dataset has no column %q", column), wording.Of(value.DidYouMeanOrList(column, r.data.columns)))
+		}
+	}
+	if k.Cluster != "" {
+		missing("/dataset/cluster", k.Cluster)
+	}
+	for input, v := range k.Inputs.All() {
+		pointer := "/dataset/inputs/" + value.Escape(input)
+		column, isText := v.Str()
+		if !isText {
+			r.report(pointer, wording.Say("the column of an input is a text"), wording.Say("write inputs: {question: COLUMN}"))
+			continue
+		}
+		missing(pointer, column)
+		r.checkInputName(pointer, input)
+	}
+}
+
+// takeSample keeps some of the rows, in their order.
+func (r *reader) takeSample(k *datasetKeys) {
+	if k.Sample == 0 || k.Sample >= len(r.data.rows) {
+		return
+	}
+	picked := rand.New(rand.NewPCG(k.Seed, uint64(len(r.data.rows)))).Perm(len(r.data.rows))[:k.Sample] //nolint:gosec // which rows are drawn is no secret
+	slices.Sort(picked)
+	rows := make([]*datasetRow, len(picked))
+	for i, at := range picked {
+		rows[i] = r.data.rows[at]
+	}
+	r.data.rows = rows
+}
+
+// result returns the row as a result names it.
+func (row *datasetRow) result(file string) *result.Row {
+	res := &result.Row{Number: row.number, Position: result.Position{File: file, Line: row.pos.Line, Col: row.pos.Col}}
+	for _, column := range []string{"name", "id"} {
+		if v, ok := row.cells.Get(column); ok && !v.IsNull() {
+			res.Name, _ = v.Str()
+			if res.Name == "" {
+				res.Name = v.JSON()
+			}
+			break
+		}
+	}
+	return res
+}
+
+// datasetFile is a dataset that is being read.
+type datasetFile struct {
+	dataset
+	reader  *reader
+	path    string
+	content []byte
+	isWrong bool
+}
+
+func (d *datasetFile) report(line, col int, message, hint wording.Text) {
+	d.isWrong = true
+	d.reader.problems = append(d.reader.problems, flow.NewProblem(d.position(line, col), message, hint))
+}
+
+func (d *datasetFile) position(line, col int) flow.Position {
+	return flow.Position{File: d.path, Line: max(line, 1), Col: max(col, 1)}
+}
+
+// add adds a row.
+func (d *datasetFile) add(line, col int, cells *value.Map) {
+	for _, column := range cells.Keys() {
+		if !slices.Contains(d.columns, column) {
+			d.columns = append(d.columns, column)
+		}
+	}
+	d.rows = append(d.rows, &datasetRow{number: len(d.rows) + 1, pos: d.position(line, col), cells: cells})
+}
+
+// readCSV reads rows below a line of names.
+func (d *datasetFile) readCSV() {
+	d.isText = true
+	lines := csv.NewReader(bytes.NewReader(d.content))
+	lines.FieldsPerRecord = -1 // rows that are ragged are all reported, and not the first alone
+	for {
+		record, err := lines.Read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			d.reportCSV(err)
+			return
+		}
+		line, col := lines.FieldPos(0)
+		if d.columns == nil {
+			d.columns = record
+			d.checkHeader(line, col)
+			if d.isWrong {
+				return
+			}
+			continue
+		}
+		if len(record) != len(d.columns) {
+			d.report(line, col, wording.Say("the row has %d fields, and there are %d columns", len(record), len(d.columns)), wording.Say("put a field with a comma or a line break into quotes"))
+			continue
+		}
+		cells := value.NewMap(len(record))
+		for i, text := range record {
+			cells.Set(d.columns[i], value.OfString(text))
+		}
+		d.add(line, col, cells)
+	}
+}
+
+func (d *datasetFile) reportCSV(err error) {
+	var wrong *csv.ParseError
+	if !errors.As(err, &wrong) {
+		d.report(1, 1, wording.OfError(err), wording.Text{})
+		return
+	}
+	hint := wording.Text{}
+	if errors.Is(err, csv.ErrQuote) || errors.Is(err, csv.ErrBareQuote) {
+		hint = wording.Say(`write a quote inside a quoted field twice: "a ""b"" c"`)
+	}
+	d.report(wrong.Line, wrong.Column, wording.Say("the CSV cannot be read: %w", wrong.Err), hint)
+}
+
+func (d *datasetFile) checkHeader(line, col int) {
+	for i, name := range d.columns {
+		if name == "" {
+			d.report(line, col, wording.Say("column %d has no name", i+1), wording.Say("the first line has the names of the columns"))
+		} else if slices.Contains(d.columns[:i], name) {
+			d.report(line, col, wording.Say("there are two columns %q", name), wording.Text{})
+		}
+	}
+}
+
+// readLines reads an object in each line.
+func (d *datasetFile) readLines() {
+	line := 0
+	for text := range strings.Lines(string(d.content)) {
+		line++
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		v, err := value.ParseJSON([]byte(strings.TrimSpace(text)))
+		if err != nil {
+			d.report(line, 1, wording.Say("the line is not JSON: %w", err), wording.Text{})
+			continue
+		}
+		if v.Kind() != value.Object {
+			d.report(line, 1, wording.Say("a row is an object"), wording.Say(`write {"question": "..."}`))
+			continue
+		}
+		d.add(line, 1, v.Map())
+	}
+}
+
+// readYAML reads a list of objects.
+func (d *datasetFile) readYAML() {
+	root, err := yaml.Parse(d.content)
+	if err == nil && root != nil {
+		_, err = yaml.Value(root)
+	}
+	if err != nil {
+		line, col := 1, 1
+		message, hint := wording.OfError(err), wording.Text{}
+		if wrong, ok := err.(*yaml.Error); ok { //nolint:errorlint // the package returns it as it is
+			line, col = wrong.Line, wrong.Col
+			message, hint = wrong.Text()
+		}
+		d.report(line, col, message, hint)
+		return
+	}
+	if root == nil || yaml.Resolve(root).Kind != yaml.Sequence {
+		d.report(1, 1, wording.Say("a dataset is a list of rows"), wording.Say("write - {question: ...}"))
+		return
+	}
+	for _, n := range yaml.Resolve(root).Content {
+		v, _ := yaml.Value(n)
+		if v.Kind() != value.Object {
+			d.report(n.Line, n.Column, wording.Say("a row is an object"), wording.Say("write - {question: ...}"))
+			continue
+		}
+		d.add(n.Line, n.Column, v.Map())
+	}
+}

@@ -1,0 +1,84 @@
+package suite
+
+import (
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// The structs below are the keys of a test file. They are the one source of what is read, of what is refused and
+// of the editor's schema.
+
+type fileKeys struct {
+	Flow     string       `json:"flow,omitempty" doc:"The flow that is tested, relative to this file. Default: NAME.yaml beside NAME.test.yaml." example:"weather.yaml"`
+	Flows    []string     `json:"flows,omitempty" min:"1" doc:"Several flows: every case runs with each of them." example:"[short.yaml, long.yaml]"`
+	Defaults *settingKeys `json:"defaults,omitempty" doc:"What holds for every case that does not say otherwise. Inputs and mocks are laid over each other key by key; tags, allow and expect are joined."`
+	Matrix   *value.Map   `json:"matrix,omitempty" doc:"Lists of settings: every case runs with each combination. Keys are llm, flow and with.STEP.PARAMETER; exclude lists combinations to leave out." example:"{llm: [small, large], with.answer.temperature: [0, 0.7]}"`
+	Dataset  *datasetKeys `json:"dataset,omitempty" doc:"A file of rows: every case runs with each of them."`
+	Judge    *judgeKeys   `json:"judge,omitempty" doc:"Who judges where a check names no judge."`
+	Limits   *limitKeys   `json:"limits,omitempty" doc:"What all cases of the file may take together."`
+	Cases    []caseKeys   `json:"cases" min:"1" doc:"The cases. They are independent, and their order does not matter."`
+}
+
+type datasetKeys struct {
+	File    string     `json:"file" doc:"A file beside this one: .csv, .jsonl, .json or .yaml." example:"questions.csv"`
+	Inputs  *value.Map `json:"inputs,omitempty" doc:"Inputs of the flow and the columns that they come from. Columns named like inputs need no entry." example:"{question: q}"`
+	Sample  int        `json:"sample,omitempty" min:"1" doc:"How many rows are taken, at random and always the same ones."`
+	Seed    uint64     `json:"seed,omitempty" default:"1" doc:"Fixes which rows are sampled."`
+	Cluster string     `json:"cluster,omitempty" doc:"A column: rows with the same value are not independent, and statistics take them together."`
+}
+
+type judgeKeys struct {
+	LLM string `json:"llm" doc:"The name of the provider that judges." example:"judge"`
+}
+
+type limitKeys struct {
+	Parallel int     `json:"parallel,omitempty" min:"1" doc:"How many cases run at a time."`
+	Cost     float64 `json:"cost,omitempty" min:"0" doc:"What the models may cost, in the currency of the prices in the settings."`
+	Tokens   int64   `json:"tokens,omitempty" min:"1" doc:"How many tokens the models may use."`
+	Time     string  `json:"time,omitempty" doc:"How long it may take: 10m."`
+}
+
+type caseKeys struct {
+	Name string `json:"name" min:"1" doc:"What the case is called; unique in the file." example:"keeper in, winter out"`
+	settingKeys
+}
+
+// settingKeys are the keys that a case and the defaults share.
+type settingKeys struct {
+	Inputs    *value.Map  `json:"inputs,omitempty" doc:"The inputs of the flow. Texts may have templates over row; !raw takes a value as it stands, !file that of a file." example:"{question: Is it open on Sunday?}"`
+	Until     string      `json:"until,omitempty" doc:"The step at which the run stops, before its model is asked; end runs to the end." example:"answer"`
+	Mocks     *value.Map  `json:"mocks,omitempty" doc:"What steps give instead of running: STEP: an output, {error: {kind, message}}, {delay: 2s}, or a list with one of them for each attempt or item. call:NAME stands for every use of a call." example:"{forecast: {status: 200, body: {sky: clear}}}"`
+	LLM       value.Value `json:"llm,omitzero" type:"string|array" doc:"The name of a provider, whose recorded answers are played; or a list of answers." example:"[The museum opens at eleven.]"`
+	Answers   *value.Map  `json:"answers,omitempty" doc:"What is answered when the run waits, by JSON pointer, or by STEP:/pointer." example:"{/city: Hangzhou}"`
+	Memory    value.Value `json:"memory,omitzero" type:"string|array" doc:"What the memory has when the run begins: a list of {content, id, role, user, session, timestamp}, or a .jsonl file of them, or one of memory export." example:"[{id: cat, content: The cat is called Momo.}]"`
+	Now       string      `json:"now,omitempty" doc:"The clock of the run: 2026-11-22T09:00:00Z."`
+	Seed      *uint64     `json:"seed,omitempty" doc:"Fixes what the run draws at random. Default 1."`
+	Repeat    int         `json:"repeat,omitempty" min:"1" max:"1000" doc:"How often the case runs. Default 1."`
+	Pass      *passKeys   `json:"pass,omitempty" doc:"How many of the repeats must pass."`
+	Tags      []string    `json:"tags,omitempty" doc:"Words by which --tag selects cases."`
+	Skip      value.Value `json:"skip,omitzero" type:"boolean|string" doc:"Why the case does not run, or true."`
+	Only      bool        `json:"only,omitempty" doc:"Of the file, only cases with this run."`
+	Timeout   string      `json:"timeout,omitempty" doc:"How long one repeat may take: 30s."`
+	Threshold *float64    `json:"threshold,omitempty" min:"0" max:"1" doc:"The mean score that the checks must reach. Default: each must pass."`
+	Allow     []string    `json:"allow,omitempty" doc:"Calls, plugins and tools that may do what tests do not do by themselves: reach the network, run plugins, write." example:"[http]"`
+	Expect    []item      `json:"expect,omitempty" doc:"What is expected of the run: each item has a subject and one or more matchers."`
+}
+
+type passKeys struct {
+	Rate float64 `json:"rate,omitempty" default:"1" min:"0" max:"1" doc:"The share of repeats that must pass."`
+	Sure bool    `json:"sure,omitempty" doc:"Whether the lower bound of the 95 % interval must reach the rate."`
+}
+
+// item is a check, which package check reads.
+type item struct{ value.Value }
+
+// JSONSchema returns the schema of anything.
+func (item) JSONSchema() value.Value { return value.OfMap(nil) }
+
+// DecodeValue keeps the value.
+func (i *item) DecodeValue(v value.Value) error {
+	i.Value = v
+	return nil
+}
+
+var fileSchema = schema.MustFor[fileKeys]()

@@ -1,0 +1,215 @@
+package suite
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/flow"
+)
+
+// Suffix is what test files are called behind the name of their flow.
+const Suffix = ".test.yaml"
+
+// maxCases bounds how many cases the rows and variants of a file may come to.
+const maxCases = 100_000
+
+// Loader reads test files, and finds everything that is wrong in them before anything runs. The program makes
+// one by its fields. Loading does not change it, so one serves any number of files, also concurrently.
+type Loader struct {
+	// Flows reads the flows. Its providers and plugins are those that test files may name too.
+	Flows *flow.Loader
+	// Root is the folder of the project, from which results name files; "" is the working directory.
+	Root string
+	// Language is that of problems, and of reasons to skip a case.
+	Language string
+}
+
+// Load reads a test file and the flows that it tests. The suite is nil when a problem is an error.
+func (l *Loader) Load(path string) (*Suite, flow.Problems) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		at := flow.Position{File: path, Line: 1, Col: 1}
+		return nil, flow.Problems{flow.NewProblem(at, wording.Say("cannot read the test file: %w", withoutPath(err)), wording.Text{})}.Localized(l.Language)
+	}
+	return l.Parse(path, src)
+}
+
+// Parse is Load of a text that was read before. Paths in it are relative to the folder of path, which also
+// names the file in problems.
+func (l *Loader) Parse(path string, src []byte) (*Suite, flow.Problems) {
+	r := &reader{
+		loader: l, shown: path, file: relativeTo(l.Root, path), dir: filepath.Dir(path),
+		literals: map[*yaml.Node]value.Value{}, templates: map[*yaml.Node]*template{}, seen: map[flow.Position]bool{},
+		mocked: map[string]*Mock{}, wrong: map[string]bool{},
+	}
+	s := r.read(src)
+	slices.SortStableFunc(r.problems, func(a, b flow.Problem) int {
+		elsewhere := func(p flow.Problem) string { // those of the test file come first, then file by file
+			if p.Pos.File == path {
+				return ""
+			}
+			return p.Pos.File
+		}
+		return cmp.Or(cmp.Compare(elsewhere(a), elsewhere(b)), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
+	})
+	problems := slices.Compact(r.problems).Localized(l.Language)
+	if problems.HasErrors() {
+		return nil, problems
+	}
+	return s, problems
+}
+
+// relativeTo returns a path from a folder, with slashes; the path itself where there is no way from one to the other.
+func relativeTo(root, path string) string {
+	from, err := filepath.Abs(cmp.Or(root, "."))
+	to, errTo := filepath.Abs(path)
+	if errors.Join(err, errTo) == nil {
+		if rel, err := filepath.Rel(from, to); err == nil {
+			path = rel
+		}
+	}
+	return filepath.ToSlash(path)
+}
+
+// withoutPath returns the error without the path that the message has already.
+func withoutPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// read makes the suite. What does not fit is left out of the value, and the rest read all the same, so that all that
+// is wrong is found at once.
+func (r *reader) read(src []byte) *Suite {
+	doc, ok := r.parse(src)
+	if !ok {
+		return nil
+	}
+	doc, fits := r.checkKeys(doc)
+	if fits {
+		if err := value.Decode(fileSchema.ApplyDefaults(doc), &r.keys); err != nil {
+			r.report("", wording.OfError(err), wording.Text{})
+			return nil
+		}
+	}
+	r.loadFlows(doc)
+	if len(r.flows) == 0 {
+		return nil
+	}
+	r.readDataset()
+	r.parseChecks(doc)
+	if !fits {
+		return nil
+	}
+	s := &Suite{File: r.file, Path: r.shown, Dir: r.dir}
+	for _, f := range r.flows {
+		s.Flows = append(s.Flows, f.flow)
+	}
+	r.readFileSettings(s)
+	r.checkMatrix()
+	r.expandCases(s)
+	return s
+}
+
+// readFileSettings reads what is not about cases.
+func (r *reader) readFileSettings(s *Suite) {
+	if r.keys.Judge != nil {
+		s.JudgeLLM = r.keys.Judge.LLM
+		r.checkProvider("/judge/llm", s.JudgeLLM)
+	}
+	if k := r.keys.Limits; k != nil {
+		s.Limits = Limits{Parallel: k.Parallel, Cost: k.Cost, Tokens: k.Tokens, Time: r.duration("/limits/time", k.Time), Pos: r.at("/limits")}
+		s.Limits.Pos.File = r.file
+	}
+}
+
+// loadedFlow is a flow of the file: its path as the file writes it, where that is, and what read it.
+type loadedFlow struct {
+	name, path string
+	flow       *flow.Flow
+	loader     *flow.Loader
+}
+
+// loadFlows loads the flows that the file names, or the one beside it.
+func (r *reader) loadFlows(doc value.Value) {
+	matrix, _ := doc.Get("matrix")
+	lists := map[string]value.Value{}
+	for key, holder := range map[string]value.Value{"/flow": doc, "/flows": doc, "/matrix/flow": matrix} {
+		if v, ok := holder.Get(key[strings.LastIndexByte(key, '/')+1:]); ok {
+			lists[key] = v
+		}
+	}
+	if len(lists) > 1 {
+		r.report(slices.Sorted(maps.Keys(lists))[1], wording.Say("the flows are given twice"), wording.Say("keep one of flow, flows and matrix.flow"))
+	}
+	for _, key := range []string{"/flow", "/flows", "/matrix/flow"} {
+		v, ok := lists[key]
+		if !ok {
+			continue
+		}
+		if name, isText := v.Str(); isText {
+			r.loadFlow(key, name)
+		}
+		for i, item := range v.List() {
+			if name, isText := item.Str(); isText {
+				r.loadFlow(key+"/"+itoa(i), name)
+			}
+		}
+		return
+	}
+	name, isNamed := strings.CutSuffix(filepath.Base(r.shown), Suffix)
+	if !isNamed {
+		r.report("", wording.Say("the file names no flow"), wording.Say("add flow: PATH, or call the file NAME.test.yaml beside NAME.yaml"))
+		return
+	}
+	r.loadFlow("", name+".yaml")
+}
+
+// loadFlow loads one flow, once.
+func (r *reader) loadFlow(pointer, name string) {
+	if slices.ContainsFunc(r.flows, func(f *loadedFlow) bool { return f.name == name }) {
+		r.report(pointer, wording.Say("the flow %s is given twice", name), wording.Text{})
+		return
+	}
+	path := filepath.Join(r.dir, filepath.FromSlash(name))
+	if filepath.IsAbs(name) {
+		path = name
+	}
+	if _, err := os.Stat(path); err != nil {
+		message := wording.Say("cannot read the flow %s: %w", name, withoutPath(err))
+		hint := wording.Of(value.DidYouMeanOrList(name, flowsIn(r.dir)))
+		if pointer == "" {
+			hint = wording.Say("name the flow that is tested: flow: PATH")
+		}
+		r.report(pointer, message, hint)
+		return
+	}
+	f, problems := r.loader.Flows.Load(path)
+	r.problems = append(r.problems, problems.Errors()...)
+	if f != nil {
+		r.flows = append(r.flows, &loadedFlow{name: name, path: path, flow: f, loader: r.loader.Flows})
+	}
+}
+
+// flowsIn lists the flows of a folder.
+func flowsIn(dir string) (names []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, Suffix) && !strings.HasSuffix(name, ".cassette.yaml") {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,182 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flow"
+)
+
+// memoryWant is a memory as a test file writes it.
+type memoryWant struct {
+	ID        string `json:"id,omitempty" doc:"What checks know it by."`
+	Content   string `json:"content" min:"1" doc:"The text."`
+	Role      string `json:"role,omitempty" enum:"user|assistant" doc:"Who said it."`
+	User      string `json:"user,omitempty" doc:"Whose memory it is. Default: the user of the flow."`
+	Session   string `json:"session,omitempty" doc:"The conversation. Default: that of the flow."`
+	Timestamp string `json:"timestamp,omitempty" doc:"When it was said. Default: the clock of the case, a minute before for each memory after it."`
+}
+
+var memorySchema = schema.MustFor[memoryWant]()
+
+// memoryRecord is a memory, and where it is written.
+type memoryRecord struct {
+	pos flow.Position
+	memory.BaseMemory
+	// name is what checks know it by; "" is its id in the store.
+	name string
+}
+
+// readMemory reads the memories of a case: a list, or a file.
+func (r *reader) readMemory(pointer string, v value.Value) (records []*memoryRecord) {
+	if file, isFile := v.Str(); isFile {
+		return r.readMemoryFile(pointer, file)
+	}
+	for i, item := range v.List() {
+		at := pointer + "/" + itoa(i)
+		if record := r.readRecord(item, func(below string) flow.Position { return r.at(at + below) }); record != nil {
+			records = append(records, record)
+		}
+	}
+	return records
+}
+
+func (r *reader) readMemoryFile(pointer, file string) (records []*memoryRecord) {
+	path := filepath.Join(r.dir, filepath.FromSlash(file))
+	content, err := os.ReadFile(path)
+	if err != nil {
+		r.reportOnce(r.at(pointer), wording.Say("cannot read %s: %w", file, withoutPath(err)), wording.Text{})
+		return nil
+	}
+	line := 0
+	for text := range bytes.Lines(bytes.TrimPrefix(content, []byte("\ufeff"))) {
+		line++
+		text = bytes.TrimSpace(text)
+		if len(text) == 0 {
+			continue
+		}
+		pos := flow.Position{File: path, Line: line, Col: 1}
+		v, err := value.ParseJSON(text)
+		if err != nil {
+			r.reportOnce(pos, wording.Say("the line is not JSON: %w", err), wording.Text{})
+			continue
+		}
+		if record := r.readRecord(v, func(string) flow.Position { return pos }); record != nil {
+			records = append(records, record)
+		}
+	}
+	return records
+}
+
+// readRecord reads a memory in the short form, or as memory export writes it.
+func (r *reader) readRecord(v value.Value, at func(below string) flow.Position) *memoryRecord {
+	record := &memoryRecord{pos: at("")}
+	if _, isExported := v.Get("context"); isExported {
+		if err := record.DecodeValue(v); err != nil {
+			r.reportOnce(at(""), wording.OfError(err), wording.Text{})
+			return nil
+		}
+		return record
+	}
+	problems := memorySchema.Check(v)
+	for _, p := range problems {
+		message, hint := p.Text()
+		r.reportOnce(at(p.Pointer), message, hint)
+	}
+	var want memoryWant
+	if problems != nil || value.Decode(v, &want) != nil {
+		return nil
+	}
+	record.Content = want.Content
+	record.Context.UserID, record.Context.SessionID = want.User, want.Session
+	if want.Role != "" {
+		record.SetRole(want.Role)
+	}
+	if want.Timestamp != "" {
+		at := at("/timestamp")
+		var err error
+		if record.Timestamp, err = memory.ParseTime(want.Timestamp); err != nil {
+			r.reportOnce(at, wording.OfError(err), wording.Text{})
+		}
+	}
+	if _, err := memory.CheckID(memory.MemoryID, want.ID); err == nil {
+		record.ID = want.ID
+	} else {
+		record.name = want.ID
+	}
+	return record
+}
+
+// inputsScope is what the templates of a flow's memory see.
+type inputsScope struct{ inputs value.Value }
+
+// Lookup finds inputs.
+func (s inputsScope) Lookup(name string) (value.Value, bool, error) {
+	switch name {
+	case "inputs":
+		return s.inputs, true, nil
+	case "question":
+		v, ok := s.inputs.Get("question")
+		return v, ok, nil
+	}
+	return value.Value{}, false, nil
+}
+
+// placeMemory gives the memories of a case their users, sessions, times and ids.
+func (r *reader) placeMemory(c *Case, records []*memoryRecord) {
+	if len(records) == 0 {
+		return
+	}
+	scope := inputsScope{c.Flow.Inputs.ApplyDefaults(c.Inputs)}
+	user, session := renderScope(c.Flow.User, scope), renderScope(c.Flow.Session, scope)
+	c.MemoryNames = map[string]string{}
+	for i, record := range records {
+		m := record.BaseMemory
+		if m.Context.UserID == "" {
+			m.Context.UserID = user
+		}
+		if m.Context.SessionID == "" {
+			m.Context.SessionID = session
+		}
+		if m.Context.UserID == "" {
+			r.reportOnce(record.pos, wording.Say("the memory has no user, and the flow names none"), wording.Say("add user: NAME"))
+			continue
+		}
+		if m.Timestamp.IsZero() {
+			m.Timestamp = c.Now.Add(-time.Duration(len(records)-i) * time.Minute)
+		}
+		if m.ID == "" {
+			key := strings.Join([]string{record.name, itoa(i), m.Content}, "\x00")
+			m.ID = memory.DeriveID(memory.MemoryID, key, m.Timestamp)
+		}
+		if record.name != "" {
+			c.MemoryNames[m.ID] = record.name
+		}
+		if err := m.Normalize(m.Timestamp); err != nil {
+			r.reportOnce(record.pos, wording.OfError(err), wording.Text{})
+			continue
+		}
+		c.Memory = append(c.Memory, m)
+	}
+}
+
+// renderScope returns the user or the session that a flow names.
+func renderScope(p *flow.Param, scope inputsScope) string {
+	if p == nil {
+		return ""
+	}
+	v, err := p.Render(context.Background(), scope)
+	if err != nil {
+		return ""
+	}
+	text, _ := v.Str()
+	return text
+}

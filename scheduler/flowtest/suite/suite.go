@@ -1,0 +1,146 @@
+// Package suite has test files, as they are written and read: a [Suite] is a file, with a [Case] for each of its cases,
+// rows of its dataset and variants of its matrix.
+package suite
+
+import (
+	"time"
+
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/check"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+)
+
+// Suite is a test file, ready to run. A [Loader] makes it; it is immutable.
+type Suite struct {
+	// File is the path as messages show it, relative to the folder of the project where it is in it, with
+	// slashes. Path is where it is, and Dir its folder.
+	File, Path, Dir string
+	// Flows are the flows that cases run, each once, in the order of the file.
+	Flows []*flow.Flow
+	// JudgeLLM is the provider that judges where a check names none; "" leaves it to the settings.
+	JudgeLLM string
+	// Limits bound the whole file.
+	Limits Limits
+	// Cases are the cases with their rows and variants, in the order of the file: case, row, variant.
+	Cases []*Case
+	// HasOnly is set where a case says only: the cases without are skipped.
+	HasOnly bool
+}
+
+// Limits bound what all cases of a file take together. Zero is no limit.
+type Limits struct {
+	// Parallel is how many cases run at a time.
+	Parallel int
+	// Cost is in the currency of the prices in the settings, at Pos.
+	Cost   float64
+	Tokens int64
+	Time   time.Duration
+	Pos    flow.Position
+}
+
+// Case is a case with one row of the dataset and one variant of the matrix: what runs once for each repeat.
+// It belongs to its Suite and is as immutable.
+type Case struct {
+	Name string
+	// Row is the row of the dataset, and RowValue its columns; nil and null without one.
+	Row      *result.Row
+	RowValue value.Value
+	// Variant has the settings of the matrix, in the order of the file; empty without one.
+	Variant []result.Setting
+	// Pos is where the case begins in the test file.
+	Pos flow.Position
+	// Flow is what runs, FlowFile its path as [result.Case] has it. Loader is what read it, with the parameters
+	// that the matrix lays over its own: a run that waits is resumed with it.
+	Flow     *flow.Flow
+	FlowFile string
+	Loader   *flow.Loader
+	// Inputs are what the case gives, an object. The flow's schema has them, without its defaults.
+	Inputs value.Value
+	// Until is the step at which the run stops: when its prompt is made and before its model is asked; "" is the end.
+	Until    string
+	UntilPos flow.Position
+	// Mocks are in the order of the file.
+	Mocks []Mock
+	// LLM is the name of the provider; "" leaves it to the flow. HasScript is set where Script, a list as
+	// [scripted.Parse] reads it, answers instead.
+	LLM       string
+	HasScript bool
+	Script    value.Value
+	// Answers are given when the run waits, each once.
+	Answers []Answer
+	// Memory is what the store has when the run begins; ids, users and times are set. MemoryNames are what the
+	// file calls them, by their ids.
+	Memory      []memory.BaseMemory
+	MemoryNames map[string]string
+	// Now is the clock of the run, never zero: tests do not depend on the day. Seed fixes what it draws at
+	// random.
+	Now  time.Time
+	Seed uint64
+	// Repeat is how often it runs, at least 1. Rate is the share of repeats that must pass, and Sure whether
+	// the lower bound of its interval must be as high.
+	Repeat int
+	Rate   float64
+	Sure   bool
+	Tags   []string
+	// Skip is why the case does not run; "" where it does. Only is set where the case says so.
+	Skip string
+	Only bool
+	// Timeout bounds each repeat; 0 is none.
+	Timeout time.Duration
+	// Threshold is the least mean score of the checks; nil: every check must pass.
+	Threshold *float64
+	// Allow are calls by name, and plugins, that may do what tests are denied: http, mcp, a plugin's call.
+	Allow []string
+	// Cluster groups cases that are not independent.
+	Cluster string
+	// Expect are the checks; those of the defaults come first.
+	Expect []*check.Check
+}
+
+// ID returns what the case is known by within its file: that of its [result.Case].
+func (c *Case) ID() string { return c.Result().ID() }
+
+// Result returns the case as a report has it, before it has run.
+func (c *Case) Result() *result.Case {
+	return &result.Case{
+		Name: c.Name, Row: c.Row, Variant: c.Variant, Position: result.Position{File: c.Pos.File, Line: c.Pos.Line, Col: c.Pos.Col},
+		Flow: c.FlowFile, Tags: c.Tags, Rate: c.Rate, Sure: c.Sure, Planned: c.Repeat, Cluster: c.Cluster,
+	}
+}
+
+// Mock stands in for a step, or for every use of a call. Exactly one of Step and Call is set.
+type Mock struct {
+	Pos  flow.Position
+	Step string
+	Call string
+	// Replies are given one for each attempt or item, in their order; IsList is set where the file has a
+	// list of them, and a use beyond the last is an error. Without it the one reply holds for every use.
+	Replies []Reply
+	IsList  bool
+}
+
+// Reply is what a mock gives. Error nil gives the output Value.
+type Reply struct {
+	Pos   flow.Position
+	Value value.Value
+	Error *ReplyError
+	// Delay passes first. With PassesOn the call itself follows, and there is no output.
+	Delay    time.Duration
+	PassesOn bool
+}
+
+// ReplyError is an error as a mock gives it.
+type ReplyError struct {
+	// Kind is a word of [calls.Kind].
+	Kind, Message string
+}
+
+// Answer is given to a wait: at the JSON pointer, for the step; "" is the only one that waits.
+type Answer struct {
+	Pos     flow.Position
+	Step    string
+	Pointer string
+	Value   value.Value
+}

@@ -1,0 +1,176 @@
+package suite
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/flow"
+)
+
+var update = flag.Bool("update", false, "write the goldens")
+
+func newLoader(t testing.TB, root string) *Loader {
+	t.Helper()
+	registry, err := builtin.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Loader{Flows: &flow.Loader{Registry: registry, Providers: []string{"small", "large"}}, Root: root, Language: "en"}
+}
+
+// unpack writes the files of an archive into a folder.
+func unpack(t testing.TB, archive *txtar.Archive) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for _, f := range archive.Files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestLoad loads the file t.test.yaml of each archive in testdata/load. Its file want has all problems, or without any
+// the cases. Run with -update to write them.
+func TestLoad(t *testing.T) {
+	archives, err := filepath.Glob("testdata/load/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatal("no archives: ", err)
+	}
+	for _, name := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := unpack(t, archive)
+			s, problems := newLoader(t, dir).Load(filepath.Join(dir, "t.test.yaml"))
+			got := strings.ReplaceAll(describe(s, problems), dir+string(filepath.Separator), "")
+			checkGolden(t, archive, name, filepath.ToSlash(got))
+		})
+	}
+}
+
+func checkGolden(t *testing.T, archive *txtar.Archive, name, got string) {
+	t.Helper()
+	for i, f := range archive.Files {
+		if f.Name != "want" {
+			continue
+		}
+		if *update {
+			archive.Files[i].Data = []byte(got)
+			if err := os.WriteFile(name, txtar.Format(archive), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		} else if got != string(f.Data) {
+			t.Errorf("got\n%s\nwant\n%s", got, f.Data)
+		}
+		return
+	}
+	t.Error("the archive has no file want")
+}
+
+// describe returns the problems, or else the cases.
+func describe(s *Suite, problems flow.Problems) string {
+	var b strings.Builder
+	for _, p := range problems {
+		fmt.Fprintln(&b, p)
+	}
+	if s == nil {
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%s: judge %q, limits %d %g %d %v\n", s.File, s.JudgeLLM, s.Limits.Parallel, s.Limits.Cost, s.Limits.Tokens, s.Limits.Time)
+	for _, c := range s.Cases {
+		describeCase(&b, c)
+	}
+	return b.String()
+}
+
+func describeCase(b *strings.Builder, c *Case) {
+	fmt.Fprintf(b, "%s at %d:%d of %s\n", c.ID(), c.Pos.Line, c.Pos.Col, c.FlowFile)
+	fmt.Fprintf(b, "  inputs %s, until %q, llm %q %s, now %s, seed %d\n", c.Inputs.JSON(), c.Until, c.LLM, c.Script.JSON(), c.Now.Format("2006-01-02T15:04:05Z07:00"), c.Seed)
+	fmt.Fprintf(b, "  repeat %d, rate %g, sure %v, tags %v, skip %q, allow %v, timeout %v, cluster %q, %d checks\n", c.Repeat, c.Rate, c.Sure, c.Tags, c.Skip, c.Allow, c.Timeout, c.Cluster, len(c.Expect))
+	for _, m := range c.Mocks {
+		fmt.Fprintf(b, "  mock %s%s list %v at %d:%d\n", m.Step, m.Call, m.IsList, m.Pos.Line, m.Pos.Col)
+		for _, r := range m.Replies {
+			fmt.Fprintf(b, "    %s error %v delay %v on %v\n", r.Value.JSON(), r.Error, r.Delay, r.PassesOn)
+		}
+	}
+	for _, a := range c.Answers {
+		fmt.Fprintf(b, "  answer %q %s %s\n", a.Step, a.Pointer, a.Value.JSON())
+	}
+	for _, m := range c.Memory {
+		fmt.Fprintf(b, "  memory %q (%s) of %s in %s at %s, %s\n", m.Content, c.MemoryNames[m.ID], m.Context.UserID, m.Context.SessionID, m.Timestamp.Format("15:04:05"), m.Role())
+	}
+	for _, s := range c.Flow.Steps {
+		if s.With != nil && len(c.Variant) > 0 {
+			fmt.Fprintf(b, "  with %s %s\n", s.ID, s.With.Canonical().JSON())
+		}
+	}
+}
+
+// TestQuickstart loads a test of the flow of the README without a problem, from another folder.
+func TestQuickstart(t *testing.T) {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLoader(t, root)
+	s, problems := l.Parse(filepath.Join(root, "flows", "quickstart.test.yaml"), []byte("cases: [{name: a, until: answer, expect: [{prompt: answer, tokens: {max: 2000}}]}]"))
+	if s == nil || len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if s.File != "flows/quickstart.test.yaml" || s.Cases[0].FlowFile != "flows/quickstart.yaml" || s.Cases[0].Expect[0].Pos.File != s.File {
+		t.Errorf("the files are %s, %s and %s", s.File, s.Cases[0].FlowFile, s.Cases[0].Expect[0].Pos.File)
+	}
+}
+
+// TestEditorSchema: what the reader takes, the schema for editors takes, and it refuses a key and a matcher that are
+// misspelt.
+func TestEditorSchema(t *testing.T) {
+	s, err := schema.Parse(EditorSchema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../../../flows/*.test.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no test files: ", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := yaml.ParseValue(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problems := s.Check(doc); problems != nil {
+			t.Errorf("%s: %v", file, problems)
+		}
+	}
+	for _, wrong := range []string{
+		"cases: [{name: a, input: {}}]", "cases: [{name: a, expect: [{output: reply, contans: x}]}]", "defaults: {expect: [{outptu: x}]}\ncases: [{name: a}]", "case: []",
+	} {
+		doc, err := yaml.ParseValue([]byte(wrong))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Check(doc) == nil {
+			t.Errorf("the schema takes %s", wrong)
+		}
+	}
+}
