@@ -1,0 +1,265 @@
+package promptfoo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/importer"
+)
+
+// The names in the flows of an import.
+const (
+	answerStep = "answer"
+	outputName = "output"
+)
+
+// plan returns the files and the report of what was read.
+func (r *reader) plan(source string) (*importer.Plan, error) {
+	if len(r.prompts) == 0 {
+		r.prompts = []*promptText{{missing: wording.Say("the configuration has no prompt").In(r.language)}}
+	}
+	cases := r.cases()
+	inputs := r.inputSchema(cases)
+	p := &importer.Plan{Report: importer.Report{Kind: Kind, Source: source, Leaves: []importer.Leaf{}}}
+	for i, text := range r.prompts {
+		p.Files = append(p.Files, importer.File{Path: r.variantName(i) + ".yaml", Data: yaml.Append(nil, r.flow(i, text, inputs))})
+	}
+	if len(cases) > 0 {
+		p.Files = append(p.Files, importer.File{Path: r.name + ".test.yaml", Data: yaml.Append(nil, r.testFile(cases))})
+	}
+	if len(r.providers) > 0 {
+		p.Files = append(p.Files, importer.File{Path: r.settings, Data: yaml.Append(nil, r.settingsFile())})
+	}
+	p.Files = append(p.Files, r.extra...)
+	for _, s := range r.sources {
+		p.Report.Add(s.Leaves(r.language))
+	}
+	return p, nil
+}
+
+// cases returns a case for each test and each value of its lists, with what all tests have.
+func (r *reader) cases() (all []*test) {
+	for _, t := range r.tests {
+		all = append(all, t.over(r.defaults).expand()...)
+	}
+	if len(all) == 0 && len(r.defaults.checks) > 0 {
+		all = append(all, r.defaults)
+	}
+	names := map[string]int{}
+	for i, t := range all {
+		if t.name == "" {
+			t.name = fmt.Sprintf("case %d", i+1)
+		}
+		names[t.name]++
+		if n := names[t.name]; n > 1 {
+			t.name = fmt.Sprintf("%s (%d)", t.name, n)
+			names[t.name]++
+		}
+	}
+	return all
+}
+
+// inputSchema returns the schema of the inputs: what prompts and checks mention, and what tests give.
+func (r *reader) inputSchema(cases []*test) value.Value {
+	var mentioned, names []string
+	add := func(list *[]string, name string) {
+		if name != "" && !slices.Contains(*list, name) {
+			*list = append(*list, name)
+		}
+	}
+	for _, p := range r.prompts {
+		for _, m := range p.messages {
+			for _, name := range inputsOf(m.text) {
+				add(&mentioned, name)
+				add(&names, name)
+			}
+		}
+	}
+	kinds := map[string]string{}
+	given := map[string]int{}
+	for _, t := range cases {
+		if t.vars == nil {
+			continue
+		}
+		for name, v := range t.vars.All() {
+			add(&names, name)
+			given[name]++
+			kind := typeOf(v)
+			if known, ok := kinds[name]; ok && known != kind {
+				kind = ""
+			}
+			kinds[name] = kind
+		}
+	}
+	properties := value.NewMap(len(names))
+	var required []value.Value
+	for _, name := range names {
+		property := value.NewMap(1)
+		kind, isGiven := kinds[name]
+		if !isGiven {
+			kind = "string"
+		}
+		if kind != "" {
+			property.Set("type", value.OfString(kind))
+		}
+		switch {
+		case slices.Contains(mentioned, name) && given[name] == len(cases):
+			required = append(required, value.OfString(name))
+		case kind == "string":
+			property.Set("default", value.OfString("")) // what a template of theirs makes of it
+		}
+		properties.Set(name, value.OfMap(property))
+	}
+	schema := value.Pairs("type", "object")
+	if len(required) > 0 {
+		schema.Set("required", value.OfList(required...))
+	}
+	schema.Set("properties", value.OfMap(properties))
+	return value.OfMap(schema)
+}
+
+// typeOf returns the type of JSON Schema that a value has.
+func typeOf(v value.Value) string {
+	switch v.Kind() {
+	case value.String:
+		return "string"
+	case value.Bool:
+		return "boolean"
+	case value.Int, value.Float:
+		return "number"
+	case value.List:
+		return "array"
+	case value.Object:
+		return "object"
+	default:
+		return ""
+	}
+}
+
+// flow returns the flow of a prompt.
+func (r *reader) flow(i int, p *promptText, inputs value.Value) value.Value {
+	f := value.Pairs("name", flowName(r.variantName(i)))
+	description := strings.TrimSpace(p.label)
+	if description == "" {
+		description = strings.TrimSpace(r.description)
+	}
+	if description != "" {
+		f.Set("description", value.OfString(description))
+	}
+	f.Set("inputs", inputs)
+	step := value.Pairs("id", answerStep, "call", "chat")
+	if p.missing != "" {
+		step = value.Pairs("id", answerStep, "call", "missing.prompt", "description", p.missing)
+	} else {
+		var messages []value.Value
+		for _, m := range p.messages {
+			messages = append(messages, value.OfMap(value.Pairs("role", m.role, "content", m.text)))
+		}
+		step.Set("with", value.OfMap(value.Pairs("messages", value.OfList(messages...))))
+		step.Set("to_user", value.OfBool(true))
+	}
+	f.Set("steps", value.OfList(value.OfMap(step)))
+	if p.missing == "" {
+		f.Set("outputs", value.OfMap(value.Pairs(outputName, "{{ "+answerStep+".text }}")))
+	}
+	return value.OfMap(f)
+}
+
+// flowName returns a name that a flow may have.
+func flowName(name string) string {
+	name = strings.Trim(notName.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	if name == "" {
+		return "imported"
+	}
+	return name
+}
+
+// testFile returns the test file.
+func (r *reader) testFile(cases []*test) value.Value {
+	f := value.NewMap(0)
+	if len(r.prompts) == 1 {
+		f.Set("flow", value.OfString(r.variantName(0)+".yaml"))
+	} else {
+		var flows []value.Value
+		for i := range r.prompts {
+			flows = append(flows, value.OfString(r.variantName(i)+".yaml"))
+		}
+		f.Set("flows", value.OfList(flows...))
+	}
+	defaults := value.NewMap(0)
+	if len(r.providers) == 1 {
+		defaults.Set("llm", value.OfString(r.providers[0].name))
+	}
+	if r.repeat > 1 {
+		defaults.Set("repeat", value.OfInt(int64(r.repeat)))
+	}
+	if defaults.Len() > 0 {
+		f.Set("defaults", value.OfMap(defaults))
+	}
+	if len(r.providers) > 1 {
+		var names []value.Value
+		for _, p := range r.providers {
+			names = append(names, value.OfString(p.name))
+		}
+		f.Set("matrix", value.OfMap(value.Pairs("llm", value.OfList(names...))))
+	}
+	if r.parallel > 0 {
+		f.Set("limits", value.OfMap(value.Pairs("parallel", int64(r.parallel))))
+	}
+	items := make([]value.Value, len(cases))
+	for i, t := range cases {
+		items[i] = r.caseOf(t)
+	}
+	f.Set("cases", value.OfList(items...))
+	return value.OfMap(f)
+}
+
+// caseOf returns a case.
+func (r *reader) caseOf(t *test) value.Value {
+	c := value.Pairs("name", t.name)
+	if len(t.lost) > 0 {
+		c.Set("skip", value.OfString(wording.Say("not imported: %s", strings.Join(slices.Compact(slices.Sorted(slices.Values(t.lost))), ", ")).In(r.language)))
+	}
+	if t.vars != nil && t.vars.Len() > 0 {
+		inputs := value.NewMap(t.vars.Len())
+		for key, v := range t.vars.All() {
+			inputs.Set(key, literal(v))
+		}
+		c.Set("inputs", value.OfMap(inputs))
+	}
+	if len(t.tags) > 0 {
+		var tags []value.Value
+		for _, tag := range t.tags {
+			tags = append(tags, value.OfString(tag))
+		}
+		c.Set("tags", value.OfList(tags...))
+	}
+	if _, ok := t.threshold.Float(); ok {
+		c.Set("threshold", t.threshold)
+	}
+	if len(t.checks) > 0 {
+		c.Set("expect", value.OfList(t.checks...))
+	}
+	return value.OfMap(c)
+}
+
+// literal returns a value whose texts a test file takes as they are, although they look like templates.
+func literal(v value.Value) value.Value {
+	if text, ok := v.Str(); ok && (strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, "{#")) {
+		return value.OfString("{{ " + quoteText(text) + " }}")
+	}
+	return v
+}
+
+// settingsFile returns the settings of the providers.
+func (r *reader) settingsFile() value.Value {
+	var list []value.Value
+	for _, p := range r.providers {
+		list = append(list, value.OfMap(p.settings))
+	}
+	return value.OfMap(value.Pairs("llm", value.Pairs("default", r.providers[0].name, "providers", value.OfList(list...))))
+}

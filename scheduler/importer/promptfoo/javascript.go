@@ -1,0 +1,282 @@
+package promptfoo
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// errNoEqual is that of code that is more than a condition on the answer.
+var errNoEqual = wording.Errorf("it is more than a condition on the answer")
+
+// scored matches the end of a condition that gives all or nothing: ? 1 : 0.
+var scored = regexp.MustCompile(`\?\s*(?:1\s*:\s*0|true\s*:\s*false)\s*$`)
+
+// translateCode returns the matchers of an expression of JavaScript, one for each of the conditions that
+// && joins. Nothing of the code runs.
+func translateCode(code string) ([]*value.Map, error) {
+	code = strings.TrimSpace(code)
+	for _, prefix := range []string{"output =>", "(output) =>", "(output, context) =>", "return "} {
+		code = strings.TrimSpace(strings.TrimPrefix(code, prefix))
+	}
+	root, err := parseScript(strings.TrimSpace(scored.ReplaceAllString(strings.TrimRight(code, "; \n"), "")))
+	if err != nil {
+		return nil, err
+	}
+	var all []*value.Map
+	for _, condition := range root.conjuncts() {
+		m, err := condition.matcher()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// conjuncts returns the conditions that && joins.
+func (n *scriptNode) conjuncts() []*scriptNode {
+	if n.kind == scriptBinary && n.text == "&&" {
+		return append(n.args[0].conjuncts(), n.args[1].conjuncts()...)
+	}
+	return []*scriptNode{n}
+}
+
+// matcher returns the matcher of a condition.
+func (n *scriptNode) matcher() (*value.Map, error) {
+	if m := n.simpleMatcher(); m != nil {
+		return m, nil
+	}
+	if schema, ok := n.jsonSchema(); ok {
+		return value.Pairs("schema", schema), nil
+	}
+	text, kind, err := n.expression()
+	if err != nil {
+		return nil, err
+	}
+	if kind != kindBool {
+		return nil, errNoEqual
+	}
+	if _, err := prompt.ParseExpr(prompt.Source{Text: text}, nil); err != nil {
+		return nil, wording.Errorf("the expression %s is not one here: %w", text, err)
+	}
+	return value.Pairs("that", "{{ "+text+" }}"), nil
+}
+
+// simpleMatcher returns the matcher of what has one: output.includes("x"), /x/.test(output), output === "x".
+func (n *scriptNode) simpleMatcher() *value.Map {
+	if n.kind == scriptBinary && n.text == "===" && n.args[0].isOutput() && n.args[1].kind == scriptString {
+		return value.Pairs("equals", n.args[1].text)
+	}
+	on, method, args := n.method()
+	if on == nil || len(args) != 1 {
+		return nil
+	}
+	if on.kind == scriptRegex && method == "test" && args[0].isOutput() {
+		return regexMatcher(on.text)
+	}
+	fold := false
+	if inner, name, none := on.method(); inner != nil && name == "toLowerCase" && len(none) == 0 {
+		on, fold = inner, true
+	}
+	if !on.isOutput() {
+		return nil
+	}
+	arg := args[0]
+	switch {
+	case method == "match" && arg.kind == scriptRegex && !fold:
+		return regexMatcher(arg.text)
+	case arg.kind != scriptString || fold && arg.text != strings.ToLower(arg.text) || arg.text == "":
+		return nil
+	case method == "includes":
+		return folded(value.Pairs("contains", arg.text), fold)
+	case method == "startsWith":
+		return folded(value.Pairs("starts_with", arg.text), fold)
+	}
+	return nil
+}
+
+func folded(m *value.Map, fold bool) *value.Map {
+	if fold {
+		m.Set("fold", value.OfBool(true))
+	}
+	return m
+}
+
+// regexMatcher returns the matcher of /pattern/flags; nil where it is not one of RE2.
+func regexMatcher(literal string) *value.Map {
+	end := strings.LastIndex(literal, "/")
+	pattern, flags := literal[1:end], strings.Trim(literal[end+1:], "gu")
+	if strings.Trim(flags, "ims") != "" {
+		return nil
+	}
+	if flags != "" {
+		pattern = "(?" + flags + ")" + pattern
+	}
+	if _, err := regexp.Compile(pattern); err != nil {
+		return nil
+	}
+	return value.Pairs("matches", pattern)
+}
+
+// method takes a call of a method apart; on is nil where it is none.
+func (n *scriptNode) method() (on *scriptNode, name string, args []*scriptNode) {
+	if n.kind != scriptCall || n.args[0].kind != scriptMember {
+		return nil, "", nil
+	}
+	return n.args[0].args[0], n.args[0].text, n.args[1:]
+}
+
+// isOutput reports whether a node is the answer, as it is or without space around it.
+func (n *scriptNode) isOutput() bool {
+	on, name, _ := n.method()
+	return n.kind == scriptName && n.text == "output" || on != nil && name == "trim" && on.isOutput()
+}
+
+// The kinds of values that expressions give.
+type scriptKind int
+
+const (
+	kindAny scriptKind = iota
+	kindBool
+	kindText
+	kindNumber
+)
+
+// operators are those of two sides, as they are written here, and what they give.
+var operators = map[string]struct {
+	text string
+	kind scriptKind
+}{
+	"&&": {"and", kindBool}, "||": {"or", kindBool}, "===": {"==", kindBool}, "==": {"==", kindBool}, "!==": {"!=", kindBool}, "!=": {"!=", kindBool},
+	">=": {">=", kindBool}, "<=": {"<=", kindBool}, ">": {">", kindBool}, "<": {"<", kindBool}, "-": {"-", kindNumber}, "*": {"*", kindNumber}, "/": {"/", kindNumber}, "%": {"%", kindNumber},
+}
+
+// expression returns a node as an expression of templates, in which value is the answer.
+func (n *scriptNode) expression() (text string, kind scriptKind, err error) {
+	switch n.kind {
+	case scriptString:
+		return quoteText(n.text), kindText, nil
+	case scriptNumber:
+		return n.text, kindNumber, nil
+	case scriptName:
+		return nameExpression(n.text)
+	case scriptNot:
+		inner, kind, err := n.args[0].expression()
+		if err == nil && kind != kindBool {
+			err = errNoEqual
+		}
+		return "(not " + inner + ")", kindBool, err
+	case scriptBinary:
+		return n.binaryExpression()
+	case scriptMember:
+		return n.memberExpression()
+	case scriptCall:
+		return n.callExpression()
+	default:
+		return "", kindAny, errNoEqual
+	}
+}
+
+func nameExpression(name string) (text string, kind scriptKind, err error) {
+	switch name {
+	case "output":
+		return "value", kindText, nil
+	case "true", "false":
+		return name, kindBool, nil
+	}
+	return "", kindAny, errNoEqual
+}
+
+func (n *scriptNode) binaryExpression() (text string, kind scriptKind, err error) {
+	op, ok := operators[n.text]
+	left, leftKind, leftErr := n.args[0].expression()
+	right, rightKind, rightErr := n.args[1].expression()
+	if err := errors.Join(leftErr, rightErr); err != nil || !ok {
+		return "", kindAny, errNoEqual
+	}
+	isLogical := n.text == "&&" || n.text == "||"
+	if isLogical && (leftKind != kindBool || rightKind != kindBool) { // truth is another there
+		return "", kindAny, errNoEqual
+	}
+	isEquality := strings.HasPrefix(op.text, "=") || op.text == "!="
+	if !isLogical && !isEquality && (leftKind != kindNumber || rightKind != kindNumber) {
+		return "", kindAny, errNoEqual
+	}
+	return "(" + left + " " + op.text + " " + right + ")", op.kind, nil
+}
+
+// memberExpression translates x.length and context.vars.x.
+func (n *scriptNode) memberExpression() (text string, kind scriptKind, err error) {
+	on := n.args[0]
+	isVars := on.kind == scriptMember && on.text == "vars" && on.args[0].kind == scriptName && on.args[0].text == "context"
+	if isVars {
+		return "inputs." + inputName(n.text), kindText, nil
+	}
+	inner, kind, err := on.expression()
+	if err != nil || n.text != "length" || kind == kindNumber {
+		return "", kindAny, errNoEqual
+	}
+	return "(" + inner + " | length)", kindNumber, nil
+}
+
+// methodKinds are the methods of texts that have an equal, with what they give; @ is the text, # the argument.
+var methodKinds = map[string]struct {
+	text string
+	args int
+	kind scriptKind
+}{
+	"includes": {"(# in @)", 1, kindBool}, "startsWith": {"@.startswith(#)", 1, kindBool}, "endsWith": {"@.endswith(#)", 1, kindBool},
+	"toLowerCase": {"(@ | lower)", 0, kindText}, "toUpperCase": {"(@ | upper)", 0, kindText}, "trim": {"(@ | trim)", 0, kindText},
+	"toString": {"@", 0, kindText}, "indexOf": {"@.find(#)", 1, kindNumber}, "split": {"@.split(#)", 1, kindAny},
+}
+
+func (n *scriptNode) callExpression() (text string, kind scriptKind, err error) {
+	on, name, args := n.method()
+	if on == nil {
+		return n.functionExpression()
+	}
+	m, ok := methodKinds[name]
+	inner, innerKind, err := on.expression()
+	if err != nil || !ok || innerKind != kindText || len(args) != m.args {
+		return "", kindAny, errNoEqual
+	}
+	arg := ""
+	if m.args == 1 {
+		var argKind scriptKind
+		arg, argKind, err = args[0].expression()
+		if err != nil || argKind != kindText {
+			return "", kindAny, errNoEqual
+		}
+		if name == "split" && args[0].text == "" {
+			return "", kindAny, errNoEqual
+		}
+	}
+	return strings.NewReplacer("@", inner, "#", arg).Replace(m.text), m.kind, nil
+}
+
+// functionExpression translates Number(output) and its kind.
+func (n *scriptNode) functionExpression() (text string, kind scriptKind, err error) {
+	isNumber := n.args[0].kind == scriptName && (n.args[0].text == "Number" || n.args[0].text == "parseFloat" || n.args[0].text == "parseInt")
+	if !isNumber || len(n.args) < 2 {
+		return "", kindAny, errNoEqual
+	}
+	inner, kind, err := n.args[1].expression()
+	if err != nil || kind != kindText {
+		return "", kindAny, errNoEqual
+	}
+	filter := "float"
+	if n.args[0].text == "parseInt" {
+		filter = "int"
+	}
+	return "(" + inner + " | trim | " + filter + ")", kindNumber, nil
+}
+
+// quoteText writes a text as a literal of templates, whose end a brace in it does not become.
+func quoteText(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\t", `\t`, "\r", `\r`, "{", `\x7b`, "}", `\x7d`).Replace(text) + "'"
+}

@@ -1,0 +1,226 @@
+// Package promptfoo reads configurations of promptfoo: prompts become flows, tests become test files, providers
+// settings. No code and no template of a configuration runs.
+//
+// [Read] is the entry. prompts.go reads prompts, nunjucks.go turns their templates into ours; providers.go reads
+// providers, tests.go and csv.go tests, asserts.go what they assert, javascript.go the expressions
+// among it that have an equal here. emit.go writes it all down.
+package promptfoo
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/importer"
+)
+
+// Kind is the name of this kind of import.
+const Kind = "promptfoo"
+
+// reader reads one configuration. It lives for one [Read].
+type reader struct {
+	files    fs.FS
+	dir      string // of the configuration, in files
+	name     string // of the import
+	settings string // the file of the providers
+	language string
+	main     *importer.Source
+	sources  []*importer.Source
+
+	prompts     []*promptText
+	providers   []*provider
+	tests       []*test
+	defaults    *test
+	description string
+	repeat      int
+	parallel    int
+	extra       []importer.File
+}
+
+// Options are how an import is written.
+type Options struct {
+	// Name is what its files are called.
+	Name string
+	// Settings is the file of the settings with the providers.
+	Settings string
+	// Language is that of the report.
+	Language string
+}
+
+// Read reads the configuration at file in files, and what it names there. What was not read is in the report of the plan; an error is a file that is no
+// configuration.
+func Read(files fs.FS, file string, o Options) (*importer.Plan, error) {
+	r := &reader{files: files, dir: path.Dir(file), name: o.Name, settings: o.Settings, language: o.Language, repeat: 1}
+	data, err := fs.ReadFile(files, file)
+	if err != nil {
+		return nil, err
+	}
+	root, err := yaml.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	if root == nil || yaml.Resolve(root).Kind != yaml.Mapping {
+		return nil, wording.Errorf("%s is not a configuration of promptfoo: it has no keys", file)
+	}
+	r.main = r.addSource(path.Base(file), root)
+	keys := membersOf(root)
+	if keys["prompts"] == nil && keys["tests"] == nil && keys["providers"] == nil && keys["targets"] == nil && keys["scenarios"] == nil {
+		return nil, wording.Errorf("%s is not a configuration of promptfoo: it has no prompts, providers or tests", file)
+	}
+	r.readKeys(keys)
+	return r.plan(path.Base(file))
+}
+
+// addSource adds a file whose leaves are accounted for.
+func (r *reader) addSource(file string, root *yaml.Node) *importer.Source {
+	s := importer.NewSource(file, root)
+	r.sources = append(r.sources, s)
+	return s
+}
+
+// readKeys reads the keys at the top.
+func (r *reader) readKeys(keys map[string]*yaml.Node) {
+	s := r.main
+	if n := keys["description"]; n != nil {
+		r.description = n.Value
+		s.Keep(n)
+	}
+	if n := keys["prompts"]; n != nil {
+		r.readPrompts(n)
+	}
+	for _, key := range []string{"providers", "targets"} {
+		if n := keys[key]; n != nil {
+			r.readProviders(n)
+		}
+	}
+	r.defaults = &test{}
+	if n := keys["defaultTest"]; n != nil {
+		r.defaults = r.readDefaultTest(n)
+	}
+	if n := keys["tests"]; n != nil {
+		r.readTests(s, n)
+	}
+	if n := keys["scenarios"]; n != nil {
+		r.readScenarios(s, n)
+	}
+	if n := keys["evaluateOptions"]; n != nil {
+		r.readOptions(n)
+	}
+	for key, why := range map[string]wording.Text{
+		"redteam":         wording.Say("attacks are not made here: import the tests that promptfoo made of them"),
+		"outputPath":      wording.Say("write it at the command: scheduler test --report html=FILE"),
+		"env":             wording.Say("set it in the environment: flows read secrets, tests inputs"),
+		"extensions":      wording.Say("code of extensions does not run here"),
+		"derivedMetrics":  wording.Say("compute it from the lines of scheduler test --json"),
+		"sharing":         wording.Say("results stay on this machine"),
+		"tracing":         wording.Say("see the settings of telemetry"),
+		"nunjucksFilters": wording.Say("filters in JavaScript do not run here"),
+	} {
+		s.Drop(keys[key], why)
+	}
+}
+
+// readOptions reads evaluateOptions.
+func (r *reader) readOptions(n *yaml.Node) {
+	keys := membersOf(n)
+	r.repeat = max(1, r.wholeNumber(keys["repeat"]))
+	r.parallel = r.wholeNumber(keys["maxConcurrency"])
+	r.main.Drop(keys["delay"], wording.Say("use rate limits of the provider in the settings"))
+	r.main.Drop(keys["cache"], wording.Say("answers are recorded in cassettes: scheduler test --record"))
+	r.main.Drop(keys["showProgressBar"], wording.Say("nothing here takes it"))
+}
+
+// wholeNumber reads a node that is a whole number; 0 where it is none.
+func (r *reader) wholeNumber(n *yaml.Node) int {
+	if n == nil {
+		return 0
+	}
+	v, err := yaml.Value(n)
+	i, ok := v.Int()
+	if err != nil || !ok || i < 1 || i > 10_000 {
+		return 0
+	}
+	r.main.Keep(n)
+	return int(i)
+}
+
+// membersOf returns the values of a mapping by their keys; of nothing else it has none.
+func membersOf(n *yaml.Node) map[string]*yaml.Node {
+	keys := map[string]*yaml.Node{}
+	if n == nil {
+		return keys
+	}
+	n = yaml.Resolve(n)
+	if n.Kind != yaml.Mapping {
+		return keys
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value != "<<" {
+			keys[n.Content[i].Value] = n.Content[i+1]
+			continue
+		}
+		for key, member := range membersOf(n.Content[i+1]) { // what it has of its own counts
+			if keys[key] == nil {
+				keys[key] = member
+			}
+		}
+	}
+	return keys
+}
+
+// itemsOf returns the items of a list; of anything else, that alone.
+func itemsOf(n *yaml.Node) []*yaml.Node {
+	if n == nil {
+		return nil
+	}
+	if at := yaml.Resolve(n); at.Kind == yaml.Sequence {
+		return at.Content
+	}
+	return []*yaml.Node{n}
+}
+
+// textOf returns a node that is a text, or a number or truth value as a text.
+func textOf(n *yaml.Node) (text string, ok bool) {
+	if n == nil {
+		return "", false
+	}
+	at := yaml.Resolve(n)
+	if at.Kind != yaml.Scalar || at.ShortTag() == "!!null" {
+		return "", false
+	}
+	return at.Value, true
+}
+
+// valueOf returns the value of a node; null where it has none.
+func valueOf(n *yaml.Node) value.Value {
+	if n == nil {
+		return value.Value{}
+	}
+	v, err := yaml.Value(n)
+	if err != nil {
+		return value.Value{}
+	}
+	return v
+}
+
+var errOutside = wording.Errorf("the file is outside of the folder")
+
+// readFile reads a file that the configuration names, below its folder only. It returns the path that it was
+// read from.
+func (r *reader) readFile(name string) (data []byte, at string, err error) {
+	name = strings.TrimPrefix(name, "file://")
+	at = path.Join(r.dir, strings.TrimPrefix(name, "./"))
+	if !fs.ValidPath(at) {
+		return nil, name, errOutside
+	}
+	data, err = fs.ReadFile(r.files, at)
+	return data, at, err
+}
+
+// addFile adds a file of the import.
+func (r *reader) addFile(name string, data []byte) {
+	r.extra = append(r.extra, importer.File{Path: name, Data: data})
+}

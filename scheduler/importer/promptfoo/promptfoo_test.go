@@ -1,0 +1,290 @@
+package promptfoo_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/importer"
+	"github.com/callnode/scheduler/scheduler/importer/promptfoo"
+)
+
+// read imports a configuration beside other files.
+func read(t *testing.T, config string, files map[string]string) (*importer.Plan, map[string]value.Value) {
+	t.Helper()
+	all := fstest.MapFS{"conf/promptfooconfig.yaml": {Data: []byte(config)}}
+	for name, text := range files {
+		all["conf/"+name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	plan, err := promptfoo.Read(all, "conf/promptfooconfig.yaml", promptfoo.Options{Name: "shop", Settings: "scheduler.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := map[string]value.Value{}
+	for _, f := range plan.Files {
+		if !strings.HasSuffix(f.Path, ".yaml") {
+			continue
+		}
+		v, err := yaml.ParseValue(f.Data)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", f.Path, err, f.Data)
+		}
+		written[f.Path] = v
+	}
+	return plan, written
+}
+
+// at returns what is at a pointer, as JSON.
+func at(t *testing.T, v value.Value, pointer string) string {
+	t.Helper()
+	got, ok := v.At(pointer)
+	if !ok {
+		return "nothing"
+	}
+	return got.JSON()
+}
+
+const shop = `description: A shop that answers
+prompts:
+  - "Answer {{ question | dump }} for {{customer}}."
+  - file://chat.json
+providers:
+  - openai:chat:gpt-4o-mini
+  - id: anthropic:messages:claude-x
+    label: Big one
+    config: {temperature: 0.2, max_tokens: 100, apiKey: sk-12345, tools: [x]}
+  - exec:./mine.sh
+defaultTest:
+  assert: [{type: not-icontains, value: as an AI}]
+  threshold: 0.5
+evaluateOptions: {repeat: 3, maxConcurrency: 2, cache: false}
+tests:
+  - description: opening
+    vars: {question: When, customer: [Ann, Bob]}
+    metadata: {area: hours}
+    assert:
+      - {type: contains-all, value: "11:00, 15:30"}
+      - {type: regex, value: '\d+'}
+      - {type: regex, value: '(?=x)y'}
+  - file://more.csv
+  - vars: {question: Which, customer: "{{name}}"}
+    assert:
+      - type: assert-set
+        metric: tone
+        assert:
+          - {type: llm-rubric, value: "Is kind to {{customer}}", threshold: 0.8, weight: 2}
+          - {type: similar, value: hello}
+      - {type: latency, threshold: 500}
+      - {type: is-json, value: {type: object, required: [a]}}
+      - {type: starts-with, value: Dear}
+      - {type: levenshtein, value: Dear, threshold: 7}
+      - {type: javascript, value: "output.length > 10 && JSON.parse(output).items.length >= 2"}
+`
+
+func shopFiles() map[string]string {
+	return map[string]string{
+		"chat.json": `[{"role": "system", "content": "Be kind."}, {"role": "user", "content": "{{ question }}{% if customer === 'Ann' %}!{% elseif x %}?{% endif %}"}]`,
+		"more.csv":  "question,__expected,__expected2,__description\n\"Where, then?\",icontains: here,not-contains: there,where\nWho?,Ann,python: len(output),who\n",
+	}
+}
+
+func TestShop(t *testing.T) {
+	plan, files := read(t, shop, shopFiles())
+	for file, want := range map[string]map[string]string{
+		"shop-1.yaml": {
+			"/name": `"shop-1"`, "/steps/0/call": `"chat"`, "/steps/0/with/messages": `[{"role":"user","content":"Answer {{ inputs.question | tojson }} for {{inputs.customer}}."}]`,
+			"/outputs/output": `"{{ answer.text }}"`, "/inputs/required": `["question"]`, "/inputs/properties/customer": `{"type":"string","default":""}`,
+		},
+		"shop-2.yaml": {"/steps/0/with/messages/1/content": `"{{ inputs.question }}{% if inputs.customer == 'Ann' %}!{% elif inputs.x %}?{% endif %}"`, "/steps/0/with/messages/0/role": `"system"`},
+		"scheduler.yaml": {
+			"/llm/default": `"gpt-4o-mini"`, "/llm/providers/0/base_url": `"https://api.openai.com/v1"`, "/llm/providers/1/name": `"big-one"`, "/llm/providers/1/type": `"anthropic"`,
+			"/llm/providers/1/max_tokens": "100", "/llm/providers/1/extra": `[{"name":"temperature","value":0.2}]`, "/llm/providers/2": "nothing",
+		},
+		"shop.test.yaml": {
+			"/flows": `["shop-1.yaml","shop-2.yaml"]`, "/matrix/llm": `["gpt-4o-mini","big-one"]`, "/defaults/repeat": "3", "/limits/parallel": "2",
+			"/cases/0/name": `"opening customer 1"`, "/cases/1/inputs/customer": `"Bob"`, "/cases/0/tags": `["area=hours"]`, "/cases/0/threshold": "0.5",
+			"/cases/0/skip":   `"not imported: regex"`,
+			"/cases/0/expect": `[{"output":"output","contains_all":["11:00","15:30"]},{"output":"output","matches":"\\d+"},{"output":"output","not":{"contains":"as an AI","fold":true}}]`,
+			"/cases/2/name":   `"where"`, "/cases/2/inputs": `{"question":"Where, then?"}`, "/cases/2/skip": "nothing",
+			"/cases/2/expect/0": `{"output":"output","contains":"here","fold":true}`, "/cases/2/expect/1": `{"output":"output","not":{"contains":"there"}}`,
+			"/cases/3/expect/0": `{"output":"output","equals":"Ann"}`, "/cases/3/skip": `"not imported: python"`,
+			"/cases/4/inputs/customer": `"{{ '\\x7b\\x7bname\\x7d\\x7d' }}"`,
+			"/cases/4/expect/0":        `{"output":"output","judge":{"criteria":["Is kind to {{inputs.customer}}"],"min":0.8},"metric":"tone","weight":2}`,
+			"/cases/4/expect/1":        `{"output":"output","similar":{"to":"hello","min":0.75},"metric":"tone"}`,
+			"/cases/4/expect/2":        `{"run":{"ms":{"max":500}}}`,
+			"/cases/4/expect/3":        `{"output":"output","schema":{"type":"object","required":["a"]}}`,
+			"/cases/4/expect/5":        `{"output":"output","levenshtein":{"to":"Dear","max":7}}`,
+			"/cases/4/expect/6":        `{"output":"output","that":"{{ ((value | length) > 10) }}"}`,
+			"/cases/4/expect/7":        `{"output":"output","schema":{"type":"object","required":["items"],"properties":{"items":{"type":["array","string"],"minItems":2,"minLength":2}}}}`,
+			"/cases/4/skip":            "nothing",
+		},
+	} {
+		for pointer, want := range want {
+			if got := at(t, files[file], pointer); got != want {
+				t.Errorf("%s%s is %s, not %s", file, pointer, got, want)
+			}
+		}
+	}
+	for _, want := range []struct {
+		pointer string
+		verdict importer.Verdict
+		line    int
+		note    string
+	}{
+		{"/description", importer.Kept, 1, ""}, {"/prompts/0", importer.Changed, 3, "dump is tojson"}, {"/prompts/1", importer.Changed, 4, "=== is =="},
+		{"/providers/1/config/apiKey", importer.NotKept, 9, "environment"}, {"/providers/1/config/tools/0", importer.NotKept, 9, ""}, {"/providers/2", importer.NotKept, 10, "llm.providers"},
+		{"/evaluateOptions/cache", importer.NotKept, 14, "cassettes"}, {"/tests/0/assert/2/value", importer.NotKept, 22, "RE2"}, {"/tests/2/vars/customer", importer.Changed, 24, "not a template"},
+		{"/1/__expected2", importer.NotKept, 3, "python has no equal"}, {"/0/__expected", importer.Kept, 2, ""},
+	} {
+		i := slices.IndexFunc(plan.Report.Leaves, func(l importer.Leaf) bool { return l.Pointer == want.pointer })
+		if i < 0 {
+			t.Errorf("%s is not in the report", want.pointer)
+			continue
+		}
+		if got := plan.Report.Leaves[i]; got.Verdict != want.verdict || got.Line != want.line || !strings.Contains(got.Note, want.note) {
+			t.Errorf("%+v, not %+v", got, want)
+		}
+	}
+	checkSum(t, plan)
+}
+
+// checkSum checks that each leaf is accounted for once.
+func checkSum(t *testing.T, plan *importer.Plan) {
+	t.Helper()
+	r := plan.Report
+	seen := map[string]bool{}
+	for _, l := range r.Leaves {
+		key := l.File + l.Pointer
+		if seen[key] {
+			t.Errorf("%s is accounted for twice", key)
+		}
+		seen[key] = true
+		if l.Verdict != importer.Kept && l.Note == "" {
+			t.Errorf("%s has no reason: %+v", key, l)
+		}
+	}
+	if r.Kept+r.Changed+r.NotKept != len(r.Leaves) {
+		t.Errorf("%d leaves, but %d + %d + %d", len(r.Leaves), r.Kept, r.Changed, r.NotKept)
+	}
+}
+
+func TestJavaScript(t *testing.T) {
+	for code, want := range map[string]string{
+		`output.includes("a")`: `{"contains":"a"}`, `output.toLowerCase().includes('ab')`: `{"contains":"ab","fold":true}`, `return output.startsWith("x");`: `{"starts_with":"x"}`,
+		`/^a\d+/i.test(output)`: `{"matches":"(?i)^a\\d+"}`, `output === 'yes'`: `{"equals":"yes"}`, `output.trim() === 'yes'`: `{"equals":"yes"}`,
+		`output.length <= 280 ? 1 : 0`: `{"that":"{{ ((value | length) <= 280) }}"}`, `!output.includes('a')`: `{"that":"{{ (not ('a' in value)) }}"}`,
+		`output.includes(context.vars.topic)`: `{"that":"{{ (inputs.topic in value) }}"}`, `output.split("\n").length >= 3 || output.endsWith('.')`: `{"that":"{{ (((value.split('\\n') | length) >= 3) or value.endswith('.')) }}"}`,
+		`JSON.parse(output).a.b === 3`:      `{"schema":{"type":"object","required":["a"],"properties":{"a":{"type":"object","required":["b"],"properties":{"b":{"const":3}}}}}}`,
+		`JSON.parse(output)["x y"] > 0.5`:   `{"schema":{"type":"object","required":["x y"],"properties":{"x y":{"type":"number","exclusiveMinimum":0.5}}}}`,
+		`Array.isArray(JSON.parse(output))`: `{"schema":{"type":"array"}}`, `typeof JSON.parse(output).n === "string"`: `{"schema":{"type":"object","required":["n"],"properties":{"n":{"type":"string"}}}}`,
+		`Number(output) > 3`: `{"that":"{{ ((value | trim | float) > 3) }}"}`,
+	} {
+		if got := translate(t, code); got != want {
+			t.Errorf("%s is %s, not %s", code, got, want)
+		}
+	}
+	for _, code := range []string{
+		"output.length", "output", "const x = 1; return x", "fetch('x')", "output.includes('a') ? 1 : 0.5", "output?.length > 1", "require('fs').readFileSync('x')", "output.match(/(?=a)/)",
+		"output.length + 1 > 2", "`${output}` === 'a'", "", "output.includes('a') && x", strings.Repeat("(", 500) + "output", "output.includes('a'", "JSON.parse(output)[0] === 1", "output > 'a'",
+	} {
+		if got := translate(t, code); got != "skip" {
+			t.Errorf("%q became %s", code, got)
+		}
+	}
+}
+
+// translate returns the matchers of an assertion in JavaScript; skip where it has none.
+func translate(t *testing.T, code string) string {
+	t.Helper()
+	quoted := value.OfString(code).JSON()
+	plan, files := read(t, "prompts: [\"{{topic}}\"]\ntests: [{vars: {topic: x}, assert: [{type: javascript, value: "+quoted+"}]}]\n", nil)
+	checkSum(t, plan)
+	if at(t, files["shop.test.yaml"], "/cases/0/skip") != "nothing" {
+		return "skip"
+	}
+	item, _ := files["shop.test.yaml"].At("/cases/0/expect/0")
+	m := item.Map().Clone()
+	m.Delete("output")
+	return value.OfMap(m).JSON()
+}
+
+func TestScenariosFilesAndWhatIsMissing(t *testing.T) {
+	config := `prompts: [file://make.py, prompts.txt, file://gone.txt, "{% include 'x' %}"]
+targets: [ollama:chat:llama]
+scenarios:
+  - config: [{vars: {lang: fr}}, {vars: {lang: de}}]
+    tests: [{vars: {text: hi}, assert: [{type: icontains, value: "{{lang}}"}]}]
+tests: [file://t/*.yaml, "file://lines.jsonl", "https://example.com/x", {options: {transform: "x"}}]
+redteam: {purpose: x}
+`
+	plan, files := read(t, config, map[string]string{
+		"make.py": "def f(): pass", "prompts.txt": "One {{text}}\n---\nTwo {{text}}", "t/a.yaml": "- {description: from a, vars: {text: file://v.txt}}\n", "v.txt": "long",
+		"lines.jsonl": `{"description": "l1"}` + "\n" + `{"description": "l2"}` + "\n",
+	})
+	checkSum(t, plan)
+	if got := at(t, files["shop-1.yaml"], "/steps/0/call"); got != `"missing.prompt"` {
+		t.Errorf("a prompt by code: %s", got)
+	}
+	if got := at(t, files["shop-3.yaml"], "/steps/0/with/messages/0/content"); got != `"Two {{inputs.text}}"` {
+		t.Errorf("second prompt of a file: %s", got)
+	}
+	if _, ok := files["shop-5.yaml"]; !ok || at(t, files["shop-5.yaml"], "/steps/0/call") != `"missing.prompt"` {
+		t.Errorf("a template without an equal: %v", files["shop-5.yaml"])
+	}
+	tests := files["shop.test.yaml"]
+	cases, _ := tests.At("/cases")
+	var names []string
+	for _, c := range cases.List() {
+		name, _ := c.Get("name")
+		names = append(names, name.JSON())
+	}
+	if got := strings.Join(names, " "); got != `"from a" "l1" "l2" "case 4" "case 5" "case 6"` {
+		t.Errorf("cases %s", got)
+	}
+	if got := at(t, tests, "/cases/5/inputs"); got != `{"lang":"de","text":"hi"}` {
+		t.Errorf("scenario: %s", got)
+	}
+	if got := at(t, tests, "/cases/3/skip"); got != `"not imported: transform"` {
+		t.Errorf("a transform: %s", got)
+	}
+	if !slices.ContainsFunc(plan.Files, func(f importer.File) bool { return f.Path == "code/make.py" && string(f.Data) == "def f(): pass" }) {
+		t.Error("the code is not kept")
+	}
+}
+
+func TestWhatIsNoConfiguration(t *testing.T) {
+	for _, text := range []string{"", "[]", "a: b", "prompts: [", "42"} {
+		files := fstest.MapFS{"c.yaml": {Data: []byte(text)}}
+		if _, err := promptfoo.Read(files, "c.yaml", promptfoo.Options{Name: "x"}); err == nil {
+			t.Errorf("%q is read", text)
+		}
+	}
+	if _, err := promptfoo.Read(fstest.MapFS{}, "c.yaml", promptfoo.Options{}); err == nil {
+		t.Error("a file that is not there is read")
+	}
+}
+
+// Whatever a configuration has, it is read, each leaf is accounted for once, and what is written is YAML.
+func FuzzRead(f *testing.F) {
+	f.Add(shop)
+	f.Add("prompts: {a: b}\nproviders: {openai:x: {config: {temperature: [1]}}}\ntests: [{vars: [], assert: {type: assert-set, assert: [{}]}}]\n")
+	f.Add("x: &a {prompts: *b}\nprompts: &b [c]\ntests: [{<<: {vars: {d: [1, [2], {e: f}]}}}]\n")
+	f.Fuzz(func(t *testing.T, config string) {
+		files := fstest.MapFS{"c.yaml": {Data: []byte(config)}, "chat.json": {Data: []byte(shopFiles()["chat.json"])}, "more.csv": {Data: []byte(shopFiles()["more.csv"])}}
+		plan, err := promptfoo.Read(files, "c.yaml", promptfoo.Options{Name: "shop", Settings: "scheduler.yaml"})
+		if err != nil {
+			return
+		}
+		if r := plan.Report; r.Kept+r.Changed+r.NotKept != len(r.Leaves) {
+			t.Errorf("leaves are lost: %+v", r)
+		}
+		for _, file := range plan.Files {
+			if _, err := yaml.ParseValue(file.Data); err != nil && strings.HasSuffix(file.Path, ".yaml") && !strings.HasPrefix(file.Path, "code/") {
+				t.Errorf("%s: %v\n%s", file.Path, err, file.Data)
+			}
+		}
+	})
+}

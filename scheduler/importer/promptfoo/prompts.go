@@ -1,0 +1,185 @@
+package promptfoo
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// promptText is a prompt: the messages of a chat.
+type promptText struct {
+	label    string
+	messages []message
+	// missing is why the prompt is not here, where it is code; "" where it is.
+	missing string
+}
+
+// message is a message of a prompt, its text a template of ours.
+type message struct{ role, text string }
+
+// readPrompts reads the prompts: texts, files, chats, or maps of these with a label.
+func (r *reader) readPrompts(n *yaml.Node) {
+	at := yaml.Resolve(n)
+	if at.Kind == yaml.Mapping { // file: label, the oldest form
+		for i := 0; i+1 < len(at.Content); i += 2 {
+			r.readPrompt(at.Content[i], at.Content[i+1].Value)
+			r.main.Keep(at.Content[i+1])
+		}
+		return
+	}
+	for _, item := range itemsOf(n) {
+		keys := membersOf(item)
+		if len(keys) == 0 {
+			r.readPrompt(item, "")
+			continue
+		}
+		label, _ := textOf(keys["label"])
+		for _, key := range []string{"label", "id"} {
+			r.main.Keep(keys[key])
+		}
+		for _, key := range []string{"config", "function", "prefix", "suffix"} {
+			r.main.Drop(keys[key], wording.Say("write it into the step %s of the flow", answerStep))
+		}
+		switch {
+		case keys["raw"] != nil:
+			r.readPrompt(keys["raw"], label)
+		case keys["id"] != nil:
+			r.readPrompt(keys["id"], label)
+		}
+	}
+}
+
+// readPrompt reads one prompt: its text, or the file that it names.
+func (r *reader) readPrompt(n *yaml.Node, label string) {
+	text, ok := textOf(n)
+	if !ok {
+		return
+	}
+	file, isFile := r.promptFile(text)
+	if !isFile {
+		if m := r.readMessages(n, text); m != nil {
+			r.prompts = append(r.prompts, &promptText{label: label, messages: m})
+		}
+		return
+	}
+	data, at, err := r.readFile(file)
+	if err != nil {
+		r.missPrompt(n, label, wording.Say("%s was not read: %w", file, err))
+		return
+	}
+	switch path.Ext(at) {
+	case ".js", ".ts", ".mjs", ".cjs", ".py", ".rb", ".sh", ".csv", ".j2.py":
+		r.keepFile(at, data)
+		r.missPrompt(n, label, wording.Say("%s makes the prompt by code: write it as a template in the flow", file))
+		return
+	}
+	r.main.Keep(n)
+	for part := range strings.SplitSeq(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n---\n") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		if m := r.readMessages(n, part); m != nil {
+			r.prompts = append(r.prompts, &promptText{label: label, messages: m})
+		}
+	}
+}
+
+// promptFile returns the file that a prompt names, by file:// or by a path with an ending of prompts.
+func (r *reader) promptFile(text string) (file string, ok bool) {
+	if strings.HasPrefix(text, "file://") {
+		return strings.TrimPrefix(text, "file://"), true
+	}
+	if strings.ContainsAny(text, "\n{") || len(text) > 200 {
+		return "", false
+	}
+	switch path.Ext(text) {
+	case ".txt", ".json", ".yaml", ".yml", ".js", ".py", ".md", ".j2", ".ts":
+		return text, true
+	}
+	return "", false
+}
+
+// missPrompt adds a prompt that is not here.
+func (r *reader) missPrompt(n *yaml.Node, label string, why wording.Text) {
+	r.main.Drop(n, why)
+	r.prompts = append(r.prompts, &promptText{label: label, missing: why.In(r.language)})
+}
+
+// readMessages reads the text of a prompt: a chat as JSON or YAML, else what the user says. It returns nil
+// where a template has no equal here, and adds the prompt as one that is missing.
+func (r *reader) readMessages(n *yaml.Node, text string) (all []message) {
+	for _, raw := range chatOf(text) {
+		translated, changes, err := translateTemplate(raw.text)
+		if err != nil {
+			r.missPrompt(n, "", wording.Say("the template has no equal here: %w", err))
+			return nil
+		}
+		r.markTemplate(n, changes)
+		all = append(all, message{raw.role, translated})
+	}
+	return all
+}
+
+// markTemplate marks the node of a template that was translated.
+func (r *reader) markTemplate(n *yaml.Node, changes []wording.Text) {
+	if len(changes) == 0 {
+		r.main.Keep(n)
+		return
+	}
+	r.main.Change(n, wording.Join(changes, "; ", "；"))
+}
+
+// chatOf returns the messages of a text: those of a list of role and content, else one of the user.
+func chatOf(text string) []message {
+	trimmed := strings.TrimSpace(text)
+	if !strings.HasPrefix(trimmed, "[") && !strings.HasPrefix(trimmed, "- role") {
+		return []message{{"user", text}}
+	}
+	v, err := yaml.ParseValue([]byte(trimmed))
+	if err != nil || len(v.List()) == 0 {
+		return []message{{"user", text}}
+	}
+	var all []message
+	for _, item := range v.List() {
+		role, hasRole := stringMember(item, "role")
+		content, hasContent := stringMember(item, "content")
+		if !hasRole || !hasContent {
+			return []message{{"user", text}}
+		}
+		all = append(all, message{role, content})
+	}
+	return all
+}
+
+func stringMember(v value.Value, key string) (text string, ok bool) {
+	member, ok := v.Get(key)
+	if !ok {
+		return "", false
+	}
+	return member.Str()
+}
+
+// keepFile keeps a file of code beside the import, for people to read.
+func (r *reader) keepFile(at string, data []byte) string {
+	kept := "code/" + strings.ReplaceAll(strings.TrimPrefix(at, r.dir+"/"), "../", "")
+	for _, f := range r.extra {
+		if f.Path == kept {
+			return kept
+		}
+	}
+	r.addFile(kept, data)
+	return kept
+}
+
+// variantName returns what the flow of a prompt is called.
+func (r *reader) variantName(i int) string {
+	if len(r.prompts) < 2 {
+		return r.name
+	}
+	return fmt.Sprintf("%s-%d", r.name, i+1)
+}

@@ -1,0 +1,289 @@
+package promptfoo
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/importer"
+)
+
+// test is a test of the configuration: one or, with variables that are lists, several cases.
+type test struct {
+	name      string
+	vars      *value.Map
+	checks    []value.Value
+	threshold value.Value
+	tags      []string
+	// lost is what of its assertions has no equal here: the case is skipped for it.
+	lost []string
+}
+
+// readDefaultTest reads what all tests have.
+func (r *reader) readDefaultTest(n *yaml.Node) *test {
+	if file, ok := textOf(n); ok {
+		s, root := r.openTests(r.main, n, file)
+		if s == nil {
+			return &test{}
+		}
+		return r.readTest(s, root)
+	}
+	return r.readTest(r.main, n)
+}
+
+// readTests reads tests: a list, or files of them.
+func (r *reader) readTests(s *importer.Source, n *yaml.Node) {
+	for _, item := range itemsOf(n) {
+		if file, ok := textOf(item); ok {
+			r.readTestFiles(s, item, file)
+			continue
+		}
+		if keys := membersOf(item); keys["path"] != nil {
+			s.Drop(item, wording.Say("tests that code makes are not read: write them into a file"))
+			continue
+		}
+		r.tests = append(r.tests, r.readTest(s, item))
+	}
+}
+
+// readTestFiles reads the files of tests that a text names.
+func (r *reader) readTestFiles(s *importer.Source, n *yaml.Node, file string) {
+	names := []string{strings.TrimPrefix(file, "file://")}
+	if strings.ContainsAny(file, "*?[") {
+		found, err := fs.Glob(r.files, path.Join(r.dir, names[0]))
+		if err != nil || len(found) == 0 {
+			s.Drop(n, wording.Say("no file is like this"))
+			return
+		}
+		names = names[:0]
+		for _, f := range found {
+			names = append(names, strings.TrimPrefix(strings.TrimPrefix(f, r.dir), "/"))
+		}
+	}
+	for _, name := range names {
+		if path.Ext(name) == ".csv" {
+			r.readCSV(s, n, name)
+			continue
+		}
+		if opened, root := r.openTests(s, n, name); opened != nil {
+			r.readTests(opened, root)
+		}
+	}
+}
+
+// openTests opens a file of YAML, JSON or JSON lines; nil where it is none.
+func (r *reader) openTests(s *importer.Source, n *yaml.Node, file string) (opened *importer.Source, root *yaml.Node) {
+	switch path.Ext(file) {
+	case ".yaml", ".yml", ".json", ".jsonl":
+	default:
+		s.Drop(n, wording.Say("tests are read from files of YAML, JSON, JSON lines and CSV"))
+		return nil, nil
+	}
+	data, at, err := r.readFile(file)
+	if err != nil {
+		s.Drop(n, wording.Say("%s was not read: %w", file, err))
+		return nil, nil
+	}
+	if path.Ext(file) == ".jsonl" {
+		lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+		data = []byte("[" + strings.Join(lines, ",\n") + "]")
+	}
+	root, err = yaml.Parse(data)
+	if err != nil {
+		s.Drop(n, wording.Say("%s was not read: %w", file, err))
+		return nil, nil
+	}
+	if root == nil {
+		s.Drop(n, wording.Say("%s was not read: it is empty", file))
+		return nil, nil
+	}
+	s.Keep(n)
+	return r.addSource(r.shown(at), root), root
+}
+
+// shown returns a path of the files from the folder of the configuration.
+func (r *reader) shown(at string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(at, r.dir), "/")
+}
+
+// readTest reads one test.
+func (r *reader) readTest(s *importer.Source, n *yaml.Node) *test {
+	keys := membersOf(n)
+	t := &test{vars: value.NewMap(0)}
+	for _, key := range []string{"description", "name"} {
+		if text, ok := textOf(keys[key]); ok {
+			t.name = text
+			s.Keep(keys[key])
+		}
+	}
+	if text, ok := textOf(keys["vars"]); ok {
+		s.Drop(keys["vars"], wording.Say("variables of the file %s: write them as a dataset", text))
+	} else if vars := keys["vars"]; vars != nil {
+		r.readVars(s, t, vars)
+	}
+	for _, item := range itemsOf(keys["assert"]) {
+		r.readAssert(s, t, item, "")
+	}
+	if n := keys["threshold"]; n != nil {
+		t.threshold = valueOf(n)
+		s.Keep(n)
+	}
+	r.readMetadata(s, t, keys["metadata"])
+	r.readTestOptions(s, t, keys["options"])
+	for _, key := range []string{"provider", "providers", "prompts", "providerOutput", "assertScoringFunction"} {
+		if keys[key] != nil {
+			s.Drop(keys[key], wording.Say("a case runs with all flows and providers of its file: write another file for it"))
+			t.lose(key)
+		}
+	}
+	return t
+}
+
+func (t *test) lose(what string) { t.lost = append(t.lost, what) }
+
+// readMetadata takes metadata as tags.
+func (r *reader) readMetadata(s *importer.Source, t *test, n *yaml.Node) {
+	if n == nil {
+		return
+	}
+	at := yaml.Resolve(n)
+	for i := 0; at.Kind == yaml.Mapping && i+1 < len(at.Content); i += 2 {
+		text, ok := textOf(at.Content[i+1])
+		if !ok || text == "" {
+			s.Drop(at.Content[i+1], wording.Say("tags are texts"))
+			continue
+		}
+		t.tags = append(t.tags, at.Content[i].Value+"="+text)
+		s.Change(at.Content[i+1], wording.Say("it is a tag"))
+	}
+}
+
+// readTestOptions reads the options of a test. What changes the answer before it is asserted keeps the
+// case from running.
+func (r *reader) readTestOptions(s *importer.Source, t *test, n *yaml.Node) {
+	for key, member := range membersOf(n) {
+		switch key {
+		case "transform", "postprocess", "transformVars", "prefix", "suffix":
+			s.Drop(member, wording.Say("code that changes texts does not run here: write it as a step of the flow"))
+			t.lose(key)
+		case "storeOutputAs":
+			s.Drop(member, wording.Say("cases are independent: write the steps into one flow"))
+			t.lose(key)
+		case "provider", "rubricPrompt":
+			s.Drop(member, wording.Say("name the judge in the test file: judge: {llm: NAME}"))
+		default:
+			s.Drop(member, wording.Say("nothing here takes it"))
+		}
+	}
+	slices.Sort(t.lost)
+}
+
+// readVars reads variables: files become their text, and templates in values stay text.
+func (r *reader) readVars(s *importer.Source, t *test, n *yaml.Node) {
+	at := yaml.Resolve(n)
+	for i := 0; at.Kind == yaml.Mapping && i+1 < len(at.Content); i += 2 {
+		key, node := at.Content[i].Value, at.Content[i+1]
+		v := valueOf(node)
+		text, isText := v.Str()
+		s.Keep(node)
+		switch {
+		case isText && strings.HasPrefix(text, "file://"):
+			data, file, err := r.readFile(text)
+			if err != nil || slices.Contains([]string{".js", ".py", ".ts"}, path.Ext(file)) {
+				s.Drop(node, wording.Say("the value comes from code or from a file that was not read"))
+				t.lose(key)
+				continue
+			}
+			v = value.OfString(string(data))
+			s.Change(node, wording.Say("the text of the file is in the test file"))
+		case isText && strings.Contains(text, "{{"):
+			s.Change(node, wording.Say("a value is not a template here: it stays as it is written"))
+		}
+		t.vars.Set(inputName(key), v)
+	}
+}
+
+// inputName returns the name of an input for a variable, which may have other letters.
+func inputName(key string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, key), "")
+}
+
+// readScenarios reads scenarios: each of their configurations with each of their tests.
+func (r *reader) readScenarios(s *importer.Source, n *yaml.Node) {
+	for _, item := range itemsOf(n) {
+		keys := membersOf(item)
+		s.Keep(keys["description"])
+		var configs []*test
+		for _, config := range itemsOf(keys["config"]) {
+			configs = append(configs, r.readTest(s, config))
+		}
+		before := len(r.tests)
+		if keys["tests"] != nil {
+			r.readTests(s, keys["tests"])
+		}
+		own := slices.Clone(r.tests[before:])
+		r.tests = r.tests[:before]
+		for _, c := range configs {
+			for _, t := range own {
+				r.tests = append(r.tests, t.over(c))
+			}
+		}
+	}
+}
+
+// over returns the test laid over what others share with it.
+func (t *test) over(below *test) *test {
+	all := &test{name: t.name, vars: value.NewMap(0), threshold: t.threshold}
+	for _, layer := range []*test{below, t} {
+		if layer.vars != nil {
+			for key, v := range layer.vars.All() {
+				all.vars.Set(key, v)
+			}
+		}
+	}
+	if all.threshold.IsNull() {
+		all.threshold = below.threshold
+	}
+	all.checks = slices.Concat(t.checks, below.checks)
+	all.tags = slices.Concat(t.tags, below.tags)
+	all.lost = slices.Concat(t.lost, below.lost)
+	return all
+}
+
+// maxCases is how many cases the lists of one test may come to.
+const maxCases = 1000
+
+// expand returns a case for each combination of the variables that are lists.
+func (t *test) expand() []*test {
+	all := []*test{t}
+	for key, v := range t.vars.All() {
+		if v.Kind() != value.List || len(v.List()) == 0 {
+			continue
+		}
+		var next []*test
+		for _, base := range all {
+			for i, item := range v.List() {
+				c := *base
+				c.vars = base.vars.Clone()
+				c.vars.Set(key, item)
+				c.name = strings.TrimSpace(fmt.Sprintf("%s %s %d", base.name, key, i+1))
+				next = append(next, &c)
+			}
+		}
+		if len(next) > maxCases {
+			return []*test{t}
+		}
+		all = next
+	}
+	return all
+}
