@@ -1,0 +1,299 @@
+package temporal
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// Options are how Temporal is reached, and how runs are carried out there.
+type Options struct {
+	// Address is host:port.
+	Address   string
+	Namespace string
+	// Queue is where the tasks of new runs wait for workers.
+	Queue string
+	// TLS is nil for a connection in the clear.
+	TLS *tls.Config
+	// APIKey is "" where none is needed.
+	APIKey string
+	// PayloadKey, of [PayloadKeyBytes], encrypts what passes through Temporal; nil does not.
+	PayloadKey []byte
+	// Heartbeat is after how long without a sign of life a worker counts as dead.
+	Heartbeat time.Duration
+	// Attributes is true where [Client.SetUp] has registered the search attributes.
+	Attributes bool
+	// Log gets what the SDK has to tell; nil is nothing.
+	Log *slog.Logger
+}
+
+const (
+	// connectTimeout bounds how long a connection may take, requestTimeout a request.
+	connectTimeout = 10 * time.Second
+	requestTimeout = 20 * time.Second
+	// decisionTimeout is after how long a decision is made again that a worker has taken and
+	// then died.
+	decisionTimeout = 5 * time.Second
+	// firstLook and nextLook are when the reader of a run is told what holds it up.
+	firstLook = 3 * time.Second
+	nextLook  = 10 * time.Second
+)
+
+// Client starts runs on Temporal and tells them of answers. [Dial] makes one, Close ends it; it
+// is safe for concurrent use.
+type Client struct {
+	options Options
+	sdk     client.Client
+}
+
+var _ service.Remote = (*Client)(nil)
+
+// Dial connects to Temporal.
+func Dial(ctx context.Context, o Options) (*Client, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	given := client.Options{
+		HostPort: o.Address, Namespace: o.Namespace, Logger: sdklog.NewStructuredLogger(o.Log), ConnectionOptions: client.ConnectionOptions{TLS: o.TLS},
+	}
+	if o.APIKey != "" {
+		given.Credentials = client.NewAPIKeyStaticCredentials(o.APIKey)
+	}
+	if o.PayloadKey != nil {
+		encrypt, err := newCodec(o.PayloadKey)
+		if err != nil {
+			return nil, wording.Errorf("the key of payloads: %w", err)
+		}
+		given.DataConverter = converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), encrypt)
+		given.FailureConverter = temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
+			DataConverter: given.DataConverter, EncodeCommonAttributes: true,
+		})
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	sdk, err := client.DialContext(ctx, given)
+	if err != nil {
+		return nil, calls.Errorf(calls.Provider, "connecting to Temporal at %s: %w", o.Address, err).
+			WithHint("is it running? on one machine: temporal server start-dev")
+	}
+	return &Client{options: o, sdk: sdk}, nil
+}
+
+// Close ends the connection.
+func (c *Client) Close() { c.sdk.Close() }
+
+// Ready returns an error where Temporal does not answer.
+func (c *Client) Ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	_, err := c.sdk.CheckHealth(ctx, &client.CheckHealthRequest{})
+	return c.explain(err)
+}
+
+// explain returns an error of Temporal with the address.
+func (c *Client) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return calls.Errorf(calls.Provider, "asking Temporal at %s: %w", c.options.Address, err)
+}
+
+// Start lets a run of the journal begin or go on: it starts a workflow, unless one is under
+// way. One that is about to end gets to know that the run was resumed.
+func (c *Client) Start(ctx context.Context, run service.RemoteRun) error {
+	if run.Seq == 0 {
+		return c.startWorkflow(ctx, run)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	_, err := c.sdk.SignalWithStartWorkflow(ctx, run.ID, wakeSignal, run.Seq, c.startOptions(run), Workflow, c.newInput(run))
+	return c.explain(err)
+}
+
+// startWorkflow starts the workflow of a run, unless it is under way.
+func (c *Client) startWorkflow(ctx context.Context, run service.RemoteRun) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	_, err := c.sdk.ExecuteWorkflow(ctx, c.startOptions(run), Workflow, c.newInput(run))
+	return c.explain(err)
+}
+
+func (c *Client) startOptions(run service.RemoteRun) client.StartWorkflowOptions {
+	return client.StartWorkflowOptions{
+		ID: run.ID, TaskQueue: c.options.Queue, StaticSummary: run.Flow, WorkflowTaskTimeout: decisionTimeout,
+		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		WorkflowIDReusePolicy:    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		Memo:                     map[string]any{"flow": run.Flow, "sha256": run.Hash},
+	}
+}
+
+func (c *Client) newInput(run service.RemoteRun) Input {
+	return Input{
+		Run: run.ID, Store: run.Store, Queue: c.options.Queue, After: run.Seq, Since: run.Seq,
+		Heartbeat: c.options.Heartbeat, Attributes: c.options.Attributes,
+	}
+}
+
+// Answer gives a waiting run answers; one that is not under way is started before.
+func (c *Client) Answer(ctx context.Context, run service.RemoteRun, answers []scheduler.Answer, more bool) ([]scheduler.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if err := c.startWorkflow(ctx, run); err != nil {
+		return nil, err
+	}
+	handle, err := c.sdk.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: run.ID, UpdateName: answerUpdate, WaitForStage: client.WorkflowUpdateStageCompleted,
+		Args: []any{answerRequest{Answers: formatAnswers(answers), More: more}},
+	})
+	var taken []answer
+	if err == nil {
+		err = handle.Get(ctx, &taken)
+	}
+	if err != nil {
+		return nil, c.answerError(ctx, run.ID, err)
+	}
+	return parseAnswers(taken)
+}
+
+// answerError returns why answers were not taken.
+func (c *Client) answerError(ctx context.Context, run string, err error) error {
+	var own *temporal.ApplicationError
+	switch {
+	case errors.As(err, &own) && own.Type() == typeHeld:
+		return calls.Errorf(calls.Invalid, "the run %s is at work: it does not wait for values now", run)
+	case errors.As(err, &own) && own.Type() == typeUnavailable:
+		return calls.Errorf(calls.Provider, "no worker can take the answer: %s", own.Message())
+	case errors.As(err, &own):
+		return flowError(own)
+	case ctx.Err() != nil:
+		return calls.Errorf(calls.Provider, "no worker has taken the answer in %s: whether it will is not known", requestTimeout).
+			WithHint("is a worker of the queue %s running? look at the run, and answer again", c.options.Queue)
+	}
+	return c.explain(err)
+}
+
+// flowError returns an error of the engine that came through Temporal.
+func flowError(e *temporal.ApplicationError) error {
+	kind := calls.Kind(e.Type())
+	hint := ""
+	if e.HasDetails() {
+		_ = e.Details(&hint) // without one there is no hint
+	}
+	err := calls.Errorf(kind, "%s", e.Message())
+	if hint == "" {
+		return err
+	}
+	return err.WithHint("%s", hint)
+}
+
+// Wake lets the workflow of a run look at the journal.
+func (c *Client) Wake(ctx context.Context, run string) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := c.sdk.SignalWorkflow(ctx, run, "", wakeSignal, int64(0))
+	var gone *serviceerror.NotFound
+	if errors.As(err, &gone) {
+		return nil
+	}
+	return c.explain(err)
+}
+
+// Wait waits until the workflow of a run has ended, and tells hint what holds it up.
+func (c *Client) Wait(ctx context.Context, run string, hint func(wording.Text)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go c.tellObstacles(ctx, run, hint)
+	err := c.sdk.GetWorkflow(ctx, run, "").Get(ctx, nil)
+	var own *temporal.ApplicationError
+	var gone *serviceerror.NotFound
+	var cancelled *temporal.CanceledError
+	switch {
+	case err == nil, ctx.Err() != nil, errors.As(err, &cancelled):
+		return nil
+	case errors.As(err, &own):
+		return workflowError(own)
+	case errors.As(err, &gone):
+		return calls.Errorf(calls.NotFound, "Temporal does not know the run %s any more", run).WithHint("resume it")
+	}
+	return c.explain(err)
+}
+
+// workflowError returns why a workflow has given up its run; nil where the journal tells it.
+func workflowError(own *temporal.ApplicationError) error {
+	var out Outcome
+	isOutcome := own.HasDetails() && own.Details(&out) == nil && out.State != ""
+	switch {
+	case isOutcome && out.State == Failed:
+		return nil
+	case own.Type() == typeUnavailable:
+		return calls.Errorf(calls.Provider, "no worker could carry the run out for %s: %s", maxUnavailable, own.Message()).
+			WithHint("start a worker that can, then resume the run")
+	case own.Type() == typeStuck:
+		return calls.Errorf(calls.Internal, "the run has brought down several workers without a step that finished").
+			WithHint("find out why, then resume the run")
+	}
+	return flowError(own)
+}
+
+// tellObstacles looks every now and then what holds a run up, and tells hint of it once for
+// each.
+func (c *Client) tellObstacles(ctx context.Context, run string, hint func(wording.Text)) {
+	told := wording.Text{}
+	timer := time.NewTimer(firstLook)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if text := c.findObstacle(ctx, run); text != told && ctx.Err() == nil {
+			told = text
+			if text.En != "" {
+				hint(text)
+			}
+		}
+		timer.Reset(nextLook)
+	}
+}
+
+// findObstacle returns what holds a run up; "" where nothing is known.
+func (c *Client) findObstacle(ctx context.Context, run string) wording.Text {
+	if !c.hasWorker(ctx, c.options.Queue, enums.TASK_QUEUE_TYPE_WORKFLOW) {
+		return wording.Say("no worker is there for the queue %s: start one with scheduler worker --on temporal://%s", c.options.Queue, c.options.Address)
+	}
+	ctx, cancel := context.WithTimeout(ctx, firstLook)
+	defer cancel()
+	answer, err := c.sdk.QueryWorkflow(ctx, run, "", missingQuery)
+	if err != nil {
+		return wording.Text{}
+	}
+	missing := ""
+	if err := answer.Get(&missing); err != nil || missing == "" {
+		return wording.Text{}
+	}
+	return wording.Say("no worker can carry the run out yet: %s", missing)
+}
+
+// hasWorker reports whether a worker has asked for tasks of the queue lately; also where that
+// is not known.
+func (c *Client) hasWorker(ctx context.Context, queue string, kind enums.TaskQueueType) bool {
+	ctx, cancel := context.WithTimeout(ctx, firstLook)
+	defer cancel()
+	found, err := c.sdk.DescribeTaskQueue(ctx, queue, kind)
+	return err != nil || len(found.GetPollers()) > 0
+}

@@ -1,0 +1,129 @@
+// Package temporal runs flows on many machines: Temporal decides where, when and again, the
+// engine decides what, and the journal that all machines share records what happened.
+//
+// A run is one workflow, [Workflow], whose id is that of the run. Its activity, the
+// [Stretch], carries the run on until it ends or waits for values; the events go to the
+// journal as in any process. Through Temporal pass ids, counters and answers, no prompts and
+// no outputs.
+//
+// A [Client] starts workflows and tells them of answers; it is the [service.Remote] of runs
+// with the label runs_on. A [Worker] is what a machine runs to take part. This package is the
+// only one that imports the SDK of Temporal.
+//
+// The code of the workflow (workflow.go) is replayed from histories that are as old as the
+// oldest run: it has no clock, no I/O and no map order, and changes go through
+// workflow.GetVersion. testdata/histories has histories of all kinds of runs, which a test
+// replays.
+package temporal
+
+import "time"
+
+// The names by which workflows and activities are known in histories: they never change.
+const (
+	// Workflow carries out a run.
+	Workflow = "scheduler.Run"
+	// Stretch is the activity that carries a run on until it ends or waits.
+	Stretch = "scheduler.Stretch"
+	// answerActivity puts answers on record, cancelActivity cancels a run that no process is
+	// at.
+	answerActivity = "scheduler.Answer"
+	cancelActivity = "scheduler.Cancel"
+	// answerUpdate is how clients give answers to a workflow, wakeSignal lets it look at the
+	// journal.
+	answerUpdate = "answer"
+	wakeSignal   = "poke"
+	// missingQuery asks what the last worker lacked.
+	missingQuery = "missing"
+)
+
+// RunsOn is the value of the label runs_on of runs on Temporal.
+const RunsOn = "temporal"
+
+// Input is what a workflow begins with.
+type Input struct {
+	// Run is the id of the run, Store that of the journal that has it.
+	Run   string `json:"run"`
+	Store string `json:"store"`
+	// Queue is where the tasks of the run wait for a worker.
+	Queue string `json:"queue"`
+	// After is the seq of the last event that is known; Since what it was when the run was
+	// started or resumed.
+	After int64 `json:"after,omitempty"`
+	Since int64 `json:"since,omitempty"`
+	// Heartbeat is after how long without a sign of life a worker counts as dead.
+	Heartbeat time.Duration `json:"heartbeat"`
+	// Attributes is true where the search attributes are registered.
+	Attributes bool `json:"attributes,omitempty"`
+}
+
+// State is how a stretch ended: one of the states of a run, or one of those below.
+type State string
+
+// The states in which a stretch ends.
+const (
+	Finished  State = "finished"
+	Failed    State = "failed"
+	Cancelled State = "cancelled"
+	Waiting   State = "waiting"
+	// HandedOver: the worker stopped, another one goes on.
+	HandedOver State = "handed_over"
+	// Stuck: the run has brought down one worker after the other.
+	Stuck State = "stuck"
+	// Unavailable: the worker lacks what the run needs.
+	Unavailable State = "unavailable"
+)
+
+// Outcome is what a stretch, or the whole workflow, ended with.
+type Outcome struct {
+	State State `json:"state"`
+	// Seq is that of the last event in the journal.
+	Seq int64 `json:"seq"`
+	// Flow is the name of the flow.
+	Flow string `json:"flow,omitempty"`
+	// Waiting are the steps that wait.
+	Waiting []string `json:"waiting,omitempty"`
+	// Kind and Step are those of the error of a failed run.
+	Kind string `json:"kind,omitempty"`
+	Step string `json:"step,omitempty"`
+	// Missing is what the worker lacks, for [Unavailable].
+	Missing string `json:"missing,omitempty"`
+	// Tokens is what the run used until now.
+	Tokens int `json:"tokens,omitempty"`
+}
+
+// stretchInput is the input of the activity [Stretch].
+type stretchInput struct {
+	Run   string `json:"run"`
+	Store string `json:"store"`
+	After int64  `json:"after"`
+	Since int64  `json:"since"`
+}
+
+// progress is what a stretch tells with its heartbeats.
+type progress struct {
+	Seq      int64 `json:"seq"`
+	Finished int64 `json:"finished"`
+}
+
+// cancelRequest is the input of the activity that cancels a run.
+type cancelRequest struct {
+	Run   string `json:"run"`
+	Store string `json:"store"`
+}
+
+// answerRequest is the input of the update and of the activity that record answers; the
+// workflow sets Run and Store.
+type answerRequest struct {
+	Run     string   `json:"run,omitempty"`
+	Store   string   `json:"store,omitempty"`
+	Answers []answer `json:"answers"`
+	// More leaves the run waiting, for further answers.
+	More bool `json:"more,omitempty"`
+}
+
+// answer is a [scheduler.Answer] with its value as JSON.
+type answer struct {
+	Step    string `json:"step"`
+	Pointer string `json:"pointer"`
+	Value   string `json:"value"`
+}

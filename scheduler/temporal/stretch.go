@@ -1,0 +1,324 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// activities are what a worker does for runs. It is safe for concurrent use.
+type activities struct {
+	service *service.Service
+	// drain is closed when the worker stops; handOver ends a little later, with the runs that
+	// are still at work.
+	drain    <-chan struct{}
+	handOver context.Context
+}
+
+// Error types of activities that are worth another attempt.
+const (
+	typeHeld    = "held"
+	typeJournal = "journal"
+)
+
+// stretch carries a run on until it ends or waits.
+func (a *activities) stretch(ctx context.Context, in stretchInput) (Outcome, error) {
+	p := &counters{}
+	defer startHeartbeat(ctx, p.load)()
+	isSame, err := a.hasStore(ctx, in.Store)
+	if err != nil {
+		return Outcome{}, activityError(err)
+	}
+	if !isSame { // another worker may have it
+		return Outcome{State: Unavailable, Seq: in.After, Missing: otherStore}, nil
+	}
+	info, err := a.service.Run(ctx, service.Principal{}, in.Run)
+	if err != nil {
+		return Outcome{}, activityError(err)
+	}
+	if out, ok, err := a.lastOutcome(ctx, info, in.After); ok || err != nil {
+		return out, activityError(err)
+	}
+	hasNotMoved, err := a.service.HasNotMoved(ctx, info, in.Since)
+	if err != nil {
+		return Outcome{}, activityError(err)
+	}
+	if hasNotMoved {
+		return Outcome{State: Stuck, Seq: info.LastSeq, Flow: info.Flow}, nil
+	}
+	if a.isDraining() {
+		return Outcome{State: HandedOver, Seq: info.LastSeq, Flow: info.Flow}, nil
+	}
+	return a.carryOn(ctx, info, p)
+}
+
+// otherStore is what a worker lacks that was started with the wrong store.
+const otherStore = "a worker has another journal than the one that the run is in: all machines need the same store"
+
+// hasStore reports whether the journal of this machine is the one with that id.
+func (a *activities) hasStore(ctx context.Context, id string) (bool, error) {
+	here, err := a.service.StoreID(ctx)
+	if err == nil && here != id {
+		activity.GetLogger(ctx).Error("a run was left to other workers: " + otherStore)
+	}
+	return here == id, err
+}
+
+// checkStore returns an error that other workers may not have where the journal of this machine
+// is another one.
+func (a *activities) checkStore(ctx context.Context, id string) error {
+	isSame, err := a.hasStore(ctx, id)
+	if err != nil {
+		return activityError(err)
+	}
+	if !isSame {
+		return temporal.NewApplicationError(otherStore, typeUnavailable)
+	}
+	return nil
+}
+
+func (a *activities) isDraining() bool {
+	select {
+	case <-a.drain:
+		return true
+	default:
+		return false
+	}
+}
+
+// lastOutcome returns how an earlier attempt ended, whose result was lost: the journal has a
+// last event of the run that the workflow does not know. A finished run is always over.
+func (a *activities) lastOutcome(ctx context.Context, info *journal.RunInfo, after int64) (out Outcome, ok bool, err error) {
+	isNew := info.LastSeq > after || info.State == journal.RunFinished
+	if info.Holder != nil || !isNew {
+		return Outcome{}, false, nil
+	}
+	for e, err := range a.service.Events(ctx, service.Principal{}, info.ID, info.LastSeq) {
+		if err != nil {
+			return Outcome{}, false, err
+		}
+		if state := journal.RunRunning.After(e.Type); e.Step == "" && state != journal.RunRunning {
+			return outcomeOf(info.Flow, e, state), true, nil
+		}
+	}
+	return Outcome{}, false, nil
+}
+
+// outcomeOf returns what the last event of a run means for its workflow.
+func outcomeOf(flow string, e *journal.Event, state journal.RunStatus) Outcome {
+	out := Outcome{State: State(state), Seq: e.Seq, Flow: flow}
+	if e.Data == nil {
+		return out
+	}
+	for _, w := range e.Data.Waiting {
+		out.Waiting = append(out.Waiting, w.Step)
+	}
+	if e.Data.Error != nil {
+		out.Kind, out.Step = string(e.Data.Error.Kind), e.Data.Error.Step
+	}
+	if e.Data.Usage != nil {
+		out.Tokens = e.Data.Usage.Total()
+	}
+	return out
+}
+
+// carryOn goes on with the run.
+func (a *activities) carryOn(ctx context.Context, info *journal.RunInfo, p *counters) (Outcome, error) {
+	session, _, err := a.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: info.ID, Here: true, Drain: a.drain})
+	if err == nil {
+		err = session.CheckMachine()
+	}
+	err = service.MissingOf(err)
+	var missing *service.MissingError
+	if errors.As(err, &missing) {
+		return Outcome{State: Unavailable, Seq: info.LastSeq, Flow: info.Flow, Missing: missing.Error()}, nil
+	}
+	if err != nil {
+		return Outcome{}, activityError(err)
+	}
+	defer func() {
+		if _, err := session.Close(context.WithoutCancel(ctx), 0); err != nil {
+			activity.GetLogger(ctx).Warn("closing a run", "run", info.ID, "error", err)
+		}
+	}()
+	runCtx, cancel := a.runContext(ctx)
+	defer cancel()
+	p.seq.Store(info.LastSeq)
+	out := Outcome{State: HandedOver, Seq: info.LastSeq, Flow: info.Flow}
+	for e, err := range session.Continue(runCtx, scheduler.Resumption{}) {
+		if err != nil {
+			return endOf(out, err)
+		}
+		p.seq.Store(e.Seq)
+		out.Seq = e.Seq
+		if e.Type == journal.StepFinished {
+			p.finished.Add(1)
+		}
+		if state := journal.RunRunning.After(e.Type); e.Step == "" && state != journal.RunRunning {
+			out = outcomeOf(info.Flow, e, state)
+		}
+	}
+	return out, nil
+}
+
+// endOf returns what the error means that the events of a run ended with; out is what its
+// last event means.
+func endOf(out Outcome, err error) (Outcome, error) {
+	var waiting *scheduler.Waiting
+	var failure *scheduler.Failure
+	switch {
+	case errors.As(err, &waiting):
+		out.State, out.Waiting = Waiting, nil
+		for _, w := range waiting.For {
+			out.Waiting = append(out.Waiting, w.Step)
+		}
+		return out, nil
+	case errors.Is(err, scheduler.ErrHandOver):
+		out.State = HandedOver
+		return out, nil
+	case errors.As(err, &failure) && out.State != HandedOver:
+		return out, nil // its last event is in the journal
+	}
+	return Outcome{}, activityError(err)
+}
+
+// runContext returns the context of a run: it ends when the activity is cancelled, which
+// cancels the run, and when the activity or the worker ends otherwise, which hands it over.
+func (a *activities) runContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	run, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	ignoreActivity := context.AfterFunc(ctx, func() {
+		var cancelled *temporal.CanceledError
+		if errors.As(context.Cause(ctx), &cancelled) {
+			cancel(journal.ErrCancelRequested)
+			return
+		}
+		cancel(scheduler.ErrHandOver)
+	})
+	ignoreWorker := context.AfterFunc(a.handOver, func() { cancel(scheduler.ErrHandOver) })
+	return run, func() {
+		ignoreActivity()
+		ignoreWorker()
+		cancel(nil)
+	}
+}
+
+// counters are what a stretch has done. They are safe for concurrent use.
+type counters struct{ seq, finished atomic.Int64 }
+
+func (c *counters) load() progress { return progress{c.seq.Load(), c.finished.Load()} }
+
+// heartbeatInterval is how often a stretch tells that it is alive; the SDK sends fewer of
+// them.
+const heartbeatInterval = time.Second
+
+// startHeartbeat tells Temporal every now and then how far a run has come, until the returned
+// function is called.
+func startHeartbeat(ctx context.Context, look func() progress) (stop func()) {
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(heartbeatInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				activity.RecordHeartbeat(ctx, look())
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// answer puts answers on record.
+func (a *activities) answer(ctx context.Context, request answerRequest) ([]answer, error) {
+	if err := a.checkStore(ctx, request.Store); err != nil {
+		return nil, err
+	}
+	answers, err := parseAnswers(request.Answers)
+	if err != nil {
+		return nil, activityError(err)
+	}
+	session, _, err := a.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: request.Run, Here: true})
+	if err != nil {
+		if err := service.MissingOf(err); errors.As(err, new(*service.MissingError)) { // another worker may have it
+			return nil, temporal.NewApplicationError(err.Error(), typeUnavailable)
+		}
+		return nil, activityError(err)
+	}
+	taken, err := session.RecordAll(ctx, answers)
+	if err != nil {
+		return nil, activityError(err)
+	}
+	return formatAnswers(taken), nil
+}
+
+// cancel cancels a run that no stretch is at.
+func (a *activities) cancel(ctx context.Context, request cancelRequest) (Outcome, error) {
+	if err := a.checkStore(ctx, request.Store); err != nil {
+		return Outcome{}, err
+	}
+	info, err := a.service.CancelHere(ctx, request.Run)
+	if err != nil {
+		return Outcome{}, activityError(err)
+	}
+	return Outcome{State: State(info.State), Seq: info.LastSeq, Flow: info.Flow}, nil
+}
+
+// activityError returns an error of the use cases as Temporal takes it: where the journal
+// fails or another process has the run, it tries again.
+func activityError(err error) error {
+	if err == nil {
+		return nil
+	}
+	var held *journal.HeldError
+	var broken *scheduler.JournalError
+	var unavailable *service.UnavailableError
+	var own *temporal.ApplicationError
+	switch {
+	case errors.As(err, &own):
+		return err
+	case errors.As(err, &held):
+		return temporal.NewApplicationError(err.Error(), typeHeld)
+	case errors.As(err, &broken), errors.As(err, &unavailable):
+		return temporal.NewApplicationError(err.Error(), typeJournal)
+	}
+	return temporal.NewNonRetryableApplicationError(err.Error(), string(calls.KindOf(err)), nil, calls.HintOf(err))
+}
+
+// parseAnswers reads answers that came through Temporal.
+func parseAnswers(given []answer) ([]scheduler.Answer, error) {
+	all := make([]scheduler.Answer, len(given))
+	for i, one := range given {
+		v, err := value.ParseJSON([]byte(one.Value))
+		if err != nil {
+			return nil, calls.Errorf(calls.Invalid, "the answer for %s: %w", one.Pointer, err)
+		}
+		all[i] = scheduler.Answer{Step: one.Step, Pointer: one.Pointer, Value: v}
+	}
+	return all, nil
+}
+
+// formatAnswers writes answers that go through Temporal.
+func formatAnswers(answers []scheduler.Answer) []answer {
+	all := make([]answer, len(answers))
+	for i, one := range answers {
+		all[i] = answer{Step: one.Step, Pointer: one.Pointer, Value: one.Value.JSON()}
+	}
+	return all
+}

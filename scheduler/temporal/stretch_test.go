@@ -1,0 +1,383 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/tokens"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// machine is a worker without a server: its use cases and its activities, over a journal in
+// memory. secrets are those it has.
+type machine struct {
+	*activities
+	t       *testing.T
+	journal *abandonable
+	secrets map[string]string
+	program string
+	stop    context.CancelCauseFunc
+	drained chan struct{}
+	// block makes the call wait until its context ends.
+	block bool
+	began chan struct{}
+}
+
+// abandonable is a journal whose runs can seem to be left by processes that died.
+type abandonable struct {
+	journal.Journal
+	isAbandoned bool
+}
+
+func (j *abandonable) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
+	info, err := j.Journal.Run(ctx, id)
+	if err == nil && j.isAbandoned {
+		info.Abandoned = true
+	}
+	return info, err
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	m := &machine{
+		t: t, journal: &abandonable{Journal: journalmemory.New(time.Now)}, secrets: map[string]string{}, program: "v1.2.0",
+		drained: make(chan struct{}), began: make(chan struct{}, 1),
+	}
+	handOver, stop := context.WithCancelCause(context.Background())
+	m.stop = stop
+	t.Cleanup(func() { stop(nil) })
+	m.activities = &activities{drain: m.drained, handOver: handOver, service: service.New(service.Parts{
+		Loader:   func(service.Surroundings) (*flow.Loader, []service.Note, error) { return m.loader(), nil, nil },
+		Viewer:   func() (*flow.Loader, error) { return m.loader(), nil },
+		Executor: m.executor,
+		Journal:  func(context.Context, bool) (journal.Journal, error) { return m.journal, nil },
+		Provider: func(string) (llm.Provider, error) { return scripted.Echo{}, nil },
+		Languages: func() *flow.Languages {
+			return &flow.Languages{Default: "en"}
+		},
+		Dir: t.TempDir(),
+	})}
+	return m
+}
+
+func (m *machine) loader() *flow.Loader {
+	registry, err := builtin.Registry()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	work := schedulertest.Do("work", func(ctx context.Context, _ *calls.Env, params value.Value) (any, error) {
+		if m.block {
+			m.began <- struct{}{}
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+		return params, nil
+	})
+	if err := registry.AddCall(work); err != nil {
+		m.t.Fatal(err)
+	}
+	return &flow.Loader{Registry: registry, Secrets: []string{"KEY"}}
+}
+
+func (m *machine) executor(*flow.Flow, service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
+	env := calls.NewEnv()
+	env.LLM, env.Tokens = scripted.Echo{}, tokens.For("")
+	return &scheduler.StepExecutor{Env: env, Loader: m.loader(), Program: m.program, Secrets: func(name string) (string, bool) {
+		text, ok := m.secrets[name]
+		return text, ok
+	}}, nil, nil
+}
+
+// enqueue records a run of a flow that has not begun.
+func (m *machine) enqueue(text string) (id string) {
+	m.t.Helper()
+	file := filepath.Join(m.t.TempDir(), "flow.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+	f, problems, _, err := m.service.Load(file)
+	if err != nil || f == nil {
+		m.t.Fatal(err, problems)
+	}
+	info, _, err := m.service.Enqueue(m.t.Context(), service.Principal{}, service.StartRequest{Flow: f, Inputs: value.OfMap(nil), On: RunsOn})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return info.ID
+}
+
+// input is that of a stretch of a run.
+func (m *machine) input(run string, after int64) stretchInput {
+	store, err := m.service.StoreID(m.t.Context())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return stretchInput{Run: run, Store: store, After: after, Since: after}
+}
+
+// doStretch carries a stretch out as Temporal would.
+func (m *machine) doStretch(in stretchInput) (out Outcome, err error) {
+	v, err := m.newActivityEnv().ExecuteActivity(Stretch, in)
+	if err == nil {
+		err = v.Get(&out)
+	}
+	return out, err
+}
+
+// newActivityEnv returns what activities run in, without a server.
+func (m *machine) newActivityEnv() *testsuite.TestActivityEnvironment {
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivityWithOptions(m.stretch, activity.RegisterOptions{Name: Stretch})
+	env.RegisterActivityWithOptions(m.answer, activity.RegisterOptions{Name: answerActivity})
+	env.RegisterActivityWithOptions(m.cancel, activity.RegisterOptions{Name: cancelActivity})
+	return env
+}
+
+// doAnswer puts answers on record as Temporal would; a request without a store is for that of
+// the machine.
+func (m *machine) doAnswer(request answerRequest) (taken []answer, err error) {
+	if request.Store == "" {
+		request.Store = m.input(request.Run, 0).Store
+	}
+	v, err := m.newActivityEnv().ExecuteActivity(answerActivity, request)
+	if err == nil {
+		err = v.Get(&taken)
+	}
+	return taken, err
+}
+
+// doCancel cancels a run as Temporal would.
+func (m *machine) doCancel(run string) (out Outcome, err error) {
+	v, err := m.newActivityEnv().ExecuteActivity(cancelActivity, cancelRequest{Run: run, Store: m.input(run, 0).Store})
+	if err == nil {
+		err = v.Get(&out)
+	}
+	return out, err
+}
+
+// wantType fails the test unless the error is one of Temporal's, of a type.
+func wantType(t *testing.T, what string, err error, kind string, isFinal bool) {
+	t.Helper()
+	var own *temporal.ApplicationError
+	if !errors.As(err, &own) || own.Type() != kind || own.NonRetryable() != isFinal {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+const (
+	workFlow = "steps: [{id: a, call: work, with: {x: 1}}]\noutputs: {x: \"{{ a.x }}\"}\n"
+	askFlow  = `
+steps:
+  - {id: ask, call: slot, with: {stages: [], current_schema: {type: object, required: [n], properties: {n: {type: integer, minimum: 5}}}}}
+  - {id: b, call: work, with: {n: "{{ ask.slot_data.n }}"}}
+outputs: {n: "{{ b.n }}"}
+`
+)
+
+func TestStretchEnds(t *testing.T) {
+	m := newMachine(t)
+	run := m.enqueue(workFlow)
+	out, err := m.doStretch(m.input(run, 0))
+	if err != nil || out.State != Finished || out.Flow != "flow" || out.Seq == 0 {
+		t.Errorf("got %+v, %v", out, err)
+	}
+	again, err := m.doStretch(m.input(run, 0)) // the result of the first was lost
+	if err != nil || again.State != out.State || again.Seq != out.Seq {
+		t.Errorf("asked again: %+v, %v", again, err)
+	}
+	run = m.enqueue("steps: [{id: bad, call: template, with: {template: \"{{ 1 / 0 }}\"}}]\n")
+	out, err = m.doStretch(m.input(run, 0))
+	if err != nil || out.State != Failed || out.Step != "bad" || out.Kind == "" {
+		t.Errorf("a run that fails: %+v, %v", out, err)
+	}
+	out, err = m.doStretch(stretchInput{Run: run, Store: "another", After: 3})
+	if err != nil || out.State != Unavailable || out.Seq != 3 || out.Missing != otherStore {
+		t.Errorf("another store: %+v, %v", out, err)
+	}
+	_, err = m.doAnswer(answerRequest{Run: run, Store: "another", Answers: []answer{{Pointer: "/n", Value: "3"}}})
+	wantType(t, "an answer for another store", err, typeUnavailable, false)
+	_, err = m.doStretch(m.input("unknown", 0))
+	wantType(t, "an unknown run", err, string(calls.NotFound), true)
+}
+
+// A run waits, refuses what does not fit, and goes on with an answer that is in the journal.
+func TestStretchWaits(t *testing.T) {
+	m := newMachine(t)
+	run := m.enqueue(askFlow)
+	out, err := m.doStretch(m.input(run, 0))
+	if err != nil || out.State != Waiting || strings.Join(out.Waiting, " ") != "ask" {
+		t.Fatalf("got %+v, %v", out, err)
+	}
+	idle, err := m.doStretch(m.input(run, out.Seq)) // woken without an answer
+	if err != nil || idle.State != Waiting || idle.Seq != out.Seq || len(idle.Waiting) != 1 {
+		t.Errorf("woken: %+v, %v", idle, err)
+	}
+	_, err = m.doAnswer(answerRequest{Run: run, Answers: []answer{{Pointer: "/n", Value: "3"}}})
+	wantType(t, "an answer that does not fit", err, string(calls.Invalid), true)
+	_, err = m.doAnswer(answerRequest{Run: run, Answers: []answer{{Pointer: "/n", Value: "{"}}})
+	wantType(t, "an answer that is not JSON", err, string(calls.Invalid), true)
+	for range 2 { // the update may come twice
+		taken, err := m.doAnswer(answerRequest{Run: run, Answers: []answer{{Pointer: "/n", Value: "7"}}})
+		if err != nil || len(taken) != 1 || taken[0].Value != "7" {
+			t.Errorf("got %+v, %v", taken, err)
+		}
+	}
+	out, err = m.doStretch(m.input(run, out.Seq))
+	if err != nil || out.State != Finished {
+		t.Errorf("got %+v, %v", out, err)
+	}
+	_, err = m.doAnswer(answerRequest{Run: run, Answers: []answer{{Pointer: "/n", Value: "8"}}})
+	wantType(t, "a late answer", err, string(calls.Canceled), true)
+	details, _, err := m.service.ShowRun(t.Context(), service.Principal{}, run)
+	if err != nil || details.State.Outputs.JSON() != `{"n":7}` {
+		t.Errorf("the outputs are %s, %v", details.State.Outputs.JSON(), err)
+	}
+}
+
+// A run that waits is cancelled in the journal; its next stretch tells the workflow.
+func TestStretchCancelled(t *testing.T) {
+	m := newMachine(t)
+	run := m.enqueue(askFlow)
+	out, err := m.doStretch(m.input(run, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		cancelled, err := m.doCancel(run)
+		if err != nil || cancelled.State != Cancelled {
+			t.Errorf("got %+v, %v", cancelled, err)
+		}
+	}
+	out, err = m.doStretch(m.input(run, out.Seq))
+	if err != nil || out.State != Cancelled {
+		t.Errorf("got %+v, %v", out, err)
+	}
+	out, err = m.doStretch(m.input(run, out.Seq)) // it was resumed
+	if err != nil || out.State != Waiting {
+		t.Errorf("resumed: %+v, %v", out, err)
+	}
+}
+
+// What a machine lacks is told, and nothing has happened to the run.
+func TestStretchUnavailable(t *testing.T) {
+	m := newMachine(t)
+	dir := t.TempDir()
+	run := m.enqueue("steps: [{id: a, call: work, with: {x: \"{{ secrets.KEY }}\"}}, {id: c, call: context, needs: [], with: {workspace: " + filepath.Join(dir, "ws") + "}}]\n")
+	in := m.input(run, 0)
+	m.program = "v1.1.9"
+	m.journal.Journal = &otherProgram{m.journal.Journal}
+	out, err := m.doStretch(in)
+	if err != nil || out.State != Unavailable {
+		t.Fatalf("got %+v, %v", out, err)
+	}
+	for _, want := range []string{"KEY", "ws", "v1.2.0"} {
+		if !strings.Contains(out.Missing, want) {
+			t.Errorf("%q does not name %s", out.Missing, want)
+		}
+	}
+	if info, err := m.service.Run(t.Context(), service.Principal{}, run); err != nil || !info.Queued() {
+		t.Errorf("the run is %+v, %v", info, err)
+	}
+	m.secrets["KEY"], m.program = "s", "v1.3.0"
+	if err := os.Mkdir(filepath.Join(dir, "ws"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err = m.doStretch(in); err != nil || out.State == Unavailable {
+		t.Errorf("with all that was missing: %+v, %v", out, err)
+	}
+}
+
+// otherProgram is a journal whose runs the version 1.2.0 began.
+type otherProgram struct{ journal.Journal }
+
+func (j *otherProgram) Header(ctx context.Context, id string) (*journal.RunHeader, error) {
+	h, err := j.Journal.Header(ctx, id)
+	if err == nil {
+		h.Program = "v1.2.0"
+	}
+	return h, err
+}
+
+// A worker that stops hands its runs over, at work or not yet begun.
+func TestStretchHandsOver(t *testing.T) {
+	m := newMachine(t)
+	m.block = true
+	run := m.enqueue(workFlow)
+	go func() {
+		<-m.began
+		m.stop(scheduler.ErrHandOver)
+	}()
+	out, err := m.doStretch(m.input(run, 0))
+	if err != nil || out.State != HandedOver || out.Seq == 0 {
+		t.Fatalf("got %+v, %v", out, err)
+	}
+	close(m.drained)
+	idle, err := m.doStretch(m.input(run, out.Seq))
+	if err != nil || idle.State != HandedOver || idle.Seq != out.Seq {
+		t.Errorf("while it stops: %+v, %v", idle, err)
+	}
+	info, err := m.service.Run(t.Context(), service.Principal{}, run)
+	if err != nil || !info.Interrupted() {
+		t.Errorf("the run is %+v, %v", info, err)
+	}
+}
+
+// A run that another process is at is asked for again; one that has brought down process after
+// process is not.
+func TestStretchHeldAndStuck(t *testing.T) {
+	m := newMachine(t)
+	run := m.enqueue(workFlow)
+	log, err := m.journal.Reopen(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.doStretch(m.input(run, 0))
+	wantType(t, "a held run", err, typeHeld, false)
+	_, err = m.doAnswer(answerRequest{Run: run, Answers: []answer{{Pointer: "/n", Value: "7"}}})
+	wantType(t, "an answer for a held run", err, typeHeld, false)
+	for i, kind := range []journal.EventType{journal.FlowStarted, journal.FlowResumed, journal.FlowResumed, journal.FlowResumed} {
+		data := &journal.Data{Flow: "flow", Interrupted: kind == journal.FlowResumed}
+		if kind == journal.FlowStarted {
+			inputs := value.OfMap(nil)
+			data.Inputs = &inputs
+		}
+		if err := log.Append(t.Context(), &journal.Event{Run: run, Seq: int64(i + 1), Type: kind, Time: time.Now(), Data: data}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.journal.isAbandoned = true
+	out, err := m.doStretch(m.input(run, 0))
+	if err != nil || out.State != Stuck {
+		t.Errorf("got %+v, %v", out, err)
+	}
+	out, err = m.doStretch(m.input(run, 4)) // a user has resumed it since
+	if err != nil || out.State != Finished {
+		t.Errorf("resumed: %+v, %v", out, err)
+	}
+}

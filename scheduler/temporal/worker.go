@@ -1,0 +1,111 @@
+package temporal
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// WorkerOptions say which runs a worker takes, and how many.
+type WorkerOptions struct {
+	// Queues are those it takes runs from.
+	Queues []string
+	// Slots is how many runs of a queue it is at, at once.
+	Slots int
+	// Drain is how long steps at work may go on when the worker stops; then the runs are
+	// handed over.
+	Drain time.Duration
+}
+
+// stopGrace is how long runs may take to be handed over: what steps are given to stop, and
+// the way to the journal.
+const stopGrace = 10 * time.Second
+
+const (
+	// stickyPatience is how long a decision may wait for the worker that made the last one of its
+	// run, before any worker makes it.
+	stickyPatience = time.Second
+	// settleTime is how long a worker that stops still decides, after its last run has left it:
+	// what follows from that is on its way to it.
+	settleTime = 500 * time.Millisecond
+)
+
+// registry is where workflows and activities are made known: a worker, or an environment of
+// tests.
+type registry interface {
+	RegisterWorkflowWithOptions(w any, options workflow.RegisterOptions)
+	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
+}
+
+// registerShort makes the workflow and the activities known that only touch the journal.
+func registerShort(r registry, a *activities) {
+	r.RegisterWorkflowWithOptions(runWorkflow, workflow.RegisterOptions{Name: Workflow})
+	r.RegisterActivityWithOptions(a.answer, activity.RegisterOptions{Name: answerActivity})
+	r.RegisterActivityWithOptions(a.cancel, activity.RegisterOptions{Name: cancelActivity})
+}
+
+// RunWorker takes runs from the queues and carries them out until ctx ends. Then it takes no
+// more, begins no further step, and hands over what is not over after Drain.
+func RunWorker(ctx context.Context, c *Client, s *service.Service, o WorkerOptions) error {
+	drain := make(chan struct{})
+	handOver, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer giveUp(nil)
+	a := &activities{service: s, drain: drain, handOver: handOver}
+	failed := make(chan error, 2*len(o.Queues))
+	var deciders, doers []worker.Worker
+	for _, queue := range o.Queues {
+		onFatal := func(err error) { failed <- err }
+		decider := worker.New(c.sdk, queue, worker.Options{
+			OnFatalError: onFatal, WorkerStopTimeout: stopGrace, StickyScheduleToStartTimeout: stickyPatience,
+		})
+		registerShort(decider, a)
+		doer := worker.New(c.sdk, stretchQueue(queue), worker.Options{
+			DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: o.Slots, OnFatalError: onFatal, WorkerStopTimeout: o.Drain + stopGrace,
+		})
+		doer.RegisterActivityWithOptions(a.stretch, activity.RegisterOptions{Name: Stretch})
+		deciders, doers = append(deciders, decider), append(doers, doer)
+	}
+	err := startAll(slices.Concat(deciders, doers))
+	if err != nil {
+		return c.explain(err)
+	}
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	close(drain)
+	timer := time.AfterFunc(o.Drain, func() { giveUp(scheduler.ErrHandOver) })
+	defer timer.Stop()
+	stopAll(doers) // while the others decide what becomes of what they hand over
+	time.Sleep(settleTime)
+	stopAll(deciders)
+	return c.explain(err)
+}
+
+// startAll starts workers, which check that the namespace is there: all or none.
+func startAll(all []worker.Worker) error {
+	for i, w := range all {
+		if err := w.Start(); err != nil {
+			stopAll(all[:i])
+			return err
+		}
+	}
+	return nil
+}
+
+// stopAll stops workers side by side, and waits for what they are at.
+func stopAll(all []worker.Worker) {
+	var stopped sync.WaitGroup
+	for _, w := range all {
+		stopped.Go(w.Stop)
+	}
+	stopped.Wait()
+}

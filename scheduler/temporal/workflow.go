@@ -1,0 +1,271 @@
+package temporal
+
+import (
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// maxStretches and maxAnswers are after how many of them a workflow goes on in a new
+	// execution: the server bounds the updates of one at 2,000.
+	maxStretches = 200
+	maxAnswers   = 1000
+	// firstNap and longestNap are how long a run waits for a worker that can carry it out,
+	// before it asks the next one; maxUnavailable is for how long in all.
+	firstNap       = 2 * time.Second
+	longestNap     = 30 * time.Second
+	maxUnavailable = time.Hour
+)
+
+// The types of errors that a workflow fails with, beside the kinds of errors of a flow.
+const (
+	typeStuck       = "stuck"
+	typeUnavailable = "unavailable"
+)
+
+// execution is one execution of the workflow. All of its code runs in the one coroutine at a
+// time that the SDK lets run.
+type execution struct {
+	in        Input
+	stretches int
+	answers   int
+	// wakes has the signals that tell of changes in the journal, each with the seq of its last
+	// event then.
+	wakes workflow.ReceiveChannel
+	// isWoken is set when something has changed that the run may go on with; wokenAt is the
+	// highest seq that a signal came with.
+	isWoken bool
+	wokenAt int64
+	// napped is how long no worker could carry the run out, nap how long the next wait is.
+	napped, nap time.Duration
+	// missing is what the last worker lacked; "" where a worker is at the run.
+	missing string
+	// details is what Temporal's pages show.
+	details string
+}
+
+// runWorkflow is the workflow of a run.
+func runWorkflow(ctx workflow.Context, in Input) (Outcome, error) {
+	x := &execution{in: in, nap: firstNap}
+	if err := x.setHandlers(ctx); err != nil {
+		return Outcome{}, err
+	}
+	for {
+		if ctx.Err() != nil {
+			return x.cancelRun(ctx)
+		}
+		if x.isLong(ctx) {
+			return x.continueAsNew(ctx)
+		}
+		out, err := x.runStretch(ctx)
+		if err != nil && ctx.Err() != nil {
+			return x.cancelRun(ctx)
+		}
+		if err != nil {
+			return out, x.finish(ctx, out, err)
+		}
+		isOver, err := x.handleOutcome(ctx, out)
+		if isOver {
+			return out, x.finish(ctx, out, err)
+		}
+	}
+}
+
+// setHandlers lets the workflow take answers and be woken.
+func (x *execution) setHandlers(ctx workflow.Context) error {
+	x.wakes = workflow.GetSignalChannel(ctx, wakeSignal)
+	if err := workflow.SetQueryHandler(ctx, missingQuery, func() (string, error) { return x.missing, nil }); err != nil {
+		return err
+	}
+	return workflow.SetUpdateHandlerWithOptions(ctx, answerUpdate, x.takeAnswers, workflow.UpdateHandlerOptions{
+		Description: "Give the run values that it waits for.",
+	})
+}
+
+// hasWoken reads the signals that have come, and reports whether something has changed since
+// the last stretch began.
+func (x *execution) hasWoken() bool {
+	for {
+		var seq int64
+		if !x.wakes.ReceiveAsync(&seq) {
+			return x.isWoken
+		}
+		x.isWoken = true
+		x.wokenAt = max(x.wokenAt, seq)
+	}
+}
+
+// takeAnswers has answers checked and recorded, and returns them as they were understood.
+func (x *execution) takeAnswers(ctx workflow.Context, request answerRequest) ([]answer, error) {
+	x.answers++
+	request.Run, request.Store = x.in.Run, x.in.Store
+	var taken []answer
+	if len(request.Answers) > 0 {
+		if err := workflow.ExecuteActivity(withShortActivity(ctx, x.in.Queue, maxAnswerAttempts), answerActivity, request).Get(ctx, &taken); err != nil {
+			return nil, err
+		}
+	}
+	if !request.More {
+		x.isWoken = true
+	}
+	return taken, nil
+}
+
+// isLong reports whether the history has become so long that a new execution goes on.
+func (x *execution) isLong(ctx workflow.Context) bool {
+	isFull := x.stretches >= maxStretches || x.answers >= maxAnswers
+	return isFull || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+}
+
+// continueAsNew goes on in a new execution, which begins with a stretch.
+func (x *execution) continueAsNew(ctx workflow.Context) (Outcome, error) {
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
+		return x.cancelRun(ctx)
+	}
+	return Outcome{}, workflow.NewContinueAsNewError(ctx, Workflow, x.in)
+}
+
+// runStretch carries the run on until it ends or waits.
+func (x *execution) runStretch(ctx workflow.Context) (out Outcome, err error) {
+	x.stretches++
+	x.hasWoken()
+	x.isWoken = false
+	x.describe(ctx, "at work")
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           stretchQueue(x.in.Queue),
+		StartToCloseTimeout: 7 * 24 * time.Hour,
+		HeartbeatTimeout:    x.in.Heartbeat,
+		WaitForCancellation: true,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 500 * time.Millisecond, BackoffCoefficient: 1.5, MaximumInterval: 10 * time.Second},
+	})
+	in := stretchInput{Run: x.in.Run, Store: x.in.Store, After: x.in.After, Since: x.in.Since}
+	err = workflow.ExecuteActivity(ctx, Stretch, in).Get(ctx, &out)
+	if err == nil {
+		x.in.After = max(x.in.After, out.Seq)
+	}
+	return out, err
+}
+
+// handleOutcome does what follows from how a stretch ended. isOver is true where the workflow
+// ends, with the error.
+func (x *execution) handleOutcome(ctx workflow.Context, out Outcome) (isOver bool, err error) {
+	if x.in.Attributes {
+		if err := upsertAttributes(ctx, out); err != nil {
+			return true, err
+		}
+	}
+	x.missing = out.Missing
+	if x.isResumed(out) {
+		return false, nil
+	}
+	if out.State != Unavailable {
+		x.napped, x.nap = 0, firstNap
+	}
+	switch out.State {
+	case HandedOver:
+	case Waiting:
+		x.describe(ctx, "waits for "+strings.Join(out.Waiting, ", "))
+		_ = workflow.Await(ctx, x.hasWoken) // its error is that of ctx
+	case Unavailable:
+		return x.waitForWorker(ctx, out)
+	case Finished, Cancelled:
+		x.describe(ctx, string(out.State))
+		return true, nil
+	case Failed:
+		x.describe(ctx, "failed: "+out.Step+" ("+out.Kind+")")
+		return true, temporal.NewNonRetryableApplicationError(out.Step, out.Kind, nil, out)
+	case Stuck:
+		x.describe(ctx, "stuck: the run has brought down several workers without a step that finished")
+		return true, temporal.NewNonRetryableApplicationError("the run has brought down several workers without a step that finished", typeStuck, nil, out)
+	default:
+		return true, temporal.NewNonRetryableApplicationError("unknown state "+string(out.State), typeStuck, nil, out)
+	}
+	return false, nil
+}
+
+// isResumed reports whether a run that has ended was resumed before this workflow came to know
+// its end: whoever resumed it had seen its last event.
+func (x *execution) isResumed(out Outcome) bool {
+	if out.State != Failed && out.State != Cancelled {
+		return false
+	}
+	x.hasWoken()
+	return out.Seq > 0 && x.wokenAt >= out.Seq
+}
+
+// waitForWorker waits before it asks the next worker for a run that the last one lacked
+// something for.
+func (x *execution) waitForWorker(ctx workflow.Context, out Outcome) (isOver bool, err error) {
+	x.describe(ctx, "no worker can carry it out: "+out.Missing)
+	if x.napped >= maxUnavailable {
+		return true, temporal.NewNonRetryableApplicationError(out.Missing, typeUnavailable, nil, out)
+	}
+	started := workflow.Now(ctx)
+	_, _ = workflow.AwaitWithTimeout(ctx, x.nap, x.hasWoken)
+	x.napped += workflow.Now(ctx).Sub(started)
+	x.nap = min(2*x.nap, longestNap)
+	return false, nil
+}
+
+// cancelRun cancels a run whose workflow was cancelled, as Temporal's pages do, while no
+// stretch is under way.
+func (x *execution) cancelRun(ctx workflow.Context) (Outcome, error) {
+	free, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	var out Outcome
+	if err := workflow.ExecuteActivity(withShortActivity(free, x.in.Queue, 0), cancelActivity, cancelRequest{Run: x.in.Run, Store: x.in.Store}).Get(free, &out); err != nil {
+		return out, err
+	}
+	if x.in.Attributes {
+		if err := upsertAttributes(free, out); err != nil {
+			return out, err
+		}
+	}
+	x.describe(free, string(out.State))
+	return out, x.finish(ctx, out, nil)
+}
+
+// finish waits for the answers that are being recorded and returns the error of the workflow.
+func (x *execution) finish(ctx workflow.Context, out Outcome, err error) error {
+	free, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	if waitErr := workflow.Await(free, func() bool { return workflow.AllHandlersFinished(free) }); waitErr != nil {
+		return waitErr
+	}
+	if err == nil && out.State != Finished {
+		return ctx.Err() // nil where the run was cancelled in another way
+	}
+	return err
+}
+
+// describe sets what Temporal's pages show of the run.
+func (x *execution) describe(ctx workflow.Context, details string) {
+	if details == x.details {
+		return
+	}
+	x.details = details
+	workflow.SetCurrentDetails(ctx, details)
+}
+
+// maxAnswerAttempts is how often answers are offered to a run that a process is at, or to
+// workers that cannot read its flow.
+const maxAnswerAttempts = 8
+
+// withShortActivity returns ctx for the activities that only touch the journal; with 0 attempts
+// they are repeated until they succeed.
+func withShortActivity(ctx workflow.Context, queue string, attempts int32) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           queue,
+		StartToCloseTimeout: time.Minute,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 1.5, MaximumInterval: 5 * time.Second, MaximumAttempts: attempts,
+		},
+	})
+}
+
+// stretchQueue returns where the stretches of a queue wait: apart from the short activities,
+// which must not wait until a long run has ended.
+func stretchQueue(queue string) string { return queue + "/stretch" }

@@ -1,0 +1,337 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+)
+
+// theater is a workflow whose activities do what a test says, on a clock that skips waits.
+type theater struct {
+	*testsuite.TestWorkflowEnvironment
+	stretches []stretchInput
+	answered  []answerRequest
+	cancelled int
+}
+
+// newTheater returns one whose n-th stretch, from 0, is what play returns.
+func newTheater(t *testing.T, play func(ctx context.Context, n int, in stretchInput) (Outcome, error)) *theater {
+	t.Helper()
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	th := &theater{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
+	th.RegisterWorkflowWithOptions(runWorkflow, workflow.RegisterOptions{Name: Workflow})
+	th.RegisterActivityWithOptions(func(ctx context.Context, in stretchInput) (Outcome, error) {
+		n := len(th.stretches)
+		th.stretches = append(th.stretches, in)
+		return play(ctx, n, in)
+	}, activity.RegisterOptions{Name: Stretch})
+	th.RegisterActivityWithOptions(func(_ context.Context, request answerRequest) ([]answer, error) {
+		th.answered = append(th.answered, request)
+		if strings.Contains(request.Answers[0].Value, "wrong") {
+			return nil, temporal.NewNonRetryableApplicationError("it does not fit", "invalid", nil, "write a city")
+		}
+		return request.Answers, nil
+	}, activity.RegisterOptions{Name: answerActivity})
+	th.RegisterActivityWithOptions(func(_ context.Context, request cancelRequest) (Outcome, error) {
+		if request != (cancelRequest{"run-1", "store"}) {
+			t.Errorf("cancelled is %+v", request)
+		}
+		th.cancelled++
+		return Outcome{State: Cancelled, Seq: 9}, nil
+	}, activity.RegisterOptions{Name: cancelActivity})
+	return th
+}
+
+// input is that of the workflows of tests.
+func input() Input {
+	return Input{Run: "run-1", Store: "store", Queue: "q", After: 3, Since: 3, Heartbeat: 10 * time.Second}
+}
+
+// run carries the workflow out and returns what it ended with.
+func (th *theater) run(in Input) (out Outcome, err error) {
+	th.ExecuteWorkflow(Workflow, in)
+	err = th.GetWorkflowError()
+	if err == nil {
+		err = th.GetWorkflowResult(&out)
+	}
+	return out, err
+}
+
+// reply is what an update of a test ended with.
+type reply struct {
+	taken []answer
+	err   error
+}
+
+// giveAnswer sends an answer after a while.
+func (th *theater) giveAnswer(after time.Duration, id, text string, more bool) *reply {
+	got := &reply{err: errors.New("not over")}
+	th.RegisterDelayedCallback(func() {
+		th.UpdateWorkflow(answerUpdate, id, &testsuite.TestUpdateCallback{
+			OnReject: func(err error) { got.err = err },
+			OnAccept: func() {},
+			OnComplete: func(result any, err error) {
+				got.err = err
+				if err == nil {
+					got.taken = result.([]answer)
+				}
+			},
+		}, answerRequest{Answers: []answer{{Pointer: "/city", Value: text}}, More: more})
+	}, after)
+	return got
+}
+
+func TestRunEnds(t *testing.T) {
+	for _, c := range []struct {
+		out  Outcome
+		kind string // of the error
+	}{
+		{Outcome{State: Finished, Seq: 7}, ""},
+		{Outcome{State: Cancelled, Seq: 7}, ""},
+		{Outcome{State: Failed, Seq: 7, Kind: "provider", Step: "ask"}, "provider"},
+		{Outcome{State: Stuck, Seq: 7}, typeStuck},
+		{Outcome{State: "new", Seq: 7}, typeStuck},
+	} {
+		th := newTheater(t, func(context.Context, int, stretchInput) (Outcome, error) { return c.out, nil })
+		out, err := th.run(input())
+		var own *temporal.ApplicationError
+		if errors.As(err, &own) != (c.kind != "") || c.kind != "" && own.Type() != c.kind {
+			t.Errorf("%s: %v", c.out.State, err)
+		}
+		if err == nil && out.State != c.out.State {
+			t.Errorf("got %+v", out)
+		}
+		if want := (stretchInput{Run: "run-1", Store: "store", After: 3, Since: 3}); len(th.stretches) != 1 || th.stretches[0] != want {
+			t.Errorf("%s: the stretches are %+v", c.out.State, th.stretches)
+		}
+	}
+}
+
+// A run that is handed over goes on at once, after the last event that is known.
+func TestHandedOver(t *testing.T) {
+	th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
+		return Outcome{State: []State{HandedOver, HandedOver, Finished}[n], Seq: int64(10 * (n + 1))}, nil
+	})
+	began := th.Now()
+	if _, err := th.run(input()); err != nil {
+		t.Fatal(err)
+	}
+	if len(th.stretches) != 3 || th.stretches[2].After != 20 || th.stretches[2].Since != 3 {
+		t.Errorf("the stretches are %+v", th.stretches)
+	}
+	if waited := th.Now().Sub(began); waited >= firstNap {
+		t.Errorf("it took %s", waited)
+	}
+}
+
+// A worker that fails, by its journal or by its death, is followed by the next one.
+func TestFailedStretch(t *testing.T) {
+	th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
+		if n < 5 {
+			return Outcome{}, temporal.NewApplicationError("no connection", typeJournal)
+		}
+		return Outcome{State: Finished}, nil
+	})
+	if _, err := th.run(input()); err != nil || len(th.stretches) != 6 {
+		t.Errorf("%d stretches, %v", len(th.stretches), err)
+	}
+	th = newTheater(t, func(context.Context, int, stretchInput) (Outcome, error) {
+		return Outcome{}, temporal.NewNonRetryableApplicationError("unknown", "notfound", nil)
+	})
+	var own *temporal.ApplicationError
+	if _, err := th.run(input()); !errors.As(err, &own) || own.Type() != "notfound" || len(th.stretches) != 1 {
+		t.Errorf("%d stretches, %v", len(th.stretches), err)
+	}
+}
+
+// A run that waits goes on with an answer; a wrong one is refused at once, and it waits on.
+func TestAnswers(t *testing.T) {
+	th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
+		if n == 0 {
+			return Outcome{State: Waiting, Seq: 5, Waiting: []string{"ask"}}, nil
+		}
+		return Outcome{State: Finished, Seq: 9}, nil
+	})
+	wrong := th.giveAnswer(time.Hour, "a", `"wrong"`, false)
+	first := th.giveAnswer(2*time.Hour, "b", `"Lyon"`, true)
+	last := th.giveAnswer(3*time.Hour, "c", `"Nice"`, false)
+	began := th.Now()
+	if _, err := th.run(input()); err != nil {
+		t.Fatal(err)
+	}
+	var own *temporal.ApplicationError
+	if !errors.As(wrong.err, &own) || own.Type() != "invalid" {
+		t.Errorf("the wrong answer: %v", wrong.err)
+	}
+	if first.err != nil || last.err != nil || len(first.taken) != 1 || first.taken[0].Value != `"Lyon"` {
+		t.Errorf("got %+v and %+v", first, last)
+	}
+	if waited := th.Now().Sub(began); waited < 3*time.Hour || len(th.stretches) != 2 {
+		t.Errorf("%d stretches after %s", len(th.stretches), waited)
+	}
+	if th.answered[0].Run != "run-1" {
+		t.Errorf("the answers are for %q", th.answered[0].Run)
+	}
+}
+
+// What comes while a run is at work is not forgotten when it comes to wait.
+func TestWokenAtWork(t *testing.T) {
+	th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
+		return Outcome{State: []State{Waiting, Waiting, Finished}[min(n, 2)], Seq: 5}, nil
+	})
+	th.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converterValues) {
+		if info.ActivityType.Name == Stretch && len(th.stretches) < 2 {
+			th.SignalWorkflow(wakeSignal, int64(0))
+		}
+	})
+	if _, err := th.run(input()); err != nil || len(th.stretches) != 3 {
+		t.Errorf("%d stretches, %v", len(th.stretches), err)
+	}
+}
+
+// Who resumes a failed run before its workflow knows that it has failed is not forgotten; who
+// has woken it before the failure does not repeat it.
+func TestResumedAtTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		seq       int64
+		state     State
+		stretches int
+	}{
+		"failed, resumed": {7, Failed, 2}, "cancelled, resumed": {7, Cancelled, 2}, "woken before": {6, Failed, 1}, "told of its cancellation": {0, Cancelled, 1},
+	} {
+		th := newTheater(t, func(_ context.Context, n int, in stretchInput) (Outcome, error) {
+			if n == 0 {
+				return Outcome{State: c.state, Seq: 7}, nil
+			}
+			if in.After != 7 {
+				t.Errorf("%s: it goes on after %d", name, in.After)
+			}
+			return Outcome{State: Finished, Seq: 9}, nil
+		})
+		th.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converterValues) {
+			if info.ActivityType.Name == Stretch && len(th.stretches) == 0 {
+				th.SignalWorkflow(wakeSignal, c.seq)
+			}
+		})
+		_, err := th.run(input())
+		hasFailed := c.state == Failed && c.stretches == 1
+		if len(th.stretches) != c.stretches || (err != nil) != hasFailed {
+			t.Errorf("%s: %d stretches, %v", name, len(th.stretches), err)
+		}
+	}
+}
+
+// While no worker has what a run needs, it asks again, less and less often, for an hour.
+func TestUnavailable(t *testing.T) {
+	th := newTheater(t, func(context.Context, int, stretchInput) (Outcome, error) {
+		return Outcome{State: Unavailable, Seq: 3, Missing: "the plugin demo"}, nil
+	})
+	missing := ""
+	th.RegisterDelayedCallback(func() {
+		if v, err := th.QueryWorkflow(missingQuery); err != nil || v.Get(&missing) != nil {
+			t.Error(err)
+		}
+	}, time.Minute)
+	began := th.Now()
+	var own *temporal.ApplicationError
+	if _, err := th.run(input()); !errors.As(err, &own) || own.Type() != typeUnavailable || own.Message() != "the plugin demo" {
+		t.Errorf("it ends with %v", err)
+	}
+	if waited := th.Now().Sub(began); waited < maxUnavailable || waited > maxUnavailable+time.Minute {
+		t.Errorf("after %s", waited)
+	}
+	if missing != "the plugin demo" {
+		t.Errorf("it says that it lacks %q", missing)
+	}
+	th = newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
+		return Outcome{State: []State{Unavailable, Unavailable, Finished}[n]}, nil
+	})
+	if _, err := th.run(input()); err != nil || len(th.stretches) != 3 {
+		t.Errorf("%d stretches, %v", len(th.stretches), err)
+	}
+}
+
+// Temporal's own cancellation cancels the run: by the stretch at work, which hears of it, and
+// in the journal where none is.
+func TestCancelled(t *testing.T) {
+	for name, states := range map[string][]State{"waiting": {Waiting}, "handed over": {HandedOver, HandedOver}, "no worker": {Unavailable}} {
+		th := newTheater(t, func(ctx context.Context, n int, _ stretchInput) (Outcome, error) {
+			return Outcome{State: states[min(n, len(states)-1)], Seq: 5}, nil
+		})
+		if name == "handed over" {
+			th.SetOnActivityCompletedListener(func(info *activity.Info, _ converterValue, _ error) {
+				if info.ActivityType.Name == Stretch {
+					th.CancelWorkflow()
+				}
+			})
+		} else {
+			th.RegisterDelayedCallback(th.CancelWorkflow, 1500*time.Millisecond)
+		}
+		_, err := th.run(input())
+		var cancelled *temporal.CanceledError
+		if !errors.As(err, &cancelled) || th.cancelled != 1 {
+			t.Errorf("%s: cancelled %d times, %v", name, th.cancelled, err)
+		}
+	}
+}
+
+// After many stretches a new execution goes on where the old one was.
+func TestContinueAsNew(t *testing.T) {
+	th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
+		return Outcome{State: HandedOver, Seq: int64(n + 4)}, nil
+	})
+	_, err := th.run(input())
+	var again *workflow.ContinueAsNewError
+	if !errors.As(err, &again) || len(th.stretches) != maxStretches {
+		t.Fatalf("%d stretches, %v", len(th.stretches), err)
+	}
+	var next Input
+	if err := again.Input.GetPayloads(); len(err) != 1 {
+		t.Fatal(err)
+	}
+	if err := dataConverter().FromPayloads(again.Input, &next); err != nil {
+		t.Fatal(err)
+	}
+	want := input()
+	want.After = maxStretches + 3
+	if next != want {
+		t.Errorf("it goes on with %+v", next)
+	}
+}
+
+// Search attributes are set where they are registered, and only there.
+func TestAttributes(t *testing.T) {
+	for _, isRegistered := range []bool{false, true} {
+		th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
+			return Outcome{State: []State{HandedOver, Finished}[n], Flow: "hello", Tokens: 42}, nil
+		})
+		if isRegistered {
+			if err := th.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(
+				attributeFlow.ValueSet(""), attributeState.ValueSet(""), attributeWaiting.ValueSet(nil), attributeTokens.ValueSet(0))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		in := input()
+		in.Attributes = isRegistered
+		if _, err := th.run(in); err != nil {
+			t.Errorf("registered %v: %v", isRegistered, err)
+		}
+	}
+}
+
+func TestShortQueue(t *testing.T) {
+	if queues := []string{stretchQueue("a"), stretchQueue("b")}; slices.Contains(queues, "a") || queues[0] == queues[1] {
+		t.Errorf("the queues are %v", queues)
+	}
+}

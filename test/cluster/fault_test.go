@@ -1,0 +1,129 @@
+//go:build unix
+
+package cluster
+
+import (
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// TestFaults lets everything go wrong that may, under load, and verifies every run.
+func TestFaults(t *testing.T) {
+	n := rounds(t)
+	c := newCluster(t)
+	for range 3 {
+		c.startWorker()
+	}
+	for _, fault := range []struct {
+		name string
+		do   func(c *cluster)
+	}{
+		{"workers are killed", killWorkers},
+		{"a worker freezes for longer than its lease", freezeWorker},
+		{"workers are replaced one by one", replaceWorkers},
+		{"Postgres crashes", crashPostgres},
+		{"Temporal crashes", crashTemporal},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			c := c.in(t)
+			for range n {
+				all := c.startRuns(6, 3, 3)
+				pause(500, 1500)
+				fault.do(c)
+				c.finishRuns(all)
+				if t.Failed() {
+					t.Fatal(c.logs())
+				}
+			}
+		})
+	}
+	t.Run("no worker is there while runs wait", func(t *testing.T) {
+		c := c.in(t)
+		for range n {
+			waitWithoutWorkers(c)
+		}
+	})
+}
+
+// in returns the cluster for a part of a test.
+func (c *cluster) in(t *testing.T) *cluster {
+	part := *c
+	part.t = t
+	return &part
+}
+
+// pause sleeps for so many milliseconds.
+func pause(least, most int) {
+	time.Sleep(time.Duration(least+rand.IntN(most-least)) * time.Millisecond) //nolint:gosec // no secret
+}
+
+// replace starts a worker in the place of one that has ended.
+func (c *cluster) replace(i int) { c.workers[i] = c.start("worker", c.program, "worker") }
+
+// killWorkers kills workers at random moments.
+func killWorkers(c *cluster) {
+	for range 4 {
+		i := rand.IntN(len(c.workers)) //nolint:gosec // no secret
+		c.workers[i].kill()
+		c.replace(i)
+		pause(100, 1500)
+	}
+}
+
+// freezeWorker stops a worker for so long that others take its runs, and lets it go on.
+func freezeWorker(c *cluster) {
+	w := c.workers[rand.IntN(len(c.workers))] //nolint:gosec // no secret
+	w.signal(syscall.SIGSTOP)
+	time.Sleep(heartbeat + 2*time.Second)
+	w.signal(syscall.SIGCONT)
+}
+
+// replaceWorkers ends the workers one after the other, as an upgrade does.
+func replaceWorkers(c *cluster) {
+	for i, w := range slices.Clone(c.workers) {
+		c.stop(w)
+		c.replace(i)
+		pause(300, 800)
+	}
+}
+
+// crashPostgres lets the database go without writing anything, and brings it back.
+func crashPostgres(c *cluster) {
+	c.postgres.Stop(c.t, "immediate")
+	pause(200, 3000)
+	c.postgres.Start(c.t)
+}
+
+// crashTemporal kills Temporal and brings it back.
+func crashTemporal(c *cluster) {
+	c.temporal.kill()
+	pause(200, 3000)
+	c.temporal = c.start("temporal", c.server...)
+}
+
+// waitWithoutWorkers ends all workers while runs wait; an answer that is given then is taken when
+// a worker is back.
+func waitWithoutWorkers(c *cluster) {
+	all := c.startRuns(0, 0, 4)
+	for _, r := range all {
+		c.waitFor(r.id, journal.RunWaiting)
+	}
+	for _, w := range c.workers {
+		c.stop(w)
+	}
+	back := make(chan struct{})
+	go func() {
+		defer close(back)
+		pause(1000, 3000)
+		for i := range c.workers {
+			c.replace(i)
+		}
+	}()
+	c.finishRuns(all)
+	<-back
+}
