@@ -34,6 +34,33 @@ test("graph, table and timeline show the same steps; the log has filters", async
   await expect(page.getByRole("region", { name: "Step bad" })).toBeVisible();
 });
 
+test("a flow that a step runs is a graph of its own", async ({ page }) => {
+  const run = await startRun(page, "outer");
+  await page.goto(`/runs/${run}`);
+  const graph = page.getByRole("group", { name: "Graph" });
+  await expect(graph).toHaveAttribute("data-nodes", "2");
+  await page.locator('[data-node="once"]').focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Open inner" }).click();
+  await expect(page.locator('[data-node="once/say"]')).toHaveClass(/state-finished/);
+  await page.locator('[data-node="once/repeat"]').click();
+  await expect(page.getByRole("region", { name: "Step once/repeat" })).toContainText("one again");
+
+  const trail = page.getByRole("navigation", { name: "Flows around" });
+  await trail.getByRole("button", { name: "outer" }).click();
+  await page.locator('[data-node="many"]').dblclick();
+  await expect(page.locator('[data-node="many[0]/say"]')).toHaveClass(/state-finished/);
+  await trail.getByLabel("Item of many").selectOption("many[1]");
+  await expect(page.locator('[data-node="many[1]/say"]')).toHaveClass(/state-finished/);
+  await expectAccessible(page);
+
+  await page.goto(`/runs/${run}?step=once/say`);
+  await expect(page.locator('[data-node="once/say"]')).toHaveAttribute("data-selected", "true");
+  await page.goto("/flows/outer");
+  await page.locator('[data-node="many"]').dblclick();
+  await expect(page.locator('[data-node="many/say"]')).toBeVisible();
+});
+
 test("a run can be cancelled, and goes on with an edited flow", async ({ page }) => {
   const answer = await page.request.post("/api/v1/runs", { data: { flow: "slow" } });
   const { run } = (await answer.json()) as { run: string };

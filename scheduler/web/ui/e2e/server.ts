@@ -133,6 +133,16 @@ steps: [{id: tell, call: chat, with: {user: "{{ inputs.question }}"}, to_user: t
 triggers: {schedules: [{id: new_year, cron: "0 0 1 1 *", timezone: Asia/Shanghai}]}
 steps: [{id: greet, call: template, with: {template: "Happy new year!"}, to_user: true}]
 `);
+  writeFileSync(join(dir, "inner.yaml"), `name: inner
+steps:
+  - {id: say, call: template, with: {template: "one"}}
+  - {id: repeat, call: template, with: {template: "{{ text }} again", values: {text: "{{ say.text }}"}}}
+`);
+  writeFileSync(join(dir, "outer.yaml"), `name: outer
+steps:
+  - {id: once, call: flow, with: {path: inner.yaml}}
+  - {id: many, call: flow, for_each: [1, 2], needs: [once], with: {path: inner.yaml}}
+`);
   // A hundred chains of ten side by side, and one of a thousand.
   for (const [name, length] of [["wide", 10], ["long", 1000]] as const) {
     const lines = [`name: ${name}`, "description: A thousand steps.", "steps:"];

@@ -1,10 +1,11 @@
-import { memo, useEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
+import { memo, useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
 import type { Schemas } from "../api/client.ts";
 import { useText, type Key, type Translate } from "../i18n.ts";
 import { stateSigns, type State } from "./common.tsx";
 import "./graph.css";
 
 type Node = Schemas["Node"];
+type GraphData = Schemas["Graph"];
 type Point = { x: number; y: number };
 
 export interface LayoutRequest {
@@ -55,28 +56,61 @@ function useLayout(nodes: Node[], edges: Schemas["Edge"][]): LayoutAnswer | unde
   return answer?.places.length === nodes.length ? answer : undefined;
 }
 
+/** A node with its path in the whole run as its id, and the id that its own flow has for it. */
+type PlacedNode = Node & { label: string };
+
+/** Returns a step without the number of its item. */
+const stepOfItem = (path: string) => path.replace(/\[\d+\]$/, "");
+
+/** Returns the flow that a step runs, by its path; undefined where it is not known before the run. */
+export function flowInside(graph: GraphData, inside: string): GraphData | undefined {
+  let found: GraphData | undefined = graph;
+  for (const name of inside ? inside.split("/") : []) found = found?.nodes?.find((n) => n.id === stepOfItem(name))?.sub;
+  return found;
+}
+
+/** Returns the innermost flow that is known and has a step: its path as Graph takes it. */
+export function flowAround(graph: GraphData, step: string): string {
+  const names = step.split("/").slice(0, -1);
+  while (names.length && !flowInside(graph, names.join("/"))) names.pop();
+  return names.join("/");
+}
+
+function placeInside(graph: GraphData, inside: string): { nodes: PlacedNode[]; edges: Schemas["Edge"][] } {
+  const place = (id: string) => (inside ? `${inside}/${id}` : id);
+  return {
+    nodes: (graph.nodes ?? []).map((n) => ({ ...n, id: place(n.id), label: n.id })),
+    edges: (graph.edges ?? []).map((e) => ({ ...e, from: place(e.from), to: place(e.to) })),
+  };
+}
+
 const noStates: ReadonlyMap<string, NodeState> = new Map();
 
 /**
- * Graph draws the steps of a flow. One node can have the focus; the arrow keys go to the
- * next one in their direction, Enter chooses it.
+ * Graph draws the steps of a flow, or those of the flow that the step inside runs. One node
+ * can have the focus; the arrow keys go to the next one in their direction, Enter chooses it.
+ * A node whose step runs a flow opens it by a double click, or by the button below.
  */
-export function Graph({ graph, states = noStates, selected, onSelect, label }: {
-  graph: { nodes: Node[] | null; edges: Schemas["Edge"][] | null };
+export function Graph({ graph, inside, onInside, itemsOf, states = noStates, selected, onSelect, label }: {
+  graph: GraphData;
+  /** The path of a step: outer, each[2], outer/inner; "" for the flow itself. */
+  inside: string;
+  onInside(path: string): void;
+  /** Returns the items that a step has, as a run knows them. */
+  itemsOf?(path: string): string[];
   states?: ReadonlyMap<string, NodeState>;
   selected?: string;
   onSelect(id: string): void;
   label: string;
 }) {
   const t = useText();
-  const nodes = useMemo(() => graph.nodes ?? [], [graph]);
-  const edges = useMemo(() => graph.edges ?? [], [graph]);
+  const { nodes, edges } = useMemo(() => placeInside(flowInside(graph, inside) ?? graph, inside), [graph, inside]);
   const layout = useLayout(nodes, edges);
   const [zoom, setZoom] = useState(1);
   const [focused, setFocused] = useState<string>();
   const box = useRef<HTMLDivElement>(null);
   const svg = useRef<SVGSVGElement>(null);
-  const current = focused ?? (nodes.some((n) => n.id === selected) ? selected : nodes[0]?.id);
+  const current = [focused, selected].find((id) => nodes.some((n) => n.id === id)) ?? nodes[0]?.id;
   const newest = useRef(onSelect);
   newest.current = onSelect;
   const choose = useMemo(() => (id: string) => {
@@ -103,10 +137,17 @@ export function Graph({ graph, states = noStates, selected, onSelect, label }: {
     g?.focus();
     g?.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
+  const openable = nodes.find((n) => n.id === current && n.sub);
+  const open = useCallback((id: string) => {
+    onInside(itemsOf?.(id)[0] ?? id);
+    box.current?.focus(); // the button that was pressed may be gone
+  }, [onInside, itemsOf]);
 
   return (
     <div className="graph">
+      {inside && <Trail graph={graph} inside={inside} onInside={onInside} itemsOf={itemsOf} />}
       <div className="graph-tools">
+        {openable && <button className="quiet" onClick={() => open(openable.id)}>{t("graph.open", { flow: openable.sub!.flow })}</button>}
         <button className="quiet" onClick={() => setZoom((z) => Math.min(2, z * 1.25))} aria-label={t("graph.larger")}>＋</button>
         <button className="quiet" onClick={() => setZoom((z) => Math.max(0.1, z / 1.25))} aria-label={t("graph.smaller")}>－</button>
       </div>
@@ -120,7 +161,7 @@ export function Graph({ graph, states = noStates, selected, onSelect, label }: {
             {nodes.map((n, i) => (
               <NodeBox
                 key={n.id} node={n} place={layout.places[i]!} state={states.get(n.id)} isSelected={n.id === selected}
-                isCurrent={n.id === current} onSelect={choose} t={t}
+                isCurrent={n.id === current} onSelect={choose} onOpen={open} t={t}
               />
             ))}
           </svg>
@@ -173,13 +214,38 @@ function headOf(points: Point[]): string {
   return end ? `M${end.x - 4} ${end.y - 6}L${end.x} ${end.y}L${end.x + 4} ${end.y - 6}Z` : "";
 }
 
-const NodeBox = memo(function NodeBox({ node, place, state, isSelected, isCurrent, onSelect, t }: {
-  node: Node;
+/** Trail tells which flow is shown, and leads back to those around it. */
+function Trail({ graph, inside, onInside, itemsOf }: { graph: GraphData; inside: string; onInside(path: string): void; itemsOf?(path: string): string[] }) {
+  const t = useText();
+  const paths = inside.split("/").map((_, i, all) => all.slice(0, i + 1).join("/"));
+  return (
+    <nav className="graph-trail" aria-label={t("graph.trail")}>
+      <button className="link" onClick={() => onInside("")}>{graph.flow}</button>
+      {paths.map((path) => {
+        const name = path.slice(path.lastIndexOf("/") + 1);
+        const items = itemsOf?.(stepOfItem(path)) ?? [];
+        return (
+          <span key={path}>
+            {" › "}
+            {items.length > 1
+              ? <select aria-label={t("graph.item", { step: stepOfItem(name) })} value={path} onChange={(e) => onInside(e.target.value)}>{items.map((id) => <option key={id} value={id}>{id.slice(id.lastIndexOf("/") + 1)}</option>)}</select>
+              : <button className="link" aria-current={path === inside ? "true" : undefined} onClick={() => onInside(path)}>{name}</button>}
+            {path === inside && <span className="hint"> {flowInside(graph, path)?.flow}</span>}
+          </span>
+        );
+      })}
+    </nav>
+  );
+}
+
+const NodeBox = memo(function NodeBox({ node, place, state, isSelected, isCurrent, onSelect, onOpen, t }: {
+  node: PlacedNode;
   place: Point;
   state?: NodeState;
   isSelected: boolean;
   isCurrent: boolean;
   onSelect(id: string): void;
+  onOpen(id: string): void;
   t: Translate;
 }) {
   const name = state ? t(`state.${state.state}` as Key) : "";
@@ -190,11 +256,12 @@ const NodeBox = memo(function NodeBox({ node, place, state, isSelected, isCurren
     <g
       className={`graph-node state-${state?.state ?? "none"}`} data-node={node.id} data-selected={isSelected || undefined}
       transform={`translate(${place.x} ${place.y})`} role="button" tabIndex={isCurrent ? 0 : -1} aria-pressed={isSelected}
-      onClick={() => onSelect(node.id)}
+      onClick={() => onSelect(node.id)} onDoubleClick={node.sub ? () => onOpen(node.id) : undefined}
     >
+      {node.sub && <rect className="graph-below" x="4" y="4" width={nodeWidth} height={height} rx="6" />}
       <rect width={nodeWidth} height={height} rx="6" />
-      <text x="10" y="18" className="graph-id">{shorten(node.id, 19)}</text>{" "}
-      <text x="10" y="34" className="graph-call">{shorten(node.call, 24)}</text>{" "}
+      <text x="10" y="18" className="graph-id">{shorten(node.label, 19)}</text>{" "}
+      <text x="10" y="34" className="graph-call">{shorten(node.sub ? `${node.call}: ${node.sub.flow}` : node.call, 24)}</text>{" "}
       {state && (
         <text x={nodeWidth - 10} y="19" textAnchor="end" className="graph-sign">
           <tspan aria-hidden="true">{stateSigns[state.state]}</tspan><tspan className="graph-word"> {name} </tspan>

@@ -54,12 +54,26 @@ const look = EditorView.theme({
 const replaceSelection = EditorView.domEventHandlers({
   beforeinput(event, view) {
     const { inputType, data } = event;
-    if (inputType !== "insertText" || data === null || view.composing || view.state.readOnly || view.state.selection.main.empty) return false;
+    if (inputType !== "insertText" || data === null || view.composing || view.state.readOnly) return false;
+    const { from, to } = replacedRange(event, view);
+    if (from === to) return false;
     event.preventDefault();
-    view.dispatch(view.state.replaceSelection(data), { userEvent: "input.type", scrollIntoView: true });
+    view.dispatch({ changes: { from, to, insert: data }, selection: { anchor: from + data.length }, userEvent: "input.type", scrollIntoView: true });
     return true;
   },
 });
+
+/**
+ * Returns what a text that is put in replaces. The editor hears of a selection that the
+ * browser has made only after a moment; until then, the event alone knows of it.
+ */
+function replacedRange(event: InputEvent, view: EditorView): { from: number; to: number } {
+  const { main } = view.state.selection;
+  const target = event.getTargetRanges()[0];
+  if (!main.empty || !target) return main;
+  const ends = [view.posAtDOM(target.startContainer, target.startOffset), view.posAtDOM(target.endContainer, target.endOffset)];
+  return { from: Math.min(...ends), to: Math.max(...ends) };
+}
 
 /** Editor is a text of YAML with the problems of the program at their places. Escape, then Tab, leaves it. */
 export function Editor({ text, onChange, onSave, problems, readOnly, label, ref }: {

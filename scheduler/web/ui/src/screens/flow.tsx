@@ -33,6 +33,7 @@ function FlowScreen({ flow, onSaved }: { flow: FlowBody; onSaved(): void }) {
   const [query, setQuery] = useSearchParams();
   const [view, setView] = useState<"graph" | "table">("graph");
   const [selected, setSelected] = useState<string>();
+  const [inside, setInside] = useState("");
   const editor = useRef<EditorHandle>(null);
   const graph = useLoad((signal) => loadGraph(flow.flow, signal), [flow.flow, flow.hash]);
   const tab = tabs.find((one) => one === query.get("tab")) ?? "source";
@@ -52,7 +53,7 @@ function FlowScreen({ flow, onSaved }: { flow: FlowBody; onSaved(): void }) {
       <div className="flow-panes">
         <div className="pane">
           <Tabs tabs={(["graph", "table"] as const).map((id) => ({ id, title: t(`flow.${id}`) }))} value={view} onChange={(one) => setView(one)} label={t("flow.steps")}>
-            {view === "graph" && graph.data && <Graph graph={graph.data} selected={selected} onSelect={choose} label={t("flow.graph")} />}
+            {view === "graph" && graph.data && <Graph graph={graph.data} inside={inside} onInside={setInside} selected={selected} onSelect={choose} label={t("flow.graph")} />}
             {view === "graph" && graph.data === null && <Empty title={t("flow.no_graph")} />}
             {view === "graph" && graph.error && <ErrorBox error={graph.error} retry={graph.reload} />}
             {view === "table" && <Steps steps={flow.steps} onSelect={choose} />}

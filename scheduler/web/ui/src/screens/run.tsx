@@ -1,7 +1,7 @@
-import { useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useParams, useSearchParams } from "wouter";
 import { Ago, Empty, ErrorBox, Loading, RunError, StateBadge, Tabs, useTitle, type State } from "../components/common.tsx";
-import { Graph, type NodeState } from "../components/graph.tsx";
+import { Graph, flowAround, flowInside, type NodeState } from "../components/graph.tsx";
 import { formatDuration, formatJSON, formatNumber } from "../format.ts";
 import { useText } from "../i18n.ts";
 import { RunActions } from "../run/actions.tsx";
@@ -39,7 +39,8 @@ function RunScreen({ run }: { run: FollowedRun }) {
     }, { replace: true });
   const select = (step: string) => change("step", step);
   const step = selected ? run.byID.get(selected) : undefined;
-  const states = useNodeStates(run);
+  const inside = useInside(run, selected);
+  const states = useNodeStates(run, inside.path);
   const now = useNow(run);
   return (
     <div className="run" data-wide={(wide && !!step) || undefined}>
@@ -49,7 +50,7 @@ function RunScreen({ run }: { run: FollowedRun }) {
           tabs={(["graph", "table", "timeline"] as const).map((one) => ({ id: one, title: t(`run.view_${one}`) }))}
           value={view} onChange={(one) => change("view", one)} label={t("run.steps")}
         >
-          {view === "graph" && (run.graph ? <Graph graph={run.graph} states={states} selected={selected} onSelect={select} label={t("run.view_graph")} /> : <Empty title={t("run.no_graph")} />)}
+          {view === "graph" && (run.graph ? <Graph graph={run.graph} inside={inside.path} onInside={inside.open} itemsOf={inside.itemsOf} states={states} selected={selected} onSelect={select} label={t("run.view_graph")} /> : <Empty title={t("run.no_graph")} />)}
           {view === "table" && <StepTable steps={run.steps} selected={selected} onSelect={select} />}
           {view === "timeline" && <Timeline steps={run.steps} start={run.state.startTime} now={now} selected={selected} onSelect={select} />}
         </Tabs>
@@ -62,25 +63,38 @@ function RunScreen({ run }: { run: FollowedRun }) {
   );
 }
 
+/** Which flow of a run is drawn: the one that has the step that was chosen last, or one that was opened since. */
+function useInside(run: FollowedRun, selected: string | undefined) {
+  const { graph, byID } = run;
+  const [opened, setOpened] = useState<{ path: string; selected?: string }>();
+  const chosen = graph && selected ? flowAround(graph, selected) : "";
+  const newest = useRef(byID);
+  newest.current = byID;
+  const itemsOf = useCallback((path: string) => newest.current.get(path)?.items ?? [], []);
+  const open = useCallback((path: string) => setOpened({ path, selected }), [selected]);
+  return { path: opened && opened.selected === selected ? opened.path : chosen, open, itemsOf };
+}
+
 /** The states of the nodes; one that has not changed stays the same object, so that its node is not drawn again. */
-function useNodeStates(run: FollowedRun): ReadonlyMap<string, NodeState> {
+function useNodeStates(run: FollowedRun, inside: string): ReadonlyMap<string, NodeState> {
   const { byID, graph, version } = run;
-  const [known] = useState(() => new Map<string, { from: unknown; count: number; state: NodeState }>());
+  const [known] = useState(() => new Map<string, NodeState>());
   return useMemo(() => {
     const states = new Map<string, NodeState>();
-    for (const node of graph?.nodes ?? []) {
-      const st = byID.get(node.id);
+    for (const node of (graph && flowInside(graph, inside)?.nodes) ?? []) {
+      const id = inside ? `${inside}/${node.id}` : node.id;
+      const st = byID.get(id);
       if (!st) continue;
-      const old = known.get(node.id);
-      const items = st.items.length ? st.items.map((id) => byID.get(id)?.state ?? "pending") : undefined;
-      const isSame = old && old.state.state === st.state && old.state.items?.length === items?.length && (items ?? []).every((one, i) => one === old.state.items![i]);
-      const state: NodeState = isSame ? old.state : { state: st.state, items };
-      known.set(node.id, { from: st, count: items?.length ?? 0, state });
-      states.set(node.id, state);
+      const old = known.get(id);
+      const items = st.items.length ? st.items.map((item) => byID.get(item)?.state ?? "pending") : undefined;
+      const isSame = old && old.state === st.state && old.items?.length === items?.length && (items ?? []).every((one, i) => one === old.items![i]);
+      const state: NodeState = isSame ? old : { state: st.state, items };
+      known.set(id, state);
+      states.set(id, state);
     }
     return states;
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [byID, graph, version, known]);
+  }, [byID, graph, inside, version, known]);
 }
 
 /** The end of the time that is shown: of a run that goes on, or waits, now. */
