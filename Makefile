@@ -14,11 +14,17 @@ TOOLS   := $(CURDIR)/bin/tools
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 
+# It finds code of workflows that would not replay.
+WORKFLOWCHECK_VERSION := v0.6.0
+WORKFLOWCHECK         := $(TOOLS)/workflowcheck-$(WORKFLOWCHECK_VERSION)
+
 # The tests run under the race detector where a C compiler is there.
 # The checks of pointers that come with -race make SQLite, translated from C, three times slower.
 RACE     := $(if $(shell command -v gcc || command -v clang),-race '-gcflags=modernc.org/...=-d=checkptr=0',)
 # At its end a program under the race detector sleeps, by default for a second.
 export GORACE ?= atexit_sleep_ms=10
+# No package may run longer: a machine that is busy needs more than the ten minutes of go test.
+TIMEOUT := -timeout 20m
 # How long each fuzz target runs: a time, or a count like 5000x (before Go 1.27 a time that
 # runs out can fail a sound target with "context deadline exceeded", go.dev/issue/75804).
 FUZZTIME ?= 1m
@@ -38,12 +44,14 @@ COVERED   := scheduler calls llm/prompt
 COVER_MIN := 85
 # Modules of their own below this one, for what needs heavy dependencies.
 NESTED    := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod' 2>/dev/null))
+# Of them, what takes minutes to compile: make cluster does.
+HEAVY     := test/cluster/temporalserver
 
 # The sources of the page that serve shows, and whether a Node is there that can build it.
 UI      := scheduler/web/ui
 HAS_NODE = node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)' 2>/dev/null
 
-.PHONY: help run build install web test-web test test-slow stress lint fmt generate check bench fuzz chaos soak cover \
+.PHONY: help run build install web test-web test test-slow cluster bench-cluster stress lint fmt generate check bench fuzz chaos soak cover \
         check-fmt check-platforms check-generate check-modules check-nested install-lint release release-snapshot
 
 help: ## Print the targets
@@ -72,10 +80,10 @@ test-web: build ## Test the page in a browser (needs Node 20.19 and chromium-hea
 
 test: ## Run the tests (with the race detector where a C compiler is there)
 	@[ -n "$(firstword $(RACE))" ] || echo 'no C compiler: running without the race detector'
-	go test $(RACE) ./...
+	go test $(RACE) $(TIMEOUT) ./...
 
 test-slow: ## Run the slow tests too: those that build plugins, kill processes, or use other clients
-	SLOW_TESTS=1 go test $(RACE) ./plugins/... ./test/... ./cmd/... ./calls/memory/sqlite ./calls/slot ./scheduler/journal/sqlite
+	SLOW_TESTS=1 go test $(RACE) $(TIMEOUT) ./plugins/... ./test/... ./cmd/... ./calls/memory/sqlite ./calls/slot ./scheduler/journal/sqlite
 	cd test/clients && go test ./...
 
 # The busy loops end with the shell that started them, however it ends.
@@ -85,9 +93,10 @@ stress: ## Run the tests of PKG (./calls/agent) TIMES (20) times in a row beside
 	trap 'kill $$(jobs -p) 2>/dev/null' EXIT; \
 	(cd $(PKG) && "$(CURDIR)/bin/stress.test" -test.count=$(TIMES) -test.failfast -test.timeout=60m)
 
-lint: install-lint ## Run go vet and golangci-lint
+lint: install-lint ## Run go vet, golangci-lint and workflowcheck
 	go vet ./...
 	$(GOLANGCI) run --allow-parallel-runners
+	$(WORKFLOWCHECK) ./scheduler/temporal
 
 fmt: ## Format the Go code
 	gofmt -l -w .
@@ -96,12 +105,13 @@ generate: ## Write the generated files again, the built page among them where No
 	go generate ./...
 	@if $(HAS_NODE); then $(MAKE) web; else echo 'SKIPPED: scheduler/web/dist is not built again, for lack of Node 20.19 or newer' >&2; fi
 
-check: check-fmt check-modules lint check-platforms check-generate cover check-nested ## All that must hold before a merge
+# The program is built before the tests that run it, whose time would count towards theirs.
+check: check-fmt check-modules lint build check-platforms check-generate cover check-nested ## All that must hold before a merge
 	@$(MAKE) fuzz FUZZTIME=5000x STORE_FUZZTIME=300x
 
 bench: ## Run the benchmarks and print the ratios
 	go test -run '^$$' -bench . -benchmem ./...
-	@for dir in $(NESTED); do echo "$$dir:"; (cd "$$dir" && go test -run '^$$' -bench . -benchmem -v ./...); done
+	@for dir in $(filter-out $(HEAVY),$(NESTED)); do echo "$$dir:"; (cd "$$dir" && go test -run '^$$' -bench . -benchmem -v ./...); done
 
 fuzz: ## Fuzz every target for FUZZTIME (1m)
 	@git grep -hoE --untracked '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | sort | uniq -d | sed 's/^func /two fuzz targets are called /'
@@ -115,7 +125,14 @@ fuzz: ## Fuzz every target for FUZZTIME (1m)
 chaos: ## Kill a running flow CHAOS_ROUNDS (100) times over, each time to its end, a server SERVER_KILLS (100) times under load, and a memory store KILL_ROUNDS (25) times in up to KILL_SAVES (10000) saves
 	CHAOS_ROUNDS=$(or $(CHAOS_ROUNDS),100) go test -count=1 -timeout 60m -v ./test/chaos
 	SLOW_TESTS=1 SERVER_KILLS=$(or $(SERVER_KILLS),100) go test -count=1 -timeout 60m -v -run 'TestServerIsKilled$$' ./cmd/scheduler
-	KILL_ROUNDS=$(or $(KILL_ROUNDS),25) KILL_SAVES=$(or $(KILL_SAVES),10000) go test -count=1 -timeout 60m -v -run 'TestKill$$' ./calls/memory/sqlite
+	SLOW_TESTS=1 KILL_ROUNDS=$(or $(KILL_ROUNDS),25) KILL_SAVES=$(or $(KILL_SAVES),10000) go test -count=1 -timeout 60m -v -run 'TestKill$$' ./calls/memory/sqlite ./calls/memory/postgres
+
+# Postgres is needed, and temporal on the PATH; without it a server is compiled, for some minutes.
+cluster: ## Kill, freeze and replace workers, Postgres and Temporal under load, CLUSTER_ROUNDS (20) times each, and verify every run
+	CLUSTER_ROUNDS=$(or $(CLUSTER_ROUNDS),20) go test -count=1 -timeout 120m -v -run TestFaults ./test/cluster
+
+bench-cluster: ## Measure runs on a cluster on this machine beside the goals
+	CLUSTER_ROUNDS=1 go test -count=1 -timeout 60m -v -run TestFigures ./test/cluster
 
 soak: ## Restart a plugin SOAK (10000) times, and see that nothing grows
 	SOAK=$(or $(SOAK),10000) go test -count=1 -timeout 60m -v -run NothingGrows ./plugins/host
@@ -123,7 +140,7 @@ soak: ## Restart a plugin SOAK (10000) times, and see that nothing grows
 cover: ## Run the tests and hold the coverage of the trees that must be covered
 	@mkdir -p bin
 	@[ -n "$(firstword $(RACE))" ] || echo 'no C compiler: running without the race detector'
-	go test $(RACE) -covermode atomic -coverprofile bin/cover.out \
+	go test $(RACE) $(TIMEOUT) -covermode atomic -coverprofile bin/cover.out \
 		-coverpkg "$$(echo $(COVERED:%=./%/...) | tr ' ' ,)" ./...
 	@awk -v module=$(MODULE) -v trees='$(COVERED)' -v min=$(COVER_MIN) -f test/cover.awk bin/cover.out
 
@@ -148,7 +165,8 @@ check-generate:
 	[ -z "$$stale" ] || { echo 'generated files were stale (they are written now, commit them):'; echo "$$stale"; exit 1; }
 
 check-nested:
-	@for dir in $(NESTED); do echo "$$dir: tidy, vet, build"; (cd "$$dir" && go mod tidy -diff && go vet ./... && go build ./...); done
+	@for dir in $(NESTED); do echo "$$dir: tidy, vet, build"; (cd "$$dir" && go mod tidy -diff); done
+	@for dir in $(filter-out $(HEAVY),$(NESTED)); do (cd "$$dir" && go vet ./... && go build ./...); done
 
 release-snapshot: ## Build the archives of a release in bin/dist, with checksums and bills of materials, and publish nothing
 release-snapshot: MODE := --snapshot
@@ -160,7 +178,12 @@ $(GORELEASER):
 	GOBIN=$(TOOLS) go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION)
 	@mv $(TOOLS)/goreleaser $@
 
-install-lint: $(GOLANGCI)
+install-lint: $(GOLANGCI) $(WORKFLOWCHECK)
+
+$(WORKFLOWCHECK):
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS) go install go.temporal.io/sdk/contrib/tools/workflowcheck@$(WORKFLOWCHECK_VERSION)
+	@mv $(TOOLS)/workflowcheck $@
 
 $(GOLANGCI):
 	@mkdir -p $(TOOLS)

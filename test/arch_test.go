@@ -76,13 +76,29 @@ var layers = map[string][]string{
 	"scheduler/trigger":        {"calls"}, // it interprets cron expressions and signatures, and knows no flow
 	"scheduler/journal":        {"calls", "calls/schema", "llm", "llm/value", "plugins"},
 	"scheduler/explain":        {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value", "llm/value/secret"},
-	"scheduler/schedulertest":  {"scheduler/...", "calls", "calls/schema", "llm/...", "plugins"},
+	// What scheduler test runs, and what it found, as data.
+	"scheduler/flowtest":           {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "calls", "calls/memory", "llm", "llm/replay", "llm/scripted", "llm/value/..."},
+	"scheduler/flowtest/result":    {"scheduler/explain", "llm"},
+	"scheduler/flowtest/compare":   {"scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "llm/value"},
+	"scheduler/flowtest/report":    {"scheduler/flowtest/compare", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/explain", "calls", "llm/value"},
+	"scheduler/flowtest/calibrate": {"scheduler/flowtest/check", "scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "llm/value"},
+	"scheduler/flowtest/stat":      {}, // numbers in, numbers out
+	// Checks look at what a run has left: they know no engine.
+	"scheduler/flowtest/check": {"scheduler/explain", "scheduler/flow", "scheduler/flowtest/result", "scheduler/journal", "calls", "calls/ask", "calls/memory/rank", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
+	// Test files are read like flows, and run by another package.
+	"scheduler/flowtest/suite": {"scheduler/flow", "scheduler/flowtest/check", "scheduler/flowtest/result", "calls", "calls/memory", "calls/schema", "llm/prompt", "llm/scripted", "llm/value/..."},
+	// Files of other programs become ours: a package for each kind.
+	"scheduler/importer":      {"llm/value", "llm/value/yaml"},
+	"scheduler/importer/...":  {"scheduler/importer", "llm/prompt", "llm/value", "llm/value/yaml"},
+	"scheduler/schedulertest": {"scheduler/...", "calls", "calls/schema", "llm/...", "plugins"},
 	// Events on their way to the reader: it knows no step and no flow.
 	"scheduler/internal/eventlog": {"scheduler/journal"},
 	// What a run spends on models.
 	"scheduler/internal/budget": {"calls", "llm", "llm/value"},
 	// What command line and server share knows the engine and the contracts, no backend.
 	"scheduler/service": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm", "llm/value/...", "plugins"},
+	// It carries out the use cases on other machines.
+	"scheduler/temporal": {"scheduler", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
 	// The server knows the use cases, and no settings, calls or flags.
 	"scheduler/telemetry":       {"scheduler/journal", "llm", "llm/value/..."},
 	"scheduler/server":          {"scheduler/telemetry", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value"},
@@ -95,9 +111,14 @@ var layers = map[string][]string{
 	// A journal's backends stand below its contract, their conformance suite beside.
 	"scheduler/journal/...":         {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/..."},
 	"scheduler/journal/journaltest": {"scheduler/...", "calls", "llm", "llm/value/..."},
+	// Two stores can be in a Postgres database.
+	"calls/pgdb":                 {"calls", "llm/value/wording"},
+	"calls/pgdb/pgdbtest":        {},
+	"scheduler/journal/postgres": {"scheduler/journal", "scheduler/journal/internal/...", "scheduler/journal/transfer", "calls", "llm", "llm/value/...", "calls/pgdb"},
+	"calls/memory/postgres":      {"calls", "calls/memory/...", "llm/value/...", "calls/pgdb"},
 	// Two stores are SQLite files.
 	"calls/sqlitefile":         {"calls"},
-	"scheduler/journal/sqlite": {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/...", "calls/sqlitefile"},
+	"scheduler/journal/sqlite": {"scheduler/journal", "scheduler/journal/internal/...", "scheduler/journal/transfer", "calls", "llm", "llm/value/...", "calls/sqlitefile"},
 	"calls/memory/sqlite":      {"calls", "calls/memory/...", "llm/value/...", "calls/sqlitefile"},
 	"cmd/scheduler":            {"calls/...", "cmd/...", "configs", "llm/...", "plugins/...", "scheduler/..."},
 	"cmd/scheduler/terminal":   {"calls", "calls/schema", "llm", "llm/value", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "scheduler/service"},
@@ -131,8 +152,12 @@ var doors = map[string][]string{
 	"github.com/hashicorp/go-plugin":         {"plugins/host", "plugins/sdk", "plugins/proto", "test/hostile"},
 	"github.com/hashicorp/go-hclog":          {"plugins/host", "plugins/sdk", "test/hostile"},
 	"google.golang.org/grpc":                 {"plugins/host", "plugins/sdk", "plugins/proto", "plugins/verify", "test/hostile"},
-	"google.golang.org/protobuf":             {"plugins/host", "plugins/sdk", "plugins/proto", "test/hostile"},
+	"go.temporal.io/sdk":                     {"scheduler/temporal"},
+	"go.temporal.io/api":                     {"scheduler/temporal"},
+	"google.golang.org/protobuf":             {"scheduler/temporal", "plugins/host", "plugins/sdk", "plugins/proto", "test/hostile"},
 	"modernc.org/sqlite":                     {"calls/sqlitefile"},
+	"github.com/jackc/pgx":                   {"calls/pgdb"},
+	"github.com/pressly/goose":               {"calls/pgdb"},
 	"github.com/kljensen/snowball":           {"calls/memory"},
 	"golang.org/x/image":                     {"calls/context"},
 	"golang.org/x/text":                      {"calls", "llm/prompt", "cmd/scheduler/terminal"},
@@ -143,6 +168,7 @@ var doors = map[string][]string{
 	"github.com/spf13/viper":                 {"cmd"},
 	"github.com/google/go-cmp":               {"calls/callstest", "llm/llmtest", "scheduler/journal/journaltest", "scheduler/schedulertest", "calls/memory/memorytest"},
 	"pgregory.net/rapid":                     {"calls/memory/memorytest"},
+	"gonum.org/v1/gonum":                     {"scheduler/flowtest/stat"},
 	"golang.org/x/tools/txtar":               {"scheduler/schedulertest"},
 	"go.uber.org/goleak":                     {"llm/llmtest"},
 }

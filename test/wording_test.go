@@ -17,6 +17,7 @@ import (
 // onlyEnglish are the folders whose messages stay English, and why.
 var onlyEnglish = map[string]string{
 	"calls/callstest":                 "a kit for tests",
+	"calls/pgdb/pgdbtest":             "a server for tests",
 	"calls/memory/memorytest":         "a kit for tests",
 	"calls/sqlitefile/sqlitefiletest": "a kit for tests",
 	"llm/llmtest":                     "a kit for tests",

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
+	"runtime/debug"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
@@ -29,6 +33,7 @@ type app struct {
 	*terminal.Terminal
 	configPath string
 	stateDir   string // --state-dir
+	onFlag     string // --on, as it was given
 	settings   *config.Settings
 	runtime    *runtime
 	service    *service.Service
@@ -132,4 +137,35 @@ func parseTime(text string) (time.Time, error) {
 		}
 	}
 	return time.Time{}, usageError(wording.Errorf("the time %q is not understood: write 2026-03-05T09:07:00Z or 2026-03-05T09:07:00", text))
+}
+
+// version is set by the Makefile through the linker.
+var version = ""
+
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprint(a.Stdout, versionLine())
+			return err
+		},
+	}
+}
+
+// versionLine returns what version and --version print.
+func versionLine() string {
+	return fmt.Sprintf("scheduler %s %s %s/%s\n", buildVersion(), goruntime.Version(), goruntime.GOOS, goruntime.GOARCH)
+}
+
+// buildVersion returns the linker's version, else the module's, else "dev".
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
 }

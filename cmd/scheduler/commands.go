@@ -40,7 +40,7 @@ prompt came from.`),
 	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "directory of the journal and the memory (default the setting state_dir)")
 	root.SetVersionTemplate(versionLine())
 	root.AddCommand(
-		newRun(a), newResume(a), newRuns(a), newLint(a), newGraph(a), newCall(a), newCalls(a), newPlugins(a), newMemory(a), newServe(a), newMCP(a), newToken(a), newInit(a), newVersion(a), newMan(a))
+		newRun(a), newResume(a), newRuns(a), newJournal(a), newLint(a), newTest(a), newGraph(a), newCall(a), newCalls(a), newPlugins(a), newMemory(a), newServe(a), newWorker(a), newMCP(a), newToken(a), newImport(a), newInit(a), newVersion(a), newMan(a))
 	root.SetHelpCommand(newHelp(a))
 	for _, cmd := range root.Commands() {
 		completeFlags(a, cmd)
@@ -78,6 +78,19 @@ the beginning or the end of one that fits no other, or last.`,
 	cmd.RunE = list.RunE
 	cmd.Flags().AddFlagSet(list.Flags())
 	cmd.AddCommand(list, newRunsShow(a), newRunsEvents(a), newRunsCancel(a), newRunsPrune(a))
+	return cmd
+}
+
+func newJournal(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "journal",
+		Short: "Move the journal",
+		Long: `Move the journal, which has all runs: see scheduler runs for what is in it. It is a file in
+the state directory, or with the setting store a Postgres database that several machines
+share.`,
+		Example: "  scheduler journal copy .scheduler store",
+	}
+	addSubcommands(cmd, newJournalCopy(a))
 	return cmd
 }
 

@@ -100,6 +100,9 @@ func functionsHead(kind manifest.Kind, language terminal.Language) string {
 	if kind == manifest.Importance {
 		return language.Say("Importance functions: importance_func of input, <<importance:NAME>> in conditions of in-chat")
 	}
+	if kind == manifest.Check {
+		return language.Say("Checks: plugin in test files")
+	}
 	return language.Say("Variables: {{ vars.NAME }} in templates, variable segments of input")
 }
 
@@ -113,9 +116,12 @@ func (a *app) showFunction(f *function, asJSON bool) error {
 	if f.plugin != "" {
 		b.WriteString("\n" + a.Language.Say("From the plugin %s.", f.plugin) + "\n")
 	}
-	if f.kind == manifest.Importance {
+	switch f.kind {
+	case manifest.Importance:
 		b.WriteString(a.Language.Say("\nAn importance function. In a module of the call input:\n\n    importance_func: %s\n\nIn a condition of the call in-chat:\n\n    condition: \"<<importance:%s>>\"\n", f.name, f.name))
-	} else {
+	case manifest.Check:
+		b.WriteString(a.Language.Say("\nA check. Under expect of a test file:\n\n    {output: reply, plugin: %s}\n", f.name))
+	default:
 		b.WriteString(a.Language.Say("\nA variable. In templates of a flow:\n\n    {{ %s }}\n\nIn a module of the call input:\n\n    segments: [{type: variable, value: %s}]\n", f.name, strings.TrimPrefix(f.name, "vars.")))
 	}
 	if !f.output.IsNull() {

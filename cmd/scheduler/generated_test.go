@@ -8,9 +8,10 @@ import (
 
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
 
-//go:generate go test . -run ^(TestFlowSchema|TestFlowReference|TestCallReference)$ -update
+//go:generate go test . -run ^(TestFlowSchema|TestTestSchema|TestFlowReference|TestCallReference)$ -update
 
 // TestFlowSchema holds configs/flow.schema.json to the program's own types. Run
 // with -update to write it.
@@ -20,6 +21,11 @@ func TestFlowSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkGenerated(t, "flow.schema.json", append(flow.EditorSchema(registry).AppendIndented(nil, "  "), '\n'))
+}
+
+// TestTestSchema holds configs/test.schema.json to what test files are read by, in the same way.
+func TestTestSchema(t *testing.T) {
+	checkGenerated(t, "test.schema.json", append(suite.EditorSchema().AppendIndented(nil, "  "), '\n'))
 }
 
 // TestFlowReference holds configs/flow.md to the program's own types, in the same way.

@@ -23,9 +23,10 @@ func newInit(a *app) *cobra.Command {
 	var settings, schema bool
 	cmd := &cobra.Command{
 		Use:   "init DIR",
-		Short: "Make a new project with a flow that runs",
-		Long: `Make a new project: settings, a flow that runs without a key, its workspace, and
-the schema that lets an editor complete flows. Files that exist are left alone.
+		Short: "Make a new project with a flow that runs, and its tests",
+		Long: `Make a new project: settings, a flow that runs without a key, its workspace and its
+tests, and the schemas that let an editor complete flows and tests. Files that exist are
+left alone.
 
 The schema knows what is built in. That of --schema has the calls and importance
 functions of trusted plugins too.`,
@@ -90,7 +91,7 @@ func (a *app) initProject(dir string) error {
 		}
 		a.Tellf("created %s", path)
 	}
-	a.Tellf("\nTry it:\n  cd %s\n  scheduler run flows/hello.yaml --explain", dir)
+	a.Tellf("\nTry it:\n  cd %s\n  scheduler run flows/hello.yaml --explain\n  scheduler test", dir)
 	return nil
 }
 
@@ -101,7 +102,7 @@ type projectFile struct {
 
 // projectFiles lists the files of a new project in the order they are written.
 func projectFiles() ([]projectFile, error) {
-	files := []projectFile{{"flow.schema.json", configs.FlowSchema}}
+	files := []projectFile{{"flow.schema.json", configs.FlowSchema}, {"test.schema.json", configs.TestSchema}}
 	err := fs.WalkDir(project, "project", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

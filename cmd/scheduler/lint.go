@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,33 +14,41 @@ import (
 
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
 
 func newLint(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "lint FLOW...",
-		Short: "Report all problems of flows, before anything runs",
-		Long: `Report all problems of flows as file:line:col: message (hint), in file order.
-Sub-flows are looked through, and so are all texts in the directory of the setting
-languages. Exit code 2 means that there is an error; warnings
-alone give 0.`,
-		Example: "  scheduler lint flows/*.yaml\n  scheduler lint --json flow.yaml",
+		Use:   "lint PATH...",
+		Short: "Report all problems of flows and test files, before anything runs",
+		Long: `Report all problems of flows and test files (NAME.test.yaml) as
+file:line:col: message (hint), in file order. A folder stands for the flows and test files
+in it, DIR/... for those of all folders below it too. Sub-flows are looked through, and so
+are all texts in the directory of the setting languages. Exit code 2 means that there is
+an error; warnings alone give 0. Where runs are carried out by workers (the setting on),
+files that steps read and that other machines may not have are warned of on stderr.`,
+		Example: "  scheduler lint flows/*.yaml\n  scheduler lint ./...\n  scheduler lint --json flow.yaml flow.test.yaml",
 		Args:    cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, files []string) error {
+		RunE: func(_ *cobra.Command, paths []string) error {
 			a.noteSimplified()
-			var flows []string
-			for _, file := range files {
-				if strings.HasSuffix(file, cassetteSuffix) { // lint flows/*.yaml should just work
-					a.Tellf("note: %s is a cassette, not a flow: left out", file)
-					continue
-				}
-				flows = append(flows, file)
+			flows, tests, err := a.lintedFiles(paths)
+			if err != nil {
+				return usageError(err)
 			}
 			all, notes, err := a.service.Lint(flows)
 			a.printNotes(notes)
 			if err != nil {
 				return a.beforeRun(err)
+			}
+			found, err := a.lintTests(tests)
+			if err != nil {
+				return a.beforeRun(err)
+			}
+			for _, p := range found {
+				if !slices.Contains(all, p) { // the flow was looked at itself
+					all = append(all, p)
+				}
 			}
 			if err := a.printProblems(all, asJSON); err != nil {
 				return err
@@ -46,11 +56,87 @@ alone give 0.`,
 			if all.HasErrors() {
 				return exitError{code: exitUsage}
 			}
-			return nil
+			return a.warnOfFiles(flows)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the problems as one JSON array")
 	return cmd
+}
+
+// warnOfFiles warns of files that flows read while they run, and that the workers of the
+// setting on may not have.
+func (a *app) warnOfFiles(flows []string) error {
+	if a.remoteName() == "" {
+		return nil
+	}
+	for _, file := range flows {
+		f, _, _, err := a.service.Load(file)
+		if err != nil {
+			return a.beforeRun(err)
+		}
+		if f != nil {
+			a.printNotes(a.service.FilesElsewhere(f))
+		}
+	}
+	return nil
+}
+
+// lintedFiles returns the flows and the test files of paths.
+func (a *app) lintedFiles(paths []string) (flows, tests []string, err error) {
+	for _, path := range paths {
+		files := []string{path}
+		dir, isTree := strings.CutSuffix(filepath.ToSlash(path), "...")
+		if isTree {
+			files, err = filesBelow(cmp.Or(filepath.FromSlash(strings.TrimSuffix(dir, "/")), "."), isLinted)
+		} else if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+			files, err = filesIn(path, isLinted)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, file := range files {
+			switch {
+			case strings.HasSuffix(file, cassetteSuffix): // lint flows/*.yaml should just work
+				a.Tellf("note: %s is a cassette, not a flow: left out", file)
+			case strings.HasSuffix(file, suite.Suffix):
+				tests = append(tests, file)
+			default:
+				flows = append(flows, file)
+			}
+		}
+	}
+	return flows, tests, nil
+}
+
+// stepsKey is what flows have and other YAML files do not.
+var stepsKey = regexp.MustCompile(`(?m)^["']?steps["']?\s*:`)
+
+// isLinted reports whether a file of a folder is a flow or a test file.
+func isLinted(path string) bool {
+	if strings.HasSuffix(path, suite.Suffix) {
+		return true
+	}
+	if filepath.Ext(path) != ".yaml" || strings.HasSuffix(path, cassetteSuffix) {
+		return false
+	}
+	text, err := os.ReadFile(path)
+	return err == nil && stepsKey.Match(text)
+}
+
+// lintTests returns what is wrong with test files, and with the flows that they test.
+func (a *app) lintTests(files []string) (all flow.Problems, err error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	loader, _, err := a.runtime.newTestLoader(string(a.Language)) // its notes are those of the flows
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		_, problems := loader.Load(file)
+		all = append(all, problems...)
+	}
+	return all, nil
 }
 
 // noteSimplified says that messages are in simplified Chinese where the setting language, or

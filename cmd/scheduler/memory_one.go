@@ -197,8 +197,11 @@ func (a *app) findMemory(ctx context.Context, store memory.Store, id string, use
 		return found, calls.Errorf(calls.KindOf(err), "%w", err).WithHint("scheduler memory search and scheduler memory snapshot list show ids")
 	}
 	if got == nil {
-		return found, calls.Errorf(calls.NotFound, "there is no %s", id).
-			WithHint("it may be another's, deleted, or in another state directory (--state-dir, here %s)", a.settings.StateDir)
+		missing := calls.Errorf(calls.NotFound, "there is no %s", id)
+		if a.runtime.sharesStore() {
+			return found, missing.WithHint("it may be another's, deleted, or in another store (the setting store, here %s)", a.runtime.storePlace())
+		}
+		return found, missing.WithHint("it may be another's, deleted, or in another state directory (--state-dir, here %s)", a.settings.StateDir)
 	}
 	return value.Of(got)
 }

@@ -109,6 +109,8 @@ func functionUsage(plugin string, f *manifest.Function) string {
 	switch f.Kind {
 	case manifest.Importance:
 		return "importance_func: " + f.Title(plugin)
+	case manifest.Check:
+		return "plugin: " + f.Title(plugin)
 	case manifest.Variable:
 		return "{{ " + f.Title(plugin) + " }}"
 	case manifest.Call:

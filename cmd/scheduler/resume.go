@@ -24,6 +24,7 @@ type resumeFlags struct {
 	flowFile  string
 	now       string
 	steal     bool
+	on        string
 	show      showFlags
 }
 
@@ -44,6 +45,9 @@ a terminal, what nobody gave is asked right here.
 
 The run keeps the text of its flow. --flow goes on with an edited one: first until it
 waits again, then with the answers.
+
+A run that workers carry out (run --on) goes on there, and is followed here: also one that
+is under way. Answers go to the workers, which check them.
 
 Exit codes: 0 done, 1 the run failed again, 2 an answer or the edited flow was refused
 (nothing ran), 3 the run still waits, 130 interrupted.`,
@@ -68,11 +72,15 @@ Exit codes: 0 done, 1 the run failed again, 2 an answer or the edited flow was r
 	flags.StringVar(&f.flowFile, "flow", "", "go on with an edited flow `file`; steps that finished must be unchanged")
 	flags.StringVar(&f.now, "now", "", "the `time` of the run's clock (default: now)")
 	flags.BoolVar(&f.steal, "steal", false, "take the run from a process that cannot be alive, as after a restart of the machine")
+	addOnFlag(flags, &f.on)
 	f.show.addFlags(flags)
 	return cmd
 }
 
 func (a *app) resumeRun(ctx context.Context, name string, f *resumeFlags) error {
+	if err := a.setOn(f.on); err != nil {
+		return err
+	}
 	now, err := parseTime(f.now)
 	if err != nil {
 		return err
@@ -102,7 +110,7 @@ func (a *app) resumeRun(ctx context.Context, name string, f *resumeFlags) error 
 	if err := f.show.checkStep(resumed.Flow); err != nil {
 		return err
 	}
-	s := &session{app: a, run: resumed, show: f.show}
+	s := a.newSession(resumed, f.show)
 	return s.finishSession(ctx, s.resumeWith(ctx, edited, f))
 }
 

@@ -35,6 +35,8 @@ type runFlags struct {
 	ephemeral bool
 	record    bool
 	replay    bool
+	on        string
+	detach    bool
 	show      showFlags
 }
 
@@ -50,6 +52,10 @@ Runs are recorded in the state directory, so that one that waits, fails or dies 
 be resumed; --ephemeral leaves no record. On a terminal, what a run waits for is
 asked right here.
 
+With --on temporal://HOST:PORT the run is recorded here and carried out by the workers
+of that server (scheduler worker), while its events are shown as always. Ctrl-C leaves
+the run alone, which goes on; --detach does not follow it at all and prints its id.
+
 Exit codes: 0 done, 1 the run failed, 2 the flow, the settings or the inputs are
 wrong (nothing ran), 3 the run waits for input (the message says for what, and how
 to go on), 130 interrupted.`,
@@ -58,6 +64,7 @@ to go on), 130 interrupted.`,
   scheduler run flow.yaml -i city=Hangzhou -i days=3 -i notes=@notes.txt
   scheduler run flow.yaml --input inputs.json --outputs
   scheduler run flow.yaml --explain=answer
+  scheduler run flow.yaml --on temporal://127.0.0.1:7233
   scheduler run flow.yaml --json | jq -c 'select(.type == "step.finished")'`, "\n"),
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,7 +88,10 @@ to go on), 130 interrupted.`,
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the run's random numbers")
 	flags.BoolVar(&f.record, "record", false, "keep what the model answers in FLOW.cassette.yaml, as llm.mode record does")
 	flags.BoolVar(&f.replay, "replay", false, "take the answers from FLOW.cassette.yaml, as llm.mode replay does")
+	addOnFlag(flags, &f.on)
+	flags.BoolVar(&f.detach, "detach", false, "with --on: print the id of the run, and do not follow it")
 	cmd.MarkFlagsMutuallyExclusive("record", "replay")
+	cmd.MarkFlagsMutuallyExclusive("on", "ephemeral")
 	f.show.addFlags(flags)
 	return cmd
 }
@@ -117,8 +127,12 @@ func (a *app) runFlow(ctx context.Context, path string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
+	on, err := a.chooseOn(f, flow)
+	if err != nil {
+		return err
+	}
 	started, notes, err := a.service.NewSession(ctx, service.Principal{User: f.user}, service.StartRequest{
-		Flow: flow, Inputs: inputs, Provider: f.provider, Mode: f.cassetteMode(), Now: now, Seed: f.seed,
+		Flow: flow, Inputs: inputs, Provider: f.provider, Mode: f.cassetteMode(), Now: now, Seed: f.seed, On: on,
 		Strict: f.show.strict, Ephemeral: f.ephemeral, Interactive: !f.show.json && a.CanAsk(), Origin: originCLI, Labels: labels,
 	})
 	a.printNotes(notes)
@@ -126,7 +140,10 @@ func (a *app) runFlow(ctx context.Context, path string, f *runFlags) error {
 		return a.beforeRun(err)
 	}
 	defer a.closeSession(ctx, started)
-	s := &session{app: a, run: started, show: f.show}
+	if f.detach {
+		return a.detachRun(ctx, started)
+	}
+	s := a.newSession(started, f.show)
 	return s.finishSession(ctx, s.printEvents(started.Events()))
 }
 

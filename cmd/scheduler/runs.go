@@ -68,7 +68,7 @@ func newRunsList(a *app) *cobra.Command {
 				return a.PrintJSON(value.OfList(runs...))
 			}
 			if len(runs) == 0 {
-				a.Tellf("no such runs in %s", a.settings.StateDir)
+				a.Tellf("no such runs in %s", a.runtime.storePlace())
 				return nil
 			}
 			return w.Flush()
@@ -83,12 +83,14 @@ func newRunsList(a *app) *cobra.Command {
 
 func newRunsEvents(a *app) *cobra.Command {
 	var from int64
+	var follow bool
 	cmd := &cobra.Command{
 		Use:   "events RUN",
 		Short: "Print the events of a run as JSON lines",
 		Example: strings.Trim(`
   scheduler runs events last | jq -c 'select(.type == "step.failed")'
-  scheduler runs events last --from 20`, "\n"),
+  scheduler runs events last --from 20
+  scheduler runs events last --follow`, "\n"),
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,7 +99,14 @@ func newRunsEvents(a *app) *cobra.Command {
 				return a.beforeRun(err)
 			}
 			out := terminal.NewJSONEventPrinter(a.Stdout)
-			for event, err := range a.service.Events(cmd.Context(), service.Principal{}, id, from) {
+			events := a.service.Events(cmd.Context(), service.Principal{}, id, from)
+			if follow {
+				events = a.service.Follow(cmd.Context(), service.Principal{}, id, from-1)
+			}
+			for event, err := range events {
+				if err != nil && cmd.Context().Err() != nil {
+					return exitError{exitInterrupted, wording.Errorf("interrupted")}
+				}
 				if err != nil {
 					return a.beforeRun(err)
 				}
@@ -109,12 +118,14 @@ func newRunsEvents(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().Int64Var(&from, "from", 1, "begin with that `seq`")
+	cmd.Flags().BoolVar(&follow, "follow", false, "go on with those to come, until the run is over or waits")
 	cmd.Flags().Bool("json", true, "print JSON lines, as always: for commands that are written alike")
 	return cmd
 }
 
 func newRunsCancel(a *app) *cobra.Command {
 	var asJSON, force bool
+	var on string
 	cmd := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "Cancel a run, also one that another process is at",
@@ -128,9 +139,13 @@ gone, its clock was set back. Where it is alive after all, it stops at its next 
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.setOn(on); err != nil {
+				return err
+			}
 			return a.cancelRun(cmd.Context(), args[0], force, asJSON)
 		},
 	}
+	addOnFlag(cmd.Flags(), &on)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: the run as runs list has it")
 	cmd.Flags().BoolVar(&force, "force", false, "take the run from a process that cannot be alive")
 	return cmd

@@ -101,7 +101,9 @@ var pythonWithGRPC = sync.OnceValue(func() string {
 	return ""
 })
 
-// newWorkshop also puts the python3 that works first in PATH.
+// newWorkshop also puts the python3 that works first in PATH, and the program as make build
+// builds it: under the race detector a command takes three times as long, and scripts run
+// hundreds. The slow tests run the program of this test, race detector included.
 func newWorkshop(t *testing.T) *workshop {
 	t.Helper()
 	source, err := filepath.Abs(filepath.Join("..", ".."))
@@ -109,10 +111,17 @@ func newWorkshop(t *testing.T) *workshop {
 		t.Fatal(err)
 	}
 	w := &workshop{dir: t.TempDir(), source: source, built: map[string]error{}}
-	if python := pythonWithGRPC(); python != "" {
-		if err := os.MkdirAll(filepath.Join(w.dir, "bin"), 0o750); err != nil {
-			t.Fatal(err)
+	if err := os.MkdirAll(filepath.Join(w.dir, "bin"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if !slow.Enabled() {
+		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(w.dir, "bin", "scheduler"), ".")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build the program: %v\n%s", err, out)
 		}
+	}
+	if python := pythonWithGRPC(); python != "" {
 		if err := os.Symlink(python, filepath.Join(w.dir, "bin", "python3")); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +129,7 @@ func newWorkshop(t *testing.T) *workshop {
 	return w
 }
 
-// setup lets scripts find python3.
+// setup lets scripts find the program and python3.
 func (w *workshop) setup(e *testscript.Env) {
 	e.Setenv("SOURCE", w.source)
 	e.Setenv("PATH", filepath.Join(w.dir, "bin")+string(os.PathListSeparator)+strings.TrimSpace(e.Getenv("PATH")))

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
 )
 
 var update = flag.Bool("update", false, "write the generated and golden files anew")
@@ -24,6 +26,24 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command line as people do: every file in test/scripts is
 // a session with its files and what must be seen.
 func TestScripts(t *testing.T) {
+	testscript.Run(t, newScriptParams(t, "../../test/scripts"))
+}
+
+// TestScriptsOnPostgres runs those in test/scripts/postgres, each with an empty store in
+// SCHEDULER_STORE.
+func TestScriptsOnPostgres(t *testing.T) {
+	pgdbtest.NewURL(t) // skipped here where there is no server
+	params := newScriptParams(t, "../../test/scripts/postgres")
+	setup := params.Setup
+	params.Setup = func(e *testscript.Env) error {
+		e.Setenv("SCHEDULER_STORE", pgdbtest.NewURL(t))
+		return setup(e)
+	}
+	testscript.Run(t, params)
+}
+
+// newScriptParams returns what runs the scripts of a folder.
+func newScriptParams(t *testing.T, dir string) testscript.Params {
 	flows, err := filepath.Abs("../../flows")
 	if err != nil {
 		t.Fatal(err)
@@ -38,8 +58,8 @@ func TestScripts(t *testing.T) {
 	}))
 	t.Cleanup(forecasts.Close)
 	plugins := newWorkshop(t)
-	testscript.Run(t, testscript.Params{
-		Dir:                 "../../test/scripts",
+	return testscript.Params{
+		Dir:                 dir,
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -54,5 +74,5 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GORACE", "atexit_sleep_ms=10") // else each command sleeps for a second
 			return nil
 		},
-	})
+	}
 }

@@ -45,6 +45,7 @@ type serveFlags struct {
 	noUI   bool
 	open   bool
 	probe  bool
+	on     string
 
 	noTriggers bool
 }
@@ -68,6 +69,9 @@ get a while to end; the others are gone on with at the next start.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := f.applyTo(a)
+			if err := a.setOn(f.on); err != nil {
+				return err
+			}
 			if f.probe {
 				return a.probeServer(cmd.Context(), c)
 			}
@@ -83,6 +87,7 @@ get a while to end; the others are gone on with at the next start.`,
 	flags.BoolVar(&f.open, "open", false, "open the page in the browser")
 	flags.BoolVar(&f.probe, "probe", false, "ask the server that runs whether it is ready, and exit with 0 or 1")
 	flags.BoolVar(&f.noTriggers, "no-triggers", false, "leave the schedules and webhooks of flows alone")
+	addOnFlag(flags, &f.on)
 	flags.StringVar(&f.auth, "auth", "", "token, or none on a loopback address (default the setting serve.auth)")
 	return cmd
 }
@@ -212,7 +217,7 @@ func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 	return server.Options{
 		Service: a.service, Store: s, Flows: c.Flows,
 		Limits:  service.Limits{Runs: c.MaxRuns, PerUser: c.MaxRunsPerUser, Queued: c.MaxQueued},
-		Recover: c.Recover, Drain: time.Duration(c.Drain), NoAuth: c.Auth == "none", Hosts: c.Hosts, Origins: c.CORSOrigins,
+		Recover: c.Recover, On: a.remoteName(), Drain: time.Duration(c.Drain), NoAuth: c.Auth == "none", Hosts: c.Hosts, Origins: c.CORSOrigins,
 		Edit: c.Edit, MaxBody: c.MaxBodyBytes(), Aliases: c.Aliases,
 		Prune:    server.Prune{OlderThan: time.Duration(c.Prune.OlderThan), Keep: c.Prune.Keep},
 		OpenAI:   openai.Settings{TasksLLM: c.OpenAI.TasksLLM, HoldRetries: c.OpenAI.OnRetry == "hold"},

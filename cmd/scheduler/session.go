@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
@@ -35,6 +36,12 @@ type session struct {
 	typed []scheduler.Answer
 	// heard is what steps said before the run came to wait.
 	heard map[string]string
+}
+
+// newSession returns what shows a run.
+func (a *app) newSession(run *service.Session, show showFlags) *session {
+	run.OnHint(func(text wording.Text) { a.Tellf("note: %s", text) })
+	return &session{app: a, run: run, show: show}
 }
 
 // closeSession ends a run, and makes the snapshots that are due as long as the settings
@@ -159,6 +166,8 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.As(err, &said) && said.err == nil:
 		return err
+	case errors.Is(err, service.ErrDetached):
+		return s.tellDetached()
 	case errors.As(err, &waiting) && ctx.Err() != nil:
 		s.app.PrintError(wording.Errorf("interrupted"))
 		s.app.printWaiting(waiting.Run, s.run.Waiting(), s.typed, s.run.Ephemeral)
@@ -174,7 +183,10 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 				s.app.commandLine("runs", "show", held.Run), s.app.commandLine("runs", "cancel", held.Run)))
 	}
 	code := exitFor(ctx, err, s.show.json && s.hasEnded)
-	canResume := s.hasBegun && !s.run.Ephemeral && !errors.Is(err, journal.ErrSecretLost)
+	var notStarted *service.NotStartedError
+	isRecorded := s.hasBegun || errors.As(err, &notStarted)
+	isLost := errors.Is(err, journal.ErrSecretLost) || errors.Is(err, sqlitefile.ErrMoved)
+	canResume := isRecorded && !s.run.Ephemeral && !isLost
 	if !canResume || s.show.json {
 		return code
 	}
@@ -190,6 +202,19 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 	var exit exitError
 	errors.As(code, &exit)
 	return exitError{code: exit.code}
+}
+
+// tellDetached tells how to follow, cancel and go on with a run that goes on elsewhere.
+func (s *session) tellDetached() error {
+	if s.show.json {
+		return exitError{code: exitInterrupted}
+	}
+	id := s.run.ID
+	s.app.Tellf("the run %s goes on; follow, cancel or resume it with:", id)
+	for _, command := range []string{s.app.commandLine("runs", "events", id, "--follow"), s.app.commandLine(s.app.withOn("runs", "cancel", id)...), s.app.resumeCommand(id, nil, nil)} {
+		fmt.Fprintf(s.app.Stderr, "  %s\n", command)
+	}
+	return exitError{code: exitInterrupted}
 }
 
 // isRefused reports whether an error is about what a user wrote: a flow, an answer, an
@@ -279,7 +304,7 @@ func (a *app) configToName() string {
 
 // resumeCommand returns the exact command that goes on with a run, from any directory.
 func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []scheduler.Answer) string {
-	parts := []string{a.commandLine("resume", run)}
+	parts := []string{a.commandLine(a.withOn("resume", run)...)}
 	set := func(step, pointer, text string) {
 		if len(waiting) == 1 {
 			step = ""

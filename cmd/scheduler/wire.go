@@ -12,12 +12,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/calls/mcp"
+	"github.com/callnode/scheduler/calls/pgdb"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm"
@@ -33,9 +35,11 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
+	"github.com/callnode/scheduler/scheduler/journal/postgres"
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/service"
 	"github.com/callnode/scheduler/scheduler/telemetry"
+	"github.com/callnode/scheduler/scheduler/temporal"
 )
 
 // providerTypes lists the kinds of model servers that llm.providers can name as type. A
@@ -69,7 +73,9 @@ func newService(rt *runtime) *service.Service {
 		Memory:           rt.openMemory,
 		Snapshots:        rt.snapshotGenerator,
 		CallEnv:          rt.callEnv,
-		Dir:              rt.settings.Root,
+		Remote:           rt.openRemote,
+		Dir:              cmp.Or(rt.workerRoot, rt.settings.Root),
+		Rooted:           rt.workerRoot != "",
 		Languages:        rt.settings.KnownLanguages,
 		Script: func(answers value.Value) (llm.Provider, error) {
 			parsed, err := scripted.Parse(answers)
@@ -238,6 +244,9 @@ func (rt *runtime) close() error {
 	for _, c := range rt.catalogs {
 		all = append(all, c.host.Close(), c.mcp.Close())
 	}
+	if rt.temporal != nil {
+		rt.temporal.Close()
+	}
 	return errors.Join(all...)
 }
 
@@ -366,14 +375,16 @@ func (rt *runtime) callEnv(asksModel bool) (*calls.Env, error) {
 	return env, nil
 }
 
-// openJournal opens the journal of the state directory. With create it is made where there
-// is none, and must be writable.
+// openJournal opens the journal of the store, or of the state directory. With create it is
+// made where there is none, and must be writable.
 func (rt *runtime) openJournal(ctx context.Context, create bool) (journal.Journal, error) {
-	dir := rt.settings.StateDir
-	if !create && !sqlitefile.Exists(filepath.Join(dir, sqlite.FileName)) {
-		return nil, service.ErrNoJournal
+	var j journal.Journal
+	var err error
+	if rt.sharesStore() {
+		j, err = rt.openSharedJournal(ctx, rt.settings.Store)
+	} else {
+		j, err = openFileJournal(ctx, rt.settings.StateDir, create)
 	}
-	j, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -381,6 +392,36 @@ func (rt *runtime) openJournal(ctx context.Context, create bool) (journal.Journa
 		return rt.watchJournal(j), nil
 	}
 	return j, nil
+}
+
+// openFileJournal opens the journal in a state directory.
+func openFileJournal(ctx context.Context, dir string, create bool) (*sqlite.SQLite, error) {
+	if !create && !sqlitefile.Exists(filepath.Join(dir, sqlite.FileName)) {
+		return nil, service.ErrNoJournal
+	}
+	return sqlite.Open(ctx, dir, sqlite.Options{})
+}
+
+// openSharedJournal opens the journal in a database; its tables are made where there are none.
+func (rt *runtime) openSharedJournal(ctx context.Context, url string) (*postgres.Postgres, error) {
+	key, err := rt.settings.Journal.ImageKey()
+	if err != nil {
+		return nil, err
+	}
+	return postgres.Open(ctx, postgres.Options{URL: url, ImageKey: key, KeySource: "the setting journal.key_env", Version: buildVersion()})
+}
+
+// sharesStore reports whether the journal and the memory are in a store that other machines
+// can have too.
+func (rt *runtime) sharesStore() bool { return rt.settings.Store != "" }
+
+// storePlace returns where the journal and the memory are, for users: a folder, or the host
+// and the name of a database.
+func (rt *runtime) storePlace() string {
+	if !rt.sharesStore() {
+		return rt.settings.StateDir
+	}
+	return pgdb.PlaceOf(rt.settings.Store)
 }
 
 // telemetryTimeout bounds how long the last spans may take to be sent.
@@ -419,4 +460,34 @@ func endTelemetry(o *telemetry.Observer, log *slog.Logger) {
 	if err := o.Shutdown(ctx); err != nil {
 		log.Warn("ending traces", "error", err)
 	}
+}
+
+// runtime is what the runs and requests of a process share: the settings, the plugins and
+// what they offer, the providers. [newRuntime] makes one, [runtime.close] ends it. Its
+// methods are safe for concurrent use.
+//
+// Its methods, in wire.go, wire_memory.go and choose_provider.go, are the only place where
+// all parts meet.
+type runtime struct {
+	settings *config.Settings
+	log      io.Writer // what plugins and stores write while they work
+	// hidden are the secrets that the settings allow, and what runs compute from them.
+	hidden *secret.Set
+	// watchJournal wraps the journal when it is opened; nil: nothing does. It is set before.
+	watchJournal func(journal.Journal) journal.Journal
+	// workerRoot is the folder in which a worker carries out all runs; "" is where they began.
+	// It is set before the Service is made.
+	workerRoot string
+
+	mu       sync.Mutex            // guards what follows
+	temporal *temporal.Client      // nil until it is needed
+	catalogs map[string]*catalog   // by the directory in which relative paths start
+	places   map[string]llm.Places // by provider, of those with max_concurrent
+}
+
+// catalog is the plugins of a directory, and all that a flow there can name.
+type catalog struct {
+	host     *host.Host
+	mcp      *mcp.Host
+	registry *calls.Registry // nil until it is needed
 }

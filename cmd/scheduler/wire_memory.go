@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
+	"github.com/callnode/scheduler/calls/memory/postgres"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
@@ -16,22 +17,14 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// openMemory opens the memory of the state directory, or makes it.
+// openMemory opens the memory of the store or of the state directory, or makes it.
 func (rt *runtime) openMemory(ctx context.Context, o service.MemoryOptions) (*memory.SnapshotProcessor, error) {
-	clock := o.Clock
-	if o.Temporary {
-		store, err := sqlite.OpenTemporary(ctx, sqlite.Options{Clock: clock})
-		if err != nil {
-			return nil, err
-		}
-		return rt.newProcessor(store, clock), nil
-	}
-	store, err := sqlite.Open(ctx, rt.settings.StateDir, sqlite.Options{Clock: clock, Log: terminal.NewWarningLog(rt.log, terminal.Language(rt.settings.DefaultLanguage()))})
+	store, err := rt.openMemoryStore(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	p := rt.newProcessor(store, clock)
-	if dir := rt.settings.Memory.Mirror; dir != "" {
+	p := rt.newProcessor(store, o.Clock)
+	if dir := rt.settings.Memory.Mirror; dir != "" && !o.Temporary {
 		mirror, err := archive.NewMirror(ctx, store, dir, p.Log)
 		if err != nil {
 			return nil, errors.Join(err, store.Close())
@@ -41,11 +34,24 @@ func (rt *runtime) openMemory(ctx context.Context, o service.MemoryOptions) (*me
 	return p, nil
 }
 
+// openMemoryStore opens what keeps memories.
+func (rt *runtime) openMemoryStore(ctx context.Context, o service.MemoryOptions) (memory.Store, error) {
+	log := terminal.NewWarningLog(rt.log, terminal.Language(rt.settings.DefaultLanguage()))
+	switch {
+	case o.Temporary:
+		return sqlite.OpenTemporary(ctx, sqlite.Options{Clock: o.Clock})
+	case rt.sharesStore():
+		return postgres.Open(ctx, postgres.Options{URL: rt.settings.Store, Clock: o.Clock, Log: log})
+	}
+	return sqlite.Open(ctx, rt.settings.StateDir, sqlite.Options{Clock: o.Clock, Log: log})
+}
+
 // memoryFile returns the path of the file of the memory.
 func (rt *runtime) memoryFile() string { return filepath.Join(rt.settings.StateDir, sqlite.FileName) }
 
-// hasMemory reports whether the state directory has a memory, be it one that cannot be read.
-func (rt *runtime) hasMemory() bool { return sqlitefile.Exists(rt.memoryFile()) }
+// hasMemory reports whether there is a memory, be it one that cannot be read. A store has one
+// as soon as it is opened.
+func (rt *runtime) hasMemory() bool { return rt.sharesStore() || sqlitefile.Exists(rt.memoryFile()) }
 
 // openDamagedMemory opens what can be read of a damaged memory; nothing is changed.
 func (rt *runtime) openDamagedMemory(ctx context.Context) (*sqlite.Damaged, error) {

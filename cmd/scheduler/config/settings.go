@@ -24,8 +24,13 @@ import (
 // [Load] makes them. They do not change then, so that all parts of a process may share
 // them.
 type Settings struct {
-	Language  string   `json:"language,omitempty"`
-	StateDir  string   `json:"state_dir,omitempty" min:"1"`
+	Language string `json:"language,omitempty"`
+	StateDir string `json:"state_dir,omitempty" min:"1"`
+	// Store is the URL of the Postgres database that has the journal and the memory; "" keeps
+	// them in the state directory. It may hold a password: no message shows it. [Load] takes
+	// it from the variable StoreEnv where that is set.
+	Store     string   `json:"store,omitempty"`
+	StoreEnv  string   `json:"store_env,omitempty"`
 	Journal   Journal  `json:"journal,omitempty"`
 	Languages string   `json:"languages,omitempty"`
 	Secrets   []string `json:"secrets,omitempty"`
@@ -37,6 +42,10 @@ type Settings struct {
 	MCP       MCP      `json:"mcp,omitempty"`
 	Memory    Memory   `json:"memory,omitempty"`
 	Serve     Serve    `json:"serve,omitempty"`
+	// On is where runs are carried out: "" or local, or temporal://HOST:PORT.
+	On       string   `json:"on,omitempty"`
+	Temporal Temporal `json:"temporal,omitempty"`
+	Worker   Worker   `json:"worker,omitempty"`
 
 	// Root is the directory of the project: the nearest one, from the working directory
 	// upward, with a settings file or a state directory. "" is the working directory.
@@ -60,6 +69,7 @@ type LLM struct {
 // Journal says how runs are recorded.
 type Journal struct {
 	Durability string `json:"durability,omitempty" enum:"sync|async"`
+	KeyEnv     string `json:"key_env,omitempty"`
 }
 
 // Run bounds how many steps of a run work at once and in all, the outputs that it holds,
@@ -113,6 +123,9 @@ func Load(place Place, types []ProviderType) (*Settings, error) {
 		cfg.StateDir = place.StateDir
 	} else if !filepath.IsAbs(cfg.StateDir) && os.Getenv(settingVariable("state_dir")) == "" {
 		cfg.StateDir = filepath.Join(root, cfg.StateDir)
+	}
+	if err := cfg.readStore(); err != nil {
+		return nil, file.placeErrors(err)
 	}
 	if err := cfg.check(types); err != nil {
 		return nil, file.placeErrors(err)
@@ -237,6 +250,9 @@ func (c *Settings) check(types []ProviderType) error {
 		return err
 	}
 	if err := c.Serve.check(&c.LLM); err != nil {
+		return err
+	}
+	if err := c.Temporal.check(c.On); err != nil {
 		return err
 	}
 	return c.Memory.check(&c.LLM)

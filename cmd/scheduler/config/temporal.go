@@ -1,0 +1,96 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Temporal is the settings of runs on Temporal.
+type Temporal struct {
+	Namespace     string         `json:"namespace,omitempty" min:"1"`
+	Queue         string         `json:"queue,omitempty" min:"1"`
+	TLS           TemporalTLS    `json:"tls,omitempty"`
+	APIKeyEnv     string         `json:"api_key_env,omitempty"`
+	PayloadKeyEnv string         `json:"payload_key_env,omitempty"`
+	Heartbeat     value.Duration `json:"heartbeat,omitempty"`
+	Attributes    bool           `json:"attributes,omitempty"`
+}
+
+// TemporalTLS is how the connection to Temporal is encrypted.
+type TemporalTLS struct {
+	Enabled bool   `json:"enabled,omitempty"`
+	CA      string `json:"ca,omitempty"`
+	Cert    string `json:"cert,omitempty"`
+	Key     string `json:"key,omitempty"`
+}
+
+// Worker is the settings of the subcommand worker.
+type Worker struct {
+	Queues []string       `json:"queues,omitempty"`
+	Slots  int            `json:"slots,omitempty" min:"1"`
+	Root   string         `json:"root,omitempty"`
+	Drain  value.Duration `json:"drain,omitempty"`
+	Listen string         `json:"listen,omitempty"`
+}
+
+const (
+	// OnLocal is the value of the setting on for runs that this process carries out, as with "".
+	OnLocal = "local"
+	// temporalScheme begins the address of Temporal in the setting on.
+	temporalScheme = "temporal://"
+	// defaultTemporalPort is the one that Temporal listens at.
+	defaultTemporalPort = "7233"
+	// minHeartbeat is the shortest sensible heartbeat, in seconds; the lease of a run takes 5.
+	minHeartbeat = 5e9
+)
+
+// TemporalAddress reads the setting on: the host:port of Temporal, "" for runs of this process.
+func TemporalAddress(on string) (string, error) {
+	if on == "" || on == OnLocal {
+		return "", nil
+	}
+	address, ok := strings.CutPrefix(on, temporalScheme)
+	if !ok || address == "" || strings.ContainsAny(address, "/@? ") {
+		return "", wrongSetting("on", "%q is not an address (use temporal://HOST:PORT, or local)", on)
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		address = net.JoinHostPort(strings.Trim(address, "[]"), defaultTemporalPort)
+	}
+	return address, nil
+}
+
+// IsLoopbackAddress reports whether host:port is of this machine.
+func IsLoopbackAddress(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// check refuses settings that make no sense.
+func (c *Temporal) check(on string) error {
+	if _, err := TemporalAddress(on); err != nil {
+		return err
+	}
+	if c.Heartbeat < minHeartbeat {
+		return wrongSetting("temporal.heartbeat", "the heartbeat must be at least 5s: a run is free that long after its process died")
+	}
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		return wrongSetting("temporal.tls", "cert and key belong together: give both or neither")
+	}
+	for setting, name := range map[string]string{"temporal.api_key_env": c.APIKeyEnv, "temporal.payload_key_env": c.PayloadKeyEnv} {
+		if name == "" || on == "" || on == OnLocal {
+			continue
+		}
+		if os.Getenv(name) == "" {
+			return wrongSetting(setting, "the environment variable %s is not set", name)
+		}
+	}
+	return nil
+}

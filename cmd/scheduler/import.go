@@ -1,0 +1,161 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/importer"
+	"github.com/callnode/scheduler/scheduler/importer/promptfoo"
+)
+
+func newImport(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "import",
+		Short: "Turn files of other programs into flows and tests",
+		Long: `Turn files of other programs into flows and tests. Every leaf of a source is accounted
+for: kept, changed, or not kept, with its line and what to do. No code and no template of
+a source runs.`,
+		Example: "  scheduler import promptfoo promptfooconfig.yaml -o evals/",
+	}
+	addSubcommands(cmd, newImportPromptfoo(a))
+	return cmd
+}
+
+// importFlags are the flags of all imports.
+type importFlags struct {
+	dir            string
+	dryRun, strict bool
+	asJSON         bool
+}
+
+func newImportPromptfoo(a *app) *cobra.Command {
+	var f importFlags
+	cmd := &cobra.Command{
+		Use:   "promptfoo FILE...",
+		Short: "Turn configurations of promptfoo into flows, tests and providers",
+		Long: `Turn configurations of promptfoo into flows, test files and providers of the settings.
+Beside them, NAME.import.json tells what became of each leaf. Files that you have changed
+since an import are left alone: the new ones get .new at the end.
+
+Prompts become flows, their templates those of flows. Tests become cases; one that loses an
+assertion is skipped and says why, so that nothing passes for want of a check. Conditions
+in JavaScript that are expressions become checks; other code is kept as files, unused.`,
+		Example: "  scheduler import promptfoo promptfooconfig.yaml -o evals/\n  scheduler import promptfoo promptfooconfig.yaml --dry-run --strict",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error {
+			isLossy := false
+			for _, file := range files {
+				plan, err := a.importPromptfoo(file, &f)
+				if err != nil {
+					return usageError(err)
+				}
+				isLossy = isLossy || plan.Report.NotKept > 0
+			}
+			if f.strict && isLossy {
+				return exitError{code: exitFailed}
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.dir, "output", "o", ".", "the folder to write into")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "tell what would be written, and write nothing")
+	flags.BoolVar(&f.strict, "strict", false, "fail with exit code 1 where anything is not kept")
+	flags.BoolVar(&f.asJSON, "json", false, "print the report as one JSON document")
+	return cmd
+}
+
+// importPromptfoo imports one configuration and prints what became of it.
+func (a *app) importPromptfoo(file string, f *importFlags) (*importer.Plan, error) {
+	name := importName(file)
+	o := promptfoo.Options{Name: name, Settings: settingsOfImport(f.dir, name), Language: string(a.Language)}
+	plan, err := promptfoo.Read(os.DirFS(filepath.Dir(file)), filepath.Base(file), o)
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%s was not imported: %w", file, err)
+	}
+	var written []importer.Written
+	if !f.dryRun {
+		if written, err = importer.Write(plan, f.dir, name); err != nil {
+			return nil, err
+		}
+	}
+	if f.asJSON {
+		enc := json.NewEncoder(a.Stdout)
+		enc.SetEscapeHTML(false)
+		return plan, enc.Encode(plan.Report)
+	}
+	return plan, a.printImport(plan, written, f.dir)
+}
+
+// printImport prints what was written, and what was changed and lost with its place.
+func (a *app) printImport(plan *importer.Plan, written []importer.Written, dir string) error {
+	r := &plan.Report
+	for _, l := range r.Leaves {
+		if l.Verdict == importer.Kept {
+			continue
+		}
+		word := "changed"
+		if l.Verdict == importer.NotKept {
+			word = "not kept"
+		}
+		fmt.Fprintf(a.Stdout, "%s:%d:%d: %s: %s: %s\n", l.File, l.Line, l.Col, wording.Of(word).In(string(a.Language)), l.Pointer, l.Note)
+	}
+	for _, w := range written {
+		path := filepath.Join(dir, filepath.FromSlash(w.Path))
+		if w.IsBeside {
+			a.Tellf("wrote %s, for you have changed the file beside it", path)
+			continue
+		}
+		a.Tellf("wrote %s", path)
+	}
+	_, err := fmt.Fprintln(a.Stdout, wording.Say("%s: %d kept, %d changed, %d not kept", r.Source, r.Kept, r.Changed, r.NotKept).In(string(a.Language)))
+	return err
+}
+
+// importName returns what the files of an import are called: the name of the source, or of its folder
+// where all sources are called so.
+func importName(file string) string {
+	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	abs, err := filepath.Abs(file)
+	if folder := filepath.Base(filepath.Dir(abs)); err == nil && name == "promptfooconfig" {
+		name = folder
+	}
+	return cmp.Or(strings.Trim(notInFileName.ReplaceAllString(name, "-"), "-."), "imported")
+}
+
+// notInFileName matches what names of flows and files are better without.
+var notInFileName = regexp.MustCompile(`[^\p{L}\p{N}._-]+`)
+
+// settingsOfImport returns the file for the providers: the settings of a new project, or one beside those
+// that a project has, to be taken over by hand.
+func settingsOfImport(dir, name string) string {
+	abs, err := filepath.Abs(dir)
+	for at := abs; err == nil; at = filepath.Dir(at) {
+		data, readErr := os.ReadFile(filepath.Join(at, "scheduler.yaml"))
+		isOurs := at == abs && readErr == nil && isSettingsOfImport(abs, name, data)
+		if readErr == nil && !isOurs {
+			return name + ".providers.yaml"
+		}
+		if !errors.Is(readErr, fs.ErrNotExist) || filepath.Dir(at) == at {
+			break
+		}
+	}
+	return "scheduler.yaml"
+}
+
+// isSettingsOfImport reports whether an earlier import of that name wrote the settings.
+func isSettingsOfImport(dir, name string, data []byte) bool {
+	report, err := os.ReadFile(filepath.Join(dir, name+importer.ReportSuffix))
+	return err == nil && importer.IsRecorded(report, "scheduler.yaml", data)
+}

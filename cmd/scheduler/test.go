@@ -1,0 +1,403 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/terminal"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flowtest"
+	"github.com/callnode/scheduler/scheduler/flowtest/calibrate"
+	"github.com/callnode/scheduler/scheduler/flowtest/compare"
+	"github.com/callnode/scheduler/scheduler/flowtest/report"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+)
+
+// exitUndecided is the exit code of test where a check could not be decided, and nothing failed.
+const exitUndecided = 4
+
+// testFlags are what the command line says of a test run.
+type testFlags struct {
+	selection testSelection
+	repeat    int
+	record    bool
+	live      bool
+	against   string
+	failOn    string
+	bless     string
+	update    bool
+	prune     bool
+	limitCost float64
+	reports   []string
+	asJSON    bool
+	verbose   bool
+}
+
+func newTest(a *app) *cobra.Command {
+	var f testFlags
+	cmd := &cobra.Command{
+		Use:   "test [PATH | DIR/...]...",
+		Short: "Test what is in prompts, and what models answer",
+		Long: `Run test files: NAME.test.yaml beside NAME.yaml has cases with inputs and what is
+expected of the run. PATH is a test file, its flow, or a folder; DIR/... is a folder with
+all below it, and ./... is what is tested where no path is given.
+
+A case that stops before the model (until: STEP) looks at the prompt: what is in it,
+where each piece comes from, and what was left out and why. It needs no model and no key.
+Other cases play recorded answers, of NAME.test.PROVIDER.cassette.yaml; --record asks for
+those that are missing, --live asks for all. Tests reach no network, run no plugins
+and write nothing, unless a case mocks or allows it.
+
+Exit code 0: all passed. 1: a case failed, or got worse than --against. 2: files, flows or
+settings are wrong, and nothing ran. 4: something could not be decided, such as an answer
+that is not recorded, and nothing failed. 130: interrupted; --rerun goes on.`,
+		Example: strings.Trim(`
+  scheduler test                                          # all test files below this folder
+  scheduler test flows/hello.yaml --filter 'winter' -v
+  scheduler test ./... --against main --report junit=out/junit.xml,html=out/tests.html
+  scheduler test ./... --bless main                       # what later runs are compared with
+  scheduler test flows/hello.yaml --live --repeat 10 --limit-cost 5
+  scheduler test --rerun failed`, "\n"),
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.runTests(cmd.Context(), paths, &f) },
+	}
+	flags := cmd.Flags()
+	f.selection.addFlags(flags)
+	flags.IntVar(&f.repeat, "repeat", 0, "run each case `N` times, whatever the files say")
+	flags.BoolVar(&f.record, "record", false, "ask the models for answers that are not recorded, and record them")
+	flags.BoolVar(&f.live, "live", false, "ask the models for all answers, and record none; cases may reach the network")
+	flags.StringVar(&f.against, "against", "", "compare with an earlier `run`: a name given to --bless, a file, or last")
+	flags.StringVar(&f.failOn, "fail-on", string(compare.FailOnSignificant), "what of --against is a failure: significant, any or none")
+	flags.StringVar(&f.bless, "bless", "", "keep the run as the baseline of that `name`")
+	flags.BoolVar(&f.update, "update", false, "write snapshots that differ or are missing")
+	flags.BoolVar(&f.prune, "prune", false, "drop snapshots and recorded answers that nothing asks for")
+	flags.Float64Var(&f.limitCost, "limit-cost", 0, "stop when the models have cost that many `USD`")
+	flags.StringArrayVar(&f.reports, "report", nil, "write reports: `kind=FILE`, with kind junit, json, html or md; several with commas")
+	flags.BoolVar(&f.asJSON, "json", false, "print a JSON line for each case, and one that sums up")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print a line for every case")
+	cmd.MarkFlagsMutuallyExclusive("record", "live")
+	for flag, words := range map[string][]string{
+		"rerun":   {rerunFailed, rerunErrors},
+		"fail-on": {string(compare.FailOnSignificant), string(compare.FailOnAny), string(compare.FailOnNone)},
+		"report":  {"junit=", "json=", "html=", "md="},
+		"against": {compare.Last},
+	} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that is not there
+	}
+	cmd.AddCommand(newTestCalibrate(a))
+	return cmd
+}
+
+// runTests runs the test files of paths, and returns the error with the exit code.
+func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error {
+	targets, err := f.check()
+	if err != nil {
+		return usageError(err)
+	}
+	suites, err := a.loadTests(paths)
+	if err != nil {
+		return err
+	}
+	files := a.comparedFiles()
+	last, err := readLast(files.Last)
+	if err != nil {
+		return usageError(err)
+	}
+	before, err := f.findBaseline(files)
+	if err != nil {
+		return usageError(err)
+	}
+	selects, count, err := f.selection.prepare(suites, last)
+	if err != nil {
+		return usageError(err)
+	}
+	run, runErr := a.carryOutTests(ctx, suites, selects, count, f)
+	if run == nil {
+		return a.beforeRun(runErr)
+	}
+	if err := a.annotateJudges(run, suites); err != nil {
+		return usageError(err)
+	}
+	var comparison *compare.Comparison
+	if before != nil {
+		comparison = compare.Compare(before, compare.NewBaseline(run), f.against, 1)
+	}
+	return errors.Join(a.tellTests(run, comparison, f, targets), a.keepTests(run, last, files, f), runErr, a.testVerdict(run, comparison, f))
+}
+
+// check returns what is wrong with the flags, and the reports that they ask for.
+func (f *testFlags) check() ([]report.Target, error) {
+	if f.repeat < 0 {
+		return nil, wording.Errorf("--repeat must be at least 1")
+	}
+	if f.limitCost < 0 {
+		return nil, wording.Errorf("--limit-cost must be more than 0")
+	}
+	switch compare.FailOn(f.failOn) {
+	case compare.FailOnSignificant, compare.FailOnAny, compare.FailOnNone:
+	default:
+		return nil, wording.Errorf("--fail-on is significant, any or none, not %q", f.failOn)
+	}
+	if f.bless != "" {
+		if err := compare.CheckName(f.bless); err != nil {
+			return nil, err
+		}
+	}
+	return report.ParseTargets(f.reports)
+}
+
+// comparedFiles returns where baselines and the last run are.
+func (a *app) comparedFiles() compare.Files {
+	return compare.Files{Root: a.settings.Root, Last: filepath.Join(a.settings.StateDir, "test", "last.jsonl")}
+}
+
+// findBaseline returns what --against names; nil without it.
+func (f *testFlags) findBaseline(files compare.Files) (*compare.Baseline, error) {
+	if f.against == "" {
+		return nil, nil
+	}
+	return files.Find(f.against)
+}
+
+// mode returns where answers come from.
+func (f *testFlags) mode() result.Mode {
+	switch {
+	case f.record:
+		return result.Record
+	case f.live:
+		return result.Live
+	}
+	return result.Replay
+}
+
+// carryOutTests runs the selected cases, count of them, and shows how far it has come.
+func (a *app) carryOutTests(ctx context.Context, suites []*suite.Suite, selects func(*suite.Suite, *suite.Case) bool, count int, f *testFlags) (*result.Run, error) {
+	options := a.runtime.testOptions(string(a.Language))
+	options.Mode, options.Repeat, options.Update, options.Prune = f.mode(), f.repeat, f.update, f.prune
+	options.Limits.Cost = f.limitCost
+	options.Select = selects
+	bar := terminal.NewBar(a.Terminal, a.Language.Say("testing"))
+	done := 0
+	options.Done = func(*suite.Suite, *result.Case) {
+		done++
+		bar.Show(done, count)
+	}
+	run, err := flowtest.Run(ctx, suites, options)
+	bar.Close()
+	return run, err
+}
+
+// annotateJudges puts what is known of judges beside what they found.
+func (a *app) annotateJudges(run *result.Run, suites []*suite.Suite) error {
+	kept, err := calibrate.Load(filepath.Join(a.settings.Root, calibrate.File))
+	if err != nil {
+		return err
+	}
+	for _, found := range run.Suites {
+		standard := a.settings.LLM.Default
+		for _, s := range suites {
+			if s.File == found.File && s.JudgeLLM != "" {
+				standard = s.JudgeLLM
+			}
+		}
+		kept.Annotate(&result.Run{Suites: []*result.Suite{found}}, standard)
+	}
+	return nil
+}
+
+// reportOptions are what all reports have in common.
+func (a *app) reportOptions() report.Options {
+	return report.Options{
+		Language: string(a.Language),
+		Path:     func(file string) string { return shownPath(filepath.Join(a.settings.Root, filepath.FromSlash(file))) },
+		Mask:     a.runtime.hidden.MaskText,
+	}
+}
+
+// shownPath returns a path from the working directory, where that is shorter.
+func shownPath(path string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	rel, err := filepath.Rel(wd, path)
+	if err != nil || len(rel) >= len(path) {
+		return path
+	}
+	return rel
+}
+
+// tellTests prints the results and writes the reports.
+func (a *app) tellTests(run *result.Run, c *compare.Comparison, f *testFlags, targets []report.Target) error {
+	o := a.reportOptions()
+	var err error
+	if f.asJSON {
+		err = report.Write(a.Stdout, "json", run, c, o)
+	} else {
+		p := report.NewPrinter(a.Stdout, o)
+		p.Verbose = f.verbose
+		for _, s := range run.Suites {
+			p.PrintSuite(s)
+		}
+		p.PrintEnd(run, c)
+	}
+	if os.Getenv("GITHUB_ACTIONS") == "true" {
+		out := a.Stdout
+		if f.asJSON {
+			out = a.Stderr
+		}
+		report.Annotate(out, run, report.Options{Language: o.Language, Mask: o.Mask})
+	}
+	return errors.Join(err, report.WriteFiles(targets, run, c, o))
+}
+
+// keepTests keeps the results for --rerun and --against last, and as a baseline.
+func (a *app) keepTests(run, last *result.Run, files compare.Files, f *testFlags) error {
+	kept := run
+	if f.selection.rerun != "" {
+		kept = mergeRuns(last, run)
+	}
+	err := writeLast(files.Last, kept)
+	if f.bless == "" {
+		return err
+	}
+	if run.Interrupted {
+		return errors.Join(err, wording.Errorf("the run was interrupted: it is not kept as %s", f.bless))
+	}
+	file, blessErr := files.Bless(f.bless, run)
+	if blessErr == nil {
+		a.Tellf("kept as %s, in %s", f.bless, shownPath(file))
+	}
+	return errors.Join(err, blessErr)
+}
+
+// testVerdict returns the exit code of a run.
+func (a *app) testVerdict(run *result.Run, c *compare.Comparison, f *testFlags) error {
+	counts := run.Counts()
+	switch {
+	case run.Interrupted:
+		a.Tellf("interrupted; to go on: scheduler test --rerun errors")
+		return exitError{code: exitInterrupted}
+	case counts.Failed > 0, c != nil && c.Regressed(compare.FailOn(f.failOn)):
+		return exitError{code: exitFailed}
+	case counts.Errors > 0:
+		return exitError{code: exitUndecided}
+	}
+	return nil
+}
+
+// loadTests reads the test files of paths. All problems of all files are printed.
+func (a *app) loadTests(paths []string) (suites []*suite.Suite, err error) {
+	files, err := findTests(paths)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	loader, notes, err := a.runtime.newTestLoader(string(a.Language))
+	a.printNotes(notes)
+	if err != nil {
+		return nil, a.beforeRun(err)
+	}
+	isWrong := false
+	for _, file := range files {
+		s, problems := loader.Load(file)
+		for _, p := range problems {
+			fmt.Fprintln(a.Stderr, p.WithSnippet())
+		}
+		isWrong = isWrong || s == nil
+		suites = append(suites, s)
+	}
+	if isWrong {
+		return nil, exitError{code: exitUsage}
+	}
+	return suites, nil
+}
+
+// findTests returns the test files of paths, each once, in their order.
+func findTests(paths []string) (files []string, err error) {
+	if len(paths) == 0 {
+		paths = []string{"./..."}
+	}
+	seen := map[string]bool{}
+	var problems []error
+	for _, path := range paths {
+		found, err := testsAt(path)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		for _, file := range found {
+			if file = filepath.Clean(file); !seen[file] {
+				seen[file] = true
+				files = append(files, file)
+			}
+		}
+	}
+	if len(problems) == 1 {
+		return nil, problems[0] // with its hint
+	}
+	return files, errors.Join(problems...)
+}
+
+// testsAt returns the test files of a path.
+func testsAt(path string) (files []string, err error) {
+	isTest := func(name string) bool { return strings.HasSuffix(name, suite.Suffix) }
+	dir, isTree := strings.CutSuffix(filepath.ToSlash(path), "...")
+	info, statErr := os.Stat(path)
+	switch {
+	case isTree:
+		files, err = filesBelow(cmp.Or(filepath.FromSlash(strings.TrimSuffix(dir, "/")), "."), isTest)
+	case statErr != nil:
+		return nil, calls.Errorf(calls.NotFound, "there is no %s", path).WithHint("name a test file, a flow, a folder, or DIR/... for all below it")
+	case info.IsDir():
+		files, err = filesIn(path, isTest)
+	case isTest(path):
+		return []string{path}, nil
+	default:
+		beside := strings.TrimSuffix(path, filepath.Ext(path)) + suite.Suffix
+		if _, err := os.Stat(beside); err != nil {
+			return nil, calls.Errorf(calls.NotFound, "the flow %s has no test file", path).WithHint("write %s", beside)
+		}
+		return []string{beside}, nil
+	}
+	if err == nil && len(files) == 0 {
+		err = calls.Errorf(calls.NotFound, "there are no test files in %s", path).WithHint("write NAME.test.yaml beside NAME.yaml, or name DIR/... for all below a folder")
+	}
+	return files, err
+}
+
+// filesIn returns the files of a folder that fit.
+func filesIn(dir string, fits func(path string) bool) (files []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if path := filepath.Join(dir, e.Name()); !e.IsDir() && fits(path) {
+			files = append(files, path)
+		}
+	}
+	return files, err
+}
+
+// filesBelow returns the files of a folder and of those below it that fit, but for hidden ones.
+func filesBelow(dir string, fits func(path string) bool) (files []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		isHidden := path != dir && (strings.HasPrefix(name, ".") || name == "node_modules")
+		if entry.IsDir() && isHidden {
+			return filepath.SkipDir
+		}
+		if !entry.IsDir() && fits(path) {
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files, err
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/replay"
+	"github.com/callnode/scheduler/llm/tokens"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flowtest/calibrate"
+	"github.com/callnode/scheduler/scheduler/flowtest/check"
+)
+
+// calibrateFlags are what the command line says of a calibration.
+type calibrateFlags struct {
+	llm          string
+	criteria     []string
+	preset       string
+	rubric       string
+	min          float64
+	record, live bool
+	asJSON       bool
+}
+
+func newTestCalibrate(a *app) *cobra.Command {
+	var f calibrateFlags
+	cmd := &cobra.Command{
+		Use:   "calibrate LABELS.jsonl",
+		Short: "Find out how far a judge agrees with people",
+		Long: `Have a judge judge answers that people have passed or failed, and print how far both
+agree: the share of equal verdicts, Cohen's kappa, which leaves out agreement by chance,
+and how many bad answers the judge lets pass. It is kept in ` + calibrate.File + `, and
+reports show it beside what the judge finds.
+
+Each line has {"text": "the answer", "pass": true}, and if you like question, id, and
+judge: {criteria: [...]} as in a test file; lines without a judge go by the flags. Verdicts of
+the judge are played from LABELS.PROVIDER.cassette.yaml, as in tests.`,
+		Example: strings.Trim(`
+  scheduler test calibrate labels.jsonl --llm judge --criterion "Names the opening days"
+  scheduler test calibrate labels.jsonl --record`, "\n"),
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.calibrate(cmd.Context(), args[0], &f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.llm, "llm", "", "the `provider` that judges (default the setting llm.default)")
+	flags.StringArrayVar(&f.criteria, "criterion", nil, "what an answer must do, a `sentence`; can be repeated")
+	flags.StringVar(&f.preset, "preset", "", "criteria that are built in: relevancy, correctness, refusal, harmless, coherence or concise")
+	flags.StringVar(&f.rubric, "rubric", "", "how to grade an answer from 0 to 10")
+	flags.Float64Var(&f.min, "min", 0, "the share of criteria, or of the grade, that is enough")
+	flags.BoolVar(&f.record, "record", false, "ask the judge for verdicts that are not recorded, and record them")
+	flags.BoolVar(&f.live, "live", false, "ask the judge for all verdicts, and record none")
+	flags.BoolVar(&f.asJSON, "json", false, "print the calibration as one JSON document")
+	cmd.MarkFlagsMutuallyExclusive("record", "live")
+	completeFlags(a, cmd)
+	return cmd
+}
+
+// judging returns what the judge goes by; nil where the flags do not say.
+func (f *calibrateFlags) judging(isMinSet bool) *check.Judging {
+	if len(f.criteria) == 0 && f.preset == "" && f.rubric == "" {
+		return nil
+	}
+	j := &check.Judging{Criteria: f.criteria, Preset: f.preset, Rubric: f.rubric}
+	if isMinSet {
+		j.Min = &f.min
+	}
+	return j
+}
+
+// calibrate has the answers of a file judged, and prints and keeps how far the judge agrees.
+func (a *app) calibrate(ctx context.Context, path string, f *calibrateFlags) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return usageError(err)
+	}
+	labels, err := calibrate.ReadLabels(file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return usageError(wording.Errorf("%s: %w", path, err))
+	}
+	standard := f.judging(f.min > 0)
+	if standard != nil {
+		if err := calibrate.Validate(standard); err != nil {
+			return usageError(err)
+		}
+	}
+	name := cmp.Or(f.llm, a.settings.LLM.Default)
+	if name == "" {
+		return usageError(calls.Errorf(calls.Invalid, "no provider judges").WithHint("name one with --llm, or set llm.default in the settings"))
+	}
+	services, closeJudge, err := a.runtime.judgeServices(path, name, f)
+	if err != nil {
+		return usageError(err)
+	}
+	found, err := calibrate.Run(ctx, labels, standard, name, string(a.Language), services)
+	if err := errors.Join(err, closeJudge()); err != nil {
+		return exitFor(ctx, err, false)
+	}
+	return a.tellCalibration(found, path, f.asJSON)
+}
+
+// judgeServices returns what a judge needs, behind the cassette beside the file of labels.
+func (rt *runtime) judgeServices(path, name string, f *calibrateFlags) (services *check.Services, closeJudge func() error, err error) {
+	services = &check.Services{Tokens: tokens.For(rt.settings.LLM.ModelOf(name)), Languages: rt.settings.FurtherLanguages().Files}
+	open := func() (llm.Provider, error) { return rt.openProvider(name) }
+	if f.live {
+		p, err := open()
+		services.Provider = func(string) (llm.Provider, error) { return p, nil }
+		return services, func() error { return nil }, err
+	}
+	mode := replay.Replay
+	if f.record {
+		mode = replay.Auto
+	}
+	takes, err := replay.OpenTakes(replay.TakesConfig{
+		Name: name, Path: strings.TrimSuffix(path, filepath.Ext(path)) + "." + name + cassetteSuffix, Mode: mode, Open: open, Hidden: rt.hidden,
+		Hint: "run scheduler test calibrate --record to record it",
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	player := takes.Play(1, 0)
+	services.Provider = func(string) (llm.Provider, error) { return player, nil }
+	return services, func() error { return takes.Close(false) }, nil
+}
+
+// tellCalibration prints and keeps a calibration. Verdicts that are missing make it undecided, and it is not kept.
+func (a *app) tellCalibration(c *calibrate.Calibration, path string, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(a.Stdout)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(c); err != nil {
+			return err
+		}
+	} else {
+		a.printCalibration(c, path)
+	}
+	if len(c.Undecided) > 0 {
+		return exitError{code: exitUndecided}
+	}
+	return calibrate.Save(filepath.Join(a.settings.Root, calibrate.File), c)
+}
+
+func (a *app) printCalibration(c *calibrate.Calibration, path string) {
+	say := func(format string, args ...any) { fmt.Fprintln(a.Stdout, a.Language.Say(format, args...)) }
+	for _, d := range c.Disagreements {
+		verdict := a.Language.Say("the judge passes what people fail")
+		if !d.Judge {
+			verdict = a.Language.Say("the judge fails what people pass")
+		}
+		say("%s:%d: %s: %s", path, d.Line, verdict, a.runtime.hidden.MaskText(d.Reason))
+	}
+	for _, u := range c.Undecided {
+		say("%s:%d: no verdict: %s", path, u.Line, a.runtime.hidden.MaskText(u.Problem))
+	}
+	say("%s: %d answers, agreement %.2f, kappa %.2f", c.Provider, c.Items, c.Share, c.Kappa)
+	say("of %d that people fail, the judge passes %d (%.0f %%, 95 %%: %.0f to %.0f %%); of those that people pass, it fails %d",
+		c.Failed, c.FalsePasses, 100*c.FalsePass, 100*c.FalsePassInterval.Low, 100*c.FalsePassInterval.High, c.FalseFails)
+}

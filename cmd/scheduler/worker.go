@@ -1,0 +1,398 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/config"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/temporal"
+)
+
+// workerFlags are the flags of the subcommand worker.
+type workerFlags struct {
+	on     string
+	queues []string
+	slots  int
+	setup  bool
+	check  bool
+	listen string
+}
+
+func newWorker(a *app) *cobra.Command {
+	var f workerFlags
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Carry out runs of other machines",
+		Long: `Carry out the runs that scheduler run --on and scheduler serve --on give to a Temporal
+server. Any number of workers on any number of machines share the runs; one that dies or
+stops leaves its runs to the others. All of them need the same store, and what the flows
+use: plugins, secrets, files below the folder of the project.
+
+--check prints what this machine cannot carry out, and why: of the flows of the project and
+of the runs that wait for a worker. --setup registers the search attributes by which
+Temporal's pages find runs. Both end then.
+
+On Ctrl-C or SIGTERM no further step begins; those at work get a while to end (the setting
+worker.drain), and other workers go on.
+
+Exit codes: 0 done, 1 Temporal or the store cannot be reached, or --check found something
+missing, 2 the settings or the usage is wrong.`,
+		Example: strings.Trim(`
+  temporal server start-dev &
+  scheduler worker --on temporal://127.0.0.1:7233
+  scheduler worker --on temporal://temporal.example:7233 --queue gpu --slots 4
+  scheduler worker --on temporal://127.0.0.1:7233 --check`, "\n"),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.work(cmd.Context(), &f)
+		},
+	}
+	flags := cmd.Flags()
+	addOnFlag(flags, &f.on)
+	flags.StringArrayVar(&f.queues, "queue", nil, "a queue's `name` to take runs from; may be given several times (default the setting worker.queues)")
+	flags.IntVar(&f.slots, "slots", 0, "how many runs of a queue to be at, at once (default the setting worker.slots)")
+	flags.BoolVar(&f.setup, "setup", false, "register the search attributes, and end")
+	flags.BoolVar(&f.check, "check", false, "print what this machine cannot carry out, and end")
+	flags.StringVar(&f.listen, "listen", "", "`host:port` to tell at whether it is ready (default the setting worker.listen)")
+	cmd.MarkFlagsMutuallyExclusive("setup", "check")
+	return cmd
+}
+
+// addOnFlag adds the flag --on.
+func addOnFlag(flags *pflag.FlagSet, on *string) {
+	flags.StringVar(on, "on", "", "`where` runs are carried out: temporal://HOST:PORT, or local (default the setting on)")
+}
+
+// setOn puts the flag --on over the setting.
+func (a *app) setOn(on string) error {
+	if on == "" {
+		return nil
+	}
+	if _, err := config.TemporalAddress(on); err != nil {
+		return usageError(wording.Errorf("--on: %q is not an address (use temporal://HOST:PORT, or local)", on))
+	}
+	a.settings.On = on
+	a.onFlag = on
+	return nil
+}
+
+// withOn returns the words of a command, with the flag --on where this one was given it.
+func (a *app) withOn(words ...string) []string {
+	if a.onFlag == "" {
+		return words
+	}
+	return append(words, "--on", a.onFlag)
+}
+
+// remoteName returns what carries new runs out by the settings, as the label runs_on; "" is
+// this process.
+func (a *app) remoteName() string {
+	address, err := config.TemporalAddress(a.settings.On)
+	if err != nil || address == "" {
+		return ""
+	}
+	return temporal.RunsOn
+}
+
+// chooseOn returns what carries a new run out, after warnings of what other machines may not
+// have.
+func (a *app) chooseOn(f *runFlags, flow *flow.Flow) (string, error) {
+	if err := a.setOn(f.on); err != nil {
+		return "", err
+	}
+	on := a.remoteName()
+	if on == "" && f.detach {
+		return "", usageError(wording.Errorf("--detach: this process carries the run out (name a server with --on)"))
+	}
+	if f.ephemeral || on == "" {
+		return "", nil
+	}
+	if f.show.explain != "" && f.detach {
+		return "", usageError(wording.Errorf("--detach: a run that is not followed cannot be explained (use runs show --prompt)"))
+	}
+	a.warnOfMachines()
+	a.printNotes(a.service.FilesElsewhere(flow))
+	return on, nil
+}
+
+// warnOfMachines warns of what does not work with several machines.
+func (a *app) warnOfMachines() {
+	address, err := config.TemporalAddress(a.settings.On)
+	if err != nil || config.IsLoopbackAddress(address) {
+		return
+	}
+	if !a.runtime.sharesStore() {
+		a.Tellf("warning: the journal is a file in %s, which other machines do not have (all of them need the same store)", a.settings.StateDir)
+	}
+	if a.settings.Temporal.PayloadKeyEnv == "" {
+		a.Tellf("warning: answers can be read in Temporal (temporal.payload_key_env names the key that encrypts them)")
+	}
+}
+
+// detachRun begins a run that is not followed, and prints its id.
+func (a *app) detachRun(ctx context.Context, run *service.Session) error {
+	err := run.Detached(ctx)
+	var notStarted *service.NotStartedError
+	if errors.As(err, &notStarted) {
+		s := a.newSession(run, showFlags{})
+		return s.exitErrorOf(ctx, err)
+	}
+	if err != nil {
+		return a.beforeRun(err)
+	}
+	_, err = fmt.Fprintln(a.Stdout, run.ID)
+	return err
+}
+
+// openRemote returns what carries the runs with a label runs_on out.
+func (rt *runtime) openRemote(ctx context.Context, name string) (service.Remote, error) {
+	if name != temporal.RunsOn {
+		return nil, calls.Errorf(calls.Invalid, "the run is carried out on %s, which this program does not know", name)
+	}
+	return rt.temporalClient(ctx, slog.LevelError)
+}
+
+// temporalClient returns the connection to Temporal, opened once.
+func (rt *runtime) temporalClient(ctx context.Context, level slog.Level) (*temporal.Client, error) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.temporal != nil {
+		return rt.temporal, nil
+	}
+	c := rt.settings.Temporal
+	address, err := config.TemporalAddress(rt.settings.On)
+	if err != nil {
+		return nil, err
+	}
+	if address == "" {
+		return nil, calls.Errorf(calls.Invalid, "the run is carried out on Temporal, whose address is not known").
+			WithHint("name it with --on temporal://HOST:PORT, or the setting on")
+	}
+	o := temporal.Options{
+		Address: address, Namespace: c.Namespace, Queue: c.Queue, APIKey: os.Getenv(c.APIKeyEnv),
+		Heartbeat: time.Duration(c.Heartbeat), Attributes: c.Attributes, Log: rt.newLog(level),
+	}
+	o.PayloadKey, err = payloadKey(c.PayloadKeyEnv)
+	if err != nil {
+		return nil, err
+	}
+	o.TLS, err = temporalTLS(&c.TLS)
+	if err != nil {
+		return nil, err
+	}
+	rt.temporal, err = temporal.Dial(ctx, o)
+	return rt.temporal, err
+}
+
+// payloadKey reads the key that encrypts payloads; nil without a variable.
+func payloadKey(variable string) ([]byte, error) {
+	if variable == "" {
+		return nil, nil
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(os.Getenv(variable)))
+	if err != nil || len(key) != temporal.PayloadKeyBytes {
+		return nil, calls.Errorf(calls.Invalid, "temporal.payload_key_env: the variable %s is not %d hexadecimal digits", variable, 2*temporal.PayloadKeyBytes).
+			WithHint("make one with: openssl rand -hex 32")
+	}
+	return key, nil
+}
+
+// temporalTLS returns how the connection to Temporal is encrypted; nil: it is not.
+func temporalTLS(c *config.TemporalTLS) (*tls.Config, error) {
+	if !c.Enabled && c.CA == "" && c.Cert == "" {
+		return nil, nil
+	}
+	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.Cert != "" {
+		pair, err := readKeyPair(c.Cert, c.Key)
+		if err != nil {
+			return nil, calls.Errorf(calls.Invalid, "reading temporal.tls: %w", err)
+		}
+		settings.Certificates = []tls.Certificate{pair}
+	}
+	if c.CA == "" {
+		return settings, nil
+	}
+	text, err := calls.ReadFile(c.CA, maxPEM)
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "reading temporal.tls: %w", err)
+	}
+	settings.RootCAs = x509.NewCertPool()
+	if !settings.RootCAs.AppendCertsFromPEM(text) {
+		return nil, calls.Errorf(calls.Invalid, "temporal.tls.ca: %s has no certificate", c.CA)
+	}
+	return settings, nil
+}
+
+// work carries out runs until ctx ends.
+func (a *app) work(ctx context.Context, f *workerFlags) error {
+	if err := a.setOn(f.on); err != nil {
+		return err
+	}
+	settings := a.settings.Worker
+	queues := slices.Concat(f.queues)
+	if len(queues) == 0 {
+		queues = settings.Queues
+	}
+	if len(queues) == 0 {
+		queues = []string{a.settings.Temporal.Queue}
+	}
+	slots := settings.Slots
+	if f.slots != 0 {
+		slots = f.slots
+	}
+	if slots < 1 {
+		return usageError(wording.Errorf("--slots: want a number from 1"))
+	}
+	if err := a.enterRoot(settings.Root); err != nil {
+		return err
+	}
+	if a.remoteName() == "" {
+		return usageError(wording.Errorf("the worker needs a server (name one with --on temporal://HOST:PORT, or the setting on)"))
+	}
+	client, err := a.runtime.temporalClient(ctx, slog.LevelWarn)
+	if err != nil {
+		return temporalError(err)
+	}
+	if f.setup {
+		return a.setUpTemporal(ctx, client)
+	}
+	a.warnOfMachines()
+	if err := a.service.Ready(ctx); err != nil {
+		return a.beforeRun(err)
+	}
+	if f.check {
+		return a.checkMachine(ctx)
+	}
+	stop, err := a.tellHealth(ctx, client, f.listen)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	a.Tellf("taking runs of the queue %s on %s; stop with Ctrl-C", strings.Join(queues, ", "), a.settings.On)
+	err = temporal.RunWorker(ctx, client, a.service, temporal.WorkerOptions{Queues: queues, Slots: slots, Drain: time.Duration(settings.Drain)})
+	return temporalError(err)
+}
+
+// enterRoot lets all runs work in the folder of the setting worker.root.
+func (a *app) enterRoot(root string) error {
+	if root == "" {
+		return nil
+	}
+	full, err := filepath.Abs(root)
+	if err != nil {
+		return usageError(err)
+	}
+	if info, err := os.Stat(full); err != nil || !info.IsDir() {
+		return usageError(wording.Errorf("worker.root: there is no folder %s", root))
+	}
+	a.runtime.workerRoot = full
+	a.service = newService(a.runtime) // nothing has been opened yet
+	return nil
+}
+
+// temporalError returns an error of the connection with its exit code.
+func temporalError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if calls.KindOf(err) == calls.Provider {
+		return exitError{exitFailed, err}
+	}
+	return usageError(err)
+}
+
+// setUpTemporal registers the search attributes.
+func (a *app) setUpTemporal(ctx context.Context, client *temporal.Client) error {
+	if err := client.SetUp(ctx); err != nil {
+		return exitError{exitFailed, err}
+	}
+	a.Tellf("the search attributes are registered: set temporal.attributes to true on all machines")
+	return nil
+}
+
+// checkMachine prints what this machine cannot carry out.
+func (a *app) checkMachine(ctx context.Context) error {
+	hasGaps := false
+	tell := func(what string, err error) {
+		var missing *service.MissingError
+		if errors.As(err, &missing) {
+			hasGaps = true
+			for _, reason := range missing.Reasons {
+				fmt.Fprintf(a.Stdout, "%s: %s\n", what, wording.OfError(reason).In(string(a.Language)))
+			}
+		}
+	}
+	flows, err := a.service.NewLibrary(a.flowFolders(nil)).Flows()
+	if err != nil {
+		return usageError(err)
+	}
+	for _, one := range flows {
+		if one.Flow == nil {
+			tell(one.ID, &service.MissingError{Reasons: []error{one.Problems.Err()}})
+			continue
+		}
+		tell(one.ID, a.service.CheckHere(one.Flow))
+	}
+	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning, journal.RunWaiting}, Labels: map[string]string{journal.LabelRunsOn: temporal.RunsOn}}
+	for info, err := range a.service.Runs(ctx, service.Principal{}, filter) {
+		if err != nil {
+			return a.beforeRun(err)
+		}
+		session, _, err := a.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: info.ID, Here: true})
+		if err == nil {
+			err = session.CheckMachine()
+		}
+		tell(info.ID, service.MissingOf(err))
+	}
+	if hasGaps {
+		return exitError{code: exitFailed}
+	}
+	a.Tellf("this machine can carry out all flows of the project and all runs under way")
+	return nil
+}
+
+// tellHealth tells over HTTP whether the worker lives and is ready, until stop is called.
+func (a *app) tellHealth(ctx context.Context, client *temporal.Client, listen string) (stop func(), err error) {
+	if listen == "" {
+		listen = a.settings.Worker.Listen
+	}
+	if listen == "" {
+		return func() {}, nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
+	if err != nil {
+		return nil, exitError{exitFailed, wording.Errorf("listening at %s: %w (choose another address with --listen)", listen, withoutOp(err))}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, r *http.Request) {
+		if err := errors.Join(a.service.Ready(r.Context()), client.Ready(r.Context())); err != nil || ctx.Err() != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: probeTimeout}
+	go func() { _ = server.Serve(listener) }() // it ends with Close
+	fmt.Fprintln(a.Stdout, a.Language.Say("listening at %s", "http://"+listener.Addr().String()))
+	return func() { _ = server.Close() }, nil
+}
