@@ -48,7 +48,7 @@ func (rt *runtime) testOptions(language string) *flowtest.Options {
 			Open:   rt.openProvider,
 			Model:  rt.settings.LLM.ModelOf,
 			Tokens: func(name string) llm.Counter { return tokens.For(rt.settings.LLM.ModelOf(name)) },
-			Priced: func(string) bool { return false },
+			Priced: rt.settings.LLM.Priced,
 		},
 		Language:  language,
 		Languages: rt.settings.FurtherLanguages().Files,

@@ -211,7 +211,7 @@ func (a *attempt) repeat(ctx context.Context) *result.Repeat {
 	r.Score = result.MeanScore(r.Checks)
 	r.Outcome = a.verdict(worst, r.Score)
 	if failed := a.record.Error; failed != nil && !looksAtRun {
-		r.Outcome = result.Error
+		r.Outcome = result.Worse(r.Outcome, result.Error)
 		r.Problem = &result.Problem{Kind: string(failed.Kind), Message: failed.Message, Hint: failed.Hint, Step: failed.Step}
 	}
 	return r

@@ -23,6 +23,7 @@ type caseRun struct {
 	isNeeded bool
 	// found is what the case gave; nil: it has not run. Its worker sets it.
 	found *result.Case
+	began time.Time // set with found
 
 	once sync.Once
 	kept *attempt // the first attempt, where others need it; set by once
@@ -57,7 +58,7 @@ func (c *caseRun) skipReason() string {
 
 // run runs the case until its verdict is settled; nil: ctx ended before anything was found.
 func (c *caseRun) run(ctx context.Context) *result.Case {
-	began := time.Now()
+	c.began = time.Now()
 	found := c.Result()
 	found.Planned = c.planned()
 	if reason := c.skipReason(); reason != "" {
@@ -83,7 +84,7 @@ func (c *caseRun) run(ctx context.Context) *result.Case {
 		return nil
 	}
 	found.Outcome = outcomeOf(verdict)
-	found.Elapsed = time.Since(began)
+	found.Elapsed = time.Since(c.began)
 	return found
 }
 
@@ -118,7 +119,7 @@ func (c *caseRun) repeat(ctx context.Context, number int) (r *result.Repeat, ok 
 	if ctx.Err() != nil {
 		return nil, false
 	}
-	c.suite.charge(r.Usage)
+	c.suite.charge(r)
 	return r, true
 }
 

@@ -20,7 +20,9 @@ type budget struct {
 
 	mu   sync.Mutex
 	used llm.Usage // guarded by mu
-	ends time.Time // when the time is over; zero: it has not begun; guarded by mu
+	// isUnpriced is set once something was asked whose cost is not known; guarded by mu.
+	isUnpriced bool
+	ends       time.Time // when the time is over; zero: it has not begun; guarded by mu
 }
 
 func newBudget(limits suite.Limits) *budget { return &budget{limits: limits} }
@@ -38,11 +40,12 @@ func (b *budget) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithDeadline(ctx, b.ends)
 }
 
-// charge counts what a run cost.
-func (b *budget) charge(u llm.Usage) {
+// charge counts what a run used, and whether it is known what that cost.
+func (b *budget) charge(u llm.Usage, priceKnown bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used.Add(u)
+	b.isUnpriced = b.isUnpriced || !priceKnown && u.Total() > 0
 }
 
 // check returns which limit is reached; nil: none.
@@ -51,6 +54,9 @@ func (b *budget) check() error {
 	defer b.mu.Unlock()
 	var err *calls.Error
 	switch {
+	case b.limits.Cost > 0 && b.isUnpriced:
+		return calls.Errorf(calls.Invalid, "what the models cost is not known, so that the limit of %.4f cannot be held", b.limits.Cost).
+			WithHint("give llm.providers[].prices in the settings, or limit tokens instead")
 	case b.limits.Cost > 0 && b.used.Cost >= b.limits.Cost:
 		err = calls.Errorf(calls.Budget, "not run to its end: the tests have cost %.4f, and may cost %.4f", b.used.Cost, b.limits.Cost)
 	case b.limits.Tokens > 0 && int64(b.used.Total()) >= b.limits.Tokens:

@@ -178,13 +178,14 @@ type sessions struct {
 
 	mu      sync.Mutex
 	players map[string]*replay.Player // guarded by mu
+	live    map[string]bool           // the providers that were asked themselves; guarded by mu
 	scripts *scripted.Provider        // guarded by mu
 	answers int                       // of the script
 	failed  error                     // why a model that the flow asked could not be opened; guarded by mu
 }
 
 func (m *models) newSessions(index, number int) *sessions {
-	return &sessions{models: m, number: number, order: index, players: map[string]*replay.Player{}}
+	return &sessions{models: m, number: number, order: index, players: map[string]*replay.Player{}, live: map[string]bool{}}
 }
 
 // provider returns who answers by the name of a provider.
@@ -203,6 +204,9 @@ func (s *sessions) provider(name string) llm.Provider {
 // open returns who answers by the name of a provider, when it is asked.
 func (s *sessions) open(name string) (llm.Provider, error) {
 	if s.models.options.Mode == result.Live {
+		s.mu.Lock()
+		s.live[name] = true
+		s.mu.Unlock()
 		return s.models.openLive(name)
 	}
 	if name == "" {
@@ -294,14 +298,19 @@ func (s *sessions) recordedMS() *int64 {
 	return &whole
 }
 
-// isPriced reports whether the cost of all that was asked is known.
-func (s *sessions) isPriced() bool {
+// isPriced reports whether the cost of all that was asked is known: takes and servers tell it, or the settings have prices.
+func (s *sessions) isPriced(used llm.Usage) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, p := range s.players {
-		if !p.IsPriced() && !s.models.options.Models.Priced(name) {
+	for _, p := range s.players {
+		if !p.IsPriced() {
 			return false
 		}
 	}
-	return len(s.players) > 0 || s.scripts == nil && s.models.options.Mode != result.Live
+	for name := range s.live {
+		if used.Cost == 0 && !s.models.options.Models.Priced(name) {
+			return false
+		}
+	}
+	return len(s.players)+len(s.live) > 0 || s.scripts == nil
 }

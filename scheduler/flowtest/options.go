@@ -59,6 +59,7 @@ type Models struct {
 	Model func(name string) string
 	// Tokens returns what counts tokens for a provider.
 	Tokens func(name string) llm.Counter
-	// Priced reports whether the settings have prices for a provider.
+	// Priced reports whether the settings have prices for what a provider is asked. Answers that were recorded tell
+	// what they cost themselves.
 	Priced func(name string) bool
 }

@@ -233,3 +233,58 @@ type llmFunc func(req *llm.Request) string
 func (f llmFunc) Chat(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Text: f(req)}, nil) }
 }
+
+// A limit of the cost holds nothing where prices are not known, and says so.
+func TestCostIsNotKnown(t *testing.T) {
+	const tests = `
+-- a.yaml --
+name: a
+steps: [{id: first, call: chat, with: {user: hello}}]
+outputs: {reply: "{{ first.text }}"}
+-- a.test.yaml --
+limits: {cost: 5}
+cases:
+  - {name: one, expect: [{output: reply, contains: hello}]}
+  - {name: two, expect: [{output: reply, contains: hello}]}
+`
+	model := llmFunc(func(*llm.Request) string { return "hello" })
+	for _, test := range []struct {
+		isPriced bool
+		want     result.Outcome
+	}{{true, result.Pass}, {false, result.Error}} {
+		w := newWorld(t, func(string) (llm.Provider, error) { return model, nil })
+		w.options.Mode, w.options.Parallel = result.Live, 1
+		w.options.Models.Priced = func(string) bool { return test.isPriced }
+		dir := unpack(t, tests)
+		r := w.run(t, w.load(t, dir, filepath.Join(dir, "a.test.yaml")))
+		one := caseOf(t, r, "one")
+		if one.Outcome != test.want {
+			t.Errorf("priced %v: the outcome is %s\n%s", test.isPriced, one.Outcome, lines(t, r))
+		}
+		if p := one.Repeats[0].Problem; !test.isPriced && (p == nil || !strings.Contains(p.Message, "not known")) {
+			t.Errorf("the problem is %+v", p)
+		}
+		if !test.isPriced && !strings.Contains(lines(t, r), "cannot be held") {
+			t.Errorf("the other case says nothing:\n%s", lines(t, r))
+		}
+	}
+}
+
+// What a check finds wrong stays a failure where the run has failed, too.
+func TestFailedRunOfFailedCheck(t *testing.T) {
+	w := newWorld(t, nil)
+	r := w.runArchive(t, `
+-- a.yaml --
+name: a
+steps: [{id: first, call: template, with: {template: !expr "1 // inputs.by"}}]
+inputs: {type: object, properties: {by: {type: integer, default: 0}}}
+outputs: {reply: "{{ first.text }}"}
+-- a.test.yaml --
+cases:
+  - {name: one, expect: [{event: step.finished, count: 1}]}
+`)
+	one := caseOf(t, r, "one")
+	if one.Outcome != result.Fail || one.Repeats[0].Problem == nil {
+		t.Errorf("the outcome is %s, the problem %+v\n%s", one.Outcome, one.Repeats[0].Problem, lines(t, r))
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/scheduler/flowtest/check"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
@@ -139,12 +138,20 @@ func (r *runner) isInterrupted(ctx context.Context) bool {
 // result returns what the cases of the file gave, in their order.
 func (s *suiteRun) result() *result.Suite {
 	found := &result.Suite{File: s.File}
+	var began, ended time.Time
 	for _, c := range s.cases {
-		if c.found != nil {
-			found.Cases = append(found.Cases, c.found)
-			found.Elapsed += c.found.Elapsed
+		if c.found == nil {
+			continue
+		}
+		found.Cases = append(found.Cases, c.found)
+		if began.IsZero() || c.began.Before(began) {
+			began = c.began
+		}
+		if end := c.began.Add(c.found.Elapsed); end.After(ended) {
+			ended = end
 		}
 	}
+	found.Elapsed = ended.Sub(began) // cases run side by side
 	return found
 }
 
@@ -155,10 +162,17 @@ func (s *suiteRun) close() error {
 	return errors.Join(s.snapshots.Close(prune), s.models.close(prune))
 }
 
-// charge counts what a repeat cost, for the limits.
-func (s *suiteRun) charge(u llm.Usage) {
-	s.spent.charge(u)
-	s.runner.spent.charge(u)
+// charge counts what a repeat cost, for the limits. A cost that is limited and not known is an error of the repeat.
+func (s *suiteRun) charge(r *result.Repeat) {
+	s.spent.charge(r.Usage, r.PriceKnown)
+	s.runner.spent.charge(r.Usage, r.PriceKnown)
+	if r.PriceKnown || r.Usage.Total() == 0 || max(s.spent.limits.Cost, s.runner.spent.limits.Cost) == 0 {
+		return
+	}
+	r.Outcome = result.Worse(r.Outcome, result.Error)
+	if r.Problem == nil {
+		r.Problem = s.limitProblem()
+	}
 }
 
 // limitProblem returns which limit is reached; nil: none.

@@ -117,6 +117,19 @@ func (c *LLM) ModelOf(name string) string {
 	return ""
 }
 
+// Priced reports whether it is known what the model of the provider of that name costs.
+func (c *LLM) Priced(name string) bool {
+	if name == EchoProvider {
+		return true // it asks no model
+	}
+	p := c.Find(name)
+	if p == nil {
+		return false
+	}
+	_, ok := p.Prices.Cost(p.Model, llm.Usage{})
+	return ok
+}
+
 // resolveType finds the type of the provider and reads the settings as that wants them.
 func (p *Provider) resolveType(types []ProviderType) settingErrors {
 	name := defaultProviderType
