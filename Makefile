@@ -82,8 +82,9 @@ test: ## Run the tests (with the race detector where a C compiler is there)
 	@[ -n "$(firstword $(RACE))" ] || echo 'no C compiler: running without the race detector'
 	go test $(RACE) $(TIMEOUT) ./...
 
-test-slow: ## Run the slow tests too: those that build plugins, kill processes, or use other clients
+test-slow: ## Run the slow tests too: those that build plugins, kill processes, use other clients or other stores
 	SLOW_TESTS=1 go test $(RACE) $(TIMEOUT) ./plugins/... ./test/... ./cmd/... ./calls/memory/sqlite ./calls/slot ./scheduler/journal/sqlite
+	SCHEDULER_TEST_JOURNAL=postgres go test $(RACE) $(TIMEOUT) ./scheduler -rapid.checks=20
 	cd test/clients && go test ./...
 
 # The busy loops end with the shell that started them, however it ends.

@@ -21,7 +21,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -130,7 +129,7 @@ func TestAgentKilled(t *testing.T) {
 			schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal, e.MaxParallel = j, 1 }),
 		}
 	}
-	store := memory.New(nil)
+	store := newJournal(t, nil)
 	want := schedulertest.Run(t, working, options(store)...)
 	if want.Err != nil || len(ran) != 4 || len(model.asked) != rounds {
 		t.Fatalf("%v, %v, %v", want.Err, ran, model.asked)
@@ -139,7 +138,7 @@ func TestAgentKilled(t *testing.T) {
 		t.Errorf("%+v", want.Usage)
 	}
 	for n := 1; n < len(want.Events); n++ {
-		store := memory.New(nil)
+		store := newJournal(t, nil)
 		mortal := &dying{store, n}
 		ran, model.asked = nil, nil
 		r := schedulertest.Run(t, working, options(mortal)...)
@@ -177,6 +176,7 @@ func TestAgentKilled(t *testing.T) {
 		if !sameText(r, want) && n < len(want.Events)-8 {
 			t.Errorf("after %d events: the user hears\n%s\nwant\n%s", n, r.Log(), want.Log())
 		}
+		_ = store.Close() // of a database, its connections
 	}
 }
 
@@ -218,7 +218,7 @@ func sameText(got, want *schedulertest.Result) bool {
 
 // TestAgentTriedAgain: the next attempt has the rounds of the last, journal or not.
 func TestAgentTriedAgain(t *testing.T) {
-	for name, options := range map[string][]schedulertest.Option{"with a journal": {journaled}, "without": nil} {
+	for name, options := range map[string][]schedulertest.Option{"with a journal": {journaled(t)}, "without": nil} {
 		t.Run(name, func(t *testing.T) {
 			var ran []string
 			model := &talker{plan: func(_ string, round int) (string, string) {
@@ -267,7 +267,7 @@ steps:
   - {id: look, call: work, with: {n: 3}}
   - {id: pick, call: slot, with: {stages: [], current_schema: {type: object, required: [day, name], properties: {day: {type: string}, name: {type: string}}}}}
 outputs: {booked: "{{ inputs.room }} on {{ pick.slot_data.day }} for {{ pick.slot_data.name }}", sources: "{{ pick.sources }}"}
-`, journaled, schedulertest.With(agent.Definition(), flowcall.Definition(), slot.Definition(), worker(&ran)), schedulertest.LLM(model))
+`, journaled(t), schedulertest.With(agent.Definition(), flowcall.Definition(), slot.Definition(), worker(&ran)), schedulertest.LLM(model))
 	waits := func() (steps []string) {
 		var w *scheduler.Waiting
 		if !errors.As(r.Err, &w) {
@@ -330,7 +330,7 @@ func TestAgentBudget(t *testing.T) {
 		return []string{"work", "work", "work", ""}[round-1], fmt.Sprintf(`{"n":%d}`, round)
 	}}
 	var ran []string
-	options := []schedulertest.Option{journaled, schedulertest.With(agent.Definition(), worker(&ran)), schedulertest.LLM(model)}
+	options := []schedulertest.Option{journaled(t), schedulertest.With(agent.Definition(), worker(&ran)), schedulertest.LLM(model)}
 	const text = `
 budget: {max_tokens: 60}
 steps: [{id: a, call: agent, with: {prompt: x, tools: {calls: [{call: work}]}}}]

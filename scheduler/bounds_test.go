@@ -188,7 +188,7 @@ steps:
 	}{{5, 1 << 20, ""}, {4, 1 << 20, "run.max_steps"}, {100, 64 << 10, "run.max_output_bytes"}, {100, 66 << 10, ""}} {
 		var e *scheduler.StepExecutor
 		fails = true
-		r := schedulertest.Run(t, flow, journaled, captured(&e), schedulertest.With(large, last))
+		r := schedulertest.Run(t, flow, journaled(t), captured(&e), schedulertest.With(large, last))
 		if r.Err == nil {
 			t.Fatal("the last step did not fail")
 		}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -25,7 +24,7 @@ steps:
 	var ticks atomic.Int64
 	pieces := pieced(new([]string), func(string) error { return nil })
 	r := schedulertest.Run(t, flow, schedulertest.With(pieces), schedulertest.LLM(&counted{}), schedulertest.Executor(func(e *scheduler.StepExecutor) {
-		exec, e.Journal = e, memory.New(nil)
+		exec, e.Journal = e, newJournal(t, nil)
 		e.Stopwatch = func() time.Time { return time.Unix(0, ticks.Add(1)*int64(time.Millisecond)) }
 	}))
 	check := func(events []*journal.Event, want map[journal.EventType]int) {

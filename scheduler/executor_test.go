@@ -26,7 +26,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -100,7 +99,7 @@ func runGolden(t *testing.T, a *txtar.Archive) string {
 	}
 	resumes := content(a, "resume")
 	if resumes != nil {
-		options = append(options, journaled)
+		options = append(options, journaled(t))
 	}
 	r := schedulertest.Run(t, string(txtar.Format(a)), options...)
 	log := goldenLog(r)
@@ -114,9 +113,6 @@ func runGolden(t *testing.T, a *txtar.Archive) string {
 	}
 	return strings.ReplaceAll(log, dir+"/", "")
 }
-
-// journaled keeps runs in memory.
-var journaled = schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = memory.New(e.Env.Clock) })
 
 func goldenLog(r *schedulertest.Result) string {
 	log := r.Log()

@@ -25,7 +25,7 @@ steps:
 [1]
 -- inner.yaml --
 steps: [{id: y, call: echo, with: {y: !file data/x.json}}]
-`, journaled, captured(&e), schedulertest.With(flowcall.Definition(), failOnce()), schedulertest.Executor(func(e *scheduler.StepExecutor) {
+`, journaled(t), captured(&e), schedulertest.With(flowcall.Definition(), failOnce()), schedulertest.Executor(func(e *scheduler.StepExecutor) {
 		e.Root, _ = os.Getwd()
 	}))
 	if r.Err == nil {

@@ -51,7 +51,7 @@ steps:
   - {id: nested, call: nested, needs: [a], retry: {max_attempts: 2}}
   - {id: b, call: echo, needs: [items, nested], with: {x: "{{ items[0].x }}"}}
 outputs: {x: "{{ b.x }}"}
-`, journaled, captured(&e), schedulertest.Context(ctx), schedulertest.With(work, nested))
+`, journaled(t), captured(&e), schedulertest.Context(ctx), schedulertest.With(work, nested))
 	var failure *scheduler.Failure
 	if !errors.Is(r.Err, scheduler.ErrHandOver) || !errors.As(r.Err, &failure) || failure.Info.Kind != calls.Canceled {
 		t.Fatalf("the events end with %v\n%s", r.Err, r.Log())
@@ -98,7 +98,7 @@ steps:
   - {id: a, call: work, for_each: [1, 2, 3], max_parallel: 1, with: {x: "{{ item }}"}}
   - {id: b, call: echo, with: {x: "{{ a[2].x }}"}}
 outputs: {x: "{{ b.x }}"}
-`, journaled, captured(&e), drained, schedulertest.With(work))
+`, journaled(t), captured(&e), drained, schedulertest.With(work))
 	if !errors.Is(r.Err, scheduler.ErrHandOver) {
 		t.Fatalf("the events end with %v\n%s", r.Err, r.Log())
 	}
@@ -113,12 +113,12 @@ outputs: {x: "{{ b.x }}"}
 	if err != nil || again.Outputs.JSON() != `{"x":3}` {
 		t.Errorf("%s, %v", again.Outputs.JSON(), err)
 	}
-	last := schedulertest.Run(t, "steps: [{id: a, call: echo, with: {x: 1}}]", journaled, drained)
+	last := schedulertest.Run(t, "steps: [{id: a, call: echo, with: {x: 1}}]", journaled(t), drained)
 	if !errors.Is(last.Err, scheduler.ErrHandOver) {
 		t.Errorf("a run that begins while the process drains: %v", last.Err)
 	}
 	drain, isClosed = make(chan struct{}), false
-	whole := schedulertest.Run(t, "steps: [{id: a, call: work, with: {x: 1}}]", journaled, schedulertest.With(work),
+	whole := schedulertest.Run(t, "steps: [{id: a, call: work, with: {x: 1}}]", journaled(t), schedulertest.With(work),
 		schedulertest.Executor(func(exec *scheduler.StepExecutor) { exec.Drain = drain }))
 	if whole.Err != nil {
 		t.Errorf("a run whose last step was at work: %v", whole.Err)
@@ -134,7 +134,7 @@ outputs: {q: "{{ a.q }}", n: "{{ a.n }}"}
 `
 	var e *scheduler.StepExecutor
 	secret := schedulertest.Secret("KEY", "s3cret-key")
-	r := schedulertest.Run(t, text, journaled, captured(&e), schedulertest.Inputs(`{"q": "x"}`), secret)
+	r := schedulertest.Run(t, text, journaled(t), captured(&e), schedulertest.Inputs(`{"q": "x"}`), secret)
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -119,7 +118,7 @@ func TestPieces(t *testing.T) {
 			var done []string
 			n := 0
 			model := &counted{err: test.model}
-			r := schedulertest.Run(t, "steps: ["+test.step+"]", journaled, schedulertest.With(pieced(&done, test.fails)),
+			r := schedulertest.Run(t, "steps: ["+test.step+"]", journaled(t), schedulertest.With(pieced(&done, test.fails)),
 				schedulertest.LLM(model), schedulertest.Resolver(counting{&n}, "n"), schedulertest.Secret("KEY", "s3cret"))
 			for range test.resumes {
 				r = r.Resume(scheduler.Resumption{})
@@ -171,7 +170,7 @@ func TestPiecesByHand(t *testing.T) {
 // TestPiecesAreSafe: what comes after a piece does not begin before the journal has
 // the piece, nor where the journal fails.
 func TestPiecesAreSafe(t *testing.T) {
-	slow := &slowJournal{memory.New(nil), &slowLog{}}
+	slow := &slowJournal{newJournal(t, nil), &slowLog{}}
 	var before, after int64
 	safe := schedulertest.Do("safe", func(ctx context.Context, env *calls.Env, params value.Value) (any, error) {
 		before = slow.log.safe.Load()
@@ -198,7 +197,7 @@ func TestPiecesAreSafe(t *testing.T) {
 		return params, err
 	})
 	r = schedulertest.Run(t, `steps: [{id: a, call: safe}]`, schedulertest.With(broken), schedulertest.Executor(func(e *scheduler.StepExecutor) {
-		e.Journal = &brokenJournal{memory.New(nil), journal.StepFinished}
+		e.Journal = &brokenJournal{newJournal(t, nil), journal.StepFinished}
 	}))
 	if went || r.Err == nil || !strings.Contains(r.Err.Error(), "the disk is full") {
 		t.Errorf("went on: %v; %v", went, r.Err)
@@ -229,7 +228,7 @@ func TestFillingTriedAgain(t *testing.T) {
 		return output, err
 	})
 	r := schedulertest.Run(t, `steps: [{id: a, call: twice, enable_filling: true, retry: {max_attempts: 3}}]`,
-		journaled, schedulertest.With(fake, twice))
+		journaled(t), schedulertest.With(fake, twice))
 	got := append(lines(r, "step.started a/"), lines(r, "step.failed a/")...)
 	r = r.Resume(scheduler.Resumption{})
 	if r.Err != nil {
@@ -261,7 +260,7 @@ steps: [{id: a, call: slot, with: {current_schema: {type: object, required: [cit
 outputs: {city: "{{ a.slot_data.city }}", day: "{{ a.slot_data.day }}"}
 `
 	for left, over := 1, false; !over; left++ {
-		model, store, now := &guide{}, memory.New(nil), time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
+		model, store, now := &guide{}, newJournal(t, nil), time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
 		mortal := &dying{store, left}
 		r := schedulertest.Run(t, text, schedulertest.With(slot.Definition()), schedulertest.LLM(model), schedulertest.Executor(func(e *scheduler.StepExecutor) {
 			e.Journal = mortal

@@ -39,7 +39,7 @@ steps: [{id: a, call: echo}]
 	} {
 		t.Run(name, func(t *testing.T) {
 			var e *scheduler.StepExecutor
-			r := schedulertest.Run(t, test.flow, journaled, lin(test.bound), captured(&e), schedulertest.With(flowcall.Definition()))
+			r := schedulertest.Run(t, test.flow, journaled(t), lin(test.bound), captured(&e), schedulertest.With(flowcall.Definition()))
 			if failed := r.Err != nil; failed != test.fails || failed && calls.KindOf(r.Err) != calls.Invalid {
 				t.Errorf("the run ends with %v", r.Err)
 			}

@@ -47,7 +47,7 @@ func TestQuestions(t *testing.T) {
 steps:
   - {id: a, call: asker, for_each: [1, 2], max_parallel: 1}
   - {id: b, call: echo, with: {x: "{{ a[1].who.who }}"}}
-`, journaled, schedulertest.With(asker(&worked), slot.Definition()))
+`, journaled(t), schedulertest.With(asker(&worked), slot.Definition()))
 	waits := func(want ...string) {
 		t.Helper()
 		var w *scheduler.Waiting

@@ -15,7 +15,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -54,7 +53,7 @@ func TestJournalFails(t *testing.T) {
 		"", journal.FlowStarted, journal.StepStarted, journal.StepFinished, journal.FlowFinished, journal.FlowWaiting,
 	} {
 		t.Run(string(at), func(t *testing.T) {
-			store := memory.New(nil)
+			store := newJournal(t, nil)
 			last := "{id: b, call: echo}"
 			if at == journal.FlowWaiting {
 				last = "{id: b, call: slot, with: {stages: [], current_schema: {required: [x]}}}"
@@ -92,7 +91,7 @@ func TestJournalFails(t *testing.T) {
 // over it, tells of both.
 func TestFailedAndNotRecorded(t *testing.T) {
 	r := schedulertest.Run(t, `steps: [{id: a, call: fail}]`, schedulertest.Executor(func(e *scheduler.StepExecutor) {
-		e.Journal = &brokenJournal{memory.New(nil), journal.FlowFailed}
+		e.Journal = &brokenJournal{newJournal(t, nil), journal.FlowFailed}
 	}))
 	var broken *scheduler.JournalError
 	if !errors.As(r.Err, &broken) || broken.Failure == nil || broken.Failure.Info.Step != "a" {
@@ -138,7 +137,7 @@ func pathOf(ev *journal.Event) string {
 // TestSafeBeforeSuccessors: a step does not begin before the journal has the end of
 // what it needs; nor does the next item of a list that is gone through one by one.
 func TestSafeBeforeSuccessors(t *testing.T) {
-	slow := &slowJournal{memory.New(nil), &slowLog{}}
+	slow := &slowJournal{newJournal(t, nil), &slowLog{}}
 	var safe sync.Map
 	note := schedulertest.Do("note", func(_ context.Context, env *calls.Env, _ value.Value) (any, error) {
 		safe.Store(env.Path, slow.log.safe.Load())
@@ -171,7 +170,7 @@ steps:
 }
 
 func TestCancelFromOutside(t *testing.T) {
-	store := memory.New(nil)
+	store := newJournal(t, nil)
 	wait := schedulertest.Do("wait", func(ctx context.Context, env *calls.Env, params value.Value) (any, error) {
 		if _, again := params.Get("again"); again {
 			return emptyValue, nil

@@ -50,7 +50,7 @@ steps:
 		clear = env.Vars.History()[0].Output.JSON()
 		return emptyValue, nil
 	})
-	r := schedulertest.Run(t, text, journaled, schedulertest.With(narrow, look, slot.Definition()), schedulertest.Secret("KEY", "s3cret"))
+	r := schedulertest.Run(t, text, journaled(t), schedulertest.With(narrow, look, slot.Definition()), schedulertest.Secret("KEY", "s3cret"))
 	wrong := r.Resume(scheduler.Resumption{}, "/day=no day at all")
 	if calls.KindOf(wrong.Err) != calls.Invalid || len(wrong.Events) > 0 {
 		t.Errorf("a wrong day is taken: %v\n%s", wrong.Err, wrong.Log())
@@ -74,7 +74,7 @@ func TestLostSecrets(t *testing.T) {
 	n := 0
 	r := schedulertest.Run(t, `
 steps: [{id: b, call: slot, with: {data: {key: "{{ vars.x }} {{ secrets.KEY }}"}, stages: [], current_schema: {type: object, required: [n]}}}]
-`, journaled, schedulertest.With(slot.Definition()), schedulertest.Secret("KEY", "s3cret"), schedulertest.Resolver(counting{&n}, "x"))
+`, journaled(t), schedulertest.With(slot.Definition()), schedulertest.Secret("KEY", "s3cret"), schedulertest.Resolver(counting{&n}, "x"))
 	if r = r.Resume(scheduler.Resumption{}, "/n=1"); calls.KindOf(r.Err) != calls.Invalid || !strings.Contains(r.Err.Error(), "the journal does not keep secrets") {
 		t.Errorf("%v\n%s", r.Err, r.Log())
 	}
@@ -96,7 +96,7 @@ steps: [{id: a, call: echo, with: {k: "{{ secrets.KEY }}"}}, {id: b, call: once,
 `, `a secret stood in a at "/k"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := schedulertest.Run(t, "inputs: {type: object}\n"+test.flow, journaled, schedulertest.With(failOnce(), flow.Definition()),
+			r := schedulertest.Run(t, "inputs: {type: object}\n"+test.flow, journaled(t), schedulertest.With(failOnce(), flow.Definition()),
 				schedulertest.Secret("KEY", "s3cret"), schedulertest.Executor(func(e *scheduler.StepExecutor) { e.MaxParallel = 1 }),
 				schedulertest.Inputs(`{"note": "my s3cret", "question": "what is s3cret?", "other": 1}`))
 			for range 3 {

@@ -14,7 +14,6 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -74,7 +73,8 @@ func TestInterruptedRuns(t *testing.T) {
 			rt.Fatal(err)
 		}
 
-		store := memory.New(nil)
+		store := newJournal(t, nil)
+		defer store.Close() // of a database, its connections
 		exec.Loader = schedulertest.Loader(t)
 		events, got := exec.Run, (*scheduler.Result)(nil)
 		for deaths := 0; ; deaths++ {
@@ -138,7 +138,8 @@ func TestWaitingRuns(t *testing.T) {
 		}
 		text += "}}\n"
 
-		store := memory.New(nil)
+		store := newJournal(t, nil)
+		defer store.Close() // of a database, its connections
 		loader := schedulertest.Loader(t, schedulertest.With(slot.Definition()))
 		exec := &scheduler.StepExecutor{
 			NewRunID: func() string { return "run-1" }, Loader: loader, Journal: store,

@@ -22,7 +22,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
@@ -57,13 +56,13 @@ func TestResumeRefuses(t *testing.T) {
 	if calls.KindOf(err) != calls.Invalid {
 		t.Errorf("without a journal: %v", err)
 	}
-	store := memory.New(nil)
+	store := newJournal(t, nil)
 	e.Journal = store
 	_, err = scheduler.Collect(e.Resume(t.Context(), "x", scheduler.Resumption{}))
 	if calls.KindOf(err) != calls.NotFound {
 		t.Errorf("an unknown run: %v", err)
 	}
-	r := schedulertest.Run(t, `steps: [{id: a, call: echo}]`, journaled)
+	r := schedulertest.Run(t, `steps: [{id: a, call: echo}]`, journaled(t))
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
@@ -115,7 +114,7 @@ steps:
 		"nothing but the comments": {"steps:", "# edited\nsteps:", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := schedulertest.Run(t, before, journaled, schedulertest.With(failOnce()))
+			r := schedulertest.Run(t, before, journaled(t), schedulertest.With(failOnce()))
 			if r.Err == nil {
 				t.Fatal("the step did not fail")
 			}
@@ -150,7 +149,7 @@ steps:
   - {id: one, call: echo, with: {n: 1}}
   - {id: two, call: once, with: {n: 2}}
 `
-	options := []schedulertest.Option{journaled, schedulertest.With(failOnce(), flowcall.Definition())}
+	options := []schedulertest.Option{journaled(t), schedulertest.With(failOnce(), flowcall.Definition())}
 	r := schedulertest.Run(t, text, options...)
 	loader := schedulertest.Loader(t, options...)
 	inner := "steps:\n  - {id: one, call: echo, with: {n: 5}}\n  - {id: two, call: once, with: {n: 2}}\n"
@@ -182,7 +181,7 @@ steps:
   - {id: a, call: ask, for_each: [1, 2], max_parallel: 1, with: {prompt: x}}
   - {id: b, call: once}
   - {id: c, call: ask, with: {prompt: "`+strings.Repeat("long ", 200)+`"}}
-`, journaled, schedulertest.With(failOnce()), schedulertest.LLM(model))
+`, journaled(t), schedulertest.With(failOnce()), schedulertest.LLM(model))
 	if r = r.Resume(scheduler.Resumption{}); calls.KindOf(r.Err) != calls.Budget {
 		t.Errorf("the run ends with %v", r.Err)
 	}
@@ -210,7 +209,7 @@ func TestSameAgain(t *testing.T) {
 	n := 0
 	now := schedulertest.Now
 	r := schedulertest.Run(t, `steps: [{id: a, call: look, for_each: [7], with: {x: "{{ vars.x }}", item: "{{ item }}"}}]`,
-		journaled, schedulertest.With(look), schedulertest.Resolver(counting{&n}, "x"),
+		journaled(t), schedulertest.With(look), schedulertest.Resolver(counting{&n}, "x"),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) {
 			e.Env.Clock = func() time.Time { return now }
 		}))
@@ -264,7 +263,7 @@ steps:
   - {id: one, call: echo, with: {x: "{{ inputs.x }}"}}
   - {id: two, call: slot, with: {stages: [], current_schema: {type: object, required: [n], properties: {n: {type: integer}}}}}
 outputs: {x: "{{ one.x }}", n: "{{ two.slot_data.n }}"}
-`, journaled, schedulertest.With(helper(&fails), flowcall.Definition(), slot.Definition()),
+`, journaled(t), schedulertest.With(helper(&fails), flowcall.Definition(), slot.Definition()),
 		schedulertest.LLM(scripted.New(scripted.Answer{Text: "hi", Usage: &llm.Usage{InputTokens: 4, OutputTokens: 1}})))
 	var w *scheduler.Waiting
 	if !errors.As(r.Err, &w) || len(w.For) != 1 || w.For[0].Step != "a/flow-1/two" {
@@ -301,7 +300,7 @@ func sameJSON(t *testing.T, v value.Value, text string) bool {
 // TestReaderLeaves: a reader that has had enough cancels the run, and the journal
 // has its end.
 func TestReaderLeaves(t *testing.T) {
-	store := memory.New(nil)
+	store := newJournal(t, nil)
 	f := schedulertest.Load(t, `steps: [{id: a, call: echo}, {id: b, call: block}]`)
 	e := &scheduler.StepExecutor{Journal: store, NewRunID: func() string { return "run-1" }}
 	for ev, err := range e.Run(t.Context(), f, value.Value{}) {
@@ -331,7 +330,7 @@ func TestManyEvents(t *testing.T) {
 	})
 	r := schedulertest.Run(t, `steps: [{id: a, call: chatty, needs: []}, {id: b, call: chatty, needs: []}, {id: c, call: echo, needs: [a, b]}]`,
 		schedulertest.With(chatty), schedulertest.Executor(func(e *scheduler.StepExecutor) {
-			e.Journal = &slowJournal{memory.New(nil), &slowLog{}}
+			e.Journal = &slowJournal{newJournal(t, nil), &slowLog{}}
 		}))
 	if r.Err != nil || len(r.Events) < 10000 {
 		t.Error(r.Err, len(r.Events))

@@ -14,7 +14,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -35,7 +34,7 @@ steps:
         properties: {day: {type: string, format: date}, x: {type: integer}, y: {type: integer}, note: {type: string}, z: {type: integer}}
         dependencies: {z: {properties: {x: {minimum: 5}}}}
 `, schedulertest.With(slot.Definition()), schedulertest.Secret("KEY", "s3cret"),
-		schedulertest.Executor(func(e *scheduler.StepExecutor) { exec, e.Journal = e, memory.New(e.Env.Clock) }))
+		schedulertest.Executor(func(e *scheduler.StepExecutor) { exec, e.Journal = e, newJournal(t, e.Env.Clock) }))
 	waiting := r.State().Waiting
 	answer := func(text string) error {
 		a, err := scheduler.ParseAnswer(text, waiting)
@@ -122,7 +121,7 @@ steps: [{id: o, call: flow, for_each: [1, 2, 3], max_parallel: 1, with: {path: i
 -- inner.yaml --
 steps: [{id: a, call: slot, with: {stages: [], current_schema: {required: [x]}}}]
 `, schedulertest.With(def, slot.Definition()), schedulertest.Context(ctx),
-		schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = memory.New(e.Env.Clock) }))
+		schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = newJournal(t, e.Env.Clock) }))
 	if waiting := r.State().Waiting; len(waiting) != 3 {
 		t.Errorf("%v wait, %v\n%s", waiting, r.Err, r.Log())
 	}

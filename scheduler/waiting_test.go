@@ -10,7 +10,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
@@ -151,7 +150,7 @@ func TestAnswersBeside(t *testing.T) {
 	} {
 		var exec *scheduler.StepExecutor
 		r := schedulertest.Run(t, fmt.Sprintf(optionalFlow, dayType), schedulertest.With(builtin.Calls()...),
-			schedulertest.Executor(func(e *scheduler.StepExecutor) { exec, e.Journal = e, memory.New(e.Env.Clock) }))
+			schedulertest.Executor(func(e *scheduler.StepExecutor) { exec, e.Journal = e, newJournal(t, e.Env.Clock) }))
 		waiting := r.State().Waiting
 		for _, c := range wrong {
 			text, want, _ := strings.Cut(c, "|")
@@ -196,9 +195,8 @@ func TestAnswersOverlap(t *testing.T) {
 
 // What a step waits for that an edited flow changes is not known before it ran.
 func TestAnswersToEdited(t *testing.T) {
-	journaled := schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = memory.New(e.Env.Clock) })
 	flow := fmt.Sprintf(optionalFlow, "string")
-	r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...), journaled)
+	r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...), journaled(t))
 	edited := schedulertest.Load(t, strings.Replace(flow, "unit: metric", "unit: inch", 1), schedulertest.With(builtin.Calls()...))
 	refused := r.Resume(scheduler.Resumption{Flow: edited}, "/a=b=x")
 	if calls.KindOf(refused.Err) != calls.Invalid || !strings.Contains(refused.Err.Error(), "the edited flow changes the step args, which waited") {

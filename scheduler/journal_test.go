@@ -1,0 +1,35 @@
+package scheduler_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/memory"
+	"github.com/callnode/scheduler/scheduler/journal/postgres"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+// newJournal returns an empty journal: in memory, or in Postgres where SCHEDULER_TEST_JOURNAL
+// is postgres, as make test-slow sets it to run this package a second time. A nil clock is
+// that of the system or the database.
+func newJournal(t testing.TB, clock func() time.Time) journal.Journal {
+	t.Helper()
+	if os.Getenv("SCHEDULER_TEST_JOURNAL") != "postgres" {
+		return memory.New(clock)
+	}
+	j, err := postgres.Open(t.Context(), postgres.Options{URL: pgdbtest.NewURL(t), Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	return j
+}
+
+// journaled keeps runs in a journal of newJournal.
+func journaled(t testing.TB) schedulertest.Option {
+	return schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = newJournal(t, e.Env.Clock) })
+}
