@@ -59,7 +59,7 @@ func (a *attempt) run(ctx context.Context) {
 	if inputs.IsNull() {
 		inputs = value.OfMap(nil)
 	}
-	a.collect(e.Run(ctx, c.Flow, inputs))
+	a.collect(a.begin(ctx, e, inputs))
 	a.answer(ctx, e)
 	a.elapsed = time.Since(began)
 	for _, err := range []error{guard.problem(), a.sessions.problem(), closeMemory(memories)} {
@@ -149,7 +149,7 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	e.Seed = c.Seed + uint64(a.number) - 1
 	e.Until = c.Until
 	e.Journal = nil
-	if len(c.Answers) > 0 {
+	if len(c.Answers) > 0 || len(c.State) > 0 {
 		e.Journal = o.Journal()
 	}
 	if o.Mode != result.Live {

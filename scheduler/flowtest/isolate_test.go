@@ -347,3 +347,75 @@ cases:
 		t.Errorf("the outcomes are %v", got)
 	}
 }
+
+// TestState: steps of the state do not run, those behind them see what they gave, and checks see what happens from there.
+func TestState(t *testing.T) {
+	w := newWorld(t, nil, pluginCall(t, "shop.order"))
+	r := w.runArchive(t, `
+-- a.yaml --
+name: a
+inputs: {type: object, properties: {question: {type: string, default: which}}}
+steps:
+  - {id: order, call: shop.order}
+  - {id: size, call: slot, with: {stages: [], current_schema: {type: object, required: [size], properties: {size: {type: string}}}}}
+  - {id: each, call: http, for_each: [a, b], with: {url: "https://example.com/{{ item }}"}}
+  - {id: maybe, call: shop.order, when: "{{ inputs.question == 'order' }}"}
+  - {id: answer, call: chat, with: {user: "{{ inputs.question }}: {{ order.number }}, {{ each[1].body }}, {{ size.slot_data.size }}"}}
+outputs: {reply: "{{ answer.text }}", number: "{{ order.number }}"}
+-- a.test.yaml --
+defaults:
+  state:
+    order: {number: 17}
+    size: {slot_data: {size: large}}
+    each: [{body: one}, {body: two}]
+cases:
+  - name: stops at the prompt
+    until: answer
+    expect:
+      - {prompt: answer, contains: "which: 17, two, large"}
+      - {prompt: answer, text: "17", comes_from: {kind: step, name: order}}
+      - {step: size.slot_data.size, equals: large}
+      - {event: step.started, step: order, count: 0}
+      - {event: step.finished, step: order, count: 0}
+      - {event: step.skipped, step: maybe, count: 1}
+  - name: runs to the end
+    until: end
+    llm: [Done.]
+    expect:
+      - {output: reply, equals: Done.}
+      - {output: number, equals: 17}
+  - name: still waits for what has not ended
+    state: {order: {number: 3}}
+    until: end
+    mocks: {each: {status: 200, body: x}}
+    llm: [Done.]
+    answers: {/size: small}
+    expect: [{output: reply, equals: Done.}, {step: size.slot_data.size, equals: small}]
+  - name: from a run
+    state: run.jsonl
+    until: answer
+    expect:
+      - {prompt: answer, contains: "recorded: 5, second, small"}
+      - {event: step.skipped, count: 0}
+  - name: repeats alike
+    state: run.jsonl
+    repeat: 2
+    llm: [Done.]
+    expect: [{output: number, equals: 5}]
+-- run.jsonl --
+{"seq":1,"time":"2026-01-01T00:00:00Z","run":"r","type":"flow.started","data":{"flow":"a","inputs":{"question":"recorded"}}}
+{"seq":2,"time":"2026-01-01T00:00:00Z","run":"r","type":"step.finished","step":"order","data":{"output":{"number":5}}}
+{"seq":3,"time":"2026-01-01T00:00:00Z","run":"r","type":"step.finished","step":"size","data":{"output":{"slot_data":{"size":"small"}}}}
+{"seq":4,"time":"2026-01-01T00:00:00Z","run":"r","type":"step.finished","step":"each","data":{"output":[{"body":"first"},{"body":"second"}]}}
+{"seq":5,"time":"2026-01-01T00:00:00Z","run":"r","type":"step.skipped","step":"maybe","data":{"reason":"when is false"}}
+{"seq":6,"time":"2026-01-01T00:00:00Z","run":"r","type":"step.failed","step":"answer","data":{"error":{"kind":"provider","message":"busy"}}}
+`)
+	for id, outcome := range outcomes(r) {
+		if outcome != result.Pass {
+			t.Errorf("%s: %s", id, outcome)
+		}
+	}
+	if t.Failed() {
+		t.Log(lines(t, r))
+	}
+}

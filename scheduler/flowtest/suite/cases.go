@@ -27,6 +27,9 @@ type caseReader struct {
 	settings settingKeys
 	mocks    []*Mock
 	memory   []*memoryRecord
+	state    []EndedStep
+	// recorded are the inputs of the run that state is taken from; nil without one.
+	recorded *value.Map
 	now      time.Time
 	script   value.Value
 	answers  []Answer
@@ -88,6 +91,7 @@ func (c *caseReader) read() {
 	c.readAnswers()
 	c.readLLM()
 	c.memory = c.readMemory(c.place("memory"), k.Memory)
+	c.readState()
 	c.now = standardNow()
 	if k.Now != "" {
 		var err error
@@ -123,6 +127,9 @@ func (c *caseReader) merged() settingKeys {
 	}
 	if !own.Memory.IsNull() {
 		k.Memory = own.Memory
+	}
+	if !own.State.IsNull() {
+		k.State = own.State
 	}
 	if own.Now != "" {
 		k.Now = own.Now
@@ -281,6 +288,11 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant) *Case {
 	for _, m := range c.mocks {
 		if _, ok := f.flow.FindStep(m.Step); ok || m.Call != "" {
 			made.Mocks = append(made.Mocks, *m)
+		}
+	}
+	for _, ended := range c.state {
+		if _, ok := f.flow.Step(ended.Step); ok {
+			made.State = append(made.State, ended)
 		}
 	}
 	var ok bool

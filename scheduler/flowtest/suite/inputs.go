@@ -11,11 +11,15 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// inputs returns the inputs of a row: those of the defaults, over them the columns of the row, over them those of the
-// case. It reports what does not fit the flow, and whether all does.
+// inputs returns the inputs of a row: those of the run that state is taken from, over them those of the defaults, over them
+// the columns of the row, over them those of the case. It reports what does not fit the flow, and whether all does.
 func (c *caseReader) inputs(f *loadedFlow, row *datasetRow) (value.Value, bool) {
 	m := value.NewMap(0)
 	places := map[string]flow.Position{}
+	for name, v := range c.recorded.All() {
+		m.Set(name, v)
+		places[name] = c.at(c.place("state"))
+	}
 	ok := c.addInputs(m, places, "/defaults/inputs", row)
 	if row != nil {
 		ok = c.addColumns(m, places, f.flow, row) && ok

@@ -51,6 +51,7 @@ type settingKeys struct {
 	LLM       value.Value `json:"llm,omitzero" type:"string|array" doc:"The name of a provider, whose recorded answers are played; or a list of answers." example:"[The museum opens at eleven.]"`
 	Answers   *value.Map  `json:"answers,omitempty" doc:"What is answered when the run waits, by JSON pointer, or by STEP:/pointer." example:"{/city: Hangzhou}"`
 	Memory    value.Value `json:"memory,omitzero" type:"string|array" doc:"What the memory has when the run begins: a list of {content, id, role, user, session, timestamp}, or a .jsonl file of them, or one of memory export." example:"[{id: cat, content: The cat is called Momo.}]"`
+	State     value.Value `json:"state,omitzero" type:"object|string" doc:"Steps that have ended before the run begins, with what they gave: they do not run, and the run goes on behind them. Or a .jsonl file of events, as runs events prints them: its inputs are taken too, and what had not ended runs again." example:"{recall: {relevant_memories: []}}"`
 	Now       string      `json:"now,omitempty" doc:"The clock of the run: 2026-11-22T09:00:00Z."`
 	Seed      *uint64     `json:"seed,omitempty" doc:"Fixes what the run draws at random. Default 1."`
 	Repeat    int         `json:"repeat,omitempty" min:"1" max:"1000" doc:"How often the case runs. Default 1."`

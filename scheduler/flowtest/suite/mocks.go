@@ -182,9 +182,23 @@ func (r *reader) replyError(pointer string, v value.Value) *ReplyError {
 	return &ReplyError{Kind: e.Kind, Message: e.Message}
 }
 
-// checkOutput reports where an output does not fit its schema. Members that a mock leaves out are empty: it has
-// what the test is about.
+// checkOutput reports where the output of a mock does not fit its schema.
 func (r *reader) checkOutput(pointer string, v, doc value.Value) value.Value {
+	return r.checkGiven(pointer, v, doc, func(message wording.Text) wording.Text {
+		return wording.Say("the mock does not fit the output: %s", message)
+	})
+}
+
+// checkEnded is checkOutput of a step that has ended.
+func (r *reader) checkEnded(pointer string, v, doc value.Value) value.Value {
+	return r.checkGiven(pointer, v, doc, func(message wording.Text) wording.Text {
+		return wording.Say("it does not fit the output of the step: %s", message)
+	})
+}
+
+// checkGiven reports where a given output does not fit its schema, in the words of say. Members that are left out are
+// empty: the file has what the test is about.
+func (r *reader) checkGiven(pointer string, v, doc value.Value, say func(message wording.Text) wording.Text) value.Value {
 	s, err := schema.Parse(schema.Rewrite(doc, func(keywords *value.Map) { keywords.Delete("required") }))
 	if err != nil {
 		return v // the schema is the call's, and nothing that the file can mend
@@ -198,7 +212,7 @@ func (r *reader) checkOutput(pointer string, v, doc value.Value) value.Value {
 		if p.Keyword == "additionalProperties" {
 			pos = r.keyAt(pointer + p.Pointer)
 		}
-		r.reportOnce(pos, wording.Say("the mock does not fit the output: %s", message), hint)
+		r.reportOnce(pos, say(message), hint)
 	}
 	return completed(v, doc, 0)
 }

@@ -68,6 +68,8 @@ type Case struct {
 	LLM       string
 	HasScript bool
 	Script    value.Value
+	// State are the steps that have ended before the run begins, in the order of the file.
+	State []EndedStep
 	// Answers are given when the run waits, each once.
 	Answers []Answer
 	// Memory is what the store has when the run begins; ids, users and times are set. MemoryNames are what the
@@ -119,6 +121,16 @@ type Mock struct {
 	// list of them, and a use beyond the last is an error. Without it the one reply holds for every use.
 	Replies []Reply
 	IsList  bool
+}
+
+// EndedStep is a step of the flow that does not run: it has ended before. IsSkipped is set where it was skipped, for the
+// Reason; then there is no Output. Input is null where it is not known.
+type EndedStep struct {
+	Pos           flow.Position
+	Step          string
+	Input, Output value.Value
+	IsSkipped     bool
+	Reason        string
 }
 
 // Reply is what a mock gives. Error nil gives the output Value.

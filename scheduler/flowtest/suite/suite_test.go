@@ -109,6 +109,9 @@ func describeCase(b *strings.Builder, c *Case) {
 			fmt.Fprintf(b, "    %s error %v delay %v on %v\n", r.Value.JSON(), r.Error, r.Delay, r.PassesOn)
 		}
 	}
+	for _, ended := range c.State {
+		fmt.Fprintf(b, "  ended %s at %d:%d, skipped %v %q, %s of %s\n", ended.Step, ended.Pos.Line, ended.Pos.Col, ended.IsSkipped, ended.Reason, ended.Output.JSON(), ended.Input.JSON())
+	}
 	for _, a := range c.Answers {
 		fmt.Fprintf(b, "  answer %q %s %s\n", a.Step, a.Pointer, a.Value.JSON())
 	}

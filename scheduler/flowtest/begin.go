@@ -1,0 +1,64 @@
+package flowtest
+
+import (
+	"context"
+	"iter"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// begin returns the events of the run: of one that begins, or of one that goes on behind the steps of the state. What
+// those steps gave is on record, and not among the events that checks see: nothing has happened yet.
+func (a *attempt) begin(ctx context.Context, e *scheduler.StepExecutor, inputs value.Value) iter.Seq2[*journal.Event, error] {
+	c := a.of
+	if len(c.State) == 0 {
+		return e.Run(ctx, c.Flow, inputs)
+	}
+	return func(yield func(*journal.Event, error) bool) {
+		id, err := e.Enqueue(ctx, c.Flow, inputs)
+		if err == nil {
+			err = a.recordState(ctx, e, id, inputs)
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		e.Resume(ctx, id, scheduler.Resumption{Flow: c.Flow})(yield)
+	}
+}
+
+// recordState puts the steps of the state into the journal of a run that has not begun.
+func (a *attempt) recordState(ctx context.Context, e *scheduler.StepExecutor, id string, inputs value.Value) error {
+	log, err := e.Journal.Reopen(ctx, id)
+	if err != nil {
+		return err
+	}
+	inputs = a.of.Flow.Inputs.ApplyDefaults(inputs)
+	events := []*journal.Event{{Type: journal.FlowStarted, Data: &journal.Data{Flow: a.of.Flow.Name, Inputs: &inputs}}}
+	for i := range a.of.State {
+		events = append(events, endedEvents(&a.of.State[i])...)
+	}
+	for i, ev := range events {
+		ev.Run, ev.Seq, ev.Time = id, int64(i+1), a.of.Now
+		a.record.Add(ev)
+	}
+	err = log.Append(ctx, events...)
+	if closeErr := log.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// endedEvents returns the events of a step that has ended.
+func endedEvents(ended *suite.EndedStep) (events []*journal.Event) {
+	if ended.IsSkipped {
+		return []*journal.Event{{Type: journal.StepSkipped, Step: ended.Step, Data: &journal.Data{Reason: ended.Reason}}}
+	}
+	if !ended.Input.IsNull() {
+		events = append(events, &journal.Event{Type: journal.StepInput, Step: ended.Step, Data: &journal.Data{Input: &ended.Input}})
+	}
+	return append(events, &journal.Event{Type: journal.StepFinished, Step: ended.Step, Data: &journal.Data{Output: &ended.Output}})
+}
