@@ -312,7 +312,8 @@ func isLast(e *journal.Event) bool {
 func (d *Dispatcher) logEnd(id string, err error) {
 	var failure *scheduler.Failure
 	var waiting *scheduler.Waiting
-	if errors.As(err, &failure) || errors.As(err, &waiting) {
+	var held *journal.HeldError // the one that holds it carries it out
+	if errors.As(err, &failure) || errors.As(err, &waiting) || errors.As(err, &held) {
 		return
 	}
 	d.options.Log.Error("run failed", "run", id, "error", err)

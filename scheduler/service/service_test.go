@@ -23,6 +23,11 @@ import (
 
 // newService is a service with a journal in memory and a model that repeats.
 func newService() *service.Service {
+	return newServiceOf(scripted.Echo{}, func(context.Context, bool) (journal.Journal, error) { return journalmemory.New(time.Now), nil })
+}
+
+// newServiceOf is a service with that model and journal.
+func newServiceOf(model llm.Provider, openJournal func(ctx context.Context, write bool) (journal.Journal, error)) *service.Service {
 	loader := func(service.Surroundings) (*flow.Loader, []service.Note, error) {
 		registry, err := builtin.Registry()
 		return &flow.Loader{Registry: registry}, nil, err
@@ -36,7 +41,7 @@ func newService() *service.Service {
 		Executor: func(_ *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
 			l, _, err := loader(o.Surroundings)
 			env := calls.NewEnv()
-			env.LLM = scripted.Echo{}
+			env.LLM = model
 			return &scheduler.StepExecutor{Env: env, Loader: l}, nil, err
 		},
 		Provider: func(name string) (llm.Provider, error) {
@@ -54,7 +59,7 @@ func newService() *service.Service {
 			env.Registry, err = builtin.Registry()
 			return env, err
 		},
-		Journal:   func(context.Context, bool) (journal.Journal, error) { return journalmemory.New(time.Now), nil },
+		Journal:   openJournal,
 		Languages: func() *flow.Languages { return &flow.Languages{Default: "en"} },
 	})
 }
