@@ -196,7 +196,15 @@ func (s *Schema) flattenError(e *jsonschema.ValidationError, root value.Value) (
 		}
 		return all
 	}
-	pointer := decodeLocation(e.InstanceLocation)
+	for _, pointer := range locateError(s.compiled, e, root) {
+		all = append(all, s.problemsAt(pointer, e, root)...)
+	}
+	return all
+}
+
+// problemsAt words an error of the library that is about the place at pointer.
+func (s *Schema) problemsAt(pointer string, e *jsonschema.ValidationError, root value.Value) []problem {
+	sub, keyword := s.failedKeyword(e)
 	if underPropertyNames(e.KeywordLocation) {
 		// The value is a name: the problem is the object's.
 		object, name := cutLast(pointer)
@@ -253,15 +261,13 @@ func underPropertyNames(location string) bool {
 	return false
 }
 
-// unescaper undoes the escapes of RFC 6901.
-var unescaper = strings.NewReplacer("~1", "/", "~0", "~")
-
+// cutLast parts the last token, without its escapes, from a pointer.
 func cutLast(pointer string) (parent, token string) {
 	i := strings.LastIndexByte(pointer, '/')
 	if i < 0 {
 		return "", pointer
 	}
-	return pointer[:i], unescaper.Replace(pointer[i+1:])
+	return pointer[:i], value.Unescape(pointer[i+1:])
 }
 
 // decodeLocation undoes the percent-encoding that the library lays over JSON pointers.

@@ -119,7 +119,7 @@ func (s *Schema) Describe(pointer string) Place {
 	here, known := []*jsonschema.Schema{s.compiled}, true
 	if pointer != "" {
 		for token := range strings.SplitSeq(pointer[1:], "/") {
-			next, ok := descendTo(withInPlace(here), unescaper.Replace(token))
+			next, ok := descendTo(withInPlace(here), value.Unescape(token))
 			here, known = next, known && ok
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -47,10 +46,11 @@ type fitWalker struct {
 	missing []problem
 }
 
-// step is a property or, where it has no name, an item.
+// step is a property, or an item of that index.
 type step struct {
-	name  string
-	index int
+	name   string
+	isItem bool
+	index  int
 }
 
 func (w *fitWalker) fits(s *jsonschema.Schema, v value.Value) bool {
@@ -86,7 +86,7 @@ func (w *fitWalker) fits(s *jsonschema.Schema, v value.Value) bool {
 			return false
 		}
 		for i, item := range v.List() {
-			if items != nil && !w.fitsBelow(items, item, step{index: i}) {
+			if items != nil && !w.fitsBelow(items, item, step{isItem: true, index: i}) {
 				return false
 			}
 		}
@@ -105,16 +105,15 @@ func (w *fitWalker) fitsBelow(s *jsonschema.Schema, v value.Value, at step) bool
 
 // pointerOf is that of a property of the present object.
 func (w *fitWalker) pointerOf(name string) string {
-	var b strings.Builder
+	keys := make([]string, 0, len(w.path)+1)
 	for _, at := range w.path {
-		b.WriteByte('/')
-		if at.name == "" {
-			b.WriteString(strconv.Itoa(at.index))
-			continue
+		if at.isItem {
+			keys = append(keys, strconv.Itoa(at.index))
+		} else {
+			keys = append(keys, at.name)
 		}
-		b.WriteString(value.Escape(at.name))
 	}
-	return b.String() + "/" + value.Escape(name)
+	return value.FormatPointer(append(keys, name)...)
 }
 
 func (w *fitWalker) fitsObject(s *jsonschema.Schema, m *value.Map) bool {
@@ -142,7 +141,7 @@ func (w *fitWalker) fitsObject(s *jsonschema.Schema, m *value.Map) bool {
 				continue
 			}
 		}
-		if name == "" || !w.fitsBelow(sub, member, step{name: name}) {
+		if !w.fitsBelow(sub, member, step{name: name}) {
 			return false
 		}
 	}

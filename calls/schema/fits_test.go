@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,14 +63,17 @@ func drawSchema(t *rapid.T, depth int) value.Value {
 		maybe(keyword, small)
 	}
 	maybe("pattern", func() any { return "^[a-b]*$" })
-	maybe("required", func() any { return []string{"a"} })
+	maybe("required", func() any { return []string{rapid.SampledFrom([]string{"a", "e"}).Draw(t, "required")} })
 	maybe("uniqueItems", func() any { return true })
 	if depth > 0 {
 		sub := func() any { return drawSchema(t, depth-1) }
-		maybe("properties", func() any { return value.Pairs("a", sub(), "b", sub()) })
+		maybe("properties", func() any { return value.Pairs("a", sub(), "b", sub(), "e", sub()) })
 		maybe("additionalProperties", sub)
 		maybe("additionalProperties", func() any { return rapid.Bool().Draw(t, "open") })
 		maybe("items", sub)
+		maybe("patternProperties", func() any { return value.Pairs("^[d-e]?$", sub()) })
+		maybe("propertyNames", func() any { return value.Pairs("enum", []string{"a", "b"}) })
+		maybe("anyOf", func() any { return []any{sub(), sub()} })
 		if rapid.IntRange(0, 9).Draw(t, "union") == 0 {
 			maybe("not", sub)
 		}
@@ -97,7 +102,73 @@ func drawValue(t *rapid.T, depth int) value.Value {
 	}
 	m := value.NewMap(0)
 	for range rapid.IntRange(0, 4).Draw(t, "members") {
-		m.Set(rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "key"), drawValue(t, depth-1))
+		m.Set(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "key"), drawValue(t, depth-1))
 	}
 	return value.OfMap(m)
+}
+
+// The library leaves the key "" out of its locations: a value and a schema whose e is "" have
+// the same problems, at the same places.
+func TestTheKeyWithoutAName(t *testing.T) {
+	nameless := 0
+	rapid.Check(t, func(t *rapid.T) {
+		doc := drawSchema(t, 3)
+		v := value.OfMap(value.Pairs("e", drawValue(t, 3), "a", drawValue(t, 2), "b", drawValue(t, 2)))
+		named, err := Parse(doc)
+		if err != nil {
+			t.Skip("two equal values in an enum")
+		}
+		unnamed, err := Parse(renameE(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got []string
+		for _, f := range named.Faults(v) {
+			tokens, _ := value.SplitPointer(f.Pointer)
+			for i := range tokens {
+				tokens[i] = strings.ReplaceAll(tokens[i], "e", "")
+			}
+			want = append(want, value.FormatPointer(tokens...)+" "+f.Keyword+" "+renameE(f.Schema).JSON())
+		}
+		for _, f := range unnamed.Faults(renameE(v)) {
+			got = append(got, f.Pointer+" "+f.Keyword+" "+f.Schema.JSON())
+			if strings.Contains(f.Pointer, "//") {
+				nameless++
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if diff := cmp.Diff(slices.Compact(want), slices.Compact(got)); diff != "" {
+			t.Fatalf("%s\n%s: (-named +nameless)\n%s", doc, v, diff)
+		}
+	})
+	if nameless == 0 {
+		t.Error("no problem was below a key without a name")
+	}
+}
+
+// renameE gives all members with the name e the name "", in schemas too.
+func renameE(v value.Value) value.Value {
+	switch v.Kind() {
+	case value.String:
+		if text, _ := v.Str(); text == "e" {
+			return value.OfString("")
+		}
+	case value.List:
+		items := make([]value.Value, len(v.List()))
+		for i, item := range v.List() {
+			items[i] = renameE(item)
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := value.NewMap(v.Map().Len())
+		for name, member := range v.Map().All() {
+			if name == "e" {
+				name = ""
+			}
+			m.Set(name, renameE(member))
+		}
+		return value.OfMap(m)
+	}
+	return v
 }

@@ -28,7 +28,7 @@ type failure struct {
 func (f *failure) missingProblems(pointer string) (all []problem) {
 	for _, name := range f.sub.Required {
 		if _, has := f.have.Get(name); !has {
-			all = append(all, problem{missingProblem(pointer+"/"+value.Escape(name), name), f.sub})
+			all = append(all, problem{missingProblem(pointer+value.FormatPointer(name), name), f.sub})
 		}
 	}
 	return all
@@ -48,7 +48,7 @@ func (f *failure) unknownProblems(pointer string) (all []problem) {
 		if f.declares(name) {
 			continue
 		}
-		p := newProblem(pointer+"/"+value.Escape(name), "additionalProperties", wordingf("unknown property %q", name))
+		p := newProblem(pointer+value.FormatPointer(name), "additionalProperties", wordingf("unknown property %q", name))
 		if len(all) < maxHints {
 			if near := value.DidYouMean(name, names); near != "" {
 				p.Hint = near
@@ -161,7 +161,7 @@ func (f *failure) unionMessage(keyword string) wording.Text {
 	var reasons []wording.Text
 	for i, cause := range f.err.Causes {
 		branch, failed := f.schema.failedKeyword(cause)
-		if branch != nil && failed == "type" && cause.InstanceLocation == f.err.InstanceLocation {
+		if branch != nil && failed == "type" && isSamePlace(f.schema, cause, f.err, f.root) {
 			types = append(types, branch.Types...)
 			continue
 		}
@@ -173,6 +173,11 @@ func (f *failure) unionMessage(keyword string) wording.Text {
 		return wordingf("want %s, got %s", anyOfTypes(types), wording.TypeName(f.have.Kind().String()))
 	}
 	return wordingf("%s fits no branch of %s: %s", have, keyword, wording.Join(reasons, "; ", "；"))
+}
+
+// isSamePlace reports whether two errors are about the same place of a value.
+func isSamePlace(s *Schema, a, b *jsonschema.ValidationError, root value.Value) bool {
+	return a.InstanceLocation == b.InstanceLocation && slices.Equal(locateError(s.compiled, a, root), locateError(s.compiled, b, root))
 }
 
 // maxReason bounds the reasons of one branch, in characters.

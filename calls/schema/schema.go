@@ -90,13 +90,13 @@ func (s *Schema) compileOnce() {
 		for name := range jsonschema.Formats {
 			c.Formats[name] = func(any) bool { return true }
 		}
-		text := relaxEnums(rewritePatterns(s.doc)).AppendJSON(nil)
-		s.err = c.AddResource(location, bytes.NewReader(text))
+		doc := relaxEnums(rewritePatterns(s.doc))
+		s.err = c.AddResource(location, bytes.NewReader(doc.AppendJSON(nil)))
 		if s.err == nil {
 			s.compiled, s.err = c.Compile(location)
 		}
 		if s.err != nil {
-			s.err = compileError(s.err)
+			s.err = compileError(s.err, doc)
 			return
 		}
 		s.at, s.weights, s.everyday = map[string]*jsonschema.Schema{}, map[*regexp.Regexp]int{}, true
@@ -204,13 +204,16 @@ func (e *InvalidError) In(language string) string {
 	return wording.Say("not a JSON Schema: %s", strings.Join(lines, "；")).Zh
 }
 
-// compileError turns a compile error into a sentence without the library's URLs.
-func compileError(err error) error {
+// compileError turns the error of compiling doc into a sentence without the library's URLs.
+func compileError(err error, doc value.Value) error {
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &invalid) {
 		wrong := &InvalidError{}
+		rules := metaschemaOf(invalid)
 		for _, leaf := range leafErrors(invalid) {
-			wrong.Problems = append(wrong.Problems, newProblem(decodeLocation(leaf.InstanceLocation), "", metaschemaMessage(leaf.Message)))
+			for _, pointer := range locateError(rules, leaf, doc) {
+				wrong.Problems = append(wrong.Problems, newProblem(pointer, "", metaschemaMessage(leaf.Message)))
+			}
 		}
 		slices.SortFunc(wrong.Problems, func(a, b Problem) int {
 			return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
@@ -224,6 +227,21 @@ func compileError(err error) error {
 	}
 	text := strings.ReplaceAll(err.Error(), location, "")
 	return wording.Errorf("not a JSON Schema: %s", strings.TrimPrefix(text, "jsonschema: "))
+}
+
+// metaschemaOf returns the schema of schemas that an error comes from; nil where the library
+// has it not at hand.
+func metaschemaOf(invalid *jsonschema.ValidationError) *jsonschema.Schema {
+	url, _, _ := strings.Cut(invalid.AbsoluteKeywordLocation, "#")
+	c := jsonschema.NewCompiler()
+	c.LoadURL = func(ref string) (io.ReadCloser, error) {
+		return nil, wording.Errorf("%s: a schema loads nothing from outside", ref)
+	}
+	rules, err := c.Compile(url)
+	if err != nil {
+		return nil
+	}
+	return rules
 }
 
 // metaschemaMessages are the library's messages on what a document breaks of the rules of

@@ -34,6 +34,7 @@ func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`:                                              `not a JSON Schema: want an object, got array`,
 		`{"type":"strng"}`:                                `not a JSON Schema: "/type": value must be one of "array", "boolean", "integer", "null", "number", "object", "string"`,
+		`{"properties":{"":{"minLength":"x"}}}`:           `not a JSON Schema: "/properties//minLength": expected integer, but got string`,
 		`{"properties":[]}`:                               `not a JSON Schema: "/properties": expected object, but got array`,
 		`{"pattern":"a(?=b)"}`:                            `not a JSON Schema: "/pattern": 'a(?=b)' is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)`,
 		`{"patternProperties":{"(":{}}}`:                  `not a JSON Schema: "/patternProperties/(": '(' is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)`,

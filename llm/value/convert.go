@@ -75,7 +75,7 @@ func SplitError(err error) (pointer string, cause error) {
 
 // addPointer records that err happened inside the member or element of that name.
 func addPointer(name string, err error) error {
-	token := "/" + Escape(name)
+	token := FormatPointer(name)
 	if p, ok := err.(*placed); ok { //nolint:errorlint // only what was returned right here
 		p.pointer = token + p.pointer
 		return p

@@ -220,7 +220,7 @@ func (v Value) At(pointer string) (Value, bool) {
 	for token := range strings.SplitSeq(pointer[1:], "/") {
 		var ok bool
 		if v.Map() != nil {
-			v, ok = v.Get(unescapeToken(token))
+			v, ok = v.Get(Unescape(token))
 		} else if v.List() != nil {
 			var i int
 			i, ok = parseIndex(token)
@@ -245,22 +245,6 @@ func parseIndex(token string) (int, bool) {
 	}
 	i, err := strconv.Atoi(token)
 	return i, err == nil
-}
-
-var (
-	escaper   = strings.NewReplacer("~", "~0", "/", "~1")
-	unescaper = strings.NewReplacer("~1", "/", "~0", "~")
-)
-
-// Escape makes one RFC 6901 reference token of a key: ~ becomes ~0, / becomes
-// ~1.
-func Escape(key string) string { return escaper.Replace(key) }
-
-func unescapeToken(token string) string {
-	if !strings.Contains(token, "~") {
-		return token
-	}
-	return unescaper.Replace(token)
 }
 
 // Equal compares as JSON Schema does: numbers by their mathematical value

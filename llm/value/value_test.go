@@ -3,6 +3,7 @@ package value_test
 import (
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -262,5 +263,31 @@ func TestNearest(t *testing.T) {
 	long := "a key of more than sixty-four characters is never taken for a typing mistake"
 	if got := value.Nearest(long, []string{long + "s"}); got != "" {
 		t.Errorf("Nearest of a long key = %q", got)
+	}
+}
+
+// A pointer leads through the keys that it was made of, whatever they are: an empty one, and
+// those that are escaped, as well.
+func TestPointersKeepTheirKeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := rapid.OneOf(rapid.SampledFrom([]string{"", "/", "~", "~1", "~0", "//", "-", "0"}), rapid.String())
+		keys := rapid.SliceOfN(key, 0, 5).Draw(t, "keys")
+		pointer := value.FormatPointer(keys...)
+		got, ok := value.SplitPointer(pointer)
+		if !ok || !slices.Equal(got, keys) {
+			t.Fatalf("%q of %q is read as %q, %v", pointer, keys, got, ok)
+		}
+		v := value.OfInt(1)
+		for _, key := range slices.Backward(keys) {
+			v = value.OfMap(value.Pairs(key, v))
+		}
+		if got, ok := v.At(pointer); !ok || got.JSON() != "1" {
+			t.Fatalf("%q of %s is %s, %v", pointer, v, got, ok)
+		}
+	})
+	for _, pointer := range []string{"a", "a/b", "/~", "/a~2", "/~/1", "/~~0"} {
+		if keys, ok := value.SplitPointer(pointer); ok {
+			t.Errorf("%q is read as %q", pointer, keys)
+		}
 	}
 }

@@ -109,10 +109,10 @@ func (p *Param) EachRef(visit func(prompt.Ref)) {
 // PosAt returns where the param gives the value at a JSON pointer, or the nearest around
 // it.
 func (p *Param) PosAt(pointer string) Position {
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+	for _, token := range PointerTokens(pointer) {
 		next := (*Param)(nil)
 		for i := range p.Map {
-			if value.Escape(p.Map[i].Key) == token {
+			if p.Map[i].Key == token {
 				next = p.Map[i].Param
 			}
 		}
@@ -131,8 +131,8 @@ func (p *Param) PosAt(pointer string) Position {
 // written out there; rest is the pointer inside the value of what it came to.
 func Descend(p *Param, pointer string) (at *Param, rest string) {
 	for pointer != "" {
-		token, tail, _ := strings.Cut(pointer[1:], "/")
-		if tail != "" {
+		token, tail, isInside := strings.Cut(pointer[1:], "/")
+		if isInside {
 			tail = "/" + tail
 		}
 		var next *Param
@@ -152,9 +152,6 @@ func Descend(p *Param, pointer string) (at *Param, rest string) {
 	return p, ""
 }
 
-// pointerToken undoes the escapes of a JSON pointer.
-var pointerToken = strings.NewReplacer("~1", "/", "~0", "~")
-
 // PointerTokens returns the unescaped tokens of a JSON pointer; none for "".
 func PointerTokens(pointer string) []string {
 	if pointer == "" {
@@ -162,7 +159,7 @@ func PointerTokens(pointer string) []string {
 	}
 	list := strings.Split(pointer[1:], "/")
 	for i := range list {
-		list[i] = pointerToken.Replace(list[i])
+		list[i] = value.Unescape(list[i])
 	}
 	return list
 }

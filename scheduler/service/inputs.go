@@ -97,7 +97,7 @@ func MissingInputs(f *flow.Flow, inputs *value.Map) *journal.WaitingFor {
 func inputFlags(missing *journal.WaitingFor) string {
 	var flags []string
 	for _, pointer := range missing.Pointers() {
-		name := unescapeToken(strings.TrimPrefix(pointer, "/"))
+		name := value.Unescape(strings.TrimPrefix(pointer, "/"))
 		if name == "question" {
 			flags = append(flags, "--question TEXT")
 			continue
@@ -110,7 +110,7 @@ func inputFlags(missing *journal.WaitingFor) string {
 // SetInput puts a value at a pointer into inputs, and makes the objects around it.
 func SetInput(inputs *value.Map, pointer string, v value.Value) {
 	first, rest, isInside := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-	key := unescapeToken(first)
+	key := value.Unescape(first)
 	if !isInside {
 		inputs.Set(key, v)
 		return
@@ -119,9 +119,4 @@ func SetInput(inputs *value.Map, pointer string, v value.Value) {
 	members := around.Map().Clone()
 	SetInput(members, "/"+rest, v)
 	inputs.Set(key, value.OfMap(members))
-}
-
-// unescapeToken returns the key of a token of a JSON pointer.
-func unescapeToken(token string) string {
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }

@@ -69,7 +69,7 @@ func (r *reader) addUsed(used *value.Map, s value.Value) {
 			r.addUsed(used, member)
 			continue
 		}
-		name, err := url.PathUnescape(unescape.Replace(strings.TrimPrefix(ref, definitionsPrefix)))
+		name, err := url.PathUnescape(value.Unescape(strings.TrimPrefix(ref, definitionsPrefix)))
 		if err != nil {
 			continue
 		}
@@ -82,8 +82,6 @@ func (r *reader) addUsed(used *value.Map, s value.Value) {
 }
 
 const definitionsPrefix = "#/definitions/"
-
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
 // followRef goes after references to what they name.
 func (r *reader) followRef(v value.Value) (value.Value, error) {

@@ -21,13 +21,13 @@ func (t *answerMerge) cleanAnswer(tokens []string, v value.Value) (cleaned value
 func (t *answerMerge) cleanPart(tokens []string, v value.Value, item bool) (cleaned value.Value, ok bool) {
 	t.pieces++
 	if t.pieces > maxPieces || len(tokens) > maxTokens {
-		t.reject(formatPointer(tokens), value.Value{}, t.p.say("the answer has too many pieces"))
+		t.reject(value.FormatPointer(tokens...), value.Value{}, t.p.say("the answer has too many pieces"))
 		return value.Value{}, false
 	}
-	place := t.p.schema.Describe(formatPointer(tokens))
+	place := t.p.schema.Describe(value.FormatPointer(tokens...))
 	switch {
 	case !place.Known && !item:
-		t.reject(formatPointer(tokens), v, t.p.say("the schema has no such property"))
+		t.reject(value.FormatPointer(tokens...), v, t.p.say("the schema has no such property"))
 		return value.Value{}, false
 	case v.IsNull():
 		return v, allowsNull(place)
@@ -54,12 +54,12 @@ func (t *answerMerge) cleanPart(tokens []string, v value.Value, item bool) (clea
 // cleanScalar turns a scalar into what the schema wants, where that is certain.
 func (t *answerMerge) cleanScalar(tokens []string, v value.Value, place schema.Place) (value.Value, bool) {
 	if err := schema.Checkable(v); err != nil {
-		t.reject(formatPointer(tokens), v, t.p.explain(err))
+		t.reject(value.FormatPointer(tokens...), v, t.p.explain(err))
 		return v, false
 	}
 	converted, understood := t.p.convertFormat(v, place, t.now)
 	if !understood {
-		t.reject(formatPointer(tokens), v, t.p.say("it is not understood as a %s", formatOf(place)))
+		t.reject(value.FormatPointer(tokens...), v, t.p.say("it is not understood as a %s", formatOf(place)))
 		return v, false
 	}
 	if enum, ok := matchEnum(converted, place); ok {
@@ -166,7 +166,7 @@ func (p *Processor) convertFormats(v value.Value, tokens []string, now time.Time
 			v.List()[i] = p.convertFormats(item, append(slices.Clip(tokens), strconv.Itoa(i)), now)
 		}
 	case value.String, value.Int, value.Float:
-		v, _ = p.convertFormat(v, p.schema.Describe(formatPointer(tokens)), now)
+		v, _ = p.convertFormat(v, p.schema.Describe(value.FormatPointer(tokens...)), now)
 	}
 	return v
 }

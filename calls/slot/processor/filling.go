@@ -191,12 +191,21 @@ func (f *Filling) Take(answer value.Value, source Source) int {
 			f.reject(key, member, f.p.explain(err))
 			continue
 		}
+		if key == "/" && t.hasNameless() {
+			tokens = []string{""} // a member without a name, by its pointer
+		}
 		if key == "" && len(t.open[""]) > 0 && member.Kind() == value.Object {
 			tokens = nil // the root was asked for, by its pointer
 		}
 		t.offerValue(tokens, member, strings.HasPrefix(key, "/") || len(tokens) == 0)
 	}
 	return t.finish()
+}
+
+// hasNameless reports whether the data has a member with the name "", or one is missing.
+func (t *answerMerge) hasNameless() bool {
+	_, has := t.data.Get("")
+	return has || t.above["/"] || len(t.open["/"]) > 0
 }
 
 // ApplyDefaults gives missing properties the defaults that the schema has for

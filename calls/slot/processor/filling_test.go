@@ -437,6 +437,32 @@ func drawValue(r *rapid.T, depth int) value.Value {
 	return value.OfMap(m)
 }
 
+// The key "" is an empty token of a pointer: what is asked for below it can be answered
+// there, by a schema that names it and by one that does not.
+func TestTheKeyWithoutAName(t *testing.T) {
+	const inner = `{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}}}`
+	for _, tt := range []struct{ schema, known, missing, answer, want string }{
+		{`{"type":"object","properties":{"":` + inner + `}}`, `{"":{}}`, `//a`, `{"//a":5}`, `{"":{"a":5}}`},
+		{`{"type":"object","required":[""],"properties":{"":` + inner + `}}`, `{}`, `/`, `{"/":{"a":5}}`, `{"":{"a":5}}`},
+		{`{"type":"object","additionalProperties":` + inner + `}`, `{"//b":1}`, `//a`, `{"//a":5}`, `{"":{"b":1,"a":5}}`},
+		{`{"type":"object","additionalProperties":{"type":"string"}}`, `{"//b":1}`, `/`, `{"/":"x"}`, `{"":"x"}`},
+		{`{"type":"object","properties":{"x":{"additionalProperties":` + inner + `}}}`, `{"x":{"":{},"a":{"a":1}}}`, `/x//a`, `{"/x//a":5}`, `{"x":{"":{"a":5},"a":{"a":1}}}`},
+		{`{"type":"object","properties":{"":{"anyOf":[` + inner + `]}}}`, `{"":{"":1}}`, `/`, `{"/":{"a":5}}`, `{"":{"a":5}}`},
+		{`{"type":"object","properties":{"":{"$ref":"#/definitions/"}},"definitions":{"":` + inner + `}}`, `{"":{"a":"x"}}`, `//a`, `{"//a":"5"}`, `{"":{"a":5}}`},
+	} {
+		f := fill(t, compile(t, tt.schema), parse(t, tt.known))
+		properties, _ := f.Remaining().Get("properties")
+		if got := strings.Join(properties.Map().Keys(), " "); got != tt.missing {
+			t.Errorf("%s by %s misses %q, want %q", tt.known, tt.schema, got, tt.missing)
+			continue
+		}
+		f.Take(parse(t, tt.answer), processor.User)
+		if got := f.Data().JSON(); got != tt.want || !f.Done() || len(f.Rejected()) > 0 {
+			t.Errorf("%s answered %s gives %s, want %s; done: %v, rejected: %v", tt.known, tt.answer, got, tt.want, f.Done(), f.Rejected())
+		}
+	}
+}
+
 // Where the schema does not say what holds a value, the pointer does.
 func TestConvertMakesWhatThePointerNeeds(t *testing.T) {
 	for _, tt := range []struct{ schema, answer, want string }{
@@ -460,11 +486,8 @@ func TestConvertMakesWhatThePointerNeeds(t *testing.T) {
 func TestConvertSetsWhatItNames(t *testing.T) {
 	p := compile(t, `{}`)
 	rapid.Check(t, func(r *rapid.T) {
-		tokens := rapid.SliceOfN(rapid.StringMatching(`[a-z~/ é]{1,3}`), 1, 4).Draw(r, "tokens")
-		pointer := ""
-		for _, token := range tokens {
-			pointer += "/" + value.Escape(token)
-		}
+		tokens := append([]string{rapid.StringMatching(`[a-z~/ é]{1,3}`).Draw(r, "first")}, rapid.SliceOfN(rapid.StringMatching(`[a-z~/ é]{0,3}`), 0, 3).Draw(r, "tokens")...)
+		pointer := value.FormatPointer(tokens...)
 		x := drawValue(r, 2)
 		other := value.OfString("kept")
 		m := value.NewMap(0)

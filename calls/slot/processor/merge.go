@@ -57,7 +57,7 @@ func (f *Filling) newMerge(source Source) *answerMerge {
 // offerValue takes v at a place, or the parts of it that are wanted. exact means that
 // the answer names the place itself.
 func (t *answerMerge) offerValue(tokens []string, v value.Value, exact bool) {
-	pointer := formatPointer(tokens)
+	pointer := value.FormatPointer(tokens...)
 	t.pieces++
 	if t.pieces > maxPieces {
 		t.reject(pointer, v, t.p.say("the answer has too many pieces"))
@@ -130,7 +130,7 @@ func (t *answerMerge) placeStatus(pointer string, tokens []string) (faulty, repl
 		return true, true
 	}
 	for i := len(tokens) - 1; i >= 0; i-- {
-		above := formatPointer(tokens[:i])
+		above := value.FormatPointer(tokens[:i]...)
 		faults := t.open[above]
 		if len(faults) == 0 {
 			continue
@@ -172,11 +172,11 @@ func (t *answerMerge) assignCleaned(tokens []string, v value.Value, asked bool) 
 // setValue puts v at a place as it is.
 func (t *answerMerge) setValue(tokens []string, v value.Value, asked bool) {
 	tokens, made := t.resolveTokens(tokens)
-	pointer := formatPointer(tokens[:made])
+	pointer := value.FormatPointer(tokens[:made]...)
 	old, had := t.data.At(pointer)
 	data, err := t.p.setAt(t.data, nil, tokens, v, t.isReplaceable)
 	if err != nil {
-		t.reject(formatPointer(tokens), v, t.p.explain(err))
+		t.reject(value.FormatPointer(tokens...), v, t.p.explain(err))
 		return
 	}
 	t.data = data
@@ -195,7 +195,7 @@ func (t *answerMerge) resolveTokens(tokens []string) (resolved []string, made in
 	resolved = slices.Clone(tokens)
 	at, exists := t.data, true
 	for i, token := range resolved {
-		if exists && t.isReplaceable(formatPointer(resolved[:i])) && t.p.isMisplaced(at, resolved[:i]) {
+		if exists && t.isReplaceable(value.FormatPointer(resolved[:i]...)) && t.p.isMisplaced(at, resolved[:i]) {
 			at, exists = value.Value{}, false
 		}
 		canAppend := !exists || at.Kind() == value.List
@@ -204,7 +204,7 @@ func (t *answerMerge) resolveTokens(tokens []string) (resolved []string, made in
 		}
 		if exists {
 			made = i + 1
-			at, exists = at.At("/" + value.Escape(resolved[i]))
+			at, exists = at.At(value.FormatPointer(resolved[i]))
 		}
 	}
 	return resolved, made

@@ -66,8 +66,8 @@ func (t *answerMerge) tryReplacingMembers() {
 // rejectReplacements rejects what was not taken in the place of members of the root.
 func (t *answerMerge) rejectReplacements() {
 	for _, p := range t.instead {
-		if have, _ := t.data.At(formatPointer(p.tokens)); !value.Equal(have, p.v) {
-			t.reject(formatPointer(p.tokens), p.v, t.p.say(knownValid))
+		if have, _ := t.data.At(value.FormatPointer(p.tokens...)); !value.Equal(have, p.v) {
+			t.reject(value.FormatPointer(p.tokens...), p.v, t.p.say(knownValid))
 		}
 	}
 }
@@ -156,7 +156,7 @@ func (t *answerMerge) findMisfits() (all []misfit) {
 
 // removeMisfit takes something back, and the containers that become empty by that.
 func (t *answerMerge) removeMisfit(u misfit) {
-	pointer := formatPointer(u.tokens)
+	pointer := value.FormatPointer(u.tokens...)
 	v, has := t.data.At(pointer)
 	if !has {
 		return // it went with something else
@@ -170,7 +170,7 @@ func (t *answerMerge) removeMisfit(u misfit) {
 		}
 		t.removeValue(u.tokens)
 		u.tokens = u.tokens[:len(u.tokens)-1]
-		pointer = formatPointer(u.tokens)
+		pointer = value.FormatPointer(u.tokens...)
 		if v, _ := t.data.At(pointer); v.Map().Len()+len(v.List()) > 0 {
 			return
 		}
@@ -199,7 +199,7 @@ const gone = "gone"
 // removeValue removes what is at tokens; changes further on in an array move up.
 func (t *answerMerge) removeValue(tokens []string) {
 	last := len(tokens) - 1
-	list, _ := t.data.At(formatPointer(tokens[:last]))
+	list, _ := t.data.At(value.FormatPointer(tokens[:last]...))
 	t.data = removeAt(t.data, tokens)
 	if list.Kind() != value.List {
 		return
@@ -212,7 +212,7 @@ func (t *answerMerge) removeValue(tokens []string) {
 		}
 		if n, err := strconv.Atoi(other[last]); err == nil && n > index {
 			other[last] = strconv.Itoa(n - 1)
-			t.changes[i].pointer = formatPointer(other)
+			t.changes[i].pointer = value.FormatPointer(other...)
 		}
 	}
 }

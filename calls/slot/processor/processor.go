@@ -190,46 +190,20 @@ func (p *Processor) declaresAtRoot(name string) bool {
 	return false
 }
 
-// unescaper undoes the escapes of RFC 6901.
-var unescaper = strings.NewReplacer("~1", "/", "~0", "~")
-
 // parsePointer reads an RFC 6901 pointer.
 func parsePointer(pointer string) ([]string, error) {
-	if pointer == "" {
-		return nil, nil
-	}
-	if pointer[0] != '/' {
+	if pointer != "" && pointer[0] != '/' {
 		return nil, because("a JSON pointer begins with /")
 	}
-	tokens := strings.SplitN(pointer[1:], "/", maxTokens+1)
-	if len(tokens) > maxTokens {
+	if strings.Count(pointer, "/") > maxTokens {
 		return nil, because("the pointer has more than %d parts", maxTokens)
 	}
-	for i, token := range tokens {
-		for j := strings.IndexByte(token, '~'); j >= 0; {
-			if j+1 == len(token) || strings.IndexByte("01", token[j+1]) < 0 {
-				return nil, because("in a JSON pointer ~ is written ~0, and / inside a name ~1")
-			}
-			next := strings.IndexByte(token[j+2:], '~')
-			if next < 0 {
-				break
-			}
-			j += 2 + next
-		}
-		tokens[i] = unescaper.Replace(token)
+	tokens, ok := value.SplitPointer(pointer)
+	if !ok {
+		return nil, because("in a JSON pointer ~ is written ~0, and / inside a name ~1")
 	}
 	return tokens, nil
 }
 
 // maxTokens bounds the depth of what a pointer may make.
 const maxTokens = 200
-
-// formatPointer returns the pointer of tokens.
-func formatPointer(tokens []string) string {
-	var b strings.Builder
-	for _, token := range tokens {
-		b.WriteByte('/')
-		b.WriteString(value.Escape(token))
-	}
-	return b.String()
-}

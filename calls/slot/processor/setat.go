@@ -35,7 +35,7 @@ func (p *Processor) setAt(v value.Value, path, tokens []string, x value.Value, y
 		return x, nil
 	}
 	token, below := tokens[0], append(slices.Clip(path), tokens[0])
-	if yield != nil && yield(formatPointer(path)) && p.isMisplaced(v, path) {
+	if yield != nil && yield(value.FormatPointer(path...)) && p.isMisplaced(v, path) {
 		return p.setAt(p.newContainer(path, token), path, tokens, x, nil)
 	}
 	switch v.Kind() {
@@ -49,7 +49,7 @@ func (p *Processor) setAt(v value.Value, path, tokens []string, x value.Value, y
 	case value.List:
 		i, err := arrayIndex(token, len(v.List()))
 		if err != nil {
-			return v, because("%v: the array at %q has %d items", err, formatPointer(path), len(v.List()))
+			return v, because("%v: the array at %q has %d items", err, value.FormatPointer(path...), len(v.List()))
 		}
 		if i == len(v.List()) {
 			next, err := p.setBelow(value.Value{}, false, below, tokens[1:], x, yield)
@@ -64,7 +64,7 @@ func (p *Processor) setAt(v value.Value, path, tokens []string, x value.Value, y
 		}
 		return v, err
 	}
-	return v, because("the value at %q is neither an object nor an array", formatPointer(path))
+	return v, because("the value at %q is neither an object nor an array", value.FormatPointer(path...))
 }
 
 // setBelow is put for a value that may not be there yet.
@@ -79,7 +79,7 @@ func (p *Processor) setBelow(v value.Value, has bool, path, tokens []string, x v
 // takes both, or does not say, the next token decides.
 func (p *Processor) newContainer(path []string, next string) value.Value {
 	list, object, named := false, false, false
-	for _, sub := range p.schema.Describe(formatPointer(path)).All {
+	for _, sub := range p.schema.Describe(value.FormatPointer(path...)).All {
 		types := typesOf(sub)
 		_, items := sub.Get("items")
 		properties, _ := sub.Get("properties")
@@ -111,7 +111,7 @@ func (p *Processor) isMisplaced(v value.Value, path []string) bool {
 		return true
 	}
 	var types []string
-	for _, sub := range p.schema.Describe(formatPointer(path)).All {
+	for _, sub := range p.schema.Describe(value.FormatPointer(path...)).All {
 		types = append(types, typesOf(sub)...)
 	}
 	return len(types) > 0 && !slices.Contains(types, kind.String())
@@ -137,7 +137,7 @@ func removeAt(v value.Value, tokens []string) value.Value {
 	if len(tokens) == 0 {
 		return v
 	}
-	next, has := v.At("/" + value.Escape(tokens[0]))
+	next, has := v.At(value.FormatPointer(tokens[0]))
 	switch {
 	case !has:
 	case len(tokens) == 1 && v.Kind() == value.Object:

@@ -3,6 +3,8 @@ package yaml
 import (
 	"strconv"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // Walk goes down from n to the node that a JSON pointer names, with its key
@@ -16,7 +18,7 @@ func Walk(n *Node, pointer string) (node, key *Node, found bool) {
 		if more {
 			pointer = "/" + rest
 		}
-		name := pointerToken.Replace(token)
+		name := value.Unescape(token)
 		var next, nextKey *Node
 		switch r := Resolve(node); r.Kind {
 		case Mapping:
@@ -37,6 +39,3 @@ func Walk(n *Node, pointer string) (node, key *Node, found bool) {
 	}
 	return node, key, true
 }
-
-// pointerToken undoes the escapes of a JSON pointer.
-var pointerToken = strings.NewReplacer("~1", "/", "~0", "~")

@@ -55,7 +55,7 @@ func (c *caseReader) reportMissing(name string, row *datasetRow) {
 // firstName returns the first name of a JSON pointer.
 func firstName(pointer string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+	return value.Unescape(name)
 }
 
 // addInputs adds the inputs at a place of the file.

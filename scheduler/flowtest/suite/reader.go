@@ -160,7 +160,7 @@ func prune(v value.Value, path []string) value.Value {
 	if len(path) == 0 {
 		return value.OfMap(value.Pairs("name", "?"))
 	}
-	name := strings.NewReplacer("~1", "/", "~0", "~").Replace(path[0])
+	name := value.Unescape(path[0])
 	switch v.Kind() {
 	case value.List:
 		items := slices.Clone(v.List())
