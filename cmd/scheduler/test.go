@@ -15,7 +15,6 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flowtest"
-	"github.com/callnode/scheduler/scheduler/flowtest/calibrate"
 	"github.com/callnode/scheduler/scheduler/flowtest/compare"
 	"github.com/callnode/scheduler/scheduler/flowtest/report"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
@@ -106,8 +105,8 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if err != nil {
 		return err
 	}
-	files := a.comparedFiles()
-	last, err := readLast(files.Last)
+	files := a.runtime.testParts().Files
+	last, err := files.ReadLast()
 	if err != nil {
 		return usageError(err)
 	}
@@ -123,7 +122,7 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if run == nil {
 		return a.beforeRun(runErr)
 	}
-	if err := a.annotateJudges(run, suites); err != nil {
+	if err := a.service.AnnotateJudges(run, suites); err != nil {
 		return usageError(err)
 	}
 	var comparison *compare.Comparison
@@ -152,11 +151,6 @@ func (f *testFlags) check() ([]report.Target, error) {
 		}
 	}
 	return report.ParseTargets(f.reports)
-}
-
-// comparedFiles returns where baselines and the last run are.
-func (a *app) comparedFiles() compare.Files {
-	return compare.Files{Root: a.settings.Root, Last: filepath.Join(a.settings.StateDir, "test", "last.jsonl")}
 }
 
 // findBaseline returns what --against names; nil without it.
@@ -193,24 +187,6 @@ func (a *app) carryOutTests(ctx context.Context, suites []*suite.Suite, selects 
 	run, err := flowtest.Run(ctx, suites, options)
 	bar.Close()
 	return run, err
-}
-
-// annotateJudges puts what is known of judges beside what they found.
-func (a *app) annotateJudges(run *result.Run, suites []*suite.Suite) error {
-	kept, err := calibrate.Load(filepath.Join(a.settings.Root, calibrate.File))
-	if err != nil {
-		return err
-	}
-	for _, found := range run.Suites {
-		standard := a.settings.LLM.Default
-		for _, s := range suites {
-			if s.File == found.File && s.JudgeLLM != "" {
-				standard = s.JudgeLLM
-			}
-		}
-		kept.Annotate(&result.Run{Suites: []*result.Suite{found}}, standard)
-	}
-	return nil
 }
 
 // reportOptions are what all reports have in common.
@@ -263,9 +239,9 @@ func (a *app) tellTests(run *result.Run, c *compare.Comparison, f *testFlags, ta
 func (a *app) keepTests(run, last *result.Run, files compare.Files, f *testFlags) error {
 	kept := run
 	if f.selection.rerun != "" {
-		kept = mergeRuns(last, run)
+		kept = result.Merge(last, run)
 	}
-	err := writeLast(files.Last, kept)
+	err := files.KeepLast(kept)
 	if f.bless == "" {
 		return err
 	}

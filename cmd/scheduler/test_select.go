@@ -1,10 +1,6 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -153,66 +149,4 @@ func (s *testSelection) due(last *result.Run) (func(file, id string) bool, error
 		}
 		return outcome == result.Error || outcome == result.Fail && s.rerun == rerunFailed
 	}, nil
-}
-
-// readLast reads the last run; nil where there was none.
-func readLast(path string) (*result.Run, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, wording.Errorf("reading the last test run: %w", err)
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	run, err := result.ReadLines(f)
-	if err != nil {
-		return nil, wording.Errorf("reading the last test run: %s: %w", path, err)
-	}
-	return run, nil
-}
-
-// writeLast keeps a run as the last one.
-func writeLast(path string, run *result.Run) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return wording.Errorf("keeping the test run: %w", err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "last-*")
-	if err != nil {
-		return wording.Errorf("keeping the test run: %w", err)
-	}
-	err = errors.Join(result.WriteLines(f, run), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // best effort: the error that counts is told
-		return wording.Errorf("keeping the test run: %w", err)
-	}
-	return nil
-}
-
-// mergeRuns returns a run with those of its cases replaced that ran again, and those added that had not run.
-func mergeRuns(last, again *result.Run) *result.Run {
-	merged := &result.Run{Mode: again.Mode, Interrupted: again.Interrupted}
-	for _, s := range last.Suites {
-		merged.Suites = append(merged.Suites, &result.Suite{File: s.File, Cases: slices.Clone(s.Cases)})
-	}
-	for _, s := range again.Suites {
-		at := slices.IndexFunc(merged.Suites, func(old *result.Suite) bool { return old.File == s.File })
-		if at < 0 {
-			merged.Suites = append(merged.Suites, s)
-			continue
-		}
-		into := merged.Suites[at]
-		for _, c := range s.Cases {
-			i := slices.IndexFunc(into.Cases, func(old *result.Case) bool { return old.ID() == c.ID() })
-			if i < 0 {
-				into.Cases = append(into.Cases, c)
-			} else {
-				into.Cases[i] = c
-			}
-		}
-	}
-	return merged
 }

@@ -77,6 +77,7 @@ func newService(rt *runtime) *service.Service {
 		Dir:              cmp.Or(rt.workerRoot, rt.settings.Root),
 		Rooted:           rt.workerRoot != "",
 		Languages:        rt.settings.KnownLanguages,
+		Tests:            rt.testParts(),
 		Script: func(answers value.Value) (llm.Provider, error) {
 			parsed, err := scripted.Parse(answers)
 			if err != nil {

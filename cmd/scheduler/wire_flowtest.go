@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
@@ -13,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest"
+	"github.com/callnode/scheduler/scheduler/flowtest/compare"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 	"github.com/callnode/scheduler/scheduler/journal"
 	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
@@ -22,6 +24,14 @@ import (
 // testLanguage is that of flows under test which name none, where the settings name none either: prompts in tests must
 // not depend on LANG.
 const testLanguage = "en"
+
+// testParts returns what tests of flows are made of, for the command line and the server.
+func (rt *runtime) testParts() *service.TestParts {
+	return &service.TestParts{
+		Loader: rt.newTestLoader, Options: rt.testOptions,
+		Files: compare.Files{Root: rt.settings.Root, Last: filepath.Join(rt.settings.StateDir, "test", "last.jsonl")},
+	}
+}
 
 // newTestLoader returns what reads test files, with problems in a language.
 func (rt *runtime) newTestLoader(language string) (*suite.Loader, []service.Note, error) {

@@ -62,7 +62,7 @@ func (c *caseRun) run(ctx context.Context) *result.Case {
 	found := c.Result()
 	found.Planned = c.planned()
 	if reason := c.skipReason(); reason != "" {
-		found.Outcome, found.Skipped, found.Planned = result.Skip, reason, 0
+		found.Outcome, found.Skipped, found.Planned, found.At = result.Skip, reason, 0, time.Now()
 		return found
 	}
 	need := stat.Need{Rate: c.Rate, Sure: c.Sure}
@@ -84,7 +84,7 @@ func (c *caseRun) run(ctx context.Context) *result.Case {
 		return nil
 	}
 	found.Outcome = outcomeOf(verdict)
-	found.Elapsed = time.Since(c.began)
+	found.Elapsed, found.At = time.Since(c.began), time.Now()
 	return found
 }
 

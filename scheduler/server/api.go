@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
@@ -168,9 +169,22 @@ func (s *Server) requireScope(e endpoint) func(huma.Context, func(huma.Context))
 	}
 }
 
+// nameSchema returns the name of the schema of a type. Types of results of tests are called like others: they are told apart by Test
+// before their name.
+func nameSchema(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.PkgPath() == reflect.TypeFor[result.Run]().PkgPath() {
+		return "Test" + name
+	}
+	return name
+}
+
 // newAPI returns the library's part.
 func (s *Server) newAPI() huma.API {
-	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	registry := huma.NewMapRegistry("#/components/schemas/", nameSchema)
 	registry.RegisterTypeAlias(reflect.TypeFor[value.Value](), reflect.TypeFor[any]())
 	config := huma.Config{
 		OpenAPI: &huma.OpenAPI{

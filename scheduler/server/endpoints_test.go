@@ -87,6 +87,10 @@ func requests() map[string]request {
 		"export-memories":   {path: "/api/v1/memory/export", status: 200, badPath: "/api/v1/memory/export?user=bo"},
 		"import-memories":   {path: "/api/v1/memory/import", body: `{"role": "user", "content": "tea"}`, media: "application/x-ndjson", status: 200, badBody: `{"role": "user"`},
 
+		"list-tests":      {path: "/api/v1/tests", status: 200, shared: true, badPath: "/api/v1/tests?limit=0"},
+		"get-test-source": {path: "/api/v1/tests/source?file=flows/echo.test.yaml", status: 200, shared: true, badPath: "/api/v1/tests/source"},
+		"run-tests":       {path: "/api/v1/tests/run", body: `{"file": "flows/echo.test.yaml"}`, status: 200, shared: true, badBody: `{"file": "flows/broken.test.yaml"}`},
+
 		"list-schedules":  {path: "/api/v1/schedules", status: 200, shared: true, badPath: "/api/v1/schedules?limit=x"},
 		"pause-schedule":  {path: "/api/v1/schedules/timed:mine/pause", status: 200},
 		"resume-schedule": {path: "/api/v1/schedules/timed:mine/resume", status: 200},

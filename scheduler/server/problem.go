@@ -139,6 +139,8 @@ func sentinelProblem(err error) *Problem {
 		return newProblem(http.StatusServiceUnavailable, "stopping", wording.OfError(err), wording.Text{}).retryAfter(5)
 	case errors.Is(err, service.ErrAtWork):
 		return newProblem(http.StatusConflict, "held", wording.OfError(err), wording.Say("wait until it is over or waits for values"))
+	case errors.Is(err, service.ErrTestsRunning):
+		return newProblem(http.StatusConflict, "held", wording.OfError(err), wording.Say("wait until they have ended")).retryAfter(1)
 	case errors.Is(err, service.ErrNoJournal):
 		return newProblem(http.StatusNotFound, string(calls.NotFound), wording.Say("there are no runs yet"), wording.Text{})
 	case errors.As(err, &held):

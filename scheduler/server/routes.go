@@ -18,6 +18,7 @@ func (s *Server) registerAll() {
 	s.registerRuns()
 	s.registerFlows()
 	s.registerCalls()
+	s.registerTests()
 	s.registerMemory()
 	s.registerSchedules()
 	s.registerHooks()

@@ -92,6 +92,7 @@ type Server struct {
 	options    Options
 	dispatcher *service.Dispatcher
 	library    *service.Library
+	tests      *service.Tests
 	api        huma.API
 	mux        *http.ServeMux
 	openai     *openai.API

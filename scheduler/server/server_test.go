@@ -57,6 +57,18 @@ steps:
 	"space.yaml":   "steps:\n  - {id: prompt, call: context, with: {workspace: ws, current_message: hi}}\n  - {id: answer, call: chat, with: {messages: \"{{ prompt.messages }}\"}}\n",
 	"ws/AGENTS.md": "Be brief.\n",
 	"data.yaml":    "key: value\n",
+	"echo.test.yaml": `defaults: {now: 2026-11-22T09:00:00Z, inputs: {question: lamp}}
+cases:
+  - {name: the question is in, until: answer, tags: [fast], expect: [{prompt: answer, contains: lamp}]}
+  - name: the reply is wrong
+    llm: [dark]
+    expect:
+      - {run: finished}
+      - {output: reply, equals: light}
+  - {name: nothing is recorded, expect: [{output: reply, equals: light}]}
+  - {name: later, skip: not yet, expect: [{run: finished}]}
+`,
+	"broken.test.yaml": "cases: [{name: a, expect: [{run: finished}]}]\n",
 	"timed.yaml": `name: timed
 inputs: {type: object, required: [question], properties: {question: {type: string, minLength: 1}, days: {type: integer}}}
 triggers:
@@ -112,6 +124,7 @@ func newParts(dir string, slow llm.Provider) service.Parts {
 		return &flow.Loader{Registry: r}, nil, err
 	}
 	return service.Parts{
+		Tests:  testParts(dir, loader),
 		Dir:    dir,
 		Loader: loader,
 		Viewer: func() (*flow.Loader, error) {

@@ -109,6 +109,16 @@ func flowID(root, name string) (id string, ok bool) {
 	return strings.ReplaceAll(stem, "/", "~"), true
 }
 
+// IDOf returns the id of the flow of a file; ok is false where it is in none of the folders.
+func (l *Library) IDOf(file string) (id string, ok bool) {
+	for _, root := range l.roots {
+		if id, ok := flowID(root, file); ok && fs.ValidPath(strings.ReplaceAll(id, "~", "/")) {
+			return id, true
+		}
+	}
+	return "", false
+}
+
 // Flow returns a flow by its id, or by its path below a folder. The error for an unknown one
 // is of kind NotFound.
 func (l *Library) Flow(id string) (*LibraryFlow, error) {

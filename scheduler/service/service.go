@@ -79,6 +79,8 @@ type Parts struct {
 	Languages func() *flow.Languages
 	// Script makes a model of the answers that a [CallRequest] scripts.
 	Script func(answers value.Value) (llm.Provider, error)
+	// Tests are for tests of flows.
+	Tests *TestParts
 }
 
 // Surroundings are where a run began; the zero value is here.

@@ -12,6 +12,9 @@ var _ = wording.Add(wording.Catalog{
 	"use letters, digits, - and _, as in main; last is the run before":                            "请用字母、数字、- 和 _，例如 main；last 指上一次运行",
 	"this is not a baseline of scheduler test: %w":                                                "这不是 scheduler test 的基线：%w",
 	"the baseline has version %d, and this program reads version %d: write it again with --bless": "基线的版本是 %d，而本程序读取版本 %d：请用 --bless 重新写入",
-	"writing %s: %w": "写入 %s：%w",
-	"%s: %w":         "%s：%w",
+	"keeping the test run: %w":                                                                    "保存测试结果：%w",
+	"reading the last test run: %s: %w":                                                           "读取上次测试结果：%s：%w",
+	"reading the last test run: %w":                                                               "读取上次测试结果：%w",
+	"writing %s: %w":                                                                              "写入 %s：%w",
+	"%s: %w":                                                                                      "%s：%w",
 })

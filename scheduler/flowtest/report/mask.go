@@ -1,6 +1,13 @@
 package report
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+)
+
+// MaskRun returns a copy of a run with every text in it masked.
+func MaskRun(run *result.Run, mask func(text string) string) *result.Run { return masked(run, mask) }
 
 // masked returns a copy of what a pointer leads to, with every text in it masked. What cannot be reached
 // from outside its package stays: results have only exported fields.

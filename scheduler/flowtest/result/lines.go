@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -21,6 +22,9 @@ type caseLine struct {
 	// File is that of the suite.
 	File string `json:"file"`
 	*Case
+	// At and Elapsed are those of the case, in lines that are kept.
+	At      time.Time     `json:"at,omitzero"`
+	Elapsed time.Duration `json:"elapsed_ns,omitzero"`
 }
 
 // summaryLine is the last line of a run.
@@ -33,15 +37,25 @@ type summaryLine struct {
 }
 
 // WriteLines writes a run as JSON lines: one for each case, and a last one that sums up. It is
-// what `scheduler test --json` prints and what is kept for `--rerun` and `--against last`.
+// what `scheduler test --json` prints.
 func WriteLines(w io.Writer, r *Run) error {
+	return writeLines(w, r, func(file string, c *Case) caseLine { return caseLine{Type: lineCase, File: file, Case: c} })
+}
+
+// WriteTimedLines is [WriteLines] with when each case ended, and how long it took: what is kept of the last run, for
+// `--rerun`, `--against last` and the page of the server.
+func WriteTimedLines(w io.Writer, r *Run) error {
+	return writeLines(w, r, func(file string, c *Case) caseLine { return caseLine{lineCase, file, c, c.At, c.Elapsed} })
+}
+
+func writeLines(w io.Writer, r *Run, lineOf func(file string, c *Case) caseLine) error {
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
 	files := make([]string, 0, len(r.Suites))
 	for _, s := range r.Suites {
 		files = append(files, s.File)
 		for _, c := range s.Cases {
-			if err := out.Encode(caseLine{lineCase, s.File, c}); err != nil {
+			if err := out.Encode(lineOf(s.File, c)); err != nil {
 				return err
 			}
 		}
@@ -49,7 +63,7 @@ func WriteLines(w io.Writer, r *Run) error {
 	return out.Encode(summaryLine{lineSummary, r, r.Counts(), files})
 }
 
-// ReadLines reads what [WriteLines] wrote. Lines of other types are passed over. A file that ends without
+// ReadLines reads what [WriteLines] or [WriteTimedLines] wrote. Lines of other types are passed over. A file that ends without
 // a summary is of a run that was interrupted.
 func ReadLines(r io.Reader) (*Run, error) {
 	run := &Run{Interrupted: true}
@@ -92,12 +106,13 @@ func readLine(line []byte, run *Run, suiteOf func(file string) *Suite) error {
 	}
 	switch kind.Type {
 	case lineCase:
-		var c Case
-		if err := json.Unmarshal(line, &c); err != nil {
+		read := caseLine{Case: &Case{}}
+		if err := json.Unmarshal(line, &read); err != nil {
 			return err
 		}
+		read.Case.At, read.Case.Elapsed = read.At, read.Elapsed
 		s := suiteOf(kind.File)
-		s.Cases = append(s.Cases, &c)
+		s.Cases = append(s.Cases, read.Case)
 	case lineSummary:
 		run.Interrupted = false
 		for _, file := range kind.Files {

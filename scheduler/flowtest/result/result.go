@@ -118,8 +118,9 @@ type Case struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Problem is why the case could not run at all; nil where it ran.
 	Problem *Problem `json:"problem,omitempty"`
-	// Elapsed is how long it took, for people.
+	// Elapsed is how long it took, and At when it ended, for people; zero where that is not known.
 	Elapsed time.Duration `json:"-"`
+	At      time.Time     `json:"-"`
 }
 
 // Row is a row of a dataset. Number counts from 1, in the order of the file.

@@ -2,9 +2,11 @@ package result_test
 
 import (
 	"bytes"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/scheduler/explain"
@@ -56,6 +58,24 @@ func TestLinesKeepARun(t *testing.T) {
 	}
 	if _, err = result.ReadLines(strings.NewReader("{}\n{]\n")); err == nil || !strings.HasPrefix(err.Error(), "line 2:") {
 		t.Errorf("broken line: %v", err)
+	}
+}
+
+// TestTimedLines: what is kept has times, and what is printed has none.
+func TestTimedLines(t *testing.T) {
+	run := sample()
+	c := run.Suites[0].Cases[0]
+	c.At, c.Elapsed = time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC), 3*time.Millisecond
+	var printed, kept bytes.Buffer
+	if err := errors.Join(result.WriteLines(&printed, run), result.WriteTimedLines(&kept, run)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(printed.String(), "2026") {
+		t.Errorf("printed with times:\n%s", printed.String())
+	}
+	got, err := result.ReadLines(&kept)
+	if err != nil || !reflect.DeepEqual(got, run) {
+		t.Errorf("read back differs: %v\n%+v\n%+v", err, got.Suites[0].Cases[0], c)
 	}
 }
 

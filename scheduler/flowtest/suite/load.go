@@ -47,7 +47,7 @@ func (l *Loader) Load(path string) (*Suite, flow.Problems) {
 // names the file in problems.
 func (l *Loader) Parse(path string, src []byte) (*Suite, flow.Problems) {
 	r := &reader{
-		loader: l, shown: path, file: relativeTo(l.Root, path), dir: filepath.Dir(path),
+		loader: l, shown: path, file: l.NameOf(path), dir: filepath.Dir(path),
 		literals: map[*yaml.Node]value.Value{}, templates: map[*yaml.Node]*template{}, seen: map[flow.Position]bool{},
 		mocked: map[string]*Mock{}, wrong: map[string]bool{},
 	}
@@ -67,6 +67,9 @@ func (l *Loader) Parse(path string, src []byte) (*Suite, flow.Problems) {
 	}
 	return s, problems
 }
+
+// NameOf returns what results call a file: its path from the folder of the project, with slashes.
+func (l *Loader) NameOf(path string) string { return relativeTo(l.Root, path) }
 
 // relativeTo returns a path from a folder, with slashes; the path itself where there is no way from one to the other.
 func relativeTo(root, path string) string {

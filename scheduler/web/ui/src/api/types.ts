@@ -674,6 +674,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the test files of flows, with what their cases gave last */
+        get: operations["list-tests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tests/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Run the cases of a test file with recorded answers, and wait for what they give */
+        post: operations["run-tests"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tests/source": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the text of a test file */
+        get: operations["get-test-source"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -1333,6 +1384,11 @@ export interface components {
             /** @description The cursor of the next part; null at the end. */
             next: string | null;
         };
+        PageTestFile: {
+            items: components["schemas"]["TestFile"][];
+            /** @description The cursor of the next part; null at the end. */
+            next: string | null;
+        };
         PageToken: {
             items: components["schemas"]["Token"][];
             /** @description The cursor of the next part; null at the end. */
@@ -1547,6 +1603,12 @@ export interface components {
              */
             updated_at: string;
         };
+        RunTestsInputBody: {
+            /** @description The ids of the cases to run; all by default. */
+            cases?: string[] | null;
+            /** @description The test file, as GET /tests lists it. */
+            file: string;
+        };
         Saved: {
             id: string;
             state: string;
@@ -1739,6 +1801,209 @@ export interface components {
             reason?: string;
             state: string;
             usage: components["schemas"]["Usage"];
+        };
+        TestCase: {
+            /** @description The id of the flow that it runs, where GET /flows lists it. */
+            flow?: string;
+            /** @description The file of the flow. */
+            flow_file: string;
+            /** @description What it is known by in its file: its name, row and variant. */
+            id: string;
+            /** @description What it gave when it last ran, without the checks that passed. */
+            last?: components["schemas"]["TestResult"];
+            name: string;
+            position: components["schemas"]["TestPosition"];
+            /** @description The row of the dataset. */
+            row?: components["schemas"]["TestRow"];
+            /** @description Why it does not run. */
+            skip?: string;
+            tags?: string[] | null;
+            /** @description The settings of the matrix. */
+            variant?: components["schemas"]["TestSetting"][] | null;
+        };
+        TestCheck: {
+            diff?: string;
+            hint?: string;
+            judge?: components["schemas"]["TestJudge"];
+            matcher?: string;
+            message?: string;
+            metric?: string;
+            name: string;
+            outcome: string;
+            piece?: components["schemas"]["TestPieceRef"];
+            position: components["schemas"]["TestPosition"];
+            /** Format: double */
+            score?: number;
+            subject?: string;
+            /** Format: double */
+            weight: number;
+        };
+        TestCounts: {
+            /** Format: int64 */
+            errors: number;
+            /** Format: int64 */
+            failed: number;
+            /** Format: int64 */
+            passed: number;
+            /** Format: int64 */
+            skipped: number;
+        };
+        TestCriterion: {
+            met: boolean;
+            reason?: string;
+            text: string;
+        };
+        TestFile: {
+            cases: components["schemas"]["TestCase"][];
+            counts: components["schemas"]["TestFileCounts"];
+            /** @description Its path from the folder of the project. */
+            file: string;
+            /**
+             * Format: int64
+             * @description How many further cases there are that the list leaves out.
+             */
+            left_out?: number;
+            /** @description What is wrong in it and its flows; with an error it has no cases. */
+            problems: components["schemas"]["ProblemBody"][];
+        };
+        TestFileCounts: {
+            /** Format: int64 */
+            cases: number;
+            /** Format: int64 */
+            errors: number;
+            /** Format: int64 */
+            failed: number;
+            /**
+             * Format: int64
+             * @description How many cases have not run yet.
+             */
+            not_run: number;
+            /** Format: int64 */
+            passed: number;
+            /** Format: int64 */
+            skipped: number;
+        };
+        TestJudge: {
+            /** Format: double */
+            agreement?: number;
+            criteria?: components["schemas"]["TestCriterion"][] | null;
+            /** Format: double */
+            false_pass?: number;
+            /** Format: double */
+            kappa?: number;
+            /** Format: int64 */
+            labels?: number;
+            provider?: string;
+        };
+        TestPiece: {
+            code?: string;
+            detail?: string;
+            digest?: string;
+            kind: string;
+            name: string;
+            /** Format: int64 */
+            prompt?: number;
+            reason?: string;
+            role?: string;
+            step: string;
+            /** Format: int64 */
+            tokens: number;
+        };
+        TestPieceRef: {
+            code?: string;
+            kind: string;
+            /** Format: int64 */
+            message: number;
+            name: string;
+            reason?: string;
+            role?: string;
+            source?: string;
+            step: string;
+            text?: string;
+        };
+        TestPosition: {
+            /** Format: int64 */
+            col?: number;
+            file: string;
+            /** Format: int64 */
+            line?: number;
+        };
+        TestProblem: {
+            hint?: string;
+            kind?: string;
+            message: string;
+            position?: components["schemas"]["TestPosition"];
+            step?: string;
+        };
+        TestRepeat: {
+            checks?: components["schemas"]["TestCheck"][] | null;
+            /** Format: int64 */
+            number: number;
+            outcome: string;
+            pieces?: components["schemas"]["TestPiece"][] | null;
+            price_known?: boolean;
+            problem?: components["schemas"]["TestProblem"];
+            /** Format: int64 */
+            recorded_ms?: number;
+            /** Format: double */
+            score?: number;
+            usage?: components["schemas"]["Usage"];
+        };
+        TestResult: {
+            /**
+             * Format: date-time
+             * @description When it ended.
+             */
+            at?: string;
+            cluster?: string;
+            /** Format: double */
+            elapsed_ms?: number;
+            flow?: string;
+            id: string;
+            name: string;
+            outcome: string;
+            /** Format: int64 */
+            planned?: number;
+            position: components["schemas"]["TestPosition"];
+            problem?: components["schemas"]["TestProblem"];
+            /** @description The prompts of the first repeat that did not pass, with their sources. */
+            prompts?: components["schemas"]["Explanation"][] | null;
+            /** Format: double */
+            rate?: number;
+            repeats?: components["schemas"]["TestRepeat"][] | null;
+            row?: components["schemas"]["TestRow"];
+            skipped?: string;
+            sure?: boolean;
+            tags?: string[] | null;
+            variant?: components["schemas"]["TestSetting"][] | null;
+        };
+        TestRow: {
+            name?: string;
+            /** Format: int64 */
+            number: number;
+            position: components["schemas"]["TestPosition"];
+        };
+        TestRun: {
+            cases: components["schemas"]["TestResult"][];
+            counts: components["schemas"]["TestCounts"];
+            /** Format: double */
+            elapsed_ms: number;
+            file: string;
+            /**
+             * @description Where the answers of models come from: replay is from cassettes only.
+             * @enum {string}
+             */
+            mode: "replay";
+            /** @description What may be wrong beside the cases. */
+            notes?: string[] | null;
+        };
+        TestSetting: {
+            key: string;
+            value: string;
+        };
+        TestSource: {
+            file: string;
+            text: string;
         };
         Token: {
             /** Format: date-time */
@@ -5384,6 +5649,249 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-tests": {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description next of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageTestFile"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "run-tests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunTestsInputBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestRun"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-test-source": {
+        parameters: {
+            query: {
+                /** @description The test file, as GET /tests lists it. */
+                file: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestSource"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

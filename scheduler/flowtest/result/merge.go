@@ -1,0 +1,36 @@
+package result
+
+import "slices"
+
+// Merge returns a run with those of its cases replaced that ran again, and those added that had not run. It has the mode of
+// again, and is interrupted where that is.
+func Merge(last, again *Run) *Run {
+	merged := &Run{Mode: again.Mode, Interrupted: again.Interrupted}
+	for _, s := range last.Suites {
+		merged.Suites = append(merged.Suites, &Suite{File: s.File, Cases: slices.Clone(s.Cases)})
+	}
+	for _, s := range again.Suites {
+		at := slices.IndexFunc(merged.Suites, func(old *Suite) bool { return old.File == s.File })
+		if at < 0 {
+			merged.Suites = append(merged.Suites, s)
+			continue
+		}
+		merged.Suites[at].replaceCases(s.Cases)
+	}
+	return merged
+}
+
+// replaceCases puts cases in the place of those with the same id, and the others at the end.
+func (s *Suite) replaceCases(cases []*Case) {
+	places := make(map[string]int, len(s.Cases))
+	for i, c := range s.Cases {
+		places[c.ID()] = i
+	}
+	for _, c := range cases {
+		if i, ran := places[c.ID()]; ran {
+			s.Cases[i] = c
+		} else {
+			s.Cases = append(s.Cases, c)
+		}
+	}
+}

@@ -1,0 +1,305 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest"
+	"github.com/callnode/scheduler/scheduler/flowtest/calibrate"
+	"github.com/callnode/scheduler/scheduler/flowtest/compare"
+	"github.com/callnode/scheduler/scheduler/flowtest/report"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+)
+
+// TestParts are what the program gives for tests of flows: the same for the command line and a server. The functions
+// are safe for concurrent use.
+type TestParts struct {
+	// Loader returns what reads test files, with problems in a language.
+	Loader func(language string) (*suite.Loader, []Note, error)
+	// Options returns what tests run with, with results in a language. Its caller may change it.
+	Options func(language string) *flowtest.Options
+	// Files are where the command line keeps runs.
+	Files compare.Files
+}
+
+// AnnotateJudges puts what is known of judges beside what they found in a run of these test files.
+func (s *Service) AnnotateJudges(run *result.Run, suites []*suite.Suite) error {
+	parts := s.parts.Tests
+	kept, err := calibrate.Load(filepath.Join(parts.Files.Root, calibrate.File))
+	if err != nil {
+		return err
+	}
+	name := parts.Options("").Models.Name
+	for _, found := range run.Suites {
+		judge := name("")
+		for _, one := range suites {
+			if one.File == found.File {
+				judge = name(one.JudgeLLM)
+			}
+		}
+		kept.Annotate(&result.Run{Suites: []*result.Suite{found}}, judge)
+	}
+	return nil
+}
+
+// Tests are the test files below some folders, and what their cases gave last. [Service.NewTests] makes one for the life
+// of a process; it is safe for concurrent use.
+type Tests struct {
+	parts    *TestParts
+	annotate func(*result.Run, []*suite.Suite) error
+	roots    []string
+	language string
+	// kept is where runs of [Tests.Run] are kept: beside the last one of the command line, which --rerun and --against
+	// go by.
+	kept      compare.Files
+	isRunning atomic.Bool
+}
+
+// keptTests is the file of the runs of [Tests.Run].
+const keptTests = "serve.jsonl"
+
+// NewTests returns the test files below the folders, with problems and results in a language; there are none where the
+// program gives no [TestParts].
+func (s *Service) NewTests(roots []string, language string) *Tests {
+	t := &Tests{parts: s.parts.Tests, annotate: s.AnnotateJudges, language: language}
+	if t.parts != nil {
+		t.roots = roots
+		t.kept = compare.Files{Root: t.parts.Files.Root, Last: filepath.Join(filepath.Dir(t.parts.Files.Last), keptTests)}
+	}
+	return t
+}
+
+// TestFile is a test file as it was read. It does not change.
+type TestFile struct {
+	// Name is its path from the folder of the project, with slashes; Path is where it is.
+	Name, Path string
+	// Suite is nil where errors are among the problems, whose files are named as Name is.
+	Suite    *suite.Suite
+	Problems flow.Problems
+}
+
+// Names returns the names of all test files, sorted. Hidden folders are passed over, and links.
+func (t *Tests) Names() ([]string, error) {
+	files, err := t.paths()
+	return slices.Sorted(maps.Keys(files)), err
+}
+
+// paths returns the paths of all test files by their names.
+func (t *Tests) paths() (map[string]string, error) {
+	files := map[string]string{}
+	if len(t.roots) == 0 {
+		return files, nil
+	}
+	loader, _, err := t.parts.Loader(t.language)
+	if err != nil {
+		return nil, err
+	}
+	for _, root := range t.roots {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			isHidden := strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules"
+			if entry.IsDir() && isHidden && path != root {
+				return filepath.SkipDir
+			}
+			if entry.Type().IsRegular() && strings.HasSuffix(entry.Name(), suite.Suffix) {
+				files[loader.NameOf(path)] = path
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// find returns the path of a test file. The error of an unknown name is of kind NotFound.
+func (t *Tests) find(name string) (string, error) {
+	files, err := t.paths()
+	if err != nil {
+		return "", err
+	}
+	path, ok := files[name]
+	if !ok {
+		return "", calls.Errorf(calls.NotFound, "there is no test file %q", value.Truncate(name, 80)).
+			WithHint("%s", wording.Of(value.DidYouMean(name, slices.Sorted(maps.Keys(files)))))
+	}
+	return path, nil
+}
+
+// File reads a test file and its flows. The error of an unknown name is of kind NotFound.
+func (t *Tests) File(name string) (*TestFile, error) {
+	path, err := t.find(name)
+	if err != nil {
+		return nil, err
+	}
+	loader, _, err := t.parts.Loader(t.language)
+	if err != nil {
+		return nil, err
+	}
+	one := &TestFile{Name: name, Path: path}
+	one.Suite, one.Problems = loader.Load(path)
+	for i := range one.Problems {
+		one.Problems[i].Pos.File = loader.NameOf(one.Problems[i].Pos.File)
+	}
+	return one, nil
+}
+
+// Source returns the text of a test file. The error of an unknown name is of kind NotFound.
+func (t *Tests) Source(name string) ([]byte, error) {
+	path, err := t.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return calls.ReadFile(path, maxFlowBytes)
+}
+
+// LastResults are what cases gave when they last ran. [Tests.Last] makes them; they do not change.
+type LastResults struct{ cases map[[2]string]*result.Case }
+
+// Of returns what a case of a test file gave; nil where it has not run.
+func (l *LastResults) Of(file, id string) *result.Case { return l.cases[[2]string{file, id}] }
+
+// Last returns what cases gave when they last ran, on the command line or by [Tests.Run].
+func (t *Tests) Last() (*LastResults, error) {
+	found := &LastResults{cases: map[[2]string]*result.Case{}}
+	if t.parts == nil {
+		return found, nil
+	}
+	for _, files := range []compare.Files{t.parts.Files, t.kept} {
+		if err := found.add(files); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// add adds the results of the last run of files, where they are newer.
+func (l *LastResults) add(files compare.Files) error {
+	run, err := files.ReadLast()
+	if err != nil || run == nil {
+		return err
+	}
+	written := time.Time{}
+	if info, err := os.Stat(files.Last); err == nil {
+		written = info.ModTime()
+	}
+	for _, s := range run.Suites {
+		for _, c := range s.Cases {
+			if c.At.IsZero() { // an earlier version of the program kept it
+				c.At = written
+			}
+			if old := l.Of(s.File, c.ID()); old == nil || c.At.After(old.At) {
+				l.cases[[2]string{s.File, c.ID()}] = c
+			}
+		}
+	}
+	return nil
+}
+
+// ErrTestsRunning is the error of a test run beside another.
+var ErrTestsRunning = wording.Errorf("tests are running already")
+
+// maxTestTime bounds a test run where [TestParts] do not.
+const maxTestTime = 2 * time.Minute
+
+// Run runs the cases with these ids of a test file without errors, or all. Models answer from cassettes, and nothing is written
+// but the results, which are kept for [Tests.Last]. One run is carried out at a time: the error of another is
+// [ErrTestsRunning]. Cases that the time does not suffice for have that as their problem. The error of an unknown id is of
+// kind NotFound; where ctx ends, the error is its cause.
+func (t *Tests) Run(ctx context.Context, file *TestFile, ids []string) (*result.Suite, []Note, error) {
+	if err := checkIDs(file, ids); err != nil {
+		return nil, nil, err
+	}
+	if !t.isRunning.CompareAndSwap(false, true) {
+		return nil, nil, ErrTestsRunning
+	}
+	defer t.isRunning.Store(false)
+	options := t.parts.Options(t.language)
+	options.Mode = result.Replay
+	if options.Limits.Time == 0 {
+		options.Limits.Time = maxTestTime
+	}
+	if len(ids) > 0 {
+		options.Select = func(_ *suite.Suite, c *suite.Case) bool { return slices.Contains(ids, c.ID()) }
+	}
+	suites := []*suite.Suite{file.Suite}
+	run, err := flowtest.Run(ctx, suites, options)
+	if run == nil {
+		return nil, nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	var notes []Note
+	if err := errors.Join(err, t.annotate(run, suites)); err != nil {
+		notes = append(notes, newWarning("%w", err))
+	}
+	if options.Hidden != nil {
+		run = report.MaskRun(run, options.Hidden.MaskText)
+	}
+	if err := t.keep(file, run); err != nil {
+		notes = append(notes, newWarning("%w", err))
+	}
+	return run.Suites[0], notes, nil
+}
+
+// checkIDs returns an error where a test file has no case with one of the ids.
+func checkIDs(file *TestFile, ids []string) error {
+	var known []string
+	for _, c := range file.Suite.Cases {
+		known = append(known, c.ID())
+	}
+	for _, id := range ids {
+		if !slices.Contains(known, id) {
+			return calls.Errorf(calls.NotFound, "there is no case %q in %s", value.Truncate(id, 80), file.Name).
+				WithHint("%s", wording.Of(value.DidYouMean(id, known)))
+		}
+	}
+	return nil
+}
+
+// keep keeps a run of a test file beside those of others, without what the files do not have any more.
+func (t *Tests) keep(file *TestFile, run *result.Run) error {
+	last, err := t.kept.ReadLast()
+	if err != nil {
+		return err
+	}
+	if last == nil {
+		last = &result.Run{}
+	}
+	names, err := t.Names()
+	if err != nil {
+		return err
+	}
+	all := result.Merge(last, run)
+	all.Suites = slices.DeleteFunc(all.Suites, func(s *result.Suite) bool { return !slices.Contains(names, s.File) })
+	known := map[string]bool{}
+	for _, c := range file.Suite.Cases {
+		known[c.ID()] = true
+	}
+	for _, s := range all.Suites {
+		if s.File == file.Name {
+			s.Cases = slices.DeleteFunc(slices.Clone(s.Cases), func(c *result.Case) bool { return !known[c.ID()] })
+		}
+	}
+	return t.kept.KeepLast(all)
+}
