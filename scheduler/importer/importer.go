@@ -121,7 +121,7 @@ var severity = map[Verdict]int{Kept: 1, Changed: 2, NotKept: 3}
 // where its anchor is.
 func (s *Source) Leaves(language string) (all []Leaf) {
 	unread := mark{NotKept, wording.Say("nothing here takes it")}
-	s.walk(s.Root, "", unread, func(n *yaml.Node, pointer string, m mark) {
+	s.walk(s.Root, "", unread, false, func(n *yaml.Node, pointer string, m mark) {
 		all = append(all, Leaf{
 			File: s.File, Pointer: pointer, Line: n.Line, Col: n.Column, Value: value.Truncate(n.Value, maxShown), Verdict: m.verdict, Note: m.note.In(language),
 		})
@@ -130,13 +130,17 @@ func (s *Source) Leaves(language string) (all []Leaf) {
 	return all
 }
 
-// walk visits the leaves below a node; above is the mark that holds without another.
-func (s *Source) walk(n *yaml.Node, pointer string, above mark, visit func(*yaml.Node, string, mark)) {
+// walk visits the leaves below a node; above is the mark that holds without another. Below what is lost nothing is kept:
+// isLost is set there.
+func (s *Source) walk(n *yaml.Node, pointer string, above mark, isLost bool, visit func(*yaml.Node, string, mark)) {
 	if n == nil || n.Kind == yaml.Alias {
 		return
 	}
 	if m, ok := s.marks[n]; ok {
-		above = m
+		if !isLost || m.verdict == NotKept {
+			above = m
+		}
+		isLost = isLost || m.verdict == NotKept
 	}
 	if len(n.Content) == 0 {
 		visit(n, pointer, above)
@@ -144,9 +148,9 @@ func (s *Source) walk(n *yaml.Node, pointer string, above mark, visit func(*yaml
 	}
 	for i, c := range n.Content {
 		if n.Kind != yaml.Mapping {
-			s.walk(c, pointer+"/"+strconv.Itoa(i), above, visit)
+			s.walk(c, pointer+"/"+strconv.Itoa(i), above, isLost, visit)
 		} else if i%2 == 1 {
-			s.walk(c, pointer+"/"+value.Escape(n.Content[i-1].Value), above, visit)
+			s.walk(c, pointer+"/"+value.Escape(n.Content[i-1].Value), above, isLost, visit)
 		}
 	}
 }

@@ -53,7 +53,11 @@ func (s *Scope) inputNames() (names []string) {
 		if !ok {
 			return nil
 		}
-		names = append(names, properties.Map().Keys()...)
+		for _, name := range properties.Map().Keys() {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
 	}
 	return names
 }

@@ -83,6 +83,10 @@ var needsText = map[string]bool{
 // readAssert reads an assertion, or a set of them.
 func (r *reader) readAssert(s *importer.Source, t *test, n *yaml.Node, metric string) {
 	keys := membersOf(n)
+	if ref, ok := textOf(keys["$ref"]); ok {
+		r.readReferred(s, t, keys["$ref"], ref, metric)
+		return
+	}
 	kind, ok := textOf(keys["type"])
 	if !ok {
 		s.Drop(n, wording.Say("an assertion without a type"))
@@ -126,6 +130,26 @@ func (r *reader) readAssert(s *importer.Source, t *test, n *yaml.Node, metric st
 	}
 }
 
+// readReferred reads the assertion that a reference into the same file names.
+func (r *reader) readReferred(s *importer.Source, t *test, n *yaml.Node, ref, metric string) {
+	pointer, isHere := strings.CutPrefix(ref, "#")
+	isHere = isHere && strings.HasPrefix(pointer, "/")
+	var referred *yaml.Node
+	if isHere {
+		node, _, found := yaml.Walk(s.Root, pointer)
+		if found && membersOf(node)["$ref"] == nil { // no circles
+			referred = node
+		}
+	}
+	if referred == nil {
+		s.Drop(n, wording.Say("%s is not in the file", ref))
+		t.lose("assert")
+		return
+	}
+	s.Keep(n)
+	r.readAssert(s, t, referred, metric)
+}
+
 // addAssertion adds the checks of an assertion to a test, and marks its node.
 func (r *reader) addAssertion(s *importer.Source, t *test, a *assertion) {
 	translate := translators()[a.kind]
@@ -162,13 +186,34 @@ func (r *reader) addAssertion(s *importer.Source, t *test, a *assertion) {
 		t.lose("not-" + a.kind)
 		return
 	}
-	if got.note.En != "" {
-		s.Change(a.node, got.note)
-	} else {
-		s.Keep(a.node)
-	}
+	markAssertion(s, a, got.note)
 	for _, m := range got.matchers {
 		t.checks = append(t.checks, a.item(got.subject, m))
+	}
+}
+
+// takesThreshold are the types whose threshold counts.
+var takesThreshold = map[string]bool{
+	"llm-rubric": true, "g-eval": true, "model-graded-closedqa": true, "factuality": true, "model-graded-factuality": true, "answer-relevance": true,
+	"similar": true, "levenshtein": true, "rouge-n": true, "latency": true, "cost": true,
+}
+
+// markAssertion marks the parts of an assertion that has become a check, which are as note tells; what no check takes is
+// left as it is: not kept.
+func markAssertion(s *importer.Source, a *assertion, note wording.Text) {
+	nodes := []*yaml.Node{a.node}
+	if keys := membersOf(a.node); len(keys) > 0 {
+		nodes = []*yaml.Node{keys["type"], keys["value"], keys["weight"]}
+		if takesThreshold[a.kind] {
+			nodes = append(nodes, keys["threshold"])
+		}
+	}
+	for _, n := range nodes {
+		if note.En != "" {
+			s.Change(n, note)
+		} else {
+			s.Keep(n)
+		}
 	}
 }
 
@@ -322,13 +367,20 @@ func translateRubric(_ *reader, a *assertion) translation {
 }
 
 func translateFacts(_ *reader, a *assertion) translation {
-	got := one(value.Pairs("judge", value.Pairs("criteria", value.OfList(value.OfString("Agrees with these facts, and contradicts none of them: "+plainText(a.value))))))
-	got.note = wording.Say("it is a criterion of a judge")
-	return got
+	return criterion(a, "Agrees with these facts, and contradicts none of them: "+plainText(a.value))
 }
 
-func translateRelevance(_ *reader, _ *assertion) translation {
-	got := one(value.Pairs("judge", value.Pairs("criteria", value.OfList(value.OfString("Answers what was asked, and nothing else")))))
+func translateRelevance(_ *reader, a *assertion) translation {
+	return criterion(a, "Answers what was asked, and nothing else")
+}
+
+// criterion returns the translation of a measure as a criterion of a judge.
+func criterion(a *assertion, text string) translation {
+	judge := value.Pairs("criteria", value.OfList(value.OfString(text)))
+	if _, ok := a.threshold.Float(); ok {
+		judge.Set("min", a.threshold)
+	}
+	got := one(value.Pairs("judge", judge))
 	got.note = wording.Say("it is a criterion of a judge")
 	return got
 }

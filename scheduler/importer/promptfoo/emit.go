@@ -19,8 +19,8 @@ const (
 
 // plan returns the files and the report of what was read.
 func (r *reader) plan(source string) (*importer.Plan, error) {
-	if len(r.prompts) == 0 {
-		r.prompts = []*promptText{{missing: wording.Say("the configuration has no prompt").In(r.language)}}
+	if len(r.prompts) == 0 { // which is theirs too
+		r.prompts = []*promptText{{messages: []message{{"user", "{{ inputs.prompt }}"}}}}
 	}
 	cases := r.cases()
 	inputs := r.inputSchema(cases)
@@ -46,8 +46,12 @@ func (r *reader) cases() (all []*test) {
 	for _, t := range r.tests {
 		all = append(all, t.over(r.defaults).expand()...)
 	}
-	if len(all) == 0 && len(r.defaults.checks) > 0 {
-		all = append(all, r.defaults)
+	if len(all) == 0 && (r.hasTests || !r.isRedTeam) { // one test with what all have
+		only := (&test{}).over(r.defaults)
+		if r.hasTests {
+			only.lose("tests")
+		}
+		all = append(all, only.expand()...)
 	}
 	names := map[string]int{}
 	for i, t := range all {
@@ -79,6 +83,13 @@ func (r *reader) inputSchema(cases []*test) value.Value {
 			}
 		}
 	}
+	for _, t := range cases {
+		for _, c := range t.checks {
+			for _, name := range inputsIn(c) {
+				add(&names, name)
+			}
+		}
+	}
 	kinds := map[string]string{}
 	given := map[string]int{}
 	for _, t := range cases {
@@ -103,13 +114,13 @@ func (r *reader) inputSchema(cases []*test) value.Value {
 		if !isGiven {
 			kind = "string"
 		}
-		if kind != "" {
+		isRequired := slices.Contains(mentioned, name) && len(cases) > 0 && given[name] == len(cases)
+		if kind != "" && (isRequired || kind == "string") {
 			property.Set("type", value.OfString(kind))
 		}
-		switch {
-		case slices.Contains(mentioned, name) && given[name] == len(cases):
+		if isRequired {
 			required = append(required, value.OfString(name))
-		case kind == "string":
+		} else {
 			property.Set("default", value.OfString("")) // what a template of theirs makes of it
 		}
 		properties.Set(name, value.OfMap(property))
@@ -143,30 +154,56 @@ func typeOf(v value.Value) string {
 // flow returns the flow of a prompt.
 func (r *reader) flow(i int, p *promptText, inputs value.Value) value.Value {
 	f := value.Pairs("name", flowName(r.variantName(i)))
-	description := strings.TrimSpace(p.label)
-	if description == "" {
-		description = strings.TrimSpace(r.description)
-	}
+	description := strings.TrimSpace(p.label + "\n" + r.description)
 	if description != "" {
 		f.Set("description", value.OfString(description))
 	}
-	f.Set("inputs", inputs)
-	step := value.Pairs("id", answerStep, "call", "chat")
+	written := p.messages
 	if p.missing != "" {
-		step = value.Pairs("id", answerStep, "call", "missing.prompt", "description", p.missing)
-	} else {
-		var messages []value.Value
-		for _, m := range p.messages {
-			messages = append(messages, value.OfMap(value.Pairs("role", m.role, "content", m.text)))
-		}
-		step.Set("with", value.OfMap(value.Pairs("messages", value.OfList(messages...))))
-		step.Set("to_user", value.OfBool(true))
+		inputs = withMadePrompt(inputs, p.missing)
+		written = []message{{"user", "{{ inputs." + madePrompt + " }}"}}
 	}
-	f.Set("steps", value.OfList(value.OfMap(step)))
-	if p.missing == "" {
-		f.Set("outputs", value.OfMap(value.Pairs(outputName, "{{ "+answerStep+".text }}")))
+	f.Set("inputs", inputs)
+	var messages []value.Value
+	for _, m := range written {
+		messages = append(messages, value.OfMap(value.Pairs("role", m.role, "content", m.text)))
 	}
+	f.Set("steps", value.OfList(value.OfMap(value.Pairs(
+		"id", answerStep, "call", "chat", "with", value.Pairs("messages", value.OfList(messages...)), "to_user", true,
+	))))
+	f.Set("outputs", value.OfMap(value.Pairs(outputName, "{{ "+answerStep+".text }}")))
 	return value.OfMap(f)
+}
+
+// madePrompt is the input of a flow whose prompt is made by code, or by a template that has no equal: the prompt.
+const madePrompt = "made_prompt"
+
+// withMadePrompt returns a schema of inputs with the prompt among them, and why it is an input.
+func withMadePrompt(inputs value.Value, why string) value.Value {
+	schema := inputs.Map().Clone()
+	required, _ := schema.Get("required")
+	schema.Set("required", value.OfList(append(slices.Clone(required.List()), value.OfString(madePrompt))...))
+	properties, _ := schema.Get("properties")
+	all := properties.Map().Clone()
+	all.Set(madePrompt, value.OfMap(value.Pairs("type", "string", "description", why)))
+	schema.Set("properties", value.OfMap(all))
+	return value.OfMap(schema)
+}
+
+// testedFlows are those that the test file runs: with a prompt of their own. Where none has one, all are, and no case runs.
+func (r *reader) testedFlows() (names []value.Value, areMade bool) {
+	for i, p := range r.prompts {
+		if p.missing == "" {
+			names = append(names, value.OfString(r.variantName(i)+".yaml"))
+		}
+	}
+	if len(names) > 0 {
+		return names, false
+	}
+	for i := range r.prompts {
+		names = append(names, value.OfString(r.variantName(i)+".yaml"))
+	}
+	return names, true
 }
 
 // flowName returns a name that a flow may have.
@@ -181,16 +218,19 @@ func flowName(name string) string {
 // testFile returns the test file.
 func (r *reader) testFile(cases []*test) value.Value {
 	f := value.NewMap(0)
-	if len(r.prompts) == 1 {
-		f.Set("flow", value.OfString(r.variantName(0)+".yaml"))
+	flows, areMade := r.testedFlows()
+	if len(flows) == 1 {
+		f.Set("flow", flows[0])
 	} else {
-		var flows []value.Value
-		for i := range r.prompts {
-			flows = append(flows, value.OfString(r.variantName(i)+".yaml"))
-		}
 		f.Set("flows", value.OfList(flows...))
 	}
 	defaults := value.NewMap(0)
+	if areMade {
+		defaults.Set("inputs", value.OfMap(value.Pairs(madePrompt, "")))
+		for _, t := range cases {
+			t.lose("prompt")
+		}
+	}
 	if len(r.providers) == 1 {
 		defaults.Set("llm", value.OfString(r.providers[0].name))
 	}
@@ -249,6 +289,20 @@ func (r *reader) caseOf(t *test) value.Value {
 
 // literal returns a value whose texts a test file takes as they are, although they look like templates.
 func literal(v value.Value) value.Value {
+	switch v.Kind() {
+	case value.List:
+		items := make([]value.Value, len(v.List()))
+		for i, item := range v.List() {
+			items[i] = literal(item)
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := value.NewMap(v.Map().Len())
+		for key, member := range v.Map().All() {
+			m.Set(key, literal(member))
+		}
+		return value.OfMap(m)
+	}
 	if text, ok := v.Str(); ok && (strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, "{#")) {
 		return value.OfString("{{ " + quoteText(text) + " }}")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -34,6 +35,7 @@ var rewrites = []struct {
 	{regexp.MustCompile(`\belseif\b`), "elif", "elseif is elif"},
 	{regexp.MustCompile(`\.length\b`), " | length", ".length is length"},
 	{regexp.MustCompile(`\bnull\b`), "none", "null is none"},
+	{regexp.MustCompile(`\bfor\s+(\w+)\s*,\s*(\w+)\s+in\s+([\w.]+)`), "for $1, $2 in $3.items()", "for k, v in x takes the members of x"},
 }
 
 // translateTemplate returns a template of Nunjucks as one of ours, whose variables are inputs, and
@@ -98,6 +100,20 @@ func withInputs(text string, refs []prompt.Ref) string {
 		}
 	}
 	return text
+}
+
+// inputsIn returns the inputs that the templates in a value mention.
+func inputsIn(v value.Value) (names []string) {
+	if text, ok := v.Str(); ok {
+		return inputsOf(text)
+	}
+	for _, item := range v.List() {
+		names = append(names, inputsIn(item)...)
+	}
+	for _, member := range v.Map().All() {
+		names = append(names, inputsIn(member)...)
+	}
+	return names
 }
 
 // inputsOf returns the inputs that a template of ours mentions, by their names.

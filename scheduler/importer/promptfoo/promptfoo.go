@@ -38,6 +38,8 @@ type reader struct {
 	repeat      int
 	parallel    int
 	extra       []importer.File
+	// hasTests is set where the configuration has tests or scenarios, read or not; isRedTeam where attacks are its tests.
+	hasTests, isRedTeam bool
 }
 
 // Options are how an import is written.
@@ -97,6 +99,7 @@ func (r *reader) readKeys(keys map[string]*yaml.Node) {
 		}
 	}
 	r.defaults = &test{}
+	r.hasTests, r.isRedTeam = keys["tests"] != nil || keys["scenarios"] != nil, keys["redteam"] != nil
 	if n := keys["defaultTest"]; n != nil {
 		r.defaults = r.readDefaultTest(n)
 	}
@@ -105,6 +108,9 @@ func (r *reader) readKeys(keys map[string]*yaml.Node) {
 	}
 	if n := keys["scenarios"]; n != nil {
 		r.readScenarios(s, n)
+	}
+	if r.isRedTeam && !r.hasTests {
+		s.Drop(keys["defaultTest"], wording.Say("there are no tests that it is for"))
 	}
 	if n := keys["evaluateOptions"]; n != nil {
 		r.readOptions(n)

@@ -225,13 +225,16 @@ redteam: {purpose: x}
 		"lines.jsonl": `{"description": "l1"}` + "\n" + `{"description": "l2"}` + "\n",
 	})
 	checkSum(t, plan)
-	if got := at(t, files["shop-1.yaml"], "/steps/0/call"); got != `"missing.prompt"` {
+	if got := at(t, files["shop-1.yaml"], "/inputs/required"); got != `["made_prompt"]` {
 		t.Errorf("a prompt by code: %s", got)
+	}
+	if got := at(t, files["shop.test.yaml"], "/flows"); got != `["shop-2.yaml","shop-3.yaml"]` {
+		t.Errorf("only prompts that are there are tested: %s", got)
 	}
 	if got := at(t, files["shop-3.yaml"], "/steps/0/with/messages/0/content"); got != `"Two {{inputs.text}}"` {
 		t.Errorf("second prompt of a file: %s", got)
 	}
-	if _, ok := files["shop-5.yaml"]; !ok || at(t, files["shop-5.yaml"], "/steps/0/call") != `"missing.prompt"` {
+	if got := at(t, files["shop-5.yaml"], "/inputs/properties/made_prompt/description"); !strings.Contains(got, "include") {
 		t.Errorf("a template without an equal: %v", files["shop-5.yaml"])
 	}
 	tests := files["shop.test.yaml"]
@@ -252,6 +255,105 @@ redteam: {purpose: x}
 	}
 	if !slices.ContainsFunc(plan.Files, func(f importer.File) bool { return f.Path == "code/make.py" && string(f.Data) == "def f(): pass" }) {
 		t.Error("the code is not kept")
+	}
+}
+
+// verdicts returns what became of the leaves, by their pointers.
+func verdicts(plan *importer.Plan) map[string]importer.Verdict {
+	all := map[string]importer.Verdict{}
+	for _, l := range plan.Report.Leaves {
+		all[l.Pointer] = l.Verdict
+	}
+	return all
+}
+
+// TestNothingIsKeptThatIsNot: parts of what is lost are lost, and keys that nothing takes are told.
+func TestNothingIsKeptThatIsNot(t *testing.T) {
+	plan, files := read(t, `description: All of it
+prompts: [{id: "file://p.txt", label: First}]
+providers:
+  - {id: "openai:gpt-x", label: My Model}
+  - {id: "bedrock:x", label: other, config: {region: east}}
+assertionTemplates:
+  loud: {type: contains, value: "!"}
+tests:
+  - vars: {a: b}
+    assert:
+      - {type: python, value: x, metric: lost}
+      - {type: contains, value: x, reason: why, threshold: 0.3, weight: 2}
+      - {type: factuality, value: It rains., threshold: 0.4}
+      - {$ref: "#/assertionTemplates/loud"}
+      - {$ref: "#/assertionTemplates/gone"}
+`, map[string]string{"p.txt": "{{a}}"})
+	checkSum(t, plan)
+	got := verdicts(plan)
+	for pointer, want := range map[string]importer.Verdict{
+		"/tests/0/assert/0/metric": importer.NotKept, "/tests/0/assert/1/reason": importer.NotKept, "/tests/0/assert/1/threshold": importer.NotKept,
+		"/tests/0/assert/1/weight": importer.Kept, "/tests/0/assert/2/threshold": importer.Changed, "/tests/0/assert/3/$ref": importer.Kept,
+		"/tests/0/assert/4/$ref": importer.NotKept, "/assertionTemplates/loud/value": importer.Kept, "/providers/0/label": importer.Changed,
+		"/providers/1/label": importer.NotKept, "/providers/1/config/region": importer.NotKept, "/description": importer.Kept,
+	} {
+		if got[pointer] != want {
+			t.Errorf("%s is %s, not %s", pointer, got[pointer], want)
+		}
+	}
+	for pointer, want := range map[string]string{
+		"/cases/0/expect/1/judge/min": "0.4", "/cases/0/expect/2": `{"output":"output","contains":"!"}`, "/cases/0/skip": `"not imported: assert, python"`,
+	} {
+		if got := at(t, files["shop.test.yaml"], pointer); got != want {
+			t.Errorf("%s is %s, not %s", pointer, got, want)
+		}
+	}
+	if got := at(t, files["shop.yaml"], "/description"); got != `"First\nAll of it"` {
+		t.Errorf("the description is %s", got)
+	}
+}
+
+// TestVariables: only lists of texts make cases, files of variables are read, and what is no text is told.
+func TestVariables(t *testing.T) {
+	plan, files := read(t, `prompts: ["{% for k, v in user %}{{k}}{% endfor %} {{n}} {{list}}"]
+defaultTest: {vars: {list: [{a: "{{x}}"}, {b: c}]}}
+tests:
+  - vars: {user: {name: Ann}, n: ["1", "2"]}
+  - vars: {n: ["1", "2"]}
+    options: {disableVarExpansion: true}
+  - {vars: "vars/*.yaml", assert: [{type: icontains, value: "{{ other }} {{ n }}"}]}
+  - {vars: {n: file://a.png}}
+`, map[string]string{"vars/one.yaml": "n: 7\n", "a.png": "\x89PNG\x00"})
+	checkSum(t, plan)
+	for pointer, want := range map[string]string{
+		"/cases/0/name": `"n 1"`, "/cases/1/inputs/n": `"2"`, "/cases/2/inputs/n": `["1","2"]`, "/cases/3/inputs/n": "7", "/cases/4/skip": `"not imported: n"`,
+		"/cases/0/inputs/list": `[{"a":"{{ '\\x7b\\x7bx\\x7d\\x7d' }}"},{"b":"c"}]`,
+	} {
+		if got := at(t, files["shop.test.yaml"], pointer); got != want {
+			t.Errorf("%s is %s, not %s", pointer, got, want)
+		}
+	}
+	if got := at(t, files["shop.yaml"], "/inputs/properties/other/default"); got != `""` {
+		t.Errorf("an input that only a check mentions: %s", got)
+	}
+	if got := at(t, files["shop.yaml"], "/steps/0/with/messages/0/content"); !strings.HasPrefix(got, `"{% for k, v in inputs.user.items() %}`) {
+		t.Errorf("the loop is %s", got)
+	}
+}
+
+// TestTestsThatAreNotRead: the case that is left is skipped, for nothing passes for want of its tests; where there were none,
+// it runs.
+func TestTestsThatAreNotRead(t *testing.T) {
+	for config, want := range map[string]string{
+		"prompts: [a]\ntests: file://make.py\ndefaultTest: {assert: [{type: contains, value: x}]}\n": `"not imported: tests"`,
+		"prompts: [a]\ndefaultTest: {assert: [{type: contains, value: x}]}\n":                        "nothing",
+		"prompts: [file://make.js]\ntests: [{vars: {a: b}}]\n":                                       `"not imported: prompt"`,
+	} {
+		plan, files := read(t, config, map[string]string{"make.js": "x"})
+		checkSum(t, plan)
+		if got := at(t, files["shop.test.yaml"], "/cases/0/skip"); got != want {
+			t.Errorf("%s: skip is %s, not %s", config, got, want)
+		}
+	}
+	plan, _ := read(t, "targets: [openai:x]\nredteam: {purpose: x}\ndefaultTest: {vars: {a: b}}\n", nil)
+	if got := verdicts(plan)["/defaultTest/vars/a"]; got != importer.NotKept {
+		t.Errorf("what no case has is %s", got)
 	}
 }
 

@@ -3,6 +3,7 @@ package promptfoo
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -38,9 +39,7 @@ func (r *reader) readPrompts(n *yaml.Node) {
 			continue
 		}
 		label, _ := textOf(keys["label"])
-		for _, key := range []string{"label", "id"} {
-			r.main.Keep(keys[key])
-		}
+		r.main.Keep(keys["label"])
 		for _, key := range []string{"config", "function", "prefix", "suffix"} {
 			r.main.Drop(keys[key], wording.Say("write it into the step %s of the flow", answerStep))
 		}
@@ -66,18 +65,42 @@ func (r *reader) readPrompt(n *yaml.Node, label string) {
 		}
 		return
 	}
+	if names := r.filesLike(file); len(names) > 0 && strings.ContainsAny(file, "*?[") {
+		for _, name := range names {
+			r.readPromptFile(n, label, name)
+		}
+		return
+	}
+	r.readPromptFile(n, label, file)
+}
+
+// isCode reports whether a file is a program that makes prompts.
+func isCode(file string) bool {
+	return slices.Contains([]string{".js", ".ts", ".mjs", ".cjs", ".py", ".rb", ".sh"}, path.Ext(file))
+}
+
+// readPromptFile reads the prompts of a file, which may be FILE:FUNCTION where it is code.
+func (r *reader) readPromptFile(n *yaml.Node, label, file string) {
+	if before, _, ok := strings.Cut(file, ":"); ok && isCode(before) {
+		file = before
+	}
 	data, at, err := r.readFile(file)
 	if err != nil {
 		r.missPrompt(n, label, wording.Say("%s was not read: %w", file, err))
 		return
 	}
-	switch path.Ext(at) {
-	case ".js", ".ts", ".mjs", ".cjs", ".py", ".rb", ".sh", ".csv", ".j2.py":
+	if isCode(at) || path.Ext(at) == ".csv" {
 		r.keepFile(at, data)
 		r.missPrompt(n, label, wording.Say("%s makes the prompt by code: write it as a template in the flow", file))
 		return
 	}
 	r.main.Keep(n)
+	if isChatFile(at) { // --- is no separator there
+		if m := r.readMessages(n, string(data)); m != nil {
+			r.prompts = append(r.prompts, &promptText{label: label, messages: m})
+		}
+		return
+	}
 	for part := range strings.SplitSeq(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n---\n") {
 		part = strings.TrimSpace(part)
 		if part == "" {
@@ -87,6 +110,11 @@ func (r *reader) readPrompt(n *yaml.Node, label string) {
 			r.prompts = append(r.prompts, &promptText{label: label, messages: m})
 		}
 	}
+}
+
+// isChatFile reports whether a file has one chat.
+func isChatFile(file string) bool {
+	return slices.Contains([]string{".json", ".yaml", ".yml"}, path.Ext(file))
 }
 
 // promptFile returns the file that a prompt names, by file:// or by a path with an ending of prompts.
@@ -118,6 +146,9 @@ func (r *reader) readMessages(n *yaml.Node, text string) (all []message) {
 		if err != nil {
 			r.missPrompt(n, "", wording.Say("the template has no equal here: %w", err))
 			return nil
+		}
+		if looksLikeChat(raw.text) {
+			changes = addText(changes, wording.Say("the messages of the chat are the text of one message here: write them under messages"))
 		}
 		r.markTemplate(n, changes)
 		all = append(all, message{raw.role, translated})
@@ -154,6 +185,13 @@ func chatOf(text string) []message {
 		all = append(all, message{role, content})
 	}
 	return all
+}
+
+// looksLikeChat reports whether the text of a message has the messages of a chat in it: their list is made by a template,
+// or has parts that are not texts.
+func looksLikeChat(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "- role") || strings.HasPrefix(text, "[") && strings.Contains(text, `"role"`)
 }
 
 func stringMember(v value.Value, key string) (text string, ok bool) {

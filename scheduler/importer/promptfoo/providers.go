@@ -69,7 +69,11 @@ func (r *reader) readProvider(id *yaml.Node, keys map[string]*yaml.Node) {
 	}
 	kind, _, _ := strings.Cut(model, ":")
 	if !known || model == "" || slices.Contains(notChat, kind) {
-		r.main.Drop(id, wording.Say("no provider here is like this: add one of the settings llm.providers, or a step with the call http or one of a plugin"))
+		why := wording.Say("no provider here is like this: add one of the settings llm.providers, or a step with the call http or one of a plugin")
+		r.main.Drop(id, why)
+		for _, n := range keys {
+			r.main.Drop(n, why)
+		}
 		return
 	}
 	p := &provider{settings: value.Pairs("name", "", "type", v.kind)}
@@ -84,9 +88,13 @@ func (r *reader) readProvider(id *yaml.Node, keys map[string]*yaml.Node) {
 	if !hasLabel {
 		label = model
 	}
-	r.main.Keep(keys["label"])
 	r.main.Change(id, wording.Say("it is a provider of the settings"))
 	p.name = r.providerName(label)
+	if p.name == label {
+		r.main.Keep(keys["label"])
+	} else {
+		r.main.Change(keys["label"], wording.Say("its name is %s", p.name))
+	}
 	p.settings.Set("name", value.OfString(p.name))
 	r.readProviderConfig(p, keys["config"])
 	for _, key := range []string{"prompts", "transform", "delay", "env", "inputs"} {

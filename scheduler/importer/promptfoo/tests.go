@@ -1,11 +1,13 @@
 package promptfoo
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -22,6 +24,8 @@ type test struct {
 	tags      []string
 	// lost is what of its assertions has no equal here: the case is skipped for it.
 	lost []string
+	// isWhole is set where variables that are lists are values of one case.
+	isWhole bool
 }
 
 // readDefaultTest reads what all tests have.
@@ -53,17 +57,9 @@ func (r *reader) readTests(s *importer.Source, n *yaml.Node) {
 
 // readTestFiles reads the files of tests that a text names.
 func (r *reader) readTestFiles(s *importer.Source, n *yaml.Node, file string) {
-	names := []string{strings.TrimPrefix(file, "file://")}
-	if strings.ContainsAny(file, "*?[") {
-		found, err := fs.Glob(r.files, path.Join(r.dir, names[0]))
-		if err != nil || len(found) == 0 {
-			s.Drop(n, wording.Say("no file is like this"))
-			return
-		}
-		names = names[:0]
-		for _, f := range found {
-			names = append(names, strings.TrimPrefix(strings.TrimPrefix(f, r.dir), "/"))
-		}
+	names := r.filesLike(file)
+	if len(names) == 0 {
+		s.Drop(n, wording.Say("no file is like this"))
 	}
 	for _, name := range names {
 		if path.Ext(name) == ".csv" {
@@ -121,10 +117,12 @@ func (r *reader) readTest(s *importer.Source, n *yaml.Node) *test {
 			s.Keep(keys[key])
 		}
 	}
-	if text, ok := textOf(keys["vars"]); ok {
-		s.Drop(keys["vars"], wording.Say("variables of the file %s: write them as a dataset", text))
-	} else if vars := keys["vars"]; vars != nil {
-		r.readVars(s, t, vars)
+	for _, item := range itemsOf(keys["vars"]) {
+		if file, ok := textOf(item); ok {
+			r.readVarFiles(s, t, item, file)
+		} else {
+			r.readVars(s, t, item)
+		}
 	}
 	for _, item := range itemsOf(keys["assert"]) {
 		r.readAssert(s, t, item, "")
@@ -176,11 +174,48 @@ func (r *reader) readTestOptions(s *importer.Source, t *test, n *yaml.Node) {
 			t.lose(key)
 		case "provider", "rubricPrompt":
 			s.Drop(member, wording.Say("name the judge in the test file: judge: {llm: NAME}"))
+		case "disableVarExpansion":
+			t.isWhole, _ = valueOf(member).Bool()
+			s.Keep(member)
 		default:
 			s.Drop(member, wording.Say("nothing here takes it"))
 		}
 	}
 	slices.Sort(t.lost)
+}
+
+// readVarFiles reads the variables of the files that a text names.
+func (r *reader) readVarFiles(s *importer.Source, t *test, n *yaml.Node, file string) {
+	names := r.filesLike(file)
+	if len(names) == 0 {
+		s.Drop(n, wording.Say("no file is like this"))
+		t.lose("vars")
+	}
+	for _, name := range names {
+		opened, root := r.openTests(s, n, name)
+		if opened == nil || yaml.Resolve(root).Kind != yaml.Mapping {
+			s.Drop(n, wording.Say("variables are read from files of YAML and JSON with their names"))
+			t.lose("vars")
+			continue
+		}
+		r.readVars(opened, t, root)
+	}
+}
+
+// filesLike returns the files that a text names, with * for any letters, as the text would name each.
+func (r *reader) filesLike(file string) (names []string) {
+	name := strings.TrimPrefix(file, "file://")
+	if !strings.ContainsAny(name, "*?[") {
+		return []string{name}
+	}
+	found, err := fs.Glob(r.files, path.Join(r.dir, name))
+	if err != nil {
+		return nil
+	}
+	for _, f := range found {
+		names = append(names, strings.TrimPrefix(strings.TrimPrefix(f, r.dir), "/"))
+	}
+	return names
 }
 
 // readVars reads variables: files become their text, and templates in values stay text.
@@ -196,6 +231,11 @@ func (r *reader) readVars(s *importer.Source, t *test, n *yaml.Node) {
 			data, file, err := r.readFile(text)
 			if err != nil || slices.Contains([]string{".js", ".py", ".ts"}, path.Ext(file)) {
 				s.Drop(node, wording.Say("the value comes from code or from a file that was not read"))
+				t.lose(key)
+				continue
+			}
+			if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+				s.Drop(node, wording.Say("the file is not a text"))
 				t.lose(key)
 				continue
 			}
@@ -222,6 +262,7 @@ func inputName(key string) string {
 func (r *reader) readScenarios(s *importer.Source, n *yaml.Node) {
 	for _, item := range itemsOf(n) {
 		keys := membersOf(item)
+		description, hasDescription := textOf(keys["description"])
 		s.Keep(keys["description"])
 		var configs []*test
 		for _, config := range itemsOf(keys["config"]) {
@@ -235,7 +276,11 @@ func (r *reader) readScenarios(s *importer.Source, n *yaml.Node) {
 		r.tests = r.tests[:before]
 		for _, c := range configs {
 			for _, t := range own {
-				r.tests = append(r.tests, t.over(c))
+				both := t.over(c)
+				if hasDescription {
+					both.name = strings.TrimSuffix(description+": "+both.name, ": ")
+				}
+				r.tests = append(r.tests, both)
 			}
 		}
 	}
@@ -243,7 +288,7 @@ func (r *reader) readScenarios(s *importer.Source, n *yaml.Node) {
 
 // over returns the test laid over what others share with it.
 func (t *test) over(below *test) *test {
-	all := &test{name: t.name, vars: value.NewMap(0), threshold: t.threshold}
+	all := &test{name: t.name, vars: value.NewMap(0), threshold: t.threshold, isWhole: t.isWhole || below.isWhole}
 	for _, layer := range []*test{below, t} {
 		if layer.vars != nil {
 			for key, v := range layer.vars.All() {
@@ -263,11 +308,11 @@ func (t *test) over(below *test) *test {
 // maxCases is how many cases the lists of one test may come to.
 const maxCases = 1000
 
-// expand returns a case for each combination of the variables that are lists.
+// expand returns a case for each combination of the variables that are lists of texts; other lists are values.
 func (t *test) expand() []*test {
 	all := []*test{t}
 	for key, v := range t.vars.All() {
-		if v.Kind() != value.List || len(v.List()) == 0 {
+		if t.isWhole || len(v.List()) == 0 || v.List()[0].Kind() != value.String {
 			continue
 		}
 		var next []*test
