@@ -129,6 +129,17 @@ llm: teller
 inputs: {type: object, required: [question], properties: {question: {type: string}}}
 steps: [{id: tell, call: chat, with: {user: "{{ inputs.question }}"}, to_user: true}]
 `);
+  writeFileSync(join(dir, "tale.test.yaml"), `defaults: {now: 2026-11-22T09:00:00Z, inputs: {question: "A tale, please"}}
+cases:
+  - {name: the question is asked, until: tell, tags: [prompt], expect: [{prompt: tell, contains: tale}]}
+  - name: the tale has a dragon
+    llm: [Once upon a time there was a lighthouse.]
+    expect:
+      - {run: finished}
+      - {step: tell.text, equals: Once upon a time there was a dragon.}
+  - {name: no answer is recorded, expect: [{run: finished}]}
+  - {name: the tale ends well, skip: no model tells such tales, expect: [{run: finished}]}
+`);
   writeFileSync(join(dir, "timed.yaml"), `name: timed
 triggers: {schedules: [{id: new_year, cron: "0 0 1 1 *", timezone: Asia/Shanghai}]}
 steps: [{id: greet, call: template, with: {template: "Happy new year!"}, to_user: true}]

@@ -17,6 +17,7 @@ const screens: [path: string, screen: ComponentType][] = [
   ["/inbox/:run", lazy(() => import("./screens/answer.tsx"))],
   ["/flows", lazy(() => import("./screens/flows.tsx"))],
   ["/flows/:flow", lazy(() => import("./screens/flow.tsx"))],
+  ["/tests", lazy(() => import("./screens/tests.tsx"))],
   ["/chat/:flow?", lazy(() => import("./screens/chat.tsx"))],
   ["/calls/:name?", lazy(() => import("./screens/calls.tsx"))],
   ["/plugins", lazy(() => import("./screens/plugins.tsx"))],
@@ -25,7 +26,7 @@ const screens: [path: string, screen: ComponentType][] = [
 ];
 
 const links: [path: string, text: Key][] = [
-  ["/runs", "nav.runs"], ["/inbox", "nav.inbox"], ["/flows", "nav.flows"],
+  ["/runs", "nav.runs"], ["/inbox", "nav.inbox"], ["/flows", "nav.flows"], ["/tests", "nav.tests"],
   ["/chat", "nav.chat"], ["/memory", "nav.memory"], ["/schedules", "nav.schedules"], ["/calls", "nav.calls"], ["/plugins", "nav.plugins"],
 ];
 

@@ -1,7 +1,7 @@
-import { useEffect, useRef } from "react";
 import { api } from "../api/client.ts";
 import { useLoad } from "../api/load.ts";
 import { Dialog, ErrorBox, Loading } from "../components/common.tsx";
+import { SourceLines } from "../components/source-lines.tsx";
 import { useText } from "../i18n.ts";
 import { shortPath, type Place } from "./sources.ts";
 
@@ -9,26 +9,14 @@ import { shortPath, type Place } from "./sources.ts";
 export function FileViewer({ run, place, onClose }: { run: string; place: Place; onClose(): void }) {
   const t = useText();
   const file = useLoad((signal) => loadFile(run, place.path, signal), [run, place.path]);
-  const line = useRef<HTMLLIElement>(null);
   const text = file.data?.encoding === "base64" ? undefined : file.data?.content;
-  useEffect(() => {
-    line.current?.scrollIntoView({ block: "center" });
-  }, [text]);
   return (
     <Dialog title={[shortPath(place.path), place.line].filter(Boolean).join(":")} onClose={onClose} wide>
       <p className="hint">{place.path}{file.data && ` · ${file.data.current ? t("prompt.file_current") : t("prompt.file_kept")}`}</p>
       {file.error && <ErrorBox error={file.error} />}
       {file.loading && <Loading />}
       {file.data && text === undefined && <p>{t("prompt.file_binary")}</p>}
-      {text !== undefined && (
-        <ol className="source" tabIndex={0}>
-          {text.replace(/\n$/, "").split("\n").map((one, i) => (
-            <li key={i} ref={i + 1 === place.line ? line : undefined} aria-current={i + 1 === place.line ? "location" : undefined}>
-              <code>{one || " "}</code>
-            </li>
-          ))}
-        </ol>
-      )}
+      {text !== undefined && <SourceLines text={text} line={place.line} />}
     </Dialog>
   );
 }

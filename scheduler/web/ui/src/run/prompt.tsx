@@ -41,7 +41,8 @@ export function PromptExplorer({ run, step, version }: { run: string; step: stri
   );
 }
 
-function Explained({ run, step, prompt, before }: { run: string; step: string; prompt: Explanation; before?: Explanation }) {
+/** Explained shows a prompt: of a step of a run, whose files can be opened, or of a test. */
+export function Explained({ run, step, prompt, before }: { run?: string; step: string; prompt: Explanation; before?: Explanation }) {
   const t = useText();
   const [view, setView] = useState<"sources" | "changes">("sources");
   const [active, setActive] = useState<Piece>();
@@ -64,21 +65,21 @@ function Explained({ run, step, prompt, before }: { run: string; step: string; p
           )}
         </div>
         <Legend sums={sums} only={only} onChoose={(kind) => setOnly(kind === only ? undefined : kind)} />
-        <CacheLine prompt={prompt} />
+        {run && <CacheLine prompt={prompt} />}
         {prompt.cache && (
           <div className="actions">
             <button aria-pressed={view === "changes"} onClick={() => setView(view === "changes" ? "sources" : "changes")}>{t("prompt.changes")}</button>
           </div>
         )}
       </div>
-      {view === "changes" && prompt.cache
+      {view === "changes" && prompt.cache && run
         ? <Changes run={run} step={step} prompt={prompt} before={before} />
         : <Messages prompt={prompt} messages={messages} only={only} active={active} onActive={setActive} onOpen={setOpen} />}
       <div className="explorer-side">
         <LeftOut entries={leftOut} box={side} />
-        {view === "sources" && <Way piece={active} onOpen={setOpen} />}
+        {view === "sources" && <Way piece={active} onOpen={run ? setOpen : undefined} />}
       </div>
-      {open && <FileViewer run={run} place={open} onClose={() => setOpen(undefined)} />}
+      {open && run && <FileViewer run={run} place={open} onClose={() => setOpen(undefined)} />}
     </>
   );
 }
@@ -222,7 +223,7 @@ function MessageBox({ index, message, only, active, onActive, onOpen, broken }: 
 }
 
 /** The way of the piece that has the focus, or is pointed at: its origin first. */
-function Way({ piece, onOpen }: { piece?: Piece; onOpen(place: Place): void }) {
+function Way({ piece, onOpen }: { piece?: Piece; onOpen?(place: Place): void }) {
   const t = useText();
   return (
     <div className="way" role="region" aria-label={t("prompt.way")}>
@@ -236,9 +237,9 @@ function Way({ piece, onOpen }: { piece?: Piece; onOpen(place: Place): void }) {
             {(piece.sources ?? []).map((s, i) => (
               <li key={i}>
                 {sourceText(s, t)}{" "}
-                {placesOf(s).map((place, j) => (
-                  <button key={j} className="link mono" title={place.path} onClick={() => onOpen(place)}>{placeText(place)}</button>
-                ))}
+                {placesOf(s).map((place, j) => onOpen
+                  ? <button key={j} className="link mono" title={place.path} onClick={() => onOpen(place)}>{placeText(place)}</button>
+                  : <code key={j} title={place.path}>{placeText(place)}</code>)}
               </li>
             ))}
           </ol>

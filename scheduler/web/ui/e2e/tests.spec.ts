@@ -1,0 +1,82 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, expectAccessible, keepScreen, looks, setLook, test } from "./fixtures.ts";
+
+const file = "flows/tale.test.yaml";
+
+test("a test file is run, its failed case tells what and where, and is run again once it is mended", async ({ page }) => {
+  await page.goto("/tests");
+  const card = page.getByRole("article", { name: file });
+  await expect(card).toContainText("4 not run");
+  await card.getByRole("button", { name: `Run all cases of ${file}` }).click();
+  for (const count of ["1 passed", "1 failed", "1 not decided", "1 skipped"]) await expect(card).toContainText(count);
+  await expect(page.getByRole("status").filter({ hasText: "1 passed, 1 failed, 1 not decided" })).toBeVisible();
+  const failed = card.getByRole("listitem").filter({ hasText: "the tale has a dragon" });
+  await expect(failed).toContainText("1 check not passed");
+  await expect(failed).toContainText('not "Once upon a time there was a dragon."');
+  await expect(card.getByRole("listitem").filter({ hasText: "no answer is recorded" })).toContainText("scheduler test --record");
+  await expect(card.getByRole("listitem").filter({ hasText: "the tale ends well" })).toContainText("no model tells such tales");
+
+  await failed.getByRole("button", { name: `${file}:8:9` }).click();
+  const dialog = page.getByRole("dialog", { name: `${file}:8` });
+  await expect(dialog.locator("[aria-current=location]")).toContainText("there was a dragon");
+  await page.keyboard.press("Escape");
+  await failed.getByRole("button", { name: "Prompt" }).click();
+  await expect(page.getByRole("dialog", { name: "Prompt of the case the tale has a dragon" })).toContainText("A tale, please");
+  await page.keyboard.press("Escape");
+
+  const path = join(process.env.SCHEDULER_DIR!, file);
+  const before = readFileSync(path, "utf8");
+  writeFileSync(path, before.replace("a dragon.", "a lighthouse."));
+  const again = failed.getByRole("button", { name: "Run the case the tale has a dragon" });
+  await again.focus();
+  await page.keyboard.press("Enter");
+  await expect(card).toContainText("2 passed");
+  await page.reload();
+  await expect(card).toContainText("2 passed");
+  await expect(card).not.toContainText("not run");
+  writeFileSync(path, before);
+});
+
+test("a test file with errors shows them, and does not run", async ({ page }) => {
+  const path = join(process.env.SCHEDULER_DIR!, "flows", "slow.test.yaml");
+  writeFileSync(path, "cases:\n  - {name: a, expcet: []}\n");
+  await page.goto("/tests");
+  const card = page.getByRole("article", { name: "flows/slow.test.yaml" });
+  await expect(card.getByRole("list", { name: "Problems" })).toContainText("expcet");
+  await expect(card.getByRole("button", { name: /^Run/ })).toHaveCount(0);
+  await card.getByRole("button", { name: /slow\.test\.yaml:2:/ }).first().click();
+  await expect(page.getByRole("dialog").locator("[aria-current=location]")).toContainText("expcet");
+  writeFileSync(path, "cases:\n  - {name: a, skip: later, expect: [{run: finished}]}\n");
+});
+
+test("without the scope, tests are read, and not run", async ({ page }) => {
+  const made = await page.request.post("/api/v1/tokens", { data: { name: "reader", scopes: ["flows:read", "runs:read"] } });
+  const { text: token } = (await made.json()) as { text: string };
+  expect((await page.request.post("/api/v1/session", { data: { token } })).status()).toBe(204);
+  await page.goto("/tests");
+  await expect(page.getByRole("article", { name: file })).toBeVisible();
+  await expect(page.getByText("Running tests needs a token with the scope runs:write.")).toBeVisible();
+  await expect(page.getByRole("button", { name: /^Run/ })).toHaveCount(0);
+});
+
+for (const look of looks) {
+  test(`tests in ${look.language}, ${look.theme}`, async ({ page }) => {
+    await setLook(page, look);
+    await page.request.post("/api/v1/tests/run", { data: { file } });
+    await page.goto("/tests");
+    const card = page.getByRole("article", { name: file });
+    await expect(card.locator("[data-outcome=fail]")).toBeVisible();
+    await expectAccessible(page);
+    await keepScreen(page, "tests", look);
+    await card.locator("[data-outcome=fail] .failure button").first().click();
+    await expect(page.locator("[aria-current=location]")).toBeVisible();
+    await expectAccessible(page);
+    await page.route("**/api/v1/tests?*", (route) => route.fulfill({ json: { items: [], next: null } }));
+    await page.route("**/api/v1/tests", (route) => route.fulfill({ json: { items: [], next: null } }));
+    await page.reload();
+    await expect(page.locator(".empty")).toContainText("NAME.test.yaml");
+    await expectAccessible(page);
+    await keepScreen(page, "tests-empty", look);
+  });
+}
