@@ -125,12 +125,18 @@ func (f *failure) messageOf(keyword string) wording.Text {
 	return f.libraryMessage(keyword)
 }
 
-// libraryMessage returns the library's own message, which is English.
+// libraryMessage returns the library's own message; the Chinese one names the keyword where
+// it is one of the rare ones.
 func (f *failure) libraryMessage(keyword string) wording.Text {
-	if keyword == "" {
-		return wording.Text{En: f.err.Message, Zh: "不符合 schema"}
+	text, ok := wording.Recognize(f.err.Message)
+	switch {
+	case ok:
+	case keyword == "":
+		text.Zh = "不符合 schema"
+	default:
+		text.Zh = "不符合关键字 " + keyword + " 的要求"
 	}
-	return wording.Text{En: f.err.Message, Zh: "不符合关键字 " + keyword + " 的要求"}
+	return text
 }
 
 func (f *failure) hintOf(keyword string) string {

@@ -244,47 +244,16 @@ func metaschemaOf(invalid *jsonschema.ValidationError) *jsonschema.Schema {
 	return rules
 }
 
-// metaschemaMessages are the library's messages on what a document breaks of the rules of
-// JSON Schema, with the formats that they are put into.
-var metaschemaMessages = []struct {
-	pattern *regexp.Regexp
-	format  func(parts []wording.Text) wording.Text
-}{
-	{regexp.MustCompile(`^(?s)(.*) is not valid 'regex'$`), func(p []wording.Text) wording.Text {
-		return wordingf("%s is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)", p[0])
-	}},
-	{regexp.MustCompile(`^(?s)value must be one of (.*)$`), func(p []wording.Text) wording.Text {
-		return wordingf("value must be one of %s", p[0])
-	}},
-	{regexp.MustCompile(`^expected (\w+), but got (\w+)$`), func(p []wording.Text) wording.Text {
-		return wordingf("expected %s, but got %s", p[0], p[1])
-	}},
-	{regexp.MustCompile(`^must be (.*) but found (.*)$`), func(p []wording.Text) wording.Text {
-		return wordingf("must be %s but found %s", p[0], p[1])
-	}},
-	{regexp.MustCompile(`^(?s)missing properties: (.*)$`), func(p []wording.Text) wording.Text {
-		return wordingf("missing properties: %s", p[0])
-	}},
-	{regexp.MustCompile(`^items at index (\d+) and (\d+) are equal$`), func(p []wording.Text) wording.Text {
-		return wordingf("items at index %s and %s are equal", p[0], p[1])
-	}},
-}
+// badRegexp is the library's message on a regular expression that it cannot use.
+var badRegexp = regexp.MustCompile(`^(?s)(.*) is not valid 'regex'$`)
 
 // metaschemaMessage puts a message of the library into the built-in languages; the rare ones
 // stay English.
 func metaschemaMessage(text string) wording.Text {
-	for _, known := range metaschemaMessages {
-		found := known.pattern.FindStringSubmatch(text)
-		if found == nil {
-			continue
-		}
-		var parts []wording.Text
-		for _, part := range found[1:] {
-			parts = append(parts, wording.TypeName(part))
-		}
-		return known.format(parts)
+	if found := badRegexp.FindStringSubmatch(text); found != nil {
+		return wordingf("%s is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)", found[1])
 	}
-	return wording.Of(text)
+	return wording.RecognizeOr(text)
 }
 
 func leafErrors(e *jsonschema.ValidationError) []*jsonschema.ValidationError {

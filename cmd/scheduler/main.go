@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host/process"
 )
 
@@ -53,6 +54,9 @@ func runProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	// What cobra itself refuses is wrong usage.
+	if text, ok := wording.Recognize(err.Error()); ok {
+		err = wording.Errorf("%s", text)
+	}
 	app.PrintError(err)
 	app.Tellf("Run '%s --help' for usage.", cmd.CommandPath())
 	return exitUsage

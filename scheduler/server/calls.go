@@ -46,7 +46,7 @@ type callItem struct {
 }
 
 // listCalls lists the calls by their names.
-func (s *Server) listCalls(_ context.Context, in *Listing) (*body[page[callItem]], error) {
+func (s *Server) listCalls(ctx context.Context, in *Listing) (*body[page[callItem]], error) {
 	registry, err := s.options.Service.Registry()
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (s *Server) listCalls(_ context.Context, in *Listing) (*body[page[callItem]
 	var items []callItem
 	for _, name := range registry.CallNames() {
 		def, _ := registry.Call(name)
-		items = append(items, callItem{name, def.Info.Summary.In(s.options.Language)})
+		items = append(items, callItem{name, def.Info.Summary.In(s.languageOf(ctx))})
 	}
 	return pageOf(items, in, func(i callItem) string { return i.Name }), nil
 }
@@ -77,12 +77,12 @@ type CallName struct {
 }
 
 // getCall returns a call.
-func (s *Server) getCall(_ context.Context, in *CallName) (*body[shaped[callBody]], error) {
+func (s *Server) getCall(ctx context.Context, in *CallName) (*body[shaped[callBody]], error) {
 	def, err := s.options.Service.CallDefinition(in.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &body[shaped[callBody]]{shaped[callBody]{service.CallDocument(def, s.options.Language)}}, nil
+	return &body[shaped[callBody]]{shaped[callBody]{service.CallDocument(def, s.languageOf(ctx))}}, nil
 }
 
 type runCallInput struct {
@@ -116,7 +116,7 @@ func (s *Server) runCall(ctx context.Context, in *runCallInput) (*body[callOutpu
 	}
 	out := callOutput{Output: output, Usage: usage}
 	for _, n := range notes {
-		out.Notes = append(out.Notes, n.Text.In(s.options.Language))
+		out.Notes = append(out.Notes, n.Text.In(s.languageOf(ctx)))
 	}
 	return &body[callOutput]{out}, nil
 }

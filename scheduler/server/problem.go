@@ -80,6 +80,7 @@ func newProblem(status int, kind string, detail, hint wording.Text) *Problem {
 // in returns the problem with its texts in a language.
 func (p *Problem) in(language string) *Problem {
 	whole := *p
+	whole.Title = wording.RecognizeOr(p.Title).In(language)
 	whole.Detail = wording.Text{En: p.Detail, Zh: p.chineseDetail}.In(language)
 	whole.Hint = wording.Text{En: p.Hint, Zh: p.chineseHint}.In(language)
 	whole.Errors = slices.Clone(p.Errors)
@@ -221,8 +222,11 @@ func cutLastColon(s string) (before string, n int, ok bool) {
 
 // flowFaults returns the errors of a flow.
 func flowFaults(problems flow.Problems) (all []Fault) {
-	for _, p := range problems.Errors() {
-		all = append(all, Fault{Message: p.Message, Hint: p.Hint, File: p.Pos.File, Line: p.Pos.Line, Col: p.Pos.Col})
+	english := problems.Errors()
+	for i, p := range english.Localized("zh") {
+		f := newFault("", wording.Text{En: english[i].Message, Zh: p.Message}, wording.Text{En: english[i].Hint, Zh: p.Hint})
+		f.File, f.Line, f.Col = p.Pos.File, p.Pos.Line, p.Pos.Col
+		all = append(all, f)
 	}
 	return all
 }

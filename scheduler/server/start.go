@@ -141,7 +141,7 @@ func (s *Server) startedDoc(ctx context.Context, run, flow string, notes []servi
 	}
 	started := startedRun{Run: run, Flow: flow, State: string(info.State), Queued: info.Queued(), Events: base + "/runs/" + run + "/events"}
 	for _, n := range notes {
-		started.Notes = append(started.Notes, n.Text.In(s.options.Language))
+		started.Notes = append(started.Notes, n.Text.In(s.languageOf(ctx)))
 	}
 	return value.Must(started), nil
 }

@@ -18,9 +18,9 @@ func fromHuma(e *huma.ErrorModel) *Problem {
 	if e.Status >= http.StatusInternalServerError {
 		kind = string(calls.Internal)
 	}
-	p := newProblem(e.Status, kind, wording.Of(e.Detail), wording.Text{})
+	p := newProblem(e.Status, kind, wording.RecognizeOr(e.Detail), wording.Text{})
 	for _, one := range e.Errors {
-		f := newFault("", wording.Of(one.Message), wording.Text{})
+		f := newFault("", wording.RecognizeOr(one.Message), wording.Text{})
 		where, rest, _ := strings.Cut(one.Location, ".")
 		switch where {
 		case "body":
@@ -29,7 +29,7 @@ func fromHuma(e *huma.ErrorModel) *Problem {
 			}
 		case "":
 		default:
-			f = newFault("", wording.Say("%s parameter %s: %s", where, rest, wording.Of(one.Message)), wording.Text{})
+			f = newFault("", wording.Say("%s parameter %s: %s", where, rest, wording.RecognizeOr(one.Message)), wording.Text{})
 		}
 		p.Errors = append(p.Errors, f)
 	}
@@ -49,6 +49,8 @@ func (s *Server) transformError(ctx huma.Context, _ string, v any) (any, error) 
 		return v, nil
 	}
 	p = s.finishProblem(ctx.Context(), p)
+	ctx.AppendHeader("Vary", "Accept-Language")
+	ctx.SetHeader("Content-Language", s.languageOf(ctx.Context()))
 	if isOpenAI(requestOf(ctx.Context()).http) {
 		return map[string]any{"error": openai.NewError(p.Status, p.Detail, "", p.Kind)}, nil
 	}
@@ -57,7 +59,7 @@ func (s *Server) transformError(ctx huma.Context, _ string, v any) (any, error) 
 
 // finishProblem returns a problem with the id of its request, and logs what is the server's fault.
 func (s *Server) finishProblem(ctx context.Context, p *Problem) *Problem {
-	whole := p.in(s.options.Language)
+	whole := p.in(s.languageOf(ctx))
 	id := requestOf(ctx).id
 	whole.Instance = "/requests/" + id
 	if p.Status == http.StatusInternalServerError {
@@ -71,8 +73,10 @@ func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, p *Problem
 	for name, values := range p.header {
 		w.Header()[name] = values
 	}
+	w.Header().Add("Vary", "Accept-Language")
+	w.Header().Set("Content-Language", s.languageOf(r.Context()))
 	if isOpenAI(r) {
-		p = p.in(s.options.Language)
+		p = p.in(s.languageOf(r.Context()))
 		openai.NewError(p.Status, p.Detail, "", p.Kind).Write(w)
 		return
 	}

@@ -1,3 +1,4 @@
+import { currentLanguage } from "../i18n.ts";
 import type { components, paths } from "./types.ts";
 
 export type Schemas = components["schemas"];
@@ -44,11 +45,16 @@ export function urlOf(path: string, variables: Record<string, unknown> = {}, que
   return search.size ? `${filled}?${search}` : filled;
 }
 
+/** Fetches a URL; the server answers in the language that the page shows. */
+export function fetchInLanguage(url: string, init: RequestInit & { headers: Record<string, string> }): Promise<Response> {
+  return fetch(url, { ...init, headers: { "Accept-Language": currentLanguage(), ...init.headers } });
+}
+
 /** Sends a request and returns the answer; the promise fails with an ApiError for a problem. */
 export async function send(method: string, url: string, options: { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal } = {}): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json", ...options.headers };
   if (options.body !== undefined) headers["Content-Type"] ??= "application/json";
-  const response = await fetch(url, {
+  const response = await fetchInLanguage(url, {
     method, headers, signal: options.signal,
     body: options.body === undefined || typeof options.body === "string" ? (options.body as string | undefined) : JSON.stringify(options.body),
   });

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "react";
-import { errorOf, type Schemas } from "./client.ts";
+import { errorOf, fetchInLanguage, type Schemas } from "./client.ts";
 
 /** Message is one server-sent event. */
 export interface Message {
@@ -49,7 +49,7 @@ async function follow(stream: Stream, signal: AbortSignal) {
     try {
       const headers: Record<string, string> = { Accept: "text/event-stream" };
       if (stream.lastID) headers["Last-Event-ID"] = stream.lastID;
-      const response = await fetch(stream.url, { headers, signal });
+      const response = await fetchInLanguage(stream.url, { headers, signal });
       if (response.status === 204) return end(stream);
       if (!response.ok) {
         const error = await errorOf(response);

@@ -1,0 +1,202 @@
+package wording
+
+import (
+	"fmt"
+	"regexp"
+	"sync"
+)
+
+// Recognize returns the message of a sentence that a library has made in English; ok is
+// false for any other sentence, which stays as it is. It is for the last door before the
+// reader: the program's own messages know their languages.
+func Recognize(sentence string) (message Text, ok bool) {
+	for _, f := range compiledForms() {
+		found := f.pattern.FindStringSubmatch(sentence)
+		if found == nil {
+			continue
+		}
+		parts := make([]any, len(f.verbs))
+		for i, part := range found[1:] {
+			switch f.verbs[i] {
+			case 'v':
+				inner, known := Recognize(part)
+				if known {
+					part = inner.Zh
+				}
+			case 'T':
+				part = TypeName(part).Zh
+			}
+			parts[i] = part
+		}
+		return Text{sentence, fmt.Sprintf(f.chinese, parts...)}, true
+	}
+	return Same(sentence), false
+}
+
+// RecognizeOr is Recognize with what [Of] knows for any other sentence.
+func RecognizeOr(sentence string) Text {
+	if text, ok := Recognize(sentence); ok {
+		return text
+	}
+	return Of(sentence)
+}
+
+// form is one of [libraryForms] as a pattern, with the verbs of what varies.
+type form struct {
+	pattern *regexp.Regexp
+	verbs   []byte
+	chinese string
+}
+
+var formVerb = regexp.MustCompile(`%[sqvT]`)
+
+var compiledForms = sync.OnceValue(func() []form {
+	chineseVerb := regexp.MustCompile(`%(\[\d\])?[vT]`)
+	forms := make([]form, len(libraryForms))
+	for i, text := range libraryForms {
+		f := &forms[i]
+		pattern := formVerb.ReplaceAllStringFunc(regexp.QuoteMeta(text.En), func(verb string) string {
+			f.verbs = append(f.verbs, verb[1])
+			switch verb {
+			case "%q":
+				return `("(?:[^"\\]|\\.)*")`
+			case "%T":
+				return `(\w+)`
+			}
+			return `(.+?)`
+		})
+		f.pattern = regexp.MustCompile(`^(?s:` + pattern + `)\s*$`)
+		f.chinese = chineseVerb.ReplaceAllString(text.Zh, "%${1}s")
+	}
+	return forms
+})
+
+// libraryForms are the sentences of libraries that reach people. %s stands for what varies
+// and stays as it is, %q for a text in quotes, %v for a sentence of another library, %T for the
+// name of a type. The first one that fits counts.
+var libraryForms = []Text{
+	// Flags and arguments of the command line: pflag and cobra.
+	{"unknown flag: --%s", "没有选项 --%s"},
+	{"unknown shorthand flag: %s in -%s", "没有短选项 %s（位于 -%s）"},
+	{"flag needs an argument: %s in -%s", "选项 %s 缺少值（位于 -%s）"},
+	{"flag needs an argument: --%s", "选项 --%s 缺少值"},
+	{"invalid argument %q for %q flag: %v", "%[1]s 不能作为选项 %[2]s 的值：%[3]v"},
+	{"bad flag syntax: %s", "选项的写法不对：%s"},
+	{"unknown command %q for %q\n\nDid you mean this?\n%s", "%[2]s 没有命令 %[1]s\n\n是否想写：\n%[3]s"},
+	{"unknown command %q for %q", "%[2]s 没有命令 %[1]s"},
+	{"invalid argument %q for %q\n\nDid you mean this?\n%s", "%[2]s 不接受参数 %[1]s\n\n是否想写：\n%[3]s"},
+	{"invalid argument %q for %q", "%[2]s 不接受参数 %[1]s"},
+	{"requires at least %s arg(s), only received %s", "至少需要 %s 个参数，实有 %s 个"},
+	{"accepts at most %s arg(s), received %s", "最多接受 %s 个参数，实有 %s 个"},
+	{"accepts between %s and %s arg(s), received %s", "接受 %s 至 %s 个参数，实有 %s 个"},
+	{"accepts %s arg(s), received %s", "应有 %s 个参数，实有 %s 个"},
+	{"required flag(s) %s not set", "缺少必需的选项 %s"},
+	{"if any flags in the group [%s] are set they must all be set; missing [%s]", "选项 %s 须一起给出；缺少 %s"},
+	{"at least one of the flags in the group [%s] is required", "选项 %s 中至少要有一个"},
+	{"if any flags in the group [%s] are set none of the others can be; [%s] were all set", "选项 %s 只能给出一个；同时给出了 %s"},
+	// Values: strconv, time and encoding/json.
+	{"strconv.%s: parsing %q: invalid syntax", "%[2]s 的写法不对"},
+	{"strconv.%s: parsing %q: value out of range", "%[2]s 超出范围"},
+	{"time: invalid duration %q", "%s 不是时长（可用 30s 或 5m）"},
+	{"time: unknown unit %q in duration %q", "时长 %[2]s 的单位 %[1]s 不可用（可用 30s 或 5m）"},
+	{"time: missing unit in duration %q", "时长 %s 没有单位（可用 30s 或 5m）"},
+	{"unexpected end of JSON input", "JSON 提前结束"},
+	{"invalid character %s looking for beginning of value", "此处应是一个值，却是字符 %s"},
+	{"invalid character %s looking for beginning of object key string", "此处应是对象的键，却是字符 %s"},
+	{"invalid character %s after object key:value pair", "对象的成员之后是字符 %s"},
+	{"invalid character %s after object key", "对象的键之后是字符 %s"},
+	{"invalid character %s after array element", "数组的元素之后是字符 %s"},
+	{"invalid character %s after top-level value", "值之后还有字符 %s"},
+	{"invalid character %s in string literal", "字符串中有字符 %s"},
+	{"invalid character %s in literal %s", "字面量中有字符 %s（%s）"},
+	{"json: cannot unmarshal %T into Go value of type %s", "不能是%[1]T"},
+	{"json: cannot unmarshal %T into Go struct field %s of type %s", "%[2]s 不能是%[1]T"},
+	// What JSON Schema wants: the library of package schema.
+	{"value must be one of %s", "值必须是 %s 之一"},
+	{"expected %T, but got %T", "应为%T，实为%T"},
+	{"must be %s but found %s", "必须 %s，实为 %s"},
+	{"items at index %s and %s are equal", "第 %s 项和第 %s 项相同"},
+	{"property %s is required, if %s property exists", "有属性 %[2]s 时也须有属性 %[1]s"},
+	{"only %s items are allowed, but found %s items", "最多 %s 项，实有 %s 项"},
+	{"valid must be >= %s, but got %s", "符合要求的项至少 %s 个，实有 %s 个"},
+	{"valid must be <= %s, but got %s", "符合要求的项最多 %s 个，实有 %s 个"},
+	{"minimum %s items required, but found %s items", "至少 %s 项，实有 %s 项"},
+	{"minimum %s properties allowed, but found %s properties", "至少 %s 个成员，实有 %s 个"},
+	{"missing properties: %s", "缺少属性：%s"},
+	{"additionalProperties %s not allowed", "不允许有属性 %s"},
+	{"does not match pattern %s", "不符合模式 %s"},
+	{"length must be >= %s, but got %s", "长度至少 %s，实为 %s"},
+	{"length must be <= %s, but got %s", "长度最多 %s，实为 %s"},
+	{"value is not %s encoded", "值不是 %s 编码"},
+	{"%s is not valid %s", "%s 不是有效的 %s"},
+	// What is wrong with a request: huma.
+	{"validation failed", "请求的内容不符合要求"},
+	{"unexpected error occurred", "发生了意外错误"},
+	{"request body is required", "请求缺少内容"},
+	{"request body is too large limit=%s bytes", "请求的内容过大（上限 %s 字节）"},
+	{"request body read timeout", "读取请求的内容超时"},
+	{"unable to marshal response", "无法写出响应"},
+	{"unknown content type: %s", "不支持的内容类型：%s"},
+	{"unknown content type", "不支持的内容类型"},
+	{"unknown accept content type: %s", "没有客户端接受的内容类型：%s"},
+	{"unknown accept content type", "没有客户端接受的内容类型"},
+	{"unknown query parameter", "没有这个查询参数"},
+	{"required %s parameter is missing", "缺少必需的 %s 参数"},
+	{"expected at most one value, but received multiple values", "最多一个值，却给出了多个"},
+	{"invalid integer", "不是整数"},
+	{"invalid float", "不是数字"},
+	{"invalid boolean", "不是布尔值（可用 true 或 false）"},
+	{"invalid date/time for format %s", "不是格式为 %s 的日期时间"},
+	{"unsupported type", "不支持的类型"},
+	{"unparsable value", "无法理解的值"},
+	{"unexpected property", "没有这个属性"},
+	{"expected string to be RFC 3339 date-time", "应为 RFC 3339 的日期时间（2026-05-06T07:08:09Z）"},
+	{"expected string to be RFC 3339 date", "应为 RFC 3339 的日期（2026-05-06）"},
+	{"expected string to be RFC 3339 time", "应为 RFC 3339 的时间（07:08:09Z）"},
+	{"expected string to be RFC 4122 uuid: %v", "应为 UUID：%v"},
+	{"expected string to be RFC 3986 uri: %v", "应为 URI：%v"},
+	{"expected string to be regex: %v", "应为正则表达式：%v"},
+	{"expected string to be base64 encoded", "应为 base64 编码的字符串"},
+	{"expected string to match pattern %s", "应为符合模式 %s 的字符串"},
+	{"expected string to be %s", "应为 %s 形式的字符串"},
+	{"expected value to match at least one schema but matched none", "不符合任何一个 schema"},
+	{"expected value to match exactly one schema but matched none", "应恰好符合一个 schema，实际都不符合"},
+	{"expected value to match exactly one schema but matched multiple", "应恰好符合一个 schema，实际符合多个"},
+	{"expected value to not match schema", "不应符合该 schema"},
+	{"expected duration: %v", "应为时长：%v"},
+	{"expected array items to be unique", "数组的项不能相同"},
+	{`expected value to be one of "%s"`, `应为以下之一：%s`},
+	{"expected number >= %s", "应为不小于 %s 的数字"},
+	{"expected number > %s", "应为大于 %s 的数字"},
+	{"expected number <= %s", "应为不大于 %s 的数字"},
+	{"expected number < %s", "应为小于 %s 的数字"},
+	{"expected number to be a multiple of %s", "应为 %s 的倍数"},
+	{"expected length >= %s", "长度至少为 %s"},
+	{"expected length <= %s", "长度最多为 %s"},
+	{"expected array length >= %s", "数组至少要有 %s 项"},
+	{"expected array length <= %s", "数组最多 %s 项"},
+	{"expected object with at least %s properties", "对象至少要有 %s 个成员"},
+	{"expected object with at most %s properties", "对象最多 %s 个成员"},
+	{"expected required property %s to be present", "缺少必需的属性 %s"},
+	{"expected property %s to be present when %s is present", "有属性 %[2]s 时也须有属性 %[1]s"},
+	{"expected %T", "应为%T"},
+	// The names of statuses: net/http.
+	{"Bad Request", "请求有误"},
+	{"Unauthorized", "未登录"},
+	{"Forbidden", "没有权限"},
+	{"Not Found", "不存在"},
+	{"Method Not Allowed", "不支持这个方法"},
+	{"Not Acceptable", "没有客户端接受的内容类型"},
+	{"Request Timeout", "请求超时"},
+	{"Conflict", "有冲突"},
+	{"Precondition Failed", "前提条件不成立"},
+	{"Request Entity Too Large", "请求的内容过大"},
+	{"Unsupported Media Type", "不支持的内容类型"},
+	{"Unprocessable Entity", "请求的内容无法处理"},
+	{"Precondition Required", "缺少前提条件"},
+	{"Too Many Requests", "请求过多"},
+	{"Internal Server Error", "服务器内部错误"},
+	{"Bad Gateway", "上游出错"},
+	{"Service Unavailable", "服务暂不可用"},
+	{"Gateway Timeout", "上游超时"},
+}

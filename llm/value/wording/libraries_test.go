@@ -1,0 +1,51 @@
+package wording
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRecognize(t *testing.T) {
+	for sentence, want := range map[string]string{
+		"unknown flag: --nope": "没有选项 --nope",
+		"unknown command \"rum\" for \"scheduler\"\n\nDid you mean this?\n\trun\n\truns\n": "\"scheduler\" 没有命令 \"rum\"\n\n是否想写：\n\trun\n\truns",
+		`unknown command "x" for "scheduler run"`:                                          `"scheduler run" 没有命令 "x"`,
+		"accepts 1 arg(s), received 2":                                                     "应有 1 个参数，实有 2 个",
+		`required flag(s) "lang" not set`:                                                  `缺少必需的选项 "lang"`,
+		"if any flags in the group [record replay] are set none of the others can be; [record replay] were all set": "选项 record replay 只能给出一个；同时给出了 record replay",
+		`invalid argument "x" for "-n, --limit" flag: strconv.ParseInt: parsing "x": invalid syntax`:                `"x" 不能作为选项 "-n, --limit" 的值："x" 的写法不对`,
+		`invalid argument "x for y" for "--limit" flag: strconv.ParseInt: parsing "x for y": value out of range`:    `"x for y" 不能作为选项 "--limit" 的值："x for y" 超出范围`,
+		`invalid argument "5x" for "--wait" flag: time: unknown unit "x" in duration "5x"`:                          `"5x" 不能作为选项 "--wait" 的值：时长 "5x" 的单位 "x" 不可用（可用 30s 或 5m）`,
+		`invalid argument "5x" for "--wait" flag: this library is new`:                                              `"5x" 不能作为选项 "--wait" 的值：this library is new`,
+		"expected string":                    "应为字符串",
+		`expected value to be one of "a, b"`: "应为以下之一：a, b",
+		"expected integer, but got string":   "应为整数，实为字符串",
+		"Not Found":                          "不存在",
+	} {
+		if got, ok := Recognize(sentence); !ok || got != (Text{sentence, want}) {
+			t.Errorf("%q: got %q, %v, want %q", sentence, got.Zh, ok, want)
+		}
+	}
+	for _, sentence := range []string{"", "something else", "unknown flag:", "expected a miracle, but got none"} {
+		if got, ok := Recognize(sentence); ok || got != Same(sentence) {
+			t.Errorf("%q is recognised as %q", sentence, got.Zh)
+		}
+	}
+}
+
+// Every form is recognised, has a place in Chinese for all it takes, and is hidden by none
+// above it.
+func TestLibraryForms(t *testing.T) {
+	for i, f := range libraryForms {
+		sentence := strings.NewReplacer("%s", "12", "%q", `"12"`, "%v", "x: y", "%T", "string").Replace(f.En)
+		got, ok := Recognize(sentence)
+		if !ok || strings.Contains(got.Zh, "%") {
+			t.Errorf("%q: got %q, %v", sentence, got.Zh, ok)
+		}
+		first := slices.IndexFunc(compiledForms(), func(c form) bool { return c.pattern.MatchString(sentence) })
+		if first != i {
+			t.Errorf("%q is taken for %q", sentence, libraryForms[first].En)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package server_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/scheduler/server/store"
+)
+
+// TestProblemsInTheLanguageOfTheClient asks for the same mistakes in each language: sentences
+// of the server, and those of the libraries below it.
+func TestProblemsInTheLanguageOfTheClient(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.Admin)
+	for _, tt := range []struct{ method, path, body, en, zh string }{
+		{"GET", "/api/v1/runs?limit=0", "", "validation failed", "请求的内容不符合要求"},
+		{"GET", "/api/v1/runs?limit=0", "", `"message":"query parameter limit: expected number >= 1"`, `"message":"query 参数 limit：应为不小于 1 的数字"`},
+		{"GET", "/api/v1/runs?limit=x", "", "query parameter limit: invalid integer", "query 参数 limit：不是整数"},
+		{"GET", "/api/v1/runs/nope", "", `"title":"Not Found"`, `"title":"不存在"`},
+		{"POST", "/api/v1/calls/template", `{"nope": 1}`, `"message":"unexpected property"`, `"message":"没有这个属性"`},
+		{"POST", "/api/v1/calls/template", `{`, "unexpected end of JSON input", "JSON 提前结束"},
+		{"GET", "/api/v1/nothing", "", "there is no such path", "没有这个路径"},
+		{"POST", "/api/v1/runs", `{"flow": "echo", "inputs": 5}`, "must be an object", "必须是对象"},
+		{"POST", "/api/v1/tokens", `{"name": 5}`, "expected required property scopes to be present", "缺少必需的属性 scopes"},
+	} {
+		for language, want := range map[string]string{"": tt.en, "en": tt.en, "zh-CN,zh;q=0.9,en;q=0.1": tt.zh} {
+			got := f.do(token, tt.method, tt.path, tt.body, "Accept-Language", language)
+			content := "en"
+			if language != "" && language != "en" {
+				content = "zh"
+			}
+			if got.status < http.StatusBadRequest || got.header.Get("Content-Language") != content {
+				t.Errorf("%s %s in %q: status %d, Content-Language %q", tt.method, tt.path, language, got.status, got.header.Get("Content-Language"))
+			}
+			if !slices.Contains(got.header.Values("Vary"), "Accept-Language") {
+				t.Errorf("%s %s: Vary %q", tt.method, tt.path, got.header.Values("Vary"))
+			}
+			if !strings.Contains(got.text, want) {
+				t.Errorf("%s %s in %q: want %q in %s", tt.method, tt.path, language, want, got.text)
+			}
+		}
+	}
+}
