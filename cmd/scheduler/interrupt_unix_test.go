@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -112,6 +115,55 @@ func (u *undecided) Read([]byte) (int, error) {
 	interrupt(u.t, syscall.SIGINT)
 	time.Sleep(3 * time.Second) // so long that nobody else ends the reading first
 	return 0, io.EOF
+}
+
+// TestTestsInterrupted: what an interrupted test run had found is kept, and --rerun goes on with what it had not come to.
+func TestTestsInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	hangs := true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hangs {
+			hangs = false
+			interrupt(t, syscall.SIGINT)
+			<-r.Context().Done()
+			return
+		}
+		fmt.Fprint(w, "done")
+	}))
+	defer server.Close()
+	for name, text := range map[string]string{
+		"scheduler.yaml": "http: {allow_hosts: [127.0.0.1]}\n",
+		"a.yaml": "inputs: {type: object, properties: {to: {type: string, default: go}}}\n" +
+			"steps: [{id: ask, call: http, when: \"{{ inputs.to != 'stay' }}\", with: {url: \"" + server.URL + "\"}}]\noutputs: {to: \"{{ inputs.to }}\"}\n",
+		"a.test.yaml": "limits: {parallel: 1}\ndefaults: {allow: [http], expect: [{output: to, equals: go}]}\n" +
+			"cases: [{name: one, inputs: {to: stay}}, {name: two}, {name: three}]\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		args string
+		code int
+		want []string
+	}{
+		{"test -v", exitInterrupted, []string{"fail one", "interrupted; to go on: scheduler test --rerun errors"}},
+		{"test -v --rerun errors --filter two", 0, []string{"pass two"}},
+		{"test -v --rerun errors", 0, []string{"pass three"}},
+		{"test -v --rerun errors", 0, nil},
+		{"test -v --rerun failed", exitFailed, []string{"fail one"}},
+	} {
+		var said bytes.Buffer
+		if code := runProgram(strings.Fields(step.args), strings.NewReader(""), &said, &said); code != step.code {
+			t.Errorf("%s: exit code %d, not %d\n%s", step.args, code, step.code, &said)
+		}
+		plain := strings.Join(strings.Fields(said.String()), " ")
+		for _, name := range []string{"fail one", "pass two", "pass three", "interrupted; to go on: scheduler test --rerun errors"} {
+			if got, want := strings.Contains(plain, name), slices.Contains(step.want, name); got != want {
+				t.Errorf("%s: %q is told: %v, not %v\n%s", step.args, name, got, want, &said)
+			}
+		}
+	}
 }
 
 func interrupt(t *testing.T, sig syscall.Signal) {

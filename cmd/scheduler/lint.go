@@ -105,7 +105,7 @@ func (a *app) lintedFiles(paths []string) (flows, tests []string, err error) {
 			}
 		}
 	}
-	return flows, tests, nil
+	return uniqueFiles(flows), uniqueFiles(tests), nil
 }
 
 // stepsKey is what flows have and other YAML files do not.

@@ -301,24 +301,39 @@ func findTests(paths []string) (files []string, err error) {
 	if len(paths) == 0 {
 		paths = []string{"./..."}
 	}
-	seen := map[string]bool{}
 	var problems []error
 	for _, path := range paths {
 		found, err := testsAt(path)
 		if err != nil {
 			problems = append(problems, err)
 		}
-		for _, file := range found {
-			if file = filepath.Clean(file); !seen[file] {
-				seen[file] = true
-				files = append(files, file)
-			}
-		}
+		files = append(files, found...)
 	}
+	files = uniqueFiles(files)
 	if len(problems) == 1 {
 		return nil, problems[0] // with its hint
 	}
 	return files, errors.Join(problems...)
+}
+
+// uniqueFiles returns the paths of files, each file once, by the first of its paths: absolute, relative or through a link.
+func uniqueFiles(paths []string) (unique []string) {
+	seen := map[string]bool{}
+	for _, path := range paths {
+		path = filepath.Clean(path)
+		real := path
+		if abs, err := filepath.Abs(path); err == nil {
+			real = abs
+		}
+		if target, err := filepath.EvalSymlinks(real); err == nil {
+			real = target
+		}
+		if !seen[real] {
+			seen[real] = true
+			unique = append(unique, path)
+		}
+	}
+	return unique
 }
 
 // testsAt returns the test files of a path.

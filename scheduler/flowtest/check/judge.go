@@ -234,5 +234,25 @@ func askJudge(ctx context.Context, env *calls.Env, name string, names *value.Map
 	if err != nil {
 		return err
 	}
+	if repeatsExample(answer) {
+		return calls.Errorf(calls.Provider, "the judge only repeats what it is asked").WithHint("let another model judge: judge: {llm: NAME}")
+	}
 	return value.Decode(answer, target)
+}
+
+// repeatsExample reports whether a reason in an answer is that of the example in the prompt: whoever gives the prompt back,
+// as the provider echo does, has not judged.
+func repeatsExample(answer value.Value) bool {
+	if slices.ContainsFunc(answer.List(), repeatsExample) {
+		return true
+	}
+	for key, v := range answer.Map().All() {
+		if text, _ := v.Str(); key == "reason" && strings.Trim(text, " .…") == "" && text != "" {
+			return true
+		}
+		if repeatsExample(v) {
+			return true
+		}
+	}
+	return false
 }

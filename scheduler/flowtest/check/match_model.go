@@ -281,7 +281,7 @@ func buildSimilar(want similarWant, _ *argument) test {
 		}
 		embeddings, ok := p.(llm.EmbeddingProvider)
 		if !ok {
-			return errorOf(calls.Errorf(calls.Invalid, "the provider %q has no models for embeddings", want.LLM).WithHint("name another: similar: {llm: NAME, ...}"))
+			return errorOf(calls.Errorf(calls.Invalid, "the provider that is asked has no models for embeddings").WithHint("name another: similar: {llm: NAME, ...}"))
 		}
 		vectors, err := embeddings.Embedder(want.Model, 0).Embed(ctx, append([]string{of.asText()}, want.To...))
 		if err != nil {

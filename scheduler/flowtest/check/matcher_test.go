@@ -242,6 +242,8 @@ var suite = map[string]string{
 		fail {output: reply, judge: {criteria: [a], runs: 2, llm: '{"criteria": [{"reason": "r", "met": true}]}|{"criteria": [{"reason": "r", "met": false}]}'}}
 		pass {output: reply, judge: {preset: refusal, min: 0.5, llm: '{"criteria": [{"reason": "r", "met": true}, {"reason": "r", "met": false}]}'}}
 		error {output: reply, judge: {criteria: [a], llm: 'nonsense|more nonsense'}}
+		error {output: reply, judge: {criteria: [a], llm: '{"criteria": [{"reason": "...", "met": true}]}'}}
+		error {output: reply, judge: {rubric: warm, min: 0.5, llm: '{"reason": "...", "grade": 7}'}}
 		error {output: reply, judge: {criteria: [a, b], llm: '{"criteria": [{"reason": "r", "met": true}]}|{"criteria": []}'}}
 		error {output: reply, judge: {criteria: [a], llm: none}}
 		error {output: reply, not: {judge: {criteria: [a], llm: none}}}
@@ -255,6 +257,7 @@ var suite = map[string]string{
 		fail {output: reply, grounded: {kinds: [step], llm: '{"claims": [{"claim": "c", "reason": "r", "source": 99}]}'}}
 		fail {output: reply, grounded: {kinds: [world_book]}}
 		error {output: reply, grounded: {kinds: [step], llm: 'no|no'}}
+		error {output: reply, grounded: {kinds: [step], llm: '{"claims": [{"claim": "...", "reason": "...", "source": 1}]}'}}
 		wrong {output: reply, grounded: {kinds: []}} ''
 		wrong {output: reply, grounded: {kinds: [file], in: answr}} 'answer'`,
 	"output prefer": `

@@ -3,9 +3,9 @@ package result
 import "slices"
 
 // Merge returns a run with those of its cases replaced that ran again, and those added that had not run. It has the mode of
-// again, and is interrupted where that is.
+// again. Once it was interrupted it stays so: the cases that ran again need not be all that it had not come to.
 func Merge(last, again *Run) *Run {
-	merged := &Run{Mode: again.Mode, Interrupted: again.Interrupted}
+	merged := &Run{Mode: again.Mode, Interrupted: last.Interrupted || again.Interrupted}
 	for _, s := range last.Suites {
 		merged.Suites = append(merged.Suites, &Suite{File: s.File, Cases: slices.Clone(s.Cases)})
 	}

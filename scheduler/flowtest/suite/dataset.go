@@ -28,6 +28,7 @@ type dataset struct {
 
 type datasetRow struct {
 	number int
+	name   string
 	pos    flow.Position // as problems show it
 	cells  *value.Map
 }
@@ -44,6 +45,7 @@ func (r *reader) readDataset() {
 		r.report("/dataset/file", wording.Say("cannot read the dataset %s: %w", k.File, withoutPath(err)), wording.Text{})
 		return
 	}
+	r.dataFiles[path] = true
 	d := &datasetFile{reader: r, path: path, content: bytes.TrimPrefix(content, []byte("\ufeff"))}
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".csv":
@@ -64,6 +66,7 @@ func (r *reader) readDataset() {
 		r.data.rows = []*datasetRow{}
 		return
 	}
+	r.data.nameRows()
 	r.checkColumns(k)
 	r.takeSample(k)
 }
@@ -104,19 +107,39 @@ func (r *reader) takeSample(k *datasetKeys) {
 	r.data.rows = rows
 }
 
-// result returns the row as a result names it.
-func (row *datasetRow) result(file string) *result.Row {
-	res := &result.Row{Number: row.number, Position: result.Position{File: file, Line: row.pos.Line, Col: row.pos.Col}}
-	for _, column := range []string{"name", "id"} {
-		if v, ok := row.cells.Get(column); ok && !v.IsNull() {
-			res.Name, _ = v.Str()
-			if res.Name == "" {
-				res.Name = v.JSON()
-			}
-			break
+// nameRows names the rows by their column name or id. A name that several rows have gets the number of the row, so that
+// each is known by its own.
+func (d *dataset) nameRows() {
+	counts := map[string]int{}
+	for _, row := range d.rows {
+		row.name = row.ownName()
+		counts[row.name]++
+	}
+	for _, row := range d.rows {
+		if row.name != "" && counts[row.name] > 1 {
+			row.name += " (" + itoa(row.number) + ")"
 		}
 	}
-	return res
+}
+
+// ownName returns what the cells of a row name it; "" where they do not.
+func (row *datasetRow) ownName() string {
+	for _, column := range []string{"name", "id"} {
+		v, ok := row.cells.Get(column)
+		if !ok || v.IsNull() {
+			continue
+		}
+		if text, isText := v.Str(); isText {
+			return text
+		}
+		return v.JSON()
+	}
+	return ""
+}
+
+// result returns the row as a result names it.
+func (row *datasetRow) result(file string) *result.Row {
+	return &result.Row{Name: row.name, Number: row.number, Position: result.Position{File: file, Line: row.pos.Line, Col: row.pos.Col}}
 }
 
 // datasetFile is a dataset that is being read.

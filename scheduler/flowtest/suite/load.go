@@ -49,7 +49,7 @@ func (l *Loader) Parse(path string, src []byte) (*Suite, flow.Problems) {
 	r := &reader{
 		loader: l, shown: path, file: l.NameOf(path), dir: filepath.Dir(path),
 		literals: map[*yaml.Node]value.Value{}, templates: map[*yaml.Node]*template{}, seen: map[flow.Position]bool{},
-		mocked: map[string]*Mock{}, wrong: map[string]bool{},
+		mocked: map[string]*Mock{}, wrong: map[string]bool{}, dataFiles: map[string]bool{},
 	}
 	s := r.read(src)
 	slices.SortStableFunc(r.problems, func(a, b flow.Problem) int {
@@ -61,7 +61,7 @@ func (l *Loader) Parse(path string, src []byte) (*Suite, flow.Problems) {
 		}
 		return cmp.Or(cmp.Compare(elsewhere(a), elsewhere(b)), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})
-	problems := slices.Compact(r.problems).Localized(l.Language)
+	problems := r.withoutMany(slices.Compact(r.problems)).Localized(l.Language)
 	if problems.HasErrors() {
 		return nil, problems
 	}
@@ -70,6 +70,30 @@ func (l *Loader) Parse(path string, src []byte) (*Suite, flow.Problems) {
 
 // NameOf returns what results call a file: its path from the folder of the project, with slashes.
 func (l *Loader) NameOf(path string) string { return relativeTo(l.Root, path) }
+
+// maxDataProblems is how many problems of a file of data are told; the others are counted.
+const maxDataProblems = 20
+
+// withoutMany returns the problems without those of a file of data that are too many to be read: how many they are is told.
+func (r *reader) withoutMany(all flow.Problems) (kept flow.Problems) {
+	counts := map[string]int{}
+	for _, p := range all {
+		counts[p.Pos.File]++
+	}
+	told := map[string]int{}
+	for _, p := range all {
+		file := p.Pos.File
+		told[file]++
+		left := counts[file] - maxDataProblems
+		switch {
+		case !r.dataFiles[file] || told[file] <= maxDataProblems || left == 1:
+			kept = append(kept, p)
+		case told[file] == maxDataProblems+1:
+			kept = append(kept, flow.NewProblem(p.Pos, wording.Say("and %d more problems from here on", left), wording.Text{}))
+		}
+	}
+	return kept
+}
 
 // relativeTo returns a path from a folder, with slashes; the path itself where there is no way from one to the other.
 func relativeTo(root, path string) string {

@@ -56,6 +56,7 @@ func (r *reader) readMemoryFile(pointer, file string) (records []*memoryRecord) 
 		r.reportOnce(r.at(pointer), wording.Say("cannot read %s: %w", file, withoutPath(err)), wording.Text{})
 		return nil
 	}
+	r.dataFiles[path] = true
 	line := 0
 	for text := range bytes.Lines(bytes.TrimPrefix(content, []byte("\ufeff"))) {
 		line++

@@ -38,7 +38,9 @@ type reader struct {
 	problems flow.Problems
 	mocked   map[string]*Mock       // by their pointers
 	seen     map[flow.Position]bool // where rows and variants have found something wrong
-	wrong    map[string]bool        // pointers of cases whose keys do not fit
+	// dataFiles are the files of rows, memories and events that were read.
+	dataFiles map[string]bool
+	wrong     map[string]bool // pointers of cases whose keys do not fit
 }
 
 func itoa(i int) string { return strconv.Itoa(i) }

@@ -17,6 +17,7 @@ var _ = wording.Add(wording.Catalog{
 	"add flow: PATH, or call the file NAME.test.yaml beside NAME.yaml": "请加上 flow: 路径，或把文件命名为 NAME.test.yaml，放在 NAME.yaml 旁边",
 	"add inputs: {%s: ...}":                                            "请加上 inputs: {%s: ...}",
 	"add user: NAME":                                                   "请加上 user: 名称",
+	"and %d more problems from here on":                                "从这里起还有 %d 个问题",
 	"call it NAME.csv, NAME.jsonl or NAME.yaml":                        "请命名为 NAME.csv、NAME.jsonl 或 NAME.yaml",
 	"cannot read %s: %w":                                               "无法读取 %s：%w",
 	"cannot read the dataset %s: %w":                                   "无法读取数据集 %s：%w",
