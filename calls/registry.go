@@ -155,6 +155,22 @@ func (r *Registry) Resolver(variable string) (plugins.Resolver, bool) {
 	return f, ok
 }
 
+// WithResolver returns a copy of the Registry in which the variables are resolved by f, registered or not.
+func (r *Registry) WithResolver(f plugins.Resolver, variables ...string) *Registry {
+	c := &Registry{}
+	if r != nil {
+		*c = *r
+	}
+	c.resolvers = maps.Clone(c.resolvers)
+	if c.resolvers == nil {
+		c.resolvers = map[string]plugins.Resolver{}
+	}
+	for _, name := range variables {
+		c.resolvers[name] = f
+	}
+	return c
+}
+
 // VariableNames lists the variables that have a resolver, sorted.
 func (r *Registry) VariableNames() []string {
 	if r == nil {

@@ -77,7 +77,7 @@ var layers = map[string][]string{
 	"scheduler/journal":        {"calls", "calls/schema", "llm", "llm/value", "plugins"},
 	"scheduler/explain":        {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value", "llm/value/secret"},
 	// What scheduler test runs, and what it found, as data.
-	"scheduler/flowtest":           {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "calls", "calls/memory", "llm", "llm/replay", "llm/scripted", "llm/value/..."},
+	"scheduler/flowtest":           {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "calls", "calls/memory", "llm", "llm/replay", "llm/scripted", "llm/value/...", "plugins"},
 	"scheduler/flowtest/result":    {"scheduler/explain", "llm"},
 	"scheduler/flowtest/compare":   {"scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "llm/value"},
 	"scheduler/flowtest/report":    {"scheduler/flowtest/compare", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/explain", "calls", "llm/value"},

@@ -53,8 +53,8 @@ all below it, and ./... is what is tested where no path is given.
 A case that stops before the model (until: STEP) looks at the prompt: what is in it,
 where each piece comes from, and what was left out and why. It needs no model and no key.
 Other cases play recorded answers, of NAME.test.PROVIDER.cassette.yaml; --record asks for
-those that are missing, --live asks for all. Tests reach no network, run no plugins
-and write nothing, unless a case mocks or allows it.
+those that are missing, --live asks for all. Tests reach no network, run no calls of
+plugins and write nothing, unless a case mocks or allows it.
 
 Exit code 0: all passed. 1: a case failed, or got worse than --against. 2: files, flows or
 settings are wrong, and nothing ran. 4: something could not be decided, such as an answer

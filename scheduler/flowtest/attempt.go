@@ -122,6 +122,11 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	if c.Loader != nil {
 		e.Loader = c.Loader
 	}
+	if names := mockedVariables(c.Mocks); len(names) > 0 {
+		loader := *e.Loader
+		loader.Registry = loader.Registry.WithResolver(mockResolver(c.Mocks), names...)
+		e.Loader = &loader
+	}
 	guard := newGuard(c.Case, o)
 	e.Interceptor = guard
 	env.HTTP = guard.http(env.HTTP)

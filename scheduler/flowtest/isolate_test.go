@@ -10,6 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
@@ -409,6 +410,38 @@ cases:
 {"seq":4,"time":"2026-01-01T00:00:00Z","run":"r","type":"step.finished","step":"each","data":{"output":[{"body":"first"},{"body":"second"}]}}
 {"seq":5,"time":"2026-01-01T00:00:00Z","run":"r","type":"step.skipped","step":"maybe","data":{"reason":"when is false"}}
 {"seq":6,"time":"2026-01-01T00:00:00Z","run":"r","type":"step.failed","step":"answer","data":{"error":{"kind":"provider","message":"busy"}}}
+`)
+	for id, outcome := range outcomes(r) {
+		if outcome != result.Pass {
+			t.Errorf("%s: %s", id, outcome)
+		}
+	}
+	if t.Failed() {
+		t.Log(lines(t, r))
+	}
+}
+
+// TestMockedVariables: a mock stands for a variable, and its resolver is not asked.
+func TestMockedVariables(t *testing.T) {
+	w := newWorld(t, nil)
+	asked := plugins.ResolverFunc(func(context.Context, plugins.State, string) (any, error) { return "from the resolver", nil })
+	if err := w.loader.Registry.AddResolver(asked, "sky", "towns"); err != nil {
+		t.Fatal(err)
+	}
+	r := w.runArchive(t, `
+-- a.yaml --
+name: a
+steps: [{id: answer, call: chat, with: {user: "{{ vars.sky }} over {{ vars.towns }}"}}]
+-- a.test.yaml --
+defaults: {until: answer, mocks: {vars.sky: clear}}
+cases:
+  - {name: one, expect: [{prompt: answer, contains: clear over from the resolver}]}
+  - name: both
+    mocks: {vars.towns: [Rome, Oslo]}
+    expect:
+      - {prompt: answer, contains: "clear over ['Rome', 'Oslo']"}
+      - {prompt: answer, text: clear, comes_from: {source: vars.sky}}
+  - {name: fails, mocks: {vars.sky: {error: {kind: plugin, message: no weather}}}, expect: [{run: {error: {kind: plugin, matches: no weather}}}]}
 `)
 	for id, outcome := range outcomes(r) {
 		if outcome != result.Pass {

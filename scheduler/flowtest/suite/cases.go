@@ -174,7 +174,9 @@ func (c *caseReader) readMocks() {
 			if m == nil {
 				continue
 			}
-			same := func(other *Mock) bool { return other.Step == m.Step && other.Call == m.Call }
+			same := func(other *Mock) bool {
+				return other.Step == m.Step && other.Call == m.Call && other.Variable == m.Variable
+			}
 			if i := slices.IndexFunc(c.mocks, same); i >= 0 {
 				c.mocks[i] = m
 				continue
@@ -286,7 +288,7 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant) *Case {
 		made.Script, made.HasScript = value.Value{}, false
 	}
 	for _, m := range c.mocks {
-		if _, ok := f.flow.FindStep(m.Step); ok || m.Call != "" {
+		if _, ok := f.flow.FindStep(m.Step); ok || m.Call != "" || m.Variable != "" {
 			made.Mocks = append(made.Mocks, *m)
 		}
 	}

@@ -47,7 +47,7 @@ type caseKeys struct {
 type settingKeys struct {
 	Inputs    *value.Map  `json:"inputs,omitempty" doc:"The inputs of the flow. Texts may have templates over row; !raw takes a value as it stands, !file that of a file." example:"{question: Is it open on Sunday?}"`
 	Until     string      `json:"until,omitempty" doc:"The step at which the run stops, before its model is asked; end runs to the end." example:"answer"`
-	Mocks     *value.Map  `json:"mocks,omitempty" doc:"What steps give instead of running: STEP: an output, {error: {kind, message}}, {delay: 2s}, or a list with one of them for each attempt or item. call:NAME stands for every use of a call." example:"{forecast: {status: 200, body: {sky: clear}}}"`
+	Mocks     *value.Map  `json:"mocks,omitempty" doc:"What steps give instead of running: STEP: an output, {error: {kind, message}}, {delay: 2s}, or a list with one of them for each attempt or item. call:NAME stands for every use of a call, vars.NAME for a variable." example:"{forecast: {status: 200, body: {sky: clear}}}"`
 	LLM       value.Value `json:"llm,omitzero" type:"string|array" doc:"The name of a provider, whose recorded answers are played; or a list of answers." example:"[The museum opens at eleven.]"`
 	Answers   *value.Map  `json:"answers,omitempty" doc:"What is answered when the run waits, by JSON pointer, or by STEP:/pointer." example:"{/city: Hangzhou}"`
 	Memory    value.Value `json:"memory,omitzero" type:"string|array" doc:"What the memory has when the run begins: a list of {content, id, role, user, session, timestamp}, or a .jsonl file of them, or one of memory export." example:"[{id: cat, content: The cat is called Momo.}]"`

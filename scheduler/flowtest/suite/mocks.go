@@ -15,6 +15,9 @@ import (
 // callPrefix begins the key of a mock for every use of a call.
 const callPrefix = "call:"
 
+// variablePrefix begins the key of a mock for a variable.
+const variablePrefix = "vars."
+
 // The keys of a reply that is not an output.
 const (
 	replyError  = "error"
@@ -36,7 +39,7 @@ func (r *reader) readMock(pointer, key string, v value.Value) *Mock {
 	before := len(r.problems)
 	node, _, _ := yaml.Walk(r.root, pointer)
 	_, isRaw := r.literals[yaml.Resolve(node)]
-	if v.Kind() != value.List || isRaw {
+	if v.Kind() != value.List || isRaw || m.Variable != "" {
 		m.Replies = []Reply{r.readReply(pointer, v, outputs)}
 	} else {
 		m.IsList = true
@@ -46,6 +49,9 @@ func (r *reader) readMock(pointer, key string, v value.Value) *Mock {
 		for i, item := range v.List() {
 			m.Replies = append(m.Replies, r.readReply(pointer+"/"+itoa(i), item, outputs))
 		}
+	}
+	if m.Variable != "" && m.Replies[0].Delay > 0 {
+		r.reportOnce(r.at(pointer), wording.Say("the mock of a variable has no delay"), wording.Say("give its value, or {error: {kind, message}}"))
 	}
 	if len(r.problems) > before {
 		return nil
@@ -68,6 +74,15 @@ func (r *reader) mockTarget(m *Mock, key string) (outputs []value.Value, ok bool
 			outputs = append(outputs, def.Info.Output.Doc())
 		}
 		return outputs, true
+	}
+	if name, isVariable := strings.CutPrefix(key, variablePrefix); isVariable {
+		known := r.loader.Flows.Registry.VariableNames()
+		if !slices.Contains(known, name) {
+			r.reportOnce(m.Pos, wording.Say("unknown variable %q", key), wording.Of(value.DidYouMeanOrList(name, known)))
+			return nil, false
+		}
+		m.Variable = name
+		return nil, true
 	}
 	m.Step = key
 	found := false

@@ -112,11 +112,13 @@ func (c *Case) Result() *result.Case {
 	}
 }
 
-// Mock stands in for a step, or for every use of a call. Exactly one of Step and Call is set.
+// Mock stands in for a step, for every use of a call, or for a variable of vars. Exactly one of Step, Call and Variable is
+// set; a variable has one reply, whose delay is 0.
 type Mock struct {
-	Pos  flow.Position
-	Step string
-	Call string
+	Pos      flow.Position
+	Step     string
+	Call     string
+	Variable string
 	// Replies are given one for each attempt or item, in their order; IsList is set where the file has a
 	// list of them, and a use beyond the last is an error. Without it the one reply holds for every use.
 	Replies []Reply

@@ -1,0 +1,42 @@
+package flowtest
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+)
+
+// mockedVariables lists the variables that mocks stand in for.
+func mockedVariables(mocks []suite.Mock) (names []string) {
+	for _, m := range mocks {
+		if m.Variable != "" {
+			names = append(names, m.Variable)
+		}
+	}
+	return names
+}
+
+// mockResolver resolves variables by mocks. It is only read, and so safe for concurrent use.
+type mockResolver []suite.Mock
+
+var _ plugins.Resolver = mockResolver(nil)
+
+// Resolve returns the values that the mocks have, or the error of one.
+func (r mockResolver) Resolve(_ context.Context, _ plugins.State, names []string) (map[string]json.RawMessage, error) {
+	values := make(map[string]json.RawMessage, len(names))
+	for _, name := range names {
+		for _, m := range r {
+			if m.Variable != name {
+				continue
+			}
+			if wrong := m.Replies[0].Error; wrong != nil {
+				return nil, calls.Errorf(calls.Kind(wrong.Kind), "%s", wrong.Message)
+			}
+			values[name] = m.Replies[0].Value.AppendJSON(nil)
+		}
+	}
+	return values, nil
+}
