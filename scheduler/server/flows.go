@@ -36,8 +36,8 @@ func (s *Server) registerFlows() {
 	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/flow.schema.json", id: "get-flow-schema", summary: "Get the JSON Schema of flow files", scope: store.FlowsRead}, s.getFlowSchema)
 }
 
-// problemBody is something wrong in a flow file.
-type problemBody struct {
+// ProblemBody is something wrong in a flow file.
+type ProblemBody struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Col      int    `json:"col"`
@@ -46,10 +46,10 @@ type problemBody struct {
 	Hint     string `json:"hint,omitempty"`
 }
 
-func problemBodies(problems flow.Problems) []problemBody {
-	all := make([]problemBody, len(problems))
+func problemBodies(problems flow.Problems) []ProblemBody {
+	all := make([]ProblemBody, len(problems))
 	for i, p := range problems {
-		all[i] = problemBody{p.Pos.File, p.Pos.Line, p.Pos.Col, "error", p.Message, p.Hint}
+		all[i] = ProblemBody{p.Pos.File, p.Pos.Line, p.Pos.Col, "error", p.Message, p.Hint}
 		if p.Warning {
 			all[i].Severity = "warning"
 		}
@@ -108,7 +108,7 @@ type flowBody struct {
 	Outputs  []string      `json:"outputs,omitempty" doc:"The names of the outputs."`
 	Steps    []stepItem    `json:"steps" nullable:"false"`
 	Triggers []triggerItem `json:"triggers" nullable:"false" doc:"What starts runs of the flow by itself."`
-	Problems []problemBody `json:"problems" nullable:"false"`
+	Problems []ProblemBody `json:"problems" nullable:"false"`
 	Model    bool          `json:"model" doc:"Whether it is a model of /v1."`
 }
 
@@ -293,7 +293,7 @@ type lintTextInput struct {
 
 // lintBody is the problems of a text.
 type lintBody struct {
-	Problems []problemBody `json:"problems" nullable:"false"`
+	Problems []ProblemBody `json:"problems" nullable:"false"`
 	Errors   int           `json:"errors"`
 	Warnings int           `json:"warnings"`
 }

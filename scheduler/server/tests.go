@@ -32,11 +32,17 @@ const maxListedCases = 500
 
 // testFile is a test file with its cases.
 type testFile struct {
-	File     string         `json:"file" doc:"Its path from the folder of the project."`
-	Problems []problemBody  `json:"problems" nullable:"false" doc:"What is wrong in it and its flows; with an error it has no cases."`
-	Counts   testFileCounts `json:"counts"`
-	Cases    []testCase     `json:"cases" nullable:"false"`
-	LeftOut  int            `json:"left_out,omitempty" doc:"How many further cases there are that the list leaves out."`
+	File     string            `json:"file" doc:"Its path from the folder of the project."`
+	Problems []testFileProblem `json:"problems" nullable:"false" doc:"What is wrong in it and its flows; with an error it has no cases."`
+	Counts   testFileCounts    `json:"counts"`
+	Cases    []testCase        `json:"cases" nullable:"false"`
+	LeftOut  int               `json:"left_out,omitempty" doc:"How many further cases there are that the list leaves out."`
+}
+
+// testFileProblem is something wrong in a test file or one of its flows.
+type testFileProblem struct {
+	ProblemBody
+	Flow string `json:"flow,omitempty" doc:"The id of the flow that it is in."`
 }
 
 // testFileCounts are how many cases gave what when they last ran.
@@ -101,7 +107,11 @@ func (s *Server) listTests(_ context.Context, in *Listing) (*body[page[testFile]
 
 // describeTests returns a test file as lists have it.
 func (s *Server) describeTests(file *service.TestFile, last *service.LastResults) testFile {
-	item := testFile{File: file.Name, Problems: problemBodies(file.Problems), Cases: []testCase{}}
+	item := testFile{File: file.Name, Problems: []testFileProblem{}, Cases: []testCase{}}
+	for _, p := range problemBodies(file.Problems) {
+		id, _ := s.library.IDOf(s.tests.PathOf(p.File))
+		item.Problems = append(item.Problems, testFileProblem{p, id})
+	}
 	if file.Suite == nil {
 		return item
 	}
@@ -187,7 +197,7 @@ type testRun struct {
 	Mode      result.Mode   `json:"mode" enum:"replay" doc:"Where the answers of models come from: replay is from cassettes only."`
 	Counts    result.Counts `json:"counts"`
 	ElapsedMS float64       `json:"elapsed_ms"`
-	Cases     []*testResult `json:"cases" nullable:"false"`
+	Cases     []*testResult `json:"cases" nullable:"false" doc:"What each case gave: of those that did not pass with the pieces of their prompts."`
 	Notes     []string      `json:"notes,omitempty" doc:"What may be wrong beside the cases."`
 }
 
@@ -208,6 +218,10 @@ func (s *Server) runTests(ctx context.Context, in *runTestsInput) (*body[testRun
 	}
 	out := testRun{File: file.Name, Mode: result.Replay, Counts: found.Counts(), ElapsedMS: float64(found.Elapsed) / float64(time.Millisecond), Cases: []*testResult{}}
 	for _, c := range found.Cases {
+		if c.Outcome == result.Pass {
+			out.Cases = append(out.Cases, briefResult(c))
+			continue
+		}
 		one := newTestResult(c)
 		one.Prompts = promptsToShow(c)
 		out.Cases = append(out.Cases, one)

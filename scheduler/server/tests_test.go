@@ -66,7 +66,7 @@ func TestTestsAreListedAndRun(t *testing.T) {
 	token := f.token("lin", store.FlowsRead, store.RunsWrite)
 	list := f.do(token, "GET", "/api/v1/tests", "")
 	for pointer, want := range map[string]string{
-		"/items/0/file": "flows/broken.test.yaml", "/items/0/problems/0/file": "flows/broken.yaml", "/items/0/problems/0/line": "2", "/items/0/cases": "[]",
+		"/items/0/file": "flows/broken.test.yaml", "/items/0/problems/0/file": "flows/broken.yaml", "/items/0/problems/0/line": "2", "/items/0/problems/0/flow": "broken", "/items/0/cases": "[]",
 		"/items/1/file": "flows/echo.test.yaml", "/items/1/counts/cases": "4", "/items/1/counts/not_run": "4", "/items/1/cases/0/id": "the question is in",
 		"/items/1/cases/0/tags/0": "fast", "/items/1/cases/0/position/line": "3", "/items/1/cases/0/flow": "echo", "/items/1/cases/3/skip": "not yet", "/next": "null",
 	} {
@@ -174,5 +174,60 @@ func TestTestsAreRefused(t *testing.T) {
 		if r := f.do(token, "GET", "/api/v1/tests/source?file="+file, ""); r.status != http.StatusNotFound {
 			t.Errorf("%s: %d %s", file, r.status, r.text)
 		}
+	}
+}
+
+// TestTestsRunOnceAtATime: a second run is refused, and that of a client that leaves makes room for the next.
+func TestTestsRunOnceAtATime(t *testing.T) {
+	dir := t.TempDir()
+	began, goOn := make(chan struct{}, 8), make(chan struct{})
+	parts := newParts(dir, nil)
+	options := parts.Tests.Options
+	parts.Tests.Options = func(language string) *flowtest.Options {
+		o := options(language)
+		executor := o.Executor
+		o.Executor = func(f *flow.Flow) (*scheduler.StepExecutor, error) {
+			began <- struct{}{}
+			<-goOn
+			return executor(f)
+		}
+		return o
+	}
+	f := newFixture(t, dir, nil, func(o *server.Options) { o.Service = service.New(parts) })
+	token := f.token("", store.Admin)
+	const body = `{"file": "flows/echo.test.yaml", "cases": ["the question is in"]}`
+	ctx, leave := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.base+"/api/v1/tests/run", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	left := make(chan error)
+	go func() {
+		answer, err := http.DefaultClient.Do(r)
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		left <- err
+	}()
+	<-began
+	if second := f.do(token, "POST", "/api/v1/tests/run", body); second.status != http.StatusConflict || second.header.Get("Retry-After") == "" {
+		t.Errorf("a second run: %d %s", second.status, second.text)
+	}
+	leave()
+	if err := <-left; err == nil {
+		t.Error("the client that has left got an answer")
+	}
+	close(goOn)
+	for {
+		next := f.do(token, "POST", "/api/v1/tests/run", body)
+		if next.status == http.StatusConflict { // the first is not over yet
+			continue
+		}
+		if next.status != http.StatusOK || next.at("/counts/passed") != "1" {
+			t.Errorf("the next run: %d %s", next.status, next.text)
+		}
+		break
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -66,6 +67,9 @@ type Tests struct {
 	// go by.
 	kept      compare.Files
 	isRunning atomic.Bool
+
+	mu   sync.Mutex
+	read map[string]lastRun // by file; guarded by mu
 }
 
 // keptTests is the file of the runs of [Tests.Run].
@@ -74,12 +78,24 @@ const keptTests = "serve.jsonl"
 // NewTests returns the test files below the folders, with problems and results in a language; there are none where the
 // program gives no [TestParts].
 func (s *Service) NewTests(roots []string, language string) *Tests {
-	t := &Tests{parts: s.parts.Tests, annotate: s.AnnotateJudges, language: language}
+	t := &Tests{parts: s.parts.Tests, annotate: s.AnnotateJudges, language: language, read: map[string]lastRun{}}
 	if t.parts != nil {
 		t.roots = roots
 		t.kept = compare.Files{Root: t.parts.Files.Root, Last: filepath.Join(filepath.Dir(t.parts.Files.Last), keptTests)}
 	}
 	return t
+}
+
+// PathOf returns the path of a file by its name in problems and results.
+func (t *Tests) PathOf(name string) string {
+	if filepath.IsAbs(name) || t.parts == nil {
+		return name
+	}
+	path := filepath.Join(t.parts.Files.Root, filepath.FromSlash(name))
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return path
 }
 
 // TestFile is a test file as it was read. It does not change.
@@ -185,34 +201,64 @@ func (t *Tests) Last() (*LastResults, error) {
 		return found, nil
 	}
 	for _, files := range []compare.Files{t.parts.Files, t.kept} {
-		if err := found.add(files); err != nil {
+		run, err := t.readLast(files)
+		if err != nil {
 			return nil, err
 		}
+		found.add(run)
 	}
 	return found, nil
 }
 
-// add adds the results of the last run of files, where they are newer.
-func (l *LastResults) add(files compare.Files) error {
-	run, err := files.ReadLast()
-	if err != nil || run == nil {
-		return err
-	}
-	written := time.Time{}
-	if info, err := os.Stat(files.Last); err == nil {
-		written = info.ModTime()
-	}
+// add adds the results of a run, where they are newer.
+func (l *LastResults) add(run *result.Run) {
 	for _, s := range run.Suites {
 		for _, c := range s.Cases {
-			if c.At.IsZero() { // an earlier version of the program kept it
-				c.At = written
-			}
 			if old := l.Of(s.File, c.ID()); old == nil || c.At.After(old.At) {
 				l.cases[[2]string{s.File, c.ID()}] = c
 			}
 		}
 	}
-	return nil
+}
+
+// lastRun is a run that was read, of a file that was written then and had that size.
+type lastRun struct {
+	written time.Time
+	size    int64
+	run     *result.Run
+}
+
+// readLast returns the last run of files; one without a case where there was none. It is read again when its file has
+// changed, and its caller must not change it.
+func (t *Tests) readLast(files compare.Files) (*result.Run, error) {
+	info, err := os.Stat(files.Last)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &result.Run{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known := t.read[files.Last]; known.run != nil && known.written.Equal(info.ModTime()) && known.size == info.Size() {
+		return known.run, nil
+	}
+	run, err := files.ReadLast()
+	if err != nil {
+		return nil, err
+	}
+	if run == nil { // it is gone since
+		return &result.Run{}, nil
+	}
+	for _, s := range run.Suites {
+		for _, c := range s.Cases {
+			if c.At.IsZero() { // an earlier version of the program kept it
+				c.At = info.ModTime()
+			}
+		}
+	}
+	t.read[files.Last] = lastRun{info.ModTime(), info.Size(), run}
+	return run, nil
 }
 
 // ErrTestsRunning is the error of a test run beside another.
@@ -226,7 +272,8 @@ const maxTestTime = 2 * time.Minute
 // [ErrTestsRunning]. Cases that the time does not suffice for have that as their problem. The error of an unknown id is of
 // kind NotFound; where ctx ends, the error is its cause.
 func (t *Tests) Run(ctx context.Context, file *TestFile, ids []string) (*result.Suite, []Note, error) {
-	if err := checkIDs(file, ids); err != nil {
+	selected, err := selectCases(file, ids)
+	if err != nil {
 		return nil, nil, err
 	}
 	if !t.isRunning.CompareAndSwap(false, true) {
@@ -239,7 +286,7 @@ func (t *Tests) Run(ctx context.Context, file *TestFile, ids []string) (*result.
 		options.Limits.Time = maxTestTime
 	}
 	if len(ids) > 0 {
-		options.Select = func(_ *suite.Suite, c *suite.Case) bool { return slices.Contains(ids, c.ID()) }
+		options.Select = func(_ *suite.Suite, c *suite.Case) bool { return selected[c] }
 	}
 	suites := []*suite.Suite{file.Suite}
 	run, err := flowtest.Run(ctx, suites, options)
@@ -262,29 +309,29 @@ func (t *Tests) Run(ctx context.Context, file *TestFile, ids []string) (*result.
 	return run.Suites[0], notes, nil
 }
 
-// checkIDs returns an error where a test file has no case with one of the ids.
-func checkIDs(file *TestFile, ids []string) error {
-	var known []string
+// selectCases returns the cases with these ids. The error of an unknown one is of kind NotFound.
+func selectCases(file *TestFile, ids []string) (map[*suite.Case]bool, error) {
+	byID := map[string]*suite.Case{}
 	for _, c := range file.Suite.Cases {
-		known = append(known, c.ID())
+		byID[c.ID()] = c
 	}
+	selected := map[*suite.Case]bool{}
 	for _, id := range ids {
-		if !slices.Contains(known, id) {
-			return calls.Errorf(calls.NotFound, "there is no case %q in %s", value.Truncate(id, 80), file.Name).
-				WithHint("%s", wording.Of(value.DidYouMean(id, known)))
+		c, ok := byID[id]
+		if !ok {
+			return nil, calls.Errorf(calls.NotFound, "there is no case %q in %s", value.Truncate(id, 80), file.Name).
+				WithHint("%s", wording.Of(value.DidYouMean(id, slices.Sorted(maps.Keys(byID)))))
 		}
+		selected[c] = true
 	}
-	return nil
+	return selected, nil
 }
 
 // keep keeps a run of a test file beside those of others, without what the files do not have any more.
 func (t *Tests) keep(file *TestFile, run *result.Run) error {
-	last, err := t.kept.ReadLast()
+	last, err := t.readLast(t.kept)
 	if err != nil {
 		return err
-	}
-	if last == nil {
-		last = &result.Run{}
 	}
 	names, err := t.Names()
 	if err != nil {
@@ -301,5 +348,9 @@ func (t *Tests) keep(file *TestFile, run *result.Run) error {
 			s.Cases = slices.DeleteFunc(slices.Clone(s.Cases), func(c *result.Case) bool { return !known[c.ID()] })
 		}
 	}
-	return t.kept.KeepLast(all)
+	err = t.kept.KeepLast(all)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.read, t.kept.Last)
+	return err
 }

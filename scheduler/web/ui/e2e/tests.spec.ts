@@ -47,6 +47,16 @@ test("a test file with errors shows them, and does not run", async ({ page }) =>
   await expect(card.getByRole("button", { name: /^Run/ })).toHaveCount(0);
   await card.getByRole("button", { name: /slow\.test\.yaml:2:/ }).first().click();
   await expect(page.getByRole("dialog").locator("[aria-current=location]")).toContainText("expcet");
+  await page.keyboard.press("Escape");
+  const flow = join(process.env.SCHEDULER_DIR!, "flows", "inner.yaml");
+  const before = readFileSync(flow, "utf8");
+  writeFileSync(flow, before.replace("call: template, with: {template: \"{{ text }}", "call: tmplate, with: {template: \"{{ text }}"));
+  writeFileSync(path, "flow: inner.yaml\ncases:\n  - {name: a, expect: [{run: finished}]}\n");
+  await page.reload();
+  await card.getByRole("link", { name: /inner\.yaml:4:/ }).first().click();
+  await expect(page.getByRole("textbox", { name: "Text of the flow" })).toBeFocused();
+  await expect(page.locator(".cm-activeLine")).toContainText("call: tmplate");
+  writeFileSync(flow, before);
   writeFileSync(path, "cases:\n  - {name: a, skip: later, expect: [{run: finished}]}\n");
 });
 

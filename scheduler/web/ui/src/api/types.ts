@@ -1864,7 +1864,7 @@ export interface components {
              */
             left_out?: number;
             /** @description What is wrong in it and its flows; with an error it has no cases. */
-            problems: components["schemas"]["ProblemBody"][];
+            problems: components["schemas"]["TestFileProblem"][];
         };
         TestFileCounts: {
             /** Format: int64 */
@@ -1882,6 +1882,19 @@ export interface components {
             passed: number;
             /** Format: int64 */
             skipped: number;
+        };
+        TestFileProblem: {
+            /** Format: int64 */
+            col: number;
+            file: string;
+            /** @description The id of the flow that it is in. */
+            flow?: string;
+            hint?: string;
+            /** Format: int64 */
+            line: number;
+            message: string;
+            /** @enum {string} */
+            severity: "error" | "warning";
         };
         TestJudge: {
             /** Format: double */
@@ -1984,6 +1997,7 @@ export interface components {
             position: components["schemas"]["TestPosition"];
         };
         TestRun: {
+            /** @description What each case gave: of those that did not pass with the pieces of their prompts. */
             cases: components["schemas"]["TestResult"][];
             counts: components["schemas"]["TestCounts"];
             /** Format: double */

@@ -76,8 +76,10 @@ function replacedRange(event: InputEvent, view: EditorView): { from: number; to:
 }
 
 /** Editor is a text of YAML with the problems of the program at their places. Escape, then Tab, leaves it. */
-export function Editor({ text, onChange, onSave, problems, readOnly, label, ref }: {
+export function Editor({ text, start, onChange, onSave, problems, readOnly, label, ref }: {
   text: string;
+  /** The line that is shown at first, from 1. */
+  start?: number;
   onChange(text: string): void;
   onSave(): void;
   problems: Problem[];
@@ -104,6 +106,7 @@ export function Editor({ text, onChange, onSave, problems, readOnly, label, ref 
     const made = new EditorView({ state: EditorState.create({ doc: text, extensions }), parent: box.current! });
     made.scrollDOM.tabIndex = 0; // what scrolls must be in reach of the keyboard
     view.current = made;
+    if (start) showPlace(made, start, 1);
     return () => made.destroy();
     // The text is the editor's own from here on; another one comes by the effect below.
     // eslint-disable-next-line react-hooks/exhaustive-deps
@@ -121,13 +124,16 @@ export function Editor({ text, onChange, onSave, problems, readOnly, label, ref 
   }, [problems]);
   useImperativeHandle(ref, () => ({
     goTo(line, col) {
-      const made = view.current!;
-      const at = placeOf(made.state, line, col);
-      made.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: "center" }) });
-      made.focus();
+      showPlace(view.current!, line, col);
     },
   }));
   return <div className="editor" ref={box} />;
+}
+
+function showPlace(view: EditorView, line: number, col: number) {
+  const at = placeOf(view.state, line, col);
+  view.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: "center" }) });
+  view.focus();
 }
 
 /** Returns the offset of a line and column from 1, which may be of an older text. */

@@ -24,7 +24,7 @@ async function loadSource(flow: string, signal?: AbortSignal): Promise<Source> {
 }
 
 /** SourceTab shows the text of a flow, checks it while one types, and saves it. */
-export function SourceTab({ flow, onSaved, editor }: { flow: string; onSaved(): void; editor: Ref<EditorHandle> & { current: EditorHandle | null } }) {
+export function SourceTab({ flow, start, onSaved, editor }: { flow: string; start?: number; onSaved(): void; editor: Ref<EditorHandle> & { current: EditorHandle | null } }) {
   const t = useText();
   const me = useMe();
   const source = useLoad((signal) => loadSource(flow, signal), [flow]);
@@ -60,7 +60,7 @@ export function SourceTab({ flow, onSaved, editor }: { flow: string; onSaved(): 
       {saving.error && errors > 0 && !saving.conflict && <p><button className="danger" onClick={() => void saving.save({ force: true })}>{t("flow.save_anyway")}</button></p>}
       {saving.conflict && <Conflict flow={flow} mine={text} onClose={saving.clear} onTake={() => (saving.clear(), reload())} onKeep={() => void saving.save({ overwrite: true })} />}
       <Suspense fallback={<Loading />}>
-        <Editor ref={editor} label={t("flow.text")} text={text} readOnly={!canEdit} problems={lint.problems} onChange={setDraft} onSave={() => void (isChanged && saving.save())} />
+        <Editor ref={editor} label={t("flow.text")} text={text} start={start} readOnly={!canEdit} problems={lint.problems} onChange={setDraft} onSave={() => void (isChanged && saving.save())} />
       </Suspense>
       {lint.error && <ErrorBox error={lint.error} />}
       {lint.problems.length > 0 && (

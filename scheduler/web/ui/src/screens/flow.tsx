@@ -61,7 +61,7 @@ function FlowScreen({ flow, onSaved }: { flow: FlowBody; onSaved(): void }) {
         </div>
         <div className="pane">
           <Tabs tabs={tabs.map((id) => ({ id, title: t(`flow.tab_${id}`) }))} value={tab} onChange={setTab} label={flow.flow}>
-            {tab === "source" && <SourceTab flow={flow.flow} onSaved={onSaved} editor={editor} />}
+            {tab === "source" && <SourceTab flow={flow.flow} start={Number(query.get("line")) || undefined} onSaved={onSaved} editor={editor} />}
             {tab === "run" && <RunTab flow={flow} />}
             {tab === "history" && <History flow={flow} />}
             {tab === "triggers" && <Triggers flow={flow} />}

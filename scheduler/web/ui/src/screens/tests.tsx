@@ -137,7 +137,7 @@ function FileCard({ file, running, onRun, onOpen }: { file: File; running?: Runn
         <ul className="problems" aria-label={t("flow.problems")}>
           {file.problems.map((p, i) => (
             <li key={i} data-severity={p.severity}>
-              <PlaceLink place={p} file={file.file} onOpen={onOpen} /> <span className="severity">{t(p.severity === "error" ? "flow.error" : "flow.warning")}</span> {p.message}
+              <PlaceLink place={p} file={file.file} flow={p.flow} onOpen={onOpen} /> <span className="severity">{t(p.severity === "error" ? "flow.error" : "flow.warning")}</span> {p.message}
               {p.hint && <span className="hint"> {p.hint}</span>}
             </li>
           ))}
@@ -160,10 +160,11 @@ function OutcomeBadge({ outcome, text }: { outcome: Outcome; text: string }) {
   return <span className={`badge state-${state}`}><span aria-hidden="true">{sign}</span> {text}</span>;
 }
 
-/** PlaceLink shows a place of a file; that of the test file itself can be opened. */
-function PlaceLink({ place, file, onOpen }: { place: Position; file: string; onOpen(place: Position): void }) {
+/** PlaceLink shows a place of a file: the test file opens at it, and so does a flow. */
+function PlaceLink({ place, file, flow, onOpen }: { place: Position; file: string; flow?: string; onOpen(place: Position): void }) {
   const t = useText();
   const text = [place.file, place.line, place.col].filter(Boolean).join(":");
+  if (flow) return <Link className="mono" href={`/flows/${flow}?line=${place.line ?? 1}`}>{text}</Link>;
   if (place.file !== file) return <code>{text}</code>;
   return <button className="link mono" title={t("tests.open", { file, line: place.line ?? 1 })} onClick={() => onOpen(place)}>{text}</button>;
 }
