@@ -81,7 +81,7 @@ func New(o Options) (*Server, error) {
 		Settings: o.MCP, Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Log: o.Log, Key: key,
 		Language: o.Language, Version: o.Version,
 	})
-	s.tests = o.Service.NewTests(o.Flows, o.Language)
+	s.tests = o.Service.NewTests(o.Flows)
 	s.registerAll()
 	return s, nil
 }

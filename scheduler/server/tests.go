@@ -76,7 +76,7 @@ type testResult struct {
 }
 
 // listTests lists the test files by their names.
-func (s *Server) listTests(_ context.Context, in *Listing) (*body[page[testFile]], error) {
+func (s *Server) listTests(ctx context.Context, in *Listing) (*body[page[testFile]], error) {
 	names, err := s.tests.Names()
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (s *Server) listTests(_ context.Context, in *Listing) (*body[page[testFile]
 		if len(items) == in.Limit {
 			return newPage(items, items[len(items)-1].File), nil
 		}
-		file, err := s.tests.File(name)
+		file, err := s.tests.File(name, s.languageOf(ctx))
 		if calls.KindOf(err) == calls.NotFound {
 			continue // gone in the meantime
 		}
@@ -203,7 +203,7 @@ type testRun struct {
 
 // runTests runs cases of a test file, until the client leaves or the server stops.
 func (s *Server) runTests(ctx context.Context, in *runTestsInput) (*body[testRun], error) {
-	file, err := s.tests.File(in.Body.File)
+	file, err := s.tests.File(in.Body.File, s.languageOf(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func (s *Server) runTests(ctx context.Context, in *runTestsInput) (*body[testRun
 		out.Cases = append(out.Cases, one)
 	}
 	for _, n := range notes {
-		out.Notes = append(out.Notes, n.Text.In(s.options.Language))
+		out.Notes = append(out.Notes, n.Text.In(s.languageOf(ctx)))
 	}
 	return &body[testRun]{out}, nil
 }

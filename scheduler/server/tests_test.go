@@ -162,6 +162,13 @@ func TestTestsAreRefused(t *testing.T) {
 			t.Errorf("%s: %d %s", body, r.status, r.text)
 		}
 	}
+	run := func(language string) string {
+		r := f.do(token, "POST", "/api/v1/tests/run", `{"file": "flows/echo.test.yaml", "cases": ["the reply is wrong"]}`, "Accept-Language", language)
+		return r.at("/cases/0/repeats/0/checks/1/message")
+	}
+	if en, zh := run("en"), run("zh-CN"); !strings.HasPrefix(en, "it is ") || strings.Contains(zh, "it is") || zh == "" {
+		t.Errorf("in English %q, in Chinese %q", en, zh)
+	}
 	source := f.do(token, "GET", "/api/v1/tests/source?file=flows/echo.test.yaml", "")
 	if !strings.Contains(source.at("/text"), "nothing is recorded") {
 		t.Errorf("the text is %s", source.text)

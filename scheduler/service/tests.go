@@ -62,7 +62,6 @@ type Tests struct {
 	parts    *TestParts
 	annotate func(*result.Run, []*suite.Suite) error
 	roots    []string
-	language string
 	// kept is where runs of [Tests.Run] are kept: beside the last one of the command line, which --rerun and --against
 	// go by.
 	kept      compare.Files
@@ -75,10 +74,9 @@ type Tests struct {
 // keptTests is the file of the runs of [Tests.Run].
 const keptTests = "serve.jsonl"
 
-// NewTests returns the test files below the folders, with problems and results in a language; there are none where the
-// program gives no [TestParts].
-func (s *Service) NewTests(roots []string, language string) *Tests {
-	t := &Tests{parts: s.parts.Tests, annotate: s.AnnotateJudges, language: language, read: map[string]lastRun{}}
+// NewTests returns the test files below the folders; there are none where the program gives no [TestParts].
+func (s *Service) NewTests(roots []string) *Tests {
+	t := &Tests{parts: s.parts.Tests, annotate: s.AnnotateJudges, read: map[string]lastRun{}}
 	if t.parts != nil {
 		t.roots = roots
 		t.kept = compare.Files{Root: t.parts.Files.Root, Last: filepath.Join(filepath.Dir(t.parts.Files.Last), keptTests)}
@@ -102,6 +100,8 @@ func (t *Tests) PathOf(name string) string {
 type TestFile struct {
 	// Name is its path from the folder of the project, with slashes; Path is where it is.
 	Name, Path string
+	// Language is that of its problems and results.
+	Language string
 	// Suite is nil where errors are among the problems, whose files are named as Name is.
 	Suite    *suite.Suite
 	Problems flow.Problems
@@ -119,7 +119,7 @@ func (t *Tests) paths() (map[string]string, error) {
 	if len(t.roots) == 0 {
 		return files, nil
 	}
-	loader, _, err := t.parts.Loader(t.language)
+	loader, _, err := t.parts.Loader("")
 	if err != nil {
 		return nil, err
 	}
@@ -161,17 +161,17 @@ func (t *Tests) find(name string) (string, error) {
 	return path, nil
 }
 
-// File reads a test file and its flows. The error of an unknown name is of kind NotFound.
-func (t *Tests) File(name string) (*TestFile, error) {
+// File reads a test file and its flows, with problems in a language. The error of an unknown name is of kind NotFound.
+func (t *Tests) File(name, language string) (*TestFile, error) {
 	path, err := t.find(name)
 	if err != nil {
 		return nil, err
 	}
-	loader, _, err := t.parts.Loader(t.language)
+	loader, _, err := t.parts.Loader(language)
 	if err != nil {
 		return nil, err
 	}
-	one := &TestFile{Name: name, Path: path}
+	one := &TestFile{Name: name, Path: path, Language: language}
 	one.Suite, one.Problems = loader.Load(path)
 	for i := range one.Problems {
 		one.Problems[i].Pos.File = loader.NameOf(one.Problems[i].Pos.File)
@@ -280,7 +280,7 @@ func (t *Tests) Run(ctx context.Context, file *TestFile, ids []string) (*result.
 		return nil, nil, ErrTestsRunning
 	}
 	defer t.isRunning.Store(false)
-	options := t.parts.Options(t.language)
+	options := t.parts.Options(file.Language)
 	options.Mode = result.Replay
 	if options.Limits.Time == 0 {
 		options.Limits.Time = maxTestTime

@@ -62,7 +62,7 @@ func newTests(t *testing.T, change func(*flowtest.Options)) *service.Tests {
 		},
 		Files: compare.Files{Root: dir, Last: filepath.Join(dir, "state", "last.jsonl")},
 	}})
-	return s.NewTests([]string{dir}, "en")
+	return s.NewTests([]string{dir})
 }
 
 // TestTestsRunOneAtATime: a second run is refused, and a run ends with its context, without results.
@@ -76,7 +76,7 @@ func TestTestsRunOneAtATime(t *testing.T) {
 			return whole(f)
 		}
 	})
-	file, err := tests.File("a.test.yaml")
+	file, err := tests.File("a.test.yaml", "en")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestTestsRunOneAtATime(t *testing.T) {
 // TestTestsAreBounded: cases that the time does not suffice for say so.
 func TestTestsAreBounded(t *testing.T) {
 	tests := newTests(t, func(o *flowtest.Options) { o.Limits.Time = time.Nanosecond })
-	file, err := tests.File("a.test.yaml")
+	file, err := tests.File("a.test.yaml", "en")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestTestsAreBounded(t *testing.T) {
 func TestKeptTestsAreThoseOfTheFile(t *testing.T) {
 	tests := newTests(t, func(*flowtest.Options) {})
 	run := func() {
-		file, err := tests.File("a.test.yaml")
+		file, err := tests.File("a.test.yaml", "en")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestKeptTestsAreThoseOfTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file, err := tests.File("a.test.yaml")
+	file, err := tests.File("a.test.yaml", "en")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ test("without the scope, tests are read, and not run", async ({ page }) => {
 for (const look of looks) {
   test(`tests in ${look.language}, ${look.theme}`, async ({ page }) => {
     await setLook(page, look);
-    await page.request.post("/api/v1/tests/run", { data: { file } });
+    await page.request.post("/api/v1/tests/run", { data: { file }, headers: { "Accept-Language": look.language } });
     await page.goto("/tests");
     const card = page.getByRole("article", { name: file });
     await expect(card.locator("[data-outcome=fail]")).toBeVisible();
