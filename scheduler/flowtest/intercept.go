@@ -174,7 +174,7 @@ func (g *guard) allows(call string) bool {
 // deniedError returns that a call may not do its work in a test.
 func deniedError(use *scheduler.CallUse) error {
 	mock := placeOf(use)
-	if use.Inside {
+	if use.Inside || pieceNumber.MatchString(use.Path) { // what a tool runs has no step of the flow that a mock could name
 		mock = "call:" + use.Info.Name
 	}
 	return calls.Errorf(calls.Invalid, "the step %s runs %s, which may change the world, and a test does not let it", use.Path, use.Info.Name).

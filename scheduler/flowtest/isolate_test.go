@@ -452,3 +452,30 @@ cases:
 		t.Log(lines(t, r))
 	}
 }
+
+// TestDeniedInAFlowOfATool: the mock that is named works, though no step of the flow is there.
+func TestDeniedInAFlowOfATool(t *testing.T) {
+	w := newWorld(t, nil)
+	const archive = `
+-- a.yaml --
+name: a
+steps: [{id: clerk, call: agent, with: {prompt: Work., tools: {flows: [{path: inner.yaml, name: inner}]}}}]
+-- inner.yaml --
+name: inner
+description: Looks it up.
+steps: [{id: load, call: http, with: {url: "https://example.com"}}]
+outputs: {r: "{{ load.body }}"}
+-- a.test.yaml --
+defaults: {llm: [{tool_calls: [{name: inner, arguments: {}}]}, done], expect: [{run: finished}]}
+cases:
+  - {name: denied}
+  - {name: mocked, mocks: {"call:http": {status: 200, body: x}}}
+`
+	r := w.runArchive(t, archive)
+	if got := outcomes(r); got["denied"] != result.Error || got["mocked"] != result.Pass {
+		t.Fatalf("the outcomes are %v\n%s", got, lines(t, r))
+	}
+	if hint := caseOf(t, r, "denied").Repeats[0].Problem.Hint; !strings.Contains(hint, "mocks: {call:http: {...}}") {
+		t.Errorf("the hint is %q", hint)
+	}
+}

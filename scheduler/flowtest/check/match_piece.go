@@ -97,6 +97,21 @@ func checkSource(a *argument, below, source string) bool {
 	return false
 }
 
+// sourceWords are the sources that are no names.
+func sourceWords() []string { return []string{"http", "tool", "model", "memory", "user", "clock"} }
+
+// checkSourceWord reports a word that is nearly that of a source, or nearly a step: text from it is nowhere, which would pass
+// for ever. Other words may be the names of tools and files.
+func checkSourceWord(a *argument, source string) bool {
+	known := slices.Concat(sourceWords(), a.scope.stepIDs())
+	near := value.DidYouMean(source, known)
+	if strings.ContainsAny(source, "./*[") || slices.Contains(known, source) || near == "" {
+		return true
+	}
+	a.report("/source", wording.Say("nothing is called %q", source), wording.Of(near))
+	return false
+}
+
 func buildIncludes(want includesWant, a *argument) test {
 	place, ok := placeOf(a)
 	if !checkSelector(a, "", want.selector) || !ok {

@@ -146,7 +146,7 @@ type confinedWant struct {
 }
 
 func buildConfined(want confinedWant, a *argument) test {
-	if !checkSource(a, "/source", want.Source) {
+	if !checkSource(a, "/source", want.Source) || !checkSourceWord(a, want.Source) {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {

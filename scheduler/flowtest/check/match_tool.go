@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -74,6 +75,9 @@ func buildNoneOf(want []string, a *argument) test {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {
+		if failed := of.misspeltTool(want); failed != nil {
+			return failed
+		}
 		for _, u := range of.uses {
 			if slices.Contains(want, u.name) {
 				return failf("the tool %q was used, with %s", u.name, value.Truncate(u.arguments, maxShown))
@@ -81,6 +85,47 @@ func buildNoneOf(want []string, a *argument) test {
 		}
 		return pass()
 	}
+}
+
+// misspeltTool returns an error for a name that is nearly that of a tool of the step: that nothing of that name was used tells
+// nothing. nil: none is.
+func (s *subject) misspeltTool(want []string) *verdict {
+	known := s.offeredTools()
+	for _, name := range want {
+		near := value.DidYouMean(name, known)
+		if near == "" || slices.Contains(known, name) {
+			continue
+		}
+		return errorOf(calls.Errorf(calls.Invalid, "the step %s has no tool %q", s.step, name).WithHint("%s", wording.Of(near)))
+	}
+	return nil
+}
+
+// offeredTools lists the tools of the step by its parameters; nil where these do not name them all, as for those of a server.
+func (s *subject) offeredTools() (names []string) {
+	params := s.of.Record.Step(s.step).Params
+	groups, _ := params.Get("tools")
+	lists := []value.Value{groups}
+	if groups.Kind() == value.Object {
+		lists = nil
+		for _, list := range groups.Map().All() {
+			lists = append(lists, list)
+		}
+	}
+	for _, list := range lists {
+		for _, tool := range list.List() {
+			if function, ok := tool.Get("function"); ok {
+				tool = function
+			}
+			named, _ := tool.Get("name")
+			name, ok := named.Str()
+			if !ok {
+				return nil
+			}
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func buildArgs(want *value.Map, a *argument) test {

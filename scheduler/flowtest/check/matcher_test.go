@@ -217,6 +217,7 @@ var suite = map[string]string{
 		error {that: "{{ outputs.nothing > 1 }}"}
 		wrong {that: "{{ outpust.number }}"} 'outputs'
 		wrong {that: "{{ steps.not.text }}"} 'note'
+		wrong {that: "{{ outputs.number }} > 3"} 'one expression'
 		wrong {that: "{{ 1 + }}"} ''`,
 	"output levenshtein": `
 		pass {output: reply, levenshtein: {to: "Green tea, May.", max: 2}}
@@ -319,6 +320,7 @@ var suite = map[string]string{
 		pass {prompt: clerk, confined: {source: "inputs.*", roles: [user, tool]}}
 		fail {prompt: answer, confined: {source: inputs.question, roles: [system]}}
 		fail {prompt: answer, confined: {source: inputs.visitor, roles: [user]}}
+		wrong {prompt: answer, confined: {source: htpp, roles: [user]}} 'http'
 		wrong {prompt: answer, confined: {source: inputs.nothing, roles: [user]}} 'input'
 		wrong {prompt: answer, confined: {source: inputs.question}} 'roles'`,
 	"prompt stable_prefix": `
@@ -358,6 +360,7 @@ var suite = map[string]string{
 	"tools none_of": `
 		pass {tools: clerk, none_of: [search]}
 		fail {tools: clerk, none_of: [greet]}
+		error {tools: clerk, none_of: [gret]}
 		wrong {tools: clerk, none_of: []} 'empty'`,
 	"retrieved recall_at": `
 		pass {retrieved: recall, recall_at: {k: 2, min: 0.5}, relevant: [m1, m9]}

@@ -49,8 +49,9 @@ func (p *parser) compileExpression(n *yaml.Node) *expression {
 	}
 	text, offset, isBraced := prompt.SingleExpr(n.Value)
 	if !isBraced {
-		if prompt.HasTags(n.Value) {
-			return p.compileTemplate(n, n.Value)
+		if prompt.HasTags(n.Value) { // its text would be true, whatever is computed in it
+			p.report(n, wording.Say("want one expression, not a text with one in it"), wording.Say(`write it as "{{ value > 3 }}"`))
+			return nil
 		}
 		text, offset = n.Value, 0
 	}
