@@ -31,7 +31,7 @@ func (s *Schema) FromText(property, text string) (value.Value, error) {
 	if yes, ok := YesOrNo(text); ok && slices.Contains(names, "boolean") {
 		return yes, nil
 	}
-	return value.Value{}, wording.Errorf("want %s, got %q: %w", strings.Join(names, " or "), value.Truncate(text, 40), err)
+	return value.Value{}, wording.Errorf("want %s, got %q: %w", anyOfTypes(names), value.Truncate(text, 40), err)
 }
 
 // YesOrNo reads a boolean as people write it.

@@ -52,7 +52,7 @@ var _ = wording.Add(wording.Catalog{
 	"the schema's regular expressions are too costly to match: with all that they repeat they have %d parts, more than %d":      "schema 的正则表达式匹配代价过高：展开后有 %d 部分，超过 %d",
 	"the schema's unions multiply to more than %d checks of one value":                                                          "schema 的联合类型相乘，一个值要检查 %d 次以上",
 	"%s is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)": "%s 不是此处可用的正则表达式（没有环视、没有反向引用、重复不超过 1000 次）",
-	"want %s, got %q: %w": "应为 %s，实为 %q：%w",
+	"want %s, got %q: %w": "应为%s，实为 %q：%w",
 })
 
 // anyOfTypes names the types of a value that may have several.

@@ -78,6 +78,7 @@ var _ = wording.Add(wording.Catalog{
 	"--with and --jsonl exclude each other":                                  "--with 与 --jsonl 不能同时使用",
 	"--with: %s:%w":                                                          "--with：%s：%w",
 	"-i %s: want key=value or key=@file":                                     "-i %s：应为 key=value 或 key=@file",
+	"-i %s: %w":                                                              "-i %s：%w",
 	"a snapshot needs at least one --point":                                  "快照至少需要一个 --point",
 	"give --point and --memory for a snapshot, or --keyword, --snapshot and --description for a meta snapshot": "快照请给出 --point 和 --memory；元快照请给出 --keyword、--snapshot 和 --description",
 	"go to the directory where the run began, or name its journal with --state-dir":                            "请到运行开始的目录，或用 --state-dir 指明它的日志",

@@ -91,7 +91,7 @@ func (p *parser) wantedError(what string) error {
 		return errEnds
 	}
 	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
-	return wording.Errorf("want %s, found %q", what, r)
+	return wording.Errorf("want %s, found %q", wording.Of(what), r)
 }
 
 func (p *parser) parseValue(depth int) (Value, error) {

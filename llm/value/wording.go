@@ -20,6 +20,12 @@ var _ = wording.Add(wording.Catalog{
 	"want %d items, got %d":                                "应为 %d 项，实为 %d 项",
 	" (%s)":                                                "（%s）",
 	"want %s, got %s":                                      "应为%s，实为%s",
-	"want %s, found %q":                                    "应为 %s，实为 %q",
+	"want %s, found %q":                                    "应为%s，实为 %q",
+	"a JSON value":                                         "一个 JSON 值",
+	"a comma or the end of the array":                      "逗号或数组的结尾",
+	"a comma or the end of the object":                     "逗号或对象的结尾",
+	"a key in double quotes":                               "双引号括起的键",
+	"a colon after the key":                                "键之后的冒号",
+	"a digit":                                              "数字",
 	"want %s, got %.40s":                                   "应为 %s，实为 %.40s",
 })

@@ -23,7 +23,7 @@ func TestProblemsInTheLanguageOfTheClient(t *testing.T) {
 		{"POST", "/api/v1/calls/template", `{`, "unexpected end of JSON input", "JSON 提前结束"},
 		{"GET", "/api/v1/nothing", "", "there is no such path", "没有这个路径"},
 		{"POST", "/api/v1/runs", `{"flow": "echo", "inputs": 5}`, "must be an object", "必须是对象"},
-		{"POST", "/api/v1/tokens", `{"name": 5}`, "expected required property scopes to be present", "缺少必需的属性 scopes"},
+		{"POST", "/api/v1/tokens", `{"name": 5}`, "expected required property scopes to be present", "缺少必填属性 scopes"},
 	} {
 		for language, want := range map[string]string{"": tt.en, "en": tt.en, "zh-CN,zh;q=0.9,en;q=0.1": tt.zh} {
 			got := f.do(token, tt.method, tt.path, tt.body, "Accept-Language", language)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -23,11 +24,11 @@ func CheckInputs(f *flow.Flow, inputs *value.Map) (value.Value, []Note, error) {
 	}
 	checked := f.Inputs.ApplyDefaults(value.OfMap(inputs))
 	if problems := f.Inputs.Check(checked); problems != nil {
-		lines := []string{"the inputs do not fit the flow:"}
-		for _, p := range problems {
-			lines = append(lines, "  "+p.Error())
+		lines := make([]wording.Text, len(problems))
+		for i, p := range problems {
+			lines[i] = wording.Text{En: "  " + p.Error(), Zh: "  " + p.In("zh")}
 		}
-		err := calls.Errorf(calls.Invalid, "%s", strings.Join(lines, "\n"))
+		err := calls.Errorf(calls.Invalid, "the inputs do not fit the flow:\n%s", wording.Join(lines, "\n", "\n"))
 		if missing := MissingInputs(f, inputs); missing != nil {
 			err = err.WithHint("give it with %s", inputFlags(missing))
 		}

@@ -4,6 +4,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"the inputs do not fit the flow:\n%s":                                                             "输入不符合流程的要求：\n%s",
 	"a run on other machines needs a record and the clock of those machines":                          "在其他机器上的运行需要记录，并使用那些机器的时钟",
 	"cancel it, then resume it with the edited flow":                                                  "请先取消，再用改过的流程恢复",
 	"leave out --ephemeral and --now, or run it here with --on local":                                 "请去掉 --ephemeral 和 --now，或用 --on local 在本机运行",

@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // cleanAnswer returns an answer for a place without what the schema does not know and with
@@ -200,12 +202,15 @@ func isInUnion(place schema.Place) bool {
 }
 
 // formatOf returns the format of a place, for messages.
-func formatOf(place schema.Place) string {
+func formatOf(place schema.Place) wording.Text {
 	for _, sub := range place.All {
 		if name, ok := sub.Get("format"); ok {
 			text, _ := name.Str()
-			return text
+			return wording.Text{En: text, Zh: cmp.Or(chineseFormats[text], text)}
 		}
 	}
-	return "value"
+	return wording.Text{En: "value", Zh: "值"}
 }
+
+// chineseFormats are the names of the formats that people write values in.
+var chineseFormats = map[string]string{"date": "日期", "timestamp": "时间戳", "date-time": "日期和时间"}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // reason is why a piece of an answer was not taken. It is an error in English, and
@@ -30,8 +31,11 @@ func (r *reason) in(language string) string {
 	args := make([]any, len(r.args))
 	for i, arg := range r.args {
 		args[i] = arg
-		if inner, ok := arg.(*reason); ok {
-			args[i] = inner.in(language)
+		switch arg := arg.(type) {
+		case *reason:
+			args[i] = arg.in(language)
+		case wording.Text:
+			args[i] = arg.In(language)
 		}
 	}
 	return fmt.Sprintf(format, args...)
@@ -60,7 +64,7 @@ var chineseReasons = map[string]string{
 	knownValid:                           "已有另一个有效的值",
 	"the answer has too many pieces":     "回答的内容过多",
 	"the schema has no such property":    "schema 中没有这个属性",
-	"it is not understood as a %s":       "无法理解为 %s",
+	"it is not understood as a %s":       "无法理解为%s",
 	"the answer is not an object":        "回答不是对象",
 	"the answer does not fit the schema": "回答不符合 schema",
 	"nested deeper than %d":              "嵌套超过 %d 层",

@@ -12,7 +12,7 @@ func TestRecognize(t *testing.T) {
 		"unknown command \"rum\" for \"scheduler\"\n\nDid you mean this?\n\trun\n\truns\n": "\"scheduler\" 没有命令 \"rum\"\n\n是否想写：\n\trun\n\truns",
 		`unknown command "x" for "scheduler run"`:                                          `"scheduler run" 没有命令 "x"`,
 		"accepts 1 arg(s), received 2":                                                     "应有 1 个参数，实有 2 个",
-		`required flag(s) "lang" not set`:                                                  `缺少必需的选项 "lang"`,
+		`required flag(s) "lang" not set`:                                                  `缺少必填的选项 "lang"`,
 		"if any flags in the group [record replay] are set none of the others can be; [record replay] were all set": "选项 record replay 只能给出一个；同时给出了 record replay",
 		`invalid argument "x" for "-n, --limit" flag: strconv.ParseInt: parsing "x": invalid syntax`:                `"x" 不能作为选项 "-n, --limit" 的值："x" 的写法不对`,
 		`invalid argument "x for y" for "--limit" flag: strconv.ParseInt: parsing "x for y": value out of range`:    `"x for y" 不能作为选项 "--limit" 的值："x for y" 超出范围`,
