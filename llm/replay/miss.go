@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/callnode/scheduler/llm"
@@ -19,21 +18,24 @@ func (p *Provider) missError(r recording) *llm.Error {
 	if hint == "" {
 		hint = "record it: run once in mode auto or record with a provider that can answer"
 	}
-	text := missText(p.cassette, p.config.Path, r)
-	return &llm.Error{Provider: p.config.Name, Message: text, Hint: hint, Unsent: true}
+	return describeMiss(&llm.Error{Provider: p.config.Name, Hint: hint, Unsent: true}, p.cassette, p.config.Path, r)
 }
 
-// missText tells that a request is not recorded: the recorded request that is nearest to it, and what differs.
-func missText(c *cassette, path string, r recording) string {
-	text := "no recording of this request in " + path
+// describeMiss returns the error with a message that a request is not recorded: the recorded request that is nearest to it, and
+// what differs.
+func describeMiss(err *llm.Error, c *cassette, path string, r recording) *llm.Error {
 	asked := requestLines(r.request)
-	if i := c.nearestRecording(asked); i >= 0 {
-		near := c.recordings[i]
-		text += fmt.Sprintf("; the nearest is recording %d (- recorded, + asked):\n%s", i+1, linediff.Show(requestLines(near.request), asked))
-	} else {
-		text += ", which is empty; asked was:\n" + linediff.Show(nil, asked)
+	i := c.nearestRecording(asked)
+	if i < 0 {
+		return err.WithMessage("no recording of this request in %s, which is empty; asked was:\n%s", path, showLines(nil, asked))
 	}
-	return strings.TrimRight(text, "\n")
+	near := requestLines(c.recordings[i].request)
+	return err.WithMessage("no recording of this request in %s; the nearest is recording %d (- recorded, + asked):\n%s", path, i+1, showLines(near, asked))
+}
+
+// showLines returns what differs between recorded lines and those asked.
+func showLines(recorded, asked []string) string {
+	return strings.TrimRight(linediff.Show(recorded, asked), "\n")
 }
 
 // requestLines returns a request as the cassette shows it, cut into lines.

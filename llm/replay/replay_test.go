@@ -301,6 +301,10 @@ func TestMissOfEmptyCassette(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "+     content: hi") {
 		t.Errorf("got %v", err)
 	}
+	var e *llm.Error
+	if !errors.As(err, &e) || !strings.Contains(e.In("zh"), "没有此请求的录音") || !strings.Contains(e.In("zh"), "content: hi") {
+		t.Errorf("in Chinese: %v", e)
+	}
 }
 
 func TestSecretsAreMasked(t *testing.T) {

@@ -412,7 +412,7 @@ func (p *Player) missError(r recording) error {
 	if takes := p.takes.takesOf(r.key); len(takes) > 0 {
 		err.Err = wording.Errorf("take %d of this request is not in %s, which has %d takes of it", p.number, c.Path, len(takes))
 	} else {
-		err.Message = missText(p.takes.nearest(), c.Path, r)
+		err = describeMiss(err, p.takes.nearest(), c.Path, r)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
