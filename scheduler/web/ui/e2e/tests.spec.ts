@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, expectAccessible, keepScreen, looks, setLook, test } from "./fixtures.ts";
 
@@ -60,6 +60,24 @@ test("a test file with errors shows them, and does not run", async ({ page }) =>
   writeFileSync(path, "cases:\n  - {name: a, skip: later, expect: [{run: finished}]}\n");
 });
 
+test("a case that takes long is shown as running, and can be stopped", async ({ page }) => {
+  const path = join(process.env.SCHEDULER_DIR!, "flows", "timed.test.yaml");
+  writeFileSync(path, "cases:\n  - {name: waits, mocks: {greet: {delay: 1m}}, expect: [{run: finished}]}\n  - {name: goes on, expect: [{run: finished}]}\n");
+  await page.goto("/tests");
+  const card = page.getByRole("article", { name: "flows/timed.test.yaml" });
+  const waits = card.getByRole("listitem").filter({ hasText: "waits" });
+  await waits.getByRole("button", { name: "Run the case waits" }).click();
+  await expect(waits).toContainText("running");
+  await expect(card.getByRole("button", { name: "Run the case goes on" })).toBeDisabled();
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await expect(waits).toContainText("not run");
+  await expect(async () => {
+    await card.getByRole("button", { name: "Run the case goes on" }).click(); // the server may still end the other
+    await expect(card).toContainText("1 passed", { timeout: 500 });
+  }).toPass();
+  rmSync(path);
+});
+
 test("without the scope, tests are read, and not run", async ({ page }) => {
   const made = await page.request.post("/api/v1/tokens", { data: { name: "reader", scopes: ["flows:read", "runs:read"] } });
   const { text: token } = (await made.json()) as { text: string };
@@ -73,15 +91,22 @@ test("without the scope, tests are read, and not run", async ({ page }) => {
 for (const look of looks) {
   test(`tests in ${look.language}, ${look.theme}`, async ({ page }) => {
     await setLook(page, look);
-    await page.request.post("/api/v1/tests/run", { data: { file }, headers: { "Accept-Language": look.language } });
     await page.goto("/tests");
     const card = page.getByRole("article", { name: file });
+    await card.locator("button.end").click();
+    await expect(card.locator("[data-outcome=skip]")).toBeVisible();
     await expect(card.locator("[data-outcome=fail]")).toBeVisible();
+    await page.evaluate(() => window.scrollTo(0, 0)); // else the bar covers a part of a button
     await expectAccessible(page);
     await keepScreen(page, "tests", look);
     await card.locator("[data-outcome=fail] .failure button").first().click();
     await expect(page.locator("[aria-current=location]")).toBeVisible();
     await expectAccessible(page);
+    await page.keyboard.press("Escape");
+    await card.locator("[data-outcome=fail] .failures p > button:not(.link)").click();
+    await expect(page.locator("dialog .message-text")).toContainText("A tale, please");
+    await expectAccessible(page);
+    await keepScreen(page, "tests-prompt", look);
     await page.route("**/api/v1/tests?*", (route) => route.fulfill({ json: { items: [], next: null } }));
     await page.route("**/api/v1/tests", (route) => route.fulfill({ json: { items: [], next: null } }));
     await page.reload();

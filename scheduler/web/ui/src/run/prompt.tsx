@@ -74,7 +74,7 @@ export function Explained({ run, step, prompt, before }: { run?: string; step: s
       </div>
       {view === "changes" && prompt.cache && run
         ? <Changes run={run} step={step} prompt={prompt} before={before} />
-        : <Messages prompt={prompt} messages={messages} only={only} active={active} onActive={setActive} onOpen={setOpen} />}
+        : <Messages prompt={prompt} messages={messages} only={only} active={active} onActive={setActive} onOpen={run ? setOpen : undefined} />}
       <div className="explorer-side">
         <LeftOut entries={leftOut} box={side} />
         {view === "sources" && <Way piece={active} onOpen={run ? setOpen : undefined} />}
@@ -144,7 +144,7 @@ function Messages({ prompt, messages, only, active, onActive, onOpen }: {
   only?: Kind;
   active?: Piece;
   onActive(piece: Piece): void;
-  onOpen(place: Place): void;
+  onOpen?(place: Place): void;
 }) {
   const t = useText();
   const shared = prompt.shared ?? 0;
@@ -167,7 +167,7 @@ function MessageBox({ index, message, only, active, onActive, onOpen, broken }: 
   only?: Kind;
   active?: Piece;
   onActive(piece: Piece): void;
-  onOpen(place: Place): void;
+  onOpen?(place: Place): void;
   broken?: Piece;
 }) {
   const t = useText();
@@ -182,7 +182,7 @@ function MessageBox({ index, message, only, active, onActive, onOpen, broken }: 
     if (e.key === "Enter" || e.key === " ") {
       e.preventDefault();
       const place = placeOf(pieces[current]!);
-      if (place) onOpen(place);
+      if (place) onOpen?.(place);
     }
     if (to === undefined || to < 0 || to >= pieces.length) return;
     e.preventDefault();
@@ -196,7 +196,7 @@ function MessageBox({ index, message, only, active, onActive, onOpen, broken }: 
         <Bar sums={sums} />
         <span className="hint">{t("prompt.message_tokens", { n: message.tokens })}</span>
       </div>
-      <div className="message-text" ref={box} onKeyDown={move} role="group" aria-label={t("prompt.pieces", { i: index, role: message.role })}>
+      <div className="message-text" ref={box} onKeyDown={move} role="group" aria-label={t(onOpen ? "prompt.pieces_open" : "prompt.pieces", { i: index, role: message.role })}>
         {pieces.map((p, i) => {
           const kind = kindOf(p);
           return (
@@ -209,7 +209,7 @@ function MessageBox({ index, message, only, active, onActive, onOpen, broken }: 
                 onFocus={() => (setCurrent(i), onActive(p))} onMouseEnter={() => onActive(p)}
                 onClick={() => {
                   const place = placeOf(p);
-                  if (place) onOpen(place);
+                  if (place) onOpen?.(place);
                 }}
               >
                 {p.text}
@@ -244,7 +244,7 @@ function Way({ piece, onOpen }: { piece?: Piece; onOpen?(place: Place): void }) 
             ))}
           </ol>
         </>
-      ) : <p className="hint">{t("prompt.way_hint")}</p>}
+      ) : <p className="hint">{t("prompt.way_hint")} {onOpen && t("prompt.way_open")}</p>}
     </div>
   );
 }
