@@ -215,13 +215,36 @@ func flowName(name string) string {
 	return name
 }
 
+// excluded are the combinations of providers and tested flows that do not run; none where that would be all.
+func (r *reader) excluded() (pairs []value.Value) {
+	runs := 0
+	for _, p := range r.providers {
+		for i, text := range r.prompts {
+			switch {
+			case text.missing != "":
+			case p.runs(text):
+				runs++
+			default:
+				pairs = append(pairs, value.OfMap(value.Pairs("llm", p.name, "flow", r.variantName(i)+".yaml")))
+			}
+		}
+	}
+	if runs == 0 {
+		return nil
+	}
+	return pairs
+}
+
 // testFile returns the test file.
 func (r *reader) testFile(cases []*test) value.Value {
 	f := value.NewMap(0)
 	flows, areMade := r.testedFlows()
-	if len(flows) == 1 {
+	excluded := r.excluded()
+	switch {
+	case len(excluded) > 0: // the matrix has them
+	case len(flows) == 1:
 		f.Set("flow", flows[0])
-	} else {
+	default:
 		f.Set("flows", value.OfList(flows...))
 	}
 	defaults := value.NewMap(0)
@@ -231,7 +254,7 @@ func (r *reader) testFile(cases []*test) value.Value {
 			t.lose("prompt")
 		}
 	}
-	if len(r.providers) == 1 {
+	if len(r.providers) == 1 && len(excluded) == 0 {
 		defaults.Set("llm", value.OfString(r.providers[0].name))
 	}
 	if r.repeat > 1 {
@@ -240,12 +263,17 @@ func (r *reader) testFile(cases []*test) value.Value {
 	if defaults.Len() > 0 {
 		f.Set("defaults", value.OfMap(defaults))
 	}
-	if len(r.providers) > 1 {
+	if len(r.providers) > 1 || len(excluded) > 0 {
 		var names []value.Value
 		for _, p := range r.providers {
 			names = append(names, value.OfString(p.name))
 		}
-		f.Set("matrix", value.OfMap(value.Pairs("llm", value.OfList(names...))))
+		matrix := value.Pairs("llm", value.OfList(names...))
+		if len(excluded) > 0 {
+			matrix.Set("flow", value.OfList(flows...))
+			matrix.Set("exclude", value.OfList(excluded...))
+		}
+		f.Set("matrix", value.OfMap(matrix))
 	}
 	if r.parallel > 0 {
 		f.Set("limits", value.OfMap(value.Pairs("parallel", int64(r.parallel))))

@@ -357,6 +357,24 @@ func TestTestsThatAreNotRead(t *testing.T) {
 	}
 }
 
+// TestPromptsOfAProvider: a provider that names prompts runs only these.
+func TestPromptsOfAProvider(t *testing.T) {
+	plan, files := read(t, `prompts: [{id: "file://one.txt", label: First}, "Second {{a}}"]
+providers: [{id: "openai:big", prompts: [First, gone]}, "openai:small"]
+tests: [{vars: {a: b}}]
+`, map[string]string{"one.txt": "One {{a}}"})
+	checkSum(t, plan)
+	if got := at(t, files["shop.test.yaml"], "/matrix"); got != `{"llm":["big","small"],"flow":["shop-1.yaml","shop-2.yaml"],"exclude":[{"llm":"big","flow":"shop-2.yaml"}]}` {
+		t.Errorf("the matrix is %s", got)
+	}
+	if got := at(t, files["shop.test.yaml"], "/flows"); got != "nothing" {
+		t.Errorf("the flows are %s", got)
+	}
+	if got := verdicts(plan); got["/providers/0/prompts/0"] != importer.Kept || got["/providers/0/prompts/1"] != importer.NotKept {
+		t.Errorf("the prompts of the provider are %v", got)
+	}
+}
+
 func TestWhatIsNoConfiguration(t *testing.T) {
 	for _, text := range []string{"", "[]", "a: b", "prompts: [", "42"} {
 		files := fstest.MapFS{"c.yaml": {Data: []byte(text)}}

@@ -15,6 +15,8 @@ import (
 type promptText struct {
 	label    string
 	messages []message
+	// names are what providers call it that run some prompts only.
+	names []string
 	// missing is why the prompt is not here, where it is code; "" where it is.
 	missing string
 }
@@ -33,22 +35,38 @@ func (r *reader) readPrompts(n *yaml.Node) {
 		return
 	}
 	for _, item := range itemsOf(n) {
+		before := len(r.prompts)
+		r.readPromptItem(item)
 		keys := membersOf(item)
-		if len(keys) == 0 {
-			r.readPrompt(item, "")
-			continue
+		var names []string
+		for _, named := range []*yaml.Node{item, keys["label"], keys["id"], keys["raw"]} {
+			if text, ok := textOf(named); ok {
+				names = append(names, text, strings.TrimPrefix(text, "file://"))
+			}
 		}
-		label, _ := textOf(keys["label"])
-		r.main.Keep(keys["label"])
-		for _, key := range []string{"config", "function", "prefix", "suffix"} {
-			r.main.Drop(keys[key], wording.Say("write it into the step %s of the flow", answerStep))
+		for _, p := range r.prompts[before:] {
+			p.names = names
 		}
-		switch {
-		case keys["raw"] != nil:
-			r.readPrompt(keys["raw"], label)
-		case keys["id"] != nil:
-			r.readPrompt(keys["id"], label)
-		}
+	}
+}
+
+// readPromptItem reads an item of the list of prompts: a text, or a map with a label.
+func (r *reader) readPromptItem(item *yaml.Node) {
+	keys := membersOf(item)
+	if len(keys) == 0 {
+		r.readPrompt(item, "")
+		return
+	}
+	label, _ := textOf(keys["label"])
+	r.main.Keep(keys["label"])
+	for _, key := range []string{"config", "function", "prefix", "suffix"} {
+		r.main.Drop(keys[key], wording.Say("write it into the step %s of the flow", answerStep))
+	}
+	switch {
+	case keys["raw"] != nil:
+		r.readPrompt(keys["raw"], label)
+	case keys["id"] != nil:
+		r.readPrompt(keys["id"], label)
 	}
 }
 

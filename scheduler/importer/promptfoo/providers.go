@@ -14,6 +14,14 @@ import (
 type provider struct {
 	name     string
 	settings *value.Map
+	// only are the names of the prompts that it runs; nil: all.
+	only []string
+}
+
+// runs reports whether a provider runs a prompt.
+func (p *provider) runs(text *promptText) bool {
+	isNamed := func(name string) bool { return slices.Contains(text.names, name) }
+	return p.only == nil || slices.ContainsFunc(p.only, isNamed)
 }
 
 // vendor is a server that speaks the protocol of OpenAI, or of Anthropic.
@@ -97,10 +105,26 @@ func (r *reader) readProvider(id *yaml.Node, keys map[string]*yaml.Node) {
 	}
 	p.settings.Set("name", value.OfString(p.name))
 	r.readProviderConfig(p, keys["config"])
-	for _, key := range []string{"prompts", "transform", "delay", "env", "inputs"} {
+	r.readProviderPrompts(p, keys["prompts"])
+	for _, key := range []string{"transform", "delay", "env", "inputs"} {
 		r.main.Drop(keys[key], wording.Say("nothing here takes it"))
 	}
 	r.providers = append(r.providers, p)
+}
+
+// readProviderPrompts reads which prompts a provider runs. Names that no prompt has are told; with none that one has, it runs
+// all.
+func (r *reader) readProviderPrompts(p *provider, n *yaml.Node) {
+	for _, item := range itemsOf(n) {
+		name, _ := textOf(item)
+		isKnown := slices.ContainsFunc(r.prompts, func(text *promptText) bool { return slices.Contains(text.names, name) })
+		if !isKnown {
+			r.main.Drop(item, wording.Say("no prompt is called so"))
+			continue
+		}
+		p.only = append(p.only, name)
+		r.main.Keep(item)
+	}
 }
 
 var notName = regexp.MustCompile(`[^a-z0-9]+`)

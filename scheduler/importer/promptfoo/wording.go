@@ -14,6 +14,7 @@ var _ = wording.Add(wording.Catalog{
 	"%s is not in the file":                                                         "%s 不在文件中",
 	"its name is %s":                                                                "其名称为 %s",
 	"there are no tests that it is for":                                             "没有用到它的测试",
+	"no prompt is called so":                                                        "没有这样的提示词",
 	"the file is not a text":                                                        "该文件不是文本",
 	"the messages of the chat are the text of one message here: write them under messages": "对话的消息在这里是一条消息的文本：请写在 messages 下",
 	"variables are read from files of YAML and JSON with their names":                      "变量从带名称的 YAML 和 JSON 文件读取",
