@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // maxQuestion bounds a question of a server to the user, in characters.
@@ -238,7 +239,7 @@ func (c *call) readOutput(r *sdk.CallToolResult) (Output, error) {
 		return out, c.server.errorf(calls.Plugin, "its answer: %w", err)
 	}
 	if problems := c.info.Output.Check(whole); problems != nil {
-		return out, c.server.errorf(calls.Plugin, "the answer of the tool %s does not fit the schema that the server tells: %s", c.tool.Name, value.Truncate(problems.Error(), 300))
+		return out, c.server.errorf(calls.Plugin, "the answer of the tool %s does not fit the schema that the server tells: %s", c.tool.Name, wording.Text{En: value.Truncate(problems.Error(), 300), Zh: value.Truncate(problems.In("zh"), 300)})
 	}
 	return out, nil
 }

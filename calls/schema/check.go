@@ -120,13 +120,16 @@ func (p Problems) In(language string) string {
 func (s *Schema) Check(v value.Value) Problems {
 	s.compileOnce()
 	if s.err != nil {
-		return Problems{{Message: s.err.Error()}}
+		return Problems{uncheckable(s.err)}
 	}
 	if s.everyday && certainlyFits(s.compiled, v) {
 		return nil
 	}
 	return s.explainProblems(v)
 }
+
+// uncheckable returns the problem of a value that could not be checked.
+func uncheckable(err error) Problem { return newProblem("", "", wording.OfError(err)) }
 
 // explainProblems asks the library for the problems.
 func (s *Schema) explainProblems(v value.Value) (problems Problems) {
@@ -177,7 +180,7 @@ func (s *Schema) checkWithLibrary(v value.Value) (problems []problem) {
 	}
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
-		return alone(Problem{Message: err.Error()})
+		return alone(uncheckable(err))
 	}
 	for _, cause := range invalid.Causes {
 		problems = append(problems, s.flattenError(cause, v)...)

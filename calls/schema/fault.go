@@ -25,7 +25,7 @@ type Fault struct {
 func (s *Schema) Faults(v value.Value) []Fault {
 	s.compileOnce()
 	if s.err != nil {
-		return []Fault{{Problem{Message: s.err.Error()}, objectOf()}}
+		return []Fault{{uncheckable(s.err), objectOf()}}
 	}
 	var problems []problem
 	certain := false

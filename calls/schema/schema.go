@@ -199,7 +199,8 @@ func (e *InvalidError) In(language string) string {
 	}
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
-		lines[i] = fmt.Sprintf("%q：%s", p.Pointer, p.In(language))
+		message, _ := p.Text()
+		lines[i] = fmt.Sprintf("%q：%s", p.Pointer, message.Zh)
 	}
 	return wording.Say("not a JSON Schema: %s", strings.Join(lines, "；")).Zh
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // builtins holds everything that has a name in the language. They are built at
@@ -67,13 +68,19 @@ func unknownName(kind string, t *token, known []string) error {
 	if remedy, ok := unsupported[kind][t.text]; ok {
 		return notSupported(kind, t, remedy)
 	}
-	e := syntaxAt(t.off, "unknown %s %s", kind, quoteText(t.text))
+	e := syntaxAt(t.off, "unknown %s %s", kindText(kind), quoteText(t.text))
 	e.Hint = value.DidYouMean(t.text, known)
 	return e
 }
 
+// kindText returns what a name in a template names.
+func kindText(kind string) wording.Text {
+	chinese := map[string]string{"filter": "过滤器", "test": "测试", "tag": "标签", "method": "方法"}
+	return wording.Text{En: kind, Zh: chinese[kind]}
+}
+
 func notSupported(kind string, t *token, remedy string) *Error {
-	e := syntaxAt(t.off, "unsupported %s %s", kind, quoteText(t.text))
+	e := syntaxAt(t.off, "unsupported %s %s", kindText(kind), quoteText(t.text))
 	e.Hint = remedy
 	if t.text == "attr" || t.text == "format_map" || t.text == "mro" { // they look into values
 		e.Class = Security

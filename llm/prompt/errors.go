@@ -67,7 +67,9 @@ func (e *Error) Text() (message, hint wording.Text) {
 	} else if e.Err != nil && e.Msg == e.Err.Error() {
 		message = wording.OfError(e.Err)
 	}
-	hint.Zh = cmp.Or(e.hint, hint.Zh)
+	if e.Hint != "" {
+		hint.Zh = cmp.Or(e.hint, hint.Zh)
+	}
 	return message, hint
 }
 

@@ -31,12 +31,12 @@ func (a *callArgs) takeNamed(name string) val {
 func (a *callArgs) builtinArg(what string, table map[string]*builtin) (string, *builtin, error) {
 	name, ok := a.pos[0].asString()
 	if !ok {
-		return "", nil, errorf(Type, "the name of a %s must be a string, not a '%s'", what, a.pos[0].pyType())
+		return "", nil, errorf(Type, "the name of a %s must be a string, not a '%s'", kindText(what), a.pos[0].pyType())
 	}
 	a.pos = a.pos[1:]
 	def := table[name]
 	if def == nil {
-		e := errorf(Other, "unknown %s %s", what, quoteText(name))
+		e := errorf(Other, "unknown %s %s", kindText(what), quoteText(name))
 		e.Hint = value.DidYouMean(name, sortedKeys(table))
 		if remedy, ok := unsupported[what][name]; ok {
 			e.Hint = remedy

@@ -140,7 +140,7 @@ var _ = wording.Add(wording.Catalog{
 	"the macro %s has two values for argument %s":                                        "宏 %s 的参数 %s 给了两次",
 	"the macro %s takes at most %d arguments, %d are given":                              "宏 %s 最多 %d 个参数，给了 %d 个",
 	"the method of round must be common, ceil or floor":                                  "round 的方式必须是 common、ceil 或 floor",
-	"the name of a %s must be a string, not a '%s'":                                      "%s 的名称必须是字符串，不能是 '%s'",
+	"the name of a %s must be a string, not a '%s'":                                      "%s的名称必须是字符串，不能是 '%s'",
 	"the name of an attribute is missing":                                                "缺少属性名",
 	"the names of a namespace must be strings, not '%s'":                                 "namespace 的名称必须是字符串，不能是 '%s'",
 	"the parameter %s is there twice":                                                    "参数 %s 重复",

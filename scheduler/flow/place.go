@@ -17,6 +17,11 @@ func (e *unplaced) Error() string {
 	return strings.Replace(e.err.Error(), e.at.Error(), e.at.Err.Error(), 1)
 }
 
+// In returns the message in a language.
+func (e *unplaced) In(language string) string {
+	return strings.Replace(calls.MessageIn(e.err, language), calls.MessageIn(e.at, language), calls.MessageIn(e.at.Err, language), 1)
+}
+
 func (e *unplaced) Unwrap() error { return e.err }
 
 // Locate finds the place of an error in a text that the parameters of a step
