@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/tokens"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest"
@@ -157,5 +159,35 @@ func TestKeptTestsAreThoseOfTheFile(t *testing.T) {
 	second := last.Of("a.test.yaml", "second")
 	if second == nil || second.Outcome != result.Fail || second.At.IsZero() {
 		t.Errorf("the second case has %+v", second)
+	}
+}
+
+// TestSecretsInTests: what a secret is does not show in results, and is not kept.
+func TestSecretsInTests(t *testing.T) {
+	hidden := secret.NewSet(nil)
+	hidden.Add("hunter2")
+	tests := newTests(t, func(o *flowtest.Options) { o.Hidden = hidden })
+	file, err := tests.File("a.test.yaml", "en")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file.Path, []byte("cases: [{name: first, expect: [{output: reply, equals: hunter2}]}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err = tests.File("a.test.yaml", "en")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _, err := tests.Run(t.Context(), file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.ReadFile(filepath.Join(filepath.Dir(file.Path), "state", "serve.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := found.Cases[0].Repeats[0].Checks[0].Message
+	if found.Cases[0].Outcome != result.Fail || strings.Contains(message, "hunter2") || strings.Contains(string(kept), "hunter2") {
+		t.Errorf("%s: %s\n%s", found.Cases[0].Outcome, message, kept)
 	}
 }
