@@ -129,7 +129,7 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if before != nil {
 		comparison = compare.Compare(before, compare.NewBaseline(run), f.against, 1)
 	}
-	return errors.Join(a.tellTests(run, comparison, f, targets), a.keepTests(run, last, files, f), runErr, a.testVerdict(run, comparison, f))
+	return errors.Join(a.tellTests(run, comparison, f, targets), a.keepTests(run, last, files, suites, f), runErr, a.testVerdict(run, comparison, f))
 }
 
 // check returns what is wrong with the flags, and the reports that they ask for.
@@ -236,7 +236,7 @@ func (a *app) tellTests(run *result.Run, c *compare.Comparison, f *testFlags, ta
 }
 
 // keepTests keeps the results for --rerun and --against last, and as a baseline.
-func (a *app) keepTests(run, last *result.Run, files compare.Files, f *testFlags) error {
+func (a *app) keepTests(run, last *result.Run, files compare.Files, suites []*suite.Suite, f *testFlags) error {
 	kept := run
 	if f.selection.rerun != "" {
 		kept = result.Merge(last, run)
@@ -248,11 +248,22 @@ func (a *app) keepTests(run, last *result.Run, files compare.Files, f *testFlags
 	if run.Interrupted {
 		return errors.Join(err, wording.Errorf("the run was interrupted: it is not kept as %s", f.bless))
 	}
-	file, blessErr := files.Bless(f.bless, run)
+	file, blessErr := files.Bless(f.bless, run, casesOf(suites))
 	if blessErr == nil {
 		a.Tellf("kept as %s, in %s", f.bless, shownPath(file))
 	}
 	return errors.Join(err, blessErr)
+}
+
+// casesOf returns which cases there are in test files.
+func casesOf(suites []*suite.Suite) func(file, id string) bool {
+	known := map[[2]string]bool{}
+	for _, s := range suites {
+		for _, c := range s.Cases {
+			known[[2]string{s.File, c.ID()}] = true
+		}
+	}
+	return func(file, id string) bool { return known[[2]string{file, id}] }
 }
 
 // testVerdict returns the exit code of a run.

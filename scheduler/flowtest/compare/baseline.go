@@ -214,13 +214,23 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// Replace returns the baseline with the suites of newer instead of its own of the same files, for
-// a run of some of the test files only.
-func (b *Baseline) Replace(newer *Baseline) *Baseline {
+// Replace returns the baseline with the cases of newer instead of its own, for a run of some test files or cases only. Other
+// cases of these files stay where keeps reports that they are still there; nil: none.
+func (b *Baseline) Replace(newer *Baseline, keeps func(file, id string) bool) *Baseline {
 	all := &Baseline{Version: baselineVersion, Mode: newer.Mode, Suites: slices.Clone(newer.Suites)}
 	for _, s := range b.Suites {
-		if !slices.ContainsFunc(newer.Suites, func(n BaselineSuite) bool { return n.File == s.File }) {
+		at := slices.IndexFunc(all.Suites, func(n BaselineSuite) bool { return n.File == s.File })
+		if at < 0 {
 			all.Suites = append(all.Suites, s)
+			continue
+		}
+		into := &all.Suites[at]
+		into.Cases = slices.Clone(into.Cases)
+		for _, c := range s.Cases {
+			isNew := slices.ContainsFunc(into.Cases, func(n BaselineCase) bool { return n.ID == c.ID })
+			if !isNew && keeps != nil && keeps(s.File, c.ID) {
+				into.Cases = append(into.Cases, c)
+			}
 		}
 	}
 	all.sort()

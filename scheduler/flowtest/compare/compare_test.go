@@ -182,7 +182,7 @@ func TestBlessAndFind(t *testing.T) {
 	files.Last = filepath.Join(files.Root, "last.jsonl")
 	run := makeRun(result.Replay, makeCase("a <b>", "pf"))
 	run.Suites = append(run.Suites, &result.Suite{File: "b.test.yaml", Cases: []*result.Case{makeCase("b", "p")}})
-	file, err := files.Bless("main", run)
+	file, err := files.Bless("main", run, nil)
 	if err != nil || filepath.Base(file) != "main.test.baseline.json" {
 		t.Fatal(file, err)
 	}
@@ -191,10 +191,25 @@ func TestBlessAndFind(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	// A run of one file leaves the others as they were.
-	if _, err := files.Bless("main", makeRun(result.Replay, makeCase("a <b>", "p"))); err != nil {
+	if _, err := files.Bless("main", makeRun(result.Replay, makeCase("a <b>", "p")), nil); err != nil {
 		t.Fatal(err)
 	}
 	if got, err = files.Find(file); err != nil || len(got.Suites) != 2 || got.Suites[0].Cases[0].C != 1 || len(got.Suites[1].Cases) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	// A run of some cases leaves those that are still there.
+	some := makeRun(result.Replay, makeCase("new", "p"))
+	if _, err := files.Bless("main", some, func(_, id string) bool { return id != "b" }); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = files.Find("main"); err != nil || len(got.Suites[0].Cases) != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	gone := func(string, string) bool { return false }
+	if _, err := files.Bless("main", makeRun(result.Replay, makeCase("a <b>", "p")), gone); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = files.Find("main"); err != nil || len(got.Suites[0].Cases) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	var lines bytes.Buffer
@@ -211,7 +226,7 @@ func TestBlessAndFind(t *testing.T) {
 		t.Errorf("last: %+v, %v", got, err)
 	}
 	for _, name := range []string{"last", "a/b", "", "x.json", ".hidden"} {
-		if _, err := files.Bless(name, run); err == nil {
+		if _, err := files.Bless(name, run, nil); err == nil {
 			t.Errorf("a baseline may be called %q", name)
 		}
 	}

@@ -92,8 +92,8 @@ func parseRun(data []byte) (*Baseline, error) {
 }
 
 // Bless keeps a run as the baseline of that name, beside what an earlier one has of other test
-// files, and returns its file.
-func (f Files) Bless(name string, run *result.Run) (file string, err error) {
+// files, and of cases that did not run now and of which keeps reports that they are there. It returns its file.
+func (f Files) Bless(name string, run *result.Run, keeps func(file, id string) bool) (file string, err error) {
 	if err := CheckName(name); err != nil {
 		return "", err
 	}
@@ -105,7 +105,7 @@ func (f Files) Bless(name string, run *result.Run) (file string, err error) {
 		if err != nil {
 			return "", calls.Errorf(calls.Invalid, "%s: %w", file, err)
 		}
-		b = old.Replace(b)
+		b = old.Replace(b, keeps)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
