@@ -379,6 +379,9 @@ cases:
       - {event: step.started, step: order, count: 0}
       - {event: step.finished, step: order, count: 0}
       - {event: step.skipped, step: maybe, count: 1}
+  - name: has no prompt
+    until: answer
+    expect: [{prompt: size, contains: x}]
   - name: runs to the end
     until: end
     llm: [Done.]
@@ -411,8 +414,11 @@ cases:
 {"seq":5,"time":"2026-01-01T00:00:00Z","run":"r","type":"step.skipped","step":"maybe","data":{"reason":"when is false"}}
 {"seq":6,"time":"2026-01-01T00:00:00Z","run":"r","type":"step.failed","step":"answer","data":{"error":{"kind":"provider","message":"busy"}}}
 `)
+	if c := caseOf(t, r, "has no prompt"); c.Outcome != result.Fail || !strings.Contains(c.Repeats[0].Checks[0].Message, "ended before the run began") {
+		t.Errorf("a prompt of a step of the state: %s", lines(t, r))
+	}
 	for id, outcome := range outcomes(r) {
-		if outcome != result.Pass {
+		if outcome != result.Pass && id != "has no prompt" {
 			t.Errorf("%s: %s", id, outcome)
 		}
 	}

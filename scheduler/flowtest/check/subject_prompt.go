@@ -7,8 +7,10 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // resolvePrompt finds the prompts of the step: that of a round, or all.
@@ -16,6 +18,10 @@ func (s *subject) resolvePrompt(ctx context.Context) *verdict {
 	prompts, err := s.of.Explain(ctx, s.step)
 	switch {
 	case err == nil:
+	case s.of.hasEndedBefore(s.step):
+		failed := failf("the step %s has no prompt: it had ended before the run began", s.step)
+		failed.hint = wording.Say("take %s out of state", s.step)
+		return failed
 	case calls.KindOf(err) == calls.Missing && s.of.Record.Error != nil:
 		run := s.of.Record.Error
 		return failf("the step %s has no prompt: the run failed: %s", s.step, run.Message)
@@ -39,6 +45,12 @@ func (s *subject) resolvePrompt(ctx context.Context) *verdict {
 		return nil
 	}
 	return failf("the step %s has no round %d: it sent %d prompts", s.step, s.round, len(prompts))
+}
+
+// hasEndedBefore reports whether a step has an output and has never begun: it is in the state of the case.
+func (e *Evidence) hasEndedBefore(step string) bool {
+	got := e.Record.Step(step)
+	return got != nil && got.State == journal.StepStatusFinished && got.Attempts == 0
 }
 
 // messageText returns the text of a message.

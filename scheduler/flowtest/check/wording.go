@@ -202,6 +202,7 @@ var _ = wording.Add(wording.Catalog{
 	"the provider that is asked has no models for embeddings":        "所用的服务商没有嵌入模型",
 	"want one expression, not a text with one in it":                 "应为一个表达式，而不是其中有表达式的文本",
 	"nothing is called %q":                                           "没有叫 %q 的来源",
+	"the step %s has no prompt: it had ended before the run began":   "步骤 %s 没有提示词：它在运行开始前已经结束",
 	"the step %s has no tool %q":                                     "步骤 %s 没有工具 %q",
 	"the judge only repeats what it is asked":                        "评判只是重复所问的内容",
 	"let another model judge: judge: {llm: NAME}":                    "请让另一个模型评判：judge: {llm: 名称}",
