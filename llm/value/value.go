@@ -38,6 +38,9 @@ func (k Kind) String() string {
 	return [...]string{"null", "boolean", "integer", "number", "string", "array", "object"}[k]
 }
 
+// Name returns the name of the kind in the built-in languages.
+func (k Kind) Name() wording.Text { return wording.TypeName(k.String()) }
+
 func (k Kind) isNumber() bool { return k == Int || k == Float }
 
 // Value is one JSON value. The zero Value is null. It is a value that does not change, and

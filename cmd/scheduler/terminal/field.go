@@ -165,7 +165,11 @@ func (f field) displayName() string {
 	if f.pointer == "" {
 		return f.language.Say("the whole value")
 	}
-	return strings.TrimPrefix(f.pointer, "/")
+	name := f.pointer[1:]
+	if name == "" || name[0] == '/' {
+		return f.pointer // of a member without a name
+	}
+	return name
 }
 
 // questionText returns the text that asks for a field: its name, type, limits, description

@@ -73,8 +73,16 @@ func chineseFormat(english string) string {
 	return english
 }
 
-// Say formats a message. Arguments that are texts, and errors that know other languages, are
-// inserted in the language of the message. What no catalog has stays English.
+// Named is what has a name in each of the built-in languages, such as a kind of values; its
+// String is the English one.
+type Named interface {
+	String() string
+	// Name returns the name.
+	Name() Text
+}
+
+// Say formats a message. Arguments that are texts or have names, and errors that know other
+// languages, are inserted in the language of the message. What no catalog has stays English.
 func Say(format string, args ...any) Text {
 	en, zh := make([]any, len(args)), make([]any, len(args))
 	for i, arg := range args {
@@ -82,6 +90,8 @@ func Say(format string, args ...any) Text {
 		switch arg := arg.(type) {
 		case Text:
 			en[i], zh[i] = arg.En, arg.Zh
+		case Named:
+			zh[i] = arg.Name().Zh
 		case error:
 			en[i], zh[i] = arg, OfError(arg).Zh
 		}

@@ -12,6 +12,11 @@ type localError Text
 func (e localError) Error() string             { return e.En }
 func (e localError) In(language string) string { return Text(e).In(language) }
 
+type listKind struct{}
+
+func (listKind) String() string { return "list" }
+func (listKind) Name() Text     { return Text{"list", "列表"} }
+
 func TestSay(t *testing.T) {
 	old := catalogs
 	t.Cleanup(func() { catalogs = old })
@@ -24,6 +29,7 @@ func TestSay(t *testing.T) {
 		"turned":       {Say("in %s: %w", "a", inner), Text{"in a: there is no file", "没有这个文件（位于 a）"}},
 		"wrapped":      {Say("reading: %w", fmt.Errorf("a.txt: %w", inner)), Text{"reading: a.txt: there is no file", "读取：a.txt: 没有这个文件"}},
 		"joined":       {OfError(errors.Join(errors.New("x"), inner)), Text{"x\nthere is no file", "x\n没有这个文件"}},
+		"named":        {Say("%s has no %q", listKind{}, "x"), Text{`list has no "x"`, `"x" 不在列表中`}},
 		"same":         {Say("%s has no %q", Same("a"), "b"), Text{`a has no "b"`, `"b" 不在a中`}},
 		"formatted":    {OfError(Errorf("reading: %w", inner)), Text{"reading: there is no file", "读取：没有这个文件"}},
 		"inside":       {OfError(fmt.Errorf("a: %w", Errorf("reading: %w", inner))), Text{"a: reading: there is no file", "a: 读取：没有这个文件"}},
