@@ -27,7 +27,9 @@ test("language and theme change at once and are kept", async ({ page }) => {
   await expect(page.getByRole("heading", { name: "运行" })).toBeVisible();
   await expect(page.locator("html")).toHaveAttribute("lang", "zh-CN");
   await page.getByLabel("配色").selectOption("dark");
+  const asked = page.waitForRequest((request) => request.url().includes("/api/v1/runs"));
   await page.reload();
+  expect((await asked).headers()["accept-language"]).toBe("zh"); // the server answers in it
   await expect(page.getByRole("heading", { name: "运行" })).toBeVisible();
   const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   expect(await ground()).toBe("rgb(21, 23, 28)");
