@@ -228,6 +228,25 @@ func TestSavedBeforeRead(t *testing.T) {
 	})
 }
 
+// What is put off while a callback is at work, and nothing is written any more, is called after it.
+func TestPutOffInCallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(t, &store{})
+		atWork, goOn, called := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		l.Append(&journal.Event{Type: journal.StepFinished})
+		if !l.AfterSaved(func(error) { close(atWork); <-goOn }) {
+			t.Fatal("the event is safe before it was written")
+		}
+		<-atWork
+		if !l.AfterSaved(func(error) { close(called) }) {
+			t.Fatal("a later callback would come before one that is at work")
+		}
+		close(goOn)
+		<-called
+		l.Close(nil)
+	})
+}
+
 // TestLingering: events that no step waits for are written a moment later, together; in
 // mode async, and once there are many, at once.
 func TestLingering(t *testing.T) {

@@ -209,21 +209,24 @@ func (l *Log) finishBatch(batch []*journal.Event, last bool) {
 }
 
 // runCallbacksLocked calls, without the lock, what has waited for the events that are
-// saved. These count as unsaved until it is done, so that no later callback comes first.
+// saved. These count as unsaved until it is done, so that no later callback comes first:
+// one that is added in the meantime may wait for no other event, and is called as well.
 func (l *Log) runCallbacksLocked() {
-	n := 0
-	for n < len(l.callbacks) && l.callbacks[n].seq <= l.saved {
-		n++
+	for {
+		n := 0
+		for n < len(l.callbacks) && l.callbacks[n].seq <= l.saved {
+			n++
+		}
+		if n == 0 {
+			return
+		}
+		ready, err := l.callbacks[:n:n], l.err
+		l.callbacks = l.callbacks[n:]
+		l.mu.Unlock()
+		for _, one := range ready {
+			one.call(err)
+		}
+		clear(ready) // the array is used on
+		l.mu.Lock()
 	}
-	ready, err := l.callbacks[:n:n], l.err
-	l.callbacks = l.callbacks[n:]
-	if n == 0 {
-		return
-	}
-	l.mu.Unlock()
-	for _, one := range ready {
-		one.call(err)
-	}
-	clear(ready) // the array is used on
-	l.mu.Lock()
 }
