@@ -65,11 +65,13 @@ const replaceSelection = EditorView.domEventHandlers({
 
 /**
  * Returns what a text that is put in replaces. The editor hears of a selection that the
- * browser has made only after a moment; until then, the event alone knows of it.
+ * browser has made only after a moment; until then, the event alone knows of it, or, of a
+ * text that a program puts in, the browser.
  */
 function replacedRange(event: InputEvent, view: EditorView): { from: number; to: number } {
   const { main } = view.state.selection;
-  const target = event.getTargetRanges()[0];
+  const selection = view.contentDOM.ownerDocument.getSelection();
+  const target = event.getTargetRanges()[0] ?? (selection?.rangeCount ? selection.getRangeAt(0) : undefined);
   if (!main.empty || !target) return main;
   const ends = [view.posAtDOM(target.startContainer, target.startOffset), view.posAtDOM(target.endContainer, target.endOffset)];
   return { from: Math.min(...ends), to: Math.max(...ends) };
