@@ -29,12 +29,12 @@ func (j *Postgres) workerArgs(more ...any) []any {
 // enlist makes sure that this process has a row whose lease is fresh, and returns its key.
 func (j *Postgres) enlist(ctx context.Context) (int64, error) {
 	j.mu.Lock()
-	worker, isFresh := j.worker, time.Since(j.renewed) < 2*j.beat
+	worker, isFresh := j.worker, j.localTime().Sub(j.renewed) < 2*j.beat
 	j.mu.Unlock()
 	if worker != 0 && isFresh {
 		return worker, nil
 	}
-	now := time.Now()
+	now := j.localTime()
 	err := j.write(ctx, func(c *pgdb.Conn) error {
 		if worker != 0 {
 			_, err := c.Exec(ctx, renewWorker, j.workerArgs(worker)...)
@@ -53,6 +53,14 @@ func (j *Postgres) enlist(ctx context.Context) (int64, error) {
 	}
 	j.renewed = now
 	return j.worker, nil
+}
+
+// localTime returns the time of this process, for what it remembers itself.
+func (j *Postgres) localTime() time.Time {
+	if j.clock != nil {
+		return j.clock()
+	}
+	return time.Now()
 }
 
 // forgetWorker deletes the row of this process, which holds no run any more.
@@ -99,7 +107,7 @@ func (j *Postgres) renewLeases() {
 	if worker == 0 {
 		return
 	}
-	held, now := map[int64]holding{}, time.Now()
+	held, now := map[int64]holding{}, j.localTime()
 	err := j.write(j.ctx, func(c *pgdb.Conn) error {
 		clear(held)
 		return c.Pipeline(j.ctx,
