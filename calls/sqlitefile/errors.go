@@ -70,8 +70,8 @@ var (
 	ErrClosed = wording.Errorf("the store is closed")
 	// ErrForeign means that the file is the database of another program.
 	ErrForeign = wording.Errorf("it is the database of another program")
-	// ErrMoved means that the path does not name the file any more that is open: what is
-	// written to that is found by nobody.
+	// ErrMoved means that the path no longer leads to the file that is open: what is written
+	// there would be lost.
 	ErrMoved = wording.Errorf("it was deleted, moved or replaced while it was open")
 	// ErrDamaged is wrapped by stores whose own data contradicts itself.
 	ErrDamaged = wording.Errorf("the file is damaged")

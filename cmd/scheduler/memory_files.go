@@ -32,7 +32,7 @@ With --jsonl the memories alone, one in a line. With --salvage what can still be
 of a damaged store; its file is not changed. Users and sessions whose names are lost
 are called salvaged-N then.
 
-Vectors of embeddings are not exported: after an import they are made anew, which a
+Vectors of embeddings are not exported: after an import they are made again, which a
 provider may want to be paid for.`,
 		Example: strings.Trim(`
   scheduler memory export backup/

@@ -362,7 +362,7 @@ func newMemoryCleanup(a *app) *cobra.Command {
 		Use:   "cleanup --days N",
 		Short: "Delete memories older than so many days",
 		Long: `Delete memories that happened more than N days ago, for good. Snapshots of which a
-memory is left are made anew of those; those of which none is left go too, unless
+memory is left are made again from those; those of which none is left go too, unless
 --keep-snapshots says otherwise.`,
 		Example: strings.Trim(`
   scheduler memory cleanup --days 365 --user lin --dry-run

@@ -403,7 +403,7 @@ func openFileJournal(ctx context.Context, dir string, create bool) (*sqlite.SQLi
 	return sqlite.Open(ctx, dir, sqlite.Options{})
 }
 
-// openSharedJournal opens the journal in a database; its tables are made where there are none.
+// openSharedJournal opens the journal in a database, and creates its tables if they do not exist.
 func (rt *runtime) openSharedJournal(ctx context.Context, url string) (*postgres.Postgres, error) {
 	key, err := rt.settings.Journal.ImageKey()
 	if err != nil {
