@@ -132,10 +132,10 @@ func TestTestsInterrupted(t *testing.T) {
 	}))
 	defer server.Close()
 	for name, text := range map[string]string{
-		"scheduler.yaml": "http: {allow_hosts: [127.0.0.1]}\n",
+		"scheduler.yaml": "http: {allow_hosts: [127.0.0.1]}\nrun: {max_parallel: 1}\n", // one case after the other, in their order
 		"a.yaml": "inputs: {type: object, properties: {to: {type: string, default: go}}}\n" +
 			"steps: [{id: ask, call: http, when: \"{{ inputs.to != 'stay' }}\", with: {url: \"" + server.URL + "\"}}]\noutputs: {to: \"{{ inputs.to }}\"}\n",
-		"a.test.yaml": "limits: {parallel: 1}\ndefaults: {allow: [http], expect: [{output: to, equals: go}]}\n" +
+		"a.test.yaml": "defaults: {allow: [http], expect: [{output: to, equals: go}]}\n" +
 			"cases: [{name: one, inputs: {to: stay}}, {name: two}, {name: three}]\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
