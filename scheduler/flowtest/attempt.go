@@ -204,18 +204,18 @@ func (a *attempt) repeat(ctx context.Context) *result.Repeat {
 	if !a.record.Outputs.IsNull() {
 		r.Outputs = string(a.record.Outputs.AppendIndented(nil, "  "))
 	}
-	worst, looksAtRun := result.Pass, false
+	worst, looksAtEnd := result.Pass, false
 	for _, c := range a.of.Expect {
 		found := c.Evaluate(ctx, a.evidence)
 		r.Checks = append(r.Checks, found)
 		if found.Weight > 0 {
 			worst = result.Worse(worst, found.Outcome)
 		}
-		looksAtRun = looksAtRun || found.Subject == "run"
+		looksAtEnd = looksAtEnd || found.Weight > 0 && c.LooksAtEnd() // the weight of one that was not asked is 0
 	}
 	r.Score = result.MeanScore(r.Checks)
 	r.Outcome = a.verdict(worst, r.Score)
-	if failed := a.record.Error; failed != nil && !looksAtRun {
+	if failed := a.record.Error; failed != nil && !looksAtEnd {
 		r.Outcome = result.Worse(r.Outcome, result.Error)
 		r.Problem = &result.Problem{Kind: string(failed.Kind), Message: failed.Message, Hint: failed.Hint, Step: failed.Step}
 	}

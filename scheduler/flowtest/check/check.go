@@ -38,6 +38,12 @@ func (c *Check) Label() string {
 	return strings.TrimSpace(c.subject.String() + " " + c.matcherNames())
 }
 
+// LooksAtEnd reports whether the check is about how the run ended: a run that failed is then what the check makes of it.
+// What it cost, or how long it took, is not.
+func (c *Check) LooksAtEnd() bool {
+	return c.subject.kind == runSubject && slices.ContainsFunc(c.matchers, (*parsedMatcher).looksAtEnd)
+}
+
 func (c *Check) matcherNames() string {
 	names := make([]string, len(c.matchers))
 	for i, m := range c.matchers {

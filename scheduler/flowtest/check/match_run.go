@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -22,6 +23,21 @@ func runMatchers() []matcher {
 		define("cost", wording.Text{En: "The run cost so much, by the prices of the settings.", Zh: "按设置中的价格，运行花费在此范围内。"}, on, buildCost),
 		define("ms", wording.Text{En: "The run took so many milliseconds; in a replay, what its models took when they were recorded.", Zh: "运行用了这么多毫秒；回放时为录制时模型所用时间。"}, on, buildMS),
 	}
+}
+
+// looksAtEnd reports whether a matcher of the run looks at its state, its error or what it waits for. An expression does
+// where it names one of them, or the run as a whole.
+func (m *parsedMatcher) looksAtEnd() bool {
+	switch m.name {
+	case "state", "waits_for", "error":
+		return true
+	}
+	return slices.ContainsFunc(m.refs, func(ref prompt.Ref) bool {
+		if ref.Path[0] != nameValue && ref.Path[0] != nameRun {
+			return false
+		}
+		return len(ref.Path) < 2 || slices.Contains([]string{"state", "error", "waiting"}, ref.Path[1])
+	})
 }
 
 func runStates() []string {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -110,6 +111,8 @@ type parsedMatcher struct {
 	value  *tree
 	beside map[string]*tree
 	arg    argument
+	// refs are the names in the value of a matcher that is an expression.
+	refs []prompt.Ref
 }
 
 // String returns the name as the item has it.
@@ -186,6 +189,7 @@ func (p *parser) parseMatcher(def *matcher, m member, beside map[string]member, 
 		if e == nil {
 			return nil
 		}
+		parsed.refs = e.expr.Refs()
 		parsed.test = expressionTest(e, yaml.Resolve(m.value).Value)
 		return parsed
 	}

@@ -109,7 +109,7 @@ func (o *Options) pieceLine(p *result.PieceRef) string {
 		}
 		return line
 	}
-	line += ", " + o.say("in message %d (%s)", p.Message+1, p.Role)
+	line += ", " + o.say("in message %d (%s)", p.Message, p.Role)
 	if p.Source != "" {
 		line += ", " + o.say("from %s", p.Source)
 	}

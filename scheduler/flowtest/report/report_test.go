@@ -171,6 +171,25 @@ func TestJSONAndMarkdown(t *testing.T) {
 	}
 }
 
+// What is printed counts messages as test files do, from 0, and tells of left out repeats only where the verdict was settled.
+func TestTerminalOfMessagesAndLimits(t *testing.T) {
+	c := &result.Case{Name: "a", Outcome: result.Error, Planned: 20, Rate: 1, Problem: &result.Problem{Message: "limit"}, Repeats: []result.Repeat{
+		{Number: 1, Outcome: result.Pass, Checks: []result.Check{{Name: "in", Outcome: result.Fail, Message: "m", Piece: &result.PieceRef{Step: "s", Kind: "file", Name: "n", Role: "system"}}}},
+	}}
+	var out bytes.Buffer
+	p := report.NewPrinter(&out, report.Options{})
+	p.PrintSuite(&result.Suite{File: "a.test.yaml", Cases: []*result.Case{c}})
+	if got := out.String(); !strings.Contains(got, "in message 0 (system)") || !strings.Contains(got, "1 of 1 repeats passed") || strings.Contains(got, "could not change") {
+		t.Error(got)
+	}
+	c.Problem = nil
+	out.Reset()
+	p.PrintSuite(&result.Suite{File: "a.test.yaml", Cases: []*result.Case{c}})
+	if !strings.Contains(out.String(), "19 more could not change the verdict") {
+		t.Error(out.String())
+	}
+}
+
 func TestAnnotations(t *testing.T) {
 	var out bytes.Buffer
 	report.Annotate(&out, sample(), report.Options{})

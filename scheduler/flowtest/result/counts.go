@@ -78,9 +78,10 @@ func (c *Case) Passed() (passed, decided int) {
 	return passed, decided
 }
 
-// Curtailed reports whether repeats were left out because none could change the verdict.
+// Curtailed reports whether repeats were left out because none could change the verdict, and not because a limit or
+// the user stopped the case.
 // The rate of such a case is not an estimate: it must not be pooled with others.
-func (c *Case) Curtailed() bool { return len(c.Repeats) < c.Planned }
+func (c *Case) Curtailed() bool { return len(c.Repeats) < c.Planned && c.Problem == nil }
 
 // ScoreOf returns the score of a check: its own, else 1 for a pass and 0 for a fail. An error has
 // none.
