@@ -24,6 +24,9 @@ import (
 type BaseMemory struct {
 	// ID is memory_ and a UUID; with "" the store creates one.
 	ID string
+	// NewID is the id that a memory without one gets if it is not a duplicate; with "" it is random. It is not
+	// part of the memory, and stores clear it.
+	NewID string
 	// Content is the text.
 	Content string
 	// Timestamp is when it happened, in whole milliseconds; with zero the store takes the
@@ -332,6 +335,10 @@ func (m *BaseMemory) Normalize(now time.Time) error {
 	if y := m.Timestamp.Year(); y < 0 || y > 9999 {
 		return calls.Errorf(calls.Invalid, "invalid timestamp: the year %d is not between 0 and 9999", y)
 	}
+	if m.ID == "" {
+		m.ID = m.NewID
+	}
+	m.NewID = ""
 	if m.ID == "" {
 		m.ID = NewID(MemoryID, now)
 		return nil

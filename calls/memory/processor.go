@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -24,6 +25,9 @@ type SnapshotProcessor struct {
 	Embeddings *Embeddings
 	// Clock is the present; nil is the machine's.
 	Clock func() time.Time
+	// IDSeed makes ids repeat: those of new memories without a role, and of snapshots, are derived from it and from
+	// what they hold. With "" they are random. Tests of flows set it, so that prompts that show ids are the same in each run.
+	IDSeed string
 	// Log gets failures; nil discards them.
 	Log *slog.Logger
 	// Memories, Idle and Snapshots are when a snapshot is due, see [Claim]; 0 means the
@@ -58,6 +62,14 @@ func (p *SnapshotProcessor) now() time.Time {
 	return p.Clock()
 }
 
+// newID returns the id of what is new: a random one, or with IDSeed that of its content.
+func (p *SnapshotProcessor) newID(kind Kind, content any) string {
+	if p.IDSeed == "" {
+		return NewID(kind, p.now())
+	}
+	return DeriveID(kind, p.IDSeed+"\x00"+value.Must(content).JSON(), p.now())
+}
+
 func (p *SnapshotProcessor) log() *slog.Logger {
 	if p.Log == nil {
 		return slog.New(slog.DiscardHandler)
@@ -68,6 +80,9 @@ func (p *SnapshotProcessor) log() *slog.Logger {
 // ProcessMemory saves a memory and returns its id. It can be found at once; its
 // snapshot is made later, by [SnapshotProcessor.Run].
 func (p *SnapshotProcessor) ProcessMemory(ctx context.Context, m BaseMemory) (id string, err error) {
+	if p.IDSeed != "" && m.ID == "" && m.Role() == "" { // an equal one is a duplicate, which needs no id
+		m.NewID = p.newID(MemoryID, m)
+	}
 	saved, err := p.Store.SaveMemories(ctx, []BaseMemory{m})
 	if err != nil {
 		if calls.KindOf(err) != calls.Invalid { // that is not the store's fault
@@ -228,11 +243,11 @@ func (p *SnapshotProcessor) generateSnapshot(ctx context.Context, job *Job, repo
 	}
 	g.Warn = warn
 	if len(job.Memories) > 0 {
-		s, err := g.GenerateDetailSnapshot(ctx, job.Memories, NewID(SnapshotID, p.now()), p.knownCategories(ctx, job.User)...)
+		s, err := g.GenerateDetailSnapshot(ctx, job.Memories, p.newID(SnapshotID, job.Memories), p.knownCategories(ctx, job.User)...)
 		job.Detail = &s
 		return err
 	}
-	m, err := g.GenerateMetaSnapshot(ctx, job.Snapshots, NewID(MetaID, p.now()))
+	m, err := g.GenerateMetaSnapshot(ctx, job.Snapshots, p.newID(MetaID, job.Snapshots))
 	job.Meta = &m
 	return err
 }

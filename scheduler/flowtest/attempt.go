@@ -163,10 +163,16 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	return e, guard, nil
 }
 
-// newMemory returns a memory that is opened when it is needed.
+// newMemory returns a memory that is opened when it is needed. Its ids are the same in each run, as those of the case's own
+// memories are; they do not depend on the place of the case in the file, so that recordings outlive new cases.
 func (a *attempt) newMemory(e *scheduler.StepExecutor) *memory.Lazy {
 	return memory.NewLazy(func(ctx context.Context) (*memory.SnapshotProcessor, error) {
-		return a.of.suite.runner.options.Memory(ctx, e.Env.Clock)
+		p, err := a.of.suite.runner.options.Memory(ctx, e.Env.Clock)
+		if err != nil {
+			return nil, err
+		}
+		p.IDSeed = fmt.Sprintf("test-%d", e.Seed)
+		return p, nil
 	})
 }
 

@@ -171,10 +171,12 @@ inputs: {type: object, properties: {who: {type: string, default: x}}}
 memory: {user: "{{ inputs.who }}", session: main}
 steps:
   - {id: save, call: memory-save, with: {content: "{{ inputs.who }} likes tea", role: user}}
+  - {id: learn, call: memory-save, needs: [save], with: {content: "{{ inputs.who }} wears a hat"}}
+  - {id: snapshot, call: memory-snapshot, needs: [learn]}
   - {id: recall, call: memory-retrieve, with: {current_query: tea, min_relevance: 0, include: [content]}}
-  - {id: answer, call: chat, with: {user: "{{ recall.relevant_memories }} {{ run.id }}"}}
+  - {id: answer, call: chat, with: {user: "{{ recall.relevant_memories }} {{ learn.memory_id }} {{ snapshot.snapshots }} {{ snapshot.meta_snapshots }} {{ run.id }}"}}
   - {id: wait, call: slot, with: {current_schema: {type: object, required: [city], properties: {city: {type: string}}}, stages: []}}
-outputs: {memories: "{{ recall.relevant_memories | length }}", city: "{{ wait.slot_data.city }}"}
+outputs: {memories: "{{ recall.relevant_memories | length }}", ids: ["{{ learn.memory_id }}", "{{ snapshot.snapshots }}", "{{ snapshot.meta_snapshots }}"], city: "{{ wait.slot_data.city }}"}
 -- rows.csv --
 id,who
 1,ann
@@ -184,12 +186,17 @@ id,who
 5,ann
 -- a.test.yaml --
 dataset: {file: rows.csv}
-defaults: {llm: [{text: hello}], repeat: 2}
+defaults:
+  repeat: 2
+  llm:
+    - {text: '{"key_points": ["who likes tea"], "category": "Taste", "importance": 0.7}'}
+    - {text: '{"keywords": ["tea"], "description": "What they like"}'}
+    - {text: hello}
 cases:
   - name: alone
     answers: {/city: Rome}
     expect:
-      - {output: memories, equals: 1}
+      - {output: memories, equals: 2}
       - {output: city, equals: Rome}
   - name: waits
     expect: [{run: {state: waiting, waits_for: /city}}]
@@ -197,8 +204,8 @@ cases:
     answers: {/city: Rome}
     memory: [{id: momo, content: The cat Momo likes tea}]
     expect:
-      - {output: memories, equals: 2}
-      - {retrieved: recall, recall_at: {k: 2}, relevant: [momo]}
+      - {output: memories, equals: 3}
+      - {retrieved: recall, recall_at: {k: 3}, relevant: [momo]}
   - name: fails
     answers: {/city: Rome}
     expect: [{output: city, equals: Paris}]
