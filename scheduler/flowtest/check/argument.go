@@ -30,6 +30,17 @@ func (a *argument) reportf(below, format string, args ...any) {
 	a.report(below, wording.Say(format, args...), wording.Text{})
 }
 
+// knowsStep reports whether each flow of the file can have a step, and adds a problem where one cannot.
+func (a *argument) knowsStep(below, id string) bool {
+	for _, f := range a.scope.Flows {
+		if known, ok := hasStep(f, id); !ok {
+			a.report(below, wording.Say("the flow %s has no step %q", f.Name, id), nearHint(id, known))
+			return false
+		}
+	}
+	return true
+}
+
 // take returns the argument of a key that belongs to the matcher, and whether it is there.
 func (a *argument) take(key string) (*argument, bool) {
 	v, ok := a.beside.Get(key)

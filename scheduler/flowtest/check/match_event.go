@@ -51,6 +51,9 @@ func buildBefore(want beforeWant, a *argument) test {
 		a.report("", wording.Say("unknown event %q", want.Event), nearHint(want.Event, eventTypes()))
 		return nil
 	}
+	if want.Step != "" && !a.knowsStep("/step", want.Step) {
+		return nil
+	}
 	return func(_ context.Context, of *subject) *verdict {
 		later := eventsOf(of.of, journal.EventType(want.Event), want.Step)
 		name := wording.Same(want.Event)

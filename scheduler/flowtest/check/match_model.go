@@ -72,13 +72,8 @@ type groundedWant struct {
 }
 
 func buildGrounded(want groundedWant, a *argument) test {
-	if want.In != "" {
-		for _, f := range a.scope.Flows {
-			if known, ok := hasStep(f, want.In); !ok {
-				a.report("/in", wording.Say("the flow %s has no step %q", f.Name, want.In), nearHint(want.In, known))
-				return nil
-			}
-		}
+	if want.In != "" && !a.knowsStep("/in", want.In) {
+		return nil
 	}
 	return func(ctx context.Context, of *subject) *verdict {
 		sources, failed := of.supports(ctx, want)
@@ -93,6 +88,10 @@ func buildGrounded(want groundedWant, a *argument) test {
 		var answer groundedAnswer
 		if err := askJudge(ctx, env, "grounded", names, schema.MustFor[groundedAnswer](), &answer); err != nil {
 			return errorOf(err)
+		}
+		if len(answer.Claims) == 0 && strings.TrimSpace(of.asText()) != "" {
+			return errorOf(calls.Errorf(calls.Provider, "the judge found no claims in %s", of.String()).
+				WithHint("let another model judge: grounded: {llm: NAME, ...}; a text that claims nothing needs no grounded"))
 		}
 		return answer.verdictOf(len(sources), want)
 	}

@@ -75,6 +75,9 @@ func buildWaitsFor(want string, a *argument) test {
 		a.report("", wording.Say("%q is not a JSON pointer", want), wording.Say("write /city, or STEP:/city"))
 		return nil
 	}
+	if step != "" && !a.knowsStep("", step) {
+		return nil
+	}
 	return func(_ context.Context, of *subject) *verdict {
 		var all []string
 		for _, w := range of.of.Record.Waiting {
@@ -105,6 +108,9 @@ func buildError(want errorWant, a *argument) test {
 	re, err := regexp.Compile(want.Matches)
 	if err != nil {
 		a.report("/matches", wording.Say("%q is not a regular expression: %w", value.Truncate(want.Matches, 60), err), wording.Text{})
+		return nil
+	}
+	if want.Step != "" && !a.knowsStep("/step", want.Step) {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {

@@ -259,6 +259,7 @@ var suite = map[string]string{
 		fail {output: reply, grounded: {kinds: [world_book]}}
 		error {output: reply, grounded: {kinds: [step], llm: 'no|no'}}
 		error {output: reply, grounded: {kinds: [step], llm: '{"claims": [{"claim": "...", "reason": "...", "source": 1}]}'}}
+		error {output: reply, grounded: {kinds: [step], llm: '{"claims": []}'}}
 		wrong {output: reply, grounded: {kinds: []}} ''
 		wrong {output: reply, grounded: {kinds: [file], in: answr}} 'answer'`,
 	"output prefer": `
@@ -337,6 +338,7 @@ var suite = map[string]string{
 		pass {event: step.finished, step: note, before: {event: step.started, step: answer}}
 		fail {event: step.finished, step: answer, before: {event: step.started, step: note}}
 		fail {event: step.failed, before: flow.finished}
+		wrong {event: step.finished, before: {event: step.started, step: answr}} 'answer'
 		wrong {event: step.finished, before: step.strted} 'step.started'`,
 	"event data": `
 		pass {event: step.started, step: note, data: {call: template}}
@@ -378,6 +380,10 @@ var suite = map[string]string{
 	"output plugin": `
 		pass {output: reply, plugin: tea.names, with: Green}
 		fail {output: reply, plugin: tea.names, with: Black}
+		pass {run: {plugin: tea.names, with: '"state":"finished"'}}
+		pass {tools: clerk, plugin: tea.names, with: '"name":"greet"'}
+		pass {event: step.finished, step: note, plugin: tea.names, with: '"step":"note"'}
+		pass {retrieved: recall, plugin: tea.names, with: '"m1"'}
 		error {output: reply, plugin: tea.fails}
 		wrong {output: reply, plugin: tea.name} 'tea.names'
 		wrong {output: reply, contains: a, with: a} 'plugin'`,
@@ -389,9 +395,11 @@ var suite = map[string]string{
 		wrong {run: [a]} 'map'`,
 	"run waits_for": `
 		fail {run: {waits_for: /city}}
+		wrong {run: {waits_for: "answr:/city"}} 'answer'
 		wrong {run: {waits_for: city}} 'pointer'`,
 	"run error": `
 		fail {run: {error: {kind: budget}}}
+		wrong {run: {error: {step: answr}}} 'answer'
 		wrong {run: {error: {kind: budgt}}} 'budget'
 		wrong {run: {error: {matches: "("}}} 'regular expression'`,
 	"run tokens": `

@@ -234,10 +234,13 @@ type subject struct {
 // lastPrompt returns the prompt that was sent last, which has the whole conversation.
 func (s *subject) lastPrompt() *explain.Explanation { return s.prompts[len(s.prompts)-1] }
 
-// asText returns the subject as matchers of text see it.
+// asText returns the subject as matchers of text, judges and plugins see it: JSON where it is not a text.
 func (s *subject) asText() string {
-	if s.kind == promptSubject {
+	switch s.kind { //nolint:exhaustive // the others are values
+	case promptSubject:
 		return promptText(s.lastPrompt())
+	case eventSubject, toolsSubject, retrievedSubject, runSubject:
+		return s.asValue().JSON()
 	}
 	return textOf(s.value)
 }
