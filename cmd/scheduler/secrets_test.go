@@ -136,6 +136,50 @@ steps:
 	}
 }
 
+// What tests keep in files has no secret: not the key of a provider either, which no recorded answer needs.
+func TestFilesOfTestsHaveNoSecrets(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const flowSecret, key = "s3cr3t-of-the-flow", "sk-of-the-provider"
+	for name, text := range map[string]string{
+		"scheduler.yaml": "secrets: [TOKEN]\nllm: {providers: [{name: main, base_url: \"http://127.0.0.1:9/v1\", api_key_env: API_KEY, model: m}]}\n",
+		"a.yaml":         "name: a\nsteps: [{id: made, call: template, with: {template: !raw \"{{ v }}\", values: {v: \"{{ inputs.text }}\"}}}]\n",
+		"a.test.yaml": "cases: [{name: of " + key + ", inputs: {text: \"" + flowSecret + " and " + key + "\"}, " +
+			"expect: [{output: made, snapshot: true}, {output: made, contains: nothing}]}]\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TOKEN", flowSecret)
+	t.Setenv("API_KEY", key)
+	var stdout, stderr bytes.Buffer
+	code := runProgram([]string{"test", "--update", "--bless", "main", "--report", "json=out.json"}, strings.NewReader(""), &stdout, &stderr)
+	if code != exitFailed {
+		t.Fatalf("exit status %d\n%s%s", code, stdout.String(), stderr.String())
+	}
+	shown := map[string]string{"stdout": stdout.String(), "stderr": stderr.String()}
+	err := filepath.WalkDir(".", func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && path != "a.test.yaml" {
+			text, readErr := os.ReadFile(path)
+			shown[path], err = string(text), readErr
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"a.test.snapshots.yaml", filepath.Join(".scheduler", "test", "last.jsonl"), "out.json"} {
+		if !strings.Contains(shown[file], "***") {
+			t.Errorf("%s shows nothing that is masked:\n%s", file, shown[file])
+		}
+	}
+	for place, text := range shown {
+		if strings.Contains(text, flowSecret) || strings.Contains(text, key) {
+			t.Errorf("%s shows a secret:\n%s", place, text)
+		}
+	}
+}
+
 // flowOf returns a flow that uses what is derived from a secret in all ways.
 func flowOf(name, derivation, server string) string {
 	quoted := value.OfString("{{ " + derivation + " }}").JSON()

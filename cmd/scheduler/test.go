@@ -125,6 +125,7 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if err := a.service.AnnotateJudges(run, suites); err != nil {
 		return usageError(err)
 	}
+	run = report.MaskRun(run, a.runtime.hidden.MaskText) // before it is kept anywhere
 	var comparison *compare.Comparison
 	if before != nil {
 		comparison = compare.Compare(before, compare.NewBaseline(run), f.against, 1)

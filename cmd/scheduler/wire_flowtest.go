@@ -41,6 +41,7 @@ func (rt *runtime) newTestLoader(language string) (*suite.Loader, []service.Note
 
 // testOptions returns what tests run with. Every case has its own store of memories and its own journal.
 func (rt *runtime) testOptions(language string) *flowtest.Options {
+	rt.hideProviderSecrets()
 	return &flowtest.Options{
 		Executor: rt.newTestExecutor,
 		Memory: func(ctx context.Context, clock func() time.Time) (*memory.SnapshotProcessor, error) {
@@ -64,6 +65,20 @@ func (rt *runtime) testOptions(language string) *flowtest.Options {
 		Languages: rt.settings.FurtherLanguages().Files,
 		Hidden:    rt.hidden,
 		Parallel:  rt.settings.Run.MaxParallel,
+	}
+}
+
+// hideProviderSecrets adds the keys of all configured providers to what is hidden: recorded answers need no provider, and
+// texts of a test may have its key all the same. A provider whose key is not set cannot be opened, and has none to hide.
+func (rt *runtime) hideProviderSecrets() {
+	for i := range rt.settings.LLM.Providers {
+		p, err := rt.settings.LLM.Providers[i].Open()
+		if err != nil {
+			continue
+		}
+		for _, text := range secretsOf(p) {
+			rt.hidden.Add(text)
+		}
 	}
 }
 

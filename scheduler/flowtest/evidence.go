@@ -35,7 +35,7 @@ func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *ch
 				}
 				return a.sessions.open(o.Models.Name(name))
 			},
-			Tokens: e.Env.Tokens, Languages: o.Languages, Snapshots: c.suite.snapshots, Registry: e.Loader.Registry,
+			Tokens: e.Env.Tokens, Languages: o.Languages, Snapshots: c.suite.snapshots, Mask: o.Hidden.MaskText, Registry: e.Loader.Registry,
 		},
 	}
 	if o.Mode == result.Live {

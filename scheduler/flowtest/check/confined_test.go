@@ -94,6 +94,71 @@ func TestPromptsOfRounds(t *testing.T) {
 	expectProblem(t, &Scope{File: "a.test.yaml"}, "{prompt: clerk, round: 0, contains: a}", "round")
 }
 
+// Two rounds of an agent have two snapshots; two texts by one name are an error that names both places.
+func TestSnapshotNames(t *testing.T) {
+	e := suiteEvidence(t)
+	path := filepath.Join(t.TempDir(), "a.test.snapshots.yaml")
+	for _, update := range []bool{true, false} {
+		f, err := OpenSnapshots(path, update)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Services.Snapshots = f
+		expectLines(t, e, `
+			pass {prompt: clerk, round: 1, snapshot: true}
+			pass {prompt: clerk, round: 2, snapshot: true}
+			pass {prompt: clerk, snapshot: true}
+			pass {prompt: clerk, round: 1, snapshot: mine}
+			pass {prompt: clerk, round: 1, snapshot: mine}
+		`)
+		if err := f.Close(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := OpenSnapshots(path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Services.Snapshots = f
+	if _, ok := f.Load("a case: prompt clerk"); !ok {
+		t.Error("the name of all rounds has changed")
+	}
+	expectOutcome(t, e, "pass", "{prompt: clerk, round: 1, snapshot: mine}")
+	got, message := outcome(t, e, "{prompt: clerk, round: 2,    snapshot: mine}")
+	if got != "error" || !strings.Contains(message, "a.test.yaml:1:37") || !strings.Contains(message, "a.test.yaml:1:40") {
+		t.Errorf("%s: %s", got, message)
+	}
+}
+
+// What is kept of a snapshot, and its name, have no secrets; what was kept before is compared without them.
+func TestSnapshotIsMasked(t *testing.T) {
+	e := quickstart(t)
+	path := filepath.Join(t.TempDir(), "a.test.snapshots.yaml")
+	evaluate := func(update bool) {
+		f, err := OpenSnapshots(path, update)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Services.Snapshots = f
+		expectOutcome(t, e, "pass", "{prompt: answer, snapshot: of the lighthouse}")
+		if err := f.Close(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	evaluate(true)
+	e.Services.Mask = strings.NewReplacer("lighthouse", "***").Replace
+	evaluate(true)
+	evaluate(false)
+	kept, err := OpenSnapshots(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, ok := kept.Load("a case: of the ***")
+	if !ok || strings.Contains(text, "lighthouse") || !strings.Contains(text, "***") {
+		t.Errorf("%v: %s", ok, text)
+	}
+}
+
 func TestSnapshotFile(t *testing.T) {
 	e := quickstart(t)
 	path := filepath.Join(t.TempDir(), "a.test.snapshots.yaml")

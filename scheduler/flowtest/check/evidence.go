@@ -60,6 +60,8 @@ type Services struct {
 	// Snapshots keeps what the matcher snapshot compares with; nil: there are none, and none
 	// is written.
 	Snapshots Snapshots
+	// Mask hides the secrets of a text that is kept in a file; nil hides none.
+	Mask func(text string) string
 	// Registry has the checks of plugins; nil without any.
 	Registry *calls.Registry
 }
@@ -69,9 +71,9 @@ type Services struct {
 type Snapshots interface {
 	// Load returns the text of a name; ok is false where there is none.
 	Load(name string) (text string, ok bool)
-	// Save sets the text of a name, where snapshots are to be updated; saved is false where they
-	// are not.
-	Save(name, text string) (saved bool)
+	// Save sets the text of a name, for the check at a place, where snapshots are to be updated; saved is false
+	// where they are not. It is an error where another text was saved by the name before: one of them would be lost.
+	Save(name, text string, at flow.Position) (saved bool, err error)
 }
 
 // Need is other evidence that a check compares with: that of another case, or of the same case with another

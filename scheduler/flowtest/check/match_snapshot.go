@@ -35,7 +35,8 @@ func (w *snapshotWant) DecodeValue(v value.Value) error {
 	return nil
 }
 
-func buildSnapshot(want snapshotWant, _ *argument) test {
+func buildSnapshot(want snapshotWant, a *argument) test {
+	at := a.at(a.pointer)
 	return func(_ context.Context, of *subject) *verdict {
 		kept := of.of.Services.Snapshots
 		if kept == nil {
@@ -45,11 +46,16 @@ func buildSnapshot(want snapshotWant, _ *argument) test {
 		if want.name != "" && want.name != string(of.kind) {
 			name = of.of.Case + ": " + want.name
 		}
-		text := of.snapshotText()
-		if kept.Save(name, text) {
+		name, text := of.of.Services.mask(name), of.of.Services.mask(of.snapshotText())
+		saved, err := kept.Save(name, text, at)
+		if err != nil {
+			return errorOf(err)
+		}
+		if saved {
 			return pass()
 		}
 		before, ok := kept.Load(name)
+		before = of.of.Services.mask(before)
 		if !ok {
 			return errorOf(calls.Errorf(calls.Missing, "there is no snapshot %q yet", name).WithHint("write it with --update, and look at it before it is kept"))
 		}
@@ -60,6 +66,14 @@ func buildSnapshot(want snapshotWant, _ *argument) test {
 		failed.diff = linediff.Show(strings.Split(before, "\n"), strings.Split(text, "\n"))
 		return failed
 	}
+}
+
+// mask returns a text without its secrets.
+func (s *Services) mask(text string) string {
+	if s.Mask == nil {
+		return text
+	}
+	return s.Mask(text)
 }
 
 // snapshotText returns what a snapshot keeps of the subject.

@@ -76,7 +76,9 @@ func (letterEmbedder) Embed(_ context.Context, texts []string) ([][]float32, err
 type memorySnapshots map[string]string
 
 func (s memorySnapshots) Load(name string) (string, bool) { text, ok := s[name]; return text, ok }
-func (s memorySnapshots) Save(string, string) bool        { return false }
+func (s memorySnapshots) Save(string, string, flow.Position) (bool, error) {
+	return false, nil
+}
 
 // suiteEvidence runs the flow of the suite. What retrieval found is written into the record: its store is no
 // matter of checks.

@@ -9,9 +9,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // SnapshotFile keeps the snapshots of a test file in one YAML file beside it. [OpenSnapshots] makes it, for one
@@ -21,9 +23,10 @@ type SnapshotFile struct {
 	update bool
 
 	mu      sync.Mutex
-	texts   *value.Map      // guarded by mu
-	asked   map[string]bool // guarded by mu
-	changed bool            // guarded by mu
+	texts   *value.Map               // guarded by mu
+	asked   map[string]bool          // guarded by mu
+	saved   map[string]flow.Position // by whom each name was saved in this run; guarded by mu
+	changed bool                     // guarded by mu
 }
 
 var _ Snapshots = (*SnapshotFile)(nil)
@@ -31,7 +34,7 @@ var _ Snapshots = (*SnapshotFile)(nil)
 // OpenSnapshots reads the snapshots at a path; a file that does not exist has none. update lets checks
 // change them.
 func OpenSnapshots(path string, update bool) (*SnapshotFile, error) {
-	f := &SnapshotFile{path: path, update: update, texts: value.NewMap(0), asked: map[string]bool{}}
+	f := &SnapshotFile{path: path, update: update, texts: value.NewMap(0), asked: map[string]bool{}, saved: map[string]flow.Position{}}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
@@ -63,19 +66,36 @@ func (f *SnapshotFile) Load(name string) (text string, ok bool) {
 }
 
 // Save sets the text of a name, where snapshots are to be updated. [SnapshotFile.Close] writes it.
-func (f *SnapshotFile) Save(name, text string) (saved bool) {
+func (f *SnapshotFile) Save(name, text string, at flow.Position) (saved bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.update {
-		return false
+		return false, nil
 	}
 	f.asked[name] = true
-	if old, ok := f.texts.Get(name); ok && value.Equal(old, value.OfString(text)) {
-		return true
+	old, ok := f.texts.Get(name)
+	isSame := ok && value.Equal(old, value.OfString(text))
+	before, isSaved := f.saved[name]
+	if isSaved && !isSame {
+		return false, errTwice(name, before, at)
+	}
+	f.saved[name] = at
+	if isSame {
+		return true, nil
 	}
 	f.texts.Set(name, value.OfString(text))
 	f.changed = true
-	return true
+	return true, nil
+}
+
+// errTwice returns the error of two texts by one name.
+func errTwice(name string, before, at flow.Position) error {
+	if before == at {
+		return calls.Errorf(calls.Invalid, "the snapshot %q at %s has another text in another repeat", name, at).
+			WithHint("keep a snapshot only of what is the same in every repeat")
+	}
+	return calls.Errorf(calls.Invalid, "the snapshot %q has one text at %s and another at %s", name, before, at).
+		WithHint("give one of them a name of its own: snapshot: NAME")
 }
 
 // Unused lists the names that no check has asked for, sorted.

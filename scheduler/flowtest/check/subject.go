@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -79,6 +80,9 @@ type parsedSubject struct {
 func (s *parsedSubject) String() string {
 	if s.kind == noSubject || s.kind == runSubject {
 		return string(s.kind)
+	}
+	if s.round > 0 {
+		return string(s.kind) + " " + s.text + " round " + strconv.Itoa(s.round)
 	}
 	return string(s.kind) + " " + s.text
 }
