@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -130,11 +129,13 @@ func suiteEvidence(t *testing.T) *Evidence {
 
 // namesTea passes where the text has what the item gives.
 func namesTea(_ context.Context, _ plugins.State, item plugins.Item) (plugins.Verdict, error) {
-	var data struct{ With, Value string }
-	if err := json.Unmarshal(item.Data, &data); err != nil || data.Value != item.Text {
+	data, err := value.ParseJSON(item.Data)
+	given, _ := data.Get("value")
+	with, _ := data.Get("with")
+	if err != nil || textOf(given) != item.Text {
 		return plugins.Verdict{}, errors.Join(err, errors.New("text and value differ"))
 	}
-	return plugins.Verdict{Include: strings.Contains(item.Text, data.With), Reason: "it has no " + data.With}, nil
+	return plugins.Verdict{Include: strings.Contains(item.Text, textOf(with)), Reason: "it has no " + textOf(with)}, nil
 }
 
 func fails(context.Context, plugins.State, plugins.Item) (plugins.Verdict, error) {
