@@ -196,6 +196,8 @@ func (a *app) reportOptions() report.Options {
 		Language: string(a.Language),
 		Path:     func(file string) string { return shownPath(filepath.Join(a.settings.Root, filepath.FromSlash(file))) },
 		Mask:     a.runtime.hidden.MaskText,
+
+		InActions: os.Getenv("GITHUB_ACTIONS") == "true",
 	}
 }
 
@@ -226,7 +228,7 @@ func (a *app) tellTests(run *result.Run, c *compare.Comparison, f *testFlags, ta
 		}
 		p.PrintEnd(run, c)
 	}
-	if os.Getenv("GITHUB_ACTIONS") == "true" {
+	if o.InActions {
 		out := a.Stdout
 		if f.asJSON {
 			out = a.Stderr

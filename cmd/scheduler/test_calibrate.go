@@ -152,16 +152,17 @@ func (a *app) tellCalibration(c *calibrate.Calibration, path string, asJSON bool
 }
 
 func (a *app) printCalibration(c *calibrate.Calibration, path string) {
+	o := a.reportOptions()
 	say := func(format string, args ...any) { fmt.Fprintln(a.Stdout, a.Language.Say(format, args...)) }
 	for _, d := range c.Disagreements {
 		verdict := a.Language.Say("the judge passes what people fail")
 		if !d.Judge {
 			verdict = a.Language.Say("the judge fails what people pass")
 		}
-		say("%s:%d: %s: %s", path, d.Line, verdict, a.runtime.hidden.MaskText(d.Reason))
+		say("%s:%d: %s: %s", path, d.Line, verdict, o.ForeignText(d.Reason))
 	}
 	for _, u := range c.Undecided {
-		say("%s:%d: no verdict: %s", path, u.Line, a.runtime.hidden.MaskText(u.Problem))
+		say("%s:%d: no verdict: %s", path, u.Line, o.ForeignText(u.Problem))
 	}
 	say("%s: %d answers, agreement %.2f, kappa %.2f", c.Provider, c.Items, c.Share, c.Kappa)
 	say("of %d that people fail, the judge passes %d (%.0f %%, 95 %%: %.0f to %.0f %%); of those that people pass, it fails %d",

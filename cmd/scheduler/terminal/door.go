@@ -1,13 +1,10 @@
 package terminal
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -100,45 +97,5 @@ func IsTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Visible returns text with everything quoted, as in JSON strings, that would steer a
-// terminal or cannot be seen: control characters other than tabs and line breaks, marks of
-// the direction of writing, characters without a width. Joiners stay where scripts and
-// pictures need them, beside characters that are not ASCII.
-func Visible(text string) string {
-	if isPlain(text) {
-		return text
-	}
-	var b strings.Builder
-	before := rune(-1)
-	for i, r := range text {
-		size := utf8.RuneLen(r)
-		if r == utf8.RuneError { // also a part of a character that was cut in two
-			_, size = utf8.DecodeRuneInString(text[i:])
-		}
-		after, _ := utf8.DecodeRuneInString(text[i+size:])
-		isInside := before > unicode.MaxASCII && after > unicode.MaxASCII && after != utf8.RuneError
-		joins := isInside && isJoiner(r)
-		if value.IsInvisible(r) && !joins {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteString(text[i : i+size])
-		}
-		before = r
-	}
-	return b.String()
-}
-
-// isPlain reports whether all of text is ASCII that can be seen.
-func isPlain(text string) bool {
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '\n', c == '\t':
-		case c < ' ', c >= 0x7F:
-			return false
-		}
-	}
-	return true
-}
-
-// isJoiner reports whether r is a zero-width joiner or non-joiner.
-func isJoiner(r rune) bool { return r == '\u200c' || r == '\u200d' }
+// Visible returns text as a person may see it: see [value.Visible].
+func Visible(text string) string { return value.Visible(text) }

@@ -14,9 +14,7 @@ const annotationLimit = 10
 // Annotate writes what failed as workflow commands of GitHub Actions, which shows them at their lines. Paths
 // are those from the folder of the repository, where a workflow starts.
 func Annotate(w io.Writer, run *result.Run, o Options) {
-	if o.Mask != nil {
-		run = masked(run, o.Mask)
-	}
+	run = masked(run, o.visible)
 	left := 0
 	shown := map[string]int{}
 	for _, s := range run.Suites {

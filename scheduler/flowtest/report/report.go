@@ -28,6 +28,8 @@ type Options struct {
 	// Mask hides the secrets of a text; nil hides none. It is the second line: the run masks
 	// them where they come up.
 	Mask func(text string) string
+	// InActions is set where what is printed goes to a log of GitHub Actions, which carries out the commands in it.
+	InActions bool
 }
 
 func (o *Options) say(format string, args ...any) string {
@@ -104,8 +106,13 @@ func Write(w io.Writer, kind string, run *result.Run, c *compare.Comparison, o O
 	if write == nil {
 		return calls.Errorf(calls.Invalid, "unknown report %q", kind)
 	}
-	if o.Mask != nil {
-		run, c = masked(run, o.Mask), masked(c, o.Mask)
+	switch kind {
+	case "html", "md":
+		run, c = masked(run, o.visible), masked(c, o.visible)
+	default: // JSON and XML have escapes of their own
+		if o.Mask != nil {
+			run, c = masked(run, o.Mask), masked(c, o.Mask)
+		}
 	}
 	return write(w, run, c, &o)
 }

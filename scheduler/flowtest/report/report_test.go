@@ -190,6 +190,57 @@ func TestTerminalOfMessagesAndLimits(t *testing.T) {
 	}
 }
 
+// What models and files say cannot steer a terminal, nor give commands to a runner of GitHub Actions.
+func TestForeignText(t *testing.T) {
+	const attack = "\x1b[31m\x07\x00\n::error::one\n \t::warning::two ##[error]three\n\u2028::notice::four"
+	run := &result.Run{Suites: []*result.Suite{{File: "a.test.yaml", Cases: []*result.Case{
+		{Name: "name" + attack, Outcome: result.Fail, Repeats: []result.Repeat{{Outcome: result.Fail, Problem: &result.Problem{Message: attack, Hint: attack}, Checks: []result.Check{
+			{Name: attack, Outcome: result.Fail, Message: "m" + attack, Hint: attack, Diff: attack, Judge: &result.Judge{Criteria: []result.Criterion{{Text: attack, Reason: attack}}}},
+		}}}},
+		{Name: "s", Outcome: result.Skip, Skipped: attack},
+	}}}}
+	o := report.Options{InActions: true}
+	shown := map[string]string{}
+	var out bytes.Buffer
+	p := report.NewPrinter(&out, o)
+	p.Verbose = true
+	p.PrintSuite(run.Suites[0])
+	p.PrintEnd(run, nil)
+	shown["terminal"] = out.String()
+	for line := range strings.Lines(out.String() + o.ForeignText(attack)) {
+		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
+			t.Errorf("a command: %q", line)
+		}
+	}
+	if !strings.Contains(out.String(), ": :error::one") || !strings.Contains(out.String(), `\u001b[31m`) {
+		t.Error(out.String())
+	}
+	out.Reset()
+	report.Annotate(&out, run, o)
+	shown["annotations"] = out.String()
+	if n := strings.Count(out.String(), "\n"); n != 2 || !strings.HasPrefix(out.String(), "::error file=") {
+		t.Errorf("%d lines:\n%s", n, out.String())
+	}
+	for _, kind := range []string{"md", "html", "junit"} {
+		out.Reset()
+		if err := report.Write(&out, kind, run, nil, o); err != nil {
+			t.Fatal(err)
+		}
+		shown[kind] = out.String()
+	}
+	for place, text := range shown {
+		if strings.ContainsAny(text, "\x1b\x07\x00\u2028") && (place != "junit" || strings.ContainsAny(text, "\x1b\x07\x00")) {
+			t.Errorf("%s has a control character:\n%q", place, text)
+		}
+	}
+	out.Reset()
+	plain := report.NewPrinter(&out, report.Options{})
+	plain.PrintSuite(run.Suites[0])
+	if !strings.Contains(out.String(), "::error::one") {
+		t.Errorf("outside of a runner the text is changed:\n%s", out.String())
+	}
+}
+
 func TestAnnotations(t *testing.T) {
 	var out bytes.Buffer
 	report.Annotate(&out, sample(), report.Options{})

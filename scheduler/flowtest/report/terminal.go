@@ -23,11 +23,14 @@ type Printer struct {
 // line.
 func NewPrinter(out io.Writer, o Options) *Printer { return &Printer{out: out, o: o} }
 
+// printf writes whole lines.
+func (p *Printer) printf(format string, args ...any) {
+	_, _ = io.WriteString(p.out, p.o.withoutCommands(fmt.Sprintf(format, args...))) // as with fmt.Fprint: nobody could be told
+}
+
 // PrintSuite prints what a test file gave.
 func (p *Printer) PrintSuite(s *result.Suite) {
-	if p.o.Mask != nil {
-		s = masked(s, p.o.Mask)
-	}
+	s = masked(s, p.o.visible)
 	counts := s.Counts()
 	word := "ok   "
 	if counts.Errors > 0 {
@@ -36,7 +39,7 @@ func (p *Printer) PrintSuite(s *result.Suite) {
 	if counts.Failed > 0 {
 		word = "FAIL "
 	}
-	fmt.Fprintf(p.out, "%s %s  %s%s\n", word, p.o.path(s.File), p.o.countsLine(counts), elapsed(s.Elapsed))
+	p.printf("%s %s  %s%s\n", word, p.o.path(s.File), p.o.countsLine(counts), elapsed(s.Elapsed))
 	for _, c := range s.Cases {
 		p.printCase(c)
 	}
@@ -45,25 +48,25 @@ func (p *Printer) PrintSuite(s *result.Suite) {
 // printCase prints what a person must know of a case.
 func (p *Printer) printCase(c *result.Case) {
 	if p.Verbose {
-		fmt.Fprintf(p.out, "  %-5s %s\n", c.Outcome, c.ID())
+		p.printf("  %-5s %s\n", c.Outcome, c.ID())
 	}
 	if c.Outcome == result.Skip {
 		if p.Verbose && c.Skipped != "" {
-			fmt.Fprintf(p.out, "      %s\n", c.Skipped)
+			p.printf("      %s\n", c.Skipped)
 		}
 		return
 	}
 	isBad := c.Outcome != result.Pass
 	if line := p.o.rateLine(c); line != "" && (isBad || p.Verbose) {
-		fmt.Fprintf(p.out, "  %s: %s: %s\n", p.o.place(c.Position), c.ID(), line)
+		p.printf("  %s: %s: %s\n", p.o.place(c.Position), c.ID(), line)
 	}
 	if !isBad {
 		return
 	}
 	for _, f := range findings(c) {
-		fmt.Fprintf(p.out, "  %s: %s: %s\n", p.o.place(f.at), c.ID(), indent(f.title(), 6))
+		p.printf("  %s: %s: %s\n", p.o.place(f.at), c.ID(), indent(f.title(), 6))
 		for _, line := range p.o.details(c, f) {
-			fmt.Fprintf(p.out, "      %s\n", indent(line, 6))
+			p.printf("      %s\n", indent(line, 6))
 		}
 	}
 }
@@ -100,24 +103,22 @@ func (o *Options) countsLine(c result.Counts) string {
 
 // PrintEnd prints the last lines of a run, and how it differs from an earlier one; c may be nil.
 func (p *Printer) PrintEnd(run *result.Run, c *compare.Comparison) {
-	if p.o.Mask != nil {
-		run, c = masked(run, p.o.Mask), masked(c, p.o.Mask)
-	}
+	run, c = masked(run, p.o.visible), masked(c, p.o.visible)
 	if c != nil {
-		fmt.Fprintln(p.out)
+		p.printf("\n")
 		for _, line := range p.o.comparisonLines(c) {
-			fmt.Fprintln(p.out, line)
+			p.printf("%s\n", line)
 		}
-		fmt.Fprintln(p.out)
+		p.printf("\n")
 	}
 	if len(run.Suites) != 1 || c != nil {
-		fmt.Fprintf(p.out, "%s%s\n", p.o.countsLine(run.Counts()), elapsed(run.Elapsed))
+		p.printf("%s%s\n", p.o.countsLine(run.Counts()), elapsed(run.Elapsed))
 	}
 	if line := p.o.usageLine(run); line != "" {
-		fmt.Fprintln(p.out, line)
+		p.printf("%s\n", line)
 	}
 	if run.Interrupted {
-		fmt.Fprintln(p.out, p.o.say("interrupted: the results so far are kept; go on with --rerun errors"))
+		p.printf("%s\n", p.o.say("interrupted: the results so far are kept; go on with --rerun errors"))
 	}
 }
 
