@@ -21,6 +21,8 @@ type TakesConfig struct {
 	Name string
 	// Path is the cassette's file. In mode [Replay] it may be missing: then every request is.
 	Path string
+	// ShownPath is what messages call the file; "" is Path.
+	ShownPath string
 	// Mode is [Replay], or [Auto] to record what is missing.
 	Mode Mode
 	// Open returns the provider to record, when it is first needed; nil in mode Replay.
@@ -69,6 +71,7 @@ func OpenTakes(config TakesConfig) (*Takes, error) {
 	if config.Mode == "" {
 		config.Mode = Replay
 	}
+	config.ShownPath = cmp.Or(config.ShownPath, config.Path)
 	t := &Takes{config: config, byKey: map[string][]*take{}, asking: map[slot]chan struct{}{}}
 	src, err := readFile(config.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +82,7 @@ func OpenTakes(config TakesConfig) (*Takes, error) {
 	}
 	c, err := parseCassette(src)
 	if err != nil {
-		return nil, wording.Errorf("%s:%w", config.Path, err)
+		return nil, wording.Errorf("%s:%w", config.ShownPath, err)
 	}
 	for _, r := range c.recordings {
 		t.addLocked(&take{recording: r})
@@ -410,9 +413,9 @@ func (p *Player) missError(r recording) error {
 	c := &p.takes.config
 	err := &llm.Error{Provider: c.Name, Hint: c.Hint, Unsent: true}
 	if takes := p.takes.takesOf(r.key); len(takes) > 0 {
-		err.Err = wording.Errorf("take %d of this request is not in %s, which has %d takes of it", p.number, c.Path, len(takes))
+		err.Err = wording.Errorf("take %d of this request is not in %s, which has %d takes of it", p.number, c.ShownPath, len(takes))
 	} else {
-		err = describeMiss(err, p.takes.nearest(), c.Path, r)
+		err = describeMiss(err, p.takes.nearest(), c.ShownPath, r)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -288,3 +288,23 @@ cases:
 		t.Errorf("the outcome is %s, the problem %+v\n%s", one.Outcome, one.Repeats[0].Problem, lines(t, r))
 	}
 }
+
+// What a run puts out does not depend on the working directory, nor on how the test file was named.
+func TestResultsNameNoFolder(t *testing.T) {
+	w := newWorld(t, nil)
+	dir := unpack(t, recorded)
+	first := lines(t, w.run(t, w.load(t, dir, filepath.Join(dir, "a.test.yaml"))))
+	if !strings.Contains(first, "in a.test.main.cassette.yaml") {
+		t.Errorf("the lines do not name the cassette from the project:\n%s", first)
+	}
+	below := filepath.Join(dir, "below")
+	if err := os.Mkdir(below, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for folder, path := range map[string]string{dir: "a.test.yaml", below: filepath.Join("..", "a.test.yaml")} {
+		t.Chdir(folder)
+		if got := lines(t, w.run(t, w.load(t, dir, path))); got != first {
+			t.Errorf("in %s the lines are\n%s\nnot\n%s", folder, got, first)
+		}
+	}
+}

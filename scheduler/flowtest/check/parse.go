@@ -1,7 +1,6 @@
 package check
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,8 @@ type Scope struct {
 	// File is the test file as positions show it, Dir the folder that !file starts from; "" allows
 	// no files.
 	File, Dir string
+	// Root is that of the project, see [Folder].
+	Root string
 	// At returns the place of a byte of the text of a scalar, or of any node with 0; nil: that of
 	// the node.
 	At func(n *yaml.Node, offset int) flow.Position
@@ -239,9 +240,9 @@ func (p *parser) readFile(n *yaml.Node) value.Value {
 		p.report(n, wording.Say("!file %s leads out of the folder of the test file", n.Value), wording.Say("keep the file beside the test file, or in a folder below it"))
 		return value.Value{}
 	}
-	content, err := os.ReadFile(filepath.Join(p.scope.Dir, path))
+	_, content, err := Folder{Dir: p.scope.Dir, Root: p.scope.Root}.Read(path)
 	if err != nil {
-		p.report(n, wording.Say("cannot read the file: %w", err), wording.Text{})
+		p.report(n, wording.Say("cannot read the file: %w", err), FolderHint(err))
 		return value.Value{}
 	}
 	v, err := parseData(path, content)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/check"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
@@ -39,10 +39,9 @@ func (r *reader) readDataset() {
 	if k == nil {
 		return
 	}
-	path := filepath.Join(r.dir, filepath.FromSlash(k.File))
-	content, err := os.ReadFile(path)
+	path, content, err := r.folder().Read(k.File)
 	if err != nil {
-		r.report("/dataset/file", wording.Say("cannot read the dataset %s: %w", k.File, withoutPath(err)), wording.Text{})
+		r.report("/dataset/file", wording.Say("cannot read the dataset %s: %w", k.File, withoutPath(err)), check.FolderHint(err))
 		return
 	}
 	r.dataFiles[path] = true

@@ -3,8 +3,6 @@ package suite
 import (
 	"bytes"
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/check"
 )
 
 // memoryWant is a memory as a test file writes it.
@@ -50,10 +49,9 @@ func (r *reader) readMemory(pointer string, v value.Value) (records []*memoryRec
 }
 
 func (r *reader) readMemoryFile(pointer, file string) (records []*memoryRecord) {
-	path := filepath.Join(r.dir, filepath.FromSlash(file))
-	content, err := os.ReadFile(path)
+	path, content, err := r.folder().Read(file)
 	if err != nil {
-		r.reportOnce(r.at(pointer), wording.Say("cannot read %s: %w", file, withoutPath(err)), wording.Text{})
+		r.reportOnce(r.at(pointer), wording.Say("cannot read %s: %w", file, withoutPath(err)), check.FolderHint(err))
 		return nil
 	}
 	r.dataFiles[path] = true

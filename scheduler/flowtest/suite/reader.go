@@ -2,7 +2,6 @@ package suite
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -279,9 +278,9 @@ func (r *reader) readFile(n *yaml.Node) (v value.Value) {
 		r.problems = append(r.problems, flow.NewProblem(r.position(n, 0), wording.Say("!file %s leads out of the folder of the test file", n.Value), wording.Say("keep the file beside the test file, or in a folder below it")))
 		return v
 	}
-	content, err := os.ReadFile(filepath.Join(r.dir, path))
+	_, content, err := r.folder().Read(path)
 	if err != nil {
-		r.problems = append(r.problems, flow.NewProblem(r.position(n, 0), wording.Say("cannot read %s: %w", n.Value, withoutPath(err)), wording.Text{}))
+		r.problems = append(r.problems, flow.NewProblem(r.position(n, 0), wording.Say("cannot read %s: %w", n.Value, withoutPath(err)), check.FolderHint(err)))
 		return v
 	}
 	v, err = parseData(path, content)
@@ -290,6 +289,9 @@ func (r *reader) readFile(n *yaml.Node) (v value.Value) {
 	}
 	return v
 }
+
+// folder returns where the files begin that the test file names.
+func (r *reader) folder() check.Folder { return check.Folder{Dir: r.dir, Root: r.loader.Root} }
 
 // parseData reads data by the extension of its file; what is not JSON or YAML is text.
 func parseData(path string, content []byte) (value.Value, error) {
@@ -308,7 +310,7 @@ func parseData(path string, content []byte) (value.Value, error) {
 
 // parseChecks reads all items of expect.
 func (r *reader) parseChecks(doc value.Value) {
-	scope := &check.Scope{File: r.file, Dir: r.dir, Cases: []string{}, Columns: slices.Concat([]string{}, r.data.columns)}
+	scope := &check.Scope{File: r.file, Dir: r.dir, Root: r.loader.Root, Cases: []string{}, Columns: slices.Concat([]string{}, r.data.columns)}
 	for _, f := range r.flows {
 		scope.Flows = append(scope.Flows, f.flow)
 	}

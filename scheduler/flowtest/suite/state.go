@@ -3,7 +3,6 @@ package suite
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/check"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -67,12 +67,16 @@ func wholeOutputOf(s *flow.Step) value.Value {
 
 // readStateFile reads the events of a run: what had ended in it has ended here, and its inputs are those of the case.
 func (c *caseReader) readStateFile(pointer, file string) {
-	content, err := os.ReadFile(filepath.Join(c.dir, filepath.FromSlash(file)))
+	path, content, err := c.folder().Read(file)
 	if err != nil {
-		c.reportOnce(c.at(pointer), wording.Say("cannot read %s: %w", file, withoutPath(err)), wording.Say("write it with: scheduler runs events RUN > %s", file))
+		hint := check.FolderHint(err)
+		if hint.En == "" {
+			hint = wording.Say("write it with: scheduler runs events RUN > %s", file)
+		}
+		c.reportOnce(c.at(pointer), wording.Say("cannot read %s: %w", file, withoutPath(err)), hint)
 		return
 	}
-	record, ok := c.foldEvents(filepath.Join(c.dir, filepath.FromSlash(file)), content)
+	record, ok := c.foldEvents(path, content)
 	if !ok {
 		return
 	}

@@ -177,3 +177,63 @@ func TestEditorSchema(t *testing.T) {
 		}
 	}
 }
+
+// TestFilesOutsideOfTheProject: no path of a test file leads out of the project, links followed; out of the folder of the
+// test file it may.
+func TestFilesOutsideOfTheProject(t *testing.T) {
+	const head = "flow: ../a.yaml\n"
+	const inside = "cases: [{name: one, inputs: {}, expect: [{run: finished}]"
+	texts := map[string]string{
+		"dataset": head + "dataset: {file: %s}\n" + inside + "}]\n",
+		"memory":  head + inside + ", memory: %s}]\n",
+		"state":   head + inside + ", state: %s}]\n",
+		"file":    head + "cases: [{name: one, inputs: {who: !file %s}, expect: [{run: finished}]}]\n",
+		"check":   head + "cases: [{name: one, expect: [{output: reply, equals: !file %s}]}]\n",
+	}
+	content := map[string]string{
+		"dataset": "{\"who\": \"x\"}\n", "memory": "{\"content\": \"x\"}\n",
+		"state": `{"seq":1,"time":"2026-01-01T00:00:00Z","run":"r","type":"flow.started","data":{"flow":"a","inputs":{}}}` + "\n",
+		"file":  "x", "check": "x",
+	}
+	for name, data := range content {
+		t.Run(name, func(t *testing.T) {
+			top := t.TempDir()
+			root := filepath.Join(top, "project")
+			write := func(file, text string) string {
+				path := filepath.Join(top, filepath.FromSlash(file))
+				if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return path
+			}
+			write("project/a.yaml", "name: a\ninputs: {type: object, properties: {who: {type: string}}}\nmemory: {user: ann, session: main}\n"+
+				"steps: [{id: say, call: template, with: {template: x}}]\noutputs: {reply: \"{{ say.text }}\"}\n")
+			outside := write("outside/data.jsonl", data)
+			write("project/data.jsonl", data)
+			write("project/tests/data.jsonl", data)
+			if err := os.Symlink(outside, filepath.Join(root, "tests", "link.jsonl")); err != nil {
+				t.Skip("no links here: ", err)
+			}
+			for file, want := range map[string]string{
+				"data.jsonl": "", "../data.jsonl": "", "../../outside/data.jsonl": "outside of the project",
+				"link.jsonl": "outside of the project", filepath.ToSlash(outside): "absolute",
+			} {
+				if isTag := name == "file" || name == "check"; isTag && !filepath.IsLocal(file) {
+					want = "out of the folder"
+				}
+				path := write("project/tests/t.test.yaml", fmt.Sprintf(texts[name], file))
+				_, problems := newLoader(t, root).Load(path)
+				text := problems.Error()
+				switch {
+				case want == "" && len(problems) > 0, want != "" && !strings.Contains(text, want):
+					t.Errorf("%s: %q, want %q", file, text, want)
+				case want != "" && !strings.Contains(text, "t.test.yaml:2:") && !strings.Contains(text, "t.test.yaml:3:"):
+					t.Errorf("%s: the problem has no place: %q", file, text)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,78 @@
+package check
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// Folder is where files begin that a test file names: datasets, memories, recorded runs, and those of !file.
+type Folder struct {
+	// Dir is the folder of the test file.
+	Dir string
+	// Root is that of the project, which no path leaves, links followed; "" is the working directory. The project of a
+	// test file that is elsewhere is its own folder.
+	Root string
+}
+
+// What [Folder.Read] refuses.
+var (
+	errOutside  = wording.Errorf("it is outside of the project")
+	errAbsolute = wording.Errorf("its path is absolute")
+)
+
+// Read returns the content of a file, and its path.
+func (f Folder) Read(name string) (path string, content []byte, err error) {
+	name = filepath.FromSlash(name)
+	if filepath.IsAbs(name) {
+		return name, nil, errAbsolute
+	}
+	path = filepath.Join(f.Dir, name)
+	isInside := false
+	for _, root := range []string{f.Root, f.Dir} {
+		if isInFolder(root, f.Dir) {
+			isInside = isInFolder(root, path)
+			break
+		}
+	}
+	if !isInside {
+		return path, nil, errOutside
+	}
+	if err := calls.CheckRegular(path); err != nil {
+		return path, nil, err
+	}
+	content, err = os.ReadFile(path)
+	return path, content, err
+}
+
+// isInFolder reports whether a path is a folder or below it, links followed as far as there are files.
+func isInFolder(dir, path string) bool {
+	rel, err := filepath.Rel(realPath(dir), realPath(path))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// realPath returns an absolute path without links; of one that does not exist, that of the folders that do.
+func realPath(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if dir := filepath.Dir(path); dir != path {
+		return filepath.Join(realPath(dir), filepath.Base(path))
+	}
+	return path
+}
+
+// FolderHint returns what to do about an error of [Folder.Read] that is about the place of the file; otherwise none.
+func FolderHint(err error) wording.Text {
+	if errors.Is(err, errOutside) || errors.Is(err, errAbsolute) {
+		return wording.Say("keep the file in the project, and write its path from the test file on")
+	}
+	return wording.Text{}
+}
