@@ -86,7 +86,7 @@ var layers = map[string][]string{
 	// Checks look at what a run has left: they know no engine.
 	"scheduler/flowtest/check": {"scheduler/explain", "scheduler/flow", "scheduler/flowtest/result", "scheduler/journal", "calls", "calls/ask", "calls/memory/rank", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
 	// Test files are read like flows, and run by another package.
-	"scheduler/flowtest/suite": {"scheduler/flow", "scheduler/flowtest/check", "scheduler/flowtest/result", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm/prompt", "llm/scripted", "llm/value/..."},
+	"scheduler/flowtest/suite": {"scheduler/flow", "scheduler/flowtest/check", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm/prompt", "llm/scripted", "llm/value/..."},
 	// Files of other programs become ours: a package for each kind.
 	"scheduler/importer":      {"llm/value", "llm/value/yaml"},
 	"scheduler/importer/...":  {"scheduler/importer", "llm/prompt", "llm/value", "llm/value/yaml"},

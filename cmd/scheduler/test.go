@@ -101,7 +101,7 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if err != nil {
 		return usageError(err)
 	}
-	suites, err := a.loadTests(paths)
+	suites, err := a.loadTests(paths, f.repeat)
 	if err != nil {
 		return err
 	}
@@ -284,8 +284,9 @@ func (a *app) testVerdict(run *result.Run, c *compare.Comparison, f *testFlags) 
 	return nil
 }
 
-// loadTests reads the test files of paths. All problems of all files are printed.
-func (a *app) loadTests(paths []string) (suites []*suite.Suite, err error) {
+// loadTests reads the test files of paths, whose cases will run so many times; 0 leaves it to them. All problems of all
+// files are printed.
+func (a *app) loadTests(paths []string, repeat int) (suites []*suite.Suite, err error) {
 	files, err := findTests(paths)
 	if err != nil {
 		return nil, usageError(err)
@@ -295,6 +296,7 @@ func (a *app) loadTests(paths []string) (suites []*suite.Suite, err error) {
 	if err != nil {
 		return nil, a.beforeRun(err)
 	}
+	loader.Repeat = repeat
 	isWrong := false
 	for _, file := range files {
 		s, problems := loader.Load(file)

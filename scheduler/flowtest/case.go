@@ -66,6 +66,11 @@ func (c *caseRun) run(ctx context.Context) *result.Case {
 		return found
 	}
 	need := stat.Need{Rate: c.Rate, Sure: c.Sure}
+	if !need.IsMetBy(found.Planned, found.Planned) { // the reader of the file did not know how often it runs
+		err := calls.Errorf(calls.Invalid, "pass cannot be met with %d repeats, even where all of them pass", found.Planned)
+		found.Outcome, found.Problem, found.At = result.Error, c.suite.runner.problemOf(err.WithHint("repeat the case more often, lower the rate, or take sure out")), time.Now()
+		return found
+	}
 	verdict := stat.Open
 	for number := 1; number <= found.Planned && verdict == stat.Open; number++ {
 		if found.Problem = c.suite.limitProblem(); found.Problem != nil {

@@ -4,6 +4,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"pass cannot be met with %d repeats, even where all of them pass":             "即使全部通过，重复 %d 次也无法满足 pass",
 	"%s: the answer does not fit: %w":                                             "%s：回答不合适：%w",
 	"%s: the mock does not fit the output of the call %s: %w":                     "%s：模拟值不符合调用 %s 的输出：%w",
 	"%s: the mock has %d values, and %s asks for number %d":                       "%s：模拟有 %d 个值，而 %s 要第 %d 个",

@@ -45,7 +45,7 @@ func sample() *result.Run {
 			{Name: "later", Position: at, Outcome: result.Skip, Skipped: "not yet"},
 			{Name: "lost", Position: at, Outcome: result.Error, Planned: 1, Repeats: []result.Repeat{{Number: 1, Outcome: result.Error, Problem: &result.Problem{Kind: "missing", Message: "the cassette has no take 1", Hint: "record it with --record"}}}},
 		}},
-		{File: "flows/b.test.yaml", Cases: []*result.Case{{Name: "b", Position: result.Position{File: "flows/b.test.yaml", Line: 1, Col: 1}, Outcome: result.Pass, Planned: 1, Repeats: []result.Repeat{{Number: 1, Outcome: result.Pass}}}}},
+		{File: "flows/b.test.yaml", Cases: []*result.Case{{Name: "b", Position: result.Position{File: "flows/b.test.yaml", Line: 1, Col: 1}, Outcome: result.Pass, Planned: 1, Repeats: []result.Repeat{{Number: 1, Outcome: result.Pass, Checks: []result.Check{{Name: "fine", Weight: 1, Outcome: result.Pass}}}}}}},
 	}}
 }
 

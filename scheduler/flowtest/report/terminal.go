@@ -60,6 +60,9 @@ func (p *Printer) printCase(c *result.Case) {
 	if line := p.o.rateLine(c); line != "" && (isBad || p.Verbose) {
 		p.printf("  %s: %s: %s\n", p.o.place(c.Position), c.ID(), line)
 	}
+	if c.IsUnchecked() {
+		p.printf("  %s: %s: %s\n", p.o.place(c.Position), c.ID(), p.o.say("no checks"))
+	}
 	if !isBad {
 		return
 	}
@@ -90,7 +93,7 @@ func (o *Options) countsLine(c result.Counts) string {
 	for _, part := range []struct {
 		n      int
 		format string
-	}{{c.Passed, "%d passed"}, {c.Failed, "%d failed"}, {c.Errors, "%d not decided"}, {c.Skipped, "%d skipped"}} {
+	}{{c.Passed, "%d passed"}, {c.Failed, "%d failed"}, {c.Errors, "%d not decided"}, {c.Skipped, "%d skipped"}, {c.Unchecked, "%d without checks"}} {
 		if part.n > 0 {
 			parts = append(parts, o.say(part.format, part.n))
 		}

@@ -23,6 +23,8 @@ var _ = wording.Add(wording.Catalog{
 	"%d failed":                                                                      "%d 个失败",
 	"%d not decided":                                                                 "%d 个无法判定",
 	"%d skipped":                                                                     "%d 个跳过",
+	"%d without checks":                                                              "%d 个没有检查",
+	"no checks":                                                                      "没有检查",
 	"no cases":                                                                       "没有用例",
 	"interrupted: the results so far are kept; go on with --rerun errors": "已中断：到此为止的结果已保存；用 --rerun errors 继续",
 	"models: %d tokens in, %d out%s":                                      "模型：输入 %d 个 token，输出 %d 个%s",

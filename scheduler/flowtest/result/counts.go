@@ -1,6 +1,10 @@
 package result
 
-import "github.com/callnode/scheduler/llm"
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/llm"
+)
 
 // Counts are how many cases ended in which way.
 type Counts struct {
@@ -8,14 +12,19 @@ type Counts struct {
 	Failed  int `json:"failed"`
 	Errors  int `json:"errors"`
 	Skipped int `json:"skipped"`
+	// Unchecked are those among the passed in which no check counted.
+	Unchecked int `json:"unchecked,omitempty"`
 }
 
 // Total returns how many cases there are.
 func (c Counts) Total() int { return c.Passed + c.Failed + c.Errors + c.Skipped }
 
 // add counts a case.
-func (c *Counts) add(o Outcome) {
-	switch o {
+func (c *Counts) add(of *Case) {
+	if of.IsUnchecked() {
+		c.Unchecked++
+	}
+	switch of.Outcome {
 	case Pass:
 		c.Passed++
 	case Fail:
@@ -30,7 +39,7 @@ func (c *Counts) add(o Outcome) {
 // Counts returns how many cases of the suite ended in which way.
 func (s *Suite) Counts() (counts Counts) {
 	for _, c := range s.Cases {
-		counts.add(c.Outcome)
+		counts.add(c)
 	}
 	return counts
 }
@@ -39,7 +48,7 @@ func (s *Suite) Counts() (counts Counts) {
 func (r *Run) Counts() (counts Counts) {
 	for _, s := range r.Suites {
 		for _, c := range s.Cases {
-			counts.add(c.Outcome)
+			counts.add(c)
 		}
 	}
 	return counts
@@ -76,6 +85,20 @@ func (c *Case) Passed() (passed, decided int) {
 		}
 	}
 	return passed, decided
+}
+
+// IsUnchecked reports whether the case passed without a check that counts: it has none, or none was asked, or all have the
+// weight 0.
+func (c *Case) IsUnchecked() bool {
+	if c.Outcome != Pass {
+		return false
+	}
+	for i := range c.Repeats {
+		if slices.ContainsFunc(c.Repeats[i].Checks, func(check Check) bool { return check.Weight > 0 }) {
+			return false
+		}
+	}
+	return true
 }
 
 // Curtailed reports whether repeats were left out because none could change the verdict, and not because a limit or

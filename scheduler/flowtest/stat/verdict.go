@@ -1,5 +1,7 @@
 package stat
 
+import "gonum.org/v1/gonum/stat/distuv"
+
 // Verdict is what a case comes to.
 type Verdict int
 
@@ -50,6 +52,10 @@ func FewestRepeats(need Need) int {
 		return 0
 	}
 	n := 1
+	if need.Sure { // the lower end for n of n is n / (n + z²); rounding may move it by one
+		z := distuv.UnitNormal.Quantile((1 + Confidence) / 2)
+		n = max(int(z*z*need.Rate/(1-need.Rate))-1, 1)
+	}
 	for !need.IsMetBy(n, n) {
 		n++
 	}

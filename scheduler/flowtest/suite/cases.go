@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/flowtest/stat"
 )
 
 // untilEnd is the until of cases that run to the end.
@@ -100,6 +102,28 @@ func (c *caseReader) read() {
 		}
 	}
 	c.duration(c.place("timeout"), k.Timeout)
+	c.checkPass()
+}
+
+// checkPass reports a pass that no repeats can meet, or none that are planned, even where all of them pass.
+func (c *caseReader) checkPass() {
+	k := &c.settings
+	if k.Pass == nil {
+		return
+	}
+	need := stat.Need{Rate: k.Pass.Rate, Sure: k.Pass.Sure}
+	planned := cmp.Or(c.loader.Repeat, max(k.Repeat, 1))
+	if need.IsMetBy(planned, planned) {
+		return
+	}
+	at := c.at(c.place("pass"))
+	least := stat.FewestRepeats(need)
+	if least == 0 {
+		c.reportOnce(at, wording.Say("no number of repeats can make a rate of %v sure", need.Rate), wording.Say("lower the rate, or take sure out"))
+		return
+	}
+	c.reportOnce(at, wording.Say("pass cannot be met with %d repeats: a rate of %v that is sure needs at least %d repeats", planned, need.Rate, least),
+		wording.Say("repeat the case more often, lower the rate, or take sure out"))
 }
 
 // merged lays the settings of the case over the defaults. Inputs and mocks are joined where they are read.

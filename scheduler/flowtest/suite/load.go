@@ -31,6 +31,8 @@ type Loader struct {
 	Root string
 	// Language is that of problems, and of reasons to skip a case.
 	Language string
+	// Repeat is how often cases will run, instead of what they say; 0 leaves it to them.
+	Repeat int
 }
 
 // Load reads a test file and the flows that it tests. The suite is nil when a problem is an error.
