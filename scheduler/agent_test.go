@@ -323,6 +323,24 @@ outputs: {booked: "{{ inputs.room }} on {{ pick.slot_data.day }} for {{ pick.slo
 	}
 }
 
+// A tool that is refused is seen to fail, as one that fails is.
+func TestAgentRefusesTool(t *testing.T) {
+	var ran []string
+	model := &talker{plan: func(_ string, round int) (string, string) {
+		return []string{"work", "work", ""}[round-1], []string{`{"n":1}`, `{"n":1}`, ""}[round-1]
+	}}
+	r := schedulertest.Run(t, `
+steps: [{id: a, call: agent, with: {prompt: x, max_repeats: 1, tools: {calls: [{call: work}]}}}]
+`, schedulertest.With(agent.Definition(), worker(&ran)), schedulertest.LLM(model))
+	if r.Err != nil || len(ran) != 1 {
+		t.Fatalf("%v, the tool ran at %q", r.Err, ran)
+	}
+	second := lines(r, "step.finished a/work-2")
+	if len(second) != 1 || !strings.Contains(second[0], `"failure":"not run: it was used with the same arguments`) {
+		t.Errorf("the second use: %q\n%s", second, r.Log())
+	}
+}
+
 // TestAgentBudget: rounds on record count for the budget, and are not paid again when
 // there is a larger one.
 func TestAgentBudget(t *testing.T) {

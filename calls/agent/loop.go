@@ -258,8 +258,8 @@ func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke boo
 		default:
 			fresh = true
 			l.used[key]++
-			result, err = l.useTool(ctx, c)
 		}
+		result, err = l.useTool(ctx, c, err)
 		if errors.Is(err, calls.ErrWaiting) {
 			return fresh, err
 		}
@@ -305,15 +305,19 @@ type (
 // pieceName is what a piece of the step may be called.
 var pieceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// useTool runs a tool. What the model is told of it, its failure too, is on record: a
-// resumed run tells the same. Not so where the run stopped it.
-func (l *loop) useTool(ctx context.Context, c llm.ToolCall) (toolResult, error) {
+// useTool runs a tool, unless it is refused. What the model is told of it, its failure too, is
+// on record: people see it, and a resumed run tells the same. Not so where the run stopped it.
+func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (toolResult, error) {
 	name := "tool"
 	if pieceName.MatchString(c.Name) {
 		name = c.Name
 	}
 	return calls.Once(ctx, l.env, name, toolUse{c.Name, c.Arguments}, func(ctx context.Context, env *calls.Env) (toolResult, error) {
-		result, err := l.box.runTool(ctx, env, c)
+		var result string
+		err := refused
+		if err == nil {
+			result, err = l.box.runTool(ctx, env, c)
+		}
 		if err == nil {
 			return toolResult{Text: truncateResult(l.env, result, l.params.MaxResultBytes)}, nil
 		}

@@ -298,13 +298,28 @@ func said(lines ...ask.Line) (messages []*value.Map) {
 	return messages
 }
 
+// envOf returns what a call finds, with that counter; warned gets the warnings.
+func envOf(tokens llm.Counter, warned *[]string) *calls.Env {
+	env := calls.NewEnv()
+	env.Tokens, env.Warner = tokens, warner{warned}
+	return env
+}
+
+type warner struct{ texts *[]string }
+
+func (w warner) Warn(one calls.Warning) { *w.texts = append(*w.texts, one.Text) }
+
 func TestTalk(t *testing.T) {
 	messages := said(ask.Line{"a", "12345"}, ask.Line{"b", "123"}, ask.Line{"c", "1234567890"})
 	const a, b, c = "a: 12345\n", "b: 123\n", "c: 1234567890"
 	for budget, want := range map[int]string{
 		1000: a + b + c, 30: a + b + c, 29: b + c, 21: b + c, 20: c, 14: c, 10: "c: 12 […]", 0: "c: ",
 	} {
-		got, left := ask.Source{Messages: messages, MaxInputTokens: budget}.Talk(&calls.Vars{}, perRune{}, "x")
+		var warned []string
+		got, left := ask.Source{Messages: messages, MaxInputTokens: budget}.Talk(envOf(perRune{}, &warned), "x")
+		if isWhole := got.Text == a+b+c; isWhole != (len(warned) == 0) {
+			t.Errorf("%d: the warnings are %q", budget, warned)
+		}
 		if got.Text != want || left != 3-strings.Count(want, ":") {
 			t.Errorf("%d: %q, %d left", budget, got.Text, left)
 		}
@@ -315,7 +330,8 @@ func TestTalk(t *testing.T) {
 			}
 		}
 	}
-	if got, left := (ask.Source{MaxInputTokens: 10}).Talk(&calls.Vars{}, perRune{}, "x"); got.Text != "" || left != 0 {
+	var warned []string
+	if got, left := (ask.Source{MaxInputTokens: 10}).Talk(envOf(perRune{}, &warned), "x"); got.Text != "" || left != 0 || warned != nil {
 		t.Errorf("of nothing: %v", got)
 	}
 }
@@ -332,7 +348,7 @@ func TestTalkOfMuch(t *testing.T) {
 	seen, size := 0, 1<<20
 	messages := said(ask.Line{"a", strings.Repeat("x", size)})
 	talk := func(budget int) int {
-		got, _ := ask.Source{Messages: messages, MaxInputTokens: budget}.Talk(&calls.Vars{}, weighing{&seen}, "x")
+		got, _ := ask.Source{Messages: messages, MaxInputTokens: budget}.Talk(envOf(weighing{&seen}, new([]string)), "x")
 		return len(got.Text)
 	}
 	if n := talk(1000); n < 4900 || n > 5000 || seen > size+size/4 {

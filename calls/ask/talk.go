@@ -130,10 +130,17 @@ func Talk(lines []TracedLine, element string) calls.Traced {
 }
 
 // Talk writes the newest of the lines that fit as text for the model, and returns how many
-// it left out. What stands in it cannot end the XML element of that name that a prompt
-// puts around it.
-func (s Source) Talk(vars *calls.Vars, tokens llm.Counter, element string) (talk calls.Traced, left int) {
-	kept, left := keepNewest(s.tracedLines(vars), s.MaxInputTokens, tokens)
+// it left out; that there were some is a warning of the step. What stands in it cannot end
+// the XML element of that name that a prompt puts around it.
+func (s Source) Talk(env *calls.Env, element string) (talk calls.Traced, left int) {
+	lines := s.tracedLines(env.Vars)
+	kept, left := keepNewest(lines, s.MaxInputTokens, env.Tokens)
+	if left > 0 {
+		env.Warn("cut", "of %d entries, the oldest %d were not read: max_input_tokens is %d", len(lines), left, s.MaxInputTokens)
+	}
+	if n := len(kept); n > 0 && len(kept[n-1].Text.Text) < len(lines[len(lines)-1].Text.Text) {
+		env.Warn("cut", "only the beginning of the newest entry was read: max_input_tokens is %d", s.MaxInputTokens)
+	}
 	return Talk(kept, element), left
 }
 

@@ -162,8 +162,12 @@ func checkTool(tool value.Value) error {
 }
 
 // Init makes the request; what of the parameters it leaves out is a warning.
-func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
-	messages, warnings, err := p.buildMessages()
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	messages, odd, err := p.buildMessages()
+	var warnings []string
+	for _, one := range odd {
+		warnings = append(warnings, one.In(vars.Language))
+	}
 	return Input{
 		Messages: messages, Model: p.Model, Temperature: p.Temperature, MaxTokens: p.MaxTokens,
 		ResponseSchema: p.ResponseSchema, Tools: p.Tools, Extra: p.Extra, Warnings: warnings,

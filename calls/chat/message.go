@@ -23,7 +23,7 @@ const bothForms = "messages and system or user are two ways to say the same: use
 
 // buildMessages returns the messages as they are sent, and warnings about what was left
 // out and what vendors will probably refuse.
-func (p Params) buildMessages() (messages []*value.Map, warnings []string, err error) {
+func (p Params) buildMessages() (messages []*value.Map, warnings []wording.Text, err error) {
 	short := p.System != "" || p.User != ""
 	switch {
 	case p.Messages != nil && short:
@@ -57,7 +57,7 @@ func (p Params) buildMessages() (messages []*value.Map, warnings []string, err e
 		return nil, nil, calls.Errorf(calls.Invalid, "messages is empty").WithHint("a model needs at least one message")
 	}
 	if dropped > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d of the messages have the role thinking and were left out: models do not take it", dropped))
+		warnings = append(warnings, wording.Say("%d of the messages have the role thinking and were left out: models do not take it", dropped))
 	}
 	return messages, append(warnings, checkToolPairs(p.Messages)...), nil
 }
@@ -127,12 +127,12 @@ func checkMessage(m *value.Map) (string, error) {
 
 // checkToolPairs warns of tool calls without results and of results without calls, which
 // vendors refuse.
-func checkToolPairs(messages []*value.Map) (warnings []string) {
+func checkToolPairs(messages []*value.Map) (warnings []wording.Text) {
 	var open []string
 	asked := 0
 	settle := func() {
 		if len(open) > 0 {
-			warnings = append(warnings, fmt.Sprintf("messages/%d: no tool message answers %s", asked, strings.Join(open, ", ")))
+			warnings = append(warnings, wording.Say("messages/%d: no tool message answers %s", asked, strings.Join(open, ", ")))
 		}
 		open = nil
 	}
@@ -143,9 +143,9 @@ func checkToolPairs(messages []*value.Map) (warnings []string) {
 			at := slices.Index(open, id)
 			switch {
 			case !ok:
-				warnings = append(warnings, fmt.Sprintf("messages/%d: the tool message has no tool_call_id", i))
+				warnings = append(warnings, wording.Say("messages/%d: the tool message has no tool_call_id", i))
 			case at < 0:
-				warnings = append(warnings, fmt.Sprintf("messages/%d: the tool message answers %q, which the assistant before it did not call", i, id))
+				warnings = append(warnings, wording.Say("messages/%d: the tool message answers %q, which the assistant before it did not call", i, id))
 			default:
 				open = slices.Delete(open, at, at+1)
 			}

@@ -273,7 +273,7 @@ func (p Params) askModel(ctx context.Context, env *calls.Env, in Input) (*Output
 		if fallbackErr != nil {
 			return nil, fallbackErr
 		}
-		out.Warnings = []string{fmt.Sprintf("the default branch %q is taken: %v", out.Branch, err)}
+		out.Warnings = []string{env.Say("the default branch %q is taken: %s", out.Branch, env.MessageOf(err))}
 		env.Warn("fallback", "%s", out.Warnings[0])
 		return out, nil
 	}

@@ -156,7 +156,7 @@ func mergeUnique(list, more []string) []string {
 
 // newRequest returns what the model is asked.
 func (p Params) newRequest(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
-	talk, left := p.Talk(env.Vars, env.Tokens, "conversation")
+	talk, left := p.Talk(env, "conversation")
 	known := make([]calls.Traced, len(in.Known))
 	for i, fact := range in.Known {
 		known[i] = calls.TracedName("facts", "/"+strconv.Itoa(i), fact)

@@ -176,6 +176,7 @@ func (b *builder) readCommonFields(c *candidate) {
 	if c.content == "" {
 		if content.Kind() == value.String || content.IsNull() {
 			c.leaveOut("the content is empty")
+			c.code = codeEmpty
 		} else {
 			c.leaveOut("the content is %s, not text", content.Kind())
 		}

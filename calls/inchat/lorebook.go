@@ -46,7 +46,7 @@ var slots = map[string]string{"before_char": "before_char", "after_char": "after
 // loreMarkers are fields that only lorebooks of other programs have.
 var loreMarkers = []string{
 	"uid", "key", "keysecondary", "selective", "selectiveLogic", "constant", "disable", "insertion_order", "secondary_keys",
-	"useProbability", "use_regex", "vectorized", "addMemo", "alwaysActive", "insertorder", "secondkey",
+	"useProbability", "use_regex", "vectorized", "extensions", "addMemo", "alwaysActive", "insertorder", "secondkey",
 }
 
 // isLore reports whether an entry is one of another program's lorebook. Entries with

@@ -35,6 +35,7 @@ world_books:
 		{"constant", entry(`constant: true, key: []`), true, "constant"},
 		{"constant but disabled", entry(`constant: true, disable: true`), false, "disabled"},
 		{"card that is not enabled", `{keys: [ella], insertion_order: 1, enabled: false, constant: true, content: X, position: after_char}` + "\n", false, "disabled"},
+		{"card with extensions alone", `{keys: [dragon], content: X, enabled: true, extensions: {position: 4, depth: 1}}` + "\n", false, "found none of its keys"},
 		{"a key in any case", entry(`key: [elf, ELLA]`), true, "found ELLA"},
 		{"a key as one text", entry(`key: "elf, clock"`), true, "found clock"},
 		{"case", entry(`key: [ella], caseSensitive: true`), false, "found none of its keys"},

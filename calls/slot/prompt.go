@@ -161,7 +161,7 @@ func (w *Work) renderRetry(ctx context.Context, rejected []processor.Rejection) 
 // putHistory adds the upstream steps that fit into the tokens they may take, oldest
 // first. Of the newest, the beginning is shown where it is too long by itself.
 func (w *Work) putHistory(values ask.Values) {
-	left := w.params.HistoryTokens
+	left, isCut := w.params.HistoryTokens, false
 	var outputs []calls.Traced
 	for i := len(w.Input.History) - 1; i >= 0 && left > 0; i-- {
 		output := recordText(w.Input.History[i])
@@ -170,13 +170,19 @@ func (w *Work) putHistory(values ask.Values) {
 			if len(outputs) > 0 {
 				break
 			}
-			output = output.Truncate(left, w.Env.Tokens)
+			output, isCut = output.Truncate(left, w.Env.Tokens), true
 		}
 		left -= tokens
 		outputs = append(outputs, output)
 	}
 	shown := make([]*value.Map, len(outputs))
 	first := len(w.Input.History) - len(outputs)
+	if first > 0 {
+		w.Env.Warn("cut", "of %d steps before this one, the model was not shown the first %d: history_tokens is %d", len(w.Input.History), first, w.params.HistoryTokens)
+	}
+	if isCut {
+		w.Env.Warn("cut", "the model was shown only the beginning of what the last step put out: history_tokens is %d", w.params.HistoryTokens)
+	}
 	for i := range shown {
 		record := w.Input.History[first+i]
 		name := record.Name

@@ -100,7 +100,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 
 // request returns what the model is asked.
 func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
-	talk, left := p.Talk(env.Vars, env.Tokens, "conversation")
+	talk, left := p.Talk(env, "conversation")
 	values := ask.NewValues("left", left, "max_words", p.MaxWords)
 	values.Put("conversation", talk)
 	values.Put("before", ask.EscapeElement(calls.TracedName("summary", "", in.Before), "before"))

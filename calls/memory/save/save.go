@@ -92,6 +92,11 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 // setContext takes {user_id, session_id, other_context}, the context of a stored memory,
 // for what it is. The user must be the flow's own: another's memories are behind a wall.
 func setContext(m *memory.BaseMemory, context value.Value) error {
+	if text, ok := context.Str(); ok { // as the outputs of models and tools have it
+		if parsed, err := value.ParseJSON([]byte(text)); err == nil && parsed.Kind() == value.Object {
+			context = parsed
+		}
+	}
 	if _, ok := context.Get("user_id"); !ok {
 		if _, ok := context.Get("session_id"); !ok {
 			return nil // anything else about it

@@ -48,6 +48,7 @@ func TestSave(t *testing.T) {
 		"{content: x, id: " + id + ", role: user}":    `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"main","other_context":{"role":"user"}}}`,
 		"{content: x, id: " + id + ", context: mood}": `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"main","other_context":"mood"}}`,
 		"{content: x, id: " + id + ", context: {user_id: ann, session_id: other, other_context: {place: home}}}": `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"other","other_context":{"place":"home"}}}`,
+		"{content: x, id: " + id + ", context: '{\"user_id\": \"ann\", \"session_id\": \"other\"}'}":             `"timestamp":"2026-03-05T09:07:00.000Z","context":{"user_id":"ann","session_id":"other"}}`,
 		"{content: x, id: " + id + ", context: mood, role: user, timestamp: '2025-01-02'}":                       `"timestamp":"2025-01-02T00:00:00.000Z","context":{"user_id":"ann","session_id":"main","other_context":{"text":"mood","role":"user"}}}`,
 	} {
 		out, err := run(with)
