@@ -51,6 +51,7 @@ type Takes struct {
 	inner      llm.Provider
 	secrets    secrets
 	saved      time.Time
+	isStale    bool // the file has recordings that were dropped
 }
 
 // take is a recording with what tests know of it.
@@ -106,7 +107,7 @@ func (t *Takes) Close(prune bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	kept := slices.DeleteFunc(slices.Clone(t.recordings), func(one *take) bool { return prune && !one.used })
-	if len(t.fresh) == 0 && len(kept) == len(t.recordings) {
+	if len(t.fresh) == 0 && len(kept) == len(t.recordings) && !t.isStale {
 		return nil
 	}
 	t.recordings = kept
@@ -133,8 +134,24 @@ func (t *Takes) saveLocked() error {
 	if err != nil {
 		return wording.Errorf("writing the cassette: %w", err)
 	}
-	t.saved = time.Now()
+	t.saved, t.isStale = time.Now(), false
 	return nil
+}
+
+// drop takes a recording out of the cassette, and reports whether it was there before this run.
+func (t *Takes) drop(one *take) (wasRecorded bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	isSame := func(other *take) bool { return other == one }
+	if !slices.Contains(t.recordings, one) {
+		return false
+	}
+	wasRecorded = !slices.Contains(t.fresh, one)
+	t.isStale = t.isStale || wasRecorded || !t.saved.IsZero()
+	t.recordings = slices.DeleteFunc(t.recordings, isSame)
+	t.byKey[one.key] = slices.DeleteFunc(t.byKey[one.key], isSame)
+	t.fresh = slices.DeleteFunc(t.fresh, isSame)
+	return wasRecorded
 }
 
 // findLocked returns the recording of a slot; nil: there is none.
@@ -259,6 +276,7 @@ type Player struct {
 	// The following fields are guarded by mu.
 
 	asked    map[string]int // by key: how many times
+	given    []*take        // what was played or recorded, in order
 	missed   error
 	ms       int64
 	isTimed  bool
@@ -272,6 +290,29 @@ func (p *Player) Missed() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.missed
+}
+
+// Checkpoint returns what drops the answers that the player gives from now on: who asked could make nothing of them.
+// Then the cassette has no take of them, and the next request for one is recorded. again reports whether asking at once
+// could help, as answers of an earlier run were dropped. In mode [Replay] nothing is dropped. Between both calls only one
+// goroutine may ask the player.
+func (p *Player) Checkpoint() (drop func() (again bool)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, ms, isTimed, isPriced := len(p.given), p.ms, p.isTimed, p.isPriced
+	return func() (again bool) {
+		if p.takes.config.Mode == Replay {
+			return false
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, one := range p.given[n:] {
+			again = p.takes.drop(one) || again
+			p.asked[one.key]--
+		}
+		p.given, p.ms, p.isTimed, p.isPriced = p.given[:n], ms, isTimed, isPriced
+		return again
+	}
 }
 
 // RecordedMS returns how many milliseconds all answers took when they were recorded; known is false where a take
@@ -369,6 +410,7 @@ func (p *Player) count(one *take) {
 	isPriced := slices.ContainsFunc(one.deltas, func(d llm.Delta) bool { return d.Usage != nil && d.Usage.Cost > 0 })
 	p.mu.Lock()
 	p.isPriced = p.isPriced && isPriced
+	p.given = append(p.given, one)
 	p.mu.Unlock()
 	p.countTime(one)
 }

@@ -308,3 +308,57 @@ func TestResultsNameNoFolder(t *testing.T) {
 		}
 	}
 }
+
+// A judge that gives no verdict is asked again by the next recording, also where an older one has kept its answer.
+func TestJudgeWithoutVerdictIsNotKept(t *testing.T) {
+	const verdict = `{"criteria": [{"reason": "well said", "met": true}]}`
+	says, asked := "I cannot say.", 0
+	w := newWorld(t, func(name string) (llm.Provider, error) {
+		return llmFunc(func(*llm.Request) string {
+			if name == "main" {
+				return "hello"
+			}
+			asked++
+			return says
+		}), nil
+	})
+	dir := unpack(t, `
+-- a.yaml --
+name: a
+steps: [{id: first, call: chat, with: {user: hello}}]
+outputs: {reply: "{{ first.text }}"}
+-- a.test.yaml --
+judge: {llm: judge}
+cases:
+  - name: judged
+    expect: [{output: reply, judge: {criteria: [it is friendly]}}]
+`)
+	path := filepath.Join(dir, "a.test.yaml")
+	expect := func(mode result.Mode, want result.Outcome, times int) {
+		t.Helper()
+		w.options.Mode, asked = mode, 0
+		r := w.run(t, w.load(t, dir, path))
+		if got := outcomes(r)["judged"]; got != want || asked != times {
+			t.Errorf("%s: %s after %d requests to the judge, want %s after %d\n%s", mode, got, asked, want, times, lines(t, r))
+		}
+	}
+	expect(result.Record, result.Error, 2)
+	expect(result.Replay, result.Error, 0)
+	says = verdict
+	expect(result.Record, result.Pass, 1)
+	expect(result.Record, result.Pass, 0)
+	expect(result.Replay, result.Pass, 0)
+
+	cassette := filepath.Join(dir, "a.test.judge.cassette.yaml")
+	kept, err := os.ReadFile(cassette)
+	if err != nil {
+		t.Fatal(err)
+	}
+	echo := strings.ReplaceAll(string(kept), "well said", "...")
+	if err := os.WriteFile(cassette, []byte(echo), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(result.Replay, result.Error, 0)
+	expect(result.Record, result.Pass, 1)
+	expect(result.Replay, result.Pass, 0)
+}

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"embed"
+	"errors"
 	"slices"
 	"strings"
 
@@ -204,7 +205,7 @@ func askCriteria(ctx context.Context, env *calls.Env, names *value.Map, n int) (
 		return nil, err
 	}
 	var answer criteriaAnswer
-	err = askJudge(ctx, env, "judge", names, s, &answer)
+	err = askJudge(ctx, env, "judge", names, s, &answer, nil)
 	return answer.Criteria, err
 }
 
@@ -215,29 +216,58 @@ type rubricAnswer struct {
 }
 
 func askRubric(ctx context.Context, env *calls.Env, names *value.Map) (answer rubricAnswer, err error) {
-	err = askJudge(ctx, env, "rubric", names, schema.MustFor[rubricAnswer](), &answer)
+	err = askJudge(ctx, env, "rubric", names, schema.MustFor[rubricAnswer](), &answer, nil)
 	return answer, err
 }
 
 // judgeTrials is how often a judge is asked for an answer that fits: once more than once.
 const judgeTrials = 2
 
-// askJudge asks a model by a prompt of this package, at temperature 0, and decodes its answer into target.
-func askJudge(ctx context.Context, env *calls.Env, name string, names *value.Map, s *schema.Schema, target any) error {
+// keeper is a provider that keeps the answers it gives; drop is of those after the checkpoint.
+type keeper interface {
+	Checkpoint() (drop func() (again bool))
+}
+
+// askJudge asks a model by a prompt of this package, at temperature 0, and decodes its answer into target. An answer that
+// has no verdict is not kept in a recording: where it comes from one, the judge is asked again.
+func askJudge(ctx context.Context, env *calls.Env, name string, names *value.Map, s *schema.Schema, target any, accept func() error) error {
+	for {
+		drop := func() bool { return false }
+		if k, ok := env.LLM.(keeper); ok {
+			drop = k.Checkpoint()
+		}
+		answer, err := askOnce(ctx, env, name, names, s)
+		if err != nil && !errors.Is(err, ask.ErrNoAnswer) && !errors.Is(err, errRepeats) {
+			return err
+		}
+		if err == nil {
+			err = value.Decode(answer, target)
+		}
+		if err == nil && accept != nil {
+			err = accept()
+		}
+		if err == nil || !drop() {
+			return err
+		}
+	}
+}
+
+// errRepeats is what an answer is that has only what was asked.
+var errRepeats = calls.Errorf(calls.Provider, "the judge only repeats what it is asked").WithHint("let another model judge: judge: {llm: NAME}")
+
+// askOnce asks a judge for an answer that fits a schema.
+func askOnce(ctx context.Context, env *calls.Env, name string, names *value.Map, s *schema.Schema) (answer value.Value, err error) {
 	text, err := ask.Prompt(ctx, env, textsFolder, texts, name, names)
 	if err != nil {
-		return err
+		return answer, err
 	}
 	zero := 0.0
 	req := &llm.Request{Messages: []llm.Message{llm.TextMessage("user", text)}, Temperature: &zero}
-	answer, err := ask.JSONWithin(ctx, env, judgeTrials, req, s, nil)
-	if err != nil {
-		return err
+	answer, err = ask.JSONWithin(ctx, env, judgeTrials, req, s, nil)
+	if err == nil && repeatsExample(answer) {
+		err = errRepeats
 	}
-	if repeatsExample(answer) {
-		return calls.Errorf(calls.Provider, "the judge only repeats what it is asked").WithHint("let another model judge: judge: {llm: NAME}")
-	}
-	return value.Decode(answer, target)
+	return answer, err
 }
 
 // repeatsExample reports whether a reason in an answer is that of the example in the prompt: whoever gives the prompt back,

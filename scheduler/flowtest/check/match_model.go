@@ -86,12 +86,15 @@ func buildGrounded(want groundedWant, a *argument) test {
 		}
 		names := value.Pairs("judged", fence(of.asText(), "judged"), "sources", sources)
 		var answer groundedAnswer
-		if err := askJudge(ctx, env, "grounded", names, schema.MustFor[groundedAnswer](), &answer); err != nil {
-			return errorOf(err)
+		hasClaims := func() error {
+			if len(answer.Claims) > 0 || strings.TrimSpace(of.asText()) == "" {
+				return nil
+			}
+			return calls.Errorf(calls.Provider, "the judge found no claims in %s", of.String()).
+				WithHint("let another model judge: grounded: {llm: NAME, ...}; a text that claims nothing needs no grounded")
 		}
-		if len(answer.Claims) == 0 && strings.TrimSpace(of.asText()) != "" {
-			return errorOf(calls.Errorf(calls.Provider, "the judge found no claims in %s", of.String()).
-				WithHint("let another model judge: grounded: {llm: NAME, ...}; a text that claims nothing needs no grounded"))
+		if err := askJudge(ctx, env, "grounded", names, schema.MustFor[groundedAnswer](), &answer, hasClaims); err != nil {
+			return errorOf(err)
 		}
 		return answer.verdictOf(len(sources), want)
 	}
@@ -219,7 +222,7 @@ func (w preferWant) compare(ctx context.Context, of *subject, own, other string)
 	var answers [2]preferAnswer
 	for i, pair := range [][2]string{{own, other}, {other, own}} {
 		names := value.Pairs("first", fence(pair[0], "first"), "second", fence(pair[1], "second"), "criteria", w.Criteria, "question", fence(of.question(), "question"))
-		if err := askJudge(ctx, env, "prefer", names, schema.MustFor[preferAnswer](), &answers[i]); err != nil {
+		if err := askJudge(ctx, env, "prefer", names, schema.MustFor[preferAnswer](), &answers[i], nil); err != nil {
 			return errorOf(err)
 		}
 	}
