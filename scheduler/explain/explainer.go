@@ -66,6 +66,8 @@ const (
 	ofOutput side = "/output"
 	// ofParams are the rendered parameters.
 	ofParams side = "/params"
+	// ofNames are the values that the names of templates have.
+	ofNames side = "/names"
 )
 
 // explained is a text of a site that was explained: of its output, input or parameters, at a

@@ -79,7 +79,7 @@ func (x *explainer) isFiller(at site) bool {
 // is placed at the byte from of it.
 func (x *explainer) explainGiven(at site, pointer string, from int, text string, hops int) []Piece {
 	if at.step == nil || hops > maxHops {
-		return singlePiece(text, sourceOfMaker(at.got))
+		return withPossible(singlePiece(text, sourceOfMaker(at.got)), anywhere)
 	}
 	if journal.IsPseudoStep(at.got.ID) {
 		return x.explainInside(at, pointer, from, text, hops)
@@ -141,10 +141,16 @@ func (x *explainer) explainInside(at site, pointer string, from int, text string
 // explainFilled explains a text of parameters that the call slot has filled.
 func (x *explainer) explainFilled(filler site, pointer, text string, hops int) []Piece {
 	sources, _ := filler.got.Output.Get("sources")
+	kind := SourceModel
 	for at := pointer; ; {
 		if v, ok := sources.Get(at); ok {
-			if source, _ := v.Str(); source == "known" {
+			switch source, _ := v.Str(); source {
+			case "known":
 				return x.explainInside(filler, "/data"+pointer, 0, text, hops)
+			case "default":
+				kind = SourceFlow
+			case "user":
+				kind = SourceUser
 			}
 			break
 		}
@@ -153,7 +159,9 @@ func (x *explainer) explainFilled(filler site, pointer, text string, hops int) [
 		}
 		at = at[:strings.LastIndexByte(at, '/')]
 	}
-	return singlePiece(text, sourceOfMaker(filler.got))
+	maker := sourceOfMaker(filler.got)
+	maker.Origins = []Source{{Kind: kind}}
+	return singlePiece(text, maker)
 }
 
 // isLiteral reports whether the flow has what the parameters of a site are at a pointer.
@@ -226,13 +234,13 @@ func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, 
 	}
 	t := x.traceOf(at, p)
 	if t == nil {
-		return singlePiece(text, unknownSource(p, place))
+		return singlePiece(text, x.unknownSource(at, p, place, hops))
 	}
 	if v, _ := t.value.At(rest); v.Kind() == value.String {
 		if was, _ := v.Str(); was != text {
 			aligned, ok := t.alignSecrets(rest, was, text)
 			if !ok {
-				return singlePiece(text, unknownSource(p, place))
+				return singlePiece(text, x.unknownSource(at, p, place, hops))
 			}
 			t = aligned
 		}
@@ -289,6 +297,8 @@ func (x *explainer) explainSpan(at site, t *trace, span prompt.Span, below, stre
 			if name := nameOf(from); !slices.Contains(place.From, name) {
 				place.From = append(place.From, name)
 			}
+			path := append([]string{from.Name}, flow.PointerTokens(from.Pointer)...)
+			place = place.madeFrom(x.explainUsed(at, path, hops+1))
 		}
 	}
 	return singlePiece(stretch, place)
@@ -315,9 +325,10 @@ func (x *explainer) hopInto(at site, pieces []Piece, path []string) []Piece {
 
 // unknownSource returns the source of a text that cannot be rendered again: all the names
 // that may be in it.
-func unknownSource(p *flow.Param, source Source) Source {
+func (x *explainer) unknownSource(at site, p *flow.Param, source Source, hops int) Source {
 	source.Kind = SourceComputed
 	p.EachRef(func(ref prompt.Ref) {
+		source = source.madeFrom(x.explainUsed(at, ref.Path, hops+1))
 		if name := strings.Join(ref.Path, "."); !slices.Contains(source.From, name) {
 			source.From = append(source.From, name)
 		}

@@ -362,7 +362,9 @@ func (x *explainer) explainOrigin(at site, o calls.Origin, stretch string, hops 
 		return x.explainNamed(at, o, stretch, hops)
 	case calls.OriginAnswer:
 		return of(Source{Kind: SourceModel})
-	case calls.OriginTool, calls.OriginMemory, calls.OriginUser:
+	case calls.OriginTool:
+		return of(x.toolSource(at, o.Name))
+	case calls.OriginMemory, calls.OriginUser:
 		return of(Source{Kind: SourceKind(o.Kind), Name: o.Name})
 	case calls.OriginText:
 		return of(Source{Kind: SourceText, Name: o.Name, PathLine: o.Line})

@@ -72,6 +72,13 @@ func cutPieces(pieces []Piece, start, end int) (cut []Piece) {
 	return cut
 }
 
+// hasOrigins reports whether a piece has a source with origins.
+func hasOrigins(pieces []Piece) bool {
+	return slices.ContainsFunc(pieces, func(p Piece) bool {
+		return slices.ContainsFunc(p.Sources, func(s Source) bool { return len(s.Origins)+len(s.Possible) > 0 })
+	})
+}
+
 // collapsed returns one piece of a text that was computed from the pieces of others: with
 // their sources where these are one, else with their names.
 func collapsed(text string, from []Piece, place Source) []Piece {
@@ -89,6 +96,10 @@ func collapsed(text string, from []Piece, place Source) []Piece {
 		for i := range way {
 			way[i] = way[i].withoutSpan()
 		}
+		if hasOrigins(from) {
+			all := Source{}.madeFrom(from)
+			way[0].Origins, way[0].Possible = all.Origins, all.Possible
+		}
 		return singlePiece(text, way...)
 	}
 	for _, way := range ways {
@@ -101,5 +112,5 @@ func collapsed(text string, from []Piece, place Source) []Piece {
 	if len(place.From) > 0 {
 		place.Kind = SourceComputed
 	}
-	return singlePiece(text, place)
+	return singlePiece(text, place.madeFrom(from))
 }

@@ -63,6 +63,13 @@ type Source struct {
 	End   *int `json:"end,omitempty"`
 	// From are the names that the text was computed from.
 	From []string `json:"from,omitempty"`
+	// Origins are where the names in From come from in the end, through steps, items and the inputs of flows:
+	// each the beginning of a way, or a file or part on it. Of what a step made they are what made it: a model, a
+	// memory, the call of a tool. Like From they may hold more than is in the text.
+	Origins []Source `json:"-"`
+	// Possible are sources that the text may come from, where no call says so: what a step of a plugin was given.
+	// One of them with [Source.IsAnywhere] stands for all.
+	Possible []Source `json:"-"`
 }
 
 // withSpan returns the source of a copy of its bytes from start on.

@@ -21,8 +21,11 @@ func (x *explainer) explainText(at site, of side, pointer, text string, hops int
 			maker = maker.withSpan(0, len(text))
 		}
 	}
-	if hops > maxHops || text == "" || at.step == nil {
+	if text == "" {
 		return singlePiece(text, maker)
+	}
+	if hops > maxHops || at.step == nil {
+		return withPossible(singlePiece(text, maker), anywhere)
 	}
 	return x.explainOnce(explained{at, of, pointer, text, 0}, hops, func() []Piece { return x.explainRecorded(at, of, pointer, text, maker, hops) })
 }
@@ -30,7 +33,7 @@ func (x *explainer) explainText(at site, of side, pointer, text string, hops int
 // explainRecorded explains a text that is on record; maker is the source of what else nothing is
 // known of.
 func (x *explainer) explainRecorded(at site, of side, pointer, text string, maker Source, hops int) []Piece {
-	made := singlePiece(text, maker)
+	made := func() []Piece { return singlePiece(text, x.makerOf(at, maker, of, pointer, hops)) }
 	if of == ofOutput {
 		x.collectLeftOut(at.got)
 		if pieces := x.explainParts(at, text, pointer, hops); pieces != nil {
@@ -41,12 +44,12 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 		}
 	}
 	if at.step.Def.Origins == nil || at.got.Call != at.step.Call {
-		return made
+		return made()
 	}
 	record := calls.Record{Params: at.got.Params, Input: at.got.Input, Output: at.got.Output}
 	origins := at.step.Def.Origins(x.ctx, record, string(of)+pointer)
 	if origins == nil {
-		return made
+		return made()
 	}
 	if v, _ := at.record(of).At(pointer); isText(v, text) {
 		origins = wholeText(origins, text)
@@ -107,7 +110,8 @@ func (x *explainer) explainReference(at site, path []string, from int, stretch s
 	}
 	if isText || v.Kind() == value.Object || v.Kind() == value.List {
 		if from >= 0 && !isText {
-			return x.explainName(at, path, stretch, place, hops) // it stands for the value
+			pieces := x.explainName(at, path, stretch, place, hops) // it stands for the value
+			return withOrigins(pieces, x.explainUsed(at, path, hops+1))
 		}
 		return collapsed(stretch, x.explainLeaves(v, func(pointer, text string) []Piece {
 			return x.explainName(at, append(slices.Clip(path), flow.PointerTokens(pointer)...), text, place, hops)
@@ -150,13 +154,16 @@ func (x *explainer) explainLeaves(v value.Value, explain func(pointer, text stri
 		}
 	}
 	visit(v, "")
+	if left < 0 {
+		all = append(all, singlePiece("", Source{Kind: SourceFlow, Possible: []Source{anywhere}})...)
+	}
 	return all
 }
 
 // explainName explains the whole text that a name with members gives.
 func (x *explainer) explainName(at site, path []string, text string, place Source, hops int) []Piece {
 	if hops > maxHops {
-		return singlePiece(text, place)
+		return withPossible(singlePiece(text, place), anywhere)
 	}
 	if path[0] == "question" {
 		path = []string{"inputs", "question"}

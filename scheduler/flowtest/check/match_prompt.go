@@ -161,6 +161,12 @@ func buildConfined(want confinedWant, a *argument) test {
 				return failed
 			}
 		}
+		for _, e := range of.prompts {
+			isOutside := func(message int) bool { return !slices.Contains(want.Roles, e.Messages[message].Role) }
+			if v := undecided(e, want.Source, isOutside); v != nil {
+				return v
+			}
+		}
 		return pass()
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
@@ -113,6 +115,11 @@ func isOrigin(s *explain.Source, source string) bool {
 			return true
 		}
 	}
+	for i := range s.Origins {
+		if isOrigin(&s.Origins[i], source) {
+			return true
+		}
+	}
 	switch s.Kind { //nolint:exhaustive // the others have names alone
 	case explain.SourceTool, explain.SourceModel, explain.SourceMemory, explain.SourceUser, explain.SourceClock:
 		if source == string(s.Kind) {
@@ -122,6 +129,37 @@ func isOrigin(s *explain.Source, source string) bool {
 		return matchesName(source, s.Step) || s.Call != "" && matchesName(source, s.Call)
 	}
 	return isBelow(s.Name, source) || isStation(s, source)
+}
+
+// mayComeFrom reports whether a text, by its way, may come from a source, where no call says so.
+func mayComeFrom(way []explain.Source, source string) bool {
+	for i := range way {
+		for j := range way[i].Possible {
+			if s := &way[i].Possible[j]; s.IsAnywhere() || isOrigin(s, source) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// undecided returns an error for a piece that may be one of those, and is in a message that counts; nil where there
+// is none.
+func undecided(e *explain.Explanation, source string, counts func(message int) bool) *verdict {
+	if source == "" {
+		return nil
+	}
+	for _, f := range piecesOf(e) {
+		if f.piece.Text == "" || !counts(f.message) || !mayComeFrom(f.piece.Sources, source) {
+			continue
+		}
+		failed := errorOf(calls.Errorf(calls.Missing, "cannot be decided: a text in message %d of the role %s may come from %s: %q",
+			f.message, f.role(), source, value.Truncate(f.piece.Text, maxShown)))
+		failed.hint = wording.Say("its way: %s", f.piece.Way())
+		failed.piece = f.ref()
+		return failed
+	}
+	return nil
 }
 
 // isStation reports whether a station after the origin is a source: a file that a step has read, or a step that

@@ -2,6 +2,9 @@ package check
 
 import (
 	"context"
+	"io"
+	"iter"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,8 +36,8 @@ func runFlow(t *testing.T, path string, inputs value.Value, answers ...scripted.
 		t.Fatal(problems)
 	}
 	env := calls.NewEnv()
-	env.LLM, env.Tokens = scripted.New(answers...), quarterCounter{}
-	executor := &scheduler.StepExecutor{Loader: loader, Env: env}
+	env.LLM, env.Tokens, env.HTTP = scripted.New(answers...), quarterCounter{}, fixedHTTP{}
+	executor := &scheduler.StepExecutor{Loader: loader, Env: env, Interceptor: fixedMemory{}}
 	e := &Evidence{
 		Case: "a case", Language: "en", Flow: f, Record: journal.NewRunState(), Inputs: inputs,
 		Services: &Services{Tokens: env.Tokens},
@@ -123,4 +126,26 @@ func expectLines(t *testing.T, e *Evidence, lines string) {
 			expectOutcome(t, e, want, item)
 		}
 	}
+}
+
+// fixedHTTP answers every request with the same JSON.
+type fixedHTTP struct{}
+
+func (fixedHTTP) Do(*http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(`{"a": "rye", "b": "wheat"}`)),
+	}, nil
+}
+
+// fixedMemory stands in for memory-retrieve: it always finds the same memory.
+type fixedMemory struct{}
+
+func (fixedMemory) Exec(_ context.Context, use *scheduler.CallUse) iter.Seq2[calls.Chunk, error] {
+	if use.Info.Name != "memory-retrieve" {
+		return nil
+	}
+	return calls.Do(func() (any, error) {
+		return value.ParseJSON([]byte(`{"relevant_memories": [{"memory_id": "m-1", "content": "Mei likes green tea", "relevance_score": 0.9, "reason": "tea"}]}`))
+	})
 }

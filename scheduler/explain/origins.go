@@ -1,0 +1,197 @@
+package explain
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// anywhere is a source that stands for all: it was not found out where a text comes from.
+var anywhere = Source{}
+
+// IsAnywhere reports whether the source stands for all, in [Source.Possible].
+func (s Source) IsAnywhere() bool { return s.Kind == "" }
+
+// madeFrom returns the source of a text that was computed from pieces: with the beginnings of their ways, and with
+// the files and parts on them.
+func (s Source) madeFrom(pieces []Piece) Source {
+	origins, possible := newSourceSet(s.Origins), newSourceSet(s.Possible)
+	known := map[string]bool{} // there may be thousands
+	for _, p := range pieces {
+		key := wayKey(p.Sources)
+		if isSimple := len(p.Sources) > 0 && len(p.Sources[0].Origins)+len(p.Sources[0].Possible) == 0; isSimple && known[key] {
+			continue
+		} else if isSimple {
+			known[key] = true
+		}
+		for i, from := range p.Sources {
+			isOrigin := i == 0 && from.Kind != SourceFlow
+			if isOrigin || from.Kind == SourcePart || from.Path != "" {
+				origins.add(from)
+			}
+			for _, o := range from.Origins {
+				origins.add(o)
+			}
+			for _, o := range from.Possible {
+				possible.add(o)
+			}
+		}
+	}
+	s.Origins, s.Possible = origins.list, possible.list
+	return s
+}
+
+// withOrigins adds to the first source of a text what it was made from.
+func withOrigins(pieces, from []Piece) []Piece {
+	if len(from) == 0 {
+		return pieces
+	}
+	for i := range pieces {
+		if len(pieces[i].Sources) > 0 {
+			pieces[i].Sources = slices.Clone(pieces[i].Sources)
+			pieces[i].Sources[0] = pieces[i].Sources[0].madeFrom(from)
+		}
+	}
+	return pieces
+}
+
+// withPossible adds to the first source of a text a source that it may come from.
+func withPossible(pieces []Piece, source Source) []Piece {
+	return withOrigins(pieces, []Piece{{Sources: []Source{{Kind: SourceFlow, Possible: []Source{source}}}}})
+}
+
+// sourceSet is a list of sources without equal ones.
+type sourceSet struct {
+	list []Source
+	keys map[string]bool
+}
+
+func newSourceSet(sources []Source) *sourceSet {
+	set := &sourceSet{keys: map[string]bool{}}
+	for _, s := range sources {
+		set.add(s)
+	}
+	return set
+}
+
+// add adds a source, without the bytes of it that were copied and without its own origins.
+func (set *sourceSet) add(s Source) {
+	s = s.withoutSpan()
+	s.Origins, s.Possible = nil, nil
+	key := wayKey([]Source{s})
+	if !set.keys[key] {
+		set.keys[key] = true
+		set.list = append(set.list, s)
+	}
+}
+
+// explainUsed explains, for a text that was computed from a name with members, what that name comes from.
+func (x *explainer) explainUsed(at site, members []string, hops int) []Piece {
+	if hops > maxHops {
+		return singlePiece("", Source{Kind: SourceFlow, Possible: []Source{anywhere}})
+	}
+	if at.got != nil {
+		at.got = x.record.HostOf(at.got)
+	}
+	place := Source{Kind: SourceFlow}
+	if at.step != nil {
+		place = sourceOfPlace(at.step.Pos)
+	}
+	return x.explainOnce(explained{at, ofNames, pointerTo(members), "", -1}, hops, func() []Piece {
+		return x.explainReference(at, members, -1, " ", place, hops)
+	})
+}
+
+// explainGivens explains all that a step was given: its parameters as they were on record, or else the names in them.
+func (x *explainer) explainGivens(at site, hops int) (all []Piece) {
+	if at.step == nil || at.step.With == nil || hops > maxHops {
+		return nil
+	}
+	return x.explainOnce(explained{at, ofParams, "", "", -1}, hops, func() []Piece {
+		if !at.got.Params.IsNull() {
+			return x.explainLeaves(at.got.Params, func(pointer, text string) []Piece {
+				return x.explainGiven(at, pointer, 0, text, hops+1)
+			})
+		}
+		at.step.With.EachRef(func(ref prompt.Ref) {
+			all = append(all, x.explainUsed(at, ref.Path, hops+1)...)
+		})
+		return all
+	})
+}
+
+// makerOf returns the source of a text that a step made and whose call does not say from what: a model, where it
+// asks one; else what it was given may be in the text.
+func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops int) Source {
+	if of != ofOutput || at.step == nil || at.got.Call != at.step.Call {
+		return maker
+	}
+	def, info := at.step.Def, at.step.Def.Info
+	asksModel := info.UsesLLM && (!info.LLMOptional || at.got.Usage.Total() > 0)
+	text, isText := at.got.Output.At(pointer)
+	isOwnText := isText && text.Kind() == value.String && strings.Count(pointer, "/") == 1
+	switch {
+	case asksModel:
+		maker.Origins = []Source{{Kind: SourceModel}}
+	case info.UsesMemory:
+		maker.Origins = []Source{{Kind: SourceMemory}}
+	case at.step.Call == flow.CallFlow:
+		if at.step.Sub == nil {
+			maker.Possible = []Source{anywhere}
+		}
+	case isForeign(at.got.Call), def.Origins != nil && isOwnText:
+		given := Source{}.madeFrom(x.explainGivens(at, hops))
+		maker.Possible = slices.Concat(given.Origins, given.Possible)
+	}
+	return maker
+}
+
+// toolSource returns the source of a result of a tool, with the call that the tool runs.
+func (x *explainer) toolSource(at site, name string) Source {
+	source := Source{Kind: SourceTool, Name: name}
+	for got := at.got; got != nil; got = x.record.Step(journal.OuterPath(got.ID)) {
+		groups, _ := got.Params.Get("tools")
+		for call, list := range groups.Map().All() {
+			for _, tool := range list.List() {
+				if toolName(tool) != name {
+					continue
+				}
+				if own, ok := textAt(tool, "call"); ok {
+					call = own
+				}
+				source.Origins = []Source{{Kind: SourceStep, Call: call}}
+				if call == "flows" { // what ran in it is not known here
+					source.Possible = []Source{{Kind: SourceStep, Call: "http"}, {Kind: SourceMemory}}
+				}
+				return source
+			}
+		}
+		if !journal.IsPseudoStep(got.ID) {
+			break
+		}
+	}
+	return source
+}
+
+// toolName returns the name of a tool in the parameters of an agent: its own, or that of what it runs.
+func toolName(tool value.Value) string {
+	with, _ := tool.Get("with")
+	name, _ := textAt(tool, "name")
+	call, _ := textAt(tool, "call")
+	operation, _ := textAt(with, "operation")
+	file, _ := textAt(tool, "path")
+	file = path.Base(file)
+	return cmp.Or(name, call, operation, strings.TrimSuffix(file, path.Ext(file)))
+}
+
+// textAt returns a member that is a text.
+func textAt(v value.Value, name string) (text string, ok bool) {
+	member, _ := v.Get(name)
+	return member.Str()
+}
