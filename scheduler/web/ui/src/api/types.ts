@@ -1847,6 +1847,8 @@ export interface components {
             passed: number;
             /** Format: int64 */
             skipped: number;
+            /** Format: int64 */
+            unchecked?: number;
         };
         TestCriterion: {
             met: boolean;
@@ -1882,6 +1884,8 @@ export interface components {
             passed: number;
             /** Format: int64 */
             skipped: number;
+            /** Format: int64 */
+            unchecked?: number;
         };
         TestFileProblem: {
             /** Format: int64 */
