@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
@@ -72,9 +73,9 @@ cases:
 }
 
 func TestAllowed(t *testing.T) {
-	ran := 0
+	var ran atomic.Int64 // cases run side by side
 	order := schedulertest.Do("shop.order", func(context.Context, *calls.Env, value.Value) (any, error) {
-		ran++
+		ran.Add(1)
 		return map[string]any{}, nil
 	})
 	w := newWorld(t, nil, order)
@@ -89,12 +90,12 @@ cases:
   - {name: denied, expect: [{run: {state: finished}}]}
 `
 	r := w.runArchive(t, archive)
-	if got := outcomes(r); got["by name"] != "pass" || got["by plugin"] != "pass" || got["denied"] != "error" || ran != 2 {
-		t.Errorf("the outcomes are %v, and it ran %d times\n%s", got, ran, lines(t, r))
+	if got := outcomes(r); got["by name"] != "pass" || got["by plugin"] != "pass" || got["denied"] != "error" || ran.Load() != 2 {
+		t.Errorf("the outcomes are %v, and it ran %d times\n%s", got, ran.Load(), lines(t, r))
 	}
 	w.options.Mode = result.Live
-	if got := outcomes(w.runArchive(t, archive)); got["denied"] != "pass" || ran != 5 {
-		t.Errorf("live: the outcomes are %v, and it ran %d times", got, ran)
+	if got := outcomes(w.runArchive(t, archive)); got["denied"] != "pass" || ran.Load() != 5 {
+		t.Errorf("live: the outcomes are %v, and it ran %d times", got, ran.Load())
 	}
 }
 
