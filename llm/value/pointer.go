@@ -23,8 +23,8 @@ func Unescape(token string) string {
 	return unescaper.Replace(token)
 }
 
-// FormatPointer returns the pointer that leads through the keys and indexes; "", the whole
-// value, where there are none.
+// FormatPointer returns the pointer that leads through the keys and indexes; without
+// any it is "", which names the whole value.
 func FormatPointer(keys ...string) string {
 	var b strings.Builder
 	for _, key := range keys {

@@ -57,8 +57,8 @@ type Services struct {
 	Tokens llm.Counter
 	// Languages has the users' texts, as in [calls.Files]; nil without any.
 	Languages fs.FS
-	// Snapshots keeps what the matcher snapshot compares with; nil: there are none, and none
-	// is written.
+	// Snapshots keeps what the matcher snapshot compares with; if it is nil, no snapshot is read
+	// or written.
 	Snapshots Snapshots
 	// Mask hides the secrets of a text that is kept in a file; nil hides none.
 	Mask func(text string) string

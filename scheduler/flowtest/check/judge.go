@@ -270,8 +270,8 @@ func askOnce(ctx context.Context, env *calls.Env, name string, names *value.Map,
 	return answer, err
 }
 
-// repeatsExample reports whether a reason in an answer is that of the example in the prompt: whoever gives the prompt back,
-// as the provider echo does, has not judged.
+// repeatsExample reports whether a reason in an answer is that of the example in the prompt: a
+// provider that returns the prompt, as echo does, has not judged.
 func repeatsExample(answer value.Value) bool {
 	if slices.ContainsFunc(answer.List(), repeatsExample) {
 		return true

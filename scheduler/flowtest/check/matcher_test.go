@@ -79,8 +79,8 @@ func (s memorySnapshots) Save(string, string, flow.Position) (bool, error) {
 	return false, nil
 }
 
-// suiteEvidence runs the flow of the suite. What retrieval found is written into the record: its store is no
-// matter of checks.
+// suiteEvidence runs the flow of the suite. What retrieval found is written into the record: checks do
+// not look at its store.
 func suiteEvidence(t *testing.T) *Evidence {
 	t.Helper()
 	inputs := value.OfMap(value.Pairs("question", "which tea is best?", "visitor", "Mei"))

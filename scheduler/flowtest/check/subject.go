@@ -293,8 +293,8 @@ func (s *subject) find(ctx context.Context) *verdict {
 	return nil
 }
 
-// absentStep tells why a run has nothing of a step: a fail where the run took another way, an error where there
-// is no such step.
+// absentStep tells why a run has nothing of a step: a fail if the run took another way, an error if the
+// step does not exist.
 func absentStep(e *Evidence, id string) *verdict {
 	if run := e.Record.Error; run != nil {
 		return failf("the step %s has no output: the run failed: %s", id, run.Message).withHint("%s", wording.Of(run.Hint))

@@ -127,8 +127,8 @@ type tree struct {
 	members []*tree
 }
 
-// compileTree compiles the templates below a node; dynamic is false where there are none. Below a
-// literal node there are none.
+// compileTree compiles the templates below a node; dynamic is false if it has no templates. What
+// is below a literal node is never a template.
 func (p *parser) compileTree(n *yaml.Node) (t *tree, dynamic bool) {
 	n = yaml.Resolve(n)
 	t = &tree{literal: p.literals[n]}
