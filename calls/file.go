@@ -4,14 +4,21 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
+// The functions of this file open what a user names. A pipe would be waited for, whatever signals
+// come meanwhile, and a device may never end: what is not a regular file, or not a directory where
+// one is needed, is refused before it is opened.
+
+// AnyLength is the limit of [ReadFile] for files that may be as long as memory lasts.
+const AnyLength = math.MaxInt64 - 1
+
 // ReadFile reads a file of the system, and of a long one not much more than limit
-// bytes: who parses it refuses what is longer. A pipe would be waited for, a device may
-// never end: what is not a regular file is not opened.
+// bytes: who parses it refuses what is longer.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	return readRegular(path, limit,
 		func() (fs.FileInfo, error) { return os.Stat(path) },
@@ -39,6 +46,65 @@ func CheckRegular(path string) error {
 	}
 	return nil
 }
+
+// WriteFile writes a file of the system as [os.WriteFile] does; what is there and not a regular
+// file is refused.
+func WriteFile(path string, data []byte, perm fs.FileMode) error {
+	if err := checkReplaceable(path); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, perm)
+}
+
+// CreateFile creates or empties a file of the system, to write it piece by piece; what is there
+// and not a regular file is refused.
+func CreateFile(path string, perm fs.FileMode) (*os.File, error) {
+	if err := checkReplaceable(path); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+}
+
+// checkReplaceable returns an error where something else than a regular file is in the place of
+// one that is to be written.
+func checkReplaceable(path string) error {
+	err := CheckRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// OpenRoot opens a directory of the system, as [os.OpenRoot] does; what is not one is refused.
+func OpenRoot(dir string) (*os.Root, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, notDir(dir)
+	}
+	return os.OpenRoot(dir)
+}
+
+// ReadDirFS lists a directory of a file system, sorted by name; what is not one is refused. The
+// file system of an [os.Root] would open it.
+func ReadDirFS(files fs.FS, name string) ([]fs.DirEntry, error) {
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, notDir(name)
+	}
+	return fs.ReadDir(files, name)
+}
+
+func notDir(path string) error {
+	return &fs.PathError{Op: "open", Path: path, Err: errNotDir}
+}
+
+var errNotDir = wording.Errorf("it is not a directory")
 
 // ErrNotRegular says that a file is a pipe, a device or a directory.
 var ErrNotRegular = wording.Errorf("it is not a regular file")

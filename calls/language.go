@@ -57,7 +57,7 @@ func (t *Texts) Read(further fs.FS, language, name string) (text []byte, path st
 		if !fs.ValidPath(p.path) {
 			continue
 		}
-		text, err = fs.ReadFile(p.files, p.path)
+		text, err = ReadFileFS(p.files, p.path, AnyLength)
 		if err == nil {
 			return text, p.path, nil
 		}

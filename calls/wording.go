@@ -277,6 +277,7 @@ var _ = wording.Add(wording.Catalog{
 	"it is no UTF-8 text":                                                             "它不是 UTF-8 文本",
 	"it is not UTF-8":                                                                 "它不是 UTF-8",
 	"it is not UTF-8 text":                                                            "它不是 UTF-8 文本",
+	"it is not a directory":                                                           "它不是目录",
 	"it is not a regular file":                                                        "它不是普通文件",
 	"it is not after since: no memory is from between the two":                        "它不晚于 since：两者之间没有记忆",
 	"it is not constant and has no key":                                               "它不是 constant，也没有 key",

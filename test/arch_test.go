@@ -43,12 +43,12 @@ var layers = map[string][]string{
 	"plugins/sdk":           {"plugins", "plugins/proto", "calls/schema", "llm", "llm/value"},
 	"plugins/manifest":      {"plugins/proto", "calls", "calls/schema", "llm/value/..."},
 	"plugins/host":          {"plugins", "plugins/manifest", "plugins/proto", "plugins/host/...", "calls", "calls/schema", "llm", "llm/value/..."},
-	"plugins/host/process":  {"llm/value", "plugins/manifest", "plugins/proto"},
+	"plugins/host/process":  {"calls", "llm/value", "plugins/manifest", "plugins/proto"},
 	"plugins/host/services": {"plugins", "plugins/manifest", "plugins/proto", "calls", "llm", "llm/value"},
 	"plugins/host/session":  {"plugins/proto"},
 	"plugins/verify":        {"plugins", "plugins/host", "plugins/manifest", "plugins/proto", "calls", "calls/schema", "llm", "llm/value/..."},
 	"plugins/sdk/...":       {},
-	"plugins/project":       {"plugins/proto", "plugins/sdk/..."},
+	"plugins/project":       {"calls", "plugins/proto", "plugins/sdk/..."},
 	"plugins/project/go":    {"plugins", "plugins/sdk"},
 	"plugins/pluginstest":   {"plugins", "plugins/host", "plugins/manifest", "plugins/proto", "plugins/verify"},
 	"plugins/examples/...":  {"plugins", "plugins/sdk", "llm", "llm/value"},
@@ -88,8 +88,8 @@ var layers = map[string][]string{
 	// Test files are read like flows, and run by another package.
 	"scheduler/flowtest/suite": {"scheduler/flow", "scheduler/flowtest/check", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm/prompt", "llm/scripted", "llm/value/..."},
 	// Files of other programs become ours: a package for each kind.
-	"scheduler/importer":      {"llm/value", "llm/value/yaml"},
-	"scheduler/importer/...":  {"scheduler/importer", "llm/prompt", "llm/value", "llm/value/yaml"},
+	"scheduler/importer":      {"calls", "llm/value", "llm/value/yaml"},
+	"scheduler/importer/...":  {"scheduler/importer", "calls", "llm/prompt", "llm/value", "llm/value/yaml"},
 	"scheduler/schedulertest": {"scheduler/...", "calls", "calls/schema", "llm/...", "plugins"},
 	// Events on their way to the reader: it knows no step and no flow.
 	"scheduler/internal/eventlog": {"scheduler/journal"},

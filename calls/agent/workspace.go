@@ -103,7 +103,7 @@ func openRoot(dir, given string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(full)
+	root, err := calls.OpenRoot(full)
 	if err != nil {
 		return nil, userpath.WithoutPath(err)
 	}
@@ -282,7 +282,7 @@ func readText(root *os.Root, name string) (string, error) {
 }
 
 func listEntries(root *os.Root, name string) wording.Text {
-	list, err := fs.ReadDir(root.FS(), name)
+	list, err := calls.ReadDirFS(root.FS(), name)
 	if err != nil || len(list) == 0 {
 		return wording.Say("nothing in it")
 	}

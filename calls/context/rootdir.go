@@ -34,7 +34,7 @@ func openDir(dir, given string) (*rootDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(path)
+	root, err := calls.OpenRoot(path)
 	if err != nil {
 		return nil, userpath.WithoutPath(err)
 	}

@@ -35,7 +35,7 @@ type syntaxError struct{ error }
 
 // readDocument reads a document in JSON or YAML from a directory.
 func readDocument(dir, name string) (value.Value, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := calls.OpenRoot(dir)
 	if err != nil {
 		return value.Value{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // FileName is the file that makes a directory a skill. Where it is not there, a file whose
@@ -41,7 +42,7 @@ type Source struct {
 func Load(ctx context.Context, host Host, sources ...Source) (skills []*Skill, warnings []string, err error) {
 	taken := map[string]bool{}
 	for _, source := range sources {
-		entries, err := fs.ReadDir(source.FS, source.Dir)
+		entries, err := listDir(source)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
 				warnings = append(warnings, fmt.Sprintf("skills: %s cannot be listed: %v", source.Shown, withoutPath(err)))
@@ -75,6 +76,19 @@ func Load(ctx context.Context, host Host, sources ...Source) (skills []*Skill, w
 		}
 	}
 	return skills, warnings, nil
+}
+
+// listDir lists the directory of a source. What is not a directory is not opened: a pipe would be
+// waited for.
+func listDir(source Source) ([]fs.DirEntry, error) {
+	info, err := fs.Stat(source.FS, source.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, wording.Errorf("it is not a directory")
+	}
+	return fs.ReadDir(source.FS, source.Dir)
 }
 
 // loadSkill reads one skill; nil where the directory has none that can be used.

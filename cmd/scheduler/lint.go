@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
@@ -119,7 +121,7 @@ func isLinted(path string) bool {
 	if filepath.Ext(path) != ".yaml" || strings.HasSuffix(path, cassetteSuffix) {
 		return false
 	}
-	text, err := os.ReadFile(path)
+	text, err := calls.ReadFile(path, yaml.MaxBytes)
 	return err == nil && stepsKey.Match(text)
 }
 

@@ -86,7 +86,7 @@ func (a *app) exportDir(ctx context.Context, from memory.Lister, users memory.Us
 func (a *app) exportLines(ctx context.Context, from memory.Lister, users memory.Users, name string, asJSON bool) (err error) {
 	out := a.Stdout
 	if name != "-" {
-		f, openErr := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		f, openErr := calls.CreateFile(name, 0o600)
 		if openErr != nil {
 			return usageError(wording.Errorf("writing --jsonl: %w", openErr))
 		}

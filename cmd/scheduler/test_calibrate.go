@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -79,7 +78,7 @@ func (f *calibrateFlags) judging(isMinSet bool) *check.Judging {
 
 // calibrate has the answers of a file judged, and prints and keeps how far the judge agrees.
 func (a *app) calibrate(ctx context.Context, path string, f *calibrateFlags) error {
-	file, err := os.Open(path)
+	file, err := calls.OpenFile(path)
 	if err != nil {
 		return usageError(err)
 	}

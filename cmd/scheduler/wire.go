@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"log"
 	"log/slog"
 	"maps"
@@ -265,7 +264,7 @@ func (rt *runtime) newLoader(from service.Surroundings) (*flow.Loader, []service
 	languages.Default = cmp.Or(from.Language, languages.Default)
 	var notes []service.Note
 	if languages.Files != nil {
-		if _, err := fs.ReadDir(languages.Files, "."); err != nil {
+		if _, err := calls.ReadDirFS(languages.Files, "."); err != nil {
 			notes = append(notes, service.Note{Level: service.LevelWarning, Text: wording.Say("the setting languages: %v", err)})
 		}
 	}

@@ -71,9 +71,6 @@ func (l *programLauncher) startProcess(ctx context.Context, m *manifest.Manifest
 		Spawner: &l.host.spawner, Reaper: l.host.opts.Reaper, AutoMTLS: l.host.opts.AutoMTLS,
 	}
 	if m.NamesFile() {
-		if err := calls.CheckRegular(path); err != nil { // opening a pipe would wait
-			return nil, 0, permanentError{err}
-		}
 		config.Program, err = process.OpenProgram(path, sockets)
 		if err != nil {
 			return nil, 0, permanentError{err}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/callnode/scheduler/calls"
 )
 
 var releaseVersion = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
@@ -67,7 +69,7 @@ func findModuleRoot() string {
 
 // isModuleRoot reports whether a folder is the root of this module.
 func isModuleRoot(dir string) bool {
-	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	text, err := calls.ReadFile(filepath.Join(dir, "go.mod"), calls.AnyLength)
 	first, _, _ := strings.Cut(string(text), "\n")
 	return err == nil && strings.TrimSpace(first) == "module "+Module
 }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/proto"
 	"github.com/callnode/scheduler/plugins/sdk/node"
@@ -171,11 +172,11 @@ func readFiles(files fs.FS, edit func(string) string) (all []file, err error) {
 func goModule(o Options) ([]file, error) {
 	text := "module " + o.Name + "\n\ngo 1.26.0\n" // no lower than that of the source
 	if o.Replace != "" {
-		mod, err := os.ReadFile(filepath.Join(o.Replace, "go.mod"))
+		mod, err := calls.ReadFile(filepath.Join(o.Replace, "go.mod"), calls.AnyLength)
 		if err != nil {
 			return nil, wording.Errorf("reading the source to build with: %w", err)
 		}
-		sum, err := os.ReadFile(filepath.Join(o.Replace, "go.sum"))
+		sum, err := calls.ReadFile(filepath.Join(o.Replace, "go.sum"), calls.AnyLength)
 		if err != nil {
 			return nil, wording.Errorf("reading the source to build with: %w", err)
 		}

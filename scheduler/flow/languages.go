@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/callnode/scheduler/calls"
 )
 
 // Languages are zh, en, and those that users have texts for. The program makes one for all
@@ -53,7 +55,7 @@ func (l *Languages) entries(dir string) (names []string) {
 	if l.Files == nil {
 		return nil
 	}
-	entries, _ := fs.ReadDir(l.Files, dir) // what is not there is said where it is needed
+	entries, _ := calls.ReadDirFS(l.Files, dir) // what is not there is said where it is needed
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") {
 			names = append(names, e.Name())

@@ -3,7 +3,6 @@ package flow
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/callnode/scheduler/calls"
@@ -49,7 +48,7 @@ func (l *Loader) read(root, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.OpenRoot(root)
+	dir, err := calls.OpenRoot(root)
 	if err != nil {
 		return nil, err
 	}

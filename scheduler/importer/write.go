@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -62,17 +63,17 @@ func Write(plan *Plan, dir, name string) (written []Written, err error) {
 	if err := enc.Encode(now); err != nil {
 		return written, err
 	}
-	return append(written, Written{Path: name + ReportSuffix}), os.WriteFile(reportFile, out.Bytes(), 0o644)
+	return append(written, Written{Path: name + ReportSuffix}), calls.WriteFile(reportFile, out.Bytes(), 0o644)
 }
 
 // writeFile writes a file, beside one that is not as the last import left it.
 func writeFile(path string, data []byte, recorded string) (isBeside bool, err error) {
-	have, err := os.ReadFile(path)
+	have, err := calls.ReadFile(path, calls.AnyLength)
 	if err == nil && bytes.Equal(have, data) {
 		return false, nil
 	}
 	if err == nil && hashOf(have) != recorded {
-		return true, os.WriteFile(path+".new", data, 0o644)
+		return true, calls.WriteFile(path+".new", data, 0o644)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
@@ -80,12 +81,12 @@ func writeFile(path string, data []byte, recorded string) (isBeside bool, err er
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return false, err
 	}
-	return false, os.WriteFile(path, data, 0o644)
+	return false, calls.WriteFile(path, data, 0o644)
 }
 
 // readRecord reads what an earlier import recorded; nothing where there was none.
 func readRecord(file string) (r record, err error) {
-	data, err := os.ReadFile(file)
+	data, err := calls.ReadFile(file, calls.AnyLength)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}

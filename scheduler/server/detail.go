@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -202,7 +201,7 @@ func (s *Server) namedFiles(ctx context.Context, run, flowFile string, kept map[
 			addNamedFiles(e, named)
 		}
 	}
-	dir, err := os.OpenRoot(filepath.Dir(flowFile))
+	dir, err := calls.OpenRoot(filepath.Dir(flowFile))
 	if err != nil {
 		return nil, nil // the folder is gone, and its files with it
 	}

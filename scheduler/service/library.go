@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -143,7 +142,7 @@ func (l *Library) Flow(id string) (*LibraryFlow, error) {
 // loadFlow returns the flow of a file below root; nil where there is none. A link may not lead
 // out of the folder.
 func (l *Library) loadFlow(root, stem, rel string) (*LibraryFlow, error) {
-	dir, err := os.OpenRoot(root)
+	dir, err := calls.OpenRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

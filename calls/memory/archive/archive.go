@@ -11,6 +11,7 @@ package archive
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -126,7 +127,7 @@ func (w *writer) checkOwners(dir string, users memory.Users) error {
 	if _, one := users.One(); !one {
 		return nil
 	}
-	entries, err := fs.ReadDir(w.root.FS(), folders[0].name)
+	entries, err := calls.ReadDirFS(w.root.FS(), folders[0].name)
 	if err != nil {
 		return wording.Errorf("exporting memories: %w", err)
 	}
@@ -216,7 +217,7 @@ func openDir(dir string) (*os.Root, error) {
 			return nil, calls.Errorf(calls.Invalid, "exporting memories: %w", err)
 		}
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := calls.OpenRoot(dir)
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "exporting memories: %w", err)
 	}
@@ -266,7 +267,10 @@ func writeFile(root *os.Root, file string, v value.Value, sync bool) (err error)
 	if old, err := calls.ReadFileIn(root, file, maxFile); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
-	f, err := root.OpenFile(file+temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := root.Remove(file + temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return wording.Errorf("exporting memories: %w", err)
+	}
+	f, err := root.OpenFile(file+temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // a pipe would be waited for
 	if err != nil {
 		return wording.Errorf("exporting memories: %w", err)
 	}
@@ -301,7 +305,7 @@ func (w *writer) writeIndex() error {
 // not complete.
 func (w *writer) removeOldFiles() error {
 	for _, f := range folders {
-		entries, err := fs.ReadDir(w.root.FS(), f.name)
+		entries, err := calls.ReadDirFS(w.root.FS(), f.name)
 		if err != nil {
 			return wording.Errorf("exporting memories: %w", err)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -48,7 +47,7 @@ func Import(ctx context.Context, store Destination, dir string, options Options)
 	if err := options.Users.Check(); err != nil {
 		return r, err
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := calls.OpenRoot(dir)
 	if err != nil {
 		return r, calls.Errorf(calls.NotFound, "importing memories: %w", err)
 	}
@@ -89,7 +88,7 @@ func (in *importer) addProblem(file, format string, args ...any) {
 func (in *importer) listFiles() error {
 	index := in.readIndex()
 	for i, f := range folders {
-		entries, err := fs.ReadDir(in.files, f.name)
+		entries, err := calls.ReadDirFS(in.files, f.name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return wording.Errorf("importing memories: %w", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -68,7 +69,7 @@ func removeMarks(root *os.Root, names ...string) error {
 
 // leftMarks returns the names of marks whose processes have ended.
 func leftMarks(root *os.Root) (names []string) {
-	entries, err := fs.ReadDir(root.FS(), ".")
+	entries, err := calls.ReadDirFS(root.FS(), ".")
 	if err != nil {
 		return nil // it will be met again
 	}

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -324,7 +324,7 @@ func (m *Mirror) exportAll(ctx context.Context, there map[string]bool) error {
 func (m *Mirror) writeIndex(ctx context.Context) error {
 	there := map[string]bool{}
 	for _, f := range folders {
-		entries, err := fs.ReadDir(m.root.FS(), f.name)
+		entries, err := calls.ReadDirFS(m.root.FS(), f.name)
 		if err != nil {
 			return wording.Errorf("mirroring memories: %w", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/proto"
 )
@@ -56,7 +57,7 @@ func isKillStatus(status string) bool { return strings.HasPrefix(status, "signal
 // shebang returns the interpreter that the first line of a script names, and whether the
 // program is a script.
 func shebang(program string) (interpreter string, script bool) {
-	f, err := os.Open(program)
+	f, err := calls.OpenFile(program)
 	if err != nil {
 		return "", false
 	}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/callnode/scheduler/calls"
 )
 
 // Program is the file of a program for one start: what is read from it, to compare it with
@@ -37,7 +39,7 @@ func copyProgram(path, sockets string) (_ *Program, err error) {
 }
 
 func copyFile(to, from string) error {
-	source, err := os.Open(from)
+	source, err := calls.OpenFile(from)
 	if err != nil {
 		return err
 	}

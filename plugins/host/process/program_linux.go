@@ -6,6 +6,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -14,7 +15,7 @@ import (
 // not allow that (it is another user's file, or on a network), it makes a copy in the folder
 // of sockets.
 func OpenProgram(path, sockets string) (*Program, error) {
-	f, err := os.Open(path)
+	f, err := calls.OpenFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
@@ -27,7 +27,7 @@ type KeptJudge struct {
 
 // Load reads the calibrations of a project; none where there is no file.
 func Load(file string) (Kept, error) {
-	data, err := os.ReadFile(file)
+	data, err := calls.ReadFile(file, calls.AnyLength)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -57,7 +57,7 @@ func Save(file string, c *Calibration) error {
 	if err := enc.Encode(kept); err != nil {
 		return err
 	}
-	return os.WriteFile(file, out.Bytes(), 0o644)
+	return calls.WriteFile(file, out.Bytes(), 0o644)
 }
 
 // Annotate puts what is known of the judges beside what they found in a run. standard is the name of the

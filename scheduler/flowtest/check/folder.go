@@ -2,7 +2,6 @@ package check
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 
 	"github.com/callnode/scheduler/calls"
@@ -41,10 +40,7 @@ func (f Folder) Read(name string) (path string, content []byte, err error) {
 	if !isInside {
 		return path, nil, errOutside
 	}
-	if err := calls.CheckRegular(path); err != nil {
-		return path, nil, err
-	}
-	content, err = os.ReadFile(path)
+	content, err = calls.ReadFile(path, calls.AnyLength)
 	return path, content, err
 }
 

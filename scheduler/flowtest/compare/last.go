@@ -6,13 +6,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
 // ReadLast returns the run before; nil where there was none.
 func (f Files) ReadLast() (*result.Run, error) {
-	in, err := os.Open(f.Last)
+	in, err := calls.OpenFile(f.Last)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -91,7 +91,7 @@ func WriteFiles(targets []Target, run *result.Run, c *compare.Comparison, o Opti
 			err = os.MkdirAll(filepath.Dir(t.File), 0o755)
 		}
 		if err == nil {
-			err = os.WriteFile(t.File, out.Bytes(), 0o644)
+			err = calls.WriteFile(t.File, out.Bytes(), 0o644)
 		}
 		if err != nil {
 			problems = append(problems, calls.Errorf(calls.Invalid, "the report %s was not written: %w", t.Kind, err))

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -37,7 +38,7 @@ type Loader struct {
 
 // Load reads a test file and the flows that it tests. The suite is nil when a problem is an error.
 func (l *Loader) Load(path string) (*Suite, flow.Problems) {
-	src, err := os.ReadFile(path)
+	src, err := calls.ReadFile(path, yaml.MaxBytes)
 	if err != nil {
 		at := flow.Position{File: path, Line: 1, Col: 1}
 		return nil, flow.Problems{flow.NewProblem(at, wording.Say("cannot read the test file: %w", withoutPath(err)), wording.Text{})}.Localized(l.Language)

@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -56,7 +57,7 @@ type Options struct {
 // configuration.
 func Read(files fs.FS, file string, o Options) (*importer.Plan, error) {
 	r := &reader{files: files, dir: path.Dir(file), name: o.Name, settings: o.Settings, language: o.Language, repeat: 1}
-	data, err := fs.ReadFile(files, file)
+	data, err := calls.ReadFileFS(files, file, calls.AnyLength)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +223,7 @@ func (r *reader) readFile(name string) (data []byte, at string, err error) {
 	if !fs.ValidPath(at) {
 		return nil, name, errOutside
 	}
-	data, err = fs.ReadFile(r.files, at)
+	data, err = calls.ReadFileFS(r.files, at, calls.AnyLength)
 	return data, at, err
 }
 
