@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -148,6 +149,9 @@ func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops
 	case isForeign(at.got.Call), def.Origins != nil && isOwnText:
 		given := Source{}.madeFrom(x.explainGivens(at, hops))
 		maker.Possible = slices.Concat(given.Origins, given.Possible)
+		if isOfServer(at.got.Call) {
+			maker.Possible = append(maker.Possible, Source{Kind: SourceStep, Call: callHTTP})
+		}
 	}
 	return maker
 }
@@ -156,21 +160,19 @@ func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops
 func (x *explainer) toolSource(at site, name string) Source {
 	source := Source{Kind: SourceTool, Name: name}
 	for got := at.got; got != nil; got = x.record.Step(journal.OuterPath(got.ID)) {
-		groups, _ := got.Params.Get("tools")
-		for call, list := range groups.Map().All() {
-			for _, tool := range list.List() {
-				if toolName(tool) != name {
-					continue
-				}
-				if own, ok := textAt(tool, "call"); ok {
-					call = own
-				}
-				source.Origins = []Source{{Kind: SourceStep, Call: call}}
-				if call == "flows" { // what ran in it is not known here
-					source.Possible = []Source{{Kind: SourceStep, Call: "http"}, {Kind: SourceMemory}}
-				}
-				return source
+		tools, _ := ToolsOf(got.Params)
+		for _, tool := range tools {
+			if tool.Name != name || tool.Call == "" {
+				continue
 			}
+			source.Origins = []Source{{Kind: SourceStep, Call: tool.Call}}
+			switch {
+			case tool.Call == flow.CallFlow: // what ran in it is not known here
+				source.Possible = []Source{{Kind: SourceStep, Call: callHTTP}, {Kind: SourceMemory}}
+			case isOfServer(tool.Call):
+				source.Possible = []Source{{Kind: SourceStep, Call: callHTTP}}
+			}
+			return source
 		}
 		if !journal.IsPseudoStep(got.ID) {
 			break
@@ -179,15 +181,86 @@ func (x *explainer) toolSource(at site, name string) Source {
 	return source
 }
 
-// toolName returns the name of a tool in the parameters of an agent: its own, or that of what it runs.
-func toolName(tool value.Value) string {
+// callHTTP is the call that reaches other machines.
+const callHTTP = "http"
+
+// isOfServer reports whether a call is a tool of an MCP server, which may answer with what it has from elsewhere.
+func isOfServer(call string) bool { return strings.HasPrefix(call, "mcp.") }
+
+// Tool is a tool in the parameters of an agent, or of a chat, and the call that it runs: flow for a flow, "" where who
+// asked runs it.
+type Tool struct{ Name, Call string }
+
+// ToolsOf returns the tools in the parameters of an agent, or of a chat. isWhole reports whether these name all of them: null
+// stands for what is not known.
+func ToolsOf(params value.Value) (tools []Tool, isWhole bool) {
+	groups, _ := params.Get("tools")
+	isWhole = !groups.IsNull()
+	for _, tool := range groups.List() { // those of a chat
+		function, _ := tool.Get("function")
+		name, ok := textAt(function, "name")
+		isWhole = isWhole && ok
+		if ok {
+			tools = append(tools, Tool{Name: name})
+		}
+	}
+	for group, list := range groups.Map().All() {
+		isWhole = isWhole && !list.IsNull()
+		for _, tool := range list.List() {
+			found := toolsIn(group, tool)
+			isWhole = isWhole && len(found) > 0
+			tools = append(tools, found...)
+		}
+	}
+	return tools, isWhole
+}
+
+// toolsIn returns the tools of an entry in a group of an agent's tools, by their own names, or by those that the agent
+// makes of what they run. None: the names are not known.
+func toolsIn(group string, tool value.Value) []Tool {
+	own, _ := textAt(tool, "name")
 	with, _ := tool.Get("with")
-	name, _ := textAt(tool, "name")
-	call, _ := textAt(tool, "call")
-	operation, _ := textAt(with, "operation")
-	file, _ := textAt(tool, "path")
-	file = path.Base(file)
-	return cmp.Or(name, call, operation, strings.TrimSuffix(file, path.Ext(file)))
+	call, name := "", ""
+	switch group {
+	case "flows":
+		file, _ := textAt(tool, "path")
+		file = path.Base(strings.ReplaceAll(file, `\`, "/"))
+		call, name = flow.CallFlow, strings.TrimSuffix(file, path.Ext(file))
+	case "calls":
+		call, _ = textAt(tool, "call")
+		name = call
+	case "http":
+		call = callHTTP
+		name, _ = textAt(with, "operation")
+	case "mcp":
+		return toolsOfServer(tool)
+	}
+	name = cmp.Or(own, nameOfTool(name))
+	if name == "" {
+		return nil
+	}
+	return []Tool{{name, call}}
+}
+
+// toolsOfServer returns the tools of an MCP server. None: a name is not known.
+func toolsOfServer(entry value.Value) (tools []Tool) {
+	server, _ := textAt(entry, "server")
+	list, _ := entry.Get("tools")
+	for _, item := range list.List() {
+		name, ok := item.Str()
+		if !ok || server == "" {
+			return nil
+		}
+		tools = append(tools, Tool{nameOfTool(server + "_" + name), "mcp." + server + "." + name})
+	}
+	return tools
+}
+
+var notInToolName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// nameOfTool makes a tool's name of another name, as the call agent does.
+func nameOfTool(name string) string {
+	return strings.Trim(notInToolName.ReplaceAllString(name, "_"), "_")
 }
 
 // textAt returns a member that is a text.

@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
@@ -82,5 +84,30 @@ func TestOriginsOfComputedText(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Tools have the names that the model sees, and tell what they run.
+func TestToolsOf(t *testing.T) {
+	for params, want := range map[string]string{
+		`{}`:          "[] false",
+		`{tools: {}}`: "[] true",
+		`{tools: {flows: [{path: "a/place order.yaml"}, {path: b.yaml, name: buy}]}}`:                       "[{place_order flow} {buy flow}] true",
+		`{tools: {calls: [{call: shop.order}, {call: template, name: greet}]}}`:                             "[{shop_order shop.order} {greet template}] true",
+		`{tools: {http: [{with: {operation: "get price/v1"}}, {name: stock, with: {url: "https://a.b"}}]}}`: "[{get_price_v1 http} {stock http}] true",
+		`{tools: {mcp: [{server: git.hub, tools: [search.issues, read]}]}}`:                                 "[{git_hub_search_issues mcp.git.hub.search.issues} {git_hub_read mcp.git.hub.read}] true",
+		`{tools: {mcp: [{server: github, tools: [null]}], calls: [{call: template}]}}`:                      "[{template template}] false",
+		`{tools: {calls: null}}`: "[] false",
+		`{tools: [{type: function, function: {name: price}}, {type: function, function: null}]}`: "[{price }] false",
+	} {
+		v, err := yaml.ParseValue([]byte(params))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools, isWhole := explain.ToolsOf(v)
+		got := fmt.Sprint(tools, isWhole)
+		if got != want {
+			t.Errorf("%s: %s, not %s", params, got, want)
+		}
 	}
 }

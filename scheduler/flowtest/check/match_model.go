@@ -75,6 +75,11 @@ func buildGrounded(want groundedWant, a *argument) test {
 	if want.In != "" && !a.knowsStep("/in", want.In) {
 		return nil
 	}
+	for i, kind := range want.Kinds {
+		if !checkKind(a, "/kinds/"+value.OfInt(int64(i)).JSON(), kind) {
+			return nil
+		}
+	}
 	return func(ctx context.Context, of *subject) *verdict {
 		sources, failed := of.supports(ctx, want)
 		if failed != nil {

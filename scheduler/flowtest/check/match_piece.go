@@ -5,7 +5,6 @@ import (
 	"context"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
@@ -45,7 +44,8 @@ func placeOf(a *argument) (placeWant, bool) {
 	if !ok {
 		return placeWant{}, true
 	}
-	return decode[placeWant](other, schema.MustFor[placeWant]())
+	want, ok := decode[placeWant](other, schema.MustFor[placeWant]())
+	return want, ok && checkRole(other, "/role", want.Role)
 }
 
 // holds reports whether a message is the place.
@@ -73,44 +73,18 @@ type includesWant struct {
 	MinTokens int `json:"min_tokens,omitempty" min:"1" doc:"What all such pieces cost at least, in tokens."`
 }
 
-// checkSelector reports a selector that names every piece, and inputs that the flow does not have.
+// checkSelector reports a selector that names every piece, or what no piece has.
 func checkSelector(a *argument, below string, s selector) bool {
+	return checkPart(a, below, s) && checkSource(a, below+"/source", s.Source)
+}
+
+// checkPart is checkSelector without the source.
+func checkPart(a *argument, below string, s selector) bool {
 	if s.isEmpty() {
 		a.report(below, wording.Say("it names no piece"), wording.Say("give kind, name or source"))
 		return false
 	}
-	return checkSource(a, below+"/source", s.Source)
-}
-
-// checkSource reports an input that the flow does not declare: nothing would ever come from it.
-func checkSource(a *argument, below, source string) bool {
-	input, ok := strings.CutPrefix(source, "inputs.")
-	known := a.scope.inputNames()
-	if !ok || known == nil || strings.Contains(input, "*") {
-		return true
-	}
-	name, _, _ := strings.Cut(input, ".")
-	name, _, _ = strings.Cut(name, "[")
-	if slices.Contains(known, name) {
-		return true
-	}
-	a.report(below, wording.Say("the flow has no input %q", name), nearHint(name, known))
-	return false
-}
-
-// sourceWords are the sources that are no names.
-func sourceWords() []string { return []string{"http", "tool", "model", "memory", "user", "clock"} }
-
-// checkSourceWord reports a word that is nearly that of a source, or nearly a step: text from it is nowhere, which would pass
-// for ever. Other words may be the names of tools and files.
-func checkSourceWord(a *argument, source string) bool {
-	known := slices.Concat(sourceWords(), a.scope.stepIDs())
-	near := value.DidYouMean(source, known)
-	if strings.ContainsAny(source, "./*[") || slices.Contains(known, source) || near == "" {
-		return true
-	}
-	a.report("/source", wording.Say("nothing is called %q", source), wording.Of(near))
-	return false
+	return checkKind(a, below+"/kind", s.Kind)
 }
 
 func buildIncludes(want includesWant, a *argument) test {
@@ -208,7 +182,7 @@ func distinct(names []string) (kept []string) {
 }
 
 func buildLeavesOut(want selector, a *argument) test {
-	if !checkSelector(a, "", want) {
+	if !checkPart(a, "", want) || !checkInput(a, "/source", want.Source) { // the name of what is left out may be a source too
 		return nil
 	}
 	because, ok := becauseOf(a)

@@ -146,8 +146,13 @@ type confinedWant struct {
 }
 
 func buildConfined(want confinedWant, a *argument) test {
-	if !checkSource(a, "/source", want.Source) || !checkSourceWord(a, want.Source) {
+	if !checkSource(a, "/source", want.Source) {
 		return nil
+	}
+	for i, role := range want.Roles {
+		if !checkRole(a, "/roles/"+value.OfInt(int64(i)).JSON(), role) {
+			return nil
+		}
 	}
 	return func(_ context.Context, of *subject) *verdict {
 		for _, e := range of.prompts {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
@@ -32,6 +33,9 @@ type Scope struct {
 	Columns []string
 	// PluginChecks are the names of the checks of plugins.
 	PluginChecks []string
+
+	once  sync.Once
+	names *sourceNames // set by once
 }
 
 // stepIDs lists the steps that all flows have; nil where flows are not known.

@@ -1,0 +1,403 @@
+package check
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flow"
+)
+
+// A source, a kind or a role that no text can have is reported when the test file is read: confined, not and max would
+// pass for ever with it.
+
+// sourceWords are the sources that are no names.
+func sourceWords() []string { return []string{"http", "tool", "model", "memory", "user", "clock"} }
+
+// scopeWords are the names that templates of flows know beside their steps.
+func scopeWords() []string {
+	return []string{"inputs", "question", "history", "summary", "facts", "vars", "run", "item", "index", "error", "secrets"}
+}
+
+// memoryWords are what memories without an id are called.
+func memoryWords() []string { return []string{"session", "long_term"} }
+
+// messageRoles lists the roles of messages, and those that [explain.Explain] gives texts that are no messages.
+func messageRoles() []string {
+	return []string{"system", "developer", "user", "assistant", "tool", "function", "prompt", "text"}
+}
+
+// partKinds lists the kinds of the parts that built-in calls make of prompts: their own, and the names in their texts.
+func partKinds() []string {
+	return []string{
+		"answer", "append", "file", "heading", "history", "identity", "image", "memory", "message", "messages", "module", "preset",
+		"recalled", "runtime", "separator", "session", "skill", "skill_entry", "slot", "text", "tool", "world_book",
+		"before", "categories", "category", "channel", "chat_id", "choices", "conversation", "domains", "facts", "instructions",
+		"known", "left", "limit", "max_words", "memories", "now", "nullable", "optional", "problem", "question", "rejected", "schema",
+		"skills", "snapshots", "summary", "time", "values", "workspace",
+	}
+}
+
+// pieceKinds lists the kinds of pieces: those of parts and of sources.
+func pieceKinds() []string {
+	kinds := partKinds()
+	for _, kind := range []explain.SourceKind{
+		explain.SourceFlow, explain.SourceInput, explain.SourceName, explain.SourceComputed, explain.SourceFile, explain.SourceStep,
+		explain.SourcePart, explain.SourceModel, explain.SourceTool, explain.SourceMemory, explain.SourceUser, explain.SourceText,
+		explain.SourceClock, explain.SourceParams,
+	} {
+		if !slices.Contains(kinds, string(kind)) {
+			kinds = append(kinds, string(kind))
+		}
+	}
+	return kinds
+}
+
+// checkRole reports a role that no message has.
+func checkRole(a *argument, below, role string) bool {
+	known := slices.Concat(messageRoles(), a.scope.sourceNames().roles)
+	if role == "" || slices.Contains(known, role) {
+		return true
+	}
+	a.report(below, wording.Say("there is no role %q", role), nearHint(role, known))
+	return false
+}
+
+// checkKind reports a kind that no piece has. Plugins may have kinds of their own: then only one that is nearly another is
+// reported.
+func checkKind(a *argument, below, kind string) bool {
+	known := pieceKinds()
+	if kind == "" || slices.Contains(known, kind) {
+		return true
+	}
+	if a.scope.sourceNames().hasOtherCalls && value.Nearest(kind, known) == "" {
+		return true
+	}
+	a.report(below, wording.Say("there is no kind %q of pieces", kind), nearHint(kind, known))
+	return false
+}
+
+// checkSource reports a source that no text can come from: an input that the flow does not declare, or what is neither a
+// word for sources, nor the name of a step, a tool, a call or a file.
+func checkSource(a *argument, below, source string) bool {
+	if source == "" {
+		return true
+	}
+	if !checkInput(a, below, source) {
+		return false
+	}
+	names := a.scope.sourceNames()
+	if names.has(source) {
+		return true
+	}
+	near := names.nearest(source)
+	if near == "" && names.isOpen {
+		return true
+	}
+	hint := nearHint(source, names.listed)
+	if near != "" {
+		hint = wording.Say("did you mean %q?", near)
+	}
+	a.report(below, wording.Say("no text comes from %q: no step, tool or file has that name", source), hint)
+	return false
+}
+
+// checkInput reports an input that the flow does not declare: nothing would ever come from it.
+func checkInput(a *argument, below, source string) bool {
+	if strings.HasPrefix(source, "inputs/") {
+		a.report(below, wording.Say("%q is not a source", source), wording.Say("write %s", strings.ReplaceAll(source, "/", ".")))
+		return false
+	}
+	input, ok := strings.CutPrefix(source, "inputs.")
+	known := a.scope.inputNames()
+	if !ok || known == nil || strings.Contains(input, "*") {
+		return true
+	}
+	name, _, _ := strings.Cut(input, ".")
+	name, _, _ = strings.Cut(name, "[")
+	if slices.Contains(known, name) {
+		return true
+	}
+	a.report(below, wording.Say("the flow has no input %q", name), nearHint(name, known))
+	return false
+}
+
+// sourceNames are what the sources of a scope may be called. They are made once, and only read then.
+type sourceNames struct {
+	// listed are the names that a message lists: words, steps, tools. others are known too.
+	listed, others []string
+	// roles are those that messages of the flows have.
+	roles []string
+	files *fileNames
+	// isOpen: there may be other names, of tools or steps that are only known when they run. hasOtherCalls: there may be
+	// calls that are not built in.
+	isOpen, hasOtherCalls bool
+	flows                 []*flow.Flow
+}
+
+// sourceNames returns the names of the flows of the scope.
+func (s *Scope) sourceNames() *sourceNames {
+	s.once.Do(func() {
+		n := &sourceNames{listed: sourceWords(), others: slices.Concat(scopeWords(), memoryWords(), partKinds()), files: &fileNames{}, flows: s.Flows}
+		n.isOpen = len(s.Flows) == 0
+		n.hasOtherCalls = n.isOpen
+		if s.Dir != "" {
+			n.files.addFolder(s.Dir, "")
+		}
+		for _, f := range s.Flows {
+			n.addFlow(f, "")
+		}
+		s.names = n
+	})
+	return s.names
+}
+
+// has reports whether a source is known. A pattern is known where it fits one that is.
+func (n *sourceNames) has(source string) bool {
+	first := source
+	if i := strings.IndexAny(source, "./[:"); i > 0 {
+		first = source[:i]
+	}
+	fits := func(known string) bool { return matchesName(source, known) || matchesName(first, known) }
+	isStepInside := strings.Contains(source, "/") && !strings.Contains(source, "*")
+	if isStepInside {
+		fits = func(known string) bool { return source == known }
+	}
+	if slices.ContainsFunc(n.listed, fits) || slices.ContainsFunc(n.others, fits) || n.files.has(source) {
+		return true
+	}
+	isID := strings.HasPrefix(source, "memory_") || strings.HasPrefix(source, "snapshot_") // of a memory in the store
+	return isID || isStepInside && n.hasStep(source)
+}
+
+// hasStep reports whether a flow can have a step that another runs.
+func (n *sourceNames) hasStep(source string) bool {
+	id, _, _ := strings.Cut(source, ".")
+	for _, f := range n.flows {
+		if _, ok := hasStep(f, id); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// nearest returns the source that was probably meant by one that is not known; "" where none is near.
+func (n *sourceNames) nearest(source string) string {
+	known := slices.Concat(n.listed, scopeWords(), n.files.names, n.files.listed)
+	if near := value.Nearest(source, known); near != "" {
+		return near
+	}
+	i := strings.IndexAny(source, "./[:")
+	if i <= 0 {
+		return ""
+	}
+	if near := value.Nearest(source[:i], known); near != "" {
+		return near + source[i:]
+	}
+	return ""
+}
+
+// addFlow adds the names of a flow whose steps have the prefix.
+func (n *sourceNames) addFlow(f *flow.Flow, prefix string) {
+	dir := filepath.Dir(f.File)
+	n.files.addFolder(dir, "")
+	for name := range f.Files {
+		n.files.add(name)
+	}
+	for _, s := range f.Steps {
+		n.listed = append(n.listed, prefix+s.ID)
+		n.others = append(n.others, s.Call)
+		n.hasOtherCalls = n.hasOtherCalls || strings.Contains(s.Call, ".")
+		n.addTexts(s)
+		with := writtenValue(s.With)
+		n.addParams(with, dir)
+		n.addTools(s, with)
+		if s.Sub != nil {
+			n.addFlow(s.Sub, prefix+s.ID+"/")
+		} else if s.Call == flow.CallFlow { // which one is only known when it runs
+			n.isOpen, n.hasOtherCalls = true, true
+		}
+	}
+}
+
+// addTexts adds the names of the texts of a call.
+func (n *sourceNames) addTexts(s *flow.Step) {
+	for i := range s.Def.Texts {
+		texts := &s.Def.Texts[i]
+		for _, name := range texts.Names() {
+			n.others = append(n.others, texts.Folder+" "+name, name)
+		}
+	}
+}
+
+// addTools adds the names of the tools of an agent, or of a chat, and of what they run.
+func (n *sourceNames) addTools(s *flow.Step, with value.Value) {
+	tools, isWhole := explain.ToolsOf(with)
+	_, hasTools := with.Get("tools")
+	n.isOpen = n.isOpen || hasTools && !isWhole
+	for _, t := range tools {
+		n.listed = append(n.listed, t.Name)
+		n.others = append(n.others, t.Call)
+		if t.Call == flow.CallFlow { // its steps are only known when it runs
+			n.isOpen, n.hasOtherCalls = true, true
+		}
+		n.hasOtherCalls = n.hasOtherCalls || strings.Contains(t.Call, ".")
+	}
+	if _, hasFiles := with.Get("workspace"); hasFiles && s.Call == "agent" {
+		n.listed = append(n.listed, "read_file", "read_skill")
+	}
+}
+
+// folderKeys are the parameters that name files, or folders of them, which pieces come from.
+var folderKeys = []string{"workspace", "builtin_skills", "images", "files"}
+
+// addParams adds what the parameters of a step, which begin at a folder, tell of roles and files. What is computed there
+// may be any file.
+func (n *sourceNames) addParams(with value.Value, dir string) {
+	eachMember(with, func(key string, v value.Value) {
+		text, isText := v.Str()
+		switch {
+		case v.IsNull() && slices.Contains(folderKeys, key):
+			n.isOpen = true
+		case isText && key == "role":
+			n.roles = append(n.roles, text)
+		case isText:
+			n.files.addPath(dir, text)
+		}
+	})
+}
+
+// eachMember visits what is in a value, with the keys; the items of a list have that of the list.
+func eachMember(v value.Value, visit func(key string, v value.Value)) {
+	var walk func(key string, v value.Value)
+	walk = func(key string, v value.Value) {
+		visit(key, v)
+		for name, member := range v.Map().All() {
+			walk(name, member)
+		}
+		for _, item := range v.List() {
+			walk(key, item)
+		}
+	}
+	walk("", v)
+}
+
+// writtenValue returns what a flow writes out for a parameter, with null for what is computed.
+func writtenValue(p *flow.Param) value.Value {
+	switch {
+	case p == nil || p.Expr != nil || p.Text != nil:
+		return value.Value{}
+	case p.Map != nil:
+		m := value.NewMap(len(p.Map))
+		for _, member := range p.Map {
+			m.Set(member.Key, writtenValue(member.Param))
+		}
+		return value.OfMap(m)
+	case p.List != nil:
+		items := make([]value.Value, len(p.List))
+		for i, item := range p.List {
+			items[i] = writtenValue(item)
+		}
+		return value.OfList(items...)
+	}
+	return p.Literal
+}
+
+// maxFiles bounds how many files are looked at for their names.
+const maxFiles = 10_000
+
+// fileNames are the files that texts may come from. Those of the folders are listed when a name is first looked for that is
+// nothing else.
+type fileNames struct {
+	folders []sourceFolder
+	names   []string
+
+	once   sync.Once
+	listed []string // of the folders; set by once
+	// isCut: there are too many files; set by once.
+	isCut bool
+}
+
+// sourceFolder is a folder of files, and how a flow names it; "" where names begin in it.
+type sourceFolder struct{ path, written string }
+
+// add adds a file by its path.
+func (f *fileNames) add(name string) {
+	name = filepath.ToSlash(name)
+	f.names = append(f.names, name, path.Base(name))
+}
+
+// addFolder adds a folder whose files are listed later.
+func (f *fileNames) addFolder(dir, written string) {
+	if folder := (sourceFolder{dir, written}); !slices.Contains(f.folders, folder) {
+		f.folders = append(f.folders, folder)
+	}
+}
+
+// addPath adds what a parameter names, as it is written and from the folder of the flow: a file or a folder, if it is one.
+func (f *fileNames) addPath(dir, written string) {
+	if written == "" || len(written) > maxPathLength || strings.ContainsAny(written, "\n\x00") {
+		return
+	}
+	at := filepath.FromSlash(written)
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(dir, at)
+	}
+	info, err := os.Stat(at)
+	switch {
+	case err != nil:
+	case info.IsDir():
+		f.addFolder(at, written)
+	default:
+		f.add(written)
+	}
+}
+
+// maxPathLength bounds what may be a path.
+const maxPathLength = 1000
+
+// has reports whether a file has the path, or the name. Of too many files it is not known.
+func (f *fileNames) has(pattern string) bool {
+	fits := func(name string) bool { return matchesName(pattern, name) }
+	if slices.ContainsFunc(f.names, fits) {
+		return true
+	}
+	f.once.Do(f.list)
+	return f.isCut || slices.ContainsFunc(f.listed, fits)
+}
+
+// list lists the files of the folders.
+func (f *fileNames) list() {
+	left := maxFiles
+	for _, folder := range f.folders {
+		root := realPath(folder.path) // a link to a folder is not walked
+		_ = filepath.WalkDir(root, func(at string, entry fs.DirEntry, err error) error {
+			left--
+			switch {
+			case left < 0:
+				return fs.SkipAll
+			case err != nil: // the other folders count
+				return nil //nolint:nilerr // what cannot be read has no names
+			case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
+				return fs.SkipDir
+			case entry.IsDir():
+				return nil
+			}
+			below, _ := filepath.Rel(root, at)
+			below = filepath.ToSlash(below)
+			f.listed = append(f.listed, below, entry.Name())
+			if written := filepath.ToSlash(folder.written); written != "" {
+				f.listed = append(f.listed, path.Join(written, below), written+"/"+below)
+			}
+			return nil
+		})
+	}
+	f.isCut = left < 0
+}

@@ -1,0 +1,196 @@
+package check
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+// loadScope returns the scope of a test file in a folder with the files of an archive, whose comment is the flow.
+func loadScope(t *testing.T, source string) *Scope {
+	t.Helper()
+	dir := t.TempDir()
+	archive := txtar.Parse([]byte(source))
+	archive.Files = append(archive.Files, txtar.File{Name: "flow.yaml", Data: archive.Comment})
+	for _, f := range archive.Files {
+		path := filepath.Join(dir, f.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	registry, err := builtin.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	search := schedulertest.Do("mcp.github.search.issues", func(context.Context, *calls.Env, value.Value) (any, error) { return nil, nil })
+	if err := registry.AddCall(search); err != nil {
+		t.Fatal(err)
+	}
+	f, problems := (&flow.Loader{Registry: registry}).Load(filepath.Join(dir, "flow.yaml"))
+	if f == nil {
+		t.Fatal(problems)
+	}
+	return &Scope{File: "a.test.yaml", Dir: dir, Flows: []*flow.Flow{f}}
+}
+
+const namesFlow = `
+memory: {user: Mei}
+inputs: {type: object, properties: {question: {type: string}, things: {type: string}}}
+steps:
+  - {id: fetch, call: http, with: {url: "https://api.example.com/a"}}
+  - {id: sub, call: flow, with: {path: inner.yaml, inputs: {text: "{{ inputs.question }}"}}}
+  - {id: each, for_each: [a], call: template, with: {template: "item {{ x }}", values: {x: "{{ item }}"}}}
+  - {id: scene, call: context, with: {workspace: ./desk, current_message: "{{ inputs.question }}"}}
+  - id: clerk
+    call: agent
+    with:
+      prompt: "{{ inputs.question }}"
+      workspace: ./desk
+      tools:
+        http: [{name: price, with: {url: "https://api.example.com/prices"}}]
+        calls: [{call: memory-retrieve, name: remember}]
+        mcp: [{server: github, tools: [search.issues]}]
+  - {id: answer, call: chat, with: {messages: [{role: critic, content: "{{ sub.said }}"}, {role: user, content: x}]}}
+outputs: {x: 1}
+-- inner.yaml --
+inputs: {type: object, properties: {text: {type: string}}}
+steps:
+  - {id: say, call: template, with: {template: "they said {{ t }}", values: {t: "{{ inputs.text }}"}}}
+outputs: {said: "{{ say.text }}"}
+-- desk/AGENTS.md --
+Be kind.
+-- desk/skills/tone/SKILL.md --
+---
+name: tone
+description: How to speak.
+---
+Speak softly.
+-- notes.txt --
+A note.
+`
+
+// What no text can have is found when the file is read: it would be confined, not included and below its bound for ever.
+func TestMisspeltNames(t *testing.T) {
+	scope := loadScope(t, namesFlow)
+	for _, source := range []string{
+		"inputs", "inputs.question", "inputs.*", "inp*", "*", "question", "vars.town", "item", "summary", "history[0].output",
+		"http", "tool", "model", "memory", "user", "clock", "session", "world_book", "memory_6d0c7a52-5b1e-4f57-9d0e-0a8f1a1b2c3d",
+		"fetch", "fetch.body", "fet*", "sub", "sub/say", "sub/say.text", "sub/*", "each", "each[0]", "each[0].text", "clerk/round-1",
+		"price", "remember", "github_search_issues", "read_file", "memory-retrieve", "mcp.github.search.issues",
+		"AGENTS.md", "desk/AGENTS.md", "./desk/AGENTS.md", "desk/*.md", "SKILL.md", "desk/skills/tone/SKILL.md", "notes.txt", "*.txt",
+		"identity.txt", "context identity.txt",
+	} {
+		for _, item := range []string{
+			"{prompt: answer, confined: {source: '" + source + "', roles: [user]}}",
+			"{prompt: answer, not: {includes: {source: '" + source + "'}}}",
+		} {
+			if _, problems := tryParse(t, item, scope); problems != nil {
+				t.Errorf("%s: %v", item, problems)
+			}
+		}
+	}
+	for item, want := range map[string]string{
+		"{prompt: answer, confined: {source: inputs.thigns, roles: [user]}}":  `1:37: the flow has no input "thigns" (did you mean "things"?)`,
+		"{prompt: answer, confined: {source: inputs/things, roles: [user]}}":  `1:37: "inputs/things" is not a source (write inputs.things)`,
+		"{prompt: answer, confined: {source: input.things, roles: [user]}}":   `1:37: no text comes from "input.things": no step, tool or file has that name (did you mean "inputs.things"?)`,
+		"{prompt: answer, confined: {source: prise, roles: [user]}}":          `1:37: no text comes from "prise": no step, tool or file has that name (did you mean "price"?)`,
+		"{prompt: answer, confined: {source: warehouse, roles: [user]}}":      `(there are http, tool, model, memory, user, clock, fetch, sub, sub/say, each,`,
+		"{prompt: answer, confined: {source: 'ware*', roles: [user]}}":        `no text comes from "ware*"`,
+		"{prompt: answer, confined: {source: sub/sya, roles: [user]}}":        `(did you mean "sub/say"?)`,
+		"{prompt: answer, confined: {source: AGENT.md, roles: [user]}}":       `(did you mean "AGENTS.md"?)`,
+		"{prompt: answer, confined: {source: http, roles: [user, asistant]}}": `1:57: there is no role "asistant" (did you mean "assistant"?)`,
+		"{prompt: answer, includes: {source: prise}}":                         `1:37: no text comes from "prise"`,
+		"{prompt: answer, includes: {kind: memroy}}":                          `1:35: there is no kind "memroy" of pieces (did you mean "memory"?)`,
+		"{prompt: answer, includes: {kind: file}, in: {role: sytem}}":         `1:53: there is no role "sytem" (did you mean "system"?)`,
+		"{prompt: answer, not: {includes: {kind: fiel}}}":                     `1:41: there is no kind "fiel" of pieces (did you mean "file"?)`,
+		"{prompt: answer, not: {includes: {kind: file}, in: {role: usr}}}":    `1:59: there is no role "usr" (did you mean "user"?)`,
+		"{prompt: answer, tokens: {of: {kind: memroy}, max: 5}}":              `1:38: there is no kind "memroy"`,
+		"{prompt: answer, tokens: {of: {source: prise}, max: 5}}":             `1:40: no text comes from "prise"`,
+		"{prompt: answer, order: [{kind: file}, {source: prise}]}":            `1:49: no text comes from "prise"`,
+		"{prompt: answer, text: kind, comes_from: {source: prise}}":           `1:51: no text comes from "prise"`,
+		"{prompt: answer, text: kind, comes_from: {kind: fiel}}":              `1:49: there is no kind "fiel"`,
+		"{prompt: answer, leaves_out: {kind: fiel}}":                          `1:37: there is no kind "fiel"`,
+		"{prompt: answer, leaves_out: {source: inputs.thigns}}":               `1:39: the flow has no input "thigns"`,
+		"{step: answer.text, grounded: {kinds: [file, fiel]}}":                `1:46: there is no kind "fiel"`,
+	} {
+		expectProblem(t, scope, item, want)
+	}
+	for _, item := range []string{
+		"{prompt: answer, leaves_out: {source: a part}}",
+		"{prompt: answer, confined: {source: http, roles: [critic, developer]}}",
+		"{prompt: answer, includes: {kind: world_book, source: 'inputs.*'}, in: {role: prompt}}",
+	} {
+		if _, problems := tryParse(t, item, scope); problems != nil {
+			t.Errorf("%s: %v", item, problems)
+		}
+	}
+}
+
+// Where tools, steps or files are only known when the flow runs, only what is nearly a known name is refused.
+func TestNamesOnlyKnownInARun(t *testing.T) {
+	for name, steps := range map[string]string{
+		"flow":  `{id: sub, call: flow, with: {path: "{{ inputs.question }}"}}`,
+		"tools": `{id: clerk, call: agent, with: {prompt: go, tools: "{{ inputs.tools }}"}}`,
+		"files": `{id: scene, call: context, with: {workspace: "{{ inputs.question }}", current_message: hello}}`,
+	} {
+		scope := loadScope(t, "inputs: {type: object, properties: {question: {type: string}, tools: {type: object}}}\nsteps:\n  - "+steps+"\n  - {id: answer, call: chat, with: {user: hello}}\n")
+		if _, problems := tryParse(t, "{prompt: answer, confined: {source: warehouse, roles: [user]}}", scope); problems != nil {
+			t.Errorf("%s: %v", name, problems)
+		}
+		expectProblem(t, scope, "{prompt: answer, confined: {source: answr, roles: [user]}}", `did you mean "answer"?`)
+	}
+}
+
+// The kinds have all names that the texts of built-in calls put into prompts.
+func TestKindsOfTexts(t *testing.T) {
+	registry, err := builtin.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := pieceKinds()
+	for i, kind := range kinds {
+		if slices.Contains(kinds[:i], kind) {
+			t.Errorf("%s is listed twice", kind)
+		}
+	}
+	found := 0
+	for _, name := range registry.CallNames() {
+		def, _ := registry.Call(name)
+		for i := range def.Texts {
+			for _, file := range def.Texts[i].Names() {
+				text, _, err := def.Texts[i].Read(nil, "en", file)
+				if err != nil || !strings.HasSuffix(file, ".txt") {
+					continue
+				}
+				parsed, err := prompt.Parse(prompt.Source{File: file, Text: string(text)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, ref := range parsed.Refs() {
+					found++
+					if !slices.Contains(kinds, ref.Path[0]) {
+						t.Errorf("%s of %s has %s", file, name, ref.Path[0])
+					}
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no text has names")
+	}
+}
