@@ -46,6 +46,10 @@ a terminal, what nobody gave is asked right here.
 The run keeps the text of its flow. --flow goes on with an edited one: first until it
 waits again, then with the answers.
 
+A run that another process is at is refused. --steal takes it from one that cannot be
+alive though it still seems to hold the run, as after a restart of the machine; a process
+of this machine that is alive keeps it: end it, and the run is free.
+
 A run that workers carry out (run --on) goes on there, and is followed here: also one that
 is under way. Answers go to the workers, which check them.
 

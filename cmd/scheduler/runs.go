@@ -134,7 +134,9 @@ second or two. What finished is kept, and resume goes on with a cancelled run to
 
 --force takes the run from its process first. It is for a process that cannot be alive
 though it still seems to hold the run: the machine was started again, its container is
-gone, its clock was set back. Where it is alive after all, it stops at its next step.`,
+gone, its clock was set back. A process of this machine that is alive keeps the run: end
+it, and the run is free. One of another machine that is alive after all stops at its next
+step.`,
 		Example:           "  scheduler runs cancel last\n  scheduler runs cancel 0199f0c2 --force",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRuns(a),

@@ -96,7 +96,9 @@ type RunKeeper interface {
 	Cancel(ctx context.Context, id string) error
 	// Release takes a run from its holder: every further write of that one fails with a
 	// *[HeldError]. It is for a holder that cannot be alive though its lease seems to last:
-	// the machine was started again, its container is gone, its clock was set back.
+	// the machine was started again, its container is gone, its clock was set back. From a
+	// process of this machine that is alive a run is not taken, which is an error of kind
+	// Invalid.
 	Release(ctx context.Context, id string) error
 	// Prune deletes runs for good and frees their space on the disk.
 	Prune(ctx context.Context, prune Prune) (*Pruned, error)

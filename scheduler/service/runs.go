@@ -263,13 +263,19 @@ func (s *Service) Cancel(ctx context.Context, p Principal, id string) (*journal.
 }
 
 // Release takes a run from a process that cannot be alive, and returns who held it; nil for
-// no one.
+// no one. A process of this machine that is alive keeps it, which is an error of kind Invalid.
 func (s *Service) Release(ctx context.Context, p Principal, id string) (*journal.Holder, error) {
 	j, info, err := s.visibleRun(ctx, p, id)
 	if err != nil || info.Holder == nil {
 		return nil, err
 	}
-	return info.Holder, markUnavailable(j.Release(ctx, id))
+	if err := j.Release(ctx, id); err != nil {
+		if calls.KindOf(err) == calls.Invalid {
+			return nil, err
+		}
+		return nil, markUnavailable(err)
+	}
+	return info.Holder, nil
 }
 
 // Prune deletes runs for good: of those that the principal sees.

@@ -27,6 +27,9 @@ type Options struct {
 	// Dead journals do not renew their leases, as if their process had died. Only
 	// [RunShared] asks for them.
 	Dead bool
+	// Elsewhere journals hold runs as a process of another machine does, of which nobody here
+	// knows whether it is alive. Only [RunShared] asks for them.
+	Elsewhere bool
 }
 
 // Run checks what every journal must do. newStore returns the Open of an empty
@@ -51,7 +54,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Open) {
 		{"a journal has a name", testID},
 		{"unknown runs", testUnknown},
 		{"only one holds a run", testHeld},
-		{"a run is taken from its holder", testRelease},
+		{"a run is not taken from a process that is alive", testReleaseAlive},
 		{"going on with a run", testReopen},
 		{"another text of the flow", testRevise},
 		{"cancelling a run that is held", testCancelHeld},
@@ -72,6 +75,7 @@ func RunShared(t *testing.T, newStore func(t *testing.T) Open) {
 		run  func(*testing.T, *bench)
 	}{
 		{"the lease of a dead process runs out", testDeadHolder},
+		{"a run is taken from its holder", testRelease},
 		{"a late holder may go on", testLateHolder},
 		{"cancelling stops a late holder", testCancelLate},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -228,8 +229,25 @@ func testHeld(t *testing.T, b *bench) {
 	}
 }
 
-func testRelease(t *testing.T, b *bench) {
+// testReleaseAlive holds a run by this process.
+func testReleaseAlive(t *testing.T, b *bench) {
 	s := b.beginRun(t, "r1")
+	s.add(journal.FlowStarted)
+	err := b.openAnother(t).Release(b.ctx, "r1")
+	wantKind(t, "a holder that is alive", err, calls.Invalid)
+	if held := b.runInfo(t, "r1").Holder; held == nil || err == nil || !strings.Contains(err.Error(), strconv.Itoa(held.PID)+" on "+held.Host+" since ") {
+		t.Errorf("the run is held by %v, and the error is %v", held, err)
+	}
+	s.add(journal.StepReady)
+	s.close()
+	if err := b.Release(b.ctx, "r1"); err != nil {
+		t.Errorf("a run without a holder: %v", err)
+	}
+	wantKind(t, "an unknown run", b.Release(b.ctx, "nothing"), calls.NotFound)
+}
+
+func testRelease(t *testing.T, b *bench) {
+	s := b.beginIn(t, b.openWith(t, Options{Clock: b.currentTime, Elsewhere: true}), "r1")
 	s.add(journal.FlowStarted)
 	if err := b.openAnother(t).Release(b.ctx, "r1"); err != nil {
 		t.Fatal(err)
@@ -246,10 +264,6 @@ func testRelease(t *testing.T, b *bench) {
 	if err := log.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := b.Release(b.ctx, "r1"); err != nil {
-		t.Errorf("a run without a holder: %v", err)
-	}
-	wantKind(t, "an unknown run", b.Release(b.ctx, "nothing"), calls.NotFound)
 }
 
 func testReopen(t *testing.T, b *bench) {

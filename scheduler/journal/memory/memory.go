@@ -305,7 +305,7 @@ func (m *Journal) Cancel(ctx context.Context, id string) error {
 	return m.appendLocked(r, []*journal.Event{ev})
 }
 
-// Release takes a run from its holder.
+// Release refuses to take a run from its holder, which is this process.
 func (m *Journal) Release(ctx context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -313,11 +313,7 @@ func (m *Journal) Release(ctx context.Context, id string) error {
 	if err != nil || r.holder == nil {
 		return err
 	}
-	lost := &journal.HeldError{Run: id}
-	r.holder.Fail(lost)
-	r.holder.Stop(lost)
-	r.holder = nil
-	return nil
+	return stored.ErrAlive(id, r.infoLocked().Holder)
 }
 
 // Prune deletes runs.

@@ -159,18 +159,22 @@ func (j *Postgres) isHeldBy(l *pgLog) bool {
 	return ok
 }
 
-// Release takes a run from its holder.
+// Release takes a run from its holder, unless that is known to be alive.
 func (j *Postgres) Release(ctx context.Context, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return j.write(ctx, func(c *pgdb.Conn) error {
-		n, err := c.Exec(ctx, "UPDATE journal_run SET lease = NULL WHERE id = $1", id)
-		if err == nil && n == 0 {
-			return stored.ErrUnknown(id)
+	return j.db.Write(ctx, pgdb.Change{Do: func(c *pgdb.Conn) error {
+		r, err := j.lockRun(ctx, c, id)
+		if err != nil {
+			return err
 		}
+		if r.Holder != nil && r.holder.Alive() {
+			return stored.ErrAlive(id, r.Holder)
+		}
+		_, err = c.Exec(ctx, "UPDATE journal_run SET lease = NULL WHERE key = $1", r.key)
 		return err
-	})
+	}})
 }
 
 // Cancel asks the holder to stop the run, or cancels it.

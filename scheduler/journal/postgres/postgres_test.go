@@ -22,7 +22,11 @@ func newStore(t *testing.T) journaltest.Open {
 		if o.Dead {
 			options.Heartbeat = -time.Second
 		}
-		return postgres.Open(t.Context(), options)
+		j, err := postgres.Open(t.Context(), options)
+		if err == nil && o.Elsewhere {
+			j.MoveElsewhere()
+		}
+		return j, err
 	}
 }
 

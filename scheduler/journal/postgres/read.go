@@ -19,7 +19,9 @@ type runRow struct {
 	journal.RunInfo
 	key   int64
 	lease []byte
-	mode  journal.Durability
+	// holder is the process of the lease; the zero Process where that has run out.
+	holder stored.Process
+	mode   journal.Durability
 }
 
 // selectRuns selects runs with what is known of their holders; its first argument is the time.
@@ -61,9 +63,9 @@ func scanRun(scan func(...any) error) (*runRow, error) {
 		return nil, err
 	}
 	if r.lease != nil && alive {
-		holder := stored.Process{PID: *pid, Host: *host, Identity: *identity}
-		if !holder.Dead() {
-			r.Holder = &journal.Holder{PID: holder.PID, Host: holder.Host, Until: *until}
+		r.holder = stored.Process{PID: *pid, Host: *host, Identity: *identity}
+		if !r.holder.Dead() {
+			r.Holder = &journal.Holder{PID: r.holder.PID, Host: r.holder.Host, Until: *until}
 			if since != nil {
 				r.Holder.Since = *since
 			}

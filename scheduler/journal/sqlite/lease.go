@@ -84,7 +84,7 @@ func (l *sqliteLog) renewLease(c *sqlitefile.Conn) (verdict, err error) {
 	return nil, nil
 }
 
-// Release takes a run from its holder.
+// Release takes a run from its holder, unless that is known to be alive.
 func (j *SQLite) Release(ctx context.Context, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -93,6 +93,9 @@ func (j *SQLite) Release(ctx context.Context, id string) error {
 		r, err := j.findRun(c, id)
 		if err != nil {
 			return err
+		}
+		if r.Holder != nil && r.holder.Alive() {
+			return stored.ErrAlive(id, r.Holder)
 		}
 		return c.Exec("UPDATE run SET lease = NULL, lease_until = 0 WHERE key = ?", r.key)
 	})

@@ -29,7 +29,11 @@ func newStore(t *testing.T) journaltest.Open {
 		if o.Dead {
 			options.Heartbeat = -time.Second
 		}
-		return sqlite.Open(t.Context(), dir, options)
+		j, err := sqlite.Open(t.Context(), dir, options)
+		if err == nil && o.Elsewhere {
+			j.MoveElsewhere()
+		}
+		return j, err
 	}
 }
 

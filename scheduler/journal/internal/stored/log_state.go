@@ -3,6 +3,7 @@ package stored
 import (
 	"context"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
@@ -126,6 +127,16 @@ func ErrClosed(run string) error {
 func ErrUnknown(run string) error {
 	return calls.Errorf(calls.NotFound, "there is no run %s in the journal", run).
 		WithHint("list the runs with: scheduler runs list")
+}
+
+// ErrAlive returns the error of a run that is not taken from a process which is alive.
+func ErrAlive(run string, h *journal.Holder) error {
+	holder := wording.Say("the process %d on %s", h.PID, h.Host)
+	if !h.Since.IsZero() {
+		holder = wording.Say("the process %d on %s since %s", h.PID, h.Host, h.Since.Local().Format(time.DateTime))
+	}
+	return calls.Errorf(calls.Invalid, "the run %s is held by %s, and that process is alive: the run is not taken from it", run, holder).
+		WithHint("have it stop the run: scheduler runs cancel %s; where it does not, end the process (kill %d): the run is free then", run, h.PID)
 }
 
 // ErrExists returns the error of a run that exists already.

@@ -35,12 +35,12 @@ func ThisProcess() Process {
 // Dead reports whether the process is known to have ended. It is false in doubt, as for
 // a process of another machine or another container.
 func (p Process) Dead() bool {
-	i := strings.LastIndexByte(p.Identity, ' ')
-	if i < 0 || p.Identity[:i] != pidSpace() {
+	place, start, ok := cutLast(p.Identity)
+	if !ok || place != pidSpace() {
 		return false
 	}
-	if start := startOf(p.PID); start != "" {
-		return start != p.Identity[i+1:]
+	if now := startOf(p.PID); now != "" {
+		return now != start
 	}
 	other, err := os.FindProcess(p.PID)
 	if err != nil {
@@ -48,6 +48,22 @@ func (p Process) Dead() bool {
 	}
 	defer other.Release() //nolint:errcheck // there is nothing to release that matters
 	return errors.Is(other.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
+
+// Alive reports whether the process is known to be alive. It is false in doubt, as for a process
+// of another machine or another container.
+func (p Process) Alive() bool {
+	place, start, ok := cutLast(p.Identity)
+	return ok && place == pidSpace() && start == startOf(p.PID)
+}
+
+// cutLast returns what is before and after the last space of an identity.
+func cutLast(identity string) (place, start string, ok bool) {
+	i := strings.LastIndexByte(identity, ' ')
+	if i < 0 {
+		return "", "", false
+	}
+	return identity[:i], identity[i+1:], true
 }
 
 // pidSpace names the pid namespace of a machine since it was switched on; "" on
