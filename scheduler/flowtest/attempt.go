@@ -31,6 +31,8 @@ type attempt struct {
 	evidence *check.Evidence
 	elapsed  time.Duration
 	sessions *sessions
+	// used is what of the case the run has asked for.
+	used usedParts
 	// problem is why nothing can be said of the run, whatever its events are: a take that is missing, a call that is
 	// denied. nil: it ran as it was to.
 	problem error
@@ -42,6 +44,7 @@ func (a *attempt) run(ctx context.Context) {
 	c := a.of
 	a.sessions = c.suite.models.newSessions(c.index, a.number)
 	a.record = journal.NewRunState()
+	a.used = newUsedParts()
 	e, guard, err := a.newExecutor()
 	if err != nil {
 		a.problem = err
@@ -61,6 +64,7 @@ func (a *attempt) run(ctx context.Context) {
 	}
 	a.collect(a.begin(ctx, e, inputs))
 	a.answer(ctx, e)
+	a.used.add(guard.asked, a.sessions.scripted())
 	a.elapsed = time.Since(began)
 	for _, err := range []error{guard.problem(), a.sessions.problem(), closeMemory(memories)} {
 		if a.problem == nil {
@@ -97,6 +101,7 @@ func (a *attempt) answer(ctx context.Context, e *scheduler.StepExecutor) {
 			fits := scheduler.CheckAnswers(append(slices.Clip(given), answer), waiting.For) == nil
 			if fits {
 				given = append(given, answer)
+				a.used.at[one.Pos] = true
 			}
 			return fits
 		})
@@ -122,12 +127,12 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	if c.Loader != nil {
 		e.Loader = c.Loader
 	}
+	guard := newGuard(c.Case, o)
 	if names := mockedVariables(c.Mocks); len(names) > 0 {
 		loader := *e.Loader
-		loader.Registry = loader.Registry.WithResolver(mockResolver(c.Mocks), names...)
+		loader.Registry = loader.Registry.WithResolver(mockResolver{guard}, names...)
 		e.Loader = &loader
 	}
-	guard := newGuard(c.Case, o)
 	e.Interceptor = guard
 	env.HTTP = guard.http(env.HTTP)
 	env.Clock = func() time.Time { return c.Now }

@@ -25,6 +25,10 @@ type caseRun struct {
 	found *result.Case
 	began time.Time // set with found
 
+	// used is what its runs have asked for, and hasEnded is set where each of them came to its end. Its worker sets both.
+	used     usedParts
+	hasEnded bool
+
 	once sync.Once
 	kept *attempt // the first attempt, where others need it; set by once
 }
@@ -71,6 +75,7 @@ func (c *caseRun) run(ctx context.Context) *result.Case {
 		found.Outcome, found.Problem, found.At = result.Error, c.suite.runner.problemOf(err.WithHint("repeat the case more often, lower the rate, or take sure out")), time.Now()
 		return found
 	}
+	c.used, c.hasEnded = newUsedParts(), true
 	verdict := stat.Open
 	for number := 1; number <= found.Planned && verdict == stat.Open; number++ {
 		if found.Problem = c.suite.limitProblem(); found.Problem != nil {
@@ -124,6 +129,8 @@ func (c *caseRun) repeat(ctx context.Context, number int) (r *result.Repeat, ok 
 	if ctx.Err() != nil {
 		return nil, false
 	}
+	c.used.add(a.used.at, a.used.scripted)
+	c.hasEnded = c.hasEnded && a.hasEnded()
 	c.suite.charge(r)
 	return r, true
 }

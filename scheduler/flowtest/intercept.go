@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
@@ -26,14 +27,15 @@ type guard struct {
 	isLive bool
 
 	mu     sync.Mutex
-	uses   map[string]int // how many replies of a mock were given at a place; guarded by mu
-	failed error          // the first thing that was denied, or that a mock has no reply for; guarded by mu
+	uses   map[string]int         // how many replies of a mock were given at a place; guarded by mu
+	asked  map[flow.Position]bool // the mocks that something has asked for, by their places; guarded by mu
+	failed error                  // the first thing that was denied, or that a mock has no reply for; guarded by mu
 }
 
 var _ scheduler.Interceptor = (*guard)(nil)
 
 func newGuard(c *suite.Case, o *Options) *guard {
-	return &guard{mocks: c.Mocks, allow: c.Allow, isLive: o.Mode == result.Live, uses: map[string]int{}}
+	return &guard{mocks: c.Mocks, allow: c.Allow, isLive: o.Mode == result.Live, uses: map[string]int{}, asked: map[flow.Position]bool{}}
 }
 
 // problem returns why nothing can be said of the run; nil: it kept to what it may do.
@@ -41,6 +43,13 @@ func (g *guard) problem() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.failed
+}
+
+// noteAsked notes that something has asked for a mock.
+func (g *guard) noteAsked(m *suite.Mock) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked[m.Pos] = true
 }
 
 // refuse notes an error, and returns it as what the call puts out.
@@ -62,6 +71,7 @@ func (g *guard) Exec(ctx context.Context, use *scheduler.CallUse) iter.Seq2[call
 		}
 		return g.refuse(deniedError(use))
 	}
+	g.noteAsked(mock)
 	reply, err := g.nextReply(mock, use)
 	if err != nil {
 		return g.refuse(err)

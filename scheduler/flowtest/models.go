@@ -244,6 +244,16 @@ func (s *sessions) script(list value.Value) (llm.Provider, error) {
 	return s.scripts, nil
 }
 
+// scripted returns how many answers of the script were given.
+func (s *sessions) scripted() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.scripts == nil {
+		return 0
+	}
+	return min(len(s.scripts.Requests()), s.answers)
+}
+
 // problem returns why the run did not get what it asked for; nil: it did.
 func (s *sessions) problem() error {
 	s.mu.Lock()

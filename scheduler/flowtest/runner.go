@@ -35,6 +35,7 @@ func Run(ctx context.Context, suites []*suite.Suite, options *Options) (*result.
 	found := &result.Run{Mode: r.options.Mode, Interrupted: r.isInterrupted(ctx)}
 	var failed error
 	for _, s := range r.suites {
+		s.reportLeftovers()
 		found.Suites = append(found.Suites, s.result())
 		failed = errors.Join(failed, s.close())
 	}

@@ -19,19 +19,21 @@ func mockedVariables(mocks []suite.Mock) (names []string) {
 	return names
 }
 
-// mockResolver resolves variables by mocks. It is only read, and so safe for concurrent use.
-type mockResolver []suite.Mock
+// mockResolver resolves variables by the mocks of a guard. It is safe for concurrent use.
+type mockResolver struct{ guard *guard }
 
-var _ plugins.Resolver = mockResolver(nil)
+var _ plugins.Resolver = mockResolver{}
 
 // Resolve returns the values that the mocks have, or the error of one.
 func (r mockResolver) Resolve(_ context.Context, _ plugins.State, names []string) (map[string]json.RawMessage, error) {
 	values := make(map[string]json.RawMessage, len(names))
 	for _, name := range names {
-		for _, m := range r {
+		for i := range r.guard.mocks {
+			m := &r.guard.mocks[i]
 			if m.Variable != name {
 				continue
 			}
+			r.guard.noteAsked(m)
 			if wrong := m.Replies[0].Error; wrong != nil {
 				return nil, calls.Errorf(calls.Kind(wrong.Kind), "%s", wrong.Message)
 			}

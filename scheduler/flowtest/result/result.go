@@ -116,7 +116,8 @@ type Case struct {
 	// Cluster groups cases that are not independent, from `cluster: COLUMN`; "" is a group
 	// of its own.
 	Cluster string `json:"cluster,omitempty"`
-	// Problem is why the case could not run at all; nil where it ran.
+	// Problem is why the case could not run, or not to its end, or what it has written that no run has asked for; nil where
+	// there is none.
 	Problem *Problem `json:"problem,omitempty"`
 	// Elapsed is how long it took, and At when it ended, for people; zero where that is not known.
 	Elapsed time.Duration `json:"-"`

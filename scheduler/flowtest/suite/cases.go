@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/stat"
 )
 
@@ -34,6 +35,7 @@ type caseReader struct {
 	recorded *value.Map
 	now      time.Time
 	script   value.Value
+	scriptAt []flow.Position
 	answers  []Answer
 }
 
@@ -198,6 +200,7 @@ func (c *caseReader) readMocks() {
 			if m == nil {
 				continue
 			}
+			m.IsDefault = layer == "/defaults"
 			same := func(other *Mock) bool {
 				return other.Step == m.Step && other.Call == m.Call && other.Variable == m.Variable
 			}
@@ -227,7 +230,7 @@ func (c *caseReader) readAnswers() {
 			c.checkStep(pos, step)
 		}
 		pos.File = c.file
-		c.answers = append(c.answers, Answer{Pos: pos, Step: step, Pointer: at, Value: v})
+		c.answers = append(c.answers, Answer{Pos: pos, Step: step, Pointer: at, Value: v, IsDefault: !c.has("answers")})
 	}
 }
 
@@ -242,6 +245,13 @@ func (c *caseReader) readLLM() {
 		return
 	}
 	c.script = llm
+	if c.has(axisLLM) {
+		for i := range llm.List() {
+			pos := c.at(c.pointer + "/llm/" + itoa(i))
+			pos.File = c.file
+			c.scriptAt = append(c.scriptAt, pos)
+		}
+	}
 	if _, err := scripted.Parse(llm); err != nil {
 		c.reportOnce(c.at(c.place("llm")), wording.Say("the answers cannot be read: %w", err), wording.Say(`write llm: ["an answer", {json: {...}}, {error: "..."}]`))
 	}
@@ -286,7 +296,7 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant) *Case {
 	made := &Case{
 		Name: c.entry.Name, Variant: v.settings(), Pos: c.at(c.pointer), Flow: f.flow, Loader: f.loader, FlowFile: relativeTo(c.loader.Root, f.path),
 		Answers: c.answers, Now: c.now, Seed: 1, Repeat: max(k.Repeat, 1), Rate: 1, Tags: k.Tags, Skip: c.skip(), Only: k.Only,
-		Timeout: c.duration(c.place("timeout"), k.Timeout), Threshold: k.Threshold, Allow: k.Allow, Script: c.script, HasScript: !c.script.IsNull(),
+		Timeout: c.duration(c.place("timeout"), k.Timeout), Threshold: k.Threshold, Allow: k.Allow, Script: c.script, HasScript: !c.script.IsNull(), ScriptAt: c.scriptAt,
 	}
 	made.Pos.File = c.file
 	if row != nil {
@@ -309,7 +319,7 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant) *Case {
 	made.LLM, _ = k.LLM.Str()
 	if name, ok := v.get(axisLLM); ok {
 		made.LLM, _ = name.Str()
-		made.Script, made.HasScript = value.Value{}, false
+		made.Script, made.HasScript, made.ScriptAt = value.Value{}, false, nil
 	}
 	for _, m := range c.mocks {
 		if _, ok := f.flow.FindStep(m.Step); ok || m.Call != "" || m.Variable != "" {

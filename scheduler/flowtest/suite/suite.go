@@ -68,6 +68,8 @@ type Case struct {
 	LLM       string
 	HasScript bool
 	Script    value.Value
+	// ScriptAt are the places of the answers in Script, where the case itself has them; nil: they are those of the defaults.
+	ScriptAt []flow.Position
 	// State are the steps that have ended before the run begins, in the order of the file.
 	State []EndedStep
 	// Answers are given when the run waits, each once.
@@ -123,6 +125,8 @@ type Mock struct {
 	// list of them, and a use beyond the last is an error. Without it the one reply holds for every use.
 	Replies []Reply
 	IsList  bool
+	// IsDefault is set where the defaults of the file have it, and not the case.
+	IsDefault bool
 }
 
 // EndedStep is a step of the flow that does not run: it has ended before. IsSkipped is set where it was skipped, for the
@@ -157,4 +161,6 @@ type Answer struct {
 	Step    string
 	Pointer string
 	Value   value.Value
+	// IsDefault is set where the defaults of the file have it, and not the case.
+	IsDefault bool
 }

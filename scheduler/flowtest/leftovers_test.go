@@ -1,0 +1,122 @@
+package flowtest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+)
+
+// What a case has written and none of its runs asks for is not decided, at its place. What the defaults have, and what a run
+// does not come to on purpose, is no such thing.
+func TestLeftovers(t *testing.T) {
+	const archive = `
+-- a.yaml --
+name: a
+inputs: {type: object, properties: {question: {type: string, default: hello}}}
+steps:
+  - {id: fetch, call: http, when: "{{ inputs.question == 'fetch' }}", with: {url: "https://example.com"}}
+  - {id: note, call: template, with: {template: note}}
+  - {id: size, call: slot, when: "{{ inputs.question != 'skip' }}", with: {stages: [], current_schema: {type: object, required: [size], properties: {size: {type: string}}}}}
+  - {id: answer, call: chat, when: "{{ inputs.question != 'skip' }}", with: {user: "{{ inputs.question }}"}}
+outputs: {reply: "{{ answer.text | default('none') }}"}
+-- a.test.yaml --
+defaults:
+  llm: [hi, ho]
+  answers: {/size: small}
+  mocks: {fetch: {status: 200, body: x}, note: {text: hey}}
+  expect: [{that: "{{ run.state != 'waiting' }}"}]
+cases:
+  - {name: defaults alone}
+  - {name: used, llm: [hi], answers: {size:/size: large}, mocks: {note: {text: ho}}}
+  - {name: mock, mocks: {fetch: {status: 200, body: y}}}
+  - {name: call, mocks: {"call:http": {status: 200, body: y}}}
+  - {name: answer, inputs: {question: skip}, answers: {/size: small}}
+  - {name: script, llm: [hi, ho, he]}
+  - {name: all of them, inputs: {question: skip}, llm: [hi], answers: {size:/size: small}, mocks: {fetch: {status: 200, body: y}}}
+  - {name: failed too, llm: [hi, ho], expect: [{output: reply, equals: ho}]}
+  - {name: until, until: answer, llm: [hi], answers: {/size: small}, mocks: {fetch: {status: 200, body: y}}}
+  - {name: fails on purpose, llm: [hi], mocks: {note: {error: {kind: plugin, message: no}}}, expect: [{run: {error: {matches: "no"}}}]}
+`
+	w := newWorld(t, nil)
+	r := w.runArchive(t, archive)
+	want := map[string]string{
+		"defaults alone":   "",
+		"used":             "",
+		"mock":             `a.test.yaml:9:26 nothing asked for the mock "fetch"`,
+		"call":             `a.test.yaml:10:26 nothing asked for the mock "call:http"`,
+		"answer":           `a.test.yaml:11:56 the run did not wait for the answer "/size"`,
+		"script":           `a.test.yaml:12:30 the run asked for 1 of the 3 answers in llm`,
+		"all of them":      `a.test.yaml:13:72 the run did not wait for the answer "size:/size"; a.test.yaml:13:100: nothing asked for the mock "fetch"; a.test.yaml:13:57: the run asked for 0 of the 1 answers in llm`,
+		"failed too":       `a.test.yaml:14:34 the run asked for 1 of the 2 answers in llm`,
+		"until":            "",
+		"fails on purpose": "",
+	}
+	for name, text := range want {
+		c := caseOf(t, r, name)
+		got := ""
+		if c.Problem != nil {
+			got = c.Problem.Position.String() + " " + c.Problem.Message
+		}
+		if got != text {
+			t.Errorf("%s: %q, not %q", name, got, text)
+		}
+		outcome := result.Pass
+		switch {
+		case name == "failed too":
+			outcome = result.Fail
+		case text != "":
+			outcome = result.Error
+		}
+		if c.Outcome != outcome {
+			t.Errorf("%s is %s, not %s", name, c.Outcome, outcome)
+		}
+	}
+	if t.Failed() {
+		t.Log(lines(t, r))
+	}
+	w.options.Language = "zh"
+	if c := caseOf(t, w.runArchive(t, archive), "all of them"); !strings.Contains(c.Problem.Message, "运行没有等待回答") || !strings.Contains(c.Problem.Message, "；") {
+		t.Errorf("in Chinese: %+v", c.Problem)
+	}
+}
+
+// What one row, variant or repeat asks for is used. Where not all of them run, nothing is said.
+func TestLeftoversOfRows(t *testing.T) {
+	const archive = `
+-- a.yaml --
+name: a
+inputs: {type: object, properties: {question: {type: string}}}
+steps:
+  - {id: fetch, call: http, when: "{{ inputs.question == 'fetch' }}", with: {url: "https://example.com"}}
+  - {id: answer, call: chat, when: "{{ inputs.question != 'fetch' }}", with: {user: "{{ inputs.question }}"}}
+outputs: {x: 1}
+-- rows.csv --
+question
+fetch
+hello
+again
+-- a.test.yaml --
+dataset: {file: rows.csv}
+cases:
+  - {name: used, repeat: 2, llm: [hi], mocks: {fetch: {status: 200, body: x}}, expect: [{output: x, equals: 1}]}
+  - {name: not used, llm: [hi, ho], mocks: {fetch: {status: 200, body: x}}, expect: [{output: x, equals: 1}]}
+`
+	w := newWorld(t, nil)
+	for _, parallel := range []int{1, 4} {
+		w.options.Parallel = parallel
+		r := w.runArchive(t, archive)
+		for id, outcome := range outcomes(r) {
+			if isLast := id == "not used #3"; (outcome == result.Error) != isLast {
+				t.Errorf("%s is %s", id, outcome)
+			}
+		}
+	}
+	w.options.Select = func(_ *suite.Suite, c *suite.Case) bool { return c.Row.Number != 2 }
+	for id, outcome := range outcomes(w.runArchive(t, archive)) {
+		if outcome != result.Pass {
+			t.Errorf("of some rows, %s is %s", id, outcome)
+		}
+	}
+}
