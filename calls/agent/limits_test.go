@@ -54,6 +54,41 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// warner keeps the warnings of a call.
+type warner []calls.Warning
+
+func (w *warner) Warn(warning calls.Warning) { *w = append(*w, warning) }
+
+// A model that ends without an answer is told of, whatever ended it; one that answers is not.
+func TestSilence(t *testing.T) {
+	city := uses("", "weather", `{"city": "a"}`)
+	for want, c := range map[string]struct {
+		with    string
+		answers []scripted.Answer
+	}{
+		"":                                  {"max_rounds: 1", []scripted.Answer{city, says("done")}},
+		"its 1 rounds of tools are used up": {"max_rounds: 1", []scripted.Answer{city, says(" \n")}},
+		"its tokens are used up":            {"max_tokens: 1", []scripted.Answer{city}},
+		"it used the same tools again":      {"max_repeats: 1", []scripted.Answer{city, city, says("")}},
+		"it ended with stop":                {"", []scripted.Answer{says("")}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			var told warner
+			r := run(t.Context(), t, &world{t: t}, scripted.New(c.answers...), "prompt: x\ntools: {calls: [{call: weather}]}\n"+c.with, func(e *calls.Env) { e.Warner = &told })
+			switch {
+			case r.err != nil:
+				t.Fatal(r.err)
+			case want == "" && len(told)+len(r.Warnings) > 0:
+				t.Errorf("warned of %v, %v", told, r.Warnings)
+			case want != "" && (len(told) != 1 || told[0].Code != "no-answer" || !strings.HasPrefix(told[0].Text, "the model wrote no answer: "+want)):
+				t.Errorf("warned of %v", told)
+			case want != "" && (len(r.Warnings) != 1 || r.Warnings[0] != told[0].Text):
+				t.Errorf("the output warns of %v", r.Warnings)
+			}
+		})
+	}
+}
+
 // paired checks that every tool call has its answer.
 func paired(t *testing.T, messages []*value.Map) {
 	t.Helper()

@@ -19,6 +19,7 @@ import (
 	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Why the work ends other than by the model's own will.
@@ -26,6 +27,7 @@ const (
 	maxRounds = "max_rounds"
 	maxTokens = "max_tokens"
 	repeated  = "repeated"
+	timedOut  = "timeout"
 )
 
 // maxUses bounds how many tools one round may use.
@@ -81,6 +83,26 @@ func (l *loop) run(ctx context.Context) error {
 			forced = maxRounds
 		}
 	}
+}
+
+// warnOfSilence warns where the work has ended without an answer.
+func (l *loop) warnOfSilence() {
+	if strings.TrimSpace(l.out.Text) != "" {
+		return
+	}
+	why := wording.Say("it ended with %s", l.out.FinishReason)
+	switch l.out.FinishReason {
+	case maxRounds:
+		why = wording.Say("its %d rounds of tools are used up; raise max_rounds", l.params.MaxRounds)
+	case maxTokens:
+		why = wording.Say("its tokens are used up; raise max_tokens")
+	case repeated:
+		why = wording.Say("it used the same tools again and again")
+	case timedOut:
+		why = wording.Say("its time is over; raise timeout")
+	}
+	l.out.Warnings = append(l.out.Warnings, l.env.Say("the model wrote no answer: %s", why))
+	l.env.Warn("no-answer", "the model wrote no answer: %s", why)
 }
 
 // round is what a round depends on. The tools are not in it: a file that has changed

@@ -28,7 +28,7 @@ type Params struct {
 	Operation    string      `json:"operation,omitempty" doc:"The operationId of an operation of that document, or METHOD /path."`
 	Timeout      string      `json:"timeout,omitempty" default:"30s" doc:"How long the whole answer may take, as 500ms or 30s."`
 	MaxBytes     int         `json:"max_bytes,omitempty" default:"1048576" min:"1" max:"67108864" doc:"The longest body of an answer, in bytes; a longer one is an error."`
-	AcceptStatus []int       `json:"accept_status,omitempty" doc:"Statuses of 400 or more that are an answer like any other, such as 404; without it, they are errors." example:"[404]"`
+	AcceptStatus []int       `json:"accept_status,omitempty" was:"fail_on_status" doc:"Statuses of 400 or more that are an answer like any other, such as 404; without it, they are errors." example:"[404]"`
 	KeyHeader    string      `json:"idempotency_header,omitempty" doc:"A header, such as Idempotency-Key, that gets a key of this step in this run. It stays the same when the step runs again, so that a service which knows such keys does the work once." example:"Idempotency-Key"`
 }
 

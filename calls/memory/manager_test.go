@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -181,5 +182,29 @@ func TestGeneratorWarns(t *testing.T) {
 		if used := !s.Extracted(); used != strings.HasPrefix(want, "ignored") {
 			t.Errorf("%q: the snapshot is %+v", want, s)
 		}
+	}
+}
+
+// TestReportWarns: a warning is in the report, with whose memories it is about, and nowhere else.
+func TestReportWarns(t *testing.T) {
+	var log strings.Builder
+	model := scripted.New(scripted.Answer{Text: `{"key_points": ["likes figs"], "category": "food", "importance": 0.5, "mood": "good"}`},
+		scripted.Answer{Text: `{"category": "food", "keywords": ["figs"], "description": "Likes figs."}`})
+	p := &memory.SnapshotProcessor{
+		Store: memorytest.NewStore(t, nil), Generator: &memory.SnapshotGenerator{LLM: model},
+		Log: slog.New(slog.NewTextHandler(&log, nil)),
+	}
+	if _, err := p.ProcessMemory(t.Context(), memory.BaseMemory{Content: "I like figs.", Context: memory.Context{UserID: "ann", SessionID: "monday"}}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Run(t.Context(), memory.User("ann"), true)
+	if err != nil || len(r.Snapshots) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if len(r.Warnings) != 1 || !strings.HasSuffix(r.Warnings[0], "ignored: mood (user ann, session monday)") {
+		t.Errorf("the report has %q", r.Warnings)
+	}
+	if log.Len() > 0 {
+		t.Errorf("the log has %s", &log)
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -159,7 +159,7 @@ type Report struct {
 	Snapshots     []string `json:"snapshots" doc:"The ids of the snapshots that were made."`
 	MetaSnapshots []string `json:"meta_snapshots" doc:"The ids of the meta snapshots that were made."`
 	Postponed     int      `json:"postponed" doc:"How many the model failed at; they are tried again later."`
-	Warnings      []string `json:"warnings,omitempty" doc:"What was wrong with answers of the model."`
+	Warnings      []string `json:"warnings,omitempty" doc:"What was wrong with answers of the model, and for whose memories."`
 	Embedded      int      `json:"embedded" doc:"How many memories got their vector."`
 	NotEmbedded   string   `json:"not_embedded,omitempty" doc:"Why others still wait for their vector."`
 }
@@ -230,15 +230,16 @@ func (p *SnapshotProcessor) runJob(ctx context.Context, job *Job, report *Report
 // generateSnapshot sets the result of a job.
 func (p *SnapshotProcessor) generateSnapshot(ctx context.Context, job *Job, report *Report) error {
 	g := SnapshotGenerator{Clock: p.Clock}
-	warn := func(warning string) {
-		report.Warnings = append(report.Warnings, warning)
-		p.log().Warn(warning, "user", job.User, "session", job.Session, "category", job.Category)
+	language := ""
+	if p.Generator != nil {
+		language = p.Generator.Language
 	}
+	warn := func(warning string) { report.Warnings = append(report.Warnings, warning+job.place().In(language)) }
 	if p.Generator != nil {
 		if job.Attempts < maxAttempts {
 			g = *p.Generator
 		} else {
-			warn(fmt.Sprintf("the model failed %d times, so a snapshot has sentences of the memories", job.Attempts))
+			warn(wording.Say("the model failed %d times, so a snapshot has sentences of the memories", job.Attempts).In(language))
 		}
 	}
 	g.Warn = warn
@@ -250,6 +251,17 @@ func (p *SnapshotProcessor) generateSnapshot(ctx context.Context, job *Job, repo
 	m, err := g.GenerateMetaSnapshot(ctx, job.Snapshots, p.newID(MetaID, job.Snapshots))
 	job.Meta = &m
 	return err
+}
+
+// place returns whose memories a job is about, in brackets.
+func (j *Job) place() wording.Text {
+	switch {
+	case j.Session != "":
+		return wording.Say(" (user %s, session %s)", j.User, j.Session)
+	case j.Category != "":
+		return wording.Say(" (user %s, category %s)", j.User, j.Category)
+	}
+	return wording.Say(" (user %s)", j.User)
 }
 
 // maxCategories bounds the categories in a prompt.

@@ -30,6 +30,7 @@ type Described interface{ JSONSchema() value.Value }
 //	type:"array|null" the types of a field of type value.Value or any
 //	min:"0" max:"1"   bounds of a number, of the length of a string or an array
 //	pattern:"^a"      a regular expression for a string
+//	was:"a|b"         names that a field of T itself had before: who still writes one is told the new name
 //
 // enum and pattern of a slice of strings hold for its items.
 func MustFor[T any]() *Schema {
@@ -37,7 +38,26 @@ func MustFor[T any]() *Schema {
 	if err != nil {
 		panic(fmt.Sprintf("inferring the schema of %s: %v", reflect.TypeFor[T](), err))
 	}
-	return &Schema{doc: withoutExamples(doc), annotated: doc}
+	former := map[string]string{}
+	addFormerNames(former, reflect.TypeFor[T]())
+	return &Schema{doc: withoutExamples(doc), annotated: doc, former: former}
+}
+
+// addFormerNames adds what the was tags of a struct say, by the former names.
+func addFormerNames(former map[string]string, t reflect.Type) {
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			addFormerNames(former, f.Type)
+		}
+		for old := range strings.SplitSeq(f.Tag.Get("was"), "|") {
+			former[old] = name
+		}
+	}
+	delete(former, "")
 }
 
 // examples is the keyword that holds the text of an example tag.

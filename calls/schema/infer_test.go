@@ -45,6 +45,28 @@ func TestMustFor(t *testing.T) {
 	}
 }
 
+// A name that a property had before is told the one that it has now.
+func TestFormerNames(t *testing.T) {
+	type base struct {
+		Unit string `json:"unit,omitempty" was:"units"`
+	}
+	s := schema.MustFor[struct {
+		base
+		City  string `json:"city,omitempty" was:"town|place"`
+		Inner base   `json:"inner,omitzero"`
+	}]()
+	for name, hint := range map[string]string{"town": "use city", "place": "use city", "units": "use unit", "cty": `did you mean "city"?`, "x": ""} {
+		problems := s.Check(value.OfMap(value.Pairs(name, "a")))
+		if len(problems) != 1 || problems[0].Hint != hint {
+			t.Errorf("%s: %v", name, problems)
+		}
+	}
+	inner := s.Check(value.OfMap(value.Pairs("inner", value.Pairs("town", "a"))))
+	if len(inner) != 1 || inner[0].Hint != "" {
+		t.Errorf("another object: %v", inner)
+	}
+}
+
 type color struct{}
 
 func (color) JSONSchema() value.Value {

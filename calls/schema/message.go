@@ -49,7 +49,9 @@ func (f *failure) unknownProblems(pointer string) (all []problem) {
 			continue
 		}
 		p := newProblem(pointer+value.FormatPointer(name), "additionalProperties", wordingf("unknown property %q", name))
-		if len(all) < maxHints {
+		if now, ok := f.schema.former[name]; ok && pointer == "" {
+			p = p.WithHint("use %s", now)
+		} else if len(all) < maxHints {
 			if near := value.DidYouMean(name, names); near != "" {
 				p.Hint = near
 			}

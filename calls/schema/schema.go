@@ -31,6 +31,8 @@ type Schema struct {
 	doc value.Value
 	// annotated is doc with the examples that tags give; null without any.
 	annotated value.Value
+	// former are the names that properties had, with those that they have now: from tags.
+	former map[string]string
 
 	once sync.Once
 	err  error // of compiling

@@ -10,6 +10,7 @@ func wordingf(format string, args ...any) wording.Text { return wording.Say(form
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
 	"the required property %q is missing":                   "缺少必填属性 %q",
+	"use %s":                                                "请用 %s",
 	"unknown property %q":                                   "未知属性 %q",
 	"the property name %q: %s":                              "属性名 %q：%s",
 	"no value is allowed here":                              "这里不允许有任何值",

@@ -100,7 +100,9 @@ func notRun(flow *flow.Flow, record *journal.RunState, id string) error {
 		return calls.Errorf(calls.Missing, "the step %s has not run yet", id)
 	}
 	for _, s := range flow.Steps {
-		ids = append(ids, s.ID)
+		if !slices.Contains(ids, s.ID) {
+			ids = append(ids, s.ID)
+		}
 	}
 	err := calls.Errorf(calls.NotFound, "the run has no step %q", id)
 	if hint := value.DidYouMeanOrList(id, ids); hint != "" {

@@ -163,6 +163,20 @@ func TestExplainInside(t *testing.T) {
 	}
 }
 
+// The steps that there are, in a hint, are named once each.
+func TestUnknownStepOfAFlow(t *testing.T) {
+	r := schedulertest.Run(t, `
+steps: [{id: first, call: template, with: {template: a}}, {id: second, call: template, with: {template: b}}]
+`, schedulertest.With(builtin.Calls()...))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	_, err := explain.Explain(context.Background(), r.Flow, r.State(), "nobody", bytesCounter{})
+	if hint := calls.HintOf(err); hint != "there are first, second" {
+		t.Errorf("got %q", hint)
+	}
+}
+
 // The parts of messages that were told before are not told again with every round.
 func TestSharedParts(t *testing.T) {
 	tool := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "template", Arguments: `{"template": "words"}`}}}

@@ -126,13 +126,16 @@ func (s *Service) drainSnapshots(ctx context.Context, p *memory.SnapshotProcesso
 	} else if err != nil {
 		notes = append(notes, newWarning("no snapshots were made: %v", err))
 	}
+	for _, warning := range report.Warnings {
+		notes = append(notes, newWarning("%s", warning))
+	}
 	return notes
 }
 
 // KeepSnapshots makes the snapshots that are due every interval, until ctx ends: the
-// background work of a process that runs many flows. failed hears of what fails; it is tried
-// again.
-func (s *Service) KeepSnapshots(ctx context.Context, interval time.Duration, failed func(error)) {
+// background work of a process that runs many flows. tell hears of what fails, which is tried
+// again, and of what was wrong with answers of the model.
+func (s *Service) KeepSnapshots(ctx context.Context, interval time.Duration, tell func(problem error)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -145,8 +148,12 @@ func (s *Service) KeepSnapshots(ctx context.Context, interval time.Duration, fai
 		if p == nil {
 			continue // no run has remembered anything
 		}
-		if _, err := s.MakeSnapshots(ctx, p, memory.AllUsers(), false); err != nil && ctx.Err() == nil {
-			failed(err)
+		report, err := s.MakeSnapshots(ctx, p, memory.AllUsers(), false)
+		for _, warning := range report.Warnings {
+			tell(wording.Errorf("%s", warning))
+		}
+		if err != nil && ctx.Err() == nil {
+			tell(err)
 		}
 	}
 }

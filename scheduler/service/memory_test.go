@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
 )
 
 // due returns a memory in which a snapshot is due.
@@ -61,6 +62,13 @@ func TestDrain(t *testing.T) {
 	}
 	if notes := s.drainSnapshots(t.Context(), p, limit); len(notes) != 1 || notes[0].In("en") != "made 1 snapshot" {
 		t.Errorf("got %v", notes)
+	}
+
+	// What was wrong with answers of the model is told once.
+	model := scripted.New(scripted.Answer{Text: `{"key_points": ["things"], "category": "all", "importance": 0.5, "mood": "good"}`})
+	told := snapshotService(model).drainSnapshots(t.Context(), due(t), limit)
+	if len(told) != 2 || !strings.HasSuffix(told[1].In("en"), "ignored: mood (user ann, session s)") {
+		t.Errorf("got %v", told)
 	}
 
 	// A model that takes too long is left; the job is not lost.
