@@ -20,7 +20,7 @@ var anywhere = Source{}
 func (s Source) IsAnywhere() bool { return s.Kind == "" }
 
 // madeFrom returns the source of a text that was computed from pieces: with the beginnings of their ways, and with
-// the files and parts on them.
+// the files, the parts and the steps that passed them on.
 func (s Source) madeFrom(pieces []Piece) Source {
 	origins, possible := newSourceSet(s.Origins), newSourceSet(s.Possible)
 	known := map[string]bool{} // there may be thousands
@@ -33,7 +33,8 @@ func (s Source) madeFrom(pieces []Piece) Source {
 		}
 		for i, from := range p.Sources {
 			isOrigin := i == 0 && from.Kind != SourceFlow
-			if isOrigin || from.Kind == SourcePart || from.Path != "" {
+			isMaker := from.Kind == SourceStep && from.Call != ""
+			if isOrigin || isMaker || from.Kind == SourcePart || from.Path != "" {
 				origins.add(from)
 			}
 			for _, o := range from.Origins {

@@ -75,12 +75,12 @@ func TestOriginsOfComputedText(t *testing.T) {
 		got = append(got, strings.Join(first.From, " ")+" | "+names(first.Origins)+" | "+names(first.Possible))
 	}
 	want := []string{
-		"note.text | computed , input inputs.question | ",
-		"note inputs.town | computed , input inputs.question, input inputs.town | ",
-		" |  | input inputs.question",
+		"note.text | computed , step note, input inputs.question | ",
+		"note inputs.town | computed , step note, input inputs.question, input inputs.town | ",
+		" |  | step note, input inputs.question",
 		" | model  | ",
 		"said | computed , step said, model , step said, step said, step said | ",
-		"note | computed , input inputs.question | ",
+		"note | computed , step note, input inputs.question | ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Folder is where files begin that a test file names: datasets, memories, recorded runs, and those of !file.
+// Folder is where files begin that a test file names: flows, datasets, memories, recorded runs, and those of !file.
 type Folder struct {
 	// Dir is the folder of the test file.
 	Dir string
@@ -17,7 +17,7 @@ type Folder struct {
 	Root string
 }
 
-// What [Folder.Read] refuses.
+// What [Folder.Find] refuses.
 var (
 	errOutside  = wording.Errorf("it is outside of the project")
 	errAbsolute = wording.Errorf("its path is absolute")
@@ -25,9 +25,19 @@ var (
 
 // Read returns the content of a file, and its path.
 func (f Folder) Read(name string) (path string, content []byte, err error) {
+	path, err = f.Find(name)
+	if err != nil {
+		return path, nil, err
+	}
+	content, err = calls.ReadFile(path, calls.AnyLength)
+	return path, content, err
+}
+
+// Find returns the path of a file, be there one or not.
+func (f Folder) Find(name string) (path string, err error) {
 	name = filepath.FromSlash(name)
 	if filepath.IsAbs(name) {
-		return name, nil, errAbsolute
+		return name, errAbsolute
 	}
 	path = filepath.Join(f.Dir, name)
 	isInside := false
@@ -38,10 +48,9 @@ func (f Folder) Read(name string) (path string, content []byte, err error) {
 		}
 	}
 	if !isInside {
-		return path, nil, errOutside
+		return path, errOutside
 	}
-	content, err = calls.ReadFile(path, calls.AnyLength)
-	return path, content, err
+	return path, nil
 }
 
 // isInFolder reports whether a path is a folder or below it, links followed as far as there are files.
@@ -65,7 +74,7 @@ func realPath(path string) string {
 	return path
 }
 
-// FolderHint returns what to do about an error of [Folder.Read] that is about the place of the file; otherwise none.
+// FolderHint returns what to do about an error of a [Folder] that is about the place of the file; otherwise none.
 func FolderHint(err error) wording.Text {
 	if errors.Is(err, errOutside) || errors.Is(err, errAbsolute) {
 		return wording.Say("keep the file in the project, and write its path from the test file on")

@@ -97,7 +97,7 @@ func buildIncludes(want includesWant, a *argument) test {
 		pieces := want.find(e)
 		isPlace := func(message int) bool { return place.holds(e, message) }
 		if len(pieces) == 0 {
-			return cmp.Or(undecided(e, want.Source, isPlace), want.absent(e))
+			return cmp.Or(want.undecided(e, isPlace), want.absent(e))
 		}
 		tokens, first := 0, -1
 		for i := range pieces {
@@ -108,7 +108,7 @@ func buildIncludes(want includesWant, a *argument) test {
 				}
 			}
 		}
-		if v := undecided(e, want.Source, isPlace); v != nil && first < 0 {
+		if v := want.undecided(e, isPlace); v != nil && first < 0 {
 			return v
 		}
 		if first < 0 {
@@ -197,6 +197,11 @@ func buildLeavesOut(want selector, a *argument) test {
 				return failed
 			}
 		}
+		for _, e := range of.prompts {
+			if v := want.undecided(e, everywhere); v != nil {
+				return v
+			}
+		}
 		return want.leftOutVerdict(of.prompts, because)
 	}
 }
@@ -264,21 +269,35 @@ func buildOrder(want []selector, a *argument) test {
 			return nil
 		}
 	}
-	return func(_ context.Context, of *subject) *verdict {
-		e := of.lastPrompt()
-		var before *found
-		for i, s := range want {
-			pieces := s.find(e)
-			if len(pieces) == 0 {
-				return s.absent(e)
-			}
-			if before != nil && pieces[0].index <= before.index {
-				failed := failf("%s, in message %d, comes before %s, in message %d", s.text(), pieces[0].message, want[i-1].text(), before.message)
-				failed.piece = pieces[0].ref()
-				return failed
-			}
-			before = &pieces[len(pieces)-1]
+	return func(_ context.Context, of *subject) *verdict { return orderVerdict(want, of.lastPrompt()) }
+}
+
+// orderVerdict looks whether all pieces of each selector are before those of the next.
+func orderVerdict(want []selector, e *explain.Explanation) *verdict {
+	all := make([][]found, len(want))
+	for i, s := range want {
+		all[i] = s.find(e)
+		if len(all[i]) == 0 {
+			return cmp.Or(s.undecided(e, everywhere), s.absent(e))
 		}
-		return pass()
+		if i == 0 {
+			continue
+		}
+		first, before := &all[i][0], &all[i-1][len(all[i-1])-1]
+		if first.index <= before.index {
+			failed := failf("%s, in message %d, comes before %s, in message %d", s.text(), first.message, want[i-1].text(), before.message)
+			failed.piece = first.ref()
+			return failed
+		}
 	}
+	for i, s := range want {
+		for _, f := range s.findPossible(e) {
+			isEarly := i > 0 && f.index <= all[i-1][len(all[i-1])-1].index
+			isLate := i+1 < len(want) && f.index >= all[i+1][0].index
+			if isEarly || isLate {
+				return f.undecided(s.Source)
+			}
+		}
+	}
+	return pass()
 }

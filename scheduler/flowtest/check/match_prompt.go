@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
 // tokensWant bounds what a prompt, or its pieces of a kind, costs.
@@ -32,42 +34,63 @@ func buildPromptTokens(want tokensWant, a *argument) test {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {
+		var open *verdict
 		for _, e := range of.prompts {
-			if v := want.verdictOf(e); v != nil {
+			switch v := want.verdictOf(e); {
+			case v == nil:
+			case v.outcome == result.Fail:
 				return v
+			case open == nil:
+				open = v
 			}
 		}
-		return pass()
+		return cmp.Or(open, pass())
 	}
 }
 
-// verdictOf returns a fail where a prompt is out of the bounds, else nil.
+// verdictOf returns a fail where a prompt is out of the bounds, an error where it may be, else nil.
 func (w tokensWant) verdictOf(e *explain.Explanation) *verdict {
-	tokens, name := e.Total, wording.Say("the prompt")
-	var pieces []found
-	if !w.Of.isEmpty() {
-		tokens, name, pieces = 0, w.Of.text(), w.Of.find(e)
-		for _, f := range pieces {
-			tokens += f.piece.Tokens
-		}
+	if w.Of.isEmpty() {
+		return w.outOfBounds(e, wording.Say("the prompt"), e.Total)
 	}
-	var failed *verdict
+	pieces, possible := w.Of.find(e), w.Of.findPossible(e)
+	if failed := w.outOfBounds(e, w.Of.text(), tokensOf(pieces)); failed != nil {
+		isShort := w.Min != nil && tokensOf(pieces) < *w.Min
+		if most := tokensOf(pieces) + tokensOf(possible); isShort && len(possible) > 0 && most >= *w.Min {
+			return possible[0].undecided(w.Of.Source)
+		}
+		if len(pieces) > 0 {
+			largest := slices.MaxFunc(pieces, func(a, b found) int { return a.piece.Tokens - b.piece.Tokens })
+			failed.piece = largest.ref()
+		}
+		return failed
+	}
+	if len(possible) > 0 && w.outOfBounds(e, wording.Text{}, tokensOf(pieces)+tokensOf(possible)) != nil {
+		return possible[0].undecided(w.Of.Source)
+	}
+	return nil
+}
+
+// tokensOf returns what pieces cost.
+func tokensOf(pieces []found) (tokens int) {
+	for _, f := range pieces {
+		tokens += f.piece.Tokens
+	}
+	return tokens
+}
+
+// outOfBounds returns a fail where tokens of a prompt are out of the bounds, else nil.
+func (w tokensWant) outOfBounds(e *explain.Explanation, name wording.Text, tokens int) *verdict {
 	share := float64(tokens) / float64(max(e.Tokens, 1))
 	switch {
 	case w.Max != nil && tokens > *w.Max:
-		failed = failf("%s has %d tokens, more than %d", name, tokens, *w.Max)
+		return failf("%s has %d tokens, more than %d", name, tokens, *w.Max)
 	case w.Min != nil && tokens < *w.Min:
-		failed = failf("%s has %d tokens, less than %d", name, tokens, *w.Min)
+		return failf("%s has %d tokens, less than %d", name, tokens, *w.Min)
 	case w.Share != nil && share > *w.Share:
-		failed = failf("%s is %.1f%% of the prompt (%d of %d tokens), more than %.1f%%", name, 100*share, tokens, e.Tokens, 100**w.Share)
-	default:
-		return nil
+		return failf("%s is %.1f%% of the prompt (%d of %d tokens), more than %.1f%%", name, 100*share, tokens, e.Tokens, 100**w.Share)
 	}
-	if len(pieces) > 0 {
-		largest := slices.MaxFunc(pieces, func(a, b found) int { return a.piece.Tokens - b.piece.Tokens })
-		failed.piece = largest.ref()
-	}
-	return failed
+	return nil
 }
 
 func buildSourcedText(want string, a *argument) test {
@@ -89,6 +112,7 @@ func buildSourcedText(want string, a *argument) test {
 	return func(_ context.Context, of *subject) *verdict {
 		e := of.lastPrompt()
 		isFound := false
+		var open *verdict
 		for m := range e.Messages {
 			if !place.holds(e, m) {
 				continue
@@ -98,7 +122,11 @@ func buildSourcedText(want string, a *argument) test {
 				if from == nil {
 					continue
 				}
-				if wrong := from.elsewhere(e, m, at, at+len(want)); wrong != nil {
+				wrong, possible := from.elsewhere(e, m, at, at+len(want))
+				if possible != nil && open == nil {
+					open = possible.undecided(from.Source)
+				}
+				if wrong != nil {
 					failed := failf("%q in message %d comes from %s, not from %s", value.Truncate(want, maxShown), m, wrong.piece.Way(), from.text())
 					failed.piece = wrong.ref()
 					return failed
@@ -106,7 +134,7 @@ func buildSourcedText(want string, a *argument) test {
 			}
 		}
 		if isFound {
-			return pass()
+			return cmp.Or(open, pass())
 		}
 		if place != (placeWant{}) {
 			return failf("%q is not in %s", value.Truncate(want, maxShown), place.text())
@@ -127,16 +155,20 @@ func occurrences(in, text string) (starts []int) {
 	}
 }
 
-// elsewhere returns the first piece in the bytes [start, end) of a message that the selector does not cover; nil
-// where it covers all.
-func (s selector) elsewhere(e *explain.Explanation, message, start, end int) *found {
+// elsewhere returns the first piece in the bytes [start, end) of a message that the selector does not cover, and the first
+// that it may cover; nil where there is none.
+func (s selector) elsewhere(e *explain.Explanation, message, start, end int) (wrong, possible *found) {
 	for _, f := range piecesOf(e) {
 		overlaps := f.message == message && f.start < end && f.start+len(f.piece.Text) > start
-		if overlaps && !s.covers(f.piece) {
-			return &f
+		switch {
+		case !overlaps || s.covers(f.piece):
+		case !s.mayCover(f.piece):
+			return &f, possible
+		case possible == nil:
+			possible = &f
 		}
 	}
-	return nil
+	return nil, possible
 }
 
 // confinedWant is a source, and the roles whose messages may have it.
@@ -168,7 +200,7 @@ func buildConfined(want confinedWant, a *argument) test {
 		}
 		for _, e := range of.prompts {
 			isOutside := func(message int) bool { return !slices.Contains(want.Roles, e.Messages[message].Role) }
-			if v := undecided(e, want.Source, isOutside); v != nil {
+			if v := (selector{Source: want.Source}).undecided(e, isOutside); v != nil {
 				return v
 			}
 		}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -98,14 +99,33 @@ func matchesName(pattern, name string) bool {
 	return strings.HasSuffix(name, parts[len(parts)-1])
 }
 
-// comesFrom reports whether a text, by its way, has a source in it: as a copy, or as what it was computed from.
+// comesFrom reports whether a text, by its way, has a source in it: as a copy, or as what it was computed from. What a step
+// has passed on comes from it too; the last station is where the text is, and only counts where it has made or put it in.
 func comesFrom(way []explain.Source, source string) bool {
 	for i := range way {
-		if i == 0 && isOrigin(&way[i], source) || i > 0 && isStation(&way[i], source) {
+		s := &way[i]
+		if i == 0 && isOrigin(s, source) || i > 0 && isStation(s, source) {
+			return true
+		}
+		isPassedOn := s.Kind == explain.SourceStep && s.Call != "" && i < len(way)-1
+		if isPassedOn && namesStep(s, source) {
 			return true
 		}
 	}
 	return false
+}
+
+var itemNumber = regexp.MustCompile(`\[\d+\]`)
+
+// namesStep reports whether a source is a step, one that it runs in, or its call: each is each[3] too, and outer is
+// outer/inner.
+func namesStep(s *explain.Source, source string) bool {
+	if s.Call != "" && matchesName(source, s.Call) {
+		return true
+	}
+	isInside := strings.HasPrefix(s.Step, source+"/") || strings.HasPrefix(s.Step, source+"[")
+	all := itemNumber.ReplaceAllString(s.Step, "")
+	return matchesName(source, s.Step) || isInside || matchesName(source, all) || strings.HasPrefix(all, source+"/")
 }
 
 // isOrigin reports whether the beginning of a way is a source.
@@ -126,7 +146,7 @@ func isOrigin(s *explain.Source, source string) bool {
 			return true
 		}
 	case explain.SourceStep:
-		return matchesName(source, s.Step) || s.Call != "" && matchesName(source, s.Call)
+		return namesStep(s, source)
 	}
 	return isBelow(s.Name, source) || isStation(s, source)
 }
@@ -143,23 +163,45 @@ func mayComeFrom(way []explain.Source, source string) bool {
 	return false
 }
 
-// undecided returns an error for a piece that may be one of those, and is in a message that counts; nil where there
-// is none.
-func undecided(e *explain.Explanation, source string, counts func(message int) bool) *verdict {
-	if source == "" {
-		return nil
+// mayCover reports whether a piece that is not one of those may be one all the same: it is not known where it comes from.
+func (s selector) mayCover(p *explain.Piece) bool {
+	if s.Source == "" || p.Text == "" || comesFrom(p.Sources, s.Source) {
+		return false
 	}
+	return s.coversPart(p.Sources) && mayComeFrom(p.Sources, s.Source)
+}
+
+// findPossible lists the pieces that may be those, in order.
+func (s selector) findPossible(e *explain.Explanation) (all []found) {
 	for _, f := range piecesOf(e) {
-		if f.piece.Text == "" || !counts(f.message) || !mayComeFrom(f.piece.Sources, source) {
-			continue
+		if s.mayCover(f.piece) {
+			all = append(all, f)
 		}
-		failed := errorOf(calls.Errorf(calls.Missing, "cannot be decided: a text in message %d of the role %s may come from %s: %q",
-			f.message, f.role(), source, value.Truncate(f.piece.Text, maxShown)))
-		failed.hint = wording.Say("its way: %s", f.piece.Way())
-		failed.piece = f.ref()
-		return failed
+	}
+	return all
+}
+
+// undecided returns an error for the first piece that may be one of those and is in a message that counts; nil where there
+// is none.
+func (s selector) undecided(e *explain.Explanation, counts func(message int) bool) *verdict {
+	for _, f := range s.findPossible(e) {
+		if counts(f.message) {
+			return f.undecided(s.Source)
+		}
 	}
 	return nil
+}
+
+// everywhere counts all messages.
+func everywhere(int) bool { return true }
+
+// undecided returns an error for a piece that may come from a source.
+func (f *found) undecided(source string) *verdict {
+	failed := errorOf(calls.Errorf(calls.Missing, "cannot be decided: a text in message %d of the role %s may come from %s: %q",
+		f.message, f.role(), source, value.Truncate(f.piece.Text, maxShown)))
+	failed.hint = wording.Say("its way: %s", f.piece.Way())
+	failed.piece = f.ref()
+	return failed
 }
 
 // isStation reports whether a station after the origin is a source: a file that a step has read, or a step that

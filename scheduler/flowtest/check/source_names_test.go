@@ -1,7 +1,6 @@
 package check
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,12 +9,9 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/prompt"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
 // loadScope returns the scope of a test file in a folder with the files of an archive, whose comment is the flow.
@@ -37,8 +33,7 @@ func loadScope(t *testing.T, source string) *Scope {
 	if err != nil {
 		t.Fatal(err)
 	}
-	search := schedulertest.Do("mcp.github.search.issues", func(context.Context, *calls.Env, value.Value) (any, error) { return nil, nil })
-	if err := registry.AddCall(search); err != nil {
+	if err := registry.AddCall(searchServer()); err != nil {
 		t.Fatal(err)
 	}
 	f, problems := (&flow.Loader{Registry: registry}).Load(filepath.Join(dir, "flow.yaml"))

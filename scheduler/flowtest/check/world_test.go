@@ -21,6 +21,7 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
 // runFlow runs the flow of a file, and returns what it has left.
@@ -28,6 +29,9 @@ func runFlow(t *testing.T, path string, inputs value.Value, answers ...scripted.
 	t.Helper()
 	registry, err := builtin.Registry()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := registry.AddCall(searchServer()); err != nil {
 		t.Fatal(err)
 	}
 	loader := &flow.Loader{Registry: registry}
@@ -50,6 +54,13 @@ func runFlow(t *testing.T, path string, inputs value.Value, answers ...scripted.
 		e.Record.Add(event)
 	}
 	return e
+}
+
+// searchServer returns a tool of an MCP server.
+func searchServer() calls.Definition {
+	return schedulertest.Do("mcp.github.search.issues", func(context.Context, *calls.Env, value.Value) (any, error) {
+		return map[string]string{"found": "rye"}, nil
+	})
 }
 
 // runText runs a flow, with the files of an archive, and returns what it has left.

@@ -15,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/check"
 )
 
 // Suffix is what test files are called behind the name of their flow.
@@ -212,9 +213,10 @@ func (r *reader) loadFlow(pointer, name string) {
 		r.report(pointer, wording.Say("the flow %s is given twice", name), wording.Text{})
 		return
 	}
-	path := filepath.Join(r.dir, filepath.FromSlash(name))
-	if filepath.IsAbs(name) {
-		path = name
+	path, err := r.folder().Find(name)
+	if err != nil {
+		r.report(pointer, wording.Say("cannot read the flow %s: %w", name, err), check.FolderHint(err))
+		return
 	}
 	if _, err := os.Stat(path); err != nil {
 		message := wording.Say("cannot read the flow %s: %w", name, withoutPath(err))

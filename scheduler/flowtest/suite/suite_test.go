@@ -237,3 +237,42 @@ func TestFilesOutsideOfTheProject(t *testing.T) {
 		})
 	}
 }
+
+// The flows of a test file are in the project, links followed, wherever the file names them.
+func TestFlowsLeadOut(t *testing.T) {
+	top := t.TempDir()
+	write := func(file, text string) string {
+		path := filepath.Join(top, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const source = "name: a\nsteps: [{id: say, call: template, with: {template: x}}]\n"
+	root := filepath.Join(top, "project")
+	outside := write("outside/a.yaml", source)
+	write("project/a.yaml", source)
+	write("project/tests/a.yaml", source)
+	if err := os.Symlink(outside, filepath.Join(root, "tests", "link.yaml")); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	for flow, want := range map[string]string{
+		"a.yaml": "", "../a.yaml": "", "../../outside/a.yaml": "it is outside of the project", "../../outside/none.yaml": "it is outside of the project",
+		"link.yaml": "it is outside of the project", filepath.ToSlash(outside): "its path is absolute",
+	} {
+		for place, key := range map[string]string{"1:7": "flow: %s\n", "1:9": "flows: [%s]\n", "1:17": "matrix: {flow: [%s]}\n"} {
+			path := write("project/tests/t.test.yaml", fmt.Sprintf(key, flow)+"cases: [{name: a, expect: [{run: finished}]}]\n")
+			_, problems := newLoader(t, root).Load(path)
+			text := problems.Error()
+			if want == "" && len(problems) > 0 || want != "" && !strings.Contains(text, want) {
+				t.Errorf("%s%s: %q, want %q", key, flow, text, want)
+			}
+			if want != "" && !strings.Contains(text, "t.test.yaml:"+place) {
+				t.Errorf("%s%s: %q, want the place %s", key, flow, text, place)
+			}
+		}
+	}
+}
