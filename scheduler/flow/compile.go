@@ -26,6 +26,7 @@ func (u *unit) decodeFlow(root *yaml.Node) {
 func (u *unit) compileFlow() {
 	f, k := u.flow, &u.keys
 	f.Name, f.Description, f.Language, f.LLM = k.Name.text, k.Description.text, k.Language.text, k.LLM.text
+	f.Queue = k.Queue.text
 	if f.Name == "" {
 		base := filepath.Base(f.File)
 		f.Name = strings.TrimSuffix(base, filepath.Ext(base))
@@ -127,7 +128,7 @@ func (u *unit) warnTypos(key string, n *yaml.Node, doc value.Value) {
 func (u *unit) compileStep(k *stepKeys) {
 	s := &stepUnit{keys: k, Step: &Step{
 		Index: len(u.steps), Pos: u.positionOf(k.itself.node), ID: k.ID.text, Call: k.Call.text,
-		Name: k.Name.text, Description: k.Description.text, ToUser: k.ToUser.is,
+		Name: k.Name.text, Description: k.Description.text, Queue: k.Queue.text, ToUser: k.ToUser.is,
 		MaxParallel: k.MaxParallel.n, EnableFilling: k.EnableFilling.is,
 		OnMissing: k.OnMissing.text, Continue: k.OnError.text == "continue",
 		Retry: Retry{MaxAttempts: 1},

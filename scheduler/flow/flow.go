@@ -30,6 +30,9 @@ type Flow struct {
 	Outputs *Param
 	// OnError is the reply template over error; nil where the flow has none.
 	OnError *Param
+	// Queue is that of the workers that carry runs of the flow out on other machines; "" leaves it
+	// to the configuration.
+	Queue string
 	// MaxTokens is the budget; 0 is none.
 	MaxTokens int
 	// LLM is the name of the provider; "" leaves it to the configuration.
@@ -100,6 +103,9 @@ type Step struct {
 	ForEach *Param
 	// MaxParallel is how many items run at a time; 0 leaves it to the executor.
 	MaxParallel int
+	// Queue is where a flow that the step runs waits for a worker, in a run on other machines; "" is
+	// [Flow] Queue of that flow.
+	Queue string
 	// MentionsRun is set where the templates of the step mention run.
 	MentionsRun bool
 	// Resolve are the names of the variables (vars.NAME) that the step mentions.

@@ -18,6 +18,7 @@ type flowKeys struct {
 	Plugins     []textKey    `json:"plugins,omitempty" doc:"The names of the plugins that the flow needs." example:"[]"`
 	LLM         textKey      `json:"llm,omitempty" doc:"The name of the model provider; the configuration decides where it is left out." example:"local"`
 	Defaults    *defaultKeys `json:"defaults,omitempty" doc:"What holds for every step that does not say otherwise." example:"{timeout: 30s}"`
+	Queue       textKey      `json:"queue,omitempty" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]*$" doc:"The queue of the workers that carry runs of the flow out on other machines (--on); a step that runs the flow gives it to them as well." example:"gpu"`
 	Budget      *budgetKeys  `json:"budget,omitempty" doc:"Limits of the whole run." example:"{max_tokens: 100000}"`
 	Triggers    *triggerKeys `json:"triggers,omitempty" doc:"What starts runs of the flow by itself while scheduler serve runs." example:"{schedules: [{id: morning, cron: '0 7 * * 1-5', timezone: Asia/Shanghai, inputs: {question: 'What is new?'}}]}"`
 	Steps       []*stepKeys  `json:"steps" doc:"The steps. Without needs a step comes after the one before it." example:"[{id: a, call: template, with: {template: Hello}}]"`
@@ -57,6 +58,7 @@ type stepKeys struct {
 	When          anyKey      `json:"when,omitempty" type:"boolean|string" doc:"One {{ expression }}; the step is skipped where it is not true." example:"'{{ question | length > 3 }}'"`
 	ForEach       anyKey      `json:"for_each,omitempty" type:"array|string" doc:"A list, or one {{ expression }} that gives one: the step runs once for each, with item and index in scope, and its output is the list of outputs." example:"'{{ [1, 2] }}'"`
 	MaxParallel   countKey    `json:"max_parallel,omitempty" doc:"How many items of for_each run at a time." example:"4"`
+	Queue         textKey     `json:"queue,omitempty" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]*$" doc:"With call: flow, in a run on other machines (--on): the flow is a run of its own, which a worker of this queue carries out. Other runs do it in their own process." example:"gpu"`
 	With          anyKey      `json:"with,omitempty" type:"object|string" doc:"The parameters of the call. Texts are templates; one whole {{ expression }} keeps its type." example:"{template: 'Hello {{ name }}', values: {name: '{{ question }}'}}"`
 	EnableFilling boolKey     `json:"enable_filling,omitempty" doc:"Fill missing parameters from the conversation before the call runs." example:"true"`
 	OverrideInput anyKey      `json:"override_input,omitempty" type:"object" doc:"JSON Schemas of parameters, by name, that filling uses in place of the call's own." example:"{template: {type: string}}"`

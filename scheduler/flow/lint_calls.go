@@ -60,6 +60,10 @@ func (u *unit) lintKeys(s *stepUnit) {
 	if k.MaxParallel.isSet() && !k.ForEach.isSet() {
 		u.add(u.positionOf(k.MaxParallel.key), "max_parallel does nothing without for_each").hint("take it out")
 	}
+	if k.Queue.isSet() && s.Call != CallFlow {
+		u.add(u.positionOf(k.Queue.key), "queue does nothing here: %s runs in the process of its run", s.Call).
+			hint("put the step into a flow of its own, and run that with call: flow")
+	}
 	if k.OverrideInput.isSet() && !s.EnableFilling {
 		u.add(u.positionOf(k.OverrideInput.key), "override_input does nothing without enable_filling").hint("add enable_filling: true")
 	}

@@ -52,6 +52,9 @@ func exampleFlow(k KeyDoc) string {
 		text = path[1] + ": {" + text + "}"
 	}
 	step := map[string]string{"id": "id: b\n", "call": "call: template\n", "with": "with: {template: x}\n"}
+	if path[1] == "queue" {
+		step["call"], step["with"] = "call: flow\n", "with: {path: '{{ first.text }}'}\n"
+	}
 	delete(step, path[1])
 	needs := map[string]string{"max_parallel": "for_each: [1]\n", "override_input": "enable_filling: true\n", "on_missing": "enable_filling: true\n"}
 	body := step["id"] + step["call"] + step["with"] + needs[path[1]] + text

@@ -231,6 +231,8 @@ var _ = wording.Add(wording.Catalog{
 	"the inputs of a %s know %s alone":                  "%s 的 inputs 中只能使用 %s",
 	"the webhook has no secret":                         "webhook 缺少密钥",
 	"of the fires that are made up for only the first has a run: the others overlap it": "补发的触发中只有第一次会运行：其余的与它重叠",
+	"queue does nothing here: %s runs in the process of its run":                        "queue 在这里不起作用：%s 在所属运行的进程中执行",
+	"put the step into a flow of its own, and run that with call: flow":                 "请把该步骤放进单独的流程，再用 call: flow 运行它",
 	"write overlap: queue": "请写成 overlap: queue",
 	"unknown time zone %q": "未知的时区 %q",
 	"weekday":              "星期",
