@@ -61,6 +61,13 @@ type StepExecutor struct {
 	// made, before a model is asked; a step that asks none, when it is over. The run ends with flow.cancelled and
 	// [ErrUntil]. "" runs to the end.
 	Until string
+	// Elsewhere carries out, as runs of their own, the flows that steps run and that have a queue;
+	// nil: this process does.
+	Elsewhere Elsewhere
+	// Scope is the memory of flows that name none, and MaxTokens bounds a run beside the budget of
+	// its flow, 0 by nothing: for a run that another one waits for.
+	Scope     calls.Scope
+	MaxTokens int
 	// Interceptor stands between steps and their calls, for tests of flows; nil: nothing does.
 	Interceptor Interceptor
 	// Strict fails a run at its end where a step has given a warning.

@@ -161,6 +161,7 @@ func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHe
 	}
 	r := e.bareRun(ctx, flow)
 	r.vars.Run = calls.Run{ID: header.ID, Flow: flow.Name, StartedAt: header.StartedAt, User: cmp.Or(e.Owner.User, header.Labels[journal.LabelOwner])}
+	r.isChild = header.Labels[journal.LabelChildOf] != ""
 	if err := r.prepare(header.Inputs); err != nil {
 		return nil, err
 	}

@@ -35,6 +35,7 @@ type run struct {
 	meter   budget.Meter
 	earlier earlier
 	life    lifetime
+	isChild bool          // another run waits for its outputs
 	began   time.Time     // by the stopwatch
 	held    budget.Holder // the outputs in states
 	until   *stopPoint    // nil where it runs to its end
@@ -128,6 +129,9 @@ func (r *run) prepare(inputs value.Value) error {
 	}
 	r.env.Dir = filepath.Dir(r.flow.File)
 	r.meter.SetLimit(int64(r.flow.MaxTokens))
+	if limit := r.exec.MaxTokens; r.outer == nil && limit > 0 && (r.flow.MaxTokens == 0 || limit < r.flow.MaxTokens) {
+		r.meter.SetLimit(int64(limit))
+	}
 	if r.flow.LLM != "" && r.exec.Provider != nil {
 		r.env.LLM, err = r.exec.Provider(r.flow.LLM)
 		if err != nil {

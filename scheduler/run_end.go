@@ -85,7 +85,11 @@ func (r *run) finalEvent() *pendingEvent {
 		return n
 	}
 	n := newPendingEvent(journal.FlowFinished)
-	n.params = r.secrets.maskValue(end.outputs)
+	masked := []string(nil)
+	n.params, masked = r.secrets.maskWithPointers(end.outputs)
+	if r.isChild {
+		n.data.Masked = masked
+	}
 	n.data.Outputs = &n.params
 	return n
 }

@@ -84,7 +84,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 	}
 	r.held.SetUp(r.bounds, nil)
 	r.env.Registry = e.registry()
-	r.vars.Language = e.Language
+	r.vars.Language, r.vars.Scope = e.Language, e.Scope
 	return r
 }
 

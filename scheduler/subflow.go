@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 
@@ -38,6 +39,9 @@ func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) 
 	flow, err := s.loadFlow(ctx, path)
 	if err != nil {
 		return value.Value{}, err
+	}
+	if queue := cmp.Or(t.step.Queue, flow.Queue); queue != "" && t.run.exec.Elsewhere != nil {
+		return t.runElsewhere(ctx, queue, flow, inputs)
 	}
 	sub, err := t.newSubRun(ctx, flow, inputs)
 	if err != nil {

@@ -94,4 +94,8 @@ var _ = wording.Add(wording.Catalog{
 	"allow the secret %s in the settings (secrets), and set the environment variable of that name":     "请在设置（secrets）中允许密钥 %s，并设置同名的环境变量",
 	"no resolver gave a value to %s":                                                                   "没有解析器给出 %s 的值",
 	"the step %s was skipped: %s; give a default, or ask whether it is defined":                        "步骤 %s 已跳过：%s；请给出默认值，或先判断它是否有定义",
+	"the input %s of %s holds a secret, and the flow is a run of its own on the queue %s":              "%[2]s 的输入 %[1]s 含有机密，而该流程在队列 %[3]s 上作为单独的运行执行",
+	"the output %s of %s holds a secret, and the flow is a run of its own on the queue %s":             "%[2]s 的输出 %[1]s 含有机密，而该流程在队列 %[3]s 上作为单独的运行执行",
+	"let the steps that need it take it from secrets.NAME":                                             "请让需要它的步骤从 secrets.NAME 读取",
+	"the run %s of %s was cancelled":                                                                   "%[2]s 的运行 %[1]s 已被取消",
 })

@@ -21,6 +21,7 @@ const (
 	StepDelta     EventType = "step.delta"
 	StepRetrying  EventType = "step.retrying"
 	StepWarning   EventType = "step.warning"
+	StepChild     EventType = "step.child"
 	StepWaiting   EventType = "step.waiting"
 	StepAnswered  EventType = "step.answered"
 	StepSkipped   EventType = "step.skipped"
@@ -52,7 +53,7 @@ type Event struct {
 // Data is the content of an event beyond its type. Which fields are set depends on the
 // type.
 type Data struct {
-	// Flow and Inputs: flow.started.
+	// Flow and Inputs: flow.started. Flow: step.child as well.
 	Flow   string       `json:"flow,omitempty"`
 	Inputs *value.Value `json:"inputs,omitempty"`
 	// Interrupted: flow.resumed of a run whose process died while it was at it.
@@ -61,6 +62,10 @@ type Data struct {
 	Call string `json:"call,omitempty"`
 	// ToUser: step.started of a step whose text is for the user.
 	ToUser bool `json:"to_user,omitempty"`
+	// Child and Queue: step.child, the run of its own that the step waits for, and where that one
+	// waits for a worker.
+	Child string `json:"child,omitempty"`
+	Queue string `json:"queue,omitempty"`
 	// Params and Input: step.input, the rendered parameters and the call's input.
 	Params *value.Value `json:"params,omitempty"`
 	Input  *value.Value `json:"input,omitempty"`
@@ -69,7 +74,7 @@ type Data struct {
 	Names *value.Value `json:"names,omitempty"`
 	// Text: step.delta, the next piece of the step's text; it starts over with
 	// step.started and step.retrying. step.warning, what the user should know.
-	// flow.failed, the reply that on_error of the flow made.
+	// flow.failed, the reply that on_error of the flow made. step.child, what holds that run up.
 	Text string `json:"text,omitempty"`
 	// Code and Source: step.warning, see [calls.Warning]. A source is file:line:col of the
 	// step, or of its parameter, where the call names nothing else.
@@ -105,7 +110,8 @@ type Data struct {
 	// Masked are the JSON pointers of what secrets were taken out of, which a resumed
 	// run does not have: in the output of step.finished and step.waiting, in the
 	// parameters of step.input (or the list of for_each), in the inputs of
-	// flow.started, in the answers of step.answered.
+	// flow.started, in the answers of step.answered, in the outputs of flow.finished of a run
+	// that another one waits for.
 	Masked []string `json:"masked,omitempty"`
 	// Answers: step.answered, an object from the pointers of the remaining schema
 	// to what the user gave there.

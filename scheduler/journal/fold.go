@@ -114,6 +114,7 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		if data.Outputs != nil {
 			s.Outputs = *data.Outputs
 		}
+		s.MaskedOutputs = data.Masked
 	}
 	if data.Usage != nil {
 		s.Usage = *data.Usage
@@ -154,6 +155,8 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 		st.MaskedParams = data.Masked
 	case StepRetrying:
 		st.Attempts++
+	case StepChild:
+		st.Child = data.Child
 	case StepWaiting:
 		st.State = StepStatusWaiting
 		if data.RemainingSchema != nil {

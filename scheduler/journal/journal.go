@@ -162,6 +162,8 @@ const (
 	LabelSession = "session"
 	// LabelRunsOn is the dispatcher that goes on with the run; without it every process may.
 	LabelRunsOn = "runs_on"
+	// LabelChildOf is the run that waits for it: see step.child.
+	LabelChildOf = "child_of"
 )
 
 // RunInfo is how a run stands. Its JSON is a line of `runs list`.

@@ -74,6 +74,9 @@ type RunState struct {
 	Warnings []WarningInfo `json:"warnings,omitempty"`
 	// Usage is what all processes have spent; of one that died, what had finished.
 	Usage llm.Usage `json:"usage"`
+	// MaskedOutputs are the places in Outputs that secrets were taken out of, in a run that another
+	// one waits for.
+	MaskedOutputs []string `json:"-"`
 	// LastSeq is the Seq of the last event.
 	LastSeq int64 `json:"-"`
 
@@ -99,6 +102,9 @@ type StepState struct {
 	Error *ErrorInfo `json:"error,omitempty"`
 	// Reason is why the step was skipped.
 	Reason string `json:"reason,omitempty"`
+	// Child is the run of its own that the step has run its flow as; "" where it did so in its
+	// own run.
+	Child string `json:"child,omitempty"`
 	// Items are those of a for_each step that came up.
 	Items []*StepState `json:"items,omitempty"`
 

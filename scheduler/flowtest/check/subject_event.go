@@ -13,7 +13,7 @@ import (
 func eventTypes() []string {
 	types := []journal.EventType{
 		journal.FlowStarted, journal.FlowResumed, journal.StepReady, journal.StepStarted, journal.StepInput, journal.StepDelta,
-		journal.StepRetrying, journal.StepWarning, journal.StepWaiting, journal.StepAnswered, journal.StepSkipped, journal.StepFailed,
+		journal.StepRetrying, journal.StepWarning, journal.StepChild, journal.StepWaiting, journal.StepAnswered, journal.StepSkipped, journal.StepFailed,
 		journal.StepFinished, journal.FlowWaiting, journal.FlowFailed, journal.FlowCancelled, journal.FlowFinished,
 	}
 	names := make([]string, len(types))

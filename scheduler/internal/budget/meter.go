@@ -39,7 +39,22 @@ func (m *Meter) Usage() llm.Usage {
 	return m.spent
 }
 
-func (m *Meter) addUsage(u llm.Usage) {
+// Left returns how many tokens the tightest budget around has left; 0 where there is none. The
+// error is of kind Budget: one is used up.
+func (m *Meter) Left() (tokens int, err error) {
+	if err := m.checkLimit(1); err != nil {
+		return 0, err
+	}
+	for ; m != nil; m = m.outer {
+		if left := int(m.limit) - m.Usage().Total(); m.limit > 0 && (tokens == 0 || left < tokens) {
+			tokens = left
+		}
+	}
+	return tokens, nil
+}
+
+// Add counts what was spent, here and for everything around.
+func (m *Meter) Add(u llm.Usage) {
 	for ; m != nil; m = m.outer {
 		m.mu.Lock()
 		m.spent.Add(u)

@@ -121,7 +121,7 @@ func (x *exchange) hold(d llm.Delta) error {
 // addCost counts what the exchange cost.
 func (x *exchange) addCost() {
 	if x.told != nil {
-		x.model.Meter.addUsage(*x.told)
+		x.model.Meter.Add(*x.told)
 		return
 	}
 	if x.free {
@@ -136,7 +136,7 @@ func (x *exchange) addCost() {
 	if x.asked < 0 {
 		x.asked = llm.RequestTokens(tokens, x.req)
 	}
-	x.model.Meter.addUsage(llm.Usage{InputTokens: x.asked, OutputTokens: x.answer.totalTokens()})
+	x.model.Meter.Add(llm.Usage{InputTokens: x.asked, OutputTokens: x.answer.totalTokens()})
 }
 
 // isUnbilled reports whether the provider did not take the request, was not reached, or that

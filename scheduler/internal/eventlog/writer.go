@@ -58,7 +58,7 @@ func (l *Log) scheduleWriteLocked(added journal.EventType) {
 func canLinger(t journal.EventType) bool {
 	switch t { //nolint:exhaustive // the others are the end of something
 	case journal.StepReady, journal.StepStarted, journal.StepInput, journal.StepDelta,
-		journal.StepRetrying, journal.StepWarning, journal.StepSkipped:
+		journal.StepRetrying, journal.StepWarning, journal.StepChild, journal.StepSkipped:
 		return true
 	}
 	return false
