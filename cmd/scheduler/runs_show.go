@@ -144,6 +144,9 @@ func (a *app) printStep(w io.Writer, s *journal.StepState, waiting []journal.Wai
 	if branch := terminal.BranchTaken(s.Call, &s.Output); branch != "" {
 		note = a.Language.Say("branch %s", branch)
 	}
+	if s.Child != "" {
+		note = a.Language.Say("run %s", s.Child)
+	}
 	if failure := terminal.SubstepFailure(s.ID, &s.Output); failure != "" {
 		note = "✗ " + terminal.FirstLine(failure)
 	}

@@ -360,4 +360,5 @@ var _ = wording.Add(wording.Catalog{
 	"warning: answers can be read in Temporal (temporal.payload_key_env names the key that encrypts them)":     "警告：在 Temporal 中可以读到回答（用 temporal.payload_key_env 指明加密的密钥）",
 	"warning: the journal is a file in %s, which other machines do not have (all of them need the same store)": "警告：日志是 %s 中的文件，其他机器没有它（所有机器需要同一个存储）",
 	"worker.root: there is no folder %s":                                                                       "worker.root：没有文件夹 %s",
+	"run %s":                                                                                                   "运行 %s",
 })

@@ -33,6 +33,7 @@ type stepBody struct {
 	Usage           llm.Usage            `json:"usage"`
 	Error           *journal.ErrorInfo   `json:"error,omitempty"`
 	Reason          string               `json:"reason,omitempty" doc:"Why it was skipped."`
+	Child           string               `json:"child,omitempty" doc:"The run of its own that it has run its flow as."`
 	Params          value.Value          `json:"params,omitzero" doc:"The rendered parameters."`
 	Input           value.Value          `json:"input,omitzero"`
 	Output          value.Value          `json:"output,omitzero"`
@@ -65,7 +66,7 @@ func (s *Server) getStep(ctx context.Context, in *getStepInput) (*body[stepBody]
 	}
 	return &body[stepBody]{stepBody{
 		ID: st.ID, Call: st.Call, State: st.State, Attempts: st.Attempts, StartedAt: st.StartedAt, DurationMS: st.DurationMS,
-		Usage: st.Usage, Error: st.Error, Reason: st.Reason, Params: st.Params, Input: st.Input, Output: st.Output,
+		Usage: st.Usage, Error: st.Error, Reason: st.Reason, Child: st.Child, Params: st.Params, Input: st.Input, Output: st.Output,
 		Prompts: st.Prompts, RemainingSchema: st.Remaining, Answers: st.Answers, Items: st.Items,
 	}}, nil
 }

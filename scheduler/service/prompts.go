@@ -4,7 +4,9 @@ import (
 	"context"
 	"regexp"
 	"strconv"
+	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
@@ -38,6 +40,10 @@ func promptsOf(ctx context.Context, run recordedRun, step string, counter llm.Co
 			return nil, ErrNoPrompt
 		}
 	}
+	if child, inner := run.childOf(step); child != "" {
+		return nil, calls.Errorf(calls.NotFound, "the step %s is in the run %s, which the run waited for", step, child).
+			WithHint("scheduler runs show %s --prompt %s", child, inner)
+	}
 	all, err := explain.Explain(ctx, run.flow, run.state, step, counter)
 	if err != nil {
 		return nil, err
@@ -45,6 +51,20 @@ func promptsOf(ctx context.Context, run recordedRun, step string, counter llm.Co
 	earlier, from := run.earlierPrompts(ctx, step, counter)
 	explain.CompareCaches(all, earlier, from, counter)
 	return &Prompts{run.state.Step(step), all}, nil
+}
+
+// childOf returns the run of its own that a step is in, and the step's path there; "" where it is
+// in this one.
+func (r recordedRun) childOf(step string) (child, inner string) {
+	if journal.IsPseudoStep(step) { // what fills the parameters of the step is in this run
+		return "", ""
+	}
+	for outer := journal.OuterPath(step); outer != ""; outer = journal.OuterPath(outer) {
+		if st := r.state.Step(outer); st != nil && st.Child != "" {
+			return st.Child, strings.TrimPrefix(step, outer+"/")
+		}
+	}
+	return "", ""
 }
 
 var lastIndex = regexp.MustCompile(`^(.*)\[([0-9]+)\]([^\[]*)$`)

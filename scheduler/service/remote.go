@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -28,7 +29,7 @@ type Remote interface {
 	Wake(ctx context.Context, run string) error
 	// Wait returns when the run is not under way there any more: nil where the journal has
 	// its end, else why it was given up. hint is called with what holds it up meanwhile.
-	Wait(ctx context.Context, run string, hint func(wording.Text)) error
+	Wait(ctx context.Context, run RemoteRun, hint func(wording.Text)) error
 }
 
 // RemoteRun is what a [Remote] gets to know of a run.
@@ -39,6 +40,11 @@ type RemoteRun struct {
 	Seq   int64
 	// Hash is that of the text of the flow.
 	Hash string
+	// Queue is where it waits for a worker; "" leaves that to the [Remote].
+	Queue string
+	// IsChild is true where another run waits for it: it must find a worker although all are at
+	// runs that wait so.
+	IsChild bool
 }
 
 // ErrDetached ends the events of a run that other machines carry out and whose reader leaves:
@@ -129,7 +135,9 @@ func (s *Session) Detached(ctx context.Context) error {
 
 func (s *Session) remoteRun() RemoteRun {
 	text := journal.FlowText{Source: s.Flow.Source}
-	return RemoteRun{ID: s.ID, Flow: s.Flow.Name, Store: s.store, Seq: s.State.LastSeq, Hash: text.Hash()}
+	return RemoteRun{
+		ID: s.ID, Flow: s.Flow.Name, Store: s.store, Seq: s.State.LastSeq, Hash: text.Hash(), Queue: cmp.Or(s.queue, s.Flow.Queue), IsChild: s.isChild,
+	}
 }
 
 // continueRemote goes on with a run of other machines and yields its events.
@@ -185,7 +193,7 @@ func (s *Session) followRemote(parent context.Context, yield func(*journal.Event
 	}
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	go s.awaitRemote(ctx, cancel)
+	go s.awaitRemote(ctx, s.remoteRun(), cancel)
 	after := s.State.LastSeq
 	for {
 		for event, err := range s.executor.Journal.Follow(ctx, s.ID, after) {
@@ -214,17 +222,17 @@ func (s *Session) followRemote(parent context.Context, yield func(*journal.Event
 }
 
 // awaitRemote ends ctx when the other machines have given the run up.
-func (s *Session) awaitRemote(ctx context.Context, cancel context.CancelCauseFunc) {
+func (s *Session) awaitRemote(ctx context.Context, run RemoteRun, cancel context.CancelCauseFunc) {
 	hint := s.hint
 	if hint == nil {
 		hint = func(wording.Text) {}
 	}
-	err := s.remote.Wait(ctx, s.ID, hint)
+	err := s.remote.Wait(ctx, run, hint)
 	if ctx.Err() != nil {
 		return
 	}
 	if err == nil {
-		err = calls.Errorf(calls.Internal, "the run %s ended on other machines, and the journal does not have its end", s.ID)
+		err = calls.Errorf(calls.Internal, "the run %s ended on other machines, and the journal does not have its end", run.ID)
 	}
 	select {
 	case <-ctx.Done():
@@ -320,6 +328,9 @@ func (s *Service) CancelHere(ctx context.Context, id string) (*journal.RunInfo, 
 	}
 	if err := j.Cancel(ctx, id); err != nil && calls.KindOf(err) != calls.Invalid {
 		return nil, markUnavailable(err)
+	}
+	if err := s.cancelChildren(ctx, id); err != nil {
+		return nil, err
 	}
 	return s.Run(ctx, Principal{}, id)
 }

@@ -61,11 +61,19 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	e.Seed, e.Language, e.Journal = uint64(began.Seed), began.Language, j
 	e.Strict, e.Drain = r.Strict || began.Strict, r.Drain
 	e.Owner, e.Root = p.resumedOwner(header.Labels, began.Bound), surroundings.Dir
+	e.Scope, e.MaxTokens = began.Scope, began.MaxTokens
 	session := s.newSession(e, f, false, r.Now)
 	session.State, session.ID, session.Origin = state, r.Run, header.Labels[journal.LabelOrigin]
 	session.program = header.Program
-	if on := header.Labels[journal.LabelRunsOn]; on != "" && !r.Here {
+	on, parent := header.Labels[journal.LabelRunsOn], header.Labels[journal.LabelChildOf]
+	switch {
+	case parent != "" && !r.Here:
+		return nil, notes, calls.Errorf(calls.Invalid, "the run %s is a part of the run %s, which goes on with it", r.Run, parent).
+			WithHint("resume the run %s", parent)
+	case on != "" && !r.Here:
 		err = s.makeRemote(ctx, session, on)
+	case on != "" && parent == "":
+		e.Elsewhere = &childRuns{service: s, executor: e, header: header, options: began}
 	}
 	return session, notes, err
 }

@@ -259,6 +259,9 @@ func (s *Service) Cancel(ctx context.Context, p Principal, id string) (*journal.
 	if err := s.wakeRemote(ctx, info); err != nil {
 		return nil, err
 	}
+	if err := s.cancelChildren(ctx, id); err != nil {
+		return nil, err
+	}
 	return s.Run(ctx, p, id)
 }
 

@@ -26,13 +26,13 @@ func newService() *service.Service {
 	return newServiceOf(scripted.Echo{}, func(context.Context, bool) (journal.Journal, error) { return journalmemory.New(time.Now), nil })
 }
 
-// newServiceOf is a service with that model and journal.
-func newServiceOf(model llm.Provider, openJournal func(ctx context.Context, write bool) (journal.Journal, error)) *service.Service {
+// newServiceOf is a service with that model and journal, and further parts.
+func newServiceOf(model llm.Provider, openJournal func(ctx context.Context, write bool) (journal.Journal, error), more ...func(*service.Parts)) *service.Service {
 	loader := func(service.Surroundings) (*flow.Loader, []service.Note, error) {
 		registry, err := builtin.Registry()
-		return &flow.Loader{Registry: registry}, nil, err
+		return &flow.Loader{Registry: registry, Secrets: []string{"KEY"}}, nil, err
 	}
-	return service.New(service.Parts{
+	parts := service.Parts{
 		Loader: loader,
 		Viewer: func() (*flow.Loader, error) {
 			l, _, err := loader(service.Surroundings{})
@@ -42,7 +42,8 @@ func newServiceOf(model llm.Provider, openJournal func(ctx context.Context, writ
 			l, _, err := loader(o.Surroundings)
 			env := calls.NewEnv()
 			env.LLM = model
-			return &scheduler.StepExecutor{Env: env, Loader: l}, nil, err
+			secrets := func(name string) (string, bool) { return "kj34hf87fhjdk2", name == "KEY" }
+			return &scheduler.StepExecutor{Env: env, Loader: l, Secrets: secrets}, nil, err
 		},
 		Provider: func(name string) (llm.Provider, error) {
 			if name != "second" {
@@ -61,7 +62,11 @@ func newServiceOf(model llm.Provider, openJournal func(ctx context.Context, writ
 		},
 		Journal:   openJournal,
 		Languages: func() *flow.Languages { return &flow.Languages{Default: "en"} },
-	})
+	}
+	for _, add := range more {
+		add(&parts)
+	}
+	return service.New(parts)
 }
 
 // registry has the built-in calls.

@@ -33,6 +33,8 @@ type Session struct {
 	program  string                           // the version that began the run; "" for a new one
 	remote   Remote                           // what carries the run out on other machines; nil: this process
 	store    string                           // the id of the journal, for remote
+	queue    string                           // where it waits for a worker, for remote; "": where its flow says
+	isChild  bool                             // a run of remote waits for it
 	hint     func(wording.Text)               // hears of what holds a run of remote up; may be nil
 	// isDetached is true where the events of a run of remote are not taken.
 	isDetached bool

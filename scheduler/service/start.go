@@ -64,6 +64,10 @@ type runOptions struct {
 	Bound bool `json:"bound,omitempty"`
 	// Strict is [StartRequest] Strict.
 	Strict bool `json:"strict,omitempty"`
+	// Scope and MaxTokens are those of a run that another one waits for: see
+	// [scheduler.StepExecutor].
+	Scope     calls.Scope `json:"scope,omitzero"`
+	MaxTokens int         `json:"max_tokens,omitempty"`
 }
 
 // NewSession prepares a run that this caller follows: [Session.Events] begins it.
@@ -152,7 +156,7 @@ func (r *StartRequest) runLabels(p Principal) (map[string]string, error) {
 	if err := p.checkUser(); err != nil {
 		return nil, err
 	}
-	for _, reserved := range []string{journal.LabelOwner, journal.LabelOrigin, journal.LabelSession, journal.LabelRunsOn} {
+	for _, reserved := range []string{journal.LabelOwner, journal.LabelOrigin, journal.LabelSession, journal.LabelRunsOn, journal.LabelChildOf} {
 		if _, taken := r.Labels[reserved]; taken {
 			return nil, calls.Errorf(calls.Invalid, "the label %q is set by the program (choose another name)", reserved)
 		}

@@ -59,4 +59,8 @@ var _ = wording.Add(wording.Catalog{
 	"note: %s":                                                                                        "注意：%s",
 	"warning: %s":                                                                                     "警告：%s",
 	"some snapshots are still to be made: a later run does it, or scheduler memory snapshot run": "还有快照待生成：之后的运行会生成，也可用 scheduler memory snapshot run",
+	"the run %s is a part of the run %s, which goes on with it":                                  "运行 %s 属于运行 %s，由后者继续",
+	"resume the run %s": "请恢复运行 %s",
+	"the step %s is in the run %s, which the run waited for": "步骤 %s 在运行 %s 中，本运行等待过它",
+	"scheduler runs show %s --prompt %s":                     "scheduler runs show %s --prompt %s",
 })

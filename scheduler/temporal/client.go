@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -134,7 +135,7 @@ func (c *Client) startWorkflow(ctx context.Context, run service.RemoteRun) error
 
 func (c *Client) startOptions(run service.RemoteRun) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{
-		ID: run.ID, TaskQueue: c.options.Queue, StaticSummary: run.Flow, WorkflowTaskTimeout: decisionTimeout,
+		ID: run.ID, TaskQueue: c.queueOf(run), StaticSummary: run.Flow, WorkflowTaskTimeout: decisionTimeout,
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowIDReusePolicy:    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		Memo:                     map[string]any{"flow": run.Flow, "sha256": run.Hash},
@@ -143,10 +144,13 @@ func (c *Client) startOptions(run service.RemoteRun) client.StartWorkflowOptions
 
 func (c *Client) newInput(run service.RemoteRun) Input {
 	return Input{
-		Run: run.ID, Store: run.Store, Queue: c.options.Queue, After: run.Seq, Since: run.Seq,
-		Heartbeat: c.options.Heartbeat, Attributes: c.options.Attributes,
+		Run: run.ID, Store: run.Store, Queue: c.queueOf(run), After: run.Seq, Since: run.Seq,
+		Heartbeat: c.options.Heartbeat, Attributes: c.options.Attributes, Child: run.IsChild,
 	}
 }
+
+// queueOf returns where the tasks of a run wait for workers.
+func (c *Client) queueOf(run service.RemoteRun) string { return cmp.Or(run.Queue, c.options.Queue) }
 
 // Answer gives a waiting run answers; one that is not under way is started before.
 func (c *Client) Answer(ctx context.Context, run service.RemoteRun, answers []scheduler.Answer, more bool) ([]scheduler.Answer, error) {
@@ -164,24 +168,24 @@ func (c *Client) Answer(ctx context.Context, run service.RemoteRun, answers []sc
 		err = handle.Get(ctx, &taken)
 	}
 	if err != nil {
-		return nil, c.answerError(ctx, run.ID, err)
+		return nil, c.answerError(ctx, run, err)
 	}
 	return parseAnswers(taken)
 }
 
 // answerError returns why answers were not taken.
-func (c *Client) answerError(ctx context.Context, run string, err error) error {
+func (c *Client) answerError(ctx context.Context, run service.RemoteRun, err error) error {
 	var own *temporal.ApplicationError
 	switch {
 	case errors.As(err, &own) && own.Type() == typeHeld:
-		return calls.Errorf(calls.Invalid, "the run %s is at work: it does not wait for values now", run)
+		return calls.Errorf(calls.Invalid, "the run %s is at work: it does not wait for values now", run.ID)
 	case errors.As(err, &own) && own.Type() == typeUnavailable:
 		return calls.Errorf(calls.Provider, "no worker can take the answer: %s", own.Message())
 	case errors.As(err, &own):
 		return flowError(own)
 	case ctx.Err() != nil:
 		return calls.Errorf(calls.Provider, "no worker has taken the answer in %s: whether it will is not known", requestTimeout).
-			WithHint("is a worker of the queue %s running? look at the run, and answer again", c.options.Queue)
+			WithHint("is a worker of the queue %s running? look at the run, and answer again", c.queueOf(run))
 	}
 	return c.explain(err)
 }
@@ -213,11 +217,11 @@ func (c *Client) Wake(ctx context.Context, run string) error {
 }
 
 // Wait waits until the workflow of a run has ended, and tells hint what holds it up.
-func (c *Client) Wait(ctx context.Context, run string, hint func(wording.Text)) error {
+func (c *Client) Wait(ctx context.Context, run service.RemoteRun, hint func(wording.Text)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go c.tellObstacles(ctx, run, hint)
-	err := c.sdk.GetWorkflow(ctx, run, "").Get(ctx, nil)
+	err := c.sdk.GetWorkflow(ctx, run.ID, "").Get(ctx, nil)
 	var own *temporal.ApplicationError
 	var gone *serviceerror.NotFound
 	var cancelled *temporal.CanceledError
@@ -227,7 +231,7 @@ func (c *Client) Wait(ctx context.Context, run string, hint func(wording.Text)) 
 	case errors.As(err, &own):
 		return workflowError(own)
 	case errors.As(err, &gone):
-		return calls.Errorf(calls.NotFound, "Temporal does not know the run %s any more", run).WithHint("resume it")
+		return calls.Errorf(calls.NotFound, "Temporal does not know the run %s any more", run.ID).WithHint("resume it")
 	}
 	return c.explain(err)
 }
@@ -251,7 +255,7 @@ func workflowError(own *temporal.ApplicationError) error {
 
 // tellObstacles looks every now and then what holds a run up, and tells hint of it once for
 // each.
-func (c *Client) tellObstacles(ctx context.Context, run string, hint func(wording.Text)) {
+func (c *Client) tellObstacles(ctx context.Context, run service.RemoteRun, hint func(wording.Text)) {
 	told := wording.Text{}
 	timer := time.NewTimer(firstLook)
 	defer timer.Stop()
@@ -272,13 +276,13 @@ func (c *Client) tellObstacles(ctx context.Context, run string, hint func(wordin
 }
 
 // findObstacle returns what holds a run up; "" where nothing is known.
-func (c *Client) findObstacle(ctx context.Context, run string) wording.Text {
-	if !c.hasWorker(ctx, c.options.Queue, enums.TASK_QUEUE_TYPE_WORKFLOW) {
-		return wording.Say("no worker is there for the queue %s: start one with scheduler worker --on temporal://%s", c.options.Queue, c.options.Address)
+func (c *Client) findObstacle(ctx context.Context, run service.RemoteRun) wording.Text {
+	if !c.hasWorker(ctx, c.queueOf(run), enums.TASK_QUEUE_TYPE_WORKFLOW) {
+		return wording.Say("no worker is there for the queue %s: start one with scheduler worker --on temporal://%s --queue %[1]s", c.queueOf(run), c.options.Address)
 	}
 	ctx, cancel := context.WithTimeout(ctx, firstLook)
 	defer cancel()
-	answer, err := c.sdk.QueryWorkflow(ctx, run, "", missingQuery)
+	answer, err := c.sdk.QueryWorkflow(ctx, run.ID, "", missingQuery)
 	if err != nil {
 		return wording.Text{}
 	}

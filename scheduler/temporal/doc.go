@@ -54,6 +54,8 @@ type Input struct {
 	Heartbeat time.Duration `json:"heartbeat"`
 	// Attributes is true where the search attributes are registered.
 	Attributes bool `json:"attributes,omitempty"`
+	// Child is true for a run that another one waits for, at a worker.
+	Child bool `json:"child,omitempty"`
 }
 
 // State is how a stretch ended: one of the states of a run, or one of those below.

@@ -18,7 +18,7 @@ import (
 type WorkerOptions struct {
 	// Queues are those it takes runs from.
 	Queues []string
-	// Slots is how many runs of a queue it is at, at once.
+	// Slots is how many runs of a queue it is at, at once; and so many that others wait for.
 	Slots int
 	// Drain is how long steps at work may go on when the worker stops; then the runs are
 	// handed over.
@@ -59,7 +59,7 @@ func RunWorker(ctx context.Context, c *Client, s *service.Service, o WorkerOptio
 	handOver, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
 	a := &activities{service: s, drain: drain, handOver: handOver}
-	failed := make(chan error, 2*len(o.Queues))
+	failed := make(chan error, 3*len(o.Queues))
 	var deciders, doers []worker.Worker
 	for _, queue := range o.Queues {
 		onFatal := func(err error) { failed <- err }
@@ -67,11 +67,14 @@ func RunWorker(ctx context.Context, c *Client, s *service.Service, o WorkerOptio
 			OnFatalError: onFatal, WorkerStopTimeout: stopGrace, StickyScheduleToStartTimeout: stickyPatience,
 		})
 		registerShort(decider, a)
-		doer := worker.New(c.sdk, stretchQueue(queue), worker.Options{
-			DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: o.Slots, OnFatalError: onFatal, WorkerStopTimeout: o.Drain + stopGrace,
-		})
-		doer.RegisterActivityWithOptions(a.stretch, activity.RegisterOptions{Name: Stretch})
-		deciders, doers = append(deciders, decider), append(doers, doer)
+		deciders = append(deciders, decider)
+		for _, isChild := range []bool{false, true} {
+			doer := worker.New(c.sdk, stretchQueue(queue, isChild), worker.Options{
+				DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: o.Slots, OnFatalError: onFatal, WorkerStopTimeout: o.Drain + stopGrace,
+			})
+			doer.RegisterActivityWithOptions(a.stretch, activity.RegisterOptions{Name: Stretch})
+			doers = append(doers, doer)
+		}
 	}
 	err := startAll(slices.Concat(deciders, doers))
 	if err != nil {

@@ -135,7 +135,7 @@ func (x *execution) runStretch(ctx workflow.Context) (out Outcome, err error) {
 	x.isWoken = false
 	x.describe(ctx, "at work")
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           stretchQueue(x.in.Queue),
+		TaskQueue:           stretchQueue(x.in.Queue, x.in.Child),
 		StartToCloseTimeout: 7 * 24 * time.Hour,
 		HeartbeatTimeout:    x.in.Heartbeat,
 		WaitForCancellation: true,
@@ -267,5 +267,11 @@ func withShortActivity(ctx workflow.Context, queue string, attempts int32) workf
 }
 
 // stretchQueue returns where the stretches of a queue wait: apart from the short activities,
-// which must not wait until a long run has ended.
-func stretchQueue(queue string) string { return queue + "/stretch" }
+// which must not wait until a long run has ended. Runs that others wait for have places of their
+// own: all others may be taken by runs that wait so.
+func stretchQueue(queue string, isChild bool) string {
+	if isChild {
+		return queue + "/child"
+	}
+	return queue + "/stretch"
+}

@@ -114,6 +114,8 @@ func (p *Progress) showEvent(e *journal.Event) {
 				r.note = p.language.Say("about %d tokens", (r.bytes+3)/4)
 			}
 		}
+	case journal.StepChild:
+		p.showChild(k, e.Data)
 	case journal.StepRetrying:
 		p.addLine("↻", "33", p.language.Say("%s: attempt %d failed: %s; trying again in %s", k, e.Data.Attempt,
 			e.Data.Error.Message, time.Duration(e.Data.DelayMS)*time.Millisecond))
@@ -125,6 +127,18 @@ func (p *Progress) showEvent(e *journal.Event) {
 		p.addLine("!", "33", p.language.Say("%s: warning: %s", k, FirstLine(e.Data.Text)))
 	case journal.FlowWaiting, journal.FlowFailed, journal.FlowCancelled, journal.FlowFinished:
 		p.running = nil
+	}
+}
+
+// showChild tells which run of its own a step waits for, and prints what holds that up.
+func (p *Progress) showChild(step string, d *journal.Data) {
+	for _, r := range p.running {
+		if r.key == step {
+			r.note = p.language.Say("run %s on the queue %s", d.Child, d.Queue)
+		}
+	}
+	if d.Text != "" {
+		p.addLine("!", "33", fmt.Sprintf("%s: %s", step, FirstLine(d.Text)))
 	}
 }
 

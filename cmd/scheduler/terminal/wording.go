@@ -60,4 +60,5 @@ var _ = wording.Add(wording.Catalog{
 	"step %s of run %s":                "步骤 %s（运行 %s）",
 	"the previous prompt is unchanged": "上一个提示词没有改动",
 	"warning: %s":                      "警告：%s",
+	"run %s on the queue %s":           "运行 %s（队列 %s）",
 })

@@ -1,0 +1,184 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// childRuns carries flows that steps of a run run out as runs of their own, by the [Remote] that
+// carries out the run itself. [Service.ReopenSession] makes one for a run of other machines; it
+// is safe for concurrent use.
+type childRuns struct {
+	service *Service
+	// executor is that of the run, header what the run began with.
+	executor *scheduler.StepExecutor
+	header   *journal.RunHeader
+	options  runOptions
+}
+
+var _ scheduler.Elsewhere = (*childRuns)(nil)
+
+// cancelPatience bounds how long it may take to cancel a child run.
+const cancelPatience = 10 * time.Second
+
+// RunChild begins the child run or goes on with it.
+func (c *childRuns) RunChild(ctx context.Context, child *scheduler.ChildRun) (*scheduler.ChildEnd, error) {
+	if err := c.cancelFormer(ctx, child); err != nil {
+		return nil, err
+	}
+	session, spent, err := c.openChild(ctx, child)
+	if err != nil {
+		return nil, err
+	}
+	if session.State.State != journal.RunFinished {
+		err = c.followChild(ctx, session, child)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &scheduler.ChildEnd{State: session.State, Spent: session.State.Usage.Minus(spent)}, nil
+}
+
+// cancelFormer cancels the run that the step waited for before its flow or its inputs changed.
+func (c *childRuns) cancelFormer(ctx context.Context, child *scheduler.ChildRun) error {
+	if child.Former == "" {
+		return nil
+	}
+	info, err := c.executor.Journal.Run(ctx, child.Former)
+	if calls.KindOf(err) == calls.NotFound {
+		return nil
+	}
+	isOver := err == nil && info.State != journal.RunRunning && info.State != journal.RunWaiting
+	if err != nil || isOver {
+		return markUnavailable(err)
+	}
+	return c.cancelChild(ctx, child.Former)
+}
+
+// openChild records the child run where the journal does not have it, and returns it with what
+// it had spent when the run around last heard of it.
+func (c *childRuns) openChild(ctx context.Context, child *scheduler.ChildRun) (*Session, llm.Usage, error) {
+	_, err := c.executor.Journal.Run(ctx, child.ID)
+	if calls.KindOf(err) == calls.NotFound {
+		err = c.enqueueChild(ctx, child)
+	}
+	if err != nil {
+		return nil, llm.Usage{}, markUnavailable(err)
+	}
+	session := c.service.newSession(&scheduler.StepExecutor{Env: calls.NewEnv(), Journal: c.executor.Journal}, child.Flow, false, time.Time{})
+	session.ID, session.queue, session.isChild, session.hint = child.ID, child.Queue, true, child.Hint
+	if err := c.service.makeRemote(ctx, session, c.header.Labels[journal.LabelRunsOn]); err != nil {
+		return nil, llm.Usage{}, err
+	}
+	spent, err := readChild(ctx, c.executor.Journal, session)
+	return session, spent, err
+}
+
+// readChild adds the events on record to the session. It returns what the run had spent when it
+// last ended or came to wait: for a finished one, before that.
+func readChild(ctx context.Context, j journal.Journal, session *Session) (spent llm.Usage, err error) {
+	for e, err := range j.Events(ctx, session.ID, 1) {
+		if err != nil {
+			return llm.Usage{}, markUnavailable(err)
+		}
+		session.State.Add(e)
+		if isLast(e) && e.Type != journal.FlowFinished {
+			spent = session.State.Usage
+		}
+	}
+	return spent, nil
+}
+
+// enqueueChild records the child run, to begin when a worker takes it up.
+func (c *childRuns) enqueueChild(ctx context.Context, child *scheduler.ChildRun) error {
+	options := c.options
+	options.Language, options.Scope, options.MaxTokens = child.Language, child.Scope, child.MaxTokens
+	labels := maps.Clone(c.header.Labels)
+	labels[journal.LabelChildOf] = c.header.ID
+	e := &scheduler.StepExecutor{
+		Env: c.executor.Env, Loader: c.executor.Loader, Provider: c.executor.Provider, Secrets: c.executor.Secrets, Hidden: c.executor.Hidden,
+		Journal: c.executor.Journal, Durability: c.header.Mode, Labels: labels, Program: c.executor.Program, Root: c.executor.Root,
+		Language: child.Language, Scope: child.Scope, Owner: c.executor.Owner, Options: value.Must(options),
+		NewRunID: func() string { return child.ID },
+	}
+	_, err := e.Enqueue(ctx, child.Flow, child.Inputs)
+	return err
+}
+
+// followChild lets the child run go on until it ends or waits.
+func (c *childRuns) followChild(ctx context.Context, session *Session, child *scheduler.ChildRun) error {
+	var last error
+	for _, err := range session.Continue(ctx, scheduler.Resumption{Answers: freshAnswers(session.State, child.Answers)}) {
+		last = err
+	}
+	var waiting *scheduler.Waiting
+	var failure *scheduler.Failure
+	isTold := errors.As(last, &waiting) || errors.As(last, &failure) // by the state
+	switch {
+	case ctx.Err() != nil:
+		return c.leaveChild(ctx, child.ID)
+	case last == nil, isTold:
+		return nil
+	}
+	return last
+}
+
+// freshAnswers returns those of the answers that the child run waits for and does not have.
+func freshAnswers(state *journal.RunState, answers []scheduler.Answer) (fresh []scheduler.Answer) {
+	for _, w := range state.Waiting {
+		for _, a := range answers {
+			known, has := state.Step(w.Step).Answers.Get(a.Pointer)
+			isKnown := has && value.Equal(known, a.Value)
+			if a.Step == w.Step && !isKnown {
+				fresh = append(fresh, a)
+			}
+		}
+	}
+	return fresh
+}
+
+// leaveChild cancels the child run, unless the run around it goes on in another process.
+func (c *childRuns) leaveChild(ctx context.Context, id string) error {
+	why := context.Cause(ctx)
+	var held *journal.HeldError
+	if errors.Is(why, scheduler.ErrHandOver) || errors.As(why, &held) {
+		return why
+	}
+	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
+	defer cancel()
+	return cmp.Or(c.cancelChild(free, id), why)
+}
+
+// cancelChild cancels a child run that is not over.
+func (c *childRuns) cancelChild(ctx context.Context, id string) error {
+	_, err := c.service.Cancel(ctx, Principal{}, id)
+	if calls.KindOf(err) == calls.Invalid { // it is over
+		return nil
+	}
+	return err
+}
+
+// cancelChildren cancels the runs that a run waits for, which would wait for ever.
+func (s *Service) cancelChildren(ctx context.Context, id string) error {
+	filter := journal.RunFilter{
+		States: []journal.RunStatus{journal.RunRunning, journal.RunWaiting}, Labels: map[string]string{journal.LabelChildOf: id},
+	}
+	for child, err := range s.Runs(ctx, Principal{}, filter) {
+		if err != nil {
+			return err
+		}
+		if _, err := s.Cancel(ctx, Principal{}, child.ID); err != nil && calls.KindOf(err) != calls.Invalid {
+			return err
+		}
+	}
+	return nil
+}
