@@ -1026,6 +1026,7 @@ export interface components {
             /** Format: int64 */
             attempt?: number;
             call?: string;
+            child?: string;
             code?: string;
             /** Format: int64 */
             delay_ms?: number;
@@ -1043,6 +1044,7 @@ export interface components {
             outputs?: unknown;
             params?: unknown;
             prompts?: components["schemas"]["Prompt"][] | null;
+            queue?: string;
             reason?: string;
             remaining_schema?: unknown;
             source?: string;
@@ -1753,6 +1755,8 @@ export interface components {
             /** Format: int64 */
             attempts: number;
             call: string;
+            /** @description The run of its own that it has run its flow as. */
+            child?: string;
             /** Format: double */
             duration_ms: number;
             error?: components["schemas"]["ErrorInfo"];
@@ -1793,6 +1797,7 @@ export interface components {
             /** Format: int64 */
             attempts: number;
             call: string;
+            child?: string;
             /** Format: double */
             duration_ms: number;
             error?: components["schemas"]["ErrorInfo"];

@@ -37,6 +37,8 @@ export interface StepState {
   usage: Usage;
   error?: ErrorInfo;
   reason?: string;
+  /** The run of its own that the step waits for. */
+  child?: string;
   items: string[];
   spans: Span[];
   /** What the step has streamed since its attempt began. */
@@ -219,6 +221,9 @@ function addStepEvent(s: RunState, st: StepState, type: string, data: Partial<Sc
       if (!st.waited || st.hasNewAnswers) st.attempts++;
       st.waited = false;
       openSpan(st, "run", s.lastTime);
+      break;
+    case "step.child":
+      st.child = data.child;
       break;
     case "step.delta":
       st.text += data.text ?? "";

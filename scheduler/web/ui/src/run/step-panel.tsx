@@ -1,5 +1,6 @@
 import { useMemo, useState } from "react";
 import { VList } from "virtua";
+import { Link } from "wouter";
 import { api } from "../api/client.ts";
 import { useLoad } from "../api/load.ts";
 import { Empty, ErrorBox, Loading, RunError, StateBadge, Tabs, stateSigns } from "../components/common.tsx";
@@ -44,6 +45,7 @@ export function StepPanel({ run, step, byID, onSelect, tab, onTab, events, wide,
       </dl>
       {step.error && <RunError error={step.error} />}
       {step.reason && <p className="hint">{step.reason}</p>}
+      {step.child && <p><Link href={`/runs/${step.child}`}>{t("run.child")}</Link> <code className="hint" title={step.child}>{step.child.slice(-6)}</code></p>}
       {step.items.length > 0 && <Items step={step} byID={byID} onSelect={onSelect} />}
       {step.id.endsWith("]") && <p><button className="link" onClick={() => onSelect(outerOf(step.id))}>{t("run.item_of", { step: outerOf(step.id) })}</button></p>}
       <Tabs tabs={panelTabs.map((id) => ({ id, title: t(`run.tab_${id}`) }))} value={tab} onChange={onTab} label={t("run.step_named", { step: step.id })}>
