@@ -84,7 +84,7 @@ func newCluster(t testing.TB) *cluster {
 	if err := os.Mkdir(filepath.Join(c.dir, "flows"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	flows := map[string]string{"scheduler.yaml": settings, "flows/chain.yaml": chainFlow(), "flows/mixed.yaml": mixedFlow, "flows/ask.yaml": askFlow}
+	flows := map[string]string{"scheduler.yaml": settings, "flows/chain.yaml": chainFlow(), "flows/mixed.yaml": mixedFlow, "flows/ask.yaml": askFlow, "flows/spread.yaml": spreadFlow, "flows/item.yaml": itemFlow}
 	for name, text := range flows {
 		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -145,9 +145,9 @@ func (c *cluster) startTemporal() {
 }
 
 // startWorker starts a worker, which takes its first run a moment later.
-func (c *cluster) startWorker() *process {
+func (c *cluster) startWorker(flags ...string) *process {
 	c.t.Helper()
-	w := c.start("worker", c.program, "worker")
+	w := c.start("worker", append([]string{c.program, "worker"}, flags...)...)
 	c.workers = append(c.workers, w)
 	return w
 }
@@ -342,6 +342,23 @@ var askFlow = "name: ask\n" + urlInput + `steps:
   - {id: ask, call: slot, with: {stages: [], current_schema: {type: object, required: [n], properties: {n: {type: integer, minimum: 5}}}}}
   - {id: last, call: http, with: {url: ` + fmt.Sprintf(workStep, "last") + `}}
 outputs: {n: "{{ ask.slot_data.n }}"}
+`
+
+// spreadWidth is how many runs of its own the flow spread has.
+const spreadWidth = 12
+
+var spreadFlow = "name: spread\n" + urlInput + `steps:
+  - {id: items, call: flow, queue: far, for_each: "{{ [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12] }}", with: {path: item.yaml, inputs: {url: "{{ inputs.url }}", run: "{{ run.id }}", n: "{{ item }}"}}}
+outputs: {all: "{{ items }}"}
+`
+
+const itemFlow = `
+name: item
+inputs: {type: object, required: [url, run, n], properties: {url: {type: string}, run: {type: string}, n: {type: integer}}}
+steps:
+  - {id: first, call: http, with: {url: "{{ inputs.url }}/?run={{ inputs.run }}&step=first{{ inputs.n }}"}}
+  - {id: last, call: http, with: {url: "{{ inputs.url }}/?run={{ inputs.run }}&step=last{{ inputs.n }}"}}
+outputs: {n: "{{ inputs.n }}"}
 `
 
 // run is a run of a test, and what must be true of it at its end.

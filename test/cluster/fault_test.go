@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"syscall"
@@ -63,7 +64,7 @@ func pause(least, most int) {
 }
 
 // replace starts a worker in the place of one that has ended.
-func (c *cluster) replace(i int) { c.workers[i] = c.start("worker", c.program, "worker") }
+func (c *cluster) replace(i int) { c.workers[i] = c.start("worker", c.workers[i].cmd.Args...) }
 
 // killWorkers kills workers at random moments.
 func killWorkers(c *cluster) {
@@ -126,4 +127,68 @@ func waitWithoutWorkers(c *cluster) {
 	}()
 	c.finishRuns(all)
 	<-back
+}
+
+// TestChildRuns spreads the items of a list over workers of another queue, and kills the one that
+// waits for them and some of those that are at work.
+func TestChildRuns(t *testing.T) {
+	n := rounds(t)
+	c := newCluster(t)
+	c.startWorker()
+	for range 2 {
+		c.startWorker("--queue", "far")
+	}
+	for range n {
+		id, err := c.startRun("spread")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pause(500, 1500)
+		for i := range 2 {
+			c.workers[i].kill()
+			c.replace(i)
+			pause(100, 500)
+		}
+		c.waitFor(id, journal.RunFinished)
+		c.verifyChildren(id)
+		if t.Failed() {
+			t.Fatal(c.logs())
+		}
+	}
+}
+
+// verifyChildren checks what must be true of the runs that a run of the flow spread has waited for:
+// there is one for each item, each has finished once, and so has each of its steps.
+func (c *cluster) verifyChildren(id string) {
+	c.t.Helper()
+	takeOvers, times := 0, 0
+	for child, err := range c.journal.Runs(context.Background(), journal.RunFilter{Labels: map[string]string{journal.LabelChildOf: id}}) {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if child.State != journal.RunFinished {
+			c.t.Errorf("the child run %s is %s", child.ID, child.State)
+		}
+		finished := map[string]int{}
+		for e, err := range c.journal.Events(context.Background(), child.ID, 1) {
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			switch e.Type { //nolint:exhaustive // the others do not matter
+			case journal.FlowResumed:
+				takeOvers++
+			case journal.StepFinished, journal.FlowFinished:
+				finished[e.Step]++
+			}
+		}
+		if finished["first"] != 1 || finished["last"] != 1 || finished[""] != 1 {
+			c.t.Errorf("the child run %s has finished %v", child.ID, finished)
+		}
+		times++
+	}
+	done, steps := c.work.doneOf(id)
+	if times != spreadWidth || steps != 2*spreadWidth || done > steps+takeOvers {
+		c.t.Errorf("%d child runs with %d takeovers have done %d steps %d times", times, takeOvers, steps, done)
+	}
+	c.t.Logf("%d child runs, %d takeovers, %d steps done again", times, takeOvers, done-steps)
 }
