@@ -89,7 +89,7 @@ func (r *Registry) CheckPlugin(name string) error {
 
 func add[T any](m map[string]T, what, name string, x T) error {
 	if _, taken := m[name]; taken {
-		return wording.Errorf("the %s %q is registered twice", what, name)
+		return wording.Errorf("the %s %q is registered twice", wording.Of(what), name)
 	}
 	m[name] = x
 	return nil

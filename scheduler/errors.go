@@ -55,11 +55,14 @@ type JournalError struct {
 }
 
 // Error returns the error of the journal, and that of the run below it.
-func (e *JournalError) Error() string {
+func (e *JournalError) Error() string { return e.In("en") }
+
+// In returns them in a language.
+func (e *JournalError) In(language string) string {
 	if e.Failure == nil {
-		return e.Err.Error()
+		return wording.OfError(e.Err).In(language)
 	}
-	return e.Err.Error() + "\nand before that the run failed: " + e.Failure.Error()
+	return wording.Say("%v\nand before that the run failed: %v", e.Err, e.Failure).In(language)
 }
 
 // Unwrap returns the error of the journal.
@@ -75,7 +78,7 @@ func journalError(run, doing string, err error) error {
 	if err == nil || refused || errors.As(err, &held) {
 		return err
 	}
-	return &JournalError{Run: run, Err: calls.Errorf(calls.Internal, "%s: %w", doing, err)}
+	return &JournalError{Run: run, Err: calls.Errorf(calls.Internal, "%s: %w", wording.Of(doing), err)}
 }
 
 // ErrHandOver as the cause of a context's end lets go of a run without ending it: its

@@ -24,7 +24,7 @@ type suspension struct {
 	output, remaining value.Value
 }
 
-func (*suspension) Error() string { return "the step waits for values" }
+func (*suspension) Error() string { return "the step waits for values" } // no reader sees it
 
 // fillParams lets the call slot complete the parameters, in a pseudo-step of its own.
 func (t *task) fillParams(ctx context.Context) error {

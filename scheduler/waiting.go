@@ -21,12 +21,15 @@ type Waiting struct {
 }
 
 // Error lists the steps and what each waits for.
-func (w *Waiting) Error() string {
-	texts := make([]string, len(w.For))
+func (w *Waiting) Error() string { return w.In("en") }
+
+// In lists them in a language.
+func (w *Waiting) In(language string) string {
+	texts := make([]wording.Text, len(w.For))
 	for i, one := range w.For {
-		texts[i] = one.String()
+		texts[i] = one.Name()
 	}
-	return "the run waits for values: " + strings.Join(texts, "; ")
+	return wording.Say("the run waits for values: %s", wording.Join(texts, "; ", "；")).In(language)
 }
 
 // Answer is a value for a step that waits. The caller makes it, or [ParseAnswer] from text;
@@ -140,12 +143,12 @@ func (a Answer) findWaiter(waiting []journal.WaitingFor) (*journal.WaitingFor, e
 			return &waiting[i], nil
 		}
 	}
-	hint := "those that wait: " + strings.Join(steps, ", ")
+	hint := wording.Say("those that wait: %s", strings.Join(steps, ", "))
 	if len(waiting) == 0 {
 		return nil, calls.Errorf(calls.Invalid, "no step waits for a value").WithHint("leave the answers out")
 	}
 	if a.Step == "" {
-		return nil, calls.Errorf(calls.Invalid, "several steps wait: which one is %s for?", cmp.Or(a.Pointer, "the value")).
+		return nil, calls.Errorf(calls.Invalid, "several steps wait: which one is %s for?", wording.Of(cmp.Or(a.Pointer, "the value"))).
 			WithHint("write STEP:%s=...; %s", a.Pointer, hint)
 	}
 	return nil, calls.Errorf(calls.Invalid, "no step %q waits for a value", a.Step).WithHint("%s", hint)

@@ -98,4 +98,13 @@ var _ = wording.Add(wording.Catalog{
 	"the output %s of %s holds a secret, and the flow is a run of its own on the queue %s":             "%[2]s 的输出 %[1]s 含有机密，而该流程在队列 %[3]s 上作为单独的运行执行",
 	"let the steps that need it take it from secrets.NAME":                                             "请让需要它的步骤从 secrets.NAME 读取",
 	"the run %s of %s was cancelled":                                                                   "%[2]s 的运行 %[1]s 已被取消",
+	"%v\nand before that the run failed: %v":                                                           "%v\n此前运行已失败：%v",
+	"recording the run":                                                                                "记录运行",
+	"reopening the run":                                                                                "重新打开运行",
+	"recording the edited flow":                                                                        "记录改过的流程",
+	"reading the run":                                                                                  "读取运行",
+	"recording the answers":                                                                            "记录回答",
+	"the run waits for values: %s":                                                                     "运行在等待输入：%s",
+	"those that wait: %s":                                                                              "在等待的有：%s",
+	"the value":                                                                                        "该值",
 })

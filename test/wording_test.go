@@ -62,6 +62,7 @@ type messages struct {
 	places   map[string]string // of the formats in use
 	literals map[string]bool   // every text of the program, so that a catalog has no others
 	untold   []string          // messages that only know English
+	sources  []source
 }
 
 // readMessages reads the sources of the program.
@@ -82,6 +83,7 @@ func readMessages(t *testing.T) *messages {
 		}
 		all = append(all, source{path.Dir(name), name, f})
 	}
+	m.sources = all
 	for _, f := range all {
 		ast.Inspect(f.File, func(n ast.Node) bool { m.declare(t, f.dir, n); return true })
 	}

@@ -67,7 +67,7 @@ func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string, roo
 			return w, calls.Errorf(calls.NotFound, "workspace %s: %w", dir, err)
 		}
 		for _, below := range []string{"skills", ".agents/skills"} {
-			if err := w.findSkills(ctx, w.root, below, path.Join(w.shown, below)); err != nil {
+			if err := w.findSkills(ctx, env, w.root, below, path.Join(w.shown, below)); err != nil {
 				return w, err
 			}
 		}
@@ -77,17 +77,19 @@ func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string, roo
 		if err != nil {
 			return w, calls.Errorf(calls.NotFound, "builtin_skills %s: %w", builtin, err)
 		}
-		err = w.findSkills(ctx, w.extra, ".", path.Clean(filepath.ToSlash(builtin)))
+		err = w.findSkills(ctx, env, w.extra, ".", path.Clean(filepath.ToSlash(builtin)))
 	}
 	return w, err
 }
 
 // findSkills adds the skills of a directory, but for those that only people call up. The
 // model knows the directory as shown.
-func (w *workspace) findSkills(ctx context.Context, root *os.Root, dir, shown string) error {
+func (w *workspace) findSkills(ctx context.Context, env *calls.Env, root *os.Root, dir, shown string) error {
 	host := skill.Host{LookPath: exec.LookPath, Getenv: os.Getenv}
 	list, warnings, err := skill.Load(ctx, host, skill.Source{FS: root.FS(), Dir: dir, Shown: shown})
-	w.warnings = append(w.warnings, warnings...)
+	for _, warning := range warnings {
+		w.warnings = append(w.warnings, env.Say("%s", warning))
+	}
 	for _, x := range list {
 		taken := slices.ContainsFunc(w.skills, func(f foundSkill) bool { return f.Name == x.Name })
 		if !taken && !x.Hidden {

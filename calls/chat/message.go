@@ -103,9 +103,9 @@ func checkMessage(m *value.Map) (string, error) {
 		return "", wording.Errorf("the message has no role")
 	}
 	if role != thinking && !slices.Contains(roles, role) {
-		known := "known are " + strings.Join(roles, ", ")
+		known := wording.Say("known are %s", strings.Join(roles, ", "))
 		if near := value.DidYouMean(role, roles); near != "" {
-			known = near
+			known = wording.Of(near)
 		}
 		return "", wording.Errorf("unknown role %q (%s)", role, known)
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // fixedTokens returns what the parts cost that are never cut.
@@ -43,7 +44,7 @@ func (b *builder) applyBudget(fixed int, all []shrinkable) error {
 	allocateBudget(all, limit-fixed)
 	for i, c := range all {
 		if after := c.neededTokens(); after < before[i] {
-			b.warn("max_tokens %d: %s cut from %d to %d tokens", limit, c.label(), before[i], after)
+			b.warn("max_tokens %d: %s cut from %d to %d tokens", limit, wording.Of(c.label()), before[i], after)
 		}
 	}
 	return nil

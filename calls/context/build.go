@@ -66,16 +66,16 @@ func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) 
 		return nil, err
 	}
 	before, after := b.surroundings()
-	b.addSystemText("slot", "before_char", before, "parameter slots", env.Tokens.Count(before),
+	b.addSystemText("slot", "before_char", before, env.Say("parameter slots"), env.Tokens.Count(before),
 		calls.FromParam("/slots/before_char", params.Slots.BeforeChar)...)
 	b.addSystemText("identity", "identity", identity.text, identity.reason, env.Tokens.Count(identity.text), identity.origins...)
-	b.addSystemText("slot", "after_char", after, "parameter slots", env.Tokens.Count(after),
+	b.addSystemText("slot", "after_char", after, env.Say("parameter slots"), env.Tokens.Count(after),
 		shiftOrigins(calls.FromParam("/slots/after_char", params.Slots.AfterChar), len(sectionBreak))...)
 	for _, s := range []*section{bootstrap, memory, recalled, active, list} {
 		b.writeSection(s)
 	}
 	if session != "" {
-		b.addSystemText("session", params.Channel, session, "channel and chat_id are given", env.Tokens.Count(session), b.sessionOrigins(session)...)
+		b.addSystemText("session", params.Channel, session, b.env.Say("channel and chat_id are given"), env.Tokens.Count(session), b.sessionOrigins(session)...)
 	}
 	b.out.System = b.system.String()
 	b.addMessage(value.Pairs("role", "system", "content", b.out.System))
@@ -123,7 +123,7 @@ type tracedText struct {
 // identityText returns the text that the system prompt begins with.
 func (b *builder) identityText(ctx context.Context) (tracedText, error) {
 	if given := b.params.Identity; given != "" {
-		return tracedText{given, "parameter identity", calls.FromParam("/identity", given)}, nil
+		return tracedText{given, b.env.Say("parameter identity"), calls.FromParam("/identity", given)}, nil
 	}
 	f := facts{Runtime: platformName()}
 	if !b.runtimeInMessage() {

@@ -540,3 +540,15 @@ func TestLineBreaksAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with skills and files is told in the language of the run, with what there is to
+// say about a file inside.
+func TestWarningsInChinese(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"ws/AGENTS.md":           strings.Repeat("x\n", 1<<20),
+		"ws/skills/a/SKILL.md":   "---\nname: b\ndescription: A\nmetadata: 7\n---\nDo a.\n",
+		"ws/skills/bad/SKILL.md": "\xff",
+	})
+	out := run(t, dir, callstest.Now, value.Pairs("workspace", "ws"), func(e *calls.Env) { e.Vars.Language = "zh" })
+	warned(t, out, "引导文件 AGENTS.md: 只使用前 1048576 字节", "技能 a：名称 \"b\" 与目录名 \"a\" 不同", "技能 bad：已跳过：SKILL.md 不是 UTF-8 文本")
+}

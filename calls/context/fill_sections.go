@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 func defaultBootstrap() []string {
@@ -147,10 +148,10 @@ func (b *builder) readWorkspaceFile(what, name string, wanted bool) (calls.Trace
 	case errors.Is(err, fs.ErrNotExist) && !wanted:
 		return calls.Traced{}, false
 	case err != nil:
-		b.warn("%s %s: skipped: %v", what, name, err)
+		b.warn("%s %s: skipped: %v", wording.Of(what), name, err)
 		return calls.Traced{}, false
-	case note != "":
-		b.warn("%s %s: %s", what, name, note)
+	case note.En != "":
+		b.warn("%s %s: %s", wording.Of(what), name, note)
 	}
 	return text, true
 }

@@ -112,7 +112,7 @@ func (b *builder) prepareImage(roots []*rootDir, name string) (*picture, error) 
 	if err != nil {
 		return nil, err
 	}
-	if m.Doubt != "" {
+	if m.Doubt.En != "" {
 		b.warn("media %s: %s", name, m.Doubt)
 	}
 	return &picture{name: name, url: m.URL(), note: b.env.Say("%s", m.Note), tokens: b.imageTokens(m)}, nil

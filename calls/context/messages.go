@@ -68,7 +68,7 @@ func (b *builder) writeUserMessage(w *userWords) {
 	}
 	for _, x := range w.skills {
 		body := blankLine + skillText(x)
-		b.addMessagePart("skill", x.Name, body, "asked for by $"+x.Name, len(text), count(body), shiftOrigins(skillOrigins(x), len(blankLine))...)
+		b.addMessagePart("skill", x.Name, body, b.env.Say("asked for by $%s", x.Name), len(text), count(body), shiftOrigins(skillOrigins(x), len(blankLine))...)
 		text += body
 	}
 	if len(w.images) == 0 {
@@ -81,7 +81,7 @@ func (b *builder) writeUserMessage(w *userWords) {
 
 func (b *builder) writeAppended(tail []*value.Map) {
 	for i, m := range tail {
-		b.addMessagePart("append", fmt.Sprintf("%d %s", i, roleOf(m)), contentText(m), "parameter append", 0, messageTokens(m, b.env.Tokens), b.appendOrigins(i, m)...)
+		b.addMessagePart("append", fmt.Sprintf("%d %s", i, roleOf(m)), contentText(m), b.env.Say("parameter append"), 0, messageTokens(m, b.env.Tokens), b.appendOrigins(i, m)...)
 		b.addMessage(m)
 	}
 }

@@ -2,7 +2,6 @@ package context
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"path"
@@ -46,10 +45,10 @@ func shownPath(given string) string { return filepath.ToSlash(filepath.Clean(giv
 
 // readText reads a text file: UTF-8, without a byte-order mark, with CRLF and CR as LF. What is larger than
 // [maxText] is cut after a line, which note reports.
-func (p *rootDir) readText(name string) (text calls.Traced, note string, err error) {
+func (p *rootDir) readText(name string) (text calls.Traced, note wording.Text, err error) {
 	data, size, err := p.readFile(name, maxText)
 	if err != nil {
-		return text, "", err
+		return text, note, err
 	}
 	if size > int64(len(data)) {
 		if i := bytes.LastIndexByte(data, '\n'); i >= 0 {
@@ -57,10 +56,10 @@ func (p *rootDir) readText(name string) (text calls.Traced, note string, err err
 		} else {
 			data = data[:len(data)-len(splitRune(data))]
 		}
-		note = fmt.Sprintf("only the first %d of %d bytes are used", len(data), size)
+		note = wording.Say("only the first %d of %d bytes are used", len(data), size)
 	}
 	if !utf8.Valid(data) {
-		return text, "", wording.Errorf("it is not UTF-8 text")
+		return text, note, wording.Errorf("it is not UTF-8 text")
 	}
 	return calls.TracedFile(path.Join(p.shown, name), string(data)), note, nil
 }

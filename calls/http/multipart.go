@@ -84,8 +84,8 @@ func writePart(w *multipart.Writer, name string, v value.Value, form *openapi.Bo
 	}
 	header := textproto.MIMEHeader{"Content-Disposition": {disposition}}
 	for name, text := range map[string]string{"Content-Disposition": disposition, "Content-Type": kind} {
-		if why := headerFault(name, text); why != "" {
-			return wording.Errorf("%s: %s", name, why)
+		if why := headerFault(name, text); why != nil {
+			return wording.Errorf("%s: %w", name, why)
 		}
 	}
 	if kind != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/openapi"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 const (
@@ -66,15 +67,15 @@ func (in Input) newRequest(ctx context.Context, op *openapi.Operation) (*http.Re
 		if len(text) > 0 {
 			req.Header.Set(name, strings.Join(text, ","))
 		}
-		if why := headerFault(name, req.Header.Get(name)); why != "" {
-			return nil, calls.Errorf(calls.Invalid, "headers/%q: %s", name, why) // the value may be a secret
+		if why := headerFault(name, req.Header.Get(name)); why != nil {
+			return nil, calls.Errorf(calls.Invalid, "headers/%q: %w", name, why) // the value may be a secret
 		}
 	}
 	return req, nil
 }
 
 // headerFault returns why a header cannot be sent.
-func headerFault(name, text string) string {
+func headerFault(name, text string) error {
 	inName := func(r rune) bool {
 		if r >= 0x7f {
 			return false
@@ -85,12 +86,12 @@ func headerFault(name, text string) string {
 	}
 	inValue := func(r rune) bool { return r == '\t' || !unicode.IsControl(r) || r >= 0x80 }
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) }) {
-		return "that is no name of a header"
+		return wording.Errorf("this is not a valid header name")
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return !inValue(r) }) {
-		return "the value has a line break or another control character"
+		return wording.Errorf("the value has a line break or another control character")
 	}
-	return ""
+	return nil
 }
 
 // targetURL returns the URL with path and query filled in.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // book is one world book among the parameters: an object with entries, or a list of
@@ -16,7 +17,7 @@ type book struct {
 	scanDepth *int64
 	// unread counts, by field, the entries that are left out because of a field that
 	// is not understood.
-	unread map[string]int
+	unread map[wording.Text]int
 	// keyless counts the entries that are not constant and have no key; lint sets it.
 	keyless int
 }
@@ -107,7 +108,7 @@ func (r *bookReader) add(v value.Value, pointer string, in *book) {
 }
 
 func (r *bookReader) newBook(v value.Value, pointer string) *book {
-	b := &book{pointer: pointer, unread: map[string]int{}}
+	b := &book{pointer: pointer, unread: map[wording.Text]int{}}
 	if _, isBook := v.Get("entries"); isBook {
 		b.name = firstField(v.Map(), "", "name")
 		if depth, ok := intField(v.Map(), "scan_depth", -1); ok && depth >= 0 {

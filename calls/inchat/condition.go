@@ -92,7 +92,7 @@ func (b *builder) evaluateCondition(ctx context.Context, m *macro.Machine, cond 
 	}
 	if problems := slices.Concat(got.Errors, cond.parsed.Warnings()); len(problems) > 0 && !cond.done {
 		kind := strings.ReplaceAll(cond.kind, "_", " ")
-		b.warn("the condition of %s %q: %s", kind, value.Truncate(cond.user, 80), strings.Join(problems, "; "))
+		b.warn("the condition of %s %q: %s", kind, value.Truncate(cond.user, 80), wording.Join(problems, "; ", "；"))
 	}
 	cond.done = true
 	cond.holds = len(got.Errors) == 0 && strings.ToLower(strings.TrimSpace(got.Text)) == "true"
@@ -112,7 +112,7 @@ func (cond *condition) reasonOf(got macro.Result) wording.Text {
 	case cond.holds:
 		reason = wording.Say("condition %s is true", text)
 	case len(got.Errors) > 0:
-		return wording.Say("condition %s is false: %s", text, strings.Join(got.Errors, "; "))
+		return wording.Say("condition %s is false: %s", text, wording.Join(got.Errors, "; ", "；"))
 	case strings.EqualFold(gave, "false"):
 		reason = wording.Say("condition %s is false", text)
 	default:

@@ -40,7 +40,7 @@ func lintLorebooks(books value.Value) (found []schema.Problem) {
 		}
 	}
 	for _, book := range read.books {
-		if text := book.unreadText(); text != "" {
+		if text := book.unreadText(); text.En != "" {
 			found = append(found, schema.Problem{
 				Pointer: book.pointer, Warning: true, Hint: "write these entries with mode and condition",
 			}.WithMessage("entries of the world book %q are left out, for these fields are not evaluated: %s", value.Truncate(book.name, 80), text))
@@ -71,12 +71,12 @@ func lintEntry(entry *value.Map, at string, registry *calls.Registry) (found []s
 	if isLore(entry) {
 		return nil
 	}
-	warn := func(field, message, hint string) {
-		found = append(found, schema.Problem{Pointer: at + "/" + field, Message: message, Hint: hint, Warning: true})
+	warn := func(field, format string, args ...any) {
+		found = append(found, schema.Problem{Pointer: at + "/" + field, Warning: true}.WithMessage(format, args...))
 	}
 	for _, field := range []string{"depth", "order"} {
 		if _, ok := intField(entry, field, 0); !ok {
-			warn(field, "not an integer, so the entry is left out", "")
+			warn(field, "not an integer, so the entry is left out")
 		}
 	}
 	if mode, _ := entry.Get("mode"); mode.JSON() != `"conditional"` {
@@ -85,15 +85,16 @@ func lintEntry(entry *value.Map, at string, registry *calls.Registry) (found []s
 	given, _ := entry.Get("condition")
 	text := conditionText(given)
 	if strings.TrimSpace(text) == "" {
-		warn("condition", "a conditional entry without a condition is never in", "mode: always puts it in")
+		warn("condition", "a conditional entry without a condition is never in")
+		found[len(found)-1] = found[len(found)-1].WithHint("mode: always puts it in")
 		return found
 	}
 	parsed := macro.Parse(text)
 	for _, message := range parsed.Errors() {
-		warn("condition", message+"; the condition is never true", "")
+		warn("condition", "%s; the condition is never true", message)
 	}
 	for _, message := range parsed.Warnings() {
-		warn("condition", message, "")
+		warn("condition", "%s", message)
 	}
 	names, _ := parsed.Functions()
 	for _, name := range names {

@@ -146,7 +146,7 @@ func (b *builder) readLore(c *candidate) {
 		for _, field := range unread {
 			c.book.unread[field]++
 		}
-		c.leaveOut("not evaluated: %s", strings.Join(unread, ", "))
+		c.leaveOut("not evaluated: %s", wording.Join(unread, ", ", "、"))
 		c.code = codeUnread
 		return
 	}
@@ -212,45 +212,45 @@ var regexKey = regexp.MustCompile(`^/.+/[gimsuy]*$`)
 
 // unreadFields lists what keeps an entry from being evaluated, with the fields as
 // the entry spells them.
-func unreadFields(entry *value.Map) (unread []string) {
+func unreadFields(entry *value.Map) (unread []wording.Text) {
 	for _, name := range loreUnread {
 		if v := loreField(entry, name); isSetField(name, v) {
-			unread = append(unread, name)
+			unread = append(unread, wording.Same(name))
 		}
 	}
 	if chance, ok := macro.Int(loreField(entry, "probability")); ok && chance < 100 {
 		if use := loreField(entry, "useProbability"); use.IsNull() || isTrue(use) {
-			unread = append(unread, "probability")
+			unread = append(unread, wording.Same("probability"))
 		}
 	}
 	if logic := loreField(entry, "selectiveLogic"); !logic.IsNull() {
 		if n, ok := macro.Int(logic); !ok || n < andAny || n > andAll {
-			unread = append(unread, "selectiveLogic "+value.Truncate(logic.JSON(), 80))
+			unread = append(unread, wording.Same("selectiveLogic "+value.Truncate(logic.JSON(), 80)))
 		}
 	}
 	switch position := lorePosition(entry); position {
 	case "0", "1", "4", "before_char", "after_char", "system", "user", "assistant":
 	default:
-		unread = append(unread, "position "+value.Truncate(position, 80))
+		unread = append(unread, wording.Same("position "+value.Truncate(position, 80)))
 	}
 	keys := slices.Concat(texts(loreField(entry, "key", "keys")), texts(loreField(entry, "keysecondary", "secondary_keys")))
 	if slices.ContainsFunc(keys, regexKey.MatchString) {
-		unread = append(unread, "key (a regular expression)")
+		unread = append(unread, wording.Of("key (a regular expression)"))
 	}
 	content, _ := entry.Get("content")
 	text, _ := content.Str()
 	if strings.HasPrefix(strings.TrimSpace(text), "@@") {
-		unread = append(unread, "content (decorators)")
+		unread = append(unread, wording.Of("content (decorators)"))
 	}
 	if strings.Contains(text, "<%") {
-		unread = append(unread, "content (EJS)")
+		unread = append(unread, wording.Of("content (EJS)"))
 	}
 	for name, v := range entry.All() {
 		known := slices.Contains(loreFields, name) || slices.ContainsFunc(slices.Concat(loreFields, loreUnread), func(field string) bool {
 			return field == name || snakeCase(field) == name
 		})
 		if !known && !isEmpty(v) {
-			unread = append(unread, name)
+			unread = append(unread, wording.Same(name))
 		}
 	}
 	return unread
@@ -294,19 +294,19 @@ func texts(v value.Value) (keys []string) {
 // they are not understood.
 func (b *builder) warnUnread(books []*book) {
 	for _, book := range books {
-		if text := book.unreadText(); text != "" {
+		if text := book.unreadText(); text.En != "" {
 			b.warn("world book %q: entries are left out because these fields are not evaluated: %s", value.Truncate(book.name, 80), text)
 		}
 	}
 }
 
-// unreadText lists the fields that are not evaluated with the number of entries;
-// "" where there are none.
-func (b *book) unreadText() string {
-	fields := make([]string, 0, len(b.unread))
+// unreadText lists the fields that are not evaluated with the number of entries; it is empty
+// where there are none.
+func (b *book) unreadText() wording.Text {
+	fields := make([]wording.Text, 0, len(b.unread))
 	for field, count := range b.unread {
-		fields = append(fields, field+" ("+strconv.Itoa(count)+")")
+		fields = append(fields, wording.Say("%s (%s)", field, strconv.Itoa(count)))
 	}
-	slices.Sort(fields)
-	return strings.Join(fields, ", ")
+	slices.SortFunc(fields, func(a, b wording.Text) int { return strings.Compare(a.En, b.En) })
+	return wording.Join(fields, ", ", "、")
 }

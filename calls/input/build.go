@@ -3,7 +3,6 @@ package input
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -56,7 +55,7 @@ type decision struct {
 	code    string // "" for included
 }
 
-func newBuilder(p Params, in Input, env *calls.Env, cfg, local *config, warnings []string) *builder {
+func newBuilder(p Params, in Input, env *calls.Env, cfg, local *config, warnings []wording.Text) *builder {
 	b := &builder{
 		params: p, in: in, env: env,
 		config: cfg, settings: cfg.Settings.withDefaults(local.Settings),
@@ -110,7 +109,7 @@ func (b *builder) buildPrompt(ctx context.Context) (Output, error) {
 
 // checkNames refuses a template that names what does not exist.
 func (b *builder) checkNames() error {
-	var faults []string
+	var faults []wording.Text
 	for _, u := range b.names.findUnknown(b.config.Modules) {
 		if u.variable == "" || b.params.OnUnknown == "error" {
 			faults = append(faults, b.config.place(u.problem))
@@ -119,7 +118,7 @@ func (b *builder) checkNames() error {
 		b.warn("%s", b.config.place(u.problem))
 	}
 	if len(faults) > 0 {
-		return calls.Errorf(calls.NotFound, "%s", strings.Join(faults, "\n"))
+		return calls.Errorf(calls.NotFound, "%s", wording.Join(faults, "\n", "\n"))
 	}
 	return nil
 }
@@ -326,5 +325,5 @@ func foreignError(err error, format string, args ...any) error {
 	if kind == calls.Internal {
 		kind = calls.Plugin
 	}
-	return calls.Errorf(kind, "%s: %w", fmt.Sprintf(format, args...), err)
+	return calls.Errorf(kind, "%s: %w", wording.Say(format, args...), err)
 }

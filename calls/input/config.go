@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/jsonc"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // config is a checked configuration: a context template with its settings.
@@ -19,7 +20,7 @@ type config struct {
 
 	warnings schema.Problems
 	// place formats a problem with its position.
-	place func(schema.Problem) string
+	place func(schema.Problem) wording.Text
 	// origin is where the text at a pointer into the configuration comes from.
 	origin func(pointer string) calls.Origin
 }
@@ -200,7 +201,7 @@ func (c *inlineConfig) DecodeValue(v value.Value) error {
 		}
 		return problems
 	}
-	cfg.place = func(p schema.Problem) string {
+	cfg.place = func(p schema.Problem) wording.Text {
 		p.Pointer = "/config" + p.Pointer
 		return describeProblem(p)
 	}
@@ -226,9 +227,9 @@ func dottedPath(pointer string) string {
 }
 
 // describeProblem returns a problem with its place as people write it.
-func describeProblem(p schema.Problem) string {
+func describeProblem(p schema.Problem) wording.Text {
 	p.Pointer = dottedPath(p.Pointer)
-	return p.Error()
+	return wording.OfError(p)
 }
 
 // maxFile bounds a config file.
@@ -237,7 +238,7 @@ const maxFile = 1 << 20
 // loadConfig reads the config file at path. For a file that cannot be
 // read it returns the default config of the language, local, and a warning, unless
 // strict; one that can be read and is wrong is an error, unless lenient.
-func loadConfig(env *calls.Env, path string, local *config, strict, lenient bool) (*config, []string, error) {
+func loadConfig(env *calls.Env, path string, local *config, strict, lenient bool) (*config, []wording.Text, error) {
 	file := path
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(env.Dir, file)
@@ -248,16 +249,16 @@ func loadConfig(env *calls.Env, path string, local *config, strict, lenient bool
 			return nil, nil, calls.Errorf(calls.NotFound, "reading the config file: %w", err).
 				WithHint("correct config_path, or leave strict out to use the default template")
 		}
-		return local, []string{fmt.Sprintf("the default template is used: reading the config file: %v", err)}, nil
+		return local, []wording.Text{wording.Say("the default template is used: reading the config file: %v", err)}, nil
 	}
 	cfg, warnings, faults := parseConfig(path, data, lenient)
 	if strict {
 		faults = append(faults, warnings...)
 	}
 	if len(faults) > 0 {
-		all := strings.Join(faults, "\n")
+		all := wording.Join(faults, "\n", "\n")
 		if lenient {
-			return local, []string{"the default template is used: " + all}, nil
+			return local, []wording.Text{wording.Say("the default template is used: %s", all)}, nil
 		}
 		return nil, nil, calls.Errorf(calls.Invalid, "%s", all).
 			WithHint("correct the file, or set on_invalid: default to go on with the default template")
@@ -267,17 +268,17 @@ func loadConfig(env *calls.Env, path string, local *config, strict, lenient bool
 
 // parseConfig reads the text of a config file; name is for messages, which all begin
 // with name:line:col.
-func parseConfig(name string, data []byte, lenient bool) (cfg *config, warnings, faults []string) {
+func parseConfig(name string, data []byte, lenient bool) (cfg *config, warnings, faults []wording.Text) {
 	if len(data) > maxFile {
-		return nil, nil, []string{fmt.Sprintf("%s:1:1: the file has more than %d bytes", name, maxFile)}
+		return nil, nil, []wording.Text{wording.Say("%s:1:1: the file has more than %d bytes", name, maxFile)}
 	}
 	doc, err := jsonc.Parse(data)
 	if err != nil {
-		return nil, nil, []string{name + ":" + err.Error()}
+		return nil, nil, []wording.Text{wording.Say("%s:%v", name, err)}
 	}
-	place := func(p schema.Problem) string {
+	place := func(p schema.Problem) wording.Text {
 		line, col := doc.At(p.Pointer)
-		return fmt.Sprintf("%s:%d:%d: %s", name, line, col, describeProblem(p))
+		return wording.Say("%s:%d:%d: %s", name, line, col, describeProblem(p))
 	}
 	cfg, problems, duplicates := checkConfig(doc.Value)
 	if !lenient {
@@ -295,7 +296,7 @@ func parseConfig(name string, data []byte, lenient bool) (cfg *config, warnings,
 	return cfg, describeAll(append(duplicates, cfg.warnings...), place), nil
 }
 
-func describeAll(problems schema.Problems, place func(schema.Problem) string) (texts []string) {
+func describeAll(problems schema.Problems, place func(schema.Problem) wording.Text) (texts []wording.Text) {
 	for _, p := range problems {
 		texts = append(texts, place(p))
 	}

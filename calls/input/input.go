@@ -17,6 +17,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Params are the parameters of the call.
@@ -115,7 +116,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 }
 
 // findConfig finds the configuration to use, with the warnings about it.
-func (p Params) findConfig(env *calls.Env, local *config) (*config, []string, error) {
+func (p Params) findConfig(env *calls.Env, local *config) (*config, []wording.Text, error) {
 	if p.Config.config != nil {
 		return p.Config.config, describeAll(p.Config.warnings, p.Config.place), nil
 	}

@@ -4,12 +4,12 @@ import (
 	"embed"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value/jsonc"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 //go:embed lang
@@ -31,7 +31,7 @@ var builtIn = sync.OnceValue(func() map[string]*config {
 		cfg, warnings, faults := parseConfig(name, data, false)
 		faults = slices.Concat(warnings, faults)
 		if len(faults) > 0 {
-			panic(strings.Join(faults, "\n"))
+			panic(wording.Join(faults, "\n", "\n").En)
 		}
 		cfg.origin = func(string) calls.Origin {
 			return calls.Origin{Kind: calls.OriginText, Name: "input " + configName, Computed: true}
@@ -89,7 +89,7 @@ func defaultConfig(env *calls.Env, language string) (*config, error) {
 	}
 	cfg, _, faults := parseConfig(path, data, false)
 	if len(faults) > 0 {
-		return nil, calls.Errorf(calls.Invalid, "%s", strings.Join(faults, "\n"))
+		return nil, calls.Errorf(calls.Invalid, "%s", wording.Join(faults, "\n", "\n"))
 	}
 	general, err := defaultConfig(&calls.Env{}, language)
 	if err != nil {

@@ -156,7 +156,7 @@ func (n variableNames) importanceProblem(name string) *schema.Problem {
 	}
 	hint := value.DidYouMean(name, append(n.registry.ImportanceNames(), n.allNames()...))
 	p := schema.Problem{
-		Keyword: "unknown", Hint: cmp.Or(hint, "there are "+strings.Join(n.registry.ImportanceNames(), ", ")),
+		Keyword: "unknown", Hint: cmp.Or(hint, wording.Say("there are %s", strings.Join(n.registry.ImportanceNames(), ", ")).En),
 	}.WithMessage("unknown importance function %q", name)
 	return &p
 }

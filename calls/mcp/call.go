@@ -222,9 +222,9 @@ func (c *call) readOutput(r *sdk.CallToolResult) (Output, error) {
 	}
 	out.Text = strings.ToValidUTF8(strings.Join(texts, "\n"), "\uFFFD")
 	if r.IsError {
-		text := value.Truncate(out.Text, maxQuestion)
-		if text == "" {
-			text = "it gives no reason"
+		text := wording.Same(value.Truncate(out.Text, maxQuestion))
+		if text.En == "" {
+			text = wording.Say("it gives no reason")
 		}
 		return out, c.server.errorf(calls.Plugin, "the tool %s failed: %s", c.tool.Name, text)
 	}

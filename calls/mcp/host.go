@@ -132,9 +132,10 @@ type Review struct {
 	About string
 	Tools []Tool
 	// LeftOut are tools that cannot be used, and why.
-	LeftOut []string
+	LeftOut []wording.Text
 	// Added, Removed and Changed are the differences to what is trusted; nil where nothing is.
-	Added, Removed, Changed []string
+	Added, Removed []string
+	Changed        []wording.Text
 	// WasTrusted is true where the server is in the lock file.
 	WasTrusted bool
 }
@@ -161,7 +162,7 @@ func (h *Host) Review(ctx context.Context, name string) (*Review, error) {
 	slices.SortFunc(review.Tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
 	for _, name := range s.Tools {
 		if live.tools[name] == nil {
-			review.LeftOut = append(review.LeftOut, "the server has no tool "+name+", which the settings name")
+			review.LeftOut = append(review.LeftOut, wording.Say("the server has no tool %s, which the settings name", name))
 		}
 	}
 	h.mu.Lock()
@@ -181,8 +182,8 @@ func (r *Review) compareWith(locked *LockedServer) {
 		was := locked.findTool(r.Tools[i].Name)
 		if was == nil {
 			r.Added = append(r.Added, r.Tools[i].Name)
-		} else if changes := was.changesIn(&r.Tools[i]); changes != "" {
-			r.Changed = append(r.Changed, r.Tools[i].Name+" ("+changes+")")
+		} else if changes := was.changesIn(&r.Tools[i]); changes.En != "" {
+			r.Changed = append(r.Changed, wording.Say("%s (%s)", r.Tools[i].Name, changes))
 		}
 	}
 	for _, name := range locked.toolNames() {

@@ -103,19 +103,19 @@ func plainJSON(v value.Value) (x any) {
 	return x
 }
 
-// changesIn returns what is not as in the tool that was trusted; "" where all is.
-func (t *Tool) changesIn(now *Tool) string {
-	var changed []string
+// changesIn returns what is not as in the tool that was trusted; nothing where all is.
+func (t *Tool) changesIn(now *Tool) wording.Text {
+	var changed []wording.Text
 	if t.Description != now.Description {
-		changed = append(changed, "its description")
+		changed = append(changed, wording.Say("its description"))
 	}
 	if !sameJSON(t.Input, now.Input) {
-		changed = append(changed, "what it takes")
+		changed = append(changed, wording.Say("what it takes"))
 	}
 	if !sameJSON(t.Output, now.Output) {
-		changed = append(changed, "what it puts out")
+		changed = append(changed, wording.Say("what it puts out"))
 	}
-	return strings.Join(changed, ", ")
+	return wording.Join(changed, ", ", "、")
 }
 
 func sameJSON(a, b value.Value) bool {

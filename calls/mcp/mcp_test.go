@@ -22,6 +22,7 @@ import (
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/calls/mcp"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // modeVariable tells the test program to be a server instead, and how it behaves.
@@ -272,7 +273,7 @@ func TestTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(review.Tools) != 9 || review.Tools[0].Name != "add" || len(review.LeftOut) != 1 || !strings.Contains(review.LeftOut[0], `"bad name\x1b[2J"`) || review.About != "test server 1.2" {
+	if len(review.Tools) != 9 || review.Tools[0].Name != "add" || len(review.LeftOut) != 1 || !strings.Contains(review.LeftOut[0].En, `"bad name\x1b[2J"`) || review.About != "test server 1.2" {
 		t.Errorf("the review is %+v", review)
 	}
 	p.trust()
@@ -322,7 +323,7 @@ func TestChangedTool(t *testing.T) {
 		t.Errorf("a tool that is as it was: %v", err)
 	}
 	review, err := p.Review(t.Context(), "tools")
-	if err != nil || !slices.Equal(review.Changed, []string{"add (its description)"}) || !review.WasTrusted || len(review.Added)+len(review.Removed) > 0 {
+	if err != nil || !slices.Equal(review.Changed, []wording.Text{{En: "add (its description)", Zh: "add（说明）"}}) || !review.WasTrusted || len(review.Added)+len(review.Removed) > 0 {
 		t.Errorf("the review is %+v, %v", review, err)
 	}
 	p.trust()

@@ -39,7 +39,7 @@ type session struct {
 	process *process // nil for a server with a URL
 	about   string
 	tools   map[string]*Tool
-	leftOut []string
+	leftOut []wording.Text
 	// isStale is set when the server has told that its tools changed.
 	isStale, isOver atomic.Bool
 
@@ -149,7 +149,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 
 // listTools lists the tools of the server.
 func (s *session) listTools(ctx context.Context) error {
-	tools, leftOut, count := map[string]*Tool{}, []string(nil), 0
+	tools, leftOut, count := map[string]*Tool{}, []wording.Text(nil), 0
 	for one, err := range s.client.Tools(ctx, nil) {
 		if err != nil {
 			return err
@@ -159,7 +159,7 @@ func (s *session) listTools(ctx context.Context) error {
 		}
 		tool, err := newTool(one)
 		if err != nil {
-			leftOut = append(leftOut, err.Error())
+			leftOut = append(leftOut, wording.OfError(err))
 			continue
 		}
 		tools[tool.Name] = &tool

@@ -54,4 +54,10 @@ var _ = wording.Add(wording.Catalog{
 	"the tool %s: output schema: %w":                                 "工具 %s：输出 schema：%w",
 	"url and command are both given: leave one out":                  "同时给出了 url 和 command：请去掉其中一个",
 	"url or command is missing":                                      "缺少 url 或 command",
+	"it gives no reason":                                             "它没有说明原因",
+	"the server has no tool %s, which the settings name":             "服务器没有设置中所列的工具 %s",
+	"its description":                                                "说明",
+	"what it takes":                                                  "参数",
+	"what it puts out":                                               "输出",
+	"%s (%s)":                                                        "%s（%s）",
 })

@@ -128,7 +128,7 @@ func (s *Store) Explain(doing string, err error) error {
 	}
 	err = shortenConnectError(err)
 	fail := func(kind calls.Kind) *calls.Error {
-		return calls.Errorf(kind, "%s the %s in %s: %w", wording.Of(doing), wording.Of(s.options.Name), s.place, err)
+		return calls.Errorf(kind, "%s the %s in %s: %w", wording.Of(doing), wording.Of(s.options.Name), wording.Of(s.place), err)
 	}
 	describe := func(kind calls.Kind, hint string, args ...any) error { return fail(kind).WithHint(hint, args...) }
 	var newer *NewerError

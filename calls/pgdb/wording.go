@@ -28,4 +28,5 @@ var _ = wording.Add(wording.Catalog{
 	"the server has no space left: free some and try again; what was stored before is safe":                                           "服务器已没有空间：请释放一些后重试；之前保存的内容是安全的",
 	"use that version of the program, or another database":                                                                            "请使用那个版本的程序，或换一个数据库",
 	"write it as postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=require; special characters of the password are written as %%XX": "请写成 postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=require；密码中的特殊字符写作 %%XX",
+	"the database": "数据库",
 })

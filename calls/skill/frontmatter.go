@@ -4,7 +4,6 @@
 package skill
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -27,7 +26,7 @@ type File struct {
 	// BodyStart is the byte of the text at which Body begins.
 	BodyStart int
 	// Repaired says what was wrong with the front matter and read nevertheless.
-	Repaired []string
+	Repaired []wording.Text
 }
 
 // Bounds of a front matter: its bytes, and the values that its aliases unfold to.
@@ -60,7 +59,7 @@ func Parse(text string) (File, error) {
 		if again != nil || quoted == front {
 			return f, wording.Errorf("reading the front matter: %w", err)
 		}
-		f.Repaired = append(f.Repaired, "a value with a special character is not quoted")
+		f.Repaired = append(f.Repaired, wording.Say("a value with a special character is not quoted"))
 	}
 	if root == nil {
 		return f, nil
@@ -139,7 +138,7 @@ func needsQuotes(v string) bool {
 // reader turns nodes into values of text.
 type reader struct {
 	left  int
-	notes []string
+	notes []wording.Text
 }
 
 func (r *reader) read(n *yaml.Node) (value.Value, error) {
@@ -171,7 +170,7 @@ func (r *reader) read(n *yaml.Node) (value.Value, error) {
 				return value.Value{}, err
 			}
 			if _, twice := m.Get(key.Value); twice {
-				r.notes = append(r.notes, fmt.Sprintf("%q stands twice, the last one counts", key.Value))
+				r.notes = append(r.notes, wording.Say("%q stands twice, the last one counts", key.Value))
 			}
 			m.Set(key.Value, member)
 		}

@@ -3,7 +3,6 @@ package skill
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"strconv"
@@ -39,18 +38,18 @@ type Source struct {
 // code points of their names. Of two skills of one name the first that can be
 // read counts. A source that does not exist is empty; everything else that cannot
 // be used is skipped with a warning. The error is that of ctx.
-func Load(ctx context.Context, host Host, sources ...Source) (skills []*Skill, warnings []string, err error) {
+func Load(ctx context.Context, host Host, sources ...Source) (skills []*Skill, warnings []wording.Text, err error) {
 	taken := map[string]bool{}
 	for _, source := range sources {
 		entries, err := listDir(source)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
-				warnings = append(warnings, fmt.Sprintf("skills: %s cannot be listed: %v", source.Shown, withoutPath(err)))
+				warnings = append(warnings, wording.Say("skills: %s cannot be listed: %v", source.Shown, withoutPath(err)))
 			}
 			continue
 		}
 		if len(entries) > maxDirs {
-			warnings = append(warnings, fmt.Sprintf("skills: %s has %d entries; only the first %d are looked at", source.Shown, len(entries), maxDirs))
+			warnings = append(warnings, wording.Say("skills: %s has %d entries; only the first %d are looked at", source.Shown, len(entries), maxDirs))
 			entries = entries[:maxDirs]
 		}
 		for _, entry := range entries {
@@ -63,11 +62,11 @@ func Load(ctx context.Context, host Host, sources ...Source) (skills []*Skill, w
 			}
 			s, notes := loadSkill(host, source, name)
 			shown := name
-			if hidden := hiddenInName(name); hidden != "" {
+			if _, hidden := hiddenInName(name); hidden {
 				shown = strconv.QuoteToASCII(name)
 			}
 			for _, note := range notes {
-				warnings = append(warnings, fmt.Sprintf("skill %s: %s", shown, note))
+				warnings = append(warnings, wording.Say("skill %s: %s", shown, note))
 			}
 			if s != nil {
 				taken[name] = true
@@ -92,32 +91,33 @@ func listDir(source Source) ([]fs.DirEntry, error) {
 }
 
 // loadSkill reads one skill; nil where the directory has none that can be used.
-func loadSkill(host Host, source Source, name string) (*Skill, []string) {
+func loadSkill(host Host, source Source, name string) (*Skill, []wording.Text) {
 	base := skillFile(source, name)
 	file := path.Join(source.Dir, name, base)
 	info, err := fs.Stat(source.FS, file)
+	hidden, isHidden := hiddenInName(name)
 	switch {
 	case err != nil && isAbsent(source, name, err):
 		return nil, nil
 	case err != nil:
-		return nil, []string{fmt.Sprintf("skipped: %s cannot be read: %v", FileName, withoutPath(err))}
-	case hiddenInName(name) != "":
-		return nil, []string{fmt.Sprintf("skipped: the name of its directory has %s (rename it)", hiddenInName(name))}
+		return nil, []wording.Text{wording.Say("skipped: %s cannot be read: %v", FileName, withoutPath(err))}
+	case isHidden:
+		return nil, []wording.Text{wording.Say("skipped: the name of its directory has %s (rename it)", hidden)}
 	case !info.Mode().IsRegular():
-		return nil, []string{fmt.Sprintf("skipped: %s is not a regular file", FileName)}
+		return nil, []wording.Text{wording.Say("skipped: %s is not a regular file", FileName)}
 	case info.Size() > maxBytes:
-		return nil, []string{fmt.Sprintf("skipped: %s has %d bytes, more than %d", FileName, info.Size(), maxBytes)}
+		return nil, []wording.Text{wording.Say("skipped: %s has %d bytes, more than %d", FileName, info.Size(), maxBytes)}
 	}
 	data, err := fs.ReadFile(source.FS, file)
 	if err != nil {
-		return nil, []string{fmt.Sprintf("skipped: %s cannot be read: %v", FileName, withoutPath(err))}
+		return nil, []wording.Text{wording.Say("skipped: %s cannot be read: %v", FileName, withoutPath(err))}
 	}
 	if !utf8.Valid(data) {
-		return nil, []string{fmt.Sprintf("skipped: %s is not UTF-8 text", FileName)}
+		return nil, []wording.Text{wording.Say("skipped: %s is not UTF-8 text", FileName)}
 	}
 	f, err := Parse(newlines.Replace(strings.TrimPrefix(string(data), "\ufeff")))
 	if err != nil {
-		return nil, []string{fmt.Sprintf("skipped: %v", err)}
+		return nil, []wording.Text{wording.Say("skipped: %v", err)}
 	}
 	s, warnings := Interpret(name, path.Join(source.Shown, name, base), f, host)
 	s.Content, s.BodyStart = string(data), f.BodyStart
@@ -127,13 +127,12 @@ func loadSkill(host Host, source Source, name string) (*Skill, []string) {
 	return s, warnings
 }
 
-// hiddenInName returns what of a directory's name is not seen, or steers a terminal; "" for
-// nothing. The model and people read such a name as another.
-func hiddenInName(name string) string {
+// hiddenInName returns what of a directory's name is not seen, or steers a terminal. The model and people read such a name as another.
+func hiddenInName(name string) (what wording.Text, hidden bool) {
 	if r, hidden := value.InvisibleInName(name); hidden {
-		return fmt.Sprintf("the invisible character %U", r)
+		return wording.Say("the invisible character %U", r), true
 	}
-	return ""
+	return wording.Text{}, false
 }
 
 // skillFile returns the name of the file that makes a directory a skill.

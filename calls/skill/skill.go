@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -49,7 +50,7 @@ type Host struct {
 
 // Interpret makes a Skill of a file. The warnings are about what was repaired,
 // what departs from the standard, and what clients' metadata mean nothing.
-func Interpret(dir, location string, f File, host Host) (*Skill, []string) {
+func Interpret(dir, location string, f File, host Host) (*Skill, []wording.Text) {
 	s := &Skill{
 		Name:        dir,
 		Description: strings.TrimSpace(scalarText(memberOf(f.Meta, "description"))),
@@ -69,7 +70,7 @@ func Interpret(dir, location string, f File, host Host) (*Skill, []string) {
 		s.Description = dir
 	}
 	client, warning := clientData(f.Meta)
-	if warning != "" {
+	if warning.En != "" {
 		warnings = append(warnings, warning)
 	}
 	s.Always = isTruthy(memberOf(f.Meta, "always")) || client.active
@@ -116,13 +117,13 @@ type client struct {
 
 // clientData reads metadata.nanobot, or else metadata.openclaw. metadata may be a
 // mapping or a string of JSON.
-func clientData(meta *value.Map) (c client, warning string) {
+func clientData(meta *value.Map) (c client, warning wording.Text) {
 	metadata := memberOf(meta, "metadata")
 	if s := strings.TrimSpace(scalarText(metadata)); s != "" {
 		var err error
 		metadata, err = jsonText(s)
 		if err != nil {
-			return c, "metadata is neither a mapping nor JSON, and is ignored"
+			return c, wording.Say("metadata is neither a mapping nor JSON, and is ignored")
 		}
 	}
 	data, isNanobot := metadata.Get("nanobot")
@@ -130,20 +131,20 @@ func clientData(meta *value.Map) (c client, warning string) {
 		var ok bool
 		data, ok = metadata.Get("openclaw")
 		if !ok {
-			return c, ""
+			return c, wording.Text{}
 		}
 	}
 	if data.Kind() != value.Object {
-		return c, "the client's part of metadata is no mapping, and is ignored"
+		return c, wording.Say("the client's part of metadata is no mapping, and is ignored")
 	}
 	always, _ := data.Get("always")
 	c.active, c.ungated = isNanobot && isTruthy(always), !isNanobot && isTruthy(always)
 	requires, ok := data.Get("requires")
 	if ok && requires.Kind() != value.Object {
-		return c, "requires in metadata is no mapping, and is ignored"
+		return c, wording.Say("requires in metadata is no mapping, and is ignored")
 	}
 	c.bins, c.env = stringList(requires, "bins"), stringList(requires, "env")
-	return c, ""
+	return c, wording.Text{}
 }
 
 // jsonText reads JSON with all scalars as text, like front matter: JSON is YAML.

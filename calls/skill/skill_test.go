@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/callnode/scheduler/calls/skill"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 func emptyHost() skill.Host { return host(nil, nil) }
@@ -116,7 +117,7 @@ func TestValidateNames(t *testing.T) {
 			dir = "mine"
 		}
 		problems := skill.Validate(dir, f)
-		if len(problems) != 1 || problems[0].Rule != want || problems[0].Message == "" {
+		if len(problems) != 1 || problems[0].Rule != want || problems[0].Message.En == "" {
 			t.Errorf("%s: %v, want %s", name, problems, want)
 		}
 	}
@@ -153,7 +154,7 @@ func TestLoad(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	all := strings.Join(warnings, "\n")
+	all := wording.Join(warnings, "\n", "\n").En
 	for _, part := range []string{"skill bad: skipped: reading the front matter", "binary: skipped: SKILL.md is not UTF-8", "huge: skipped: SKILL.md has 1048577 bytes",
 		"dir: skipped: SKILL.md is not a regular file", "plain cannot be listed", "skill Z: the name \"Z\" is not in lower case"} {
 		if !strings.Contains(all, part) {
@@ -208,7 +209,11 @@ func TestInvisibleNames(t *testing.T) {
 		`skill "\x1b[31m": skipped: the name of its directory has the invisible character U+001B (rename it)`,
 		`skill "x\u202e": skipped: the name of its directory has the invisible character U+202E (rename it)`,
 	}
-	if diff := cmp.Diff(want, warnings); diff != "" {
+	got := make([]string, len(warnings))
+	for i, warning := range warnings {
+		got[i] = warning.En
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -240,7 +245,7 @@ func TestScanIsBounded(t *testing.T) {
 		system["s/"+strings.Repeat("x", i/100+1)+string(rune('一'+i%100))+"/SKILL.md"] = &fstest.MapFile{Data: []byte("---\nname: x\n---\n")}
 	}
 	found, warnings, err := skill.Load(t.Context(), emptyHost(), skill.Source{FS: system, Dir: "s", Shown: "s"})
-	if err != nil || len(found) != 2000 || !strings.Contains(warnings[0], "2100 entries") {
+	if err != nil || len(found) != 2000 || !strings.Contains(warnings[0].En, "2100 entries") {
 		t.Errorf("%d skills, %v, %q", len(found), err, warnings[0])
 	}
 }

@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -10,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Rule names a rule of the Agent Skills standard.
@@ -42,7 +42,7 @@ const (
 // Problem is a way in which a SKILL.md departs from the standard.
 type Problem struct {
 	Rule    Rule
-	Message string
+	Message wording.Text
 }
 
 // knownFields returns the names that the standard knows, sorted.
@@ -56,7 +56,7 @@ func knownFields() []string {
 func Validate(dir string, f File) []Problem {
 	var problems []Problem
 	add := func(rule Rule, format string, args ...any) {
-		problems = append(problems, Problem{rule, fmt.Sprintf(format, args...)})
+		problems = append(problems, Problem{rule, wording.Say(format, args...)})
 	}
 	if !f.Fenced {
 		add(NeedsFrontMatter, "there is no front matter between lines of ---")

@@ -210,10 +210,10 @@ func TestMoved(t *testing.T) {
 // What users read in Chinese names the store, what was done and what to do.
 func TestExplainInChinese(t *testing.T) {
 	for cause, want := range map[error]string{
-		&sqlitefile.NewerError{Has: 2, Known: 1}:                          "打开日志 a.db：它由更新版本的程序写入（schema 版本 2；本程序只认识到版本 1）",
-		&sqlitefile.NoWALError{Mode: "delete"}:                            `打开日志 a.db：它不能使用预写日志，其 journal mode 仍为 "delete"`,
-		&sqlitefile.LostLogError{File: "a.db-wal", Problem: "is cut off"}: "打开日志 a.db：它的预写日志 a.db-wal 被截断，最后写入的内容因此丢失",
-		sqlitefile.ErrMoved:                                               "打开日志 a.db：它在打开期间被删除、移走或替换",
+		&sqlitefile.NewerError{Has: 2, Known: 1}:                                       "打开日志 a.db：它由更新版本的程序写入（schema 版本 2；本程序只认识到版本 1）",
+		&sqlitefile.NoWALError{Mode: "delete"}:                                         `打开日志 a.db：它不能使用预写日志，其 journal mode 仍为 "delete"`,
+		&sqlitefile.LostLogError{File: "a.db-wal", Problem: wording.Say("is cut off")}: "打开日志 a.db：它的预写日志 a.db-wal 被截断，最后写入的内容因此丢失",
+		sqlitefile.ErrMoved: "打开日志 a.db：它在打开期间被删除、移走或替换",
 	} {
 		if got := wording.OfError(sqlitefile.Explain("journal", "a.db", "opening", "", cause)).Zh; got != want {
 			t.Errorf("got %s\nwant %s", got, want)

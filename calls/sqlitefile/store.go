@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Options describe a store; the package of the store sets them.
@@ -155,7 +157,13 @@ func CheckIntegrity(c *Conn) error {
 // damageError is what an integrity check has found.
 type damageError struct{ problem string }
 
-func (e *damageError) Error() string { return "damage was found: " + e.problem }
+// Error says what was found.
+func (e *damageError) Error() string { return e.In("en") }
+
+// In says it in a language; SQLite knows English only.
+func (e *damageError) In(language string) string {
+	return wording.Say("damage was found: %s", e.problem).In(language)
+}
 
 // Is makes it an [ErrDamaged].
 func (e *damageError) Is(target error) bool { return target == ErrDamaged }

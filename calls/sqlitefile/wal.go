@@ -3,7 +3,6 @@ package sqlitefile
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,7 +17,7 @@ type LostLogError struct {
 	// File is the path of the log.
 	File string
 	// Problem is what is wrong with it.
-	Problem string
+	Problem wording.Text
 }
 
 // Error names the log.
@@ -28,7 +27,7 @@ func (e *LostLogError) Error() string { return e.text().En }
 func (e *LostLogError) In(language string) string { return e.text().In(language) }
 
 func (e *LostLogError) text() wording.Text {
-	return wording.Say("its write-ahead log %s %s, so that what was written last is lost", filepath.Base(e.File), wording.Of(e.Problem))
+	return wording.Say("its write-ahead log %s %s, so that what was written last is lost", filepath.Base(e.File), e.Problem)
 }
 
 // The log of a file that other processes are opening or closing may look lost for a moment.
@@ -42,7 +41,7 @@ const (
 func checkLog(file string) error {
 	for n := 1; ; n++ {
 		problem, err := logProblem(file)
-		if err != nil || problem == "" {
+		if err != nil || problem.En == "" {
 			return err
 		}
 		if n == logChecks {
@@ -52,20 +51,20 @@ func checkLog(file string) error {
 	}
 }
 
-// logProblem returns what is wrong with the log of a file, or with what it belongs to; "" for
-// nothing.
-func logProblem(file string) (string, error) {
+// logProblem returns what is wrong with the log of a file, or with what it belongs to; nothing
+// where all is well.
+func logProblem(file string) (problem wording.Text, err error) {
 	// SQLite deletes the log of a file that is empty or missing, whatever it holds.
 	if sizeOf(file) <= 0 && sizeOf(file+"-wal") >= logHeader+frameHeader {
-		return fmt.Sprintf("is there, but not the file %s that it belongs to", filepath.Base(file)), nil
+		return wording.Say("is there, but not the file %s that it belongs to", filepath.Base(file)), nil
 	}
 	index, err := readFileIfAny(file + "-shm") // before the log, which only grows
 	if err != nil {
-		return "", err
+		return problem, err
 	}
 	log, err := readFileIfAny(file + "-wal")
 	if err != nil {
-		return "", err
+		return problem, err
 	}
 	known := parseLogIndex(index)
 	if log == nil {
@@ -74,15 +73,15 @@ func logProblem(file string) (string, error) {
 			isLost = isLost || lacksSchema(file)
 		}
 		if isLost {
-			return "is missing", nil
+			return wording.Say("is missing"), nil
 		}
-		return "", nil
+		return problem, nil
 	}
 	if len(log) < logHeader+frameHeader {
 		if known.frames > known.moved {
-			return "is cut off", nil
+			return wording.Say("is cut off"), nil
 		}
-		return "", nil
+		return problem, nil
 	}
 	return frameProblem(log, known), nil
 }
@@ -93,11 +92,11 @@ const (
 	frameHeader = 24
 )
 
-// frameProblem returns what is wrong with the frames of a log; "" for nothing.
-func frameProblem(log []byte, known logIndex) string {
+// frameProblem returns what is wrong with the frames of a log; nothing where all is well.
+func frameProblem(log []byte, known logIndex) wording.Text {
 	order, sum, ok := checkLogHeader(log)
 	if !ok {
-		return "is damaged at its beginning"
+		return wording.Say("is damaged at its beginning")
 	}
 	size := frameHeader + int(binary.BigEndian.Uint32(log[8:]))
 	salt := string(log[16:24])
@@ -113,13 +112,13 @@ func frameProblem(log []byte, known logIndex) string {
 	// What was not committed may end in any way. Of a log that other processes have begun
 	// again, the index tells of another salt.
 	if known.frames > known.moved && !mayFollow(salt, known.salt) {
-		return "is that of another file"
+		return wording.Say("is that of another file")
 	}
 	isKnown := known.salt == salt && known.frames > max(valid, known.moved)
 	if isKnown || countCommits(rest, size, salt) > 1 {
-		return fmt.Sprintf("is damaged or cut off after %d pages", valid)
+		return wording.Say("is damaged or cut off after %d pages", valid)
 	}
-	return ""
+	return wording.Text{}
 }
 
 // maxRestarts is how often a log may have begun again since its index was written: an index

@@ -34,4 +34,7 @@ var _ = wording.Add(wording.Catalog{
 	"the disk reports an error: check the disk and its free space, then try again":                                                                                               "磁盘报告错误：请检查磁盘及其剩余空间，然后再试",
 	"the file and its directory must be writable, also for reading: check state_dir and its permissions, or copy the files %s* to a writable directory and set state_dir to it":  "该文件及其目录必须可写，读取时也一样：请检查 state_dir 及其权限，或把文件 %s* 复制到可写的目录并将 state_dir 设为该目录",
 	"use that version, or set state_dir to another directory":                                                                                                                    "请使用那个版本，或把 state_dir 设为其他目录",
+	"damage was found: %s":                             "发现损坏：%s",
+	"is there, but not the file %s that it belongs to": "存在，但它所属的文件 %s 不存在",
+	"is damaged or cut off after %d pages":             "在第 %d 页之后损坏或被截断",
 })

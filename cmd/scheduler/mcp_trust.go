@@ -122,7 +122,7 @@ func reviewText(r *mcp.Review, language terminal.Language) string {
 		text  string
 		names []string
 	}{
-		{say("new since it was trusted"), r.Added}, {say("gone since it was trusted"), r.Removed}, {say("changed since it was trusted"), r.Changed},
+		{say("new since it was trusted"), r.Added}, {say("gone since it was trusted"), r.Removed}, {say("changed since it was trusted"), textsIn(r.Changed, language)},
 	} {
 		if len(one.names) > 0 {
 			fmt.Fprintf(&b, "%s: %s\n", one.text, strings.Join(one.names, ", "))
@@ -132,6 +132,15 @@ func reviewText(r *mcp.Review, language terminal.Language) string {
 		b.WriteString(say("nothing changed since it was trusted") + "\n")
 	}
 	return b.String()
+}
+
+// textsIn returns texts in a language.
+func textsIn(texts []wording.Text, language terminal.Language) []string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = text.In(string(language))
+	}
+	return all
 }
 
 // parameterNames returns the names of what a tool takes, optional ones with a question mark.

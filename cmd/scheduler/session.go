@@ -56,7 +56,7 @@ func (a *app) closeSession(ctx context.Context, run *service.Session) {
 
 // printEvents prints the events of a run, and returns the error that ended it.
 func (s *session) printEvents(events iter.Seq2[*journal.Event, error]) (err error) {
-	speech := service.NewSpeech(s.heard)
+	speech := service.NewSpeech(string(s.app.Language), s.heard)
 	var out interface {
 		Event(e *journal.Event) error
 		Close() error

@@ -36,7 +36,8 @@ func (c *Client) Readable(text string) string {
 // Unsendable returns the error of a request that is not sent because of err.
 func (c *Client) Unsendable(err error) *llm.Error {
 	e := &llm.Error{Provider: c.options.Name, Err: err, Unsent: true}
-	if wrong := imageError(""); errors.As(err, &wrong) {
+	var wrong *imageError
+	if errors.As(err, &wrong) {
 		e.Hint = imageHint
 	}
 	return e
@@ -48,7 +49,9 @@ func (c *Client) contextError(err error) *llm.Error {
 }
 
 // Incomplete returns the error of an answer that is not whole: another try may be.
-func Incomplete(message string) *llm.Error { return &llm.Error{Message: message, Temporary: true} }
+func Incomplete(format string, args ...any) *llm.Error {
+	return (&llm.Error{Temporary: true}).WithMessage(format, args...)
+}
 
 // exchangeError returns the error of an exchange in the context inner, which outer contains.
 func (c *Client) exchangeError(outer, inner context.Context, err error) *llm.Error {
@@ -107,9 +110,9 @@ func (c *Client) statusError(resp *http.Response) *llm.Error {
 		e.Message = http.StatusText(e.Status)
 	}
 	if e.Status < 400 {
-		e.Message = "the server redirects to another place"
+		e = e.WithMessage("the server redirects to another place")
 		if to, err := resp.Location(); err == nil {
-			e.Message = c.Readable("the server redirects to " + to.Scheme + "://" + to.Host + to.Path)
+			e = e.WithMessage("the server redirects to %s", c.Readable(to.Scheme+"://"+to.Host+to.Path))
 		}
 		e.Hint = "set the provider's base_url to where the API really is"
 		return e

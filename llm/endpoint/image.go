@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -24,17 +23,17 @@ func ImageData(url string) (mediaType, base64Text string, isData bool, err error
 		return "", "", false, nil
 	}
 	if !found || !strings.HasSuffix(head, ";base64") {
-		return "", "", true, imageError("a data URL of an image must be base64")
+		return "", "", true, newImageError("a data URL of an image must be base64")
 	}
 	start := data[:min(len(data), base64.StdEncoding.EncodedLen(sniffedBytes))]
 	start = start[:len(start)/4*4]
 	sniffed, err := base64.StdEncoding.DecodeString(start)
 	if err != nil {
-		return "", "", true, imageError("the data URL of an image is not base64: " + err.Error())
+		return "", "", true, newImageError("the data URL of an image is not base64: %w", err)
 	}
 	mediaType = imageType(sniffed)
 	if mediaType == "" {
-		return "", "", true, imageError(fmt.Sprintf("the data sent as %q is not an image", strings.TrimPrefix(strings.TrimSuffix(head, ";base64"), "data:")))
+		return "", "", true, newImageError("the data sent as %q is not an image", strings.TrimPrefix(strings.TrimSuffix(head, ";base64"), "data:"))
 	}
 	return mediaType, data, true, nil
 }
@@ -80,10 +79,14 @@ func ImageURL(raw json.RawMessage) string {
 }
 
 // imageError is what is wrong with an image.
-type imageError string
+type imageError struct{ error }
 
-// Error returns what is wrong.
-func (e imageError) Error() string { return string(e) }
+func newImageError(format string, args ...any) error {
+	return &imageError{wording.Errorf(format, args...)}
+}
+
+// Unwrap returns the error that knows its languages.
+func (e *imageError) Unwrap() error { return e.error }
 
 const imageHint = "send PNG, JPEG, GIF or WebP; other data goes as text or as a file"
 

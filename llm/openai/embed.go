@@ -82,7 +82,7 @@ func (p *Provider) readVectors(data []byte, n int) ([][]float32, *llm.Error) {
 		}).WithMessage("the server's answer has no embeddings: %s", p.client.Readable(string(data[:min(len(data), endpoint.MaxErrorBody)])))
 	}
 	if len(answer.Data) != n {
-		return nil, endpoint.Incomplete(fmt.Sprintf("the server gave %d embeddings for %d texts", len(answer.Data), n))
+		return nil, endpoint.Incomplete("the server gave %d embeddings for %d texts", len(answer.Data), n)
 	}
 	vectors := make([][]float32, n)
 	for i, x := range answer.Data {
@@ -91,7 +91,7 @@ func (p *Provider) readVectors(data []byte, n int) ([][]float32, *llm.Error) {
 		}
 		isIndex := i >= 0 && i < n
 		if !isIndex || vectors[i] != nil || len(x.Embedding) == 0 {
-			return nil, endpoint.Incomplete(fmt.Sprintf("the server's embedding %d is missing or not one of %d", i, n))
+			return nil, endpoint.Incomplete("the server's embedding %d is missing or not one of %d", i, n)
 		}
 		vectors[i] = x.Embedding
 	}

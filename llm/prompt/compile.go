@@ -314,7 +314,7 @@ func (c *compiler) compileStatement(at, start int) error {
 func (p *parser) finishStatement() error {
 	p.acceptOp(":")
 	if !p.isAtEnd() {
-		return p.unexpectedError("expected %}")
+		return p.unexpectedError("expected %%}")
 	}
 	return nil
 }

@@ -1,5 +1,7 @@
 package prompt
 
+import "github.com/callnode/scheduler/llm/value/wording"
+
 // parser reads expressions by Jinja2's grammar.
 type parser struct {
 	toks    []token
@@ -62,7 +64,7 @@ func (p *parser) acceptWord(text string) bool {
 
 func (p *parser) expect(text string) error {
 	if !p.acceptOp(text) {
-		return p.unexpectedError("expected " + quoteText(text))
+		return p.unexpectedError("expected %s", quoteText(text))
 	}
 	return nil
 }
@@ -75,21 +77,22 @@ func (p *parser) expectName() (*token, error) {
 }
 
 // unexpectedError returns the error of the current token, which does not belong there.
-func (p *parser) unexpectedError(want string) error {
+// The format is of what was expected; "" where nothing was.
+func (p *parser) unexpectedError(format string, args ...any) error {
 	t := p.current()
-	what := quoteText(t.text)
+	what := wording.Same(quoteText(t.text))
 	switch {
 	case t.kind == tokEnd && t.text == "":
-		what = "the end of the expression"
+		what = wording.Say("the end of the expression")
 	case t.kind == tokEnd:
-		what = t.text
+		what = wording.Same(t.text)
 	case t.kind == tokString:
-		what = "the string " + what
+		what = wording.Say("the string %s", what)
 	}
-	if want == "" {
+	if format == "" {
 		return syntaxAt(t.off, "unexpected %s", what)
 	}
-	return syntaxAt(t.off, "unexpected %s: %s", what, want)
+	return syntaxAt(t.off, "unexpected %s: %s", what, wording.Say(format, args...))
 }
 
 func (p *parser) isAtEnd() bool { return p.current().kind == tokEnd }

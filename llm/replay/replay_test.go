@@ -291,7 +291,7 @@ func TestMissIsBounded(t *testing.T) {
 	collect(t, recorder, user(strings.Repeat("old line\n", 5000)+strings.Repeat("x", 5000)))
 	_, err := llm.Collect(open(t, replay.Config{Path: path, Hint: "press record"}).Chat(t.Context(), user(strings.Repeat("new line\n", 5000))))
 	var e *llm.Error
-	if !errors.As(err, &e) || len(e.Message) > 10_000 || !strings.Contains(e.Message, "more lines") || e.Hint != "press record" {
+	if !errors.As(err, &e) || len(e.Message) > 10_000 || !strings.Contains(e.Message, "... (+") || e.Hint != "press record" {
 		t.Errorf("got %d bytes: %.2000s", len(err.Error()), err)
 	}
 }

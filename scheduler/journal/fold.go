@@ -40,7 +40,7 @@ func (s *RunState) Add(ev *Event) {
 	s.addPrompts(st, data.Prompts)
 	if ev.Type == StepWaiting {
 		s.stopWaiting(st.ID)
-		w := NewWaitingFor(st.ID, st.Found, st.Remaining)
+		w := NewWaitingFor("", st.ID, st.Found, st.Remaining)
 		w.Whole = s.WantedSchema(st)
 		s.Waiting = append(s.Waiting, w)
 	} else if st.State != StepStatusWaiting {
@@ -99,6 +99,14 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 				st.State = StepStatusWaiting
 			}
 			st.waited = st.State == StepStatusWaiting
+		}
+		// The reasons are those that were given, in the language of the run.
+		for i := range s.Waiting {
+			for _, told := range data.Waiting {
+				if told.Step == s.Waiting[i].Step {
+					s.Waiting[i].Reasons = told.Reasons
+				}
+			}
 		}
 		// An edited flow may have lost steps that waited.
 		s.Waiting = slices.DeleteFunc(s.Waiting, func(w WaitingFor) bool {

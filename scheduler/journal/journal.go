@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"iter"
 	"time"
 
@@ -222,24 +221,31 @@ type HeldError struct {
 }
 
 // String names the process, and since when it holds the run.
-func (h *Holder) String() string {
-	text := fmt.Sprintf("the process %d on %s", h.PID, h.Host)
+func (h *Holder) String() string { return h.Name().En }
+
+// Name is String in the built-in languages.
+func (h *Holder) Name() wording.Text {
 	if h.Since.IsZero() {
-		return text
+		return wording.Say("the process %d on %s", h.PID, wording.Of(h.Host))
 	}
-	return text + ", since " + h.Since.Local().Format(time.DateTime)
+	return wording.Say("the process %d on %s, since %s", h.PID, wording.Of(h.Host), h.Since.Local().Format(time.DateTime))
 }
 
 // Error names the process, since when it holds the run, and the end of its lease.
-func (e *HeldError) Error() string {
+func (e *HeldError) Error() string { return e.text().En }
+
+// In is Error in a language.
+func (e *HeldError) In(language string) string { return e.text().In(language) }
+
+func (e *HeldError) text() wording.Text {
 	if e.Holder == nil {
-		return fmt.Sprintf("the run %s does not belong to this process any more", e.Run)
+		return wording.Say("the run %s does not belong to this process any more", e.Run)
 	}
-	text := fmt.Sprintf("the run %s is held by another process: %v", e.Run, e.Holder)
 	if e.Holder.Until.IsZero() {
-		return text
+		return wording.Say("the run %s is held by another process: %v", e.Run, e.Holder)
 	}
-	return text + ", until " + e.Holder.Until.Local().Format(time.TimeOnly) + ", and longer while it lives"
+	return wording.Say("the run %s is held by another process: %v, until %s, and longer while it lives",
+		e.Run, e.Holder, e.Holder.Until.Local().Format(time.TimeOnly))
 }
 
 // ErrCancelRequested is the cause when a run is cancelled from outside.

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -247,5 +249,36 @@ func TestCompleteRunState(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The reasons of a step that waits are in the language of the run, and a fold has them as the run
+// gave them.
+func TestReasonsInLanguage(t *testing.T) {
+	found, err := value.ParseJSON([]byte(`{"slot_data": {"days": 90}, "sources": {"/days": "user"}, "rejected": [{"pointer": "/city", "value": 7, "reason": "应为字符串"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	remaining, err := value.ParseJSON([]byte(`{"type": "object", "properties": {"/city": {"type": "string"}, "/days": {"type": "integer", "maximum": 7}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for language, want := range map[string][]string{
+		"zh": {"/city：没有采用 7：应为字符串", "/days：先前的回答 90 不符合要求："},
+		"en": {"/city: 7 was not taken: 应为字符串", "/days: the earlier answer 90 does not fit: "},
+	} {
+		w := journal.NewWaitingFor(language, "ask", found, remaining)
+		if len(w.Reasons) != 2 || w.Reasons[0] != want[0] || !strings.HasPrefix(w.Reasons[1], want[1]) {
+			t.Errorf("%s: got %q", language, w.Reasons)
+		}
+		told, err := json.Marshal(map[string]any{"waiting": []journal.WaitingFor{w}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := "flow.started - {}\nstep.started ask {}\nstep.waiting ask {\"output\": " + found.JSON() + ", \"remaining_schema\": " + remaining.JSON() + "}\nflow.waiting - " + string(told)
+		state, err := journal.Fold(eventsOf(t, events))
+		if err != nil || len(state.Waiting) != 1 || !slices.Equal(state.Waiting[0].Reasons, w.Reasons) {
+			t.Errorf("%s: the fold has %+v, %v", language, state, err)
+		}
 	}
 }

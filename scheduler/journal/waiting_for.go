@@ -2,12 +2,12 @@ package journal
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // WaitingFor is a step, or an item of one, that waits for its parameters.
@@ -28,8 +28,9 @@ const maxReasons = 8
 // maxQuoted is how much of a text messages show, in characters.
 const maxQuoted = 80
 
-// NewWaitingFor returns a step that waits, with what slot put out before it did.
-func NewWaitingFor(step string, found, remaining value.Value) WaitingFor {
+// NewWaitingFor returns a step that waits, with what slot put out before it did; the reasons
+// are in the language.
+func NewWaitingFor(language, step string, found, remaining value.Value) WaitingFor {
 	w := WaitingFor{Step: step, RemainingSchema: remaining}
 	add := func(reason string) {
 		if len(w.Reasons) < maxReasons && !slices.Contains(w.Reasons, reason) {
@@ -41,13 +42,13 @@ func NewWaitingFor(step string, found, remaining value.Value) WaitingFor {
 	for _, one := range rejected.List() {
 		if pointer, reason := Rejection(one); slices.Contains(w.Pointers(), pointer) {
 			given, _ := one.Get("value")
-			add(fmt.Sprintf("%s: %s was not taken: %s", pointerName(pointer), value.Truncate(given.JSON(), maxQuoted), reason))
+			add(wording.Say("%s: %s was not taken: %s", pointerName(pointer), value.Truncate(given.JSON(), maxQuoted), reason).In(language))
 			told[pointer] = true
 		}
 	}
 	for _, pointer := range w.Pointers() {
 		if !told[pointer] {
-			if reason := w.misfitReason(pointer, found); reason != "" {
+			if reason := w.misfitReason(pointer, found).In(language); reason != "" {
 				add(reason)
 			}
 		}
@@ -63,36 +64,36 @@ func NewWaitingFor(step string, found, remaining value.Value) WaitingFor {
 
 // misfitReason returns why a place is asked for that has a value: one that was wrong from the
 // beginning, or an answer that fits no more since others came.
-func (w *WaitingFor) misfitReason(pointer string, found value.Value) string {
+func (w *WaitingFor) misfitReason(pointer string, found value.Value) (reason wording.Text) {
 	data, _ := found.Get("slot_data")
 	have, has := data.At(pointer)
 	isEmptyObject := have.Kind() == value.Object && have.Map().Len() == 0
 	isEmptyList := have.Kind() == value.List && len(have.List()) == 0
 	isEmpty := have.IsNull() || isEmptyObject || isEmptyList
 	if !has || isEmpty {
-		return ""
+		return reason
 	}
 	properties, _ := w.RemainingSchema.Get("properties")
 	property, _ := properties.Get(pointer)
 	s, err := schema.Parse(schema.Within(w.RemainingSchema, property))
 	if err != nil {
-		return ""
+		return reason
 	}
 	problems := s.Check(have)
 	if len(problems) == 0 {
-		return ""
+		return reason
 	}
-	what := "the value"
+	format := "%s: the value %s does not fit: %v"
 	sources, _ := found.Get("sources")
 	for at := pointer; ; at = at[:strings.LastIndexByte(at, '/')] {
 		if source, given := sources.Get(at); given || at == "" {
 			if who, _ := source.Str(); who == "user" {
-				what = "the earlier answer"
+				format = "%s: the earlier answer %s does not fit: %v"
 			}
 			break
 		}
 	}
-	return fmt.Sprintf("%s: %s %s does not fit: %s", pointerName(pointer), what, value.Truncate(have.JSON(), maxQuoted), problems[0])
+	return wording.Say(format, pointerName(pointer), value.Truncate(have.JSON(), maxQuoted), problems[0])
 }
 
 // pointerName returns a pointer in a message: that of the whole would not be seen.
@@ -108,8 +109,11 @@ func Rejection(v value.Value) (pointer, reason string) {
 }
 
 // String returns the step and the pointers of what it waits for.
-func (w WaitingFor) String() string {
-	return w.Step + " for " + strings.Join(w.Pointers(), ", ")
+func (w WaitingFor) String() string { return w.Name().En }
+
+// Name is String in the built-in languages.
+func (w WaitingFor) Name() wording.Text {
+	return wording.Say("%s for %s", w.Step, strings.Join(w.Pointers(), ", "))
 }
 
 // Pointers returns the places that values are wanted for, as JSON pointers into the

@@ -43,6 +43,6 @@ func (s *Server) createCompletion(ctx context.Context, in *completionInput) (*st
 	return &stream{func(hctx huma.Context) {
 		defer done()
 		r, w := humago.Unwrap(hctx)
-		s.openai.Chat(w, r, in.RawBody, openai.Caller{Principal: c.principal, Key: c.storeKey()})
+		s.openai.Chat(w, r, in.RawBody, openai.Caller{Principal: c.principal, Key: c.storeKey(), Language: s.languageOf(ctx)})
 	}}, nil
 }

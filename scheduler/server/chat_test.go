@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -79,6 +80,10 @@ func TestChatErrors(t *testing.T) {
 	} {
 		for _, stream := range []string{"", `, "stream": true`} {
 			r := f.chat(token, c.model, c.messages, c.more+stream)
+			zh := f.chat(token, c.model, c.messages, c.more+stream, "Accept-Language", "zh-CN").at("/error/message")
+			if name != "foreign memory" && !regexp.MustCompile(`\p{Han}`).MatchString(zh) { // a failure is in the language of its run
+				t.Errorf("%s: in Chinese it is %s", name, zh)
+			}
 			if r.status != c.status || r.at("/error/param") != c.param || r.at("/error/type") != "invalid_request_error" || r.at("/error/message") == "" {
 				t.Errorf("%s: got %d %s", name, r.status, r.text)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/archive"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
@@ -455,6 +456,6 @@ func (s *Server) importMemories(ctx context.Context, in *importMemoriesInput) (*
 		return nil, bodyProblem(err)
 	}
 	defer func() { _ = closeFile() }() // it was only read
-	report, err := archive.ImportLines(ctx, p.Store, "the body", file, archive.Options{Users: users, Session: in.Session})
+	report, err := archive.ImportLines(ctx, p.Store, wording.Say("the body").In(s.languageOf(ctx)), file, archive.Options{Users: users, Session: in.Session})
 	return &body[archive.Report]{report}, err
 }

@@ -61,7 +61,7 @@ func New(o Options) (*Server, error) {
 	s.audit = &auditor{store: o.Store, log: o.Log}
 	s.hosts = newHostCheck("", o.Hosts)
 	s.triggers = triggers.New(triggers.Options{
-		Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Store: o.Store, Log: o.Log, Clock: o.Clock, Secret: o.Secret,
+		Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Store: o.Store, Log: o.Log, Clock: o.Clock, Secret: o.Secret, Language: o.Language,
 	})
 	s.openai = openai.New(openai.Options{
 		Settings: o.OpenAI, Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Store: o.Store, Log: o.Log,

@@ -52,7 +52,7 @@ func (s *Server) transformError(ctx huma.Context, _ string, v any) (any, error) 
 	ctx.AppendHeader("Vary", "Accept-Language")
 	ctx.SetHeader("Content-Language", s.languageOf(ctx.Context()))
 	if isOpenAI(requestOf(ctx.Context()).http) {
-		return map[string]any{"error": openai.NewError(p.Status, p.Detail, "", p.Kind)}, nil
+		return map[string]any{"error": openai.NewError(p.Status, wording.Same(p.Detail), "", p.Kind)}, nil
 	}
 	return p, nil
 }
@@ -77,7 +77,7 @@ func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, p *Problem
 	w.Header().Set("Content-Language", s.languageOf(r.Context()))
 	if isOpenAI(r) {
 		p = p.in(s.languageOf(r.Context()))
-		openai.NewError(p.Status, p.Detail, "", p.Kind).Write(w)
+		openai.NewError(p.Status, wording.Same(p.Detail), "", p.Kind).Write(w)
 		return
 	}
 	writeJSON(w, p.Status, p.ContentType(""), s.finishProblem(r.Context(), p))

@@ -132,7 +132,7 @@ func runOnce(ctx context.Context, s *service.Service, file, question string) (st
 	if err != nil {
 		return "", err
 	}
-	speech, said := service.NewSpeech(nil), ""
+	speech, said := service.NewSpeech("", nil), ""
 	for event, err := range session.Events() {
 		if err != nil {
 			return said, err

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -20,12 +21,15 @@ type Speech struct {
 	// heard is what steps said before the run came to wait: when it goes on they say it
 	// again.
 	heard map[string]string
+	// language is that of the flow.
+	language string
 }
 
 // NewSpeech returns a Speech that leaves out what the user has heard before: the
-// [Speech.Heard] of the stretch before this one, nil for the first.
-func NewSpeech(heard map[string]string) *Speech {
-	return &Speech{texts: map[string]*strings.Builder{}, heard: heard}
+// [Speech.Heard] of the stretch before this one, nil for the first. What it adds by itself is
+// in the language.
+func NewSpeech(language string, heard map[string]string) *Speech {
+	return &Speech{texts: map[string]*strings.Builder{}, heard: heard, language: language}
 }
 
 // Add takes the next event and returns the text that the user gets because of it.
@@ -155,7 +159,7 @@ func (s *Speech) voidAttempt(step string) string {
 	if s.queue[0] != step {
 		return ""
 	}
-	return s.trackLineEnd(s.lineEnd() + "[the answer broke off; it starts over]\n")
+	return s.trackLineEnd(s.lineEnd() + wording.Say("[the answer broke off; it starts over]").In(s.language) + "\n")
 }
 
 // finishStep ends a step and returns what is said because of it: its output where it

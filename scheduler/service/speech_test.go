@@ -9,7 +9,7 @@ import (
 // TestSpeechWaits: what was kept is said when the run comes to wait, and what was
 // heard in a session is not said twice.
 func TestSpeechWaits(t *testing.T) {
-	s := *NewSpeech(nil)
+	s := *NewSpeech("", nil)
 	s.startStep("a", true)
 	s.startStep("b", true)
 	s.startStep("c", true)
@@ -21,7 +21,7 @@ func TestSpeechWaits(t *testing.T) {
 		t.Errorf("said %q with nobody speaking", again)
 	}
 
-	s = *NewSpeech(s.heard)
+	s = *NewSpeech("", s.heard)
 	s.startStep("a", true)
 	s.startStep("c", true)
 	said = s.addText("a", "Let me look.") + s.addText("c", "thi") + s.addText("c", "nking") + s.addText("a", " It is done.")
@@ -35,7 +35,7 @@ func TestSpeechWaits(t *testing.T) {
 // begins; those that ended while it had its turn are heard all the same.
 func TestSpeechOfOuterSteps(t *testing.T) {
 	output := value.OfMap(value.Pairs("text", "x"))
-	s := *NewSpeech(nil)
+	s := *NewSpeech("", nil)
 	said := s.startStep("outer", true) + s.startStep("b", true) + s.startStep("c", true) + s.startStep("d", true)
 	said += s.addText("b", "second") + s.finishStep("b", nil) + s.finishStep("c", &output) + s.addText("d", "thi")
 	if said != "" {

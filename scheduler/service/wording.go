@@ -63,4 +63,5 @@ var _ = wording.Add(wording.Catalog{
 	"resume the run %s": "请恢复运行 %s",
 	"the step %s is in the run %s, which the run waited for": "步骤 %s 在运行 %s 中，本运行等待过它",
 	"scheduler runs show %s --prompt %s":                     "scheduler runs show %s --prompt %s",
+	"[the answer broke off; it starts over]":                 "[回答中断，重新开始]",
 })

@@ -2,7 +2,6 @@ package trigger
 
 import (
 	"cmp"
-	"fmt"
 	"hash/fnv"
 	"strings"
 	"time"
@@ -35,14 +34,19 @@ type CronError struct {
 }
 
 // Error returns what is wrong.
-func (e *CronError) Error() string {
+func (e *CronError) Error() string { return e.text().En }
+
+// In returns what is wrong, in a language.
+func (e *CronError) In(language string) string { return e.text().In(language) }
+
+func (e *CronError) text() wording.Text {
 	if e.Never {
-		return "it never fires"
+		return wording.Say("it never fires")
 	}
 	if e.Field != "" {
-		return fmt.Sprintf("the %s cannot be %q: it is %s", e.Field, e.Text, e.Want)
+		return wording.Say("the %s cannot be %q: it is %s", wording.Of(e.Field), e.Text, wording.Of(e.Want))
 	}
-	return fmt.Sprintf("a cron expression has 5 fields, not %d: minute, hour, day, month, weekday", e.Fields)
+	return wording.Say("a cron expression has 5 fields, not %d: minute, hour, day, month, weekday", e.Fields)
 }
 
 // cronField is a field of a cron expression.

@@ -12,5 +12,8 @@ var _ = wording.Add(wording.Catalog{
 	"the secret of the webhook is not set":              "webhook 的密钥没有设置",
 	"the signature of the request is missing or wrong":  "请求的签名缺失或错误",
 	"the zone Local is another zone on every machine":   "时区 Local 在每台机器上都不同",
-	"unknown name": "未知的名称",
+	"unknown name":                  "未知的名称",
+	"it never fires":                "它永远不会触发",
+	"the %s cannot be %q: it is %s": "%s 不能是 %q：应为 %s",
+	"a cron expression has 5 fields, not %d: minute, hour, day, month, weekday": "cron 表达式有 5 个字段，不是 %d 个：分、时、日、月、星期",
 })

@@ -39,8 +39,8 @@ type Image struct {
 	Width, Height int
 	// Note is what was done to the file; "" where it is sent as it is.
 	Note wording.Text
-	// Doubt is why a vendor may refuse the image; "" for no doubt.
-	Doubt string
+	// Doubt is why a vendor may refuse the image; empty for no doubt.
+	Doubt wording.Text
 }
 
 // URL returns the image as a data URL.
@@ -108,7 +108,7 @@ func isSVG(data []byte) bool {
 func Prepare(data []byte) (*Image, error) {
 	f, known := sniffFormat(data)
 	if !known && isSVG(data) && len(data) <= MaxSent {
-		return &Image{MIME: "image/svg+xml", Data: data, Doubt: "a vector image is sent as it is, which few models take"}, nil
+		return &Image{MIME: "image/svg+xml", Data: data, Doubt: wording.Say("a vector image is sent as it is, which few models take")}, nil
 	}
 	if !known {
 		return nil, wording.Errorf("its content is not an image (PNG, JPEG, GIF, WebP, BMP or SVG)")
@@ -136,9 +136,8 @@ func Prepare(data []byte) (*Image, error) {
 	}
 	m.Note = wording.Say("%s %d x %d, sent as %s %d x %d", f.mime, config.Width, config.Height, m.MIME, m.Width, m.Height)
 	if f.mime == "image/gif" {
-		m.Doubt = "only the first frame of the animation is sent, because the file is large"
-		if countFrames(data) < 2 {
-			m.Doubt = ""
+		if countFrames(data) > 1 {
+			m.Doubt = wording.Say("only the first frame of the animation is sent, because the file is large")
 		}
 	}
 	return m, nil

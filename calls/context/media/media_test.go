@@ -94,7 +94,7 @@ func TestPrepare(t *testing.T) {
 			if bytes.Equal(m.Data, test.data) != test.same || (m.Note.En == "") != test.same {
 				t.Errorf("untouched: want %v, note %q", test.same, m.Note)
 			}
-			if !strings.Contains(m.Doubt, test.doubt) || test.doubt == "" && m.Doubt != "" {
+			if !strings.Contains(m.Doubt.En, test.doubt) || test.doubt == "" && m.Doubt.En != "" {
 				t.Errorf("doubt %q, want %q", m.Doubt, test.doubt)
 			}
 			if !test.same {
@@ -177,7 +177,7 @@ func TestAnimation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Doubt == "" || m.MIME != "image/jpeg" {
+	if m.Doubt.En == "" || m.MIME != "image/jpeg" {
 		t.Errorf("got %s, doubt %q", m.MIME, m.Doubt)
 	}
 }

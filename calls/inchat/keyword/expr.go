@@ -1,7 +1,6 @@
 package keyword
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -19,7 +18,7 @@ const (
 type Expr struct {
 	root     node
 	words    []string
-	warnings []string
+	warnings []wording.Text
 }
 
 type op uint8
@@ -85,7 +84,7 @@ func Parse(param string) (*Expr, error) {
 }
 
 func (e *Expr) addWarning(format string, args ...any) {
-	e.warnings = append(e.warnings, fmt.Sprintf(format, args...))
+	e.warnings = append(e.warnings, wording.Say(format, args...))
 }
 
 // Words returns the words that the condition asks for, in its order.
@@ -93,7 +92,7 @@ func (e *Expr) Words() []string { return e.words }
 
 // Warnings are about parts of the condition that were ignored or are probably not
 // meant.
-func (e *Expr) Warnings() []string { return e.warnings }
+func (e *Expr) Warnings() []wording.Text { return e.warnings }
 
 // Eval evaluates the condition; has reports whether a word occurs. Words
 // that cannot change the result any more are not asked for.

@@ -9,7 +9,6 @@ package macro
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/inchat/keyword"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Limits of one text. Macros never loop, so they bound its cost together.
@@ -38,8 +38,8 @@ const HistoryVar = "chat_history_text"
 type Text struct {
 	nodes    []node
 	words    []string
-	errors   []string
-	warnings []string
+	errors   []wording.Text
+	warnings []wording.Text
 	volatile bool
 	// functions are named by importance macros; unnamed is set when another one's name
 	// comes from a macro.
@@ -89,7 +89,7 @@ func parse(text string, only []string) *Text {
 
 // addError records an error and returns the expansion that reports it again.
 func (t *Text) addError(format string, args ...any) func(*run, *call, string) string {
-	message := fmt.Sprintf(format, args...)
+	message := wording.Say(format, args...)
 	t.errors = append(t.errors, message)
 	return func(r *run, _ *call, _ string) string {
 		r.result.Errors = append(r.result.Errors, message)
@@ -101,7 +101,7 @@ func (t *Text) addWarning(format string, args ...any) {
 	if len(t.warnings) == maxWarnings {
 		return
 	}
-	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
+	t.warnings = append(t.warnings, wording.Say(format, args...))
 }
 
 // Words returns the words that the keywords macros of the text ask for, as far as
@@ -110,10 +110,10 @@ func (t *Text) Words() []string { return t.words }
 
 // Errors lists the macros of the text that cannot be read. Expanding the text
 // reports them again.
-func (t *Text) Errors() []string { return t.errors }
+func (t *Text) Errors() []wording.Text { return t.errors }
 
 // Warnings lists what in the text is probably not meant as it is written.
-func (t *Text) Warnings() []string { return t.warnings }
+func (t *Text) Warnings() []wording.Text { return t.warnings }
 
 // Functions returns the importance functions that the text asks, as far as they are known
 // before it is expanded; all is true where there are no others.
@@ -150,7 +150,7 @@ type Result struct {
 	// Text is the expanded text.
 	Text string
 	// Errors lists the macros that failed, and expanded to nothing.
-	Errors []string
+	Errors []wording.Text
 	// Hits are the keywords that were found, in order, without repetition.
 	Hits []string
 	// Verdicts lists the answers of importance functions: the function and its reason.
@@ -183,7 +183,7 @@ type run struct {
 }
 
 func (r *run) addError(format string, args ...any) {
-	r.result.Errors = append(r.result.Errors, fmt.Sprintf(format, args...))
+	r.result.Errors = append(r.result.Errors, wording.Say(format, args...))
 }
 
 // Expand replaces the macros of a text. Macros set variables in vars.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 var now = time.Date(2026, 3, 5, 9, 7, 2, 0, time.FixedZone("CST", 8*3600))
@@ -251,7 +252,7 @@ func TestPythonRefuses(t *testing.T) {
 	}
 	for code, want := range tests {
 		got, err := machine().Expand(t.Context(), Parse("<<python:"+code+">>"), NewVars(parseMap(t, sample)))
-		if err != nil || got.Text != "" || len(got.Errors) != 1 || !strings.Contains(got.Errors[0], want) {
+		if err != nil || got.Text != "" || len(got.Errors) != 1 || !strings.Contains(got.Errors[0].En, want) {
 			t.Errorf("%.60q gave %q, errors %q, want one with %q", code, got.Text, got.Errors, want)
 		}
 	}
@@ -306,7 +307,7 @@ func TestWarnings(t *testing.T) {
 	}
 	for text, want := range tests {
 		p := Parse(text)
-		got := strings.Join(p.Warnings(), "; ")
+		got := wording.Join(p.Warnings(), "; ", "；").En
 		if (want == "") != (got == "") || !strings.Contains(got, want) || len(p.Errors()) > 0 {
 			t.Errorf("%s: warnings %q, want %q; errors %q", text, got, want, p.Errors())
 		}

@@ -515,3 +515,15 @@ func FuzzImport(f *testing.F) {
 		}
 	})
 }
+
+// A line that is not JSON is told with its column, in both languages.
+func TestWrongLineInChinese(t *testing.T) {
+	_, err := archive.ImportLines(t.Context(), store(t), "x.jsonl", strings.NewReader(`{"content": "a"}`+"\n"+`{"content" "b"}`), archive.Options{Users: memory.AllUsers()})
+	if err == nil {
+		t.Fatal("it was taken")
+	}
+	en, zh := err.Error(), calls.MessageIn(err, "zh")
+	if !strings.HasPrefix(en, "x.jsonl:2: column 12: ") || !strings.HasPrefix(zh, "x.jsonl:2: 第 12 列：") || strings.Count(zh, "12") != 1 || strings.HasSuffix(zh, "列：") {
+		t.Errorf("got %q and %q", en, zh)
+	}
+}

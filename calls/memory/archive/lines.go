@@ -184,7 +184,10 @@ func checkUTF8(text []byte) error {
 // ErrJSON returns the error for invalid JSON in a line; err is the parser's, which
 // counts lines too.
 func ErrJSON(err error) error {
-	return wording.Errorf("column %s", strings.TrimPrefix(err.Error(), "1:"))
+	text := wording.OfError(err)
+	column, en, _ := strings.Cut(strings.TrimPrefix(text.En, "1:"), ": ")
+	_, zh, _ := strings.Cut(text.Zh, ": ")
+	return wording.Errorf("column %s: %s", column, wording.Text{En: en, Zh: zh})
 }
 
 // parseLine parses a line.

@@ -42,11 +42,11 @@ func (f field) readAnswer(line string, waiting []journal.WaitingFor) (value.Valu
 	case line == "" && f.optional:
 		return value.Value{}, errLeftOut
 	case line == "":
-		hint := "Ctrl-D leaves it for later"
+		needed := calls.Errorf(calls.Missing, "a value is needed")
 		if typeName == "string" {
-			hint = `"" is the empty text; ` + hint
+			return value.Value{}, needed.WithHint(`"" is the empty text; Ctrl-D leaves it for later`)
 		}
-		return value.Value{}, calls.Errorf(calls.Missing, "a value is needed").WithHint("%s", hint)
+		return value.Value{}, needed.WithHint("Ctrl-D leaves it for later")
 	case line == `""` && typeName == "string":
 		return value.OfString(""), nil
 	case len(choices.List()) > 0:

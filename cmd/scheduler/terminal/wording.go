@@ -61,4 +61,9 @@ var _ = wording.Add(wording.Catalog{
 	"the previous prompt is unchanged": "上一个提示词没有改动",
 	"warning: %s":                      "警告：%s",
 	"run %s on the queue %s":           "运行 %s（队列 %s）",
+	"Ctrl-D leaves it for later":       "按 Ctrl-D 留待以后",
+	"\"\" is the empty text; Ctrl-D leaves it for later": "\"\" 是空文本；按 Ctrl-D 留待以后",
+	"more than %s":     "大于 %s",
+	"less than %s":     "小于 %s",
+	"a multiple of %s": "%s 的倍数",
 })

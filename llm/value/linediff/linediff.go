@@ -35,7 +35,7 @@ func Show(before, after []string) string {
 	for i, line := range script {
 		switch {
 		case shown == maxDiffLines:
-			fmt.Fprintf(&out, "  ... and %d more lines\n", len(script)-i)
+			fmt.Fprintf(&out, "  ... (+%d)\n", len(script)-i)
 			return out.String()
 		case near[i]:
 			out.WriteString("  " + clipLine(line, same[i]) + "\n")

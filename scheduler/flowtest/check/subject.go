@@ -43,11 +43,11 @@ var (
 )
 
 // label returns the subject as messages name it.
-func (k subjectKind) label() string {
+func (k subjectKind) label() wording.Text {
 	if k == noSubject {
-		return "a check without a subject"
+		return wording.Say("a check without a subject")
 	}
-	return string(k)
+	return wording.Same(string(k))
 }
 
 // subjectKeys are the keys beside a subject that belong to it.

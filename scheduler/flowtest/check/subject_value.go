@@ -106,7 +106,7 @@ func (s *subject) resolveOutput() *verdict {
 	if outputs.IsNull() {
 		return absentOutputs(s.of)
 	}
-	return s.descend(outputs, "the outputs")
+	return s.descend(outputs, wording.Say("the outputs"))
 }
 
 // absentOutputs tells why a run has no outputs.
@@ -135,16 +135,16 @@ func (s *subject) resolveStep() *verdict {
 			return failf("the step %s failed: %s", s.step, got.Error.Message).withHint("%s", wording.Of(got.Error.Hint))
 		}
 	case journal.StepStatusFinished:
-		return s.descend(got.Output, s.step)
+		return s.descend(got.Output, wording.Same(s.step))
 	}
 	if got.Output.IsNull() {
 		return absentStep(s.of, s.step)
 	}
-	return s.descend(got.Output, s.step)
+	return s.descend(got.Output, wording.Same(s.step))
 }
 
 // descend sets the value that the path leads to from a value.
-func (s *subject) descend(v value.Value, of string) *verdict {
+func (s *subject) descend(v value.Value, of wording.Text) *verdict {
 	at := ""
 	for _, token := range s.path {
 		next, ok := v.At("/" + value.Escape(token))
@@ -158,10 +158,10 @@ func (s *subject) descend(v value.Value, of string) *verdict {
 }
 
 // absentMember tells that a value has no such member.
-func absentMember(v value.Value, at, token, of string) *verdict {
+func absentMember(v value.Value, at, token string, of wording.Text) *verdict {
 	where := of
 	if at != "" {
-		where += " " + at
+		where = wording.Say("%s %s", of, at)
 	}
 	switch v.Kind() {
 	case value.Object:

@@ -228,4 +228,6 @@ var _ = wording.Add(wording.Catalog{
 	"the check %q returned %d verdicts for one item":                                                    "检查 %q 对一项给出了 %d 个判断",
 	"the check %s does not pass: %s":                                                                    "检查 %s 未通过：%s",
 	"there is no check %q of a plugin":                                                                  "没有插件检查 %q",
+	"a check without a subject":                                                                         "没有对象的检查",
+	"the outputs":                                                                                       "输出",
 })

@@ -49,7 +49,7 @@ func translateTemplate(text string) (translated string, changes []wording.Text, 
 			for _, r := range rewrites {
 				if r.from.MatchString(code) {
 					code = r.from.ReplaceAllString(code, r.to)
-					changes = addText(changes, wording.Say("in the template, %s", r.what))
+					changes = addText(changes, wording.Say("in the template, %s", wording.Of(r.what)))
 				}
 			}
 			return code

@@ -167,7 +167,7 @@ func isHeldError(err error) bool {
 
 // newVault returns a vault whose key is configured.
 func newVault(key []byte, source string) *stored.Vault {
-	return &stored.Vault{Source: source, Key: func(create bool) ([]byte, error) {
+	return &stored.Vault{Source: wording.Of(source), Key: func(create bool) ([]byte, error) {
 		switch {
 		case len(key) == stored.KeySize:
 			return key, nil

@@ -20,7 +20,7 @@ const KeyName = "runs.key"
 
 // newVault returns a vault whose key is in a file, in hex.
 func newVault(file string) *stored.Vault {
-	return &stored.Vault{Source: "the file " + file, Key: func(create bool) ([]byte, error) {
+	return &stored.Vault{Source: wording.Say("the file %s", file), Key: func(create bool) ([]byte, error) {
 		key, err := readKey(file)
 		if create && errors.Is(err, fs.ErrNotExist) {
 			key, err = createKey(file)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -18,14 +19,23 @@ type Error struct {
 	Code    *string `json:"code"`
 
 	status int
+	text   wording.Text
 }
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// NewError returns an error with a status. param and code are "" for none.
-func NewError(status int, message, param, code string) *Error {
-	e := &Error{Message: message, Type: "server_error", status: status}
+// in returns the error with its message in a language.
+func (e *Error) in(language string) *Error {
+	whole := *e
+	whole.Message = e.text.In(language)
+	return &whole
+}
+
+// NewError returns an error with a status; its message is in English until it is written.
+// param and code are "" for none.
+func NewError(status int, message wording.Text, param, code string) *Error {
+	e := &Error{Message: message.En, Type: "server_error", status: status, text: message}
 	switch {
 	case status == http.StatusUnauthorized:
 		e.Type = "authentication_error"
@@ -60,17 +70,17 @@ func errorOf(err error) *Error {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(err, service.ErrNoPlace), errors.Is(err, service.ErrStopping):
-		return NewError(http.StatusServiceUnavailable, err.Error(), "", "busy")
+		return NewError(http.StatusServiceUnavailable, wording.OfError(err), "", "busy")
 	case errors.Is(err, service.ErrQueueFull):
-		return NewError(http.StatusTooManyRequests, err.Error(), "", "busy")
+		return NewError(http.StatusTooManyRequests, wording.OfError(err), "", "busy")
 	case errors.As(err, &failure): // its own text may hold secrets
-		return kindError(failure.Info.Kind, failure.Info.Message)
+		return kindError(failure.Info.Kind, wording.Of(failure.Info.Message))
 	}
-	return kindError(calls.KindOf(err), err.Error())
+	return kindError(calls.KindOf(err), wording.OfError(err))
 }
 
 // kindError returns the error of a kind.
-func kindError(kind calls.Kind, message string) *Error {
+func kindError(kind calls.Kind, message wording.Text) *Error {
 	status := http.StatusInternalServerError
 	switch kind {
 	case calls.Invalid, calls.Missing, calls.Budget:

@@ -44,6 +44,8 @@ type Caller struct {
 	service.Principal
 	// Key tells callers apart that have the same user.
 	Key string
+	// Language is that of the errors.
+	Language string
 }
 
 // filledInputs are the inputs that a request fills by itself.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -43,21 +44,21 @@ func refusedFields() []string { return []string{"tools", "functions", "n", "logp
 func parseRequest(body []byte, header http.Header) (*request, error) {
 	doc, err := value.ParseJSON(body)
 	if err != nil {
-		return nil, NewError(http.StatusBadRequest, "the body is not JSON: "+err.Error(), "", "")
+		return nil, NewError(http.StatusBadRequest, wording.Say("the body is not JSON: %v", err), "", "")
 	}
 	in := &request{doc: doc}
 	model, _ := doc.Get("model")
 	in.model, _ = model.Str()
 	if in.model == "" {
-		return nil, NewError(http.StatusBadRequest, "model is missing", "model", "missing")
+		return nil, NewError(http.StatusBadRequest, wording.Say("model is missing"), "model", "missing")
 	}
 	in.messages, _ = doc.Get("messages")
 	if len(in.messages.List()) == 0 {
-		return nil, NewError(http.StatusBadRequest, "messages is not a list with a message", "messages", "missing")
+		return nil, NewError(http.StatusBadRequest, wording.Say("messages is not a list with a message"), "messages", "missing")
 	}
 	for _, name := range refusedFields() {
 		if v, ok := doc.Get(name); ok && isAsked(name, v) {
-			return nil, NewError(http.StatusBadRequest, name+" is not supported: the flow decides", name, "unsupported_parameter")
+			return nil, NewError(http.StatusBadRequest, wording.Say("%s is not supported: the flow decides", name), name, "unsupported_parameter")
 		}
 	}
 	stream, _ := doc.Get("stream")

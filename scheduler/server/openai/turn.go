@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -31,7 +32,7 @@ type turn struct {
 func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Caller) {
 	in, err := parseRequest(body, r.Header)
 	if err != nil {
-		errorOf(err).Write(w)
+		errorOf(err).in(by.Language).Write(w)
 		return
 	}
 	t := &turn{api: a, by: by, in: in, out: newAnswer(w, in)}
@@ -40,7 +41,7 @@ func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Calle
 		if r.Context().Err() == nil && errorOf(err).status == http.StatusInternalServerError {
 			a.options.Log.Error("a chat request failed", "model", in.model, "run", t.out.run, "error", err)
 		}
-		t.out.failAnswer(errorOf(err))
+		t.out.failAnswer(errorOf(err).in(by.Language))
 	}
 }
 
@@ -58,13 +59,13 @@ func (t *turn) serve(ctx context.Context) error {
 	t.model, err = t.api.options.Library.Flow(t.in.model)
 	isOtherFlow := err == nil && t.model.Flow != nil && !t.api.IsModel(t.model.Flow)
 	if isOtherFlow || calls.KindOf(err) == calls.NotFound {
-		return NewError(http.StatusNotFound, "the model "+t.in.model+" does not exist", "model", "model_not_found")
+		return NewError(http.StatusNotFound, wording.Say("the model %s does not exist", t.in.model), "model", "model_not_found")
 	}
 	if err != nil {
 		return err
 	}
 	if t.model.Flow == nil {
-		return NewError(http.StatusBadRequest, "the flow has errors: "+t.model.Problems.Err().Error(), "model", "invalid")
+		return NewError(http.StatusBadRequest, wording.Say("the flow has errors: %v", t.model.Problems.Err()), "model", "invalid")
 	}
 	waits, err := t.waitingRun(ctx)
 	if err != nil {
@@ -81,7 +82,7 @@ func (t *turn) beginRun(ctx context.Context) error {
 	f := t.model.Flow
 	inputs := f.Inputs.ApplyDefaults(value.OfMap(t.in.flowInputs(f, t.by.User)))
 	if problems := f.Inputs.Check(inputs); problems != nil {
-		return NewError(http.StatusBadRequest, "the inputs do not fit the flow: "+problems.Error(), "messages", "invalid")
+		return NewError(http.StatusBadRequest, wording.Say("the inputs do not fit the flow: %v", problems), "messages", "invalid")
 	}
 	id := service.NewRunID()
 	t.out.run = id
@@ -91,7 +92,7 @@ func (t *turn) beginRun(ctx context.Context) error {
 	if err != nil {
 		return t.cancelIfLeft(ctx, err)
 	}
-	t.speech = service.NewSpeech(nil)
+	t.speech = service.NewSpeech(t.model.Flow.Language, nil)
 	return t.followRun(ctx, 0)
 }
 
@@ -139,7 +140,7 @@ func (t *turn) addText(text string) {
 // endAnswer ends the answer by the last event of the run.
 func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 	if last == nil || last.Data == nil {
-		return NewError(http.StatusServiceUnavailable, "the run was handed over: ask again", "", "busy")
+		return NewError(http.StatusServiceUnavailable, wording.Say("the run was handed over: ask again"), "", "busy")
 	}
 	switch last.Type {
 	case journal.FlowFinished:
@@ -152,10 +153,10 @@ func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 		}
 	case journal.FlowFailed:
 		if last.Data.Text == "" { // else the flow's own reply was said
-			return kindError(last.Data.Error.Kind, last.Data.Error.Message)
+			return kindError(last.Data.Error.Kind, wording.Of(last.Data.Error.Message))
 		}
 	default:
-		return NewError(http.StatusServiceUnavailable, "the run was cancelled", "", string(calls.Canceled))
+		return NewError(http.StatusServiceUnavailable, wording.Say("the run was cancelled"), "", string(calls.Canceled))
 	}
 	return t.out.finishAnswer(last.Data.Usage, string(journal.RunRunning.After(last.Type)))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -76,13 +77,13 @@ func (t *turn) goOn(ctx context.Context, info *journal.RunInfo) error {
 	if err != nil {
 		return t.cancelIfLeft(ctx, err)
 	}
-	t.speech = service.NewSpeech(heard)
+	t.speech = service.NewSpeech(t.model.Flow.Language, heard)
 	return t.followRun(ctx, info.LastSeq)
 }
 
 // saidBefore returns what the steps of a run said before it came to wait.
 func (t *turn) saidBefore(ctx context.Context, info *journal.RunInfo) (map[string]string, error) {
-	speech := service.NewSpeech(nil)
+	speech := service.NewSpeech(t.model.Flow.Language, nil)
 	for e, err := range t.api.options.Service.Events(ctx, t.by.Principal, info.ID, 1) {
 		if err != nil {
 			return nil, err
@@ -91,7 +92,7 @@ func (t *turn) saidBefore(ctx context.Context, info *journal.RunInfo) (map[strin
 			break
 		}
 		if e.Type == journal.FlowResumed {
-			speech = service.NewSpeech(speech.Heard())
+			speech = service.NewSpeech(t.model.Flow.Language, speech.Heard())
 		}
 		speech.Add(e)
 	}
@@ -129,11 +130,8 @@ func questionFor(w journal.WaitingFor, why, language string) string {
 	} else {
 		lines = append(lines, w.Reasons...)
 	}
-	need, or := "Please tell me: ", " or "
-	if strings.HasPrefix(language, "zh") {
-		need, or = "请告诉我：", "、"
-	}
-	ask := need + name
+	say := func(format string, args ...any) string { return wording.Say(format, args...).In(language) }
+	ask := say("Please tell me: %s", name)
 	for _, key := range []string{"title", "description"} {
 		v, _ := property.Get(key)
 		if text, ok := v.Str(); ok && text != "" {
@@ -143,7 +141,7 @@ func questionFor(w journal.WaitingFor, why, language string) string {
 	}
 	choices, _ := property.Get("enum")
 	if texts := choiceTexts(choices.List()); len(texts) > 0 {
-		ask += ": " + strings.Join(texts, or)
+		ask += ": " + strings.Join(texts, say(" or "))
 	}
 	return strings.Join(append(lines, ask), "\n")
 }

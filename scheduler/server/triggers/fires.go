@@ -3,7 +3,6 @@ package triggers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -90,11 +89,16 @@ func (t *Triggers) fireLocked(ctx context.Context, s *Schedule, now time.Time) e
 	return nil
 }
 
+// say returns a reason in the language of the server.
+func (t *Triggers) say(format string, args ...any) string {
+	return wording.Say(format, args...).In(t.Language)
+}
+
 // addMissed records the last of the fires that are given up, which stands for all.
 func (t *Triggers) addMissed(ctx context.Context, s *Schedule, at time.Time, missed int) error {
 	f := &store.Fire{
 		Schedule: s.ID, Key: s.Plan.Key(at), At: at, State: store.FireSkipped,
-		Reason: fmt.Sprintf("no server was there (catch_up: %s, fires missed: %d)", s.CatchUp, missed),
+		Reason: t.say("no server was there (catch_up: %s, fires missed: %d)", s.CatchUp, missed),
 	}
 	_, err := t.Store.AddFire(ctx, f, true)
 	return err
@@ -112,11 +116,11 @@ func (t *Triggers) addFire(ctx context.Context, s *Schedule, at time.Time) error
 	if len(open) > 0 {
 		switch s.Overlap {
 		case trigger.OverlapSkip:
-			f.State, f.Reason, f.Run = store.FireSkipped, "the run "+open[0].Run+" is not over (overlap: skip)", ""
+			f.State, f.Reason, f.Run = store.FireSkipped, t.say("the run %s is not over (overlap: skip)", open[0].Run), ""
 		case trigger.OverlapQueue:
 			f.State = store.FireQueued
 			if len(open) > maxQueuedFires {
-				f.State, f.Reason, f.Run = store.FireSkipped, fmt.Sprintf("%d fires wait already (overlap: queue)", maxQueuedFires), ""
+				f.State, f.Reason, f.Run = store.FireSkipped, t.say("%d fires wait already (overlap: queue)", maxQueuedFires), ""
 			}
 		}
 	}
@@ -222,7 +226,7 @@ func (t *Triggers) settleGone(ctx context.Context, f *store.Fire) error {
 	if _, err := t.Service.Run(ctx, service.Principal{}, f.Run); err == nil {
 		return t.Store.SetFire(ctx, f, store.FireStarted, "")
 	}
-	return t.Store.SetFire(ctx, f, store.FireFailed, "the schedule is gone, or its flow has errors")
+	return t.Store.SetFire(ctx, f, store.FireFailed, t.say("the schedule is gone, or its flow has errors"))
 }
 
 // begin begins the run of a fire that this process has recorded or claimed. A run of that id

@@ -28,6 +28,8 @@ type Options struct {
 	Clock func() time.Time
 	// Secret returns the value of a secret; ok is false where the settings do not allow it.
 	Secret func(name string) (text string, ok bool)
+	// Language is that of the reasons in the store.
+	Language string
 }
 
 // Triggers starts runs by the triggers of flows. A server makes one with [New]; it is safe

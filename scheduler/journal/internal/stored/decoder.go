@@ -217,6 +217,10 @@ func (d *Decoder) readFile(sum Digest) ([]byte, error) {
 // MissingPayloadError is the error of a payload that is not in the journal.
 type MissingPayloadError Digest
 
-func (d MissingPayloadError) Error() string {
-	return fmt.Sprintf("the payload %s is missing: the journal is damaged", Digest(d))
+// Error names the payload.
+func (d MissingPayloadError) Error() string { return d.In("en") }
+
+// In names the payload, in a language.
+func (d MissingPayloadError) In(language string) string {
+	return wording.Say("the payload %s is missing: the journal is damaged", Digest(d)).In(language)
 }

@@ -18,7 +18,7 @@ const KeySize = 32
 // random nonces. A backend makes one when it opens; it is safe for concurrent use.
 type Vault struct {
 	// Source names where the key is from in error messages: a file, a setting.
-	Source string
+	Source wording.Text
 	// Key returns the key, of KeySize bytes, and makes one if create is set and there
 	// is none. Without one the error is [fs.ErrNotExist].
 	Key func(create bool) ([]byte, error)
