@@ -130,7 +130,21 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if before != nil {
 		comparison = compare.Compare(before, compare.NewBaseline(run), f.against, 1)
 	}
-	return errors.Join(a.tellTests(run, comparison, f, targets), a.keepTests(run, last, files, suites, f), runErr, a.testVerdict(run, comparison, f))
+	failed := errors.Join(a.tellTests(run, comparison, f, targets), a.keepTests(run, last, files, suites, f), runErr)
+	return withFailure(a.testVerdict(run, comparison, f), failed)
+}
+
+// withFailure returns the error of a run with that verdict of which something could not be written: it is told, and the exit code is
+// that of the verdict, or 1.
+func withFailure(verdict, failed error) error {
+	if failed == nil {
+		return verdict
+	}
+	var exit exitError
+	if !errors.As(verdict, &exit) || exit.code == exitUndecided {
+		exit.code = exitFailed
+	}
+	return exitError{exit.code, failed}
 }
 
 // check returns what is wrong with the flags, and the reports that they ask for.
@@ -201,6 +215,53 @@ func (a *app) reportOptions() report.Options {
 	}
 }
 
+// repositoryPath returns what gives a file of a result by its path in the repository, as GitHub knows it: from the folder of the
+// workflow, else from the nearest one with .git. A file outside of it keeps its path.
+func (a *app) repositoryPath() func(file string) string {
+	project := realFolder(a.settings.Root)
+	repository := os.Getenv("GITHUB_WORKSPACE")
+	if repository == "" {
+		repository = gitFolder(project)
+	}
+	prefix, err := filepath.Rel(realFolder(repository), project)
+	if repository == "" || err != nil {
+		return nil
+	}
+	return func(file string) string {
+		path := filepath.Join(prefix, filepath.FromSlash(file))
+		if !filepath.IsLocal(path) {
+			return file
+		}
+		return filepath.ToSlash(path)
+	}
+}
+
+// realFolder returns the absolute path of a folder, links followed.
+func realFolder(dir string) string {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// gitFolder returns the nearest folder, from one upwards, that is a repository; "" where none is.
+func gitFolder(dir string) string {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		outer := filepath.Dir(dir)
+		if outer == dir {
+			return ""
+		}
+		dir = outer
+	}
+}
+
 // shownPath returns a path from the working directory, where that is shorter.
 func shownPath(path string) string {
 	wd, err := os.Getwd()
@@ -233,7 +294,7 @@ func (a *app) tellTests(run *result.Run, c *compare.Comparison, f *testFlags, ta
 		if f.asJSON {
 			out = a.Stderr
 		}
-		report.Annotate(out, run, report.Options{Language: o.Language, Mask: o.Mask})
+		report.Annotate(out, run, report.Options{Language: o.Language, Mask: o.Mask, Path: a.repositoryPath()})
 	}
 	return errors.Join(err, report.WriteFiles(targets, run, c, o))
 }

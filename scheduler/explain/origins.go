@@ -219,7 +219,10 @@ func ToolsOf(params value.Value) (tools []Tool, isWhole bool) {
 // toolsIn returns the tools of an entry in a group of an agent's tools, by their own names, or by those that the agent
 // makes of what they run. None: the names are not known.
 func toolsIn(group string, tool value.Value) []Tool {
-	own, _ := textAt(tool, "name")
+	own, isKnown := textAt(tool, "name")
+	if _, isNamed := tool.Get("name"); isNamed && !isKnown {
+		return nil
+	}
 	with, _ := tool.Get("with")
 	call, name := "", ""
 	switch group {

@@ -97,6 +97,7 @@ func TestToolsOf(t *testing.T) {
 		`{tools: {http: [{with: {operation: "get price/v1"}}, {name: stock, with: {url: "https://a.b"}}]}}`: "[{get_price_v1 http} {stock http}] true",
 		`{tools: {mcp: [{server: git.hub, tools: [search.issues, read]}]}}`:                                 "[{git_hub_search_issues mcp.git.hub.search.issues} {git_hub_read mcp.git.hub.read}] true",
 		`{tools: {mcp: [{server: github, tools: [null]}], calls: [{call: template}]}}`:                      "[{template template}] false",
+		`{tools: {calls: [{call: template, name: null}]}}`:                                                  "[] false",
 		`{tools: {calls: null}}`: "[] false",
 		`{tools: [{type: function, function: {name: price}}, {type: function, function: null}]}`: "[{price }] false",
 	} {

@@ -16,6 +16,7 @@ type argument struct {
 	prefix   string // of the pointers of the keys beside it
 	at       func(pointer string) flow.Position
 	scope    *Scope
+	subject  *parsedSubject
 	problems *flow.Problems
 	needs    *[]Need
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
@@ -157,18 +158,17 @@ func (w *rangeWant) DecodeValue(v value.Value) error {
 
 // verdictOf compares a number with the bounds.
 func (w rangeWant) verdictOf(n float64, unit string) *verdict {
-	shown := value.OfFloat(n).JSON()
-	if n == float64(int64(n)) {
-		shown = value.OfInt(int64(n)).JSON()
-	}
 	switch {
 	case w.Max != nil && n > *w.Max:
-		return failf("it is %s %s, more than %v", shown, wording.Of(unit), *w.Max)
+		return failf("it is %s %s, more than %s", decimal(n), wording.Of(unit), decimal(*w.Max))
 	case w.Min != nil && n < *w.Min:
-		return failf("it is %s %s, less than %v", shown, wording.Of(unit), *w.Min)
+		return failf("it is %s %s, less than %s", decimal(n), wording.Of(unit), decimal(*w.Min))
 	}
 	return pass()
 }
+
+// decimal writes a number without an exponent.
+func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func buildRunTokens(want rangeWant, _ *argument) test {
 	return func(_ context.Context, of *subject) *verdict {

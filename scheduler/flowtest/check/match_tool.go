@@ -3,11 +3,15 @@ package check
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // toolMatchers lists the matchers of the tools that an agent has used.
@@ -39,10 +43,13 @@ func (s *subject) usedText() wording.Text {
 }
 
 func buildUsed(want []string, a *argument) test {
-	if !areGiven(a, want) {
+	if !areGiven(a, want) || !checkTools(a, want) {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {
+		if failed := of.misspeltTool(want); failed != nil {
+			return failed
+		}
 		for _, name := range want {
 			if !slices.Contains(of.toolNames(), name) {
 				return failf("the tool %q was not used; %s", name, of.usedText())
@@ -53,10 +60,13 @@ func buildUsed(want []string, a *argument) test {
 }
 
 func buildSequence(want []string, a *argument) test {
-	if !areGiven(a, want) {
+	if !areGiven(a, want) || !checkTools(a, want) {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {
+		if failed := of.misspeltTool(want); failed != nil {
+			return failed
+		}
 		rest := want
 		for _, name := range of.toolNames() {
 			if len(rest) > 0 && rest[0] == name {
@@ -71,7 +81,7 @@ func buildSequence(want []string, a *argument) test {
 }
 
 func buildNoneOf(want []string, a *argument) test {
-	if !areGiven(a, want) {
+	if !areGiven(a, want) || !checkTools(a, want) {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {
@@ -90,43 +100,79 @@ func buildNoneOf(want []string, a *argument) test {
 // misspeltTool returns an error for a name that is nearly that of a tool of the step: that nothing of that name was used tells
 // nothing. nil: none is.
 func (s *subject) misspeltTool(want []string) *verdict {
-	known := s.offeredTools()
-	for _, name := range want {
-		near := value.DidYouMean(name, known)
-		if near == "" || slices.Contains(known, name) {
-			continue
-		}
-		return errorOf(calls.Errorf(calls.Invalid, "the step %s has no tool %q", s.step, name).WithHint("%s", wording.Of(near)))
+	known, isWhole := toolNamesIn(s.of.Record.Step(s.step).Params)
+	if i := indexOfMisspelt(want, known); isWhole && i >= 0 {
+		err := calls.Errorf(calls.Invalid, "the step %s has no tool %q", s.step, want[i])
+		return errorOf(err.WithHint("%s", wording.Of(value.DidYouMean(want[i], known))))
 	}
 	return nil
 }
 
-// offeredTools lists the tools of the step by its parameters; nil where these do not name them all, as for those of a server.
-func (s *subject) offeredTools() (names []string) {
-	params := s.of.Record.Step(s.step).Params
-	groups, _ := params.Get("tools")
-	lists := []value.Value{groups}
-	if groups.Kind() == value.Object {
-		lists = nil
-		for _, list := range groups.Map().All() {
-			lists = append(lists, list)
-		}
+// checkTools reports a name that is nearly that of a tool of the step, where the flows name all of its tools.
+func checkTools(a *argument, names []string) bool {
+	known, isWhole := a.scope.toolsOf(a.subject.step)
+	i := indexOfMisspelt(names, known)
+	if !isWhole || i < 0 {
+		return true
 	}
-	for _, list := range lists {
-		for _, tool := range list.List() {
-			if function, ok := tool.Get("function"); ok {
-				tool = function
-			}
-			named, _ := tool.Get("name")
-			name, ok := named.Str()
-			if !ok {
-				return nil
-			}
-			names = append(names, name)
-		}
+	below := "/" + value.OfInt(int64(i)).JSON()
+	if a.value.Kind() == value.Object { // the names are its keys
+		below = "/" + value.Escape(names[i])
 	}
-	return names
+	a.report(below, wording.Say("the step %s has no tool %q", a.subject.step, names[i]), wording.Of(value.DidYouMean(names[i], known)))
+	return false
 }
+
+// indexOfMisspelt returns which of the names is none of those known and nearly one; -1: none.
+func indexOfMisspelt(names, known []string) int {
+	return slices.IndexFunc(names, func(name string) bool { return !slices.Contains(known, name) && value.Nearest(name, known) != "" })
+}
+
+// toolsOf lists the tools of a step in the flows; isWhole is false where there may be others.
+func (s *Scope) toolsOf(id string) (names []string, isWhole bool) {
+	isWhole = len(s.Flows) > 0
+	for _, f := range s.Flows {
+		step := stepAt(f, id)
+		if step == nil {
+			return nil, false
+		}
+		tools, isAll := toolNamesIn(writtenValue(step.With))
+		names, isWhole = append(names, tools...), isWhole && isAll
+	}
+	return names, isWhole
+}
+
+// stepAt returns the step of a flow, or of a flow in it, that an id names; nil where it is only known in a run.
+func stepAt(f *flow.Flow, id string) *flow.Step {
+	segment, rest, isInside := strings.Cut(id, "/")
+	name, _ := journal.SplitPath(segment)
+	step, ok := f.Step(name)
+	switch {
+	case !ok:
+		return nil
+	case !isInside:
+		return step
+	case step.Sub == nil:
+		return nil
+	}
+	return stepAt(step.Sub, rest)
+}
+
+// toolNamesIn lists the tools in the parameters of an agent, or of a chat; isWhole is false where these do not name all.
+func toolNamesIn(params value.Value) (names []string, isWhole bool) {
+	tools, isWhole := explain.ToolsOf(params)
+	for _, t := range tools {
+		names = append(names, t.Name)
+	}
+	if _, hasFiles := params.Get("workspace"); hasFiles {
+		names = append(names, workspaceTools()...)
+	}
+	_, hasTools := params.Get("tools")
+	return names, isWhole || !hasTools
+}
+
+// workspaceTools lists the tools of an agent with a workspace.
+func workspaceTools() []string { return []string{"read_file", "read_skill"} }
 
 func buildArgs(want *value.Map, a *argument) test {
 	schemas := map[string]*schema.Schema{}
@@ -147,7 +193,13 @@ func buildArgs(want *value.Map, a *argument) test {
 		a.reportf("", "the map is empty")
 		return nil
 	}
+	if !checkTools(a, want.Keys()) {
+		return nil
+	}
 	return func(_ context.Context, of *subject) *verdict {
+		if failed := of.misspeltTool(want.Keys()); failed != nil {
+			return failed
+		}
 		for _, name := range want.Keys() {
 			if !slices.Contains(of.toolNames(), name) {
 				return failf("the tool %q was not used; %s", name, of.usedText())

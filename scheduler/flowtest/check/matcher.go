@@ -138,7 +138,7 @@ func (p *parser) parseMatchers(of *parsedSubject, list []member, negated bool) (
 		for _, mod := range def.with {
 			owners[mod.name] = true
 		}
-		if parsed := p.parseMatcher(def, m, beside, negated); parsed != nil {
+		if parsed := p.parseMatcher(of, def, m, beside, negated); parsed != nil {
 			all = append(all, parsed)
 		}
 	}
@@ -170,7 +170,7 @@ func (p *parser) reportUnknownKey(kind subjectKind, m member) {
 }
 
 // parseMatcher reads one matcher; nil where something is wrong.
-func (p *parser) parseMatcher(def *matcher, m member, beside map[string]member, negated bool) *parsedMatcher {
+func (p *parser) parseMatcher(of *parsedSubject, def *matcher, m member, beside map[string]member, negated bool) *parsedMatcher {
 	parsed := &parsedMatcher{matcher: def, negated: negated, beside: map[string]*tree{}}
 	if negated && def.cannotNegate {
 		p.report(m.key, wording.Say("%s cannot stand under not", def.name), wording.Text{})
@@ -181,7 +181,7 @@ func (p *parser) parseMatcher(def *matcher, m member, beside map[string]member, 
 		prefix = "/not"
 	}
 	parsed.arg = argument{
-		pointer: prefix + "/" + value.Escape(m.name), prefix: prefix, scope: p.scope, needs: &p.needs, beside: value.NewMap(len(def.with)),
+		pointer: prefix + "/" + value.Escape(m.name), prefix: prefix, scope: p.scope, subject: of, needs: &p.needs, beside: value.NewMap(len(def.with)),
 		at: p.positionsFrom(m.value, beside, prefix), problems: &p.problems,
 	}
 	if def.isExpression {

@@ -352,20 +352,24 @@ var suite = map[string]string{
 		fail {tools: clerk, used: [greet, search]}
 		error {tools: note, used: [greet]}
 		wrong {tools: clerk, used: greet} 'array'
+		wrong {tools: clerk, used: [greet, gret]} '1:30: the step clerk has no tool "gret"'
+		wrong {tools: clerk, not: {used: [gret]}} '1:29: the step clerk has no tool "gret"'
 		wrong {tools: clrk, used: [greet]} 'clerk'`,
 	"tools sequence": `
 		pass {tools: clerk, sequence: [greet]}
 		fail {tools: clerk, sequence: [greet, greet]}
+		wrong {tools: clerk, not: {sequence: [gret]}} 'greet'
 		wrong {tools: clerk, sequence: []} 'empty'`,
 	"tools args": `
 		pass {tools: clerk, args: {greet: {type: object, required: [values]}}}
 		fail {tools: clerk, args: {greet: {type: object, required: [name]}}}
 		fail {tools: clerk, args: {search: {type: object}}}
+		wrong {tools: clerk, not: {args: {gret: {type: object}}}} '1:35: the step clerk has no tool "gret"'
 		wrong {tools: clerk, args: {greet: {type: objekt}}} 'JSON Schema'`,
 	"tools none_of": `
 		pass {tools: clerk, none_of: [search]}
 		fail {tools: clerk, none_of: [greet]}
-		error {tools: clerk, none_of: [gret]}
+		wrong {tools: clerk, none_of: [gret]} 'did you mean "greet"'
 		wrong {tools: clerk, none_of: []} 'empty'`,
 	"retrieved recall_at": `
 		pass {retrieved: recall, recall_at: {k: 2, min: 0.5}, relevant: [m1, m9]}

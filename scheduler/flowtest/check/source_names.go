@@ -251,7 +251,7 @@ func (n *sourceNames) addTools(s *flow.Step, with value.Value) {
 		n.hasOtherCalls = n.hasOtherCalls || strings.Contains(t.Call, ".")
 	}
 	if _, hasFiles := with.Get("workspace"); hasFiles && s.Call == "agent" {
-		n.listed = append(n.listed, "read_file", "read_skill")
+		n.listed = append(n.listed, workspaceTools()...)
 	}
 }
 

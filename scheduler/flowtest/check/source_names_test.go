@@ -11,6 +11,8 @@ import (
 
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
@@ -188,4 +190,27 @@ func TestKindsOfTexts(t *testing.T) {
 	if found == 0 {
 		t.Error("no text has names")
 	}
+}
+
+// Tools that are only known in a run are looked at then: below not, a misspelt name is an error and no pass.
+func TestMisspeltToolsOfARun(t *testing.T) {
+	e := runText(t, `
+inputs: {type: object, properties: {name: {type: string}}}
+steps:
+  - {id: clerk, call: agent, with: {prompt: go, tools: {calls: [{call: template, name: "{{ inputs.name }}", with: {template: hello}}], http: [{name: price, with: {url: "https://api.example.com"}}]}}}
+outputs: {x: 1}
+`, value.OfMap(value.Pairs("name", "greet")), scripted.Answer{Text: "done"})
+	if e.Record.Error != nil {
+		t.Fatal(e.Record.Error)
+	}
+	expectLines(t, e, `
+		error {tools: clerk, not: {used: [gret]}}
+		error {tools: clerk, not: {args: {gret: {type: object}}}}
+		error {tools: clerk, not: {sequence: [gret]}}
+		error {tools: clerk, none_of: [prise]}
+		fail {tools: clerk, used: [greet]}
+		pass {tools: clerk, not: {used: [greet]}}
+		pass {tools: clerk, not: {used: [warehouse]}}
+		pass {tools: clerk, none_of: [price, warehouse]}
+	`)
 }

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -266,9 +265,7 @@ func (c *BaselineCase) score(metric string) (mean float64, ok bool) {
 
 // WriteLine writes the comparison as the JSON line that follows those of a run.
 func (c *Comparison) WriteLine(w io.Writer) error {
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	return out.Encode(struct {
+	return result.WriteLine(w, struct {
 		Type string `json:"type"`
 		*Comparison
 	}{"comparison", c})

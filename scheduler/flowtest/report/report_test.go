@@ -301,7 +301,7 @@ func TestTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = report.WriteFiles([]report.Target{{Kind: "json", File: filepath.Join(blocked, "x")}, {Kind: "md", File: good}}, sample(), nil, report.Options{})
-	if err == nil || !strings.Contains(err.Error(), "the report json was not written") {
+	if err == nil || !strings.Contains(err.Error(), "the report json was not written to ") {
 		t.Errorf("error: %v", err)
 	}
 	if _, err := os.Stat(good); err != nil {

@@ -133,7 +133,7 @@ func (o *Options) usageLine(run *result.Run) string {
 	}
 	cost := ""
 	if u.Cost > 0 {
-		cost = fmt.Sprintf(", $%.4f", u.Cost)
+		cost = ", $" + result.CostText(u.Cost)
 	}
 	if run.Mode == result.Live {
 		return o.say("models: %d tokens in, %d out%s", u.InputTokens, u.OutputTokens, cost)

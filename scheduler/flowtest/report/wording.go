@@ -9,7 +9,7 @@ var _ = wording.Add(wording.Catalog{
 	"unknown report %q":                       "未知的报告 %q",
 	"two reports go to the file %s":           "两份报告写入同一个文件 %s",
 	"give each a file of its own":             "请给每份报告各自的文件",
-	"the report %s was not written: %w":       "报告 %s 没有写入：%w",
+	"the report %s was not written to %s: %w": "报告 %s 没有写入 %s：%w",
 	"in %d of %d repeats":                     "%[2]d 次重复中有 %[1]d 次",
 	"not met: %s (%s)":                        "未满足：%s（%s）",
 	"piece: %s %q of %s":                      "片段：%[3]s 的 %[1]s %[2]q",

@@ -2,6 +2,7 @@ package result
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -49,18 +50,29 @@ func WriteTimedLines(w io.Writer, r *Run) error {
 }
 
 func writeLines(w io.Writer, r *Run, lineOf func(file string, c *Case) caseLine) error {
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
 	files := make([]string, 0, len(r.Suites))
 	for _, s := range r.Suites {
 		files = append(files, s.File)
 		for _, c := range s.Cases {
-			if err := out.Encode(lineOf(s.File, c)); err != nil {
+			if err := WriteLine(w, lineOf(s.File, c)); err != nil {
 				return err
 			}
 		}
 	}
-	return out.Encode(summaryLine{lineSummary, r, r.Counts(), files})
+	return WriteLine(w, summaryLine{lineSummary, r, r.Counts(), files})
+}
+
+// WriteLine writes a value as a line of JSON. A runner of GitHub Actions would carry out ##[COMMAND] anywhere in a line of a log,
+// so that such text is escaped.
+func WriteLine(w io.Writer, v any) error {
+	var line bytes.Buffer
+	out := json.NewEncoder(&line)
+	out.SetEscapeHTML(false)
+	if err := out.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(bytes.ReplaceAll(line.Bytes(), []byte("##["), []byte(`\u0023#[`)))
+	return err
 }
 
 // ReadLines reads what [WriteLines] or [WriteTimedLines] wrote. Lines of other types are passed over. A file that ends without
