@@ -102,7 +102,7 @@ func (t *task) runElsewhere(ctx context.Context, queue string, f *flow.Flow, inp
 func (t *task) emitChild(child *ChildRun, obstacle string) {
 	n := newPendingEvent(journal.StepChild)
 	n.data.Text = obstacle
-	n.data.Child, n.data.Queue, n.data.Flow = child.ID, child.Queue, child.Flow.Name
+	n.data.Child = &journal.ChildInfo{Run: child.ID, Flow: child.Flow.Name, Queue: child.Queue}
 	t.emit(n)
 }
 

@@ -53,7 +53,7 @@ type Event struct {
 // Data is the content of an event beyond its type. Which fields are set depends on the
 // type.
 type Data struct {
-	// Flow and Inputs: flow.started. Flow: step.child as well.
+	// Flow and Inputs: flow.started.
 	Flow   string       `json:"flow,omitempty"`
 	Inputs *value.Value `json:"inputs,omitempty"`
 	// Interrupted: flow.resumed of a run whose process died while it was at it.
@@ -62,10 +62,8 @@ type Data struct {
 	Call string `json:"call,omitempty"`
 	// ToUser: step.started of a step whose text is for the user.
 	ToUser bool `json:"to_user,omitempty"`
-	// Child and Queue: step.child, the run of its own that the step waits for, and where that one
-	// waits for a worker.
-	Child string `json:"child,omitempty"`
-	Queue string `json:"queue,omitempty"`
+	// Child: step.child, the run of its own that the step waits for.
+	Child *ChildInfo `json:"child,omitempty"`
 	// Params and Input: step.input, the rendered parameters and the call's input.
 	Params *value.Value `json:"params,omitempty"`
 	Input  *value.Value `json:"input,omitempty"`
@@ -116,6 +114,15 @@ type Data struct {
 	// Answers: step.answered, an object from the pointers of the remaining schema
 	// to what the user gave there.
 	Answers *value.Value `json:"answers,omitempty"`
+}
+
+// ChildInfo is the run of a flow that a step runs, where that is a run of its own. The engine makes
+// it; it is only data.
+type ChildInfo struct {
+	Run  string `json:"run"`
+	Flow string `json:"flow"`
+	// Queue is where it waits for a worker.
+	Queue string `json:"queue"`
 }
 
 // ModelUse is what a step has asked of a model in one process, with all that it ran

@@ -164,7 +164,9 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 	case StepRetrying:
 		st.Attempts++
 	case StepChild:
-		st.Child = data.Child
+		if data.Child != nil {
+			st.Child = data.Child.Run
+		}
 	case StepWaiting:
 		st.State = StepStatusWaiting
 		if data.RemainingSchema != nil {

@@ -133,8 +133,8 @@ func (p *Progress) showEvent(e *journal.Event) {
 // showChild tells which run of its own a step waits for, and prints what holds that up.
 func (p *Progress) showChild(step string, d *journal.Data) {
 	for _, r := range p.running {
-		if r.key == step {
-			r.note = p.language.Say("run %s on the queue %s", d.Child, d.Queue)
+		if r.key == step && d.Child != nil {
+			r.note = p.language.Say("run %s on the queue %s", d.Child.Run, d.Child.Queue)
 		}
 	}
 	if d.Text != "" {

@@ -1001,6 +1001,11 @@ export interface components {
         ChatRequestOptionsStruct: {
             include_usage?: boolean;
         };
+        ChildInfo: {
+            flow: string;
+            queue: string;
+            run: string;
+        };
         ConstructInputBody: {
             /** @description Messages {role, content}. */
             history: unknown;
@@ -1026,7 +1031,7 @@ export interface components {
             /** Format: int64 */
             attempt?: number;
             call?: string;
-            child?: string;
+            child?: components["schemas"]["ChildInfo"];
             code?: string;
             /** Format: int64 */
             delay_ms?: number;
@@ -1044,7 +1049,6 @@ export interface components {
             outputs?: unknown;
             params?: unknown;
             prompts?: components["schemas"]["Prompt"][] | null;
-            queue?: string;
             reason?: string;
             remaining_schema?: unknown;
             source?: string;

@@ -223,7 +223,7 @@ function addStepEvent(s: RunState, st: StepState, type: string, data: Partial<Sc
       openSpan(st, "run", s.lastTime);
       break;
     case "step.child":
-      st.child = data.child;
+      st.child = data.child?.run;
       break;
     case "step.delta":
       st.text += data.text ?? "";
