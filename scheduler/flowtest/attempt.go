@@ -101,7 +101,7 @@ func (a *attempt) answer(ctx context.Context, e *scheduler.StepExecutor) {
 			fits := scheduler.CheckAnswers(append(slices.Clip(given), answer), waiting.For) == nil
 			if fits {
 				given = append(given, answer)
-				a.used.at[one.Pos] = true
+				a.used.at[one.Pos] = 1
 			}
 			return fits
 		})

@@ -27,15 +27,15 @@ type guard struct {
 	isLive bool
 
 	mu     sync.Mutex
-	uses   map[string]int         // how many replies of a mock were given at a place; guarded by mu
-	asked  map[flow.Position]bool // the mocks that something has asked for, by their places; guarded by mu
-	failed error                  // the first thing that was denied, or that a mock has no reply for; guarded by mu
+	uses   map[string]int        // how many replies of a mock were given at a place; guarded by mu
+	asked  map[flow.Position]int // how many replies of mocks were asked for, by the places of the mocks; guarded by mu
+	failed error                 // the first thing that was denied, or that a mock has no reply for; guarded by mu
 }
 
 var _ scheduler.Interceptor = (*guard)(nil)
 
 func newGuard(c *suite.Case, o *Options) *guard {
-	return &guard{mocks: c.Mocks, allow: c.Allow, isLive: o.Mode == result.Live, uses: map[string]int{}, asked: map[flow.Position]bool{}}
+	return &guard{mocks: c.Mocks, allow: c.Allow, isLive: o.Mode == result.Live, uses: map[string]int{}, asked: map[flow.Position]int{}}
 }
 
 // problem returns why nothing can be said of the run; nil: it kept to what it may do.
@@ -45,11 +45,11 @@ func (g *guard) problem() error {
 	return g.failed
 }
 
-// noteAsked notes that something has asked for a mock.
-func (g *guard) noteAsked(m *suite.Mock) {
+// noteAsked notes that something has asked for the first n replies of a mock.
+func (g *guard) noteAsked(m *suite.Mock, n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.asked[m.Pos] = true
+	g.asked[m.Pos] = max(g.asked[m.Pos], n)
 }
 
 // refuse notes an error, and returns it as what the call puts out.
@@ -71,7 +71,6 @@ func (g *guard) Exec(ctx context.Context, use *scheduler.CallUse) iter.Seq2[call
 		}
 		return g.refuse(deniedError(use))
 	}
-	g.noteAsked(mock)
 	reply, err := g.nextReply(mock, use)
 	if err != nil {
 		return g.refuse(err)
@@ -149,6 +148,7 @@ func namesUse(step string, use *scheduler.CallUse) bool {
 // nextReply returns the reply for a use: by its item, else by how often its place has been there before.
 func (g *guard) nextReply(m *suite.Mock, use *scheduler.CallUse) (*suite.Reply, error) {
 	if !m.IsList {
+		g.noteAsked(m, 1)
 		return &m.Replies[0], nil
 	}
 	n := use.Item
@@ -162,6 +162,7 @@ func (g *guard) nextReply(m *suite.Mock, use *scheduler.CallUse) (*suite.Reply, 
 		g.uses[key]++
 		g.mu.Unlock()
 	}
+	g.noteAsked(m, n+1)
 	if n < len(m.Replies) {
 		return &m.Replies[n], nil
 	}

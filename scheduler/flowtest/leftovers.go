@@ -2,7 +2,6 @@ package flowtest
 
 import (
 	"cmp"
-	"maps"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -14,16 +13,18 @@ import (
 
 // usedParts are the answers, mocks and scripted answers of a case that its runs have asked for.
 type usedParts struct {
-	at map[flow.Position]bool // answers and mocks
+	at map[flow.Position]int // how often answers, and how many replies of mocks
 	// scripted is how many answers of the script were given.
 	scripted int
 }
 
-func newUsedParts() usedParts { return usedParts{at: map[flow.Position]bool{}} }
+func newUsedParts() usedParts { return usedParts{at: map[flow.Position]int{}} }
 
 // add adds what another run has asked for.
-func (u *usedParts) add(at map[flow.Position]bool, scripted int) {
-	maps.Copy(u.at, at)
+func (u *usedParts) add(at map[flow.Position]int, scripted int) {
+	for pos, n := range at {
+		u.at[pos] = max(u.at[pos], n)
+	}
 	u.scripted = max(u.scripted, scripted)
 }
 
@@ -75,10 +76,15 @@ func (s *suiteRun) leftoversOf(runs []*caseRun) (all []leftover) {
 	}
 	for _, c := range runs {
 		for _, one := range c.Answers {
-			add(one.Pos, one.IsDefault || used.at[one.Pos] || s.isLive(), unusedAnswer(&one))
+			add(one.Pos, one.IsDefault || used.at[one.Pos] > 0 || s.isLive(), unusedAnswer(&one))
 		}
 		for _, m := range c.Mocks {
-			add(m.Pos, m.IsDefault || used.at[m.Pos] || s.isLive(), unusedMock(&m))
+			n := used.at[m.Pos]
+			at := m.Pos
+			if n > 0 && n < len(m.Replies) {
+				at = m.Replies[n].Pos
+			}
+			add(at, m.IsDefault || n >= len(m.Replies) || s.isLive(), unusedMock(&m, n))
 		}
 		if n := len(c.ScriptAt); n > used.scripted {
 			err := calls.Errorf(calls.Invalid, "the run asked for %d of the %d answers in llm", used.scripted, n).
@@ -101,13 +107,17 @@ func unusedAnswer(one *suite.Answer) *calls.Error {
 		WithHint("take it out of answers, or find out why the run does not wait for it")
 }
 
-func unusedMock(m *suite.Mock) *calls.Error {
+func unusedMock(m *suite.Mock, n int) *calls.Error {
 	name := m.Step
 	switch {
 	case m.Call != "":
 		name = "call:" + m.Call
 	case m.Variable != "":
 		name = "vars." + m.Variable
+	}
+	if n > 0 {
+		return calls.Errorf(calls.Invalid, "the run asked for %d of the %d values of the mock %q", n, len(m.Replies), name).
+			WithHint("take out the values that are not asked for, or find out why there are no more attempts or items")
 	}
 	return calls.Errorf(calls.Invalid, "nothing asked for the mock %q", name).
 		WithHint("take it out of mocks, or find out why nothing asks for it")

@@ -36,6 +36,7 @@ cases:
   - {name: script, llm: [hi, ho, he]}
   - {name: all of them, inputs: {question: skip}, llm: [hi], answers: {size:/size: small}, mocks: {fetch: {status: 200, body: y}}}
   - {name: failed too, llm: [hi, ho], expect: [{output: reply, equals: ho}]}
+  - {name: values, llm: [hi], mocks: {note: [{text: a}, {text: b}]}}
   - {name: until, until: answer, llm: [hi], answers: {/size: small}, mocks: {fetch: {status: 200, body: y}}}
   - {name: fails on purpose, llm: [hi], mocks: {note: {error: {kind: plugin, message: no}}}, expect: [{run: {error: {matches: "no"}}}]}
 `
@@ -50,6 +51,7 @@ cases:
 		"script":           `a.test.yaml:12:30 the run asked for 1 of the 3 answers in llm`,
 		"all of them":      `a.test.yaml:13:72 the run did not wait for the answer "size:/size"; a.test.yaml:13:100: nothing asked for the mock "fetch"; a.test.yaml:13:57: the run asked for 0 of the 1 answers in llm`,
 		"failed too":       `a.test.yaml:14:34 the run asked for 1 of the 2 answers in llm`,
+		"values":           `a.test.yaml:15:57 the run asked for 1 of the 2 values of the mock "note"`,
 		"until":            "",
 		"fails on purpose": "",
 	}

@@ -33,7 +33,7 @@ func (r mockResolver) Resolve(_ context.Context, _ plugins.State, names []string
 			if m.Variable != name {
 				continue
 			}
-			r.guard.noteAsked(m)
+			r.guard.noteAsked(m, 1)
 			if wrong := m.Replies[0].Error; wrong != nil {
 				return nil, calls.Errorf(calls.Kind(wrong.Kind), "%s", wrong.Message)
 			}

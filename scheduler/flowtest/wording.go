@@ -31,6 +31,8 @@ var _ = wording.Add(wording.Catalog{
 	"take out the answers that are not asked for, or find out why the run does not ask for them":          "请去掉没有用到的回答，或查明运行为什么没有用到它们",
 	"the run did not wait for the answer %q":                                                              "运行没有等待回答 %q",
 	"take it out of answers, or find out why the run does not wait for it":                                "请将它从 answers 中去掉，或查明运行为什么没有等待它",
+	"the run asked for %d of the %d values of the mock %q":                                                "运行只用到了模拟 %[3]q 的 %[2]d 个值中的 %[1]d 个",
+	"take out the values that are not asked for, or find out why there are no more attempts or items":     "请去掉没有用到的值，或查明为什么没有更多的尝试或条目",
 	"nothing asked for the mock %q":                                                                       "没有任何步骤用到模拟 %q",
 	"take it out of mocks, or find out why nothing asks for it":                                           "请将它从 mocks 中去掉，或查明为什么没有用到它",
 	"the case %q: %w":                                       "用例 %q：%w",

@@ -114,7 +114,7 @@ type verdict struct {
 	outcome       result.Outcome
 	score         *float64 // nil: 1 or 0
 	message, hint wording.Text
-	piece         *result.PieceRef
+	piece         pieceRef // nil: none
 	diff          string
 	judge         *result.Judge
 }
@@ -148,7 +148,10 @@ func (v *verdict) fill(found result.Check, language string) result.Check {
 	if v.outcome == result.Pass { // what it has to say is for not
 		return found
 	}
-	found.Piece, found.Diff = v.piece, v.diff
+	if v.piece != nil {
+		found.Piece = v.piece(language)
+	}
+	found.Diff = v.diff
 	found.Message, found.Hint = v.message.In(language), v.hint.In(language)
 	return found
 }

@@ -136,7 +136,7 @@ func (s selector) absent(e *explain.Explanation) *verdict {
 			continue
 		}
 		failed := failf("%s is not in the prompt: the step %s left it out: %s", s.text(), l.Step, l.Reason)
-		failed.piece = leftOutRef(e, l)
+		failed.piece = leftOutPiece(e, l)
 		if l.Detail != "" {
 			failed.hint = wording.Of(l.Detail)
 		}
@@ -219,7 +219,7 @@ func (s selector) leftOutVerdict(prompts []*explain.Explanation, because *reason
 				return pass()
 			}
 			other = failf("%s is left out for another reason: %s (%s), not %s", s.text(), l.Reason, l.Code, because.text)
-			other.piece = leftOutRef(e, l)
+			other.piece = leftOutPiece(e, l)
 		}
 	}
 	if other != nil {

@@ -234,7 +234,7 @@ func buildStablePrefix(want prefixWant, a *argument) test {
 		v := failf("the prompt begins as that of %q for %d tokens, less than %d", want.With, shared.Tokens, want.MinTokens)
 		if broken := shared.Broken; broken != nil {
 			v.hint = wording.Say("they part in message %d, in text from %s", broken.Message, broken.Piece.Way())
-			v.piece = pieceRef(e, broken.Message, &broken.Piece)
+			v.piece = pieceOf(e, broken.Message, &broken.Piece)
 		}
 		return v
 	}

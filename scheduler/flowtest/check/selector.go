@@ -9,7 +9,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
-	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
 // selector names pieces of a prompt. What is "" does not matter.
@@ -248,7 +247,7 @@ type found struct {
 }
 
 // ref names the piece in a result.
-func (f *found) ref() *result.PieceRef { return pieceRef(f.prompt, f.message, f.piece) }
+func (f *found) ref() pieceRef { return pieceOf(f.prompt, f.message, f.piece) }
 
 // role returns the role of its message.
 func (f *found) role() string { return f.prompt.Messages[f.message].Role }

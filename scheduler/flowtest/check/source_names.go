@@ -90,7 +90,7 @@ func checkSource(a *argument, below, source string) bool {
 	if source == "" {
 		return true
 	}
-	if !checkInput(a, below, source) {
+	if !checkInput(a, below, source) || !checkVariable(a, below, source) {
 		return false
 	}
 	names := a.scope.sourceNames()
@@ -129,13 +129,31 @@ func checkInput(a *argument, below, source string) bool {
 	return false
 }
 
+// checkVariable reports a variable that is nearly one of those that the flows mention, and is none of them. Modules of prompts may
+// have others.
+func checkVariable(a *argument, below, source string) bool {
+	variable, ok := strings.CutPrefix(source, "vars.")
+	if !ok || strings.Contains(variable, "*") {
+		return true
+	}
+	name, _, _ := strings.Cut(variable, ".")
+	name, _, _ = strings.Cut(name, "[")
+	known := a.scope.sourceNames().variables
+	near := value.DidYouMean(name, known)
+	if near == "" || slices.Contains(known, name) {
+		return true
+	}
+	a.report(below, wording.Say("the flow has no variable %q", name), wording.Of(near))
+	return false
+}
+
 // sourceNames are what the sources of a scope may be called. They are made once, and only read then.
 type sourceNames struct {
 	// listed are the names that a message lists: words, steps, tools. others are known too.
 	listed, others []string
-	// roles are those that messages of the flows have.
-	roles []string
-	files *fileNames
+	// roles are those that messages of the flows have, variables those that their templates mention.
+	roles, variables []string
+	files            *fileNames
 	// isOpen: there may be other names, of tools or steps that are only known when they run. hasOtherCalls: there may be
 	// calls that are not built in.
 	isOpen, hasOtherCalls bool
@@ -171,6 +189,10 @@ func (n *sourceNames) has(source string) bool {
 		fits = func(known string) bool { return source == known }
 	}
 	if slices.ContainsFunc(n.listed, fits) || slices.ContainsFunc(n.others, fits) || n.files.has(source) {
+		return true
+	}
+	isText := strings.HasSuffix(source, ".txt") && slices.Contains(n.others, path.Base(source)) // one of the user, in the folder of a language
+	if isText {
 		return true
 	}
 	isID := strings.HasPrefix(source, "memory_") || strings.HasPrefix(source, "snapshot_") // of a memory in the store
@@ -214,6 +236,7 @@ func (n *sourceNames) addFlow(f *flow.Flow, prefix string) {
 	for _, s := range f.Steps {
 		n.listed = append(n.listed, prefix+s.ID)
 		n.others = append(n.others, s.Call)
+		n.variables = append(n.variables, s.Resolve...)
 		n.hasOtherCalls = n.hasOtherCalls || strings.Contains(s.Call, ".")
 		n.addTexts(s)
 		with := writtenValue(s.With)

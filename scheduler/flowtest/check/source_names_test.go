@@ -62,7 +62,7 @@ steps:
         http: [{name: price, with: {url: "https://api.example.com/prices"}}]
         calls: [{call: memory-retrieve, name: remember}]
         mcp: [{server: github, tools: [search.issues]}]
-  - {id: answer, call: chat, with: {messages: [{role: critic, content: "{{ sub.said }}"}, {role: user, content: x}]}}
+  - {id: answer, call: chat, with: {messages: [{role: critic, content: "{{ sub.said }}"}, {role: user, content: "{{ vars.weekday }}"}]}}
 outputs: {x: 1}
 -- inner.yaml --
 inputs: {type: object, properties: {text: {type: string}}}
@@ -85,12 +85,12 @@ A note.
 func TestMisspeltNames(t *testing.T) {
 	scope := loadScope(t, namesFlow)
 	for _, source := range []string{
-		"inputs", "inputs.question", "inputs.*", "inp*", "*", "question", "vars.town", "item", "summary", "history[0].output",
+		"inputs", "inputs.question", "inputs.*", "inp*", "*", "question", "vars.town", "vars.week*", "vars.elsewhere", "item", "summary", "history[0].output",
 		"http", "tool", "model", "memory", "user", "clock", "session", "world_book", "memory_6d0c7a52-5b1e-4f57-9d0e-0a8f1a1b2c3d",
 		"fetch", "fetch.body", "fet*", "sub", "sub/say", "sub/say.text", "sub/*", "each", "each[0]", "each[0].text", "clerk/round-1",
 		"price", "remember", "github_search_issues", "read_file", "memory-retrieve", "mcp.github.search.issues",
 		"AGENTS.md", "desk/AGENTS.md", "./desk/AGENTS.md", "desk/*.md", "SKILL.md", "desk/skills/tone/SKILL.md", "notes.txt", "*.txt",
-		"identity.txt", "context identity.txt",
+		"identity.txt", "context identity.txt", "de/context/identity.txt",
 	} {
 		for _, item := range []string{
 			"{prompt: answer, confined: {source: '" + source + "', roles: [user]}}",
@@ -105,6 +105,7 @@ func TestMisspeltNames(t *testing.T) {
 		"{prompt: answer, confined: {source: inputs.thigns, roles: [user]}}":  `1:37: the flow has no input "thigns" (did you mean "things"?)`,
 		"{prompt: answer, confined: {source: inputs/things, roles: [user]}}":  `1:37: "inputs/things" is not a source (write inputs.things)`,
 		"{prompt: answer, confined: {source: input.things, roles: [user]}}":   `1:37: no text comes from "input.things": no step, tool or file has that name (did you mean "inputs.things"?)`,
+		"{prompt: answer, confined: {source: vars.weekdya, roles: [user]}}":   `1:37: the flow has no variable "weekdya" (did you mean "weekday"?)`,
 		"{prompt: answer, confined: {source: prise, roles: [user]}}":          `1:37: no text comes from "prise": no step, tool or file has that name (did you mean "price"?)`,
 		"{prompt: answer, confined: {source: warehouse, roles: [user]}}":      `(there are http, tool, model, memory, user, clock, fetch, sub, sub/say, each,`,
 		"{prompt: answer, confined: {source: 'ware*', roles: [user]}}":        `no text comes from "ware*"`,

@@ -102,18 +102,25 @@ func promptValue(e *explain.Explanation) value.Value {
 	))
 }
 
-// pieceRef names a piece of a message.
-func pieceRef(e *explain.Explanation, message int, p *explain.Piece) *result.PieceRef {
+// pieceRef names a piece in the language of who reads it.
+type pieceRef func(language string) *result.PieceRef
+
+// pieceOf names a piece of a message.
+func pieceOf(e *explain.Explanation, message int, p *explain.Piece) pieceRef {
 	kind, name := result.NameOf(p.Sources)
-	return &result.PieceRef{
-		Step: e.Step, Kind: kind, Name: name, Source: p.Way().En, Message: message, Role: e.Messages[message].Role,
-		Text: value.Truncate(p.Text, maxShown),
+	return func(language string) *result.PieceRef {
+		return &result.PieceRef{
+			Step: e.Step, Kind: kind, Name: name, Source: p.Way().In(language), Message: message, Role: e.Messages[message].Role,
+			Text: value.Truncate(p.Text, maxShown),
+		}
 	}
 }
 
-// leftOutRef names a piece that was left out.
-func leftOutRef(e *explain.Explanation, l *explain.LeftOut) *result.PieceRef {
-	return &result.PieceRef{Step: e.Step, Kind: l.Kind, Name: l.Name, Message: -1, Reason: l.Reason, Code: l.Code}
+// leftOutPiece names a piece that was left out.
+func leftOutPiece(e *explain.Explanation, l *explain.LeftOut) pieceRef {
+	return func(string) *result.PieceRef {
+		return &result.PieceRef{Step: e.Step, Kind: l.Kind, Name: l.Name, Message: -1, Reason: l.Reason, Code: l.Code}
+	}
 }
 
 // maxShown bounds how much of a text a message shows.

@@ -211,6 +211,7 @@ var _ = wording.Add(wording.Catalog{
 	"want one expression, not a text with one in it":                 "应为一个表达式，而不是其中有表达式的文本",
 	"no text comes from %q: no step, tool or file has that name":     "没有文本来自 %q：没有叫这个名字的步骤、工具或文件",
 	"there is no kind %q of pieces":                                  "没有 %q 这种片段",
+	"the flow has no variable %q":                                    "流程没有变量 %q",
 	"there is no role %q":                                            "没有角色 %q",
 	"%q is not a source":                                             "%q 不是来源",
 	"the step %s has no prompt: it had ended before the run began":   "步骤 %s 没有提示词：它在运行开始前已经结束",
