@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -70,16 +71,21 @@ func (l *programLauncher) startProcess(ctx context.Context, m *manifest.Manifest
 		Manifest: m, Dir: l.dir, Path: path, Sockets: sockets, Log: log,
 		Spawner: &l.host.spawner, Reaper: l.host.opts.Reaper, AutoMTLS: l.host.opts.AutoMTLS,
 	}
-	if m.NamesFile() {
+	config.Mirror, err = process.NewMirror(l.dir, path, m, sockets)
+	if err != nil {
+		return nil, 0, permanentError{wording.Errorf("copying its script: %w", err)}
+	}
+	if m.NamesFile() && !config.Mirror.StartsCommand() {
 		config.Program, err = process.OpenProgram(path, sockets)
 		if err != nil {
+			config.Mirror.Remove()
 			return nil, 0, permanentError{err}
 		}
 		defer config.Program.Close()
 	}
 	var seal *manifest.Seal
 	config.Check = func() (err error) {
-		seal, err = l.sealProgram(m, config.Program)
+		seal, err = l.sealProgram(m, &config)
 		return err
 	}
 	proc, err := process.Start(ctx, config)
@@ -103,22 +109,35 @@ func (l *programLauncher) startProcess(ctx context.Context, m *manifest.Manifest
 
 // sealProgram seals the program and compares it with what is trusted, or what the user was
 // shown.
-func (l *programLauncher) sealProgram(m *manifest.Manifest, program *process.Program) (*manifest.Seal, error) {
-	var command *os.File
-	if program != nil {
-		command = program.File()
+func (l *programLauncher) sealProgram(m *manifest.Manifest, config *process.Config) (*manifest.Seal, error) {
+	started := manifest.Started{Copies: config.Mirror.Copies()}
+	if config.Program != nil {
+		started.Command = config.Program.File()
 	}
-	seal, err := manifest.NewSeal(l.dir, m, command)
+	seal, err := manifest.NewSeal(l.dir, m, started)
 	switch {
 	case err != nil:
 		return nil, err
 	case l.trusted != nil && seal.SHA256 != l.trusted.SHA256:
-		return nil, wording.Errorf("its program changed since it was trusted (sha256 %.12s…, trusted %.12s…); if you know why, run: scheduler plugins trust %s", seal.SHA256, l.trusted.SHA256, l.name)
+		return nil, l.changedError(m, seal.SHA256)
 	case l.reviewedSHA256 != "" && seal.SHA256 != l.reviewedSHA256:
 		return nil, wording.Errorf("its program changed while it was looked at")
 	}
 	return seal, nil
 }
+
+// changedError returns the error of a program that is not the trusted one any more.
+func (l *programLauncher) changedError(m *manifest.Manifest, sum string) error {
+	err := calls.Errorf(calls.Plugin, "its program changed since it was trusted (sha256 %.12s…, trusted %.12s…); if you know why, run: scheduler plugins trust %s", sum, l.trusted.SHA256, l.name)
+	_, noGit := os.Stat(filepath.Join(l.dir, gitFolder))
+	if noGit != nil || m.IsData(gitFolder) {
+		return err
+	}
+	return err.WithHint("commands of Git change %s: list it under data in %s", gitFolder, manifest.FileName)
+}
+
+// gitFolder is where Git keeps what it knows of a folder.
+const gitFolder = ".git"
 
 // describePlugin asks the plugin what it is, compares that with what was trusted, and opens its
 // session. By then the program has loaded what it consists of: nothing of that may have

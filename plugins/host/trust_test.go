@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,7 +42,7 @@ func states(h *host.Host) (all []string) {
 // What the lock file says is enough to list, lint and describe; the program is
 // needed only to run.
 func TestTrust(t *testing.T) {
-	dir := folder(t, "services: [vars]\nenv: [TZ]\ndata: [cache]")
+	dir := folder(t, "services: [vars]\nenv: [TZ]\ndata: [cache, .git]")
 	opts := host.Options{Folders: []string{filepath.Dir(dir), "/nowhere/at/all"}, LockFile: filepath.Join(t.TempDir(), "state", manifest.LockFileName)}
 	h := openAll(t, opts)
 	if got := states(h); !slices.Equal(got, []string{"sample 1.0.0 untrusted"}) || len(h.Names()) > 0 {
@@ -86,11 +87,26 @@ func TestTrust(t *testing.T) {
 	if got := states(again); !slices.Equal(got, []string{"sample 1.0.0 trusted"}) {
 		t.Errorf("after its data changed: %q", got)
 	}
-	if err := os.Symlink("plugin.yaml", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if got := states(again); !slices.Equal(got, []string{"sample 1.0.0 changed"}) {
-		t.Errorf("after a link was added: %q", got)
+	for what, add := range map[string]func(name string) error{
+		"a link": func(name string) error { return os.Symlink("plugin.yaml", name) },
+		"a file": func(name string) error { return os.WriteFile(name, nil, 0o600) },
+		"another .git": func(name string) error {
+			return errors.Join(os.Mkdir(name, 0o700), os.WriteFile(filepath.Join(name, ".git"), nil, 0o600))
+		},
+	} {
+		name := filepath.Join(dir, "added")
+		if err := add(name); err != nil {
+			t.Fatal(err)
+		}
+		if got := states(again); !slices.Equal(got, []string{"sample 1.0.0 changed"}) {
+			t.Errorf("after %s was added: %q", what, got)
+		}
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+		if got := states(again); !slices.Equal(got, []string{"sample 1.0.0 trusted"}) {
+			t.Errorf("after %s was removed: %q", what, got)
+		}
 	}
 
 	if err := os.RemoveAll(dir); err != nil {

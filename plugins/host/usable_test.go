@@ -163,15 +163,18 @@ func TestSwappedProgram(t *testing.T) {
 	overwrite := func(file string, content []byte) error { return os.WriteFile(file, content, 0o755) }
 	text := []byte("name: sample\nversion: 1.0.0\ncommand: ./program\ndata: [ran, program-next, plugin.yaml-next]\nlimits: {start_timeout: 2s}\n")
 	noting := []byte("#!/bin/sh\n[ $# = 0 ] || touch ran\nexec " + own + "\n")
+	script, other := []byte("#!/bin/sh\nexec "+own+"\n"), []byte("#!/bin/sh\ntouch ran\nexec "+own+"\n")
 	for name, attack := range map[string]struct {
 		program    []byte // at the beginning
 		file       string // what is changed
 		good, evil []byte
 		put        func(file string, content []byte) error
 	}{
-		"another program":  {binary, "program", binary, []byte("#!/bin/sh\ntouch ran\n"), exchange},
-		"written to":       {binary, "program", binary, []byte("#!/bin/sh\ntouch ran\n"), overwrite},
-		"another manifest": {noting, manifest.FileName, text, append(text, "args: [evil]\n"...), exchange},
+		"another program":     {binary, "program", binary, []byte("#!/bin/sh\ntouch ran\n"), exchange},
+		"written to":          {binary, "program", binary, []byte("#!/bin/sh\ntouch ran\n"), overwrite},
+		"another script":      {script, "program", script, other, exchange},
+		"a script written to": {script, "program", script, other, overwrite},
+		"another manifest":    {noting, manifest.FileName, text, append(text, "args: [evil]\n"...), exchange},
 	} {
 		for _, reaper := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, reaper: %t", name, reaper), func(t *testing.T) {

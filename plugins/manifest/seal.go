@@ -23,15 +23,12 @@ const (
 	maxProgramBytes = 1 << 30
 )
 
-// versionControl is the only folder that is never a part of a program: no runtime loads
-// code from it, and it changes with every command of Git.
-const versionControl = ".git"
-
 // Seal is what a program consisted of at one moment. [NewSeal] makes it; it is not changed
 // afterwards, and safe for concurrent use.
 type Seal struct {
-	// SHA256 is the sum over all files in the folder, by name and content, except .git and
-	// what the manifest lists as data; over what links in it lead to; and over the command,
+	// SHA256 is the sum over all files in the folder, by name and content, except what the
+	// manifest lists as data; over the names of pipes, sockets and devices in it, which have no
+	// content that could be read; over what links in it lead to; and over the command,
 	// unless that is a name in PATH: an interpreter, another one on each machine. Of that, the
 	// files are added that its arguments name.
 	SHA256 string
@@ -48,11 +45,23 @@ type Seal struct {
 // Link is a link in the folder of a plugin: its name, and the path that it leads to.
 type Link struct{ Name, Target string }
 
-// NewSeal reads a program. command, where it is not nil, is the open file of the command,
-// which is read in the place of its path: who starts that same file starts what was read,
-// whatever the path leads to by then.
-func NewSeal(dir string, m *Manifest, command *os.File) (*Seal, error) {
-	d, err := digestProgram(dir, m, command, true)
+// Started are the files that a program will be started from. They are read in the place of the
+// paths in its folder: who starts those same files starts what was read, whatever the paths lead
+// to by then.
+type Started struct {
+	// Command is the open file of the command; nil where it is started by its path.
+	Command *os.File
+	// Copies are paths of private copies, by the names of the files from the plugin's folder.
+	Copies map[string]string
+}
+
+// NewSeal reads a program. That a copy was not read, because its file is not a part of the
+// program any more, is an error.
+func NewSeal(dir string, m *Manifest, started Started) (*Seal, error) {
+	d, err := digestProgram(dir, m, started, true)
+	if err == nil && d.copies < len(started.Copies) {
+		err = wording.Errorf("files were removed while it was read")
+	}
 	if err != nil {
 		return nil, wording.Errorf("reading the program of the plugin %s: %w", m.Name, err)
 	}
@@ -64,7 +73,7 @@ func NewSeal(dir string, m *Manifest, command *os.File) (*Seal, error) {
 
 // Digest returns the SHA-256 of a program; see [Seal].
 func Digest(dir string, m *Manifest) (sum string, err error) {
-	s, err := NewSeal(dir, m, nil)
+	s, err := NewSeal(dir, m, Started{})
 	if err != nil {
 		return "", err
 	}
@@ -75,7 +84,7 @@ func Digest(dir string, m *Manifest) (sum string, err error) {
 // added or removed since it was sealed. It reads no contents: the kernel keeps when a file
 // was last changed, which no program can set back.
 func (s *Seal) CheckUnmodified() error {
-	d, err := digestProgram(s.dir, s.manifest, nil, false)
+	d, err := digestProgram(s.dir, s.manifest, Started{}, false)
 	if err != nil {
 		return wording.Errorf("reading its program again: %w", err)
 	}
@@ -100,11 +109,14 @@ type digester struct {
 	files  int
 	bytes  int64
 
-	// program is the command as a path in the folder, "" for others; commandFile is its
-	// open file, where there is one; coversCommand reports that the command was added.
+	// program is the command as a path in the folder, "" for others; coversCommand reports
+	// that it was added.
 	program       string
-	commandFile   *os.File
 	coversCommand bool
+	// started are the files that are read in the place of their paths; copies counts the
+	// copies that were.
+	started Started
+	copies  int
 	// manifest is what was read of plugin.yaml, which counts in the place of the file; nil
 	// where it was not read from one.
 	manifest []byte
@@ -114,9 +126,9 @@ type digester struct {
 // the plugin's folder.
 type walkedFolder struct{ path, name string }
 
-func digestProgram(dir string, m *Manifest, command *os.File, readContents bool) (*digester, error) {
+func digestProgram(dir string, m *Manifest, started Started, readContents bool) (*digester, error) {
 	d := newDigester(m)
-	d.commandFile, d.readContents = command, readContents
+	d.started, d.readContents = started, readContents
 	root, err := filepath.EvalSymlinks(dir) // a walk does not follow its root
 	if err != nil {
 		return nil, err
@@ -171,15 +183,21 @@ func (d *digester) addEntry(path, rel string, entry fs.DirEntry) error {
 	case entry.Type()&fs.ModeSymlink != 0:
 		return d.addLink(path, rel)
 	case !entry.Type().IsRegular():
-		return nil // a socket or a pipe has no content
+		d.addSpecial(entry.Type(), rel)
+		return nil
 	}
 	return d.addFile(path, rel)
 }
 
-// isExcluded reports whether a name is not a part of the program.
-func (d *digester) isExcluded(rel string) bool {
-	return rel == versionControl || slices.Contains(d.data, rel)
+// addSpecial adds a pipe, a socket or a device, which is not opened.
+func (d *digester) addSpecial(mode fs.FileMode, rel string) {
+	for _, sum := range []hash.Hash{d.contents, d.identities} {
+		fmt.Fprintf(sum, "special %q %s\n", filepath.ToSlash(rel), mode.Type())
+	}
 }
+
+// isExcluded reports whether a name is not a part of the program.
+func (d *digester) isExcluded(rel string) bool { return slices.Contains(d.data, rel) }
 
 // isCovered reports whether a path without links belongs to a folder that is walked, and
 // is not excluded there.
@@ -220,6 +238,9 @@ func (d *digester) addLink(path, rel string) error {
 	if mode.IsRegular() {
 		return d.addFile(path, rel)
 	}
+	if isSpecial := mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0; isSpecial {
+		d.addSpecial(mode, rel)
+	}
 	if !mode.IsDir() || isBelow(d.root, target) || d.isCovered(target) {
 		return nil
 	}
@@ -247,7 +268,11 @@ func (d *digester) addCommand(command string) error {
 	if !targetMode(path).IsRegular() {
 		return nil
 	}
-	return d.addFile(path, command)
+	name := command
+	if d.program != "" {
+		name = d.program
+	}
+	return d.addFile(path, name)
 }
 
 // addScripts adds the files that the arguments of an interpreter name, where they were not
@@ -266,6 +291,14 @@ func (d *digester) addScripts(m *Manifest) error {
 		}
 	}
 	return nil
+}
+
+// IsData reports whether a name from the plugin's folder is what the manifest lists as data, or
+// below it.
+func (m *Manifest) IsData(name string) bool {
+	return slices.ContainsFunc(m.Data, func(data string) bool {
+		return isBelow(filepath.Clean(name), filepath.Clean(filepath.FromSlash(data)))
+	})
 }
 
 // isData reports whether a path is what the manifest lists as data, or below it.
@@ -301,14 +334,18 @@ func (d *digester) addFile(path, name string) error {
 	if name == FileName && d.manifest != nil {
 		return d.addContents(bytes.NewReader(d.manifest), name)
 	}
-	file := d.commandFile
-	if !isCommand || file == nil {
-		file, err = calls.OpenFile(path)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
+	if isCommand && d.started.Command != nil {
+		return d.addContents(d.started.Command, name)
 	}
+	if copied, ok := d.started.Copies[filepath.Clean(name)]; ok {
+		path = copied
+		d.copies++
+	}
+	file, err := calls.OpenFile(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
 	return d.addContents(file, name)
 }
 

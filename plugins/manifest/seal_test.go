@@ -34,7 +34,8 @@ func TestDigest(t *testing.T) {
 		"beside links that lead nowhere":  {"./run", "", "real/run", "real/self>self real/gone>../gone", "real/run", true},
 		"beside links into the folder":    {"./run", "", "real/run real/a/x", "real/dot>. real/a/up>.. real/b>a", "real/a/x", true},
 
-		"what Git keeps":                   {"./run", "", "real/run real/.git/index", "", "real/.git/index", false},
+		"what Git keeps":                   {"./run", "", "real/run real/.git/index", "", "real/.git/index", true},
+		"what Git keeps, as data":          {"./run", ".git", "real/run real/.git/index", "", "real/.git/index", false},
 		"data":                             {"./run", "cache", "real/run real/cache/x", "", "real/cache/x", false},
 		"data that a link leads to":        {"./run", "lib", "real/run other/x", "real/lib>../other", "other/x", false},
 		"what is beside the folder":        {"./run", "", "real/run other/x", "real/up>..", "other/x", false},
@@ -181,7 +182,7 @@ func TestDigestOfScripts(t *testing.T) {
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			seal, err := NewSeal(dir, m, nil)
+			seal, err := NewSeal(dir, m, Started{})
 			if err != nil {
 				t.Fatal(err)
 			}

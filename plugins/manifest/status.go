@@ -131,7 +131,7 @@ func (c *Catalog) Review(name string, l *Lock) (*Review, error) {
 	if err != nil {
 		return nil, err
 	}
-	seal, err := NewSeal(dir, m, nil)
+	seal, err := NewSeal(dir, m, Started{})
 	if err != nil {
 		return nil, err
 	}

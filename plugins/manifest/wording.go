@@ -48,6 +48,7 @@ var _ = wording.Add(wording.Catalog{
 	"plugins are looked for in %s":                     "插件从 %s 中查找",
 	"put it on one line":                               "请写在一行中",
 	"reading a manifest: %w":                           "读取清单：%w",
+	"files were removed while it was read":             "读取期间有文件被移除",
 	"reading its program again: %w":                    "重新读取它的程序：%w",
 	"reading the lock file of plugins: %w":             "读取插件的锁文件：%w",
 	"reading the program of the plugin %s: %w":         "读取插件 %s 的程序：%w",

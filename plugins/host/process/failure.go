@@ -20,7 +20,7 @@ import (
 // script is. The error may come from the reaper, as text.
 func explainExec(program string, err error) wording.Text {
 	is := func(errno syscall.Errno) bool { return errors.Is(err, errno) || err.Error() == errno.Error() }
-	interpreter, script := shebang(program)
+	interpreter, _, script := readShebang(program)
 	switch {
 	case is(syscall.ENOENT) && script:
 		return wording.Say("its interpreter %q, from its first line, does not exist (install it, or name another)", interpreter)
@@ -54,9 +54,9 @@ func parseHandshake(line string) []string {
 // isKillStatus reports whether a process ended by SIGKILL.
 func isKillStatus(status string) bool { return strings.HasPrefix(status, "signal: killed") }
 
-// shebang returns the interpreter that the first line of a script names, and whether the
-// program is a script.
-func shebang(program string) (interpreter string, script bool) {
+// firstLine returns what the first line of a script has behind #!, and whether the program is a
+// script.
+func firstLine(program string) (words string, script bool) {
 	f, err := calls.OpenFile(program)
 	if err != nil {
 		return "", false
@@ -64,11 +64,21 @@ func shebang(program string) (interpreter string, script bool) {
 	defer f.Close()
 	start, _ := io.ReadAll(io.LimitReader(f, 256)) // the system does not read more either
 	line, _, _ := bytes.Cut(start, []byte("\n"))
-	words, script := bytes.CutPrefix(line, []byte("#!"))
-	// Only the first space or tab ends the name: a carriage return is part of it.
-	name := strings.TrimLeft(string(words), " \t")
-	if end := strings.IndexAny(name, " \t"); end >= 0 {
-		name = name[:end]
+	rest, script := bytes.CutPrefix(line, []byte("#!"))
+	if !script {
+		return "", false
 	}
-	return name, script
+	return string(rest), true
+}
+
+// readShebang returns the interpreter that the first line of a script names, and what is behind it,
+// which is one argument; script is false for other programs.
+func readShebang(program string) (interpreter, option string, script bool) {
+	words, script := firstLine(program)
+	// Only the first space or tab ends the name: a carriage return is part of it.
+	interpreter = strings.TrimLeft(words, " \t")
+	if end := strings.IndexAny(interpreter, " \t"); end >= 0 {
+		interpreter, option = interpreter[:end], strings.Trim(interpreter[end:], " \t")
+	}
+	return interpreter, option, script
 }

@@ -39,6 +39,9 @@ type Config struct {
 	// Program is the file that is started in the place of Path; nil where that is an
 	// interpreter. It must stay open until Start returns.
 	Program *Program
+	// Mirror has the script that is started, and the files beside it, in the place of those in
+	// Dir; nil for none. It is removed when the process has ended, or is not started.
+	Mirror *Mirror
 	// Sockets is the folder of the host's sockets (see [SocketDir]).
 	Sockets string
 	// Log takes what the program writes.
@@ -111,6 +114,7 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 	if err != nil {
 		killClient(client, r, 0)
 		_ = os.RemoveAll(r.ownSockets) // the library forgets it where nothing was started
+		c.Mirror.Remove()
 		switch {
 		case ctx.Err() != nil:
 			err = ctx.Err()

@@ -103,8 +103,8 @@ func (r *runner) Start(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.cmd = exec.Command(r.config.Path, r.config.Manifest.Args...) //nolint:noctx // it outlives the request that started it
-	r.cmd.Dir, r.cmd.Env = r.config.Dir, r.environ()
+	path, args := r.config.Mirror.commandLine(r.config.Path, r.config.Manifest.Args)
+	r.cmd = &exec.Cmd{Path: path, Args: args, Dir: r.config.Dir, Env: r.environ()} // without a context: it outlives the request that started it
 	r.cmd.Stdout, r.cmd.Stderr = stdoutW, stderrW
 	if hasLifePipe {
 		r.cmd.ExtraFiles = []*os.File{lifeR}
@@ -247,6 +247,7 @@ func (r *runner) awaitExit(drained <-chan struct{}, pipes ...*os.File) {
 	}
 	_ = r.handshake.Close()
 	<-drained
+	r.config.Mirror.Remove()
 	close(r.exited)
 }
 
