@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -45,8 +46,10 @@ func (a *Analysis) MatchedWords(doc *Document, content string) (words []string, 
 	return longest, matches
 }
 
-// commonPhrases returns the phrases of scripts without spaces that two texts have in
-// common: as long as possible, and not cut out of words as far as that can be told.
+// commonPhrases returns the words and phrases of scripts without spaces that two texts have in
+// common. There is no dictionary: a run that both texts have, as long as possible, is taken apart
+// at particles, function words and counters, and shown where both its ends are known to be those
+// of words. What is in doubt is left out.
 func commonPhrases(query, text string) (phrases []string) {
 	runes := []rune(query)
 	runes = runes[:min(len(runes), maxTerms)]
@@ -59,8 +62,8 @@ func commonPhrases(query, text string) (phrases []string) {
 			i++
 			continue
 		}
-		for _, phrase := range splitAtParticles(string(runes[i:end])) {
-			if isWholeIn(phrase, query, text) {
+		for _, part := range strings.FieldsFunc(string(runes[i:end]), isParticle) {
+			if phrase := trimFunctionWords(part, query, text); isWholeIn(phrase, query, text) {
 				phrases = append(phrases, phrase)
 			}
 		}
@@ -69,51 +72,155 @@ func commonPhrases(query, text string) (phrases []string) {
 	return phrases
 }
 
-// splitAtParticles splits a phrase at particles, and removes pronouns and the like from
-// its ends.
-func splitAtParticles(phrase string) []string {
-	parts := strings.FieldsFunc(phrase, func(r rune) bool { return strings.ContainsRune("的了吗呢吧啊嗎", r) })
-	for i, part := range parts {
-		parts[i] = strings.TrimRight(strings.TrimLeft(part, "是我你您他她它这那這在也都就和与與"), "是")
-	}
-	return parts
-}
+// The characters of Chinese that tell where words begin and end.
+const (
+	particles = "的了吗嗎呢吧啊嘛"
+	// functionCharacters are words by themselves nearly always: a word ends before them and
+	// begins after them.
+	functionCharacters = particles + "是我你您他她它这這那在和与與跟给給把被让讓从從也都就还還又再很更不没沒"
+	// leftCharacters are the last of words that others follow, rightCharacters the first of
+	// words that follow others.
+	leftCharacters  = "们們么麼去到用有要能叫"
+	rightCharacters = "什哪谁誰怎几幾为為多"
+	// verbCharacters are often words by themselves, and often the beginnings or ends of
+	// others.
+	verbCharacters = "叫去来來做说說要有会會能到用买買吃看想上下里裡中后後前时時"
+	// counters stand after numerals, and are no part of the word behind them.
+	counters = "个個位条條只隻张張本件次年月日天号號瓶颗顆户戶家间間台臺辆輛座棵杯块塊元岁歲种種项項名口双雙套篇首层層门門站斤米分集场場句"
+)
 
-// isWholeIn reports whether a phrase is likely to be whole words. Long phrases are. A
-// pair of characters must have a boundary on each side in one of the texts at least, and
-// a single character must stand alone in one of them.
-func isWholeIn(phrase string, texts ...string) bool {
-	n := utf8.RuneCountInString(phrase)
-	switch {
-	case n == 0:
-		return false
-	case n > 2:
-		return true
-	case n == 1 && isCommonCharacter(phrase):
-		return false
+func isParticle(r rune) bool { return strings.ContainsRune(particles, r) }
+
+// wholeWords are common words with a function character at an end, which is not taken off.
+var wholeWords = []string{"现在", "現在", "正在", "存在", "实在", "實在", "所在", "不同", "不足", "不安", "不满", "和平", "温和", "首都", "成就", "就业", "从事", "被子", "把握", "我国", "他人", "其他"}
+
+// pronouns are those of two characters.
+var pronouns = []string{"我们", "你们", "他们", "她们", "它们", "咱们", "大家", "自己", "我們", "你們", "他們", "她們"}
+
+// trimFunctionWords removes function words, and counters behind numerals, from the ends of a
+// phrase.
+func trimFunctionWords(phrase string, texts ...string) string {
+	isOneOf := func(is func(text, word string) bool, words []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return is(phrase, w) })
 	}
-	left, right, both := false, false, false
-	for _, text := range texts {
-		for from := 0; ; {
-			at := strings.Index(text[from:], phrase)
-			if at < 0 {
-				break
-			}
-			start := from + at
-			from = start + len(phrase)
-			before, _ := utf8.DecodeLastRuneInString(text[:start])
-			after, _ := utf8.DecodeRuneInString(text[from:])
-			l, r := isBoundary(before), isBoundary(after)
-			left, right = left || l, right || r
-			if l && r {
-				both = true
-			}
+	for before := ""; before != phrase; {
+		before = phrase
+		for _, p := range pronouns {
+			phrase = strings.TrimPrefix(phrase, p)
+		}
+		if !isOneOf(strings.HasPrefix, wholeWords) {
+			phrase = strings.TrimLeft(phrase, functionCharacters+"们們")
+		}
+		if !isOneOf(strings.HasSuffix, wholeWords) {
+			phrase = strings.TrimRight(phrase, functionCharacters+"叫")
+		}
+		first, size := utf8.DecodeRuneInString(phrase)
+		if strings.ContainsRune(counters, first) && slices.ContainsFunc(texts, func(text string) bool { return followsNumeral(text, phrase) }) {
+			phrase = phrase[size:]
 		}
 	}
-	if n == 1 {
+	return phrase
+}
+
+// followsNumeral reports whether a phrase stands behind a number, or what asks for one, in a
+// text.
+func followsNumeral(text, phrase string) bool {
+	for at := range occurrences(text, phrase) {
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		if unicode.IsDigit(before) || strings.ContainsRune(numerals+"哪每第这這那", before) || strings.HasSuffix(text[:at], "多少") {
+			return true
+		}
+	}
+	return false
+}
+
+// occurrences yields the places of a phrase in a text.
+func occurrences(text, phrase string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for from := 0; phrase != ""; {
+			at := strings.Index(text[from:], phrase)
+			if at < 0 || !yield(from+at) {
+				return
+			}
+			from += at + len(phrase)
+		}
+	}
+}
+
+// isWholeIn reports whether a phrase is whole words in the query and in the text. A single
+// character must stand alone in both, and three, which may be one and a half words from either
+// side, must be whole in one of them. Others need an end of words on each side, in one or the
+// other. The ends of Hangul vary with the grammar.
+func isWholeIn(phrase, query, text string) bool {
+	n := utf8.RuneCountInString(phrase)
+	if n == 0 || n == 1 && tellsLittle(phrase) {
+		return false
+	}
+	if slices.Contains(wholeWords, phrase) {
+		return true
+	}
+	first, _ := utf8.DecodeRuneInString(phrase)
+	inQuery, inText := boundariesIn(query, phrase), boundariesIn(text, phrase)
+	left, right, both := inQuery.left || inText.left, inQuery.right || inText.right, inQuery.both || inText.both
+	switch {
+	case inQuery.doubled || inText.doubled:
+		return false
+	case unicode.Is(unicode.Hangul, first):
+		return n > 1 && left
+	case n == 1:
+		return inQuery.alone && inText.alone && both
+	case n == 3:
 		return both
 	}
 	return left && right
+}
+
+// boundaries are what is known of the ends of a phrase in a text: whether a word begins there, or
+// ends, in some place; both in one place; whether it may stand alone; and whether it is a half of
+// a doubled character, as in 妈妈买.
+type boundaries struct{ left, right, both, alone, doubled bool }
+
+func boundariesIn(text, phrase string) (b boundaries) {
+	first, _ := utf8.DecodeRuneInString(phrase)
+	last, _ := utf8.DecodeLastRuneInString(phrase)
+	for at := range occurrences(text, phrase) {
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at+len(phrase):])
+		left := beginsAfter(before) || followsCounter(text[:at]) || script(before) != script(first)
+		right := endsBefore(after) || script(after) != script(last)
+		b.doubled = b.doubled || before == first || after == last
+		b.left, b.right, b.both = b.left || left, b.right || right, b.both || left && right
+		b.alone = b.alone || left && (right || strings.ContainsRune(verbCharacters, after))
+	}
+	return b
+}
+
+// script tells characters of Han, Hiragana and Katakana apart: where the script changes, a word
+// ends.
+func script(r rune) *unicode.RangeTable {
+	for _, table := range []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana} {
+		if unicode.Is(table, r) {
+			return table
+		}
+	}
+	return nil
+}
+
+// beginsAfter reports whether a word begins after a character.
+func beginsAfter(r rune) bool {
+	return !isSpaceless(r) || unicode.IsPunct(r) || strings.ContainsRune(functionCharacters+leftCharacters, r)
+}
+
+// endsBefore reports whether a word ends before a character.
+func endsBefore(r rune) bool {
+	return !isSpaceless(r) || unicode.IsPunct(r) || strings.ContainsRune(functionCharacters+rightCharacters+numerals, r)
+}
+
+// followsCounter reports whether a text ends with a number and a counter, as in 三个.
+func followsCounter(text string) bool {
+	last, size := utf8.DecodeLastRuneInString(text)
+	before, _ := utf8.DecodeLastRuneInString(text[:len(text)-size])
+	return strings.ContainsRune(counters, last) && (unicode.IsDigit(before) || strings.ContainsRune(numerals+"哪每这這那", before))
 }
 
 // isCommonCharacter reports whether a character is in too many texts to find one by.
@@ -124,7 +231,7 @@ func isCommonCharacter(s string) bool {
 // numerals are the Chinese characters for numbers.
 const numerals = "零〇一二三四五六七八九十百千万两几"
 
-// isBoundary reports whether no word continues with a character next to it.
-func isBoundary(r rune) bool {
-	return !isSpaceless(r) || unicode.IsPunct(r) || stopCharacters[string(r)]
+// tellsLittle reports whether a character as the only word would tell nothing.
+func tellsLittle(s string) bool {
+	return isCommonCharacter(s) || strings.Contains(counters+functionCharacters+"上下里裡中大小多少好", s)
 }
