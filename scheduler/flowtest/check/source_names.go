@@ -98,7 +98,7 @@ func checkSource(a *argument, below, source string) bool {
 		return true
 	}
 	near := names.nearest(source)
-	if near == "" && names.isOpen {
+	if isOpen := names.isOpen || names.files.isCut; isOpen && near == "" {
 		return true
 	}
 	hint := nearHint(source, names.listed)
@@ -212,7 +212,10 @@ func (n *sourceNames) hasStep(source string) bool {
 
 // nearest returns the source that was probably meant by one that is not known; "" where none is near.
 func (n *sourceNames) nearest(source string) string {
-	known := slices.Concat(n.listed, scopeWords(), n.files.names, n.files.listed)
+	known := slices.Concat(n.listed, scopeWords())
+	if strings.ContainsAny(source, "./") {
+		known = slices.Concat(known, n.files.names, n.files.listed)
+	}
 	if near := value.Nearest(source, known); near != "" {
 		return near
 	}
@@ -344,7 +347,7 @@ type fileNames struct {
 
 	once   sync.Once
 	listed []string // of the folders; set by once
-	// isCut: there are too many files; set by once.
+	// isCut: there are more files than are listed; set by once.
 	isCut bool
 }
 
@@ -386,14 +389,14 @@ func (f *fileNames) addPath(dir, written string) {
 // maxPathLength bounds what may be a path.
 const maxPathLength = 1000
 
-// has reports whether a file has the path, or the name. Of too many files it is not known.
+// has reports whether a file has the path, or the name, as far as the files are listed.
 func (f *fileNames) has(pattern string) bool {
 	fits := func(name string) bool { return matchesName(pattern, name) }
 	if slices.ContainsFunc(f.names, fits) {
 		return true
 	}
 	f.once.Do(f.list)
-	return f.isCut || slices.ContainsFunc(f.listed, fits)
+	return slices.ContainsFunc(f.listed, fits)
 }
 
 // list lists the files of the folders.
