@@ -126,7 +126,7 @@ func unusedMock(m *suite.Mock, n int) *calls.Error {
 // leftoverProblem returns what is left over as a problem, at the place of the first.
 func (r *runner) leftoverProblem(left []leftover) *result.Problem {
 	p := r.problemOf(left[0].what)
-	p.Position = positionOf(left[0].at)
+	p.Kind, p.Position = result.KindUnused, positionOf(left[0].at)
 	messages := make([]wording.Text, len(left))
 	for i, one := range left {
 		messages[i] = wording.OfError(one.what)

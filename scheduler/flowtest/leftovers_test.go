@@ -103,6 +103,7 @@ again
 dataset: {file: rows.csv}
 cases:
   - {name: used, repeat: 2, llm: [hi], mocks: {fetch: {status: 200, body: x}}, expect: [{output: x, equals: 1}]}
+  - {name: curtailed, repeat: 4, pass: {rate: 0.5}, llm: [hi, ho], mocks: {fetch: {status: 200, body: x}}, expect: [{output: x, equals: 1}]}
   - {name: not used, llm: [hi, ho], mocks: {fetch: {status: 200, body: x}}, expect: [{output: x, equals: 1}]}
 `
 	w := newWorld(t, nil)
@@ -110,10 +111,15 @@ cases:
 		w.options.Parallel = parallel
 		r := w.runArchive(t, archive)
 		for id, outcome := range outcomes(r) {
-			if isLast := id == "not used #3"; (outcome == result.Error) != isLast {
+			isLast := id == "not used #3" || id == "curtailed #3"
+			if (outcome == result.Error) != isLast {
 				t.Errorf("%s is %s", id, outcome)
 			}
 		}
+	}
+	w.options.Parallel = 0
+	if c := caseOf(t, w.runArchive(t, archive), "curtailed #3"); !c.Curtailed() || c.Problem.Kind != result.KindUnused {
+		t.Errorf("curtailed: %+v", c)
 	}
 	w.options.Select = func(_ *suite.Suite, c *suite.Case) bool { return c.Row.Number != 2 }
 	for id, outcome := range outcomes(w.runArchive(t, archive)) {

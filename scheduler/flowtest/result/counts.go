@@ -107,7 +107,10 @@ func (c *Case) IsUnchecked() bool {
 // Curtailed reports whether repeats were left out because none could change the verdict, and not because a limit or
 // the user stopped the case.
 // The rate of such a case is not an estimate: it must not be pooled with others.
-func (c *Case) Curtailed() bool { return len(c.Repeats) < c.Planned && c.Problem == nil }
+func (c *Case) Curtailed() bool {
+	isStopped := c.Problem != nil && c.Problem.Kind != KindUnused
+	return len(c.Repeats) < c.Planned && !isStopped
+}
 
 // ScoreOf returns the score of a check: its own, else 1 for a pass and 0 for a fail. An error has
 // none.

@@ -139,10 +139,13 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
+// KindUnused is the kind of the problem of a case that has written answers, mocks or scripted answers which no run has asked for.
+const KindUnused = "unused"
+
 // Problem is what kept a case or a repeat from being decided, beside its checks: a missing
 // take of a cassette, a call that is not allowed, a run that failed where no check expects that.
 type Problem struct {
-	// Kind is that of [calls.Error], as a word: missing, provider, timeout ...
+	// Kind is that of [calls.Error], as a word: missing, provider, timeout ...; or [KindUnused].
 	Kind     string   `json:"kind,omitempty"`
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint,omitempty"`
