@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/importer"
 	"github.com/callnode/scheduler/scheduler/importer/promptfoo"
@@ -141,13 +142,16 @@ var notInFileName = regexp.MustCompile(`[^\p{L}\p{N}._-]+`)
 // that a project has, to be taken over by hand.
 func settingsOfImport(dir, name string) string {
 	abs, err := filepath.Abs(dir)
-	for at := abs; err == nil; at = filepath.Dir(at) {
+	if err != nil {
+		return "scheduler.yaml"
+	}
+	for at := range config.FoldersUp(abs) {
 		data, readErr := calls.ReadFile(filepath.Join(at, "scheduler.yaml"), calls.AnyLength)
 		isOurs := at == abs && readErr == nil && isSettingsOfImport(abs, name, data)
 		if readErr == nil && !isOurs {
 			return name + ".providers.yaml"
 		}
-		if !errors.Is(readErr, fs.ErrNotExist) || filepath.Dir(at) == at {
+		if !errors.Is(readErr, fs.ErrNotExist) {
 			break
 		}
 	}

@@ -4,6 +4,8 @@ package config
 
 import (
 	"bytes"
+	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,9 +154,8 @@ func (p Place) findFile() (file, root string) {
 	if err != nil {
 		return "", ""
 	}
-	for up := ""; ; up = filepath.Join("..", up) {
-		here := filepath.Join(dir, up)
-		if up != "" {
+	for here := range FoldersUp(dir) {
+		if here != dir {
 			root = here
 		}
 		if pathExists(filepath.Join(here, fileName)) {
@@ -163,10 +164,36 @@ func (p Place) findFile() (file, root string) {
 		if pathExists(filepath.Join(here, stateDirName)) {
 			return "", root
 		}
-		if filepath.Dir(here) == here {
-			return "", ""
+	}
+	return "", ""
+}
+
+// FoldersUp yields a folder and those above it in which a project is looked for: up to the root, or
+// to below a folder that all users share, as /tmp is. What lies there may be anybody's, and a
+// project says what is run.
+func FoldersUp(dir string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for here := dir; ; here = filepath.Dir(here) {
+			isShared := isSharedFolder(here)
+			if here != dir && isShared || !yield(here) {
+				return
+			}
+			if isShared || filepath.Dir(here) == here {
+				return
+			}
 		}
 	}
+}
+
+// isSharedFolder reports whether everybody may write into a folder, and nobody remove what is
+// another's: that is what folders for temporary files are like.
+func isSharedFolder(dir string) bool {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	const writableByAll = 0o002
+	return info.Mode()&fs.ModeSticky != 0 && info.Mode().Perm()&writableByAll != 0
 }
 
 // pathExists reports whether there is a file or a directory.

@@ -78,3 +78,54 @@ func TestProjectIsFoundUpward(t *testing.T) {
 		t.Errorf("in the project: %q", got)
 	}
 }
+
+// A folder that all users share, and what is above it, belongs to no project below: who can write
+// there must not say what others run.
+func TestProjectIsNotFoundInSharedFolder(t *testing.T) {
+	above, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := filepath.Join(above, "shared")
+	inner := filepath.Join(shared, "mine", "flows")
+	if err := os.MkdirAll(inner, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(shared, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	if !isSharedFolder(shared) {
+		t.Skip("this system has no such folders")
+	}
+	for _, dir := range []string{above, shared} {
+		if err := os.WriteFile(filepath.Join(dir, "scheduler.yaml"), []byte("nonsense: true\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(inner)
+	if c, err := Load(Place{}, nil); err != nil || c.File() != "" || c.Root != "" {
+		t.Errorf("below the shared folder: %+v, %v", c, err)
+	}
+	if err := os.Mkdir(filepath.Join(shared, "mine", ".scheduler"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Load(Place{}, nil); err != nil || c.Root != filepath.Dir(inner) {
+		t.Errorf("in a project of its own: %+v, %v", c, err)
+	}
+	t.Chdir(shared)
+	if _, err := Load(Place{}, nil); err == nil {
+		t.Error("in the shared folder itself, its settings are not read")
+	}
+	if err := os.Remove(filepath.Join(shared, "scheduler.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Load(Place{}, nil); err != nil || c.File() != "" {
+		t.Errorf("in the shared folder, without settings: %+v, %v", c, err)
+	}
+	if err := os.Chmod(shared, 0o777); err != nil { // writable by all, but not for temporary files
+		t.Fatal(err)
+	}
+	if _, err := Load(Place{}, nil); err == nil {
+		t.Error("a folder that is only writable by all ends the search")
+	}
+}
