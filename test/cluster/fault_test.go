@@ -4,8 +4,10 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -191,4 +193,39 @@ func (c *cluster) verifyChildren(id string) {
 		c.t.Errorf("%d child runs with %d takeovers have done %d steps %d times", times, takeOvers, steps, done)
 	}
 	c.t.Logf("%d child runs, %d takeovers, %d steps done again", times, takeOvers, done-steps)
+}
+
+// TestManyRuns carries out as many runs at once as a busy day has, while one of everything fails.
+func TestManyRuns(t *testing.T) {
+	runs := min(1000, 100*rounds(t))
+	c := newCluster(t)
+	for range 3 {
+		c.startWorker()
+	}
+	base := c.startServer()
+	c.work.pause = 0
+	const steps = 10
+	var flow strings.Builder
+	flow.WriteString("name: many\n" + looseInputs + "steps:\n")
+	for i := range steps {
+		fmt.Fprintf(&flow, "  - {id: s%d, call: http, with: {url: \"{{ inputs.url }}/?wait=200ms&run={{ run.id }}&step=s%[1]d\"}}\n", i)
+	}
+	c.write("many", flow.String())
+	ids := c.post(base, "many", runs)
+	if t.Failed() {
+		t.FailNow()
+	}
+	c.workers[0].kill()
+	c.replace(0)
+	freezeWorker(c)
+	crashPostgres(c)
+	crashTemporal(c)
+	all := make([]*run, len(ids))
+	for i, id := range ids {
+		all[i] = &run{id: id, flow: "many", steps: steps, width: 1}
+	}
+	c.finishRuns(all)
+	if t.Failed() {
+		t.Fatal(c.logs())
+	}
 }
