@@ -2,6 +2,7 @@ package check
 
 import (
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -65,7 +66,8 @@ func nameFits(s *explain.Source, name string) bool {
 	if own == "" {
 		own = s.Step
 	}
-	return matchesName(name, own) || matchesName(name, s.Path)
+	isPath := strings.Contains(name, "/") && matchesPath(name, s.Path)
+	return matchesName(name, own) || isPath || matchesName(name, s.Path)
 }
 
 // coversLeftOut reports whether a piece that was left out is one of those.
@@ -96,6 +98,24 @@ func matchesName(pattern, name string) bool {
 		name = name[i+len(part):]
 	}
 	return strings.HasSuffix(name, parts[len(parts)-1])
+}
+
+// matchesPath reports whether a pattern is a file: by its name, by its path, or by the end of that. Paths of sources begin at the
+// working directory or at a flow, so that their beginning says nothing.
+func matchesPath(pattern, file string) bool {
+	if file == "" {
+		return false
+	}
+	file = filepath.ToSlash(file)
+	if matchesName(pattern, file) || matchesName(pattern, path.Base(file)) {
+		return true
+	}
+	pattern = strings.TrimPrefix(pattern, "./")
+	if !strings.Contains(pattern, "/") {
+		return false
+	}
+	full, err := filepath.Abs(filepath.FromSlash(file))
+	return err == nil && matchesName("*/"+pattern, filepath.ToSlash(full))
 }
 
 // comesFrom reports whether a text, by its way, has a source in it: as a copy, or as what it was computed from. What a step
@@ -206,7 +226,7 @@ func (f *found) undecided(source string) *verdict {
 // isStation reports whether a station after the origin is a source: a file that a step has read, or a step that
 // has put the text in.
 func isStation(s *explain.Source, source string) bool {
-	if s.Path != "" && (matchesName(source, s.Path) || matchesName(source, path.Base(s.Path))) {
+	if matchesPath(source, s.Path) {
 		return true
 	}
 	return s.Kind == explain.SourcePart && (matchesName(source, s.Step) || matchesName(source, s.Part))

@@ -214,7 +214,7 @@ func (n *sourceNames) hasStep(source string) bool {
 func (n *sourceNames) nearest(source string) string {
 	known := slices.Concat(n.listed, scopeWords())
 	if strings.ContainsAny(source, "./") {
-		known = slices.Concat(known, n.files.names, n.files.listed)
+		known = slices.Concat(known, n.files.all())
 	}
 	if near := value.Nearest(source, known); near != "" {
 		return near
@@ -235,6 +235,9 @@ func (n *sourceNames) addFlow(f *flow.Flow, prefix string) {
 	n.files.addFolder(dir, "")
 	for name := range f.Files {
 		n.files.add(name)
+		if below, err := filepath.Rel(dir, name); err == nil { // as the flow writes it
+			n.files.add(below)
+		}
 	}
 	for _, s := range f.Steps {
 		n.listed = append(n.listed, prefix+s.ID)
@@ -355,10 +358,7 @@ type fileNames struct {
 type sourceFolder struct{ path, written string }
 
 // add adds a file by its path.
-func (f *fileNames) add(name string) {
-	name = filepath.ToSlash(name)
-	f.names = append(f.names, name, path.Base(name))
-}
+func (f *fileNames) add(name string) { f.names = append(f.names, filepath.ToSlash(name)) }
 
 // addFolder adds a folder whose files are listed later.
 func (f *fileNames) addFolder(dir, written string) {
@@ -389,14 +389,22 @@ func (f *fileNames) addPath(dir, written string) {
 // maxPathLength bounds what may be a path.
 const maxPathLength = 1000
 
-// has reports whether a file has the path, or the name, as far as the files are listed.
+// has reports whether a file has the path, its end, or the name, as far as the files are listed.
 func (f *fileNames) has(pattern string) bool {
-	fits := func(name string) bool { return matchesName(pattern, name) }
+	fits := func(name string) bool { return matchesPath(pattern, name) }
 	if slices.ContainsFunc(f.names, fits) {
 		return true
 	}
 	f.once.Do(f.list)
 	return slices.ContainsFunc(f.listed, fits)
+}
+
+// all lists the paths and the names of the files.
+func (f *fileNames) all() (names []string) {
+	for _, name := range slices.Concat(f.names, f.listed) {
+		names = append(names, name, path.Base(name))
+	}
+	return names
 }
 
 // list lists the files of the folders.
@@ -417,10 +425,9 @@ func (f *fileNames) list() {
 				return nil
 			}
 			below, _ := filepath.Rel(root, at)
-			below = filepath.ToSlash(below)
-			f.listed = append(f.listed, below, entry.Name())
-			if written := filepath.ToSlash(folder.written); written != "" {
-				f.listed = append(f.listed, path.Join(written, below), written+"/"+below)
+			f.listed = append(f.listed, filepath.ToSlash(below), filepath.ToSlash(filepath.Join(folder.path, below)))
+			if folder.written != "" {
+				f.listed = append(f.listed, filepath.ToSlash(folder.written)+"/"+filepath.ToSlash(below))
 			}
 			return nil
 		})
