@@ -13,13 +13,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// One change deletes of so many users at most, and of none more once it has that many
-// memories: who saves meanwhile does not wait long.
-const (
-	usersTogether = 256
-	goneTogether  = 10_000
-)
-
 // Delete deletes memories and what snapshots say of them: of one user all or none, of
 // several users some at a time.
 func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.Deleted, err error) {
@@ -31,48 +24,36 @@ func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.De
 	if which.IsEverything() {
 		remove = s.wipeSome
 	}
-	for done := 0; done < len(names); {
-		n, some, err := remove(ctx, names[done:], which)
-		if err != nil {
-			return d, err
-		}
-		d.Add(some)
-		done += n
-		if which.Progress != nil {
-			which.Progress.Show(done, len(names))
-		}
-	}
-	return d, nil
+	return packed.DeleteByUsers(names, which.Progress, func(names []string) (int, memory.Deleted, error) { return remove(ctx, names, which) })
 }
 
 // deleteSome deletes the selected memories of the first n users.
 func (s *Store) deleteSome(ctx context.Context, names []string, which memory.Selection) (n int, d memory.Deleted, err error) {
-	found := map[string][]int64{}
-	total := 0
-	for ; n < min(len(names), usersTogether) && total < goneTogether; n++ {
-		rids, err := s.findSelected(ctx, names[n], which)
-		if err != nil {
-			return n, d, err
-		}
-		if len(rids) > 0 {
-			found[names[n]] = rids
-			total += len(rids)
-		}
+	found, total, err := packed.SelectTogether(names, func(name string) ([]int64, error) { return s.findSelected(ctx, name, which) })
+	if err != nil || total == 0 {
+		return len(found), d, err
 	}
-	if total == 0 {
-		return n, d, nil
+	var affected []string
+	for i, rids := range found {
+		if len(rids) > 0 {
+			affected = append(affected, names[i])
+		}
 	}
 	err = s.writeDeletion(ctx, which.DryRun, func(c *pgdb.Conn) error {
 		d = memory.Deleted{}
-		lock := newUserLock(false, slices.Collect(maps.Keys(found))...)
+		lock := newUserLock(false, affected...)
 		if err := c.Pipeline(ctx, lock.statements()...); err != nil {
 			return err
 		}
 		if err := lock.check(); err != nil {
 			return err
 		}
-		for _, name := range slices.Sorted(maps.Keys(lock.users)) {
-			one, err := s.deleteOf(ctx, c, lock.users[name], found[name], which)
+		for i, rids := range found {
+			u := lock.users[names[i]]
+			if u == nil || len(rids) == 0 {
+				continue
+			}
+			one, err := s.deleteOf(ctx, c, u, rids, which)
 			if err != nil {
 				return err
 			}
@@ -80,7 +61,7 @@ func (s *Store) deleteSome(ctx context.Context, names []string, which memory.Sel
 		}
 		return nil
 	})
-	return n, d, err
+	return len(found), d, err
 }
 
 func (s *Store) deleteOf(ctx context.Context, c *pgdb.Conn, u *user, rids []int64, which memory.Selection) (d memory.Deleted, err error) {

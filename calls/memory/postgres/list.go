@@ -1,9 +1,7 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"math"
 	"slices"
@@ -51,71 +49,53 @@ func (s *Store) History(ctx context.Context, id string) (list []memory.BaseMemor
 	return list, err
 }
 
-// pageSize is the number of rows that are read in one query.
-const pageSize = 500
-
 // errStop ends a listing whose reader has left.
 var errStop = wording.Errorf("stopped")
 
 // Memories lists memories by user, in the order of their time.
 func (s *Store) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
-	return func(yield func(memory.BaseMemory, error) bool) {
-		if err := s.listMemories(ctx, which, func(m memory.BaseMemory) bool { return yield(m, nil) }); err != nil && !errors.Is(err, errStop) {
-			yield(memory.BaseMemory{}, err)
-		}
-	}
-}
-
-func (s *Store) listMemories(ctx context.Context, which memory.Selection, yield func(memory.BaseMemory) bool) error {
-	if which.ID != "" {
-		m, err := s.LoadMemory(ctx, which.ID)
-		if err := cmp.Or(which.Users.Check(), err); err != nil {
-			return err
-		}
-		if m != nil && which.Matches(m) && !yield(*m) {
-			return errStop
-		}
-		return nil
-	}
-	names, err := s.userNames(ctx, which.Users)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := s.listMemoriesOf(ctx, name, which, yield); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// listMemoriesOf reads the memories of one user, some at a time, so that a slow reader
-// keeps no transaction open.
-func (s *Store) listMemoriesOf(ctx context.Context, name string, which memory.Selection, yield func(memory.BaseMemory) bool) error {
-	var rids []int64
-	err := s.withUser(ctx, name, false, func(v *view) error {
-		rids = v.selectRids(which)
-		return nil
+	return packed.ListMemories(which, packed.Source{
+		Load:  func(id string) (*memory.BaseMemory, error) { return s.LoadMemory(ctx, id) },
+		Names: func(users memory.Users) ([]string, error) { return s.userNames(ctx, users) },
+		Pages: func(name string) iter.Seq2[[]memory.BaseMemory, error] { return s.pagesOf(ctx, name, which) },
 	})
-	if err != nil {
-		return err
-	}
-	for part := range slices.Chunk(rids, pageSize) {
-		var found map[int64]*memory.BaseMemory
-		err := s.db.Read(ctx, func(c *pgdb.Conn) (err error) {
-			found, err = loadMemories(ctx, c, part)
-			return err
+}
+
+// pagesOf yields the selected memories of one user, some at a time, so that a slow reader keeps no
+// transaction open.
+func (s *Store) pagesOf(ctx context.Context, name string, which memory.Selection) iter.Seq2[[]memory.BaseMemory, error] {
+	return func(yield func([]memory.BaseMemory, error) bool) {
+		var rids []int64
+		err := s.withUser(ctx, name, false, func(v *view) error {
+			rids = v.selectRids(which)
+			return nil
 		})
 		if err != nil {
-			return err
+			yield(nil, err)
+			return
 		}
-		for _, rid := range part {
-			if m := found[rid]; m != nil && !yield(*m) { // nil: deleted meanwhile
-				return errStop
+		for part := range slices.Chunk(rids, packed.PageSize) {
+			page, err := s.loadPage(ctx, part)
+			if !yield(page, err) || err != nil {
+				return
 			}
 		}
 	}
-	return nil
+}
+
+// loadPage returns memories by their rids, but for those deleted meanwhile.
+func (s *Store) loadPage(ctx context.Context, rids []int64) (page []memory.BaseMemory, err error) {
+	var found map[int64]*memory.BaseMemory
+	err = s.db.Read(ctx, func(c *pgdb.Conn) (err error) {
+		found, err = loadMemories(ctx, c, rids)
+		return err
+	})
+	for _, rid := range rids {
+		if m := found[rid]; m != nil {
+			page = append(page, *m)
+		}
+	}
+	return page, err
 }
 
 // selectRids returns the rids of the selected memories, in the order of their time.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
@@ -256,53 +257,35 @@ func (s *Store) MetaSnapshots(ctx context.Context, which memory.Selection) iter.
 
 // listExtras reads the rows of a table, some at a time.
 func listExtras[T any](ctx context.Context, s *Store, table string, kind memory.Kind, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
-	return func(yield func(memory.Owned[T], error) bool) {
-		if err := which.Users.Check(); err != nil {
-			yield(memory.Owned[T]{}, err)
-			return
-		}
+	return packed.ListPages(func(after []byte) (page []memory.Owned[T], last []byte, err error) {
 		where, with, err := whereExtras(kind, which)
 		if err != nil {
-			yield(memory.Owned[T]{}, err)
-			return
+			return nil, nil, err
 		}
 		query := "SELECT x.id, u.name, x.body FROM " + table + " x JOIN memory_user u ON u.id = x.owner WHERE x.id > $1" + where +
-			" ORDER BY x.id LIMIT " + fmt.Sprint(pageSize)
-		for after := []byte{}; ; {
-			var list []memory.Owned[T]
-			var last []byte
-			err := s.db.Read(ctx, func(c *pgdb.Conn) error {
-				list = nil
-				return c.QueryRows(ctx, query, slices.Concat([]any{after}, with), func(scan func(...any) error) error {
-					var x memory.Owned[T]
-					err := scan(&last, scanText{&x.User}, scanJSON(func(v value.Value) (err error) {
-						x.Snapshot, err = decode(v)
-						return err
-					}))
-					list = append(list, x)
+			" ORDER BY x.id LIMIT " + strconv.Itoa(packed.PageSize)
+		err = s.db.Read(ctx, func(c *pgdb.Conn) error {
+			page = nil
+			return c.QueryRows(ctx, query, slices.Concat([]any{after}, with), func(scan func(...any) error) error {
+				var x memory.Owned[T]
+				err := scan(&last, scanText{&x.User}, scanJSON(func(v value.Value) (err error) {
+					x.Snapshot, err = decode(v)
 					return err
-				})
+				}))
+				page = append(page, x)
+				return err
 			})
-			if err != nil {
-				yield(memory.Owned[T]{}, err)
-				return
-			}
-			for _, x := range list {
-				if !yield(x, nil) {
-					return
-				}
-			}
-			if len(list) < pageSize {
-				return
-			}
-			after = last
-		}
-	}
+		})
+		return page, last, err
+	})
 }
 
 // whereExtras returns the conditions of a selection, as far as it applies to snapshots; their
 // arguments begin with $2.
 func whereExtras(kind memory.Kind, which memory.Selection) (where string, args []any, err error) {
+	if err := which.Users.Check(); err != nil {
+		return "", nil, err
+	}
 	add := func(condition string, arg any) {
 		args = append(args, arg)
 		where += fmt.Sprintf(" AND "+condition, 1+len(args))

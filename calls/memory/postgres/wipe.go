@@ -4,20 +4,21 @@ import (
 	"context"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/pgdb"
 )
 
 // wipeSome removes everything of the first users, and returns of how many. Each is one
 // change.
 func (s *Store) wipeSome(ctx context.Context, names []string, which memory.Selection) (n int, d memory.Deleted, err error) {
-	part := names[:min(len(names), usersTogether)]
+	part := names[:min(len(names), packed.UsersTogether)]
 	err = s.writeDeletion(ctx, which.DryRun, func(c *pgdb.Conn) error {
 		n, d = 0, memory.Deleted{}
 		lock := newUserLock(false, part...)
 		if err := c.Pipeline(ctx, lock.statements()...); err != nil {
 			return err
 		}
-		for ; n < len(part) && d.Memories < goneTogether; n++ {
+		for ; n < len(part) && d.Memories < packed.GoneTogether; n++ {
 			if u := lock.users[part[n]]; u != nil {
 				if err := s.wipeUser(ctx, c, u, &d); err != nil {
 					return err

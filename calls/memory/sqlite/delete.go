@@ -19,13 +19,6 @@ import (
 // errDry undoes what a dry run has done.
 var errDry = wording.Errorf("a dry run")
 
-// One change deletes of so many users at most, and of none more once it has that many
-// memories: who saves meanwhile does not wait long.
-const (
-	usersTogether = 256
-	goneTogether  = 10_000
-)
-
 // Delete deletes memories and what snapshots say of them: of one user all or none, of
 // several users some at a time.
 func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.Deleted, err error) {
@@ -37,33 +30,14 @@ func (s *Store) Delete(ctx context.Context, which memory.Selection) (d memory.De
 	if which.IsEverything() {
 		remove = s.wipeSome
 	}
-	for done := 0; done < len(names); {
-		n, some, err := remove(ctx, names[done:], which)
-		if err != nil {
-			return d, err
-		}
-		d.Add(some)
-		done += n
-		if which.Progress != nil {
-			which.Progress.Show(done, len(names))
-		}
-	}
-	return d, nil
+	return packed.DeleteByUsers(names, which.Progress, func(names []string) (int, memory.Deleted, error) { return remove(ctx, names, which) })
 }
 
 // deleteSome deletes the selected memories of the first n users.
 func (s *Store) deleteSome(ctx context.Context, names []string, which memory.Selection) (n int, d memory.Deleted, err error) {
-	var found [][]int64
-	total := 0
-	for ; n < min(len(names), usersTogether) && total < goneTogether; n++ {
-		rids, err := s.findSelected(ctx, names[n], which)
-		if err != nil {
-			return n, d, err
-		}
-		found, total = append(found, rids), total+len(rids)
-	}
-	if total == 0 {
-		return n, d, nil
+	found, total, err := packed.SelectTogether(names, func(name string) ([]int64, error) { return s.findSelected(ctx, name, which) })
+	if err != nil || total == 0 {
+		return len(found), d, err
 	}
 	err = s.writeDeletion(ctx, which.DryRun, func(c *sqlitefile.Conn) error {
 		for i, rids := range found {
@@ -78,7 +52,7 @@ func (s *Store) deleteSome(ctx context.Context, names []string, which memory.Sel
 		}
 		return nil
 	})
-	return n, d, err
+	return len(found), d, err
 }
 
 func (s *Store) deleteOf(ctx context.Context, c *sqlitefile.Conn, name string, rids []int64, which memory.Selection) (d memory.Deleted, err error) {

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"math"
 	"slices"
@@ -51,82 +50,57 @@ func (s *Store) History(ctx context.Context, id string) (list []memory.BaseMemor
 	return list, err
 }
 
-// pageSize is the number of rows that are read in one transaction.
-const pageSize = 500
-
 // errStop ends a listing whose reader has left.
 var errStop = wording.Errorf("stopped")
 
 // Memories lists memories by user, in the order of their time.
 func (s *Store) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
-	return func(yield func(memory.BaseMemory, error) bool) {
-		if err := s.listMemories(ctx, which, func(m memory.BaseMemory) bool { return yield(m, nil) }); err != nil && !errors.Is(err, errStop) {
-			yield(memory.BaseMemory{}, err)
-		}
-	}
-}
-
-func (s *Store) listMemories(ctx context.Context, which memory.Selection, yield func(memory.BaseMemory) bool) error {
-	if which.ID != "" {
-		m, err := s.LoadMemory(ctx, which.ID)
-		if err := cmp.Or(which.Users.Check(), err); err != nil {
-			return err
-		}
-		if m != nil && which.Matches(m) && !yield(*m) {
-			return errStop
-		}
-		return nil
-	}
-	names, err := s.userNames(ctx, which.Users)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := s.listMemoriesOf(ctx, name, which, yield); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// listMemoriesOf reads the memories of one user, some at a time, so that a slow reader
-// does not hold the file.
-func (s *Store) listMemoriesOf(ctx context.Context, name string, which memory.Selection, yield func(memory.BaseMemory) bool) error {
-	var id int64
-	var seqs []uint32
-	err := s.withUser(ctx, name, func(v *view) error {
-		id = v.user
-		seqs = packed.SelectNumbers(v.known.Index, which, v.SessionNumber)
-		return nil
+	return packed.ListMemories(which, packed.Source{
+		Load:  func(id string) (*memory.BaseMemory, error) { return s.LoadMemory(ctx, id) },
+		Names: func(users memory.Users) ([]string, error) { return s.userNames(ctx, users) },
+		Pages: func(name string) iter.Seq2[[]memory.BaseMemory, error] { return s.pagesOf(ctx, name, which) },
 	})
-	if err != nil {
-		return err
-	}
-	u := user{id: id}
-	for part := range slices.Chunk(seqs, pageSize) {
-		var list []memory.BaseMemory
-		err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
-			for _, seq := range part {
-				m, err := loadMemory(c, u.rid(int64(seq)))
-				if err != nil {
-					return err
-				}
-				if m != nil { // nil: deleted meanwhile
-					list = append(list, *m)
-				}
-			}
+}
+
+// pagesOf yields the selected memories of one user, some at a time, so that a slow reader does not
+// hold the file.
+func (s *Store) pagesOf(ctx context.Context, name string, which memory.Selection) iter.Seq2[[]memory.BaseMemory, error] {
+	return func(yield func([]memory.BaseMemory, error) bool) {
+		var u user
+		var seqs []uint32
+		err := s.withUser(ctx, name, func(v *view) error {
+			u.id = v.user
+			seqs = packed.SelectNumbers(v.known.Index, which, v.SessionNumber)
 			return nil
 		})
 		if err != nil {
-			return err
+			yield(nil, err)
+			return
 		}
-		for _, m := range list {
-			if !yield(m) {
-				return errStop
+		for part := range slices.Chunk(seqs, packed.PageSize) {
+			page, err := s.loadPage(ctx, &u, part)
+			if !yield(page, err) || err != nil {
+				return
 			}
 		}
 	}
-	return nil
+}
+
+// loadPage returns the memories of a user by their numbers, but for those deleted meanwhile.
+func (s *Store) loadPage(ctx context.Context, u *user, seqs []uint32) (page []memory.BaseMemory, err error) {
+	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		for _, seq := range seqs {
+			m, err := loadMemory(c, u.rid(int64(seq)))
+			if err != nil {
+				return err
+			}
+			if m != nil {
+				page = append(page, *m)
+			}
+		}
+		return nil
+	})
+	return page, err
 }
 
 // Stats counts what is stored.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"slices"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
@@ -269,48 +268,30 @@ func (s *Store) MetaSnapshots(ctx context.Context, which memory.Selection) iter.
 
 // listExtras reads the rows of a table, some at a time.
 func listExtras[T any](ctx context.Context, s *Store, table string, which memory.Selection, decode func(value.Value) (T, error)) iter.Seq2[memory.Owned[T], error] {
-	return func(yield func(memory.Owned[T], error) bool) {
-		if err := which.Users.Check(); err != nil {
-			yield(memory.Owned[T]{}, err)
-			return
-		}
-		where, with, err := whereExtras(table, which)
+	return packed.ListPages(func(after []byte) (page []memory.Owned[T], last []byte, err error) {
+		where, args, err := whereExtras(table, which)
 		if err != nil {
-			yield(memory.Owned[T]{}, err)
-			return
+			return nil, nil, err
 		}
-		after := []byte{}
-		for {
-			var list []memory.Owned[T]
-			err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
-				query := "SELECT " + table + ".id, name, body FROM " + table + " JOIN user ON user.id = user WHERE " + where + table + ".id > ? ORDER BY " + table + ".id LIMIT ?"
-				args := append(slices.Clip(with), after, pageSize)
-				return c.QueryRows(query, args, func(scan func(...any) error) error {
-					var x memory.Owned[T]
-					var bad error
-					err := scan(&after, &x.User, packed.ScanJSON{Use: func(v value.Value) { x.Snapshot, bad = decode(v) }})
-					list = append(list, x)
-					return cmp.Or(err, bad)
-				})
+		query := "SELECT " + table + ".id, name, body FROM " + table + " JOIN user ON user.id = user WHERE " + where + table + ".id > ? ORDER BY " + table + ".id LIMIT ?"
+		err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+			return c.QueryRows(query, append(args, after, packed.PageSize), func(scan func(...any) error) error {
+				var x memory.Owned[T]
+				var bad error
+				err := scan(&last, &x.User, packed.ScanJSON{Use: func(v value.Value) { x.Snapshot, bad = decode(v) }})
+				page = append(page, x)
+				return cmp.Or(err, bad)
 			})
-			if err != nil {
-				yield(memory.Owned[T]{}, err)
-				return
-			}
-			for _, x := range list {
-				if !yield(x, nil) {
-					return
-				}
-			}
-			if len(list) < pageSize {
-				return
-			}
-		}
-	}
+		})
+		return page, last, err
+	})
 }
 
 // whereExtras returns the condition of a selection, as far as it applies to snapshots.
 func whereExtras(table string, which memory.Selection) (where string, args []any, err error) {
+	if err := which.Users.Check(); err != nil {
+		return "", nil, err
+	}
 	if which.ID != "" {
 		id, err := memory.UUIDOf(memory.Kind(table), which.ID)
 		if err != nil {

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // wipeSome removes everything of the first n users.
 func (s *Store) wipeSome(ctx context.Context, names []string, which memory.Selection) (n int, d memory.Deleted, err error) {
 	err = s.writeDeletion(ctx, which.DryRun, func(c *sqlitefile.Conn) error {
-		for ; n < min(len(names), usersTogether) && d.Memories < goneTogether; n++ {
+		for ; n < min(len(names), packed.UsersTogether) && d.Memories < packed.GoneTogether; n++ {
 			if err := s.wipeUser(names[n], &d)(c); err != nil {
 				return err
 			}

@@ -1,0 +1,124 @@
+package packed
+
+import (
+	"iter"
+
+	"github.com/callnode/scheduler/calls/memory"
+)
+
+// Source is where [ListMemories] reads: a store gives it for one listing.
+type Source struct {
+	// Load returns the memory of an id, or nil.
+	Load func(id string) (*memory.BaseMemory, error)
+	// Names returns the names of users, sorted.
+	Names func(users memory.Users) ([]string, error)
+	// Pages yields the selected memories of a user in the order of their time, some at a time:
+	// a reader who is slow holds no transaction.
+	Pages func(name string) iter.Seq2[[]memory.BaseMemory, error]
+}
+
+// ListMemories lists the selected memories by user, in the order of their time.
+func ListMemories(which memory.Selection, from Source) iter.Seq2[memory.BaseMemory, error] {
+	return func(yield func(memory.BaseMemory, error) bool) {
+		if which.ID != "" {
+			listOne(which, from, yield)
+			return
+		}
+		names, err := from.Names(which.Users)
+		if err != nil {
+			yield(memory.BaseMemory{}, err)
+			return
+		}
+		for _, name := range names {
+			for page, err := range from.Pages(name) {
+				if err != nil {
+					yield(memory.BaseMemory{}, err)
+					return
+				}
+				for _, m := range page {
+					if !yield(m, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// listOne lists the memory whose id is selected.
+func listOne(which memory.Selection, from Source, yield func(memory.BaseMemory, error) bool) {
+	err := which.Users.Check()
+	var m *memory.BaseMemory
+	if err == nil {
+		m, err = from.Load(which.ID)
+	}
+	if err != nil {
+		yield(memory.BaseMemory{}, err)
+	} else if m != nil && which.Matches(m) {
+		yield(*m, nil)
+	}
+}
+
+// PageSize is how many rows are read at a time.
+const PageSize = 500
+
+// ListPages yields the items that read returns page by page, each behind the key at which the last
+// page ended, until one has less than [PageSize] items.
+func ListPages[T any](read func(after []byte) (page []T, last []byte, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		for after := []byte{}; ; {
+			page, last, err := read(after)
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			for _, item := range page {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if len(page) < PageSize {
+				return
+			}
+			after = last
+		}
+	}
+}
+
+// DeleteByUsers deletes of the users of these names, some at a time: remove deletes of the first n
+// of them, and returns n.
+func DeleteByUsers(names []string, progress memory.Progress, remove func(names []string) (n int, d memory.Deleted, err error)) (d memory.Deleted, err error) {
+	for done := 0; done < len(names); {
+		n, some, err := remove(names[done:])
+		if err != nil {
+			return d, err
+		}
+		d.Add(some)
+		done += n
+		if progress != nil {
+			progress.Show(done, len(names))
+		}
+	}
+	return d, nil
+}
+
+// One change deletes of so many users at most, and of none more once it has that many
+// memories: who saves meanwhile does not wait long.
+const (
+	UsersTogether = 256
+	GoneTogether  = 10_000
+)
+
+// SelectTogether returns, for the first of these users, the memories that one change deletes of
+// each; find returns those of one user. total counts them.
+func SelectTogether(names []string, find func(name string) ([]int64, error)) (found [][]int64, total int, err error) {
+	for len(found) < min(len(names), UsersTogether) && total < GoneTogether {
+		rids, err := find(names[len(found)])
+		if err != nil {
+			return found, total, err
+		}
+		found, total = append(found, rids), total+len(rids)
+	}
+	return found, total, nil
+}
