@@ -68,7 +68,8 @@
 // package bounds the steps that a run begins and the outputs that it holds. A call
 // can run another flow (subflow.go): its steps appear in the same events as
 // outer/inner, one item's as outer[3]/inner. Their text is the user's when both
-// steps say to_user. Whatever else a call runs inside itself is a pseudo-step
+// steps say to_user. Where an [Elsewhere] is there, a flow with a queue is a run of its own on
+// other machines, which the step waits for (elsewhere.go). Whatever else a call runs inside itself is a pseudo-step
 // STEP/NAME-N (substep.go): another call, such as slot for the filling of fetch,
 // fetch/slot-1, or a piece of its own work ([calls.Once]), such as a round of an
 // agent, clerk/round-2. One that finished is safe before the step goes on, and later
@@ -144,7 +145,7 @@
 //
 // What runs a step in its run is one circle of files that know each other: run.go with
 // run_end.go and run_error.go, worker.go, step_phases.go with retry_step.go, warnings.go and
-// filling.go, questions.go, skip_step.go, foreach.go, substep.go, subflow.go, restore.go, pool.go, until.go, and scope.go with
+// filling.go, questions.go, skip_step.go, foreach.go, substep.go, subflow.go, elsewhere.go, restore.go, pool.go, until.go, and scope.go with
 // upstream.go, which look into the run for templates and calls. All other files, and the
 // packages below internal, know nothing of a run; start.go, resume.go and check_answers.go stand above it.
 package scheduler

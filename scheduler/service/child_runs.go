@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -27,8 +26,9 @@ type childRuns struct {
 
 var _ scheduler.Elsewhere = (*childRuns)(nil)
 
-// cancelPatience bounds how long it may take to cancel a child run.
-const cancelPatience = 10 * time.Second
+// cancelPatience bounds how long it may take to cancel a child run: less than a step may take to
+// stop.
+const cancelPatience = 4 * time.Second
 
 // RunChild begins the child run or goes on with it.
 func (c *childRuns) RunChild(ctx context.Context, child *scheduler.ChildRun) (*scheduler.ChildEnd, error) {
@@ -125,7 +125,7 @@ func (c *childRuns) followChild(ctx context.Context, session *Session, child *sc
 	isTold := errors.As(last, &waiting) || errors.As(last, &failure) // by the state
 	switch {
 	case ctx.Err() != nil:
-		return c.leaveChild(ctx, child.ID)
+		return c.leaveChild(ctx, session)
 	case last == nil, isTold:
 		return nil
 	}
@@ -146,8 +146,9 @@ func freshAnswers(state *journal.RunState, answers []scheduler.Answer) (fresh []
 	return fresh
 }
 
-// leaveChild cancels the child run, unless the run around it goes on in another process.
-func (c *childRuns) leaveChild(ctx context.Context, id string) error {
+// leaveChild cancels the child run, unless the run around it goes on in another process. Where
+// only the step has ended, it waits for the end of the child: a further attempt begins it anew.
+func (c *childRuns) leaveChild(ctx context.Context, session *Session) error {
 	why := context.Cause(ctx)
 	var held *journal.HeldError
 	if errors.Is(why, scheduler.ErrHandOver) || errors.As(why, &held) {
@@ -155,7 +156,17 @@ func (c *childRuns) leaveChild(ctx context.Context, id string) error {
 	}
 	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
 	defer cancel()
-	return cmp.Or(c.cancelChild(free, id), why)
+	if err := c.cancelChild(free, session.ID); err != nil {
+		return err
+	}
+	if !errors.Is(why, journal.ErrCancelRequested) {
+		for _, err := range c.executor.Journal.Follow(free, session.ID, session.State.LastSeq) {
+			if err != nil {
+				break // it may still be at work: a further attempt finds it so
+			}
+		}
+	}
+	return why
 }
 
 // cancelChild cancels a child run that is not over.
