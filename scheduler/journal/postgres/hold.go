@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"strings"
 	"time"
@@ -14,13 +13,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
-
-// newLease returns a number that no other lease has.
-func newLease() []byte {
-	lease := make([]byte, 16)
-	_, _ = rand.Read(lease) // it never fails
-	return lease
-}
 
 // newNoKeyError returns the error of an image that cannot be encrypted.
 func newNoKeyError() error {

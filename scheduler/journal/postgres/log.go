@@ -3,7 +3,6 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -24,12 +23,9 @@ type pgLog struct {
 	async     bool
 	abandoned bool // the holder before has died
 
-	// The lock of the state guards these. known are the payloads that the run has for sure,
-	// unseen is a failure that was not reported.
-	state  journal.RunStatus
-	known  map[stored.Digest]struct{}
-	unseen error
-	closed bool
+	// The lock of the state guards these. known are the payloads that the run has for sure.
+	state journal.RunStatus
+	known map[stored.Digest]struct{}
 
 	// The lock of the appender guards these. busy: some are being stored, or will be.
 	pending []*change
@@ -39,7 +35,7 @@ type pgLog struct {
 var _ journal.RunLog = (*pgLog)(nil)
 
 func newLog(j *Postgres, worker int64, mode journal.Durability) *pgLog {
-	return &pgLog{journal: j, lease: newLease(), worker: worker, async: mode == journal.Async, known: map[stored.Digest]struct{}{}}
+	return &pgLog{journal: j, lease: stored.NewLease(), worker: worker, async: mode == journal.Async, known: map[stored.Digest]struct{}{}}
 }
 
 // Append adds events. In mode async it does not wait, unless the database cannot keep up.
@@ -62,7 +58,7 @@ func (l *pgLog) submitEvents(events []*journal.Event, wait bool, done chan<- err
 	ch, err := l.encodeLocked(events)
 	if err == nil {
 		ch.done = func(err error) {
-			l.settleWrite(err, wait)
+			l.SettleWrite(err, wait)
 			done <- err
 		}
 		if !l.journal.appends.submit(l, ch) {
@@ -70,32 +66,11 @@ func (l *pgLog) submitEvents(events []*journal.Event, wait bool, done chan<- err
 		}
 	}
 	if err != nil {
-		l.ErrLocked = err
-		if errors.Is(err, l.unseen) {
-			l.unseen = nil
-		}
-		return err
+		return l.RefuseLocked(err)
 	}
 	l.AcceptLocked(events)
 	l.state = ch.state
 	return nil
-}
-
-// settleWrite takes note of how a write ended.
-func (l *pgLog) settleWrite(err error, told bool) {
-	if err == nil {
-		return
-	}
-	l.Lock()
-	isNew := l.ErrLocked == nil || l.closed
-	if isNew && !told && l.unseen == nil {
-		l.unseen = err
-	}
-	l.Unlock()
-	l.Fail(err)
-	if isHeldError(err) {
-		l.Stop(err)
-	}
 }
 
 // encodeLocked checks events and returns their stored form. The lock is held.
@@ -219,17 +194,9 @@ func (l *pgLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.Event
 
 // Close commits what was added and lets go of the run.
 func (l *pgLog) Close() error {
-	l.Lock()
-	if l.closed {
-		l.Unlock()
+	if !l.BeginClose() {
 		return nil
 	}
-	l.closed = true
-	if l.ErrLocked == nil {
-		l.ErrLocked = stored.ErrClosed(l.Opened.ID)
-	}
-	l.Unlock()
-
 	j := l.journal
 	j.appends.waitFor(l)
 	j.mu.Lock()
@@ -241,10 +208,5 @@ func (l *pgLog) Close() error {
 		return err
 	})
 	j.db.Notify(channel, l.Opened.ID)
-	l.Lock()
-	defer l.Unlock()
-	if l.unseen != nil {
-		return l.unseen
-	}
-	return err
+	return l.EndClose(err)
 }

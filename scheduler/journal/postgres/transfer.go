@@ -55,7 +55,7 @@ func (j *Postgres) Import(ctx context.Context, run *journal.RunInfo, h *journal.
 			}
 			var lease []byte
 			if run.Abandoned {
-				lease = newLease() // of no process
+				lease = stored.NewLease() // of no process
 			}
 			_, err = c.Exec(ctx, "UPDATE journal_run SET state = $2, updated_at = $3, last_seq = $4, cancel = $5, lease = $6, held_since = NULL WHERE key = $1",
 				key, string(run.State), run.UpdatedAt.Format(time.RFC3339Nano), run.LastSeq, run.CancelRequested, lease)

@@ -3,8 +3,6 @@ package sqlite
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"errors"
 	"iter"
 	"time"
 
@@ -22,22 +20,12 @@ type sqliteLog struct {
 	lease   []byte
 	async   bool
 
-	// The lock of held guards these. known are the payloads that the run has for
-	// sure, unseen is a failure that was not reported.
-	state  journal.RunStatus
-	known  map[stored.Digest]struct{}
-	unseen error
-	closed bool
+	// The lock of the state guards these. known are the payloads that the run has for sure.
+	state journal.RunStatus
+	known map[stored.Digest]struct{}
 }
 
 var _ journal.RunLog = (*sqliteLog)(nil)
-
-// newLease returns a number that no other lease has.
-func newLease() []byte {
-	lease := make([]byte, 16)
-	_, _ = rand.Read(lease) // it never fails
-	return lease
-}
 
 // Begin records a new run.
 func (j *SQLite) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLog, error) {
@@ -47,7 +35,7 @@ func (j *SQLite) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLo
 	if err := stored.CheckHeader(h); err != nil {
 		return nil, err
 	}
-	l := &sqliteLog{journal: j, lease: newLease(), async: h.Mode == journal.Async, known: map[stored.Digest]struct{}{}}
+	l := &sqliteLog{journal: j, lease: stored.NewLease(), async: h.Mode == journal.Async, known: map[stored.Digest]struct{}{}}
 	var info *journal.RunInfo
 	err := j.write(func(c *sqlitefile.Conn) error {
 		err := l.insertRun(c, h)
@@ -67,7 +55,7 @@ func (j *SQLite) Reopen(ctx context.Context, id string) (journal.RunLog, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	l := &sqliteLog{journal: j, lease: newLease(), known: map[stored.Digest]struct{}{}}
+	l := &sqliteLog{journal: j, lease: stored.NewLease(), known: map[stored.Digest]struct{}{}}
 	var info *journal.RunInfo
 	err := j.write(func(c *sqlitefile.Conn) error {
 		r, err := j.findRun(c, id)
@@ -151,7 +139,7 @@ func (l *sqliteLog) submitEvents(events []*journal.Event, wait bool, done chan<-
 	change, err := l.encodeLocked(events)
 	if err == nil {
 		submitted := l.journal.db.Submit(sqlitefile.Change{Do: change.storeEvents, Lazy: !wait, Done: func(err error) {
-			l.settleWrite(err, wait)
+			l.SettleWrite(err, wait)
 			done <- err
 		}})
 		if !submitted {
@@ -159,33 +147,11 @@ func (l *sqliteLog) submitEvents(events []*journal.Event, wait bool, done chan<-
 		}
 	}
 	if err != nil {
-		l.ErrLocked = err
-		if errors.Is(err, l.unseen) {
-			l.unseen = nil
-		}
-		return err
+		return l.RefuseLocked(err)
 	}
 	l.AcceptLocked(events)
 	l.state = change.state
 	return nil
-}
-
-// settleWrite takes note of how a write ended.
-func (l *sqliteLog) settleWrite(err error, told bool) {
-	if err == nil {
-		return
-	}
-	l.Lock()
-	isNew := l.ErrLocked == nil || l.closed
-	if isNew && !told && l.unseen == nil {
-		l.unseen = err
-	}
-	l.Unlock()
-	l.Fail(err)
-	var lost *journal.HeldError
-	if errors.As(err, &lost) {
-		l.Stop(err)
-	}
 }
 
 // change is a batch of events in stored form.
@@ -319,17 +285,9 @@ func (l *sqliteLog) Events(ctx context.Context, from int64) iter.Seq2[*journal.E
 
 // Close commits what was added and lets go of the run.
 func (l *sqliteLog) Close() error {
-	l.Lock()
-	if l.closed {
-		l.Unlock()
+	if !l.BeginClose() {
 		return nil
 	}
-	l.closed = true
-	if l.ErrLocked == nil {
-		l.ErrLocked = stored.ErrClosed(l.Opened.ID)
-	}
-	l.Unlock()
-
 	j := l.journal
 	j.mu.Lock()
 	delete(j.logs, l)
@@ -338,10 +296,5 @@ func (l *sqliteLog) Close() error {
 		err := c.Exec("UPDATE run SET lease = NULL WHERE key = ? AND lease = ?", l.key, l.lease)
 		return err
 	})
-	l.Lock()
-	defer l.Unlock()
-	if l.unseen != nil {
-		return l.unseen
-	}
-	return err
+	return l.EndClose(err)
 }

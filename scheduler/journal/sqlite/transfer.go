@@ -56,7 +56,7 @@ func (j *SQLite) Import(ctx context.Context, run *journal.RunInfo, h *journal.Ru
 		var lease []byte
 		until := run.TouchedAt.Add(j.lease).UnixMilli() // which is how TouchedAt is kept
 		if run.Abandoned {
-			lease = newLease() // of no process
+			lease = stored.NewLease() // of no process
 			until = min(until, j.clock().UnixMilli())
 		}
 		return c.Exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, cancel = ?, lease = ?, lease_until = ? WHERE key = ?",

@@ -26,6 +26,10 @@ type LogState struct {
 	last       journal.EventType
 	// ErrLocked is why nothing can be written any more.
 	ErrLocked error
+	// untoldLocked is the failure of a write that nobody was told of; closed is set when the log
+	// is closed.
+	untoldLocked error
+	closed       bool
 	// cause is why the run should stop.
 	cause    error
 	watchers map[*context.CancelCauseFunc]struct{}
