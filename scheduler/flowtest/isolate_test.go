@@ -493,3 +493,54 @@ cases:
 		t.Errorf("the hint is %q", hint)
 	}
 }
+
+// Results and snapshots do not depend on the working directory, nor on how the test file is named.
+func TestSameFromEveryFolder(t *testing.T) {
+	dir := unpack(t, `
+-- flows/a.yaml --
+name: a
+inputs: {type: object, properties: {question: {type: string, default: why}}}
+steps:
+  - {id: sub, call: flow, with: {path: parts/inner.yaml, inputs: {text: "{{ inputs.question | upper }}"}}}
+  - {id: answer, call: chat, with: {messages: [{role: system, content: !file rules.txt}, {role: user, content: "{{ sub.said }} {{ sub | tojson }} now"}]}}
+-- flows/parts/inner.yaml --
+name: inner
+inputs: {type: object, properties: {text: {type: string}}}
+steps:
+  - {id: k, call: template, with: {template: "said {{ t }}: {{ u }}", values: {t: "{{ inputs.text | lower }}", u: !file y.txt}}}
+outputs: {said: "{{ k.text }}"}
+-- flows/rules.txt --
+Be kind.
+-- flows/parts/y.txt --
+hi
+-- flows/a.test.yaml --
+cases:
+  - name: prompt
+    until: answer
+    expect:
+      - {prompt: answer, snapshot: true}
+      - {prompt: answer, confined: {source: parts/y.txt, roles: [system]}}
+      - {prompt: answer, confined: {source: inputs.question, roles: [system]}}
+      - {prompt: answer, confined: {source: flows/rules.txt, roles: [user]}}
+      - {prompt: answer, text: kind, comes_from: {source: y.txt}}
+      - {prompt: answer, text: now, comes_from: {source: y.txt}}
+      - {prompt: answer, not: {includes: {source: sub/k}}}
+`)
+	w := newWorld(t, nil)
+	w.options.Update = true
+	var first string
+	for folder, path := range map[string]string{".": "flows/a.test.yaml", "flows": "a.test.yaml", "flows/parts": filepath.Join(dir, "flows", "a.test.yaml")} {
+		t.Chdir(filepath.Join(dir, filepath.FromSlash(folder)))
+		got := lines(t, w.run(t, w.load(t, dir, path)))
+		w.options.Update = false
+		if first == "" {
+			first = got
+		}
+		if got != first || strings.Contains(got, dir) {
+			t.Errorf("in %s the lines are\n%s\nand before\n%s", folder, got, first)
+		}
+	}
+	if failed := strings.Count(first, `"outcome":"fail"`); failed != 8 {
+		t.Errorf("%d failed\n%s", failed, first)
+	}
+}

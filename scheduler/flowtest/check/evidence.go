@@ -40,6 +40,9 @@ type Evidence struct {
 	// Other finds what another case, or another flow with the same case, has left: for
 	// the needs that [Check.Needs] lists. Its error tells why there is nothing. nil: there are no others.
 	Other func(ctx context.Context, need Need) (*Evidence, error)
+	// FileName returns what results call a file, so that they do not depend on the working directory; nil leaves the paths of
+	// flows as they are.
+	FileName func(path string) string
 	// Services are what checks may use beyond the evidence; never nil.
 	Services *Services
 
@@ -100,6 +103,11 @@ func (e *Evidence) Explain(ctx context.Context, step string) ([]*explain.Explana
 		return known.prompts, known.err
 	}
 	known.prompts, known.err = explain.Explain(ctx, e.Flow, e.Record, step, e.Services.Tokens)
+	if e.FileName != nil {
+		for i, p := range known.prompts {
+			known.prompts[i] = p.WithFileNames(e.FileName)
+		}
+	}
 	if e.prompts == nil {
 		e.prompts = map[string]explained{}
 	}

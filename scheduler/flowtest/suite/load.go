@@ -143,7 +143,7 @@ func (r *reader) read(src []byte) *Suite {
 	if !fits {
 		return nil
 	}
-	s := &Suite{File: r.file, Path: r.shown, Dir: r.dir}
+	s := &Suite{File: r.file, Path: r.shown, Dir: r.dir, NameOf: r.loader.NameOf}
 	for _, f := range r.flows {
 		s.Flows = append(s.Flows, f.flow)
 	}

@@ -17,6 +17,8 @@ type Suite struct {
 	// File is the path as messages show it, relative to the folder of the project where it is in it, with
 	// slashes. Path is where it is, and Dir its folder.
 	File, Path, Dir string
+	// NameOf returns what results call a file, as File names the test file.
+	NameOf func(path string) string
 	// Flows are the flows that cases run, each once, in the order of the file.
 	Flows []*flow.Flow
 	// JudgeLLM is the provider that judges where a check names none; "" leaves it to the settings.
