@@ -544,3 +544,28 @@ cases:
 		t.Errorf("%d failed\n%s", failed, first)
 	}
 }
+
+// Scripted answers that tell their cost have one, however small; what a limit has, and what was spent, is shown.
+func TestScriptedCost(t *testing.T) {
+	w := newWorld(t, nil)
+	w.options.Parallel = 1
+	r := w.runArchive(t, `
+-- a.yaml --
+name: a
+steps: [{id: answer, call: chat, with: {user: hello}}]
+-- a.test.yaml --
+limits: {cost: 0.00003}
+defaults: {llm: [{text: hi, usage: {input_tokens: 5, output_tokens: 1, cost: 0.000015}}]}
+cases:
+  - {name: cheap, expect: [{run: {cost: 0.00002}}]}
+  - {name: dear, expect: [{run: {cost: 0.00001}}]}
+  - {name: too late, expect: [{run: {cost: 0.00002}}]}
+`)
+	if got := outcomes(r); got["cheap"] != result.Pass || got["dear"] != result.Fail || got["too late"] != result.Error {
+		t.Errorf("the outcomes are %v", got)
+	}
+	if text := lines(t, r); !strings.Contains(text, "it is 0.000015 USD, more than 0.00001") ||
+		!strings.Contains(text, "the tests have cost 0.00003, and may cost 0.00003") {
+		t.Error(text)
+	}
+}

@@ -181,7 +181,9 @@ type sessions struct {
 	live    map[string]bool           // the providers that were asked themselves; guarded by mu
 	scripts *scripted.Provider        // guarded by mu
 	answers int                       // of the script
-	failed  error                     // why a model that the flow asked could not be opened; guarded by mu
+	// isScriptPriced: each answer of the script tells its cost; set with scripts.
+	isScriptPriced bool
+	failed         error // why a model that the flow asked could not be opened; guarded by mu
 }
 
 func (m *models) newSessions(index, number int) *sessions {
@@ -241,6 +243,7 @@ func (s *sessions) script(list value.Value) (llm.Provider, error) {
 		return nil, calls.Errorf(calls.Invalid, "llm: %w", err)
 	}
 	s.scripts, s.answers = scripted.New(answers...), len(answers)
+	s.isScriptPriced = !slices.ContainsFunc(answers, func(a scripted.Answer) bool { return a.Error == nil && (a.Usage == nil || a.Usage.Cost == 0) })
 	return s.scripts, nil
 }
 
@@ -322,5 +325,5 @@ func (s *sessions) isPriced(used llm.Usage) bool {
 			return false
 		}
 	}
-	return len(s.players)+len(s.live) > 0 || s.scripts == nil
+	return s.scripts == nil || s.isScriptPriced
 }
