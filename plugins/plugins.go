@@ -63,6 +63,9 @@ type Answer struct {
 
 // Turn is one utterance of a dialogue.
 type Turn struct {
+	// ID is that of the memory in its store; "" for what is not from a store, and in
+	// plugins.
+	ID string `json:"id,omitempty"`
 	// Role is user, assistant, system or another chat role; "" where unknown.
 	Role string `json:"role,omitempty"`
 	// Content is the text.

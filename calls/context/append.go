@@ -3,6 +3,7 @@ package context
 import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"slices"
 )
 
 // normalizeAppended brings what follows the user's message into the shape that providers
@@ -101,13 +102,25 @@ func addRest(out, m *value.Map, but ...string) *value.Map {
 	return out
 }
 
+// firstMember returns the first of some members that says anything: neither null nor the empty
+// text; else the empty one.
 func firstMember(m *value.Map, keys ...string) value.Value {
-	for _, key := range keys {
-		if v, ok := m.Get(key); ok {
-			return v
+	v, _ := m.Get(firstKey(m, keys...))
+	return v
+}
+
+// firstKey is firstMember for the name of the member; "" where there is none.
+func firstKey(m *value.Map, keys ...string) (key string) {
+	for _, k := range slices.Backward(keys) {
+		if v, ok := m.Get(k); ok {
+			text, isText := v.Str()
+			isEmpty := v.IsNull() || isText && text == ""
+			if !isEmpty || key == "" {
+				key = k
+			}
 		}
 	}
-	return value.Value{}
+	return key
 }
 
 // isParts reports whether content is a list of content parts.

@@ -7,6 +7,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
 )
 
 // builder makes one prompt. buildPrompt creates it; it is used by one goroutine and
@@ -17,8 +18,8 @@ type builder struct {
 	in        Input
 	workspace *rootDir
 
-	// remembered is set when the history comes from the memory of the session.
-	remembered bool
+	// remembered is the history where it comes from the memory of the session.
+	remembered []plugins.Turn
 
 	out      Output
 	system   strings.Builder

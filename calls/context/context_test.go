@@ -552,3 +552,14 @@ func TestWarningsInChinese(t *testing.T) {
 	out := run(t, dir, callstest.Now, value.Pairs("workspace", "ws"), func(e *calls.Env) { e.Vars.Language = "zh" })
 	warned(t, out, "引导文件 AGENTS.md: 只使用前 1048576 字节", "技能 a：名称 \"b\" 与目录名 \"a\" 不同", "技能 bad：已跳过：SKILL.md 不是 UTF-8 文本")
 }
+
+// A recalled memory whose text is empty has its words in content, and they are its source.
+func TestMemoriesWithEmptyText(t *testing.T) {
+	dir := tree(t, nil)
+	out := run(t, dir, callstest.Now, value.Pairs("identity", "I", "memories", []any{map[string]any{"text": "", "content": "likes tea", "id": "m1"}}))
+	warned(t, out)
+	i := slices.IndexFunc(out.Parts, func(p calls.Part) bool { return p.Kind == "recalled" })
+	if i < 0 || out.Parts[i].Name != "m1" || len(out.Parts[i].Origins) != 1 || out.Parts[i].Origins[0].Pointer != "/memories/0/content" {
+		t.Errorf("the parts are %+v", out.Parts)
+	}
+}

@@ -182,11 +182,7 @@ func (b *builder) recalledSection() *section {
 		name, reason, pointer := fmt.Sprint(i), b.env.Say("recalled"), fmt.Sprintf("/memories/%d", i)
 		if !isText {
 			text, _ = firstMember(m.Map(), "text", "content").Str()
-			if _, has := m.Get("text"); has {
-				pointer += "/text"
-			} else {
-				pointer += "/content"
-			}
+			pointer += "/" + firstKey(m.Map(), "text", "content")
 			if id, ok := firstMember(m.Map(), "memory_id", "id").Str(); ok {
 				name = id
 			}

@@ -1,8 +1,10 @@
 package context
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/transcript"
@@ -28,14 +30,14 @@ func (b *builder) historyMessages(ctx context.Context) []*value.Map {
 	for _, t := range trimmer.Turns() {
 		messages = append(messages, value.Pairs("role", t.Role, "content", t.Content))
 	}
-	b.remembered = len(messages) > 0
+	b.remembered = trimmer.Turns()
 	return messages
 }
 
 func (b *builder) writeHistory(h *history) {
 	say := b.env.Say
 	reason, from := say("kept as it is"), ""
-	if b.remembered {
+	if len(b.remembered) > 0 {
 		reason, from = say("from the memory of the session"), " "+say("from memory")
 	}
 	for i, m := range h.messages {
@@ -97,8 +99,10 @@ func (b *builder) countTokens() {
 
 // historyOrigins returns where the text of a message of the history was taken from.
 func (b *builder) historyOrigins(i int, m *value.Map) []calls.Origin {
-	if b.remembered {
-		return []calls.Origin{{End: len(contentText(m)), Kind: "memory", Name: "session"}}
+	if len(b.remembered) > 0 {
+		t := b.remembered[i]
+		isCut := strings.HasSuffix(t.Content, llm.TruncationMarker)
+		return []calls.Origin{{End: len(t.Content), Kind: calls.OriginMemory, Name: cmp.Or(t.ID, "session"), Computed: isCut}}
 	}
 	return contentOrigins(memberOf(m, "content"), fmt.Sprintf("/history/%d/content", i))
 }
@@ -106,10 +110,7 @@ func (b *builder) historyOrigins(i int, m *value.Map) []calls.Origin {
 // appendOrigins returns where the text of an appended message was taken from.
 func (b *builder) appendOrigins(i int, m *value.Map) []calls.Origin {
 	given := b.params.Append[i]
-	key := "content"
-	if _, ok := given.Get(key); !ok {
-		key = "result"
-	}
+	key := cmp.Or(firstKey(given, "content", "result"), "result")
 	pointer, content := fmt.Sprintf("/append/%d/%s", i, key), memberOf(given, key)
 	if content.Kind() == value.String || isParts(content) {
 		return contentOrigins(content, pointer)

@@ -2,6 +2,7 @@ package input
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,10 +85,8 @@ func (m *givenMemory) DecodeValue(v value.Value) error {
 // textMember returns the pointer, below an entry, of its text: of one of the keys, of the
 // first of a pair, or of the entry itself.
 func textMember(entry value.Value, keys ...string) string {
-	for _, key := range keys {
-		if _, ok := entry.Get(key); ok {
-			return "/" + key
-		}
+	if key := firstKey(entry, keys...); key != "" {
+		return "/" + key
 	}
 	if entry.Kind() == value.List {
 		return "/0"
@@ -191,13 +190,24 @@ func readRecalled(v value.Value) (r recalledMemory, err error) {
 	return r, nil
 }
 
+// firstMember returns the first of some members that says anything: neither null nor the empty
+// text; else the empty one.
 func firstMember(v value.Value, keys ...string) (value.Value, bool) {
-	for _, k := range keys {
+	return v.Get(firstKey(v, keys...))
+}
+
+// firstKey is firstMember for the name of the member; "" where there is none.
+func firstKey(v value.Value, keys ...string) (key string) {
+	for _, k := range slices.Backward(keys) {
 		if member, ok := v.Get(k); ok {
-			return member, true
+			text, isText := member.Str()
+			isEmpty := member.IsNull() || isText && text == ""
+			if !isEmpty || key == "" {
+				key = k
+			}
 		}
 	}
-	return value.Value{}, false
+	return key
 }
 
 // turnLine returns an utterance as the prompt shows it. One without a role is shown

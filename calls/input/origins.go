@@ -70,7 +70,7 @@ func (b *builder) dialogueOrigins(d dialogue) (origins []calls.Origin) {
 	at := 0
 	for i, line := range d.lines {
 		t := d.turns[i]
-		o := calls.Origin{Kind: "memory", Name: "session"}
+		o := calls.Origin{Kind: calls.OriginMemory, Name: cmp.Or(t.ID, "session")}
 		if b.params.Memory.shortGiven {
 			o = calls.Origin{Pointer: b.params.Memory.shortPointers[first+i]}
 		}

@@ -128,7 +128,7 @@ func (p *SnapshotProcessor) Recent(ctx context.Context, scope calls.Scope, limit
 		if err != nil {
 			return nil, err
 		}
-		turns = append(turns, plugins.Turn{Role: m.Role(), Content: m.Content, Timestamp: m.Timestamp})
+		turns = append(turns, plugins.Turn{ID: m.ID, Role: m.Role(), Content: m.Content, Timestamp: m.Timestamp})
 	}
 	return turns, nil
 }

@@ -3,6 +3,7 @@ package explain_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -201,6 +202,72 @@ Be brief.
 		"user noon < inputs.q (flow.yaml:8:13)",
 	}
 	if diff := cmp.Diff(want, explained(t, r, "one")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What !file reads from a file of data has its line and column there, and its bytes where it is
+// written as it is.
+func TestExplainDataFiles(t *testing.T) {
+	r := schedulertest.Run(t, `
+steps:
+  - id: lines
+    call: template
+    with:
+      template: "{{ a.town }}, {{ a.note }}, {{ a.far }}, {{ a.n }}"
+      values: {a: !file data.yaml}
+  - id: one
+    call: chat
+    with:
+      messages: !file said.json
+  - id: two
+    call: chat
+    with: {user: "{{ lines.text }}"}
+-- said.json --
+[
+  {"role": "user", "content": "Caf\u00e9?"},
+  {"role": "user", "content": "Hello."}
+]
+-- data.yaml --
+town: Mâcon
+note: >-
+  folded
+  text
+n: 7
+far: Lyon
+`, schedulertest.With(builtin.Calls()...), schedulertest.LLM(scripted.Texts("a", "b")))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	var got []string
+	for _, step := range []string{"one", "two"} {
+		all, err := explain.Explain(t.Context(), r.Flow, r.State(), step, bytesCounter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range all[0].Messages {
+			for _, p := range m.Pieces {
+				s := p.Sources[0]
+				span := ""
+				if s.Start != nil {
+					span = fmt.Sprintf(" [%d, %d)", *s.Start, *s.End)
+				}
+				got = append(got, fmt.Sprintf("%q < %s%s", p.Text, s, span))
+			}
+		}
+	}
+	want := []string{
+		`"Café?" < file said.json:2:31 (flow.yaml:11:17)`, // with an escape there
+		`"Hello." < file said.json:3:31 (flow.yaml:11:17) [78, 84)`,
+		`"Mâcon" < file data.yaml:1:7 (flow.yaml:7:19) [6, 12)`,
+		`", " < flow.yaml:6:30 [12, 14)`,
+		`"folded text" < file data.yaml:2:7 (flow.yaml:7:19)`,
+		`", " < flow.yaml:6:44 [26, 28)`,
+		`"Lyon" < file data.yaml:6:6 (flow.yaml:7:19) [48, 52)`,
+		`", " < flow.yaml:6:57 [39, 41)`,
+		`"7" < file data.yaml:5:4 (flow.yaml:7:19) [41, 42)`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

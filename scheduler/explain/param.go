@@ -104,6 +104,11 @@ func (x *explainer) explainBelow(at site, root *flow.Param, pointer string, from
 			start, _ := root.FileOffset(pointer, 0)
 			source.Path, source.PathLine = pos.File, pos.Line
 			source = source.withSpan(start, len(text))
+		} else if pos, start, ok := root.DataPlace(pointer, text); ok {
+			source.Path, source.PathLine, source.PathCol = pos.File, pos.Line, pos.Col
+			if start >= 0 {
+				source = source.withSpan(start, len(text))
+			}
 		}
 		return singlePiece(text, source)
 	}

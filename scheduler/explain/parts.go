@@ -243,7 +243,7 @@ func (x *explainer) explainPart(at site, part calls.Part, origins []calls.Origin
 		if sources := pieces[i].Sources; len(sources) == 1 {
 			switch sources[0].Kind {
 			case SourceFile:
-				own.Path, own.PathLine = sources[0].Path, sources[0].PathLine
+				own.Path, own.PathLine, own.PathCol = sources[0].Path, sources[0].PathLine, sources[0].PathCol
 				own.Start, own.End = sources[0].Start, sources[0].End
 			case SourceText, SourceClock:
 			default:

@@ -180,7 +180,7 @@ type remembered struct {
 }
 
 func (r remembered) Recent(context.Context, calls.Scope, int) ([]plugins.Turn, error) {
-	return []plugins.Turn{{Role: "user", Content: r.text}}, nil
+	return []plugins.Turn{{ID: "memory_1", Role: "user", Content: r.text}}, nil
 }
 
 // toolText and memoryText are the sources of the tool's result, and of the memory.
@@ -330,7 +330,7 @@ func (w *world) truth(r rune) (source, bool) {
 	case number == toolSource:
 		return source{"the tool", func(s explain.Source) bool { return s.Kind == explain.SourceTool && s.Name == "lookup" }}, true
 	case number == memorySource:
-		return source{"the memory", func(s explain.Source) bool { return s.Kind == explain.SourceMemory }}, true
+		return source{"the memory", func(s explain.Source) bool { return s.Kind == explain.SourceMemory && s.Name == "memory_1" }}, true
 	case number >= firstAnswer:
 		step := w.asked[number-firstAnswer]
 		return source{step, func(s explain.Source) bool {

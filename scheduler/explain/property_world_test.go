@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -230,6 +231,11 @@ func (w *world) contextStep() {
 		file := fmt.Sprintf("rules%d.txt", w.steps)
 		w.files += "-- " + file + " --\n" + w.add("file "+file, func(s explain.Source) bool { return s.Kind == explain.SourceFile && s.Name == file && s.PathLine == 1 }) + "\n"
 	}
+	if !w.inner && w.chance("history of a file") {
+		w.printf("      history: !file %s\n", w.dataFile())
+	} else if w.chance("history") {
+		w.messages("history", 2)
+	}
 	if w.chance("workspace") && !w.inner {
 		w.printf("      workspace: ./ws\n")
 		if !strings.Contains(w.files, "SOUL.md") {
@@ -244,12 +250,33 @@ func (w *world) contextStep() {
 		w.printf("      memories:\n")
 		w.printf("        - %s\n", w.text())
 	}
-	if w.chance("history") {
-		w.messages("history", 2)
-	}
 	w.printf("      current_message: %s\n", w.text())
 	w.lists, w.plain = append(w.lists, id+".messages"), append(w.plain, id+".messages")
 	w.texts = append(w.texts, id+".system", id+".messages[0].content")
+}
+
+// dataFile writes a file of data with two messages, and returns its name.
+func (w *world) dataFile() (name string) {
+	name = fmt.Sprintf("said%d.%s", w.steps, rapid.SampledFrom([]string{"json", "jsonc", "yaml"}).Draw(w.t, "kind of data"))
+	said := func(line, col int) string {
+		return w.add("file "+name, func(s explain.Source) bool {
+			return s.Kind == explain.SourceFile && s.Name == name && s.Path != "" && s.PathLine == line && s.PathCol == col
+		})
+	}
+	format := "[{\"role\": \"user\", \"content\": \"%s\"},\n{\"role\": \"assistant\",\n \"content\": \"%s\"}]\n"
+	first, second := said(1, 30), said(3, 13)
+	switch path.Ext(name) {
+	case ".jsonc":
+		format = "// said before\n" + format
+		w.sources = w.sources[:len(w.sources)-2]
+		first, second = said(2, 30), said(4, 13)
+	case ".yaml":
+		format = "- role: user\n  content: %s\n- {role: assistant, content: '%s'}\n"
+		w.sources = w.sources[:len(w.sources)-2]
+		first, second = said(2, 12), said(3, 30)
+	}
+	w.files += "-- " + name + " --\n" + fmt.Sprintf(format, first, second)
+	return name
 }
 
 func (w *world) inchatStep() {

@@ -55,6 +55,8 @@ type Source struct {
 	// or in the text Name; "" and 0 where there is none.
 	Path     string `json:"path,omitempty"`
 	PathLine int    `json:"path_line,omitempty"`
+	// PathCol is the column of a value in a file of data, whose text may be written with escapes.
+	PathCol int `json:"path_col,omitempty"`
 	// Start and End are the bytes [Start, End) of the source that the text is a copy of: in
 	// the text of the parameter as the flow has it, in that of the input or name, in the file
 	// at Path, else in what the model, the tool, the memory or the step gave. Both are nil
@@ -111,10 +113,14 @@ func (s Source) Text() wording.Text {
 	case SourceComputed:
 		return s.computed(place)
 	case SourceFile:
-		if place == "" {
-			return wording.Say("file %s", s.Name)
+		name := s.Name
+		if s.PathCol > 0 {
+			name = flow.Position{File: s.Name, Line: s.PathLine, Col: s.PathCol}.String()
 		}
-		return wording.Say("file %s (%s)", s.Name, place)
+		if place == "" {
+			return wording.Say("file %s", name)
+		}
+		return wording.Say("file %s (%s)", name, place)
 	case SourceStep, SourcePart:
 		return s.ofStep()
 	case SourceModel:
@@ -193,7 +199,7 @@ func (s Source) equals(other Source) bool {
 func wayKey(way []Source) string {
 	var b strings.Builder
 	for _, s := range way {
-		for _, text := range []string{string(s.Kind), s.Name, s.Step, s.Call, s.Part, s.Pointer, s.File, strconv.Itoa(s.Line), strconv.Itoa(s.Col), s.Path, strconv.Itoa(s.PathLine)} {
+		for _, text := range []string{string(s.Kind), s.Name, s.Step, s.Call, s.Part, s.Pointer, s.File, strconv.Itoa(s.Line), strconv.Itoa(s.Col), s.Path, strconv.Itoa(s.PathLine), strconv.Itoa(s.PathCol)} {
 			b.WriteString(text)
 			b.WriteByte(0)
 		}

@@ -201,7 +201,7 @@ func (u *unit) compileTimes(s *stepUnit) {
 // setOrigin lets the places in a param be found.
 func (u *unit) setOrigin(p *Param, k anyKey) {
 	if p != nil {
-		p.origin = &origin{u.flowText, yaml.Resolve(k.node), u.loading.files}
+		p.origin = &origin{text: u.flowText, root: yaml.Resolve(k.node), files: u.loading.files}
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/jsonc"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -169,6 +171,53 @@ type origin struct {
 	text  *flowText
 	root  *yaml.Node
 	files map[string][]byte // what !file reads
+	// data has the *dataText of each file of data that was asked for, by its path.
+	data sync.Map
+}
+
+// dataText is the text of a file of data, and what finds the byte at which a value begins by its
+// JSON pointer; ok is false where that is not known.
+type dataText struct {
+	*flowText
+	offsetOf func(pointer string) (offset int, ok bool)
+}
+
+func newDataText(path string, content []byte) *dataText {
+	text := newFlowText(path, content)
+	unknown := func(string) (offset int, ok bool) { return 0, false }
+	switch dataType(path) {
+	case ".json", ".jsonc":
+		doc, err := jsonc.Parse(content)
+		if err != nil {
+			return &dataText{text, unknown}
+		}
+		return &dataText{text, func(pointer string) (offset int, ok bool) { return doc.OffsetAt(pointer), true }}
+	case ".yaml", ".yml":
+		root, err := yaml.Parse(content)
+		if err != nil || root == nil {
+			return &dataText{text, unknown}
+		}
+		return &dataText{text, func(pointer string) (offset int, ok bool) {
+			node, _, found := yaml.Walk(root, pointer)
+			return text.offset(node.Line, node.Column), found // not found: it was merged from elsewhere
+		}}
+	}
+	return &dataText{text, unknown}
+}
+
+// copyAt returns the byte at which a text stands in the file as it is, where it is the value that
+// begins at an offset; below 0 where it is written in another way.
+func (t *dataText) copyAt(offset int, text string) int {
+	rest := string(t.text[offset:min(offset+len(text)+2, len(t.text))])
+	for _, quote := range []string{`"`, "'"} {
+		if rest == quote+text+quote && !strings.ContainsAny(text, `\'`) {
+			return offset + 1
+		}
+	}
+	if isPlain := rest != "" && !strings.ContainsRune(`"'|>`, rune(rest[0])); isPlain && strings.HasPrefix(rest, text) {
+		return offset
+	}
+	return -1
 }
 
 func (o *origin) place(pointer string, offset int) (pos Position, exact bool) {
@@ -225,6 +274,40 @@ func (p *Param) FileOffset(pointer string, offset int) (at int, ok bool) {
 		offset += len(byteOrderMark)
 	}
 	return offset, true
+}
+
+// DataPlace returns where the value at a JSON pointer into the value begins in the file of data
+// that !file names: JSON, JSONC or YAML. start is the byte of the file at which the text stands
+// there as it is, below 0 where it is written with escapes or folded. ok is false where the value
+// comes from no such file, or its place is not known. p is as for [Param.Place].
+func (p *Param) DataPlace(pointer, text string) (pos Position, start int, ok bool) {
+	if _, _, isFile := p.FileAt(pointer); !isFile {
+		return Position{}, 0, false
+	}
+	above := pointer
+	node, _, found := yaml.Walk(p.origin.root, above)
+	for !found {
+		above = above[:strings.LastIndexByte(above, '/')]
+		node, _, found = yaml.Walk(p.origin.root, above)
+	}
+	path, content, isText := p.origin.textFile(yaml.Resolve(node))
+	if isText || content == nil {
+		return Position{}, 0, false
+	}
+	stored, isKnown := p.origin.data.Load(path)
+	if !isKnown {
+		stored, _ = p.origin.data.LoadOrStore(path, newDataText(path, content))
+	}
+	data, _ := stored.(*dataText)
+	offset, ok := data.offsetOf(pointer[len(above):])
+	if !ok {
+		return Position{}, 0, false
+	}
+	start = data.copyAt(offset, text)
+	if start >= 0 {
+		start += len(content) - len(data.text) // the byte-order mark
+	}
+	return data.position(offset), start, true
 }
 
 // Place returns where a byte of the text at a JSON pointer into the value stands: in

@@ -3,12 +3,15 @@ package recent
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/transcript"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // Params are the parameters of the call.
@@ -26,6 +29,8 @@ type Input struct {
 type Output struct {
 	Turns []Turn `json:"turns" doc:"The newest utterances of the flow's session, oldest first: {role, content, timestamp}."`
 	Text  string `json:"text" doc:"The same as text, a line for each."`
+	// MemoryIDs are those of the memories that the turns are.
+	MemoryIDs []string `json:"memory_ids" doc:"The ids of the memories that the turns are, in the same order."`
 }
 
 // Turn is an utterance, a message of a chat as other calls take it.
@@ -37,7 +42,7 @@ type Turn struct {
 
 // Definition returns the call memory-recent as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
-	return calls.Define[Params, Input, Output](calls.Info{
+	def := calls.Define[Params, Input, Output](calls.Info{
 		Name: "memory-recent",
 		Summary: calls.Text{
 			En: "The newest utterances of the flow's session: the short-term memory.",
@@ -50,6 +55,32 @@ func Definition() calls.Definition {
 			With:  "items: 10\n",
 		}},
 	})
+	def.Origins = outputOrigins
+	return def
+}
+
+// outputOrigins returns those of the words of a turn, and of the lines of the text: the memories.
+func outputOrigins(_ context.Context, of calls.Record, pointer string) (origins []calls.Origin) {
+	var out Output
+	if value.Decode(of.Output, &out) != nil || len(out.MemoryIDs) != len(out.Turns) {
+		return nil
+	}
+	at := 0
+	for i, turn := range out.Turns {
+		isCut := strings.HasSuffix(turn.Content, llm.TruncationMarker)
+		o := calls.Origin{Kind: calls.OriginMemory, Name: out.MemoryIDs[i], End: len(turn.Content), Computed: isCut}
+		if pointer == fmt.Sprintf("/output/turns/%d/content", i) {
+			return []calls.Origin{o}
+		}
+		at += len(turn.Role) + len(": ")
+		o.Start, o.End = at, at+len(turn.Content)
+		origins = append(origins, o)
+		at = o.End + len("\n")
+	}
+	if pointer == "/output/text" {
+		return origins
+	}
+	return nil
 }
 
 // Init notes the scope.
@@ -72,10 +103,11 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		for _, turn := range turns {
 			trimmer.Add(turn)
 		}
-		out := Output{Turns: []Turn{}}
+		out := Output{Turns: []Turn{}, MemoryIDs: []string{}}
 		var lines []string
 		for _, turn := range trimmer.Turns() {
 			out.Turns = append(out.Turns, Turn{turn.Role, turn.Content, memory.FormatTime(turn.Timestamp)})
+			out.MemoryIDs = append(out.MemoryIDs, turn.ID)
 			lines = append(lines, turn.Role+": "+turn.Content)
 		}
 		out.Text = strings.Join(lines, "\n")

@@ -3,6 +3,7 @@ package recent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -24,6 +25,26 @@ func TestConformance(t *testing.T) {
 
 func broken(context.Context) (*memory.SnapshotProcessor, error) {
 	return nil, errors.New("the disk is gone")
+}
+
+// checkOrigins checks that a turn, and its words in the text, are those of its memory.
+func checkOrigins(t *testing.T, out value.Value, i int, id value.Value) {
+	t.Helper()
+	origins := recent.Definition().Origins
+	record := calls.Record{Output: out}
+	content, _ := out.At(fmt.Sprintf("/turns/%d/content", i))
+	text, _ := out.Get("text")
+	words, _ := content.Str()
+	whole, _ := text.Str()
+	name, _ := id.Str()
+	inTurn := origins(t.Context(), record, fmt.Sprintf("/output/turns/%d/content", i))
+	inText := origins(t.Context(), record, "/output/text")[i]
+	if len(inTurn) != 1 || inTurn[0].Kind != calls.OriginMemory || inTurn[0].Name != name || inTurn[0].End != len(words) {
+		t.Errorf("turn %d of %s comes from %+v", i, out, inTurn)
+	}
+	if inText.Name != name || whole[inText.Start:inText.End] != words {
+		t.Errorf("turn %d in the text of %s comes from %+v", i, out, inText)
+	}
 }
 
 func TestRecent(t *testing.T) {
@@ -62,8 +83,16 @@ func TestRecent(t *testing.T) {
 		{calls.Scope{User: "ann", Session: "main"}, []any{"tokens", 2}, `{"turns":[` + three + `],"text":"user: three"}`},
 		{calls.Scope{User: "bob", Session: "main"}, nil, `{"turns":[],"text":""}`},
 	} {
-		if got, err := run(test.scope, test.with...); err != nil || got.JSON() != test.want {
+		got, err := run(test.scope, test.with...)
+		said, _ := got.Get("turns")
+		ids, _ := got.Get("memory_ids")
+		shown := got.Map().Clone()
+		shown.Delete("memory_ids")
+		if err != nil || value.OfMap(shown).JSON() != test.want || len(ids.List()) != len(said.List()) {
 			t.Errorf("%v %v:\ngot  %s, %v\nwant %s", test.scope, test.with, got, err, test.want)
+		}
+		for i, id := range ids.List() {
+			checkOrigins(t, got, i, id)
 		}
 	}
 	env.Memory = memory.NewLazy(broken)

@@ -82,13 +82,18 @@ func Parse(data []byte) (*Document, error) {
 // At returns the line and column where the element or member that an RFC 6901 pointer
 // names begins; for one that does not exist, those of the nearest container.
 func (d *Document) At(pointer string) (line, col int) {
+	return value.LineCol(d.text, d.OffsetAt(pointer))
+}
+
+// OffsetAt is At as a byte of the text, which a byte-order mark is no part of.
+func (d *Document) OffsetAt(pointer string) int {
 	for {
 		if found := d.tree.Find(pointer); found != nil {
-			return value.LineCol(d.text, found.StartOffset)
+			return found.StartOffset
 		}
 		i := strings.LastIndexByte(pointer, '/')
 		if i < 0 {
-			return 1, 1
+			return 0
 		}
 		pointer = pointer[:i]
 	}

@@ -1679,6 +1679,8 @@ export interface components {
             part?: string;
             path?: string;
             /** Format: int64 */
+            path_col?: number;
+            /** Format: int64 */
             path_line?: number;
             pointer?: string;
             /** Format: int64 */

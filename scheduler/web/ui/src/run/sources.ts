@@ -47,7 +47,7 @@ export interface Place {
 
 export function placesOf(s: Source): Place[] {
   const places: Place[] = [];
-  if (s.path) places.push({ path: s.path, line: s.path_line });
+  if (s.path) places.push({ path: s.path, line: s.path_line, col: s.path_col });
   else if (s.kind === "file" && s.name) places.push({ path: s.name });
   if (s.file) places.push({ path: s.file, line: s.line, col: s.col });
   return places;
