@@ -3,8 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -129,15 +127,11 @@ func (l *programLauncher) sealProgram(m *manifest.Manifest, config *process.Conf
 // changedError returns the error of a program that is not the trusted one any more.
 func (l *programLauncher) changedError(m *manifest.Manifest, sum string) error {
 	err := calls.Errorf(calls.Plugin, "its program changed since it was trusted (sha256 %.12s…, trusted %.12s…); if you know why, run: scheduler plugins trust %s", sum, l.trusted.SHA256, l.name)
-	_, noGit := os.Stat(filepath.Join(l.dir, gitFolder))
-	if noGit != nil || m.IsData(gitFolder) {
-		return err
+	if m.SealsGit(l.dir) {
+		return err.WithHint("commands of Git change .git: list it under data in %s", manifest.FileName)
 	}
-	return err.WithHint("commands of Git change %s: list it under data in %s", gitFolder, manifest.FileName)
+	return err
 }
-
-// gitFolder is where Git keeps what it knows of a folder.
-const gitFolder = ".git"
 
 // describePlugin asks the plugin what it is, compares that with what was trusted, and opens its
 // session. By then the program has loaded what it consists of: nothing of that may have

@@ -74,6 +74,13 @@ func TestUnusable(t *testing.T) {
 	if _, err := h.TrustReviewed(t.Context(), w); err == nil || err.Error() != "plugin sample: its program changed while it was looked at" {
 		t.Errorf("what was not shown is trusted: %v", err)
 	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	is("the plugin sample changed since it was trusted", "if you know why, trust it again: scheduler plugins trust sample; commands of Git change .git, so list that under data in plugin.yaml before")
+	if err := os.Remove(filepath.Join(dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
 	write("name: sample\nversion: 1.0.0\ncommand: sh\nargs: [-c, touch ran]\n")
 	if _, err := h.TrustReviewed(t.Context(), w); err == nil || err.Error() != "plugin sample: its program changed while it was looked at" {
 		t.Errorf("what was not shown is trusted: %v", err)

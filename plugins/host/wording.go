@@ -55,7 +55,7 @@ var _ = wording.Add(wording.Catalog{
 	"its process ended: %s":                                                                           "它的进程已退出：%s",
 	"its program %s is open for writing (wait until it is built)":                                     "它的程序 %s 正被写入（请等待构建完成）",
 	"its program cannot be found: %s":                                                                 "找不到它的程序：%s",
-	"commands of Git change %s: list it under data in %s":                                             "Git 命令会改动 %s：请在 %[2]s 的 data 中列出它",
+	"commands of Git change .git: list it under data in %s":                                           "Git 命令会改动 .git：请在 %s 的 data 中列出它",
 	"copying its script: %w":                                                                          "复制其脚本：%w",
 	"its program changed since it was trusted (sha256 %.12s…, trusted %.12s…); if you know why, run: scheduler plugins trust %s": "它的程序在信任之后有改动（sha256 %.12s…，受信任的是 %.12s…）；如果知道原因，请运行：scheduler plugins trust %s",
 	"its program changed while it was looked at":                                      "它的程序在查看期间有改动",

@@ -301,6 +301,14 @@ func (m *Manifest) IsData(name string) bool {
 	})
 }
 
+// SealsGit reports whether what Git keeps in the plugin's folder is a part of the program, so that
+// commands of Git change it.
+func (m *Manifest) SealsGit(dir string) bool {
+	const gitFolder = ".git"
+	_, err := os.Lstat(filepath.Join(dir, gitFolder))
+	return err == nil && !m.IsData(gitFolder)
+}
+
 // isData reports whether a path is what the manifest lists as data, or below it.
 func (d *digester) isData(path string) bool {
 	return slices.ContainsFunc(d.data, func(data string) bool { return isBelow(path, filepath.Join(d.root, data)) })

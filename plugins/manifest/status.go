@@ -96,8 +96,11 @@ func (c *Catalog) CheckUsable(name string, trusted *Entry) error {
 		return calls.Errorf(calls.Plugin, "the plugin %s is not trusted", name).
 			WithHint("look at what it wants, then trust it: scheduler plugins trust %s", name)
 	case Changed:
-		return calls.Errorf(calls.Plugin, "the plugin %s changed since it was trusted", name).
-			WithHint("if you know why, trust it again: scheduler plugins trust %s", name)
+		err := calls.Errorf(calls.Plugin, "the plugin %s changed since it was trusted", name)
+		if m.SealsGit(dir) {
+			return err.WithHint("if you know why, trust it again: scheduler plugins trust %s; commands of Git change .git, so list that under data in %s before", name, FileName)
+		}
+		return err.WithHint("if you know why, trust it again: scheduler plugins trust %s", name)
 	case Trusted, Missing, NoProgram:
 	}
 	return nil
