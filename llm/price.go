@@ -1,6 +1,10 @@
 package llm
 
-import "math"
+import (
+	"math"
+	"strconv"
+	"strings"
+)
 
 // Price is what a million tokens of a model cost, in the currency that the user counts in.
 type Price struct {
@@ -47,3 +51,21 @@ func (p Prices) find(model string) (price *Price) {
 
 // roundCost returns a cost without the noise of sums of binary fractions.
 func roundCost(cost float64) float64 { return math.Round(cost*1e9) / 1e9 }
+
+// costDecimals is how many decimals a cost has at least.
+const costDecimals = 4
+
+// CostText returns a cost as people read it: with four decimals, and with more where it is so small that these would not tell
+// it.
+func CostText(cost float64) string {
+	decimals := costDecimals
+	if cost != 0 {
+		decimals = max(decimals, costDecimals-1-int(math.Floor(math.Log10(math.Abs(cost)))))
+	}
+	text := strconv.FormatFloat(cost, 'f', decimals, 64)
+	whole, fraction, _ := strings.Cut(text, ".")
+	for len(fraction) > costDecimals && strings.HasSuffix(fraction, "0") {
+		fraction = fraction[:len(fraction)-1]
+	}
+	return whole + "." + fraction
+}

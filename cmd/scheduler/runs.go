@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -214,7 +213,7 @@ func costText(u llm.Usage) string {
 	if u.Cost == 0 {
 		return "-"
 	}
-	return strconv.FormatFloat(u.Cost, 'f', 4, 64)
+	return llm.CostText(u.Cost)
 }
 
 // stateWord returns the state of a run for people.

@@ -55,10 +55,10 @@ func (b *budget) check() error {
 	var err *calls.Error
 	switch {
 	case b.limits.Cost > 0 && b.isUnpriced:
-		return calls.Errorf(calls.Invalid, "what the models cost is not known, so that the limit of %s cannot be held", result.CostText(b.limits.Cost)).
+		return calls.Errorf(calls.Invalid, "what the models cost is not known, so that the limit of %s cannot be held", llm.CostText(b.limits.Cost)).
 			WithHint("give llm.providers[].prices in the settings, or limit tokens instead")
 	case b.limits.Cost > 0 && b.used.Cost >= b.limits.Cost:
-		err = calls.Errorf(calls.Budget, "not run to its end: the tests have cost %s, and may cost %s", result.CostText(b.used.Cost), result.CostText(b.limits.Cost))
+		err = calls.Errorf(calls.Budget, "not run to its end: the tests have cost %s, and may cost %s", llm.CostText(b.used.Cost), llm.CostText(b.limits.Cost))
 	case b.limits.Tokens > 0 && int64(b.used.Total()) >= b.limits.Tokens:
 		err = calls.Errorf(calls.Budget, "not run to its end: the tests have used %d tokens, and may use %d", b.used.Total(), b.limits.Tokens)
 	case !b.ends.IsZero() && !time.Now().Before(b.ends):

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/scheduler/flowtest/compare"
-	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
 // shownCases is how many cases a line names.
@@ -63,7 +63,7 @@ func (o *Options) metricLine(m *compare.Metric) string {
 	case compare.TokensMeasure, compare.TimeMeasure:
 		show = func(v float64) string { return fmt.Sprintf("%.1f", v) }
 	case compare.CostMeasure:
-		show = func(v float64) string { return "$" + result.CostText(v) }
+		show = func(v float64) string { return "$" + llm.CostText(v) }
 	}
 	line := o.say("%s: %s, was %s (%s)", m.Name, show(m.After), show(m.Before), signed(m.Effect, show))
 	if m.Method == compare.Exact {

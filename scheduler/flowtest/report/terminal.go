@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/scheduler/flowtest/compare"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
@@ -133,7 +134,7 @@ func (o *Options) usageLine(run *result.Run) string {
 	}
 	cost := ""
 	if u.Cost > 0 {
-		cost = ", $" + result.CostText(u.Cost)
+		cost = ", $" + llm.CostText(u.Cost)
 	}
 	if run.Mode == result.Live {
 		return o.say("models: %d tokens in, %d out%s", u.InputTokens, u.OutputTokens, cost)

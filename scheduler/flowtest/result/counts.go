@@ -1,10 +1,7 @@
 package result
 
 import (
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/callnode/scheduler/llm"
 )
@@ -143,22 +140,4 @@ func MeanScore(checks []Check) *float64 {
 	}
 	mean := sum / weights
 	return &mean
-}
-
-// costDecimals is how many decimals a cost has at least.
-const costDecimals = 4
-
-// CostText returns a cost as people read it: with four decimals, and with more where it is so small that these would not tell
-// it.
-func CostText(cost float64) string {
-	decimals := costDecimals
-	if cost != 0 {
-		decimals = max(decimals, costDecimals-1-int(math.Floor(math.Log10(math.Abs(cost)))))
-	}
-	text := strconv.FormatFloat(cost, 'f', decimals, 64)
-	whole, fraction, _ := strings.Cut(text, ".")
-	for len(fraction) > costDecimals && strings.HasSuffix(fraction, "0") {
-		fraction = fraction[:len(fraction)-1]
-	}
-	return whole + "." + fraction
 }

@@ -135,17 +135,6 @@ func TestPiecesOf(t *testing.T) {
 	}
 }
 
-// A cost that is not 0 is not shown as 0.
-func TestCostText(t *testing.T) {
-	for cost, want := range map[float64]string{
-		0: "0.0000", 0.00001: "0.00001", 0.0000123456: "0.00001235", 0.5: "0.5000", 0.1 + 0.2: "0.3000", 12.34567: "12.3457", 0.00099999: "0.0010", -0.00002: "-0.00002",
-	} {
-		if got := result.CostText(cost); got != want {
-			t.Errorf("%v: %s, not %s", cost, got, want)
-		}
-	}
-}
-
 // A log of GitHub Actions has no commands of the texts in it, and the texts stay what they are.
 func TestLinesHaveNoCommands(t *testing.T) {
 	run := sample()
