@@ -178,10 +178,14 @@ func (c *childRuns) cancelChild(ctx context.Context, id string) error {
 	return err
 }
 
-// cancelChildren cancels the runs that a run waits for, which would wait for ever.
-func (s *Service) cancelChildren(ctx context.Context, id string) error {
+// cancelChildren cancels the runs that a run waits for, which would wait for ever. Only runs of
+// other machines have some.
+func (s *Service) cancelChildren(ctx context.Context, info *journal.RunInfo) error {
+	if info.Labels[journal.LabelRunsOn] == "" {
+		return nil
+	}
 	filter := journal.RunFilter{
-		States: []journal.RunStatus{journal.RunRunning, journal.RunWaiting}, Labels: map[string]string{journal.LabelChildOf: id},
+		States: []journal.RunStatus{journal.RunRunning, journal.RunWaiting}, Labels: map[string]string{journal.LabelChildOf: info.ID},
 	}
 	for child, err := range s.Runs(ctx, Principal{}, filter) {
 		if err != nil {

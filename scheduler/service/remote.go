@@ -329,7 +329,7 @@ func (s *Service) CancelHere(ctx context.Context, id string) (*journal.RunInfo, 
 	if err := j.Cancel(ctx, id); err != nil && calls.KindOf(err) != calls.Invalid {
 		return nil, markUnavailable(err)
 	}
-	if err := s.cancelChildren(ctx, id); err != nil {
+	if err := s.cancelChildren(ctx, info); err != nil {
 		return nil, err
 	}
 	return s.Run(ctx, Principal{}, id)

@@ -259,7 +259,7 @@ func (s *Service) Cancel(ctx context.Context, p Principal, id string) (*journal.
 	if err := s.wakeRemote(ctx, info); err != nil {
 		return nil, err
 	}
-	if err := s.cancelChildren(ctx, id); err != nil {
+	if err := s.cancelChildren(ctx, info); err != nil {
 		return nil, err
 	}
 	return s.Run(ctx, p, id)
