@@ -25,10 +25,14 @@ type Mirror struct {
 	// script is the name of the one that is started; program that of the command, "" where that
 	// is not in the folder.
 	script, program string
+	bytes           int64 // of the copies
 }
 
-// maxCopy bounds the files beside a script that are copied: longer ones are hardly code.
-const maxCopy = 1 << 20
+// Bounds of the files beside a script that are copied, one and all: what is longer is hardly code.
+const (
+	maxCopy   = 1 << 20
+	maxCopies = 32 << 20
+)
 
 // NewMirror makes the mirror of the folder of a plugin, in the folder of sockets, which only this
 // user can enter; nil where it has no script to start. program is the path of its command.
@@ -150,7 +154,10 @@ func (m *Mirror) addFolder(root, folder string, of *manifest.Manifest) error {
 func (m *Mirror) addEntry(root, name string, of *manifest.Manifest) error {
 	from, to := filepath.Join(root, name), filepath.Join(m.dir, name)
 	info, err := os.Stat(from)
-	isShort := err == nil && info.Mode().IsRegular() && info.Size() <= maxCopy
+	if err != nil && name == m.script {
+		return err
+	}
+	isShort := err == nil && info.Mode().IsRegular() && info.Size() <= maxCopy && m.bytes+info.Size() <= maxCopies
 	isOther := name == manifest.FileName || name == m.program || of.IsData(name)
 	if name != m.script && (!isShort || isOther) {
 		return os.Symlink(from, to)
@@ -159,6 +166,7 @@ func (m *Mirror) addEntry(root, name string, of *manifest.Manifest) error {
 		return err
 	}
 	m.copies[name] = to
+	m.bytes += info.Size()
 	return nil
 }
 

@@ -197,3 +197,31 @@ func TestMirror(t *testing.T) {
 		}
 	}
 }
+
+// Beside a script in a folder of data, little of that is copied.
+func TestMirrorIsBounded(t *testing.T) {
+	dir, sockets := t.TempDir(), t.TempDir()
+	writeFiles(t, dir, map[string]string{"main.py": "x", manifest.FileName: "name: sample\nversion: 1.0.0\ncommand: python3\nargs: [main.py]\n"})
+	for n := range 40 {
+		path := filepath.Join(dir, fmt.Sprintf("data-%02d", n))
+		writeFiles(t, dir, map[string]string{filepath.Base(path): ""})
+		if err := os.Truncate(path, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := manifest.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirror, err := process.NewMirror(dir, "/usr/bin/python3", m, sockets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mirror.Remove()
+	if n := len(mirror.Copies()); n != 33 || mirror.Copies()["main.py"] == "" {
+		t.Errorf("there are %d copies", n)
+	}
+	if seal, err := manifest.NewSeal(dir, m, manifest.Started{Copies: mirror.Copies()}); err != nil || len(seal.Links) > 0 {
+		t.Errorf("it cannot be sealed: %v", err)
+	}
+}
