@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -43,6 +45,7 @@ func (m partsMask) maskPart(p calls.Part, text maskedText) calls.Part {
 	var origins []calls.Origin
 	for _, o := range p.Origins {
 		if o.Start == o.End { // it stands for all of the message
+			o.Computed = o.Computed || m.isMaskedOtherwise(o, 0, math.MaxInt, text)
 			origins = append(origins, o)
 			continue
 		}
@@ -67,6 +70,9 @@ func (m partsMask) maskOrigin(o calls.Origin, partStart int, text maskedText) (l
 		list = append(list, o)
 	}
 	if isOfFile := o.File != "" || o.Kind == calls.OriginText; !isOfFile || o.Computed {
+		if !o.Computed && m.isMaskedOtherwise(o, start, end, text) {
+			o.Computed, o.Size = true, end-start // one mask hides what stands beside secrets, too
+		}
 		add(start, end, m.maskSource(o, text))
 		return list
 	}
@@ -86,6 +92,29 @@ func (m partsMask) maskOrigin(o calls.Origin, partStart int, text maskedText) (l
 	}
 	o.From = first + start
 	add(start, end, o)
+	return list
+}
+
+// isMaskedOtherwise reports whether the bytes [start, end) of a text, a copy of a parameter, have
+// other masks than that has there: a few bytes between two secrets may be masked with them in one
+// of the two.
+func (m partsMask) isMaskedOtherwise(o calls.Origin, start, end int, text maskedText) bool {
+	v, _ := m.params.At(o.Pointer)
+	if _, isText := v.Str(); o.Kind != "" || o.File != "" || !isText {
+		return false
+	}
+	return !slices.Equal(text.within(start, end), m.secrets.newMask(v).within(o.From, end-start+o.From))
+}
+
+// within returns the stretches that are masked in the bytes [start, end) of a text, counted from
+// start.
+func (m maskedText) within(start, end int) (list []value.ByteRange) {
+	for _, secret := range m {
+		from, to := max(secret.Start, start), min(secret.End, end)
+		if from < to {
+			list = append(list, value.ByteRange{Start: from - start, End: to - start})
+		}
+	}
 	return list
 }
 

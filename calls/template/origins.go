@@ -2,10 +2,13 @@ package template
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 )
 
 // outputOrigins returns those of the rendered text: the template is rendered once more, with a
@@ -19,10 +22,22 @@ func outputOrigins(ctx context.Context, of calls.Record, at string) (list []call
 	if err != nil {
 		return nil
 	}
-	text, spans, err := t.Trace(ctx, prompt.Values{Map: value.OfMap(p.Values).Map()})
+	rendered, spans, err := t.Trace(ctx, prompt.Values{Map: value.OfMap(p.Values).Map()})
 	given, _ := of.Output.Get("text")
-	if was, _ := given.Str(); err != nil || text != was {
+	text, _ := given.Str()
+	if err != nil {
 		return nil
+	}
+	if rendered != text {
+		isOfMask := func(s prompt.Span) bool { return slices.ContainsFunc(s.Sources, p.isMasked) }
+		if !slices.ContainsFunc(spans, isOfMask) {
+			return nil
+		}
+		aligned, ok := prompt.AlignSpans(spans, rendered, text, isOfMask)
+		if !ok {
+			return computedFrom(spans, text)
+		}
+		spans = aligned
 	}
 	for _, s := range spans {
 		o := calls.Origin{Start: s.Start, End: s.End, Pointer: pointer, From: s.TemplateStart}
@@ -41,6 +56,28 @@ func outputOrigins(ctx context.Context, of calls.Record, at string) (list []call
 			}
 			for _, from := range s.Sources {
 				o.Pointer = valuePointer(from)
+				list = append(list, o)
+			}
+		}
+	}
+	return list
+}
+
+// isMasked reports whether a value is on record with a mask in the place of a secret: what the
+// template made of the secret is not what it makes of the mask.
+func (p *Params) isMasked(from prompt.ValueRef) bool {
+	v, _ := value.OfMap(p.Values).At("/" + value.Escape(from.Name) + from.Pointer)
+	return strings.Contains(v.JSON(), secret.Mask)
+}
+
+// computedFrom returns the origins of a text of which is not known which bytes which values gave.
+func computedFrom(spans []prompt.Span, text string) (list []calls.Origin) {
+	o := calls.Origin{End: len(text), Pointer: pointer, Computed: true}
+	list = append(list, o)
+	for _, s := range spans {
+		for _, from := range s.Sources {
+			o.Pointer = valuePointer(from)
+			if !slices.Contains(list, o) {
 				list = append(list, o)
 			}
 		}

@@ -119,6 +119,7 @@ steps:
 		"{{ secrets.KEY | upper }} and {{ secrets.TWO | lower }}.": {`"***" < secrets.KEY`, `" and " < 4:40`, `"***" < secrets.TWO`, `"." < 4:40`},
 		// Few bytes between two secrets are masked with them when they are sent.
 		"{{ secrets.KEY | upper }}, {{ secrets.TWO | lower }}.":                      {`"***." < secrets.KEY flow.yaml:4:40 secrets.TWO`},
+		"{{ secrets.KEY }}{{ inputs.who }}{{ secrets.TWO }}":                         {`"***" < secrets.KEY inputs.who secrets.TWO`},
 		"{{ 'yes' if secrets.KEY == 'hunter+2+secret' else 'no' }}{{ secrets.TWO }}": {`"yes***" < secrets.KEY secrets.TWO`},
 	} {
 		r := schedulertest.Run(t, fmt.Sprintf(flow, text), schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "hunter+2+secret"),
@@ -137,6 +138,55 @@ steps:
 			switch s.Kind { //nolint:exhaustive // of the others the name is wanted
 			case explain.SourceFlow:
 				name = fmt.Sprintf("%d:%d", s.Line, s.Col)
+			case explain.SourceComputed:
+				name = strings.Join(s.From, " ")
+			}
+			got = append(got, fmt.Sprintf("%q < %s", p.Text, name))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", text, diff)
+		}
+	}
+}
+
+// A mask that hides names beside secrets names them, whatever calls the text went through: what
+// a template makes of secrets and other values, and what stands between two secrets.
+func TestExplainNamesBesideSecrets(t *testing.T) {
+	const flow = `
+inputs: {type: object, properties: {who: {type: string}}}
+steps:
+  - id: made
+    call: template
+    with:
+      template: %q
+      values: {a: "{{ secrets.KEY }}", b: "{{ secrets.TWO }}", who: "{{ inputs.who }}"}
+  - {id: prompt, call: context, with: {current_message: "{{ made.text }}"}}
+  - {id: ask, call: chat, with: {messages: "{{ prompt.messages }}"}}
+`
+	for text, want := range map[string][]string{
+		"{{ a }}{{ who }}{{ b }}":                       {`"***" < secrets.KEY inputs.who secrets.TWO`},
+		"{{ (a ~ who) | upper }}":                       {`"***" < secrets.KEY inputs.who`},
+		"{{ (a ~ who) | urlencode }} and {{ who }}":     {`"***" < secrets.KEY inputs.who`, `" and " < 7`, `"Mei" < inputs.who`},
+		"{{ [a, who] | tojson }} of {{ who | upper }}!": {`"***" < secrets.KEY inputs.who`, `" of " < 7`, `"MEI" < inputs.who`, `"!" < 7`},
+		"{{ a | upper }}, {{ who }}":                    {`"***" < secrets.KEY`, `", " < 7`, `"Mei" < inputs.who`},
+	} {
+		r := schedulertest.Run(t, fmt.Sprintf(flow, text), schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "hunter+2+secret"),
+			schedulertest.Secret("TWO", "Other-Secret"), schedulertest.Inputs(`{"who": "Mei"}`), schedulertest.LLM(scripted.Texts("yes")))
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		all, err := explain.Explain(t.Context(), r.Flow, r.State(), "ask", bytesCounter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		pieces := all[0].Messages[len(all[0].Messages)-1].Pieces
+		for _, p := range pieces {
+			s := p.Sources[0]
+			name := s.Name
+			switch s.Kind { //nolint:exhaustive // of the others the name is wanted
+			case explain.SourceFlow:
+				name = fmt.Sprint(s.Line)
 			case explain.SourceComputed:
 				name = strings.Join(s.From, " ")
 			}
