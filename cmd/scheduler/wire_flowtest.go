@@ -60,6 +60,7 @@ func (rt *runtime) testOptions(language string) *flowtest.Options {
 			Model:  rt.settings.LLM.ModelOf,
 			Tokens: func(name string) llm.Counter { return tokens.For(rt.settings.LLM.ModelOf(name)) },
 			Priced: rt.settings.LLM.Priced,
+			Cost:   rt.settings.LLM.Cost,
 		},
 		Language:  language,
 		Languages: rt.settings.FurtherLanguages().Files,

@@ -31,6 +31,7 @@ type attempt struct {
 	evidence *check.Evidence
 	elapsed  time.Duration
 	sessions *sessions
+	judges   *spending // of its checks
 	// used is what of the case the run has asked for.
 	used usedParts
 	// problem is why nothing can be said of the run, whatever its events are: a take that is missing, a call that is
@@ -43,6 +44,7 @@ func (a *attempt) run(ctx context.Context) {
 	began := time.Now()
 	c := a.of
 	a.sessions = c.suite.models.newSessions(c.index, a.number)
+	a.judges = &spending{models: c.suite.models}
 	a.record = journal.NewRunState()
 	a.used = newUsedParts()
 	e, guard, err := a.newExecutor()
@@ -224,6 +226,7 @@ func (a *attempt) repeat(ctx context.Context) *result.Repeat {
 		}
 		looksAtEnd = looksAtEnd || found.Weight > 0 && c.LooksAtEnd() // the weight of one that was not asked is 0
 	}
+	r.JudgeUsage, _ = a.judges.total()
 	r.Score = result.MeanScore(r.Checks)
 	r.Outcome = a.verdict(worst, r.Score)
 	if failed := a.record.Error; failed != nil && !looksAtEnd {

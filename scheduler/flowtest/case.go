@@ -131,7 +131,7 @@ func (c *caseRun) repeat(ctx context.Context, number int) (r *result.Repeat, ok 
 	}
 	c.used.add(a.used.at, a.used.scripted)
 	c.hasEnded = c.hasEnded && a.hasEnded()
-	c.suite.charge(r)
+	c.suite.charge(r, a.judges)
 	return r, true
 }
 

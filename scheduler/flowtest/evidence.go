@@ -34,7 +34,12 @@ func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *ch
 				if name == "" {
 					name = c.suite.JudgeLLM
 				}
-				return a.sessions.open(o.Models.Name(name))
+				name = o.Models.Name(name)
+				p, err := a.sessions.open(name)
+				if err != nil {
+					return nil, err
+				}
+				return a.judges.count(name, p), nil
 			},
 			Tokens: e.Env.Tokens, Languages: o.Languages, Snapshots: c.suite.snapshots, Mask: o.Hidden.MaskText, Registry: e.Loader.Registry,
 		},

@@ -62,4 +62,7 @@ type Models struct {
 	// Priced reports whether the settings have prices for what a provider is asked. Answers that were recorded tell
 	// what they cost themselves.
 	Priced func(name string) bool
+	// Cost returns what a model of a provider costs by the settings; ok is false where they have no price. Embeddings are
+	// counted by it, whose answers tell no cost; nil: none has a price.
+	Cost func(name, model string, u llm.Usage) (cost float64, ok bool)
 }

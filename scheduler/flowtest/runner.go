@@ -164,10 +164,14 @@ func (s *suiteRun) close() error {
 }
 
 // charge counts what a repeat cost, for the limits. A cost that is limited and not known is an error of the repeat.
-func (s *suiteRun) charge(r *result.Repeat) {
-	s.spent.charge(r.Usage, r.PriceKnown)
-	s.runner.spent.charge(r.Usage, r.PriceKnown)
-	if r.PriceKnown || r.Usage.Total() == 0 || max(s.spent.limits.Cost, s.runner.spent.limits.Cost) == 0 {
+func (s *suiteRun) charge(r *result.Repeat, judges *spending) {
+	judged, isKnown := judges.total()
+	isKnown = isKnown && (r.PriceKnown || r.Usage.Total() == 0)
+	for _, b := range []*budget{s.spent, s.runner.spent} {
+		b.charge(r.Usage, r.PriceKnown)
+		b.charge(judged, isKnown)
+	}
+	if isKnown || max(s.spent.limits.Cost, s.runner.spent.limits.Cost) == 0 {
 		return
 	}
 	r.Outcome = result.Worse(r.Outcome, result.Error)

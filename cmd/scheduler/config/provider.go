@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -128,6 +129,19 @@ func (c *LLM) Priced(name string) bool {
 	}
 	_, ok := p.Prices.Cost(p.Model, llm.Usage{})
 	return ok
+}
+
+// Cost returns what a model of the provider of that name costs; "" is the provider's own. ok is false where the settings have
+// no price for it.
+func (c *LLM) Cost(name, model string, u llm.Usage) (cost float64, ok bool) {
+	if name == EchoProvider {
+		return 0, true // it asks no model
+	}
+	p := c.Find(name)
+	if p == nil {
+		return 0, false
+	}
+	return p.Prices.Cost(cmp.Or(model, p.Model), u)
 }
 
 // resolveType finds the type of the provider and reads the settings as that wants them.

@@ -66,9 +66,17 @@ func (r *Run) Usage() (total llm.Usage) {
 
 // Usage returns what the models of all repeats of the case cost.
 func (c *Case) Usage() (total llm.Usage) {
-	for _, r := range c.Repeats {
-		total.Add(r.Usage)
+	for i := range c.Repeats {
+		r := &c.Repeats[i]
+		total.Add(r.TotalUsage())
 	}
+	return total
+}
+
+// TotalUsage returns what the models of the flow and of the checks cost together.
+func (r *Repeat) TotalUsage() llm.Usage {
+	total := r.Usage
+	total.Add(r.JudgeUsage)
 	return total
 }
 

@@ -161,10 +161,12 @@ type Repeat struct {
 	Checks  []Check `json:"checks,omitempty"`
 	// Score is the mean of the scores of the checks by their weights; nil without a check.
 	Score *float64 `json:"score,omitempty"`
-	// Usage is what the models cost. In a replay it is what was recorded. PriceKnown
+	// Usage is what the models cost that the flow asked. In a replay it is what was recorded. PriceKnown
 	// reports whether Usage.Cost is what it cost, and not 0 for want of a price.
 	Usage      llm.Usage `json:"usage,omitzero"`
 	PriceKnown bool      `json:"price_known,omitempty"`
+	// JudgeUsage is what the models cost that checks asked: those of judge, grounded, prefer and similar.
+	JudgeUsage llm.Usage `json:"judge_usage,omitzero"`
 	// RecordedMS is how long the models took when the cassette was recorded; nil where that is
 	// not known.
 	RecordedMS *int64 `json:"recorded_ms,omitempty"`

@@ -1965,6 +1965,7 @@ export interface components {
         };
         TestRepeat: {
             checks?: components["schemas"]["TestCheck"][] | null;
+            judge_usage?: components["schemas"]["Usage"];
             /** Format: int64 */
             number: number;
             outcome: string;

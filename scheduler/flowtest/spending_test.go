@@ -1,0 +1,90 @@
+package flowtest_test
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+)
+
+// costly is a judge whose answers have a usage, and a provider of embeddings.
+type costly struct{ usage llm.Usage }
+
+func (c costly) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		yield(llm.Delta{Text: `{"criteria":[{"reason":"it does","met":true}]}`, FinishReason: "stop", Usage: &c.usage}, nil)
+	}
+}
+
+func (costly) Embedder(string, int) llm.Embedder { return likeVectors{} }
+
+// likeVectors embeds all texts alike.
+type likeVectors struct{}
+
+func (likeVectors) Model() string { return "like" }
+
+func (likeVectors) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	for i := range vectors {
+		vectors[i] = []float32{1}
+	}
+	return vectors, nil
+}
+
+const judged = `
+-- a.yaml --
+name: a
+steps: [{id: answer, call: template, with: {template: hi}}]
+-- a.test.yaml --
+limits: {LIMIT}
+judge: {llm: judge}
+cases:
+  - {name: one, repeat: 5, expect: [{output: answer, CHECK}]}
+`
+
+// What checks ask models for counts towards the limits, and is in the totals.
+func TestJudgesSpend(t *testing.T) {
+	const judge, similar = "judge: {criteria: [Greets]}", "similar: {to: hello, min: 0.5}"
+	tests := []struct {
+		name, limit, check string
+		usage              llm.Usage
+		outcome            result.Outcome
+		problem            string
+	}{
+		{"cost of a judge", "cost: 1", judge, llm.Usage{InputTokens: 90, OutputTokens: 10, Cost: 1}, result.Error, "may cost 1.0000"},
+		{"tokens of a judge", "tokens: 100", judge, llm.Usage{InputTokens: 90, OutputTokens: 10}, result.Error, "may use 100"},
+		{"judge without a price", "cost: 1", judge, llm.Usage{InputTokens: 90}, result.Error, "is not known"},
+		{"below the limit", "cost: 9, tokens: 900", judge, llm.Usage{InputTokens: 90, OutputTokens: 10, Cost: 1}, result.Pass, ""},
+		{"cost of embeddings", "cost: 1", similar, llm.Usage{}, result.Error, "may cost 1.0000"},
+		{"tokens of embeddings", "tokens: 1", similar, llm.Usage{}, result.Error, "may use 1"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, func(string) (llm.Provider, error) { return costly{test.usage}, nil })
+			w.options.Mode = result.Live
+			w.options.Models.Cost = func(string, string, llm.Usage) (float64, bool) { return 2, true }
+			archive := strings.NewReplacer("LIMIT", test.limit, "CHECK", test.check).Replace(judged)
+			r := w.runArchive(t, archive)
+			one := caseOf(t, r, "one")
+			if one.Outcome != test.outcome {
+				t.Fatal(lines(t, r))
+			}
+			if test.problem == "" {
+				if got := r.Usage(); len(one.Repeats) != 5 || got.Cost != 5 || got.Total() != 500 || one.Repeats[0].JudgeUsage != test.usage {
+					t.Errorf("%d repeats used %+v", len(one.Repeats), got)
+				}
+				return
+			}
+			if one.Problem == nil || !strings.Contains(one.Problem.Message, test.problem) || len(one.Repeats) != 1 || r.Usage().Total() == 0 {
+				t.Error(lines(t, r))
+			}
+			if strings.Contains(test.problem, "may") && one.Problem.Kind != string(calls.Budget) {
+				t.Errorf("the problem is of kind %s", one.Problem.Kind)
+			}
+		})
+	}
+}
