@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // A source, a kind or a role that no text can have is reported when the test file is read: confined, not and max would
@@ -117,30 +119,62 @@ func checkInput(a *argument, below, source string) bool {
 	}
 	input, ok := strings.CutPrefix(source, "inputs.")
 	known := a.scope.inputNames()
-	if !ok || known == nil || strings.Contains(input, "*") {
+	if !ok || known == nil {
 		return true
 	}
-	name, _, _ := strings.Cut(input, ".")
-	name, _, _ = strings.Cut(name, "[")
-	if slices.Contains(known, name) {
+	name := firstName(input)
+	isPattern := strings.Contains(name, "*")
+	switch {
+	case slices.Contains(known, name), isPattern && a.scope.hasInputLike(input):
 		return true
+	case isPattern:
+		a.report(below, wording.Say("no input of the flow fits %q", name), nearHint(strings.ReplaceAll(name, "*", ""), known))
+	default:
+		a.report(below, wording.Say("the flow has no input %q", name), nearHint(name, known))
 	}
-	a.report(below, wording.Say("the flow has no input %q", name), nearHint(name, known))
 	return false
+}
+
+// firstName returns what a path begins with: the name before its first member or item.
+func firstName(path string) string {
+	name, _, _ := strings.Cut(path, ".")
+	name, _, _ = strings.Cut(name, "[")
+	return name
+}
+
+// hasInputLike reports whether a pattern can be an input that a flow declares, or something in one that may hold more: there, a
+// star also stands for the path to it.
+func (s *Scope) hasInputLike(pattern string) bool {
+	name := firstName(pattern)
+	start, _, _ := strings.Cut(name, "*")
+	for _, f := range s.Flows {
+		properties, _ := f.Inputs.Doc().Get("properties")
+		for input, declared := range properties.Map().All() {
+			if matchesName(name, input) || strings.HasPrefix(input, start) && !isScalar(declared) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isScalar reports whether a schema only lets values through that have no members and no items.
+func isScalar(declared value.Value) bool {
+	kind, _ := declared.Get("type")
+	name, isOne := kind.Str()
+	return isOne && name != "object" && name != "array"
 }
 
 // checkVariable reports a variable that is nearly one of those that the flows mention, and is none of them. Modules of prompts may
 // have others.
 func checkVariable(a *argument, below, source string) bool {
 	variable, ok := strings.CutPrefix(source, "vars.")
-	if !ok || strings.Contains(variable, "*") {
+	if !ok {
 		return true
 	}
-	name, _, _ := strings.Cut(variable, ".")
-	name, _, _ = strings.Cut(name, "[")
-	known := a.scope.sourceNames().variables
-	near := value.DidYouMean(name, known)
-	if near == "" || slices.Contains(known, name) {
+	name, known := firstName(variable), a.scope.sourceNames().variables
+	near := value.DidYouMean(strings.ReplaceAll(name, "*", ""), known)
+	if near == "" || slices.ContainsFunc(known, func(variable string) bool { return matchesName(name, variable) }) {
 		return true
 	}
 	a.report(below, wording.Say("the flow has no variable %q", name), wording.Of(near))
@@ -184,9 +218,14 @@ func (n *sourceNames) has(source string) bool {
 		first = source[:i]
 	}
 	fits := func(known string) bool { return matchesName(source, known) || matchesName(first, known) }
-	isStepInside := strings.Contains(source, "/") && !strings.Contains(source, "*")
-	if isStepInside {
+	isInside := strings.Contains(source, "/")
+	isStepInside := isInside && !strings.Contains(source, "*")
+	switch {
+	case isStepInside:
 		fits = func(known string) bool { return source == known }
+	case isInside: // the outer step alone says nothing of a pattern of inner ones
+		bare := itemNumbers.ReplaceAllString(source, "")
+		fits = func(known string) bool { return matchesName(bare, known) || matchesName(firstName(bare), known) }
 	}
 	if slices.ContainsFunc(n.listed, fits) || slices.ContainsFunc(n.others, fits) || n.files.has(source) {
 		return true
@@ -196,7 +235,20 @@ func (n *sourceNames) has(source string) bool {
 		return true
 	}
 	isID := strings.HasPrefix(source, "memory_") || strings.HasPrefix(source, "snapshot_") // of a memory in the store
-	return isID || isStepInside && n.hasStep(source)
+	return isID || isStepInside && n.hasStep(source) || isInside && n.hasOpenStep(source)
+}
+
+// itemNumbers are the numbers in paths of steps that run for each item.
+var itemNumbers = regexp.MustCompile(`\[[^/\]]*\]`)
+
+// hasOpenStep reports whether a pattern begins with a step whose inner steps are only known when it runs, as rounds are. Of a
+// flow in a flow, all may be.
+func (n *sourceNames) hasOpenStep(pattern string) bool {
+	outer, inner, _ := strings.Cut(pattern, "/")
+	isOpen := strings.Contains(inner, "/") || journal.IsPseudoStep("/"+strings.ReplaceAll(inner, "*", "1"))
+	return slices.ContainsFunc(n.flows, func(f *flow.Flow) bool {
+		return slices.ContainsFunc(f.Steps, func(s *flow.Step) bool { return (isOpen || s.Sub == nil) && matchesName(firstName(outer), s.ID) })
+	})
 }
 
 // hasStep reports whether a flow can have a step that another runs.

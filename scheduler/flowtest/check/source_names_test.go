@@ -85,9 +85,9 @@ A note.
 func TestMisspeltNames(t *testing.T) {
 	scope := loadScope(t, namesFlow)
 	for _, source := range []string{
-		"inputs", "inputs.question", "inputs.*", "inp*", "*", "question", "vars.town", "vars.week*", "vars.elsewhere", "item", "summary", "history[0].output",
+		"inputs", "inputs.question", "inputs.*", "inputs.q*", "inputs.*tion", "inputs.t*s.x", "inp*", "*", "question", "vars.town", "vars.week*", "vars.elsewhere", "item", "summary", "history[0].output",
 		"http", "tool", "model", "memory", "user", "clock", "session", "world_book", "memory_6d0c7a52-5b1e-4f57-9d0e-0a8f1a1b2c3d",
-		"fetch", "fetch.body", "fet*", "sub", "sub/say", "sub/say.text", "sub/*", "each", "each[0]", "each[0].text", "clerk/round-1",
+		"fetch", "fetch.body", "fet*", "sub", "sub/say", "sub/say.text", "sub/*", "sub/s*", "sub/s*.text", "s*/say", "sub/say/*", "clerk/*", "clerk/round-*", "each", "each[0]", "each[0].text", "clerk/round-1",
 		"price", "remember", "github_search_issues", "read_file", "memory-retrieve", "mcp.github.search.issues",
 		"AGENTS.md", "desk/AGENTS.md", "./desk/AGENTS.md", "desk/*.md", "SKILL.md", "desk/skills/tone/SKILL.md", "notes.txt", "*.txt",
 		"identity.txt", "context identity.txt", "de/context/identity.txt",
@@ -102,29 +102,35 @@ func TestMisspeltNames(t *testing.T) {
 		}
 	}
 	for item, want := range map[string]string{
-		"{prompt: answer, confined: {source: inputs.thigns, roles: [user]}}":  `1:37: the flow has no input "thigns" (did you mean "things"?)`,
-		"{prompt: answer, confined: {source: inputs/things, roles: [user]}}":  `1:37: "inputs/things" is not a source (write inputs.things)`,
-		"{prompt: answer, confined: {source: input.things, roles: [user]}}":   `1:37: no text comes from "input.things": no step, tool or file has that name (did you mean "inputs.things"?)`,
-		"{prompt: answer, confined: {source: vars.weekdya, roles: [user]}}":   `1:37: the flow has no variable "weekdya" (did you mean "weekday"?)`,
-		"{prompt: answer, confined: {source: prise, roles: [user]}}":          `1:37: no text comes from "prise": no step, tool or file has that name (did you mean "price"?)`,
-		"{prompt: answer, confined: {source: warehouse, roles: [user]}}":      `(there are http, tool, model, memory, user, clock, fetch, sub, sub/say, each,`,
-		"{prompt: answer, confined: {source: 'ware*', roles: [user]}}":        `no text comes from "ware*"`,
-		"{prompt: answer, confined: {source: sub/sya, roles: [user]}}":        `(did you mean "sub/say"?)`,
-		"{prompt: answer, confined: {source: AGENT.md, roles: [user]}}":       `(did you mean "AGENTS.md"?)`,
-		"{prompt: answer, confined: {source: http, roles: [user, asistant]}}": `1:57: there is no role "asistant" (did you mean "assistant"?)`,
-		"{prompt: answer, includes: {source: prise}}":                         `1:37: no text comes from "prise"`,
-		"{prompt: answer, includes: {kind: memroy}}":                          `1:35: there is no kind "memroy" of pieces (did you mean "memory"?)`,
-		"{prompt: answer, includes: {kind: file}, in: {role: sytem}}":         `1:53: there is no role "sytem" (did you mean "system"?)`,
-		"{prompt: answer, not: {includes: {kind: fiel}}}":                     `1:41: there is no kind "fiel" of pieces (did you mean "file"?)`,
-		"{prompt: answer, not: {includes: {kind: file}, in: {role: usr}}}":    `1:59: there is no role "usr" (did you mean "user"?)`,
-		"{prompt: answer, tokens: {of: {kind: memroy}, max: 5}}":              `1:38: there is no kind "memroy"`,
-		"{prompt: answer, tokens: {of: {source: prise}, max: 5}}":             `1:40: no text comes from "prise"`,
-		"{prompt: answer, order: [{kind: file}, {source: prise}]}":            `1:49: no text comes from "prise"`,
-		"{prompt: answer, text: kind, comes_from: {source: prise}}":           `1:51: no text comes from "prise"`,
-		"{prompt: answer, text: kind, comes_from: {kind: fiel}}":              `1:49: there is no kind "fiel"`,
-		"{prompt: answer, leaves_out: {kind: fiel}}":                          `1:37: there is no kind "fiel"`,
-		"{prompt: answer, leaves_out: {source: inputs.thigns}}":               `1:39: the flow has no input "thigns"`,
-		"{step: answer.text, grounded: {kinds: [file, fiel]}}":                `1:46: there is no kind "fiel"`,
+		"{prompt: answer, confined: {source: inputs.thigns, roles: [user]}}":   `1:37: the flow has no input "thigns" (did you mean "things"?)`,
+		"{prompt: answer, confined: {source: inputs/things, roles: [user]}}":   `1:37: "inputs/things" is not a source (write inputs.things)`,
+		"{prompt: answer, confined: {source: input.things, roles: [user]}}":    `1:37: no text comes from "input.things": no step, tool or file has that name (did you mean "inputs.things"?)`,
+		"{prompt: answer, confined: {source: vars.weekdya, roles: [user]}}":    `1:37: the flow has no variable "weekdya" (did you mean "weekday"?)`,
+		"{prompt: answer, confined: {source: 'inputs.thn*', roles: [user]}}":   `1:37: no input of the flow fits "thn*" (`,
+		"{prompt: answer, not: {includes: {source: 'inputs.qestion*'}}}":       `no input of the flow fits "qestion*" (did you mean "question"?)`,
+		"{prompt: answer, confined: {source: 'inputs.*stoin', roles: [user]}}": `no input of the flow fits "*stoin" (`,
+		"{prompt: answer, confined: {source: 'vars.weekdya*', roles: [user]}}": `the flow has no variable "weekdya*" (did you mean "weekday"?)`,
+		"{prompt: answer, confined: {source: 'sub/sya*', roles: [user]}}":      `no text comes from "sub/sya*"`,
+		"{prompt: answer, confined: {source: 'fecht*', roles: [user]}}":        `no text comes from "fecht*"`,
+		"{prompt: answer, confined: {source: prise, roles: [user]}}":           `1:37: no text comes from "prise": no step, tool or file has that name (did you mean "price"?)`,
+		"{prompt: answer, confined: {source: warehouse, roles: [user]}}":       `(there are http, tool, model, memory, user, clock, fetch, sub, sub/say, each,`,
+		"{prompt: answer, confined: {source: 'ware*', roles: [user]}}":         `no text comes from "ware*"`,
+		"{prompt: answer, confined: {source: sub/sya, roles: [user]}}":         `(did you mean "sub/say"?)`,
+		"{prompt: answer, confined: {source: AGENT.md, roles: [user]}}":        `(did you mean "AGENTS.md"?)`,
+		"{prompt: answer, confined: {source: http, roles: [user, asistant]}}":  `1:57: there is no role "asistant" (did you mean "assistant"?)`,
+		"{prompt: answer, includes: {source: prise}}":                          `1:37: no text comes from "prise"`,
+		"{prompt: answer, includes: {kind: memroy}}":                           `1:35: there is no kind "memroy" of pieces (did you mean "memory"?)`,
+		"{prompt: answer, includes: {kind: file}, in: {role: sytem}}":          `1:53: there is no role "sytem" (did you mean "system"?)`,
+		"{prompt: answer, not: {includes: {kind: fiel}}}":                      `1:41: there is no kind "fiel" of pieces (did you mean "file"?)`,
+		"{prompt: answer, not: {includes: {kind: file}, in: {role: usr}}}":     `1:59: there is no role "usr" (did you mean "user"?)`,
+		"{prompt: answer, tokens: {of: {kind: memroy}, max: 5}}":               `1:38: there is no kind "memroy"`,
+		"{prompt: answer, tokens: {of: {source: prise}, max: 5}}":              `1:40: no text comes from "prise"`,
+		"{prompt: answer, order: [{kind: file}, {source: prise}]}":             `1:49: no text comes from "prise"`,
+		"{prompt: answer, text: kind, comes_from: {source: prise}}":            `1:51: no text comes from "prise"`,
+		"{prompt: answer, text: kind, comes_from: {kind: fiel}}":               `1:49: there is no kind "fiel"`,
+		"{prompt: answer, leaves_out: {kind: fiel}}":                           `1:37: there is no kind "fiel"`,
+		"{prompt: answer, leaves_out: {source: inputs.thigns}}":                `1:39: the flow has no input "thigns"`,
+		"{step: answer.text, grounded: {kinds: [file, fiel]}}":                 `1:46: there is no kind "fiel"`,
 	} {
 		expectProblem(t, scope, item, want)
 	}
@@ -137,6 +143,17 @@ func TestMisspeltNames(t *testing.T) {
 			t.Errorf("%s: %v", item, problems)
 		}
 	}
+}
+
+// A star in a pattern also stands for a path in an input that may hold more.
+func TestPatternInsideOfInput(t *testing.T) {
+	scope := loadScope(t, "inputs: {type: object, properties: {order: {type: object}, name: {type: string}}}\nsteps: [{id: answer, call: chat, with: {user: hello}}]\n")
+	for _, source := range []string{"inputs.*town", "inputs.ord*town", "inputs.n*"} {
+		if _, problems := tryParse(t, "{prompt: answer, confined: {source: '"+source+"', roles: [user]}}", scope); problems != nil {
+			t.Errorf("%s: %v", source, problems)
+		}
+	}
+	expectProblem(t, scope, "{prompt: answer, confined: {source: 'inputs.nam*town', roles: [user]}}", `no input of the flow fits "nam*town"`)
 }
 
 // Where tools, steps or files are only known when the flow runs, only what is nearly a known name is refused.

@@ -42,6 +42,7 @@ var _ = wording.Add(wording.Catalog{
 	"the check says nothing about its subject":                               "检查没有对其对象提出任何要求",
 	"the flow %s has no output %q":                                           "流程 %s 没有输出 %q",
 	"the flow %s has no step %q":                                             "流程 %s 没有步骤 %q",
+	"no input of the flow fits %q":                                           "流程没有与 %q 相符的输入",
 	"the flow has no input %q":                                               "流程没有输入 %q",
 	"the list is empty":                                                      "列表为空",
 	"the map is empty":                                                       "映射为空",
