@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flowtest/check"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
@@ -231,7 +232,11 @@ func (a *attempt) repeat(ctx context.Context) *result.Repeat {
 	r.Outcome = a.verdict(worst, r.Score)
 	if failed := a.record.Error; failed != nil && !looksAtEnd {
 		r.Outcome = result.Worse(r.Outcome, result.Error)
-		r.Problem = &result.Problem{Kind: string(failed.Kind), Message: failed.Message, Hint: failed.Hint, Step: failed.Step}
+		message := failed.Message
+		if failed.Step != "" {
+			message = wording.Say("the step %s failed: %s", failed.Step, message).In(runner.options.Language)
+		}
+		r.Problem = &result.Problem{Kind: string(failed.Kind), Message: message, Hint: failed.Hint, Step: failed.Step}
 	}
 	return r
 }

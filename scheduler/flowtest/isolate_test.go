@@ -158,6 +158,9 @@ cases:
 	if p := caseOf(t, r, "used up").Repeats[0].Problem; p == nil || !strings.Contains(p.Message, "1 values") || !strings.Contains(p.Message, "a.test.yaml:") {
 		t.Errorf("the problem is %+v", p)
 	}
+	if p := caseOf(t, r, "fails unseen").Repeats[0].Problem; p == nil || p.Message != "the step fetch failed: no such page" {
+		t.Errorf("the problem is %+v", p)
+	}
 	if p := caseOf(t, r, "delayed").Repeats[0].Problem; p == nil || p.Kind != "timeout" {
 		t.Errorf("the problem is %+v", p)
 	}

@@ -117,6 +117,8 @@ type verdict struct {
 	piece         pieceRef // nil: none
 	diff          string
 	judge         *result.Judge
+	// isUnfit: the subject is nothing that the matcher can look at, so that its opposite does not hold either.
+	isUnfit bool
 }
 
 func pass() *verdict { return &verdict{outcome: result.Pass} }
@@ -124,6 +126,13 @@ func pass() *verdict { return &verdict{outcome: result.Pass} }
 // failf returns a fail with a fact.
 func failf(format string, args ...any) *verdict {
 	return &verdict{outcome: result.Fail, message: wording.Say(format, args...)}
+}
+
+// unfitf returns a fail of a subject that the matcher cannot look at. It fails below not too.
+func unfitf(format string, args ...any) *verdict {
+	v := failf(format, args...)
+	v.isUnfit = true
+	return v
 }
 
 // errorf returns that something could not be decided.

@@ -119,7 +119,7 @@ func (s *subject) asData() (value.Value, *verdict) {
 	}
 	parsed, err := value.ParseJSON([]byte(text))
 	if err != nil {
-		return v, failf("it is not JSON: %w", err).withHint("it begins with %q", value.Truncate(text, 60))
+		return v, unfitf("it is not JSON: %w", err).withHint("it begins with %q", value.Truncate(text, 60))
 	}
 	return parsed, nil
 }
@@ -183,7 +183,7 @@ func numberTest(holds func(float64) bool, want wording.Text) test {
 		}
 		n, ok := v.Float()
 		if !ok {
-			return failf("it is not a number: %s", value.Truncate(v.JSON(), maxShown))
+			return unfitf("it is not a number: %s", value.Truncate(v.JSON(), maxShown))
 		}
 		if holds(n) {
 			return pass()

@@ -248,7 +248,7 @@ func (m *parsedMatcher) decide(ctx context.Context, of *subject) *verdict {
 	if ctx.Err() != nil && v.outcome != result.Pass {
 		return errorOf(ctx.Err())
 	}
-	if !m.negated || v.outcome == result.Error {
+	if !m.negated || v.outcome == result.Error || v.isUnfit {
 		return v
 	}
 	return m.negate(v)

@@ -195,6 +195,8 @@ var suite = map[string]string{
 		fail {output: data, json: {city: Rome}}
 		fail {output: data, json: {days: [1]}}
 		fail {output: reply, json: {a: 1}}
+		fail {output: reply, not: {json: {a: 1}}}
+		pass {output: data, not: {json: {city: Rome}}}
 		wrong {output: data, json: {a: "{{"}} ''`,
 	"output schema": `
 		pass {output: data, schema: {type: object, required: [city]}}
@@ -206,10 +208,15 @@ var suite = map[string]string{
 		pass {output: number, min: 7}
 		fail {output: number, min: 7.5}
 		fail {output: reply, min: 1}
+		fail {output: reply, not: {min: 1}}
+		pass {output: number, not: {min: 7.5}}
 		wrong {output: number, min: seven} 'number'`,
 	"output max": `
 		pass {output: number, max: 7}
 		fail {output: number, max: 6}
+		fail {output: reply, not: {max: 5}}
+		fail {output: data, not: {max: 5}}
+		pass {output: number, not: {max: 6}}
 		wrong {output: number, max: [1]} 'number'`,
 	"output that": `
 		pass {output: number, that: "{{ value > 6 }}"}

@@ -107,10 +107,19 @@ func (c *caseReader) read() {
 	c.checkPass()
 }
 
-// checkPass reports a pass that no repeats can meet, or none that are planned, even where all of them pass.
+// checkPass reports a pass that no repeats can meet, or none that are planned, even where all of them pass; and bounds of 0, with
+// which no check can fail.
 func (c *caseReader) checkPass() {
 	k := &c.settings
+	hint := wording.Say("give it more than 0; a check with weight: 0 is reported and decides nothing")
+	if k.Threshold != nil && *k.Threshold == 0 {
+		c.reportOnce(c.at(c.place("threshold")), wording.Say("with a threshold of 0 the case cannot fail"), hint)
+	}
 	if k.Pass == nil {
+		return
+	}
+	if k.Pass.Rate == 0 {
+		c.reportOnce(c.at(c.place("pass")), wording.Say("with a rate of 0 the case cannot fail"), hint)
 		return
 	}
 	need := stat.Need{Rate: k.Pass.Rate, Sure: k.Pass.Sure}

@@ -60,13 +60,13 @@ type settingKeys struct {
 	Skip      value.Value `json:"skip,omitzero" type:"boolean|string" doc:"Why the case does not run, or true."`
 	Only      bool        `json:"only,omitempty" doc:"Of the file, only cases with this run."`
 	Timeout   string      `json:"timeout,omitempty" doc:"How long one repeat may take: 30s."`
-	Threshold *float64    `json:"threshold,omitempty" min:"0" max:"1" doc:"The mean score that the checks must reach. Default: each must pass."`
+	Threshold *float64    `json:"threshold,omitempty" min:"0" max:"1" doc:"The mean score that the checks must reach, more than 0. Default: each must pass."`
 	Allow     []string    `json:"allow,omitempty" doc:"Calls, plugins and tools that may do what tests do not do by themselves: reach the network, run plugins, write." example:"[http]"`
 	Expect    []item      `json:"expect,omitempty" doc:"What is expected of the run: each item has a subject and one or more matchers."`
 }
 
 type passKeys struct {
-	Rate float64 `json:"rate,omitempty" default:"1" min:"0" max:"1" doc:"The share of repeats that must pass."`
+	Rate float64 `json:"rate,omitempty" default:"1" min:"0" max:"1" doc:"The share of repeats that must pass, more than 0."`
 	Sure bool    `json:"sure,omitempty" doc:"Whether the lower bound of the 95 % interval must reach the rate."`
 }
 

@@ -323,8 +323,13 @@ func (r *reader) parseChecks(doc value.Value) {
 		}
 	}
 	r.defaults = r.parseItems("/defaults/"+checkMark, scope)
-	for i := range cases.List() {
-		r.cases = append(r.cases, r.parseItems("/cases/"+itoa(i)+"/"+checkMark, scope))
+	for i, c := range cases.List() {
+		checks := r.parseItems("/cases/"+itoa(i)+"/"+checkMark, scope)
+		name, _ := c.Get("name")
+		if text, ok := name.Str(); ok {
+			r.checkSelf(checks, text)
+		}
+		r.cases = append(r.cases, checks)
 	}
 }
 
@@ -349,6 +354,18 @@ func (r *reader) parseItems(pointer string, scope *check.Scope) (all []*check.Ch
 		all = append(all, c)
 	}
 	return all
+}
+
+// checkSelf reports checks of a case that compare it with itself: they would pass for ever.
+func (r *reader) checkSelf(checks []*check.Check, name string) {
+	for _, c := range checks {
+		if name == "" || !slices.Contains(c.Needs(), check.Need{Case: name}) {
+			continue
+		}
+		pos := c.Pos
+		pos.File = r.shown
+		r.problems = append(r.problems, flow.NewProblem(pos, wording.Say("the check compares the case %q with itself", name), wording.Say("name another case of the file")))
+	}
 }
 
 // checkNeeds reports flows that a check compares with and that no case runs.

@@ -103,4 +103,10 @@ var _ = wording.Add(wording.Catalog{
 	"write one for each attempt or item":                                                "请为每次尝试或每一项写一个",
 	"write {\"question\": \"...\"}":                                                     "请写 {\"question\": \"...\"}",
 	"write {text: ...}":                                                                 "请写 {text: ...}",
+
+	"with a threshold of 0 the case cannot fail":                                  "threshold 为 0 时，用例不会失败",
+	"with a rate of 0 the case cannot fail":                                       "rate 为 0 时，用例不会失败",
+	"give it more than 0; a check with weight: 0 is reported and decides nothing": "请设为大于 0 的值；weight: 0 的检查只报告结果，不影响结论",
+	"the check compares the case %q with itself":                                  "此检查把用例 %q 与它自己比较",
+	"name another case of the file":                                               "请写文件中的另一个用例",
 })

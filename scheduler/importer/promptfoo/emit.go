@@ -306,7 +306,7 @@ func (r *reader) caseOf(t *test) value.Value {
 		}
 		c.Set("tags", value.OfList(tags...))
 	}
-	if _, ok := t.threshold.Float(); ok {
+	if least, ok := t.threshold.Float(); ok && least != 0 { // for promptfoo, 0 is none
 		c.Set("threshold", t.threshold)
 	}
 	if len(t.checks) > 0 {
