@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"strings"
 	"time"
@@ -59,7 +58,7 @@ same context, is not stored twice: the id is that of the first one.`,
 
 func (m *memoryAdd) run(ctx context.Context, text string) error {
 	if text == "-" {
-		data, err := io.ReadAll(m.Input())
+		data, err := m.ReadFile("-")
 		if err != nil {
 			return exitError{exitFailed, wording.Errorf("reading stdin: %w", err)}
 		}

@@ -58,10 +58,17 @@ func (t *Terminal) PrintText(text string) error {
 // maxFile bounds a file that a flag names, in bytes.
 const maxFile = 1 << 30
 
+// maxStdin bounds what is read from stdin, in bytes: a device or a pipe may never end.
+const maxStdin = 256 << 20
+
 // ReadFile reads a file, - being stdin.
 func (t *Terminal) ReadFile(path string) ([]byte, error) {
 	if path == "-" {
-		return io.ReadAll(t.Input())
+		data, err := io.ReadAll(io.LimitReader(t.Input(), maxStdin+1))
+		if err == nil && len(data) > maxStdin {
+			err = calls.Errorf(calls.Invalid, "stdin has more than %d MiB", maxStdin>>20).WithHint("give less, or a file")
+		}
+		return data, err
 	}
 	return calls.ReadFile(path, maxFile)
 }

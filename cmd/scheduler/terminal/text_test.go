@@ -1,8 +1,10 @@
 package terminal
 
 import (
+	"io"
 	"testing"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -19,3 +21,15 @@ func TestJSONText(t *testing.T) {
 		}
 	}
 }
+
+// Stdin may never end, as a device does.
+func TestEndlessStdin(t *testing.T) {
+	term := New(endless{}, io.Discard, io.Discard, nil)
+	if _, err := term.ReadFile("-"); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("endless stdin: %v", err)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }

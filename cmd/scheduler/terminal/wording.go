@@ -63,7 +63,9 @@ var _ = wording.Add(wording.Catalog{
 	"run %s on the queue %s":           "运行 %s（队列 %s）",
 	"Ctrl-D leaves it for later":       "按 Ctrl-D 留待以后",
 	"\"\" is the empty text; Ctrl-D leaves it for later": "\"\" 是空文本；按 Ctrl-D 留待以后",
-	"more than %s":     "大于 %s",
-	"less than %s":     "小于 %s",
-	"a multiple of %s": "%s 的倍数",
+	"more than %s":               "大于 %s",
+	"less than %s":               "小于 %s",
+	"a multiple of %s":           "%s 的倍数",
+	"stdin has more than %d MiB": "标准输入超过 %d MiB",
+	"give less, or a file":       "请减少内容，或给出文件",
 })

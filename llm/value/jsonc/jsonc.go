@@ -128,13 +128,13 @@ func (d *Document) libraryError(err error) *Error {
 	return d.newError(offset, "%s", libraryMessage(msg))
 }
 
-// libraryMessage returns what the library says; in Chinese its words are quoted.
+// libraryMessage returns what the library says.
 func libraryMessage(msg string) wording.Text {
 	if before, after, cut := strings.Cut(msg, "unexpected EOF"); cut {
 		end := wording.Say("the text ends too early")
 		return wording.Text{En: before + end.En + after, Zh: end.Zh}
 	}
-	return wording.Text{En: msg, Zh: wording.Say("this is not JSON: %s", msg).Zh}
+	return wording.RecognizeOr(msg)
 }
 
 // checkUniqueKeys refuses objects that have a key twice.

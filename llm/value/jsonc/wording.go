@@ -8,5 +8,4 @@ var _ = wording.Add(wording.Catalog{
 	"the text ends too early": "文本提前结束",
 	"the text is empty":       "文本为空",
 	"the text is not UTF-8":   "文本不是 UTF-8",
-	"this is not JSON: %s":    "这不是 JSON：%s",
 })

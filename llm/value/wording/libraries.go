@@ -109,6 +109,15 @@ var libraryForms = []Text{
 	{"invalid character %s after top-level value", "值之后还有字符 %s"},
 	{"invalid character %s in string literal", "字符串中有字符 %s"},
 	{"invalid character %s in literal %s", "字面量中有字符 %s（%s）"},
+	// Values: hujson.
+	{"invalid character %s after object value (expecting ',' or '}')", "对象的成员之后是字符 %s，应为 ',' 或 '}'"},
+	{"invalid character %s after object name", "对象的键之后是字符 %s，应为 ':'"},
+	{"invalid character %s after array value (expecting ',' or ']')", "数组的元素之后是字符 %s，应为 ',' 或 ']'"},
+	{"invalid character %s at start of object name", "此处应是对象的键，却是字符 %s"},
+	{"invalid character %s at start of value", "此处应是一个值，却是字符 %s"},
+	{"invalid character %s in line comment", "注释中有字符 %s"},
+	{"invalid literal: %s", "字面量不对：%s"},
+	{"invalid UTF-8 in comment", "注释不是 UTF-8"},
 	{"json: cannot unmarshal %T into Go value of type %s", "不能是%[1]T"},
 	{"json: cannot unmarshal %T into Go struct field %s of type %s", "%[2]s 不能是%[1]T"},
 	// What JSON Schema wants: the library of package schema.
