@@ -14,6 +14,12 @@ plugin.importance('is_short', { en: 'Includes what has at most 100 characters.',
 const turns = state => state.history.length
 plugin.variable('sample_plugin_turns', { en: 'How many turns the dialogue has.', zh: '对话的轮数。', output: { type: 'integer' } }, turns)
 
+function isQuiet (state, item) {
+  const loud = item.text.split(/\s+/).find(word => word.length > 1 && word === word.toUpperCase() && word !== word.toLowerCase())
+  return loud ? { include: false, reason: `"${loud}" is in capitals` } : { include: true }
+}
+plugin.check('is_quiet', { en: 'Passes where a text has no word in capitals.', zh: '文本中没有全大写的单词时通过。' }, isQuiet)
+
 async function * shout (host, { text }) {
   if (!text) throw new PluginError('there is nothing to shout', { kind: 'invalid', hint: 'give a text' })
   for (const word of text.split(/\s+/)) yield word.toUpperCase() + ' '
@@ -31,5 +37,5 @@ plugin.call('shout', {
   examples: [{ title: 'A greeting', with: '{text: good morning}' }]
 }, shout)
 
-module.exports = { isShort, turns, shout }
+module.exports = { isShort, turns, isQuiet, shout }
 if (require.main === module) plugin.serve()

@@ -3,7 +3,7 @@
 
 const assert = require('node:assert')
 const { test } = require('node:test')
-const { isShort, turns, shout } = require('./main')
+const { isShort, turns, isQuiet, shout } = require('./main')
 
 test('is_short', () => {
   assert.equal(isShort({}, { text: 'x' }).include, true)
@@ -11,6 +11,11 @@ test('is_short', () => {
 })
 
 test('turns', () => assert.equal(turns({ history: [] }), 0))
+
+test('is_quiet', () => {
+  assert.equal(isQuiet({}, { text: 'Good morning' }).include, true)
+  assert.equal(isQuiet({}, { text: 'GOOD morning' }).include, false)
+})
 
 test('shout', async () => {
   let text = ''

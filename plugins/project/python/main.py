@@ -16,6 +16,14 @@ def turns(state):
     return len(state.history)
 
 
+@plugin.check("is_quiet", en="Passes where a text has no word in capitals.", zh="文本中没有全大写的单词时通过。")
+def is_quiet(state, item):
+    for word in item.text.split():
+        if len(word) > 1 and word.isupper():
+            return Verdict(False, reason='"%s" is in capitals' % word)
+    return Verdict(True)
+
+
 @plugin.call(
     "shout",
     params={

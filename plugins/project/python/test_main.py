@@ -2,7 +2,7 @@
 
 import unittest
 
-from main import is_short, shout, turns
+from main import is_quiet, is_short, shout, turns
 from scheduler_plugin import Error, Item, State
 
 
@@ -13,6 +13,10 @@ class Test(unittest.TestCase):
 
     def test_turns(self):
         self.assertEqual(turns(State()), 0)
+
+    def test_is_quiet(self):
+        self.assertTrue(is_quiet(State(), Item(text="Good morning")).include)
+        self.assertFalse(is_quiet(State(), Item(text="GOOD morning")).include)
 
     def test_shout(self):
         self.assertEqual("".join(shout(None, {"text": "good morning"})), "GOOD MORNING ")
