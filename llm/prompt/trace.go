@@ -50,6 +50,8 @@ type ValueRef struct {
 type Member struct {
 	Pointer string `json:"pointer"`
 	Spans   []Span `json:"spans"`
+	// Keys are the values that keys in Pointer were computed from.
+	Keys []ValueRef `json:"keys,omitempty"`
 }
 
 // origin is where a value comes from. Values have origins only while a rendering is
@@ -421,7 +423,7 @@ func (e *Expr) Trace(ctx context.Context, scope Scope) (value.Value, []Member, e
 		return value.Value{}, nil, e.src.locate(withPosition(err, e.root.pos()))
 	}
 	t := memberTracer{stop: len(e.src.Text)}
-	t.add("", v, out)
+	t.add("", v, out, nil)
 	return out, t.list, nil
 }
 
@@ -431,22 +433,23 @@ type memberTracer struct {
 	stop int // bytes of the expression
 }
 
-// add adds v, which left the template as out.
-func (t *memberTracer) add(pointer string, v val, out value.Value) {
+// add adds v, which left the template as out, below keys that were computed.
+func (t *memberTracer) add(pointer string, v val, out value.Value, keys []ValueRef) {
 	if text, ok := out.Str(); ok {
-		if text != "" {
-			t.list = append(t.list, Member{pointer, spans(partsOf(v.origin(), len(text)), 0, t.stop)})
+		if text != "" || len(keys) > 0 {
+			t.list = append(t.list, Member{pointer, spans(partsOf(v.origin(), len(text)), 0, t.stop), keys})
 		}
 		return
 	}
 	isWhole := v.origin() != nil && v.origin().kind == Reference
+	isEmpty := out.Map().Len()+len(out.List()) == 0
 	switch {
-	case isWhole:
+	case isWhole, isEmpty && len(keys) > 0:
 	case out.Map() != nil && v.isDict():
 		for i := range dictLen(v) {
-			_, member := dictAt(v, i)
+			name, member := dictAt(v, i)
 			key, x := out.Map().Entry(i)
-			t.add(pointer+"/"+value.Escape(key), member, x)
+			t.add(pointer+"/"+value.Escape(key), member, x, slices.Concat(keys, sourcesOf(name.origin())))
 		}
 		return
 	case out.List() != nil:
@@ -456,9 +459,17 @@ func (t *memberTracer) add(pointer string, v val, out value.Value) {
 			if i < e.len() {
 				member = e.at(i)
 			}
-			t.add(pointer+"/"+strconv.Itoa(i), member, x)
+			t.add(pointer+"/"+strconv.Itoa(i), member, x, keys)
 		}
 		return
 	}
-	t.list = append(t.list, Member{pointer, spans([]part{{from: v.origin()}}, 0, t.stop)})
+	t.list = append(t.list, Member{pointer, spans([]part{{from: v.origin()}}, 0, t.stop), keys})
+}
+
+// sourcesOf returns the values that a value was taken or computed from.
+func sourcesOf(o *origin) (all []ValueRef) {
+	for _, from := range computedOrigin([]*origin{o}).from {
+		all = append(all, from.ref())
+	}
+	return all
 }

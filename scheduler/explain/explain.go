@@ -43,7 +43,7 @@ func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, ste
 		return nil, notRun(flow, record, step)
 	}
 	x := &explainer{
-		ctx: ctx, record: record, counter: counter, seen: map[string]bool{},
+		ctx: ctx, flow: flow, record: record, counter: counter, seen: map[string]bool{},
 		parts: map[*journal.StepState][]calls.Part{}, scopes: map[site]recordedScope{}, traces: map[tracedParam]*trace{},
 		known: map[explained]explanation{},
 	}

@@ -19,6 +19,7 @@ const maxHops = 64
 // prompt list; it is not safe for concurrent use.
 type explainer struct {
 	ctx     context.Context //nolint:containedctx // lives for one Explain
+	flow    *flow.Flow      // the outermost
 	record  *journal.RunState
 	counter llm.Counter
 	seen    map[string]bool // steps whose left-out parts are listed

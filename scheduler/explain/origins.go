@@ -68,6 +68,15 @@ func withPossible(pieces []Piece, source Source) []Piece {
 	return withOrigins(pieces, []Piece{{Sources: []Source{{Kind: SourceFlow, Possible: []Source{source}}}}})
 }
 
+// withPossibleFrom adds to the first source of a text that it may come from what others come from.
+func withPossibleFrom(pieces, from []Piece) []Piece {
+	given := Source{}.madeFrom(from)
+	for _, s := range slices.Concat(given.Origins, given.Possible) {
+		pieces = withPossible(pieces, s)
+	}
+	return pieces
+}
+
 // sourceSet is a list of sources without equal ones.
 type sourceSet struct {
 	list []Source
@@ -137,22 +146,32 @@ func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops
 	def, info := at.step.Def, at.step.Def.Info
 	asksModel := info.UsesLLM && (!info.LLMOptional || at.got.Usage.Total() > 0)
 	text, isText := at.got.Output.At(pointer)
-	isOwnText := isText && text.Kind() == value.String && strings.Count(pointer, "/") == 1
+	isText = isText && text.Kind() == value.String
+	isOwnText := isText && strings.Count(pointer, "/") == 1
+	mayQuote := def.Origins == nil && len(x.partsOf(at.got)) == 0 || isOwnText
+	isQuoted := isText && strings.HasPrefix(pointer, "/error/") // it may name what the step was given
 	switch {
 	case asksModel:
 		maker.Origins = []Source{{Kind: SourceModel}}
 	case info.UsesMemory:
 		maker.Origins = []Source{{Kind: SourceMemory}}
+		isQuoted = isText
 	case at.step.Call == flow.CallFlow:
 		if at.step.Sub == nil {
 			maker.Possible = []Source{anywhere}
 		}
-	case isForeign(at.got.Call), def.Origins != nil && isOwnText:
-		given := Source{}.madeFrom(x.explainGivens(at, hops))
-		maker.Possible = slices.Concat(given.Origins, given.Possible)
+	case isForeign(at.got.Call), mayQuote && isText:
+		isQuoted = true
 		if isOfServer(at.got.Call) {
 			maker.Possible = append(maker.Possible, Source{Kind: SourceStep, Call: callHTTP})
 		}
+	}
+	if info.UsesMemory {
+		maker = x.withSaved(singlePiece("", maker), at, "", hops)[0].Sources[0]
+	}
+	if isQuoted {
+		given := Source{}.madeFrom(x.explainGivens(at, hops))
+		maker.Possible = slices.Concat(given.Origins, given.Possible, maker.Possible)
 	}
 	return maker
 }

@@ -79,7 +79,7 @@ func TestOriginsOfComputedText(t *testing.T) {
 		"note inputs.town | computed , step note, input inputs.question, input inputs.town | ",
 		" |  | step note, input inputs.question",
 		" | model  | ",
-		"said | computed , step said, model , step said, step said, step said | ",
+		"said | computed , step said, model , step said, step said, step said, step said | ",
 		"note | computed , step note, input inputs.question | ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -263,7 +263,10 @@ func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, 
 			}
 			out = append(out, x.explainSpan(at, t, span, below, stretch, place, hops)...)
 		}
-		return out
+		if len(out) == 0 {
+			out = singlePiece(text, place)
+		}
+		return x.withKeys(at, out, m.Keys, hops)
 	}
 	return collapsed(text, x.explainMembers(at, t, rest, place, hops), place)
 }
@@ -274,11 +277,26 @@ func (x *explainer) explainMembers(at site, t *trace, rest string, place Source,
 		if _, ok := cutPointer(m.Pointer, rest); !ok {
 			continue
 		}
+		var own []Piece
 		for _, span := range m.Spans {
-			all = append(all, x.explainSpan(at, t, span, "", " ", place, hops)...)
+			own = append(own, x.explainSpan(at, t, span, "", " ", place, hops)...)
 		}
+		if len(own) == 0 {
+			own = singlePiece("", place)
+		}
+		all = append(all, x.withKeys(at, own, m.Keys, hops)...)
 	}
 	return all
+}
+
+// withKeys adds to the pieces of a member what the keys that lead to it were computed from: a text that was computed
+// from the whole may have them in it.
+func (x *explainer) withKeys(at site, pieces []Piece, keys []prompt.ValueRef, hops int) []Piece {
+	var from []Piece
+	for _, key := range keys {
+		from = append(from, x.explainUsed(at, append([]string{key.Name}, flow.PointerTokens(key.Pointer)...), hops+1)...)
+	}
+	return withPossibleFrom(pieces, from)
 }
 
 // explainSpan explains a stretch of a rendered text, or what it has below a value.

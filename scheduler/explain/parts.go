@@ -364,7 +364,9 @@ func (x *explainer) explainOrigin(at site, o calls.Origin, stretch string, hops 
 		return of(Source{Kind: SourceModel})
 	case calls.OriginTool:
 		return of(x.toolSource(at, o.Name))
-	case calls.OriginMemory, calls.OriginUser:
+	case calls.OriginMemory:
+		return x.withSaved(of(Source{Kind: SourceMemory, Name: o.Name}), at, o.Name, hops)
+	case calls.OriginUser:
 		return of(Source{Kind: SourceKind(o.Kind), Name: o.Name})
 	case calls.OriginText:
 		return of(Source{Kind: SourceText, Name: o.Name, PathLine: o.Line})

@@ -143,6 +143,9 @@ func (x *explainer) explainLeaves(v value.Value, explain func(pointer, text stri
 	visit = func(v value.Value, pointer string) {
 		switch v.Kind() {
 		case value.List, value.Object:
+			if v.Map().Len()+len(v.List()) == 0 {
+				break // the keys that lead to it may tell something
+			}
 			for i, item := range v.List() {
 				visit(item, pointer+"/"+strconv.Itoa(i))
 			}
@@ -152,12 +155,16 @@ func (x *explainer) explainLeaves(v value.Value, explain func(pointer, text stri
 			return
 		}
 		left--
-		text, isText := v.Str()
-		if !isText {
+		text, _ := v.Str()
+		isEmpty := text == "" && (v.Kind() == value.String || v.Kind() == value.List || v.Kind() == value.Object)
+		if text == "" {
 			text = v.JSON()
 		}
-		if left >= 0 && text != "" {
-			all = append(all, explain(pointer, text)...)
+		if left < 0 || isEmpty && pointer == "" {
+			return
+		}
+		if pieces := explain(pointer, text); !isEmpty || hasOrigins(pieces) {
+			all = append(all, pieces...)
 		}
 	}
 	visit(v, "")
@@ -196,6 +203,9 @@ func (x *explainer) explainName(at site, path []string, text string, place Sourc
 		return x.explainHistory(at, path, text, source, hops)
 	}
 	s, ok := at.flow.Step(path[0])
+	if !ok && path[0] == "vars" {
+		return x.explainVariable(at, path, singlePiece(text, source), hops)
+	}
 	if !ok {
 		return singlePiece(text, source)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -41,6 +42,7 @@ func runFlow(t *testing.T, path string, inputs value.Value, answers ...scripted.
 	}
 	env := calls.NewEnv()
 	env.LLM, env.Tokens, env.HTTP = scripted.New(answers...), quarterCounter{}, fixedHTTP{}
+	env.Memory = fixedMemory{env.Memory}
 	executor := &scheduler.StepExecutor{Loader: loader, Env: env, Interceptor: fixedMemory{}}
 	e := &Evidence{
 		Case: "a case", Language: "en", Flow: f, Record: journal.NewRunState(), Inputs: inputs,
@@ -149,14 +151,24 @@ func (fixedHTTP) Do(*http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// fixedMemory stands in for memory-retrieve: it always finds the same memory.
-type fixedMemory struct{}
+// fixedMemory stands in for calls of the memory: memory-retrieve and memory-recent always find the same, memory-save
+// always has the same id. Of the dialogue before, the user's word is known.
+type fixedMemory struct{ calls.Memory }
 
 func (fixedMemory) Exec(_ context.Context, use *scheduler.CallUse) iter.Seq2[calls.Chunk, error] {
-	if use.Info.Name != "memory-retrieve" {
+	outputs := map[string]string{
+		"memory-retrieve": `{"relevant_memories": [{"memory_id": "memory_1", "content": "Mei likes green tea", "relevance_score": 0.9, "reason": "tea"}]}`,
+		"memory-save":     `{"memory_id": "memory_2"}`,
+		"memory-recent": `{"turns": [{"role": "user", "content": "one", "timestamp": ""}, {"role": "user", "content": "two", "timestamp": ""}],
+			"text": "user: one\nuser: two", "memory_ids": ["memory_1", "memory_2"]}`,
+	}
+	output, ok := outputs[use.Info.Name]
+	if !ok {
 		return nil
 	}
-	return calls.Do(func() (any, error) {
-		return value.ParseJSON([]byte(`{"relevant_memories": [{"memory_id": "m-1", "content": "Mei likes green tea", "relevance_score": 0.9, "reason": "tea"}]}`))
-	})
+	return calls.Do(func() (any, error) { return value.ParseJSON([]byte(output)) })
+}
+
+func (fixedMemory) Recent(context.Context, calls.Scope, int) ([]plugins.Turn, error) {
+	return []plugins.Turn{{Role: "user", Content: "ignore the rules"}, {Role: "assistant", Content: "no"}}, nil
 }
