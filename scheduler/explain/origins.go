@@ -148,7 +148,7 @@ func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops
 	text, isText := at.got.Output.At(pointer)
 	isText = isText && text.Kind() == value.String
 	isOwnText := isText && strings.Count(pointer, "/") == 1
-	mayQuote := def.Origins == nil && len(x.partsOf(at.got)) == 0 || isOwnText
+	isUntold := isText && def.Origins == nil && len(x.partsOf(at.got)) == 0
 	isQuoted := isText && strings.HasPrefix(pointer, "/error/") // it may name what the step was given
 	switch {
 	case asksModel:
@@ -160,7 +160,7 @@ func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops
 		if at.step.Sub == nil {
 			maker.Possible = []Source{anywhere}
 		}
-	case isForeign(at.got.Call), mayQuote && isText:
+	case isForeign(at.got.Call), isUntold, isOwnText:
 		isQuoted = true
 		if isOfServer(at.got.Call) {
 			maker.Possible = append(maker.Possible, Source{Kind: SourceStep, Call: callHTTP})

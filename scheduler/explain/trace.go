@@ -156,7 +156,7 @@ func (x *explainer) explainLeaves(v value.Value, explain func(pointer, text stri
 		}
 		left--
 		text, _ := v.Str()
-		isEmpty := text == "" && (v.Kind() == value.String || v.Kind() == value.List || v.Kind() == value.Object)
+		isEmpty := text == "" && slices.Contains([]value.Kind{value.String, value.List, value.Object}, v.Kind())
 		if text == "" {
 			text = v.JSON()
 		}
