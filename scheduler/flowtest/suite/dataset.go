@@ -2,11 +2,14 @@ package suite
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,7 +24,9 @@ import (
 // dataset is the rows that every case runs with; rows is nil without one.
 type dataset struct {
 	columns []string
-	rows    []*datasetRow
+	// columnAt are the places of the columns in the file: in the header, or the first row that has them.
+	columnAt map[string]flow.Position
+	rows     []*datasetRow
 	// isText is set where all cells are texts, which the flow's schema types.
 	isText bool
 }
@@ -46,6 +51,7 @@ func (r *reader) readDataset() {
 	}
 	r.dataFiles[path] = true
 	d := &datasetFile{reader: r, path: path, content: bytes.TrimPrefix(content, []byte("\ufeff"))}
+	d.columnAt = map[string]flow.Position{}
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".csv":
 		d.readCSV()
@@ -67,6 +73,7 @@ func (r *reader) readDataset() {
 	}
 	r.data.nameRows()
 	r.checkColumns(k)
+	r.checkUnusedColumns(k)
 	r.takeSample(k)
 }
 
@@ -92,6 +99,118 @@ func (r *reader) checkColumns(k *datasetKeys) {
 	}
 }
 
+// checkUnusedColumns reports columns that nothing uses and that look like inputs, and datasets that give no input: every row would
+// run with the defaults of the flow. Other columns may be notes.
+func (r *reader) checkUnusedColumns(k *datasetKeys) {
+	free, hasInputs := r.freeInputs(k)
+	usesAll, used := r.usedColumns("")
+	_, usedInInputs := r.usedColumns("/inputs")
+	givesInput := len(usedInInputs) > 0 || hasInputs
+	for _, column := range r.data.columns {
+		if usesAll || used[column] || r.isMapped(k, column) {
+			continue
+		}
+		near := value.DidYouMean(column, free)
+		isIdle := !givesInput && len(free) > 0 && !isRowName(column)
+		givesInput = givesInput || near != "" || isIdle // one problem tells of it
+		switch {
+		case near != "":
+			r.reportOnce(r.data.columnAt[column], wording.Say("nothing uses the column %q", column), wording.Of(near))
+		case isIdle:
+			r.reportOnce(r.data.columnAt[column], wording.Say("no input comes from the dataset, and nothing uses the column %q", column),
+				wording.Say("name the input that it gives: dataset: {inputs: {%s: %s}}", free[0], column))
+		}
+	}
+}
+
+// isGivenByCases reports whether the defaults or all cases give an input.
+func (r *reader) isGivenByCases(input string) bool {
+	if d := r.keys.Defaults; d != nil && d.Inputs != nil {
+		if _, given := d.Inputs.Get(input); given {
+			return true
+		}
+	}
+	return !slices.ContainsFunc(r.keys.Cases, func(c caseKeys) bool {
+		_, given := c.Inputs.Get(input)
+		return !given
+	})
+}
+
+// freeInputs returns the inputs of the flows that neither a column nor the cases give, and whether a column gives one.
+func (r *reader) freeInputs(k *datasetKeys) (free []string, hasInputs bool) {
+	for _, f := range r.flows {
+		names, _ := inputNames(f.flow)
+		for _, name := range names {
+			_, isMapped := k.Inputs.Get(name)
+			if isMapped || slices.Contains(r.data.columns, name) {
+				hasInputs = true
+			} else if !slices.Contains(free, name) && !r.isGivenByCases(name) {
+				free = append(free, name)
+			}
+		}
+	}
+	return free, hasInputs || k.Inputs.Len() > 0
+}
+
+// isMapped reports whether a column is that of an input, or groups the rows.
+func (r *reader) isMapped(k *datasetKeys, column string) bool {
+	if column == k.Cluster {
+		return true
+	}
+	for _, v := range k.Inputs.All() {
+		if text, isText := v.Str(); isText && text == column {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.flows, func(f *loadedFlow) bool {
+		names, _ := inputNames(f.flow)
+		return slices.Contains(names, column)
+	})
+}
+
+// rowReference is a column of the row in a template, or the row itself.
+var rowReference = regexp.MustCompile(`\brow\b(?:\.([\pL_][\pL\d_-]*))?`)
+
+// usedColumns returns the columns that texts of the defaults and the cases refer to, below a key of theirs, or anywhere where the key is
+// "". all is set where a text takes the row as a whole.
+func (r *reader) usedColumns(key string) (all bool, used map[string]bool) {
+	used = map[string]bool{}
+	pointers := []string{"/defaults" + key}
+	for i := range r.keys.Cases {
+		pointers = append(pointers, "/cases/"+itoa(i)+key)
+	}
+	for _, pointer := range pointers {
+		node, _, found := yaml.Walk(r.root, pointer)
+		if !found {
+			continue
+		}
+		for text := range scalarsOf(node) {
+			for _, match := range rowReference.FindAllStringSubmatch(text, -1) {
+				used[match[1]] = true
+			}
+		}
+	}
+	return used[""], used
+}
+
+// scalarsOf returns the texts of a node and of those below it.
+func scalarsOf(n *yaml.Node) iter.Seq[string] {
+	return func(yield func(string) bool) { yieldScalars(n, yield) }
+}
+
+func yieldScalars(n *yaml.Node, yield func(string) bool) bool {
+	n = yaml.Resolve(n)
+	if n.Kind == yaml.Scalar {
+		return yield(n.Value)
+	}
+	for _, below := range n.Content {
+		if !yieldScalars(below, yield) {
+			return false
+		}
+	}
+	return true
+}
+
 // takeSample keeps some of the rows, in their order.
 func (r *reader) takeSample(k *datasetKeys) {
 	if k.Sample == 0 || k.Sample >= len(r.data.rows) {
@@ -106,20 +225,27 @@ func (r *reader) takeSample(k *datasetKeys) {
 	r.data.rows = rows
 }
 
-// nameRows names the rows by their column name or id. A name that several rows have gets the number of the row, so that
-// each is known by its own.
+// nameRows names the rows by their column name or id. A name that several rows have gets the number of the row, as often as it takes
+// for each row to be known by its own. A row without a name is known by its number.
 func (d *dataset) nameRows() {
 	counts := map[string]int{}
 	for _, row := range d.rows {
 		row.name = row.ownName()
-		counts[row.name]++
+		counts[cmp.Or(row.name, itoa(row.number))]++
 	}
 	for _, row := range d.rows {
-		if row.name != "" && counts[row.name] > 1 {
+		if row.name == "" || counts[row.name] == 1 {
+			continue
+		}
+		for counts[row.name] > 0 {
 			row.name += " (" + itoa(row.number) + ")"
 		}
+		counts[row.name]++
 	}
 }
+
+// isRowName reports whether a column names rows.
+func isRowName(column string) bool { return column == "name" || column == "id" }
 
 // ownName returns what the cells of a row name it; "" where they do not.
 func (row *datasetRow) ownName() string {
@@ -164,6 +290,7 @@ func (d *datasetFile) add(line, col int, cells *value.Map) {
 	for _, column := range cells.Keys() {
 		if !slices.Contains(d.columns, column) {
 			d.columns = append(d.columns, column)
+			d.columnAt[column] = d.position(line, col)
 		}
 	}
 	d.rows = append(d.rows, &datasetRow{number: len(d.rows) + 1, pos: d.position(line, col), cells: cells})
@@ -186,6 +313,10 @@ func (d *datasetFile) readCSV() {
 		line, col := lines.FieldPos(0)
 		if d.columns == nil {
 			d.columns = record
+			for i, column := range record {
+				line, col := lines.FieldPos(i)
+				d.columnAt[column] = d.position(line, col)
+			}
 			d.checkHeader(line, col)
 			if d.isWrong {
 				return
