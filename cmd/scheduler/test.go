@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ const exitUndecided = 4
 type testFlags struct {
 	selection testSelection
 	repeat    int
+	hasRepeat bool // --repeat is given
 	record    bool
 	live      bool
 	against   string
@@ -66,7 +68,10 @@ that is not recorded, and nothing failed. 130: interrupted; --rerun goes on.`,
   scheduler test ./... --bless main                       # what later runs are compared with
   scheduler test flows/hello.yaml --live --repeat 10 --limit-cost 5
   scheduler test --rerun failed`, "\n"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return a.runTests(cmd.Context(), paths, &f) },
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			f.hasRepeat = cmd.Flags().Changed("repeat")
+			return a.runTests(cmd.Context(), paths, &f)
+		},
 	}
 	flags := cmd.Flags()
 	f.selection.addFlags(flags)
@@ -104,6 +109,9 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	suites, err := a.loadTests(paths, f.repeat)
 	if err != nil {
 		return err
+	}
+	if err := a.checkReportFiles(targets, suites, f.against); err != nil {
+		return usageError(err)
 	}
 	files := a.runtime.testParts().Files
 	last, err := files.ReadLast()
@@ -149,8 +157,8 @@ func withFailure(verdict, failed error) error {
 
 // check returns what is wrong with the flags, and the reports that they ask for.
 func (f *testFlags) check() ([]report.Target, error) {
-	if f.repeat < 0 {
-		return nil, wording.Errorf("--repeat must be at least 1")
+	if f.hasRepeat && (f.repeat < 1 || f.repeat > suite.MaxRepeat) {
+		return nil, wording.Errorf("--repeat must be between 1 and %d", suite.MaxRepeat)
 	}
 	if f.limitCost < 0 {
 		return nil, wording.Errorf("--limit-cost must be more than 0")
@@ -166,6 +174,19 @@ func (f *testFlags) check() ([]report.Target, error) {
 		}
 	}
 	return report.ParseTargets(f.reports)
+}
+
+// checkReportFiles returns an error where a report would replace a file that the run reads.
+func (a *app) checkReportFiles(targets []report.Target, suites []*suite.Suite, against string) error {
+	for _, t := range targets {
+		isRead := flowtest.IsSameFile(t.File, a.settings.File()) || against != "" && flowtest.IsSameFile(t.File, against)
+		isRead = isRead || slices.ContainsFunc(suites, func(s *suite.Suite) bool { return flowtest.Reads(s, t.File) })
+		if isRead {
+			return calls.Errorf(calls.Invalid, "the report %s would replace %s, which the tests read", t.Kind, t.File).
+				WithHint("give the report a file of its own, as in %s=out/report.%s", t.Kind, t.Extension())
+		}
+	}
+	return nil
 }
 
 // findBaseline returns what --against names; nil without it.

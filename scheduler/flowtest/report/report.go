@@ -61,6 +61,14 @@ func kinds() map[string]writer {
 // Target is a report and its file, from --report junit=out.xml.
 type Target struct{ Kind, File string }
 
+// Extension returns what the names of such reports end in: JUnit is XML.
+func (t Target) Extension() string {
+	if t.Kind == "junit" {
+		return "xml"
+	}
+	return t.Kind
+}
+
 // ParseTargets reads the values of --report: each is a comma-separated list of kind=FILE.
 func ParseTargets(values []string) (targets []Target, err error) {
 	for _, list := range values {

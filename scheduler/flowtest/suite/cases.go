@@ -46,6 +46,9 @@ func (r *reader) expandCases(s *Suite) {
 	if len(variants) == 0 && !isEmpty {
 		r.reportOnce(r.at("/matrix"), wording.Say("exclude leaves no combination"), wording.Text{})
 	}
+	if d := r.keys.Defaults; d != nil {
+		r.checkAllowed("/defaults/allow", d.Allow)
+	}
 	names := map[string]int{}
 	for i := range r.keys.Cases {
 		c := &caseReader{reader: r, pointer: "/cases/" + itoa(i), entry: &r.keys.Cases[i]}
@@ -91,6 +94,7 @@ func (c *caseReader) read() {
 	if k.Until != "" && k.Until != untilEnd {
 		c.checkStep(c.at(c.place("until")), k.Until)
 	}
+	c.checkAllowed(c.pointer+"/allow", c.entry.Allow)
 	c.readMocks()
 	c.readAnswers()
 	c.readLLM()

@@ -24,6 +24,9 @@ const Suffix = ".test.yaml"
 // maxCases bounds how many cases the rows and variants of a file may come to.
 const maxCases = 100_000
 
+// MaxRepeat bounds how often a case runs, as the key repeat does.
+const MaxRepeat = 1000
+
 // Loader reads test files, and finds everything that is wrong in them before anything runs. The program makes
 // one by its fields. Loading does not change it, so one serves any number of files, also concurrently.
 type Loader struct {
@@ -53,7 +56,7 @@ func (l *Loader) Parse(path string, src []byte) (*Suite, flow.Problems) {
 	r := &reader{
 		loader: l, shown: path, file: l.NameOf(path), dir: filepath.Dir(path),
 		literals: map[*yaml.Node]value.Value{}, templates: map[*yaml.Node]*template{}, seen: map[flow.Position]bool{},
-		mocked: map[string]*Mock{}, wrong: map[string]bool{}, dataFiles: map[string]bool{},
+		mocked: map[string]*Mock{}, wrong: map[string]bool{}, dataFiles: map[string]bool{}, otherFiles: map[string]bool{},
 	}
 	s := r.read(src)
 	slices.SortStableFunc(r.problems, func(a, b flow.Problem) int {
@@ -150,6 +153,9 @@ func (r *reader) read(src []byte) *Suite {
 	r.readFileSettings(s)
 	r.checkMatrix()
 	r.expandCases(s)
+	s.DataFiles = slices.Sorted(maps.Keys(r.dataFiles))
+	s.DataFiles = slices.AppendSeq(s.DataFiles, maps.Keys(r.otherFiles))
+	slices.Sort(s.DataFiles)
 	return s
 }
 

@@ -61,6 +61,22 @@ func (r *reader) readMock(pointer, key string, v value.Value) *Mock {
 	return m
 }
 
+// callMCP begins the names of tools of MCP servers, which are known in a run.
+const callMCP = "mcp"
+
+// checkAllowed reports names under allow, at a place, that are not those of a call, a plugin or a server.
+func (r *reader) checkAllowed(pointer string, names []string) {
+	callNames := r.loader.Flows.Registry.CallNames()
+	known := slices.Concat(callNames, r.loader.Flows.Plugins)
+	for i, name := range names {
+		isOfServer := name == callMCP || strings.HasPrefix(name, callMCP+".")
+		isFolder := slices.ContainsFunc(callNames, func(call string) bool { return strings.HasPrefix(call, name+".") })
+		if !isOfServer && !isFolder && !slices.Contains(known, name) {
+			r.reportOnce(r.at(pointer+"/"+itoa(i)), wording.Say("unknown call, plugin or tool %q", name), wording.Of(value.DidYouMeanOrList(name, known)))
+		}
+	}
+}
+
 // mockTarget finds what the mock stands for, and returns the schemas of its outputs.
 func (r *reader) mockTarget(m *Mock, key string) (outputs []value.Value, ok bool) {
 	if name, isCall := strings.CutPrefix(key, callPrefix); isCall {

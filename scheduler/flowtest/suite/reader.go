@@ -39,7 +39,9 @@ type reader struct {
 	seen     map[flow.Position]bool // where rows and variants have found something wrong
 	// dataFiles are the files of rows, memories and events that were read.
 	dataFiles map[string]bool
-	wrong     map[string]bool // pointers of cases whose keys do not fit
+	// otherFiles are those of !file, and of the runs that state is taken from.
+	otherFiles map[string]bool
+	wrong      map[string]bool // pointers of cases whose keys do not fit
 }
 
 func itoa(i int) string { return strconv.Itoa(i) }
@@ -278,11 +280,12 @@ func (r *reader) readFile(n *yaml.Node) (v value.Value) {
 		r.problems = append(r.problems, flow.NewProblem(r.position(n, 0), wording.Say("!file %s leads out of the folder of the test file", n.Value), wording.Say("keep the file beside the test file, or in a folder below it")))
 		return v
 	}
-	_, content, err := r.folder().Read(path)
+	path, content, err := r.folder().Read(path)
 	if err != nil {
 		r.problems = append(r.problems, flow.NewProblem(r.position(n, 0), wording.Say("cannot read %s: %w", n.Value, withoutPath(err)), check.FolderHint(err)))
 		return v
 	}
+	r.otherFiles[path] = true
 	v, err = parseData(path, content)
 	if err != nil {
 		r.problems = append(r.problems, flow.NewProblem(r.position(n, 0), wording.Say("%s: %w", n.Value, err), wording.Text{}))

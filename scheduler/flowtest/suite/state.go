@@ -76,6 +76,7 @@ func (c *caseReader) readStateFile(pointer, file string) {
 		c.reportOnce(c.at(pointer), wording.Say("cannot read %s: %w", file, withoutPath(err)), hint)
 		return
 	}
+	c.otherFiles[path] = true
 	record, ok := c.foldEvents(path, content)
 	if !ok {
 		return

@@ -21,6 +21,8 @@ type Suite struct {
 	NameOf func(path string) string
 	// Flows are the flows that cases run, each once, in the order of the file.
 	Flows []*flow.Flow
+	// DataFiles are the paths of the other files that were read for it, sorted: datasets, memories, events and those of !file.
+	DataFiles []string
 	// JudgeLLM is the provider that judges where a check names none; "" leaves it to the settings.
 	JudgeLLM string
 	// Limits bound the whole file.

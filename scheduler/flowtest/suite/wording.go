@@ -31,6 +31,7 @@ var _ = wording.Add(wording.Catalog{
 	"nothing uses the column %q":                                                              "没有任何地方用到列 %q",
 	"no input comes from the dataset, and nothing uses the column %q":                         "没有输入来自数据集，也没有任何地方用到列 %q",
 	"name the input that it gives: dataset: {inputs: {%s: %s}}":                               "请写明它给出的输入：dataset: {inputs: {%s: %s}}",
+	"unknown call, plugin or tool %q":                                                         "未知的调用、插件或工具 %q",
 	"exclude is a list of combinations":                                                       "exclude 应为组合的列表",
 	"exclude leaves no combination":                                                           "exclude 之后没有剩下任何组合",
 	"invalid duration %q":                                                                     "时长 %q 无效",
