@@ -159,6 +159,9 @@ func (p Params) Validate() error {
 	if _, err := p.timeout(); err != nil {
 		return err
 	}
+	if err := ask.CheckExtra(p.Extra); err != nil {
+		return err
+	}
 	if problems := p.toolProblems(); len(problems) > 0 {
 		message, hint := problems[0].Text()
 		return calls.Errorf(calls.Invalid, "%s: %s", problems[0].Pointer[1:], message).WithHint("%s", hint)

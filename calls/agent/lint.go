@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -21,6 +22,7 @@ func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 		name, given := params.At(problem.Pointer + "/name")
 		return given && name.IsNull()
 	})
+	problems = append(problems, ask.LintExtra(params)...)
 	if env.Registry == nil {
 		return problems
 	}

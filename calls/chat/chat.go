@@ -27,7 +27,7 @@ type Params struct {
 	MaxTokens      int          `json:"max_tokens,omitempty" min:"1" max:"10000000" doc:"The longest answer, in tokens; the vendor's limit where it is not given." example:"500"`
 	ResponseSchema *value.Map   `json:"response_schema,omitempty" doc:"A JSON Schema (draft 7) for the answer. The parsed answer is in json; one that does not fit is an error. Taken as written."`
 	Tools          []*value.Map `json:"tools,omitempty" doc:"Tools that the model may call: {type: function, function: {name, description, parameters}}. Taken as written." example:"[{type: function, function: {name: price, parameters: {type: object}}}]"`
-	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names. They win over all others; null takes one out." example:"{reasoning_effort: low}"`
+	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names. They win over all others; null takes one out. Messages, system, model, tools and stream cannot be replaced." example:"{reasoning_effort: low}"`
 }
 
 // Input is the request: messages in the OpenAI shape, and how they are answered.
@@ -96,10 +96,10 @@ response_schema:
 	return def
 }
 
-// lintParams finds mistyped keywords of response_schema, and messages beside their short form
+// lintParams finds mistyped keywords of response_schema, members of extra that the call makes itself, and messages beside their short form
 // also where a template makes one of the two.
 func lintParams(params value.Value, _ calls.LintEnv) []schema.Problem {
-	problems := schema.TyposIn(params, "response_schema")
+	problems := append(schema.TyposIn(params, "response_schema"), ask.LintExtra(params)...)
 	if _, given := params.Get("messages"); !given {
 		return problems
 	}
@@ -122,6 +122,9 @@ func (p Params) Validate() error {
 		return err
 	}
 	if _, err := p.compileSchema(); err != nil {
+		return err
+	}
+	if err := ask.CheckExtra(p.Extra); err != nil {
 		return err
 	}
 	for i, tool := range p.Tools {

@@ -157,7 +157,7 @@ func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops
 		maker.Origins = []Source{{Kind: SourceMemory}}
 		isQuoted = isText
 	case at.step.Call == flow.CallFlow:
-		if at.step.Sub == nil {
+		if at.step.Sub == nil || isQuoted { // what failed in it may tell anything
 			maker.Possible = []Source{anywhere}
 		}
 	case isForeign(at.got.Call), isUntold, isOwnText:

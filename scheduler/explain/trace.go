@@ -40,7 +40,8 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 		if pieces := x.explainParts(at, text, pointer, hops); pieces != nil {
 			return pieces
 		}
-		if sub, ok := at.subFlow(); ok {
+		isError := at.got.Error != nil && strings.HasPrefix(pointer, "/error/") // of on_error: continue
+		if sub, ok := at.subFlow(); ok && !isError {
 			return withSource(x.explainOutput(sub, pointer, text, hops+1), sourceOfMaker(at.got))
 		}
 	}

@@ -27,12 +27,20 @@ inputs: {type: object, properties: {question: {type: string}, other: {type: stri
 steps:
   - {id: look, call: http, on_error: continue, with: {url: "nope://x/{{ inputs.question }}"}}
   - {id: hits, call: memory-retrieve, with: {current_query: "{{ inputs.question }}", include: [content]}}
+  - {id: inner, call: flow, on_error: continue, with: {path: inner.yaml, inputs: {text: "{{ inputs.question }}"}}}
   - {id: failed, call: chat, with: {messages: [{role: system, content: "{{ look.error.message }}"}, {role: user, content: x}]}}
   - {id: whole, call: chat, with: {messages: [{role: system, content: "{{ look | tojson }}"}, {role: user, content: x}]}}
   - {id: reason, call: chat, with: {messages: [{role: system, content: "{{ hits.relevant_memories[0].reason }}"}, {role: user, content: x}]}}
   - {id: known, call: chat, with: {messages: [{role: system, content: "{% for m in hits.relevant_memories %}- {{ m.content }}{% endfor %}"}, {role: user, content: x}]}}
+  - {id: deep, call: chat, with: {messages: [{role: system, content: "{{ inner.error.message }}"}, {role: user, content: x}]}}
 outputs: {x: 1}
+-- inner.yaml --
+inputs: {type: object, properties: {text: {type: string}}}
+steps:
+  - {id: look, call: http, with: {url: "nope://x/{{ inputs.text }}"}}
+outputs: {body: "{{ look.body }}"}
 `)
+	expectOutcome(t, e, "error", "{prompt: deep, confined: {source: inputs.question, roles: [user]}}")
 	for _, step := range []string{"failed", "whole", "reason"} {
 		expectOutcome(t, e, "error", "{prompt: "+step+", confined: {source: inputs.question, roles: [user]}}")
 		expectOutcome(t, e, "pass", "{prompt: "+step+", confined: {source: inputs.other, roles: [user]}}")
