@@ -35,10 +35,10 @@ type ChildRun struct {
 	// flow and its inputs are. Former is the one that the step waited for before these changed;
 	// "" for none.
 	ID, Former string
-	// Step is the path of the step in its run, and Queue where the child waits for a worker.
-	Step, Queue string
-	Flow        *flow.Flow
-	Inputs      value.Value
+	// Queue is where it waits for a worker.
+	Queue  string
+	Flow   *flow.Flow
+	Inputs value.Value
 	// Language and Scope are those of the step: what the flow has where it names none.
 	Language string
 	Scope    calls.Scope
@@ -82,7 +82,7 @@ func (t *task) runElsewhere(ctx context.Context, queue string, f *flow.Flow, inp
 		return value.Value{}, err
 	}
 	child := &ChildRun{
-		ID: childID(t.env.IdempotencyKey(), f, inputs), Step: t.path(), Queue: queue, Flow: f, Inputs: inputs,
+		ID: childID(t.env.IdempotencyKey(), f, inputs), Queue: queue, Flow: f, Inputs: inputs,
 		Language: t.vars.Language, Scope: t.vars.Scope, MaxTokens: left, Answers: t.answersInside(),
 	}
 	if was := t.recordedState(); was != nil && was.Child != child.ID {

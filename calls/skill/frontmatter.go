@@ -170,7 +170,7 @@ func (r *reader) read(n *yaml.Node) (value.Value, error) {
 				return value.Value{}, err
 			}
 			if _, twice := m.Get(key.Value); twice {
-				r.notes = append(r.notes, wording.Say("%q stands twice, the last one counts", key.Value))
+				r.notes = append(r.notes, wording.Say("duplicate key %q (the last one counts)", key.Value))
 			}
 			m.Set(key.Value, member)
 		}

@@ -135,13 +135,13 @@ func clientData(meta *value.Map) (c client, warning wording.Text) {
 		}
 	}
 	if data.Kind() != value.Object {
-		return c, wording.Say("the client's part of metadata is no mapping, and is ignored")
+		return c, wording.Say("the client's part of metadata is not a mapping and is ignored")
 	}
 	always, _ := data.Get("always")
 	c.active, c.ungated = isNanobot && isTruthy(always), !isNanobot && isTruthy(always)
 	requires, ok := data.Get("requires")
 	if ok && requires.Kind() != value.Object {
-		return c, wording.Say("requires in metadata is no mapping, and is ignored")
+		return c, wording.Say("requires in metadata is not a mapping and is ignored")
 	}
 	c.bins, c.env = stringList(requires, "bins"), stringList(requires, "env")
 	return c, wording.Text{}

@@ -147,7 +147,7 @@ func freshAnswers(state *journal.RunState, answers []scheduler.Answer) (fresh []
 }
 
 // leaveChild cancels the child run, unless the run around it goes on in another process. Where
-// only the step has ended, it waits for the end of the child: a further attempt begins it anew.
+// only the step has ended, it waits for the end of the child: a further attempt starts it again.
 func (c *childRuns) leaveChild(ctx context.Context, session *Session) error {
 	why := context.Cause(ctx)
 	var held *journal.HeldError
