@@ -26,11 +26,25 @@ import (
 
 // talker is a model whose answer depends on the conversation alone: it uses the tool
 // that plan has for a round, and says so; without one it is done. It counts the
-// requests of each round by the first user message.
+// requests of each round by the first user message. Agents side by side may ask it at once; asked is
+// read when they have ended.
 type talker struct {
-	plan  func(ask string, round int) (tool, arguments string)
-	err   func(key string, n int) error
+	plan func(ask string, round int) (tool, arguments string)
+	err  func(key string, n int) error
+
+	mu    sync.Mutex
 	asked map[string]int
+}
+
+// count counts a request, and returns how many there were of its kind.
+func (m *talker) count(key string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.asked == nil {
+		m.asked = map[string]int{}
+	}
+	m.asked[key]++
+	return m.asked[key]
 }
 
 func (m *talker) Chat(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
@@ -52,13 +66,10 @@ func (m *talker) Chat(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, 
 				told = append(told, message.Content)
 			}
 		}
-		if m.asked == nil {
-			m.asked = map[string]int{}
-		}
 		key := fmt.Sprint(ask, " ", round)
-		m.asked[key]++
+		n := m.count(key)
 		if m.err != nil {
-			if err := m.err(key, m.asked[key]); err != nil {
+			if err := m.err(key, n); err != nil {
 				yield(llm.Delta{}, err)
 				return
 			}
