@@ -70,7 +70,8 @@ type StepExecutor struct {
 	MaxTokens int
 	// Interceptor stands between steps and their calls, for tests of flows; nil: nothing does.
 	Interceptor Interceptor
-	// Strict fails a run at its end where a step has given a warning.
+	// Strict fails a run at its end where a step has given a warning, or has failed with
+	// on_error: continue.
 	Strict bool
 	// CancelGrace is how long steps that were told to stop are waited for; 0 is 5 s.
 	// Whoever has not stopped then is left behind with a warning in the log.

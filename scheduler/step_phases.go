@@ -403,6 +403,7 @@ func (t *task) failedOutcome(err error) outcome {
 		output := value.OfMap(value.Pairs("error", value.Pairs("kind", string(info.Kind), "message", info.Message)))
 		o := t.finishedOutcome(output)
 		o.event.setError(&info)
+		t.run.warned.add(t.path())
 		return o
 	}
 	if t.run.isHandingOver() {

@@ -48,7 +48,8 @@ func (t *task) forgetWarnings() {
 	t.run.warned.remove(t.path())
 }
 
-// warnedSteps are the steps of a whole run that have given a warning.
+// warnedSteps are the steps of a whole run that have given a warning, or have failed with
+// on_error: continue.
 type warnedSteps struct {
 	mu    sync.Mutex
 	paths map[string]bool
@@ -70,7 +71,7 @@ func (w *warnedSteps) remove(path string) {
 }
 
 // strictFailure returns why a strict run fails that has done all its steps; nil where none
-// has given a warning, or the run is not strict.
+// has given a warning or failed, or the run is not strict.
 func (r *run) strictFailure() *Failure {
 	if !r.exec.Strict || r.outer != nil {
 		return nil

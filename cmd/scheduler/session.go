@@ -97,18 +97,25 @@ func (s *session) finishSession(ctx context.Context, err error) error {
 			err = explainErr
 		}
 	}
+	s.reportWarnings()
 	if err == nil {
-		s.reportWarnings()
 		return nil
 	}
 	return s.exitErrorOf(ctx, err)
 }
 
-// reportWarnings prints how many warnings there were.
+// reportWarnings prints how many warnings a run that has ended had.
 func (s *session) reportWarnings() {
 	n := len(s.run.State.Warnings)
-	if n > 0 && !s.show.json {
-		s.app.Tellf("finished with %s", s.app.Language.Count(n, "warning"))
+	if n == 0 || s.show.json {
+		return
+	}
+	count := s.app.Language.Count(n, "warning")
+	switch s.run.State.State { //nolint:exhaustive // the others have not ended
+	case journal.RunFinished:
+		s.app.Tellf("finished with %s", count)
+	case journal.RunFailed:
+		s.app.Tellf("failed with %s", count)
 	}
 }
 

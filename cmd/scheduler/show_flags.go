@@ -28,7 +28,7 @@ func (f *showFlags) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.outputs, "outputs", false, "print only the outputs on stdout, as one JSON document")
 	flags.StringVar(&f.explain, "explain", "", "show the final prompt of a `step` (of the last chat where none is named), every piece with its source and tokens")
 	flags.Lookup("explain").NoOptDefVal = lastPrompt
-	flags.BoolVar(&f.strict, "strict", false, "fail the run at its end where a step gave a warning")
+	flags.BoolVar(&f.strict, "strict", false, "fail the run at its end where a step gave a warning, or failed with on_error: continue")
 }
 
 // splitArgs sorts out the arguments: pflag gives the step of "--explain STEP" as a

@@ -198,7 +198,8 @@ func (st *StepState) MaskedBelow(pointer string) []string {
 	return below
 }
 
-// WarningInfo is a warning of a step, rebuilt from its event. It is part of a [StepState].
+// WarningInfo is a warning of a step, rebuilt from its event. It is part of a [RunState]. That
+// a step failed and on_error: continue went on is a warning too, with [CodeFailed].
 type WarningInfo struct {
 	// Step is the step's id as in [StepState].
 	Step   string `json:"step"`

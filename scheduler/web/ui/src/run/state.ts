@@ -292,6 +292,8 @@ function stopWaiting(s: RunState, id: string) {
 function addWarning(s: RunState, step: string, type: string, data: Partial<Schemas["Data"]>) {
   if (type === "step.warning") {
     s.warnings = [...s.warnings, { step, code: data.code ?? "", text: data.text ?? "", ...(data.source ? { source: data.source } : {}) }];
+  } else if (type === "step.finished" && data.error) { // on_error: continue
+    s.warnings = [...s.warnings, { step, code: "failed", text: data.error.message, ...(data.error.position ? { source: data.error.position } : {}) }];
   } else if ((type === "step.started" || type === "step.retrying") && s.warnings.some((w) => w.step === step)) {
     s.warnings = s.warnings.filter((w) => w.step !== step);
   }
