@@ -9,7 +9,7 @@ import (
 
 // simplified has the characters for times that Chinese texts write in several ways, each
 // followed by the one that the patterns have. Both take as many bytes.
-var simplified = strings.NewReplacer("週", "周", "號", "号", "個", "个", "禮", "礼", "後", "后", "兩", "两", "幾", "几", "過", "过", "這", "这", "〇", "零", "○", "零")
+var simplified = strings.NewReplacer("週", "周", "號", "号", "個", "个", "禮", "礼", "後", "后", "兩", "两", "幾", "几", "過", "过", "這", "这", "〇", "零", "○", "零", "節", "节", "慶", "庆", "聖", "圣", "誕", "诞", "勞", "劳", "動", "动", "兒", "儿", "雙", "双", "國", "国", "婦", "妇", "萬", "万", "長", "长", "間", "间", "黃", "黄")
 
 const (
 	chineseMany = `(\d{1,4}|[一二三四五六七八九十两几半]{1,3})`
@@ -159,8 +159,38 @@ func weekdaysOf(back int, first, last string, today time.Time) (Period, bool) {
 	return p, p.Start.Before(p.End)
 }
 
+// edgeOfPeriod names a day at an end of a period.
+const edgeOfPeriod = `的? ?(最后|第)一天`
+
+// What stands around words that would name a time, and makes them something else: 二十一节, 7号楼,
+// 每月初.
+var (
+	notHolidayAfter = regexp.MustCompile(`[\d零一二三四五六七八九十第]$`)
+	notMayDayAfter  = regexp.MustCompile(`[\d零一二三四五六七八九十第周期拜]$`)
+	notMayDayBefore = regexp.MustCompile(`^[起直个家样定些点下次天共月日号路]`)
+	notDayAfter     = regexp.MustCompile(`[\da-zA-Z零一二三四五六七八九十百千第.-]$`)
+	notDayBefore    = regexp.MustCompile(`^(?:[楼线桌院门房店球机车馆厅库口仓井铺床柜窗站台厂字铁选手码人文公]|高速|国道|服务|员工|地块|作品)`)
+	notPartAfter    = regexp.MustCompile(`[\d零一二三四五六七八九十几每各本整个]$`)
+)
+
+func namedHoliday(g []string, today time.Time) (Period, bool) {
+	return holidayPeriod(g[3], parseYear(g[1], g[2], today), today)
+}
+
 // chineseExpressions are tried in order, the more exact ones first.
 var chineseExpressions = []expression{
+	{regexp.MustCompile(chinesePoint(`[日号]`) + edgeOfPeriod), func(g []string, today time.Time) (Period, bool) {
+		p, ok := newPoint(g[1:], today).period(today)
+		return edgeDay(p, g[1+pointGroups] == "最后"), ok
+	}},
+	{regexp.MustCompile(chineseLast + `(上?)个? ?月` + edgeOfPeriod), func(g []string, today time.Time) (Period, bool) {
+		return edgeDay(monthPeriod(today.Year(), today.Month()-time.Month(1+utf8.RuneCountInString(g[1])), today.Location()), g[2] == "最后"), true
+	}},
+	{regexp.MustCompile(chineseThis + `个? ?月` + edgeOfPeriod), func(g []string, today time.Time) (Period, bool) {
+		return edgeDay(monthPeriod(today.Year(), today.Month(), today.Location()), g[1] == "最后"), true
+	}},
+	{apart{regexp.MustCompile(`(?:` + chineseYear + `的? ?)?` + mayDays + holidayEnd), notMayDayAfter, notMayDayBefore}, namedHoliday},
+	{apart{words: regexp.MustCompile(`(?:` + chineseYear + `的? ?)?` + chineseHolidays + holidayEnd), notAfter: notHolidayAfter}, namedHoliday},
 	{regexp.MustCompile(chinesePoint(`[日号]?`) + chineseUpTo + `(?:` + chinesePoint(`[日号]`) + `|` + chineseDayOfMonth + ` ?[日号])(?:之间|期间|间)?`), chineseSpan},
 	{regexp.MustCompile(`(?:` + chineseYear + `的? ?)?(\d{1,2}|十?[一二三四五六七八九十])` + chineseUpTo + chineseMonth + `(?:之间|期间|间|份)?`), monthsSpan},
 	{regexp.MustCompile(chineseLast + `(上?)个? ?月 ?(?:` + monthPart + `|的?` + chineseDayOfMonth + ` ?[日号])`), func(g []string, today time.Time) (Period, bool) {
@@ -169,7 +199,7 @@ var chineseExpressions = []expression{
 	{regexp.MustCompile(chineseThis + `个? ?月 ?(?:` + monthPart + `|的?` + chineseDayOfMonth + ` ?[日号])`), func(g []string, today time.Time) (Period, bool) {
 		return dayOfRelativeMonth(0, g[1], g[2], today)
 	}},
-	{regexp.MustCompile(`(?:` + chineseYear + `的? ?)` + `([春夏秋冬])[天季]?`), func(g []string, today time.Time) (Period, bool) {
+	{apart{words: regexp.MustCompile(`(?:` + chineseYear + `的? ?)` + `([春夏秋冬])[天季]?`), notBefore: regexp.MustCompile(`^节`)}, func(g []string, today time.Time) (Period, bool) {
 		return seasonPeriod(g[3], parseYear(g[1], g[2], today), today), true
 	}},
 	{regexp.MustCompile(chinesePoint(`[日号]`)), func(g []string, today time.Time) (Period, bool) { return newPoint(g[1:], today).period(today) }},
@@ -182,6 +212,16 @@ var chineseExpressions = []expression{
 	{regexp.MustCompile(chineseThis + chineseWeek + chineseWeekday + `(?:` + chineseUpTo + `(?:[本这]?` + chineseWeek + `)?` + chineseWeekday + `)?`), func(g []string, today time.Time) (Period, bool) {
 		return weekdaysOf(0, g[1], g[2], today)
 	}},
+	{apart{words: regexp.MustCompile(`(\d{1,2}|[一二三]?十?[一二三四五六七八九十])号`), notAfter: notDayAfter, notBefore: notDayBefore}, func(g []string, today time.Time) (Period, bool) {
+		return lastSuchDay(g[1], today)
+	}},
+	{apart{words: regexp.MustCompile(`月(初|上旬|中旬|下旬|底|末)`), notAfter: notPartAfter}, func(g []string, today time.Time) (Period, bool) {
+		return lastMonthPart(g[1], today)
+	}},
+	{apart{words: regexp.MustCompile(`年(初|底|末)`), notAfter: notPartAfter}, func(g []string, today time.Time) (Period, bool) {
+		return lastYearPart(g[1], today), true
+	}},
+	{regexp.MustCompile(`[这上]个?([春夏秋冬])[天季]`), func(g []string, today time.Time) (Period, bool) { return seasonPeriod(g[1], 0, today), true }},
 	{regexp.MustCompile(chineseLast + chineseWeek + `末`), func(_ []string, today time.Time) (Period, bool) { return lastWeekend(today), true }},
 	{regexp.MustCompile(`大前天`), func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -3)), true }},
 	{regexp.MustCompile(`前天`), func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -2)), true }},

@@ -3,6 +3,7 @@ package date
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -19,14 +20,36 @@ const (
 
 // expression is one way to name a period.
 type expression struct {
-	words *regexp.Regexp
+	words interface {
+		FindAllStringSubmatchIndex(text string, n int) [][]int
+	}
 	// period gets the matches of the groups and the midnight of today.
 	period func(g []string, today time.Time) (Period, bool)
+}
+
+// apart is a pattern that counts only where it neither follows nor comes before certain words.
+// notAfter ends with $, notBefore begins with ^; nil is nothing.
+type apart struct{ words, notAfter, notBefore *regexp.Regexp }
+
+// maxAround is the number of bytes that are looked at before a match.
+const maxAround = 12
+
+// FindAllStringSubmatchIndex is that of the words.
+func (a apart) FindAllStringSubmatchIndex(text string, n int) [][]int {
+	return slices.DeleteFunc(a.words.FindAllStringSubmatchIndex(text, n), func(m []int) bool {
+		isAfter := a.notAfter != nil && a.notAfter.MatchString(text[max(0, m[0]-maxAround):m[0]])
+		return isAfter || a.notBefore != nil && a.notBefore.MatchString(text[m[1]:])
+	})
 }
 
 // englishExpressions are tried in order, the more exact ones first: what one has matched, the
 // next do not see.
 var englishExpressions = []expression{
+	{compilePhrase(`(first|last) day of (?:` + monthNames + `\b\.?(?:,? (\d{4}))?|(\d{4})|(last|this|the) (month|year))`), englishEdgeDay},
+	{compilePhrase(`(beginning|start|middle|end) of (last|this|the) (month|year)`), englishPart},
+	{compilePhrase(`(?:last |this past |this |past )?` + englishHolidays + `(?:(?:,| of| in)? (?:(\d{4})|(last|this) year))?`), func(g []string, today time.Time) (Period, bool) {
+		return holidayPeriod(englishHoliday(g[1]), cmp.Or(parseDigits(g[2]), yearBeside(g[3], today)), today)
+	}},
 	{compilePhrase(`between ` + monthAndDays(` and `)), daysOfMonth},
 	{compilePhrase(monthAndDays(upTo)), daysOfMonth},
 	{compilePhrase(`between ` + daysAndMonth(` and `)), daysBeforeMonth},
@@ -43,6 +66,9 @@ var englishExpressions = []expression{
 	}},
 	{compilePhrase(monthNames + `\b\.? (\d{1,2})(?:st|nd|rd|th)?\b,?(?: (\d{4}))?`), func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[3], "", today), parseMonth(g[1]), g[2], today)
+	}},
+	{apart{words: compilePhrase(`on the (\d{1,2})(?:st|nd|rd|th)`), notBefore: notDayOfMonth}, func(g []string, today time.Time) (Period, bool) {
+		return lastSuchDay(g[1], today)
 	}},
 	{compilePhrase(monthNames + `\b\.?,? (?:of )?(\d{4})`), func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[2], "", today), parseMonth(g[1]), "", today)
@@ -88,6 +114,49 @@ var englishExpressions = []expression{
 	}},
 }
 
+// notDayOfMonth is what makes an ordinal number something else than a day: on the 5th floor.
+var notDayOfMonth = regexp.MustCompile(`^(?:th)? (?:floor|street|avenue|grade|page|place|try|attempt|hole|time|round|row|seat|of)\b`)
+
+// yearBeside returns the year of last or this year; 0 without either.
+func yearBeside(word string, today time.Time) int {
+	switch strings.ToLower(word) {
+	case "last":
+		return today.Year() - 1
+	case "this", "the":
+		return today.Year()
+	}
+	return 0
+}
+
+// englishEdgeDay returns the first or last day of a month or a year.
+func englishEdgeDay(g []string, today time.Time) (Period, bool) {
+	p, ok := yearPeriod(cmp.Or(parseDigits(g[4]), yearBeside(g[5], today)), today.Location()), true
+	switch {
+	case g[2] != "":
+		p, ok = datePeriod(parseDigits(g[3]), parseMonth(g[2]), "", today)
+	case strings.EqualFold(g[6], "month"):
+		p = monthPeriod(today.Year(), today.Month()-time.Month(today.Year()-yearBeside(g[5], today)), today.Location())
+	}
+	return edgeDay(p, strings.EqualFold(g[1], "last")), ok
+}
+
+// partNames are the parts of a month or a year as Chinese names them.
+var partNames = map[string]string{"beginning": "初", "start": "初", "middle": "中", "end": "底"}
+
+// englishPart returns a part of this or the last month or year.
+func englishPart(g []string, today time.Time) (Period, bool) {
+	part, isLast := partNames[strings.ToLower(g[1])], strings.EqualFold(g[2], "last")
+	switch {
+	case strings.EqualFold(g[3], "year") && isLast:
+		return partOfYear(today.Year()-1, part, today.Location()), true
+	case strings.EqualFold(g[3], "year"):
+		return lastYearPart(part, today), true
+	case isLast:
+		return dayOfRelativeMonth(1, part, "", today)
+	}
+	return lastMonthPart(part, today)
+}
+
 // daysSpan returns the time from one day to another, both as numbers.
 func daysSpan(g []string, today time.Time) (Period, bool) {
 	first := point{year: parseYear(g[1], "", today), month: parseMonth(g[2]), day: g[3]}
@@ -118,11 +187,14 @@ func compilePhrase(words string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`)
 }
 
+// chineseTimeMarks has a character of every Chinese expression.
+const chineseTimeMarks = "昨今前上本这這去年月过過近春夏秋冬号號节節一庆慶旦夜诞誕夕午"
+
 // FindPeriods finds the times that a text names, in English and Chinese, seen from now. A
 // date without a year is that of the last year in which it was not in the future. rest is
 // the text with spaces in their place.
 func FindPeriods(text string, now time.Time) (found []Period, rest string) {
-	inEnglish, inChinese := mayNameTime(text), strings.ContainsAny(text, "昨今前上本这這去年月过過近春夏秋冬")
+	inEnglish, inChinese := mayNameTime(text), strings.ContainsAny(text, chineseTimeMarks)
 	if !inEnglish && !inChinese {
 		return nil, text
 	}
@@ -182,7 +254,7 @@ func mayNameTime(text string) bool {
 	}
 	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !isWordByte(r) }) {
 		w = strings.ToLower(w)
-		isAmbiguous := w == "this" || w == "may"
+		isAmbiguous := w == "this" || w == "may" || holidayWords[w]
 		if timeWords[w] || seasonMonths[w] != 0 || isAmbiguous {
 			return true
 		}

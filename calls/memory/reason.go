@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory/rank"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // The pieces of a reason.
@@ -24,25 +24,29 @@ var (
 // maxWords bounds the words in a reason.
 const maxWords = 4
 
-// explainHit returns why a memory was found, in the language of the query; dates are
-// those of the asker's time zone.
-func explainHit(a *rank.Analysis, c *candidate, snapshots []string, in *time.Location) string {
-	language, quote, and, end := "en", "“%s”", ", ", "; "
-	if a.Chinese {
-		language, and, end = "zh", "、", "；"
+// explainHit returns why a memory was found, in the language of the asker; dates are those of
+// the asker's time zone.
+func (q *Query) explainHit(a *rank.Analysis, c *candidate, snapshots []string) string {
+	language, quote, and, end := q.Language, "“%s”", ", ", "; "
+	if language == "" && a.Chinese {
+		language = "zh"
+	}
+	isChinese := wording.IsChinese(language)
+	if isChinese {
+		and, end = "、", "；"
 	}
 	var parts []string
 	add := func(text calls.Text, args ...any) {
 		parts = append(parts, fmt.Sprintf(text.In(language), args...))
 	}
 	switch {
-	case len(c.words) > 0:
-		words := slices.Clone(c.words[:min(len(c.words), maxWords)])
+	case len(c.match.Words) > 0:
+		words := slices.Clone(c.match.Words[:min(len(c.match.Words), maxWords)])
 		for i, w := range words {
 			words[i] = fmt.Sprintf(quote, w)
 		}
 		add(reasonWords, strings.Join(words, and))
-	case c.matches:
+	case c.match.Any:
 		add(reasonCharacters)
 	case c.hit.InWindow:
 		add(reasonNear)
@@ -54,7 +58,7 @@ func explainHit(a *rank.Analysis, c *candidate, snapshots []string, in *time.Loc
 		add(reasonSaid, c.doc.Speaker)
 	}
 	if c.hit.Date > 0 {
-		parts = append(parts, dateText(c.memory.Timestamp.In(in), a.Chinese))
+		parts = append(parts, dateText(c.memory.Timestamp.In(q.Now.Location()), isChinese))
 	}
 	if c.hit.Timed {
 		add(reasonTimed)

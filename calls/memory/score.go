@@ -17,15 +17,14 @@ import (
 //   - rank/calibrate_score.go maps that score to a relevance of 0 to 1;
 //   - with embeddings, fuse_rankings.go joins it with the nearness in meaning;
 //   - scoreCandidates below boosts shared context, prefers the newer of near-duplicates,
-//     keeps mere neighbours below the cut, and drops what is below it.
+//     keeps mere neighbours and matches of words like 去 below the cut, and drops what is below it.
 
 // candidate is a hit with its memory.
 type candidate struct {
-	hit     rank.Hit
-	memory  BaseMemory
-	doc     rank.Document
-	words   []string // of the query that it has, to show
-	matches bool     // it has terms of the query
+	hit    rank.Hit
+	memory BaseMemory
+	doc    rank.Document
+	match  rank.Match
 	// byMeaning reports whether its meaning alone makes it worth showing, onlyByMeaning
 	// whether no word found it.
 	byMeaning, onlyByMeaning bool
@@ -38,15 +37,15 @@ func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, li
 		c := &list[i]
 		c.hit.Score *= 1 + boostShared*float64(min(2, countSharedMembers(q.Other, c.memory.Context.Other)))
 		c.doc = rank.Analyze(c.memory.Content, c.memory.Speaker())
-		c.words, c.matches = a.MatchedWords(&c.doc, c.memory.Content)
+		c.match = a.MatchMemory(&c.doc, c.memory.Content, c.memory.Timestamp.In(q.Now.Location()))
 		c.byMeaning, c.onlyByMeaning = r.byMeaning[c.hit.Seq], r.onlyByMeaning[c.hit.Seq]
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
 	preferNewest(list)
 	var out []Scored
 	for _, c := range list {
-		s := Scored{Memory: c.memory, Relevance: r.relevance(c.hit.Score), Neighbour: c.isNeighbour()}
-		if s.Neighbour {
+		s := Scored{Memory: c.memory, Relevance: r.relevance(c.hit.Score), Neighbour: c.hit.InWindow && !c.isFoundByItself()}
+		if !c.isFoundByItself() {
 			s.Relevance = capNeighbour(s.Relevance)
 		}
 		s.Relevance = roundRelevance(s.Relevance)
@@ -55,20 +54,20 @@ func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, li
 			continue
 		}
 		s.Snapshots = slices.DeleteFunc(ix.ExtrasOf(c.hit.Seq), func(id string) bool { return !strings.HasPrefix(id, string(SnapshotID)) })
-		s.Reason = explainHit(a, &c, s.Snapshots, q.Now.Location())
+		s.Reason = q.explainHit(a, &c, s.Snapshots)
 		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b Scored) int { return a.compare(&b) })
 	return out[:min(len(out), q.effectiveLimit())]
 }
 
-// isNeighbour reports whether nothing but the memories around it makes it a hit.
-func (c *candidate) isNeighbour() bool {
+// isFoundByItself reports whether more makes it a hit than the memories around it and words that
+// say too little.
+func (c *candidate) isFoundByItself() bool {
 	h := &c.hit
-	byContent := c.matches || c.byMeaning || c.onlyByMeaning
+	byContent := c.match.Telling || c.byMeaning || c.onlyByMeaning
 	byCircumstance := h.BySpeaker || h.Timed || h.Date != 0
-	byItself := byContent || byCircumstance || h.InExtra
-	return h.InWindow && !byItself
+	return byContent || byCircumstance || h.InExtra
 }
 
 // A neighbour that would be worth showing comes directly below the default cut.

@@ -301,6 +301,8 @@ type Query struct {
 	// Neighbours includes memories that only stand near a hit in its session, although
 	// their relevance is below the cut.
 	Neighbours bool
+	// Language is that of the reasons; "" is that of Text.
+	Language string
 }
 
 // DefaultMinRelevance is the relevance above which a memory is worth showing.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -96,6 +97,7 @@ func (s *memorySearch) setQuery(r *memory.Request, users memory.Users, session s
 	q.Now = q.Now.In(time.Local) // in whose days the query speaks
 	q.Limit, q.MinRelevance = s.limit, s.minRelevance
 	q.Neighbours = slices.Contains(s.include, memory.IncludeNeighbours)
+	q.Language = cmp.Or(string(s.Language), "en")
 	return q, nil
 }
 

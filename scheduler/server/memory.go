@@ -293,6 +293,7 @@ func (s *Server) searchMemories(ctx context.Context, in *searchMemoriesInput) (*
 	}
 	q := &memory.Query{
 		Users: users, Session: in.Body.Session, Text: in.Body.Query, Now: time.Now(), Limit: cmp.Or(in.Body.Limit, memory.DefaultLimit), MinRelevance: memory.DefaultMinRelevance,
+		Language: s.languageOf(ctx),
 	}
 	if in.Body.MinRelevance != nil {
 		q.MinRelevance = *in.Body.MinRelevance

@@ -167,6 +167,7 @@ func testChineseQuestions(t *testing.T, f *fixture) {
 		on("我的手机号是13800000001。", "a", 2026, 1, 3), on("我换手机号了，现在是13900000002。", "b", 2026, 5, 2),
 		on("我家的猫叫豆豆，今年三岁。", "c", 2026, 3, 1), on("我去了杭州，看了西湖。", "d", 2026, 5, 7), on("我们全家去了青岛。", "e", 2025, 7, 20),
 		on("今天去医院体检了。", "f", 2026, 5, 13), on("我对花生过敏。", "g", 2026, 2, 2), on("周末三要去爬山，别忘了带水。", "h", 2026, 4, 2),
+		on("小王吃海鲜会起疹子。", "i", 2026, 3, 3), on("买了7个苹果，花了15元。", "j", 2026, 3, 4), on("5月20日要交报告。", "k", 2026, 3, 5), on("看了花灯，吃了汤圆。", "l", 2026, 2, 17),
 	)
 	for _, test := range []struct{ text, earlier, want, reason string }{
 		{"5月7日发生了什么", "", "我去了杭州，看了西湖。", "2026年5月7日"},
@@ -176,6 +177,11 @@ func testChineseQuestions(t *testing.T, f *fixture) {
 		{"它呢", "我的猫", "我家的猫叫豆豆，今年三岁。", "匹配“猫”"},
 		{"我去了杭州吗", "", "我去了杭州，看了西湖。", "匹配“杭州”、“去”"},
 		{"我过敏吗", "", "我对花生过敏。", "匹配“过敏”"},
+		{"小王吃什么", "", "小王吃海鲜会起疹子。", "匹配“小王”、“吃”"},
+		{"7月20号去了哪里", "", "我们全家去了青岛。", "与问题有相同的字；2025年7月20日"},
+		{"今年春节干了啥", "", "看了花灯，吃了汤圆。", "2026年2月17日"},
+		{"7号我去哪了", "", "我去了杭州，看了西湖。", "匹配“去”；2026年5月7日"},
+		{"5月20日有什么事", "", "5月20日要交报告。", "匹配“20”、“5”"},
 	} {
 		q := memory.Query{Text: test.text, Now: time.Date(2026, 5, 20, 12, 0, 0, 0, time.UTC), MinRelevance: memory.DefaultMinRelevance}
 		if test.earlier != "" {
@@ -185,6 +191,14 @@ func testChineseQuestions(t *testing.T, f *fixture) {
 		if len(found) == 0 || found[0].Memory.Content != test.want || found[0].Reason != test.reason {
 			t.Errorf("%q: found %+v, want %q because of %q", test.text, found, test.want, test.reason)
 		}
+	}
+	for _, text := range []string{"去哪里", "7", "15", "2026", "6月7日发生了什么", "7号楼"} { // of which they have one character or number
+		if got := contentsOf(f.mustSearch(memory.Query{Text: text, Now: time.Date(2026, 9, 20, 12, 0, 0, 0, time.UTC), MinRelevance: memory.DefaultMinRelevance})); len(got) > 0 {
+			t.Errorf("%q finds %q", text, got)
+		}
+	}
+	for language, want := range map[string]string{"en": "matches “过敏”", "zh_CN": "匹配“过敏”", "": "匹配“过敏”"} {
+		f.wantSame("the reason in "+language, want, f.mustSearch(memory.Query{Text: "我过敏吗", Language: language})[0].Reason)
 	}
 	for _, s := range f.mustSearch(memory.Query{Text: "周三要做什么"}) {
 		if strings.Contains(s.Reason, "三要") {

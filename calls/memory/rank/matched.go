@@ -4,34 +4,54 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/callnode/scheduler/calls/date"
 )
 
 // maxMatchedText bounds the text of a memory that is searched for words to show.
 const maxMatchedText = 16 << 10
 
-// MatchedWords returns the words of the query that a memory has, as the query has them,
-// the longest first. matches reports whether it has any term of the query; there may be no
-// word to show, because the terms of scripts without spaces are not words.
-func (a *Analysis) MatchedWords(doc *Document, content string) (words []string, matches bool) {
-	inRun := false
+// Match is what a memory has of a query.
+type Match struct {
+	// Words are the words of the query that it has, as the query has them, the longest first.
+	// There may be none to show, because the terms of scripts without spaces are not words.
+	Words []string
+	// Any reports whether it has any term of the query, Telling whether one of them says enough
+	// to find a memory by: not 去, not a number, and not a part of a date unless the memory speaks
+	// of that time.
+	Any, Telling bool
+}
+
+// MatchMemory returns what a memory has of the query. at is the time of the memory.
+func (a *Analysis) MatchMemory(doc *Document, content string, at time.Time) (m Match) {
+	var words []string
+	inRun, hasDate := false, false
 	for _, t := range a.Terms {
 		_, has := slices.BinarySearchFunc(doc.Terms, t.Text, func(f Frequency, term string) int { return strings.Compare(f.Term, term) })
 		if !has {
 			continue
 		}
-		matches = true
+		m.Any = true
+		isPartOfDate := t.isDate && !t.isHoliday
+		hasDate = hasDate || isPartOfDate
+		m.Telling = m.Telling || !isPartOfDate && !t.weak
 		if t.spaceless {
 			inRun = true
 		} else {
 			words = append(words, t.Shown)
 		}
 	}
+	text := ""
+	if inRun || hasDate {
+		text = norm.NFKC.String(strings.ToValidUTF8(content[:min(len(content), maxMatchedText)], ""))
+	}
+	m.Telling = m.Telling || hasDate && a.speaksOfTime(text, at)
 	if inRun {
-		text := norm.NFKC.String(strings.ToValidUTF8(content[:min(len(content), maxMatchedText)], ""))
 		for _, searched := range a.texts {
 			words = append(words, commonPhrases(searched, text)...)
 		}
@@ -43,7 +63,23 @@ func (a *Analysis) MatchedWords(doc *Document, content string) (words []string, 
 			longest = append(longest, w)
 		}
 	}
-	return longest, matches
+	m.Words = longest
+	return m
+}
+
+// speaksOfTime reports whether a text of a time has a date of the query in the same words, or names
+// a time of the query about as exactly.
+func (a *Analysis) speaksOfTime(text string, at time.Time) bool {
+	if slices.ContainsFunc(a.dates, func(date string) bool { return strings.Contains(text, date) }) {
+		return true
+	}
+	named, _ := date.FindPeriods(text, at)
+	return slices.ContainsFunc(named, func(n date.Period) bool {
+		return slices.ContainsFunc(a.periods, func(p date.Period) bool {
+			overlap := n.Start.Before(p.End) && p.Start.Before(n.End)
+			return overlap && n.End.Sub(n.Start) <= 2*p.End.Sub(p.Start)
+		})
+	})
 }
 
 // commonPhrases returns the words and phrases of scripts without spaces that two texts have in
@@ -63,8 +99,9 @@ func commonPhrases(query, text string) (phrases []string) {
 			continue
 		}
 		for _, part := range strings.FieldsFunc(string(runes[i:end]), isParticle) {
-			if phrase := trimFunctionWords(part, query, text); isWholeIn(phrase, query, text) {
-				phrases = append(phrases, phrase)
+			phrase := trimFunctionWords(part, query, text)
+			if isWholeIn(phrase, query, text) {
+				phrases = append(phrases, splitVerb(phrase)...)
 			}
 		}
 		i = end
@@ -88,6 +125,25 @@ const (
 	// counters stand after numerals, and are no part of the word behind them.
 	counters = "个個位条條只隻张張本件次年月日天号號瓶颗顆户戶家间間台臺辆輛座棵杯块塊元岁歲种種项項名口双雙套篇首层層门門站斤米分集场場句"
 )
+
+// endingVerbs are verbs of one character that questions end with before what they ask for, as
+// 小王吃什么; compoundsOfVerbs are the words that end like them.
+const endingVerbs = "吃喝买買看住爱愛学學叫姓"
+
+var compoundsOfVerbs = wordSet(`小吃 好吃 难吃 偷吃 零吃 爱吃 想吃 爱喝 好喝 想喝 购买 收买 采买 想买 好看 难看 查看 观看 爱看 想看 居住 入住 可爱 恋爱
+热爱 喜爱 亲爱 大学 小学 中学 同学 文学 数学 科学 化学 医学 哲学 法学 上学 放学 开学 入学 留学 自学 老姓 百姓 同姓`)
+
+// splitVerb takes the verb off the end of a phrase of three or four characters, which is a name
+// and a verb.
+func splitVerb(phrase string) []string {
+	runes := []rune(phrase)
+	n := len(runes)
+	isLong := n == 3 || n == 4
+	if !isLong || !strings.ContainsRune(endingVerbs, runes[n-1]) || compoundsOfVerbs[string(runes[n-2:])] {
+		return []string{phrase}
+	}
+	return []string{string(runes[:n-1]), string(runes[n-1:])}
+}
 
 func isParticle(r rune) bool { return strings.ContainsRune(particles, r) }
 

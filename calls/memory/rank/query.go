@@ -42,8 +42,13 @@ type Term struct {
 	optional bool
 	// isDate reports whether it is from a time that the query names.
 	isDate bool
+	// isHoliday reports whether it is from the name of a holiday, of which memories of other
+	// days may speak.
+	isHoliday bool
 	// spaceless reports whether it is a character or a bigram.
 	spaceless bool
+	// weak reports whether it says too little to find a memory by it alone: 去, a number.
+	weak bool
 }
 
 // Analysis is an analyzed query. [Search] makes it; it does not change.
@@ -58,6 +63,7 @@ type Analysis struct {
 	Chinese bool
 
 	periods []date.Period
+	dates   []string // by which the query names them
 	texts   []string // whose terms are in Terms, normalized
 }
 
@@ -87,6 +93,7 @@ func analyzeQuery(q *Query, ix *Index) Analysis {
 	var dateless string
 	a.periods, dateless = date.FindPeriods(text, q.Now)
 	dates := blankOut(text, dateless)
+	a.dates = splitDates(dates)
 	if len(a.periods) > 0 {
 		dateless = dayQuestion.ReplaceAllString(dateless, " ")
 	}
@@ -95,8 +102,10 @@ func analyzeQuery(q *Query, ix *Index) Analysis {
 	a.addTerms(dateless, 1, false, seen)
 	ownTerms := len(a.Terms)
 	a.addTerms(dates, 1, true, seen)
+	holidays := strings.Join(date.Holidays(dates), " ")
 	for i := range a.Terms[ownTerms:] {
-		a.Terms[ownTerms+i].isDate = true
+		t := &a.Terms[ownTerms+i]
+		t.isDate, t.isHoliday = true, strings.Contains(holidays, t.Shown)
 	}
 	a.addTerms(doubtful, 1, true, seen)
 	if len(a.Terms) == 0 && named != "" && len(a.periods) == 0 {
@@ -134,6 +143,16 @@ func blankOut(text, rest string) string {
 	return string(b)
 }
 
+// splitDates splits a text in which only dates are left.
+func splitDates(text string) (dates []string) {
+	for part := range strings.SplitSeq(text, "  ") {
+		if part = strings.TrimSpace(part); part != "" {
+			dates = append(dates, part)
+		}
+	}
+	return dates
+}
+
 // contentWords counts the words of a query; a bigram counts as one.
 func contentWords(terms []Term) (n int) {
 	for _, t := range terms {
@@ -163,9 +182,30 @@ func (a *Analysis) addTerms(text string, weight float64, optional bool, seen map
 		}
 		a.Terms = append(a.Terms, Term{
 			Text: t.term, Weight: weight, Shown: text[t.start:t.end],
-			optional: optional || isGeneral, spaceless: t.kind >= character,
+			optional: optional || isGeneral, spaceless: t.kind >= character, weak: isWeakToken(t),
 		})
 	})
+}
+
+// isWeakToken reports whether a token says too little to find a memory by it alone.
+func isWeakToken(t token) bool {
+	if t.kind == word {
+		return isCommonNumber(t.term)
+	}
+	if t.kind == character || t.kind == bigram {
+		return strings.IndexFunc(t.term, func(r rune) bool { return !isCommonCharacter(string(r)) && !strings.ContainsRune(lightCharacters, r) }) < 0
+	}
+	return false
+}
+
+// isCommonNumber reports whether a word is a number that texts about anything have: one of up to
+// two digits, a round one or a year.
+func isCommonNumber(w string) bool {
+	if strings.ContainsFunc(w, func(r rune) bool { return r < '0' || r > '9' }) {
+		return false
+	}
+	isYear := len(w) == 4 && (strings.HasPrefix(w, "19") || strings.HasPrefix(w, "20"))
+	return len(w) <= 2 || isYear || strings.HasSuffix(w, "00")
 }
 
 // hasStopCharacter reports whether a bigram has a character without meaning, so that it

@@ -256,8 +256,8 @@ func (b *scoreboard) scoreBeforeBoosts(n uint32) float64 {
 	return s
 }
 
-// pickBest boosts the scores and keeps the best hits.
-func (b *scoreboard) pickBest(q *Query, r *Result, onlyBoosts bool) {
+// pickBest boosts the scores and keeps the best hits. With only, the boosts are the scores.
+func (b *scoreboard) pickBest(q *Query, r *Result, only *onlyBoosts) {
 	a := &r.Analysis
 	said := make([]bool, len(b.ix.Speakers))
 	for _, number := range a.Speakers {
@@ -288,15 +288,10 @@ func (b *scoreboard) pickBest(q *Query, r *Result, onlyBoosts bool) {
 		}
 		boost += boostDate * h.Date
 		h.Score = b.scoreBeforeBoosts(n) * boost
-		if onlyBoosts {
-			wrongSpeaker := len(a.Speakers) > 0 && !h.BySpeaker
-			wrongTime := len(a.periods) > 0 && h.Date == 0
-			if wrongSpeaker || wrongTime {
+		if only != nil {
+			h.Score = only.scoreOf(a, &h, boost, within)
+			if h.Score == 0 {
 				continue
-			}
-			h.Score = boost
-			if len(a.periods) > 0 && !within {
-				h.Score *= malusOutside
 			}
 		}
 		age := max(0, float64(q.Now.UnixMilli()-e.Time)/float64(24*time.Hour/time.Millisecond))
@@ -307,4 +302,26 @@ func (b *scoreboard) pickBest(q *Query, r *Result, onlyBoosts bool) {
 		best.add(h)
 	}
 	r.Hits = best.keepBest()
+}
+
+// scoreOf returns the score of a hit of a query that has only names; 0 where it is of another
+// speaker or time.
+func (o *onlyBoosts) scoreOf(a *Analysis, h *Hit, boost float64, within bool) float64 {
+	hasTime := len(a.periods) > 0
+	isNamed := o.named[h.Seq]
+	wrongSpeaker := len(a.Speakers) > 0 && !h.BySpeaker
+	wrongTime := hasTime && h.Date == 0 && !isNamed
+	if wrongSpeaker || wrongTime {
+		return 0
+	}
+	if isNamed {
+		boost += boostDate * (1 - h.Date)
+	}
+	if hasTime && !within && !isNamed {
+		return boost * malusOutside
+	}
+	if o.weak[h.Seq] {
+		boost += boostWeak
+	}
+	return boost
 }

@@ -84,8 +84,10 @@ const (
 	// one of the days around it stays below the default cut.
 	malusOutside = 0.75
 	boostSession = 0.05
-	boostRecent  = 0.05
-	boostNewest  = 0.5
+	// boostWeak orders what is found by a time alone.
+	boostWeak   = 0.25
+	boostRecent = 0.05
+	boostNewest = 0.5
 
 	recentDays = 30
 )
@@ -105,11 +107,13 @@ func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, e
 	if err != nil {
 		return nil, err
 	}
-	if namesOnly(lists) {
+	if namesOnly(lists, len(r.Analysis.periods) > 0) {
 		b := newScoreboard(ix)
 		defer b.release()
 		b.markAll(&r.Analysis)
-		b.pickBest(q, r, true)
+		b.pickBest(q, r, &onlyBoosts{
+			named: entriesOf(lists, func(l termPostings) bool { return l.isHoliday }), weak: entriesOf(lists, func(l termPostings) bool { return !l.isDate }),
+		})
 		b.calibrateScores(r, 0)
 		if len(r.Hits) > 0 || len(lists) == 0 {
 			return r, nil
@@ -129,14 +133,36 @@ func Search(ctx context.Context, ix *Index, source Source, q *Query) (*Result, e
 			b.addExtras(l)
 		}
 	}
-	b.pickBest(q, r, false)
+	b.pickBest(q, r, nil)
 	b.calibrateScores(r, asked)
 	return r, nil
 }
 
-// namesOnly reports whether a query has nothing but the names of speakers and times.
-func namesOnly(lists []termPostings) bool {
-	return !slices.ContainsFunc(lists, func(l termPostings) bool { return !l.isDate })
+// namesOnly reports whether a query has nothing but the names of speakers and times, and beside
+// times at most words that say little, as 上周去了哪里.
+func namesOnly(lists []termPostings, namesTime bool) bool {
+	return !slices.ContainsFunc(lists, func(l termPostings) bool {
+		isLittle := namesTime && l.weak
+		return !l.isDate && !isLittle
+	})
+}
+
+// onlyBoosts is what counts of the words of a query of names alone: the memories that have the
+// name of a holiday, and those that have words that say little.
+type onlyBoosts struct{ named, weak map[uint32]bool }
+
+// entriesOf returns the entries that have terms of some lists.
+func entriesOf(lists []termPostings, of func(termPostings) bool) map[uint32]bool {
+	entries := map[uint32]bool{}
+	for _, l := range lists {
+		if !of(l) {
+			continue
+		}
+		for _, p := range l.postings {
+			entries[p.Seq()] = true
+		}
+	}
+	return entries
 }
 
 // termPostings is a query term with its postings.
@@ -145,7 +171,9 @@ type termPostings struct {
 	// share is the idf in a collection of at least [fewEntries] memories.
 	share           float64
 	postings, extra []Posting
-	skip, isDate    bool
+	skip            bool
+	// isDate, isHoliday and weak are those of the [Term].
+	isDate, isHoliday, weak bool
 }
 
 var postingPool = sync.Pool{New: func() any { return new([]Posting) }}
@@ -189,7 +217,7 @@ func fetchPostings(ctx context.Context, ix *Index, source Source, terms []Term) 
 		if t.optional && df == 0 && p.middle == p.end {
 			continue
 		}
-		l := termPostings{isDate: t.isDate, postings: all[p.start:p.middle], extra: all[p.middle:p.end]}
+		l := termPostings{isDate: t.isDate, isHoliday: t.isHoliday, weak: t.weak, postings: all[p.start:p.middle], extra: all[p.middle:p.end]}
 		l.idf = t.Weight * inverseFrequency(n, df)
 		l.share = t.Weight * inverseFrequency(max(n, fewEntries), df)
 		if df == 0 && !t.spaceless { // in a handful of memories most words are missing

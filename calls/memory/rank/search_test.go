@@ -207,8 +207,11 @@ func TestSearchIsTheFormula(t *testing.T) {
 		if !slices.ContainsFunc(r.Analysis.Terms, func(x Term) bool { return len(s.postings[x.Text]) > 0 }) {
 			return // all of a speaker or a time, or nothing
 		}
-		if !slices.ContainsFunc(r.Analysis.Terms, func(x Term) bool { return !x.isDate && len(s.postings[x.Text]) > 0 }) {
-			return // only a time is found: the memories of that time
+		hasTime := len(r.Analysis.periods) > 0
+		if !slices.ContainsFunc(r.Analysis.Terms, func(x Term) bool {
+			return !x.isDate && !(hasTime && x.weak) && (len(s.postings[x.Text]) > 0 || !x.optional)
+		}) {
+			return // only a time is asked for: the memories of that time
 		}
 		want := s.formula(&r.Analysis, q.Now)
 		for i, h := range r.Hits {
@@ -306,6 +309,29 @@ func TestOnlyADay(t *testing.T) {
 	for text, want := range map[string][]uint32{
 		"5月7日发生了什么": {1}, "what happened on May 8": {2}, "5月6日": {0}, "5月10日发生了什么": {3}, "what happened on 20 April": nil,
 	} {
+		r := s.search(t, Query{Text: text, Session: None, Now: now})
+		var shown []uint32
+		for _, h := range r.Hits {
+			if r.Relevance(h.Score) > 0.5 {
+				shown = append(shown, h.Seq)
+			}
+		}
+		if !slices.Equal(shown, want) {
+			t.Errorf("%s: %v are shown, want %v", text, shown, want)
+		}
+	}
+}
+
+// Beside a time, words that say little only put what is of that time in order, and a holiday is
+// found by its name too.
+func TestATimeAndLittleElse(t *testing.T) {
+	s := newShelf()
+	s.add(None, time.Date(2026, 10, 2, 10, 0, 0, 0, time.UTC), "", "爬了长城")
+	s.add(None, time.Date(2026, 10, 3, 10, 0, 0, 0, time.UTC), "", "去天坛")
+	s.add(None, time.Date(2026, 7, 3, 10, 0, 0, 0, time.UTC), "", "去海边")
+	s.add(None, time.Date(2026, 9, 20, 10, 0, 0, 0, time.UTC), "", "国庆打算看京剧")
+	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	for text, want := range map[string][]uint32{"国庆节去了哪里": {1, 0, 3}, "国庆节做了什么": {1, 0, 3}, "10月2号去哪了": {0}, "去年国庆去了哪里": {3}} {
 		r := s.search(t, Query{Text: text, Session: None, Now: now})
 		var shown []uint32
 		for _, h := range r.Hits {

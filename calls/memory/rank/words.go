@@ -63,11 +63,15 @@ yoghurt yogurt cosy cozy sceptical skeptical enrol enroll fulfil fulfill kerb cu
 // meaning of their own. Both are left out of queries only: in a memory they cost
 // nothing.
 var (
-	questionWords = regexp.MustCompile(`请问|請問|什[么麼][时時]候|什[么麼][样樣]?|多少|在?哪[里裡儿兒些]?|[为爲為]什[么麼]|[谁誰]|怎[么麼][样樣]?|怎[样樣]|如何|何[时時]`)
+	questionWords = regexp.MustCompile(`请问|請問|(?:什[么麼]|啥)[时時]候|什[么麼][样樣]?|为啥|啥|咋样?|多少|在?哪[里裡儿兒些]?|[为爲為]什[么麼]|[谁誰]|怎[么麼][样樣]?|怎[样樣]|如何|何[时時]`)
 	// dayQuestion is how Chinese questions ask what was on a day.
-	dayQuestion    = regexp.MustCompile(`[做干]过?了?(?:些|点)?什[么麼]|[发發]生了?(?:些)?什[么麼]`)
+	dayQuestion    = regexp.MustCompile(`[做干]过?了?(?:些|点)?(?:什[么麼]|啥)|[发發]生了?(?:些)?(?:什[么麼]|啥)`)
 	stopCharacters = wordSet(strings.Join(strings.Split("的了是在吗呢吧啊呀什么哪谁几怎何为有和与及或我你他她它们这那个之其也都就被把于对从到而且但因所以着过地得请问说很还又再才只会能要让给向嗎麼誰幾為與們這個對從過請問說還會讓給於著", ""), " "))
 )
+
+// lightCharacters are those that often are words by themselves and say little: a memory that shares
+// nothing else with a query is not found by them.
+const lightCharacters = "去来來到做干作里裡上下中内外前后後时時要能可以最近现今年月日天号號点點个個次大小多少好不没沒很用说說发發生"
 
 func wordSet(words string) map[string]bool {
 	m := map[string]bool{}

@@ -2,6 +2,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -138,6 +139,7 @@ func (p Params) newQuery(env *calls.Env, in *Input) (*memory.Query, error) {
 	q.Now = q.Now.In(env.Vars.Now.Location())
 	q.Limit, q.MinRelevance, q.AsOf, q.OnlySession, q.Other = p.Limit, p.MinRelevance, p.AsOf, p.OnlySession, p.OtherContext
 	q.Neighbours = slices.Contains(p.Include, memory.IncludeNeighbours)
+	q.Language = cmp.Or(env.Vars.Language, "en")
 	if p.Since != "" {
 		q.Since, err = memory.ParseTime(p.Since)
 		if err != nil {
