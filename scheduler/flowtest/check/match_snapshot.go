@@ -3,6 +3,8 @@ package check
 import (
 	"context"
 	"fmt"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -86,37 +88,51 @@ func (s *subject) snapshotText() string {
 		if len(s.prompts) > 1 {
 			fmt.Fprintf(&b, "== prompt %d: %s\n", i+1, e.Step)
 		}
-		appendPrompt(&b, e)
+		s.of.appendPrompt(&b, e)
 	}
 	return b.String()
 }
 
 // appendPrompt writes a prompt as a snapshot has it: each message with its pieces, each of these with its
 // source and text, then what was left out and why. Positions in files are not in it: they change with every edit.
-func appendPrompt(b *strings.Builder, e *explain.Explanation) {
-	for m := range e.Messages {
-		fmt.Fprintf(b, "[%d] %s\n", m, e.Messages[m].Role)
-		for i := range e.Messages[m].Pieces {
-			p := &e.Messages[m].Pieces[i]
-			fmt.Fprintf(b, "  from %s\n", snapshotWay(p.Sources))
-			for line := range strings.SplitSeq(p.Text, "\n") {
+func (e *Evidence) appendPrompt(b *strings.Builder, p *explain.Explanation) {
+	folder := ""
+	if e.Flow != nil {
+		folder = e.folderOf(e.Flow.File)
+	}
+	for m := range p.Messages {
+		fmt.Fprintf(b, "[%d] %s\n", m, p.Messages[m].Role)
+		for i := range p.Messages[m].Pieces {
+			piece := &p.Messages[m].Pieces[i]
+			fmt.Fprintf(b, "  from %s\n", snapshotWay(piece.Sources, folder))
+			for line := range strings.SplitSeq(piece.Text, "\n") {
 				b.WriteString("  | " + line + "\n")
 			}
 		}
 	}
-	for i := range e.LeftOut {
-		l := &e.LeftOut[i]
+	for i := range p.LeftOut {
+		l := &p.LeftOut[i]
 		fmt.Fprintf(b, "left out by %s: %s %s: %s (%s)\n", l.Step, l.Kind, l.Name, l.Reason, l.Code)
 	}
 }
 
-// snapshotWay returns the stations of a way without positions.
-func snapshotWay(way []explain.Source) string {
+// folderOf returns the folder of a file as results call it, with a slash at its end; "" for the one that names begin in.
+func (e *Evidence) folderOf(file string) string {
+	if e.FileName != nil {
+		file = e.FileName(file)
+	}
+	folder, _ := path.Split(filepath.ToSlash(file))
+	return folder
+}
+
+// snapshotWay returns the stations of a way without positions. Files below the folder of the flow are named from there, so that a
+// project can be moved.
+func snapshotWay(way []explain.Source, folder string) string {
 	names := make([]string, len(way))
 	for i := range way {
 		s := &way[i]
 		var words []string
-		for _, word := range []string{s.Step, string(s.Kind), s.Part, s.Name, s.Pointer, s.Path} {
+		for _, word := range []string{s.Step, string(s.Kind), s.Part, s.Name, s.Pointer, strings.TrimPrefix(filepath.ToSlash(s.Path), folder)} {
 			if word != "" && (len(words) == 0 || words[len(words)-1] != word) {
 				words = append(words, word)
 			}

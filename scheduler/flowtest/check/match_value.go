@@ -73,8 +73,32 @@ func subsetVerdict(got, want value.Value) *verdict {
 		pointer = "/"
 	}
 	failed := failf("%s is %s, not %s", pointer, have, need)
-	failed.diff = diffValues(want, got)
+	failed.diff = diffValues(want, comparedPart(got, want))
 	return failed
+}
+
+// comparedPart returns of a value what is compared with what is wanted. Where a member is missing, all others stay: one may have
+// its name.
+func comparedPart(got, want value.Value) value.Value {
+	switch {
+	case want.Kind() == value.Object && got.Kind() == value.Object:
+		part := value.NewMap(want.Map().Len())
+		for key, member := range want.Map().All() {
+			have, ok := got.Get(key)
+			if !ok {
+				return got
+			}
+			part.Set(key, comparedPart(have, member))
+		}
+		return value.OfMap(part)
+	case want.Kind() == value.List && got.Kind() == value.List && len(want.List()) == len(got.List()):
+		items := make([]value.Value, len(want.List()))
+		for i := range items {
+			items[i] = comparedPart(got.List()[i], want.List()[i])
+		}
+		return value.OfList(items...)
+	}
+	return got
 }
 
 // findDifference finds the first place where a value lacks what is wanted; ok is true where there is none.

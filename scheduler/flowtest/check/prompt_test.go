@@ -1,6 +1,11 @@
 package check
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/llm/value"
+)
 
 func TestProvenanceOfQuickstart(t *testing.T) {
 	e := quickstart(t)
@@ -29,4 +34,17 @@ func TestProvenanceOfQuickstart(t *testing.T) {
 		pass {event: step.finished, step: answer, count: 1}
 		pass {that: "{{ outputs.reply is string }}"}
 	`)
+}
+
+// The difference of a part of data does not show what was not asked for, but all where a name is missing.
+func TestDifferenceOfAPart(t *testing.T) {
+	got := value.OfMap(value.Pairs("a", value.Pairs("b", 1, "c", "not asked for"), "list", value.OfList(value.OfMap(value.Pairs("x", 1, "y", 2)))))
+	want := value.OfMap(value.Pairs("a", value.Pairs("b", 2), "list", value.OfList(value.OfMap(value.Pairs("x", 1)))))
+	if diff := subsetVerdict(got, want).diff; diff == "" || strings.Contains(diff, "not asked for") || strings.Contains(diff, "y: 2") {
+		t.Errorf("the difference is\n%s", diff)
+	}
+	want = value.OfMap(value.Pairs("a", value.Pairs("bb", 2)))
+	if diff := subsetVerdict(got, want).diff; !strings.Contains(diff, "b: 1") {
+		t.Errorf("without what there is:\n%s", diff)
+	}
 }
