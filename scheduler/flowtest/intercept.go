@@ -66,7 +66,7 @@ func (g *guard) refuse(err error) iter.Seq2[calls.Chunk, error] {
 func (g *guard) Exec(ctx context.Context, use *scheduler.CallUse) iter.Seq2[calls.Chunk, error] {
 	mock := g.findMock(use)
 	if mock == nil {
-		if g.allows(use.Info.Name) {
+		if g.allows(use) {
 			return nil
 		}
 		return g.refuse(deniedError(use))
@@ -85,7 +85,7 @@ func (g *guard) Exec(ctx context.Context, use *scheduler.CallUse) iter.Seq2[call
 		}
 	}
 	switch {
-	case reply.PassesOn && !g.allows(use.Info.Name):
+	case reply.PassesOn && !g.allows(use):
 		return g.refuse(deniedError(use))
 	case reply.PassesOn:
 		return nil
@@ -173,24 +173,38 @@ func (g *guard) nextReply(m *suite.Mock, use *scheduler.CallUse) (*suite.Reply, 
 // callHTTP is the call that reaches other machines.
 const callHTTP = "http"
 
-// allows reports whether a call may do its work: it stays within the run, or is allowed by its name, its plugin or its
-// server: mcp.github for all of its tools.
-func (g *guard) allows(call string) bool {
-	if g.isLive || call != callHTTP && !strings.Contains(call, ".") {
-		return true
-	}
-	return slices.ContainsFunc(g.allow, func(name string) bool { return call == name || strings.HasPrefix(call, name+".") })
+// allows reports whether a call may do its work: it stays within the run, or is allowed. A step that saves a memory stays within
+// the run, whose memory is its own; where a tool does, a model has decided to write.
+func (g *guard) allows(use *scheduler.CallUse) bool {
+	call := use.Info.Name
+	staysInside := call != callHTTP && !strings.Contains(call, ".")
+	writes := use.Info.Stores && isInTool(use)
+	return staysInside && !writes || g.isAllowed(call)
 }
+
+// isAllowed reports whether a call is allowed by its name, its plugin or its server: mcp.github for all of its tools.
+func (g *guard) isAllowed(call string) bool {
+	return g.isLive || slices.ContainsFunc(g.allow, func(name string) bool { return call == name || strings.HasPrefix(call, name+".") })
+}
+
+// isInTool reports whether a use is that of a tool, or of a step of a flow that is one: no step of a flow has a number at the end.
+func isInTool(use *scheduler.CallUse) bool { return use.Inside || pieceNumber.MatchString(use.Path) }
 
 // deniedError returns that a call may not do its work in a test.
 func deniedError(use *scheduler.CallUse) error {
 	mock := placeOf(use)
-	if use.Inside || pieceNumber.MatchString(use.Path) { // what a tool runs has no step of the flow that a mock could name
-		mock = "call:" + use.Info.Name
+	err := calls.Errorf(calls.Invalid, "the step %s runs %s, which may change the world, and a test does not let it", use.Path, use.Info.Name)
+	if isInTool(use) { // has no step of the flow that a mock could name
+		mock = callPrefix + use.Info.Name
+		if use.Info.Stores {
+			err = calls.Errorf(calls.Invalid, "the tool %s runs %s, which writes, and a test does not let tools write", use.Path, use.Info.Name)
+		}
 	}
-	return calls.Errorf(calls.Invalid, "the step %s runs %s, which may change the world, and a test does not let it", use.Path, use.Info.Name).
-		WithHint("add mocks: {%s: {...}} to the case, or allow: [%s]", mock, use.Info.Name)
+	return err.WithHint("add mocks: {%s: {...}} to the case, or allow: [%s]", mock, use.Info.Name)
 }
+
+// callPrefix begins the names of mocks that stand for every use of a call.
+const callPrefix = "call:"
 
 // guardedHTTP denies what calls send beside the call http: documents that they load, images.
 type guardedHTTP struct {
@@ -203,7 +217,7 @@ func (g *guard) http(inner calls.HTTP) calls.HTTP { return guardedHTTP{g, inner}
 
 // Do sends an allowed request.
 func (h guardedHTTP) Do(req *http.Request) (*http.Response, error) {
-	if h.guard.allows(callHTTP) {
+	if h.guard.isAllowed(callHTTP) {
 		return h.inner.Do(req)
 	}
 	err := calls.Errorf(calls.Invalid, "a request to %s is not allowed in a test", req.URL.Host).

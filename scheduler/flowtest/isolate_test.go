@@ -572,3 +572,51 @@ cases:
 		t.Error(text)
 	}
 }
+
+// A step saves memories in the store of its case; a tool that writes is denied, in a flow that is a tool too, unless it is mocked or
+// allowed.
+func TestToolsThatWrite(t *testing.T) {
+	const archive = `
+-- a.yaml --
+name: a
+memory: {user: Mei, session: main}
+steps:
+  - {id: save, call: memory-save, with: {content: Mei likes tea}}
+  - {id: sub, call: flow, with: {path: keep.yaml, inputs: {what: tea}}}
+  - id: clerk
+    call: agent
+    with:
+      prompt: hello
+      tools: {calls: [{call: memory-save, name: note}], flows: [{path: keep.yaml, name: keep}]}
+outputs: {reply: "{{ clerk.text }}", id: "{{ sub.id }}"}
+-- keep.yaml --
+name: keep
+memory: {user: Mei, session: main}
+inputs: {type: object, properties: {what: {type: string}}}
+steps: [{id: save, call: memory-save, with: {content: "{{ inputs.what }}"}}]
+outputs: {id: "{{ save.memory_id }}"}
+-- a.test.yaml --
+defaults: {expect: [{output: reply, equals: done}]}
+cases:
+  - {name: steps, llm: [done]}
+  - {name: tool, llm: [{tool_calls: [{name: note, arguments: {content: x}}]}, done]}
+  - {name: flow, llm: [{tool_calls: [{name: keep, arguments: {what: x}}]}, done]}
+  - {name: allowed, allow: [memory-save], llm: [{tool_calls: [{name: note, arguments: {content: x}}]}, {tool_calls: [{name: keep, arguments: {what: x}}]}, done]}
+  - {name: mocked, mocks: {"call:memory-save": {memory_id: memory_1}}, llm: [{tool_calls: [{name: note, arguments: {content: x}}]}, done]}
+`
+	r := newWorld(t, nil).runArchive(t, archive)
+	for name, want := range map[string]string{
+		"steps": "", "allowed": "", "mocked": "",
+		"tool": "the tool clerk/note-1/memory-save-1 runs memory-save, which writes, and a test does not let tools write (add mocks: {call:memory-save: {...}} to the case, or allow: [memory-save])",
+		"flow": "the tool clerk/keep-1/flow-1/save runs memory-save, which writes, and a test does not let tools write (add mocks: {call:memory-save: {...}} to the case, or allow: [memory-save])",
+	} {
+		one := caseOf(t, r, name).Repeats[0]
+		got := ""
+		if one.Problem != nil {
+			got = one.Problem.Message + " (" + one.Problem.Hint + ")"
+		}
+		if got != want || (one.Outcome == result.Pass) != (want == "") {
+			t.Errorf("%s: %s: %q, want %q", name, one.Outcome, got, want)
+		}
+	}
+}
