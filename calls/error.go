@@ -27,6 +27,17 @@ const (
 	Internal Kind = "internal" // a fault of the program or of a call, a panic for one
 )
 
+// Name returns the kind in words.
+func (k Kind) Name() wording.Text {
+	zh := map[Kind]string{
+		Invalid: "无效", NotFound: "未找到", Missing: "缺少值", Plugin: "插件出错", Provider: "服务商出错", Budget: "额度用尽", Timeout: "超时", Canceled: "已取消", Internal: "内部错误",
+	}[k]
+	if zh == "" {
+		return wording.Same(string(k))
+	}
+	return wording.Text{En: string(k), Zh: zh}
+}
+
 // ErrWaiting is in the error of [Flows] and [Calls] when what they ran waits for
 // values that somebody has to give. The step around it waits too, so a call that
 // gets it should end and pass it on.

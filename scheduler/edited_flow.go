@@ -26,7 +26,7 @@ func adoptEditedIn(s *journal.RunState, prefix string, before, after *flow.Flow)
 		case st.State == journal.StepStatusFinished:
 			if !same || was.Sub != nil && !value.Equal(was.Sub.Canonical(), is.Sub.Canonical()) {
 				return calls.Errorf(calls.Invalid, "the step %s has finished, and the edited flow changes it", id).
-					WithHint("leave it as it was, or run the flow anew")
+					WithHint("leave it as it was, or run the flow again")
 			}
 		case !same:
 			s.Forget(id)

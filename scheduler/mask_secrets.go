@@ -91,7 +91,7 @@ func (s *secrets) restoreHidden(v, from value.Value, hidden []string) (value.Val
 	full := s.unmask(v, from)
 	if _, found := s.maskWithPointers(full); len(found) < len(hidden) {
 		return value.Value{}, calls.Errorf(calls.Invalid, "%w", journal.ErrSecretLost).
-			WithHint("run the flow anew")
+			WithHint("run the flow again")
 	}
 	return full, nil
 }

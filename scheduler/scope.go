@@ -152,7 +152,7 @@ func (s *scope) IsAbsent(name string) bool {
 
 func errMasked(name, pointer string) error {
 	return calls.Errorf(calls.Invalid, "a secret stood in %s at %q, and the journal does not keep secrets", name, pointer).
-		WithHint("run the flow anew; a flow that is to be resumed takes secrets from secrets.NAME where it needs them")
+		WithHint("run the flow again; a flow that is to be resumed takes secrets from secrets.NAME where it needs them")
 }
 
 // mentionedMembers lists the constant members of name that the templates mention:

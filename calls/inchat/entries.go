@@ -260,7 +260,34 @@ func (b *builder) warnDeprecated() {
 			}
 		}
 	}
+	if lost, name := b.countLostConditions(); lost > 0 {
+		b.warn("%d entries have a condition and no mode, and are always in: write mode: conditional (the first is %q)", lost, name)
+	}
 	if keys > 0 {
 		b.warn("%d entries have the deprecated field keys, which is ignored: write mode: conditional and condition: \"<<keywords:...>>\" (the first is %q)", keys, first)
 	}
+}
+
+// countLostConditions counts the entries of which [hasLostCondition] is true; first is the name of
+// the first.
+func (b *builder) countLostConditions() (n int, first string) {
+	for i := range b.candidates {
+		c := &b.candidates[i]
+		if !hasLostCondition(c.entry) {
+			continue
+		}
+		n++
+		if n == 1 {
+			first = c.name
+		}
+	}
+	return n, first
+}
+
+// hasLostCondition reports whether an entry has a condition that does nothing, because it has no
+// mode. With mode: always it is left out on purpose.
+func hasLostCondition(entry *value.Map) bool {
+	mode, _ := entry.Get("mode")
+	condition, _ := entry.Get("condition")
+	return isEmpty(mode) && strings.TrimSpace(conditionText(condition)) != "" && !isEmpty(condition)
 }

@@ -300,6 +300,27 @@ world_books:
 	}
 }
 
+// A condition without a mode is not what anybody wants: the entry is always in.
+func TestConditionWithoutMode(t *testing.T) {
+	const with = `
+history: [{role: user, content: hi}]
+world_books:
+  - {id: lost, content: x, condition: "<<keywords:Bob>>"}
+  - {id: kept, content: y, mode: always, condition: "<<keywords:Bob>>"}
+  - {id: blank, content: z, condition: " "}
+`
+	contents, _, warnings := summary(t, with)
+	wantWarnings := []string{`1 entries have a condition and no mode, and are always in: write mode: conditional (the first is "lost")`}
+	if diff := cmp.Diff(wantWarnings, warnings); diff != "" || len(contents) != 4 {
+		t.Error(diff, contents)
+	}
+	problems := inchat.Definition().Lint(params(t, with), calls.LintEnv{})
+	const want = `/world_books/0/condition: a condition without mode does nothing: the entry is always in (add mode: conditional, or take the condition out)`
+	if len(problems) != 1 || problems[0].Warning || problems[0].Error() != want {
+		t.Errorf("got %v, want %s", problems, want)
+	}
+}
+
 func TestManyWarnings(t *testing.T) {
 	var b strings.Builder
 	for i := range 300 {

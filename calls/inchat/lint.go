@@ -13,7 +13,7 @@ import (
 // lintParams finds problems of entries that are written in the flow, or in a file that it
 // names: conditions that cannot be read, depths and orders that are not
 // integers. All of that is a warning, for the call runs without these entries. An
-// importance function that cannot be asked is an error.
+// importance function that cannot be asked is an error, and so is a condition without a mode.
 func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	var found []schema.Problem
 	for _, name := range []string{"presets_in_chat", "world_books"} {
@@ -79,10 +79,14 @@ func lintEntry(entry *value.Map, at string, registry *calls.Registry) (found []s
 			warn(field, "not an integer, so the entry is left out")
 		}
 	}
+	given, _ := entry.Get("condition")
 	if mode, _ := entry.Get("mode"); mode.JSON() != `"conditional"` {
+		if hasLostCondition(entry) {
+			found = append(found, schema.Problem{Pointer: at + "/condition"}.
+				WithMessage("a condition without mode does nothing: the entry is always in").WithHint("add mode: conditional, or take the condition out"))
+		}
 		return found
 	}
-	given, _ := entry.Get("condition")
 	text := conditionText(given)
 	if strings.TrimSpace(text) == "" {
 		warn("condition", "a conditional entry without a condition is never in")

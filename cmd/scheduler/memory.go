@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -36,6 +38,11 @@ func (f *scopeFlags) sessionSaid() bool { return f.cmd.Flags().Changed("session"
 func (f *scopeFlags) namedUsers() (memory.Users, error) {
 	if err := errors.Join(memory.CheckUser(f.user), memory.CheckSession(f.session)); err != nil {
 		return memory.Users{}, usageError(err)
+	}
+	for flag, name := range map[string]string{"--user": f.user, "--session": f.session} {
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			return memory.Users{}, usageError(wording.Errorf("%s %q has a control character: names are text in one line", flag, name))
+		}
 	}
 	switch {
 	case f.userSaid() && f.allUsers:

@@ -151,7 +151,7 @@ func (a *app) printStep(w io.Writer, s *journal.StepState, waiting []journal.Wai
 		note = "✗ " + terminal.FirstLine(failure)
 	}
 	if s.Error != nil {
-		note = fmt.Sprintf("✗ %s: %s", s.Error.Kind, terminal.FirstLine(s.Error.Message))
+		note = "✗ " + a.Language.Say("%s: %s", s.Error.Kind.Name(), terminal.FirstLine(s.Error.Message))
 	}
 	for _, one := range waiting {
 		if one.Step == s.ID {

@@ -327,7 +327,7 @@ func TestLanguages(t *testing.T) {
 			t.Errorf("%s: %s", language, got)
 		}
 	}
-	if got, want := parse("zh-TW"), `flow.yaml:1:11: warning: 语言 "zh-TW" 的文本是简体中文 (请写 zh，或把自己的文本放到 langs/zh-TW)`; got != want {
+	if got, want := parse("zh-TW"), `flow.yaml:1:11: 警告：语言 "zh-TW" 的文本是简体中文（请写 zh，或把自己的文本放到 langs/zh-TW）`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got, want := parse("xx"), `flow.yaml:1:11: there is no language "xx" (there are zh, en, fr; put the texts of another one into langs/xx)`; got != want {

@@ -138,7 +138,7 @@ func (p Problems) in(language string) Problems {
 func (p *Problem) in(language string) {
 	p.Message = wording.Text{En: p.Message, Zh: p.chinese}.In(language)
 	p.Hint = wording.Text{En: p.Hint, Zh: p.chineseHint}.In(language)
-	p.chinese, p.chineseHint = "", ""
+	p.chinese, p.chineseHint, p.language = "", "", language
 }
 
 // suggest hints at the one of the known names that was most likely meant; where none is
@@ -165,17 +165,22 @@ type Problem struct {
 	Snippet string
 
 	chinese, chineseHint string // until the language is known
+	language             string // that of the message; "" is en
 }
 
 // String is file:line:col: message (hint), the form that editors jump by.
 func (p Problem) String() string {
+	warning, before, after := "warning: ", " (", ")"
+	if wording.IsChinese(p.language) {
+		warning, before, after = "警告：", "（", "）"
+	}
 	s := p.Pos.String() + ": "
 	if p.Warning {
-		s += "warning: "
+		s += warning
 	}
 	s += p.Message
 	if p.Hint != "" {
-		s += " (" + p.Hint + ")"
+		s += before + p.Hint + after
 	}
 	return s
 }

@@ -14,6 +14,9 @@ func pathParams() []string {
 	return []string{"workspace", "builtin_skills", "config_path", "openapi"}
 }
 
+// isFileParam reports whether one of [pathParams] names a file, not a folder.
+func isFileParam(name string) bool { return name == "config_path" || name == "openapi" }
+
 // UsedFile is a file or a folder that a step reads while it runs: unlike those of [Flow] Files
 // it is not kept with a run. [Flow.UsedFiles] makes it; it is only data.
 type UsedFile struct {
@@ -32,25 +35,31 @@ func (f *Flow) UsedFiles() []UsedFile {
 		if s.Sub != nil {
 			all = append(all, s.Sub.UsedFiles()...)
 		}
-		with, _ := s.With.Static()
-		for _, name := range pathParams() {
-			v, _ := with.Get(name)
-			if s.With != nil {
-				for _, m := range s.With.Map {
-					if m.Key == name {
-						v, _ = m.Static()
-					}
+		all = append(all, s.usedFiles(f.File)...)
+	}
+	return all
+}
+
+// usedFiles lists the files and folders that a step of the flow in a file names.
+func (s *Step) usedFiles(file string) (all []UsedFile) {
+	with, _ := s.With.Static()
+	for _, name := range pathParams() {
+		v, _ := with.Get(name)
+		if s.With != nil {
+			for _, m := range s.With.Map {
+				if m.Key == name {
+					v, _ = m.Static()
 				}
 			}
-			path, isText := v.Str()
-			if !isText || path == "" || isDocument(path) || strings.HasPrefix(path, "~") {
-				continue
-			}
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(filepath.Dir(f.File), path)
-			}
-			all = append(all, UsedFile{Step: s.ID, Param: name, Pos: s.With.PosAt("/" + name), Path: path})
 		}
+		path, isText := v.Str()
+		if !isText || path == "" || isDocument(path) || strings.HasPrefix(path, "~") {
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(file), path)
+		}
+		all = append(all, UsedFile{Step: s.ID, Param: name, Pos: s.With.PosAt("/" + name), Path: path})
 	}
 	return all
 }

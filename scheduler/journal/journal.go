@@ -245,7 +245,16 @@ func (e *HeldError) text() wording.Text {
 		return wording.Say("the run %s is held by another process: %v", e.Run, e.Holder)
 	}
 	return wording.Say("the run %s is held by another process: %v, until %s, and longer while it lives",
-		e.Run, e.Holder, e.Holder.Until.Local().Format(time.TimeOnly))
+		e.Run, e.Holder, clockTime(e.Holder.Until, time.Now()))
+}
+
+// clockTime returns a time in the local zone, with its day where that is not the day of now.
+func clockTime(t, now time.Time) string {
+	t = t.Local()
+	if t.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format(time.DateTime)
 }
 
 // ErrCancelRequested is the cause when a run is cancelled from outside.

@@ -61,6 +61,9 @@ func TestAsk(t *testing.T) {
 			"{required: [/a, /b, /c], properties: {/a: {enum: [red, Blue]}, /b: {enum: [red, Blue]}, /c: {enum: [red, Blue]}}}",
 			"2\nblue\nrod\nred\n", []string{`a:/a="Blue"`, `a:/b="Blue"`, `a:/c="red"`}, []string{"1) red", "did you mean red?"},
 		},
+		"a choice that is listed twice is one": {
+			"{required: [/a], properties: {/a: {enum: [red, Blue, red]}}}", "2\n", []string{`a:/a="Blue"`}, []string{"a (red|Blue)", "    1) red\n    2) Blue\n"},
+		},
 		"yes and no": {
 			"{required: [/a, /b, /c, /d], properties: {/a: {type: boolean}, /b: {type: boolean}, /c: {type: boolean}, /d: {type: boolean}}}",
 			"y\n否\nYES\nperhaps\nfalse\n", []string{"a:/a=true", "a:/b=false", "a:/c=true", "a:/d=false"}, []string{"y or n"},

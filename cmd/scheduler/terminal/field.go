@@ -35,7 +35,7 @@ func requiresProperty(schema value.Value, property string) bool {
 // readAnswer finds the value that a line means.
 func (f field) readAnswer(line string, waiting []journal.WaitingFor) (value.Value, error) {
 	def, hasDefault := f.schema.Get("default")
-	choices, _ := f.schema.Get("enum")
+	choices := choicesOf(f.schema)
 	switch typeName := plainType(f.schema); {
 	case line == "" && hasDefault:
 		return def, nil
@@ -49,8 +49,8 @@ func (f field) readAnswer(line string, waiting []journal.WaitingFor) (value.Valu
 		return value.Value{}, needed.WithHint("Ctrl-D leaves it for later")
 	case line == `""` && typeName == "string":
 		return value.OfString(""), nil
-	case len(choices.List()) > 0:
-		return matchChoice(line, choices.List())
+	case len(choices) > 0:
+		return matchChoice(line, choices)
 	case typeName == "array" && !strings.HasPrefix(line, "["):
 		return f.readList(line)
 	}
@@ -106,9 +106,9 @@ func (f field) readList(line string) (value.Value, error) {
 	for text := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(",，、", r) }) {
 		text = strings.TrimSpace(text)
 		v := value.OfString(text)
-		if choices, ok := item.schema.Get("enum"); ok {
+		if _, ok := item.schema.Get("enum"); ok {
 			var err error
-			v, err = matchChoice(text, choices.List())
+			v, err = matchChoice(text, choicesOf(item.schema))
 			if err != nil {
 				return value.Value{}, err
 			}
@@ -201,15 +201,26 @@ func (f field) questionText() string {
 		b.WriteString("\n    " + f.language.Say("y or n"))
 	}
 	b.WriteString("\n")
-	choices, _ := f.schema.Get("enum")
-	for i, choice := range choices.List() {
+	choices := choicesOf(f.schema)
+	for i, choice := range choices {
 		mark := "-"
-		if canBeNumbered(choices.List()) {
+		if canBeNumbered(choices) {
 			mark = fmt.Sprintf("%d)", i+1)
 		}
 		fmt.Fprintf(&b, "    %s %s\n", mark, Visible(Display(choice)))
 	}
 	return b.String()
+}
+
+// choicesOf returns the values of enum, each once.
+func choicesOf(schema value.Value) (choices []value.Value) {
+	enum, _ := schema.Get("enum")
+	for _, v := range enum.List() {
+		if !slices.ContainsFunc(choices, func(known value.Value) bool { return value.Equal(known, v) }) {
+			choices = append(choices, v)
+		}
+	}
+	return choices
 }
 
 func descriptionText(schema value.Value) string {
@@ -340,9 +351,9 @@ func boundText(schema value.Value, least, most, noun string, language Language) 
 
 // TypeOf returns the type of a property in a word of a language.
 func TypeOf(p value.Value, language Language) string {
-	if enum, ok := p.Get("enum"); ok {
+	if _, ok := p.Get("enum"); ok {
 		var words []string
-		for _, e := range enum.List() {
+		for _, e := range choicesOf(p) {
 			words = append(words, Display(e))
 		}
 		return strings.Join(words, "|")

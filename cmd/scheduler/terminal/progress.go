@@ -111,7 +111,7 @@ func (p *Progress) showEvent(e *journal.Event) {
 		for _, r := range p.running {
 			if r.key == k {
 				r.bytes += len(e.Data.Text)
-				r.note = p.language.Say("about %d tokens", (r.bytes+3)/4)
+				r.note = p.language.Say("about %s", wording.Count((r.bytes+3)/4, "token"))
 			}
 		}
 	case journal.StepChild:
@@ -224,7 +224,8 @@ func (p *Progress) stepFigures(d *journal.Data) string {
 	}
 	if d.Output != nil {
 		if n, ok := d.Output.Get("tokens"); ok {
-			s += p.language.Say(", prompt of about %s tokens", n)
+			count, _ := n.Int()
+			s += p.language.Say(", prompt of about %s", wording.Count(int(count), "token"))
 		}
 	}
 	return s

@@ -19,10 +19,7 @@ func Recognize(sentence string) (message Text, ok bool) {
 		for i, part := range found[1:] {
 			switch f.verbs[i] {
 			case 'v':
-				inner, known := Recognize(part)
-				if known {
-					part = inner.Zh
-				}
+				part = RecognizeOr(part).Zh
 			case 'T':
 				part = TypeName(part).Zh
 			}
@@ -189,6 +186,40 @@ var libraryForms = []Text{
 	{"expected required property %s to be present", "缺少必填属性 %s"},
 	{"expected property %s to be present when %s is present", "有属性 %[2]s 时也须有属性 %[1]s"},
 	{"expected %T", "应为%T"},
+	// The network: net, net/http, crypto/tls and crypto/x509. What the system says stays in brackets.
+	{"dial tcp: lookup %s on %s: no such host", "没有主机 %s（DNS 服务器 %s）"},
+	{"dial tcp: lookup %s: no such host", "没有主机 %s"},
+	{"dial tcp: lookup %s on %s: server misbehaving", "无法查到主机 %s（DNS 服务器 %s 出错）"},
+	{"dial tcp: lookup %s: i/o timeout", "查找主机 %s 超时"},
+	{"dial tcp: lookup %s: %v", "无法查到主机 %s（%v）"},
+	{"lookup %s on %s: no such host", "没有主机 %s（DNS 服务器 %s）"},
+	{"lookup %s: no such host", "没有主机 %s"},
+	{"dial tcp %s: connect: connection refused", "%s 拒绝连接"},
+	{"dial tcp %s: i/o timeout", "连接 %s 超时"},
+	{"dial tcp %s: connect: %v", "无法连接 %s（%v）"},
+	{"dial unix %s: connect: %v", "无法连接 %s（%v）"},
+	{"listen tcp %s: bind: address already in use", "地址 %s 已被占用"},
+	{"listen tcp %s: bind: %v", "无法监听 %s（%v）"},
+	{"listen tcp: lookup %s: %v", "无法查到主机 %s（%v）"},
+	{"read tcp %s->%s: read: connection reset by peer", "连接被 %[2]s 重置"},
+	{"read tcp %s->%s: i/o timeout", "等待 %[2]s 的应答超时"},
+	{"write tcp %s->%s: write: broken pipe", "%[2]s 已断开连接"},
+	{"net/http: TLS handshake timeout", "TLS 握手超时"},
+	{"net/http: timeout awaiting response headers", "等待应答超时"},
+	{"http: server gave HTTP response to HTTPS client", "服务器对 HTTPS 请求作出了 HTTP 应答"},
+	{"context deadline exceeded (Client.Timeout exceeded while awaiting headers)", "等待应答超时"},
+	{"tls: failed to verify certificate: %v", "证书未通过验证：%v"},
+	{"x509: certificate signed by unknown authority", "证书由未知的机构签发"},
+	{"x509: certificate has expired or is not yet valid: %s", "证书已过期或尚未生效（%s）"},
+	{"x509: certificate is valid for %s, not %s", "证书属于 %s，而不是 %s"},
+	// SQLite.
+	{"database or disk is full (%s)", "数据库或磁盘已满（%s）"},
+	{"disk I/O error (%s)", "磁盘读写出错（%s）"},
+	{"database is locked (%s)", "数据库被锁定（%s）"},
+	{"attempt to write a readonly database (%s)", "数据库只读，无法写入（%s）"},
+	{"file is not a database (%s)", "文件不是数据库（%s）"},
+	{"database disk image is malformed (%s)", "数据库文件已损坏（%s）"},
+	{"unable to open database file (%s)", "无法打开数据库文件（%s）"},
 	// The names of statuses: net/http.
 	{"Bad Request", "请求有误"},
 	{"Unauthorized", "未登录"},

@@ -5,6 +5,7 @@ package wording
 import (
 	"fmt"
 	"io/fs"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,6 +223,12 @@ func OfError(err error) Text {
 		text.Zh = known.In("zh")
 		return text
 	}
+	switch err.(type) { //nolint:errorlint // what wraps it is around it
+	case *net.OpError, *net.DNSError:
+		if whole, ok := Recognize(err.Error()); ok {
+			return whole
+		}
+	}
 	if of, ok := err.(*fs.PathError); ok && of.Err != nil { //nolint:errorlint // what wraps it is around it
 		text.Zh = of.Path + "：" + OfError(of.Err).Zh
 		return text
@@ -240,6 +247,9 @@ func OfError(err error) Text {
 		if inner := OfError(e); inner.Zh != inner.En && inner.En != "" {
 			text.Zh = strings.Replace(text.Zh, inner.En, inner.Zh, 1)
 		}
+	}
+	if text.Zh == text.En {
+		text, _ = Recognize(text.En)
 	}
 	return text
 }

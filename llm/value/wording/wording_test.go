@@ -4,6 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"syscall"
 	"testing"
 )
 
@@ -73,5 +77,22 @@ func TestErrorf(t *testing.T) {
 	err := Errorf("%s: %w", Text{"a", "甲"}, below)
 	if err.Error() != "a: below" || !errors.Is(err, below) {
 		t.Errorf("got %q, which wraps %v", err, errors.Unwrap(err))
+	}
+}
+
+// Errors of the network are said as a whole, whatever wraps them.
+func TestNetworkErrors(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	unknown := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "nope.invalid", Server: "10.0.0.1:53", IsNotFound: true}}
+	for err, want := range map[error]string{
+		refused: "127.0.0.1:9 拒绝连接",
+		&url.Error{Op: "Get", URL: "http://127.0.0.1:9/", Err: refused}: `Get "http://127.0.0.1:9/": 127.0.0.1:9 拒绝连接`,
+		Errorf("reading: %w", unknown):                                  "reading: 没有主机 nope.invalid（DNS 服务器 10.0.0.1:53）",
+		errors.New("database or disk is full (13)"):                     "数据库或磁盘已满（13）",
+		errors.New("no sentence of a library"):                          "no sentence of a library",
+	} {
+		if got := OfError(err).Zh; got != want {
+			t.Errorf("%v: got %s, want %s", err, got, want)
+		}
 	}
 }

@@ -78,7 +78,7 @@ func (s *bracketScan) scanPiece(text string) (f *finding, done bool) {
 }
 
 func (s *bracketScan) missingComma(line, at int) *finding {
-	return newFinding(line, at, wordingf("a comma is missing before this"), wordingf("inside { } and [ ] a comma separates the entries"))
+	return newFinding(line, at, wordingf("a comma is missing before this"), wordingf(`inside { } and [ ] a comma separates the entries, and a value with ": " in it needs quotes`))
 }
 
 // scanQuotes reads a text in quotes.

@@ -149,7 +149,7 @@ func ErrExists(run string) error {
 }
 
 func errOver(run string, state journal.RunStatus) error {
-	return calls.Errorf(calls.Invalid, "the run %s is %s already: there is nothing to cancel", run, state)
+	return calls.Errorf(calls.Invalid, "the run %s is %s already: there is nothing to cancel", run, wording.Of(string(state)))
 }
 
 // CheckHeader returns an error for a header that no run can begin with.
