@@ -2,8 +2,33 @@ package journal
 
 import "slices"
 
-// Matches reports whether a run may be deleted, and is one of those to delete. Keep
-// is left to the caller, who sees all runs.
+// Pick returns the ids of the runs to delete among all runs of a journal, the newest first. Without
+// Force, a run stays that another one waits for, or would wait for once it is resumed.
+func (p *Prune) Pick(all []*RunInfo) []string {
+	var picked []*RunInfo
+	stays := map[string]bool{} // the runs that may still ask for their children
+	fit := 0
+	for _, run := range all {
+		if p.Matches(run) {
+			fit++
+			if fit > p.Keep {
+				picked = append(picked, run)
+				continue
+			}
+		}
+		stays[run.ID] = run.State != RunFinished && run.State != RunCancelled
+	}
+	var ids []string
+	for _, run := range picked {
+		if p.Force || !stays[run.Labels[LabelChildOf]] {
+			ids = append(ids, run.ID)
+		}
+	}
+	return ids
+}
+
+// Matches reports whether a run may be deleted, and is one of those to delete. Keep and what
+// other runs need is left to Pick, which sees all runs.
 func (p *Prune) Matches(run *RunInfo) bool {
 	states := p.States
 	if len(states) == 0 {

@@ -284,7 +284,8 @@ type RunFilter struct {
 }
 
 // Prune picks the runs to delete: those that fit every field which is set. Runs
-// that a process holds are never deleted.
+// that a process holds are never deleted, and without Force those stay that a run which may go on
+// waits for.
 type Prune struct {
 	// Runs are ids; none means all runs.
 	Runs []string

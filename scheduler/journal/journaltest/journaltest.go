@@ -61,6 +61,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Open) {
 		{"cancelling a run that no process holds", testCancelFree},
 		{"pruning", testPrune},
 		{"pruning leaves what runs", testPruneForce},
+		{"pruning leaves what others wait for", testPruneChildren},
 		{"many runs at once", testConcurrent},
 		{"contexts", testContexts},
 	} {

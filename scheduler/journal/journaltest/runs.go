@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -419,6 +420,38 @@ func testPrune(t *testing.T, b *bench) {
 	if n := len(b.readEvents(t, "r0", 1)); n != 0 {
 		t.Errorf("%d events of the deleted run are left", n)
 	}
+}
+
+func testPruneChildren(t *testing.T, b *bench) {
+	parents := map[string]journal.EventType{"waits": journal.FlowWaiting, "failed": journal.FlowFailed, "finished": journal.FlowFinished}
+	for parent, end := range parents {
+		s := b.beginRun(t, parent)
+		s.add(journal.FlowStarted, end)
+		s.close()
+		header := b.newHeader("child of " + parent)
+		header.Labels = map[string]string{journal.LabelChildOf: parent}
+		log, err := b.Begin(b.ctx, header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child := &script{RunLog: log, t: t, b: b, id: header.ID}
+		child.add(journal.FlowStarted, journal.FlowFinished)
+		child.close()
+	}
+	prune := func(p journal.Prune, want ...string) {
+		t.Helper()
+		done, err := b.Prune(b.ctx, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(done.Runs)
+		if diff := cmp.Diff(want, done.Runs); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", p, diff)
+		}
+	}
+	prune(journal.Prune{States: []journal.RunStatus{journal.RunFinished}}, "child of finished", "finished")
+	prune(journal.Prune{}, "child of failed", "failed") // both at once
+	prune(journal.Prune{Runs: []string{"child of waits"}, Force: true}, "child of waits")
 }
 
 func testPruneForce(t *testing.T, b *bench) {

@@ -325,16 +325,14 @@ func (m *Journal) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, 
 	}
 	done := &journal.Pruned{Runs: []string{}}
 	before := m.approximateSize()
-	fit := 0
+	var all []*journal.RunInfo
 	for _, r := range m.newestFirst() {
-		if info := r.infoLocked(); !p.Matches(&info) {
-			continue
-		}
-		fit++
-		if fit > p.Keep {
-			done.Runs = append(done.Runs, r.info.ID)
-			delete(m.runs, r.info.ID)
-		}
+		info := r.infoLocked()
+		all = append(all, &info)
+	}
+	for _, id := range p.Pick(all) {
+		done.Runs = append(done.Runs, id)
+		delete(m.runs, id)
 	}
 	m.order = slices.DeleteFunc(m.order, func(r *run) bool { return m.runs[r.info.ID] == nil })
 	used := map[stored.Digest]struct{}{}

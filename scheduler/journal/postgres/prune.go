@@ -12,24 +12,20 @@ import (
 // Postgres gives it back to the disk where it can.
 func (j *Postgres) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, error) {
 	done := &journal.Pruned{Runs: []string{}}
-	fit := 0
+	var all []*journal.RunInfo
 	for info, err := range j.Runs(ctx, journal.RunFilter{}) {
 		if err != nil {
 			return done, err
 		}
-		if !p.Matches(info) {
-			continue
-		}
-		fit++
-		if fit <= p.Keep {
-			continue
-		}
-		bytes, deleted, err := j.deleteRun(ctx, &p, info.ID)
+		all = append(all, info)
+	}
+	for _, id := range p.Pick(all) {
+		bytes, deleted, err := j.deleteRun(ctx, &p, id)
 		if err != nil {
 			return done, err
 		}
 		if deleted {
-			done.Runs = append(done.Runs, info.ID)
+			done.Runs = append(done.Runs, id)
 			done.Bytes += bytes
 		}
 	}

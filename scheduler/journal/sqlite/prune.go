@@ -11,9 +11,13 @@ import (
 // Prune deletes runs, one after the other: whoever writes meanwhile waits for one
 // at most.
 func (j *SQLite) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, error) {
-	all, err := j.listRuns(ctx, journal.RunFilter{})
+	rows, err := j.listRuns(ctx, journal.RunFilter{})
 	if err != nil {
 		return nil, err
+	}
+	all := make([]*journal.RunInfo, len(rows))
+	for i, r := range rows {
+		all[i] = &r.RunInfo
 	}
 	done := &journal.Pruned{Runs: []string{}}
 	var before, after int64
@@ -21,21 +25,13 @@ func (j *SQLite) Prune(ctx context.Context, p journal.Prune) (*journal.Pruned, e
 	if err != nil {
 		return nil, err
 	}
-	fit := 0
-	for _, r := range all {
-		if !p.Matches(&r.RunInfo) {
-			continue
-		}
-		fit++
-		if fit <= p.Keep {
-			continue
-		}
-		deleted, err := j.deleteRun(ctx, &p, r.ID)
+	for _, id := range p.Pick(all) {
+		deleted, err := j.deleteRun(ctx, &p, id)
 		if err != nil {
 			return done, err
 		}
 		if deleted {
-			done.Runs = append(done.Runs, r.ID)
+			done.Runs = append(done.Runs, id)
 		}
 	}
 	if len(done.Runs) == 0 {
