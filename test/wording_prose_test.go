@@ -15,6 +15,7 @@ import (
 // why.
 var englishFiles = map[string]string{
 	"calls/builtin/functions.go":         "words of questions",
+	"calls/builtin/reference.go":         "the reference, with its Chinese beside it",
 	"calls/builtin/variables.go":         "the reference is in English",
 	"calls/date/":                        "words of dates that texts have",
 	"calls/input/examples.go":            "the reference is in English",
@@ -35,8 +36,7 @@ var englishFiles = map[string]string{
 
 // englishTexts are texts that stay English or that no user reads, and why.
 var englishTexts = map[string]string{
-	" Taken as written.":                                      "the reference is in English",
-	" Taken as written, without templates.":                   "the reference is in English",
+	" Taken as written.": "the reference is in English",
 	"Agrees with these facts, and contradicts none of them: ": "a criterion for a judge, in the file that is made",
 	"Answers what was asked, and nothing else":                "a criterion for a judge, in the file that is made",
 	"A call of a plugin.":                                     "the schema for editors is in English",

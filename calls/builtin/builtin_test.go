@@ -17,6 +17,7 @@ import (
 	"github.com/callnode/scheduler/calls/callstest"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/memorytest"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -49,6 +50,40 @@ func TestEverythingIsDescribed(t *testing.T) {
 	for _, v := range builtin.Variables() {
 		if v.Summary.En == "" || v.Summary.Zh == "" {
 			t.Errorf("the variable %s needs a summary in en and zh", v.Name)
+		}
+	}
+}
+
+// Every text of the reference has its Chinese, and there are no others.
+func TestReference(t *testing.T) {
+	used := map[string]bool{}
+	var visit func(where string, v value.Value)
+	visit = func(where string, v value.Value) {
+		for key, member := range v.Map().All() {
+			text, isText := member.Str()
+			if key != "description" || !isText {
+				visit(where, member)
+				continue
+			}
+			used[text] = true
+			if got := builtin.Reference(text); got.Zh == text {
+				t.Errorf("%s: %q has no Chinese in reference.go", where, text)
+			}
+		}
+		for _, item := range v.List() {
+			visit(where, item)
+		}
+	}
+	for _, def := range builtin.Calls() {
+		visit(def.Info.Name, def.Info.Params.Doc())
+		visit(def.Info.Name, def.Info.Output.Doc())
+		for _, e := range def.Info.Examples {
+			visit(def.Info.Name, value.OfMap(value.Pairs("description", e.Title)))
+		}
+	}
+	for _, text := range builtin.ReferenceTexts() {
+		if !used[text] {
+			t.Errorf("reference.go has %q, which no call says", text)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -95,7 +96,7 @@ func describeCall(def calls.Definition, language string, all bool) string {
 	}
 	writeParamTable(&b, withNested(info.Output.Doc(), all), nil, false, language)
 	if len(info.Examples) > 0 {
-		b.WriteString("\n" + say("Example: %s", info.Examples[0].Title) + "\n\n")
+		b.WriteString("\n" + say("Example: %s", builtin.Reference(info.Examples[0].Title).In(language)) + "\n\n")
 		terminal.Indent(&b, service.ExampleFlow(def))
 		for _, path := range exampleFiles(def) {
 			b.WriteString("\n" + say("with the file %s:", path) + "\n\n")
@@ -135,12 +136,12 @@ func collectNested(schema value.Value, within string, properties *value.Map, req
 }
 
 // exampleText returns the example of a parameter as a sentence; "" without one.
-func exampleText(p value.Value) string {
+func exampleText(p value.Value, say func(string, ...any) string) string {
 	example, ok := p.At("/examples/0")
 	if !ok {
 		return ""
 	}
-	return " Example: " + value.Truncate(example.JSON(), maxExample)
+	return say(" Example: %s", value.Truncate(example.JSON(), maxExample))
 }
 
 // maxExample bounds the example of a parameter in a table, in bytes.
@@ -148,6 +149,7 @@ const maxExample = 120
 
 // writeParamTable prints the properties of a schema, with all also an example of each.
 func writeParamTable(b *strings.Builder, schema value.Value, literal []string, all bool, language string) {
+	say := terminal.Language(language).Say
 	required := map[string]bool{}
 	list, _ := schema.Get("required")
 	for _, r := range list.List() {
@@ -158,26 +160,25 @@ func writeParamTable(b *strings.Builder, schema value.Value, literal []string, a
 	properties, _ := schema.Get("properties")
 	for name, p := range properties.Map().All() {
 		docValue, _ := p.Get("description")
-		doc, _ := docValue.Str()
+		english, _ := docValue.Str()
+		doc := builtin.Reference(english).In(language)
 		if def, ok := p.Get("default"); ok {
 			if doc != "" && !strings.HasSuffix(doc, ".") && !strings.HasSuffix(doc, "。") {
 				doc += "."
 			}
-			doc += " Default: " + def.JSON() + "."
+			doc += say(" Default: %s.", def.JSON())
 		}
-		for _, l := range literal {
-			if l == name {
-				doc = strings.TrimSuffix(doc, " Taken as written.") + " Taken as written, without templates."
-			}
+		if slices.Contains(literal, name) {
+			doc = strings.TrimSuffix(strings.TrimSuffix(doc, " Taken as written."), "按原样使用。") + say(" Taken as written, without templates.")
 		}
 		if all {
-			doc += exampleText(p)
+			doc += exampleText(p, say)
 		}
 		mark := ""
 		if required[name] {
-			mark = terminal.Language(language).Say("required")
+			mark = say("required")
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, terminal.TypeOf(p, "en"), mark, doc)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, terminal.TypeOf(p, terminal.Language(language)), mark, doc)
 	}
 	_ = w.Flush() // a strings.Builder takes everything
 }

@@ -136,7 +136,7 @@ func (a *app) showFunction(f *function, asJSON bool) error {
 func findCall(registry *calls.Registry, name string) (calls.Definition, error) {
 	err := registry.CheckCall(name)
 	if calls.KindOf(err) == calls.NotFound {
-		err = wording.Errorf("%s (%s)", err.Error(), calls.HintOf(err)) // in one line
+		err = wording.Errorf("%s (%s)", wording.OfError(err), wording.Text{En: calls.HintOf(err), Zh: calls.HintIn(err, "zh")}) // in one line
 	}
 	if err != nil {
 		return calls.Definition{}, usageError(err)
