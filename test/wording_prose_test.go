@@ -20,6 +20,7 @@ var englishFiles = map[string]string{
 	"calls/date/":                        "words of dates that texts have",
 	"calls/input/examples.go":            "the reference is in English",
 	"calls/memory/rank/":                 "words of texts and questions",
+	"cmd/scheduler/help_chinese.go":      "the help of commands, with its Chinese beside it",
 	"llm/prompt/builtins.go":             "the reference is in English; its hints are said by wording.Of",
 	"llm/value/wording/libraries.go":     "what libraries say, with its Chinese beside it",
 	"plugins/host/services/services.go":  "what a plugin is told, which knows English",
@@ -107,24 +108,24 @@ var englishTexts = map[string]string{
 // englishArgs are the functions whose texts stay English, and why.
 var englishArgs = map[string]string{
 	"MustCompile": "a pattern",
-	"addFlags":    "the help of commands is in English",
+	"addFlags":    "the help of commands, which help_chinese.go has in Chinese",
 	"panic":       "a fault of the program, for its authors",
 }
 
 // englishFields are the fields of composite literals whose texts stay English, and why.
 var englishFields = map[string]string{
 	"Description": "the reference is in English; where it has two languages it is a wording.Text",
-	"Example":     "the help of commands is in English",
+	"Example":     "the help of commands, which help_chinese.go has in Chinese",
 	"Examples":    "the reference is in English",
-	"Long":        "the help of commands is in English",
-	"Short":       "the help of commands is in English",
-	"Use":         "the help of commands is in English",
+	"Long":        "the help of commands, which help_chinese.go has in Chinese",
+	"Short":       "the help of commands, which help_chinese.go has in Chinese",
+	"Use":         "the help of commands, which help_chinese.go has in Chinese",
 	"doc":         "the reference is in English",
 	"summary":     "the document of the API is in English",
 	"Event":       "what a vendor sends",
 }
 
-// flagMethod matches the methods of pflag that define a flag: the help of commands is in English.
+// flagMethod matches the methods of pflag that define a flag: help_chinese.go has the help of commands in Chinese.
 var flagMethod = regexp.MustCompile(`^(String|Bool|Int|Int64|Uint64|Float64|Duration|Count|StringSlice|StringArray|Var)(Var)?P?$`)
 
 var (

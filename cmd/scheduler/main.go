@@ -31,6 +31,9 @@ func runProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app.Language = terminal.Language(os.Getenv("LANG"))
 	defer app.close()
 	root := newRoot(app)
+	if wording.IsChinese(string(app.Language)) {
+		helpInChinese(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(app.Stdout)
