@@ -33,10 +33,14 @@ func (f *Failure) In(language string) string {
 		b.WriteString(wording.Say("step %s", f.Info.Step).In(language) + ": ")
 	}
 	b.WriteString(f.Info.Message)
-	if f.Info.Hint != "" {
-		b.WriteString(" (" + f.Info.Hint + ")")
+	if f.Info.Hint == "" {
+		return b.String()
 	}
-	return b.String()
+	before, after := " (", ")"
+	if wording.IsChinese(language) {
+		before, after = "（", "）"
+	}
+	return b.String() + before + f.Info.Hint + after
 }
 
 // Unwrap returns the error of the call.

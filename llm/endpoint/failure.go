@@ -16,6 +16,7 @@ import (
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // maxMessage is how much of a server's message people see, in characters.
@@ -77,7 +78,8 @@ func (c *Client) brokenConnection(err error) *llm.Error {
 	if errors.As(err, &location) {
 		err = location.Err // the rest of it is the URL, which may hold a key
 	}
-	e := &llm.Error{Provider: c.options.Name, Message: c.Readable(err.Error())}
+	said := wording.OfError(err)
+	e := (&llm.Error{Provider: c.options.Name}).WithMessage("%s", wording.Text{En: c.Readable(said.En), Zh: c.Readable(said.Zh)})
 	var dial *net.OpError
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError

@@ -36,7 +36,7 @@ var _ = wording.Add(wording.Catalog{
 	"writing the cassette: %w":                                                              "写入 cassette：%w",
 	"vectors: want an array, got %s":                                                        "vectors：应为数组，实为%s",
 	"vectors/%d: want the base64 of a vector":                                               "vectors/%d：应为向量的 base64",
-	"take %d of this request is not in %s, which has %d takes of it":                        "%[2]s 中没有此请求的第 %[1]d 次录音，只有 %[3]d 次",
+	"take %d of this request is not in %s, which has %d takes of it":                        "%[2]s 中没有此请求的第 %[1]d 次录制，只有 %[3]d 次",
 	"reading the cassette: %w":                                                              "读取 cassette：%w",
 	"recording the answer: %w":                                                              "记录回答：%w",
 	"request: %w":                                                                           "request：%w",

@@ -302,7 +302,7 @@ func TestMissOfEmptyCassette(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	var e *llm.Error
-	if !errors.As(err, &e) || !strings.Contains(e.In("zh"), "没有此请求的录音") || !strings.Contains(e.In("zh"), "content: hi") {
+	if !errors.As(err, &e) || !strings.Contains(e.In("zh"), "没有此请求的录制内容") || !strings.Contains(e.In("zh"), "content: hi") {
 		t.Errorf("in Chinese: %v", e)
 	}
 }

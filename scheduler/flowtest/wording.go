@@ -16,7 +16,7 @@ var _ = wording.Add(wording.Catalog{
 	"go on with --rerun errors":                                                  "用 --rerun errors 继续",
 	"llm: %w":                                                                    "llm：%w",
 	"mock the step that sends it, or add allow: [http] to the case":              "请模拟发送它的步骤，或在用例中加上 allow: [http]",
-	"no model provider is configured, and %d cassettes are beside the test file": "未配置模型提供方，而测试文件旁有 %d 个录音文件",
+	"no model provider is configured, and %d cassettes are beside the test file": "未配置模型提供方，而测试文件旁有 %d 个录制文件",
 	"what the models cost is not known, so that the limit of %s cannot be held":  "不知道模型的费用，无法遵守 %s 的上限",
 	"give llm.providers[].prices in the settings, or limit tokens instead":       "请在设置中填写 llm.providers[].prices，或改为限制 token 数",
 	"not run to its end: the tests have cost %s, and may cost %s":                "未运行完：测试已花费 %s，上限为 %s",

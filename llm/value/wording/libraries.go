@@ -198,6 +198,8 @@ var libraryForms = []Text{
 	{"dial tcp %s: i/o timeout", "连接 %s 超时"},
 	{"dial tcp %s: connect: %v", "无法连接 %s（%v）"},
 	{"dial unix %s: connect: %v", "无法连接 %s（%v）"},
+	{"address %s: missing port in address", "地址 %s 缺少端口"},
+	{"address %s: too many colons in address", "地址 %s 的冒号过多"},
 	{"listen tcp %s: bind: address already in use", "地址 %s 已被占用"},
 	{"listen tcp %s: bind: %v", "无法监听 %s（%v）"},
 	{"listen tcp: lookup %s: %v", "无法查到主机 %s（%v）"},
