@@ -50,10 +50,9 @@ func outputOrigins(ctx context.Context, of calls.Record, at string) (list []call
 			o.Pointer, o.From = valuePointer(s.Sources[0]), s.Sources[0].Start
 			list = append(list, o)
 		case prompt.Computed:
-			o.Computed = true
-			if len(s.Sources) == 0 {
-				list = append(list, o) // of constants
-			}
+			o.Computed, o.Size = true, s.TemplateEnd-s.TemplateStart
+			list = append(list, o) // the expression
+			o.From, o.Size = 0, 0
 			for _, from := range s.Sources {
 				o.Pointer = valuePointer(from)
 				list = append(list, o)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -277,21 +278,89 @@ func (x *explainer) explainOrigins(at site, origins []calls.Origin, text string,
 			pieces = append(pieces, singlePiece(text[end:o.Start])...)
 		}
 		stretch := text[o.Start:o.End]
-		piece := x.explainOrigin(at, o, stretch, hops)
-		for o.Computed && i+1 < len(origins) && origins[i+1].Start == o.Start && origins[i+1].End == o.End {
-			i++
-			piece = append(piece, x.explainOrigin(at, origins[i], stretch, hops)...)
-		}
 		if o.Computed {
-			piece = collapsed(stretch, piece, x.placeOf(x.callerOf(at), o.Pointer))
+			first := i
+			for i+1 < len(origins) && origins[i+1].Start == o.Start && origins[i+1].End == o.End {
+				i++
+			}
+			pieces = append(pieces, x.explainComputed(at, origins[first:i+1], stretch, hops)...)
+		} else {
+			pieces = append(pieces, x.explainOrigin(at, o, stretch, hops)...)
 		}
-		pieces = append(pieces, piece...)
 		end = o.End
 	}
 	if end < len(text) {
 		pieces = append(pieces, singlePiece(text[end:])...)
 	}
 	return merged(pieces)
+}
+
+// explainComputed explains a stretch that a call has computed from all of these origins. An
+// expression among them is where that was done, and no source.
+func (x *explainer) explainComputed(at site, origins []calls.Origin, stretch string, hops int) []Piece {
+	place := x.placeOf(x.callerOf(at), origins[0].Pointer)
+	isExpression := false
+	var from []Piece
+	for _, o := range origins {
+		if expression, ok := x.expressionOf(at, o); ok {
+			place, isExpression = expression, true
+			continue
+		}
+		pieces := x.explainOrigin(at, o, stretch, hops)
+		if o.Kind == calls.OriginAnswer {
+			pieces = withSource(pieces, sourceOfMaker(at.got))
+		}
+		from = append(from, pieces...)
+	}
+	all := collapsed(stretch, from, place)
+	isPrinted := len(origins) == 1 && x.isPrinted(at, origins[0], stretch)
+	if !isExpression && (isPrinted || !isValue(all[0].Sources)) {
+		return all
+	}
+	return computedPiece(stretch, from, place)
+}
+
+// isValue reports whether a way begins with a value, of which what a call computes is no copy. The words of a file,
+// or of a call, are told as such also where the call has written them otherwise.
+func isValue(way []Source) bool {
+	if len(way) == 0 {
+		return false
+	}
+	switch way[0].Kind { //nolint:exhaustive // the others are no values
+	case SourceInput, SourceName, SourceStep, SourceModel, SourceTool, SourceMemory, SourceUser, SourceComputed:
+		return true
+	}
+	return false
+}
+
+// isPrinted reports whether a stretch is a number, or the like, as it is written.
+func (x *explainer) isPrinted(at site, o calls.Origin, stretch string) bool {
+	v, _ := x.callerOf(at).got.Params.At(o.Pointer)
+	if o.Kind == calls.OriginName && at.frame != nil {
+		v, _ = x.valueOf(x.host(at), append(strings.Split(o.Name, "."), flow.PointerTokens(o.Pointer)...))
+	}
+	isScalar := v.Kind() != value.String && v.Kind() < value.List && !v.IsNull()
+	return isScalar && (v.JSON() == stretch || prompt.Text(v) == stretch)
+}
+
+// expressionOf returns the source of an expression in a template that the call expands itself, where an origin is one.
+func (x *explainer) expressionOf(at site, o calls.Origin) (source Source, ok bool) {
+	caller := x.callerOf(at)
+	isOfParam := o.Kind == "" && o.Pointer != "" && o.Size > 0
+	isOfCall := at.step != nil && caller.got.Call == at.step.Call
+	if !isOfParam || !isOfCall || !slices.Contains(at.step.Def.Info.Literal, flow.PointerTokens(o.Pointer)[0]) {
+		return Source{}, false
+	}
+	given, _ := caller.got.Params.At(o.Pointer)
+	text, _ := given.Str()
+	if o.From < 0 || o.From+o.Size > len(text) {
+		return Source{}, false
+	}
+	source = x.placeOf(caller, o.Pointer)
+	source.Kind = SourceComputed
+	expression := strings.TrimSuffix(strings.TrimPrefix(text[o.From:o.From+o.Size], "{{"), "}}")
+	source.Name = strings.TrimSpace(expression)
+	return source, true
 }
 
 // merged joins neighbouring pieces of which each goes on in its sources where the one

@@ -79,38 +79,58 @@ func hasOrigins(pieces []Piece) bool {
 	})
 }
 
-// collapsed returns one piece of a text that was computed from the pieces of others: with
-// their sources where these are one, else with their names.
-func collapsed(text string, from []Piece, place Source) []Piece {
-	var ways [][]Source
+// waysOf returns the different ways of pieces.
+func waysOf(pieces []Piece) (ways [][]Source) {
 	known := map[string]bool{} // there may be thousands
-	for _, p := range from {
+	for _, p := range pieces {
 		key := wayKey(p.Sources)
 		if !known[key] && len(p.Sources) > 0 {
 			ways = append(ways, p.Sources)
 		}
 		known[key] = true
 	}
-	if len(ways) == 1 {
-		way := slices.Clone(ways[0])
-		for i := range way {
-			way[i] = way[i].withoutSpan()
-		}
-		if hasOrigins(from) {
-			all := Source{}.madeFrom(from)
-			way[0].Origins, way[0].Possible = all.Origins, all.Possible
-		}
-		return singlePiece(text, way...)
+	return ways
+}
+
+// namesOf names a way as what something was computed from: an answer of a model by the step that it answered.
+func namesOf(way []Source) []string {
+	if way[0].Kind == SourceModel && len(way) > 1 && way[1].Kind == SourceStep {
+		return []string{way[1].String()}
 	}
-	for _, way := range ways {
-		for _, name := range way[0].origins() {
+	return way[0].origins()
+}
+
+// collapsed returns one piece of a text that was made of the pieces of others: with
+// their sources where these are one, else with their names.
+func collapsed(text string, from []Piece, place Source) []Piece {
+	ways := waysOf(from)
+	if len(ways) != 1 {
+		if len(ways) == 0 && place.Kind != SourceComputed {
+			return singlePiece(text, place.madeFrom(from))
+		}
+		return computedPiece(text, from, place)
+	}
+	way := slices.Clone(ways[0])
+	for i := range way {
+		way[i] = way[i].withoutSpan()
+	}
+	if hasOrigins(from) {
+		all := Source{}.madeFrom(from)
+		way[0].Origins, way[0].Possible = all.Origins, all.Possible
+	}
+	return singlePiece(text, way...)
+}
+
+// computedPiece returns one piece of a text that was computed at a place from the pieces of others: it names what
+// these come from.
+func computedPiece(text string, from []Piece, place Source) []Piece {
+	place.Kind = SourceComputed
+	for _, way := range waysOf(from) {
+		for _, name := range namesOf(way) {
 			if !slices.Contains(place.From, name) {
 				place.From = append(slices.Clip(place.From), name)
 			}
 		}
-	}
-	if len(place.From) > 0 {
-		place.Kind = SourceComputed
 	}
 	return singlePiece(text, place.madeFrom(from))
 }

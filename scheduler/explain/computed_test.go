@@ -1,0 +1,114 @@
+package explain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+// shownPieces returns the pieces of the last message of a step's prompt: text, kind or names of the
+// first source, and its bytes.
+func shownPieces(t *testing.T, r *schedulertest.Result, step string) (got []string) {
+	t.Helper()
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	all, err := explain.Explain(t.Context(), r.Flow, r.State(), step, bytesCounter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := all[len(all)-1].Messages
+	for _, p := range messages[len(messages)-1].Pieces {
+		s := p.Sources[0]
+		shown := fmt.Sprintf("%q < ", p.Text)
+		switch s.Kind { //nolint:exhaustive // of the others the name is wanted
+		case explain.SourceFlow:
+			shown += "flow"
+		case explain.SourceComputed:
+			shown += "{{ " + s.Name + " }} of " + strings.Join(s.From, " ")
+		default:
+			shown += s.Name
+		}
+		if s.Start != nil {
+			shown += fmt.Sprintf(" [%d:%d]", *s.Start, *s.End)
+		}
+		got = append(got, shown)
+	}
+	return got
+}
+
+// A template says the same of its pieces in the call template as in a parameter: what filters,
+// operators and functions made names what it was computed from.
+func TestExplainComputedInTemplates(t *testing.T) {
+	flows := map[string]string{"template": `
+inputs: {type: object}
+steps:
+  - id: made
+    call: template
+    with:
+      template: %q
+      values: {inputs: "{{ inputs }}"}
+  - {id: ask, call: chat, with: {user: "{{ made.text }}"}}
+`, "parameter": `
+inputs: {type: object}
+steps:
+  - {id: ask, call: chat, with: {user: %q}}
+`}
+	for text, want := range map[string][]string{
+		".{{ inputs.a|length }}":                                        {`"." < flow [0:1]`, `"5" < {{ inputs.a|length }} of inputs.a`},
+		".{{ inputs.a | upper }}.":                                      {`"." < flow [0:1]`, `"ALPHA" < {{ inputs.a | upper }} of inputs.a`, `"." < flow [23:24]`},
+		".{{ inputs.a|truncate(4, true, '..', 0) }}":                    {`"." < flow [0:1]`, `"al" < inputs.a [0:2]`, `".." < flow [32:34]`},
+		".{{ inputs.a|replace('a','0') }}":                              {`"." < flow [0:1]`, `"0lph0" < {{ inputs.a|replace('a','0') }} of inputs.a`},
+		".{{ inputs.n+1 }}{{ inputs.n }}":                               {`"." < flow [0:1]`, `"42" < {{ inputs.n+1 }} of inputs.n`, `"41" < inputs.n`},
+		".{{ inputs.a if inputs.c else inputs.b }}":                     {`"." < flow [0:1]`, `"alpha" < inputs.a [0:5]`},
+		".{{ 'yes' if inputs.c else inputs.b }}":                        {`"." < flow [0:1]`, `"yes" < flow [5:8]`},
+		".{{ inputs.a ~ inputs.b }}":                                    {`"." < flow [0:1]`, `"alpha" < inputs.a [0:5]`, `"beta" < inputs.b [0:4]`},
+		".{{ [inputs.a, inputs.b]|join('-') }}":                         {`"." < flow [0:1]`, `"alpha" < inputs.a [0:5]`, `"-" < flow [31:32]`, `"beta" < inputs.b [0:4]`},
+		".{{ [inputs.a, inputs.b]|tojson }}":                            {`"." < flow [0:1]`, `"[\"alpha\", \"beta\"]" < {{ [inputs.a, inputs.b]|tojson }} of inputs.a inputs.b`},
+		"{% set s = inputs.a|upper %}.{{ s }}":                          {`"." < flow [28:29]`, `"ALPHA" < {{ s }} of inputs.a`},
+		".{% filter upper %}x {{ inputs.a }}{% endfilter %}":            {`"." < flow [0:1]`, `"X ALPHA" < {{ upper }} of inputs.a`},
+		".{% filter upper %}x{% endfilter %}":                           {`"." < flow [0:1]`, `"X" < {{ upper }} of `},
+		"{% macro m(x) %}<{{ x }}{% endmacro %}{{ m(inputs.a|upper) }}": {`"<" < flow [16:17]`, `"ALPHA" < {{ x }} of inputs.a`},
+		".{{ 1 + 1 }}": {`"." < flow [0:1]`, `"2" < {{ 1 + 1 }} of `},
+	} {
+		for name, flow := range flows {
+			r := schedulertest.Run(t, fmt.Sprintf(flow, text), schedulertest.With(builtin.Calls()...),
+				schedulertest.Inputs(`{"a": "alpha", "b": "beta", "c": true, "n": 41}`), schedulertest.LLM(scripted.Texts("yes")))
+			if diff := cmp.Diff(want, shownPieces(t, r, "ask")); diff != "" {
+				t.Errorf("%s in a %s (-want +got)\n%s", text, name, diff)
+			}
+		}
+	}
+}
+
+// What a call itself computes of its parameters names them.
+func TestExplainComputedByCalls(t *testing.T) {
+	const flow = `
+inputs: {type: object}
+steps:
+  - id: prompt
+    call: in-chat
+    with:
+      history: [{role: user, content: "Hi"}]
+      variables: {who: "{{ inputs.a }}", count: "{{ inputs.n }}", list: "{{ inputs.l }}"}
+      world_books: {entries: [{keys: [Hi], enabled: true, insertion_order: 1, extensions: {position: 4, depth: 0, role: 0}, content: "<{{getvar::who}}> {{getvar::count}} {{getvar::list}} {{random::x::x}}{{random::{{getvar::who}}::{{getvar::who}}}}"}]}
+  - {id: ask, call: chat, with: {messages: "{{ prompt.messages }}"}}
+`
+	r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...),
+		schedulertest.Inputs(`{"a": "alpha", "n": 41, "l": ["x"]}`), schedulertest.LLM(scripted.Texts("yes")))
+	want := []string{
+		`"<" < flow [0:1]`, `"alpha" < inputs.a [0:5]`, `"> " < flow [16:18]`, `"41" < inputs.n`, `" " < flow [35:36]`,
+		`"['x']" < {{  }} of inputs.l.0`, `" " < flow [52:53]`, `"x" < {{ random::x::x }} of `,
+		`"alpha" < {{ random::{{getvar::who}}::{{getvar::who}} }} of inputs.a`,
+	}
+	if diff := cmp.Diff(want, shownPieces(t, r, "ask")); diff != "" {
+		t.Error(diff)
+	}
+}
