@@ -3,7 +3,6 @@ package template
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
@@ -22,18 +21,18 @@ func outputOrigins(ctx context.Context, of calls.Record, at string) (list []call
 	if err != nil {
 		return nil
 	}
-	rendered, spans, err := t.Trace(ctx, prompt.Values{Map: value.OfMap(p.Values).Map()})
+	values := secret.MarkMasks(value.OfMap(p.Values)).Map()
+	rendered, spans, err := t.Trace(ctx, prompt.SecretValues{Values: prompt.Values{Map: values}})
 	given, _ := of.Output.Get("text")
 	text, _ := given.Str()
 	if err != nil {
 		return nil
 	}
 	if rendered != text {
-		isOfMask := func(s prompt.Span) bool { return slices.ContainsFunc(s.Sources, p.isMasked) }
-		if !slices.ContainsFunc(spans, isOfMask) {
+		if !slices.ContainsFunc(spans, func(s prompt.Span) bool { return s.Secret }) {
 			return nil
 		}
-		aligned, ok := prompt.AlignSpans(spans, rendered, text, isOfMask)
+		aligned, ok := prompt.AlignSpans(spans, rendered, text, secret.Mask)
 		if !ok {
 			return computedFrom(spans, text)
 		}
@@ -53,20 +52,39 @@ func outputOrigins(ctx context.Context, of calls.Record, at string) (list []call
 			o.Computed, o.Size = true, s.TemplateEnd-s.TemplateStart
 			list = append(list, o) // the expression
 			o.From, o.Size = 0, 0
-			for _, from := range s.Sources {
+			sources := s.Sources
+			if len(s.Decided) > 0 {
+				sources = append(sources, p.namedIn(t, s)...)
+			}
+			for _, from := range sources {
 				o.Pointer = valuePointer(from)
-				list = append(list, o)
+				if !slices.Contains(list, o) {
+					list = append(list, o)
+				}
 			}
 		}
 	}
 	return list
 }
 
-// isMasked reports whether a value is on record with a mask in the place of a secret: what the
-// template made of the secret is not what it makes of the mask.
-func (p *Params) isMasked(from prompt.ValueRef) bool {
-	v, _ := value.OfMap(p.Values).At("/" + value.Escape(from.Name) + from.Pointer)
-	return strings.Contains(v.JSON(), secret.Mask)
+// namedIn returns the values that the template names where a span is from.
+func (p *Params) namedIn(t *prompt.Template, span prompt.Span) (refs []prompt.ValueRef) {
+	for _, ref := range t.Refs() {
+		v, ok := p.Values.Get(ref.Path[0])
+		if !ok || ref.Offset < span.TemplateStart || ref.Offset >= span.TemplateEnd {
+			continue
+		}
+		pointer := ""
+		for _, member := range ref.Path[1:] {
+			below := pointer + "/" + value.Escape(member)
+			if _, ok := v.At(below); !ok {
+				break
+			}
+			pointer = below
+		}
+		refs = append(refs, prompt.ValueRef{Name: ref.Path[0], Pointer: pointer})
+	}
+	return refs
 }
 
 // computedFrom returns the origins of a text of which is not known which bytes which values gave.
@@ -74,7 +92,7 @@ func computedFrom(spans []prompt.Span, text string) (list []calls.Origin) {
 	o := calls.Origin{End: len(text), Pointer: pointer, Computed: true}
 	list = append(list, o)
 	for _, s := range spans {
-		for _, from := range s.Sources {
+		for _, from := range slices.Concat(s.Sources, s.Decided) {
 			o.Pointer = valuePointer(from)
 			if !slices.Contains(list, o) {
 				list = append(list, o)

@@ -7,16 +7,71 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// AlignSpans returns the spans of a rendered text as those of a recorded one, which was rendered
-// with other values, such as secrets in the place of their masks. Spans that vary may have any text
-// there, all others have the one that they were rendered to; neighbours that vary become one. ok is
-// false where the text between does not stand in the recorded text, or may stand there in more than
-// one way.
-func AlignSpans(spans []Span, rendered, recorded string, varies func(Span) bool) (aligned []Span, ok bool) {
-	return placeSpans(joinVaried(spans, varies), rendered, recorded, varies)
+// AlignSpans returns the spans of a text that was rendered with masks, which may be otherwise where
+// they are [Span] Secret, as those of the text of the run with its masks. Neighbours of which is not
+// known which bytes are of which become one, that was computed from all of them. Where the text
+// between stands there in more than one way, that is all from the first to the last that is secret.
+// ok is false where not even the ends are the same, and the sources are those of the whole text.
+func AlignSpans(spans []Span, rendered, recorded, mask string) (aligned []Span, ok bool) {
+	spans = splitMasks(spans, rendered, mask)
+	isMade := func(s Span) bool {
+		return s.Secret && s.Start < s.End && (s.Kind == Computed || rendered[s.Start:s.End] == mask)
+	}
+	isSecret := func(s Span) bool { return s.Secret }
+	for _, varies := range []func(Span) bool{isMade, isSecret} {
+		joined := joinVaried(spans, varies)
+		if gaps := maskGaps(joined, rendered, recorded, mask, varies); gaps != nil {
+			return placeSpans(joined, rendered, recorded, gaps, varies), true
+		}
+	}
+	joined := joinVaried(spans, isSecret)
+	gaps, ok := GapsBetween(fixedTexts(joined, rendered, isSecret), recorded)
+	if ok && len(gaps) > 0 {
+		return placeSpans(joined, rendered, recorded, gaps, isSecret), true
+	}
+	joined = joinMiddle(spans, isSecret)
+	gaps, ok = GapsBetween(fixedTexts(joined, rendered, isSecret), recorded)
+	if ok && len(gaps) > 0 {
+		return placeSpans(joined, rendered, recorded, gaps, isSecret), true
+	}
+	return nil, false
 }
 
-// joinVaried joins neighbouring spans that vary: the joined span was computed from all of them.
+// splitMasks returns the spans with masks in the texts of values as spans of their own: the text
+// around them is as it is on record.
+func splitMasks(spans []Span, rendered, mask string) (split []Span) {
+	for _, s := range spans {
+		isMasked := s.Secret && s.Kind == Reference && len(s.Decided) == 0
+		if !isMasked || !strings.Contains(rendered[s.Start:s.End], mask) {
+			split = append(split, s)
+			continue
+		}
+		add := func(from, to int, isSecret bool) {
+			if from < to {
+				cut := s
+				cut.Start, cut.End, cut.Secret = from, to, isSecret
+				cut.Sources = slices.Clone(s.Sources)
+				cut.Sources[0].Start += from - s.Start
+				cut.Sources[0].End = cut.Sources[0].Start + to - from
+				split = append(split, cut)
+			}
+		}
+		at := s.Start
+		for {
+			i := strings.Index(rendered[at:s.End], mask)
+			if i < 0 {
+				break
+			}
+			add(at, at+i, false)
+			add(at+i, at+i+len(mask), true)
+			at += i + len(mask)
+		}
+		add(at, s.End, false)
+	}
+	return split
+}
+
+// joinVaried joins neighbouring spans that vary.
 func joinVaried(spans []Span, varies func(Span) bool) (joined []Span) {
 	for _, span := range spans {
 		last := len(joined) - 1
@@ -24,19 +79,61 @@ func joinVaried(spans []Span, varies func(Span) bool) (joined []Span) {
 			joined = append(joined, span)
 			continue
 		}
-		before := &joined[last]
-		before.End, before.Kind = span.End, Computed
-		before.TemplateEnd = max(before.TemplateEnd, span.TemplateEnd)
-		before.Sources = slices.Concat(before.Sources, span.Sources)
+		joined[last] = joined[last].joinedWith(span)
 	}
 	return joined
 }
 
-// placeSpans returns the spans of a rendered text as those of the recorded one: the texts between
-// those that vary stand there as they are, in their order. ok is false unless there is just one way
-// to place them.
-func placeSpans(spans []Span, rendered, recorded string, varies func(Span) bool) (placed []Span, ok bool) {
-	fixed := []string{""} // before, between and after what varies
+// joinMiddle joins all from the first span that varies to the last.
+func joinMiddle(spans []Span, varies func(Span) bool) (joined []Span) {
+	first := slices.IndexFunc(spans, varies)
+	if first < 0 {
+		return spans
+	}
+	last := first
+	for i, s := range spans {
+		if varies(s) {
+			last = i
+		}
+	}
+	middle := spans[first]
+	for _, s := range spans[first+1 : last+1] {
+		middle = middle.joinedWith(s)
+	}
+	return slices.Concat(spans[:first], []Span{middle}, spans[last+1:])
+}
+
+// joinedWith returns the span of two neighbours that was computed from both.
+func (s Span) joinedWith(next Span) Span {
+	s.End, s.Kind, s.Secret = next.End, Computed, true
+	s.TemplateStart, s.TemplateEnd = min(s.TemplateStart, next.TemplateStart), max(s.TemplateEnd, next.TemplateEnd)
+	s.Sources = slices.Concat(s.Sources, next.Sources)
+	s.Decided = slices.Concat(s.Decided, next.Decided)
+	return s
+}
+
+// maskGaps returns the ranges in the recorded text of the spans that vary, where it is the rendered
+// text with a mask for each of them; else nil.
+func maskGaps(spans []Span, rendered, recorded, mask string, varies func(Span) bool) (gaps []value.ByteRange) {
+	var text strings.Builder
+	for _, s := range spans {
+		if !varies(s) {
+			text.WriteString(rendered[s.Start:s.End])
+			continue
+		}
+		start := text.Len()
+		text.WriteString(mask)
+		gaps = append(gaps, value.ByteRange{Start: start, End: text.Len()})
+	}
+	if text.String() != recorded {
+		return nil
+	}
+	return gaps
+}
+
+// fixedTexts returns the texts before, between and after the spans that vary.
+func fixedTexts(spans []Span, rendered string, varies func(Span) bool) []string {
+	fixed := []string{""}
 	for _, span := range spans {
 		if varies(span) {
 			fixed = append(fixed, "")
@@ -44,37 +141,51 @@ func placeSpans(spans []Span, rendered, recorded string, varies func(Span) bool)
 		}
 		fixed[len(fixed)-1] += rendered[span.Start:span.End]
 	}
-	ranges, ok := gapsBetween(fixed, recorded)
-	if !ok || len(fixed) == 1 {
-		return nil, false
-	}
-	shift := 0
-	for _, span := range spans {
-		span.Start += shift
-		if varies(span) {
-			shift += ranges[0].End - (span.End + shift)
-			span.End = ranges[0].End
-			ranges = ranges[1:]
-		} else {
-			span.End += shift
-		}
-		if span.Start < span.End {
-			placed = append(placed, span)
-		}
-	}
-	return placed, true
+	return fixed
 }
 
-// gapsBetween returns the bytes of a text between parts of it: the first is its beginning, the
+// placeSpans returns the spans of a rendered text as those of the recorded one, where those that
+// vary have the ranges gaps. One that has another text there is no copy.
+func placeSpans(spans []Span, rendered, recorded string, gaps []value.ByteRange, varies func(Span) bool) (placed []Span) {
+	at := 0
+	for _, span := range spans {
+		was := rendered[span.Start:span.End]
+		end := at + len(was)
+		if varies(span) {
+			end = gaps[0].End
+			gaps = gaps[1:]
+		}
+		span.Start, span.End = at, end
+		if at < end && recorded[at:end] != was {
+			span.Kind = Computed
+		}
+		if span.Kind == Computed {
+			span.Sources = slices.Concat(span.Sources, span.Decided)
+			for i := range span.Sources {
+				span.Sources[i].Start, span.Sources[i].End = 0, 0
+			}
+		}
+		if at < end {
+			placed = append(placed, span)
+		}
+		at = end
+	}
+	return placed
+}
+
+// GapsBetween returns the bytes of a text between parts of it: the first is its beginning, the
 // last its end. ok is false unless there is just one way to find them.
-func gapsBetween(parts []string, text string) (gaps []value.ByteRange, ok bool) {
+func GapsBetween(parts []string, text string) (gaps []value.ByteRange, ok bool) {
 	first, last := parts[0], parts[len(parts)-1]
+	if len(parts) == 1 {
+		return nil, first == text
+	}
 	hasEnds := strings.HasPrefix(text, first) && strings.HasSuffix(text, last)
 	limit := len(text) - len(last)
 	if !hasEnds || len(first) > limit {
 		return nil, false
 	}
-	inner := parts[1:max(len(parts)-1, 1)]
+	inner := parts[1 : len(parts)-1]
 	latest := make([]int, len(inner))
 	end := limit
 	for i, part := range slices.Backward(inner) {

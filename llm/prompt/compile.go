@@ -43,7 +43,7 @@ func (r outputRun) writeSegments(m *evaluator) error {
 		}
 		if m.trace {
 			stop := s.off + len(s.text)
-			m.parts = append(m.parts, part{len(s.text), literalOrigin(s.off, stop, true), s.off, stop})
+			m.addPart(part{len(s.text), literalOrigin(s.off, stop, true), s.off, stop})
 		}
 	}
 	return nil

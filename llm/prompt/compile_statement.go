@@ -25,7 +25,10 @@ func (c *compiler) compileIf(p *parser, at int) error {
 	}
 	s := &ifStmt{conds: []node{cond}}
 	c.refs.addExpr(cond)
-	b := c.openStatement("if", tagIf, at, s, nil)
+	b := c.openStatement("if", tagIf, at, s, func() error {
+		s.place = byteRange{at, c.pos}
+		return nil
+	})
 	c.refs.addGuards(cond)
 	b.branch = func(word string, p *parser) error {
 		b := &c.open[len(c.open)-1]
@@ -81,6 +84,7 @@ func (c *compiler) compileFor(p *parser, at int) error {
 	s.recursive = p.acceptWord("recursive")
 	c.refs.declareNames("loop")
 	b := c.openStatement("for", tagFor, at, s, func() error {
+		s.place = byteRange{at, c.pos}
 		c.refs.popScope()
 		return nil
 	})

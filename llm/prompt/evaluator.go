@@ -38,6 +38,8 @@ type evaluator struct {
 	trace   bool
 	touched []*origin // what the expression mentions
 	parts   []part    // of the text written so far
+	masked  bool      // secrets are masks: see traceMasked
+	decided []*origin // what is made of secrets and has decided that this is evaluated
 	err     error
 }
 

@@ -63,7 +63,7 @@ func (m *evaluator) itemsOf(v val) ([]val, error) {
 		switch {
 		case item.origin() != nil:
 		case isText(v):
-			item = item.withOrigin(sliceOrigin(v.origin(), offset, len(s)))
+			item = m.itemOfText(v, offset, s)
 			offset += len(s)
 		case v.isDict():
 			item = item.withOrigin(keyOrigin(v.origin()))

@@ -8,6 +8,7 @@ type forStmt struct {
 	target     *assignTarget
 	iter, cond node // cond may be nil
 	recursive  bool
+	place      byteRange // of the statement in the source
 }
 
 // loopState is the variable loop.
@@ -36,6 +37,8 @@ func (s *forStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 
 // runLoop runs the body for every element of v.
 func (s *forStmt) runLoop(m *evaluator, v val, l *loopState) error {
+	decided := m.decided
+	defer func() { m.decided = decided }()
 	l.items = m.listElements(v)
 	if l.items.len() == 0 {
 		items, err := m.itemsOf(v)
@@ -44,6 +47,8 @@ func (s *forStmt) runLoop(m *evaluator, v val, l *loopState) error {
 		}
 		l.items = elements{other: items, from: v.origin()}
 	}
+	m.noteItems(v, l.items)
+	m.markDecided(len(decided), s.place)
 	before := m.frame
 	defer func() { m.frame = before }()
 	var f *frame

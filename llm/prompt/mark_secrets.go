@@ -36,11 +36,11 @@ func holdsSecrets(scope Scope) bool {
 // secrets of a [SecretScope] is secret.
 func (t *Template) RenderValue(ctx context.Context, scope Scope) (value.Value, error) {
 	trace := holdsSecrets(scope)
-	m, err := t.evaluate(ctx, scope, trace)
+	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.trace = trace })
 	defer m.release()
 	if err != nil {
 		return value.Value{}, m.hideSecrets(err, func(masked Scope) error {
-			m, err := t.evaluate(ctx, masked, false)
+			m, err := t.evaluate(ctx, masked, nil)
 			m.release()
 			return err
 		})

@@ -284,6 +284,7 @@ func (n *logicNode) eval(m *evaluator) (val, error) {
 	if t == n.or {
 		return a, nil
 	}
+	m.noteDecision(touched)
 	m.touched = m.touched[:touched] // a decides, no text is made of it
 	return n.b.eval(m)
 }
@@ -305,7 +306,12 @@ func (n *condNode) eval(m *evaluator) (val, error) {
 func (m *evaluator) evalTruth(n node) (bool, error) {
 	touched := len(m.touched)
 	v, err := n.eval(m)
+	isMask := m.isOfMask(v, err)
+	m.noteDecision(touched)
 	m.touched = m.touched[:touched] // no text is made of a condition
+	if isMask {
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}

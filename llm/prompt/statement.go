@@ -10,7 +10,10 @@ type stmt interface {
 }
 
 type (
-	ifStmt  struct{ conds []node }
+	ifStmt struct {
+		conds []node
+		place byteRange // of the statement in the source
+	}
 	setStmt struct {
 		position
 		target *assignTarget
@@ -40,11 +43,14 @@ func (n *bodyNode) eval(m *evaluator) (val, error) {
 }
 
 func (s *ifStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
+	decided := m.decided
+	defer func() { m.decided = decided }()
 	for i, cond := range s.conds {
 		t, err := m.evalTruth(cond)
 		if err != nil {
 			return err
 		}
+		m.markDecided(len(decided), s.place)
 		if t {
 			return m.runBody(bodies[i])
 		}

@@ -345,7 +345,7 @@ func (m *evaluator) listOfTexts(in val, parts []byteRange) (val, error) {
 	s, _ := in.asString()
 	items := make([]val, len(parts))
 	for i, p := range parts {
-		items[i] = in.subText(p.from, s[p.from:p.to])
+		items[i] = m.itemOfText(in, p.from, s[p.from:p.to])
 	}
 	return ofList(items), nil
 }

@@ -44,7 +44,7 @@ func ParseWith(src Source, opts Options) (*Template, error) {
 // Render returns the text that the template makes of the names in scope. Errors are
 // of type *[Error].
 func (t *Template) Render(ctx context.Context, scope Scope) (string, error) {
-	m, err := t.evaluate(ctx, scope, false)
+	m, err := t.evaluate(ctx, scope, nil)
 	defer m.release()
 	if err != nil {
 		return "", err
@@ -52,10 +52,14 @@ func (t *Template) Render(ctx context.Context, scope Scope) (string, error) {
 	return string(m.out), nil
 }
 
-// evaluate renders into the evaluator that it returns, and which the caller releases.
-func (t *Template) evaluate(ctx context.Context, scope Scope, trace bool) (*evaluator, error) {
+// evaluate renders into the evaluator that it returns, and which the caller releases. prepare,
+// unless it is nil, sets it up.
+func (t *Template) evaluate(ctx context.Context, scope Scope, prepare func(*evaluator)) (*evaluator, error) {
 	m := newEvaluator(ctx, scope, t.slots)
-	m.trace, m.prog = trace, t.prog
+	m.prog = t.prog
+	if prepare != nil {
+		prepare(m)
+	}
 	m.frame = &frame{}
 	m.root = m.frame
 	var err error

@@ -32,6 +32,11 @@ type Span struct {
 	// Sources is the one value of a Reference, and what a Computed span was computed
 	// from: nothing, where only constants and loop counters went in.
 	Sources []ValueRef `json:"sources,omitempty"`
+	// Secret is set in the trace of a [SecretScope] where a secret has gone into the span, or
+	// has decided whether it is there, or what is; Decided are the values that did. Only such a
+	// span may be empty: it stands where a statement, from TemplateStart on, wrote nothing.
+	Secret  bool       `json:"secret,omitempty"`
+	Decided []ValueRef `json:"decided,omitempty"`
 }
 
 // ValueRef names a value below a name of the scope.
@@ -70,6 +75,7 @@ type origin struct {
 	exact       bool
 
 	from     []*origin // references that a value was computed from
+	decided  []*origin // what is made of secrets and has decided that it is this value
 	harmless bool      // a length, a truth value or a key: see [SecretScope]
 	parts    []part    // of a joined text
 }
@@ -92,7 +98,7 @@ func childOrigin(o *origin, key string) *origin {
 		return o
 	}
 	if o.kind == Reference {
-		return &origin{kind: Reference, parent: o, key: key}
+		return &origin{kind: Reference, parent: o, key: key, decided: o.decided}
 	}
 	return computedOrigin([]*origin{o})
 }
@@ -118,6 +124,7 @@ func computedOrigin(from []*origin) *origin {
 		if o.kind == Reference {
 			c.from = append(c.from, o)
 		}
+		c.decided = append(c.decided, o.decided...)
 		for _, x := range o.from {
 			add(x)
 		}
@@ -232,9 +239,12 @@ func (m *evaluator) evalTraced(n node) (val, error) {
 	if !m.trace {
 		return n.eval(m)
 	}
-	outer := m.touched
+	outer, decided := m.touched, m.decided
 	m.touched = nil
 	v, err := n.eval(m)
+	if m.isOfMask(v, err) {
+		v, err = ofStr(maskText), nil
+	}
 	if v.origin().isUnknown() {
 		from, known := m.originsOf(v)
 		if !known {
@@ -242,7 +252,10 @@ func (m *evaluator) evalTraced(n node) (val, error) {
 		}
 		v = v.computedFrom(from)
 	}
-	m.touched = outer
+	if by := m.decided[len(decided):]; len(by) > 0 {
+		v = v.withOrigin(v.origin().decidedBy(by))
+	}
+	m.touched, m.decided = outer, decided
 	m.touch(v.origin())
 	return v, err
 }
@@ -355,13 +368,19 @@ func (m *evaluator) tracePrinted(v val, length, start, stop int) {
 		if p.stop == 0 {
 			p.start, p.stop = start, stop
 		}
-		m.parts = append(m.parts, p)
+		m.addPart(p)
 	}
+}
+
+// addPart records where the text that was just written comes from.
+func (m *evaluator) addPart(p part) {
+	p.from = p.from.decidedBy(m.decided)
+	m.parts = append(m.parts, p)
 }
 
 // spans turns parts into spans; start and stop count where a part has no place in
 // the template.
-func spans(parts []part, start, stop int) []Span {
+func (m *evaluator) spans(parts []part, start, stop int) []Span {
 	list := make([]Span, 0, len(parts))
 	end := 0
 	for _, p := range parts {
@@ -383,6 +402,9 @@ func spans(parts []part, start, stop int) []Span {
 				s.Sources = append(s.Sources, from.ref())
 			}
 		}
+		if m.masked {
+			s.Secret, s.Decided = p.from.usesSecret(), sourcesOf(&origin{parts: decidedParts(p.from)})
+		}
 		list = append(list, s)
 	}
 	return list
@@ -398,14 +420,15 @@ func (o *origin) ref() ValueRef {
 }
 
 // Trace renders like [Template.Render] and returns where every byte of the text
-// comes from. It takes about twice the time; Render pays nothing for it.
+// comes from. It takes about twice the time; Render pays nothing for it. The secrets of a
+// [SecretScope] are taken for masks in their place: what fails with a mask is a mask.
 func (t *Template) Trace(ctx context.Context, scope Scope) (string, []Span, error) {
-	m, err := t.evaluate(ctx, scope, true)
+	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.traceMasked(scope) })
 	defer m.release()
 	if err != nil {
 		return "", nil, err
 	}
-	return string(m.out), spans(m.parts, 0, 0), nil
+	return string(m.out), m.spans(m.parts, 0, 0), nil
 }
 
 // Trace evaluates like [Expr.Eval] and returns where the texts and values in the
@@ -413,7 +436,7 @@ func (t *Template) Trace(ctx context.Context, scope Scope) (string, []Span, erro
 func (e *Expr) Trace(ctx context.Context, scope Scope) (value.Value, []Member, error) {
 	m := newEvaluator(ctx, scope, e.slots)
 	defer m.release()
-	m.trace = true
+	m.traceMasked(scope)
 	v, err := m.evalTraced(e.root)
 	if err != nil {
 		return value.Value{}, nil, e.src.locate(err)
@@ -422,13 +445,14 @@ func (e *Expr) Trace(ctx context.Context, scope Scope) (value.Value, []Member, e
 	if err != nil {
 		return value.Value{}, nil, e.src.locate(withPosition(err, e.root.pos()))
 	}
-	t := memberTracer{stop: len(e.src.Text)}
+	t := memberTracer{m: m, stop: len(e.src.Text)}
 	t.add("", v, out, nil)
 	return out, t.list, nil
 }
 
 // memberTracer lists the members of a result.
 type memberTracer struct {
+	m    *evaluator
 	list []Member
 	stop int // bytes of the expression
 }
@@ -437,7 +461,7 @@ type memberTracer struct {
 func (t *memberTracer) add(pointer string, v val, out value.Value, keys []ValueRef) {
 	if text, ok := out.Str(); ok {
 		if text != "" || len(keys) > 0 {
-			t.list = append(t.list, Member{pointer, spans(partsOf(v.origin(), len(text)), 0, t.stop), keys})
+			t.list = append(t.list, Member{pointer, t.m.spans(partsOf(v.origin(), len(text)), 0, t.stop), keys})
 		}
 		return
 	}
@@ -463,7 +487,7 @@ func (t *memberTracer) add(pointer string, v val, out value.Value, keys []ValueR
 		}
 		return
 	}
-	t.list = append(t.list, Member{pointer, spans([]part{{from: v.origin()}}, 0, t.stop), keys})
+	t.list = append(t.list, Member{pointer, t.m.spans([]part{{from: v.origin()}}, 0, t.stop), keys})
 }
 
 // sourcesOf returns the values that a value was taken or computed from.

@@ -62,12 +62,16 @@ func (v Value) plainText() string {
 	return v.JSON()
 }
 
-// nearby is how many bytes may be between two secret parts of one stretch.
-const nearby = 4
+const (
+	// nearby is how many bytes may be between two secret parts of one stretch.
+	nearby = 4
+	// short is below how many bytes a part may not be found in a text by itself.
+	short = 4
+)
 
 // EachSecret visits the secret texts in v: of texts the parts that are secret, and each
-// stretch of such parts with but a few bytes between them, as in a text of single
-// characters; of numbers their JSON text.
+// stretch of such parts with but a few bytes between them where one is short, as in a text of
+// single characters; of numbers their JSON text.
 func (v Value) EachSecret(visit func(text string)) {
 	switch x := v.v.(type) {
 	case []Value:
@@ -93,8 +97,12 @@ func (h *hidden) eachPart(text string, visit func(string)) {
 	}
 	for _, r := range (Value{h}).SecretParts() {
 		visit(text[r.Start:r.End])
-		if last := len(stretch) - 1; last >= 0 && r.Start > stretch[last].End+nearby {
-			visitStretch()
+		if last := len(stretch) - 1; last >= 0 {
+			before := stretch[last]
+			isShort := min(r.End-r.Start, before.End-before.Start) < short
+			if r.Start > before.End+nearby || !isShort {
+				visitStretch()
+			}
 		}
 		stretch = append(stretch, r)
 	}

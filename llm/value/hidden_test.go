@@ -50,4 +50,10 @@ func TestSecrets(t *testing.T) {
 	if want := []string{"a", "b", "c", "d", "a-b-c", "42"}; !slices.Equal(found, want) {
 		t.Errorf("found %q, want %q", found, want)
 	}
+	found = nil
+	long := value.OfSecret(value.OfString("abcd, efgh, i"), value.ByteRange{Start: 0, End: 4}, value.ByteRange{Start: 6, End: 10}, value.ByteRange{Start: 12, End: 13})
+	long.EachSecret(func(s string) { found = append(found, s) })
+	if want := []string{"abcd", "efgh", "i", "efgh, i"}; !slices.Equal(found, want) {
+		t.Errorf("of long parts found %q, want %q", found, want)
+	}
 }

@@ -2,20 +2,21 @@ package explain
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value/secret"
 )
 
 // alignSecrets returns the trace with the text at a pointer as it is on record. A parameter is
 // rendered again with masks in the place of secrets, so whatever was made of one may differ: its
-// mask, or its length. ok is false where the rest does not stand in the recorded text, or may
-// stand there in more than one way.
+// mask, or its length. ok is false where the rest does not stand in the recorded text.
 func (t *trace) alignSecrets(pointer, rendered, recorded string) (aligned *trace, ok bool) {
 	at := slices.IndexFunc(t.members, func(m prompt.Member) bool { return m.Pointer == pointer })
 	if at < 0 {
 		return nil, false
 	}
-	placed, ok := prompt.AlignSpans(t.members[at].Spans, rendered, recorded, isOfSecret)
+	placed, ok := prompt.AlignSpans(t.members[at].Spans, rendered, recorded, secret.Mask)
 	if !ok {
 		return nil, false
 	}
@@ -25,7 +26,35 @@ func (t *trace) alignSecrets(pointer, rendered, recorded string) (aligned *trace
 	return &copied, true
 }
 
-// isOfSecret reports whether a secret has gone into a span.
-func isOfSecret(span prompt.Span) bool {
-	return slices.ContainsFunc(span.Sources, func(from prompt.ValueRef) bool { return from.Name == "secrets" })
+// alignMasks returns the pieces of a text as those of the same text with other masks: a call has
+// taken it, with the secrets, and what it made of it was masked anew. ok is false where the text
+// between the masks is not the same.
+func alignMasks(pieces []Piece, given, stretch string, place Source) (aligned []Piece, ok bool) {
+	fixed := strings.Split(given, secret.Mask)
+	if len(fixed) == 1 {
+		return nil, false
+	}
+	hidden := slices.Repeat([]int{len(secret.Mask)}, len(fixed)-1)
+	gaps, ok := prompt.GapsBetween(fixed, stretch)
+	if !ok { // only the ends are certain
+		first, last := fixed[0], fixed[len(fixed)-1]
+		fixed, hidden = []string{first, last}, []int{len(given) - len(first) - len(last)}
+		gaps, ok = prompt.GapsBetween(fixed, stretch)
+	}
+	if !ok {
+		return nil, false
+	}
+	at := 0
+	for i, text := range fixed {
+		aligned = append(aligned, cutPieces(pieces, at, at+len(text))...)
+		at += len(text)
+		if i == len(gaps) {
+			break
+		}
+		if gap := stretch[gaps[i].Start:gaps[i].End]; gap != "" {
+			aligned = append(aligned, collapsed(gap, cutPieces(pieces, at, at+hidden[i]), place)...)
+		}
+		at += hidden[i]
+	}
+	return aligned, true
 }

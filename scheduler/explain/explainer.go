@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -30,6 +31,8 @@ type explainer struct {
 	scopes map[site]recordedScope
 	traces map[tracedParam]*trace
 	known  map[explained]explanation
+
+	hasSecrets bool // the flow mentions some
 }
 
 // frame is one flow of the run: the outermost, or one that a step runs.
@@ -53,8 +56,23 @@ type site struct {
 // recordedScope is what the run recorded under the names of a site's templates.
 type recordedScope struct {
 	prompt.Values
-	skipped map[string]bool
+	skipped    map[string]bool
+	hasSecrets bool
 }
+
+var _ prompt.SecretScope = recordedScope{}
+
+// Lookup returns the value of a name, in which masks are secrets.
+func (s recordedScope) Lookup(name string) (v value.Value, ok bool, err error) {
+	v, ok, err = s.Values.Lookup(name)
+	if s.hasSecrets {
+		v = secret.MarkMasks(v)
+	}
+	return v, ok, err
+}
+
+// HoldsSecrets reports whether the run had secrets.
+func (s recordedScope) HoldsSecrets() bool { return s.hasSecrets }
 
 // IsAbsent reports whether the name is that of a step that was skipped.
 func (s recordedScope) IsAbsent(name string) bool { return s.skipped[name] }
@@ -97,7 +115,8 @@ type trace struct {
 	value   value.Value
 	members []prompt.Member
 	source  string // of its expressions
-	offset  int    // of the template, or the expression, in the text of the parameter
+	refs    []prompt.Ref
+	offset  int // of the template, or the expression, in the text of the parameter
 }
 
 // explainOnce explains a text that may have been explained before. Where texts are computed from

@@ -152,7 +152,7 @@ func (x *explainer) scopeOf(at site) recordedScope {
 		names.Set("index", value.OfInt(i))
 	}
 	x.addUpstream(names, at)
-	scope := recordedScope{prompt.Values{Map: names}, skipped}
+	scope := recordedScope{prompt.Values{Map: names}, skipped, x.hasSecrets}
 	x.scopes[at] = scope
 	return scope
 }

@@ -30,6 +30,12 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 		return cutPieces(pieces, o.From, o.From+len(stretch))
 	}
 	place := x.placeOf(caller, o.Pointer)
+	if isText && !o.Computed && o.From == 0 {
+		pieces := x.explainGiven(caller, o.Pointer, 0, given, hops)
+		if aligned, ok := alignMasks(pieces, given, stretch, place); ok {
+			return aligned
+		}
+	}
 	if !found || x.isLiteral(caller, o.Pointer) {
 		return singlePiece(stretch, place)
 	}
@@ -220,6 +226,7 @@ func (x *explainer) traceOf(at site, p *flow.Param) *trace {
 		var spans []prompt.Span
 		text, spans, err = p.Text.Trace(x.ctx, x.scopeOf(at))
 		t.value, t.members, t.source = value.OfString(text), []prompt.Member{{Spans: spans}}, p.Text.Source().Text
+		t.refs = p.Text.Refs()
 	}
 	if err != nil {
 		t = nil
@@ -241,7 +248,11 @@ func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, 
 	if t == nil {
 		return singlePiece(text, x.unknownSource(at, p, place, hops))
 	}
-	if v, _ := t.value.At(rest); v.Kind() == value.String {
+	v, isRendered := t.value.At(rest)
+	if !isRendered { // there were more where secrets were known
+		return singlePiece(text, x.unknownSource(at, p, place, hops))
+	}
+	if v.Kind() == value.String {
 		if was, _ := v.Str(); was != text {
 			aligned, ok := t.alignSecrets(rest, was, text)
 			if !ok {
@@ -257,6 +268,9 @@ func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, 
 		}
 		var out []Piece
 		for _, span := range m.Spans {
+			if isEmpty := span.Start == span.End && span.Secret && v.Kind() == value.String && below == ""; isEmpty {
+				continue
+			}
 			stretch := text
 			if span.End > span.Start && below == "" && span.End <= len(text) {
 				stretch = text[span.Start:span.End]
@@ -314,7 +328,7 @@ func (x *explainer) explainSpan(at site, t *trace, span prompt.Span, below, stre
 	case prompt.Computed:
 		place.Kind = SourceComputed
 		if t.source != "" {
-			place.Name = t.source[span.TemplateStart:span.TemplateEnd]
+			place.Name = expressionName(t.source[span.TemplateStart:span.TemplateEnd])
 		}
 		for _, from := range span.Sources {
 			if name := nameOf(from); !slices.Contains(place.From, name) {
@@ -323,8 +337,43 @@ func (x *explainer) explainSpan(at site, t *trace, span prompt.Span, below, stre
 			path := append([]string{from.Name}, flow.PointerTokens(from.Pointer)...)
 			place = place.madeFrom(x.explainUsed(at, path, hops+1))
 		}
+		if len(span.Decided) > 0 { // by what another branch says, where there is one
+			place = x.withRefs(at, place, t.refsIn(span), hops)
+		}
 	}
 	return singlePiece(stretch, place)
+}
+
+// expressionName returns the text of an expression as a name; "" where it is more than one.
+func expressionName(text string) string {
+	name := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(text, "{{"), "}}"))
+	if strings.Contains(name, "{%") || strings.Count(name, "{{") != strings.Count(name, "}}") {
+		return ""
+	}
+	return name
+}
+
+// refsIn returns the names in the template that a span is from.
+func (t *trace) refsIn(span prompt.Span) (refs []prompt.Ref) {
+	for _, ref := range t.refs {
+		if ref.Offset >= span.TemplateStart && ref.Offset < span.TemplateEnd {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+// withRefs returns the source of what may have been computed from names too.
+func (x *explainer) withRefs(at site, source Source, refs []prompt.Ref, hops int) Source {
+	for _, ref := range refs {
+		name := strings.Join(ref.Path, ".")
+		isKnown := slices.ContainsFunc(source.From, func(known string) bool { return name == known || strings.HasPrefix(name, known+".") })
+		if !isKnown {
+			source.From = append(source.From, name)
+			source = source.madeFrom(x.explainUsed(at, ref.Path, hops+1))
+		}
+	}
+	return source
 }
 
 // nameOf writes a value of the scope as templates do.
@@ -350,13 +399,9 @@ func (x *explainer) hopInto(at site, pieces []Piece, path []string) []Piece {
 // that may be in it.
 func (x *explainer) unknownSource(at site, p *flow.Param, source Source, hops int) Source {
 	source.Kind = SourceComputed
-	p.EachRef(func(ref prompt.Ref) {
-		source = source.madeFrom(x.explainUsed(at, ref.Path, hops+1))
-		if name := strings.Join(ref.Path, "."); !slices.Contains(source.From, name) {
-			source.From = append(source.From, name)
-		}
-	})
-	return source
+	var refs []prompt.Ref
+	p.EachRef(func(ref prompt.Ref) { refs = append(refs, ref) })
+	return x.withRefs(at, source, refs, hops)
 }
 
 // cutPointer returns the pointer below another; ok is false where it is not at or below it.

@@ -302,7 +302,7 @@ func (x *explainer) explainComputed(at site, origins []calls.Origin, stretch str
 	isExpression := false
 	var from []Piece
 	for _, o := range origins {
-		if expression, ok := x.expressionOf(at, o); ok {
+		if expression, ok := x.expressionOf(at, o); ok && (o.Size > 0 || len(origins) > 1) {
 			place, isExpression = expression, true
 			continue
 		}
@@ -346,7 +346,7 @@ func (x *explainer) isPrinted(at site, o calls.Origin, stretch string) bool {
 // expressionOf returns the source of an expression in a template that the call expands itself, where an origin is one.
 func (x *explainer) expressionOf(at site, o calls.Origin) (source Source, ok bool) {
 	caller := x.callerOf(at)
-	isOfParam := o.Kind == "" && o.Pointer != "" && o.Size > 0
+	isOfParam := o.Kind == "" && o.Pointer != ""
 	isOfCall := at.step != nil && caller.got.Call == at.step.Call
 	if !isOfParam || !isOfCall || !slices.Contains(at.step.Def.Info.Literal, flow.PointerTokens(o.Pointer)[0]) {
 		return Source{}, false
@@ -358,8 +358,7 @@ func (x *explainer) expressionOf(at site, o calls.Origin) (source Source, ok boo
 	}
 	source = x.placeOf(caller, o.Pointer)
 	source.Kind = SourceComputed
-	expression := strings.TrimSuffix(strings.TrimPrefix(text[o.From:o.From+o.Size], "{{"), "}}")
-	source.Name = strings.TrimSpace(expression)
+	source.Name = expressionName(text[o.From : o.From+o.Size])
 	return source, true
 }
 

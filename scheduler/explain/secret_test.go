@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,18 +110,17 @@ steps:
   - {id: ask, call: chat, with: {user: %q}}
 `
 	for text, want := range map[string][]string{
-		"a {{ secrets.KEY | list | join }} {{ inputs.who }}":       {`"a " < 4:40`, `"***" < secrets.KEY`, `" " < 4:40`, `"Mei" < inputs.who`},
-		"{{ secrets.KEY | length }} letters":                       {`"15" < secrets.KEY`, `" letters" < 4:40`},
-		"{{ inputs.who }}: {{ secrets.KEY | urlencode | upper }}":  {`"Mei" < inputs.who`, `": " < 4:40`, `"***" < secrets.KEY`},
-		"{{ secrets.KEY }}{{ secrets.TWO | lower }}.":              {`"***" < secrets.KEY secrets.TWO`, `"." < 4:40`},
-		"{{ 'k=' ~ secrets.KEY ~ inputs.who }}":                    {`"k=" < 4:40`, `"***" < secrets.KEY`, `"Mei" < inputs.who`},
-		"{{ (secrets.KEY and inputs.who) | upper }}":               {`"MEI" < inputs.who`},
-		"{{ {'a': secrets.KEY, 'b': inputs.who}['b'] | upper }}":   {`"MEI" < inputs.who`},
-		"{{ secrets.KEY | upper }} and {{ secrets.TWO | lower }}.": {`"***" < secrets.KEY`, `" and " < 4:40`, `"***" < secrets.TWO`, `"." < 4:40`},
-		// Few bytes between two secrets are masked with them when they are sent.
-		"{{ secrets.KEY | upper }}, {{ secrets.TWO | lower }}.":                      {`"***." < secrets.KEY flow.yaml:4:40 secrets.TWO`},
-		"{{ secrets.KEY }}{{ inputs.who }}{{ secrets.TWO }}":                         {`"***" < secrets.KEY inputs.who secrets.TWO`},
-		"{{ 'yes' if secrets.KEY == 'hunter+2+secret' else 'no' }}{{ secrets.TWO }}": {`"yes***" < secrets.KEY secrets.TWO`},
+		"a {{ secrets.KEY | list | join }} {{ inputs.who }}":                         {`"a " < 4:40`, `"***" < secrets.KEY`, `" " < 4:40`, `"Mei" < inputs.who`},
+		"{{ secrets.KEY | length }} letters":                                         {`"15" < secrets.KEY`, `" letters" < 4:40`},
+		"{{ inputs.who }}: {{ secrets.KEY | urlencode | upper }}":                    {`"Mei" < inputs.who`, `": " < 4:40`, `"***" < secrets.KEY`},
+		"{{ secrets.KEY }}{{ secrets.TWO | lower }}.":                                {`"***" < secrets.KEY secrets.TWO`, `"." < 4:40`},
+		"{{ 'k=' ~ secrets.KEY ~ inputs.who }}":                                      {`"k=" < 4:40`, `"***" < secrets.KEY`, `"Mei" < inputs.who`},
+		"{{ (secrets.KEY and inputs.who) | upper }}":                                 {`"MEI" < inputs.who`},
+		"{{ {'a': secrets.KEY, 'b': inputs.who}['b'] | upper }}":                     {`"MEI" < inputs.who`},
+		"{{ secrets.KEY | upper }} and {{ secrets.TWO | lower }}.":                   {`"***" < secrets.KEY`, `" and " < 4:40`, `"***" < secrets.TWO`, `"." < 4:40`},
+		"{{ secrets.KEY | upper }}, {{ secrets.TWO | lower }}.":                      {`"***" < secrets.KEY`, `", " < 4:40`, `"***" < secrets.TWO`, `"." < 4:40`},
+		"{{ secrets.KEY }}{{ inputs.who }}{{ secrets.TWO }}":                         {`"***" < secrets.KEY`, `"Mei" < inputs.who`, `"***" < secrets.TWO`},
+		"{{ 'yes' if secrets.KEY == 'hunter+2+secret' else 'no' }}{{ secrets.TWO }}": {`"yes***" < secrets.TWO secrets.KEY`},
 	} {
 		r := schedulertest.Run(t, fmt.Sprintf(flow, text), schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "hunter+2+secret"),
 			schedulertest.Secret("TWO", "Other-Secret"), schedulertest.Inputs(`{"who": "Mei"}`), schedulertest.LLM(scripted.Texts("yes")))
@@ -150,7 +150,7 @@ steps:
 }
 
 // A mask that hides names beside secrets names them, whatever calls the text went through: what
-// a template makes of secrets and other values, and what stands between two secrets.
+// a template makes of secrets and other values.
 func TestExplainNamesBesideSecrets(t *testing.T) {
 	const flow = `
 inputs: {type: object, properties: {who: {type: string}}}
@@ -164,7 +164,7 @@ steps:
   - {id: ask, call: chat, with: {messages: "{{ prompt.messages }}"}}
 `
 	for text, want := range map[string][]string{
-		"{{ a }}{{ who }}{{ b }}":                       {`"***" < secrets.KEY inputs.who secrets.TWO`},
+		"{{ a }}{{ who }}{{ b }}":                       {`"***" < secrets.KEY`, `"Mei" < inputs.who`, `"***" < secrets.TWO`},
 		"{{ (a ~ who) | upper }}":                       {`"***" < secrets.KEY inputs.who`},
 		"{{ (a ~ who) | urlencode }} and {{ who }}":     {`"***" < secrets.KEY inputs.who`, `" and " < 7`, `"Mei" < inputs.who`},
 		"{{ [a, who] | tojson }} of {{ who | upper }}!": {`"***" < secrets.KEY inputs.who`, `" of " < 7`, `"MEI" < inputs.who`, `"!" < 7`},
@@ -194,6 +194,77 @@ steps:
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", text, diff)
+		}
+	}
+}
+
+// What a template computes with a secret, or decides by one, is told where that stands: what a run
+// with masks cannot make, and loops and conditions, whose other branches it has not seen. All around
+// it has the sources that it had.
+func TestExplainWhatSecretsDecide(t *testing.T) {
+	flows := []string{`
+inputs: {type: object}
+steps:
+  - {id: ask, call: chat, with: {user: %q}}
+`, `
+inputs: {type: object}
+steps:
+  - id: made
+    call: template
+    with: {template: %q, values: {inputs: "{{ inputs }}", secrets: {KEY: "{{ secrets.KEY }}", N: "{{ secrets.N }}"}}}
+  - {id: ask, call: chat, with: {user: "{{ made.text }}"}}
+`, `
+inputs: {type: object}
+steps:
+  - {id: inner, call: flow, with: {path: sub.yaml, inputs: {who: "{{ inputs.who }}", b: "{{ inputs.b }}", key: "{{ secrets.KEY }}", n: "{{ secrets.N }}"}}}
+  - {id: ask, call: chat, with: {user: "{{ inner.text }}"}}
+-- sub.yaml --
+inputs: {type: object}
+steps:
+  - id: made
+    call: template
+    with: {template: %q, values: {inputs: "{{ inputs }}", secrets: {KEY: "{{ inputs.key }}", N: "{{ inputs.n }}"}}}
+outputs: {text: "{{ made.text }}"}
+`}
+	for text, want := range map[string][]string{
+		"Pay {{ secrets.N | int + 1 }} to {{ inputs.who }}, please":             {`"Pay " < flow [0:4]`, `"***" < {{ secrets.N | int + 1 }} of secrets.N`, `" to " < flow [29:33]`, `"Mei" < inputs.who [0:3]`, `", please" < flow [49:57]`},
+		"{{ secrets.KEY.split('+')[2] }} of {{ inputs.who }}":                   {`"***" < {{ secrets.KEY.split('+')[2] }} of secrets.KEY`, `" of " < flow [31:35]`, `"Mei" < inputs.who [0:3]`},
+		"{{ secrets.KEY }} {{ secrets.N }} {{ inputs.who }}":                    {`"***" < secrets.KEY`, `" " < flow [17:18]`, `"***" < secrets.N`, `" " < flow [33:34]`, `"Mei" < inputs.who [0:3]`},
+		"{% for c in secrets.KEY | list %}{{ c }}{% endfor %} {{ inputs.who }}": {`"***" < secrets.KEY`, `" " < flow [52:53]`, `"Mei" < inputs.who [0:3]`},
+		"{% for c in secrets.KEY.split('+') %}{{ c }} and {{ inputs.who }}; {% endfor %}for {{ inputs.b }}": {
+			`"***" < {{  }} of secrets.KEY inputs.who`, `" and Mei; " < {{  }} of secrets.KEY inputs.who`,
+			`"2" < {{  }} of secrets.KEY inputs.who`, `" and Mei; " < {{  }} of secrets.KEY inputs.who`,
+			`"***" < {{  }} of secrets.KEY inputs.who`, `" and Mei; " < {{  }} of secrets.KEY inputs.who`, `"for " < flow [79:83]`, `"beta" < inputs.b [0:4]`,
+		},
+		"{% if secrets.N | int > 5 %}yes {{ inputs.who }}{% else %}no{% endif %} {{ inputs.b }}": {`"yes Mei" < {{  }} of secrets.N inputs.who`, `" " < flow [71:72]`, `"beta" < inputs.b [0:4]`},
+		"{% if secrets.KEY %}yes {{ inputs.who }}{% endif %} {{ secrets.N | upper }}":            {`"yes " < flow [20:24]`, `"Mei" < inputs.who [0:3]`, `" " < flow [51:52]`, `"***" < {{ secrets.N | upper }} of secrets.N`},
+		"{% for x in [secrets.KEY, inputs.who] %}{{ x }}, {% endfor %}":                          {`"***" < secrets.KEY`, `", " < flow [47:49]`, `"Mei" < inputs.who [0:3]`, `", " < flow [47:49]`},
+	} {
+		for i, flow := range flows {
+			r := schedulertest.Run(t, fmt.Sprintf(flow, text), schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "hunter+2+secret"),
+				schedulertest.Secret("N", "41007"), schedulertest.Inputs(`{"who": "Mei", "b": "beta"}`), schedulertest.LLM(scripted.Texts("yes")))
+			if diff := cmp.Diff(want, shownPieces(t, r, "ask")); diff != "" {
+				t.Errorf("%s in flow %d (-want +got)\n%s", text, i, diff)
+			}
+		}
+	}
+}
+
+// Items of a list that was made of a secret name it, however many there are.
+func TestExplainListOfSecret(t *testing.T) {
+	const flow = `
+inputs: {type: object}
+steps:
+  - {id: ask, call: chat, for_each: "{{ secrets.KEY | list }}", with: {user: "{{ item }}"}}
+`
+	r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "abcdef"), schedulertest.LLM(scripted.Texts("1", "2", "3", "4", "5", "6")))
+	for _, item := range []string{"ask[0]", "ask[5]"} {
+		all, err := explain.Explain(t.Context(), r.Flow, r.State(), item, bytesCounter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := all[0].Messages[0].Pieces[0].Sources[0]; s.Name != "secrets.KEY" && !slices.Equal(s.From, []string{"secrets.KEY"}) {
+			t.Errorf("%s is from %+v", item, s)
 		}
 	}
 }

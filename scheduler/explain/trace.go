@@ -7,7 +7,6 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -54,7 +53,7 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 		return made()
 	}
 	if v, _ := at.record(of).At(pointer); isText(v, text) {
-		origins = x.wholeText(at, origins, text)
+		origins = wholeText(origins, text)
 	}
 	origins = shownText(origins, text)
 	pieces := x.explainOrigins(at, origins, text, hops)
@@ -89,19 +88,13 @@ func isText(v value.Value, text string) bool {
 }
 
 // wholeText returns the origins of a text of which the only one may say that it is all of
-// its source, text or not. Where one of the two has another mask than the other, which hides what
-// stands beside secrets, the text is no copy.
-func (x *explainer) wholeText(at site, origins []calls.Origin, text string) []calls.Origin {
+// its source, text or not.
+func wholeText(origins []calls.Origin, text string) []calls.Origin {
 	if len(origins) != 1 || origins[0].End > 0 {
 		return origins
 	}
 	whole := origins[0]
 	whole.End = len(text)
-	if strings.Contains(text, secret.Mask) && whole.Kind == "" && whole.File == "" {
-		given, _ := x.callerOf(at).got.Params.At(whole.Pointer)
-		source, isText := given.Str()
-		whole.Computed = whole.Computed || isText && source != text
-	}
 	return []calls.Origin{whole}
 }
 

@@ -80,3 +80,44 @@ func NewReplacer(forms []string, mask string) *strings.Replacer {
 	}
 	return strings.NewReplacer(pairs...)
 }
+
+// MarkMasks returns a value of a record with a mark ([value.OfSecret]) on every [Mask] in its texts:
+// it stands for a secret, of whatever length.
+func MarkMasks(v value.Value) value.Value {
+	switch v.Kind() {
+	case value.String:
+		text, _ := v.Str()
+		var ranges []value.ByteRange
+		for at := 0; ; {
+			i := strings.Index(text[at:], Mask)
+			if i < 0 {
+				break
+			}
+			ranges = append(ranges, value.ByteRange{Start: at + i, End: at + i + len(Mask)})
+			at += i + len(Mask)
+		}
+		if ranges != nil {
+			return value.OfSecret(v, ranges...)
+		}
+	case value.List:
+		items, isMarked := make([]value.Value, len(v.List())), false
+		for i, item := range v.List() {
+			items[i] = MarkMasks(item)
+			isMarked = isMarked || items[i].HasSecret()
+		}
+		if isMarked {
+			return value.OfList(items...)
+		}
+	case value.Object:
+		m, isMarked := value.NewMap(v.Map().Len()), false
+		for k, member := range v.Map().All() {
+			marked := MarkMasks(member)
+			m.Set(k, marked)
+			isMarked = isMarked || marked.HasSecret()
+		}
+		if isMarked {
+			return value.OfMap(m)
+		}
+	}
+	return v
+}
