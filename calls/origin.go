@@ -16,7 +16,7 @@ type Origin struct {
 	// it.
 	Pointer string `json:"pointer,omitempty"`
 	// From is the byte of the source's text at which the stretch begins: of the
-	// parameter, the name, or the file.
+	// parameter, the name, or the file. Below 0 that is not known.
 	From int `json:"from,omitempty"`
 	// Computed is set where the stretch was made from its source and is not a copy
 	// of it: from the Size bytes from From on, or where Size is 0, from all of it.

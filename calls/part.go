@@ -23,7 +23,8 @@ type Part struct {
 	// where it is in no message.
 	Message *int `json:"message,omitempty"`
 	// At is the JSON pointer of the text in the output that holds the piece, where that
-	// is neither a message nor the prompt.
+	// is neither a message nor the prompt. In [WithParts] it is that of a member of the message
+	// which the part stands for: /tool_calls.
 	At string `json:"at,omitempty"`
 	// Start and End are the bytes [Start, End) that the piece takes in its
 	// message's text, in the text at At, or in the prompt.

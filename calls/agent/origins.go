@@ -31,6 +31,7 @@ func (p Params) firstParts() (parts []calls.Part) {
 // messageParts returns the parts of all messages so far.
 func (l *loop) messageParts() []calls.Part {
 	parts := l.params.firstParts()
+	round := 0
 	for i := len(parts); i < len(l.out.Messages); i++ {
 		content, _ := l.out.Messages[i].Get("content")
 		text, _ := content.Str()
@@ -40,8 +41,26 @@ func (l *loop) messageParts() []calls.Part {
 			continue
 		}
 		parts = append(parts, calls.AnswerPart(i, text))
+		if isAltered(value.OfMap(l.out.Messages[i]), "tool_calls", round, l.out.Rounds) {
+			parts = append(parts, calls.Part{Message: &i, At: "/tool_calls", Included: true, Origins: []calls.Origin{madeOfAnswer}})
+		}
+		round++
 	}
 	return parts
+}
+
+// madeOfAnswer is the source of what the model has not written as it stands.
+var madeOfAnswer = calls.Origin{Kind: calls.OriginAnswer, Computed: true}
+
+// alteredMembers returns the pointers of what the model has not written as it was sent.
+func alteredMembers(sent value.Value, written Use) (pointers []string) {
+	for pointer, was := range map[string]string{"/function/name": written.Name, "/function/arguments": written.Arguments} {
+		is, _ := sent.At(pointer)
+		if text, _ := is.Str(); text != was {
+			pointers = append(pointers, pointer)
+		}
+	}
+	return pointers
 }
 
 // toolOf returns the tool whose result a message has.
@@ -84,17 +103,47 @@ func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.O
 		return nil
 	}
 	message, _ := of.Output.At("/messages/" + number)
-	return originOfMember(message, below)
+	var out Output
+	if value.Decode(of.Output, &out) != nil {
+		return nil
+	}
+	round := 0
+	for _, before := range out.Messages[len(parts):min(i, len(out.Messages))] {
+		if _, isTool := toolOf(value.OfMap(before)); !isTool {
+			round++
+		}
+	}
+	return originOfMember(message, below, round, out.Rounds)
+}
+
+// isAltered reports whether a member of the message of a round, or what is in it, is not as the
+// model has written it.
+func isAltered(message value.Value, member string, round int, rounds []Round) bool {
+	list, _ := message.Get("tool_calls")
+	for i, sent := range list.List() {
+		if round >= len(rounds) || i >= len(rounds[round].ToolCalls) {
+			break
+		}
+		for _, pointer := range alteredMembers(sent, rounds[round].ToolCalls[i]) {
+			if altered := fmt.Sprintf("tool_calls/%d%s", i, pointer); altered == member || strings.HasPrefix(altered, member+"/") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // originOfMember returns that of a member of a message that the work has added.
-func originOfMember(message value.Value, member string) []calls.Origin {
+func originOfMember(message value.Value, member string, round int, rounds []Round) []calls.Origin {
 	tool, isTool := toolOf(message)
 	switch {
 	case member == "role":
 		return nil
 	case member != "content": // what the model has called
-		return []calls.Origin{{Kind: calls.OriginAnswer, Computed: true}}
+		if isAltered(message, member, round, rounds) {
+			return []calls.Origin{madeOfAnswer}
+		}
+		return []calls.Origin{{Kind: calls.OriginAnswer, From: -1}}
 	case isTool:
 		return []calls.Origin{{Kind: calls.OriginTool, Name: tool}}
 	}

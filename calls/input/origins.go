@@ -3,6 +3,7 @@ package input
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -58,23 +59,48 @@ func (b *builder) variableOrigins(name, text string) []calls.Origin {
 	case state[s.root] != nil:
 		o.Kind, o.Name, o.Pointer = calls.OriginName, s.root, s.path
 	default:
+		if turn, ok := b.lastTurnOrigin(s.root, text); ok {
+			return []calls.Origin{turn}
+		}
 		o.Kind, o.Name, o.Pointer = calls.OriginName, "vars", "/"+value.Escape(strings.TrimPrefix(s.root, "vars."))+s.path
 	}
 	return []calls.Origin{o}
 }
 
+// lastTurnOrigin returns the source of a built-in variable that is what was said last: the
+// utterance in the dialogue that it was taken from. ok is false for any other variable.
+func (b *builder) lastTurnOrigin(variable, text string) (o calls.Origin, ok bool) {
+	role := map[string]string{"last_user_message": "user", "last_assistant_message": "assistant"}[variable]
+	_, isOfStep := b.env.Vars.Resolved[variable] // the engine has taken it, from what it read
+	if role == "" || isOfStep {
+		return o, false
+	}
+	d := b.dialogueOrWarn()
+	for i, turn := range slices.Backward(d.turns) {
+		if turn.Role == role {
+			o = b.turnOrigin(d, i)
+			o.End = len(text)
+			return o, turn.Content == text
+		}
+	}
+	return o, false
+}
+
+// turnOrigin returns the source of an utterance.
+func (b *builder) turnOrigin(d dialogue, i int) calls.Origin {
+	if b.params.Memory.shortGiven {
+		return calls.Origin{Pointer: b.params.Memory.shortPointers[d.total-len(d.turns)+i]}
+	}
+	return calls.Origin{Kind: calls.OriginMemory, Name: cmp.Or(d.turns[i].ID, "session")}
+}
+
 // dialogueOrigins returns those of the dialogue, one for each line that holds the words of
 // its turn.
 func (b *builder) dialogueOrigins(d dialogue) (origins []calls.Origin) {
-	first := d.total - len(d.lines)
 	at := 0
 	for i, line := range d.lines {
 		t := d.turns[i]
-		o := calls.Origin{Kind: calls.OriginMemory, Name: cmp.Or(t.ID, "session")}
-		if b.params.Memory.shortGiven {
-			o = calls.Origin{Pointer: b.params.Memory.shortPointers[first+i]}
-		}
-		origins = append(origins, lineOrigin(o, line, t.Content, len(b.settings.turnHead(t)), at))
+		origins = append(origins, lineOrigin(b.turnOrigin(d, i), line, t.Content, len(b.settings.turnHead(t)), at))
 		at += len(line) + 1
 	}
 	return origins

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -25,6 +26,9 @@ type hiddenRange struct{ whole, shown value.ByteRange }
 
 // layoutOf returns the layout of a shown text, in which an image was written as most are.
 func layoutOf(text string) (l layout) {
+	if !strings.Contains(text, ";sha256=") {
+		return l
+	}
 	grown := 0 // how much longer the whole text is, so far
 	for _, m := range hiddenImage.FindAllStringSubmatchIndex(text, -1) {
 		size, _ := strconv.Atoi(text[m[4]:m[5]])

@@ -265,6 +265,9 @@ func (x *explainer) explainPart(at site, part calls.Part, origins []calls.Origin
 // between have no source.
 func (x *explainer) explainOrigins(at site, origins []calls.Origin, text string, hops int) (pieces []Piece) {
 	if len(origins) == 1 && origins[0].End == 0 {
+		if origins[0].Computed {
+			return x.explainComputed(at, origins, text, hops)
+		}
 		return x.explainOrigin(at, origins[0], text, hops)
 	}
 	end := 0
@@ -306,16 +309,13 @@ func (x *explainer) explainComputed(at site, origins []calls.Origin, stretch str
 			place, isExpression = expression, true
 			continue
 		}
-		pieces := x.explainOrigin(at, o, stretch, hops)
-		if o.Kind == calls.OriginAnswer {
-			pieces = withSource(pieces, sourceOfMaker(at.got))
-		}
-		from = append(from, pieces...)
+		from = append(from, x.explainOrigin(at, o, stretch, hops)...)
 	}
-	all := collapsed(stretch, from, place)
+	ways := waysOf(from)
 	isPrinted := len(origins) == 1 && x.isPrinted(at, origins[0], stretch)
-	if !isExpression && (isPrinted || !isValue(all[0].Sources)) {
-		return all
+	isTold := len(ways) == 0 || len(ways) == 1 && (isPrinted || !isValue(ways[0]))
+	if isTold && !isExpression {
+		return collapsed(stretch, from, place)
 	}
 	return computedPiece(stretch, from, place)
 }
@@ -323,9 +323,6 @@ func (x *explainer) explainComputed(at site, origins []calls.Origin, stretch str
 // isValue reports whether a way begins with a value, of which what a call computes is no copy. The words of a file,
 // or of a call, are told as such also where the call has written them otherwise.
 func isValue(way []Source) bool {
-	if len(way) == 0 {
-		return false
-	}
 	switch way[0].Kind { //nolint:exhaustive // the others are no values
 	case SourceInput, SourceName, SourceStep, SourceModel, SourceTool, SourceMemory, SourceUser, SourceComputed:
 		return true
@@ -420,7 +417,7 @@ func (x *explainer) explainNamed(at site, o calls.Origin, stretch string, hops i
 // explainOrigin explains a stretch by its origin.
 func (x *explainer) explainOrigin(at site, o calls.Origin, stretch string, hops int) []Piece {
 	of := func(source Source) []Piece {
-		if isCopy := !o.Computed && o.Start < o.End; isCopy {
+		if isCopy := !o.Computed && o.Start < o.End && o.From >= 0; isCopy {
 			source = source.withSpan(o.From, len(stretch))
 		}
 		return singlePiece(stretch, source)

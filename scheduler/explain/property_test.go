@@ -48,7 +48,9 @@ func (s source) gave(way []explain.Source) bool {
 	isFrom := func(name string) bool {
 		return strings.HasPrefix(name, s.name) || strings.Contains(name, "/"+s.name) || strings.Contains(name, " "+s.name)
 	}
-	return s.matches(way[0]) || way[0].Kind == explain.SourceComputed && slices.ContainsFunc(way[0].From, isFrom)
+	isOfAnswer := slices.Contains(way[0].From, "the model's answer") && slices.ContainsFunc(way[1:], s.matches)
+	isComputed := way[0].Kind == explain.SourceComputed
+	return s.matches(way[0]) || isComputed && (isOfAnswer || slices.ContainsFunc(way[0].From, isFrom))
 }
 
 const (

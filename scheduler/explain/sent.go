@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"slices"
+
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -127,7 +129,11 @@ func partsOfMessage(parts []calls.Part, message int) (mine []calls.Part) {
 func (x *explainer) explainSentText(at site, parts []calls.Part, text located, first int) (pieces []Piece) {
 	maker := sourceOfMaker(at.got)
 	if len(parts) > 0 && (parts[0].End == 0 || !text.isContent) {
-		return x.explainWholeMessage(at, parts[0], text)
+		whole := parts[0]
+		if i := slices.IndexFunc(parts, func(p calls.Part) bool { return p.At != "" && p.At == text.inMessage }); i >= 0 {
+			whole = parts[i]
+		}
+		return x.explainWholeMessage(at, whole, text)
 	}
 	layout, ok := fittedLayout(text.text, parts, first)
 	if !ok {
@@ -178,7 +184,7 @@ func (x *explainer) explainWholeMessage(at site, part calls.Part, text located) 
 	if !isPointer && o.Kind != "" && o.Kind != calls.OriginName && text.isContent {
 		o.End = len(text.text)
 	}
-	pieces := x.explainOrigin(at, o, text.text, 0)
+	pieces := x.explainOrigins(at, []calls.Origin{o}, text.text, 0)
 	if o.Kind == calls.OriginAnswer {
 		return withSource(pieces, maker)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
@@ -201,5 +203,68 @@ steps: [{id: work, call: agent, with: {system: Be kind, prompt: Go on, max_repea
 	}
 	if diff := cmp.Diff([][]int{{2, 2, 2, 2}, {2, 4, 6, 8}}, [][]int{told, known}); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Tool calls that an agent sends otherwise than the model has written them are computed from its
+// answer, in its own prompts and wherever its messages go. Others are the answer.
+func TestExplainAlteredToolCalls(t *testing.T) {
+	const flow = `
+inputs: {type: object}
+steps:
+  - {id: work, call: agent, with: {prompt: Go, tools: {calls: [{call: lookup}]}}}
+  - {id: ask, call: chat, with: {messages: "{{ work.messages + [{'role': 'user', 'content': work.messages[1].tool_calls[0].function.arguments}] }}"}}
+`
+	lookup := calls.Func("lookup", calls.Text{En: "Looks up."}, func(context.Context, *calls.Env, struct {
+		X string `json:"x"`
+	},
+	) (map[string]string, error) {
+		return map[string]string{"text": "found"}, nil
+	})
+	for arguments, want := range map[string]string{
+		`{"x": "y"}`: "the model's answer",
+		`{"x": "y"`:  "flow.yaml:4:35 computed from the model's answer",
+		``:           "flow.yaml:4:35 computed from the model's answer",
+	} {
+		use := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "lookup", Arguments: arguments}}}
+		r := schedulertest.Run(t, flow, schedulertest.With(append(builtin.Calls(), lookup)...), schedulertest.Inputs(`{}`),
+			schedulertest.LLM(scripted.New(use, scripted.Answer{Text: "done"}, scripted.Answer{Text: "yes"})))
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		got := origins(t, r, "work", "lookup")
+		got = append(got, origins(t, r, "ask", "lookup", "user {")...)
+		want := []string{"lookup < " + want + " > work/round-2 (round)", "lookup < " + want + " > work (agent) > ask", "user { < " + want + " > work (agent) > ask"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", arguments, diff)
+		}
+	}
+}
+
+// What was said last is the utterance that the call input has taken it from.
+func TestExplainLastMessageOfInput(t *testing.T) {
+	const flow = `
+inputs: {type: object}
+steps:
+  - {id: prompt, call: input, with: {config: {context_template: [{module_name: a, segments: [{type: text, value: "Before: "}, {type: variable, value: vars.last_user_message}]}]}%s}}
+  - {id: ask, call: chat, with: {user: "{{ prompt.prompt }}"}}
+`
+	for memory, want := range map[string]string{
+		"": "the memory memory_1 > prompt",
+		`, memory: {short_term: ["one", {role: user, content: "Hi there"}, {role: assistant, content: "Hello"}]}`: "flow.yaml:4",
+	} {
+		last := plugins.ResolverFunc(func(_ context.Context, state plugins.State, _ string) (any, error) {
+			users := slices.DeleteFunc(slices.Clone(state.History), func(turn plugins.Turn) bool { return turn.Role != "user" })
+			return users[len(users)-1].Content, nil
+		})
+		r := schedulertest.Run(t, fmt.Sprintf(flow, memory), schedulertest.With(builtin.Calls()...), schedulertest.LLM(scripted.Texts("yes")),
+			schedulertest.Resolver(last, "last_user_message"),
+			schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Env.Memory = remembered{e.Env.Memory, "Hi there"} }))
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		if got := origins(t, r, "ask", "Hi there")[0]; !strings.HasPrefix(got, "Hi there < "+want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
