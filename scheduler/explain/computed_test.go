@@ -28,7 +28,7 @@ func shownPieces(t *testing.T, r *schedulertest.Result, step string) (got []stri
 	for _, p := range messages[len(messages)-1].Pieces {
 		s := p.Sources[0]
 		shown := fmt.Sprintf("%q < ", p.Text)
-		switch s.Kind { //nolint:exhaustive // of the others the name is wanted
+		switch s.Kind {
 		case explain.SourceFlow:
 			shown += "flow"
 		case explain.SourceComputed:

@@ -1,6 +1,9 @@
 package flow_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,6 +31,22 @@ func TestLintCaches(t *testing.T) {
 		"counter":             {"  - id: a\n    call: chat\n    for_each: [1, 2]\n    with:\n      system: \"Item {{ index }}: LONG\"\n      user: \"{{ item }}\"\n", "f.yaml:8:24: warning: index changes"},
 		"files after":         {"  - {id: a, call: context, with: {workspace: ws, identity: \"I am {{ run.id }}.\", current_message: hi}}\n", "f.yaml:4:69: warning: run.id changes with every request, and the files"},
 		"no files":            {"  - {id: a, call: context, with: {identity: \"I am {{ run.id }}.\", current_message: hi}}\n", ""},
+		"through a template":  {"  - {id: made, call: template, with: {template: 'It is {{ t }}. LONG', values: {t: \"{{ vars.current_time }}\"}}}\n" + step + "      system: \"{{ made.text }}\"\n      user: hi\n", "f.yaml:4:4580: warning: vars.current_time changes with every request of step \"a\", and 4 KiB"},
+		"through filters":     {"  - {id: made, call: template, with: {template: '{{ t }}', values: {t: \"{{ run.id }}\"}}}\n" + step + "      system: \"{{ made.text | trim }} LONG\"\n      user: hi\n", "f.yaml:4:72: warning: run.id changes"},
+		"through an identity": {"  - {id: p, call: context, with: {identity: \"I am {{ run.id }}.\", history: [{role: user, content: LONG}], current_message: hi}}\n" + step + "      messages: \"{{ p.messages }}\"\n", "f.yaml:4:54: warning: run.id changes with every request of step \"a\""},
+		"through an in-chat":  {"  - {id: p, call: context, with: {identity: \"I am {{ run.id }}.\", current_message: LONG}}\n  - {id: i, call: in-chat, with: {history: \"{{ p.messages }}\"}}\n" + step + "      messages: \"{{ i.messages }}\"\n", "f.yaml:4:54: warning: run.id changes"},
+		"memories in context": {recall + "  - {id: p, call: context, with: {identity: x, memories: \"{{ found.relevant_memories }}\", current_message: LONG}}\n" + step + "      messages: \"{{ p.messages }}\"\n", "f.yaml:5:58: warning: found.relevant_memories changes"},
+		"through an input":    {"  - {id: p, call: input, with: {config: {context_template: [{module_name: a, segments: [{type: variable, value: v}, {type: text, value: LONG}]}]}, variables: {v: \"{{ vars.timestamp }}\"}}}\n" + step + "      user: \"{{ p.prompt }}\"\n", "f.yaml:4:4659: warning: vars.timestamp changes"},
+		"a history of input":  {"  - {id: p, call: input, with: {config: {context_template: [{module_name: a, segments: [{type: variable, value: short_term_history_content}, {type: text, value: LONG}]}]}}}\n" + step + "      user: \"{{ p.prompt }}\"\n", "f.yaml:4:"},
+		"identity upstream":   {"  - {id: made, call: template, with: {template: 'At {{ t }}', values: {t: \"{{ run.started_at }}\"}}}\n  - {id: a, call: context, with: {workspace: ws, identity: \"{{ made.text }}\", current_message: hi}}\n", "f.yaml:4:75: warning: run.started_at changes with every request, and the files"},
+		"a template, last":    {"  - {id: made, call: template, with: {template: 'LONG It is {{ t }}.', values: {t: \"{{ run.id }}\"}}}\n" + step + "      system: \"{{ made.text }}\"\n      user: \"{{ question }}\"\n", ""},
+		"a stable template":   {"  - {id: made, call: template, with: {template: '{{ t }} LONG', values: {t: \"{{ inputs.x }}\"}}}\n" + step + "      system: \"{{ made.text }}\"\n      user: hi\n", ""},
+		"a value not printed": {"  - {id: made, call: template, with: {template: 'LONG', values: {t: \"{{ run.id }}\"}}}\n" + step + "      system: \"{{ made.text }}\"\n      user: hi\n", ""},
+		"asked, not printed":  {"  - {id: made, call: template, with: {template: '{{ t }}', values: {t: \"{{ run.id }}\"}}}\n" + step + "      system: \"{{ 'a' if made.text else 'b' }} LONG\"\n      user: hi\n", ""},
+		"what is cut":         {"  - {id: made, call: template, with: {template: '{{ t }} LONG', values: {t: \"{{ run.id }}\"}}}\n" + step + "      system: \"{{ made.text | truncate(9) }}\"\n      user: hi\n", ""},
+		"an answer":           {"  - {id: said, call: chat, with: {user: \"{{ run.id }}\"}}\n" + step + "      system: \"{{ said.text }} LONG\"\n      user: hi\n", ""},
+		"the last message":    {"  - {id: p, call: context, with: {identity: LONG, current_message: \"{{ vars.current_time }}\"}}\n" + step + "      messages: \"{{ p.messages }}\"\n", ""},
+		"a text of an item":   {"  - {id: made, call: template, for_each: [1, 2], with: {template: '{{ t }} LONG', values: {t: \"{{ run.id }}\"}}}\n" + step + "      system: \"{{ made[0].text }}\"\n      user: hi\n", ""},
 		"a stable identity":   {"  - {id: a, call: context, with: {workspace: ws, identity: \"I am {{ inputs.x }}.\", current_message: hi}}\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,5 +70,28 @@ func TestLintCaches(t *testing.T) {
 				t.Errorf("got %v\nwant %s\nof all %v", got, c.want, problems)
 			}
 		})
+	}
+}
+
+// What changes is followed into the flow that a step runs, and out of it to what that was given.
+func TestLintCachesOfSubFlows(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"sub.yaml": "inputs: {type: object, properties: {at: {type: string}}}\nsteps:\n  - {id: made, call: template, with: {template: 'It is {{ t }}.', values: {t: \"{{ inputs.at }}\"}}}\noutputs: {text: \"{{ made.text }}\"}\n",
+		"f.yaml": "steps:\n  - {id: inner, call: flow, with: {path: sub.yaml, inputs: {at: \"{{ vars.current_time }}\"}}}\n" +
+			"  - {id: ask, call: chat, with: {system: \"{{ inner.text }}\", user: \"" + strings.Repeat("Answer in one short sentence. ", 150) + "\"}}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	registry, err := builtin.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, problems := (&flow.Loader{Registry: registry}).Load(filepath.Join(dir, "f.yaml"))
+	got := fmt.Sprint(problems)
+	if want := `f.yaml:2:65: warning: vars.current_time changes with every request of step "ask"`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -1,0 +1,270 @@
+package flow
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// maxFollowed bounds how many texts of other steps are looked at for one prompt.
+const maxFollowed = 200
+
+// segment is a stretch of a prompt: text that stays the same, or a name whose value
+// changes from request to request. What is known of neither has no segment.
+type segment struct {
+	stable   int // bytes
+	changing string
+	pos      Position
+}
+
+// flowScope are the steps that templates of a flow may name. Of a flow that a step runs, outer is
+// the scope of that step, and inputs are what the step gives.
+type flowScope struct {
+	steps  []*Step
+	outer  *flowScope
+	inputs *Param
+}
+
+func (f flowScope) step(id string) *Step {
+	for _, s := range f.steps {
+		if s.ID == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// promptTracer finds out what a prompt is made of, as far as the flow says it: through the outputs
+// of calls that put prompts together, and through flows in flows. lintCaches makes one for a step.
+type promptTracer struct {
+	flowScope
+	left int // texts of other steps that may be looked at
+}
+
+// inside returns the tracer of what is in a scope.
+func (t *promptTracer) inside(scope flowScope, trace func(*promptTracer) []segment) []segment {
+	if t.left <= 0 {
+		return nil
+	}
+	inner := &promptTracer{scope, t.left - 1}
+	all := trace(inner)
+	t.left = inner.left
+	return all
+}
+
+// messageSegments returns the segments of the messages that a step sends.
+func (t *promptTracer) messageSegments(s *Step) (all []segment) {
+	for _, pointer := range []string{"/system", "/user", "/prompt"} {
+		all = append(all, t.segmentsOf(s.With, pointer)...)
+	}
+	return append(all, t.listSegments(s.With, "/messages")...)
+}
+
+// listSegments returns the segments of the messages at a pointer.
+func (t *promptTracer) listSegments(root *Param, pointer string) (all []segment) {
+	messages, rest := Descend(root, pointer)
+	if v, isLiteral := messages.Static(); isLiteral {
+		v, _ = v.At(rest)
+		for _, m := range v.List() {
+			content, _ := m.Get("content")
+			text, _ := content.Str()
+			all = append(all, segment{stable: len(text)})
+		}
+		return all
+	}
+	if rest != "" {
+		return nil
+	}
+	if messages.Expr != nil {
+		return t.segmentsOf(root, pointer)
+	}
+	for _, m := range messages.List {
+		all = append(all, t.segmentsOf(m, "/content")...)
+	}
+	return all
+}
+
+var (
+	// templateTag is a tag of a template: what stands between two is text.
+	templateTag = regexp.MustCompile(`(?s)\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}`)
+	// plainTag is a tag that prints a value as it is.
+	plainTag = regexp.MustCompile(`^\{\{-?\s*[\w.\[\]'"]+\s*-?\}\}$`)
+	// filteredTag is one that prints what filters make of a value: how long that is, is not known.
+	filteredTag = regexp.MustCompile(`(?s)^\{\{-?\s*[\w.\[\]'"]+\s*\|.*\}\}$`)
+)
+
+// segmentsOf returns the segments of the text at a pointer; none where nothing is known of it.
+func (t *promptTracer) segmentsOf(root *Param, pointer string) (all []segment) {
+	p, rest := Descend(root, pointer)
+	v, isLiteral := p.Static()
+	if isLiteral {
+		v, _ = v.At(rest)
+		text, _ := v.Str()
+		return []segment{{stable: len(text)}}
+	}
+	if p.Expr != nil {
+		if path, ok := p.Expr.Path(); ok {
+			return t.referenceSegments(prompt.Ref{Path: append(path[:len(path):len(path)], PointerTokens(rest)...)}, p.Pos)
+		}
+		for _, ref := range p.Expr.Refs() {
+			if rest == "" && t.isChanging(ref) {
+				return []segment{{changing: strings.Join(ref.Path, "."), pos: p.Pos}}
+			}
+		}
+	}
+	if p.Text == nil || rest != "" {
+		return nil
+	}
+	source := p.Text.Source()
+	return templateSegments(source.Text, p.Text.Refs(), func(ref prompt.Ref) []segment {
+		pos := p.Pos
+		pos.Line, pos.Col = source.At(ref.Offset)
+		return t.referenceSegments(ref, pos)
+	})
+}
+
+// templateSegments returns the segments of a template: of its text, and of the values that it
+// prints as they are. Of what filters make of them only what changes counts, of other names only
+// those that change themselves.
+func templateSegments(text string, refs []prompt.Ref, segmentsOf func(prompt.Ref) []segment) (all []segment) {
+	end := 0
+	addText := func(to int) {
+		all = append(all, segment{stable: len(templateTag.ReplaceAllString(text[end:to], ""))})
+		end = to
+	}
+	for _, tag := range templateTag.FindAllStringIndex(text, -1) {
+		isPlain, isFiltered := plainTag.MatchString(text[tag[0]:tag[1]]), filteredTag.MatchString(text[tag[0]:tag[1]])
+		addText(tag[0])
+		end = tag[1]
+		for _, ref := range refs {
+			if ref.Offset < tag[0] || ref.Offset >= tag[1] {
+				continue
+			}
+			for _, s := range segmentsOf(ref) {
+				isOwn := s.changing == strings.Join(ref.Path, ".")
+				isMade := isFiltered && s.changing != ""
+				if isPlain || isOwn || isMade {
+					all = append(all, s)
+				}
+			}
+		}
+	}
+	addText(len(text))
+	return all
+}
+
+// referenceSegments returns the segments of the text that a name with members is; none where
+// nothing is known of it.
+func (t *promptTracer) referenceSegments(ref prompt.Ref, pos Position) []segment {
+	if t.isChanging(ref) {
+		return []segment{{changing: strings.Join(ref.Path, "."), pos: pos}}
+	}
+	path, pointer := ref.Path, ""
+	for _, member := range path[1:] {
+		pointer += "/" + value.Escape(member)
+	}
+	if path[0] == "inputs" && t.outer != nil {
+		return t.inside(*t.outer, func(outer *promptTracer) []segment { return outer.segmentsOf(t.inputs, pointer) })
+	}
+	s := t.step(path[0])
+	if s == nil || s.With == nil || s.ForEach != nil || s.EnableFilling {
+		return nil
+	}
+	return t.inside(t.flowScope, func(t *promptTracer) []segment { return t.outputSegments(s, pointer) })
+}
+
+// outputSegments returns the segments of the text, or of the messages, that the output of a step has
+// at a pointer.
+func (t *promptTracer) outputSegments(s *Step, pointer string) []segment {
+	switch {
+	case s.Call == "template" && pointer == "/text":
+		return t.renderedSegments(s)
+	case s.Call == "context" && (pointer == "/system" || pointer == "/messages/0/content"):
+		return t.systemSegments(s)
+	case s.Call == "context" && pointer == "/messages":
+		all := append(t.systemSegments(s), t.listSegments(s.With, "/history")...)
+		return append(all, t.segmentsOf(s.With, "/current_message")...)
+	case s.Call == "in-chat" && pointer == "/messages":
+		return t.listSegments(s.With, "/history")
+	case s.Call == "input" && pointer == "/prompt":
+		return t.moduleSegments(s)
+	case s.Call == CallFlow && s.Sub != nil && s.Sub.Outputs != nil:
+		inputs, rest := Descend(s.With, "/inputs")
+		if rest != "" {
+			return nil
+		}
+		inner := flowScope{steps: s.Sub.Steps, outer: &t.flowScope, inputs: inputs}
+		return t.inside(inner, func(t *promptTracer) []segment { return t.segmentsOf(s.Sub.Outputs, pointer) })
+	}
+	return nil
+}
+
+// renderedSegments returns those of the text of the call template.
+func (t *promptTracer) renderedSegments(s *Step) []segment {
+	p, rest := Descend(s.With, "/template")
+	v, isStatic := p.Static()
+	text, isText := v.Str()
+	if rest != "" || !isStatic || !isText {
+		return nil
+	}
+	parsed, err := prompt.Parse(prompt.Source{Text: text})
+	if err != nil {
+		return nil
+	}
+	return templateSegments(text, parsed.Refs(), func(ref prompt.Ref) []segment {
+		pointer := "/values"
+		for _, member := range ref.Path {
+			pointer += "/" + value.Escape(member)
+		}
+		return t.segmentsOf(s.With, pointer)
+	})
+}
+
+// systemSegments returns those of the system prompt of the call context.
+func (t *promptTracer) systemSegments(s *Step) (all []segment) {
+	for _, pointer := range []string{"/slots/before_char", "/identity", "/slots/after_char"} {
+		all = append(all, t.segmentsOf(s.With, pointer)...)
+	}
+	memories, rest := Descend(s.With, "/memories")
+	if rest != "" {
+		return all
+	}
+	if memories.Expr != nil {
+		return append(all, t.segmentsOf(s.With, "/memories")...)
+	}
+	for _, m := range memories.List {
+		all = append(all, t.segmentsOf(m, "")...)
+	}
+	return all
+}
+
+// moduleSegments returns those of the prompt of the call input.
+func (t *promptTracer) moduleSegments(s *Step) (all []segment) {
+	config, rest := Descend(s.With, "/config/context_template")
+	v, isStatic := config.Static()
+	v, isThere := v.At(rest)
+	if !isStatic || !isThere {
+		return nil
+	}
+	for _, module := range v.List() {
+		segments, _ := module.Get("segments")
+		for _, part := range segments.List() {
+			kind, _ := part.Get("type")
+			given, _ := part.Get("value")
+			text, _ := given.Str()
+			if name, _ := kind.Str(); name != "variable" {
+				all = append(all, segment{stable: len(text)})
+				continue
+			}
+			pointer := "/variables/" + value.Escape(text)
+			if _, rest := Descend(s.With, pointer); rest == "" {
+				all = append(all, t.segmentsOf(s.With, pointer)...)
+			} else if isChangingVariable(text) {
+				all = append(all, segment{changing: text, pos: s.With.PosAt("/config")})
+			}
+		}
+	}
+	return all
+}
