@@ -57,7 +57,11 @@ func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, ste
 		all = append(all, input)
 	}
 	all = append(all, x.explainSent(at)...)
+	beside := x.explainBeside(at)
 	for i, e := range all {
+		if e.isSent {
+			e.Beside = beside
+		}
 		if e.Total == 0 {
 			e.Total, e.CountedBy = e.Tokens+len(e.Messages)*llm.MessageOverhead, ByEstimate
 		}

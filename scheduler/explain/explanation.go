@@ -24,6 +24,8 @@ type Explanation struct {
 	// Cache is how much of the prompt is as in the step's prompt before; nil where there
 	// was none, and for prompts that no model was asked: see [CompareCaches].
 	Cache *Cache `json:"cache,omitempty"`
+	// Beside are the texts that are sent beside the contents of the messages, for checks of tests.
+	Beside []BesideText `json:"-"`
 
 	isSent bool
 }

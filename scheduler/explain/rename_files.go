@@ -24,6 +24,14 @@ func (e *Explanation) WithFileNames(name func(path string) string) *Explanation 
 			m.Pieces[j].Sources = names.rename(m.Pieces[j].Sources)
 		}
 	}
+	renamed.Beside = slices.Clone(e.Beside)
+	for i := range renamed.Beside {
+		text := &renamed.Beside[i]
+		text.Pieces = slices.Clone(text.Pieces)
+		for j := range text.Pieces {
+			text.Pieces[j].Sources = names.rename(text.Pieces[j].Sources)
+		}
+	}
 	if e.Cache != nil && e.Cache.Broken != nil {
 		cache, broken := *e.Cache, *e.Cache.Broken
 		broken.Piece.Sources = names.rename(broken.Piece.Sources)
@@ -33,11 +41,16 @@ func (e *Explanation) WithFileNames(name func(path string) string) *Explanation 
 	return &renamed
 }
 
-// eachPiece visits the pieces of the messages, and that at which the cache breaks.
+// eachPiece visits the pieces of the messages and beside them, and that at which the cache breaks.
 func (e *Explanation) eachPiece(visit func(p *Piece)) {
 	for i := range e.Messages {
 		for j := range e.Messages[i].Pieces {
 			visit(&e.Messages[i].Pieces[j])
+		}
+	}
+	for i := range e.Beside {
+		for j := range e.Beside[i].Pieces {
+			visit(&e.Beside[i].Pieces[j])
 		}
 	}
 	if e.Cache != nil && e.Cache.Broken != nil {

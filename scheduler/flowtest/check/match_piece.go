@@ -50,10 +50,11 @@ func placeOf(a *argument) (placeWant, bool) {
 
 // holds reports whether a message is the place.
 func (w placeWant) holds(e *explain.Explanation, message int) bool {
-	if w.Role != "" && e.Messages[message].Role != w.Role {
+	if w.Role != "" && roleAt(e, message) != w.Role {
 		return false
 	}
-	return w.Message == nil || *w.Message == message || *w.Message == message-len(e.Messages)
+	isMessage := message < len(e.Messages)
+	return w.Message == nil || isMessage && (*w.Message == message || *w.Message == message-len(e.Messages))
 }
 
 // text returns the place as messages name it.
@@ -84,7 +85,7 @@ func checkPart(a *argument, below string, s selector) bool {
 		a.report(below, wording.Say("it names no piece"), wording.Say("give kind, name or source"))
 		return false
 	}
-	return checkKind(a, below+"/kind", s.Kind)
+	return checkKind(a, below+"/kind", s.Kind) && checkName(a, below+"/name", s)
 }
 
 func buildIncludes(want includesWant, a *argument) test {
@@ -112,7 +113,7 @@ func buildIncludes(want includesWant, a *argument) test {
 			return v
 		}
 		if first < 0 {
-			failed := failf("%s is in message %d of the role %s, not in %s", want.text(), pieces[0].message, pieces[0].role(), place.text())
+			failed := failf("%s is in %s, not in %s", want.text(), pieces[0].place(), place.text())
 			failed.piece = pieces[0].ref()
 			return failed
 		}
@@ -122,7 +123,7 @@ func buildIncludes(want includesWant, a *argument) test {
 			return failed
 		}
 		v := pass()
-		v.message = wording.Say("%s is in message %d of the role %s", want.text(), pieces[first].message, pieces[first].role())
+		v.message = wording.Say("%s is in %s", want.text(), pieces[first].place())
 		v.piece = pieces[first].ref()
 		return v
 	}
@@ -192,7 +193,7 @@ func buildLeavesOut(want selector, a *argument) test {
 	return func(_ context.Context, of *subject) *verdict {
 		for _, e := range of.prompts {
 			if in := want.find(e); len(in) > 0 {
-				failed := failf("%s is in the prompt, in message %d of the role %s", want.text(), in[0].message, in[0].role())
+				failed := failf("%s is in the prompt, in %s", want.text(), in[0].place())
 				failed.piece = in[0].ref()
 				return failed
 			}
@@ -285,7 +286,7 @@ func orderVerdict(want []selector, e *explain.Explanation) *verdict {
 		}
 		first, before := &all[i][0], &all[i-1][len(all[i-1])-1]
 		if first.index <= before.index {
-			failed := failf("%s, in message %d, comes before %s, in message %d", s.text(), first.message, want[i-1].text(), before.message)
+			failed := failf("%s, in %s, comes before %s, in %s", s.text(), first.place(), want[i-1].text(), before.place())
 			failed.piece = first.ref()
 			return failed
 		}

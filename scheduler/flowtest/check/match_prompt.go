@@ -113,11 +113,11 @@ func buildSourcedText(want string, a *argument) test {
 		e := of.lastPrompt()
 		isFound := false
 		var open *verdict
-		for m := range e.Messages {
+		for m := range len(e.Messages) + len(e.Beside) {
 			if !place.holds(e, m) {
 				continue
 			}
-			for _, at := range occurrences(messageText(&e.Messages[m]), want) {
+			for _, at := range occurrences(textAt(e, m), want) {
 				isFound = true
 				if from == nil {
 					continue
@@ -127,7 +127,7 @@ func buildSourcedText(want string, a *argument) test {
 					open = possible.undecided(from.Source)
 				}
 				if wrong != nil {
-					failed := failf("%q in message %d comes from %s, not from %s", value.Truncate(want, maxShown), m, wrong.piece.Way(), from.text())
+					failed := failf("%q in %s comes from %s, not from %s", value.Truncate(want, maxShown), placeText(e, m), wrong.piece.Way(), from.text())
 					failed.piece = wrong.ref()
 					return failed
 				}
@@ -192,14 +192,14 @@ func buildConfined(want confinedWant, a *argument) test {
 				if f.piece.Text == "" || slices.Contains(want.Roles, f.role()) || !comesFrom(f.piece.Sources, want.Source) {
 					continue
 				}
-				failed := failf("text from %s is in message %d of the role %s: %q", want.Source, f.message, f.role(), value.Truncate(f.piece.Text, maxShown))
+				failed := failf("text from %s is in %s: %q", want.Source, f.place(), value.Truncate(f.piece.Text, maxShown))
 				failed.hint = wording.Say("its way: %s", f.piece.Way())
 				failed.piece = f.ref()
 				return failed
 			}
 		}
 		for _, e := range of.prompts {
-			isOutside := func(message int) bool { return !slices.Contains(want.Roles, e.Messages[message].Role) }
+			isOutside := func(message int) bool { return !slices.Contains(want.Roles, roleAt(e, message)) }
 			if v := (selector{Source: want.Source}).undecided(e, isOutside); v != nil {
 				return v
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -94,21 +95,28 @@ func (s *subject) snapshotText() string {
 }
 
 // appendPrompt writes a prompt as a snapshot has it: each message with its pieces, each of these with its
-// source and text, then what was left out and why. Positions in files are not in it: they change with every edit.
+// source and text, then what is sent beside them, and what was left out and why. Positions in files are not in it: they change with every edit.
 func (e *Evidence) appendPrompt(b *strings.Builder, p *explain.Explanation) {
 	folder := ""
 	if e.Flow != nil {
 		folder = e.folderOf(e.Flow.File)
 	}
-	for m := range p.Messages {
-		fmt.Fprintf(b, "[%d] %s\n", m, p.Messages[m].Role)
-		for i := range p.Messages[m].Pieces {
-			piece := &p.Messages[m].Pieces[i]
-			fmt.Fprintf(b, "  from %s\n", snapshotWay(piece.Sources, folder))
-			for line := range strings.SplitSeq(piece.Text, "\n") {
+	writePieces := func(pieces []explain.Piece) {
+		for i := range pieces {
+			fmt.Fprintf(b, "  from %s\n", snapshotWay(pieces[i].Sources, folder))
+			for line := range strings.SplitSeq(pieces[i].Text, "\n") {
 				b.WriteString("  | " + line + "\n")
 			}
 		}
+	}
+	for m := range p.Messages {
+		fmt.Fprintf(b, "[%d] %s\n", m, p.Messages[m].Role)
+		writePieces(p.Messages[m].Pieces)
+	}
+	for i := range p.Beside {
+		text := &p.Beside[i]
+		fmt.Fprintf(b, "[%s] %s\n", text.Pointer, text.Role)
+		writePieces(text.Pieces)
 	}
 	for i := range p.LeftOut {
 		l := &p.LeftOut[i]
@@ -137,7 +145,13 @@ func snapshotWay(way []explain.Source, folder string) string {
 				words = append(words, word)
 			}
 		}
-		names[i] = strings.Join(append(words, s.From...), " ")
+		for _, from := range s.From {
+			words = append(words, filePlace.ReplaceAllString(strings.TrimPrefix(from, folder), ""))
+		}
+		names[i] = strings.Join(words, " ")
 	}
 	return strings.Join(names, " > ")
 }
+
+// filePlace is a place in a file, behind the name of that.
+var filePlace = regexp.MustCompile(`:\d+:\d+`)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/jsonc"
@@ -33,6 +34,8 @@ type Scope struct {
 	Columns []string
 	// PluginChecks are the names of the checks of plugins.
 	PluginChecks []string
+	// Registry has the variables that plugins declare; nil: they are not looked at.
+	Registry *calls.Registry
 
 	once  sync.Once
 	names *sourceNames // set by once

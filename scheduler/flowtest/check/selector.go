@@ -216,8 +216,8 @@ func everywhere(int) bool { return true }
 
 // undecided returns an error for a piece that may come from a source.
 func (f *found) undecided(source string) *verdict {
-	failed := errorOf(calls.Errorf(calls.Missing, "cannot be decided: a text in message %d of the role %s may come from %s: %q",
-		f.message, f.role(), source, value.Truncate(f.piece.Text, maxShown)))
+	failed := errorOf(calls.Errorf(calls.Missing, "cannot be decided: a text in %s may come from %s: %q",
+		f.place(), source, value.Truncate(f.piece.Text, maxShown)))
 	failed.hint = wording.Say("its way: %s", f.piece.Way())
 	failed.piece = f.ref()
 	return failed
@@ -259,7 +259,8 @@ func namesSource(name, source string) bool {
 
 // found is a piece with its place.
 type found struct {
-	prompt  *explain.Explanation
+	prompt *explain.Explanation
+	// message is the index of its message; the texts beside the messages are counted after these.
 	message int
 	// index counts the pieces of the prompt; start is its first byte in the message.
 	index, start int
@@ -270,15 +271,50 @@ type found struct {
 func (f *found) ref() pieceRef { return pieceOf(f.prompt, f.message, f.piece) }
 
 // role returns the role of its message.
-func (f *found) role() string { return f.prompt.Messages[f.message].Role }
+func (f *found) role() string { return roleAt(f.prompt, f.message) }
 
-// piecesOf lists the pieces of a prompt, in order.
+// place returns where the piece is, as messages name it.
+func (f *found) place() wording.Text { return placeText(f.prompt, f.message) }
+
+// besideAt returns the text beside the messages that is counted as a message; nil for a message.
+func besideAt(e *explain.Explanation, message int) *explain.BesideText {
+	if i := message - len(e.Messages); i >= 0 {
+		return &e.Beside[i]
+	}
+	return nil
+}
+
+// roleAt returns the role of a message, or of a text beside the messages.
+func roleAt(e *explain.Explanation, message int) string {
+	if beside := besideAt(e, message); beside != nil {
+		return beside.Role
+	}
+	return e.Messages[message].Role
+}
+
+// placeText returns a message, or a text beside the messages, as people name it.
+func placeText(e *explain.Explanation, message int) wording.Text {
+	if beside := besideAt(e, message); beside != nil {
+		return wording.Say("%s of the role %s, beside the messages", beside.Pointer, beside.Role)
+	}
+	return wording.Say("message %d of the role %s", message, e.Messages[message].Role)
+}
+
+// piecesOf lists the pieces of a prompt, in order; those beside its messages are the last.
 func piecesOf(e *explain.Explanation) (all []found) {
 	for m := range e.Messages {
 		start := 0
 		for i := range e.Messages[m].Pieces {
 			p := &e.Messages[m].Pieces[i]
 			all = append(all, found{e, m, len(all), start, p})
+			start += len(p.Text)
+		}
+	}
+	for b := range e.Beside {
+		start := 0
+		for i := range e.Beside[b].Pieces {
+			p := &e.Beside[b].Pieces[i]
+			all = append(all, found{e, len(e.Messages) + b, len(all), start, p})
 			start += len(p.Text)
 		}
 	}

@@ -33,7 +33,7 @@ func memoryWords() []string { return []string{"session", "long_term"} }
 
 // messageRoles lists the roles of messages, and those that [explain.Explain] gives texts that are no messages.
 func messageRoles() []string {
-	return []string{"system", "developer", "user", "assistant", "tool", "function", "prompt", "text"}
+	return []string{"system", "developer", "user", "assistant", "tool", "function", "prompt", "text", explain.RoleTools}
 }
 
 // partKinds lists the kinds of the parts that built-in calls make of prompts: their own, and the names in their texts.
@@ -165,8 +165,8 @@ func isScalar(declared value.Value) bool {
 	return isOne && name != "object" && name != "array"
 }
 
-// checkVariable reports a variable that is nearly one of those that the flows mention, and is none of them. Modules of prompts may
-// have others.
+// checkVariable reports a variable that no plugin declares, and what the schema of one does not have. Where plugins are not known,
+// only one that is nearly what the flows mention is reported: modules of prompts may have others.
 func checkVariable(a *argument, below, source string) bool {
 	variable, ok := strings.CutPrefix(source, "vars.")
 	if !ok {
@@ -174,11 +174,60 @@ func checkVariable(a *argument, below, source string) bool {
 	}
 	name, known := firstName(variable), a.scope.sourceNames().variables
 	near := value.DidYouMean(strings.ReplaceAll(name, "*", ""), known)
-	if near == "" || slices.ContainsFunc(known, func(variable string) bool { return matchesName(name, variable) }) {
+	if slices.ContainsFunc(known, func(variable string) bool { return matchesName(name, variable) }) {
+		return checkMember(a, below, source, a.scope.variableSchema(name), variable[len(name):])
+	}
+	if near == "" && a.scope.Registry == nil {
 		return true
 	}
-	a.report(below, wording.Say("the flow has no variable %q", name), wording.Of(near))
+	hint := wording.Of(near)
+	if near == "" {
+		hint = nearHint(name, known)
+	}
+	a.report(below, wording.Say("the flow has no variable %q", name), hint)
 	return false
+}
+
+// variableSchema returns what a plugin declares of a variable; null where it declares nothing.
+func (s *Scope) variableSchema(name string) value.Value {
+	resolver, _ := s.Registry.Resolver(name)
+	described, ok := resolver.(interface{ Schema(name string) value.Value })
+	if !ok {
+		return value.Value{}
+	}
+	return described.Schema(name)
+}
+
+// checkMember reports what a source has below a name, and the schema of that has not: .city.nmae. What a schema leaves open is not
+// reported.
+func checkMember(a *argument, below, source string, declared value.Value, path string) bool {
+	for path != "" {
+		name, isMember := strings.CutPrefix(path, ".")
+		name = firstName(name)
+		properties, hasProperties := declared.Get("properties")
+		if !isMember || !hasProperties || strings.Contains(name, "*") {
+			return true
+		}
+		member, ok := properties.Get(name)
+		if !ok {
+			return isOpenSchema(declared) || reportMember(a, below, source, name, properties.Map().Keys())
+		}
+		declared, path = member, path[1+len(name):]
+	}
+	return true
+}
+
+// reportMember reports a member that a schema does not have, and returns false.
+func reportMember(a *argument, below, source, name string, known []string) bool {
+	a.report(below, wording.Say("no text comes from %q: the variable has no %q", source, name), nearHint(name, known))
+	return false
+}
+
+// isOpenSchema reports whether a schema lets an object have members that it does not name.
+func isOpenSchema(declared value.Value) bool {
+	more, _ := declared.Get("additionalProperties")
+	isAllowed, isBool := more.Bool()
+	return !isBool || isAllowed
 }
 
 // sourceNames are what the sources of a scope may be called. They are made once, and only read then.
@@ -192,6 +241,11 @@ type sourceNames struct {
 	// calls that are not built in.
 	isOpen, hasOtherCalls bool
 	flows                 []*flow.Flow
+	// written are the parameters of the steps, with null for what is computed.
+	written []value.Value
+
+	piecesOnce sync.Once
+	pieces     pieceNames // set by piecesOnce
 }
 
 // sourceNames returns the names of the flows of the scope.
@@ -205,6 +259,11 @@ func (s *Scope) sourceNames() *sourceNames {
 		}
 		for _, f := range s.Flows {
 			n.addFlow(f, "")
+		}
+		for _, name := range s.Registry.VariableNames() {
+			if !slices.Contains(n.variables, name) {
+				n.variables = append(n.variables, name)
+			}
 		}
 		s.names = n
 	})
@@ -299,6 +358,7 @@ func (n *sourceNames) addFlow(f *flow.Flow, prefix string) {
 		n.addTexts(s)
 		with := writtenValue(s.With)
 		n.addParams(with, dir)
+		n.written = append(n.written, with)
 		n.addTools(s, with)
 		if s.Sub != nil {
 			n.addFlow(s.Sub, prefix+s.ID+"/")

@@ -254,3 +254,50 @@ func TestMatchesPath(t *testing.T) {
 		}
 	}
 }
+
+// Below not, and as a share of the tokens, a name that no piece can have would never be noticed: it is reported, with the one that was
+// probably meant. Names that stand in the flow or its files, and those of what is computed, are left alone.
+func TestMisspeltNamesOfPieces(t *testing.T) {
+	const source = `
+inputs: {type: object, properties: {question: {type: string}, books: {type: array}}}
+steps:
+  - {id: brief, call: input, with: {config_path: brief.jsonc, user_input: "{{ inputs.question }}"}}
+  - {id: scene, call: in-chat, with: {history: [], world_books: BOOKS, presets_in_chat: [{identifier: winter_notice, position: in-chat, role: system, content: Closed.}]}}
+  - {id: answer, call: chat, with: {messages: "{{ scene.messages }}"}}
+outputs: {x: 1}
+-- book.yaml --
+entries:
+  - {id: keeper, name: The keeper, content: She kept the light.}
+  - {id: keepers, name: The keepers, content: They kept the light.}
+-- brief.jsonc --
+{"context_template": [{"module_name": "memories", "segments": []}], /* The memoriez are gone. */ "settings": {}}
+-- a.test.yaml --
+cases: [{name: The keper}]
+`
+	closed := loadScope(t, strings.Replace(source, "BOOKS", "!file book.yaml", 1))
+	open := loadScope(t, strings.Replace(source, "BOOKS", `!expr inputs.books`, 1))
+	for name, near := range map[string]string{
+		"The keper": "The keeper", "winter-notice": "winter_notice", "memoris": "memories", "The keeper": "", "The keepers": "", "keeper": "",
+		"winter_notice": "", "memories": "", "memoriez": "", "The k*per": "", "A whale": "", "book.yaml": "", "scene": "",
+	} {
+		for _, item := range []string{
+			"{prompt: answer, not: {includes: {name: " + name + "}}}",
+			"{prompt: answer, not: {leaves_out: {kind: world_book, name: " + name + "}}}",
+			"{prompt: answer, not: {order: [{name: " + name + "}, {kind: preset}]}}",
+			"{prompt: answer, not: {text: hello, comes_from: {name: " + name + "}}}",
+			"{prompt: answer, tokens: {of: {name: " + name + "}, max: 10}}",
+		} {
+			if _, problems := tryParse(t, item, open); problems != nil {
+				t.Errorf("%s: %v, where books are given in a run", item, problems)
+			}
+			_, problems := tryParse(t, item, closed)
+			want := `no piece of the prompt can have the name "` + name + `" (did you mean "` + near + `"?)`
+			if isWrong := near != ""; isWrong != (problems != nil) || isWrong && !strings.Contains(problems.In("en"), want) {
+				t.Errorf("%s: %v", item, problems)
+			}
+		}
+	}
+	if _, problems := tryParse(t, "{prompt: answer, includes: {name: The keper}}", closed); problems != nil {
+		t.Errorf("a check that would fail by itself: %v", problems)
+	}
+}

@@ -62,6 +62,15 @@ func messageText(m *explain.ExplainedMessage) string {
 	return b.String()
 }
 
+// textAt returns the text of a message, or of a text beside the messages.
+func textAt(e *explain.Explanation, message int) string {
+	beside := besideAt(e, message)
+	if beside == nil {
+		return messageText(&e.Messages[message])
+	}
+	return messageText(&explain.ExplainedMessage{Pieces: beside.Pieces})
+}
+
 // promptText returns the texts of all messages, with an empty line between them.
 func promptText(e *explain.Explanation) string {
 	texts := make([]string, len(e.Messages))
@@ -108,9 +117,13 @@ type pieceRef func(language string) *result.PieceRef
 // pieceOf names a piece of a message.
 func pieceOf(e *explain.Explanation, message int, p *explain.Piece) pieceRef {
 	kind, name := result.NameOf(p.Sources)
+	role, number := roleAt(e, message), message
+	if besideAt(e, message) != nil {
+		number = -1
+	}
 	return func(language string) *result.PieceRef {
 		return &result.PieceRef{
-			Step: e.Step, Kind: kind, Name: name, Source: p.Way().In(language), Message: message, Role: e.Messages[message].Role,
+			Step: e.Step, Kind: kind, Name: name, Source: p.Way().In(language), Message: number, Role: role,
 			Text: value.Truncate(p.Text, maxShown),
 		}
 	}

@@ -317,6 +317,7 @@ func (r *reader) parseChecks(doc value.Value) {
 	for _, f := range r.flows {
 		scope.Flows = append(scope.Flows, f.flow)
 	}
+	scope.Registry = r.loader.Flows.Registry
 	scope.PluginChecks = slices.Concat([]string{}, r.loader.Flows.Registry.TestCheckNames())
 	cases, _ := doc.Get("cases")
 	for _, c := range cases.List() {
