@@ -110,10 +110,10 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if err != nil {
 		return err
 	}
-	if err := a.checkReportFiles(targets, suites, f.against); err != nil {
+	files := a.runtime.testParts().Files
+	if err := a.checkReportFiles(targets, suites, files.Paths(f.against, f.bless)); err != nil {
 		return usageError(err)
 	}
-	files := a.runtime.testParts().Files
 	last, err := files.ReadLast()
 	if err != nil {
 		return usageError(err)
@@ -176,10 +176,11 @@ func (f *testFlags) check() ([]report.Target, error) {
 	return report.ParseTargets(f.reports)
 }
 
-// checkReportFiles returns an error where a report would replace a file that the run reads.
-func (a *app) checkReportFiles(targets []report.Target, suites []*suite.Suite, against string) error {
+// checkReportFiles returns an error where a report would replace a file that the run reads, or one of the results that it keeps.
+func (a *app) checkReportFiles(targets []report.Target, suites []*suite.Suite, results []string) error {
 	for _, t := range targets {
-		isRead := flowtest.IsSameFile(t.File, a.settings.File()) || against != "" && flowtest.IsSameFile(t.File, against)
+		isRead := flowtest.IsSameFile(t.File, a.settings.File())
+		isRead = isRead || slices.ContainsFunc(results, func(path string) bool { return flowtest.IsSameFile(t.File, path) })
 		isRead = isRead || slices.ContainsFunc(suites, func(s *suite.Suite) bool { return flowtest.Reads(s, t.File) })
 		if isRead {
 			return calls.Errorf(calls.Invalid, "the report %s would replace %s, which the tests read", t.Kind, t.File).

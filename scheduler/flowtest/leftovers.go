@@ -2,9 +2,13 @@ package flowtest
 
 import (
 	"cmp"
+	"errors"
+	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
@@ -28,9 +32,11 @@ func (u *usedParts) add(at map[flow.Position]int, scripted int) {
 	u.scripted = max(u.scripted, scripted)
 }
 
-// hasEnded reports whether the run came to its end, so that it has asked for all that it ever would.
+// hasEnded reports whether the run has asked for all that it ever would: it came to its end, to the step at which the case stops, or to
+// a wait that the case has no answer for. What a run that fails has asked for depends on what was faster.
 func (a *attempt) hasEnded() bool {
-	return a.problem == nil && a.of.Until == "" && a.record.State == journal.RunFinished
+	isOver := a.record.State == journal.RunFinished || a.record.State == journal.RunWaiting || errors.Is(a.err, scheduler.ErrUntil)
+	return a.problem == nil && isOver
 }
 
 // leftover is something that a case has written and that none of its runs has asked for.
@@ -51,18 +57,59 @@ func (s *suiteRun) reportLeftovers() {
 		if runs[len(runs)-1] != c {
 			continue
 		}
-		if left := s.leftoversOf(runs); len(left) > 0 {
+		left := s.leftoversOf(runs)
+		if len(left) == 0 {
+			continue
+		}
+		if haveEnded := !slices.ContainsFunc(runs, func(c *caseRun) bool { return !c.hasEnded }); haveEnded {
 			c.found.Outcome = result.Worse(c.found.Outcome, result.Error)
-			c.found.Problem = s.runner.leftoverProblem(left)
+			c.found.Problem = s.runner.leftoverProblem(left, c.Until)
+			continue
+		}
+		for _, c := range runs {
+			s.runner.mentionLeftovers(c.found, left)
 		}
 	}
 }
 
-// leftoversOf returns what no run of a case has asked for; none where a run has not come to its end.
+// maxMentioned bounds how much of what is left over the failure of a run mentions.
+const maxMentioned = 3
+
+// mentionLeftovers adds to the failures of a case what its runs have not asked for until they failed.
+func (r *runner) mentionLeftovers(found *result.Case, left []leftover) {
+	if found.Outcome == result.Pass {
+		return
+	}
+	var texts []wording.Text
+	for _, one := range left[:min(len(left), maxMentioned)] {
+		texts = append(texts, wording.Say("%s: %s", one.at.String(), wording.OfError(one.what)))
+	}
+	text := wording.Say("until then: %s", wording.Join(texts, "; ", "；")).In(r.options.Language)
+	for i := range found.Repeats {
+		if hint := hintOf(&found.Repeats[i]); hint != nil {
+			*hint = strings.TrimPrefix(*hint+"; "+text, "; ")
+		}
+	}
+}
+
+// hintOf returns the hint of what failed in a repeat; nil where nothing did.
+func hintOf(r *result.Repeat) *string {
+	if r.Problem != nil {
+		return &r.Problem.Hint
+	}
+	for i := range r.Checks {
+		if r.Checks[i].Outcome != result.Pass && r.Checks[i].Weight > 0 {
+			return &r.Checks[i].Hint
+		}
+	}
+	return nil
+}
+
+// leftoversOf returns what no run of a case has asked for; none where not all of them have run.
 func (s *suiteRun) leftoversOf(runs []*caseRun) (all []leftover) {
 	used := newUsedParts()
 	for _, c := range runs {
-		if c.found == nil || c.found.Problem != nil || len(c.found.Repeats) == 0 || !c.hasEnded {
+		if c.found == nil || c.found.Problem != nil || len(c.found.Repeats) == 0 {
 			return nil
 		}
 		used.add(c.used.at, c.used.scripted)
@@ -123,8 +170,8 @@ func unusedMock(m *suite.Mock, n int) *calls.Error {
 		WithHint("take it out of mocks, or find out why nothing asks for it")
 }
 
-// leftoverProblem returns what is left over as a problem, at the place of the first.
-func (r *runner) leftoverProblem(left []leftover) *result.Problem {
+// leftoverProblem returns what is left over as a problem, at the place of the first. until is where the case stops; "" is its end.
+func (r *runner) leftoverProblem(left []leftover, until string) *result.Problem {
 	p := r.problemOf(left[0].what)
 	p.Kind, p.Position = result.KindUnused, positionOf(left[0].at)
 	messages := make([]wording.Text, len(left))
@@ -133,6 +180,9 @@ func (r *runner) leftoverProblem(left []leftover) *result.Problem {
 		if i > 0 {
 			messages[i] = wording.Say("%s: %s", one.at.String(), messages[i])
 		}
+	}
+	if until != "" {
+		p.Hint = wording.Say("the case stops at %s: take it out, or set until: end", until).In(r.options.Language)
 	}
 	p.Message = cmp.Or(wording.Join(messages, "; ", "；").In(r.options.Language), p.Message)
 	return p

@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
 
-// What a case has written and none of its runs asks for is not decided, at its place. What the defaults have, and what a run
-// does not come to on purpose, is no such thing.
+// What a case has written and none of its runs asks for is not decided, at its place. What the defaults have is no
+// such thing, and neither is what a run that fails on purpose does not come to.
 func TestLeftovers(t *testing.T) {
 	const archive = `
 -- a.yaml --
@@ -52,7 +52,7 @@ cases:
 		"all of them":      `a.test.yaml:13:72 the run did not wait for the answer "size:/size"; a.test.yaml:13:100: nothing asked for the mock "fetch"; a.test.yaml:13:57: the run asked for 0 of the 1 answers in llm`,
 		"failed too":       `a.test.yaml:14:34 the run asked for 1 of the 2 answers in llm`,
 		"values":           `a.test.yaml:15:57 the run asked for 1 of the 2 values of the mock "note"`,
-		"until":            "",
+		"until":            `a.test.yaml:16:78 nothing asked for the mock "fetch"; a.test.yaml:16:40: the run asked for 0 of the 1 answers in llm`,
 		"fails on purpose": "",
 	}
 	for name, text := range want {
@@ -76,11 +76,48 @@ cases:
 		}
 	}
 	if t.Failed() {
-		t.Log(lines(t, r))
-	}
+		}
 	w.options.Language = "zh"
 	if c := caseOf(t, w.runArchive(t, archive), "all of them"); !strings.Contains(c.Problem.Message, "运行没有等待回答") || !strings.Contains(c.Problem.Message, "；") {
 		t.Errorf("in Chinese: %+v", c.Problem)
+	}
+}
+
+// A run that waits has asked for all that it ever will. Of one that fails, which may have been about to ask, what is left over is told
+// where it is told what failed.
+func TestLeftoversOfRunsThatStop(t *testing.T) {
+	const archive = `
+-- a.yaml --
+name: a
+steps:
+  - {id: note, call: template, with: {template: note}}
+  - {id: size, call: slot, needs: [note], with: {stages: [], current_schema: {type: object, required: [size], properties: {size: {type: string}}}}}
+  - {id: fetch, call: http, needs: [size], with: {url: "https://example.com"}}
+outputs: {reply: "{{ fetch.body }}"}
+-- a.test.yaml --
+cases:
+  - {name: waits, mocks: {fetch: {status: 200, body: x}}, expect: [{run: {waits_for: /size}}]}
+  - {name: fails, answers: {/size: small}, mocks: {note: {error: {kind: plugin, message: no}}, fetch: {status: 200, body: x}}, expect: [{event: flow.started, count: 1}]}
+  - {name: fails a check, mocks: {note: {error: {kind: plugin, message: no}}, fetch: {status: 200, body: x}}, expect: [{run: {error: {matches: "yes"}}}]}
+  - {name: on purpose, mocks: {note: {error: {kind: plugin, message: no}}, fetch: {status: 200, body: x}}, expect: [{run: {error: {matches: "no"}}}]}
+`
+	r := newWorld(t, nil).runArchive(t, archive)
+	if c := caseOf(t, r, "waits"); c.Outcome != result.Error || c.Problem.Message != `nothing asked for the mock "fetch"` {
+		t.Errorf("waits: %s: %+v", c.Outcome, c.Problem)
+	}
+	c := caseOf(t, r, "fails")
+	want := `until then: a.test.yaml:3:29: the run did not wait for the answer "/size"; a.test.yaml:3:96: nothing asked for the mock "fetch"`
+	if c.Outcome != result.Error || c.Problem != nil || c.Repeats[0].Problem.Hint != want {
+		t.Errorf("fails: %s: %+v, want %q", c.Outcome, c.Repeats[0].Problem, want)
+	}
+	c = caseOf(t, r, "fails a check")
+	want = `until then: a.test.yaml:4:79: nothing asked for the mock "fetch"`
+	if c.Outcome != result.Fail || c.Repeats[0].Checks[0].Hint != want {
+		t.Errorf("fails a check: %s: %+v, want %q", c.Outcome, c.Repeats[0].Checks, want)
+	}
+	t.Log(lines(t, r))
+	if c := caseOf(t, r, "on purpose"); c.Outcome != result.Pass {
+		t.Errorf("on purpose: %s: %s", c.Outcome, lines(t, r))
 	}
 }
 

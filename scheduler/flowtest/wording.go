@@ -38,6 +38,8 @@ var _ = wording.Add(wording.Catalog{
 	"the case %q: %w":                                                             "用例 %q：%w",
 	"the case took longer than %s":                                                "用例用时超过 %s",
 	"the run asks a model %d times, and llm has %d answers":                       "运行询问模型 %d 次，而 llm 有 %d 个回答",
+	"until then: %s":                                                              "到那时为止：%s",
+	"the case stops at %s: take it out, or set until: end":                        "用例在 %s 处停止：删去它，或设 until: end",
 	"the tool %s runs %s, which writes, and a test does not let tools write":      "工具 %s 运行 %s，它会写入，测试不允许工具写入",
 	"the step %s runs %s, which may change the world, and a test does not let it": "步骤 %s 运行 %s，它可能改变外部世界，测试不允许",
 	"the tests were interrupted: %w":                                              "测试被中断：%w",

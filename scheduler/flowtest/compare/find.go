@@ -31,13 +31,7 @@ type Files struct {
 // Find returns the run that --against names: the run before for last, a baseline by its name, or any file
 // that --bless or --json wrote.
 func (f Files) Find(against string) (*Baseline, error) {
-	file := against
-	switch {
-	case against == Last:
-		file = f.Last
-	case baselineName.MatchString(against) && filepath.Ext(against) == "":
-		file = filepath.Join(f.Root, against+Suffix)
-	}
+	file := f.path(against)
 	data, err := calls.ReadFile(file, calls.AnyLength)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, f.notFound(against)
@@ -50,6 +44,28 @@ func (f Files) Find(against string) (*Baseline, error) {
 		return nil, calls.Errorf(calls.Invalid, "%s: %w", file, err)
 	}
 	return b, nil
+}
+
+// path returns the file of the run that --against names.
+func (f Files) path(against string) string {
+	switch {
+	case against == Last:
+		return f.Last
+	case baselineName.MatchString(against) && filepath.Ext(against) == "":
+		return filepath.Join(f.Root, against+Suffix)
+	}
+	return against
+}
+
+// Paths lists the files that a test run reads and keeps: the run before, and those of the names given, of which "" is none.
+func (f Files) Paths(names ...string) []string {
+	paths := []string{f.Last}
+	for _, name := range names {
+		if name != "" {
+			paths = append(paths, f.path(name))
+		}
+	}
+	return paths
 }
 
 // notFound returns the error of a run that is not there.
