@@ -76,7 +76,8 @@ cases:
 		}
 	}
 	if t.Failed() {
-		}
+		t.Log(lines(t, r))
+	}
 	w.options.Language = "zh"
 	if c := caseOf(t, w.runArchive(t, archive), "all of them"); !strings.Contains(c.Problem.Message, "运行没有等待回答") || !strings.Contains(c.Problem.Message, "；") {
 		t.Errorf("in Chinese: %+v", c.Problem)
@@ -115,7 +116,6 @@ cases:
 	if c.Outcome != result.Fail || c.Repeats[0].Checks[0].Hint != want {
 		t.Errorf("fails a check: %s: %+v, want %q", c.Outcome, c.Repeats[0].Checks, want)
 	}
-	t.Log(lines(t, r))
 	if c := caseOf(t, r, "on purpose"); c.Outcome != result.Pass {
 		t.Errorf("on purpose: %s: %s", c.Outcome, lines(t, r))
 	}

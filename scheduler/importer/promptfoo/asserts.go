@@ -1,8 +1,10 @@
 package promptfoo
 
 import (
+	"math"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -306,11 +308,28 @@ func plainText(v value.Value) string {
 
 func translateEquals(_ *reader, a *assertion) translation {
 	if a.value.Kind() == value.Object || a.value.Kind() == value.List {
-		got := one(value.Pairs("json", a.value))
-		got.note = wording.Say("members that are not named may differ")
+		got := one(value.Pairs("schema", value.Pairs("const", a.value)))
+		if a.isNegated {
+			got.note = wording.Say("an answer that is not JSON passes there, and fails here")
+		}
 		return got
 	}
-	return one(value.Pairs("equals", plainText(a.value)))
+	return one(value.Pairs("equals", scriptText(a.value)))
+}
+
+// scriptText returns a scalar as JavaScript makes a text of it: 1.0 is 1 there, and 1e3 is 1000.
+func scriptText(v value.Value) string {
+	number, isNumber := v.Float()
+	if !isNumber {
+		return plainText(v)
+	}
+	size := math.Abs(number)
+	if isPlain := size < 1e21 && size >= 1e-6 || size == 0; isPlain {
+		return strconv.FormatFloat(number+0, 'f', -1, 64)
+	}
+	digits, exponent, _ := strings.Cut(strconv.FormatFloat(number, 'e', -1, 64), "e")
+	sign := exponent[:1]
+	return digits + "e" + sign + strings.TrimLeft(exponent[1:], "0")
 }
 
 func translateRegex(_ *reader, a *assertion) translation {
@@ -451,7 +470,11 @@ func translateJavaScript(r *reader, a *assertion) translation {
 		kept := r.keepCode("javascript", code)
 		return translation{why: wording.Say("this JavaScript has no equal here: %w; it is kept as %s", err, kept)}
 	}
-	return translation{matchers: matchers, note: wording.Say("the expression is a check of its own")}
+	note := wording.Say("the expression is a check of its own")
+	if comparesLoosely(code) {
+		note = wording.Say("the expression is a check of its own; == and != take a number for its text there, here only where that is written alike")
+	}
+	return translation{matchers: matchers, note: note}
 }
 
 // keepCode keeps the code of an assertion as a file.

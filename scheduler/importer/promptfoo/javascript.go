@@ -3,6 +3,7 @@ package promptfoo
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt"
@@ -19,11 +20,7 @@ var scored = regexp.MustCompile(`\?\s*(?:1\s*:\s*0|true\s*:\s*false)\s*$`)
 // translateCode returns the matchers of an expression of JavaScript, one for each of the conditions that
 // && joins. Nothing of the code runs.
 func translateCode(code string) ([]*value.Map, error) {
-	code = strings.TrimSpace(code)
-	for _, prefix := range []string{"output =>", "(output) =>", "(output, context) =>", "return "} {
-		code = strings.TrimSpace(strings.TrimPrefix(code, prefix))
-	}
-	root, err := parseScript(strings.TrimSpace(scored.ReplaceAllString(strings.TrimRight(code, "; \n"), "")))
+	root, err := parseCode(code)
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +33,36 @@ func translateCode(code string) ([]*value.Map, error) {
 		all = append(all, m)
 	}
 	return all, nil
+}
+
+// parseCode reads the expression that a code is, or returns.
+func parseCode(code string) (*scriptNode, error) {
+	code = strings.TrimSpace(code)
+	for _, prefix := range []string{"output =>", "(output) =>", "(output, context) =>", "return "} {
+		code = strings.TrimSpace(strings.TrimPrefix(code, prefix))
+	}
+	return parseScript(strings.TrimSpace(scored.ReplaceAllString(strings.TrimRight(code, "; \n"), "")))
+}
+
+// comparesLoosely reports whether code compares, by == or !=, with what may be no text.
+func comparesLoosely(code string) bool {
+	root, err := parseCode(code)
+	return err == nil && root.comparesLoosely()
+}
+
+func (n *scriptNode) comparesLoosely() bool {
+	if n.isLoose() && !slices.ContainsFunc(n.args, (*scriptNode).isOutput) {
+		return true
+	}
+	if n.isLoose() && !slices.ContainsFunc(n.args, func(arg *scriptNode) bool { return arg.kind == scriptString }) {
+		return true
+	}
+	return slices.ContainsFunc(n.args, (*scriptNode).comparesLoosely)
+}
+
+// isLoose reports whether a node is a comparison that takes values of other types for equal.
+func (n *scriptNode) isLoose() bool {
+	return n.kind == scriptBinary && (n.text == "==" || n.text == "!=")
 }
 
 // conjuncts returns the conditions that && joins.
@@ -69,14 +96,14 @@ func (n *scriptNode) matcher() (*value.Map, error) {
 
 // simpleMatcher returns the matcher of what has one: output.includes("x"), /x/.test(output), output === "x".
 func (n *scriptNode) simpleMatcher() *value.Map {
-	if n.kind == scriptBinary && n.text == "===" && n.args[0].isOutput() && n.args[1].kind == scriptString {
+	if n.kind == scriptBinary && n.text == "===" && n.args[0].isBareOutput() && n.args[1].kind == scriptString {
 		return value.Pairs("equals", n.args[1].text)
 	}
 	on, method, args := n.method()
 	if on == nil || len(args) != 1 {
 		return nil
 	}
-	if on.kind == scriptRegex && method == "test" && args[0].isOutput() {
+	if on.kind == scriptRegex && method == "test" && args[0].isBareOutput() {
 		return regexMatcher(on.text)
 	}
 	fold := false
@@ -87,6 +114,10 @@ func (n *scriptNode) simpleMatcher() *value.Map {
 		return nil
 	}
 	arg := args[0]
+	isTrimmed := !on.isBareOutput()
+	if dependsOnSpace := method != "includes" || arg.text != strings.TrimSpace(arg.text); isTrimmed && dependsOnSpace {
+		return nil
+	}
 	switch {
 	case method == "match" && arg.kind == scriptRegex && !fold:
 		return regexMatcher(arg.text)
@@ -131,10 +162,13 @@ func (n *scriptNode) method() (on *scriptNode, name string, args []*scriptNode) 
 	return n.args[0].args[0], n.args[0].text, n.args[1:]
 }
 
+// isBareOutput reports whether a node is the answer as it is.
+func (n *scriptNode) isBareOutput() bool { return n.kind == scriptName && n.text == "output" }
+
 // isOutput reports whether a node is the answer, as it is or without space around it.
 func (n *scriptNode) isOutput() bool {
 	on, name, _ := n.method()
-	return n.kind == scriptName && n.text == "output" || on != nil && name == "trim" && on.isOutput()
+	return n.isBareOutput() || on != nil && name == "trim" && on.isOutput()
 }
 
 // The kinds of values that expressions give.
@@ -145,6 +179,7 @@ const (
 	kindBool
 	kindText
 	kindNumber
+	kindInput // a text or a number, as the tests give it
 )
 
 // operators are those of two sides, as they are written here, and what they give.
@@ -207,7 +242,27 @@ func (n *scriptNode) binaryExpression() (text string, kind scriptKind, err error
 	if !isLogical && !isEquality && (leftKind != kindNumber || rightKind != kindNumber) {
 		return "", kindAny, errNoEqual
 	}
+	if isEquality && (leftKind == kindAny || rightKind == kindAny) { // two lists are never the same there
+		return "", kindAny, errNoEqual
+	}
+	if n.isLoose() && leftKind != rightKind {
+		if leftKind == kindBool || rightKind == kindBool {
+			return "", kindAny, errNoEqual
+		}
+		left, right = looseText(left, leftKind), looseText(right, rightKind)
+	}
 	return "(" + left + " " + op.text + " " + right + ")", op.kind, nil
+}
+
+// looseText returns the text of an expression that is compared with one of another kind: they are equal where the texts are.
+func looseText(text string, kind scriptKind) string {
+	switch {
+	case kind == kindText:
+		return text
+	case kind == kindNumber && strings.Trim(text, "0123456789.") == "":
+		return quoteText(text)
+	}
+	return "(" + text + " | string)"
 }
 
 // memberExpression translates x.length and context.vars.x.
@@ -215,9 +270,12 @@ func (n *scriptNode) memberExpression() (text string, kind scriptKind, err error
 	on := n.args[0]
 	isVars := on.kind == scriptMember && on.text == "vars" && on.args[0].kind == scriptName && on.args[0].text == "context"
 	if isVars {
-		return "inputs." + inputName(n.text), kindText, nil
+		return "inputs." + inputName(n.text), kindInput, nil
 	}
 	inner, kind, err := on.expression()
+	if kind == kindInput { // without a length where it is a number
+		inner = "(" + inner + " | string)"
+	}
 	if err != nil || n.text != "length" || kind == kindNumber {
 		return "", kindAny, errNoEqual
 	}
@@ -241,14 +299,14 @@ func (n *scriptNode) callExpression() (text string, kind scriptKind, err error) 
 		return n.functionExpression()
 	}
 	m, ok := methodKinds[name]
-	inner, innerKind, err := on.expression()
+	inner, innerKind, err := on.textExpression()
 	if err != nil || !ok || innerKind != kindText || len(args) != m.args {
 		return "", kindAny, errNoEqual
 	}
 	arg := ""
 	if m.args == 1 {
 		var argKind scriptKind
-		arg, argKind, err = args[0].expression()
+		arg, argKind, err = args[0].textExpression()
 		if err != nil || argKind != kindText {
 			return "", kindAny, errNoEqual
 		}
@@ -259,13 +317,22 @@ func (n *scriptNode) callExpression() (text string, kind scriptKind, err error) 
 	return strings.NewReplacer("@", inner, "#", arg).Replace(m.text), m.kind, nil
 }
 
+// textExpression is expression for what becomes a text where it is used, as an input does.
+func (n *scriptNode) textExpression() (text string, kind scriptKind, err error) {
+	text, kind, err = n.expression()
+	if kind == kindInput {
+		return "(" + text + " | string)", kindText, err
+	}
+	return text, kind, err
+}
+
 // functionExpression translates Number(output) and its kind.
 func (n *scriptNode) functionExpression() (text string, kind scriptKind, err error) {
 	isNumber := n.args[0].kind == scriptName && (n.args[0].text == "Number" || n.args[0].text == "parseFloat" || n.args[0].text == "parseInt")
 	if !isNumber || len(n.args) < 2 {
 		return "", kindAny, errNoEqual
 	}
-	inner, kind, err := n.args[1].expression()
+	inner, kind, err := n.args[1].textExpression()
 	if err != nil || kind != kindText {
 		return "", kindAny, errNoEqual
 	}

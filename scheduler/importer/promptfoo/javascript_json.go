@@ -1,7 +1,9 @@
 package promptfoo
 
 import (
+	"math"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -80,6 +82,13 @@ func (n *scriptNode) comparisonSchema() (schema value.Value, ok bool) {
 	}
 	path, ok := left.jsonPath()
 	leaf, known := literalSchema(op, right)
+	isNull := right.kind == scriptName && right.text == "null"
+	isAlsoAbsent := op == "!==" || op == "!=" && !isNull || op == "==" && isNull
+	if isAlsoAbsent && len(path) > 0 { // a member that is not there is another value, and loosely null
+		last := len(path) - 1
+		leaf = value.OfMap(value.Pairs("not", value.Pairs("type", "null"), "properties", value.Pairs(path[last], leaf)))
+		path = path[:last]
+	}
 	return wrapSchema(path, leaf), ok && known
 }
 
@@ -103,6 +112,9 @@ func (n *scriptNode) literal() value.Value {
 // literalSchema returns the schema of a comparison with a literal.
 func literalSchema(op string, literal *scriptNode) (schema value.Value, ok bool) {
 	want := value.OfMap(value.Pairs("const", literal.literal()))
+	if op == "==" || op == "!=" {
+		want = value.OfMap(value.Pairs("enum", value.OfList(looselyEqual(literal.literal())...)))
+	}
 	switch op {
 	case "===", "==":
 		return want, true
@@ -114,6 +126,44 @@ func literalSchema(op string, literal *scriptNode) (schema value.Value, ok bool)
 		return schema, false
 	}
 	return value.OfMap(value.Pairs("type", "number", keyword, literal.literal())), true
+}
+
+// looselyEqual lists the values that == takes for a literal, numbers as they are commonly written.
+func looselyEqual(literal value.Value) []value.Value {
+	text, isText := literal.Str()
+	number, isNumber := literal.Float()
+	flag, isBool := literal.Bool()
+	switch {
+	case isBool && flag:
+		number, isNumber = 1, true
+	case isBool:
+		isNumber = true
+	case isText:
+		parsed, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		number, isNumber = parsed, err == nil && !math.IsInf(parsed, 0) && !math.IsNaN(parsed)
+		if !isNumber {
+			return []value.Value{literal}
+		}
+	}
+	if !isNumber {
+		return []value.Value{literal}
+	}
+	written := scriptText(value.OfFloat(number))
+	short, err := value.ParseJSON([]byte(written))
+	if err != nil {
+		short = value.OfFloat(number)
+	}
+	all := []value.Value{short, value.OfString(written)}
+	if isText {
+		all[1] = literal
+	}
+	switch number {
+	case 0:
+		all = append(all, value.OfBool(false))
+	case 1:
+		all = append(all, value.OfBool(true))
+	}
+	return all
 }
 
 // lengthSchema returns the schema of a comparison of a length with a whole number.

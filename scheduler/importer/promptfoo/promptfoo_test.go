@@ -174,9 +174,22 @@ func checkSum(t *testing.T, plan *importer.Plan) {
 func TestJavaScript(t *testing.T) {
 	for code, want := range map[string]string{
 		`output.includes("a")`: `{"contains":"a"}`, `output.toLowerCase().includes('ab')`: `{"contains":"ab","fold":true}`, `return output.startsWith("x");`: `{"starts_with":"x"}`,
-		`/^a\d+/i.test(output)`: `{"matches":"(?i)^a\\d+"}`, `output === 'yes'`: `{"equals":"yes"}`, `output.trim() === 'yes'`: `{"equals":"yes"}`,
-		`output.length <= 280 ? 1 : 0`: `{"that":"{{ ((value | length) <= 280) }}"}`, `!output.includes('a')`: `{"that":"{{ (not ('a' in value)) }}"}`,
-		`output.includes(context.vars.topic)`: `{"that":"{{ (inputs.topic in value) }}"}`, `output.split("\n").length >= 3 || output.endsWith('.')`: `{"that":"{{ (((value.split('\\n') | length) >= 3) or value.endswith('.')) }}"}`,
+		`/^a\d+/i.test(output)`: `{"matches":"(?i)^a\\d+"}`, `output === 'yes'`: `{"equals":"yes"}`, `output.trim() === 'yes'`: `{"that":"{{ ((value | trim) == 'yes') }}"}`,
+		`output.trim().startsWith('a')`: `{"that":"{{ (value | trim).startswith('a') }}"}`, `output.trim().includes('a')`: `{"contains":"a"}`,
+		`output == 'yes'`: `{"that":"{{ (value == 'yes') }}"}`, `output == 5`: `{"that":"{{ (value == '5') }}"}`, `output != 5`: `{"that":"{{ (value != '5') }}"}`, `output === 5`: `{"that":"{{ (value == 5) }}"}`,
+		`output == context.vars.topic`: `{"that":"{{ (value == (inputs.topic | string)) }}"}`, `output === context.vars.topic`: `{"that":"{{ (value == inputs.topic) }}"}`,
+		`Number(output) == context.vars.topic`: `{"that":"{{ (((value | trim | float) | string) == (inputs.topic | string)) }}"}`,
+		`context.vars.topic.length > 3`:        `{"that":"{{ (((inputs.topic | string) | length) > 3) }}"}`,
+		`JSON.parse(output).a == 5`:            `{"schema":{"type":"object","required":["a"],"properties":{"a":{"enum":[5,"5"]}}}}`,
+		`JSON.parse(output).a == "5"`:          `{"schema":{"type":"object","required":["a"],"properties":{"a":{"enum":[5,"5"]}}}}`,
+		`JSON.parse(output).a == true`:         `{"schema":{"type":"object","required":["a"],"properties":{"a":{"enum":[1,"1",true]}}}}`,
+		`JSON.parse(output).a == "x"`:          `{"schema":{"type":"object","required":["a"],"properties":{"a":{"enum":["x"]}}}}`,
+		`JSON.parse(output).a == null`:         `{"schema":{"not":{"type":"null"},"properties":{"a":{"enum":[null]}}}}`,
+		`JSON.parse(output).a != null`:         `{"schema":{"type":"object","required":["a"],"properties":{"a":{"not":{"enum":[null]}}}}}`,
+		`JSON.parse(output).a !== "x"`:         `{"schema":{"not":{"type":"null"},"properties":{"a":{"not":{"const":"x"}}}}}`,
+		`JSON.parse(output).a.b !== "x"`:       `{"schema":{"type":"object","required":["a"],"properties":{"a":{"not":{"type":"null"},"properties":{"b":{"not":{"const":"x"}}}}}}}`,
+		`output.length <= 280 ? 1 : 0`:         `{"that":"{{ ((value | length) <= 280) }}"}`, `!output.includes('a')`: `{"that":"{{ (not ('a' in value)) }}"}`,
+		`output.includes(context.vars.topic)`: `{"that":"{{ ((inputs.topic | string) in value) }}"}`, `output.split("\n").length >= 3 || output.endsWith('.')`: `{"that":"{{ (((value.split('\\n') | length) >= 3) or value.endswith('.')) }}"}`,
 		`JSON.parse(output).a.b === 3`:      `{"schema":{"type":"object","required":["a"],"properties":{"a":{"type":"object","required":["b"],"properties":{"b":{"const":3}}}}}}`,
 		`JSON.parse(output)["x y"] > 0.5`:   `{"schema":{"type":"object","required":["x y"],"properties":{"x y":{"type":"number","exclusiveMinimum":0.5}}}}`,
 		`Array.isArray(JSON.parse(output))`: `{"schema":{"type":"array"}}`, `typeof JSON.parse(output).n === "string"`: `{"schema":{"type":"object","required":["n"],"properties":{"n":{"type":"string"}}}}`,
@@ -188,10 +201,37 @@ func TestJavaScript(t *testing.T) {
 	}
 	for _, code := range []string{
 		"output.length", "output", "const x = 1; return x", "fetch('x')", "output.includes('a') ? 1 : 0.5", "output?.length > 1", "require('fs').readFileSync('x')", "output.match(/(?=a)/)",
-		"output.length + 1 > 2", "`${output}` === 'a'", "", "output.includes('a') && x", strings.Repeat("(", 500) + "output", "output.includes('a'", "JSON.parse(output)[0] === 1", "output > 'a'",
+		"output.length + 1 > 2", "`${output}` === 'a'", "", "output.includes('a') && x", strings.Repeat("(", 500) + "output", "output.includes('a'", "JSON.parse(output)[0] === 1", "output > 'a'", "output.split(',') == 'a'", "output == true", "output.includes('a') == 1",
 	} {
 		if got := translate(t, code); got != "skip" {
 			t.Errorf("%q became %s", code, got)
+		}
+	}
+}
+
+// What equals wants is the text that JavaScript makes of the value, and all of an object; a comparison by == is told where it may come
+// out otherwise.
+func TestEquals(t *testing.T) {
+	for written, want := range map[string]string{
+		"5": `{"equals":"5"}`, "1.0": `{"equals":"1"}`, "1.50": `{"equals":"1.5"}`, "1e3": `{"equals":"1000"}`, "-0.0": `{"equals":"0"}`, "1e21": `{"equals":"1e+21"}`, "1.5e-7": `{"equals":"1.5e-7"}`,
+		"12345678901234567890": `{"equals":"12345678901234567000"}`, "true": `{"equals":"true"}`, "'1.0'": `{"equals":"1.0"}`, "{a: 1}": `{"schema":{"const":{"a":1}}}`, "[1, 2]": `{"schema":{"const":[1,2]}}`,
+	} {
+		plan, files := read(t, "prompts: [hello]\ntests: [{assert: [{type: equals, value: "+written+"}]}]\n", nil)
+		checkSum(t, plan)
+		item, _ := files["shop.test.yaml"].At("/cases/0/expect/0")
+		m := item.Map().Clone()
+		m.Delete("output")
+		if got := value.OfMap(m).JSON(); got != want {
+			t.Errorf("%s is %s, not %s", written, got, want)
+		}
+	}
+	for code, isLoose := range map[string]bool{
+		"output == 5": true, "output == 'a'": false, "output === 5": false, "JSON.parse(output).a == 1": true, "output.includes('a') && output != context.vars.topic": true,
+	} {
+		plan, _ := read(t, "prompts: [hello]\ntests: [{vars: {topic: x}, assert: [{type: javascript, value: "+value.OfString(code).JSON()+"}]}]\n", nil)
+		told := slices.ContainsFunc(plan.Report.Leaves, func(l importer.Leaf) bool { return strings.Contains(l.Note, "== and != take a number") })
+		if told != isLoose {
+			t.Errorf("%s: told is %t", code, told)
 		}
 	}
 }
