@@ -25,6 +25,7 @@ var englishFiles = map[string]string{
 	"llm/value/wording/libraries.go":     "what libraries say, with its Chinese beside it",
 	"plugins/host/services/services.go":  "what a plugin is told, which knows English",
 	"scheduler/flow/editor.go":           "the schema for editors is in English",
+	"scheduler/flow/keys_chinese.go":     "the docs of keys, with their Chinese beside them",
 	"scheduler/flow/reference.go":        "the reference is in English",
 	"scheduler/flowtest/check/editor.go": "the schema for editors is in English",
 	"scheduler/flowtest/suite/editor.go": "the schema for editors is in English",

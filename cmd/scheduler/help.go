@@ -49,9 +49,10 @@ func (a *app) explainFlow(keys []string) error {
 		}
 		required := ""
 		if k.Required {
-			required = ", required"
+			required = a.Language.Say(", required")
 		}
-		if _, err := fmt.Fprintf(a.Stdout, "%s: %s%s\n  %s\n  Example: %s\n", k.Path, k.Type, required, k.Doc, k.Example); err != nil {
+		language := string(a.Language)
+		if _, err := fmt.Fprintf(a.Stdout, "%s: %s%s\n  %s\n  %s\n", k.Path, k.TypeText().In(language), required, k.Text().In(language), a.Language.Say("Example: %s", k.Example)); err != nil {
 			return err
 		}
 	}

@@ -218,6 +218,7 @@ var _ = wording.Add(wording.Catalog{
 	"%s is trusted (%s). Flows can use":                                                             "已信任 %s（%s）。流程可以使用",
 	"%s is trusted (%s). Flows can use its %d tools as %s%s.TOOL":                                   "已信任 %s（%s）。流程可以使用它的 %d 个工具，写作 %s%s.TOOL",
 	"%s passes all %d checks.":                                                                      "%s 通过全部 %d 项检查。",
+	", required":                                                                                    "，必填",
 	"%s, %s and %s":                                                                                 "%s、%s和%s",
 	"%s, %s, %s":                                                                                    "%s，%s，%s",
 	" Default: %s.":                                                                                 "默认：%s。",

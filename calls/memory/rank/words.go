@@ -65,7 +65,7 @@ yoghurt yogurt cosy cozy sceptical skeptical enrol enroll fulfil fulfill kerb cu
 var (
 	questionWords = regexp.MustCompile(`请问|請問|(?:什[么麼]|啥)[时時]候|什[么麼][样樣]?|为啥|啥|咋样?|多少|在?哪[里裡儿兒些]?|[为爲為]什[么麼]|[谁誰]|怎[么麼][样樣]?|怎[样樣]|如何|何[时時]`)
 	// dayQuestion is how Chinese questions ask what was on a day.
-	dayQuestion    = regexp.MustCompile(`[做干]过?了?(?:些|点)?(?:什[么麼]|啥)|[发發]生了?(?:些)?(?:什[么麼]|啥)`)
+	dayQuestion    = regexp.MustCompile(`(?:[做干]过?了?(?:些|点)?|[发發]生了?些?|有)(?:什[么麼]|啥)(?:事情?)?|干[嘛吗]`)
 	stopCharacters = wordSet(strings.Join(strings.Split("的了是在吗呢吧啊呀什么哪谁几怎何为有和与及或我你他她它们这那个之其也都就被把于对从到而且但因所以着过地得请问说很还又再才只会能要让给向嗎麼誰幾為與們這個對從過請問說還會讓給於著", ""), " "))
 )
 
