@@ -24,7 +24,7 @@ func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *ch
 	}
 	evidence := &check.Evidence{
 		Case: c.ID(), Language: o.Language, Flow: c.Flow, Record: a.record, Events: a.events, Inputs: inputs, Row: c.RowValue, MemoryNames: c.MemoryNames,
-		FileName:   c.suite.NameOf,
+		FileName: c.suite.NameOf, FlowName: flowOf(c.Variant),
 		PriceKnown: a.sessions.isPriced(a.record.Usage), MS: a.sessions.ms(),
 		Other: func(ctx context.Context, need check.Need) (*check.Evidence, error) {
 			return c.suite.other(ctx, c, need)
@@ -105,6 +105,16 @@ func likeness(c, other *caseRun, need check.Need) (score int, ok bool) {
 		}
 	}
 	return score, false
+}
+
+// flowOf returns the flow that a variant names; "" where the file has one.
+func flowOf(variant []result.Setting) string {
+	for _, s := range variant {
+		if s.Key == keyFlow {
+			return s.Value
+		}
+	}
+	return ""
 }
 
 // keyFlow is the axis of a matrix that names flows.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
@@ -618,5 +619,37 @@ cases:
 		if got != want || (one.Outcome == result.Pass) != (want == "") {
 			t.Errorf("%s: %s: %q, want %q", name, one.Outcome, got, want)
 		}
+	}
+}
+
+// Of several flows, the one that prefer holds the others against is not held against itself.
+func TestPreferAmongFlows(t *testing.T) {
+	asked := 0
+	w := newWorld(t, func(string) (llm.Provider, error) {
+		return llmFunc(func(r *llm.Request) string {
+			asked++
+			return `{"reason": "the first", "better": "first"}`
+		}), nil
+	})
+	w.options.Mode = result.Live
+	r := w.runArchive(t, `
+-- one.yaml --
+name: one
+steps: [{id: say, call: template, with: {template: one}}]
+outputs: {reply: "{{ say.text }}"}
+-- two.yaml --
+name: two
+steps: [{id: say, call: template, with: {template: two}}]
+outputs: {reply: "{{ say.text }}"}
+-- a.test.yaml --
+flows: [one.yaml, two.yaml]
+cases: [{name: better, expect: [{output: reply, prefer: {over: two.yaml, criteria: [it is short], min: 1}}, {output: reply, words: 1}]}]
+`)
+	one, two := caseOf(t, r, "better [flow=one.yaml]"), caseOf(t, r, "better [flow=two.yaml]")
+	if one.Outcome != result.Fail || two.Outcome != result.Pass || asked != 2 {
+		t.Errorf("one is %s, two is %s, after %d questions\n%s", one.Outcome, two.Outcome, asked, lines(t, r))
+	}
+	if c := two.Repeats[0].Checks[0]; c.Outcome != result.Skip || c.Weight != 0 {
+		t.Errorf("two against itself: %+v", c)
 	}
 }

@@ -53,7 +53,7 @@ func (c *Check) matcherNames() string {
 }
 
 // Evaluate decides on the evidence. The outcome is skip, with a weight of 0, where the when of the
-// item is false.
+// item is false, and where it compares a flow with itself.
 func (c *Check) Evaluate(ctx context.Context, e *Evidence) result.Check {
 	found := result.Check{
 		Name: c.Label(), Subject: c.subject.String(), Matcher: c.matcherNames(), Metric: c.Metric, Weight: c.Weight,
@@ -63,7 +63,7 @@ func (c *Check) Evaluate(ctx context.Context, e *Evidence) result.Check {
 	if err != nil {
 		return errorOf(err).fill(found, e.Language)
 	}
-	if !asked {
+	if !asked || c.comparesWithItself(e) {
 		found.Outcome, found.Weight = result.Skip, 0
 		return found
 	}
@@ -72,6 +72,11 @@ func (c *Check) Evaluate(ctx context.Context, e *Evidence) result.Check {
 		return failed.fill(found, e.Language)
 	}
 	return c.decide(ctx, of).fill(found, e.Language)
+}
+
+// comparesWithItself reports whether the check holds the flow that ran against the same: nothing can come of that.
+func (c *Check) comparesWithItself(e *Evidence) bool {
+	return slices.ContainsFunc(c.needs, func(n Need) bool { return n.Flow != "" && n.Flow == e.FlowName })
 }
 
 // isAsked evaluates the when of the item.

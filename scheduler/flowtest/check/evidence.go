@@ -21,8 +21,9 @@ type Evidence struct {
 	Case string
 	// Language is that of messages and of the judge's prompts: zh, en ...
 	Language string
-	// Flow is the flow that ran.
-	Flow *flow.Flow
+	// Flow is the flow that ran, FlowName what the test file calls it among several; "" where it has one.
+	Flow     *flow.Flow
+	FlowName string
 	// Record is the run as its events tell it, secrets masked; Events are these, in order.
 	Record *journal.RunState
 	Events []*journal.Event

@@ -109,7 +109,11 @@ func (o *Options) pieceLine(p *result.PieceRef) string {
 		}
 		return line
 	}
-	line += ", " + o.say("in message %d (%s)", p.Message, p.Role)
+	if p.Message < 0 { // the definition of a tool, or the name of a message
+		line += ", " + o.say("beside the messages (%s)", p.Role)
+	} else {
+		line += ", " + o.say("in message %d (%s)", p.Message, p.Role)
+	}
 	if p.Source != "" {
 		line += ", " + o.say("from %s", p.Source)
 	}

@@ -106,7 +106,7 @@ func (o *Options) junitMessage(c *result.Case) *junitMessage {
 	}
 	for _, f := range findings(c) {
 		if m.Message == "" {
-			m.Message = f.title()
+			m.Message, _, _ = strings.Cut(f.title(), "\n")
 		}
 		fmt.Fprintf(&text, "%s: %s\n", o.place(f.at), f.title())
 		for _, line := range o.details(c, f) {

@@ -308,3 +308,20 @@ func TestTargets(t *testing.T) {
 		t.Errorf("the other report: %v", err)
 	}
 }
+
+// A failure with lines of its own has the first of them as the message of JUnit, and a piece beside the messages has no number.
+func TestLinesOfFailures(t *testing.T) {
+	check := result.Check{
+		Name: "prompt clerk confined", Weight: 1, Outcome: result.Fail, Message: "asked was:\n  + more",
+		Piece: &result.PieceRef{Step: "clerk", Kind: "input", Name: "inputs.town", Message: -1, Role: "tools"},
+	}
+	c := &result.Case{Name: "a", Outcome: result.Fail, Planned: 1, Repeats: []result.Repeat{{Number: 1, Outcome: result.Fail, Checks: []result.Check{check}}}}
+	run := &result.Run{Suites: []*result.Suite{{File: "a.test.yaml", Cases: []*result.Case{c}}}}
+	var out strings.Builder
+	if err := report.Write(&out, "junit", run, nil, report.Options{Language: "en"}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, `message="prompt clerk confined: asked was:"`) || !strings.Contains(text, "+ more") || !strings.Contains(text, "beside the messages (tools)") {
+		t.Error(text)
+	}
+}

@@ -14,6 +14,7 @@ var _ = wording.Add(wording.Catalog{
 	"not met: %s (%s)":                        "未满足：%s（%s）",
 	"piece: %s %q of %s":                      "片段：%[3]s 的 %[1]s %[2]q",
 	"left out: %s":                            "已略去：%s",
+	"beside the messages (%s)":                "在消息之外（%s）",
 	"in message %d (%s)":                      "在第 %d 条消息（%s）",
 	"from %s":                                 "来自 %s",
 	"%d of %d repeats passed (95 %%: %s to %s %%); %s %% must pass":                  "%[2]d 次重复中 %[1]d 次通过（95 %%：%[3]s 至 %[4]s %%）；须有 %[5]s %% 通过",
