@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/callnode/scheduler/calls"
@@ -45,7 +44,6 @@ func (m partsMask) maskPart(p calls.Part, text maskedText) calls.Part {
 	var origins []calls.Origin
 	for _, o := range p.Origins {
 		if o.Start == o.End { // it stands for all of the message
-			o.Computed = o.Computed || m.isMaskedOtherwise(o, 0, math.MaxInt, text)
 			origins = append(origins, o)
 			continue
 		}
@@ -71,7 +69,7 @@ func (m partsMask) maskOrigin(o calls.Origin, partStart int, text maskedText) (l
 	}
 	if isOfFile := o.File != "" || o.Kind == calls.OriginText; !isOfFile || o.Computed {
 		if !o.Computed && m.isMaskedOtherwise(o, start, end, text) {
-			o.Computed, o.Size = true, end-start // one mask hides what stands beside secrets, too
+			return m.splitOrigin(o, start, end, text)
 		}
 		add(start, end, m.maskSource(o, text))
 		return list
@@ -104,6 +102,40 @@ func (m partsMask) isMaskedOtherwise(o calls.Origin, start, end int, text masked
 		return false
 	}
 	return !slices.Equal(text.within(start, end), m.secrets.newMask(v).within(o.From, end-start+o.From))
+}
+
+// splitOrigin returns the origin of the bytes [start, end) of a text, a copy of a parameter that has
+// other masks, in pieces: copies, and what is masked in one of the two, which is computed from the
+// same bytes of the other.
+func (m partsMask) splitOrigin(o calls.Origin, start, end int, text maskedText) (list []calls.Origin) {
+	v, _ := m.params.At(o.Pointer)
+	source := m.secrets.newMask(v)
+	add := func(from, to int, isMasked bool) {
+		piece := o
+		piece.Start, piece.End = text.at(start+from), text.at(start+to)
+		piece.From = source.at(o.From + from)
+		if isMasked {
+			piece.Computed, piece.Size = true, source.at(o.From+to)-piece.From
+		}
+		if piece.Start < piece.End {
+			list = append(list, piece)
+		}
+	}
+	masked := slices.Concat(text.within(start, end), source.within(o.From, o.From+end-start))
+	slices.SortFunc(masked, func(a, b value.ByteRange) int { return a.Start - b.Start })
+	at := 0
+	for i := 0; i < len(masked); i++ {
+		r := masked[i]
+		for i+1 < len(masked) && masked[i+1].Start < r.End {
+			i++
+			r.End = max(r.End, masked[i].End)
+		}
+		add(at, r.Start, false)
+		add(r.Start, r.End, true)
+		at = r.End
+	}
+	add(at, end-start, false)
+	return list
 }
 
 // within returns the stretches that are masked in the bytes [start, end) of a text, counted from

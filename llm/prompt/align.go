@@ -13,9 +13,8 @@ import (
 // between stands there in more than one way, that is all from the first to the last that is secret.
 // ok is false where not even the ends are the same, and the sources are those of the whole text.
 func AlignSpans(spans []Span, rendered, recorded, mask string) (aligned []Span, ok bool) {
-	spans = splitMasks(spans, rendered, mask)
 	isMade := func(s Span) bool {
-		return s.Secret && s.Start < s.End && (s.Kind == Computed || rendered[s.Start:s.End] == mask)
+		return s.Secret && s.Start < s.End && (s.Kind == Computed || s.Kind == Reference && len(s.Decided) == 0)
 	}
 	isSecret := func(s Span) bool { return s.Secret }
 	for _, varies := range []func(Span) bool{isMade, isSecret} {
@@ -35,40 +34,6 @@ func AlignSpans(spans []Span, rendered, recorded, mask string) (aligned []Span, 
 		return placeSpans(joined, rendered, recorded, gaps, isSecret), true
 	}
 	return nil, false
-}
-
-// splitMasks returns the spans with masks in the texts of values as spans of their own: the text
-// around them is as it is on record.
-func splitMasks(spans []Span, rendered, mask string) (split []Span) {
-	for _, s := range spans {
-		isMasked := s.Secret && s.Kind == Reference && len(s.Decided) == 0
-		if !isMasked || !strings.Contains(rendered[s.Start:s.End], mask) {
-			split = append(split, s)
-			continue
-		}
-		add := func(from, to int, isSecret bool) {
-			if from < to {
-				cut := s
-				cut.Start, cut.End, cut.Secret = from, to, isSecret
-				cut.Sources = slices.Clone(s.Sources)
-				cut.Sources[0].Start += from - s.Start
-				cut.Sources[0].End = cut.Sources[0].Start + to - from
-				split = append(split, cut)
-			}
-		}
-		at := s.Start
-		for {
-			i := strings.Index(rendered[at:s.End], mask)
-			if i < 0 {
-				break
-			}
-			add(at, at+i, false)
-			add(at+i, at+i+len(mask), true)
-			at += i + len(mask)
-		}
-		add(at, s.End, false)
-	}
-	return split
 }
 
 // joinVaried joins neighbouring spans that vary.

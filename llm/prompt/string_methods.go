@@ -305,7 +305,7 @@ func (m *evaluator) joinTexts(sep val, items []val, strict bool) (val, error) {
 		}
 		if m.trace {
 			if i > 0 {
-				parts = appendParts(parts, sep.origin(), len(between))
+				parts = appendParts(parts, sep.origin().decidedBy(decidersOf(x.origin())), len(between))
 			}
 			parts = appendParts(parts, printedOrigin(x), len(s))
 		}

@@ -405,6 +405,10 @@ func (m *evaluator) spans(parts []part, start, stop int) []Span {
 		if m.masked {
 			s.Secret, s.Decided = p.from.usesSecret(), sourcesOf(&origin{parts: decidedParts(p.from)})
 		}
+		if s.Secret && s.Kind == Reference && len(s.Decided) == 0 {
+			list = append(list, s.splitAt(p.secretRanges())...)
+			continue
+		}
 		list = append(list, s)
 	}
 	return list

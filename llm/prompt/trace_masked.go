@@ -46,6 +46,29 @@ func (o *origin) usesSecret() bool {
 		slices.ContainsFunc(o.parts, func(p part) bool { return p.from.usesSecret() })
 }
 
+// splitAt returns the spans of a stretch of a value with those of the masks in it apart: the text
+// around them is as it is on record. The ranges count from the beginning of the stretch.
+func (s Span) splitAt(masks []value.ByteRange) (split []Span) {
+	add := func(from, to int, isSecret bool) {
+		if from < to {
+			cut := s
+			cut.Start, cut.End, cut.Secret = from, to, isSecret
+			cut.Sources = slices.Clone(s.Sources)
+			cut.Sources[0].Start += from - s.Start
+			cut.Sources[0].End = cut.Sources[0].Start + to - from
+			split = append(split, cut)
+		}
+	}
+	at := s.Start
+	for _, mask := range masks {
+		add(at, s.Start+mask.Start, false)
+		at = s.Start + mask.End
+		add(s.Start+mask.Start, at, true)
+	}
+	add(at, s.End, false)
+	return split
+}
+
 // noteDecision notes that a condition, which has mentioned what was touched since a length of
 // it, decides what is evaluated from here on.
 func (m *evaluator) noteDecision(since int) {
@@ -122,6 +145,14 @@ func (o *origin) decidedBy(by []*origin) *origin {
 		}
 	}
 	return &c
+}
+
+// decidersOf returns what has decided that there is a value of this origin.
+func decidersOf(o *origin) []*origin {
+	if o == nil {
+		return nil
+	}
+	return o.decided
 }
 
 // decidedParts returns the values that decided one of this origin.

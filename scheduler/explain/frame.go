@@ -131,8 +131,8 @@ func (x *explainer) scopeOf(at site) recordedScope {
 		for name, v := range at.got.Names.Map().All() {
 			names.Set(name, v)
 		}
-		names.Set("secrets", maskedSecrets(at.step))
 	}
+	names.Set("secrets", maskedSecrets(at))
 	skipped := map[string]bool{}
 	for _, s := range at.flow.Steps {
 		got := x.record.Step(at.prefix + s.ID)
@@ -157,15 +157,21 @@ func (x *explainer) scopeOf(at site) recordedScope {
 	return scope
 }
 
-// maskedSecrets returns the secrets that the parameters of a step mention, as events show
-// them.
-func maskedSecrets(s *flow.Step) value.Value {
+// maskedSecrets returns the secrets that the templates of a step, or the outputs of a flow, mention,
+// as events show them.
+func maskedSecrets(at site) value.Value {
+	templates := []*flow.Param{at.flow.Outputs}
+	if at.step != nil {
+		templates = []*flow.Param{at.step.With, at.step.ForEach}
+	}
 	secrets := value.NewMap(0)
-	s.With.EachRef(func(ref prompt.Ref) {
-		if ref.Path[0] == "secrets" && len(ref.Path) > 1 {
-			secrets.Set(ref.Path[1], value.OfString(secret.Mask))
-		}
-	})
+	for _, p := range templates {
+		p.EachRef(func(ref prompt.Ref) {
+			if ref.Path[0] == "secrets" && len(ref.Path) > 1 {
+				secrets.Set(ref.Path[1], value.OfString(secret.Mask))
+			}
+		})
+	}
 	return value.OfMap(secrets)
 }
 

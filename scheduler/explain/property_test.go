@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -104,6 +105,28 @@ func standsInCalls(text string, at int) bool {
 	return calls >= 0 && calls < at
 }
 
+// checkDigit returns what is wrong with the names of a byte that [world.arithmetic] has made.
+func (w *world) checkDigit(a attributed, i int) (problem string) {
+	if a.text[i] < '0' || a.text[i] > '9' {
+		return ""
+	}
+	before, _ := utf8.DecodeLastRuneInString(a.text[:i])
+	after, _ := utf8.DecodeRuneInString(a.text[i+1:])
+	want, isMark := w.digits[before]
+	if !isMark || before != after {
+		return ""
+	}
+	return checkFrom(a.pieces[i].sources[0], want)
+}
+
+// checkFrom returns what is wrong with a source of what was computed from names.
+func checkFrom(s explain.Source, names []string) (problem string) {
+	if s.Kind != explain.SourceComputed || !slices.Equal(slices.Sorted(slices.Values(s.From)), names) {
+		return fmt.Sprintf("computed from %v", names)
+	}
+	return ""
+}
+
 // checkNames returns what is wrong with the names of a computed letter: those of the values that
 // its expression uses, no more and no fewer.
 func (w *world) checkNames(a attributed, i int) (problem string) {
@@ -117,11 +140,7 @@ func (w *world) checkNames(a attributed, i int) (problem string) {
 	if !ok || standsInCalls(a.text, i) || before == computedMark || after == computedMark {
 		return ""
 	}
-	s := a.pieces[i].sources[0]
-	if s.Kind != explain.SourceComputed || !slices.Equal(slices.Sorted(slices.Values(s.From)), want) {
-		return fmt.Sprintf("computed from %v", want)
-	}
-	return ""
+	return checkFrom(a.pieces[i].sources[0], want)
 }
 
 // model answers every request with a text of its own.
@@ -205,7 +224,7 @@ func (w *world) run(t *testing.T, isEqual bool) *schedulertest.Result {
 	})
 	left := len(w.flaky) + 1
 	text := as(w.flow.String() + "-- sub.yaml --\n" + w.sub.String() + w.files)
-	r := schedulertest.Run(t, text, schedulertest.With(append(builtin.Calls(), lookup, quoteCall())...), schedulertest.Secret("KEY", "hunter+2+secret"),
+	r := schedulertest.Run(t, text, schedulertest.With(append(builtin.Calls(), lookup, quoteCall())...), schedulertest.Secret("KEY", "hunter+2+secret"), schedulertest.Secret("PARTS", "hunter+second+hidden"),
 		schedulertest.LLM(asked), schedulertest.Inputs(as(value.OfMap(w.inputs).JSON())),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) {
 			e.Env.Memory = remembered{e.Env.Memory, as(textOf(memorySource))}
@@ -375,8 +394,8 @@ func TestEveryByteHasItsSource(t *testing.T) {
 				if problem := w.checkSpan(a, i); problem != "" {
 					rt.Fatalf("%s, byte %d (%q): %s: %s\n%q\n%s\n-- sub.yaml --\n%s\n%s", name, i, string(r), problem, sourcesJSON(from), a.text[max(0, i-160):min(len(a.text), i+60)], w.flow.String(), w.sub.String(), a.text)
 				}
-				if _, isUnique := w.truth(r); isUnique {
-					if problem := w.checkNames(a, i); problem != "" {
+				if _, isUnique := w.truth(r); isUnique || r < utf8.RuneSelf {
+					if problem := cmp.Or(w.checkNames(a, i), w.checkDigit(a, i)); problem != "" {
 						rt.Fatalf("%s, byte %d (%q): %s: %s\n%s\n%s", name, i, string(r), problem, sourcesJSON(from), w.flow.String(), a.text)
 					}
 				}

@@ -33,6 +33,8 @@ type world struct {
 	asked        []string
 	// exact are the names of what an expression was computed from, by the mark between its letters.
 	exact map[rune][]string
+	// digits are those of what a digit was computed from, by the mark on both sides of it.
+	digits map[rune][]string
 	// bodies are the answers of servers by their paths, and flaky the steps whose first
 	// requests fail: they are retried, or else the run is resumed.
 	bodies map[string]string
@@ -105,6 +107,9 @@ func isInput(name string) func(explain.Source) bool {
 	return func(s explain.Source) bool { return s.Kind == explain.SourceInput && s.Name == "inputs."+name }
 }
 
+// firstDigitMark is the first of the marks of digits.
+const firstDigitMark = '\uf000'
+
 // firstMark is the first of the marks of expressions whose names are known.
 const firstMark = '\ue000'
 
@@ -135,12 +140,37 @@ func (w *world) used() string {
 	return kind.expression + " | upper | list | join('" + strings.Repeat(string(mark), 4) + "')"
 }
 
+// arithmetic returns an expression that makes a digit of names, with its mark on both sides.
+func (w *world) arithmetic(a, b string, names ...string) string {
+	mark := firstDigitMark + rune(len(w.digits))
+	slices.Sort(names)
+	w.digits[mark] = slices.Compact(names)
+	kind := rapid.SampledFrom([]string{"((%s | length) + 3 * (%s | length)) %% 10", "(%s ~ %s) | length %% 10", "((%s | upper | length) - (%s | length) + 7) %% 10"}).Draw(w.t, "arithmetic")
+	return fmt.Sprintf("'%c' ~ ("+kind+") ~ '%c'", mark, a, b, mark)
+}
+
+// secretText returns a template that a secret has gone into, or has decided.
+func (w *world) secretText() string {
+	kinds := []string{
+		"{{ secrets.KEY | urlencode | upper }}" + w.literal() + "{{ " + w.reference() + " }} of {{ secrets.KEY }}",
+		"{{ secrets.KEY | length + 1 }}, {{ " + w.reference() + " }}",
+		"{% for c in secrets.KEY | list %}{{ c }}{% endfor %}, {{ " + w.reference() + " }}",
+		"{% for c in secrets.PARTS.split('+') %}{{ c }} and then, {% endfor %}{{ " + w.reference() + " }}",
+		"{% if secrets.KEY | length > 5 %}it is long{% endif %}, {{ " + w.reference() + " }}",
+		"{{ secrets.KEY.split('+')[2] }}, {{ " + w.reference() + " }}",
+	}
+	if !w.inner {
+		kinds = append(kinds, "{% for c in secrets.PARTS.split('+') %}{{ c }} and {{ "+w.input()+" | list | join('°°°°') }}°, {% endfor %}")
+	}
+	return w.literal() + rapid.SampledFrom(kinds).Draw(w.t, "what is made of a secret") + w.literal()
+}
+
 // text returns the double-quoted YAML of a text, which is a literal, one expression, or a
 // template.
 func (w *world) text() string {
 	var b strings.Builder
-	kind := rapid.IntRange(0, 7).Draw(w.t, "kind of text")
-	if w.inner && (kind == 4 || kind == 7) {
+	kind := rapid.IntRange(0, 8).Draw(w.t, "kind of text")
+	if w.inner && (kind == 4 || kind == 7 || kind == 8) {
 		kind = 0 // what is computed names inputs of the sub-flow, of which the test knows nothing
 	}
 	switch kind {
@@ -156,6 +186,9 @@ func (w *world) text() string {
 		b.WriteString("{{ " + w.input() + computed + " }}.{{ " + w.input() + " ~ " + w.input() + " }}" + w.literal())
 	case 7:
 		b.WriteString(w.literal() + "{{ " + w.used() + " }}" + w.literal())
+	case 8:
+		first, second := w.input(), w.input()
+		b.WriteString(w.literal() + "{{ " + w.arithmetic(first, second, first, second) + " }}" + w.literal())
 	case 5:
 		b.WriteString("{% macro wrap(z) %}" + w.literal() + "{{ z }}{% endmacro %}{% set v %}{{ " + w.input() + " }}+" + w.literal() + "{% endset %}")
 		b.WriteString("{{ wrap(v) }}{{ wrap('" + w.literal() + "') }}{{ [" + w.input() + ", v] | join('/') }}{{ [v, 'x'] | first }}")
@@ -190,8 +223,16 @@ func (w *world) messages(key string, count int) {
 
 func (w *world) templateStep() {
 	id := w.step("template")
-	w.printf("      template: %q\n", w.literal()+"{{ a }}{{ b[1:] }}"+w.literal()+"{% for x in list %}({{ x }}){% endfor %}{{ a "+computed+" }}")
+	made := ""
+	first, second := w.input(), w.input()
+	if !w.inner {
+		made = "{{ " + w.arithmetic("c", "d", first, second) + " }}{% set v = c ~ d %}{{ v" + computed + " }}" +
+			"{% filter upper %}" + "{{ c | list | join('°°°°') }}{% endfilter %}{{ (c if d else a)" + computed + " }}"
+	}
+	w.printf("      template: %q\n", w.literal()+"{{ a }}{{ b[1:] }}"+w.literal()+"{% for x in list %}({{ x }}){% endfor %}{{ a "+computed+" }}"+made)
 	w.printf("      values:\n")
+	w.printf("        c: \"{{ %s }}\"\n", first)
+	w.printf("        d: \"{{ %s }}\"\n", second)
 	w.printf("        a: %s\n", w.text())
 	w.printf("        b: %s\n", w.text())
 	w.printf("        list:\n")
@@ -207,7 +248,7 @@ func (w *world) chatStep() {
 	switch kind := rapid.IntRange(0, 3).Draw(w.t, "kind of chat"); {
 	case kind == 0:
 		if w.chance("system") {
-			w.printf("      system: %q\n", w.literal()+"{{ secrets.KEY | urlencode | upper }}"+w.literal()+"{{ "+w.reference()+" }} of {{ secrets.KEY }}"+w.literal())
+			w.printf("      system: %q\n", w.secretText())
 		}
 		w.printf("      user: %s\n", w.text())
 	case kind == 1 && len(w.lists) > 0:
@@ -472,7 +513,7 @@ func (w *world) writeSteps(count int, kinds []func()) {
 // newWorld draws a flow.
 func newWorld(t *rapid.T) *world {
 	w := &world{t: t, file: "flow.yaml", inputs: value.NewMap(0),
-		exact: map[rune][]string{}, bodies: map[string]string{}, flaky: map[string]llm.Error{}}
+		exact: map[rune][]string{}, digits: map[rune][]string{}, bodies: map[string]string{}, flaky: map[string]llm.Error{}}
 	w.inputs.Set("question", value.OfString(w.add("inputs.question", isInput("question"))))
 	w.writeSub()
 	w.printf("inputs: {type: object}\nsteps:\n")

