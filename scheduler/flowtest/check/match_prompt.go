@@ -174,7 +174,7 @@ func (s selector) elsewhere(e *explain.Explanation, message, start, end int) (wr
 // confinedWant is a source, and the roles whose messages may have it.
 type confinedWant struct {
 	Source string   `json:"source" min:"1" doc:"Where the text comes from: inputs.question, inputs.*, a file, a step, the name of a tool, or http, tool, model, memory, user."`
-	Roles  []string `json:"roles" doc:"The roles whose messages may have it."`
+	Roles  []string `json:"roles" doc:"The roles whose messages may have it; tools stands for the definitions of tools."`
 }
 
 func buildConfined(want confinedWant, a *argument) test {
