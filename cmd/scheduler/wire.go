@@ -281,17 +281,20 @@ func (rt *runtime) newLoader(from service.Surroundings) (*flow.Loader, []service
 // may have changed, or be gone from their folders.
 func (rt *runtime) newViewLoader() (*flow.Loader, error) {
 	rt.mu.Lock()
+	defer rt.mu.Unlock()
 	c, err := rt.catalogLocked("")
-	rt.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	registry, err := rt.newRegistry(c)
-	if err != nil {
-		return nil, err
+	if c.viewing == nil {
+		registry, err := rt.newRegistry(c)
+		if err != nil {
+			return nil, err
+		}
+		registry.DropChecks()
+		c.viewing = registry
 	}
-	registry.DropChecks()
-	return &flow.Loader{Registry: registry}, nil
+	return &flow.Loader{Registry: c.viewing}, nil
 }
 
 // newExecutor returns a StepExecutor wired from the settings.
@@ -487,7 +490,8 @@ type runtime struct {
 
 // catalog is the plugins of a directory, and all that a flow there can name.
 type catalog struct {
-	host     *host.Host
-	mcp      *mcp.Host
-	registry *calls.Registry // nil until it is needed
+	host *host.Host
+	mcp  *mcp.Host
+	// registry and viewing are nil until they are needed; viewing is for flows that are only looked at.
+	registry, viewing *calls.Registry
 }

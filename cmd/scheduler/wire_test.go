@@ -1,0 +1,35 @@
+package main
+
+import (
+	"io"
+	"testing"
+
+	"github.com/callnode/scheduler/cmd/scheduler/config"
+)
+
+// TestViewLoaderIsMadeOnce: what reads flows to be looked at is needed with every request for a
+// run, and to make the schemas of all calls takes longer than all else of such a request.
+func TestViewLoaderIsMadeOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	settings, err := config.Load(config.Place{}, providerTypes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := newRuntime(settings, io.Discard)
+	t.Cleanup(func() {
+		if err := rt.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	one, err := rt.newViewLoader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := rt.newViewLoader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one.Registry != other.Registry {
+		t.Error("the registry was made twice")
+	}
+}
