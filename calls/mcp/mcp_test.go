@@ -158,7 +158,7 @@ func newProject(t *testing.T, mode string) *project {
 	}
 	p := &project{
 		t: t, lock: filepath.Join(t.TempDir(), "mcp.lock.json"), env: map[string]string{modeVariable: mode, "SECRET": "s3cr3t"},
-		server: mcp.Server{Name: "tools", Command: program, Env: []string{modeVariable, "NOT_SET"}, Timeout: 20 * time.Second},
+		server: mcp.Server{Name: "tools", Command: program, Env: []string{modeVariable, "NOT_SET"}, Timeout: 5 * time.Minute},
 	}
 	if race := os.Getenv("GORACE"); race != "" { // make test sets how long a program sleeps at its end
 		p.server.Env = append(p.server.Env, "GORACE")
@@ -384,7 +384,7 @@ func TestHostileServers(t *testing.T) {
 	p.trust()
 	_, err := p.use("hang", `{}`)
 	refused(t, "a tool that hangs", err, calls.Timeout, "no answer within 3s")
-	p.server.Timeout = 30 * time.Second
+	p.server.Timeout = 5 * time.Minute
 	p.open()
 	_, err = p.use("exit", `{}`)
 	refused(t, "a server that exits", err, calls.Plugin, "out of cheese")
@@ -432,7 +432,7 @@ func TestHTTP(t *testing.T) {
 			}))
 			defer web.Close()
 			p := newProject(t, "good")
-			p.server = mcp.Server{Name: "web", URL: web.URL + "/mcp", Timeout: time.Minute, Headers: map[string]string{"authorization": "AUTHORIZATION"}}
+			p.server = mcp.Server{Name: "web", URL: web.URL + "/mcp", Timeout: 5 * time.Minute, Headers: map[string]string{"authorization": "AUTHORIZATION"}}
 			p.open()
 			_, err := p.Review(t.Context(), "web")
 			refused(t, "a variable that is not set", err, calls.Invalid, "AUTHORIZATION is not set")

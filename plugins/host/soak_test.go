@@ -60,7 +60,7 @@ func TestNothingGrows(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("counts files in /proc")
 	}
-	rounds := 10
+	rounds := 4
 	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
 		rounds = n
 	}

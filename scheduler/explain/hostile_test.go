@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 const hostileFlow = `
@@ -51,6 +52,7 @@ func drawParts(t *rapid.T) []calls.Part {
 // Journals of older versions have no parts, and calls and plugins may give any: whatever
 // they are, the prompts are explained, with all of their text.
 func TestExplainAnyParts(t *testing.T) {
+	slow.Checks(t, 20)
 	r := schedulertest.Run(t, hostileFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"x": "some words"}`),
 		schedulertest.LLM(scripted.Texts("summed up", "said", "{}", "{}", "{}", "{}")))
 	if r.Err != nil {

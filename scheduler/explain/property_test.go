@@ -366,7 +366,7 @@ func (w *world) truth(r rune) (source, bool) {
 // all sources hold the same text.
 func TestEveryByteHasItsSource(t *testing.T) {
 	bytes, cases, prompts := 0, 0, 0
-	limit := 20
+	limit := 6
 	if slow.Enabled() {
 		limit = math.MaxInt
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 var start = time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
@@ -187,6 +188,7 @@ func (w *weighed) SaveMemories(ctx context.Context, list []memory.BaseMemory) ([
 
 // However long the texts are, an import has few of them in memory.
 func TestImportLongTexts(t *testing.T) {
+	slow.Test(t)
 	s := store(t)
 	for i := range 20 {
 		m := memory.BaseMemory{Content: strings.Repeat(fmt.Sprint(i, " "), 1<<17)}

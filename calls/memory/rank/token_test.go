@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/callnode/scheduler/test/slow"
 )
 
 func TestTokens(t *testing.T) {
@@ -121,6 +123,7 @@ func FuzzAnalyze(f *testing.F) {
 // A text of a megabyte takes a moment, whatever it says: each of these once took the
 // square of its length, which is minutes.
 func TestLongTexts(t *testing.T) {
+	slow.Test(t)
 	const n = 1 << 20
 	for name, text := range map[string]string{
 		"digits": strings.Repeat("1", n), "contractions": strings.Repeat("a", n/2) + strings.Repeat("'s", n/4),

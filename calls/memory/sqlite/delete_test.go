@@ -9,6 +9,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // steps counts what it is shown; the first one ends the work.
@@ -26,6 +27,7 @@ func (s *steps) Show(done, of int) {
 
 // TestDeleteMany deletes of many users, is interrupted and goes on.
 func TestDeleteMany(t *testing.T) {
+	slow.Test(t)
 	start := time.Date(2026, 3, 5, 9, 7, 0, 0, time.UTC)
 	for name, which := range map[string]memory.Selection{
 		"all": {Users: memory.AllUsers()}, "old": {Users: memory.AllUsers(), Before: start.Add(time.Hour)},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // TestTail: whoever reads new memories from themselves finds what others find who read
@@ -126,6 +127,7 @@ func TestLongText(t *testing.T) {
 // TestManyWords: memories with more words than are in memory at once are read and folded
 // in parts, each with its own words.
 func TestManyWords(t *testing.T) {
+	slow.Test(t)
 	dir := t.TempDir()
 	first, second := open(t, dir, sqlite.Options{}), open(t, dir, sqlite.Options{})
 	var list []memory.BaseMemory
