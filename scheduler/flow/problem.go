@@ -138,7 +138,7 @@ func (p Problems) in(language string) Problems {
 func (p *Problem) in(language string) {
 	p.Message = wording.Text{En: p.Message, Zh: p.chinese}.In(language)
 	p.Hint = wording.Text{En: p.Hint, Zh: p.chineseHint}.In(language)
-	p.chinese, p.chineseHint, p.language = "", "", language
+	p.chinese, p.chineseHint, p.isChinese = "", "", wording.IsChinese(language)
 }
 
 // suggest hints at the one of the known names that was most likely meant; where none is
@@ -165,13 +165,13 @@ type Problem struct {
 	Snippet string
 
 	chinese, chineseHint string // until the language is known
-	language             string // that of the message; "" is en
+	isChinese            bool   // the message is, not necessarily what it quotes
 }
 
 // String is file:line:col: message (hint), the form that editors jump by.
 func (p Problem) String() string {
 	warning, before, after := "warning: ", " (", ")"
-	if wording.IsChinese(p.language) {
+	if p.isChinese {
 		warning, before, after = "警告：", "（", "）"
 	}
 	s := p.Pos.String() + ": "
