@@ -22,6 +22,7 @@ import (
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // talker is a model whose answer depends on the conversation alone: it uses the tool
@@ -148,7 +149,11 @@ func TestAgentKilled(t *testing.T) {
 	if want.Usage.Total() != 10*rounds {
 		t.Errorf("%+v", want.Usage)
 	}
-	for n := 1; n < len(want.Events); n++ {
+	stride := 3
+	if slow.Enabled() {
+		stride = 1
+	}
+	for n := 1; n < len(want.Events); n += stride {
 		store := newJournal(t, nil)
 		mortal := &dying{store, n}
 		ran, model.asked = nil, nil

@@ -364,7 +364,11 @@ func TestFolders(t *testing.T) {
 }
 
 // machinePath matches the beginning of a path that exists on one machine only.
-var machinePath = regexp.MustCompile(`(?:^|[\s"'` + "`" + `(=:])/(?:home|root|Users|work|mnt)/[\w.]`)
+var (
+	machinePath = regexp.MustCompile(`(?:^|[\s"'` + "`" + `(=:])/(?:home|root|Users|work|mnt)/[\w.]`)
+	// machineFolders begin such paths: nearly all files have none, and are not searched further.
+	machineFolders = []string{"/home/", "/root/", "/Users/", "/work/", "/mnt/"}
+)
 
 func TestNoFileNamesAMachinePath(t *testing.T) {
 	for _, name := range tree(t) {
@@ -376,7 +380,11 @@ func TestNoFileNamesAMachinePath(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		for i, line := range strings.Split(string(data), "\n") {
+		text := string(data)
+		if !slices.ContainsFunc(machineFolders, func(folder string) bool { return strings.Contains(text, folder) }) {
+			continue
+		}
+		for i, line := range strings.Split(text, "\n") {
 			if machinePath.MatchString(line) {
 				t.Errorf("%s:%d names a path of one machine: %.120s", name, i+1, strings.TrimSpace(line))
 			}

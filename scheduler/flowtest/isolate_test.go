@@ -187,8 +187,6 @@ id,who
 1,ann
 2,bob
 3,ann
-4,cid
-5,ann
 -- a.test.yaml --
 dataset: {file: rows.csv}
 defaults:

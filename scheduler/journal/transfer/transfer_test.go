@@ -20,6 +20,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal/postgres"
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/journal/transfer"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // store is a journal that runs can leave and enter.
@@ -41,6 +42,7 @@ func newSQLite(t *testing.T, clock func() time.Time) opener {
 }
 
 func newPostgres(t *testing.T, clock func() time.Time) opener {
+	slow.Test(t)
 	url := pgdbtest.NewURL(t)
 	return func(t *testing.T, dead bool) store {
 		j, err := postgres.Open(t.Context(), postgres.Options{URL: url, ImageKey: bytes.Repeat([]byte{7}, 32), Clock: clock, Heartbeat: heartbeat(dead)})
