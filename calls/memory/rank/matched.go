@@ -21,9 +21,9 @@ type Match struct {
 	// Words are the words of the query that it has, as the query has them, the longest first.
 	// There may be none to show, because the terms of scripts without spaces are not words.
 	Words []string
-	// Any reports whether it has any term of the query, Telling whether one of them says enough
-	// to find a memory by: not 去, not a number, and not a part of a date unless the memory speaks
-	// of that time.
+	// Any reports whether it has any term of the query, Telling whether what it has says enough to
+	// find a memory by: not 去 alone, not a number, and not a part of a date unless the memory speaks
+	// of that time. The whole question, word for word, always does.
 	Any, Telling bool
 }
 
@@ -39,7 +39,8 @@ func (a *Analysis) MatchMemory(doc *Document, content string, at time.Time) (m M
 		m.Any = true
 		isPartOfDate := t.isDate && !t.isHoliday
 		hasDate = hasDate || isPartOfDate
-		m.Telling = m.Telling || !isPartOfDate && !t.weak
+		isPhrase := t.spaceless && utf8.RuneCountInString(t.Text) > 1 // 生日, of two characters that say little
+		m.Telling = m.Telling || t.isHoliday || !isPartOfDate && (!t.weak || isPhrase)
 		if t.spaceless {
 			inRun = true
 		} else {
@@ -47,10 +48,10 @@ func (a *Analysis) MatchMemory(doc *Document, content string, at time.Time) (m M
 		}
 	}
 	text := ""
-	if inRun || hasDate {
+	if inRun || hasDate || !m.Telling {
 		text = norm.NFKC.String(strings.ToValidUTF8(content[:min(len(content), maxMatchedText)], ""))
 	}
-	m.Telling = m.Telling || hasDate && a.speaksOfTime(text, at)
+	m.Telling = m.Telling || hasDate && a.speaksOfTime(text, at) || m.Any && len(a.periods) == 0 && a.isQuoted(text)
 	if inRun {
 		for _, searched := range a.texts {
 			words = append(words, commonPhrases(searched, text)...)
@@ -65,6 +66,25 @@ func (a *Analysis) MatchMemory(doc *Document, content string, at time.Time) (m M
 	}
 	m.Words = longest
 	return m
+}
+
+// isQuoted reports whether a text has the whole question, word for word, and that is more than a
+// number: 7点, but not in 17点.
+func (a *Analysis) isQuoted(text string) bool {
+	question := strings.Trim(a.texts[0], " ?？!！.。")
+	first, size := utf8.DecodeRuneInString(question)
+	if size == len(question) || !strings.ContainsFunc(question, func(r rune) bool { return !unicode.IsDigit(r) }) {
+		return false
+	}
+	for {
+		before, rest, found := strings.Cut(text, question)
+		last, _ := utf8.DecodeLastRuneInString(before)
+		isPartOfNumber := unicode.IsDigit(first) && unicode.IsDigit(last)
+		if !found || !isPartOfNumber {
+			return found
+		}
+		text = rest
+	}
 }
 
 // speaksOfTime reports whether a text of a time has a date of the query in the same words, or names

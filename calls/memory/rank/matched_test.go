@@ -39,3 +39,29 @@ func TestCommonPhrases(t *testing.T) {
 		}
 	}
 }
+
+// One character that says little finds nothing, a word of such characters does, and so does the
+// whole question.
+func TestTelling(t *testing.T) {
+	for _, test := range []struct {
+		query, memory string
+		want          bool
+	}{
+		{"去哪里", "去公园跑步很开心。", false},
+		{"去哪里", "周末去哪里玩还没决定。", true},
+		{"生日", "我的生日是5月7日。", true},
+		{"生日快乐", "我的生日是5月7日。", true},
+		{"三次", "我去过三次北京", true},
+		{"7点", "每天7点起床跑步", true},
+		{"7点", "每天17点跑步，写7行，点灯", false},
+		{"15", "花了15元。", false},
+		{"五一", "去年的五一之后去看牙。", true},
+		{"5月7日发生了什么", "我的生日是5月8日。", false},
+	} {
+		doc := Analyze(test.memory, "")
+		a := analyzeQuery(&Query{Text: test.query, Now: wednesday, Session: None}, NewIndex(nil))
+		if got := a.MatchMemory(&doc, test.memory, wednesday); got.Telling != test.want {
+			t.Errorf("%s / %s: %+v, want %v", test.query, test.memory, got, test.want)
+		}
+	}
+}
