@@ -100,6 +100,8 @@ func (a *app) lintedFiles(paths []string) (flows, tests []string, err error) {
 			switch {
 			case strings.HasSuffix(file, cassetteSuffix): // lint flows/*.yaml should just work
 				a.Tellf("note: %s is a cassette, not a flow: left out", file)
+			case strings.HasSuffix(file, suite.SnapshotSuffix):
+				a.Tellf("note: %s has snapshots of tests, not a flow: left out", file)
 			case strings.HasSuffix(file, suite.Suffix):
 				tests = append(tests, file)
 			default:

@@ -229,7 +229,7 @@ func (a *attempt) repeat(ctx context.Context) *result.Repeat {
 	}
 	r.JudgeUsage, _ = a.judges.total()
 	r.Score = result.MeanScore(r.Checks)
-	r.Outcome = a.verdict(worst, r.Score)
+	r.Outcome = a.verdict(worst, r)
 	if failed := a.record.Error; failed != nil && !looksAtEnd {
 		r.Outcome = result.Worse(r.Outcome, result.Error)
 		message := failed.Message
@@ -241,13 +241,17 @@ func (a *attempt) repeat(ctx context.Context) *result.Repeat {
 	return r
 }
 
-// verdict returns the outcome of the checks: with a threshold the mean score decides, unless there is an error.
-func (a *attempt) verdict(worst result.Outcome, score *float64) result.Outcome {
+// verdict returns the outcome of the checks: with a threshold the mean score decides, unless there is an error. A
+// failure beside it does not hide that: the mean is of what could be decided.
+func (a *attempt) verdict(worst result.Outcome, r *result.Repeat) result.Outcome {
 	least := a.of.Threshold
-	if least == nil || worst == result.Error || score == nil {
+	if least == nil || r.Score == nil {
 		return worst
 	}
-	if *score >= *least-1e-9 {
+	if slices.ContainsFunc(r.Checks, func(c result.Check) bool { return c.Weight > 0 && c.Outcome == result.Error }) {
+		return result.Error
+	}
+	if *r.Score >= *least-1e-9 {
 		return result.Pass
 	}
 	return result.Fail

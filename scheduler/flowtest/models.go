@@ -35,9 +35,6 @@ func newModels(s *suite.Suite, o *Options) *models {
 // cassetteSuffix ends the names of cassettes: a.test.yaml has a.test.PROVIDER.cassette.yaml.
 const cassetteSuffix = ".cassette.yaml"
 
-// snapshotSuffix ends the name of the file of snapshots.
-const snapshotSuffix = ".snapshots.yaml"
-
 // cassette returns the path of the cassette of a provider.
 func (m *models) cassette(name string) string {
 	return besideFile(m.suite.Path, "."+name+cassetteSuffix)

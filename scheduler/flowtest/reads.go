@@ -13,7 +13,7 @@ import (
 // Reads reports whether running a test file reads the file at a path: the test file, its flows and what they include, its data, its
 // snapshots and its cassettes.
 func Reads(s *suite.Suite, path string) bool {
-	files := append(slices.Clone(s.DataFiles), s.Path, besideFile(s.Path, snapshotSuffix))
+	files := append(slices.Clone(s.DataFiles), s.Path, besideFile(s.Path, suite.SnapshotSuffix))
 	for _, f := range s.Flows {
 		files = append(files, f.File)
 		files = slices.AppendSeq(files, maps.Keys(f.Files))

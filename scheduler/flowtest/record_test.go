@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -361,4 +362,25 @@ cases:
 	expect(result.Replay, result.Error, 0)
 	expect(result.Record, result.Pass, 1)
 	expect(result.Replay, result.Pass, 0)
+}
+
+// A threshold decides by what the checks have found: one that could not be decided leaves the case undecided, also where another
+// has failed and the mean of the rest is enough.
+func TestThresholdOfUndecided(t *testing.T) {
+	r := newWorld(t, nil).runArchive(t, `
+-- a.yaml --
+name: a
+steps: [{id: answer, call: chat, with: {user: hello}}]
+outputs: {reply: "{{ answer.text }}"}
+-- a.test.yaml --
+defaults: {llm: [hi], threshold: 0.4}
+cases:
+  - {name: enough, expect: [{output: reply, equals: hi}, {output: reply, equals: ho}]}
+  - {name: too few, expect: [{output: reply, equals: hi}, {output: reply, equals: ho}, {output: reply, equals: he}]}
+  - {name: undecided, expect: [{output: reply, equals: hi}, {output: reply, equals: ho}, {output: reply, that: "{{ value.nope }}"}]}
+`)
+	want := map[string]result.Outcome{"enough": result.Pass, "too few": result.Fail, "undecided": result.Error}
+	if got := outcomes(r); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v\n%s", got, want, lines(t, r))
+	}
 }

@@ -65,7 +65,7 @@ type suiteRun struct {
 
 // newSuiteRun opens what belongs to a test file.
 func (r *runner) newSuiteRun(s *suite.Suite) (*suiteRun, error) {
-	snapshots, err := check.OpenSnapshots(besideFile(s.Path, snapshotSuffix), r.options.Update)
+	snapshots, err := check.OpenSnapshots(besideFile(s.Path, suite.SnapshotSuffix), r.options.Update)
 	if err != nil {
 		return nil, err
 	}

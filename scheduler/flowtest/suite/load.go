@@ -21,6 +21,9 @@ import (
 // Suffix is what test files are called behind the name of their flow.
 const Suffix = ".test.yaml"
 
+// SnapshotSuffix ends the name of the file of snapshots: a.test.yaml has a.test.snapshots.yaml.
+const SnapshotSuffix = ".snapshots.yaml"
+
 // maxCases bounds how many cases the rows and variants of a file may come to.
 const maxCases = 100_000
 
@@ -245,7 +248,7 @@ func flowsIn(dir string) (names []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		name := e.Name()
-		if strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, Suffix) && !strings.HasSuffix(name, ".cassette.yaml") {
+		if strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, Suffix) && !strings.HasSuffix(name, SnapshotSuffix) && !strings.HasSuffix(name, ".cassette.yaml") {
 			names = append(names, name)
 		}
 	}
