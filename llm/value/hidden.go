@@ -71,7 +71,8 @@ const (
 
 // EachSecret visits the secret texts in v: of texts the parts that are secret, and each
 // stretch of such parts with but a few bytes between them where one is short, as in a text of
-// single characters; of numbers their JSON text.
+// single characters, and what is in it of short parts alone, which a text may have without the
+// others; of numbers their JSON text.
 func (v Value) EachSecret(visit func(text string)) {
 	switch x := v.v.(type) {
 	case []Value:
@@ -92,6 +93,16 @@ func (h *hidden) eachPart(text string, visit func(string)) {
 	visitStretch := func() {
 		if last := len(stretch) - 1; last > 0 {
 			visit(text[stretch[0].Start:stretch[last].End])
+		}
+		first := 0 // of the short parts in a row
+		for i := range len(stretch) + 1 {
+			if i < len(stretch) && stretch[i].End-stretch[i].Start < short {
+				continue
+			}
+			if n := i - first; n > 1 && n < len(stretch) {
+				visit(text[stretch[first].Start:stretch[i-1].End])
+			}
+			first = i + 1
 		}
 		stretch = nil
 	}

@@ -56,4 +56,10 @@ func TestSecrets(t *testing.T) {
 	if want := []string{"abcd", "efgh", "i", "efgh, i"}; !slices.Equal(found, want) {
 		t.Errorf("of long parts found %q, want %q", found, want)
 	}
+	found = nil
+	spelled := value.OfSecret(value.OfString("1234 a-b"), value.ByteRange{Start: 0, End: 4}, value.ByteRange{Start: 5, End: 6}, value.ByteRange{Start: 7, End: 8})
+	spelled.EachSecret(func(s string) { found = append(found, s) })
+	if want := []string{"1234", "a", "b", "1234 a-b", "a-b"}; !slices.Equal(found, want) {
+		t.Errorf("beside a long part found %q, want %q", found, want)
+	}
 }
