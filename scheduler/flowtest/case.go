@@ -78,12 +78,9 @@ func (c *caseRun) run(ctx context.Context) *result.Case {
 	c.used, c.hasEnded = newUsedParts(), true
 	verdict := stat.Open
 	for number := 1; number <= found.Planned && verdict == stat.Open; number++ {
-		if found.Problem = c.suite.limitProblem(); found.Problem != nil {
-			break
-		}
-		one, ok := c.repeat(ctx, number)
-		if !ok {
-			found.Problem = c.interruption(ctx)
+		one, problem := c.repeatWithin(ctx, number)
+		if problem != nil {
+			found.Problem = problem
 			break
 		}
 		found.Repeats = append(found.Repeats, *one)
@@ -96,6 +93,20 @@ func (c *caseRun) run(ctx context.Context) *result.Case {
 	found.Outcome = outcomeOf(verdict)
 	found.Elapsed, found.At = time.Since(c.began), time.Now()
 	return found
+}
+
+// repeatWithin runs the case once where the limits allow it. The problem says why it was not run, or not to its end.
+func (c *caseRun) repeatWithin(ctx context.Context, number int) (*result.Repeat, *result.Problem) {
+	defer c.suite.spent.admit(ctx)()
+	defer c.suite.runner.spent.admit(ctx)()
+	if p := c.suite.limitProblem(); p != nil {
+		return nil, p
+	}
+	one, ok := c.repeat(ctx, number)
+	if !ok {
+		return nil, c.interruption(ctx)
+	}
+	return one, nil
 }
 
 // interruption returns why a case was stopped: by a limit, or from outside.

@@ -23,9 +23,53 @@ type budget struct {
 	// isUnpriced is set once something was asked whose cost is not known; guarded by mu.
 	isUnpriced bool
 	ends       time.Time // when the time is over; zero: it has not begun; guarded by mu
+	// running is how many repeats are at work, ended how many have been charged; guarded by mu.
+	running, ended int
+	changed        *sync.Cond // of running and ended
 }
 
-func newBudget(limits suite.Limits) *budget { return &budget{limits: limits} }
+func newBudget(limits suite.Limits) *budget {
+	b := &budget{limits: limits}
+	b.changed = sync.NewCond(&b.mu)
+	return b
+}
+
+// admit waits until a repeat may begin beside those at work: until all of them together, each at what repeats have taken so far, stay
+// within the limits of cost and tokens. The first one is alone, for what it takes is not known. The caller calls release at its end.
+func (b *budget) admit(ctx context.Context) (release func()) {
+	if b.limits.Cost == 0 && b.limits.Tokens == 0 {
+		return func() {}
+	}
+	defer context.AfterFunc(ctx, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.changed.Broadcast()
+	})()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.running > 0 && !b.hasRoomLocked() && ctx.Err() == nil {
+		b.changed.Wait()
+	}
+	b.running++
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.running--
+		b.ended++
+		b.changed.Broadcast()
+	}
+}
+
+// hasRoomLocked reports whether one more repeat is likely to stay within the limits.
+func (b *budget) hasRoomLocked() bool {
+	if b.ended == 0 {
+		return false
+	}
+	likely := 1 + float64(b.running+1)/float64(b.ended) // times what was used so far
+	isCostly := b.limits.Cost > 0 && b.used.Cost*likely > b.limits.Cost
+	isLong := b.limits.Tokens > 0 && float64(b.used.Total())*likely > float64(b.limits.Tokens)
+	return !isCostly && !isLong
+}
 
 // within returns a context that ends when the time is over, which begins with the first use.
 func (b *budget) within(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -2,9 +2,12 @@ package flowtest_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
@@ -87,4 +90,41 @@ func TestJudgesSpend(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Cases side by side do not overrun a limit: each begins only where those at work leave room for it.
+func TestLimitsHoldSideBySide(t *testing.T) {
+	for limit, most := range map[string]int64{"cost: 5": 5, "tokens: 500": 5} {
+		var asked atomic.Int64
+		w := newWorld(t, func(string) (llm.Provider, error) {
+			return slowly{costly{llm.Usage{InputTokens: 90, OutputTokens: 10, Cost: 1}}, &asked}, nil
+		})
+		w.options.Mode, w.options.Parallel = result.Live, 16
+		tests := "-- a.yaml --\nname: a\nsteps: [{id: answer, call: chat, with: {user: hello}}]\n-- a.test.yaml --\nlimits: {" + limit + "}\ncases:\n"
+		for i := range 40 {
+			tests += fmt.Sprintf("  - {name: c%d, expect: [{run: finished}]}\n", i)
+		}
+		r := w.runArchive(t, tests)
+		passed := 0
+		for _, outcome := range outcomes(r) {
+			if outcome == result.Pass {
+				passed++
+			}
+		}
+		if n := asked.Load(); n != most || passed != int(most) {
+			t.Errorf("%s: %d requests, %d passed, want %d", limit, n, passed, most)
+		}
+	}
+}
+
+// slowly is a model that takes its time.
+type slowly struct {
+	costly
+	asked *atomic.Int64
+}
+
+func (s slowly) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	s.asked.Add(1)
+	time.Sleep(2 * time.Millisecond)
+	return s.costly.Chat(ctx, req)
 }
