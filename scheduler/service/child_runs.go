@@ -30,6 +30,9 @@ var _ scheduler.Elsewhere = (*childRuns)(nil)
 // stop.
 const cancelPatience = 4 * time.Second
 
+// startPoll is how often is looked whether a child run has begun that is to be cancelled.
+const startPoll = 20 * time.Millisecond
+
 // RunChild begins the child run or goes on with it.
 func (c *childRuns) RunChild(ctx context.Context, child *scheduler.ChildRun) (*scheduler.ChildEnd, error) {
 	if err := c.cancelFormer(ctx, child); err != nil {
@@ -156,7 +159,7 @@ func (c *childRuns) leaveChild(ctx context.Context, session *Session) error {
 	}
 	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
 	defer cancel()
-	if err := c.cancelChild(free, session.ID); err != nil {
+	if err := c.cancelStarted(free, session); err != nil {
 		return err
 	}
 	if !errors.Is(why, journal.ErrCancelRequested) {
@@ -167,6 +170,26 @@ func (c *childRuns) leaveChild(ctx context.Context, session *Session) error {
 		}
 	}
 	return why
+}
+
+// cancelStarted cancels the child run. One that was cancelled before, and that was asked to begin
+// again, is cancelled once it has: until then there is nothing to cancel.
+func (c *childRuns) cancelStarted(ctx context.Context, session *Session) error {
+	for {
+		if err := c.cancelChild(ctx, session.ID); err != nil {
+			return err
+		}
+		info, err := c.executor.Journal.Run(ctx, session.ID)
+		isStarting := err == nil && info.State == journal.RunCancelled && info.LastSeq == session.State.LastSeq
+		if !isStarting {
+			return markUnavailable(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil // no worker has taken it up
+		case <-time.After(startPoll):
+		}
+	}
 }
 
 // cancelChild cancels a child run that is not over.
