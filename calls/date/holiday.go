@@ -42,8 +42,8 @@ const (
 const firstLunarYear = 2000
 
 // lunarHolidays has the month and day of the Spring Festival, the Dragon Boat Festival and the
-// Mid-Autumn Festival of each year, as the Chinese calendar gives them (lunar-go 1.4.7). Of other
-// years they are not known.
+// Mid-Autumn Festival of each year, as the Chinese calendar gives them (lunar-go 1.4.7). Other years
+// are not in it.
 var lunarHolidays = strings.Fields(`
 020506060912 012406251001 021206150921 020106040911 012206220928 020906110918 012905311006 021806190925 020706080914 012605281003
 021406160922 020306060912 012306230930 021006120919 013106020908 021906200927 020806090915 012805301004 021606180924 020506070913

@@ -257,8 +257,8 @@ memory is left are made again from those; those of which none is left go too, un
 	"whose memories; \"\" is the `user` without a name":           "谁的记忆；\"\" 是没有名字的 `user`",
 	"Forget a memory, a session or all of a user, for good":       "永久忘记一条记忆、一个会话或某用户的全部记忆",
 	`Forget a memory, a session or all of a user, for good: with its old versions, and out
-of the snapshots that were made of it. Snapshots of which memories are left are made
-anew of those, the others go too.
+of the snapshots that were made of it. A snapshot that has other memories is made again
+from those; one that has none is deleted.
 
 Without an ID it says what would be deleted and asks; --yes answers that.
 
@@ -376,8 +376,8 @@ id. A snapshot has --point and --memory, a meta snapshot --keyword, --snapshot a
 	"Make the snapshots that are due":                                 "制作到期的快照",
 	`Make the snapshots that are due: of sessions with enough new memories (the setting
 memory.snapshot.memories) or without a new one for a while (memory.snapshot.idle).
-Ctrl-C stops; what is left is made by a later one. A snapshot at which the model fails
-waits and is tried again later; that is no error. With the setting memory.embeddings,
+Ctrl-C stops; what is left is made by a later one. A snapshot that the model fails to make
+is tried again later, which is not an error. With the setting memory.embeddings,
 the vectors that are missing are made, too.`: `制作到期的快照：即新记忆足够多（设置 memory.snapshot.memories），或已有一段时间没有新记忆
 （memory.snapshot.idle）的会话。Ctrl-C 停止；剩下的由以后制作。模型失败的快照会等待并在
 以后重试；这不是错误。有设置 memory.embeddings 时，也生成缺少的向量。`,
@@ -456,7 +456,7 @@ What a step waits for is given with --set /pointer=value, or STEP:/pointer=value
 where several wait (STEP[3] is an item of a for_each step), or as a JSON object with
 --input. Fields that need not be given can be given as well. Values are typed and
 checked by the step's schema; a wrong one is refused and the run goes on waiting. On
-a terminal, what nobody gave is asked right here.
+a terminal, it asks for what is still missing.
 
 The run keeps the text of its flow. --flow goes on with an edited one: first until it
 waits again, then with the answers.

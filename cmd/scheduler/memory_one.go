@@ -243,8 +243,8 @@ func newMemoryDelete(a *app) *cobra.Command {
 		Use:   "delete ID | --user USER [--session SESSION]",
 		Short: "Forget a memory, a session or all of a user, for good",
 		Long: `Forget a memory, a session or all of a user, for good: with its old versions, and out
-of the snapshots that were made of it. Snapshots of which memories are left are made
-anew of those, the others go too.
+of the snapshots that were made of it. A snapshot that has other memories is made again
+from those; one that has none is deleted.
 
 Without an ID it says what would be deleted and asks; --yes answers that.
 

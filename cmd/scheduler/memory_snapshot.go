@@ -226,8 +226,8 @@ func newSnapshotRun(a *app) *cobra.Command {
 		Short: "Make the snapshots that are due",
 		Long: `Make the snapshots that are due: of sessions with enough new memories (the setting
 memory.snapshot.memories) or without a new one for a while (memory.snapshot.idle).
-Ctrl-C stops; what is left is made by a later one. A snapshot at which the model fails
-waits and is tried again later; that is no error. With the setting memory.embeddings,
+Ctrl-C stops; what is left is made by a later one. A snapshot that the model fails to make
+is tried again later, which is not an error. With the setting memory.embeddings,
 the vectors that are missing are made, too.`,
 		Example: strings.Trim(`
   scheduler memory snapshot run

@@ -41,7 +41,7 @@ What a step waits for is given with --set /pointer=value, or STEP:/pointer=value
 where several wait (STEP[3] is an item of a for_each step), or as a JSON object with
 --input. Fields that need not be given can be given as well. Values are typed and
 checked by the step's schema; a wrong one is refused and the run goes on waiting. On
-a terminal, what nobody gave is asked right here.
+a terminal, it asks for what is still missing.
 
 The run keeps the text of its flow. --flow goes on with an edited one: first until it
 waits again, then with the answers.

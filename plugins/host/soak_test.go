@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // usage is what this process holds.
@@ -61,6 +62,9 @@ func TestNothingGrows(t *testing.T) {
 		t.Skip("counts files in /proc")
 	}
 	rounds := 4
+	if slow.Enabled() {
+		rounds = 10
+	}
 	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
 		rounds = n
 	}

@@ -27,7 +27,7 @@ func (t *trace) alignSecrets(pointer, rendered, recorded string) (aligned *trace
 }
 
 // alignMasks returns the pieces of a text as those of the same text with other masks: a call has
-// taken it, with the secrets, and what it made of it was masked anew. ok is false where the text
+// read the text with its secrets, and what it made of it has masks of its own. ok is false where the text
 // between the masks is not the same.
 func alignMasks(pieces []Piece, given, stretch string, place Source) (aligned []Piece, ok bool) {
 	fixed := strings.Split(given, secret.Mask)
@@ -52,7 +52,7 @@ func alignMasks(pieces []Piece, given, stretch string, place Source) (aligned []
 			break
 		}
 		if gap := stretch[gaps[i].Start:gaps[i].End]; gap != "" {
-			aligned = append(aligned, collapsed(gap, cutPieces(pieces, at, at+hidden[i]), place)...)
+			aligned = append(aligned, mergePieces(gap, cutPieces(pieces, at, at+hidden[i]), place)...)
 		}
 		at += hidden[i]
 	}

@@ -42,11 +42,11 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 	isInText := isText && o.From >= 0 && o.From+o.Size <= len(given)
 	if isInText && o.Size > 0 {
 		pieces := x.explainGiven(caller, o.Pointer, 0, given, hops)
-		return collapsed(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
+		return mergePieces(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
 	}
 	// Many stretches may be computed from the same parameter.
 	all := x.explainOnce(explained{caller, ofParams, o.Pointer, "", -1}, hops, func() []Piece {
-		return collapsed("", x.explainLeaves(v, func(pointer, text string) []Piece {
+		return mergePieces("", x.explainLeaves(v, func(pointer, text string) []Piece {
 			return x.explainGiven(caller, o.Pointer+pointer, 0, text, hops)
 		}), place)
 	})
@@ -282,7 +282,7 @@ func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, 
 		}
 		return x.withKeys(at, out, m.Keys, hops)
 	}
-	return collapsed(text, x.explainMembers(at, t, rest, place, hops), place)
+	return mergePieces(text, x.explainMembers(at, t, rest, place, hops), place)
 }
 
 // explainMembers explains the texts of an expression's result below a pointer.

@@ -315,7 +315,7 @@ func (x *explainer) explainComputed(at site, origins []calls.Origin, stretch str
 	isPrinted := len(origins) == 1 && x.isPrinted(at, origins[0], stretch)
 	isTold := len(ways) == 0 || len(ways) == 1 && (isPrinted || !isValue(ways[0]))
 	if isTold && !isExpression {
-		return collapsed(stretch, from, place)
+		return mergePieces(stretch, from, place)
 	}
 	return computedPiece(stretch, from, place)
 }
@@ -409,7 +409,7 @@ func (x *explainer) explainNamed(at site, o calls.Origin, stretch string, hops i
 	}
 	if isOfSome := o.Size > 0 && o.From >= 0 && o.From+o.Size <= len(whole); isOfSome {
 		pieces := x.explainName(at, path, whole, place, hops)
-		return collapsed(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
+		return mergePieces(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
 	}
 	return x.explainReference(at, path, -1, stretch, place, hops)
 }

@@ -100,9 +100,9 @@ func namesOf(way []Source) []string {
 	return way[0].origins()
 }
 
-// collapsed returns one piece of a text that was made of the pieces of others: with
+// mergePieces returns one piece of a text that was made of the pieces of others: with
 // their sources where these are one, else with their names.
-func collapsed(text string, from []Piece, place Source) []Piece {
+func mergePieces(text string, from []Piece, place Source) []Piece {
 	ways := waysOf(from)
 	if len(ways) != 1 {
 		if len(ways) == 0 && place.Kind != SourceComputed {

@@ -119,7 +119,7 @@ func (x *explainer) explainReference(at site, path []string, from int, stretch s
 			pieces := x.explainName(at, path, stretch, place, hops) // it stands for the value
 			return withOrigins(pieces, x.explainUsed(at, path, hops+1))
 		}
-		return collapsed(stretch, x.explainLeaves(v, func(pointer, text string) []Piece {
+		return mergePieces(stretch, x.explainLeaves(v, func(pointer, text string) []Piece {
 			return x.explainName(at, append(slices.Clip(path), flow.PointerTokens(pointer)...), text, place, hops)
 		}), place)
 	}

@@ -78,7 +78,7 @@ func (f flowScope) isChanging(ref prompt.Ref) bool {
 	case "vars":
 		return len(ref.Path) > 1 && isChangingVariable(ref.Path[1])
 	}
-	s := f.step(ref.Path[0])
+	s := f.findStep(ref.Path[0])
 	return s != nil && slices.Contains([]string{"memory-retrieve", "memory-recent"}, s.Call)
 }
 

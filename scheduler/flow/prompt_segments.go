@@ -27,7 +27,7 @@ type flowScope struct {
 	inputs *Param
 }
 
-func (f flowScope) step(id string) *Step {
+func (f flowScope) findStep(id string) *Step {
 	for _, s := range f.steps {
 		if s.ID == id {
 			return s
@@ -43,8 +43,8 @@ type promptTracer struct {
 	left int // texts of other steps that may be looked at
 }
 
-// inside returns the tracer of what is in a scope.
-func (t *promptTracer) inside(scope flowScope, trace func(*promptTracer) []segment) []segment {
+// traceIn lets trace look into a scope, unless enough texts were looked at.
+func (t *promptTracer) traceIn(scope flowScope, trace func(*promptTracer) []segment) []segment {
 	if t.left <= 0 {
 		return nil
 	}
@@ -166,13 +166,13 @@ func (t *promptTracer) referenceSegments(ref prompt.Ref, pos Position) []segment
 		pointer += "/" + value.Escape(member)
 	}
 	if path[0] == "inputs" && t.outer != nil {
-		return t.inside(*t.outer, func(outer *promptTracer) []segment { return outer.segmentsOf(t.inputs, pointer) })
+		return t.traceIn(*t.outer, func(outer *promptTracer) []segment { return outer.segmentsOf(t.inputs, pointer) })
 	}
-	s := t.step(path[0])
+	s := t.findStep(path[0])
 	if s == nil || s.With == nil || s.ForEach != nil || s.EnableFilling {
 		return nil
 	}
-	return t.inside(t.flowScope, func(t *promptTracer) []segment { return t.outputSegments(s, pointer) })
+	return t.traceIn(t.flowScope, func(t *promptTracer) []segment { return t.outputSegments(s, pointer) })
 }
 
 // outputSegments returns the segments of the text, or of the messages, that the output of a step has
@@ -196,7 +196,7 @@ func (t *promptTracer) outputSegments(s *Step, pointer string) []segment {
 			return nil
 		}
 		inner := flowScope{steps: s.Sub.Steps, outer: &t.flowScope, inputs: inputs}
-		return t.inside(inner, func(t *promptTracer) []segment { return t.segmentsOf(s.Sub.Outputs, pointer) })
+		return t.traceIn(inner, func(t *promptTracer) []segment { return t.segmentsOf(s.Sub.Outputs, pointer) })
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ type Files struct {
 // Find returns the run that --against names: the run before for last, a baseline by its name, or any file
 // that --bless or --json wrote.
 func (f Files) Find(against string) (*Baseline, error) {
-	file := f.path(against)
+	file := f.resultPath(against)
 	data, err := calls.ReadFile(file, calls.AnyLength)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, f.notFound(against)
@@ -46,8 +46,8 @@ func (f Files) Find(against string) (*Baseline, error) {
 	return b, nil
 }
 
-// path returns the file of the run that --against names.
-func (f Files) path(against string) string {
+// resultPath returns the file of the run that --against names.
+func (f Files) resultPath(against string) string {
 	switch {
 	case against == Last:
 		return f.Last
@@ -62,7 +62,7 @@ func (f Files) Paths(names ...string) []string {
 	paths := []string{f.Last}
 	for _, name := range names {
 		if name != "" {
-			paths = append(paths, f.path(name))
+			paths = append(paths, f.resultPath(name))
 		}
 	}
 	return paths

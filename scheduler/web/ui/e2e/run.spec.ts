@@ -62,23 +62,22 @@ test("a flow that a step runs is a graph of its own", async ({ page }) => {
 });
 
 test("a run can be cancelled, and goes on with an edited flow", async ({ page }) => {
-  const answer = await page.request.post("/api/v1/runs", { data: { flow: "slow" } });
+  const answer = await page.request.post("/api/v1/runs", { data: { flow: "held" } });
   const { run } = (await answer.json()) as { run: string };
   await page.goto(`/runs/${run}`);
   await page.getByRole("button", { name: "Cancel" }).click();
   await expect(page.locator(".run-head")).toContainText("cancelled");
   await page.getByRole("button", { name: "Resume with edited flow" }).click();
   const text = page.getByLabel("Text of the flow");
-  await expect(text).toHaveValue(/name: slow/);
+  await expect(text).toHaveValue(/name: held/);
   const flow = await text.inputValue();
   await text.fill(flow.replace("call: http", "call: htpt"));
   await page.getByRole("button", { name: "Resume", exact: true }).last().click();
   await expect(page.getByRole("alert")).toContainText("htpt");
-  await text.fill(flow.split("\n").slice(0, 8).join("\n") + "\n");
+  await text.fill(flow.replace("/hold", "/slow").split("\n").slice(0, 8).join("\n") + "\n");
   await page.getByRole("button", { name: "Resume", exact: true }).last().click();
   await expect(page.locator(".run-head")).toContainText("finished");
-  // Six are of the edited flow; more of the eight are there where they had ended before the run was cancelled.
-  await expect.poll(() => page.locator("[data-node]").count()).toBeGreaterThanOrEqual(6);
+  await expect(page.locator("[data-node]")).toHaveCount(6);
 });
 
 for (const flow of ["wide", "long"]) {
@@ -139,12 +138,15 @@ test("a hundred updates at once are drawn a few times", async ({ page }) => {
   await expect.poll(() => page.evaluate(() => "send" in window)).toBe(true);
   const drawn = await page.evaluate(async (events) => {
     const { send } = window as unknown as { send(e: unknown): void };
-    const counted = new Promise<number>((done) => {
+    const counted = new Promise<{ renders: number; frames: number }>((done) => {
       let renders = 0;
+      let frames = 0;
+      const countFrame = () => (frames++, requestAnimationFrame(countFrame));
+      requestAnimationFrame(countFrame);
       const observer = new MutationObserver(() => {
         const count = [...document.querySelectorAll(".hint")].map((one) => /^(\d+) events?$/.exec(one.textContent ?? "")?.[1]).find(Boolean);
         if (count !== shown) (shown = count), renders++;
-        if (count === "100") done(renders);
+        if (count === "100") done({ renders, frames });
       });
       let shown: string | undefined;
       observer.observe(document.body, { subtree: true, childList: true, characterData: true });
@@ -158,8 +160,8 @@ test("a hundred updates at once are drawn a few times", async ({ page }) => {
     channel.port2.postMessage(null);
     return counted;
   }, all.items.slice(0, 100));
-  console.log(`100 updates were drawn ${drawn} times`);
-  expect(drawn).toBeLessThan(80); // some 15 where nothing else runs: a busy machine gets to fewer updates at a time
+  console.log(`100 updates were drawn ${drawn.renders} times in ${drawn.frames} frames`);
+  expect(drawn.renders).toBeLessThanOrEqual(drawn.frames + 1); // however busy the machine is: once for each frame
 });
 
 test("the timeline shows how long a step waits, folded", async ({ page }) => {

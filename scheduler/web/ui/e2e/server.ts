@@ -56,7 +56,7 @@ function createToken(dir: string): string {
 }
 
 /**
- * Answers /ok at once, /slow after half a second, and /flaky with 503 every other time. It is
+ * Answers /ok at once, /slow after half a second, /hold never, and /flaky with 503 every other time. It is
  * a model too, that says the first half of its answer, and the rest once /tell is asked for.
  */
 async function startSlowServer(): Promise<Server> {
@@ -81,7 +81,7 @@ async function startSlowServer(): Promise<Server> {
       answer.setHeader("Content-Type", "application/json");
       answer.end('{"ok": true}');
     };
-    setTimeout(send, request.url === "/slow" ? 500 : 0);
+    if (request.url !== "/hold") setTimeout(send, request.url === "/slow" ? 500 : 0);
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   return server;
@@ -92,6 +92,7 @@ function writeFlows(dir: string, server: string) {
   const slow = ["name: slow", "steps:"];
   for (let i = 0; i < 8; i++) slow.push(`  - {id: s${i}, call: http, with: {method: GET, url: "${server}/slow"}${i ? `, needs: [s${i - 1}]` : ""}}`);
   writeFileSync(join(dir, "slow.yaml"), slow.join("\n") + "\n");
+  writeFileSync(join(dir, "held.yaml"), slow.join("\n").replace("name: slow", "name: held").replace(/(id: s3,.*)\/slow/, "$1/hold") + "\n");
   writeFileSync(join(dir, "failing.yaml"), `name: failing
 steps:
   - {id: first, call: template, with: {template: "one"}}
