@@ -50,7 +50,8 @@ export function useRun(id: string): FollowedRun {
       addEvent(state, e);
       events.push(e);
       changed ||= e.seq > seen && e.type.startsWith("flow.");
-      if (e.type === "flow.resumed" && e.seq > seen) reloadGraph();
+      // It may have another flow from here on, and the run may have been loaded after this event, its graph before.
+      if (e.type === "flow.resumed") reloadGraph();
     }
     if (changed) {
       reload();
