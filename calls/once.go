@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"errors"
 
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -11,13 +12,25 @@ import (
 type Recorder interface {
 	// Once returns what the run has of the piece, else what work gives. params is what
 	// the piece depends on: what was recorded under others is of no use. name is made
-	// of lower-case letters, digits, - and _.
+	// of lower-case letters, digits, - and _. Work may fail with a [SurvivedError]: its output is
+	// kept, and Once returns it without an error.
 	Once(ctx context.Context, name string, params value.Value, work Work) (output value.Value, err error)
 }
 
 // Work is a piece of a call's work. env is the call's but for its Path, which names
 // the piece; what is asked of its model, and run by it, belongs to the piece.
 type Work func(ctx context.Context, env *Env) (output value.Value, err error)
+
+// SurvivedError is the failure of a piece of work that its call goes on after: the output of
+// the piece tells of it. [Survived] makes it.
+type SurvivedError struct{ Err error }
+
+func (e *SurvivedError) Error() string { return e.Err.Error() }
+func (e *SurvivedError) Unwrap() error { return e.Err }
+
+// Survived lets a piece of work fail and keep its output, as an agent tells its model of a tool
+// that failed. Events show the error beside the output, and it counts as a warning.
+func Survived(err error) error { return &SurvivedError{err} }
 
 // Once does a piece of work of a call that need not be done twice, such as one
 // request of several to a model. Events show the piece as a step of its own,
@@ -28,7 +41,7 @@ type Work func(ctx context.Context, env *Env) (output value.Value, err error)
 // is tried again, or the run is resumed after a crash, Once returns the same output for
 // the same params without doing the work, and nothing is paid again. An error is not
 // kept: a piece that failed, or was cut short, is done again. One whose failure is to
-// stay has it in its output. An output that holds a secret does not outlive the
+// stay returns its output with [Survived]. An output that holds a secret does not outlive the
 // process. Outside of a flow the work is simply done.
 //
 // params and T must be what [value.Of] and [value.Decode] understand: T comes out of
@@ -36,22 +49,26 @@ type Work func(ctx context.Context, env *Env) (output value.Value, err error)
 func Once[T any](ctx context.Context, env *Env, name string, params any, work func(ctx context.Context, env *Env) (T, error)) (T, error) {
 	var result T
 	if env.Recorder == nil {
-		return work(ctx, env)
+		result, err := work(ctx, env)
+		if errors.As(err, new(*SurvivedError)) {
+			err = nil
+		}
+		return result, err
 	}
 	asked, err := value.Of(params)
 	if err != nil {
 		return result, Errorf(Internal, "encoding the parameters of %s: %w", name, err)
 	}
 	output, err := env.Recorder.Once(ctx, name, asked, func(ctx context.Context, env *Env) (value.Value, error) {
-		done, err := work(ctx, env)
-		if err != nil {
-			return value.Value{}, err
+		done, failed := work(ctx, env)
+		if failed != nil && !errors.As(failed, new(*SurvivedError)) {
+			return value.Value{}, failed
 		}
 		v, err := value.Of(done)
 		if err != nil {
 			return value.Value{}, Errorf(Internal, "encoding the output of %s: %w", name, err)
 		}
-		return v, nil
+		return v, failed
 	})
 	if err != nil {
 		return result, err

@@ -106,8 +106,10 @@ func (t *task) runSubstep(name string, def calls.Definition, params value.Value,
 		return value.Value{}, in.suspendSubstep(wait)
 	}
 	err = in.orBound(err)
-	if err == nil {
-		err = t.holdSubstep(in.id, substep{name, params, output})
+	if err == nil || isSurvived(err) {
+		if held := t.holdSubstep(in.id, substep{name, params, output}); held != nil {
+			err = held
+		}
 	}
 	return output, in.emitSubstepEnd(began, output, err)
 }
@@ -135,23 +137,31 @@ func (t *task) runRecovered(work func(in *task) (value.Value, error)) (output va
 	return work(t)
 }
 
+// isSurvived reports whether a pseudo-step has an output although it failed.
+func isSurvived(err error) bool { return errors.As(err, new(*calls.SurvivedError)) }
+
 // emitSubstepEnd records the end of a pseudo-step, and waits until it is safe. The error is
-// that of the work, or of the journal.
+// that of the work, unless its call survives it, or of the journal.
 func (t *task) emitSubstepEnd(began time.Time, output value.Value, err error) error {
-	if err != nil && t.run.isHandingOver() {
+	isFinished := err == nil || isSurvived(err)
+	if !isFinished && t.run.isHandingOver() {
 		return err
 	}
-	n := newPendingEvent(journal.StepFinished)
-	if err != nil {
-		n.event.Type = journal.StepFailed
-		n.setError(&t.run.failureOf(err, t.step.Pos).Info)
-	} else {
+	n := newPendingEvent(journal.StepFailed)
+	if isFinished {
+		n.event.Type = journal.StepFinished
 		n.setOutput(t.run.secrets.maskOutput(output, t.params))
+	}
+	if err != nil {
+		n.setError(&t.run.failureOf(err, t.step.Pos).Info)
+	}
+	if err != nil && isFinished {
+		t.run.warned.add(t.path())
 	}
 	t.addCosts(n)
 	n.setDuration(t.run.exec.elapsed().Sub(began))
 	t.emit(n)
-	if err != nil {
+	if !isFinished {
 		return err
 	}
 	if broken := t.run.log.WaitSaved(); broken != nil {

@@ -319,8 +319,6 @@ type (
 	toolResult struct {
 		Text  string `json:"text"`
 		Error string `json:"error,omitempty"` // its kind
-		// Failure is the message of the error, by which the substep is shown as failed.
-		Failure string `json:"failure,omitempty"`
 	}
 )
 
@@ -346,12 +344,12 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (tool
 		if ctx.Err() != nil || errors.Is(err, calls.ErrWaiting) {
 			return toolResult{}, err
 		}
-		return l.failedResult(err), nil
+		return l.failedResult(err), calls.Survived(err)
 	})
 }
 
 func (l *loop) failedResult(err error) toolResult {
-	return toolResult{Text: truncateResult(l.env, errorText(l.env, err), l.params.MaxResultBytes), Error: string(calls.KindOf(err)), Failure: l.env.MessageOf(err)}
+	return toolResult{Text: truncateResult(l.env, errorText(l.env, err), l.params.MaxResultBytes), Error: string(calls.KindOf(err))}
 }
 
 // canonicalArguments makes arguments comparable.

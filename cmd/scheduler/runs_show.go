@@ -147,8 +147,8 @@ func (a *app) printStep(w io.Writer, s *journal.StepState, waiting []journal.Wai
 	if s.Child != "" {
 		note = a.Language.Say("run %s", s.Child)
 	}
-	if failure := terminal.SubstepFailure(s.ID, &s.Output); failure != "" {
-		note = "✗ " + terminal.FirstLine(failure)
+	if failed := s.FailedItems(); failed > 0 {
+		note = "✗ " + terminal.FailedItems(a.Language, failed, len(s.Items))
 	}
 	if s.Error != nil {
 		note = "✗ " + a.Language.Say("%s: %s", s.Error.Kind.Name(), terminal.FirstLine(s.Error.Message))

@@ -145,6 +145,18 @@ type StepState struct {
 	inside llm.Usage
 }
 
+// FailedItems returns how many items of a for_each step have failed, those that on_error: continue
+// went on after among them.
+func (st *StepState) FailedItems() int {
+	failed := 0
+	for _, item := range st.Items {
+		if item.Error != nil {
+			failed++
+		}
+	}
+	return failed
+}
+
 // NewRunState returns a run before its first event.
 func NewRunState() *RunState {
 	return &RunState{State: RunRunning, Steps: []*StepState{}, Waiting: []WaitingFor{}, byID: map[string]*StepState{}}

@@ -34,9 +34,10 @@ type Progress struct {
 	stderr   io.Writer
 	live     bool // stderr is a terminal
 	running  []*row
-	drawn    int      // lines that the last drawing took
-	isPaused bool     // text is streaming to the same terminal
-	held     []string // lines that wait until it has ended
+	failed   map[string]int // by for_each step: its items that failed and were survived
+	drawn    int            // lines that the last drawing took
+	isPaused bool           // text is streaming to the same terminal
+	held     []string       // lines that wait until it has ended
 	frame    int
 	stop     chan struct{}
 	stopped  sync.WaitGroup
@@ -56,6 +57,7 @@ func NewProgress(t *Terminal, f *flow.Flow, speech *service.Speech, outputsOnly 
 	p := &Progress{
 		stdout: t.Stdout, language: t.Language, stderr: rawWriter(t.Stderr), outputsOnly: outputsOnly, speech: speech,
 		live: IsTerminal(t.Stderr) && os.Getenv("TERM") != "dumb", stop: make(chan struct{}),
+		failed: map[string]int{},
 	}
 	for _, s := range f.Steps {
 		p.toUser = p.toUser || s.ToUser
@@ -149,7 +151,6 @@ func (p *Progress) addEndLine(step, call string, e *journal.Event) {
 		label += " (" + call + ")"
 	}
 	figures := label + p.stepFigures(e.Data)
-	failure := SubstepFailure(e.Step, e.Data.Output)
 	branch := BranchTaken(call, e.Data.Output)
 	isFinished := e.Type == journal.StepFinished
 	switch {
@@ -157,10 +158,15 @@ func (p *Progress) addEndLine(step, call string, e *journal.Event) {
 		p.addLine("-", "90", p.language.Say("%s stopped", label))
 	case !isFinished:
 		p.addLine("✗", "31", p.language.Say("%s failed: %s", label, FirstLine(e.Data.Error.Message)))
+	case e.Data.Error != nil && isSubstep(e.Step):
+		p.addLine("✗", "31", p.language.Say("%s failed; continuing: %s", figures, FirstLine(e.Data.Error.Message)))
 	case e.Data.Error != nil:
+		if e.Index != nil {
+			p.failed[e.Step]++
+		}
 		p.addLine("!", "33", p.language.Say("%s failed; continuing: %s", figures, e.Data.Error.Message))
-	case failure != "":
-		p.addLine("✗", "31", p.language.Say("%s failed; continuing: %s", figures, FirstLine(failure)))
+	case e.Index == nil && p.failed[e.Step] > 0:
+		p.addLine("!", "33", p.language.Say("%s: %s", figures, FailedItems(p.language, p.failed[e.Step], len(e.Data.Output.List()))))
 	case branch != "":
 		p.addLine("✓", "32", p.language.Say("%s: branch %s", figures, branch))
 	default:
@@ -168,34 +174,25 @@ func (p *Progress) addEndLine(step, call string, e *journal.Event) {
 	}
 }
 
-// SubstepFailure returns the message of what a call did inside its step and survived, as an
-// agent survives a tool that fails; "" where nothing failed. step is the id of what was done
-// inside, output may be nil.
-func SubstepFailure(step string, output *value.Value) string {
-	isSubstep := strings.Contains(step[strings.LastIndexByte(step, '/')+1:], "-")
-	if !isSubstep {
-		return ""
-	}
-	return textMember(output, "failure")
+// isSubstep reports whether a step is what a call does inside its own, as an agent uses a tool.
+func isSubstep(step string) bool {
+	return strings.Contains(step[strings.LastIndexByte(step, '/')+1:], "-")
+}
+
+// FailedItems tells how many items of a for_each step failed while on_error: continue went on.
+func FailedItems(language Language, failed, all int) string {
+	return language.Say("%s, of which %d failed", wording.Count(all, "item"), failed)
 }
 
 // BranchTaken returns the branch that the call choice has taken; "" for any other call.
 // output may be nil.
 func BranchTaken(call string, output *value.Value) string {
-	if call != "choice" {
+	if call != "choice" || output == nil {
 		return ""
 	}
-	return textMember(output, "branch")
-}
-
-// textMember returns a text in an output; "" where there is none.
-func textMember(output *value.Value, name string) string {
-	if output == nil {
-		return ""
-	}
-	member, _ := output.Get(name)
-	text, _ := member.Str()
-	return text
+	member, _ := output.Get("branch")
+	branch, _ := member.Str()
+	return branch
 }
 
 // removeRow deletes a step's live row and returns its call; "" where there is none.

@@ -17,6 +17,7 @@ var _ = wording.Add(wording.Catalog{
 	"  and %d more":             "  另有 %d 个",
 	"%s failed: %s":             "%s 失败：%s",
 	"%s failed; continuing: %s": "%s 失败，继续运行：%s",
+	"%s, of which %d failed":    "%s，其中 %d 项失败",
 	"%s of step %s: %s":         "%s（步骤 %s）：%s",
 	"%s skipped: %s":            "%s 已跳过：%s",
 	"%s stopped":                "%s 已停止",

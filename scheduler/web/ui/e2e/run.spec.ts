@@ -17,11 +17,13 @@ test("a run goes on before one's eyes, and a reload in the middle loses nothing"
 test("graph, table and timeline show the same steps; the log has filters", async ({ page }) => {
   const run = await startRun(page, "failing");
   await page.goto(`/runs/${run}`);
-  await expect(page.locator("[data-node]")).toHaveCount(5);
+  await expect(page.locator("[data-node]")).toHaveCount(6);
   await expect(page.locator('[data-node="each"]')).toContainText("3/3");
+  await expect(page.locator('[data-node="some"]')).toHaveClass(/state-survived/);
   await page.getByRole("tab", { name: "Table" }).click();
   await expect(page.getByRole("row").filter({ hasText: "flaky" })).toContainText("2");
   await expect(page.getByRole("row").filter({ hasText: "never" })).toContainText("skipped");
+  await expect(page.getByRole("row").filter({ has: page.getByRole("button", { name: "some", exact: true }) })).toContainText("failed, went on");
   await page.getByRole("button", { name: "bad", exact: true }).first().click();
   await expect(page.getByRole("region", { name: "Step bad" })).toContainText("failed");
   await page.getByRole("tab", { name: "Timeline" }).click();

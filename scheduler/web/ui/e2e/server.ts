@@ -99,7 +99,8 @@ steps:
   - {id: never, call: template, when: "{{ 1 > 2 }}", with: {template: "two"}}
   - {id: flaky, call: http, with: {method: GET, url: "${server}/flaky"}, retry: {max_attempts: 3, initial_interval: 10ms}}
   - {id: each, call: template, for_each: [1, 2, 3], with: {template: "{{ n }}", values: {n: "{{ item }}"}}}
-  - {id: bad, call: http, with: {method: GET, url: "http://127.0.0.1:1/"}, needs: [flaky, each], timeout: 5s}
+  - {id: some, call: template, for_each: [1, 0], on_error: continue, with: {template: "{{ 1 / n }}", values: {n: "{{ item }}"}}}
+  - {id: bad, call: http, with: {method: GET, url: "http://127.0.0.1:1/"}, needs: [flaky, each, some], timeout: 5s}
 `);
   writeFileSync(join(dir, "order.yaml"), `name: order
 description: An order that lacks what a person must say.

@@ -74,11 +74,12 @@ function Fault({ fault }: { fault: Schemas["Fault"] }) {
   );
 }
 
-export type State = "pending" | "queued" | "running" | "waiting" | "skipped" | "failed" | "cancelled" | "finished";
+/** A step that failed, or an item of which did, is "survived" where the run went on after it. */
+export type State = "survived" | "pending" | "queued" | "running" | "waiting" | "skipped" | "failed" | "cancelled" | "finished";
 
 /** The sign of each state, so that colour is never alone. */
 export const stateSigns: Record<State, string> = {
-  pending: "○", queued: "◔", running: "●", waiting: "‖", skipped: "⤼", failed: "✗", cancelled: "⊘", finished: "✓",
+  pending: "○", queued: "◔", running: "●", waiting: "‖", skipped: "⤼", failed: "✗", cancelled: "⊘", finished: "✓", survived: "!",
 };
 
 export function StateBadge({ state }: { state: State }) {

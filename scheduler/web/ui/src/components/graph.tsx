@@ -250,7 +250,7 @@ const NodeBox = memo(function NodeBox({ node, place, state, isSelected, isCurren
 }) {
   const name = state ? t(`state.${state.state}` as Key) : "";
   const height = node.for_each ? nodeHeight + gridHeight : nodeHeight;
-  const done = state?.items?.filter((one) => one === "finished" || one === "skipped" || one === "failed").length ?? 0;
+  const done = state?.items?.filter((one) => isOver(one)).length ?? 0;
   const count = state?.items?.length ? `${done}/${Math.max(state.total ?? 0, state.items.length)}` : "";
   return (
     <g
@@ -277,13 +277,16 @@ const NodeBox = memo(function NodeBox({ node, place, state, isSelected, isCurren
   );
 });
 
+/** Reports whether a step in a state does no more. */
+const isOver = (state: State) => state === "finished" || state === "survived" || state === "skipped" || state === "failed";
+
 /** The items of a step: a square each, or, of many, one for as many as stand side by side. */
 function Squares({ items }: { items: State[] }) {
   const n = Math.min(items.length, maxSquares);
   const width = (nodeWidth - 20) / Math.max(n, 12);
   const squares = Array.from({ length: n }, (_, i) => {
     const some = items.slice(Math.floor((i * items.length) / n), Math.floor(((i + 1) * items.length) / n));
-    return (["failed", "waiting", "running", "pending"] as const).find((one) => some.includes(one)) ?? some[0]!;
+    return (["failed", "survived", "waiting", "running", "pending"] as const).find((one) => some.includes(one)) ?? some[0]!;
   });
   return (
     <g transform={`translate(10 ${nodeHeight})`}>

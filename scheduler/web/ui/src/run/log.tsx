@@ -49,7 +49,7 @@ function isShown(e: RunEvent, filter: Filter, selected?: string): boolean {
 const Line = memo(function Line({ event: e, onSelect }: { event: RunEvent; onSelect(id: string): void }) {
   const step = stepOf(e);
   return (
-    <div className="log-line" data-type={e.type}>
+    <div className="log-line" data-type={e.type} data-failed={!!e.data?.error || undefined}>
       <span className="log-seq">{e.seq}</span>
       <time dateTime={e.time}>{formatClock(e.time)}</time>
       <span className="log-type">{e.type}</span>

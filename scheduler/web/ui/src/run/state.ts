@@ -314,6 +314,12 @@ function charge(s: RunState, st: StepState, told: Usage | undefined) {
   }
 }
 
+/** The state in which a step is shown: one that failed never looks done, though the run went on. */
+export function shownState(st: StepState, byID: ReadonlyMap<string, StepState>): StepStatus | "survived" {
+  const hasFailed = !!st.error || st.items.some((item) => byID.get(item)?.error);
+  return st.state === "finished" && hasFailed ? "survived" : st.state;
+}
+
 /** A step as GET /runs/{id} has it, with what only the fold knows left empty. */
 export function stepFromServer(st: Schemas["StepState"]): StepState {
   return { ...newStep(st.id), ...st, state: st.state as StepStatus, items: (st.items ?? []).map((item) => item.id) };

@@ -1,9 +1,9 @@
 import { memo, useMemo, useRef, type ReactElement, type ReactNode } from "react";
 import { Virtualizer } from "virtua";
-import { StateBadge } from "../components/common.tsx";
+import { StateBadge, type State } from "../components/common.tsx";
 import { formatDuration, formatNumber } from "../format.ts";
 import { useText } from "../i18n.ts";
-import type { StepState } from "./state.ts";
+import { shownState, type StepState } from "./state.ts";
 import { makeScale, type Scale } from "./timeline.ts";
 
 /** Rows is a table in a box of its own height; only rows in sight are in the document. */
@@ -45,7 +45,7 @@ export function StepButton({ id, selected, onSelect }: { id: string; selected: b
 }
 
 /** The table twin of the graph. */
-export function StepTable({ steps, selected, onSelect }: { steps: StepState[]; selected?: string; onSelect(id: string): void }) {
+export function StepTable({ steps, byID, selected, onSelect }: { steps: StepState[]; byID: ReadonlyMap<string, StepState>; selected?: string; onSelect(id: string): void }) {
   const t = useText();
   const tracks = "minmax(6rem, 1fr) 5.5rem 7rem 4.5rem 5rem 4.5rem";
   return (
@@ -53,13 +53,14 @@ export function StepTable({ steps, selected, onSelect }: { steps: StepState[]; s
       label={t("run.steps")} tracks={tracks} steps={steps} numbersFrom={3}
       head={[t("run.step"), t("run.call"), t("run.state"), t("run.attempts"), t("run.duration"), t("run.tokens")]}
     >
-      {(st, i) => <StepRow key={st.id} step={st} index={i} tracks={tracks} isSelected={st.id === selected} onSelect={onSelect} />}
+      {(st, i) => <StepRow key={st.id} step={st} state={shownState(st, byID)} index={i} tracks={tracks} isSelected={st.id === selected} onSelect={onSelect} />}
     </Rows>
   );
 }
 
-const StepRow = memo(function StepRow({ step, index, tracks, isSelected, onSelect }: {
+const StepRow = memo(function StepRow({ step, state, index, tracks, isSelected, onSelect }: {
   step: StepState;
+  state: State;
   index: number;
   tracks: string;
   isSelected: boolean;
@@ -70,7 +71,7 @@ const StepRow = memo(function StepRow({ step, index, tracks, isSelected, onSelec
     <div role="row" aria-rowindex={index + 2} className="row" data-selected={isSelected || undefined} style={{ gridTemplateColumns: tracks }}>
       <div role="cell"><StepButton id={step.id} selected={isSelected} onSelect={onSelect} /></div>
       <div role="cell" className="hint">{step.call}</div>
-      <div role="cell"><StateBadge state={step.state} /></div>
+      <div role="cell"><StateBadge state={state} /></div>
       <div role="cell" className="number">{step.attempts || ""}</div>
       <div role="cell" className="number">{step.duration_ms ? formatDuration(step.duration_ms) : ""}</div>
       <div role="cell" className="number">{tokens ? formatNumber(tokens) : ""}</div>

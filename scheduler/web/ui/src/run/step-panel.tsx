@@ -8,7 +8,7 @@ import { formatClock, formatDuration, formatJSON, formatNumber } from "../format
 import { useText, type Key } from "../i18n.ts";
 import { textOf } from "./log.tsx";
 import { PromptExplorer } from "./prompt.tsx";
-import { outerOf, stepOf, type RunEvent, type StepState } from "./state.ts";
+import { outerOf, shownState, stepOf, type RunEvent, type StepState } from "./state.ts";
 
 export const panelTabs = ["output", "prompt", "input", "events"] as const;
 export type PanelTab = (typeof panelTabs)[number];
@@ -33,7 +33,7 @@ export function StepPanel({ run, step, byID, onSelect, tab, onTab, events, wide,
     <section className="pane step-panel" aria-label={t("run.step_named", { step: step.id })}>
       <div className="pane-head">
         <h2 className="step-title" title={step.id}>{step.id}</h2>
-        <StateBadge state={step.state} />
+        <StateBadge state={shownState(step, byID)} />
         <button className="quiet" onClick={onWide} aria-pressed={wide}>{wide ? t("run.narrow") : t("run.wide")}</button>
       </div>
       <dl className="facts">
@@ -65,15 +65,16 @@ const itemsAtOnce = 300;
 function Items({ step, byID, onSelect }: { step: StepState; byID: ReadonlyMap<string, StepState>; onSelect(id: string): void }) {
   const t = useText();
   const [limit, setLimit] = useState(itemsAtOnce);
-  const weight = (id: string) => ["failed", "waiting", "running"].indexOf(byID.get(id)?.state ?? "") >>> 0;
+  const stateOf = (id: string) => (byID.has(id) ? shownState(byID.get(id)!, byID) : "pending");
+  const weight = (id: string) => ["failed", "survived", "waiting", "running"].indexOf(stateOf(id)) >>> 0;
   const items = [...step.items].sort((a, b) => weight(a) - weight(b));
-  const done = items.filter((id) => ["finished", "skipped", "failed"].includes(byID.get(id)?.state ?? "")).length;
+  const done = items.filter((id) => ["finished", "survived", "skipped", "failed"].includes(stateOf(id))).length;
   return (
     <details className="items">
       <summary>{t("run.items", { done, n: items.length })}</summary>
       <div className="item-grid">
         {items.slice(0, limit).map((id) => {
-          const state = byID.get(id)?.state ?? "pending";
+          const state = stateOf(id);
           return (
             <button key={id} className={`state-${state}`} onClick={() => onSelect(id)}>
               {id.slice(step.id.length)} <span aria-hidden="true">{stateSigns[state]}</span><span className="sr">{t(`state.${state}` as Key)}</span>

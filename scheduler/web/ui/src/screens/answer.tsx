@@ -5,7 +5,7 @@ import { formatJSON } from "../format.ts";
 import { useText } from "../i18n.ts";
 import { hasScope, useMe } from "../me.ts";
 import { useRun, type FollowedRun } from "../run/follow.ts";
-import { outerOf } from "../run/state.ts";
+import { outerOf, shownState } from "../run/state.ts";
 import "./inbox.css";
 
 /** Answer is the form for all that a run waits for, and below it the run, which goes on there. */
@@ -62,7 +62,7 @@ export function Progress({ run }: { run: FollowedRun }) {
       <p className="progress-head" role="status"><StateBadge state={state} /> <Ago time={info.started_at} /></p>
       <ol className="step-states">
         {run.steps.filter((st) => !outerOf(st.id)).map((st) => (
-          <li key={st.id}><StateBadge state={st.state} /> <code>{st.id}</code> <span className="hint">{st.call}</span></li>
+          <li key={st.id}><StateBadge state={shownState(st, run.byID)} /> <code>{st.id}</code> <span className="hint">{st.call}</span></li>
         ))}
       </ol>
       {error && <RunError error={error} />}

@@ -9,6 +9,7 @@ import { useRun, type FollowedRun } from "../run/follow.ts";
 import { Log } from "../run/log.tsx";
 import { StepTable, Timeline } from "../run/step-list.tsx";
 import { StepPanel, panelTabs, type PanelTab } from "../run/step-panel.tsx";
+import { shownState, type StepState } from "../run/state.ts";
 import "./run.css";
 
 type View = "graph" | "table" | "timeline";
@@ -51,7 +52,7 @@ function RunScreen({ run }: { run: FollowedRun }) {
           value={view} onChange={(one) => change("view", one)} label={t("run.steps")}
         >
           {view === "graph" && (run.graph ? <Graph graph={run.graph} inside={inside.path} onInside={inside.open} itemsOf={inside.itemsOf} states={states} selected={selected} onSelect={select} label={t("run.view_graph")} /> : <Empty title={t("run.no_graph")} />)}
-          {view === "table" && <StepTable steps={run.steps} selected={selected} onSelect={select} />}
+          {view === "table" && <StepTable steps={run.steps} byID={run.byID} selected={selected} onSelect={select} />}
           {view === "timeline" && <Timeline steps={run.steps} start={run.state.startTime} now={now} selected={selected} onSelect={select} />}
         </Tabs>
       </section>
@@ -81,14 +82,16 @@ function useNodeStates(run: FollowedRun, inside: string): ReadonlyMap<string, No
   const [known] = useState(() => new Map<string, NodeState>());
   return useMemo(() => {
     const states = new Map<string, NodeState>();
+    const stateOf = (st?: StepState) => (st ? shownState(st, byID) : "pending");
     for (const node of (graph && flowInside(graph, inside)?.nodes) ?? []) {
       const id = inside ? `${inside}/${node.id}` : node.id;
       const st = byID.get(id);
       if (!st) continue;
       const old = known.get(id);
-      const items = st.items.length ? st.items.map((item) => byID.get(item)?.state ?? "pending") : undefined;
-      const isSame = old && old.state === st.state && old.items?.length === items?.length && (items ?? []).every((one, i) => one === old.items![i]);
-      const state: NodeState = isSame ? old : { state: st.state, items };
+      const items = st.items.length ? st.items.map((item) => stateOf(byID.get(item))) : undefined;
+      const shown = stateOf(st);
+      const isSame = old && old.state === shown && old.items?.length === items?.length && (items ?? []).every((one, i) => one === old.items![i]);
+      const state: NodeState = isSame ? old : { state: shown, items };
       known.set(id, state);
       states.set(id, state);
     }
