@@ -31,7 +31,7 @@ func (x *explainer) explainBeside(at site) (all []BesideText) {
 		for i := range pieces {
 			pieces[i].Tokens = x.counter.Count(pieces[i].Text)
 		}
-		all = append(all, BesideText{pointer, role, completed(pieces, sourceOfMaker(at.got))})
+		all = append(all, BesideText{pointer, role, orAnywhere(at, completed(pieces, sourceOfMaker(at.got)))})
 	}
 	params := at.got.Params
 	messages, _ := params.Get("messages")

@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt"
@@ -176,21 +177,21 @@ func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops
 	return maker
 }
 
-// toolSource returns the source of a result of a tool, with the call that the tool runs.
-func (x *explainer) toolSource(at site, name string) Source {
+// toolSource returns the source of a result of a tool, with the call that the tool runs. What the flow fixes of its parameters may be
+// in the result.
+func (x *explainer) toolSource(at site, name string, hops int) Source {
 	source := Source{Kind: SourceTool, Name: name}
 	for got := at.got; got != nil; got = x.record.Step(journal.OuterPath(got.ID)) {
-		tools, _ := ToolsOf(got.Params)
-		for _, tool := range tools {
-			if tool.Name != name || tool.Call == "" {
-				continue
-			}
+		tool, ok := toolOf(got, name)
+		if ok && tool.Call != "" {
 			source.Origins = []Source{{Kind: SourceStep, Call: tool.Call}}
+			given := Source{}.madeFrom(x.explainFixed(site{at.frame, at.step, got}, tool, hops))
+			source.Possible = slices.Concat(given.Origins, given.Possible)
 			switch {
 			case tool.Call == flow.CallFlow: // what ran in it is not known here
-				source.Possible = []Source{{Kind: SourceStep, Call: callHTTP}, {Kind: SourceMemory}}
+				source.Possible = append(source.Possible, Source{Kind: SourceStep, Call: callHTTP}, Source{Kind: SourceMemory})
 			case isOfServer(tool.Call):
-				source.Possible = []Source{{Kind: SourceStep, Call: callHTTP}}
+				source.Possible = append(source.Possible, Source{Kind: SourceStep, Call: callHTTP})
 			}
 			return source
 		}
@@ -201,6 +202,33 @@ func (x *explainer) toolSource(at site, name string) Source {
 	return source
 }
 
+// explainFixed explains what the parameters of an agent fix of those of a tool.
+func (x *explainer) explainFixed(agent site, tool Tool, hops int) []Piece {
+	if hops > maxHops {
+		return singlePiece("", Source{Kind: SourceFlow, Possible: []Source{anywhere}})
+	}
+	pointer := tool.Pointer + "/with"
+	with, _ := agent.got.Params.At(pointer)
+	return x.explainOnce(explained{agent, ofParams, pointer, "", -1}, hops, func() []Piece {
+		return x.explainLeaves(with, func(below, text string) []Piece {
+			return x.explainGiven(agent, pointer+below, 0, text, hops+1)
+		})
+	})
+}
+
+// toolOf returns the tool of a name in the parameters of a step.
+func toolOf(got *journal.StepState, name string) (tool Tool, ok bool) {
+	if got == nil {
+		return Tool{}, false
+	}
+	tools, _ := ToolsOf(got.Params)
+	i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == name })
+	if i < 0 {
+		return Tool{}, false
+	}
+	return tools[i], true
+}
+
 // callHTTP is the call that reaches other machines.
 const callHTTP = "http"
 
@@ -208,28 +236,31 @@ const callHTTP = "http"
 func isOfServer(call string) bool { return strings.HasPrefix(call, "mcp.") }
 
 // Tool is a tool in the parameters of an agent, or of a chat, and the call that it runs: flow for a flow, "" where who
-// asked runs it.
-type Tool struct{ Name, Call string }
+// asked runs it. Pointer is where the parameters have it.
+type Tool struct{ Name, Call, Pointer string }
 
 // ToolsOf returns the tools in the parameters of an agent, or of a chat. isWhole reports whether these name all of them: null
 // stands for what is not known.
 func ToolsOf(params value.Value) (tools []Tool, isWhole bool) {
 	groups, _ := params.Get("tools")
 	isWhole = !groups.IsNull()
-	for _, tool := range groups.List() { // those of a chat
+	for i, tool := range groups.List() { // those of a chat
 		function, _ := tool.Get("function")
 		name, ok := textAt(function, "name")
 		isWhole = isWhole && ok
 		if ok {
-			tools = append(tools, Tool{Name: name})
+			tools = append(tools, Tool{Name: name, Pointer: "/tools/" + strconv.Itoa(i)})
 		}
 	}
 	for group, list := range groups.Map().All() {
 		isWhole = isWhole && !list.IsNull()
-		for _, tool := range list.List() {
+		for i, tool := range list.List() {
 			found := toolsIn(group, tool)
 			isWhole = isWhole && len(found) > 0
-			tools = append(tools, found...)
+			for _, t := range found {
+				t.Pointer = "/tools/" + value.Escape(group) + "/" + strconv.Itoa(i)
+				tools = append(tools, t)
+			}
 		}
 	}
 	return tools, isWhole
@@ -262,7 +293,7 @@ func toolsIn(group string, tool value.Value) []Tool {
 	if name == "" {
 		return nil
 	}
-	return []Tool{{name, call}}
+	return []Tool{{Name: name, Call: call}}
 }
 
 // toolsOfServer returns the tools of an MCP server. None: a name is not known.
@@ -274,7 +305,7 @@ func toolsOfServer(entry value.Value) (tools []Tool) {
 		if !ok || server == "" {
 			return nil
 		}
-		tools = append(tools, Tool{nameOfTool(server + "_" + name), "mcp." + server + "." + name})
+		tools = append(tools, Tool{Name: nameOfTool(server + "_" + name), Call: "mcp." + server + "." + name})
 	}
 	return tools
 }

@@ -136,7 +136,7 @@ func (x *explainer) explainBelow(at site, root *flow.Param, pointer string, from
 // explainInside explains a text of the parameters of a call that a step ran inside itself.
 func (x *explainer) explainInside(at site, pointer string, from int, text string, hops int) []Piece {
 	if !x.isFiller(at) {
-		return singlePiece(text, sourceOfMaker(at.got))
+		return x.explainOfTool(at, pointer, from, text, hops)
 	}
 	below, isDatum := cutPointer(pointer, "/data")
 	if !isDatum {
@@ -147,6 +147,37 @@ func (x *explainer) explainInside(at site, pointer string, from int, text string
 		return singlePiece(text, sourceOfPlace(at.step.Pos))
 	}
 	return x.explainBelow(host, at.step.With, below, from, text, hops)
+}
+
+// explainOfTool explains a text of the parameters of a call that a tool of an agent runs: it is fixed in the parameters of the agent, or
+// an argument that the model has given.
+func (x *explainer) explainOfTool(at site, pointer string, from int, text string, hops int) []Piece {
+	maker := sourceOfMaker(at.got)
+	use := x.record.Step(journal.OuterPath(at.got.ID))
+	if use == nil || !journal.IsPseudoStep(use.ID) {
+		return withPossible(singlePiece(text, maker), anywhere)
+	}
+	name, _ := textAt(use.Params, "name")
+	agent := site{at.frame, at.step, x.record.Step(journal.OuterPath(use.ID))}
+	tool, ok := toolOf(agent.got, name)
+	if !ok {
+		return withPossible(singlePiece(text, maker), anywhere)
+	}
+	if fixed := tool.Pointer + "/with" + pointer; isGivenAt(agent.got, fixed) {
+		return completed(x.explainGiven(agent, fixed, from, text, hops+1), maker)
+	}
+	written, _ := textAt(use.Params, "arguments")
+	arguments, err := value.ParseJSON([]byte(written))
+	if _, isArgument := arguments.At(pointer); err == nil && isArgument {
+		return withSource(singlePiece(text, Source{Kind: SourceModel}), maker)
+	}
+	return withPossible(singlePiece(text, maker), anywhere)
+}
+
+// isGivenAt reports whether a step got a parameter at a pointer.
+func isGivenAt(got *journal.StepState, pointer string) bool {
+	_, ok := got.Params.At(pointer)
+	return ok
 }
 
 // explainFilled explains a text of parameters that the call slot has filled.

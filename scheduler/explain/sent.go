@@ -38,7 +38,7 @@ func (x *explainer) explainBuilt(at site, inside []*journal.StepState) (e *Expla
 	}
 	for _, m := range prompt {
 		x.addMessage(e, m.role, m.texts, func(text located) []Piece {
-			return x.explainText(at, text.of, text.pointer, text.text, 0)
+			return orAnywhere(at, x.explainText(at, text.of, text.pointer, text.text, 0))
 		})
 	}
 	return e, true
@@ -60,12 +60,26 @@ func (x *explainer) explainSent(at site) (all []*Explanation) {
 				if text.isContent {
 					before += layoutOf(text.text).wholeLen(text.text)
 				}
-				return pieces
+				return orAnywhere(at, pieces)
 			})
 		}
 		all = append(all, e)
 	}
 	return all
+}
+
+// orAnywhere adds to pieces of a step whose flow is not known that what the step put in may come from anywhere.
+func orAnywhere(at site, pieces []Piece) []Piece {
+	if at.step != nil {
+		return pieces
+	}
+	pieces = completed(pieces, sourceOfMaker(at.got))
+	for i := range pieces {
+		if first := pieces[i].Sources[0]; first.Kind == SourceStep || first.Kind == SourcePart {
+			withPossible(pieces[i:i+1], anywhere)
+		}
+	}
+	return pieces
 }
 
 func newExplanation(got *journal.StepState) *Explanation {

@@ -44,6 +44,9 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 			return withSource(x.explainOutput(sub, pointer, text, hops+1), sourceOfMaker(at.got))
 		}
 	}
+	if journal.IsPseudoStep(at.got.ID) && at.got.Call != at.step.Call {
+		return x.explainCallInside(at, of, pointer, text, maker, hops)
+	}
 	if at.step.Def.Origins == nil || at.got.Call != at.step.Call {
 		return made()
 	}
@@ -61,6 +64,16 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 		return withSource(pieces, sourceOfMaker(at.got))
 	}
 	return completed(pieces, sourceOfMaker(at.got))
+}
+
+// explainCallInside explains a text of a call that a step ran inside itself, and that tells nothing of it: what the call has worked on as
+// it was given comes from there, anything else may come from anywhere.
+func (x *explainer) explainCallInside(at site, of side, pointer, text string, maker Source, hops int) []Piece {
+	given, ok := at.got.Params.At(pointer)
+	if isSame := ok && of == ofInput && (isText(given, text) || given.JSON() == text); isSame {
+		return x.explainGiven(at, pointer, 0, text, hops+1)
+	}
+	return withPossible(singlePiece(text, maker), anywhere)
 }
 
 // explainOutput explains a text of the outputs of a flow. Without outputs, they are those
