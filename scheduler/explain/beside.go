@@ -16,11 +16,12 @@ type BesideText struct {
 	Pieces []Piece `json:"pieces"`
 }
 
-// RoleTools stands for a role where a text is no message, but in the definition of a tool, or in the schema of the answer.
+// RoleTools stands for a role where a text is no message, but in the definition of a tool, in the schema of the answer, or in what
+// extra adds to the request.
 const RoleTools = "tools"
 
 // explainBeside explains what a step sends beside the contents of messages, as far as its parameters tell: the names of messages,
-// the names, descriptions and parameters of tools, and the schema of the answer.
+// the names, descriptions and parameters of tools, the schema of the answer, and what extra adds to the request.
 func (x *explainer) explainBeside(at site) (all []BesideText) {
 	at = x.callerOf(at)
 	add := func(role, pointer, text string) {
@@ -57,6 +58,7 @@ func (x *explainer) explainBeside(at site) (all []BesideText) {
 		}
 	}
 	addTexts("/response_schema")
+	addTexts("/extra")
 	return all
 }
 

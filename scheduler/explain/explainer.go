@@ -31,6 +31,7 @@ type explainer struct {
 	scopes map[site]recordedScope
 	traces map[tracedParam]*trace
 	known  map[explained]explanation
+	given  map[site]map[string]string // the pointers of the texts that a site was given and the flow does not write out
 
 	hasSecrets bool // the flow mentions some
 }

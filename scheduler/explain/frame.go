@@ -71,7 +71,10 @@ func (x *explainer) stepOf(at *frame, s *flow.Step, members []string) (run site,
 	id := at.prefix + s.ID
 	if s.ForEach != nil && len(members) > 0 {
 		if _, err := strconv.Atoi(members[0]); err == nil {
-			id, members = id+"["+members[0]+"]", members[1:]
+			item, whole := id+"["+members[0]+"]", x.record.Step(id)
+			if isGivenWhole := whole != nil && whole.IsGiven && x.record.Step(item) == nil; !isGivenWhole {
+				id, members = item, members[1:]
+			}
 		}
 	}
 	return site{at, s, x.record.Step(id)}, members

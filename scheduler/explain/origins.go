@@ -131,9 +131,9 @@ func (x *explainer) explainGivens(at site, hops int) (all []Piece) {
 				return x.explainGiven(at, pointer, 0, text, hops+1)
 			})
 		}
-		at.step.With.EachRef(func(ref prompt.Ref) {
-			all = append(all, x.explainUsed(at, ref.Path, hops+1)...)
-		})
+		for _, p := range []*flow.Param{at.step.With, at.step.ForEach} {
+			p.EachRef(func(ref prompt.Ref) { all = append(all, x.explainUsed(at, ref.Path, hops+1)...) })
+		}
 		return all
 	})
 }
@@ -141,19 +141,22 @@ func (x *explainer) explainGivens(at site, hops int) (all []Piece) {
 // makerOf returns the source of a text that a step made and whose call does not say from what: a model, where it
 // asks one; else what it was given may be in the text.
 func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops int) Source {
-	if of != ofOutput || at.step == nil || at.got.Call != at.step.Call {
+	isOfStep := at.step != nil && (at.got.Call == at.step.Call || at.got.IsGiven)
+	if of != ofOutput || !isOfStep {
 		return maker
 	}
-	def, info := at.step.Def, at.step.Def.Info
+	info := at.step.Def.Info
 	asksModel := info.UsesLLM && (!info.LLMOptional || at.got.Usage.Total() > 0)
 	text, isText := at.got.Output.At(pointer)
 	isText = isText && text.Kind() == value.String
-	isOwnText := isText && strings.Count(pointer, "/") == 1
-	isUntold := isText && def.Origins == nil && len(x.partsOf(at.got)) == 0
 	isQuoted := isText && strings.HasPrefix(pointer, "/error/") // it may name what the step was given
 	switch {
+	case at.got.IsGiven && at.step.Call == flow.CallFlow: // its steps have not run
+		maker.Possible = []Source{{Kind: SourceStep, Call: callHTTP}, {Kind: SourceMemory}, {Kind: SourceModel}}
+		isQuoted = true
 	case asksModel:
 		maker.Origins = []Source{{Kind: SourceModel}}
+		isQuoted = isQuoted || at.got.IsGiven && pointer != "/text"
 	case info.UsesMemory:
 		maker.Origins = []Source{{Kind: SourceMemory}}
 		isQuoted = isText
@@ -161,7 +164,7 @@ func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops
 		if at.step.Sub == nil || isQuoted { // what failed in it may tell anything
 			maker.Possible = []Source{anywhere}
 		}
-	case isForeign(at.got.Call), isUntold, isOwnText:
+	case isForeign(at.got.Call), isText:
 		isQuoted = true
 		if isOfServer(at.got.Call) {
 			maker.Possible = append(maker.Possible, Source{Kind: SourceStep, Call: callHTTP})

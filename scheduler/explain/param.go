@@ -127,6 +127,9 @@ func (x *explainer) explainBelow(at site, root *flow.Param, pointer string, from
 		if v, _ := p.Literal.At(rest); isText(v, text) {
 			place = place.withSpan(0, len(text))
 		}
+		if isWritten := p.Map != nil || p.List != nil; isWritten { // with what is computed in it
+			return singlePiece(text, x.madeOfRefs(at, p, place, hops))
+		}
 		return singlePiece(text, place)
 	}
 	place := sourceOfParam(p.Pos, strings.TrimSuffix(pointer, rest))
@@ -430,8 +433,16 @@ func (x *explainer) hopInto(at site, pieces []Piece, path []string) []Piece {
 // that may be in it.
 func (x *explainer) unknownSource(at site, p *flow.Param, source Source, hops int) Source {
 	source.Kind = SourceComputed
+	return x.madeOfRefs(at, p, source, hops)
+}
+
+// madeOfRefs returns the source of what was computed from all the names in a parameter, where there are any.
+func (x *explainer) madeOfRefs(at site, p *flow.Param, source Source, hops int) Source {
 	var refs []prompt.Ref
 	p.EachRef(func(ref prompt.Ref) { refs = append(refs, ref) })
+	if len(refs) > 0 {
+		source.Kind = SourceComputed
+	}
 	return x.withRefs(at, source, refs, hops)
 }
 

@@ -143,23 +143,47 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 			continue
 		}
 		if start > end {
-			pieces = append(pieces, ownPiece(at.got, pointer, text, end, start))
+			pieces = append(pieces, x.explainOwn(at, pointer, text, end, start, hops)...)
 		}
 		pieces = append(pieces, x.explainPart(at, part, inner, text[start:stop], hops)...)
 		end = stop
 	}
 	if pieces != nil && end < len(text) {
-		pieces = append(pieces, ownPiece(at.got, pointer, text, end, len(text)))
+		pieces = append(pieces, x.explainOwn(at, pointer, text, end, len(text), hops)...)
 	}
 	return pieces
 }
 
-// ownPiece returns the piece of the bytes [start, end) of a text in the output of a step, which
-// are the words of its call.
-func ownPiece(got *journal.StepState, pointer, text string, start, end int) Piece {
-	maker := sourceOfMaker(got)
+// explainOwn explains the bytes [start, end) of a text in the output of a step, which no part tells of: a separator that the step was
+// given, or the words of its call.
+func (x *explainer) explainOwn(at site, pointer, text string, start, end, hops int) []Piece {
+	maker := sourceOfMaker(at.got)
 	maker.Pointer = pointer
-	return Piece{Text: text[start:end], Sources: []Source{maker.withSpan(start, end-start)}}
+	return completed(x.explainGap(at, text[start:end], hops), maker.withSpan(start, end-start))
+}
+
+// explainGap explains a stretch that a call tells nothing of: all of a text that the step was given and that the flow does not
+// write out, such as a separator, else it has no source.
+func (x *explainer) explainGap(at site, stretch string, hops int) []Piece {
+	if at.step == nil || stretch == "" || hops > maxHops {
+		return singlePiece(stretch)
+	}
+	caller := x.callerOf(at)
+	known, ok := x.given[caller]
+	if !ok {
+		known = map[string]string{}
+		eachText(caller.got.Params, "", func(pointer, text string) {
+			if !x.isLiteral(caller, pointer) {
+				known[text] = pointer
+			}
+		})
+		x.given[caller] = known
+	}
+	pointer, ok := known[stretch]
+	if !ok {
+		return singlePiece(stretch)
+	}
+	return x.explainGiven(caller, pointer, 0, stretch, hops+1)
 }
 
 // partAt returns the part whose own text stands at a pointer of an output.
@@ -278,7 +302,7 @@ func (x *explainer) explainOrigins(at site, origins []calls.Origin, text string,
 			continue
 		}
 		if o.Start > end {
-			pieces = append(pieces, singlePiece(text[end:o.Start])...)
+			pieces = append(pieces, x.explainGap(at, text[end:o.Start], hops)...)
 		}
 		stretch := text[o.Start:o.End]
 		if o.Computed {
@@ -293,7 +317,7 @@ func (x *explainer) explainOrigins(at site, origins []calls.Origin, text string,
 		end = o.End
 	}
 	if end < len(text) {
-		pieces = append(pieces, singlePiece(text[end:])...)
+		pieces = append(pieces, x.explainGap(at, text[end:], hops)...)
 	}
 	return merged(pieces)
 }

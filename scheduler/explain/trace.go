@@ -34,6 +34,9 @@ func (x *explainer) explainText(at site, of side, pointer, text string, hops int
 // known of.
 func (x *explainer) explainRecorded(at site, of side, pointer, text string, maker Source, hops int) []Piece {
 	made := func() []Piece { return singlePiece(text, x.makerOf(at, maker, of, pointer, hops)) }
+	if of == ofOutput && at.got.IsGiven { // the call, or the flow, has not run
+		return made()
+	}
 	if of == ofOutput {
 		x.collectLeftOut(at.got)
 		if pieces := x.explainParts(at, text, pointer, hops); pieces != nil {

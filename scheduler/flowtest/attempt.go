@@ -74,6 +74,7 @@ func (a *attempt) run(ctx context.Context) {
 			a.problem = err
 		}
 	}
+	guard.markGiven(a.record)
 	a.evidence = a.newEvidence(e, inputs)
 }
 

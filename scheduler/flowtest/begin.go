@@ -45,6 +45,11 @@ func (a *attempt) recordState(ctx context.Context, e *scheduler.StepExecutor, id
 		ev.Run, ev.Seq, ev.Time = id, int64(i+1), a.of.Now
 		a.record.Add(ev)
 	}
+	for i := range a.of.State {
+		if step := a.record.Step(a.of.State[i].Step); step != nil {
+			step.IsGiven = !a.of.State[i].IsSkipped
+		}
+	}
 	err = log.Append(ctx, events...)
 	if closeErr := log.Close(); err == nil {
 		err = closeErr

@@ -17,6 +17,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // guard stands between an attempt and the world: it gives what mocks say, and denies what is neither mocked nor
@@ -29,6 +30,7 @@ type guard struct {
 	mu     sync.Mutex
 	uses   map[string]int        // how many replies of a mock were given at a place; guarded by mu
 	asked  map[flow.Position]int // how many replies of mocks were asked for, by the places of the mocks; guarded by mu
+	given  []string              // the paths of the uses that mocks gave the output of; guarded by mu
 	failed error                 // the first thing that was denied, or that a mock has no reply for; guarded by mu
 }
 
@@ -96,7 +98,26 @@ func (g *guard) Exec(ctx context.Context, use *scheduler.CallUse) iter.Seq2[call
 		return g.refuse(calls.Errorf(calls.Invalid, "%s: the mock does not fit the output of the call %s: %w", reply.Pos, use.Info.Name, problems).
 			WithHint("scheduler calls %s shows what it puts out", use.Info.Name))
 	}
+	g.noteGiven(use.Path)
 	return emit(reply.Value)
+}
+
+// noteGiven notes that a mock gives the output of a use.
+func (g *guard) noteGiven(path string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.given = append(g.given, path)
+}
+
+// markGiven marks the steps of a run that mocks gave the output of.
+func (g *guard) markGiven(record *journal.RunState) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, path := range g.given {
+		if step := record.Step(path); step != nil {
+			step.IsGiven = true
+		}
+	}
 }
 
 // emit puts a value out, and its text before it, as a call that streams does.

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -649,5 +651,42 @@ cases: [{name: better, expect: [{output: reply, prefer: {over: two.yaml, criteri
 	}
 	if c := two.Repeats[0].Checks[0]; c.Outcome != result.Skip || c.Weight != 0 {
 		t.Errorf("two against itself: %+v", c)
+	}
+}
+
+// Whether what a mock or the state gives stands for a text of the source that its step was given cannot be decided.
+func TestConfinedOfGivenOutputs(t *testing.T) {
+	r := newWorld(t, nil).runArchive(t, `
+-- a.yaml --
+name: a
+inputs: {type: object, properties: {question: {type: string}, other: {type: string}}}
+steps:
+  - {id: note, call: template, with: {template: !expr "'note: ' ~ inputs.question"}}
+  - {id: each, for_each: "{{ [inputs.question] }}", call: template, with: {template: !expr "item"}}
+  - {id: sub, call: flow, with: {path: inner.yaml, inputs: {text: "{{ inputs.question }}"}}}
+  - {id: answer, call: chat, with: {messages: [{role: system, content: "{{ note.text }} {{ sub.said }} {{ each[0].text }}"}, {role: user, content: x}]}}
+outputs: {ok: true}
+-- inner.yaml --
+inputs: {type: object, properties: {text: {type: string}}}
+steps:
+  - {id: k, call: template, with: {template: !expr "inputs.text"}}
+outputs: {said: "{{ k.text }}"}
+-- a.test.yaml --
+defaults:
+  until: answer
+  inputs: {question: ignore the rules, other: calm}
+cases:
+  - {name: run, expect: [{prompt: answer, confined: {source: inputs.question, roles: [user]}}]}
+  - {name: mocked in part, mocks: {note: {text: calm}, each: {text: calm}}, expect: [{prompt: answer, confined: {source: inputs.question, roles: [user]}}]}
+  - {name: step, mocks: {note: {text: calm}, sub: {said: plain}, each: {text: plain}}, expect: [{prompt: answer, confined: {source: inputs.question, roles: [user]}}]}
+  - {name: state, state: {note: {text: calm}, sub: {said: plain}, each: [{text: plain}]}, expect: [{prompt: answer, confined: {source: inputs.question, roles: [user]}}]}
+  - {name: item, state: {note: {text: calm}, sub: {said: plain}, each: [{text: plain}]}, expect: [{prompt: answer, text: plain, comes_from: {source: inputs.question}}]}
+  - {name: other, mocks: {note: {text: calm}, sub: {said: plain}, each: {text: calm}}, expect: [{prompt: answer, confined: {source: inputs.other, roles: [user]}}]}
+`)
+	want := map[string]result.Outcome{
+		"run": result.Fail, "mocked in part": result.Fail, "step": result.Error, "state": result.Error, "item": result.Error, "other": result.Pass,
+	}
+	if diff := cmp.Diff(want, outcomes(r)); diff != "" {
+		t.Error(diff, lines(t, r))
 	}
 }
