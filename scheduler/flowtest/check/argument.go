@@ -53,6 +53,21 @@ func (a *argument) take(key string) (*argument, bool) {
 	return &other, true
 }
 
+// hasSecret reports whether a text of the argument has a secret in it that mask hides; mask may be nil.
+func (a *argument) hasSecret(mask func(text string) string) bool {
+	if mask == nil {
+		return false
+	}
+	isFound := false
+	look := func(_ string, v value.Value) {
+		text, isText := v.Str()
+		isFound = isFound || isText && mask(text) != text
+	}
+	eachMember(a.value, look)
+	eachMember(value.OfMap(a.beside), look)
+	return isFound
+}
+
 // need notes evidence of others that the matcher compares with.
 func (a *argument) need(n Need) { *a.needs = append(*a.needs, n) }
 

@@ -18,7 +18,7 @@ import (
 // snapshotMatchers lists the matcher that compares with what was kept.
 func snapshotMatchers() []matcher {
 	m := define("snapshot", wording.Text{En: "The subject is as it was when it was kept with --update: of a prompt, texts and sources. The value names the snapshot.", Zh: "对象与用 --update 保存时相同；提示词比较文本和来源。值为快照的名称。"}, textSubjects, buildSnapshot)
-	m.cannotNegate = true
+	m.cannotNegate, m.takesName = true, true
 	return []matcher{m}
 }
 

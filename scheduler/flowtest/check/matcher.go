@@ -35,6 +35,8 @@ type matcher struct {
 	isExpression bool
 	// cannotNegate: not makes no sense of it.
 	cannotNegate bool
+	// takesName: the value is a name, which nothing is compared with.
+	takesName bool
 }
 
 // modifier is a key beside a matcher.
@@ -190,6 +192,7 @@ func (p *parser) parseMatcher(of *parsedSubject, def *matcher, m member, beside 
 			return nil
 		}
 		parsed.refs = e.expr.Refs()
+		parsed.arg.value = value.OfString(yaml.Resolve(m.value).Value)
 		parsed.test = expressionTest(e, yaml.Resolve(m.value).Value)
 		return parsed
 	}
@@ -237,12 +240,16 @@ func (p *parser) positionsFrom(value *yaml.Node, beside map[string]member, prefi
 
 // decide returns what the matcher finds of a subject.
 func (m *parsedMatcher) decide(ctx context.Context, of *subject) *verdict {
-	do := m.test
+	do, arg := m.test, &m.arg
 	if do == nil {
 		var failed *verdict
-		if do, failed = m.buildTest(ctx, of); failed != nil {
+		if do, arg, failed = m.buildTest(ctx, of); failed != nil {
 			return failed
 		}
+	}
+	if !m.takesName && arg.hasSecret(of.of.Services.Mask) {
+		return errorf("%s cannot be decided: it names a secret, and results have a mask in its place", m.name).
+			withHint("check where texts come from instead: confined: {source: secrets.NAME, roles: []}")
 	}
 	v := do(ctx, of)
 	if ctx.Err() != nil && v.outcome != result.Pass {
@@ -267,16 +274,17 @@ func (m *parsedMatcher) negate(v *verdict) *verdict {
 	return opposite
 }
 
-// buildTest makes the test of a value with templates; failed is an error where it cannot be made.
-func (m *parsedMatcher) buildTest(ctx context.Context, of *subject) (do test, failed *verdict) {
+// buildTest makes the test of a value with templates, and returns what it is given; failed is an error where it cannot be made.
+func (m *parsedMatcher) buildTest(ctx context.Context, of *subject) (do test, arg *argument, failed *verdict) {
 	names := newScope(ctx, of.of, of)
-	arg := m.arg
+	rendered := m.arg
+	arg = &rendered
 	var problems flow.Problems
 	var needs []Need
 	arg.problems, arg.needs, arg.beside = &problems, &needs, value.NewMap(len(m.beside))
 	var err error
 	if arg.value, err = m.value.render(ctx, names); err != nil {
-		return nil, errorOf(err)
+		return nil, nil, errorOf(err)
 	}
 	for _, mod := range m.with {
 		t, ok := m.beside[mod.name]
@@ -285,13 +293,13 @@ func (m *parsedMatcher) buildTest(ctx context.Context, of *subject) (do test, fa
 		}
 		v, err := t.render(ctx, names)
 		if err != nil {
-			return nil, errorOf(err)
+			return nil, nil, errorOf(err)
 		}
 		arg.beside.Set(mod.name, v)
 	}
-	do = m.build(&arg)
+	do = m.build(arg)
 	if len(problems) > 0 {
-		return nil, &verdict{outcome: result.Error, message: wording.Text{En: problems.In("en"), Zh: problems.In("zh")}}
+		return nil, nil, &verdict{outcome: result.Error, message: wording.Text{En: problems.In("en"), Zh: problems.In("zh")}}
 	}
-	return do, nil
+	return do, arg, nil
 }

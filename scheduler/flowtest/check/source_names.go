@@ -96,10 +96,14 @@ func checkSource(a *argument, below, source string) bool {
 		return false
 	}
 	names := a.scope.sourceNames()
-	if names.has(source) {
+	isQuestion := firstName(source) == wordQuestion && len(names.flows) > 0 && !names.hasQuestion
+	if names.has(source) && !isQuestion {
 		return true
 	}
 	near := names.nearest(source)
+	if isQuestion || slices.Contains(a.scope.inputNames(), firstName(source)) {
+		near = "inputs." + source
+	}
 	if isOpen := names.isOpen || names.files.isCut; isOpen && near == "" {
 		return true
 	}
@@ -110,6 +114,9 @@ func checkSource(a *argument, below, source string) bool {
 	a.report(below, wording.Say("no text comes from %q: no step, tool or file has that name", source), hint)
 	return false
 }
+
+// wordQuestion is what templates call the input question. Texts from there come from inputs.question.
+const wordQuestion = "question"
 
 // checkInput reports an input that the flow does not declare: nothing would ever come from it.
 func checkInput(a *argument, below, source string) bool {
@@ -240,7 +247,9 @@ type sourceNames struct {
 	// isOpen: there may be other names, of tools or steps that are only known when they run. hasOtherCalls: there may be
 	// calls that are not built in.
 	isOpen, hasOtherCalls bool
-	flows                 []*flow.Flow
+	// hasQuestion: a step, a tool or a part of a prompt that a call makes is called question.
+	hasQuestion bool
+	flows       []*flow.Flow
 	// written are the parameters of the steps, with null for what is computed.
 	written []value.Value
 
@@ -265,6 +274,7 @@ func (s *Scope) sourceNames() *sourceNames {
 				n.variables = append(n.variables, name)
 			}
 		}
+		n.hasQuestion = n.hasQuestion || slices.Contains(n.listed, wordQuestion) || n.files.has(wordQuestion)
 		s.names = n
 	})
 	return s.names
@@ -370,13 +380,19 @@ func (n *sourceNames) addFlow(f *flow.Flow, prefix string) {
 
 // addTexts adds the names of the texts of a call.
 func (n *sourceNames) addTexts(s *flow.Step) {
+	n.hasQuestion = n.hasQuestion || s.EnableFilling // by the call slot
 	for i := range s.Def.Texts {
 		texts := &s.Def.Texts[i]
 		for _, name := range texts.Names() {
 			n.others = append(n.others, texts.Folder+" "+name, name)
+			text, _, err := texts.Read(nil, "en", name)
+			n.hasQuestion = n.hasQuestion || err == nil && placeOfQuestion.Match(text)
 		}
 	}
 }
+
+// placeOfQuestion is where the text of a call has a question: the part of the prompt that is put there is called so.
+var placeOfQuestion = regexp.MustCompile(`\{\{-?\s*question\b`)
 
 // addTools adds the names of the tools of an agent, or of a chat, and of what they run.
 func (n *sourceNames) addTools(s *flow.Step, with value.Value) {

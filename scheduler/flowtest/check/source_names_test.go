@@ -85,7 +85,7 @@ A note.
 func TestMisspeltNames(t *testing.T) {
 	scope := loadScope(t, namesFlow)
 	for _, source := range []string{
-		"inputs", "inputs.question", "inputs.*", "inputs.q*", "inputs.*tion", "inputs.t*s.x", "inp*", "*", "question", "vars.town", "vars.week*", "vars.elsewhere", "item", "summary", "history[0].output",
+		"inputs", "inputs.question", "inputs.*", "inputs.q*", "inputs.*tion", "inputs.t*s.x", "inp*", "*", "vars.town", "vars.week*", "vars.elsewhere", "item", "summary", "history[0].output",
 		"http", "tool", "model", "memory", "user", "clock", "session", "world_book", "memory_6d0c7a52-5b1e-4f57-9d0e-0a8f1a1b2c3d",
 		"fetch", "fetch.body", "fet*", "sub", "sub/say", "sub/say.text", "sub/*", "sub/s*", "sub/s*.text", "s*/say", "sub/say/*", "clerk/*", "clerk/round-*", "each", "each[0]", "each[0].text", "clerk/round-1",
 		"price", "remember", "github_search_issues", "read_file", "memory-retrieve", "mcp.github.search.issues",
@@ -104,6 +104,8 @@ func TestMisspeltNames(t *testing.T) {
 	for item, want := range map[string]string{
 		"{prompt: answer, confined: {source: inputs.thigns, roles: [user]}}":   `1:37: the flow has no input "thigns" (did you mean "things"?)`,
 		"{prompt: answer, confined: {source: inputs/things, roles: [user]}}":   `1:37: "inputs/things" is not a source (write inputs.things)`,
+		"{prompt: answer, confined: {source: question, roles: [user]}}":        `1:37: no text comes from "question": no step, tool or file has that name (did you mean "inputs.question"?)`,
+		"{prompt: answer, not: {includes: {source: things}}}":                  `1:43: no text comes from "things": no step, tool or file has that name (did you mean "inputs.things"?)`,
 		"{prompt: answer, confined: {source: input.things, roles: [user]}}":    `1:37: no text comes from "input.things": no step, tool or file has that name (did you mean "inputs.things"?)`,
 		"{prompt: answer, confined: {source: vars.weekdya, roles: [user]}}":    `1:37: the flow has no variable "weekdya" (did you mean "weekday"?)`,
 		"{prompt: answer, confined: {source: 'inputs.thn*', roles: [user]}}":   `1:37: no input of the flow fits "thn*" (`,
@@ -141,6 +143,22 @@ func TestMisspeltNames(t *testing.T) {
 	} {
 		if _, problems := tryParse(t, item, scope); problems != nil {
 			t.Errorf("%s: %v", item, problems)
+		}
+	}
+}
+
+// Where a call puts the question into a text of its own, the part is called so; where a step is, the step is meant.
+func TestSourceQuestion(t *testing.T) {
+	for steps, isKnown := range map[string]bool{
+		"{id: answer, call: chat, with: {user: hello}}":                                                  false,
+		"{id: answer, call: summary, with: {text: a}}":                                                true,
+		"{id: answer, call: chat, with: {user: hello}}, {id: question, call: chat, with: {user: hello}}": true,
+		"{id: answer, call: agent, with: {prompt: hello, tools: !expr 'inputs.tools'}}":                  false,
+	} {
+		scope := loadScope(t, "inputs: {type: object, properties: {question: {type: string}, tools: {type: object}}}\nsteps: ["+steps+"]\n")
+		_, problems := tryParse(t, "{prompt: answer, confined: {source: question, roles: [user]}}", scope)
+		if got := problems == nil; got != isKnown {
+			t.Errorf("%s: %v", steps, problems)
 		}
 	}
 }

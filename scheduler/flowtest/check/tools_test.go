@@ -1,6 +1,7 @@
 package check
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/llm"
@@ -100,5 +101,26 @@ outputs: {x: 1}
 		fail {prompt: parted, confined: {source: inputs.other, roles: [user]}}
 		error {prompt: warned, confined: {source: inputs.question, roles: [user]}}
 		pass {prompt: warned, confined: {source: inputs.other, roles: [user]}}
+	`)
+}
+
+// A text that is a secret stands nowhere in results, which have masks: that it is not found tells nothing.
+func TestSecretsInChecks(t *testing.T) {
+	e := runText(t, `
+inputs: {type: object, properties: {question: {type: string}}}
+steps:
+  - {id: answer, call: chat, with: {messages: [{role: system, content: "key ***"}, {role: user, content: "{{ inputs.question }}"}]}}
+outputs: {reply: "{{ answer.text }}"}
+`, value.OfMap(value.Pairs("question", "hi")), scripted.Answer{Text: "fine"})
+	e.Services.Mask = func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }
+	expectLines(t, e, `
+		error {prompt: answer, not: {text: hunter2}}
+		error {prompt: answer, not: {contains: key hunter2}}
+		error {prompt: answer, not: {contains_any: [a, hunter2]}}
+		error {prompt: answer, text: hunter2}
+		error {prompt: answer, that: "{{ 'hunter2' not in prompt.text }}"}
+		error {output: reply, not: {contains: "{{ 'hunt' ~ 'er2' }}"}}
+		pass {prompt: answer, not: {text: hunter}}
+		pass {prompt: answer, contains: key}
 	`)
 }
