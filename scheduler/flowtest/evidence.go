@@ -1,6 +1,7 @@
 package flowtest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -24,7 +25,7 @@ func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *ch
 	}
 	evidence := &check.Evidence{
 		Case: c.ID(), Language: o.Language, Flow: c.Flow, Record: a.record, Events: a.events, Inputs: inputs, Row: c.RowValue, MemoryNames: c.MemoryNames,
-		FileName: c.suite.NameOf, FlowName: flowOf(c.Variant),
+		Provider: o.Models.Name(cmp.Or(c.LLM, c.Flow.LLM)), FileName: c.suite.NameOf, FlowName: flowOf(c.Variant),
 		PriceKnown: a.sessions.isPriced(a.record.Usage), MS: a.sessions.ms(),
 		Other: func(ctx context.Context, need check.Need) (*check.Evidence, error) {
 			return c.suite.other(ctx, c, need)

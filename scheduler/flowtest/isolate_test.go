@@ -335,6 +335,50 @@ cases:
 	}
 }
 
+// What is read before the messages is a part of what is cached: the provider, the model, the definitions of tools and the schema.
+func TestStablePrefixBeforeMessages(t *testing.T) {
+	r := newWorld(t, nil).runArchive(t, `
+-- a.yaml --
+name: a
+inputs: {type: object, properties: {model: {type: string}, tool: {type: string}, type: {type: string}}}
+steps:
+  - id: answer
+    call: chat
+    with:
+      model: "{{ inputs.model }}"
+      system: You are the guide of a museum in a small town by the sea.
+      user: Hello.
+      tools: !expr "[{'type': 'function', 'function': {'name': inputs.tool, 'description': 'Finds.', 'parameters': {'type': 'object'}}}]"
+      response_schema: !expr "{'type': 'object', 'properties': {'a': {'type': inputs.type}}}"
+  - id: clerk
+    call: agent
+    with:
+      model: "{{ inputs.model }}"
+      system: You are the guide of a museum in a small town by the sea.
+      prompt: Hello.
+      tools: {calls: [{call: template, name: greet, description: "{{ inputs.tool }}", with: {template: "{{ inputs.type }}"}}]}
+-- a.test.yaml --
+defaults: {until: answer, inputs: {model: small, tool: find, type: string}}
+cases:
+  - {name: base}
+  - {name: same, expect: [{prompt: answer, stable_prefix: {with: base, min_tokens: 5}}]}
+  - {name: model, inputs: {model: large}, expect: [{prompt: answer, stable_prefix: {with: base, min_tokens: 5}}]}
+  - {name: tool, inputs: {tool: search}, expect: [{prompt: answer, stable_prefix: {with: base, min_tokens: 5}}]}
+  - {name: schema, inputs: {type: number}, expect: [{prompt: answer, stable_prefix: {with: base, min_tokens: 5}}]}
+  - {name: provider, llm: judge, expect: [{prompt: answer, stable_prefix: {with: base, min_tokens: 5}}]}
+  - {name: agents, until: clerk, mocks: {answer: {text: fine}}}
+  - {name: fixed, until: clerk, mocks: {answer: {text: fine}}, inputs: {type: number}, expect: [{prompt: clerk, stable_prefix: {with: agents, min_tokens: 5}}]}
+  - {name: described, until: clerk, mocks: {answer: {text: fine}}, inputs: {tool: Greets.}, expect: [{prompt: clerk, stable_prefix: {with: agents, min_tokens: 5}}]}
+`)
+	want := map[string]result.Outcome{
+		"base": result.Pass, "same": result.Pass, "model": result.Fail, "tool": result.Fail, "schema": result.Fail, "provider": result.Fail,
+		"agents": result.Pass, "fixed": result.Pass, "described": result.Fail,
+	}
+	if diff := cmp.Diff(want, outcomes(r)); diff != "" {
+		t.Error(diff, lines(t, r))
+	}
+}
+
 func TestSkippedAndSelected(t *testing.T) {
 	const archive = `
 -- a.yaml --

@@ -24,6 +24,8 @@ type Evidence struct {
 	// Flow is the flow that ran, FlowName what the test file calls it among several; "" where it has one.
 	Flow     *flow.Flow
 	FlowName string
+	// Provider is the name of the model provider that the flow asks; "" where it is not known.
+	Provider string
 	// Record is the run as its events tell it, secrets masked; Events are these, in order.
 	Record *journal.RunState
 	Events []*journal.Event

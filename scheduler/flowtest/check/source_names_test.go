@@ -150,10 +150,10 @@ func TestMisspeltNames(t *testing.T) {
 // Where a call puts the question into a text of its own, the part is called so; where a step is, the step is meant.
 func TestSourceQuestion(t *testing.T) {
 	for steps, isKnown := range map[string]bool{
-		"{id: answer, call: chat, with: {user: hello}}":                                                  false,
-		"{id: answer, call: summary, with: {text: a}}":                                                true,
-		"{id: answer, call: chat, with: {user: hello}}, {id: question, call: chat, with: {user: hello}}": true,
-		"{id: answer, call: agent, with: {prompt: hello, tools: !expr 'inputs.tools'}}":                  false,
+		"{id: answer, call: chat, with: {user: hello}}": false,
+		"{id: answer, call: summary, with: {text: a}}":  true,
+		"{id: answer, call: agent, with: {prompt: hello, tools: {calls: [{call: template, name: question, with: {template: a}}]}}}": true,
+		"{id: answer, call: agent, with: {prompt: hello, tools: !expr 'inputs.tools'}}":                                             false,
 	} {
 		scope := loadScope(t, "inputs: {type: object, properties: {question: {type: string}, tools: {type: object}}}\nsteps: ["+steps+"]\n")
 		_, problems := tryParse(t, "{prompt: answer, confined: {source: question, roles: [user]}}", scope)
