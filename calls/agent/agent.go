@@ -118,6 +118,7 @@ type Use struct {
 	Arguments string `json:"arguments" doc:"JSON text as the model wrote it."`
 	Result    string `json:"result" doc:"What the model got to see."`
 	Error     string `json:"error,omitempty" doc:"The kind of error, where it was one."`
+	NotRun    bool   `json:"not_run,omitempty" doc:"The tool was not run: it was refused, there is none of that name, or the arguments do not fit."`
 }
 
 // Definition returns the call agent as a registry knows it: schemas, texts, examples.

@@ -292,7 +292,7 @@ func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke boo
 			l.following = l.box.workspace.skillToFollow(c.Arguments, l.following)
 		}
 		u := &round.ToolCalls[i]
-		u.Result, u.Error = result.Text, result.Error
+		u.Result, u.Error, u.NotRun = result.Text, result.Error, result.NotRun
 		l.out.Messages = append(l.out.Messages, value.Pairs("role", "tool", "tool_call_id", c.ID, "name", sentName(c.Name), "content", u.Result))
 	}
 	return fresh, nil
@@ -319,6 +319,8 @@ type (
 	toolResult struct {
 		Text  string `json:"text"`
 		Error string `json:"error,omitempty"` // its kind
+		// NotRun is set where the tool was refused, or could not be run with what the model wrote.
+		NotRun bool `json:"not_run,omitempty"`
 	}
 )
 
@@ -333,18 +335,24 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (tool
 		name = c.Name
 	}
 	return calls.Once(ctx, l.env, name, toolUse{c.Name, c.Arguments}, func(ctx context.Context, env *calls.Env) (toolResult, error) {
-		var result string
-		err := refused
-		if err == nil {
-			result, err = l.box.runTool(ctx, env, c)
+		t, arguments, err := l.box.prepareUse(c)
+		if refused != nil {
+			err = refused
 		}
-		if err == nil {
-			return toolResult{Text: truncateResult(l.env, result, l.params.MaxResultBytes)}, nil
+		isRun := err == nil
+		if isRun {
+			var output value.Value
+			output, err = t.run(ctx, env, arguments)
+			if err == nil {
+				return toolResult{Text: truncateResult(l.env, plainText(output), l.params.MaxResultBytes)}, nil
+			}
 		}
 		if ctx.Err() != nil || errors.Is(err, calls.ErrWaiting) {
 			return toolResult{}, err
 		}
-		return l.failedResult(err), calls.Survived(err)
+		failed := l.failedResult(err)
+		failed.NotRun = !isRun
+		return failed, calls.Survived(err)
 	})
 }
 

@@ -65,9 +65,9 @@ func (t *tool) describedParameters() value.Value {
 	return doc
 }
 
-// runTool runs a tool; what is wrong with its name or its arguments is an error that
+// prepareUse returns the tool that a model has called and its arguments; what is wrong with them is an error that
 // helps the model to do better.
-func (b *toolbox) runTool(ctx context.Context, env *calls.Env, c llm.ToolCall) (string, error) {
+func (b *toolbox) prepareUse(c llm.ToolCall) (t tool, arguments value.Value, err error) {
 	i := slices.IndexFunc(b.tools, func(t tool) bool { return t.name == c.Name })
 	if i < 0 {
 		names := make([]string, len(b.tools))
@@ -76,27 +76,21 @@ func (b *toolbox) runTool(ctx context.Context, env *calls.Env, c llm.ToolCall) (
 		}
 		err := calls.Errorf(calls.NotFound, "there is no tool %q", c.Name)
 		if hint := value.DidYouMean(c.Name, names); hint != "" {
-			return "", err.WithHint("%s", hint)
+			return tool{}, value.Value{}, err.WithHint("%s", hint)
 		}
-		return "", err.WithHint("there are %s", strings.Join(names, ", "))
+		return tool{}, value.Value{}, err.WithHint("there are %s", strings.Join(names, ", "))
 	}
-	t := b.tools[i]
-	arguments := value.OfMap(nil)
+	t, arguments = b.tools[i], value.OfMap(nil)
 	if strings.TrimSpace(c.Arguments) != "" {
-		var err error
 		arguments, err = value.ParseJSON([]byte(c.Arguments))
 		if err != nil {
-			return "", calls.Errorf(calls.Invalid, "the arguments are no JSON: %w", err)
+			return tool{}, value.Value{}, calls.Errorf(calls.Invalid, "the arguments are no JSON: %w", err)
 		}
 	}
 	if problems := t.parameters.Check(arguments); problems != nil {
-		return "", calls.Errorf(calls.Invalid, "the arguments do not fit the tool: %w", problems)
+		return tool{}, value.Value{}, calls.Errorf(calls.Invalid, "the arguments do not fit the tool: %w", problems)
 	}
-	output, err := t.run(ctx, env, arguments)
-	if err != nil {
-		return "", err
-	}
-	return plainText(output), nil
+	return t, arguments, nil
 }
 
 // plainText returns an output as text: the text where there is nothing else, else JSON.

@@ -18,28 +18,34 @@ import (
 func toolMatchers() []matcher {
 	on := []subjectKind{toolsSubject}
 	return []matcher{
-		define("used", wording.Text{En: "Each of these tools was used.", Zh: "其中每个工具都用过。"}, on, buildUsed),
+		define("used", wording.Text{En: "Each of these tools was used. One that was refused, or that did not run for another reason, was not.", Zh: "其中每个工具都用过；被拒绝或因其他原因没有运行的不算。"}, on, buildUsed),
 		define("sequence", wording.Text{En: "The tools were used in this order; others may be between.", Zh: "工具按此顺序使用；中间可有其他工具。"}, on, buildSequence),
 		define("args", wording.Text{En: "The arguments of every use of a tool fit a JSON Schema, by the name of the tool.", Zh: "每次使用工具的参数都符合 JSON Schema，按工具名列出。"}, on, buildArgs),
-		define("none_of", wording.Text{En: "None of these tools was used.", Zh: "其中没有任何工具被用过。"}, on, buildNoneOf),
+		define("none_of", wording.Text{En: "None of these tools was used, or asked for.", Zh: "其中没有任何工具被用过或被要求使用。"}, on, buildNoneOf),
 	}
 }
 
-// toolNames lists the names of the tools that were used, in order.
-func (s *subject) toolNames() []string {
-	names := make([]string, len(s.uses))
-	for i, u := range s.uses {
-		names[i] = u.name
+// toolNames lists the names of the tools that ran, or of those that were asked for and did not run, in order.
+func (s *subject) toolNames(ran bool) (names []string) {
+	for _, u := range s.uses {
+		if u.isNotRun != ran {
+			names = append(names, u.name)
+		}
 	}
 	return names
 }
 
-// usedText tells what was used.
+// usedText tells what was used, and what was asked for and not run.
 func (s *subject) usedText() wording.Text {
-	if len(s.uses) == 0 {
-		return wording.Say("no tool was used")
+	used, notRun := s.toolNames(true), s.toolNames(false)
+	text := wording.Say("no tool was used")
+	if len(used) > 0 {
+		text = wording.Say("used were %s", quoteList(used))
 	}
-	return wording.Say("used were %s", quoteList(s.toolNames()))
+	if len(notRun) > 0 {
+		text = wording.Say("%s; asked for, and not run, were %s", text, quoteList(notRun))
+	}
+	return text
 }
 
 func buildUsed(want []string, a *argument) test {
@@ -51,7 +57,7 @@ func buildUsed(want []string, a *argument) test {
 			return failed
 		}
 		for _, name := range want {
-			if !slices.Contains(of.toolNames(), name) {
+			if !slices.Contains(of.toolNames(true), name) {
 				return failf("the tool %q was not used; %s", name, of.usedText())
 			}
 		}
@@ -68,7 +74,7 @@ func buildSequence(want []string, a *argument) test {
 			return failed
 		}
 		rest := want
-		for _, name := range of.toolNames() {
+		for _, name := range of.toolNames(true) {
 			if len(rest) > 0 && rest[0] == name {
 				rest = rest[1:]
 			}
@@ -89,7 +95,11 @@ func buildNoneOf(want []string, a *argument) test {
 			return failed
 		}
 		for _, u := range of.uses {
-			if slices.Contains(want, u.name) {
+			switch {
+			case !slices.Contains(want, u.name):
+			case u.isNotRun:
+				return failf("the tool %q was asked for, with %s, and was not run", u.name, value.Truncate(u.arguments, maxShown))
+			default:
 				return failf("the tool %q was used, with %s", u.name, value.Truncate(u.arguments, maxShown))
 			}
 		}
@@ -201,7 +211,7 @@ func buildArgs(want *value.Map, a *argument) test {
 			return failed
 		}
 		for _, name := range want.Keys() {
-			if !slices.Contains(of.toolNames(), name) {
+			if !slices.Contains(of.toolNames(true), name) {
 				return failf("the tool %q was not used; %s", name, of.usedText())
 			}
 		}

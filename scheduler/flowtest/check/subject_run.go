@@ -57,6 +57,7 @@ type toolUse struct {
 	name      string
 	arguments string // as the model wrote them
 	err       string
+	isNotRun  bool // it was asked for, and refused, or could not be run
 }
 
 // args returns the arguments as a value; a text where they are not JSON.
@@ -101,16 +102,33 @@ func (e *Evidence) usesTools(got *journal.StepState) bool {
 	return got.Call == "agent" || got.Call == "chat"
 }
 
-// usesOnRecord lists the tools that an agent, which did not come to its end, had asked for.
+// usesOnRecord lists the tools that an agent, which did not come to its end, had asked for. Those that ran are steps inside it.
 func (s *subject) usesOnRecord(got *journal.StepState) (uses []toolUse) {
+	counts := map[string]int{}
 	for _, inside := range s.of.Record.StepsInside(got) {
-		name, ok := inside.Output.Get("tool_calls")
+		list, ok := inside.Output.Get("tool_calls")
 		if !ok || !strings.Contains(inside.ID, "/round-") {
 			continue
 		}
-		uses = append(uses, usesOf(name)...)
+		for _, u := range usesOf(list) {
+			name := u.name
+			if !journal.IsPseudoStep("/" + name + "-1") {
+				name = "tool" // as the agent calls it
+			}
+			counts[name]++
+			use := s.of.Record.Step(got.ID + "/" + name + "-" + strconv.Itoa(counts[name]))
+			u.isNotRun = use == nil || isTrue(use.Output, "not_run")
+			uses = append(uses, u)
+		}
 	}
 	return uses
+}
+
+// isTrue reports whether a member is true.
+func isTrue(v value.Value, key string) bool {
+	m, _ := v.Get(key)
+	is, _ := m.Bool()
+	return is
 }
 
 // usesOf reads tool calls in the form of agent, or of chat.
@@ -119,7 +137,7 @@ func usesOf(list value.Value) (uses []toolUse) {
 		if inner, ok := v.Get("function"); ok {
 			v = inner
 		}
-		uses = append(uses, toolUse{name: textMember(v, "name"), arguments: textMember(v, "arguments"), err: textMember(v, "error")})
+		uses = append(uses, toolUse{name: textMember(v, "name"), arguments: textMember(v, "arguments"), err: textMember(v, "error"), isNotRun: isTrue(v, "not_run")})
 	}
 	return uses
 }
@@ -134,7 +152,7 @@ func textMember(v value.Value, key string) string {
 func usesValue(uses []toolUse) value.Value {
 	items := make([]value.Value, len(uses))
 	for i, u := range uses {
-		items[i] = value.OfMap(value.Pairs("name", u.name, "args", u.args(), "error", u.err))
+		items[i] = value.OfMap(value.Pairs("name", u.name, "args", u.args(), "error", u.err, "ran", !u.isNotRun))
 	}
 	return value.OfList(items...)
 }

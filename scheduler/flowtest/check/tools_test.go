@@ -124,3 +124,53 @@ outputs: {reply: "{{ answer.text }}"}
 		pass {prompt: answer, contains: key}
 	`)
 }
+
+// A tool that was refused, that there is none of, or whose arguments do not fit was asked for, and not used: of an agent that has
+// ended, and of one that has failed.
+func TestToolsThatDidNotRun(t *testing.T) {
+	const flow = `
+inputs: {type: object, properties: {question: {type: string}}}
+steps:
+  - id: clerk
+    call: agent
+    with:
+      prompt: Go.
+      max_repeats: 1
+      tools:
+        calls:
+          - {call: template, name: say, with: {template: said}}
+          - {call: template, name: greet, parameters: {type: object, properties: {values: {type: object}}}, with: {template: hello}}
+          - {call: template, name: lost, parameters: {type: object, properties: {values: {type: object}}}, with: {template: hello}}
+outputs: {x: 1}
+`
+	twice := useTool("say", "{}")
+	twice.ToolCalls = append(twice.ToolCalls, llm.ToolCall{ID: "2", Name: "say", Arguments: "{}"})
+	asked := []scripted.Answer{
+		twice, useTool("nope", "{}"), useTool("lost", `{"values": "a"}`), useTool("greet", `{"values": "a"}`), useTool("greet", `{"values": {}}`),
+	}
+	for name, last := range map[string][]scripted.Answer{"ended": {{Text: "done"}}, "failed": nil} {
+		t.Run(name, func(t *testing.T) {
+			e := runText(t, flow, value.OfMap(value.Pairs("question", "hi")), append(asked[:len(asked):len(asked)], last...)...)
+			expectLines(t, e, `
+				pass {tools: clerk, used: [say, greet]}
+				pass {tools: clerk, sequence: [say, greet]}
+				fail {tools: clerk, sequence: [say, say]}
+				fail {tools: clerk, used: [lost]}
+				pass {tools: clerk, not: {used: [lost]}}
+				fail {tools: clerk, none_of: [lost]}
+				fail {tools: clerk, none_of: [nope]}
+				fail {tools: clerk, args: {lost: {type: object}}}
+				pass {tools: clerk, that: "{{ value | map(attribute='ran') | list | string == '[True, False, False, False, False, True]' }}"}
+			`)
+			_, message := outcome(t, e, "{tools: clerk, used: [lost]}")
+			want := `the tool "lost" was not used; used were "say", "greet"; asked for, and not run, were "say", "nope", "lost", "greet"`
+			if message != want {
+				t.Errorf("the message is %q", message)
+			}
+			_, message = outcome(t, e, "{tools: clerk, none_of: [lost]}")
+			if !strings.Contains(message, "and was not run") {
+				t.Errorf("the message is %q", message)
+			}
+		})
+	}
+}

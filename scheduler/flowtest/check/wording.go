@@ -17,6 +17,8 @@ var _ = wording.Add(wording.Catalog{
 	"the model is %q, not %q":                                                "模型是 %q，而不是 %q",
 	"the definitions of tools differ":                                        "工具定义不同",
 	"the schemas of the answers differ":                                      "回答的 schema 不同",
+	"%s; asked for, and not run, were %s":                                    "%s；要求使用但没有运行的有 %s",
+	"the tool %q was asked for, with %s, and was not run":                    "工具 %q 被要求使用（参数 %s），但没有运行",
 	"%s cannot be read":                                                      "无法读取 %s",
 	"%s cannot stand under not":                                              "%s 不能放在 not 下",
 	"%s is not a matcher of %s":                                              "%s 不是 %s 的匹配器",
