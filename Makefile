@@ -86,8 +86,7 @@ test: ## Run the tests (with the race detector where a C compiler is there)
 	go test $(TESTFLAGS) ./...
 
 test-slow: ## Run the slow tests too: those that build plugins, kill processes, use other clients or other stores
-	SLOW_TESTS=1 go test $(TESTFLAGS) ./plugins/... ./test/... ./cmd/... ./calls/memory/archive ./calls/memory/rank ./calls/memory/sqlite ./calls/slot \
-		./scheduler ./scheduler/explain ./scheduler/flowtest ./scheduler/journal/sqlite ./scheduler/journal/transfer
+	SLOW_TESTS=1 go test $(TESTFLAGS) $$(grep -rl --include='*_test.go' 'scheduler/test/slow"' . | xargs -n1 dirname | sort -u) ./plugins/...
 	SCHEDULER_TEST_JOURNAL=postgres go test $(TESTFLAGS) ./scheduler -rapid.checks=20
 	cd test/clients && go test ./...
 

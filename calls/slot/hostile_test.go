@@ -56,7 +56,7 @@ func TestHostileValues(t *testing.T) {
 	}
 	keys := []string{`{"/a":%s}`, `{"a":%s}`, `{"":%s}`, `{"/":%s}`, `{"/nope/b":%s}`, `{"/a/x/-/0":%s}`, `%s`}
 	if !slow.Enabled() {
-		keys = keys[:2]
+		keys = keys[:1]
 	}
 	for schemaName, doc := range schemas {
 		t.Run(schemaName, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/callnode/scheduler/llm/endpoint"
 	"github.com/callnode/scheduler/llm/llmtest"
 	"github.com/callnode/scheduler/llm/openai"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 func TestConformance(t *testing.T) {
@@ -334,6 +335,9 @@ func TestEndlessAnswer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.name != "text" {
+				slow.Test(t)
+			}
 			chunk := `data: {"choices":[{"delta":` + tt.chunk + "}]}\n\n"
 			endless := func() (*http.Response, error) {
 				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(&repeat{text: chunk})}, nil

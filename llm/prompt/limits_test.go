@@ -3,11 +3,13 @@ package prompt
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // render parses and renders in one go.
@@ -37,6 +39,7 @@ func TestFatal(t *testing.T) {
 	deep := func(open, inner, end string, n int) string {
 		return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
 	}
+	longest := []string{"wide values printed", "wide values compared", "long loops", "long filters", "indexed texts", "captured texts"}
 	for name, c := range map[string]struct {
 		text string
 		want Class
@@ -111,6 +114,9 @@ func TestFatal(t *testing.T) {
 		"variables":               {"{% for i in range(9) %}" + manySets(1500) + "{% endfor %}", Limit},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if slices.Contains(longest, name) {
+				slow.Test(t)
+			}
 			out, err := render(context.Background(), c.text, nil)
 			if err == nil {
 				t.Fatalf("no error, %d bytes of text", len(out))

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // TestAlignSpans: of a text of a run, rendered again with masks, is known what secrets have made of
@@ -76,7 +77,10 @@ func namedSpans(spans []prompt.Span, text string) (all []string) {
 // A trace with masks fails where the template itself does.
 func TestTraceOfMasksFails(t *testing.T) {
 	masked := secret.MarkMasks(value.OfMap(value.Pairs("key", "***", "name", "ann")))
-	for _, text := range []string{"{{ name + 1 }}", "{{ nothing }}", "{% for x in range(99999) %}{% for y in range(99999) %}{{ key }}{% endfor %}{% endfor %}"} {
+	for _, text := range []string{"{{ name + 1 }}", "{{ nothing }}", "{{ range(99999999) }}{{ key }}", "{% for x in range(99999) %}{% for y in range(99999) %}{{ key }}{% endfor %}{% endfor %}"} {
+		if strings.Contains(text, "for y") && !slow.Enabled() {
+			continue
+		}
 		parsed, err := prompt.Parse(prompt.Source{Text: text})
 		if err != nil {
 			t.Fatal(err)

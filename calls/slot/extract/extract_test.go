@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/slot/extract"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 func TestVectors(t *testing.T) {
@@ -121,6 +122,7 @@ func TestFind(t *testing.T) {
 
 // Nothing may take quadratic time: the test would last a minute.
 func TestLong(t *testing.T) {
+	slow.Test(t)
 	guessed := "{" + strings.Repeat("a:b,", 20_000) + "}"
 	for _, text := range []string{strings.Repeat("{//", 40_000), strings.Repeat(guessed, 2)} {
 		if v, _, ok := extract.Find(text); ok {

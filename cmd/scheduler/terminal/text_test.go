@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // JSON on a terminal steers it no more than other text does.
@@ -24,6 +25,7 @@ func TestJSONText(t *testing.T) {
 
 // Stdin may never end, as a device does.
 func TestEndlessStdin(t *testing.T) {
+	slow.Test(t)
 	term := New(endless{}, io.Discard, io.Discard, nil)
 	if _, err := term.ReadFile("-"); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("endless stdin: %v", err)

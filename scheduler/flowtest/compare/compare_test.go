@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/scheduler/flowtest/compare"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // makeCase returns a case whose repeats ended as the letters say: p, f or e.
@@ -143,6 +144,7 @@ func TestPromptChanges(t *testing.T) {
 
 // Equal runs of cases that pass by chance raise an alarm in one of twenty comparisons at most.
 func TestEqualRunsPass(t *testing.T) {
+	slow.Test(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	sampled := func(chances []float64) *result.Run {
 		var cases []*result.Case

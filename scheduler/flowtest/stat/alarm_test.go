@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/scheduler/flowtest/stat"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // comparisons is how many pairs of equal runs are compared.
@@ -24,6 +25,7 @@ func passes(random *rand.Rand, chance float64, repeats int) float64 {
 // Two runs of one flow differ by chance only. What is found in them is a false alarm: at most one
 // in twenty.
 func TestEqualRunsRaiseFewAlarms(t *testing.T) {
+	slow.Test(t)
 	for _, suite := range []struct{ cases, repeats, metrics int }{{40, 1, 1}, {12, 5, 1}, {20, 10, 1}, {10, 3, 4}} {
 		random := rand.New(rand.NewPCG(5, uint64(suite.cases)))
 		alarms := 0
@@ -66,6 +68,7 @@ func TestEqualRunsRaiseFewAlarms(t *testing.T) {
 
 // A difference that is as large as the estimate says can be seen is found about as often as it says.
 func TestVisibleDifferencesAreFound(t *testing.T) {
+	slow.Test(t)
 	random := rand.New(rand.NewPCG(8, 8))
 	found := 0
 	for range comparisons {
