@@ -3,115 +3,213 @@ package date
 import (
 	"cmp"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
 
 const (
-	monthNames  = `(january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)`
-	seasonNames = `(spring|summer|fall|autumn|winter)`
-	dayNames    = `(monday|tuesday|wednesday|thursday|friday|saturday|sunday)`
-	howMany     = `(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a couple of|a few|several)`
-	upTo        = ` ?(?:to|till|until|through|[-–]) ?`
-	isoDay      = `(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})`
-	dayOfMonth  = `(\d{1,2})(?:st|nd|rd|th)?`
+	monthNames      = `(` + plainMonthNames + `)`
+	plainMonthNames = `(?:january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)`
+	plainSeasons    = `spring|summer|fall|autumn|winter`
+	seasonNames     = `(` + plainSeasons + `)`
+	dayNames        = `(monday|tuesday|wednesday|thursday|friday|saturday|sunday)`
+	plainNumbers    = `\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a couple of`
+	howMany         = `(` + plainNumbers + `|a few|several)`
+	upTo            = ` ?(?:to|till|until|through|[-–]) ?`
+	isoDay          = `(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})`
+	dayOfMonth      = `(\d{1,2})(?:st|nd|rd|th)?`
+	dayOfMonth2     = `\d{1,2}(?:st|nd|rd|th)?`
 )
-
-// expression is one way to name a period.
-type expression struct {
-	words interface {
-		FindAllStringSubmatchIndex(text string, n int) [][]int
-	}
-	// period gets the matches of the groups and the midnight of today.
-	period func(g []string, today time.Time) (Period, bool)
-}
-
-// apart is a pattern that counts only where it neither follows nor comes before certain words.
-// notAfter ends with $, notBefore begins with ^; nil is nothing.
-type apart struct{ words, notAfter, notBefore *regexp.Regexp }
-
-// maxAround is the number of bytes that are looked at before a match.
-const maxAround = 12
-
-// FindAllStringSubmatchIndex is that of the words.
-func (a apart) FindAllStringSubmatchIndex(text string, n int) [][]int {
-	return slices.DeleteFunc(a.words.FindAllStringSubmatchIndex(text, n), func(m []int) bool {
-		isAfter := a.notAfter != nil && a.notAfter.MatchString(text[max(0, m[0]-maxAround):m[0]])
-		return isAfter || a.notBefore != nil && a.notBefore.MatchString(text[m[1]:])
-	})
-}
 
 // englishExpressions are tried in order, the more exact ones first: what one has matched, the
 // next do not see.
 var englishExpressions = []expression{
-	{compilePhrase(`(first|last) day of (?:` + monthNames + `\b\.?(?:,? (\d{4}))?|(\d{4})|(last|this|the) (month|year))`), englishEdgeDay},
-	{compilePhrase(`(beginning|start|middle|end) of (last|this|the) (month|year)`), englishPart},
-	{compilePhrase(`(?:last |this past |this |past )?` + englishHolidays + `(?:(?:,| of| in)? (?:(\d{4})|(last|this) year))?`), func(g []string, today time.Time) (Period, bool) {
+	{words: compilePhrase(`(first|last) day of (?:` + monthNames + `\b\.?(?:,? (\d{4}))?|(\d{4})|(last|this|the) (month|year))`), period: englishEdgeDay},
+	{words: compilePhrase(`(beginning|start|middle|end) of (last|this|the) (month|year)`), period: englishPart},
+	{words: compilePhrase(`(?:last |this past |this |past )?` + englishHolidays + `(?:(?:,| of| in)? (?:(\d{4})|(last|this) year))?`), period: func(g []string, today time.Time) (Period, bool) {
 		return holidayPeriod(englishHoliday(g[1]), cmp.Or(parseDigits(g[2]), yearBeside(g[3], today)), today)
 	}},
-	{compilePhrase(`between ` + monthAndDays(` and `)), daysOfMonth},
-	{compilePhrase(monthAndDays(upTo)), daysOfMonth},
-	{compilePhrase(`between ` + daysAndMonth(` and `)), daysBeforeMonth},
-	{compilePhrase(daysAndMonth(upTo)), daysBeforeMonth},
-	{compilePhrase(isoDay + `(?: ?(?:to|till|until|through|到|至|[-–—~]) ?)` + isoDay), daysSpan},
-	{compilePhrase(isoDay), func(g []string, today time.Time) (Period, bool) {
+	{words: compilePhrase(`(?:(?:on )?this (?:same |very )?(?:day|date)|today),? (?:last (week|month|year)|` + howMany + ` (week|month|year)s? ago)`), period: sameDayAgo},
+	{words: compilePhrase(`(?:last (week|month|year)|` + howMany + ` (week|month|year)s? ago),? (?:today|(?:on )?this (?:same |very )?(?:day|date))`), period: sameDayAgo},
+	{words: compilePhrase(yearly + `,? (?:of |in )?(` + yearPhrase + `)`), periods: func(g []string, read func(string) (Period, bool)) []Period {
+		return inYear(g[2], func(year string) string { return g[1] + " " + year }, read)
+	}},
+	{words: compilePhrase(`(` + yearPhrase + `),? (?:on|in) (?:the )?` + yearly), periods: func(g []string, read func(string) (Period, bool)) []Period {
+		return inYear(g[1], func(year string) string { return g[2] + " " + year }, read)
+	}},
+	{words: compilePhrase(`between ` + monthAndDays(` and `)), period: daysOfMonth},
+	{words: compilePhrase(monthAndDays(upTo)), period: daysOfMonth},
+	{words: compilePhrase(`between ` + daysAndMonth(` and `)), period: daysBeforeMonth},
+	{words: compilePhrase(daysAndMonth(upTo)), period: daysBeforeMonth},
+	{words: apart{words: compilePhrase(monthNames + `\b\.? (` + dayList + `)(?:,? (\d{4}))?`), notBefore: notDayListBefore}, periods: func(g []string, read func(string) (Period, bool)) []Period {
+		return listedDays(g[1], g[2], g[3], read)
+	}},
+	{words: compilePhrase(`(` + dayList + `)(?: of)? ` + monthNames + `\b\.?(?:,? (\d{4}))?`), periods: func(g []string, read func(string) (Period, bool)) []Period {
+		return listedDays(g[2], g[1], g[3], read)
+	}},
+	{words: compilePhrase(isoDay + `(?: ?(?:to|till|until|through|到|至|[-–—~]) ?)` + isoDay), period: daysSpan},
+	{words: compilePhrase(isoDay + `(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[-+]\d{2}:\d{2})?)?`), period: func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[1], "", today), parseMonth(g[2]), g[3], today)
 	}},
-	{compilePhrase(`(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?`), func(g []string, today time.Time) (Period, bool) {
+	{words: compilePhrase(`(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?`), period: func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[1], "", today), parseMonth(g[2]), g[3], today)
 	}},
-	{compilePhrase(`(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthNames + `\b\.?,?(?: (\d{4}))?`), func(g []string, today time.Time) (Period, bool) {
+	{words: compilePhrase(`(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthNames + `\b\.?,?(?: (\d{4}))?`), period: func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[3], "", today), parseMonth(g[2]), g[1], today)
 	}},
-	{compilePhrase(monthNames + `\b\.? (\d{1,2})(?:st|nd|rd|th)?\b,?(?: (\d{4}))?`), func(g []string, today time.Time) (Period, bool) {
+	{words: compilePhrase(monthNames + `\b\.? (\d{1,2})(?:st|nd|rd|th)?\b,?(?: (\d{4}))?`), period: func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[3], "", today), parseMonth(g[1]), g[2], today)
 	}},
-	{apart{words: compilePhrase(`on the (\d{1,2})(?:st|nd|rd|th)`), notBefore: notDayOfMonth}, func(g []string, today time.Time) (Period, bool) {
+	{words: apart{words: compilePhrase(`on the (\d{1,2})(?:st|nd|rd|th)`), notBefore: notDayOfMonth}, period: func(g []string, today time.Time) (Period, bool) {
 		return lastSuchDay(g[1], today)
 	}},
-	{compilePhrase(monthNames + `\b\.?,? (?:of )?(\d{4})`), func(g []string, today time.Time) (Period, bool) {
+	{words: compilePhrase(`(\d{1,2})/(\d{1,2})/(\d{4})`), period: numberedDay},
+	{words: apart{words: compilePhrase(`(\d{1,2})/(\d{1,2})()`), after: dayPreposition, notBefore: notNumberedBefore}, period: numberedDay},
+	{words: compilePhrase(monthNames + `\b\.?,? (?:of )?(\d{4})`), period: func(g []string, today time.Time) (Period, bool) {
 		return datePeriod(parseYear(g[2], "", today), parseMonth(g[1]), "", today)
 	}},
-	{compilePhrase(`(?:in|during|since|of|last|early|late|mid) ` + monthNames), func(g []string, today time.Time) (Period, bool) { return datePeriod(0, parseMonth(g[1]), "", today) }},
-	{compilePhrase(seasonNames + `,? (?:of )?(\d{4})`), func(g []string, today time.Time) (Period, bool) {
+	{words: compilePhrase(`(?:in|during|of|last|early|late|mid) ` + monthNames), period: func(g []string, today time.Time) (Period, bool) { return datePeriod(0, parseMonth(g[1]), "", today) }},
+	{words: compilePhrase(seasonNames + `,? (?:of )?(\d{4})`), period: func(g []string, today time.Time) (Period, bool) {
 		return seasonPeriod(g[1], parseYear(g[2], "", today), today), true
 	}},
-	{compilePhrase(`(?:last|this|past) ` + seasonNames), func(g []string, today time.Time) (Period, bool) { return seasonPeriod(g[1], 0, today), true }},
-	{compilePhrase(`(?:last|past) (few|couple of|` + howMany[1:] + ` (day|week|month|year)s?`), lastPeriod},
-	{compilePhrase(howMany + ` (day|week|month|year)s? ago`), func(g []string, today time.Time) (Period, bool) {
+	{words: apart{words: compilePhrase(`in (?:the )?` + seasonNames), notBefore: notSeasonBefore}, period: func(g []string, today time.Time) (Period, bool) {
+		return seasonPeriod(g[1], 0, today), true
+	}},
+	{words: compilePhrase(`(?:last|this|past) ` + seasonNames), period: func(g []string, today time.Time) (Period, bool) { return seasonPeriod(g[1], 0, today), true }},
+	{words: compilePhrase(`(?:last|past) (few|couple of|` + howMany[1:] + ` (day|week|month|year)s?`), period: lastPeriod},
+	{words: compilePhrase(howMany + ` (day|week|month|year)s? ago`), period: func(g []string, today time.Time) (Period, bool) {
 		return agoPeriod(g[1], g[2], today)
 	}},
-	{compilePhrase(`(?:last|this past) ` + dayNames), func(g []string, today time.Time) (Period, bool) {
+	{words: compilePhrase(`the (week|weekend|month|year) before last(?: (?:week|weekend|month|year))?`), period: func(g []string, today time.Time) (Period, bool) {
+		return unitBefore(2, g[1], today), true
+	}},
+	{words: apart{words: compilePhrase(`q([1-4])(?:,? (?:of )?(?:(\d{4})|(last|this) year))?`), notAfter: notQuarterAfter, notBefore: notQuarterBefore}, period: englishQuarter},
+	{words: compilePhrase(`(\d{4}) ?q([1-4])`), period: func(g []string, today time.Time) (Period, bool) {
+		return quarterPeriod(parseDigits(g[2]), parseDigits(g[1]), today), true
+	}},
+	{words: compilePhrase(`(first|second|third|fourth|1st|2nd|3rd|4th) quarter(?:,? (?:of |in )?(?:(\d{4})|(last|this|the) year))?`), period: englishQuarter},
+	{words: compilePhrase(`(last|this|the past) quarter`), period: func(g []string, today time.Time) (Period, bool) {
+		if strings.EqualFold(g[1], "this") {
+			return quarterBefore(0, today), true
+		}
+		return quarterBefore(1, today), true
+	}},
+	{words: apart{words: compilePhrase(`(?:last |this past |past |on )?` + dayNames + ` ` + englishDayParts), notAfter: notWeekdayAfter}, period: func(g []string, today time.Time) (Period, bool) {
+		return partOfDay(lastWeekday(weekdays[strings.ToLower(g[1][:3])], today), g[2])
+	}},
+	{words: apart{words: compilePhrase(`(?:last|this past|past|on) ` + dayNames), notBefore: notWeekdayBefore}, period: func(g []string, today time.Time) (Period, bool) {
 		return lastWeekday(weekdays[strings.ToLower(g[1][:3])], today), true
 	}},
-	{compilePhrase(`(?:last|this past|past) weekend`), func(_ []string, today time.Time) (Period, bool) {
-		return lastWeekend(today), true
+	{words: apart{words: compilePhrase(dayNames), after: openPreposition}, period: func(g []string, today time.Time) (Period, bool) {
+		return lastWeekday(weekdays[strings.ToLower(g[1][:3])], today), true
 	}},
-	{compilePhrase(`the day before yesterday`), func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -2)), true }},
-	{compilePhrase(`yesterday|last night`), func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -1)), true }},
-	{compilePhrase(`today|tonight|this morning`), func(_ []string, today time.Time) (Period, bool) { return relativeDay(today), true }},
-	{compilePhrase(`last week`), func(_ []string, today time.Time) (Period, bool) {
-		return weekBefore(1, today), true
+	{words: compilePhrase(`the day before yesterday`), period: func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -2)), true }},
+	{words: compilePhrase(`last (night)`), period: func(g []string, today time.Time) (Period, bool) { return dayPartBefore(1, g[1], today) }},
+	{words: compilePhrase(`yesterday`), period: func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -1)), true }},
+	{words: compilePhrase(`today`), period: func(_ []string, today time.Time) (Period, bool) { return relativeDay(today), true }},
+	{words: compilePhrase(`to(night)|this (morning|afternoon|evening)`), period: func(g []string, today time.Time) (Period, bool) {
+		return dayPartBefore(0, g[1]+g[2], today)
 	}},
-	{compilePhrase(`this week`), func(_ []string, today time.Time) (Period, bool) {
-		return weekBefore(0, today), true
+	{words: compilePhrase(`(?:last|this past|past) (weekend)|last (week|month|year)`), period: func(g []string, today time.Time) (Period, bool) {
+		return unitBefore(1, g[1]+g[2], today), true
 	}},
-	{compilePhrase(`last month`), func(_ []string, today time.Time) (Period, bool) {
-		return monthPeriod(today.Year(), today.Month()-1, today.Location()), true
+	{words: compilePhrase(`this (week|month|year)`), period: func(g []string, today time.Time) (Period, bool) {
+		return unitBefore(0, g[1], today), true
 	}},
-	{compilePhrase(`this month`), func(_ []string, today time.Time) (Period, bool) {
-		return monthPeriod(today.Year(), today.Month(), today.Location()), true
+	{words: apart{words: compilePhrase(monthNames), after: openPreposition}, period: func(g []string, today time.Time) (Period, bool) {
+		return datePeriod(0, parseMonth(g[1]), "", today)
 	}},
-	{compilePhrase(`last year`), func(_ []string, today time.Time) (Period, bool) {
-		return yearPeriod(today.Year()-1, today.Location()), true
+	{words: apart{words: compilePhrase(`((?:19|20)\d\d)`), after: openPreposition, notBefore: notYearBefore}, period: func(g []string, today time.Time) (Period, bool) {
+		return yearPeriod(parseYear(g[1], "", today), today.Location()), true
 	}},
-	{compilePhrase(`this year`), func(_ []string, today time.Time) (Period, bool) {
-		return yearPeriod(today.Year(), today.Location()), true
-	}},
-	{compilePhrase(`in ((?:19|20)\d\d)()`), func(g []string, today time.Time) (Period, bool) {
+	{words: compilePhrase(`in ((?:19|20)\d\d)()`), period: func(g []string, today time.Time) (Period, bool) {
 		return yearPeriod(parseYear(g[1], g[2], today), today.Location()), true
 	}},
+}
+
+// What stands around words that would name a time.
+var (
+	// dayPreposition is what comes before 5/13, which may be a fraction.
+	dayPreposition    = regexp.MustCompile(`(?i)(?:^|\b(?:on|since|before|after|until|till|from|by) )$`)
+	notNumberedBefore = regexp.MustCompile(`(?i)^(?:[\d/.:%-]| ?(?:inch|in\b|cup|teaspoon|of\b))`)
+	notDayListBefore  = regexp.MustCompile(`(?i)^ (?:[a-z]+s|of|people)\b`)
+	notSeasonBefore   = regexp.MustCompile(`(?i)^ of\b`)
+	notQuarterAfter   = regexp.MustCompile(`年的? ?$`) // which Chinese reads as a whole
+	notQuarterBefore  = regexp.MustCompile(`^ ?[:.)]`)
+	notWeekdayAfter   = regexp.MustCompile(`(?i)\b(?:next|this|every|each|coming|any|a) $`)
+	notWeekdayBefore  = regexp.MustCompile(`(?i)^ ` + englishDayParts + `s\b`)
+	// openPreposition is what comes before a bare weekday, month or year: it ends or begins a time, or
+	// follows another.
+	openPreposition = regexp.MustCompile(`(?i)\b(?:before|after|since|until|till) $|` + timeMark + `,? (?:and|or) $`)
+	notYearBefore   = regexp.MustCompile(`(?i)^(?:[,.]?\d|%| ?(?:people|steps|miles|met(?:er|re)s|words|k?m\b|calories|dollars|euros|yuan|points|years|days|hours|minutes|times|pages))`)
+)
+
+const (
+	// yearly is what has a year behind it: a month, a day or a season.
+	yearly     = `(?:the )?(` + plainMonthNames + `\b\.? ` + dayOfMonth2 + `|` + dayOfMonth2 + `(?: of)? ` + plainMonthNames + `|` + plainMonthNames + `|` + plainSeasons + `)`
+	yearPhrase = `(?:last|this) year|(?:` + plainNumbers + `) years? ago`
+)
+
+// dayList matches several days of one month.
+const dayList = dayOfMonth2 + `(?:, ` + dayOfMonth2 + `)*,? and ` + dayOfMonth2
+
+var daysOfList = regexp.MustCompile(`\d{1,2}`)
+
+// listedDays returns the days of a month that a list has; none where one of them is not a day.
+func listedDays(month, days, year string, read func(string) (Period, bool)) (periods []Period) {
+	for _, day := range daysOfList.FindAllString(days, -1) {
+		p, ok := read(strings.TrimSpace(month + " " + day + " " + year))
+		if !ok {
+			return nil
+		}
+		periods = append(periods, p)
+	}
+	return periods
+}
+
+// sameDayAgo returns the day of today so many weeks, months or years ago.
+func sameDayAgo(g []string, today time.Time) (Period, bool) {
+	if g[1] != "" {
+		return exactlyAgo("one", g[1], today)
+	}
+	return exactlyAgo(g[2], g[3], today)
+}
+
+// numberedDay returns a day like 5/13 or 13/5/2023. ok is false where it may be one of two.
+func numberedDay(g []string, today time.Time) (Period, bool) {
+	first, second := parseDigits(g[1]), parseDigits(g[2])
+	year := parseDigits(g[3])
+	switch {
+	case first > 12 && !(first == 24 && second == 7): // around the clock
+		return datePeriod(year, time.Month(second), g[1], today)
+	case second > 12:
+		return datePeriod(year, time.Month(first), g[2], today)
+	}
+	return Period{}, false
+}
+
+// unitBefore returns the week, weekend, month or year that is so many before that of today.
+func unitBefore(back int, unit string, today time.Time) Period {
+	switch strings.ToLower(unit) {
+	case "week":
+		return weekBefore(back, today)
+	case "weekend":
+		return weekendBefore(back, today)
+	case "month":
+		return monthBefore(back, today)
+	}
+	return yearPeriod(today.Year()-back, today.Location())
+}
+
+var quarterNames = map[string]int{"first": 1, "second": 2, "third": 3, "fourth": 4}
+
+// englishQuarter returns a quarter of a year.
+func englishQuarter(g []string, today time.Time) (Period, bool) {
+	quarter := quarterNames[strings.ToLower(g[1])]
+	if quarter == 0 {
+		quarter = int(g[1][0] - '0')
+	}
+	return quarterPeriod(quarter, cmp.Or(parseDigits(g[2]), yearBeside(g[3], today)), today), true
 }
 
 // notDayOfMonth is what makes an ordinal number something else than a day: on the 5th floor.
@@ -187,65 +285,6 @@ func compilePhrase(words string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`)
 }
 
-// chineseTimeMarks has a character of every Chinese expression.
-const chineseTimeMarks = "昨今前上本这這去年月过過近春夏秋冬号號节節一庆慶旦夜诞誕夕午"
-
-// FindPeriods finds the times that a text names, in English and Chinese, seen from now. A
-// date without a year is that of the last year in which it was not in the future. rest is
-// the text with spaces in their place.
-func FindPeriods(text string, now time.Time) (found []Period, rest string) {
-	inEnglish, inChinese := mayNameTime(text), strings.ContainsAny(text, chineseTimeMarks)
-	if !inEnglish && !inChinese {
-		return nil, text
-	}
-	blanked, today := simplified.Replace(text), midnight(now)
-	if inEnglish {
-		found, blanked = findAll(englishExpressions, blanked, today, found)
-	}
-	if inChinese {
-		found, blanked = findAll(chineseExpressions, blanked, today, found)
-	}
-	if len(found) == 0 {
-		return nil, text
-	}
-	return found, blankAlike(text, blanked)
-}
-
-// findAll appends the periods that match expressions, and blanks them out of the text.
-func findAll(all []expression, text string, today time.Time, found []Period) ([]Period, string) {
-	for _, e := range all {
-		for _, m := range e.words.FindAllStringSubmatchIndex(text, -1) {
-			if p, ok := e.period(submatches(text, m), today); ok {
-				found = append(found, p)
-				text = text[:m[0]] + strings.Repeat(" ", m[1]-m[0]) + text[m[1]:]
-			}
-		}
-	}
-	return found, text
-}
-
-// blankAlike returns text with spaces where another of the same length has them.
-func blankAlike(text, other string) string {
-	b := []byte(text)
-	for i := range b {
-		if other[i] == ' ' {
-			b[i] = ' '
-		}
-	}
-	return string(b)
-}
-
-// submatches returns the texts of the groups of a match, "" for those without one.
-func submatches(text string, match []int) []string {
-	groups := make([]string, len(match)/2)
-	for i := range groups {
-		if match[2*i] >= 0 {
-			groups[i] = text[match[2*i]:match[2*i+1]]
-		}
-	}
-	return groups
-}
-
 // mayNameTime reports whether an English text has a word that may name a time, to save
 // the search for it.
 func mayNameTime(text string) bool {
@@ -254,7 +293,7 @@ func mayNameTime(text string) bool {
 	}
 	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !isWordByte(r) }) {
 		w = strings.ToLower(w)
-		isAmbiguous := w == "this" || w == "may" || holidayWords[w]
+		isAmbiguous := w == "this" || w == "may" || w == "quarter" || holidayWords[w]
 		if timeWords[w] || seasonMonths[w] != 0 || isAmbiguous {
 			return true
 		}

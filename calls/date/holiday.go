@@ -32,49 +32,48 @@ var fixedHolidays = map[string]holiday{
 var holidayWords = wordSet(`eve day days valentine valentines fools july halloween christmas xmas boxing end start beginning middle`)
 
 const (
-	chineseHolidays = `(元旦|情人节|妇女节|愚人节|劳动节|儿童节|国庆|双十一|万圣|平安夜|圣诞|跨年|春节|大年初一|大年三十|除夕|元宵|端午|中秋)`
-	mayDays         = `(五一|六一)`
+	holidayNamesZh  = `元旦|情人节|妇女节|愚人节|劳动节|儿童节|国庆|双十一|万圣|平安夜|圣诞|跨年|春节|大年三十|除夕|元宵|清明|端午|七夕|中元|中秋|重阳`
+	mayDayNames     = `五一|六一`
+	chineseHolidays = `(` + holidayNamesZh + `)`
+	mayDays         = `(` + mayDayNames + `)`
 	holidayEnd      = `(?:节|(?:国际)?(?:劳动节|儿童节)|)(?:假期|长假|小长假|黄金周|期间)?`
 	englishHolidays = `(new year['’]?s eve|new year['’]?s day|valentine['’]?s day|april fools['’]? day|fourth of july|halloween|christmas eve|christmas day|christmas|xmas|boxing day)`
 )
 
-// firstLunarYear is the year of the first row of [lunarHolidays].
-const firstLunarYear = 2000
-
-// lunarHolidays has the month and day of the Spring Festival, the Dragon Boat Festival and the
-// Mid-Autumn Festival of each year, as the Chinese calendar gives them (lunar-go 1.4.7). Other years
-// are not in it.
-var lunarHolidays = strings.Fields(`
-020506060912 012406251001 021206150921 020106040911 012206220928 020906110918 012905311006 021806190925 020706080914 012605281003
-021406160922 020306060912 012306230930 021006120919 013106020908 021906200927 020806090915 012805301004 021606180924 020506070913
-012506251001 021206140921 020106030910 012206220929 021006100917 012905311006 021706190925 020606090915 012605281003 021306160922
-020306050912 012306241001 021106120919 013106010908 021906200927 020806100916 012805301004 021506180924 020406070913 012405271002
-021206140920 020106030910 012206220928 021006110917 013005311005 021706190925 020606080915 012605291004 021406150922 020206040911
-012306230930`)
-
-// lunarHoliday is a day of the Chinese calendar: so many days after one of [lunarHolidays].
-type lunarHoliday struct{ column, after, days int }
+// lunarHoliday is a holiday of the Chinese calendar: it begins so many days after a day of it.
+type lunarHoliday struct {
+	lunarDay
+	after, days int
+}
 
 // The days that people mean by the names: those of the Spring Festival are a week.
 var lunarNames = map[string]lunarHoliday{
-	"除夕": {0, -1, 1}, "大年三十": {0, -1, 1}, "春节": {0, 0, 7}, "大年初一": {0, 0, 1}, "元宵": {0, 14, 1}, "端午": {1, 0, 1}, "中秋": {2, 0, 1},
+	"除夕": {lunarDay{month: 1, day: 1}, -1, 1}, "大年三十": {lunarDay{month: 1, day: 1}, -1, 1}, "春节": {lunarDay{month: 1, day: 1}, 0, 7},
+	"元宵": {lunarDay{month: 1, day: 15}, 0, 1}, "端午": {lunarDay{month: 5, day: 5}, 0, 1}, "七夕": {lunarDay{month: 7, day: 7}, 0, 1},
+	"中元": {lunarDay{month: 7, day: 15}, 0, 1}, "中秋": {lunarDay{month: 8, day: 15}, 0, 1}, "重阳": {lunarDay{month: 9, day: 9}, 0, 1},
 }
 
 // holidayOf returns a holiday of a year; ok is false where its day is not known.
 func holidayOf(name string, year int, in *time.Location) (p Period, ok bool) {
-	h, isFixed := fixedHolidays[name]
-	after := 0
-	if !isFixed {
-		lunar := lunarNames[name]
-		row := year - firstLunarYear
-		if row < 0 || row >= len(lunarHolidays) {
-			return Period{}, false
-		}
-		at := lunarHolidays[row][4*lunar.column:]
-		h, after = holiday{time.Month(parseNumber(at[:2])), parseNumber(at[2:4]), lunar.days}, lunar.after
+	if name == "清明" {
+		return pureBrightness(year, in)
 	}
-	start := time.Date(year, h.month, h.day+after, 0, 0, 0, 0, in)
-	return Period{start, start.AddDate(0, 0, h.days), CalendarDay}, true
+	if h, isFixed := fixedHolidays[name]; isFixed {
+		start := time.Date(year, h.month, h.day, 0, 0, 0, 0, in)
+		return Period{start, start.AddDate(0, 0, h.days), CalendarDay}, true
+	}
+	h := lunarNames[name]
+	p, ok = h.in(year, in)
+	start := p.Start.AddDate(0, 0, h.after)
+	return Period{start, start.AddDate(0, 0, h.days), CalendarDay}, ok
+}
+
+// pureBrightness returns 清明, which goes by the sun. The formula holds for this century.
+func pureBrightness(year int, in *time.Location) (p Period, ok bool) {
+	const firstYear, lastYear, days, offset = 2000, 2099, 0.2422, 4.81
+	n := year - firstYear
+	day := int(float64(n)*days+offset) - n/4
+	return calendarDay(time.Date(year, time.April, day, 0, 0, 0, 0, in)), firstYear <= year && year <= lastYear
 }
 
 // holidayPeriod returns a holiday of a year, or with year 0 the last one that has begun.
@@ -95,11 +94,15 @@ func englishHoliday(name string) string {
 }
 
 // Holidays returns the names of holidays that a text has, without words like 节 and 期间. They
-// are found beside the times of the days, because people speak of a holiday on other days too.
+// are found beside the times of the days, because people speak of a holiday on other days too. A
+// holiday that only names a time before or after it is left out.
 func Holidays(text string) (names []string) {
 	text = simplified.Replace(text)
 	for _, pattern := range holidayNames {
 		for _, m := range pattern.FindAllStringSubmatchIndex(text, -1) {
+			if besideHoliday.MatchString(text[m[1]:]) || holidayBeside.MatchString(text[:m[0]]) {
+				continue
+			}
 			found := submatches(text, m)
 			names = append(names, found[len(found)-1])
 		}
@@ -107,9 +110,13 @@ func Holidays(text string) (names []string) {
 	return names
 }
 
-var holidayNames = []interface {
-	FindAllStringSubmatchIndex(text string, n int) [][]int
-}{compilePhrase(englishHolidays), apart{regexp.MustCompile(mayDays), notMayDayAfter, notMayDayBefore}, apart{words: regexp.MustCompile(chineseHolidays), notAfter: notHolidayAfter}}
+// What stands around a holiday where a time beside it is meant.
+var (
+	besideHoliday = regexp.MustCompile(`^节?(?:假期|长假)?的? ?(?:[之以]?[前后](?:[^后]|$)|过后|第[二三四五六七八九十]天|次日)`)
+	holidayBeside = regexp.MustCompile(`(?i)\b(?:before|after|since|until|till) (?:the )?$`)
+)
+
+var holidayNames = []matcher{compilePhrase(englishHolidays), apart{words: regexp.MustCompile(mayDays), notAfter: notMayDayAfter, notBefore: notMayDayBefore}, apart{words: regexp.MustCompile(chineseHolidays), notAfter: notHolidayAfter}}
 
 // edgeDay returns the first or the last day of a period.
 func edgeDay(p Period, isLast bool) Period {

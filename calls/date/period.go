@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Precision is how exactly a text names a period.
@@ -19,12 +20,28 @@ const (
 	Month
 	// Year is a whole year.
 	Year
+	// Open is the time until or since another, as before 7 May. It is a hundred years long.
+	Open
 )
 
 // Period is a time that a text names: from Start until before End.
 type Period struct {
 	Start, End time.Time
 	Precision  Precision
+}
+
+// quarterPeriod returns a quarter of a year, or with year 0 the last one that has begun.
+func quarterPeriod(quarter, year int, today time.Time) Period {
+	start := time.Date(cmp.Or(year, today.Year()), time.Month(3*quarter-2), 1, 0, 0, 0, 0, today.Location())
+	if year == 0 && start.After(today) {
+		start = start.AddDate(-1, 0, 0)
+	}
+	return Period{start, start.AddDate(0, 3, 0), Month}
+}
+
+// quarterBefore returns the quarter that is so many before that of today.
+func quarterBefore(back int, today time.Time) Period {
+	return quarterPeriod((int(today.Month())+2)/3-back, today.Year(), today)
 }
 
 // calendarDay returns the day that begins at start.
@@ -54,9 +71,15 @@ func weekBefore(back int, today time.Time) Period {
 	return relativePeriod(monday, monday.AddDate(0, 0, 7))
 }
 
-// lastWeekend returns the weekend of the week before that of today.
-func lastWeekend(today time.Time) Period {
-	return relativePeriod(weekStart(today).AddDate(0, 0, -2), weekStart(today))
+// weekendBefore returns the weekend of the week that is so many before that of today.
+func weekendBefore(back int, today time.Time) Period {
+	end := weekStart(today).AddDate(0, 0, 7-7*back)
+	return relativePeriod(end.AddDate(0, 0, -2), end)
+}
+
+// monthBefore returns the month that is so many before that of today.
+func monthBefore(back int, today time.Time) Period {
+	return monthPeriod(today.Year(), today.Month()-time.Month(back), today.Location())
 }
 
 // lastWeekday returns the last such day before today; Monday is 0.
@@ -147,6 +170,16 @@ func lastPeriod(g []string, today time.Time) (Period, bool) {
 	return relativePeriod(start, end), start.Before(end) && n < 1000
 }
 
+// exactlyAgo returns the day so many units before another: a year ago today. ok is false where the month
+// has no such day, and for a few units.
+func exactlyAgo(amount, unit string, day time.Time) (p Period, ok bool) {
+	n, ok := parseAmount(amount)
+	unit = units[strings.ToLower(unit)]
+	p = calendarDay(addUnits(day, -n, unit))
+	hasDay := unit == "d" || unit == "w" || p.Start.Day() == day.Day()
+	return p, ok && n > 0 && hasDay
+}
+
 // halfAgoPeriod returns the time about half a unit before today.
 func halfAgoPeriod(unit string, today time.Time) Period {
 	switch unit {
@@ -173,7 +206,7 @@ func parseAmount(text string) (n int, ok bool) {
 	return parseNumber(text), true
 }
 
-// parseYear returns the year in digits, or the one that the word means; 0 without either.
+// parseYear returns the year in digits, of two or four, or the one that the word means; 0 without either.
 func parseYear(digits, word string, now time.Time) int {
 	switch word {
 	case "今年":
@@ -185,7 +218,15 @@ func parseYear(digits, word string, now time.Time) int {
 	case "大前年":
 		return now.Year() - 3
 	}
-	return parseDigits(digits) // four, or ""
+	year := parseDigits(digits) // four, two, or ""
+	if utf8.RuneCountInString(digits) != 2 {
+		return year
+	}
+	year += now.Year() - now.Year()%100
+	if year > now.Year()+1 {
+		year -= 100
+	}
+	return year
 }
 
 // datePeriod returns a month, or with a day that day. Without a year it is the last one

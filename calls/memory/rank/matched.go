@@ -97,7 +97,7 @@ func (a *Analysis) speaksOfTime(text string, at time.Time) bool {
 	return slices.ContainsFunc(named, func(n date.Period) bool {
 		return slices.ContainsFunc(a.periods, func(p date.Period) bool {
 			overlap := n.Start.Before(p.End) && p.Start.Before(n.End)
-			return overlap && n.End.Sub(n.Start) <= 2*p.End.Sub(p.Start)
+			return overlap && p.Precision != date.Open && n.End.Sub(n.Start) <= 2*p.End.Sub(p.Start)
 		})
 	})
 }

@@ -26,6 +26,8 @@ var tolerances = map[date.Precision]tolerance{
 	date.Month:       {full: 1, after: 12 * day},
 	// Most of what is remembered may be of the same year.
 	date.Year: {full: 0.25},
+	// So may what was before or after a time.
+	date.Open: {full: 0.25},
 }
 
 // matchPeriod returns how well the time of a memory fits a period, 0 to 1, and whether it is

@@ -345,6 +345,32 @@ func TestATimeAndLittleElse(t *testing.T) {
 	}
 }
 
+// The time before or after a day is not the day, and a part of a day is no word of the query.
+func TestTimesBesideADay(t *testing.T) {
+	s := newShelf()
+	for _, day := range []int{29, 30, 31, 33, 38} { // from 29 September to 8 October
+		s.add(None, time.Date(2026, 9, day, 20, 0, 0, 0, time.UTC), "", fmt.Sprint("国庆笔记", day))
+	}
+	s.add(None, time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), "", "早上的笔记")
+	s.add(None, time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC), "", "吃火锅")
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string][]uint32{
+		"国庆前一天做了什么": {1}, "国庆之前做了什么": {1, 0}, "国庆之后做了什么": {6, 5, 4}, "昨天晚上做了什么": {6}, "昨天早上做了什么": {5}, "10月1号和3号做了什么": {3, 2}, "before October 1": {1, 0},
+		"上上周做了什么": nil, "周日晚上去了哪": {6},
+	} {
+		r := s.search(t, Query{Text: text, Session: None, Now: now})
+		var shown []uint32
+		for _, h := range r.Hits {
+			if r.Relevance(h.Score) > 0.5 {
+				shown = append(shown, h.Seq)
+			}
+		}
+		if !slices.Equal(shown, want) {
+			t.Errorf("%s: %v are shown, want %v", text, shown, want)
+		}
+	}
+}
+
 func TestCanceled(t *testing.T) {
 	s := newShelf()
 	s.add(None, wednesday, "", "some words")

@@ -17,7 +17,7 @@ import (
 
 // Params are the parameters of the call.
 type Params struct {
-	CurrentQuery string           `json:"current_query" doc:"What is asked, in the user's words."`
+	CurrentQuery string           `json:"current_query" doc:"What is asked, in the user's words. Times in it are understood, in English and Chinese: yesterday evening, the day before Christmas, before May 7. A weekday alone (on Wednesday) is the last one before today; a holiday, a season and a date without a year are the last that have begun."`
 	History      []memory.Message `json:"history,omitempty" doc:"The dialogue before, oldest first: {is_user, content, timestamp} or {role, content}. What the user said last helps a query that says little." example:"[{role: user, content: I like tea., timestamp: '2026-05-01T10:00:00.000Z'}]"`
 	Timestamp    string           `json:"timestamp,omitempty" doc:"The present, as 2006-01-02T15:04:05.000Z; the time of the run where it is not given." example:"'2026-05-01T10:00:00.000Z'"`
 	Limit        int              `json:"limit" default:"10" min:"1" max:"1000" doc:"How many memories are given at most."`

@@ -1,0 +1,295 @@
+package date
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// matcher is a pattern, or a pattern with conditions on what stands around a match.
+type matcher interface {
+	FindAllStringSubmatchIndex(text string, n int) [][]int
+}
+
+// expression is one way to name a time. Without period and periods, what it matches is a time
+// that is not read, such as next week: no other expression reads a part of it.
+type expression struct {
+	words matcher
+	// period gets the texts of the groups and the midnight of today. ok is false where the words
+	// name no time; a zero Period is a time that is not read.
+	period func(g []string, today time.Time) (p Period, ok bool)
+	// periods does so for words that name several times. read reads one of them, written out.
+	periods func(g []string, read func(string) (Period, bool)) []Period
+}
+
+// modifier makes another time of the one or two that its pattern has, such as a day before them.
+type modifier struct {
+	words matcher
+	// period gets the times, and the texts of the groups that are not times.
+	period func(times []Period, g []string) (p Period, ok bool)
+}
+
+// apart is a pattern that counts only where the text before a match fits after and does not fit
+// notAfter, and the text behind it does not fit notBefore. The first two end with $, notBefore
+// begins with ^; nil is no condition.
+type apart struct{ words, after, notAfter, notBefore *regexp.Regexp }
+
+// maxAround is the number of bytes that are looked at before a match.
+const maxAround = 12
+
+// FindAllStringSubmatchIndex is that of the words. A match that does not count hides no other
+// that begins in it.
+func (a apart) FindAllStringSubmatchIndex(text string, n int) [][]int {
+	all := a.words.FindAllStringSubmatchIndex(text, n)
+	for i := 0; i < len(all); i++ {
+		m := all[i]
+		if a.counts(text, m) {
+			continue
+		}
+		all = slices.Delete(all, i, i+1)
+		from, until := m[0]+lengthOfWord(text[m[0]:]), len(text)
+		if i < len(all) {
+			until = all[i][0]
+		}
+		next := a.words.FindStringSubmatchIndex(text[from:])
+		if len(next) > 0 && from+next[1] <= until {
+			all = slices.Insert(all, i, shiftMatch(next, from))
+		}
+		i--
+	}
+	return all
+}
+
+func (a apart) counts(text string, m []int) bool {
+	before, behind := text[max(0, m[0]-maxAround):m[0]], text[m[1]:]
+	isAfter := a.after == nil || a.after.MatchString(before)
+	isWrong := a.notAfter != nil && a.notAfter.MatchString(before) || a.notBefore != nil && a.notBefore.MatchString(behind)
+	return isAfter && !isWrong
+}
+
+// lengthOfWord returns the length of the English word or the character that a text begins with.
+func lengthOfWord(text string) int {
+	n := strings.IndexFunc(text, func(r rune) bool { return !isWordByte(r) })
+	if n > 0 {
+		return n
+	}
+	_, size := utf8.DecodeRuneInString(text)
+	return max(size, 1)
+}
+
+func shiftMatch(m []int, by int) []int {
+	for i := range m {
+		if m[i] >= 0 {
+			m[i] += by
+		}
+	}
+	return m
+}
+
+// What stands in a text for each byte of a time that was read: the first, the others. The third
+// is for times that are not read.
+const (
+	beginMark = "\x01"
+	timeMark  = "\x02"
+	hideMark  = "\x03"
+	marks     = beginMark + timeMark + hideMark
+	// namedTime matches a time that was read.
+	namedTime = `(` + beginMark + timeMark + `*)`
+)
+
+// reading is a text of which the times are read, one after the other. One goroutine uses it.
+type reading struct {
+	text  string // with marks for what was read
+	today time.Time
+	found []found
+}
+
+// found is what a text names at a place.
+type found struct {
+	start   int
+	periods []Period
+}
+
+// chineseTimeMarks has a character of every Chinese expression.
+const chineseTimeMarks = "昨今前上本这這去年月过過近春夏秋冬号號节節一庆慶旦夜诞誕夕午周週星礼禮清季阳陽中农農阴陰旧舊宵"
+
+// FindPeriods finds the times that a text names, in English and Chinese, seen from now. rest is the
+// text with spaces in their place.
+//
+// A date without a year, a holiday, a season and a quarter are the last that have begun: on 15 May,
+// 国庆 is that of last year. A weekday without a week (周三, on Wednesday) is the last one before
+// today. A day of another year without its month (去年7号) is that year. 5/7 is the 7th of May in
+// Chinese, and not read in English, where 5/13 and 13/5 are. Words around a time change it: the day
+// before it, its evening, the time until or since then (see [Open]). Times of the future are not
+// read.
+func FindPeriods(text string, now time.Time) (periods []Period, rest string) {
+	inEnglish, inChinese := mayNameTime(text), strings.ContainsAny(text, chineseTimeMarks) || hasNumberedDay(text)
+	if !inEnglish && !inChinese {
+		return nil, text
+	}
+	r := reading{text: simplified.Replace(text), today: midnight(now)}
+	if inEnglish {
+		r.read(englishExpressions)
+	}
+	if inChinese {
+		r.read(chineseExpressions)
+	}
+	if len(r.found) == 0 {
+		return nil, text
+	}
+	r.modify()
+	for _, f := range r.found {
+		periods = append(periods, f.periods...)
+	}
+	return periods, r.blank(text)
+}
+
+// hasNumberedDay reports whether a Chinese text may have a day like 5/7.
+func hasNumberedDay(text string) bool {
+	return strings.Contains(text, "/") && strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) })
+}
+
+// read notes the times that match expressions, and marks them.
+func (r *reading) read(all []expression) {
+	one := func(text string) (Period, bool) {
+		sub := reading{text: text, today: r.today}
+		sub.read(all)
+		if len(sub.found) != 1 || len(sub.found[0].periods) != 1 || strings.Trim(sub.text, marks) != "" {
+			return Period{}, false
+		}
+		return sub.found[0].periods[0], true
+	}
+	for _, e := range all {
+		for _, m := range e.words.FindAllStringSubmatchIndex(r.text, -1) {
+			g := submatches(r.text, m)
+			switch {
+			case e.periods != nil:
+				r.note(m, e.periods(g, one))
+			case e.period != nil:
+				p, ok := e.period(g, r.today)
+				r.noteOne(m, p, ok)
+			default:
+				r.mark(m, hideMark, hideMark)
+			}
+		}
+	}
+}
+
+// inYear reads a time in the year that words name, such as two years ago. withYear returns how the time
+// is written with the number of the year.
+func inYear(words string, withYear func(year string) string, read func(string) (Period, bool)) []Period {
+	year, ok := read(words)
+	if !ok {
+		return nil
+	}
+	if !year.Start.AddDate(1, 0, 0).Equal(year.End) { // a few years ago
+		return []Period{year}
+	}
+	p, ok := read(withYear(year.Start.Format("2006")))
+	if !ok {
+		return nil
+	}
+	return []Period{p}
+}
+
+// noteOne notes what an expression returned: a time, or the zero Period for one that is not read.
+func (r *reading) noteOne(m []int, p Period, ok bool) {
+	switch {
+	case !ok:
+	case p == Period{}:
+		r.mark(m, hideMark, hideMark)
+	default:
+		r.note(m, []Period{p})
+	}
+}
+
+// note notes times, if there are any, at the place of a match.
+func (r *reading) note(m []int, periods []Period) {
+	if len(periods) > 0 {
+		r.found = append(r.found, found{m[0], periods})
+		r.mark(m, beginMark, timeMark)
+	}
+}
+
+// mark puts marks in the place of a match.
+func (r *reading) mark(m []int, first, others string) {
+	if m[1] > m[0] {
+		r.text = r.text[:m[0]] + first + strings.Repeat(others, m[1]-m[0]-1) + r.text[m[1]:]
+	}
+}
+
+// maxModified is how often times are modified: the evening of the day before a day.
+const maxModified = 4
+
+// modify applies the modifiers to what was read.
+func (r *reading) modify() {
+	for range maxModified {
+		changed := false
+		for _, mod := range modifiers {
+			for _, m := range mod.words.FindAllStringSubmatchIndex(r.text, -1) {
+				changed = r.apply(mod, m) || changed
+			}
+		}
+		if !changed {
+			return
+		}
+	}
+}
+
+// apply applies a modifier to a match and reports whether it makes another time of it.
+func (r *reading) apply(mod modifier, m []int) bool {
+	var times []Period
+	var places []int
+	var words []string
+	for i, g := range submatches(r.text, m) {
+		switch {
+		case i == 0:
+		case strings.HasPrefix(g, beginMark):
+			at := slices.IndexFunc(r.found, func(f found) bool { return f.start == m[2*i] })
+			if at < 0 || len(r.found[at].periods) != 1 {
+				return false
+			}
+			times, places = append(times, r.found[at].periods[0]), append(places, at)
+		default:
+			words = append(words, g)
+		}
+	}
+	if len(times) == 0 {
+		return false
+	}
+	p, ok := mod.period(times, words)
+	if !ok || !p.Start.Before(p.End) {
+		return false
+	}
+	r.found[places[0]] = found{m[0], []Period{p}}
+	if len(places) > 1 {
+		r.found = slices.Delete(r.found, places[1], places[1]+1)
+	}
+	r.mark(m, beginMark, timeMark)
+	return true
+}
+
+// blank returns the text with spaces in the place of what was read.
+func (r *reading) blank(text string) string {
+	b := []byte(text)
+	for i := range b {
+		if strings.IndexByte(beginMark+timeMark, r.text[i]) >= 0 {
+			b[i] = ' '
+		}
+	}
+	return string(b)
+}
+
+// submatches returns the texts of the groups of a match, "" for those without one.
+func submatches(text string, match []int) []string {
+	groups := make([]string, len(match)/2)
+	for i := range groups {
+		if match[2*i] >= 0 {
+			groups[i] = text[match[2*i]:match[2*i+1]]
+		}
+	}
+	return groups
+}
