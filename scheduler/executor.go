@@ -114,6 +114,12 @@ type Interceptor interface {
 	Exec(ctx context.Context, use *CallUse) iter.Seq2[calls.Chunk, error]
 }
 
+// StepProvider is a model that answers each step by its own: ForStep is given the path that [calls.Env] has.
+type StepProvider interface {
+	llm.Provider
+	ForStep(path string) llm.Provider
+}
+
 // CallUse is a use of a call that an [Interceptor] hears of. The engine makes it for each attempt; it is only data.
 type CallUse struct {
 	// Path is where in the run it is, as [calls.Env] has it, and Item the index of an item, else -1.

@@ -116,10 +116,13 @@ var pieceNumber = regexp.MustCompile(`-\d+$`)
 
 // modelProvider returns who answers the step: nobody, where the run stops at it.
 func (t *task) modelProvider() llm.Provider {
-	if t.run.exec.Until == "" || !t.isUntil() {
-		return t.run.env.LLM
+	if t.run.exec.Until != "" && t.isUntil() {
+		return untilProvider{t}
 	}
-	return untilProvider{t}
+	if steps, ok := t.run.env.LLM.(StepProvider); ok {
+		return steps.ForStep(t.path())
+	}
+	return t.run.env.LLM
 }
 
 // isUntil reports whether the run stops at this step, or at what it runs inside.

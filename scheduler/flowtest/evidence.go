@@ -55,7 +55,7 @@ func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *ch
 // model returns who answers the flow.
 func (a *attempt) model(name string) (llm.Provider, error) {
 	if a.of.HasScript {
-		return a.sessions.script(a.of.Script)
+		return a.sessions.script(a.of.Flow, a.of.Scripts)
 	}
 	return a.sessions.provider(name), nil
 }

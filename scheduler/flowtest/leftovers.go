@@ -18,18 +18,23 @@ import (
 // usedParts are the answers, mocks and scripted answers of a case that its runs have asked for.
 type usedParts struct {
 	at map[flow.Position]int // how often answers, and how many replies of mocks
-	// scripted is how many answers of the script were given.
-	scripted int
+	// scripted is how many answers of each script were given.
+	scripted []int
 }
 
 func newUsedParts() usedParts { return usedParts{at: map[flow.Position]int{}} }
 
 // add adds what another run has asked for.
-func (u *usedParts) add(at map[flow.Position]int, scripted int) {
+func (u *usedParts) add(at map[flow.Position]int, scripted []int) {
 	for pos, n := range at {
 		u.at[pos] = max(u.at[pos], n)
 	}
-	u.scripted = max(u.scripted, scripted)
+	for i, n := range scripted {
+		if i == len(u.scripted) {
+			u.scripted = append(u.scripted, 0)
+		}
+		u.scripted[i] = max(u.scripted[i], n)
+	}
 }
 
 // hasEnded reports whether the run has asked for all that it ever would: it came to its end, to the step at which the case stops, or to
@@ -133,10 +138,14 @@ func (s *suiteRun) leftoversOf(runs []*caseRun) (all []leftover) {
 			}
 			add(at, m.IsDefault || n >= len(m.Replies) || s.isLive(), unusedMock(&m, n))
 		}
-		if n := len(c.ScriptAt); n > used.scripted {
-			err := calls.Errorf(calls.Invalid, "the run asked for %d of the %d answers in llm", used.scripted, n).
-				WithHint("take out the answers that are not asked for, or find out why the run does not ask for them")
-			add(c.ScriptAt[used.scripted], false, err)
+		for i := range c.Scripts {
+			n := 0
+			if i < len(used.scripted) {
+				n = used.scripted[i]
+			}
+			if at := c.Scripts[i].At; n < len(at) {
+				add(at[n], false, unusedScript(&c.Scripts[i], n))
+			}
 		}
 	}
 	return all
@@ -152,6 +161,14 @@ func unusedAnswer(one *suite.Answer) *calls.Error {
 	}
 	return calls.Errorf(calls.Invalid, "the run did not wait for the answer %q", name).
 		WithHint("take it out of answers, or find out why the run does not wait for it")
+}
+
+func unusedScript(script *suite.Script, n int) *calls.Error {
+	err := calls.Errorf(calls.Invalid, "the run asked for %d of the %d answers in llm", n, len(script.At))
+	if script.Step != "" {
+		err = calls.Errorf(calls.Invalid, "the step %s asked for %d of its %d answers in llm", script.Step, n, len(script.At))
+	}
+	return err.WithHint("take out the answers that are not asked for, or find out why the run does not ask for them")
 }
 
 func unusedMock(m *suite.Mock, n int) *calls.Error {

@@ -10,8 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/replay"
-	"github.com/callnode/scheduler/llm/scripted"
-	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
@@ -179,11 +178,8 @@ type sessions struct {
 	mu      sync.Mutex
 	players map[string]*replay.Player // guarded by mu
 	live    map[string]bool           // the providers that were asked themselves; guarded by mu
-	scripts *scripted.Provider        // guarded by mu
-	answers int                       // of the script
-	// isScriptPriced: each answer of the script tells its cost; set with scripts.
-	isScriptPriced bool
-	failed         error // why a model that the flow asked could not be opened; guarded by mu
+	scripts *script                   // guarded by mu
+	failed  error                     // why a model that the flow asked could not be opened; guarded by mu
 }
 
 func (m *models) newSessions(index, number int) *sessions {
@@ -231,39 +227,38 @@ func (s *sessions) open(name string) (llm.Provider, error) {
 	return s.players[name], nil
 }
 
-// script returns what answers by the list of the case.
-func (s *sessions) script(list value.Value) (llm.Provider, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.scripts != nil {
-		return s.scripts, nil
-	}
-	answers, err := scripted.Parse(list)
-	if err != nil {
-		return nil, calls.Errorf(calls.Invalid, "llm: %w", err)
-	}
-	s.scripts, s.answers = scripted.New(answers...), len(answers)
-	s.isScriptPriced = !slices.ContainsFunc(answers, func(a scripted.Answer) bool { return a.Error == nil && (a.Usage == nil || a.Usage.Cost == 0) })
-	return s.scripts, nil
-}
-
-// scripted returns how many answers of the script were given.
-func (s *sessions) scripted() int {
+// script returns what answers by the lists of the case.
+func (s *sessions) script(f *flow.Flow, lists []suite.Script) (llm.Provider, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.scripts == nil {
-		return 0
+		var err error
+		s.scripts, err = newScript(f, lists)
+		if err != nil {
+			return nil, err
+		}
 	}
-	return min(len(s.scripts.Requests()), s.answers)
+	return s.scripts, nil
+}
+
+// scripted returns how many answers of each script were given.
+func (s *sessions) scripted() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.scripts == nil {
+		return nil
+	}
+	return s.scripts.given()
 }
 
 // problem returns why the run did not get what it asked for; nil: it did.
 func (s *sessions) problem() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.scripts != nil && len(s.scripts.Requests()) > s.answers {
-		return calls.Errorf(calls.Missing, "the run asks a model %d times, and llm has %d answers", len(s.scripts.Requests()), s.answers).
-			WithHint("add an answer for each request, in their order")
+	if s.scripts != nil {
+		if err := s.scripts.problem(); err != nil {
+			return err
+		}
 	}
 	if s.failed != nil {
 		return s.failed
@@ -325,5 +320,5 @@ func (s *sessions) isPriced(used llm.Usage) bool {
 			return false
 		}
 	}
-	return s.scripts == nil || s.isScriptPriced
+	return s.scripts == nil || s.scripts.isPriced()
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/stat"
 )
 
@@ -34,8 +33,7 @@ type caseReader struct {
 	// recorded are the inputs of the run that state is taken from; nil without one.
 	recorded *value.Map
 	now      time.Time
-	script   value.Value
-	scriptAt []flow.Position
+	scripts  []Script
 	answers  []Answer
 }
 
@@ -254,20 +252,37 @@ func (c *caseReader) readLLM() {
 		c.checkProvider(c.place("llm"), name)
 		return
 	}
-	if llm.Kind() != value.List {
-		return
-	}
-	c.script = llm
-	if c.has(axisLLM) {
-		for i := range llm.List() {
-			pos := c.at(c.pointer + "/llm/" + itoa(i))
-			pos.File = c.file
-			c.scriptAt = append(c.scriptAt, pos)
+	switch llm.Kind() {
+	case value.List:
+		c.addScript("", llm, c.place("llm"))
+	case value.Object:
+		for step, list := range llm.Map().All() {
+			pointer := c.place("llm") + "/" + value.Escape(step)
+			c.checkStep(c.keyAt(pointer), step)
+			c.addScript(step, list, pointer)
+		}
+		if llm.Map().Len() == 0 {
+			c.reportOnce(c.at(c.place("llm")), wording.Say("llm has no answers"), wording.Say("write llm: {%s: [an answer]}, or take it out", "STEP"))
 		}
 	}
-	if _, err := scripted.Parse(llm); err != nil {
-		c.reportOnce(c.at(c.place("llm")), wording.Say("the answers cannot be read: %w", err), wording.Say(`write llm: ["an answer", {json: {...}}, {error: "..."}]`))
+}
+
+// addScript adds the answers at a pointer: those for a step, or for any.
+func (c *caseReader) addScript(step string, list value.Value, pointer string) {
+	script := Script{Step: step, Answers: list}
+	if c.has(axisLLM) {
+		for i := range list.List() {
+			pos := c.at(pointer + "/" + itoa(i))
+			pos.File = c.file
+			script.At = append(script.At, pos)
+		}
 	}
+	if list.IsNull() {
+		c.reportOnce(c.at(pointer), wording.Say("llm has no answers for the step %s", step), wording.Say("write llm: {%s: [an answer]}, or take it out", step))
+	} else if _, err := scripted.Parse(list); err != nil {
+		c.reportOnce(c.at(pointer), wording.Say("the answers cannot be read: %w", err), wording.Say(`write llm: ["an answer", {json: {...}}, {error: "..."}]`))
+	}
+	c.scripts = append(c.scripts, script)
 }
 
 // expand adds a case for each row and variant. A case with an llm of its own is not multiplied by that of the matrix.
@@ -309,7 +324,7 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant) *Case {
 	made := &Case{
 		Name: c.entry.Name, Variant: v.settings(), Pos: c.at(c.pointer), Flow: f.flow, Loader: f.loader, FlowFile: relativeTo(c.loader.Root, f.path),
 		Answers: c.answers, Now: c.now, Seed: 1, Repeat: max(k.Repeat, 1), Rate: 1, Tags: k.Tags, Skip: c.skip(), Only: k.Only,
-		Timeout: c.duration(c.place("timeout"), k.Timeout), Threshold: k.Threshold, Allow: k.Allow, Script: c.script, HasScript: !c.script.IsNull(), ScriptAt: c.scriptAt,
+		Timeout: c.duration(c.place("timeout"), k.Timeout), Threshold: k.Threshold, Allow: k.Allow, Scripts: c.scripts, HasScript: len(c.scripts) > 0,
 	}
 	made.Pos.File = c.file
 	if row != nil {
@@ -332,7 +347,7 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant) *Case {
 	made.LLM, _ = k.LLM.Str()
 	if name, ok := v.get(axisLLM); ok {
 		made.LLM, _ = name.Str()
-		made.Script, made.HasScript, made.ScriptAt = value.Value{}, false, nil
+		made.Scripts, made.HasScript = nil, false
 	}
 	for _, m := range c.mocks {
 		if _, ok := f.flow.FindStep(m.Step); ok || m.Call != "" || m.Variable != "" {

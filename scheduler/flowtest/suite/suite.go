@@ -67,13 +67,10 @@ type Case struct {
 	UntilPos flow.Position
 	// Mocks are in the order of the file.
 	Mocks []Mock
-	// LLM is the name of the provider; "" leaves it to the flow. HasScript is set where Script, a list as
-	// [scripted.Parse] reads it, answers instead.
+	// LLM is the name of the provider; "" leaves it to the flow. HasScript is set where Scripts answer instead.
 	LLM       string
 	HasScript bool
-	Script    value.Value
-	// ScriptAt are the places of the answers in Script, where the case itself has them; nil: they are those of the defaults.
-	ScriptAt []flow.Position
+	Scripts   []Script
 	// State are the steps that have ended before the run begins, in the order of the file.
 	State []EndedStep
 	// Answers are given when the run waits, each once.
@@ -141,6 +138,16 @@ type EndedStep struct {
 	Input, Output value.Value
 	IsSkipped     bool
 	Reason        string
+}
+
+// Script is a list of answers that stand in for a model.
+type Script struct {
+	// Step is the step that they are for, with all that runs in it; "" is any.
+	Step string
+	// Answers are a list as [scripted.Parse] reads it.
+	Answers value.Value
+	// At are the places of the answers, where the case itself has them; nil: they are those of the defaults.
+	At []flow.Position
 }
 
 // Reply is what a mock gives. Error nil gives the output Value.

@@ -101,7 +101,7 @@ func describe(s *Suite, problems flow.Problems) string {
 
 func describeCase(b *strings.Builder, c *Case) {
 	fmt.Fprintf(b, "%s at %d:%d of %s\n", c.ID(), c.Pos.Line, c.Pos.Col, c.FlowFile)
-	fmt.Fprintf(b, "  inputs %s, until %q, llm %q %s, now %s, seed %d\n", c.Inputs.JSON(), c.Until, c.LLM, c.Script.JSON(), c.Now.Format("2006-01-02T15:04:05Z07:00"), c.Seed)
+	fmt.Fprintf(b, "  inputs %s, until %q, llm %q %s, now %s, seed %d\n", c.Inputs.JSON(), c.Until, c.LLM, scriptsText(c.Scripts), c.Now.Format("2006-01-02T15:04:05Z07:00"), c.Seed)
 	fmt.Fprintf(b, "  repeat %d, rate %g, sure %v, tags %v, skip %q, allow %v, timeout %v, cluster %q, %d checks\n", c.Repeat, c.Rate, c.Sure, c.Tags, c.Skip, c.Allow, c.Timeout, c.Cluster, len(c.Expect))
 	for _, m := range c.Mocks {
 		fmt.Fprintf(b, "  mock %s%s list %v at %d:%d\n", m.Step, m.Call, m.IsList, m.Pos.Line, m.Pos.Col)
@@ -275,4 +275,16 @@ func TestFlowsLeadOut(t *testing.T) {
 			}
 		}
 	}
+}
+
+// scriptsText returns the scripts of a case: null where there are none, a list as it is.
+func scriptsText(scripts []Script) string {
+	if len(scripts) == 0 {
+		return "null"
+	}
+	var texts []string
+	for _, s := range scripts {
+		texts = append(texts, strings.TrimPrefix(s.Step+": "+s.Answers.JSON(), ": "))
+	}
+	return strings.Join(texts, ", ")
 }
