@@ -19,9 +19,10 @@ WORKFLOWCHECK_VERSION := v0.6.0
 WORKFLOWCHECK         := $(TOOLS)/workflowcheck-$(WORKFLOWCHECK_VERSION)
 
 # The tests run under the race detector where a C compiler is there.
-# It does not watch inside SQLite, which is translated from C and locks for itself: watched, it takes
-# most of the time of all tests.
-RACE     := $(if $(shell command -v gcc || command -v clang),-race '-gcflags=modernc.org/...=-race=false',)
+# It does not watch inside SQLite, which is translated from C and locks for itself, nor the library of
+# schemas, which shares nothing: watched, they take most of the time of all tests.
+UNWATCHED := modernc.org/... github.com/santhosh-tekuri/...
+RACE      := $(if $(shell command -v gcc || command -v clang),-race $(UNWATCHED:%='-gcflags=%=-race=false'),)
 # At its end a program under the race detector sleeps, by default for a second.
 export GORACE ?= atexit_sleep_ms=10
 # No package may run longer than 20 minutes: a machine that is busy needs more than the ten of go test.

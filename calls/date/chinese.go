@@ -3,6 +3,7 @@ package date
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -238,120 +239,123 @@ var (
 
 func withoutOf(text string) string { return strings.TrimSuffix(strings.TrimSpace(text), "的") }
 
-// chineseExpressions are tried in order, the more exact ones first.
-var chineseExpressions = []expression{
-	{words: apart{words: regexp.MustCompile(chineseFuture + `(?:` + chineseYearly + `|` + dayNumber + ` ?[日号]|[一二三四五六日天末初底]|第?[一二三四1-4]个?季度|年[初中底末])?`), notAfter: notNextAfter}},
-	// 5月7号和8号, 去年国庆和中秋, 上周一和周三
-	{words: regexp.MustCompile(`((?:(?:(?:` + shortYearDigits + `) ?年|` + yearWords + `)的? ?)?` + monthNumber + ` ?月|(?:大?上{1,4}|[本这])个? ?月的?) ?(` + dayNumber + ` ?[日号]?(?:` + chineseAnd + dayNumber + ` ?[日号]?)*` + chineseAnd + dayNumber + ` ?[日号])`),
-		periods: func(g []string, read func(string) (Period, bool)) []Period {
-			return listed(withoutOf(g[1]), g[2], dayItems, "号", read)
+// chineseExpressions are tried in order, the more exact ones first. They are compiled when they are
+// first needed, as all such lists here.
+var chineseExpressions = sync.OnceValue(func() []expression {
+	return []expression{
+		{words: apart{words: regexp.MustCompile(chineseFuture + `(?:` + chineseYearly + `|` + dayNumber + ` ?[日号]|[一二三四五六日天末初底]|第?[一二三四1-4]个?季度|年[初中底末])?`), notAfter: notNextAfter}},
+		// 5月7号和8号, 去年国庆和中秋, 上周一和周三
+		{words: regexp.MustCompile(`((?:(?:(?:` + shortYearDigits + `) ?年|` + yearWords + `)的? ?)?` + monthNumber + ` ?月|(?:大?上{1,4}|[本这])个? ?月的?) ?(` + dayNumber + ` ?[日号]?(?:` + chineseAnd + dayNumber + ` ?[日号]?)*` + chineseAnd + dayNumber + ` ?[日号])`),
+			periods: func(g []string, read func(string) (Period, bool)) []Period {
+				return listed(withoutOf(g[1]), g[2], dayItems, "号", read)
+			}},
+		{words: regexp.MustCompile(`((?:` + shortYearDigits + `) ?年|` + yearWords + `)的? ?(` + chineseYearly + `(?:` + chineseAnd + chineseYearly + `)+)`),
+			periods: func(g []string, read func(string) (Period, bool)) []Period {
+				return listed(g[1], g[2], yearlyItems, "", read)
+			}},
+		{words: regexp.MustCompile(`(` + chineseMany + ` ?年(?:以前|之前|前))的? ?(` + chineseYearly + `)`), periods: func(g []string, read func(string) (Period, bool)) []Period {
+			return inYear(g[1], func(year string) string { return year + "年" + g[3] }, read)
 		}},
-	{words: regexp.MustCompile(`((?:` + shortYearDigits + `) ?年|` + yearWords + `)的? ?(` + chineseYearly + `(?:` + chineseAnd + chineseYearly + `)+)`),
-		periods: func(g []string, read func(string) (Period, bool)) []Period {
-			return listed(g[1], g[2], yearlyItems, "", read)
+		{words: regexp.MustCompile(`((?:大?上{1,4}|[本这])` + chineseWeek + `)([一二三四五六日天](?:(?:、(?:周|星期|礼拜)?|` + chineseAnd + `(?:周|星期|礼拜))[一二三四五六日天])+)`),
+			periods: func(g []string, read func(string) (Period, bool)) []Period {
+				return listed(g[1], strings.NewReplacer("星期", "", "礼拜", "", "周", "").Replace(g[2]), weekdayItems, "", read)
+			}},
+		// The Chinese calendar: 五月初七, 农历五月十五, 腊月二十三, 大年初二
+		{words: apart{words: regexp.MustCompile(chineseLunar + `?` + ofYear + chineseLunar + `?(闰?)(` + monthNumber + `|[正冬腊])月 ?` + lunarDays), notBefore: notLunarBefore}, period: lunarOrHidden},
+		{words: regexp.MustCompile(chineseLunar + ` ?` + ofYear + `(闰?)(` + monthNumber + `|[正冬腊])月 ?` + lunarDayOfMonth + `?`), period: lunarOrHidden},
+		{words: regexp.MustCompile(ofYear + chineseLunar + ` ?(闰?)(` + monthNumber + `|[正冬腊])月 ?` + lunarDayOfMonth + `?`), period: lunarOrHidden},
+		{words: regexp.MustCompile(ofYear + `()([正腊冬])月 ?` + lunarDayOfMonth + `?`), period: lunarOrHidden},
+		{words: regexp.MustCompile(ofYear + `大年初([一二三四五六七八九十])`), period: func(g []string, today time.Time) (Period, bool) {
+			return namedLunarDay(g[1], g[2], "", "正", g[3], today)
 		}},
-	{words: regexp.MustCompile(`(` + chineseMany + ` ?年(?:以前|之前|前))的? ?(` + chineseYearly + `)`), periods: func(g []string, read func(string) (Period, bool)) []Period {
-		return inYear(g[1], func(year string) string { return year + "年" + g[3] }, read)
-	}},
-	{words: regexp.MustCompile(`((?:大?上{1,4}|[本这])` + chineseWeek + `)([一二三四五六日天](?:(?:、(?:周|星期|礼拜)?|` + chineseAnd + `(?:周|星期|礼拜))[一二三四五六日天])+)`),
-		periods: func(g []string, read func(string) (Period, bool)) []Period {
-			return listed(g[1], strings.NewReplacer("星期", "", "礼拜", "", "周", "").Replace(g[2]), weekdayItems, "", read)
+		{words: apart{words: regexp.MustCompile(ofYear + mayDays + holidayEnd), notAfter: notMayDayAfter, notBefore: notMayDayBefore}, period: namedHoliday},
+		{words: apart{words: regexp.MustCompile(ofYear + chineseHolidays + holidayEnd), notAfter: notHolidayAfter}, period: namedHoliday},
+		{words: regexp.MustCompile(chinesePoint(`[日号]?`) + chineseUpTo + `(?:` + chinesePoint(`[日号]`) + `|` + chineseDayOfMonth + ` ?[日号])(?:之间|期间|间)?`), period: chineseSpan},
+		{words: regexp.MustCompile(ofYear + `(` + monthNumber + `)` + chineseUpTo + chineseMonth + `(?:之间|期间|间|份)?`), period: monthsSpan},
+		{words: afterLast(`个? ?月 ?(?:的?` + monthPart + `|的?` + chineseDayOfMonth + ` ?[日号])`), period: func(g []string, today time.Time) (Period, bool) {
+			return dayOfRelativeMonth(utf8.RuneCountInString(g[1]), g[2], g[3], today)
 		}},
-	// The Chinese calendar: 五月初七, 农历五月十五, 腊月二十三, 大年初二
-	{words: apart{words: regexp.MustCompile(chineseLunar + `?` + ofYear + chineseLunar + `?(闰?)(` + monthNumber + `|[正冬腊])月 ?` + lunarDays), notBefore: notLunarBefore}, period: lunarOrHidden},
-	{words: regexp.MustCompile(chineseLunar + ` ?` + ofYear + `(闰?)(` + monthNumber + `|[正冬腊])月 ?` + lunarDayOfMonth + `?`), period: lunarOrHidden},
-	{words: regexp.MustCompile(ofYear + chineseLunar + ` ?(闰?)(` + monthNumber + `|[正冬腊])月 ?` + lunarDayOfMonth + `?`), period: lunarOrHidden},
-	{words: regexp.MustCompile(ofYear + `()([正腊冬])月 ?` + lunarDayOfMonth + `?`), period: lunarOrHidden},
-	{words: regexp.MustCompile(ofYear + `大年初([一二三四五六七八九十])`), period: func(g []string, today time.Time) (Period, bool) {
-		return namedLunarDay(g[1], g[2], "", "正", g[3], today)
-	}},
-	{words: apart{words: regexp.MustCompile(ofYear + mayDays + holidayEnd), notAfter: notMayDayAfter, notBefore: notMayDayBefore}, period: namedHoliday},
-	{words: apart{words: regexp.MustCompile(ofYear + chineseHolidays + holidayEnd), notAfter: notHolidayAfter}, period: namedHoliday},
-	{words: regexp.MustCompile(chinesePoint(`[日号]?`) + chineseUpTo + `(?:` + chinesePoint(`[日号]`) + `|` + chineseDayOfMonth + ` ?[日号])(?:之间|期间|间)?`), period: chineseSpan},
-	{words: regexp.MustCompile(ofYear + `(` + monthNumber + `)` + chineseUpTo + chineseMonth + `(?:之间|期间|间|份)?`), period: monthsSpan},
-	{words: afterLast(`个? ?月 ?(?:的?` + monthPart + `|的?` + chineseDayOfMonth + ` ?[日号])`), period: func(g []string, today time.Time) (Period, bool) {
-		return dayOfRelativeMonth(utf8.RuneCountInString(g[1]), g[2], g[3], today)
-	}},
-	{words: afterThis(`个? ?月 ?(?:的?` + monthPart + `|的?` + chineseDayOfMonth + ` ?[日号])`), period: func(g []string, today time.Time) (Period, bool) {
-		return dayOfRelativeMonth(0, g[1], g[2], today)
-	}},
-	{words: apart{words: regexp.MustCompile(`(?:` + chineseShortYear + `的? ?)` + `([春夏秋冬])[天季]?`), notBefore: regexp.MustCompile(`^节`)}, period: func(g []string, today time.Time) (Period, bool) {
-		return seasonPeriod(g[3], parseYear(g[1], g[2], today), today), true
-	}},
-	{words: apart{words: regexp.MustCompile(ofYear + `(?:第? ?([一二三四1-4])个?季度|[qQ]([1-4]))`), notAfter: notQuarterNear, notBefore: notQuarterMark}, period: func(g []string, today time.Time) (Period, bool) {
-		return quarterPeriod(parseNumber(g[3]+g[4]), parseYear(g[1], g[2], today), today), true
-	}},
-	{words: afterLast(`个?季度`), period: func(g []string, today time.Time) (Period, bool) {
-		return quarterBefore(utf8.RuneCountInString(g[1]), today), true
-	}},
-	{words: afterThis(`个?季度`), period: func(_ []string, today time.Time) (Period, bool) { return quarterBefore(0, today), true }},
-	// A day of another year without its month: the year.
-	{words: apart{words: regexp.MustCompile(chineseShortYear + `的? ?` + dayNumber + `号`), notBefore: notDayBefore}, period: func(g []string, today time.Time) (Period, bool) {
-		return yearPeriod(parseYear(g[1], g[2], today), today.Location()), true
-	}},
-	{words: regexp.MustCompile(chineseMany + chineseCounted + `(?:以前|之前|前)的?今[天日]`), period: func(g []string, today time.Time) (Period, bool) {
-		return exactlyAgo(g[1], g[2], today)
-	}},
-	{words: apart{words: regexp.MustCompile(ofYear + chineseMonth + `(\d{1,2})`), notBefore: notOpenBefore}, period: func(g []string, today time.Time) (Period, bool) {
-		return datePeriod(parseYear(g[1], g[2], today), parseMonth(g[3]), g[4], today)
-	}},
-	{words: regexp.MustCompile(chinesePoint(`[日号]`)), period: func(g []string, today time.Time) (Period, bool) { return newPoint(g[1:], today).period(today) }},
-	{words: apart{words: regexp.MustCompile(`(\d{1,2})/(\d{1,2})[日号]?`), notAfter: notFractionNear, notBefore: notFraction}, period: func(g []string, today time.Time) (Period, bool) {
-		return datePeriod(0, time.Month(parseNumber(g[1])), g[2], today)
-	}},
-	{words: regexp.MustCompile(`(?:最近|过去|近|这)的? ?` + chineseMany + chineseCounted), period: lastPeriod},
-	{words: apart{words: regexp.MustCompile(`前([几两三])(天)`), notAfter: notAgoAfter}, period: func(g []string, today time.Time) (Period, bool) { return agoPeriod(g[1], g[2], today) }},
-	{words: apart{words: regexp.MustCompile(chineseMany + chineseCounted + `(?:以前|之前|前)`), notAfter: notAgoAfter}, period: func(g []string, today time.Time) (Period, bool) { return agoPeriod(g[1], g[2], today) }},
-	{words: afterLast(chineseWeek + chineseWeekday + `(?:` + chineseUpTo + `(?:上{0,4}` + chineseWeek + `)?` + chineseWeekday + `)?`), period: func(g []string, today time.Time) (Period, bool) {
-		return weekdaysOf(utf8.RuneCountInString(g[1]), g[2], g[3], today)
-	}},
-	{words: afterThis(chineseWeek + chineseWeekday + `(?:` + chineseUpTo + `(?:[本这]?` + chineseWeek + `)?` + chineseWeekday + `)?`), period: func(g []string, today time.Time) (Period, bool) {
-		return weekdaysOf(0, g[1], g[2], today)
-	}},
-	{words: apart{words: regexp.MustCompile(`(?:周|星期|礼拜)` + chineseWeekday + chineseUpTo + `(?:周|星期|礼拜)` + chineseWeekday), notAfter: notWeekdayNear, notBefore: notBareWeekday}, period: func(g []string, today time.Time) (Period, bool) {
-		first := lastWeekday(weekdays[g[1]], today)
-		days := weekdays[g[2]] - weekdays[g[1]]
-		return relativePeriod(first.Start, first.End.AddDate(0, 0, days)), days > 0
-	}},
-	{words: apart{words: regexp.MustCompile(`(?:周|星期|礼拜)` + chineseWeekday), notAfter: notWeekdayNear, notBefore: notBareWeekday}, period: func(g []string, today time.Time) (Period, bool) {
-		return lastWeekday(weekdays[g[1]], today), true
-	}},
-	{words: apart{words: regexp.MustCompile(chineseDayOfMonth + `号`), notAfter: notDayAfter, notBefore: notDayBefore}, period: func(g []string, today time.Time) (Period, bool) {
-		return lastSuchDay(g[1], today)
-	}},
-	{words: apart{words: regexp.MustCompile(`月(初|上旬|中旬|下旬|底|末)`), notAfter: notPartAfter}, period: func(g []string, today time.Time) (Period, bool) {
-		return lastMonthPart(g[1], today)
-	}},
-	{words: apart{words: regexp.MustCompile(`年(初|底|末)`), notAfter: notPartAfter}, period: func(g []string, today time.Time) (Period, bool) {
-		return lastYearPart(g[1], today), true
-	}},
-	{words: regexp.MustCompile(`[这上]个?([春夏秋冬])[天季]`), period: lastSeason},
-	{words: apart{words: regexp.MustCompile(`([春夏秋冬])[天季]`), notAfter: notSeasonAfter}, period: lastSeason},
-	{words: afterLast(chineseWeek + `末`), period: func(g []string, today time.Time) (Period, bool) {
-		return weekendBefore(utf8.RuneCountInString(g[1]), today), true
-	}},
-	{words: afterThis(chineseWeek + `末`), period: func(_ []string, today time.Time) (Period, bool) {
-		p := weekendBefore(0, today)
-		if p.Start.After(today) {
-			return Period{}, true
-		}
-		return p, true
-	}},
-	{words: apart{words: regexp.MustCompile(`([今昨前])(?:(晚|夜)|([早晨]))上?`), notAfter: notDayNameAfter}, period: func(g []string, today time.Time) (Period, bool) {
-		return dayPartBefore(daysBack[g[1]], g[2]+g[3], today)
-	}},
-	{words: apart{words: regexp.MustCompile(`([今昨]|大?前)天|([今昨])日`), notAfter: notDayNameAfter}, period: func(g []string, today time.Time) (Period, bool) {
-		return relativeDay(today.AddDate(0, 0, -daysBack[g[1]+g[2]])), true
-	}},
-	{words: afterLast(chineseWeek), period: func(g []string, today time.Time) (Period, bool) {
-		return weekBefore(utf8.RuneCountInString(g[1]), today), true
-	}},
-	{words: afterThis(chineseWeek), period: func(_ []string, today time.Time) (Period, bool) { return weekBefore(0, today), true }},
-	{words: afterLast(`个? ?月`), period: func(g []string, today time.Time) (Period, bool) {
-		return monthBefore(utf8.RuneCountInString(g[1]), today), true
-	}},
-	{words: afterThis(`个? ?月`), period: func(_ []string, today time.Time) (Period, bool) { return monthBefore(0, today), true }},
-}
+		{words: afterThis(`个? ?月 ?(?:的?` + monthPart + `|的?` + chineseDayOfMonth + ` ?[日号])`), period: func(g []string, today time.Time) (Period, bool) {
+			return dayOfRelativeMonth(0, g[1], g[2], today)
+		}},
+		{words: apart{words: regexp.MustCompile(`(?:` + chineseShortYear + `的? ?)` + `([春夏秋冬])[天季]?`), notBefore: regexp.MustCompile(`^节`)}, period: func(g []string, today time.Time) (Period, bool) {
+			return seasonPeriod(g[3], parseYear(g[1], g[2], today), today), true
+		}},
+		{words: apart{words: regexp.MustCompile(ofYear + `(?:第? ?([一二三四1-4])个?季度|[qQ]([1-4]))`), notAfter: notQuarterNear, notBefore: notQuarterMark}, period: func(g []string, today time.Time) (Period, bool) {
+			return quarterPeriod(parseNumber(g[3]+g[4]), parseYear(g[1], g[2], today), today), true
+		}},
+		{words: afterLast(`个?季度`), period: func(g []string, today time.Time) (Period, bool) {
+			return quarterBefore(utf8.RuneCountInString(g[1]), today), true
+		}},
+		{words: afterThis(`个?季度`), period: func(_ []string, today time.Time) (Period, bool) { return quarterBefore(0, today), true }},
+		// A day of another year without its month: the year.
+		{words: apart{words: regexp.MustCompile(chineseShortYear + `的? ?` + dayNumber + `号`), notBefore: notDayBefore}, period: func(g []string, today time.Time) (Period, bool) {
+			return yearPeriod(parseYear(g[1], g[2], today), today.Location()), true
+		}},
+		{words: regexp.MustCompile(chineseMany + chineseCounted + `(?:以前|之前|前)的?今[天日]`), period: func(g []string, today time.Time) (Period, bool) {
+			return exactlyAgo(g[1], g[2], today)
+		}},
+		{words: apart{words: regexp.MustCompile(ofYear + chineseMonth + `(\d{1,2})`), notBefore: notOpenBefore}, period: func(g []string, today time.Time) (Period, bool) {
+			return datePeriod(parseYear(g[1], g[2], today), parseMonth(g[3]), g[4], today)
+		}},
+		{words: regexp.MustCompile(chinesePoint(`[日号]`)), period: func(g []string, today time.Time) (Period, bool) { return newPoint(g[1:], today).period(today) }},
+		{words: apart{words: regexp.MustCompile(`(\d{1,2})/(\d{1,2})[日号]?`), notAfter: notFractionNear, notBefore: notFraction}, period: func(g []string, today time.Time) (Period, bool) {
+			return datePeriod(0, time.Month(parseNumber(g[1])), g[2], today)
+		}},
+		{words: regexp.MustCompile(`(?:最近|过去|近|这)的? ?` + chineseMany + chineseCounted), period: lastPeriod},
+		{words: apart{words: regexp.MustCompile(`前([几两三])(天)`), notAfter: notAgoAfter}, period: func(g []string, today time.Time) (Period, bool) { return agoPeriod(g[1], g[2], today) }},
+		{words: apart{words: regexp.MustCompile(chineseMany + chineseCounted + `(?:以前|之前|前)`), notAfter: notAgoAfter}, period: func(g []string, today time.Time) (Period, bool) { return agoPeriod(g[1], g[2], today) }},
+		{words: afterLast(chineseWeek + chineseWeekday + `(?:` + chineseUpTo + `(?:上{0,4}` + chineseWeek + `)?` + chineseWeekday + `)?`), period: func(g []string, today time.Time) (Period, bool) {
+			return weekdaysOf(utf8.RuneCountInString(g[1]), g[2], g[3], today)
+		}},
+		{words: afterThis(chineseWeek + chineseWeekday + `(?:` + chineseUpTo + `(?:[本这]?` + chineseWeek + `)?` + chineseWeekday + `)?`), period: func(g []string, today time.Time) (Period, bool) {
+			return weekdaysOf(0, g[1], g[2], today)
+		}},
+		{words: apart{words: regexp.MustCompile(`(?:周|星期|礼拜)` + chineseWeekday + chineseUpTo + `(?:周|星期|礼拜)` + chineseWeekday), notAfter: notWeekdayNear, notBefore: notBareWeekday}, period: func(g []string, today time.Time) (Period, bool) {
+			first := lastWeekday(weekdays[g[1]], today)
+			days := weekdays[g[2]] - weekdays[g[1]]
+			return relativePeriod(first.Start, first.End.AddDate(0, 0, days)), days > 0
+		}},
+		{words: apart{words: regexp.MustCompile(`(?:周|星期|礼拜)` + chineseWeekday), notAfter: notWeekdayNear, notBefore: notBareWeekday}, period: func(g []string, today time.Time) (Period, bool) {
+			return lastWeekday(weekdays[g[1]], today), true
+		}},
+		{words: apart{words: regexp.MustCompile(chineseDayOfMonth + `号`), notAfter: notDayAfter, notBefore: notDayBefore}, period: func(g []string, today time.Time) (Period, bool) {
+			return lastSuchDay(g[1], today)
+		}},
+		{words: apart{words: regexp.MustCompile(`月(初|上旬|中旬|下旬|底|末)`), notAfter: notPartAfter}, period: func(g []string, today time.Time) (Period, bool) {
+			return lastMonthPart(g[1], today)
+		}},
+		{words: apart{words: regexp.MustCompile(`年(初|底|末)`), notAfter: notPartAfter}, period: func(g []string, today time.Time) (Period, bool) {
+			return lastYearPart(g[1], today), true
+		}},
+		{words: regexp.MustCompile(`[这上]个?([春夏秋冬])[天季]`), period: lastSeason},
+		{words: apart{words: regexp.MustCompile(`([春夏秋冬])[天季]`), notAfter: notSeasonAfter}, period: lastSeason},
+		{words: afterLast(chineseWeek + `末`), period: func(g []string, today time.Time) (Period, bool) {
+			return weekendBefore(utf8.RuneCountInString(g[1]), today), true
+		}},
+		{words: afterThis(chineseWeek + `末`), period: func(_ []string, today time.Time) (Period, bool) {
+			p := weekendBefore(0, today)
+			if p.Start.After(today) {
+				return Period{}, true
+			}
+			return p, true
+		}},
+		{words: apart{words: regexp.MustCompile(`([今昨前])(?:(晚|夜)|([早晨]))上?`), notAfter: notDayNameAfter}, period: func(g []string, today time.Time) (Period, bool) {
+			return dayPartBefore(daysBack[g[1]], g[2]+g[3], today)
+		}},
+		{words: apart{words: regexp.MustCompile(`([今昨]|大?前)天|([今昨])日`), notAfter: notDayNameAfter}, period: func(g []string, today time.Time) (Period, bool) {
+			return relativeDay(today.AddDate(0, 0, -daysBack[g[1]+g[2]])), true
+		}},
+		{words: afterLast(chineseWeek), period: func(g []string, today time.Time) (Period, bool) {
+			return weekBefore(utf8.RuneCountInString(g[1]), today), true
+		}},
+		{words: afterThis(chineseWeek), period: func(_ []string, today time.Time) (Period, bool) { return weekBefore(0, today), true }},
+		{words: afterLast(`个? ?月`), period: func(g []string, today time.Time) (Period, bool) {
+			return monthBefore(utf8.RuneCountInString(g[1]), today), true
+		}},
+		{words: afterThis(`个? ?月`), period: func(_ []string, today time.Time) (Period, bool) { return monthBefore(0, today), true }},
+	}
+})
 
 // daysBack are the days between today and another.
 var daysBack = map[string]int{"今": 0, "昨": 1, "前": 2, "大前": 3}

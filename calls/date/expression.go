@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -23,109 +24,111 @@ const (
 
 // englishExpressions are tried in order, the more exact ones first: what one has matched, the
 // next do not see.
-var englishExpressions = []expression{
-	{words: compilePhrase(`(first|last) day of (?:` + monthNames + `\b\.?(?:,? (\d{4}))?|(\d{4})|(last|this|the) (month|year))`), period: englishEdgeDay},
-	{words: compilePhrase(`(beginning|start|middle|end) of (last|this|the) (month|year)`), period: englishPart},
-	{words: compilePhrase(`(?:last |this past |this |past )?` + englishHolidays + `(?:(?:,| of| in)? (?:(\d{4})|(last|this) year))?`), period: func(g []string, today time.Time) (Period, bool) {
-		return holidayPeriod(englishHoliday(g[1]), cmp.Or(parseDigits(g[2]), yearBeside(g[3], today)), today)
-	}},
-	{words: compilePhrase(`(?:(?:on )?this (?:same |very )?(?:day|date)|today),? (?:last (week|month|year)|` + howMany + ` (week|month|year)s? ago)`), period: sameDayAgo},
-	{words: compilePhrase(`(?:last (week|month|year)|` + howMany + ` (week|month|year)s? ago),? (?:today|(?:on )?this (?:same |very )?(?:day|date))`), period: sameDayAgo},
-	{words: compilePhrase(yearly + `,? (?:of |in )?(` + yearPhrase + `)`), periods: func(g []string, read func(string) (Period, bool)) []Period {
-		return inYear(g[2], func(year string) string { return g[1] + " " + year }, read)
-	}},
-	{words: compilePhrase(`(` + yearPhrase + `),? (?:on|in) (?:the )?` + yearly), periods: func(g []string, read func(string) (Period, bool)) []Period {
-		return inYear(g[1], func(year string) string { return g[2] + " " + year }, read)
-	}},
-	{words: compilePhrase(`between ` + monthAndDays(` and `)), period: daysOfMonth},
-	{words: compilePhrase(monthAndDays(upTo)), period: daysOfMonth},
-	{words: compilePhrase(`between ` + daysAndMonth(` and `)), period: daysBeforeMonth},
-	{words: compilePhrase(daysAndMonth(upTo)), period: daysBeforeMonth},
-	{words: apart{words: compilePhrase(monthNames + `\b\.? (` + dayList + `)(?:,? (\d{4}))?`), notBefore: notDayListBefore}, periods: func(g []string, read func(string) (Period, bool)) []Period {
-		return listedDays(g[1], g[2], g[3], read)
-	}},
-	{words: compilePhrase(`(` + dayList + `)(?: of)? ` + monthNames + `\b\.?(?:,? (\d{4}))?`), periods: func(g []string, read func(string) (Period, bool)) []Period {
-		return listedDays(g[2], g[1], g[3], read)
-	}},
-	{words: compilePhrase(isoDay + `(?: ?(?:to|till|until|through|到|至|[-–—~]) ?)` + isoDay), period: daysSpan},
-	{words: compilePhrase(isoDay + `(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[-+]\d{2}:\d{2})?)?`), period: func(g []string, today time.Time) (Period, bool) {
-		return datePeriod(parseYear(g[1], "", today), parseMonth(g[2]), g[3], today)
-	}},
-	{words: compilePhrase(`(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?`), period: func(g []string, today time.Time) (Period, bool) {
-		return datePeriod(parseYear(g[1], "", today), parseMonth(g[2]), g[3], today)
-	}},
-	{words: compilePhrase(`(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthNames + `\b\.?,?(?: (\d{4}))?`), period: func(g []string, today time.Time) (Period, bool) {
-		return datePeriod(parseYear(g[3], "", today), parseMonth(g[2]), g[1], today)
-	}},
-	{words: compilePhrase(monthNames + `\b\.? (\d{1,2})(?:st|nd|rd|th)?\b,?(?: (\d{4}))?`), period: func(g []string, today time.Time) (Period, bool) {
-		return datePeriod(parseYear(g[3], "", today), parseMonth(g[1]), g[2], today)
-	}},
-	{words: apart{words: compilePhrase(`on the (\d{1,2})(?:st|nd|rd|th)`), notBefore: notDayOfMonth}, period: func(g []string, today time.Time) (Period, bool) {
-		return lastSuchDay(g[1], today)
-	}},
-	{words: compilePhrase(`(\d{1,2})/(\d{1,2})/(\d{4})`), period: numberedDay},
-	{words: apart{words: compilePhrase(`(\d{1,2})/(\d{1,2})()`), after: dayPreposition, notBefore: notNumberedBefore}, period: numberedDay},
-	{words: compilePhrase(monthNames + `\b\.?,? (?:of )?(\d{4})`), period: func(g []string, today time.Time) (Period, bool) {
-		return datePeriod(parseYear(g[2], "", today), parseMonth(g[1]), "", today)
-	}},
-	{words: compilePhrase(`(?:in|during|of|last|early|late|mid) ` + monthNames), period: func(g []string, today time.Time) (Period, bool) { return datePeriod(0, parseMonth(g[1]), "", today) }},
-	{words: compilePhrase(seasonNames + `,? (?:of )?(\d{4})`), period: func(g []string, today time.Time) (Period, bool) {
-		return seasonPeriod(g[1], parseYear(g[2], "", today), today), true
-	}},
-	{words: apart{words: compilePhrase(`in (?:the )?` + seasonNames), notBefore: notSeasonBefore}, period: func(g []string, today time.Time) (Period, bool) {
-		return seasonPeriod(g[1], 0, today), true
-	}},
-	{words: compilePhrase(`(?:last|this|past) ` + seasonNames), period: func(g []string, today time.Time) (Period, bool) { return seasonPeriod(g[1], 0, today), true }},
-	{words: compilePhrase(`(?:last|past) (few|couple of|` + howMany[1:] + ` (day|week|month|year)s?`), period: lastPeriod},
-	{words: compilePhrase(howMany + ` (day|week|month|year)s? ago`), period: func(g []string, today time.Time) (Period, bool) {
-		return agoPeriod(g[1], g[2], today)
-	}},
-	{words: compilePhrase(`the (week|weekend|month|year) before last(?: (?:week|weekend|month|year))?`), period: func(g []string, today time.Time) (Period, bool) {
-		return unitBefore(2, g[1], today), true
-	}},
-	{words: apart{words: compilePhrase(`q([1-4])(?:,? (?:of )?(?:(\d{4})|(last|this) year))?`), notAfter: notQuarterAfter, notBefore: notQuarterBefore}, period: englishQuarter},
-	{words: compilePhrase(`(\d{4}) ?q([1-4])`), period: func(g []string, today time.Time) (Period, bool) {
-		return quarterPeriod(parseDigits(g[2]), parseDigits(g[1]), today), true
-	}},
-	{words: compilePhrase(`(first|second|third|fourth|1st|2nd|3rd|4th) quarter(?:,? (?:of |in )?(?:(\d{4})|(last|this|the) year))?`), period: englishQuarter},
-	{words: compilePhrase(`(last|this|the past) quarter`), period: func(g []string, today time.Time) (Period, bool) {
-		if strings.EqualFold(g[1], "this") {
-			return quarterBefore(0, today), true
-		}
-		return quarterBefore(1, today), true
-	}},
-	{words: apart{words: compilePhrase(`(?:last |this past |past |on )?` + dayNames + ` ` + englishDayParts), notAfter: notWeekdayAfter}, period: func(g []string, today time.Time) (Period, bool) {
-		return partOfDay(lastWeekday(weekdays[strings.ToLower(g[1][:3])], today), g[2])
-	}},
-	{words: apart{words: compilePhrase(`(?:last|this past|past|on) ` + dayNames), notBefore: notWeekdayBefore}, period: func(g []string, today time.Time) (Period, bool) {
-		return lastWeekday(weekdays[strings.ToLower(g[1][:3])], today), true
-	}},
-	{words: apart{words: compilePhrase(dayNames), after: openPreposition}, period: func(g []string, today time.Time) (Period, bool) {
-		return lastWeekday(weekdays[strings.ToLower(g[1][:3])], today), true
-	}},
-	{words: compilePhrase(`the day before yesterday`), period: func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -2)), true }},
-	{words: compilePhrase(`last (night)`), period: func(g []string, today time.Time) (Period, bool) { return dayPartBefore(1, g[1], today) }},
-	{words: compilePhrase(`yesterday`), period: func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -1)), true }},
-	{words: compilePhrase(`today`), period: func(_ []string, today time.Time) (Period, bool) { return relativeDay(today), true }},
-	{words: compilePhrase(`to(night)|this (morning|afternoon|evening)`), period: func(g []string, today time.Time) (Period, bool) {
-		return dayPartBefore(0, g[1]+g[2], today)
-	}},
-	{words: compilePhrase(`(?:last|this past|past) (weekend)|last (week|month|year)`), period: func(g []string, today time.Time) (Period, bool) {
-		return unitBefore(1, g[1]+g[2], today), true
-	}},
-	{words: compilePhrase(`this (week|month|year)`), period: func(g []string, today time.Time) (Period, bool) {
-		return unitBefore(0, g[1], today), true
-	}},
-	{words: apart{words: compilePhrase(monthNames), after: openPreposition}, period: func(g []string, today time.Time) (Period, bool) {
-		return datePeriod(0, parseMonth(g[1]), "", today)
-	}},
-	{words: apart{words: compilePhrase(`((?:19|20)\d\d)`), after: openPreposition, notBefore: notYearBefore}, period: func(g []string, today time.Time) (Period, bool) {
-		return yearPeriod(parseYear(g[1], "", today), today.Location()), true
-	}},
-	{words: compilePhrase(`in ((?:19|20)\d\d)()`), period: func(g []string, today time.Time) (Period, bool) {
-		return yearPeriod(parseYear(g[1], g[2], today), today.Location()), true
-	}},
-}
+var englishExpressions = sync.OnceValue(func() []expression {
+	return []expression{
+		{words: compilePhrase(`(first|last) day of (?:` + monthNames + `\b\.?(?:,? (\d{4}))?|(\d{4})|(last|this|the) (month|year))`), period: englishEdgeDay},
+		{words: compilePhrase(`(beginning|start|middle|end) of (last|this|the) (month|year)`), period: englishPart},
+		{words: compilePhrase(`(?:last |this past |this |past )?` + englishHolidays + `(?:(?:,| of| in)? (?:(\d{4})|(last|this) year))?`), period: func(g []string, today time.Time) (Period, bool) {
+			return holidayPeriod(englishHoliday(g[1]), cmp.Or(parseDigits(g[2]), yearBeside(g[3], today)), today)
+		}},
+		{words: compilePhrase(`(?:(?:on )?this (?:same |very )?(?:day|date)|today),? (?:last (week|month|year)|` + howMany + ` (week|month|year)s? ago)`), period: sameDayAgo},
+		{words: compilePhrase(`(?:last (week|month|year)|` + howMany + ` (week|month|year)s? ago),? (?:today|(?:on )?this (?:same |very )?(?:day|date))`), period: sameDayAgo},
+		{words: compilePhrase(yearly + `,? (?:of |in )?(` + yearPhrase + `)`), periods: func(g []string, read func(string) (Period, bool)) []Period {
+			return inYear(g[2], func(year string) string { return g[1] + " " + year }, read)
+		}},
+		{words: compilePhrase(`(` + yearPhrase + `),? (?:on|in) (?:the )?` + yearly), periods: func(g []string, read func(string) (Period, bool)) []Period {
+			return inYear(g[1], func(year string) string { return g[2] + " " + year }, read)
+		}},
+		{words: compilePhrase(`between ` + monthAndDays(` and `)), period: daysOfMonth},
+		{words: compilePhrase(monthAndDays(upTo)), period: daysOfMonth},
+		{words: compilePhrase(`between ` + daysAndMonth(` and `)), period: daysBeforeMonth},
+		{words: compilePhrase(daysAndMonth(upTo)), period: daysBeforeMonth},
+		{words: apart{words: compilePhrase(monthNames + `\b\.? (` + dayList + `)(?:,? (\d{4}))?`), notBefore: notDayListBefore}, periods: func(g []string, read func(string) (Period, bool)) []Period {
+			return listedDays(g[1], g[2], g[3], read)
+		}},
+		{words: compilePhrase(`(` + dayList + `)(?: of)? ` + monthNames + `\b\.?(?:,? (\d{4}))?`), periods: func(g []string, read func(string) (Period, bool)) []Period {
+			return listedDays(g[2], g[1], g[3], read)
+		}},
+		{words: compilePhrase(isoDay + `(?: ?(?:to|till|until|through|到|至|[-–—~]) ?)` + isoDay), period: daysSpan},
+		{words: compilePhrase(isoDay + `(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[-+]\d{2}:\d{2})?)?`), period: func(g []string, today time.Time) (Period, bool) {
+			return datePeriod(parseYear(g[1], "", today), parseMonth(g[2]), g[3], today)
+		}},
+		{words: compilePhrase(`(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?`), period: func(g []string, today time.Time) (Period, bool) {
+			return datePeriod(parseYear(g[1], "", today), parseMonth(g[2]), g[3], today)
+		}},
+		{words: compilePhrase(`(\d{1,2})(?:st|nd|rd|th)?(?: of)? ` + monthNames + `\b\.?,?(?: (\d{4}))?`), period: func(g []string, today time.Time) (Period, bool) {
+			return datePeriod(parseYear(g[3], "", today), parseMonth(g[2]), g[1], today)
+		}},
+		{words: compilePhrase(monthNames + `\b\.? (\d{1,2})(?:st|nd|rd|th)?\b,?(?: (\d{4}))?`), period: func(g []string, today time.Time) (Period, bool) {
+			return datePeriod(parseYear(g[3], "", today), parseMonth(g[1]), g[2], today)
+		}},
+		{words: apart{words: compilePhrase(`on the (\d{1,2})(?:st|nd|rd|th)`), notBefore: notDayOfMonth}, period: func(g []string, today time.Time) (Period, bool) {
+			return lastSuchDay(g[1], today)
+		}},
+		{words: compilePhrase(`(\d{1,2})/(\d{1,2})/(\d{4})`), period: numberedDay},
+		{words: apart{words: compilePhrase(`(\d{1,2})/(\d{1,2})()`), after: dayPreposition, notBefore: notNumberedBefore}, period: numberedDay},
+		{words: compilePhrase(monthNames + `\b\.?,? (?:of )?(\d{4})`), period: func(g []string, today time.Time) (Period, bool) {
+			return datePeriod(parseYear(g[2], "", today), parseMonth(g[1]), "", today)
+		}},
+		{words: compilePhrase(`(?:in|during|of|last|early|late|mid) ` + monthNames), period: func(g []string, today time.Time) (Period, bool) { return datePeriod(0, parseMonth(g[1]), "", today) }},
+		{words: compilePhrase(seasonNames + `,? (?:of )?(\d{4})`), period: func(g []string, today time.Time) (Period, bool) {
+			return seasonPeriod(g[1], parseYear(g[2], "", today), today), true
+		}},
+		{words: apart{words: compilePhrase(`in (?:the )?` + seasonNames), notBefore: notSeasonBefore}, period: func(g []string, today time.Time) (Period, bool) {
+			return seasonPeriod(g[1], 0, today), true
+		}},
+		{words: compilePhrase(`(?:last|this|past) ` + seasonNames), period: func(g []string, today time.Time) (Period, bool) { return seasonPeriod(g[1], 0, today), true }},
+		{words: compilePhrase(`(?:last|past) (few|couple of|` + howMany[1:] + ` (day|week|month|year)s?`), period: lastPeriod},
+		{words: compilePhrase(howMany + ` (day|week|month|year)s? ago`), period: func(g []string, today time.Time) (Period, bool) {
+			return agoPeriod(g[1], g[2], today)
+		}},
+		{words: compilePhrase(`the (week|weekend|month|year) before last(?: (?:week|weekend|month|year))?`), period: func(g []string, today time.Time) (Period, bool) {
+			return unitBefore(2, g[1], today), true
+		}},
+		{words: apart{words: compilePhrase(`q([1-4])(?:,? (?:of )?(?:(\d{4})|(last|this) year))?`), notAfter: notQuarterAfter, notBefore: notQuarterBefore}, period: englishQuarter},
+		{words: compilePhrase(`(\d{4}) ?q([1-4])`), period: func(g []string, today time.Time) (Period, bool) {
+			return quarterPeriod(parseDigits(g[2]), parseDigits(g[1]), today), true
+		}},
+		{words: compilePhrase(`(first|second|third|fourth|1st|2nd|3rd|4th) quarter(?:,? (?:of |in )?(?:(\d{4})|(last|this|the) year))?`), period: englishQuarter},
+		{words: compilePhrase(`(last|this|the past) quarter`), period: func(g []string, today time.Time) (Period, bool) {
+			if strings.EqualFold(g[1], "this") {
+				return quarterBefore(0, today), true
+			}
+			return quarterBefore(1, today), true
+		}},
+		{words: apart{words: compilePhrase(`(?:last |this past |past |on )?` + dayNames + ` ` + englishDayParts), notAfter: notWeekdayAfter}, period: func(g []string, today time.Time) (Period, bool) {
+			return partOfDay(lastWeekday(weekdays[strings.ToLower(g[1][:3])], today), g[2])
+		}},
+		{words: apart{words: compilePhrase(`(?:last|this past|past|on) ` + dayNames), notBefore: notWeekdayBefore}, period: func(g []string, today time.Time) (Period, bool) {
+			return lastWeekday(weekdays[strings.ToLower(g[1][:3])], today), true
+		}},
+		{words: apart{words: compilePhrase(dayNames), after: openPreposition}, period: func(g []string, today time.Time) (Period, bool) {
+			return lastWeekday(weekdays[strings.ToLower(g[1][:3])], today), true
+		}},
+		{words: compilePhrase(`the day before yesterday`), period: func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -2)), true }},
+		{words: compilePhrase(`last (night)`), period: func(g []string, today time.Time) (Period, bool) { return dayPartBefore(1, g[1], today) }},
+		{words: compilePhrase(`yesterday`), period: func(_ []string, today time.Time) (Period, bool) { return relativeDay(today.AddDate(0, 0, -1)), true }},
+		{words: compilePhrase(`today`), period: func(_ []string, today time.Time) (Period, bool) { return relativeDay(today), true }},
+		{words: compilePhrase(`to(night)|this (morning|afternoon|evening)`), period: func(g []string, today time.Time) (Period, bool) {
+			return dayPartBefore(0, g[1]+g[2], today)
+		}},
+		{words: compilePhrase(`(?:last|this past|past) (weekend)|last (week|month|year)`), period: func(g []string, today time.Time) (Period, bool) {
+			return unitBefore(1, g[1]+g[2], today), true
+		}},
+		{words: compilePhrase(`this (week|month|year)`), period: func(g []string, today time.Time) (Period, bool) {
+			return unitBefore(0, g[1], today), true
+		}},
+		{words: apart{words: compilePhrase(monthNames), after: openPreposition}, period: func(g []string, today time.Time) (Period, bool) {
+			return datePeriod(0, parseMonth(g[1]), "", today)
+		}},
+		{words: apart{words: compilePhrase(`((?:19|20)\d\d)`), after: openPreposition, notBefore: notYearBefore}, period: func(g []string, today time.Time) (Period, bool) {
+			return yearPeriod(parseYear(g[1], "", today), today.Location()), true
+		}},
+		{words: compilePhrase(`in ((?:19|20)\d\d)()`), period: func(g []string, today time.Time) (Period, bool) {
+			return yearPeriod(parseYear(g[1], g[2], today), today.Location()), true
+		}},
+	}
+})
 
 // What stands around words that would name a time.
 var (

@@ -132,10 +132,10 @@ func FindPeriods(text string, now time.Time) (periods []Period, rest string) {
 	}
 	r := reading{text: simplified.Replace(text), today: midnight(now)}
 	if inEnglish {
-		r.read(englishExpressions)
+		r.read(englishExpressions())
 	}
 	if inChinese {
-		r.read(chineseExpressions)
+		r.read(chineseExpressions())
 	}
 	if len(r.found) == 0 {
 		return nil, text
