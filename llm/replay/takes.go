@@ -281,9 +281,34 @@ type Player struct {
 	ms       int64
 	isTimed  bool
 	isPriced bool
+	spent    llm.Usage
+	// isUntold: what was recorded does not tell its usage.
+	isUntold bool
 }
 
 var _ llm.EmbeddingProvider = (*Player)(nil)
+
+// Spent returns what the answers used that were asked for and recorded, not those that were played; isTold is false where one
+// does not tell it.
+func (p *Player) Spent() (used llm.Usage, isTold bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spent, !p.isUntold
+}
+
+// spend counts what an answer that is recorded has used.
+func (p *Player) spend(deltas []llm.Delta) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	isTold := false
+	for _, d := range deltas {
+		if d.Usage != nil {
+			p.spent.Add(*d.Usage)
+			isTold = true
+		}
+	}
+	p.isUntold = p.isUntold || !isTold && len(deltas) > 0
+}
 
 // Missed returns the error of the first request that was not recorded; nil: all were.
 func (p *Player) Missed() error {
@@ -428,6 +453,7 @@ func (p *Player) countTime(one *take) {
 // recordTake passes on the answer of the inner provider, and keeps it when it is whole.
 func (p *Player) recordTake(ctx context.Context, inner llm.Provider, req *llm.Request, r recording, hidden secrets, yield func(llm.Delta, error) bool) {
 	began := time.Now()
+	defer func() { p.spend(r.deltas) }()
 	for d, err := range inner.Chat(ctx, req) {
 		if err == nil {
 			r.deltas = append(r.deltas, d)

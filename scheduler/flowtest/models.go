@@ -271,6 +271,19 @@ func (s *sessions) problem() error {
 	return nil
 }
 
+// spent returns what was recorded anew has used; isTold is false where an answer does not tell it.
+func (s *sessions) spent() (used llm.Usage, isTold bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	isTold = true
+	for _, p := range s.players {
+		one, told := p.Spent()
+		used.Add(one)
+		isTold = isTold && told
+	}
+	return used, isTold
+}
+
 // names lists the providers that were asked, sorted. The lock is held.
 func (s *sessions) names() []string {
 	names := make([]string, 0, len(s.players))

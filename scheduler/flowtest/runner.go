@@ -163,13 +163,11 @@ func (s *suiteRun) close() error {
 	return errors.Join(s.snapshots.Close(prune), s.models.close(prune))
 }
 
-// charge counts what a repeat cost, for the limits. A cost that is limited and not known is an error of the repeat.
-func (s *suiteRun) charge(r *result.Repeat, judges *spending) {
-	judged, isKnown := judges.total()
-	isKnown = isKnown && (r.PriceKnown || r.Usage.Total() == 0)
+// charge counts what a repeat has really spent, for the limits. A cost that is limited and not known is an error of the repeat.
+func (s *suiteRun) charge(r *result.Repeat, a *attempt) {
+	spent, isKnown := a.spent(r)
 	for _, b := range []*budget{s.spent, s.runner.spent} {
-		b.charge(r.Usage, r.PriceKnown)
-		b.charge(judged, isKnown)
+		b.charge(spent, isKnown)
 	}
 	if isKnown || max(s.spent.limits.Cost, s.runner.spent.limits.Cost) == 0 {
 		return

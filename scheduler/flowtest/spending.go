@@ -16,6 +16,9 @@ type spending struct {
 	mu         sync.Mutex
 	used       llm.Usage // guarded by mu
 	isUnpriced bool      // something was asked whose cost is not known; guarded by mu
+	// embedded is the part of used that texts took which were embedded; isEmbeddedUnpriced is isUnpriced of it; guarded by mu.
+	embedded           llm.Usage
+	isEmbeddedUnpriced bool
 }
 
 // add counts an answer of a provider.
@@ -43,7 +46,37 @@ func (s *spending) addEmbeddings(name, model string, texts []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used.Add(u)
-	s.isUnpriced = s.isUnpriced || !isPriced && u.Total() > 0
+	s.embedded.Add(u)
+	isUnpriced := !isPriced && u.Total() > 0
+	s.isUnpriced, s.isEmbeddedUnpriced = s.isUnpriced || isUnpriced, s.isEmbeddedUnpriced || isUnpriced
+}
+
+// embeddings returns what texts that were embedded took, and whether its cost is known.
+func (s *spending) embeddings() (used llm.Usage, priceKnown bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.embedded, !s.isEmbeddedUnpriced
+}
+
+// spent returns what a repeat has spent, and whether its cost is known: answers that were recorded before, and scripted ones, cost
+// nothing.
+func (a *attempt) spent(r *result.Repeat) (spent llm.Usage, isKnown bool) {
+	mode := a.of.suite.runner.options.Mode
+	if mode != result.Live && mode != result.Record {
+		return llm.Usage{}, true
+	}
+	spent, isKnown = a.judges.total()
+	if recorded, isTold := a.sessions.spent(); mode == result.Record && isTold {
+		embedded, isEmbeddedKnown := a.judges.embeddings()
+		isKnown = isEmbeddedKnown && (recorded.Cost > 0 || recorded.Total() == 0)
+		recorded.Add(embedded)
+		return recorded, isKnown
+	}
+	if !a.of.HasScript {
+		isKnown = isKnown && (r.PriceKnown || r.Usage.Total() == 0)
+		spent.Add(r.Usage)
+	}
+	return spent, isKnown
 }
 
 // total returns what was used, and whether its cost is known.

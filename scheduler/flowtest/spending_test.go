@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -127,4 +129,52 @@ func (s slowly) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 	s.asked.Add(1)
 	time.Sleep(2 * time.Millisecond)
 	return s.costly.Chat(ctx, req)
+}
+
+// Only what is really asked counts towards limits: what a cassette has is played however much it has cost, and recording what is
+// missing is charged alone.
+func TestRecordedAnswersSpendNothing(t *testing.T) {
+	var asked atomic.Int64
+	open := func(string) (llm.Provider, error) {
+		return slowly{costly{llm.Usage{InputTokens: 90, OutputTokens: 10, Cost: 1}}, &asked}, nil
+	}
+	dir := unpack(t, `
+-- a.yaml --
+name: a
+inputs: {type: object, properties: {n: {type: number}}}
+steps: [{id: answer, call: chat, with: {user: "hello {{ inputs.n }}"}}]
+-- first.test.yaml --
+flow: a.yaml
+cases: [{name: a, inputs: {n: 1}, expect: [{run: finished}]}, {name: b, inputs: {n: 2}, expect: [{run: finished}]}]
+-- second.test.yaml --
+flow: a.yaml
+limits: {cost: 2, tokens: 200}
+cases:
+  - {name: a, inputs: {n: 1}, expect: [{run: finished}]}
+  - {name: b, inputs: {n: 2}, expect: [{run: finished}]}
+  - {name: c, inputs: {n: 3}, expect: [{run: {cost: 1}}]}
+`)
+	record := func(file string, mode result.Mode) *result.Run {
+		w := newWorld(t, open)
+		w.options.Mode, w.options.Parallel = mode, 1
+		return w.run(t, w.load(t, dir, filepath.Join(dir, file)))
+	}
+	record("first.test.yaml", result.Record)
+	if err := os.Rename(filepath.Join(dir, "first.test.main.cassette.yaml"), filepath.Join(dir, "second.test.main.cassette.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []result.Mode{result.Record, result.Replay} {
+		r := record("second.test.yaml", mode)
+		for name, outcome := range outcomes(r) {
+			if outcome != result.Pass {
+				t.Errorf("%s: %s is %s\n%s", mode, name, outcome, lines(t, r))
+			}
+		}
+	}
+	if n := asked.Load(); n != 3 {
+		t.Errorf("%d requests, not 3", n)
+	}
+	if r := record("second.test.yaml", result.Live); outcomes(r)["c"] != result.Error {
+		t.Errorf("the limit does not hold live\n%s", lines(t, r))
+	}
 }
