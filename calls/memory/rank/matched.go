@@ -39,7 +39,7 @@ func (a *Analysis) MatchMemory(doc *Document, content string, at time.Time) (m M
 		m.Any = true
 		isPartOfDate := t.isDate && !t.isHoliday
 		hasDate = hasDate || isPartOfDate
-		isPhrase := t.spaceless && utf8.RuneCountInString(t.Text) > 1 // 生日, of two characters that say little
+		isPhrase := t.spaceless && utf8.RuneCountInString(t.Text) > 1 && !(t.earlier && hasStopCharacter(t.Text)) // 生日, of two characters that say little
 		m.Telling = m.Telling || t.isHoliday || !isPartOfDate && (!t.weak || isPhrase)
 		if t.spaceless {
 			inRun = true
@@ -290,6 +290,35 @@ func beginsAfter(r rune) bool {
 // endsBefore reports whether a word ends before a character.
 func endsBefore(r rune) bool {
 	return !isSpaceless(r) || unicode.IsPunct(r) || strings.ContainsRune(functionCharacters+rightCharacters+numerals, r)
+}
+
+// isFragmentIn reports whether a term says little without what it is a part of: it is a verb and no more
+// than characters without a meaning, or a character that never begins a word in a text.
+func isFragmentIn(term, text string) bool {
+	character := strings.Map(func(r rune) rune {
+		if stopCharacters[string(r)] {
+			return -1
+		}
+		return r
+	}, term)
+	r, size := utf8.DecodeRuneInString(character)
+	if size != len(character) {
+		return false
+	}
+	isVerb := strings.ContainsRune(endingVerbs+verbCharacters, r)
+	return isVerb || character == term && !beginsWordIn(text, r)
+}
+
+// beginsWordIn reports whether a character is somewhere in a text where a word begins.
+func beginsWordIn(text string, r rune) bool {
+	before := ' '
+	for _, c := range text {
+		if c == r && beginsAfter(before) {
+			return true
+		}
+		before = c
+	}
+	return false
 }
 
 // followsCounter reports whether a text ends with a number and a counter, as in 三个.

@@ -47,6 +47,9 @@ type Term struct {
 	isHoliday bool
 	// spaceless reports whether it is a character or a bigram.
 	spaceless bool
+	// earlier reports whether it is from an earlier turn. The question is about a part of that turn,
+	// so that in a handful of memories the absence of the others means little.
+	earlier bool
 	// weak reports whether it says too little to find a memory by it alone: 去, a number.
 	weak bool
 }
@@ -121,7 +124,12 @@ func analyzeQuery(q *Query, ix *Index) Analysis {
 			turn = normalizeQuery(turn)
 			a.texts = append(a.texts, turn)
 			a.extractSpeakers(&turn, ix)
+			known := len(a.Terms)
 			a.addTerms(turn, weight, false, seen)
+			for i := range a.Terms[known:] {
+				t := &a.Terms[known+i]
+				t.earlier, t.weak = true, t.weak || t.spaceless && isFragmentIn(t.Text, turn)
+			}
 			weight = earlierWeight
 		}
 	}

@@ -61,6 +61,34 @@ func TestEarlier(t *testing.T) {
 	}
 }
 
+// In a handful of memories a follow-up is found by what an earlier turn was about, however much else
+// that turn said, and not by a verb of it or a part of a word.
+func TestFollowUps(t *testing.T) {
+	memories := []string{"我的猫叫豆豆，三岁了。", "买了一台咖啡机。", "小雨在学小提琴。", "妈妈的生日是五月。", "我对花生过敏。"}
+	for _, test := range []struct {
+		earlier, text string
+		want          []uint32
+	}{
+		{"我的猫最近不吃东西", "它呢", []uint32{0}}, {"我的猫生病了，带它去看了医生", "它呢", []uint32{0}}, {"我的猫今天打碎了一个花瓶", "它叫什么", []uint32{0}}, {"小雨最近忙什么", "她呢", []uint32{2}},
+		{"我想知道妈妈喜欢什么", "她呢", []uint32{3}}, {"量子力学是什么", "它呢", nil}, {"我买了辆车", "它呢", nil}, {"医生问我有没有过敏", "那是什么", []uint32{4}}, {"医生说要多喝水", "为什么", nil}, {"我爸的车坏了", "它呢", nil},
+	} {
+		s := newShelf()
+		for i, text := range memories {
+			s.add(None, wednesday.AddDate(0, 0, -i), "", text)
+		}
+		r := s.search(t, Query{Text: test.text, Earlier: []string{test.earlier}, Session: None})
+		var shown []uint32
+		for _, h := range r.Hits {
+			if m := r.Analysis.MatchMemory(&s.docs[h.Seq], memories[h.Seq], wednesday); m.Telling && r.Relevance(h.Score) > 0.5 {
+				shown = append(shown, h.Seq)
+			}
+		}
+		if !slices.Equal(shown, test.want) {
+			t.Errorf("%s, %s: %v are shown, want %v", test.earlier, test.text, shown, test.want)
+		}
+	}
+}
+
 func FuzzRank(f *testing.F) {
 	s := newShelf()
 	for i, text := range []string{"Ann: I went to the beach yesterday.", "Which one?", "小雨：我在学小提琴", "ERR-4021 in parse_config", "Müller: ok", "2023年5月"} {

@@ -220,7 +220,7 @@ func fetchPostings(ctx context.Context, ix *Index, source Source, terms []Term) 
 		l := termPostings{isDate: t.isDate, isHoliday: t.isHoliday, weak: t.weak, postings: all[p.start:p.middle], extra: all[p.middle:p.end]}
 		l.idf = t.Weight * inverseFrequency(n, df)
 		l.share = t.Weight * inverseFrequency(max(n, fewEntries), df)
-		if df == 0 && !t.spaceless { // in a handful of memories most words are missing
+		if df == 0 && (t.earlier || !t.spaceless) { // in a handful of memories most words are missing
 			l.share *= n / (n + halfEntries)
 		}
 		l.skip = ix.live > manyEntries && df > n/4
