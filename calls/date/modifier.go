@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -20,62 +21,64 @@ var (
 )
 
 // modifiers are tried in order, the more exact ones first.
-var modifiers = []modifier{
-	// The same day of another week, month or year.
-	{regexp.MustCompile(namedTime + `的?` + namedTime), func(times []Period, _ []string) (Period, bool) { return sameDay(times[0], times[1]) }},
-	// The evening of a day.
-	{regexp.MustCompile(namedTime + `的? ?` + chineseDayParts), modifiedDayPart},
-	{regexp.MustCompile(`(?i)` + namedTime + `,? (?:in the )?` + englishDayParts + `\b`), modifiedDayPart},
-	{regexp.MustCompile(`(?i)\b(?:the )?` + englishDayParts + ` of (?:the )?` + namedTime), modifiedDayPart},
-	// A day of a holiday, a month or a year; the day after a day.
-	{regexp.MustCompile(namedTime + `的? ?(最后|第)一天`), func(times []Period, g []string) (Period, bool) {
-		return edgeDay(times[0], g[0] == "最后"), !times[0].isDay()
-	}},
-	{regexp.MustCompile(namedTime + `的? ?(?:第([二三四五六七八九十])天|次日|翌日|隔天)`), func(times []Period, g []string) (Period, bool) {
-		if g[0] == "" {
-			return calendarDay(times[0].End), true
-		}
-		return calendarDay(times[0].Start.AddDate(0, 0, parseNumber(g[0])-1)), true
-	}},
-	// The day before; two weeks after.
-	{regexp.MustCompile(namedTime + `的? ?(前|后)` + chineseN + chineseUnit), func(times []Period, g []string) (Period, bool) {
-		return daysBeside(times[0], g[0] == "前", g[1], g[2])
-	}},
-	{regexp.MustCompile(namedTime + `(?:的?前[夕夜])`), func(times []Period, _ []string) (Period, bool) { return besidePeriod(times[0], true, 1, "d") }},
-	{regexp.MustCompile(namedTime + `的? ?` + chineseN + chineseUnit + `(?:之|以)?(前|后)`), func(times []Period, g []string) (Period, bool) {
-		n, ok := parseAmount(g[0])
-		p, isUnit := besidePeriod(times[0], g[2] == "前", n, units[g[1]])
-		return p, ok && isUnit
-	}},
-	{regexp.MustCompile(`(?i)\b(?:the (day|week|month|year)|` + howMany + ` (day|week|month|year)s?) (before|after) (?:the )?` + namedTime), func(times []Period, g []string) (Period, bool) {
-		n, ok := parseAmount(cmp.Or(g[1], "one"))
-		p, isUnit := besidePeriod(times[0], strings.EqualFold(g[3], "before"), n, units[strings.ToLower(g[0]+g[2])])
-		return p, ok && isUnit
-	}},
-	{regexp.MustCompile(`(?i)\b(?:the )?` + englishDayParts + ` (before|after) (?:the )?` + namedTime), func(times []Period, g []string) (Period, bool) {
-		p, ok := besidePeriod(times[0], strings.EqualFold(g[1], "before"), 1, "d")
-		if !ok {
-			return Period{}, false
-		}
-		return partOfDay(p, g[0])
-	}},
-	{regexp.MustCompile(namedTime + `的?[那当]一?(天|周|个?星期|个?礼拜|个?月|年)`), func(times []Period, g []string) (Period, bool) {
-		return unitAround(times[0], units[strings.TrimPrefix(g[0], "个")]), times[0].Precision != Open
-	}},
-	// From one time to another.
-	{regexp.MustCompile(`从?` + namedTime + `的?` + chineseUpTo + namedTime + `(?:之间|期间|间)?`), modifiedSpan},
-	{regexp.MustCompile(`(?i)(?:\b(?:from|between) )?` + namedTime + upTo + `(?:the )?` + namedTime), modifiedSpan},
-	{regexp.MustCompile(`(?i)\bbetween ` + namedTime + ` and (?:the )?` + namedTime), modifiedSpan},
-	// Around, until, since.
-	{regexp.MustCompile(namedTime + `的?(?:前后|左右)`), func(times []Period, _ []string) (Period, bool) {
-		p := times[0]
-		return Period{p.Start.AddDate(0, 0, -daysAround), p.End.AddDate(0, 0, daysAround), p.Precision}, true
-	}},
-	{regexp.MustCompile(`自?从` + namedTime + `(?:以来|至今|到现在|起|开始|之后|以后)`), func(times []Period, _ []string) (Period, bool) { return openPeriod(times[0], "since") }},
-	{regexp.MustCompile(namedTime + `的? ?(之前|以前|之后|以后|过后|以来|至今|到现在|到目前)`), modifiedOpen},
-	{apart{words: regexp.MustCompile(namedTime + `(前|后)`), notBefore: notOpenBefore}, modifiedOpen},
-	{apart{words: regexp.MustCompile(`(?i)\b(before|after|since|until|till) (?:the )?` + namedTime), notBefore: notOwned}, modifiedOpen},
-}
+var modifiers = sync.OnceValue(func() []modifier {
+	return []modifier{
+		// The same day of another week, month or year.
+		{regexp.MustCompile(namedTime + `的?` + namedTime), func(times []Period, _ []string) (Period, bool) { return sameDay(times[0], times[1]) }},
+		// The evening of a day.
+		{regexp.MustCompile(namedTime + `的? ?` + chineseDayParts), modifiedDayPart},
+		{regexp.MustCompile(`(?i)` + namedTime + `,? (?:in the )?` + englishDayParts + `\b`), modifiedDayPart},
+		{regexp.MustCompile(`(?i)\b(?:the )?` + englishDayParts + ` of (?:the )?` + namedTime), modifiedDayPart},
+		// A day of a holiday, a month or a year; the day after a day.
+		{regexp.MustCompile(namedTime + `的? ?(最后|第)一天`), func(times []Period, g []string) (Period, bool) {
+			return edgeDay(times[0], g[0] == "最后"), !times[0].isDay()
+		}},
+		{regexp.MustCompile(namedTime + `的? ?(?:第([二三四五六七八九十])天|次日|翌日|隔天)`), func(times []Period, g []string) (Period, bool) {
+			if g[0] == "" {
+				return calendarDay(times[0].End), true
+			}
+			return calendarDay(times[0].Start.AddDate(0, 0, parseNumber(g[0])-1)), true
+		}},
+		// The day before; two weeks after.
+		{regexp.MustCompile(namedTime + `的? ?(前|后)` + chineseN + chineseUnit), func(times []Period, g []string) (Period, bool) {
+			return daysBeside(times[0], g[0] == "前", g[1], g[2])
+		}},
+		{regexp.MustCompile(namedTime + `(?:的?前[夕夜])`), func(times []Period, _ []string) (Period, bool) { return besidePeriod(times[0], true, 1, "d") }},
+		{regexp.MustCompile(namedTime + `的? ?` + chineseN + chineseUnit + `(?:之|以)?(前|后)`), func(times []Period, g []string) (Period, bool) {
+			n, ok := parseAmount(g[0])
+			p, isUnit := besidePeriod(times[0], g[2] == "前", n, units[g[1]])
+			return p, ok && isUnit
+		}},
+		{regexp.MustCompile(`(?i)\b(?:the (day|week|month|year)|` + howMany + ` (day|week|month|year)s?) (before|after) (?:the )?` + namedTime), func(times []Period, g []string) (Period, bool) {
+			n, ok := parseAmount(cmp.Or(g[1], "one"))
+			p, isUnit := besidePeriod(times[0], strings.EqualFold(g[3], "before"), n, units[strings.ToLower(g[0]+g[2])])
+			return p, ok && isUnit
+		}},
+		{regexp.MustCompile(`(?i)\b(?:the )?` + englishDayParts + ` (before|after) (?:the )?` + namedTime), func(times []Period, g []string) (Period, bool) {
+			p, ok := besidePeriod(times[0], strings.EqualFold(g[1], "before"), 1, "d")
+			if !ok {
+				return Period{}, false
+			}
+			return partOfDay(p, g[0])
+		}},
+		{regexp.MustCompile(namedTime + `的?[那当]一?(天|周|个?星期|个?礼拜|个?月|年)`), func(times []Period, g []string) (Period, bool) {
+			return unitAround(times[0], units[strings.TrimPrefix(g[0], "个")]), times[0].Precision != Open
+		}},
+		// From one time to another.
+		{regexp.MustCompile(`从?` + namedTime + `的?` + chineseUpTo + namedTime + `(?:之间|期间|间)?`), modifiedSpan},
+		{regexp.MustCompile(`(?i)(?:\b(?:from|between) )?` + namedTime + upTo + `(?:the )?` + namedTime), modifiedSpan},
+		{regexp.MustCompile(`(?i)\bbetween ` + namedTime + ` and (?:the )?` + namedTime), modifiedSpan},
+		// Around, until, since.
+		{regexp.MustCompile(namedTime + `的?(?:前后|左右)`), func(times []Period, _ []string) (Period, bool) {
+			p := times[0]
+			return Period{p.Start.AddDate(0, 0, -daysAround), p.End.AddDate(0, 0, daysAround), p.Precision}, true
+		}},
+		{regexp.MustCompile(`自?从` + namedTime + `(?:以来|至今|到现在|起|开始|之后|以后)`), func(times []Period, _ []string) (Period, bool) { return openPeriod(times[0], "since") }},
+		{regexp.MustCompile(namedTime + `的? ?(之前|以前|之后|以后|过后|以来|至今|到现在|到目前)`), modifiedOpen},
+		{apart{words: regexp.MustCompile(namedTime + `(前|后)`), notBefore: notOpenBefore}, modifiedOpen},
+		{apart{words: regexp.MustCompile(`(?i)\b(before|after|since|until|till) (?:the )?` + namedTime), notBefore: notOwned}, modifiedOpen},
+	}
+})
 
 func modifiedDayPart(times []Period, g []string) (Period, bool) { return partOfDay(times[0], g[0]) }
 

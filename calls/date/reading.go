@@ -228,7 +228,7 @@ const maxModified = 4
 func (r *reading) modify() {
 	for range maxModified {
 		changed := false
-		for _, mod := range modifiers {
+		for _, mod := range modifiers() {
 			for _, m := range mod.words.FindAllStringSubmatchIndex(r.text, -1) {
 				changed = r.apply(mod, m) || changed
 			}
