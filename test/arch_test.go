@@ -81,7 +81,7 @@ var layers = map[string][]string{
 	"scheduler/flowtest/result":    {"scheduler/explain", "llm"},
 	"scheduler/flowtest/compare":   {"scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "llm/value"},
 	"scheduler/flowtest/report":    {"scheduler/flowtest/compare", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/explain", "calls", "llm", "llm/value"},
-	"scheduler/flowtest/calibrate": {"scheduler/flowtest/check", "scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "llm/value"},
+	"scheduler/flowtest/calibrate": {"scheduler/flowtest/check", "scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "calls/schema", "llm/value"},
 	"scheduler/flowtest/stat":      {}, // numbers in, numbers out
 	// Checks look at what a run has left: they know no engine.
 	"scheduler/flowtest/check": {"scheduler/explain", "scheduler/flow", "scheduler/flowtest/result", "scheduler/journal", "calls", "calls/ask", "calls/memory/rank", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},

@@ -30,17 +30,19 @@ type testFlags struct {
 	selection testSelection
 	repeat    int
 	hasRepeat bool // --repeat is given
-	record    bool
-	live      bool
-	against   string
-	failOn    string
-	bless     string
-	update    bool
-	prune     bool
-	limitCost float64
-	reports   []string
-	asJSON    bool
-	verbose   bool
+	// hasBless and hasAgainst are set where their flags are given.
+	hasBless, hasAgainst bool
+	record               bool
+	live                 bool
+	against              string
+	failOn               string
+	bless                string
+	update               bool
+	prune                bool
+	limitCost            float64
+	reports              []string
+	asJSON               bool
+	verbose              bool
 }
 
 func newTest(a *app) *cobra.Command {
@@ -70,6 +72,7 @@ that is not recorded, and nothing failed. 130: interrupted; --rerun goes on.`,
   scheduler test --rerun failed`, "\n"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			f.hasRepeat = cmd.Flags().Changed("repeat")
+			f.hasBless, f.hasAgainst = cmd.Flags().Changed("bless"), cmd.Flags().Changed("against")
 			return a.runTests(cmd.Context(), paths, &f)
 		},
 	}
@@ -137,6 +140,7 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	var comparison *compare.Comparison
 	if before != nil {
 		comparison = compare.Compare(before, compare.NewBaseline(run), f.against, 1)
+		comparison.AddGoneFiles(before, files.Has)
 	}
 	failed := errors.Join(a.tellTests(run, comparison, f, targets), a.keepTests(run, last, files, suites, f), runErr)
 	return withFailure(a.testVerdict(run, comparison, f), failed)
@@ -168,7 +172,10 @@ func (f *testFlags) check() ([]report.Target, error) {
 	default:
 		return nil, wording.Errorf("--fail-on is significant, any or none, not %q", f.failOn)
 	}
-	if f.bless != "" {
+	if f.hasAgainst && f.against == "" {
+		return nil, wording.Errorf("--against names no run: give a name of --bless, a file, or last")
+	}
+	if f.hasBless {
 		if err := compare.CheckName(f.bless); err != nil {
 			return nil, err
 		}

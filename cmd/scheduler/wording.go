@@ -5,11 +5,12 @@ import "github.com/callnode/scheduler/llm/value/wording"
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
 	"write %s": "请写 %s",
-	"%s: %d answers, agreement %.2f, kappa %.2f":                      "%s：%d 个回答，一致率 %.2f，kappa %.2f",
-	"%s:%d: no verdict: %s":                                           "%s:%d：没有判定：%s",
-	"%s:%d: %s: %s":                                                   "%s:%d：%s：%s",
-	"--fail-on is significant, any or none, not %q":                   "--fail-on 应为 significant、any 或 none，不能是 %q",
-	"--filter: %w":                                                    "--filter：%w",
+	"%s: %d answers, agreement %.2f, kappa %.2f":    "%s：%d 个回答，一致率 %.2f，kappa %.2f",
+	"%s:%d: no verdict: %s":                         "%s:%d：没有判定：%s",
+	"%s:%d: %s: %s":                                 "%s:%d：%s：%s",
+	"--fail-on is significant, any or none, not %q": "--fail-on 应为 significant、any 或 none，不能是 %q",
+	"--filter: %w":                                  "--filter：%w",
+	"--against names no run: give a name of --bless, a file, or last": "--against 没有指明运行：请给出 --bless 的名称、文件或 last",
 	"--limit-cost must be more than 0":                                "--limit-cost 必须大于 0",
 	"--matrix %s: write key=value":                                    "--matrix %s：请写 键=值",
 	"--matrix: no test file has %q%s":                                 "--matrix：没有测试文件有 %q%s",

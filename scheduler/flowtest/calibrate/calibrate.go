@@ -7,11 +7,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flowtest/check"
@@ -37,12 +38,15 @@ type Label struct {
 
 // labelLine is a line of a file of labels.
 type labelLine struct {
-	ID       string      `json:"id"`
-	Text     string      `json:"text"`
-	Question string      `json:"question"`
-	Pass     *bool       `json:"pass"`
-	Judge    value.Value `json:"judge"`
+	ID       string         `json:"id,omitempty"`
+	Text     string         `json:"text,omitempty"`
+	Question string         `json:"question,omitempty"`
+	Pass     *bool          `json:"pass,omitempty"`
+	Judge    *check.Judging `json:"judge,omitempty"`
 }
+
+// labelSchema is the schema of a line of a file of labels.
+var labelSchema = sync.OnceValue(schema.MustFor[labelLine])
 
 // ReadLabels reads labels, a line of JSON each: {"text": ..., "pass": true}, and as one likes id, question, and
 // judge, which is as in a test file. All that is wrong is returned, each with its line.
@@ -75,23 +79,25 @@ func ReadLabels(r io.Reader) (labels []Label, err error) {
 
 // readLabel reads a line.
 func readLabel(text []byte) (l Label, err error) {
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.DisallowUnknownFields()
+	v, err := value.ParseUniqueJSON(text)
+	if err != nil {
+		return l, err
+	}
+	if problems := labelSchema().Check(v); problems != nil {
+		return l, problems
+	}
 	var line labelLine
-	if err := in.Decode(&line); err != nil {
+	if err := value.Decode(v, &line); err != nil {
 		return l, err
 	}
 	if line.Pass == nil {
 		return l, wording.Errorf("pass is missing: write true or false, as people found it")
 	}
 	l = Label{ID: line.ID, Text: line.Text, Question: line.Question, Pass: *line.Pass}
-	if line.Judge.IsNull() {
+	if line.Judge == nil {
 		return l, nil
 	}
-	l.Judge = &check.Judging{}
-	if err := value.Decode(line.Judge, l.Judge); err != nil {
-		return l, wording.Errorf("judge: %w", err)
-	}
+	l.Judge = line.Judge
 	return l, Validate(l.Judge)
 }
 

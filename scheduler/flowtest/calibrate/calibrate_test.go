@@ -84,8 +84,14 @@ func TestWhatCannotBeJudged(t *testing.T) {
 }
 
 func TestWrongLabels(t *testing.T) {
-	_, err := calibrate.ReadLabels(strings.NewReader("{\"text\": \"a\"}\n{\"text\": \"b\", \"pass\": true}\n[]\n{\"txt\": 1, \"pass\": true}\n{\"text\": \"c\", \"pass\": true, \"judge\": {\"rubric\": \"x\"}}\n"))
-	for _, want := range []string{"line 1: pass is missing", "line 3: ", "line 4: ", "line 5: judge: a rubric needs min"} {
+	_, err := calibrate.ReadLabels(strings.NewReader("{\"text\": \"a\"}\n{\"text\": \"b\", \"pass\": true}\n[]\n{\"txt\": 1, \"pass\": true}\n" +
+		"{\"text\": \"c\", \"pass\": true, \"judge\": {\"rubric\": \"x\"}}\n{\"text\": 3, \"pass\": true}\nfoo\n{\"text\": \"d\", \"pass\": true, \"judge\": {\"criteri\": [\"x\"]}}\n"))
+	if err != nil && strings.Contains(err.Error(), "Go struct") || err != nil && strings.Contains(err.Error(), "json:") {
+		t.Errorf("the message is for programmers: %v", err)
+	}
+	for _, want := range []string{
+		"line 1: pass is missing", "line 3: ", `line 4: /txt: unknown`, "line 5: judge: a rubric needs min", "line 6: /text: want string", "line 7: ", `line 8: /judge/criteri: unknown`,
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}

@@ -187,6 +187,18 @@ func (c *Comparison) pairCases(before, after *BaselineSuite) (pairs []pair) {
 	return pairs
 }
 
+// AddGoneFiles adds the cases of test files that the earlier run had and that are there no more; has reports whether a file is.
+func (c *Comparison) AddGoneFiles(before *Baseline, has func(file string) bool) {
+	for _, suite := range before.Suites {
+		if has(suite.File) {
+			continue
+		}
+		for i := range suite.Cases {
+			c.Removed = append(c.Removed, suite.File+": "+suite.Cases[i].ID)
+		}
+	}
+}
+
 // compareMetrics fills in the metrics.
 func (c *Comparison) compareMetrics(pairs []pair, seed uint64) {
 	if len(pairs) == 0 {

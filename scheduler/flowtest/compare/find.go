@@ -133,6 +133,12 @@ func (f Files) Bless(name string, run *result.Run, keeps func(file, id string) b
 	return file, replaceFile(file, out.Bytes())
 }
 
+// Has reports whether a test file of results is still in the project.
+func (f Files) Has(file string) bool {
+	_, err := os.Stat(filepath.Join(f.Root, filepath.FromSlash(file)))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // CheckName returns an error where a baseline cannot have the name.
 func CheckName(name string) error {
 	if name == Last || !baselineName.MatchString(name) || filepath.Ext(name) != "" {

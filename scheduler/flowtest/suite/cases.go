@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/llm/scripted"
@@ -52,6 +53,9 @@ func (r *reader) expandCases(s *Suite) {
 		c := &caseReader{reader: r, pointer: "/cases/" + itoa(i), entry: &r.keys.Cases[i]}
 		if first, twice := names[c.entry.Name]; twice && !c.wrong[c.pointer] {
 			r.report(c.pointer+"/name", wording.Say("there are two cases %q", c.entry.Name), wording.Say("the first is in line %d", r.at("/cases/"+itoa(first)).Line))
+		}
+		if strings.ContainsFunc(c.entry.Name, unicode.IsControl) {
+			r.report(c.pointer+"/name", wording.Say("the name of a case is one line of text"), wording.Say("take out line breaks and control characters"))
 		}
 		names[c.entry.Name] = i
 		c.read()

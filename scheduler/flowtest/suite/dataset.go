@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -100,7 +101,7 @@ func (r *reader) checkColumns(k *datasetKeys) {
 }
 
 // checkUnusedColumns reports columns that nothing uses and that look like inputs, and datasets that give no input: every row would
-// run with the defaults of the flow. Other columns may be notes.
+// run with the defaults of the flow. Other columns may be notes: they are warned of.
 func (r *reader) checkUnusedColumns(k *datasetKeys) {
 	free, hasInputs := r.freeInputs(k)
 	usesAll, used := r.usedColumns("")
@@ -119,6 +120,10 @@ func (r *reader) checkUnusedColumns(k *datasetKeys) {
 		case isIdle:
 			r.reportOnce(r.data.columnAt[column], wording.Say("no input comes from the dataset, and nothing uses the column %q", column),
 				wording.Say("name the input that it gives: dataset: {inputs: {%s: %s}}", free[0], column))
+		case !isRowName(column):
+			note := flow.NewProblem(r.data.columnAt[column], wording.Say("nothing uses the column %q", column), wording.Say("use row.%s in a check, or take the column out", column))
+			note.Warning = true
+			r.problems = append(r.problems, note)
 		}
 	}
 }
@@ -255,11 +260,19 @@ func (row *datasetRow) ownName() string {
 			continue
 		}
 		if text, isText := v.Str(); isText {
-			return text
+			return strings.Map(oneLine, text)
 		}
 		return v.JSON()
 	}
 	return ""
+}
+
+// oneLine returns a space for a character that does not stand in a line of text.
+func oneLine(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
 }
 
 // result returns the row as a result names it.

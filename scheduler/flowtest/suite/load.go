@@ -73,7 +73,7 @@ func (l *Loader) Parse(path string, src []byte) (*Suite, flow.Problems) {
 	})
 	problems := r.withoutMany(slices.Compact(r.problems)).Localized(l.Language)
 	if problems.HasErrors() {
-		return nil, problems
+		return nil, problems.Errors() // what is odd beside them may come from these
 	}
 	return s, problems
 }
