@@ -352,7 +352,7 @@ steps: [{id: a, call: agent, with: {prompt: x, max_repeats: 1, tools: {calls: [{
 		t.Fatalf("%v, the tool ran at %q", r.Err, ran)
 	}
 	second := lines(r, "step.finished a/work-2")
-	if len(second) != 1 || !strings.Contains(second[0], `"error":"invalid"} invalid: not run: it was used with the same arguments`) {
+	if len(second) != 1 || !strings.Contains(second[0], `"not_run":true} invalid: not run: it was used with the same arguments`) {
 		t.Errorf("the second use: %q\n%s", second, r.Log())
 	}
 }

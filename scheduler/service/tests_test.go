@@ -171,8 +171,14 @@ func TestSecretsInTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file.Path, []byte("cases: [{name: first, expect: [{output: reply, equals: hunter2}]}]\n"), 0o600); err != nil {
-		t.Fatal(err)
+	flowPath := filepath.Join(filepath.Dir(file.Path), "a.yaml")
+	for path, text := range map[string]string{
+		flowPath:  "steps: [{id: say, call: template, with: {template: it is hunter2}}]\noutputs: {reply: \"{{ say.text }}\"}\n",
+		file.Path: "cases: [{name: first, expect: [{output: reply, equals: it is known}]}]\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	file, err = tests.File("a.test.yaml", "en")
 	if err != nil {
@@ -187,7 +193,7 @@ func TestSecretsInTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	message := found.Cases[0].Repeats[0].Checks[0].Message
-	if found.Cases[0].Outcome != result.Fail || strings.Contains(message, "hunter2") || strings.Contains(string(kept), "hunter2") {
+	if found.Cases[0].Outcome != result.Fail || !strings.Contains(message, "it is ") || strings.Contains(message, "hunter2") || strings.Contains(string(kept), "hunter2") {
 		t.Errorf("%s: %s\n%s", found.Cases[0].Outcome, message, kept)
 	}
 }
