@@ -183,7 +183,7 @@ func (s *script) rivals(list *scriptList, asked []string) (a, b string) {
 	for i := range asked {
 		group[i] = i
 		for j := range i {
-			if !areOrdered(s.flow, asked[i], asked[j]) {
+			if group[i] != group[j] && !areOrdered(s.flow, asked[i], asked[j]) {
 				from, to := max(group[i], group[j]), min(group[i], group[j])
 				for k := range i + 1 {
 					if group[k] == from {
@@ -193,16 +193,15 @@ func (s *script) rivals(list *scriptList, asked []string) (a, b string) {
 			}
 		}
 	}
-	var pairs [][2]string
+	differ := map[int]bool{} // the groups whose answers are not all the same
 	for i := range asked {
-		if list.texts[i] == list.texts[group[i]] {
-			continue
-		}
-		for j := range asked {
-			for k := range j {
-				if group[j] == group[i] && group[k] == group[i] && !areOrdered(s.flow, asked[j], asked[k]) {
-					pairs = append(pairs, [2]string{min(stepsOf(asked[j]), stepsOf(asked[k])), max(stepsOf(asked[j]), stepsOf(asked[k]))})
-				}
+		differ[group[i]] = differ[group[i]] || list.texts[i] != list.texts[group[i]]
+	}
+	var pairs [][2]string
+	for j := range asked {
+		for k := range j {
+			if group[j] == group[k] && differ[group[j]] && !areOrdered(s.flow, asked[j], asked[k]) {
+				pairs = append(pairs, [2]string{min(stepsOf(asked[j]), stepsOf(asked[k])), max(stepsOf(asked[j]), stepsOf(asked[k]))})
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -158,7 +157,7 @@ func (p *Progress) addEndLine(step, call string, e *journal.Event) {
 		p.addLine("-", "90", p.language.Say("%s stopped", label))
 	case !isFinished:
 		p.addLine("✗", "31", p.language.Say("%s failed: %s", label, FirstLine(e.Data.Error.Message)))
-	case e.Data.Error != nil && isSubstep(e.Step):
+	case e.Data.Error != nil && journal.IsPseudoStep(e.Step):
 		p.addLine("✗", "31", p.language.Say("%s failed; continuing: %s", figures, FirstLine(e.Data.Error.Message)))
 	case e.Data.Error != nil:
 		if e.Index != nil {
@@ -172,11 +171,6 @@ func (p *Progress) addEndLine(step, call string, e *journal.Event) {
 	default:
 		p.addLine("✓", "32", figures)
 	}
-}
-
-// isSubstep reports whether a step is what a call does inside its own, as an agent uses a tool.
-func isSubstep(step string) bool {
-	return strings.Contains(step[strings.LastIndexByte(step, '/')+1:], "-")
 }
 
 // FailedItems tells how many items of a for_each step failed while on_error: continue went on.
