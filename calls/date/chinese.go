@@ -364,7 +364,7 @@ func lastSeason(g []string, today time.Time) (Period, bool) {
 	return seasonPeriod(g[1], 0, today), true
 }
 
-// lunarOrHidden reads a day of the Chinese calendar; where it is not known, it is no other day.
+// lunarOrHidden reads a day of the Chinese calendar. One that is not known is not read as another day.
 func lunarOrHidden(g []string, today time.Time) (Period, bool) {
 	p, _ := namedLunarDay(g[1], g[2], g[3], g[4], g[5], today)
 	return p, true

@@ -16,8 +16,8 @@ type BesideText struct {
 	Pieces []Piece `json:"pieces"`
 }
 
-// RoleTools stands for a role where a text is no message, but in the definition of a tool, in the schema of the answer, or in what
-// extra adds to the request.
+// RoleTools is the role of texts outside the messages: those of the definitions of tools, of the schema of the answer, and of what extra
+// adds to the request.
 const RoleTools = "tools"
 
 // explainBeside explains what a step sends beside the contents of messages, as far as its parameters tell: the names of messages,

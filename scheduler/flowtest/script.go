@@ -55,12 +55,12 @@ func newScript(f *flow.Flow, lists []suite.Script) (*script, error) {
 	return s, nil
 }
 
-// Chat answers who is no step.
+// Chat answers a request that belongs to no step.
 func (s *script) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return s.ForStep("").Chat(ctx, req)
 }
 
-// ForStep returns who answers a step.
+// ForStep returns the provider that answers a step by its list.
 func (s *script) ForStep(path string) llm.Provider { return scriptedStep{s, path} }
 
 // scriptedStep answers one step.

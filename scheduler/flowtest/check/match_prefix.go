@@ -113,7 +113,7 @@ func definitionsOf(tools value.Value) value.Value {
 	return value.OfMap(groups)
 }
 
-// keysOf returns a value with null for what is no map.
+// keysOf returns a value in which null stands for all that is not a map.
 func keysOf(v value.Value) value.Value {
 	if v.Kind() != value.Object {
 		return value.Value{}
