@@ -34,7 +34,7 @@ type modifier struct {
 
 // apart is a pattern that counts only where the text before a match fits after and does not fit
 // notAfter, and the text behind it does not fit notBefore. The first two end with $, notBefore
-// begins with ^; nil is no condition.
+// begins with ^. A condition that is nil always holds.
 type apart struct{ words, after, notAfter, notBefore *regexp.Regexp }
 
 // maxAround is the number of bytes that are looked at before a match.
@@ -46,7 +46,7 @@ func (a apart) FindAllStringSubmatchIndex(text string, n int) [][]int {
 	all := a.words.FindAllStringSubmatchIndex(text, n)
 	for i := 0; i < len(all); i++ {
 		m := all[i]
-		if a.counts(text, m) {
+		if a.holds(text, m) {
 			continue
 		}
 		all = slices.Delete(all, i, i+1)
@@ -63,7 +63,8 @@ func (a apart) FindAllStringSubmatchIndex(text string, n int) [][]int {
 	return all
 }
 
-func (a apart) counts(text string, m []int) bool {
+// holds reports whether a match fits what stands around it.
+func (a apart) holds(text string, m []int) bool {
 	before, behind := text[max(0, m[0]-maxAround):m[0]], text[m[1]:]
 	isAfter := a.after == nil || a.after.MatchString(before)
 	isWrong := a.notAfter != nil && a.notAfter.MatchString(before) || a.notBefore != nil && a.notBefore.MatchString(behind)

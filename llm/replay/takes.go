@@ -296,8 +296,8 @@ func (p *Player) Spent() (used llm.Usage, isTold bool) {
 	return p.spent, !p.isUntold
 }
 
-// spend counts what an answer that is recorded has used.
-func (p *Player) spend(deltas []llm.Delta) {
+// addSpent counts what an answer that is recorded has used.
+func (p *Player) addSpent(deltas []llm.Delta) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	isTold := false
@@ -453,7 +453,7 @@ func (p *Player) countTime(one *take) {
 // recordTake passes on the answer of the inner provider, and keeps it when it is whole.
 func (p *Player) recordTake(ctx context.Context, inner llm.Provider, req *llm.Request, r recording, hidden secrets, yield func(llm.Delta, error) bool) {
 	began := time.Now()
-	defer func() { p.spend(r.deltas) }()
+	defer func() { p.addSpent(r.deltas) }()
 	for d, err := range inner.Chat(ctx, req) {
 		if err == nil {
 			r.deltas = append(r.deltas, d)

@@ -45,7 +45,7 @@ func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, ste
 	x := &explainer{
 		ctx: ctx, flow: flow, record: record, counter: counter, seen: map[string]bool{},
 		parts: map[*journal.StepState][]calls.Part{}, scopes: map[site]recordedScope{}, traces: map[tracedParam]*trace{},
-		known: map[explained]explanation{}, given: map[site]map[string]string{}, hasSecrets: len(flow.SecretNames()) > 0,
+		known: map[explained]explanation{}, given: map[site]map[string][]string{}, hasSecrets: len(flow.SecretNames()) > 0,
 	}
 	at := x.findSite(flow, got)
 	var all []*Explanation

@@ -31,7 +31,7 @@ type explainer struct {
 	scopes map[site]recordedScope
 	traces map[tracedParam]*trace
 	known  map[explained]explanation
-	given  map[site]map[string]string // the pointers of the texts that a site was given and the flow does not write out
+	given  map[site]map[string][]string // by text, where a site was given it, unless the flow writes it out
 
 	hasSecrets bool // the flow mentions some
 }

@@ -162,8 +162,11 @@ func (x *explainer) explainOwn(at site, pointer, text string, start, end, hops i
 	return completed(x.explainGap(at, text[start:end], hops), maker.withSpan(start, end-start))
 }
 
+// maxEqualTexts is how many places are looked at that have the same text.
+const maxEqualTexts = 8
+
 // explainGap explains a stretch that a call tells nothing of: all of a text that the step was given and that the flow does not
-// write out, such as a separator, else it has no source.
+// write out, such as a separator, else it has no source. Where the step was given the text more than once, it is from one of the places.
 func (x *explainer) explainGap(at site, stretch string, hops int) []Piece {
 	if at.step == nil || stretch == "" || hops > maxHops {
 		return singlePiece(stretch)
@@ -171,19 +174,26 @@ func (x *explainer) explainGap(at site, stretch string, hops int) []Piece {
 	caller := x.callerOf(at)
 	known, ok := x.given[caller]
 	if !ok {
-		known = map[string]string{}
+		known = map[string][]string{}
 		eachText(caller.got.Params, "", func(pointer, text string) {
-			if !x.isLiteral(caller, pointer) {
-				known[text] = pointer
+			if len(known[text]) <= maxEqualTexts && !x.isLiteral(caller, pointer) {
+				known[text] = append(known[text], pointer)
 			}
 		})
 		x.given[caller] = known
 	}
-	pointer, ok := known[stretch]
-	if !ok {
+	pointers := known[stretch]
+	if len(pointers) == 0 {
 		return singlePiece(stretch)
 	}
-	return x.explainGiven(caller, pointer, 0, stretch, hops+1)
+	pieces := x.explainGiven(caller, pointers[0], 0, stretch, hops+1)
+	if len(pointers) > maxEqualTexts {
+		return withPossible(pieces, anywhere)
+	}
+	for _, other := range pointers[1:] {
+		pieces = withPossibleFrom(pieces, x.explainGiven(caller, other, 0, stretch, hops+1))
+	}
+	return pieces
 }
 
 // partAt returns the part whose own text stands at a pointer of an output.

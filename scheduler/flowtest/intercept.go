@@ -102,7 +102,7 @@ func (g *guard) Exec(ctx context.Context, use *scheduler.CallUse) iter.Seq2[call
 	return emit(reply.Value)
 }
 
-// noteGiven keeps that a mock gives the output of a use.
+// noteGiven keeps the path of a use whose output a mock gives.
 func (g *guard) noteGiven(path string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -248,7 +248,7 @@ func (s *sessions) scripted() []int {
 	if s.scripts == nil {
 		return nil
 	}
-	return s.scripts.given()
+	return s.scripts.countGiven()
 }
 
 // problem returns why the run did not get what it asked for; nil: it did.
@@ -271,7 +271,7 @@ func (s *sessions) problem() error {
 	return nil
 }
 
-// spent returns what was recorded anew has used; isTold is false where an answer does not tell it.
+// spent returns the usage of the answers that this repeat recorded. isTold is false where one of them has none.
 func (s *sessions) spent() (used llm.Usage, isTold bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -69,7 +69,7 @@ type scriptedStep struct {
 	path   string
 }
 
-// Chat gives the next answer of the list for the step.
+// Chat answers with the next item of the list for the step.
 func (p scriptedStep) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	answer, err := p.script.next(p.path)
 	if err != nil {
@@ -120,8 +120,8 @@ var insideStep = regexp.MustCompile(`(/[a-z][a-z0-9_-]*-[0-9]+)+$`)
 // stepsOf returns the path of the step of a flow that something runs in.
 func stepsOf(path string) string { return insideStep.ReplaceAllString(path, "") }
 
-// given returns how many answers of each list were given.
-func (s *script) given() []int {
+// countGiven returns how many answers of each list were given.
+func (s *script) countGiven() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	counts := make([]int, len(s.lists))
@@ -151,7 +151,7 @@ func (s *script) problem() error {
 		}
 	}
 	for i := range s.lists {
-		if a, b := s.rivals(&s.lists[i], s.asked[i]); a != "" {
+		if a, b := s.findRivals(&s.lists[i], s.asked[i]); a != "" {
 			return calls.Errorf(calls.Invalid, "the steps %s and %s may run side by side, and which one gets which answer of llm depends on which one asks first", a, b).
 				WithHint("give each its own answers: llm: {%s: [...], %s: [...]}, or mock one of them", quoteStep(a), quoteStep(b))
 		}
@@ -176,9 +176,9 @@ func (l *scriptList) shortage(asked int) error {
 	return err.WithHint("add an answer for each request, in their order")
 }
 
-// rivals returns two steps that may run side by side and that took different answers of a list; "" where there are none. Which
+// findRivals returns two steps that may run side by side and took different answers of a list; "" without any. Which
 // answers a group of such steps took together does not depend on which one was faster.
-func (s *script) rivals(list *scriptList, asked []string) (a, b string) {
+func (s *script) findRivals(list *scriptList, asked []string) (a, b string) {
 	group := make([]int, len(asked)) // the first request of the group of each
 	for i := range asked {
 		group[i] = i

@@ -104,6 +104,28 @@ outputs: {x: 1}
 	`)
 }
 
+// Of two separators with the same text it is not known which one is where, so that neither passes.
+func TestConfinedOfEqualSeparators(t *testing.T) {
+	e := runText(t, `
+inputs: {type: object, properties: {question: {type: string}, other: {type: string}, third: {type: string}}}
+steps:
+  - id: built
+    call: input
+    with:
+      config: !expr "{'context_template': [{'module_name': 'a', 'segments': [{'type': 'text', 'value': 'one'}, {'type': 'text', 'value': 'more'}]}, {'module_name': 'b', 'segments': [{'type': 'text', 'value': 'two'}]}], 'settings': {'prompt_separator': inputs.question, 'segment_separator': inputs.other}}"
+  - {id: parted, call: chat, with: {messages: [{role: system, content: "{{ built.prompt }}"}, {role: user, content: x}]}}
+outputs: {x: 1}
+`, value.OfMap(value.Pairs("question", "same", "other", "same", "third", "same")), scripted.Answer{Text: "a"})
+	if e.Record.Error != nil {
+		t.Fatal(e.Record.Error)
+	}
+	expectLines(t, e, `
+		fail {prompt: parted, confined: {source: inputs.question, roles: [user]}}
+		error {prompt: parted, confined: {source: inputs.other, roles: [user]}}
+		pass {prompt: parted, confined: {source: inputs.third, roles: [user]}}
+	`)
+}
+
 // A text that is a secret stands nowhere in results, which have masks: that it is not found tells nothing.
 func TestSecretsInChecks(t *testing.T) {
 	e := runText(t, `

@@ -277,7 +277,7 @@ func TestFlowsLeadOut(t *testing.T) {
 	}
 }
 
-// scriptsText returns the scripts of a case: null where there are none, a list as it is.
+// scriptsText returns the scripts of a case as JSON: null without any, a list as it is.
 func scriptsText(scripts []Script) string {
 	if len(scripts) == 0 {
 		return "null"
