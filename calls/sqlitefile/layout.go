@@ -70,6 +70,9 @@ func (l *Layout) Open(ctx context.Context, file string, busy time.Duration, prag
 		_ = db.Close() // the error that led here says more
 		return nil, nil, err
 	}
+	if err := os.Remove(file + creationSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, errors.Join(err, conn.Close(), db.Close())
+	}
 	return db, conn, nil
 }
 
@@ -94,11 +97,25 @@ func checkRegular(file string) error {
 	return nil
 }
 
+// creationSuffix ends the name of an empty file that stands beside a new one until its tables are
+// on the disk. A process that is killed before leaves a file that looks like one whose log is lost.
+const creationSuffix = "-new"
+
 // createFile creates a missing file, because SQLite would let other users read it.
 func createFile(file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
+	if sizeOf(file) <= 0 {
+		if err := touch(file + creationSuffix); err != nil {
+			return err
+		}
+	}
+	return touch(file)
+}
+
+// touch creates a missing file that only the current user may read.
+func touch(file string) error {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -117,7 +134,6 @@ func (l *Layout) connectPrepared(ctx context.Context, db *sql.DB, busy time.Dura
 			if err == nil {
 				return conn, nil
 			}
-			leaveEmpty(conn)
 			_ = conn.Close() // the error that led here says more
 		}
 		if !isLocked(err) || time.Now().After(deadline) {
@@ -128,15 +144,6 @@ func (l *Layout) connectPrepared(ctx context.Context, db *sql.DB, busy time.Dura
 			return nil, ctx.Err()
 		case <-time.After(20 * time.Millisecond):
 		}
-	}
-}
-
-// leaveEmpty takes the mode of a log from a file that got no table after all: such a file
-// would look like one that has lost its log.
-func leaveEmpty(conn *sql.Conn) {
-	var tables int
-	if err := conn.QueryRowContext(background, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err == nil && tables == 0 {
-		_, _ = conn.ExecContext(background, "PRAGMA journal_mode = DELETE") // refused where others use the file
 	}
 }
 

@@ -70,7 +70,7 @@ func logProblem(file string) (problem wording.Text, err error) {
 	if log == nil {
 		isLost := known.frames > known.moved
 		if known.frames == 0 {
-			isLost = isLost || lacksSchema(file)
+			isLost = isLost || lacksSchema(file) && sizeOf(file+creationSuffix) < 0
 		}
 		if isLost {
 			return wording.Say("is missing"), nil
@@ -192,7 +192,7 @@ func parseLogIndex(index []byte) logIndex {
 }
 
 // lacksSchema reports whether a file has been made to have a log and has no table: those
-// were written to its log first.
+// were written to its log first, unless the file was still being created.
 func lacksSchema(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {

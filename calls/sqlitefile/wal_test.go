@@ -3,6 +3,7 @@ package sqlitefile_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -106,6 +107,40 @@ func TestLostLog(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A process that is killed before the tables of its new file are on the disk has lost nothing; a
+// file that was created by then has.
+func TestKilledWhileCreating(t *testing.T) {
+	withoutTables := func(t *testing.T) string {
+		file := filepath.Join(t.TempDir(), "a.db")
+		db, err := sqlitefile.Connect(file, time.Minute, "journal_mode(WAL)")
+		if err == nil {
+			_, err = db.Exec("PRAGMA user_version = 0") // opens the file, and closing removes the log
+		}
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	file := withoutTables(t)
+	if err := os.WriteFile(file+"-new", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openRows(t, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(file + "-new"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file that tells of the creation: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	var lost *sqlitefile.LostLogError
+	if _, err := openRows(t, withoutTables(t)); !errors.As(err, &lost) {
+		t.Errorf("a file that was created: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,6 +32,10 @@ type Output struct {
 	lines int
 	cause string // the last line by which a Go program begins to explain its crash
 }
+
+// What the lines begin with by which a Go program begins to explain its crash. The last is
+// that of the C library, when it cannot create a thread for want of memory.
+var crashPrefixes = []string{"panic: ", "fatal error: ", "runtime/cgo: "}
 
 // NewOutput returns an output that writes to a log.
 func NewOutput(log *slog.Logger) *Output { return &Output{log: log} }
@@ -64,7 +69,7 @@ func (o *Output) logLineLocked() {
 		return
 	}
 	o.lines++
-	if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+	if slices.ContainsFunc(crashPrefixes, func(prefix string) bool { return strings.HasPrefix(line, prefix) }) {
 		o.cause = line
 	}
 	o.log.LogAttrs(context.Background(), slog.LevelInfo, line)

@@ -36,8 +36,9 @@ func TestOutputIsBounded(t *testing.T) {
 // Of a crash whose trace is long the cause is kept.
 func TestCauseOfCrash(t *testing.T) {
 	for trace, want := range map[string]string{
-		"fatal error: concurrent map writes\n\n": "fatal error: concurrent map writes\n...\n",
-		"goroutine 0:\n":                         "",
+		"fatal error: concurrent map writes\n\n":                                                   "fatal error: concurrent map writes\n...\n",
+		"runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort\n\n": "runtime/cgo: pthread_create failed: Resource temporarily unavailable\n...\n",
+		"goroutine 0:\n": "",
 	} {
 		o := NewOutput(slog.New(slog.DiscardHandler))
 		_, _ = o.Write([]byte(trace + strings.Repeat("goroutine\n", 1000) + "last"))
