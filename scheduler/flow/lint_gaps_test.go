@@ -197,6 +197,22 @@ steps:
 			`flow.yaml:7:64: history: want objects with role, but recall.relevant_memories[0] has none (it has memory_id, relevance_score, reason, content, timestamp, snapshot_ids, context, mark)`,
 			`flow.yaml:7:111: skill_names: want string, but recent.turns[0] is an object`,
 		}},
+		"schemas without a type": {`inputs:
+  properties:
+    n: {type: integer}
+    city: {properties: {name: {type: string}}, additionalProperties: false}
+    list: {items: {properties: {a: {type: string}}, additionalProperties: false}}
+steps:
+  - {id: a, call: chat, with: {messages: "{{ inputs.n }}"}}
+  - {id: b, call: chat, for_each: "{{ inputs.city }}", with: {user: "{{ inputs.city.zip }}"}}
+  - {id: c, call: chat, for_each: "{{ inputs.list }}", with: {user: "{{ item.b }}"}}
+  - {id: d, call: chat, for_each: "{{ inputs.list }}", with: {user: "{{ item.a }} {{ inputs.city.name }} {{ inputs.list[0].a }}"}}
+`, []string{
+			`flow.yaml:7:42: messages: want array or null, but inputs.n is a number`,
+			`flow.yaml:8:35: for_each wants a list, but inputs.city is an object`,
+			`flow.yaml:8:73: inputs.city has no "zip" (it has name)`,
+			`flow.yaml:9:73: item has no "b" (it has a)`,
+		}},
 		"places in the schema of inputs": {`inputs:
   type: object
   required: question

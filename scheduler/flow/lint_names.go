@@ -263,11 +263,6 @@ func (u *unit) lintInput(use nameUse) {
 			return
 		}
 	}
-	if _, typed := doc.Get("type"); !typed {
-		m := doc.Map().Clone()
-		m.Set("type", value.OfString("object"))
-		doc = value.OfMap(m)
-	}
 	u.lintPath(use, doc, wording.Same("inputs"))
 }
 

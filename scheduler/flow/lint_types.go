@@ -192,7 +192,7 @@ func typesOf(doc value.Value) []string {
 	if hasAny(doc, "$ref", "anyOf", "oneOf", "allOf", "if") {
 		return nil
 	}
-	typed, _ := doc.Get("type")
+	typed := declaredType(doc)
 	var types []string
 	for _, t := range append(slices.Clone(typed.List()), typed) {
 		if name, ok := t.Str(); ok {
@@ -200,6 +200,21 @@ func typesOf(doc value.Value) []string {
 		}
 	}
 	return types
+}
+
+// declaredType returns the type of a schema. One that lists properties or items and names no
+// type is taken for that of an object or a list, as its author means it.
+func declaredType(doc value.Value) value.Value {
+	typed, isTyped := doc.Get("type")
+	switch {
+	case isTyped:
+		return typed
+	case hasAny(doc, "properties"):
+		return value.OfString("object")
+	case hasAny(doc, "items"):
+		return value.OfString("array")
+	}
+	return typed
 }
 
 // Shapes of the names that are the same in every flow.
@@ -223,8 +238,7 @@ func (u *unit) lintList(s *stepUnit) {
 	if s.ForEach == nil || s.ForEach.Expr == nil {
 		return
 	}
-	kind, _ := u.shapeOf(s.ForEach).Get("type")
-	if name, known := kind.Str(); known && name != "array" {
+	if name, known := declaredType(u.shapeOf(s.ForEach)).Str(); known && name != "array" {
 		u.add(s.ForEach.Pos, "for_each wants a list, but %s is %s", s.ForEach.source, withArticle(name))
 	}
 }
@@ -282,8 +296,7 @@ func lookUpPath(schema value.Value, path []string) lookup {
 		if hasAny(schema, "$ref", "anyOf", "oneOf", "allOf", "if", "patternProperties") {
 			return open
 		}
-		typed, _ := schema.Get("type")
-		kind, _ := typed.Str()
+		kind, _ := declaredType(schema).Str()
 		var methods []string
 		switch kind {
 		case "object":
