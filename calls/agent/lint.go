@@ -35,6 +35,7 @@ func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 		}
 	}
 	for _, t := range p.toolPlans() {
+		problems = append(problems, t.lintParameters()...)
 		if t.callPlace != "" {
 			if err := env.Registry.CheckCall(t.call); err != nil {
 				problems = append(problems, schema.Problem{Pointer: "/" + t.callPlace, Message: err.Error(), Hint: calls.HintOf(err)})
@@ -98,6 +99,21 @@ func isComputed(v value.Value) bool {
 		}
 	}
 	return false
+}
+
+// lintParameters looks at the schema of arguments that a tool spells out. It only describes them to
+// the model, so what is wrong there is a warning.
+func (t toolPlan) lintParameters() []schema.Problem {
+	doc := value.OfMap(t.parameters)
+	problems := schema.LintAt("", doc).AsWarnings()
+	problems = slices.DeleteFunc(problems, func(p schema.Problem) bool {
+		at, _ := doc.At(p.Pointer)
+		return p.Keyword == schema.MisfitDefault && isComputed(at)
+	})
+	for i := range problems {
+		problems[i].Pointer = "/" + t.place + "/parameters" + problems[i].Pointer
+	}
+	return problems
 }
 
 // lintOffered holds the arguments that a tool spells out to the parameters of its call.

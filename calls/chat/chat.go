@@ -96,10 +96,11 @@ response_schema:
 	return def
 }
 
-// lintParams finds mistyped keywords of response_schema, members of extra that the call makes itself, and messages beside their short form
-// also where a template makes one of the two.
+// lintParams finds mistyped keywords and wrong defaults of response_schema, members of extra that the call makes itself, and messages
+// beside their short form also where a template makes one of the two.
 func lintParams(params value.Value, _ calls.LintEnv) []schema.Problem {
-	problems := append(schema.TyposIn(params, "response_schema"), ask.LintExtra(params)...)
+	answer, _ := params.Get("response_schema")
+	problems := append(schema.LintAt("/response_schema", answer).AsWarnings(), ask.LintExtra(params)...)
 	if _, given := params.Get("messages"); !given {
 		return problems
 	}

@@ -47,15 +47,22 @@ func UnknownKeywords(doc value.Value) (problems Problems) {
 	return problems
 }
 
-// TyposIn is [UnknownKeywords] of the schema that params have under a name, with the pointers of
-// params: what the Lint of a call wants.
-func TyposIn(params value.Value, name string) Problems {
-	doc, _ := params.Get(name)
-	problems := UnknownKeywords(doc)
+// LintAt returns what [UnknownKeywords] and [MisfitDefaults] find in a schema that stands at a
+// pointer of a call's parameters: what the Lint of a call wants.
+func LintAt(pointer string, doc value.Value) Problems {
+	problems := append(UnknownKeywords(doc), MisfitDefaults(doc)...)
 	for i := range problems {
-		problems[i].Pointer = "/" + value.Escape(name) + problems[i].Pointer
+		problems[i].Pointer = pointer + problems[i].Pointer
 	}
 	return problems
+}
+
+// AsWarnings makes warnings of all problems.
+func (p Problems) AsWarnings() Problems {
+	for i := range p {
+		p[i].Warning = true
+	}
+	return p
 }
 
 // WithProperty returns the schema of an object with another schema for one property; the

@@ -118,7 +118,8 @@ func Extended(kit Kit) calls.Definition {
 		return output
 	}
 	def.Lint = func(params value.Value, _ calls.LintEnv) []schema.Problem {
-		return schema.TyposIn(params, "current_schema")
+		doc, _ := params.Get("current_schema")
+		return schema.LintAt("/current_schema", processor.ExpandFormats(doc, kit.Formats))
 	}
 	def.Texts = []calls.Texts{templateTexts()}
 	def.Origins = outputOrigins

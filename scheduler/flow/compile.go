@@ -91,7 +91,7 @@ func (u *unit) inputSchema() *schema.Schema {
 		u.reportSchema("inputs", k.node, "", err)
 		s, _ = schema.Parse(keySchema("type", "object"))
 	}
-	u.warnTypos("inputs", k.node, doc)
+	u.lintSchema("inputs", k.node, doc)
 	return s
 }
 
@@ -117,8 +117,13 @@ func (u *unit) reportSchema(key string, n *yaml.Node, within string, err error) 
 	}
 }
 
-// warnTypos warns of mistyped keywords in a schema, which have no effect.
-func (u *unit) warnTypos(key string, n *yaml.Node, doc value.Value) {
+// lintSchema warns of mistyped keywords in a schema, which have no effect, and reports defaults that
+// do not fit it.
+func (u *unit) lintSchema(key string, n *yaml.Node, doc value.Value) {
+	for _, p := range schema.MisfitDefaults(doc) {
+		message, hint := p.Text()
+		u.add(u.positionOf(nodeAt(n, p.Pointer)), "%s%s: %s", key, p.Pointer, message).setHint(hint)
+	}
 	for _, p := range schema.UnknownKeywords(doc) {
 		message, hint := p.Text()
 		u.warn(u.positionOf(keyAt(n, p.Pointer)), "%s: %s", key, message).setHint(hint)
@@ -153,7 +158,7 @@ func (u *unit) compileStep(k *stepKeys) {
 			u.reportSchema("override_input", k.OverrideInput.node, "/properties", err)
 		}
 		for name, doc := range s.OverrideInput.Map().All() {
-			u.warnTypos("override_input", nodeAt(k.OverrideInput.node, "/"+value.Escape(name)), doc)
+			u.lintSchema("override_input/"+value.Escape(name), nodeAt(k.OverrideInput.node, "/"+value.Escape(name)), doc)
 		}
 	}
 	u.compileTimes(s)

@@ -213,6 +213,33 @@ steps:
 			`flow.yaml:8:73: inputs.city has no "zip" (it has name)`,
 			`flow.yaml:9:73: item has no "b" (it has a)`,
 		}},
+		"defaults that do not fit": {`inputs:
+  type: object
+  properties:
+    n: {type: integer, default: three}
+    mode: {enum: [a, b], default: b}
+    city: {type: object, default: {}, required: [zip], properties: {zip: {type: string, default: ""}, name: {type: string, default: 5}}}
+    area: {type: object, default: {size: 1}, required: [zip], properties: {size: {type: number}}}
+    list: {default: [a, 1], items: {$ref: "#/definitions/word"}}
+    "x/y z": {$ref: "#/definitions/word", default: 7}
+  definitions: {word: {type: string}}
+steps:
+  - {id: a, call: slot, with: {current_schema: {type: object, properties: {size: {enum: [s, m], default: xl}, day: {type: date, default: soon}, when: {type: date, default: 2026-05-01}}}}}
+  - {id: b, call: template, enable_filling: true, override_input: {template: {type: string, default: 5}}, with: {values: {}}}
+  - {id: c, call: chat, with: {user: x, response_schema: {type: object, properties: {n: {type: integer, default: x}}}}}
+  - {id: d, call: agent, with: {prompt: x, tools: {calls: [{call: chat, parameters: {properties: {user: {type: string, default: 4}, system: {type: string, default: "{{ question }}"}}}}]}}}
+`, []string{
+			`flow.yaml:4:33: inputs/properties/n/default: want integer, got string`,
+			`flow.yaml:6:133: inputs/properties/city/properties/name/default: want string, got integer`,
+			`flow.yaml:7:35: inputs/properties/area/default/zip: the required property "zip" is missing`,
+			`flow.yaml:8:25: inputs/properties/list/default/1: want string, got integer`,
+			`flow.yaml:9:52: inputs/properties/x~1y z/default: want string, got integer`,
+			`flow.yaml:12:106: current_schema/properties/size/default: "xl" is not one of s, m`,
+			`flow.yaml:12:138: current_schema/properties/day/default: "soon" does not match the pattern ^\d{4}-\d{2}-\d{2}$`,
+			`flow.yaml:13:102: override_input/template/default: want string, got integer`,
+			`flow.yaml:14:114: warning: response_schema/properties/n/default: want integer, got string`,
+			`flow.yaml:15:129: warning: tools/calls/0/parameters/properties/user/default: want string, got integer`,
+		}},
 		"places in the schema of inputs": {`inputs:
   type: object
   required: question

@@ -50,6 +50,12 @@ func New(doc value.Value, formats ...Format) (*Processor, error) {
 	return p, err
 }
 
+// ExpandFormats returns a schema with the types that are formats spelt out, as [New] reads it.
+func ExpandFormats(doc value.Value, formats []Format) value.Value {
+	p := &Processor{formats: formats}
+	return p.expandFormats(doc)
+}
+
 // expandFormats returns the schema with the types that are formats spelt out.
 func (p *Processor) expandFormats(doc value.Value) value.Value {
 	return schema.Rewrite(doc, func(m *value.Map) {
