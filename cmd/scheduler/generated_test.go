@@ -30,7 +30,7 @@ func TestTestSchema(t *testing.T) {
 
 // TestFlowReference holds configs/flow.md to the program's own types, in the same way.
 func TestFlowReference(t *testing.T) {
-	checkGenerated(t, "flow.md", []byte(flow.Reference()))
+	checkGenerated(t, "flow.md", []byte(flow.Reference("en")))
 }
 
 // TestCallReference holds configs/calls.md to what calls NAME --all prints.

@@ -36,7 +36,7 @@ of templates; help flow KEY explains one key and those below it, such as steps.r
 // explainFlow prints the reference of flow files, or of one key.
 func (a *app) explainFlow(keys []string) error {
 	if len(keys) == 0 {
-		_, err := fmt.Fprint(a.Stdout, flow.Reference())
+		_, err := fmt.Fprint(a.Stdout, flow.Reference(string(a.Language)))
 		return err
 	}
 	docs, err := flow.FindKeys(strings.Join(keys, "."))
@@ -52,7 +52,7 @@ func (a *app) explainFlow(keys []string) error {
 			required = a.Language.Say(", required")
 		}
 		language := string(a.Language)
-		if _, err := fmt.Fprintf(a.Stdout, "%s: %s%s\n  %s\n  %s\n", k.Path, k.TypeText().In(language), required, k.Text().In(language), a.Language.Say("Example: %s", k.Example)); err != nil {
+		if _, err := fmt.Fprintf(a.Stdout, "%s: %s%s\n  %s\n  %s\n", k.Path, k.Type.In(language), required, k.Doc.In(language), a.Language.Say("Example: %s", k.Example)); err != nil {
 			return err
 		}
 	}

@@ -6,15 +6,19 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// TestBuiltinDocs: every filter and test is described, by an example that renders to what
+// TestBuiltinDocs: every filter and test is described in both languages, by an example that renders to what
 // it says.
 func TestBuiltinDocs(t *testing.T) {
 	for _, b := range slices.Concat(prompt.Filters(), prompt.Tests()) {
 		if b.Doc == "" {
 			t.Errorf("%s is not described", b.Name)
 			continue
+		}
+		if wording.Of(b.Doc).Zh == b.Doc {
+			t.Errorf("%s is not described in Chinese: %q", b.Name, b.Doc)
 		}
 		parsed, err := prompt.Parse(prompt.Source{Text: b.Example})
 		if err != nil {

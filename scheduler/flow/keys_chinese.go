@@ -2,20 +2,8 @@ package flow
 
 import "github.com/callnode/scheduler/llm/value/wording"
 
-// Text returns what the key is for, in the built-in languages.
-func (k KeyDoc) Text() wording.Text {
-	zh, ok := chineseKeys[k.Doc]
-	if !ok {
-		return wording.Same(k.Doc)
-	}
-	return wording.Text{En: k.Doc, Zh: zh}
-}
-
-// TypeText returns the type of the key's value in the built-in languages.
-func (k KeyDoc) TypeText() wording.Text { return wording.Of(k.Type) }
-
 // chineseKeys are the docs of keys in Chinese by the English ones, in the order of the keys.
-var chineseKeys = map[string]string{
+var chineseKeys = wording.Add(wording.Catalog{
 	"The flow's name; the name of its file where it is left out.":                                                                            "流程的名称；不写时为其文件名。",
 	"What the flow does, for people and for models that choose a flow.":                                                                      "流程的用途，供人阅读，也供模型选择流程。",
 	"The language of built-in prompts and messages: zh, en, or one that is configured.":                                                      "内置提示词和消息的语言：zh、en，或配置中的语言。",
@@ -71,4 +59,12 @@ var chineseKeys = map[string]string{
 	"continue makes a failure the output {error: {kind, message}}. Default fail: the run ends.":                                                                          "continue 使失败成为输出 {error: {kind, message}}。默认为 fail：运行结束。",
 	"What the run gives back: a map of templates over inputs and the steps' outputs.":                                                                                    "运行返回的内容：使用输入和步骤输出的模板的映射。",
 	"The reply when the run fails: a template over error (kind, message, hint, step).":                                                                                   "运行失败时的回复：使用 error（kind、message、hint、step）的模板。",
-}
+})
+
+// The texts of the page about flow files, around its tables.
+var _ = wording.Add(wording.Catalog{
+	"# Flow files\n\nMade by `go generate` of what the program reads; `scheduler help flow [KEY]` prints the same.\n\n## Keys\n\n| key | value | |\n|---|---|---|\n": "# 流程文件\n\n由 `go generate` 根据程序所读取的内容生成；`scheduler help flow [KEY]` 输出同样的内容。\n\n## 键\n\n| 键 | 值 | |\n|---|---|---|\n",
+	"Required. %s": "必填。%s",
+	"\n## Filters\n\n| filter | | example |\n|---|---|---|\n": "\n## 过滤器\n\n| 过滤器 | | 示例 |\n|---|---|---|\n",
+	"\n## Tests\n\n| test | | example |\n|---|---|---|\n":     "\n## 测试\n\n| 测试 | | 示例 |\n|---|---|---|\n",
+})

@@ -17,9 +17,10 @@ type KeyDoc struct {
 	// Path is the key with those around it: steps.retry.max_attempts.
 	Path string
 	// Type is the type of its value in words.
-	Type     string
+	Type     wording.Text
 	Required bool
-	Doc      string
+	// Doc is what it is for.
+	Doc wording.Text
 	// Example is the key with a value, in YAML.
 	Example string
 }
@@ -39,7 +40,7 @@ func keysOf(t reflect.Type, within string) (all []KeyDoc) {
 			inner = inner.Elem()
 		}
 		key := KeyDoc{
-			Path: within + name, Type: keyType(f), Required: options != "omitempty", Doc: f.Tag.Get("doc"),
+			Path: within + name, Type: keyType(f), Required: options != "omitempty", Doc: wording.Of(f.Tag.Get("doc")),
 			Example: name + ": " + f.Tag.Get("example"),
 		}
 		all = append(all, key)
@@ -51,32 +52,36 @@ func keysOf(t reflect.Type, within string) (all []KeyDoc) {
 }
 
 // keyType returns the type of a key in words.
-func keyType(f reflect.StructField) string {
+func keyType(f reflect.StructField) wording.Text {
 	if enum := f.Tag.Get("enum"); enum != "" {
-		return strings.ReplaceAll(enum, "|", " or ")
+		values := []wording.Text{}
+		for value := range strings.SplitSeq(enum, "|") {
+			values = append(values, wording.Same(value))
+		}
+		return wording.Join(values, " or ", " 或 ")
 	}
 	if types := f.Tag.Get("type"); types != "" {
-		return wantedTypes(types).En
+		return wantedTypes(types)
 	}
 	switch f.Type {
 	case reflect.TypeFor[boolKey]():
-		return "true or false"
+		return say("true or false")
 	case reflect.TypeFor[countKey]():
-		return "a whole number from 1"
+		return say("a whole number from 1")
 	case reflect.TypeFor[numberKey]():
-		return "a number from 1"
+		return say("a number from 1")
 	case reflect.TypeFor[durationKey]():
-		return "a duration"
+		return say("a duration")
 	case reflect.TypeFor[namesKey](), reflect.TypeFor[[]textKey]():
-		return "a list of names"
+		return say("a list of names")
 	}
 	switch f.Type.Kind() {
 	case reflect.Slice:
-		return "a list of maps"
+		return say("a list of maps")
 	case reflect.Pointer:
-		return "a map"
+		return say("a map")
 	}
-	return "a text"
+	return say("a text")
 }
 
 // FindKeys returns the docs of a key and of those below it. A key of a step may leave out
@@ -105,22 +110,35 @@ func FindKeys(path string) ([]KeyDoc, error) {
 	return nil, wording.Errorf("flows have no key %q (`scheduler help flow` lists them)", path)
 }
 
-// Reference returns the page about flow files: every key, tag, name, filter and test.
-func Reference() string {
+// Reference returns the page about flow files in a language: every key, tag, name, filter and
+// test.
+func Reference(language string) string {
 	var b strings.Builder
-	b.WriteString("# Flow files\n\nMade by `go generate` of what the program reads; `scheduler help flow [KEY]` prints the same.\n\n## Keys\n\n")
-	b.WriteString("| key | value | |\n|---|---|---|\n")
+	write := func(text wording.Text) { b.WriteString(text.In(language)) }
+	write(say("# Flow files\n\nMade by `go generate` of what the program reads; `scheduler help flow [KEY]` prints the same.\n\n## Keys\n\n| key | value | |\n|---|---|---|\n"))
 	for _, k := range Keys() {
 		doc := k.Doc
 		if k.Required {
-			doc = "Required. " + doc
+			doc = say("Required. %s", doc)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s<br>`%s` |\n", k.Path, k.Type, tableCell(doc), tableCell(k.Example))
+		fmt.Fprintf(&b, "| `%s` | %s | %s<br>`%s` |\n", k.Path, k.Type.In(language), tableCell(doc.In(language)), tableCell(k.Example))
 	}
-	b.WriteString(`
+	write(aboutValues())
+	write(say("\n## Filters\n\n| filter | | example |\n|---|---|---|\n"))
+	writeBuiltins(&b, prompt.Filters(), language)
+	write(say("\n## Tests\n\n| test | | example |\n|---|---|---|\n"))
+	writeBuiltins(&b, prompt.Tests(), language)
+	return b.String()
+}
+
+// aboutValues is the part of the page on tags and on names in templates.
+func aboutValues() wording.Text {
+	names := "`" + strings.Join(reservedNames, "`, `") + "`"
+	return wording.Text{
+		En: `
 ## Values
 
-A text under ` + "`with`" + `, ` + "`outputs`" + ` and ` + "`memory`" + ` is a template; one that is a whole ` + "`{{ expression }}`" + ` keeps its type. Parameters that
+A text under ` + "`with`, `outputs` and `memory` is a template; one that is a whole `{{ expression }}`" + ` keeps its type. Parameters that
 a call takes as they are written have no templates in them.
 
 | tag | value |
@@ -134,20 +152,36 @@ In VS Code, the setting of the YAML extension is
 
 ## Names in templates
 
-The output of a finished step by its id, and ` + "`" + strings.Join(reservedNames, "`, `") + "`" + `. Inputs of
+The output of a finished step by its id, and ` + names + `. Inputs of
 triggers know ` + "`schedule` or `webhook`" + ` alone.
-`)
-	for _, group := range []struct {
-		title string
-		list  []prompt.Builtin
-	}{{"Filters", prompt.Filters()}, {"Tests", prompt.Tests()}} {
-		fmt.Fprintf(&b, "\n## %s\n\n| %s | | example |\n|---|---|---|\n", group.title, strings.ToLower(strings.TrimSuffix(group.title, "s")))
-		for _, f := range group.list {
-			result := strings.ReplaceAll(f.Result, "\n", `\n`)
-			fmt.Fprintf(&b, "| `%s` | %s | `%s`<br>`%s` |\n", f, f.Doc, tableCell(f.Example), tableCell(result))
-		}
+`,
+		Zh: `
+## 值
+
+` + "`with`、`outputs` 和 `memory` 下的文本是模板；整个文本为一个 `{{ 表达式 }}`" + ` 时保留其类型。调用按原样接受的参数中没有模板。
+
+| 标签 | 值 |
+|---|---|
+| ` + "`!expr \"step.text\"`" + ` | 表达式的值，可用于任何值的位置 |
+| ` + "`!file PATH`" + ` | 流程旁的 JSON、JSONC、YAML 或文本文件的内容，作为数据 |
+| ` + "`!raw VALUE`" + ` | 按原样书写的值，不含模板 |
+
+在 VS Code 中，YAML 扩展的设置为
+` + "`\"yaml.customTags\": [\"!expr scalar\", \"!file scalar\", \"!raw scalar\", \"!raw sequence\", \"!raw mapping\"]`" + `。
+
+## 模板中的名称
+
+已结束的步骤的输出，以其 id 为名；以及 ` + names + `。触发器的输入只能使用 ` + "`schedule` 或 `webhook`" + `。
+`,
 	}
-	return b.String()
+}
+
+// writeBuiltins writes the rows of filters or tests.
+func writeBuiltins(b *strings.Builder, list []prompt.Builtin, language string) {
+	for _, f := range list {
+		result := strings.ReplaceAll(f.Result, "\n", `\n`)
+		fmt.Fprintf(b, "| `%s` | %s | `%s`<br>`%s` |\n", f, wording.Of(f.Doc).In(language), tableCell(f.Example), tableCell(result))
+	}
 }
 
 // tableCell returns a text as it is written in a cell of a table.

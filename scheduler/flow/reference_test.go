@@ -10,7 +10,7 @@ import (
 // Every key has a doc and an example that loads.
 func TestKeyExamples(t *testing.T) {
 	for _, k := range Keys() {
-		if k.Doc == "" || strings.HasSuffix(k.Example, ": ") {
+		if k.Doc.En == "" || strings.HasSuffix(k.Example, ": ") {
 			t.Errorf("%s has no doc or no example", k.Path)
 			continue
 		}
