@@ -21,7 +21,6 @@ var onlyEnglish = map[string]string{
 	"calls/memory/memorytest":         "a kit for tests",
 	"calls/sqlitefile/sqlitefiletest": "a kit for tests",
 	"llm/llmtest":                     "a kit for tests",
-	"llm/scripted":                    "a provider for tests",
 	"plugins/examples":                "programs of their own",
 	"plugins/pluginstest":             "a kit for tests",
 	"plugins/project":                 "a program that authors of plugins use",
@@ -44,7 +43,6 @@ var moreFormats = map[string]map[string][]int{
 
 // printedAsIs are the texts that commands print in English, and why.
 var printedAsIs = map[string]string{
-	"%s: %s%s\n  %s\n  Example: %s\n": "the reference of flows is in English, like the help of commands",
 	"ok    %s\n":                      "a report for authors of plugins",
 	"FAIL  %s\n":                      "a report for authors of plugins",
 	"  url\t%s\n":                     "a term",

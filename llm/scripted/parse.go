@@ -79,11 +79,7 @@ func parseAnswer(item value.Value) (Answer, error) {
 		case "usage":
 			err = value.Decode(member, &a.Usage)
 		default:
-			hint := "known are " + strings.Join(keys, ", ")
-			if near := value.DidYouMean(key, keys); near != "" {
-				hint = near
-			}
-			return a, wording.Errorf("/%s: unknown member (%s)", value.Escape(key), hint)
+			return a, wording.Errorf("/%s: unknown member%s", value.Escape(key), value.DidYouMeanOrListSuffix(key, keys))
 		}
 		if err != nil {
 			return a, withPointer("/"+value.Escape(key), err)

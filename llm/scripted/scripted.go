@@ -5,12 +5,12 @@ package scripted
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"slices"
 	"sync"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Answer is the scripted answer to one request. The zero value is an empty one.
@@ -84,7 +84,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 		if !ok {
 			fail(&llm.Error{
 				Provider: "scripted",
-				Message:  fmt.Sprintf("the script is used up: it has %d answers, and this is another request", len(p.answers)),
+				Err:      wording.Errorf("the script is used up: it has %d answers, and this is another request", len(p.answers)),
 			})
 			return
 		}
