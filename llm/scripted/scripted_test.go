@@ -74,7 +74,7 @@ func TestParseRefuses(t *testing.T) {
 		`{}`:                                    "the scripted answers must be an array, not object",
 		`[1]`:                                   "/0: a scripted answer must be an object or a text, not integer",
 		`["a", {"txt": "x"}]`:                   `/1/txt: unknown member (did you mean "text"?)`,
-		`[{"whatever": "x"}]`:                   "/0/whatever: unknown member (known are",
+		`[{"whatever": "x"}]`:                   "/0/whatever: unknown member (there are text, json",
 		`[{"text": 1}]`:                         "/0/text: want string, got integer",
 		`[{"error": 1}]`:                        "/0/error: want object, got integer",
 		`[{"tool_calls": [{"id": 1}]}]`:         "/0/tool_calls/0/id: want string",
