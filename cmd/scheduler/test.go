@@ -139,6 +139,7 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	run = report.MaskRun(run, a.runtime.hidden.MaskText) // before it is kept anywhere
 	var comparison *compare.Comparison
 	if before != nil {
+		before = before.Without(casesOf(suites, func(s *suite.Suite, c *suite.Case) bool { return !selects(s, c) }))
 		comparison = compare.Compare(before, compare.NewBaseline(run), f.against, 1)
 		comparison.AddGoneFiles(before, files.Has)
 	}
@@ -341,19 +342,21 @@ func (a *app) keepTests(run, last *result.Run, files compare.Files, suites []*su
 	if run.Interrupted {
 		return errors.Join(err, wording.Errorf("the run was interrupted: it is not kept as %s", f.bless))
 	}
-	file, blessErr := files.Bless(f.bless, run, casesOf(suites))
+	file, blessErr := files.Bless(f.bless, run, casesOf(suites, func(*suite.Suite, *suite.Case) bool { return true }))
 	if blessErr == nil {
 		a.Tellf("kept as %s, in %s", f.bless, shownPath(file))
 	}
 	return errors.Join(err, blessErr)
 }
 
-// casesOf returns which cases there are in test files.
-func casesOf(suites []*suite.Suite) func(file, id string) bool {
+// casesOf returns which cases of test files are among those that has reports.
+func casesOf(suites []*suite.Suite, has func(*suite.Suite, *suite.Case) bool) func(file, id string) bool {
 	known := map[[2]string]bool{}
 	for _, s := range suites {
 		for _, c := range s.Cases {
-			known[[2]string{s.File, c.ID()}] = true
+			if has(s, c) {
+				known[[2]string{s.File, c.ID()}] = true
+			}
 		}
 	}
 	return func(file, id string) bool { return known[[2]string{file, id}] }

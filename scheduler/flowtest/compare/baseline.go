@@ -236,3 +236,14 @@ func (b *Baseline) Replace(newer *Baseline, keeps func(file, id string) bool) *B
 	all.sort()
 	return all
 }
+
+// Without returns the baseline without the cases that leaves reports, such as those that a run of a few cases was not
+// asked for.
+func (b *Baseline) Without(leaves func(file, id string) bool) *Baseline {
+	rest := &Baseline{Version: b.Version, Mode: b.Mode, Suites: slices.Clone(b.Suites)}
+	for i := range rest.Suites {
+		s := &rest.Suites[i]
+		s.Cases = slices.DeleteFunc(slices.Clone(s.Cases), func(c BaselineCase) bool { return leaves(s.File, c.ID) })
+	}
+	return rest
+}
