@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Every command and flag explains itself in Chinese, and there are no other texts.
@@ -22,9 +23,11 @@ func TestChineseHelp(t *testing.T) {
 	english.InitDefaultHelpCmd()
 	english.InitDefaultCompletionCmd()
 	eachHelpText(english, func(_, text string) { used[text] = true })
-	for text := range chineseHelp {
-		if !used[text] {
-			t.Errorf("no command or flag says %q", text)
+	for _, catalog := range []wording.Catalog{chineseHelp, chineseMemoryHelp, chineseRunHelp} {
+		for text := range catalog {
+			if !used[text] {
+				t.Errorf("no command or flag says %q", text)
+			}
 		}
 	}
 	chinese := newTestRoot()
