@@ -244,6 +244,7 @@ func withoutOf(text string) string { return strings.TrimSuffix(strings.TrimSpace
 var chineseExpressions = sync.OnceValue(func() []expression {
 	return []expression{
 		{words: apart{words: regexp.MustCompile(chineseFuture + `(?:` + chineseYearly + `|` + dayNumber + ` ?[日号]|[一二三四五六日天末初底]|第?[一二三四1-4]个?季度|年[初中底末])?`), notAfter: notNextAfter}},
+		{words: regexp.MustCompile(`每个?(?:年|月|周|星期|礼拜)的? ?(?:` + chineseYearly + `|` + dayNumber + ` ?[日号]|[一二三四五六日天末初底])`)},
 		// 5月7号和8号, 去年国庆和中秋, 上周一和周三
 		{words: regexp.MustCompile(`((?:(?:(?:` + shortYearDigits + `) ?年|` + yearWords + `)的? ?)?` + monthNumber + ` ?月|(?:大?上{1,4}|[本这])个? ?月的?) ?(` + dayNumber + ` ?[日号]?(?:` + chineseAnd + dayNumber + ` ?[日号]?)*` + chineseAnd + dayNumber + ` ?[日号])`),
 			periods: func(g []string, read func(string) (Period, bool)) []Period {
@@ -328,6 +329,9 @@ var chineseExpressions = sync.OnceValue(func() []expression {
 		{words: apart{words: regexp.MustCompile(`年(初|底|末)`), notAfter: notPartAfter}, period: func(g []string, today time.Time) (Period, bool) {
 			return lastYearPart(g[1], today), true
 		}},
+		{words: apart{words: regexp.MustCompile(`(上|下)半年`), notAfter: notPartAfter}, period: func(g []string, today time.Time) (Period, bool) {
+			return lastYearPart(g[1]+"半年", today), true
+		}},
 		{words: regexp.MustCompile(`[这上]个?([春夏秋冬])[天季]`), period: lastSeason},
 		{words: apart{words: regexp.MustCompile(`([春夏秋冬])[天季]`), notAfter: notSeasonAfter}, period: lastSeason},
 		{words: afterLast(chineseWeek + `末`), period: func(g []string, today time.Time) (Period, bool) {
@@ -339,6 +343,9 @@ var chineseExpressions = sync.OnceValue(func() []expression {
 				return Period{}, true
 			}
 			return p, true
+		}},
+		{words: apart{words: regexp.MustCompile(`周末`), notAfter: notWeekdayNear, notBefore: notBareWeekday}, period: func(_ []string, today time.Time) (Period, bool) {
+			return lastWeekend(today), true
 		}},
 		{words: apart{words: regexp.MustCompile(`([今昨前])(?:(晚|夜)|([早晨]))上?`), notAfter: notDayNameAfter}, period: func(g []string, today time.Time) (Period, bool) {
 			return dayPartBefore(daysBack[g[1]], g[2]+g[3], today)

@@ -26,6 +26,7 @@ const (
 // next do not see.
 var englishExpressions = sync.OnceValue(func() []expression {
 	return []expression{
+		{words: compilePhrase(`(?:every|each) (?:` + englishHolidays + `|` + dayNames + `|` + monthNames + `|` + seasonNames + `)`)},
 		{words: compilePhrase(`(first|last) day of (?:` + monthNames + `\b\.?(?:,? (\d{4}))?|(\d{4})|(last|this|the) (month|year))`), period: englishEdgeDay},
 		{words: compilePhrase(`(beginning|start|middle|end) of (last|this|the) (month|year)`), period: englishPart},
 		{words: compilePhrase(`(?:last |this past |this |past )?` + englishHolidays + `(?:(?:,| of| in)? (?:(\d{4})|(last|this) year))?`), period: func(g []string, today time.Time) (Period, bool) {
@@ -112,7 +113,7 @@ var englishExpressions = sync.OnceValue(func() []expression {
 		{words: compilePhrase(`to(night)|this (morning|afternoon|evening)`), period: func(g []string, today time.Time) (Period, bool) {
 			return dayPartBefore(0, g[1]+g[2], today)
 		}},
-		{words: compilePhrase(`(?:last|this past|past) (weekend)|last (week|month|year)`), period: func(g []string, today time.Time) (Period, bool) {
+		{words: apart{words: compilePhrase(`(?:last|this past|past|on the|at the) (weekend)|last (week|month|year)`), notBefore: notPartOf}, period: func(g []string, today time.Time) (Period, bool) {
 			return unitBefore(1, g[1]+g[2], today), true
 		}},
 		{words: compilePhrase(`this (week|month|year)`), period: func(g []string, today time.Time) (Period, bool) {
@@ -140,10 +141,11 @@ var (
 	notQuarterAfter   = regexp.MustCompile(`年的? ?$`) // which Chinese reads as a whole
 	notQuarterBefore  = regexp.MustCompile(`^ ?[:.)]`)
 	notWeekdayAfter   = regexp.MustCompile(`(?i)\b(?:next|this|every|each|coming|any|a) $`)
-	notWeekdayBefore  = regexp.MustCompile(`(?i)^ ` + englishDayParts + `s\b`)
+	notWeekdayBefore  = regexp.MustCompile(`(?i)^ (?:` + englishDayParts + `s|(?:of|in) (?:this|last|\d{4})\b|of the\b|` + beginMark + `)`)
+	notPartOf         = regexp.MustCompile(`(?i)^ (?:of\b|` + beginMark + `)`) // the last week of May
 	// openPreposition is what comes before a bare weekday, month or year: it ends or begins a time, or
 	// follows another.
-	openPreposition = regexp.MustCompile(`(?i)\b(?:before|after|since|until|till) $|` + timeMark + `,? (?:and|or) $`)
+	openPreposition = regexp.MustCompile(`(?i)\b(?:before|after|since|until|till|(?:week|month|half) of) $|` + timeMark + `,? (?:and|or) $`)
 	notYearBefore   = regexp.MustCompile(`(?i)^(?:[,.]?\d|%| ?(?:people|steps|miles|met(?:er|re)s|words|k?m\b|calories|dollars|euros|yuan|points|years|days|hours|minutes|times|pages))`)
 )
 

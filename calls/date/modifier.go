@@ -18,6 +18,7 @@ const (
 var (
 	notOpenBefore = regexp.MustCompile(`^[^\s\p{P}我你他她它咱们的去来做干吃喝买有发说都是在会没还又见看住学写哪谁什怎为和与]`)
 	notOwned      = regexp.MustCompile(`^['’]s`)
+	notWeekdayOf  = regexp.MustCompile(`^[共起直]`) // 第一个星期一共
 )
 
 // modifiers are tried in order, the more exact ones first.
@@ -38,6 +39,13 @@ var modifiers = sync.OnceValue(func() []modifier {
 				return calendarDay(times[0].End), true
 			}
 			return calendarDay(times[0].Start.AddDate(0, 0, parseNumber(g[0])-1)), true
+		}},
+		// A week, a weekend, a weekday or a half of a month; a month of a year.
+		{apart{words: regexp.MustCompile(namedTime + `的? ?(?:第([一二三四五六七八九十]{1,2})|(头)|最后)一?(?:个((?:周|星期|礼拜)[一二三四五六日天末]?|月)|(周末?))`), notBefore: notWeekdayOf}, func(times []Period, g []string) (Period, bool) {
+			return partByNumber(times[0], cmp.Or(parseNumber(g[0]), strings.Count(g[1], "头")), g[2]+g[3])
+		}},
+		{regexp.MustCompile(`(?i)\b(?:the )?` + englishOrdinals + ` (weekend|week|month|half|` + dayNames[1:] + `(?: of| in)?(?: the)? ` + namedTime), func(times []Period, g []string) (Period, bool) {
+			return partByNumber(times[0], ordinals[strings.ToLower(g[0])], strings.ToLower(g[1]))
 		}},
 		// The day before; two weeks after.
 		{regexp.MustCompile(namedTime + `的? ?(前|后)` + chineseN + chineseUnit), func(times []Period, g []string) (Period, bool) {

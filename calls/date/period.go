@@ -77,6 +77,14 @@ func weekendBefore(back int, today time.Time) Period {
 	return relativePeriod(end.AddDate(0, 0, -2), end)
 }
 
+// lastWeekend returns the last weekend that has begun.
+func lastWeekend(today time.Time) Period {
+	if p := weekendBefore(0, today); !p.Start.After(today) {
+		return p
+	}
+	return weekendBefore(1, today)
+}
+
 // monthBefore returns the month that is so many before that of today.
 func monthBefore(back int, today time.Time) Period {
 	return monthPeriod(today.Year(), today.Month()-time.Month(back), today.Location())

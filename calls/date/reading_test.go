@@ -79,6 +79,15 @@ func TestReadings(t *testing.T) {
 		// The last weekday before today.
 		"周三": "2024-05-08", "周二做了什么": "2024-05-14", "星期天": "2024-05-12", "礼拜五": "2024-05-10", "on Wednesday": "2024-05-08", "on Tuesday we met": "2024-05-14", "周一到周五": "2024-05-13..2024-05-18", "周三到周五": "2024-05-08..2024-05-11",
 		"一周三次": "", "每周三": "", "周三要做什么": "", "一个星期三次": "", "next Friday evening": "", "every Friday night": "", "on Wednesdays": "", "on Wednesday evenings": "", "这周末去哪": "",
+		// Weeks, weekends and weekdays of a month, months of a year, halves.
+		"上个月最后一周做了什么": "2024-04-24..2024-05-01", "上个月第一周": "2024-04-01..2024-04-08", "5月的第二个周末": "2024-05-11..2024-05-13", "去年9月第一个周六": "2023-09-02", "9月最后一个星期天": "2023-09-24",
+		"上个月第一个星期一共花了多少": "2024-04-01..2024-05-01", "上个月第六周": "2024-04-01..2024-05-01", "去年最后一个月": "2023-12-01..2024-01-01", "2023年头一个月": "2023-01-01..2023-02-01", "去年第一个周三": "2023-01-01..2024-01-01",
+		"the last week of September": "2023-09-24..2023-10-01", "the first week of last month": "2024-04-01..2024-04-08", "the last month of 2023": "2023-12-01..2024-01-01", "the second weekend in March": "2024-03-09..2024-03-11",
+		"the last Friday of April": "2024-04-26", "last Friday of this month": "2024-05-31", "the first half of 2023": "2023-01-01..2023-07-01", "the second half of April": "2024-04-16..2024-05-01", "the last week of school": "", "last Friday in the park": "2024-05-10", "on Friday May 10": "2024-05-10",
+		"上半年": "2024-01-01..2024-07-01", "下半年做了什么": "2023-07-01..2024-01-01", "去年上半年": "2023-01-01..2023-07-01", "每半年": "",
+		"周末去了哪": "2024-05-11..2024-05-13", "on the weekend": "2024-05-11..2024-05-13", "周末要做什么": "", "每周末": "", "每个周末": "",
+		// Again and again.
+		"每年国庆": "", "每年5月7号": "", "每个月7号": "", "every Christmas": "", "each summer": "", "every May": "",
 		// The future is not read, nor as something else.
 		"下周三": "", "明年5月7号": "", "下个月7号": "", "明年国庆": "", "下下周": "", "明年": "",
 		// Seasons and quarters.
@@ -145,7 +154,7 @@ func TestLunarCalendar(t *testing.T) {
 // pieces are put together by TestAnyReading to whatever they make.
 var pieces = strings.Fields(`去年 今年 前年 明年 24年 2022年 上 上上 大上 这 下 个 周 周三 月 5月 13月 闰 正月 初七 农历 7号 31号 8日 的 今天 昨天 前天 国庆 除夕 春节 清明 七夕 五一 前 后 之前 以后 之后 前后 一天 三天
 几天 第二天 最后一天 晚上 下午 春天 冬 第一季度 Q1 季度 5/7 29/2 和 、 到 至 before after since until the day week month year last this on in of and to between from yesterday today Friday May 7 31 2023 99 Christmas spring
-quarter first ago a two few evening night 's - , . ! 9999 0 一 十 半 末 号 年`)
+quarter first ago 第一 最后一 周末 每年 weekend half every a two few evening night 's - , . ! 9999 0 一 十 半 末 号 年`)
 
 // No text makes a reading panic or gives a period that ends before it begins, whatever the day is and
 // where clocks change.
