@@ -131,6 +131,9 @@ type LintEnv struct {
 	Registry *Registry
 	// Files reads files beside the flow; nil where none can be read.
 	Files FileReader
+	// Dir is the folder of the flow, for calls that open files themselves; "" where the file
+	// system is not that of the run.
+	Dir string
 }
 
 // UndefinedName is the keyword of problems with names that parameters do not give.

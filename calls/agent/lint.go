@@ -43,6 +43,7 @@ func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 		}
 		if def, ok := env.Registry.Call(t.call); ok {
 			problems = append(problems, t.lintFixed(def)...)
+			problems = append(problems, t.askCall(def, env)...)
 			problems = append(problems, t.lintOffered(def)...)
 		}
 	}
@@ -99,6 +100,19 @@ func isComputed(v value.Value) bool {
 		}
 	}
 	return false
+}
+
+// askCall lets the call of a tool look at what the tool fixes. Names that it misses may be given
+// by the model.
+func (t toolPlan) askCall(def calls.Definition, env calls.LintEnv) []schema.Problem {
+	if def.Lint == nil {
+		return nil
+	}
+	problems := slices.DeleteFunc(def.Lint(value.OfMap(t.with), env), func(p schema.Problem) bool { return p.Keyword == calls.UndefinedName })
+	for i := range problems {
+		problems[i].Pointer = "/" + t.place + "/with" + problems[i].Pointer
+	}
+	return problems
 }
 
 // lintParameters looks at the schema of arguments that a tool spells out. It only describes them to

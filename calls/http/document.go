@@ -30,9 +30,6 @@ var lastDocument struct {
 	doc  value.Value
 }
 
-// syntaxError is what is wrong in the text of a document; it begins with line:col.
-type syntaxError struct{ error }
-
 // readDocument reads a document in JSON or YAML from a directory.
 func readDocument(dir, name string) (value.Value, error) {
 	root, err := calls.OpenRoot(dir)
@@ -85,9 +82,5 @@ func parseText(data []byte) (value.Value, error) {
 			return doc, nil
 		}
 	}
-	doc, err := yaml.ParseValueWithin(data, yaml.Limits{Bytes: maxDocument, Nodes: maxNodes})
-	if err != nil {
-		return value.Value{}, &syntaxError{err}
-	}
-	return doc, nil
+	return yaml.ParseValueWithin(data, yaml.Limits{Bytes: maxDocument, Nodes: maxNodes})
 }

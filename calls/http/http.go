@@ -97,53 +97,6 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// lint checks what is known already; null is what is known only later, and url may
-// still be filled in.
-func lint(params value.Value, _ calls.LintEnv) []schema.Problem {
-	if problems := lintPlaceholders(params); len(problems) > 0 {
-		return problems
-	}
-	var p Params
-	for _, name := range []string{"url", "openapi", "operation", "timeout"} {
-		if v, given := params.Get(name); given && v.IsNull() {
-			return nil
-		}
-	}
-	err := value.Decode(params, &p)
-	hasTarget := p.URL != "" || p.Operation != ""
-	if err != nil || !hasTarget {
-		return nil
-	}
-	if p.Timeout == "" {
-		p.Timeout = usualTimeout
-	}
-	if err := p.Validate(); err != nil {
-		return []schema.Problem{calls.ProblemOf("", err)}
-	}
-	return nil
-}
-
-// lintPlaceholders finds a {name} of the url that path does not give.
-func lintPlaceholders(params value.Value) (problems []schema.Problem) {
-	given, _ := params.Get("url")
-	target, _ := given.Str()
-	path, has := params.Get("path")
-	if has && path.Kind() != value.Object { // known when the flow runs
-		return nil
-	}
-	for _, m := range placeholder.FindAllStringSubmatchIndex(target, -1) {
-		name := target[m[2]:m[3]]
-		if _, ok := path.Get(name); ok {
-			continue
-		}
-		problems = append(problems, schema.Problem{
-			Pointer: "/url", Offset: m[0], Keyword: calls.UndefinedName,
-		}.WithMessage("{%s} is not filled in: path does not give it", name).
-			WithHint("write path: {%s: ...}; a brace that the url really has is written %%7B", name))
-	}
-	return problems
-}
-
 // placeholder is a {name} in a url.
 var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
 

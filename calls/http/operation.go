@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
 // findOperation returns the operation that the parameters name; nil where they name none.
@@ -23,8 +24,12 @@ func (p Params) findOperation(env *calls.Env) (*openapi.Operation, error) {
 	if name, isFile := doc.Str(); isFile {
 		var err error
 		doc, err = loadDocument(env.Dir, name)
+		var fault *yaml.Error
+		if errors.As(err, &fault) {
+			return nil, calls.Errorf(calls.Invalid, "%s:%w", name, err)
+		}
 		if err != nil {
-			return nil, err
+			return nil, calls.Errorf(calls.KindOf(err), "openapi: %w", err).WithHint("%s", calls.HintOf(err))
 		}
 		file = name
 	} else {
@@ -41,10 +46,11 @@ func (p Params) findOperation(env *calls.Env) (*openapi.Operation, error) {
 	return op, nil
 }
 
-// loadDocument reads a document beside the flow or below.
+// loadDocument reads a document beside the flow or below. What is wrong in its text is a
+// [*yaml.Error].
 func loadDocument(dir, name string) (value.Value, error) {
 	if strings.Contains(name, "://") {
-		return value.Value{}, calls.Errorf(calls.Invalid, "openapi: %s is not a file", name).
+		return value.Value{}, calls.Errorf(calls.Invalid, "%s is not a file", name).
 			WithHint("keep the document beside the flow")
 	}
 	if filepath.IsAbs(name) {
@@ -56,17 +62,22 @@ func loadDocument(dir, name string) (value.Value, error) {
 			name = rel
 		}
 	}
-	doc, err := readDocument(dir, filepath.Clean(filepath.FromSlash(name)))
+	local := filepath.Clean(filepath.FromSlash(name))
+	if !filepath.IsLocal(local) {
+		return value.Value{}, calls.Errorf(calls.Invalid, "%s is outside of the folder of the flow", name).
+			WithHint("keep the document beside the flow")
+	}
+	doc, err := readDocument(dir, local)
 	if errors.Is(err, fs.ErrNotExist) {
-		return value.Value{}, calls.Errorf(calls.NotFound, "openapi: there is no file %s", name).
+		return value.Value{}, calls.Errorf(calls.NotFound, "there is no file %s", name).
 			WithHint("paths start at the folder of the flow")
 	}
-	var fault *syntaxError
-	if errors.As(err, &fault) {
-		return value.Value{}, calls.Errorf(calls.Invalid, "%s:%w", name, err)
-	}
-	if err != nil {
-		return value.Value{}, calls.Errorf(calls.Invalid, "openapi: reading %s: %w", name, err)
+	var fault *yaml.Error
+	switch {
+	case errors.As(err, &fault):
+		return value.Value{}, err
+	case err != nil:
+		return value.Value{}, calls.Errorf(calls.Invalid, "reading %s: %w", name, err)
 	}
 	return doc, nil
 }

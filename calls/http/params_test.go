@@ -49,7 +49,7 @@ func TestInvalid(t *testing.T) {
 		"{url: http://h, headers: {Content-Type: application/x-www-form-urlencoded}, body: {a: {b: 1}}}": "body/a: want a text",
 		"{openapi: 'https://x/y', operation: x}":                                                         "is not a file",
 		"{openapi: none.yaml, operation: x}":                                                             "there is no file none.yaml",
-		"{openapi: ../up.yaml, operation: x}":                                                            "escapes",
+		"{openapi: ../up.yaml, operation: x}":                                                            "is outside of the folder of the flow",
 		"{openapi: ., operation: x}":                                                                     "not a regular file",
 		"{openapi: {}, operation: x}":                                                                    "openapi: this is no OpenAPI 3 document",
 	} {
@@ -67,7 +67,7 @@ func TestInvalid(t *testing.T) {
 func TestLint(t *testing.T) {
 	for with, want := range map[string]string{
 		"{url: http://h, query: null, headers: {Host: null}}":    "the header Host is made by the program (take it out)",
-		"{openapi: {openapi: 3.1.0}, operation: x, query: null}": `openapi: there is no operation "x": the document has none`,
+		"{openapi: {openapi: 3.1.0}, operation: x, query: null}": `/operation: there is no operation "x": the document has none`,
 		"{url: http://h, timeout: 5y}":                           `timeout: invalid duration "5y" (use 500ms or 30s)`,
 		"{openapi: x.yaml, operation: x, query: null}":           "",
 		"{query: {}}":             "",

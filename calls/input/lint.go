@@ -40,6 +40,9 @@ func lintFile(name string, params value.Value, env calls.LintEnv) schema.Problem
 	if errors.Is(err, fs.ErrNotExist) {
 		return schema.Problems{schema.Problem{Pointer: pointer, Hint: "paths are relative to the flow file"}.WithMessage("there is no file %s", name)}
 	}
+	if errors.Is(err, calls.ErrNotRegular) {
+		return schema.Problems{schema.Problem{Pointer: pointer}.WithMessage("%s is not a regular file", name).WithHint("name a file")}
+	}
 	if err != nil || len(content) > maxFile {
 		return nil //nolint:nilerr // nothing can be said: it is read when the flow runs
 	}

@@ -13,7 +13,6 @@ func (u *unit) lintCalls() {
 		u.lintKeys(s)
 		if s.known {
 			u.lintParams(s)
-			u.lintUsedFiles(s)
 			u.lintMemory(u.positionOf(s.keys.Call.node), s.Def)
 			u.lintInside(s)
 		}

@@ -139,6 +139,35 @@ outputs: {x: !expr "d.text +"}
 			`conf/c.jsonc:2:43: context_template[0].importance_func: unknown importance function "is_relevnt" (did you mean "is_relevant"?)`,
 			`conf/c.jsonc:3:47: context_template[0].segments[0].value: unknown variable "current_user_inptu" (did you mean "current_user_input"?)`,
 		}},
+		"an OpenAPI document": {`steps:
+  - {id: a, call: http, with: {openapi: none.yaml, operation: get}}
+  - {id: b, call: http, with: {openapi: sub, operation: get}}
+  - {id: c, call: http, with: {openapi: ../up.yaml, operation: get}}
+  - {id: d, call: http, with: {openapi: "https://h/api.json", operation: get}}
+  - {id: e, call: http, with: {openapi: sub/api.yaml, operation: gte}}
+  - {id: f, call: http, with: {openapi: sub/api.yaml, operation: "{{ question }}"}}
+  - {id: g, call: http, with: {openapi: sub/api.yaml, operation: GET /x}}
+  - {id: h, call: http, with: {openapi: sub/bad.yaml, operation: "{{ question }}"}}
+  - {id: i, call: agent, with: {prompt: x, tools: {http: [{name: n, with: {openapi: none.yaml, operation: get}}, {with: {openapi: sub/api.yaml, operation: gte}}, {with: {openapi: sub/api.yaml, operation: get}}, {name: u, with: {url: "http://h/{x}"}}]}}}
+  - {id: j, call: input, with: {config_path: sub}}
+-- sub/api.yaml --
+openapi: 3.0.3
+servers: [{url: "https://h"}]
+paths: {/x: {get: {operationId: get}}}
+-- sub/bad.yaml --
+openapi: 3.0.3
+paths: [
+`, []string{
+			`flow.yaml:2:41: openapi: there is no file none.yaml (paths start at the folder of the flow)`,
+			`flow.yaml:3:41: openapi: reading sub: open sub: it is not a regular file`,
+			`flow.yaml:4:41: openapi: ../up.yaml is outside of the folder of the flow (keep the document beside the flow)`,
+			`flow.yaml:5:41: openapi: https://h/api.json is not a file (keep the document beside the flow)`,
+			`flow.yaml:6:66: operation: there is no operation "gte" (did you mean "get"?)`,
+			`flow.yaml:10:85: tools/http/0/with/openapi: there is no file none.yaml (paths start at the folder of the flow)`,
+			`flow.yaml:10:156: tools/http/1/with/operation: there is no operation "gte" (did you mean "get"?)`,
+			`flow.yaml:11:46: config_path: sub is not a regular file (name a file)`,
+			`sub/bad.yaml:2:8: the [ that opens here is not closed (close it with ])`,
+		}},
 		"a config file outside of the folder": {`steps: [{id: a, call: flow, with: {path: flows/f.yaml}}]
 -- flows/f.yaml --
 steps: [{id: a, call: input, with: {config_path: ../conf.jsonc}}]

@@ -128,11 +128,19 @@ func (u *unit) askCall(s *stepUnit, with *Param) (problems []paramProblem) {
 			problems = []paramProblem{{message: say("%s panicked while it looked at its parameters: %v", s.Call, r)}}
 		}
 	}()
-	problems = paramProblems(s.Def.Lint(knownValue(with), calls.LintEnv{Registry: u.loading.Registry, Files: lintFiles{u}}))
+	problems = paramProblems(s.Def.Lint(knownValue(with), u.lintEnv()))
 	if s.EnableFilling { // a name that is not there may be filled in
 		problems = slices.DeleteFunc(problems, func(p paramProblem) bool { return p.Keyword == calls.UndefinedName })
 	}
 	return problems
+}
+
+func (u *unit) lintEnv() calls.LintEnv {
+	env := calls.LintEnv{Registry: u.loading.Registry, Files: lintFiles{u}}
+	if u.loading.ReadFile == nil {
+		env.Dir = u.dir
+	}
+	return env
 }
 
 // tryConstruct makes the call of parameters, to see whether it can be made.

@@ -14,9 +14,6 @@ func pathParams() []string {
 	return []string{"workspace", "builtin_skills", "config_path", "openapi"}
 }
 
-// isFileParam reports whether one of [pathParams] names a file, not a folder.
-func isFileParam(name string) bool { return name == "config_path" || name == "openapi" }
-
 // UsedFile is a file or a folder that a step reads while it runs: unlike those of [Flow] Files
 // it is not kept with a run. [Flow.UsedFiles] makes it; it is only data.
 type UsedFile struct {

@@ -1,0 +1,104 @@
+package http
+
+import (
+	"errors"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/http/openapi"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+)
+
+// lint checks what is known already; null is what is known only later, and url may
+// still be filled in.
+func lint(params value.Value, env calls.LintEnv) []schema.Problem {
+	if problems := lintPlaceholders(params); len(problems) > 0 {
+		return problems
+	}
+	if problem := lintDocument(params, env); problem != nil {
+		return []schema.Problem{*problem}
+	}
+	var p Params
+	for _, name := range []string{"url", "openapi", "operation", "timeout"} {
+		if v, given := params.Get(name); given && v.IsNull() {
+			return nil
+		}
+	}
+	err := value.Decode(params, &p)
+	hasTarget := p.URL != "" || p.Operation != ""
+	if err != nil || !hasTarget {
+		return nil
+	}
+	if p.Timeout == "" {
+		p.Timeout = usualTimeout
+	}
+	if err := p.Validate(); err != nil {
+		return []schema.Problem{calls.ProblemOf("", err)}
+	}
+	return nil
+}
+
+// lintPlaceholders finds a {name} of the url that path does not give.
+func lintPlaceholders(params value.Value) (problems []schema.Problem) {
+	given, _ := params.Get("url")
+	target, _ := given.Str()
+	path, has := params.Get("path")
+	if has && path.Kind() != value.Object { // known when the flow runs
+		return nil
+	}
+	for _, m := range placeholder.FindAllStringSubmatchIndex(target, -1) {
+		name := target[m[2]:m[3]]
+		if _, ok := path.Get(name); ok {
+			continue
+		}
+		problems = append(problems, schema.Problem{
+			Pointer: "/url", Offset: m[0], Keyword: calls.UndefinedName,
+		}.WithMessage("{%s} is not filled in: path does not give it", name).
+			WithHint("write path: {%s: ...}; a brace that the url really has is written %%7B", name))
+	}
+	return problems
+}
+
+// lintDocument looks at the OpenAPI document and at the operation in it; nil where nothing is
+// wrong with them, or nothing is known.
+func lintDocument(params value.Value, env calls.LintEnv) *schema.Problem {
+	doc, _ := params.Get("openapi")
+	var err error
+	switch name, isFile := doc.Str(); {
+	case isFile && env.Dir == "", !isFile && doc.Kind() != value.Object:
+		return nil
+	case isFile:
+		doc, err = loadDocument(env.Dir, name)
+		if err != nil {
+			return documentProblem(name, err)
+		}
+	default:
+		doc, err = openapi.Upgrade(doc)
+		if err != nil {
+			return documentProblem("", err)
+		}
+	}
+	operation, _ := params.Get("operation")
+	name, _ := operation.Str()
+	if name == "" {
+		return nil
+	}
+	if _, err := openapi.Find(doc, name); err != nil {
+		p := calls.ProblemOf("/operation", err)
+		return &p
+	}
+	return nil
+}
+
+// documentProblem returns the problem of a document that cannot be used, at the place in its
+// file where that is known.
+func documentProblem(file string, err error) *schema.Problem {
+	p := calls.ProblemOf("/openapi", err)
+	var fault *yaml.Error
+	if errors.As(err, &fault) && file != "" {
+		message, hint := fault.Text()
+		p = schema.Problem{Pointer: "/openapi", File: file, Line: fault.Line, Col: fault.Col}.WithMessage("%s", message).WithHint("%s", hint)
+	}
+	return &p
+}
