@@ -2,6 +2,7 @@ package http
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/openapi"
@@ -84,9 +85,47 @@ func lintDocument(params value.Value, env calls.LintEnv) *schema.Problem {
 	if name == "" {
 		return nil
 	}
-	if _, err := openapi.Find(doc, name); err != nil {
+	op, err := openapi.Find(doc, name)
+	if err == nil {
+		err = checkTarget(op, name, params)
+	}
+	if err != nil {
 		p := calls.ProblemOf("/operation", err)
 		return &p
+	}
+	return nil
+}
+
+// checkTarget returns an error where no request can go to an operation, for the document leaves
+// open to which server, or what a part of the path is.
+func checkTarget(op *openapi.Operation, name string, params value.Value) error {
+	if _, given := params.Get("url"); !given {
+		if err := checkServer(op, name); err != nil {
+			return err
+		}
+	}
+	var inPath []string
+	for _, m := range placeholder.FindAllStringSubmatch(op.Path, -1) {
+		inPath = append(inPath, m[1])
+	}
+	for _, p := range op.Parameters {
+		if p.In == "path" && p.Required && !slices.Contains(inPath, p.Name) {
+			return calls.Errorf(calls.Invalid, "the operation needs the path parameter %q, and its path %s has no {%s}", p.Name, op.Path, p.Name).
+				WithHint("mend the document")
+		}
+	}
+	path, has := params.Get("path")
+	if has && path.Kind() != value.Object { // known when the flow runs
+		return nil
+	}
+	for _, part := range inPath {
+		_, given := path.Get(part)
+		isRefused := slices.ContainsFunc(op.Refused, func(r openapi.Refused) bool { return r.In == "path" && r.Name == part })
+		if given || isRefused || findParameter(op, "path", part) != nil {
+			continue
+		}
+		return calls.Errorf(calls.Invalid, "the path %s has {%s}, and the operation has no parameter of that name", op.Path, part).
+			WithHint("give it under path, or add the parameter to the document")
 	}
 	return nil
 }

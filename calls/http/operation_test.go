@@ -33,6 +33,7 @@ paths:
         - {name: sid, in: cookie, required: true, schema: {type: string}}
       requestBody: {required: true, content: {application/merge-patch+json: {schema: {type: object, required: [n], properties: {n: {type: integer}}}}}}
   /nowhere: {get: {servers: [{url: /v2}], operationId: nowhere}}
+  /hosted: {get: {servers: [{url: "https://{host}/"}], operationId: hosted}}
 `
 
 func withAPI(t *testing.T) *calls.Env {
@@ -200,6 +201,7 @@ func TestOperationFails(t *testing.T) {
 		"operation: days, path: {city: x}, body: {n: 1}, headers: {X-Tenant: t}": "needs the cookie sid",
 		"operation: days, path: {city: 5}, body: {n: 1}, headers: {X-Tenant: t}": "/path/city: want string",
 		"operation: nowhere": "does not say on which server",
+		"operation: hosted":  "the server https://{host}/ of the OpenAPI document has a {name} that no variable",
 	} {
 		if _, err := sent(t, withAPI(t), "{openapi: api.yaml, "+with+"}"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", with, err, want)

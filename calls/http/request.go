@@ -100,6 +100,9 @@ func (in Input) targetURL(op *openapi.Operation) (*url.URL, error) {
 	if op != nil {
 		if raw == "" {
 			raw = op.Server
+			if err := checkServer(op, in.Operation); err != nil {
+				return nil, err
+			}
 		}
 		raw = strings.TrimRight(raw, "/") + op.Path
 	}
@@ -111,9 +114,6 @@ func (in Input) targetURL(op *openapi.Operation) (*url.URL, error) {
 	switch {
 	case err != nil:
 		return nil, calls.Errorf(calls.Invalid, "the url is not understood") // it may hold a secret
-	case op != nil && in.URL == "" && u.Host == "":
-		return nil, calls.Errorf(calls.Invalid, "the OpenAPI document does not say on which server %s is", in.Operation).
-			WithHint("give the server as url")
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return nil, calls.Errorf(calls.Invalid, "the url must begin with http:// or https:// and a host")
 	}
@@ -130,6 +130,20 @@ func (in Input) targetURL(op *openapi.Operation) (*url.URL, error) {
 	}
 	u.RawQuery = strings.Join(query, "&")
 	return u, nil
+}
+
+// checkServer returns an error where the document does not say to which server the operation
+// with that name goes.
+func checkServer(op *openapi.Operation, name string) error {
+	if strings.ContainsAny(op.Server, "{}") {
+		return calls.Errorf(calls.Invalid, "the server %s of the OpenAPI document has a {name} that no variable with a default fills in", op.Server).
+			WithHint("give the server as url")
+	}
+	if u, err := url.Parse(op.Server); err == nil && u.Host == "" {
+		return calls.Errorf(calls.Invalid, "the OpenAPI document does not say on which server %s is", name).
+			WithHint("give the server as url")
+	}
+	return nil
 }
 
 // fillPath puts the values of path in the place of the {name}s. Only the path has some:

@@ -168,6 +168,34 @@ paths: [
 			`flow.yaml:11:46: config_path: sub is not a regular file (name a file)`,
 			`sub/bad.yaml:2:8: the [ that opens here is not closed (close it with ])`,
 		}},
+		"where an operation goes": {`steps:
+  - {id: a, call: http, with: {openapi: api.yaml, operation: host}}
+  - {id: b, call: http, with: {openapi: api.yaml, operation: host, url: "{{ question }}"}}
+  - {id: c, call: http, with: {openapi: api.yaml, operation: port}}
+  - {id: d, call: http, with: {openapi: api.yaml, operation: nowhere}}
+  - {id: e, call: http, with: {openapi: api.yaml, operation: open}}
+  - {id: f, call: http, with: {openapi: api.yaml, operation: open, path: {z: "{{ question }}"}}}
+  - {id: g, call: http, with: {openapi: api.yaml, operation: open, path: !expr inputs}}
+  - {id: h, call: http, with: {openapi: api.yaml, operation: extra, path: {id: 1, city: x}}}
+  - {id: i, call: http, with: {openapi: api.yaml, operation: good, path: {id: 1}}}
+-- api.yaml --
+openapi: 3.0.3
+servers: [{url: "https://h"}]
+paths:
+  /host: {get: {operationId: host, servers: [{url: "https://{host}/v1", variables: {host: {enum: [a]}}}]}}
+  /port: {get: {operationId: port, servers: [{url: "https://h:{port}/v1", variables: {port: {default: 8443}}}]}}
+  /nowhere: {get: {operationId: nowhere, servers: [{url: /v1}]}}
+  /x/{z}: {get: {operationId: open}}
+  /y/{id}:
+    parameters: [{name: id, in: path, required: true, schema: {type: integer}}]
+    get: {operationId: good}
+    put: {operationId: extra, parameters: [{name: city, in: path, required: true, schema: {type: string}}]}
+`, []string{
+			`flow.yaml:2:62: operation: the server https://{host}/v1 of the OpenAPI document has a {name} that no variable with a default fills in (give the server as url)`,
+			`flow.yaml:5:62: operation: the OpenAPI document does not say on which server nowhere is (give the server as url)`,
+			`flow.yaml:6:62: operation: the path /x/{z} has {z}, and the operation has no parameter of that name (give it under path, or add the parameter to the document)`,
+			`flow.yaml:9:62: operation: the operation needs the path parameter "city", and its path /y/{id} has no {city} (mend the document)`,
+		}},
 		"a config file outside of the folder": {`steps: [{id: a, call: flow, with: {path: flows/f.yaml}}]
 -- flows/f.yaml --
 steps: [{id: a, call: input, with: {config_path: ../conf.jsonc}}]

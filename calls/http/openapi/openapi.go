@@ -18,7 +18,7 @@ type Operation struct {
 	// Method is in capitals, Path has its {placeholders}.
 	Method, Path string
 	// Server is the URL that Path is appended to, with its variables filled in; it
-	// may be relative, or "".
+	// may be relative, or "", or have a {name} that no variable gives.
 	Server string
 	// Summary says what it does, Description says it at length, often in Markdown; ""
 	// where the document does not.
@@ -165,12 +165,20 @@ func (r *reader) readOperation(method, path string, item, op value.Value) (*Oper
 	return o, nil
 }
 
-// serverURL returns a server's URL with the defaults of its variables.
+// serverURL returns a server's URL with the defaults of its variables, numbers among them. A
+// {name} without a default stays.
 func serverURL(s value.Value) string {
 	url := stringMember(s, "url")
 	variables, _ := s.Get("variables")
 	for name, v := range variables.Map().All() {
-		url = strings.ReplaceAll(url, "{"+name+"}", stringMember(v, "default"))
+		usual, _ := v.Get("default")
+		text, isText := usual.Str()
+		if usual.Kind() == value.Int {
+			text, isText = usual.JSON(), true
+		}
+		if isText {
+			url = strings.ReplaceAll(url, "{"+name+"}", text)
+		}
 	}
 	return url
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const shop = `openapi: 3.0.3
-servers: [{url: "https://{region}.example.com/v{n}", variables: {region: {default: eu}, n: {default: "2"}}}]
+servers: [{url: "https://{region}.example.com/v{n}", variables: {region: {default: eu}, n: {default: 2}}}]
 paths:
   /broken: {$ref: other.yaml#/x}
   /orders/{id}:
