@@ -49,6 +49,32 @@ func (s *secrets) render(ctx context.Context, p *flow.Param, names prompt.Scope)
 	return v, err
 }
 
+// findUnmaskable returns the JSON pointer of a text or number in v that was computed from a secret,
+// and is so short that it could not be found, and masked, in what a call makes of it.
+func (s *secrets) findUnmaskable(v value.Value, pointer string) (at string, found bool) {
+	switch {
+	case !v.HasSecret():
+	case v.Kind() == value.List:
+		for i, item := range v.List() {
+			if at, found := s.findUnmaskable(item, pointer+"/"+strconv.Itoa(i)); found {
+				return at, true
+			}
+		}
+	case v.Kind() == value.Object:
+		for k, member := range v.Map().All() {
+			if at, found := s.findUnmaskable(member, pointer+"/"+value.Escape(k)); found {
+				return at, true
+			}
+		}
+	default:
+		v.ShortSecrets(func(text string) {
+			// A secret that is short itself is masked all the same; a mask in a record is one already.
+			found = found || text != masked && !s.set.Has(text)
+		})
+	}
+	return pointer, found
+}
+
 // maskWithPointers is maskValue, and the JSON pointers of what it changed.
 func (s *secrets) maskWithPointers(v value.Value) (clear value.Value, changed []string) {
 	if s.set.IsEmpty() {

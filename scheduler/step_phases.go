@@ -302,6 +302,18 @@ func (t *task) shownNames() *value.Value {
 	return &shown
 }
 
+// checkMaskable returns an error where the parameters have a piece of a secret that could not be
+// masked in the messages and the output of the call.
+func (t *task) checkMaskable() error {
+	pointer, found := t.run.secrets.findUnmaskable(t.params, "")
+	if !found {
+		return nil
+	}
+	err := calls.Errorf(calls.Invalid, "a piece of a secret, or what is computed from one, is too short here to be masked in what comes after").
+		WithHint("give the whole secret, or four characters of it or more; to decide by a secret, compare it in a condition")
+	return &flow.LocatedError{Pos: t.step.With.PosAt(pointer), Err: err}
+}
+
 // prepareParams finds the parameters: those that an earlier process had begun with, or
 // else it resolves variables, renders, fills and checks them.
 func (t *task) prepareParams(ctx context.Context) error {
@@ -318,6 +330,9 @@ func (t *task) prepareParams(ctx context.Context) error {
 	if !isStatic {
 		var err error
 		t.params, err = t.run.secrets.render(ctx, t.step.With, t.scope(ctx))
+		if err == nil {
+			err = t.checkMaskable()
+		}
 		if err != nil {
 			return err
 		}

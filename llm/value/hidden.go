@@ -89,8 +89,10 @@ func (v Value) EachSecret(visit func(text string)) {
 }
 
 func (h *hidden) eachPart(text string, visit func(string)) {
-	var stretch []ByteRange
-	visitStretch := func() {
+	for _, stretch := range (Value{h}).secretStretches() {
+		for _, r := range stretch {
+			visit(text[r.Start:r.End])
+		}
 		if last := len(stretch) - 1; last > 0 {
 			visit(text[stretch[0].Start:stretch[last].End])
 		}
@@ -104,20 +106,37 @@ func (h *hidden) eachPart(text string, visit func(string)) {
 			}
 			first = i + 1
 		}
-		stretch = nil
 	}
-	for _, r := range (Value{h}).SecretParts() {
-		visit(text[r.Start:r.End])
-		if last := len(stretch) - 1; last >= 0 {
-			before := stretch[last]
+}
+
+// secretStretches returns the secret parts of v, those with but a few bytes between them together
+// where one of two is short.
+func (v Value) secretStretches() (all [][]ByteRange) {
+	for i, r := range v.SecretParts() {
+		if i > 0 {
+			last := len(all) - 1
+			before := all[last][len(all[last])-1]
 			isShort := min(r.End-r.Start, before.End-before.Start) < short
-			if r.Start > before.End+nearby || !isShort {
-				visitStretch()
+			if isShort && r.Start <= before.End+nearby {
+				all[last] = append(all[last], r)
+				continue
 			}
 		}
-		stretch = append(stretch, r)
+		all = append(all, []ByteRange{r})
 	}
-	visitStretch()
+	return all
+}
+
+// ShortSecrets visits the secret texts of v, a text or a number, that are too short to be found in
+// other texts, and not near others.
+func (v Value) ShortSecrets(visit func(text string)) {
+	text := v.plainText()
+	for _, stretch := range v.secretStretches() {
+		part := text[stretch[0].Start:stretch[len(stretch)-1].End]
+		if len(part) < short && strings.TrimSpace(part) != "" {
+			visit(part)
+		}
+	}
 }
 
 // HasSecret reports whether v, or anything in it, is marked as a secret.

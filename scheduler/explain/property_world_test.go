@@ -153,7 +153,7 @@ func (w *world) arithmetic(a, b string, names ...string) string {
 func (w *world) secretText() string {
 	kinds := []string{
 		"{{ secrets.KEY | urlencode | upper }}" + w.literal() + "{{ " + w.reference() + " }} of {{ secrets.KEY }}",
-		"{{ secrets.KEY | length + 1 }}, {{ " + w.reference() + " }}",
+		"{{ (secrets.KEY | length + 1) * 10000 }}, {{ " + w.reference() + " }}",
 		"{% for c in secrets.KEY | list %}{{ c }}{% endfor %}, {{ " + w.reference() + " }}",
 		"{% for c in secrets.PARTS.split('+') %}{{ c }} and then, {% endfor %}{{ " + w.reference() + " }}",
 		"{% if secrets.KEY | length > 5 %}it is long{% endif %}, {{ " + w.reference() + " }}",

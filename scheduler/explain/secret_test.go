@@ -232,16 +232,14 @@ outputs: {text: "{{ made.text }}"}
 		"{{ secrets.KEY }} {{ secrets.N }} {{ inputs.who }}":                    {`"***" < secrets.KEY`, `" " < flow [17:18]`, `"***" < secrets.N`, `" " < flow [33:34]`, `"Mei" < inputs.who [0:3]`},
 		"{% for c in secrets.KEY | list %}{{ c }}{% endfor %} {{ inputs.who }}": {`"***" < secrets.KEY`, `" " < flow [52:53]`, `"Mei" < inputs.who [0:3]`},
 		"{% for c in secrets.KEY.split('+') %}{{ c }} and {{ inputs.who }}; {% endfor %}for {{ inputs.b }}": {
-			`"***" < {{  }} of secrets.KEY inputs.who`, `" and Mei; " < {{  }} of secrets.KEY inputs.who`,
-			`"2" < {{  }} of secrets.KEY inputs.who`, `" and Mei; " < {{  }} of secrets.KEY inputs.who`,
-			`"***" < {{  }} of secrets.KEY inputs.who`, `" and Mei; " < {{  }} of secrets.KEY inputs.who`, `"for " < flow [79:83]`, `"beta" < inputs.b [0:4]`,
+			`"*** and Mei; *** and Mei; *** and Mei; " < {{  }} of secrets.KEY inputs.who`, `"for " < flow [79:83]`, `"beta" < inputs.b [0:4]`,
 		},
 		"{% if secrets.N | int > 5 %}yes {{ inputs.who }}{% else %}no{% endif %} {{ inputs.b }}": {`"yes Mei" < {{  }} of secrets.N inputs.who`, `" " < flow [71:72]`, `"beta" < inputs.b [0:4]`},
 		"{% if secrets.KEY %}yes {{ inputs.who }}{% endif %} {{ secrets.N | upper }}":            {`"yes " < flow [20:24]`, `"Mei" < inputs.who [0:3]`, `" " < flow [51:52]`, `"***" < {{ secrets.N | upper }} of secrets.N`},
 		"{% for x in [secrets.KEY, inputs.who] %}{{ x }}, {% endfor %}":                          {`"***" < secrets.KEY`, `", " < flow [47:49]`, `"Mei" < inputs.who [0:3]`, `", " < flow [47:49]`},
 	} {
 		for i, flow := range flows {
-			r := schedulertest.Run(t, fmt.Sprintf(flow, text), schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "hunter+2+secret"),
+			r := schedulertest.Run(t, fmt.Sprintf(flow, text), schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "hunter+many+secret"),
 				schedulertest.Secret("N", "41007"), schedulertest.Inputs(`{"who": "Mei", "b": "beta"}`), schedulertest.LLM(scripted.Texts("yes")))
 			if diff := cmp.Diff(want, shownPieces(t, r, "ask")); diff != "" {
 				t.Errorf("%s in flow %d (-want +got)\n%s", text, i, diff)
@@ -255,9 +253,9 @@ func TestExplainListOfSecret(t *testing.T) {
 	const flow = `
 inputs: {type: object}
 steps:
-  - {id: ask, call: chat, for_each: "{{ secrets.KEY | list }}", with: {user: "{{ item }}"}}
+  - {id: ask, call: chat, for_each: "{{ secrets.KEY.split(' ') }}", with: {user: "{{ item }}"}}
 `
-	r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "abcdef"), schedulertest.LLM(scripted.Texts("1", "2", "3", "4", "5", "6")))
+	r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "alpha beta gamma delta epsilon omega"), schedulertest.LLM(scripted.Texts("1", "2", "3", "4", "5", "6")))
 	for _, item := range []string{"ask[0]", "ask[5]"} {
 		all, err := explain.Explain(t.Context(), r.Flow, r.State(), item, bytesCounter{})
 		if err != nil {
@@ -269,9 +267,9 @@ steps:
 	}
 }
 
-// A text that a call has masked otherwise than its parameter, for what a secret became is too short
-// to be found in it, keeps the sources around that. Items may be made of secrets too.
-func TestExplainTextsMaskedOtherwise(t *testing.T) {
+// A text in which a call masked what a secret became keeps the sources around that. Items may be
+// made of secrets too.
+func TestExplainTextsMaskedByCalls(t *testing.T) {
 	const flow = `
 inputs: {type: object}
 steps:
@@ -279,9 +277,9 @@ steps:
   - {id: sum, call: summary, with: {text: "Pay {{ secrets.N | int + 1 }} to {{ inputs.who }}.", instructions: By the way}}
   - {id: each, call: chat, for_each: ["Pay {{ secrets.N | int + 1 }} to {{ inputs.who }}."], with: {user: "{{ item }}"}}
 `
-	r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...), schedulertest.Secret("N", "41"), schedulertest.Inputs(`{"who": "Mei"}`),
+	r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...), schedulertest.Secret("N", "41007"), schedulertest.Inputs(`{"who": "Mei"}`),
 		schedulertest.LLM(scripted.Texts("1", "2", "3")))
-	want := []string{`"Pay " < flow [0:4]`, `"42" < {{ secrets.N | int + 1 }} of secrets.N`, `" to " < flow [29:33]`, `"Mei" < inputs.who [0:3]`, `"." < flow [49:50]`}
+	want := []string{`"Pay " < flow [0:4]`, `"***" < {{ secrets.N | int + 1 }} of secrets.N`, `" to " < flow [29:33]`, `"Mei" < inputs.who [0:3]`, `"." < flow [49:50]`}
 	for _, step := range []string{"ask", "sum", "each[0]"} {
 		got := shownPieces(t, r, step)
 		if step == "sum" {

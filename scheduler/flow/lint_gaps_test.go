@@ -214,6 +214,11 @@ steps: [{id: a, call: input, with: {config_path: ../conf.jsonc}}]
 			`flow.yaml:2:39: ${{ }} keeps the dollar sign: templates are written {{ }} (write {{ question }}, or {{ '$' ~ question }} where the text has a dollar sign)`,
 			`flow.yaml:2:72: warning: ${{ }} keeps the dollar sign: templates are written {{ }} (write {{ name }}, or {{ '$' ~ name }} where the text has a dollar sign)`,
 		}},
+		"a character of a secret": {`steps:
+  - {id: a, call: chat, when: "{{ secrets.KEY[0] == 's' }}", with: {user: "{{ secrets.KEY }} {{ secrets.KEY[4] }} {{ secrets.KEY[:4] }} {{ secrets.KEY.upper() }}"}}
+`, []string{
+			`flow.yaml:2:97: warning: secrets.KEY[4] is one character of a secret: a step that is given it fails, for it could not be masked (give the whole secret, or four characters of it or more; to decide by a secret, compare it in a condition)`,
+		}},
 		"texts that a value never is": {`inputs: {type: object, properties: {mood: {enum: [good, bad]}, other: {type: string}}}
 steps:
   - {id: route, call: choice, with: {choices: [{branch: buy, when: true}, {branch: sell, default: true}]}}

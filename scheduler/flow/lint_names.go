@@ -307,6 +307,13 @@ func (u *unit) lintSecret(use nameUse) {
 		return
 	}
 	u.lintSecretName(use.pos(), use.Path[1])
+	if len(use.Path) == 2 || use.Compared != nil {
+		return
+	}
+	if _, err := strconv.Atoi(use.Path[2]); err == nil {
+		u.warn(use.pos(), "%s is one character of a secret: a step that is given it fails, for it could not be masked", joinPath(use.Path)).
+			hint("give the whole secret, or four characters of it or more; to decide by a secret, compare it in a condition")
+	}
 }
 
 // lintSecretName checks that the settings allow a secret.
