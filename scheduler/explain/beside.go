@@ -28,7 +28,7 @@ func (x *explainer) explainBeside(at site) (all []BesideText) {
 		if text == "" {
 			return
 		}
-		pieces := x.explainGiven(at, pointer, 0, text, 0)
+		pieces := x.explainGiven(at, pointer, text, 0)
 		for i := range pieces {
 			pieces[i].Tokens = x.counter.Count(pieces[i].Text)
 		}

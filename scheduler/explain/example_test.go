@@ -50,7 +50,7 @@ steps:
 		fmt.Printf("%q from %s\n", piece.Text, piece.Way().En)
 	}
 	// Output:
-	// "Greet " from hello.yaml:4:43
-	// "Mei" from inputs.name (hello.yaml:4:43)
-	// "." from hello.yaml:4:43
+	// "Greet " from hello.yaml:4:44
+	// "Mei" from inputs.name (hello.yaml:4:53)
+	// "." from hello.yaml:4:67
 }

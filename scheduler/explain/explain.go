@@ -45,7 +45,7 @@ func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, ste
 	x := &explainer{
 		ctx: ctx, flow: flow, record: record, counter: counter, seen: map[string]bool{},
 		parts: map[*journal.StepState][]calls.Part{}, scopes: map[site]recordedScope{}, traces: map[tracedParam]*trace{},
-		known: map[explained]explanation{}, given: map[site]map[string][]string{}, hasSecrets: len(flow.SecretNames()) > 0,
+		known: map[explained]explanation{}, given: map[site]map[string][]string{}, placer: placer{}, hasSecrets: len(flow.SecretNames()) > 0,
 	}
 	at := x.findSite(flow, got)
 	var all []*Explanation
@@ -58,9 +58,15 @@ func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, ste
 	}
 	all = append(all, x.explainSent(at)...)
 	beside := x.explainBeside(at)
+	for i := range beside {
+		x.placer.placeAll(beside[i].Pieces)
+	}
 	for i, e := range all {
 		if e.isSent {
 			e.Beside = beside
+		}
+		for _, m := range e.Messages {
+			x.placer.placeAll(m.Pieces)
 		}
 		if e.Total == 0 {
 			e.Total, e.CountedBy = e.Tokens+len(e.Messages)*llm.MessageOverhead, ByEstimate

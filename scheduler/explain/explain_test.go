@@ -87,21 +87,21 @@ func TestExplainSubFlow(t *testing.T) {
 	}
 	want := []string{
 		"talk[1]/answer chat",
-		"system The inner greeting,  < sub/inner.yaml:6:22 > talk[1]/greeting (template) > talk[1]/answer",
-		"system gently and slowly < inputs.tone (sub/inner.yaml:6:71) > talk[1]/greeting (template) > talk[1]/answer",
-		"user Asked:  < sub/inner.yaml:12:33",
-		"user Good day to  < flow.yaml:7:22 > greeting (template) > talk > inputs.question (sub/inner.yaml:12:33)",
-		"user Lyon on the Rhone < inputs.town (flow.yaml:7:63) > greeting (template) > talk > inputs.question (sub/inner.yaml:12:33)",
-		"user  /  < sub/inner.yaml:12:33",
-		"user Written  < flow.yaml:13:55 > inputs.note (sub/inner.yaml:12:33)",
-		"user Lyon on the Rhone < inputs.town (flow.yaml:13:55) > inputs.note (sub/inner.yaml:12:33)",
-		"user  note < flow.yaml:13:55 > inputs.note (sub/inner.yaml:12:33)",
-		"user looped < sub/inner.yaml:12:33",
+		"system The inner greeting,  < sub/inner.yaml:6:23 > talk[1]/greeting (template) > talk[1]/answer",
+		"system gently and slowly < inputs.tone (sub/inner.yaml:6:75) > talk[1]/greeting (template) > talk[1]/answer",
+		"user Asked:  < sub/inner.yaml:12:34",
+		"user Good day to  < flow.yaml:7:23 > greeting (template) > talk > inputs.question (sub/inner.yaml:12:44)",
+		"user Lyon on the Rhone < inputs.town (flow.yaml:7:67) > greeting (template) > talk > inputs.question (sub/inner.yaml:12:44)",
+		"user  /  < sub/inner.yaml:12:55",
+		"user Written  < flow.yaml:13:56 > inputs.note (sub/inner.yaml:12:61)",
+		"user Lyon on the Rhone < inputs.town (flow.yaml:13:67) > inputs.note (sub/inner.yaml:12:61)",
+		"user  note < flow.yaml:13:81 > inputs.note (sub/inner.yaml:12:61)",
+		"user looped < sub/inner.yaml:12:96",
 	}
 	if diff := cmp.Diff(want, explained(t, r, "")); diff != "" {
 		t.Error(diff)
 	}
-	if got := explained(t, r, "talk[0]/greeting"); !slices.Contains(got, "text gently and slowly < inputs.tone (sub/inner.yaml:6:71) > talk[0]/greeting (template)") {
+	if got := explained(t, r, "talk[0]/greeting"); !slices.Contains(got, "text gently and slowly < inputs.tone (sub/inner.yaml:6:75) > talk[0]/greeting (template)") {
 		t.Errorf("got %q", got)
 	}
 	// The output of a sub-flow comes from the steps in it.
@@ -134,8 +134,8 @@ outputs: {reply: "Made: {{ made.text }}"}
 	}
 	want := []string{
 		"ask chat",
-		"user So:  < flow.yaml:4:40",
-		"user Made:  < inner.yaml:2:18 > inner (flow) > ask",
+		"user So:  < flow.yaml:4:41",
+		"user Made:  < inner.yaml:2:19 > inner (flow) > ask",
 		"user Some words < inner.yaml:1:53 > inner/made (template) > inner (flow) > ask",
 	}
 	if diff := cmp.Diff(want, explained(t, r, "")); diff != "" {
@@ -189,17 +189,17 @@ Be brief.
 	want := []string{
 		"one chat",
 		"system Be kind.\nBe brief.\n < file rules.txt (flow.yaml:7:15)",
-		"user noon < inputs.q (flow.yaml:8:13)",
-		"user ,  < flow.yaml:8:13",
-		"user run-1 < run.id (flow.yaml:8:13)",
-		"user ,  < flow.yaml:8:13",
-		"user noon < vars.clock (flow.yaml:8:13)",
-		"user ,  < flow.yaml:8:13",
-		"user *** < secrets.key (flow.yaml:8:13)",
-		"user ,  < flow.yaml:8:13",
-		"user 0 < flow.yaml:8:13 {{ history | length }} computed from history",
-		"user ,  < flow.yaml:8:13",
-		"user noon < inputs.q (flow.yaml:8:13)",
+		"user noon < inputs.q (flow.yaml:8:17)",
+		"user ,  < flow.yaml:8:28",
+		"user run-1 < run.id (flow.yaml:8:33)",
+		"user ,  < flow.yaml:8:42",
+		"user noon < vars.clock (flow.yaml:8:47)",
+		"user ,  < flow.yaml:8:60",
+		"user *** < secrets.key (flow.yaml:8:65)",
+		"user ,  < flow.yaml:8:79",
+		"user 0 < flow.yaml:8:84 {{ history | length }} computed from history",
+		"user ,  < flow.yaml:8:103",
+		"user noon < inputs.q (flow.yaml:8:108)",
 	}
 	if diff := cmp.Diff(want, explained(t, r, "one")); diff != "" {
 		t.Error(diff)

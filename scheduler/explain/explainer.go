@@ -32,6 +32,7 @@ type explainer struct {
 	traces map[tracedParam]*trace
 	known  map[explained]explanation
 	given  map[site]map[string][]string // by text, where a site was given it, unless the flow writes it out
+	placer placer
 
 	hasSecrets bool // the flow mentions some
 }
@@ -96,7 +97,12 @@ type explained struct {
 	at            site
 	of            side
 	pointer, text string
-	from          int
+	isUsed        bool // as what others were computed from: all of it, and text is ""
+}
+
+// used returns the key of all that a site has at a pointer, as what others were computed from.
+func used(at site, of side, pointer string) explained {
+	return explained{at: at, of: of, pointer: pointer, isUsed: true}
 }
 
 // explanation is how a text was explained, and after how many hops.

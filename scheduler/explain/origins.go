@@ -115,7 +115,7 @@ func (x *explainer) explainUsed(at site, members []string, hops int) []Piece {
 	if at.step != nil {
 		place = sourceOfPlace(at.step.Pos)
 	}
-	return x.explainOnce(explained{at, ofNames, pointerTo(members), "", -1}, hops, func() []Piece {
+	return x.explainOnce(used(at, ofNames, pointerTo(members)), hops, func() []Piece {
 		return x.explainReference(at, members, -1, " ", place, hops)
 	})
 }
@@ -125,10 +125,10 @@ func (x *explainer) explainGivens(at site, hops int) (all []Piece) {
 	if at.step == nil || at.step.With == nil || hops > maxHops {
 		return nil
 	}
-	return x.explainOnce(explained{at, ofParams, "", "", -1}, hops, func() []Piece {
+	return x.explainOnce(used(at, ofParams, ""), hops, func() []Piece {
 		if !at.got.Params.IsNull() {
 			return x.explainLeaves(at.got.Params, func(pointer, text string) []Piece {
-				return x.explainGiven(at, pointer, 0, text, hops+1)
+				return x.explainGiven(at, pointer, text, hops+1)
 			})
 		}
 		for _, p := range []*flow.Param{at.step.With, at.step.ForEach} {
@@ -212,9 +212,9 @@ func (x *explainer) explainFixed(agent site, tool Tool, hops int) []Piece {
 	}
 	pointer := tool.Pointer + "/with"
 	with, _ := agent.got.Params.At(pointer)
-	return x.explainOnce(explained{agent, ofParams, pointer, "", -1}, hops, func() []Piece {
+	return x.explainOnce(used(agent, ofParams, pointer), hops, func() []Piece {
 		return x.explainLeaves(with, func(below, text string) []Piece {
-			return x.explainGiven(agent, pointer+below, 0, text, hops+1)
+			return x.explainGiven(agent, pointer+below, text, hops+1)
 		})
 	})
 }

@@ -23,15 +23,15 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 	isValue := !isText && hasContent
 	standsForValue := isWhole || isValue
 	if standsForValue && !o.Computed {
-		return x.explainGiven(caller, o.Pointer, 0, stretch, hops)
+		return x.explainGiven(caller, o.Pointer, stretch, hops)
 	}
 	if isText && !o.Computed && standsAt(given, o.From, stretch) {
-		pieces := x.explainGiven(caller, o.Pointer, o.From, given, hops)
+		pieces := x.explainGiven(caller, o.Pointer, given, hops)
 		return cutPieces(pieces, o.From, o.From+len(stretch))
 	}
 	place := x.placeOf(caller, o.Pointer)
 	if isText && !o.Computed && o.From == 0 {
-		pieces := x.explainGiven(caller, o.Pointer, 0, given, hops)
+		pieces := x.explainGiven(caller, o.Pointer, given, hops)
 		if aligned, ok := alignMasks(pieces, given, stretch, place); ok {
 			return aligned
 		}
@@ -41,13 +41,13 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 	}
 	isInText := isText && o.From >= 0 && o.From+o.Size <= len(given)
 	if isInText && o.Size > 0 {
-		pieces := x.explainGiven(caller, o.Pointer, 0, given, hops)
+		pieces := x.explainGiven(caller, o.Pointer, given, hops)
 		return mergePieces(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
 	}
 	// Many stretches may be computed from the same parameter.
-	all := x.explainOnce(explained{caller, ofParams, o.Pointer, "", -1}, hops, func() []Piece {
+	all := x.explainOnce(used(caller, ofParams, o.Pointer), hops, func() []Piece {
 		return mergePieces("", x.explainLeaves(v, func(pointer, text string) []Piece {
-			return x.explainGiven(caller, o.Pointer+pointer, 0, text, hops)
+			return x.explainGiven(caller, o.Pointer+pointer, text, hops)
 		}), place)
 	})
 	all[0].Text = stretch
@@ -81,14 +81,13 @@ func (x *explainer) isFiller(at site) bool {
 	return at.step.EnableFilling && at.got.ID == x.host(at).got.ID+"/"+flow.CallSlot+"-1"
 }
 
-// explainGiven explains the text that the parameters of a site have at a pointer. A literal
-// is placed at the byte from of it.
-func (x *explainer) explainGiven(at site, pointer string, from int, text string, hops int) []Piece {
+// explainGiven explains the text that the parameters of a site have at a pointer.
+func (x *explainer) explainGiven(at site, pointer, text string, hops int) []Piece {
 	if at.step == nil || hops > maxHops {
 		return withPossible(singlePiece(text, sourceOfMaker(at.got)), anywhere)
 	}
 	if journal.IsPseudoStep(at.got.ID) {
-		return x.explainInside(at, pointer, from, text, hops)
+		return x.explainInside(at, pointer, text, hops)
 	}
 	if filler, ok := x.fillerOf(at); ok && filler.got.Output.Map().Len() > 0 {
 		return x.explainFilled(filler, pointer, text, hops)
@@ -96,13 +95,12 @@ func (x *explainer) explainGiven(at site, pointer string, from int, text string,
 	if at.step.With == nil {
 		return singlePiece(text, sourceOfPlace(at.step.Pos))
 	}
-	key := explained{at, ofParams, pointer, text, from}
-	return x.explainOnce(key, hops, func() []Piece { return x.explainBelow(at, at.step.With, pointer, from, text, hops) })
+	key := explained{at, ofParams, pointer, text, false}
+	return x.explainOnce(key, hops, func() []Piece { return x.explainBelow(at, at.step.With, pointer, text, hops) })
 }
 
-// explainBelow explains the text at a pointer into a parameter. A literal is placed at the
-// byte from of it.
-func (x *explainer) explainBelow(at site, root *flow.Param, pointer string, from int, text string, hops int) []Piece {
+// explainBelow explains the text at a pointer into the parameters or items of a step, or into outputs.
+func (x *explainer) explainBelow(at site, root *flow.Param, pointer, text string, hops int) []Piece {
 	p, rest := flow.Descend(root, pointer)
 	if name, place, ok := root.FileAt(pointer); ok {
 		source := Source{Kind: SourceFile, Name: name, Pointer: pointer}.at(place)
@@ -119,11 +117,7 @@ func (x *explainer) explainBelow(at site, root *flow.Param, pointer string, from
 		return singlePiece(text, source)
 	}
 	if p.Expr == nil && p.Text == nil {
-		place := sourceOfParam(p.Pos, pointer)
-		if rest != "" {
-			pos, _ := root.Place(pointer, from)
-			place = sourceOfParam(pos, pointer)
-		}
+		place := x.sourceOfParam(root, pointer)
 		if v, _ := p.Literal.At(rest); isText(v, text) {
 			place = place.withSpan(0, len(text))
 		}
@@ -132,14 +126,14 @@ func (x *explainer) explainBelow(at site, root *flow.Param, pointer string, from
 		}
 		return singlePiece(text, place)
 	}
-	place := sourceOfParam(p.Pos, strings.TrimSuffix(pointer, rest))
+	place := x.sourceOfParam(root, strings.TrimSuffix(pointer, rest))
 	return x.explainRendered(at, p, place, rest, text, hops)
 }
 
 // explainInside explains a text of the parameters of a call that a step ran inside itself.
-func (x *explainer) explainInside(at site, pointer string, from int, text string, hops int) []Piece {
+func (x *explainer) explainInside(at site, pointer, text string, hops int) []Piece {
 	if !x.isFiller(at) {
-		return x.explainOfTool(at, pointer, from, text, hops)
+		return x.explainOfTool(at, pointer, text, hops)
 	}
 	below, isDatum := cutPointer(pointer, "/data")
 	if !isDatum {
@@ -149,12 +143,12 @@ func (x *explainer) explainInside(at site, pointer string, from int, text string
 	if at.step.With == nil {
 		return singlePiece(text, sourceOfPlace(at.step.Pos))
 	}
-	return x.explainBelow(host, at.step.With, below, from, text, hops)
+	return x.explainBelow(host, at.step.With, below, text, hops)
 }
 
 // explainOfTool explains a text of the parameters of a call that a tool of an agent runs: it is fixed in the parameters of the agent, or
 // an argument that the model has given.
-func (x *explainer) explainOfTool(at site, pointer string, from int, text string, hops int) []Piece {
+func (x *explainer) explainOfTool(at site, pointer, text string, hops int) []Piece {
 	maker := sourceOfMaker(at.got)
 	use := x.record.Step(journal.OuterPath(at.got.ID))
 	if use == nil || !journal.IsPseudoStep(use.ID) {
@@ -167,7 +161,7 @@ func (x *explainer) explainOfTool(at site, pointer string, from int, text string
 		return withPossible(singlePiece(text, maker), anywhere)
 	}
 	if fixed := tool.Pointer + "/with" + pointer; isGivenAt(agent.got, fixed) {
-		return completed(x.explainGiven(agent, fixed, from, text, hops+1), maker)
+		return completed(x.explainGiven(agent, fixed, text, hops+1), maker)
 	}
 	written, _ := textAt(use.Params, "arguments")
 	arguments, err := value.ParseJSON([]byte(written))
@@ -191,7 +185,7 @@ func (x *explainer) explainFilled(filler site, pointer, text string, hops int) [
 		if v, ok := sources.Get(at); ok {
 			switch source, _ := v.Str(); source {
 			case "known":
-				return x.explainInside(filler, "/data"+pointer, 0, text, hops)
+				return x.explainInside(filler, "/data"+pointer, text, hops)
 			case "default":
 				kind = SourceFlow
 			case "user":
@@ -238,8 +232,7 @@ func (x *explainer) placeOf(at site, pointer string) Source {
 	if at.step.With == nil {
 		return sourceOfPlace(at.step.Pos)
 	}
-	pos, _ := at.step.With.Place(pointer, 0)
-	return sourceOfParam(pos, pointer)
+	return x.sourceOfParam(at.step.With, pointer)
 }
 
 // traceOf renders a parameter as the run did; nil where what it needs is not on record.
@@ -275,6 +268,9 @@ func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, 
 	if p.Expr != nil {
 		if path, ok := p.Expr.Path(); ok {
 			path = append(path[:len(path):len(path)], flow.PointerTokens(rest)...)
+			if refs := p.Expr.Refs(); len(refs) > 0 {
+				place = place.withOffset(p.TextOffset + refs[0].Offset)
+			}
 			return x.hopInto(at, x.explainReference(at, path, 0, text, place, hops), path)
 		}
 	}
@@ -349,6 +345,7 @@ func (x *explainer) withKeys(at site, pieces []Piece, keys []prompt.ValueRef, ho
 
 // explainSpan explains a stretch of a rendered text, or what it has below a value.
 func (x *explainer) explainSpan(at site, t *trace, span prompt.Span, below, stretch string, place Source, hops int) []Piece {
+	place = place.withOffset(t.offset + span.TemplateStart)
 	switch span.Kind {
 	case prompt.Literal:
 		isCopy := below == "" && len(stretch) == span.End-span.Start && len(stretch) == span.TemplateEnd-span.TemplateStart

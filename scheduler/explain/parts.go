@@ -186,12 +186,12 @@ func (x *explainer) explainGap(at site, stretch string, hops int) []Piece {
 	if len(pointers) == 0 {
 		return singlePiece(stretch)
 	}
-	pieces := x.explainGiven(caller, pointers[0], 0, stretch, hops+1)
+	pieces := x.explainGiven(caller, pointers[0], stretch, hops+1)
 	if len(pointers) > maxEqualTexts {
 		return withPossible(pieces, anywhere)
 	}
 	for _, other := range pointers[1:] {
-		pieces = withPossibleFrom(pieces, x.explainGiven(caller, other, 0, stretch, hops+1))
+		pieces = withPossibleFrom(pieces, x.explainGiven(caller, other, stretch, hops+1))
 	}
 	return pieces
 }
@@ -387,7 +387,7 @@ func (x *explainer) expressionOf(at site, o calls.Origin) (source Source, ok boo
 	if o.From < 0 || o.From+o.Size > len(text) {
 		return Source{}, false
 	}
-	source = x.placeOf(caller, o.Pointer)
+	source = x.placeOf(caller, o.Pointer).withOffset(o.From)
 	source.Kind = SourceComputed
 	source.Name = expressionName(text[o.From : o.From+o.Size])
 	return source, true

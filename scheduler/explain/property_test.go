@@ -432,10 +432,27 @@ func (w *world) checkSpan(a attributed, i int) (problem string) {
 		}
 		return ""
 	}
+	if problem := w.checkPlace(s, a.text[i-of.at:]); problem != "" {
+		return problem
+	}
 	whole, known := w.textOfSource(s)
 	at := *s.Start + of.at
 	if known && (at >= *s.End || *s.End > len(whole) || !strings.HasPrefix(whole[at:], string(char))) {
 		return fmt.Sprintf("in %q it does not stand at %d", whole, at)
+	}
+	return ""
+}
+
+// checkPlace returns what is wrong with the place of a piece of words of a flow: its first character must stand there, or
+// be written there by an escape.
+func (w *world) checkPlace(s explain.Source, piece string) (problem string) {
+	if s.Kind != explain.SourceFlow {
+		return ""
+	}
+	line := []rune(strings.Split(w.content[s.File], "\n")[s.Line-1])
+	first, _ := utf8.DecodeRuneInString(piece)
+	if s.Col > len(line) || line[s.Col-1] != first && line[s.Col-1] != '\\' {
+		return fmt.Sprintf("it does not begin at %s:%d:%d", s.File, s.Line, s.Col)
 	}
 	return ""
 }

@@ -42,7 +42,7 @@ func (x *explainer) withSaved(pieces []Piece, at site, id string, hops int) []Pi
 		}
 		content, _ := got.Params.Get("content")
 		pieces = withOrigins(pieces, x.explainLeaves(content, func(pointer, text string) []Piece {
-			return x.explainGiven(saver, "/content"+pointer, 0, text, hops+1)
+			return x.explainGiven(saver, "/content"+pointer, text, hops+1)
 		}))
 	}
 	return pieces

@@ -62,23 +62,23 @@ func TestExplainSecrets(t *testing.T) {
 		}
 	}
 	want := []string{
-		`"I am " < flow.yaml:10:17 > prompt: identity > talk > ask [0, 5)`,
-		`"***" < secrets.KEY (flow.yaml:10:17) > prompt: identity > talk > ask`,
-		`" of " < flow.yaml:10:17 > prompt: identity > talk > ask [22, 26)`,
-		`"Mei" < inputs.who (flow.yaml:10:17) > prompt: identity > talk > ask [0, 3)`,
-		`"." < flow.yaml:10:17 > prompt: identity > talk > ask [42, 43)`,
+		`"I am " < flow.yaml:10:18 > prompt: identity > talk > ask [0, 5)`,
+		`"***" < secrets.KEY (flow.yaml:10:26) > prompt: identity > talk > ask`,
+		`" of " < flow.yaml:10:40 > prompt: identity > talk > ask [22, 26)`,
+		`"Mei" < inputs.who (flow.yaml:10:47) > prompt: identity > talk > ask [0, 3)`,
+		`"." < flow.yaml:10:60 > prompt: identity > talk > ask [42, 43)`,
 		`"\n\n---\n\n" < prompt: separator bootstrap files > talk > ask`,
 		`"## SOUL.md\n\n" < prompt: file SOUL.md > talk > ask`,
 		`"Be calm.\nSay " < prompt: file SOUL.md > talk > ask [0, 13)`,
 		`"***" < prompt: file SOUL.md > talk > ask`,
 		`" twice.\n" < prompt: file SOUL.md > talk > ask [28, 36)`,
-		`"Before " < flow.yaml:6:22 > made (template) > prompt: message current_message > talk > ask [0, 7)`,
-		`"***" < secrets.KEY (flow.yaml:6:72) > made (template) > prompt: message current_message > talk > ask`,
-		`" after " < flow.yaml:6:22 > made (template) > prompt: message current_message > talk > ask [16, 23)`,
-		`"Mei" < inputs.who (flow.yaml:6:98) > made (template) > prompt: message current_message > talk > ask [0, 3)`,
-		`" / " < flow.yaml:12:24 > prompt: message current_message > talk > ask [15, 18)`,
-		`"***" < flow.yaml:12:24 {{ secrets.KEY | urlencode }} computed from secrets.KEY > prompt: message current_message > talk > ask`,
-		`"!" < flow.yaml:12:24 > prompt: message current_message > talk > ask [47, 48)`,
+		`"Before " < flow.yaml:6:23 > made (template) > prompt: message current_message > talk > ask [0, 7)`,
+		`"***" < secrets.KEY (flow.yaml:6:76) > made (template) > prompt: message current_message > talk > ask`,
+		`" after " < flow.yaml:6:39 > made (template) > prompt: message current_message > talk > ask [16, 23)`,
+		`"Mei" < inputs.who (flow.yaml:6:102) > made (template) > prompt: message current_message > talk > ask [0, 3)`,
+		`" / " < flow.yaml:12:40 > prompt: message current_message > talk > ask [15, 18)`,
+		`"***" < flow.yaml:12:46 {{ secrets.KEY | urlencode }} computed from secrets.KEY > prompt: message current_message > talk > ask`,
+		`"!" < flow.yaml:12:72 > prompt: message current_message > talk > ask [47, 48)`,
 	}
 	if len(got) < len(want) {
 		t.Fatal(got)
@@ -87,12 +87,12 @@ func TestExplainSecrets(t *testing.T) {
 		t.Error(diff)
 	}
 	want = []string{
-		`"***" < secrets.KEY (flow.yaml:15:43) > sum (summary): conversation`,
-		`", " < flow.yaml:15:43 > sum (summary): conversation [19, 21)`,
-		`"Before " < flow.yaml:6:22 > made (template) > sum (summary): conversation [0, 7)`,
-		`"***" < secrets.KEY (flow.yaml:6:72) > made (template) > sum (summary): conversation`,
-		`" after " < flow.yaml:6:22 > made (template) > sum (summary): conversation [16, 23)`,
-		`"Mei" < inputs.who (flow.yaml:6:98) > made (template) > sum (summary): conversation [0, 3)`,
+		`"***" < secrets.KEY (flow.yaml:15:49) > sum (summary): conversation`,
+		`", " < flow.yaml:15:63 > sum (summary): conversation [19, 21)`,
+		`"Before " < flow.yaml:6:23 > made (template) > sum (summary): conversation [0, 7)`,
+		`"***" < secrets.KEY (flow.yaml:6:76) > made (template) > sum (summary): conversation`,
+		`" after " < flow.yaml:6:39 > made (template) > sum (summary): conversation [16, 23)`,
+		`"Mei" < inputs.who (flow.yaml:6:102) > made (template) > sum (summary): conversation [0, 3)`,
 		`"150" < sum (summary): max_words`,
 		`"By the way" < flow.yaml:15:97 > sum (summary): instructions [0, 10)`,
 	}
@@ -110,15 +110,15 @@ steps:
   - {id: ask, call: chat, with: {user: %q}}
 `
 	for text, want := range map[string][]string{
-		"a {{ secrets.KEY | list | join }} {{ inputs.who }}":                         {`"a " < 4:40`, `"***" < secrets.KEY`, `" " < 4:40`, `"Mei" < inputs.who`},
-		"{{ secrets.KEY | length }} letters":                                         {`"15" < secrets.KEY`, `" letters" < 4:40`},
-		"{{ inputs.who }}: {{ secrets.KEY | urlencode | upper }}":                    {`"Mei" < inputs.who`, `": " < 4:40`, `"***" < secrets.KEY`},
-		"{{ secrets.KEY }}{{ secrets.TWO | lower }}.":                                {`"***" < secrets.KEY secrets.TWO`, `"." < 4:40`},
-		"{{ 'k=' ~ secrets.KEY ~ inputs.who }}":                                      {`"k=" < 4:40`, `"***" < secrets.KEY`, `"Mei" < inputs.who`},
+		"a {{ secrets.KEY | list | join }} {{ inputs.who }}":                         {`"a " < 4:41`, `"***" < secrets.KEY`, `" " < 4:74`, `"Mei" < inputs.who`},
+		"{{ secrets.KEY | length }} letters":                                         {`"15" < secrets.KEY`, `" letters" < 4:67`},
+		"{{ inputs.who }}: {{ secrets.KEY | urlencode | upper }}":                    {`"Mei" < inputs.who`, `": " < 4:57`, `"***" < secrets.KEY`},
+		"{{ secrets.KEY }}{{ secrets.TWO | lower }}.":                                {`"***" < secrets.KEY secrets.TWO`, `"." < 4:83`},
+		"{{ 'k=' ~ secrets.KEY ~ inputs.who }}":                                      {`"k=" < 4:45`, `"***" < secrets.KEY`, `"Mei" < inputs.who`},
 		"{{ (secrets.KEY and inputs.who) | upper }}":                                 {`"MEI" < inputs.who`},
 		"{{ {'a': secrets.KEY, 'b': inputs.who}['b'] | upper }}":                     {`"MEI" < inputs.who`},
-		"{{ secrets.KEY | upper }} and {{ secrets.TWO | lower }}.":                   {`"***" < secrets.KEY`, `" and " < 4:40`, `"***" < secrets.TWO`, `"." < 4:40`},
-		"{{ secrets.KEY | upper }}, {{ secrets.TWO | lower }}.":                      {`"***" < secrets.KEY`, `", " < 4:40`, `"***" < secrets.TWO`, `"." < 4:40`},
+		"{{ secrets.KEY | upper }} and {{ secrets.TWO | lower }}.":                   {`"***" < secrets.KEY`, `" and " < 4:66`, `"***" < secrets.TWO`, `"." < 4:96`},
+		"{{ secrets.KEY | upper }}, {{ secrets.TWO | lower }}.":                      {`"***" < secrets.KEY`, `", " < 4:66`, `"***" < secrets.TWO`, `"." < 4:93`},
 		"{{ secrets.KEY }}{{ inputs.who }}{{ secrets.TWO }}":                         {`"***" < secrets.KEY`, `"Mei" < inputs.who`, `"***" < secrets.TWO`},
 		"{{ 'yes' if secrets.KEY == 'hunter+2+secret' else 'no' }}{{ secrets.TWO }}": {`"yes***" < secrets.TWO secrets.KEY`},
 	} {

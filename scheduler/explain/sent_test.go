@@ -134,10 +134,10 @@ func TestExplainInside(t *testing.T) {
 	}
 	want := []string{
 		"work/round-1 round",
-		"system Be  < flow.yaml:8:46",
-		"system kind and fair < inputs.tone (flow.yaml:8:46)",
-		"system  to all < flow.yaml:8:46",
-		"user What now, friend? < inputs.question (flow.yaml:8:20)",
+		"system Be  < flow.yaml:8:47",
+		"system kind and fair < inputs.tone (flow.yaml:8:53)",
+		"system  to all < flow.yaml:8:67",
+		"user What now, friend? < inputs.question (flow.yaml:8:24)",
 		"work/round-2 round",
 		"assistant I write. < the model's answer > work/round-2 (round)",
 		`assistant [{"id":"1","type":"function","function":{"name":"write","arguments":"{\"template\": \"written words\"}"}}] < the model's answer > work/round-2 (round)`,

@@ -47,7 +47,9 @@ type Source struct {
 	// at the place: the with of a step, its for_each, or the outputs. "" is all of it. Of a
 	// step that made the text it is the pointer of that in its output.
 	Pointer string `json:"pointer,omitempty"`
-	// File, Line and Col are the place in the flow file, from 1; "" and 0 without one.
+	// File, Line and Col are the place in the flow file, from 1; "" and 0 without one. It is where the words of the flow
+	// begin, through the indentation of their block and the escapes of their quotes; of an input, a name or an expression,
+	// where the template mentions it.
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
 	Col  int    `json:"col,omitempty"`
@@ -72,6 +74,16 @@ type Source struct {
 	// Possible are sources that the text may come from, where no call says so: what a step of a plugin was given.
 	// One of them with [Source.IsAnywhere] stands for all.
 	Possible []Source `json:"-"`
+
+	// offset is one more than the byte, in the text of the parameter as the flow has it, of the expression that has put in a
+	// text that is no copy of that; 0 where there is none. See [placer].
+	offset int
+}
+
+// withOffset returns the source of what the expression at a byte of the parameter has put in.
+func (s Source) withOffset(offset int) Source {
+	s.offset = offset + 1
+	return s
 }
 
 // withSpan returns the source of a copy of its bytes from start on.
@@ -81,9 +93,9 @@ func (s Source) withSpan(start, size int) Source {
 	return s
 }
 
-// withoutSpan returns the source of what is not a copy.
+// withoutSpan returns the source of what is not a copy, and of which it does not matter which expression has put it in.
 func (s Source) withoutSpan() Source {
-	s.Start, s.End = nil, nil
+	s.Start, s.End, s.offset = nil, nil, 0
 	return s
 }
 
@@ -223,13 +235,6 @@ func (s Source) at(pos flow.Position) Source {
 
 // sourceOfPlace returns the source of words that stand in the flow file.
 func sourceOfPlace(pos flow.Position) Source { return Source{Kind: SourceFlow}.at(pos) }
-
-// sourceOfParam returns the source of what a parameter gave.
-func sourceOfParam(pos flow.Position, pointer string) Source {
-	source := sourceOfPlace(pos)
-	source.Pointer = pointer
-	return source
-}
 
 // sourceOfMaker returns the source of a text that a step or an item made.
 func sourceOfMaker(got *journal.StepState) Source {

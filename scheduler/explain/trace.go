@@ -27,7 +27,7 @@ func (x *explainer) explainText(at site, of side, pointer, text string, hops int
 	if hops > maxHops || at.step == nil {
 		return withPossible(singlePiece(text, maker), anywhere)
 	}
-	return x.explainOnce(explained{at, of, pointer, text, 0}, hops, func() []Piece { return x.explainRecorded(at, of, pointer, text, maker, hops) })
+	return x.explainOnce(explained{at, of, pointer, text, false}, hops, func() []Piece { return x.explainRecorded(at, of, pointer, text, maker, hops) })
 }
 
 // explainRecorded explains a text that is on record; maker is the source of what else nothing is
@@ -74,7 +74,7 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 func (x *explainer) explainCallInside(at site, of side, pointer, text string, maker Source, hops int) []Piece {
 	given, ok := at.got.Params.At(pointer)
 	if isSame := ok && of == ofInput && (isText(given, text) || given.JSON() == text); isSame {
-		return x.explainGiven(at, pointer, 0, text, hops+1)
+		return x.explainGiven(at, pointer, text, hops+1)
 	}
 	return withPossible(singlePiece(text, maker), anywhere)
 }
@@ -83,7 +83,7 @@ func (x *explainer) explainCallInside(at site, of side, pointer, text string, ma
 // of steps by their ids.
 func (x *explainer) explainOutput(of site, pointer, text string, hops int) []Piece {
 	if of.flow.Outputs != nil {
-		return x.explainBelow(of, of.flow.Outputs, pointer, 0, text, hops)
+		return x.explainBelow(of, of.flow.Outputs, pointer, text, hops)
 	}
 	path := flow.PointerTokens(pointer)
 	if len(path) == 0 {
@@ -198,6 +198,7 @@ func (x *explainer) explainName(at site, path []string, text string, place Sourc
 		path = []string{"inputs", "question"}
 	}
 	source := place.withoutSpan()
+	source.offset = place.offset
 	source.Kind, source.Name, source.From = SourceName, strings.Join(path, "."), nil
 	if v, _ := x.valueOf(at, path); isText(v, text) && path[0] != "secrets" {
 		source = source.withSpan(0, len(text))
@@ -242,7 +243,7 @@ func (x *explainer) explainInput(at site, path []string, text string, hops int) 
 	if _, given := around.got.Params.At(pointer); !given {
 		return singlePiece(text)
 	}
-	return x.explainGiven(around, pointer, 0, text, hops+1)
+	return x.explainGiven(around, pointer, text, hops+1)
 }
 
 // explainItem explains a text of the item that a step runs for.
@@ -253,7 +254,7 @@ func (x *explainer) explainItem(at site, members []string, text string, hops int
 	}
 	pointer := pointerTo(append([]string{index}, members...))
 	whole := site{at.frame, at.step, x.record.Step(at.prefix + at.step.ID)}
-	return x.explainBelow(whole, at.step.ForEach, pointer, 0, text, hops+1)
+	return x.explainBelow(whole, at.step.ForEach, pointer, text, hops+1)
 }
 
 // explainHistory explains a text of what the steps before left.

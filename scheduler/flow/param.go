@@ -220,20 +220,38 @@ func (t *dataText) copyAt(offset int, text string) int {
 	return -1
 }
 
-func (o *origin) place(pointer string, offset int) (pos Position, exact bool) {
+// Scalar is a text that stands in a flow file, or in the text file that !file names. [Param.Scalar]
+// makes it; it is immutable.
+type Scalar struct {
+	// Text is the text as YAML reads it: of a template, and of an expression with its braces, that text itself.
+	Text     string
+	position func(offset int) Position
+}
+
+// Position returns the place in the file of a byte of the text.
+func (s *Scalar) Position(offset int) Position { return s.position(offset) }
+
+// Scalar returns the text that stands at a JSON pointer into the value; nil where none does. p is as for
+// [Param.Place].
+func (p *Param) Scalar(pointer string) *Scalar {
+	if p == nil || p.origin == nil {
+		return nil
+	}
+	o := p.origin
 	node, _, found := yaml.Walk(o.root, pointer)
 	node = yaml.Resolve(node)
 	if !found || node.Kind != yaml.Scalar {
-		return Position{}, false
+		return nil
 	}
 	if ownTag(node) != "!file" {
-		return o.text.positionsWithin(node)(offset), true
+		return &Scalar{node.Value, o.text.positionsWithin(node)}
 	}
 	path, content, ok := o.textFile(node)
 	if !ok {
-		return Position{}, false
+		return nil
 	}
-	return newFlowText(path, content).position(offset), true
+	text := newFlowText(path, content)
+	return &Scalar{string(text.text), text.position}
 }
 
 // textFile returns the file that a !file node names; ok is false where it is not text.
@@ -319,9 +337,9 @@ func (p *Param) Place(pointer string, offset int) (pos Position, exact bool) {
 		return Position{}, false
 	}
 	at, _ := Descend(p, pointer)
-	if at.Expr == nil && at.Text == nil && p.origin != nil {
-		if pos, exact := p.origin.place(pointer, offset); exact {
-			return pos, true
+	if at.Expr == nil && at.Text == nil {
+		if s := p.Scalar(pointer); s != nil {
+			return s.Position(offset), true
 		}
 	}
 	return at.Pos, false

@@ -1,0 +1,63 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/scheduler/flow"
+)
+
+// placer knows the texts of flows that sources name, by the places at which they begin. While a prompt is explained all that
+// one text gives has one place, so that pieces of it can be told to be of one source; at the end each
+// gets its own. It lives for one Explain.
+type placer map[scalarPlace]*flow.Scalar
+
+// scalarPlace is where a text of a flow begins, and its pointer in the parameters.
+type scalarPlace struct {
+	flow.Position
+	pointer string
+}
+
+// sourceOfParam returns the source of what the parameters or items of a step, or outputs, give at a pointer.
+func (x *explainer) sourceOfParam(root *flow.Param, pointer string) Source {
+	p, rest := flow.Descend(root, pointer)
+	pos := p.Pos
+	if rest != "" {
+		pos, _ = root.Place(pointer, 0)
+	}
+	key := scalarPlace{pos, pointer}
+	if _, isKnown := x.placer[key]; !isKnown {
+		x.placer[key] = root.Scalar(pointer)
+	}
+	source := sourceOfPlace(pos)
+	source.Pointer = pointer
+	return source
+}
+
+// placeAll gives the sources of pieces their own places.
+func (p placer) placeAll(pieces []Piece) {
+	for i := range pieces {
+		pieces[i].Sources = slices.Clone(pieces[i].Sources)
+		for j := range pieces[i].Sources {
+			p.place(&pieces[i].Sources[j])
+		}
+	}
+}
+
+// place sets the line and the column of the words of a flow, or of the expression that has put in a text.
+func (p placer) place(s *Source) {
+	offset := s.offset - 1
+	s.offset = 0
+	if s.Kind == SourceFlow && s.Start != nil {
+		offset = *s.Start
+	}
+	scalar := p[scalarPlace{s.position(), s.Pointer}]
+	if scalar == nil || offset < 0 || offset > len(scalar.Text) {
+		return
+	}
+	if s.Kind != SourceFlow {
+		offset += len(scalar.Text[offset:]) - len(strings.TrimLeft(scalar.Text[offset:], " \t\r\n"))
+	}
+	pos := scalar.Position(offset)
+	s.Line, s.Col = pos.Line, pos.Col
+}

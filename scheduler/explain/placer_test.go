@@ -1,0 +1,121 @@
+package explain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+const placedFlow = `
+inputs: {type: object, properties: {who: {type: string}}}
+steps:
+  - id: made
+    call: template
+    with:
+      template: |
+        First line.
+
+        {% if who %}
+        For {{ who | upper }}.
+        {% endif %}
+      values: {who: "{{ inputs.who }}"}
+  - id: ask
+    call: chat
+    with:
+      messages:
+        - role: system
+          content: |
+            You are a keeper.
+              Deeper: {{ inputs.who }}.
+            {%- if true %}
+            Be {{ 'calm' }} and {{ inputs.who | upper }}.
+            {%- endif %}
+        - role: user
+          content: >-
+            folded
+            lines {{ inputs.who }}
+
+            and more
+        - role: user
+          content: "quoted \u0041
+            over {{ inputs.who }}\
+            \n  three lines"
+        - role: user
+          content: &same 'it''s
+            {{ inputs.who }} 港口 {{ 1 + 1 }} end'
+        - role: user
+          content: *same
+        - role: user
+          content: |-
+            {{ made.text }}
+        - role: user
+          content: !expr "inputs.who ~
+            ' constant'"
+`
+
+// Each piece has the place at which its text begins in the file, through the indentation of blocks, folds, escapes and aliases; what an
+// expression has put in has that of the expression.
+func TestPlaces(t *testing.T) {
+	r := schedulertest.Run(t, placedFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"who": "Bo"}`),
+		schedulertest.LLM(scripted.New(scripted.Answer{Text: "a"})))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	all, err := explain.Explain(t.Context(), r.Flow, r.State(), "ask", bytesCounter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(placedFlow, "\n")
+	var got []string
+	for _, m := range all[0].Messages {
+		for _, p := range m.Pieces {
+			s := p.Sources[0]
+			rest := string([]rune(lines[s.Line-1])[s.Col-1:])
+			got = append(got, fmt.Sprintf("%q: %d: %s", p.Text, s.Line, rest[:min(len(rest), 8)]))
+		}
+	}
+	want := []string{
+		`"You are a keeper.\n  Deeper: ": 20: You are `,
+		`"Bo": 21: inputs.w`,
+		`".": 21: .`,
+		`"\nBe ": 22: `,
+		`"calm": 23: calm' }}`,
+		`" and ": 23:  and {{ `,
+		`"BO": 23: inputs.w`,
+		`".": 23: .`,
+		`"\n": 24: `,
+		`"folded lines ": 27: folded`,
+		`"Bo": 28: inputs.w`,
+		`"\nand more": 29: `,
+		`"quoted A over ": 32: quoted \`,
+		`"Bo": 33: inputs.w`,
+		`"\n  three lines": 34: \n  thre`,
+		`"it's ": 36: it''s`,
+		`"Bo": 37: inputs.w`,
+		`" 港口 ": 37:  港口 `,
+		`"2": 37: 1 + 1 }}`,
+		`" end": 37:  end'`,
+		`"it's ": 36: it''s`,
+		`"Bo": 37: inputs.w`,
+		`" 港口 ": 37:  港口 `,
+		`"2": 37: 1 + 1 }}`,
+		`" end": 37:  end'`,
+		`"First line.\n\n": 8: First li`,
+		`"\nFor ": 10: `,
+		`"BO": 11: who | up`,
+		`".\n": 11: .`,
+		`"\n": 12: `,
+		`"Bo": 44: inputs.w`,
+		`" constant": 45:  constan`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
