@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -14,6 +15,17 @@ func recordedText(root string, f *flow.Flow) journal.FlowText {
 		files[recordedPath(root, path)] = content
 	}
 	return journal.FlowText{Source: f.Source, Files: files}
+}
+
+// editedText returns an edited flow as the journal keeps it, with the text that the run had until now, which its last
+// event ends. A text that nothing ran with is not kept.
+func editedText(root string, f *flow.Flow, before journal.FlowText, lastSeq int64) journal.FlowText {
+	text := recordedText(root, f)
+	if before.Before != nil && before.Since > lastSeq {
+		before = *before.Before
+	}
+	text.File, text.Since, text.Before = recordedPath(root, f.File), lastSeq+1, &before
+	return text
 }
 
 // recordedPath returns a path as the journal keeps it: relative to root for a file in it,
@@ -39,11 +51,12 @@ func localPath(root, recorded string) string {
 }
 
 // LocalFiles returns the path of a recorded flow, and its other files by their paths, on
-// a machine where the project is in root: see [StepExecutor] Root.
+// a machine where the project is in root: see [StepExecutor] Root. The run began with the file that is recorded; an edited
+// text has its own.
 func LocalFiles(root, recorded string, text journal.FlowText) (file string, files map[string][]byte) {
 	files = make(map[string][]byte, len(text.Files))
 	for path, content := range text.Files {
 		files[localPath(root, path)] = content
 	}
-	return localPath(root, recorded), files
+	return localPath(root, cmp.Or(text.File, recorded)), files
 }

@@ -113,7 +113,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 	}
 	text := header.Text
 	if with.Flow != nil {
-		text = recordedText(e.Root, r.flow)
+		text = editedText(e.Root, r.flow, header.Text, state.LastSeq)
 		if err := log.Revise(ctx, text); err != nil {
 			return nil, journalError(info.ID, "recording the edited flow", err)
 		}
@@ -278,5 +278,5 @@ func (e *StepExecutor) reviseFlow(ctx context.Context, log journal.RunLog, edite
 	if _, err := e.prepareResumed(ctx, header, state, Resumption{Flow: edited}); err != nil {
 		return err
 	}
-	return journalError(header.ID, "recording the edited flow", log.Revise(ctx, recordedText(e.Root, edited)))
+	return journalError(header.ID, "recording the edited flow", log.Revise(ctx, editedText(e.Root, edited, header.Text, state.LastSeq)))
 }

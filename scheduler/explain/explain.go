@@ -35,19 +35,22 @@ var itemIndex = regexp.MustCompile(`\[\d+\]`)
 // explained like one of now. Of a flow whose path was only known in the run it
 // returns the prompts, with the step as their only source.
 //
+// earlier are the flows that the run had before it was edited: each step is explained by the one that it ran with.
+//
 // The error is of kind NotFound where neither the flow nor the run has the step, and
 // of kind Missing where it has no prompt, or has none yet.
-func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, step string, counter llm.Counter) ([]*Explanation, error) {
+func Explain(ctx context.Context, f *flow.Flow, record *journal.RunState, step string, counter llm.Counter, earlier ...EarlierFlow) ([]*Explanation, error) {
 	got := record.Step(step)
 	if got == nil || got.Attempts == 0 {
-		return nil, notRun(flow, record, step)
+		return nil, notRun(f, record, step)
 	}
 	x := &explainer{
-		ctx: ctx, flow: flow, record: record, counter: counter, seen: map[string]bool{},
+		ctx: ctx, flow: f, earlier: earlier, frames: map[frameKey]*frame{}, usedEarlier: map[*flow.Flow]bool{}, record: record, counter: counter, seen: map[string]bool{},
 		parts: map[*journal.StepState][]calls.Part{}, scopes: map[site]recordedScope{}, traces: map[tracedParam]*trace{},
-		known: map[explained]explanation{}, given: map[site]map[string][]string{}, placer: placer{}, hasSecrets: len(flow.SecretNames()) > 0,
+		known: map[explained]explanation{}, given: map[site]map[string][]string{}, placer: placer{},
 	}
-	at := x.findSite(flow, got)
+	x.hasSecrets = len(f.SecretNames()) > 0 || slices.ContainsFunc(earlier, func(e EarlierFlow) bool { return len(e.Flow.SecretNames()) > 0 })
+	at := x.siteOf(got)
 	var all []*Explanation
 	inside := record.StepsInside(got)
 	for _, in := range inside {
@@ -68,6 +71,7 @@ func Explain(ctx context.Context, flow *flow.Flow, record *journal.RunState, ste
 		for _, m := range e.Messages {
 			x.placer.placeAll(m.Pieces)
 		}
+		e.Edited = x.editedFilesOf(e)
 		if e.Total == 0 {
 			e.Total, e.CountedBy = e.Tokens+len(e.Messages)*llm.MessageOverhead, ByEstimate
 		}

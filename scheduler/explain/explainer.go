@@ -21,10 +21,14 @@ const maxHops = 64
 type explainer struct {
 	ctx     context.Context //nolint:containedctx // lives for one Explain
 	flow    *flow.Flow      // the outermost
-	record  *journal.RunState
-	counter llm.Counter
-	seen    map[string]bool // steps whose left-out parts are listed
-	leftOut []LeftOut
+	earlier []EarlierFlow   // what that was before
+	frames  map[frameKey]*frame
+	// usedEarlier are those of earlier that steps ran with which have been looked at.
+	usedEarlier map[*flow.Flow]bool
+	record      *journal.RunState
+	counter     llm.Counter
+	seen        map[string]bool // steps whose left-out parts are listed
+	leftOut     []LeftOut
 	// What was found out before: parts by the step, scopes by the site, renderings by the
 	// parameter in its site.
 	parts  map[*journal.StepState][]calls.Part
@@ -44,6 +48,12 @@ type frame struct {
 	prefix string // of its steps in the record: outer[1]/
 	// around is the step that runs the flow; its frame is nil for the outermost.
 	around site
+}
+
+// frameKey is what there is one frame of: a flow, and the step that runs it, nil for the outermost.
+type frameKey struct {
+	flow *flow.Flow
+	got  *journal.StepState
 }
 
 // site is a step of a frame as it ran: the step itself, an item of it, or what it ran

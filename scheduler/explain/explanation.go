@@ -21,6 +21,9 @@ type Explanation struct {
 	Messages []ExplainedMessage `json:"messages"`
 	// LeftOut are the pieces that upstream steps offered and did not include.
 	LeftOut []LeftOut `json:"left_out"`
+	// Edited are the files among those of the sources that the flow had in another version when a step of this way ran, and has under
+	// the same name now: places in them are those of the version that the step ran with.
+	Edited []string `json:"edited,omitempty"`
 	// Cache is how much of the prompt is as in the step's prompt before; nil where there
 	// was none, and for prompts that no model was asked: see [CompareCaches].
 	Cache *Cache `json:"cache,omitempty"`

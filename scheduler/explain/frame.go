@@ -14,7 +14,17 @@ import (
 )
 
 func (x *explainer) rootFrame(flow *flow.Flow) *frame {
-	return &frame{flow: flow, inputs: x.record.Inputs}
+	return x.frameOf(frameKey{flow: flow}, func() *frame { return &frame{flow: flow, inputs: x.record.Inputs} })
+}
+
+// frameOf returns the frame of a key: always the same, so that what is known of its sites is found again.
+func (x *explainer) frameOf(key frameKey, newFrame func() *frame) *frame {
+	known, ok := x.frames[key]
+	if !ok {
+		known = newFrame()
+		x.frames[key] = known
+	}
+	return known
 }
 
 // record returns what the run has of one side of the step.
@@ -27,18 +37,21 @@ func (at site) record(of side) value.Value {
 
 // subFlow returns the outputs of the flow that a step runs; ok is false where that flow is
 // not known.
-func (at site) subFlow() (outputs site, ok bool) {
+func (x *explainer) subFlow(at site) (outputs site, ok bool) {
 	if at.step == nil || at.step.Sub == nil || at.got == nil {
 		return site{}, false
 	}
-	inputs, _ := at.got.Params.Get("inputs")
 	sub := at.step.Sub
-	return site{frame: &frame{flow: sub, inputs: sub.Inputs.ApplyDefaults(inputs), prefix: at.got.ID + "/", around: at}}, true
+	inner := x.frameOf(frameKey{sub, at.got}, func() *frame {
+		inputs, _ := at.got.Params.Get("inputs")
+		return &frame{flow: sub, inputs: sub.Inputs.ApplyDefaults(inputs), prefix: at.got.ID + "/", around: at}
+	})
+	return site{frame: inner}, true
 }
 
 var onlyPseudo = regexp.MustCompile(`^[a-z][a-z0-9_-]*-[0-9]+(/[a-z][a-z0-9_-]*-[0-9]+)*$`)
 
-// findSite finds the step that an id of the record means, or that a pseudo-step ran in.
+// findSite finds the step of a flow that an id of the record means, or that a pseudo-step ran in.
 func (x *explainer) findSite(flow *flow.Flow, got *journal.StepState) site {
 	at, id := x.rootFrame(flow), got.ID
 	for {
@@ -51,7 +64,7 @@ func (x *explainer) findSite(flow *flow.Flow, got *journal.StepState) site {
 		if !inner || onlyPseudo.MatchString(rest) {
 			return site{at, s, got}
 		}
-		sub, ok := site{at, s, x.record.Step(at.prefix + segment)}.subFlow()
+		sub, ok := x.subFlow(site{at, s, x.record.Step(at.prefix + segment)})
 		if !ok {
 			return site{got: got}
 		}
@@ -77,7 +90,14 @@ func (x *explainer) stepOf(at *frame, s *flow.Step, members []string) (run site,
 			}
 		}
 	}
-	return site{at, s, x.record.Step(id)}, members
+	run = site{at, s, x.record.Step(id)}
+	if run.got == nil || len(x.earlier) == 0 {
+		return run, members
+	}
+	if ran := x.siteOf(run.got); ran.step != nil { // it may have run before the flow was edited
+		return ran, members
+	}
+	return run, members
 }
 
 // upstream returns the finished steps that a site sees, in file order: its ancestors, or

@@ -10,7 +10,7 @@ import (
 // the working directory. What calls have named by themselves, as the files of a workspace, keeps its name.
 func (e *Explanation) WithFileNames(name func(path string) string) *Explanation {
 	names := fileNamer{name: name, known: map[string]string{}}
-	e.eachPiece(func(p *Piece) { names.collect(p.Sources) })
+	e.eachPiece(func(p *Piece) { names.collect(p.Sources) }) // Edited are among them
 	maps.DeleteFunc(names.known, func(path, name string) bool { return path == name })
 	if len(names.known) == 0 {
 		return e
@@ -31,6 +31,10 @@ func (e *Explanation) WithFileNames(name func(path string) string) *Explanation 
 		for j := range text.Pieces {
 			text.Pieces[j].Sources = names.rename(text.Pieces[j].Sources)
 		}
+	}
+	renamed.Edited = slices.Clone(e.Edited)
+	for i, file := range renamed.Edited {
+		renamed.Edited[i] = names.nameOf(file)
 	}
 	if e.Cache != nil && e.Cache.Broken != nil {
 		cache, broken := *e.Cache, *e.Cache.Broken

@@ -23,7 +23,7 @@ func (x *explainer) withSaved(pieces []Piece, at site, id string, hops int) []Pi
 		if got.Call != callSave || got.Attempts == 0 || len(got.Items) > 0 {
 			continue
 		}
-		saver := x.findSite(x.flow, got)
+		saver := x.siteOf(got)
 		if x.isAfter(saver, at) {
 			continue
 		}

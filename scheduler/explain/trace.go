@@ -43,7 +43,7 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 			return pieces
 		}
 		isError := at.got.Error != nil && strings.HasPrefix(pointer, "/error/") // of on_error: continue
-		if sub, ok := at.subFlow(); ok && !isError {
+		if sub, ok := x.subFlow(at); ok && !isError {
 			return withSource(x.explainOutput(sub, pointer, text, hops+1), sourceOfMaker(at.got))
 		}
 	}

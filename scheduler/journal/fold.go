@@ -145,6 +145,7 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 		st.State = StepStatusPending
 	case StepStarted:
 		st.State, st.Call, st.StartedAt, st.Error = StepStatusRunning, data.Call, ev.Time, nil
+		st.StartedSeq = ev.Seq
 		st.inside = llm.Usage{}
 		if !st.waited || st.HasNewAnswers {
 			st.Attempts++

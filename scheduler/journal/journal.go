@@ -50,7 +50,7 @@ type RunLog interface {
 	// Seq must go on where the last ended, and Run be the id of this run; all of a batch
 	// is stored, or nothing. Once begun it is not given up when ctx ends.
 	Append(ctx context.Context, events ...*Event) error
-	// Revise replaces the text of the flow.
+	// Revise replaces the text of the flow, with all that is Before it.
 	Revise(ctx context.Context, text FlowText) error
 	// Header returns what the run began with, Info how it stood when it was opened.
 	Header(ctx context.Context) (*RunHeader, error)
@@ -120,6 +120,12 @@ type FlowText struct {
 	Source []byte
 	// Files are [Flow] Files.
 	Files map[string][]byte
+	// File is the path of the flow file that an edited text is from; "" is [RunHeader] File.
+	File string
+	// Since is the Seq of the first event of an edited text, and Before the text that the run had until then: its steps
+	// ran with that. They are 0 and nil for the text that the run began with.
+	Since  int64
+	Before *FlowText
 }
 
 // Hash returns the SHA-256 of the source, in hex.
@@ -133,7 +139,7 @@ func (t FlowText) Hash() string {
 type RunHeader struct {
 	ID   string
 	Flow string
-	// File is the path of the flow file: absolute, or relative to the folder of the
+	// File is the path of the flow file that the run began with: absolute, or relative to the folder of the
 	// project, with slashes. The paths of the text's Files are alike.
 	File   string
 	Text   FlowText

@@ -108,8 +108,9 @@ type StepState struct {
 	// Items are those of a for_each step that came up.
 	Items []*StepState `json:"items,omitempty"`
 
-	// StartedAt is when the last attempt began.
-	StartedAt time.Time `json:"-"`
+	// StartedAt is when the last attempt began, and StartedSeq the Seq of that event.
+	StartedAt  time.Time `json:"-"`
+	StartedSeq int64     `json:"-"`
 	// Params, Input and Output are as events show them.
 	Params value.Value `json:"-"`
 	Input  value.Value `json:"-"`

@@ -42,7 +42,7 @@ func parseText(loader *flow.Loader, file, text string) (*flow.Flow, flow.Problem
 }
 
 // Files returns the path of the flow file of a run and all files that it has kept, by their
-// paths as they are on this machine.
+// paths as they are on this machine; those too of a flow that was edited, where no other has the path.
 func (s *Service) Files(ctx context.Context, p Principal, run string) (file string, kept map[string][]byte, err error) {
 	_, header, began, err := s.begunRun(ctx, p, run)
 	if err != nil {
@@ -50,5 +50,14 @@ func (s *Service) Files(ctx context.Context, p Principal, run string) (file stri
 	}
 	file, kept = scheduler.LocalFiles(s.localDir(began.Dir), header.File, header.Text)
 	kept[file] = header.Text.Source
+	for text := header.Text.Before; text != nil; text = text.Before {
+		earlier, files := scheduler.LocalFiles(s.localDir(began.Dir), header.File, *text)
+		files[earlier] = text.Source
+		for path, content := range files {
+			if _, isKnown := kept[path]; !isKnown {
+				kept[path] = content
+			}
+		}
+	}
 	return file, kept, nil
 }

@@ -30,6 +30,7 @@ type recordedRun struct {
 	journal journal.Journal
 	id      string
 	flow    *flow.Flow
+	earlier []explain.EarlierFlow
 	state   *journal.RunState
 }
 
@@ -44,7 +45,7 @@ func promptsOf(ctx context.Context, run recordedRun, step string, counter llm.Co
 		return nil, calls.Errorf(calls.NotFound, "the step %s is in the run %s, which the run waited for", step, child).
 			WithHint("scheduler runs show %s --prompt %s", child, inner)
 	}
-	all, err := explain.Explain(ctx, run.flow, run.state, step, counter)
+	all, err := explain.Explain(ctx, run.flow, run.state, step, counter, run.earlier...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (r recordedRun) earlierPrompts(ctx context.Context, step string, counter ll
 	if parts := lastIndex.FindStringSubmatch(step); parts != nil {
 		if i, err := strconv.Atoi(parts[2]); err == nil && i > 0 {
 			before := parts[1] + "[" + strconv.Itoa(i-1) + "]" + parts[3]
-			if all, err := explain.Explain(ctx, r.flow, r.state, before, counter); err == nil {
+			if all, err := explain.Explain(ctx, r.flow, r.state, before, counter, r.earlier...); err == nil {
 				return all, ""
 			}
 		}

@@ -64,7 +64,7 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	e.Scope, e.MaxTokens = began.Scope, began.MaxTokens
 	session := s.newSession(e, f, false, r.Now)
 	session.State, session.ID, session.Origin = state, r.Run, header.Labels[journal.LabelOrigin]
-	session.program = header.Program
+	session.program, session.isReopened = header.Program, true
 	on, parent := header.Labels[journal.LabelRunsOn], header.Labels[journal.LabelChildOf]
 	switch {
 	case parent != "" && !r.Here:

@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -150,6 +151,7 @@ type RunDetails struct {
 	Flow       *flow.Flow
 	Unreadable error
 
+	earlier []explain.EarlierFlow // what Flow was before it was edited
 	options runOptions
 }
 
@@ -192,12 +194,23 @@ func (s *Service) addFlow(details *RunDetails, h *journal.RunHeader) error {
 	if err != nil {
 		return err
 	}
-	file, files := scheduler.LocalFiles(s.localDir(details.options.Dir), h.File, h.Text)
-	details.Flow, err = s.viewed.load(loader, file, h.Text.Source, files)
-	if err != nil {
-		return wording.Errorf("the flow of the run cannot be read any more: %w", err)
+	load := func(text journal.FlowText) (*flow.Flow, error) {
+		file, files := scheduler.LocalFiles(s.localDir(details.options.Dir), h.File, text)
+		f, err := s.viewed.load(loader, file, text.Source, files)
+		if err != nil {
+			err = wording.Errorf("the flow of the run cannot be read any more: %w", err)
+		}
+		return f, err
 	}
-	return nil
+	for text := &h.Text; text.Before != nil; text = text.Before {
+		before, err := load(*text.Before)
+		if err != nil {
+			return err
+		}
+		details.earlier = slices.Insert(details.earlier, 0, explain.EarlierFlow{Flow: before, Until: text.Since - 1})
+	}
+	details.Flow, err = load(h.Text)
+	return err
 }
 
 // Prompts explains the prompts of a step of a recorded run.
@@ -209,7 +222,7 @@ func (s *Service) Prompts(ctx context.Context, details *RunDetails, step string)
 	if err != nil {
 		return nil, err
 	}
-	run := recordedRun{j, details.Info.ID, details.Flow, details.State}
+	run := recordedRun{j, details.Info.ID, details.Flow, details.earlier, details.State}
 	return promptsOf(ctx, run, step, s.parts.Counter(details.Flow, details.options.LLM))
 }
 

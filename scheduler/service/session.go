@@ -35,7 +35,9 @@ type Session struct {
 	store    string                           // the id of the journal, for remote
 	queue    string                           // where it waits for a worker, for remote; "": where its flow says
 	isChild  bool                             // a run of remote waits for it
-	hint     func(wording.Text)               // hears of what holds a run of remote up; may be nil
+	// isReopened is true for a run of the journal that goes on.
+	isReopened bool
+	hint       func(wording.Text) // hears of what holds a run of remote up; may be nil
 	// isDetached is true where the events of a run of remote are not taken.
 	isDetached bool
 }
@@ -92,7 +94,19 @@ func (s *Session) Waiting() []journal.WaitingFor {
 
 // Prompts explains the prompts of a step; "" is the last step that built one.
 func (s *Session) Prompts(ctx context.Context, step string) (*Prompts, error) {
-	return promptsOf(ctx, recordedRun{s.executor.Journal, s.ID, s.Flow, s.State}, step, s.executor.Env.Tokens)
+	run := recordedRun{journal: s.executor.Journal, id: s.ID, flow: s.Flow, state: s.State}
+	if s.isReopened { // the flow may have been edited
+		header, err := run.journal.Header(ctx, s.ID)
+		if err != nil {
+			return nil, markUnavailable(err)
+		}
+		details := &RunDetails{}
+		if err := s.service.addFlow(details, header); err != nil {
+			return nil, err
+		}
+		run.flow, run.earlier = details.Flow, details.earlier
+	}
+	return promptsOf(ctx, run, step, s.executor.Env.Tokens)
 }
 
 // Close ends the session. A run without a record loses its memory; with drain, the

@@ -58,6 +58,9 @@ func (t *Terminal) PrintExplanation(e *explain.Explanation) error {
 			b.WriteString(colours.quote("  - " + t.Language.Say("%s of step %s: %s", strings.TrimSpace(explain.PartName(l.Kind).In(string(t.Language))+" "+l.Name), l.Step, wording.Of(l.Reason)) + "\n"))
 		}
 	}
+	for _, file := range e.Edited {
+		fmt.Fprintf(&b, "\n%s\n", colours.quote(t.Language.Say("%s was edited during the run: for what ran before, its lines are those of the file as it was.", file)))
+	}
 	if e.Cache != nil {
 		b.WriteString(colours.quote(t.cacheReport(e.Cache)))
 	}

@@ -287,7 +287,7 @@ func testRoundTrip(t *testing.T, b *bench) {
 	}
 	wantSame(t, "the header", h, got)
 	if got.Text.Hash() != h.Text.Hash() || string(got.Text.Files["a.json"]) != "[1]" {
-		t.Errorf("the text came back as %q", got.Text)
+		t.Errorf("the text came back as %q with %q", got.Text.Source, got.Text.Files)
 	}
 	wantSame(t, "the events", events, b.readEvents(t, "r1", 1))
 	reopened, err := again.Reopen(b.ctx, "r1")

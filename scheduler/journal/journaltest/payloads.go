@@ -153,7 +153,7 @@ func testImages(t *testing.T, b *bench) {
 		}
 		wantSame(t, "the inputs", read.want, h.Inputs)
 		if string(h.Text.Source) != "icon: data:image/png;base64,"+encoded || len(h.Text.Files) != 2 || string(h.Text.Files["b.txt"]) != "data:image/png;base64,"+encoded {
-			t.Errorf("the text of the flow is %.200q", h.Text)
+			t.Errorf("the text of the flow is %.200q", h.Text.Source)
 		}
 	}
 	if text := value.Must(shown).AppendJSON(nil); bytes.Contains(text, []byte(encoded[:64])) {

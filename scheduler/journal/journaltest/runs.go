@@ -304,6 +304,16 @@ func testRevise(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	wantSame(t, "the text", text, got.Text)
+	edited := journal.FlowText{Source: []byte("name: third\n"), Files: map[string][]byte{}, File: "third.yaml", Since: 7, Before: &text}
+	text.File, text.Since, text.Before = "other.yaml", 3, &journal.FlowText{Source: []byte("name: first\n")}
+	if err := s.Revise(b.ctx, edited); err != nil {
+		t.Fatal(err)
+	}
+	got, err = b.Header(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, "the text and those before", edited, got.Text)
 }
 
 func testCancelHeld(t *testing.T, b *bench) {

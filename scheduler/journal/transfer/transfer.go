@@ -15,6 +15,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -202,9 +203,12 @@ func fingerprint(ctx context.Context, store Store, run *journal.RunInfo) (sum [s
 	}
 	d := digest{sha256.New()}
 	d.add(string(run.State), h.ID, h.Flow, h.File, h.Program, h.StartedAt.Format(time.RFC3339Nano), string(h.Mode), run.UpdatedAt.Format(time.RFC3339Nano))
-	d.add(h.Inputs.JSON(), h.Options.JSON(), string(h.Text.Source))
-	for _, path := range slices.Sorted(maps.Keys(h.Text.Files)) {
-		d.add("file", path, string(h.Text.Files[path]))
+	d.add(h.Inputs.JSON(), h.Options.JSON())
+	for text := &h.Text; text != nil; text = text.Before {
+		d.add(string(text.Source), text.File, strconv.FormatInt(text.Since, 10))
+		for _, path := range slices.Sorted(maps.Keys(text.Files)) {
+			d.add("file", path, string(text.Files[path]))
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(run.Labels)) {
 		d.add("label", name, run.Labels[name])

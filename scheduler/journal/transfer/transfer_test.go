@@ -167,7 +167,7 @@ func textOf(t *testing.T, j store, id string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("%v %s %s %v %s %s %q\n", h.StartedAt, h.File, h.Program, h.Labels, h.Inputs, h.Options, h.Text)
+	text := fmt.Sprintf("%v %s %s %v %s %s %q %q\n", h.StartedAt, h.File, h.Program, h.Labels, h.Inputs, h.Options, h.Text.Source, h.Text.Files)
 	for ev, err := range j.ExportEvents(t.Context(), id) {
 		if err != nil {
 			t.Fatal(err)

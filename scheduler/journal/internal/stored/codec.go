@@ -210,17 +210,31 @@ func escapeRef(m *value.Map) *value.Map {
 }
 
 // EncodeText adds the text of a flow and of its files, and returns the digest of the
-// source and the JSON object of the files' digests by path.
+// source and the JSON object of the files' digests by path. What else an edited text has stands there
+// under the path "", which no file has.
 func (b Blobs) EncodeText(text journal.FlowText) (source Digest, files []byte) {
-	if text.Files == nil {
-		return b.addFile(text.Source), []byte("null")
-	}
-	refs := make(map[string]string, len(text.Files))
-	for path, content := range text.Files {
-		refs[path] = b.addFile(content).String()
-	}
-	return b.addFile(text.Source), value.Must(refs).AppendJSON(nil)
+	return b.addFile(text.Source), b.encodeFiles(text).AppendJSON(nil)
 }
+
+func (b Blobs) encodeFiles(text journal.FlowText) value.Value {
+	if text.Files == nil && text.Before == nil {
+		return value.Value{}
+	}
+	refs := value.NewMap(len(text.Files) + 1)
+	for path, content := range text.Files {
+		refs.Set(path, value.OfString(b.addFile(content).String()))
+	}
+	if before := text.Before; before != nil {
+		refs.Set(editedKey, value.OfMap(value.Pairs(
+			"file", text.File, "since", text.Since,
+			"source", b.addFile(before.Source).String(), "files", b.encodeFiles(*before),
+		)))
+	}
+	return value.OfMap(refs)
+}
+
+// editedKey is the path under which what an edited text has stands beside the files.
+const editedKey = ""
 
 func (b Blobs) addFile(content []byte) Digest {
 	if _, end := FindMedia(string(content)); end > 0 {

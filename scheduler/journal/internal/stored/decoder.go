@@ -182,16 +182,27 @@ func (d *Decoder) FlowText(source, files []byte) (text journal.FlowText, err err
 	if copy(sum[:], source) != len(sum) {
 		return text, wording.Errorf("the text of the flow is lost")
 	}
-	text.Source, err = d.readFile(sum)
+	paths, err := value.ParseJSON(files)
 	if err != nil {
 		return text, err
 	}
-	paths, err := value.ParseJSON(files)
+	return d.readText(sum, paths)
+}
+
+// readText reads the text of a flow by the digests of its source and of its files by path.
+func (d *Decoder) readText(source Digest, paths value.Value) (text journal.FlowText, err error) {
+	text.Source, err = d.readFile(source)
 	if err != nil || paths.IsNull() {
 		return text, err
 	}
 	text.Files = make(map[string][]byte, paths.Map().Len())
 	for path, ref := range paths.Map().All() {
+		if path == editedKey {
+			if err := d.readBefore(&text, ref); err != nil {
+				return text, err
+			}
+			continue
+		}
 		hexes, _ := ref.Str()
 		sum, ok := ParseDigest(hexes)
 		if !ok {
@@ -203,6 +214,26 @@ func (d *Decoder) FlowText(source, files []byte) (text journal.FlowText, err err
 		}
 	}
 	return text, nil
+}
+
+// readBefore reads what else an edited text has.
+func (d *Decoder) readBefore(text *journal.FlowText, ref value.Value) error {
+	var edited struct {
+		File   string      `json:"file"`
+		Since  int64       `json:"since"`
+		Source string      `json:"source"`
+		Files  value.Value `json:"files"`
+	}
+	if err := value.Decode(ref, &edited); err != nil {
+		return err
+	}
+	sum, ok := ParseDigest(edited.Source)
+	if !ok {
+		return wording.Errorf("the text of the flow is lost")
+	}
+	before, err := d.readText(sum, edited.Files)
+	text.File, text.Since, text.Before = edited.File, edited.Since, &before
+	return err
 }
 
 // readFile reads the text of a file, which is secret where it has images in it.
