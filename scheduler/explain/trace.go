@@ -33,7 +33,12 @@ func (x *explainer) explainText(at site, of side, pointer, text string, hops int
 // explainRecorded explains a text that is on record; maker is the source of what else nothing is
 // known of.
 func (x *explainer) explainRecorded(at site, of side, pointer, text string, maker Source, hops int) []Piece {
-	made := func() []Piece { return singlePiece(text, x.makerOf(at, maker, of, pointer, hops)) }
+	made := func() []Piece {
+		if of == ofInput {
+			return x.explainTaken(at, pointer, text, maker, hops)
+		}
+		return singlePiece(text, x.makerOf(at, maker, of, pointer, hops))
+	}
 	if of == ofOutput && at.got.IsGiven { // the call, or the flow, has not run
 		return made()
 	}
@@ -67,6 +72,24 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 		return withSource(pieces, sourceOfMaker(at.got))
 	}
 	return completed(pieces, sourceOfMaker(at.got))
+}
+
+// explainTaken explains a text of the input of a step whose call tells nothing of it: it is the parameter at the same pointer, or else
+// computed from what a call sees when it makes its input: its parameters, the inputs of the flow and what the steps before left.
+func (x *explainer) explainTaken(at site, pointer, text string, maker Source, hops int) []Piece {
+	if hops > maxHops {
+		return withPossible(singlePiece(text, maker), anywhere)
+	}
+	taken, _ := at.got.Input.At(pointer)
+	given, ok := at.got.Params.At(pointer)
+	if ok && value.Equal(taken, given) {
+		return withSource(x.explainGiven(at, pointer, text, hops+1), maker)
+	}
+	seen := slices.Concat(x.explainGivens(at, hops+1), x.explainUsed(at, []string{"inputs"}, hops+1))
+	for _, s := range x.upstream(at) {
+		seen = append(seen, x.explainUsed(at, []string{s.ID}, hops+1)...)
+	}
+	return withPossibleFrom(singlePiece(text, maker), seen)
 }
 
 // explainCallInside explains a text of a call that a step ran inside itself, and that tells nothing of it: what the call has worked on as
