@@ -16,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 	"github.com/callnode/scheduler/scheduler/importer"
 	"github.com/callnode/scheduler/scheduler/importer/promptfoo"
 )
@@ -119,6 +120,9 @@ func (a *app) printImport(plan *importer.Plan, written []importer.Written, dir s
 			continue
 		}
 		a.Tellf("wrote %s", path)
+		if strings.HasSuffix(path, suite.ProvidersSuffix) {
+			a.Tellf("the project has settings: copy llm of %[1]s into them, or add --config %[1]s", path)
+		}
 	}
 	_, err := fmt.Fprintln(a.Stdout, wording.Say("%s: %d kept, %d changed, %d not kept", r.Source, r.Kept, r.Changed, r.NotKept).In(string(a.Language)))
 	return err
@@ -149,7 +153,7 @@ func settingsOfImport(dir, name string) string {
 		data, readErr := calls.ReadFile(filepath.Join(at, "scheduler.yaml"), calls.AnyLength)
 		isOurs := at == abs && readErr == nil && isSettingsOfImport(abs, name, data)
 		if readErr == nil && !isOurs {
-			return name + ".providers.yaml"
+			return name + suite.ProvidersSuffix
 		}
 		if !errors.Is(readErr, fs.ErrNotExist) {
 			break

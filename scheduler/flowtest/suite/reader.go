@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
@@ -538,5 +539,34 @@ func (r *reader) checkProvider(pointer, name string) {
 	if name == "" || known == nil || slices.Contains(known, name) {
 		return
 	}
-	r.reportOnce(r.at(pointer), wording.Say("unknown provider %q", name), wording.Of(value.DidYouMeanOrList(name, known)))
+	hint := wording.Of(value.DidYouMeanOrList(name, known))
+	if file := r.providersFile(name); file != "" {
+		hint = wording.Say("%[1]s has it: copy its llm into the settings, or add --config %[1]s", file)
+	}
+	r.reportOnce(r.at(pointer), wording.Say("unknown provider %q", name), hint)
+}
+
+// ProvidersSuffix is the end of the name of a file with the providers that imported tests want,
+// where the project had settings before.
+const ProvidersSuffix = ".providers.yaml"
+
+// providersFile returns the file beside an imported test file that has a provider; "" for none.
+func (r *reader) providersFile(name string) string {
+	file := strings.TrimSuffix(r.shown, Suffix) + ProvidersSuffix
+	data, err := calls.ReadFile(file, yaml.MaxBytes)
+	if err != nil {
+		return ""
+	}
+	settings, err := yaml.ParseValue(data)
+	if err != nil {
+		return ""
+	}
+	providers, _ := settings.At("/llm/providers")
+	for _, p := range providers.List() {
+		own, _ := p.Get("name")
+		if text, _ := own.Str(); text == name {
+			return file
+		}
+	}
+	return ""
 }
