@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -32,7 +33,7 @@ an error; warnings alone give 0. Where runs are carried out by workers (the sett
 files that steps read and that other machines may not have are warned of on stderr.`,
 		Example: "  scheduler lint flows/*.yaml\n  scheduler lint ./...\n  scheduler lint --json flow.yaml flow.test.yaml",
 		Args:    cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, paths []string) error {
+		RunE: func(cmd *cobra.Command, paths []string) error {
 			a.noteSimplified()
 			flows, tests, err := a.lintedFiles(paths)
 			if err != nil {
@@ -43,7 +44,7 @@ files that steps read and that other machines may not have are warned of on stde
 			if err != nil {
 				return a.beforeRun(err)
 			}
-			found, err := a.lintTests(tests)
+			found, err := a.lintTests(cmd.Context(), tests)
 			if err != nil {
 				return a.beforeRun(err)
 			}
@@ -128,7 +129,7 @@ func isLinted(path string) bool {
 }
 
 // lintTests returns what is wrong with test files, and with the flows that they test.
-func (a *app) lintTests(files []string) (all flow.Problems, err error) {
+func (a *app) lintTests(ctx context.Context, files []string) (all flow.Problems, err error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
@@ -137,7 +138,10 @@ func (a *app) lintTests(files []string) (all flow.Problems, err error) {
 		return nil, err
 	}
 	for _, file := range files {
-		_, problems := loader.Load(file)
+		_, problems := loader.Load(ctx, file)
+		if ctx.Err() != nil {
+			return nil, exitError{exitInterrupted, wording.Errorf("interrupted")}
+		}
 		all = append(all, problems...)
 	}
 	return all, nil

@@ -109,7 +109,7 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if err != nil {
 		return usageError(err)
 	}
-	suites, err := a.loadTests(paths, f.repeat)
+	suites, err := a.loadTests(ctx, paths, f.repeat)
 	if err != nil {
 		return err
 	}
@@ -379,7 +379,7 @@ func (a *app) testVerdict(run *result.Run, c *compare.Comparison, f *testFlags) 
 
 // loadTests reads the test files of paths, whose cases will run so many times; 0 leaves it to them. All problems of all
 // files are printed.
-func (a *app) loadTests(paths []string, repeat int) (suites []*suite.Suite, err error) {
+func (a *app) loadTests(ctx context.Context, paths []string, repeat int) (suites []*suite.Suite, err error) {
 	files, err := findTests(paths)
 	if err != nil {
 		return nil, usageError(err)
@@ -392,7 +392,10 @@ func (a *app) loadTests(paths []string, repeat int) (suites []*suite.Suite, err 
 	loader.Repeat = repeat
 	isWrong := false
 	for _, file := range files {
-		s, problems := loader.Load(file)
+		s, problems := loader.Load(ctx, file)
+		if ctx.Err() != nil {
+			return nil, exitError{exitInterrupted, wording.Errorf("interrupted")}
+		}
 		for _, p := range problems {
 			fmt.Fprintln(a.Stderr, p.WithSnippet())
 		}

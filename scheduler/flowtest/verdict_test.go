@@ -62,7 +62,7 @@ func TestPassThatCannotBeMet(t *testing.T) {
 	}
 	dir := unpack(t, surePass)
 	loader := &suite.Loader{Flows: w.loader, Root: dir, Repeat: 5}
-	s, problems := loader.Load(filepath.Join(dir, "a.test.yaml"))
+	s, problems := loader.Load(t.Context(), filepath.Join(dir, "a.test.yaml"))
 	if s != nil || len(problems) != 1 || problems[0].Pos.Line != 1 || !strings.Contains(problems[0].Message, "at least 16 repeats") {
 		t.Errorf("the problems are %v", problems)
 	}

@@ -91,7 +91,7 @@ func unpack(t testing.TB, archive string) (dir string) {
 // load reads a test file.
 func (w *world) load(t testing.TB, root, path string) *suite.Suite {
 	t.Helper()
-	s, problems := (&suite.Loader{Flows: w.loader, Root: root}).Load(path)
+	s, problems := (&suite.Loader{Flows: w.loader, Root: root}).Load(t.Context(), path)
 	if s == nil {
 		t.Fatal(problems)
 	}

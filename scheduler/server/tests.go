@@ -93,7 +93,7 @@ func (s *Server) listTests(ctx context.Context, in *Listing) (*body[page[testFil
 		if len(items) == in.Limit {
 			return newPage(items, items[len(items)-1].File), nil
 		}
-		file, err := s.tests.File(name, s.languageOf(ctx))
+		file, err := s.tests.File(ctx, name, s.languageOf(ctx))
 		if calls.KindOf(err) == calls.NotFound {
 			continue // gone in the meantime
 		}
@@ -203,7 +203,7 @@ type testRun struct {
 
 // runTests runs cases of a test file, until the client leaves or the server stops.
 func (s *Server) runTests(ctx context.Context, in *runTestsInput) (*body[testRun], error) {
-	file, err := s.tests.File(in.Body.File, s.languageOf(ctx))
+	file, err := s.tests.File(ctx, in.Body.File, s.languageOf(ctx))
 	if err != nil {
 		return nil, err
 	}

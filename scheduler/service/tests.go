@@ -162,7 +162,7 @@ func (t *Tests) find(name string) (string, error) {
 }
 
 // File reads a test file and its flows, with problems in a language. The error of an unknown name is of kind NotFound.
-func (t *Tests) File(name, language string) (*TestFile, error) {
+func (t *Tests) File(ctx context.Context, name, language string) (*TestFile, error) {
 	path, err := t.find(name)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (t *Tests) File(name, language string) (*TestFile, error) {
 		return nil, err
 	}
 	one := &TestFile{Name: name, Path: path, Language: language}
-	one.Suite, one.Problems = loader.Load(path)
+	one.Suite, one.Problems = loader.Load(ctx, path)
 	for i := range one.Problems {
 		one.Problems[i].Pos.File = loader.NameOf(one.Problems[i].Pos.File)
 	}

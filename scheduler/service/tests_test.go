@@ -78,7 +78,7 @@ func TestTestsRunOneAtATime(t *testing.T) {
 			return whole(f)
 		}
 	})
-	file, err := tests.File("a.test.yaml", "en")
+	file, err := tests.File(t.Context(), "a.test.yaml", "en")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestTestsRunOneAtATime(t *testing.T) {
 // TestTestsAreBounded: cases that the time does not suffice for say so.
 func TestTestsAreBounded(t *testing.T) {
 	tests := newTests(t, func(o *flowtest.Options) { o.Limits.Time = time.Nanosecond })
-	file, err := tests.File("a.test.yaml", "en")
+	file, err := tests.File(t.Context(), "a.test.yaml", "en")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestTestsAreBounded(t *testing.T) {
 func TestKeptTestsAreThoseOfTheFile(t *testing.T) {
 	tests := newTests(t, func(*flowtest.Options) {})
 	run := func() {
-		file, err := tests.File("a.test.yaml", "en")
+		file, err := tests.File(t.Context(), "a.test.yaml", "en")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestKeptTestsAreThoseOfTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file, err := tests.File("a.test.yaml", "en")
+	file, err := tests.File(t.Context(), "a.test.yaml", "en")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestSecretsInTests(t *testing.T) {
 	hidden := secret.NewSet(nil)
 	hidden.Add("hunter2")
 	tests := newTests(t, func(o *flowtest.Options) { o.Hidden = hidden })
-	file, err := tests.File("a.test.yaml", "en")
+	file, err := tests.File(t.Context(), "a.test.yaml", "en")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestSecretsInTests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file, err = tests.File("a.test.yaml", "en")
+	file, err = tests.File(t.Context(), "a.test.yaml", "en")
 	if err != nil {
 		t.Fatal(err)
 	}

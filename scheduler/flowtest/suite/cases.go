@@ -2,6 +2,7 @@ package suite
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ type caseReader struct {
 }
 
 // expandCases makes the cases of all entries, rows and variants.
-func (r *reader) expandCases(s *Suite) {
+func (r *reader) expandCases(ctx context.Context, s *Suite) {
 	variants := r.allVariants()
 	isEmpty := slices.ContainsFunc(r.axes(), func(a *axis) bool { return len(a.values) == 0 }) // which is reported
 	if len(variants) == 0 && !isEmpty {
@@ -59,7 +60,11 @@ func (r *reader) expandCases(s *Suite) {
 		}
 		names[c.entry.Name] = i
 		c.read()
-		c.expand(s, i, variants)
+		c.expand(ctx, s, i, variants)
+		if ctx.Err() != nil {
+			r.report("/cases", wording.Say("the file was not read to its end: it was interrupted"), wording.Text{})
+			return
+		}
 		if len(s.Cases) > maxCases {
 			r.report("/cases", wording.Say("the file has more than %d cases", maxCases), wording.Say("take a sample of the dataset, or exclude combinations"))
 			return
@@ -290,7 +295,7 @@ func (c *caseReader) addScript(step string, list value.Value, pointer string) {
 }
 
 // expand adds a case for each row and variant. A case with an llm of its own is not multiplied by that of the matrix.
-func (c *caseReader) expand(s *Suite, entry int, variants []variant) {
+func (c *caseReader) expand(ctx context.Context, s *Suite, entry int, variants []variant) {
 	rows := c.data.rows
 	if rows == nil {
 		rows = []*datasetRow{nil}
@@ -307,6 +312,9 @@ func (c *caseReader) expand(s *Suite, entry int, variants []variant) {
 	}
 	for _, row := range rows {
 		for _, v := range variants {
+			if ctx.Err() != nil { // a flow is read for each variant
+				return
+			}
 			f := c.flowOf(v)
 			if f == nil {
 				continue

@@ -79,7 +79,7 @@ func FuzzDataset(f *testing.F) {
 
 func checkLoaded(t *testing.T, l *Loader, path string, src []byte) {
 	t.Helper()
-	s, problems := l.Parse(path, src)
+	s, problems := l.Parse(t.Context(), path, src)
 	if (s == nil) != problems.HasErrors() {
 		t.Errorf("a suite: %v, problems: %v", s != nil, problems)
 	}

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -43,25 +44,26 @@ type Loader struct {
 	Repeat int
 }
 
-// Load reads a test file and the flows that it tests. The suite is nil when a problem is an error.
-func (l *Loader) Load(path string) (*Suite, flow.Problems) {
+// Load reads a test file and the flows that it tests. The suite is nil when a problem is an error;
+// that the context has ended is one.
+func (l *Loader) Load(ctx context.Context, path string) (*Suite, flow.Problems) {
 	src, err := calls.ReadFile(path, yaml.MaxBytes)
 	if err != nil {
 		at := flow.Position{File: path, Line: 1, Col: 1}
 		return nil, flow.Problems{flow.NewProblem(at, wording.Say("cannot read the test file: %w", withoutPath(err)), wording.Text{})}.Localized(l.Language)
 	}
-	return l.Parse(path, src)
+	return l.Parse(ctx, path, src)
 }
 
 // Parse is Load of a text that was read before. Paths in it are relative to the folder of path, which also
 // names the file in problems.
-func (l *Loader) Parse(path string, src []byte) (*Suite, flow.Problems) {
+func (l *Loader) Parse(ctx context.Context, path string, src []byte) (*Suite, flow.Problems) {
 	r := &reader{
 		loader: l, shown: path, file: l.NameOf(path), dir: filepath.Dir(path),
 		literals: map[*yaml.Node]value.Value{}, templates: map[*yaml.Node]*template{}, seen: map[flow.Position]bool{},
 		mocked: map[string]*Mock{}, wrong: map[string]bool{}, dataFiles: map[string]bool{}, otherFiles: map[string]bool{},
 	}
-	s := r.read(src)
+	s := r.read(ctx, src)
 	slices.SortStableFunc(r.problems, func(a, b flow.Problem) int {
 		elsewhere := func(p flow.Problem) string { // those of the test file come first, then file by file
 			if p.Pos.File == path {
@@ -128,7 +130,7 @@ func withoutPath(err error) error {
 
 // read makes the suite. What does not fit is left out of the value, and the rest read all the same, so that all that
 // is wrong is found at once.
-func (r *reader) read(src []byte) *Suite {
+func (r *reader) read(ctx context.Context, src []byte) *Suite {
 	doc, ok := r.parse(src)
 	if !ok {
 		return nil
@@ -155,7 +157,7 @@ func (r *reader) read(src []byte) *Suite {
 	}
 	r.readFileSettings(s)
 	r.checkMatrix()
-	r.expandCases(s)
+	r.expandCases(ctx, s)
 	s.DataFiles = slices.Sorted(maps.Keys(r.dataFiles))
 	s.DataFiles = slices.AppendSeq(s.DataFiles, maps.Keys(r.otherFiles))
 	slices.Sort(s.DataFiles)

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -57,7 +58,7 @@ func TestLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := unpack(t, archive)
-			s, problems := newLoader(t, dir).Load(filepath.Join(dir, "t.test.yaml"))
+			s, problems := newLoader(t, dir).Load(t.Context(), filepath.Join(dir, "t.test.yaml"))
 			got := strings.ReplaceAll(describe(s, problems), dir+string(filepath.Separator), "")
 			checkGolden(t, archive, name, filepath.ToSlash(got))
 		})
@@ -132,7 +133,7 @@ func TestQuickstart(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newLoader(t, root)
-	s, problems := l.Parse(filepath.Join(root, "flows", "quickstart.test.yaml"), []byte("cases: [{name: a, until: answer, expect: [{prompt: answer, tokens: {max: 2000}}]}]"))
+	s, problems := l.Parse(t.Context(), filepath.Join(root, "flows", "quickstart.test.yaml"), []byte("cases: [{name: a, until: answer, expect: [{prompt: answer, tokens: {max: 2000}}]}]"))
 	if s == nil || len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -225,7 +226,7 @@ func TestFilesOutsideOfTheProject(t *testing.T) {
 					want = "out of the folder"
 				}
 				path := write("project/tests/t.test.yaml", fmt.Sprintf(texts[name], file))
-				_, problems := newLoader(t, root).Load(path)
+				_, problems := newLoader(t, root).Load(t.Context(), path)
 				text := problems.Error()
 				switch {
 				case want == "" && len(problems) > 0, want != "" && !strings.Contains(text, want):
@@ -265,7 +266,7 @@ func TestFlowsLeadOut(t *testing.T) {
 	} {
 		for place, key := range map[string]string{"1:7": "flow: %s\n", "1:9": "flows: [%s]\n", "1:17": "matrix: {flow: [%s]}\n"} {
 			path := write("project/tests/t.test.yaml", fmt.Sprintf(key, flow)+"cases: [{name: a, expect: [{run: finished}]}]\n")
-			_, problems := newLoader(t, root).Load(path)
+			_, problems := newLoader(t, root).Load(t.Context(), path)
 			text := problems.Error()
 			if want == "" && len(problems) > 0 || want != "" && !strings.Contains(text, want) {
 				t.Errorf("%s%s: %q, want %q", key, flow, text, want)
@@ -287,4 +288,25 @@ func scriptsText(scripts []Script) string {
 		texts = append(texts, strings.TrimPrefix(s.Step+": "+s.Answers.JSON(), ": "))
 	}
 	return strings.Join(texts, ", ")
+}
+
+// A flow is read for each variant of a matrix: reading ends with its context, and says so.
+func TestLoadInterrupted(t *testing.T) {
+	dir := unpack(t, txtar.Parse([]byte(`-- f.yaml --
+steps: [{id: a, call: chat, with: {user: x}}]
+-- t.test.yaml --
+flow: f.yaml
+matrix: {with.a.user: [a, b], with.a.system: [c, d]}
+cases: [{name: x, expect: [{prompt: a, contains: a}]}]
+`)))
+	ctx, cancel := context.WithCancel(t.Context())
+	path := filepath.Join(dir, "t.test.yaml")
+	if s, problems := newLoader(t, dir).Load(ctx, path); s == nil || len(s.Cases) != 4 {
+		t.Fatalf("got %v", problems)
+	}
+	cancel()
+	s, problems := newLoader(t, dir).Load(ctx, path)
+	if want := path + ":3:8: the file was not read to its end: it was interrupted"; s != nil || problems.Error() != want {
+		t.Errorf("got %v, want %s", problems, want)
+	}
 }

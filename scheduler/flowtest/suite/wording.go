@@ -100,6 +100,7 @@ var _ = wording.Add(wording.Catalog{
 	"unknown key %q of the matrix":                                                            "矩阵中未知的键 %q",
 	"unknown name %q":                                                                         "未知的名称 %q",
 	"%[1]s has it: copy its llm into the settings, or add --config %[1]s":                     "%[1]s 中有它：请把其中的 llm 复制到设置中，或加上 --config %[1]s",
+	"the file was not read to its end: it was interrupted":                                    "没有读完文件：读取被中断",
 	"unknown provider %q":                                                                     "未知的服务商 %q",
 	"use 500ms, 30s, 2m or 1h30m":                                                             "请写成 500ms、30s、2m 或 1h30m",
 	"write %s: [A, B]":                                                                        "请写 %s: [A, B]",
