@@ -8,22 +8,12 @@ import (
 	"github.com/callnode/scheduler/llm/value/secret"
 )
 
-// alignSecrets returns the trace with the text at a pointer as it is on record. A parameter is
+// alignSecrets returns the member of a trace with its text as it is on record. A parameter is
 // rendered again with masks in the place of secrets, so whatever was made of one may differ: its
 // mask, or its length. ok is false where the rest does not stand in the recorded text.
-func (t *trace) alignSecrets(pointer, rendered, recorded string) (aligned *trace, ok bool) {
-	at := slices.IndexFunc(t.members, func(m prompt.Member) bool { return m.Pointer == pointer })
-	if at < 0 {
-		return nil, false
-	}
-	placed, ok := prompt.AlignSpans(t.members[at].Spans, rendered, recorded, secret.Mask)
-	if !ok {
-		return nil, false
-	}
-	copied := *t
-	copied.members = slices.Clone(t.members)
-	copied.members[at].Spans = placed
-	return &copied, true
+func alignSecrets(m prompt.Member, rendered, recorded string) (aligned prompt.Member, ok bool) {
+	m.Spans, ok = prompt.AlignSpans(m.Spans, rendered, recorded, secret.Mask)
+	return m, ok
 }
 
 // alignMasks returns the pieces of a text as those of the same text with other masks: a call has

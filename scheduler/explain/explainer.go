@@ -2,13 +2,13 @@ package explain
 
 import (
 	"context"
+	"iter"
 	"slices"
+	"strings"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -31,8 +31,9 @@ type explainer struct {
 	leftOut     []LeftOut
 	// What was found out before: parts by the step, scopes by the site, renderings by the
 	// parameter in its site.
-	parts  map[*journal.StepState][]calls.Part
+	parts  map[*journal.StepState]outputParts
 	scopes map[site]recordedScope
+	shared map[stepOfFrame]*sharedNames
 	traces map[tracedParam]*trace
 	known  map[explained]explanation
 	given  map[site]map[string][]string // by text, where a site was given it, unless the flow writes it out
@@ -64,30 +65,6 @@ type site struct {
 	step *flow.Step
 	got  *journal.StepState
 }
-
-// recordedScope is what the run recorded under the names of a site's templates.
-type recordedScope struct {
-	prompt.Values
-	skipped    map[string]bool
-	hasSecrets bool
-}
-
-var _ prompt.SecretScope = recordedScope{}
-
-// Lookup returns the value of a name, in which masks are secrets.
-func (s recordedScope) Lookup(name string) (v value.Value, ok bool, err error) {
-	v, ok, err = s.Values.Lookup(name)
-	if s.hasSecrets {
-		v = secret.MarkMasks(v)
-	}
-	return v, ok, err
-}
-
-// HoldsSecrets reports whether the run had secrets.
-func (s recordedScope) HoldsSecrets() bool { return s.hasSecrets }
-
-// IsAbsent reports whether the name is that of a step that was skipped.
-func (s recordedScope) IsAbsent(name string) bool { return s.skipped[name] }
 
 // side is what of a step's record a text is in.
 type side string
@@ -134,6 +111,56 @@ type trace struct {
 	source  string // of its expressions
 	refs    []prompt.Ref
 	offset  int // of the template, or the expression, in the text of the parameter
+
+	// at has the index of the first member of each pointer, below those of the members at a pointer and below it: a list may have
+	// many thousands.
+	at    map[string]int
+	below map[string][]int
+}
+
+// indexMembers makes members be found by their pointers.
+func (t *trace) indexMembers() {
+	t.at, t.below = make(map[string]int, len(t.members)), make(map[string][]int, len(t.members))
+	for i, m := range t.members {
+		if _, isKnown := t.at[m.Pointer]; !isKnown {
+			t.at[m.Pointer] = i
+		}
+		for above := range pointersAbove(m.Pointer) {
+			t.below[above] = append(t.below[above], i)
+		}
+	}
+}
+
+// memberAt returns the member that tells of what stands at a pointer: the first at the pointer itself or above it.
+func (t *trace) memberAt(pointer string) (m prompt.Member, ok bool) {
+	first := len(t.members)
+	for above := range pointersAbove(pointer) {
+		if i, isKnown := t.at[above]; isKnown {
+			first = min(first, i)
+		}
+	}
+	if first == len(t.members) {
+		return m, false
+	}
+	return t.members[first], true
+}
+
+// pointersAbove yields a pointer and those above it, down to "".
+func pointersAbove(pointer string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for yield(pointer) && pointer != "" {
+			pointer = pointer[:strings.LastIndexByte(pointer, '/')]
+		}
+	}
+}
+
+// membersBelow returns the members at a pointer and below it.
+func (t *trace) membersBelow(pointer string) []prompt.Member {
+	members := make([]prompt.Member, len(t.below[pointer]))
+	for i, at := range t.below[pointer] {
+		members[i] = t.members[at]
+	}
+	return members
 }
 
 // explainOnce explains a text that may have been explained before. Where texts are computed from

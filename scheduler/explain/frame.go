@@ -6,9 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -133,88 +131,6 @@ func (at site) item() (index string, ok bool) {
 	rest, found := strings.CutPrefix(at.got.ID, at.prefix+at.step.ID+"[")
 	index, _, closed := strings.Cut(rest, "]")
 	return index, found && closed
-}
-
-// scopeOf holds what the run recorded under the names of a site's templates.
-func (x *explainer) scopeOf(at site) recordedScope {
-	if at.got != nil {
-		at.got = x.record.HostOf(at.got)
-	}
-	if known, ok := x.scopes[at]; ok {
-		return known
-	}
-	names := value.NewMap(len(at.flow.Steps) + 4)
-	question, ok := at.inputs.Get("question")
-	if !ok {
-		question = value.OfString("")
-	}
-	names.Set("inputs", at.inputs)
-	names.Set("question", question)
-	if at.got != nil {
-		for name, v := range at.got.Names.Map().All() {
-			names.Set(name, v)
-		}
-	}
-	names.Set("secrets", maskedSecrets(at))
-	skipped := map[string]bool{}
-	for _, s := range at.flow.Steps {
-		got := x.record.Step(at.prefix + s.ID)
-		if got == nil {
-			continue
-		}
-		if got.State == journal.StepStatusFinished {
-			names.Set(s.ID, got.Output)
-		}
-		skipped[s.ID] = got.State == journal.StepStatusSkipped
-	}
-	if index, ok := at.item(); ok {
-		list := x.record.Step(at.prefix + at.step.ID).Input
-		v, _ := list.At("/" + index)
-		i, _ := strconv.ParseInt(index, 10, 64)
-		names.Set("item", v)
-		names.Set("index", value.OfInt(i))
-	}
-	x.addUpstream(names, at)
-	scope := recordedScope{prompt.Values{Map: names}, skipped, x.hasSecrets}
-	x.scopes[at] = scope
-	return scope
-}
-
-// maskedSecrets returns the secrets that the templates of a step, or the outputs of a flow, mention,
-// as events show them.
-func maskedSecrets(at site) value.Value {
-	templates := []*flow.Param{at.flow.Outputs}
-	if at.step != nil {
-		templates = []*flow.Param{at.step.With, at.step.ForEach}
-	}
-	secrets := value.NewMap(0)
-	for _, p := range templates {
-		p.EachRef(func(ref prompt.Ref) {
-			if ref.Path[0] == "secrets" && len(ref.Path) > 1 {
-				secrets.Set(ref.Path[1], value.OfString(secret.Mask))
-			}
-		})
-	}
-	return value.OfMap(secrets)
-}
-
-// addUpstream adds what the steps before left: history, summary, facts.
-func (x *explainer) addUpstream(names *value.Map, at site) {
-	var history []value.Value
-	for _, s := range x.upstream(at) {
-		got := x.record.Step(at.prefix + s.ID)
-		input := got.Input
-		if s.ForEach != nil {
-			input = x.record.ItemInputs(got)
-		}
-		history = append(history, value.OfMap(value.Pairs("id", s.ID, "name", s.Name, "description", s.Description, "input", input, "output", got.Output)))
-	}
-	names.Set("history", value.OfList(history...))
-	for _, name := range []string{"summary", "facts"} {
-		if v, ok := x.upstreamValue(at, name); ok {
-			names.Set(name, v)
-		}
-	}
 }
 
 // upstreamValue returns the summary, or the facts, that a site sees.

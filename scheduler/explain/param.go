@@ -257,6 +257,8 @@ func (x *explainer) traceOf(at site, p *flow.Param) *trace {
 	}
 	if err != nil {
 		t = nil
+	} else {
+		t.indexMembers()
 	}
 	x.traces[key] = t
 	return t
@@ -282,45 +284,42 @@ func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, 
 	if !isRendered { // there were more where secrets were known
 		return singlePiece(text, x.unknownSource(at, p, place, hops))
 	}
+	m, isOfMember := t.memberAt(rest)
 	if v.Kind() == value.String {
 		if was, _ := v.Str(); was != text {
-			aligned, ok := t.alignSecrets(rest, was, text)
-			if !ok {
+			isAligned := false
+			if isOfMember && m.Pointer == rest {
+				m, isAligned = alignSecrets(m, was, text)
+			}
+			if !isAligned {
 				return singlePiece(text, x.unknownSource(at, p, place, hops))
 			}
-			t = aligned
 		}
 	}
-	for _, m := range t.members {
-		below, ok := cutPointer(rest, m.Pointer)
-		if !ok {
+	if !isOfMember {
+		return mergePieces(text, x.explainMembers(at, t, rest, place, hops), place)
+	}
+	below := rest[len(m.Pointer):]
+	var out []Piece
+	for _, span := range m.Spans {
+		if isEmpty := span.Start == span.End && span.Secret && v.Kind() == value.String && below == ""; isEmpty {
 			continue
 		}
-		var out []Piece
-		for _, span := range m.Spans {
-			if isEmpty := span.Start == span.End && span.Secret && v.Kind() == value.String && below == ""; isEmpty {
-				continue
-			}
-			stretch := text
-			if span.End > span.Start && below == "" && span.End <= len(text) {
-				stretch = text[span.Start:span.End]
-			}
-			out = append(out, x.explainSpan(at, t, span, below, stretch, place, hops)...)
+		stretch := text
+		if span.End > span.Start && below == "" && span.End <= len(text) {
+			stretch = text[span.Start:span.End]
 		}
-		if len(out) == 0 {
-			out = singlePiece(text, place)
-		}
-		return x.withKeys(at, out, m.Keys, hops)
+		out = append(out, x.explainSpan(at, t, span, below, stretch, place, hops)...)
 	}
-	return mergePieces(text, x.explainMembers(at, t, rest, place, hops), place)
+	if len(out) == 0 {
+		out = singlePiece(text, place)
+	}
+	return x.withKeys(at, out, m.Keys, hops)
 }
 
 // explainMembers explains the texts of an expression's result below a pointer.
 func (x *explainer) explainMembers(at site, t *trace, rest string, place Source, hops int) (all []Piece) {
-	for _, m := range t.members {
-		if _, ok := cutPointer(m.Pointer, rest); !ok {
-			continue
-		}
+	for _, m := range t.membersBelow(rest) {
 		var own []Piece
 		for _, span := range m.Spans {
 			own = append(own, x.explainSpan(at, t, span, "", " ", place, hops)...)

@@ -19,7 +19,7 @@ func (x *explainer) collectLeftOut(got *journal.StepState) {
 		return
 	}
 	x.seen[got.ID] = true
-	for _, part := range x.partsOf(got) {
+	for _, part := range x.partsOf(got).all {
 		if !part.Included {
 			x.leftOut = append(x.leftOut, LeftOut{
 				Step: got.ID, Kind: part.Kind, Name: part.Name,
@@ -93,20 +93,39 @@ func placeOfParts(output value.Value, pointer string) (place partPlace, ok bool)
 	return place, isIndex
 }
 
-// holds reports whether a part tells of the text at a place.
-func (p partPlace) holds(part calls.Part) bool {
-	message := -1
-	if part.Message != nil {
-		message = *part.Message
+// outputParts are the parts of an output, and those that are in it by the text that they tell of: there may be many thousands of
+// messages.
+type outputParts struct {
+	all     []calls.Part
+	byPlace map[partPlace][]calls.Part
+}
+
+func newOutputParts(all []calls.Part) outputParts {
+	parts := outputParts{all, map[partPlace][]calls.Part{}}
+	for _, part := range all {
+		if !part.Included {
+			continue
+		}
+		place := partPlace{message: -1, at: part.At}
+		if part.Message != nil {
+			place.message = *part.Message
+		}
+		parts.byPlace[place] = append(parts.byPlace[place], part)
 	}
-	return part.Included && message == p.message && part.At == p.at
+	return parts
+}
+
+// partsAt returns the parts that tell of the text at a place.
+func (p outputParts) partsAt(place partPlace) []calls.Part {
+	place.first = 0
+	return p.byPlace[place]
 }
 
 // explainParts explains a text by the provenance that the step put out with it. nil
 // means that there is none for this text.
 func (x *explainer) explainParts(at site, text, pointer string, hops int) (pieces []Piece) {
-	parts := x.partsOf(at.got)
-	if len(parts) == 0 {
+	told := x.partsOf(at.got)
+	if len(told.all) == 0 {
 		return nil
 	}
 	if part, ok := partAt(at.got.Output, pointer); ok {
@@ -119,10 +138,10 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 	if !ok {
 		return nil
 	}
-	if image, ok := imagePart(parts, at.got.Output, pointer, place.message); ok {
+	parts := told.partsAt(place)
+	if image, ok := imagePart(parts, at.got.Output, pointer); ok {
 		return []Piece{{Text: text, Tokens: image.Tokens, Sources: []Source{x.labelOf(at, image)}}}
 	}
-	parts = slices.DeleteFunc(slices.Clone(parts), func(p calls.Part) bool { return !place.holds(p) })
 	layout, ok := fittedLayout(text, parts, place.first)
 	if !ok && len(parts) > 0 {
 		return completed(x.explainOrigins(at, computedWhole(parts, text), text, hops), sourceOfMaker(at.got))
@@ -228,9 +247,9 @@ func cutOrigins(origins []calls.Origin, from, size int) []calls.Origin {
 	return cut
 }
 
-// imagePart returns the part that tells of the image at a pointer into an output, in the
-// message of that index: the images of a message are told in their order.
-func imagePart(parts []calls.Part, output value.Value, pointer string, message int) (image calls.Part, ok bool) {
+// imagePart returns the part of a message that tells of the image at a pointer into an output: the images of a message are
+// told in their order.
+func imagePart(parts []calls.Part, output value.Value, pointer string) (image calls.Part, ok bool) {
 	slash := strings.LastIndexByte(pointer, '/')
 	index, err := strconv.Atoi(pointer[slash+1:])
 	v, _ := output.At(pointer)
@@ -245,8 +264,7 @@ func imagePart(parts []calls.Part, output value.Value, pointer string, message i
 		}
 	}
 	for _, part := range parts {
-		isShown := part.Kind == "image" && part.Included
-		if !isShown || part.Message == nil || *part.Message != message {
+		if part.Kind != "image" || part.Message == nil {
 			continue
 		}
 		before--

@@ -52,8 +52,9 @@ func (x *explainer) explainSent(at site) (all []*Explanation) {
 		if len(at.got.Prompts) == 1 {
 			e.setTotal(at.got)
 		}
+		byMessage := partsByMessage(p.Parts)
 		for i, m := range promptMessages(value.OfList(p.Messages...), ofInput) {
-			parts := partsOfMessage(p.Parts, i)
+			parts := byMessage[i]
 			before := 0
 			x.addMessage(e, m.role, m.texts, func(text located) []Piece {
 				pieces := x.explainSentText(at, parts, text, before)
@@ -127,14 +128,15 @@ func (x *explainer) mediaTokens(media value.Value) int {
 	return llm.MessageTokens(x.counter, message.AppendJSON(nil)) - llm.MessageOverhead
 }
 
-// partsOfMessage returns the parts of one message.
-func partsOfMessage(parts []calls.Part, message int) (mine []calls.Part) {
+// partsByMessage returns the parts of each message.
+func partsByMessage(parts []calls.Part) map[int][]calls.Part {
+	byMessage := map[int][]calls.Part{}
 	for _, p := range parts {
-		if p.Message != nil && *p.Message == message {
-			mine = append(mine, p)
+		if p.Message != nil {
+			byMessage[*p.Message] = append(byMessage[*p.Message], p)
 		}
 	}
-	return mine
+	return byMessage
 }
 
 // explainSentText explains a text of a message by the parts that the call gave for the

@@ -167,7 +167,7 @@ func (x *explainer) explainReference(at site, path []string, from int, stretch s
 
 // valueOf returns what a name with members gives.
 func (x *explainer) valueOf(at site, path []string) (v value.Value, ok bool) {
-	v, _ = x.scopeOf(at).Map.Get(path[0])
+	v, _ = x.scopeOf(at).valueOf(path[0])
 	return v.At(pointerTo(path[1:]))
 }
 
@@ -304,11 +304,11 @@ func (x *explainer) explainHistory(at site, path []string, text string, source S
 }
 
 // partsOf returns the provenance in the output of a step.
-func (x *explainer) partsOf(got *journal.StepState) []calls.Part {
+func (x *explainer) partsOf(got *journal.StepState) outputParts {
 	if known, ok := x.parts[got]; ok {
 		return known
 	}
-	parts := partsOfOutput(got.Call, got.Output)
+	parts := newOutputParts(partsOfOutput(got.Call, got.Output))
 	x.parts[got] = parts
 	return parts
 }
