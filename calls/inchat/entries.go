@@ -73,9 +73,15 @@ type builder struct {
 }
 
 func (b *builder) warn(format string, args ...any) {
+	b.warnOf(calls.Warning{Code: "entry"}, format, args...)
+}
+
+// warnOf adds a warning, of which w has all but the text.
+func (b *builder) warnOf(w calls.Warning, format string, args ...any) {
 	if len(b.warnings) < maxWarnings {
-		b.warnings = append(b.warnings, b.env.Say(format, args...))
-		b.env.Warn("entry", format, args...)
+		w.Text = b.env.Say(format, args...)
+		b.warnings = append(b.warnings, w.Text)
+		b.env.WarnOf(w)
 	} else if len(b.warnings) == maxWarnings {
 		b.warnings = append(b.warnings, b.env.Say("there are more warnings"))
 	}
@@ -101,6 +107,7 @@ func (b *builder) collectEntries(presets, books value.Value) {
 			index++
 		}
 	}
+	b.warnMisspelt()
 	b.warnDeprecated()
 	b.warnUnread(found.books)
 }

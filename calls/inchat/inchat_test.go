@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/callstest"
 	"github.com/callnode/scheduler/calls/inchat"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
@@ -318,6 +320,96 @@ world_books:
 	const want = `/world_books/0/condition: a condition without mode does nothing: the entry is always in (add mode: conditional, or take the condition out)`
 	if len(problems) != 1 || problems[0].Warning || problems[0].Error() != want {
 		t.Errorf("got %v, want %s", problems, want)
+	}
+}
+
+// Fields and values that look misspelt take their default, so lint and the run tell of them.
+// Fields of other programs, and those of the user's own, are passed on.
+func TestMisspelt(t *testing.T) {
+	const with = `
+history: [{role: user, content: hi}]
+presets_in_chat:
+  - {identifier: a, position: in-chat, mode: conditional, condition: "<<keywords:hi>>", conditon: x, content: a}
+  - {identifier: b, position: in-chat, conditon: "<<never>>", enabled: "fales", role: sytem, content: b}
+  - {identifier: c, positon: in-chat, mode: conditonal, content: c}
+  - {identifier: d, position: in chat, enabled: "false", role: System, content: d, injection_depth: 4, marker: false, mood: mine}
+  - {identifier: e, position: in-chat, conditon: "<<never>>", role: null, content: e}
+world_books:
+  - {id: f, position: usr, content: f, keys: [a], comment: x, tags: [], author: me}
+  - entries: {"0": {uid: 1, key: [hi], position: 4, enabled: "no", content: g, role: 0, displayIndex: 3}}
+  - [{id: h, position: "0", contnet: h, mode: always}, {id: i, position: before_char, content: i}, {id: j, position: 1, content: j, mode: 5}]
+`
+	var found, keys []string
+	for _, p := range inchat.Definition().Lint(params(t, with), calls.LintEnv{}) {
+		if !p.Warning {
+			t.Errorf("%v is not a warning", p)
+		}
+		if p.Keyword == schema.UnknownKeyword {
+			keys = append(keys, p.Pointer)
+		}
+		found = append(found, p.Error())
+	}
+	want := []string{
+		`/presets_in_chat/1/conditon: unknown field "conditon": it does nothing (did you mean "condition"?)`,
+		`/presets_in_chat/1/enabled: enabled is "fales", neither true nor false: the entry is on (did you mean "false"?)`,
+		`/presets_in_chat/1/role: unknown role "sytem": the message is from user (did you mean "system"?)`,
+		`/presets_in_chat/2/positon: unknown field "positon": it does nothing (did you mean "position"?)`,
+		`/presets_in_chat/2/mode: unknown mode "conditonal": the entry is always in (did you mean "conditional"?)`,
+		`/presets_in_chat/3/enabled: enabled is a text, not false: the entry is on (write false without quotes)`,
+		`/presets_in_chat/3/position: unknown position "in chat": the entry is left out (did you mean "in-chat"?)`,
+		`/presets_in_chat/4/conditon: unknown field "conditon": it does nothing (did you mean "condition"?)`,
+		`/world_books/0/position: unknown position "usr": the entry goes into the chat as system (did you mean "user"?)`,
+		`/world_books/1/entries/0/enabled: enabled is "no", neither true nor false: the entry is on (known are true, false)`,
+		`/world_books/2/0/contnet: unknown field "contnet": it does nothing (did you mean "content"?)`,
+		`/world_books/2/2/mode: unknown mode "5": the entry is always in (known are always, conditional)`,
+		`/world_books/2/2/position: unknown position "1": the entry goes into the chat as system (known are system, user, assistant, before_char, after_char)`,
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Error(diff)
+	}
+	if want := []string{want[0][:27], want[3][:26], want[7][:27], want[10][:24]}; !slices.Equal(want, keys) {
+		t.Errorf("got the keys %q, want %q", keys, want)
+	}
+	env, told := calls.NewEnv(), warnings{}
+	env.Warner = &told
+	if _, err := run(t, inchat.Definition(), params(t, with), env); err != nil {
+		t.Fatal(err)
+	}
+	first := calls.Warning{
+		Code: "unknown-field", Pointer: "/presets_in_chat/1/conditon",
+		Text: `preset "b", the first of 2: unknown field "conditon": it does nothing (did you mean "condition"?)`,
+	}
+	if len(told) < 2 || told[0] != first || told[1].Code != "unknown-value" || told[1].Pointer != "/presets_in_chat/1/enabled" {
+		t.Errorf("got %+v", told)
+	}
+	// One warning of each but the second conditon, and that of the field keys.
+	if len(told) != len(want) {
+		t.Errorf("got %d warnings, want %d: %+v", len(told), len(want), told)
+	}
+}
+
+// warnings are those that a call has given.
+type warnings []calls.Warning
+
+func (w *warnings) Warn(warning calls.Warning) { *w = append(*w, warning) }
+
+// A message of the history that ends the call is an error of the flow; one that a template
+// makes is not known.
+func TestLintHistory(t *testing.T) {
+	for _, c := range []struct{ history, want string }{
+		{`[{role: user, content: a}, {role: usr, content: b}]`, `/history/1/role: invalid message role at history[1]: usr`},
+		{`[{role: User, content: a}, {role: thinking}]`, ""},
+		{`[text]`, `/history/0: history[0] is string, not a message`},
+		{`[{content: a}]`, `/history/0: invalid message role at history[0]: `},
+		{`[null, {role: null}]`, ""},
+	} {
+		got := ""
+		for _, p := range inchat.Definition().Lint(params(t, "history: "+c.history), calls.LintEnv{}) {
+			got += p.Pointer + ": " + p.Message
+		}
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", c.history, got, c.want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package inchat
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,8 +13,9 @@ import (
 
 // lintParams finds problems of entries that are written in the flow, or in a file that it
 // names: conditions that cannot be read, depths and orders that are not
-// integers. All of that is a warning, for the call runs without these entries. An
-// importance function that cannot be asked is an error, and so is a condition without a mode.
+// integers, fields and values that look misspelt. All of that is a warning, for the call
+// runs all the same. An importance function that cannot be asked is an error, and so are a
+// condition without a mode and a message of the history that ends the call.
 func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	var found []schema.Problem
 	for _, name := range []string{"presets_in_chat", "world_books"} {
@@ -21,7 +23,27 @@ func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 		found = lintEntries(found, entries, "/"+name, env.Registry)
 	}
 	books, _ := params.Get("world_books")
-	return append(found, lintLorebooks(books)...)
+	return slices.Concat(lintHistory(params), lintMisspelt(params), found, lintLorebooks(books))
+}
+
+// lintHistory finds the first message that would end the call. What a template makes is not
+// known, and null here.
+func lintHistory(params value.Value) []schema.Problem {
+	history, _ := params.Get("history")
+	for i, v := range history.List() {
+		pointer := "/history/" + strconv.Itoa(i)
+		role, has := v.Get("role")
+		if has {
+			pointer += "/role"
+		}
+		if isUnknown := v.IsNull() || has && role.IsNull(); isUnknown {
+			continue
+		}
+		if _, err := readMessage(v, i); err != nil {
+			return []schema.Problem{calls.ProblemOf(pointer, err)}
+		}
+	}
+	return nil
 }
 
 // lintLorebooks finds, for each book of another program, the entries that are never

@@ -30,26 +30,36 @@ func isRole(role string) bool {
 func readHistory(history value.Value) ([]message, error) {
 	messages := make([]message, len(history.List()))
 	for i, v := range history.List() {
-		if v.Kind() != value.Object {
-			return nil, calls.Errorf(calls.Invalid, "history[%d] is %s, not a message", i, v.Kind()).
-				WithHint("a message is an object {role, content}")
+		m, err := readMessage(v, i)
+		if err != nil {
+			return nil, err
 		}
-		given, has := v.Get("role")
-		role := ""
-		if has {
-			role = strings.ToLower(plainText(given))
-		}
-		if !isRole(role) {
-			return nil, calls.Errorf(calls.Invalid, "invalid message role at history[%d]: %s", i, role).
-				WithHint("a role is system, user, assistant or thinking")
-		}
-		messages[i] = message{role: role, index: i}
-		if content, _ := v.Get("content"); !content.IsNull() {
-			messages[i].content = plainText(content)
-			messages[i].given = content
-		}
+		messages[i] = m
 	}
 	return messages, nil
+}
+
+// readMessage reads the message at an index of the history.
+func readMessage(v value.Value, i int) (message, error) {
+	if v.Kind() != value.Object {
+		return message{}, calls.Errorf(calls.Invalid, "history[%d] is %s, not a message", i, v.Kind()).
+			WithHint("a message is an object {role, content}")
+	}
+	given, has := v.Get("role")
+	role := ""
+	if has {
+		role = strings.ToLower(plainText(given))
+	}
+	if !isRole(role) {
+		return message{}, calls.Errorf(calls.Invalid, "invalid message role at history[%d]: %s", i, role).
+			WithHint("a role is system, user, assistant or thinking")
+	}
+	m := message{role: role, index: i}
+	if content, _ := v.Get("content"); !content.IsNull() {
+		m.content = plainText(content)
+		m.given = content
+	}
+	return m, nil
 }
 
 // plainText returns the text of a value where a text is expected: numbers as they are
