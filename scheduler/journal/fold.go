@@ -35,7 +35,7 @@ func (s *RunState) Add(ev *Event) {
 	}
 	st := s.stepOf(ev)
 	st.addEvent(ev, data)
-	s.addWarning(st.ID, ev.Type, data)
+	s.addWarning(st.ID, ev)
 	s.chargeUsage(st, data.Usage)
 	s.addPrompts(st, data.Prompts)
 	if ev.Type == StepWaiting {

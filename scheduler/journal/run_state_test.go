@@ -282,3 +282,44 @@ func TestReasonsInLanguage(t *testing.T) {
 		}
 	}
 }
+
+// WarningEvents has an event for each of the warnings that the state counts.
+func TestWarningEvents(t *testing.T) {
+	events := slices.Collect(func(yield func(*journal.Event) bool) {
+		for ev := range eventsOf(t, `
+			flow.started -
+			step.started one {"call":"a"}
+			step.warning one {"code":"c","text":"void: the step is tried again"}
+			step.retrying one {"attempt":1}
+			step.warning one {"code":"c","text":"thin"}
+			step.finished one {"output":{}}
+			step.started two {"call":"b"}
+			step.finished two[0] {"output":{}}
+			step.finished two[1] {"error":{"kind":"provider","message":"down","position":"f.yaml:3:5"},"output":{}}
+			step.finished two {"output":[]}
+			step.failed three {"error":{"kind":"provider","message":"gone"}}
+			flow.failed - {"error":{"kind":"provider","message":"gone"}}`) {
+			if !yield(ev) {
+				return
+			}
+		}
+	})
+	state := journal.NewRunState()
+	for _, ev := range events {
+		state.Add(ev)
+	}
+	var got []journal.WarningInfo
+	for _, w := range journal.WarningEvents(events) {
+		if w.Type != journal.StepWarning {
+			t.Errorf("a warning is a %s", w.Type)
+		}
+		got = append(got, journal.WarningInfo{Step: journal.StepPath(w.Step, w.Index), Code: w.Data.Code, Text: w.Data.Text, Source: w.Data.Source})
+	}
+	want := []journal.WarningInfo{{Step: "one", Code: "c", Text: "thin"}, {Step: "two[1]", Code: journal.CodeFailed, Text: "down", Source: "f.yaml:3:5"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(state.Warnings, got); diff != "" {
+		t.Errorf("the state counts others: %s", diff)
+	}
+}

@@ -6,15 +6,45 @@ import "slices"
 const CodeFailed = "failed"
 
 // addWarning keeps the warnings of a step until it begins again.
-func (s *RunState) addWarning(step string, t EventType, data *Data) {
-	switch t { //nolint:exhaustive // the others have to do with no warning
-	case StepWarning:
-		s.Warnings = append(s.Warnings, WarningInfo{step, data.Code, data.Text, data.Source})
-	case StepFinished:
-		if data.Error != nil {
-			s.Warnings = append(s.Warnings, WarningInfo{step, CodeFailed, data.Error.Message, data.Error.Position})
-		}
-	case StepStarted, StepRetrying:
+func (s *RunState) addWarning(step string, ev *Event) {
+	if w := warningOf(ev); w != nil {
+		s.Warnings = append(s.Warnings, WarningInfo{step, w.Data.Code, w.Data.Text, w.Data.Source})
+	}
+	if voidsWarnings(ev.Type) {
 		s.Warnings = slices.DeleteFunc(s.Warnings, func(w WarningInfo) bool { return w.Step == step })
 	}
 }
+
+// WarningEvents returns the warnings of a run, in the order of its events: one [StepWarning] for each of [RunState.Warnings].
+// Of a step that has failed and that the run went on after, it is made of the event that tells its end, with its error.
+func WarningEvents(events []*Event) (warnings []*Event) {
+	for _, ev := range events {
+		if w := warningOf(ev); w != nil {
+			warnings = append(warnings, w)
+		}
+		if voidsWarnings(ev.Type) {
+			step := StepPath(ev.Step, ev.Index)
+			warnings = slices.DeleteFunc(warnings, func(w *Event) bool { return StepPath(w.Step, w.Index) == step })
+		}
+	}
+	return warnings
+}
+
+// warningOf returns the event as a warning; nil where it is none.
+func warningOf(ev *Event) *Event {
+	switch {
+	case ev.Data == nil:
+		return nil
+	case ev.Type == StepWarning:
+		return ev
+	case ev.Type == StepFinished && ev.Data.Error != nil:
+		w := *ev
+		w.Type = StepWarning
+		w.Data = &Data{Code: CodeFailed, Text: ev.Data.Error.Message, Source: ev.Data.Error.Position, Error: ev.Data.Error}
+		return &w
+	}
+	return nil
+}
+
+// voidsWarnings reports whether a step begins again with an event, so that what it has warned of before does not count.
+func voidsWarnings(t EventType) bool { return t == StepStarted || t == StepRetrying }

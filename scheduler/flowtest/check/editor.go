@@ -49,7 +49,7 @@ func subjectDocs() map[string]string {
 		string(outputSubject):    "An output of the flow, by its path: reply, items[0].name.",
 		string(stepSubject):      "The output of a step, by its path: answer.text, each[3].name, outer/inner.text. With event: the step of the event.",
 		string(promptSubject):    "The prompt of a step: answer, each[3], outer/inner.",
-		string(eventSubject):     "The events of a type: step.skipped, step.warning ...",
+		string(eventSubject):     "The events of a type: step.skipped, step.warning ... The warnings are those that the run counts at its end: also steps, items and tools that failed and that it went on after.",
 		string(toolsSubject):     "The tools that an agent has used, by its step.",
 		string(retrievedSubject): "The ids of the memories that a step of memory-retrieve has found, best first.",
 	}

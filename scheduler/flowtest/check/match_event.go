@@ -25,7 +25,11 @@ func buildCount(want countWant, _ *argument) test {
 		if want.holds(len(of.events)) {
 			return pass()
 		}
-		return failf("there are %d of %s, not %s", len(of.events), of.text, want.text())
+		failed := failf("there are %d of %s, not %s", len(of.events), of.text, want.text())
+		if of.event == journal.StepWarning {
+			failed.hint = listWarnings(of.events)
+		}
+		return failed
 	}
 }
 

@@ -20,6 +20,10 @@ func runMatchers() []matcher {
 		define("state", wording.Text{En: "The run ended in this state.", Zh: "运行以此状态结束。"}, on, buildState),
 		define("waits_for", wording.Text{En: "The run waits for the value at this JSON pointer: /city, or STEP:/city.", Zh: "运行在等待此 JSON 指针处的值：/city 或 STEP:/city。"}, on, buildWaitsFor),
 		define("error", wording.Text{En: "The run failed with an error of this kind, whose message matches.", Zh: "运行以此类错误失败，且错误信息匹配。"}, on, buildError),
+		define("warnings", wording.Text{
+			En: "The run has so many warnings, as it counts them at its end: also steps, items and tools that failed and that it went on after.",
+			Zh: "运行有这么多条警告，与结束时报告的数目相同：失败后运行仍继续的步骤、项目和工具也算在内。",
+		}, on, buildRunWarnings),
 		define("tokens", wording.Text{En: "The models read and wrote so many tokens together.", Zh: "模型读写的 token 总数在此范围内。"}, on, buildRunTokens),
 		define("cost", wording.Text{En: "The run cost so much, by the prices of the settings.", Zh: "按设置中的价格，运行花费在此范围内。"}, on, buildCost),
 		define("ms", wording.Text{En: "The run took so many milliseconds; in a replay, what its models took when they were recorded.", Zh: "运行用了这么多毫秒；回放时为录制时模型所用时间。"}, on, buildMS),
@@ -169,6 +173,33 @@ func (w rangeWant) verdictOf(n float64, unit string) *verdict {
 
 // decimal writes a number without an exponent.
 func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+func buildRunWarnings(want countWant, _ *argument) test {
+	return func(_ context.Context, of *subject) *verdict {
+		n := len(of.of.Record.Warnings)
+		if want.holds(n) {
+			return pass()
+		}
+		failed := failf("the run has %s, not %s", wording.Count(n, "warning"), want.text())
+		failed.hint = listWarnings(journal.WarningEvents(of.of.Events))
+		return failed
+	}
+}
+
+// maxWarnings bounds how many warnings a message names.
+const maxWarnings = 3
+
+// listWarnings returns what steps have warned of, as a hint.
+func listWarnings(events []*journal.Event) wording.Text {
+	var texts []wording.Text
+	for _, ev := range events[:min(len(events), maxWarnings)] {
+		texts = append(texts, wording.Say("%s: %s", journal.StepPath(ev.Step, ev.Index), value.Truncate(ev.Data.Text, maxShown)))
+	}
+	if more := len(events) - maxWarnings; more > 0 {
+		texts = append(texts, wording.Say("and %d more", more))
+	}
+	return wording.Join(texts, "; ", "；")
+}
 
 func buildRunTokens(want rangeWant, _ *argument) test {
 	return func(_ context.Context, of *subject) *verdict {

@@ -416,6 +416,10 @@ var suite = map[string]string{
 		wrong {run: {error: {step: answr}}} 'answer'
 		wrong {run: {error: {kind: budgt}}} 'budget'
 		wrong {run: {error: {matches: "("}}} 'regular expression'`,
+	"run warnings": `
+		pass {run: {warnings: 0}}
+		fail {run: {warnings: {min: 1}}}
+		wrong {run: {warnings: none}} ''`,
 	"run tokens": `
 		pass {run: {tokens: {max: 48, min: 48}}}
 		fail {run: {tokens: 47}}
@@ -537,6 +541,34 @@ func TestRunsThatStop(t *testing.T) {
 		fail {run: {waits_for: /day}}
 		fail {run: finished}
 	`)
+}
+
+// What a run has survived is a warning: a step, an item, a tool that has failed.
+func TestSurvivedFailuresAreWarnings(t *testing.T) {
+	e := runText(t, `
+steps:
+  - {id: read, call: template, on_error: continue, with: {template: "{{ 1 / n }}", values: {n: 0}}}
+  - {id: each, call: template, for_each: [1, 0, 2, 0], on_error: continue, with: {template: "{{ 1 / n }}", values: {n: "{{ item }}"}}}
+  - id: clerk
+    call: agent
+    with: {prompt: hello, tools: {calls: [{call: template, name: divide, with: {template: !raw "{{ 1 / n }}", values: {n: 0}}}]}}
+outputs: {n: 1}
+`, value.OfMap(nil), scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "divide", Arguments: `{}`}}}, scripted.Answer{Text: "done"})
+	expectLines(t, e, `
+		pass {event: step.warning, count: 4}
+		pass {event: step.warning, step: read, count: 1, data: {code: failed, text: division by zero}}
+		pass {event: step.warning, step: "each[1]", count: 1}
+		pass {event: step.warning, step: each, count: 2}
+		pass {event: step.warning, step: read, before: flow.finished}
+		pass {run: {state: finished, warnings: 4}}
+		fail {event: step.warning, count: 0}
+		fail {run: {state: finished, warnings: 0}}
+		fail {that: run.warnings == 0}
+	`)
+	found := parseItem(t, "{run: {warnings: 0}}", &Scope{}).Evaluate(context.Background(), e)
+	if found.Message != "the run has 4 warnings, not 0" || !strings.HasPrefix(found.Hint, "read: division by zero; each[1]: ") {
+		t.Errorf("%q, %q", found.Message, found.Hint)
+	}
 }
 
 // A cost without a price, and a time that was not recorded, cannot be decided.

@@ -47,9 +47,14 @@ func (s *subject) resolveEvents() *verdict {
 	return nil
 }
 
-// eventsOf lists the events of a type, and of a step where it is not "".
+// eventsOf lists the events of a type, and of a step where it is not "". Those of step.warning are the warnings that a run
+// counts: of a step that failed and that the run went on after too.
 func eventsOf(e *Evidence, kind journal.EventType, step string) (found []*journal.Event) {
-	for _, ev := range e.Events {
+	events := e.Events
+	if kind == journal.StepWarning {
+		events = journal.WarningEvents(e.Events)
+	}
+	for _, ev := range events {
 		if ev.Type != kind {
 			continue
 		}

@@ -34,7 +34,8 @@ func (p *parser) readRun(s *parsedSubject, m member) {
 // runValue returns a run as expressions see it.
 func runValue(e *Evidence) value.Value {
 	r := e.Record
-	m := value.Pairs("state", string(r.State), "tokens", r.Usage.Total(), "input_tokens", r.Usage.InputTokens, "output_tokens", r.Usage.OutputTokens)
+	m := value.Pairs("state", string(r.State), "tokens", r.Usage.Total(), "input_tokens", r.Usage.InputTokens, "output_tokens", r.Usage.OutputTokens,
+		"warnings", len(r.Warnings))
 	if e.PriceKnown {
 		m.Set("cost", value.OfFloat(r.Usage.Cost))
 	}

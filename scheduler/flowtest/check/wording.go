@@ -180,6 +180,8 @@ var _ = wording.Add(wording.Catalog{
 	"the run does not wait for %s":                                   "运行没有等待 %s",
 	"the run is %s, not %s":                                          "运行的状态是 %s，而不是 %s",
 	"the run is %s, not %s: %s":                                      "运行的状态是 %s，而不是 %s：%s",
+	"and %d more":                                                    "另有 %d 个",
+	"the run has %s, not %s":                                         "运行有 %s，而不是%s",
 	"the run waits for nothing; it is %s":                            "运行没有等待任何值；其状态为 %s",
 	"the step %s failed, not %s: %s":                                 "失败的步骤是 %s，而不是 %s：%s",
 	"the step %s waits for %s: give answers":                         "步骤 %s 在等待 %s：请给出 answers",
