@@ -71,6 +71,10 @@ func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.O
 		return nil
 	}
 	given, _ := of.Params.Get("messages")
+	taken, _ := of.Input.Get("messages")
+	if n := len(given.List()); sent < n && n == len(taken.List()) { // all were sent: there may be thousands
+		return []calls.Origin{{Pointer: "/messages/" + at}}
+	}
 	for i, m := range given.List() {
 		role, _ := m.Get("role")
 		if name, _ := role.Str(); name == thinking {
