@@ -24,7 +24,7 @@ func (c *compiler) compileIf(p *parser, at int) error {
 		return err
 	}
 	s := &ifStmt{conds: []node{cond}}
-	c.refs.addExpr(cond)
+	c.refs.addCondition(cond)
 	b := c.openStatement("if", tagIf, at, s, func() error {
 		s.place = byteRange{at, c.pos}
 		return nil
@@ -44,7 +44,7 @@ func (c *compiler) compileIf(p *parser, at int) error {
 		if err != nil {
 			return err
 		}
-		c.refs.addExpr(cond)
+		c.refs.addCondition(cond)
 		c.refs.addGuards(cond)
 		s.conds = append(s.conds, cond)
 		c.tree.writeTag(tagElif)
@@ -79,7 +79,7 @@ func (c *compiler) compileFor(p *parser, at int) error {
 		if err != nil {
 			return err
 		}
-		c.refs.addExpr(s.cond)
+		c.refs.addCondition(s.cond)
 	}
 	s.recursive = p.acceptWord("recursive")
 	c.refs.declareNames("loop")

@@ -96,6 +96,9 @@ type Ref struct {
 	// Method is the index in Path of a member after a dot that has the name of a
 	// method of dicts and is not called: it is that method, never the key. 0 for none.
 	Method int
+	// Decides is true where its value gets into nothing: a condition, a comparison or a test asks it.
+	// Counted is true where only its length does.
+	Decides, Counted bool
 	// Compared are the constants that the whole of it is compared with by ==, != or in.
 	Compared []value.Value
 }

@@ -37,6 +37,8 @@ type refCollector struct {
 	scopes []map[string]bool // names that the template defines itself, innermost last
 	guards []string          // paths that were asked about, as keys
 	asked  map[string]int
+	// deciding and counting are more than 0 in what only decides, and in what is only counted.
+	deciding, counting int
 }
 
 func (r *refCollector) pushScope(names ...string) {
@@ -71,6 +73,13 @@ func (r *refCollector) addExpr(n node) {
 	r.addGuards(n)
 	r.walkNode(n, false)
 	r.dropGuards(before)
+}
+
+// addCondition is addExpr of what only decides.
+func (r *refCollector) addCondition(n node) {
+	r.deciding++
+	r.addExpr(n)
+	r.deciding--
 }
 
 // addGuards makes what a condition asks about guarded from here on, unguard takes
@@ -111,7 +120,8 @@ func pathsTested(n node, paths [][]string) [][]string {
 func (r *refCollector) walkNode(n node, guarded bool) {
 	if path, method, rest, ok := longestPath(n); ok {
 		if !r.isDeclared(path[0]) {
-			r.list = append(r.list, Ref{Path: path, Offset: n.pos(), Guarded: guarded || r.isGuarded(path), Method: method})
+			r.list = append(r.list, Ref{Path: path, Offset: n.pos(), Guarded: guarded || r.isGuarded(path), Method: method,
+				Decides: r.deciding > 0, Counted: r.counting > 0})
 		}
 		for _, c := range rest {
 			r.walkNode(c, false)
@@ -119,14 +129,37 @@ func (r *refCollector) walkNode(n node, guarded bool) {
 		return
 	}
 	if operands, ops := comparisonOf(n); operands != nil {
+		r.deciding++
 		r.walkComparison(operands, ops)
+		r.deciding--
 		return
 	}
 	f, isFilter := n.(*filterNode)
 	hasDefault := isFilter && f.in != nil && (f.name == "default" || f.name == "d")
 	for i, c := range childNodes(n) {
+		deciding, counting := r.deciding, r.counting
+		if onlyDecides(n, c) {
+			r.deciding++
+		}
+		if isFilter && c == f.in && (f.name == "length" || f.name == "count") {
+			r.counting++
+		}
 		r.walkNode(c, hasDefault && i == 0)
+		r.deciding, r.counting = deciding, counting
 	}
+}
+
+// onlyDecides reports whether the value of n is not made of that of its child, but decided by it.
+func onlyDecides(n, child node) bool {
+	switch n := n.(type) {
+	case *condNode:
+		return child == n.cond
+	case *testNode:
+		return true
+	case *unaryNode:
+		return n.op == '!'
+	}
+	return false
 }
 
 // comparisonOf returns the operands of a comparison with the operators between them, be it

@@ -67,25 +67,41 @@ func (u *unit) lintContextCache(s *Step, t *promptTracer, warned map[Position]bo
 	}
 }
 
-// isChanging reports whether a name is one of those that differ from request to request:
-// the run and its time, counters, what was just said, memories found for the question.
+// isChanging reports whether what a name puts into a prompt differs from request to request:
+// the run and its time, counters and items, what was just said, memories found for the question,
+// answers of models.
 func (f flowScope) isChanging(ref prompt.Ref) bool {
+	if ref.Decides {
+		return false
+	}
 	switch ref.Path[0] {
-	case "index":
+	case "index", "item", "question", "history":
 		return true
-	case "run":
-		return len(ref.Path) > 1 && slices.Contains([]string{"id", "started_at"}, ref.Path[1])
+	case "run": // an id and a time are of one length
+		return len(ref.Path) > 1 && slices.Contains([]string{"id", "started_at"}, ref.Path[1]) && !ref.Counted
 	case "vars":
 		return len(ref.Path) > 1 && isChangingVariable(ref.Path[1])
 	}
 	s := f.findStep(ref.Path[0])
-	return s != nil && slices.Contains([]string{"memory-retrieve", "memory-recent"}, s.Call)
+	if s == nil {
+		return false
+	}
+	switch s.Call {
+	case "memory-retrieve", "memory-recent":
+		return true
+	case "chat", "agent":
+		isAnswer := func(member string) bool {
+			return slices.Contains([]string{"text", "json", "messages", "rounds"}, member)
+		}
+		return len(ref.Path) == 1 || slices.ContainsFunc(ref.Path[1:], isAnswer)
+	}
+	return false
 }
 
 // isChangingVariable reports whether a built-in variable differs from request to request.
 func isChangingVariable(name string) bool {
 	return slices.Contains([]string{
-		"current_time", "current_datetime", "timestamp", "turn_count", "last_user_message", "last_assistant_message",
+		"current_time", "current_datetime", "timestamp", "turn_count", "current_user_input", "last_user_message", "last_assistant_message",
 		"now", "short_term_history_content", "long_term_memory_content",
 	}, strings.TrimPrefix(name, "vars."))
 }
