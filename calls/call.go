@@ -47,6 +47,9 @@ type Info struct {
 	// Messages names parameters that are lists of chat messages, each with a role: lint
 	// refuses references to lists of anything else there.
 	Messages []string
+	// OnlyWith names members of the output that are there only with a parameter, which is the
+	// value: lint refuses references to one where the step does not give that parameter.
+	OnlyWith map[string]string
 	// UsesLLM says that Exec asks the model. With LLMOptional it does so only for some
 	// parameters, and works without a model for others.
 	UsesLLM, LLMOptional bool

@@ -64,6 +64,7 @@ func Definition() calls.Definition {
 		},
 		Literal:  []string{"response_schema", "tools"},
 		Messages: []string{"messages"},
+		OnlyWith: map[string]string{"json": "response_schema"},
 		UsesLLM:  true,
 		Examples: []calls.Example{
 			{

@@ -34,9 +34,15 @@ type Input = Params
 type Output struct {
 	Messages []Message    `json:"messages" doc:"The history with the entries in it."`
 	Parts    []calls.Part `json:"parts" doc:"Where the messages of the history come from; their texts are those of messages."`
-	Slots    *value.Map   `json:"slots,omitempty" doc:"The texts of entries with position before_char or after_char, by that position, for context (parameter slots) and templates. Entries are joined by line feeds, a higher order nearer the end."`
+	Slots    Slots        `json:"slots" doc:"The texts of entries with position before_char or after_char, by that position, for context (parameter slots) and templates. Entries are joined by line feeds, a higher order nearer the end."`
 	Trace    []calls.Part `json:"trace" doc:"Every preset and world-book entry, in the order given: whether it is in, and why."`
 	Warnings []string     `json:"warnings,omitempty" doc:"Conditions that cannot be read, deprecated fields, entries that look wrong."`
+}
+
+// Slots are texts that go outside of the chat; "" where no entry is in.
+type Slots struct {
+	BeforeChar string `json:"before_char"`
+	AfterChar  string `json:"after_char"`
 }
 
 // Message is one message of the output.

@@ -124,6 +124,18 @@ variables: {character_name: Ella, user: Bob}
 	}
 }
 
+// Templates and the call context name the slots, so that they are there without entries too.
+func TestEmptySlots(t *testing.T) {
+	out, err := run(t, inchat.Definition(), params(t, "history: []"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slots, _ := out.Get("slots")
+	if diff := cmp.Diff(`{"before_char":"","after_char":""}`, slots.JSON()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestLorebookLint(t *testing.T) {
 	problems := inchat.Definition().Lint(params(t, `
 history: []

@@ -31,9 +31,7 @@ func (b *builder) buildOutput(messages []message) value.Value {
 	out := value.NewMap(5)
 	out.Set("messages", value.OfList(list...))
 	out.Set("parts", historyParts(messages, b.env.Say("kept as it is")))
-	if slots.Len() > 0 {
-		out.Set("slots", value.OfMap(slots))
-	}
+	out.Set("slots", value.OfMap(slots))
 	out.Set("trace", value.OfList(trace...))
 	if len(b.warnings) > 0 {
 		out.Set("warnings", value.Must(b.warnings))
@@ -41,7 +39,8 @@ func (b *builder) buildOutput(messages []message) value.Value {
 	return value.OfMap(out)
 }
 
-// fillSlots joins the texts that go outside of the chat, and sets their places.
+// fillSlots joins the texts that go outside of the chat, and sets their places. Both slots are
+// always there, so that templates can name them.
 func (b *builder) fillSlots() *value.Map {
 	entries := slices.DeleteFunc(b.included(), func(c *candidate) bool { return c.slot == "" })
 	sortEntries(entries)
@@ -55,9 +54,7 @@ func (b *builder) fillSlots() *value.Map {
 	}
 	slots := value.NewMap(2)
 	for _, name := range []string{"before_char", "after_char"} {
-		if text, ok := joined[name]; ok {
-			slots.Set(name, value.OfString(text))
-		}
+		slots.Set(name, value.OfString(joined[name]))
 	}
 	return slots
 }

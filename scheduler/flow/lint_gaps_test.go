@@ -50,6 +50,23 @@ func TestLintBuiltin(t *testing.T) {
 		flow string
 		want []string
 	}{
+		"a member that only a parameter gives": {`steps:
+  - {id: a, call: chat, with: {user: hi}}
+  - {id: b, call: chat, with: {user: hi, response_schema: {type: object, additionalProperties: false, properties: {x: {type: string}}}}}
+  - {id: c, call: chat, with: {user: hi, response_schema: !expr inputs.s}}
+  - {id: d, call: chat, for_each: [1], with: {user: hi}}
+inputs: {properties: {s: {type: object}}}
+outputs: {a: "{{ a.json }}", b: "{{ b.json.x }}", b2: "{{ b.json.z }}", c: "{{ c.json.x }}", d: "{{ d[0].json.x }}", e: "{{ a.json | default('') }}"}
+`, []string{
+			`flow.yaml:7:18: the output of step "a" has no "json" without response_schema (add response_schema to the step a)`,
+			`flow.yaml:7:59: b.json has no "z" (it has x)`,
+			`flow.yaml:7:101: d[0] has no "json" without response_schema (add response_schema to the step d)`,
+		}},
+		"the slots of an in-chat": {`steps:
+  - {id: ic, call: in-chat, with: {history: []}}
+  - {id: p, call: context, with: {current_message: hi, identity: "{{ ic.slots.after_char }}", slots: "{{ ic.slots }}"}}
+outputs: {z: "{{ ic.slots.zz }}"}
+`, []string{`flow.yaml:4:18: ic.slots has no "zz" (it has after_char, before_char)`}},
 		"a wrong template": {`steps:
   - id: a
     call: template

@@ -193,7 +193,32 @@ func (u *unit) lintPath(use nameUse, shape value.Value, what wording.Text) {
 		}
 		return
 	}
+	if param := u.neededParam(use, found.unknown); param != "" {
+		if !use.Guarded {
+			u.add(use.pos(), "%s has no %q without %s", what, member, param).
+				hint("add %s to the step %s", param, use.Path[0])
+		}
+		return
+	}
 	u.add(use.pos(), "%s has no %q", what, member).suggest(member, found.names, "it has %s")
+}
+
+// neededParam returns the parameter with which the output of a step would have the member at an
+// index of the path; "" for none.
+func (u *unit) neededParam(use nameUse, unknown int) string {
+	i, isStep := u.byID[use.Path[0]]
+	if !isStep || !u.steps[i].known {
+		return ""
+	}
+	s := u.steps[i]
+	at := 0
+	if s.ForEach != nil {
+		at = 1
+	}
+	if unknown != at {
+		return ""
+	}
+	return s.Def.Info.OnlyWith[use.Path[1+unknown]]
 }
 
 // lintComparisons finds texts that a value which can only be some is compared with.

@@ -19,6 +19,7 @@ func (u *unit) outputOf(s *stepUnit) value.Value {
 		return keySchema()
 	}
 	doc := s.Def.Info.Output.Doc()
+	doc = dropAbsent(s, doc)
 	if s.Def.OutputFor != nil && s.With != nil && !s.EnableFilling {
 		doc = narrowOutput(s, doc)
 	}
@@ -32,6 +33,29 @@ func (u *unit) outputOf(s *stepUnit) value.Value {
 		doc = keySchema("type", "array", "items", doc)
 	}
 	return doc
+}
+
+// dropAbsent returns the output schema without the members that are there only with a parameter
+// which the step does not give.
+func dropAbsent(s *stepUnit, doc value.Value) value.Value {
+	mayBeGiven := s.EnableFilling || s.With != nil && s.With.Expr != nil
+	if len(s.Def.Info.OnlyWith) == 0 || mayBeGiven {
+		return doc
+	}
+	var given value.Value
+	if s.With != nil {
+		given = knownValue(s.With)
+	}
+	properties, _ := doc.Get("properties")
+	left := properties.Map().Clone()
+	for member, param := range s.Def.Info.OnlyWith {
+		if _, has := given.Get(param); !has {
+			left.Delete(member)
+		}
+	}
+	m := doc.Map().Clone()
+	m.Set("properties", value.OfMap(left))
+	return value.OfMap(m)
 }
 
 // narrowOutput asks the call for its output with these parameters. Calls are third parties:
