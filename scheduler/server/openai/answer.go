@@ -111,8 +111,15 @@ func (a *answer) sendLocked(doc value.Value) {
 	_ = a.rc.Flush()
 }
 
-// finishAnswer ends the answer. state is that of the run; "" for a task.
-func (a *answer) finishAnswer(usage *llm.Usage, state string) error {
+// The reasons for which an answer ends, as the API names them.
+const (
+	reasonStop   = "stop"
+	reasonLength = "length"
+	reasonFilter = "content_filter"
+)
+
+// finishAnswer ends the answer for a reason. state is that of the run; "" for a task.
+func (a *answer) finishAnswer(usage *llm.Usage, state, reason string) error {
 	if usage == nil {
 		usage = &llm.Usage{}
 	}
@@ -121,7 +128,7 @@ func (a *answer) finishAnswer(usage *llm.Usage, state string) error {
 	if !a.in.stream {
 		doc := a.newDocument("chat.completion")
 		message := value.OfMap(value.Pairs("role", "assistant", "content", a.whole.String()))
-		doc.Set("choices", value.OfList(value.OfMap(value.Pairs("index", 0, "message", message, "finish_reason", "stop"))))
+		doc.Set("choices", value.OfList(value.OfMap(value.Pairs("index", 0, "message", message, "finish_reason", reason))))
 		doc.Set("usage", counts)
 		if a.run != "" {
 			doc.Set("scheduler", about)
@@ -134,7 +141,7 @@ func (a *answer) finishAnswer(usage *llm.Usage, state string) error {
 	defer a.mu.Unlock()
 	a.beginLocked()
 	last := a.newDocument("chat.completion.chunk")
-	last.Set("choices", value.OfList(value.OfMap(value.Pairs("index", 0, "delta", value.OfMap(nil), "finish_reason", "stop"))))
+	last.Set("choices", value.OfList(value.OfMap(value.Pairs("index", 0, "delta", value.OfMap(nil), "finish_reason", reason))))
 	if a.run != "" {
 		last.Set("scheduler", about)
 	}

@@ -26,6 +26,55 @@ type turn struct {
 	speech *service.Speech
 	holder *holder
 	said   bool
+	spoken speakers
+}
+
+// speakers is how the steps ended that speak to the user. The zero value has none; it belongs to a turn.
+type speakers struct {
+	paths    map[string]bool
+	answered bool               // one has finished
+	reason   string             // why the last answer ended, as its call names it
+	failed   *journal.ErrorInfo // of one that failed, where the run went on
+}
+
+// add takes the next event of the run.
+func (s *speakers) add(e *journal.Event) {
+	path := journal.StepPath(e.Step, e.Index)
+	switch {
+	case e.Type == journal.StepStarted && e.Data.ToUser:
+		if s.paths == nil {
+			s.paths = map[string]bool{}
+		}
+		s.paths[path] = true
+	case e.Type != journal.StepFinished || !s.paths[path]:
+	case e.Data.Error != nil:
+		s.failed = e.Data.Error
+	default:
+		s.answered = true
+		if reason, ok := finishReason(e.Data.Output); ok {
+			s.reason = reason
+		}
+	}
+}
+
+// finishReason returns why the answer of a step ended; ok is false for steps that ask no model.
+func finishReason(output *value.Value) (reason string, ok bool) {
+	if output == nil {
+		return "", false
+	}
+	member, _ := output.Get("finish_reason")
+	return member.Str()
+}
+
+// finish returns the reason as the API names it.
+func (s *speakers) finish() string {
+	switch s.reason {
+	case reasonLength, "max_tokens":
+		return reasonLength
+	case reasonFilter:
+		return reasonFilter
+	}
+	return reasonStop
 }
 
 // Chat answers a request for a completion. The client's going away cancels the run.
@@ -53,7 +102,7 @@ func (t *turn) serve(ctx context.Context) error {
 			return err
 		}
 		t.out.addText(text)
-		return t.out.finishAnswer(&usage, "")
+		return t.out.finishAnswer(&usage, "", reasonStop)
 	}
 	var err error
 	t.model, err = t.api.options.Library.Flow(t.in.model)
@@ -112,6 +161,7 @@ func (t *turn) followRun(ctx context.Context, after int64) error {
 				return err
 			}
 			last = event
+			t.spoken.add(event)
 			for _, e := range t.holder.passEvents(event) {
 				t.addText(t.speech.Add(e))
 			}
@@ -144,8 +194,8 @@ func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 	}
 	switch last.Type {
 	case journal.FlowFinished:
-		if !t.said {
-			t.out.addText(replyOf(last.Data.Outputs))
+		if err := t.addReply(last.Data.Outputs); err != nil {
+			return err
 		}
 	case journal.FlowWaiting:
 		if err := t.askField(ctx, last.Data.Waiting, ""); err != nil {
@@ -158,20 +208,29 @@ func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 	default:
 		return NewError(http.StatusServiceUnavailable, wording.Say("the run was cancelled"), "", string(calls.Canceled))
 	}
-	return t.out.finishAnswer(last.Data.Usage, string(journal.RunRunning.After(last.Type)))
+	return t.out.finishAnswer(last.Data.Usage, string(journal.RunRunning.After(last.Type)), t.spoken.finish())
 }
 
-// replyOf returns the text of outputs without a step that talks to the user.
-func replyOf(outputs *value.Value) string {
-	if outputs == nil {
-		return ""
+// addReply adds what the outputs of a finished run answer where no step has said anything: their reply, or
+// else all of them, unless steps were to speak. That these failed is the answer then.
+func (t *turn) addReply(outputs *value.Value) error {
+	if t.said || outputs == nil {
+		return nil
 	}
 	reply, ok := outputs.Get("reply")
-	if !ok {
+	switch {
+	case ok:
+	case t.spoken.answered:
+		return nil
+	case t.spoken.failed != nil:
+		return kindError(t.spoken.failed.Kind, wording.Of(t.spoken.failed.Message))
+	default:
 		reply = *outputs
 	}
-	if text, isText := reply.Str(); isText {
-		return text
+	text, isText := reply.Str()
+	if !isText {
+		text = reply.JSON()
 	}
-	return reply.JSON()
+	t.out.addText(text)
+	return nil
 }

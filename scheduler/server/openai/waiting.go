@@ -68,7 +68,7 @@ func (t *turn) goOn(ctx context.Context, info *journal.RunInfo) error {
 		if err := t.askField(ctx, waiting, err.Error()); err != nil {
 			return err
 		}
-		return t.out.finishAnswer(nil, string(journal.RunWaiting))
+		return t.out.finishAnswer(nil, string(journal.RunWaiting), reasonStop)
 	}
 	if err != nil {
 		return t.cancelIfLeft(ctx, err)
