@@ -123,8 +123,8 @@ type Totals struct {
 	Duration time.Duration
 }
 
-// Totals returns what a run used. A run that is under way, or whose process died, has a
-// duration alone.
+// Totals returns what a run used. That of a run whose last event does not tell, as it is under way,
+// cancelled or its process died, is counted from its steps.
 func (s *Service) Totals(ctx context.Context, info *journal.RunInfo) (*Totals, error) {
 	t := &Totals{Duration: info.UpdatedAt.Sub(info.StartedAt)}
 	j, err := s.openJournal(ctx, false)
@@ -137,8 +137,14 @@ func (s *Service) Totals(ctx context.Context, info *journal.RunInfo) (*Totals, e
 		}
 		if event.Data != nil && event.Step == "" && event.Data.Usage != nil {
 			t.Usage = *event.Data.Usage
+			return t, nil
 		}
 	}
+	state, err := journal.Fold(j.Events(ctx, info.ID, 1))
+	if err != nil {
+		return nil, markUnavailable(err)
+	}
+	t.Usage = state.Usage
 	return t, nil
 }
 
