@@ -9,6 +9,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -70,6 +71,10 @@ func (w *warnedSteps) remove(path string) {
 	delete(w.paths, path)
 }
 
+// ErrStrict is the reason for which a run failed that has done all its steps. Going on with it cannot help: what
+// has finished does not run again.
+var ErrStrict = wording.Errorf("the run is strict")
+
 // strictFailure returns why a strict run fails that has done all its steps; nil where none
 // has given a warning or failed, or the run is not strict.
 func (r *run) strictFailure() *Failure {
@@ -83,7 +88,7 @@ func (r *run) strictFailure() *Failure {
 		return nil
 	}
 	paths := strings.Join(slices.Sorted(maps.Keys(w.paths)), ", ")
-	err := calls.Errorf(calls.Invalid, "the run is strict, and steps gave warnings: %s", value.Truncate(paths, maxWarnedPaths)).
+	err := calls.Errorf(calls.Invalid, "%w, and steps gave warnings: %s", ErrStrict, value.Truncate(paths, maxWarnedPaths)).
 		WithHint("mend what they warn of, or begin the run without --strict")
 	return r.failureOf(err, flow.Position{File: r.flow.File, Line: 1, Col: 1})
 }

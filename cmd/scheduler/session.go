@@ -193,7 +193,8 @@ func (s *session) exitErrorOf(ctx context.Context, err error) error {
 	var notStarted *service.NotStartedError
 	isRecorded := s.hasBegun || errors.As(err, &notStarted)
 	isLost := errors.Is(err, journal.ErrSecretLost) || errors.Is(err, sqlitefile.ErrMoved)
-	canResume := isRecorded && !s.run.Ephemeral && !isLost
+	isDone := errors.Is(err, scheduler.ErrStrict) || s.run.State.State == journal.RunFinished // what failed came after it
+	canResume := isRecorded && !s.run.Ephemeral && !isLost && !isDone
 	if !canResume || s.show.json {
 		return code
 	}

@@ -63,7 +63,10 @@ func (f *showFlags) checkStep(flow *flow.Flow) error {
 	if f.explain == "" || f.explain == lastPrompt {
 		return nil
 	}
-	if _, ok := flow.FindStep(f.explain); ok {
+	if step, ok := flow.FindStep(f.explain); ok {
+		if step.ForEach != nil && !strings.HasSuffix(f.explain, "]") {
+			return usageError(wording.Errorf("--explain: the step %q runs for several items: name one, as in %s[0]", f.explain, f.explain))
+		}
 		return nil
 	}
 	first, _, inner := strings.Cut(f.explain, "/")

@@ -13,6 +13,7 @@ var _ = wording.Add(wording.Catalog{
 	"the run has no step %q":                              "运行没有步骤 %q",
 	"the step %s (%s) asked no model and built no prompt": "步骤 %s（%s）没有询问模型，也没有生成提示词",
 	"the step %s has not run yet":                         "步骤 %s 还没有运行",
+	"the step %s did not run":                             "步骤 %s 没有运行",
 	"the step %s was skipped: %s":                         "步骤 %s 已跳过：%s",
 	"there is no single step %s":                          "没有唯一的步骤 %s",
 	"file %s":                                             "文件 %s",
