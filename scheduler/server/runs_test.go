@@ -161,6 +161,15 @@ func TestStreamStaysOpen(t *testing.T) {
 	}
 }
 
+// The answer to a start tells of an input that the flow does not name.
+func TestUnknownInput(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	r := f.do(f.token("lin", store.RunsWrite, store.RunsRead), "POST", "/api/v1/runs", `{"flow": "echo", "inputs": {"question": "hi", "qeustion": "hi"}}`)
+	if r.status != http.StatusCreated || !strings.Contains(r.text, `the flow does not name the input \"qeustion\" (did you mean \"question\"?)`) {
+		t.Errorf("got %d %s", r.status, r.text)
+	}
+}
+
 // TestETag: a run that has not changed costs nothing.
 func TestETag(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)

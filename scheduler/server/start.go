@@ -130,6 +130,7 @@ func (s *Server) beginRun(ctx context.Context, run, id string, o *StartOptions) 
 	if err != nil {
 		return value.Value{}, err
 	}
+	notes = append(service.UnknownInputs(found.Flow, o.Inputs.Map()), notes...)
 	return s.startedDoc(ctx, run, found.ID, notes)
 }
 

@@ -11,17 +11,22 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// CheckInputs applies the defaults of the flow to inputs and checks them. The notes warn of
-// inputs that the flow does not name: JSON Schema lets them pass, but most of them are
-// typing mistakes.
-func CheckInputs(f *flow.Flow, inputs *value.Map) (value.Value, []Note, error) {
-	var notes []Note
+// UnknownInputs returns warnings of inputs that the flow does not name: JSON Schema lets them pass, but
+// most of them are typing mistakes.
+func UnknownInputs(f *flow.Flow, inputs *value.Map) (notes []Note) {
 	names, open := inputNames(f)
 	for key := range inputs.All() {
 		if _, known := names.Get(key); !known && !open {
 			notes = append(notes, newWarning("the flow does not name the input %q%s", key, value.DidYouMeanOrListSuffix(key, names.Keys())))
 		}
 	}
+	return notes
+}
+
+// CheckInputs applies the defaults of the flow to inputs and checks them. The notes are those of
+// [UnknownInputs].
+func CheckInputs(f *flow.Flow, inputs *value.Map) (value.Value, []Note, error) {
+	notes := UnknownInputs(f, inputs)
 	checked := f.Inputs.ApplyDefaults(value.OfMap(inputs))
 	if problems := f.Inputs.Check(checked); problems != nil {
 		lines := make([]wording.Text, len(problems))
