@@ -142,6 +142,53 @@ func TestPromptChanges(t *testing.T) {
 	}
 }
 
+// A piece whose text is the same may come from elsewhere. What an earlier version has kept does not tell from where.
+func TestPromptSourcesChange(t *testing.T) {
+	piece := func(sources ...string) result.Piece {
+		return result.Piece{Step: "answer", Prompt: 1, Kind: "identity", Name: "identity", Role: "system", Tokens: 4, Digest: "1", Sources: sources}
+	}
+	for _, test := range []struct {
+		was, is []string
+		want    string
+	}{
+		{[]string{"flow", "inputs.who"}, []string{"flow", "inputs.question"}, "inputs.who > inputs.question"},
+		{[]string{"flow"}, []string{"flow", "inputs.question"}, " > inputs.question"},
+		{[]string{"flow", "file A.md"}, []string{"flow"}, "file A.md > "},
+		{[]string{"flow", "inputs.who"}, []string{"inputs.who", "flow"}, ""},
+		{nil, []string{"flow"}, ""},
+	} {
+		c := compareRuns(makeRun(result.Replay, makeCase("x", "p", piece(test.was...))), makeRun(result.Replay, makeCase("x", "p", piece(test.is...))))
+		got := ""
+		for _, p := range c.Prompt {
+			got += p.From + " > " + p.To
+			if p.What != compare.Sourced || p.Tokens != 0 {
+				t.Errorf("%+v", p)
+			}
+		}
+		if got != test.want {
+			t.Errorf("from %q to %q: %q, want %q", test.was, test.is, got, test.want)
+		}
+	}
+}
+
+// A cost of nothing, as without prices, is not told.
+func TestNoCost(t *testing.T) {
+	withCost := func(cost float64) *result.Run {
+		c := makeCase("x", "p")
+		for i := range c.Repeats {
+			c.Repeats[i].Usage.Cost, c.Repeats[i].PriceKnown = cost, true
+		}
+		return makeRun(result.Replay, c)
+	}
+	for _, cost := range []float64{0, 0.5} {
+		c := compareRuns(withCost(0), withCost(cost))
+		isThere := slices.ContainsFunc(c.Metrics, func(m compare.Metric) bool { return m.Name == compare.CostMeasure })
+		if isThere != (cost > 0) {
+			t.Errorf("a cost of %v: %+v", cost, c.Metrics)
+		}
+	}
+}
+
 // Equal runs of cases that pass by chance raise an alarm in one of twenty comparisons at most.
 func TestEqualRunsPass(t *testing.T) {
 	slow.Test(t)

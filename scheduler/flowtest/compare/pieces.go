@@ -2,6 +2,7 @@ package compare
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
@@ -23,7 +24,8 @@ type change struct {
 	Tokens int `json:"tokens"`
 	// Reason is why it is out, or was; "" where that is not the change.
 	Reason string `json:"reason,omitempty"`
-	// From and To are the roles, where the piece went to another.
+	// From and To are the roles, where the piece went to another; where its text comes from others now, the sources that it had and
+	// has alone, with commas between them.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 }
@@ -40,6 +42,7 @@ const (
 	Edited  What = "edited"  // its text is another of the same length
 	Moved   What = "moved"   // it is in a message of another role
 	Reorder What = "order"   // it comes in another place
+	Sourced What = "sources" // its text comes from other sources
 )
 
 // pieceKey is what a piece is known by in both prompts. nth tells equal names apart.
@@ -86,6 +89,9 @@ func diffPieces(before, after []result.Piece) (changes []PieceChange) {
 		if c, ok := changeBetween(key, old, now); ok {
 			changes = append(changes, c)
 		}
+		if c, ok := changedSources(key, old, now); ok {
+			changes = append(changes, c)
+		}
 	}
 	for _, key := range outOfOrder(was.order, stayed) {
 		changes = append(changes, changeOf(key, Reorder, 0))
@@ -123,6 +129,22 @@ func changeBetween(key pieceKey, old, now *result.Piece) (c PieceChange, ok bool
 		c = changeOf(key, Edited, 0)
 	}
 	return c, true
+}
+
+// changedSources returns that a piece in both prompts comes from other sources, be its text the same. Baselines of earlier versions
+// do not tell the sources.
+func changedSources(key pieceKey, old, now *result.Piece) (c PieceChange, ok bool) {
+	if old == nil || len(old.Sources) == 0 || len(now.Sources) == 0 {
+		return c, false
+	}
+	c = changeOf(key, Sourced, 0)
+	c.From, c.To = listWithout(old.Sources, now.Sources), listWithout(now.Sources, old.Sources)
+	return c, c.From != c.To
+}
+
+// listWithout lists the names that are not among others.
+func listWithout(names, others []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) }), ", ")
 }
 
 // reasonOf returns why a piece was left out, with what the call says more about it.

@@ -1,6 +1,8 @@
 package compare
 
 import (
+	"slices"
+
 	"github.com/callnode/scheduler/scheduler/flowtest/stat"
 )
 
@@ -98,7 +100,8 @@ func (m *Metric) estimate(groups [][]float64, seed uint64) {
 	}
 }
 
-// measures returns how tokens, cost and time differ, as far as both runs know them.
+// measures returns how tokens, cost and time differ, as far as both runs know them. A cost of nothing is left out: no case has
+// asked a model, or no provider has a price.
 func measures(pairs []pair, seed uint64) (all []Metric) {
 	for _, measure := range []struct {
 		name string
@@ -116,7 +119,8 @@ func measures(pairs []pair, seed uint64) (all []Metric) {
 				s.add(p, *was, *is)
 			}
 		}
-		if len(s.was) == 0 {
+		isNothing := measure.name == CostMeasure && !slices.ContainsFunc(slices.Concat(s.was, s.is), func(v float64) bool { return v > 0 })
+		if len(s.was) == 0 || isNothing {
 			continue
 		}
 		m := s.describe()

@@ -105,6 +105,17 @@ func signed(v float64, show func(float64) string) string {
 	return "+" + show(v)
 }
 
+// sourcesLine tells that the text of a piece comes from elsewhere.
+func (o *Options) sourcesLine(name string, p *compare.PieceChange) string {
+	switch {
+	case p.To == "":
+		return o.say("%s: comes no longer from %s", name, p.From)
+	case p.From == "":
+		return o.say("%s: comes from %s too", name, p.To)
+	}
+	return o.say("%s: comes from %s, was from %s", name, p.To, p.From)
+}
+
 // pieceChangeLine tells what happened to a piece of the prompts: "The keeper: out now, budget 400:
 // needs 31, 12 left".
 func (o *Options) pieceChangeLine(p *compare.PieceChange) string {
@@ -129,6 +140,8 @@ func (o *Options) pieceChangeLine(p *compare.PieceChange) string {
 		line = o.say("%s: another text of the same length", name)
 	case compare.Moved:
 		line = o.say("%s: from %s to %s", name, p.From, p.To)
+	case compare.Sourced:
+		line = o.sourcesLine(name, p)
 	case compare.Reorder:
 		line = o.say("%s: in another place", name)
 	}

@@ -1,8 +1,11 @@
 package result
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/scheduler/explain"
 )
@@ -20,6 +23,9 @@ type Piece struct {
 	Tokens int    `json:"tokens"`
 	// Digest stands for the text; "" for what was left out.
 	Digest string `json:"digest,omitempty"`
+	// Sources are where its text began, as [sourceName] names them: each once, in the order of the text. nil in what was left out,
+	// and in pieces of an earlier version.
+	Sources []string `json:"sources,omitempty"`
 	// Reason and Code tell why it was left out, as in [explain.LeftOut], and Detail more about it.
 	Reason string `json:"reason,omitempty"`
 	Code   string `json:"code,omitempty"`
@@ -57,14 +63,40 @@ func messagePieces(p *explain.Explanation, message *explain.ExplainedMessage, nu
 			text += piece.Text
 			all[last].Tokens += piece.Tokens
 			all[last].Digest = digestOf(text)
+			all[last].addSource(piece.Sources)
 			continue
 		}
 		text = piece.Text
 		all = append(all, Piece{
 			Step: p.Step, Prompt: number, Kind: kind, Name: name, Role: message.Role, Tokens: piece.Tokens, Digest: digestOf(text),
 		})
+		all[len(all)-1].addSource(piece.Sources)
 	}
 	return all
+}
+
+// addSource adds where a text of the piece began, by its way.
+func (p *Piece) addSource(way []explain.Source) {
+	if len(way) == 0 {
+		return
+	}
+	if name := sourceName(&way[0]); !slices.Contains(p.Sources, name) {
+		p.Sources = append(p.Sources, name)
+	}
+}
+
+// sourceName returns the name of a source without its place, which moves with every other change of the file: inputs.question,
+// file AGENTS.md, computed inputs.question, flow for words of the flow.
+func sourceName(s *explain.Source) string {
+	switch s.Kind { //nolint:exhaustive // the others are named alike
+	case explain.SourceInput, explain.SourceName:
+		return s.Name
+	case explain.SourceComputed:
+		return strings.TrimSpace(string(s.Kind) + " " + cmp.Or(strings.Join(s.From, ", "), s.Name))
+	case explain.SourcePart:
+		return strings.TrimSpace(s.Part + " " + s.Name)
+	}
+	return strings.TrimSpace(string(s.Kind) + " " + cmp.Or(s.Name, s.Step))
 }
 
 // NameOf returns the kind and the name that people know a piece by: those of the part that a call

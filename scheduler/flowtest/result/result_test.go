@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,7 +112,7 @@ func TestCountsAndScores(t *testing.T) {
 
 func TestPiecesOf(t *testing.T) {
 	own := []explain.Source{{Kind: explain.SourceFlow, File: "a.yaml", Line: 2}}
-	book := []explain.Source{{Kind: explain.SourceFile, Path: "book.json"}, {Kind: explain.SourcePart, Part: "world_book", Name: "The keeper"}}
+	book := []explain.Source{{Kind: explain.SourceFile, Path: "book.json", Line: 7}, {Kind: explain.SourcePart, Part: "world_book", Name: "The keeper"}}
 	prompts := []*explain.Explanation{{
 		Step: "answer",
 		Messages: []explain.ExplainedMessage{
@@ -126,6 +127,12 @@ func TestPiecesOf(t *testing.T) {
 	}
 	if got[0].Tokens != 3 || got[0].Digest != got[2].Digest || got[0].Digest == got[1].Digest {
 		t.Errorf("neighbours of one source are one piece, equal texts have equal digests: %+v", got)
+	}
+	wantSources := [][]string{{"flow"}, {"file"}, {"inputs.question"}, nil}
+	for i, p := range got {
+		if !slices.Equal(p.Sources, wantSources[i]) {
+			t.Errorf("%s comes from %q, want %q", p.Name, p.Sources, wantSources[i])
+		}
 	}
 	if got[1].Kind != "world_book" || got[1].Name != "The keeper" || got[1].Role != "system" || got[2].Name != "inputs.question" {
 		t.Errorf("names: %+v", got[1:3])
