@@ -3,6 +3,7 @@ package http
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/openapi"
@@ -16,6 +17,9 @@ import (
 func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	if problems := lintPlaceholders(params); len(problems) > 0 {
 		return problems
+	}
+	if problem := lintURL(params); problem != nil {
+		return []schema.Problem{*problem}
 	}
 	if problem := lintDocument(params, env); problem != nil {
 		return []schema.Problem{*problem}
@@ -36,6 +40,21 @@ func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	}
 	if err := p.Validate(); err != nil {
 		return []schema.Problem{calls.ProblemOf("", err)}
+	}
+	return nil
+}
+
+// lintURL finds a url to which no request can go. What path fills in comes after the host.
+func lintURL(params value.Value) *schema.Problem {
+	given, _ := params.Get("url")
+	text, _ := given.Str()
+	if text == "" {
+		return nil
+	}
+	fixed, _, _ := strings.Cut(text, "{")
+	if _, err := parseURL(fixed); err != nil {
+		p := calls.ProblemOf("/url", err)
+		return &p
 	}
 	return nil
 }

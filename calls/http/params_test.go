@@ -70,12 +70,13 @@ func TestLint(t *testing.T) {
 		"{openapi: {openapi: 3.1.0}, operation: x, query: null}": `/operation: there is no operation "x": the document has none`,
 		"{url: http://h, timeout: 5y}":                           `timeout: invalid duration "5y" (use 500ms or 30s)`,
 		"{openapi: x.yaml, operation: x, query: null}":           "",
-		"{query: {}}":             "",
-		"{url: null}":             "",
-		"{url: 5}":                "",
-		"{operation: x}":          "openapi and operation go together: one of them is missing",
-		"{url: http://h}":         "",
-		"{timeout: null, url: x}": "",
+		"{query: {}}":                          "",
+		"{url: null}":                          "",
+		"{url: 5}":                             "",
+		"{operation: x}":                       "openapi and operation go together: one of them is missing",
+		"{url: http://h}":                      "",
+		"{timeout: null, url: http://x}":       "",
+		"{url: \"ftp://x/{a}\", path: {a: 1}}": "/url: the url must begin with http:// or https:// and a host",
 	} {
 		if got := schema.Problems(httpcall.Definition().Lint(params(t, with), calls.LintEnv{})).Error(); got != want {
 			t.Errorf("%s: %s", with, got)

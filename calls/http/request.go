@@ -110,12 +110,9 @@ func (in Input) targetURL(op *openapi.Operation) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
-		return nil, calls.Errorf(calls.Invalid, "the url is not understood") // it may hold a secret
-	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return nil, calls.Errorf(calls.Invalid, "the url must begin with http:// or https:// and a host")
+	u, err := parseURL(raw)
+	if err != nil {
+		return nil, err
 	}
 	query := []string{}
 	if u.RawQuery != "" {
@@ -144,6 +141,18 @@ func checkServer(op *openapi.Operation, name string) error {
 			WithHint("give the server as url")
 	}
 	return nil
+}
+
+// parseURL reads the URL of a request.
+func parseURL(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return nil, calls.Errorf(calls.Invalid, "the url is not understood") // it may hold a secret
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return nil, calls.Errorf(calls.Invalid, "the url must begin with http:// or https:// and a host")
+	}
+	return u, nil
 }
 
 // fillPath puts the values of path in the place of the {name}s. Only the path has some:

@@ -54,6 +54,21 @@ func (u *unit) lintListed(k textKey, known []string, unknown, none, listed strin
 	p.suggest(k.text, known, listed)
 }
 
+// lintOverride finds names in override_input that are no parameters of the call: it refuses what is
+// filled in there.
+func (u *unit) lintOverride(s *stepUnit) {
+	if !s.known || s.Def.Info.Params == nil {
+		return
+	}
+	doc := s.Def.Info.Params.Doc()
+	for name := range s.OverrideInput.Map().All() {
+		if found := lookUpPath(doc, []string{name}); found.unknown >= 0 {
+			at := keyAt(s.keys.OverrideInput.node, "/"+value.Escape(name))
+			u.add(u.positionOf(at), "%s has no parameter %q", s.Call, name).suggest(name, found.names, "it has %s")
+		}
+	}
+}
+
 // lintKeys finds keys of a step that do nothing without another.
 func (u *unit) lintKeys(s *stepUnit) {
 	k := s.keys
@@ -67,6 +82,7 @@ func (u *unit) lintKeys(s *stepUnit) {
 	if k.OverrideInput.isSet() && !s.EnableFilling {
 		u.add(u.positionOf(k.OverrideInput.key), "override_input does nothing without enable_filling").hint("add enable_filling: true")
 	}
+	u.lintOverride(s)
 	mayAsk := s.EnableFilling || s.Call == CallSlot || !s.known
 	if k.OnMissing.isSet() && !mayAsk {
 		u.warn(u.positionOf(k.OnMissing.key), "on_missing does nothing here: %s does not ask for values", s.Call).

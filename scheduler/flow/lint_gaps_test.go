@@ -67,6 +67,24 @@ outputs: {a: "{{ a.json }}", b: "{{ b.json.x }}", b2: "{{ b.json.z }}", c: "{{ c
   - {id: p, call: context, with: {current_message: hi, identity: "{{ ic.slots.after_char }}", slots: "{{ ic.slots }}"}}
 outputs: {z: "{{ ic.slots.zz }}"}
 `, []string{`flow.yaml:4:18: ic.slots has no "zz" (it has after_char, before_char)`}},
+		"types of names": {`inputs: {properties: {question: {type: string}}}
+steps:
+  - {id: a, call: chat, for_each: "{{ question }}", with: {user: hi, max_tokens: "{{ question }}"}}
+  - {id: b, call: in-chat, with: {history: "{{ question }}"}}
+  - {id: c, call: chat, for_each: [{a: 1, b: "{{ question }}"}, {a: 2}], with: {user: "{{ item.zz }} {{ item.b | default(item.a) }}"}}
+  - {id: d, call: chat, for_each: [{a: 1}, "{{ inputs }}"], with: {user: "{{ item.zz }}"}}
+  - {id: e, call: http, with: {url: "ftp://x/"}}
+  - {id: f, call: http, with: {url: "https://x/{id}?a=b", path: {id: 1}}}
+  - {id: g, call: http, with: {url: "{{ question }}/{id}", path: {id: 1}}}
+  - {id: h, call: chat, enable_filling: true, with: {}, override_input: {usr: {type: string}, system: {type: string}}}
+`, []string{
+			`flow.yaml:3:35: for_each wants a list, but question is a text`,
+			`flow.yaml:3:82: max_tokens: want number, but question is a text`,
+			`flow.yaml:4:44: history: want array or null, but question is a text`,
+			`flow.yaml:5:91: item has no "zz" (it has a, b)`,
+			`flow.yaml:7:37: url: the url must begin with http:// or https:// and a host`,
+			`flow.yaml:10:74: chat has no parameter "usr" (did you mean "user"?)`,
+		}},
 		"a wrong template": {`steps:
   - id: a
     call: template

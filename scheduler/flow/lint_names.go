@@ -146,7 +146,7 @@ func (u *unit) lintReserved(v templateView, use nameUse, name string) {
 		}
 		shape := keySchema("type", "integer")
 		if name == "item" {
-			shape, _ = u.shapeOf(v.step.ForEach).Get("items")
+			shape = u.shapeOfItem(v.step)
 		}
 		u.lintPath(use, shape, wording.Same(name))
 	case "error":

@@ -267,7 +267,27 @@ func (u *unit) lintList(s *stepUnit) {
 	}
 }
 
-// shapeOf returns the schema of the step's output, or of the input, that a param is, if
+// shapeOfItem returns the schema of an item of for_each. Of a list that is written in the flow the
+// members are known: what no item has is a slip.
+func (u *unit) shapeOfItem(s *stepUnit) value.Value {
+	shape, _ := u.shapeOf(s.ForEach).Get("items")
+	items := knownValue(s.ForEach).List()
+	members := value.NewMap(0)
+	for _, item := range items {
+		if item.Kind() != value.Object {
+			return shape
+		}
+		for name := range item.Map().All() {
+			members.Set(name, keySchema())
+		}
+	}
+	if len(items) == 0 {
+		return shape
+	}
+	return keySchema("type", "object", "properties", members, "additionalProperties", false)
+}
+
+// shapeOf returns the schema of the step's output, of an input or of the question, that a param is, if
 // it is nothing else.
 func (u *unit) shapeOf(p *Param) value.Value {
 	if p == nil || p.Expr == nil {
@@ -282,6 +302,8 @@ func (u *unit) shapeOf(p *Param) value.Value {
 		doc = u.steps[i].Output
 	} else if path[0] == "inputs" {
 		doc = u.flow.Inputs.Doc()
+	} else if path[0] == "question" {
+		doc = keySchema("type", "string")
 	}
 	if found := lookUpPath(doc, path[1:]); found.unknown < 0 && !strings.Contains(found.schema.JSON(), `"$ref"`) {
 		return found.schema
