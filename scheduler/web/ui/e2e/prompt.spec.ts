@@ -8,12 +8,12 @@ test("every piece tells its way, and opens its file at the line", async ({ page 
   await piece.hover();
   const way = page.getByRole("region", { name: "Where this piece came from" });
   await expect(way).toContainText("inputs.visitor");
-  await expect(way).toContainText("flows/quickstart.yaml:30:17");
+  await expect(way).toContainText("flows/quickstart.yaml:31:68");
   await expect(way).toContainText("prompt: identity");
   await expect(way).toContainText("scene");
   await piece.click();
   const dialog = page.getByRole("dialog");
-  await expect(dialog.locator("[aria-current]")).toContainText("identity: |");
+  await expect(dialog.locator("[aria-current]")).toContainText("inputs.visitor");
   await page.keyboard.press("Escape");
   await expect(dialog).toHaveCount(0);
   const rule = page.locator(".piece", { hasText: "Never promise" });

@@ -1142,6 +1142,7 @@ export interface components {
             cache?: components["schemas"]["Cache"];
             call: string;
             counted_by: string;
+            edited?: string[] | null;
             left_out: components["schemas"]["LeftOut"][] | null;
             messages: components["schemas"]["ExplainedMessage"][] | null;
             /** Format: int64 */

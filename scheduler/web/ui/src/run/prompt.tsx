@@ -65,6 +65,7 @@ export function Explained({ run, step, prompt, before }: { run?: string; step: s
           )}
         </div>
         <Legend sums={sums} only={only} onChoose={(kind) => setOnly(kind === only ? undefined : kind)} />
+        {(prompt.edited ?? []).map((file) => <p key={file} className="hint">{t("prompt.edited", { file })}</p>)}
         {run && <CacheLine prompt={prompt} />}
         {prompt.cache && (
           <div className="actions">
