@@ -1,6 +1,9 @@
 package replay
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/callnode/scheduler/llm"
@@ -18,19 +21,22 @@ func (p *Provider) missError(r recording) *llm.Error {
 	if hint == "" {
 		hint = "record it: run once in mode auto or record with a provider that can answer"
 	}
-	return describeMiss(&llm.Error{Provider: p.config.Name, Hint: hint, Unsent: true}, p.cassette, p.config.Path, r)
+	return describeMiss(&llm.Error{Provider: p.config.Name, Hint: hint, Unsent: true}, p.cassette, p.config.Path, p.config.Path, r)
 }
 
 // describeMiss returns the error with a message that a request is not recorded: the recorded request that is nearest to it, and
-// what differs.
-func describeMiss(err *llm.Error, c *cassette, path string, r recording) *llm.Error {
+// what differs. path is that of the cassette, shown what messages call it.
+func describeMiss(err *llm.Error, c *cassette, path, shown string, r recording) *llm.Error {
 	asked := requestLines(r.request)
 	i := c.nearestRecording(asked)
 	if i < 0 {
-		return err.WithMessage("no recording of this request in %s, which is empty; asked was:\n%s", path, showLines(nil, asked))
+		if _, missing := os.Stat(path); errors.Is(missing, fs.ErrNotExist) {
+			return err.WithMessage("no recording of this request in %s, and there is no such file; asked was:\n%s", shown, showLines(nil, asked))
+		}
+		return err.WithMessage("no recording of this request in %s, which is empty; asked was:\n%s", shown, showLines(nil, asked))
 	}
 	near := requestLines(c.recordings[i].request)
-	return err.WithMessage("no recording of this request in %s; the nearest is recording %d (- recorded, + asked):\n%s", path, i+1, showLines(near, asked))
+	return err.WithMessage("no recording of this request in %s; the nearest is recording %d (- recorded, + asked):\n%s", shown, i+1, showLines(near, asked))
 }
 
 // showLines returns what differs between recorded lines and those asked.

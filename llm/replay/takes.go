@@ -483,7 +483,7 @@ func (p *Player) missError(r recording) error {
 	if takes := p.takes.takesOf(r.key); len(takes) > 0 {
 		err.Err = wording.Errorf("take %d of this request is not in %s, which has %d takes of it", p.number, c.ShownPath, len(takes))
 	} else {
-		err = describeMiss(err, p.takes.nearest(), c.ShownPath, r)
+		err = describeMiss(err, p.takes.nearest(), c.Path, c.ShownPath, r)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -295,7 +295,7 @@ func TestResultsNameNoFolder(t *testing.T) {
 	w := newWorld(t, nil)
 	dir := unpack(t, recorded)
 	first := lines(t, w.run(t, w.load(t, dir, filepath.Join(dir, "a.test.yaml"))))
-	if !strings.Contains(first, "in a.test.main.cassette.yaml") {
+	if !strings.Contains(first, "in a.test.main.cassette.yaml, and there is no such file;") {
 		t.Errorf("the lines do not name the cassette from the project:\n%s", first)
 	}
 	below := filepath.Join(dir, "below")

@@ -24,7 +24,7 @@ cases:
   - {name: of no weight, expect: [{run: finished, weight: 0}]}
   - {name: of tokens, expect: [{run: {tokens: {max: 1000}}}]}
   - {name: of tokens by expression, expect: [{run: {that: "{{ value.tokens < 1000 }}"}}]}
-  - {name: of other things, expect: [{that: "{{ true }}"}]}
+  - {name: of other things, expect: [{that: "{{ steps is defined }}"}]}
   - {name: state, expect: [{run: failed}]}
   - {name: error, expect: [{run: {error: {step: broken}}}]}
   - {name: not state, expect: [{run: {not: {state: finished}}}]}
@@ -93,6 +93,17 @@ cases:
 			if !strings.Contains(out.String(), text) {
 				t.Errorf("%q is not in:\n%s", text, out.String())
 			}
+		}
+		weightless := map[string]string{"en": ": of no weight: no check counts: their weight is 0\n", "zh": ": of no weight: 没有计入的检查：权重都为 0\n"}[language]
+		if !strings.Contains(out.String(), weightless) || strings.Contains(out.String(), "output say contains") {
+			t.Error(out.String())
+		}
+		out.Reset()
+		p := report.NewPrinter(&out, report.Options{Language: language})
+		p.Verbose = true
+		p.PrintSuite(r.Suites[0])
+		if n := strings.Count(out.String(), "output say contains"); n != 1 {
+			t.Errorf("%d checks are told, not that of no weight alone:\n%s", n, out.String())
 		}
 		if strings.Contains(out.String(), "checked:") || strings.Contains(out.String(), "skipped:") {
 			t.Error(out.String())

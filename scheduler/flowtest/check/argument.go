@@ -10,15 +10,17 @@ import (
 // argument is what a matcher is given: its value, and the keys beside it that belong to it. Parsing
 // makes it, and for values with templates each evaluation; its problems are collected by the maker.
 type argument struct {
-	value    value.Value
-	beside   *value.Map
-	pointer  string // of value in the item
-	prefix   string // of the pointers of the keys beside it
-	at       func(pointer string) flow.Position
-	scope    *Scope
-	subject  *parsedSubject
-	problems *flow.Problems
-	needs    *[]Need
+	value value.Value
+	// isRendered reports whether a template has made the value: what comes of a dataset may be a text where the subject has a type.
+	isRendered bool
+	beside     *value.Map
+	pointer    string // of value in the item
+	prefix     string // of the pointers of the keys beside it
+	at         func(pointer string) flow.Position
+	scope      *Scope
+	subject    *parsedSubject
+	problems   *flow.Problems
+	needs      *[]Need
 }
 
 // report adds a problem of the place at a pointer below the value.

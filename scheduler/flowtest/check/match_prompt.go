@@ -26,6 +26,10 @@ func buildPromptTokens(want tokensWant, a *argument) test {
 		a.report("", wording.Say("tokens has no bound"), wording.Say("give min, max or share"))
 		return nil
 	}
+	if err := checkBounds(want.Min, want.Max); err != nil {
+		a.report("", wording.OfError(err), wording.Text{})
+		return nil
+	}
 	if want.Share != nil && want.Of.isEmpty() {
 		a.report("/share", wording.Say("the whole prompt is always all of it"), wording.Say("say of which pieces: of: {kind: memory}"))
 		return nil

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"slices"
@@ -157,7 +158,7 @@ func (w *rangeWant) DecodeValue(v value.Value) error {
 	}
 	err := value.Decode(v, &bounds)
 	w.Min, w.Max = bounds.Min, bounds.Max
-	return err
+	return cmp.Or(err, checkBounds(w.Min, w.Max))
 }
 
 // verdictOf compares a number with the bounds.

@@ -15,7 +15,7 @@ func valueMatchers() []matcher {
 	that := define("that", wording.Text{En: "The expression over value, outputs, steps, prompt, row, inputs and run is true.", Zh: "以 value、outputs、steps、prompt、row、inputs 和 run 为名的表达式为真。"}, anySubject, func(string, *argument) test { return nil })
 	that.isExpression = true
 	return []matcher{
-		define("equals", wording.Text{En: "The subject is this value.", Zh: "对象等于此值。"}, textSubjects, buildEquals),
+		define("equals", wording.Text{En: "The subject is this value, of its type: \"3\" is a text, not a number. A text that a template gives is compared with the text of the subject.", Zh: "对象等于此值，类型也须相同：\"3\" 是文本，不是数字。模板得到的文本与对象的文本比较。"}, textSubjects, buildEquals),
 		define("json", wording.Text{En: "The subject has this data in it: of objects the members that are named, of lists the same length.", Zh: "对象包含此数据：对象只比较列出的成员，列表长度须相同。"}, textSubjects, buildJSON),
 		define("schema", wording.Text{En: "The subject, or the JSON in its text, fits this JSON Schema.", Zh: "对象（或其文本中的 JSON）符合此 JSON Schema。"}, textSubjects, buildSchema),
 		define("min", wording.Text{En: "The subject is a number of at least this.", Zh: "对象是不小于此值的数字。"}, dataSubjects, buildMin),
@@ -31,6 +31,10 @@ func expressionTest(e *expression, text string) test {
 		if err != nil {
 			return errorOf(err)
 		}
+		if v.Kind() == value.String {
+			return unfitf("%s gave a text, want true or false: %s", value.Truncate(text, maxShown), value.Truncate(v.JSON(), maxShown)).
+				withHint("compare it with something: value == 'hello'")
+		}
 		if prompt.Truthy(v) {
 			return pass()
 		}
@@ -38,19 +42,30 @@ func expressionTest(e *expression, text string) test {
 	}
 }
 
-func buildEquals(want value.Value, _ *argument) test {
+func buildEquals(want value.Value, a *argument) test {
 	return func(_ context.Context, of *subject) *verdict {
 		got := of.asValue()
-		if want.Kind() == value.String && got.Kind() != value.String {
+		isText := want.Kind() == value.String && got.Kind() != value.String
+		if isText && (a.isRendered || of.hasText()) {
 			got = value.OfString(of.asText())
 		}
 		if value.Equal(got, want) {
 			return pass()
 		}
+		if isText && value.Equal(want, value.OfString(of.asText())) {
+			return failf("it is %s, and not the text %s", got.JSON(), want.JSON()).withHint("write equals: %s", got.JSON())
+		}
 		failed := failf("it is %s, not %s", value.Truncate(got.JSON(), maxShown), value.Truncate(want.JSON(), maxShown))
 		failed.diff = diffValues(want, got)
 		return failed
 	}
+}
+
+// hasText reports whether the subject is more than its text and is compared with a text by that: a prompt, and what a step of a model
+// has put out.
+func (s *subject) hasText() bool {
+	text, _ := s.value.Get("text")
+	return s.kind == promptSubject || text.Kind() == value.String
 }
 
 func buildJSON(want value.Value, _ *argument) test {

@@ -192,6 +192,11 @@ func (p *parser) parseMatcher(of *parsedSubject, def *matcher, m member, beside 
 			return nil
 		}
 		parsed.refs = e.expr.Refs()
+		if len(parsed.refs) == 0 {
+			p.report(m.value, wording.Say("the expression names nothing of the run: it comes out the same for each"),
+				wording.Say("there are %s", value.ListNames(templateNames())))
+			return nil
+		}
 		parsed.arg.value = value.OfString(yaml.Resolve(m.value).Value)
 		parsed.test = expressionTest(e, yaml.Resolve(m.value).Value)
 		return parsed
@@ -286,6 +291,7 @@ func (m *parsedMatcher) buildTest(ctx context.Context, of *subject) (do test, ar
 	if arg.value, err = m.value.render(ctx, names); err != nil {
 		return nil, nil, errorOf(err)
 	}
+	arg.isRendered = m.value.text != nil
 	for _, mod := range m.with {
 		t, ok := m.beside[mod.name]
 		if !ok {

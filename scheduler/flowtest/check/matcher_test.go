@@ -185,6 +185,13 @@ var suite = map[string]string{
 		pass {output: number, equals: 7}
 		pass {output: data, equals: {city: Paris, days: [1, 2]}}
 		pass {output: reply, equals: !raw "Green tea, Mei."}
+		pass {output: number, equals: "{{ '7' }}"}
+		pass {output: number, not: {equals: "7"}}
+		pass {step: answer, equals: "Green tea, Mei."}
+		fail {output: number, equals: "7"}
+		fail {output: number, equals: !raw "7"}
+		fail {output: data.days, equals: "[1,2]"}
+		fail {output: data, equals: '{"city":"Paris","days":[1,2]}'}
 		fail {output: number, equals: 8}
 		fail {output: data, equals: {city: Paris}}
 		error {output: number, equals: "{{ 1 / 0 }}"}
@@ -228,6 +235,10 @@ var suite = map[string]string{
 		wrong {that: "{{ outpust.number }}"} 'outputs'
 		wrong {that: "{{ steps.not.text }}"} 'note'
 		wrong {that: "{{ outputs.number }} > 3"} 'one expression'
+		wrong {that: "'x'"} 'names nothing'
+		wrong {that: true} 'names nothing'
+		fail {that: "{{ outputs.reply }}"}
+		fail {output: reply, not: {that: value}}
 		wrong {that: "{{ 1 + }}"} ''`,
 	"output levenshtein": `
 		pass {output: reply, levenshtein: {to: "Green tea, May.", max: 2}}
@@ -419,10 +430,12 @@ var suite = map[string]string{
 	"run warnings": `
 		pass {run: {warnings: 0}}
 		fail {run: {warnings: {min: 1}}}
+		wrong {run: {warnings: {min: 2, max: 1}}} 'at most 1'
 		wrong {run: {warnings: none}} ''`,
 	"run tokens": `
 		pass {run: {tokens: {max: 48, min: 48}}}
 		fail {run: {tokens: 47}}
+		wrong {run: {tokens: {min: 5, max: 2}}} 'at most 2'
 		wrong {run: {tokens: {mx: 1}}} ''`,
 	"run cost": `
 		pass {run: {cost: 0.1}}

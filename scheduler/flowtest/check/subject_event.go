@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -119,7 +120,15 @@ func (w *countWant) DecodeValue(v value.Value) error {
 	}
 	err := value.Decode(v, &bounds)
 	w.Min, w.Max = bounds.Min, bounds.Max
-	return err
+	return cmp.Or(err, checkBounds(w.Min, w.Max))
+}
+
+// checkBounds returns an error of bounds that no number is within.
+func checkBounds[N int | float64](min, max *N) error {
+	if min != nil && max != nil && *min > *max {
+		return wording.Errorf("no number is at least %v and at most %v", *min, *max)
+	}
+	return nil
 }
 
 // holds reports whether a number is within the bounds.

@@ -19,6 +19,7 @@ type finding struct {
 	diff                string
 	criteria            []result.Criterion
 	repeats             int
+	isInformation       bool // its weight is 0
 }
 
 // findings returns what a person must look at in a case, each once, however many repeats have it. The
@@ -44,11 +45,11 @@ func findings(c *result.Case) (all []*finding) {
 		}
 		for j := range r.Checks {
 			check := &r.Checks[j]
-			if check.Outcome == result.Pass {
+			if check.Outcome == result.Pass || check.Outcome == result.Skip { // what was not asked tells nothing
 				continue
 			}
 			f := &finding{
-				at: check.Position, outcome: check.Outcome, name: check.Name, message: check.Message, hint: check.Hint, piece: check.Piece, diff: check.Diff,
+				isInformation: check.Weight == 0, at: check.Position, outcome: check.Outcome, name: check.Name, message: check.Message, hint: check.Hint, piece: check.Piece, diff: check.Diff,
 			}
 			if check.Judge != nil {
 				f.criteria = check.Judge.Criteria
@@ -96,6 +97,9 @@ func (o *Options) details(c *result.Case, f *finding) (lines []string) {
 	}
 	if f.hint != "" {
 		lines = append(lines, f.hint)
+	}
+	if f.isInformation {
+		lines = append(lines, o.say("it does not count: its weight is 0"))
 	}
 	return lines
 }

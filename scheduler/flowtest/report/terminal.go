@@ -62,9 +62,13 @@ func (p *Printer) printCase(c *result.Case) {
 		p.printf("  %s: %s: %s\n", p.o.place(c.Position), c.ID(), line)
 	}
 	if c.IsUnchecked() {
-		p.printf("  %s: %s: %s\n", p.o.place(c.Position), c.ID(), p.o.say("no checks"))
+		why := p.o.say("no checks")
+		if c.IsWeightless() {
+			why = p.o.say("no check counts: their weight is 0")
+		}
+		p.printf("  %s: %s: %s\n", p.o.place(c.Position), c.ID(), why)
 	}
-	if !isBad {
+	if !isBad && !p.Verbose {
 		return
 	}
 	for _, f := range findings(c) {

@@ -25,6 +25,8 @@ var _ = wording.Add(wording.Catalog{
 	"%d not decided":                                                                 "%d 个无法判定",
 	"%d skipped":                                                                     "%d 个跳过",
 	"%d without checks":                                                              "%d 个没有检查",
+	"no check counts: their weight is 0":                                             "没有计入的检查：权重都为 0",
+	"it does not count: its weight is 0":                                             "不计入：权重为 0",
 	"no checks":                                                                      "没有检查",
 	"no cases":                                                                       "没有用例",
 	"interrupted: the results so far are kept; go on with --rerun errors": "已中断：到此为止的结果已保存；用 --rerun errors 继续",

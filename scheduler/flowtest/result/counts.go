@@ -109,6 +109,13 @@ func (c *Case) IsUnchecked() bool {
 	return true
 }
 
+// IsWeightless reports whether the case has a check that was asked, and none that counts.
+func (c *Case) IsWeightless() bool {
+	return c.IsUnchecked() && slices.ContainsFunc(c.Repeats, func(r Repeat) bool {
+		return slices.ContainsFunc(r.Checks, func(check Check) bool { return check.Outcome != Skip })
+	})
+}
+
 // Curtailed reports whether repeats were left out because none could change the verdict, and not because a limit or
 // the user stopped the case.
 // The rate of such a case is not an estimate: it must not be pooled with others.
