@@ -3,6 +3,8 @@ package prompt
 import (
 	"errors"
 	"testing"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // TestUnsupported uses every name that Python has and templates do not: each is
@@ -17,6 +19,13 @@ func TestUnsupported(t *testing.T) {
 			var e *Error
 			if !errors.As(err, &e) || e.Line != 1 || e.Offset != len(form[0]) || e.Hint != unsupported[kind][name] {
 				t.Errorf("%s %s: got %v", kind, name, err)
+			}
+		}
+	}
+	for kind, remedies := range unsupported {
+		for name, remedy := range remedies {
+			if text := wording.Of(remedy); remedy != "" && text.Zh == text.En {
+				t.Errorf("the hint of the %s %s is not in Chinese: %s", kind, name, remedy)
 			}
 		}
 	}

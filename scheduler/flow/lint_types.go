@@ -175,7 +175,7 @@ func findMismatch(have, want value.Value, source string) *mismatch {
 	}
 	fits := slices.ContainsFunc(haves, func(t string) bool { return slices.Contains(wants, t) })
 	if !fits {
-		return &mismatch{"%s: want %s, but %s is %s", []any{wording.Text{En: strings.Join(wants, " or "), Zh: strings.Join(wants, " 或 ")}, source, withArticle(haves[0])}}
+		return &mismatch{"%s: want %s, but %s is %s", []any{joinTypes(wants), source, withArticle(haves[0])}}
 	}
 	if len(haves) > 1 {
 		return nil
@@ -187,6 +187,15 @@ func findMismatch(have, want value.Value, source string) *mismatch {
 		return findMissingMember(have, want, source)
 	}
 	return nil
+}
+
+// joinTypes returns the names of the types that a parameter may have.
+func joinTypes(types []string) wording.Text {
+	chinese := make([]string, len(types))
+	for i, name := range types {
+		chinese[i] = wording.TypeName(name).Zh
+	}
+	return wording.Text{En: strings.Join(types, " or "), Zh: strings.Join(chinese, "或")}
 }
 
 // findMissingMember is findMismatch of two objects.

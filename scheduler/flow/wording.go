@@ -50,7 +50,7 @@ var _ = wording.Add(wording.Catalog{
 	"%s: invalid duration %q":                                      "%s：时长 %q 无效",
 	"%s: it is not used":                                           "%s：不会被使用",
 	"%s: this file is not a flow":                                  "%s：此文件不是流程",
-	"%s: want %s, but %s is %s":                                    "%s：应为 %s，但 %s 是%s",
+	"%s: want %s, but %s is %s":                                    "%s：应为%s，但 %s 是%s",
 	"%s: want objects with %s, but %s has none (it has %s)":        "%s：应为含有 %s 的对象，但 %s 没有它（有 %s）",
 	"; all in lower case":                                          "，且全部小写",
 	"YAML is indented with spaces":                                 "YAML 用空格缩进",
