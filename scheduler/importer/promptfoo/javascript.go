@@ -14,6 +14,9 @@ import (
 // errNoEqual is that of code that is more than a condition on the answer.
 var errNoEqual = wording.Errorf("it is more than a condition on the answer")
 
+// errConstant is that of code that does not look at the answer.
+var errConstant = wording.Errorf("it comes out the same for every answer")
+
 // scored matches the end of a condition that gives all or nothing: ? 1 : 0.
 var scored = regexp.MustCompile(`\?\s*(?:1\s*:\s*0|true\s*:\s*false)\s*$`)
 
@@ -88,8 +91,12 @@ func (n *scriptNode) matcher() (*value.Map, error) {
 	if kind != kindBool {
 		return nil, errNoEqual
 	}
-	if _, err := prompt.ParseExpr(prompt.Source{Text: text}, nil); err != nil {
+	parsed, err := prompt.ParseExpr(prompt.Source{Text: text}, nil)
+	if err != nil {
 		return nil, wording.Errorf("the expression %s is not one here: %w", text, err)
+	}
+	if len(parsed.Refs()) == 0 {
+		return nil, errConstant
 	}
 	return value.Pairs("that", "{{ "+text+" }}"), nil
 }

@@ -201,7 +201,7 @@ func TestJavaScript(t *testing.T) {
 	}
 	for _, code := range []string{
 		"output.length", "output", "const x = 1; return x", "fetch('x')", "output.includes('a') ? 1 : 0.5", "output?.length > 1", "require('fs').readFileSync('x')", "output.match(/(?=a)/)",
-		"output.length + 1 > 2", "`${output}` === 'a'", "", "output.includes('a') && x", strings.Repeat("(", 500) + "output", "output.includes('a'", "JSON.parse(output)[0] === 1", "output > 'a'", "output.split(',') == 'a'", "output == true", "output.includes('a') == 1",
+		"output.length + 1 > 2", "`${output}` === 'a'", "", "output.includes('a') && x", strings.Repeat("(", 500) + "output", "output.includes('a'", "JSON.parse(output)[0] === 1", "output > 'a'", "output.split(',') == 'a'", "output == true", "output.includes('a') == 1", "true", "1 < 2",
 	} {
 		if got := translate(t, code); got != "skip" {
 			t.Errorf("%q became %s", code, got)

@@ -39,6 +39,7 @@ var _ = wording.Add(wording.Catalog{
 	"it is a provider of the settings":                                                                     "它成为设置中的提供方",
 	"it is a tag":                                                                                          "它成为标签",
 	"it is in extra of the provider":                                                                       "它在提供方的 extra 中",
+	"it comes out the same for every answer":                                                               "它对每个回答的结果都相同",
 	"it is more than a condition on the answer":                                                            "它不只是对回答的条件",
 	"keys stay out of files: put it into the environment, under api_key_env":                               "密钥不写入文件：请放入环境变量 api_key_env",
 	"an answer that is not JSON passes there, and fails here":                                              "不是 JSON 的回答在那里通过，在这里失败",
