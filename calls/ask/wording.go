@@ -1,0 +1,21 @@
+package ask
+
+import "github.com/callnode/scheduler/llm/value/wording"
+
+// The messages by their English formats.
+var _ = wording.Add(wording.Catalog{
+	"the model gave no usable answer":                                "模型没有给出可用的回答",
+	"the text is a Go template, but texts are templates as in flows": "此文本是 Go 模板，而文本应使用与流程相同的模板",
+	"there is no JSON in it":                                         "其中没有 JSON",
+	"write {{ name }} for {{.Name}}, {% if name %}...{% endif %} for {{if .Name}}...{{end}}, {% for x in names %}...{% endfor %} for {{range .Names}}...{{end}}": "{{.Name}} 请写成 {{ name }}，{{if .Name}}...{{end}} 写成 {% if name %}...{% endif %}，{{range .Names}}...{{end}} 写成 {% for x in names %}...{% endfor %}",
+	`%w in %d trials: %w`:                      `%w（尝试 %d 次）：%w`,
+	`leave it out`:                             `请去掉它`,
+	`let the step retry, or ask another model`: `让该步骤重试，或换一个模型`,
+	`messages are {role, content}; for anything else there is text`:             `消息的格式为 {role, content}；其他内容请用 text`,
+	`messages/%d: the content is of type %s, want text or a list of parts`:      `messages/%d：content 的类型是 %s，应为文本或片段列表`,
+	`messages/%d: the message has no content`:                                   `messages/%d：消息没有 content`,
+	`of %d entries, the oldest %d were not read: max_input_tokens is %d`:        `共 %d 条，最早的 %d 条未读取：max_input_tokens 为 %d`,
+	`only the beginning of the newest entry was read: max_input_tokens is %d`:   `最新一条只读取了开头：max_input_tokens 为 %d`,
+	`the call makes this member of the request itself: extra cannot replace it`: `请求中的此成员由调用自身生成：不能用 extra 替换`,
+	`use the parameter %s`: `请使用参数 %s`,
+})

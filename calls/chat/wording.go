@@ -1,0 +1,32 @@
+package chat
+
+import "github.com/callnode/scheduler/llm/value/wording"
+
+// The messages by their English formats.
+var _ = wording.Add(wording.Catalog{
+	"a message must be an object {role, content}, not null":                                "消息必须是 {role, content} 对象，不能是 null",
+	"function.name is missing":                                                             "缺少 function.name",
+	"give %s as one of the messages, {role: %s, content: ...}, or leave messages out":      "请把 %s 写成一条消息 {role: %s, content: ...}，或去掉 messages",
+	"the %s message has no content":                                                        "%s 消息没有 content",
+	"the arguments of the tool call %s (%s) are not JSON":                                  "工具调用 %s（%s）的参数不是 JSON",
+	"the content is of type %s, want text or a list of parts":                              "content 的类型是 %s，应为文本或片段列表",
+	"the message has no role":                                                              "消息没有 role",
+	"the model gave no text":                                                               "模型没有给出文本",
+	"the type is missing":                                                                  "缺少类型",
+	"the vendor's content filter cut the answer":                                           "服务商的内容过滤截断了回答",
+	"unknown role %q (%s)":                                                                 "未知的 role %q（%s）",
+	`%d of the messages have the role thinking and were left out: models do not take it`:   `%d 条消息的角色是 thinking，已略去：模型不接受`,
+	`a model needs at least one message`:                                                   `模型至少需要一条消息`,
+	`a tool is {type: function, function: {name, description, parameters}}`:                `工具的格式为 {type: function, function: {name, description, parameters}}`,
+	`give messages, or user with or without system`:                                        `请给出 messages，或给出 user（system 可选）`,
+	`let the step retry, or tell the model in its instructions what to answer`:             `让该步骤重试，或在指令中告诉模型应如何回答`,
+	`messages and system or user are two ways to say the same: use one`:                    `messages 与 system 或 user 的作用相同：只能使用其中一种`,
+	`messages is empty`:                                                                    `messages 为空`,
+	`messages/%d: no tool message answers %s`:                                              `messages/%d：没有 tool 消息回应%s`,
+	`messages/%d: the tool message answers %q, which the assistant before it did not call`: `messages/%d：该 tool 消息回应%q，而之前的助手并未调用它`,
+	`messages/%d: the tool message has no tool_call_id`:                                    `messages/%d：该 tool 消息没有 tool_call_id`,
+	`response_schema: %w`:                                                                  `response_schema：%w`,
+	`the answer does not fit response_schema: %w`:                                          `回答不符合 response_schema：%w`,
+	`the answer was cut at the limit of tokens: raise max_tokens`:                          `回答因达到 token 上限被截断：请调大 max_tokens`,
+	`there is nothing to say: messages is not given, and user is empty`:                    `没有可发送的内容：未给出 messages，且 user 为空`,
+})

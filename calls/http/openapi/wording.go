@@ -1,0 +1,29 @@
+package openapi
+
+import "github.com/callnode/scheduler/llm/value/wording"
+
+// The messages by their English formats.
+var _ = wording.Add(wording.Catalog{
+	"%s and %s are both the operation %q: name it as METHOD /path": "%s 和 %s 都是操作 %q：请写成 METHOD /path",
+	"%s has the style %q, which is not supported":                  "%s 的 style 是 %q，不受支持",
+	"%s is in %q, which is none of path, query, header and cookie": "%s 的 in 是 %q，不是 path、query、header 或 cookie",
+	"a schema is nested deeper than %d":                            "schema 嵌套超过 %d 层",
+	"a schema is of type %s":                                       "schema 的类型是 %s",
+	"converting the document of Swagger 2.0: %v":                   "转换 Swagger 2.0 文档：%v",
+	"converting the document of Swagger 2.0: %w":                   "转换 Swagger 2.0 文档：%w",
+	"it has no name":                          "它没有名称",
+	"none of the kinds %s can be sent":        "这些类型都不能发送：%s",
+	"parameter %d: %w":                        "参数 %d：%w",
+	"reading the document of Swagger 2.0: %w": "读取 Swagger 2.0 文档：%w",
+	"references lead in a circle":             "引用形成循环",
+	"the body: %w":                            "body：%w",
+	"the document is of version %s; only OpenAPI 3.0 and 3.1 and Swagger 2.0 are read: convert it": "文档的版本是 %s；只支持 OpenAPI 3.0、3.1 和 Swagger 2.0：请转换",
+	"the operation refers to more than %d schemas":                                                 "该操作引用的 schema 超过 %d 个",
+	"the parameter %s is written with tabs (collectionFormat: tsv), which is not supported":        "参数 %s 以制表符分隔（collectionFormat: tsv），不受支持",
+	"the reference %q leads out of the document: bundle it into one file":                          "引用 %q 指向文档之外：请合并成一个文件",
+	"the reference %q names nothing":                                                               "引用 %q 没有对应的内容",
+	"there is no operation %q (there are %s%s)":                                                    "没有操作 %q（可用的有 %s%s）",
+	"there is no operation %q%s":                                                                   "没有操作 %q%s",
+	"there is no operation %q: the document has none":                                              "没有操作 %q：文档中没有任何操作",
+	"this is no OpenAPI 3 document: it has no member openapi: 3.x":                                 "这不是 OpenAPI 3 文档：没有 openapi: 3.x",
+})
