@@ -43,9 +43,9 @@ var moreFormats = map[string]map[string][]int{
 
 // printedAsIs are the texts that commands print in English, and why.
 var printedAsIs = map[string]string{
-	"ok    %s\n":                      "a report for authors of plugins",
-	"FAIL  %s\n":                      "a report for authors of plugins",
-	"  url\t%s\n":                     "a term",
+	"ok    %s\n":  "a report for authors of plugins",
+	"FAIL  %s\n":  "a report for authors of plugins",
+	"  url\t%s\n": "a term",
 }
 
 // textFields are the fields whose literal texts are messages.
