@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -24,13 +25,13 @@ func diagnoseSyntax(src []byte, wrong *Error) *Error {
 	if len(src) > maxDiagnosed || !utf8.Valid(src) {
 		return wrong
 	}
-	d := &diagnosis{lines: strings.Split(strings.ReplaceAll(string(src), "\r\n", "\n"), "\n")}
+	d := &diagnosis{lines: strings.Split(strings.ReplaceAll(string(src), "\r\n", "\n"), "\n"), wrong: wrong.Msg}
 	d.line = d.firstBadLine()
 	if d.line < 0 {
 		return wrong
 	}
 	for _, look := range []func(*diagnosis) *finding{
-		(*diagnosis).findSpace, (*diagnosis).findText, (*diagnosis).findBrackets, (*diagnosis).findBlock,
+		(*diagnosis).findControl, (*diagnosis).findAlias, (*diagnosis).findSpace, (*diagnosis).findText, (*diagnosis).findBrackets, (*diagnosis).findBlock,
 		(*diagnosis).findIndent, (*diagnosis).findMark, (*diagnosis).findColon,
 	} {
 		if f := look(d); f != nil {
@@ -45,7 +46,8 @@ func diagnoseSyntax(src []byte, wrong *Error) *Error {
 // diagnosis is the search for one fault.
 type diagnosis struct {
 	lines []string
-	line  int // the first that cannot be read, from 0
+	line  int    // the first that cannot be read, from 0
+	wrong string // what the library found
 }
 
 // finding is a fault with its place: a line from 0 and a byte in it.
@@ -133,6 +135,35 @@ func (d *diagnosis) lineBefore() int {
 		}
 	}
 	return -1
+}
+
+// findControl finds a control character, which YAML has nowhere.
+func (d *diagnosis) findControl() *finding {
+	for at, r := range d.lines[d.line] {
+		if unicode.IsControl(r) && r != '\t' && r != '\u0085' {
+			return newFinding(d.line, at, wordingf("the control character %U", r), wordingf(`take it out, or write it in double quotes as \u%04X`, r))
+		}
+	}
+	return nil
+}
+
+var (
+	unknownAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+	aliasBefore   = regexp.MustCompile(`(?:^|[\s{\[,])$`)
+)
+
+// findAlias finds an alias whose anchor does not stand before it; most of them were meant as texts.
+func (d *diagnosis) findAlias() *finding {
+	m := unknownAnchor.FindStringSubmatch(d.wrong)
+	if m == nil {
+		return nil
+	}
+	line, alias := d.lines[d.line], "*"+m[1]
+	at := strings.Index(line, alias)
+	if at < 0 || !aliasBefore.MatchString(line[:at]) {
+		return nil
+	}
+	return newFinding(d.line, at, wordingf("%s names no anchor that stands before it", alias), wordingf("put a text that begins with * in quotes, or define it with &%s", m[1]))
 }
 
 // findSpace finds a dash or a colon without the space after it, on this line or the one

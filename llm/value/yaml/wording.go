@@ -18,6 +18,10 @@ func (e *Error) Text() (message, hint wording.Text) {
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"the control character %U":                                                                   "控制字符 %U",
+	`take it out, or write it in double quotes as \u%04X`:                                        `请删去，或在双引号中写成 \u%04X`,
+	"%s names no anchor that stands before it":                                                   "%s 没有指向此前的锚点",
+	"put a text that begins with * in quotes, or define it with &%s":                             "以 * 开头的文本请加引号，或用 &%s 定义锚点",
 	"a space is missing after the dash":                                                          "短横线后缺少空格",
 	"write - %s:":                                                                                "请写成 - %s:",
 	"a space is missing after the colon":                                                         "冒号后缺少空格",

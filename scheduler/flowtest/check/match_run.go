@@ -60,10 +60,10 @@ func buildState(want string, a *argument) test {
 		if string(r.State) == want {
 			return pass()
 		}
-		failed := failf("the run is %s, not %s", string(r.State), want)
+		failed := failf("the run is %s, not %s", wording.Of(string(r.State)), wording.Of(want))
 		switch {
 		case r.Error != nil:
-			failed.message = wording.Say("the run is %s, not %s: %s", string(r.State), want, r.Error.Message)
+			failed.message = wording.Say("the run is %s, not %s: %s", wording.Of(string(r.State)), wording.Of(want), r.Error.Message)
 			failed.hint = wording.Of(r.Error.Hint)
 		case len(r.Waiting) > 0:
 			failed.hint = wording.Say("the step %s waits for %s: give answers", r.Waiting[0].Step, value.ListNames(r.Waiting[0].Pointers()))
@@ -95,7 +95,7 @@ func buildWaitsFor(want string, a *argument) test {
 			}
 		}
 		if len(all) == 0 {
-			return failf("the run waits for nothing; it is %s", string(of.of.Record.State))
+			return failf("the run waits for nothing; it is %s", wording.Of(string(of.of.Record.State)))
 		}
 		failed := failf("the run does not wait for %s", want)
 		failed.hint = wording.Say("it waits for %s", value.ListNames(all))
@@ -123,7 +123,7 @@ func buildError(want errorWant, a *argument) test {
 		got := of.of.Record.Error
 		switch {
 		case got == nil:
-			return failf("the run did not fail; it is %s", string(of.of.Record.State))
+			return failf("the run did not fail; it is %s", wording.Of(string(of.of.Record.State)))
 		case want.Kind != "" && string(got.Kind) != want.Kind:
 			return failf("the error is of kind %s, not %s: %s", string(got.Kind), want.Kind, got.Message)
 		case want.Step != "" && got.Step != want.Step:

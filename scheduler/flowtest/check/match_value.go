@@ -125,7 +125,7 @@ func findDifference(got, want value.Value, at string) (pointer string, have, nee
 			below := at + "/" + value.Escape(key)
 			have, ok := got.Get(key)
 			if !ok {
-				return below, wording.Say("missing"), shown(member), false
+				return below, wording.Text{En: "missing", Zh: "（不存在）"}, shown(member), false
 			}
 			if pointer, have, need, ok := findDifference(have, member, below); !ok {
 				return pointer, have, need, false
