@@ -89,6 +89,17 @@ func TestConfinedFollowsComputedText(t *testing.T) {
 	`)
 }
 
+// Words of a flow come from its file.
+func TestFlowIsSource(t *testing.T) {
+	expectLines(t, originsEvidence(t), `
+		pass {prompt: body, includes: {source: flow.yaml}, in: {role: system}}
+		pass {prompt: modelled, order: [{source: model}, {source: flow.yaml}]}
+		fail {prompt: modelled, order: [{source: flow.yaml}, {source: model}]}
+		pass {prompt: sub/k, includes: {source: inner.yaml}}
+		fail {prompt: upper, includes: {source: inner.yaml}}
+	`)
+}
+
 // Where it is not known what made a text, neither answer is given: the flow is only known when it runs.
 func TestConfinedCannotBeDecided(t *testing.T) {
 	e := runText(t, `

@@ -166,6 +166,8 @@ func isOrigin(s *explain.Source, source string) bool {
 		}
 	case explain.SourceStep:
 		return namesStep(s, source)
+	case explain.SourceFlow:
+		return matchesPath(source, s.File)
 	}
 	return isBelow(s.Name, source) || isStation(s, source)
 }
