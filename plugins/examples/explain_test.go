@@ -108,14 +108,14 @@ steps:
 	}
 	want := []string{
 		"one | About  | one (curious.tells)",
-		"one | rivers | inputs.x (flow.yaml:4:50) > one (curious.tells): topic",
+		"one | rivers | inputs.x (flow.yaml:4:54) > one (curious.tells): topic",
 		"two | About rivers | two (curious.says-nothing)",
 		"three | About é | three (curious.lies)",
-		"three | rive | inputs.x (flow.yaml:6:51) > three (curious.lies): lie",
+		"three | rive | inputs.x (flow.yaml:6:56) > three (curious.lies): lie",
 		"three | rs | three (curious.lies)",
 		"four | About  | four (curious.tells)",
 		"four | About  | one (curious.tells) > four (curious.tells): topic",
-		"four | rivers | inputs.x (flow.yaml:4:50) > one: topic > four (curious.tells): topic",
+		"four | rivers | inputs.x (flow.yaml:4:54) > one: topic > four (curious.tells): topic",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

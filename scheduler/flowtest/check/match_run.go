@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
@@ -190,8 +191,16 @@ func buildRunWarnings(want countWant, _ *argument) test {
 // maxWarnings bounds how many warnings a message names.
 const maxWarnings = 3
 
-// listWarnings returns what steps have warned of, as a hint.
+// listWarnings returns what steps have warned of, as a hint: by step and item, as those that run side by side end in any
+// order.
 func listWarnings(events []*journal.Event) wording.Text {
+	slices.SortStableFunc(events, func(a, b *journal.Event) int {
+		itemA, itemB := -1, -1
+		if a.Index != nil && b.Index != nil {
+			itemA, itemB = *a.Index, *b.Index
+		}
+		return cmp.Or(strings.Compare(a.Step, b.Step), cmp.Compare(itemA, itemB))
+	})
 	var texts []wording.Text
 	for _, ev := range events[:min(len(events), maxWarnings)] {
 		texts = append(texts, wording.Say("%s: %s", journal.StepPath(ev.Step, ev.Index), value.Truncate(ev.Data.Text, maxShown)))

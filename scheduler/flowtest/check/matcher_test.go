@@ -579,7 +579,7 @@ outputs: {n: 1}
 		fail {that: run.warnings == 0}
 	`)
 	found := parseItem(t, "{run: {warnings: 0}}", &Scope{}).Evaluate(context.Background(), e)
-	if found.Message != "the run has 4 warnings, not 0" || !strings.HasPrefix(found.Hint, "read: division by zero; each[1]: ") {
+	if found.Message != "the run has 4 warnings, not 0" || found.Hint != "clerk/divide-1: template:1:6: division by zero; each[1]: division by zero; each[3]: division by zero; and 1 more" {
 		t.Errorf("%q, %q", found.Message, found.Hint)
 	}
 }

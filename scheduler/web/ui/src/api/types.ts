@@ -1934,6 +1934,7 @@ export interface components {
             prompt?: number;
             reason?: string;
             role?: string;
+            sources?: string[] | null;
             step: string;
             /** Format: int64 */
             tokens: number;
