@@ -278,7 +278,7 @@ func readText(root *os.Root, name string) (string, error) {
 		return "", userpath.WithoutPath(err)
 	}
 	if !utf8.Valid(data) {
-		return "", wording.Errorf("it is no UTF-8 text")
+		return "", wording.Errorf("it is not UTF-8 text")
 	}
 	return string(data), nil
 }

@@ -51,7 +51,7 @@ func TestInvalid(t *testing.T) {
 		"{openapi: none.yaml, operation: x}":                                                             "there is no file none.yaml",
 		"{openapi: ../up.yaml, operation: x}":                                                            "is outside of the folder of the flow",
 		"{openapi: ., operation: x}":                                                                     "not a regular file",
-		"{openapi: {}, operation: x}":                                                                    "openapi: this is no OpenAPI 3 document",
+		"{openapi: {}, operation: x}":                                                                    "openapi: this is not an OpenAPI 3 document",
 	} {
 		_, err := sent(t, env(t, nil), with)
 		if err == nil || !strings.Contains(err.Error(), want) {

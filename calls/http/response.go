@@ -79,7 +79,7 @@ func parseBody(data []byte, header http.Header) (value.Value, error) {
 		return value.Value{}, err
 	}
 	if !utf8.Valid(data) {
-		return value.Value{}, wording.Errorf("the answer (%q) is no text", media)
+		return value.Value{}, wording.Errorf("the answer (%q) is not text", media)
 	}
 	if media == typeJSON || media == "text/json" || strings.HasSuffix(media, "+json") {
 		v, err := value.ParseJSON(data)

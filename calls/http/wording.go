@@ -26,7 +26,7 @@ var _ = wording.Add(wording.Catalog{
 	"reading the answer as %s: %w":                                                                "按 %s 读取回答：%w",
 	"reading the answer: %w":                                                                      "读取回答：%w",
 	"the OpenAPI document does not say on which server %s is":                                     "OpenAPI 文档没有说明 %s 在哪个服务器上",
-	"the answer (%q) is no text":                                                                  "回答（%q）不是文本",
+	"the answer (%q) is not text":                                                                 "回答（%q）不是文本",
 	"the answer is compressed as %q, which is not undone here":                                    "回答以 %q 压缩，此处不能解压",
 	"the answer is said to be JSON, but %w":                                                       "回答声明为 JSON，但 %w",
 	"the answer is written in the unknown charset %q":                                             "回答使用未知的字符集 %q",

@@ -29,8 +29,8 @@ var presetFields = []string{
 	"system_prompt", "marker", "injection_position", "injection_depth", "injection_order", "injection_trigger", "forbid_overrides",
 }
 
-// knownFields are the fields that nobody has misspelt. Entries may have others: they are
-// passed on in the source of the message.
+// knownFields are the fields that entries of chats and lorebooks are known to have. Entries may have others, which
+// are passed on in the source of the message.
 var knownFields = func() map[string]bool {
 	known := map[string]bool{"wb_id": true}
 	for _, name := range slices.Concat(ownFields, presetFields, loreFields, loreUnread, loreMarkers) {
@@ -54,13 +54,13 @@ type misspellingFinder struct {
 	near map[string]string // by field: which of ownFields it is nearly
 }
 
-// find returns what looks misspelt in an entry.
-func (f *misspellingFinder) find(kind string, entry *value.Map) (found []misspelling) {
+// findMisspellings returns what looks misspelt in an entry.
+func (f *misspellingFinder) findMisspellings(kind string, entry *value.Map) (found []misspelling) {
 	for field := range entry.All() {
 		if knownFields[field] {
 			continue
 		}
-		near := f.nearest(field)
+		near := f.nearestField(field)
 		if _, has := entry.Get(near); near == "" || has {
 			continue
 		}
@@ -71,7 +71,8 @@ func (f *misspellingFinder) find(kind string, entry *value.Map) (found []misspel
 	return append(found, unknownValues(kind, entry)...)
 }
 
-func (f *misspellingFinder) nearest(field string) string {
+// nearestField returns which of ownFields a field is nearly; "" where it is near none.
+func (f *misspellingFinder) nearestField(field string) string {
 	near, ok := f.near[field]
 	if !ok {
 		near = value.Nearest(field, ownFields)
@@ -85,7 +86,7 @@ func (f *misspellingFinder) nearest(field string) string {
 
 func didYouMean(name string) wording.Text { return wording.Say("did you mean %q?", name) }
 
-// unknownValues finds values of an entry that are none of the known ones. A value that is
+// unknownValues finds values of an entry that its fields do not take. A value that is
 // missing or null is the default.
 func unknownValues(kind string, entry *value.Map) (found []misspelling) {
 	check := func(field, format string, isKnown func(string) bool, known ...string) {
@@ -145,7 +146,7 @@ func (b *builder) warnMisspelt() {
 	var finder misspellingFinder
 	for i := range b.candidates {
 		c := &b.candidates[i]
-		for _, m := range finder.find(c.kind, c.entry) {
+		for _, m := range finder.findMisspellings(c.kind, c.entry) {
 			key := c.kind + " " + m.message.En
 			g := byMessage[key]
 			if g == nil {
@@ -172,7 +173,7 @@ func (b *builder) warnMisspelt() {
 func lintMisspelt(params value.Value) (found []schema.Problem) {
 	var finder misspellingFinder
 	look := func(kind string, entry *value.Map, pointer string) {
-		for _, m := range finder.find(kind, entry) {
+		for _, m := range finder.findMisspellings(kind, entry) {
 			p := schema.Problem{Pointer: pointer + "/" + value.Escape(m.field), Warning: true}
 			if m.code == codeUnknownField {
 				p.Keyword = schema.UnknownKeyword // the problem is the key

@@ -34,7 +34,7 @@ func MisfitDefaults(doc value.Value) (problems Problems) {
 			filled = s.withDefaults(own, given)
 		}
 		_, pointer, _ := strings.Cut(sub.Location, "#")
-		for _, p := range s.only(sub).Check(filled) {
+		for _, p := range s.subschema(sub).Check(filled) {
 			if _, isGiven := given.At(p.Pointer); !isGiven && p.Keyword != "required" {
 				continue // it came from another default, which is reported itself
 			}
@@ -47,8 +47,8 @@ func MisfitDefaults(doc value.Value) (problems Problems) {
 	return problems
 }
 
-// only returns the schema that one of the subschemas is by itself.
-func (s *Schema) only(sub *jsonschema.Schema) *Schema {
+// subschema returns the schema that one of the subschemas is by itself.
+func (s *Schema) subschema(sub *jsonschema.Schema) *Schema {
 	own := &Schema{doc: s.doc, compiled: sub, at: s.at, weights: s.weights, everyday: s.everyday, branching: s.branching}
 	own.once.Do(func() {})
 	return own

@@ -107,15 +107,15 @@ func createFile(file string) error {
 		return err
 	}
 	if sizeOf(file) <= 0 {
-		if err := touch(file + creationSuffix); err != nil {
+		if err := createIfMissing(file + creationSuffix); err != nil {
 			return err
 		}
 	}
-	return touch(file)
+	return createIfMissing(file)
 }
 
-// touch creates a missing file that only the current user may read.
-func touch(file string) error {
+// createIfMissing creates a missing file that only the current user may read.
+func createIfMissing(file string) error {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err

@@ -87,8 +87,8 @@ type explained struct {
 	isUsed        bool // as what others were computed from: all of it, and text is ""
 }
 
-// used returns the key of all that a site has at a pointer, as what others were computed from.
-func used(at site, of side, pointer string) explained {
+// usedKey returns the key of all that a site has at a pointer, as what others were computed from.
+func usedKey(at site, of side, pointer string) explained {
 	return explained{at: at, of: of, pointer: pointer, isUsed: true}
 }
 

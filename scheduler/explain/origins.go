@@ -115,7 +115,7 @@ func (x *explainer) explainUsed(at site, members []string, hops int) []Piece {
 	if at.step != nil {
 		place = sourceOfPlace(at.step.Pos)
 	}
-	return x.explainOnce(used(at, ofNames, pointerTo(members)), hops, func() []Piece {
+	return x.explainOnce(usedKey(at, ofNames, pointerTo(members)), hops, func() []Piece {
 		return x.explainReference(at, members, -1, " ", place, hops)
 	})
 }
@@ -125,7 +125,7 @@ func (x *explainer) explainGivens(at site, hops int) (all []Piece) {
 	if at.step == nil || at.step.With == nil || hops > maxHops {
 		return nil
 	}
-	return x.explainOnce(used(at, ofParams, ""), hops, func() []Piece {
+	return x.explainOnce(usedKey(at, ofParams, ""), hops, func() []Piece {
 		if !at.got.Params.IsNull() {
 			return x.explainLeaves(at.got.Params, func(pointer, text string) []Piece {
 				return x.explainGiven(at, pointer, text, hops+1)
@@ -212,7 +212,7 @@ func (x *explainer) explainFixed(agent site, tool Tool, hops int) []Piece {
 	}
 	pointer := tool.Pointer + "/with"
 	with, _ := agent.got.Params.At(pointer)
-	return x.explainOnce(used(agent, ofParams, pointer), hops, func() []Piece {
+	return x.explainOnce(usedKey(agent, ofParams, pointer), hops, func() []Piece {
 		return x.explainLeaves(with, func(below, text string) []Piece {
 			return x.explainGiven(agent, pointer+below, text, hops+1)
 		})

@@ -45,7 +45,7 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 		return mergePieces(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
 	}
 	// Many stretches may be computed from the same parameter.
-	all := x.explainOnce(used(caller, ofParams, o.Pointer), hops, func() []Piece {
+	all := x.explainOnce(usedKey(caller, ofParams, o.Pointer), hops, func() []Piece {
 		return mergePieces("", x.explainLeaves(v, func(pointer, text string) []Piece {
 			return x.explainGiven(caller, o.Pointer+pointer, text, hops)
 		}), place)

@@ -39,13 +39,13 @@ func (p placer) placeAll(pieces []Piece) {
 	for i := range pieces {
 		pieces[i].Sources = slices.Clone(pieces[i].Sources)
 		for j := range pieces[i].Sources {
-			p.place(&pieces[i].Sources[j])
+			p.placeSource(&pieces[i].Sources[j])
 		}
 	}
 }
 
-// place sets the line and the column of the words of a flow, or of the expression that has put in a text.
-func (p placer) place(s *Source) {
+// placeSource sets the line and the column of the words of a flow, or of the expression that has put in a text.
+func (p placer) placeSource(s *Source) {
 	offset := s.offset - 1
 	s.offset = 0
 	if s.Kind == SourceFlow && s.Start != nil {

@@ -82,7 +82,7 @@ func (g *guard) checkAddress(host, resolved string) error {
 	if host != at.Addr().String() {
 		of = " (" + at.Addr().String() + ")"
 	}
-	return calls.Errorf(calls.Invalid, "%s%s is no public host, and requests to it are not allowed", host, of).
+	return calls.Errorf(calls.Invalid, "%s%s is not a public host, and requests to it are not allowed", host, of).
 		WithHint("whoever runs this can allow it: http.allow_hosts in scheduler.yaml")
 }
 
@@ -106,7 +106,7 @@ func parseRule(pattern string) (rule, error) {
 		if port == "*" {
 			port = ""
 		} else if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return rule{}, wording.Errorf("%q is no port: write a number or *", port)
+			return rule{}, wording.Errorf("%q is not a port: write a number or *", port)
 		}
 	}
 	host = strings.Trim(host, "[]")

@@ -171,7 +171,7 @@ func TestRedirects(t *testing.T) {
 	if seen.Get("Accept") != "text/plain" {
 		t.Error("another host did not get Accept")
 	}
-	for path, want := range map[string]string{"/private": "is no public host", "/loop": "redirects more than 5 times", "/file": "unsupported protocol"} {
+	for path, want := range map[string]string{"/private": "is not a public host", "/loop": "redirects more than 5 times", "/file": "unsupported protocol"} {
 		if _, err := get(t, c, first.URL+path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}

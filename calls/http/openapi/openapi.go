@@ -87,7 +87,7 @@ func Find(doc value.Value, name string) (*Operation, error) {
 		if old, ok := doc.Get("swagger"); ok {
 			return nil, wording.Errorf("the document is of version %s; only OpenAPI 3.0 and 3.1 and Swagger 2.0 are read: convert it", old)
 		}
-		return nil, wording.Errorf("this is no OpenAPI 3 document: it has no member openapi: 3.x")
+		return nil, wording.Errorf("this is not an OpenAPI 3 document: it has no member openapi: 3.x")
 	}
 	r := &reader{doc: doc, old: strings.HasPrefix(text, "3.0"), names: map[string]string{}, definitions: value.NewMap(0)}
 	paths, _ := doc.Get("paths")

@@ -225,8 +225,8 @@ func TestErrors(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ doc, id, want string }{
 		"old":           {`swagger: "1.2"`, "x", "convert it"},
-		"no document":   {`{a: 1}`, "x", "no OpenAPI 3 document"},
-		"no object":     {`[]`, "x", "no OpenAPI 3 document"},
+		"no document":   {`{a: 1}`, "x", "not an OpenAPI 3 document"},
+		"no object":     {`[]`, "x", "not an OpenAPI 3 document"},
 		"no operation":  {"openapi: 3.1.0", "x", "the document has none"},
 		"near":          {shop, "getOrders", `did you mean "getOrder"?`},
 		"far":           {shop, "zzz", "there are getOrder, PUT /orders/{id}, form, upload, maybeUpload, any"},

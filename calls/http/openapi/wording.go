@@ -25,5 +25,5 @@ var _ = wording.Add(wording.Catalog{
 	"there is no operation %q (there are %s%s)":                                                    "没有操作 %q（可用的有 %s%s）",
 	"there is no operation %q%s":                                                                   "没有操作 %q%s",
 	"there is no operation %q: the document has none":                                              "没有操作 %q：文档中没有任何操作",
-	"this is no OpenAPI 3 document: it has no member openapi: 3.x":                                 "这不是 OpenAPI 3 文档：没有 openapi: 3.x",
+	"this is not an OpenAPI 3 document: it has no member openapi: 3.x":                             "这不是 OpenAPI 3 文档：没有 openapi: 3.x",
 })

@@ -42,7 +42,7 @@ func (s *Store) reindex(ctx context.Context, log *slog.Logger) error {
 	}
 	log = log.With("file", s.File(), "of", memories)
 	if memories > 0 {
-		log.Warn("memories of an older version are indexed anew")
+		log.Warn("memories of an older version are indexed again")
 	}
 	done := 0
 	for _, name := range old {
@@ -54,7 +54,7 @@ func (s *Store) reindex(ctx context.Context, log *slog.Logger) error {
 			r := &reindexing{indexer: indexer{c, u}, tell: func(n int) {
 				done += n
 				if done/tellEvery != (done-n)/tellEvery {
-					log.Warn("memories of an older version are indexed anew", "done", done)
+					log.Warn("memories of an older version are indexed again", "done", done)
 				}
 			}}
 			return r.run(ctx)

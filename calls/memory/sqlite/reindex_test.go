@@ -121,7 +121,7 @@ func TestOlderAnalysis(t *testing.T) {
 	if err := again.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := strings.Count(log.String(), "indexed anew"); n != 1 || !strings.Contains(log.String(), "of=10080") {
+	if n := strings.Count(log.String(), "indexed again"); n != 1 || !strings.Contains(log.String(), "of=10080") {
 		t.Errorf("the log says: %s", log.String())
 	}
 	if diff := cmp.Diff(want, answers(t, s)); diff != "" {
@@ -215,7 +215,7 @@ func TestNewerAnalysis(t *testing.T) {
 	}
 }
 
-// Who is interrupted while memories are indexed anew begins again the next time.
+// Who is interrupted while memories are indexed again begins again the next time.
 func TestInterruptedReindex(t *testing.T) {
 	slow.Test(t)
 	dir := t.TempDir()

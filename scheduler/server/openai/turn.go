@@ -66,8 +66,8 @@ func finishReason(output *value.Value) (reason string, ok bool) {
 	return member.Str()
 }
 
-// finish returns the reason as the API names it.
-func (s *speakers) finish() string {
+// apiReason returns why the last answer ended, as the API names it.
+func (s *speakers) apiReason() string {
 	switch s.reason {
 	case reasonLength, "max_tokens":
 		return reasonLength
@@ -208,7 +208,7 @@ func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 	default:
 		return NewError(http.StatusServiceUnavailable, wording.Say("the run was cancelled"), "", string(calls.Canceled))
 	}
-	return t.out.finishAnswer(last.Data.Usage, string(journal.RunRunning.After(last.Type)), t.spoken.finish())
+	return t.out.finishAnswer(last.Data.Usage, string(journal.RunRunning.After(last.Type)), t.spoken.apiReason())
 }
 
 // addReply adds what the outputs of a finished run answer where no step has said anything: their reply, or
