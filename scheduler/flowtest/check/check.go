@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/callnode/scheduler/llm/prompt"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
@@ -59,9 +59,9 @@ func (c *Check) Evaluate(ctx context.Context, e *Evidence) result.Check {
 		Name: c.Label(), Subject: c.subject.String(), Matcher: c.matcherNames(), Metric: c.Metric, Weight: c.Weight,
 		Position: result.Position{File: c.Pos.File, Line: c.Pos.Line, Col: c.Pos.Col},
 	}
-	asked, err := c.isAsked(ctx, e)
-	if err != nil {
-		return errorOf(err).fill(found, e.Language)
+	asked, failed := c.isAsked(ctx, e)
+	if failed != nil {
+		return failed.fill(found, e.Language)
 	}
 	if !asked || c.comparesWithItself(e) {
 		found.Outcome, found.Weight = result.Skip, 0
@@ -79,13 +79,27 @@ func (c *Check) comparesWithItself(e *Evidence) bool {
 	return slices.ContainsFunc(c.needs, func(n Need) bool { return n.Flow != "" && n.Flow == e.FlowName })
 }
 
-// isAsked evaluates the when of the item.
-func (c *Check) isAsked(ctx context.Context, e *Evidence) (bool, error) {
+// isAsked evaluates the when of the item; failed is an error where that gives no boolean.
+func (c *Check) isAsked(ctx context.Context, e *Evidence) (asked bool, failed *verdict) {
 	if c.when == nil {
 		return true, nil
 	}
 	v, err := c.when.eval(ctx, newScope(ctx, e, nil))
-	return err == nil && prompt.Truthy(v), err
+	if err != nil {
+		return false, errorOf(err)
+	}
+	asked, isBool := v.Bool()
+	if !isBool {
+		message, hint := notBooleanText(v)
+		return false, &verdict{outcome: result.Error, message: message, hint: hint}
+	}
+	return asked, nil
+}
+
+// notBooleanText returns the message for a when that is not a boolean: as in Python, any text would be true, "false" as well.
+func notBooleanText(v value.Value) (message, hint wording.Text) {
+	return wording.Say("when must be true or false, not %s", value.Truncate(v.JSON(), maxShown)),
+		wording.Say("compare it with something: when: \"{{ row.kind == 'long' }}\"")
 }
 
 // decide returns what all matchers found: the first that failed, else the first that could not be

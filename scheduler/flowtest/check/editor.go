@@ -39,7 +39,7 @@ func ItemSchema() value.Value {
 	properties.Set("name", value.OfMap(value.Pairs("type", "string", "description", "What the check is called.")))
 	properties.Set("metric", value.OfMap(value.Pairs("type", "string", "description", "Scores of checks with the same metric are summed up over all cases.")))
 	properties.Set("weight", value.OfMap(value.Pairs("type", "number", "minimum", 0, "description", "What the score of the check counts; 1 where it is not given. With 0 it is reported alone.")))
-	properties.Set("when", value.OfMap(value.Pairs("type", []string{"string", "boolean"}, "description", "An expression; where it is false the check is not asked.")))
+	properties.Set("when", value.OfMap(value.Pairs("type", []string{"string", "boolean"}, "description", "An expression that is true or false; where it is false the check is not asked.")))
 	return value.OfMap(value.Pairs("type", "object", "additionalProperties", false, "properties", value.OfMap(properties)))
 }
 

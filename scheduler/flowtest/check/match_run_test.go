@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/llm"
@@ -85,4 +86,25 @@ func TestWhenWeightAndNames(t *testing.T) {
 	expectProblem(t, scope, `{output: reply}`, "matcher")
 	expectProblem(t, scope, `{output: reply, prompt: answer, contains: a}`, "subject")
 	expectProblem(t, scope, `[a]`, "map")
+}
+
+// A when is a boolean: any text is true to Python, "false" as well, and a check that was to be skipped would be asked.
+func TestWhenIsBoolean(t *testing.T) {
+	e := suiteEvidence(t)
+	expectLines(t, e, `
+		skip {output: reply, contains: Mei, when: false}
+		skip {output: reply, contains: Mei, when: "false"}
+		skip {output: reply, contains: Mei, when: "{{ outputs.number > 8 or false }}"}
+		pass {output: reply, contains: Mei, when: "outputs.reply != ''"}
+		error {output: reply, contains: Mei, when: "{{ outputs.reply }}"}
+		error {output: reply, contains: Mei, when: "{{ outputs.number }}"}
+		error {output: reply, contains: Mei, when: "{{ outputs.data.nothing | default(none) }}"}
+	`)
+	found := parseItem(t, `{output: reply, contains: Mei, when: "{{ outputs.number }}"}`, &Scope{}).Evaluate(context.Background(), e)
+	if found.Message != "when must be true or false, not 7" || !strings.Contains(found.Hint, "row.kind == 'long'") {
+		t.Errorf("%q, %q", found.Message, found.Hint)
+	}
+	for _, when := range []string{`"{{ 'false' }}"`, `"'false'"`, "1", "none", `"{{ [] }}"`, `"{{ 1 / 0 }}"`} {
+		expectProblem(t, &Scope{File: "a.test.yaml"}, `{output: reply, contains: a, when: `+when+`}`, "")
+	}
 }

@@ -153,7 +153,7 @@ func (p *parser) parseCommon(c *Check, keys map[string]member) {
 		c.Weight = weight
 	}
 	if m, ok := keys["when"]; ok {
-		c.when = p.compileExpression(m.value)
+		c.when = p.compileCondition(m.value)
 	}
 }
 

@@ -64,6 +64,25 @@ func (p *parser) compileExpression(n *yaml.Node) *expression {
 	return &expression{expr: expr}
 }
 
+// compileCondition compiles a when. One that names nothing comes out the same for each run: it must be a boolean here.
+func (p *parser) compileCondition(n *yaml.Node) *expression {
+	e := p.compileExpression(n)
+	if e == nil || len(e.expr.Refs()) > 0 {
+		return e
+	}
+	v, err := e.expr.Eval(context.Background(), &scope{})
+	if err != nil {
+		p.reportTemplate(n, err)
+		return nil
+	}
+	if _, isBool := v.Bool(); !isBool {
+		message, hint := notBooleanText(v)
+		p.report(n, message, hint)
+		return nil
+	}
+	return e
+}
+
 // compileTemplate compiles a text with templates.
 func (p *parser) compileTemplate(n *yaml.Node, text string) *expression {
 	if _, _, isExpr := prompt.SingleExpr(text); isExpr {

@@ -48,6 +48,8 @@ var _ = wording.Add(wording.Catalog{
 	"round must be a whole number from 1, not %s":                            "round 必须是从 1 起的整数，而不是 %s",
 	"run takes a state, or a map of matchers":                                "run 需要一个状态，或由匹配器组成的映射",
 	"say of which pieces: of: {kind: memory}":                                "请说明是哪些片段：of: {kind: memory}",
+	"when must be true or false, not %s":                                     "when 必须是 true 或 false，而不是 %s",
+	"compare it with something: when: \"{{ row.kind == 'long' }}\"":          "请将它与某个值比较：when: \"{{ row.kind == 'long' }}\"",
 	"the check has no subject":                                               "检查没有对象",
 	"the check says nothing about its subject":                               "检查没有对其对象提出任何要求",
 	"the flow %s has no output %q":                                           "流程 %s 没有输出 %q",

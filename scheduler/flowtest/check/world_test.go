@@ -125,7 +125,7 @@ func expectOutcome(t *testing.T, e *Evidence, want, item string) {
 	if got != want {
 		t.Errorf("%s: %s, not %s: %s", item, got, want, message)
 	}
-	if hasMessage := message != ""; hasMessage != (want != "pass") {
+	if hasMessage := message != ""; hasMessage != (want == "fail" || want == "error") {
 		t.Errorf("%s: %s with the message %q", item, got, message)
 	}
 }
