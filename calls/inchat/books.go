@@ -15,6 +15,8 @@ type book struct {
 	// scanDepth is the book's own number of newest messages to search for keys; nil
 	// where it has none.
 	scanDepth *int64
+	// wrongDepth is a scan_depth that is not an integer, as JSON; "" where it is one.
+	wrongDepth string
 	// unread counts, by field, the entries that are left out because of a field that
 	// is not understood.
 	unread map[wording.Text]int
@@ -111,7 +113,10 @@ func (r *bookReader) newBook(v value.Value, pointer string) *book {
 	b := &book{pointer: pointer, unread: map[wording.Text]int{}}
 	if _, isBook := v.Get("entries"); isBook {
 		b.name = firstField(v.Map(), "", "name")
-		if depth, ok := intField(v.Map(), "scan_depth", -1); ok && depth >= 0 {
+		if depth, ok := intField(v.Map(), "scan_depth", -1); !ok {
+			given, _ := v.Get("scan_depth")
+			b.wrongDepth = value.Truncate(given.JSON(), 80)
+		} else if depth >= 0 {
 			b.scanDepth = &depth
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/callnode/scheduler/calls/inchat/macro"
 	"github.com/callnode/scheduler/llm"
 )
 
@@ -28,14 +29,13 @@ func (b *builder) applyBudget(ctx context.Context, counter llm.Counter, budget *
 	}
 	claims := make([]claim, len(in))
 	for i, c := range in {
-		claims[i] = claim{candidate: c}
-		for _, field := range []string{"ignore_budget", "ignoreBudget"} {
-			if v, _ := c.entry.Get(field); !isEmpty(v) {
-				claims[i].free = true
-			}
-		}
+		claims[i] = claim{candidate: c, free: isTrue(loreField(c.entry, "ignoreBudget"))}
 		v, _ := c.entry.Get("priority")
-		claims[i].priority, _ = v.Float()
+		if f, isNumber := v.Float(); isNumber {
+			claims[i].priority = f
+		} else if n, isText := macro.Int(v); isText {
+			claims[i].priority = float64(n)
+		}
 	}
 	slices.SortFunc(claims, func(a, b claim) int {
 		if a.free != b.free {

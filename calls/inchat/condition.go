@@ -91,7 +91,7 @@ func (b *builder) evaluateCondition(ctx context.Context, m *macro.Machine, cond 
 		return err
 	}
 	if problems := slices.Concat(got.Errors, cond.parsed.Warnings()); len(problems) > 0 && !cond.done {
-		kind := strings.ReplaceAll(cond.kind, "_", " ")
+		kind := wording.Of(strings.ReplaceAll(cond.kind, "_", " "))
 		b.warn("the condition of %s %q: %s", kind, value.Truncate(cond.user, 80), wording.Join(problems, "; ", "；"))
 	}
 	cond.done = true

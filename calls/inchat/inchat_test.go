@@ -359,7 +359,7 @@ world_books:
 		`/presets_in_chat/3/position: unknown position "in chat": the entry is left out (did you mean "in-chat"?)`,
 		`/presets_in_chat/4/conditon: unknown field "conditon": it does nothing (did you mean "condition"?)`,
 		`/world_books/0/position: unknown position "usr": the entry goes into the chat as system (did you mean "user"?)`,
-		`/world_books/1/entries/0/enabled: enabled is "no", neither true nor false: the entry is on (known are true, false)`,
+		`/world_books/1/entries/0/enabled: enabled is "no", neither true nor false: the entry is left out (write true or false)`,
 		`/world_books/2/0/contnet: unknown field "contnet": it does nothing (did you mean "content"?)`,
 		`/world_books/2/2/mode: unknown mode "5": the entry is always in (known are always, conditional)`,
 		`/world_books/2/2/position: unknown position "1": the entry goes into the chat as system (known are system, user, assistant, before_char, after_char)`,

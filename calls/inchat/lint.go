@@ -51,7 +51,7 @@ func lintHistory(params value.Value) []schema.Problem {
 func lintLorebooks(books value.Value) (found []schema.Problem) {
 	read := readBooks(books, "/world_books")
 	for _, e := range read.entries {
-		if !isLore(e.v.Map()) || isTrue(loreField(e.v.Map(), "disable")) {
+		if !isLore(e.v.Map()) || isLoreOff(e.v.Map()) {
 			continue
 		}
 		for _, field := range unreadFields(e.v.Map()) {
@@ -62,6 +62,10 @@ func lintLorebooks(books value.Value) (found []schema.Problem) {
 		}
 	}
 	for _, book := range read.books {
+		if book.wrongDepth != "" {
+			found = append(found, schema.Problem{Pointer: book.pointer + "/scan_depth", Warning: true}.
+				WithMessage("%s", book.wrongDepthText()).WithHint("write an integer"))
+		}
 		if text := book.unreadText(); text.En != "" {
 			found = append(found, schema.Problem{
 				Pointer: book.pointer, Warning: true, Hint: "write these entries with mode and condition",

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/inchat/macro"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -85,22 +86,26 @@ var loreUnread = []string{
 // loreField returns a field of an entry, or of its extensions, by its name or its
 // spelling with underscores; null where it has none.
 func loreField(entry *value.Map, names ...string) value.Value {
+	_, v := loreMember(entry, names...)
+	return v
+}
+
+// loreMember is loreField with the JSON pointer into the entry.
+func loreMember(entry *value.Map, names ...string) (pointer string, v value.Value) {
 	extensions, _ := entry.Get("extensions")
-	for _, name := range names {
-		for _, spelling := range []string{name, snakeCase(name)} {
-			if v, _ := entry.Get(spelling); !v.IsNull() {
-				return v
+	for _, level := range []struct {
+		pointer string
+		fields  *value.Map
+	}{{"/", entry}, {"/extensions/", extensions.Map()}} {
+		for _, name := range names {
+			for _, spelling := range []string{name, snakeCase(name)} {
+				if v, _ := level.fields.Get(spelling); !v.IsNull() {
+					return level.pointer + spelling, v
+				}
 			}
 		}
 	}
-	for _, name := range names {
-		for _, spelling := range []string{name, snakeCase(name)} {
-			if v, _ := extensions.Get(spelling); !v.IsNull() {
-				return v
-			}
-		}
-	}
-	return value.Value{}
+	return "", value.Value{}
 }
 
 // snakeCase is scan_depth for scanDepth.
@@ -125,27 +130,38 @@ func isTrue(v value.Value) bool {
 	return !isEmpty(v)
 }
 
+// isLoreOff reports whether an entry is turned off.
+func isLoreOff(entry *value.Map) bool {
+	enabled, _ := entry.Get("enabled")
+	text, isText := enabled.Str()
+	isOff := isFlag(enabled) && !isTrue(enabled)
+	isUnset := isText && text == ""
+	return isOff && !isUnset || isTrue(loreField(entry, "disable"))
+}
+
 // readLore reads an entry of another program's lorebook, as SillyTavern evaluates it.
 func (b *builder) readLore(c *candidate) {
-	enabled, _ := c.entry.Get("enabled")
-	on, isBool := enabled.Bool()
-	isOff := isBool && !on
-	if isOff || isTrue(loreField(c.entry, "disable")) {
+	if isLoreOff(c.entry) {
 		c.leaveOut("disabled")
 		c.code = codeDisabled
 		return
 	}
 	content, _ := c.entry.Get("content")
 	c.content, _ = content.Str()
-	if strings.TrimSpace(c.content) == "" {
+	isText := content.Kind() == value.String || content.IsNull()
+	if isText && strings.TrimSpace(c.content) == "" {
 		c.leaveOut("the content is empty")
 		c.code = codeEmpty
 		return
 	}
-	if unread := unreadFields(c.entry); len(unread) > 0 {
-		for _, field := range unread {
-			c.book.unread[field]++
-		}
+	unread := unreadFields(c.entry)
+	for _, field := range unread {
+		c.book.unread[field]++
+	}
+	for _, wrong := range wrongLoreValues(c.entry) {
+		unread = append(unread, wrong.message)
+	}
+	if len(unread) > 0 {
 		c.leaveOut("not evaluated: %s", wording.Join(unread, ", ", "、"))
 		c.code = codeUnread
 		return
@@ -193,17 +209,27 @@ func (b *builder) readLorePlace(c *candidate) {
 	}
 }
 
-// lorePosition returns the position of an entry as text: its name or its number. Cards
-// have a name, and the number of SillyTavern under extensions, which counts.
+// lorePosition returns the position of an entry as text: its name or its number.
 func lorePosition(entry *value.Map) string {
-	extensions, _ := entry.Get("extensions")
-	position, _ := extensions.Get("position")
-	if position.IsNull() {
-		position, _ = entry.Get("position")
-	}
+	_, position := lorePositionMember(entry)
 	if position.IsNull() {
 		return "0"
 	}
+	return placeText(position)
+}
+
+// lorePositionMember returns the position of an entry with the JSON pointer into it. Cards
+// have a name, and the number of SillyTavern under extensions, which counts.
+func lorePositionMember(entry *value.Map) (pointer string, v value.Value) {
+	extensions, _ := entry.Get("extensions")
+	if position, _ := extensions.Get("position"); !position.IsNull() {
+		return "/extensions/position", position
+	}
+	v, _ = entry.Get("position")
+	return "/position", v
+}
+
+func placeText(position value.Value) string {
 	return strings.ToLower(strings.TrimSpace(plainText(position)))
 }
 
@@ -223,15 +249,9 @@ func unreadFields(entry *value.Map) (unread []wording.Text) {
 			unread = append(unread, wording.Same("probability"))
 		}
 	}
-	if logic := loreField(entry, "selectiveLogic"); !logic.IsNull() {
-		if n, ok := macro.Int(logic); !ok || n < andAny || n > andAll {
-			unread = append(unread, wording.Same("selectiveLogic "+value.Truncate(logic.JSON(), 80)))
-		}
-	}
-	switch position := lorePosition(entry); position {
-	case "0", "1", "4", "before_char", "after_char", "system", "user", "assistant":
-	default:
-		unread = append(unread, wording.Same("position "+value.Truncate(position, 80)))
+	position := lorePosition(entry)
+	if slices.Contains(lorePlaces, position) && !slices.Contains(lorePlacesRead, position) {
+		unread = append(unread, wording.Same("position "+position))
 	}
 	keys := slices.Concat(texts(loreField(entry, "key", "keys")), texts(loreField(entry, "keysecondary", "secondary_keys")))
 	if slices.ContainsFunc(keys, regexKey.MatchString) {
@@ -246,14 +266,25 @@ func unreadFields(entry *value.Map) (unread []wording.Text) {
 		unread = append(unread, wording.Of("content (EJS)"))
 	}
 	for name, v := range entry.All() {
-		known := slices.Contains(loreFields, name) || slices.ContainsFunc(slices.Concat(loreFields, loreUnread), func(field string) bool {
-			return field == name || snakeCase(field) == name
-		})
-		if !known && !isEmpty(v) {
+		if isUnknownLore(name, v) {
 			unread = append(unread, wording.Same(name))
 		}
 	}
 	return unread
+}
+
+// isUnknownLore reports whether a field is none of lorebooks and may change the prompt: it has
+// a value, or turns off what is nearly its name.
+func isUnknownLore(field string, v value.Value) bool {
+	if knownFields[field] || v.IsNull() {
+		return false
+	}
+	return !isEmpty(v) || value.Nearest(field, loreOffFields) != ""
+}
+
+// loreOffFields are the fields in which false or 0 is not the default.
+var loreOffFields = []string{
+	"enabled", "selective", "useProbability", "probability", "depth", "scanDepth", "order", "insertion_order",
 }
 
 // isSetField reports whether a field that is not evaluated would have an effect.
@@ -291,13 +322,22 @@ func texts(v value.Value) (keys []string) {
 }
 
 // warnUnread reports, once for each book, the entries that are left out because
-// they are not understood.
+// they are not understood, and a scan_depth that is not.
 func (b *builder) warnUnread(books []*book) {
 	for _, book := range books {
+		if book.wrongDepth != "" {
+			b.warnOf(calls.Warning{Code: codeUnknownValue, Pointer: book.pointer + "/scan_depth"}, "world book %q: %s",
+				value.Truncate(book.name, 80), book.wrongDepthText())
+		}
 		if text := book.unreadText(); text.En != "" {
 			b.warn("world book %q: entries are left out because these fields are not evaluated: %s", value.Truncate(book.name, 80), text)
 		}
 	}
+}
+
+// wrongDepthText says what comes of a wrong scan_depth.
+func (b *book) wrongDepthText() wording.Text {
+	return wording.Say("scan_depth is %s, not an integer: it does nothing", b.wrongDepth)
 }
 
 // unreadText lists the fields that are not evaluated with the number of entries; it is empty

@@ -1,6 +1,7 @@
 package inchat_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/inchat"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // A book as SillyTavern exports it. Everything that is in the chat is there because
@@ -136,6 +138,86 @@ func TestEmptySlots(t *testing.T) {
 	}
 }
 
+// A value that its field does not take leaves the entry out: the default may be the opposite
+// of what is meant. Lint and the run say so at the field.
+func TestLorebookWrongValues(t *testing.T) {
+	const base = "uid: 0, position: 4, content: X, key: [hi], "
+	tests := []struct{ fields, pointer, fact string }{
+		{base + `constant: "ture"`, "/constant", `constant is "ture", neither true nor false: the entry is left out (did you mean "true"?)`},
+		{base + `disable: "no"`, "/disable", `disable is "no", neither true nor false: the entry is left out (write true or false)`},
+		{base + `selective: []`, "/selective", `selective is [], neither true nor false: the entry is left out (write true or false)`},
+		{base + `selectiveLogic: "and"`, "/selectiveLogic", `selectiveLogic is "and", not a number from 0 to 3: the entry is left out (0 wants one of the secondary keys, 1 not all, 2 none, 3 all)`},
+		{base + `selectiveLogic: 4`, "/selectiveLogic", `selectiveLogic is 4, not a number from 0 to 3: the entry is left out (0 wants one of the secondary keys, 1 not all, 2 none, 3 all)`},
+		{base + `depth: "x"`, "/depth", `depth is "x", not an integer: the entry is left out (write an integer)`},
+		{base + `order: [1]`, "/order", `order is [1], not an integer: the entry is left out (write an integer)`},
+		{base + `probability: "50%"`, "/probability", `probability is "50%", not an integer: the entry is left out (write an integer)`},
+		{base + `role: boss`, "/role", `role is "boss", which is unknown: the entry is left out (known are system, user, assistant, 0, 1, 2)`},
+		{base + `extensions: {scan_depth: many}`, "/extensions/scan_depth", `scan_depth is "many", not an integer: the entry is left out (write an integer)`},
+		{base + `extensions: none`, "/extensions", `extensions is "none", not an object: the entry is left out (write {})`},
+		{base + `keysecondary: true`, "/keysecondary", `keysecondary is true, not a list of texts: the entry is left out (write [one, two])`},
+		{`uid: 0, content: X, key: [[hi]]`, "/key", `key is [["hi"]], not a list of texts: the entry is left out (write [one, two])`},
+		{`uid: 0, content: 5, key: [hi]`, "/content", `content is 5, not text: the entry is left out (put quotes around it)`},
+		{`uid: 0, content: X, key: [hi], position: befor_char`, "/position", `position is "befor_char", which is unknown: the entry is left out (did you mean "before_char"?)`},
+		{base + `slective: false`, "/slective", `unknown field "slective": the entry is left out (did you mean "selective"?)`},
+	}
+	for _, test := range tests {
+		with := "history: [{role: user, content: hi}]\nworld_books: {entries: {\"7\": {" + test.fields + "}}}\n"
+		env, told := calls.NewEnv(), warnings{}
+		env.Warner = &told
+		out, err := run(t, inchat.Definition(), params(t, with), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, _ := out.At("/trace/0/code"); code.JSON() != `"unread"` {
+			t.Errorf("%s: code %s", test.fields, code)
+		}
+		at := "/world_books/entries/7" + test.pointer
+		if !slices.ContainsFunc(told, func(w calls.Warning) bool {
+			return w.Pointer == at && strings.HasSuffix(w.Text, ": "+test.fact)
+		}) {
+			t.Errorf("%s: warnings %+v", test.fields, told)
+		}
+		found := inchat.Definition().Lint(params(t, with), calls.LintEnv{})
+		if len(found) == 0 || found[0].Error() != at+": "+test.fact {
+			t.Errorf("%s: lint %v", test.fields, found)
+		} else if zh := wording.OfError(found[0]).Zh; strings.Contains(zh, "write ") || strings.Contains(zh, " the ") {
+			t.Errorf("in Chinese: %s", zh)
+		}
+	}
+}
+
+// Numbers and texts for flags and integers, as books in the wild have them, are no mistake.
+func TestLorebookLooseValues(t *testing.T) {
+	for _, fields := range []string{
+		`constant: 1`, `constant: "TRUE", disable: 0`, `constant: true, disable: "false", enabled: "true"`, `constant: true, enabled: 1`,
+		`key: hi, depth: "2", order: "100", role: "0", selectiveLogic: "0"`, `key: [hi, 5], role: User, probability: 100.0`,
+		`key: [hi], caseSensitive: null, scanDepth: null, role: null, selective: null, extensions: []`, `key: [hi], slective: null`,
+	} {
+		_, trace, told := summary(t, "history: [{role: user, content: hi}]\nworld_books: [{uid: 0, position: 4, content: X, "+fields+"}]\n")
+		if len(told) > 0 || strings.Contains(trace[0], "not evaluated") || strings.Contains(trace[0], "disabled") {
+			t.Errorf("%s: %q, warnings %q", fields, trace, told)
+		}
+	}
+}
+
+// A book's own scan_depth that is not an integer is told, at its place.
+func TestLorebookWrongScanDepth(t *testing.T) {
+	with := params(t, "history: []\nworld_books: {name: W, scan_depth: deep, entries: [{uid: 0, key: [a], content: x}]}\n")
+	env, told := calls.NewEnv(), warnings{}
+	env.Warner = &told
+	if _, err := run(t, inchat.Definition(), with, env); err != nil {
+		t.Fatal(err)
+	}
+	const fact = `scan_depth is "deep", not an integer: it does nothing`
+	if len(told) != 1 || told[0].Pointer != "/world_books/scan_depth" || told[0].Text != `world book "W": `+fact {
+		t.Errorf("got %+v", told)
+	}
+	found := inchat.Definition().Lint(with, calls.LintEnv{})
+	if len(found) != 1 || found[0].Error() != "/world_books/scan_depth: "+fact+" (write an integer)" {
+		t.Errorf("got %v", found)
+	}
+}
+
 func TestLorebookLint(t *testing.T) {
 	problems := inchat.Definition().Lint(params(t, `
 history: []
@@ -153,6 +235,7 @@ world_books:
 		got = append(got, p.Pointer+" "+p.Message)
 	}
 	want := []string{
+		`/world_books/0/entries/2/depth depth is "deep", not an integer: the entry is left out`,
 		`/world_books/0 entries of the world book "A" are left out, for these fields are not evaluated: sticky (2)`,
 		`/world_books/0 1 entries of the world book "A" are never in: they are not constant and have no key`,
 	}

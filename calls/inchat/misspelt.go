@@ -41,45 +41,64 @@ var knownFields = func() map[string]bool {
 }()
 
 // misspelling is a field of an entry, or its value, that looks misspelt: the run goes on with
-// a default.
+// a default, or without the entry.
 type misspelling struct {
 	code    string
-	field   string
+	pointer string // JSON pointer into the entry
 	message wording.Text
 	hint    wording.Text
 }
 
 // misspellingFinder looks at entries, one after the other.
 type misspellingFinder struct {
-	near map[string]string // by field: which of ownFields it is nearly
+	own, lore nearestField // for native entries and those of other programs
 }
 
 // findMisspellings returns what looks misspelt in an entry.
 func (f *misspellingFinder) findMisspellings(kind string, entry *value.Map) (found []misspelling) {
-	for field := range entry.All() {
-		if knownFields[field] {
+	if !isLore(entry) {
+		return append(unknownFields(entry, ownFields, &f.own, "unknown field %q: it does nothing"), unknownValues(kind, entry)...)
+	}
+	if isLoreOff(entry) {
+		return nil
+	}
+	found = unknownFields(entry, loreFields, &f.lore, "unknown field %q: the entry is left out")
+	for _, wrong := range wrongLoreValues(entry) {
+		wrong.message = wording.Say("%s: the entry is left out", wrong.message)
+		found = append(found, wrong)
+	}
+	return found
+}
+
+// unknownFields finds the fields of an entry that are nearly one of the known names.
+func unknownFields(entry *value.Map, names []string, nearest *nearestField, format string) (found []misspelling) {
+	for field, v := range entry.All() {
+		if knownFields[field] || isLore(entry) && !isUnknownLore(field, v) {
 			continue
 		}
-		near := f.nearestField(field)
+		near := nearest.find(field, names)
 		if _, has := entry.Get(near); near == "" || has {
 			continue
 		}
 		found = append(found, misspelling{
-			codeUnknownField, field, wording.Say("unknown field %q: it does nothing", value.Truncate(field, 80)), didYouMean(near),
+			codeUnknownField, "/" + value.Escape(field), wording.Say(format, value.Truncate(field, 80)), didYouMean(near),
 		})
 	}
-	return append(found, unknownValues(kind, entry)...)
+	return found
 }
 
-// nearestField returns which of ownFields a field is nearly; "" where it is near none.
-func (f *misspellingFinder) nearestField(field string) string {
-	near, ok := f.near[field]
+// nearestField keeps, by field, the known name that it is nearly.
+type nearestField map[string]string
+
+// find returns which of names a field is nearly; "" where it is near none.
+func (f *nearestField) find(field string, names []string) string {
+	near, ok := (*f)[field]
 	if !ok {
-		near = value.Nearest(field, ownFields)
-		if f.near == nil {
-			f.near = map[string]string{}
+		near = value.Nearest(field, names)
+		if *f == nil {
+			*f = nearestField{}
 		}
-		f.near[field] = near
+		(*f)[field] = near
 	}
 	return near
 }
@@ -99,7 +118,7 @@ func unknownValues(kind string, entry *value.Map) (found []misspelling) {
 		if near := value.Nearest(text, known); near != "" {
 			hint = didYouMean(near)
 		}
-		found = append(found, misspelling{codeUnknownValue, field, wording.Say(format, value.Truncate(text, 80)), hint})
+		found = append(found, misspelling{codeUnknownValue, "/" + field, wording.Say(format, value.Truncate(text, 80)), hint})
 	}
 	other := func(values ...string) func(string) bool {
 		return func(text string) bool { return slices.Contains(values, text) }
@@ -107,11 +126,8 @@ func unknownValues(kind string, entry *value.Map) (found []misspelling) {
 	check("enabled", "enabled is %q, neither true nor false: the entry is on", other("1"), "true", "false")
 	if text, isText := textField(entry, "enabled"); isText && text == "false" {
 		found = append(found, misspelling{
-			codeUnknownValue, "enabled", wording.Say("enabled is a text, not false: the entry is on"), wording.Say("write false without quotes"),
+			codeUnknownValue, "/enabled", wording.Say("enabled is a text, not false: the entry is on"), wording.Say("write false without quotes"),
 		})
-	}
-	if isLore(entry) { // its other values are looked at where it is read
-		return found
 	}
 	check("mode", "unknown mode %q: the entry is always in", other(""), "always", "conditional")
 	if kind == kindWorldBook {
@@ -158,8 +174,8 @@ func (b *builder) warnMisspelt() {
 		}
 	}
 	for _, g := range groups {
-		at := calls.Warning{Code: g.code, Pointer: g.first.pointer + "/" + value.Escape(g.field)}
-		kind := strings.ReplaceAll(g.first.kind, "_", " ")
+		at := calls.Warning{Code: g.code, Pointer: g.first.pointer + g.misspelling.pointer}
+		kind := wording.Of(strings.ReplaceAll(g.first.kind, "_", " "))
 		name := value.Truncate(g.first.name, 80)
 		if g.count == 1 {
 			b.warnOf(at, "%s %q: %s (%s)", kind, name, g.message, g.hint)
@@ -174,7 +190,7 @@ func lintMisspelt(params value.Value) (found []schema.Problem) {
 	var finder misspellingFinder
 	look := func(kind string, entry *value.Map, pointer string) {
 		for _, m := range finder.findMisspellings(kind, entry) {
-			p := schema.Problem{Pointer: pointer + "/" + value.Escape(m.field), Warning: true}
+			p := schema.Problem{Pointer: pointer + m.pointer, Warning: true}
 			if m.code == codeUnknownField {
 				p.Keyword = schema.UnknownKeyword // the problem is the key
 			}
