@@ -136,14 +136,14 @@ func (c *compiler) compileSet(p *parser, at int) error {
 		return callerTaken(start)
 	}
 	if t.attr != "" {
-		c.refs.addExpr(&nameNode{position: position(start), name: t.name})
+		c.refs.addCondition(&nameNode{position: position(start), name: t.name})
 	}
 	if p.acceptOp("=") {
 		x, err := p.parseTuple(true, nil)
 		if err != nil {
 			return err
 		}
-		c.refs.addExpr(x)
+		c.refs.addAssigned(x, t)
 		c.refs.declareNames(t.assignedNames()...)
 		c.addStatement(&setStmt{position(start), t, x})
 		return nil
@@ -157,8 +157,10 @@ func (c *compiler) compileSet(p *parser, at int) error {
 		return err
 	}
 	c.refs.pushScope()
+	c.refs.assigned.pushTarget(t.name)
 	c.openStatement("set", tagSetBlock, at, s, func() error {
 		c.refs.popScope()
+		c.refs.assigned.popTarget()
 		c.refs.declareNames(t.assignedNames()...)
 		return nil
 	})
@@ -262,6 +264,11 @@ func (c *compiler) compileMacro(p *parser, at int) error {
 func (c *compiler) openMacroBody(word, tag string, at int, s *macroStmt) {
 	mentions := len(c.slots.mentions)
 	c.refs.pushScope("caller")
+	target := c.refs.assigned.target()
+	if s.call == nil {
+		target = s.name
+	}
+	c.refs.assigned.pushTarget(target)
 	for _, prm := range s.params {
 		c.refs.addExpr(prm.fallback)
 		c.refs.declareNames(prm.name)
@@ -272,6 +279,7 @@ func (c *compiler) openMacroBody(word, tag string, at int, s *macroStmt) {
 	}
 	c.openStatement(word, tag, at, whole, func() error {
 		c.refs.popScope()
+		c.refs.assigned.popTarget()
 		s.caller = slices.Contains(c.slots.mentions[mentions:], "caller")
 		return nil
 	})
@@ -343,7 +351,7 @@ func (c *compiler) compileWith(p *parser, at int) error {
 		if err != nil {
 			return err
 		}
-		c.refs.addExpr(x)
+		c.refs.addAssigned(x, t)
 		s.targets, s.values = append(s.targets, t), append(s.values, x)
 		names = append(names, t.assignedNames()...)
 	}

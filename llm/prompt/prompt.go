@@ -99,6 +99,9 @@ type Ref struct {
 	// Decides is true where its value gets into nothing: a condition, a comparison or a test asks it.
 	// Counted is true where only its length does.
 	Decides, Counted bool
+	// Printed are where its value gets into the text through names that the template sets
+	// itself; none where it does so at Offset.
+	Printed []int
 	// Compared are the constants that the whole of it is compared with by ==, != or in.
 	Compared []value.Value
 }

@@ -39,6 +39,7 @@ type refCollector struct {
 	asked  map[string]int
 	// deciding and counting are more than 0 in what only decides, and in what is only counted.
 	deciding, counting int
+	assigned           assignedRefs
 }
 
 func (r *refCollector) pushScope(names ...string) {
@@ -122,6 +123,9 @@ func (r *refCollector) walkNode(n node, guarded bool) {
 		if !r.isDeclared(path[0]) {
 			r.list = append(r.list, Ref{Path: path, Offset: n.pos(), Guarded: guarded || r.isGuarded(path), Method: method,
 				Decides: r.deciding > 0, Counted: r.counting > 0})
+			r.assigned.addRef(len(r.list) - 1)
+		} else if r.deciding == 0 {
+			r.assigned.addUse(r.assigned.target(), path[0], n.pos())
 		}
 		for _, c := range rest {
 			r.walkNode(c, false)

@@ -29,6 +29,7 @@ func ParseWith(src Source, opts Options) (*Template, error) {
 	if err := c.compileTemplate(); err != nil {
 		return nil, src.locate(err)
 	}
+	c.refs.assigned.markPrinted(c.refs.list)
 	t := &Template{src: src, prog: c.prog, slots: len(c.slots.names), refs: c.refs.list}
 	if len(c.prog.stmts) == 0 {
 		return t, nil

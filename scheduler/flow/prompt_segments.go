@@ -2,6 +2,7 @@ package flow
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt"
@@ -138,14 +139,16 @@ func templateSegments(text string, refs []prompt.Ref, segmentsOf func(prompt.Ref
 		isPlain, isFiltered := plainTag.MatchString(text[tag[0]:tag[1]]), filteredTag.MatchString(text[tag[0]:tag[1]])
 		addText(tag[0])
 		end = tag[1]
+		isInside := func(offset int) bool { return offset >= tag[0] && offset < tag[1] }
 		for _, ref := range refs {
-			if ref.Offset < tag[0] || ref.Offset >= tag[1] {
+			isDirect := len(ref.Printed) == 0 && isInside(ref.Offset)
+			if !isDirect && !slices.ContainsFunc(ref.Printed, isInside) {
 				continue
 			}
 			for _, s := range segmentsOf(ref) {
 				isOwn := s.changing == strings.Join(ref.Path, ".")
-				isMade := isFiltered && s.changing != ""
-				if isPlain || isOwn || isMade {
+				isMade := (isFiltered || !isDirect) && s.changing != ""
+				if isPlain && isDirect || isOwn || isMade {
 					all = append(all, s)
 				}
 			}

@@ -1,0 +1,105 @@
+package prompt
+
+import "slices"
+
+// assignedRefs follows references through the names that a template sets itself: what is
+// only assigned gets into nothing until the name is read. Names of different scopes are not
+// told apart, so rather too much is followed.
+type assignedRefs struct {
+	// targets are the names that what is being read gets into, innermost last; none and ""
+	// are the text.
+	targets []string
+	// made lists, by name, the references that get into it, as indexes.
+	made map[string][]int
+	// uses lists, by name, the names that get into it; "" is the text.
+	uses map[string][]assignedUse
+}
+
+// assignedUse is where a name is read.
+type assignedUse struct {
+	name   string
+	offset int
+}
+
+func (a *assignedRefs) target() string {
+	if len(a.targets) == 0 {
+		return ""
+	}
+	return a.targets[len(a.targets)-1]
+}
+
+func (a *assignedRefs) pushTarget(name string) { a.targets = append(a.targets, name) }
+
+func (a *assignedRefs) popTarget() { a.targets = a.targets[:len(a.targets)-1] }
+
+// addRef notes that a reference is read.
+func (a *assignedRefs) addRef(i int) {
+	if name := a.target(); name != "" {
+		if a.made == nil {
+			a.made = map[string][]int{}
+		}
+		a.made[name] = append(a.made[name], i)
+	}
+}
+
+// addUse notes that a name gets into another one, or into the text.
+func (a *assignedRefs) addUse(into, name string, offset int) {
+	if a.uses == nil {
+		a.uses = map[string][]assignedUse{}
+	}
+	a.uses[into] = append(a.uses[into], assignedUse{name, offset})
+}
+
+// markPrinted sets [Ref.Printed] and [Ref.Decides] of what was assigned.
+func (a *assignedRefs) markPrinted(refs []Ref) {
+	for _, use := range a.uses[""] {
+		for _, name := range a.namesIn(use.name) {
+			for _, i := range a.made[name] {
+				refs[i].Printed = append(refs[i].Printed, use.offset)
+			}
+		}
+	}
+	for _, list := range a.made {
+		for _, i := range list {
+			if len(refs[i].Printed) == 0 {
+				refs[i].Decides = true
+			}
+		}
+	}
+}
+
+// namesIn lists a name and all that get into it.
+func (a *assignedRefs) namesIn(name string) []string {
+	names := []string{name}
+	for i := 0; i < len(names); i++ {
+		for _, use := range a.uses[names[i]] {
+			if !slices.Contains(names, use.name) {
+				names = append(names, use.name)
+			}
+		}
+	}
+	return names
+}
+
+// addAssigned is addExpr of what the names of a target become.
+func (r *refCollector) addAssigned(n node, t *assignTarget) {
+	names := t.allNames()
+	r.assigned.pushTarget(names[0])
+	r.addExpr(n)
+	r.assigned.popTarget()
+	for _, name := range names[1:] {
+		r.assigned.addUse(name, names[0], t.off)
+	}
+}
+
+// allNames lists the names that a target assigns to, or to a member of.
+func (t *assignTarget) allNames() []string {
+	names := []string{}
+	if t.name != "" {
+		names = append(names, t.name)
+	}
+	for _, part := range t.parts {
+		names = append(names, part.allNames()...)
+	}
+	return names
+}
