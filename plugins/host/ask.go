@@ -44,16 +44,16 @@ func (p *plugin) stepEnded(ctx context.Context, what wording.Text, format string
 	return p.errorf(calls.Timeout, what, format, args...)
 }
 
-// acquireForRequest returns the running instance and a slot.
-func (p *plugin) acquireForRequest(ctx context.Context, what wording.Text) (instance *Instance, release func(), err error) {
-	release, err = p.acquireSlot(ctx, what)
+// acquireForRequest returns a request to the running instance, with a slot.
+func (p *plugin) acquireForRequest(ctx context.Context, what wording.Text) (*request, error) {
+	release, err := p.acquireSlot(ctx, what)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	instance, err = p.acquireInstance(ctx)
+	instance, err := p.acquireInstance(ctx)
 	switch {
 	case err == nil:
-		return instance, release, nil
+		return newRequest(instance, release), nil
 	case ctx.Err() != nil:
 		err = p.stepEnded(ctx, what, "it is still being started: %w", ctx.Err())
 	case isPermanent(err):
@@ -64,17 +64,17 @@ func (p *plugin) acquireForRequest(ctx context.Context, what wording.Text) (inst
 		err = p.faultf(what, "%w", err)
 	}
 	release()
-	return nil, nil, err
+	return nil, err
 }
 
 // sendRequest sends one request and returns the reply, which is not a failure. newGrant returns
 // what the plugin may use of the host meanwhile.
 func (p *plugin) sendRequest(ctx context.Context, what wording.Text, req *proto.Request, newGrant func() *services.Grant) (*proto.Reply, error) {
-	instance, release, err := p.acquireForRequest(ctx, what)
+	instance, err := p.acquireForRequest(ctx, what)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer instance.release()
 	size := pb.Size(req) + session.Overhead
 	if size > p.limits.MessageBytes() {
 		return nil, p.tooLarge(what, wording.Say("the request"), size)
@@ -118,7 +118,8 @@ func (p *plugin) tooLarge(what, thing wording.Text, size int) error {
 // that cannot be used any more. ctx is that of the step, limited that with the plugin's
 // own limit. shared says that the request went through the session, which other requests
 // use too.
-func (p *plugin) requestError(ctx, limited context.Context, instance *Instance, what wording.Text, err error, shared bool) error {
+func (p *plugin) requestError(ctx, limited context.Context, r *request, what wording.Text, err error, shared bool) error {
+	instance := r.Instance
 	if status.Code(err) == codes.DeadlineExceeded { // the other side has the deadline too, and may be first
 		AwaitDeadline(ctx)
 		AwaitDeadline(limited)
@@ -143,7 +144,7 @@ func (p *plugin) requestError(ctx, limited context.Context, instance *Instance, 
 	err = instance.ExplainError(err)
 	gone := !instance.Alive()
 	if gone {
-		err = instance.Annotate(err)
+		err = r.Annotate(err)
 	}
 	if shared || gone || errors.Is(err, session.ErrViolation) {
 		p.dropInstance(instance, err)

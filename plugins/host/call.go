@@ -119,11 +119,11 @@ func (c *call) Exec(ctx context.Context, env *calls.Env, input value.Value) iter
 // execCall executes the call; it returns nil at its end, or when yield wants no more.
 func (c *call) execCall(ctx context.Context, env *calls.Env, input value.Value, yield func(calls.Chunk, error) bool) error {
 	p := c.plugin
-	instance, release, err := p.acquireForRequest(ctx, c.label())
+	instance, err := p.acquireForRequest(ctx, c.label())
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer instance.release()
 	vars := env.Vars
 	if vars == nil {
 		vars = &calls.Vars{}
@@ -180,9 +180,9 @@ func newCallGrant(env *calls.Env, vars *calls.Vars) *services.Grant {
 }
 
 // execError explains an error of an execution; see [plugin.requestError].
-func (c *call) execError(ctx, limited context.Context, instance *Instance, err error) error {
+func (c *call) execError(ctx, limited context.Context, instance *request, err error) error {
 	if cause := context.Cause(limited); ctx.Err() == nil && errors.As(cause, new(overdueError)) {
-		c.plugin.checkAlive(instance)
+		c.plugin.checkAlive(instance.Instance)
 		return c.plugin.errorf(calls.Timeout, c.label(), "%w", cause)
 	}
 	return c.plugin.requestError(ctx, limited, instance, c.label(), err, false)

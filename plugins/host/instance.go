@@ -40,6 +40,7 @@ type Instance struct {
 	// closeLifePipe lets it believe that the host is gone; nil in this process.
 	closeLifePipe func()
 
+	requests requestCounter
 	stopping sync.Once
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"slices"
@@ -81,6 +82,31 @@ func TestLastWords(t *testing.T) {
 		if _, err := f.Judge(t.Context(), plugins.State{}, []plugins.Item{{Name: "exit"}}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Fatalf("got %v", err)
 		}
+	}
+}
+
+// logLines are the lines of a log.
+type logLines chan string
+
+func (l logLines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+// What a process wrote in an earlier request is not in the error of one that it dies of.
+func TestLastWordsOfAnotherRequest(t *testing.T) {
+	lines := make(logLines, 1000)
+	options := host.Options{Log: slog.New(slog.NewTextHandler(lines, nil))}
+	_, r := open(t, folder(t, "limits: {restarts: 100}"), options)
+	f, _ := r.Importance("sample.is_long")
+	if _, err := f.Judge(t.Context(), plugins.State{}, []plugins.Item{{Name: "complain"}}); err != nil {
+		t.Fatal(err)
+	}
+	for !strings.Contains(<-lines, "a complaint") { // the test's own time limit ends it
+	}
+	_, err := f.Judge(t.Context(), plugins.State{}, []plugins.Item{{Name: "quit"}})
+	if err == nil || !strings.Contains(err.Error(), "exit status 9") || strings.Contains(err.Error(), "complaint") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -91,6 +91,10 @@ func sample() sdk.Plugin {
 			case "exit":
 				fmt.Fprintln(os.Stderr, "these are its last words")
 				os.Exit(9)
+			case "complain":
+				fmt.Fprintln(os.Stderr, "a complaint about another item")
+			case "quit":
+				os.Exit(9)
 			case "not UTF-8":
 				return plugins.Verdict{}, &sdk.Error{Kind: "pro\xffvider", Message: "a\xffb", Hint: "c\xffd"}
 			case "fill":

@@ -6,6 +6,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 var _ = wording.Add(wording.Catalog{
 	"%s has %d bytes, more than %d":                                       "%s有 %d 字节，超过 %d",
 	"%w: it answered request %d, which was never made":                    "%w：它回答了请求 %d，而该请求从未发出",
+	"%w; it served other calls too, and wrote:\n%s":                       "%w；它还在处理其他调用，输出：\n%s",
 	"%w; it wrote:\n%s":                                                   "%w；它的输出：\n%s",
 	"an importance function returns one verdict per item, in their order": "重要度函数应按顺序为每一项返回一个判断",
 	"asking the plugin what it is: %w":                                    "获取插件的自述：%w",

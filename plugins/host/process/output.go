@@ -26,11 +26,14 @@ const (
 type Output struct {
 	log *slog.Logger
 
-	mu    sync.Mutex // guards all below
-	tail  []byte
-	line  []byte
-	lines int
-	cause string // the last line by which a Go program begins to explain its crash
+	mu      sync.Mutex // guards all below
+	written int64      // bytes
+	tail    []byte
+	line    []byte
+	lines   int
+	cause   string // the last line by which a Go program begins to explain its crash
+	// causeEnd is the number of bytes that were written when it had come.
+	causeEnd int64
 }
 
 // What the lines begin with by which a Go program begins to explain its crash. The last is
@@ -45,6 +48,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := len(p)
+	before := o.written
+	o.written += int64(n)
 	o.appendTailLocked(p)
 	for len(p) > 0 && o.lines < maxLogLines {
 		end := bytes.IndexByte(p, '\n')
@@ -56,13 +61,14 @@ func (o *Output) Write(p []byte) (int, error) {
 		}
 		o.line = append(o.line, part[:min(len(part), maxLineBytes-len(o.line))]...)
 		if end >= 0 {
-			o.logLineLocked()
+			o.logLineLocked(before + int64(n-len(p)))
 		}
 	}
 	return n, nil
 }
 
-func (o *Output) logLineLocked() {
+// logLineLocked logs the line that ended when so many bytes were written.
+func (o *Output) logLineLocked(end int64) {
 	line := manifest.Printable(string(o.line))
 	o.line = o.line[:0]
 	if line == "" {
@@ -70,7 +76,7 @@ func (o *Output) logLineLocked() {
 	}
 	o.lines++
 	if slices.ContainsFunc(crashPrefixes, func(prefix string) bool { return strings.HasPrefix(line, prefix) }) {
-		o.cause = line
+		o.cause, o.causeEnd = line, end
 	}
 	o.log.LogAttrs(context.Background(), slog.LevelInfo, line)
 	if o.lines == maxLogLines {
@@ -85,13 +91,25 @@ func (o *Output) appendTailLocked(p []byte) {
 	}
 }
 
-// Tail returns the end of what was written, for a message; "" where nothing was. The
-// cause of a crash is put before it where the stacks of many goroutines came after.
-func (o *Output) Tail() string {
+// Written returns how many bytes were written so far.
+func (o *Output) Written() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	text := strings.TrimSpace(manifest.Printable(string(o.tail)))
-	if !strings.Contains(text, o.cause) {
+	return o.written
+}
+
+// Tail returns the end of what was written after the first bytes, for a message; ""
+// where nothing was. The cause of a crash is put before it where the stacks of many
+// goroutines came after.
+func (o *Output) Tail(first int64) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	tail := o.tail
+	if later := o.written - first; later < int64(len(tail)) {
+		tail = tail[int64(len(tail))-later:]
+	}
+	text := strings.TrimSpace(manifest.Printable(string(tail)))
+	if o.causeEnd > first && !strings.Contains(text, o.cause) {
 		text = o.cause + "\n...\n" + text
 	}
 	return text
@@ -99,7 +117,7 @@ func (o *Output) Tail() string {
 
 // Annotate adds the end of what was written to an error.
 func (o *Output) Annotate(err error) error {
-	if text := o.Tail(); text != "" {
+	if text := o.Tail(0); text != "" {
 		return wording.Errorf("%w; it wrote:\n%s", err, text)
 	}
 	return err

@@ -28,7 +28,7 @@ func TestOutputIsBounded(t *testing.T) {
 	if lines := strings.Count(log.String(), "\n"); lines != maxLogLines+1 {
 		t.Errorf("the log has %d lines", lines)
 	}
-	if last := o.Tail(); len(last) > tailBytes || !strings.HasSuffix(last, "noise\nnoise") {
+	if last := o.Tail(0); len(last) > tailBytes || !strings.HasSuffix(last, "noise\nnoise") {
 		t.Errorf("the end is %d bytes: %.40q", len(last), last)
 	}
 }
@@ -42,13 +42,31 @@ func TestCauseOfCrash(t *testing.T) {
 	} {
 		o := NewOutput(slog.New(slog.DiscardHandler))
 		_, _ = o.Write([]byte(trace + strings.Repeat("goroutine\n", 1000) + "last"))
-		if got := o.Tail(); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "goroutine\nlast") || want == "" && strings.Contains(got, "...") {
+		if got := o.Tail(0); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "goroutine\nlast") || want == "" && strings.Contains(got, "...") {
 			t.Errorf("got %.60q", got)
 		}
 	}
 	o := NewOutput(slog.New(slog.DiscardHandler))
 	_, _ = o.Write([]byte("panic: short\ngoroutine 1\n"))
-	if got := o.Tail(); got != "panic: short\ngoroutine 1" {
+	if got := o.Tail(0); got != "panic: short\ngoroutine 1" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Of a process that serves many, what it wrote before is not told.
+func TestTailOfOneRequest(t *testing.T) {
+	o := NewOutput(slog.New(slog.DiscardHandler))
+	_, _ = o.Write([]byte("panic: of another\nbefore\n"))
+	first := o.Written()
+	if got := o.Tail(first); got != "" {
+		t.Errorf("got %q", got)
+	}
+	_, _ = o.Write([]byte("after\n"))
+	if got := o.Tail(first); got != "after" {
+		t.Errorf("got %q", got)
+	}
+	_, _ = o.Write([]byte("panic: of this\n" + strings.Repeat("goroutine\n", 1000) + "last"))
+	if got := o.Tail(first); !strings.HasPrefix(got, "panic: of this\n...\n") || !strings.HasSuffix(got, "goroutine\nlast") {
+		t.Errorf("got %.60q", got)
 	}
 }
