@@ -203,6 +203,14 @@ func (t Traced) Fields() Traced {
 // Truncate is [llm.TruncateTokens] of a text that costs more than budget.
 func (t Traced) Truncate(budget int, tokens llm.Counter) Traced {
 	short, _ := llm.TruncateTokens(t.Text, budget, tokens)
+	return t.TruncatedTo(short)
+}
+
+// TruncatedTo returns what [llm.TruncateTokens] has made of the text.
+func (t Traced) TruncatedTo(short string) Traced {
+	if short == t.Text {
+		return t
+	}
 	kept := strings.TrimSuffix(short, llm.TruncationMarker)
 	return t.Slice(0, len(kept)).Append(Traced{Text: short[len(kept):]})
 }

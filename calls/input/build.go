@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
@@ -27,8 +26,8 @@ type builder struct {
 	warnings []string
 	fetched  map[string]fetched // by root
 	notes    map[string]string  // by memory variable: what was left out of it
-	// memoryOrigins are where the text of a memory variable was taken from.
-	memoryOrigins map[string][]calls.Origin
+	// memoryTexts are the texts of memory variables that were fetched.
+	memoryTexts map[string]calls.Traced
 
 	// These are computed on first use and kept.
 	dialogue func() (dialogue, error)
@@ -39,8 +38,8 @@ type builder struct {
 // dialogue is the short-term memory after its bounds were applied.
 type dialogue struct {
 	turns []plugins.Turn
-	lines []string // as the prompt shows them
-	total int      // before the bounds
+	lines []calls.Traced // as the prompt shows them
+	total int            // before the bounds
 }
 
 type fetched struct {
@@ -64,7 +63,7 @@ func newBuilder(p Params, in Input, env *calls.Env, cfg, local *config, warnings
 		fetched:  map[string]fetched{},
 		notes:    map[string]string{},
 
-		memoryOrigins: map[string][]calls.Origin{},
+		memoryTexts: map[string]calls.Traced{},
 	}
 	for _, text := range warnings {
 		b.warn("%s", text)
@@ -216,97 +215,82 @@ func (b *builder) askImportance(ctx context.Context, name string, modules []int)
 
 // assemblePrompt joins the texts of the modules that are in.
 func (b *builder) assemblePrompt(decisions []decision) (Output, error) {
-	var text strings.Builder
 	out := Output{Parts: make([]calls.Part, 0, len(b.config.Modules))}
+	var text strings.Builder
+	write := func(part calls.Part, words calls.Traced) {
+		part.Start = text.Len()
+		text.WriteString(words.Text)
+		part.Text, part.Origins, part.End = words.Text, words.Origins, text.Len()
+		if words.Text != "" {
+			part.Tokens = b.env.Tokens.Count(words.Text)
+		}
+		out.Parts = append(out.Parts, part)
+	}
+	separator := b.settings.traced(keySeparator, b.settings.Separator)
 	for i, m := range b.config.Modules {
 		d := decisions[i]
-		part := calls.Part{Kind: "module", Name: m.Name, Module: m.Name, Start: text.Len(), End: text.Len()}
+		var words calls.Traced
 		if d.include {
 			var err error
-			part.Text, part.Origins, d, err = b.renderModule(i, m, d)
+			words, d, err = b.renderModule(i, m, d)
 			if err != nil {
 				return Output{}, err
 			}
 		}
-		if d.include {
-			if part.Start > 0 {
-				text.WriteString(b.settings.Separator)
-				part.Start = text.Len()
-			}
-			text.WriteString(part.Text)
-			part.End = text.Len()
-			part.Tokens = b.env.Tokens.Count(part.Text)
+		if isBetween := d.include && text.Len() > 0 && separator.Text != ""; isBetween {
+			write(calls.Part{Kind: "separator", Name: m.Name, Included: true, Reason: b.env.Say("between modules"), Code: codeIncluded}, separator)
 		}
-		part.Included, part.Reason, part.Code = d.include, d.reason, d.code
+		part := calls.Part{Kind: "module", Name: m.Name, Module: m.Name, Included: d.include, Reason: d.reason, Code: d.code}
 		if d.include && d.code == "" {
-			part.Code = "included"
+			part.Code = codeIncluded
 		}
-		out.Parts = append(out.Parts, part)
+		write(part, words)
 	}
 	out.Prompt, out.Warnings = text.String(), b.warnings
 	return out, nil
 }
 
+// codeIncluded is the code of a part that is in the prompt.
+const codeIncluded = "included"
+
 // renderModule returns the text of a module. A module without any text, and one that
 // shall not be there without its variables, turns out to be out after all.
-func (b *builder) renderModule(i int, m module, d decision) (string, []calls.Origin, decision, error) {
-	var joined strings.Builder
-	var origins []calls.Origin
+func (b *builder) renderModule(i int, m module, d decision) (calls.Traced, decision, error) {
+	separator := b.settings.traced(keySegmentSep, b.settings.SegmentSep)
+	var pieces []calls.Traced
 	onlyMemory, filled, hasVariables := true, false, false
 	for j, s := range m.Segments {
-		text := s.Value
+		text, err := b.segmentText(i, j, s)
+		if err != nil {
+			return calls.Traced{}, d, foreignError(err, "module %q, segments[%d]: variable %q", m.Name, j, s.Value)
+		}
 		if s.isVariable() {
 			hasVariables = true
 			onlyMemory = onlyMemory && isMemoryVariable(s.Value)
-			var err error
-			text, err = b.variableText(s.Value)
-			if err != nil {
-				return "", nil, d, foreignError(err, "module %q, segments[%d]: variable %q", m.Name, j, s.Value)
-			}
-			filled = filled || strings.TrimSpace(text) != ""
+			filled = filled || strings.TrimSpace(text.Text) != ""
 			if note := b.notes[s.Value]; note != "" {
 				d.reason = b.env.Say("%s; %s", d.reason, note)
 			}
 		}
-		if text == "" {
+		if text.Text == "" {
 			continue
 		}
-		if joined.Len() > 0 {
-			joined.WriteString(b.settings.SegmentSep)
+		if len(pieces) > 0 {
+			pieces = append(pieces, separator)
 		}
-		origins = append(origins, b.segmentOrigins(i, j, s, text, joined.Len())...)
-		joined.WriteString(text)
+		pieces = append(pieces, text)
 	}
 	omit := onlyMemory
 	if m.OmitIfEmpty != nil {
 		omit = *m.OmitIfEmpty
 	}
 	if omit && hasVariables && !filled {
-		return "", nil, decision{reason: b.env.Say("its variables are all empty"), code: "empty"}, nil
+		return calls.Traced{}, decision{reason: b.env.Say("its variables are all empty"), code: "empty"}, nil
 	}
-	if joined.Len() == 0 {
-		return "", nil, decision{reason: b.env.Say("it has no text"), code: "empty"}, nil
+	if len(pieces) == 0 {
+		return calls.Traced{}, decision{reason: b.env.Say("it has no text"), code: "empty"}, nil
 	}
-	return joined.String(), origins, d, nil
-}
-
-// variableText returns what a variable becomes in the prompt. An error means that the policy
-// is to fail.
-func (b *builder) variableText(name string) (string, error) {
-	v, err := b.fetchedValue(name)
-	if err == nil {
-		return prompt.Text(v), nil
-	}
-	if b.params.OnUnknown == "error" {
-		return "", err
-	}
-	if _, known := b.names.find(name); known { // of an unknown one the warning was given before
-		b.warn("variable %q: %v", name, err)
-	}
-	if b.params.OnUnknown == "keep" {
-		return "{{" + name + "}}", nil
-	}
-	return "", nil
+	return calls.Traced{}.Append(pieces...), d, nil
 }
 
 // causeOfEnd returns the error of a step that ended while a foreign function ran: the

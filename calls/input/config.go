@@ -2,6 +2,7 @@ package input
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -23,6 +24,17 @@ type config struct {
 	place func(schema.Problem) wording.Text
 	// origin is where the text at a pointer into the configuration comes from.
 	origin func(pointer string) calls.Origin
+	// written are the keys of the settings that the configuration has.
+	written []string
+}
+
+// setOrigin sets where the texts of the configuration come from.
+func (c *config) setOrigin(origin func(pointer string) calls.Origin) {
+	c.origin = origin
+	c.Settings.origins = make(map[string]calls.Origin, len(c.written))
+	for _, key := range c.written {
+		c.Settings.origins[key] = origin("/settings/" + value.Escape(key))
+	}
 }
 
 // module is one part of the prompt that is in or out as a whole.
@@ -70,24 +82,56 @@ type settings struct {
 	FunctionTimeout string `json:"function_timeout" default:"10s" doc:"How long one function, resolver or look-up may take."`
 
 	timeout time.Duration
+	// origins are where the texts of settings were taken from, by their keys. One that has none is a
+	// default of the call.
+	origins map[string]calls.Origin
+}
+
+// traced returns the text of a setting.
+func (s settings) traced(key, text string) calls.Traced {
+	o, isGiven := s.origins[key]
+	if !isGiven || text == "" {
+		return calls.Traced{Text: text}
+	}
+	o.End = len(text)
+	return calls.Traced{Text: text, Origins: []calls.Origin{o}}
 }
 
 // withDefaults fills the settings that depend on the language, where they are not
 // given, from those of the language.
 func (s settings) withDefaults(local settings) settings {
-	for _, field := range []struct{ own, other *string }{
-		{&s.TurnFormat, &local.TurnFormat},
-		{&s.MemoryFormat, &local.MemoryFormat},
-		{&s.UnscoredFormat, &local.UnscoredFormat},
-		{&s.UserLabel, &local.UserLabel},
-		{&s.AssistantLabel, &local.AssistantLabel},
+	s.origins = maps.Clone(s.origins)
+	for _, field := range []struct {
+		key        string
+		own, other *string
+	}{
+		{keyTurnFormat, &s.TurnFormat, &local.TurnFormat},
+		{keyMemoryFormat, &s.MemoryFormat, &local.MemoryFormat},
+		{keyUnscoredFormat, &s.UnscoredFormat, &local.UnscoredFormat},
+		{keyUserLabel, &s.UserLabel, &local.UserLabel},
+		{keyAssistantLabel, &s.AssistantLabel, &local.AssistantLabel},
 	} {
 		if *field.own == "" {
 			*field.own = *field.other
+			delete(s.origins, field.key)
+			if o, isGiven := local.origins[field.key]; isGiven {
+				s.origins[field.key] = o
+			}
 		}
 	}
 	return s
 }
+
+// The keys of settings whose texts go into the prompt.
+const (
+	keySeparator      = "prompt_separator"
+	keySegmentSep     = "segment_separator"
+	keyTurnFormat     = "short_term_format"
+	keyMemoryFormat   = "long_term_format"
+	keyUnscoredFormat = "long_term_format_unscored"
+	keyUserLabel      = "user_label"
+	keyAssistantLabel = "assistant_label"
+)
 
 // importance is the value of importance_func; zero is always.
 type importance struct {
@@ -145,7 +189,9 @@ func checkConfig(doc value.Value) (cfg *config, problems, duplicates schema.Prob
 	if len(problems) > 0 {
 		return nil, problems, nil
 	}
-	if _, ok := doc.Get("settings"); !ok {
+	written, ok := doc.Get("settings")
+	cfg.written = written.Map().Keys()
+	if !ok {
 		m := doc.Map().Clone()
 		m.Set("settings", value.OfMap(nil))
 		doc = value.OfMap(m)
@@ -205,7 +251,7 @@ func (c *inlineConfig) DecodeValue(v value.Value) error {
 		p.Pointer = "/config" + p.Pointer
 		return describeProblem(p)
 	}
-	cfg.origin = func(pointer string) calls.Origin { return calls.Origin{Pointer: "/config" + pointer} }
+	cfg.setOrigin(func(pointer string) calls.Origin { return calls.Origin{Pointer: "/config" + pointer} })
 	c.config = cfg
 	return nil
 }
@@ -289,10 +335,10 @@ func parseConfig(name string, data []byte, lenient bool) (cfg *config, warnings,
 		return nil, nil, describeAll(problems, place)
 	}
 	cfg.place = place
-	cfg.origin = func(pointer string) calls.Origin {
+	cfg.setOrigin(func(pointer string) calls.Origin {
 		line, _ := doc.At(pointer)
 		return calls.Origin{File: name, Line: line, Computed: true} // JSON has escapes
-	}
+	})
 	return cfg, describeAll(append(duplicates, cfg.warnings...), place), nil
 }
 

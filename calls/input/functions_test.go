@@ -284,6 +284,9 @@ config:
 	}
 	var reasons []string
 	for _, p := range out.Parts {
+		if p.Kind != "module" {
+			continue
+		}
 		reasons = append(reasons, p.Reason)
 	}
 	if diff := cmp.Diff([]string{"f: since", "early: the variable is true", "f returned true", "never: as its name says"}, reasons); diff != "" {

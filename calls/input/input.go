@@ -42,7 +42,7 @@ type Input struct {
 // Output is the finished prompt.
 type Output struct {
 	Prompt   string       `json:"prompt" doc:"The text of all modules that are in."`
-	Parts    []calls.Part `json:"parts" doc:"Every module of the template in order, with its text, its place in prompt and why it is in or out."`
+	Parts    []calls.Part `json:"parts" doc:"Every module of the template in order, with its text, its place in prompt and why it is in or out; and the separators between them, of the kind separator."`
 	Warnings []string     `json:"warnings" doc:"What went wrong without ending the build."`
 }
 

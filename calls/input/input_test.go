@@ -67,6 +67,13 @@ func checkParts(t testing.TB, out result) {
 		if p.Included && out.Prompt[p.Start:p.End] != p.Text || !p.Included && (p.Text != "" || p.Tokens != 0) {
 			t.Errorf("part %+v does not fit the prompt %q", p, out.Prompt)
 		}
+		if p.Kind == "separator" {
+			if p.Start != end || p.Module != "" || !p.Included || p.Text == "" {
+				t.Errorf("separator %+v", p)
+			}
+			end = p.End
+			continue
+		}
 		if p.Reason == "" || p.Kind != "module" || p.Module != p.Name || p.Start < end {
 			t.Errorf("part %+v", p)
 		}
@@ -211,7 +218,7 @@ me 1970-01-01 00:00> old
 	if diff := cmp.Diff(want, out.Prompt); diff != "" {
 		t.Error(diff)
 	}
-	if r := out.Parts[1].Reason; !strings.Contains(r, "the first 4 of 5 memories") {
+	if r := out.Parts[2].Reason; !strings.Contains(r, "the first 4 of 5 memories") {
 		t.Errorf("the reason %q does not say what was left out", r)
 	}
 }
@@ -323,7 +330,7 @@ func TestPromptIsItsTexts(t *testing.T) {
 		if err != nil || out.Prompt != strings.Join(texts, "\n\n") {
 			r.Fatalf("got %q, %v, want %q", out.Prompt, err, texts)
 		}
-		if n := len(slices.DeleteFunc(out.Parts, func(p calls.Part) bool { return !p.Included })); n != len(texts) {
+		if n := len(slices.DeleteFunc(out.Parts, func(p calls.Part) bool { return !p.Included || p.Kind != "module" })); n != len(texts) {
 			r.Fatalf("%d parts are in, want %d", n, len(texts))
 		}
 	})

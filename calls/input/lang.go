@@ -33,9 +33,9 @@ var builtIn = sync.OnceValue(func() map[string]*config {
 		if len(faults) > 0 {
 			panic(wording.Join(faults, "\n", "\n").En)
 		}
-		cfg.origin = func(string) calls.Origin {
+		cfg.setOrigin(func(string) calls.Origin {
 			return calls.Origin{Kind: calls.OriginText, Name: "input " + configName, Computed: true}
-		}
+		})
 		configs[name] = cfg
 	}
 	return configs

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -19,8 +20,21 @@ type givenMemory struct {
 	shortGiven, longGiven bool
 	short                 []plugins.Turn
 	long                  []recalledMemory
-	// shortPointers and longPointers are the parameters that the texts are taken from.
-	shortPointers, longPointers []string
+	// shortSources and longSources are where the texts of short and long were taken from.
+	shortSources []turnSource
+	longSources  []memorySource
+}
+
+// turnSource is where an utterance was taken from.
+type turnSource struct {
+	content    calls.Traced
+	role, time calls.Origin
+}
+
+// memorySource is where a memory was taken from.
+type memorySource struct {
+	text  calls.Traced
+	score calls.Origin
 }
 
 // recalledMemory is a memory whose score may be unknown.
@@ -61,10 +75,10 @@ func (m *givenMemory) DecodeValue(v value.Value) error {
 		return given
 	}
 	m.shortGiven = each("short_term", func(item value.Value, pointer string) error {
-		turn, err := readTurn(item)
+		turn, from, err := readTurn(item, pointer)
 		if turn.Content != "" { // a message of tool calls alone has no text
 			m.short = append(m.short, turn)
-			m.shortPointers = append(m.shortPointers, pointer+textMember(item, "content", "text"))
+			m.shortSources = append(m.shortSources, from)
 		}
 		return err
 	})
@@ -72,7 +86,9 @@ func (m *givenMemory) DecodeValue(v value.Value) error {
 		r, err := readRecalled(item)
 		if r.text != "" {
 			m.long = append(m.long, r)
-			m.longPointers = append(m.longPointers, pointer+textMember(item, "text", "content"))
+			m.longSources = append(m.longSources, memorySource{
+				calls.TracedParam(pointer+textMember(item, "text", "content"), r.text), calls.Origin{Pointer: pointer + scoreMember(item)},
+			})
 		}
 		return err
 	})
@@ -94,60 +110,71 @@ func textMember(entry value.Value, keys ...string) string {
 	return ""
 }
 
-func readTurn(v value.Value) (turn plugins.Turn, err error) {
+// readTurn reads the entry at a pointer.
+func readTurn(v value.Value, pointer string) (turn plugins.Turn, from turnSource, err error) {
 	if text, ok := v.Str(); ok {
-		return plugins.Turn{Content: text}, nil
+		return plugins.Turn{Content: text}, turnSource{content: calls.TracedParam(pointer, text)}, nil
 	}
 	content, ok := firstMember(v, "content", "text")
 	if !ok {
-		return turn, wording.Errorf("want a string or an object with content, got %s", v.Kind())
+		return turn, from, wording.Errorf("want a string or an object with content, got %s", v.Kind())
 	}
-	turn.Content, err = contentText(content)
+	from.content, err = contentText(content, pointer+textMember(v, "content", "text"))
+	turn.Content = from.content.Text
+	from.role, from.time = calls.Origin{Pointer: pointer + "/role"}, calls.Origin{Pointer: pointer + "/timestamp"}
 	if err != nil {
-		return turn, err
+		return turn, from, err
 	}
 	if role, ok := v.Get("role"); ok {
 		turn.Role, ok = role.Str()
 		if !ok {
-			return turn, wording.Errorf("role: want a string, got %s", role.Kind())
+			return turn, from, wording.Errorf("role: want a string, got %s", role.Kind())
 		}
 	} else if isUser, ok := v.Get("is_user"); ok {
 		user, ok := isUser.Bool()
 		if !ok {
-			return turn, wording.Errorf("is_user: want a boolean, got %s", isUser.Kind())
+			return turn, from, wording.Errorf("is_user: want a boolean, got %s", isUser.Kind())
 		}
 		turn.Role = map[bool]string{true: "user", false: "assistant"}[user]
 	}
 	if when, ok := v.Get("timestamp"); ok && !when.IsNull() {
 		turn.Timestamp, err = readTime(when)
 		if err != nil {
-			return turn, wording.Errorf("timestamp: %w", err)
+			return turn, from, wording.Errorf("timestamp: %w", err)
 		}
 	}
-	return turn, nil
+	return turn, from, nil
 }
 
-// contentText returns the text of a message's content: a string, null, or a list of
-// parts of which those of type text count.
-func contentText(v value.Value) (string, error) {
+// contentText returns the text of a message's content, which stands at a pointer: a string,
+// null, or a list of parts of which those of type text count.
+func contentText(v value.Value, pointer string) (calls.Traced, error) {
 	switch v.Kind() {
 	case value.Null:
-		return "", nil
+		return calls.Traced{}, nil
 	case value.String:
 		text, _ := v.Str()
-		return text, nil
+		return calls.TracedParam(pointer, text), nil
 	case value.List:
-		var texts []string
-		for _, part := range v.List() {
+		var texts []calls.Traced
+		for i, part := range v.List() {
 			text, _ := part.Get("text")
 			if s, ok := text.Str(); ok {
-				texts = append(texts, s)
+				texts = append(texts, calls.TracedParam(fmt.Sprintf("%s/%d/text", pointer, i), s))
 			}
 		}
-		return strings.Join(texts, "\n"), nil
+		return calls.JoinTraced(texts, "\n"), nil
 	default:
-		return "", wording.Errorf("content: want a string or a list of parts, got %s", v.Kind())
+		return calls.Traced{}, wording.Errorf("content: want a string or a list of parts, got %s", v.Kind())
 	}
+}
+
+// scoreMember returns the pointer, below an entry, of its score.
+func scoreMember(entry value.Value) string {
+	if entry.Kind() == value.List {
+		return "/1"
+	}
+	return "/" + firstKey(entry, "score", "relevance_score")
 }
 
 func readTime(v value.Value) (time.Time, error) {
@@ -210,61 +237,48 @@ func firstKey(v value.Value, keys ...string) (key string) {
 	return key
 }
 
-// turnLine returns an utterance as the prompt shows it. One without a role is shown
+// tracedTurn returns an utterance as the prompt shows it. One without a role is shown
 // as it is.
-func (s settings) turnLine(t plugins.Turn) string {
+func (s settings) tracedTurn(t plugins.Turn, from turnSource) calls.Traced {
 	if t.Role == "" {
-		return t.Content
+		return from.content
 	}
-	return s.formatTurn(s.TurnFormat, t)
-}
-
-// turnHead returns the part of turnLine before the words.
-func (s settings) turnHead(t plugins.Turn) string {
-	if t.Role == "" {
-		return ""
-	}
-	head, _, _ := strings.Cut(s.TurnFormat, "{content}")
-	return s.formatTurn(head, t)
-}
-
-func (s settings) formatTurn(format string, t plugins.Turn) string {
-	role := t.Role
-	switch role {
+	role := calls.ComputedFrom(from.role, t.Role)
+	switch t.Role {
 	case "user":
-		role = s.UserLabel
+		role = s.traced(keyUserLabel, s.UserLabel)
 	case "assistant":
-		role = s.AssistantLabel
+		role = s.traced(keyAssistantLabel, s.AssistantLabel)
 	}
-	when := ""
+	when := calls.Traced{}
 	if !t.Timestamp.IsZero() {
-		when = t.Timestamp.Format("2006-01-02 15:04")
+		when = calls.ComputedFrom(from.time, t.Timestamp.Format("2006-01-02 15:04"))
 	}
-	return strings.NewReplacer("{role}", role, "{content}", t.Content, "{time}", when).Replace(format)
+	return expandFormat(s.traced(keyTurnFormat, s.TurnFormat), map[string]calls.Traced{"{role}": role, "{content}": from.content, "{time}": when})
 }
 
-// memoryLine returns a memory as the prompt shows it.
-func (s settings) memoryLine(r recalledMemory) string {
-	return formatMemory(s.memoryFormat(r), r)
-}
-
-// memoryHead returns the part of memoryLine before the text.
-func (s settings) memoryHead(r recalledMemory) string {
-	head, _, _ := strings.Cut(s.memoryFormat(r), "{text}")
-	return formatMemory(head, r)
-}
-
-func (s settings) memoryFormat(r recalledMemory) string {
+// tracedMemory returns a memory as the prompt shows it.
+func (s settings) tracedMemory(r recalledMemory, from memorySource) calls.Traced {
 	if r.score == nil {
-		return s.UnscoredFormat
+		return expandFormat(s.traced(keyUnscoredFormat, s.UnscoredFormat), map[string]calls.Traced{"{text}": from.text})
 	}
-	return s.MemoryFormat
+	score := calls.ComputedFrom(from.score, strconv.FormatFloat(*r.score, 'f', 2, 64))
+	return expandFormat(s.traced(keyMemoryFormat, s.MemoryFormat), map[string]calls.Traced{"{text}": from.text, "{score}": score})
 }
 
-func formatMemory(format string, r recalledMemory) string {
-	if r.score == nil {
-		return strings.NewReplacer("{text}", r.text).Replace(format)
+// expandFormat puts texts in the place of their names in braces.
+func expandFormat(format calls.Traced, texts map[string]calls.Traced) calls.Traced {
+	var pieces []calls.Traced
+	end := 0
+	for at := 0; at < len(format.Text); at++ {
+		for name, text := range texts {
+			if strings.HasPrefix(format.Text[at:], name) {
+				pieces = append(pieces, format.Slice(end, at), text)
+				end = at + len(name)
+				at = end - 1
+				break
+			}
+		}
 	}
-	score := strconv.FormatFloat(*r.score, 'f', 2, 64)
-	return strings.NewReplacer("{text}", r.text, "{score}", score).Replace(format)
+	return calls.Traced{}.Append(append(pieces, format.Slice(end, len(format.Text)))...)
 }

@@ -7,28 +7,34 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
 )
 
-// segmentOrigins returns where the text of a segment comes from, which begins at a byte of
-// its module: segment j of module i of the configuration.
-func (b *builder) segmentOrigins(i, j int, s segment, text string, at int) []calls.Origin {
-	var origins []calls.Origin
+// segmentText returns the text of a segment: number j of module i of the configuration.
+func (b *builder) segmentText(i, j int, s segment) (calls.Traced, error) {
+	written := tracedWhole(b.config.origin(fmt.Sprintf("/context_template/%d/segments/%d/value", i, j)), s.Value)
+	if !s.isVariable() {
+		return written, nil
+	}
+	v, err := b.fetchedValue(s.Value)
 	switch {
-	case !s.isVariable():
-		o := b.config.origin(fmt.Sprintf("/context_template/%d/segments/%d/value", i, j))
-		o.End = len(text)
-		origins = []calls.Origin{o}
-	case b.isMemory(s.Value):
-		origins = append(origins, b.memoryOrigins[s.Value]...)
-	default:
-		origins = b.variableOrigins(s.Value, text)
+	case err == nil && b.isMemory(s.Value):
+		return b.memoryTexts[s.Value], nil
+	case err == nil:
+		text := prompt.Text(v)
+		return calls.Traced{Text: text, Origins: b.variableOrigins(s.Value, v, text)}, nil
+	case b.params.OnUnknown == "error":
+		return calls.Traced{}, err
 	}
-	for n := range origins {
-		origins[n].Start += at
-		origins[n].End += at
+	if _, known := b.names.find(s.Value); known { // of an unknown one the warning was given before
+		b.warn("variable %q: %v", s.Value, err)
 	}
-	return origins
+	if b.params.OnUnknown == "keep" {
+		return calls.Traced{Text: "{{"}.Append(written, calls.Traced{Text: "}}"}), nil
+	}
+	return calls.Traced{}, nil
 }
 
 // isMemory reports whether a variable comes from memory, and not from the parameter
@@ -40,14 +46,12 @@ func (b *builder) isMemory(name string) bool {
 
 // variableOrigins returns those of a variable that is not memory: a parameter, or a name
 // that templates have too.
-func (b *builder) variableOrigins(name, text string) []calls.Origin {
-	s, ok := b.names.find(name)
-	if !ok {
-		return nil // its name stands for it
+func (b *builder) variableOrigins(name string, v value.Value, text string) []calls.Origin {
+	if text == "" {
+		return nil
 	}
-	v, err := b.fetchedValue(name)
-	isCopy := err == nil && v.Kind() == value.String
-	o := calls.Origin{End: len(text), Computed: !isCopy}
+	s, _ := b.names.find(name)
+	o := calls.Origin{End: len(text), Computed: v.Kind() != value.String}
 	_, given := b.names.given.Get(s.root)
 	switch {
 	case given:
@@ -59,75 +63,56 @@ func (b *builder) variableOrigins(name, text string) []calls.Origin {
 	case state[s.root] != nil:
 		o.Kind, o.Name, o.Pointer = calls.OriginName, s.root, s.path
 	default:
-		if turn, ok := b.lastTurnOrigin(s.root, text); ok {
-			return []calls.Origin{turn}
+		if turn, ok := b.lastTurnOrigins(s.root, text); ok {
+			return turn
 		}
 		o.Kind, o.Name, o.Pointer = calls.OriginName, "vars", "/"+value.Escape(strings.TrimPrefix(s.root, "vars."))+s.path
 	}
 	return []calls.Origin{o}
 }
 
-// lastTurnOrigin returns the source of a built-in variable that is what was said last: the
+// lastTurnOrigins returns the origins of a built-in variable that is what was said last: the
 // utterance in the dialogue that it was taken from. ok is false for any other variable.
-func (b *builder) lastTurnOrigin(variable, text string) (o calls.Origin, ok bool) {
+func (b *builder) lastTurnOrigins(variable, text string) (origins []calls.Origin, ok bool) {
 	role := map[string]string{"last_user_message": "user", "last_assistant_message": "assistant"}[variable]
 	_, isOfStep := b.env.Vars.Resolved[variable] // the engine has taken it, from what it read
 	if role == "" || isOfStep {
-		return o, false
+		return nil, false
 	}
 	d := b.dialogueOrWarn()
 	for i, turn := range slices.Backward(d.turns) {
 		if turn.Role == role {
-			o = b.turnOrigin(d, i)
-			o.End = len(text)
-			return o, turn.Content == text
+			return b.sourceOfTurn(turn, d.total-len(d.turns)+i).content.Origins, turn.Content == text
 		}
 	}
-	return o, false
+	return nil, false
 }
 
-// turnOrigin returns the source of an utterance.
-func (b *builder) turnOrigin(d dialogue, i int) calls.Origin {
+// sourceOfTurn returns where an utterance was taken from: that of a number in the parameters, or
+// else one in the memory.
+func (b *builder) sourceOfTurn(t plugins.Turn, i int) turnSource {
 	if b.params.Memory.shortGiven {
-		return calls.Origin{Pointer: b.params.Memory.shortPointers[d.total-len(d.turns)+i]}
+		return b.params.Memory.shortSources[i]
 	}
-	return calls.Origin{Kind: calls.OriginMemory, Name: cmp.Or(d.turns[i].ID, "session")}
+	o := calls.Origin{Kind: calls.OriginMemory, Name: cmp.Or(t.ID, "session")}
+	return turnSource{tracedWhole(o, t.Content), o, o}
 }
 
-// dialogueOrigins returns those of the dialogue, one for each line that holds the words of
-// its turn.
-func (b *builder) dialogueOrigins(d dialogue) (origins []calls.Origin) {
-	at := 0
-	for i, line := range d.lines {
-		t := d.turns[i]
-		origins = append(origins, lineOrigin(b.turnOrigin(d, i), line, t.Content, len(b.settings.turnHead(t)), at))
-		at += len(line) + 1
+// sourceOfMemory returns where a memory was taken from: that of a number in the parameters, or
+// else one in the store.
+func (b *builder) sourceOfMemory(r recalledMemory, i int) memorySource {
+	if b.params.Memory.longGiven {
+		return b.params.Memory.longSources[i]
 	}
-	return origins
+	o := calls.Origin{Kind: calls.OriginMemory, Name: cmp.Or(r.id, "long_term")}
+	return memorySource{tracedWhole(o, r.text), o}
 }
 
-// recalledOrigins returns those of the memories, one for each line.
-func (b *builder) recalledOrigins(list []recalledMemory, lines []string) (origins []calls.Origin) {
-	at := 0
-	for i, line := range lines {
-		o := calls.Origin{Kind: calls.OriginMemory, Name: cmp.Or(list[i].id, "long_term")}
-		if b.params.Memory.longGiven {
-			o = calls.Origin{Pointer: b.params.Memory.longPointers[i]}
-		}
-		origins = append(origins, lineOrigin(o, line, list[i].text, len(b.settings.memoryHead(list[i])), at))
-		at += len(line) + 1
+// tracedWhole returns a text that is all of its source.
+func tracedWhole(o calls.Origin, text string) calls.Traced {
+	if text == "" {
+		return calls.Traced{}
 	}
-	return origins
-}
-
-// lineOrigin completes the origin of a line which holds some words from start on. A
-// line that does not, for it was cut, is computed from them.
-func lineOrigin(o calls.Origin, line, words string, start, at int) calls.Origin {
-	end := start + len(words)
-	if end > len(line) || line[start:end] != words {
-		o.Computed = true
-		start, end = 0, len(line)
-	}
-	o.Start, o.End = at+start, at+end
-	return o
+	o.End = len(text)
+	return calls.Traced{Text: text, Origins: []calls.Origin{o}}
 }

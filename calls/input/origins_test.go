@@ -1,6 +1,7 @@
 package input_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestOrigins(t *testing.T) {
 			"config", value.Pairs("context_template", []any{
 				value.Pairs("module_name", "a", "segments", []any{value.Pairs("type", "text", "value", text("segment")), variable("v"), variable("o.k"), variable("n")}),
 				value.Pairs("module_name", "b", "segments", []any{variable("current_user_input"), variable("short_term_history_content"), variable("long_term_memory_content")}),
-			}, "settings", value.Pairs("segment_separator", "|", "long_term_format", "* {text} ({score})")),
+			}, "settings", value.Pairs("prompt_separator", text("separator"), "segment_separator", "|", "user_label", text("user"), "long_term_format", "* {text} ({score})")),
 			"variables", value.Pairs("v", text("v"), "o", value.Pairs("k", text("k")), "n", 7),
 			"user_input", text("input"),
 			"memory", value.Pairs("short_term", []any{"", text("turn 0"), value.Pairs("role", "user", "content", text("turn 1"))},
@@ -50,25 +51,33 @@ func TestOrigins(t *testing.T) {
 		}
 		var places []string
 		for _, p := range out.Parts {
-			end := 0
+			end, covered := 0, 0
 			for _, o := range p.Origins {
 				if o.Start < end || o.End > len(p.Text) {
 					t.Errorf("%+v is out of order in %q", o, p.Text)
 					continue
 				}
 				end = o.End
-				places = append(places, o.Pointer)
-				v, _ := with.At(o.Pointer)
-				if want, _ := v.Str(); !o.Computed && p.Text[o.Start:o.End] != want {
-					t.Errorf("%s: %q is not %q", o.Pointer, p.Text[o.Start:o.End], want)
+				places = append(places, cmp.Or(o.Pointer, "built-in"))
+				v, isGiven := with.At(o.Pointer)
+				want, _ := v.Str()
+				if isGiven && !o.Computed && p.Text[o.Start:o.End] != want[o.From:o.From+o.End-o.Start] {
+					t.Errorf("%s: %q is not in %q at %d", o.Pointer, p.Text[o.Start:o.End], want, o.From)
 				}
-				if o.Computed != (o.Pointer == "/variables/n") {
+				isNumber := o.Pointer == "/variables/n" || o.Pointer == "/memory/long_term/0/1"
+				if o.Computed != (isNumber || o.Kind == calls.OriginText) {
 					t.Errorf("computed: %+v", o)
 				}
+				covered += o.End - o.Start
+			}
+			if own := len(p.Text) - covered; own != strings.Count(p.Text, "\n") || p.Kind == "separator" && own > 0 {
+				t.Errorf("%d bytes of %q have no origin", own, p.Text)
 			}
 		}
-		want := "/config/context_template/0/segments/0/value /variables/v /variables/o/k /variables/n /user_input" +
-			" /memory/short_term/1 /memory/short_term/2/content /memory/long_term/0/0 /memory/long_term/1"
+		const between = " /config/settings/segment_separator "
+		want := "/config/context_template/0/segments/0/value" + between + "/variables/v" + between + "/variables/o/k" + between + "/variables/n" +
+			" /config/settings/prompt_separator /user_input" + between + "/memory/short_term/1 /config/settings/user_label built-in /memory/short_term/2/content" + between +
+			"/config/settings/long_term_format /memory/long_term/0/0 /config/settings/long_term_format /memory/long_term/0/1 /config/settings/long_term_format built-in /memory/long_term/1"
 		if got := strings.Join(places, " "); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}

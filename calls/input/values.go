@@ -140,8 +140,7 @@ func (b *builder) recallMemory(name string) value.Value {
 		if d.total > len(d.lines) {
 			b.notes[name] = b.env.Say("the newest %d of %d utterances", len(d.lines), d.total)
 		}
-		b.memoryOrigins[name] = b.dialogueOrigins(d)
-		return value.OfString(strings.Join(d.lines, "\n"))
+		return b.keepMemory(name, d.lines)
 	}
 	list, err := b.memories()
 	if err != nil {
@@ -150,12 +149,17 @@ func (b *builder) recallMemory(name string) value.Value {
 	if given := len(b.params.Memory.long); given > len(list) {
 		b.notes[name] = b.env.Say("the first %d of %d memories", len(list), given)
 	}
-	lines := make([]string, len(list))
+	lines := make([]calls.Traced, len(list))
 	for i, r := range list {
-		lines[i] = b.settings.memoryLine(r)
+		lines[i] = b.settings.tracedMemory(r, b.sourceOfMemory(r, i))
 	}
-	b.memoryOrigins[name] = b.recalledOrigins(list, lines)
-	return value.OfString(strings.Join(lines, "\n"))
+	return b.keepMemory(name, lines)
+}
+
+// keepMemory keeps the text of a variable that comes from memory, and returns it.
+func (b *builder) keepMemory(name string, lines []calls.Traced) value.Value {
+	b.memoryTexts[name] = calls.JoinTraced(lines, "\n")
+	return value.OfString(b.memoryTexts[name].Text)
 }
 
 // dialogueOrWarn returns the dialogue, empty with a warning where it cannot be read.
@@ -183,12 +187,15 @@ func (b *builder) loadDialogue(ctx context.Context) (d dialogue, err error) {
 	}
 	// The bounds are on what the prompt shows, roles and all.
 	trimmer := transcript.NewTrimmer(b.settings.MaxTurns, b.settings.MaxTokens, b.env.Tokens)
-	for _, t := range turns {
-		trimmer.Add(plugins.Turn{Role: t.Role, Content: b.settings.turnLine(t)})
+	lines := make([]calls.Traced, len(turns))
+	for i, t := range turns {
+		lines[i] = b.settings.tracedTurn(t, b.sourceOfTurn(t, i))
+		trimmer.Add(plugins.Turn{Role: t.Role, Content: lines[i].Text})
 	}
-	d = dialogue{turns: turns[len(turns)-trimmer.Len():], total: len(turns)}
-	for _, t := range trimmer.Turns() {
-		d.lines = append(d.lines, t.Content)
+	from := len(turns) - trimmer.Len()
+	d = dialogue{turns: turns[from:], lines: lines[from:], total: len(turns)}
+	for i, t := range trimmer.Turns() {
+		d.lines[i] = d.lines[i].TruncatedTo(t.Content)
 	}
 	return d, nil
 }

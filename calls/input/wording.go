@@ -13,6 +13,7 @@ var _ = wording.Add(wording.Catalog{
 	"%s; %s": "%s；%s",
 	"a template must be a list of modules, [{module_name, segments}, ...]; names as keys are the old form": "模板必须是模块列表 [{module_name, segments}, ...]；以名称为键是旧格式",
 	"always included": "始终包含",
+	"between modules": "模块之间",
 	"content: want a string or a list of parts, got %s":                               "content：应为字符串或片段列表，实为%s",
 	"context_template is the list of the prompt's modules":                            "context_template 是提示词的模块列表",
 	"duplicate module name %q (first in context_template[%d])":                        "模块名 %q 重复（首次出现在 context_template[%d]）",

@@ -36,7 +36,6 @@ type explainer struct {
 	shared map[stepOfFrame]*sharedNames
 	traces map[tracedParam]*trace
 	known  map[explained]explanation
-	given  map[site]map[string][]string // by text, where a site was given it, unless the flow writes it out
 	placer placer
 
 	hasSecrets bool // the flow mentions some

@@ -36,7 +36,10 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 			return aligned
 		}
 	}
-	if !found || x.isLiteral(caller, o.Pointer) {
+	if !found { // it is a default of the call
+		return singlePiece(stretch)
+	}
+	if x.isLiteral(caller, o.Pointer) {
 		return singlePiece(stretch, place)
 	}
 	isInText := isText && o.From >= 0 && o.From+o.Size <= len(given)

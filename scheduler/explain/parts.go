@@ -162,57 +162,37 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 			continue
 		}
 		if start > end {
-			pieces = append(pieces, x.explainOwn(at, pointer, text, end, start, hops)...)
+			pieces = append(pieces, x.ownWords(at, pointer, text, end, start, hops)...)
 		}
 		pieces = append(pieces, x.explainPart(at, part, inner, text[start:stop], hops)...)
 		end = stop
 	}
 	if pieces != nil && end < len(text) {
-		pieces = append(pieces, x.explainOwn(at, pointer, text, end, len(text), hops)...)
+		pieces = append(pieces, x.ownWords(at, pointer, text, end, len(text), hops)...)
 	}
 	return pieces
 }
 
-// explainOwn explains the bytes [start, end) of a text in the output of a step, which no part tells of: a separator that the step was
-// given, or the words of its call.
-func (x *explainer) explainOwn(at site, pointer, text string, start, end, hops int) []Piece {
-	maker := sourceOfMaker(at.got)
+// ownWords returns the piece of the bytes [start, end) of a text in the output of a step, which no part tells of: the words of its call.
+func (x *explainer) ownWords(at site, pointer, text string, start, end, hops int) []Piece {
+	maker := x.sourceOfWords(at, hops)
 	maker.Pointer = pointer
-	return completed(x.explainGap(at, text[start:end], hops), maker.withSpan(start, end-start))
+	return singlePiece(text[start:end], maker.withSpan(start, end-start))
 }
 
-// maxEqualTexts is how many places are looked at that have the same text.
-const maxEqualTexts = 8
-
-// explainGap explains a stretch that a call tells nothing of: all of a text that the step was given and that the flow does not
-// write out, such as a separator, else it has no source. Where the step was given the text more than once, it is from one of the places.
-func (x *explainer) explainGap(at site, stretch string, hops int) []Piece {
-	if at.step == nil || stretch == "" || hops > maxHops {
-		return singlePiece(stretch)
+// sourceOfWords returns the source of words of a call. Those of a foreign call, which need not tell all, may have anything in them that the
+// step was given.
+func (x *explainer) sourceOfWords(at site, hops int) Source {
+	maker := sourceOfMaker(at.got)
+	if at.step == nil || !isForeign(at.got.Call) {
+		return maker
 	}
-	caller := x.callerOf(at)
-	known, ok := x.given[caller]
-	if !ok {
-		known = map[string][]string{}
-		eachText(caller.got.Params, "", func(pointer, text string) {
-			if len(known[text]) <= maxEqualTexts && !x.isLiteral(caller, pointer) {
-				known[text] = append(known[text], pointer)
-			}
-		})
-		x.given[caller] = known
+	given := Source{}.madeFrom(x.explainGivens(x.callerOf(at), hops+1))
+	maker.Possible = slices.Concat(given.Origins, given.Possible)
+	if isOfServer(at.got.Call) {
+		maker.Possible = append(maker.Possible, Source{Kind: SourceStep, Call: callHTTP})
 	}
-	pointers := known[stretch]
-	if len(pointers) == 0 {
-		return singlePiece(stretch)
-	}
-	pieces := x.explainGiven(caller, pointers[0], stretch, hops+1)
-	if len(pointers) > maxEqualTexts {
-		return withPossible(pieces, anywhere)
-	}
-	for _, other := range pointers[1:] {
-		pieces = withPossibleFrom(pieces, x.explainGiven(caller, other, stretch, hops+1))
-	}
-	return pieces
+	return maker
 }
 
 // partAt returns the part whose own text stands at a pointer of an output.
@@ -284,12 +264,16 @@ func (x *explainer) labelOf(at site, part calls.Part) Source {
 // own name.
 func (x *explainer) explainPart(at site, part calls.Part, origins []calls.Origin, text string, hops int) []Piece {
 	pieces := x.explainOrigins(at, origins, text, hops)
+	words := x.sourceOfWords(at, hops)
 	if part.Kind == "" {
-		return completed(pieces, sourceOfMaker(at.got)) // it was only passed on
+		return completed(pieces, words) // it was only passed on
 	}
 	label := x.labelOf(at, part)
 	for i := range pieces {
 		own := label
+		if len(pieces[i].Sources) == 0 {
+			own.Possible = words.Possible
+		}
 		if last := len(pieces[i].Sources) - 1; last > 0 && pieces[i].Sources[last].isHopTo(label) {
 			pieces[i].Sources = pieces[i].Sources[:last]
 		}
@@ -314,7 +298,7 @@ func (x *explainer) explainPart(at site, part calls.Part, origins []calls.Origin
 }
 
 // explainOrigins explains a text by what, by its call, its bytes were taken from. The bytes
-// between have no source.
+// between are words of the call, and have no source here.
 func (x *explainer) explainOrigins(at site, origins []calls.Origin, text string, hops int) (pieces []Piece) {
 	if len(origins) == 1 && origins[0].End == 0 {
 		if origins[0].Computed {
@@ -330,7 +314,7 @@ func (x *explainer) explainOrigins(at site, origins []calls.Origin, text string,
 			continue
 		}
 		if o.Start > end {
-			pieces = append(pieces, x.explainGap(at, text[end:o.Start], hops)...)
+			pieces = append(pieces, singlePiece(text[end:o.Start])...)
 		}
 		stretch := text[o.Start:o.End]
 		if o.Computed {
@@ -345,7 +329,7 @@ func (x *explainer) explainOrigins(at site, origins []calls.Origin, text string,
 		end = o.End
 	}
 	if end < len(text) {
-		pieces = append(pieces, x.explainGap(at, text[end:], hops)...)
+		pieces = append(pieces, singlePiece(text[end:])...)
 	}
 	return merged(pieces)
 }

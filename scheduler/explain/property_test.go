@@ -430,6 +430,9 @@ func (w *world) checkSpan(a attributed, i int) (problem string) {
 		if _, isUnique := w.truth(char); isUnique && (s.Start != s.End || !isComputed(a.text, i)) {
 			return "the source has no span"
 		}
+		if isWords := char < utf8.RuneSelf && !standsInCalls(a.text, i); isWords && isValueKind(s.Kind) {
+			return "what stands around texts is of one of them"
+		}
 		return ""
 	}
 	if problem := w.checkPlace(s, a.text[i-of.at:]); problem != "" {
@@ -441,6 +444,11 @@ func (w *world) checkSpan(a attributed, i int) (problem string) {
 		return fmt.Sprintf("in %q it does not stand at %d", whole, at)
 	}
 	return ""
+}
+
+// isValueKind reports whether sources of a kind have texts that no character of a call, or of a template, is in.
+func isValueKind(kind explain.SourceKind) bool {
+	return slices.Contains([]explain.SourceKind{explain.SourceInput, explain.SourceMemory, explain.SourceTool, explain.SourceUser}, kind)
 }
 
 // checkPlace returns what is wrong with the place of a piece of words of a flow: its first character must stand there, or

@@ -290,6 +290,19 @@ func (w *world) contextStep() {
 	if w.chance("memories") {
 		w.printf("      memories:\n")
 		w.printf("        - %s\n", w.text())
+		w.printf("        - text: %s\n", w.text())
+	}
+	if w.chance("slots") {
+		w.printf("      slots:\n")
+		w.printf("        before_char: %s\n", w.text())
+		w.printf("        after_char: %s\n", w.text())
+	}
+	if w.chance("message") {
+		w.printf("      runtime_context: message\n")
+	}
+	if w.chance("append") {
+		w.printf("      append:\n        - role: assistant\n")
+		w.printf("          content: %s\n", w.text())
 	}
 	w.printf("      current_message: %s\n", w.text())
 	w.lists, w.plain = append(w.lists, id+".messages"), append(w.plain, id+".messages")
@@ -332,8 +345,10 @@ func (w *world) inchatStep() {
 	w.printf("          content: %q\n", w.literal())
 	w.printf("      world_books:\n        - position: before_char\n          keys: []\n          mode: always\n")
 	w.printf("          content: %q\n", w.literal())
+	w.printf("        - position: before_char\n          keys: []\n          mode: always\n")
+	w.printf("          content: %q\n", w.literal())
 	w.lists, w.plain = append(w.lists, id+".messages"), append(w.plain, id+".messages")
-	w.texts = append(w.texts, id+".messages[0].content")
+	w.texts = append(w.texts, id+".messages[0].content", id+".slots.before_char")
 }
 
 func (w *world) inputStep() {
@@ -345,10 +360,35 @@ func (w *world) inputStep() {
 	w.printf("              - {type: variable, value: question}\n")
 	w.printf("          - module_name: b\n            segments:\n")
 	w.printf("              - type: variable\n                value: w\n")
+	w.printf("              - {type: variable, value: short_term_history_content}\n")
+	w.printf("              - {type: variable, value: long_term_memory_content}\n")
+	w.inputSettings()
+	w.printf("      memory:\n        short_term:\n")
+	for _, role := range []string{"role: user", "is_user: false"} {
+		w.printf("          - %s\n", role)
+		w.printf("            content: %s\n", w.text())
+	}
+	w.printf("        long_term:\n")
+	w.printf("          - text: %s\n", w.text())
+	w.printf("          - score: 0.5\n")
+	w.printf("            text: %s\n", w.text())
 	w.printf("      variables:\n")
 	w.printf("        v: %s\n", w.text())
 	w.printf("        w: %s\n", w.text())
 	w.texts = append(w.texts, id+".prompt")
+}
+
+// inputSettings writes what the call input puts between and around its texts.
+func (w *world) inputSettings() {
+	w.printf("        settings:\n          max_long_term_memory_results: 2\n")
+	for _, s := range []struct{ key, format string }{
+		{"prompt_separator", "%s"}, {"segment_separator", "%s"}, {"short_term_format", "%s{role}:{content};%[1]s"},
+		{"long_term_format", "{score}%s{text}{text}"}, {"long_term_format_unscored", "%s{text}"}, {"user_label", "%s"}, {"assistant_label", "%s"},
+	} {
+		if w.chance(s.key) {
+			w.printf("          %s: %q\n", s.key, fmt.Sprintf(s.format, w.literal()))
+		}
+	}
 }
 
 func (w *world) agentStep() {

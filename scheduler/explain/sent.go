@@ -143,7 +143,7 @@ func partsByMessage(parts []calls.Part) map[int][]calls.Part {
 // message; what they do not cover is the call's. The text begins at a byte of that of the
 // message.
 func (x *explainer) explainSentText(at site, parts []calls.Part, text located, first int) (pieces []Piece) {
-	maker := sourceOfMaker(at.got)
+	maker := x.sourceOfWords(at, 0)
 	if len(parts) > 0 && (parts[0].End == 0 || !text.isContent) {
 		whole := parts[0]
 		if i := slices.IndexFunc(parts, func(p calls.Part) bool { return p.At != "" && p.At == text.inMessage }); i >= 0 {
@@ -184,7 +184,7 @@ func (x *explainer) explainSentText(at site, parts []calls.Part, text located, f
 // explainWholeMessage explains a text, an image or the tool calls of a message by the part
 // that stands for all of the message.
 func (x *explainer) explainWholeMessage(at site, part calls.Part, text located) []Piece {
-	maker := sourceOfMaker(at.got)
+	maker := x.sourceOfWords(at, 0)
 	if len(part.Origins) != 1 {
 		return singlePiece(text.text, maker)
 	}
@@ -211,6 +211,9 @@ func (x *explainer) explainWholeMessage(at site, part calls.Part, text located) 
 // from, and by its kind.
 func (x *explainer) explainSentPart(at site, part calls.Part, text string) []Piece {
 	pieces := x.explainOrigins(at, part.Origins, text, 0)
+	if isForeign(at.got.Call) {
+		pieces = completed(pieces, x.sourceOfWords(at, 0))
+	}
 	switch part.Kind {
 	case "":
 		return completed(pieces, sourceOfMaker(at.got))

@@ -104,7 +104,7 @@ outputs: {x: 1}
 	`)
 }
 
-// Of two separators with the same text it is not known which one is where, so that neither passes.
+// Of two separators with the same text each is known where it is.
 func TestConfinedOfEqualSeparators(t *testing.T) {
 	e := runText(t, `
 inputs: {type: object, properties: {question: {type: string}, other: {type: string}, third: {type: string}}}
@@ -121,7 +121,7 @@ outputs: {x: 1}
 	}
 	expectLines(t, e, `
 		fail {prompt: parted, confined: {source: inputs.question, roles: [user]}}
-		error {prompt: parted, confined: {source: inputs.other, roles: [user]}}
+		fail {prompt: parted, confined: {source: inputs.other, roles: [user]}}
 		pass {prompt: parted, confined: {source: inputs.third, roles: [user]}}
 	`)
 }
