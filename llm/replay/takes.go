@@ -268,6 +268,10 @@ func (t *Takes) nearest() *cassette {
 
 // Player plays the takes of one repeat. [Takes.Play] makes it for each; it is safe for concurrent use.
 type Player struct {
+	// Wrap returns what the player asks instead of the provider that it records: what was recorded before does not pass it. It is set
+	// before the player is used; nil: the provider itself.
+	Wrap func(llm.Provider) llm.Provider
+
 	takes         *Takes
 	number, order int
 
@@ -281,34 +285,9 @@ type Player struct {
 	ms       int64
 	isTimed  bool
 	isPriced bool
-	spent    llm.Usage
-	// isUntold: what was recorded does not tell its usage.
-	isUntold bool
 }
 
 var _ llm.EmbeddingProvider = (*Player)(nil)
-
-// Spent returns what the answers used that were asked for and recorded, not those that were played; isTold is false where one
-// does not tell it.
-func (p *Player) Spent() (used llm.Usage, isTold bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.spent, !p.isUntold
-}
-
-// addSpent counts what an answer that is recorded has used.
-func (p *Player) addSpent(deltas []llm.Delta) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	isTold := false
-	for _, d := range deltas {
-		if d.Usage != nil {
-			p.spent.Add(*d.Usage)
-			isTold = true
-		}
-	}
-	p.isUntold = p.isUntold || !isTold && len(deltas) > 0
-}
 
 // Missed returns the error of the first request that was not recorded; nil: all were.
 func (p *Player) Missed() error {
@@ -399,7 +378,11 @@ func (p *Player) openInner() (llm.Provider, error) {
 	if p.takes.config.Mode == Replay {
 		return nil, nil
 	}
-	return p.takes.provider()
+	inner, err := p.takes.provider()
+	if err != nil || p.Wrap == nil {
+		return inner, err
+	}
+	return p.Wrap(inner), nil
 }
 
 // newError returns an error as providers give them. One that has its kind keeps it.
@@ -453,7 +436,6 @@ func (p *Player) countTime(one *take) {
 // recordTake passes on the answer of the inner provider, and keeps it when it is whole.
 func (p *Player) recordTake(ctx context.Context, inner llm.Provider, req *llm.Request, r recording, hidden secrets, yield func(llm.Delta, error) bool) {
 	began := time.Now()
-	defer func() { p.addSpent(r.deltas) }()
 	for d, err := range inner.Chat(ctx, req) {
 		if err == nil {
 			r.deltas = append(r.deltas, d)

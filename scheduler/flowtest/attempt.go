@@ -32,6 +32,7 @@ type attempt struct {
 	evidence *check.Evidence
 	elapsed  time.Duration
 	sessions *sessions
+	meter    *meter
 	judges   *spending // of its checks
 	// used is what of the case the run has asked for.
 	used usedParts
@@ -44,7 +45,8 @@ type attempt struct {
 func (a *attempt) run(ctx context.Context) {
 	began := time.Now()
 	c := a.of
-	a.sessions = c.suite.models.newSessions(c.index, a.number)
+	a.meter = &meter{models: c.suite.models, budgets: []*budget{c.suite.spent, c.suite.runner.spent}}
+	a.sessions = c.suite.models.newSessions(c.index, a.number, a.meter)
 	a.judges = &spending{models: c.suite.models}
 	a.record = journal.NewRunState()
 	a.used = newUsedParts()
@@ -69,7 +71,7 @@ func (a *attempt) run(ctx context.Context) {
 	a.answer(ctx, e)
 	a.used.add(guard.asked, a.sessions.scripted())
 	a.elapsed = time.Since(began)
-	for _, err := range []error{guard.problem(), a.sessions.problem(), closeMemory(memories)} {
+	for _, err := range []error{a.meter.problem(), guard.problem(), a.sessions.problem(), closeMemory(memories)} {
 		if a.problem == nil {
 			a.problem = err
 		}
@@ -228,7 +230,7 @@ func (a *attempt) repeat(ctx context.Context) *result.Repeat {
 		}
 		looksAtEnd = looksAtEnd || found.Weight > 0 && c.LooksAtEnd() // the weight of one that was not asked is 0
 	}
-	r.JudgeUsage, _ = a.judges.total()
+	r.JudgeUsage, r.EmbeddingUsage = a.judges.total()
 	r.Score = result.MeanScore(r.Checks)
 	r.Outcome = a.verdict(worst, r)
 	if failed := a.record.Error; failed != nil && !looksAtEnd {

@@ -142,7 +142,7 @@ func (c *caseRun) repeat(ctx context.Context, number int) (r *result.Repeat, ok 
 	}
 	c.used.add(a.used.at, a.used.scripted)
 	c.hasEnded = c.hasEnded && a.hasEnded()
-	c.suite.charge(r, a)
+	c.suite.holdLimits(r, a)
 	return r, true
 }
 

@@ -18,12 +18,13 @@ import (
 type budget struct {
 	limits suite.Limits
 
-	mu   sync.Mutex
-	used llm.Usage // guarded by mu
+	mu       sync.Mutex
+	used     llm.Usage // guarded by mu
+	embedded int64     // the tokens of used that are of embeddings; guarded by mu
 	// isUnpriced is set once something was asked whose cost is not known; guarded by mu.
 	isUnpriced bool
 	ends       time.Time // when the time is over; zero: it has not begun; guarded by mu
-	// running is how many repeats are at work, ended how many have been charged; guarded by mu.
+	// running is how many repeats are at work, ended how many have ended; guarded by mu.
 	running, ended int
 	changed        *sync.Cond // of running and ended
 }
@@ -84,7 +85,14 @@ func (b *budget) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithDeadline(ctx, b.ends)
 }
 
-// charge counts what a run used, and whether it is known what that cost.
+// noteEmbedded notes that a part of what was charged is of embeddings.
+func (b *budget) noteEmbedded(u llm.Usage) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.embedded += int64(u.Total())
+}
+
+// charge counts what an answer used, and whether it is known what that cost.
 func (b *budget) charge(u llm.Usage, priceKnown bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,6 +111,9 @@ func (b *budget) check() error {
 			WithHint("give llm.providers[].prices in the settings, or limit tokens instead")
 	case b.limits.Cost > 0 && b.used.Cost >= b.limits.Cost:
 		err = calls.Errorf(calls.Budget, "not run to its end: the tests have cost %s, and may cost %s", llm.CostText(b.used.Cost), llm.CostText(b.limits.Cost))
+	case b.limits.Tokens > 0 && int64(b.used.Total()) >= b.limits.Tokens && b.embedded > 0:
+		err = calls.Errorf(calls.Budget, "not run to its end: the tests have used %d tokens, %d of them for embeddings, and may use %d",
+			b.used.Total(), b.embedded, b.limits.Tokens)
 	case b.limits.Tokens > 0 && int64(b.used.Total()) >= b.limits.Tokens:
 		err = calls.Errorf(calls.Budget, "not run to its end: the tests have used %d tokens, and may use %d", b.used.Total(), b.limits.Tokens)
 	case !b.ends.IsZero() && !time.Now().Before(b.ends):

@@ -173,6 +173,7 @@ func (m *models) close(prune bool) error {
 // sessions are the models of one repeat: each plays the takes of its number. It is safe for concurrent use.
 type sessions struct {
 	models        *models
+	meter         *meter
 	number, order int
 
 	mu      sync.Mutex
@@ -182,8 +183,8 @@ type sessions struct {
 	failed  error                     // why a model that the flow asked could not be opened; guarded by mu
 }
 
-func (m *models) newSessions(index, number int) *sessions {
-	return &sessions{models: m, number: number, order: index, players: map[string]*replay.Player{}, live: map[string]bool{}}
+func (m *models) newSessions(index, number int, meter *meter) *sessions {
+	return &sessions{models: m, meter: meter, number: number, order: index, players: map[string]*replay.Player{}, live: map[string]bool{}}
 }
 
 // provider returns who answers by the name of a provider.
@@ -205,7 +206,11 @@ func (s *sessions) open(name string) (llm.Provider, error) {
 		s.mu.Lock()
 		s.live[name] = true
 		s.mu.Unlock()
-		return s.models.openLive(name)
+		p, err := s.models.openLive(name)
+		if err != nil {
+			return nil, err
+		}
+		return s.meter.wrap(name, p), nil
 	}
 	if name == "" {
 		var err error
@@ -223,8 +228,10 @@ func (s *sessions) open(name string) (llm.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.players[name] = takes.Play(s.number, s.order)
-	return s.players[name], nil
+	p := takes.Play(s.number, s.order)
+	p.Wrap = func(inner llm.Provider) llm.Provider { return s.meter.wrap(name, inner) }
+	s.players[name] = p
+	return p, nil
 }
 
 // script returns what answers by the lists of the case.
@@ -269,19 +276,6 @@ func (s *sessions) problem() error {
 		}
 	}
 	return nil
-}
-
-// spent returns the usage of the answers that this repeat recorded. isTold is false where one of them has none.
-func (s *sessions) spent() (used llm.Usage, isTold bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	isTold = true
-	for _, p := range s.players {
-		one, told := p.Spent()
-		used.Add(one)
-		isTold = isTold && told
-	}
-	return used, isTold
 }
 
 // names lists the providers that were asked, sorted. The lock is held.

@@ -163,18 +163,15 @@ func (s *suiteRun) close() error {
 	return errors.Join(s.snapshots.Close(prune), s.models.close(prune))
 }
 
-// charge counts what a repeat has really spent, for the limits. A cost that is limited and not known is an error of the repeat.
-func (s *suiteRun) charge(r *result.Repeat, a *attempt) {
-	spent, isKnown := a.spent(r)
-	for _, b := range []*budget{s.spent, s.runner.spent} {
-		b.charge(spent, isKnown)
-	}
-	if isKnown || max(s.spent.limits.Cost, s.runner.spent.limits.Cost) == 0 {
-		return
-	}
-	r.Outcome = result.Worse(r.Outcome, result.Error)
-	if r.Problem == nil {
+// holdLimits makes an error of a repeat whose run was stopped by a limit, or that cost what is not known where the cost is limited.
+func (s *suiteRun) holdLimits(r *result.Repeat, a *attempt) {
+	isStopped := a.problem != nil && errors.Is(a.problem, a.meter.problem())
+	isUnknown := a.meter.hasUnknownCost() && max(s.spent.limits.Cost, s.runner.spent.limits.Cost) > 0
+	if isStopped || isUnknown && r.Problem == nil {
 		r.Problem = s.limitProblem()
+	}
+	if isStopped || isUnknown {
+		r.Outcome = result.Worse(r.Outcome, result.Error)
 	}
 }
 

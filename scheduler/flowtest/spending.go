@@ -9,81 +9,37 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
-// spending is what the judges of one attempt use: all that its checks ask models for. It is safe for concurrent use.
+// spending is what the checks of one attempt ask models for, recorded answers among it. It is safe for concurrent use.
 type spending struct {
 	models *models
 
-	mu         sync.Mutex
-	used       llm.Usage // guarded by mu
-	isUnpriced bool      // something was asked whose cost is not known; guarded by mu
-	// embedded is the part of used that texts took which were embedded; isEmbeddedUnpriced is isUnpriced of it; guarded by mu.
-	embedded           llm.Usage
-	isEmbeddedUnpriced bool
+	mu               sync.Mutex
+	judges, embedded llm.Usage // of answers, and of texts that were embedded; guarded by mu
 }
 
-// add counts an answer of a provider.
-func (s *spending) add(name string, u llm.Usage) {
-	o := s.models.options
-	isPriced := u.Cost > 0 || o.Mode == result.Live && o.Models.Priced(name)
+// add counts an answer of a judge.
+func (s *spending) add(u llm.Usage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used.Add(u)
-	s.isUnpriced = s.isUnpriced || !isPriced && u.Total() > 0
+	s.judges.Add(u)
 }
 
-// addEmbeddings counts the tokens of texts that are embedded: embedders tell no usage. Recorded vectors cost nothing.
+// addEmbeddings counts texts that are embedded. What recorded vectors have cost is not known.
 func (s *spending) addEmbeddings(name, model string, texts []string) {
-	u := llm.Usage{}
-	counter := s.models.counter(name)
-	for _, text := range texts {
-		u.InputTokens += counter.Count(text)
-	}
-	o := s.models.options
-	isPriced := o.Mode == result.Replay
-	if !isPriced && o.Models.Cost != nil {
-		u.Cost, isPriced = o.Models.Cost(name, model, u)
+	u, _ := s.models.embeddingUsage(name, model, texts)
+	if s.models.options.Mode == result.Replay {
+		u.Cost = 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used.Add(u)
 	s.embedded.Add(u)
-	isUnpriced := !isPriced && u.Total() > 0
-	s.isUnpriced, s.isEmbeddedUnpriced = s.isUnpriced || isUnpriced, s.isEmbeddedUnpriced || isUnpriced
 }
 
-// embeddings returns what texts that were embedded took, and whether its cost is known.
-func (s *spending) embeddings() (used llm.Usage, priceKnown bool) {
+// total returns what was used so far.
+func (s *spending) total() (judges, embedded llm.Usage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.embedded, !s.isEmbeddedUnpriced
-}
-
-// spent returns what a repeat has spent, and whether its cost is known: answers that were recorded before, and scripted ones, cost
-// nothing.
-func (a *attempt) spent(r *result.Repeat) (spent llm.Usage, isKnown bool) {
-	mode := a.of.suite.runner.options.Mode
-	if mode != result.Live && mode != result.Record {
-		return llm.Usage{}, true
-	}
-	spent, isKnown = a.judges.total()
-	if recorded, isTold := a.sessions.spent(); mode == result.Record && isTold {
-		embedded, isEmbeddedKnown := a.judges.embeddings()
-		isKnown = isEmbeddedKnown && (recorded.Cost > 0 || recorded.Total() == 0)
-		recorded.Add(embedded)
-		return recorded, isKnown
-	}
-	if !a.of.HasScript {
-		isKnown = isKnown && (r.PriceKnown || r.Usage.Total() == 0)
-		spent.Add(r.Usage)
-	}
-	return spent, isKnown
-}
-
-// total returns what was used, and whether its cost is known.
-func (s *spending) total() (used llm.Usage, priceKnown bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.used, !s.isUnpriced
+	return s.judges, s.embedded
 }
 
 // count returns a provider whose answers are counted.
@@ -109,7 +65,7 @@ func (p *countedProvider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[
 	return func(yield func(llm.Delta, error) bool) {
 		for d, err := range p.inner.Chat(ctx, req) {
 			if d.Usage != nil {
-				p.spending.add(p.name, *d.Usage)
+				p.spending.add(*d.Usage)
 			}
 			if !yield(d, err) {
 				return

@@ -65,7 +65,7 @@ func TestJudgesSpend(t *testing.T) {
 		{"judge without a price", "cost: 1", judge, llm.Usage{InputTokens: 90}, result.Error, "is not known"},
 		{"below the limit", "cost: 9, tokens: 900", judge, llm.Usage{InputTokens: 90, OutputTokens: 10, Cost: 1}, result.Pass, ""},
 		{"cost of embeddings", "cost: 1", similar, llm.Usage{}, result.Error, "may cost 1.0000"},
-		{"tokens of embeddings", "tokens: 1", similar, llm.Usage{}, result.Error, "may use 1"},
+		{"tokens of embeddings", "tokens: 1", similar, llm.Usage{}, result.Error, "2 of them for embeddings, and may use 1"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -79,18 +79,58 @@ func TestJudgesSpend(t *testing.T) {
 				t.Fatal(lines(t, r))
 			}
 			if test.problem == "" {
-				if got := r.Usage(); len(one.Repeats) != 5 || got.Cost != 5 || got.Total() != 500 || one.Repeats[0].JudgeUsage != test.usage {
+				if got, embedded := r.Usage(); len(one.Repeats) != 5 || got.Cost != 5 || got.Total() != 500 || embedded.Total() != 0 || one.Repeats[0].JudgeUsage != test.usage {
 					t.Errorf("%d repeats used %+v", len(one.Repeats), got)
 				}
 				return
 			}
-			if one.Problem == nil || !strings.Contains(one.Problem.Message, test.problem) || len(one.Repeats) != 1 || r.Usage().Total() == 0 {
+			if one.Problem == nil || !strings.Contains(one.Problem.Message, test.problem) || len(one.Repeats) != 1 {
 				t.Error(lines(t, r))
+			}
+			got, embedded := r.Usage()
+			if isEmbedded := test.check == similar; isEmbedded != (embedded.Total() > 0) || isEmbedded == (got.Total() > 0) {
+				t.Errorf("used %+v, for embeddings %+v", got, embedded)
 			}
 			if strings.Contains(test.problem, "may") && one.Problem.Kind != string(calls.Budget) {
 				t.Errorf("the problem is of kind %s", one.Problem.Kind)
 			}
 		})
+	}
+}
+
+// A limit is looked at before each request of a case, of its flow and of its checks: one case with many of them does not overrun it,
+// whatever the flow makes of the refusal.
+func TestLimitsHoldWithinACase(t *testing.T) {
+	const flow = "-- a.yaml --\nname: a\nsteps:\n  - {id: answer, call: template, with: {template: hi}}\n"
+	judges := strings.Repeat("\n      - {output: answer, judge: {criteria: [Greets]}}", 9)
+	loop := "  - {id: each, call: chat, for_each: [1, 2, 3, 4, 5, 6], max_parallel: 1, on_error: continue, with: {user: \"say {{ item }}\"}}\n"
+	tests := map[string]struct {
+		limit, flow, checks string
+		used                llm.Usage
+		asked               int64
+	}{
+		"judges":              {"tokens: 250", flow, judges, llm.Usage{InputTokens: 90, OutputTokens: 10}, 3},
+		"cost of judges":      {"cost: 4", flow, judges, llm.Usage{InputTokens: 90, Cost: 2}, 2},
+		"judges not priced":   {"cost: 4", flow, judges, llm.Usage{InputTokens: 90}, 1},
+		"usage not told":      {"tokens: 1", flow, judges, llm.Usage{}, 1},
+		"steps that continue": {"tokens: 250", flow + loop, "\n      - {run: finished}", llm.Usage{InputTokens: 90, OutputTokens: 10}, 3},
+	}
+	for name, test := range tests {
+		for _, mode := range []result.Mode{result.Live, result.Record} {
+			t.Run(name+" "+string(mode), func(t *testing.T) {
+				var asked atomic.Int64
+				w := newWorld(t, func(string) (llm.Provider, error) { return slowly{costly{test.used}, &asked}, nil })
+				w.options.Mode = mode
+				r := w.runArchive(t, test.flow+"-- a.test.yaml --\nlimits: {"+test.limit+"}\njudge: {llm: judge}\ncases:\n  - name: one\n    expect:"+test.checks+"\n")
+				one := caseOf(t, r, "one")
+				if n := asked.Load(); n != test.asked || one.Outcome != result.Error {
+					t.Errorf("%d requests, want %d; %s\n%s", n, test.asked, one.Outcome, lines(t, r))
+				}
+				if found := lines(t, r); !strings.Contains(found, "may use") && !strings.Contains(found, "may cost") && !strings.Contains(found, "is not known") {
+					t.Error(found)
+				}
+			})
+		}
 	}
 }
 

@@ -119,10 +119,14 @@ func (o *Options) junitMessage(c *result.Case) *junitMessage {
 
 // junitProperties returns tokens and cost of a case that asked a model.
 func junitProperties(c *result.Case) (all []junitProperty) {
-	u := c.Usage()
-	if u.InputTokens+u.OutputTokens > 0 {
-		all = append(all, junitProperty{"tokens", strconv.Itoa(u.InputTokens + u.OutputTokens)})
+	u, embedded := c.Usage()
+	if u.Total() > 0 {
+		all = append(all, junitProperty{"tokens", strconv.Itoa(u.Total())})
 	}
+	if embedded.Total() > 0 {
+		all = append(all, junitProperty{"embedding_tokens", strconv.Itoa(embedded.Total())})
+	}
+	u.Add(embedded)
 	if u.Cost > 0 {
 		all = append(all, junitProperty{"cost_usd", strconv.FormatFloat(u.Cost, 'f', -1, 64)})
 	}

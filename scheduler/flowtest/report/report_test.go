@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/xml"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +33,7 @@ func sample() *result.Run {
 			{
 				Name: hostile, Position: at, Outcome: result.Fail, Rate: 0.8, Planned: 3, Variant: []result.Setting{{Key: "llm", Value: "small"}},
 				Repeats: []result.Repeat{
-					{Number: 1, Outcome: result.Pass, Usage: llm.Usage{InputTokens: 100, OutputTokens: 20, Cost: 0.25}, Checks: []result.Check{{Name: "fine", Outcome: result.Pass}}},
+					{Number: 1, Outcome: result.Pass, Usage: llm.Usage{InputTokens: 100, OutputTokens: 20, Cost: 0.25}, EmbeddingUsage: llm.Usage{InputTokens: 9}, Checks: []result.Check{{Name: "fine", Outcome: result.Pass}}},
 					{
 						Number: 2, Outcome: result.Fail, Prompts: []*explain.Explanation{prompt}, Outputs: `{"reply": "sesame"}`,
 						Checks: []result.Check{{
@@ -83,7 +84,7 @@ func TestTerminal(t *testing.T) {
 		": prompt answer includes: no piece is like this: ", "      in 1 of 2 repeats\n", `      piece: world_book "Winter" of answer, left out: out of season`,
 		"      -opens at 11\n      +opens at 12\n      see --explain\n", ": lost: the cassette has no take 1\n      record it with --record\n",
 		"against main: 2 cases in both\n", "  not decided in one of them: lost\n", "was pass, is fail", "AGENTS.md: +38 tokens [file of answer;", "The keeper: out now, budget 400: needs 31, 12 left",
-		"at least 6 cases must change", "1 passed, 1 failed, 1 not decided, 1 skipped  1.00s\n", "models: 100 tokens in, 20 out, $0.2500, as recorded\n",
+		"at least 6 cases must change", "1 passed, 1 failed, 1 not decided, 1 skipped  1.00s\n", "models: 100 tokens in, 20 out, $0.2500; embeddings: 9 tokens, as recorded\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in:\n%s", want, out.String())
@@ -141,8 +142,8 @@ func TestJUnit(t *testing.T) {
 	if failed.Name != hostile+" [llm=small]" || failed.Line != 4 || failed.Failure == nil || !strings.Contains(failed.Failure.Text, "flows/a.test.yaml:4:7: prompt answer includes") {
 		t.Errorf("%+v", failed)
 	}
-	if len(failed.Properties) != 2 || failed.Properties[0].Value != "120" || failed.Properties[1].Value != "0.25" {
-		t.Errorf("tokens and cost: %+v", failed.Properties)
+	if text := fmt.Sprint(failed.Properties); text != "[{tokens 120} {embedding_tokens 9} {cost_usd 0.25}]" {
+		t.Errorf("tokens and cost: %s", text)
 	}
 	if skipped := got.Suites[0].Cases[1]; skipped.Skipped == nil || skipped.Skipped.Message != "not yet" || got.Suites[0].Cases[2].Error == nil {
 		t.Errorf("%+v", got.Suites[0].Cases[1:])

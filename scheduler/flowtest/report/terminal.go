@@ -132,16 +132,28 @@ func (p *Printer) PrintEnd(run *result.Run, c *compare.Comparison) {
 
 // usageLine tells what the models of a run cost; "" where none was asked.
 func (o *Options) usageLine(run *result.Run) string {
-	u := run.Usage()
-	if u.InputTokens+u.OutputTokens == 0 {
+	u, embedded := run.Usage()
+	var parts []string
+	if u.Total() > 0 {
+		parts = append(parts, o.say("models: %d tokens in, %d out%s", u.InputTokens, u.OutputTokens, costText(u)))
+	}
+	if embedded.Total() > 0 {
+		parts = append(parts, o.say("embeddings: %d tokens%s", embedded.Total(), costText(embedded)))
+	}
+	if len(parts) == 0 {
 		return ""
 	}
-	cost := ""
-	if u.Cost > 0 {
-		cost = ", $" + llm.CostText(u.Cost)
-	}
+	line := strings.Join(parts, o.say("; "))
 	if run.Mode == result.Live {
-		return o.say("models: %d tokens in, %d out%s", u.InputTokens, u.OutputTokens, cost)
+		return line
 	}
-	return o.say("models: %d tokens in, %d out%s, as recorded", u.InputTokens, u.OutputTokens, cost)
+	return o.say("%s, as recorded", line)
+}
+
+// costText returns a cost behind tokens; "" where there is none.
+func costText(u llm.Usage) string {
+	if u.Cost == 0 {
+		return ""
+	}
+	return ", $" + llm.CostText(u.Cost)
 }

@@ -54,30 +54,27 @@ func (r *Run) Counts() (counts Counts) {
 	return counts
 }
 
-// Usage returns what the models of all repeats cost.
-func (r *Run) Usage() (total llm.Usage) {
+// Usage returns what the models of all repeats cost that gave answers, to flows and to checks, and what embeddings cost.
+func (r *Run) Usage() (answers, embeddings llm.Usage) {
 	for _, s := range r.Suites {
 		for _, c := range s.Cases {
-			total.Add(c.Usage())
+			one, embedded := c.Usage()
+			answers.Add(one)
+			embeddings.Add(embedded)
 		}
 	}
-	return total
+	return answers, embeddings
 }
 
-// Usage returns what the models of all repeats of the case cost.
-func (c *Case) Usage() (total llm.Usage) {
+// Usage returns what [Run.Usage] does, of the repeats of the case.
+func (c *Case) Usage() (answers, embeddings llm.Usage) {
 	for i := range c.Repeats {
 		r := &c.Repeats[i]
-		total.Add(r.TotalUsage())
+		answers.Add(r.Usage)
+		answers.Add(r.JudgeUsage)
+		embeddings.Add(r.EmbeddingUsage)
 	}
-	return total
-}
-
-// TotalUsage returns what the models of the flow and of the checks cost together.
-func (r *Repeat) TotalUsage() llm.Usage {
-	total := r.Usage
-	total.Add(r.JudgeUsage)
-	return total
+	return answers, embeddings
 }
 
 // Passed returns how many repeats passed, and how many were decided: errors count in neither.

@@ -165,8 +165,10 @@ type Repeat struct {
 	// reports whether Usage.Cost is what it cost, and not 0 for want of a price.
 	Usage      llm.Usage `json:"usage,omitzero"`
 	PriceKnown bool      `json:"price_known,omitempty"`
-	// JudgeUsage is what the models cost that checks asked: those of judge, grounded, prefer and similar.
-	JudgeUsage llm.Usage `json:"judge_usage,omitzero"`
+	// JudgeUsage is what the models cost that checks asked: those of judge, grounded and prefer. EmbeddingUsage is what the
+	// embeddings of similar cost, in tokens by our count: servers do not tell them. Of recorded ones the cost is not known.
+	JudgeUsage     llm.Usage `json:"judge_usage,omitzero"`
+	EmbeddingUsage llm.Usage `json:"embedding_usage,omitzero"`
 	// RecordedMS is how long the models took when the cassette was recorded; nil where that is
 	// not known.
 	RecordedMS *int64 `json:"recorded_ms,omitempty"`

@@ -24,7 +24,7 @@ func sample() *result.Run {
 				Name: "opens", Position: at, Outcome: result.Fail, Rate: 1, Planned: 2, Tags: []string{"fast"}, Flow: "flows/a.yaml",
 				Row: &result.Row{Number: 2, Name: "north", Position: result.Position{File: "flows/a.csv", Line: 3}}, Variant: []result.Setting{{Key: "llm", Value: "small"}},
 				Repeats: []result.Repeat{{
-					Number: 1, Outcome: result.Fail, Score: &half, RecordedMS: &ms, Usage: llm.Usage{InputTokens: 7, Cost: 0.01}, PriceKnown: true,
+					Number: 1, Outcome: result.Fail, Score: &half, RecordedMS: &ms, Usage: llm.Usage{InputTokens: 7, Cost: 0.01}, PriceKnown: true, EmbeddingUsage: llm.Usage{InputTokens: 5},
 					Checks: []result.Check{
 						{Name: "says <b>&", Weight: 1, Outcome: result.Fail, Position: at, Message: "not in", Hint: "add it", Diff: "-a\n+b", Piece: &result.PieceRef{Step: "answer", Kind: "file", Name: "a.md"}},
 						{Name: "judged", Weight: 1, Outcome: result.Pass, Position: at, Judge: &result.Judge{Provider: "big", Criteria: []result.Criterion{{Text: "is true", Reason: "it is", Met: true}}}},
@@ -85,8 +85,8 @@ func TestCountsAndScores(t *testing.T) {
 	if got := run.Counts(); got != (result.Counts{Failed: 1, Skipped: 1}) || got.Total() != 2 {
 		t.Errorf("counts %+v", got)
 	}
-	if got := run.Usage(); got.InputTokens != 7 || got.Cost != 0.01 {
-		t.Errorf("usage %+v", got)
+	if got, embedded := run.Usage(); got.InputTokens != 7 || got.Cost != 0.01 || embedded.Total() != 5 {
+		t.Errorf("usage %+v, of embeddings %+v", got, embedded)
 	}
 	c := run.Suites[0].Cases[0]
 	if got := c.ID(); got != "opens #north [llm=small]" {

@@ -1967,6 +1967,7 @@ export interface components {
         };
         TestRepeat: {
             checks?: components["schemas"]["TestCheck"][] | null;
+            embedding_usage?: components["schemas"]["Usage"];
             judge_usage?: components["schemas"]["Usage"];
             /** Format: int64 */
             number: number;
