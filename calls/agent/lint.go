@@ -23,6 +23,7 @@ func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 		return given && name.IsNull()
 	})
 	problems = append(problems, ask.LintExtra(params)...)
+	problems = append(problems, env.LintDirs(params, "workspace", "builtin_skills")...)
 	if env.Registry == nil {
 		return problems
 	}

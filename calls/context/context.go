@@ -18,9 +18,7 @@ package context
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"strings"
 	"time"
@@ -92,24 +90,19 @@ func Definition() calls.Definition {
 	return def
 }
 
-// lintParams warns of a workspace that does not exist: the prompt would be the identity
-// alone. Names of skills are checked too.
+// lintParams warns of directories that do not exist, and of what is no directory or file: the
+// prompt would lack it. Names of skills are checked too.
 func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	problems := lintSkillNames(params)
-	given, _ := params.Get("workspace")
-	path, ok := given.Str()
-	if !ok || env.Files == nil {
-		return problems
+	paths := env.LintDirs(params, "workspace", "builtin_skills")
+	for _, list := range []string{"bootstrap_files", "media"} {
+		paths = append(paths, env.LintFilesIn(params, "workspace", list)...)
 	}
-	if path == "" || strings.HasPrefix(path, "~") {
-		return problems
+	for _, p := range paths {
+		p.Warning = true // the run goes on without it
+		problems = append(problems, p)
 	}
-	if _, _, err := env.Files.ReadFile(path); !errors.Is(err, fs.ErrNotExist) {
-		return problems
-	}
-	return append(problems, schema.Problem{
-		Pointer: "/workspace", Warning: true, Hint: "paths are relative to the flow file",
-	}.WithMessage("there is no directory %s", path))
+	return problems
 }
 
 // lintSkillNames finds names with characters that cannot be seen.

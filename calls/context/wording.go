@@ -56,7 +56,6 @@ var _ = wording.Add(wording.Catalog{
 	"the current message":                                        "当前消息",
 	"the images of a message may have at most %d bytes together": "一条消息的图片合计最多 %d 字节",
 	"the name %q has the invisible character %U":                 "名称 %q 含有不可见字符 %U",
-	"there is no directory %s":                                   "没有目录 %s",
 	"there is no such file":                                      "没有该文件",
 	"work_dir %s is not a directory inside the workspace; only the workspace's own AGENTS.md is read": "work_dir %s 不是工作区内的目录；只读取工作区自己的 AGENTS.md",
 	"workspace %s: no instruction files, memory or skills are read: %v":                               "workspace %s：不读取指令文件、记忆和技能：%v",

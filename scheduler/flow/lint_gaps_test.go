@@ -430,6 +430,19 @@ outputs: {"r\u009B": 1, 好: 2}
   - {id: c, call: context, with: {workspace: "~/nonexistent", current_message: hi}}
 -- desk/AGENTS.md --
 `, []string{`flow.yaml:3:46: warning: workspace: there is no directory desk2 (paths are relative to the flow file)`}},
+		"paths that are not of directories or files": {`steps:
+  - {id: a, call: context, with: {workspace: desk/AGENTS.md, builtin_skills: none, current_message: hi}}
+  - {id: b, call: context, with: {workspace: desk, bootstrap_files: [AGENTS.md, notes, absent], media: [notes, a.png], current_message: hi}}
+  - {id: c, call: agent, with: {workspace: desk/AGENTS.md, builtin_skills: desk, prompt: hi}}
+-- desk/AGENTS.md --
+-- desk/notes/a --
+`, []string{
+			`flow.yaml:2:46: warning: workspace: desk/AGENTS.md is not a directory (name a directory)`,
+			`flow.yaml:2:78: warning: builtin_skills: there is no directory none (paths are relative to the flow file)`,
+			`flow.yaml:3:81: warning: bootstrap_files/1: notes is not a regular file (name a file)`,
+			`flow.yaml:3:105: warning: media/0: notes is not a regular file (name a file)`,
+			`flow.yaml:4:44: workspace: desk/AGENTS.md is not a directory (name a directory)`,
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := unpackHere(t, c.flow)

@@ -1,0 +1,70 @@
+package calls
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// LintDirs finds, among parameters that name directories, those in whose place something else
+// is, such as a pipe, and warns of those that do not exist. Nothing is opened.
+func (e LintEnv) LintDirs(params value.Value, names ...string) (problems []schema.Problem) {
+	for _, name := range names {
+		given, _ := params.Get(name)
+		text, _ := given.Str()
+		path, ok := e.pathOf(text)
+		if !ok {
+			continue
+		}
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			problems = append(problems, schema.Problem{
+				Pointer: "/" + name, Warning: true, Hint: "paths are relative to the flow file",
+			}.WithMessage("there is no directory %s", text))
+		case err == nil && !info.IsDir():
+			problems = append(problems, schema.Problem{Pointer: "/" + name, Hint: "name a directory"}.WithMessage("%s is not a directory", text))
+		}
+	}
+	return problems
+}
+
+// LintFilesIn finds, among files in a directory that parameters name, those that are pipes,
+// devices or directories. What is not there is not reported: it may be there when the flow runs.
+func (e LintEnv) LintFilesIn(params value.Value, dir, list string) (problems []schema.Problem) {
+	given, _ := params.Get(dir)
+	text, _ := given.Str()
+	root, ok := e.pathOf(text)
+	if !ok {
+		return nil
+	}
+	files, _ := params.Get(list)
+	for i, file := range files.List() {
+		name, _ := file.Str()
+		if name == "" || !filepath.IsLocal(name) {
+			continue
+		}
+		if errors.Is(CheckRegular(filepath.Join(root, name)), ErrNotRegular) {
+			pointer := "/" + list + "/" + value.OfInt(int64(i)).JSON()
+			problems = append(problems, schema.Problem{Pointer: pointer, Hint: "name a file"}.WithMessage("%s is not a regular file", name))
+		}
+	}
+	return problems
+}
+
+// pathOf returns where a path is that is written in the flow; ok is false where that is not
+// known before the flow runs.
+func (e LintEnv) pathOf(text string) (path string, ok bool) {
+	if text == "" || e.Dir == "" || strings.HasPrefix(text, "~") {
+		return "", false
+	}
+	if filepath.IsAbs(text) {
+		return text, true
+	}
+	return filepath.Join(e.Dir, text), true
+}
