@@ -21,6 +21,7 @@ type argument struct {
 	subject    *parsedSubject
 	problems   *flow.Problems
 	needs      *[]Need
+	memories   *[]Memory
 }
 
 // report adds a problem of the place at a pointer below the value.

@@ -24,11 +24,16 @@ type Check struct {
 	subject  *parsedSubject
 	matchers []*parsedMatcher
 	needs    []Need
+	memories []Memory
 }
 
 // Needs lists the evidence of other cases, and of other flows, that the check compares with: they must
 // have ended before it is evaluated.
 func (c *Check) Needs() []Need { return slices.Clone(c.needs) }
+
+// Memories lists the memories that the check names as the ones that a step should find: the reader of the file compares them with those
+// that a case has.
+func (c *Check) Memories() []Memory { return slices.Clone(c.memories) }
 
 // Label returns what people know the check by: its name, else its subject and matchers.
 func (c *Check) Label() string {

@@ -90,6 +90,14 @@ type Need struct {
 	Flow string
 }
 
+// Memory is a memory that a check names, by what the case calls it.
+type Memory struct {
+	ID string
+	// Step is the step that should find it.
+	Step string
+	Pos  flow.Position
+}
+
 // explained is what [explain.Explain] returned for a step.
 type explained struct {
 	prompts []*explain.Explanation

@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // retrievalMatchers lists the matchers of the memories that a step has found. relevant beside them lists the
@@ -54,7 +55,20 @@ func relevantOf(a *argument) (relevantWant, bool) {
 		a.report("", wording.Say("the relevant memories are missing"), wording.Say("add relevant: [id, ...] beside the matcher"))
 		return nil, false
 	}
-	return decode[relevantWant](other, schema.MustFor[relevantWant]())
+	want, ok := decode[relevantWant](other, schema.MustFor[relevantWant]())
+	for i, id := range other.value.List() {
+		text, _ := id.Str()
+		a.noteMemory(text, other.at(other.pointer+"/"+value.OfInt(int64(i)).JSON()))
+	}
+	for id := range other.value.Map().All() {
+		a.noteMemory(id, other.at(other.pointer+"/"+value.Escape(id)))
+	}
+	return want, ok
+}
+
+// noteMemory notes a memory that the step of the check should find.
+func (a *argument) noteMemory(id string, at flow.Position) {
+	*a.memories = append(*a.memories, Memory{ID: id, Step: a.subject.step, Pos: at})
 }
 
 // atWant is a share of what is looked for among the first k.

@@ -183,7 +183,7 @@ func (p *parser) parseMatcher(of *parsedSubject, def *matcher, m member, beside 
 		prefix = "/not"
 	}
 	parsed.arg = argument{
-		pointer: prefix + "/" + value.Escape(m.name), prefix: prefix, scope: p.scope, subject: of, needs: &p.needs, beside: value.NewMap(len(def.with)),
+		pointer: prefix + "/" + value.Escape(m.name), prefix: prefix, scope: p.scope, subject: of, needs: &p.needs, memories: &p.memories, beside: value.NewMap(len(def.with)),
 		at: p.positionsFrom(m.value, beside, prefix), problems: &p.problems,
 	}
 	if def.isExpression {
@@ -286,7 +286,7 @@ func (m *parsedMatcher) buildTest(ctx context.Context, of *subject) (do test, ar
 	arg = &rendered
 	var problems flow.Problems
 	var needs []Need
-	arg.problems, arg.needs, arg.beside = &problems, &needs, value.NewMap(len(m.beside))
+	arg.problems, arg.needs, arg.memories, arg.beside = &problems, &needs, &[]Memory{}, value.NewMap(len(m.beside))
 	var err error
 	if arg.value, err = m.value.render(ctx, names); err != nil {
 		return nil, nil, errorOf(err)

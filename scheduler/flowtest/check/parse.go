@@ -76,6 +76,7 @@ type parser struct {
 	item     *yaml.Node
 	problems flow.Problems
 	needs    []Need
+	memories []Memory
 	// literals are the values of nodes with !raw or !file.
 	literals map[*yaml.Node]value.Value
 }
@@ -92,7 +93,7 @@ func Parse(item *yaml.Node, scope *Scope) (*Check, flow.Problems) {
 	if len(p.problems) > 0 {
 		return nil, p.problems
 	}
-	c.needs = p.needs
+	c.needs, c.memories = p.needs, p.memories
 	return c, nil
 }
 

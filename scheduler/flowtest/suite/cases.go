@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/flowtest/check"
 	"github.com/callnode/scheduler/scheduler/flowtest/stat"
 )
 
@@ -319,8 +320,7 @@ func (c *caseReader) expand(ctx context.Context, s *Suite, entry int, variants [
 			if f == nil {
 				continue
 			}
-			if made := c.makeCase(f, row, v); made != nil {
-				made.Expect = slices.Concat(c.defaults, c.cases[entry])
+			if made := c.makeCase(f, row, v, slices.Concat(c.defaults, c.cases[entry])); made != nil {
 				s.Cases = append(s.Cases, made)
 			}
 		}
@@ -331,12 +331,12 @@ func (c *caseReader) expand(ctx context.Context, s *Suite, entry int, variants [
 }
 
 // makeCase makes the case of a row and a variant; nil where its inputs are wrong.
-func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant) *Case {
+func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant, expect []*check.Check) *Case {
 	k := &c.settings
 	made := &Case{
 		Name: c.entry.Name, Variant: v.settings(), Pos: c.at(c.pointer), Flow: f.flow, Loader: f.loader, FlowFile: relativeTo(c.loader.Root, f.path),
 		Answers: c.answers, Now: c.now, Seed: 1, Repeat: max(k.Repeat, 1), Rate: 1, Tags: k.Tags, Skip: c.skip(), Only: k.Only,
-		Timeout: c.duration(c.place("timeout"), k.Timeout), Threshold: k.Threshold, Allow: k.Allow, Scripts: c.scripts, HasScript: len(c.scripts) > 0,
+		Timeout: c.duration(c.place("timeout"), k.Timeout), Threshold: k.Threshold, Allow: k.Allow, Scripts: c.scripts, HasScript: len(c.scripts) > 0, Expect: expect,
 	}
 	made.Pos.File = c.file
 	if row != nil {
@@ -376,6 +376,7 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant) *Case {
 		return nil
 	}
 	c.placeMemory(made, c.memory)
+	c.checkMemories(made)
 	return made
 }
 

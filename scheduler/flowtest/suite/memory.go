@@ -2,7 +2,9 @@ package suite
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -165,6 +167,49 @@ func (r *reader) placeMemory(c *Case, records []*memoryRecord) {
 		}
 		c.Memory = append(c.Memory, m)
 	}
+}
+
+// checkMemories reports the memories that checks name and the case does not have: its memories are all that its flow can find, unless
+// that saves some itself, or the step has what it gives from a mock or the state.
+func (c *caseReader) checkMemories(made *Case) {
+	var known []string
+	for _, m := range made.Memory {
+		known = append(known, cmp.Or(made.MemoryNames[m.ID], m.ID))
+	}
+	for _, expected := range made.Expect {
+		for _, m := range expected.Memories() {
+			if slices.Contains(known, m.ID) || givesMemories(made, m.Step) || mayStore(made.Flow) {
+				continue
+			}
+			hint := wording.Say("give it under memory, with this id")
+			if near := value.Nearest(m.ID, known); near != "" {
+				hint = wording.Say("did you mean %q?", near)
+			}
+			pos := m.Pos
+			pos.File = c.shown
+			c.reportOnce(pos, wording.Say("the case %q has no memory %q", made.Name, m.ID), hint)
+		}
+	}
+}
+
+// givesMemories reports whether a case has what a step gives.
+func givesMemories(made *Case, step string) bool {
+	found, ok := made.Flow.FindStep(step)
+	hasMock := slices.ContainsFunc(made.Mocks, func(m Mock) bool {
+		isCall := m.Call != "" && ok && m.Call == found.Call
+		return isCall || m.Step != "" && (m.Step == step || strings.HasPrefix(step, m.Step+"/") || strings.HasPrefix(m.Step, step+"["))
+	})
+	return hasMock || slices.ContainsFunc(made.State, func(s EndedStep) bool { return s.Step == step })
+}
+
+// mayStore reports whether a flow may save memories: by a step, by one of a flow that it runs, or by a tool of an agent.
+func mayStore(f *flow.Flow) bool {
+	return slices.ContainsFunc(f.Steps, func(s *flow.Step) bool {
+		if s.Sub != nil {
+			return mayStore(s.Sub)
+		}
+		return s.Def.Info.Stores || s.Def.Runs != nil
+	})
 }
 
 // renderScope returns the user or the session that a flow names.

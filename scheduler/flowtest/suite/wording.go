@@ -86,6 +86,8 @@ var _ = wording.Add(wording.Catalog{
 	"the matrix has no %q":                                                                    "矩阵没有 %q",
 	"the matrix has no %s with the value %s":                                                  "矩阵的 %s 没有值 %s",
 	"the matrix needs a list of values for %s":                                                "矩阵的 %s 需要一个值的列表",
+	"the case %q has no memory %q":                                                            "用例 %q 没有记忆 %q",
+	"give it under memory, with this id":                                                      "请在 memory 中以此 id 给出它",
 	"the memory has no user, and the flow names none":                                         "该记忆没有用户，流程也没有写明",
 	"the mock does not fit the output: %s":                                                    "模拟不符合输出：%s",
 	"the mock has no reply":                                                                   "模拟没有任何回复",
