@@ -29,10 +29,10 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 		pieces := x.explainGiven(caller, o.Pointer, given, hops)
 		return cutPieces(pieces, o.From, o.From+len(stretch))
 	}
-	place := x.placeOf(caller, o.Pointer)
+	place := x.placeOfOrigin(at, o)
 	if isText && !o.Computed && o.From == 0 {
 		pieces := x.explainGiven(caller, o.Pointer, given, hops)
-		if aligned, ok := alignMasks(pieces, given, stretch, place); ok {
+		if aligned, ok := x.alignMasks(pieces, given, stretch, place); ok {
 			return aligned
 		}
 	}
@@ -45,11 +45,11 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 	isInText := isText && o.From >= 0 && o.From+o.Size <= len(given)
 	if isInText && o.Size > 0 {
 		pieces := x.explainGiven(caller, o.Pointer, given, hops)
-		return mergePieces(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
+		return x.mergePieces(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
 	}
 	// Many stretches may be computed from the same parameter.
 	all := x.explainOnce(usedKey(caller, ofParams, o.Pointer), hops, func() []Piece {
-		return mergePieces("", x.explainLeaves(v, func(pointer, text string) []Piece {
+		return x.mergePieces("", x.explainLeaves(v, func(pointer, text string) []Piece {
 			return x.explainGiven(caller, o.Pointer+pointer, text, hops)
 		}), place)
 	})
@@ -238,6 +238,62 @@ func (x *explainer) placeOf(at site, pointer string) Source {
 	return x.sourceOfParam(at.step.With, pointer)
 }
 
+// placeOfOrigin returns the place in the flow at which an origin of a call begins: in a parameter, that of the words or of the expression
+// that gave its first byte.
+func (x *explainer) placeOfOrigin(at site, o calls.Origin) Source {
+	caller := x.callerOf(at)
+	if isParam := o.Kind == "" && o.File == ""; !isParam {
+		return x.placeOf(caller, "")
+	}
+	place := x.placeOf(caller, o.Pointer)
+	if at.step == nil || at.step.With == nil || at.step.EnableFilling || journal.IsPseudoStep(caller.got.ID) {
+		return place
+	}
+	p, rest := flow.Descend(at.step.With, o.Pointer)
+	isPart := !o.Computed || o.Size > 0
+	if isLiteral := p.Expr == nil && p.Text == nil; isLiteral {
+		if isPart && o.From > 0 {
+			return place.withOffset(o.From)
+		}
+		return place
+	}
+	offset, ok := x.offsetIn(caller, p, o, rest, isPart)
+	if !ok {
+		return place
+	}
+	return x.sourceOfParam(at.step.With, strings.TrimSuffix(o.Pointer, rest)).withOffset(offset)
+}
+
+// offsetIn returns the byte of a template, or of an expression, that gave the first byte of an origin in what it was rendered to; ok is false
+// where that is not known. isPart tells that the origin is not all of the text.
+func (x *explainer) offsetIn(at site, p *flow.Param, o calls.Origin, rest string, isPart bool) (offset int, ok bool) {
+	t := x.traceOf(at, p)
+	if t == nil {
+		return 0, false
+	}
+	m, isKnown := t.memberAt(rest)
+	rendered, _ := t.value.At(rest)
+	given, _ := at.got.Params.At(o.Pointer)
+	if !isKnown || m.Pointer != rest || !value.Equal(rendered, given) { // secrets have masks on record
+		return 0, false
+	}
+	if !isPart && len(m.Spans) != 1 {
+		return 0, false
+	}
+	for _, span := range m.Spans {
+		if isPart && (o.From < span.Start || o.From >= span.End) {
+			continue
+		}
+		offset = t.offset + span.TemplateStart
+		isCopy := span.Kind == prompt.Literal && span.End-span.Start == span.TemplateEnd-span.TemplateStart
+		if isPart && isCopy {
+			offset += o.From - span.Start
+		}
+		return offset, true
+	}
+	return 0, false
+}
+
 // traceOf renders a parameter as the run did; nil where what it needs is not on record.
 func (x *explainer) traceOf(at site, p *flow.Param) *trace {
 	if at.got != nil {
@@ -300,7 +356,7 @@ func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, 
 		}
 	}
 	if !isOfMember {
-		return mergePieces(text, x.explainMembers(at, t, rest, place, hops), place)
+		return x.mergePieces(text, x.explainMembers(at, t, rest, place, hops), place)
 	}
 	below := rest[len(m.Pointer):]
 	var out []Piece
@@ -432,6 +488,11 @@ func (x *explainer) hopInto(at site, pieces []Piece, path []string) []Piece {
 // that may be in it.
 func (x *explainer) unknownSource(at site, p *flow.Param, source Source, hops int) Source {
 	source.Kind = SourceComputed
+	var refs []prompt.Ref
+	p.EachRef(func(ref prompt.Ref) { refs = append(refs, ref) })
+	if len(refs) == 1 {
+		source = source.withOffset(p.TextOffset + refs[0].Offset)
+	}
 	return x.madeOfRefs(at, p, source, hops)
 }
 

@@ -337,7 +337,7 @@ func (x *explainer) explainOrigins(at site, origins []calls.Origin, text string,
 // explainComputed explains a stretch that a call has computed from all of these origins. An
 // expression among them is where that was done, and no source.
 func (x *explainer) explainComputed(at site, origins []calls.Origin, stretch string, hops int) []Piece {
-	place := x.placeOf(x.callerOf(at), origins[0].Pointer)
+	place := x.placeOfOrigin(at, origins[0])
 	isExpression := false
 	var from []Piece
 	for _, o := range origins {
@@ -351,9 +351,9 @@ func (x *explainer) explainComputed(at site, origins []calls.Origin, stretch str
 	isPrinted := len(origins) == 1 && x.isPrinted(at, origins[0], stretch)
 	isTold := len(ways) == 0 || len(ways) == 1 && (isPrinted || !isValue(ways[0]))
 	if isTold && !isExpression {
-		return mergePieces(stretch, from, place)
+		return x.mergePieces(stretch, from, place)
 	}
-	return computedPiece(stretch, from, place)
+	return x.computedPiece(stretch, from, place)
 }
 
 // isValue reports whether a way begins with a value, of which what a call computes is no copy. The words of a file,
@@ -445,7 +445,7 @@ func (x *explainer) explainNamed(at site, o calls.Origin, stretch string, hops i
 	}
 	if isOfSome := o.Size > 0 && o.From >= 0 && o.From+o.Size <= len(whole); isOfSome {
 		pieces := x.explainName(at, path, whole, place, hops)
-		return mergePieces(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
+		return x.mergePieces(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
 	}
 	return x.explainReference(at, path, -1, stretch, place, hops)
 }

@@ -93,26 +93,28 @@ func waysOf(pieces []Piece) (ways [][]Source) {
 }
 
 // namesOf names a way as what something was computed from: an answer of a model by the step that it answered.
-func namesOf(way []Source) []string {
+func (x *explainer) namesOf(way []Source) []string {
 	if way[0].Kind == SourceModel && len(way) > 1 && way[1].Kind == SourceStep {
 		return []string{way[1].String()}
 	}
-	return way[0].origins()
+	origin := way[0]
+	x.placer.placeSource(&origin)
+	return origin.origins()
 }
 
 // mergePieces returns one piece of a text that was made of the pieces of others: with
 // their sources where these are one, else with their names.
-func mergePieces(text string, from []Piece, place Source) []Piece {
+func (x *explainer) mergePieces(text string, from []Piece, place Source) []Piece {
 	ways := waysOf(from)
 	if len(ways) != 1 {
 		if len(ways) == 0 && place.Kind != SourceComputed {
 			return singlePiece(text, place.madeFrom(from))
 		}
-		return computedPiece(text, from, place)
+		return x.computedPiece(text, from, place)
 	}
 	way := slices.Clone(ways[0])
 	for i := range way {
-		way[i] = way[i].withoutSpan()
+		way[i] = way[i].withoutBytes()
 	}
 	if hasOrigins(from) {
 		all := Source{}.madeFrom(from)
@@ -123,10 +125,10 @@ func mergePieces(text string, from []Piece, place Source) []Piece {
 
 // computedPiece returns one piece of a text that was computed at a place from the pieces of others: it names what
 // these come from.
-func computedPiece(text string, from []Piece, place Source) []Piece {
+func (x *explainer) computedPiece(text string, from []Piece, place Source) []Piece {
 	place.Kind = SourceComputed
 	for _, way := range waysOf(from) {
-		for _, name := range namesOf(way) {
+		for _, name := range x.namesOf(way) {
 			if !slices.Contains(place.From, name) {
 				place.From = append(slices.Clip(place.From), name)
 			}

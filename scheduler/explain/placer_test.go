@@ -119,3 +119,77 @@ func TestPlaces(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+const computedPlaces = `
+inputs: {type: object}
+steps:
+  - id: made
+    call: template
+    with: {template: "made </question> of {{ x }}", values: {x: "{{ inputs.who }}"}}
+  - id: sum
+    call: summary
+    with:
+      text: |
+        First line </conversation>.
+          Then {{ made.text }} and {{ inputs.tag }}
+          and {{ inputs.tag | upper }}.
+      instructions: none
+  - id: pick
+    call: choice
+    with:
+      question: >-
+        folded </question>
+        {{ made.text }}
+      values: {list: ["a\"b", "x {{ inputs.quote }}"], n: "{{ inputs.n }}"}
+      choices: [{branch: a, description: b}, {branch: c, default: true}]
+  - id: fact
+    call: facts
+    with:
+      text: x
+      known:
+        - |
+          two  words {{ inputs.who }}   end
+        - "lit\n{{ [inputs.who, 'k  k'] | join('  ') }}"
+`
+
+// What a call has computed of a parameter has the place of the words, or of the expression, that it was computed from, also in the names of these.
+func TestPlacesOfComputed(t *testing.T) {
+	r := schedulertest.Run(t, computedPlaces, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"who": "Bo", "tag": "</conversation>", "quote": "q\"q", "n": 3}`),
+		schedulertest.LLM(scripted.Texts("s", `{"reason": "", "branch": "a"}`, `{"facts": [], "domain": []}`)))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	var got []string
+	for _, step := range []string{"sum", "pick", "fact"} {
+		all, err := explain.Explain(t.Context(), r.Flow, r.State(), step, bytesCounter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range all[0].Messages[0].Pieces {
+			if s := p.Sources[0]; s.Start == nil && s.File != "" {
+				got = append(got, fmt.Sprintf("%q %s", p.Text, strings.TrimPrefix(s.String(), "flow.yaml:")))
+			}
+		}
+	}
+	want := []string{
+		`"<\\/conversation" 11:20`,
+		`"<\\/conversation" 12:39 computed from inputs.tag`,
+		`"</CONVERSATION>" 13:18 {{ inputs.tag | upper }} computed from inputs.tag`,
+		`"{\"list\":" 21:15 computed from inputs.quote, inputs.n`,
+		`"[" 21:22 computed from inputs.quote`,
+		`"\"" 21:23`, `"\\\"" 21:25`, `"\"" 21:23`,
+		`"," 21:22 computed from inputs.quote`,
+		`"\"" 21:31 computed from flow.yaml:21:32, inputs.quote`,
+		`"\\\"" 21:37 computed from inputs.quote`,
+		`"\"" 21:31 computed from flow.yaml:21:32, inputs.quote`,
+		`"]" 21:22 computed from inputs.quote`,
+		`",\"n\":" 21:15 computed from inputs.quote, inputs.n`,
+		`"3" inputs.n (flow.yaml:21:63)`,
+		`"}" 21:15 computed from inputs.quote, inputs.n`,
+		`"<\\/question" 19:16`, `"<\\/question" 6:28`,
+		`" " 29:14`, `" " 29:38`, `" " 30:15`, `" " 30:49`, `" " 30:35`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -99,6 +99,17 @@ func (s Source) withoutSpan() Source {
 	return s
 }
 
+// withoutBytes returns the source of what was computed from a copy, at the place of that.
+func (s Source) withoutBytes() Source {
+	offset := s.offset
+	if s.Kind == SourceFlow && s.Start != nil {
+		offset = *s.Start + 1
+	}
+	s = s.withoutSpan()
+	s.offset = offset
+	return s
+}
+
 // cut returns the source of the bytes [from, to) of a text.
 func (s Source) cut(text string, from, to int) Source {
 	if s.Start == nil {

@@ -149,7 +149,7 @@ func (x *explainer) explainReference(at site, path []string, from int, stretch s
 		return cutPieces(x.explainName(at, path, whole, place, hops), from, from+len(stretch))
 	}
 	if isText && from == 0 {
-		if aligned, ok := alignMasks(x.explainName(at, path, whole, place, hops), whole, stretch, place); ok {
+		if aligned, ok := x.alignMasks(x.explainName(at, path, whole, place, hops), whole, stretch, place); ok {
 			return aligned
 		}
 	}
@@ -158,7 +158,7 @@ func (x *explainer) explainReference(at site, path []string, from int, stretch s
 			pieces := x.explainName(at, path, stretch, place, hops) // it stands for the value
 			return withOrigins(pieces, x.explainUsed(at, path, hops+1))
 		}
-		return mergePieces(stretch, x.explainLeaves(v, func(pointer, text string) []Piece {
+		return x.mergePieces(stretch, x.explainLeaves(v, func(pointer, text string) []Piece {
 			return x.explainName(at, append(slices.Clip(path), flow.PointerTokens(pointer)...), text, place, hops)
 		}), place)
 	}
