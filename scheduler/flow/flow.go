@@ -124,6 +124,9 @@ type Step struct {
 	Output value.Value
 	// Sub is the flow that a step of call flow runs, when its path is literal.
 	Sub *Flow
+	// Inner are the flows that its call may run inside itself, such as the tools of an agent, as far as the parameters
+	// name them and the loader reads them.
+	Inner []*Flow
 }
 
 // Retry is how often and when a failed step is tried again. It is part of a [Step].

@@ -18,7 +18,11 @@ func (u *unit) lintInside(s *stepUnit) {
 			u.lintMemory(at, def)
 		}
 		if in.Flow != "" && !u.loading.recorded { // a journal has only those that have run
-			u.lintInnerInputs(s, in, u.loading.loadInnerFlow(u, at, in.Flow))
+			inner := u.loading.loadInnerFlow(u, at, in.Flow)
+			if inner != nil {
+				s.Inner = append(s.Inner, inner)
+			}
+			u.lintInnerInputs(s, in, inner)
 		}
 	}
 }

@@ -212,8 +212,7 @@ func (s *script) findRivals(list *scriptList, asked []string) (a, b string) {
 	return first[0], first[1]
 }
 
-// areOrdered reports whether one of two steps of a flow, by their paths, always waits for the other. What runs inside of a step, and in
-// a flow that is only known in the run, is taken as ordered.
+// areOrdered reports whether one of two steps of a flow, by their paths, always waits for the other.
 func areOrdered(f *flow.Flow, a, b string) bool {
 	if a == b {
 		return true
@@ -232,7 +231,33 @@ func areOrdered(f *flow.Flow, a, b string) bool {
 	case segmentA != segmentB:
 		return stepA.ForEach == nil || stepA.MaxParallel == 1
 	case stepA.Sub == nil:
-		return true
+		return areOrderedInside(stepA.Inner, restA, restB)
 	}
 	return areOrdered(stepA.Sub, restA, restB)
+}
+
+// areOrderedInside is areOrdered of what runs inside a step, by the paths below it. A call does one thing after another; the flow that
+// it runs is one of those that the step is known to run, or none that is known: then only a step of that waits for itself.
+func areOrderedInside(inner []*flow.Flow, a, b string) bool {
+	firstA, restA, _ := strings.Cut(a, "/")
+	firstB, restB, _ := strings.Cut(b, "/")
+	if a == "" || b == "" || a == b {
+		return true
+	}
+	if isPiece := pieceNumber.MatchString(firstA) || pieceNumber.MatchString(firstB); isPiece {
+		return firstA != firstB || areOrderedInside(inner, restA, restB)
+	}
+	isKnown := false
+	for _, f := range inner {
+		_, hasA := f.FindStep(firstA)
+		_, hasB := f.FindStep(firstB)
+		if hasA && hasB && !areOrdered(f, a, b) {
+			return false
+		}
+		isKnown = isKnown || hasA && hasB
+	}
+	if isKnown {
+		return true
+	}
+	return firstA == firstB && areOrderedInside(nil, restA, restB)
 }

@@ -71,3 +71,59 @@ cases:
 		}
 	}
 }
+
+// Steps of a flow that a tool runs are side by side, or wait for each other, as those of any flow; where the flow is only known in the
+// run, they are taken as side by side.
+func TestScriptsOfToolsSideBySide(t *testing.T) {
+	r := newWorld(t, nil).runArchive(t, `
+-- a.yaml --
+name: a
+inputs: {type: object, properties: {path: {type: string, default: beside.yaml}}}
+steps:
+  - id: clerk
+    when: "{{ inputs.path == 'beside.yaml' }}"
+    call: agent
+    with: {prompt: hello, tools: {flows: [{path: beside.yaml, description: two at once}, {path: chain.yaml, description: one by one}]}}
+  - {id: any, needs: [], when: "{{ inputs.path != 'beside.yaml' }}", call: flow, with: {path: "{{ inputs.path }}"}}
+-- beside.yaml --
+description: two at once
+steps: [{id: left, needs: [], call: chat, with: {user: left}}, {id: right, needs: [], call: chat, with: {user: right}}]
+outputs: {said: "{{ left.text }} {{ right.text }}"}
+-- chain.yaml --
+description: one by one
+steps: [{id: first, call: chat, with: {user: first}}, {id: second, call: chat, with: {user: second}}]
+outputs: {said: "{{ first.text }} {{ second.text }}"}
+-- a.test.yaml --
+cases:
+  - name: side by side
+    llm: [{tool_calls: [{name: beside, arguments: {}}]}, l, r, done]
+    expect: [{run: finished}]
+  - name: alike
+    llm: [{tool_calls: [{name: beside, arguments: {}}]}, l, l, done]
+    expect: [{run: finished}]
+  - name: lists of their own
+    llm: {clerk: [{tool_calls: [{name: beside, arguments: {}}]}, done], clerk/beside-1/flow-1/left: [l], clerk/beside-1/flow-1/right: [r]}
+    expect: [{run: finished}]
+  - name: one by one
+    llm: [{tool_calls: [{name: chain, arguments: {}}]}, f, s, {tool_calls: [{name: chain, arguments: {}}]}, g, t, done]
+    expect: [{run: finished}, {tools: clerk, sequence: [chain, chain]}]
+  - name: not known
+    inputs: {path: chain.yaml}
+    llm: [f, s]
+    expect: [{run: finished}]
+  - name: not known, by step
+    inputs: {path: chain.yaml}
+    llm: {any/first: [f], any/second: [s]}
+    expect: [{run: finished}]
+`)
+	want := map[string]result.Outcome{
+		"side by side": result.Error, "alike": result.Pass, "lists of their own": result.Pass, "one by one": result.Pass,
+		"not known": result.Error, "not known, by step": result.Pass,
+	}
+	if diff := cmp.Diff(want, outcomes(r)); diff != "" {
+		t.Error(diff, lines(t, r))
+	}
+	if p := caseOf(t, r, "side by side").Repeats[0].Problem; p == nil || !strings.Contains(p.Message, "the steps clerk/beside-1/flow-1/left and clerk/beside-1/flow-1/right may run side by side") {
+		t.Errorf("%+v", p)
+	}
+}

@@ -268,7 +268,7 @@ func (c *caseReader) readLLM() {
 	case value.Object:
 		for step, list := range llm.Map().All() {
 			pointer := c.place("llm") + "/" + value.Escape(step)
-			c.checkStep(c.keyAt(pointer), step)
+			c.checkAsking(c.keyAt(pointer), step)
 			c.addScript(step, list, pointer)
 		}
 		if llm.Map().Len() == 0 {

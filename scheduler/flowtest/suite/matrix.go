@@ -150,6 +150,25 @@ func (r *reader) checkStep(pos flow.Position, id string) {
 	}
 }
 
+// checkAsking is checkStep of a step that asks a model: it may also be in a flow that is only known in the run, or that a tool runs.
+func (r *reader) checkAsking(pos flow.Position, id string) {
+	around := id
+	for i := strings.LastIndex(around, "/"); i > 0; i = strings.LastIndex(around, "/") {
+		around = around[:i]
+		isInside := func(f *loadedFlow) bool {
+			s, ok := f.flow.FindStep(around)
+			return ok && s.Sub == nil && runsInside(s)
+		}
+		if slices.ContainsFunc(r.flows, isInside) {
+			id = around
+		}
+	}
+	r.checkStep(pos, id)
+}
+
+// runsInside reports whether a step runs calls or flows inside itself.
+func runsInside(s *flow.Step) bool { return s.Def.Runs != nil || s.Call == flow.CallFlow }
+
 func stepIDs(f *flow.Flow) (ids []string) {
 	for _, s := range f.Steps {
 		ids = append(ids, s.ID)

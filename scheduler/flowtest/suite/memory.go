@@ -208,7 +208,7 @@ func mayStore(f *flow.Flow) bool {
 		if s.Sub != nil {
 			return mayStore(s.Sub)
 		}
-		return s.Def.Info.Stores || s.Def.Runs != nil
+		return s.Def.Info.Stores || runsInside(s)
 	})
 }
 
