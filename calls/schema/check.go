@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v5"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -174,94 +175,81 @@ func (s *Schema) checkWithLibrary(v value.Value) (problems []problem) {
 			problems = alone(newProblem("", "", wordingf("the value cannot be checked: %v", r)))
 		}
 	}()
-	err := s.compiled.Validate(x)
-	if err == nil {
-		return nil
-	}
 	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		return alone(uncheckable(err))
+	if errors.As(s.compiled.Validate(x), &invalid) {
+		problems = sortByPointer(s.flattenError(invalid, v))
 	}
-	for _, cause := range invalid.Causes {
-		problems = append(problems, s.flattenError(cause, v)...)
-	}
-	return sortByPointer(problems)
+	return problems
 }
 
 // flattenError flattens the library's tree of errors. root is the whole value.
 func (s *Schema) flattenError(e *jsonschema.ValidationError, root value.Value) (all []problem) {
-	sub, keyword := s.failedKeyword(e)
-	union := keyword == "anyOf" || keyword == "oneOf" || strings.HasSuffix(strings.ToLower(keyword), "contains")
-	isOwnProblem := union && e.Message != "" && sub != nil
-	if len(e.Causes) > 0 && !isOwnProblem {
+	switch k := e.ErrorKind.(type) {
+	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
 		for _, cause := range e.Causes {
 			all = append(all, s.flattenError(cause, root)...)
 		}
 		return all
+	case *kind.PropertyNames: // the causes are about the name: the problem is the object's
+		for _, cause := range e.Causes {
+			for _, p := range s.flattenError(cause, value.OfString(k.Property)) {
+				message, _ := p.Text()
+				p.Problem = newProblem(pointerOf(e), "propertyNames", wordingf("the property name %q: %s", k.Property, message))
+				all = append(all, p)
+			}
+		}
+		return all
 	}
-	for _, pointer := range locateError(s.compiled, e, root) {
-		all = append(all, s.problemsAt(pointer, e, root)...)
+	return s.problemsOf(e, root)
+}
+
+// pointerOf returns the place that an error is about.
+func pointerOf(e *jsonschema.ValidationError) string {
+	return value.FormatPointer(e.InstanceLocation...)
+}
+
+// problemsOf words an error of the library that has no others inside that matter.
+func (s *Schema) problemsOf(e *jsonschema.ValidationError, root value.Value) (all []problem) {
+	pointer := pointerOf(e)
+	have, _ := root.At(pointer)
+	f := failure{s, e, s.at[e.SchemaURL], root, have}
+	add := func(p Problem) { all = append(all, problem{p, f.sub}) }
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		for _, name := range k.Missing {
+			add(missingProblem(pointer+value.FormatPointer(name), name))
+		}
+	case *kind.AdditionalProperties:
+		return f.unknownProblems(pointer, k.Properties)
+	case *kind.Dependency:
+		for _, name := range k.Missing {
+			add(newProblem(pointer, "dependencies", missingBeside(name, k.Prop)))
+		}
+	case *kind.DependentRequired:
+		for _, name := range k.Missing {
+			add(newProblem(pointer, "dependentRequired", missingBeside(name, k.Prop)))
+		}
+	default:
+		p := newProblem(pointer, keywordOf(e.ErrorKind), f.message())
+		p.Hint = f.hint()
+		add(p)
 	}
 	return all
 }
 
-// problemsAt words an error of the library that is about the place at pointer.
-func (s *Schema) problemsAt(pointer string, e *jsonschema.ValidationError, root value.Value) []problem {
-	sub, keyword := s.failedKeyword(e)
-	if underPropertyNames(e.KeywordLocation) {
-		// The value is a name: the problem is the object's.
-		object, name := cutLast(pointer)
-		f := failure{s, e, sub, root, value.OfString(name)}
-		return []problem{{newProblem(object, "propertyNames", wordingf("the property name %q: %s", name, f.messageOf(keyword))), sub}}
-	}
-	have, _ := root.At(pointer)
-	f := failure{s, e, sub, root, have}
-	if keyword == "required" && sub != nil {
-		return f.missingProblems(pointer)
-	}
-	if keyword == "additionalProperties" && sub != nil {
-		return f.unknownProblems(pointer)
-	}
-	p := newProblem(pointer, keyword, f.messageOf(keyword))
-	p.Hint = f.hintOf(keyword)
-	return []problem{{p, sub}}
-}
-
-// failedKeyword finds the subschema and its keyword that an error is about. sub is nil
-// for the wrappers that the library puts around several errors.
-func (s *Schema) failedKeyword(e *jsonschema.ValidationError) (sub *jsonschema.Schema, keyword string) {
-	at := e.AbsoluteKeywordLocation
-	if e.Message == "" {
-		return nil, ""
-	}
-	if own := s.at[at]; own != nil && own.Always != nil && !*own.Always {
-		return own, "false"
-	}
-	for sub == nil && strings.Contains(at, "/") {
-		at, keyword = cutLast(at)
-		sub = s.at[at]
-	}
-	wantsOne := sub != nil && sub.MinContains == 1 && sub.MaxContains < 0
-	if wantsOne && strings.HasSuffix(keyword, "Contains") {
-		keyword = "contains"
-	}
-	return sub, keyword
-}
-
-// underPropertyNames reports whether an error is about the name of a property. The
-// location is the way through the schema, in which the tokens after some keywords
-// are names.
-func underPropertyNames(location string) bool {
-	tokens := strings.Split(location, "/")
-	for i := 1; i < len(tokens); i++ {
-		switch tokens[i] {
-		case "properties", "patternProperties", "dependencies", "dependentSchemas":
-			i++
-		case "propertyNames":
-			return true
+// keywordOf returns the keyword that failed; "false" for a schema that allows no value.
+func keywordOf(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.FalseSchema:
+		return "false"
+	case *kind.Not:
+		return "not"
+	case *kind.MinContains:
+		if k.Want == 1 {
+			return "contains"
 		}
 	}
-	return false
+	return strings.Join(k.KeywordPath(), "/")
 }
 
 // cutLast parts the last token, without its escapes, from a pointer.

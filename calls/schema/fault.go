@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v5"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -81,13 +81,10 @@ func (s *Schema) sourceOf(sub *jsonschema.Schema) value.Value {
 	if sub == nil {
 		return objectOf()
 	}
-	base, pointer, _ := strings.Cut(sub.Location, "#")
-	id, _ := s.doc.Get("$id")
-	root, _ := id.Str()
+	pointer, isOurs := strings.CutPrefix(sub.Location, location+"#")
 	doc, ok := s.doc.At(decodeLocation(pointer))
-	isOurs := base == location || base == strings.TrimSuffix(root, "#")
 	if !ok || !isOurs {
-		return objectOf() // inside a document of its own, by another $id
+		return objectOf() // inside a schema of schemas
 	}
 	return doc
 }
@@ -252,5 +249,5 @@ func itemOf(sub *jsonschema.Schema, index int) (item *jsonschema.Schema, ok bool
 	if rest, isSchema := sub.AdditionalItems.(*jsonschema.Schema); isSchema {
 		return rest, true
 	}
-	return nil, slices.Contains(sub.Types, "array")
+	return nil, hasType(sub, value.List)
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/santhosh-tekuri/jsonschema/v5"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -20,10 +20,11 @@ import (
 // and unions are not among them: they need a budget.
 func isEveryday(s *jsonschema.Schema) bool {
 	_, tuple := s.Items.([]*jsonschema.Schema)
+	own := ownChecksOf(s)
 	return len(inPlaceSubschemas(s)) == 0 && len(s.PatternProperties) == 0 && len(s.Dependencies) == 0 && len(s.DependentRequired) == 0 &&
-		s.PropertyNames == nil && s.UnevaluatedProperties == nil && s.UnevaluatedItems == nil && s.Contains == nil &&
+		s.UnevaluatedProperties == nil && s.UnevaluatedItems == nil && s.Contains == nil &&
 		!tuple && len(s.PrefixItems) == 0 && s.Items2020 == nil && !s.UniqueItems &&
-		len(s.Constant) == 0 && s.ExclusiveMinimum == nil && s.ExclusiveMaximum == nil && s.MultipleOf == nil
+		len(own.constant) == 0 && own.names == nil && s.ExclusiveMinimum == nil && s.ExclusiveMaximum == nil && s.MultipleOf == nil
 }
 
 // certainlyFits reports whether v certainly fits s, all of whose subschemas are everyday ones.
@@ -55,16 +56,14 @@ type step struct {
 
 func (w *fitWalker) fits(s *jsonschema.Schema, v value.Value) bool {
 	switch {
-	case s.Always != nil:
-		return *s.Always
+	case s.Bool != nil:
+		return *s.Bool
 	case len(w.path) > maxInstanceDepth:
 		return false
-	case len(s.Types) > 0 && !slices.ContainsFunc(s.Types, func(t string) bool { return isA(v.Kind(), t) }):
+	case s.Types != nil && !hasType(s, v.Kind()):
 		return false
-	case len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(item any) bool {
-		text, isText := v.Str()
-		return isText && item == text
-	}):
+	}
+	if enum := ownChecksOf(s).enum; len(enum) > 0 && !isOneOf(enum, v) {
 		return false
 	}
 	switch v.Kind() {
@@ -73,7 +72,7 @@ func (w *fitWalker) fits(s *jsonschema.Schema, v value.Value) bool {
 	case value.String:
 		text, _ := v.Str()
 		n := 0
-		if s.MinLength >= 0 || s.MaxLength >= 0 {
+		if s.MinLength != nil || s.MaxLength != nil {
 			n = utf8.RuneCountInString(text)
 		}
 		if s.Pattern != nil && (len(text) > longText || !s.Pattern.MatchString(text)) {
@@ -148,10 +147,25 @@ func (w *fitWalker) fitsObject(s *jsonschema.Schema, m *value.Map) bool {
 	return true
 }
 
-// isA leaves it to the library whether a number is an integer like 3.0.
-func isA(k value.Kind, name string) bool {
-	isNumber := k == value.Int && name == "number"
-	return isNumber || k.String() == name
+// typesOfKind has the types of the values of a kind. Whether a number is an integer like 3.0
+// is left to the library.
+var typesOfKind = func() (all [value.Object + 1]jsonschema.Types) {
+	for k := range all {
+		all[k].Add(value.Kind(k).String())
+	}
+	all[value.Int].Add("number")
+	return all
+}()
+
+// isOneOf reports whether v is a text among the values of an enum.
+func isOneOf(enum []any, v value.Value) bool {
+	text, isText := v.Str()
+	return isText && slices.ContainsFunc(enum, func(item any) bool { return item == text })
+}
+
+// hasType reports whether the type of a schema names that of a kind.
+func hasType(s *jsonschema.Schema, k value.Kind) bool {
+	return s.Types != nil && *s.Types&typesOfKind[k] != 0
 }
 
 // isWithinBounds compares an integer with bounds that are integers too.
@@ -180,7 +194,7 @@ func int64Of(bound *big.Rat) (n int64, ok bool) {
 	return bound.Num().Int64(), bound.IsInt() && bound.Num().IsInt64()
 }
 
-// isBetween reports whether n is between bounds, of which -1 means no bound.
-func isBetween(n, least, most int) bool {
-	return n >= least && (most < 0 || n <= most)
+// isBetween reports whether n is between bounds, of which nil means no bound.
+func isBetween(n int, least, most *int) bool {
+	return (least == nil || n >= *least) && (most == nil || n <= *most)
 }

@@ -111,8 +111,7 @@ func drawValue(t *rapid.T, depth int) value.Value {
 	return value.OfMap(m)
 }
 
-// The library leaves the key "" out of its locations: a value and a schema whose e is "" have
-// the same problems, at the same places.
+// A value and a schema whose e is "" have the same problems, at the same places.
 func TestTheKeyWithoutAName(t *testing.T) {
 	nameless := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,11 +1,12 @@
 package schema
 
 import (
-	"regexp"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v5"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -37,6 +38,11 @@ const (
 	maxMatching = 100_000_000
 	// maxCount bounds minLength and its like, which the library keeps as an int.
 	maxCount = 1 << 53
+	// maxCompiling bounds the square of the number of subschemas, with which the time of
+	// compiling grows. For a reference to a place that the draft does not know the library
+	// copies a list of all of them, which takes as long as refCost others.
+	maxCompiling = 100_000_000
+	refCost      = 30
 )
 
 // checkLimits refuses a schema that is not an object, is too big, or has extreme
@@ -54,10 +60,56 @@ func checkLimits(doc value.Value) error {
 	if err := Checkable(doc); err != nil {
 		return wording.Errorf("not a JSON Schema: %w", err)
 	}
+	if hasHugeCount(doc) {
+		return wording.Errorf("not a JSON Schema: a minimum or maximum of a length or a count is more than %d", maxCount)
+	}
+	if subs, refs := countSubschemas(doc); subs*(subs+refs*refCost) > maxCompiling {
+		return wording.Errorf("the schema takes too long to compile: it has %d subschemas, and %d references to places other than definitions", subs, refs)
+	}
 	if w := patternWeight(doc); w > maxPatterns {
 		return wording.Errorf("the schema's regular expressions are too costly to match: with all that they repeat they have %d parts, more than %d", w, maxPatterns)
 	}
 	return nil
+}
+
+// countSubschemas returns about how many subschemas there are in a document, rather more
+// than fewer, and how many references to places where its draft does not expect any.
+func countSubschemas(doc value.Value) (subs, refs int) {
+	draft, _ := doc.Get("$schema")
+	knowsDefs := strings.Contains(draft.JSON(), "/draft/20")
+	var visit func(v value.Value)
+	visit = func(v value.Value) {
+		if k := v.Kind(); k == value.Object || k == value.Bool {
+			subs++
+		}
+		for _, item := range v.List() {
+			visit(item)
+		}
+		for key, member := range v.Map().All() {
+			text, isText := member.Str()
+			isKnown := strings.HasPrefix(text, "#/definitions/") || knowsDefs && strings.HasPrefix(text, "#/$defs/")
+			if key == "$ref" && isText && !isKnown {
+				refs++
+			}
+			if !holdsData(key) {
+				visit(member)
+			}
+		}
+	}
+	visit(doc)
+	return subs, refs
+}
+
+// hasHugeCount reports whether a length or a count in a schema is more than maxCount.
+func hasHugeCount(doc value.Value) (found bool) {
+	walkSchemas(doc, "", func(s value.Value, _ string) {
+		for _, keyword := range []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"} {
+			count, _ := s.Get(keyword)
+			n, _ := count.Float()
+			found = found || n > maxCount
+		}
+	})
+	return found
 }
 
 func depthOf(v value.Value) int {
@@ -174,6 +226,38 @@ func (s *Schema) unionsMultiply() bool {
 	return false
 }
 
+// findLoop returns the keywords that lead from a subschema to one that leads back to itself
+// at the same value; "" where none does.
+func (s *Schema) findLoop() string {
+	isOnWay := map[*jsonschema.Schema]bool{}
+	var visit func(sub *jsonschema.Schema, way string) string
+	visit = func(sub *jsonschema.Schema, way string) string {
+		if comesBack, seen := isOnWay[sub]; comesBack {
+			return way
+		} else if seen {
+			return ""
+		}
+		isOnWay[sub] = true
+		for _, in := range inPlaceSubschemas(sub) {
+			keywords := "/$ref"
+			if in != sub.Ref {
+				keywords = strings.TrimPrefix(in.Location, sub.Location)
+			}
+			if loop := visit(in, way+keywords); loop != "" {
+				return loop
+			}
+		}
+		isOnWay[sub] = false
+		return ""
+	}
+	for _, at := range slices.Sorted(maps.Keys(s.at)) {
+		if loop := visit(s.at[at], at); loop != "" {
+			return strings.TrimPrefix(loop, location)
+		}
+	}
+	return ""
+}
+
 // isAffordable reports whether checking v, a value of that many nodes, stays within
 // the budget. It goes the ways that the library would go at the most, without
 // comparing anything: unions that multiply, by themselves or with every level of
@@ -185,11 +269,11 @@ func (s *Schema) isAffordable(v value.Value, nodes int) bool {
 
 type checkMeter struct {
 	left, matching int
-	weights        map[*regexp.Regexp]int
+	weights        map[jsonschema.Regexp]int
 }
 
 // matchMetered pays for matching a text.
-func (m *checkMeter) matchMetered(pattern *regexp.Regexp, text string) bool {
+func (m *checkMeter) matchMetered(pattern jsonschema.Regexp, text string) bool {
 	m.matching -= m.weights[pattern] * (1 + len(text))
 	return m.matching >= 0
 }
@@ -197,7 +281,8 @@ func (m *checkMeter) matchMetered(pattern *regexp.Regexp, text string) bool {
 func (m *checkMeter) visit(s *jsonschema.Schema, v value.Value, frames int) bool {
 	// The library spells out the way from the top for every error, a frame at a
 	// time: what is deep costs its square.
-	m.left -= 1 + len(v.List()) + v.Map().Len() + len(s.Enum) + frames*frames/256
+	own := ownChecksOf(s)
+	m.left -= 1 + len(v.List()) + v.Map().Len() + len(own.enum) + frames*frames/256
 	if m.left < 0 {
 		return false
 	}
@@ -249,7 +334,7 @@ func (m *checkMeter) visitMember(s *jsonschema.Schema, name string, v value.Valu
 			return false
 		}
 	}
-	if !below(s.PropertyNames, value.OfString(name)) {
+	if !below(ownChecksOf(s).names, value.OfString(name)) {
 		return false
 	}
 	if known {

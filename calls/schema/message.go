@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/santhosh-tekuri/jsonschema/v5"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -19,19 +19,9 @@ import (
 type failure struct {
 	schema *Schema
 	err    *jsonschema.ValidationError
-	sub    *jsonschema.Schema // nil where it is not known
+	sub    *jsonschema.Schema
 	root   value.Value
 	have   value.Value // at the place of the error
-}
-
-// missingProblems makes a problem for each property that is required and not there.
-func (f *failure) missingProblems(pointer string) (all []problem) {
-	for _, name := range f.sub.Required {
-		if _, has := f.have.Get(name); !has {
-			all = append(all, problem{missingProblem(pointer+value.FormatPointer(name), name), f.sub})
-		}
-	}
-	return all
 }
 
 // maxHints bounds the hints for one object: each compares with all names.
@@ -42,120 +32,165 @@ func missingProblem(pointer, name string) Problem {
 }
 
 // unknownProblems makes a problem for each property that a closed object does not have.
-func (f *failure) unknownProblems(pointer string) (all []problem) {
+func (f *failure) unknownProblems(pointer string, unknown []string) (all []problem) {
 	names := slices.Sorted(maps.Keys(f.sub.Properties))
-	for name := range f.have.Map().All() {
-		if f.declares(name) {
-			continue
-		}
+	slices.Sort(unknown)
+	for _, name := range unknown {
 		p := newProblem(pointer+value.FormatPointer(name), "additionalProperties", wordingf("unknown property %q", name))
 		if now, ok := f.schema.former[name]; ok && pointer == "" {
 			p = p.WithHint("use %s", now)
 		} else if len(all) < maxHints {
-			if near := value.DidYouMean(name, names); near != "" {
-				p.Hint = near
-			}
+			p.Hint = value.DidYouMean(name, names)
 		}
 		all = append(all, problem{p, f.sub})
 	}
 	return all
 }
 
-func (f *failure) declares(name string) bool {
-	if _, known := f.sub.Properties[name]; known {
-		return true
-	}
-	for pattern := range f.sub.PatternProperties {
-		if pattern.MatchString(name) {
-			return true
-		}
-	}
-	return false
+// missingBeside words that the presence of one property requires another.
+func missingBeside(name, present string) wording.Text {
+	return wordingf("property %s is required, if %s property exists", singleQuoted(name), singleQuoted(present))
 }
 
-// messageOf words a failure; the library's own message serves the rare ones.
-func (f *failure) messageOf(keyword string) wording.Text {
-	if f.sub == nil {
-		return f.libraryMessage(keyword)
-	}
-	have, sub := value.Truncate(f.have.JSON(), 40), f.sub
-	switch keyword {
-	case "false":
+// message words a failure.
+func (f *failure) message() wording.Text {
+	have := value.Truncate(f.have.JSON(), 40)
+	switch k := f.err.ErrorKind.(type) {
+	case *kind.FalseSchema:
 		return wordingf("no value is allowed here")
-	case "type":
-		return wordingf("want %s, got %s", anyOfTypes(sub.Types), wording.TypeName(f.have.Kind().String()))
-	case "enum":
-		return wordingf("%s is not one of %s", have, listValues(sub.Enum))
-	case "const":
-		return wordingf("%s is not %s", have, listValues(sub.Constant))
-	case "anyOf", "oneOf":
-		return f.unionMessage(keyword)
-	case "not":
-		if isEmptyEnum(f.schema.sourceOf(sub)) {
+	case *kind.Type:
+		return wordingf("want %s, got %s", anyOfTypes(f.schema.typesOf(f.sub)), f.have.Kind())
+	case *kind.Enum:
+		return wordingf("%s is not one of %s", have, listValues(k.Want))
+	case *kind.Const:
+		return wordingf("%s is not %s", have, listValues([]any{k.Want}))
+	case *kind.AnyOf, *kind.OneOf:
+		return f.unionMessage(keywordOf(k))
+	case *kind.Not:
+		if isEmptyEnum(f.schema.sourceOf(f.sub)) {
 			return wordingf("no value is allowed here: the enum is empty")
 		}
 		return wordingf("%s is what the schema excludes (not)", have)
-	case "contains":
-		return wordingf("no item is what the schema wants one to be (contains)")
-	case "pattern":
-		return wordingf("%s does not match the pattern %s", have, sub.Pattern)
-	case "minimum":
-		return wordingf("%s is less than the minimum %s", have, formatBound(sub.Minimum))
-	case "maximum":
-		return wordingf("%s is more than the maximum %s", have, formatBound(sub.Maximum))
-	case "exclusiveMinimum":
-		return wordingf("%s is not more than %s", have, formatBound(sub.ExclusiveMinimum))
-	case "exclusiveMaximum":
-		return wordingf("%s is not less than %s", have, formatBound(sub.ExclusiveMaximum))
-	case "multipleOf":
-		return wordingf("%s is not a multiple of %s", have, formatBound(sub.MultipleOf))
-	case "minLength":
-		text, _ := f.have.Str()
-		return wordingf("want at least %s, got %d", countOf(sub.MinLength, "character"), utf8.RuneCountInString(text))
-	case "maxLength":
-		text, _ := f.have.Str()
-		return wordingf("want at most %s, got %d", countOf(sub.MaxLength, "character"), utf8.RuneCountInString(text))
-	case "minItems":
-		return wordingf("want at least %s, got %d", countOf(sub.MinItems, "item"), len(f.have.List()))
-	case "maxItems":
-		return wordingf("want at most %s, got %d", countOf(sub.MaxItems, "item"), len(f.have.List()))
-	case "minProperties":
-		return wordingf("want at least %s, got %d", countOf(sub.MinProperties, "member"), f.have.Map().Len())
-	case "maxProperties":
-		return wordingf("want at most %s, got %d", countOf(sub.MaxProperties, "member"), f.have.Map().Len())
+	case *kind.Pattern:
+		return wordingf("%s does not match the pattern %s", have, k.Want)
+	case *kind.Minimum:
+		return wordingf("%s is less than the minimum %s", have, formatBound(k.Want))
+	case *kind.Maximum:
+		return wordingf("%s is more than the maximum %s", have, formatBound(k.Want))
+	case *kind.ExclusiveMinimum:
+		return wordingf("%s is not more than %s", have, formatBound(k.Want))
+	case *kind.ExclusiveMaximum:
+		return wordingf("%s is not less than %s", have, formatBound(k.Want))
+	case *kind.MultipleOf:
+		return wordingf("%s is not a multiple of %s", have, formatBound(k.Want))
+	case *kind.MinLength:
+		return wordingf("want at least %s, got %d", countOf(k.Want, "character"), k.Got)
+	case *kind.MaxLength:
+		return wordingf("want at most %s, got %d", countOf(k.Want, "character"), k.Got)
+	case *kind.MinProperties:
+		return wordingf("want at least %s, got %d", countOf(k.Want, "member"), k.Got)
+	case *kind.MaxProperties:
+		return wordingf("want at most %s, got %d", countOf(k.Want, "member"), k.Got)
 	}
-	return f.libraryMessage(keyword)
+	return f.listMessage()
 }
 
-// libraryMessage returns the library's own message; the Chinese one names the keyword where
-// it is one of the rare ones.
-func (f *failure) libraryMessage(keyword string) wording.Text {
-	text, ok := wording.Recognize(f.err.Message)
-	switch {
-	case ok:
-	case keyword == "":
-		text.Zh = "不符合 schema"
+// listMessage words what is wrong with an array.
+func (f *failure) listMessage() wording.Text {
+	switch k := f.err.ErrorKind.(type) {
+	case *kind.MinItems:
+		return wordingf("want at least %s, got %d", countOf(k.Want, "item"), k.Got)
+	case *kind.MaxItems:
+		return wordingf("want at most %s, got %d", countOf(k.Want, "item"), k.Got)
+	case *kind.AdditionalItems:
+		n := len(f.have.List())
+		return wordingf("only %d items are allowed, but found %d items", n-k.Count, n)
+	case *kind.UniqueItems:
+		return sameItems(k)
+	case *kind.MinContains:
+		if k.Want > 1 {
+			return wordingf("valid must be >= %d, but got %d", k.Want, len(k.Got))
+		}
+	case *kind.MaxContains:
+		return wordingf("valid must be <= %d, but got %d", k.Want, len(k.Got))
+	case *kind.Contains:
 	default:
-		text.Zh = "不符合关键字 " + keyword + " 的要求"
+		return wordingf("the value cannot be checked: %v", keywordOf(k))
 	}
-	return text
+	return wordingf("no item is what the schema wants one to be (contains)")
 }
 
-func (f *failure) hintOf(keyword string) string {
+func sameItems(k *kind.UniqueItems) wording.Text {
+	return wordingf("items at index %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
+}
+
+// typesOf returns the types that a schema names, in its order.
+func (s *Schema) typesOf(sub *jsonschema.Schema) []string {
+	types, _ := s.sourceOf(sub).Get("type")
+	names := typeNames(types)
+	for _, name := range slices.Backward(sub.Types.ToStrings()) {
+		if !slices.Contains(names, name) { // null, beside OpenAPI's nullable
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ruleMessage words which rule of its draft a schema breaks.
+func ruleMessage(k jsonschema.ErrorKind) wording.Text {
+	switch k := k.(type) {
+	case *kind.Type:
+		slices.Reverse(k.Want) // object or boolean, as all drafts have it
+		return wordingf("expected %s, but got %s", anyOfTypes(k.Want), wording.TypeName(k.Got))
+	case *kind.Enum:
+		names := make([]string, len(k.Want))
+		for i, name := range k.Want {
+			names[i] = fmt.Sprintf("%q", name)
+		}
+		return wordingf("value must be one of %s", strings.Join(names, ", "))
+	case *kind.Minimum:
+		return wordingf("must be %s but found %s", ">= "+formatBound(k.Want), formatBound(k.Got))
+	case *kind.ExclusiveMinimum:
+		return wordingf("must be %s but found %s", "> "+formatBound(k.Want), formatBound(k.Got))
+	case *kind.MinItems:
+		return wordingf("minimum %d items required, but found %d items", k.Want, k.Got)
+	case *kind.UniqueItems:
+		return sameItems(k)
+	case *kind.Dependency: // exclusiveMinimum beside minimum, in draft 4
+		return missingBeside(k.Missing[0], k.Prop)
+	case *kind.Pattern:
+		return wordingf("does not match pattern %s", singleQuoted(k.Want))
+	case *kind.Format:
+		text := singleQuoted(fmt.Sprint(k.Got))
+		if k.Want == "regex" {
+			return wordingf("%s is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)", text)
+		}
+		return wordingf("%s is not valid %s", text, singleQuoted(k.Want))
+	}
+	return wordingf("not a JSON Schema")
+}
+
+// singleQuoted quotes a text between apostrophes.
+func singleQuoted(text string) string {
+	quoted := fmt.Sprintf("%q", text)
+	quoted = strings.NewReplacer(`\"`, `"`, `'`, `\'`).Replace(quoted[1 : len(quoted)-1])
+	return "'" + quoted + "'"
+}
+
+// hint returns which value of an enum was probably meant.
+func (f *failure) hint() string {
 	text, isText := f.have.Str()
-	if keyword != "enum" || !isText || f.sub == nil {
+	enum, ok := f.err.ErrorKind.(*kind.Enum)
+	if !ok || !isText {
 		return ""
 	}
 	var names []string
-	for _, item := range f.sub.Enum {
+	for _, item := range enum.Want {
 		if name, ok := item.(string); ok {
 			names = append(names, name)
 		}
 	}
-	if near := value.DidYouMean(text, names); near != "" {
-		return near
-	}
-	return ""
+	return value.DidYouMean(text, names)
 }
 
 // unionMessage returns why no branch fits: branches for another type of value are passed
@@ -168,24 +203,19 @@ func (f *failure) unionMessage(keyword string) wording.Text {
 	var types []string
 	var reasons []wording.Text
 	for i, cause := range f.err.Causes {
-		branch, failed := f.schema.failedKeyword(cause)
-		if branch != nil && failed == "type" && isSamePlace(f.schema, cause, f.err, f.root) {
-			types = append(types, branch.Types...)
+		_, isType := cause.ErrorKind.(*kind.Type)
+		if isType && len(cause.InstanceLocation) == len(f.err.InstanceLocation) {
+			types = append(types, f.schema.typesOf(f.schema.at[cause.SchemaURL])...)
 			continue
 		}
 		if len(reasons) < 3 {
-			reasons = append(reasons, wordingf("branch %d: %s", i+1, joinMessages(f.schema.flattenError(cause, f.root))))
+			reasons = append(reasons, wordingf("branch %d: %s", i+1, joinMessages(sortByPointer(f.schema.flattenError(cause, f.root)))))
 		}
 	}
 	if len(reasons) == 0 {
-		return wordingf("want %s, got %s", anyOfTypes(types), wording.TypeName(f.have.Kind().String()))
+		return wordingf("want %s, got %s", anyOfTypes(types), f.have.Kind())
 	}
 	return wordingf("%s fits no branch of %s: %s", have, keyword, wording.Join(reasons, "; ", "；"))
-}
-
-// isSamePlace reports whether two errors are about the same place of a value.
-func isSamePlace(s *Schema, a, b *jsonschema.ValidationError, root value.Value) bool {
-	return a.InstanceLocation == b.InstanceLocation && slices.Equal(locateError(s.compiled, a, root), locateError(s.compiled, b, root))
 }
 
 // maxReason bounds the reasons of one branch, in characters.

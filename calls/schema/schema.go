@@ -2,23 +2,21 @@
 // inferred from Go types ([MustFor]) or given by users ([Parse]), and values are
 // checked against them with errors that people can read.
 //
-// The dialect is draft 7, or that which $schema names. format is a hint for
-// people and editors and never fails a check. Nothing is ever loaded from a file
-// or a network. A property named "" is left out of the places of problems.
+// The dialect is draft 7, or that which $schema names. format,
+// contentEncoding and contentMediaType are hints for people and editors and never fail
+// a check. Nothing is ever loaded from a file or a network.
 package schema
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v5"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -41,7 +39,7 @@ type Schema struct {
 	// at finds a compiled subschema by its location.
 	at map[string]*jsonschema.Schema
 	// weights are those of the regular expressions.
-	weights map[*regexp.Regexp]int
+	weights map[jsonschema.Regexp]int
 	// everyday is set when all subschemas are; branching when many of them may look
 	// at one place of a value.
 	everyday, branching bool
@@ -77,6 +75,13 @@ func (s *Schema) Annotated() value.Value {
 
 const location = "mem:///schema.json"
 
+// noLoader loads nothing from outside.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, wording.Errorf("%s: a schema loads nothing from outside", url)
+}
+
 func (s *Schema) compileOnce() {
 	s.once.Do(func() {
 		defer func() {
@@ -85,15 +90,10 @@ func (s *Schema) compileOnce() {
 			}
 		}()
 		c := jsonschema.NewCompiler()
-		c.Draft = jsonschema.Draft7
-		c.LoadURL = func(ref string) (io.ReadCloser, error) {
-			return nil, wording.Errorf("%s: a schema loads nothing from outside", ref)
-		}
-		for name := range jsonschema.Formats {
-			c.Formats[name] = func(any) bool { return true }
-		}
+		c.DefaultDraft(jsonschema.Draft7)
+		c.UseLoader(noLoader{})
 		doc := relaxEnums(rewritePatterns(s.doc))
-		s.err = c.AddResource(location, bytes.NewReader(doc.AppendJSON(nil)))
+		s.err = c.AddResource(location, doc.Any())
 		if s.err == nil {
 			s.compiled, s.err = c.Compile(location)
 		}
@@ -101,8 +101,11 @@ func (s *Schema) compileOnce() {
 			s.err = compileError(s.err, doc)
 			return
 		}
-		s.at, s.weights, s.everyday = map[string]*jsonschema.Schema{}, map[*regexp.Regexp]int{}, true
+		s.at, s.weights, s.everyday = map[string]*jsonschema.Schema{}, map[jsonschema.Regexp]int{}, true
 		s.indexSubschema(s.compiled)
+		if loop := s.findLoop(); loop != "" {
+			s.err = wording.Errorf("not a JSON Schema: infinite loop %s", loop)
+		}
 	})
 }
 
@@ -112,6 +115,7 @@ func (s *Schema) indexSubschema(sub *jsonschema.Schema) {
 		return
 	}
 	s.at[sub.Location] = sub
+	adaptSubschema(sub)
 	s.everyday = s.everyday && isEveryday(sub)
 	if sub.Pattern != nil {
 		s.weights[sub.Pattern] = weightOf(sub.Pattern.String())
@@ -123,13 +127,7 @@ func (s *Schema) indexSubschema(sub *jsonschema.Schema) {
 		s.err = wording.Errorf("a schema with $dynamicRef or $recursiveRef is not supported; use $ref")
 		return
 	}
-	for _, count := range []int{sub.MinLength, sub.MaxLength, sub.MinItems, sub.MaxItems, sub.MinProperties, sub.MaxProperties} {
-		if count < -1 || count > maxCount {
-			s.err = wording.Errorf("not a JSON Schema: a minimum or maximum of a length or a count is more than %d", maxCount)
-			return
-		}
-	}
-	if sub.Contains != nil || len(sub.PatternProperties) > 0 || len(sub.Enum) > 100 {
+	if sub.Contains != nil || len(sub.PatternProperties) > 0 || len(ownChecksOf(sub).enum) > 100 {
 		s.branching = true
 	}
 	for _, in := range inPlaceSubschemas(sub) {
@@ -144,7 +142,7 @@ func (s *Schema) indexSubschema(sub *jsonschema.Schema) {
 		s.indexSubschema(below)
 	}
 	for _, below := range []any{
-		sub.PropertyNames, sub.AdditionalProperties, sub.UnevaluatedProperties,
+		ownChecksOf(sub).names, sub.AdditionalProperties, sub.UnevaluatedProperties,
 		sub.Items, sub.AdditionalItems, sub.Items2020, sub.Contains, sub.UnevaluatedItems,
 	} {
 		switch below := below.(type) {
@@ -209,63 +207,74 @@ func (e *InvalidError) In(language string) string {
 
 // compileError turns the error of compiling doc into a sentence without the library's URLs.
 func compileError(err error, doc value.Value) error {
-	var invalid *jsonschema.ValidationError
-	if errors.As(err, &invalid) {
-		wrong := &InvalidError{}
-		rules := metaschemaOf(invalid)
-		for _, leaf := range leafErrors(invalid) {
-			for _, pointer := range locateError(rules, leaf, doc) {
-				wrong.Problems = append(wrong.Problems, newProblem(pointer, "", metaschemaMessage(leaf.Message)))
+	var (
+		invalid   *jsonschema.SchemaValidationError
+		unloaded  *jsonschema.LoadURLError
+		noPointer *jsonschema.JSONPointerNotFoundError
+		noAnchor  *jsonschema.AnchorNotFoundError
+	)
+	switch {
+	case errors.As(err, &invalid):
+		return invalidError(invalid, doc)
+	case errors.As(err, &unloaded):
+		return wording.Errorf("not a JSON Schema: %w", unloaded.Err)
+	case errors.As(err, &noPointer):
+		return wording.Errorf("not a JSON Schema: %s not found", strings.TrimPrefix(noPointer.URL, location))
+	case errors.As(err, &noAnchor):
+		return wording.Errorf("not a JSON Schema: %s not found", strings.TrimPrefix(noAnchor.Reference, location))
+	}
+	return wording.Errorf("not a JSON Schema: %s", strings.ReplaceAll(err.Error(), location, ""))
+}
+
+// invalidError lists where doc breaks the rules of its draft.
+func invalidError(err *jsonschema.SchemaValidationError, doc value.Value) error {
+	var e *jsonschema.ValidationError
+	if !errors.As(err.Err, &e) {
+		return wording.Errorf("not a JSON Schema: %w", err.Err)
+	}
+	wrong := &InvalidError{}
+	add := func(pointer string, k jsonschema.ErrorKind) {
+		wrong.Problems = append(wrong.Problems, newProblem(pointer, "", ruleMessage(k)))
+	}
+	_, base, _ := strings.Cut(err.URL, "#")
+	for _, leaf := range leafErrors(e) {
+		if k, ok := leaf.ErrorKind.(*kind.PropertyNames); ok {
+			for _, pointer := range placesOfPattern(doc, k.Property) {
+				add(pointer, leaf.Causes[0].ErrorKind)
 			}
+			continue
 		}
-		slices.SortFunc(wrong.Problems, func(a, b Problem) int {
-			return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
-		})
-		wrong.Problems = slices.CompactFunc(wrong.Problems, func(a, b Problem) bool { return a.Pointer == b.Pointer && a.Message == b.Message })
-		return wrong
+		add(decodeLocation(base)+pointerOf(leaf), leaf.ErrorKind)
 	}
-	var wrapped *jsonschema.SchemaError
-	if errors.As(err, &wrapped) && wrapped.Err != nil {
-		err = wrapped.Err
-	}
-	text := strings.ReplaceAll(err.Error(), location, "")
-	return wording.Errorf("not a JSON Schema: %s", strings.TrimPrefix(text, "jsonschema: "))
+	slices.SortFunc(wrong.Problems, func(a, b Problem) int {
+		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
+	})
+	wrong.Problems = slices.CompactFunc(wrong.Problems, func(a, b Problem) bool { return a.Pointer == b.Pointer && a.Message == b.Message })
+	return wrong
 }
 
-// metaschemaOf returns the schema of schemas that an error comes from; nil where the library
-// has it not at hand.
-func metaschemaOf(invalid *jsonschema.ValidationError) *jsonschema.Schema {
-	url, _, _ := strings.Cut(invalid.AbsoluteKeywordLocation, "#")
-	c := jsonschema.NewCompiler()
-	c.LoadURL = func(ref string) (io.ReadCloser, error) {
-		return nil, wording.Errorf("%s: a schema loads nothing from outside", ref)
-	}
-	rules, err := c.Compile(url)
-	if err != nil {
-		return nil
-	}
-	return rules
+// placesOfPattern returns the pointers of a pattern for names wherever doc has it: the
+// library's error of a pattern that cannot be used may name the place of another.
+func placesOfPattern(doc value.Value, pattern string) (pointers []string) {
+	walkSchemas(doc, "", func(s value.Value, at string) {
+		patterns, _ := s.Get("patternProperties")
+		if _, has := patterns.Get(pattern); has {
+			pointers = append(pointers, at+value.FormatPointer("patternProperties", pattern))
+		}
+	})
+	return pointers
 }
 
-// badRegexp is the library's message on a regular expression that it cannot use.
-var badRegexp = regexp.MustCompile(`^(?s)(.*) is not valid 'regex'$`)
-
-// metaschemaMessage puts a message of the library into the built-in languages; the rare ones
-// stay English.
-func metaschemaMessage(text string) wording.Text {
-	if found := badRegexp.FindStringSubmatch(text); found != nil {
-		return wordingf("%s is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)", found[1])
-	}
-	return wording.RecognizeOr(text)
-}
-
+// leafErrors returns the errors of a tree that say what is wrong.
 func leafErrors(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
-	if len(e.Causes) == 0 {
+	_, ofName := e.ErrorKind.(*kind.PropertyNames)
+	if len(e.Causes) == 0 || ofName {
 		return []*jsonschema.ValidationError{e}
 	}
+	_, isUnion := e.ErrorKind.(*kind.AnyOf)
 	var all, otherType []*jsonschema.ValidationError
 	for _, c := range e.Causes {
-		if strings.HasSuffix(e.KeywordLocation, "/anyOf") && strings.HasSuffix(c.KeywordLocation, "/type") {
+		if _, isType := c.ErrorKind.(*kind.Type); isType && isUnion {
 			otherType = append(otherType, c) // not the branch that was meant
 			continue
 		}

@@ -32,22 +32,31 @@ func mustParse(t testing.TB, text string) *schema.Schema {
 
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		`[]`:                                              `not a JSON Schema: want an object, got array`,
-		`{"type":"strng"}`:                                `not a JSON Schema: "/type": value must be one of "array", "boolean", "integer", "null", "number", "object", "string"`,
-		`{"properties":{"":{"minLength":"x"}}}`:           `not a JSON Schema: "/properties//minLength": expected integer, but got string`,
-		`{"properties":[]}`:                               `not a JSON Schema: "/properties": expected object, but got array`,
-		`{"pattern":"a(?=b)"}`:                            `not a JSON Schema: "/pattern": 'a(?=b)' is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)`,
-		`{"patternProperties":{"(":{}}}`:                  `not a JSON Schema: "/patternProperties/(": '(' is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)`,
-		`{"$ref":"#/nope"}`:                               `not a JSON Schema: #/nope not found`,
-		`{"$ref":"file:///etc/hostname"}`:                 `not a JSON Schema: file:///etc/hostname: a schema loads nothing from outside`,
-		`{"$ref":"other.json"}`:                           `not a JSON Schema: mem:///other.json: a schema loads nothing from outside`,
-		`{"$schema":"http://example.com/mine"}`:           `not a JSON Schema: http://example.com/mine: a schema loads nothing from outside`,
-		`{"$ref":"#"}`:                                    `not a JSON Schema: infinite loop #/$ref`,
-		`{"maxLength":1e30}`:                              `not a JSON Schema: a minimum or maximum of a length or a count is more than 9007199254740992`,
-		`{"minimum":1e9999999}`:                           `not a JSON Schema: /minimum: the number 1e9999999 is out of range`,
-		`{"enum":[0.` + strings.Repeat("0", 2000) + `1]}`: `not a JSON Schema: /enum/0: the number 0.00000000000000000000000000000000000... is out of range`,
-		strings.Repeat(`{"not":`, 70) + `{}` + strings.Repeat(`}`, 70):                                                       `the schema is nested 71 deep, more than 64`,
-		`{"description":"` + strings.Repeat("x", 300_000) + `"}`:                                                             `the schema has 300018 bytes, more than 262144`,
+		`[]`:                                    `not a JSON Schema: want an object, got array`,
+		`{"type":"strng"}`:                      `not a JSON Schema: "/type": value must be one of "array", "boolean", "integer", "null", "number", "object", "string"`,
+		`{"properties":{"":{"minLength":"x"}}}`: `not a JSON Schema: "/properties//minLength": expected integer, but got string`,
+		`{"properties":[]}`:                     `not a JSON Schema: "/properties": expected object, but got array`,
+		`{"pattern":"a(?=b)"}`:                  `not a JSON Schema: "/pattern": 'a(?=b)' is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)`,
+		`{"patternProperties":{"(":{}}}`:        `not a JSON Schema: "/patternProperties/(": '(' is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)`,
+		`{"$ref":"#/nope"}`:                     `not a JSON Schema: #/nope not found`,
+		`{"$ref":"file:///etc/hostname"}`:       `not a JSON Schema: file:///etc/hostname: a schema loads nothing from outside`,
+		`{"$ref":"other.json"}`:                 `not a JSON Schema: mem:///other.json: a schema loads nothing from outside`,
+		`{"$schema":"http://example.com/mine"}`: `not a JSON Schema: http://example.com/mine: a schema loads nothing from outside`,
+		`{"$ref":"#"}`:                          `not a JSON Schema: infinite loop #/$ref`,
+		`{"properties":{"a":{"patternProperties":{"(":{}}},"b":{"patternProperties":{"x":{}}}}}`: `not a JSON Schema: "/properties/a/patternProperties/(": '(' is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)`,
+		`{"items":5,"multipleOf":0,"required":["a","a"]}`:                                        `not a JSON Schema: "/items": expected array, but got number; "/items": expected object or boolean, but got number; "/multipleOf": must be > 0 but found 0; "/required": items at index 0 and 1 are equal`,
+		`{"minLength":-1,"$ref":"a b:","allOf":[]}`:                                              `not a JSON Schema: "/$ref": 'a b:' is not valid 'uri-reference'; "/allOf": minimum 1 items required, but found 0 items; "/minLength": must be >= 0 but found -1`,
+		`{"$ref":"#a"}`: `not a JSON Schema: #a not found`,
+		`{"properties":{"x":{"allOf":[{"$ref":"#/$defs/b"}]}},"$defs":{"b":{"not":{"$ref":"#/properties/x"}}}}`: `not a JSON Schema: infinite loop #/$defs/b/not/$ref/allOf/0/$ref`,
+		`{"$defs":{"a":{"minLength":"x"}},"items":{"$ref":"#/$defs/a"}}`:                                        `not a JSON Schema: "/$defs/a/minLength": expected integer, but got string`,
+		`{"$schema":"http://json-schema.org/draft-04/schema#","exclusiveMinimum":true}`:                         `not a JSON Schema: "": property 'minimum' is required, if 'exclusiveMinimum' property exists`,
+		`{"$schema":"https://json-schema.org/draft/2020-12/schema","$anchor":"1"}`:                              `not a JSON Schema: "/$anchor": does not match pattern '^[A-Za-z_][-A-Za-z0-9._]*$'`,
+		`{"anyOf":[` + strings.Repeat(`{},`, 11_000) + `true]}`:                                                 `the schema takes too long to compile: it has 11002 subschemas, and 0 references to places other than definitions`,
+		`{"maxLength":1e30}`:                                           `not a JSON Schema: a minimum or maximum of a length or a count is more than 9007199254740992`,
+		`{"minimum":1e9999999}`:                                        `not a JSON Schema: /minimum: the number 1e9999999 is out of range`,
+		`{"enum":[0.` + strings.Repeat("0", 2000) + `1]}`:              `not a JSON Schema: /enum/0: the number 0.00000000000000000000000000000000000... is out of range`,
+		strings.Repeat(`{"not":`, 70) + `{}` + strings.Repeat(`}`, 70): `the schema is nested 71 deep, more than 64`,
+		`{"description":"` + strings.Repeat("x", 300_000) + `"}`:       `the schema has 300018 bytes, more than 262144`,
 		`{"$schema":"https://json-schema.org/draft/2020-12/schema","$dynamicRef":"#a","$defs":{"a":{"$dynamicAnchor":"a"}}}`: `a schema with $dynamicRef or $recursiveRef is not supported; use $ref`,
 	} {
 		_, err := schema.Parse(parse(t, text))
@@ -108,6 +117,9 @@ func TestCheck(t *testing.T) {
 		{`{"maximum":3}`, `4`, []string{"maximum 4 is more than the maximum 3"}},
 		{`{"exclusiveMinimum":3,"exclusiveMaximum":3}`, `3`, []string{"exclusiveMaximum 3 is not less than 3", "exclusiveMinimum 3 is not more than 3"}},
 		{`{"minimum":9007199254740993}`, `9007199254740992`, []string{"minimum 9007199254740992 is less than the minimum 9007199254740993"}},
+		{`{"enum":["a","b"],"maxLength":1}`, `"cc"`, []string{`enum "cc" is not one of a, b`, "maxLength want at most 1 character, got 2"}},
+		{`{"const":{"a":1},"properties":{"a":{"type":"string"}}}`, `{"a":2}`, []string{`const {"a":2} is not {"a":1}`, "type /a: want string, got integer"}},
+		{`{"definitions":{"s":{"type":"string"}},"items":{"$ref":"#/definitions/s","const":1,"propertyNames":false,"if":true,"then":false}}`, `["a",1]`, []string{"type /1: want string, got integer"}},
 		{`{"minLength":2}`, `"é"`, []string{"minLength want at least 2 characters, got 1"}},
 		{`{"maxLength":1}`, `"été"`, []string{"maxLength want at most 1 character, got 3"}},
 		{`{"minItems":1}`, `[]`, []string{"minItems want at least 1 item, got 0"}},
@@ -124,6 +136,18 @@ func TestCheck(t *testing.T) {
 		{`{"propertyNames":{"pattern":"^[a-z]+$","maxLength":3}}`, `{"ok":1,"NOT GOOD":2}`, []string{
 			`propertyNames the property name "NOT GOOD": "NOT GOOD" does not match the pattern ^[a-z]+$`,
 			`propertyNames the property name "NOT GOOD": want at most 3 characters, got 8`}},
+		{`{"items":{"propertyNames":{"anyOf":[{"maxLength":1},{"pattern":"^x"}]}}}`, `[{"aa":1},{"b":1},{}]`, []string{
+			`propertyNames /0: the property name "aa": "aa" fits no branch of anyOf: branch 1: want at most 1 character, got 2; branch 2: "aa" does not match the pattern ^x`}},
+		{`{"contentEncoding":"base64","contentMediaType":"application/json","anyOf":[{},{}]}`, `"?"`, nil},
+		{`{"$schema":"https://json-schema.org/draft/2020-12/schema","contains":{"const":1},"minContains":1,"maxContains":1}`, `[]`, []string{
+			"contains no item is what the schema wants one to be (contains)"}},
+		{`{"$schema":"https://json-schema.org/draft/2020-12/schema","contains":{"const":1},"maxContains":1,"dependentRequired":{"a":["b"]}}`, `[1,1]`, []string{
+			"maxContains valid must be <= 1, but got 2"}},
+		{`{"$schema":"https://json-schema.org/draft/2020-12/schema","dependentRequired":{"a":["b","c"]},"unevaluatedProperties":false}`, `{"a":1}`, []string{
+			"dependentRequired property 'b' is required, if 'a' property exists", "dependentRequired property 'c' is required, if 'a' property exists", "false /a: no value is allowed here"}},
+		{`{"anyOf":[{"properties":{"b":{"type":"string"},"a":{"type":"string"},"c":{"type":"string"}}},{"const":1}]}`, `{"c":1,"b":1,"a":1}`, []string{
+			`anyOf {"c":1,"b":1,"a":1} fits no branch of anyOf: branch 1: /a: want string, got integer; /b: want string, got integer; /c: want string, got integer; branch 2: {"c":1,"b":1,"a":1} is not 1`}},
+		{`{"properties":{"":{"type":"string","propertyNames":false}}}`, `{"":1}`, []string{"type /: want string, got integer"}},
 		{`{"dependencies":{"a":["b"],"c":{"required":["d"]}}}`, `{"a":1,"c":2}`, []string{
 			"dependencies property 'b' is required, if 'a' property exists", `required /d: the required property "d" is missing`}},
 		{`{"items":[{"type":"string"}],"additionalItems":false}`, `[1,2]`, []string{

@@ -18,6 +18,7 @@ func TestMessagesInChinese(t *testing.T) {
 		{`{"exclusiveMinimum":1}`, `1`}, {`{"exclusiveMaximum":1}`, `1`}, {`{"multipleOf":2}`, `1`}, {`{"minLength":3}`, `"ab"`}, {`{"maxLength":1}`, `"ab"`},
 		{`{"minItems":1}`, `[]`}, {`{"maxItems":0}`, `[1]`}, {`{"minProperties":1}`, `{}`}, {`{"maxProperties":0}`, `{"ab":1}`},
 		{`{"oneOf":[{},{}]}`, `1`}, {`{"anyOf":[{"type":"string"},{"type":"array"}]}`, `1`}, {`{"anyOf":[{"minimum":3},{"enum":[1]}]}`, `2`},
+		{`{"$schema":"https://json-schema.org/draft/2020-12/schema","contains":{},"minContains":2}`, `[1]`},
 		{`{"uniqueItems":true}`, `[1,1]`}, {`{"dependencies":{"ab":["abc"]}}`, `{"ab":1}`}, {`{"type":"number"}`, `1e9999`},
 	} {
 		doc, err := value.ParseJSON([]byte(test.schema))
