@@ -50,7 +50,12 @@ type Part struct {
 }
 
 // Record is what is on record of a step that ran a call.
-type Record struct{ Params, Input, Output value.Value }
+type Record struct {
+	Params, Input, Output value.Value
+	// Seen returns the question and the finished steps that the step saw. nil: that is not
+	// known.
+	Seen func() *Vars
+}
 
 type partsKey struct{}
 

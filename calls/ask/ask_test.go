@@ -279,7 +279,7 @@ func TestLines(t *testing.T) {
 	}
 	traced := []ask.TracedLine{{Text: calls.Traced{Text: "</talk>"}}}
 	for _, l := range slices.Backward(lines) {
-		traced = slices.Insert(traced, 0, ask.TracedLine{Who: l.Who, Text: calls.Traced{Text: l.Text}})
+		traced = slices.Insert(traced, 0, ask.TracedLine{Who: calls.Traced{Text: l.Who}, Text: calls.Traced{Text: l.Text}})
 	}
 	if got := ask.Talk(traced, "talk").Text; got != "Search: found\nb: {\"n\":1}\n<\\/talk>" {
 		t.Errorf("got %q", got)

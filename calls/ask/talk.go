@@ -3,6 +3,7 @@ package ask
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -16,11 +17,8 @@ type Line struct {
 	Text string `json:"text"`
 }
 
-// TracedLine is a [Line] whose text knows where it was taken from.
-type TracedLine struct {
-	Who  string
-	Text calls.Traced
-}
+// TracedLine is a [Line] whose texts know where they were taken from.
+type TracedLine struct{ Who, Text calls.Traced }
 
 // Messages returns the lines of chat messages. What is not dialogue, instructions for the
 // model and messages without text, is left out.
@@ -44,7 +42,7 @@ func readMessages(messages []*value.Map) (lines []TracedLine) {
 			text = text.Append(calls.Traced{Text: "\n"}, calls.TracedParam(fmt.Sprintf("%s/%d/text", pointer, j), s)).TrimSpace()
 		}
 		if strings.TrimSpace(text.Text) != "" {
-			lines = append(lines, TracedLine{who, text})
+			lines = append(lines, TracedLine{calls.TracedParam(fmt.Sprintf("/messages/%d/role", i), who), text})
 		}
 	}
 	return lines
@@ -55,10 +53,10 @@ func readMessages(messages []*value.Map) (lines []TracedLine) {
 func Records(records []calls.FinishedStep) []Line { return plainLines(readRecords(records)) }
 
 func readRecords(records []calls.FinishedStep) (lines []TracedLine) {
-	for _, r := range records {
-		who := r.Name
-		if who == "" {
-			who = r.ID
+	for i, r := range records {
+		who := calls.TracedName("history", fmt.Sprintf("/%d/name", i), r.Name)
+		if r.Name == "" {
+			who = calls.TracedName("history", fmt.Sprintf("/%d/id", i), r.ID)
 		}
 		if text := RecordText(r); strings.TrimSpace(text.Text) != "" {
 			lines = append(lines, TracedLine{who, text})
@@ -90,7 +88,7 @@ func RecordJSON(r calls.FinishedStep) calls.Traced {
 func plainLines(traced []TracedLine) []Line {
 	var lines []Line
 	for _, l := range traced {
-		lines = append(lines, Line{l.Who, l.Text.Text})
+		lines = append(lines, Line{l.Who.Text, l.Text.Text})
 	}
 	return lines
 }
@@ -121,8 +119,8 @@ func keepNewest(lines []TracedLine, budget int, tokens llm.Counter) (kept []Trac
 func Talk(lines []TracedLine, element string) calls.Traced {
 	texts := make([]calls.Traced, len(lines))
 	for i, line := range lines {
-		if line.Who != "" {
-			texts[i].Text = line.Who + ": "
+		if line.Who.Text != "" {
+			texts[i] = line.Who.Append(calls.Traced{Text: ": "})
 		}
 		texts[i] = texts[i].Append(line.Text)
 	}
@@ -179,11 +177,33 @@ func (s Source) Validate() error {
 // Lines returns what there is to read.
 func (s Source) Lines(vars *calls.Vars) []Line { return plainLines(s.tracedLines(vars)) }
 
+// InputOrigins returns the origins of a text of the lines, as [Source.Lines] gives them, in the input
+// of a step: of the member at a pointer such as /3/text.
+func (s Source) InputOrigins(of calls.Record, pointer string) []calls.Origin {
+	vars := &calls.Vars{}
+	if of.Seen != nil {
+		vars = of.Seen()
+	}
+	number, member, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	i, err := strconv.Atoi(number)
+	lines := s.tracedLines(vars)
+	if err != nil || i < 0 || i >= len(lines) {
+		return nil
+	}
+	switch member {
+	case "who":
+		return lines[i].Who.Origins
+	case "text":
+		return lines[i].Text.Origins
+	}
+	return nil
+}
+
 func (s Source) tracedLines(vars *calls.Vars) []TracedLine {
 	if s.Messages == nil && s.Text == "" {
 		lines := readRecords(vars.History())
 		if vars.Question != "" {
-			lines = append([]TracedLine{{"user", calls.TracedName("question", "", vars.Question)}}, lines...)
+			lines = append([]TracedLine{{calls.Traced{Text: "user"}, calls.TracedName("question", "", vars.Question)}}, lines...)
 		}
 		return lines
 	}

@@ -65,12 +65,22 @@ known: [The user lives in Lyon.]
 		}},
 	})
 	def.Texts = []calls.Texts{ask.Texts("facts", texts), ask.RetryTexts()}
-	def.Origins = outputOrigins
+	def.Origins = origins
 	return def
 }
 
-// outputOrigins returns those of the facts that were known before.
-func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+// origins returns those of what is read, and of the facts that were known before.
+func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+	var p Params
+	if value.Decode(of.Params, &p) != nil {
+		return nil
+	}
+	if lines, ok := strings.CutPrefix(pointer, "/input/lines"); ok {
+		return p.InputOrigins(of, lines)
+	}
+	if number, ok := strings.CutPrefix(pointer, "/input/known/"); ok {
+		return p.knownOrigins(number, 0)
+	}
 	at, ok := strings.CutPrefix(pointer, "/output/facts/")
 	number, err := strconv.Atoi(at)
 	var in Input
@@ -81,13 +91,18 @@ func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.O
 		if len(mergeUnique(nil, in.Known[:i+1])) <= number {
 			continue
 		}
-		o := calls.Origin{End: len(fact), Kind: calls.OriginName, Name: "facts", Pointer: "/" + strconv.Itoa(i)}
-		if _, given := of.Params.Get("known"); given {
-			o = calls.Origin{End: len(fact), Pointer: "/known/" + strconv.Itoa(i)}
-		}
-		return calls.Traced{Text: fact, Origins: []calls.Origin{o}}.TrimSpace().Origins
+		known := p.knownOrigins(strconv.Itoa(i), len(fact))
+		return calls.Traced{Text: fact, Origins: known}.TrimSpace().Origins
 	}
 	return nil
+}
+
+// knownOrigins returns those of the size bytes of a fact that was known before; of all of it, where size is 0.
+func (p Params) knownOrigins(number string, size int) []calls.Origin {
+	if p.Known != nil {
+		return []calls.Origin{{End: size, Pointer: "/known/" + number}}
+	}
+	return []calls.Origin{{End: size, Kind: calls.OriginName, Name: "facts", Pointer: "/" + number}}
 }
 
 // Init gathers what there is to read.
@@ -170,6 +185,7 @@ func (p Params) newRequest(ctx context.Context, env *calls.Env, in Input) (*llm.
 		domains[i] = calls.TracedParam("/domains/"+strconv.Itoa(i), domain)
 	}
 	values := ask.NewValues("left", left, "limit", p.Limit)
+	values.Trace("limit", calls.TracedParam("/limit", strconv.Itoa(p.Limit)))
 	values.Put("conversation", talk)
 	values.PutList("known", known)
 	values.PutList("domains", domains)

@@ -6,11 +6,13 @@ import (
 	"context"
 	"embed"
 	"iter"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 //go:embed lang
@@ -60,7 +62,25 @@ max_words: 50
 		}},
 	})
 	def.Texts = []calls.Texts{ask.Texts("summary", texts)}
+	def.Origins = inputOrigins
 	return def
+}
+
+// inputOrigins returns those of what is summed up, and of a summary that is that of before.
+func inputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+	lines, _ := of.Input.Get("lines")
+	switch {
+	case pointer == "/input/before", pointer == "/output/text" && len(lines.List()) == 0:
+		return []calls.Origin{{Kind: calls.OriginName, Name: "summary"}}
+	case pointer == "/input/question":
+		return []calls.Origin{{Kind: calls.OriginName, Name: "question"}}
+	}
+	var p Params
+	below, ok := strings.CutPrefix(pointer, "/input/lines")
+	if !ok || value.Decode(of.Params, &p) != nil {
+		return nil
+	}
+	return p.InputOrigins(of, below)
 }
 
 // Init gathers what there is to sum up.
@@ -102,6 +122,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
 	talk, left := p.Talk(env, "conversation")
 	values := ask.NewValues("left", left, "max_words", p.MaxWords)
+	values.Trace("max_words", calls.TracedParam("/max_words", strconv.Itoa(p.MaxWords)))
 	values.Put("conversation", talk)
 	values.Put("before", ask.EscapeElement(calls.TracedName("summary", "", in.Before), "before"))
 	values.Put("question", ask.EscapeElement(calls.TracedName("question", "", in.Question), "question"))

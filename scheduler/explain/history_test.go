@@ -18,20 +18,20 @@ steps:
   - {id: a, call: template, with: {template: "Hi {{ x }}", values: {x: "{{ inputs.who }}"}}}
   - {id: f, call: template, for_each: [one, "{{ inputs.who }}"], with: {template: "{{ x }}", values: {x: "{{ item }}"}}}
   - {id: c, call: chat, with: {messages: [{role: user, content: "Q {{ a.text }}"}]}}
-  - {id: q, call: summary, with: {text: "T {{ inputs.who }}"}}
+  - {id: q, call: slot, with: {current_schema: {type: object}}}
   - id: ask
     call: chat
     needs: [a, f, c, q]
     with:
       user: >-
         {{ history[0].input['values'].x }}/{{ history[1].input[1]['values'].x }}/{{ history[2].input.messages[0].content
-        }}/{{ history[0].input }}/{{ history[3].input.lines[0].text }}
+        }}/{{ history[0].input }}/{{ history[3].input.question }}
 `
 
 // What a step before had as its input comes from where its parameters come from, not from the step.
 func TestExplainHistory(t *testing.T) {
-	r := schedulertest.Run(t, historyFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"who": "Bo"}`),
-		schedulertest.LLM(scripted.New(scripted.Answer{Text: "a"}, scripted.Answer{Text: "b"}, scripted.Answer{Text: "c"})))
+	r := schedulertest.Run(t, historyFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"who": "Bo", "question": "T Bo"}`),
+		schedulertest.LLM(scripted.New(scripted.Answer{Text: "a"}, scripted.Answer{Text: "b"})))
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
@@ -47,7 +47,7 @@ func TestExplainHistory(t *testing.T) {
 		"user / < flow.yaml:14:11",
 		"user {'values': {'x': 'Bo'}} < flow.yaml:14:15 {{ history[0].input }} computed from history.0.input",
 		"user / < flow.yaml:14:34",
-		"user T Bo < q (summary) > ask",
+		"user T Bo < q (slot) > ask",
 	}
 	if diff := cmp.Diff(want, explained(t, r, "ask")); diff != "" {
 		t.Error(diff)

@@ -58,7 +58,7 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 	if at.step.Def.Origins == nil || at.got.Call != at.step.Call {
 		return made()
 	}
-	record := calls.Record{Params: at.got.Params, Input: at.got.Input, Output: at.got.Output}
+	record := calls.Record{Params: at.got.Params, Input: at.got.Input, Output: at.got.Output, Seen: func() *calls.Vars { return x.seenBy(at) }}
 	origins := at.step.Def.Origins(x.ctx, record, string(of)+pointer)
 	if origins == nil {
 		return made()
@@ -72,6 +72,19 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 		return withSource(pieces, sourceOfMaker(at.got))
 	}
 	return completed(pieces, sourceOfMaker(at.got))
+}
+
+// seenBy returns the question and the finished steps that a step saw.
+func (x *explainer) seenBy(at site) *calls.Vars {
+	var upstream calls.FixedUpstream
+	for _, s := range x.upstream(at) {
+		got := x.record.Step(at.prefix + s.ID)
+		upstream.Steps = append(upstream.Steps, calls.FinishedStep{ID: s.ID, Name: s.Name, Description: s.Description, Output: got.Output})
+	}
+	vars := &calls.Vars{Upstream: upstream}
+	question, _ := x.scopeOf(at).valueOf("question")
+	vars.Question, _ = question.Str()
+	return vars
 }
 
 // explainTaken explains a text of the input of a step whose call tells nothing of it: it is the parameter at the same pointer, or else
