@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm"
@@ -77,9 +78,12 @@ func parseAnswer(item value.Value) (Answer, error) {
 		case "finish_reason":
 			err = value.Decode(member, &a.FinishReason)
 		case "usage":
-			err = value.Decode(member, &a.Usage)
+			err = checkMembers("", member, "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cost")
+			if err == nil {
+				err = value.Decode(member, &a.Usage)
+			}
 		default:
-			return a, wording.Errorf("/%s: unknown member%s", value.Escape(key), value.DidYouMeanOrListSuffix(key, keys))
+			return a, unknownMember("", key, keys)
 		}
 		if err != nil {
 			return a, withPointer("/"+value.Escape(key), err)
@@ -88,11 +92,28 @@ func parseAnswer(item value.Value) (Answer, error) {
 	return a, nil
 }
 
+// checkMembers returns an error for a member that an object at a pointer cannot have.
+func checkMembers(pointer string, v value.Value, known ...string) error {
+	for key := range v.Map().All() {
+		if !slices.Contains(known, key) {
+			return unknownMember(pointer, key, known)
+		}
+	}
+	return nil
+}
+
+func unknownMember(pointer, key string, known []string) error {
+	return wording.Errorf("%s/%s: unknown member%s", pointer, value.Escape(key), value.DidYouMeanOrListSuffix(key, known))
+}
+
 func parseError(v value.Value) (*llm.Error, error) {
 	e := &llm.Error{Provider: "scripted"}
 	if text, ok := v.Str(); ok {
 		e.Message = text
 		return e, nil
+	}
+	if err := checkMembers("", v, "message", "status", "temporary"); err != nil {
+		return nil, err
 	}
 	var given struct {
 		Message   string `json:"message"`
@@ -116,6 +137,15 @@ func parseToolCalls(v value.Value) ([]llm.ToolCall, error) {
 		Function  *function   `json:"function"`
 		Name      string      `json:"name"`
 		Arguments value.Value `json:"arguments"`
+	}
+	for i, item := range v.List() {
+		if err := checkMembers(fmt.Sprintf("/%d", i), item, "id", "type", "index", "function", "name", "arguments"); err != nil {
+			return nil, err
+		}
+		inner, _ := item.Get("function")
+		if err := checkMembers(fmt.Sprintf("/%d/function", i), inner, "name", "arguments"); err != nil {
+			return nil, err
+		}
 	}
 	if err := value.Decode(v, &given); err != nil {
 		return nil, err

@@ -71,15 +71,19 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		`{}`:                                    "the scripted answers must be an array, not object",
-		`[1]`:                                   "/0: a scripted answer must be an object or a text, not integer",
-		`["a", {"txt": "x"}]`:                   `/1/txt: unknown member (did you mean "text"?)`,
-		`[{"whatever": "x"}]`:                   "/0/whatever: unknown member (there are text, json",
-		`[{"text": 1}]`:                         "/0/text: want string, got integer",
-		`[{"error": 1}]`:                        "/0/error: want object, got integer",
-		`[{"tool_calls": [{"id": 1}]}]`:         "/0/tool_calls/0/id: want string",
-		`[{"usage": {"input_tokens": "many"}}]`: "/0/usage/input_tokens: want integer",
-		`[{"deltas": [{"text": "not a string"}]}]`: "/0/deltas/0: want string",
+		`{}`:                  "the scripted answers must be an array, not object",
+		`[1]`:                 "/0: a scripted answer must be an object or a text, not integer",
+		`["a", {"txt": "x"}]`: `/1/txt: unknown member (did you mean "text"?)`,
+		`[{"tool_calls": [{"id": "a", "nmae": "x"}]}]`:    `/0/tool_calls/0/nmae: unknown member (did you mean "name"?)`,
+		`[{"tool_calls": [{"function": {"nmae": "x"}}]}]`: `/0/tool_calls/0/function/nmae: unknown member (did you mean "name"?)`,
+		`[{"error": {"message": "m", "satus": 500}}]`:     `/0/error/satus: unknown member (did you mean "status"?)`,
+		`[{"usage": {"input": 3}}]`:                       "/0/usage/input: unknown member",
+		`[{"whatever": "x"}]`:                             "/0/whatever: unknown member (there are text, json",
+		`[{"text": 1}]`:                                   "/0/text: want string, got integer",
+		`[{"error": 1}]`:                                  "/0/error: want object, got integer",
+		`[{"tool_calls": [{"id": 1}]}]`:                   "/0/tool_calls/0/id: want string",
+		`[{"usage": {"input_tokens": "many"}}]`:           "/0/usage/input_tokens: want integer",
+		`[{"deltas": [{"text": "not a string"}]}]`:        "/0/deltas/0: want string",
 	} {
 		v, err := value.ParseJSON([]byte(text))
 		if err != nil {
