@@ -173,25 +173,25 @@ func weekdaysOf(back int, first, last string, today time.Time) (Period, bool) {
 // What stands around words that would name a time, and makes them something else: 二十一节, 7号楼,
 // 每月初.
 var (
-	notHolidayAfter = regexp.MustCompile(`[\d零一二三四五六七八九十第]$`)
-	notMayDayAfter  = regexp.MustCompile(`[\d零一二三四五六七八九十第周期拜]$`)
-	notMayDayBefore = regexp.MustCompile(`^[起直个家样定些点下次天共月日号路]`)
-	notDayAfter     = regexp.MustCompile(`[\da-zA-Z零一二三四五六七八九十百千第.-]$`)
-	notDayBefore    = regexp.MustCompile(`^(?:[楼线桌院门房店球机车馆厅库口仓井铺床柜窗站台厂字铁选手码人文公]|高速|国道|服务|员工|地块|作品)`)
-	notPartAfter    = regexp.MustCompile(`[\d零一二三四五六七八九十几每各本整个]$`)
-	notLastAfter    = regexp.MustCompile(`[早晚海路马以]$`) // 晚上
-	notThisAfter    = regexp.MustCompile(`日$`)        // 日本
-	notNextAfter    = regexp.MustCompile(`[之以今]$`)
-	notDayNameAfter = regexp.MustCompile(`[提之以]$`)
-	notAgoAfter     = regexp.MustCompile(`(?:[提之以]|[` + marks + `]的? ?)$`)
-	notLunarBefore  = regexp.MustCompile(`^[家个起些直次定样]`)
-	notWeekdayNear  = regexp.MustCompile(`[\d一二两三四五六七八九十几每半下上本这个隔整圆老小到]$`)
-	notBareWeekday  = regexp.MustCompile(`^(?:[次个天顿回遍年岁十百分点气围报]|要|打算|准备|计划)`)
-	notSeasonAfter  = regexp.MustCompile(`[每那各一青]个?$`)
-	notFractionNear = regexp.MustCompile(`[\d/.:A-Za-z比例占第-]$`)
-	notFraction     = regexp.MustCompile(`^(?:[\d/.:%A-Za-z-]| ?(?:的人|杯|勺|茶匙|页|斤|以上|左右|概率))`)
-	notQuarterNear  = regexp.MustCompile(`[A-Za-z\d第每]$`)
-	notQuarterMark  = regexp.MustCompile(`^(?:[\da-zA-Z]| ?[:：.)）])`)
+	notHolidayAfter = compileLater(`[\d零一二三四五六七八九十第]$`)
+	notMayDayAfter  = compileLater(`[\d零一二三四五六七八九十第周期拜]$`)
+	notMayDayBefore = compileLater(`^[起直个家样定些点下次天共月日号路]`)
+	notDayAfter     = compileLater(`[\da-zA-Z零一二三四五六七八九十百千第.-]$`)
+	notDayBefore    = compileLater(`^(?:[楼线桌院门房店球机车馆厅库口仓井铺床柜窗站台厂字铁选手码人文公]|高速|国道|服务|员工|地块|作品)`)
+	notPartAfter    = compileLater(`[\d零一二三四五六七八九十几每各本整个]$`)
+	notLastAfter    = compileLater(`[早晚海路马以]$`) // 晚上
+	notThisAfter    = compileLater(`日$`)        // 日本
+	notNextAfter    = compileLater(`[之以今]$`)
+	notDayNameAfter = compileLater(`[提之以]$`)
+	notAgoAfter     = compileLater(`(?:[提之以]|[` + marks + `]的? ?)$`)
+	notLunarBefore  = compileLater(`^[家个起些直次定样]`)
+	notWeekdayNear  = compileLater(`[\d一二两三四五六七八九十几每半下上本这个隔整圆老小到]$`)
+	notBareWeekday  = compileLater(`^(?:[次个天顿回遍年岁十百分点气围报]|要|打算|准备|计划)`)
+	notSeasonAfter  = compileLater(`[每那各一青]个?$`)
+	notFractionNear = compileLater(`[\d/.:A-Za-z比例占第-]$`)
+	notFraction     = compileLater(`^(?:[\d/.:%A-Za-z-]| ?(?:的人|杯|勺|茶匙|页|斤|以上|左右|概率))`)
+	notQuarterNear  = compileLater(`[A-Za-z\d第每]$`)
+	notQuarterMark  = compileLater(`^(?:[\da-zA-Z]| ?[:：.)）])`)
 )
 
 func namedHoliday(g []string, today time.Time) (Period, bool) {
@@ -232,9 +232,9 @@ func listed(beginning, list string, pattern *regexp.Regexp, end string, read fun
 }
 
 var (
-	dayItems     = regexp.MustCompile(dayNumber)
-	weekdayItems = regexp.MustCompile(`[一二三四五六日天]`)
-	yearlyItems  = regexp.MustCompile(chineseYearly)
+	dayItems     = compileLater(dayNumber)
+	weekdayItems = compileLater(`[一二三四五六日天]`)
+	yearlyItems  = compileLater(chineseYearly)
 )
 
 func withoutOf(text string) string { return strings.TrimSuffix(strings.TrimSpace(text), "的") }
@@ -248,18 +248,18 @@ var chineseExpressions = sync.OnceValue(func() []expression {
 		// 5月7号和8号, 去年国庆和中秋, 上周一和周三
 		{words: regexp.MustCompile(`((?:(?:(?:` + shortYearDigits + `) ?年|` + yearWords + `)的? ?)?` + monthNumber + ` ?月|(?:大?上{1,4}|[本这])个? ?月的?) ?(` + dayNumber + ` ?[日号]?(?:` + chineseAnd + dayNumber + ` ?[日号]?)*` + chineseAnd + dayNumber + ` ?[日号])`),
 			periods: func(g []string, read func(string) (Period, bool)) []Period {
-				return listed(withoutOf(g[1]), g[2], dayItems, "号", read)
+				return listed(withoutOf(g[1]), g[2], dayItems(), "号", read)
 			}},
 		{words: regexp.MustCompile(`((?:` + shortYearDigits + `) ?年|` + yearWords + `)的? ?(` + chineseYearly + `(?:` + chineseAnd + chineseYearly + `)+)`),
 			periods: func(g []string, read func(string) (Period, bool)) []Period {
-				return listed(g[1], g[2], yearlyItems, "", read)
+				return listed(g[1], g[2], yearlyItems(), "", read)
 			}},
 		{words: regexp.MustCompile(`(` + chineseMany + ` ?年(?:以前|之前|前))的? ?(` + chineseYearly + `)`), periods: func(g []string, read func(string) (Period, bool)) []Period {
 			return inYear(g[1], func(year string) string { return year + "年" + g[3] }, read)
 		}},
 		{words: regexp.MustCompile(`((?:大?上{1,4}|[本这])` + chineseWeek + `)([一二三四五六日天](?:(?:、(?:周|星期|礼拜)?|` + chineseAnd + `(?:周|星期|礼拜))[一二三四五六日天])+)`),
 			periods: func(g []string, read func(string) (Period, bool)) []Period {
-				return listed(g[1], strings.NewReplacer("星期", "", "礼拜", "", "周", "").Replace(g[2]), weekdayItems, "", read)
+				return listed(g[1], strings.NewReplacer("星期", "", "礼拜", "", "周", "").Replace(g[2]), weekdayItems(), "", read)
 			}},
 		// The Chinese calendar: 五月初七, 农历五月十五, 腊月二十三, 大年初二
 		{words: apart{words: regexp.MustCompile(chineseLunar + `?` + ofYear + chineseLunar + `?(闰?)(` + monthNumber + `|[正冬腊])月 ?` + lunarDays), notBefore: notLunarBefore}, period: lunarOrHidden},
@@ -279,7 +279,7 @@ var chineseExpressions = sync.OnceValue(func() []expression {
 		{words: afterThis(`个? ?月 ?(?:的?` + monthPart + `|的?` + chineseDayOfMonth + ` ?[日号])`), period: func(g []string, today time.Time) (Period, bool) {
 			return dayOfRelativeMonth(0, g[1], g[2], today)
 		}},
-		{words: apart{words: regexp.MustCompile(`(?:` + chineseShortYear + `的? ?)` + `([春夏秋冬])[天季]?`), notBefore: regexp.MustCompile(`^节`)}, period: func(g []string, today time.Time) (Period, bool) {
+		{words: apart{words: regexp.MustCompile(`(?:` + chineseShortYear + `的? ?)` + `([春夏秋冬])[天季]?`), notBefore: compileLater(`^节`)}, period: func(g []string, today time.Time) (Period, bool) {
 			return seasonPeriod(g[3], parseYear(g[1], g[2], today), today), true
 		}},
 		{words: apart{words: regexp.MustCompile(ofYear + `(?:第? ?([一二三四1-4])个?季度|[qQ]([1-4]))`), notAfter: notQuarterNear, notBefore: notQuarterMark}, period: func(g []string, today time.Time) (Period, bool) {

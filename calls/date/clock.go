@@ -1,14 +1,13 @@
 package date
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
 
 var (
-	epoch = regexp.MustCompile(`^(-?\d{9,10})(\.\d+)?$|^(-?\d{12,13})$`)
+	epoch = compileLater(`^(-?\d{9,10})(\.\d+)?$|^(-?\d{12,13})$`)
 
 	// 15:04:05, 3:30 pm
 	digital = compileAnchored(`(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)? ?(am|pm|a\.m|p\.m)?\.?`)
@@ -52,7 +51,7 @@ func halfOf(word string) string {
 
 // readAbsolute reads what is a point in time by itself: a number, or RFC 3339.
 func (r *reader) readAbsolute() (time.Time, bool) {
-	if m := epoch.FindStringSubmatch(r.rest); m != nil {
+	if m := epoch().FindStringSubmatch(r.rest); m != nil {
 		if m[3] != "" {
 			ms, err := strconv.ParseInt(m[3], 10, 64)
 			return time.UnixMilli(ms), err == nil

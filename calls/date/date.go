@@ -3,7 +3,6 @@
 package date
 
 import (
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -42,7 +41,7 @@ func parseVague(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 		return t, day, false, false
 	}
 	text = normalizeText(text)
-	t, day, vague, ok = readNormal(aroundHan.ReplaceAllString(text, "$1"), now)
+	t, day, vague, ok = readNormal(aroundHan().ReplaceAllString(text, "$1"), now)
 	if ok {
 		return t, day, vague, ok
 	}
@@ -125,7 +124,7 @@ func normalizeText(text string) string {
 
 // aroundHan is a Chinese character and the spaces about it, which mean nothing but
 // where they part two numbers.
-var aroundHan = regexp.MustCompile(` ?(\p{Han}) ?`)
+var aroundHan = compileLater(` ?(\p{Han}) ?`)
 
 // skipSeparators passes over what may stand between a day and a time.
 func (r *reader) skipSeparators() {

@@ -134,19 +134,19 @@ var englishExpressions = sync.OnceValue(func() []expression {
 // What stands around words that would name a time.
 var (
 	// dayPreposition is what comes before 5/13, which may be a fraction.
-	dayPreposition    = regexp.MustCompile(`(?i)(?:^|\b(?:on|since|before|after|until|till|from|by) )$`)
-	notNumberedBefore = regexp.MustCompile(`(?i)^(?:[\d/.:%-]| ?(?:inch|in\b|cup|teaspoon|of\b))`)
-	notDayListBefore  = regexp.MustCompile(`(?i)^ (?:[a-z]+s|of|people)\b`)
-	notSeasonBefore   = regexp.MustCompile(`(?i)^ of\b`)
-	notQuarterAfter   = regexp.MustCompile(`年的? ?$`) // which Chinese reads as a whole
-	notQuarterBefore  = regexp.MustCompile(`^ ?[:.)]`)
-	notWeekdayAfter   = regexp.MustCompile(`(?i)\b(?:next|this|every|each|coming|any|a) $`)
-	notWeekdayBefore  = regexp.MustCompile(`(?i)^ (?:` + englishDayParts + `s|(?:of|in) (?:this|last|\d{4})\b|of the\b|` + beginMark + `)`)
-	notPartOf         = regexp.MustCompile(`(?i)^ (?:of\b|` + beginMark + `)`) // the last week of May
+	dayPreposition    = compileLater(`(?i)(?:^|\b(?:on|since|before|after|until|till|from|by) )$`)
+	notNumberedBefore = compileLater(`(?i)^(?:[\d/.:%-]| ?(?:inch|in\b|cup|teaspoon|of\b))`)
+	notDayListBefore  = compileLater(`(?i)^ (?:[a-z]+s|of|people)\b`)
+	notSeasonBefore   = compileLater(`(?i)^ of\b`)
+	notQuarterAfter   = compileLater(`年的? ?$`) // which Chinese reads as a whole
+	notQuarterBefore  = compileLater(`^ ?[:.)]`)
+	notWeekdayAfter   = compileLater(`(?i)\b(?:next|this|every|each|coming|any|a) $`)
+	notWeekdayBefore  = compileLater(`(?i)^ (?:` + englishDayParts + `s|(?:of|in) (?:this|last|\d{4})\b|of the\b|` + beginMark + `)`)
+	notPartOf         = compileLater(`(?i)^ (?:of\b|` + beginMark + `)`) // the last week of May
 	// openPreposition is what comes before a bare weekday, month or year: it ends or begins a time, or
 	// follows another.
-	openPreposition = regexp.MustCompile(`(?i)\b(?:before|after|since|until|till|(?:week|month|half) of) $|` + timeMark + `,? (?:and|or) $`)
-	notYearBefore   = regexp.MustCompile(`(?i)^(?:[,.]?\d|%| ?(?:people|steps|miles|met(?:er|re)s|words|k?m\b|calories|dollars|euros|yuan|points|years|days|hours|minutes|times|pages))`)
+	openPreposition = compileLater(`(?i)\b(?:before|after|since|until|till|(?:week|month|half) of) $|` + timeMark + `,? (?:and|or) $`)
+	notYearBefore   = compileLater(`(?i)^(?:[,.]?\d|%| ?(?:people|steps|miles|met(?:er|re)s|words|k?m\b|calories|dollars|euros|yuan|points|years|days|hours|minutes|times|pages))`)
 )
 
 const (
@@ -158,11 +158,11 @@ const (
 // dayList matches several days of one month.
 const dayList = dayOfMonth2 + `(?:, ` + dayOfMonth2 + `)*,? and ` + dayOfMonth2
 
-var daysOfList = regexp.MustCompile(`\d{1,2}`)
+var daysOfList = compileLater(`\d{1,2}`)
 
 // listedDays returns the days of a month that a list has; none where one of them is not a day.
 func listedDays(month, days, year string, read func(string) (Period, bool)) (periods []Period) {
-	for _, day := range daysOfList.FindAllString(days, -1) {
+	for _, day := range daysOfList().FindAllString(days, -1) {
 		p, ok := read(strings.TrimSpace(month + " " + day + " " + year))
 		if !ok {
 			return nil
@@ -218,7 +218,7 @@ func englishQuarter(g []string, today time.Time) (Period, bool) {
 }
 
 // notDayOfMonth is what makes an ordinal number something else than a day: on the 5th floor.
-var notDayOfMonth = regexp.MustCompile(`^(?:th)? (?:floor|street|avenue|grade|page|place|try|attempt|hole|time|round|row|seat|of)\b`)
+var notDayOfMonth = compileLater(`^(?:th)? (?:floor|street|avenue|grade|page|place|try|attempt|hole|time|round|row|seat|of)\b`)
 
 // yearBeside returns the year of last or this year; 0 without either.
 func yearBeside(word string, today time.Time) int {

@@ -3,6 +3,7 @@ package date
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -98,9 +99,9 @@ func englishHoliday(name string) string {
 // holiday that only names a time before or after it is left out.
 func Holidays(text string) (names []string) {
 	text = simplified.Replace(text)
-	for _, pattern := range holidayNames {
+	for _, pattern := range holidayNames() {
 		for _, m := range pattern.FindAllStringSubmatchIndex(text, -1) {
-			if besideHoliday.MatchString(text[m[1]:]) || holidayBeside.MatchString(text[:m[0]]) {
+			if besideHoliday().MatchString(text[m[1]:]) || holidayBeside().MatchString(text[:m[0]]) {
 				continue
 			}
 			found := submatches(text, m)
@@ -112,11 +113,17 @@ func Holidays(text string) (names []string) {
 
 // What stands around a holiday where a time beside it is meant.
 var (
-	besideHoliday = regexp.MustCompile(`^节?(?:假期|长假)?的? ?(?:[之以]?[前后](?:[^后]|$)|过后|第[二三四五六七八九十]天|次日)`)
-	holidayBeside = regexp.MustCompile(`(?i)\b(?:before|after|since|until|till) (?:the )?$`)
+	besideHoliday = compileLater(`^节?(?:假期|长假)?的? ?(?:[之以]?[前后](?:[^后]|$)|过后|第[二三四五六七八九十]天|次日)`)
+	holidayBeside = compileLater(`(?i)\b(?:before|after|since|until|till) (?:the )?$`)
 )
 
-var holidayNames = []matcher{compilePhrase(englishHolidays), apart{words: regexp.MustCompile(mayDays), notAfter: notMayDayAfter, notBefore: notMayDayBefore}, apart{words: regexp.MustCompile(chineseHolidays), notAfter: notHolidayAfter}}
+var holidayNames = sync.OnceValue(func() []matcher {
+	return []matcher{
+		compilePhrase(englishHolidays),
+		apart{words: regexp.MustCompile(mayDays), notAfter: notMayDayAfter, notBefore: notMayDayBefore},
+		apart{words: regexp.MustCompile(chineseHolidays), notAfter: notHolidayAfter},
+	}
+})
 
 // edgeDay returns the first or the last day of a period.
 func edgeDay(p Period, isLast bool) Period {

@@ -16,9 +16,9 @@ const (
 // What stands around words that would modify a time, and belongs to others: 昨天前台说, before
 // yesterday's meeting.
 var (
-	notOpenBefore = regexp.MustCompile(`^[^\s\p{P}我你他她它咱们的去来做干吃喝买有发说都是在会没还又见看住学写哪谁什怎为和与]`)
-	notOwned      = regexp.MustCompile(`^['’]s`)
-	notWeekdayOf  = regexp.MustCompile(`^[共起直]`) // 第一个星期一共
+	notOpenBefore = compileLater(`^[^\s\p{P}我你他她它咱们的去来做干吃喝买有发说都是在会没还又见看住学写哪谁什怎为和与]`)
+	notOwned      = compileLater(`^['’]s`)
+	notWeekdayOf  = compileLater(`^[共起直]`) // 第一个星期一共
 )
 
 // modifiers are tried in order, the more exact ones first.

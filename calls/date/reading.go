@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -35,7 +36,16 @@ type modifier struct {
 // apart is a pattern that counts only where the text before a match fits after and does not fit
 // notAfter, and the text behind it does not fit notBefore. The first two end with $, notBefore
 // begins with ^. A condition that is nil always holds.
-type apart struct{ words, after, notAfter, notBefore *regexp.Regexp }
+type apart struct {
+	words                      *regexp.Regexp
+	after, notAfter, notBefore func() *regexp.Regexp
+}
+
+// compileLater returns a function that compiles a pattern when it is first called: most runs
+// of the program read no dates.
+func compileLater(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // maxAround is the number of bytes that are looked at before a match.
 const maxAround = 12
@@ -66,8 +76,8 @@ func (a apart) FindAllStringSubmatchIndex(text string, n int) [][]int {
 // holds reports whether a match fits what stands around it.
 func (a apart) holds(text string, m []int) bool {
 	before, behind := text[max(0, m[0]-maxAround):m[0]], text[m[1]:]
-	isAfter := a.after == nil || a.after.MatchString(before)
-	isWrong := a.notAfter != nil && a.notAfter.MatchString(before) || a.notBefore != nil && a.notBefore.MatchString(behind)
+	isAfter := a.after == nil || a.after().MatchString(before)
+	isWrong := a.notAfter != nil && a.notAfter().MatchString(before) || a.notBefore != nil && a.notBefore().MatchString(behind)
 	return isAfter && !isWrong
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/kaptinlin/jsonrepair"
 
@@ -58,12 +59,12 @@ func trimText(text string) string {
 	return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "\ufeff"))
 }
 
-var thought = regexp.MustCompile(`(?is)<(think|thinking|thought|reasoning|reflection)>.*?</(think|thinking|thought|reasoning|reflection)>`)
+var thought = compileLater(`(?is)<(think|thinking|thought|reasoning|reflection)>.*?</(think|thinking|thought|reasoning|reflection)>`)
 
 // withoutThoughts returns a text without what the model thought aloud. A thought whose
 // beginning is not there reaches from the start; one without an end to the end.
 func withoutThoughts(text string) string {
-	text = thought.ReplaceAllString(text, " ")
+	text = thought().ReplaceAllString(text, " ")
 	for _, tag := range []string{"think", "thinking", "thought", "reasoning", "reflection"} {
 		if i := strings.LastIndex(text, "</"+tag+">"); i >= 0 {
 			text = text[i+len(tag)+3:]
@@ -144,7 +145,7 @@ func leadingDocument(text string) (v value.Value, repaired bool, n int) {
 			return v, false, int(dec.InputOffset())
 		}
 	}
-	if !plausible.MatchString(text[:min(len(text), maxOpening)]) {
+	if !plausible().MatchString(text[:min(len(text), maxOpening)]) {
 		return v, false, 0
 	}
 	end, sound := findEnd(text)
@@ -162,7 +163,7 @@ func leadingDocument(text string) (v value.Value, repaired bool, n int) {
 }
 
 // plausible is how an intended object begins: with a name.
-var plausible = regexp.MustCompile(`^(?:\{[\s\pZ]*(?:(?://[^\n]*\n|/\*[^*]*\*/)[\s\pZ]*)*(?:["'“”‘’` + "`" + `]|[\pL_$][\pL\pN_$]*\s*:)|\[\s*(?:\{\s*["'“]|["'“]))`)
+var plausible = compileLater(`^(?:\{[\s\pZ]*(?:(?://[^\n]*\n|/\*[^*]*\*/)[\s\pZ]*)*(?:["'“”‘’` + "`" + `]|[\pL_$][\pL\pN_$]*\s*:)|\[\s*(?:\{\s*["'“]|["'“]))`)
 
 // What takes the place of a value in nearly right JSON.
 var (
@@ -273,4 +274,10 @@ func repairJSON(text string) (v value.Value, ok bool) {
 	v, err = value.ParseJSON([]byte(fixed))
 	isContainer := v.Kind() == value.Object || v.Kind() == value.List
 	return v, err == nil && isContainer
+}
+
+// compileLater returns a function that compiles a pattern when it is first called: most runs
+// of the program read no JSON from a model.
+func compileLater(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

@@ -23,9 +23,9 @@ var words = map[string]string{
 }
 
 var (
-	word       = regexp.MustCompile(`^[\pL\pN_$+\-.]+`)
-	identifier = regexp.MustCompile(`^[\pL_$][\pL\pN_$-]*$`)
-	named      = regexp.MustCompile(`^[\s\pZ]*[:：]`)
+	word       = compileLater(`^[\pL\pN_$+\-.]+`)
+	identifier = compileLater(`^[\pL_$][\pL\pN_$-]*$`)
+	named      = compileLater(`^[\s\pZ]*[:：]`)
 	hex2       = regexp.MustCompile(`^x[0-9a-fA-F]{2}`)
 	hex4       = regexp.MustCompile(`^u[0-9a-fA-F]{4}`)
 )
@@ -65,13 +65,13 @@ func rewriteStrict(text string) (string, error) {
 			}
 			text = rest
 		default:
-			token := word.FindString(text)
+			token := word().FindString(text)
 			n = len(token)
 			value, known := words[token]
 			switch {
 			case n == 0:
 				return "", errBeyond
-			case identifier.MatchString(token) && named.MatchString(text[n:]):
+			case identifier().MatchString(token) && named().MatchString(text[n:]):
 				fmt.Fprintf(&b, "%q", token)
 			case known:
 				b.WriteString(value)

@@ -13,7 +13,7 @@ func EditorSchema() value.Value {
 		"title", "Test file",
 		"description", "Cases of a flow, and what is expected of their runs. Lint finds more than this schema.",
 	)
-	for key, v := range withChecks(fileSchema.Annotated()).Map().All() {
+	for key, v := range withChecks(fileSchema().Annotated()).Map().All() {
 		m.Set(key, v)
 	}
 	m.Set("definitions", value.OfMap(value.Pairs("check", check.ItemSchema())))

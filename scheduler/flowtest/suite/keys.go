@@ -3,6 +3,7 @@ package suite
 import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"sync"
 )
 
 // The structs below are the keys of a test file. They are the one source of what is read, of what is refused and
@@ -82,4 +83,4 @@ func (i *item) DecodeValue(v value.Value) error {
 	return nil
 }
 
-var fileSchema = schema.MustFor[fileKeys]()
+var fileSchema = sync.OnceValue(schema.MustFor[fileKeys])

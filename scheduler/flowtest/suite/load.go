@@ -137,7 +137,7 @@ func (r *reader) read(ctx context.Context, src []byte) *Suite {
 	}
 	doc, fits := r.checkKeys(doc)
 	if fits {
-		if err := value.Decode(fileSchema.ApplyDefaults(doc), &r.keys); err != nil {
+		if err := value.Decode(fileSchema().ApplyDefaults(doc), &r.keys); err != nil {
 			r.report("", wording.OfError(err), wording.Text{})
 			return nil
 		}

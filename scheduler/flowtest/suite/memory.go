@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
@@ -26,7 +27,7 @@ type memoryWant struct {
 	Timestamp string `json:"timestamp,omitempty" doc:"When it was said. Default: the clock of the case, a minute before for each memory after it."`
 }
 
-var memorySchema = schema.MustFor[memoryWant]()
+var memorySchema = sync.OnceValue(schema.MustFor[memoryWant])
 
 // memoryRecord is a memory, and where it is written.
 type memoryRecord struct {
@@ -87,7 +88,7 @@ func (r *reader) readRecord(v value.Value, at func(below string) flow.Position) 
 		}
 		return record
 	}
-	problems := memorySchema.Check(v)
+	problems := memorySchema().Check(v)
 	for _, p := range problems {
 		message, hint := p.Text()
 		r.reportOnce(at(p.Pointer), message, hint)

@@ -3,6 +3,7 @@ package suite
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls/schema"
@@ -196,17 +197,17 @@ type errorWant struct {
 	Message string `json:"message,omitempty" default:"mocked" doc:"What it says."`
 }
 
-var errorSchema = schema.MustFor[errorWant]()
+var errorSchema = sync.OnceValue(schema.MustFor[errorWant])
 
 func (r *reader) replyError(pointer string, v value.Value) *ReplyError {
-	problems := errorSchema.Check(v)
+	problems := errorSchema().Check(v)
 	for _, p := range problems {
 		message, hint := p.Text()
 		r.reportOnce(r.at(pointer+p.Pointer), message, hint)
 	}
 	var e errorWant
 	if problems == nil {
-		if err := value.Decode(errorSchema.ApplyDefaults(v), &e); err != nil {
+		if err := value.Decode(errorSchema().ApplyDefaults(v), &e); err != nil {
 			r.reportOnce(r.at(pointer), wording.OfError(err), wording.Text{})
 		}
 	}

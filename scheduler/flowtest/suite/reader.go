@@ -129,7 +129,7 @@ func (r *reader) reportYAML(err error) {
 // whether the rest does.
 func (r *reader) checkKeys(doc value.Value) (pruned value.Value, fits bool) {
 	for round := 0; ; round++ {
-		problems := fileSchema.Check(doc)
+		problems := fileSchema().Check(doc)
 		if problems == nil || round == 2 || doc.Kind() != value.Object {
 			r.reportKeys(problems, round == 0)
 			return doc, problems == nil
