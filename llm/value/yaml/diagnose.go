@@ -25,13 +25,13 @@ func diagnoseSyntax(src []byte, wrong *Error) *Error {
 	if len(src) > maxDiagnosed || !utf8.Valid(src) {
 		return wrong
 	}
-	d := &diagnosis{lines: strings.Split(strings.ReplaceAll(string(src), "\r\n", "\n"), "\n"), wrong: wrong.Msg}
+	d := &diagnosis{lines: strings.Split(strings.ReplaceAll(string(src), "\r\n", "\n"), "\n"), wrong: wrong.library}
 	d.line = d.firstBadLine()
 	if d.line < 0 {
 		return wrong
 	}
 	for _, look := range []func(*diagnosis) *finding{
-		(*diagnosis).findControl, (*diagnosis).findAlias, (*diagnosis).findSpace, (*diagnosis).findText, (*diagnosis).findBrackets, (*diagnosis).findBlock,
+		(*diagnosis).findControl, (*diagnosis).findTab, (*diagnosis).findAlias, (*diagnosis).findSpace, (*diagnosis).findText, (*diagnosis).findBrackets, (*diagnosis).findBlock,
 		(*diagnosis).findIndent, (*diagnosis).findMark, (*diagnosis).findColon,
 	} {
 		if f := look(d); f != nil {
@@ -39,8 +39,9 @@ func diagnoseSyntax(src []byte, wrong *Error) *Error {
 		}
 	}
 	line := d.lines[d.line]
-	message, _ := wrong.Text()
-	return newError(d.line+1, indentOf(line)+1, message)
+	e := *wrong
+	e.Line, e.Col = d.line+1, indentOf(line)+1
+	return &e
 }
 
 // diagnosis is the search for one fault.
@@ -145,6 +146,17 @@ func (d *diagnosis) findControl() *finding {
 		}
 	}
 	return nil
+}
+
+// findTab finds a tab in the indentation of a line.
+func (d *diagnosis) findTab() *finding {
+	line := d.lines[d.line]
+	indentation := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	at := strings.IndexByte(indentation, '\t')
+	if at < 0 || at == len(line) {
+		return nil
+	}
+	return newFinding(d.line, at, wordingf("a tab in the indentation"), wordingf("indent with spaces"))
 }
 
 var (

@@ -63,6 +63,7 @@ type Error struct {
 	JSON bool
 
 	chinese, chineseHint string
+	library              string // what the library said; "" where it said nothing
 }
 
 // newError returns an error with its message in the built-in languages.
@@ -167,7 +168,11 @@ func parseYAML(src []byte) (*Node, error) {
 func wrapError(err error) *Error {
 	m := lineInMessage.FindStringSubmatch(err.Error())
 	line, _ := strconv.Atoi(m[1])
-	return newError(max(line, 1), 0, wordingf("not YAML: %s", err.Error()[len(m[0]):]))
+	said := err.Error()[len(m[0]):]
+	message, hint := plainFault(said)
+	e := newError(max(line, 1), 0, message)
+	e.Hint, e.chineseHint, e.library = hint.En, hint.Zh, said
+	return e
 }
 
 // checkSize takes the nodes from the budget, which it leaves below 0 where there are too many.

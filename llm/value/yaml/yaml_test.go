@@ -54,7 +54,7 @@ func TestErrors(t *testing.T) {
 		"a: !!bool x":            `1:4: "x" cannot be written as JSON (!!bool)`,
 		"a: !!null x":            `1:4: "x" cannot be written as JSON (!!null)`,
 		"a: b: c":                `1:5: a text with ": " in it must be quoted (put the whole value in quotes)`,
-		"a:\n\t- x":              `2:1: not YAML: found character that cannot start any token`,
+		"a:\n\t- x":              `2:1: a tab in the indentation (indent with spaces)`,
 		"a: &a [*a]":             `1:4: nested deeper than 200`,
 		strings.Repeat("[", 300): `1:300: the [ that opens here is not closed (close it with ])`,
 		strings.Repeat("[", 300) + strings.Repeat("]", 300): `1:202: nested deeper than 200`,
