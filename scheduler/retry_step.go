@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -11,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -116,10 +118,28 @@ func (t *task) attemptInTime(ctx context.Context) (value.Value, error) {
 		}
 	}
 	if res.err != nil && ctx.Err() == nil && limited.Err() != nil {
-		return value.Value{}, calls.Errorf(calls.Timeout, "the step took longer than %s: %w", t.step.Timeout, res.err).
-			WithHint("raise its timeout, or let it be tried again with retry")
+		return value.Value{}, timeoutError(t.step.Timeout, res.err)
 	}
 	return res.output, res.err
+}
+
+// timeoutError returns the error of a step whose time was over, with what it was at. That a
+// deadline was exceeded is said already, as the limit.
+func timeoutError(timeout time.Duration, err error) error {
+	over, message := wording.OfError(context.DeadlineExceeded), wording.OfError(err)
+	what, isOver := strings.CutSuffix(message.En, over.En)
+	var e *calls.Error
+	switch {
+	case isOver && what == "":
+		e = calls.Errorf(calls.Timeout, "the step took longer than %s", timeout)
+	case isOver:
+		whatZh := strings.TrimSuffix(message.Zh, over.Zh)
+		e = calls.Errorf(calls.Timeout, "the step took longer than %s: %s", timeout,
+			wording.Text{En: strings.TrimRight(what, ": "), Zh: strings.TrimRight(whatZh, "：: ")})
+	default:
+		e = calls.Errorf(calls.Timeout, "the step took longer than %s: %w", timeout, err)
+	}
+	return e.WithHint("raise its timeout, or let it be tried again with retry")
 }
 
 // leaveBehind leaves the attempt behind: nothing that it still says is heard.

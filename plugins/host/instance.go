@@ -135,7 +135,7 @@ func (i *Instance) ExplainError(err error) error {
 		i.AwaitExit(exitNotice)
 	}
 	if !i.Alive() {
-		return wording.Errorf("its process ended: %s", i.status())
+		return wording.Errorf("its process ended: %s", wording.RecognizeOr(i.status()))
 	}
 	return errors.New(statusText(err))
 }

@@ -110,6 +110,9 @@ func (c *Client) explain(err error) error {
 	if err == nil {
 		return nil
 	}
+	if isOver := errors.As(err, new(*serviceerror.DeadlineExceeded)) || errors.Is(err, context.DeadlineExceeded); isOver {
+		return calls.Errorf(calls.Provider, "Temporal at %s gives no answer in time", c.options.Address).WithHint("is it running, and not overloaded?")
+	}
 	return calls.Errorf(calls.Provider, "asking Temporal at %s: %w", c.options.Address, err)
 }
 

@@ -4,6 +4,8 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"Temporal at %s gives no answer in time":     "%s 处的 Temporal 没有及时回答",
+	"is it running, and not overloaded?":         "它在运行吗？是否过载？",
 	"asking Temporal at %s: %w":                  "请求位于 %s 的 Temporal：%w",
 	"Temporal does not know the run %s any more": "Temporal 已不认识运行 %s",
 	"a payload cannot be decrypted: this machine has another key (setting temporal.payload_key_env)": "无法解密数据：本机的密钥不同（设置 temporal.payload_key_env）",

@@ -3,6 +3,7 @@ package wording
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 )
 
@@ -10,7 +11,20 @@ import (
 // false for any other sentence, which stays as it is. It is for the last door before the
 // reader: the program's own messages know their languages.
 func Recognize(sentence string) (message Text, ok bool) {
+	return recognizeForm(sentence, func(form) bool { return true })
+}
+
+// recognizeWhole is Recognize of an error that may have another one in it: only a form that
+// begins with a text of its own is sure to be meant.
+func recognizeWhole(sentence string) (message Text, ok bool) {
+	return recognizeForm(sentence, func(f form) bool { return f.hasBeginning })
+}
+
+func recognizeForm(sentence string, isWanted func(form) bool) (message Text, ok bool) {
 	for _, f := range compiledForms() {
+		if !isWanted(f) {
+			continue
+		}
 		found := f.pattern.FindStringSubmatch(sentence)
 		if found == nil {
 			continue
@@ -43,6 +57,8 @@ type form struct {
 	pattern *regexp.Regexp
 	verbs   []byte
 	chinese string
+	// hasBeginning is true where it begins with what does not vary.
+	hasBeginning bool
 }
 
 var formVerb = regexp.MustCompile(`%[sqvT]`)
@@ -52,6 +68,7 @@ var compiledForms = sync.OnceValue(func() []form {
 	forms := make([]form, len(libraryForms))
 	for i, text := range libraryForms {
 		f := &forms[i]
+		f.hasBeginning = !strings.HasPrefix(text.En, "%")
 		pattern := formVerb.ReplaceAllStringFunc(regexp.QuoteMeta(text.En), func(verb string) string {
 			f.verbs = append(f.verbs, verb[1])
 			switch verb {
@@ -182,6 +199,7 @@ var libraryForms = []Text{
 	{"dial unix %s: connect: %v", "无法连接 %s（%v）"},
 	{"address %s: missing port in address", "地址 %s 缺少端口"},
 	{"address %s: too many colons in address", "地址 %s 的冒号过多"},
+	{"dial tcp %s: operation was canceled", "连接 %s 时被取消"},
 	{"listen tcp %s: bind: address already in use", "地址 %s 已被占用"},
 	{"listen tcp %s: bind: %v", "无法监听 %s（%v）"},
 	{"listen tcp: lookup %s: %v", "无法查到主机 %s（%v）"},
@@ -192,10 +210,41 @@ var libraryForms = []Text{
 	{"net/http: timeout awaiting response headers", "等待应答超时"},
 	{"http: server gave HTTP response to HTTPS client", "服务器对 HTTPS 请求作出了 HTTP 应答"},
 	{"context deadline exceeded (Client.Timeout exceeded while awaiting headers)", "等待应答超时"},
+	{"net/http: HTTP/1.x transport connection broken: %v", "应答无法读懂：%v"},
+	{"malformed HTTP response %q", "不是 HTTP 应答：%s"},
+	{"malformed HTTP status code %q", "HTTP 状态码不对：%s"},
+	{"malformed HTTP version %q", "HTTP 版本不对：%s"},
+	{"http: server replied with more than declared Content-Length; truncated", "应答比声明的更长"},
+	{"unsupported protocol scheme %q", "不支持协议 %s"},
+	{"parse %q: %v", "网址 %s：%v"},
+	{"invalid port %q after host", "主机后的端口 %s 不对"},
+	{"invalid URL escape %q", "网址中的转义 %s 不对"},
+	{"invalid character %q in host name", "主机名中有字符 %s"},
+	{"first path segment in URL cannot contain colon", "网址的第一段不能含有冒号"},
+	{"net/url: invalid control character in URL", "网址中有控制字符"},
+	{"illegal base64 data at input byte %s", "第 %s 个字节起不是 base64"},
+	{"error parsing regexp: %s", "正则表达式有误：%s"},
+	{"exit status %s", "退出码 %s"},
+	{"signal: %s (core dumped)", "信号 %s（已转储内存）"},
+	{"signal: %s", "信号 %s"},
+	{"tls: first record does not look like a TLS handshake", "服务器不使用 TLS"},
+	{"tls: server selected unsupported protocol version %s", "服务器的 TLS 版本不受支持（%s）"},
+	{"tls: failed to find any PEM data in certificate input", "证书文件中没有 PEM 数据"},
+	{"tls: failed to find any PEM data in key input", "密钥文件中没有 PEM 数据"},
+	{"tls: private key does not match public key", "密钥与证书不匹配"},
+	{"remote error: tls: %s", "服务器拒绝 TLS 连接（%s）"},
 	{"tls: failed to verify certificate: %v", "证书未通过验证：%v"},
 	{"x509: certificate signed by unknown authority", "证书由未知的机构签发"},
 	{"x509: certificate has expired or is not yet valid: %s", "证书已过期或尚未生效（%s）"},
+	{"x509: cannot validate certificate for %s because it doesn't contain any IP SANs", "证书没有 IP 地址，无法用于 %s"},
+	{"x509: certificate relies on legacy Common Name field, use SANs instead", "证书只有旧的 Common Name，没有 SAN"},
+	{"x509: certificate is not authorized to sign other certificates", "证书无权签发其他证书"},
+	{"x509: certificate specifies an incompatible key usage", "证书的用途不符"},
+	{"x509: too many intermediates for path length constraint", "中间证书过多"},
+	{"x509: issuer name does not match subject from issuing certificate", "签发者与签发证书的主体不符"},
+	{"x509: failed to load system roots and no roots provided", "没有系统的根证书"},
 	{"x509: certificate is valid for %s, not %s", "证书属于 %s，而不是 %s"},
+	{"x509: %s", "证书有误（%s）"},
 	// SQLite.
 	{"database or disk is full (%s)", "数据库或磁盘已满（%s）"},
 	{"disk I/O error (%s)", "磁盘读写出错（%s）"},

@@ -5,7 +5,8 @@ package wording
 import (
 	"fmt"
 	"io/fs"
-	"net"
+	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,24 +119,6 @@ func Of(english string) Text {
 var _ = Add(Catalog{
 	"did you mean %q?": "是否想写 %q？",
 	"there are %s":     "可用的有 %s",
-	// What the operating system and the standard library say.
-	"no such file or directory": "没有该文件或目录",
-	"file does not exist":       "文件不存在",
-	"file already exists":       "文件已存在",
-	"permission denied":         "权限不足",
-	"is a directory":            "是目录",
-	"not a directory":           "不是目录",
-	"no space left on device":   "磁盘空间不足",
-	"read-only file system":     "文件系统只读",
-	"connection refused":        "连接被拒绝",
-	"connection reset by peer":  "连接被对方重置",
-	"no such host":              "没有这个主机",
-	"i/o timeout":               "读写超时",
-	"context deadline exceeded": "超过时限",
-	"context canceled":          "已取消",
-	"path escapes from parent":  "路径超出了所在目录",
-	"unexpected EOF":            "内容提前结束",
-	"EOF":                       "内容已结束",
 })
 
 // Count returns a number with its noun, which is plural but for one.
@@ -223,14 +206,11 @@ func OfError(err error) Text {
 		text.Zh = known.In("zh")
 		return text
 	}
-	switch err.(type) { //nolint:errorlint // what wraps it is around it
-	case *net.OpError, *net.DNSError:
-		if whole, ok := Recognize(err.Error()); ok {
-			return whole
-		}
+	if whole, ok := recognizeWhole(err.Error()); ok {
+		return whole
 	}
-	if of, ok := err.(*fs.PathError); ok && of.Err != nil { //nolint:errorlint // what wraps it is around it
-		text.Zh = of.Path + "：" + OfError(of.Err).Zh
+	if chinese, ok := chineseOfSystem(err); ok {
+		text.Zh = chinese
 		return text
 	}
 	var below []error
@@ -252,6 +232,30 @@ func OfError(err error) Text {
 		text, _ = Recognize(text.En)
 	}
 	return text
+}
+
+// chineseOfSystem returns the Chinese text of an error of the file system or of a system call,
+// which has the operation in English; ok is false for any other.
+func chineseOfSystem(err error) (text string, ok bool) {
+	switch of := err.(type) { //nolint:errorlint // what wraps it is around it
+	case *fs.PathError:
+		if of.Err != nil {
+			return of.Path + "：" + OfError(of.Err).Zh, true
+		}
+	case *os.LinkError:
+		if of.Err != nil {
+			return of.Old + " → " + of.New + "：" + OfError(of.Err).Zh, true
+		}
+	case *os.SyscallError:
+		if of.Err != nil {
+			return OfError(of.Err).Zh, true
+		}
+	case *exec.Error:
+		if of.Err != nil {
+			return of.Name + "：" + OfError(of.Err).Zh, true
+		}
+	}
+	return "", false
 }
 
 // Join joins texts with a separator for each language.

@@ -1,6 +1,7 @@
 package yaml
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -39,7 +40,8 @@ func TestFaultsInPlainWords(t *testing.T) {
 		"- a\nb: 1":           "2:1: 不是 YAML：此处应为上面列表的一项 (请以短横线和空格开头，或检查缩进)",
 	} {
 		_, err := Parse([]byte(text))
-		e, ok := err.(*Error)
+		var e *Error
+		ok := errors.As(err, &e)
 		if !ok {
 			t.Errorf("%q: %v", text, err)
 		} else if got := e.In("zh"); got != want {

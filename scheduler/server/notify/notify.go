@@ -19,6 +19,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -269,6 +270,9 @@ func (n *Notifier) post(ctx context.Context, target *Target, m *store.Message) (
 		return true, err
 	}
 	answer, err := n.Client.Do(r)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false, wording.Errorf("no answer within %s", sendTimeout)
+	}
 	if err != nil {
 		return false, err
 	}
