@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"slices"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
@@ -16,6 +17,17 @@ func promptsError(err error) error {
 		return usageError(err)
 	}
 	return exitError{exitFailed, err}
+}
+
+// withShortPaths names the files of the flow from the working directory: a run names them as they
+// were given, and the journal has them from the root.
+func withShortPaths(prompts *service.Prompts) *service.Prompts {
+	short := *prompts
+	short.Explanations = slices.Clone(prompts.Explanations)
+	for i, e := range short.Explanations {
+		short.Explanations[i] = e.WithFileNames(shortPath)
+	}
+	return &short
 }
 
 // printPrompts prints the prompts of a step, every piece with its source.

@@ -57,6 +57,7 @@ func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
 		if err != nil {
 			return promptsError(err)
 		}
+		prompts = withShortPaths(prompts)
 		if asJSON {
 			return a.PrintJSON(value.Must(prompts))
 		}

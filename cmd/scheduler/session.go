@@ -132,6 +132,7 @@ func (s *session) printExplanation() error {
 	if err != nil {
 		return promptsError(err)
 	}
+	prompts = withShortPaths(prompts)
 	if s.show.json {
 		return s.app.PrintJSONLine(value.OfMap(value.Pairs("type", "explanation", "data", value.Must(prompts))))
 	}
