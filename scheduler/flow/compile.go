@@ -75,7 +75,9 @@ func (u *unit) inputSchema() *schema.Schema {
 	doc := keySchema("type", "object")
 	k := u.keys.Inputs
 	if k.isSet() {
-		doc = u.readLiteral(k.node)
+		if given, ok := u.readWholeLiteral(k.node); ok {
+			doc = given
+		}
 	}
 	kind, typed := doc.Get("type")
 	if name, _ := kind.Str(); typed && name != "object" {
@@ -153,7 +155,11 @@ func (u *unit) compileStep(k *stepKeys) {
 		u.setOrigin(s.With, k.With)
 	}
 	if k.OverrideInput.isSet() {
-		s.OverrideInput = u.readLiteral(k.OverrideInput.node)
+		given, ok := u.readWholeLiteral(k.OverrideInput.node)
+		if !ok {
+			given = value.OfMap(nil)
+		}
+		s.OverrideInput = given
 		if _, err := schema.Parse(keySchema("type", "object", "properties", s.OverrideInput)); err != nil {
 			u.reportSchema("override_input", k.OverrideInput.node, "/properties", err)
 		}
@@ -244,9 +250,9 @@ func (u *unit) compileParam(n *yaml.Node, uses *[]nameUse) *Param {
 	case ownTag(n) == exprTag:
 		return u.compileExprTag(n, pos, uses)
 	case ownTag(n) == "!file":
-		return &Param{Pos: pos, File: n.Value, Literal: u.readLiteral(n)}
+		return u.literalParam(n, pos, n.Value)
 	case ownTag(n) != "":
-		return &Param{Pos: pos, Literal: u.readLiteral(n)}
+		return u.literalParam(n, pos, "")
 	case n.Kind == yaml.Sequence:
 		return u.compileList(n, func(item *yaml.Node) *Param { return u.compileParam(item, uses) })
 	case n.Kind == yaml.Mapping:
@@ -257,7 +263,7 @@ func (u *unit) compileParam(n *yaml.Node, uses *[]nameUse) *Param {
 	case n.ShortTag() == "!!str":
 		return u.compileTemplate(n, pos, uses)
 	}
-	return &Param{Pos: pos, Literal: u.readLiteral(n)}
+	return u.literalParam(n, pos, "")
 }
 
 // compileList compiles a sequence, each item by compile.

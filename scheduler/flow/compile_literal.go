@@ -25,13 +25,33 @@ func (u *unit) compileLiteral(n *yaml.Node, uses *[]nameUse) *Param {
 	case ownTag(n) == exprTag:
 		return u.compileExprTag(n, pos, uses)
 	case ownTag(n) == "!file":
-		return &Param{Pos: pos, File: n.Value, Literal: u.readLiteral(n)}
+		return u.literalParam(n, pos, n.Value)
 	case ownTag(n) == "" && n.Kind == yaml.Sequence && hasExprTag(n):
 		return u.compileList(n, func(item *yaml.Node) *Param { return u.compileLiteral(item, uses) })
 	case ownTag(n) == "" && n.Kind == yaml.Mapping && hasExprTag(n):
 		return u.compileMap(n, func(m member) *Param { return u.compileLiteral(m.node, uses) })
 	}
-	return &Param{Pos: pos, Literal: u.readLiteral(n)}
+	return u.literalParam(n, pos, "")
+}
+
+// literalParam reads a node as data; file is the path of a !file. What cannot be read leads to no
+// further problem.
+func (u *unit) literalParam(n *yaml.Node, pos Position, file string) *Param {
+	v, ok := u.readWholeLiteral(n)
+	if !ok {
+		return unknownParam(pos)
+	}
+	return &Param{Pos: pos, File: file, Literal: v}
+}
+
+// readWholeLiteral is readLiteral; v is null and ok false where a part cannot be read, which is reported.
+func (u *unit) readWholeLiteral(n *yaml.Node) (v value.Value, ok bool) {
+	before := len(u.problems)
+	v = u.readLiteral(n)
+	if len(u.problems) > before {
+		return value.Value{}, false
+	}
+	return v, true
 }
 
 // hasExprTag reports whether an expression stands in a node or below, outside of !raw.

@@ -424,6 +424,21 @@ outputs: {"r\u009B": 1, 好: 2}
 			`flow.yaml:5:115: skill_names/0: the name "tone\u2066" has the invisible character U+2066 (take it out)`,
 			`flow.yaml:6:11: the output "r\u009b" has the invisible character U+009B (take it out)`,
 		}},
+		"files that cannot be read": {`inputs: !file a.yaml
+steps:
+  - {id: b, call: chat, with: {user: !file b.txt}}
+  - {id: c, call: template, for_each: !file c.json, with: {template: !file c.txt, values: !raw {x: !file d.json}}}
+  - {id: e, call: chat, enable_filling: true, override_input: !file e.json, with: {}}
+outputs: !file f.yaml
+`, []string{
+			`flow.yaml:1:9: there is no file a.yaml (paths are relative to the flow file)`,
+			`flow.yaml:3:38: there is no file b.txt (paths are relative to the flow file)`,
+			`flow.yaml:4:39: there is no file c.json (paths are relative to the flow file)`,
+			`flow.yaml:4:70: there is no file c.txt (paths are relative to the flow file)`,
+			`flow.yaml:4:100: there is no file d.json (paths are relative to the flow file)`,
+			`flow.yaml:5:63: there is no file e.json (paths are relative to the flow file)`,
+			`flow.yaml:6:10: there is no file f.yaml (paths are relative to the flow file)`,
+		}},
 		"a workspace": {`steps:
   - {id: a, call: context, with: {workspace: desk, current_message: hi}}
   - {id: b, call: context, with: {workspace: desk2, current_message: hi}}
