@@ -20,15 +20,15 @@ WORKFLOWCHECK         := $(TOOLS)/workflowcheck-$(WORKFLOWCHECK_VERSION)
 
 # The tests run under the race detector where a C compiler is there.
 # It does not watch inside SQLite, which is translated from C and locks for itself, nor the library of
-# schemas, which shares nothing: watched, they take most of the time of all tests.
-UNWATCHED := modernc.org/... github.com/santhosh-tekuri/...
+# schemas and the parser of Go, which share nothing: watched, they take most of the time of all tests.
+UNWATCHED := modernc.org/... github.com/santhosh-tekuri/... go/...
 RACE      := $(if $(shell command -v gcc || command -v clang),-race $(UNWATCHED:%='-gcflags=%=-race=false'),)
 # At its end a program under the race detector sleeps, by default for a second.
 export GORACE ?= atexit_sleep_ms=10
 # No package may run longer than 20 minutes: a machine that is busy needs more than the ten of go test.
-# Linking more than a hundred test programs is most of the work of make test: without tables for debuggers
-# it takes a fifth less. What go test would vet is for make lint.
-TESTFLAGS := $(RACE) -timeout 20m -ldflags=-w -vet=off
+# Linking more than a hundred test programs is a fourth of the work of make test: without symbols and tables
+# for debuggers it takes a fifth less. What go test would vet is for make lint.
+TESTFLAGS := $(RACE) -timeout 20m -ldflags='-s -w' -vet=off
 # How long each fuzz target runs: a time, or a count like 5000x (before Go 1.27 a time that
 # runs out can fail a sound target with "context deadline exceeded", go.dev/issue/75804).
 FUZZTIME ?= 1m

@@ -149,7 +149,7 @@ func TestAgentKilled(t *testing.T) {
 	if want.Usage.Total() != 10*rounds {
 		t.Errorf("%+v", want.Usage)
 	}
-	stride := 3
+	stride := 9
 	if slow.Enabled() {
 		stride = 1
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // dying is a journal that takes so many events and then fails, in the midst of a
@@ -56,6 +57,7 @@ func (l *dyingLog) Append(ctx context.Context, events ...*journal.Event) error {
 // TestInterruptedRuns kills runs of random flows again and again, and holds what
 // comes out in the end to the undisturbed run.
 func TestInterruptedRuns(t *testing.T) {
+	slow.Checks(t, 30)
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := drawDAG(rt)
 		for i := range steps {
@@ -117,6 +119,7 @@ func TestInterruptedRuns(t *testing.T) {
 // TestWaitingRuns answers the steps of random flows in random order, some at a
 // time, and some processes die in between.
 func TestWaitingRuns(t *testing.T) {
+	slow.Checks(t, 30)
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(rt, "steps")
 		text, want := "steps:\n", value.NewMap(n)
