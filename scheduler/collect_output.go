@@ -141,7 +141,7 @@ func (f *outputCollector) addChunk(c calls.Chunk, err error) bool {
 			}
 		}
 	case c.Data.Kind() != value.Object:
-		f.err = calls.Errorf(calls.Internal, "the call %s puts out data that is no object but %s", f.call, c.Data.Kind())
+		f.err = calls.Errorf(calls.Internal, "the call %s puts out data that is not an object but %s", f.call, c.Data.Kind())
 	default:
 		f.data = c.Data
 	}

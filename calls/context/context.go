@@ -90,7 +90,7 @@ func Definition() calls.Definition {
 	return def
 }
 
-// lintParams warns of directories that do not exist, and of what is no directory or file: the
+// lintParams warns of directories that do not exist, and of what is neither a directory nor a file: the
 // prompt would lack it. Names of skills are checked too.
 func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	problems := lintSkillNames(params)

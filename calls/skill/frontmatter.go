@@ -72,7 +72,7 @@ func Parse(text string) (File, error) {
 	if meta.Kind() == value.Object {
 		f.Meta = meta.Map()
 	} else if !meta.IsNull() {
-		return f, wording.Errorf("reading the front matter: it is no mapping of names to values")
+		return f, wording.Errorf("reading the front matter: it is not a mapping of names to values")
 	}
 	f.Repaired = append(f.Repaired, r.notes...)
 	return f, nil

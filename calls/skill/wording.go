@@ -12,7 +12,7 @@ var _ = wording.Add(wording.Catalog{
 	"metadata is neither a mapping nor JSON, and is ignored":        "metadata 既不是映射也不是 JSON，已忽略",
 	"reading the front matter: %w":                                  "读取文件头：%w",
 	"reading the front matter: it has %d bytes, more than %d":       "读取文件头：它有 %d 字节，超过 %d",
-	"reading the front matter: it is no mapping of names to values": "读取文件头：它不是名称到值的映射",
+	"reading the front matter: it is not a mapping of names to values": "读取文件头：它不是名称到值的映射",
 	"requires in metadata is not a mapping and is ignored":          "metadata 中的 requires 不是映射，已忽略",
 	"skill %s: %s":                    "技能 %s：%s",
 	"skills: %s cannot be listed: %v": "技能：无法列出 %s：%v",
