@@ -46,7 +46,7 @@ var _ = wording.Add(wording.Catalog{
 	"the call %s did not stop within %s after its timeout of %s and was left behind":                        "调用 %s 未停止：等待 %s 后放弃（时限为 %s）",
 	"the call %s did not stop within %s and was left behind":                                                "调用 %s 未停止：等待 %s 后放弃",
 	"the call %s ended its goroutine":                                                                       "调用 %s 结束了它的 goroutine",
-	"the call %s puts out data that is not an object but %s":                                                    "调用 %s 的输出数据不是对象，而是%s",
+	"the call %s puts out data that is not an object but %s":                                                "调用 %s 的输出数据不是对象，而是%s",
 	"the call %s puts out text after data":                                                                  "调用 %s 在数据之后又输出文本",
 	"the edited flow changes the step %s, which waited: what it waits for now is not known yet":             "改过的流程改动了正在等待的步骤 %s：还不知道它现在等待什么",
 	"the executor has no Loader to read the flow of the journal with":                                       "执行器没有 Loader，无法读取日志中的流程",
