@@ -23,9 +23,9 @@ import (
 // sourceWords are the sources that are no names.
 func sourceWords() []string { return []string{"http", "tool", "model", "memory", "user", "clock"} }
 
-// scopeWords are the names that templates of flows know beside their steps.
+// scopeWords are the names that templates of flows know beside their steps, without question, which is inputs.question.
 func scopeWords() []string {
-	return []string{"inputs", "question", "history", "summary", "facts", "vars", "run", "item", "index", "error", "secrets"}
+	return []string{"inputs", "history", "summary", "facts", "vars", "run", "item", "index", "error", "secrets"}
 }
 
 // memoryWords are what memories without an id are called.
@@ -96,12 +96,12 @@ func checkSource(a *argument, below, source string) bool {
 		return false
 	}
 	names := a.scope.sourceNames()
-	isQuestion := firstName(source) == wordQuestion && len(names.flows) > 0 && !names.hasQuestion
-	if names.has(source) && !isQuestion {
+	if names.has(source) || names.hasPart(a.subject.step, source) {
 		return true
 	}
 	near := names.nearest(source)
-	if isQuestion || slices.Contains(a.scope.inputNames(), firstName(source)) {
+	isInput := func(name string) bool { return matchesName(firstName(source), name) }
+	if isInput(wordQuestion) || slices.ContainsFunc(a.scope.inputNames(), isInput) {
 		near = "inputs." + source
 	}
 	if isOpen := names.isOpen || names.files.isCut; isOpen && near == "" {
@@ -247,9 +247,7 @@ type sourceNames struct {
 	// isOpen: there may be other names, of tools or steps that are only known when they run. hasOtherCalls: there may be
 	// calls that are not built in.
 	isOpen, hasOtherCalls bool
-	// hasQuestion: a step, a tool or a part of a prompt that a call makes is called question.
-	hasQuestion bool
-	flows       []*flow.Flow
+	flows                 []*flow.Flow
 	// written are the parameters of the steps, with null for what is computed.
 	written []value.Value
 
@@ -260,7 +258,7 @@ type sourceNames struct {
 // sourceNames returns the names of the flows of the scope.
 func (s *Scope) sourceNames() *sourceNames {
 	s.once.Do(func() {
-		n := &sourceNames{listed: sourceWords(), others: slices.Concat(scopeWords(), memoryWords(), partKinds()), files: &fileNames{}, flows: s.Flows}
+		n := &sourceNames{listed: sourceWords(), others: slices.Concat(scopeWords(), memoryWords(), s.freePartKinds()), files: &fileNames{}, flows: s.Flows}
 		n.isOpen = len(s.Flows) == 0
 		n.hasOtherCalls = n.isOpen
 		if s.Dir != "" {
@@ -274,11 +272,56 @@ func (s *Scope) sourceNames() *sourceNames {
 				n.variables = append(n.variables, name)
 			}
 		}
-		n.hasQuestion = n.hasQuestion || slices.Contains(n.listed, wordQuestion) || n.files.has(wordQuestion)
 		s.names = n
 	})
 	return s.names
 }
+
+// freePartKinds lists the kinds of parts that no input is called: where one is, a source of that name is one only in a prompt that
+// has such a part.
+func (s *Scope) freePartKinds() []string {
+	inputs := append(s.inputNames(), wordQuestion)
+	if len(s.Flows) == 0 {
+		inputs = nil
+	}
+	return slices.DeleteFunc(partKinds(), func(kind string) bool { return slices.Contains(inputs, kind) })
+}
+
+// hasPart reports whether the prompt of a step has a part that a source names, in each flow that has the step: its call has a text with
+// a place for it.
+func (n *sourceNames) hasPart(step, source string) bool {
+	step = roundPath.ReplaceAllString(step, "")
+	isFound := false
+	for _, f := range n.flows {
+		s, ok := f.FindStep(step)
+		if ok && !slices.ContainsFunc(placesOf(s), func(place string) bool { return matchesName(firstName(source), place) }) {
+			return false
+		}
+		isFound = isFound || ok
+	}
+	return isFound
+}
+
+// roundPath is the round of an agent in the path of a step.
+var roundPath = regexp.MustCompile(`/round-\d+$`)
+
+// placesOf lists the names that the texts of a call have places for: the parts of the prompt that are put there are called so.
+func placesOf(s *flow.Step) (places []string) {
+	for i := range s.Def.Texts {
+		for _, name := range s.Def.Texts[i].Names() {
+			text, _, err := s.Def.Texts[i].Read(nil, "en", name)
+			if err != nil {
+				continue
+			}
+			for _, match := range placeInText.FindAllSubmatch(text, -1) {
+				places = append(places, string(match[1])+string(match[2]))
+			}
+		}
+	}
+	return places
+}
+
+var placeInText = regexp.MustCompile(`\{\{-?\s*(\w+)|\{%-?\s*for \w+ in (\w+)`)
 
 // has reports whether a source is known. A pattern is known where it fits one that is.
 func (n *sourceNames) has(source string) bool {
@@ -380,19 +423,13 @@ func (n *sourceNames) addFlow(f *flow.Flow, prefix string) {
 
 // addTexts adds the names of the texts of a call.
 func (n *sourceNames) addTexts(s *flow.Step) {
-	n.hasQuestion = n.hasQuestion || s.EnableFilling // by the call slot
 	for i := range s.Def.Texts {
 		texts := &s.Def.Texts[i]
 		for _, name := range texts.Names() {
 			n.others = append(n.others, texts.Folder+" "+name, name)
-			text, _, err := texts.Read(nil, "en", name)
-			n.hasQuestion = n.hasQuestion || err == nil && placeOfQuestion.Match(text)
 		}
 	}
 }
-
-// placeOfQuestion is where the text of a call has a question: the part of the prompt that is put there is called so.
-var placeOfQuestion = regexp.MustCompile(`\{\{-?\s*question\b`)
 
 // addTools adds the names of the tools of an agent, or of a chat, and of what they run.
 func (n *sourceNames) addTools(s *flow.Step, with value.Value) {

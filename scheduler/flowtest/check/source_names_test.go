@@ -147,18 +147,42 @@ func TestMisspeltNames(t *testing.T) {
 	}
 }
 
-// Where a call puts the question into a text of its own, the part is called so; where a step is, the step is meant.
+// Where a call puts the question into a text of its own, the part is called so; where a tool is, the tool is meant. What other steps
+// do says nothing of a prompt: the question of the user is inputs.question there.
 func TestSourceQuestion(t *testing.T) {
+	const summary, choice = "{id: answer, call: summary, with: {text: a}}", "{id: answer, call: choice, with: {choices: [{branch: a, description: A}, {branch: b, description: B}]}}"
+	const chat = "{id: answer, call: chat, with: {user: hello}}"
 	for steps, isKnown := range map[string]bool{
-		"{id: answer, call: chat, with: {user: hello}}": false,
-		"{id: answer, call: summary, with: {text: a}}":  true,
+		chat: false, summary: true, choice: true,
+		strings.Replace(summary, "answer", "sum", 1) + ", " + chat:                                                                  false,
+		"{id: question, call: template, with: {template: a}}, " + chat:                                                              true,
+		"{id: answer, call: chat, enable_filling: true, with: {}}":                                                                  false,
 		"{id: answer, call: agent, with: {prompt: hello, tools: {calls: [{call: template, name: question, with: {template: a}}]}}}": true,
 		"{id: answer, call: agent, with: {prompt: hello, tools: !expr 'inputs.tools'}}":                                             false,
 	} {
 		scope := loadScope(t, "inputs: {type: object, properties: {question: {type: string}, tools: {type: object}}}\nsteps: ["+steps+"]\n")
-		_, problems := tryParse(t, "{prompt: answer, confined: {source: question, roles: [user]}}", scope)
-		if got := problems == nil; got != isKnown {
-			t.Errorf("%s: %v", steps, problems)
+		for _, item := range []string{
+			"{prompt: answer, confined: {source: question, roles: [user]}}", "{prompt: answer, confined: {source: 'quest*', roles: [user]}}",
+			"{prompt: answer, not: {includes: {source: question}}}",
+		} {
+			_, problems := tryParse(t, item, scope)
+			hasHint := strings.Contains(problems.In("en"), `did you mean "inputs.quest`)
+			if got := problems == nil; got != isKnown || hasHint == isKnown {
+				t.Errorf("%s with %s: %v", item, steps, problems)
+			}
+		}
+	}
+}
+
+// An input may be called as a kind of parts is: its name alone is a source only in a prompt that has such a part.
+func TestInputNamedLikePart(t *testing.T) {
+	scope := loadScope(t, "inputs: {type: object, properties: {text: {type: string}, instructions: {type: string}}}\nsteps: [{id: sum, call: summary, with: {text: a}}, {id: answer, call: chat, with: {user: hello}}]\n")
+	for _, name := range []string{"text", "instructions"} {
+		expectProblem(t, scope, "{prompt: answer, confined: {source: "+name+", roles: [user]}}", `(did you mean "inputs.`+name+`"?)`)
+	}
+	for _, item := range []string{"{prompt: sum, confined: {source: instructions, roles: [user]}}", "{prompt: answer, confined: {source: world_book, roles: [user]}}"} {
+		if _, problems := tryParse(t, item, scope); problems != nil {
+			t.Errorf("%s: %v", item, problems)
 		}
 	}
 }
