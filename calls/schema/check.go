@@ -175,9 +175,16 @@ func (s *Schema) checkWithLibrary(v value.Value) (problems []problem) {
 			problems = alone(newProblem("", "", wordingf("the value cannot be checked: %v", r)))
 		}
 	}()
+	err := s.compiled.Validate(x)
+	if err == nil {
+		return nil
+	}
 	var invalid *jsonschema.ValidationError
-	if errors.As(s.compiled.Validate(x), &invalid) {
+	if errors.As(err, &invalid) {
 		problems = sortByPointer(s.flattenError(invalid, v))
+	}
+	if problems == nil { // what the library refuses never passes
+		return alone(newProblem("", "", wordingf("the value cannot be checked: %v", err)))
 	}
 	return problems
 }

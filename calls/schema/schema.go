@@ -236,15 +236,18 @@ func invalidError(err *jsonschema.SchemaValidationError, doc value.Value) error 
 	add := func(pointer string, k jsonschema.ErrorKind) {
 		wrong.Problems = append(wrong.Problems, newProblem(pointer, "", ruleMessage(k)))
 	}
-	_, base, _ := strings.Cut(err.URL, "#")
+	_, fragment, _ := strings.Cut(err.URL, "#")
+	base := decodeLocation(fragment)
+	checked, _ := doc.At(base)
 	for _, leaf := range leafErrors(e) {
-		if k, ok := leaf.ErrorKind.(*kind.PropertyNames); ok {
-			for _, pointer := range placesOfPattern(doc, k.Property) {
-				add(pointer, leaf.Causes[0].ErrorKind)
-			}
-			continue
+		places := []string{pointerOf(leaf)}
+		if names, ok := leaf.ErrorKind.(*kind.PropertyNames); ok {
+			places = placesOfName(checked, leaf, names.Property)
+			leaf = leafErrors(leaf.Causes[0])[0]
 		}
-		add(decodeLocation(base)+pointerOf(leaf), leaf.ErrorKind)
+		for _, pointer := range places {
+			add(base+pointer, leaf.ErrorKind)
+		}
 	}
 	slices.SortFunc(wrong.Problems, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
@@ -253,15 +256,21 @@ func invalidError(err *jsonschema.SchemaValidationError, doc value.Value) error 
 	return wrong
 }
 
-// placesOfPattern returns the pointers of a pattern for names wherever doc has it: the
-// library's error of a pattern that cannot be used may name the place of another.
-func placesOfPattern(doc value.Value, pattern string) (pointers []string) {
+// placesOfName returns the pointers of a name that is wrong in doc, at least one. The
+// library's error has the right depth and keyword, but may have the place of another name.
+func placesOfName(doc value.Value, e *jsonschema.ValidationError, name string) (pointers []string) {
+	holder, _ := cutLast(e.SchemaURL)
+	_, keyword := cutLast(decodeLocation(holder))
 	walkSchemas(doc, "", func(s value.Value, at string) {
-		patterns, _ := s.Get("patternProperties")
-		if _, has := patterns.Get(pattern); has {
-			pointers = append(pointers, at+value.FormatPointer("patternProperties", pattern))
+		members, _ := s.Get(keyword)
+		_, has := members.Get(name)
+		if has && strings.Count(at, "/")+1 == len(e.InstanceLocation) {
+			pointers = append(pointers, at+value.FormatPointer(keyword, name))
 		}
 	})
+	if pointers == nil {
+		return []string{pointerOf(e)}
+	}
 	return pointers
 }
 

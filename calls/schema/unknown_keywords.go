@@ -9,8 +9,8 @@ import (
 
 // keywords are those of draft 7, and of later drafts what people use of them.
 var keywords = []string{
-	"$id", "$schema", "$ref", "$comment", "$defs", "$anchor", "definitions", "title", "description", "default", "examples", "readOnly", "writeOnly", "deprecated",
-	"type", "enum", "const", "format", "contentEncoding", "contentMediaType",
+	"$id", "$schema", "$vocabulary", "$ref", "$comment", "$defs", "$anchor", "definitions", "title", "description", "default", "examples", "readOnly", "writeOnly", "deprecated",
+	"type", "enum", "const", "format", "contentEncoding", "contentMediaType", "contentSchema",
 	"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern",
 	"items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "unevaluatedItems",
 	"properties", "patternProperties", "additionalProperties", "propertyNames", "required", "minProperties", "maxProperties",
@@ -98,7 +98,7 @@ func walkSchemas(s value.Value, at string, visit func(s value.Value, at string))
 		}
 		switch key {
 		case "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "additionalProperties",
-			"unevaluatedProperties", "propertyNames", "not", "if", "then", "else", "allOf", "anyOf", "oneOf":
+			"unevaluatedProperties", "propertyNames", "contentSchema", "not", "if", "then", "else", "allOf", "anyOf", "oneOf":
 			walkSchemas(member, below, visit)
 			for i, sub := range member.List() {
 				walkSchemas(sub, below+"/"+strconv.Itoa(i), visit)

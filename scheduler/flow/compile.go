@@ -104,7 +104,7 @@ var schemaTypes = []string{"string", "number", "integer", "boolean", "object", "
 // within is the pointer of the node in the schema.
 func (u *unit) reportSchema(key string, n *yaml.Node, within string, err error) {
 	var wrong *schema.InvalidError
-	if !errors.As(err, &wrong) {
+	if !errors.As(err, &wrong) || len(wrong.Problems) == 0 {
 		u.add(u.positionOf(n), "%s: %v", key, err)
 		return
 	}

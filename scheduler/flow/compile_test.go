@@ -13,8 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
 // writeFiles makes files in a new directory.
@@ -233,5 +235,13 @@ func TestProblems(t *testing.T) {
 	_, problems = (&Loader{}).Parse("f.yaml", []byte("steps: [{id: a, call: chat, enable_filling: true}]"))
 	if len(problems) != 2 {
 		t.Errorf("without a registry: %v", problems)
+	}
+}
+
+func TestAnInvalidSchemaIsAProblemWithoutReasons(t *testing.T) {
+	u := &unit{decoder: decoder{newFlowText("flow.yaml", []byte("inputs: {}")), &report{}}}
+	u.reportSchema("inputs", &yaml.Node{Line: 1, Column: 9}, "", &schema.InvalidError{})
+	if !u.problems.HasErrors() {
+		t.Error("a schema that cannot be used is not reported")
 	}
 }

@@ -348,6 +348,14 @@ steps: [{id: a, call: chat, with: {user: x}}]
 			`flow.yaml:8:35: inputs/properties/b/properties/c/minLength: not a JSON Schema: must be >= 0 but found -1`,
 			`flow.yaml:8:45: inputs/properties/b/properties/c/enum: not a JSON Schema: expected array, but got number`,
 		}},
+		"a wrong pattern that only a reference reaches": {`inputs:
+  type: object
+  properties: {a: {$ref: "#/shared/named"}, b: {type: integer}}
+  shared: {named: {patternProperties: {"(?!x)": {type: string}}}}
+steps: [{id: a, call: chat, with: {user: x}}]
+`, []string{
+			`flow.yaml:4:49: inputs/shared/named/patternProperties/(?!x): not a JSON Schema: '(?!x)' is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)`,
+		}},
 		"memory without a user": {`steps:
   - {id: a, call: memory-recent}
   - {id: b, call: flow, with: {path: sub.yaml}}

@@ -166,7 +166,7 @@ func (s *subject) asData() (value.Value, *verdict) {
 func buildSchema(want value.Value, a *argument) test {
 	s, err := schema.Parse(want)
 	var invalid *schema.InvalidError
-	if errors.As(err, &invalid) {
+	if errors.As(err, &invalid) && len(invalid.Problems) > 0 {
 		for _, p := range invalid.Problems {
 			message, hint := p.Text()
 			a.report(p.Pointer, wording.Say("not a JSON Schema: %s", message), hint)
