@@ -155,7 +155,6 @@ func TestSourceQuestion(t *testing.T) {
 	for steps, isKnown := range map[string]bool{
 		chat: false, summary: true, choice: true,
 		strings.Replace(summary, "answer", "sum", 1) + ", " + chat:                                                                  false,
-		"{id: question, call: template, with: {template: a}}, " + chat:                                                              true,
 		"{id: answer, call: chat, enable_filling: true, with: {}}":                                                                  false,
 		"{id: answer, call: agent, with: {prompt: hello, tools: {calls: [{call: template, name: question, with: {template: a}}]}}}": true,
 		"{id: answer, call: agent, with: {prompt: hello, tools: !expr 'inputs.tools'}}":                                             false,
