@@ -60,9 +60,6 @@ func checkLimits(doc value.Value) error {
 	if err := Checkable(doc); err != nil {
 		return wording.Errorf("not a JSON Schema: %w", err)
 	}
-	if hasHugeCount(doc) {
-		return wording.Errorf("not a JSON Schema: a minimum or maximum of a length or a count is more than %d", maxCount)
-	}
 	if subs, refs := countSubschemas(doc); subs*(subs+refs*refCost) > maxCompiling {
 		return wording.Errorf("the schema takes too long to compile: it has %d subschemas, and %d references to places other than definitions", subs, refs)
 	}
@@ -72,44 +69,106 @@ func checkLimits(doc value.Value) error {
 	return nil
 }
 
-// countSubschemas returns about how many subschemas there are in a document, rather more
-// than fewer, and how many references to places where its draft does not expect any.
+// compileCost counts what the time of compiling a document grows with, rather more than
+// fewer.
+type compileCost struct {
+	// subs are the subschemas. data are objects in data, which a reference to a place that
+	// the draft does not know may make subschemas.
+	subs, data int
+	// refs are references to such places; defs, to $defs, which old drafts do not know.
+	refs, defs int
+	isOld      bool
+	// again are references that write an index otherwise than the library does, like 01:
+	// it compiles all below the place once more.
+	again int
+}
+
+// countSubschemas returns how many subschemas there are in a document, and how many
+// references to places where its draft expects none.
 func countSubschemas(doc value.Value) (subs, refs int) {
-	draft, _ := doc.Get("$schema")
-	knowsDefs := strings.Contains(draft.JSON(), "/draft/20")
-	var visit func(v value.Value)
-	visit = func(v value.Value) {
-		if k := v.Kind(); k == value.Object || k == value.Bool {
-			subs++
+	_, hasDraft := doc.Get("$schema")
+	c := compileCost{isOld: !hasDraft}
+	c.count(doc, false, false)
+	if c.isOld {
+		c.refs += c.defs
+	}
+	if c.refs > 0 {
+		c.subs += c.data
+	}
+	return min(c.subs*(1+c.again), maxCompiling), c.refs
+}
+
+// count enters a part of the document. names means that the keys of v are names of its
+// own; isData, that it is part of data.
+func (c *compileCost) count(v value.Value, names, isData bool) {
+	if k := v.Kind(); k == value.Object || k == value.Bool {
+		if isData {
+			c.data++
+		} else {
+			c.subs++
 		}
-		for _, item := range v.List() {
-			visit(item)
+	}
+	for _, item := range v.List() {
+		c.count(item, false, isData)
+	}
+	for key, member := range v.Map().All() {
+		if text, isText := member.Str(); isText {
+			c.countText(key, text)
 		}
-		for key, member := range v.Map().All() {
-			text, isText := member.Str()
-			isKnown := strings.HasPrefix(text, "#/definitions/") || knowsDefs && strings.HasPrefix(text, "#/$defs/")
-			if key == "$ref" && isText && !isKnown {
-				refs++
-			}
-			if !holdsData(key) {
-				visit(member)
+		c.count(member, !names && holdsNames(key), isData || !names && holdsData(key))
+	}
+}
+
+// countText enters a text that is a member of an object.
+func (c *compileCost) countText(key, text string) {
+	switch key {
+	case "$schema":
+		c.isOld = c.isOld || !strings.Contains(text, "/draft/20")
+	case "$ref", "$dynamicRef", "$recursiveRef":
+		_, fragment, _ := strings.Cut(text, "#")
+		tokens := strings.Split(decodeLocation(fragment), "/")
+		if slices.ContainsFunc(tokens, isOddIndex) {
+			c.again++
+		}
+		isDirect := strings.HasPrefix(text, "#/") && len(tokens) == 3 // below the root
+		switch {
+		case isDirect && tokens[1] == "definitions":
+		case isDirect && tokens[1] == "$defs":
+			c.defs++
+		default:
+			c.refs++
+		}
+	}
+}
+
+// isOddIndex reports whether a token is an index of a list that is not written as usual.
+func isOddIndex(token string) bool {
+	n, err := strconv.Atoi(token)
+	return err == nil && strconv.Itoa(n) != token
+}
+
+// counts are the keywords that bound a length or a number of things.
+var counts = []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"}
+
+// checkCounts refuses counts of more than maxCount.
+func (s *Schema) checkCounts() error {
+	var wrong InvalidError
+	for _, sub := range s.at {
+		own := s.sourceOf(sub)
+		for _, keyword := range counts {
+			count, _ := own.Get(keyword)
+			if n, _ := count.Float(); n > maxCount {
+				pointer := decodeLocation(strings.TrimPrefix(sub.Location, location+"#")) + "/" + keyword
+				wrong.Problems = append(wrong.Problems, newProblem(pointer, "",
+					wordingf("%s is more than the maximum %s", value.Truncate(count.JSON(), 40), strconv.Itoa(maxCount))))
 			}
 		}
 	}
-	visit(doc)
-	return subs, refs
-}
-
-// hasHugeCount reports whether a length or a count in a schema is more than maxCount.
-func hasHugeCount(doc value.Value) (found bool) {
-	walkSchemas(doc, "", func(s value.Value, _ string) {
-		for _, keyword := range []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"} {
-			count, _ := s.Get(keyword)
-			n, _ := count.Float()
-			found = found || n > maxCount
-		}
-	})
-	return found
+	if wrong.Problems == nil {
+		return nil
+	}
+	slices.SortFunc(wrong.Problems, func(a, b Problem) int { return strings.Compare(a.Pointer, b.Pointer) })
+	return &wrong
 }
 
 func depthOf(v value.Value) int {

@@ -55,6 +55,9 @@ func Parse(doc value.Value) (*Schema, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
+	if err := s.checkCounts(); err != nil {
+		return nil, err
+	}
 	if s.branching && (s.unionsMultiply() || !s.isAffordable(value.Value{}, 1)) {
 		return nil, wording.Errorf("the schema's unions multiply to more than %d checks of one value", baseBudget)
 	}

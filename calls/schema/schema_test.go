@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -57,7 +58,9 @@ func TestParseErrors(t *testing.T) {
 		`{"$schema":"http://json-schema.org/draft-04/schema#","exclusiveMinimum":true}`:                         `not a JSON Schema: "": property 'minimum' is required, if 'exclusiveMinimum' property exists`,
 		`{"$schema":"https://json-schema.org/draft/2020-12/schema","$anchor":"1"}`:                              `not a JSON Schema: "/$anchor": does not match pattern '^[A-Za-z_][-A-Za-z0-9._]*$'`,
 		`{"anyOf":[` + strings.Repeat(`{},`, 11_000) + `true]}`:                                                 `the schema takes too long to compile: it has 11002 subschemas, and 0 references to places other than definitions`,
-		`{"maxLength":1e30}`:                                           `not a JSON Schema: a minimum or maximum of a length or a count is more than 9007199254740992`,
+		`{"maxLength":1e30,"minItems":9007199254740994}`:                                                        `not a JSON Schema: "/maxLength": 1e30 is more than the maximum 9007199254740992; "/minItems": 9007199254740994 is more than the maximum 9007199254740992`,
+		`{"properties":{"a":{"$ref":"#/types/n"}},"types":{"n":{"maxLength":1e400}}}`:                           `not a JSON Schema: "/types/n/maxLength": 1e400 is more than the maximum 9007199254740992`,
+		`{"properties":{"maxLength":{"$ref":"#/default"}},"default":{"minItems":1e30}}`:                         `not a JSON Schema: "/default/minItems": 1e30 is more than the maximum 9007199254740992`,
 		`{"minimum":1e9999999}`:                                        `not a JSON Schema: /minimum: the number 1e9999999 is out of range`,
 		`{"enum":[0.` + strings.Repeat("0", 2000) + `1]}`:              `not a JSON Schema: /enum/0: the number 0.00000000000000000000000000000000000... is out of range`,
 		strings.Repeat(`{"not":`, 70) + `{}` + strings.Repeat(`}`, 70): `the schema is nested 71 deep, more than 64`,
@@ -67,6 +70,42 @@ func TestParseErrors(t *testing.T) {
 		_, err := schema.Parse(parse(t, text))
 		if err == nil || err.Error() != want {
 			t.Errorf("Parse(%.80s):\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// What compiles for long is refused, whatever hides it.
+func TestCostlyCompiling(t *testing.T) {
+	list := func(n int, format string) string {
+		items := make([]string, n)
+		for i := range items {
+			items[i] = strings.ReplaceAll(format, "N", strconv.Itoa(i))
+		}
+		return strings.Join(items, ",")
+	}
+	const wide = 10_500
+	for name, text := range map[string]string{
+		"a property named default":  `{"properties":{"default":{"properties":{` + list(wide, `"aN":{}`) + `}}}}`,
+		"a definition named enum":   `{"$ref":"#/definitions/enum","definitions":{"enum":{"properties":{` + list(wide, `"aN":{}`) + `}}}}`,
+		"references into data":      `{"$ref":"#/default","default":{"properties":{` + list(wide, `"aN":{}`) + `}}}`,
+		"names taken for a schema":  `{"items":{"$ref":"#/properties"},"properties":{"properties":{"default":{"properties":{` + list(wide, `"aN":{}`) + `}}}}}`,
+		"references in definitions": `{"anyOf":[` + list(4500, `{"$ref":"#/definitions/d/x/N"}`) + `],"definitions":{"d":{"x":{` + list(4500, `"N":{}`) + `}}}}`,
+		"$defs of an inner draft 7": `{"$schema":"https://json-schema.org/draft/2020-12/schema","items":{"$id":"http://a/","$schema":"http://json-schema.org/draft-07/schema#",
+			"anyOf":[` + list(3000, `{"$ref":"#/$defs/N"}`) + `],"$defs":{` + list(3000, `"N":{}`) + `}}}`,
+		"$recursiveRef":                `{"$schema":"https://json-schema.org/draft/2019-09/schema","anyOf":[` + list(3000, `{"$recursiveRef":"#/x/N"}`) + `],"x":{` + list(3000, `"N":{}`) + `}}`,
+		"indices written in many ways": `{"anyOf":[{"$ref":"#/x/00"},{"$ref":"#/x/+0"},{"$ref":"#/x/-0"}],"x":[{"properties":{` + list(3000, `"aN":{}`) + `}}]}`,
+	} {
+		if _, err := schema.Parse(parse(t, text)); err == nil || !strings.Contains(err.Error(), "takes too long to compile") {
+			t.Errorf("%s: %.200v", name, err)
+		}
+	}
+	for name, text := range map[string]string{
+		"objects in an enum": `{"enum":[` + list(wide, `{"a":N}`) + `]}`,
+		"definitions":        `{"anyOf":[` + list(2000, `{"$ref":"#/definitions/N"}`) + `],"definitions":{` + list(2000, `"N":{}`) + `}}`,
+		"$defs":              `{"$schema":"https://json-schema.org/draft/2020-12/schema","anyOf":[` + list(2000, `{"$ref":"#/$defs/N"}`) + `],"$defs":{` + list(2000, `"N":{}`) + `}}`,
+	} {
+		if _, err := schema.Parse(parse(t, text)); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
