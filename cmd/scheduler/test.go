@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,8 +31,9 @@ type testFlags struct {
 	selection testSelection
 	repeat    int
 	hasRepeat bool // --repeat is given
-	// hasBless and hasAgainst are set where their flags are given.
+	// hasBless, hasAgainst and hasLimitCost are set where their flags are given.
 	hasBless, hasAgainst bool
+	hasLimitCost         bool
 	record               bool
 	live                 bool
 	against              string
@@ -73,6 +75,7 @@ that is not recorded, and nothing failed. 130: interrupted; --rerun goes on.`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			f.hasRepeat = cmd.Flags().Changed("repeat")
 			f.hasBless, f.hasAgainst = cmd.Flags().Changed("bless"), cmd.Flags().Changed("against")
+			f.hasLimitCost = cmd.Flags().Changed("limit-cost")
 			return a.runTests(cmd.Context(), paths, &f)
 		},
 	}
@@ -165,8 +168,9 @@ func (f *testFlags) check() ([]report.Target, error) {
 	if f.hasRepeat && (f.repeat < 1 || f.repeat > suite.MaxRepeat) {
 		return nil, wording.Errorf("--repeat must be between 1 and %d", suite.MaxRepeat)
 	}
-	if f.limitCost < 0 {
-		return nil, wording.Errorf("--limit-cost must be more than 0")
+	isAmount := f.limitCost > 0 && !math.IsInf(f.limitCost, 1) // NaN is not
+	if f.hasLimitCost && !isAmount {
+		return nil, wording.Errorf("--limit-cost must be a number more than 0")
 	}
 	switch compare.FailOn(f.failOn) {
 	case compare.FailOnSignificant, compare.FailOnAny, compare.FailOnNone:

@@ -11,7 +11,7 @@ var _ = wording.Add(wording.Catalog{
 	"--fail-on is significant, any or none, not %q": "--fail-on 应为 significant、any 或 none，不能是 %q",
 	"--filter: %w":                                  "--filter：%w",
 	"--against names no run: give a name of --bless, a file, or last": "--against 没有指明运行：请给出 --bless 的名称、文件或 last",
-	"--limit-cost must be more than 0":                                "--limit-cost 必须大于 0",
+	"--limit-cost must be a number more than 0":                       "--limit-cost 必须是大于 0 的数",
 	"--matrix %s: write key=value":                                    "--matrix %s：请写 键=值",
 	"--matrix: no test file has %q%s":                                 "--matrix：没有测试文件有 %q%s",
 	"--matrix: no test file has %s=%s%s":                              "--matrix：没有测试文件有 %s=%s%s",

@@ -34,7 +34,7 @@ type judgeKeys struct {
 
 type limitKeys struct {
 	Parallel int     `json:"parallel,omitempty" min:"1" doc:"How many cases run at a time."`
-	Cost     float64 `json:"cost,omitempty" min:"0" doc:"What the models may cost, in the currency of the prices in the settings."`
+	Cost     float64 `json:"cost,omitempty" min:"0" doc:"What the models may cost, more than 0, in the currency of the prices in the settings."`
 	Tokens   int64   `json:"tokens,omitempty" min:"1" doc:"How many tokens the models may use, texts that are embedded among them."`
 	Time     string  `json:"time,omitempty" doc:"How long it may take: 10m."`
 }

@@ -173,6 +173,14 @@ func (r *reader) readFileSettings(s *Suite) {
 	if k := r.keys.Limits; k != nil {
 		s.Limits = Limits{Parallel: k.Parallel, Cost: k.Cost, Tokens: k.Tokens, Time: r.duration("/limits/time", k.Time), Pos: r.at("/limits")}
 		s.Limits.Pos.File = r.file
+		r.checkLimitOfCost(k.Cost)
+	}
+}
+
+// checkLimitOfCost reports a limit of 0, which would be none.
+func (r *reader) checkLimitOfCost(cost float64) {
+	if _, _, isGiven := yaml.Walk(r.root, "/limits/cost"); isGiven && cost == 0 {
+		r.reportOnce(r.at("/limits/cost"), wording.Say("a limit of the cost must be more than 0"), wording.Say("to ask no model, run with the answers that are recorded, without --record and --live"))
 	}
 }
 

@@ -117,9 +117,11 @@ var _ = wording.Add(wording.Catalog{
 	"write {\"question\": \"...\"}":                                                           "请写 {\"question\": \"...\"}",
 	"write {text: ...}":                                                                       "请写 {text: ...}",
 
-	"with a threshold of 0 the case cannot fail":                                  "threshold 为 0 时，用例不会失败",
-	"with a rate of 0 the case cannot fail":                                       "rate 为 0 时，用例不会失败",
-	"give it more than 0; a check with weight: 0 is reported and decides nothing": "请设为大于 0 的值；weight: 0 的检查只报告结果，不影响结论",
-	"the check compares the case %q with itself":                                  "此检查把用例 %q 与它自己比较",
-	"name another case of the file":                                               "请写文件中的另一个用例",
+	"a limit of the cost must be more than 0":                                              "费用的限额必须大于 0",
+	"to ask no model, run with the answers that are recorded, without --record and --live": "若不想请求模型，请用录制的回答运行，不加 --record 和 --live",
+	"with a threshold of 0 the case cannot fail":                                           "threshold 为 0 时，用例不会失败",
+	"with a rate of 0 the case cannot fail":                                                "rate 为 0 时，用例不会失败",
+	"give it more than 0; a check with weight: 0 is reported and decides nothing":          "请设为大于 0 的值；weight: 0 的检查只报告结果，不影响结论",
+	"the check compares the case %q with itself":                                           "此检查把用例 %q 与它自己比较",
+	"name another case of the file":                                                        "请写文件中的另一个用例",
 })
