@@ -19,8 +19,8 @@ var keys = []string{"text", "json", "error", "tool_calls", "deltas", "reasoning"
 //	text           the text
 //	json           any value: the text is its JSON
 //	error          a message, or {message, status, temporary}
-//	tool_calls     [{id, name, arguments}], as in the API or flat
-//	deltas         the text in pieces
+//	tool_calls     [{id, name, arguments}], as in the API or flat; without arguments they are {}
+//	deltas         the text in pieces, before an error too
 //	reasoning, finish_reason, usage {input_tokens, output_tokens}
 //
 // The error names the place as a JSON pointer.
@@ -56,6 +56,9 @@ func parseAnswer(item value.Value) (Answer, error) {
 	if item.Kind() != value.Object {
 		return a, wording.Errorf("a scripted answer must be an object or a text, not %s", item.Kind())
 	}
+	if err := checkTogether(item); err != nil {
+		return a, err
+	}
 	for key, member := range item.Map().All() {
 		var err error
 		switch key {
@@ -78,10 +81,7 @@ func parseAnswer(item value.Value) (Answer, error) {
 		case "finish_reason":
 			err = value.Decode(member, &a.FinishReason)
 		case "usage":
-			err = checkMembers("", member, "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cost")
-			if err == nil {
-				err = value.Decode(member, &a.Usage)
-			}
+			a.Usage, err = parseUsage(member)
 		default:
 			return a, unknownMember("", key, keys)
 		}
@@ -90,6 +90,46 @@ func parseAnswer(item value.Value) (Answer, error) {
 		}
 	}
 	return a, nil
+}
+
+// checkTogether returns an error for members that cannot be those of one answer: its text is given once, and behind an error nothing
+// comes.
+func checkTogether(item value.Value) error {
+	textKey := ""
+	for _, key := range []string{"text", "json", "deltas"} {
+		if _, ok := item.Get(key); !ok {
+			continue
+		}
+		if textKey != "" {
+			return wording.Errorf("/%s: the answer has %s already: give one of text, json and deltas", key, textKey)
+		}
+		textKey = key
+	}
+	_, hasError := item.Get("error")
+	for key := range item.Map().All() {
+		isLost := slices.Contains(keys, key) && key != "error" && key != "deltas"
+		if hasError && isLost {
+			return wording.Errorf("/%s: an answer with an error has no %s: take one of them out", key, key)
+		}
+	}
+	return nil
+}
+
+// parseUsage reads what an answer has used.
+func parseUsage(v value.Value) (*llm.Usage, error) {
+	var u *llm.Usage
+	if err := checkMembers("", v, "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cost"); err != nil {
+		return nil, err
+	}
+	if err := value.Decode(v, &u); err != nil {
+		return nil, err
+	}
+	for key, member := range v.Map().All() {
+		if number, _ := member.Float(); number < 0 {
+			return nil, wording.Errorf("/%s: %s is less than 0", key, member.JSON())
+		}
+	}
+	return u, nil
 }
 
 // checkMembers returns an error for a member that an object at a pointer cannot have.
@@ -139,10 +179,17 @@ func parseToolCalls(v value.Value) ([]llm.ToolCall, error) {
 		Arguments value.Value `json:"arguments"`
 	}
 	for i, item := range v.List() {
+		if item.Kind() != value.Object {
+			return nil, wording.Errorf("/%d: want object, got %s", i, item.Kind())
+		}
 		if err := checkMembers(fmt.Sprintf("/%d", i), item, "id", "type", "index", "function", "name", "arguments"); err != nil {
 			return nil, err
 		}
-		inner, _ := item.Get("function")
+		inner, isNested := item.Get("function")
+		_, isFlat := item.Get("name")
+		if isNested && isFlat {
+			return nil, wording.Errorf("/%d/name: the call has a function already: give name and arguments in it alone", i)
+		}
 		if err := checkMembers(fmt.Sprintf("/%d/function", i), inner, "name", "arguments"); err != nil {
 			return nil, err
 		}
@@ -156,8 +203,14 @@ func parseToolCalls(v value.Value) ([]llm.ToolCall, error) {
 		if g.Function != nil {
 			f = *g.Function
 		}
+		if f.Name == "" {
+			return nil, wording.Errorf("/%d: the call names no tool: add a name", i)
+		}
 		arguments, isText := f.Arguments.Str()
-		if !isText {
+		switch {
+		case f.Arguments.IsNull():
+			arguments = "{}"
+		case !isText:
 			arguments = f.Arguments.JSON()
 		}
 		toolCalls[i] = llm.ToolCall{Index: i, ID: g.ID, Name: f.Name, Arguments: arguments}

@@ -26,7 +26,7 @@ func TestBasics(t *testing.T) {
 func TestParse(t *testing.T) {
 	list, err := value.ParseJSON([]byte(`["plain", {"text": "t", "usage": {"input_tokens": 1, "output_tokens": 2}}, {"json": {"b": 1.50, "a": []}},
 		{"error": "no"}, {"error": {"message": "busy", "status": 503, "temporary": true}, "deltas": ["p"]}, {"deltas": ["a", "b"], "finish_reason": "length"},
-		{"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": {"x": 1}}}, {"name": "g", "arguments": "{}"}], "reasoning": "hm"}, {}]`))
+		{"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": {"x": 1}}}, {"name": "g"}], "reasoning": "hm"}, {}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,16 +74,25 @@ func TestParseRefuses(t *testing.T) {
 		`{}`:                  "the scripted answers must be an array, not object",
 		`[1]`:                 "/0: a scripted answer must be an object or a text, not integer",
 		`["a", {"txt": "x"}]`: `/1/txt: unknown member (did you mean "text"?)`,
-		`[{"tool_calls": [{"id": "a", "nmae": "x"}]}]`:    `/0/tool_calls/0/nmae: unknown member (did you mean "name"?)`,
-		`[{"tool_calls": [{"function": {"nmae": "x"}}]}]`: `/0/tool_calls/0/function/nmae: unknown member (did you mean "name"?)`,
-		`[{"error": {"message": "m", "satus": 500}}]`:     `/0/error/satus: unknown member (did you mean "status"?)`,
-		`[{"usage": {"input": 3}}]`:                       "/0/usage/input: unknown member",
-		`[{"whatever": "x"}]`:                             "/0/whatever: unknown member (there are text, json",
-		`[{"text": 1}]`:                                   "/0/text: want string, got integer",
-		`[{"error": 1}]`:                                  "/0/error: want object, got integer",
-		`[{"tool_calls": [{"id": 1}]}]`:                   "/0/tool_calls/0/id: want string",
-		`[{"usage": {"input_tokens": "many"}}]`:           "/0/usage/input_tokens: want integer",
-		`[{"deltas": [{"text": "not a string"}]}]`:        "/0/deltas/0: want string",
+		`[{"tool_calls": [{"id": "a", "nmae": "x"}]}]`:                 `/0/tool_calls/0/nmae: unknown member (did you mean "name"?)`,
+		`[{"tool_calls": [{"function": {"nmae": "x"}}]}]`:              `/0/tool_calls/0/function/nmae: unknown member (did you mean "name"?)`,
+		`[{"error": {"message": "m", "satus": 500}}]`:                  `/0/error/satus: unknown member (did you mean "status"?)`,
+		`[{"usage": {"input": 3}}]`:                                    "/0/usage/input: unknown member",
+		`[{"text": "a", "json": {"x": 1}}]`:                            "/0/json: the answer has text already",
+		`[{"deltas": ["a"], "text": "b"}]`:                             "/0/deltas: the answer has text already",
+		`[{"error": "no", "text": "b"}]`:                               "/0/text: an answer with an error has no text",
+		`[{"tool_calls": [{"name": "a"}], "error": "no"}]`:             "/0/tool_calls: an answer with an error has no tool_calls",
+		`[{"tool_calls": [null]}]`:                                     "/0/tool_calls/0: want object, got null",
+		`[{"tool_calls": [{"id": "a"}]}]`:                              "/0/tool_calls/0: the call names no tool",
+		`[{"tool_calls": [{"name": "a", "function": {"name": "b"}}]}]`: "/0/tool_calls/0/name: the call has a function already",
+		`[{"usage": {"input_tokens": 1, "output_tokens": -3}}]`:        "/0/usage/output_tokens: -3 is less than 0",
+		`[{"usage": {"cost": -0.5}}]`:                                  "/0/usage/cost: -0.5 is less than 0",
+		`[{"whatever": "x"}]`:                                          "/0/whatever: unknown member (there are text, json",
+		`[{"text": 1}]`:                                                "/0/text: want string, got integer",
+		`[{"error": 1}]`:                                               "/0/error: want object, got integer",
+		`[{"tool_calls": [{"id": 1}]}]`:                                "/0/tool_calls/0/id: want string",
+		`[{"usage": {"input_tokens": "many"}}]`:                        "/0/usage/input_tokens: want integer",
+		`[{"deltas": [{"text": "not a string"}]}]`:                     "/0/deltas/0: want string",
 	} {
 		v, err := value.ParseJSON([]byte(text))
 		if err != nil {
