@@ -2,7 +2,6 @@ package schema
 
 import (
 	"math/big"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -24,7 +23,7 @@ func isEveryday(s *jsonschema.Schema) bool {
 	return len(inPlaceSubschemas(s)) == 0 && len(s.PatternProperties) == 0 && len(s.Dependencies) == 0 && len(s.DependentRequired) == 0 &&
 		s.UnevaluatedProperties == nil && s.UnevaluatedItems == nil && s.Contains == nil &&
 		!tuple && len(s.PrefixItems) == 0 && s.Items2020 == nil && !s.UniqueItems &&
-		len(own.constant) == 0 && own.names == nil && s.ExclusiveMinimum == nil && s.ExclusiveMaximum == nil && s.MultipleOf == nil
+		own.isConstant == nil && own.names == nil && s.ExclusiveMinimum == nil && s.ExclusiveMaximum == nil && s.MultipleOf == nil
 }
 
 // certainlyFits reports whether v certainly fits s, all of whose subschemas are everyday ones.
@@ -63,7 +62,7 @@ func (w *fitWalker) fits(s *jsonschema.Schema, v value.Value) bool {
 	case s.Types != nil && !hasType(s, v.Kind()):
 		return false
 	}
-	if enum := ownChecksOf(s).enum; len(enum) > 0 && !isOneOf(enum, v) {
+	if listed := ownChecksOf(s).isListed; listed != nil && !isOneOf(listed, v) {
 		return false
 	}
 	switch v.Kind() {
@@ -158,9 +157,9 @@ var typesOfKind = func() (all [value.Object + 1]jsonschema.Types) {
 }()
 
 // isOneOf reports whether v is a text among the values of an enum.
-func isOneOf(enum []any, v value.Value) bool {
+func isOneOf(listed *valueSet, v value.Value) bool {
 	text, isText := v.Str()
-	return isText && slices.ContainsFunc(enum, func(item any) bool { return item == text })
+	return isText && listed.has(text)
 }
 
 // hasType reports whether the type of a schema names that of a kind.

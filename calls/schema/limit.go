@@ -341,7 +341,7 @@ func (m *checkMeter) visit(s *jsonschema.Schema, v value.Value, frames int) bool
 	// The library spells out the way from the top for every error, a frame at a
 	// time: what is deep costs its square.
 	own := ownChecksOf(s)
-	m.left -= 1 + len(v.List()) + v.Map().Len() + len(own.enum) + frames*frames/256
+	m.left -= 1 + len(v.List()) + v.Map().Len() + own.isConstant.cost(v) + own.isListed.cost(v) + frames*frames/256
 	if m.left < 0 {
 		return false
 	}

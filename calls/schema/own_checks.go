@@ -2,7 +2,6 @@ package schema
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -14,7 +13,9 @@ import (
 type ownChecks struct {
 	constant []any // one or none
 	enum     []any
-	names    *jsonschema.Schema // nil for any
+	// isConstant and isListed find a value in them; nil for any.
+	isConstant, isListed *valueSet
+	names                *jsonschema.Schema // nil for any
 }
 
 // adaptSubschema puts [ownChecks] in the place of what the library checks otherwise, and turns
@@ -26,11 +27,13 @@ func adaptSubschema(sub *jsonschema.Schema) {
 	c := ownChecks{names: sub.PropertyNames}
 	if sub.Const != nil {
 		c.constant = []any{*sub.Const}
+		c.isConstant = newValueSet(c.constant)
 	}
 	if sub.Enum != nil {
 		c.enum = sub.Enum.Values
+		c.isListed = newValueSet(c.enum)
 	}
-	if len(c.constant) > 0 || len(c.enum) > 0 || c.names != nil {
+	if c.isConstant != nil || c.isListed != nil || c.names != nil {
 		sub.Extensions = []jsonschema.SchemaExt{c}
 	}
 	sub.Const, sub.Enum, sub.PropertyNames, sub.Format = nil, nil, nil, nil
@@ -47,14 +50,10 @@ func ownChecksOf(sub *jsonschema.Schema) ownChecks {
 
 // Validate implements [jsonschema.SchemaExt].
 func (c ownChecks) Validate(ctx *jsonschema.ValidatorContext, v any) {
-	isEqual := func(want any) bool {
-		equal, err := ctx.Equals(v, want)
-		return err == nil && equal
-	}
-	if len(c.constant) > 0 && !isEqual(c.constant[0]) {
+	if c.isConstant != nil && !c.isConstant.has(v) {
 		ctx.AddError(&kind.Const{Got: v, Want: c.constant[0]})
 	}
-	if len(c.enum) > 0 && !slices.ContainsFunc(c.enum, isEqual) {
+	if c.isListed != nil && !c.isListed.has(v) {
 		ctx.AddError(&kind.Enum{Got: v, Want: c.enum})
 	}
 	object, _ := v.(map[string]any)

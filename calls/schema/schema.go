@@ -130,7 +130,7 @@ func (s *Schema) indexSubschema(sub *jsonschema.Schema) {
 		s.err = wording.Errorf("a schema with $dynamicRef or $recursiveRef is not supported; use $ref")
 		return
 	}
-	if sub.Contains != nil || len(sub.PatternProperties) > 0 || len(ownChecksOf(sub).enum) > 100 {
+	if sub.Contains != nil || len(sub.PatternProperties) > 0 {
 		s.branching = true
 	}
 	for _, in := range inPlaceSubschemas(sub) {

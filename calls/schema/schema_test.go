@@ -2,10 +2,12 @@ package schema_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -348,6 +350,52 @@ func TestBigPlainValuesAreChecked(t *testing.T) {
 		items[i] = value.OfMap(value.Pairs("id", i, "n", i))
 	}
 	if p := s.Check(value.OfList(items...)); p != nil {
+		t.Errorf("%.200v", p)
+	}
+}
+
+// Values are not compared with each value of an enum.
+func TestBigEnums(t *testing.T) {
+	texts := func(n int, format string) []string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = strings.ReplaceAll(format, "N", strconv.Itoa(i))
+		}
+		return all
+	}
+	numbers := strings.Repeat("1,", 600)
+	names := texts(15_000, `"name-N"`)
+	for name, tt := range map[string]struct{ enum, items, last, missing []string }{
+		"lists":   {texts(99, "["+numbers+"N]"), texts(400, "["+numbers+"9.80e1]"), []string{"[" + numbers + "98.0]"}, []string{"[" + numbers + "99]"}},
+		"objects": {texts(99, `{"a":N,"b":0}`), texts(20_000, `{"b":0e5,"a":9.8e1}`), []string{`{"b":-0,"a":0.98E+2}`}, []string{`{"a":98}`, `{"a":98,"c":0}`}},
+		"texts":   {names, slices.Repeat(names[14_000:], 50), names[:1], []string{`"name-15000"`, `"name-1 "`, "1", "null"}},
+		"mixed":   {[]string{"[1,[2]]", `["1"]`, "[]", "{}", "0", `""`, "true"}, []string{"[]"}, []string{"0.0", `""`}, []string{"[1,2]", "[[1],[2]]", "[1]", "false", "null", `["1:"]`, `"true"`, `"0"`}},
+	} {
+		s := mustParse(t, `{"items":{"enum":[`+strings.Join(tt.enum, ",")+`]}}`)
+		good := parse(t, `[`+strings.Join(append(tt.items, tt.last...), ",")+`]`)
+		began := time.Now()
+		if p := s.Check(good); p != nil {
+			t.Errorf("%s: %.300v", name, p)
+		}
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("%s took %s", name, took)
+		}
+		for _, text := range tt.missing {
+			if p := s.Check(parse(t, `[`+text+`]`)); len(p) != 1 || p[0].Keyword != "enum" {
+				t.Errorf("%s: %.50s: %.200v", name, text, p)
+			}
+		}
+	}
+}
+
+// The sizes of values count where many enums look at one.
+func TestEnumsOfLongTexts(t *testing.T) {
+	s := mustParse(t, `{"items":{"allOf":[`+strings.Repeat(`{"$ref":"#/definitions/e"},`, 1000)+`{}]},"definitions":{"e":{"not":{"enum":["`+strings.Repeat("x", 100_000)+`"]}}}}`)
+	long := `"` + strings.Repeat("y", 99_999) + `"`
+	if p := s.Check(parse(t, "["+strings.Repeat(long+",", 50)+"1]")); p == nil || !strings.Contains(p.Error(), "takes too long to check") {
+		t.Errorf("%.200v", p)
+	}
+	if p := s.Check(parse(t, "["+long+"]")); p != nil {
 		t.Errorf("%.200v", p)
 	}
 }
