@@ -74,7 +74,7 @@ func (ld *loading) loadInnerFlow(u *unit, at Position, path string) *Flow {
 	}
 	files, stack := maps.Clone(ld.files), ld.stack
 	ld.stack = nil
-	ld.inner[full] = ld.loadFlow(full, src, around{u.language, u.hasUser})
+	ld.inner[full] = ld.loadFlow(full, src, around{u.language, u.messages, u.hasUser})
 	ld.files, ld.stack = files, stack
 	return ld.inner[full]
 }

@@ -27,7 +27,7 @@ func (l *Loader) Load(path string) (*Flow, Problems) {
 			p = newProblem(p.Pos, "a flow is not read from standard input")
 			p.hint("paths in a flow start at its file: write it to one")
 		}
-		p.in(l.Languages.defaultName())
+		p.in(l.messageLanguage())
 		return nil, Problems{p}
 	}
 	return l.Parse(path, src)
@@ -41,7 +41,7 @@ func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 		leniently: map[*schema.Schema]*schema.Schema{}, texts: map[string]bool{},
 		inner: map[string]*Flow{filepath.Clean(file): nil},
 	}
-	flow := ld.loadFlow(file, src, around{language: l.Languages.defaultName()})
+	flow := ld.loadFlow(file, src, around{language: l.Languages.defaultName(), messages: l.messageLanguage()})
 	problems := slices.Concat(ld.reports...)
 	if problems.HasErrors() {
 		return nil, problems
@@ -87,8 +87,8 @@ func similarFileHint(path string) wording.Text {
 
 // around is what a flow has from the one that runs it, unless it says otherwise.
 type around struct {
-	language string
-	hasUser  bool
+	language, messages string
+	hasUser            bool
 }
 
 // loadFlow parses, compiles and checks one file.
@@ -104,6 +104,7 @@ func (ld *loading) loadFlow(file string, src []byte, outer around) *Flow {
 		byID:    map[string]int{},
 
 		language: outer.language,
+		messages: outer.messages,
 		hasUser:  outer.hasUser,
 	}
 	ld.stack = append(ld.stack, filepath.Clean(file))
@@ -119,7 +120,7 @@ func (ld *loading) loadFlow(file string, src []byte, outer around) *Flow {
 		return cmp.Or(cmp.Compare(elsewhere(a), elsewhere(b)), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})
 	for i := range u.problems {
-		u.problems[i].in(u.language)
+		u.problems[i].in(u.messages)
 	}
 	ld.reports[slot] = slices.Compact(u.problems)
 	if u.problems.HasErrors() {
@@ -137,7 +138,7 @@ func (u *unit) process() {
 	u.decodeFlow(root)
 	u.compileFlow()
 	if u.flow.Language != "" {
-		u.language = u.flow.Language
+		u.language, u.messages = u.flow.Language, u.flow.Language
 	}
 	u.hasUser = u.hasUser || u.flow.User != nil
 	u.loadSubFlows()
@@ -189,7 +190,7 @@ func (ld *loading) loadSubFlow(u *unit, at Position, path string) *Flow {
 		u.problems = append(u.problems, unreadableProblem(at, path, err))
 		return nil
 	}
-	flow := ld.loadFlow(full, src, around{u.language, u.hasUser})
+	flow := ld.loadFlow(full, src, around{u.language, u.messages, u.hasUser})
 	ld.flows[full] = flow
 	return flow
 }

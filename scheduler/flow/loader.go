@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -24,6 +25,8 @@ type Loader struct {
 	Providers, Plugins, Secrets []string
 	// Languages are those that flows may name; nil is not checked against.
 	Languages *Languages
+	// MessageLanguage is that of the problems of flows that name no language; "" is that of the flows.
+	MessageLanguage string
 	// Root is the directory that !file must stay in, links followed; "" is the
 	// directory of the flow file itself.
 	Root string
@@ -34,6 +37,11 @@ type Loader struct {
 
 	recorded bool // ReadFile has only what a journal kept
 	hasUser  bool // whose memory it is is known from elsewhere, such as the run around
+}
+
+// messageLanguage returns the language of problems where no flow names one.
+func (l *Loader) messageLanguage() string {
+	return cmp.Or(l.MessageLanguage, l.Languages.defaultName())
 }
 
 // read returns the content of a file. With a root the path may not leave it.

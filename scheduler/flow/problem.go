@@ -134,11 +134,14 @@ func (p Problems) in(language string) Problems {
 	return p
 }
 
-// in puts the message into a language.
+// in puts the message into a language, once: a flow may name that of its problems.
 func (p *Problem) in(language string) {
+	if p.isSettled {
+		return
+	}
 	p.Message = wording.Text{En: p.Message, Zh: p.chinese}.In(language)
 	p.Hint = wording.Text{En: p.Hint, Zh: p.chineseHint}.In(language)
-	p.chinese, p.chineseHint, p.isChinese = "", "", wording.IsChinese(language)
+	p.chinese, p.chineseHint, p.isChinese, p.isSettled = "", "", wording.IsChinese(language), true
 }
 
 // suggest hints at the one of the known names that was most likely meant; where none is
@@ -166,6 +169,7 @@ type Problem struct {
 
 	chinese, chineseHint string // until the language is known
 	isChinese            bool   // the message is, not necessarily what it quotes
+	isSettled            bool   // the language is known
 }
 
 // String is file:line:col: message (hint), the form that editors jump by.

@@ -40,8 +40,8 @@ type unit struct {
 	dir     string
 	keys    flowKeys
 	flow    *Flow
-	// language is that of the flow, its own or that of the flow around it.
-	language string
+	// language is that of the flow, its own or that of the flow around it; messages is that of its problems.
+	language, messages string
 	// hasUser: the flow, or one around it, names the user whose memory it works in.
 	hasUser bool
 	steps   []*stepUnit

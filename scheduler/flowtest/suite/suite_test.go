@@ -126,6 +126,22 @@ func describeCase(b *strings.Builder, c *Case) {
 	}
 }
 
+// The problems of a flow are in the language of those of the test file, unless the flow names one.
+func TestLanguageOfProblems(t *testing.T) {
+	const steps = "name: t\nsteps: [{id: a, call: template, with: {template: hi, tempalte: ho}}]\n"
+	for source, want := range map[string]string{
+		steps: "没有参数 \"tempalte\"（", "language: en\n" + steps: "template has no parameter \"tempalte\" (", "language: zh\n" + steps: "没有参数 \"tempalte\"（",
+	} {
+		dir := unpack(t, &txtar.Archive{Files: []txtar.File{{Name: "t.yaml", Data: []byte(source)}}})
+		l := newLoader(t, dir)
+		l.Language, l.Flows.Languages = "zh", &flow.Languages{Default: "en"}
+		_, problems := l.Parse(t.Context(), filepath.Join(dir, "t.test.yaml"), []byte("cases: [{name: a}]"))
+		if got := problems.Error(); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", source, got, want)
+		}
+	}
+}
+
 // TestQuickstart loads a test of the flow of the README without a problem, from another folder.
 func TestQuickstart(t *testing.T) {
 	root, err := filepath.Abs("../../..")
