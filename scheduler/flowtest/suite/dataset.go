@@ -168,8 +168,7 @@ func (r *reader) isMapped(k *datasetKeys, column string) bool {
 		}
 	}
 	return slices.ContainsFunc(r.flows, func(f *loadedFlow) bool {
-		names, _ := inputNames(f.flow)
-		return slices.Contains(names, column)
+		return slices.Contains(columnInputs(f.flow), column)
 	})
 }
 

@@ -107,11 +107,25 @@ func inputNames(f *flow.Flow) (names []string, isOpen bool) {
 	return names, isOpen || len(names) == 0
 }
 
+// inputQuestion is the input that templates and calls know in every flow.
+const inputQuestion = "question"
+
+// columnInputs returns the inputs of a flow that columns of their names give: those that it names. A flow that names none takes any, and
+// knows question: templates and calls read it.
+func columnInputs(f *flow.Flow) []string {
+	names, isOpen := inputNames(f)
+	more, _ := f.Inputs.Doc().Get("additionalProperties")
+	takesAny, isBool := more.Bool()
+	if len(names) == 0 && isOpen && (takesAny || !isBool) {
+		return []string{inputQuestion}
+	}
+	return names
+}
+
 // addColumns adds the inputs that come from the columns of a row.
 func (c *caseReader) addColumns(m *value.Map, places map[string]flow.Position, f *flow.Flow, row *datasetRow) bool {
 	columns := map[string]string{} // by input
-	names, _ := inputNames(f)
-	for _, name := range names {
+	for _, name := range columnInputs(f) {
 		if slices.Contains(c.data.columns, name) {
 			columns[name] = name
 		}
@@ -148,6 +162,9 @@ func (c *caseReader) addColumns(m *value.Map, places map[string]flow.Position, f
 // none.
 func (c *caseReader) typed(f *flow.Flow, row *datasetRow, name string, cell value.Value) (v value.Value, ok bool) {
 	text, _ := cell.Str()
+	if names, _ := inputNames(f); name == inputQuestion && !slices.Contains(names, name) {
+		return cell, true // calls take it as a text, also 42
+	}
 	v, err := f.Inputs.FromText(name, text)
 	if err == nil {
 		return v, true
