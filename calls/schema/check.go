@@ -94,25 +94,31 @@ func (p Problem) In(language string) string {
 // Problems are the places where a value does not fit, as one error.
 type Problems []Problem
 
-// Error lists them all, separated by semicolons.
-func (p Problems) Error() string {
-	texts := make([]string, len(p))
-	for i := range p {
-		texts[i] = p[i].Error()
-	}
-	return strings.Join(texts, "; ")
+// maxListed bounds the problems that one text lists.
+const maxListed = 100
+
+// Error lists the first of them, separated by semicolons, and tells how many more there are.
+func (p Problems) Error() string { return p.list("en", Problem.Error) }
+
+// In is Error in a language.
+func (p Problems) In(language string) string {
+	return p.list(language, func(one Problem) string { return one.In(language) })
 }
 
-// In lists them all in a language.
-func (p Problems) In(language string) string {
-	if !wording.IsChinese(language) {
-		return p.Error()
-	}
-	texts := make([]string, len(p))
+// list joins the texts of the problems that are listed.
+func (p Problems) list(language string, format func(Problem) string) string {
+	var texts []string
 	for i := range p {
-		texts[i] = p[i].In(language)
+		if i == maxListed {
+			texts = append(texts, wordingf("and %d more", len(p)-i).In(language))
+			break
+		}
+		texts = append(texts, format(p[i]))
 	}
-	return strings.Join(texts, "；")
+	if wording.IsChinese(language) {
+		return strings.Join(texts, "；")
+	}
+	return strings.Join(texts, "; ")
 }
 
 // Check returns all the places where v does not fit, sorted by pointer; nil where

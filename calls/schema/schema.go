@@ -186,26 +186,19 @@ func inPlaceSubschemas(s *jsonschema.Schema) []*jsonschema.Schema {
 // each fault.
 type InvalidError struct{ Problems Problems }
 
-// Error lists the faults with their JSON pointers.
-func (e *InvalidError) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		lines[i] = fmt.Sprintf("%q: %s", p.Pointer, p.Message)
-	}
-	return "not a JSON Schema: " + strings.Join(lines, "; ")
-}
+// Error lists the first faults with their JSON pointers.
+func (e *InvalidError) Error() string { return e.In("en") }
 
 // In returns the message in a language.
 func (e *InvalidError) In(language string) string {
-	if !wording.IsChinese(language) {
-		return e.Error()
-	}
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
+	list := e.Problems.list(language, func(p Problem) string {
 		message, _ := p.Text()
-		lines[i] = fmt.Sprintf("%q：%s", p.Pointer, message.Zh)
-	}
-	return wording.Say("not a JSON Schema: %s", strings.Join(lines, "；")).Zh
+		if wording.IsChinese(language) {
+			return fmt.Sprintf("%q：%s", p.Pointer, message.Zh)
+		}
+		return fmt.Sprintf("%q: %s", p.Pointer, message.En)
+	})
+	return wordingf("not a JSON Schema: %s", list).In(language)
 }
 
 // compileError turns the error of compiling doc into a sentence without the library's URLs.
