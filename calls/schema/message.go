@@ -163,11 +163,16 @@ func ruleMessage(k jsonschema.ErrorKind) wording.Text {
 	case *kind.Format:
 		text := singleQuoted(fmt.Sprint(k.Got))
 		if k.Want == "regex" {
-			return wordingf("%s is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)", text)
+			return unusablePattern(fmt.Sprint(k.Got))
 		}
 		return wordingf("%s is not valid %s", text, singleQuoted(k.Want))
 	}
 	return wordingf("not a JSON Schema")
+}
+
+// unusablePattern words that a pattern is not a regular expression of Go.
+func unusablePattern(pattern string) wording.Text {
+	return wordingf("%s is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)", singleQuoted(pattern))
 }
 
 // singleQuoted quotes a text between apostrophes.

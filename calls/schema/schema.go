@@ -8,15 +8,10 @@
 package schema
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -82,7 +77,7 @@ const location = "mem:///schema.json"
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
-	return nil, wording.Errorf("%s: a schema loads nothing from outside", url)
+	return nil, wording.Errorf("%s: a schema loads nothing from outside", asWritten(url))
 }
 
 func (s *Schema) compileOnce() {
@@ -199,94 +194,4 @@ func (e *InvalidError) In(language string) string {
 		return fmt.Sprintf("%q: %s", p.Pointer, message.En)
 	})
 	return wordingf("not a JSON Schema: %s", list).In(language)
-}
-
-// compileError turns the error of compiling doc into a sentence without the library's URLs.
-func compileError(err error, doc value.Value) error {
-	var (
-		invalid   *jsonschema.SchemaValidationError
-		unloaded  *jsonschema.LoadURLError
-		noPointer *jsonschema.JSONPointerNotFoundError
-		noAnchor  *jsonschema.AnchorNotFoundError
-	)
-	switch {
-	case errors.As(err, &invalid):
-		return invalidError(invalid, doc)
-	case errors.As(err, &unloaded):
-		return wording.Errorf("not a JSON Schema: %w", unloaded.Err)
-	case errors.As(err, &noPointer):
-		return wording.Errorf("not a JSON Schema: %s not found", strings.TrimPrefix(noPointer.URL, location))
-	case errors.As(err, &noAnchor):
-		return wording.Errorf("not a JSON Schema: %s not found", strings.TrimPrefix(noAnchor.Reference, location))
-	}
-	return wording.Errorf("not a JSON Schema: %s", strings.ReplaceAll(err.Error(), location, ""))
-}
-
-// invalidError lists where doc breaks the rules of its draft.
-func invalidError(err *jsonschema.SchemaValidationError, doc value.Value) error {
-	var e *jsonschema.ValidationError
-	if !errors.As(err.Err, &e) {
-		return wording.Errorf("not a JSON Schema: %w", err.Err)
-	}
-	wrong := &InvalidError{}
-	add := func(pointer string, k jsonschema.ErrorKind) {
-		wrong.Problems = append(wrong.Problems, newProblem(pointer, "", ruleMessage(k)))
-	}
-	_, fragment, _ := strings.Cut(err.URL, "#")
-	base := decodeLocation(fragment)
-	checked, _ := doc.At(base)
-	for _, leaf := range leafErrors(e) {
-		places := []string{pointerOf(leaf)}
-		if names, ok := leaf.ErrorKind.(*kind.PropertyNames); ok {
-			places = placesOfName(checked, leaf, names.Property)
-			leaf = leafErrors(leaf.Causes[0])[0]
-		}
-		for _, pointer := range places {
-			add(base+pointer, leaf.ErrorKind)
-		}
-	}
-	slices.SortFunc(wrong.Problems, func(a, b Problem) int {
-		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Message, b.Message))
-	})
-	wrong.Problems = slices.CompactFunc(wrong.Problems, func(a, b Problem) bool { return a.Pointer == b.Pointer && a.Message == b.Message })
-	return wrong
-}
-
-// placesOfName returns the pointers of a name that is wrong in doc, at least one. The
-// library's error has the right depth and keyword, but may have the place of another name.
-func placesOfName(doc value.Value, e *jsonschema.ValidationError, name string) (pointers []string) {
-	holder, _ := cutLast(e.SchemaURL)
-	_, keyword := cutLast(decodeLocation(holder))
-	walkSchemas(doc, "", func(s value.Value, at string) {
-		members, _ := s.Get(keyword)
-		_, has := members.Get(name)
-		if has && strings.Count(at, "/")+1 == len(e.InstanceLocation) {
-			pointers = append(pointers, at+value.FormatPointer(keyword, name))
-		}
-	})
-	if pointers == nil {
-		return []string{pointerOf(e)}
-	}
-	return pointers
-}
-
-// leafErrors returns the errors of a tree that say what is wrong.
-func leafErrors(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
-	_, ofName := e.ErrorKind.(*kind.PropertyNames)
-	if len(e.Causes) == 0 || ofName {
-		return []*jsonschema.ValidationError{e}
-	}
-	_, isUnion := e.ErrorKind.(*kind.AnyOf)
-	var all, otherType []*jsonschema.ValidationError
-	for _, c := range e.Causes {
-		if _, isType := c.ErrorKind.(*kind.Type); isType && isUnion {
-			otherType = append(otherType, c) // not the branch that was meant
-			continue
-		}
-		all = append(all, leafErrors(c)...)
-	}
-	if len(all) == 0 {
-		return otherType
-	}
-	return all
 }

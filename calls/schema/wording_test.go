@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Every message of a problem has a Chinese text without English words in it.
@@ -45,6 +46,30 @@ func TestMessagesInChinese(t *testing.T) {
 			if message.In("en") != p.Message || message.In("fr") != p.Message {
 				t.Errorf("%s: %q is not the English message", test.schema, message.In("en"))
 			}
+		}
+	}
+}
+
+// Every error of a schema has a Chinese text too.
+func TestErrorsOfSchemasInChinese(t *testing.T) {
+	english := regexp.MustCompile(`[A-Za-z]{2,}`)
+	known := regexp.MustCompile(`JSON|Schema|uri-reference|schema|"[^"]*"`)
+	for _, text := range []string{
+		`{"properties":{"a":{"$id":"x"},"b":{"$id":"x"}}}`, `{"properties":{"a":{"$id":"#x"},"b":{"$id":"#x"}}}`, `{"$id":"%z"}`, `{"$id":"#%z"}`,
+		`{"$ref":"#/a~5"}`, `{"$ref":"x"}`, `{"$schema":"mem:///schema.json"}`, `{"maxLength":1e30}`,
+		`{"$schema":"http://json-schema.org/draft-04/schema#","patternProperties":{"(":{}}}`, `{"items":{"type":[]}}`,
+	} {
+		doc, err := value.ParseJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Parse(doc)
+		if err == nil {
+			t.Errorf("%s is taken", text)
+			continue
+		}
+		if zh := wording.OfError(err).Zh; english.MatchString(known.ReplaceAllString(zh, "")) {
+			t.Errorf("%s: %s", text, zh)
 		}
 	}
 }
