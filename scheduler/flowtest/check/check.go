@@ -91,7 +91,9 @@ func (c *Check) isAsked(ctx context.Context, e *Evidence) (asked bool, failed *v
 	}
 	v, err := c.when.eval(ctx, newScope(ctx, e, nil))
 	if err != nil {
-		return false, errorOf(err)
+		failed = errorOf(err)
+		failed.message = wording.Say("when: %s", failed.message)
+		return false, failed
 	}
 	asked, isBool := v.Bool()
 	if !isBool {

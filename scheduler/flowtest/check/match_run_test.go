@@ -100,6 +100,10 @@ func TestWhenIsBoolean(t *testing.T) {
 		error {output: reply, contains: Mei, when: "{{ outputs.number }}"}
 		error {output: reply, contains: Mei, when: "{{ outputs.data.nothing | default(none) }}"}
 	`)
+	unknown := parseItem(t, `{output: reply, contains: Mei, when: "{{ outputs.nothing }}"}`, &Scope{}).Evaluate(context.Background(), e)
+	if unknown.Outcome != "error" || !strings.HasPrefix(unknown.Message, "when: ") {
+		t.Errorf("%s: %s", unknown.Outcome, unknown.Message)
+	}
 	found := parseItem(t, `{output: reply, contains: Mei, when: "{{ outputs.number }}"}`, &Scope{}).Evaluate(context.Background(), e)
 	if found.Message != "when must be true or false, not 7" || !strings.Contains(found.Hint, "row.kind == 'long'") {
 		t.Errorf("%q, %q", found.Message, found.Hint)

@@ -255,4 +255,6 @@ var _ = wording.Add(wording.Catalog{
 	"there is no check %q of a plugin":                                                                  "没有插件检查 %q",
 	"a check without a subject":                                                                         "没有对象的检查",
 	"the outputs":                                                                                       "输出",
+
+	"when: %s": "when：%s",
 })
