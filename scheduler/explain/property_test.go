@@ -100,9 +100,15 @@ func isComputed(text string, at int) bool {
 func isMark(r rune) bool { return r == computedMark || r >= firstMark && r < firstMark+1000 }
 
 // standsInCalls reports whether a byte is of tool calls, which stand for values.
-func standsInCalls(text string, at int) bool {
-	calls := strings.Index(text, `[{"id":"1"`)
-	return calls >= 0 && calls < at
+func standsInCalls(text string, at int) bool { return standsBehind(text, `[{"id":"1"`, at) }
+
+// standsInParts reports whether a byte is of a content of several parts that is shown as JSON: its brackets and names have
+// the sources of the parts.
+func standsInParts(text string, at int) bool { return standsBehind(text, `[{"type":"text"`, at) }
+
+func standsBehind(text, opening string, at int) bool {
+	start := strings.Index(text, opening)
+	return start >= 0 && start < at
 }
 
 // checkDigit returns what is wrong with the names of a byte that [world.arithmetic] has made.
@@ -430,7 +436,7 @@ func (w *world) checkSpan(a attributed, i int) (problem string) {
 		if _, isUnique := w.truth(char); isUnique && (s.Start != s.End || !isComputed(a.text, i)) {
 			return "the source has no span"
 		}
-		if isWords := char < utf8.RuneSelf && !standsInCalls(a.text, i); isWords && isValueKind(s.Kind) {
+		if isWords := char < utf8.RuneSelf && !standsInCalls(a.text, i) && !standsInParts(a.text, i); isWords && isValueKind(s.Kind) {
 			return "what stands around texts is of one of them"
 		}
 		return ""
