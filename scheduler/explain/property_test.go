@@ -100,15 +100,21 @@ func isComputed(text string, at int) bool {
 func isMark(r rune) bool { return r == computedMark || r >= firstMark && r < firstMark+1000 }
 
 // standsInCalls reports whether a byte is of tool calls, which stand for values.
-func standsInCalls(text string, at int) bool { return standsBehind(text, `[{"id":"1"`, at) }
+func standsInCalls(text string, at int) bool {
+	calls := strings.Index(text, `[{"id":"1"`)
+	return calls >= 0 && calls < at
+}
 
 // standsInParts reports whether a byte is of a content of several parts that is shown as JSON: its brackets and names have
 // the sources of the parts.
-func standsInParts(text string, at int) bool { return standsBehind(text, `[{"type":"text"`, at) }
-
-func standsBehind(text, opening string, at int) bool {
-	start := strings.Index(text, opening)
-	return start >= 0 && start < at
+func standsInParts(text string, at int) bool {
+	const opening, closing = `[{"type":"text"`, `"}]`
+	start := strings.LastIndex(text[:min(at+len(opening), len(text))], opening)
+	if start < 0 {
+		return false
+	}
+	length := strings.Index(text[start:], closing)
+	return length >= 0 && at < start+length+len(closing)
 }
 
 // checkDigit returns what is wrong with the names of a byte that [world.arithmetic] has made.
