@@ -69,6 +69,9 @@ tools:
 			t.Fatal(err)
 		}
 		descriptions = append(descriptions, definition.Function.Name+": "+definition.Function.Description)
+		if strings.Contains(string(d), "$schema") {
+			t.Errorf("the model is told a draft: %s", d)
+		}
 	}
 	if diff := cmp.Diff([]string{"order: Orders something.", "plain: ", "mine: Own.", "partly: Does weather.", "getWeather: The weather.", "look: Look."}, descriptions); diff != "" {
 		t.Error(diff)

@@ -63,7 +63,7 @@ func (w *world) define(name string, doc *schema.Schema) calls.Definition {
 			if _, ok := params.Get("bad"); ok {
 				return nil, calls.Errorf(calls.NotFound, "no such operation").WithHint("look again")
 			}
-			return schema.Parse(parse(w.t, `{type: object, description: The weather., additionalProperties: false, required: [query, headers], properties: {
+			return schema.Parse(parse(w.t, `{$schema: 'https://json-schema.org/draft/2020-12/schema', type: object, description: The weather., additionalProperties: false, required: [query, headers], properties: {
 				url: {type: string}, openapi: {}, operation: {type: string},
 				query: {type: object, required: [city], properties: {city: {type: string}, key: {type: string}}},
 				headers: {type: object, required: [X-Tenant], properties: {X-Tenant: {type: string}}}}}`))

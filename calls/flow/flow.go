@@ -58,7 +58,7 @@ func narrowSchema(ctx context.Context, all *schema.Schema, env *calls.Env, param
 		return all, err
 	}
 	inputs, doc := info.Inputs.Doc().Map().Clone(), all.Doc().Map().Clone()
-	for _, key := range []string{"definitions", "$defs"} { // references start at the root
+	for _, key := range []string{"$schema", "definitions", "$defs"} { // references start at the root, and it has the draft
 		if shared, has := inputs.Get(key); has {
 			doc.Set(key, shared)
 		}

@@ -105,6 +105,15 @@ func TestParamsOfAFlow(t *testing.T) {
 			t.Errorf("%s has a problem at %q, want %q", with, got, want)
 		}
 	}
+	flows.inputs = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"pair":{"prefixItems":[{"type":"string"}]}}}`
+	s, err = narrowed(`{"path": "a.yaml"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong, err := value.ParseJSON([]byte(`{"path":"a.yaml","inputs":{"pair":[1]}}`))
+	if problems := s.Check(wrong); err != nil || len(problems) != 1 || problems[0].Pointer != "/inputs/pair/0" {
+		t.Errorf("in draft 2020-12: %v, %v", problems, err)
+	}
 	// Which flow it is, is not known: nothing is narrowed.
 	if s, err := narrowed(`{}`); err != nil || s != def.Info.Params {
 		t.Errorf("without a path: %v", err)

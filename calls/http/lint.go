@@ -21,8 +21,8 @@ func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	if problem := lintURL(params); problem != nil {
 		return []schema.Problem{*problem}
 	}
-	if problem := lintDocument(params, env); problem != nil {
-		return []schema.Problem{*problem}
+	if problems := lintDocument(params, env); len(problems) > 0 {
+		return problems
 	}
 	var p Params
 	for _, name := range []string{"url", "openapi", "operation", "timeout"} {
@@ -82,7 +82,7 @@ func lintPlaceholders(params value.Value) (problems []schema.Problem) {
 
 // lintDocument looks at the OpenAPI document and at the operation in it; nil where nothing is
 // wrong with them, or nothing is known.
-func lintDocument(params value.Value, env calls.LintEnv) *schema.Problem {
+func lintDocument(params value.Value, env calls.LintEnv) []schema.Problem {
 	doc, _ := params.Get("openapi")
 	var err error
 	switch name, isFile := doc.Str(); {
@@ -109,10 +109,26 @@ func lintDocument(params value.Value, env calls.LintEnv) *schema.Problem {
 		err = checkTarget(op, name, params)
 	}
 	if err != nil {
-		p := calls.ProblemOf("/operation", err)
-		return &p
+		return []schema.Problem{calls.ProblemOf("/operation", err)}
 	}
-	return nil
+	return lintRefused(op, name, params)
+}
+
+// lintRefused finds what the document describes in a way that is wrong or not supported. It is
+// a warning where the request can go without it.
+func lintRefused(op *openapi.Operation, name string, params value.Value) (problems []schema.Problem) {
+	group := func(name string) *value.Map { return memberOf(params, name).Map() }
+	_, hasBody := params.Get("body")
+	given := Input{Operation: name, Path: group("path"), Query: group("query"), Headers: group("headers")}
+	for _, q := range op.Refused {
+		if given.has(q) || q.Required || hasBody && q.In == "body" {
+			problems = append(problems, calls.ProblemOf("/operation", given.refusal(q)))
+			continue
+		}
+		problems = append(problems, schema.Problem{Pointer: "/operation", Warning: true}.
+			WithMessage("the operation %s: %v; it cannot be given", name, q.Err))
+	}
+	return problems
 }
 
 // checkTarget returns an error where no request can go to an operation, for the document leaves
@@ -151,12 +167,12 @@ func checkTarget(op *openapi.Operation, name string, params value.Value) error {
 
 // documentProblem returns the problem of a document that cannot be used, at the place in its
 // file where that is known.
-func documentProblem(file string, err error) *schema.Problem {
+func documentProblem(file string, err error) []schema.Problem {
 	p := calls.ProblemOf("/openapi", err)
 	var fault *yaml.Error
 	if errors.As(err, &fault) && file != "" {
 		message, hint := fault.Text()
 		p = schema.Problem{Pointer: "/openapi", File: file, Line: fault.Line, Col: fault.Col}.WithMessage("%s", message).WithHint("%s", hint)
 	}
-	return &p
+	return []schema.Problem{p}
 }

@@ -122,6 +122,9 @@ func narrowSchema(all *schema.Schema, env *calls.Env, params value.Value) (*sche
 	if v, has := arguments.Get("required"); has {
 		doc.Set("required", v)
 	}
+	if v, has := arguments.Get("$schema"); has {
+		doc.Set("$schema", v)
+	}
 	if v, has := arguments.Get("definitions"); has {
 		doc.Set("definitions", value.OfMap(eachWithDefaultObjects(v.Map())))
 	}
@@ -198,21 +201,34 @@ func memberOf(v value.Value, key string) value.Value {
 // checkRefused returns an error where the request gives, or needs, what the operation's
 // document describes in a way that is wrong or not supported.
 func (in Input) checkRefused(op *openapi.Operation) error {
-	groups := map[string]*value.Map{"path": in.Path, "query": in.Query, "header": in.Headers}
 	for _, q := range op.Refused {
-		_, given := groups[q.In].Get(q.Name)
-		if q.In == "header" {
-			_, given = lookupHeader(in.Headers, q.Name)
-		}
-		if q.In == "body" {
-			given = !in.Body.IsNull()
-		}
-		if given || q.Required {
-			return calls.Errorf(calls.Invalid, "the operation %s cannot be used so: %w", in.Operation, q.Err).
-				WithHint("mend the document, or leave out what it describes wrongly")
+		if in.has(q) || q.Required {
+			return in.refusal(q)
 		}
 	}
 	return nil
+}
+
+// has reports whether the request gives a parameter, or the body.
+func (in Input) has(q openapi.Refused) bool {
+	var given bool
+	switch q.In {
+	case "path":
+		_, given = in.Path.Get(q.Name)
+	case "query":
+		_, given = in.Query.Get(q.Name)
+	case "header":
+		_, given = lookupHeader(in.Headers, q.Name)
+	case "body":
+		given = !in.Body.IsNull()
+	}
+	return given
+}
+
+// refusal is the error of giving, or needing, what the document describes so.
+func (in Input) refusal(q openapi.Refused) error {
+	return calls.Errorf(calls.Invalid, "the operation %s cannot be used so: %w", in.Operation, q.Err).
+		WithHint("mend the document, or leave out what it describes wrongly")
 }
 
 // checkParams holds the request against the operation.

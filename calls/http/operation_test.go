@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/callnode/scheduler/calls"
+	httpcall "github.com/callnode/scheduler/calls/http"
 )
 
 const api = `openapi: 3.1.0
@@ -149,6 +150,60 @@ func TestRefusedParameter(t *testing.T) {
 	for query, want := range map[string]string{"{bad: x}": "minLength", "{good: x}": "/query/good"} {
 		if _, err := sent(t, e, "{openapi: api.json, operation: x, query: "+query+"}"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", query, err, want)
+		}
+	}
+}
+
+// TestDraft2020: a document of OpenAPI 3.1 is of draft 2020-12, for requests and for what may
+// be found out.
+func TestDraft2020(t *testing.T) {
+	e := env(t, nil)
+	doc := `openapi: 3.1.0
+servers: [{url: https://api.test}]
+paths: {/x: {post: {operationId: x, requestBody: {content: {application/json: {schema: {prefixItems: [{type: integer}], items: {type: string}}}}}}}}`
+	if err := os.WriteFile(filepath.Join(e.Dir, "api.yaml"), []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := httpcall.Definition().ParamsFor(t.Context(), e, params(t, "{openapi: api.yaml, operation: x}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]string{"[1, a]": "", "[a, a]": "/body/0", "[1, 2]": "/body/1"} {
+		_, err := sent(t, e, "{openapi: api.yaml, operation: x, body: "+body+"}")
+		problems := s.Check(params(t, "{body: "+body+"}"))
+		if want == "" && (err != nil || problems != nil) {
+			t.Errorf("%s: %v, %v", body, err, problems)
+		}
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want) || len(problems) != 1 || problems[0].Pointer != want) {
+			t.Errorf("%s: %v, %v, want %s", body, err, problems, want)
+		}
+	}
+}
+
+// TestLintRefused: lint reports what the document describes wrongly; as a warning where the
+// request can go without it.
+func TestLintRefused(t *testing.T) {
+	dir := t.TempDir()
+	doc := `openapi: 3.1.0
+servers: [{url: https://api.test}]
+paths:
+  /x: {post: {operationId: x, parameters: [{name: a, in: query, schema: {minLength: x}}], requestBody: {content: {application/json: {schema: {minLength: x}}}}}}
+  /y: {post: {operationId: y, parameters: [{name: a, in: query, required: true, schema: {minLength: x}}]}}`
+	if err := os.WriteFile(filepath.Join(dir, "api.yaml"), []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for with, want := range map[string][]bool{
+		"operation: x": {true, true}, "operation: y": {false}, "operation: x, query: {a: 1}": {false, true}, "operation: x, body: null": {true, false},
+	} {
+		var got []bool
+		for _, p := range httpcall.Definition().Lint(params(t, "{openapi: api.yaml, "+with+"}"), calls.LintEnv{Dir: dir}) {
+			got = append(got, p.Warning)
+			if p.Pointer != "/operation" || !strings.Contains(p.Message, "minLength") {
+				t.Errorf("%s: %v", with, p)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", with, diff)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Package openapi reads one operation of an OpenAPI 3.0 or 3.1 document, or one of Swagger
 // 2.0 that was upgraded: where it goes, what parameters and what body it takes, as JSON
-// Schemas of draft 7.
+// Schemas.
 package openapi
 
 import (
@@ -35,6 +35,8 @@ type Operation struct {
 	Refused []Refused
 	// definitions are the schemas that those above refer to.
 	definitions *value.Map
+	// draft is the $schema of all of them; "" for that of a schema without.
+	draft string
 }
 
 // Parameter is one parameter of an operation that is not in its body.
@@ -89,7 +91,7 @@ func Find(doc value.Value, name string) (*Operation, error) {
 		}
 		return nil, wording.Errorf("this is not an OpenAPI 3 document: it has no member openapi: 3.x")
 	}
-	r := &reader{doc: doc, old: strings.HasPrefix(text, "3.0"), names: map[string]string{}, definitions: value.NewMap(0)}
+	r := &reader{doc: doc, isOld: strings.HasPrefix(text, "3.0"), names: map[string]string{}, definitions: value.NewMap(0)}
 	paths, _ := doc.Get("paths")
 	var known []string
 	var found func() (*Operation, error)
@@ -145,7 +147,7 @@ func unknownOperation(name string, known []string) error {
 
 // readOperation reads one operation of a path item.
 func (r *reader) readOperation(method, path string, item, op value.Value) (*Operation, error) {
-	o := &Operation{ID: stringMember(op, "operationId"), Method: strings.ToUpper(method), Path: path, Summary: stringMember(op, "summary"), Description: stringMember(op, "description")}
+	o := &Operation{ID: stringMember(op, "operationId"), Method: strings.ToUpper(method), Path: path, Summary: stringMember(op, "summary"), Description: stringMember(op, "description"), draft: r.draft()}
 	for _, level := range []value.Value{op, item, r.doc} {
 		if servers, _ := level.Get("servers"); len(servers.List()) > 0 {
 			o.Server = serverURL(servers.List()[0])
@@ -345,7 +347,7 @@ func withDescription(s value.Value, text string) value.Value {
 	if _, has := s.Get("description"); has || text == "" || s.Kind() != value.Object {
 		return s
 	}
-	if _, refers := s.Get("$ref"); refers { // in draft 7, $ref hides what stands beside it
+	if _, refers := s.Get("$ref"); refers { // in draft 7, $ref hides what is beside it
 		return value.OfMap(value.Pairs("allOf", []value.Value{s}, "description", text))
 	}
 	m := s.Map().Clone()
@@ -388,6 +390,9 @@ func (o *Operation) Arguments() value.Value {
 		add("body", o.Body.Schema, o.Body.Required)
 	}
 	s := value.Pairs("type", "object", "properties", properties, "required", required)
+	if o.draft != "" {
+		s.Set("$schema", value.OfString(o.draft))
+	}
 	if o.definitions.Len() > 0 {
 		s.Set("definitions", value.OfMap(o.definitions))
 	}

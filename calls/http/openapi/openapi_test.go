@@ -302,6 +302,77 @@ two: {"A b": {type: boolean}, "x/y": {type: [string, "null"]}}
 	}
 }
 
+// TestDialects: the keywords of a schema mean what its document, or its own $schema, says.
+func TestDialects(t *testing.T) {
+	doc := func(head, body string) string {
+		return head + "\npaths: {/x: {post: {operationId: x, requestBody: {content: {application/json: {schema: " + body + "}}}}}}\n" +
+			"components: {schemas: {Text: {type: string}, Old: {$schema: 'http://json-schema.org/draft-07/schema#', items: [{type: string}], additionalItems: false,\n" +
+			"  $defs: {Pair: {items: [{$ref: '#/components/schemas/Text'}, true], additionalItems: false}}}}}"
+	}
+	const (
+		v30    = "openapi: 3.0.3"
+		v31    = "openapi: 3.1.0"
+		draft7 = v31 + "\njsonSchemaDialect: http://json-schema.org/draft-07/schema#"
+		tuple  = "{prefixItems: [{type: string}, {$ref: '#/components/schemas/Text'}], items: false}"
+	)
+	for name, c := range map[string]struct {
+		head, body, fits string
+		misfits          []string
+	}{
+		"prefixItems":           {v31, tuple, `["a","b"]`, []string{`[1,"b"]`, `["a",2]`, `["a","b","c"]`}},
+		"dialect of OpenAPI":    {v31 + "\njsonSchemaDialect: https://spec.openapis.org/oas/3.1/dialect/base", tuple, `["a","b"]`, []string{`[1]`}},
+		"draft 2019-09":         {v31 + "\njsonSchemaDialect: https://json-schema.org/draft/2019-09/schema", "{items: [{type: string}], additionalItems: false, minContains: 0, contains: {const: b}}", `["a"]`, []string{`[1]`, `["a","b"]`}},
+		"draft 7":               {draft7, "{items: [{type: string}], additionalItems: {type: integer}}", `["a",2]`, []string{`[1]`, `["a","b"]`}},
+		"draft 7 hides":         {draft7, "{$ref: '#/components/schemas/Text', minLength: 3}", `"a"`, []string{`1`}},
+		"draft 7, no tuple":     {draft7, "{items: {type: string}, additionalItems: false}", `["a","b"]`, []string{`[1]`}},
+		"draft 4":               {v31 + "\njsonSchemaDialect: http://json-schema.org/draft-04/schema#", "{minimum: 3, exclusiveMinimum: true}", `4`, []string{`3`}},
+		"beside $ref":           {v31, "{$ref: '#/components/schemas/Text', minLength: 3}", `"abc"`, []string{`"a"`, `1`}},
+		"unevaluated":           {v31, "{allOf: [{properties: {a: {$ref: '#/components/schemas/Text'}}}], unevaluatedProperties: {$ref: '#/components/schemas/Text'}}", `{"a":"x","b":"x"}`, []string{`{"a":1}`, `{"b":1}`}},
+		"dependentRequired":     {v31, "{dependentRequired: {a: [b]}, dependentSchemas: {c: {properties: {c: {$ref: '#/components/schemas/Text'}}}}}", `{"a":1,"b":1,"c":"x"}`, []string{`{"a":1}`, `{"c":1}`}},
+		"dependencies":          {draft7, "{dependencies: {a: [b], c: {properties: {c: {$ref: '#/components/schemas/Text'}}}}}", `{"a":1,"b":1,"c":"x"}`, []string{`{"a":1}`, `{"c":1}`}},
+		"const null":            {v31, "{anyOf: [{type: string}, {const: null}]}", `null`, []string{`1`}},
+		"own $schema":           {v31, "{type: object, properties: {o: {$ref: '#/components/schemas/Old'}, n: " + tuple + "}}", `{"o":["a"],"n":["a","b"]}`, []string{`{"o":[1]}`, `{"o":["a","b"]}`, `{"n":[1]}`}},
+		"within an own $schema": {v31, "{$ref: '#/components/schemas/Old/$defs/Pair'}", `["a",2]`, []string{`[1]`, `["a",2,3]`}},
+		"nullable of 3.0":       {v30, "{type: integer, nullable: true, minimum: 3, exclusiveMinimum: true}", `null`, []string{`3`}},
+		"nullable of 3.1":       {v31, "{type: integer, nullable: true, exclusiveMinimum: 3}", `4`, []string{`null`, `3`}},
+		"prefixItems of 3.0":    {v30, "{prefixItems: [{type: string}], items: {type: integer}}", `[1]`, []string{`["a"]`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			op := find(t, doc(c.head, c.body), "x")
+			if len(op.Refused) > 0 {
+				t.Fatal(op.Refused[0].Err)
+			}
+			s, err := schema.Parse(op.Arguments())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if problems := s.Check(parse(t, `{"body":`+c.fits+`}`)); problems != nil {
+				t.Errorf("%s: %v", c.fits, problems)
+			}
+			for _, body := range c.misfits {
+				if s.Check(parse(t, `{"body":`+body+`}`)) == nil {
+					t.Errorf("%s passes", body)
+				}
+			}
+		})
+	}
+	for name, c := range map[string]struct{ head, body, want string }{
+		"unknown":       {v31 + "\njsonSchemaDialect: https://example.com/own", "{}", `the dialect "https://example.com/own" is not supported`},
+		"unknown own":   {v31, "{properties: {a: {$schema: 'https://example.com/own'}}}", `the dialect "https://example.com/own" is not supported`},
+		"items":         {v31, "{items: [{type: string}]}", `/items`},
+		"recursive":     {v31 + "\njsonSchemaDialect: https://json-schema.org/draft/2019-09/schema", "{$recursiveRef: '#'}", "use $ref"},
+		"no properties": {v31, "{properties: 3}", "/properties"},
+		"no list":       {v31, "{allOf: 3}", "/allOf"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			op := find(t, doc(c.head, c.body), "x")
+			if len(op.Refused) != 1 || !strings.Contains(op.Refused[0].Err.Error(), c.want) {
+				t.Errorf("got %+v, want %s", op.Refused, c.want)
+			}
+		})
+	}
+}
+
 // TestRefused: what one parameter refers to wrongly leaves the others as they are.
 func TestRefused(t *testing.T) {
 	op := find(t, `openapi: 3.1.0

@@ -19,23 +19,42 @@ const (
 // reader reads one operation of a document.
 type reader struct {
 	doc value.Value
-	// old says that schemas are of 3.0, whose words differ from JSON Schema's.
-	old bool
+	// isOld says that the document is of 3.0, whose words differ from JSON Schema's.
+	isOld bool
+	// dialect is that of the schema that is read.
+	dialect dialect
 	// names are the definitions by the references that they were found by.
 	names       map[string]string
 	definitions *value.Map
 }
 
+// draft returns the $schema of what is made of the document's schemas; "" for draft 7.
+func (r *reader) draft() string {
+	if r.isOld {
+		return ""
+	}
+	return latestDraft
+}
+
 // readChecked is readSchema for one that must be right by itself: a wrong keyword in it, or
 // in what it refers to, is an error.
 func (r *reader) readChecked(s value.Value) (value.Value, error) {
+	var err error
+	r.dialect, err = r.dialectWithin("")
+	if err != nil {
+		return value.Value{}, err
+	}
 	out, err := r.readSchema(s, 0)
 	if err != nil {
 		return value.Value{}, err
 	}
 	used := value.NewMap(0)
 	r.addUsed(used, out)
-	_, err = schema.Parse(value.OfMap(value.Pairs("allOf", []value.Value{out}, "definitions", used)))
+	whole := value.Pairs("allOf", []value.Value{out}, "definitions", used)
+	if draft := r.draft(); draft != "" {
+		whole.Set("$schema", value.OfString(draft))
+	}
+	_, err = schema.Parse(value.OfMap(whole))
 	return out, err
 }
 
@@ -101,22 +120,27 @@ func (r *reader) followRef(v value.Value) (value.Value, error) {
 
 // resolveRef returns what a reference names.
 func (r *reader) resolveRef(ref string) (value.Value, error) {
-	fragment, local := strings.CutPrefix(ref, "#")
-	if !local {
+	if !strings.HasPrefix(ref, "#") {
 		return value.Value{}, wording.Errorf("the reference %q leads out of the document: bundle it into one file", ref)
 	}
-	if plain, err := url.PathUnescape(fragment); err == nil {
-		fragment = plain
-	}
-	v, ok := r.doc.At(fragment)
+	v, ok := r.doc.At(pointerOf(ref))
 	if !ok {
 		return value.Value{}, wording.Errorf("the reference %q names nothing", ref)
 	}
 	return v, nil
 }
 
-// readSchema makes a draft-7 schema of one of the document. What it refers to goes into
-// the definitions.
+// pointerOf returns the pointer that a reference within the document is.
+func pointerOf(ref string) string {
+	fragment := strings.TrimPrefix(ref, "#")
+	if plain, err := url.PathUnescape(fragment); err == nil {
+		return plain
+	}
+	return fragment
+}
+
+// readSchema makes a schema of one of the document. What it refers to goes into the
+// definitions.
 func (r *reader) readSchema(s value.Value, depth int) (value.Value, error) {
 	switch {
 	case depth > maxDepth:
@@ -126,28 +150,42 @@ func (r *reader) readSchema(s value.Value, depth int) (value.Value, error) {
 	case s.Kind() != value.Object && !s.IsNull():
 		return value.Value{}, wording.Errorf("a schema is of type %s", s.Kind())
 	}
+	outer := r.dialect
+	defer func() { r.dialect = outer }()
+	if own := stringMember(s, "$schema"); own != "" && !r.isOld {
+		var err error
+		r.dialect, err = dialectOf(own)
+		if err != nil {
+			return value.Value{}, err
+		}
+	}
+	out := value.NewMap(s.Map().Len())
 	if ref := stringMember(s, "$ref"); ref != "" {
 		name, err := r.defineRef(ref)
 		if err != nil {
 			return value.Value{}, err
 		}
-		return value.OfMap(value.Pairs("$ref", definitionsPrefix+value.Escape(url.PathEscape(name)))), nil
+		out.Set("$ref", value.OfString(definitionsPrefix+value.Escape(url.PathEscape(name))))
+		if r.dialect < draft2019 {
+			return value.OfMap(out), nil
+		}
 	}
-	out := value.NewMap(s.Map().Len())
+	return r.readKeywords(s, out, depth)
+}
+
+// readKeywords adds to out what the keywords of a schema become, but for its reference.
+func (r *reader) readKeywords(s value.Value, out *value.Map, depth int) (value.Value, error) {
 	for key, member := range s.Map().All() {
 		converted, err := r.readKeyword(key, member, depth+1)
 		if err != nil {
 			return value.Value{}, err
 		}
-		if !converted.IsNull() {
+		if !converted.IsNull() || key == "const" || key == "default" {
 			out.Set(key, converted)
 		}
 	}
 	forRequests(s, out)
-	if r.old {
-		convertKeywords(s, out)
-	}
-	return value.OfMap(out), nil
+	return value.OfMap(out), r.dialect.upgrade(s, out)
 }
 
 // readKeyword converts what stands under one keyword; null leaves it out.
@@ -155,20 +193,47 @@ func (r *reader) readKeyword(key string, v value.Value, depth int) (value.Value,
 	switch key {
 	case "properties", "patternProperties", "dependentSchemas":
 		return r.readMembers(v, depth)
-	case "items", "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains", "propertyNames":
+	case "dependencies":
+		return r.readDependencies(v, depth)
+	case "items", "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains", "propertyNames",
+		"unevaluatedItems", "unevaluatedProperties", "contentSchema":
 		if v.Kind() == value.List {
 			return r.readList(v, depth)
 		}
 		return r.readSchema(v, depth)
-	case "allOf", "anyOf", "oneOf":
+	case "allOf", "anyOf", "oneOf", "prefixItems":
 		return r.readList(v, depth)
-	case "discriminator", "xml", "externalDocs", "example", "$id", "id", "$schema", "$anchor", "$defs", "definitions":
+	case "$ref", "discriminator", "xml", "externalDocs", "example", "$id", "id", "$schema", "$anchor", "$defs", "definitions":
 		return value.Value{}, nil
 	}
 	return v, nil
 }
 
+// readDependencies reads schemas by name, some of which may be lists of names.
+func (r *reader) readDependencies(v value.Value, depth int) (value.Value, error) {
+	if v.Kind() != value.Object {
+		return v, nil
+	}
+	m := value.NewMap(v.Map().Len())
+	for name, member := range v.Map().All() {
+		if member.Kind() == value.List {
+			m.Set(name, member)
+			continue
+		}
+		s, err := r.readSchema(member, depth)
+		if err != nil {
+			return value.Value{}, err
+		}
+		m.Set(name, s)
+	}
+	return value.OfMap(m), nil
+}
+
+// readMembers reads schemas by name. What is not an object stays, for it to be refused.
 func (r *reader) readMembers(v value.Value, depth int) (value.Value, error) {
+	if v.Kind() != value.Object {
+		return v, nil
+	}
 	m := value.NewMap(v.Map().Len())
 	for name, member := range v.Map().All() {
 		s, err := r.readSchema(member, depth)
@@ -180,7 +245,11 @@ func (r *reader) readMembers(v value.Value, depth int) (value.Value, error) {
 	return value.OfMap(m), nil
 }
 
+// readList reads a list of schemas. What is not a list stays, for it to be refused.
 func (r *reader) readList(v value.Value, depth int) (value.Value, error) {
+	if v.Kind() != value.List {
+		return v, nil
+	}
 	items := make([]value.Value, len(v.List()))
 	for i, item := range v.List() {
 		s, err := r.readSchema(item, depth)
@@ -213,7 +282,7 @@ func (r *reader) defineRef(ref string) (string, error) {
 	}
 	r.names[ref] = name // before going on: it may refer to itself
 	r.definitions.Set(name, value.OfBool(true))
-	s, err := r.readSchema(target, 0)
+	s, err := r.readTarget(ref, target)
 	if err != nil {
 		delete(r.names, ref)
 		r.definitions.Delete(name)
@@ -221,6 +290,18 @@ func (r *reader) defineRef(ref string) (string, error) {
 	}
 	r.definitions.Set(name, s)
 	return name, nil
+}
+
+// readTarget reads the schema that a reference leads to, in the dialect of its place.
+func (r *reader) readTarget(ref string, target value.Value) (value.Value, error) {
+	outer := r.dialect
+	defer func() { r.dialect = outer }()
+	var err error
+	r.dialect, err = r.dialectWithin(pointerOf(ref))
+	if err != nil {
+		return value.Value{}, err
+	}
+	return r.readSchema(target, 0)
 }
 
 // forRequests takes out what only answers have.
@@ -256,9 +337,9 @@ func forRequests(s value.Value, out *value.Map) {
 	}
 }
 
-// convertKeywords says in draft 7 what 3.0 says in words of its own: nullable, and
-// exclusive bounds that are flags.
-func convertKeywords(s value.Value, out *value.Map) {
+// convertBounds says with bounds alone what draft 4 says with flags beside them:
+// exclusiveMinimum.
+func convertBounds(out *value.Map) {
 	for _, pair := range [][2]string{{"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}} {
 		bound, exclusive := pair[0], pair[1]
 		v, has := out.Get(exclusive)
@@ -270,6 +351,10 @@ func convertKeywords(s value.Value, out *value.Map) {
 			}
 		}
 	}
+}
+
+// convertNullable says with types what 3.0 says with nullable.
+func convertNullable(s value.Value, out *value.Map) {
 	out.Delete("nullable")
 	if !boolMember(s, "nullable", false) {
 		return

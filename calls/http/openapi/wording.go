@@ -17,6 +17,7 @@ var _ = wording.Add(wording.Catalog{
 	"reading the document of Swagger 2.0: %w": "读取 Swagger 2.0 文档：%w",
 	"references lead in a circle":             "引用形成循环",
 	"the body: %w":                            "body：%w",
+	"the dialect %q is not supported (use a draft of JSON Schema, such as %s)":                     "不支持方言 %q（请使用 JSON Schema 的某个草案，如 %s）",
 	"the document is of version %s; only OpenAPI 3.0 and 3.1 and Swagger 2.0 are read: convert it": "文档的版本是 %s；只支持 OpenAPI 3.0、3.1 和 Swagger 2.0：请转换",
 	"the operation refers to more than %d schemas":                                                 "该操作引用的 schema 超过 %d 个",
 	"the parameter %s is written with tabs (collectionFormat: tsv), which is not supported":        "参数 %s 以制表符分隔（collectionFormat: tsv），不受支持",
