@@ -14,26 +14,26 @@ import (
 // englishFiles are the files, and the folders that end in /, whose texts are not messages, and
 // why.
 var englishFiles = map[string]string{
-	"calls/builtin/functions.go":         "words of questions",
-	"calls/builtin/reference.go":         "the reference, with its Chinese beside it",
-	"calls/builtin/variables.go":         "the reference is in English",
-	"calls/date/":                        "words of dates that texts have",
-	"calls/input/examples.go":            "the reference is in English",
-	"calls/memory/rank/":                 "words of texts and questions",
-	"cmd/scheduler/help_chinese.go":      "the help of commands, with its Chinese beside it",
-	"llm/prompt/builtins.go":             "the reference is in English; its hints are said by wording.Of",
-	"llm/value/wording/libraries.go":     "what libraries say, with its Chinese beside it",
-	"plugins/host/services/services.go":  "what a plugin is told, which knows English",
-	"scheduler/flow/editor.go":           "the schema for editors is in English",
-	"scheduler/flow/keys_chinese.go":     "the docs of keys, with their Chinese beside them",
-	"scheduler/flow/reference.go":        "the reference is in English",
-	"scheduler/flowtest/check/editor.go": "the schema for editors is in English",
-	"scheduler/flowtest/suite/editor.go": "the schema for editors is in English",
-	"scheduler/server/metrics.go":        "the help of metrics is in English",
-	"scheduler/server/ui.go":             "headers",
-	"scheduler/service/document.go":      "parts of a flow file",
-	"scheduler/telemetry/metrics.go":     "the help of metrics is in English",
-	"scheduler/temporal/workflow.go":     "what the page of Temporal shows, which is in English",
+	"calls/builtin/functions.go":             "words of questions",
+	"calls/builtin/reference.go":             "the reference, with its Chinese beside it",
+	"calls/builtin/variables.go":             "the reference is in English",
+	"calls/date/":                            "words of dates that texts have",
+	"calls/input/examples.go":                "the reference is in English",
+	"calls/memory/rank/":                     "words of texts and questions",
+	"cmd/scheduler/chinesehelp/translate.go": "the help of commands, with its Chinese beside it",
+	"llm/prompt/builtins.go":                 "the reference is in English; its hints are said by wording.Of",
+	"llm/value/wording/libraries.go":         "what libraries say, with its Chinese beside it",
+	"plugins/host/services/services.go":      "what a plugin is told, which knows English",
+	"scheduler/flow/editor.go":               "the schema for editors is in English",
+	"scheduler/flow/keys_chinese.go":         "the docs of keys, with their Chinese beside them",
+	"scheduler/flow/reference.go":            "the reference is in English",
+	"scheduler/flowtest/check/editor.go":     "the schema for editors is in English",
+	"scheduler/flowtest/suite/editor.go":     "the schema for editors is in English",
+	"scheduler/server/metrics.go":            "the help of metrics is in English",
+	"scheduler/server/ui.go":                 "headers",
+	"scheduler/service/document.go":          "parts of a flow file",
+	"scheduler/telemetry/metrics.go":         "the help of metrics is in English",
+	"scheduler/temporal/workflow.go":         "what the page of Temporal shows, which is in English",
 }
 
 // englishTexts are texts that stay English or that no user reads, and why.
@@ -109,24 +109,24 @@ var englishTexts = map[string]string{
 // englishArgs are the functions whose texts stay English, and why.
 var englishArgs = map[string]string{
 	"MustCompile": "a pattern",
-	"addFlags":    "the help of commands, which help_chinese.go has in Chinese",
+	"addFlags":    "the help of commands, which the package chinesehelp has in Chinese",
 	"panic":       "a fault of the program, for its authors",
 }
 
 // englishFields are the fields of composite literals whose texts stay English, and why.
 var englishFields = map[string]string{
 	"Description": "the reference is in English; where it has two languages it is a wording.Text",
-	"Example":     "the help of commands, which help_chinese.go has in Chinese",
+	"Example":     "the help of commands, which the package chinesehelp has in Chinese",
 	"Examples":    "the reference is in English",
-	"Long":        "the help of commands, which help_chinese.go has in Chinese",
-	"Short":       "the help of commands, which help_chinese.go has in Chinese",
-	"Use":         "the help of commands, which help_chinese.go has in Chinese",
+	"Long":        "the help of commands, which the package chinesehelp has in Chinese",
+	"Short":       "the help of commands, which the package chinesehelp has in Chinese",
+	"Use":         "the help of commands, which the package chinesehelp has in Chinese",
 	"doc":         "the reference is in English",
 	"summary":     "the document of the API is in English",
 	"Event":       "what a vendor sends",
 }
 
-// flagMethod matches the methods of pflag that define a flag: help_chinese.go has the help of commands in Chinese.
+// flagMethod matches the methods of pflag that define a flag: the package chinesehelp has the help of commands in Chinese.
 var flagMethod = regexp.MustCompile(`^(String|Bool|Int|Int64|Uint64|Float64|Duration|Count|StringSlice|StringArray|Var)(Var)?P?$`)
 
 var (

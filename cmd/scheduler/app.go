@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
+	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -35,7 +36,7 @@ type app struct {
 	stateDir   string // --state-dir
 	onFlag     string // --on, as it was given
 	settings   *config.Settings
-	runtime    *runtime
+	runtime    *wire.Runtime
 	service    *service.Service
 }
 
@@ -45,7 +46,7 @@ func (a *app) open() error {
 	if a.settings != nil {
 		return nil
 	}
-	settings, err := config.Load(config.Place{File: a.configPath, StateDir: a.stateDir}, providerTypes())
+	settings, err := config.Load(config.Place{File: a.configPath, StateDir: a.stateDir}, wire.ProviderTypes())
 	for _, name := range config.UnknownVariables(os.Environ()) {
 		a.Tellf("warning: no setting reads the environment variable %s", name)
 	}
@@ -54,9 +55,9 @@ func (a *app) open() error {
 	}
 	a.settings = settings
 	a.Language = terminal.Language(settings.DefaultLanguage())
-	a.runtime = newRuntime(settings, a.Stderr)
-	a.runtime.takeLog()
-	a.service = newService(a.runtime)
+	a.runtime = wire.New(settings, buildVersion(), a.Stderr)
+	a.runtime.TakeLog()
+	a.service = a.runtime.NewService()
 	return nil
 }
 
@@ -68,7 +69,7 @@ func (a *app) close() {
 	if err := a.service.Close(); err != nil {
 		a.Tellf("warning: %s", err)
 	}
-	if err := a.runtime.close(); err != nil {
+	if err := a.runtime.Close(); err != nil {
 		a.Tellf("warning: ending the plugins: %w", err)
 	}
 }

@@ -44,7 +44,7 @@ every line was answered, errors included.`,
 			if jsonl != "" && with != "" {
 				return usageError(wording.Errorf("--with and --jsonl exclude each other"))
 			}
-			registry, err := a.runtime.buildRegistry("")
+			registry, err := a.runtime.Registry("")
 			if err != nil {
 				return a.beforeRun(err)
 			}

@@ -30,7 +30,7 @@ parameters, its output and a flow that runs. The JSON list has the calls; with
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeCalls(a),
 		RunE: func(_ *cobra.Command, args []string) error {
-			registry, err := a.runtime.buildRegistry("")
+			registry, err := a.runtime.Registry("")
 			if err != nil {
 				return err
 			}

@@ -26,7 +26,7 @@ func completeCalls(a *app) completion {
 		if a.open() != nil {
 			return nil
 		}
-		registry, err := a.runtime.buildRegistry("")
+		registry, err := a.runtime.Registry("")
 		if err != nil {
 			return nil
 		}

@@ -25,7 +25,7 @@ type function struct {
 // knownFunctions lists the importance functions, then the variables: built-in ones first,
 // then those of trusted plugins.
 func (a *app) knownFunctions() ([]function, error) {
-	h, err := a.runtime.pluginHost("")
+	h, err := a.runtime.PluginHost("")
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (a *app) printSchema() (err error) {
 	if err := a.open(); err != nil {
 		return err
 	}
-	registry, err := a.runtime.buildRegistry("")
+	registry, err := a.runtime.Registry("")
 	if err != nil {
 		return err
 	}

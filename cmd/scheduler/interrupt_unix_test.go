@@ -5,21 +5,17 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/callnode/scheduler/calls"
 )
 
 // interruptedChild is the environment variable that makes this test program the process
@@ -170,16 +166,5 @@ func interrupt(t *testing.T, sig syscall.Signal) {
 	t.Helper()
 	if err := syscall.Kill(os.Getpid(), sig); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// Pipes in the place of a certificate and its key are refused, not waited for.
-func TestKeyPairIsAPipe(t *testing.T) {
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := readKeyPair(pipe, pipe); !errors.Is(err, calls.ErrNotRegular) {
-		t.Errorf("got %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
+	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal/transfer"
@@ -84,13 +85,13 @@ func (a *app) openTransfer(ctx context.Context, name string, create bool) (movab
 		}
 	}
 	if config.IsStoreURL(url) {
-		j, err := a.runtime.openSharedJournal(ctx, url)
+		j, err := a.runtime.OpenSharedJournal(ctx, url)
 		if err != nil {
 			return nil, exitError{exitFailed, err}
 		}
 		return j, nil
 	}
-	j, err := openFileJournal(ctx, name, create)
+	j, err := wire.OpenFileJournal(ctx, name, create)
 	if errors.Is(err, service.ErrNoJournal) {
 		return nil, usageError(calls.Errorf(calls.NotFound, "there is no journal in %s", name).
 			WithHint("name a state directory, such as .scheduler, or store"))

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -99,7 +100,7 @@ func (a *app) lintedFiles(paths []string) (flows, tests []string, err error) {
 		}
 		for _, file := range files {
 			switch {
-			case strings.HasSuffix(file, cassetteSuffix): // lint flows/*.yaml should just work
+			case strings.HasSuffix(file, wire.CassetteSuffix): // lint flows/*.yaml should just work
 				a.Tellf("note: %s is a cassette, not a flow: left out", file)
 			case strings.HasSuffix(file, suite.SnapshotSuffix):
 				a.Tellf("note: %s has snapshots of tests, not a flow: left out", file)
@@ -121,7 +122,7 @@ func isLinted(path string) bool {
 	if strings.HasSuffix(path, suite.Suffix) {
 		return true
 	}
-	if filepath.Ext(path) != ".yaml" || strings.HasSuffix(path, cassetteSuffix) {
+	if filepath.Ext(path) != ".yaml" || strings.HasSuffix(path, wire.CassetteSuffix) {
 		return false
 	}
 	text, err := calls.ReadFile(path, yaml.MaxBytes)
@@ -133,7 +134,7 @@ func (a *app) lintTests(ctx context.Context, files []string) (all flow.Problems,
 	if len(files) == 0 {
 		return nil, nil
 	}
-	loader, _, err := a.runtime.newTestLoader(string(a.Language)) // its notes are those of the flows
+	loader, _, err := a.runtime.TestLoader(string(a.Language)) // its notes are those of the flows
 	if err != nil {
 		return nil, err
 	}

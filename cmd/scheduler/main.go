@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/callnode/scheduler/cmd/scheduler/chinesehelp"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host/process"
@@ -32,7 +33,7 @@ func runProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer app.close()
 	root := newRoot(app)
 	if wording.IsChinese(string(app.Language)) {
-		helpInChinese(root)
+		chinesehelp.Translate(root)
 	}
 	root.SetArgs(args)
 	root.SetIn(stdin)

@@ -30,7 +30,7 @@ A command runs with your rights, and what a tool is told leaves the project.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeMCPServers(a),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			h, err := a.runtime.mcpHost()
+			h, err := a.runtime.MCPHost()
 			if err != nil {
 				return usageError(err)
 			}
@@ -169,7 +169,7 @@ func newMCPUntrust(a *app) *cobra.Command {
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeMCPServers(a),
 		RunE: func(_ *cobra.Command, names []string) error {
-			h, err := a.runtime.mcpHost()
+			h, err := a.runtime.MCPHost()
 			if err != nil {
 				return usageError(err)
 			}
@@ -192,7 +192,7 @@ func newMCPList(a *app) *cobra.Command {
 		Example: "  scheduler mcp list\n  scheduler mcp list --json | jq -r '.[].tools[]'",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			h, err := a.runtime.mcpHost()
+			h, err := a.runtime.MCPHost()
 			if err != nil {
 				return usageError(err)
 			}

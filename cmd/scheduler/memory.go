@@ -75,11 +75,11 @@ func (a *app) withMemory(ctx context.Context, do func(*memory.SnapshotProcessor)
 // readMemory is withMemory for commands that change nothing: a state directory
 // without a store has no memories, and gets none.
 func (a *app) readMemory(ctx context.Context, do func(*memory.SnapshotProcessor) error) error {
-	if a.runtime.hasMemory() {
+	if a.runtime.HasMemory() {
 		return a.withMemory(ctx, do)
 	}
 	a.Tellf("note: there are no memories in %s yet", a.settings.StateDir)
-	p, err := a.runtime.openMemory(ctx, service.MemoryOptions{Temporary: true})
+	p, err := a.runtime.OpenMemory(ctx, service.MemoryOptions{Temporary: true})
 	if err != nil {
 		return exitError{exitFailed, err}
 	}

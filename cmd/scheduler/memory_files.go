@@ -48,7 +48,7 @@ provider may want to be paid for.`,
 			if (jsonl == "") == (len(args) == 0) {
 				return usageError(wording.Errorf("where to? give a directory, or --jsonl FILE"))
 			}
-			if !a.runtime.hasMemory() {
+			if !a.runtime.HasMemory() {
 				return exitError{exitFailed, wording.Errorf("there are no memories in %s: nothing was exported", a.settings.StateDir)}
 			}
 			write := func(from memory.Lister) error {
@@ -113,10 +113,10 @@ func (a *app) tellExported(r *archive.Report, asJSON bool) error {
 
 // exportDamaged writes what can be read of a damaged store, and says what cannot.
 func (a *app) exportDamaged(ctx context.Context, write func(memory.Lister) error) error {
-	if a.runtime.sharesStore() {
-		return usageError(wording.Errorf("--salvage reads the file of a state directory, and the memories are in the store %s (restore a backup of the database)", a.runtime.storePlace()))
+	if a.runtime.SharesStore() {
+		return usageError(wording.Errorf("--salvage reads the file of a state directory, and the memories are in the store %s (restore a backup of the database)", a.runtime.StorePlace()))
 	}
-	damaged, err := a.runtime.openDamagedMemory(ctx)
+	damaged, err := a.runtime.OpenDamagedMemory(ctx)
 	if err != nil {
 		return exitError{exitFailed, err}
 	}
@@ -126,7 +126,7 @@ func (a *app) exportDamaged(ctx context.Context, write func(memory.Lister) error
 	if damaged.Lost > 0 {
 		a.Tellf("warning: %s could not be read, and what was there is lost", wording.Count(damaged.Lost, "place"))
 	}
-	a.Tellf("to go on with it, move %s away and import what was exported", a.runtime.memoryFile())
+	a.Tellf("to go on with it, move %s away and import what was exported", a.runtime.MemoryFile())
 	return nil
 }
 

@@ -197,8 +197,8 @@ func (a *app) findMemory(ctx context.Context, store memory.Store, id string, use
 	}
 	if got == nil {
 		missing := calls.Errorf(calls.NotFound, "there is no %s", id)
-		if a.runtime.sharesStore() {
-			return found, missing.WithHint("it may be another's, deleted, or in another store (the setting store, here %s)", a.runtime.storePlace())
+		if a.runtime.SharesStore() {
+			return found, missing.WithHint("it may be another's, deleted, or in another store (the setting store, here %s)", a.runtime.StorePlace())
 		}
 		return found, missing.WithHint("it may be another's, deleted, or in another state directory (--state-dir, here %s)", a.settings.StateDir)
 	}

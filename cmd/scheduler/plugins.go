@@ -29,7 +29,7 @@ func newPluginsList(a *app) *cobra.Command {
 		Example: "  scheduler plugins list\n  scheduler plugins list --json | jq -r '.[].functions[].name'",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			h, err := a.runtime.pluginHost("")
+			h, err := a.runtime.PluginHost("")
 			if err != nil {
 				return err
 			}
@@ -153,7 +153,7 @@ func completePlugins(a *app, trusted bool) completion {
 		if a.open() != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		h, err := a.runtime.pluginHost("")
+		h, err := a.runtime.PluginHost("")
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

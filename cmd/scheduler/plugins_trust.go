@@ -34,7 +34,7 @@ A plugin runs with your rights: to trust it is to say what it is, it is not lock
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completePlugins(a, false),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			h, err := a.runtime.pluginHost("")
+			h, err := a.runtime.PluginHost("")
 			if err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ started. A flow that uses one is refused until it is trusted again.`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completePlugins(a, true),
 		RunE: func(_ *cobra.Command, names []string) error {
-			h, err := a.runtime.pluginHost("")
+			h, err := a.runtime.PluginHost("")
 			if err != nil {
 				return err
 			}

@@ -54,7 +54,7 @@ func (a *app) pluginFolder(word string) (string, error) {
 	if strings.ContainsAny(word, `/\`) {
 		return "", wording.Errorf("there is no folder %s", word)
 	}
-	h, err := a.runtime.pluginHost("")
+	h, err := a.runtime.PluginHost("")
 	if err != nil {
 		return "", err
 	}

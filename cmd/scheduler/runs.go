@@ -67,7 +67,7 @@ func newRunsList(a *app) *cobra.Command {
 				return a.PrintJSON(value.OfList(runs...))
 			}
 			if len(runs) == 0 {
-				a.Tellf("no such runs in %s", a.runtime.storePlace())
+				a.Tellf("no such runs in %s", a.runtime.StorePlace())
 				return nil
 			}
 			return w.Flush()

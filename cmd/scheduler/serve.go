@@ -18,10 +18,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
+	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -126,11 +126,11 @@ func (a *app) serveUntilEnd(ctx context.Context, c config.Serve, f *serveFlags) 
 	}
 	defer listener.Close()
 	log := a.serverLog()
-	observer, err := a.runtime.observeRuns(&c.OTLP, log)
+	observer, err := a.runtime.ObserveRuns(&c.OTLP, log)
 	if err != nil {
 		return usageError(err)
 	}
-	defer endTelemetry(observer, log)
+	defer wire.EndTelemetry(observer, log)
 	if err := a.service.Ready(ctx); err != nil {
 		return a.beforeRun(err)
 	}
@@ -174,27 +174,11 @@ func openListener(ctx context.Context, c config.Serve) (net.Listener, error) {
 	if c.TLS.Cert == "" {
 		return listener, nil
 	}
-	pair, err := readKeyPair(c.TLS.Cert, c.TLS.Key)
+	pair, err := config.ReadKeyPair(c.TLS.Cert, c.TLS.Key)
 	if err != nil {
 		return nil, usageError(errors.Join(wording.Errorf("reading serve.tls: %w", err), listener.Close()))
 	}
 	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), nil
-}
-
-// maxPEM bounds the files of a certificate and of its key.
-const maxPEM = 1 << 20
-
-// readKeyPair is tls.LoadX509KeyPair for regular files: a pipe would be waited for.
-func readKeyPair(certFile, keyFile string) (tls.Certificate, error) {
-	cert, err := calls.ReadFile(certFile, maxPEM)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	key, err := calls.ReadFile(keyFile, maxPEM)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(cert, key)
 }
 
 // withoutOp returns the error without the address that the message has already.
@@ -222,7 +206,7 @@ func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 		Prune:    server.Prune{OlderThan: time.Duration(c.Prune.OlderThan), Keep: c.Prune.Keep},
 		OpenAI:   openai.Settings{TasksLLM: c.OpenAI.TasksLLM, HoldRetries: c.OpenAI.OnRetry == "hold"},
 		MCP:      mcp.Settings{Calls: c.MCP.Calls},
-		Language: language, Version: buildVersion(), ParseTime: parseTime, Secret: a.runtime.secret,
+		Language: language, Version: buildVersion(), ParseTime: parseTime, Secret: a.runtime.Secret,
 		Functions: func() (list []value.Value, err error) {
 			all, err := a.knownFunctions()
 			for i := range all {
@@ -231,7 +215,7 @@ func (a *app) serverOptions(c config.Serve, s *store.Store) server.Options {
 			return list, err
 		},
 		Plugins: func() (list []value.Value, err error) {
-			h, err := a.runtime.pluginHost("")
+			h, err := a.runtime.PluginHost("")
 			if err != nil {
 				return nil, err
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
+	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
@@ -288,7 +289,7 @@ func (a *app) isFoundHere() bool {
 	if _, set := os.LookupEnv("SCHEDULER_STATE_DIR"); set {
 		return false
 	}
-	found, err := config.Load(config.Place{}, providerTypes())
+	found, err := config.Load(config.Place{}, wire.ProviderTypes())
 	return err == nil && isSamePath(found.StateDir, a.settings.StateDir) && isSamePath(found.File(), a.settings.File())
 }
 

@@ -116,7 +116,7 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if err != nil {
 		return err
 	}
-	files := a.runtime.testParts().Files
+	files := a.runtime.TestParts().Files
 	if err := a.checkReportFiles(targets, suites, files.Paths(f.against, f.bless)); err != nil {
 		return usageError(err)
 	}
@@ -139,7 +139,7 @@ func (a *app) runTests(ctx context.Context, paths []string, f *testFlags) error 
 	if err := a.service.AnnotateJudges(run, suites); err != nil {
 		return usageError(err)
 	}
-	run = report.MaskRun(run, a.runtime.hidden.MaskText) // before it is kept anywhere
+	run = report.MaskRun(run, a.runtime.MaskText) // before it is kept anywhere
 	var comparison *compare.Comparison
 	if before != nil {
 		before = before.Without(casesOf(suites, func(s *suite.Suite, c *suite.Case) bool { return !selects(s, c) }))
@@ -223,7 +223,7 @@ func (f *testFlags) mode() result.Mode {
 
 // carryOutTests runs the selected cases, count of them, and shows how far it has come.
 func (a *app) carryOutTests(ctx context.Context, suites []*suite.Suite, selects func(*suite.Suite, *suite.Case) bool, count int, f *testFlags) (*result.Run, error) {
-	options := a.runtime.testOptions(string(a.Language))
+	options := a.runtime.TestOptions(string(a.Language))
 	options.Mode, options.Repeat, options.Update, options.Prune = f.mode(), f.repeat, f.update, f.prune
 	options.Limits.Cost = f.limitCost
 	options.Select = selects
@@ -243,7 +243,7 @@ func (a *app) reportOptions() report.Options {
 	return report.Options{
 		Language: string(a.Language),
 		Path:     func(file string) string { return shownPath(filepath.Join(a.settings.Root, filepath.FromSlash(file))) },
-		Mask:     a.runtime.hidden.MaskText,
+		Mask:     a.runtime.MaskText,
 
 		InActions: os.Getenv("GITHUB_ACTIONS") == "true",
 	}
@@ -388,7 +388,7 @@ func (a *app) loadTests(ctx context.Context, paths []string, repeat int) (suites
 	if err != nil {
 		return nil, usageError(err)
 	}
-	loader, notes, err := a.runtime.newTestLoader(string(a.Language))
+	loader, notes, err := a.runtime.TestLoader(string(a.Language))
 	a.printNotes(notes)
 	if err != nil {
 		return nil, a.beforeRun(err)

@@ -12,9 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/llm/replay"
-	"github.com/callnode/scheduler/llm/tokens"
+	"github.com/callnode/scheduler/cmd/scheduler/wire"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flowtest/calibrate"
 	"github.com/callnode/scheduler/scheduler/flowtest/check"
@@ -96,7 +94,7 @@ func (a *app) calibrate(ctx context.Context, path string, f *calibrateFlags) err
 	if name == "" {
 		return usageError(calls.Errorf(calls.Invalid, "no provider judges").WithHint("name one with --llm, or set llm.default in the settings"))
 	}
-	services, closeJudge, err := a.runtime.judgeServices(path, name, f)
+	services, closeJudge, err := a.runtime.JudgeServices(&wire.Judge{Labels: path, Provider: name, Live: f.live, Record: f.record})
 	if err != nil {
 		return usageError(err)
 	}
@@ -105,31 +103,6 @@ func (a *app) calibrate(ctx context.Context, path string, f *calibrateFlags) err
 		return exitFor(ctx, err, false)
 	}
 	return a.tellCalibration(found, path, f.asJSON)
-}
-
-// judgeServices returns what a judge needs, behind the cassette beside the file of labels.
-func (rt *runtime) judgeServices(path, name string, f *calibrateFlags) (services *check.Services, closeJudge func() error, err error) {
-	services = &check.Services{Tokens: tokens.For(rt.settings.LLM.ModelOf(name)), Languages: rt.settings.FurtherLanguages().Files}
-	open := func() (llm.Provider, error) { return rt.openProvider(name) }
-	if f.live {
-		p, err := open()
-		services.Provider = func(string) (llm.Provider, error) { return p, nil }
-		return services, func() error { return nil }, err
-	}
-	mode := replay.Replay
-	if f.record {
-		mode = replay.Auto
-	}
-	takes, err := replay.OpenTakes(replay.TakesConfig{
-		Name: name, Path: strings.TrimSuffix(path, filepath.Ext(path)) + "." + name + cassetteSuffix, Mode: mode, Open: open, Hidden: rt.hidden,
-		Hint: "run scheduler test calibrate --record to record it",
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	player := takes.Play(1, 0)
-	services.Provider = func(string) (llm.Provider, error) { return player, nil }
-	return services, func() error { return takes.Close(false) }, nil
 }
 
 // tellCalibration prints and keeps a calibration. Verdicts that are missing make it undecided, and it is not kept.

@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -141,7 +138,7 @@ func (a *app) warnOfMachines() {
 	if err != nil || config.IsLoopbackAddress(address) {
 		return
 	}
-	if !a.runtime.sharesStore() {
+	if !a.runtime.SharesStore() {
 		a.Tellf("warning: the journal is a file in %s, which other machines do not have (all of them need the same store)", a.settings.StateDir)
 	}
 	if a.settings.Temporal.PayloadKeyEnv == "" {
@@ -162,86 +159,6 @@ func (a *app) detachRun(ctx context.Context, run *service.Session) error {
 	}
 	_, err = fmt.Fprintln(a.Stdout, run.ID)
 	return err
-}
-
-// openRemote returns what carries the runs with a label runs_on out.
-func (rt *runtime) openRemote(ctx context.Context, name string) (service.Remote, error) {
-	if name != temporal.RunsOn {
-		return nil, calls.Errorf(calls.Invalid, "the run is carried out on %s, which this program does not know", name)
-	}
-	return rt.temporalClient(ctx, slog.LevelError)
-}
-
-// temporalClient returns the connection to Temporal, opened once.
-func (rt *runtime) temporalClient(ctx context.Context, level slog.Level) (*temporal.Client, error) {
-	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	if rt.temporal != nil {
-		return rt.temporal, nil
-	}
-	c := rt.settings.Temporal
-	address, err := config.TemporalAddress(rt.settings.On)
-	if err != nil {
-		return nil, err
-	}
-	if address == "" {
-		return nil, calls.Errorf(calls.Invalid, "the run is carried out on Temporal, whose address is not known").
-			WithHint("name it with --on temporal://HOST:PORT, or the setting on")
-	}
-	o := temporal.Options{
-		Address: address, Namespace: c.Namespace, Queue: c.Queue, APIKey: os.Getenv(c.APIKeyEnv),
-		Heartbeat: time.Duration(c.Heartbeat), Attributes: c.Attributes, Log: rt.newLog(level),
-	}
-	o.PayloadKey, err = payloadKey(c.PayloadKeyEnv)
-	if err != nil {
-		return nil, err
-	}
-	o.TLS, err = temporalTLS(&c.TLS)
-	if err != nil {
-		return nil, err
-	}
-	rt.temporal, err = temporal.Dial(ctx, o)
-	return rt.temporal, err
-}
-
-// payloadKey reads the key that encrypts payloads; nil without a variable.
-func payloadKey(variable string) ([]byte, error) {
-	if variable == "" {
-		return nil, nil
-	}
-	key, err := hex.DecodeString(strings.TrimSpace(os.Getenv(variable)))
-	if err != nil || len(key) != temporal.PayloadKeyBytes {
-		return nil, calls.Errorf(calls.Invalid, "temporal.payload_key_env: the variable %s is not %d hexadecimal digits", variable, 2*temporal.PayloadKeyBytes).
-			WithHint("make one with: openssl rand -hex 32")
-	}
-	return key, nil
-}
-
-// temporalTLS returns how the connection to Temporal is encrypted; nil: it is not.
-func temporalTLS(c *config.TemporalTLS) (*tls.Config, error) {
-	if !c.Enabled && c.CA == "" && c.Cert == "" {
-		return nil, nil
-	}
-	settings := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.Cert != "" {
-		pair, err := readKeyPair(c.Cert, c.Key)
-		if err != nil {
-			return nil, calls.Errorf(calls.Invalid, "reading temporal.tls: %w", err)
-		}
-		settings.Certificates = []tls.Certificate{pair}
-	}
-	if c.CA == "" {
-		return settings, nil
-	}
-	text, err := calls.ReadFile(c.CA, maxPEM)
-	if err != nil {
-		return nil, calls.Errorf(calls.Invalid, "reading temporal.tls: %w", err)
-	}
-	settings.RootCAs = x509.NewCertPool()
-	if !settings.RootCAs.AppendCertsFromPEM(text) {
-		return nil, calls.Errorf(calls.Invalid, "temporal.tls.ca: %s has no certificate", c.CA)
-	}
-	return settings, nil
 }
 
 // work carries out runs until ctx ends.
@@ -270,7 +187,7 @@ func (a *app) work(ctx context.Context, f *workerFlags) error {
 	if a.remoteName() == "" {
 		return usageError(wording.Errorf("the worker needs a server (name one with --on temporal://HOST:PORT, or the setting on)"))
 	}
-	client, err := a.runtime.temporalClient(ctx, slog.LevelWarn)
+	client, err := a.runtime.Temporal(ctx, slog.LevelWarn)
 	if err != nil {
 		return temporalError(err)
 	}
@@ -306,8 +223,8 @@ func (a *app) enterRoot(root string) error {
 	if info, err := os.Stat(full); err != nil || !info.IsDir() {
 		return usageError(wording.Errorf("worker.root: there is no folder %s", root))
 	}
-	a.runtime.workerRoot = full
-	a.service = newService(a.runtime) // nothing has been opened yet
+	a.runtime.SetWorkerRoot(full)
+	a.service = a.runtime.NewService() // nothing has been opened yet
 	return nil
 }
 

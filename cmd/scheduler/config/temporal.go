@@ -1,11 +1,13 @@
 package config
 
 import (
+	"encoding/hex"
 	"net"
 	"net/netip"
 	"os"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -71,6 +73,22 @@ func IsLoopbackAddress(address string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// PayloadKeyBytes is how long the key of temporal.payload_key_env is.
+const PayloadKeyBytes = 32
+
+// PayloadKey reads the key that encrypts what passes through Temporal; nil where there is none.
+func (c *Temporal) PayloadKey() ([]byte, error) {
+	if c.PayloadKeyEnv == "" {
+		return nil, nil
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(os.Getenv(c.PayloadKeyEnv)))
+	if err != nil || len(key) != PayloadKeyBytes {
+		return nil, calls.Errorf(calls.Invalid, "temporal.payload_key_env: the variable %s is not %d hexadecimal digits", c.PayloadKeyEnv, 2*PayloadKeyBytes).
+			WithHint("make one with: openssl rand -hex 32")
+	}
+	return key, nil
 }
 
 // check refuses settings that make no sense.

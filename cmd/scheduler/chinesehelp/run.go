@@ -1,9 +1,9 @@
-package main
+package chinesehelp
 
 import "github.com/callnode/scheduler/llm/value/wording"
 
-// chineseRunHelp has the help of the commands from resume to worker in Chinese, by the English one.
-var chineseRunHelp = wording.Add(wording.Catalog{
+// runHelp has the help of the commands from resume to worker in Chinese, by the English one.
+var runHelp = wording.Add(wording.Catalog{
 	"Go on with a run that waits, failed or died": "继续一个等待中、失败或中断的运行",
 	`Go on with a run that waits, failed, was cancelled or died. Steps that finished are
 not run again, and nothing that they asked a model is paid again; a step that was at

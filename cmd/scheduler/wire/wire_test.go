@@ -1,4 +1,4 @@
-package main
+package wire
 
 import (
 	"io"
@@ -11,13 +11,13 @@ import (
 // run, and to make the schemas of all calls takes longer than all else of such a request.
 func TestViewLoaderIsMadeOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
-	settings, err := config.Load(config.Place{}, providerTypes())
+	settings, err := config.Load(config.Place{}, ProviderTypes())
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt := newRuntime(settings, io.Discard)
+	rt := New(settings, "test", io.Discard)
 	t.Cleanup(func() {
-		if err := rt.close(); err != nil {
+		if err := rt.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,9 +1,9 @@
-package main
+package chinesehelp
 
 import "github.com/callnode/scheduler/llm/value/wording"
 
-// chineseMemoryHelp has the help of the commands memory and plugins in Chinese, by the English one.
-var chineseMemoryHelp = wording.Add(wording.Catalog{
+// memoryHelp has the help of the commands memory and plugins in Chinese, by the English one.
+var memoryHelp = wording.Add(wording.Catalog{
 	"Add, search, move and tidy up what is remembered": "添加、搜索、迁移和整理记忆",
 	`Add, search, move and tidy up what is remembered. Memories live in the state
 directory; flows that name a user and a session under memory: use the same ones.

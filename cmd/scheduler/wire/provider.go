@@ -1,4 +1,4 @@
-package main
+package wire
 
 import (
 	"cmp"
@@ -17,9 +17,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// cassetteSuffix ends the names of cassettes: flow.yaml has flow.cassette.yaml
+// CassetteSuffix ends the names of cassettes: flow.yaml has flow.cassette.yaml
 // beside it.
-const cassetteSuffix = ".cassette.yaml"
+const CassetteSuffix = ".cassette.yaml"
 
 // choice is who answers a flow.
 type choice struct {
@@ -33,10 +33,10 @@ type choice struct {
 
 // chooseProvider finds who answers: by name, the flow's word, the setting; and whether a
 // cassette stands before or instead of it.
-func (rt *runtime) chooseProvider(f *flow.Flow, name, mode string) (*choice, []service.Note, error) {
+func (rt *Runtime) chooseProvider(f *flow.Flow, name, mode string) (*choice, []service.Note, error) {
 	var notes []service.Note
 	c := &choice{name: rt.providerName(f, name), all: name != ""}
-	cassette := strings.TrimSuffix(f.File, filepath.Ext(f.File)) + cassetteSuffix
+	cassette := strings.TrimSuffix(f.File, filepath.Ext(f.File)) + CassetteSuffix
 	if _, err := os.Stat(cassette); mode == "auto" && c.name == "" && err == nil {
 		notes = append(notes, service.Note{Level: service.LevelNote, Text: wording.Say("no model provider is configured; answers come from the recorded %s", cassette)})
 		mode = "replay"
@@ -76,13 +76,13 @@ func (rt *runtime) chooseProvider(f *flow.Flow, name, mode string) (*choice, []s
 
 // providerName returns the provider of a flow: by name, the flow's word, the setting; "" is
 // none.
-func (rt *runtime) providerName(f *flow.Flow, name string) string {
+func (rt *Runtime) providerName(f *flow.Flow, name string) string {
 	return cmp.Or(name, f.LLM, rt.settings.LLM.Default)
 }
 
-// modelOf returns the model by which the tokens of a flow are counted, as [runtime.chooseProvider] has
+// modelOf returns the model by which the tokens of a flow are counted, as [Runtime.chooseProvider] has
 // it, whether or not it can be asked now.
-func (rt *runtime) modelOf(f *flow.Flow, name string) string {
+func (rt *Runtime) modelOf(f *flow.Flow, name string) string {
 	if rt.settings.LLM.Mode == "replay" {
 		return ""
 	}
@@ -105,14 +105,14 @@ func firstModelStep(f *flow.Flow) *flow.Step {
 }
 
 // otherProvider returns the provider that a flow or a sub-flow names under llm.
-func (rt *runtime) otherProvider(c *choice, name string) (llm.Provider, error) {
+func (rt *Runtime) otherProvider(c *choice, name string) (llm.Provider, error) {
 	if c.all || name == c.name {
 		return c.llm, nil
 	}
 	if c.recording {
 		return nil, calls.Errorf(calls.Invalid, "recording %q: a cassette holds one provider, but a sub-flow names %q; run with --llm", c.name, name)
 	}
-	return rt.openProvider(name)
+	return rt.OpenProvider(name)
 }
 
 // openCassette opens a cassette; one that cannot be read is found before the run.
@@ -125,8 +125,8 @@ func openCassette(c replay.Config) (llm.Provider, error) {
 	return p, nil
 }
 
-// openProvider makes the configured provider of that name.
-func (rt *runtime) openProvider(name string) (llm.Provider, error) {
+// OpenProvider makes the configured provider of that name.
+func (rt *Runtime) OpenProvider(name string) (llm.Provider, error) {
 	open, err := rt.providerNamed(name)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (rt *runtime) openProvider(name string) (llm.Provider, error) {
 }
 
 // providerNamed returns what makes the configured provider of that name.
-func (rt *runtime) providerNamed(name string) (open func() (llm.Provider, error), err error) {
+func (rt *Runtime) providerNamed(name string) (open func() (llm.Provider, error), err error) {
 	if name == config.EchoProvider {
 		return func() (llm.Provider, error) { return scripted.Echo{}, nil }, nil
 	}
@@ -160,7 +160,7 @@ func (rt *runtime) providerNamed(name string) (open func() (llm.Provider, error)
 }
 
 // placesOf returns the places of a provider, which all that is opened of it shares.
-func (rt *runtime) placesOf(c *config.Provider) llm.Places {
+func (rt *Runtime) placesOf(c *config.Provider) llm.Places {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	places := rt.places[c.Name]

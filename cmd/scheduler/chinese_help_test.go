@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/callnode/scheduler/cmd/scheduler/chinesehelp"
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Every command and flag explains itself in Chinese, and there are no other texts.
@@ -23,7 +23,7 @@ func TestChineseHelp(t *testing.T) {
 	english.InitDefaultHelpCmd()
 	english.InitDefaultCompletionCmd()
 	eachHelpText(english, func(_, text string) { used[text] = true })
-	for _, catalog := range []wording.Catalog{chineseHelp, chineseMemoryHelp, chineseRunHelp} {
+	for _, catalog := range chinesehelp.Catalogs {
 		for text := range catalog {
 			if !used[text] {
 				t.Errorf("no command or flag says %q", text)
@@ -31,10 +31,10 @@ func TestChineseHelp(t *testing.T) {
 		}
 	}
 	chinese := newTestRoot()
-	helpInChinese(chinese)
+	chinesehelp.Translate(chinese)
 	eachHelpText(chinese, func(where, text string) {
 		if !strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
-			t.Errorf("%s: %q is not in Chinese: add it to help_chinese.go", where, text)
+			t.Errorf("%s: %q is not in Chinese: add it to the package chinesehelp", where, text)
 		}
 	})
 	var out strings.Builder

@@ -1,19 +1,22 @@
-package main
+package wire
 
 import (
 	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/sqlite"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/replay"
 	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest"
+	"github.com/callnode/scheduler/scheduler/flowtest/check"
 	"github.com/callnode/scheduler/scheduler/flowtest/compare"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -25,22 +28,22 @@ import (
 // not depend on LANG.
 const testLanguage = "en"
 
-// testParts returns what tests of flows are made of, for the command line and the server.
-func (rt *runtime) testParts() *service.TestParts {
+// TestParts returns what tests of flows are made of, for the command line and the server.
+func (rt *Runtime) TestParts() *service.TestParts {
 	return &service.TestParts{
-		Loader: rt.newTestLoader, Options: rt.testOptions,
+		Loader: rt.TestLoader, Options: rt.TestOptions,
 		Files: compare.Files{Root: rt.settings.Root, Last: filepath.Join(rt.settings.StateDir, "test", "last.jsonl")},
 	}
 }
 
-// newTestLoader returns what reads test files, with problems in a language.
-func (rt *runtime) newTestLoader(language string) (*suite.Loader, []service.Note, error) {
+// TestLoader returns what reads test files, with problems in a language.
+func (rt *Runtime) TestLoader(language string) (*suite.Loader, []service.Note, error) {
 	loader, notes, err := rt.newLoader(service.Surroundings{Language: cmp.Or(rt.settings.Language, testLanguage)})
 	return &suite.Loader{Flows: loader, Root: rt.settings.Root, Language: language}, notes, err
 }
 
-// testOptions returns what tests run with. Every case has its own store of memories and its own journal.
-func (rt *runtime) testOptions(language string) *flowtest.Options {
+// TestOptions returns what tests run with. Every case has its own store of memories and its own journal.
+func (rt *Runtime) TestOptions(language string) *flowtest.Options {
 	rt.hideProviderSecrets()
 	return &flowtest.Options{
 		Executor: rt.newTestExecutor,
@@ -56,7 +59,7 @@ func (rt *runtime) testOptions(language string) *flowtest.Options {
 		Journal: func() journal.Journal { return journalmemory.New(time.Now) },
 		Models: flowtest.Models{
 			Name:   func(name string) string { return cmp.Or(name, rt.settings.LLM.Default) },
-			Open:   rt.openProvider,
+			Open:   rt.OpenProvider,
 			Model:  rt.settings.LLM.ModelOf,
 			Tokens: func(name string) llm.Counter { return tokens.For(rt.settings.LLM.ModelOf(name)) },
 			Priced: rt.settings.LLM.Priced,
@@ -71,7 +74,7 @@ func (rt *runtime) testOptions(language string) *flowtest.Options {
 
 // hideProviderSecrets adds the keys of all configured providers to what is hidden: recorded answers need no provider, and
 // texts of a test may have its key all the same. A provider whose key is not set cannot be opened, and has none to hide.
-func (rt *runtime) hideProviderSecrets() {
+func (rt *Runtime) hideProviderSecrets() {
 	for i := range rt.settings.LLM.Providers {
 		p, err := rt.settings.LLM.Providers[i].Open()
 		if err != nil {
@@ -84,7 +87,7 @@ func (rt *runtime) hideProviderSecrets() {
 }
 
 // newTestExecutor returns an executor of the settings, whose models, memory and clock the case brings.
-func (rt *runtime) newTestExecutor(*flow.Flow) (*scheduler.StepExecutor, error) {
+func (rt *Runtime) newTestExecutor(*flow.Flow) (*scheduler.StepExecutor, error) {
 	env, err := rt.newEnv()
 	if err != nil {
 		return nil, err
@@ -92,12 +95,44 @@ func (rt *runtime) newTestExecutor(*flow.Flow) (*scheduler.StepExecutor, error) 
 	env.Log = rt.newLog(slog.LevelWarn)
 	return &scheduler.StepExecutor{
 		Env:            env,
-		Program:        buildVersion(),
+		Program:        rt.version,
 		MaxParallel:    rt.settings.Run.MaxParallel,
 		MaxSteps:       rt.settings.Run.MaxSteps,
 		MaxOutputBytes: int64(rt.settings.Run.MaxOutputBytes),
 		CancelGrace:    time.Duration(rt.settings.Run.CancelGrace),
-		Secrets:        rt.secret,
+		Secrets:        rt.Secret,
 		Hidden:         rt.hidden,
 	}, nil
+}
+
+// Judge says which provider judges the answers of a file of labels, and where its verdicts come from.
+type Judge struct {
+	Labels, Provider string
+	// Live asks the provider and records nothing; Record asks for what the cassette beside the labels does not have.
+	Live, Record bool
+}
+
+// JudgeServices returns what a judge needs; closeJudge writes what was recorded.
+func (rt *Runtime) JudgeServices(j *Judge) (services *check.Services, closeJudge func() error, err error) {
+	services = &check.Services{Tokens: tokens.For(rt.settings.LLM.ModelOf(j.Provider)), Languages: rt.settings.FurtherLanguages().Files}
+	open := func() (llm.Provider, error) { return rt.OpenProvider(j.Provider) }
+	if j.Live {
+		p, err := open()
+		services.Provider = func(string) (llm.Provider, error) { return p, nil }
+		return services, func() error { return nil }, err
+	}
+	mode := replay.Replay
+	if j.Record {
+		mode = replay.Auto
+	}
+	takes, err := replay.OpenTakes(replay.TakesConfig{
+		Name: j.Provider, Path: strings.TrimSuffix(j.Labels, filepath.Ext(j.Labels)) + "." + j.Provider + CassetteSuffix, Mode: mode, Open: open, Hidden: rt.hidden,
+		Hint: "run scheduler test calibrate --record to record it",
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	player := takes.Play(1, 0)
+	services.Provider = func(string) (llm.Provider, error) { return player, nil }
+	return services, func() error { return takes.Close(false) }, nil
 }

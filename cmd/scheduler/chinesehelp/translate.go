@@ -1,4 +1,5 @@
-package main
+// Package chinesehelp has the help of all commands in Chinese, by the English one that stands at each command.
+package chinesehelp
 
 import (
 	"cmp"
@@ -12,12 +13,15 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// helpInChinese puts the help of all commands into Chinese; what no catalog has stays
+// Catalogs have the help of commands and flags in Chinese, by the English one.
+var Catalogs = []wording.Catalog{generalHelp, memoryHelp, runHelp}
+
+// Translate puts the help of all commands into Chinese; what no catalog has stays
 // as it is.
-func helpInChinese(root *cobra.Command) {
+func Translate(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	root.SetUsageTemplate(chineseHeadings.Replace(root.UsageTemplate()))
+	root.SetUsageTemplate(headings.Replace(root.UsageTemplate()))
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		usage := flagDefault.ReplaceAllString(cmd.UsageString(), "（默认为 $1）")
 		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s", strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)), usage)
@@ -28,7 +32,7 @@ func helpInChinese(root *cobra.Command) {
 // flagDefault is how pflag says the default of a flag.
 var flagDefault = regexp.MustCompile(`(?m) \(default ([^()]*)\)$`)
 
-var chineseHeadings = strings.NewReplacer("Usage:", "用法：", "Aliases:", "别名：", "Examples:", "示例：", "Available Commands:", "可用的命令：", "Global Flags:", "全局选项：",
+var headings = strings.NewReplacer("Usage:", "用法：", "Aliases:", "别名：", "Examples:", "示例：", "Available Commands:", "可用的命令：", "Global Flags:", "全局选项：",
 	"Flags:", "选项：", "[command]", "[命令]", `Use "{{.CommandPath}} [command] --help" for more information about a command.`, `用 "{{.CommandPath}} [命令] --help" 查看某个命令的说明。`)
 
 func translateHelp(cmd *cobra.Command) {
@@ -54,9 +58,9 @@ func translateHelp(cmd *cobra.Command) {
 
 func chineseOr(english string) string { return wording.Of(english).Zh }
 
-// chineseHelp has the help of commands and flags in Chinese, by the English one: first what Cobra says
+// generalHelp has the help of commands and flags in Chinese, by the English one: first what Cobra says
 // by itself, then the commands from call to mcp.
-var chineseHelp = wording.Add(wording.Catalog{
+var generalHelp = wording.Add(wording.Catalog{
 	"Generate the autocompletion script for the specified shell":        "为指定的 shell 生成自动补全脚本",
 	"Generate the autocompletion script for bash":                       "为 bash 生成自动补全脚本",
 	"Generate the autocompletion script for fish":                       "为 fish 生成自动补全脚本",

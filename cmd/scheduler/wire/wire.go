@@ -1,4 +1,6 @@
-package main
+// Package wire puts the program together from the settings: it is the only place where calls, providers, stores, plugins
+// and the engine meet. The command line makes one [Runtime] for a process, and one service of it.
+package wire
 
 import (
 	"cmp"
@@ -41,42 +43,42 @@ import (
 	"github.com/callnode/scheduler/scheduler/temporal"
 )
 
-// providerTypes lists the kinds of model servers that llm.providers can name as type. A
+// ProviderTypes lists the kinds of model servers that llm.providers can name as type. A
 // new one is a folder below llm and a line here.
-func providerTypes() []config.ProviderType {
+func ProviderTypes() []config.ProviderType {
 	return []config.ProviderType{
 		config.NewProviderType("openai", openai.Open),
 		config.NewProviderType("anthropic", anthropic.Open),
 	}
 }
 
-// newRuntime returns a runtime of these settings; what plugins and stores write goes to output.
-func newRuntime(settings *config.Settings, output io.Writer) *runtime {
-	rt := &runtime{settings: settings, log: output, hidden: secret.NewSet(nil), catalogs: map[string]*catalog{}, places: map[string]llm.Places{}}
+// New returns a Runtime of these settings, for a version of the program; what plugins and stores write goes to output.
+func New(settings *config.Settings, version string, output io.Writer) *Runtime {
+	rt := &Runtime{settings: settings, version: version, log: output, hidden: secret.NewSet(nil), catalogs: map[string]*catalog{}, places: map[string]llm.Places{}}
 	for _, name := range settings.Secrets {
 		rt.hidden.Add(os.Getenv(name))
 	}
 	return rt
 }
 
-// newService puts the use cases together.
-func newService(rt *runtime) *service.Service {
+// NewService puts the use cases together.
+func (rt *Runtime) NewService() *service.Service {
 	return service.New(service.Parts{
 		Loader:           rt.newLoader,
 		Viewer:           rt.newViewLoader,
 		Executor:         rt.newExecutor,
-		Provider:         rt.openProvider,
+		Provider:         rt.OpenProvider,
 		Counter:          func(f *flow.Flow, provider string) llm.Counter { return tokens.For(rt.modelOf(f, provider)) },
 		Journal:          rt.openJournal,
 		EphemeralJournal: func() journal.Journal { return journalmemory.New(time.Now) },
-		Memory:           rt.openMemory,
+		Memory:           rt.OpenMemory,
 		Snapshots:        rt.snapshotGenerator,
 		CallEnv:          rt.callEnv,
 		Remote:           rt.openRemote,
 		Dir:              cmp.Or(rt.workerRoot, rt.settings.Root),
 		Rooted:           rt.workerRoot != "",
 		Languages:        rt.settings.KnownLanguages,
-		Tests:            rt.testParts(),
+		Tests:            rt.TestParts(),
 		Script: func(answers value.Value) (llm.Provider, error) {
 			parsed, err := scripted.Parse(answers)
 			if err != nil {
@@ -87,9 +89,9 @@ func newService(rt *runtime) *service.Service {
 	})
 }
 
-// pluginHost returns the host of plugins whose relative paths start in dir; "" is the working
+// PluginHost returns the host of plugins whose relative paths start in dir; "" is the working
 // directory. Nothing is started.
-func (rt *runtime) pluginHost(dir string) (*host.Host, error) {
+func (rt *Runtime) PluginHost(dir string) (*host.Host, error) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	c, err := rt.catalogLocked(dir)
@@ -99,9 +101,9 @@ func (rt *runtime) pluginHost(dir string) (*host.Host, error) {
 	return c.host, nil
 }
 
-// buildRegistry returns everything that a flow can name: what is built in, and what trusted
+// Registry returns everything that a flow can name: what is built in, and what trusted
 // plugins offer.
-func (rt *runtime) buildRegistry(dir string) (*calls.Registry, error) {
+func (rt *Runtime) Registry(dir string) (*calls.Registry, error) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	c, err := rt.catalogLocked(dir)
@@ -121,7 +123,7 @@ func (rt *runtime) buildRegistry(dir string) (*calls.Registry, error) {
 
 // newRegistry returns a registry of what is built in and of what the plugins and MCP servers
 // of a catalog offer.
-func (rt *runtime) newRegistry(c *catalog) (*calls.Registry, error) {
+func (rt *Runtime) newRegistry(c *catalog) (*calls.Registry, error) {
 	registry, err := builtin.Registry()
 	if err != nil {
 		return nil, calls.Errorf(calls.Internal, "the built-in calls: %w", err)
@@ -136,8 +138,8 @@ func (rt *runtime) newRegistry(c *catalog) (*calls.Registry, error) {
 	return registry, nil
 }
 
-// mcpHost returns the host of MCP servers of the project. Nothing is started.
-func (rt *runtime) mcpHost() (*mcp.Host, error) {
+// MCPHost returns the host of MCP servers of the project. Nothing is started.
+func (rt *Runtime) MCPHost() (*mcp.Host, error) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	c, err := rt.catalogLocked("")
@@ -148,13 +150,13 @@ func (rt *runtime) mcpHost() (*mcp.Host, error) {
 }
 
 // openMCP opens the host of MCP servers; relative paths start in base.
-func (rt *runtime) openMCP(base string) (*mcp.Host, error) {
+func (rt *Runtime) openMCP(base string) (*mcp.Host, error) {
 	client, err := guard.NewClient(rt.settings.HTTP.AllowHosts)
 	if err != nil {
 		return nil, err
 	}
 	o := mcp.Options{
-		LockFile: rt.settings.MCP.LockFile, Dir: base, HTTP: client, LookupEnv: os.LookupEnv, Version: buildVersion(),
+		LockFile: rt.settings.MCP.LockFile, Dir: base, HTTP: client, LookupEnv: os.LookupEnv, Version: rt.version,
 	}
 	if !filepath.IsAbs(o.LockFile) {
 		o.LockFile = filepath.Join(base, o.LockFile)
@@ -169,7 +171,7 @@ func (rt *runtime) openMCP(base string) (*mcp.Host, error) {
 	return mcp.Open(o)
 }
 
-func (rt *runtime) catalogLocked(dir string) (*catalog, error) {
+func (rt *Runtime) catalogLocked(dir string) (*catalog, error) {
 	if c, known := rt.catalogs[dir]; known {
 		return c, nil
 	}
@@ -207,23 +209,29 @@ func (rt *runtime) catalogLocked(dir string) (*catalog, error) {
 	return rt.catalogs[dir], nil
 }
 
+// SetWorkerRoot lets all runs work in a folder, those too that began elsewhere. It is called before [Runtime.NewService].
+func (rt *Runtime) SetWorkerRoot(dir string) { rt.workerRoot = dir }
+
+// MaskText returns a text without the secrets that the settings allow, and what runs compute from them.
+func (rt *Runtime) MaskText(text string) string { return rt.hidden.MaskText(text) }
+
 // newLog returns a log on standard error without the secrets that a flow may have given to
 // what writes it.
-func (rt *runtime) newLog(level slog.Level) *slog.Logger {
+func (rt *Runtime) newLog(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(rt.log, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
 		switch attr.Value.Kind() { //nolint:exhaustive // the others have no text
 		case slog.KindString, slog.KindAny:
 			if _, isLevel := attr.Value.Any().(slog.Level); !isLevel {
-				attr.Value = slog.StringValue(rt.hidden.MaskText(attr.Value.String()))
+				attr.Value = slog.StringValue(rt.MaskText(attr.Value.String()))
 			}
 		}
 		return attr
 	}}))
 }
 
-// takeLog lets what libraries write to the package log pass through the log of the program:
+// TakeLog lets what libraries write to the package log pass through the log of the program:
 // net/http, for one, prints there what a server sent, which may be what a flow sent to it.
-func (rt *runtime) takeLog() {
+func (rt *Runtime) TakeLog() {
 	log.SetFlags(0)
 	log.SetOutput(slog.NewLogLogger(rt.newLog(slog.LevelWarn).Handler(), slog.LevelWarn).Writer())
 }
@@ -236,8 +244,8 @@ func variableNames() (names []string) {
 	return names
 }
 
-// close ends all plugins, in bounded time.
-func (rt *runtime) close() error {
+// Close ends all plugins, in bounded time.
+func (rt *Runtime) Close() error {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	var all []error
@@ -251,12 +259,12 @@ func (rt *runtime) close() error {
 }
 
 // newLoader returns a Loader for the flows of an origin.
-func (rt *runtime) newLoader(from service.Surroundings) (*flow.Loader, []service.Note, error) {
-	registry, err := rt.buildRegistry(from.Dir)
+func (rt *Runtime) newLoader(from service.Surroundings) (*flow.Loader, []service.Note, error) {
+	registry, err := rt.Registry(from.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := rt.pluginHost(from.Dir)
+	h, err := rt.PluginHost(from.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -279,7 +287,7 @@ func (rt *runtime) newLoader(from service.Surroundings) (*flow.Loader, []service
 
 // newViewLoader returns what reads flows of the journal to be looked at and not to be run: plugins
 // may have changed, or be gone from their folders.
-func (rt *runtime) newViewLoader() (*flow.Loader, error) {
+func (rt *Runtime) newViewLoader() (*flow.Loader, error) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	c, err := rt.catalogLocked("")
@@ -298,7 +306,7 @@ func (rt *runtime) newViewLoader() (*flow.Loader, error) {
 }
 
 // newExecutor returns a StepExecutor wired from the settings.
-func (rt *runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
+func (rt *Runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
 	loader, _, err := rt.newLoader(o.Surroundings) // its notes were told when the flow was loaded
 	if err != nil {
 		return nil, nil, err
@@ -326,19 +334,19 @@ func (rt *runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*schedu
 			}
 			return name, rt.settings.LLM.ModelOf(name)
 		},
-		Program:        buildVersion(),
+		Program:        rt.version,
 		Durability:     journal.Durability(rt.settings.Journal.Durability),
 		MaxParallel:    rt.settings.Run.MaxParallel,
 		MaxSteps:       rt.settings.Run.MaxSteps,
 		MaxOutputBytes: int64(rt.settings.Run.MaxOutputBytes),
 		CancelGrace:    time.Duration(rt.settings.Run.CancelGrace),
-		Secrets:        rt.secret,
+		Secrets:        rt.Secret,
 		Hidden:         rt.hidden,
 	}, notes, nil
 }
 
 // newEnv returns an Env with the services that flows and single calls share.
-func (rt *runtime) newEnv() (env *calls.Env, err error) {
+func (rt *Runtime) newEnv() (env *calls.Env, err error) {
 	env = calls.NewEnv()
 	env.MediaRoots = rt.settings.Media
 	env.Languages = rt.settings.FurtherLanguages().Files
@@ -346,9 +354,9 @@ func (rt *runtime) newEnv() (env *calls.Env, err error) {
 	return env, err
 }
 
-// secret returns the value of a secret; ok is false where the settings do not allow it, or it
+// Secret returns the value of a secret; ok is false where the settings do not allow it, or it
 // is not set.
-func (rt *runtime) secret(name string) (text string, ok bool) {
+func (rt *Runtime) Secret(name string) (text string, ok bool) {
 	if !slices.Contains(rt.settings.Secrets, name) {
 		return "", false
 	}
@@ -356,8 +364,8 @@ func (rt *runtime) secret(name string) (text string, ok bool) {
 }
 
 // callEnv returns the Env of single calls.
-func (rt *runtime) callEnv(asksModel bool) (*calls.Env, error) {
-	registry, err := rt.buildRegistry("")
+func (rt *Runtime) callEnv(asksModel bool) (*calls.Env, error) {
+	registry, err := rt.Registry("")
 	if err != nil {
 		return nil, err
 	}
@@ -370,7 +378,7 @@ func (rt *runtime) callEnv(asksModel bool) (*calls.Env, error) {
 	if !asksModel || name == "" {
 		return env, nil
 	}
-	env.LLM, err = rt.openProvider(name)
+	env.LLM, err = rt.OpenProvider(name)
 	if err != nil {
 		return nil, err
 	}
@@ -380,13 +388,13 @@ func (rt *runtime) callEnv(asksModel bool) (*calls.Env, error) {
 
 // openJournal opens the journal of the store, or of the state directory. With create it is
 // made where there is none, and must be writable.
-func (rt *runtime) openJournal(ctx context.Context, create bool) (journal.Journal, error) {
+func (rt *Runtime) openJournal(ctx context.Context, create bool) (journal.Journal, error) {
 	var j journal.Journal
 	var err error
-	if rt.sharesStore() {
-		j, err = rt.openSharedJournal(ctx, rt.settings.Store)
+	if rt.SharesStore() {
+		j, err = rt.OpenSharedJournal(ctx, rt.settings.Store)
 	} else {
-		j, err = openFileJournal(ctx, rt.settings.StateDir, create)
+		j, err = OpenFileJournal(ctx, rt.settings.StateDir, create)
 	}
 	if err != nil {
 		return nil, err
@@ -397,31 +405,31 @@ func (rt *runtime) openJournal(ctx context.Context, create bool) (journal.Journa
 	return j, nil
 }
 
-// openFileJournal opens the journal in a state directory.
-func openFileJournal(ctx context.Context, dir string, create bool) (*sqlite.SQLite, error) {
+// OpenFileJournal opens the journal in a state directory.
+func OpenFileJournal(ctx context.Context, dir string, create bool) (*sqlite.SQLite, error) {
 	if !create && !sqlitefile.Exists(filepath.Join(dir, sqlite.FileName)) {
 		return nil, service.ErrNoJournal
 	}
 	return sqlite.Open(ctx, dir, sqlite.Options{})
 }
 
-// openSharedJournal opens the journal in a database, and creates its tables if they do not exist.
-func (rt *runtime) openSharedJournal(ctx context.Context, url string) (*postgres.Postgres, error) {
+// OpenSharedJournal opens the journal in a database, and creates its tables if they do not exist.
+func (rt *Runtime) OpenSharedJournal(ctx context.Context, url string) (*postgres.Postgres, error) {
 	key, err := rt.settings.Journal.ImageKey()
 	if err != nil {
 		return nil, err
 	}
-	return postgres.Open(ctx, postgres.Options{URL: url, ImageKey: key, KeySource: "the setting journal.key_env", Version: buildVersion()})
+	return postgres.Open(ctx, postgres.Options{URL: url, ImageKey: key, KeySource: "the setting journal.key_env", Version: rt.version})
 }
 
-// sharesStore reports whether the journal and the memory are in a store that other machines
+// SharesStore reports whether the journal and the memory are in a store that other machines
 // can have too.
-func (rt *runtime) sharesStore() bool { return rt.settings.Store != "" }
+func (rt *Runtime) SharesStore() bool { return rt.settings.Store != "" }
 
-// storePlace returns where the journal and the memory are, for users: a folder, or the host
+// StorePlace returns where the journal and the memory are, for users: a folder, or the host
 // and the name of a database.
-func (rt *runtime) storePlace() string {
-	if !rt.sharesStore() {
+func (rt *Runtime) StorePlace() string {
+	if !rt.SharesStore() {
 		return rt.settings.StateDir
 	}
 	return pgdb.PlaceOf(rt.settings.Store)
@@ -430,9 +438,9 @@ func (rt *runtime) storePlace() string {
 // telemetryTimeout bounds how long the last spans may take to be sent.
 const telemetryTimeout = 5 * time.Second
 
-// observeRuns returns what makes metrics and traces of runs. The journal that is opened
+// ObserveRuns returns what makes metrics and traces of runs. The journal that is opened
 // afterwards is counted too.
-func (rt *runtime) observeRuns(c *config.OTLP, log *slog.Logger) (*telemetry.Observer, error) {
+func (rt *Runtime) ObserveRuns(c *config.OTLP, log *slog.Logger) (*telemetry.Observer, error) {
 	traces := telemetry.Traces{Endpoint: c.Endpoint, Content: c.Content, Headers: map[string]string{}}
 	var missing []error
 	for _, header := range slices.Sorted(maps.Keys(c.HeadersEnv)) {
@@ -447,7 +455,7 @@ func (rt *runtime) observeRuns(c *config.OTLP, log *slog.Logger) (*telemetry.Obs
 		return nil, errors.Join(missing...)
 	}
 	observer, err := telemetry.New(telemetry.Options{
-		Version: buildVersion(), Traces: traces, Warn: func(err error) { log.Warn("sending traces", "error", err) },
+		Version: rt.version, Traces: traces, Warn: func(err error) { log.Warn("sending traces", "error", err) },
 	})
 	if err != nil {
 		return nil, wording.Errorf("serve.otlp: %w", err)
@@ -456,8 +464,8 @@ func (rt *runtime) observeRuns(c *config.OTLP, log *slog.Logger) (*telemetry.Obs
 	return observer, nil
 }
 
-// endTelemetry sends the spans that are left.
-func endTelemetry(o *telemetry.Observer, log *slog.Logger) {
+// EndTelemetry sends the spans that are left.
+func EndTelemetry(o *telemetry.Observer, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), telemetryTimeout)
 	defer cancel()
 	if err := o.Shutdown(ctx); err != nil {
@@ -465,21 +473,18 @@ func endTelemetry(o *telemetry.Observer, log *slog.Logger) {
 	}
 }
 
-// runtime is what the runs and requests of a process share: the settings, the plugins and
-// what they offer, the providers. [newRuntime] makes one, [runtime.close] ends it. Its
+// Runtime is what the runs and requests of a process share: the settings, the plugins and
+// what they offer, the providers. [New] makes one, [Runtime.Close] ends it. Its
 // methods are safe for concurrent use.
-//
-// Its methods, in wire.go, wire_memory.go and choose_provider.go, are the only place where
-// all parts meet.
-type runtime struct {
+type Runtime struct {
 	settings *config.Settings
+	version  string
 	log      io.Writer // what plugins and stores write while they work
 	// hidden are the secrets that the settings allow, and what runs compute from them.
 	hidden *secret.Set
 	// watchJournal wraps the journal when it is opened; nil: nothing does. It is set before.
 	watchJournal func(journal.Journal) journal.Journal
 	// workerRoot is the folder in which a worker carries out all runs; "" is where they began.
-	// It is set before the Service is made.
 	workerRoot string
 
 	mu       sync.Mutex            // guards what follows

@@ -1,4 +1,4 @@
-package main
+package wire
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// openMemory opens the memory of the store or of the state directory, or makes it.
-func (rt *runtime) openMemory(ctx context.Context, o service.MemoryOptions) (*memory.SnapshotProcessor, error) {
+// OpenMemory opens the memory of the store or of the state directory, or makes it.
+func (rt *Runtime) OpenMemory(ctx context.Context, o service.MemoryOptions) (*memory.SnapshotProcessor, error) {
 	store, err := rt.openMemoryStore(ctx, o)
 	if err != nil {
 		return nil, err
@@ -35,26 +35,26 @@ func (rt *runtime) openMemory(ctx context.Context, o service.MemoryOptions) (*me
 }
 
 // openMemoryStore opens what keeps memories.
-func (rt *runtime) openMemoryStore(ctx context.Context, o service.MemoryOptions) (memory.Store, error) {
+func (rt *Runtime) openMemoryStore(ctx context.Context, o service.MemoryOptions) (memory.Store, error) {
 	log := terminal.NewWarningLog(rt.log, terminal.Language(rt.settings.DefaultLanguage()))
 	switch {
 	case o.Temporary:
 		return sqlite.OpenTemporary(ctx, sqlite.Options{Clock: o.Clock})
-	case rt.sharesStore():
+	case rt.SharesStore():
 		return postgres.Open(ctx, postgres.Options{URL: rt.settings.Store, Clock: o.Clock, Log: log})
 	}
 	return sqlite.Open(ctx, rt.settings.StateDir, sqlite.Options{Clock: o.Clock, Log: log})
 }
 
-// memoryFile returns the path of the file of the memory.
-func (rt *runtime) memoryFile() string { return filepath.Join(rt.settings.StateDir, sqlite.FileName) }
+// MemoryFile returns the path of the file of the memory.
+func (rt *Runtime) MemoryFile() string { return filepath.Join(rt.settings.StateDir, sqlite.FileName) }
 
-// hasMemory reports whether there is a memory, be it one that cannot be read. A store has one
+// HasMemory reports whether there is a memory, be it one that cannot be read. A store has one
 // as soon as it is opened.
-func (rt *runtime) hasMemory() bool { return rt.sharesStore() || sqlitefile.Exists(rt.memoryFile()) }
+func (rt *Runtime) HasMemory() bool { return rt.SharesStore() || sqlitefile.Exists(rt.MemoryFile()) }
 
-// openDamagedMemory opens what can be read of a damaged memory; nothing is changed.
-func (rt *runtime) openDamagedMemory(ctx context.Context) (*sqlite.Damaged, error) {
+// OpenDamagedMemory opens what can be read of a damaged memory; nothing is changed.
+func (rt *Runtime) OpenDamagedMemory(ctx context.Context) (*sqlite.Damaged, error) {
 	dir, err := filepath.Abs(rt.settings.StateDir)
 	if err != nil {
 		return nil, wording.Errorf("opening the memory store: %w", err)
@@ -63,7 +63,7 @@ func (rt *runtime) openDamagedMemory(ctx context.Context) (*sqlite.Damaged, erro
 }
 
 // newProcessor returns what uses a store, as the settings say.
-func (rt *runtime) newProcessor(store memory.Store, clock func() time.Time) *memory.SnapshotProcessor {
+func (rt *Runtime) newProcessor(store memory.Store, clock func() time.Time) *memory.SnapshotProcessor {
 	c := &rt.settings.Memory.Snapshot
 	return &memory.SnapshotProcessor{
 		Store: store, Clock: clock,
@@ -74,12 +74,12 @@ func (rt *runtime) newProcessor(store memory.Store, clock func() time.Time) *mem
 
 // snapshotGenerator returns the model of the settings that writes snapshots; nil where there
 // is none.
-func (rt *runtime) snapshotGenerator() (*memory.SnapshotGenerator, error) {
+func (rt *Runtime) snapshotGenerator() (*memory.SnapshotGenerator, error) {
 	c := rt.settings.Memory.Snapshot
 	if c.LLM == "" {
 		return nil, nil
 	}
-	provider, err := rt.openProvider(c.LLM)
+	provider, err := rt.OpenProvider(c.LLM)
 	if err != nil {
 		return nil, err
 	}
@@ -91,13 +91,13 @@ func (rt *runtime) snapshotGenerator() (*memory.SnapshotGenerator, error) {
 // newEmbeddings returns the embeddings of the settings; nil where there are none. A
 // provider that cannot be asked fails when it is: memories are saved and found
 // without it.
-func (rt *runtime) newEmbeddings() *memory.Embeddings {
+func (rt *Runtime) newEmbeddings() *memory.Embeddings {
 	c := rt.settings.Memory.Embeddings
 	if c.Provider == "" {
 		return nil
 	}
 	e := &memory.Embeddings{Timeout: time.Duration(c.Timeout)}
-	provider, err := rt.openProvider(c.Provider)
+	provider, err := rt.OpenProvider(c.Provider)
 	if err != nil {
 		e.Embedder = unusable{c.Model, err}
 		return e

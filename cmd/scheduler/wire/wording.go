@@ -1,0 +1,26 @@
+package wire
+
+import "github.com/callnode/scheduler/llm/value/wording"
+
+// The messages of this package in Chinese.
+var _ = wording.Add(wording.Catalog{
+	"run scheduler test calibrate --record to record it":             "请运行 scheduler test calibrate --record 来录制",
+	"serve.otlp.headers_env: the environment variable %s is not set": "serve.otlp.headers_env：环境变量 %s 没有设置",
+	"serve.otlp: %w": "serve.otlp：%w",
+	"%s: the step %s asks a model, but no model provider is configured":                            "%s：步骤 %s 要询问模型，但没有配置模型服务商",
+	"keep one of them: scheduler plugins untrust NAME takes the other out of %s":                   "请只保留一个：scheduler plugins untrust NAME 把另一个移出 %s",
+	"opening the memory store: %w":                                                                 "打开记忆库：%w",
+	"recording %q: a cassette holds one provider, but a sub-flow names %q; run with --llm":         "记录 %q：一个 cassette 只记录一个服务商，但子流程指明了 %q；请用 --llm 运行",
+	"run with --record and a provider (llm.providers in the settings) to record it":                "请用 --record 和一个服务商（设置中的 llm.providers）运行以记录它",
+	"set llm.providers in scheduler.yaml, run with --llm echo, or keep a cassette beside the flow": "请在 scheduler.yaml 中设置 llm.providers，用 --llm echo 运行，或在流程旁放一个 cassette",
+	"the built-in calls: %w":                                                    "内置的 call：%w",
+	"the lock file of MCP servers: %w":                                          "MCP 服务器的锁文件：%w",
+	"the lock file of plugins: %w":                                              "插件的锁文件：%w",
+	"the provider %q has no embeddings (name one of another type)":              "服务商 %q 没有向量（请指明其他类型的服务商）",
+	"there is no model provider %q%s: llm.providers in the settings lists them": "没有模型服务商 %q%s：设置中的 llm.providers 列出了所有服务商",
+	"no model provider is configured; answers come from the recorded %s":        "没有配置模型服务商；回答来自录制的 %s",
+	"the setting languages: %v":                                                 "设置 languages：%v",
+	"name it with --on temporal://HOST:PORT, or the setting on":                 "请用 --on temporal://HOST:PORT 或设置 on 指明",
+	"the run is carried out on %s, which this program does not know":            "该运行在 %s 上执行，本程序不认识它",
+	"the run is carried out on Temporal, whose address is not known":            "该运行在 Temporal 上执行，但不知道其地址",
+})
