@@ -63,7 +63,7 @@ func defineFunc[P any](name string, doc Text, output *schema.Schema, exec execFu
 	for _, option := range options {
 		option(info)
 	}
-	return Definition{Info: info, New: func(params value.Value) (CoreCall, error) {
+	return Definition{Info: info, Origins: ParamsAsInput, New: func(params value.Value) (CoreCall, error) {
 		call := &funcCall[P]{info: info, exec: exec}
 		if err := decodeParams(info, params, &call.params); err != nil {
 			return nil, err

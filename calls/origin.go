@@ -1,5 +1,10 @@
 package calls
 
+import (
+	"context"
+	"strings"
+)
+
 // Origin is where a stretch of a piece was taken from: a parameter, a file, or
 // something with a name of its own. Stretches do not overlap; one that was computed from
 // several sources has an origin for each of them. A call makes it as a part of a [Part]; it is
@@ -50,6 +55,34 @@ func FromParam(pointer, text string) []Origin {
 		return nil
 	}
 	return []Origin{{End: len(text), Pointer: pointer}}
+}
+
+// ParamsAsInput is the [Definition.Origins] of a call whose input is its parameters, each under its
+// own name.
+func ParamsAsInput(_ context.Context, of Record, pointer string) []Origin {
+	at, ok := strings.CutPrefix(pointer, "/input")
+	if !ok {
+		return nil
+	}
+	return of.OriginOfParam(at)
+}
+
+// OriginOfParam returns the origin of what is the parameter at a pointer, as it is; nil where the
+// step did not give that parameter.
+func (r Record) OriginOfParam(pointer string) []Origin {
+	if v, _ := r.Params.At(pointer); v.IsNull() {
+		return nil
+	}
+	return []Origin{{Pointer: pointer}}
+}
+
+// OriginOfParamOr is [Record.OriginOfParam] for a parameter that takes the place of a name of the
+// step's templates: that is the origin where the step did not give the parameter.
+func (r Record) OriginOfParamOr(pointer, name string) []Origin {
+	if origins := r.OriginOfParam(pointer); origins != nil {
+		return origins
+	}
+	return []Origin{{Kind: OriginName, Name: name}}
 }
 
 // CutOrigins returns the origins of the first size bytes of a piece.

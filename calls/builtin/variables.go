@@ -3,9 +3,11 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/input"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 )
@@ -18,6 +20,12 @@ type Variable struct {
 
 	value func(plugins.State) any
 }
+
+// The variables that are utterances of the dialogue.
+const (
+	lastUserMessage      = "last_user_message"
+	lastAssistantMessage = "last_assistant_message"
+)
 
 // Variables returns the built-in variables. All times are those of the run's clock.
 func Variables() []Variable {
@@ -32,8 +40,8 @@ func Variables() []Variable {
 		{"session", calls.Text{En: "The session of the flow's memory scope.", Zh: "流程记忆范围中的会话。"}, func(s plugins.State) any { return s.Session }},
 		{"language", calls.Text{En: "The flow's language.", Zh: "流程的语言。"}, func(s plugins.State) any { return s.Language }},
 		{"turn_count", calls.Text{En: "How many utterances the dialogue has before this one.", Zh: "此前对话中的发言条数。"}, func(s plugins.State) any { return len(s.History) }},
-		{"last_user_message", calls.Text{En: "What the user said before; empty at first.", Zh: "用户上一次说的话；首轮为空。"}, lastMessageVariable("user")},
-		{"last_assistant_message", calls.Text{En: "What the assistant said last; empty at first.", Zh: "助手上一次说的话；首轮为空。"}, lastMessageVariable("assistant")},
+		{lastUserMessage, calls.Text{En: "What the user said before; empty at first.", Zh: "用户上一次说的话；首轮为空。"}, lastMessageVariable("user")},
+		{lastAssistantMessage, calls.Text{En: "What the assistant said last; empty at first.", Zh: "助手上一次说的话；首轮为空。"}, lastMessageVariable("assistant")},
 	}
 }
 
@@ -52,13 +60,33 @@ func isChinese(language string) bool { return len(language) >= 2 && language[:2]
 
 func lastMessageVariable(role string) func(plugins.State) any {
 	return func(s plugins.State) any {
-		for i := len(s.History) - 1; i >= 0; i-- {
-			if s.History[i].Role == role {
-				return s.History[i].Content
-			}
+		i, ok := lastTurn(s.History, role)
+		if !ok {
+			return ""
 		}
-		return ""
+		return s.History[i].Content
 	}
+}
+
+// lastTurn returns the index of the last utterance of a role.
+func lastTurn(history []plugins.Turn, role string) (i int, ok bool) {
+	for i, turn := range slices.Backward(history) {
+		if turn.Role == role {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+var _ input.TurnResolver = (*resolver)(nil)
+
+// TurnOf returns the index of the utterance that a variable is.
+func (*resolver) TurnOf(history []plugins.Turn, name string) (i int, ok bool) {
+	role := map[string]string{lastUserMessage: "user", lastAssistantMessage: "assistant"}[name]
+	if role == "" {
+		return 0, false
+	}
+	return lastTurn(history, role)
 }
 
 // resolver returns all built-in variables, so that they are asked for in one batch.

@@ -93,7 +93,7 @@ response_schema:
 		}
 		return output
 	}
-	def.Origins = outputOrigins
+	def.Origins = inputOrigins
 	return def
 }
 

@@ -62,12 +62,15 @@ func (p Params) buildMessages() (messages []*value.Map, warnings []wording.Text,
 	return messages, append(warnings, checkToolPairs(p.Messages)...), nil
 }
 
-// outputOrigins returns those of the messages that were sent: parameters.
-func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
-	at, ok := strings.CutPrefix(pointer, "/input/messages/")
+// inputOrigins returns those of the messages that were sent, and of what the request has beside them: parameters.
+func inputOrigins(ctx context.Context, of calls.Record, pointer string) []calls.Origin {
+	at, isOfMessage := strings.CutPrefix(pointer, "/input/messages/")
+	if !isOfMessage {
+		return calls.ParamsAsInput(ctx, of, pointer)
+	}
 	number, below, _ := strings.Cut(at, "/")
 	sent, err := strconv.Atoi(number)
-	if !ok || err != nil {
+	if err != nil {
 		return nil
 	}
 	given, _ := of.Params.Get("messages")

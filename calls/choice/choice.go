@@ -97,15 +97,18 @@ choices:
 	def.Lint = lintParams
 	def.OutputFor = namedBranches
 	def.Texts = []calls.Texts{ask.Texts("choice", texts), ask.RetryTexts()}
-	def.Origins = outputOrigins
+	def.Origins = origins
 	return def
 }
 
-// outputOrigins returns that of the branch: it is the name of a choice.
-func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+// origins returns that of the branch, which is the name of a choice, and those of the input.
+func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origin {
 	index, _ := of.Output.Get("index")
+	if pointer == "/input/question" {
+		return of.OriginOfParamOr("/question", "question")
+	}
 	if pointer != "/output/branch" {
-		return nil
+		return calls.ParamsAsInput(ctx, of, pointer)
 	}
 	return []calls.Origin{{Pointer: "/choices/" + index.JSON() + "/branch"}}
 }

@@ -86,6 +86,7 @@ func Definition() calls.Definition {
 		Examples: examples(),
 	})
 	def.Lint = lintParams
+	def.Origins = calls.ParamsAsInput
 	def.Texts = []calls.Texts{ask.Texts("context", texts)}
 	return def
 }

@@ -41,6 +41,7 @@ func Definition() calls.Definition {
 	def.ParamsFor = func(ctx context.Context, env *calls.Env, params value.Value) (*schema.Schema, error) {
 		return narrowSchema(ctx, all, env, params)
 	}
+	def.Origins = calls.ParamsAsInput
 	return def
 }
 

@@ -65,6 +65,7 @@ func Definition() calls.Definition {
 		return narrowSchema(def.Info.Params, env, params)
 	}
 	def.Lint = lint
+	def.Origins = calls.ParamsAsInput
 	return def
 }
 

@@ -67,7 +67,7 @@ func Definition() calls.Definition {
 		Examples: examples(),
 	})
 	def.Lint = lintParams
-	def.Origins = outputOrigins
+	def.Origins = origins
 	return def
 }
 

@@ -2,6 +2,7 @@ package inchat
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,38 +10,61 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// outputOrigins returns those of the fields of an entry that stand in the source of its message.
-func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
-	at, ok := strings.CutPrefix(pointer, "/output/messages/")
+// origins returns those of the input, and of the fields of an entry that stand in the source of its
+// message.
+func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origin {
+	at, isOfMessage := strings.CutPrefix(pointer, "/output/messages/")
 	number, field, isSource := strings.Cut(at, "/source/")
 	message, err := strconv.Atoi(number)
+	if !isOfMessage || !isSource || err != nil {
+		return calls.ParamsAsInput(ctx, of, pointer)
+	}
 	trace, _ := of.Output.Get("trace")
 	var parts []calls.Part
-	if !ok || !isSource || err != nil {
-		return nil
-	}
 	if value.Decode(trace, &parts) != nil {
 		return nil
 	}
-	for _, p := range parts {
-		if p.Message == nil || *p.Message != message || len(p.Origins) == 0 {
-			continue
-		}
-		entry, isContent := strings.CutSuffix(p.Origins[0].Pointer, "content")
-		for _, o := range p.Origins[1:] { // a macro may begin the content
-			if !isContent {
-				entry, isContent = strings.CutSuffix(o.Pointer, "content")
-			}
-		}
-		if !isContent {
-			return nil
-		}
-		given := entry + field
-		was, _ := of.Params.At(given)
-		is, _ := of.Output.At(strings.TrimPrefix(pointer, "/output"))
-		if value.Equal(was, is) { // not a field that the call has added
-			return []calls.Origin{{Pointer: given}}
+	i := slices.IndexFunc(parts, func(p calls.Part) bool { return p.Message != nil && *p.Message == message })
+	if i < 0 { // it is of the history
+		return nil
+	}
+	presets, _ := of.Params.Get("presets_in_chat")
+	if i < len(presets.List()) {
+		return of.OriginOfParam("/presets_in_chat/" + strconv.Itoa(i) + "/" + field)
+	}
+	books, _ := of.Params.Get("world_books")
+	entries := readBooks(books, "/world_books").entries // the trace has a line for each
+	i -= len(presets.List())
+	if i >= len(entries) {
+		return nil
+	}
+	tokens, ok := value.SplitPointer("/" + field)
+	if !ok {
+		return nil
+	}
+	tokens[0], ok = givenField(entries[i].v.Map(), tokens[0])
+	if !ok {
+		return nil
+	}
+	return of.OriginOfParam(entries[i].pointer + value.FormatPointer(tokens...))
+}
+
+// givenField returns the name that a world-book entry has for a field in the source of its message;
+// ok is false for a field that the call has added.
+func givenField(entry *value.Map, field string) (name string, ok bool) {
+	for given := range entry.All() {
+		if sourceField(given) == field {
+			name, ok = given, true // the last one counts
 		}
 	}
-	return nil
+	return name, ok
+}
+
+// sourceField returns what a field of a world-book entry is called in the source of its message,
+// whose own id stands under id.
+func sourceField(given string) string {
+	if given == "id" {
+		return "wb_id"
+	}
+	return given
 }

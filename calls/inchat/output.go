@@ -85,10 +85,7 @@ func (m message) source() value.Value {
 	s.Set("type", value.OfString("world_book.in-chat"))
 	s.Set("id", value.OfString("wb_"+id))
 	for key, v := range c.entry.All() {
-		if key == "id" {
-			key = "wb_id" // source.id is the message's
-		}
-		s.Set(key, v)
+		s.Set(sourceField(key), v)
 	}
 	if _, own := c.entry.Get("role"); !own {
 		s.Set("role", value.OfString(c.role))

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/inchat"
 	"github.com/callnode/scheduler/llm/value"
@@ -102,5 +104,50 @@ func checkEntry(t *testing.T, name string, entry, source value.Value) {
 		if !value.Equal(v, recorded) {
 			t.Errorf("%s: %s of the entry is %s, recorded: %s", name, key, v, recorded)
 		}
+	}
+}
+
+// The fields in the source of a message are those of the entry, whatever else is equal to them: a variable that
+// its content has, or another field that gets the same name.
+func TestOriginsOfSource(t *testing.T) {
+	def := inchat.Definition()
+	with := params(t, `
+history: []
+presets_in_chat: [{position: in-chat, content: same, identifier: same, type: same, n: {deep: [same]}}]
+world_books:
+  - {uid: same, position: 4, constant: true, order: 9, content: "{{getvar::content}}"}
+  - {position: user, mode: always, wb_id: same, id: same, content: same}
+  - {position: user, mode: always, id: same, wb_id: same, "a/b": same, content: same}
+  - {position: user, mode: always, content: same, no_role: same}
+variables: {content: same, uid: same}
+`)
+	out, err := run(t, def, with, calls.NewEnv())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	list, _ := out.Get("messages")
+	for i := range list.List() {
+		for _, field := range []string{"identifier", "type", "id", "n/deep/0", "uid", "wb_id", "a~1b", "no_role", "role"} {
+			pointer := "/messages/" + strconv.Itoa(i) + "/source/" + field
+			if v, ok := out.At(pointer); !ok || v.IsNull() {
+				continue
+			}
+			line := field
+			for _, o := range def.Origins(t.Context(), calls.Record{Params: with, Output: out}, "/output"+pointer) {
+				line += " < " + o.Pointer
+			}
+			got = append(got, line)
+		}
+	}
+	want := []string{
+		"type", "id", "uid < /world_books/0/uid", "role",
+		"identifier < /presets_in_chat/0/identifier", "type < /presets_in_chat/0/type", "id", "n/deep/0 < /presets_in_chat/0/n/deep/0",
+		"type", "id", "wb_id < /world_books/1/id", "role",
+		"type", "id", "wb_id < /world_books/2/wb_id", "a~1b < /world_books/2/a~1b", "role",
+		"type", "id", "no_role < /world_books/3/no_role", "role",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -58,6 +58,7 @@ func Definition() calls.Definition {
 		Examples: examples(),
 	})
 	def.Lint = lint
+	def.Origins = inputOrigins
 	def.Texts = []calls.Texts{configTexts()}
 	return def
 }

@@ -2,8 +2,8 @@ package input
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -11,6 +11,14 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 )
+
+// inputOrigins returns that of the user's words in the input of a step.
+func inputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+	if pointer != "/input/user_input" {
+		return nil
+	}
+	return of.OriginOfParamOr("/user_input", "question")
+}
 
 // segmentText returns the text of a segment: number j of module i of the configuration.
 func (b *builder) segmentText(i, j int, s segment) (calls.Traced, error) {
@@ -63,7 +71,7 @@ func (b *builder) variableOrigins(name string, v value.Value, text string) []cal
 	case state[s.root] != nil:
 		o.Kind, o.Name, o.Pointer = calls.OriginName, s.root, s.path
 	default:
-		if turn, ok := b.lastTurnOrigins(s.root, text); ok {
+		if turn, ok := b.turnOrigins(s); ok {
 			return turn
 		}
 		o.Kind, o.Name, o.Pointer = calls.OriginName, "vars", "/"+value.Escape(strings.TrimPrefix(s.root, "vars."))+s.path
@@ -71,21 +79,28 @@ func (b *builder) variableOrigins(name string, v value.Value, text string) []cal
 	return []calls.Origin{o}
 }
 
-// lastTurnOrigins returns the origins of a built-in variable that is what was said last: the
-// utterance in the dialogue that it was taken from. ok is false for any other variable.
-func (b *builder) lastTurnOrigins(variable, text string) (origins []calls.Origin, ok bool) {
-	role := map[string]string{"last_user_message": "user", "last_assistant_message": "assistant"}[variable]
-	_, isOfStep := b.env.Vars.Resolved[variable] // the engine has taken it, from what it read
-	if role == "" || isOfStep {
+// TurnResolver is a resolver that takes values from the dialogue. It is asked which utterance a
+// variable is, and does no I/O for that.
+type TurnResolver interface {
+	plugins.Resolver
+	// TurnOf returns the index of the utterance whose content is the variable; ok is false for a
+	// variable that is none.
+	TurnOf(history []plugins.Turn, name string) (i int, ok bool)
+}
+
+// turnOrigins returns the origins of a variable whose resolver takes it from the dialogue: those of
+// the utterance. ok is false for any other variable.
+func (b *builder) turnOrigins(s source) (origins []calls.Origin, ok bool) {
+	resolver, ok := s.resolver.(TurnResolver)
+	if !ok {
 		return nil, false
 	}
 	d := b.dialogueOrWarn()
-	for i, turn := range slices.Backward(d.turns) {
-		if turn.Role == role {
-			return b.sourceOfTurn(turn, d.total-len(d.turns)+i).content.Origins, turn.Content == text
-		}
+	i, ok := resolver.TurnOf(d.turns, s.root)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	return b.sourceOfTurn(d.turns[i], d.total-len(d.turns)+i).content.Origins, true
 }
 
 // sourceOfTurn returns where an utterance was taken from: that of a number in the parameters, or

@@ -48,7 +48,7 @@ func (h *Host) newDefinition(s *Server, t *Tool) calls.Definition {
 	info.Summary = calls.Text{En: summary, Zh: summary}
 	info.Params = objectSchema(t.Input)
 	info.Input, info.Output = info.Params, outputSchema(t.Output)
-	return calls.Definition{Info: info, New: func(params value.Value) (calls.CoreCall, error) {
+	return calls.Definition{Info: info, Origins: calls.ParamsAsInput, New: func(params value.Value) (calls.CoreCall, error) {
 		if params.IsNull() {
 			params = value.OfMap(nil)
 		}

@@ -52,7 +52,7 @@ func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls
 	values.PutList("facts", w.facts())
 	w.putHistory(values)
 	values.Trace("tool/purpose", calls.ComputedFrom(schema, w.schemaPurpose()))
-	values.Put("known", escapeTraced(calls.TracedJSON(w.shownData(), w.originOfDatum())))
+	values.Put("known", escapeTraced(calls.TracedJSON(w.shownData(), w.params.originOfDatum(w.Filling.Sources()))))
 	values.Put("schema", calls.ComputedFrom(schema, escapeClosingTags(w.Filling.Remaining().JSON())))
 	values.Put("optional", optional)
 	return w.renderTemplate(ctx, "prompt", values)
@@ -78,38 +78,6 @@ func (w *Work) facts() []calls.Traced {
 		facts[i] = singleLineTraced(text)
 	}
 	return facts
-}
-
-// originOfDatum returns the origins of the data, by pointer: a parameter, or who found it.
-func (w *Work) originOfDatum() func(pointer string) calls.Origin {
-	sources := w.Filling.Sources()
-	return func(pointer string) calls.Origin { return originOfDatum(sources, pointer) }
-}
-
-// originOfDatum returns where the datum at a pointer comes from, by the sources of the
-// values.
-func originOfDatum(sources *value.Map, pointer string) calls.Origin {
-	for at := pointer; ; at = at[:strings.LastIndexByte(at, '/')] {
-		if v, ok := sources.Get(at); ok {
-			source, _ := v.Str()
-			return originBySource(processor.Source(source), pointer)
-		}
-		if at == "" {
-			return calls.Origin{Pointer: "/data" + pointer}
-		}
-	}
-}
-
-func originBySource(source processor.Source, pointer string) calls.Origin {
-	switch source {
-	case processor.Known:
-		return calls.Origin{Pointer: "/data" + pointer}
-	case processor.User:
-		return calls.Origin{Kind: calls.OriginUser}
-	case processor.Default:
-		return calls.Origin{Pointer: "/current_schema", Computed: true}
-	}
-	return calls.Origin{Kind: calls.OriginAnswer, Computed: true}
 }
 
 // maxPurposeTokens is what the description of the schema may take of a prompt.

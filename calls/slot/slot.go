@@ -122,7 +122,15 @@ func Extended(kit Kit) calls.Definition {
 		return schema.LintAt("/current_schema", processor.ExpandFormats(doc, kit.Formats))
 	}
 	def.Texts = []calls.Texts{templateTexts()}
-	def.Origins = outputOrigins
+	def.Origins = func(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+		if strings.HasPrefix(pointer, "/input/") {
+			return inputOrigins(of, pointer)
+		}
+		return outputOrigins(of, pointer, func() (p Params, err error) {
+			p.kit = &kit
+			return p, value.Decode(def.Info.Params.ApplyDefaults(of.Params), &p)
+		})
+	}
 	return def
 }
 
@@ -245,26 +253,6 @@ func (p Params) fill(ctx context.Context, env *calls.Env, in Input, say func(tex
 		SlotData: filling.Data(), RemainingSchema: filling.Remaining(), Sources: filling.Sources(),
 		Rejected: filling.Rejected(), Warnings: w.warnings,
 	}, ctx.Err()
-}
-
-// outputOrigins returns those of the data that a step has put out.
-func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
-	at, ok := strings.CutPrefix(pointer, "/output/slot_data")
-	v, found := of.Output.At("/slot_data" + at)
-	if !ok || !found {
-		return nil
-	}
-	sources, _ := of.Output.Get("sources")
-	o := originOfDatum(sources.Map(), at)
-	text, isText := v.Str()
-	if !isText {
-		text = v.JSON()
-	}
-	o.End = len(text)
-	if given, _ := of.Params.At(o.Pointer); o.Pointer != "" && !value.Equal(given, v) {
-		o.Computed = true // made to fit the schema
-	}
-	return []calls.Origin{o}
 }
 
 func examples() []calls.Example {

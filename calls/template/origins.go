@@ -10,11 +10,15 @@ import (
 	"github.com/callnode/scheduler/llm/value/secret"
 )
 
-// outputOrigins returns those of the rendered text: the template is rendered once more, with a
-// trace. A text that comes out differently, for it has the time in it, has none.
-func outputOrigins(ctx context.Context, of calls.Record, at string) (list []calls.Origin) {
+// origins returns those of the values in the input, and of the rendered text: the template is
+// rendered once more, with a trace. A text that comes out differently, for it has the time in it,
+// has none.
+func origins(ctx context.Context, of calls.Record, at string) (list []calls.Origin) {
+	if at != "/output/text" {
+		return calls.ParamsAsInput(ctx, of, at)
+	}
 	var p Params
-	if at != "/output/text" || value.Decode(of.Params, &p) != nil {
+	if value.Decode(of.Params, &p) != nil {
 		return nil
 	}
 	t, err := p.parseTemplate(nil)

@@ -65,7 +65,7 @@ values:
 		}},
 	})
 	def.Lint = lintParams
-	def.Origins = outputOrigins
+	def.Origins = origins
 	return def
 }
 

@@ -44,7 +44,11 @@ func (p *plugin) newDefinition(f *manifest.Function) (calls.Definition, error) {
 	for _, e := range f.Examples {
 		info.Examples = append(info.Examples, calls.Example{Title: e.Title, With: e.With, Answers: e.Answers})
 	}
-	return calls.Definition{Info: info, New: func(params value.Value) (calls.CoreCall, error) {
+	var origins func(context.Context, calls.Record, string) []calls.Origin
+	if !f.Init { // else the plugin makes the input, and tells nothing of it
+		origins = calls.ParamsAsInput
+	}
+	return calls.Definition{Info: info, Origins: origins, New: func(params value.Value) (calls.CoreCall, error) {
 		if params.IsNull() {
 			params = value.OfMap(nil)
 		}

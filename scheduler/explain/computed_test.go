@@ -112,3 +112,35 @@ steps:
 		t.Error(diff)
 	}
 }
+
+// Data of the call slot may have pointers as keys: what stands where the schema wants it is credited to the key that gave it, also
+// where two keys give the same.
+func TestExplainDataByPointers(t *testing.T) {
+	r := schedulertest.Run(t, `
+inputs: {type: object}
+steps:
+  - id: fill
+    call: slot
+    with:
+      data: {city: "{{ inputs.a }}", "/city": "{{ inputs.b }}", "/stay/hotel": "{{ inputs.c }}", "/stay/nights": "{{ inputs.d }}", day: "{{ inputs.e }}"}
+      current_schema:
+        type: object
+        properties: {city: {type: string}, day: {type: string}, stay: {type: object, properties: {hotel: {type: string}, nights: {type: string}}}}
+  - id: ask
+    call: chat
+    with: {user: "{{ fill.slot_data.city }}{{ fill.slot_data.stay.hotel }}{{ fill.slot_data.stay.nights }}{{ fill.slot_data.day }}"}
+`, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"a": "same", "b": "same", "c": "same", "d": "same", "e": "same"}`), schedulertest.LLM(scripted.Texts("yes")))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := []string{
+		"ask chat",
+		"user same < inputs.b (flow.yaml:7:51) > fill (slot) > ask",
+		"user same < inputs.c (flow.yaml:7:84) > fill (slot) > ask",
+		"user same < inputs.d (flow.yaml:7:118) > fill (slot) > ask",
+		"user same < inputs.e (flow.yaml:7:141) > fill (slot) > ask",
+	}
+	if diff := cmp.Diff(want, explained(t, r, "ask")); diff != "" {
+		t.Error(diff)
+	}
+}

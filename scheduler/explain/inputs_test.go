@@ -52,17 +52,17 @@ steps:
 		return got
 	}
 	want := []string{
-		"user < talk (in-chat) > sum > ask",
-		"same < inputs.same (flow.yaml:4:74) > sum > ask",
-		"assistant < talk (in-chat) > sum > ask",
-		"same < flow.yaml:4:119 > sum > ask",
-		"same < inputs.other (flow.yaml:5:80) > ask",
-		"same < inputs.question (flow.yaml:7:5) > ask",
-		"same < sum (summary) > ask",
-		"same < flow.yaml:7:58 > ask",
-		"same < inputs.other (flow.yaml:7:68) > ask",
+		"user < talk (in-chat) > sum (summary) > ask",
+		"same < inputs.same (flow.yaml:4:74) > sum (summary) > ask",
+		"assistant < talk (in-chat) > sum (summary) > ask",
+		"same < flow.yaml:4:119 > sum (summary) > ask",
+		"same < inputs.other (flow.yaml:5:80) > sum (summary) > ask",
+		"same < inputs.question (flow.yaml:7:5) > fact (facts) > ask",
+		"same < sum (summary) > fact (facts) > ask",
+		"same < flow.yaml:7:58 > fact (facts) > ask",
+		"same < inputs.other (flow.yaml:7:68) > fact (facts) > ask",
 		"same < sum (summary) > more (summary) > ask",
-		"same < sum (summary) > ask",
+		"same < sum (summary) > more (summary) > ask",
 	}
 	if diff := cmp.Diff(want, show("ask", 0, 9)); diff != "" {
 		t.Error(diff)

@@ -3,6 +3,8 @@ package explain
 import (
 	"slices"
 	"strings"
+
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 func singlePiece(text string, sources ...Source) []Piece {
@@ -25,6 +27,18 @@ func withSource(pieces []Piece, source Source) []Piece {
 			kept--
 		}
 		p.Sources = append(slices.Clip(p.Sources[:kept]), own)
+	}
+	return pieces
+}
+
+// withStep adds a step to the way of every piece of a text that it had, where the way does not end with the step.
+func withStep(pieces []Piece, got *journal.StepState) []Piece {
+	maker := sourceOfMaker(got)
+	for i, p := range pieces {
+		last := len(p.Sources) - 1
+		if last < 0 || p.Sources[last].Step != got.ID || p.Sources[last].Call != got.Call {
+			withSource(pieces[i:i+1], maker)
+		}
 	}
 	return pieces
 }

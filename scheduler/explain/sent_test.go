@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -241,7 +240,8 @@ steps:
 	}
 }
 
-// What was said last is the utterance that the call input has taken it from.
+// What was said last is the utterance that the built-in variable has taken it from. What another resolver of
+// the name makes is the resolver's, also where it is equal.
 func TestExplainLastMessageOfInput(t *testing.T) {
 	const flow = `
 inputs: {type: object}
@@ -249,22 +249,31 @@ steps:
   - {id: prompt, call: input, with: {config: {context_template: [{module_name: a, segments: [{type: text, value: "Before: "}, {type: variable, value: vars.last_user_message}]}]}%s}}
   - {id: ask, call: chat, with: {user: "{{ prompt.prompt }}"}}
 `
-	for memory, want := range map[string]string{
-		"": "the memory memory_1 > prompt",
-		`, memory: {short_term: ["one", {role: user, content: "Hi there"}, {role: assistant, content: "Hello"}]}`: "flow.yaml:4",
+	registry, err := builtin.Registry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, _ := registry.Resolver("last_user_message")
+	constant := plugins.ResolverFunc(func(context.Context, plugins.State, string) (any, error) { return "Hi there", nil })
+	const given = `, memory: {short_term: ["one", {role: user, content: "Hi there"}, {role: assistant, content: "Hello"}]}`
+	for _, test := range []struct {
+		memory   string
+		resolver plugins.Resolver
+		want     string
+	}{
+		{"", last, "the memory memory_1 > prompt"},
+		{given, last, "flow.yaml:4:232"},
+		{"", constant, "vars.last_user_message (flow.yaml:4:5) > prompt"},
+		{given, constant, "vars.last_user_message (flow.yaml:4:5) > prompt"},
 	} {
-		last := plugins.ResolverFunc(func(_ context.Context, state plugins.State, _ string) (any, error) {
-			users := slices.DeleteFunc(slices.Clone(state.History), func(turn plugins.Turn) bool { return turn.Role != "user" })
-			return users[len(users)-1].Content, nil
-		})
-		r := schedulertest.Run(t, fmt.Sprintf(flow, memory), schedulertest.With(builtin.Calls()...), schedulertest.LLM(scripted.Texts("yes")),
-			schedulertest.Resolver(last, "last_user_message"),
+		r := schedulertest.Run(t, fmt.Sprintf(flow, test.memory), schedulertest.With(builtin.Calls()...), schedulertest.LLM(scripted.Texts("yes")),
+			schedulertest.Resolver(test.resolver, "last_user_message"),
 			schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Env.Memory = remembered{e.Env.Memory, "Hi there"} }))
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}
-		if got := origins(t, r, "ask", "Hi there")[0]; !strings.HasPrefix(got, "Hi there < "+want) {
-			t.Errorf("got %s, want %s", got, want)
+		if got := origins(t, r, "ask", "Hi there")[0]; !strings.HasPrefix(got, "Hi there < "+test.want) {
+			t.Errorf("got %s, want %s", got, test.want)
 		}
 	}
 }

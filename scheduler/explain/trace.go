@@ -35,7 +35,7 @@ func (x *explainer) explainText(at site, of side, pointer, text string, hops int
 func (x *explainer) explainRecorded(at site, of side, pointer, text string, maker Source, hops int) []Piece {
 	made := func() []Piece {
 		if of == ofInput {
-			return x.explainTaken(at, pointer, text, maker, hops)
+			return x.explainTaken(at, text, maker, hops)
 		}
 		return singlePiece(text, x.makerOf(at, maker, of, pointer, hops))
 	}
@@ -52,14 +52,19 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 			return withSource(x.explainOutput(sub, pointer, text, hops+1), sourceOfMaker(at.got))
 		}
 	}
-	if journal.IsPseudoStep(at.got.ID) && at.got.Call != at.step.Call {
-		return x.explainCallInside(at, of, pointer, text, maker, hops)
+	def, isKnown := at.step.Def, at.got.Call == at.step.Call
+	isInside := journal.IsPseudoStep(at.got.ID) && !isKnown
+	if isInside && of == ofOutput {
+		return withPossible(singlePiece(text, maker), anywhere)
 	}
-	if at.step.Def.Origins == nil || at.got.Call != at.step.Call {
+	if isInside {
+		def, isKnown = at.flow.FindCall(at.got.Call)
+	}
+	if !isKnown || def.Origins == nil {
 		return made()
 	}
 	record := calls.Record{Params: at.got.Params, Input: at.got.Input, Output: at.got.Output, Seen: func() *calls.Vars { return x.seenBy(at) }}
-	origins := at.step.Def.Origins(x.ctx, record, string(of)+pointer)
+	origins := def.Origins(x.ctx, record, string(of)+pointer)
 	if origins == nil {
 		return made()
 	}
@@ -87,32 +92,18 @@ func (x *explainer) seenBy(at site) *calls.Vars {
 	return vars
 }
 
-// explainTaken explains a text of the input of a step whose call tells nothing of it: it is the parameter at the same pointer, or else
-// computed from what a call sees when it makes its input: its parameters, the inputs of the flow and what the steps before left.
-func (x *explainer) explainTaken(at site, pointer, text string, maker Source, hops int) []Piece {
-	if hops > maxHops {
+// explainTaken explains a text of the input of a step whose call tells nothing of it: the call has made it of what it saw then, its
+// parameters, the inputs of the flow and what the steps before left. That of a call which a step ran inside itself may come from anywhere.
+func (x *explainer) explainTaken(at site, text string, maker Source, hops int) []Piece {
+	isInside := journal.IsPseudoStep(at.got.ID) && at.got.Call != at.step.Call
+	if hops > maxHops || isInside {
 		return withPossible(singlePiece(text, maker), anywhere)
-	}
-	taken, _ := at.got.Input.At(pointer)
-	given, ok := at.got.Params.At(pointer)
-	if ok && value.Equal(taken, given) {
-		return withSource(x.explainGiven(at, pointer, text, hops+1), maker)
 	}
 	seen := slices.Concat(x.explainGivens(at, hops+1), x.explainUsed(at, []string{"inputs"}, hops+1))
 	for _, s := range x.upstream(at) {
 		seen = append(seen, x.explainUsed(at, []string{s.ID}, hops+1)...)
 	}
 	return withPossibleFrom(singlePiece(text, maker), seen)
-}
-
-// explainCallInside explains a text of a call that a step ran inside itself, and that tells nothing of it: what the call has worked on as
-// it was given comes from there, anything else may come from anywhere.
-func (x *explainer) explainCallInside(at site, of side, pointer, text string, maker Source, hops int) []Piece {
-	given, ok := at.got.Params.At(pointer)
-	if isSame := ok && of == ofInput && (isText(given, text) || given.JSON() == text); isSame {
-		return x.explainGiven(at, pointer, text, hops+1)
-	}
-	return withPossible(singlePiece(text, maker), anywhere)
 }
 
 // explainOutput explains a text of the outputs of a flow. Without outputs, they are those
@@ -311,7 +302,7 @@ func (x *explainer) explainHistory(at site, path []string, text string, source S
 	case path[2] == "output":
 		return x.explainText(run, ofOutput, pointerTo(rest), text, hops+1)
 	case path[2] == "input":
-		return x.explainText(run, ofInput, pointerTo(rest), text, hops+1)
+		return withStep(x.explainText(run, ofInput, pointerTo(rest), text, hops+1), run.got)
 	}
 	return singlePiece(text, sourceOfPlace(steps[i].Pos))
 }

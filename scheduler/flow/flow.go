@@ -43,9 +43,14 @@ type Flow struct {
 	// !file and of sub-flows.
 	Files map[string][]byte
 
-	byID    map[string]int
-	outputs value.Value // the schema of Outputs, as far as it is known
+	byID     map[string]int
+	outputs  value.Value // the schema of Outputs, as far as it is known
+	registry *calls.Registry
 }
+
+// FindCall returns the definition of a call by its name: that of a step, or of one that a step runs
+// inside itself.
+func (f *Flow) FindCall(name string) (def calls.Definition, ok bool) { return f.registry.Call(name) }
 
 // OutputSchema returns the JSON Schema of Outputs, as far as it is known; null where the flow
 // has none.

@@ -100,7 +100,7 @@ func (ld *loading) loadFlow(file string, src []byte, outer around) *Flow {
 		decoder: decoder{text, &report{}},
 		loading: ld,
 		dir:     filepath.Dir(file),
-		flow:    &Flow{File: file, Source: src},
+		flow:    &Flow{File: file, Source: src, registry: ld.Registry},
 		byID:    map[string]int{},
 
 		language: outer.language,

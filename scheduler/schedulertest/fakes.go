@@ -41,7 +41,7 @@ func Call(name string, exec Exec) calls.Definition {
 		Name: name, Summary: calls.Text{En: "A fake.", Zh: "假的。"},
 		Params: anything, Input: anything, Output: anything,
 	}
-	return calls.Definition{Info: info, New: func(params value.Value) (calls.CoreCall, error) {
+	return calls.Definition{Info: info, Origins: calls.ParamsAsInput, New: func(params value.Value) (calls.CoreCall, error) {
 		return &fake{info, exec, params}, nil
 	}}
 }

@@ -56,12 +56,15 @@ include: [content]
 		}},
 	})
 	def.Lint = lintParams
-	def.Origins = outputOrigins
+	def.Origins = origins
 	return def
 }
 
-// outputOrigins returns that of the content of a memory: the memory.
-func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+// origins returns those of the request, and that of the content of a memory: the memory.
+func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+	if below, isInput := strings.CutPrefix(pointer, "/input/request"); isInput {
+		return of.OriginOfParam(below)
+	}
 	found, ok := strings.CutSuffix(pointer, "/content")
 	id, _ := of.Output.At(strings.TrimPrefix(found, "/output") + "/memory_id")
 	name, isMemory := id.Str()

@@ -50,7 +50,16 @@ role: user
 		}},
 	})
 	def.Lint = lint
+	def.Origins = inputOrigins
 	return def
+}
+
+// inputOrigins returns that of the content of the memory in the input of a step.
+func inputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+	if pointer != "/input/memory/content" {
+		return nil
+	}
+	return of.OriginOfParam("/content")
 }
 
 // lint finds texts that the store would refuse.

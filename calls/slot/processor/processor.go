@@ -9,6 +9,7 @@ package processor
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls/schema"
@@ -134,6 +135,32 @@ func (p *Processor) Convert(answer value.Value) (value.Value, []Rejection) {
 		}
 	}
 	return data, rejected
+}
+
+// ConvertPointers returns what [Processor.Convert] makes of an answer, with the pointer into the
+// answer in the place of every value that has no members.
+func (p *Processor) ConvertPointers(answer value.Value) value.Value {
+	data, _ := p.Convert(pointersIn(answer, ""))
+	return data
+}
+
+// pointersIn returns the value with pointers in the place of the values that have no members.
+func pointersIn(v value.Value, pointer string) value.Value {
+	switch v.Kind() {
+	case value.List:
+		items := make([]value.Value, len(v.List()))
+		for i, item := range v.List() {
+			items[i] = pointersIn(item, pointer+"/"+strconv.Itoa(i))
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := value.NewMap(v.Map().Len())
+		for key, member := range v.Map().All() {
+			m.Set(key, pointersIn(member, pointer+"/"+value.Escape(key)))
+		}
+		return value.OfMap(m)
+	}
+	return value.OfString(pointer)
 }
 
 // parseKey reads a key of an answer. A key that does not begin with / names a

@@ -1,0 +1,133 @@
+package slot
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/slot/processor"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// inputOrigins returns those of what [Params.Init] has taken: parameters, or what the step saw.
+func inputOrigins(of calls.Record, pointer string) []calls.Origin {
+	name, below, _ := strings.Cut(strings.TrimPrefix(pointer, "/input/"), "/")
+	given, _ := of.Params.Get(name)
+	text, _ := given.Str()
+	isGiven := text != "" || len(given.List()) > 0
+	switch {
+	case name == "question":
+		return []calls.Origin{{Kind: calls.OriginName, Name: name}}
+	case name == "summary" && isGiven, name == "facts" && isGiven:
+		return []calls.Origin{{Pointer: strings.TrimPrefix(pointer, "/input")}}
+	case name == "summary":
+		return []calls.Origin{{Kind: calls.OriginName, Name: name}}
+	case name == "facts" && below != "":
+		return []calls.Origin{{Kind: calls.OriginName, Name: name, Pointer: "/" + below}}
+	case name == "history" && of.Seen != nil:
+		return historyOrigins(of, below)
+	}
+	return nil
+}
+
+// historyOrigins returns those of a member of a finished step: the input has the newest of them.
+func historyOrigins(of calls.Record, pointer string) []calls.Origin {
+	number, member, ok := strings.Cut(pointer, "/")
+	i, err := strconv.Atoi(number)
+	taken, _ := of.Input.Get("history")
+	if !ok || err != nil {
+		return nil
+	}
+	i += len(of.Seen().History()) - len(taken.List())
+	return []calls.Origin{{Kind: calls.OriginName, Name: "history", Pointer: "/" + strconv.Itoa(i) + "/" + member}}
+}
+
+// outputOrigins returns those of the data that a step has put out. params reads its parameters.
+func outputOrigins(of calls.Record, pointer string, params func() (Params, error)) []calls.Origin {
+	at, ok := strings.CutPrefix(pointer, "/output/slot_data")
+	v, found := of.Output.At("/slot_data" + at)
+	if !ok || !found {
+		return nil
+	}
+	var p Params
+	if data, _ := of.Params.Get("data"); hasPointers(data) {
+		read, err := params()
+		if err != nil {
+			return nil
+		}
+		p = read
+	}
+	sources, _ := of.Output.Get("sources")
+	o := p.originOfDatum(sources.Map())(at)
+	text, isText := v.Str()
+	if !isText {
+		text = v.JSON()
+	}
+	o.End = len(text)
+	// Where the parameter is, is known. What it is only tells a copy from what was made to fit the schema.
+	if given, _ := of.Params.At(o.Pointer); o.Pointer != "" && !value.Equal(given, v) {
+		o.Computed = true
+	}
+	return []calls.Origin{o}
+}
+
+// hasPointers reports whether keys of data may be pointers, and not names.
+func hasPointers(data value.Value) bool {
+	for key := range data.Map().All() {
+		if key == "" || key[0] == '/' {
+			return true
+		}
+	}
+	return false
+}
+
+// originOfDatum returns the origins of the data by pointer: a parameter, or who found it, as the
+// sources say.
+func (p *Params) originOfDatum(sources *value.Map) func(pointer string) calls.Origin {
+	known := p.originOfKnown()
+	return func(pointer string) calls.Origin {
+		for at := pointer; ; at = at[:strings.LastIndexByte(at, '/')] {
+			if v, ok := sources.Get(at); ok {
+				source, _ := v.Str()
+				return originBySource(processor.Source(source), pointer, known)
+			}
+			if at == "" {
+				return known(pointer)
+			}
+		}
+	}
+}
+
+// originOfKnown returns the origin of what was known, by its pointer in the data. Where keys of the
+// parameter are pointers, it stands elsewhere there.
+func (p *Params) originOfKnown() func(pointer string) calls.Origin {
+	asGiven := func(pointer string) calls.Origin { return calls.Origin{Pointer: "/data" + pointer} }
+	if len(p.Stages) == 0 || !hasPointers(p.Data.Value) {
+		return asGiven
+	}
+	proc, err := p.newProcessor()
+	if err != nil { // then there are no data
+		return asGiven
+	}
+	pointers := proc.ConvertPointers(p.Data.Value)
+	return func(pointer string) calls.Origin {
+		at, _ := pointers.At(pointer)
+		if given, ok := at.Str(); ok {
+			return calls.Origin{Pointer: "/data" + given}
+		}
+		return calls.Origin{Pointer: "/data", Computed: true} // an object of several
+	}
+}
+
+// originBySource returns the origin of what a source has given; known is that of what was known.
+func originBySource(source processor.Source, pointer string, known func(pointer string) calls.Origin) calls.Origin {
+	switch source {
+	case processor.Known:
+		return known(pointer)
+	case processor.User:
+		return calls.Origin{Kind: calls.OriginUser}
+	case processor.Default:
+		return calls.Origin{Pointer: "/current_schema", Computed: true}
+	}
+	return calls.Origin{Kind: calls.OriginAnswer, Computed: true}
+}
