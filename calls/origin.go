@@ -31,6 +31,8 @@ type Origin struct {
 	// 0 where it is not known.
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
+	// Use is, of the result of a tool, the piece of the step's work in which the tool was used: price-2 of the events' clerk/price-2.
+	Use string `json:"use,omitempty"`
 }
 
 // OriginKind is what an [Origin] is that is neither a parameter nor a file.

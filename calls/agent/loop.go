@@ -118,7 +118,7 @@ func (l *loop) askModel(ctx context.Context, forced bool) (llm.Answer, error) {
 	req := l.newRequest(forced)
 	live := false
 	ctx = calls.WithParts(ctx, l.messageParts())
-	answer, err := calls.Once(ctx, l.env, "round", round{digestRequest(req)}, func(ctx context.Context, env *calls.Env) (llm.Answer, error) {
+	answer, err := calls.Once(ctx, l.env, roundPiece, round{digestRequest(req)}, func(ctx context.Context, env *calls.Env) (llm.Answer, error) {
 		live = true
 		return l.streamAnswer(ctx, env, req)
 	})
@@ -324,17 +324,24 @@ type (
 	}
 )
 
+// roundPiece is the name of the piece of work that asks the model.
+const roundPiece = "round"
+
 // pieceName is what a piece of the step may be called.
 var pieceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+
+// pieceOf returns the name of the piece of work that uses a tool: its own, unless that is not the name of a piece, or is that of rounds.
+func pieceOf(tool string) string {
+	if pieceName.MatchString(tool) && tool != roundPiece {
+		return tool
+	}
+	return "tool"
+}
 
 // useTool runs a tool, unless it is refused. What the model is told of it, its failure too, is
 // on record: people see it, and a resumed run tells the same. Not so where the run stopped it.
 func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (toolResult, error) {
-	name := "tool"
-	if pieceName.MatchString(c.Name) {
-		name = c.Name
-	}
-	return calls.Once(ctx, l.env, name, toolUse{c.Name, c.Arguments}, func(ctx context.Context, env *calls.Env) (toolResult, error) {
+	return calls.Once(ctx, l.env, pieceOf(c.Name), toolUse{c.Name, c.Arguments}, func(ctx context.Context, env *calls.Env) (toolResult, error) {
 		t, arguments, err := l.box.prepareUse(c)
 		if refused != nil {
 			err = refused

@@ -32,11 +32,14 @@ func (p Params) firstParts() (parts []calls.Part) {
 func (l *loop) messageParts() []calls.Part {
 	parts := l.params.firstParts()
 	round := 0
+	uses := usesOf(l.out.Rounds)
 	for i := len(parts); i < len(l.out.Messages); i++ {
 		content, _ := l.out.Messages[i].Get("content")
 		text, _ := content.Str()
 		if name, isTool := toolOf(value.OfMap(l.out.Messages[i])); isTool {
-			result := calls.Traced{Text: text, Origins: []calls.Origin{{End: len(text), Kind: calls.OriginTool, Name: name}}}
+			origin := calls.Origin{End: len(text), Kind: calls.OriginTool, Name: name}
+			origin.Use, uses = firstOf(uses)
+			result := calls.Traced{Text: text, Origins: []calls.Origin{origin}}
 			parts = append(parts, calls.NewPart(i, "tool", result))
 			continue
 		}
@@ -76,10 +79,7 @@ func toolOf(message value.Value) (name string, ok bool) {
 // tools.
 func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	if use, ok := strings.CutSuffix(pointer, "/result"); ok {
-		v, _ := of.Output.At(strings.TrimPrefix(use, "/output"))
-		given, _ := v.Get("name")
-		name, _ := given.Str()
-		return []calls.Origin{{Kind: calls.OriginTool, Name: name}}
+		return resultOrigins(of.Output, strings.TrimPrefix(use, "/output"))
 	}
 	side, at, ok := strings.Cut(strings.TrimPrefix(pointer, "/"), "/messages/")
 	number, below, _ := strings.Cut(at, "/")
@@ -107,13 +107,56 @@ func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.O
 	if value.Decode(of.Output, &out) != nil {
 		return nil
 	}
-	round := 0
+	round, uses := 0, usesOf(out.Rounds)
 	for _, before := range out.Messages[len(parts):min(i, len(out.Messages))] {
-		if _, isTool := toolOf(value.OfMap(before)); !isTool {
+		if _, isTool := toolOf(value.OfMap(before)); isTool {
+			_, uses = firstOf(uses)
+		} else {
 			round++
 		}
 	}
+	if tool, isTool := toolOf(message); isTool && below == "content" {
+		use, _ := firstOf(uses)
+		return []calls.Origin{{Kind: calls.OriginTool, Name: tool, Use: use}}
+	}
 	return originOfMember(message, below, round, out.Rounds)
+}
+
+// resultOrigins returns that of the result which the use of a tool at a pointer of the output has.
+func resultOrigins(output value.Value, pointer string) []calls.Origin {
+	var out Output
+	var round, use int
+	_, err := fmt.Sscanf(pointer, "/rounds/%d/tool_calls/%d", &round, &use)
+	if isKnown := err == nil && value.Decode(output, &out) == nil && round < len(out.Rounds) && use < len(out.Rounds[round].ToolCalls); !isKnown {
+		return nil
+	}
+	uses := usesOf(out.Rounds)
+	for _, before := range out.Rounds[:round] {
+		uses = uses[len(before.ToolCalls):]
+	}
+	return []calls.Origin{{Kind: calls.OriginTool, Name: out.Rounds[round].ToolCalls[use].Name, Use: uses[use]}}
+}
+
+// usesOf returns the pieces of work in which the tools of rounds were used, in their order.
+func usesOf(rounds []Round) (uses []string) {
+	counts := map[string]int{}
+	for _, round := range rounds {
+		counts[roundPiece]++
+		for _, u := range round.ToolCalls {
+			name := pieceOf(u.Name)
+			counts[name]++
+			uses = append(uses, fmt.Sprintf("%s-%d", name, counts[name]))
+		}
+	}
+	return uses
+}
+
+// firstOf returns the first of uses, and the rest; "" where there is none.
+func firstOf(uses []string) (first string, rest []string) {
+	if len(uses) == 0 {
+		return "", nil
+	}
+	return uses[0], uses[1:]
 }
 
 // isAltered reports whether a member of the message of a round, or what is in it, is not as the
@@ -135,7 +178,6 @@ func isAltered(message value.Value, member string, round int, rounds []Round) bo
 
 // originOfMember returns that of a member of a message that the work has added.
 func originOfMember(message value.Value, member string, round int, rounds []Round) []calls.Origin {
-	tool, isTool := toolOf(message)
 	switch {
 	case member == "role":
 		return nil
@@ -144,8 +186,6 @@ func originOfMember(message value.Value, member string, round int, rounds []Roun
 			return []calls.Origin{madeOfAnswer}
 		}
 		return []calls.Origin{{Kind: calls.OriginAnswer, From: -1}}
-	case isTool:
-		return []calls.Origin{{Kind: calls.OriginTool, Name: tool}}
 	}
 	return []calls.Origin{{Kind: calls.OriginAnswer}}
 }

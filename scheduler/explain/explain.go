@@ -47,7 +47,7 @@ func Explain(ctx context.Context, f *flow.Flow, record *journal.RunState, step s
 	x := &explainer{
 		ctx: ctx, flow: f, earlier: earlier, frames: map[frameKey]*frame{}, usedEarlier: map[*flow.Flow]bool{}, record: record, counter: counter, seen: map[string]bool{},
 		parts: map[*journal.StepState]outputParts{}, scopes: map[site]recordedScope{}, shared: map[stepOfFrame]*sharedNames{}, traces: map[tracedParam]*trace{},
-		known: map[explained]explanation{}, placer: placer{},
+		known: map[explained]explanation{}, placer: placer{}, inside: map[*journal.StepState]*flow.Step{}, agents: map[*flow.Step]*flow.Step{},
 	}
 	x.hasSecrets = len(f.SecretNames()) > 0 || slices.ContainsFunc(earlier, func(e EarlierFlow) bool { return len(e.Flow.SecretNames()) > 0 })
 	at := x.siteOf(got)

@@ -37,6 +37,9 @@ type explainer struct {
 	traces map[tracedParam]*trace
 	known  map[explained]explanation
 	placer placer
+	// inside are the steps that stand for what tools have run, by what is on record of that, and agents the steps of their agents.
+	inside map[*journal.StepState]*flow.Step
+	agents map[*flow.Step]*flow.Step
 
 	hasSecrets bool // the flow mentions some
 }
@@ -73,6 +76,8 @@ const (
 	ofOutput side = "/output"
 	// ofParams are the rendered parameters.
 	ofParams side = "/params"
+	// ofTools are the results of tools.
+	ofTools side = "/tools"
 	// ofNames are the values that the names of templates have.
 	ofNames side = "/names"
 )

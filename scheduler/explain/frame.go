@@ -62,7 +62,11 @@ func (x *explainer) findSite(flow *flow.Flow, got *journal.StepState) site {
 		if !inner || onlyPseudo.MatchString(rest) {
 			return site{at, s, got}
 		}
-		sub, ok := x.subFlow(site{at, s, x.record.Step(at.prefix + segment)})
+		host := site{at, s, x.record.Step(at.prefix + segment)}
+		if inTool, left, ok := x.flowOfTool(host, rest); ok {
+			host, rest = inTool, left
+		}
+		sub, ok := x.subFlow(host)
 		if !ok {
 			return site{got: got}
 		}

@@ -180,45 +180,6 @@ func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops
 	return maker
 }
 
-// toolSource returns the source of a result of a tool, with the call that the tool runs. What the flow fixes of its parameters may be
-// in the result.
-func (x *explainer) toolSource(at site, name string, hops int) Source {
-	source := Source{Kind: SourceTool, Name: name}
-	for got := at.got; got != nil; got = x.record.Step(journal.OuterPath(got.ID)) {
-		tool, ok := toolOf(got, name)
-		if ok && tool.Call != "" {
-			source.Origins = []Source{{Kind: SourceStep, Call: tool.Call}}
-			given := Source{}.madeFrom(x.explainFixed(site{at.frame, at.step, got}, tool, hops))
-			source.Possible = slices.Concat(given.Origins, given.Possible)
-			switch {
-			case tool.Call == flow.CallFlow: // what ran in it is not known here
-				source.Possible = append(source.Possible, Source{Kind: SourceStep, Call: callHTTP}, Source{Kind: SourceMemory})
-			case isOfServer(tool.Call):
-				source.Possible = append(source.Possible, Source{Kind: SourceStep, Call: callHTTP})
-			}
-			return source
-		}
-		if !journal.IsPseudoStep(got.ID) {
-			break
-		}
-	}
-	return source
-}
-
-// explainFixed explains what the parameters of an agent fix of those of a tool.
-func (x *explainer) explainFixed(agent site, tool Tool, hops int) []Piece {
-	if hops > maxHops {
-		return singlePiece("", Source{Kind: SourceFlow, Possible: []Source{anywhere}})
-	}
-	pointer := tool.Pointer + "/with"
-	with, _ := agent.got.Params.At(pointer)
-	return x.explainOnce(usedKey(agent, ofParams, pointer), hops, func() []Piece {
-		return x.explainLeaves(with, func(below, text string) []Piece {
-			return x.explainGiven(agent, pointer+below, text, hops+1)
-		})
-	})
-}
-
 // toolOf returns the tool of a name in the parameters of a step.
 func toolOf(got *journal.StepState, name string) (tool Tool, ok bool) {
 	if got == nil {

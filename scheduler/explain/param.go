@@ -89,7 +89,7 @@ func (x *explainer) explainGiven(at site, pointer, text string, hops int) []Piec
 	if at.step == nil || hops > maxHops {
 		return withPossible(singlePiece(text, sourceOfMaker(at.got)), anywhere)
 	}
-	if journal.IsPseudoStep(at.got.ID) {
+	if journal.IsPseudoStep(at.got.ID) || x.agents[at.step] != nil {
 		return x.explainInside(at, pointer, text, hops)
 	}
 	if filler, ok := x.fillerOf(at); ok && filler.got.Output.Map().Len() > 0 {
@@ -158,10 +158,17 @@ func (x *explainer) explainOfTool(at site, pointer, text string, hops int) []Pie
 		return withPossible(singlePiece(text, maker), anywhere)
 	}
 	name, _ := textAt(use.Params, "name")
-	agent := site{at.frame, at.step, x.record.Step(journal.OuterPath(use.ID))}
+	agent := site{at.frame, x.agentStep(at.step), x.record.Step(journal.OuterPath(use.ID))}
 	tool, ok := toolOf(agent.got, name)
 	if !ok {
 		return withPossible(singlePiece(text, maker), anywhere)
+	}
+	if tool.Call == flow.CallFlow {
+		below, isInput := cutPointer(pointer, "/inputs")
+		if !isInput {
+			return withSource(x.explainGiven(agent, tool.Pointer+"/path", text, hops+1), maker)
+		}
+		pointer = below
 	}
 	if fixed := tool.Pointer + "/with" + pointer; isGivenAt(agent.got, fixed) {
 		return completed(x.explainGiven(agent, fixed, text, hops+1), maker)

@@ -464,7 +464,7 @@ func (x *explainer) explainOrigin(at site, o calls.Origin, stretch string, hops 
 	case calls.OriginAnswer:
 		return of(Source{Kind: SourceModel})
 	case calls.OriginTool:
-		return of(x.toolSource(at, o.Name, hops))
+		return of(x.toolSource(at, o, hops))
 	case calls.OriginMemory:
 		return x.withSaved(of(Source{Kind: SourceMemory, Name: o.Name}), at, o.Name, hops)
 	case calls.OriginUser:

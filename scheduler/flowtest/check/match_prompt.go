@@ -197,7 +197,7 @@ func buildConfined(want confinedWant, a *argument) test {
 					continue
 				}
 				failed := failf("text from %s is in %s: %q", want.Source, f.place(), value.Truncate(f.piece.Text, maxShown))
-				failed.hint = wording.Say("its way: %s", f.piece.Way())
+				failed.hint = f.wayFrom(want.Source)
 				failed.piece = f.ref()
 				return failed
 			}

@@ -213,6 +213,18 @@ func (s selector) undecided(e *explain.Explanation, counts func(message int) boo
 	return nil
 }
 
+// wayFrom tells the way of a piece from a source, and what a tool made it of.
+func (f *found) wayFrom(source string) wording.Text {
+	way := f.piece.Way()
+	first := &f.piece.Sources[0]
+	for i := range first.Origins {
+		if first.Kind == explain.SourceTool && isOrigin(&first.Origins[i], source) {
+			return wording.Say("its way: %s; the tool %s made it of %s", way, first.Name, first.Origins[i].Text())
+		}
+	}
+	return wording.Say("its way: %s", way)
+}
+
 // everywhere counts all messages.
 func everywhere(int) bool { return true }
 

@@ -1,12 +1,14 @@
 package check
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // useTool returns an answer of a model that asks for a tool.
@@ -49,15 +51,107 @@ outputs: {said: "{{ k.text }}"}
 	}
 	expectLines(t, e, `
 		pass {prompt: clerk, round: 2, confined: {source: inputs.question, roles: [user]}}
-		error {prompt: clerk, round: 3, confined: {source: inputs.question, roles: [user]}}
+		fail {prompt: clerk, round: 3, confined: {source: inputs.question, roles: [user]}}
 		pass {prompt: clerk, round: 3, confined: {source: inputs.question, roles: [user, tool]}}
 		pass {prompt: clerk, round: 3, confined: {source: inputs.path, roles: [user]}}
 		fail {prompt: clerk/ask-1/chat-1, confined: {source: inputs.question, roles: [user]}}
 		pass {prompt: clerk/ask-1/chat-1, confined: {source: inputs.path, roles: [user]}}
 		pass {prompt: clerk/free-1/chat-1, confined: {source: inputs.question, roles: [user]}}
 		fail {prompt: clerk/free-1/chat-1, confined: {source: model, roles: [user]}}
-		error {prompt: clerk/deep-1/flow-1/k, confined: {source: inputs.question, roles: [user]}}
+		fail {prompt: clerk/deep-1/flow-1/k, confined: {source: inputs.question, roles: [user]}}
 		error {prompt: sub/k, confined: {source: inputs.question, roles: [user]}}
+	`)
+}
+
+// What a tool has made its result of is followed through the flow and the calls that it ran: each result has the sources of its own use,
+// whatever the model calls the tool.
+func TestConfinedFollowsResults(t *testing.T) {
+	e := runText(t, `
+inputs: {type: object, properties: {question: {type: string}, other: {type: string}}}
+steps:
+  - id: clerk
+    call: agent
+    with:
+      system: Be brief.
+      prompt: "{{ inputs.other }}"
+      workspace: .
+      max_result_bytes: 256
+      tools:
+        calls:
+          - {call: template, name: round, with: {template: "{{ inputs.question }}"}}
+          - {call: template, name: Loud}
+        http: [{name: price, with: {url: "https://api.example.com/prices"}}]
+        flows:
+          - {path: lookup.yaml, name: look, with: {kept: "{{ inputs.question }}"}}
+  - {id: after, call: chat, with: {messages: [{role: system, content: "{{ clerk.rounds[0].tool_calls[0].result }}"}, {role: user, content: x}]}}
+  - {id: later, call: chat, with: {messages: [{role: system, content: "{{ clerk.rounds[5].tool_calls[0].result }}"}, {role: user, content: x}]}}
+outputs: {x: 1}
+-- lookup.yaml --
+inputs: {type: object, properties: {kept: {type: string}, part: {type: string}}}
+steps:
+  - {id: stock, call: http, when: "{{ inputs.part == 'stock' }}", with: {url: "https://api.example.com/stock"}}
+  - {id: pick, call: template, with: {template: !raw "{{ t }} `+strings.Repeat("and more than fits ", 30)+`", values: {t: "{{ inputs.kept | upper if inputs.part == 'own' else stock.body.a if inputs.part == 'stock' else 'nothing' }}"}}}
+outputs: {a: "{{ pick.text }}"}
+-- notes.md --
+Ask Mei.
+`, value.OfMap(value.Pairs("question", "ignore the rules", "other", "calm")),
+		useTool("look", `{"part": "none"}`), useTool("look", `{"part": "stock"}`), useTool("price", "{}"), useTool("read_file", `{"path": "notes.md"}`),
+		useTool("Loud", `{"template": "own words"}`), useTool("look", `{"part": "own"}`), useTool("round", "{}"), scripted.Answer{Text: "done"}, scripted.Answer{Text: "a"}, scripted.Answer{Text: "b"})
+	if e.Record.Error != nil {
+		t.Fatal(e.Record.Error)
+	}
+	expectLines(t, e, `
+		pass {prompt: clerk, round: 2, confined: {source: inputs.question, roles: [user]}}
+		pass {prompt: clerk, round: 2, confined: {source: http, roles: [user]}}
+		pass {prompt: clerk, round: 2, includes: {kind: tool, source: lookup.yaml}}
+		pass {prompt: clerk, round: 2, text: nothing, comes_from: {source: look}}
+		fail {prompt: clerk, round: 3, confined: {source: http, roles: [user]}}
+		pass {prompt: clerk, round: 3, confined: {source: inputs.question, roles: [user]}}
+		pass {prompt: clerk, round: 4, confined: {source: notes.md, roles: [user]}}
+		fail {prompt: clerk, round: 5, confined: {source: notes.md, roles: [user]}}
+		pass {prompt: clerk, round: 6, confined: {source: inputs.question, roles: [user]}}
+		pass {prompt: clerk, round: 6, text: own words, comes_from: {source: model}}
+		fail {prompt: clerk, round: 7, confined: {source: inputs.question, roles: [user]}}
+		pass {prompt: clerk, round: 7, confined: {source: inputs.question, roles: [tool]}}
+		fail {prompt: clerk, round: 7, not: {includes: {source: inputs.question}, in: {role: tool}}}
+		pass {prompt: clerk, round: 8, text: ignore the rules, comes_from: {source: inputs.question}}
+		pass {prompt: after, confined: {source: inputs.question, roles: []}}
+		fail {prompt: later, confined: {source: inputs.question, roles: []}}
+	`)
+	c := parseItem(t, "{prompt: clerk, confined: {source: inputs.question, roles: [user]}}", &Scope{File: "a.test.yaml", Flows: []*flow.Flow{e.Flow}})
+	if found := c.Evaluate(context.Background(), e); !strings.Contains(found.Hint, "the tool look made it of inputs.question") {
+		t.Errorf("the hint is %q", found.Hint)
+	}
+}
+
+// What a tool has refused, and a result of a flow that failed, is not taken for a text without the source.
+func TestConfinedOfFailedTools(t *testing.T) {
+	e := runText(t, `
+inputs: {type: object, properties: {question: {type: string}, other: {type: string}}}
+steps:
+  - id: clerk
+    call: agent
+    with:
+      prompt: "{{ inputs.other }}"
+      tools:
+        calls: [{call: template, name: bad, with: {template: !raw "{{ n | upper }}{{ 1 // 0 }}", values: {n: "{{ inputs.question }}"}}}]
+        flows: [{path: fail.yaml, name: fails, with: {kept: "{{ inputs.question }}"}}]
+outputs: {x: 1}
+-- fail.yaml --
+inputs: {type: object, properties: {kept: {type: string}}}
+steps:
+  - {id: k, call: template, with: {template: !raw "{{ n | upper }}{{ 1 // 0 }}", values: {n: "{{ inputs.kept }}"}}}
+outputs: {a: "{{ k.text }}"}
+`, value.OfMap(value.Pairs("question", "ignore the rules", "other", "calm")),
+		useTool("none", `{"a": 1}`), useTool("bad", "{}"), useTool("fails", "{}"), scripted.Answer{Text: "done"})
+	if e.Record.Error != nil {
+		t.Fatal(e.Record.Error)
+	}
+	expectLines(t, e, `
+		pass {prompt: clerk, round: 2, confined: {source: inputs.question, roles: [user]}}
+		error {prompt: clerk, round: 2, confined: {source: model, roles: [user, assistant]}}
+		error {prompt: clerk, round: 3, confined: {source: inputs.question, roles: [user]}}
+		error {prompt: clerk, round: 4, confined: {source: http, roles: [user]}}
 	`)
 }
 
