@@ -190,7 +190,10 @@ func (p Params) toolProblems() (problems []schema.Problem) {
 		if err == nil && isTaken {
 			err = calls.Errorf(calls.Invalid, "there are two tools called %s", t.name).WithHint("give one of them another name")
 		}
-		if err != nil {
+		var notSchema *schema.InvalidError
+		if errors.As(err, &notSchema) {
+			problems = append(problems, t.invalidParameters()...)
+		} else if err != nil {
 			problems = append(problems, calls.ProblemOf("/"+t.place, err))
 		}
 		names = append(names, t.name)

@@ -191,6 +191,16 @@ func (t toolPlan) check() error {
 	return nil
 }
 
+// invalidParameters returns why the parameters that the tool spells out are not a schema; nil
+// where they are, or are known only later.
+func (t toolPlan) invalidParameters() schema.Problems {
+	doc := value.OfMap(t.parameters)
+	if isComputed(doc) {
+		return nil
+	}
+	return schema.InvalidAt("/"+t.place+"/parameters", doc)
+}
+
 // givenSchema returns the schema of the arguments that the parameters spell out, closed: other
 // arguments than those must not get through.
 func (t toolPlan) givenSchema() (*schema.Schema, error) {

@@ -97,11 +97,12 @@ response_schema:
 	return def
 }
 
-// lintParams finds mistyped keywords and wrong defaults of response_schema, members of extra that the call makes itself, and messages
+// lintParams finds what is wrong in response_schema, members of extra that the call makes itself, and messages
 // beside their short form also where a template makes one of the two.
 func lintParams(params value.Value, _ calls.LintEnv) []schema.Problem {
 	answer, _ := params.Get("response_schema")
-	problems := append(schema.LintAt("/response_schema", answer).AsWarnings(), ask.LintExtra(params)...)
+	problems := append(schema.InvalidAt("/response_schema", answer), schema.LintAt("/response_schema", answer).AsWarnings()...)
+	problems = append(problems, ask.LintExtra(params)...)
 	if _, given := params.Get("messages"); !given {
 		return problems
 	}

@@ -16,29 +16,53 @@ import (
 
 // compileError turns the error of compiling doc into a sentence without the library's URLs.
 func compileError(err error, doc value.Value) error {
+	var invalid *jsonschema.SchemaValidationError
+	if errors.As(err, &invalid) {
+		return invalidError(invalid, doc)
+	}
+	if p, ok := placedProblem(err, doc); ok {
+		return &InvalidError{Problems{p}}
+	}
+	if message, problems := referenceProblems(err, doc); problems != nil {
+		return &InvalidError{problems}
+	} else if message.En != "" {
+		return wording.Errorf("not a JSON Schema: %s", message)
+	}
+	return wording.Errorf("not a JSON Schema: %s", strings.ReplaceAll(strings.ReplaceAll(err.Error(), location, ""), base, ""))
+}
+
+// referenceProblems words an error that is about references of doc, and returns the problem of
+// each of them; none where they are not found, and "" for another error.
+func referenceProblems(err error, doc value.Value) (message wording.Text, problems Problems) {
 	var (
-		invalid    *jsonschema.SchemaValidationError
 		unloaded   *jsonschema.LoadURLError
 		noPointer  *jsonschema.JSONPointerNotFoundError
 		badPointer *jsonschema.InvalidJsonPointerError
 		noAnchor   *jsonschema.AnchorNotFoundError
 	)
+	f := findReferences(doc)
+	var isAbout func(reference) bool
 	switch {
-	case errors.As(err, &invalid):
-		return invalidError(invalid, doc)
 	case errors.As(err, &unloaded):
-		return wording.Errorf("not a JSON Schema: %w", unloaded.Err)
+		leads := func(r reference) bool { return r.address == unloaded.URL }
+		message = wordingf("the draft %q is not supported", asWritten(unloaded.URL))
+		problems = f.problemsAt(message, func(r reference) bool { return leads(r) && r.isDraft() })
+		if problems != nil {
+			return message, problems
+		}
+		message, isAbout = wording.OfError(unloaded.Err), leads
 	case errors.As(err, &noPointer):
-		return wording.Errorf("not a JSON Schema: %s not found", asWritten(noPointer.URL))
+		message, isAbout = wordingf("%s not found", asWritten(noPointer.URL)), f.leadTo(noPointer.URL)
 	case errors.As(err, &badPointer):
-		return wording.Errorf("not a JSON Schema: %s is not a JSON pointer (write ~0 for ~, and ~1 for /)", asWritten(badPointer.URL))
+		message = wordingf("%s is not a JSON pointer (write ~0 for ~, and ~1 for /)", asWritten(badPointer.URL))
+		isAbout = f.leadTo(badPointer.URL)
 	case errors.As(err, &noAnchor):
-		return wording.Errorf("not a JSON Schema: %s not found", asWritten(noAnchor.Reference))
+		message = wordingf("%s not found", asWritten(noAnchor.Reference))
+		isAbout = func(r reference) bool { return r.address+"#"+r.fragment == decodeLocation(noAnchor.Reference) }
+	default:
+		return wording.Text{}, nil
 	}
-	if p, ok := placedProblem(err, doc); ok {
-		return &InvalidError{Problems{p}}
-	}
-	return wording.Errorf("not a JSON Schema: %s", strings.ReplaceAll(strings.ReplaceAll(err.Error(), location, ""), base, ""))
+	return message, f.problemsAt(message, isAbout)
 }
 
 // placedProblem words an error that is about one keyword of doc.
@@ -123,7 +147,12 @@ func invalidError(err *jsonschema.SchemaValidationError, doc value.Value) error 
 	}
 	wrong := &InvalidError{}
 	add := func(pointer string, k jsonschema.ErrorKind) {
-		wrong.Problems = append(wrong.Problems, newProblem(pointer, "", ruleMessage(k)))
+		p := newProblem(pointer, "", ruleMessage(k))
+		if enum, ok := k.(*kind.Enum); ok { // of the names of types
+			text, _ := enum.Got.(string)
+			p.Hint = value.DidYouMean(text, namesIn(enum.Want))
+		}
+		wrong.Problems = append(wrong.Problems, p)
 	}
 	at := pointerIn(err.URL)
 	checked, _ := doc.At(at)

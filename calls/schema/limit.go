@@ -57,8 +57,9 @@ func checkLimits(doc value.Value) error {
 	if n := len(doc.AppendJSON(nil)); n > maxBytes {
 		return wording.Errorf("the schema has %d bytes, more than %d", n, maxBytes)
 	}
-	if err := Checkable(doc); err != nil {
-		return wording.Errorf("not a JSON Schema: %w", err)
+	var c converter
+	if _, p := c.convert(doc, 0); p != nil {
+		return &InvalidError{Problems{*p}}
 	}
 	if subs, refs := countSubschemas(doc); subs*(subs+refs*refCost) > maxCompiling {
 		return wording.Errorf("the schema takes too long to compile: it has %d subschemas, and %d references to places other than definitions", subs, refs)
@@ -285,9 +286,9 @@ func (s *Schema) unionsMultiply() bool {
 	return false
 }
 
-// findLoop returns the keywords that lead from a subschema to one that leads back to itself
-// at the same value; "" where none does.
-func (s *Schema) findLoop() string {
+// findLoop returns the pointer of a subschema, and the keywords that lead from it to one that
+// leads back to itself at the same value; "" where none does.
+func (s *Schema) findLoop() (at, loop string) {
 	isOnWay := map[*jsonschema.Schema]bool{}
 	var visit func(sub *jsonschema.Schema, way string) string
 	visit = func(sub *jsonschema.Schema, way string) string {
@@ -311,10 +312,10 @@ func (s *Schema) findLoop() string {
 	}
 	for _, at := range slices.Sorted(maps.Keys(s.at)) {
 		if loop := visit(s.at[at], at); loop != "" {
-			return strings.TrimPrefix(loop, location)
+			return pointerIn(at), strings.TrimPrefix(loop, location)
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // isAffordable reports whether checking v, a value of that many nodes, stays within

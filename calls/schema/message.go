@@ -189,13 +189,17 @@ func (f *failure) hint() string {
 	if !ok || !isText {
 		return ""
 	}
-	var names []string
-	for _, item := range enum.Want {
+	return value.DidYouMean(text, namesIn(enum.Want))
+}
+
+// namesIn returns the texts in an enum.
+func namesIn(enum []any) (names []string) {
+	for _, item := range enum {
 		if name, ok := item.(string); ok {
 			names = append(names, name)
 		}
 	}
-	return value.DidYouMean(text, names)
+	return names
 }
 
 // unionMessage returns why no branch fits: branches for another type of value are passed

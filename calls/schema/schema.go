@@ -101,8 +101,8 @@ func (s *Schema) compileOnce() {
 		}
 		s.at, s.weights, s.everyday = map[string]*jsonschema.Schema{}, map[jsonschema.Regexp]int{}, true
 		s.indexSubschema(s.compiled)
-		if loop := s.findLoop(); loop != "" {
-			s.err = wording.Errorf("not a JSON Schema: infinite loop %s", loop)
+		if at, loop := s.findLoop(); loop != "" && s.err == nil {
+			s.err = &InvalidError{Problems{newProblem(at, "", wordingf("infinite loop %s", loop))}}
 		}
 	})
 }
@@ -122,7 +122,7 @@ func (s *Schema) indexSubschema(sub *jsonschema.Schema) {
 		}
 	}
 	if sub.DynamicRef != nil || sub.RecursiveRef != nil {
-		s.err = wording.Errorf("a schema with $dynamicRef or $recursiveRef is not supported; use $ref")
+		s.err = s.dynamicError(sub)
 		return
 	}
 	if sub.Contains != nil || len(sub.PatternProperties) > 0 {
@@ -155,6 +155,12 @@ func (s *Schema) indexSubschema(sub *jsonschema.Schema) {
 	for _, below := range sub.PrefixItems {
 		s.indexSubschema(below)
 	}
+}
+
+// dynamicError is that of a subschema with $dynamicRef or $recursiveRef.
+func (s *Schema) dynamicError(sub *jsonschema.Schema) error {
+	message := wordingf("a schema with $dynamicRef or $recursiveRef is not supported; use $ref")
+	return &InvalidError{Problems{newProblem(placeOfKeyword(s.doc, pointerIn(sub.Location), []string{"$dynamicRef", "$recursiveRef"}), "", message)}}
 }
 
 // inPlaceSubschemas returns the subschemas that look at the same value as s does.

@@ -1,15 +1,16 @@
 package schema
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// keywords are those of draft 7, and of later drafts what people use of them.
+// keywords are those of all drafts from 4 on.
 var keywords = []string{
-	"$id", "$schema", "$vocabulary", "$ref", "$comment", "$defs", "$anchor", "definitions", "title", "description", "default", "examples", "readOnly", "writeOnly", "deprecated",
+	"$id", "$schema", "$vocabulary", "$ref", "$comment", "$defs", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "definitions", "title", "description", "default", "examples", "readOnly", "writeOnly", "deprecated",
 	"type", "enum", "const", "format", "contentEncoding", "contentMediaType", "contentSchema",
 	"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern",
 	"items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "unevaluatedItems",
@@ -24,30 +25,61 @@ var keywords = []string{
 // its value.
 const UnknownKeyword = "unknown keyword"
 
-// UnknownKeywords finds what looks like a mistyped keyword in a schema that a user wrote:
-// requird, aditionalProperties. JSON Schema says to ignore unknown keywords, so
-// Parse takes them; the constraint that was meant is then not there. Pointers are
-// those of the schema. All are warnings.
-func UnknownKeywords(doc value.Value) (problems Problems) {
+// UnknownKeywords finds what has no effect in a schema that a user wrote: what looks like a
+// mistyped keyword (requird, aditionalProperties), keywords of another draft than the schema's,
+// and what old drafts ignore beside $ref. JSON Schema says to ignore these, so Parse takes
+// them; the constraint that was meant is then not there. Pointers are those of the schema. All
+// are warnings.
+func UnknownKeywords(doc value.Value) (problems Problems) { return ineffectiveKeywords(doc, false) }
+
+// UnknownKeywordsOfPart is [UnknownKeywords] for a schema that is put into another, which
+// alone names the draft.
+func UnknownKeywordsOfPart(doc value.Value) (problems Problems) {
+	return ineffectiveKeywords(doc, true)
+}
+
+func ineffectiveKeywords(doc value.Value, isPart bool) (problems Problems) {
 	walkSchemas(doc, "", func(s value.Value, at string) {
+		draft := usualDraft
+		if !isPart {
+			draft = draftWithin(doc, at)
+		}
 		for key := range s.Map().All() {
-			if slices.Contains(keywords, key) {
-				continue
+			p, found := ineffectiveKeyword(s, key, draft, isPart)
+			if !slices.Contains(keywords, key) {
+				p = Problem{Hint: value.DidYouMean(key, keywords)}.WithMessage("JSON Schema has no keyword %q, it has no effect", key)
+				found = p.Hint != ""
 			}
-			if hint := value.DidYouMean(key, keywords); hint != "" {
-				problems = append(problems, Problem{
-					Pointer: at + "/" + value.Escape(key),
-					Hint:    hint,
-					Keyword: UnknownKeyword,
-					Warning: true,
-				}.WithMessage("JSON Schema has no keyword %q, it has no effect", key))
+			if found {
+				p.Pointer, p.Keyword, p.Warning = at+"/"+value.Escape(key), UnknownKeyword, true
+				problems = append(problems, p)
 			}
 		}
 	})
 	return problems
 }
 
-// LintAt returns what [UnknownKeywords] and [MisfitDefaults] find in a schema that stands at a
+// InvalidAt returns why what is at a pointer of a call's parameters is not a JSON Schema, each
+// fault at its place; nil for a schema, and for what is not even an object.
+func InvalidAt(pointer string, doc value.Value) (problems Problems) {
+	if doc.Kind() != value.Object {
+		return nil
+	}
+	_, err := Parse(doc)
+	var wrong *InvalidError
+	switch {
+	case errors.As(err, &wrong) && len(wrong.Problems) > 0:
+		for _, p := range wrong.Problems {
+			message, hint := p.Text()
+			problems = append(problems, Problem{Pointer: pointer + p.Pointer}.WithMessage("not a JSON Schema: %s", message).WithHint("%s", hint))
+		}
+	case err != nil:
+		problems = Problems{Problem{Pointer: pointer}.WithMessage("%v", err)}
+	}
+	return problems
+}
+
+// LintAt returns what [UnknownKeywords] and [MisfitDefaults] find in a schema that is at a
 // pointer of a call's parameters: what the Lint of a call wants.
 func LintAt(pointer string, doc value.Value) Problems {
 	problems := append(UnknownKeywords(doc), MisfitDefaults(doc)...)

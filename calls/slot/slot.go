@@ -119,7 +119,8 @@ func Extended(kit Kit) calls.Definition {
 	}
 	def.Lint = func(params value.Value, _ calls.LintEnv) []schema.Problem {
 		doc, _ := params.Get("current_schema")
-		return schema.LintAt("/current_schema", processor.ExpandFormats(doc, kit.Formats))
+		doc = processor.ExpandFormats(doc, kit.Formats)
+		return append(schema.InvalidAt("/current_schema", doc), schema.LintAt("/current_schema", doc)...)
 	}
 	def.Texts = []calls.Texts{templateTexts()}
 	def.Origins = func(_ context.Context, of calls.Record, pointer string) []calls.Origin {

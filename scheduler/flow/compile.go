@@ -97,9 +97,6 @@ func (u *unit) inputSchema() *schema.Schema {
 	return s
 }
 
-// schemaTypes are the types that JSON Schema knows.
-var schemaTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
-
 // reportSchema reports what is wrong with a schema of the flow, each fault at its own place.
 // within is the pointer of the node in the schema.
 func (u *unit) reportSchema(key string, n *yaml.Node, within string, err error) {
@@ -111,22 +108,29 @@ func (u *unit) reportSchema(key string, n *yaml.Node, within string, err error) 
 	for _, p := range wrong.Problems {
 		pointer := strings.TrimPrefix(p.Pointer, within)
 		at := nodeAt(n, pointer)
-		message, _ := p.Text()
-		found := u.add(u.positionOf(at), "%s%s: not a JSON Schema: %s", key, pointer, message)
-		if near := value.Nearest(yaml.Resolve(at).Value, schemaTypes); near != "" && strings.HasSuffix(pointer, "/type") {
-			found.hint("did you mean %q?", near)
-		}
+		message, hint := p.Text()
+		u.add(u.positionOf(at), "%s%s: not a JSON Schema: %s", key, pointer, message).setHint(hint)
 	}
 }
 
-// lintSchema warns of mistyped keywords in a schema, which have no effect, and reports defaults that
-// do not fit it.
+// lintSchema warns of keywords in a schema that have no effect, and reports defaults that do not
+// fit it.
 func (u *unit) lintSchema(key string, n *yaml.Node, doc value.Value) {
+	u.lintDefaults(key, n, doc)
+	u.lintKeywords(key, n, schema.UnknownKeywords(doc))
+}
+
+// lintDefaults reports defaults that do not fit the schema beside them.
+func (u *unit) lintDefaults(key string, n *yaml.Node, doc value.Value) {
 	for _, p := range schema.MisfitDefaults(doc) {
 		message, hint := p.Text()
 		u.add(u.positionOf(nodeAt(n, p.Pointer)), "%s%s: %s", key, p.Pointer, message).setHint(hint)
 	}
-	for _, p := range schema.UnknownKeywords(doc) {
+}
+
+// lintKeywords warns of keywords that have no effect.
+func (u *unit) lintKeywords(key string, n *yaml.Node, problems schema.Problems) {
+	for _, p := range problems {
 		message, hint := p.Text()
 		u.warn(u.positionOf(keyAt(n, p.Pointer)), "%s: %s", key, message).setHint(hint)
 	}
@@ -164,7 +168,9 @@ func (u *unit) compileStep(k *stepKeys) {
 			u.reportSchema("override_input", k.OverrideInput.node, "/properties", err)
 		}
 		for name, doc := range s.OverrideInput.Map().All() {
-			u.lintSchema("override_input/"+value.Escape(name), nodeAt(k.OverrideInput.node, "/"+value.Escape(name)), doc)
+			key, node := "override_input/"+value.Escape(name), nodeAt(k.OverrideInput.node, "/"+value.Escape(name))
+			u.lintDefaults(key, node, doc)
+			u.lintKeywords(key, node, schema.UnknownKeywordsOfPart(doc))
 		}
 	}
 	u.compileTimes(s)

@@ -443,6 +443,34 @@ outputs: !file f.yaml
 			`flow.yaml:5:63: there is no file e.json (paths are relative to the flow file)`,
 			`flow.yaml:6:10: there is no file f.yaml (paths are relative to the flow file)`,
 		}},
+		"keywords of other drafts": {`inputs: {type: object, properties: {p: {prefixItems: [{type: string}]}, q: {$ref: "#/definitions/q", minLength: 2}}, definitions: {q: {}}}
+steps:
+  - {id: a, call: chat, with: {user: "{{ inputs.p }}", response_schema: {type: object, dependentRequired: {a: [b]}}}}
+  - {id: b, call: slot, with: {current_schema: {type: object, unevaluatedProperties: false}}}
+  - {id: c, call: agent, with: {prompt: x, tools: {calls: [{call: chat, parameters: {properties: {user: {minContains: 2}}}}]}}}
+  - {id: d, call: chat, enable_filling: true, override_input: {user: {prefixItems: []}}}
+  - {id: e, call: slot, with: {current_schema: {$schema: "https://json-schema.org/draft/2020-12/schema", unevaluatedProperties: false}}}
+`, []string{
+			`flow.yaml:1:41: warning: inputs: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`,
+			`flow.yaml:1:102: warning: inputs: draft 7 of JSON Schema ignores what is beside $ref: "minLength" has no effect (write allOf: [{$ref: ...}] in place of $ref)`,
+			`flow.yaml:3:88: warning: response_schema/dependentRequired: draft 7 of JSON Schema has no keyword "dependentRequired", it has no effect (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`,
+			`flow.yaml:4:63: warning: current_schema/unevaluatedProperties: draft 7 of JSON Schema has no keyword "unevaluatedProperties", it has no effect (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`,
+			`flow.yaml:5:106: warning: tools/calls/0/parameters/properties/user/minContains: draft 7 of JSON Schema has no keyword "minContains", it has no effect (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`,
+			`flow.yaml:6:71: warning: override_input/user: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect (use items: [...])`,
+		}},
+		"wrong schemas": {`inputs: {type: object, properties: {p: {$ref: "#/definitions/lost"}}}
+steps:
+  - {id: a, call: chat, with: {user: "{{ inputs.p }}", response_schema: {type: object, properties: {a: {type: strin}}}}}
+  - {id: b, call: chat, with: {user: x, response_schema: {$ref: "#/x"}}}
+  - {id: c, call: slot, with: {current_schema: {type: object, minProperties: "1"}}}
+  - {id: d, call: agent, with: {prompt: x, tools: {calls: [{call: chat, parameters: {properties: {user: {maxLength: -1}}}}]}}}
+`, []string{
+			`flow.yaml:1:47: inputs/properties/p/$ref: not a JSON Schema: #/definitions/lost not found`,
+			`flow.yaml:3:111: response_schema/properties/a/type: not a JSON Schema: value must be one of "array", "boolean", "integer", "null", "number", "object", "string" (did you mean "string"?)`,
+			`flow.yaml:4:65: response_schema/$ref: not a JSON Schema: #/x not found`,
+			`flow.yaml:5:78: current_schema/minProperties: not a JSON Schema: expected integer, but got string`,
+			`flow.yaml:6:117: tools/calls/0/parameters/properties/user/maxLength: not a JSON Schema: must be >= 0 but found -1`,
+		}},
 		"a workspace": {`steps:
   - {id: a, call: context, with: {workspace: desk, current_message: hi}}
   - {id: b, call: context, with: {workspace: desk2, current_message: hi}}

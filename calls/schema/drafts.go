@@ -1,0 +1,148 @@
+package schema
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// latestDraft is the $schema of the newest draft.
+const latestDraft = "https://json-schema.org/draft/2020-12/schema"
+
+// usualDraft is that of a schema that names none.
+const usualDraft = 7
+
+// draftNumber returns the number that the library has for a draft: 4, 6, 7, 2019 or 2020; 0 for
+// a URL that is not that of a draft.
+func draftNumber(name string) int {
+	_, address, _ := strings.Cut(strings.TrimSuffix(name, "#"), "://")
+	switch address {
+	case "json-schema.org/schema", "json-schema.org/draft/2020-12/schema":
+		return 2020
+	case "json-schema.org/draft/2019-09/schema":
+		return 2019
+	case "json-schema.org/draft-07/schema":
+		return 7
+	case "json-schema.org/draft-06/schema":
+		return 6
+	case "json-schema.org/draft-04/schema":
+		return 4
+	}
+	return 0
+}
+
+// draftName returns how people name a draft.
+func draftName(number int) string {
+	switch number {
+	case 2020:
+		return "2020-12"
+	case 2019:
+		return "2019-09"
+	}
+	return strconv.Itoa(number)
+}
+
+// draftWithin returns the draft of the subschema at a pointer of doc: that of the $schema of the
+// document, or of the last subschema above that has an $id beside a $schema.
+func draftWithin(doc value.Value, pointer string) int {
+	draft, at := usualDraft, doc
+	enter := func(isRoot bool) {
+		id := textMember(at, "$id")
+		hasAddress := id != "" && id[0] != '#'
+		if own := draftNumber(textMember(at, "$schema")); own != 0 && (isRoot || hasAddress) {
+			draft = own
+		}
+	}
+	enter(true)
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if pointer != "" {
+			at, _ = at.At("/" + token)
+			enter(false)
+		}
+	}
+	return draft
+}
+
+// draftKeyword is a keyword that some drafts do not have.
+type draftKeyword struct {
+	since, until int // the first and the last draft that has it
+	// instead says how others have the same; "" where they cannot.
+	instead string
+}
+
+var draftKeywords = map[string]draftKeyword{
+	"const":                 {6, 2020, "enum"},
+	"contains":              {6, 2020, ""},
+	"propertyNames":         {6, 2020, ""},
+	"if":                    {7, 2020, ""},
+	"then":                  {7, 2020, ""},
+	"else":                  {7, 2020, ""},
+	"$anchor":               {2019, 2020, `$id: "#name"`},
+	"dependentRequired":     {2019, 2020, "dependencies"},
+	"dependentSchemas":      {2019, 2020, "dependencies"},
+	"minContains":           {2019, 2020, ""},
+	"maxContains":           {2019, 2020, ""},
+	"unevaluatedItems":      {2019, 2020, ""},
+	"unevaluatedProperties": {2019, 2020, ""},
+	"$recursiveRef":         {2019, 2019, "$ref"},
+	"prefixItems":           {2020, 2020, "items: [...]"},
+	"$dynamicAnchor":        {2020, 2020, ""},
+	"$dynamicRef":           {2020, 2020, "$ref"},
+	"additionalItems":       {4, 2019, "items"},
+}
+
+// isDynamic reports whether a keyword is supported in no draft.
+func isDynamic(keyword string) bool { return keyword == "$dynamicRef" || keyword == "$recursiveRef" }
+
+// besideRef are the keywords beside a $ref that drafts before 2019-09 ignore, and that people
+// expect to have an effect.
+var besideRef = []string{
+	"type", "enum", "const", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern",
+	"items", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains",
+	"properties", "patternProperties", "additionalProperties", "propertyNames", "required", "minProperties", "maxProperties",
+	"dependencies", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
+}
+
+// ineffectiveKeyword words that a keyword of a subschema has no effect in its draft; ok is false
+// where it has. isPart means that the document cannot name its draft, for it is a part of another.
+func ineffectiveKeyword(s value.Value, key string, draft int, isPart bool) (p Problem, ok bool) {
+	_, refers := s.Get("$ref")
+	known, depends := draftKeywords[key]
+	switch {
+	case key == "$schema":
+		return misplacedDraft(s, draft, isPart)
+	case depends && (draft < known.since || draft > known.until):
+		p = p.WithMessage("draft %s of JSON Schema has no keyword %q, it has no effect", draftName(draft), key)
+		return p.withDraftHint(known, draft, isPart || isDynamic(key)), true
+	case refers && draft < 2019 && slices.Contains(besideRef, key):
+		p = p.WithMessage("draft %s of JSON Schema ignores what is beside $ref: %q has no effect", draftName(draft), key)
+		return p.WithHint("write allOf: [{$ref: ...}] in place of $ref"), true
+	}
+	return Problem{}, false
+}
+
+// withDraftHint adds the way out for a keyword of another draft.
+func (p Problem) withDraftHint(known draftKeyword, draft int, isFixed bool) Problem {
+	if draft < known.since && !isFixed {
+		return p.WithHint("write $schema: %s at the top of the schema", latestDraft)
+	}
+	if known.instead != "" {
+		return p.WithHint("use %s", known.instead)
+	}
+	return p.WithHint("leave it out")
+}
+
+// misplacedDraft words that a $schema has no effect, for it is below the top of the schema; ok
+// is false where it has, or would change nothing. draft is that of the subschema s.
+func misplacedDraft(s value.Value, draft int, isPart bool) (p Problem, ok bool) {
+	if named := draftNumber(textMember(s, "$schema")); named == 0 || named == draft {
+		return Problem{}, false
+	}
+	p = p.WithMessage("$schema has no effect here: the schema is of draft %s", draftName(draft))
+	if isPart {
+		return p.WithHint("leave it out"), true
+	}
+	return p.WithHint("write it at the top of the schema"), true
+}
