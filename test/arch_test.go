@@ -107,11 +107,11 @@ var layers = map[string][]string{
 	"scheduler/server/mcp":      {"scheduler", "scheduler/journal", "scheduler/service", "calls", "calls/schema", "llm/value"},
 	"scheduler/server/notify":   {"scheduler/journal", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/value"},
 	"scheduler/server/triggers": {"scheduler/flow", "scheduler/service", "scheduler/server/store", "scheduler/trigger", "calls", "llm/prompt", "llm/value"},
-	"scheduler/server/store":    {"calls", "calls/sqlitefile", "llm/value"},
+	"scheduler/server/store":    {"calls", "calls/pgdb", "calls/sqlitefile", "llm/value"},
 	// A journal's backends stand below its contract, their conformance suite beside.
 	"scheduler/journal/...":         {"scheduler/journal", "scheduler/journal/internal/...", "calls", "llm", "llm/value/..."},
 	"scheduler/journal/journaltest": {"scheduler/...", "calls", "llm", "llm/value/..."},
-	// Two stores can be in a Postgres database.
+	// Two stores, and that of the server, can be in a Postgres database.
 	"calls/pgdb":                 {"calls", "llm/value/wording"},
 	"calls/pgdb/pgdbtest":        {},
 	"scheduler/journal/postgres": {"scheduler/journal", "scheduler/journal/internal/...", "scheduler/journal/transfer", "calls", "llm", "llm/value/...", "calls/pgdb"},

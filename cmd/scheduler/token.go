@@ -16,7 +16,7 @@ import (
 
 // withStore opens the store of the server for a use.
 func (a *app) withStore(ctx context.Context, use func(*store.Store) error) error {
-	s, err := store.Open(ctx, a.settings.StateDir, nil)
+	s, err := a.runtime.OpenServerStore(ctx)
 	if err != nil {
 		return exitError{exitFailed, err}
 	}

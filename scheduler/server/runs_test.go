@@ -228,13 +228,44 @@ func TestIdempotency(t *testing.T) {
 	}
 }
 
+// TestIdempotencyOnTwoServers sends the same requests to two servers of a store at once: each
+// begins one run, and no answer is an error but that the request is under way.
+func TestIdempotencyOnTwoServers(t *testing.T) {
+	dir := t.TempDir()
+	servers := []*fixture{newFixture(t, dir, nil, nil), newFixture(t, dir, nil, nil)}
+	token := servers[0].token("lin", store.RunsRead, store.RunsWrite)
+	for i := range 20 {
+		key := fmt.Sprint("k", i)
+		start := func(f *fixture) *reply {
+			return f.do(token, "POST", "/api/v1/runs", `{"flow": "echo", "inputs": {"question": "q"}}`, "Idempotency-Key", key)
+		}
+		var all sync.WaitGroup
+		replies := make([]*reply, 4)
+		for i := range replies {
+			all.Go(func() { replies[i] = start(servers[i%2]) })
+		}
+		all.Wait()
+		want := start(servers[1])
+		for _, r := range replies {
+			isSame := r.status == http.StatusCreated && r.at("/run") == want.at("/run")
+			if !isSame && r.status != http.StatusConflict {
+				t.Errorf("%s: got %d %s, want %s", key, r.status, r.text, want.text)
+			}
+		}
+	}
+	runs := servers[0].do(token, "GET", "/api/v1/runs", "")
+	if items, _ := runs.doc.Get("items"); len(items.List()) != 20 {
+		t.Errorf("there are %d runs", len(items.List()))
+	}
+}
+
 // TestIdempotencyAfterCrash: the key was stored, the run may have begun or not.
 func TestIdempotencyAfterCrash(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)
 	const body = `{"flow": "echo", "inputs": {"question": "q"}}`
 	first := f.do(token, "POST", "/api/v1/runs", body, "Idempotency-Key", "begun")
-	if err := f.store.EndRequest(t.Context(), &store.Request{Principal: f.key(token, "lin"), Key: "begun", Response: []byte{}}); err != nil {
+	if err := f.store.EndRequest(t.Context(), &store.Request{Principal: f.key(token, "lin"), Key: "begun", Run: first.at("/run"), Body: []byte{}, Response: []byte{}}); err != nil {
 		t.Fatal(err)
 	}
 	if r := f.do(token, "POST", "/api/v1/runs", body, "Idempotency-Key", "begun"); r.status != http.StatusCreated || r.at("/run") != first.at("/run") || r.header.Get("Idempotency-Replayed") != "true" {

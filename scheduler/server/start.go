@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"net/http"
 	"time"
 
@@ -211,13 +212,20 @@ func (s *Server) beginOnce(
 		}
 	}
 	answer, err = begin(ctx, r.Run)
-	if err != nil {
-		if _, missing := s.options.Service.Run(ctx, asked.principal, r.Run); missing != nil {
-			_ = s.options.Store.ForgetRequest(context.WithoutCancel(ctx), r) // else the repeat tries again
-		}
+	if err == nil {
+		return answer, "", s.storeAnswer(ctx, r, answer, nil)
+	}
+	info, missing := s.options.Service.Run(ctx, asked.principal, r.Run)
+	if missing != nil {
+		_ = s.options.Store.ForgetRequest(context.WithoutCancel(ctx), r) // else the repeat tries again
 		return answer, "", err
 	}
-	return answer, "", s.storeAnswer(ctx, r, answer, nil)
+	if notStarted := (*service.NotStartedError)(nil); errors.As(err, &notStarted) {
+		return answer, "", err
+	}
+	// Another server got the same request at the same time, and was faster.
+	answer, err = describe(ctx, r.Run, info.Flow)
+	return answer, "true", s.storeAnswer(ctx, r, answer, err)
 }
 
 // storeAnswer stores the answer to a request with a key.

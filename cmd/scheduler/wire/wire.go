@@ -38,6 +38,7 @@ import (
 	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/journal/postgres"
 	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 	"github.com/callnode/scheduler/scheduler/telemetry"
 	"github.com/callnode/scheduler/scheduler/temporal"
@@ -420,6 +421,14 @@ func (rt *Runtime) OpenSharedJournal(ctx context.Context, url string) (*postgres
 		return nil, err
 	}
 	return postgres.Open(ctx, postgres.Options{URL: url, ImageKey: key, KeySource: "the setting journal.key_env", Version: rt.version})
+}
+
+// OpenServerStore opens what a server keeps beside the journal, where the journal is.
+func (rt *Runtime) OpenServerStore(ctx context.Context) (*store.Store, error) {
+	if rt.SharesStore() {
+		return store.OpenShared(ctx, rt.settings.Store, nil)
+	}
+	return store.Open(ctx, rt.settings.StateDir, nil)
 }
 
 // SharesStore reports whether the journal and the memory are in a store that other machines

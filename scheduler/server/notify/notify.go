@@ -216,8 +216,12 @@ func (n *Notifier) describe(ctx context.Context, info *journal.RunInfo) ([]byte,
 
 // Send sends the messages that are due.
 func (n *Notifier) Send(ctx context.Context) error {
+	urls := make([]string, len(n.Targets))
+	for i := range n.Targets {
+		urls[i] = n.Targets[i].URL
+	}
 	for {
-		due, err := n.Store.TakeMessages(ctx, maxSent, leaseTime)
+		due, err := n.Store.TakeMessages(ctx, urls, maxSent, leaseTime)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -236,9 +240,6 @@ func (n *Notifier) Send(ctx context.Context) error {
 // try sends a message, and stores how that went.
 func (n *Notifier) try(ctx context.Context, m *store.Message) error {
 	i := slices.IndexFunc(n.Targets, func(t Target) bool { return t.URL == m.URL })
-	if i < 0 {
-		return n.Store.EndMessage(ctx, m, "the settings do not name the URL any more")
-	}
 	isFinal, err := n.post(ctx, &n.Targets[i], m)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // it is taken up after the lease

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"time"
-
-	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // FireState is how far a [Fire] has come.
@@ -45,18 +43,18 @@ type Schedule struct {
 // FindSchedule returns what is remembered of a schedule; one that is met for the first time
 // is remembered from now on.
 func (s *Store) FindSchedule(ctx context.Context, id string) (found Schedule, err error) {
-	var seen int64
-	query := func(c *sqlitefile.Conn) (known bool, err error) {
-		return c.QueryRow("SELECT paused, seen FROM schedule WHERE id = ?", []any{id}, &found.Paused, &seen)
+	var paused, seen int64
+	query := func(c conn) (known bool, err error) {
+		return c.QueryRow("SELECT paused, seen FROM serve_schedule WHERE id = ?", []any{id}, &paused, &seen)
 	}
 	known := false
-	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+	err = s.db.Read(ctx, func(c conn) error {
 		known, err = query(c)
 		return err
 	})
 	if err == nil && !known {
-		err = s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-			err := c.Exec("INSERT OR IGNORE INTO schedule(id, paused, seen) VALUES (?, 0, ?)", id, s.clock().UnixMilli())
+		err = s.db.Write(ctx, func(c conn) error {
+			err := c.Exec("INSERT INTO serve_schedule(id, paused, seen) VALUES (?, 0, ?) ON CONFLICT DO NOTHING", id, s.clock().UnixMilli())
 			if err != nil {
 				return err
 			}
@@ -64,7 +62,7 @@ func (s *Store) FindSchedule(ctx context.Context, id string) (found Schedule, er
 			return err
 		})
 	}
-	found.Seen = time.UnixMilli(seen)
+	found.Paused, found.Seen = paused != 0, time.UnixMilli(seen)
 	return found, err
 }
 
@@ -74,21 +72,21 @@ func (s *Store) PauseSchedule(ctx context.Context, id string, paused bool) error
 	if _, err := s.FindSchedule(ctx, id); err != nil {
 		return err
 	}
-	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
+	return s.db.Write(ctx, func(c conn) error {
 		if paused {
-			return c.Exec("UPDATE schedule SET paused = 1 WHERE id = ?", id)
+			return c.Exec("UPDATE serve_schedule SET paused = 1 WHERE id = ?", id)
 		}
-		return c.Exec("UPDATE schedule SET paused = 0, seen = ? WHERE id = ? AND paused = 1", s.clock().UnixMilli(), id)
+		return c.Exec("UPDATE serve_schedule SET paused = 0, seen = ? WHERE id = ? AND paused = 1", s.clock().UnixMilli(), id)
 	})
 }
 
 // AddFire records a fire with its decision, once: added is false where the fire was known,
 // to this process or another. planned is false for one that the schedule does not have.
 func (s *Store) AddFire(ctx context.Context, f *Fire, planned bool) (added bool, err error) {
-	err = s.db.Write(ctx, func(c *sqlitefile.Conn) error {
+	err = s.db.Write(ctx, func(c conn) error {
 		now := s.clock().UnixMilli()
-		n, err := c.ExecCount("INSERT OR IGNORE INTO fire(schedule, key, at, run, state, reason, touched) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			f.Schedule, f.Key, f.At.UnixMilli(), f.Run, string(f.State), f.Reason, now)
+		n, err := c.ExecCount("INSERT INTO serve_fire(schedule, key, at, run, state, reason, touched) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			f.Schedule, f.Key, f.At.UnixMilli(), f.Run, string(f.State), storable(f.Reason), now)
 		if err != nil {
 			return err
 		}
@@ -96,7 +94,7 @@ func (s *Store) AddFire(ctx context.Context, f *Fire, planned bool) (added bool,
 		if !planned {
 			return nil
 		}
-		return c.Exec("UPDATE schedule SET seen = max(seen, ?) WHERE id = ?", f.At.UnixMilli(), f.Schedule)
+		return c.Exec("UPDATE serve_schedule SET seen = ? WHERE id = ? AND seen < ?", f.At.UnixMilli(), f.Schedule, f.At.UnixMilli())
 	})
 	return added, err
 }
@@ -104,8 +102,8 @@ func (s *Store) AddFire(ctx context.Context, f *Fire, planned bool) (added bool,
 // ClaimFire takes a fire that is still to be carried out, and reports whether it was not
 // touched since: of several processes one gets it.
 func (s *Store) ClaimFire(ctx context.Context, f *Fire, since time.Time) (claimed bool, err error) {
-	err = s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		n, err := c.ExecCount("UPDATE fire SET state = ?, touched = ? WHERE schedule = ? AND key = ? AND state = ? AND touched <= ?",
+	err = s.db.Write(ctx, func(c conn) error {
+		n, err := c.ExecCount("UPDATE serve_fire SET state = ?, touched = ? WHERE schedule = ? AND key = ? AND state = ? AND touched <= ?",
 			string(FireStarting), s.clock().UnixMilli(), f.Schedule, f.Key, string(f.State), since.UnixMilli())
 		claimed = n > 0
 		return err
@@ -115,9 +113,9 @@ func (s *Store) ClaimFire(ctx context.Context, f *Fire, since time.Time) (claime
 
 // SetFire stores how far a fire has come.
 func (s *Store) SetFire(ctx context.Context, f *Fire, state FireState, reason string) error {
-	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		return c.Exec("UPDATE fire SET state = ?, reason = ?, touched = ? WHERE schedule = ? AND key = ?",
-			string(state), reason, s.clock().UnixMilli(), f.Schedule, f.Key)
+	return s.db.Write(ctx, func(c conn) error {
+		return c.Exec("UPDATE serve_fire SET state = ?, reason = ?, touched = ? WHERE schedule = ? AND key = ?",
+			string(state), storable(reason), s.clock().UnixMilli(), f.Schedule, f.Key)
 	})
 }
 
@@ -126,7 +124,7 @@ const fireColumns = "schedule, key, at, run, state, reason"
 
 func (s *Store) readFires(ctx context.Context, query string, args ...any) ([]*Fire, error) {
 	list := []*Fire{}
-	err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+	err := s.db.Read(ctx, func(c conn) error {
 		return c.QueryRows(query, args, func(scan func(...any) error) error {
 			f := &Fire{}
 			var at int64
@@ -143,15 +141,15 @@ func (s *Store) readFires(ctx context.Context, query string, args ...any) ([]*Fi
 
 // PendingFires returns the fires that are still to be carried out, the oldest first.
 func (s *Store) PendingFires(ctx context.Context) ([]*Fire, error) {
-	return s.readFires(ctx, "SELECT "+fireColumns+" FROM fire WHERE state IN ('queued', 'starting') ORDER BY at, key LIMIT 1000")
+	return s.readFires(ctx, "SELECT "+fireColumns+" FROM serve_fire WHERE state IN ('queued', 'starting') ORDER BY at, key LIMIT 1000")
 }
 
 // OpenFires returns the fires of a schedule whose runs are not known to be over.
 func (s *Store) OpenFires(ctx context.Context, schedule string) ([]*Fire, error) {
-	return s.readFires(ctx, "SELECT "+fireColumns+" FROM fire WHERE schedule = ? AND state IN ('queued', 'starting', 'started') ORDER BY at, key", schedule)
+	return s.readFires(ctx, "SELECT "+fireColumns+" FROM serve_fire WHERE schedule = ? AND state IN ('queued', 'starting', 'started') ORDER BY at, key", schedule)
 }
 
 // LastFires returns the last fires of a schedule, the newest first.
 func (s *Store) LastFires(ctx context.Context, schedule string, limit int) ([]*Fire, error) {
-	return s.readFires(ctx, "SELECT "+fireColumns+" FROM fire WHERE schedule = ? ORDER BY at DESC, key DESC LIMIT ?", schedule, limit)
+	return s.readFires(ctx, "SELECT "+fireColumns+" FROM serve_fire WHERE schedule = ? ORDER BY at DESC, key DESC LIMIT ?", schedule, limit)
 }

@@ -2,9 +2,8 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
-
-	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // Message is a notification on its way to a URL.
@@ -19,58 +18,78 @@ type Message struct {
 
 // AddMessage stores a message that is to be sent at once, unless it is known.
 func (s *Store) AddMessage(ctx context.Context, m *Message) error {
-	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
+	return s.db.Write(ctx, func(c conn) error {
 		now := s.clock().UnixMilli()
-		return c.Exec("INSERT OR IGNORE INTO outbox(id, url, body, tries, next, created, done, problem) VALUES (?, ?, ?, 0, ?, ?, 0, '')",
+		return c.Exec("INSERT INTO serve_outbox(id, url, body, tries, next, created, done, problem) VALUES (?, ?, ?, 0, ?, ?, 0, '') ON CONFLICT DO NOTHING",
 			m.ID, m.URL, m.Body, now, now)
 	})
 }
 
-// TakeMessages returns messages that are due, which no other process takes before the time
-// of the lease is over.
-func (s *Store) TakeMessages(ctx context.Context, limit int, lease time.Duration) (due []*Message, err error) {
-	err = s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		due = nil
+// TakeMessages returns messages to these URLs that are due, which no other process takes before
+// the time of the lease is over. Those to other URLs are left to processes whose settings name
+// them.
+func (s *Store) TakeMessages(ctx context.Context, urls []string, limit int, lease time.Duration) (taken []*Message, err error) {
+	if len(urls) == 0 {
+		return nil, nil
+	}
+	err = s.db.Write(ctx, func(c conn) error {
+		taken = nil
 		now := s.clock()
-		err := c.QueryRows("SELECT id, url, body, tries FROM outbox WHERE done = 0 AND next <= ? ORDER BY next LIMIT ?",
-			[]any{now.UnixMilli(), limit}, func(scan func(...any) error) error {
-				m := &Message{}
-				due = append(due, m)
-				return scan(&m.ID, &m.URL, &m.Body, &m.Tries)
-			})
+		args := []any{now.UnixMilli()}
+		for _, url := range urls {
+			args = append(args, url)
+		}
+		type dueMessage struct {
+			Message
+			next int64
+		}
+		var due []*dueMessage
+		err := c.QueryRows("SELECT id, url, body, tries, next FROM serve_outbox WHERE done = 0 AND next <= ? AND url IN (?"+
+			strings.Repeat(", ?", len(urls)-1)+") ORDER BY next LIMIT ?", append(args, limit), func(scan func(...any) error) error {
+			m := &dueMessage{}
+			due = append(due, m)
+			return scan(&m.ID, &m.URL, &m.Body, &m.Tries, &m.next)
+		})
+		if err != nil {
+			return err
+		}
 		for _, m := range due {
-			if err == nil {
-				err = c.Exec("UPDATE outbox SET next = ? WHERE id = ?", now.Add(lease).UnixMilli(), m.ID)
+			n, err := c.ExecCount("UPDATE serve_outbox SET next = ? WHERE id = ? AND next = ?", now.Add(lease).UnixMilli(), m.ID, m.next)
+			if err != nil {
+				return err
+			}
+			if n > 0 { // else another process has taken it meanwhile
+				taken = append(taken, &m.Message)
 			}
 		}
-		return err
+		return nil
 	})
-	return due, err
+	return taken, err
 }
 
 // DelayMessage stores that a try was in vain, and when the next one is due.
 func (s *Store) DelayMessage(ctx context.Context, m *Message, problem string, next time.Time) error {
-	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		return c.Exec("UPDATE outbox SET tries = ?, next = ?, problem = ? WHERE id = ?", m.Tries, next.UnixMilli(), problem, m.ID)
+	return s.db.Write(ctx, func(c conn) error {
+		return c.Exec("UPDATE serve_outbox SET tries = ?, next = ?, problem = ? WHERE id = ?", m.Tries, next.UnixMilli(), storable(problem), m.ID)
 	})
 }
 
 // EndMessage stores that a message was sent, or with a problem that it is given up.
 func (s *Store) EndMessage(ctx context.Context, m *Message, problem string) error {
-	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		return c.Exec("UPDATE outbox SET done = 1, tries = ?, problem = ?, body = x'' WHERE id = ?", m.Tries, problem, m.ID)
+	return s.db.Write(ctx, func(c conn) error {
+		return c.Exec("UPDATE serve_outbox SET done = 1, tries = ?, problem = ?, body = ? WHERE id = ?", m.Tries, storable(problem), []byte{}, m.ID)
 	})
 }
 
 // NotifiedUntil returns the time until which runs were looked at for notifications; now where
 // none were before.
 func (s *Store) NotifiedUntil(ctx context.Context) (until time.Time, err error) {
-	err = s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		if err := c.Exec("INSERT OR IGNORE INTO notified(id, until) VALUES (1, ?)", s.clock().UnixMilli()); err != nil {
+	err = s.db.Write(ctx, func(c conn) error {
+		if err := c.Exec("INSERT INTO serve_notified(id, until) VALUES (1, ?) ON CONFLICT DO NOTHING", s.clock().UnixMilli()); err != nil {
 			return err
 		}
 		var at int64
-		_, err := c.QueryRow("SELECT until FROM notified WHERE id = 1", nil, &at)
+		_, err := c.QueryRow("SELECT until FROM serve_notified WHERE id = 1", nil, &at)
 		until = time.UnixMilli(at)
 		return err
 	})
@@ -79,7 +98,7 @@ func (s *Store) NotifiedUntil(ctx context.Context) (until time.Time, err error) 
 
 // SetNotifiedUntil stores the time until which runs were looked at.
 func (s *Store) SetNotifiedUntil(ctx context.Context, until time.Time) error {
-	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		return c.Exec("UPDATE notified SET until = max(until, ?) WHERE id = 1", until.UnixMilli())
+	return s.db.Write(ctx, func(c conn) error {
+		return c.Exec("UPDATE serve_notified SET until = ? WHERE id = 1 AND until < ?", until.UnixMilli(), until.UnixMilli())
 	})
 }

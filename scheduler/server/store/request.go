@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/calls"
 )
 
 // Request is a request with an idempotency key.
@@ -25,53 +25,86 @@ type Request struct {
 func (r *Request) SameBody(other *Request) bool { return bytes.Equal(r.Body, other.Body) }
 
 // BeginRequest stores a request before it is carried out. Where its key is known, the
-// earlier request is returned instead, and nothing is stored.
+// earlier request is returned instead, and nothing is stored. The error of a key that is not a
+// text is of kind Invalid.
 func (s *Store) BeginRequest(ctx context.Context, r *Request) (earlier *Request, err error) {
-	err = s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		old := &Request{Principal: r.Principal, Key: r.Key}
-		since := s.clock().Add(-keepRequests).UnixMilli()
-		found, err := c.QueryRow("SELECT body, run, status, response FROM request WHERE principal = ? AND key = ? AND created >= ?",
-			[]any{r.Principal, r.Key, since}, &old.Body, &old.Run, &old.Status, &old.Response)
-		if err != nil {
-			return err
+	if !isStorable(r.Key) {
+		return nil, calls.Errorf(calls.Invalid, "the Idempotency-Key is not valid UTF-8")
+	}
+	for range maxTries {
+		added, err := s.addRequest(ctx, r)
+		if added || err != nil {
+			return nil, err
 		}
-		if found {
-			earlier = old
-			return nil
+		earlier, err = s.findRequest(ctx, r)
+		if earlier != nil || err != nil {
+			return earlier, err
 		}
-		earlier = nil
-		return c.Exec("INSERT OR REPLACE INTO request(principal, key, body, run, status, response, created) VALUES (?, ?, ?, ?, 0, x'', ?)",
-			r.Principal, r.Key, r.Body, r.Run, s.clock().UnixMilli())
-	})
-	return earlier, err
+	}
+	return nil, calls.Errorf(calls.Internal, "the Idempotency-Key is used and forgotten by other processes again and again")
 }
 
-// EndRequest stores the answer of a request.
+// maxTries is how often a request is looked for while other processes forget it.
+const maxTries = 5
+
+// addRequest stores a request, and reports whether its key was not known.
+func (s *Store) addRequest(ctx context.Context, r *Request) (added bool, err error) {
+	now := s.clock()
+	err = s.db.Write(ctx, func(c conn) error {
+		n, err := c.ExecCount(`INSERT INTO serve_request(principal, key, body, run, status, response, created) VALUES (?, ?, ?, ?, 0, ?, ?)
+			ON CONFLICT (principal, key) DO UPDATE SET body = excluded.body, run = excluded.run, status = 0, response = excluded.response, created = excluded.created
+			WHERE serve_request.created < ?`,
+			r.Principal, r.Key, r.Body, r.Run, []byte{}, now.UnixMilli(), now.Add(-keepRequests).UnixMilli())
+		added = n > 0
+		return err
+	})
+	return added, err
+}
+
+// findRequest returns what is stored under the key of a request; nil for nothing.
+func (s *Store) findRequest(ctx context.Context, r *Request) (stored *Request, err error) {
+	err = s.db.Read(ctx, func(c conn) error {
+		old := &Request{Principal: r.Principal, Key: r.Key}
+		found, err := c.QueryRow("SELECT body, run, status, response FROM serve_request WHERE principal = ? AND key = ?",
+			[]any{r.Principal, r.Key}, &old.Body, &old.Run, &old.Status, &old.Response)
+		if found {
+			stored = old
+		}
+		return err
+	})
+	return stored, err
+}
+
+// EndRequest stores the answer of a request, also where another process that was at it has
+// forgotten it.
 func (s *Store) EndRequest(ctx context.Context, r *Request) error {
-	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		return c.Exec("UPDATE request SET status = ?, response = ? WHERE principal = ? AND key = ?", r.Status, r.Response, r.Principal, r.Key)
+	return s.db.Write(ctx, func(c conn) error {
+		return c.Exec(`INSERT INTO serve_request(principal, key, body, run, status, response, created) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (principal, key) DO UPDATE SET status = excluded.status, response = excluded.response
+			WHERE serve_request.run = excluded.run`,
+			r.Principal, r.Key, r.Body, r.Run, r.Status, r.Response, s.clock().UnixMilli())
 	})
 }
 
 // ForgetRequest deletes a request that began nothing: the client may correct it and use its
 // key again.
 func (s *Store) ForgetRequest(ctx context.Context, r *Request) error {
-	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		return c.Exec("DELETE FROM request WHERE principal = ? AND key = ?", r.Principal, r.Key)
+	return s.db.Write(ctx, func(c conn) error {
+		return c.Exec("DELETE FROM serve_request WHERE principal = ? AND key = ?", r.Principal, r.Key)
 	})
 }
 
 // PutConversation stores the run that a conversation waits in.
 func (s *Store) PutConversation(ctx context.Context, key []byte, run string) error {
-	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		return c.Exec("INSERT OR REPLACE INTO conversation(key, run, created) VALUES (?, ?, ?)", key, run, s.clock().UnixMilli())
+	return s.db.Write(ctx, func(c conn) error {
+		return c.Exec("INSERT INTO serve_conversation(key, run, created) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET run = excluded.run, created = excluded.created", key, run, s.clock().UnixMilli())
 	})
 }
 
 // Conversation returns the run that a conversation waits in; "" for none.
 func (s *Store) Conversation(ctx context.Context, key []byte) (run string, err error) {
-	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
-		_, err := c.QueryRow("SELECT run FROM conversation WHERE key = ?", []any{key}, &run)
+	err = s.db.Read(ctx, func(c conn) error {
+		_, err := c.QueryRow("SELECT run FROM serve_conversation WHERE key = ?", []any{key}, &run)
 		return err
 	})
 	return run, err
@@ -94,11 +127,11 @@ type Audit struct {
 
 // AddAudit stores entries; their ids are given by the store.
 func (s *Store) AddAudit(ctx context.Context, entries []Audit) error {
-	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
+	return s.db.Write(ctx, func(c conn) error {
 		for i := range entries {
 			e := &entries[i]
-			err := c.Exec("INSERT INTO audit(at, token, user, address, method, route, run, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-				e.At.UnixMilli(), e.Token, e.User, e.Address, e.Method, e.Route, e.Run, e.Status)
+			err := c.Exec("INSERT INTO serve_audit(at, token, \"user\", address, method, route, run, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+				e.At.UnixMilli(), e.Token, e.User, storable(e.Address), storable(e.Method), storable(e.Route), storable(e.Run), e.Status)
 			if err != nil {
 				return err
 			}
@@ -114,8 +147,8 @@ func (s *Store) AuditBefore(ctx context.Context, before int64, limit int) ([]Aud
 		before = 1<<63 - 1
 	}
 	list := []Audit{}
-	err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
-		return c.QueryRows("SELECT id, at, token, user, address, method, route, run, status FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?",
+	err := s.db.Read(ctx, func(c conn) error {
+		return c.QueryRows("SELECT id, at, token, \"user\", address, method, route, run, status FROM serve_audit WHERE id < ? ORDER BY id DESC LIMIT ?",
 			[]any{before, limit}, func(scan func(...any) error) error {
 				var e Audit
 				var at int64

@@ -1,20 +1,26 @@
 // Package store is what a server keeps beside the journal: tokens, sessions, the keys of
 // requests that must not happen twice, conversations that wait, fires of schedules, notifications, and the audit. It is the
-// file serve.db of the state directory, which several processes share.
+// file serve.db of the state directory, which several processes share, or tables of a Postgres
+// database, which several machines share.
 package store
 
 import (
 	"context"
+	"crypto/rand"
+	"embed"
+	"io/fs"
 	"path/filepath"
 	"time"
 
+	"github.com/callnode/scheduler/calls/pgdb"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 )
 
 // FileName is the name of the database in the state directory.
 const FileName = "serve.db"
 
-// layout is the schema of the file.
+// layout is the schema of the file. Its tables have the names that they have in Postgres, where
+// other stores have theirs beside them.
 var layout = sqlitefile.Layout{
 	ApplicationID: 0x73636873, // schs
 	Migrations: []string{`
@@ -57,13 +63,23 @@ CREATE TABLE outbox (
 	created INTEGER NOT NULL, done INTEGER NOT NULL, problem TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outbox_due ON outbox (next) WHERE done = 0;
-CREATE TABLE notified (id INTEGER PRIMARY KEY, until INTEGER NOT NULL) STRICT;`},
+CREATE TABLE notified (id INTEGER PRIMARY KEY, until INTEGER NOT NULL) STRICT;`, `
+ALTER TABLE token RENAME TO serve_token;
+ALTER TABLE session RENAME TO serve_session;
+ALTER TABLE request RENAME TO serve_request;
+ALTER TABLE conversation RENAME TO serve_conversation;
+ALTER TABLE audit RENAME TO serve_audit;
+ALTER TABLE secret RENAME TO serve_secret;
+ALTER TABLE schedule RENAME TO serve_schedule;
+ALTER TABLE fire RENAME TO serve_fire;
+ALTER TABLE outbox RENAME TO serve_outbox;
+ALTER TABLE notified RENAME TO serve_notified;`},
 }
 
-// Store is an open file. The program opens one with [Open] and closes it at its end. It is
-// safe for concurrent use.
+// Store is an open file or database. The program opens one with [Open] or [OpenShared] and
+// closes it at its end. It is safe for concurrent use.
 type Store struct {
-	db    *sqlitefile.Store
+	db    database
 	clock func() time.Time
 }
 
@@ -84,29 +100,54 @@ func Open(ctx context.Context, dir string, clock func() time.Time) (*Store, erro
 	if err != nil {
 		return nil, err
 	}
-	return &Store{db: db, clock: clock}, nil
+	return &Store{db: fileDatabase{db}, clock: clock}, nil
 }
 
-// Close closes the file.
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// OpenShared opens the store in a Postgres database, and makes its tables where they are
+// missing. A nil clock is the machine's: those of all machines should agree to some seconds.
+func OpenShared(ctx context.Context, url string, clock func() time.Time) (*Store, error) {
+	if clock == nil {
+		clock = time.Now
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	db, err := pgdb.Open(ctx, pgdb.Options{Name: "store of the server", URL: url, Migrations: files, VersionTable: "serve_version"})
+	if err != nil {
+		return nil, err
+	}
+	return &Store{db: sharedDatabase{db}, clock: clock}, nil
+}
+
+// Close closes the file, or ends the connections.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Ping returns an error where the file cannot be read.
+// Ping returns an error where the store cannot be read.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+	return s.db.Read(ctx, func(c conn) error {
 		var n int
-		_, err := c.QueryRow("SELECT count(*) FROM token WHERE id = ''", nil, &n)
+		_, err := c.QueryRow("SELECT count(*) FROM serve_token WHERE id = ''", nil, &n)
 		return err
 	})
 }
 
-// Secret returns the random bytes of a name, which all servers of the file share. They are
+// secretBytes is how long secrets of the server are.
+const secretBytes = 32
+
+// Secret returns the random bytes of a name, which all servers of the store share. They are
 // made when they are first asked for.
 func (s *Store) Secret(ctx context.Context, name string) (secret []byte, err error) {
-	err = s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		if err := c.Exec("INSERT OR IGNORE INTO secret(name, value) VALUES (?, randomblob(32))", name); err != nil {
+	fresh := make([]byte, secretBytes)
+	_, _ = rand.Read(fresh) // it never fails
+	err = s.db.Write(ctx, func(c conn) error {
+		if err := c.Exec("INSERT INTO serve_secret(name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, fresh); err != nil {
 			return err
 		}
-		_, err := c.QueryRow("SELECT value FROM secret WHERE name = ?", []any{name}, &secret)
+		_, err := c.QueryRow("SELECT value FROM serve_secret WHERE name = ?", []any{name}, &secret)
 		return err
 	})
 	return secret, err
@@ -124,17 +165,17 @@ const (
 // Prune deletes what is too old.
 func (s *Store) Prune(ctx context.Context) error {
 	now := s.clock()
-	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
+	return s.db.Write(ctx, func(c conn) error {
 		for _, one := range []struct {
 			query string
 			until time.Time
 		}{
-			{"DELETE FROM session WHERE expires < ?", now},
-			{"DELETE FROM request WHERE created < ?", now.Add(-keepRequests)},
-			{"DELETE FROM conversation WHERE created < ?", now.Add(-keepConversations)},
-			{"DELETE FROM audit WHERE at < ?", now.Add(-keepAudit)},
-			{"DELETE FROM outbox WHERE done = 1 AND created < ?", now.Add(-keepMessages)},
-			{"DELETE FROM fire WHERE state IN ('over', 'skipped', 'failed') AND at < ?", now.Add(-keepFires)},
+			{"DELETE FROM serve_session WHERE expires < ?", now},
+			{"DELETE FROM serve_request WHERE created < ?", now.Add(-keepRequests)},
+			{"DELETE FROM serve_conversation WHERE created < ?", now.Add(-keepConversations)},
+			{"DELETE FROM serve_audit WHERE at < ?", now.Add(-keepAudit)},
+			{"DELETE FROM serve_outbox WHERE created < ?", now.Add(-keepMessages)},
+			{"DELETE FROM serve_fire WHERE state IN ('over', 'skipped', 'failed') AND at < ?", now.Add(-keepFires)},
 		} {
 			if err := c.Exec(one.query, one.until.UnixMilli()); err != nil {
 				return err

@@ -1,25 +1,58 @@
 package store_test
 
 import (
+	"bytes"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// What is too old is deleted, the rest stays.
-func TestPrune(t *testing.T) {
+// bench is a place for stores, with their clock.
+type bench struct {
+	*testing.T
+	now    time.Time
+	opened func(clock func() time.Time) (*store.Store, error)
+}
+
+// onEach tests the store in a file and in Postgres.
+func onEach(t *testing.T, test func(*bench)) {
 	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	s, err := store.Open(t.Context(), t.TempDir(), func() time.Time { return now })
+	t.Run("file", func(t *testing.T) {
+		dir := t.TempDir()
+		test(&bench{t, now, func(clock func() time.Time) (*store.Store, error) { return store.Open(t.Context(), dir, clock) }})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		url := pgdbtest.NewURL(t)
+		test(&bench{t, now, func(clock func() time.Time) (*store.Store, error) { return store.OpenShared(t.Context(), url, clock) }})
+	})
+}
+
+// open opens the store once more, as another process does.
+func (b *bench) open() *store.Store {
+	b.Helper()
+	s, err := b.opened(func() time.Time { return b.now })
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	t.Cleanup(func() {
+	b.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			b.Error(err)
 		}
 	})
+	return s
+}
+
+// What is too old is deleted, the rest stays.
+func TestPrune(t *testing.T) { onEach(t, testPrune) }
+
+func testPrune(t *bench) {
+	now, s := t.now, t.open()
 	days := func(n int) time.Time { return now.Add(-time.Duration(n) * 24 * time.Hour) }
 	if err := s.AddAudit(t.Context(), []store.Audit{{At: days(91), Route: "/old"}, {At: days(89), Route: "/new"}}); err != nil {
 		t.Fatal(err)
@@ -48,21 +81,10 @@ func TestPrune(t *testing.T) {
 }
 
 // Of several processes one takes a message, or a fire; another one after a while.
-func TestClaims(t *testing.T) {
-	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	dir := t.TempDir()
-	var open [2]*store.Store
-	for i := range open {
-		var err error
-		if open[i], err = store.Open(t.Context(), dir, func() time.Time { return now }); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := open[i].Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+func TestClaims(t *testing.T) { onEach(t, testClaims) }
+
+func testClaims(t *bench) {
+	open := [2]*store.Store{t.open(), t.open()}
 	for _, s := range open {
 		if err := s.AddMessage(t.Context(), &store.Message{ID: "msg_1", URL: "https://example.com", Body: []byte("{}")}); err != nil {
 			t.Fatal(err)
@@ -70,44 +92,202 @@ func TestClaims(t *testing.T) {
 	}
 	take := func(s *store.Store, want int) {
 		t.Helper()
-		got, err := s.TakeMessages(t.Context(), 10, time.Minute)
+		if other, err := s.TakeMessages(t.Context(), []string{"https://example.org"}, 10, time.Minute); err != nil || len(other) != 0 {
+			t.Errorf("took %d messages to another URL: %v", len(other), err)
+		}
+		got, err := s.TakeMessages(t.Context(), []string{"https://example.org", "https://example.com"}, 10, time.Minute)
 		if err != nil || len(got) != want {
 			t.Errorf("took %d messages, want %d: %v", len(got), want, err)
 		}
 	}
 	take(open[0], 1)
 	take(open[1], 0)
-	f := &store.Fire{Schedule: "f:s", Key: "k", At: now, State: store.FireStarting}
+	f := &store.Fire{Schedule: "f:s", Key: "k", At: t.now, State: store.FireStarting}
 	for i, s := range open {
 		if added, err := s.AddFire(t.Context(), f, true); err != nil || added != (i == 0) {
 			t.Errorf("process %d added: %v, %v", i, added, err)
 		}
-		if claimed, err := s.ClaimFire(t.Context(), f, now.Add(-time.Second)); err != nil || claimed {
+		if claimed, err := s.ClaimFire(t.Context(), f, t.now.Add(-time.Second)); err != nil || claimed {
 			t.Errorf("process %d claims a new fire: %v, %v", i, claimed, err)
 		}
 	}
-	now = now.Add(time.Hour)
+	t.now = t.now.Add(time.Hour)
 	take(open[1], 1)
 	for i, s := range open {
-		if claimed, err := s.ClaimFire(t.Context(), f, now.Add(-time.Second)); err != nil || claimed != (i == 0) {
+		if claimed, err := s.ClaimFire(t.Context(), f, t.now.Add(-time.Second)); err != nil || claimed != (i == 0) {
 			t.Errorf("process %d claims an old fire: %v, %v", i, claimed, err)
 		}
 	}
 }
 
 // A token is not made for a user whose name may become that of another one.
-func TestTokenUser(t *testing.T) {
-	s, err := store.Open(t.Context(), t.TempDir(), time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	for _, user := range []string{"b\xff", "b\ufffd"} {
+func TestTokenUser(t *testing.T) { onEach(t, testTokenUser) }
+
+func testTokenUser(t *bench) {
+	s := t.open()
+	for _, user := range []string{"b\xff", "b\ufffd", "b\x00"} {
 		if _, _, err := s.CreateToken(t.Context(), "shop", user, []store.Scope{store.Admin}, 0); calls.KindOf(err) != calls.Invalid {
 			t.Errorf("a token for %q: %v", user, err)
 		}
 	}
 	if tokens, err := s.Tokens(t.Context()); err != nil || len(tokens) != 0 {
 		t.Errorf("%d tokens, %v", len(tokens), err)
+	}
+}
+
+// A token and its session, made by one process, are those of the other.
+func TestTokens(t *testing.T) { onEach(t, testTokens) }
+
+func testTokens(t *bench) {
+	a, b := t.open(), t.open()
+	made, text, err := a.CreateToken(t.Context(), "shop", "lin", []store.Scope{store.RunsRead, store.RunsWrite}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := b.FindToken(t.Context(), text)
+	if err != nil || found == nil || found.ID != made.ID || found.User != "lin" || !found.Allows(store.RunsWrite) || !found.Expires.Equal(made.Expires) {
+		t.Fatalf("found %+v, %v, want %+v", found, err, made)
+	}
+	for _, wrong := range []string{text + "x", "sch_\xff_x", "sch_a\x00_x", "sch_none_x", ""} {
+		if found, err := b.FindToken(t.Context(), wrong); err != nil || found != nil {
+			t.Errorf("for %q there is %+v, %v", wrong, found, err)
+		}
+	}
+	cookie, err := b.CreateSession(t.Context(), made.ID, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := a.FindSession(t.Context(), cookie); err != nil || found == nil || found.ID != made.ID {
+		t.Errorf("the session is of %+v, %v", found, err)
+	}
+	if err := b.RevokeToken(t.Context(), "no\xff"); calls.KindOf(err) != calls.NotFound {
+		t.Errorf("revoking no token: %v", err)
+	}
+	if err := b.RevokeToken(t.Context(), made.ID); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := a.FindToken(t.Context(), text); err != nil || found != nil {
+		t.Errorf("after it was revoked there is %+v, %v", found, err)
+	}
+	if found, err := a.FindSession(t.Context(), cookie); err != nil || found != nil {
+		t.Errorf("its session is of %+v, %v", found, err)
+	}
+	one, err := a.Secret(t.Context(), "mcp")
+	if err != nil || len(one) != 32 {
+		t.Fatalf("the secret has %d bytes, %v", len(one), err)
+	}
+	if other, err := b.Secret(t.Context(), "mcp"); err != nil || !bytes.Equal(one, other) {
+		t.Errorf("the other process has another secret, %v", err)
+	}
+}
+
+// Of many requests with a key, in two processes at once, one is the first.
+func TestRequests(t *testing.T) { onEach(t, testRequests) }
+
+func testRequests(t *bench) {
+	open := [2]*store.Store{t.open(), t.open()}
+	const keys, each = 10, 4
+	var first [keys]atomic.Int32
+	var all sync.WaitGroup
+	for i := range keys * each {
+		all.Go(func() {
+			key := i % keys
+			r := &store.Request{Principal: "p", Key: fmt.Sprint(key), Body: []byte("body"), Run: fmt.Sprint("run", i)}
+			earlier, err := open[i/keys%2].BeginRequest(t.Context(), r)
+			switch {
+			case err != nil:
+				t.Error(err)
+			case earlier == nil:
+				first[key].Add(1)
+			case !earlier.SameBody(r) || earlier.Run == r.Run || earlier.Status != 0:
+				t.Errorf("the earlier request of %s is %+v", r.Run, earlier)
+			}
+		})
+	}
+	all.Wait()
+	for key := range first {
+		if n := first[key].Load(); n != 1 {
+			t.Errorf("of the requests with the key %d, %d are the first", key, n)
+		}
+	}
+	r := &store.Request{Principal: "p", Key: "k", Body: []byte("body"), Run: "one"}
+	begin := func(s *store.Store, wantRun string, wantStatus int) {
+		t.Helper()
+		earlier, err := s.BeginRequest(t.Context(), &store.Request{Principal: "p", Key: "k", Body: []byte("body"), Run: "two"})
+		if err != nil || earlier == nil || earlier.Run != wantRun || earlier.Status != wantStatus {
+			t.Errorf("the earlier request is %+v, %v, want %s with the status %d", earlier, err, wantRun, wantStatus)
+		}
+	}
+	if earlier, err := open[0].BeginRequest(t.Context(), r); earlier != nil || err != nil {
+		t.Fatal(earlier, err)
+	}
+	begin(open[1], "one", 0)
+	// The other process, which is at the request too, gives it up.
+	if err := open[1].ForgetRequest(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	r.Status, r.Response = 201, []byte("{}")
+	if err := open[0].EndRequest(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	begin(open[1], "one", 201)
+	t.now = t.now.Add(25 * time.Hour)
+	if earlier, err := open[1].BeginRequest(t.Context(), r); earlier != nil || err != nil {
+		t.Errorf("after a day the earlier request is %+v, %v", earlier, err)
+	}
+	begin(open[0], "one", 0)
+	if _, err := open[0].BeginRequest(t.Context(), &store.Request{Key: "\xff"}); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("a key that is not a text: %v", err)
+	}
+}
+
+// What is remembered of a schedule, a conversation and of notifications is the same in each
+// process.
+func TestMemories(t *testing.T) { onEach(t, testMemories) }
+
+func testMemories(t *bench) {
+	a, b := t.open(), t.open()
+	begun := t.now
+	check := func(s *store.Store, paused bool, seen time.Time) {
+		t.Helper()
+		if got, err := s.FindSchedule(t.Context(), "f:s"); err != nil || got.Paused != paused || !got.Seen.Equal(seen) {
+			t.Errorf("the schedule is %+v, %v, want %v, %v", got, err, paused, seen)
+		}
+	}
+	check(a, false, begun)
+	t.now = t.now.Add(time.Minute)
+	check(b, false, begun)
+	for _, at := range []time.Time{t.now, begun} { // one of an earlier time changes nothing
+		if _, err := a.AddFire(t.Context(), &store.Fire{Schedule: "f:s", Key: at.String(), At: at, State: store.FireSkipped, Reason: "b\x00\xff"}, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(b, false, t.now)
+	if err := b.PauseSchedule(t.Context(), "f:s", true); err != nil {
+		t.Fatal(err)
+	}
+	check(a, true, t.now)
+	key := []byte{0, 255}
+	for _, run := range []string{"one", "two"} {
+		if err := a.PutConversation(t.Context(), key, run); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := b.Conversation(t.Context(), key); err != nil || got != run {
+			t.Errorf("the conversation waits in %q, %v, want %s", got, err, run)
+		}
+	}
+	if got, err := a.NotifiedUntil(t.Context()); err != nil || !got.Equal(t.now) {
+		t.Errorf("notified until %v, %v", got, err)
+	}
+	for _, at := range []time.Time{t.now.Add(time.Hour), t.now} {
+		if err := b.SetNotifiedUntil(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := a.NotifiedUntil(t.Context()); err != nil || !got.Equal(t.now.Add(time.Hour)) {
+		t.Errorf("notified until %v, %v", got, err)
+	}
+	if err := a.Ping(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -88,7 +87,10 @@ func (s *Store) CreateToken(ctx context.Context, name, user string, scopes []Sco
 	if life < 0 {
 		return nil, "", calls.Errorf(calls.Invalid, "a token cannot expire in the past")
 	}
-	if !calls.IsValidText(user) {
+	if !isStorable(name) {
+		return nil, "", calls.Errorf(calls.Invalid, "the name %q is not valid UTF-8", name)
+	}
+	if !calls.IsValidText(user) || !isStorable(user) {
 		return nil, "", calls.Errorf(calls.Invalid, "the user %q is not valid UTF-8", user)
 	}
 	secret := randomText(32)
@@ -101,8 +103,8 @@ func (s *Store) CreateToken(ctx context.Context, name, user string, scopes []Sco
 		expires = t.Expires.UnixMilli()
 	}
 	hash := sha256.Sum256([]byte(secret))
-	err := s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		return c.Exec("INSERT INTO token(id, name, hash, user, scopes, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
+	err := s.db.Write(ctx, func(c conn) error {
+		return c.Exec("INSERT INTO serve_token(id, name, hash, \"user\", scopes, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
 			id, name, hash[:], user, joinScopes(scopes), now.UnixMilli(), expires)
 	})
 	return t, "sch_" + id + "_" + secret, err
@@ -124,7 +126,7 @@ func joinScopes(scopes []Scope) string {
 }
 
 // tokenColumns are those that scanToken reads.
-const tokenColumns = "id, name, hash, user, scopes, created, expires"
+const tokenColumns = `id, name, hash, "user", scopes, created, expires`
 
 func scanToken(scan func(...any) error) (t *Token, hash []byte, err error) {
 	t = &Token{}
@@ -146,8 +148,8 @@ func scanToken(scan func(...any) error) (t *Token, hash []byte, err error) {
 // Tokens returns all tokens, the oldest first, those too that have expired.
 func (s *Store) Tokens(ctx context.Context) ([]*Token, error) {
 	all := []*Token{}
-	err := s.db.Read(ctx, func(c *sqlitefile.Conn) error {
-		return c.QueryRows("SELECT "+tokenColumns+" FROM token ORDER BY created, id", nil, func(scan func(...any) error) error {
+	err := s.db.Read(ctx, func(c conn) error {
+		return c.QueryRows("SELECT "+tokenColumns+" FROM serve_token ORDER BY created, id", nil, func(scan func(...any) error) error {
 			t, _, err := scanToken(scan)
 			if err == nil {
 				all = append(all, t)
@@ -161,15 +163,15 @@ func (s *Store) Tokens(ctx context.Context) ([]*Token, error) {
 // RevokeToken deletes a token and its sessions. The error for an unknown one is of kind
 // NotFound.
 func (s *Store) RevokeToken(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		n, err := c.ExecCount("DELETE FROM token WHERE id = ?", id)
+	return s.db.Write(ctx, func(c conn) error {
+		n, err := c.ExecCount("DELETE FROM serve_token WHERE id = ?", storable(id))
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return calls.Errorf(calls.NotFound, "there is no token %q", value.Truncate(id, 80)).WithHint("scheduler token list shows their ids")
 		}
-		return c.Exec("DELETE FROM session WHERE token = ?", id)
+		return c.Exec("DELETE FROM serve_session WHERE token = ?", id)
 	})
 }
 
@@ -177,7 +179,8 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 func (s *Store) FindToken(ctx context.Context, text string) (*Token, error) {
 	rest, ok := strings.CutPrefix(text, "sch_")
 	id, secret, hasSecret := strings.Cut(rest, "_")
-	if !ok || !hasSecret {
+	mayExist := ok && hasSecret && isStorable(id)
+	if !mayExist {
 		return nil, nil
 	}
 	t, hash, err := s.tokenByID(ctx, id)
@@ -193,8 +196,8 @@ func (s *Store) FindToken(ctx context.Context, text string) (*Token, error) {
 
 // tokenByID returns a token that has not expired, with the hash of its secret; nil for none.
 func (s *Store) tokenByID(ctx context.Context, id string) (t *Token, hash []byte, err error) {
-	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
-		return c.QueryRows("SELECT "+tokenColumns+" FROM token WHERE id = ?", []any{id}, func(scan func(...any) error) error {
+	err = s.db.Read(ctx, func(c conn) error {
+		return c.QueryRows("SELECT "+tokenColumns+" FROM serve_token WHERE id = ?", []any{id}, func(scan func(...any) error) error {
 			t, hash, err = scanToken(scan)
 			return err
 		})
@@ -210,8 +213,8 @@ func (s *Store) tokenByID(ctx context.Context, id string) (t *Token, hash []byte
 func (s *Store) CreateSession(ctx context.Context, token string, life time.Duration) (string, error) {
 	text := randomText(32)
 	hash := sha256.Sum256([]byte(text))
-	err := s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		return c.Exec("INSERT INTO session(hash, token, expires) VALUES (?, ?, ?)", hash[:], token, s.clock().Add(life).UnixMilli())
+	err := s.db.Write(ctx, func(c conn) error {
+		return c.Exec("INSERT INTO serve_session(hash, token, expires) VALUES (?, ?, ?)", hash[:], token, s.clock().Add(life).UnixMilli())
 	})
 	return text, err
 }
@@ -222,8 +225,8 @@ func (s *Store) FindSession(ctx context.Context, text string) (*Token, error) {
 	var id string
 	var expires int64
 	var found bool
-	err := s.db.Read(ctx, func(c *sqlitefile.Conn) (err error) {
-		found, err = c.QueryRow("SELECT token, expires FROM session WHERE hash = ?", []any{hash[:]}, &id, &expires)
+	err := s.db.Read(ctx, func(c conn) (err error) {
+		found, err = c.QueryRow("SELECT token, expires FROM serve_session WHERE hash = ?", []any{hash[:]}, &id, &expires)
 		return err
 	})
 	if err != nil || !found || s.clock().UnixMilli() >= expires {
@@ -242,8 +245,8 @@ func Operator() *Token { return &Token{Name: "operator", Scopes: []Scope{Admin}}
 // EndSession deletes a session.
 func (s *Store) EndSession(ctx context.Context, text string) error {
 	hash := sha256.Sum256([]byte(text))
-	return s.db.Write(ctx, func(c *sqlitefile.Conn) error {
-		return c.Exec("DELETE FROM session WHERE hash = ?", hash[:])
+	return s.db.Write(ctx, func(c conn) error {
+		return c.Exec("DELETE FROM serve_session WHERE hash = ?", hash[:])
 	})
 }
 

@@ -21,6 +21,9 @@ const (
 	// claimTime is how long a process has to begin the run of a fire before another one
 	// takes the fire up.
 	claimTime = 10 * time.Second
+	// goneTime is how long a fire whose schedule this process does not have is left to others
+	// on the same store, whose files may be newer, or to better files here.
+	goneTime = 24 * time.Hour
 	// maxQueuedFires bounds the fires of a schedule that wait for the run before.
 	maxQueuedFires = 100
 )
@@ -59,7 +62,7 @@ func (t *Triggers) Tick(ctx context.Context) error {
 			errs = append(errs, wording.Errorf("schedule %s: %w", s.ID, err))
 		}
 	}
-	return errors.Join(append(errs, t.carryOutPending(ctx, now))...)
+	return errors.Join(append(errs, t.carryOutPendingLocked(ctx, now))...)
 }
 
 // fireLocked records the fires of a schedule that are due, each with what becomes of it.
@@ -173,9 +176,14 @@ func (t *Triggers) cancelAll(ctx context.Context, open []*store.Fire) {
 	}
 }
 
-// carryOutPending begins the runs of queued fires whose turn has come, and of those that a
-// process began to carry out and left.
-func (t *Triggers) carryOutPending(ctx context.Context, now time.Time) error {
+// isKnownLocked reports whether a schedule was there when the flows were last read.
+func (t *Triggers) isKnownLocked(id string) bool {
+	return slices.ContainsFunc(t.known, func(s *Schedule) bool { return s.ID == id })
+}
+
+// carryOutPendingLocked begins the runs of queued fires whose turn has come, and of those that
+// a process began to carry out and left.
+func (t *Triggers) carryOutPendingLocked(ctx context.Context, now time.Time) error {
 	pending, err := t.Store.PendingFires(ctx)
 	if err != nil {
 		return err
@@ -183,6 +191,9 @@ func (t *Triggers) carryOutPending(ctx context.Context, now time.Time) error {
 	blocked := map[string]bool{}
 	var errs []error
 	for _, f := range pending {
+		if !t.isKnownLocked(f.Schedule) && now.Sub(f.At) < goneTime {
+			continue
+		}
 		since := now
 		if f.State == store.FireStarting {
 			since = now.Add(-claimTime)

@@ -1,5 +1,5 @@
 // Package triggers starts runs by the triggers of flows: a run for each fire of a schedule,
-// once, however many servers share a state directory and wherever one of them dies, and a
+// once, however many servers share a store and wherever one of them dies, and a
 // run for each request of a webhook. What triggers mean is in package trigger.
 package triggers
 

@@ -15,11 +15,13 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
+	"github.com/callnode/scheduler/calls/pgdb/pgdbtest"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
+	journalpostgres "github.com/callnode/scheduler/scheduler/journal/postgres"
 	journalsqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/server/triggers"
@@ -49,6 +51,33 @@ type project struct {
 	t     *testing.T
 	dir   string
 	clock *clock
+	// database is the URL of the store that the project shares with others; "" is its directory.
+	database string
+}
+
+// onOtherMachine returns the same flow in another directory, on the same database.
+func (p *project) onOtherMachine() *project {
+	p.t.Helper()
+	other := *p
+	other.dir = p.t.TempDir()
+	if err := os.CopyFS(filepath.Join(other.dir, "flows"), os.DirFS(filepath.Join(p.dir, "flows"))); err != nil {
+		p.t.Fatal(err)
+	}
+	return &other
+}
+
+func (p *project) openJournal(ctx context.Context) (journal.Journal, error) {
+	if p.database != "" {
+		return journalpostgres.Open(ctx, journalpostgres.Options{URL: p.database})
+	}
+	return journalsqlite.Open(ctx, p.dir, journalsqlite.Options{})
+}
+
+func (p *project) openStore(ctx context.Context) (*store.Store, error) {
+	if p.database != "" {
+		return store.OpenShared(ctx, p.database, p.clock.Now)
+	}
+	return store.Open(ctx, p.dir, p.clock.Now)
 }
 
 // newProject makes a project whose flow has the schedule; the text of its step is that of the
@@ -103,12 +132,10 @@ func (p *project) serve() *server {
 			env.LLM = scripted.Echo{}
 			return &scheduler.StepExecutor{Env: env, Loader: loader, Provider: func(string) (llm.Provider, error) { return scripted.Echo{}, nil }}, nil, nil
 		},
-		Journal: func(ctx context.Context, _ bool) (journal.Journal, error) {
-			return journalsqlite.Open(ctx, p.dir, journalsqlite.Options{})
-		},
+		Journal:   func(ctx context.Context, _ bool) (journal.Journal, error) { return p.openJournal(ctx) },
 		Languages: func() *flow.Languages { return &flow.Languages{Default: "en"} },
 	})
-	st, err := store.Open(p.t.Context(), p.dir, p.clock.Now)
+	st, err := p.openStore(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -232,10 +259,25 @@ func TestClockChanges(t *testing.T) {
 	}
 }
 
-// Two servers look at the same time at once, again and again.
+// Two servers look at the same time at once, again and again: on one state directory, and on
+// two machines with one database.
 func TestTwoServersFireOnce(t *testing.T) {
-	p := newProject(t, "cron: '* * * * *', overlap: parallel", "2026-11-23T07:00:30Z")
-	servers := []*server{p.serve(), p.serve()}
+	t.Run("directory", func(t *testing.T) {
+		p := newProject(t, everyMinute, "2026-11-23T07:00:30Z")
+		testFireOnce(t, p, p.serve(), p.serve())
+	})
+	t.Run("database", func(t *testing.T) {
+		url := pgdbtest.NewURL(t)
+		p := newProject(t, everyMinute, "2026-11-23T07:00:30Z")
+		p.database = url
+		testFireOnce(t, p, p.serve(), p.onOtherMachine().serve())
+	})
+}
+
+const everyMinute = "cron: '* * * * *', overlap: parallel"
+
+func testFireOnce(t *testing.T, p *project, servers ...*server) {
+	t.Helper()
 	servers[0].tick()
 	const minutes = 20
 	for i := range minutes {
@@ -440,5 +482,56 @@ func TestFailure(t *testing.T) {
 	got := s.fires()
 	if len(got) != 2 || !strings.HasPrefix(got[0], "23T08:00 failed: the inputs do not fit the flow") {
 		t.Errorf("the fires are %v", got)
+	}
+}
+
+// TestForeignFire leaves a fire of a schedule that this server does not have to another one,
+// which has it; one that no server takes up is given up after a day.
+func TestForeignFire(t *testing.T) {
+	url := pgdbtest.NewURL(t)
+	p := newProject(t, "cron: 0 * * * *, overlap: parallel", "2026-11-23T07:30:00Z")
+	p.database = url
+	other := p.onOtherMachine()
+	if err := os.Remove(filepath.Join(other.dir, "flows", "f.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	has, lacks := p.serve(), other.serve()
+	has.tick()
+	add := func(schedule string) *store.Fire {
+		t.Helper()
+		f := &store.Fire{Schedule: schedule, Key: "k", At: p.clock.Now(), Run: service.NewRunID(), State: store.FireStarting}
+		if added, err := has.Store.AddFire(t.Context(), f, true); err != nil || !added {
+			t.Fatal(added, err)
+		}
+		return f
+	}
+	known := add("f:s")
+	add("gone:s")
+	p.clock.set(p.clock.Now().Add(time.Minute))
+	for _, s := range []*server{lacks, has} {
+		s.tick()
+		s.waitOver()
+	}
+	if info, err := lacks.Service.Run(t.Context(), service.Principal{}, known.Run); err != nil || info.State != journal.RunFinished {
+		t.Errorf("the run of the fire is %v, %v", info, err)
+	}
+	states := func() (states []store.FireState) {
+		t.Helper()
+		fires, err := lacks.Store.LastFires(t.Context(), "gone:s", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range fires {
+			states = append(states, f.State)
+		}
+		return states
+	}
+	if got := states(); !slices.Equal(got, []store.FireState{store.FireStarting}) {
+		t.Errorf("the fire without a schedule is %v", got)
+	}
+	p.clock.set(p.clock.Now().Add(25 * time.Hour))
+	lacks.tick()
+	if got := states(); !slices.Equal(got, []store.FireState{store.FireFailed}) {
+		t.Errorf("a day later the fire without a schedule is %v", got)
 	}
 }
