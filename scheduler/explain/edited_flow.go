@@ -27,6 +27,15 @@ func (x *explainer) siteOf(got *journal.StepState) site {
 	return x.findSite(x.flow, got)
 }
 
+// untilOf returns the last event for which the run had a flow; 0 for the flow that it has now.
+func (x *explainer) untilOf(f *flow.Flow) int64 {
+	i := slices.IndexFunc(x.earlier, func(e EarlierFlow) bool { return e.Flow == f })
+	if i < 0 || f == x.flow {
+		return 0
+	}
+	return x.earlier[i].Until
+}
+
 // editedFilesOf returns the files that sources of a prompt name, and that have had another text in a flow that a step ran with.
 func (x *explainer) editedFilesOf(e *Explanation) (edited []string) {
 	if len(x.usedEarlier) == 0 {

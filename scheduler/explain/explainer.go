@@ -49,6 +49,7 @@ type frame struct {
 	flow   *flow.Flow
 	inputs value.Value
 	prefix string // of its steps in the record: outer[1]/
+	until  int64  // [EarlierFlow] Until of the outermost flow; 0 for that of now
 	// around is the step that runs the flow; its frame is nil for the outermost.
 	around site
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func (x *explainer) rootFrame(flow *flow.Flow) *frame {
-	return x.frameOf(frameKey{flow: flow}, func() *frame { return &frame{flow: flow, inputs: x.record.Inputs} })
+	return x.frameOf(frameKey{flow: flow}, func() *frame { return &frame{flow: flow, inputs: x.record.Inputs, until: x.untilOf(flow)} })
 }
 
 // frameOf returns the frame of a key: always the same, so that what is known of its sites is found again.
@@ -42,7 +42,7 @@ func (x *explainer) subFlow(at site) (outputs site, ok bool) {
 	sub := at.step.Sub
 	inner := x.frameOf(frameKey{sub, at.got}, func() *frame {
 		inputs, _ := at.got.Params.Get("inputs")
-		return &frame{flow: sub, inputs: sub.Inputs.ApplyDefaults(inputs), prefix: at.got.ID + "/", around: at}
+		return &frame{flow: sub, inputs: sub.Inputs.ApplyDefaults(inputs), prefix: at.got.ID + "/", until: at.until, around: at}
 	})
 	return site{frame: inner}, true
 }

@@ -113,7 +113,7 @@ func (x *explainer) explainUsed(at site, members []string, hops int) []Piece {
 	}
 	place := Source{Kind: SourceFlow}
 	if at.step != nil {
-		place = sourceOfPlace(at.step.Pos)
+		place = at.sourceOfPlace(at.step.Pos)
 	}
 	return x.explainOnce(usedKey(at, ofNames, pointerTo(members)), hops, func() []Piece {
 		return x.explainReference(at, members, -1, " ", place, hops)

@@ -96,7 +96,7 @@ func (x *explainer) explainGiven(at site, pointer, text string, hops int) []Piec
 		return x.explainFilled(filler, pointer, text, hops)
 	}
 	if at.step.With == nil {
-		return singlePiece(text, sourceOfPlace(at.step.Pos))
+		return singlePiece(text, at.sourceOfPlace(at.step.Pos))
 	}
 	key := explained{at, ofParams, pointer, text, false}
 	return x.explainOnce(key, hops, func() []Piece { return x.explainBelow(at, at.step.With, pointer, text, hops) })
@@ -106,7 +106,7 @@ func (x *explainer) explainGiven(at site, pointer, text string, hops int) []Piec
 func (x *explainer) explainBelow(at site, root *flow.Param, pointer, text string, hops int) []Piece {
 	p, rest := flow.Descend(root, pointer)
 	if name, place, ok := root.FileAt(pointer); ok {
-		source := Source{Kind: SourceFile, Name: name, Pointer: pointer}.at(place)
+		source := at.placed(Source{Kind: SourceFile, Name: name, Pointer: pointer}, place)
 		if pos, exact := root.Place(pointer, 0); exact {
 			start, _ := root.FileOffset(pointer, 0)
 			source.Path, source.PathLine = pos.File, pos.Line
@@ -120,7 +120,7 @@ func (x *explainer) explainBelow(at site, root *flow.Param, pointer, text string
 		return singlePiece(text, source)
 	}
 	if p.Expr == nil && p.Text == nil {
-		place := x.sourceOfParam(root, pointer)
+		place := x.sourceOfParam(at, root, pointer)
 		if v, _ := p.Literal.At(rest); isText(v, text) {
 			place = place.withSpan(0, len(text))
 		}
@@ -129,7 +129,7 @@ func (x *explainer) explainBelow(at site, root *flow.Param, pointer, text string
 		}
 		return singlePiece(text, place)
 	}
-	place := x.sourceOfParam(root, strings.TrimSuffix(pointer, rest))
+	place := x.sourceOfParam(at, root, strings.TrimSuffix(pointer, rest))
 	return x.explainRendered(at, p, place, rest, text, hops)
 }
 
@@ -140,11 +140,11 @@ func (x *explainer) explainInside(at site, pointer, text string, hops int) []Pie
 	}
 	below, isDatum := cutPointer(pointer, "/data")
 	if !isDatum {
-		return singlePiece(text, Source{Kind: SourceParams, Name: at.step.Call}.at(at.step.Pos))
+		return singlePiece(text, at.placed(Source{Kind: SourceParams, Name: at.step.Call}, at.step.Pos))
 	}
 	host := x.host(at)
 	if at.step.With == nil {
-		return singlePiece(text, sourceOfPlace(at.step.Pos))
+		return singlePiece(text, at.sourceOfPlace(at.step.Pos))
 	}
 	return x.explainBelow(host, at.step.With, below, text, hops)
 }
@@ -235,14 +235,14 @@ func (x *explainer) placeOf(at site, pointer string) Source {
 		}
 		below, isDatum := cutPointer(pointer, "/data")
 		if !isDatum {
-			return Source{Kind: SourceParams, Name: at.step.Call}.at(at.step.Pos)
+			return at.placed(Source{Kind: SourceParams, Name: at.step.Call}, at.step.Pos)
 		}
 		pointer = below
 	}
 	if at.step.With == nil {
-		return sourceOfPlace(at.step.Pos)
+		return at.sourceOfPlace(at.step.Pos)
 	}
-	return x.sourceOfParam(at.step.With, pointer)
+	return x.sourceOfParam(at, at.step.With, pointer)
 }
 
 // placeOfOrigin returns the place in the flow at which an origin of a call begins: in a parameter, that of the words or of the expression
@@ -268,7 +268,7 @@ func (x *explainer) placeOfOrigin(at site, o calls.Origin) Source {
 	if !ok {
 		return place
 	}
-	return x.sourceOfParam(at.step.With, strings.TrimSuffix(o.Pointer, rest)).withOffset(offset)
+	return x.sourceOfParam(at, at.step.With, strings.TrimSuffix(o.Pointer, rest)).withOffset(offset)
 }
 
 // offsetIn returns the byte of a template, or of an expression, that gave the first byte of an origin in what it was rendered to; ok is false

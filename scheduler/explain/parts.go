@@ -432,7 +432,7 @@ func (x *explainer) explainNamed(at site, o calls.Origin, stretch string, hops i
 		return singlePiece(stretch, sourceOfMaker(at.got))
 	}
 	at = x.host(at)
-	place := sourceOfPlace(at.step.Pos)
+	place := at.sourceOfPlace(at.step.Pos)
 	path := append(strings.Split(o.Name, "."), flow.PointerTokens(o.Pointer)...)
 	v, _ := x.valueOf(at, path)
 	whole, _ := v.Str()
@@ -474,7 +474,7 @@ func (x *explainer) explainOrigin(at site, o calls.Origin, stretch string, hops 
 	case calls.OriginClock:
 		return singlePiece(stretch, Source{Kind: SourceClock})
 	case calls.OriginParams:
-		return singlePiece(stretch, Source{Kind: SourceParams, Name: at.step.Call}.at(at.step.Pos))
+		return singlePiece(stretch, at.placed(Source{Kind: SourceParams, Name: at.step.Call}, at.step.Pos))
 	}
 	if o.File != "" {
 		return of(Source{Kind: SourceFile, Name: o.File, Path: o.File, PathLine: o.Line})

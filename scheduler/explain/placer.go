@@ -16,21 +16,22 @@ type placer map[scalarPlace]*flow.Scalar
 type scalarPlace struct {
 	flow.Position
 	pointer string
+	seq     int64 // [Source] Seq
 }
 
 // sourceOfParam returns the source of what the parameters or items of a step, or outputs, give at a pointer.
-func (x *explainer) sourceOfParam(root *flow.Param, pointer string) Source {
+func (x *explainer) sourceOfParam(at site, root *flow.Param, pointer string) Source {
 	p, rest := flow.Descend(root, pointer)
 	pos := p.Pos
 	if rest != "" {
 		pos, _ = root.Place(pointer, 0)
 	}
-	key := scalarPlace{pos, pointer}
+	source := at.sourceOfPlace(pos)
+	source.Pointer = pointer
+	key := scalarPlace{pos, pointer, source.Seq}
 	if _, isKnown := x.placer[key]; !isKnown {
 		x.placer[key] = root.Scalar(pointer)
 	}
-	source := sourceOfPlace(pos)
-	source.Pointer = pointer
 	return source
 }
 
@@ -51,7 +52,7 @@ func (p placer) placeSource(s *Source) {
 	if s.Kind == SourceFlow && s.Start != nil {
 		offset = *s.Start
 	}
-	scalar := p[scalarPlace{s.position(), s.Pointer}]
+	scalar := p[scalarPlace{s.position(), s.Pointer, s.Seq}]
 	if scalar == nil || offset < 0 || offset > len(scalar.Text) {
 		return
 	}

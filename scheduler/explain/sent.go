@@ -224,7 +224,7 @@ func (x *explainer) explainSentPart(at site, part calls.Part, text string) []Pie
 			return withSource(pieces, sourceOfMaker(at.got))
 		}
 		if at.step != nil { // what it is for, by the step
-			return singlePiece(text, sourceOfPlace(at.step.Pos), sourceOfPart(at.got, part.Kind))
+			return singlePiece(text, at.sourceOfPlace(at.step.Pos), sourceOfPart(at.got, part.Kind))
 		}
 	}
 	return withSource(pieces, sourceOfPart(at.got, part.Kind))

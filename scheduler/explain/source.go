@@ -53,6 +53,9 @@ type Source struct {
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
 	Col  int    `json:"col,omitempty"`
+	// Seq is the last event for which File had the text that the place is in, where the flow was edited later; 0 where it is
+	// the text that the run has now.
+	Seq int64 `json:"seq,omitempty"`
 	// Path is the file that a call has read the text from, and PathLine the line in it,
 	// or in the text Name; "" and 0 where there is none.
 	Path     string `json:"path,omitempty"`
@@ -222,7 +225,7 @@ func (s Source) equals(other Source) bool {
 func wayKey(way []Source) string {
 	var b strings.Builder
 	for _, s := range way {
-		for _, text := range []string{string(s.Kind), s.Name, s.Step, s.Call, s.Part, s.Pointer, s.File, strconv.Itoa(s.Line), strconv.Itoa(s.Col), s.Path, strconv.Itoa(s.PathLine), strconv.Itoa(s.PathCol)} {
+		for _, text := range []string{string(s.Kind), s.Name, s.Step, s.Call, s.Part, s.Pointer, s.File, strconv.FormatInt(s.Seq, 10), strconv.Itoa(s.Line), strconv.Itoa(s.Col), s.Path, strconv.Itoa(s.PathLine), strconv.Itoa(s.PathCol)} {
 			b.WriteString(text)
 			b.WriteByte(0)
 		}
@@ -238,14 +241,19 @@ func (s Source) position() flow.Position {
 	return flow.Position{File: s.File, Line: s.Line, Col: s.Col}
 }
 
-// at returns the source with a place in the flow file.
-func (s Source) at(pos flow.Position) Source {
+// placed returns the source with a place in the flow of a site.
+func (at site) placed(s Source, pos flow.Position) Source {
 	s.File, s.Line, s.Col = pos.File, pos.Line, pos.Col
+	if at.frame != nil {
+		s.Seq = at.until
+	}
 	return s
 }
 
-// sourceOfPlace returns the source of words that stand in the flow file.
-func sourceOfPlace(pos flow.Position) Source { return Source{Kind: SourceFlow}.at(pos) }
+// sourceOfPlace returns the source of words that stand in the flow of a site.
+func (at site) sourceOfPlace(pos flow.Position) Source {
+	return at.placed(Source{Kind: SourceFlow}, pos)
+}
 
 // sourceOfMaker returns the source of a text that a step or an item made.
 func sourceOfMaker(got *journal.StepState) Source {

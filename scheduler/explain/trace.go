@@ -304,7 +304,7 @@ func (x *explainer) explainHistory(at site, path []string, text string, source S
 	case path[2] == "input":
 		return withStep(x.explainText(run, ofInput, pointerTo(rest), text, hops+1), run.got)
 	}
-	return singlePiece(text, sourceOfPlace(steps[i].Pos))
+	return singlePiece(text, at.sourceOfPlace(steps[i].Pos))
 }
 
 // partsOf returns the provenance in the output of a step.

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
-	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -115,6 +112,8 @@ type fileBody struct {
 	Path     string `json:"path"`
 	Size     int    `json:"size"`
 	Current  bool   `json:"current" doc:"Whether the file is shown as it is now: the run has not kept it."`
+	Changed  bool   `json:"changed,omitempty" doc:"Whether a current file is another than the one that the run has read, or may be: a text that a prompt has from it is not at its place any more, or it was written after the step began."`
+	Until    int64  `json:"until,omitempty" doc:"The last event for which the run had this text; it was edited later."`
 	Content  string `json:"content,omitempty"`
 	Encoding string `json:"encoding,omitempty" enum:"utf-8,base64"`
 }
@@ -122,6 +121,7 @@ type fileBody struct {
 type getFilesInput struct {
 	RunID
 	Path string `query:"path" doc:"The path of the file to read; without it, the files are listed."`
+	Seq  int64  `query:"seq" minimum:"0" doc:"The event whose files are asked for, as the seq of a source says; by default those that the run has now."`
 }
 
 // filesBody is the files of a run, or one of them.
@@ -130,35 +130,33 @@ type filesBody struct {
 	Next  *string    `json:"next"`
 }
 
-// maxShownFile bounds a file that is shown, in bytes.
-const maxShownFile = 4 << 20
-
 // getFiles lists the files of a run with its flow first, or reads one of them.
 func (s *Server) getFiles(ctx context.Context, in *getFilesInput) (*body[filesBody], error) {
 	if _, err := s.findRun(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	file, kept, err := s.options.Service.Files(ctx, principalOf(ctx), in.ID)
+	files, err := s.options.Service.Files(ctx, principalOf(ctx), in.ID, in.Seq)
 	if err != nil {
 		return nil, err
 	}
-	paths := append([]string{file}, slices.DeleteFunc(slices.Sorted(maps.Keys(kept)), func(p string) bool { return p == file })...)
 	var current []namedFile
-	if _, isKept := kept[in.Path]; !isKept { // to find the others, all prompts of the run are explained
-		if current, err = s.namedFiles(ctx, in.ID, file, kept); err != nil {
+	if _, isKept := files.Kept[in.Path]; !isKept { // to find the others, all prompts of the run are explained
+		if current, err = s.namedFiles(ctx, in.ID, files); err != nil {
 			return nil, err
 		}
 	}
 	out := &body[filesBody]{filesBody{Items: []fileBody{}}}
-	for _, path := range paths {
-		if in.Path == "" || in.Path == path {
-			out.Body.Items = append(out.Body.Items, newFileBody(path, kept[path], false, in.Path != ""))
+	add := func(f fileBody, content []byte) {
+		if in.Path == "" || in.Path == f.Path {
+			out.Body.Items = append(out.Body.Items, f.withContent(content, in.Path != ""))
 		}
 	}
+	isFlow := func(path string) bool { return path == files.Flow }
+	for _, path := range append([]string{files.Flow}, slices.DeleteFunc(slices.Sorted(maps.Keys(files.Kept)), isFlow)...) {
+		add(fileBody{Path: path, Until: files.Until[path]}, files.Kept[path])
+	}
 	for _, f := range current {
-		if in.Path == "" || in.Path == f.path {
-			out.Body.Items = append(out.Body.Items, newFileBody(f.path, f.content, true, in.Path != ""))
-		}
+		add(fileBody{Path: f.path, Current: true, Changed: f.isChanged}, f.content)
 	}
 	if in.Path != "" && len(out.Body.Items) == 0 {
 		return nil, notFound("there is no file of the run %q", value.Truncate(in.Path, 200))
@@ -166,9 +164,10 @@ func (s *Server) getFiles(ctx context.Context, in *getFilesInput) (*body[filesBo
 	return out, nil
 }
 
-func newFileBody(path string, content []byte, current, withContent bool) fileBody {
-	f := fileBody{Path: path, Size: len(content), Current: current}
-	if !withContent {
+// withContent returns the file with its size, and its content where that was asked for.
+func (f fileBody) withContent(content []byte, isAsked bool) fileBody {
+	f.Size = len(content)
+	if !isAsked {
 		return f
 	}
 	f.Content, f.Encoding = string(content), "utf-8"
@@ -176,70 +175,4 @@ func newFileBody(path string, content []byte, current, withContent bool) fileBod
 		f.Content, f.Encoding = base64.StdEncoding.EncodeToString(content), "base64"
 	}
 	return f
-}
-
-// namedFile is a file as it is now.
-type namedFile struct {
-	path    string
-	content []byte
-}
-
-// namedFiles returns the files that prompts of the run name and that it has not kept, as far
-// as they are there. What a prompt names may come from anywhere, so only files below the
-// folder of the flow are shown, and none that are hidden.
-func (s *Server) namedFiles(ctx context.Context, run, flowFile string, kept map[string][]byte) ([]namedFile, error) {
-	details, _, err := s.options.Service.ShowRun(ctx, principalOf(ctx), run)
-	if err != nil || details.Unreadable != nil {
-		return nil, err
-	}
-	named := map[string]bool{}
-	for _, st := range details.State.Steps {
-		prompts, err := s.options.Service.Prompts(ctx, details, st.ID)
-		if err != nil {
-			continue // a step without a prompt names no files
-		}
-		for _, e := range prompts.Explanations {
-			addNamedFiles(e, named)
-		}
-	}
-	dir, err := calls.OpenRoot(filepath.Dir(flowFile))
-	if err != nil {
-		return nil, nil // the folder is gone, and its files with it
-	}
-	defer dir.Close()
-	var files []namedFile
-	for _, path := range slices.Sorted(maps.Keys(named)) {
-		rel := path
-		if filepath.IsAbs(path) {
-			rel, err = filepath.Rel(filepath.Dir(flowFile), path)
-		}
-		isShown := err == nil && filepath.IsLocal(rel) && !isHidden(rel)
-		if _, isKept := kept[path]; isKept || !isShown {
-			continue
-		}
-		if content, err := calls.ReadFileIn(dir, rel, maxShownFile); err == nil {
-			files = append(files, namedFile{path, content})
-		}
-	}
-	return files, nil
-}
-
-// isHidden reports whether a part of a path begins with a dot.
-func isHidden(path string) bool {
-	return slices.ContainsFunc(strings.Split(filepath.ToSlash(path), "/"), func(part string) bool {
-		return strings.HasPrefix(part, ".") && part != "." && part != ".."
-	})
-}
-
-// addNamedFiles adds the files of an explanation.
-func addNamedFiles(e *explain.Explanation, named map[string]bool) {
-	for _, m := range e.Messages {
-		for _, piece := range m.Pieces {
-			for _, source := range piece.Sources {
-				if source.Path != "" {
-					named[source.Path] = true
-				}
-			}
-		}
-	}
 }

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, expectAccessible, keepScreen, looks, setLook, startRun, test } from "./fixtures.ts";
 
 test("every piece tells its way, and opens its file at the line", async ({ page }) => {
@@ -20,6 +22,28 @@ test("every piece tells its way, and opens its file at the line", async ({ page 
   await expect(rule).toHaveClass(/piece-file/);
   await rule.click();
   await expect(dialog.locator("[aria-current]")).toContainText("# House rules");
+});
+
+test("a file that was written after the run is shown as it is now, without a line marked as the source", async ({ page }) => {
+  const run = await startRun(page, "quickstart");
+  const file = join(process.env.SCHEDULER_DIR!, "flows/quickstart/workspace/AGENTS.md");
+  const text = readFileSync(file, "utf8");
+  await page.goto(`/runs/${run}?step=answer&tab=prompt`);
+  const rule = page.locator(".piece", { hasText: "Never promise" });
+  const dialog = page.getByRole("dialog");
+  try {
+    writeFileSync(file, "# Something else\n\n" + text);
+    await rule.click();
+    await expect(dialog).toContainText("has changed since the run read it, and the run has not kept");
+    await expect(dialog.locator("[aria-current]")).toHaveCount(0);
+    await page.keyboard.press("Escape");
+    writeFileSync(file, text + "- One rule more.\n");
+    await rule.click();
+    await expect(dialog).toContainText("The marked line is still as the run read it");
+    await expect(dialog.locator("[aria-current]")).toContainText("# House rules");
+  } finally {
+    writeFileSync(file, text);
+  }
 });
 
 test("what is shown is all of the prompt, and its tokens add up", async ({ page }) => {

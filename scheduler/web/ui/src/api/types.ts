@@ -1166,6 +1166,8 @@ export interface components {
             pointer?: string;
         };
         FileBody: {
+            /** @description Whether a current file is another than the one that the run has read, or may be: a text that a prompt has from it is not at its place any more, or it was written after the step began. */
+            changed?: boolean;
             content?: string;
             /** @description Whether the file is shown as it is now: the run has not kept it. */
             current: boolean;
@@ -1174,6 +1176,11 @@ export interface components {
             path: string;
             /** Format: int64 */
             size: number;
+            /**
+             * Format: int64
+             * @description The last event for which the run had this text; it was edited later.
+             */
+            until?: number;
         };
         FilesBody: {
             items: components["schemas"]["FileBody"][];
@@ -1684,6 +1691,8 @@ export interface components {
             /** Format: int64 */
             path_line?: number;
             pointer?: string;
+            /** Format: int64 */
+            seq?: number;
             /** Format: int64 */
             start?: number;
             step?: string;
@@ -4893,6 +4902,8 @@ export interface operations {
             query?: {
                 /** @description The path of the file to read; without it, the files are listed. */
                 path?: string;
+                /** @description The event whose files are asked for, as the seq of a source says; by default those that the run has now. */
+                seq?: number;
             };
             header?: never;
             path: {

@@ -238,7 +238,7 @@ function Way({ piece, onOpen }: { piece?: Piece; onOpen?(place: Place): void }) 
             {(piece.sources ?? []).map((s, i) => (
               <li key={i}>
                 {sourceText(s, t)}{" "}
-                {placesOf(s).map((place, j) => onOpen
+                {placesOf(s, piece).map((place, j) => onOpen
                   ? <button key={j} className="link mono" title={place.path} onClick={() => onOpen(place)}>{placeText(place)}</button>
                   : <code key={j} title={place.path}>{placeText(place)}</code>)}
               </li>

@@ -43,18 +43,33 @@ export interface Place {
   path: string;
   line?: number;
   col?: number;
+  /** The event whose text of the file is meant, where the flow was edited later. */
+  seq?: number;
+  /** What stands in the file from the byte start on, where the piece is a copy of it. */
+  copy?: { start: number; text: string };
 }
 
-export function placesOf(s: Source): Place[] {
+/** Returns the places of a source of a piece. */
+export function placesOf(s: Source, piece: Piece): Place[] {
   const places: Place[] = [];
-  if (s.path) places.push({ path: s.path, line: s.path_line, col: s.path_col });
-  else if (s.kind === "file" && s.name) places.push({ path: s.name });
-  if (s.file) places.push({ path: s.file, line: s.line, col: s.col });
+  const copy = s.start === undefined ? undefined : { start: s.start, text: piece.text };
+  if (s.path) places.push({ path: s.path, line: s.path_line, col: s.path_col, seq: s.seq, copy });
+  else if (s.kind === "file" && s.name) places.push({ path: s.name, seq: s.seq });
+  if (s.file) places.push({ path: s.file, line: s.line, col: s.col, seq: s.seq });
   return places;
 }
 
 /** Returns the first place that a piece came from. */
-export const placeOf = (piece: Piece): Place | undefined => (piece.sources ?? []).flatMap(placesOf)[0];
+export const placeOf = (piece: Piece): Place | undefined => (piece.sources ?? []).flatMap((s) => placesOf(s, piece))[0];
+
+/** Reports whether a text of a file still has a place: of one that has changed, only a copy tells. */
+export function holdsPlace(text: string, place: Place, isChanged: boolean): boolean {
+  if (!place.copy || !isChanged) return !isChanged;
+  const encoder = new TextEncoder();
+  const copy = encoder.encode(place.copy.text);
+  const there = encoder.encode(text).subarray(place.copy.start, place.copy.start + copy.length);
+  return there.length === copy.length && there.every((byte, i) => byte === copy[i]);
+}
 
 export const shortPath = (path: string) => path.split("/").slice(-2).join("/");
 export const placeText = (p: Place) => [shortPath(p.path), p.line, p.col].filter(Boolean).join(":");
