@@ -25,11 +25,17 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// In returns all of them in a language, where they know it.
+// In returns the text of all of them, in a language unless their flow has named one.
 func (p Problems) In(language string) string { return slices.Clone(p).in(language).Error() }
 
-// Localized returns them with their messages in a language, where they know it.
-func (p Problems) Localized(language string) Problems { return slices.Clone(p).in(language) }
+// Localized returns them with their messages in a language, whichever their flow has named.
+func (p Problems) Localized(language string) Problems {
+	all := slices.Clone(p)
+	for i := range all {
+		all[i].setLanguage(language)
+	}
+	return all
+}
 
 // HasErrors reports whether one is more than a warning.
 func (p Problems) HasErrors() bool {
@@ -103,15 +109,12 @@ func (r *report) warn(pos Position, format string, args ...any) *Problem {
 }
 
 func newProblem(pos Position, format string, args ...any) Problem {
-	text := say(format, args...)
-	return Problem{Pos: pos, Message: text.En, chinese: text.Zh}
+	return NewProblem(pos, say(format, args...), wording.Text{})
 }
 
 // NewProblem returns a problem that [Problems.In] puts into a language.
 func NewProblem(pos Position, message, hint wording.Text) Problem {
-	p := Problem{Pos: pos, Message: message.En, chinese: message.Zh}
-	p.setHint(hint)
-	return p
+	return Problem{Pos: pos, Message: message.En, Hint: hint.En, message: message, hintText: hint}
 }
 
 // hint sets the remedy of a problem.
@@ -119,7 +122,7 @@ func (p *Problem) hint(format string, args ...any) {
 	p.setHint(say(format, args...))
 }
 
-func (p *Problem) setHint(text wording.Text) { p.Hint, p.chineseHint = text.En, text.Zh }
+func (p *Problem) setHint(text wording.Text) { p.Hint, p.hintText = text.En, text }
 
 // hintOf sets the remedy that an error has.
 func (p *Problem) hintOf(err error) {
@@ -136,12 +139,16 @@ func (p Problems) in(language string) Problems {
 
 // in puts the message into a language, once: a flow may name that of its problems.
 func (p *Problem) in(language string) {
-	if p.isSettled {
-		return
+	if !p.isSettled {
+		p.setLanguage(language)
 	}
-	p.Message = wording.Text{En: p.Message, Zh: p.chinese}.In(language)
-	p.Hint = wording.Text{En: p.Hint, Zh: p.chineseHint}.In(language)
-	p.chinese, p.chineseHint, p.isChinese, p.isSettled = "", "", wording.IsChinese(language), true
+}
+
+func (p *Problem) setLanguage(language string) {
+	if p.message.En != "" {
+		p.Message, p.Hint = p.message.In(language), p.hintText.In(language)
+	}
+	p.isChinese, p.isSettled = wording.IsChinese(language), true
 }
 
 // suggest hints at the one of the known names that was most likely meant; where none is
@@ -167,9 +174,9 @@ type Problem struct {
 	// read; "" elsewhere.
 	Snippet string
 
-	chinese, chineseHint string // until the language is known
-	isChinese            bool   // the message is, not necessarily what it quotes
-	isSettled            bool   // the language is known
+	message, hintText wording.Text // in all languages; empty where they are known in none
+	isChinese         bool         // the message is, not necessarily what it quotes
+	isSettled         bool         // the language is known
 }
 
 // String is file:line:col: message (hint), the form that editors jump by.

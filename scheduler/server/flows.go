@@ -46,9 +46,10 @@ type ProblemBody struct {
 	Hint     string `json:"hint,omitempty"`
 }
 
-func problemBodies(problems flow.Problems) []ProblemBody {
+// problemBodies returns problems in the language of the request.
+func (s *Server) problemBodies(ctx context.Context, problems flow.Problems) []ProblemBody {
 	all := make([]ProblemBody, len(problems))
-	for i, p := range problems {
+	for i, p := range problems.Localized(s.languageOf(ctx)) {
 		all[i] = ProblemBody{p.Pos.File, p.Pos.Line, p.Pos.Col, "error", p.Message, p.Hint}
 		if p.Warning {
 			all[i].Severity = "warning"
@@ -169,7 +170,7 @@ func (s *Server) getFlow(ctx context.Context, in *FlowID) (*getFlowOutput, error
 	if err != nil {
 		return nil, err
 	}
-	out := flowBody{FlowItem: flowItemOf(found), Steps: []stepItem{}, Triggers: []triggerItem{}, Problems: problemBodies(found.Problems)}
+	out := flowBody{FlowItem: flowItemOf(found), Steps: []stepItem{}, Triggers: []triggerItem{}, Problems: s.problemBodies(ctx, found.Problems)}
 	if f := found.Flow; f != nil {
 		out.Language, out.Inputs, out.Model = f.Language, f.Inputs.Doc(), s.openai.IsModel(f)
 		if f.Outputs != nil {
@@ -299,7 +300,7 @@ type lintBody struct {
 }
 
 // lintText reports the problems of a text that is not saved.
-func (s *Server) lintText(_ context.Context, in *lintTextInput) (*body[lintBody], error) {
+func (s *Server) lintText(ctx context.Context, in *lintTextInput) (*body[lintBody], error) {
 	file, err := s.pathOf(in.Body.File)
 	if err != nil {
 		return nil, err
@@ -308,7 +309,7 @@ func (s *Server) lintText(_ context.Context, in *lintTextInput) (*body[lintBody]
 	if err != nil {
 		return nil, err
 	}
-	return &body[lintBody]{lintBody{problemBodies(problems), len(problems.Errors()), len(problems.Warnings())}}, nil
+	return &body[lintBody]{lintBody{s.problemBodies(ctx, problems), len(problems.Errors()), len(problems.Warnings())}}, nil
 }
 
 // pathOf returns the path of a flow that there is, or of one that there may be.

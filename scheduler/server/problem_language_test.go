@@ -2,6 +2,8 @@ package server_test
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +14,12 @@ import (
 // TestProblemsInTheLanguageOfTheClient asks for the same mistakes in each language: sentences
 // of the server, and those of the libraries below it.
 func TestProblemsInTheLanguageOfTheClient(t *testing.T) {
-	f := newFixture(t, t.TempDir(), nil, nil)
+	dir := t.TempDir()
+	f := newFixture(t, dir, nil, nil)
+	chinese := "language: zh\nsteps:\n  - {id: a, call: chta}\n"
+	if err := os.WriteFile(filepath.Join(dir, "flows", "chinese.yaml"), []byte(chinese), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	token := f.token("lin", store.Admin)
 	for _, tt := range []struct{ method, path, body, en, zh string }{
 		{"GET", "/api/v1/runs?limit=0", "", "validation failed", "请求的内容不符合要求"},
@@ -24,6 +31,13 @@ func TestProblemsInTheLanguageOfTheClient(t *testing.T) {
 		{"GET", "/api/v1/nothing", "", "there is no such path", "没有这个路径"},
 		{"POST", "/api/v1/runs", `{"flow": "echo", "inputs": 5}`, "must be an object", "必须是对象"},
 		{"POST", "/api/v1/tokens", `{"name": 5}`, "expected required property scopes to be present", "缺少必填属性 scopes"},
+		{"POST", "/api/v1/runs", `{"flow": "broken"}`, `did you mean \"chat\"?`, `是否想写 \"chat\"？`},
+		{"POST", "/api/v1/runs", `{"flow": "chinese"}`, `did you mean \"chat\"?`, `是否想写 \"chat\"？`},
+		{"GET", "/api/v1/flows/broken", "", `did you mean \"chat\"?`, `是否想写 \"chat\"？`},
+		{"GET", "/api/v1/flows/chinese", "", `did you mean \"chat\"?`, `是否想写 \"chat\"？`},
+		{"GET", "/api/v1/flows/chinese/graph", "", `did you mean \"chat\"?`, `是否想写 \"chat\"？`},
+		{"GET", "/api/v1/tests", "", `did you mean \"chat\"?`, `是否想写 \"chat\"？`},
+		{"POST", "/api/v1/lint", `{"file": "echo", "text": "steps: [{id: a, call: chta}]"}`, `did you mean \"chat\"?`, `是否想写 \"chat\"？`},
 	} {
 		for language, want := range map[string]string{"": tt.en, "en": tt.en, "zh-CN,zh;q=0.9,en;q=0.1": tt.zh} {
 			got := f.do(token, tt.method, tt.path, tt.body, "Accept-Language", language)
@@ -31,10 +45,11 @@ func TestProblemsInTheLanguageOfTheClient(t *testing.T) {
 			if language != "" && language != "en" {
 				content = "zh"
 			}
-			if got.status < http.StatusBadRequest || got.header.Get("Content-Language") != content {
+			isError := got.status >= http.StatusBadRequest
+			if isError && got.header.Get("Content-Language") != content {
 				t.Errorf("%s %s in %q: status %d, Content-Language %q", tt.method, tt.path, language, got.status, got.header.Get("Content-Language"))
 			}
-			if !slices.Contains(got.header.Values("Vary"), "Accept-Language") {
+			if isError && !slices.Contains(got.header.Values("Vary"), "Accept-Language") {
 				t.Errorf("%s %s: Vary %q", tt.method, tt.path, got.header.Values("Vary"))
 			}
 			if !strings.Contains(got.text, want) {

@@ -100,15 +100,15 @@ func (s *Server) listTests(ctx context.Context, in *Listing) (*body[page[testFil
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, s.describeTests(file, last))
+		items = append(items, s.describeTests(ctx, file, last))
 	}
 	return newPage(items, ""), nil
 }
 
 // describeTests returns a test file as lists have it.
-func (s *Server) describeTests(file *service.TestFile, last *service.LastResults) testFile {
+func (s *Server) describeTests(ctx context.Context, file *service.TestFile, last *service.LastResults) testFile {
 	item := testFile{File: file.Name, Problems: []testFileProblem{}, Cases: []testCase{}}
-	for _, p := range problemBodies(file.Problems) {
+	for _, p := range s.problemBodies(ctx, file.Problems) {
 		id, _ := s.library.IDOf(s.tests.PathOf(p.File))
 		item.Problems = append(item.Problems, testFileProblem{p, id})
 	}
