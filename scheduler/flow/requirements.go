@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,6 +66,25 @@ func (s *Step) usedFiles(file string) (all []UsedFile) {
 // and not the path of a file.
 func isDocument(text string) bool {
 	return strings.ContainsAny(text, "\n{") || strings.Contains(text, "://")
+}
+
+// WithoutQueued returns the flow without the flows that its steps run and that have a queue: what a
+// machine needs that lets others carry those out.
+func (f *Flow) WithoutQueued() *Flow {
+	own := *f
+	own.Steps = slices.Clone(f.Steps)
+	for i, s := range own.Steps {
+		if s.Sub == nil {
+			continue
+		}
+		step := *s
+		step.Sub = nil
+		if queue := cmp.Or(s.Queue, s.Sub.Queue); queue == "" {
+			step.Sub = s.Sub.WithoutQueued()
+		}
+		own.Steps[i] = &step
+	}
+	return &own
 }
 
 // SecretNames returns the names of the secrets that the flow and its sub-flows mention.

@@ -39,6 +39,9 @@ func (c *childRuns) RunChild(ctx context.Context, child *scheduler.ChildRun) (*s
 		return nil, err
 	}
 	session, spent, err := c.openChild(ctx, child)
+	if err != nil && ctx.Err() != nil {
+		err = c.leaveUnopened(ctx, child.ID)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +175,22 @@ func (c *childRuns) leaveChild(ctx context.Context, session *Session) error {
 	return why
 }
 
+// leaveUnopened cancels a child run that may be on record and that no worker was told of, unless
+// the run around it goes on in another process.
+func (c *childRuns) leaveUnopened(ctx context.Context, id string) error {
+	why := context.Cause(ctx)
+	var held *journal.HeldError
+	if errors.Is(why, scheduler.ErrHandOver) || errors.As(why, &held) {
+		return why
+	}
+	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
+	defer cancel()
+	if err := c.cancelChild(free, id); err != nil && calls.KindOf(err) != calls.NotFound {
+		return err
+	}
+	return why
+}
+
 // cancelStarted cancels the child run. One that was cancelled before, and that was asked to begin
 // again, is cancelled once it has: until then there is nothing to cancel.
 func (c *childRuns) cancelStarted(ctx context.Context, session *Session) error {
@@ -186,7 +205,7 @@ func (c *childRuns) cancelStarted(ctx context.Context, session *Session) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil // no worker has taken it up
+			return nil // no worker has taken it up: the one that does asks IsOrphan
 		case <-time.After(startPoll):
 		}
 	}
@@ -199,6 +218,20 @@ func (c *childRuns) cancelChild(ctx context.Context, id string) error {
 		return nil
 	}
 	return err
+}
+
+// IsOrphan reports whether a run is a part of another one that was cancelled: there is nothing for it
+// to begin for.
+func (s *Service) IsOrphan(ctx context.Context, info *journal.RunInfo) (bool, error) {
+	parent := info.Labels[journal.LabelChildOf]
+	if parent == "" {
+		return false, nil
+	}
+	around, err := s.Run(ctx, Principal{}, parent)
+	if calls.KindOf(err) == calls.NotFound {
+		return false, nil
+	}
+	return err == nil && around.State == journal.RunCancelled, err
 }
 
 // cancelChildren cancels the runs that a run waits for, which would wait for ever. Only runs of

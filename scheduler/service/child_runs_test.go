@@ -37,13 +37,41 @@ type machines struct {
 	queues  []string                 // of the child runs that were started; guarded by mu
 	starts  map[string]int           // guarded by mu
 	delayed chan struct{}            // child runs begin once it is closed; nil: at once
+	opened  int                      // how often the machines were reached; guarded by mu
+	heldUp  int                      // which time of these the run is cancelled meanwhile; 0: none
+}
+
+// cancelFirst asks the first run to end, as another process does, and waits until it does.
+func (m *machines) cancelFirst(ctx context.Context) error {
+	for info, err := range m.journal.Runs(ctx, journal.RunFilter{}) {
+		if err != nil {
+			return err
+		}
+		if info.Labels[journal.LabelChildOf] != "" {
+			continue
+		}
+		if err := m.journal.Cancel(ctx, info.ID); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func newMachines(t *testing.T, model llm.Provider) *machines {
 	m := &machines{t: t, journal: journalmemory.New(time.Now), atWork: map[string]chan struct{}{}, starts: map[string]int{}}
 	m.restart()
 	m.service = newServiceOf(model, func(context.Context, bool) (journal.Journal, error) { return m.journal, nil }, func(p *service.Parts) {
-		p.Remote = func(context.Context, string) (service.Remote, error) { return m, nil }
+		p.Remote = func(ctx context.Context, _ string) (service.Remote, error) {
+			m.mu.Lock()
+			m.opened++
+			isHeldUp := m.opened == m.heldUp
+			m.mu.Unlock()
+			if isHeldUp {
+				return nil, m.cancelFirst(ctx)
+			}
+			return m, nil
+		}
 	})
 	t.Cleanup(func() {
 		m.handOver()
@@ -396,6 +424,24 @@ func TestCancelChildren(t *testing.T) {
 	}
 	if children := m.children(id); len(children) != 1 || children[0].State != journal.RunCancelled {
 		t.Errorf("after the run was cancelled: %+v", children[0])
+	}
+}
+
+// A child run that is on record, and that no machine was told of yet, is cancelled with the run
+// around it.
+func TestCancelUnopenedChild(t *testing.T) {
+	m := newMachines(t, scripted.Echo{})
+	m.heldUp = 2 // by the step; the first time is that of the run itself
+	dir := flowsOf(t, map[string]string{
+		"outer": "steps: [{id: a, call: flow, queue: gpu, with: {path: inner.yaml}}]\n",
+		"inner": "steps: [{id: said, call: chat, with: {user: one}}]\n",
+	})
+	state, id, err := m.run(t.Context(), dir, value.Value{})
+	if state.State != journal.RunCancelled {
+		t.Fatalf("%s, %v", state.State, err)
+	}
+	if children := m.children(id); len(children) != 1 || children[0].State != journal.RunCancelled {
+		t.Errorf("the child runs are %+v", children)
 	}
 }
 

@@ -39,22 +39,28 @@ func missingError(reasons []error) error {
 }
 
 // CheckMachine returns a *[MissingError] where this machine lacks what the run of a session
-// needs beside what preparing it has found.
+// needs beside what preparing it has found. What its child runs need is for their machines.
 func (s *Session) CheckMachine() error {
+	f := s.Flow
+	if s.executor.Elsewhere != nil {
+		f = f.WithoutQueued()
+	}
 	var missing []error
 	if older := olderProgram(s.executor.Program, s.program); older != nil {
 		missing = append(missing, older)
 	}
-	missing = append(missing, missingSecrets(s.Flow, s.executor.Secrets)...)
-	return missingError(append(missing, missingFiles(s.Flow)...))
+	missing = append(missing, missingSecrets(f, s.executor.Secrets)...)
+	return missingError(append(missing, missingFiles(f)...))
 }
 
-// CheckHere returns a *[MissingError] where this machine lacks what a flow needs.
+// CheckHere returns a *[MissingError] where this machine, as a worker, lacks what a flow needs. What
+// its child runs need is for their machines.
 func (s *Service) CheckHere(f *flow.Flow) error {
 	e, _, err := s.parts.Executor(f, ExecutorOptions{})
 	if err != nil {
 		return missingError([]error{err})
 	}
+	f = f.WithoutQueued()
 	missing := missingSecrets(f, e.Secrets)
 	return missingError(append(missing, missingFiles(f)...))
 }

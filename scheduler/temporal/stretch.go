@@ -49,6 +49,9 @@ func (a *activities) stretch(ctx context.Context, in stretchInput) (Outcome, err
 	if out, ok, err := a.lastOutcome(ctx, info, in.After); ok || err != nil {
 		return out, activityError(err)
 	}
+	if out, ok, err := a.cancelOrphan(ctx, info); ok || err != nil {
+		return out, activityError(err)
+	}
 	hasNotMoved, err := a.service.HasNotMoved(ctx, info, in.Since)
 	if err != nil {
 		return Outcome{}, activityError(err)
@@ -112,6 +115,19 @@ func (a *activities) lastOutcome(ctx context.Context, info *journal.RunInfo, aft
 		}
 	}
 	return Outcome{}, false, nil
+}
+
+// cancelOrphan ends a child run whose run around was cancelled before a worker took it up.
+func (a *activities) cancelOrphan(ctx context.Context, info *journal.RunInfo) (out Outcome, ok bool, err error) {
+	isOrphan, err := a.service.IsOrphan(ctx, info)
+	if err != nil || !isOrphan || info.Holder != nil {
+		return Outcome{}, false, err
+	}
+	info, err = a.service.CancelHere(ctx, info.ID)
+	if err != nil {
+		return Outcome{}, false, err
+	}
+	return Outcome{State: State(info.State), Seq: info.LastSeq, Flow: info.Flow}, true, nil
 }
 
 // outcomeOf returns what the last event of a run means for its workflow.

@@ -48,12 +48,17 @@ type machine struct {
 type abandonable struct {
 	journal.Journal
 	isAbandoned bool
+	// parents are the runs that others seem to be parts of, by the ids of these.
+	parents map[string]string
 }
 
 func (j *abandonable) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
 	info, err := j.Journal.Run(ctx, id)
 	if err == nil && j.isAbandoned {
 		info.Abandoned = true
+	}
+	if err == nil && j.parents[id] != "" {
+		info.Labels[journal.LabelChildOf] = j.parents[id]
 	}
 	return info, err
 }
@@ -278,6 +283,60 @@ func TestStretchCancelled(t *testing.T) {
 	out, err = m.doStretch(m.input(run, out.Seq)) // it was resumed
 	if err != nil || out.State != Waiting {
 		t.Errorf("resumed: %+v, %v", out, err)
+	}
+}
+
+// A child run that was cancelled, and asked to begin again before its run around was cancelled too,
+// does not begin.
+func TestStretchOfOrphan(t *testing.T) {
+	m := newMachine(t)
+	parent, child := m.enqueue(askFlow), m.enqueue(askFlow)
+	m.journal.parents = map[string]string{child: parent}
+	out, err := m.doStretch(m.input(child, 0))
+	if err != nil || out.State != Waiting {
+		t.Fatalf("while its run around goes on: %+v, %v", out, err)
+	}
+	for _, run := range []string{child, parent} {
+		if out, err = m.doCancel(run); err != nil || out.State != Cancelled {
+			t.Fatalf("got %+v, %v", out, err)
+		}
+	}
+	before, err := m.service.Run(t.Context(), service.Principal{}, child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err = m.doStretch(m.input(child, before.LastSeq)) // it was asked to begin again
+	if err != nil || out.State != Cancelled || out.Seq != before.LastSeq {
+		t.Errorf("got %+v, %v", out, err)
+	}
+	queued := m.enqueue(askFlow)
+	m.journal.parents[queued] = parent
+	if out, err = m.doStretch(m.input(queued, 0)); err != nil || out.State != Cancelled {
+		t.Errorf("one that has not begun: %+v, %v", out, err)
+	}
+}
+
+// A machine that lets others carry out a flow with a queue needs none of its secrets and files.
+func TestStretchNeedsNothingOfChildren(t *testing.T) {
+	m := newMachine(t)
+	dir := t.TempDir()
+	inner := filepath.Join(dir, "inner.yaml")
+	text := "steps: [{id: a, call: work, with: {x: \"{{ secrets.KEY }}\"}}, {id: c, call: context, needs: [], with: {workspace: " + filepath.Join(dir, "ws") + "}}]\n"
+	if err := os.WriteFile(inner, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for queue, isMissing := range map[string]bool{"queue: gpu, ": false, "": true} {
+		run := m.enqueue("steps: [{id: a, call: flow, " + queue + "with: {path: " + inner + "}}]\n")
+		session, _, err := m.service.ReopenSession(t.Context(), service.Principal{}, service.ResumeRequest{Run: run, Here: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := session.CheckMachine(); (err != nil) != isMissing {
+			t.Errorf("with %q: %v", queue, err)
+		}
+		if err := m.service.CheckHere(session.Flow); (err != nil) != isMissing {
+			t.Errorf("with %q, as a flow of the project: %v", queue, err)
+		}
 	}
 }
 
