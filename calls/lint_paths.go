@@ -36,23 +36,31 @@ func (e LintEnv) LintDirs(params value.Value, names ...string) (problems []schem
 
 // LintFilesIn finds, among files in a directory that parameters name, those that are pipes,
 // devices or directories. What is not there is not reported: it may be there when the flow runs.
-func (e LintEnv) LintFilesIn(params value.Value, dir, list string) (problems []schema.Problem) {
+// Where the parameter is not given, the usual files are looked at.
+func (e LintEnv) LintFilesIn(params value.Value, dir, list string, usual ...string) (problems []schema.Problem) {
 	given, _ := params.Get(dir)
 	text, _ := given.Str()
 	root, ok := e.pathOf(text)
 	if !ok {
 		return nil
 	}
-	files, _ := params.Get(list)
+	report := func(pointer, name string) {
+		if errors.Is(CheckRegular(filepath.Join(root, name)), ErrNotRegular) {
+			problems = append(problems, schema.Problem{Pointer: pointer, Hint: "name a file"}.WithMessage("%s is not a regular file", name))
+		}
+	}
+	files, isGiven := params.Get(list)
+	if !isGiven {
+		for _, name := range usual {
+			report("/"+dir, name)
+		}
+	}
 	for i, file := range files.List() {
 		name, _ := file.Str()
 		if name == "" || !filepath.IsLocal(name) {
 			continue
 		}
-		if errors.Is(CheckRegular(filepath.Join(root, name)), ErrNotRegular) {
-			pointer := "/" + list + "/" + value.OfInt(int64(i)).JSON()
-			problems = append(problems, schema.Problem{Pointer: pointer, Hint: "name a file"}.WithMessage("%s is not a regular file", name))
-		}
+		report("/"+list+"/"+value.OfInt(int64(i)).JSON(), name)
 	}
 	return problems
 }

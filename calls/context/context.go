@@ -96,9 +96,8 @@ func Definition() calls.Definition {
 func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	problems := lintSkillNames(params)
 	paths := env.LintDirs(params, "workspace", "builtin_skills")
-	for _, list := range []string{"bootstrap_files", "media"} {
-		paths = append(paths, env.LintFilesIn(params, "workspace", list)...)
-	}
+	paths = append(paths, env.LintFilesIn(params, "workspace", "bootstrap_files", defaultBootstrap()...)...)
+	paths = append(paths, env.LintFilesIn(params, "workspace", "media")...)
 	for _, p := range paths {
 		p.Warning = true // the run goes on without it
 		problems = append(problems, p)

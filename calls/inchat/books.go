@@ -3,6 +3,7 @@ package inchat
 import (
 	"strconv"
 
+	"github.com/callnode/scheduler/calls/inchat/macro"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -19,7 +20,8 @@ type book struct {
 	wrongDepth string
 	// unread counts, by field, the entries that are left out because of a field that
 	// is not understood.
-	unread map[wording.Text]int
+	unread  map[wording.Text]int
+	nearest nearestField // among the fields of another program
 	// keyless counts the entries that are not constant and have no key; lint sets it.
 	keyless int
 }
@@ -109,15 +111,31 @@ func (r *bookReader) add(v value.Value, pointer string, in *book) {
 	r.entries = append(r.entries, placedEntry{v, pointer, in})
 }
 
+// countUnread counts what keeps an entry from being evaluated, but for fields that look misspelt,
+// which are told by themselves.
+func (b *book) countUnread(entry *value.Map, unread []wording.Text) {
+	for _, what := range unread {
+		_, isField := entry.Get(what.En)
+		isMisspelt := isField && !knownFields[what.En] && b.nearest.findMeant(entry, what.En, loreFields) != ""
+		if !isMisspelt {
+			b.unread[what]++
+		}
+	}
+}
+
 func (r *bookReader) newBook(v value.Value, pointer string) *book {
 	b := &book{pointer: pointer, unread: map[wording.Text]int{}}
 	if _, isBook := v.Get("entries"); isBook {
 		b.name = firstField(v.Map(), "", "name")
-		if depth, ok := intField(v.Map(), "scan_depth", -1); !ok {
-			given, _ := v.Get("scan_depth")
-			b.wrongDepth = value.Truncate(given.JSON(), 80)
-		} else if depth >= 0 {
+		given, _ := v.Get("scan_depth")
+		depth, isInt := macro.Int(given)
+		_, isNumber := given.Float()
+		switch {
+		case isEmpty(given) && !isNumber:
+		case isInt && depth >= 0: // 0 searches nothing
 			b.scanDepth = &depth
+		case !isInt:
+			b.wrongDepth = value.Truncate(given.JSON(), 80)
 		}
 	}
 	if b.name == "" {

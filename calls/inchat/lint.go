@@ -54,9 +54,7 @@ func lintLorebooks(books value.Value) (found []schema.Problem) {
 		if !isLore(e.v.Map()) || isLoreOff(e.v.Map()) {
 			continue
 		}
-		for _, field := range unreadFields(e.v.Map()) {
-			e.book.unread[field]++
-		}
+		e.book.countUnread(e.v.Map(), unreadFields(e.v.Map()))
 		if !isTrue(loreField(e.v.Map(), "constant")) && len(texts(loreField(e.v.Map(), "key", "keys"))) == 0 {
 			e.book.keyless++
 		}

@@ -155,9 +155,7 @@ func (b *builder) readLore(c *candidate) {
 		return
 	}
 	unread := unreadFields(c.entry)
-	for _, field := range unread {
-		c.book.unread[field]++
-	}
+	c.book.countUnread(c.entry, unread)
 	for _, wrong := range wrongLoreValues(c.entry) {
 		unread = append(unread, wrong.message)
 	}

@@ -218,6 +218,41 @@ func TestLorebookWrongScanDepth(t *testing.T) {
 	}
 }
 
+// A scan_depth of 0 searches no message; one that is not set, two.
+func TestLorebookScanDepth(t *testing.T) {
+	for depth, isIn := range map[string]bool{"0": false, "0.0": false, `"0"`: false, "1": true, "null": true, `""`: true} {
+		with := params(t, "history: [{role: user, content: apple}]\nworld_books: {name: W, scan_depth: "+depth+", entries: [{uid: 0, key: [apple], content: PIE}]}\n")
+		out, err := run(t, inchat.Definition(), with, calls.NewEnv())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.JSON(), "PIE"); got != isIn {
+			t.Errorf("scan_depth: %s: in %t", depth, got)
+		}
+	}
+}
+
+// A misspelt field is told once, at its place; other fields are counted for the book.
+func TestLorebookMisspeltOnce(t *testing.T) {
+	with := params(t, "history: []\nworld_books: {name: W, entries: [{uid: 0, key: [a], content: x, selectve: true, sticky: 3}]}\n")
+	env, told := calls.NewEnv(), warnings{}
+	env.Warner = &told
+	if _, err := run(t, inchat.Definition(), with, env); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, w := range told {
+		texts = append(texts, w.Text)
+	}
+	for _, p := range inchat.Definition().Lint(with, calls.LintEnv{}) {
+		texts = append(texts, p.Error())
+	}
+	all := strings.Join(texts, "\n")
+	if strings.Count(all, `field "selectve"`) != 2 || strings.Count(all, "sticky (1)") != 2 || strings.Contains(all, "selectve (1)") {
+		t.Errorf("got %s", all)
+	}
+}
+
 func TestLorebookLint(t *testing.T) {
 	problems := inchat.Definition().Lint(params(t, `
 history: []

@@ -76,8 +76,8 @@ func unknownFields(entry *value.Map, names []string, nearest *nearestField, form
 		if knownFields[field] || isLore(entry) && !isUnknownLore(field, v) {
 			continue
 		}
-		near := nearest.find(field, names)
-		if _, has := entry.Get(near); near == "" || has {
+		near := nearest.findMeant(entry, field, names)
+		if near == "" {
 			continue
 		}
 		found = append(found, misspelling{
@@ -99,6 +99,16 @@ func (f *nearestField) find(field string, names []string) string {
 			*f = nearestField{}
 		}
 		(*f)[field] = near
+	}
+	return near
+}
+
+// findMeant returns which of names a field of an entry was meant to be; "" where it is near none,
+// or the entry has that too.
+func (f *nearestField) findMeant(entry *value.Map, field string, names []string) string {
+	near := f.find(field, names)
+	if _, has := entry.Get(near); has {
+		return ""
 	}
 	return near
 }

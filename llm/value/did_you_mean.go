@@ -2,7 +2,10 @@ package value
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -61,15 +64,18 @@ func DidYouMeanOrListSuffix(key string, keys []string) wording.Text {
 // characters, and one in two (insertion, deletion, substitution, swap of
 // neighbours); case and the difference of - and _ are not counted.
 func Nearest(key string, keys []string) string {
-	fold := strings.NewReplacer("_", "-").Replace
-	want := []rune(fold(strings.ToLower(key)))
+	want := appendFolded(nil, key)
+	var have []rune
+	seen := lettersIn(want)
 	best, bestDistance := "", max(min(1, len(want)/2), len(want)/3)+1
 	for _, k := range keys {
-		if k == key {
+		// Most keys are told apart by their lengths and letters, which costs little.
+		if k == key || absInt(len(want)-utf8.RuneCountInString(k)) >= bestDistance {
 			continue
 		}
-		have := []rune(fold(strings.ToLower(k)))
-		if absInt(len(want)-len(have)) >= bestDistance {
+		have = appendFolded(have[:0], k)
+		letters := lettersIn(have)
+		if max(bits.OnesCount64(seen&^letters), bits.OnesCount64(letters&^seen)) >= bestDistance {
 			continue
 		}
 		if d := editDistance(want, have); d < bestDistance {
@@ -77,6 +83,26 @@ func Nearest(key string, keys []string) string {
 		}
 	}
 	return best
+}
+
+// appendFolded appends the letters of a name without case, and with - for _.
+func appendFolded(folded []rune, name string) []rune {
+	for _, r := range name {
+		if r == '_' {
+			r = '-'
+		}
+		folded = append(folded, unicode.ToLower(r))
+	}
+	return folded
+}
+
+// lettersIn returns a set of the letters in a name, in which some letters are the same. Each
+// letter that one name has and the other has not takes an edit.
+func lettersIn(name []rune) (set uint64) {
+	for _, r := range name {
+		set |= 1 << (r & 63)
+	}
+	return set
 }
 
 func absInt(i int) int {

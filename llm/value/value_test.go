@@ -250,6 +250,20 @@ func TestMapAgreesWithModel(t *testing.T) {
 	}
 }
 
+// TestNearestOfMany: of many names most are passed over before they are compared.
+func TestNearestOfMany(t *testing.T) {
+	keys := []string{"somewhere"}
+	for i := range 10_000 {
+		keys = append(keys, fmt.Sprintf("name %05d", i))
+	}
+	if got := value.Nearest("Somewehre", keys); got != "somewhere" {
+		t.Errorf("got %q", got)
+	}
+	if n := testing.AllocsPerRun(1, func() { value.Nearest("somewehre", keys) }); n > 100 {
+		t.Errorf("%v allocations for 10,000 names", n)
+	}
+}
+
 func TestNearest(t *testing.T) {
 	keys := []string{"messages", "model", "max_tokens", "temperature", "system"}
 	for key, want := range map[string]string{

@@ -481,14 +481,18 @@ steps:
   - {id: a, call: context, with: {workspace: desk/AGENTS.md, builtin_skills: none, current_message: hi}}
   - {id: b, call: context, with: {workspace: desk, bootstrap_files: [AGENTS.md, notes, absent], media: [notes, a.png], current_message: hi}}
   - {id: c, call: agent, with: {workspace: desk/AGENTS.md, builtin_skills: desk, prompt: hi}}
+  - {id: d, call: context, with: {workspace: odd, current_message: hi}}
+  - {id: e, call: context, with: {workspace: odd, bootstrap_files: [], current_message: hi}}
 -- desk/AGENTS.md --
 -- desk/notes/a --
+-- odd/AGENTS.md/a --
 `, []string{
 			`flow.yaml:2:46: warning: workspace: desk/AGENTS.md is not a directory (name a directory)`,
 			`flow.yaml:2:78: warning: builtin_skills: there is no directory none (paths are relative to the flow file)`,
 			`flow.yaml:3:81: warning: bootstrap_files/1: notes is not a regular file (name a file)`,
 			`flow.yaml:3:105: warning: media/0: notes is not a regular file (name a file)`,
 			`flow.yaml:4:44: workspace: desk/AGENTS.md is not a directory (name a directory)`,
+			`flow.yaml:5:46: warning: workspace: AGENTS.md is not a regular file (name a file)`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

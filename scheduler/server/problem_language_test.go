@@ -58,3 +58,19 @@ func TestProblemsInTheLanguageOfTheClient(t *testing.T) {
 		}
 	}
 }
+
+// TestPointersOfUnknownMembers: a name may have slashes, dots and brackets.
+func TestPointersOfUnknownMembers(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.Admin)
+	for _, tt := range []struct{ path, body, want string }{
+		{"/api/v1/calls/template", `{"/city": 1}`, `"pointer":"/~1city"`},
+		{"/api/v1/calls/template", `{"a.b~[0]": 1}`, `"pointer":"/a.b~0[0]"`},
+		{"/api/v1/calls/template", `{"nope": 1}`, `"pointer":"/nope"`},
+		{"/api/v1/tokens", `{"name": "n", "scopes": [5]}`, `"pointer":"/scopes/0"`},
+	} {
+		if got := f.do(token, "POST", tt.path, tt.body); !strings.Contains(got.text, tt.want) {
+			t.Errorf("%s: want %s in %s", tt.body, tt.want, got.text)
+		}
+	}
+}

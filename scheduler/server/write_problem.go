@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/openai"
 )
@@ -25,7 +26,7 @@ func fromHuma(e *huma.ErrorModel) *Problem {
 		switch where {
 		case "body":
 			if rest != "" {
-				f.Pointer = "/" + strings.NewReplacer(".", "/", "[", "/", "]", "").Replace(rest)
+				f.Pointer = pointerOf(rest, one.Value)
 			}
 		case "":
 		default:
@@ -34,6 +35,27 @@ func fromHuma(e *huma.ErrorModel) *Problem {
 		p.Errors = append(p.Errors, f)
 	}
 	return p
+}
+
+// pointerOf returns the JSON pointer of a place that the library writes as a.b[0].c. Where the
+// place is that of an unknown member, v is the object that has it: its name may be any text.
+func pointerOf(place string, v any) string {
+	name := ""
+	object, _ := v.(map[string]any)
+	for key := range object {
+		isLast := place == key || strings.HasSuffix(place, "."+key)
+		if isLast && len(key) > len(name) {
+			name = key
+		}
+	}
+	pointer := ""
+	if above := strings.TrimSuffix(strings.TrimSuffix(place, name), "."); above != "" {
+		pointer = "/" + strings.NewReplacer(".", "/", "[", "/", "]", "", "~", "~0", "/", "~1").Replace(above)
+	}
+	if name != "" {
+		pointer += value.FormatPointer(name)
+	}
+	return pointer
 }
 
 // transformError makes a problem of every error that the library writes, and gives it the id of

@@ -523,7 +523,7 @@ func (r *reader) renderText(n *yaml.Node, row value.Value) (v value.Value, ok bo
 
 // duration reads a duration; 0 for "".
 func (r *reader) duration(pointer, text string) time.Duration {
-	if text == "" {
+	if node, _, isGiven := yaml.Walk(r.root, pointer); text == "" && (!isGiven || yaml.Resolve(node).ShortTag() == "!!null") {
 		return 0
 	}
 	d, err := time.ParseDuration(text)
