@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -75,6 +76,15 @@ func TestChatErrors(t *testing.T) {
 		"no question":      {"echo", `[{"role": "system", "content": "x"}]`, "", http.StatusBadRequest, "messages"},
 		"tools":            {"echo", messages("x"), `, "tools": [{"type": "function"}]`, http.StatusBadRequest, "tools"},
 		"two answers":      {"echo", messages("x"), `, "n": 2`, http.StatusBadRequest, "n"},
+		"JSON":             {"echo", messages("x"), `, "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {}}}`, http.StatusBadRequest, "response_format"},
+		"a required tool":  {"echo", messages("x"), `, "tool_choice": "required"`, http.StatusBadRequest, "tool_choice"},
+		"audio":            {"echo", messages("x"), `, "modalities": ["text", "audio"]`, http.StatusBadRequest, "modalities"},
+		"many logprobs":    {"echo", messages("x"), `, "top_logprobs": 2`, http.StatusBadRequest, "top_logprobs"},
+		"a web search":     {"echo", messages("x"), `, "web_search_options": {}`, http.StatusBadRequest, "web_search_options"},
+		"n is a text":      {"echo", messages("x"), `, "n": "1"`, http.StatusBadRequest, "n"},
+		"usage is a text":  {"echo", messages("x"), `, "stream_options": {"include_usage": "yes"}`, http.StatusBadRequest, "stream_options.include_usage"},
+		"an image":         {"echo", `[{"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "image_url", "image_url": {"url": "data:,"}}]}]`, "", http.StatusBadRequest, "messages"},
+		"a task of three":  {"echo", messages("### Task: x"), `, "n": 3`, http.StatusBadRequest, "n"},
 		"logprobs":         {"echo", messages("x"), `, "logprobs": true`, http.StatusBadRequest, "logprobs"},
 		"foreign memory":   {"mine", messages("x"), "", http.StatusBadRequest, "null"},
 	} {
@@ -94,6 +104,42 @@ func TestChatErrors(t *testing.T) {
 	}
 	if r := f.chat(f.token("lin", store.RunsRead), "echo", messages("x"), ""); r.status != http.StatusForbidden || r.at("/error/message") == "" {
 		t.Errorf("without the scope: %d %s", r.status, r.text)
+	}
+}
+
+// TestChatFields: what a request asks for beside the question is followed, or told as ignored.
+func TestChatFields(t *testing.T) {
+	dir := t.TempDir()
+	f := newFixture(t, dir, nil, nil)
+	const flow = `name: warm
+inputs: {type: object, properties: {question: {type: string}, history: {type: array}, temperature: {type: number}, response_format: {type: object}}}
+steps: [{id: say, call: template, to_user: true, with: {template: "{{ t }} {{ f }}", values: {t: "{{ inputs.temperature }}", f: "{{ inputs.response_format.type }}"}}}]
+`
+	if err := os.WriteFile(filepath.Join(dir, "flows", "warm.yaml"), []byte(flow), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	token := f.token("lin", store.RunsWrite)
+	const neutral = `, "n": 1, "store": true, "metadata": {"a": "b"}, "tools": [], "tool_choice": "auto", "logprobs": false, "top_logprobs": null, "stop": null, "user": "u",
+		"parallel_tool_calls": true, "modalities": ["text"], "service_tier": "auto", "stream_options": {"include_usage": true}`
+	for _, test := range []struct{ model, messages, more, said, ignored string }{
+		{"echo", messages("x"), neutral + `, "response_format": {"type": "text"}`, "x", "null"},
+		{"echo", messages("x"), `, "temperature": 0.5, "max_completion_tokens": 5, "max_tokens": 5, "reasoning_effort": "low", "stop": ["x"], "unheard_of": {}`, "x",
+			`["max_completion_tokens","max_tokens","reasoning_effort","stop","temperature","unheard_of"]`},
+		{"echo", messages("a", "b", "c"), "", "c", `["messages"]`},
+		{"warm", messages("a", "b", "c"), neutral + `, "temperature": 0.5, "response_format": {"type": "json_object"}`, "0.5 json_object", "null"},
+		{"warm", messages("a"), neutral + `, "temperature": 0.5, "response_format": {"type": "json_object"}, "seed": 7`, "0.5 json_object", `["seed"]`},
+	} {
+		r := f.chat(token, test.model, test.messages, test.more)
+		if r.at(said) != test.said || r.at("/scheduler/ignored") != test.ignored {
+			t.Errorf("%s %s: got %d %s", test.model, test.more, r.status, r.text)
+		}
+		stream := f.chat(token, test.model, test.messages, test.more+`, "stream": true`)
+		if isTold := strings.Contains(stream.text, `"ignored":`+test.ignored); isTold != (test.ignored != "null") {
+			t.Errorf("%s %s: the stream is %s", test.model, test.more, stream.text)
+		}
+	}
+	if r := f.chat(token, "echo", messages("### Task: a title"), `, "max_tokens": 5`); r.at("/scheduler/ignored") != `["max_tokens"]` {
+		t.Errorf("the task gets %s", r.text)
 	}
 }
 

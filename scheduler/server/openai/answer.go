@@ -21,6 +21,7 @@ type answer struct {
 	run     string // "" for a task, which has an id of its own
 	task    string
 	created int64
+	ignored []string // fields of the request
 	whole   strings.Builder
 	breaks  int // line ends at the end, which are not sent yet
 
@@ -124,14 +125,20 @@ func (a *answer) finishAnswer(usage *llm.Usage, state, reason string) error {
 		usage = &llm.Usage{}
 	}
 	counts := value.OfMap(value.Pairs("prompt_tokens", usage.InputTokens, "completion_tokens", usage.OutputTokens, "total_tokens", usage.Total()))
-	about := value.OfMap(value.Pairs("run", a.run, "state", state))
+	about := value.NewMap(3)
+	if a.run != "" {
+		about = value.Pairs("run", a.run, "state", state)
+	}
+	if len(a.ignored) > 0 {
+		about.Set("ignored", value.Must(a.ignored))
+	}
 	if !a.in.stream {
 		doc := a.newDocument("chat.completion")
 		message := value.OfMap(value.Pairs("role", "assistant", "content", a.whole.String()))
 		doc.Set("choices", value.OfList(value.OfMap(value.Pairs("index", 0, "message", message, "finish_reason", reason))))
 		doc.Set("usage", counts)
-		if a.run != "" {
-			doc.Set("scheduler", about)
+		if about.Len() > 0 {
+			doc.Set("scheduler", value.OfMap(about))
 		}
 		a.w.Header().Set("Content-Type", "application/json")
 		_, err := a.w.Write(value.OfMap(doc).AppendJSON(nil))
@@ -142,8 +149,8 @@ func (a *answer) finishAnswer(usage *llm.Usage, state, reason string) error {
 	a.beginLocked()
 	last := a.newDocument("chat.completion.chunk")
 	last.Set("choices", value.OfList(value.OfMap(value.Pairs("index", 0, "delta", value.OfMap(nil), "finish_reason", reason))))
-	if a.run != "" {
-		last.Set("scheduler", about)
+	if about.Len() > 0 {
+		last.Set("scheduler", value.OfMap(about))
 	}
 	a.sendLocked(value.OfMap(last))
 	if a.in.usage {

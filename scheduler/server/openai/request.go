@@ -14,9 +14,9 @@ import (
 )
 
 // ChatRequest documents a request; others of its fields are taken where the flow has an
-// input of the name.
+// input of the name, and else refused or told in the answer: see fields.go.
 type ChatRequest struct {
-	Model    string        `json:"model" doc:"The id of a flow."`
+	Model    string        `json:"model" doc:"The id of a flow. Fields of the request that nothing follows are listed in scheduler.ignored of the answer."`
 	Messages []value.Value `json:"messages"`
 	Stream   bool          `json:"stream,omitempty"`
 	Options  *struct {
@@ -37,9 +37,6 @@ type request struct {
 	usage    bool // in a last chunk of its own
 }
 
-// refusedFields are the fields that a flow cannot follow.
-func refusedFields() []string { return []string{"tools", "functions", "n", "logprobs"} }
-
 // parseRequest reads a request.
 func parseRequest(body []byte, header http.Header) (*request, error) {
 	doc, err := value.ParseJSON(body)
@@ -56,15 +53,15 @@ func parseRequest(body []byte, header http.Header) (*request, error) {
 	if len(in.messages.List()) == 0 {
 		return nil, NewError(http.StatusBadRequest, wording.Say("messages is not a list with a message"), "messages", "missing")
 	}
-	for _, name := range refusedFields() {
-		if v, ok := doc.Get(name); ok && isAsked(name, v) {
-			return nil, NewError(http.StatusBadRequest, wording.Say("%s is not supported: the flow decides", name), name, "unsupported_parameter")
+	for pointer, to := range map[string]*bool{"/stream": &in.stream, "/stream_options/include_usage": &in.usage} {
+		v, _ := doc.At(pointer)
+		yes, isBool := v.Bool()
+		if !isBool && !v.IsNull() {
+			name := strings.ReplaceAll(pointer[1:], "/", ".")
+			return nil, NewError(http.StatusBadRequest, wording.Say("%s is not a boolean", name), name, "invalid_type")
 		}
+		*to = yes
 	}
-	stream, _ := doc.Get("stream")
-	in.stream, _ = stream.Bool()
-	usage, _ := doc.At("/stream_options/include_usage")
-	in.usage, _ = usage.Bool()
 	session, _ := doc.At("/metadata/session")
 	named, _ := session.Str()
 	in.session = value.Truncate(cmp.Or(named, header.Get("X-Session-Id"), header.Get("X-OpenWebUI-Chat-Id")), maxSession)
@@ -73,22 +70,6 @@ func parseRequest(body []byte, header http.Header) (*request, error) {
 
 // maxSession bounds the name of a session, in characters.
 const maxSession = 200
-
-// isAsked reports whether a field asks for something that a flow cannot follow.
-func isAsked(name string, v value.Value) bool {
-	switch v.Kind() {
-	case value.List:
-		return len(v.List()) > 0
-	case value.Int, value.Float:
-		n, _ := v.Int()
-		return name == "n" && n != 1
-	case value.Bool:
-		yes, _ := v.Bool()
-		return yes
-	case value.Null, value.String, value.Object:
-	}
-	return false
-}
 
 // isTask reports whether a chat page asks for a title or the like, and not its user.
 func (in *request) isTask() bool {

@@ -9,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -96,6 +97,9 @@ func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Calle
 
 func (t *turn) serve(ctx context.Context) error {
 	if t.in.isTask() {
+		if err := t.checkFields(nil); err != nil {
+			return err
+		}
 		t.out.keepAlive()
 		text, usage, err := t.api.options.Service.Ask(ctx, t.api.options.TasksLLM, t.in.messages)
 		if err != nil {
@@ -116,14 +120,29 @@ func (t *turn) serve(ctx context.Context) error {
 	if t.model.Flow == nil {
 		return NewError(http.StatusBadRequest, wording.Say("the flow has errors: %v", t.model.Problems.Err()), "model", "invalid")
 	}
+	if err := t.checkFields(t.model.Flow); err != nil {
+		return err
+	}
 	waits, err := t.waitingRun(ctx)
 	if err != nil {
+		return err
+	}
+	if err := t.in.checkQuestion(t.model.Flow, waits != nil); err != nil {
 		return err
 	}
 	if waits != nil {
 		return t.goOn(ctx, waits)
 	}
 	return t.beginRun(ctx)
+}
+
+// checkFields refuses what neither the flow nor the server can follow, and notes what is not followed.
+func (t *turn) checkFields(f *flow.Flow) error {
+	if err := t.in.checkFields(f); err != nil {
+		return err
+	}
+	t.out.ignored = t.in.ignoredFields(f)
+	return nil
 }
 
 // beginRun starts a run for the question.

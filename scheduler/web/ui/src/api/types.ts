@@ -990,7 +990,7 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
-            /** @description The id of a flow. */
+            /** @description The id of a flow. Fields of the request that nothing follows are listed in scheduler.ignored of the answer. */
             model: string;
             stream?: boolean;
             stream_options?: components["schemas"]["ChatRequestOptionsStruct"];
@@ -1362,6 +1362,7 @@ export interface components {
             size?: number;
             /** Format: int64 */
             start: number;
+            use?: string;
         };
         PageAudit: {
             items: components["schemas"]["Audit"][];
