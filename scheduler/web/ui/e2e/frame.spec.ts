@@ -1,4 +1,4 @@
-import { expect, test } from "./fixtures.ts";
+import { expect, setLook, test } from "./fixtures.ts";
 
 test("the login link logs in once, a token does too, and logging out ends the session", async ({ browser, baseURL }) => {
   const context = await browser.newContext({ baseURL });
@@ -55,4 +55,18 @@ test("assets are kept for good, the document never, and both have a strict polic
   const plain = await page.request.get(script!, { headers: { "Accept-Encoding": "identity" } });
   expect(plain.headers()["content-encoding"]).toBeUndefined();
   expect(await plain.text()).toBe(await asset.text());
+});
+
+test("on a narrow screen the links are one row, and all of them can be reached", async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 860 });
+  for (const language of ["en", "zh"] as const) {
+    await setLook(page, { language, theme: "light" });
+    await page.goto("/runs");
+    const bar = page.locator(".bar");
+    await expect(bar.locator("nav a").first()).toBeVisible();
+    expect((await bar.boundingBox())!.height).toBeLessThan(120);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    await bar.locator("nav a").last().focus();
+    await expect(bar.locator("nav a").last()).toBeInViewport({ ratio: 0.9 });
+  }
 });
