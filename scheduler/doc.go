@@ -12,8 +12,8 @@
 // an expression, or a map or list of such. step_order.go and lint_order.go link
 // each step to the steps that it needs, and find cycles; the other lint files check
 // the calls, their parameters, and every name that a template mentions. What is
-// wrong is a [flow.Problem] with its position (problem.go, position.go; place.go finds that
-// of any byte of a parameter). What is right is a [flow.Flow] (flow.go): immutable, and
+// wrong is a [flow.Problem] with its position (problem.go, position.go; located_error.go finds
+// that of an error within a parameter). What is right is a [flow.Flow] (flow.go): immutable, and
 // ready for any number of runs.
 //
 // # Starting

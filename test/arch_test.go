@@ -70,12 +70,14 @@ var layers = map[string][]string{
 	// What an image costs depends on the model's family.
 	"calls/context/...": {"calls", "calls/ask", "calls/date", "calls/schema", "calls/skill", "calls/transcript", "calls/userpath", "llm", "llm/prompt", "llm/tokens", "llm/value/...", "plugins", "*"},
 	// The engine knows no call, no provider, no store.
-	"scheduler":                {"scheduler/flow", "scheduler/internal/...", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
-	"scheduler/internal/order": {}, // a machine that decides: nothing of ours, no I/O
-	"scheduler/flow":           {"scheduler/trigger", "calls", "calls/schema", "llm/prompt", "llm/value/...", "plugins"},
-	"scheduler/trigger":        {"calls"}, // it interprets cron expressions and signatures, and knows no flow
-	"scheduler/journal":        {"calls", "calls/schema", "llm", "llm/value", "plugins"},
-	"scheduler/explain":        {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value", "llm/value/secret"},
+	"scheduler":                        {"scheduler/flow", "scheduler/internal/...", "scheduler/journal", "calls", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
+	"scheduler/internal/order":         {}, // a machine that decides: nothing of ours, no I/O
+	"scheduler/flow/graph":             {"scheduler/flow"},
+	"scheduler/flow/internal/yamltext": {"llm/value/yaml"},
+	"scheduler/flow":                   {"scheduler/flow/internal/...", "scheduler/trigger", "calls", "calls/schema", "llm/prompt", "llm/value/...", "plugins"},
+	"scheduler/trigger":                {"calls"}, // it interprets cron expressions and signatures, and knows no flow
+	"scheduler/journal":                {"calls", "calls/schema", "llm", "llm/value", "plugins"},
+	"scheduler/explain":                {"scheduler/flow", "scheduler/journal", "calls", "llm", "llm/prompt", "llm/value", "llm/value/secret"},
 	// What scheduler test runs, and what it found, as data.
 	"scheduler/flowtest":           {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "calls", "calls/memory", "llm", "llm/replay", "llm/scripted", "llm/value/...", "plugins"},
 	"scheduler/flowtest/result":    {"scheduler/explain", "llm"},
@@ -101,7 +103,7 @@ var layers = map[string][]string{
 	"scheduler/temporal": {"scheduler", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
 	// The server knows the use cases, and no settings, calls or flags.
 	"scheduler/telemetry":       {"scheduler/journal", "llm", "llm/value/..."},
-	"scheduler/server":          {"scheduler/telemetry", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value"},
+	"scheduler/server":          {"scheduler/telemetry", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flow/graph", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value"},
 	"scheduler/web":             {},
 	"scheduler/server/openai":   {"scheduler", "scheduler/flow", "scheduler/journal", "scheduler/service", "scheduler/server/store", "calls", "llm", "llm/value"},
 	"scheduler/server/mcp":      {"scheduler", "scheduler/journal", "scheduler/service", "calls", "calls/schema", "llm/value"},

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/callnode/scheduler/llm/value/wording"
-	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flow/graph"
 )
 
 func newGraph(a *app) *cobra.Command {
@@ -18,9 +18,9 @@ func newGraph(a *app) *cobra.Command {
 		Example: "  scheduler graph flow.yaml\n  scheduler graph flow.yaml --format dot | dot -Tsvg > flow.svg",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			draw := map[string]func(*flow.Flow) string{
-				"mermaid": (*flow.Flow).Mermaid,
-				"dot":     (*flow.Flow).Dot,
+			draw := map[string]func(*graph.Graph) string{
+				"mermaid": (*graph.Graph).Mermaid,
+				"dot":     (*graph.Graph).Dot,
 			}[format]
 			if draw == nil {
 				return usageError(wording.Errorf("the format %q is not known: want mermaid or dot", format))
@@ -29,7 +29,7 @@ func newGraph(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(a.Stdout, draw(flow))
+			_, err = fmt.Fprint(a.Stdout, draw(graph.Of(flow)))
 			return err
 		},
 	}

@@ -317,7 +317,7 @@ func (u *unit) compileTemplate(n *yaml.Node, pos Position, uses *[]nameUse) *Par
 		return &Param{Pos: pos, Literal: value.OfString(n.Value)}
 	}
 	within := u.positionsWithin(n)
-	u.lintDollar(n.Value, within)
+	u.checkDollar(n.Value, within)
 	at := func(offset int) (line, col int) { p := within(offset); return p.Line, p.Col }
 	if text, base, whole := prompt.SingleExpr(n.Value); whole {
 		return u.compileExpr(n, pos, text, base, uses)
@@ -392,4 +392,21 @@ func (u *unit) lookUpCall(s *stepUnit) {
 		return
 	}
 	s.Def, s.known = registry.Call(s.Call)
+}
+
+// checkDollar finds ${{ name }}, which other tools know as an expression and templates as
+// a dollar sign before one.
+func (u *unit) checkDollar(text string, within func(int) Position) {
+	at := strings.Index(text, "${{")
+	if at < 0 {
+		return
+	}
+	trimmed := strings.TrimSpace(text)
+	inner, _, whole := prompt.SingleExpr(strings.TrimPrefix(trimmed, "$"))
+	p := u.warn(within(at), "${{ }} keeps the dollar sign: templates are written {{ }}")
+	p.Warning = !whole
+	if !whole {
+		inner = "name"
+	}
+	p.hint("write {{ %[1]s }}, or {{ '$' ~ %[1]s }} where the text has a dollar sign", strings.TrimSpace(inner))
 }

@@ -185,7 +185,7 @@ func checkFile(t *testing.T, loader *Loader, path, want, problem string) {
 // What was read before is all that a flow needs: with the text and the files of
 // a loaded flow it loads again without a disk.
 func TestLoadFromFiles(t *testing.T) {
-	first, problems := fakeLoader(t).Load("testdata/graph/all.yaml")
+	first, problems := fakeLoader(t).Load("graph/testdata/all.yaml")
 	if first == nil {
 		t.Fatal(problems)
 	}
@@ -200,7 +200,7 @@ func TestLoadFromFiles(t *testing.T) {
 	if again == nil {
 		t.Fatal(problems)
 	}
-	if diff := cmp.Diff(first.Mermaid(), again.Mermaid()); diff != "" {
+	if diff := cmp.Diff(first.Canonical().JSON(), again.Canonical().JSON()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -160,8 +160,8 @@ func (d *decoder) reportUnquoted(n *yaml.Node) bool {
 	if !isBraces(n) || len(n.Content) != 2 || !isBraces(n.Content[0]) {
 		return false
 	}
-	start := d.offset(n.Line, n.Column)
-	rest := string(d.text[start:])
+	start := d.Offset(n.Line, n.Column)
+	rest := string(d.Bytes[start:])
 	if !strings.HasPrefix(rest, "{{") {
 		return false
 	}

@@ -4,7 +4,7 @@
 // A [Loader] goes through these stages, each in the files named after it:
 //
 //  1. load.go reads the file; load_syntax.go parses the YAML and explains what is not
-//     YAML. position.go and scalar_trace.go know the place of every byte.
+//     YAML. internal/yamltext knows the place of every byte.
 //  2. decode.go takes the document apart by the keys that keys.go lists, and reports
 //     keys that are unknown or misspelt. editor.go makes the schema for editors of the
 //     same list.
@@ -16,5 +16,5 @@
 //     mentions.
 //
 // What is wrong is a [Problem] with its [Position]. What is right is a [Flow]:
-// immutable, and safe for concurrent use. graph.go returns it as data, graph_draw.go draws it.
+// immutable, and safe for concurrent use. The package graph below draws it.
 package flow

@@ -28,33 +28,6 @@ steps:
 	// hello.yaml:4:64: unknown key "tiemout" in step (did you mean "timeout"?)
 }
 
-// A flow can be drawn, or given out as data.
-func ExampleFlow_Mermaid() {
-	registry, err := builtin.Registry()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	loader := &flow.Loader{Registry: registry}
-	f, problems := loader.Parse("hello.yaml", []byte(`
-steps:
-  - {id: greet, call: template, with: {template: "Hello"}}
-  - {id: answer, call: chat, with: {user: "{{ greet.text }}"}}
-`))
-	if f == nil {
-		fmt.Println(problems)
-		return
-	}
-	fmt.Print(f.Mermaid())
-	fmt.Println(len(f.Graph().Nodes), "nodes")
-	// Output:
-	// flowchart TD
-	//   s0["greet<br/>template"]
-	//   s1["answer<br/>chat"]
-	//   s0 --> s1
-	// 2 nodes
-}
-
 // Steps whose order cannot be found are a problem of the file, before anything runs.
 func ExampleLoader_order() {
 	registry, err := builtin.Registry()

@@ -78,20 +78,3 @@ func givesValue(with *Param, name string) bool {
 	}
 	return false
 }
-
-// lintDollar finds ${{ name }}, which other tools know as an expression and templates as
-// a dollar sign before one.
-func (u *unit) lintDollar(text string, within func(int) Position) {
-	at := strings.Index(text, "${{")
-	if at < 0 {
-		return
-	}
-	trimmed := strings.TrimSpace(text)
-	inner, _, whole := prompt.SingleExpr(strings.TrimPrefix(trimmed, "$"))
-	p := u.warn(within(at), "${{ }} keeps the dollar sign: templates are written {{ }}")
-	p.Warning = !whole
-	if !whole {
-		inner = "name"
-	}
-	p.hint("write {{ %[1]s }}, or {{ '$' ~ %[1]s }} where the text has a dollar sign", strings.TrimSpace(inner))
-}

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -9,61 +8,6 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/trigger"
 )
-
-// lintTriggerID refuses an id that another trigger of the flow has.
-func (u *unit) lintTriggerID(id textKey, seen map[string]Position) {
-	if !id.isSet() {
-		return
-	}
-	pos := u.positionOf(id.node)
-	first, taken := seen[id.text]
-	if !taken {
-		seen[id.text] = pos
-		return
-	}
-	u.add(pos, "the id %q is used twice", id.text).hint("it is at line %d too", first.Line)
-}
-
-// lintCron returns what the expression and the zone of a schedule mean; nil where one is wrong.
-func (u *unit) lintCron(k *scheduleKeys) *trigger.Schedule {
-	zone, err := trigger.LoadZone(k.Timezone.text)
-	if err != nil {
-		u.add(u.positionOf(k.Timezone.node), "unknown time zone %q", k.Timezone.text).
-			hint("write a name of the IANA database, such as Asia/Shanghai, Europe/Berlin or UTC")
-	}
-	if !k.Cron.isSet() {
-		return nil
-	}
-	plan, err := trigger.ParseSchedule(k.Cron.text, zone)
-	if err == nil {
-		return plan
-	}
-	pos := u.positionOf(k.Cron.node)
-	var wrong *trigger.CronError
-	switch {
-	case !errors.As(err, &wrong):
-		p := u.add(pos, "unknown name %q", k.Cron.text)
-		p.suggest(k.Cron.text, trigger.Descriptors(), "there are %s")
-		if strings.HasPrefix(k.Cron.text, "@every") {
-			p.hint("write */5 * * * * for every five minutes")
-		}
-	case wrong.Never:
-		u.add(pos, "the cron expression %q never fires", k.Cron.text).hint("no month has that day")
-	case wrong.Field != "":
-		p := u.add(pos, "the cron expression %q: the %s cannot be %q", k.Cron.text, cronFieldName(wrong.Field), wrong.Text)
-		p.hint("it is %s, a range 1-5, a list 1,3 or a step */2", wrong.Want)
-	default:
-		u.add(pos, "a cron expression has 5 fields, not %d", wrong.Fields).hint("write minute hour day month weekday, such as 0 7 * * 1-5")
-	}
-	return nil
-}
-
-// cronFieldName returns the name of a field of a cron expression.
-func cronFieldName(name string) wording.Text {
-	return map[string]wording.Text{
-		"minute": say("minute"), "hour": say("hour"), "day": say("day"), "month": say("month"), "weekday": say("weekday"),
-	}[name]
-}
 
 // lintVerify checks that a webhook has the secret that it is verified with.
 func (u *unit) lintVerify(k *webhookKeys) {
@@ -94,8 +38,15 @@ var (
 			"id", keySchema("type", "string"), "time", keySchema("type", "string")))
 )
 
-// lintTriggers checks the inputs that triggers give.
+// lintTriggers checks the secrets of webhooks and the inputs that triggers give.
 func (u *unit) lintTriggers() {
+	if keys := u.keys.Triggers; keys != nil {
+		for _, k := range keys.Webhooks {
+			if k.itself.isSet() {
+				u.lintVerify(k)
+			}
+		}
+	}
 	for _, in := range u.triggers {
 		shape := scheduleShape
 		if in.scope == "webhook" {

@@ -8,19 +8,20 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/flow/internal/yamltext"
 )
 
 // parseYAML returns the root node, or nil if the text is not YAML.
 func (u *unit) parseYAML() *yaml.Node {
-	if len(u.text) > yaml.MaxBytes {
+	if len(u.Bytes) > yaml.MaxBytes {
 		u.add(u.position(0), "the file has more than %d bytes", yaml.MaxBytes).hint("put data into files of its own and name them with !file")
 		return nil
 	}
-	if i := invalidUTF8(u.text); i >= 0 {
+	if i := invalidUTF8(u.Bytes); i >= 0 {
 		u.add(u.position(i), "the text is not UTF-8 here").hint("save the file as UTF-8")
 		return nil
 	}
-	root, err := yaml.Parse(u.text)
+	root, err := yaml.Parse(u.Bytes)
 	var fault *yaml.Error
 	switch {
 	case errors.As(err, &fault):
@@ -56,36 +57,36 @@ func invalidUTF8(text []byte) int {
 func (u *unit) notYAML(fault *yaml.Error) {
 	defer func() {
 		p := &u.problems[len(u.problems)-1]
-		p.Snippet = yaml.Snippet(u.text, p.Pos.Line, p.Pos.Col)
+		p.Snippet = yaml.Snippet(u.Bytes, p.Pos.Line, p.Pos.Col)
 	}()
 	if fault.JSON {
 		message, _ := fault.Text()
-		u.add(u.position(u.offset(fault.Line, fault.Col)), "%s", message)
+		u.add(u.position(u.Offset(fault.Line, fault.Col)), "%s", message)
 		return
 	}
 	if at := u.bareTemplate(fault.Line - 1); at >= 0 {
-		text := clipText(string(u.text[at : at+restOfLine(u.text[at:])]))
+		text := clipText(string(u.Bytes[at : at+yamltext.RestOfLine(u.Bytes[at:])]))
 		u.add(u.position(at), "a template must be quoted: YAML takes { for the start of a map").
 			hint(`quote the whole value: "%s"`, strings.ReplaceAll(text, `"`, `'`))
 		return
 	}
-	for line := max(1, fault.Line-1); line <= min(fault.Line+1, len(u.yamlLines)); line++ {
-		start := u.offset(line, 1)
-		blank := len(u.text[start:]) - len(bytes.TrimLeft(u.text[start:], " \t"))
-		if i := bytes.IndexByte(u.text[start:start+blank], '\t'); i >= 0 {
+	for line := max(1, fault.Line-1); line <= min(fault.Line+1, len(u.Lines)); line++ {
+		start := u.Offset(line, 1)
+		blank := len(u.Bytes[start:]) - len(bytes.TrimLeft(u.Bytes[start:], " \t"))
+		if i := bytes.IndexByte(u.Bytes[start:start+blank], '\t'); i >= 0 {
 			u.add(u.position(start+i), "a tab in the indentation").hint("YAML is indented with spaces")
 			return
 		}
 	}
 	if at, end := u.bareFlowValue(fault.Line - 1); strings.Contains(fault.Msg, "',' or '") && at >= 0 {
-		text := string(u.text[at:end])
+		text := string(u.Bytes[at:end])
 		u.add(u.position(at), "inside { } and [ ] a value with ? or : must be quoted").
 			hint(`write "%s"`, strings.ReplaceAll(clipText(text), `"`, `'`))
 		return
 	}
-	at := u.offset(fault.Line, max(fault.Col, 1))
+	at := u.Offset(fault.Line, max(fault.Col, 1))
 	if fault.Col == 0 {
-		at += leadingSpaces(u.text[at:])
+		at += yamltext.LeadingSpaces(u.Bytes[at:])
 	}
 	message, hint := fault.Text()
 	p := u.add(u.position(at), "%s", message)
@@ -107,8 +108,8 @@ var flowValue = regexp.MustCompile(`[{,]\s*[\w-]+:\s+([^\s"'{}\[\],&*!|>#][^"'{}
 // bareFlowValue finds the first such value from a line on, as the bytes [start,
 // end); -1 for none.
 func (u *unit) bareFlowValue(from int) (start, end int) {
-	for _, at := range u.yamlLines[min(max(from, 0), len(u.yamlLines)):] {
-		line := u.text[at : at+restOfLine(u.text[at:])]
+	for _, at := range u.Lines[min(max(from, 0), len(u.Lines)):] {
+		line := u.Bytes[at : at+yamltext.RestOfLine(u.Bytes[at:])]
 		if m := flowValue.FindSubmatchIndex(line); m != nil {
 			return at + m[2], at + m[3]
 		}
@@ -120,29 +121,21 @@ func (u *unit) bareFlowValue(from int) (start, end int) {
 // is not quoted, outside of block scalars; -1 for none.
 func (u *unit) bareTemplate(from int) int {
 	block := -1 // the indentation of the key whose block scalar this is
-	for i, start := range u.yamlLines {
-		line := u.text[start : start+restOfLine(u.text[start:])]
+	for i, start := range u.Lines {
+		line := u.Bytes[start : start+yamltext.RestOfLine(u.Bytes[start:])]
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		if block >= 0 && leadingSpaces(line) > block {
+		if block >= 0 && yamltext.LeadingSpaces(line) > block {
 			continue
 		}
 		block = -1
 		if blockValue.Match(line) {
-			block = leadingSpaces(line)
+			block = yamltext.LeadingSpaces(line)
 		}
 		if m := bareValue.FindSubmatchIndex(line); m != nil && i+1 >= from {
 			return start + m[2]
 		}
 	}
 	return -1
-}
-
-func clipText(s string) string {
-	s = strings.TrimSpace(s)
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:57]) + "..."
-	}
-	return s
 }

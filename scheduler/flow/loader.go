@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
@@ -37,6 +38,14 @@ type Loader struct {
 
 	recorded bool // ReadFile has only what a journal kept
 	hasUser  bool // whose memory it is is known from elsewhere, such as the run around
+}
+
+// Override is a parameter of a step that another value is laid over, as if the file had it: tests compare
+// parameters by it. Path has the names below with; it is not empty.
+type Override struct {
+	Step  string
+	Path  []string
+	Value value.Value
 }
 
 // messageLanguage returns the language of problems where no flow names one.

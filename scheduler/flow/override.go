@@ -7,14 +7,6 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// Override is a parameter of a step that another value is laid over, as if the file had it: tests compare
-// parameters by it. Path has the names below with; it is not empty.
-type Override struct {
-	Step  string
-	Path  []string
-	Value value.Value
-}
-
 // applyOverrides changes the tree of the outermost flow. Steps that the flow does not have are passed over:
 // whoever names them checks that.
 func (u *unit) applyOverrides(root *yaml.Node) {

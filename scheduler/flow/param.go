@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/jsonc"
 	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/flow/internal/yamltext"
 )
 
 // Param is a compiled value of a flow file: a literal, a template, an expression,
@@ -76,6 +77,27 @@ func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, er
 		return value.OfList(items...), nil
 	}
 	return p.Literal, nil
+}
+
+// Excerpt returns what the file has for a param, without the braces of an expression,
+// as far as it fits a label.
+func (p *Param) Excerpt() string {
+	if v, static := p.Static(); static {
+		return clipText(v.JSON())
+	}
+	if p.Expr == nil {
+		return "..."
+	}
+	return clipText(p.source)
+}
+
+// clipText returns a text as far as it fits a line of a message or a label.
+func clipText(s string) string {
+	s = strings.TrimSpace(s)
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:57]) + "..."
+	}
+	return s
 }
 
 // Static returns the value of a param that has nothing to render.
@@ -199,7 +221,7 @@ func newDataText(path string, content []byte) *dataText {
 		}
 		return &dataText{text, func(pointer string) (offset int, ok bool) {
 			node, _, found := yaml.Walk(root, pointer)
-			return text.offset(node.Line, node.Column), found // not found: it was merged from elsewhere
+			return text.Offset(node.Line, node.Column), found // not found: it was merged from elsewhere
 		}}
 	}
 	return &dataText{text, unknown}
@@ -208,7 +230,7 @@ func newDataText(path string, content []byte) *dataText {
 // copyAt returns the byte at which a text stands in the file as it is, where it is the value that
 // begins at an offset; below 0 where it is written in another way.
 func (t *dataText) copyAt(offset int, text string) int {
-	rest := string(t.text[offset:min(offset+len(text)+2, len(t.text))])
+	rest := string(t.Bytes[offset:min(offset+len(text)+2, len(t.Bytes))])
 	for _, quote := range []string{`"`, "'"} {
 		if rest == quote+text+quote && !strings.ContainsAny(text, `\'`) {
 			return offset + 1
@@ -251,7 +273,7 @@ func (p *Param) Scalar(pointer string) *Scalar {
 		return nil
 	}
 	text := newFlowText(path, content)
-	return &Scalar{string(text.text), text.position}
+	return &Scalar{string(text.Bytes), text.position}
 }
 
 // textFile returns the file that a !file node names; ok is false where it is not text.
@@ -288,8 +310,8 @@ func (p *Param) FileOffset(pointer string, offset int) (at int, ok bool) {
 	if !found || !isText {
 		return 0, false
 	}
-	if bytes.HasPrefix(content, byteOrderMark) {
-		offset += len(byteOrderMark)
+	if bytes.HasPrefix(content, yamltext.ByteOrderMark) {
+		offset += len(yamltext.ByteOrderMark)
 	}
 	return offset, true
 }
@@ -323,7 +345,7 @@ func (p *Param) DataPlace(pointer, text string) (pos Position, start int, ok boo
 	}
 	start = data.copyAt(offset, text)
 	if start >= 0 {
-		start += len(content) - len(data.text) // the byte-order mark
+		start += len(content) - len(data.Bytes) // the byte-order mark
 	}
 	return data.position(offset), start, true
 }

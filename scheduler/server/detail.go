@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
-	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flow/graph"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -69,7 +69,7 @@ func (s *Server) getStep(ctx context.Context, in *getStepInput) (*body[stepBody]
 }
 
 // getRunGraph returns the flow of a run as nodes and edges.
-func (s *Server) getRunGraph(ctx context.Context, in *RunID) (*body[*flow.Graph], error) {
+func (s *Server) getRunGraph(ctx context.Context, in *RunID) (*body[*graph.Graph], error) {
 	if _, err := s.findRun(ctx, in.ID); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *Server) getRunGraph(ctx context.Context, in *RunID) (*body[*flow.Graph]
 	if details.Flow == nil {
 		return nil, newProblem(http.StatusNotFound, string(calls.NotFound), wording.OfError(details.Unreadable), wording.Text{})
 	}
-	return &body[*flow.Graph]{details.Flow.Graph()}, nil
+	return &body[*graph.Graph]{graph.Of(details.Flow)}, nil
 }
 
 type getPromptsInput struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flow/graph"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -193,7 +194,7 @@ func (s *Server) getFlow(ctx context.Context, in *FlowID) (*getFlowOutput, error
 func quotedTag(hash string) string { return `"` + hash + `"` }
 
 // getGraph returns a flow as nodes and edges.
-func (s *Server) getGraph(_ context.Context, in *FlowID) (*body[*flow.Graph], error) {
+func (s *Server) getGraph(_ context.Context, in *FlowID) (*body[*graph.Graph], error) {
 	found, err := s.library.Flow(in.Flow)
 	if err != nil {
 		return nil, err
@@ -201,7 +202,7 @@ func (s *Server) getGraph(_ context.Context, in *FlowID) (*body[*flow.Graph], er
 	if found.Flow == nil {
 		return nil, brokenFlow(found.Problems)
 	}
-	return &body[*flow.Graph]{found.Flow.Graph()}, nil
+	return &body[*graph.Graph]{graph.Of(found.Flow)}, nil
 }
 
 // sourceBody is the text of a flow file.

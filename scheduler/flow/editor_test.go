@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"encoding/json"
 	"flag"
 	"os"
 	"strings"
@@ -32,26 +31,6 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-func TestGraph(t *testing.T) {
-	flow, problems := fakeLoader(t).Load("testdata/graph/all.yaml")
-	if flow == nil {
-		t.Fatal(problems)
-	}
-	golden(t, "testdata/graph/all.mmd", flow.Mermaid())
-	golden(t, "testdata/graph/all.dot", flow.Dot())
-}
-
-// Flows that share flows would be drawn more often than anybody can look at.
-func TestGraphIsBounded(t *testing.T) {
-	inner := &Flow{Name: "inner", Steps: []*Step{{ID: "a", Call: "chat"}}}
-	for range 20 {
-		inner = &Flow{Name: "outer", Steps: []*Step{{ID: "a", Call: "flow", Sub: inner}, {ID: "b", Call: "flow", Sub: inner}}}
-	}
-	if n := strings.Count(inner.Mermaid(), "\n"); n > 3*maxGraphNodes {
-		t.Errorf("%d lines", n)
-	}
-}
-
 func editorSchema(t *testing.T) *schema.Schema {
 	t.Helper()
 	s, err := schema.Parse(EditorSchema(fakeRegistry(t)))
@@ -65,7 +44,7 @@ func editorSchema(t *testing.T) *schema.Schema {
 func TestEditorSchema(t *testing.T) {
 	s := editorSchema(t)
 	golden(t, "testdata/flow.schema.json", string(s.Doc().AppendIndented(nil, "  "))+"\n")
-	for _, file := range []string{"testdata/lint/good.yaml", "testdata/lint/never.yaml", "testdata/lint/skipped.yaml", "testdata/graph/all.yaml"} {
+	for _, file := range []string{"testdata/lint/good.yaml", "testdata/lint/never.yaml", "testdata/lint/skipped.yaml", "graph/testdata/all.yaml"} {
 		src, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -131,22 +110,4 @@ func editorValue(t *testing.T, src []byte) value.Value {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// The graph is what the HTTP API gives out: its names are a contract.
-func TestGraphJSON(t *testing.T) {
-	flow, problems := fakeLoader(t).Parse("f.yaml", []byte("name: two\nsteps:\n  - {id: a, call: chat, with: {user: x}}\n  - {id: b, call: chat, when: \"{{ a.text != '' }}\", with: {user: y}}\n"))
-	if flow == nil {
-		t.Fatal(problems)
-	}
-	got, err := json.Marshal(flow.Graph())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `{"flow":"two","nodes":[{"id":"a","call":"chat","file":"f.yaml","line":3,"col":5},` +
-		`{"id":"b","call":"chat","when":"a.text != ''","file":"f.yaml","line":4,"col":5}],` +
-		`"edges":[{"from":"a","to":"b","when":"a.text != ''"}]}`
-	if string(got) != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
 }

@@ -1,4 +1,4 @@
-package flow
+package yamltext
 
 import (
 	"fmt"
@@ -18,14 +18,14 @@ func checkPlaces(t interface {
 	Fatalf(string, ...any)
 }, src string, scalar *yaml.Node) {
 	t.Helper()
-	text := newFlowText("f.yaml", []byte(src))
-	at := text.traceScalar(scalar)
+	text := New([]byte(src))
+	at := text.Trace(scalar)
 	if len(at) != len(scalar.Value)+1 {
 		t.Fatalf("no trace of %q in\n%s", scalar.Value, src)
 	}
 	last := -1
 	for i, r := range scalar.Value {
-		have := string(text.text[at[i]:])
+		have := string(text.Bytes[at[i]:])
 		if at[i] < last {
 			t.Fatalf("the places go back at %d of %q in\n%s", i, scalar.Value, src)
 		}
@@ -68,8 +68,9 @@ func TestPlaces(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := root.Content[1]
-			p := newFlowText("f.yaml", []byte(tc.src)).positionsWithin(n)(strings.Index(n.Value, tc.find))
-			if got := fmt.Sprintf("%d:%d", p.Line, p.Col); got != tc.want {
+			text := New([]byte(tc.src))
+			line, col := text.Place(text.Trace(n)[strings.Index(n.Value, tc.find)])
+			if got := fmt.Sprintf("%d:%d", line, col); got != tc.want {
 				t.Errorf("%q is at %s, want %s", tc.find, got, tc.want)
 			}
 			checkPlaces(t, tc.src, n)
@@ -147,13 +148,13 @@ func FuzzPlaces(f *testing.F) {
 		if err != nil || root == nil {
 			return
 		}
-		text := newFlowText("f.yaml", []byte(src))
+		text := New([]byte(src))
 		var walk func(n *yaml.Node)
 		walk = func(n *yaml.Node) {
 			if n.Kind == yaml.Scalar {
-				for i, at := range text.traceScalar(n) {
-					if at < 0 || at > len(text.text) {
-						t.Fatalf("offset %d is at %d of %d", i, at, len(text.text))
+				for i, at := range text.Trace(n) {
+					if at < 0 || at > len(text.Bytes) {
+						t.Fatalf("offset %d is at %d of %d", i, at, len(text.Bytes))
 					}
 				}
 			}

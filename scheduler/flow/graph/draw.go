@@ -1,4 +1,4 @@
-package flow
+package graph
 
 import (
 	"fmt"
@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Mermaid returns the flow as a Mermaid flowchart. An arrow leads from a step to one
+// Mermaid returns the graph as a Mermaid flowchart. An arrow leads from a step to one
 // that needs it, dashed and labelled with the condition where that one has when. A
 // double frame runs once per item; a sub-flow stands in a box of its own.
-func (f *Flow) Mermaid() string { return draw(f.Graph(), mermaidFormat{}) }
+func (g *Graph) Mermaid() string { return draw(g, mermaidFormat{}) }
 
-// Dot returns the flow as a Graphviz graph, drawn like [Flow.Mermaid].
-func (f *Flow) Dot() string { return draw(f.Graph(), dotFormat{}) }
+// Dot returns the graph in the language of Graphviz, drawn like [Graph.Mermaid].
+func (g *Graph) Dot() string { return draw(g, dotFormat{}) }
 
 // graphFormat writes the parts of a picture. Names are ours and need no escape;
 // labels are lines of the user's text.

@@ -1,12 +1,14 @@
-package flow
+// Package graph gives a flow as nodes and edges, and draws it for Mermaid and Graphviz.
+package graph
+
+import "github.com/callnode/scheduler/scheduler/flow"
 
 // maxGraphNodes bounds how many steps of sub-flows a graph shows: flows that share
 // flows multiply.
 const maxGraphNodes = 2000
 
 // Graph is a flow as data for those who draw it: the HTTP API returns it as JSON,
-// [Flow.Mermaid] and [Flow.Dot] draw it. It is made by [Flow.Graph] and not changed
-// after.
+// [Graph.Mermaid] and [Graph.Dot] draw it. It is made by [Of] and not changed after.
 type Graph struct {
 	Flow  string `json:"flow"`
 	Nodes []Node `json:"nodes"`
@@ -39,26 +41,26 @@ type Edge struct {
 	When string `json:"when,omitempty"`
 }
 
-// Graph returns the flow as nodes and edges.
-func (f *Flow) Graph() *Graph {
+// Of returns a flow as nodes and edges.
+func Of(f *flow.Flow) *Graph {
 	room := maxGraphNodes
-	return f.graph(&room)
+	return of(f, &room)
 }
 
-// graph takes the nodes of sub-flows from what room is left.
-func (f *Flow) graph(room *int) *Graph {
+// of takes the nodes of sub-flows from what room is left.
+func of(f *flow.Flow, room *int) *Graph {
 	g := &Graph{Flow: f.Name, Nodes: make([]Node, len(f.Steps)), Edges: []Edge{}}
 	for i, s := range f.Steps {
 		n := Node{ID: s.ID, Name: s.Name, Call: s.Call, File: s.Pos.File, Line: s.Pos.Line, Col: s.Pos.Col}
 		if s.When != nil {
-			n.When = s.When.excerpt()
+			n.When = s.When.Excerpt()
 		}
 		if s.ForEach != nil {
-			n.ForEach = s.ForEach.excerpt()
+			n.ForEach = s.ForEach.Excerpt()
 		}
 		if s.Sub != nil && len(s.Sub.Steps) > 0 && len(s.Sub.Steps) <= *room {
 			*room -= len(s.Sub.Steps)
-			n.Sub = s.Sub.graph(room)
+			n.Sub = of(s.Sub, room)
 		}
 		g.Nodes[i] = n
 		for _, need := range s.Needs {
@@ -66,18 +68,6 @@ func (f *Flow) graph(room *int) *Graph {
 		}
 	}
 	return g
-}
-
-// excerpt returns what the file has for a param, without the braces of an expression,
-// as far as it fits a label.
-func (p *Param) excerpt() string {
-	if v, static := p.Static(); static {
-		return clipText(v.JSON())
-	}
-	if p.Expr == nil {
-		return "..."
-	}
-	return clipText(p.source)
 }
 
 // label returns the lines that a drawing shows for a node. The condition of a node

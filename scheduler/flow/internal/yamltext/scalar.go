@@ -1,4 +1,4 @@
-package flow
+package yamltext
 
 import (
 	"bytes"
@@ -142,7 +142,7 @@ func (s *scalarTrace) traceEscape() bool {
 
 // traceBlock reads a literal or folded block scalar.
 func (s *scalarTrace) traceBlock(folded bool) bool {
-	s.pos += restOfLine(s.src[s.pos:]) // the header
+	s.pos += RestOfLine(s.src[s.pos:]) // the header
 	_, n := s.lineBreakAt()
 	s.pos += n
 	indent := s.blockIndent()
@@ -174,7 +174,7 @@ func (s *scalarTrace) traceBlock(folded bool) bool {
 			return s.isDone()
 		}
 		wasBlank, first = isBlank(s.peek()), false
-		for end := s.pos + restOfLine(s.src[s.pos:]); s.pos < end && !s.isDone(); {
+		for end := s.pos + RestOfLine(s.src[s.pos:]); s.pos < end && !s.isDone(); {
 			if !s.traceChar() {
 				return false
 			}
@@ -227,10 +227,11 @@ func (s *scalarTrace) blockIndent() int {
 	}
 	line := s.src[s.pos:]
 	for range empty {
-		line = line[restOfLine(line):]
+		line = line[RestOfLine(line):]
 		line = line[yaml.LineBreak(line):]
 	}
-	return max(leadingSpaces(line)-leadingSpaces(text), 0)
+	return max(LeadingSpaces(line)-LeadingSpaces(text), 0)
 }
 
-func leadingSpaces(s []byte) int { return len(s) - len(bytes.TrimLeft(s, " ")) }
+// LeadingSpaces returns the number of spaces that a line begins with.
+func LeadingSpaces(s []byte) int { return len(s) - len(bytes.TrimLeft(s, " ")) }

@@ -1,0 +1,124 @@
+package flow
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/trigger"
+)
+
+// triggerInputs are the inputs that a trigger gives, on their way.
+type triggerInputs struct {
+	of     keyPlace // the trigger
+	inputs anyKey
+	param  *Param
+	// scope is the one name that its templates know: schedule or webhook.
+	scope string
+	uses  []nameUse
+}
+
+// compileTriggers makes the triggers of the keys.
+func (u *unit) compileTriggers() {
+	keys := u.keys.Triggers
+	if keys == nil {
+		return
+	}
+	t := &u.flow.Triggers
+	seen := map[string]Position{}
+	for _, k := range keys.Schedules {
+		if !k.itself.isSet() {
+			continue
+		}
+		s := &Schedule{
+			Pos: u.positionOf(k.itself.node), ID: k.ID.text, Cron: k.Cron.text, Timezone: k.Timezone.text, User: k.User.text,
+			Overlap: cmp.Or(k.Overlap.text, trigger.OverlapSkip), CatchUp: cmp.Or(k.CatchUp.text, trigger.CatchUpLast), Jitter: k.Jitter.d,
+		}
+		s.Plan = u.compileCron(k)
+		s.Inputs = u.compileTriggerInputs(k.itself, k.Inputs, "schedule")
+		u.checkTriggerID(k.ID, seen)
+		if s.CatchUp == trigger.CatchUpAll && s.Overlap == trigger.OverlapSkip {
+			u.warn(u.positionOf(k.CatchUp.key), "of the fires that are made up for only the first has a run: the others overlap it").hint("write overlap: queue")
+		}
+		t.Schedules = append(t.Schedules, s)
+	}
+	clear(seen)
+	for _, k := range keys.Webhooks {
+		if !k.itself.isSet() {
+			continue
+		}
+		w := &Webhook{
+			Pos: u.positionOf(k.itself.node), ID: k.ID.text, Verify: k.Verify.text, Header: k.Header.text, Secret: k.Secret.text, User: k.User.text,
+		}
+		if w.Verify == trigger.VerifyHeader {
+			w.Header = cmp.Or(w.Header, trigger.DefaultHeader)
+		}
+		w.Inputs = u.compileTriggerInputs(k.itself, k.Inputs, "webhook")
+		u.checkTriggerID(k.ID, seen)
+		t.Webhooks = append(t.Webhooks, w)
+	}
+}
+
+// compileTriggerInputs compiles the inputs of a trigger, whose names are checked later.
+func (u *unit) compileTriggerInputs(of keyPlace, k anyKey, scope string) *Param {
+	in := &triggerInputs{of: of, inputs: k, scope: scope}
+	in.param = u.compileOptional(k, &in.uses)
+	u.triggers = append(u.triggers, in)
+	return in.param
+}
+
+// checkTriggerID refuses an id that another trigger of the flow has.
+func (u *unit) checkTriggerID(id textKey, seen map[string]Position) {
+	if !id.isSet() {
+		return
+	}
+	pos := u.positionOf(id.node)
+	first, taken := seen[id.text]
+	if !taken {
+		seen[id.text] = pos
+		return
+	}
+	u.add(pos, "the id %q is used twice", id.text).hint("it is at line %d too", first.Line)
+}
+
+// compileCron returns what the expression and the zone of a schedule mean; nil where one is wrong.
+func (u *unit) compileCron(k *scheduleKeys) *trigger.Schedule {
+	zone, err := trigger.LoadZone(k.Timezone.text)
+	if err != nil {
+		u.add(u.positionOf(k.Timezone.node), "unknown time zone %q", k.Timezone.text).
+			hint("write a name of the IANA database, such as Asia/Shanghai, Europe/Berlin or UTC")
+	}
+	if !k.Cron.isSet() {
+		return nil
+	}
+	plan, err := trigger.ParseSchedule(k.Cron.text, zone)
+	if err == nil {
+		return plan
+	}
+	pos := u.positionOf(k.Cron.node)
+	var wrong *trigger.CronError
+	switch {
+	case !errors.As(err, &wrong):
+		p := u.add(pos, "unknown name %q", k.Cron.text)
+		p.suggest(k.Cron.text, trigger.Descriptors(), "there are %s")
+		if strings.HasPrefix(k.Cron.text, "@every") {
+			p.hint("write */5 * * * * for every five minutes")
+		}
+	case wrong.Never:
+		u.add(pos, "the cron expression %q never fires", k.Cron.text).hint("no month has that day")
+	case wrong.Field != "":
+		p := u.add(pos, "the cron expression %q: the %s cannot be %q", k.Cron.text, cronFieldName(wrong.Field), wrong.Text)
+		p.hint("it is %s, a range 1-5, a list 1,3 or a step */2", wrong.Want)
+	default:
+		u.add(pos, "a cron expression has 5 fields, not %d", wrong.Fields).hint("write minute hour day month weekday, such as 0 7 * * 1-5")
+	}
+	return nil
+}
+
+// cronFieldName returns the name of a field of a cron expression.
+func cronFieldName(name string) wording.Text {
+	return map[string]wording.Text{
+		"minute": say("minute"), "hour": say("hour"), "day": say("day"), "month": say("month"), "weekday": say("weekday"),
+	}[name]
+}
