@@ -16,7 +16,8 @@ type argument struct {
 	beside     *value.Map
 	pointer    string // of value in the item
 	prefix     string // of the pointers of the keys beside it
-	at         func(pointer string) flow.Position
+	// at returns the place of a value at a pointer into the item, keyAt that of its key where it is a member of a map.
+	at, keyAt func(pointer string) flow.Position
 	scope      *Scope
 	subject    *parsedSubject
 	problems   *flow.Problems

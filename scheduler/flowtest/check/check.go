@@ -31,9 +31,15 @@ type Check struct {
 // have ended before it is evaluated.
 func (c *Check) Needs() []Need { return slices.Clone(c.needs) }
 
-// Memories lists the memories that the check names as the ones that a step should find: the reader of the file compares them with those
-// that a case has.
-func (c *Check) Memories() []Memory { return slices.Clone(c.memories) }
+// Memories lists the memories that the check names, for a row and inputs, as the ones that a step should find: the reader of the file
+// compares them with those that a case has.
+func (c *Check) Memories(row, inputs value.Value) []Memory {
+	all := slices.Clone(c.memories)
+	for _, m := range c.matchers {
+		all = append(all, m.givenMemories(row, inputs)...)
+	}
+	return all
+}
 
 // Label returns what people know the check by: its name, else its subject and matchers.
 func (c *Check) Label() string {
@@ -84,12 +90,22 @@ func (c *Check) comparesWithItself(e *Evidence) bool {
 	return slices.ContainsFunc(c.needs, func(n Need) bool { return n.Flow != "" && n.Flow == e.FlowName })
 }
 
-// isAsked evaluates the when of the item; failed is an error where that gives no boolean.
+// isAsked evaluates the when of the item; failed is an error where that gives no boolean. A subject that the run does not have is
+// undefined there.
 func (c *Check) isAsked(ctx context.Context, e *Evidence) (asked bool, failed *verdict) {
 	if c.when == nil {
 		return true, nil
 	}
-	v, err := c.when.eval(ctx, newScope(ctx, e, nil))
+	var of *subject
+	if slices.ContainsFunc(c.when.expr.Refs(), isOfSubject) {
+		if of, failed = c.subject.resolve(ctx, e); failed != nil {
+			if failed.outcome == result.Error {
+				return false, failed
+			}
+			of = nil
+		}
+	}
+	v, err := c.when.eval(ctx, newScope(ctx, e, of))
 	if err != nil {
 		failed = errorOf(err)
 		failed.message = wording.Say("when: %s", failed.message)

@@ -8,14 +8,16 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
-	"github.com/callnode/scheduler/scheduler/flow"
 )
+
+// keyRelevant is the key of the memories that should be found.
+const keyRelevant = "relevant"
 
 // retrievalMatchers lists the matchers of the memories that a step has found. relevant beside them lists the
 // ids that should be found, or tells how much each matters: {id: 2}.
 func retrievalMatchers() []matcher {
 	on := []subjectKind{retrievedSubject}
-	relevant := modifier{"relevant", schema.MustFor[relevantWant]()}
+	relevant := modifier{keyRelevant, schema.MustFor[relevantWant]()}
 	return []matcher{
 		define("recall_at", wording.Text{En: "Of the relevant memories at least the share min is among the first k.", Zh: "相关记忆中至少有 min 的比例在前 k 个之中。"}, on, buildRecall).withKeys(relevant),
 		define("mrr", wording.Text{En: "The first relevant memory is at rank r, and 1/r is at least this.", Zh: "第一个相关记忆的名次为 r，1/r 不小于此值。"}, on, buildMRR).withKeys(relevant),
@@ -50,25 +52,42 @@ func (w *relevantWant) DecodeValue(v value.Value) error {
 
 // relevantOf reads the key relevant, which the matchers cannot do without.
 func relevantOf(a *argument) (relevantWant, bool) {
-	other, ok := a.take("relevant")
+	other, ok := a.take(keyRelevant)
 	if !ok {
 		a.report("", wording.Say("the relevant memories are missing"), wording.Say("add relevant: [id, ...] beside the matcher"))
 		return nil, false
 	}
 	want, ok := decode[relevantWant](other, schema.MustFor[relevantWant]())
-	for i, id := range other.value.List() {
-		text, _ := id.Str()
-		a.noteMemory(text, other.at(other.pointer+"/"+value.OfInt(int64(i)).JSON()))
-	}
-	for id := range other.value.Map().All() {
-		a.noteMemory(id, other.at(other.pointer+"/"+value.Escape(id)))
-	}
+	*a.memories = append(*a.memories, other.memoriesIn(other.value)...)
 	return want, ok
 }
 
-// noteMemory notes a memory that the step of the check should find.
-func (a *argument) noteMemory(id string, at flow.Position) {
-	*a.memories = append(*a.memories, Memory{ID: id, Step: a.subject.step, Pos: at})
+// memoriesIn returns the memories that the step of the check should find, as the value of relevant names them.
+func (a *argument) memoriesIn(relevant value.Value) (all []Memory) {
+	for i, id := range relevant.List() {
+		text, _ := id.Str()
+		all = append(all, Memory{ID: text, Step: a.subject.step, Pos: a.at(a.pointer + "/" + value.OfInt(int64(i)).JSON())})
+	}
+	for id := range relevant.Map().All() {
+		all = append(all, Memory{ID: id, Step: a.subject.step, Pos: a.keyAt(a.pointer + "/" + value.Escape(id))})
+	}
+	return all
+}
+
+// givenMemories returns the memories that the matcher names with what is known before anything runs: the row and the inputs. What
+// cannot be rendered is told when the check is evaluated.
+func (m *parsedMatcher) givenMemories(row, inputs value.Value) []Memory {
+	relevant, ok := m.beside[keyRelevant]
+	if !ok || m.test != nil || !relevant.namesOnly(nameRow, nameInputs) {
+		return nil
+	}
+	v, err := relevant.render(context.Background(), newScope(context.Background(), &Evidence{Row: row, Inputs: inputs}, nil))
+	if err != nil {
+		return nil
+	}
+	arg := m.arg
+	arg.pointer = arg.prefix + "/" + keyRelevant
+	return arg.memoriesIn(v)
 }
 
 // atWant is a share of what is looked for among the first k.

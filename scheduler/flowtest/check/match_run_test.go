@@ -96,6 +96,11 @@ func TestWhenIsBoolean(t *testing.T) {
 		skip {output: reply, contains: Mei, when: "false"}
 		skip {output: reply, contains: Mei, when: "{{ outputs.number > 8 or false }}"}
 		pass {output: reply, contains: Mei, when: "outputs.reply != ''"}
+		pass {output: reply, contains: Mei, when: "{{ value is defined }}"}
+		skip {output: reply, contains: Mei, when: "{{ value is not defined }}"}
+		fail {output: reply, contains: nothing, when: "{{ 'Mei' in value }}"}
+		skip {output: data.nothing, contains: Mei, when: "{{ value is defined }}"}
+		pass {prompt: answer, contains: Mei, when: "{{ prompt.tokens > 0 and value is defined }}"}
 		error {output: reply, contains: Mei, when: "{{ outputs.reply }}"}
 		error {output: reply, contains: Mei, when: "{{ outputs.number }}"}
 		error {output: reply, contains: Mei, when: "{{ outputs.data.nothing | default(none) }}"}
@@ -111,4 +116,5 @@ func TestWhenIsBoolean(t *testing.T) {
 	for _, when := range []string{`"{{ 'false' }}"`, `"'false'"`, "1", "none", `"{{ [] }}"`, `"{{ 1 / 0 }}"`} {
 		expectProblem(t, &Scope{File: "a.test.yaml"}, `{output: reply, contains: a, when: `+when+`}`, "")
 	}
+	expectProblem(t, &Scope{File: "a.test.yaml"}, `{output: reply, contains: a, when: "{{ prompt is defined }}"}`, "prompt: STEP")
 }

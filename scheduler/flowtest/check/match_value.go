@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/callnode/scheduler/calls/schema"
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -31,14 +30,15 @@ func expressionTest(e *expression, text string) test {
 		if err != nil {
 			return errorOf(err)
 		}
-		if v.Kind() == value.String {
-			return unfitf("%s gave a text, want true or false: %s", value.Truncate(text, maxShown), value.Truncate(v.JSON(), maxShown)).
-				withHint("compare it with something: value == 'hello'")
-		}
-		if prompt.Truthy(v) {
+		holds, isBool := v.Bool()
+		switch {
+		case !isBool:
+			return errorf("that must be true or false, and %s is %s", value.Truncate(text, maxShown), value.Truncate(v.JSON(), maxShown)).
+				withHint("compare it with something: that: \"{{ value | length > 0 }}\"")
+		case holds:
 			return pass()
 		}
-		return failf("%s is %s", value.Truncate(text, maxShown), value.Truncate(v.JSON(), maxShown))
+		return failf("%s is false", value.Truncate(text, maxShown))
 	}
 }
 

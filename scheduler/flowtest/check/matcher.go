@@ -184,7 +184,7 @@ func (p *parser) parseMatcher(of *parsedSubject, def *matcher, m member, beside 
 	}
 	parsed.arg = argument{
 		pointer: prefix + "/" + value.Escape(m.name), prefix: prefix, scope: p.scope, subject: of, needs: &p.needs, memories: &p.memories, beside: value.NewMap(len(def.with)),
-		at: p.positionsFrom(m.value, beside, prefix), problems: &p.problems,
+		at: p.positionsFrom(m.value, beside, prefix, false), keyAt: p.positionsFrom(m.value, beside, prefix, true), problems: &p.problems,
 	}
 	if def.isExpression {
 		e := p.compileExpression(m.value)
@@ -224,8 +224,8 @@ func (p *parser) parseMatcher(of *parsedSubject, def *matcher, m member, beside 
 	return parsed
 }
 
-// positionsFrom returns what finds the places of pointers into a matcher and the keys beside it.
-func (p *parser) positionsFrom(value *yaml.Node, beside map[string]member, prefix string) func(pointer string) flow.Position {
+// positionsFrom returns what finds the places of pointers into a matcher and the keys beside it: of values, or of their keys.
+func (p *parser) positionsFrom(value *yaml.Node, beside map[string]member, prefix string, ofKeys bool) func(pointer string) flow.Position {
 	return func(pointer string) flow.Position {
 		name, rest, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(pointer, prefix), "/"), "/")
 		node := value
@@ -236,7 +236,7 @@ func (p *parser) positionsFrom(value *yaml.Node, beside map[string]member, prefi
 			return p.positionIn(node, 0)
 		}
 		at, key, found := yaml.Walk(node, "/"+rest)
-		if !found && key != nil {
+		if isKey := !found || ofKeys; isKey && key != nil {
 			at = key
 		}
 		return p.positionIn(at, 0)

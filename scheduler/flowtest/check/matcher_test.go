@@ -237,8 +237,14 @@ var suite = map[string]string{
 		wrong {that: "{{ outputs.number }} > 3"} 'one expression'
 		wrong {that: "'x'"} 'names nothing'
 		wrong {that: true} 'names nothing'
-		fail {that: "{{ outputs.reply }}"}
-		fail {output: reply, not: {that: value}}
+		error {that: "{{ outputs.reply }}"}
+		error {output: reply, not: {that: value}}
+		error {output: number, that: value}
+		error {output: number, not: {that: "{{ value - 7 }}"}}
+		error {output: data, that: "{{ value }}"}
+		error {that: "{{ outputs.data.nothing | default(none) }}"}
+		wrong {that: "{{ value == 7 }}"} 'no subject'
+		wrong {output: number, that: "{{ prompt is defined }}"} 'prompt: STEP'
 		wrong {that: "{{ 1 + }}"} ''`,
 	"output levenshtein": `
 		pass {output: reply, levenshtein: {to: "Green tea, May.", max: 2}}

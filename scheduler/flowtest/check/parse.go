@@ -74,6 +74,7 @@ func (s *Scope) inputNames() (names []string) {
 type parser struct {
 	scope    *Scope
 	item     *yaml.Node
+	subject  *parsedSubject // nil until it is read
 	problems flow.Problems
 	needs    []Need
 	memories []Memory
@@ -111,6 +112,7 @@ func (p *parser) parse() *Check {
 	if c.subject == nil {
 		return nil
 	}
+	p.subject = c.subject
 	p.parseCommon(c, keys)
 	c.matchers = p.parseMatchers(c.subject, c.subject.matcherNodes(p), false)
 	if node, ok := keys["not"]; ok {

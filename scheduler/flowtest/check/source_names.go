@@ -256,7 +256,7 @@ type sourceNames struct {
 // sourceNames returns the names of the flows of the scope.
 func (s *Scope) sourceNames() *sourceNames {
 	s.once.Do(func() {
-		n := &sourceNames{listed: sourceWords(), others: slices.Concat(scopeWords(), memoryWords(), s.freePartKinds()), files: &fileNames{}, flows: s.Flows}
+		n := &sourceNames{listed: sourceWords(), others: slices.Concat(memoryWords(), s.freeWords()), files: &fileNames{}, flows: s.Flows}
 		n.isOpen = len(s.Flows) == 0
 		n.hasOtherCalls = n.isOpen
 		if s.Dir != "" {
@@ -275,14 +275,15 @@ func (s *Scope) sourceNames() *sourceNames {
 	return s.names
 }
 
-// freePartKinds lists the kinds of parts that no input is called: where one is, a source of that name is one only in a prompt that
-// has such a part.
-func (s *Scope) freePartKinds() []string {
+// freeWords lists the names of scopes and the kinds of parts that no input is called: where one is, a source of that name is one only in
+// a prompt that has such a part.
+func (s *Scope) freeWords() []string {
 	inputs := append(s.inputNames(), wordQuestion)
 	if len(s.Flows) == 0 {
 		inputs = nil
 	}
-	return slices.DeleteFunc(partKinds(), func(kind string) bool { return slices.Contains(inputs, kind) })
+	words := slices.Concat(scopeWords(), partKinds())
+	return slices.DeleteFunc(words, func(word string) bool { return slices.Contains(inputs, word) })
 }
 
 // hasPart reports whether the prompt of a step has a part that a source names, in each flow that has the step: its call has a text with

@@ -186,6 +186,22 @@ func TestInputNamedLikePart(t *testing.T) {
 	}
 }
 
+// An input may be called as templates call what steps before gave: its name alone is no source, unless a call that a step makes has it.
+func TestInputNamedLikeScope(t *testing.T) {
+	const inputs = "inputs: {type: object, properties: {history: {type: array}, summary: {type: string}, facts: {type: array}}}\n"
+	scope := loadScope(t, inputs+"steps: [{id: answer, call: chat, with: {user: hello}}]\n")
+	for _, name := range []string{"history", "summary", "facts"} {
+		expectProblem(t, scope, "{prompt: answer, confined: {source: "+name+", roles: [user]}}", `(did you mean "inputs.`+name+`"?)`)
+	}
+	steps := loadScope(t, inputs+"steps: [{id: sum, call: summary, with: {text: a}}, {id: answer, call: chat, with: {user: hello}}]\n")
+	without := loadScope(t, "steps: [{id: answer, call: chat, with: {user: hello}}]\n")
+	for name, scope := range map[string]*Scope{"summary": steps, "history": without} {
+		if _, problems := tryParse(t, "{prompt: answer, confined: {source: "+name+", roles: [user]}}", scope); problems != nil {
+			t.Errorf("%s: %v", name, problems)
+		}
+	}
+}
+
 // A star in a pattern also stands for a path in an input that may hold more.
 func TestPatternInsideOfInput(t *testing.T) {
 	scope := loadScope(t, "inputs: {type: object, properties: {order: {type: object}, name: {type: string}}}\nsteps: [{id: answer, call: chat, with: {user: hello}}]\n")

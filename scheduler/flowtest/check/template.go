@@ -9,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/flow"
 )
 
 // The names that templates of checks know.
@@ -37,6 +38,14 @@ func (e *expression) eval(ctx context.Context, scope prompt.Scope) (value.Value,
 		return e.expr.Eval(ctx, scope)
 	}
 	return e.text.RenderValue(ctx, scope)
+}
+
+// refs returns the names in it.
+func (e *expression) refs() []prompt.Ref {
+	if e.expr != nil {
+		return e.expr.Refs()
+	}
+	return e.text.Refs()
 }
 
 // compileExpression compiles a text that is an expression, with or without its braces. It reports
@@ -116,12 +125,34 @@ func (p *parser) checkRefs(n *yaml.Node, offset int, refs []prompt.Ref) {
 			p.problems = append(p.problems, unknownName(at, "unknown name %q", ref.Path[0], templateNames()))
 			continue
 		}
+		if p.reportSubjectName(at, ref) {
+			continue
+		}
 		if len(ref.Path) < 2 || ref.Guarded || known == nil || slices.Contains(known, ref.Path[1]) {
 			continue
 		}
 		name := ref.Path[0] + "." + ref.Path[1]
 		p.problems = append(p.problems, newProblem(at, wording.Say("unknown name %q", name), nearHint(ref.Path[1], known)))
 	}
+}
+
+// isOfSubject reports whether a name is that of the subject of a check.
+func isOfSubject(ref prompt.Ref) bool { return ref.Path[0] == nameValue || ref.Path[0] == namePrompt }
+
+// reportSubjectName reports a name of the subject in a check that has no such subject: it would never be defined.
+func (p *parser) reportSubjectName(at flow.Position, ref prompt.Ref) (isReported bool) {
+	switch {
+	case p.subject == nil || !isOfSubject(ref):
+		return false
+	case p.subject.kind == noSubject:
+		p.problems = append(p.problems, newProblem(at, wording.Say("%s is what a check looks at, and this one has no subject", ref.Path[0]),
+			wording.Say("add output, step, prompt or another subject; or name outputs, steps or run")))
+	case ref.Path[0] == namePrompt && p.subject.kind != promptSubject:
+		p.problems = append(p.problems, newProblem(at, wording.Say("%s is that of a check of a prompt", namePrompt), wording.Say("write prompt: STEP beside it")))
+	default:
+		return false
+	}
+	return true
 }
 
 // knownBelow lists the members of a name that are known before anything runs; nil where they are not.
@@ -175,6 +206,16 @@ func (p *parser) compileTree(n *yaml.Node) (t *tree, dynamic bool) {
 		}
 	}
 	return t, dynamic
+}
+
+// namesOnly reports whether the templates name nothing but these.
+func (t *tree) namesOnly(names ...string) bool {
+	isOther := func(ref prompt.Ref) bool { return !slices.Contains(names, ref.Path[0]) }
+	if t.text != nil && slices.ContainsFunc(t.text.refs(), isOther) {
+		return false
+	}
+	isOpen := func(below *tree) bool { return !below.namesOnly(names...) }
+	return !slices.ContainsFunc(t.list, isOpen) && !slices.ContainsFunc(t.members, isOpen)
 }
 
 // render returns the value with its templates rendered.

@@ -177,8 +177,9 @@ func (c *caseReader) checkMemories(made *Case) {
 	for _, m := range made.Memory {
 		known = append(known, cmp.Or(made.MemoryNames[m.ID], m.ID))
 	}
+	inputs := made.Flow.Inputs.ApplyDefaults(made.Inputs)
 	for _, expected := range made.Expect {
-		for _, m := range expected.Memories() {
+		for _, m := range expected.Memories(made.RowValue, inputs) {
 			if slices.Contains(known, m.ID) || givesMemories(made, m.Step) || mayStore(made.Flow) {
 				continue
 			}
