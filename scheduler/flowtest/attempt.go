@@ -34,6 +34,7 @@ type attempt struct {
 	sessions *sessions
 	meter    *meter
 	judges   *spending // of its checks
+	requests requestHeads
 	// used is what of the case the run has asked for.
 	used usedParts
 	// problem is why nothing can be said of the run, whatever its events are: a take that is missing, a call that is
@@ -139,7 +140,7 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 		loader.Registry = loader.Registry.WithResolver(mockResolver{guard}, names...)
 		e.Loader = &loader
 	}
-	e.Interceptor = guard
+	e.Interceptor, e.Requested = guard, a.requests.note
 	env.HTTP = guard.http(env.HTTP)
 	env.Clock = func() time.Time { return c.Now }
 	name := o.Models.Name(cmp.Or(c.LLM, c.Flow.LLM))

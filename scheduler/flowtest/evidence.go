@@ -24,7 +24,7 @@ func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *ch
 		inputs = c.Flow.Inputs.ApplyDefaults(inputs)
 	}
 	evidence := &check.Evidence{
-		Case: c.ID(), Language: o.Language, Flow: c.Flow, Record: a.record, Events: a.events, Inputs: inputs, Row: c.RowValue, MemoryNames: c.MemoryNames,
+		Case: c.ID(), Language: o.Language, Flow: c.Flow, Record: a.record, Events: a.events, Requests: a.requests.all(), Inputs: inputs, Row: c.RowValue, MemoryNames: c.MemoryNames,
 		Provider: o.Models.Name(cmp.Or(c.LLM, c.Flow.LLM)), FileName: c.suite.NameOf, FlowName: flowOf(c.Variant),
 		PriceKnown: a.sessions.isPriced(a.record.Usage), MS: a.sessions.ms(),
 		Other: func(ctx context.Context, need check.Need) (*check.Evidence, error) {

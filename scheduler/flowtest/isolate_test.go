@@ -289,6 +289,22 @@ steps:
       system: You are the guide of a museum in a small town by the sea.
       prompt: Hello.
       tools: {calls: [{call: template, name: greet, description: "{{ inputs.tool }}", with: {template: "{{ inputs.type }}"}}]}
+  - id: seller
+    call: agent
+    with:
+      system: You are the guide of a museum in a small town by the sea.
+      prompt: Hello.
+      tools: {flows: [{path: "{{ inputs.type }}.yaml", name: sell, with: {price: "{{ inputs.model }}"}}]}
+-- string.yaml --
+name: string
+description: Sells tickets.
+inputs: {type: object, properties: {price: {type: string}, visitors: {type: integer}}}
+steps: [{id: s, call: template, with: {template: sold}}]
+-- number.yaml --
+name: number
+description: Sells tickets.
+inputs: {type: object, properties: {price: {type: string}, visitors: {type: integer, maximum: 9}}}
+steps: [{id: s, call: template, with: {template: sold}}]
 -- a.test.yaml --
 defaults: {until: answer, inputs: {model: small, tool: find, type: string}}
 cases:
@@ -301,13 +317,20 @@ cases:
   - {name: agents, until: clerk, mocks: {answer: {text: fine}}}
   - {name: fixed, until: clerk, mocks: {answer: {text: fine}}, inputs: {type: number}, expect: [{prompt: clerk, stable_prefix: {with: agents, min_tokens: 5}}]}
   - {name: described, until: clerk, mocks: {answer: {text: fine}}, inputs: {tool: Greets.}, expect: [{prompt: clerk, stable_prefix: {with: agents, min_tokens: 5}}]}
+  - {name: sellers, until: seller, mocks: {answer: {text: fine}}, llm: {clerk: [done]}}
+  - {name: fixed input, until: seller, mocks: {answer: {text: fine}}, llm: {clerk: [done]}, inputs: {model: large}, expect: [{prompt: seller, stable_prefix: {with: sellers, min_tokens: 5}}]}
+  - {name: schema of a flow, until: seller, mocks: {answer: {text: fine}}, llm: {clerk: [done]}, inputs: {type: number}, expect: [{prompt: seller, stable_prefix: {with: sellers, min_tokens: 5}}]}
 `)
 	want := map[string]result.Outcome{
 		"base": result.Pass, "same": result.Pass, "model": result.Fail, "tool": result.Fail, "schema": result.Fail, "provider": result.Fail,
 		"agents": result.Pass, "fixed": result.Pass, "described": result.Fail,
+		"sellers": result.Pass, "fixed input": result.Pass, "schema of a flow": result.Fail,
 	}
 	if diff := cmp.Diff(want, outcomes(r)); diff != "" {
 		t.Error(diff, lines(t, r))
+	}
+	if message := caseOf(t, r, "schema of a flow").Repeats[0].Checks[0].Message; !strings.Contains(message, "first in that of sell") {
+		t.Errorf("the message is %q", message)
 	}
 }
 

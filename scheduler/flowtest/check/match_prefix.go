@@ -1,13 +1,14 @@
 package check
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
-	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // prefixWant is another case whose prompt begins in the same way.
@@ -29,7 +30,7 @@ func buildStablePrefix(want prefixWant, a *argument) test {
 			return failed
 		}
 		e := of.lastPrompt()
-		if differs := of.of.headOf(e).difference(other.of.headOf(other.lastPrompt())); differs.En != "" {
+		if differs := headDifference(of.of, other.of, e, other.lastPrompt()); differs.En != "" {
 			return failf("nothing of the prompt is cached as that of %q: %s", want.With, differs).
 				withHint("providers read the model and the definitions of tools before the messages: keep them the same, or compare with another case")
 		}
@@ -61,81 +62,53 @@ func (s *subject) otherPrompt(ctx context.Context, need Need) (*subject, *verdic
 	return same, nil
 }
 
-// promptHead is what a provider reads before the messages of a prompt: what is cached of one prompt is of no use to another one that
-// differs in it.
-type promptHead struct {
-	provider, model string
-	// tools are their definitions as JSON, schema is that of the answer; "" without any.
-	tools, schema string
+// Request is what a step sends to a model before the messages of a prompt: what is cached of one prompt is of no use to another one that
+// differs in it. The runner makes it of a request; it is only read.
+type Request struct {
+	Model string
+	// Tools are their definitions as JSON, ResponseSchema is that of the answer; nil without any.
+	Tools          []json.RawMessage
+	ResponseSchema json.RawMessage
 }
 
-// headOf returns the head of a prompt.
-func (e *Evidence) headOf(p *explain.Explanation) promptHead {
-	head := promptHead{provider: e.Provider}
-	got := e.Record.Step(p.Step)
-	for got != nil && journal.IsPseudoStep(got.ID) && got.Input.IsNull() { // a round has the parameters of its agent
-		got = e.Record.Step(journal.OuterPath(got.ID))
+// headOf returns what was sent before the messages of a prompt; nothing for one that no model was asked with.
+func (e *Evidence) headOf(p *explain.Explanation) Request { return e.Requests[p.Step] }
+
+// headDifference tells in what the prompts of two pieces of evidence differ before their messages; "" where they do not.
+func headDifference(e, other *Evidence, prompt, otherPrompt *explain.Explanation) wording.Text {
+	if e.Provider != other.Provider {
+		return wording.Say("the provider is %s, not %s", e.Provider, other.Provider)
 	}
-	if got == nil {
-		return head
-	}
-	head.model = textMember(got.Params, "model")
-	if tools, ok := got.Params.Get("tools"); ok {
-		head.tools = definitionsOf(tools).JSON()
-	}
-	if _, hasFiles := got.Params.Get("workspace"); hasFiles {
-		head.tools += " workspace"
-	}
-	if schema, ok := got.Params.Get("response_schema"); ok {
-		head.schema = schema.JSON()
-	}
-	return head
+	return e.headOf(prompt).difference(other.headOf(otherPrompt))
 }
 
-// definitionsOf returns what the definitions of tools are made of: of the parameters that an agent fixes, their names.
-func definitionsOf(tools value.Value) value.Value {
-	if tools.Kind() != value.Object {
-		return tools
+// difference tells in what a request is not as another; "" where it is.
+func (r Request) difference(other Request) wording.Text {
+	if r.Model != other.Model {
+		return wording.Say("the model is %q, not %q", r.Model, other.Model)
 	}
-	groups := value.NewMap(tools.Map().Len())
-	for group, list := range tools.Map().All() {
-		entries := make([]value.Value, len(list.List()))
-		for i, entry := range list.List() {
-			entries[i] = entry
-			if with, ok := entry.Get("with"); ok {
-				changed := entry.Map().Clone()
-				changed.Set("with", keysOf(with))
-				entries[i] = value.OfMap(changed)
-			}
+	for i := range max(len(r.Tools), len(other.Tools)) {
+		switch {
+		case i >= len(r.Tools):
+			return wording.Say("the definitions of tools differ: the tool %s is missing", nameOfTool(other.Tools[i]))
+		case i >= len(other.Tools):
+			return wording.Say("the definitions of tools differ: the tool %s is new", nameOfTool(r.Tools[i]))
+		case !bytes.Equal(r.Tools[i], other.Tools[i]):
+			return wording.Say("the definitions of tools differ, first in that of %s", nameOfTool(r.Tools[i]))
 		}
-		groups.Set(group, value.OfList(entries...))
 	}
-	return value.OfMap(groups)
-}
-
-// keysOf returns a value in which null stands for all that is not a map.
-func keysOf(v value.Value) value.Value {
-	if v.Kind() != value.Object {
-		return value.Value{}
-	}
-	keys := value.NewMap(v.Map().Len())
-	for key, member := range v.Map().All() {
-		keys.Set(key, keysOf(member))
-	}
-	return value.OfMap(keys)
-}
-
-// difference tells in what a head is not as another; "" where it is.
-func (h promptHead) difference(other promptHead) wording.Text {
-	switch {
-	case h.provider != other.provider:
-		return wording.Say("the provider is %s, not %s", h.provider, other.provider)
-	case h.model != other.model:
-		return wording.Say("the model is %q, not %q", h.model, other.model)
-	case h.tools != other.tools:
-		return wording.Say("the definitions of tools differ")
-	case h.schema != other.schema:
+	if !bytes.Equal(r.ResponseSchema, other.ResponseSchema) {
 		return wording.Say("the schemas of the answers differ")
 	}
 	return wording.Text{}
+}
+
+// nameOfTool returns the name in the definition of a tool.
+func nameOfTool(definition json.RawMessage) string {
+	v, err := value.ParseJSON(definition)
+	if err != nil {
+		return "?"
+	}
+	function, _ := v.Get("function")
+	return textMember(function, "name")
 }
