@@ -125,6 +125,7 @@ func (r *reader) checkAxis(a *axis) {
 	if isWith {
 		r.checkStep(r.keyAt(a.pointer), step)
 	}
+	repeated := repeatedValues(a.values)
 	for i, v := range a.values {
 		pointer := a.pointer + "/" + itoa(i)
 		text, isText := v.Str()
@@ -135,10 +136,27 @@ func (r *reader) checkAxis(a *axis) {
 		if a.key == axisLLM {
 			r.checkProvider(pointer, text)
 		}
-		if slices.ContainsFunc(a.values[:i], func(other value.Value) bool { return value.Equal(other, v) }) {
+		if repeated[i] {
 			r.reportOnce(r.at(pointer), wording.Say("%s is given twice", settingText(v)), wording.Text{})
 		}
 	}
+}
+
+// repeatedValues returns the indexes of values that are equal to one before. A matrix may have thousands: only those with the same text
+// or number are compared.
+func repeatedValues(values []value.Value) map[int]bool {
+	repeated, alike := map[int]bool{}, map[any][]value.Value{}
+	for i, v := range values {
+		var group any = v.Kind()
+		if text, isText := v.Str(); isText {
+			group = text
+		} else if number, isNumber := v.Float(); isNumber {
+			group = number
+		}
+		repeated[i] = slices.ContainsFunc(alike[group], func(other value.Value) bool { return value.Equal(other, v) })
+		alike[group] = append(alike[group], v)
+	}
+	return repeated
 }
 
 // checkStep reports a step that a flow does not have; flows of steps are named as in outer/inner.
