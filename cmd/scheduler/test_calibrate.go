@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -133,8 +134,19 @@ func (a *app) printCalibration(c *calibrate.Calibration, path string) {
 		}
 		say("%s:%d: %s: %s", path, d.Line, verdict, o.ForeignText(d.Reason))
 	}
+	var hints []string
 	for _, u := range c.Undecided {
 		say("%s:%d: no verdict: %s", path, u.Line, o.ForeignText(u.Problem))
+		if u.Hint != "" && !slices.Contains(hints, u.Hint) {
+			hints = append(hints, u.Hint)
+		}
+	}
+	for _, hint := range hints {
+		fmt.Fprintln(a.Stdout, o.ForeignText(hint))
+	}
+	if c.Items == 0 {
+		say("%s gave no verdict: nothing is known of it, and nothing is kept", c.Provider)
+		return
 	}
 	say("%s: %d answers, agreement %.2f, kappa %.2f", c.Provider, c.Items, c.Share, c.Kappa)
 	say("of %d that people fail, the judge passes %d (%.0f %%, 95 %%: %.0f to %.0f %%); of those that people pass, it fails %d",

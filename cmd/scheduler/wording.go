@@ -5,11 +5,12 @@ import "github.com/callnode/scheduler/llm/value/wording"
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
 	"write %s": "请写 %s",
-	"%s: %d answers, agreement %.2f, kappa %.2f":    "%s：%d 个回答，一致率 %.2f，kappa %.2f",
-	"%s:%d: no verdict: %s":                         "%s:%d：没有判定：%s",
-	"%s:%d: %s: %s":                                 "%s:%d：%s：%s",
-	"--fail-on is significant, any or none, not %q": "--fail-on 应为 significant、any 或 none，不能是 %q",
-	"--filter: %w":                                  "--filter：%w",
+	"%s gave no verdict: nothing is known of it, and nothing is kept": "%s 没有给出任何判定：无从得知其准确度，也不保存结果",
+	"%s: %d answers, agreement %.2f, kappa %.2f":                      "%s：%d 个回答，一致率 %.2f，kappa %.2f",
+	"%s:%d: no verdict: %s":                                           "%s:%d：没有判定：%s",
+	"%s:%d: %s: %s":                                                   "%s:%d：%s：%s",
+	"--fail-on is significant, any or none, not %q":                   "--fail-on 应为 significant、any 或 none，不能是 %q",
+	"--filter: %w":                                                    "--filter：%w",
 	"--against names no run: give a name of --bless, a file, or last": "--against 没有指明运行：请给出 --bless 的名称、文件或 last",
 	"--limit-cost must be a number more than 0":                       "--limit-cost 必须是大于 0 的数",
 	"--matrix %s: write key=value":                                    "--matrix %s：请写 键=值",

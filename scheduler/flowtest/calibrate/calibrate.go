@@ -143,6 +143,8 @@ type Undecided struct {
 	Line    int    `json:"line"`
 	ID      string `json:"id,omitempty"`
 	Problem string `json:"problem"`
+	// Hint is what to do about it; "" where that is not known.
+	Hint string `json:"hint,omitempty"`
 }
 
 // Run has the answers judged, one after the other, by the judge that services know under the name of provider. Labels
@@ -169,7 +171,7 @@ func Run(ctx context.Context, labels []Label, standard *check.Judging, provider,
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			c.Undecided = append(c.Undecided, Undecided{l.Line, l.ID, wording.OfError(err).In(language)})
+			c.Undecided = append(c.Undecided, Undecided{l.Line, l.ID, wording.OfError(err).In(language), calls.HintIn(err, language)})
 			continue
 		}
 		judge, people = append(judge, ruling.Passed), append(people, l.Pass)
