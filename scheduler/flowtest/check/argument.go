@@ -18,11 +18,11 @@ type argument struct {
 	prefix     string // of the pointers of the keys beside it
 	// at returns the place of a value at a pointer into the item, keyAt that of its key where it is a member of a map.
 	at, keyAt func(pointer string) flow.Position
-	scope      *Scope
-	subject    *parsedSubject
-	problems   *flow.Problems
-	needs      *[]Need
-	memories   *[]Memory
+	scope     *Scope
+	subject   *parsedSubject
+	problems  *flow.Problems
+	needs     *[]Need
+	memories  *[]Memory
 }
 
 // report adds a problem of the place at a pointer below the value.

@@ -435,14 +435,16 @@ func (n *sourceNames) addTools(s *flow.Step, with value.Value) {
 	tools, isWhole := explain.ToolsOf(with)
 	_, hasTools := with.Get("tools")
 	n.isOpen = n.isOpen || hasTools && !isWhole
+	flows := 0
 	for _, t := range tools {
 		n.listed = append(n.listed, t.Name)
 		n.others = append(n.others, t.Call)
-		if t.Call == flow.CallFlow { // its steps are only known when it runs
-			n.isOpen, n.hasOtherCalls = true, true
+		if t.Call == flow.CallFlow {
+			flows++
 		}
 		n.hasOtherCalls = n.hasOtherCalls || strings.Contains(t.Call, ".")
 	}
+	n.addInner(s, flows)
 	if _, hasFiles := with.Get("workspace"); hasFiles && s.Call == "agent" {
 		n.listed = append(n.listed, workspaceTools()...)
 	}
@@ -450,6 +452,17 @@ func (n *sourceNames) addTools(s *flow.Step, with value.Value) {
 
 // folderKeys are the parameters that name files, or folders of them, which pieces come from.
 var folderKeys = []string{"workspace", "builtin_skills", "images", "files"}
+
+// addInner adds the names of the flows that tools of a step run, where they were read with the flow. The paths of their steps have the
+// numbers of uses: steps in them are known by their calls, tools and files.
+func (n *sourceNames) addInner(s *flow.Step, flows int) {
+	if isKnown := len(s.Inner) >= flows; !isKnown {
+		n.isOpen, n.hasOtherCalls = true, true
+	}
+	for _, f := range s.Inner {
+		n.addFlow(f, s.ID+"/"+f.Name+"/")
+	}
+}
 
 // addParams adds what the parameters of a step, which begin at a folder, tell of roles and files. What is computed there
 // may be any file.

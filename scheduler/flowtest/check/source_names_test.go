@@ -202,6 +202,25 @@ func TestInputNamedLikeScope(t *testing.T) {
 	}
 }
 
+// The flow of a tool is read with the flow: a name that is nowhere is a problem there too.
+func TestNamesInFlowsOfTools(t *testing.T) {
+	e := runText(t, `
+steps:
+  - {id: clerk, call: agent, with: {prompt: hello, tools: {flows: [{path: look.yaml, name: look}]}}}
+outputs: {x: 1}
+-- look.yaml --
+name: look
+steps:
+  - {id: load, call: http, with: {url: "https://api.example.com"}}
+`, value.OfMap(nil), scripted.Answer{Text: "fine"})
+	scope := &Scope{File: "a.test.yaml", Flows: []*flow.Flow{e.Flow}}
+	expectProblem(t, scope, "{prompt: clerk, confined: {source: wether, roles: [user]}}", "no text comes from")
+	for _, source := range []string{"look", "look.yaml", "http", "tool"} {
+		expectFound(t, e, scope, "pass", "{prompt: clerk, confined: {source: "+source+", roles: [user]}}")
+	}
+	expectFound(t, e, scope, "pass", "{prompt: clerk, confined: {source: clerk/look-1/flow-1/load, roles: [user]}}")
+}
+
 // A star in a pattern also stands for a path in an input that may hold more.
 func TestPatternInsideOfInput(t *testing.T) {
 	scope := loadScope(t, "inputs: {type: object, properties: {order: {type: object}, name: {type: string}}}\nsteps: [{id: answer, call: chat, with: {user: hello}}]\n")
