@@ -1,6 +1,7 @@
 package value_test
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
