@@ -63,7 +63,11 @@ func (f *referenceFinder) enterSchema(s value.Value, at, base string) string {
 		base, _ = resolveAddress(base, id)
 		f.places[base] = at
 	}
-	for _, keyword := range []string{"$ref", "$dynamicRef", "$recursiveRef", "$schema"} {
+	if draft := textMember(s, "$schema"); draft != "" {
+		draft, _, _ = strings.Cut(draft, "#")
+		f.found = append(f.found, reference{pointer: at + "/$schema", address: draft}) // relative to nothing
+	}
+	for _, keyword := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
 		if text := textMember(s, keyword); text != "" {
 			address, fragment := resolveAddress(base, text)
 			f.found = append(f.found, reference{at + "/" + keyword, address, fragment})
