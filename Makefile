@@ -19,9 +19,10 @@ WORKFLOWCHECK_VERSION := v0.6.0
 WORKFLOWCHECK         := $(TOOLS)/workflowcheck-$(WORKFLOWCHECK_VERSION)
 
 # The tests run under the race detector where a C compiler is there.
-# It does not watch inside SQLite, which is translated from C and locks for itself, nor the library of
-# schemas and the parser of Go, which share nothing: watched, they take most of the time of all tests.
-UNWATCHED := modernc.org/... github.com/santhosh-tekuri/... go/...
+# It does not watch inside SQLite, which is translated from C and locks for itself, nor in what reads texts
+# and shares nothing with other goroutines: watched, they take most of the time of all tests.
+UNWATCHED := modernc.org/... github.com/santhosh-tekuri/... github.com/tiktoken-go/... github.com/dlclark/... \
+             go.yaml.in/... go/... encoding/json regexp/... strings strconv unicode/...
 RACE      := $(if $(shell command -v gcc || command -v clang),-race $(UNWATCHED:%='-gcflags=%=-race=false'),)
 # At its end a program under the race detector sleeps, by default for a second.
 export GORACE ?= atexit_sleep_ms=10

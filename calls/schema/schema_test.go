@@ -478,12 +478,12 @@ func TestEnumsOfLongTexts(t *testing.T) {
 
 func TestManyProblemsAreNotAllListed(t *testing.T) {
 	s := mustParse(t, `{"items":{"type":"string"}}`)
-	p := s.Check(parse(t, "["+strings.Repeat("1,", 49_999)+"1]"))
-	if len(p) != 50_000 {
+	p := s.Check(parse(t, "["+strings.Repeat("1,", 4_999)+"1]"))
+	if len(p) != 5_000 {
 		t.Errorf("%d problems", len(p))
 	}
 	en, zh := p.Error(), p.In("zh-CN")
-	if !strings.HasSuffix(en, "; and 49900 more") || !strings.HasSuffix(zh, "；另有 49900 个") || len(en) > 5000 {
+	if !strings.HasSuffix(en, "; and 4900 more") || !strings.HasSuffix(zh, "；另有 4900 个") || len(en) > 5000 {
 		t.Errorf("%d bytes: %.200s", len(en), en)
 	}
 	if p := s.Check(parse(t, "["+strings.Repeat("1,", 99)+"1]")); strings.Contains(p.Error(), "more") {

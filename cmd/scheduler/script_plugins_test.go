@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -57,16 +58,13 @@ func (w *workshop) make(name string) error {
 	if err := pluginstest.CopyFolder(out, source); err != nil {
 		return err
 	}
-	do := func(dir, program string, args ...string) error {
-		cmd := exec.Command(program, args...)
-		cmd.Dir, cmd.Stderr = dir, os.Stderr
-		return cmd.Run()
-	}
 	if _, err := os.Stat(filepath.Join(source, "main.go")); err == nil {
-		return do(source, "go", "build", "-o", filepath.Join(out, name), ".")
+		return pluginstest.BuildProgram(context.Background(), source, filepath.Join(out, name))
 	}
 	if _, err := os.Stat(filepath.Join(source, "package.json")); err == nil {
-		return do(out, "npm", "ci", "--no-fund", "--no-audit", "--ignore-scripts", "--prefer-offline", "--silent")
+		cmd := exec.Command("npm", "ci", "--no-fund", "--no-audit", "--ignore-scripts", "--prefer-offline", "--silent")
+		cmd.Dir, cmd.Stderr = out, os.Stderr
+		return cmd.Run()
 	}
 	return nil
 }
@@ -115,10 +113,9 @@ func newWorkshop(t *testing.T) *workshop {
 		t.Fatal(err)
 	}
 	if !slow.Enabled() {
-		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(w.dir, "bin", "scheduler"), ".")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build the program: %v\n%s", err, out)
+		t.Setenv("CGO_ENABLED", "0")
+		if err := pluginstest.BuildProgram(t.Context(), ".", filepath.Join(w.dir, "bin", "scheduler"), "-trimpath", "-ldflags", "-s -w"); err != nil {
+			t.Fatalf("build the program: %v", err)
 		}
 	}
 	if python := pythonWithGRPC(); python != "" {

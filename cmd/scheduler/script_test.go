@@ -72,6 +72,7 @@ func newScriptParams(t *testing.T, dir string) testscript.Params {
 			e.Setenv("LANG", "en_US.UTF-8")
 			e.Setenv("TZ", "UTC")
 			e.Setenv("GORACE", "atexit_sleep_ms=10") // else each command sleeps for a second
+			e.Setenv("GOGC", "400")                  // a third of a short command is collecting garbage
 			return nil
 		},
 	}

@@ -61,10 +61,7 @@ func TestNothingGrows(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("counts files in /proc")
 	}
-	rounds := 4
-	if slow.Enabled() {
-		rounds = 10
-	}
+	rounds := slow.Rounds(2, 10)
 	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
 		rounds = n
 	}
@@ -117,7 +114,7 @@ func nothingGrows(t *testing.T, rounds int, keeper bool, children int) {
 		})
 		return now
 	}
-	for range 10 {
+	for range min(rounds+1, 10) {
 		round()
 	}
 	before := settled(nil)

@@ -3,9 +3,12 @@
 package pluginstest
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/callnode/scheduler/plugins/host"
@@ -61,12 +64,29 @@ func Build(t testing.TB, dir string) string {
 	if err := CopyFolder(out, dir); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(out, filepath.FromSlash(m.Command)), ".")
-	cmd.Dir = dir
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building the plugin in %s: %v\n%s", dir, err, text)
+	if err := BuildProgram(t.Context(), dir, filepath.Join(out, filepath.FromSlash(m.Command))); err != nil {
+		t.Fatalf("building the plugin in %s: %v", dir, err)
 	}
 	return out
+}
+
+// BuildProgram builds the Go program of a folder into a file, with flags of go build. Unlike go build,
+// go run keeps the programs that it links in the build cache: one that has not changed is only copied.
+func BuildProgram(ctx context.Context, dir, file string, flags ...string) error {
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	args := slices.Concat([]string{"run", "-exec", "cp"}, flags, []string{".", file})
+	if _, err := exec.LookPath("cp"); err != nil {
+		args = slices.Concat([]string{"build", "-o", file}, flags, []string{"."})
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, text)
+	}
+	return nil
 }
 
 // CopyFolder copies the folder of a plugin, with what links in it lead to: links of the

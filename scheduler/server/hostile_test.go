@@ -13,6 +13,7 @@ import (
 
 	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/test/slow"
 )
 
 // TestHostileClients holds connections that send no whole request, sends bodies that are
@@ -54,7 +55,7 @@ func TestHostileClients(t *testing.T) {
 	})
 	for range 20 {
 		others.Go(func() {
-			for range 500 {
+			for range slow.Rounds(50, 500) {
 				answer, err := http.Get(f.base + "/api/v1/runs")
 				if err != nil {
 					t.Error(err)

@@ -23,6 +23,14 @@ func Test(t testing.TB) {
 	}
 }
 
+// Rounds returns how often a test repeats what it does: few times, or all where slow tests run.
+func Rounds(few, all int) int {
+	if Enabled() {
+		return all
+	}
+	return few
+}
+
 // Checks sets how many cases rapid tries in a test that is expensive by the case, and in what
 // follows it until the test ends: n, or rapid's own number where slow tests run. The test may
 // not run in parallel with others.

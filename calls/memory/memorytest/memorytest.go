@@ -256,9 +256,13 @@ func testAllOrNone(t *testing.T, f *fixture) {
 }
 
 func testVersions(t *testing.T, f *fixture) {
-	for range 300 {
-		f.mustSave(newMemory(fmt.Sprintf("filler %d", f.now.Unix()), "s", 0))
-		f.passTime(time.Second)
+	for range 30 {
+		var fillers []memory.BaseMemory
+		for range 10 {
+			fillers = append(fillers, newMemory(fmt.Sprintf("filler %d", f.now.Unix()), "s", 0))
+			f.passTime(time.Second)
+		}
+		f.mustSave(fillers...)
 	}
 	m := newMemory("The database is PostgreSQL 16.", "s", 0)
 	m.ID = f.mustSave(m)[0]

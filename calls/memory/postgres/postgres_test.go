@@ -35,7 +35,7 @@ func TestConformance(t *testing.T) {
 
 // TestModel does the same random things to a store alone and to one that two programs share.
 func TestModel(t *testing.T) {
-	slow.Checks(t, 4) // each makes two databases
+	slow.Checks(t, 1) // each makes two databases
 	memorytest.RunModel(t, func(t *testing.T, clock func() time.Time) (first, second memory.Store) {
 		o := postgres.Options{URL: pgdbtest.NewURL(t), Clock: clock}
 		s, other := open(t, o), open(t, o)

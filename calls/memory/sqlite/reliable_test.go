@@ -299,7 +299,7 @@ func TestReopening(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
-	slow.Checks(t, 2) // each opens three stores
+	slow.Checks(t, 1) // each opens three stores
 	memorytest.RunModel(t, func(t *testing.T, clock func() time.Time) (first, second memory.Store) {
 		dir := t.TempDir()
 		s, other := open(t, dir, sqlite.Options{Clock: clock}), open(t, dir, sqlite.Options{Clock: clock})
