@@ -216,45 +216,73 @@ func (t Traced) TruncatedTo(short string) Traced {
 }
 
 // TracedJSON returns the JSON of a value. from returns the origin of the value at a
-// pointer into it. Strings that JSON writes as they are, are copies of theirs; keys and
-// braces belong to their list or object.
+// pointer into it. Strings that JSON writes as they are, are copies of theirs; names of members
+// belong to their object. Brackets, commas and quotes around these are the call's own.
 func TracedJSON(v value.Value, from func(pointer string) Origin) Traced {
-	return Traced{}.Append(appendJSON(nil, v, "", from)...)
+	return jsonTracer{from: from}.trace(v)
+}
+
+// TracedContent is [TracedJSON] of the content of a message, a list of parts: of these, names of
+// members are the call's own too.
+func TracedContent(v value.Value, from func(pointer string) Origin) Traced {
+	return jsonTracer{from: from, ownsNames: true}.trace(v)
+}
+
+// jsonTracer writes JSON with origins. It lives for one value.
+type jsonTracer struct {
+	from      func(pointer string) Origin
+	ownsNames bool
+}
+
+func (j jsonTracer) trace(v value.Value) Traced { return Traced{}.Append(j.appendJSON(nil, v, "")...) }
+
+// copied returns a text that stands for the value at a pointer.
+func (j jsonTracer) copied(pointer, text string) Traced {
+	o := j.from(pointer)
+	o.Start, o.End = 0, len(text)
+	return Traced{text, []Origin{o}}
 }
 
 // appendJSON appends the pieces of the JSON of the value at a pointer.
-func appendJSON(pieces []Traced, v value.Value, pointer string, from func(pointer string) Origin) []Traced {
-	add := func(text string, isComputed bool) {
-		o := from(pointer)
-		o.Start, o.End, o.Computed = 0, len(text), o.Computed || isComputed
-		pieces = append(pieces, Traced{text, []Origin{o}})
-	}
-	switch v.Kind() {
-	case value.List:
+func (j jsonTracer) appendJSON(pieces []Traced, v value.Value, pointer string) []Traced {
+	own := func(text string) { pieces = append(pieces, Traced{Text: text}) }
+	switch {
+	case len(v.List()) > 0:
 		open := "["
 		for i, item := range v.List() {
-			add(open, false)
-			pieces = appendJSON(pieces, item, pointer+"/"+strconv.Itoa(i), from)
+			own(open)
 			open = ","
+			pieces = j.appendJSON(pieces, item, pointer+"/"+strconv.Itoa(i))
 		}
-		add(strings.TrimPrefix(open, ",")+"]", false)
-	case value.Object:
+		own("]")
+	case v.Map().Len() > 0:
 		open := "{"
 		for key, member := range v.Map().All() {
-			add(open+value.OfString(key).JSON()+":", false)
-			pieces = appendJSON(pieces, member, pointer+"/"+value.Escape(key), from)
+			own(open)
+			pieces = append(pieces, j.traceName(key, pointer), Traced{Text: ":"})
+			pieces = j.appendJSON(pieces, member, pointer+"/"+value.Escape(key))
 			open = ","
 		}
-		add(strings.TrimPrefix(open, ",")+"}", false)
-	case value.String:
+		own("}")
+	case v.Kind() == value.String:
 		text, _ := v.Str()
-		add(`"`, true)
-		pieces = append(pieces, escapeJSON(Traced{text, originsOfShortened(from(pointer), text)}))
-		add(`"`, true)
-	default:
-		add(v.JSON(), false)
+		own(`"`)
+		pieces = append(pieces, escapeJSON(Traced{text, originsOfShortened(j.from(pointer), text)}))
+		own(`"`)
+	default: // a list, or an object, without members too
+		pieces = append(pieces, j.copied(pointer, v.JSON()))
 	}
 	return pieces
+}
+
+// traceName returns the name of a member of the object at a pointer, in quotes.
+func (j jsonTracer) traceName(name, pointer string) Traced {
+	quoted := value.OfString(name).JSON()
+	if j.ownsNames || name == "" {
+		return Traced{Text: quoted}
+	}
+	quote := Traced{Text: `"`}
+	return quote.Append(j.copied(pointer, quoted[1:len(quoted)-1]), quote)
 }
 
 // originsOfShortened returns the origins of a text that may be the beginning of its source: what

@@ -119,6 +119,7 @@ type Use struct {
 	Result    string `json:"result" doc:"What the model got to see."`
 	Error     string `json:"error,omitempty" doc:"The kind of error, where it was one."`
 	NotRun    bool   `json:"not_run,omitempty" doc:"The tool was not run: it was refused, there is none of that name, or the arguments do not fit."`
+	Added     int    `json:"added,omitempty" doc:"How many bytes at the end of the result are the agent's: a note that the result was cut."`
 }
 
 // Definition returns the call agent as a registry knows it: schemas, texts, examples.

@@ -292,7 +292,7 @@ func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke boo
 			l.following = l.box.workspace.skillToFollow(c.Arguments, l.following)
 		}
 		u := &round.ToolCalls[i]
-		u.Result, u.Error, u.NotRun = result.Text, result.Error, result.NotRun
+		u.Result, u.Error, u.NotRun, u.Added = result.Text, result.Error, result.NotRun, result.Added
 		l.out.Messages = append(l.out.Messages, value.Pairs("role", "tool", "tool_call_id", c.ID, "name", sentName(c.Name), "content", u.Result))
 	}
 	return fresh, nil
@@ -321,6 +321,8 @@ type (
 		Error string `json:"error,omitempty"` // its kind
 		// NotRun is set where the tool was refused, or could not be run with what the model wrote.
 		NotRun bool `json:"not_run,omitempty"`
+		// Added is how many bytes at the end the agent has added.
+		Added int `json:"added,omitempty"`
 	}
 )
 
@@ -351,7 +353,7 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (tool
 			var output value.Value
 			output, err = t.run(ctx, env, arguments)
 			if err == nil {
-				return toolResult{Text: truncateResult(l.env, plainText(output), l.params.MaxResultBytes)}, nil
+				return l.newResult(plainText(output), ""), nil
 			}
 		}
 		if ctx.Err() != nil || errors.Is(err, calls.ErrWaiting) {
@@ -364,7 +366,19 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (tool
 }
 
 func (l *loop) failedResult(err error) toolResult {
-	return toolResult{Text: truncateResult(l.env, errorText(l.env, err), l.params.MaxResultBytes), Error: string(calls.KindOf(err))}
+	return l.newResult(errorText(l.env, err), string(calls.KindOf(err)))
+}
+
+// newResult returns what the model is told of a result. Of one that is too long it is the beginning,
+// with a note.
+func (l *loop) newResult(text, errorKind string) toolResult {
+	limit := l.params.MaxResultBytes
+	if len(text) <= limit {
+		return toolResult{Text: text, Error: errorKind}
+	}
+	begin := firstBytes(text, limit)
+	note := "\n" + l.env.Say("[cut: these are the first %d of %d bytes]", len(begin), len(text))
+	return toolResult{Text: begin + note, Error: errorKind, Added: len(note)}
 }
 
 // canonicalArguments makes arguments comparable.
@@ -391,15 +405,6 @@ func errorText(env *calls.Env, err error) string {
 		m.Set("hint", value.OfString(hint))
 	}
 	return value.OfMap(value.Pairs("error", m)).JSON()
-}
-
-// truncateResult returns the beginning of a result that is too long.
-func truncateResult(env *calls.Env, text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	begin := firstBytes(text, limit)
-	return begin + "\n" + env.Say("[cut: these are the first %d of %d bytes]", len(begin), len(text))
 }
 
 // firstBytes is at most the first limit bytes of a text, in whole characters.

@@ -37,10 +37,9 @@ func (l *loop) messageParts() []calls.Part {
 		content, _ := l.out.Messages[i].Get("content")
 		text, _ := content.Str()
 		if name, isTool := toolOf(value.OfMap(l.out.Messages[i])); isTool {
-			origin := calls.Origin{End: len(text), Kind: calls.OriginTool, Name: name}
-			origin.Use, uses = firstOf(uses)
-			result := calls.Traced{Text: text, Origins: []calls.Origin{origin}}
-			parts = append(parts, calls.NewPart(i, "tool", result))
+			var used usedTool
+			used, uses = firstOf(uses)
+			parts = append(parts, resultPart(i, used, name, text))
 			continue
 		}
 		parts = append(parts, calls.AnswerPart(i, text))
@@ -50,6 +49,35 @@ func (l *loop) messageParts() []calls.Part {
 		round++
 	}
 	return parts
+}
+
+// usedTool is a use of a tool, with the piece of work in which it was used.
+type usedTool struct {
+	Use
+	piece string
+}
+
+// resultPart returns the part of a message with what the model was told of a use of a tool. What the
+// tool has not given are words of the agent.
+func resultPart(message int, used usedTool, tool, text string) calls.Part {
+	result := calls.Traced{Text: text}
+	if used.NotRun {
+		return calls.NewPart(message, "refusal", result)
+	}
+	result.Origins = []calls.Origin{{End: len(text) - used.Added, Kind: calls.OriginTool, Name: tool, Use: used.piece}}
+	return calls.NewPart(message, "tool", result)
+}
+
+// resultOrigins returns those of a result of a tool, as a finished step has it.
+func (u usedTool) resultOrigins(tool, result string) []calls.Origin {
+	if u.NotRun {
+		return nil
+	}
+	o := calls.Origin{Kind: calls.OriginTool, Name: tool, Use: u.piece}
+	if u.Added > 0 { // it is at the end, behind what may have masks of secrets
+		o.End = max(len(result)-u.Added, 1)
+	}
+	return []calls.Origin{o}
 }
 
 // madeOfAnswer is the source of what the model has not written as it stands.
@@ -79,7 +107,7 @@ func toolOf(message value.Value) (name string, ok bool) {
 // tools.
 func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 	if use, ok := strings.CutSuffix(pointer, "/result"); ok {
-		return resultOrigins(of.Output, strings.TrimPrefix(use, "/output"))
+		return resultOfUse(of.Output, strings.TrimPrefix(use, "/output"))
 	}
 	side, at, ok := strings.Cut(strings.TrimPrefix(pointer, "/"), "/messages/")
 	number, below, _ := strings.Cut(at, "/")
@@ -116,14 +144,16 @@ func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.O
 		}
 	}
 	if tool, isTool := toolOf(message); isTool && below == "content" {
-		use, _ := firstOf(uses)
-		return []calls.Origin{{Kind: calls.OriginTool, Name: tool, Use: use}}
+		content, _ := message.Get("content")
+		text, _ := content.Str()
+		used, _ := firstOf(uses)
+		return used.resultOrigins(tool, text)
 	}
 	return originOfMember(message, below, round, out.Rounds)
 }
 
-// resultOrigins returns that of the result which the use of a tool at a pointer of the output has.
-func resultOrigins(output value.Value, pointer string) []calls.Origin {
+// resultOfUse returns those of the result which the use of a tool at a pointer of the output has.
+func resultOfUse(output value.Value, pointer string) []calls.Origin {
 	var out Output
 	var round, use int
 	_, err := fmt.Sscanf(pointer, "/rounds/%d/tool_calls/%d", &round, &use)
@@ -134,27 +164,27 @@ func resultOrigins(output value.Value, pointer string) []calls.Origin {
 	for _, before := range out.Rounds[:round] {
 		uses = uses[len(before.ToolCalls):]
 	}
-	return []calls.Origin{{Kind: calls.OriginTool, Name: out.Rounds[round].ToolCalls[use].Name, Use: uses[use]}}
+	return uses[use].resultOrigins(uses[use].Name, uses[use].Result)
 }
 
-// usesOf returns the pieces of work in which the tools of rounds were used, in their order.
-func usesOf(rounds []Round) (uses []string) {
+// usesOf returns the uses of tools of rounds, in their order.
+func usesOf(rounds []Round) (uses []usedTool) {
 	counts := map[string]int{}
 	for _, round := range rounds {
 		counts[roundPiece]++
 		for _, u := range round.ToolCalls {
 			name := pieceOf(u.Name)
 			counts[name]++
-			uses = append(uses, fmt.Sprintf("%s-%d", name, counts[name]))
+			uses = append(uses, usedTool{u, fmt.Sprintf("%s-%d", name, counts[name])})
 		}
 	}
 	return uses
 }
 
-// firstOf returns the first of uses, and the rest; "" where there is none.
-func firstOf(uses []string) (first string, rest []string) {
+// firstOf returns the first of uses, and the rest; none where there is none.
+func firstOf(uses []usedTool) (first usedTool, rest []usedTool) {
 	if len(uses) == 0 {
-		return "", nil
+		return usedTool{}, nil
 	}
 	return uses[0], uses[1:]
 }

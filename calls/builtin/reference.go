@@ -68,6 +68,7 @@ var reference = map[string]string{
 	"Further members of the request body, by the vendor's names. They win over all others; null takes one out. Messages, system, model, tools and stream cannot be replaced.": "请求体中的其他成员，使用服务商的名称。它们优先于其他设置；null 表示去掉该成员。messages、system、model、tools 和 stream 不能替换。",
 	"The text of the answer.":                      "回答的文本。",
 	"The tools that the model wants to be called.": "模型要求调用的工具。",
+	"How many bytes at the end of the result are the agent's: a note that the result was cut.":       "结果末尾有多少字节是智能体加的：结果被截断的说明。",
 	"The tool was not run: it was refused, there is none of that name, or the arguments do not fit.": "工具没有运行：被拒绝、没有这个名称的工具，或参数不合要求。",
 	"What the answer cost; zeros where the provider does not say.":                                   "回答的消耗；服务商未说明时为零。",
 	"Why the answer ends: stop, length, tool_calls, content_filter or a vendor's word.":              "回答结束的原因：stop、length、tool_calls、content_filter 或服务商的用词。",

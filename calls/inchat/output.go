@@ -162,11 +162,19 @@ func (c *candidate) origins() value.Value {
 func (m message) origins() value.Value {
 	pointer := "/history/" + strconv.Itoa(m.index) + "/content"
 	if m.given.Kind() == value.List || m.given.Kind() == value.Object {
-		return value.Must(calls.TracedJSON(m.given, func(below string) calls.Origin {
+		return value.Must(contentJSON(m.given, func(below string) calls.Origin {
 			return calls.Origin{Pointer: pointer + below}
 		}).Origins)
 	}
 	return originOf(pointer, len(m.content), m.given.Kind() != value.String)
+}
+
+// contentJSON returns the JSON of a content that is no text.
+func contentJSON(content value.Value, from func(pointer string) calls.Origin) calls.Traced {
+	if content.Kind() == value.List { // of parts
+		return calls.TracedContent(content, from)
+	}
+	return calls.TracedJSON(content, from)
 }
 
 // originOf returns a list of one [calls.Origin], that of a whole text.

@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -144,3 +145,37 @@ steps:
 		t.Error(diff)
 	}
 }
+
+// What JSON puts around the texts of a content of several parts is the call's own, also where all of the content comes from one
+// input. Names of members in other values belong to these.
+func TestExplainJSONOfParts(t *testing.T) {
+	r := schedulertest.Run(t, `
+inputs: {type: object}
+steps:
+  - {id: talk, call: in-chat, with: {history: [{role: user, content: "{{ inputs.parts }}"}, {role: user, content: "{{ inputs.data }}"}]}}
+  - {id: ask, call: chat, with: {messages: "{{ talk.messages }}"}}
+`, schedulertest.With(builtin.Calls()...), schedulertest.LLM(scripted.Texts("yes")),
+		schedulertest.Inputs(`{"parts": [{"type": "text", "text": "Hi"}, {"type": "text", "text": "you"}], "data": {"name": "Bo"}}`))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	const own = " < talk (in-chat) > ask"
+	from := func(name string) string { return " < inputs." + name + " > ask" }
+	want := []string{
+		"ask chat",
+		`[{"type":"` + own, "text" + from("parts.0.type"), `","text":"` + own, "Hi" + from("parts.0.text"), `"},{"type":"` + own,
+		"text" + from("parts.1.type"), `","text":"` + own, "you" + from("parts.1.text"), `"}]` + own,
+		`{"` + own, "name" + from("data"), `":"` + own, "Bo" + from("data.name"), `"}` + own,
+	}
+	var got []string
+	for _, line := range explained(t, r, "ask") {
+		line = strings.TrimPrefix(line, "user ")
+		got = append(got, place.ReplaceAllString(line, ""))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// place is where the flow mentions a name.
+var place = regexp.MustCompile(` \(flow\.yaml:[0-9:]+\)`)

@@ -462,7 +462,7 @@ func (t *trace) refsIn(span prompt.Span) (refs []prompt.Ref) {
 // withRefs returns the source of what may have been computed from names too.
 func (x *explainer) withRefs(at site, source Source, refs []prompt.Ref, hops int) Source {
 	for _, ref := range refs {
-		name := strings.Join(ref.Path, ".")
+		name := strings.Join(ofInputs(ref.Path), ".")
 		isKnown := slices.ContainsFunc(source.From, func(known string) bool { return name == known || strings.HasPrefix(name, known+".") })
 		if !isKnown {
 			source.From = append(source.From, name)
@@ -474,11 +474,7 @@ func (x *explainer) withRefs(at site, source Source, refs []prompt.Ref, hops int
 
 // nameOf writes a value of the scope as templates do.
 func nameOf(ref prompt.ValueRef) string {
-	name := ref.Name
-	for _, member := range flow.PointerTokens(ref.Pointer) {
-		name += "." + member
-	}
-	return name
+	return strings.Join(ofInputs(append([]string{ref.Name}, flow.PointerTokens(ref.Pointer)...)), ".")
 }
 
 // hopInto adds the step that took a text from another step.

@@ -96,6 +96,9 @@ func (w *world) input() string {
 	if w.inner {
 		return rapid.SampledFrom([]string{"inputs.one", "inputs.two"}).Draw(w.t, "inner input")
 	}
+	if rapid.IntRange(0, 6).Draw(w.t, "is the question") == 0 {
+		return "question"
+	}
 	name := fmt.Sprintf("i%d", rapid.IntRange(0, 5).Draw(w.t, "input"))
 	if _, ok := w.inputs.Get(name); !ok {
 		w.inputs.Set(name, value.OfString(w.add("inputs."+name, isInput(name))))
@@ -112,6 +115,18 @@ const firstDigitMark = '\uf000'
 
 // firstMark is the first of the marks of expressions whose names are known.
 const firstMark = '\ue000'
+
+// namesOf returns the sorted names that sources have for expressions: the question is an input.
+func namesOf(expressions []string) (names []string) {
+	for _, e := range expressions {
+		if e == "question" {
+			e = "inputs.question"
+		}
+		names = append(names, e)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // used returns an expression that mentions more inputs than it uses, with its mark between the
 // letters of the result.
@@ -135,16 +150,14 @@ func (w *world) used() string {
 	}
 	kind := rapid.SampledFrom(kinds).Draw(w.t, "what is used")
 	mark := firstMark + rune(len(w.exact))
-	slices.Sort(kind.uses)
-	w.exact[mark] = slices.Compact(kind.uses)
+	w.exact[mark] = namesOf(kind.uses)
 	return kind.expression + " | upper | list | join('" + strings.Repeat(string(mark), 4) + "')"
 }
 
 // arithmetic returns an expression that makes a digit of names, with its mark on both sides.
 func (w *world) arithmetic(a, b string, names ...string) string {
 	mark := firstDigitMark + rune(len(w.digits))
-	slices.Sort(names)
-	w.digits[mark] = slices.Compact(names)
+	w.digits[mark] = namesOf(names)
 	kind := rapid.SampledFrom([]string{"((%s | length) + 3 * (%s | length)) %% 10", "(%s ~ %s) | length %% 10", "((%s | upper | length) - (%s | length) + 7) %% 10"}).Draw(w.t, "arithmetic")
 	return fmt.Sprintf("'%c' ~ ("+kind+") ~ '%c'", mark, a, b, mark)
 }
@@ -401,6 +414,9 @@ func (w *world) agentStep() {
 		if w.chance("prompt") {
 			w.printf("      prompt: %s\n", w.text())
 		}
+	}
+	if w.chance("cut") {
+		w.printf("      max_result_bytes: 256\n")
 	}
 	w.printf("      tools: {calls: [{call: lookup}]}\n")
 	w.texts = append(w.texts, id+".text")

@@ -10,7 +10,7 @@ import (
 )
 
 // explainBuilt explains the prompt that a step has in its input or output. ok is false where
-// it has none, or where what it ran inside itself, or it later sent, goes on from it.
+// it has none, or where it has sent one that goes on from it.
 func (x *explainer) explainBuilt(at site, inside []*journal.StepState) (e *Explanation, ok bool) {
 	if journal.IsPseudoStep(at.got.ID) && len(at.got.Prompts) > 0 {
 		return nil, false
@@ -19,12 +19,10 @@ func (x *explainer) explainBuilt(at site, inside []*journal.StepState) (e *Expla
 	if len(prompt) == 0 {
 		return nil, false
 	}
-	list, _ := at.got.Input.Get("messages")
 	for _, sender := range append(inside, at.got) {
-		for _, p := range sender.Prompts {
-			if n := len(list.List()); n > 0 && len(p.Messages) >= n && value.Equal(value.OfList(p.Messages[:n]...), list) {
-				return nil, false
-			}
+		isOwn := x.callerOf(site{at.frame, at.step, sender}).got == at.got // and no call that the step ran inside itself
+		if isOwn && slices.ContainsFunc(sender.Prompts, func(p journal.Prompt) bool { return goesOnFrom(p, at.got.Input) }) {
+			return nil, false
 		}
 	}
 	e = newExplanation(at.got)
@@ -42,6 +40,14 @@ func (x *explainer) explainBuilt(at site, inside []*journal.StepState) (e *Expla
 		})
 	}
 	return e, true
+}
+
+// goesOnFrom reports whether a prompt of a call begins with the messages of its input: then the two are one conversation, of which the
+// prompt has all messages. This tells of none of them where it comes from.
+func goesOnFrom(p journal.Prompt, input value.Value) bool {
+	list, _ := input.Get("messages")
+	n := len(list.List())
+	return n > 0 && len(p.Messages) >= n && value.Equal(value.OfList(p.Messages[:n]...), list)
 }
 
 // explainSent explains the conversations that a step, or what it ran inside itself, has sent.
@@ -219,6 +225,8 @@ func (x *explainer) explainSentPart(at site, part calls.Part, text string) []Pie
 		return completed(pieces, sourceOfMaker(at.got))
 	case "text", "answer":
 		return withSource(pieces, sourceOfMaker(at.got))
+	case "refusal": // it quotes what the model wrote
+		return withPossible(withSource(pieces, sourceOfMaker(at.got)), Source{Kind: SourceModel})
 	case "tool":
 		if part.Origins != nil {
 			return withSource(pieces, sourceOfMaker(at.got))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/explain"
@@ -71,7 +73,7 @@ func TestExplainSent(t *testing.T) {
 	got := origins(t, r, "sum", "Write the notes", "We talked about rivers", "Mention the rivers", "How is the weather?")
 	got = append(got, origins(t, r, "known", "Read the conversation", "My cat is called Momo.", "The user lives in Lyon.")...)
 	got = append(got, origins(t, r, "args", "You fill in the arguments", "How is the weather?", "All about rivers.", "The cat is called Momo.",
-		`{"unit":`, `"/city"`, "no idea", "That was no JSON object")...)
+		"user metric", `"/city"`, "no idea", "That was no JSON object")...)
 	got = append(got, origins(t, r, "way", "Decide which branch", "The first way to go", "Lyon upon Rhone", "How is the weather?", "All about rivers.")...)
 	want := []string{
 		"Write the notes < the text summary summary.txt > sum (summary)",
@@ -85,7 +87,7 @@ func TestExplainSent(t *testing.T) {
 		"How is the weather? < inputs.question (flow.yaml:9:5) > args/ask-1 (ask): question",
 		"All about rivers. < sum (summary) > args/ask-1 (ask): summary",
 		"The cat is called Momo. < known (facts) > args/ask-1 (ask): facts",
-		`{"unit": < flow.yaml:13:7 > args/ask-1 (ask): known`,
+		`user metric < flow.yaml:14:20 > args/ask-1 (ask): known`,
 		`"/city" < flow.yaml:13:7 > args/ask-1 (ask): schema`,
 		"no idea < the model's answer > args/ask-3 (ask)",
 		"That was no JSON object < the text slot retry.txt > args/ask-3 (ask)",
@@ -275,5 +277,89 @@ steps:
 		if got := origins(t, r, "ask", "Hi there")[0]; !strings.HasPrefix(got, "Hi there < "+test.want) {
 			t.Errorf("got %s, want %s", got, test.want)
 		}
+	}
+}
+
+// Of a result of a tool, the note that it was cut is the agent's; so is all that it says of a use that it refused. The messages tell the same
+// where they go on to another step.
+func TestExplainWordsOfAgent(t *testing.T) {
+	const flow = `
+inputs: {type: object}
+steps:
+  - {id: work, call: agent, with: {prompt: Go, max_result_bytes: 256, max_repeats: 1, tools: {calls: [{call: template, with: {template: "{{ inputs.long }}"}}]}}}
+  - {id: ask, call: chat, with: {messages: "{{ work.messages + [{'role': 'user', 'content': work.rounds[0].tool_calls[0].result ~ work.rounds[1].tool_calls[0].result}] }}"}}
+`
+	long := strings.Repeat("x", 256)
+	use := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "template", Arguments: `{}`}}}
+	r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"long": "`+long+`and more"}`),
+		schedulertest.LLM(scripted.New(use, use, scripted.Answer{Text: "done"}, scripted.Answer{Text: "yes"})))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	tools := func(step string) (got []string) {
+		for _, line := range explained(t, r, step) {
+			if strings.HasPrefix(line, "tool ") {
+				got = append(got, strings.Replace(line, long, "LONG", 1))
+			}
+		}
+		return got
+	}
+	const refused = `{"error":{"kind":"invalid","message":"not run: it was used with the same arguments 1 times; use what it gave, or try something else"}}`
+	want := []string{
+		"tool LONG < the tool template > work/round-2 (round)",
+		"tool \n[cut: these are the first 256 of 264 bytes] < work/round-2 (round)",
+		"tool " + refused + " < work/round-3 (round)",
+	}
+	if diff := cmp.Diff(want, tools("work")); diff != "" {
+		t.Error(diff)
+	}
+	want = []string{
+		"tool LONG < the tool template > work (agent) > ask",
+		"tool \n[cut: these are the first 256 of 264 bytes] < work (agent) > ask",
+		"tool " + refused + " < work (agent) > ask",
+	}
+	if diff := cmp.Diff(want, tools("ask")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// relay asks with the messages that it is given, and lets an agent ask with the same.
+type relay struct {
+	Text string `json:"text"`
+}
+
+type relayInput struct {
+	Messages []map[string]string `json:"messages"`
+}
+
+func (p relay) Init(context.Context, *calls.Vars) (relayInput, error) {
+	return relayInput{[]map[string]string{{"role": "user", "content": p.Text}}}, nil
+}
+
+func (relay) Exec(ctx context.Context, env *calls.Env, in relayInput) iter.Seq2[calls.Chunk, error] {
+	return calls.Do(func() (any, error) {
+		for _, err := range env.LLM.Chat(ctx, &llm.Request{Messages: []llm.Message{llm.Message(value.Must(in.Messages[0]).JSON())}}) {
+			if err != nil {
+				return nil, err
+			}
+		}
+		return env.Calls.RunCall(ctx, "agent", value.Must(map[string]any{"messages": in.Messages}))
+	})
+}
+
+// A prompt that a step has sent is told also where a call inside it has sent the same.
+func TestExplainEqualPrompts(t *testing.T) {
+	def := calls.Define[relay, relayInput, map[string]any](calls.Info{Name: "relay", Summary: calls.Text{En: "Asks twice.", Zh: "问两次。"}, UsesLLM: true})
+	r := schedulertest.Run(t, "inputs: {type: object}\nsteps: [{id: twice, call: relay, with: {text: \"{{ inputs.who }}\"}}]\n",
+		schedulertest.With(append(builtin.Calls(), def)...), schedulertest.Inputs(`{"who": "same"}`), schedulertest.LLM(scripted.Texts("one", "two")))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := []string{
+		"twice/agent-1/round-1 round", "user same < twice/agent-1 (agent)",
+		"twice relay", "user same < twice (relay)",
+	}
+	if diff := cmp.Diff(want, explained(t, r, "twice")); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -221,9 +221,7 @@ func (x *explainer) explainName(at site, path []string, text string, place Sourc
 	if hops > maxHops {
 		return withPossible(singlePiece(text, place), anywhere)
 	}
-	if path[0] == "question" {
-		path = []string{"inputs", "question"}
-	}
+	path = ofInputs(path)
 	source := place.withoutSpan()
 	source.offset = place.offset
 	source.Kind, source.Name, source.From = SourceName, strings.Join(path, "."), nil
@@ -257,6 +255,14 @@ func (x *explainer) explainName(at site, path []string, text string, place Sourc
 		return singlePiece(text, Source{Kind: SourceName, Name: source.Name})
 	}
 	return x.explainText(run, ofOutput, pointerTo(members), text, hops+1)
+}
+
+// ofInputs returns the one name of what templates know by two: the question is an input.
+func ofInputs(path []string) []string {
+	if path[0] == "question" {
+		return append([]string{"inputs"}, path...)
+	}
+	return path
 }
 
 // explainInput explains the text of an input of a flow that a step runs: by what the step

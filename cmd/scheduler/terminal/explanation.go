@@ -43,8 +43,8 @@ func (t *Terminal) PrintExplanation(e *explain.Explanation) error {
 		}
 		fmt.Fprintf(&b, "\n%s\n", colours.paint("1;36", fmt.Sprintf("[%d] %s, %s", i, m.Role, t.Language.Count(m.Tokens, "token"))))
 		for _, p := range sameWay(m.Pieces) {
-			if strings.Trim(p.Text, "- \n") == "" {
-				continue // separators are part of the text, but their source is of no interest
+			if strings.TrimSpace(p.Text) == "" {
+				continue // there is nothing to see of it
 			}
 			fmt.Fprintf(&b, "  %s\n", colours.paint("33", t.Language.Say("from %s (%s)", p.Way(), t.Language.Count(p.Tokens, "token"))))
 			for line := range strings.SplitSeq(strings.Trim(colours.quote(p.Text), "\n"), "\n") {
