@@ -227,3 +227,38 @@ func floatPower(x, y float64) (val, error) {
 	}
 	return ofFloat(r), nil
 }
+
+func truncateFloat(f float64, fallback val) val {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return fallback
+	}
+	i, _ := big.NewFloat(f).Int(nil)
+	return ofBig(i)
+}
+
+func asInt(v val) (int, error) {
+	if err := v.checkDefined(); err != nil {
+		return 0, err
+	}
+	n, ok := toNum(v)
+	if !ok || n.kind == 'f' {
+		return 0, errorf(Type, "'%s' is not an integer", v.pyType())
+	}
+	if n.kind == 'b' {
+		return math.MaxInt32 * n.b.Sign(), nil
+	}
+	return int(max(min(n.i, math.MaxInt32), -math.MaxInt32)), nil
+}
+
+// readNumber reads the digits at the start of s, if there are any.
+func readNumber(s string) (n int, ok bool, rest string) {
+	end := 0
+	for end < len(s) && s[end] >= '0' && s[end] <= '9' {
+		end++
+	}
+	n, err := strconv.Atoi(s[:end])
+	if err != nil && end > 0 {
+		n = math.MaxInt
+	}
+	return n, end > 0, s[end:]
+}

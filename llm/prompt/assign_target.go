@@ -1,8 +1,6 @@
 package prompt
 
-import (
-	"slices"
-)
+import "slices"
 
 // assignTarget is what a value is assigned to: a name, a member of a namespace, or
 // several targets.

@@ -15,12 +15,6 @@ var mutators = map[string]string{
 	"pop": "list dict", "clear": "list dict", "popitem": "dict", "setdefault": "dict", "update": "dict",
 }
 
-// dictMethods are the methods that win over a key of the same name after a dot.
-var dictMethods = map[string]bool{
-	"keys": true, "values": true, "items": true, "get": true, "copy": true, "fromkeys": true,
-	"pop": true, "clear": true, "popitem": true, "setdefault": true, "update": true,
-}
-
 func refuseAttribute(o val, name string) val {
 	return ofPython(&undefinedValue{
 		class: Security, name: name,
@@ -36,36 +30,21 @@ func isInternal(name string) bool {
 
 // getAttribute returns a Python attribute: a method, or a member of one of the objects
 // that a template can hold. Members of dicts are items, not attributes.
-func (m *evaluator) getAttribute(o val, name string) (val, bool, error) {
+func getAttribute(m *run, o val, name string) (val, bool, error) {
 	if isInternal(name) {
 		return refuseAttribute(o, name), true, nil
 	}
-	switch x := o.py().(type) {
-	case *loopState:
-		return x.loopMember(m, name)
-	case *namespace:
-		if i := slices.Index(x.names, name); i >= 0 {
-			return x.vals[i], true, nil
-		}
-		return none, false, nil
-	case *macro:
-		if name == "name" {
-			return ofStr(x.name), true, nil
-		}
-		return none, false, nil
-	case *groupTuple:
-		switch name {
-		case "grouper":
-			return x.key, true, nil
-		case "list":
-			return x.list, true, nil
+	if x, isObject := o.py().(object); isObject {
+		v, ok, err := x.member(m, name)
+		if ok || err != nil {
+			return v, ok, err
 		}
 	}
 	if slices.Contains(strings.Fields(mutators[name]), o.pyType()) {
 		return refuseAttribute(o, name), true, nil
 	}
 	if hasMethod(o, name) {
-		return ofFunc(name, func(m *evaluator, a callArgs) (val, error) { return m.callMethod(o, name, a) }), true, nil
+		return ofFunc(name, func(m *run, a callArgs) (val, error) { return callMethod(m, o, name, a) }), true, nil
 	}
 	return none, false, nil
 }
@@ -137,7 +116,7 @@ func sliceBound(v val) (int, error) {
 }
 
 // sliceOf is o[start:stop:step] of a list, tuple, range or string.
-func (m *evaluator) sliceOf(o val, start, stop, step *int) (val, error) {
+func sliceOf(m *run, o val, start, stop, step *int) (val, error) {
 	if err := o.checkDefined(); err != nil {
 		return none, err
 	}
@@ -164,7 +143,7 @@ func (m *evaluator) sliceOf(o val, start, stop, step *int) (val, error) {
 	if !isStr {
 		return ofList(out), nil
 	}
-	return m.joinTexts(ofStr(""), out, true)
+	return joinTexts(m, ofStr(""), out, true)
 }
 
 // sliceRange clips the bounds of a slice as Python does.

@@ -1,8 +1,6 @@
 package prompt
 
-import (
-	"slices"
-)
+import "slices"
 
 // statementParsers returns the tags of Jinja2 that templates may use, with what reads
 // them.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -126,40 +125,4 @@ func withPosition(err error, offset int) error {
 		e.Offset, e.placed = offset, true
 	}
 	return e
-}
-
-// locate turns the offset of an error into file, line and column, at the door
-// of the package.
-func (s *Source) locate(err error) error {
-	e, ok := withPosition(err, 0).(*Error) //nolint:errorlint // withPosition returns nothing else
-	if !ok {
-		return err
-	}
-	e.File = s.File
-	e.Line, e.Col = s.lineCol(e.Offset)
-	return e
-}
-
-func (s *Source) lineCol(offset int) (line, col int) {
-	offset = min(max(offset, 0), len(s.Text))
-	if s.At != nil {
-		return s.At(offset)
-	}
-	return value.LineCol(s.Text, offset)
-}
-
-// maxListed bounds how many keys a hint lists.
-const maxListed = 8
-
-// keysHint returns the hint for a key that an object does not have: the nearest of its
-// keys, or else what it has.
-func keysHint(key string, keys []string) wording.Text {
-	hint := value.DidYouMean(key, keys)
-	if hint != "" || len(keys) == 0 {
-		return wording.Of(hint)
-	}
-	if len(keys) > maxListed {
-		keys = append(keys[:maxListed:maxListed], "...")
-	}
-	return wording.Say("it has %s", strings.Join(keys, ", "))
 }

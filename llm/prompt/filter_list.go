@@ -21,8 +21,8 @@ func listFilters() map[string]*builtin {
 		"sort":       {params: []string{"reverse", "case_sensitive", "attribute"}, fn: filterSort},
 		"dictsort":   {params: []string{"case_sensitive", "by", "reverse"}, fn: filterDictSort},
 		"unique":     {params: order, fn: filterUnique},
-		"min":        {params: order, fn: func(m *evaluator, c *call) (val, error) { return m.findExtreme(c, -1) }},
-		"max":        {params: order, fn: func(m *evaluator, c *call) (val, error) { return m.findExtreme(c, 1) }},
+		"min":        {params: order, fn: func(m *run, c *call) (val, error) { return findExtreme(m, c, -1) }},
+		"max":        {params: order, fn: func(m *run, c *call) (val, error) { return findExtreme(m, c, 1) }},
 		"groupby":    {params: []string{"attribute", "default", "case_sensitive"}, need: 1, fn: filterGroupBy},
 		"batch":      {params: []string{"linecount", "fill_with"}, need: 1, fn: filterBatch},
 		"slice":      {params: []string{"slices", "fill_with"}, need: 1, fn: filterSlice},
@@ -35,31 +35,24 @@ func listFilters() map[string]*builtin {
 	return t
 }
 
-// groupTuple is an element of groupby: a pair that also has names.
-type groupTuple struct{ key, list val }
-
-func (*groupTuple) pyType() string { return "tuple" }
-
-func (g *groupTuple) asPair() []val { return []val{g.key, g.list} }
-
 // newGenerator returns the result of a filter that Python computes when it is walked.
 func newGenerator(name string, run func() ([]val, error)) (val, error) {
 	return ofPython(&generator{name: name, run: run}), nil
 }
 
-func (m *evaluator) noElement(what string) val {
+func noElement(m *run, what string) val {
 	return m.undefined(&undefinedValue{class: Undefined, format: "the list is empty: it has no %s element", args: []any{wording.Of(what)}, off: m.here})
 }
 
-func filterFirst(m *evaluator, c *call) (val, error) {
-	if e := m.listElements(c.in); e.len() > 0 {
+func filterFirst(m *run, c *call) (val, error) {
+	if e := listElements(c.in); e.len() > 0 {
 		return e.at(0), nil
 	}
 	items, err := m.itemsOf(c.in)
 	if err != nil || len(items) > 0 {
 		return firstOf(items), err
 	}
-	return m.noElement("first"), nil
+	return noElement(m, "first"), nil
 }
 
 func firstOf(items []val) val {
@@ -69,21 +62,21 @@ func firstOf(items []val) val {
 	return items[0]
 }
 
-func filterLast(m *evaluator, c *call) (val, error) {
+func filterLast(m *run, c *call) (val, error) {
 	if _, ok := c.in.py().(*generator); ok {
 		return none, errorf(Type, "'generator' is not reversible")
 	}
-	if e := m.listElements(c.in); e.len() > 0 {
+	if e := listElements(c.in); e.len() > 0 {
 		return e.at(e.len() - 1), nil
 	}
 	items, err := m.itemsOf(c.in)
 	if err != nil || len(items) == 0 {
-		return m.noElement("last"), err
+		return noElement(m, "last"), err
 	}
 	return items[len(items)-1], nil
 }
 
-func filterList(m *evaluator, c *call) (val, error) {
+func filterList(m *run, c *call) (val, error) {
 	if c.in.isList() {
 		return c.in, nil
 	}
@@ -91,7 +84,7 @@ func filterList(m *evaluator, c *call) (val, error) {
 	return ofList(items), err
 }
 
-func filterReverse(m *evaluator, c *call) (val, error) {
+func filterReverse(m *run, c *call) (val, error) {
 	items, err := m.itemsOf(c.in)
 	if err != nil {
 		return none, err
@@ -99,12 +92,12 @@ func filterReverse(m *evaluator, c *call) (val, error) {
 	items = slices.Clone(items)
 	slices.Reverse(items)
 	if _, ok := c.in.asString(); ok {
-		return m.joinTexts(ofStr(""), items, true)
+		return joinTexts(m, ofStr(""), items, true)
 	}
 	return newGenerator("reverse", func() ([]val, error) { return items, nil })
 }
 
-func filterItems(m *evaluator, c *call) (val, error) {
+func filterItems(m *run, c *call) (val, error) {
 	if u := c.in.asUndefined(); u != nil && u.class == Undefined {
 		return newGenerator("items", func() ([]val, error) { return nil, nil })
 	}
@@ -122,7 +115,7 @@ type getter struct {
 	fallback val
 }
 
-func (m *evaluator) newGetter(attribute, fallback val) (*getter, error) {
+func newGetter(m *run, attribute, fallback val) (*getter, error) {
 	if attribute.isAbsent() || attribute.isNone() {
 		return nil, nil
 	}
@@ -146,7 +139,7 @@ func (m *evaluator) newGetter(attribute, fallback val) (*getter, error) {
 	return g, nil
 }
 
-func (g *getter) memberOf(m *evaluator, item val) (val, error) {
+func (g *getter) memberOf(m *run, item val) (val, error) {
 	if g == nil {
 		return item, nil
 	}
@@ -157,7 +150,7 @@ func (g *getter) memberOf(m *evaluator, item val) (val, error) {
 		v, ok, err := getItem(item, part)
 		if err == nil && !ok {
 			if s, isStr := part.asString(); isStr {
-				v, ok, err = m.getAttribute(item, s)
+				v, ok, err = getAttribute(m, item, s)
 			}
 		}
 		if err != nil {
@@ -182,7 +175,7 @@ func foldCase(v val, sensitive bool) val {
 	return v
 }
 
-func filterJoin(m *evaluator, c *call) (val, error) {
+func filterJoin(m *run, c *call) (val, error) {
 	sep := ofStr("")
 	if c.hasArg(0) {
 		text, err := m.textOf(c.args[0])
@@ -196,7 +189,7 @@ func filterJoin(m *evaluator, c *call) (val, error) {
 	if err != nil {
 		return none, err
 	}
-	g, err := m.newGetter(c.args[1], missing)
+	g, err := newGetter(m, c.args[1], missing)
 	if err != nil {
 		return none, err
 	}
@@ -209,11 +202,11 @@ func filterJoin(m *evaluator, c *call) (val, error) {
 			}
 		}
 	}
-	return m.joinTexts(sep, items, false)
+	return joinTexts(m, sep, items, false)
 }
 
-func filterSum(m *evaluator, c *call) (val, error) {
-	g, err := m.newGetter(c.args[0], missing)
+func filterSum(m *run, c *call) (val, error) {
+	g, err := newGetter(m, c.args[0], missing)
 	if err != nil {
 		return none, err
 	}
@@ -241,7 +234,7 @@ func filterSum(m *evaluator, c *call) (val, error) {
 	return total, nil
 }
 
-func filterBatch(m *evaluator, c *call) (val, error) {
+func filterBatch(m *run, c *call) (val, error) {
 	size, err := c.intArg(0, 0)
 	if err != nil {
 		return none, err
@@ -275,7 +268,7 @@ func filterBatch(m *evaluator, c *call) (val, error) {
 	})
 }
 
-func filterSlice(m *evaluator, c *call) (val, error) {
+func filterSlice(m *run, c *call) (val, error) {
 	n, err := c.intArg(0, 0)
 	if err != nil {
 		return none, err

@@ -9,7 +9,7 @@ import (
 
 // itemsIfAny returns the items of a true value: to map and select, None is as empty
 // as an empty list.
-func (m *evaluator) itemsIfAny(v val) ([]val, error) {
+func itemsIfAny(m *run, v val) ([]val, error) {
 	if any, err := isTruthy(v); err != nil || !any {
 		return nil, err
 	}
@@ -17,7 +17,7 @@ func (m *evaluator) itemsIfAny(v val) ([]val, error) {
 }
 
 // takeNamed takes an argument out of those by name.
-func (a *callArgs) takeNamed(name string) val {
+func takeNamed(a *callArgs, name string) val {
 	for i, kw := range a.kw {
 		if kw.name == name {
 			a.kw = slices.Delete(slices.Clone(a.kw), i, i+1)
@@ -28,7 +28,7 @@ func (a *callArgs) takeNamed(name string) val {
 }
 
 // builtinArg takes the name of a filter or test from the front of the arguments.
-func (a *callArgs) builtinArg(what string, table map[string]*builtin) (string, *builtin, error) {
+func builtinArg(a *callArgs, what string, table map[string]*builtin) (string, *builtin, error) {
 	name, ok := a.pos[0].asString()
 	if !ok {
 		return "", nil, errorf(Type, "the name of a %s must be a string, not a '%s'", kindText(what), a.pos[0].pyType())
@@ -55,21 +55,21 @@ func sortedKeys[T any](table map[string]T) []string {
 	return names
 }
 
-func filterMap(m *evaluator, c *call) (val, error) {
+func filterMap(m *run, c *call) (val, error) {
 	a := c.argv
 	var each func(val) (val, error)
 	if len(a.pos) == 0 {
-		attribute, fallback := a.takeNamed("attribute"), a.takeNamed("default")
+		attribute, fallback := takeNamed(&a, "attribute"), takeNamed(&a, "default")
 		if len(a.kw) > 0 || attribute.isAbsent() {
 			return none, errorf(Type, "map needs the name of a filter, or attribute= and perhaps default=")
 		}
-		g, err := m.newGetter(attribute, fallback)
+		g, err := newGetter(m, attribute, fallback)
 		if err != nil {
 			return none, err
 		}
 		each = func(item val) (val, error) { return g.memberOf(m, item) }
 	} else {
-		name, def, err := a.builtinArg("filter", filterTable())
+		name, def, err := builtinArg(&a, "filter", filterTable())
 		if err != nil {
 			return none, err
 		}
@@ -77,7 +77,7 @@ func filterMap(m *evaluator, c *call) (val, error) {
 	}
 	in := c.in
 	return newGenerator("map", func() ([]val, error) {
-		items, err := m.itemsIfAny(in)
+		items, err := itemsIfAny(m, in)
 		if err != nil {
 			return nil, err
 		}
@@ -93,8 +93,8 @@ func filterMap(m *evaluator, c *call) (val, error) {
 }
 
 // selectFilter is select, reject, selectattr and rejectattr.
-func selectFilter(keep, byAttr bool) func(m *evaluator, c *call) (val, error) {
-	return func(m *evaluator, c *call) (val, error) {
+func selectFilter(keep, byAttr bool) func(m *run, c *call) (val, error) {
+	return func(m *run, c *call) (val, error) {
 		a := c.argv
 		var g *getter
 		if byAttr {
@@ -102,7 +102,7 @@ func selectFilter(keep, byAttr bool) func(m *evaluator, c *call) (val, error) {
 				return none, errorf(Type, "the name of an attribute is missing")
 			}
 			var err error
-			g, err = m.newGetter(a.pos[0], missing)
+			g, err = newGetter(m, a.pos[0], missing)
 			if err != nil {
 				return none, err
 			}
@@ -110,7 +110,7 @@ func selectFilter(keep, byAttr bool) func(m *evaluator, c *call) (val, error) {
 		}
 		test := isTruthy
 		if len(a.pos) > 0 {
-			name, def, err := a.builtinArg("test", testTable())
+			name, def, err := builtinArg(&a, "test", testTable())
 			if err != nil {
 				return none, err
 			}
@@ -124,7 +124,7 @@ func selectFilter(keep, byAttr bool) func(m *evaluator, c *call) (val, error) {
 		}
 		in := c.in
 		return newGenerator("select", func() ([]val, error) {
-			items, err := m.itemsIfAny(in)
+			items, err := itemsIfAny(m, in)
 			if err != nil {
 				return nil, err
 			}

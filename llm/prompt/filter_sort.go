@@ -7,7 +7,7 @@ import (
 
 // sortBy sorts items by keys that are made of them; it is stable, also in
 // reverse.
-func (m *evaluator) sortBy(items []val, reverse bool, key func(val) (val, error)) ([]val, error) {
+func sortBy(m *run, items []val, reverse bool, key func(val) (val, error)) ([]val, error) {
 	type entry struct{ key, item val }
 	entries := make([]entry, len(items))
 	for i, item := range items {
@@ -44,7 +44,7 @@ func (m *evaluator) sortBy(items []val, reverse bool, key func(val) (val, error)
 	return out, failed
 }
 
-func filterSort(m *evaluator, c *call) (val, error) {
+func filterSort(m *run, c *call) (val, error) {
 	items, err := m.itemsOf(c.in)
 	if err != nil {
 		return none, err
@@ -60,20 +60,20 @@ func filterSort(m *evaluator, c *call) (val, error) {
 	var getters []*getter
 	if s, ok := c.args[2].asString(); ok && strings.Contains(s, ",") {
 		for part := range strings.SplitSeq(s, ",") {
-			g, err := m.newGetter(ofStr(part), missing)
+			g, err := newGetter(m, ofStr(part), missing)
 			if err != nil {
 				return none, err
 			}
 			getters = append(getters, g)
 		}
 	} else {
-		g, err := m.newGetter(c.args[2], missing)
+		g, err := newGetter(m, c.args[2], missing)
 		if err != nil {
 			return none, err
 		}
 		getters = []*getter{g}
 	}
-	items, err = m.sortBy(items, reverse, func(item val) (val, error) {
+	items, err = sortBy(m, items, reverse, func(item val) (val, error) {
 		keys := make(tuple, len(getters))
 		for i, g := range getters {
 			v, err := g.memberOf(m, item)
@@ -93,7 +93,7 @@ func filterSort(m *evaluator, c *call) (val, error) {
 	return ofList(items), err
 }
 
-func filterDictSort(m *evaluator, c *call) (val, error) {
+func filterDictSort(m *run, c *call) (val, error) {
 	if !c.in.isDict() {
 		return none, errorf(Other, "dictsort needs a dict, not a '%s'", c.in.pyType())
 	}
@@ -116,7 +116,7 @@ func filterDictSort(m *evaluator, c *call) (val, error) {
 	if err != nil {
 		return none, err
 	}
-	items, err = m.sortBy(items, reverse, func(item val) (val, error) {
+	items, err = sortBy(m, items, reverse, func(item val) (val, error) {
 		pair, _ := item.py().(tuple)
 		if by == "value" {
 			return foldCase(pair[1], sensitive), nil
@@ -126,12 +126,12 @@ func filterDictSort(m *evaluator, c *call) (val, error) {
 	return ofList(items), err
 }
 
-func filterUnique(m *evaluator, c *call) (val, error) {
+func filterUnique(m *run, c *call) (val, error) {
 	sensitive, err := c.boolArg(0, false)
 	if err != nil {
 		return none, err
 	}
-	g, err := m.newGetter(c.args[1], missing)
+	g, err := newGetter(m, c.args[1], missing)
 	if err != nil {
 		return none, err
 	}
@@ -162,12 +162,12 @@ func filterUnique(m *evaluator, c *call) (val, error) {
 }
 
 // findExtreme is min and max: the first of the smallest or greatest elements.
-func (m *evaluator) findExtreme(c *call, sign int) (val, error) {
+func findExtreme(m *run, c *call, sign int) (val, error) {
 	sensitive, err := c.boolArg(0, false)
 	if err != nil {
 		return none, err
 	}
-	g, err := m.newGetter(c.args[1], missing)
+	g, err := newGetter(m, c.args[1], missing)
 	if err != nil {
 		return none, err
 	}
@@ -176,7 +176,7 @@ func (m *evaluator) findExtreme(c *call, sign int) (val, error) {
 		return none, err
 	}
 	if len(items) == 0 {
-		return m.noElement("smallest or greatest"), nil
+		return noElement(m, "smallest or greatest"), nil
 	}
 	best, bestKey := none, none
 	for i, item := range items {
@@ -200,8 +200,8 @@ func (m *evaluator) findExtreme(c *call, sign int) (val, error) {
 	return best, nil
 }
 
-func filterGroupBy(m *evaluator, c *call) (val, error) {
-	g, err := m.newGetter(c.args[0], c.args[1])
+func filterGroupBy(m *run, c *call) (val, error) {
+	g, err := newGetter(m, c.args[0], c.args[1])
 	if err != nil {
 		return none, err
 	}
@@ -220,7 +220,7 @@ func filterGroupBy(m *evaluator, c *call) (val, error) {
 	if err != nil {
 		return none, err
 	}
-	items, err = m.sortBy(items, false, key)
+	items, err = sortBy(m, items, false, key)
 	if err != nil {
 		return none, err
 	}

@@ -23,7 +23,7 @@ func textFilters() map[string]*builtin {
 		"wordcount": {fn: filterWordcount},
 		"format":    {rest: true, fn: formatFilter},
 		"urlencode": {fn: filterURLEncode},
-		"safe": {fn: func(m *evaluator, c *call) (val, error) {
+		"safe": {fn: func(m *run, c *call) (val, error) {
 			s, err := m.printedText(c.in)
 			return ofPython(markup(s)).withOrigin(printedOrigin(c.in)), err
 		}},
@@ -32,7 +32,7 @@ func textFilters() map[string]*builtin {
 	for name, f := range map[string]func(string) string{
 		"upper": lettercase.Upper, "lower": lettercase.Lower, "capitalize": lettercase.Capitalize, "title": titleWords,
 	} {
-		t[name] = &builtin{fn: func(m *evaluator, c *call) (val, error) {
+		t[name] = &builtin{fn: func(m *run, c *call) (val, error) {
 			s, err := m.textOf(c.in)
 			if err == nil {
 				err = m.checkTextSize(len(s))
@@ -43,7 +43,7 @@ func textFilters() map[string]*builtin {
 	return t
 }
 
-func filterEscape(m *evaluator, c *call) (val, error) {
+func filterEscape(m *run, c *call) (val, error) {
 	if _, ok := c.in.py().(markup); ok {
 		return c.in, nil
 	}
@@ -70,15 +70,15 @@ func titleWords(s string) string {
 	return b.String()
 }
 
-func filterTrim(m *evaluator, c *call) (val, error) {
+func filterTrim(m *run, c *call) (val, error) {
 	in, err := m.asText(c.in)
 	if err != nil {
 		return none, err
 	}
-	return m.stripText(in, c, true, true)
+	return stripText(m, in, c, true, true)
 }
 
-func filterReplace(m *evaluator, c *call) (val, error) {
+func filterReplace(m *run, c *call) (val, error) {
 	s, err := m.textOf(c.in)
 	if err != nil {
 		return none, err
@@ -95,11 +95,11 @@ func filterReplace(m *evaluator, c *call) (val, error) {
 	if err != nil {
 		return none, err
 	}
-	s, err = m.replaceText(s, old, with, count)
+	s, err = replaceText(m, s, old, with, count)
 	return ofStr(s), err
 }
 
-func filterIndent(m *evaluator, c *call) (val, error) {
+func filterIndent(m *run, c *call) (val, error) {
 	pad := "    "
 	if s, ok := c.args[0].asString(); ok {
 		pad = s
@@ -141,10 +141,10 @@ func filterIndent(m *evaluator, c *call) (val, error) {
 			}
 		}
 	}
-	return m.joinTexts(ofStr("\n"), items, true)
+	return joinTexts(m, ofStr("\n"), items, true)
 }
 
-func filterTruncate(m *evaluator, c *call) (val, error) {
+func filterTruncate(m *run, c *call) (val, error) {
 	length, err := c.intArg(0, 255)
 	if err != nil {
 		return none, err
@@ -183,7 +183,7 @@ func filterTruncate(m *evaluator, c *call) (val, error) {
 	return m.addValues(c.in.subText(0, cut), val{v: value.OfString(end)}.withOrigin(c.args[2].origin()))
 }
 
-func filterWordcount(m *evaluator, c *call) (val, error) {
+func filterWordcount(m *run, c *call) (val, error) {
 	s, err := m.textOf(c.in)
 	if err != nil {
 		return none, err
@@ -199,7 +199,7 @@ func filterWordcount(m *evaluator, c *call) (val, error) {
 	return ofInt(n), m.countSteps(len(s) >> 8)
 }
 
-func formatFilter(m *evaluator, c *call) (val, error) {
+func formatFilter(m *run, c *call) (val, error) {
 	s, err := m.textOf(c.in)
 	if err != nil {
 		return none, err
@@ -209,7 +209,7 @@ func formatFilter(m *evaluator, c *call) (val, error) {
 	}
 	args := ofPython(tuple(c.argv.pos))
 	if len(c.argv.kw) > 0 {
-		d, err := m.newDictFrom("format", callArgs{kw: c.argv.kw})
+		d, err := newDictFrom(m, "format", callArgs{kw: c.argv.kw})
 		if err != nil {
 			return none, err
 		}
@@ -219,7 +219,7 @@ func formatFilter(m *evaluator, c *call) (val, error) {
 	return ofStr(s), err
 }
 
-func filterURLEncode(m *evaluator, c *call) (val, error) {
+func filterURLEncode(m *run, c *call) (val, error) {
 	if c.in.isDict() || isSequence(c.in) {
 		e := errorf(Type, "urlencode needs a text, not a '%s'", c.in.pyType())
 		e.Hint = "encode each part: key ~ '=' ~ (value | urlencode)"

@@ -19,7 +19,7 @@ func newFilterTable() map[string]*builtin {
 		"int":     {params: []string{"default", "base"}, fn: filterInt},
 		"float":   {params: []string{"default"}, fn: filterFloat},
 		"round":   {params: []string{"precision", "method"}, fn: filterRound},
-		"string":  {fn: func(m *evaluator, c *call) (val, error) { return m.asText(c.in) }},
+		"string":  {fn: func(m *run, c *call) (val, error) { return m.asText(c.in) }},
 		"length":  {fn: lengthFilter},
 		"tojson":  {params: []string{"indent", "ensure_ascii", "separators", "sort_keys"}, lax: true, fn: filterToJSON},
 	}
@@ -31,16 +31,7 @@ func newFilterTable() map[string]*builtin {
 	return t
 }
 
-// asText returns the printed form of a value as a text.
-func (m *evaluator) asText(v val) (val, error) {
-	if _, ok := v.asString(); ok {
-		return v, nil
-	}
-	s, err := m.textOf(v)
-	return ofStr(s).withOrigin(printedOrigin(v)), err
-}
-
-func filterDefault(_ *evaluator, c *call) (val, error) {
+func filterDefault(_ *run, c *call) (val, error) {
 	fallback := c.args[0]
 	if fallback.isAbsent() {
 		fallback = ofStr("")
@@ -62,7 +53,7 @@ func filterDefault(_ *evaluator, c *call) (val, error) {
 	return fallback, nil
 }
 
-func filterAbs(_ *evaluator, c *call) (val, error) {
+func filterAbs(_ *run, c *call) (val, error) {
 	n, ok := toNum(c.in)
 	if !ok {
 		return none, errorf(Type, "abs needs a number, not a '%s'", c.in.pyType())
@@ -73,7 +64,7 @@ func filterAbs(_ *evaluator, c *call) (val, error) {
 	return ofBig(new(big.Int).Abs(n.big())), nil
 }
 
-func filterInt(_ *evaluator, c *call) (val, error) {
+func filterInt(_ *run, c *call) (val, error) {
 	if err := c.in.checkDefined(); err != nil {
 		return none, err
 	}
@@ -103,14 +94,6 @@ func filterInt(_ *evaluator, c *call) (val, error) {
 		return truncateFloat(n.f, fallback), nil
 	}
 	return ofBig(n.big()), nil
-}
-
-func truncateFloat(f float64, fallback val) val {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return fallback
-	}
-	i, _ := big.NewFloat(f).Int(nil)
-	return ofBig(i)
 }
 
 // parseInt is Python's int(s, base) for text.
@@ -161,7 +144,7 @@ func parseFloat(s string) (float64, bool) {
 	return f, true
 }
 
-func filterFloat(_ *evaluator, c *call) (val, error) {
+func filterFloat(_ *run, c *call) (val, error) {
 	if err := c.in.checkDefined(); err != nil {
 		return none, err
 	}
@@ -181,7 +164,7 @@ func filterFloat(_ *evaluator, c *call) (val, error) {
 	return fallback, nil
 }
 
-func filterRound(_ *evaluator, c *call) (val, error) {
+func filterRound(_ *run, c *call) (val, error) {
 	n, ok := toNum(c.in)
 	precision, err := c.intArg(0, 0)
 	if err != nil {
@@ -228,4 +211,18 @@ func roundHalfEven(f float64, precision int) float64 {
 	}
 	scale := math.Pow(10, float64(-precision))
 	return math.RoundToEven(f/scale) * scale
+}
+
+// lengthFilter is length.
+func lengthFilter(m *run, c *call) (val, error) {
+	n, err := m.lengthOf(c.in)
+	v := ofInt(n)
+	if !m.trace || err != nil {
+		return v, err
+	}
+	from, known := originsOf(c.in)
+	if !known {
+		from = m.touched
+	}
+	return v.withOrigin(harmlessOrigin(from, true)), nil
 }

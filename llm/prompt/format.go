@@ -20,19 +20,6 @@ type layout struct {
 	kind      byte // s d f e g x X or %; 0 where not given
 }
 
-// readNumber reads the digits at the start of s, if there are any.
-func readNumber(s string) (n int, ok bool, rest string) {
-	end := 0
-	for end < len(s) && s[end] >= '0' && s[end] <= '9' {
-		end++
-	}
-	n, err := strconv.Atoi(s[:end])
-	if err != nil && end > 0 {
-		n = math.MaxInt
-	}
-	return n, end > 0, s[end:]
-}
-
 // readPrecision reads .2 at the start of s into the layout.
 func (l *layout) readPrecision(s string) (rest string, ok bool) {
 	if !strings.HasPrefix(s, ".") {
@@ -84,7 +71,7 @@ func parseLayout(s string) (layout, error) {
 }
 
 // writeValue returns the text of a value in the layout.
-func (l layout) writeValue(m *evaluator, v val) (string, error) {
+func (l layout) writeValue(m *run, v val) (string, error) {
 	if err := v.checkDefined(); err != nil {
 		return "", err
 	}
@@ -107,7 +94,7 @@ func (l layout) writeValue(m *evaluator, v val) (string, error) {
 }
 
 // writeText pads the printed form of a value, cut to the precision.
-func (l layout) writeText(m *evaluator, v val, align byte) (string, error) {
+func (l layout) writeText(m *run, v val, align byte) (string, error) {
 	s, err := m.textOf(v)
 	if err != nil {
 		return "", err
@@ -227,14 +214,14 @@ func (l layout) padText(sign, s string, align byte) string {
 
 // percentFormat is one run of the % operator on a string, or of the filter format.
 type percentFormat struct {
-	m    *evaluator
+	m    *run
 	args val
 	list tuple // the arguments by place
 	next int   // which of them comes next
 }
 
 // formatPercent writes '...' % args.
-func (m *evaluator) formatPercent(s string, args val) (string, error) {
+func (m *run) formatPercent(s string, args val) (string, error) {
 	p := &percentFormat{m: m, args: args}
 	list, isTuple := args.py().(tuple)
 	p.list = list
@@ -346,7 +333,7 @@ func (p *percentFormat) takeArgument(key string, named bool) (val, error) {
 
 // writePercent writes one value as the % operator does: unlike a {} field it
 // aligns everything to the right and cuts floats to integers for %d.
-func (l layout) writePercent(m *evaluator, v val) (string, error) {
+func (l layout) writePercent(m *run, v val) (string, error) {
 	if err := v.checkRead(); err != nil {
 		return "", err
 	}
@@ -371,7 +358,7 @@ func (l layout) writePercent(m *evaluator, v val) (string, error) {
 
 // fieldFormat is one run of str.format.
 type fieldFormat struct {
-	m    *evaluator
+	m    *run
 	args callArgs
 	auto int  // fields without a number so far
 	mode byte // a: automatic numbers, m: written ones; 0 until the first
@@ -379,7 +366,7 @@ type fieldFormat struct {
 
 // formatFields writes '...'.format(args). A field is a number or a name with a
 // layout; it reaches no members, so that a text cannot look into values.
-func (m *evaluator) formatFields(s string, args callArgs) (string, error) {
+func (m *run) formatFields(s string, args callArgs) (string, error) {
 	f := &fieldFormat{m: m, args: args}
 	var b strings.Builder
 	for s != "" {

@@ -12,7 +12,7 @@ func newGlobalTable() map[string]val {
 	}
 }
 
-func makeRange(_ *evaluator, a callArgs) (val, error) {
+func makeRange(_ *run, a callArgs) (val, error) {
 	if len(a.kw) > 0 {
 		return none, errorf(Type, "range takes no arguments by name")
 	}
@@ -50,7 +50,7 @@ func rangeValue(start, stop, step int64) (val, error) {
 }
 
 // addPairs adds the items of a dict, or pairs of key and value, to a dict.
-func (m *evaluator) addPairs(d *pyDict, v val) error {
+func addPairs(m *run, d *pyDict, v val) error {
 	if v.isDict() {
 		for i := range dictLen(v) {
 			k, x := dictAt(v, i)
@@ -79,13 +79,13 @@ func (m *evaluator) addPairs(d *pyDict, v val) error {
 	return nil
 }
 
-func (m *evaluator) newDictFrom(name string, a callArgs) (*pyDict, error) {
+func newDictFrom(m *run, name string, a callArgs) (*pyDict, error) {
 	if len(a.pos) > 1 {
 		return nil, errorf(Type, "%s takes at most 1 argument without a name, %d are given", name, len(a.pos))
 	}
 	d := newDict(len(a.kw))
 	for _, x := range a.pos {
-		if err := m.addPairs(d, x); err != nil {
+		if err := addPairs(m, d, x); err != nil {
 			return nil, err
 		}
 	}
@@ -97,16 +97,16 @@ func (m *evaluator) newDictFrom(name string, a callArgs) (*pyDict, error) {
 	return d, nil
 }
 
-func makeDict(m *evaluator, a callArgs) (val, error) {
-	d, err := m.newDictFrom("dict", a)
+func makeDict(m *run, a callArgs) (val, error) {
+	d, err := newDictFrom(m, "dict", a)
 	if err != nil {
 		return none, err
 	}
 	return d.toJSON(), nil
 }
 
-func makeNamespace(m *evaluator, a callArgs) (val, error) {
-	d, err := m.newDictFrom("namespace", a)
+func makeNamespace(m *run, a callArgs) (val, error) {
+	d, err := newDictFrom(m, "namespace", a)
 	if err != nil {
 		return none, err
 	}
@@ -121,18 +121,4 @@ func makeNamespace(m *evaluator, a callArgs) (val, error) {
 		}
 	}
 	return ofPython(ns), nil
-}
-
-func (ns *namespace) setMember(name string, v val) error {
-	for i, n := range ns.names {
-		if n == name {
-			ns.vals[i] = v
-			return nil
-		}
-	}
-	if len(ns.names) >= maxVars {
-		return errorf(Limit, "more than %d members of a namespace", maxVars)
-	}
-	ns.names, ns.vals = append(ns.names, name), append(ns.vals, v)
-	return nil
 }

@@ -27,7 +27,7 @@ func (e elements) at(i int) val {
 	return v
 }
 
-func (m *evaluator) listElements(v val) elements {
+func listElements(v val) elements {
 	switch x := v.py().(type) {
 	case nil:
 		return elements{plain: v.v.List(), from: v.origin()}
@@ -51,7 +51,7 @@ func (r *rangeOf) allItems() []val {
 
 // itemsOf returns what a loop over v walks: elements, keys of a dict, characters. The slice
 // must not be changed.
-func (m *evaluator) itemsOf(v val) ([]val, error) {
+func (m *run) itemsOf(v val) ([]val, error) {
 	items, err := m.untracedItems(v)
 	if err != nil || v.origin() == nil {
 		return items, err
@@ -75,7 +75,7 @@ func (m *evaluator) itemsOf(v val) ([]val, error) {
 	return traced, nil
 }
 
-func (m *evaluator) untracedItems(v val) ([]val, error) {
+func (m *run) untracedItems(v val) ([]val, error) {
 	switch x := v.py().(type) {
 	case nil:
 		switch v.v.Kind() {
@@ -120,7 +120,7 @@ func (m *evaluator) untracedItems(v val) ([]val, error) {
 	return nil, wrongTypeError(v, "'%s' is not iterable", v.pyType())
 }
 
-func (m *evaluator) charsOf(s string) ([]val, error) {
+func (m *run) charsOf(s string) ([]val, error) {
 	n := utf8.RuneCountInString(s)
 	if err := m.checkListSize(n); err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (m *evaluator) charsOf(s string) ([]val, error) {
 	return items, nil
 }
 
-func (m *evaluator) viewItems(x *dictView) ([]val, error) {
+func (m *run) viewItems(x *dictView) ([]val, error) {
 	return x.allItems(), m.countSteps(dictLen(x.of))
 }
 
@@ -154,7 +154,7 @@ func (x *dictView) allItems() []val {
 }
 
 // runGenerator computes the items of a generator, once; afterwards it is empty.
-func (m *evaluator) runGenerator(g *generator) ([]val, error) {
+func (m *run) runGenerator(g *generator) ([]val, error) {
 	if g.run == nil {
 		return nil, nil
 	}
@@ -170,7 +170,7 @@ func (m *evaluator) runGenerator(g *generator) ([]val, error) {
 }
 
 // lengthOf is len(v).
-func (m *evaluator) lengthOf(v val) (int, error) {
+func (m *run) lengthOf(v val) (int, error) {
 	if s, ok := v.asString(); ok {
 		return utf8.RuneCountInString(s), m.countSteps(len(s) >> 8)
 	}
@@ -199,7 +199,7 @@ func (m *evaluator) lengthOf(v val) (int, error) {
 		return dictLen(x.of), nil
 	case *groupTuple:
 		return 2, nil
-	case *loopState:
+	case counter:
 		return x.itemCount(m)
 	}
 	e := wrongTypeError(v, "'%s' has no length", v.pyType())
@@ -207,4 +207,23 @@ func (m *evaluator) lengthOf(v val) (int, error) {
 		e.Hint = "make a list of it first: | list | length"
 	}
 	return 0, e
+}
+
+func isText(v val) bool {
+	_, isStr := v.asString()
+	return isStr || v.isMarkup()
+}
+
+// isSequenceLike is what Jinja2 calls a sequence: what has a length and items.
+func isSequenceLike(v val) bool {
+	_, isStr := v.asString()
+	return isStr || v.isDict() || isSequence(v) || v.asUndefined() != nil
+}
+
+func isIterable(v val) bool {
+	switch v.py().(type) {
+	case *dictView, *generator, *groupTuple, counter:
+		return true
+	}
+	return isSequenceLike(v)
 }

@@ -159,12 +159,6 @@ func isNamePart(r rune) bool {
 	return isNameStart(r) || unicode.In(r, unicode.Nd, unicode.Mn, unicode.Mc, unicode.Pc)
 }
 
-// isSpace is Python's str.isspace.
-func isSpace(r rune) bool {
-	isSeparator := 0x1c <= r && r <= 0x1f
-	return isSeparator || unicode.IsSpace(r)
-}
-
 // lexNumber reads an integer or a float in decimal digits; after a dot (l.0.1)
 // only an integer.
 func (l *exprLexer) lexNumber() error {

@@ -1,8 +1,6 @@
 package prompt
 
-import (
-	"github.com/flosch/pongo2/v6"
-)
+import "github.com/flosch/pongo2/v6"
 
 type forStmt struct {
 	target     *assignTarget
@@ -13,6 +11,7 @@ type forStmt struct {
 
 // loopState is the variable loop.
 type loopState struct {
+	m      *evaluator
 	stmt   *forStmt
 	bodies []*pongo2.NodeWrapper
 	frame  *frame // around the loop
@@ -32,14 +31,14 @@ func (s *forStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 	if err != nil {
 		return err
 	}
-	return s.runLoop(m, v, &loopState{stmt: s, bodies: bodies, frame: m.frame})
+	return s.runLoop(m, v, &loopState{m: m, stmt: s, bodies: bodies, frame: m.frame})
 }
 
 // runLoop runs the body for every element of v.
 func (s *forStmt) runLoop(m *evaluator, v val, l *loopState) error {
 	decided := m.decided
 	defer func() { m.decided = decided }()
-	l.items = m.listElements(v)
+	l.items = listElements(v)
 	if l.items.len() == 0 {
 		items, err := m.itemsOf(v)
 		if err != nil {
@@ -129,16 +128,16 @@ func (l *loopState) itemAt(i int) val {
 	return l.kept[i]
 }
 
-func (l *loopState) itemCount(m *evaluator) (int, error) {
+func (l *loopState) itemCount(*run) (int, error) {
 	if l.stmt.cond == nil {
 		return l.items.len(), nil
 	}
-	_, err := l.hasItem(m, l.items.len())
+	_, err := l.hasItem(l.m, l.items.len())
 	return len(l.kept), err
 }
 
-// loopMember returns a member of loop.
-func (l *loopState) loopMember(m *evaluator, name string) (val, bool, error) {
+// member returns a member of loop.
+func (l *loopState) member(m *run, name string) (val, bool, error) {
 	switch name {
 	case "index":
 		return ofInt(l.i + 1), true, nil
@@ -147,7 +146,7 @@ func (l *loopState) loopMember(m *evaluator, name string) (val, bool, error) {
 	case "first":
 		return ofBool(l.i == 0), true, nil
 	case "last":
-		more, err := l.hasItem(m, l.i+1)
+		more, err := l.hasItem(l.m, l.i+1)
 		return ofBool(!more), true, err
 	case "length":
 		n, err := l.itemCount(m)
@@ -172,8 +171,8 @@ func (l *loopState) loopMember(m *evaluator, name string) (val, bool, error) {
 	return none, false, nil
 }
 
-func (l *loopState) neighbourItem(m *evaluator, i int, name string) (val, bool, error) {
-	there, err := l.hasItem(m, i)
+func (l *loopState) neighbourItem(m *run, i int, name string) (val, bool, error) {
+	there, err := l.hasItem(l.m, i)
 	if err != nil {
 		return none, false, err
 	}
@@ -184,15 +183,15 @@ func (l *loopState) neighbourItem(m *evaluator, i int, name string) (val, bool, 
 	return m.undefined(&undefinedValue{class: Undefined, name: path, format: "%s is undefined: the loop has no such element", args: []any{path}, off: m.here}), true, nil
 }
 
-func (l *loopState) cycleItems(_ *evaluator, a callArgs) (val, error) {
+func (l *loopState) cycleItems(_ *run, a callArgs) (val, error) {
 	if len(a.pos) == 0 || len(a.kw) > 0 {
 		return none, errorf(Type, "loop.cycle needs items to choose from, and none by name")
 	}
 	return a.pos[l.i%len(a.pos)], nil
 }
 
-// recurse is loop(items) in a recursive loop.
-func (l *loopState) recurse(m *evaluator, a callArgs) (val, error) {
+// callWith is loop(items) in a recursive loop.
+func (l *loopState) callWith(_ *run, a callArgs) (val, error) {
 	if !l.stmt.recursive {
 		e := errorf(Type, "the loop is not recursive")
 		e.Hint = "write {% for ... recursive %}"
@@ -201,8 +200,8 @@ func (l *loopState) recurse(m *evaluator, a callArgs) (val, error) {
 	if len(a.pos) != 1 || len(a.kw) > 0 {
 		return none, errorf(Type, "loop takes one argument")
 	}
-	text, err := m.captureNested(func() error {
-		return l.stmt.runLoop(m, a.pos[0], &loopState{stmt: l.stmt, bodies: l.bodies, frame: l.frame, depth: l.depth + 1})
+	text, err := l.m.captureNested(func() error {
+		return l.stmt.runLoop(l.m, a.pos[0], &loopState{m: l.m, stmt: l.stmt, bodies: l.bodies, frame: l.frame, depth: l.depth + 1})
 	})
 	return text, err
 }

@@ -1,8 +1,6 @@
 package prompt
 
-import (
-	"github.com/flosch/pongo2/v6"
-)
+import "github.com/flosch/pongo2/v6"
 
 // macroStmt defines a macro; with call, it is the body of a call block.
 type macroStmt struct {
@@ -21,6 +19,7 @@ type param struct {
 
 // macro is a macro that has been defined, in the frame that it sees.
 type macro struct {
+	m     *evaluator
 	name  string
 	stmt  *macroStmt
 	body  *pongo2.NodeWrapper
@@ -40,7 +39,7 @@ func (s *macroStmt) newMacro(m *evaluator, bodies []*pongo2.NodeWrapper) val {
 	for f := m.frame; f != nil; f = f.parent {
 		f.kept = true // a loop must not use this frame again
 	}
-	return ofPython(&macro{s.name, s, bodies[0], m.frame})
+	return ofPython(&macro{m, s.name, s, bodies[0], m.frame})
 }
 
 type callStmt struct{ *macroStmt }
@@ -65,8 +64,17 @@ func (s *callStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 	return m.writeValue(v, s.pos(), s.pos(), s.stop)
 }
 
-// callMacro runs a macro.
-func (x *macro) callMacro(m *evaluator, a callArgs) (val, error) {
+// member returns the name of the macro, which is all that it tells.
+func (x *macro) member(_ *run, name string) (val, bool, error) {
+	if name == "name" {
+		return ofStr(x.name), true, nil
+	}
+	return none, false, nil
+}
+
+// callWith runs the macro.
+func (x *macro) callWith(_ *run, a callArgs) (val, error) {
+	m := x.m
 	f := &frame{parent: x.frame, vars: make([]binding, 0, len(x.stmt.params)+1)}
 	text, err := m.captureNested(func() error {
 		before := m.frame

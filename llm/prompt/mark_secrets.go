@@ -7,31 +7,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// SecretScope is a Scope whose values may be secrets ([value.OfSecret]). What
-// [Expr.Eval] and [Template.RenderValue] make of them is a secret too: a text in the
-// bytes that are the secret's or were computed from it, a number as a whole. Some things
-// are not, for they tell next to nothing, and flows are checked with them: true and false,
-// a length, the keys of a dict, and the template's own text that a condition chose. It lives
-// and is used as a [Scope].
-type SecretScope interface {
-	Scope
-	// HoldsSecrets reports whether any value may be, or hold, a secret.
-	HoldsSecrets() bool
-}
-
-// SecretValues are [Values] that may hold secrets.
-type SecretValues struct{ Values }
-
-var _ SecretScope = SecretValues{}
-
-// HoldsSecrets reports whether one of the values is, or holds, a secret.
-func (v SecretValues) HoldsSecrets() bool { return value.OfMap(v.Map).HasSecret() }
-
-func holdsSecrets(scope Scope) bool {
-	s, ok := scope.(SecretScope)
-	return ok && s.HoldsSecrets()
-}
-
 // RenderValue renders like [Template.Render]. In the text that it returns, what comes from
 // secrets of a [SecretScope] is secret.
 func (t *Template) RenderValue(ctx context.Context, scope Scope) (value.Value, error) {
@@ -50,23 +25,6 @@ func (t *Template) RenderValue(ctx context.Context, scope Scope) (value.Value, e
 		return text, nil
 	}
 	return markRanges(text, secretRanges(m.parts)), nil
-}
-
-// maskedScope is a scope without its secrets.
-type maskedScope struct{ Scope }
-
-var _ LenientScope = maskedScope{}
-
-// Lookup returns the value of the name with stars in the place of secrets.
-func (s maskedScope) Lookup(name string) (value.Value, bool, error) {
-	v, ok, err := s.Scope.Lookup(name)
-	return v.MaskedDeep("***"), ok, err
-}
-
-// IsAbsent asks the scope.
-func (s maskedScope) IsAbsent(name string) bool {
-	lenient, ok := s.Scope.(LenientScope)
-	return ok && lenient.IsAbsent(name)
 }
 
 // hideSecrets returns the error of an evaluation that used secrets as it is without them,
@@ -114,7 +72,7 @@ func (m *evaluator) exportMarked(v val) (value.Value, error) {
 // markSecrets returns out, as which v left the template, with all in it secret that comes
 // from a secret.
 func markSecrets(v val, out value.Value) (value.Value, error) {
-	isShared := v.py() == nil && v.origin() != nil && v.origin().kind == Reference
+	isShared := v.py() == nil && v.origin().isReference()
 	if isShared && out.Kind() >= value.List {
 		return out, nil // the scope's own
 	}
@@ -135,7 +93,7 @@ func markSecrets(v val, out value.Value) (value.Value, error) {
 }
 
 func markList(v val, out value.Value) (value.Value, error) {
-	known := (&evaluator{}).listElements(v)
+	known := listElements(v)
 	items := make([]value.Value, len(out.List()))
 	for i, x := range out.List() {
 		item := val{v: x}.withOrigin(v.origin())
@@ -172,95 +130,4 @@ func markDict(v val, out value.Value) (value.Value, error) {
 		members.Set(name, marked)
 	}
 	return value.OfMap(members), nil
-}
-
-// secretRanges returns which bytes of a text are secret.
-func secretRanges(parts []part) (ranges []value.ByteRange) {
-	start := 0
-	for _, p := range parts {
-		for _, r := range p.secretRanges() {
-			r.Start, r.End = r.Start+start, r.End+start
-			if last := len(ranges) - 1; last >= 0 && ranges[last].End == r.Start {
-				ranges[last].End = r.End
-				continue
-			}
-			ranges = append(ranges, r)
-		}
-		start += p.length
-	}
-	return ranges
-}
-
-// secretRanges returns which bytes of the part are secret: of a text of the scope those
-// that are secret there, of anything else all.
-func (p part) secretRanges() []value.ByteRange {
-	o, all := p.from, []value.ByteRange{{Start: 0, End: p.length}}
-	if o != nil && o.kind == "" {
-		return secretRanges(o.parts)
-	}
-	if !o.isSecret() {
-		return nil
-	}
-	if o.kind != Reference {
-		return all
-	}
-	v, ok := o.valueOf()
-	if !ok || v.Kind() != value.String {
-		return all
-	}
-	var ranges []value.ByteRange
-	for _, r := range v.SecretParts() {
-		r.Start, r.End = max(r.Start-o.offset, 0), min(r.End-o.offset, p.length)
-		if r.Start < r.End {
-			ranges = append(ranges, r)
-		}
-	}
-	return ranges
-}
-
-// isSecret reports whether a secret has gone into a value of this origin.
-func (o *origin) isSecret() bool {
-	switch {
-	case o == nil || o.kind == Literal || o.harmless:
-		return false
-	case o.kind == Reference:
-		v, _ := o.valueOf()
-		return v.HasSecret()
-	case o.kind == Computed:
-		return slices.ContainsFunc(o.from, (*origin).isSecret)
-	}
-	return slices.ContainsFunc(o.parts, func(p part) bool { return p.from.isSecret() })
-}
-
-// lengthFilter is length.
-func lengthFilter(m *evaluator, c *call) (val, error) {
-	n, err := m.lengthOf(c.in)
-	v := ofInt(n)
-	if !m.trace || err != nil {
-		return v, err
-	}
-	from, known := m.originsOf(c.in)
-	if !known {
-		from = m.touched
-	}
-	o := computedOrigin(from)
-	o.harmless = true
-	return v.withOrigin(o), nil
-}
-
-// valueOf returns the value of a reference; ok is false where it is only a value that has
-// the reference's in it, such as the text of a character.
-func (o *origin) valueOf() (v value.Value, ok bool) {
-	if o.parent == nil {
-		return o.value, true
-	}
-	around, ok := o.parent.valueOf()
-	if !ok {
-		return around, false
-	}
-	v, ok = around.At("/" + value.Escape(o.key))
-	if ok {
-		return v, true
-	}
-	return around, false
 }

@@ -1,11 +1,5 @@
 package prompt
 
-import (
-	"strings"
-
-	"github.com/callnode/scheduler/llm/value/wording"
-)
-
 func (n *attrNode) eval(m *evaluator) (val, error) {
 	touched := len(m.touched)
 	o, err := n.obj.eval(m)
@@ -33,7 +27,7 @@ func (m *evaluator) evalMember(o val, n *attrNode) (val, error) {
 		return none, withPosition(err, n.pos())
 	}
 	m.here = n.pos()
-	v, ok, err := m.getAttribute(o, n.name)
+	v, ok, err := getAttribute(&m.run, o, n.name)
 	if err != nil {
 		return none, withPosition(err, n.pos())
 	}
@@ -53,56 +47,6 @@ func (m *evaluator) evalMember(o val, n *attrNode) (val, error) {
 	}
 	return v, nil
 }
-
-// missingMember returns the undefined value of a member that o has not.
-func missingMember(o val, path, name string, offset int) *undefinedValue {
-	u := &undefinedValue{class: Undefined, name: path, off: offset}
-	u.format, u.args = "%s is undefined: the %s has no member %s", []any{path, o.pyType(), quoteText(name)}
-	u.hint = keyHint(o)
-	if o.isNone() {
-		u.format, u.args = "%s is undefined: what comes before %s is None", []any{path, quoteText(name)}
-	}
-	if o.isDict() {
-		u.format, u.args = "%s is undefined: the object has no key %s", []any{path, quoteText(name)}
-		u.keys = func() []string {
-			var keys []string
-			for i := range dictLen(o) {
-				k, _ := dictAt(o, i)
-				if s, ok := k.asString(); ok {
-					keys = append(keys, s)
-				}
-			}
-			return keys
-		}
-	}
-	return u
-}
-
-// keyHint returns the way to the key that a method hides, where v is the method of a dict.
-func keyHint(v val) wording.Text {
-	if v.isMarkup() {
-		return wording.Of(escapeLast)
-	}
-	if f, ok := v.py().(*function); ok && dictMethods[f.name] {
-		return wording.Say("after a dot %s is the method of the dict; the key is ['%s']", f.name, f.name)
-	}
-	return wording.Text{}
-}
-
-// wrongTypeError returns the error of v where something else is wanted.
-func wrongTypeError(v val, format string, args ...any) *Error {
-	e := errorf(Type, format, args...)
-	e.setHint(keyHint(v))
-	return e
-}
-
-func quoteText(s string) string {
-	p := printer{max: maxBytes}
-	p.addQuoted(s)
-	return string(p.b)
-}
-
-func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
 func (n *itemNode) eval(m *evaluator) (val, error) {
 	touched := len(m.touched)
@@ -142,7 +86,7 @@ func (n *itemNode) evalItem(m *evaluator) (val, error) {
 	v, ok, err := getItem(o, key)
 	if err == nil && !ok {
 		if s, isStr := key.asString(); isStr {
-			v, ok, err = m.getAttribute(o, s)
+			v, ok, err = getAttribute(&m.run, o, s)
 		}
 	}
 	if err != nil {
@@ -158,23 +102,6 @@ func (n *itemNode) evalItem(m *evaluator) (val, error) {
 		return ofPython(&c), nil
 	}
 	return v, nil
-}
-
-// itemPath adds a subscript to a path, as messages show it.
-func itemPath(path string, key val) string {
-	if s, ok := key.asString(); ok {
-		return memberPath(path, s)
-	}
-	p := printer{max: 200}
-	p.addRepr(key)
-	return path + "[" + string(p.b) + "]"
-}
-
-func memberPath(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
 }
 
 // pathText returns the dotted form of a reference; "" for any other node.

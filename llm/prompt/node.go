@@ -161,7 +161,7 @@ func (n *sliceNode) eval(m *evaluator) (val, error) {
 		}
 		bound[i] = &b
 	}
-	v, err := m.sliceOf(o, bound[0], bound[1], bound[2])
+	v, err := sliceOf(&m.run, o, bound[0], bound[1], bound[2])
 	if err != nil {
 		return none, withPosition(err, n.pos())
 	}

@@ -56,7 +56,7 @@ func Truthy(v value.Value) bool {
 }
 
 // applyOperator computes an arithmetic operation.
-func (m *evaluator) applyOperator(op string, a, b val) (val, error) {
+func (m *run) applyOperator(op string, a, b val) (val, error) {
 	text, isStr := a.asString()
 	if isFormat := isStr && op == "%"; isFormat {
 		if err := b.checkRead(); err != nil {
@@ -100,7 +100,7 @@ func operandsError(op string, a, b val) *Error {
 	return e
 }
 
-func (m *evaluator) addValues(a, b val) (val, error) {
+func (m *run) addValues(a, b val) (val, error) {
 	x, xok := a.asString()
 	y, yok := b.asString()
 	if xok && yok {
@@ -124,7 +124,7 @@ func (m *evaluator) addValues(a, b val) (val, error) {
 	return none, operandsError("+", a, b)
 }
 
-func (m *evaluator) concatLists(a, b val, make func([]val) val) (val, error) {
+func (m *run) concatLists(a, b val, make func([]val) val) (val, error) {
 	x, err := m.itemsOf(a)
 	if err != nil {
 		return none, err
@@ -143,7 +143,7 @@ func newItems(n int) []val { return make([]val, 0, n) }
 
 // repeatText is 'ab' * 3. Lists are not repeated: no prompt needs it, and a small
 // expression would stand for a huge value.
-func (m *evaluator) repeatText(v val, n int64) (val, error) {
+func (m *run) repeatText(v val, n int64) (val, error) {
 	n = max(n, 0)
 	s, ok := v.asString()
 	if !ok {
@@ -161,9 +161,9 @@ func (m *evaluator) repeatText(v val, n int64) (val, error) {
 }
 
 // equalValues is Python's ==.
-func (m *evaluator) equalValues(a, b val) (bool, error) { return m.equalNested(a, b, 0) }
+func (m *run) equalValues(a, b val) (bool, error) { return m.equalNested(a, b, 0) }
 
-func (m *evaluator) equalNested(a, b val, depth int) (bool, error) {
+func (m *run) equalNested(a, b val, depth int) (bool, error) {
 	if depth > maxValue {
 		return false, valueTooDeep()
 	}
@@ -216,7 +216,7 @@ func (m *evaluator) equalNested(a, b val, depth int) (bool, error) {
 		if a.isList() != b.isList() || !isSequence(b) || a.pyType() != b.pyType() {
 			return false, nil
 		}
-		x, y := m.listElements(a), m.listElements(b)
+		x, y := listElements(a), listElements(b)
 		if x.len() != y.len() {
 			return false, nil
 		}
@@ -256,11 +256,11 @@ func isSequence(v val) bool {
 
 // compareValues returns the order of two values as <, <=, > and >= see it; ordered is false
 // for nan.
-func (m *evaluator) compareValues(op string, a, b val) (c int, ordered bool, err error) {
+func (m *run) compareValues(op string, a, b val) (c int, ordered bool, err error) {
 	return m.compareNested(op, a, b, 0)
 }
 
-func (m *evaluator) compareNested(op string, a, b val, depth int) (c int, ordered bool, err error) {
+func (m *run) compareNested(op string, a, b val, depth int) (c int, ordered bool, err error) {
 	if depth > maxValue {
 		return 0, false, valueTooDeep()
 	}
@@ -289,7 +289,7 @@ func (m *evaluator) compareNested(op string, a, b val, depth int) (c int, ordere
 	areTuples := at && bt
 	areLists := a.isList() && b.isList()
 	if areTuples || areLists {
-		x, y := m.listElements(a), m.listElements(b)
+		x, y := listElements(a), listElements(b)
 		for i := range min(x.len(), y.len()) {
 			same, err := m.equalNested(x.at(i), y.at(i), depth+1)
 			if err != nil {
@@ -305,7 +305,7 @@ func (m *evaluator) compareNested(op string, a, b val, depth int) (c int, ordere
 }
 
 // compareWith evaluates one of the comparison operators.
-func (m *evaluator) compareWith(op string, a, b val) (bool, error) {
+func (m *run) compareWith(op string, a, b val) (bool, error) {
 	switch op {
 	case "==":
 		return m.equalValues(a, b)
@@ -334,7 +334,7 @@ func (m *evaluator) compareWith(op string, a, b val) (bool, error) {
 }
 
 // hasElement is item in container.
-func (m *evaluator) hasElement(container, item val) (bool, error) {
+func (m *run) hasElement(container, item val) (bool, error) {
 	if u := container.asUndefined(); u != nil && !u.soft {
 		return false, u.toError()
 	}

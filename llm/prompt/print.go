@@ -22,12 +22,9 @@ func Text(v value.Value) string {
 	return string(p.b)
 }
 
-// escapeLast is the way out where the text that escape made is worked on.
-const escapeLast = "escape last, as in {{ text | upper | e }}"
-
 // textOf is Text of any value that a filter or an operator may work on: an undefined
 // one is an error, and so is the text that escape made.
-func (m *evaluator) textOf(v val) (string, error) {
+func (m *run) textOf(v val) (string, error) {
 	if v.isMarkup() {
 		e := errorf(Type, "the text that escape makes can only be printed or joined")
 		e.Hint = escapeLast
@@ -37,7 +34,7 @@ func (m *evaluator) textOf(v val) (string, error) {
 }
 
 // printedText returns the text that {{ }} prints for a value.
-func (m *evaluator) printedText(v val) (string, error) {
+func (m *run) printedText(v val) (string, error) {
 	if s, ok := v.asString(); ok {
 		return s, nil
 	}
@@ -275,4 +272,25 @@ func floatText(f float64) string {
 		return "-inf"
 	}
 	return value.OfFloat(f).JSON()
+}
+
+// isSpace is Python's str.isspace.
+func isSpace(r rune) bool {
+	isSeparator := 0x1c <= r && r <= 0x1f
+	return isSeparator || unicode.IsSpace(r)
+}
+
+func quoteText(s string) string {
+	p := printer{max: maxBytes}
+	p.addQuoted(s)
+	return string(p.b)
+}
+
+// asText returns the printed form of a value as a text.
+func (m *run) asText(v val) (val, error) {
+	if _, ok := v.asString(); ok {
+		return v, nil
+	}
+	s, err := m.textOf(v)
+	return ofStr(s).withOrigin(printedOrigin(v)), err
 }

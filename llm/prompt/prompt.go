@@ -42,46 +42,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Source is the text of a template and its place. The caller makes it; it is copied
-// and never changed.
-type Source struct {
-	// File is the name of the file for messages; "" where there is none.
-	File string
-	// Text is the template.
-	Text string
-	// At returns the line and column in File of a byte offset in Text. When it is
-	// nil, lines and columns are counted in Text itself.
-	At func(offset int) (line, col int)
-}
-
-// Scope holds the values of names. The caller makes one for a rendering, which asks
-// it for each name that the template reaches, at most once, from one goroutine.
-type Scope interface {
-	// Lookup returns the value of a name. ok is false for an undefined name; an
-	// error ends the rendering.
-	Lookup(name string) (v value.Value, ok bool, err error)
-}
-
-// LenientScope is a Scope in which members of some undefined names are undefined
-// again, where Jinja2 fails. So {{ step.text | default("") }} works when the step
-// was skipped. Printing such a member is an error all the same. It lives and is used as a
-// [Scope].
-type LenientScope interface {
-	Scope
-	// IsAbsent reports whether the undefined name is one of these.
-	IsAbsent(name string) bool
-}
-
-// Values is a Scope of known values: the members of an object. It does not change, so that
-// several renderings may share it.
-type Values struct{ Map *value.Map }
-
-// Lookup returns the member of that name.
-func (v Values) Lookup(name string) (value.Value, bool, error) {
-	x, ok := v.Map.Get(name)
-	return x, ok, nil
-}
-
 // Ref is a place where a template mentions a name that it does not define itself.
 // Parsing makes them; they do not change.
 type Ref struct {

@@ -1,8 +1,6 @@
 package prompt
 
-import (
-	"github.com/flosch/pongo2/v6"
-)
+import "github.com/flosch/pongo2/v6"
 
 // stmt is a compiled statement; bodies are the parts that pongo2 wrapped.
 type stmt interface {

@@ -26,18 +26,18 @@ func methodsOf(o val) map[string]*builtin {
 
 func hasMethod(o val, name string) bool { return methodsOf(o)[name] != nil }
 
-func (m *evaluator) callMethod(o val, name string, a callArgs) (val, error) {
+func callMethod(m *run, o val, name string, a callArgs) (val, error) {
 	return methodsOf(o)[name].applyTo(m, name, o, a)
 }
 
 func newDictTable() map[string]*builtin {
 	viewOf := func(kind byte) *builtin {
-		return &builtin{fn: func(_ *evaluator, c *call) (val, error) { return ofPython(&dictView{c.in, kind}), nil }}
+		return &builtin{fn: func(_ *run, c *call) (val, error) { return ofPython(&dictView{c.in, kind}), nil }}
 	}
 	return map[string]*builtin{
 		"keys": viewOf('k'), "values": viewOf('v'), "items": viewOf('i'),
-		"copy": {fn: func(_ *evaluator, c *call) (val, error) { return c.in, nil }},
-		"get": {params: []string{"key", "default"}, need: 1, fn: func(_ *evaluator, c *call) (val, error) {
+		"copy": {fn: func(_ *run, c *call) (val, error) { return c.in, nil }},
+		"get": {params: []string{"key", "default"}, need: 1, fn: func(_ *run, c *call) (val, error) {
 			v, ok, err := dictGet(c.in, c.args[0])
 			if err == nil && !ok && c.hasArg(1) {
 				return c.args[1], nil
@@ -49,15 +49,15 @@ func newDictTable() map[string]*builtin {
 
 func newListTable() map[string]*builtin {
 	return map[string]*builtin{
-		"index": {params: []string{"value"}, need: 1, fn: func(m *evaluator, c *call) (val, error) {
-			first, _, err := m.findEqual(c)
+		"index": {params: []string{"value"}, need: 1, fn: func(m *run, c *call) (val, error) {
+			first, _, err := findEqual(m, c)
 			if err == nil && first < 0 {
 				err = errorf(Other, "the value is not in the list")
 			}
 			return ofInt(first), err
 		}},
-		"count": {params: []string{"value"}, need: 1, fn: func(m *evaluator, c *call) (val, error) {
-			_, n, err := m.findEqual(c)
+		"count": {params: []string{"value"}, need: 1, fn: func(m *run, c *call) (val, error) {
+			_, n, err := findEqual(m, c)
 			return ofInt(n), err
 		}},
 	}
@@ -65,7 +65,7 @@ func newListTable() map[string]*builtin {
 
 // findEqual returns the first index of the first argument in the input, -1 for
 // nowhere, and how often it occurs.
-func (m *evaluator) findEqual(c *call) (first, count int, err error) {
+func findEqual(m *run, c *call) (first, count int, err error) {
 	items, err := m.itemsOf(c.in)
 	first = -1
 	for i, x := range items {
@@ -101,20 +101,20 @@ func newStrTable() map[string]*builtin {
 		"isspace": isIn(isSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(lettercase.IsDigit),
 		"isalnum": isIn(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
 	}
-	t["splitlines"] = &builtin{fn: func(m *evaluator, c *call) (val, error) { return m.listOfTexts(c.in, splitLines(c.inputText())) }}
-	t["join"] = &builtin{params: []string{"iterable"}, need: 1, fn: func(m *evaluator, c *call) (val, error) {
+	t["splitlines"] = &builtin{fn: func(m *run, c *call) (val, error) { return listOfTexts(m, c.in, splitLines(c.inputText())) }}
+	t["join"] = &builtin{params: []string{"iterable"}, need: 1, fn: func(m *run, c *call) (val, error) {
 		items, err := m.itemsOf(c.args[0])
 		if err != nil {
 			return none, err
 		}
-		return m.joinTexts(c.in, items, true)
+		return joinTexts(m, c.in, items, true)
 	}}
 	t["replace"] = &builtin{params: []string{"old", "new", "count"}, need: 2, fn: replaceMethod}
-	t["count"] = &builtin{params: []string{"sub"}, need: 1, fn: func(_ *evaluator, c *call) (val, error) {
+	t["count"] = &builtin{params: []string{"sub"}, need: 1, fn: func(_ *run, c *call) (val, error) {
 		sub, err := c.stringArg(0, "")
 		return ofInt(strings.Count(c.inputText(), sub)), err
 	}}
-	t["format"] = &builtin{rest: true, fn: func(m *evaluator, c *call) (val, error) {
+	t["format"] = &builtin{rest: true, fn: func(m *run, c *call) (val, error) {
 		s, err := m.formatFields(c.inputText(), c.argv)
 		return ofStr(s), err
 	}}
@@ -122,7 +122,7 @@ func newStrTable() map[string]*builtin {
 }
 
 func textMethod(f func(string) string) *builtin {
-	return &builtin{fn: func(m *evaluator, c *call) (val, error) {
+	return &builtin{fn: func(m *run, c *call) (val, error) {
 		s := c.inputText()
 		if err := m.checkTextSize(len(s)); err != nil {
 			return none, err
@@ -132,27 +132,21 @@ func textMethod(f func(string) string) *builtin {
 }
 
 func textTestMethod(f func(string) bool) *builtin {
-	return &builtin{fn: func(m *evaluator, c *call) (val, error) {
+	return &builtin{fn: func(m *run, c *call) (val, error) {
 		s := c.inputText()
 		return ofBool(f(s)), m.countSteps(len(s) >> 8)
 	}}
 }
 
-// inputText returns the text of the input.
-func (c *call) inputText() string {
-	s, _ := c.in.asString()
-	return s
-}
-
 func stripMethod(left, right bool) *builtin {
-	return &builtin{params: []string{"chars"}, fn: func(m *evaluator, c *call) (val, error) {
-		return m.stripText(c.in, c, left, right)
+	return &builtin{params: []string{"chars"}, fn: func(m *run, c *call) (val, error) {
+		return stripText(m, c.in, c, left, right)
 	}}
 }
 
 // stripText returns a text without the characters at its ends that are in the first
 // argument of c, or without the white space there where that is absent or none.
-func (m *evaluator) stripText(in val, c *call, left, right bool) (val, error) {
+func stripText(m *run, in val, c *call, left, right bool) (val, error) {
 	s, _ := in.asString()
 	cut := isSpace
 	if c.hasArg(0) && !c.args[0].isNone() {
@@ -178,7 +172,7 @@ func (m *evaluator) stripText(in val, c *call, left, right bool) (val, error) {
 
 // affixMethod is startswith or endswith, of one string or a tuple of them.
 func affixMethod(has func(s, part string) bool) *builtin {
-	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *evaluator, c *call) (val, error) {
+	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *run, c *call) (val, error) {
 		parts := []val{c.args[0]}
 		if t, ok := c.args[0].py().(tuple); ok {
 			parts = t
@@ -196,21 +190,21 @@ func affixMethod(has func(s, part string) bool) *builtin {
 	}}
 }
 
-func cutPrefix(_ *evaluator, c *call) (val, error) {
+func cutPrefix(_ *run, c *call) (val, error) {
 	part, err := c.stringArg(0, "")
 	s := c.inputText()
 	rest := strings.TrimPrefix(s, part)
 	return c.in.subText(len(s)-len(rest), rest), err
 }
 
-func cutSuffix(_ *evaluator, c *call) (val, error) {
+func cutSuffix(_ *run, c *call) (val, error) {
 	part, err := c.stringArg(0, "")
 	return c.in.subText(0, strings.TrimSuffix(c.inputText(), part)), err
 }
 
 // findMethod is find, rfind or index: positions count characters.
 func findMethod(search func(s, sub string) int, must bool) *builtin {
-	return &builtin{params: []string{"sub"}, need: 1, fn: func(m *evaluator, c *call) (val, error) {
+	return &builtin{params: []string{"sub"}, need: 1, fn: func(m *run, c *call) (val, error) {
 		s := c.inputText()
 		sub, err := c.stringArg(0, "")
 		if err != nil {
@@ -227,7 +221,7 @@ func findMethod(search func(s, sub string) int, must bool) *builtin {
 }
 
 func partitionMethod(search func(s, sep string) int, last bool) *builtin {
-	return &builtin{params: []string{"sep"}, need: 1, fn: func(_ *evaluator, c *call) (val, error) {
+	return &builtin{params: []string{"sep"}, need: 1, fn: func(_ *run, c *call) (val, error) {
 		s := c.inputText()
 		sep, err := c.stringArg(0, "")
 		if err != nil {
@@ -247,7 +241,7 @@ func partitionMethod(search func(s, sep string) int, last bool) *builtin {
 	}}
 }
 
-func replaceMethod(m *evaluator, c *call) (val, error) {
+func replaceMethod(m *run, c *call) (val, error) {
 	old, err := c.stringArg(0, "")
 	if err != nil {
 		return none, err
@@ -260,12 +254,12 @@ func replaceMethod(m *evaluator, c *call) (val, error) {
 	if err != nil {
 		return none, err
 	}
-	s, err := m.replaceText(c.inputText(), old, with, count)
+	s, err := replaceText(m, c.inputText(), old, with, count)
 	return ofStr(s), err
 }
 
 // replaceText replaces old by new, count times, or everywhere when count < 0.
-func (m *evaluator) replaceText(s, old, new string, count int) (string, error) {
+func replaceText(m *run, s, old, new string, count int) (string, error) {
 	n := strings.Count(s, old)
 	if count >= 0 {
 		n = min(n, count)
@@ -279,7 +273,7 @@ func (m *evaluator) replaceText(s, old, new string, count int) (string, error) {
 }
 
 // joinTexts puts sep between the texts of the items; strict refuses what is not text.
-func (m *evaluator) joinTexts(sep val, items []val, strict bool) (val, error) {
+func joinTexts(m *run, sep val, items []val, strict bool) (val, error) {
 	between, _ := sep.asString()
 	texts, size := make([]string, len(items)), 0
 	var parts []part
@@ -315,7 +309,7 @@ func (m *evaluator) joinTexts(sep val, items []val, strict bool) (val, error) {
 
 // splitMethod is split or rsplit.
 func splitMethod(fromRight bool) *builtin {
-	return &builtin{params: []string{"sep", "maxsplit"}, fn: func(m *evaluator, c *call) (val, error) {
+	return &builtin{params: []string{"sep", "maxsplit"}, fn: func(m *run, c *call) (val, error) {
 		limit, err := c.intArg(1, -1)
 		if err != nil {
 			return none, err
@@ -330,7 +324,7 @@ func splitMethod(fromRight bool) *builtin {
 				return none, errorf(Other, "empty separator")
 			}
 		}
-		return m.listOfTexts(c.in, splitText(c.inputText(), sep, limit, fromRight))
+		return listOfTexts(m, c.in, splitText(c.inputText(), sep, limit, fromRight))
 	}}
 }
 
@@ -338,7 +332,7 @@ func splitMethod(fromRight bool) *builtin {
 type byteRange struct{ from, to int }
 
 // listOfTexts returns the parts of a text as a list.
-func (m *evaluator) listOfTexts(in val, parts []byteRange) (val, error) {
+func listOfTexts(m *run, in val, parts []byteRange) (val, error) {
 	if err := m.checkListSize(len(parts)); err != nil {
 		return none, err
 	}

@@ -57,7 +57,7 @@ func (t *Template) Render(ctx context.Context, scope Scope) (string, error) {
 // unless it is nil, sets it up.
 func (t *Template) evaluate(ctx context.Context, scope Scope, prepare func(*evaluator)) (*evaluator, error) {
 	m := newEvaluator(ctx, scope, t.slots)
-	m.prog = t.prog
+	m.prog, m.soft = t.prog, t.prog.opts.Transformers
 	if prepare != nil {
 		prepare(m)
 	}
@@ -121,15 +121,6 @@ func CheckWith(src Source, opts Options) (refs []Ref, errs []*Error) {
 		return t.refs, nil
 	}
 	return refs, c.faults.list
-}
-
-// locatedError is located with its type.
-func (s *Source) locatedError(err error) *Error {
-	e, ok := s.locate(err).(*Error) //nolint:errorlint // locate returns nothing else
-	if !ok {
-		return errorf(Other, "%v", err)
-	}
-	return e
 }
 
 // skipBrokenTag notes an error of the tag that begins before start, and reports whether

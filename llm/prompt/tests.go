@@ -23,10 +23,10 @@ func newTestTable() map[string]*builtin {
 		"string":    kindTest(isText),
 		"mapping":   kindTest(val.isDict),
 		"sequence":  kindTest(isSequenceLike),
-		"iterable":  {fn: func(_ *evaluator, c *call) (val, error) { return ofBool(isIterable(c.in)), nil }},
+		"iterable":  {fn: func(_ *run, c *call) (val, error) { return ofBool(isIterable(c.in)), nil }},
 		"odd":       parityTest(1),
 		"even":      parityTest(0),
-		"divisibleby": {params: []string{"num"}, need: 1, fn: func(m *evaluator, c *call) (val, error) {
+		"divisibleby": {params: []string{"num"}, need: 1, fn: func(m *run, c *call) (val, error) {
 			v, err := m.applyOperator("%", c.in, c.args[0])
 			if err != nil {
 				return none, err
@@ -34,15 +34,15 @@ func newTestTable() map[string]*builtin {
 			zero, err := m.equalValues(v, ofInt(0))
 			return ofBool(zero), err
 		}},
-		"in": {params: []string{"seq"}, need: 1, lax: true, fn: func(m *evaluator, c *call) (val, error) {
+		"in": {params: []string{"seq"}, need: 1, lax: true, fn: func(m *run, c *call) (val, error) {
 			ok, err := m.hasElement(c.args[0], c.in)
 			return ofBool(ok), err
 		}},
-		"upper": {fn: func(m *evaluator, c *call) (val, error) {
+		"upper": {fn: func(m *run, c *call) (val, error) {
 			s, err := m.textOf(c.in)
 			return ofBool(lettercase.IsCased(s, unicode.IsUpper)), err
 		}},
-		"lower": {fn: func(m *evaluator, c *call) (val, error) {
+		"lower": {fn: func(m *run, c *call) (val, error) {
 			s, err := m.textOf(c.in)
 			return ofBool(lettercase.IsCased(s, unicode.IsLower)), err
 		}},
@@ -59,24 +59,19 @@ func newTestTable() map[string]*builtin {
 
 func isBool(v val) bool { return v.py() == nil && v.v.Kind() == value.Bool }
 
-func isText(v val) bool {
-	_, isStr := v.asString()
-	return isStr || v.isMarkup()
-}
-
 func kindTest(is func(val) bool) *builtin {
-	return &builtin{lax: true, fn: func(_ *evaluator, c *call) (val, error) { return ofBool(is(c.in)), nil }}
+	return &builtin{lax: true, fn: func(_ *run, c *call) (val, error) { return ofBool(is(c.in)), nil }}
 }
 
 func comparisonTest(op string) *builtin {
-	return &builtin{params: []string{"other"}, need: 1, fn: func(m *evaluator, c *call) (val, error) {
+	return &builtin{params: []string{"other"}, need: 1, fn: func(m *run, c *call) (val, error) {
 		ok, err := m.compareWith(op, c.in, c.args[0])
 		return ofBool(ok), err
 	}}
 }
 
 func parityTest(want int) *builtin {
-	return &builtin{fn: func(m *evaluator, c *call) (val, error) {
+	return &builtin{fn: func(m *run, c *call) (val, error) {
 		v, err := m.applyOperator("%", c.in, ofInt(2))
 		if err != nil {
 			return none, err
@@ -84,18 +79,4 @@ func parityTest(want int) *builtin {
 		same, err := m.equalValues(v, ofInt(want))
 		return ofBool(same), err
 	}}
-}
-
-// isSequenceLike is what Jinja2 calls a sequence: what has a length and items.
-func isSequenceLike(v val) bool {
-	_, isStr := v.asString()
-	return isStr || v.isDict() || isSequence(v) || v.asUndefined() != nil
-}
-
-func isIterable(v val) bool {
-	switch v.py().(type) {
-	case *dictView, *generator, *groupTuple, *loopState:
-		return true
-	}
-	return isSequenceLike(v)
 }

@@ -120,15 +120,9 @@ func (c *compiler) compileGeneration(_ *parser, at int) error {
 
 // lazyUnknown returns a filter or test that does not exist: an error when it is reached.
 func lazyUnknown(kind string, name token, known []string) *builtin {
-	return &builtin{rest: true, lax: true, fn: func(*evaluator, *call) (val, error) {
+	return &builtin{rest: true, lax: true, fn: func(*run, *call) (val, error) {
 		return none, unknownName(kind, &name, known)
 	}}
-}
-
-// undefined returns the value of what is not there: in a chat template it is empty.
-func (m *evaluator) undefined(u *undefinedValue) val {
-	u.soft = m.prog != nil && m.prog.opts.Transformers && u.class == Undefined
-	return ofPython(u)
 }
 
 // Strftime formats a time by the directives of C's strftime. Those it does not know

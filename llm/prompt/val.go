@@ -3,6 +3,7 @@ package prompt
 import (
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -91,7 +92,23 @@ type (
 	// function is anything that can be called.
 	function struct {
 		name string
-		call func(m *evaluator, a callArgs) (val, error)
+		call func(m *run, a callArgs) (val, error)
+	}
+	// callable is what a template can call.
+	callable interface {
+		pythonOnly
+		callWith(m *run, a callArgs) (val, error)
+	}
+	// object is what has members of its own.
+	object interface {
+		pythonOnly
+		// member returns the member of that name; ok is false where there is none.
+		member(m *run, name string) (v val, ok bool, err error)
+	}
+	// counter is an object that has items, and counts them when it is asked.
+	counter interface {
+		object
+		itemCount(m *run) (int, error)
 	}
 	namespace struct {
 		names []string
@@ -128,7 +145,7 @@ func ofFloat(f float64) val {
 	}
 	return val{v: value.OfFloat(f)}
 }
-func ofFunc(name string, call func(m *evaluator, a callArgs) (val, error)) val {
+func ofFunc(name string, call func(m *run, a callArgs) (val, error)) val {
 	return ofPython(&function{name: name, call: call})
 }
 func ofBig(i *big.Int) val { return val{v: value.OfBig(i)} }
@@ -212,128 +229,43 @@ func (v val) checkRead() error {
 	return nil
 }
 
-func (u *undefinedValue) toError() *Error {
-	e := &Error{Class: u.class, Name: u.name, Offset: u.off, placed: true}
-	e.setHint(u.hint)
-	if u.keys != nil {
-		e.setHint(keysHint(lastName(u.name), u.keys()))
-	}
-	e.setMessage(u.format, u.args...)
-	if u.format == "" {
-		e.setMessage("the inline if has no else, and its condition is false")
-	}
-	return e
-}
+// groupTuple is an element of groupby: a pair that also has names.
+type groupTuple struct{ key, list val }
 
-// pyDict is a dict with keys that are not strings, or with members that are not
-// JSON. Keys are equal when their [hashKey]s are.
-type pyDict struct {
-	keys, vals []val
-	index      map[string]int
-}
+func (*groupTuple) pyType() string { return "tuple" }
 
-func newDict(n int) *pyDict { return &pyDict{index: make(map[string]int, n)} }
+func (g *groupTuple) asPair() []val { return []val{g.key, g.list} }
 
-func (d *pyDict) setItem(key val, v val) error {
-	h, err := hashKey(key)
-	if err != nil {
-		return err
+func (ns *namespace) setMember(name string, v val) error {
+	for i, n := range ns.names {
+		if n == name {
+			ns.vals[i] = v
+			return nil
+		}
 	}
-	if i, ok := d.index[h]; ok {
-		d.vals[i] = v
-		return nil
+	if len(ns.names) >= maxVars {
+		return errorf(Limit, "more than %d members of a namespace", maxVars)
 	}
-	d.index[h] = len(d.keys)
-	d.keys, d.vals = append(d.keys, key), append(d.vals, v)
+	ns.names, ns.vals = append(ns.names, name), append(ns.vals, v)
 	return nil
 }
 
-// toJSON returns the dict as JSON where it is JSON.
-func (d *pyDict) toJSON() val {
-	m := value.NewMap(len(d.keys))
-	for i, k := range d.keys {
-		s, ok := k.v.Str()
-		member := d.vals[i]
-		isJSON := ok && k.py() == nil && member.py() == nil
-		if !isJSON || member.origin() != nil {
-			return ofPython(d)
-		}
-		m.Set(s, member.v)
-	}
-	return val{v: value.OfMap(m)}
-}
+func (f *function) callWith(m *run, a callArgs) (val, error) { return f.call(m, a) }
 
-// dictLen, dictAt and dictGet read dicts of both kinds.
-func dictLen(v val) int {
-	if d, ok := v.py().(*pyDict); ok {
-		return len(d.keys)
-	}
-	return v.v.Map().Len()
-}
-
-func dictAt(v val, i int) (key, member val) {
-	if d, ok := v.py().(*pyDict); ok {
-		return d.keys[i], d.vals[i]
-	}
-	k, x := v.v.Map().Entry(i)
-	if v.origin() == nil {
-		return ofStr(k), val{v: x}
-	}
-	key = ofStr(k)
-	key = key.withOrigin(keyOrigin(v.origin()))
-	return key, val{v: x}.withOrigin(childOrigin(v.origin(), k))
-}
-
-func dictGet(v, key val) (val, bool, error) {
-	d, ok := v.py().(*pyDict)
-	if !ok {
-		if s, ok := key.asString(); ok {
-			x, ok := v.v.Get(s)
-			return val{v: x}.withOrigin(childOrigin(v.origin(), s)), ok, nil
-		}
-		_, err := hashKey(key)
-		return none, false, err
-	}
-	h, err := hashKey(key)
-	if err != nil {
-		return none, false, err
-	}
-	if i, ok := d.index[h]; ok {
-		return d.vals[i], true, nil
+func (ns *namespace) member(_ *run, name string) (val, bool, error) {
+	if i := slices.Index(ns.names, name); i >= 0 {
+		return ns.vals[i], true, nil
 	}
 	return none, false, nil
 }
 
-// hashKey returns a text that two values share exactly when Python would take them
-// for the same dict key: 1, 1.0 and True are one.
-func hashKey(v val) (string, error) { return hashNested(v, 0) }
-
-func hashNested(v val, depth int) (string, error) {
-	if err := v.checkDefined(); err != nil {
-		return "", err
+// member returns one of the names of the pair; its methods are those of a tuple.
+func (g *groupTuple) member(_ *run, name string) (val, bool, error) {
+	switch name {
+	case "grouper":
+		return g.key, true, nil
+	case "list":
+		return g.list, true, nil
 	}
-	if s, ok := v.asString(); ok {
-		return "s" + s, nil
-	}
-	if v.isNone() {
-		return "0", nil
-	}
-	if n, ok := toNum(v); ok {
-		return "n" + n.key(), nil
-	}
-	if x, ok := v.py().(tuple); ok {
-		b := []byte("t")
-		for _, item := range x {
-			h, err := hashNested(item, depth+1)
-			if err != nil {
-				return "", err
-			}
-			b = append(value.AppendQuoted(b, h), ',')
-			if len(b) > maxPad || depth > maxNesting {
-				return "", errorf(Limit, "a tuple that is too big to be a key")
-			}
-		}
-		return string(b), nil
-	}
-	return "", errorf(Type, "unhashable type: '%s'", v.pyType())
+	return none, false, nil
 }

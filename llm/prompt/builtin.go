@@ -1,0 +1,132 @@
+package prompt
+
+import "github.com/callnode/scheduler/llm/value"
+
+// builtin is a filter, a test or a function with its parameters, so that one
+// place binds arguments as Python does.
+type builtin struct {
+	// params are the names of the parameters after the input.
+	params []string
+	// need is how many of them must be given.
+	need int
+	// rest lets a call have more arguments than parameters; they come in argv.
+	rest bool
+	// lax lets the input be undefined.
+	lax bool
+	fn  func(m *run, c *call) (val, error)
+}
+
+// call is one use of a builtin: its input, and arguments in the order of the
+// parameters, missing ones absent.
+type call struct {
+	in   val
+	args []val
+	argv callArgs
+}
+
+// bindArgs puts the arguments where the parameters are.
+func (b *builtin) bindArgs(name string, a callArgs) ([]val, error) {
+	if b.rest {
+		return nil, nil
+	}
+	if len(a.pos) > len(b.params) {
+		return nil, errorf(Type, "%s takes at most %d arguments, %d are given", name, len(b.params), len(a.pos))
+	}
+	args := make([]val, len(b.params))
+	copy(args, a.pos)
+	for i := len(a.pos); i < len(args); i++ {
+		args[i] = missing
+	}
+next:
+	for _, kw := range a.kw {
+		for i, p := range b.params {
+			if p != kw.name {
+				continue
+			}
+			if !args[i].isAbsent() {
+				return nil, errorf(Type, "%s has two values for argument %s", name, quoteText(p))
+			}
+			args[i] = kw.v
+			continue next
+		}
+		e := errorf(Type, "%s has no argument %s", name, quoteText(kw.name))
+		e.Hint = value.DidYouMean(kw.name, b.params)
+		return nil, e
+	}
+	for i := range b.need {
+		if args[i].isAbsent() {
+			return nil, errorf(Type, "%s needs the argument %s", name, quoteText(b.params[i]))
+		}
+	}
+	return args, nil
+}
+
+// applyTo runs a filter or a test.
+func (b *builtin) applyTo(m *run, name string, in val, a callArgs) (val, error) {
+	if !b.lax {
+		if err := in.checkRead(); err != nil {
+			return none, err
+		}
+	}
+	args, err := b.bindArgs(name, a)
+	if err != nil {
+		return none, err
+	}
+	if err := m.countSteps(1 + in.readingSteps()); err != nil {
+		return none, err
+	}
+	v, err := b.fn(m, &call{in: in, args: args, argv: a})
+	if err != nil {
+		return none, err
+	}
+	return m.computeResult(v, in, a)
+}
+
+// hasArg reports whether argument i is there.
+func (c *call) hasArg(i int) bool { return !c.args[i].isAbsent() }
+
+// stringArg is argument i as a string.
+func (c *call) stringArg(i int, fallback string) (string, error) {
+	if !c.hasArg(i) {
+		return fallback, nil
+	}
+	if err := c.args[i].checkDefined(); err != nil {
+		return "", err
+	}
+	s, ok := c.args[i].asString()
+	if !ok {
+		return "", errorf(Type, "argument %d must be a string, not '%s'", i+1, c.args[i].pyType())
+	}
+	return s, nil
+}
+
+// intArg is argument i as an integer that fits 32 bits; bigger ones are clipped.
+func (c *call) intArg(i, fallback int) (int, error) {
+	if !c.hasArg(i) || c.args[i].isNone() {
+		return fallback, nil
+	}
+	return asInt(c.args[i])
+}
+
+// widthArg is argument i as a number of columns within the bound.
+func (c *call) widthArg(i int) (int, error) {
+	n, err := c.intArg(i, 0)
+	if err == nil && n > maxPad {
+		err = errorf(Limit, "a width of more than %d", maxPad)
+	}
+	return n, err
+}
+
+// boolArg returns the truth of argument i.
+func (c *call) boolArg(i int, fallback bool) (bool, error) {
+	if !c.hasArg(i) {
+		return fallback, nil
+	}
+	return isTruthy(c.args[i])
+}
+
+// inputText returns the text of the input.
+func (c *call) inputText() string {
+	s, _ := c.in.asString()
+	return s
+}

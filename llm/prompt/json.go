@@ -1,0 +1,155 @@
+package prompt
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// jsonWriter writes JSON in the manner of Python's json.dumps.
+type jsonWriter struct {
+	printer
+	item, key, indent string
+	lines, ascii      bool
+}
+
+func (w *jsonWriter) addJSONValue(v val) {
+	if w.err != nil {
+		return
+	}
+	w.depth++
+	if w.depth > maxValue {
+		w.setError(valueTooDeep())
+	}
+	defer func() { w.depth-- }()
+	if s, ok := v.asString(); ok {
+		w.addString(s)
+		return
+	}
+	if n, ok := toNum(v); ok && n.kind == 'f' {
+		key, _ := keyText(v)
+		w.addText(key)
+		return
+	}
+	if v.isDict() {
+		w.addMembers(v)
+		return
+	}
+	switch x := v.py().(type) {
+	case nil:
+		if v.v.Kind() == value.List {
+			w.addElements(elements{plain: v.v.List()})
+			return
+		}
+		w.addText(v.v.JSON())
+	case tuple:
+		w.addElements(elements{other: x})
+	case *pyList:
+		w.addElements(elements{other: x.items})
+	case *groupTuple:
+		w.addElements(elements{other: x.asPair()})
+	case *undefinedValue:
+		w.setError(x.toError())
+	default:
+		w.setError(errorf(Type, "a '%s' cannot be written as JSON", v.pyType()))
+	}
+}
+
+func (w *jsonWriter) addString(s string) {
+	if len(w.b)+len(s) > w.max {
+		w.addText(s) // fails
+		return
+	}
+	start := len(w.b)
+	w.b = append(w.b, '"')
+	for s != "" {
+		n := strings.IndexAny(s, "\b\f") // which Python writes in their short form
+		if n < 0 {
+			n = len(s)
+		}
+		inner := value.AppendQuoted(nil, s[:n])
+		w.b = append(w.b, inner[1:len(inner)-1]...)
+		s = s[n:]
+		if s != "" {
+			w.b = append(w.b, '\\', map[byte]byte{'\b': 'b', '\f': 'f'}[s[0]])
+			s = s[1:]
+		}
+	}
+	w.b = append(w.b, '"')
+	if w.ascii {
+		quoted := string(w.b[start:])
+		w.b = appendASCII(w.b[:start], quoted)
+	}
+}
+
+// appendASCII escapes what is not ASCII as JSON does.
+func appendASCII(b []byte, s string) []byte {
+	for _, r := range s {
+		switch {
+		case r < utf8.RuneSelf:
+			b = append(b, byte(r))
+		case r < 0x10000:
+			b = fmt.Appendf(b, `\u%04x`, r)
+		default:
+			hi, lo := utf16.EncodeRune(r)
+			b = fmt.Appendf(b, `\u%04x\u%04x`, hi, lo)
+		}
+	}
+	return b
+}
+
+func (w *jsonWriter) addLineBreak(depth int) {
+	if w.lines {
+		w.addText("\n")
+		for range depth {
+			w.addText(w.indent)
+		}
+	}
+}
+
+func (w *jsonWriter) addElements(e elements) {
+	w.addText("[")
+	for i := range e.len() {
+		if i > 0 {
+			w.addText(w.item)
+		}
+		w.addLineBreak(w.depth)
+		w.addJSONValue(e.at(i))
+		if w.err != nil {
+			return
+		}
+	}
+	if e.len() > 0 {
+		w.addLineBreak(w.depth - 1)
+	}
+	w.addText("]")
+}
+
+func (w *jsonWriter) addMembers(v val) {
+	w.addText("{")
+	for i, at := range w.memberOrder(v) {
+		if i > 0 {
+			w.addText(w.item)
+		}
+		w.addLineBreak(w.depth)
+		k, x := dictAt(v, at)
+		key, err := keyText(k)
+		if err != nil {
+			w.setError(err)
+			return
+		}
+		w.addString(key)
+		w.addText(w.key)
+		w.addJSONValue(x)
+		if w.err != nil {
+			return
+		}
+	}
+	if dictLen(v) > 0 {
+		w.addLineBreak(w.depth - 1)
+	}
+	w.addText("}")
+}

@@ -1,0 +1,138 @@
+package prompt
+
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// usesSecret reports whether a value of this origin may be another one where secrets are known.
+func (o *origin) usesSecret() bool {
+	switch {
+	case o == nil:
+		return false
+	case len(o.decided) > 0:
+		return true
+	case o.kind == Reference:
+		v, _ := o.valueOf()
+		return v.HasSecret()
+	}
+	return slices.ContainsFunc(o.from, (*origin).usesSecret) ||
+		slices.ContainsFunc(o.parts, func(p part) bool { return p.from.usesSecret() })
+}
+
+// decidedBy returns the origin of a value that is this one because others decided it.
+func (o *origin) decidedBy(by []*origin) *origin {
+	if o == nil || len(by) == 0 {
+		return o
+	}
+	c := *o
+	if o.kind == "" {
+		c.parts = slices.Clone(o.parts)
+		for i, p := range c.parts {
+			c.parts[i].from = p.from.decidedBy(by)
+		}
+		return &c
+	}
+	c.decided = slices.Clip(c.decided)
+	for _, decider := range by {
+		if !slices.Contains(c.decided, decider) {
+			c.decided = append(c.decided, decider)
+		}
+	}
+	return &c
+}
+
+// decidersOf returns what has decided that there is a value of this origin.
+func decidersOf(o *origin) []*origin {
+	if o == nil {
+		return nil
+	}
+	return o.decided
+}
+
+// decidedParts returns the values that decided one of this origin.
+func decidedParts(o *origin) (parts []part) {
+	if o == nil {
+		return nil
+	}
+	for _, decider := range o.decided {
+		parts = append(parts, part{from: decider})
+	}
+	return parts
+}
+
+// secretRanges returns which bytes of a text are secret.
+func secretRanges(parts []part) (ranges []value.ByteRange) {
+	start := 0
+	for _, p := range parts {
+		for _, r := range p.secretRanges() {
+			r.Start, r.End = r.Start+start, r.End+start
+			if last := len(ranges) - 1; last >= 0 && ranges[last].End == r.Start {
+				ranges[last].End = r.End
+				continue
+			}
+			ranges = append(ranges, r)
+		}
+		start += p.length
+	}
+	return ranges
+}
+
+// secretRanges returns which bytes of the part are secret: of a text of the scope those
+// that are secret there, of anything else all.
+func (p part) secretRanges() []value.ByteRange {
+	o, all := p.from, []value.ByteRange{{Start: 0, End: p.length}}
+	if o != nil && o.kind == "" {
+		return secretRanges(o.parts)
+	}
+	if !o.isSecret() {
+		return nil
+	}
+	if o.kind != Reference {
+		return all
+	}
+	v, ok := o.valueOf()
+	if !ok || v.Kind() != value.String {
+		return all
+	}
+	var ranges []value.ByteRange
+	for _, r := range v.SecretParts() {
+		r.Start, r.End = max(r.Start-o.offset, 0), min(r.End-o.offset, p.length)
+		if r.Start < r.End {
+			ranges = append(ranges, r)
+		}
+	}
+	return ranges
+}
+
+// isSecret reports whether a secret has gone into a value of this origin.
+func (o *origin) isSecret() bool {
+	switch {
+	case o == nil || o.kind == Literal || o.harmless:
+		return false
+	case o.kind == Reference:
+		v, _ := o.valueOf()
+		return v.HasSecret()
+	case o.kind == Computed:
+		return slices.ContainsFunc(o.from, (*origin).isSecret)
+	}
+	return slices.ContainsFunc(o.parts, func(p part) bool { return p.from.isSecret() })
+}
+
+// valueOf returns the value of a reference; ok is false where it is only a value that has
+// the reference's in it, such as the text of a character.
+func (o *origin) valueOf() (v value.Value, ok bool) {
+	if o.parent == nil {
+		return o.value, true
+	}
+	around, ok := o.parent.valueOf()
+	if !ok {
+		return around, false
+	}
+	v, ok = around.At("/" + value.Escape(o.key))
+	if ok {
+		return v, true
+	}
+	return around, false
+}

@@ -1,0 +1,73 @@
+package prompt
+
+import "github.com/callnode/scheduler/llm/value"
+
+// Scope holds the values of names. The caller makes one for a rendering, which asks
+// it for each name that the template reaches, at most once, from one goroutine.
+type Scope interface {
+	// Lookup returns the value of a name. ok is false for an undefined name; an
+	// error ends the rendering.
+	Lookup(name string) (v value.Value, ok bool, err error)
+}
+
+// LenientScope is a Scope in which members of some undefined names are undefined
+// again, where Jinja2 fails. So {{ step.text | default("") }} works when the step
+// was skipped. Printing such a member is an error all the same. It lives and is used as a
+// [Scope].
+type LenientScope interface {
+	Scope
+	// IsAbsent reports whether the undefined name is one of these.
+	IsAbsent(name string) bool
+}
+
+// Values is a Scope of known values: the members of an object. It does not change, so that
+// several renderings may share it.
+type Values struct{ Map *value.Map }
+
+// Lookup returns the member of that name.
+func (v Values) Lookup(name string) (value.Value, bool, error) {
+	x, ok := v.Map.Get(name)
+	return x, ok, nil
+}
+
+// SecretScope is a Scope whose values may be secrets ([value.OfSecret]). What
+// [Expr.Eval] and [Template.RenderValue] make of them is a secret too: a text in the
+// bytes that are the secret's or were computed from it, a number as a whole. Some things
+// are not, for they tell next to nothing, and flows are checked with them: true and false,
+// a length, the keys of a dict, and the template's own text that a condition chose. It lives
+// and is used as a [Scope].
+type SecretScope interface {
+	Scope
+	// HoldsSecrets reports whether any value may be, or hold, a secret.
+	HoldsSecrets() bool
+}
+
+// SecretValues are [Values] that may hold secrets.
+type SecretValues struct{ Values }
+
+var _ SecretScope = SecretValues{}
+
+// HoldsSecrets reports whether one of the values is, or holds, a secret.
+func (v SecretValues) HoldsSecrets() bool { return value.OfMap(v.Map).HasSecret() }
+
+func holdsSecrets(scope Scope) bool {
+	s, ok := scope.(SecretScope)
+	return ok && s.HoldsSecrets()
+}
+
+// maskedScope is a scope without its secrets.
+type maskedScope struct{ Scope }
+
+var _ LenientScope = maskedScope{}
+
+// Lookup returns the value of the name with stars in the place of secrets.
+func (s maskedScope) Lookup(name string) (value.Value, bool, error) {
+	v, ok, err := s.Scope.Lookup(name)
+	return v.MaskedDeep("***"), ok, err
+}
+
+// IsAbsent asks the scope.
+func (s maskedScope) IsAbsent(name string) bool {
+	lenient, ok := s.Scope.(LenientScope)
+	return ok && lenient.IsAbsent(name)
+}

@@ -1,0 +1,44 @@
+package prompt
+
+import "github.com/callnode/scheduler/llm/value"
+
+// Source is the text of a template and its place. The caller makes it; it is copied
+// and never changed.
+type Source struct {
+	// File is the name of the file for messages; "" where there is none.
+	File string
+	// Text is the template.
+	Text string
+	// At returns the line and column in File of a byte offset in Text. When it is
+	// nil, lines and columns are counted in Text itself.
+	At func(offset int) (line, col int)
+}
+
+// locate turns the offset of an error into file, line and column, at the door
+// of the package.
+func (s *Source) locate(err error) error {
+	e, ok := withPosition(err, 0).(*Error) //nolint:errorlint // withPosition returns nothing else
+	if !ok {
+		return err
+	}
+	e.File = s.File
+	e.Line, e.Col = s.lineCol(e.Offset)
+	return e
+}
+
+func (s *Source) lineCol(offset int) (line, col int) {
+	offset = min(max(offset, 0), len(s.Text))
+	if s.At != nil {
+		return s.At(offset)
+	}
+	return value.LineCol(s.Text, offset)
+}
+
+// locatedError is located with its type.
+func (s *Source) locatedError(err error) *Error {
+	e, ok := s.locate(err).(*Error) //nolint:errorlint // locate returns nothing else
+	if !ok {
+		return errorf(Other, "%v", err)
+	}
+	return e
+}
