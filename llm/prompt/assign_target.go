@@ -1,29 +1,5 @@
 package prompt
 
-import "slices"
-
-// assignTarget is what a value is assigned to: a name, a member of a namespace, or
-// several targets.
-type assignTarget struct {
-	name  string
-	attr  string
-	parts []*assignTarget
-	off   int
-}
-
-func (t *assignTarget) assignedNames() []string {
-	var names []string
-	if t.attr == "" && t.name != "" {
-		names = append(names, t.name)
-	}
-	for _, part := range t.parts {
-		names = append(names, part.assignedNames()...)
-	}
-	return names
-}
-
-func (t *assignTarget) assignsTo(name string) bool { return slices.Contains(t.assignedNames(), name) }
-
 // parseAssignableName reads a name that may be assigned to.
 func (p *parser) parseAssignableName() (*token, error) {
 	t, err := p.expectName()

@@ -10,7 +10,7 @@ func (c *compiler) statementParsers() map[string]func(p *parser, at int) error {
 		"filter": c.compileFilter, "with": c.compileWith,
 	}
 	if c.opts.Transformers {
-		parsers["break"], parsers["continue"] = c.compileJump(errBreak), c.compileJump(errContinue)
+		parsers["break"], parsers["continue"] = c.compileJump(true), c.compileJump(false)
 		parsers["generation"] = c.compileGeneration
 	}
 	return parsers

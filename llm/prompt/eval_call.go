@@ -29,7 +29,7 @@ func (m *evaluator) evalArgs(args []argument) (a callArgs, err error) {
 // evalOperands returns what a filter or test is applied to, and its arguments. pos is where
 // the filter or test stands.
 func (m *evaluator) evalOperands(in node, args []argument, pos int) (v val, a callArgs, err error) {
-	v, err = in.eval(m)
+	v, err = m.eval(in)
 	if err != nil {
 		return none, a, err
 	}
@@ -40,7 +40,7 @@ func (m *evaluator) evalOperands(in node, args []argument, pos int) (v val, a ca
 	return v, a, nil
 }
 
-func (n *filterNode) eval(m *evaluator) (val, error) {
+func (m *evaluator) evalFilter(n *filterNode) (val, error) {
 	touched := len(m.touched)
 	in, a, err := m.evalOperands(n.in, n.args, n.pos())
 	if err != nil {
@@ -55,7 +55,7 @@ func (n *filterNode) eval(m *evaluator) (val, error) {
 	return v, nil
 }
 
-func (n *testNode) eval(m *evaluator) (val, error) {
+func (m *evaluator) evalTest(n *testNode) (val, error) {
 	in, a, err := m.evalOperands(n.in, n.args, n.pos())
 	if err != nil {
 		return none, err
@@ -71,31 +71,31 @@ func (n *testNode) eval(m *evaluator) (val, error) {
 	return v, nil
 }
 
-func (n *callNode) eval(m *evaluator) (val, error) {
+func (m *evaluator) evalCall(n *callNode) (val, error) {
 	if attr, ok := n.fn.(*attrNode); ok {
 		touched := len(m.touched)
-		o, err := attr.obj.eval(m)
+		o, err := m.eval(attr.obj)
 		if err != nil {
 			return none, err
 		}
 		if hasMethod(o, attr.name) {
-			return n.callMethodOf(m, o, attr.name, touched)
+			return m.callMethodOf(n, o, attr.name, touched)
 		}
 		f, err := m.evalMember(o, attr)
 		if err != nil {
 			return none, err
 		}
-		return n.callWith(m, f)
+		return m.callNodeWith(n, f)
 	}
-	f, err := n.fn.eval(m)
+	f, err := m.eval(n.fn)
 	if err != nil {
 		return none, err
 	}
-	return n.callWith(m, f)
+	return m.callNodeWith(n, f)
 }
 
 // callMethodOf calls a method of o; touched is how much was mentioned before o.
-func (n *callNode) callMethodOf(m *evaluator, o val, name string, touched int) (val, error) {
+func (m *evaluator) callMethodOf(n *callNode, o val, name string, touched int) (val, error) {
 	a, err := m.evalArgs(n.args)
 	if err != nil {
 		return none, withPosition(err, n.pos())
@@ -112,7 +112,7 @@ func (n *callNode) callMethodOf(m *evaluator, o val, name string, touched int) (
 	return v, nil
 }
 
-func (n *callNode) callWith(m *evaluator, f val) (val, error) {
+func (m *evaluator) callNodeWith(n *callNode, f val) (val, error) {
 	if err := f.checkDefined(); err != nil {
 		return none, withPosition(err, n.pos())
 	}

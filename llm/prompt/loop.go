@@ -1,13 +1,10 @@
 package prompt
 
-import "github.com/flosch/pongo2/v6"
+import (
+	"github.com/flosch/pongo2/v6"
 
-type forStmt struct {
-	target     *assignTarget
-	iter, cond node // cond may be nil
-	recursive  bool
-	place      byteRange // of the statement in the source
-}
+	"github.com/callnode/scheduler/llm/value/wording"
+)
 
 // loopState is the variable loop.
 type loopState struct {
@@ -26,16 +23,16 @@ type loopState struct {
 
 func (*loopState) pyType() string { return "LoopContext" }
 
-func (s *forStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
+func (m *evaluator) execFor(s *forStmt, bodies []*pongo2.NodeWrapper) error {
 	v, err := m.evalTraced(s.iter)
 	if err != nil {
 		return err
 	}
-	return s.runLoop(m, v, &loopState{m: m, stmt: s, bodies: bodies, frame: m.frame})
+	return m.runLoop(s, v, &loopState{m: m, stmt: s, bodies: bodies, frame: m.frame})
 }
 
 // runLoop runs the body for every element of v.
-func (s *forStmt) runLoop(m *evaluator, v val, l *loopState) error {
+func (m *evaluator) runLoop(s *forStmt, v val, l *loopState) error {
 	decided := m.decided
 	defer func() { m.decided = decided }()
 	l.items = listElements(v)
@@ -201,7 +198,7 @@ func (l *loopState) callWith(_ *run, a callArgs) (val, error) {
 		return none, errorf(Type, "loop takes one argument")
 	}
 	text, err := l.m.captureNested(func() error {
-		return l.stmt.runLoop(l.m, a.pos[0], &loopState{m: l.m, stmt: l.stmt, bodies: l.bodies, frame: l.frame, depth: l.depth + 1})
+		return l.m.runLoop(l.stmt, a.pos[0], &loopState{m: l.m, stmt: l.stmt, bodies: l.bodies, frame: l.frame, depth: l.depth + 1})
 	})
 	return text, err
 }
@@ -215,4 +212,18 @@ func (m *evaluator) captureNested(f func() error) (val, error) {
 	text, err := m.captureOutput(f)
 	m.calls--
 	return text, err
+}
+
+// The jumps out of the body of a loop: errors that the loop around them takes.
+var (
+	errBreak    = wording.Errorf("break outside of its loop")
+	errContinue = wording.Errorf("continue outside of its loop")
+)
+
+// execJump jumps.
+func (m *evaluator) execJump(s *jumpStmt) error {
+	if s.isBreak {
+		return errBreak
+	}
+	return errContinue
 }

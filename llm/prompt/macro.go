@@ -2,21 +2,6 @@ package prompt
 
 import "github.com/flosch/pongo2/v6"
 
-// macroStmt defines a macro; with call, it is the body of a call block.
-type macroStmt struct {
-	position
-	name   string
-	params []param
-	caller bool // the body mentions caller
-	call   *callNode
-	stop   int // where the call ends in the source
-}
-
-type param struct {
-	name     string
-	fallback node
-}
-
 // macro is a macro that has been defined, in the frame that it sees.
 type macro struct {
 	m     *evaluator
@@ -28,24 +13,22 @@ type macro struct {
 
 func (*macro) pyType() string { return "Macro" }
 
-func (s *macroStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
-	if err := m.frame.setVar(s.name, s.newMacro(m, bodies)); err != nil {
+func (m *evaluator) execMacro(s *macroStmt, bodies []*pongo2.NodeWrapper) error {
+	if err := m.frame.setVar(s.name, m.newMacro(s, bodies)); err != nil {
 		return withPosition(err, s.pos())
 	}
 	return nil
 }
 
-func (s *macroStmt) newMacro(m *evaluator, bodies []*pongo2.NodeWrapper) val {
+func (m *evaluator) newMacro(s *macroStmt, bodies []*pongo2.NodeWrapper) val {
 	for f := m.frame; f != nil; f = f.parent {
 		f.kept = true // a loop must not use this frame again
 	}
 	return ofPython(&macro{m, s.name, s, bodies[0], m.frame})
 }
 
-type callStmt struct{ *macroStmt }
-
-func (s *callStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
-	f, err := s.macroStmt.call.fn.eval(m)
+func (m *evaluator) execCall(s *callStmt, bodies []*pongo2.NodeWrapper) error {
+	f, err := m.eval(s.macroStmt.call.fn)
 	if err != nil {
 		return err
 	}
@@ -56,7 +39,7 @@ func (s *callStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 	if err != nil {
 		return withPosition(err, s.pos())
 	}
-	a.kw = append(a.kw, binding{"caller", s.newMacro(m, bodies)})
+	a.kw = append(a.kw, binding{"caller", m.newMacro(s.macroStmt, bodies)})
 	v, err := m.callValue(f, a)
 	if err != nil {
 		return withPosition(err, s.pos())
@@ -144,13 +127,4 @@ func (x *macro) bindCaller(f *frame, a callArgs) error {
 		return e
 	}
 	return nil
-}
-
-func (s *macroStmt) hasParam(name string) bool {
-	for _, p := range s.params {
-		if p.name == name {
-			return true
-		}
-	}
-	return false
 }

@@ -1,8 +1,8 @@
 package prompt
 
-func (n *attrNode) eval(m *evaluator) (val, error) {
+func (m *evaluator) evalAttr(n *attrNode) (val, error) {
 	touched := len(m.touched)
-	o, err := n.obj.eval(m)
+	o, err := m.eval(n.obj)
 	if err != nil {
 		return none, err
 	}
@@ -48,19 +48,19 @@ func (m *evaluator) evalMember(o val, n *attrNode) (val, error) {
 	return v, nil
 }
 
-func (n *itemNode) eval(m *evaluator) (val, error) {
+func (m *evaluator) evalItem(n *itemNode) (val, error) {
 	touched := len(m.touched)
-	v, err := n.evalItem(m)
+	v, err := m.findItem(n)
 	m.keepUsed(touched, v)
 	return v, err
 }
 
-func (n *itemNode) evalItem(m *evaluator) (val, error) {
-	o, err := n.obj.eval(m)
+func (m *evaluator) findItem(n *itemNode) (val, error) {
+	o, err := m.eval(n.obj)
 	if err != nil {
 		return none, err
 	}
-	key, err := n.key.eval(m)
+	key, err := m.eval(n.key)
 	if err != nil {
 		return none, err
 	}
@@ -102,23 +102,4 @@ func (n *itemNode) evalItem(m *evaluator) (val, error) {
 		return ofPython(&c), nil
 	}
 	return v, nil
-}
-
-// pathText returns the dotted form of a reference; "" for any other node.
-func pathText(n node) string {
-	switch n := n.(type) {
-	case *nameNode:
-		return n.name
-	case *attrNode:
-		return n.path
-	case *itemNode:
-		if c, ok := n.key.(*constNode); ok {
-			return itemPath(pathText(n.obj), c.v)
-		}
-		if p := pathText(n.key); p != "" {
-			return pathText(n.obj) + "[" + p + "]"
-		}
-		return pathText(n.obj) + "[...]"
-	}
-	return ""
 }

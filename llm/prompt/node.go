@@ -1,15 +1,10 @@
 package prompt
 
-import (
-	"strings"
+import "slices"
 
-	"github.com/callnode/scheduler/llm/value"
-)
-
-// node is a compiled expression. Nodes are immutable; everything that changes
-// is in the machine.
+// node is a compiled expression: one of the types below. Nodes are immutable; everything that
+// changes is in the machine.
 type node interface {
-	eval(m *evaluator) (val, error)
 	// pos returns the offset of the node in the source.
 	pos() int
 }
@@ -111,265 +106,240 @@ type argument struct {
 	x    node
 }
 
-func (n *constNode) eval(m *evaluator) (val, error) {
-	v := n.v
-	if !m.trace || n.stop == 0 {
-		return v, nil
+// stmt is a compiled statement: one of the types below.
+type stmt any
+
+type (
+	ifStmt struct {
+		conds []node
+		place byteRange // of the statement in the source
 	}
-	start, stop := n.pos(), n.stop
-	text, isText := v.v.Str()
-	const quotes = 2
-	isPlain := isText && v.py() == nil && stop-start == len(text)+quotes // one constant without escapes
-	if isPlain {
-		start, stop = start+1, stop-1
+	setStmt struct {
+		position
+		target *assignTarget
+		x      node
 	}
-	return v.withOrigin(literalOrigin(start, stop, isPlain)), nil
+	setBlockStmt struct {
+		position
+		target *assignTarget
+		filter node
+	}
+	filterStmt struct {
+		position
+		chain node
+		stop  int // where the chain ends in the source
+	}
+	withStmt struct {
+		targets []*assignTarget
+		values  []node
+	}
+	// bodyNode is what the body of a filter block wrote.
+	bodyNode struct{ position }
+)
+
+type forStmt struct {
+	target     *assignTarget
+	iter, cond node // cond may be nil
+	recursive  bool
+	place      byteRange // of the statement in the source
 }
 
-func (n *nameNode) eval(m *evaluator) (val, error) {
-	for f := m.frame; f != nil; f = f.parent {
-		for i := len(f.vars) - 1; i >= 0; i-- {
-			if f.vars[i].name == n.name {
-				m.touch(f.vars[i].v.origin())
-				return f.vars[i].v, nil
+// macroStmt defines a macro; with call, it is the body of a call block.
+type macroStmt struct {
+	position
+	name   string
+	params []param
+	caller bool // the body mentions caller
+	call   *callNode
+	stop   int // where the call ends in the source
+}
+
+type param struct {
+	name     string
+	fallback node
+}
+
+type callStmt struct{ *macroStmt }
+
+func (s *macroStmt) hasParam(name string) bool {
+	for _, p := range s.params {
+		if p.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// program holds what the numbers in the tree for pongo2 refer to.
+type program struct {
+	runs  []outputRun
+	stmts []stmt
+	opts  Options
+	slots *nameTable
+}
+
+func (p *program) slotOf(name string) int { return p.slots.names[name] }
+
+// outputRun is a piece of a template without statements: text and expressions.
+type outputRun []segment
+
+type segment struct {
+	text string // where x is nil
+	x    node
+	// The bytes of the text or the expression in the source.
+	off, stop int
+}
+
+// jumpStmt is break or continue.
+type jumpStmt struct{ isBreak bool }
+
+// constPath returns the name and constant members that a reference consists of.
+func constPath(n node) ([]string, bool) {
+	switch n := n.(type) {
+	case *nameNode:
+		return []string{n.name}, true
+	case *attrNode:
+		if p, ok := constPath(n.obj); ok {
+			return append(p, n.name), true
+		}
+	case *itemNode:
+		c, isConst := n.key.(*constNode)
+		if !isConst {
+			return nil, false
+		}
+		if p, ok := constPath(n.obj); ok {
+			key := Text(c.v.v)
+			_, isStr := c.v.v.Str()
+			_, isInt := c.v.v.Int()
+			isKey := isStr || isInt
+			return append(p, key), isKey && c.v.py() == nil
+		}
+	}
+	return nil, false
+}
+
+// childNodes returns the expressions right below a node, in the order of the source.
+func childNodes(n node) []node {
+	var out []node
+	add := func(nodes ...node) {
+		for _, c := range nodes {
+			if c != nil {
+				out = append(out, c)
 			}
 		}
 	}
-	return m.lookupOuter(n)
+	arguments := func(args []argument) {
+		for _, a := range args {
+			add(a.x)
+		}
+	}
+	switch n := n.(type) {
+	case *attrNode:
+		add(n.obj)
+	case *itemNode:
+		add(n.obj, n.key)
+	case *sliceNode:
+		add(n.obj, n.start, n.stop, n.step)
+	case *callNode:
+		add(n.fn)
+		arguments(n.args)
+	case *filterNode:
+		add(n.in)
+		arguments(n.args)
+	case *testNode:
+		add(n.in)
+		arguments(n.args)
+	case *unaryNode:
+		add(n.x)
+	case *binaryNode:
+		add(n.a, n.b)
+	case *concatNode:
+		add(n.parts...)
+	case *compareNode:
+		add(n.first)
+		add(n.rest...)
+	case *logicNode:
+		add(n.a, n.b)
+	case *condNode:
+		add(n.yes, n.cond, n.no)
+	case *listNode:
+		add(n.items...)
+	case *dictNode:
+		for i := range n.keys {
+			add(n.keys[i], n.vals[i])
+		}
+	}
+	return out
 }
 
-func (n *sliceNode) eval(m *evaluator) (val, error) {
-	o, err := n.obj.eval(m)
-	if err != nil {
-		return none, err
+// pathText returns the dotted form of a reference; "" for any other node.
+func pathText(n node) string {
+	switch n := n.(type) {
+	case *nameNode:
+		return n.name
+	case *attrNode:
+		return n.path
+	case *itemNode:
+		if c, ok := n.key.(*constNode); ok {
+			return itemPath(pathText(n.obj), c.v)
+		}
+		if p := pathText(n.key); p != "" {
+			return pathText(n.obj) + "[" + p + "]"
+		}
+		return pathText(n.obj) + "[...]"
 	}
-	var bound [3]*int
-	for i, x := range [3]node{n.start, n.stop, n.step} {
-		if x == nil {
-			continue
-		}
-		v, err := x.eval(m)
-		if err != nil {
-			return none, err
-		}
-		if v.isNone() {
-			continue
-		}
-		b, err := sliceBound(v)
-		if err != nil {
-			return none, withPosition(err, x.pos())
-		}
-		bound[i] = &b
-	}
-	v, err := sliceOf(&m.run, o, bound[0], bound[1], bound[2])
-	if err != nil {
-		return none, withPosition(err, n.pos())
-	}
-	return v, nil
+	return ""
 }
 
-func (n *unaryNode) eval(m *evaluator) (val, error) {
-	v, err := n.x.eval(m)
-	if err != nil {
-		return none, err
+// assignTarget is what a value is assigned to: a name, a member of a namespace, or
+// several targets.
+type assignTarget struct {
+	name  string
+	attr  string
+	parts []*assignTarget
+	off   int
+}
+
+func (t *assignTarget) assignedNames() []string {
+	var names []string
+	if t.attr == "" && t.name != "" {
+		names = append(names, t.name)
 	}
-	if n.op == '!' {
-		t, err := isTruthy(v)
-		if err != nil {
-			return none, withPosition(err, n.pos())
-		}
-		return ofBool(!t), nil
+	for _, part := range t.parts {
+		names = append(names, part.assignedNames()...)
 	}
-	if err := v.checkDefined(); err != nil {
-		return none, withPosition(err, n.pos())
+	return names
+}
+
+func (t *assignTarget) assignsTo(name string) bool { return slices.Contains(t.assignedNames(), name) }
+
+// allNames lists the names that a target assigns to, or to a member of.
+func (t *assignTarget) allNames() []string {
+	names := []string{}
+	if t.name != "" {
+		names = append(names, t.name)
 	}
-	x, ok := toNum(v)
+	for _, part := range t.parts {
+		names = append(names, part.allNames()...)
+	}
+	return names
+}
+
+// nameTable numbers the outer names of a template, so that each is looked up once in
+// a rendering.
+type nameTable struct {
+	names    map[string]int
+	mentions []string // every mention, in order
+}
+
+func newSlots() *nameTable { return &nameTable{names: map[string]int{}} }
+
+func (s *nameTable) slotOf(name string) int {
+	s.mentions = append(s.mentions, name)
+	i, ok := s.names[name]
 	if !ok {
-		return none, withPosition(errorf(Type, "bad operand type for unary %c: '%s'", n.op, v.pyType()), n.pos())
+		i = len(s.names)
+		s.names[name] = i
 	}
-	if n.op == '+' {
-		return computeNumbers("+", x, num{kind: 'i'})
-	}
-	if x.kind == 'f' {
-		return ofFloat(-x.f), nil
-	}
-	return computeNumbers("-", num{kind: 'i'}, x)
-}
-
-func (n *binaryNode) eval(m *evaluator) (val, error) {
-	a, err := m.evalTraced(n.a)
-	if err != nil {
-		return none, err
-	}
-	b, err := m.evalTraced(n.b)
-	if err != nil {
-		return none, err
-	}
-	v, err := m.applyOperator(n.op, a, b)
-	if err != nil {
-		return none, withPosition(err, n.pos())
-	}
-	return v, nil
-}
-
-func (n *concatNode) eval(m *evaluator) (val, error) {
-	var buf [8]string
-	parts, size := buf[:0], 0
-	var traced []part
-	for _, p := range n.parts {
-		v, err := m.evalTraced(p)
-		if err != nil {
-			return none, err
-		}
-		s, err := m.textOf(v)
-		if err != nil {
-			return none, withPosition(err, p.pos())
-		}
-		size += len(s)
-		parts = append(parts, s)
-		if m.trace {
-			traced = appendParts(traced, printedOrigin(v), len(s))
-		}
-	}
-	if err := m.checkTextSize(size); err != nil {
-		return none, withPosition(err, n.pos())
-	}
-	return m.joinedText(strings.Join(parts, ""), traced), m.countSteps(len(traced) >> 4)
-}
-
-func (n *compareNode) eval(m *evaluator) (val, error) {
-	a, err := n.first.eval(m)
-	if err != nil {
-		return none, err
-	}
-	for i, op := range n.ops {
-		b, err := n.rest[i].eval(m)
-		if err != nil {
-			return none, err
-		}
-		ok, err := m.compareQuickly(op, a, b)
-		if err != nil {
-			return none, withPosition(err, n.pos())
-		}
-		if !ok {
-			return ofBool(false), nil
-		}
-		a = b
-	}
-	return ofBool(true), nil
-}
-
-// compareQuickly is ordered with a short way for what templates compare most.
-func (m *evaluator) compareQuickly(op string, a, b val) (bool, error) {
-	if a.py() == nil && b.py() == nil && op == "==" {
-		if s, ok := a.v.Str(); ok {
-			if t, ok := b.v.Str(); ok && len(s) < 256 {
-				return s == t, nil
-			}
-		}
-	}
-	return m.compareWith(op, a, b)
-}
-
-func (n *logicNode) eval(m *evaluator) (val, error) {
-	touched := len(m.touched)
-	a, err := n.a.eval(m)
-	if err != nil {
-		return none, err
-	}
-	t, err := isTruthy(a)
-	if err != nil {
-		return none, withPosition(err, n.a.pos())
-	}
-	if t == n.or {
-		return a, nil
-	}
-	m.noteDecision(touched)
-	m.touched = m.touched[:touched] // a decides, no text is made of it
-	return n.b.eval(m)
-}
-
-func (n *condNode) eval(m *evaluator) (val, error) {
-	t, err := m.evalTruth(n.cond)
-	switch {
-	case err != nil:
-		return none, err
-	case t:
-		return n.yes.eval(m)
-	case n.no != nil:
-		return n.no.eval(m)
-	}
-	return ofPython(&undefinedValue{class: Undefined, soft: true, off: n.pos()}), nil
-}
-
-// evalTruth evaluates a condition.
-func (m *evaluator) evalTruth(n node) (bool, error) {
-	touched := len(m.touched)
-	v, err := n.eval(m)
-	isMask := m.isOfMask(v, err)
-	m.noteDecision(touched)
-	m.touched = m.touched[:touched] // no text is made of a condition
-	if isMask {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if v.py() == nil {
-		return Truthy(v.v), nil
-	}
-	t, err := isTruthy(v)
-	if err != nil {
-		return false, withPosition(err, n.pos())
-	}
-	return t, nil
-}
-
-func (n *listNode) eval(m *evaluator) (val, error) {
-	items := make([]val, len(n.items))
-	for i, x := range n.items {
-		v, err := m.evalTraced(x)
-		if err != nil {
-			return none, err
-		}
-		items[i] = v
-	}
-	if n.tuple {
-		return ofPython(tuple(items)), m.countSteps(len(items))
-	}
-	return ofList(items), m.countSteps(len(items))
-}
-
-func (n *dictNode) eval(m *evaluator) (val, error) {
-	plain := value.NewMap(len(n.keys))
-	d := (*pyDict)(nil)
-	for i := range n.keys {
-		k, err := m.evalTraced(n.keys[i])
-		if err != nil {
-			return none, err
-		}
-		v, err := m.evalTraced(n.vals[i])
-		if err != nil {
-			return none, err
-		}
-		s, ok := k.v.Str()
-		isJSON := ok && k.py() == nil && v.py() == nil && v.origin() == nil
-		if d == nil && isJSON {
-			plain.Set(s, v.v)
-			continue
-		}
-		if d == nil {
-			d = newDict(len(n.keys))
-			for pk, pv := range plain.All() {
-				_ = d.setItem(ofStr(pk), val{v: pv}) // strings can be keys
-			}
-		}
-		if err := d.setItem(k, v); err != nil {
-			return none, withPosition(err, n.keys[i].pos())
-		}
-	}
-	if d != nil {
-		return ofPython(d), m.countSteps(len(n.keys))
-	}
-	return val{v: value.OfMap(plain)}, m.countSteps(len(n.keys))
+	return i
 }

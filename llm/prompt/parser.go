@@ -13,25 +13,6 @@ type parser struct {
 	lenient bool // unknown filters and tests are errors only when they are reached
 }
 
-// nameTable numbers the outer names of a template, so that each is looked up once in
-// a rendering.
-type nameTable struct {
-	names    map[string]int
-	mentions []string // every mention, in order
-}
-
-func newSlots() *nameTable { return &nameTable{names: map[string]int{}} }
-
-func (s *nameTable) slotOf(name string) int {
-	s.mentions = append(s.mentions, name)
-	i, ok := s.names[name]
-	if !ok {
-		i = len(s.names)
-		s.names[name] = i
-	}
-	return i
-}
-
 func (p *parser) current() *token { return &p.toks[p.i] }
 
 func (p *parser) peekNext() *token { return &p.toks[min(p.i+1, len(p.toks)-1)] }

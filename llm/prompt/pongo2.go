@@ -55,8 +55,8 @@ const (
 var registerTags = sync.OnceValue(func() error {
 	tags := map[string]pongo2.TagParser{
 		tagRoot: parseRoot,
-		tagOut:  parseSimpleTag(func(m *evaluator, n int) error { return m.prog.runs[n].writeSegments(m) }),
-		tagSet:  parseSimpleTag(func(m *evaluator, n int) error { return m.prog.stmts[n].exec(m, nil) }),
+		tagOut:  parseSimpleTag(func(m *evaluator, n int) error { return m.writeSegments(m.prog.runs[n]) }),
+		tagSet:  parseSimpleTag(func(m *evaluator, n int) error { return m.exec(m.prog.stmts[n], nil) }),
 	}
 	for name, ends := range blockTags {
 		tags[name] = parseBlockTag(ends)
@@ -143,7 +143,7 @@ func (t *statementTag) Execute(_ *pongo2.ExecutionContext, w pongo2.TemplateWrit
 	if t.leaf != nil {
 		err = t.leaf(m, t.n)
 	} else {
-		err = m.prog.stmts[t.n].exec(m, t.bodies)
+		err = m.exec(m.prog.stmts[t.n], t.bodies)
 	}
 	if err != nil {
 		m.err = err

@@ -6,31 +6,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// constPath returns the name and constant members that a reference consists of.
-func constPath(n node) ([]string, bool) {
-	switch n := n.(type) {
-	case *nameNode:
-		return []string{n.name}, true
-	case *attrNode:
-		if p, ok := constPath(n.obj); ok {
-			return append(p, n.name), true
-		}
-	case *itemNode:
-		c, isConst := n.key.(*constNode)
-		if !isConst {
-			return nil, false
-		}
-		if p, ok := constPath(n.obj); ok {
-			key := Text(c.v.v)
-			_, isStr := c.v.v.Str()
-			_, isInt := c.v.v.Int()
-			isKey := isStr || isInt
-			return append(p, key), isKey && c.v.py() == nil
-		}
-	}
-	return nil, false
-}
-
 // refCollector collects the outer names of expressions in the order of the source.
 type refCollector struct {
 	list   []Ref
@@ -279,58 +254,4 @@ func methodIn(n node, parts int) (first int) {
 			return first
 		}
 	}
-}
-
-// childNodes returns the expressions right below a node, in the order of the source.
-func childNodes(n node) []node {
-	var out []node
-	add := func(nodes ...node) {
-		for _, c := range nodes {
-			if c != nil {
-				out = append(out, c)
-			}
-		}
-	}
-	arguments := func(args []argument) {
-		for _, a := range args {
-			add(a.x)
-		}
-	}
-	switch n := n.(type) {
-	case *attrNode:
-		add(n.obj)
-	case *itemNode:
-		add(n.obj, n.key)
-	case *sliceNode:
-		add(n.obj, n.start, n.stop, n.step)
-	case *callNode:
-		add(n.fn)
-		arguments(n.args)
-	case *filterNode:
-		add(n.in)
-		arguments(n.args)
-	case *testNode:
-		add(n.in)
-		arguments(n.args)
-	case *unaryNode:
-		add(n.x)
-	case *binaryNode:
-		add(n.a, n.b)
-	case *concatNode:
-		add(n.parts...)
-	case *compareNode:
-		add(n.first)
-		add(n.rest...)
-	case *logicNode:
-		add(n.a, n.b)
-	case *condNode:
-		add(n.yes, n.cond, n.no)
-	case *listNode:
-		add(n.items...)
-	case *dictNode:
-		for i := range n.keys {
-			add(n.keys[i], n.vals[i])
-		}
-	}
-	return out
 }

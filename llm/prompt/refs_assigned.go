@@ -91,15 +91,3 @@ func (r *refCollector) addAssigned(n node, t *assignTarget) {
 		r.assigned.addUse(name, names[0], t.off)
 	}
 }
-
-// allNames lists the names that a target assigns to, or to a member of.
-func (t *assignTarget) allNames() []string {
-	names := []string{}
-	if t.name != "" {
-		names = append(names, t.name)
-	}
-	for _, part := range t.parts {
-		names = append(names, part.allNames()...)
-	}
-	return names
-}

@@ -2,45 +2,12 @@ package prompt
 
 import "github.com/flosch/pongo2/v6"
 
-// stmt is a compiled statement; bodies are the parts that pongo2 wrapped.
-type stmt interface {
-	exec(m *evaluator, bodies []*pongo2.NodeWrapper) error
-}
-
-type (
-	ifStmt struct {
-		conds []node
-		place byteRange // of the statement in the source
-	}
-	setStmt struct {
-		position
-		target *assignTarget
-		x      node
-	}
-	setBlockStmt struct {
-		position
-		target *assignTarget
-		filter node
-	}
-	filterStmt struct {
-		position
-		chain node
-		stop  int // where the chain ends in the source
-	}
-	withStmt struct {
-		targets []*assignTarget
-		values  []node
-	}
-	// bodyNode is what the body of a filter block wrote.
-	bodyNode struct{ position }
-)
-
-func (n *bodyNode) eval(m *evaluator) (val, error) {
+func (m *evaluator) evalBody(n *bodyNode) (val, error) {
 	m.touch(m.captured.origin())
 	return m.captured, nil
 }
 
-func (s *ifStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
+func (m *evaluator) execIf(s *ifStmt, bodies []*pongo2.NodeWrapper) error {
 	decided := m.decided
 	defer func() { m.decided = decided }()
 	for i, cond := range s.conds {
@@ -59,7 +26,7 @@ func (s *ifStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 	return nil
 }
 
-func (s *setStmt) exec(m *evaluator, _ []*pongo2.NodeWrapper) error {
+func (m *evaluator) execSet(s *setStmt) error {
 	v, err := m.evalTraced(s.x)
 	if err != nil {
 		return err
@@ -77,7 +44,7 @@ func (m *evaluator) assignTo(f *frame, t *assignTarget, v val) error {
 		return nil
 	}
 	if t.attr != "" {
-		ns, err := (&nameNode{position: position(t.off), name: t.name, slot: m.prog.slotOf(t.name)}).eval(m)
+		ns, err := m.evalName(&nameNode{position: position(t.off), name: t.name, slot: m.prog.slotOf(t.name)})
 		if err == nil {
 			err = ns.checkDefined()
 		}
@@ -133,7 +100,7 @@ func (m *evaluator) filterText(text val, chain node) (val, error) {
 	return v, err
 }
 
-func (s *setBlockStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
+func (m *evaluator) execSetBlock(s *setBlockStmt, bodies []*pongo2.NodeWrapper) error {
 	v, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
@@ -147,7 +114,7 @@ func (s *setBlockStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 	return m.assignTo(m.frame, s.target, v)
 }
 
-func (s *filterStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
+func (m *evaluator) execFilter(s *filterStmt, bodies []*pongo2.NodeWrapper) error {
 	text, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
@@ -159,7 +126,7 @@ func (s *filterStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 	return m.writeValue(v, s.pos(), s.pos(), s.stop)
 }
 
-func (s *withStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
+func (m *evaluator) execWith(s *withStmt, bodies []*pongo2.NodeWrapper) error {
 	values := make([]val, len(s.values))
 	for i, x := range s.values {
 		v, err := m.evalTraced(x)
@@ -176,4 +143,76 @@ func (s *withStmt) exec(m *evaluator, bodies []*pongo2.NodeWrapper) error {
 		}
 		return m.runBody(bodies[0])
 	})
+}
+
+// writeSegments writes a run.
+func (m *evaluator) writeSegments(r outputRun) error {
+	for i := range r {
+		s := &r[i]
+		if s.x != nil {
+			if err := m.printExpr(s.x, s.off, s.stop); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := m.writeText(s.text); err != nil {
+			return withPosition(err, s.off)
+		}
+		if m.trace {
+			stop := s.off + len(s.text)
+			m.addPart(part{len(s.text), literalOrigin(s.off, stop, true), s.off, stop})
+		}
+	}
+	return nil
+}
+
+// printExpr writes the text of an expression.
+func (m *evaluator) printExpr(x node, start, stop int) error {
+	if err := m.countSteps(1); err != nil {
+		return withPosition(err, x.pos())
+	}
+	v, err := m.evalTraced(x)
+	if err != nil {
+		return err
+	}
+	return m.writeValue(v, x.pos(), start, stop)
+}
+
+// writeValue writes the text of a value that source[start:stop] made.
+func (m *evaluator) writeValue(v val, pos, start, stop int) error {
+	m.touched = m.touched[:0]
+	s, err := m.printedText(v)
+	if err == nil {
+		err = m.writeText(s)
+	}
+	if err != nil {
+		return withPosition(err, pos)
+	}
+	m.tracePrinted(v, len(s), start, stop)
+	return nil
+}
+
+// exec runs a statement with its bodies.
+func (m *evaluator) exec(s stmt, bodies []*pongo2.NodeWrapper) error {
+	switch s := s.(type) {
+	case *ifStmt:
+		return m.execIf(s, bodies)
+	case *forStmt:
+		return m.execFor(s, bodies)
+	case *setStmt:
+		return m.execSet(s)
+	case *setBlockStmt:
+		return m.execSetBlock(s, bodies)
+	case *filterStmt:
+		return m.execFilter(s, bodies)
+	case *withStmt:
+		return m.execWith(s, bodies)
+	case *macroStmt:
+		return m.execMacro(s, bodies)
+	case *callStmt:
+		return m.execCall(s, bodies)
+	case *jumpStmt:
+		return m.execJump(s)
+	}
+	return errorf(Other, "a statement of type %T cannot be run", s)
 }

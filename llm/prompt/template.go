@@ -67,7 +67,7 @@ func (t *Template) evaluate(ctx context.Context, scope Scope, prepare func(*eval
 	if t.tree != nil {
 		err = m.runTree(t.tree)
 	} else if len(t.prog.runs) > 0 {
-		err = t.prog.runs[0].writeSegments(m)
+		err = m.writeSegments(t.prog.runs[0])
 	}
 	if err != nil {
 		return m, t.src.locate(err)

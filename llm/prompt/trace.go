@@ -23,11 +23,11 @@ type Member struct {
 // or else from what the expression mentions.
 func (m *evaluator) evalTraced(n node) (val, error) {
 	if !m.trace {
-		return n.eval(m)
+		return m.eval(n)
 	}
 	outer, decided := m.touched, m.decided
 	m.touched = nil
-	v, err := n.eval(m)
+	v, err := m.eval(n)
 	if m.isOfMask(v, err) {
 		v, err = ofStr(maskText), nil
 	}

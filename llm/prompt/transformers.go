@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flosch/pongo2/v6"
-
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -90,23 +88,13 @@ func trimIndent(text string, lineStart bool) string {
 	return text
 }
 
-var (
-	errBreak    = wording.Errorf("break outside of its loop")
-	errContinue = wording.Errorf("continue outside of its loop")
-)
-
-// jumpStmt is break or continue: an error that the loop around it takes.
-type jumpStmt struct{ err error }
-
-func (s *jumpStmt) exec(*evaluator, []*pongo2.NodeWrapper) error { return s.err }
-
 // compileJump reads {% break %} or {% continue %}.
-func (c *compiler) compileJump(err error) func(p *parser, at int) error {
+func (c *compiler) compileJump(isBreak bool) func(p *parser, at int) error {
 	return func(p *parser, at int) error {
 		if !c.isInLoop() {
 			return syntaxAt(at, "{%% %s %%} outside of a loop", p.toks[0].text)
 		}
-		c.addStatement(&jumpStmt{err})
+		c.addStatement(&jumpStmt{isBreak})
 		return nil
 	}
 }

@@ -61,6 +61,8 @@ var _ = wording.Add(wording.Catalog{
 	"add {%% end%s %%}":                                                                  "请加上 {%% end%s %%}",
 	"after a dot %s is the method of the dict; the key is ['%s']":                        "点号之后 %s 是字典的方法；键的写法是 ['%s']",
 	"an expression nested deeper than %d":                                                "表达式嵌套超过 %d 层",
+	"a statement of type %T cannot be run":                                               "类型为 %T 的语句无法运行",
+	"an expression of type %T cannot be evaluated":                                       "类型为 %T 的表达式无法求值",
 	"an integer of more than 64 bits":                                                    "整数超过 64 位",
 	"argument %d must be a string, not '%s'":                                             "第 %d 个参数必须是字符串，不能是 '%s'",
 	"bad operand type for unary %c: '%s'":                                                "一元运算 %c 不能用于 '%s'",
