@@ -19,7 +19,7 @@ type compiler struct {
 	// templates ask.
 	lineStart bool
 	prog      *program
-	tree      treeWriter
+	tree      builder
 	run       outputRun
 	open      []block
 	slots     *nameTable
@@ -87,7 +87,7 @@ func (c *compiler) compileTemplate() error {
 	if n := len(c.open); n > 0 && !c.broken {
 		b := c.open[n-1]
 		e := syntaxAt(b.off, "{%% %s %%} is not closed", b.word)
-		e.setHint(wording.Say("add {%% end%s %%}", b.word))
+		setHint(e, wording.Say("add {%% end%s %%}", b.word))
 		return e
 	}
 	return nil

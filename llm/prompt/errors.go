@@ -73,13 +73,13 @@ func (e *Error) Text() (message, hint wording.Text) {
 }
 
 // setMessage sets the message in the built-in languages.
-func (e *Error) setMessage(format string, args ...any) {
+func setMessage(e *Error, format string, args ...any) {
 	e.format, e.args = format, args
 	e.Msg = wording.Say(format, args...).En
 }
 
 // setHint sets the hint in the built-in languages.
-func (e *Error) setHint(hint wording.Text) { e.Hint, e.hint = hint.En, hint.Zh }
+func setHint(e *Error, hint wording.Text) { e.Hint, e.hint = hint.En, hint.Zh }
 
 // In returns the place, the message and the hint in a language.
 func (e *Error) In(language string) string {
@@ -96,22 +96,25 @@ func (e *Error) Unwrap() error { return e.Err }
 // errorf makes an error whose place the nearest enclosing node fills in.
 func errorf(class Class, format string, args ...any) *Error {
 	e := &Error{Class: class}
-	e.setMessage(format, args...)
+	setMessage(e, format, args...)
+	return e
+}
+
+// errorAt makes an error of a known place.
+func errorAt(class Class, offset int, format string, args ...any) *Error {
+	e := errorf(class, format, args...)
+	e.Offset, e.placed = offset, true
 	return e
 }
 
 // syntaxAt makes a Syntax error of a known place.
 func syntaxAt(offset int, format string, args ...any) *Error {
-	e := errorf(Syntax, format, args...)
-	e.Offset, e.placed = offset, true
-	return e
+	return errorAt(Syntax, offset, format, args...)
 }
 
 // limitAt makes a Limit error of a known place.
 func limitAt(offset int, format string, args ...any) *Error {
-	e := syntaxAt(offset, format, args...)
-	e.Class = Limit
-	return e
+	return errorAt(Limit, offset, format, args...)
 }
 
 // withPosition sets the place of an error that has none. Errors that are not of

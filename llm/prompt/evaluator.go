@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/flosch/pongo2/v6"
-
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -20,12 +18,11 @@ type evaluator struct {
 
 	// of templates
 	prog     *program
-	pctx     *pongo2.ExecutionContext
+	walk     execution
 	root     *frame
 	out      []byte
 	captured val    // by a filter block
 	parts    []part // of the text written so far, while it is traced
-	err      error
 }
 
 type slot struct {

@@ -1,16 +1,12 @@
 package prompt
 
-import (
-	"github.com/flosch/pongo2/v6"
-
-	"github.com/callnode/scheduler/llm/value/wording"
-)
+import "github.com/callnode/scheduler/llm/value/wording"
 
 // loopState is the variable loop.
 type loopState struct {
 	m      *evaluator
 	stmt   *forStmt
-	bodies []*pongo2.NodeWrapper
+	bodies []body
 	frame  *frame // around the loop
 	depth  int    // from 0
 	i      int
@@ -23,7 +19,7 @@ type loopState struct {
 
 func (*loopState) pyType() string { return "LoopContext" }
 
-func (m *evaluator) execFor(s *forStmt, bodies []*pongo2.NodeWrapper) error {
+func (m *evaluator) execFor(s *forStmt, bodies []body) error {
 	v, err := m.evalTraced(s.iter)
 	if err != nil {
 		return err
@@ -70,10 +66,8 @@ func (m *evaluator) runLoop(s *forStmt, v val, l *loopState) error {
 		}
 		m.frame = f
 		walked = true
-		err = m.runBody(l.bodies[0])
-		if isJump := err == errBreak || err == errContinue; isJump { //nolint:errorlint // they are never wrapped
-			m.err = nil
-		} else if err != nil {
+		err = m.walk.runBody(l.bodies[0])
+		if isJump := err == errBreak || err == errContinue; !isJump && err != nil { //nolint:errorlint // they are never wrapped
 			return err
 		}
 		if err == errBreak { //nolint:errorlint // it is never wrapped
@@ -81,7 +75,7 @@ func (m *evaluator) runLoop(s *forStmt, v val, l *loopState) error {
 		}
 	}
 	if !walked && len(l.bodies) > 1 {
-		return m.runInFrame(l.frame, func() error { return m.runBody(l.bodies[1]) })
+		return m.runInFrame(l.frame, func() error { return m.walk.runBody(l.bodies[1]) })
 	}
 	return nil
 }

@@ -1,33 +1,31 @@
 package prompt
 
-import "github.com/flosch/pongo2/v6"
-
 // macro is a macro that has been defined, in the frame that it sees.
 type macro struct {
 	m     *evaluator
 	name  string
 	stmt  *macroStmt
-	body  *pongo2.NodeWrapper
+	body  body
 	frame *frame
 }
 
 func (*macro) pyType() string { return "Macro" }
 
-func (m *evaluator) execMacro(s *macroStmt, bodies []*pongo2.NodeWrapper) error {
+func (m *evaluator) execMacro(s *macroStmt, bodies []body) error {
 	if err := m.frame.setVar(s.name, m.newMacro(s, bodies)); err != nil {
 		return withPosition(err, s.pos())
 	}
 	return nil
 }
 
-func (m *evaluator) newMacro(s *macroStmt, bodies []*pongo2.NodeWrapper) val {
+func (m *evaluator) newMacro(s *macroStmt, bodies []body) val {
 	for f := m.frame; f != nil; f = f.parent {
 		f.kept = true // a loop must not use this frame again
 	}
 	return ofPython(&macro{m, s.name, s, bodies[0], m.frame})
 }
 
-func (m *evaluator) execCall(s *callStmt, bodies []*pongo2.NodeWrapper) error {
+func (m *evaluator) execCall(s *callStmt, bodies []body) error {
 	f, err := m.eval(s.macroStmt.call.fn)
 	if err != nil {
 		return err
@@ -66,7 +64,7 @@ func (x *macro) callWith(_ *run, a callArgs) (val, error) {
 		if err := x.bindParams(m, f, a); err != nil {
 			return err
 		}
-		return m.runBody(x.body)
+		return m.walk.runBody(x.body)
 	})
 	return text, err
 }
@@ -122,7 +120,7 @@ func (x *macro) bindCaller(f *frame, a callArgs) error {
 		}
 		e := errorf(Type, "the macro %s has no argument %s", quoteText(x.name), quoteText(kw.name))
 		if kw.name == "caller" {
-			e.setMessage("the macro %s does not use caller(), so it cannot be used with {%% call %%}", quoteText(x.name))
+			setMessage(e, "the macro %s does not use caller(), so it cannot be used with {%% call %%}", quoteText(x.name))
 		}
 		return e
 	}

@@ -1,31 +1,10 @@
 package prompt
 
 import (
-	"context"
 	"slices"
 
 	"github.com/callnode/scheduler/llm/value"
 )
-
-// RenderValue renders like [Template.Render]. In the text that it returns, what comes from
-// secrets of a [SecretScope] is secret.
-func (t *Template) RenderValue(ctx context.Context, scope Scope) (value.Value, error) {
-	trace := holdsSecrets(scope)
-	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.trace = trace })
-	defer m.release()
-	if err != nil {
-		return value.Value{}, m.hideSecrets(err, func(masked Scope) error {
-			m, err := t.evaluate(ctx, masked, nil)
-			m.release()
-			return err
-		})
-	}
-	text := value.OfString(string(m.out))
-	if !trace {
-		return text, nil
-	}
-	return markRanges(text, secretRanges(m.parts)), nil
-}
 
 // hideSecrets returns the error of an evaluation that used secrets as it is without them,
 // for a message may show what was computed from one. again evaluates in another scope;
@@ -48,7 +27,7 @@ func (m *evaluator) hideSecrets(err error, again func(Scope) error) error {
 	}
 	hidden := *e
 	hidden.Name, hidden.Hint = "", "look at what it makes of the secret"
-	hidden.setMessage("it fails, and how is not told: the message may show a secret")
+	setMessage(&hidden, "it fails, and how is not told: the message may show a secret")
 	return &hidden
 }
 

@@ -55,8 +55,8 @@ const (
 var registerTags = sync.OnceValue(func() error {
 	tags := map[string]pongo2.TagParser{
 		tagRoot: parseRoot,
-		tagOut:  parseSimpleTag(func(m *evaluator, n int) error { return m.writeSegments(m.prog.runs[n]) }),
-		tagSet:  parseSimpleTag(func(m *evaluator, n int) error { return m.exec(m.prog.stmts[n], nil) }),
+		tagOut:  parseSimpleTag(func(r runner, n int) error { return r.WriteOutput(n) }),
+		tagSet:  parseSimpleTag(func(r runner, n int) error { return r.RunStatement(n, nil) }),
 	}
 	for name, ends := range blockTags {
 		tags[name] = parseBlockTag(ends)
@@ -77,32 +77,66 @@ func (noFiles) Get(path string) (io.Reader, error) {
 	return nil, wording.Errorf("templates read no files: %s", path)
 }
 
-// parseTree has pongo2 parse the tree of statements.
-func parseTree(tree string) (*pongo2.Template, error) {
+// tree is a parsed tree of statements. It is immutable.
+type tree struct{ root *pongo2.Template }
+
+// parseTree has pongo2 parse the tree of statements that a builder wrote.
+func parseTree(text string) (*tree, error) {
 	if err := registerTags(); err != nil {
 		return nil, err
 	}
 	// A set of its own per template: FromString writes to the set.
 	set := pongo2.NewSet("prompt", noFiles{})
-	return set.FromString("{% " + tagRoot + " %}" + tree + "{% " + tagEnd + " %}")
+	root, err := set.FromString("{% " + tagRoot + " %}" + text + "{% " + tagEnd + " %}")
+	return &tree{root}, err
 }
 
-// machineKey is where pongo2's context holds the machine.
-const machineKey = "machine"
+// runner runs what the tags of a tree stand for.
+type runner interface {
+	// WriteOutput writes a piece of a template without statements, by its number.
+	WriteOutput(n int) error
+	// RunStatement runs a statement, by its number, with its bodies.
+	RunStatement(n int, bodies []body) error
+}
 
-// errStopped tells pongo2 to stop; the error itself is in the evaluator.
+// body is a part of a statement's body, between its tags.
+type body struct{ nodes *pongo2.NodeWrapper }
+
+// execution is one walk through a tree. The zero value is ready for [tree.run]; one goroutine
+// uses it.
+type execution struct {
+	runner runner
+	ctx    *pongo2.ExecutionContext
+	err    error // what stopped it
+}
+
+// executionKey is where pongo2's context holds the execution.
+const executionKey = "execution"
+
+// errStopped tells pongo2 to stop; the error itself is in the execution.
 var errStopped = &pongo2.Error{Sender: "prompt", OrigError: wording.Errorf("the template failed")}
 
-// runTree executes a structure.
-func (m *evaluator) runTree(t *pongo2.Template) error {
-	err := t.ExecuteWriterUnbuffered(pongo2.Context{machineKey: m}, io.Discard)
-	if m.err != nil {
-		return m.err
+// run walks through the tree, and has r run what its tags stand for.
+func (t *tree) run(x *execution, r runner) error {
+	x.runner = r
+	err := t.root.ExecuteWriterUnbuffered(pongo2.Context{executionKey: x}, io.Discard)
+	if x.err != nil {
+		return x.err
 	}
 	return err
 }
 
-// rootTag finds the machine in the context and passes it on as the writer, so
+// runBody runs a part of a statement's body.
+func (x *execution) runBody(b body) error {
+	if b.nodes.Execute(x.ctx, x) == nil {
+		return nil
+	}
+	err := x.err
+	x.err = nil
+	return err
+}
+
+// rootTag finds the execution in the context and passes it on as the writer, so
 // that no other tag has to look for it.
 type rootTag struct{ body *pongo2.NodeWrapper }
 
@@ -113,40 +147,40 @@ func parseRoot(doc *pongo2.Parser, _ *pongo2.Token, _ *pongo2.Parser) (pongo2.IN
 
 // Execute runs the template.
 func (t *rootTag) Execute(ctx *pongo2.ExecutionContext, _ pongo2.TemplateWriter) *pongo2.Error {
-	m, ok := ctx.Public[machineKey].(*evaluator)
+	x, ok := ctx.Public[executionKey].(*execution)
 	if !ok {
-		return ctx.Error("no machine", nil)
+		return ctx.Error("no execution", nil)
 	}
-	m.pctx = ctx
-	return t.body.Execute(ctx, m)
+	x.ctx = ctx
+	return t.body.Execute(ctx, x)
 }
 
-// WriteString makes the machine a writer for pongo2, which has nothing to write.
-func (m *evaluator) WriteString(s string) (int, error) { return len(s), m.writeText(s) }
+// WriteString makes the execution a writer for pongo2, which has nothing to write.
+func (x *execution) WriteString(s string) (int, error) { return len(s), nil }
 
-func (m *evaluator) Write(b []byte) (int, error) { return m.WriteString(string(b)) }
+func (x *execution) Write(b []byte) (int, error) { return len(b), nil }
 
 // statementTag is a statement in pongo2's tree.
 type statementTag struct {
 	n      int
-	bodies []*pongo2.NodeWrapper
-	leaf   func(m *evaluator, n int) error
+	bodies []body
+	leaf   func(r runner, n int) error
 }
 
 // Execute runs the statement.
 func (t *statementTag) Execute(_ *pongo2.ExecutionContext, w pongo2.TemplateWriter) *pongo2.Error {
-	m, ok := w.(*evaluator)
+	x, ok := w.(*execution)
 	if !ok {
 		return errStopped
 	}
 	var err error
 	if t.leaf != nil {
-		err = t.leaf(m, t.n)
+		err = t.leaf(x.runner, t.n)
 	} else {
-		err = m.exec(m.prog.stmts[t.n], t.bodies)
+		err = x.runner.RunStatement(t.n, t.bodies)
 	}
 	if err != nil {
-		m.err = err
+		x.err = err
 		return errStopped
 	}
 	return nil
@@ -164,7 +198,7 @@ func tagNumber(args *pongo2.Parser) (int, *pongo2.Error) {
 	return n, nil
 }
 
-func parseSimpleTag(exec func(m *evaluator, n int) error) pongo2.TagParser {
+func parseSimpleTag(exec func(r runner, n int) error) pongo2.TagParser {
 	return func(_ *pongo2.Parser, _ *pongo2.Token, args *pongo2.Parser) (pongo2.INodeTag, *pongo2.Error) {
 		n, err := tagNumber(args)
 		return &statementTag{n: n, leaf: exec}, err
@@ -179,50 +213,22 @@ func parseBlockTag(ends []string) pongo2.TagParser {
 		}
 		t := &statementTag{n: n}
 		for {
-			body, _, err := doc.WrapUntilTag(ends...)
+			nodes, _, err := doc.WrapUntilTag(ends...)
 			if err != nil {
 				return nil, err
 			}
-			t.bodies = append(t.bodies, body)
-			if body.Endtag == tagEnd {
+			t.bodies = append(t.bodies, body{nodes})
+			if nodes.Endtag == tagEnd {
 				return t, nil
 			}
 		}
 	}
 }
 
-// runBody runs one part of a statement's body.
-func (m *evaluator) runBody(b *pongo2.NodeWrapper) error {
-	if b.Execute(m.pctx, m) != nil {
-		return m.err
-	}
-	return nil
-}
+// builder writes a tree of statements for pongo2.
+type builder struct{ strings.Builder }
 
-// writeText appends to the output.
-func (m *evaluator) writeText(s string) error {
-	if len(m.out)+len(s) > maxBytes {
-		return errorf(Limit, "a text of more than %d bytes", maxBytes)
-	}
-	m.out = append(m.out, s...)
-	return m.countSteps(len(s) >> 8)
-}
-
-// captureOutput runs f and returns the text that it wrote.
-func (m *evaluator) captureOutput(f func() error) (val, error) {
-	out, parts, touched := m.out, m.parts, m.touched
-	m.out, m.parts, m.touched = nil, nil, nil
-	err := f()
-	text := m.joinedText(string(m.out), m.parts)
-	m.out, m.parts, m.touched = out, parts, touched
-	m.touch(text.origin())
-	return text, err
-}
-
-// treeWriter writes the structure for pongo2.
-type treeWriter struct{ strings.Builder }
-
-func (w *treeWriter) writeTag(name string, n ...int) {
+func (w *builder) writeTag(name string, n ...int) {
 	w.WriteString("{% " + name)
 	for _, i := range n {
 		w.WriteString(" " + strconv.Itoa(i))

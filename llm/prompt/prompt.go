@@ -69,30 +69,28 @@ type Ref struct {
 // Expr is a compiled expression, made by [ParseExpr]. It is immutable and safe for
 // concurrent use, for as long as its user likes.
 type Expr struct {
-	src   Source
-	root  node
-	path  []string // where the expression is a reference
-	slots int
-	refs  []Ref
+	code exprCode
+	path []string // where the expression is a reference
+	refs []Ref
 }
 
 // ParseExpr compiles an expression without its braces. funcs are functions that
 // it may call besides the built-in ones; nil for no others. Errors are of type *[Error].
 func ParseExpr(src Source, funcs map[string]Func) (*Expr, error) {
 	if len(src.Text) > maxSource {
-		return nil, src.locate(sourceTooLong())
+		return nil, locate(&src, sourceTooLong())
 	}
 	toks, _, _, err := lexExpr(src.Text, 0, "")
 	if err != nil {
-		return nil, src.locate(err)
+		return nil, locate(&src, err)
 	}
 	names := newSlots()
 	p := &parser{toks: toks, slots: names, funcs: funcs}
 	root, err := p.parseWhole()
 	if err != nil {
-		return nil, src.locate(err)
+		return nil, locate(&src, err)
 	}
-	e := &Expr{src: src, root: root, slots: len(names.names)}
+	e := &Expr{code: exprCode{src: src, root: root, slots: len(names.names)}}
 	if path, ok := constPath(root); ok {
 		e.path = path
 	}
@@ -107,27 +105,13 @@ func sourceTooLong() error { return limitAt(0, "a template of more than %d bytes
 // Eval returns the typed value. An undefined name is an error, except in the forms
 // of Jinja2 that allow it. Errors are of type *[Error].
 func (e *Expr) Eval(ctx context.Context, scope Scope) (value.Value, error) {
-	m := newEvaluator(ctx, scope, e.slots)
-	defer m.release()
-	m.trace = holdsSecrets(scope)
-	v, err := m.evalTraced(e.root)
-	if err == nil && v.py() == nil && !m.trace {
-		return v.v, nil
-	}
-	out := value.Value{}
-	if err == nil {
-		out, err = m.exportMarked(v)
-		if err != nil {
-			err = withPosition(err, e.root.pos())
-		}
-	}
-	if err != nil {
-		return value.Value{}, m.hideSecrets(e.src.locate(err), func(masked Scope) error {
-			_, err := e.Eval(ctx, masked)
-			return err
-		})
-	}
-	return out, nil
+	return e.code.Eval(ctx, scope)
+}
+
+// Trace evaluates like [Expr.Eval] and returns where the texts and values in the
+// result come from, in the order of the result.
+func (e *Expr) Trace(ctx context.Context, scope Scope) (value.Value, []Member, error) {
+	return e.code.Trace(ctx, scope)
 }
 
 // Path returns the name and the constant members that the expression consists of;

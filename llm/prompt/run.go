@@ -44,7 +44,7 @@ func (m *run) checkSteps() error {
 	if err := m.ctx.Err(); err != nil {
 		e := errorf(Limit, "the template was stopped: %v", err)
 		if errors.Is(err, context.DeadlineExceeded) {
-			e.setMessage("the template takes too long")
+			setMessage(e, "the template takes too long")
 		}
 		e.Err = err
 		return e

@@ -16,17 +16,17 @@ type Source struct {
 
 // locate turns the offset of an error into file, line and column, at the door
 // of the package.
-func (s *Source) locate(err error) error {
+func locate(s *Source, err error) error {
 	e, ok := withPosition(err, 0).(*Error) //nolint:errorlint // withPosition returns nothing else
 	if !ok {
 		return err
 	}
 	e.File = s.File
-	e.Line, e.Col = s.lineCol(e.Offset)
+	e.Line, e.Col = lineCol(s, e.Offset)
 	return e
 }
 
-func (s *Source) lineCol(offset int) (line, col int) {
+func lineCol(s *Source, offset int) (line, col int) {
 	offset = min(max(offset, 0), len(s.Text))
 	if s.At != nil {
 		return s.At(offset)
@@ -35,8 +35,8 @@ func (s *Source) lineCol(offset int) (line, col int) {
 }
 
 // locatedError is located with its type.
-func (s *Source) locatedError(err error) *Error {
-	e, ok := s.locate(err).(*Error) //nolint:errorlint // locate returns nothing else
+func locatedError(s *Source, err error) *Error {
+	e, ok := locate(s, err).(*Error) //nolint:errorlint // locate returns nothing else
 	if !ok {
 		return errorf(Other, "%v", err)
 	}

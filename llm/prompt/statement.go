@@ -1,13 +1,11 @@
 package prompt
 
-import "github.com/flosch/pongo2/v6"
-
 func (m *evaluator) evalBody(n *bodyNode) (val, error) {
 	m.touch(m.captured.origin())
 	return m.captured, nil
 }
 
-func (m *evaluator) execIf(s *ifStmt, bodies []*pongo2.NodeWrapper) error {
+func (m *evaluator) execIf(s *ifStmt, bodies []body) error {
 	decided := m.decided
 	defer func() { m.decided = decided }()
 	for i, cond := range s.conds {
@@ -17,11 +15,11 @@ func (m *evaluator) execIf(s *ifStmt, bodies []*pongo2.NodeWrapper) error {
 		}
 		m.markDecided(len(decided), s.place)
 		if t {
-			return m.runBody(bodies[i])
+			return m.walk.runBody(bodies[i])
 		}
 	}
 	if len(bodies) > len(s.conds) {
-		return m.runBody(bodies[len(bodies)-1])
+		return m.walk.runBody(bodies[len(bodies)-1])
 	}
 	return nil
 }
@@ -85,9 +83,9 @@ func (m *evaluator) runInFrame(parent *frame, f func() error) error {
 }
 
 // captureBody runs a body in a frame of its own and returns what it wrote.
-func (m *evaluator) captureBody(body *pongo2.NodeWrapper) (val, error) {
+func (m *evaluator) captureBody(part body) (val, error) {
 	return m.captureOutput(func() error {
-		return m.runInFrame(m.frame, func() error { return m.runBody(body) })
+		return m.runInFrame(m.frame, func() error { return m.walk.runBody(part) })
 	})
 }
 
@@ -100,7 +98,7 @@ func (m *evaluator) filterText(text val, chain node) (val, error) {
 	return v, err
 }
 
-func (m *evaluator) execSetBlock(s *setBlockStmt, bodies []*pongo2.NodeWrapper) error {
+func (m *evaluator) execSetBlock(s *setBlockStmt, bodies []body) error {
 	v, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
@@ -114,7 +112,7 @@ func (m *evaluator) execSetBlock(s *setBlockStmt, bodies []*pongo2.NodeWrapper) 
 	return m.assignTo(m.frame, s.target, v)
 }
 
-func (m *evaluator) execFilter(s *filterStmt, bodies []*pongo2.NodeWrapper) error {
+func (m *evaluator) execFilter(s *filterStmt, bodies []body) error {
 	text, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
@@ -126,7 +124,7 @@ func (m *evaluator) execFilter(s *filterStmt, bodies []*pongo2.NodeWrapper) erro
 	return m.writeValue(v, s.pos(), s.pos(), s.stop)
 }
 
-func (m *evaluator) execWith(s *withStmt, bodies []*pongo2.NodeWrapper) error {
+func (m *evaluator) execWith(s *withStmt, bodies []body) error {
 	values := make([]val, len(s.values))
 	for i, x := range s.values {
 		v, err := m.evalTraced(x)
@@ -141,7 +139,7 @@ func (m *evaluator) execWith(s *withStmt, bodies []*pongo2.NodeWrapper) error {
 				return err
 			}
 		}
-		return m.runBody(bodies[0])
+		return m.walk.runBody(bodies[0])
 	})
 }
 
@@ -193,7 +191,7 @@ func (m *evaluator) writeValue(v val, pos, start, stop int) error {
 }
 
 // exec runs a statement with its bodies.
-func (m *evaluator) exec(s stmt, bodies []*pongo2.NodeWrapper) error {
+func (m *evaluator) exec(s stmt, bodies []body) error {
 	switch s := s.(type) {
 	case *ifStmt:
 		return m.execIf(s, bodies)
@@ -216,3 +214,29 @@ func (m *evaluator) exec(s stmt, bodies []*pongo2.NodeWrapper) error {
 	}
 	return errorf(Other, "a statement of type %T cannot be run", s)
 }
+
+// writeText appends to the output.
+func (m *evaluator) writeText(s string) error {
+	if len(m.out)+len(s) > maxBytes {
+		return errorf(Limit, "a text of more than %d bytes", maxBytes)
+	}
+	m.out = append(m.out, s...)
+	return m.countSteps(len(s) >> 8)
+}
+
+// captureOutput runs f and returns the text that it wrote.
+func (m *evaluator) captureOutput(f func() error) (val, error) {
+	out, parts, touched := m.out, m.parts, m.touched
+	m.out, m.parts, m.touched = nil, nil, nil
+	err := f()
+	text := m.joinedText(string(m.out), m.parts)
+	m.out, m.parts, m.touched = out, parts, touched
+	m.touch(text.origin())
+	return text, err
+}
+
+// WriteOutput writes a piece of the template without statements.
+func (m *evaluator) WriteOutput(n int) error { return m.writeSegments(m.prog.runs[n]) }
+
+// RunStatement runs a statement of the template.
+func (m *evaluator) RunStatement(n int, bodies []body) error { return m.exec(m.prog.stmts[n], bodies) }

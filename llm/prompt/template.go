@@ -4,17 +4,14 @@ import (
 	"context"
 	"strings"
 
-	"github.com/flosch/pongo2/v6"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // Template is a compiled template, made by [Parse]. It is immutable and safe for
 // concurrent use, for as long as its user likes.
 type Template struct {
-	src   Source
-	prog  *program
-	tree  *pongo2.Template // nil where the template has no statements
-	slots int
-	refs  []Ref
+	code templateCode
+	refs []Ref
 }
 
 // Parse compiles a template. Errors are of type *[Error].
@@ -23,21 +20,21 @@ func Parse(src Source) (*Template, error) { return ParseWith(src, Options{}) }
 // ParseWith compiles a template in another dialect. Errors are of type *[Error].
 func ParseWith(src Source, opts Options) (*Template, error) {
 	if len(src.Text) > maxSource {
-		return nil, src.locate(sourceTooLong())
+		return nil, locate(&src, sourceTooLong())
 	}
 	c := newCompiler(src.Text, opts)
 	if err := c.compileTemplate(); err != nil {
-		return nil, src.locate(err)
+		return nil, locate(&src, err)
 	}
 	c.refs.assigned.markPrinted(c.refs.list)
-	t := &Template{src: src, prog: c.prog, slots: len(c.slots.names), refs: c.refs.list}
+	t := &Template{code: templateCode{src: src, prog: c.prog, slots: len(c.slots.names)}, refs: c.refs.list}
 	if len(c.prog.stmts) == 0 {
 		return t, nil
 	}
 	var err error
-	t.tree, err = parseTree(c.tree.String())
+	t.code.tree, err = parseTree(c.tree.String())
 	if err != nil {
-		return nil, src.locate(err)
+		return nil, locate(&src, err)
 	}
 	return t, nil
 }
@@ -45,38 +42,24 @@ func ParseWith(src Source, opts Options) (*Template, error) {
 // Render returns the text that the template makes of the names in scope. Errors are
 // of type *[Error].
 func (t *Template) Render(ctx context.Context, scope Scope) (string, error) {
-	m, err := t.evaluate(ctx, scope, nil)
-	defer m.release()
-	if err != nil {
-		return "", err
-	}
-	return string(m.out), nil
+	return t.code.Render(ctx, scope)
 }
 
-// evaluate renders into the evaluator that it returns, and which the caller releases. prepare,
-// unless it is nil, sets it up.
-func (t *Template) evaluate(ctx context.Context, scope Scope, prepare func(*evaluator)) (*evaluator, error) {
-	m := newEvaluator(ctx, scope, t.slots)
-	m.prog, m.soft = t.prog, t.prog.opts.Transformers
-	if prepare != nil {
-		prepare(m)
-	}
-	m.frame = &frame{}
-	m.root = m.frame
-	var err error
-	if t.tree != nil {
-		err = m.runTree(t.tree)
-	} else if len(t.prog.runs) > 0 {
-		err = m.writeSegments(t.prog.runs[0])
-	}
-	if err != nil {
-		return m, t.src.locate(err)
-	}
-	return m, nil
+// RenderValue renders like [Template.Render]. In the text that it returns, what comes from
+// secrets of a [SecretScope] is secret.
+func (t *Template) RenderValue(ctx context.Context, scope Scope) (value.Value, error) {
+	return t.code.RenderValue(ctx, scope)
+}
+
+// Trace renders like [Template.Render] and returns where every byte of the text
+// comes from. It takes about twice the time; Render pays nothing for it. The secrets of a
+// [SecretScope] are taken for masks in their place: what fails with a mask is a mask.
+func (t *Template) Trace(ctx context.Context, scope Scope) (string, []Span, error) {
+	return t.code.Trace(ctx, scope)
 }
 
 // Source returns the source that the template was parsed from.
-func (t *Template) Source() Source { return t.src }
+func (t *Template) Source() Source { return t.code.src }
 
 // Refs lists the outer names that the template mentions, in order.
 func (t *Template) Refs() []Ref { return t.refs }
@@ -99,15 +82,15 @@ func Check(src Source) (refs []Ref, errs []*Error) { return CheckWith(src, Optio
 // CheckWith is [Check] for a template in another dialect.
 func CheckWith(src Source, opts Options) (refs []Ref, errs []*Error) {
 	if len(src.Text) > maxSource {
-		return nil, []*Error{src.locatedError(sourceTooLong())}
+		return nil, []*Error{locatedError(&src, sourceTooLong())}
 	}
 	c := newCompiler(src.Text, opts)
 	c.faults = &errorCollector{refs: -1}
 	if err := c.compileTemplate(); err != nil {
-		c.faults.list = append(c.faults.list, src.locatedError(err))
+		c.faults.list = append(c.faults.list, locatedError(&src, err))
 	}
 	for i, e := range c.faults.list {
-		c.faults.list[i] = src.locatedError(e)
+		c.faults.list[i] = locatedError(&src, e)
 	}
 	refs = c.refs.list
 	if c.faults.refs >= 0 {
@@ -116,7 +99,7 @@ func CheckWith(src Source, opts Options) (refs []Ref, errs []*Error) {
 	if len(c.faults.list) == 0 { // what the structure refuses is left
 		t, err := ParseWith(src, opts)
 		if err != nil {
-			return refs, []*Error{src.locatedError(err)}
+			return refs, []*Error{locatedError(&src, err)}
 		}
 		return t.refs, nil
 	}

@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"context"
 	"slices"
 	"strconv"
 
@@ -63,37 +62,6 @@ func (m *evaluator) tracePrinted(v val, length, start, stop int) {
 func (m *evaluator) addPart(p part) {
 	p.from = p.from.decidedBy(m.decided)
 	m.parts = append(m.parts, p)
-}
-
-// Trace renders like [Template.Render] and returns where every byte of the text
-// comes from. It takes about twice the time; Render pays nothing for it. The secrets of a
-// [SecretScope] are taken for masks in their place: what fails with a mask is a mask.
-func (t *Template) Trace(ctx context.Context, scope Scope) (string, []Span, error) {
-	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.traceMasked(scope) })
-	defer m.release()
-	if err != nil {
-		return "", nil, err
-	}
-	return string(m.out), spansOf(m.parts, 0, 0, m.masked), nil
-}
-
-// Trace evaluates like [Expr.Eval] and returns where the texts and values in the
-// result come from, in the order of the result.
-func (e *Expr) Trace(ctx context.Context, scope Scope) (value.Value, []Member, error) {
-	m := newEvaluator(ctx, scope, e.slots)
-	defer m.release()
-	m.traceMasked(scope)
-	v, err := m.evalTraced(e.root)
-	if err != nil {
-		return value.Value{}, nil, e.src.locate(err)
-	}
-	out, err := m.exportValue(v)
-	if err != nil {
-		return value.Value{}, nil, e.src.locate(withPosition(err, e.root.pos()))
-	}
-	t := memberTracer{masked: m.masked, stop: len(e.src.Text)}
-	t.add("", v, out, nil)
-	return out, t.list, nil
 }
 
 // memberTracer lists the members of a result.

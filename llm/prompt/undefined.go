@@ -45,7 +45,7 @@ func keyHint(v val) wording.Text {
 // wrongTypeError returns the error of v where something else is wanted.
 func wrongTypeError(v val, format string, args ...any) *Error {
 	e := errorf(Type, format, args...)
-	e.setHint(keyHint(v))
+	setHint(e, keyHint(v))
 	return e
 }
 
@@ -75,14 +75,15 @@ var dictMethods = map[string]bool{
 }
 
 func (u *undefinedValue) toError() *Error {
-	e := &Error{Class: u.class, Name: u.name, Offset: u.off, placed: true}
-	e.setHint(u.hint)
-	if u.keys != nil {
-		e.setHint(keysHint(lastName(u.name), u.keys()))
+	format := u.format
+	if format == "" {
+		format = "the inline if has no else, and its condition is false"
 	}
-	e.setMessage(u.format, u.args...)
-	if u.format == "" {
-		e.setMessage("the inline if has no else, and its condition is false")
+	e := errorAt(u.class, u.off, format, u.args...)
+	e.Name = u.name
+	setHint(e, u.hint)
+	if u.keys != nil {
+		setHint(e, keysHint(lastName(u.name), u.keys()))
 	}
 	return e
 }

@@ -1,0 +1,132 @@
+package prompt
+
+import (
+	"context"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// templateCode is a template that can be rendered. It is immutable.
+type templateCode struct {
+	src   Source
+	prog  *program
+	tree  *tree // nil where the template has no statements
+	slots int
+}
+
+// exprCode is an expression that can be evaluated. It is immutable.
+type exprCode struct {
+	src   Source
+	root  node
+	slots int
+}
+
+// Render returns the text that the template makes of the names in scope. Errors are
+// of type *[Error].
+func (t *templateCode) Render(ctx context.Context, scope Scope) (string, error) {
+	m, err := t.evaluate(ctx, scope, nil)
+	defer m.release()
+	if err != nil {
+		return "", err
+	}
+	return string(m.out), nil
+}
+
+// evaluate renders into the evaluator that it returns, and which the caller releases. prepare,
+// unless it is nil, sets it up.
+func (t *templateCode) evaluate(ctx context.Context, scope Scope, prepare func(*evaluator)) (*evaluator, error) {
+	m := newEvaluator(ctx, scope, t.slots)
+	m.prog, m.soft = t.prog, t.prog.opts.Transformers
+	if prepare != nil {
+		prepare(m)
+	}
+	m.frame = &frame{}
+	m.root = m.frame
+	var err error
+	if t.tree != nil {
+		err = t.tree.run(&m.walk, m)
+	} else if len(t.prog.runs) > 0 {
+		err = m.writeSegments(t.prog.runs[0])
+	}
+	if err != nil {
+		return m, locate(&t.src, err)
+	}
+	return m, nil
+}
+
+// RenderValue renders like [Template.Render]. In the text that it returns, what comes from
+// secrets of a [SecretScope] is secret.
+func (t *templateCode) RenderValue(ctx context.Context, scope Scope) (value.Value, error) {
+	trace := holdsSecrets(scope)
+	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.trace = trace })
+	defer m.release()
+	if err != nil {
+		return value.Value{}, m.hideSecrets(err, func(masked Scope) error {
+			m, err := t.evaluate(ctx, masked, nil)
+			m.release()
+			return err
+		})
+	}
+	text := value.OfString(string(m.out))
+	if !trace {
+		return text, nil
+	}
+	return markRanges(text, secretRanges(m.parts)), nil
+}
+
+// Trace renders like [Template.Render] and returns where every byte of the text
+// comes from. It takes about twice the time; Render pays nothing for it. The secrets of a
+// [SecretScope] are taken for masks in their place: what fails with a mask is a mask.
+func (t *templateCode) Trace(ctx context.Context, scope Scope) (string, []Span, error) {
+	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.traceMasked(scope) })
+	defer m.release()
+	if err != nil {
+		return "", nil, err
+	}
+	return string(m.out), spansOf(m.parts, 0, 0, m.masked), nil
+}
+
+// Eval returns the typed value. An undefined name is an error, except in the forms
+// of Jinja2 that allow it. Errors are of type *[Error].
+func (e *exprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
+	m := newEvaluator(ctx, scope, e.slots)
+	defer m.release()
+	m.trace = holdsSecrets(scope)
+	v, err := m.evalTraced(e.root)
+	if err == nil && v.py() == nil && !m.trace {
+		return v.v, nil
+	}
+	out := value.Value{}
+	if err == nil {
+		out, err = m.exportMarked(v)
+		if err != nil {
+			err = withPosition(err, e.root.pos())
+		}
+	}
+	if err != nil {
+		return value.Value{}, m.hideSecrets(locate(&e.src, err), func(masked Scope) error {
+			_, err := e.Eval(ctx, masked)
+			return err
+		})
+	}
+	return out, nil
+}
+
+// Trace evaluates like [Expr.Eval] and returns where the texts and values in the
+// result come from, in the order of the result.
+func (e *exprCode) Trace(ctx context.Context, scope Scope) (value.Value, []Member, error) {
+	m := newEvaluator(ctx, scope, e.slots)
+	defer m.release()
+	m.traceMasked(scope)
+	v, err := m.evalTraced(e.root)
+	if err != nil {
+		return value.Value{}, nil, locate(&e.src, err)
+	}
+	out, err := m.exportValue(v)
+	if err != nil {
+		return value.Value{}, nil, locate(&e.src, withPosition(err, e.root.pos()))
+	}
+	t := memberTracer{masked: m.masked, stop: len(e.src.Text)}
+	t.add("", v, out, nil)
+	return out, t.list, nil
+}
