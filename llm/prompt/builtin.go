@@ -130,3 +130,8 @@ func (c *call) inputText() string {
 	s, _ := c.in.asString()
 	return s
 }
+
+// failingBuiltin returns a filter or test that fails when it is used.
+func failingBuiltin(use func() error) *builtin {
+	return &builtin{rest: true, lax: true, fn: func(*run, *call) (val, error) { return none, use() }}
+}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -63,43 +62,10 @@ var unsupported = map[string]map[string]string{
 	},
 }
 
-// unknownName returns the error of a filter, test or tag that does not exist.
-func unknownName(kind string, t *token, known []string) error {
-	if remedy, ok := unsupported[kind][t.text]; ok {
-		return notSupported(kind, t, remedy)
-	}
-	e := syntaxAt(t.off, "unknown %s %s", kindText(kind), quoteText(t.text))
-	e.Hint = value.DidYouMean(t.text, known)
-	return e
-}
-
 // kindText returns what a name in a template names.
 func kindText(kind string) wording.Text {
 	chinese := map[string]string{"filter": "过滤器", "test": "测试", "tag": "标签", "method": "方法"}
 	return wording.Text{En: kind, Zh: chinese[kind]}
-}
-
-func notSupported(kind string, t *token, remedy string) *Error {
-	e := syntaxAt(t.off, "unsupported %s %s", kindText(kind), quoteText(t.text))
-	e.Hint = remedy
-	if t.text == "attr" || t.text == "format_map" || t.text == "mro" { // they look into values
-		e.Class = Security
-	}
-	return e
-}
-
-// checkMember refuses members that no value here has, before anything runs.
-func checkMember(t *token, called bool) error {
-	if isInternal(t.text) {
-		e := syntaxAt(t.off, "access to %s is refused: templates do not reach the insides of values", quoteText(t.text))
-		e.Class = Security
-		return e
-	}
-	remedy, ok := unsupported["method"][t.text]
-	if !called || !ok {
-		return nil
-	}
-	return notSupported("method", t, remedy)
 }
 
 // Builtin is a filter or a test of the language, for people.

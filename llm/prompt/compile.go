@@ -1,12 +1,71 @@
 package prompt
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value/wording"
 )
+
+// compiledTemplate is what a template was compiled to.
+type compiledTemplate struct {
+	prog  *program
+	tree  string // of its statements, for pongo2; "" where it has none
+	slots int
+	refs  []Ref
+}
+
+// compileText compiles the text of a template.
+func compileText(text string, opts Options) (*compiledTemplate, error) {
+	if len(text) > maxSource {
+		return nil, sourceTooLong()
+	}
+	c := newCompiler(text, opts)
+	if err := c.compileTemplate(); err != nil {
+		return nil, err
+	}
+	c.refs.assigned.markPrinted(c.refs.list)
+	made := &compiledTemplate{prog: c.prog, slots: len(c.slots.names), refs: c.refs.list}
+	if len(c.prog.stmts) > 0 {
+		made.tree = c.tree.String()
+	}
+	return made, nil
+}
+
+// compiledExpr is what an expression was compiled to.
+type compiledExpr struct {
+	root  node
+	path  []string // where it is a reference
+	slots int
+	refs  []Ref
+}
+
+// compileExpr compiles an expression without its braces, which may call funcs.
+func compileExpr(text string, funcs map[string]Func) (*compiledExpr, error) {
+	if len(text) > maxSource {
+		return nil, sourceTooLong()
+	}
+	toks, _, _, err := lexExpr(text, 0, "")
+	if err != nil {
+		return nil, err
+	}
+	names := newSlots()
+	p := &parser{toks: toks, slots: names, funcs: funcs}
+	root, err := p.parseWhole()
+	if err != nil {
+		return nil, err
+	}
+	made := &compiledExpr{root: root, slots: len(names.names)}
+	if path, ok := constPath(root); ok {
+		made.path = path
+	}
+	var r refCollector
+	r.addExpr(root)
+	made.refs = r.list
+	return made, nil
+}
 
 // compiler turns the source into a program and the structure for pongo2.
 type compiler struct {
@@ -43,7 +102,7 @@ type block struct {
 func newCompiler(src string, opts Options) *compiler {
 	names := newSlots()
 	c := &compiler{
-		src: opts.prepare(src), opts: opts, funcs: opts.funcs(), prog: &program{slots: names, opts: opts}, slots: names, lineStart: true,
+		src: opts.prepare(src), opts: opts, funcs: opts.funcs(), prog: &program{slots: names, lenient: opts.Transformers}, slots: names, lineStart: true,
 	}
 	c.refs.pushScope()
 	return c
@@ -283,7 +342,7 @@ func (c *compiler) unknownTagError(word *token) error {
 		line := 1 + strings.Count(c.src[:inner.off], "\n")
 		return syntaxAt(word.off, "unexpected {%% %s %%}: {%% %s %%} of line %d is still open", word.text, inner.word, line)
 	}
-	return unknownName("tag", word, append(sortedKeys(c.statementParsers()), "raw"))
+	return unknownName("tag", word, append(slices.Sorted(maps.Keys(c.statementParsers())), "raw"))
 }
 
 // compileRaw takes everything up to {% endraw %} as text.
@@ -316,3 +375,23 @@ func (c *compiler) addStatement(s stmt) {
 }
 
 func (b *block) hasPart(word string) bool { return slices.Contains(b.parts, word) }
+
+func sourceTooLong() error { return limitAt(0, "a template of more than %d bytes", maxSource) }
+
+// singleExpr returns the expression, and its offset in text, of a text that is one
+// {{ expression }} with nothing but white space around it.
+func singleExpr(text string) (expr string, offset int, ok bool) {
+	trimmed := strings.TrimSpace(text)
+	if len(text) > maxSource || !strings.HasPrefix(trimmed, "{{") {
+		return "", 0, false
+	}
+	offset = strings.Index(text, "{{") + 2
+	if offset < len(text) && text[offset] == '-' {
+		offset++
+	}
+	toks, next, _, err := lexExpr(text, offset, "}}")
+	if err != nil || strings.TrimSpace(text[next:]) != "" {
+		return "", 0, false
+	}
+	return text[offset:toks[len(toks)-1].off], offset, true
+}

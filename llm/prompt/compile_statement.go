@@ -1,6 +1,10 @@
 package prompt
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/llm/value"
+)
 
 // statementParsers returns the tags of Jinja2 that templates may use, with what reads
 // them.
@@ -24,7 +28,7 @@ func (c *compiler) compileIf(p *parser, at int) error {
 	s := &ifStmt{conds: []node{cond}}
 	c.refs.addCondition(cond)
 	b := c.openStatement("if", tagIf, at, s, func() error {
-		s.place = byteRange{at, c.pos}
+		s.place = value.ByteRange{Start: at, End: c.pos}
 		return nil
 	})
 	c.refs.addGuards(cond)
@@ -82,7 +86,7 @@ func (c *compiler) compileFor(p *parser, at int) error {
 	s.recursive = p.acceptWord("recursive")
 	c.refs.declareNames("loop")
 	b := c.openStatement("for", tagFor, at, s, func() error {
-		s.place = byteRange{at, c.pos}
+		s.place = value.ByteRange{Start: at, End: c.pos}
 		c.refs.popScope()
 		return nil
 	})

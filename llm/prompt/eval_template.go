@@ -36,12 +36,11 @@ func (t *templateCode) Render(ctx context.Context, scope Scope) (string, error) 
 // unless it is nil, sets it up.
 func (t *templateCode) evaluate(ctx context.Context, scope Scope, prepare func(*evaluator)) (*evaluator, error) {
 	m := newEvaluator(ctx, scope, t.slots)
-	m.prog, m.soft = t.prog, t.prog.opts.Transformers
+	m.prog, m.soft = t.prog, t.prog.lenient
 	if prepare != nil {
 		prepare(m)
 	}
 	m.frame = &frame{}
-	m.root = m.frame
 	var err error
 	if t.tree != nil {
 		err = t.tree.run(&m.walk, m)

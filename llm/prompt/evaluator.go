@@ -19,7 +19,6 @@ type evaluator struct {
 	// of templates
 	prog     *program
 	walk     execution
-	root     *frame
 	out      []byte
 	captured val    // by a filter block
 	parts    []part // of the text written so far, while it is traced

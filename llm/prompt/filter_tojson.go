@@ -8,7 +8,7 @@ func filterToJSON(m *run, c *call) (val, error) {
 	if err := c.in.checkDefined(); err != nil {
 		return none, err
 	}
-	w := jsonWriter{printer: printer{max: maxBytes}, item: ", ", key: ": "}
+	w := newJSONWriter()
 	if c.hasArg(0) && !c.args[0].isNone() {
 		w.item, w.lines = ",", true
 		if s, ok := c.args[0].asString(); ok {
@@ -41,9 +41,9 @@ func filterToJSON(m *run, c *call) (val, error) {
 	if err != nil {
 		return none, err
 	}
-	w.addJSONValue(c.in)
-	if w.err != nil {
-		return none, w.err
+	text, err := w.write(c.in)
+	if err != nil {
+		return none, err
 	}
-	return ofStr(string(w.b)), m.countSteps(len(w.b) >> 8)
+	return ofStr(text), m.countSteps(len(text) >> 8)
 }

@@ -16,6 +16,16 @@ type jsonWriter struct {
 	lines, ascii      bool
 }
 
+func newJSONWriter() *jsonWriter {
+	return &jsonWriter{printer: printer{max: maxBytes}, item: ", ", key: ": "}
+}
+
+// write returns a value as JSON.
+func (w *jsonWriter) write(v val) (string, error) {
+	w.addJSONValue(v)
+	return string(w.b), w.err
+}
+
 func (w *jsonWriter) addJSONValue(v val) {
 	if w.err != nil {
 		return

@@ -1,6 +1,10 @@
 package prompt
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/llm/value"
+)
 
 // node is a compiled expression: one of the types below. Nodes are immutable; everything that
 // changes is in the machine.
@@ -112,7 +116,7 @@ type stmt any
 type (
 	ifStmt struct {
 		conds []node
-		place byteRange // of the statement in the source
+		place value.ByteRange // of the statement in the source
 	}
 	setStmt struct {
 		position
@@ -141,7 +145,7 @@ type forStmt struct {
 	target     *assignTarget
 	iter, cond node // cond may be nil
 	recursive  bool
-	place      byteRange // of the statement in the source
+	place      value.ByteRange // of the statement in the source
 }
 
 // macroStmt defines a macro; with call, it is the body of a call block.
@@ -174,8 +178,9 @@ func (s *macroStmt) hasParam(name string) bool {
 type program struct {
 	runs  []outputRun
 	stmts []stmt
-	opts  Options
-	slots *nameTable
+	// lenient tells that what is undefined is empty: see [Options].
+	lenient bool
+	slots   *nameTable
 }
 
 func (p *program) slotOf(name string) int { return p.slots.names[name] }

@@ -1,5 +1,10 @@
 package prompt
 
+import (
+	"maps"
+	"slices"
+)
+
 // parsePostfix reads members, subscripts and calls.
 func (p *parser) parsePostfix(n node) (node, error) {
 	return p.parseLinks(n, func(n node) (next node, isLink bool, err error) {
@@ -184,7 +189,7 @@ func (p *parser) findBuiltin(kind string, t *token, table map[string]*builtin) (
 	if def, ok := table[t.text]; ok {
 		return def, nil
 	}
-	known := sortedKeys(table)
+	known := slices.Sorted(maps.Keys(table))
 	if !p.lenient {
 		return nil, unknownName(kind, t, known)
 	}

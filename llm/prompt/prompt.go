@@ -42,30 +42,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Ref is a place where a template mentions a name that it does not define itself.
-// Parsing makes them; they do not change.
-type Ref struct {
-	// Path is the name and the constant members after it: recall.memories[0].id is
-	// [recall memories 0 id].
-	Path []string
-	// Offset is where it begins in the source.
-	Offset int
-	// Guarded is true where the expression has a default for it, or asks whether it
-	// is defined.
-	Guarded bool
-	// Method is the index in Path of a member after a dot that has the name of a
-	// method of dicts and is not called: it is that method, never the key. 0 for none.
-	Method int
-	// Decides is true where its value gets into nothing: a condition, a comparison or a test asks it.
-	// Counted is true where only its length does.
-	Decides, Counted bool
-	// Printed are where its value gets into the text through names that the template sets
-	// itself; none where it does so at Offset.
-	Printed []int
-	// Compared are the constants that the whole of it is compared with by ==, != or in.
-	Compared []value.Value
-}
-
 // Expr is a compiled expression, made by [ParseExpr]. It is immutable and safe for
 // concurrent use, for as long as its user likes.
 type Expr struct {
@@ -77,30 +53,12 @@ type Expr struct {
 // ParseExpr compiles an expression without its braces. funcs are functions that
 // it may call besides the built-in ones; nil for no others. Errors are of type *[Error].
 func ParseExpr(src Source, funcs map[string]Func) (*Expr, error) {
-	if len(src.Text) > maxSource {
-		return nil, locate(&src, sourceTooLong())
-	}
-	toks, _, _, err := lexExpr(src.Text, 0, "")
+	made, err := compileExpr(src.Text, funcs)
 	if err != nil {
 		return nil, locate(&src, err)
 	}
-	names := newSlots()
-	p := &parser{toks: toks, slots: names, funcs: funcs}
-	root, err := p.parseWhole()
-	if err != nil {
-		return nil, locate(&src, err)
-	}
-	e := &Expr{code: exprCode{src: src, root: root, slots: len(names.names)}}
-	if path, ok := constPath(root); ok {
-		e.path = path
-	}
-	var r refCollector
-	r.addExpr(root)
-	e.refs = r.list
-	return e, nil
+	return &Expr{code: exprCode{src: src, root: made.root, slots: made.slots}, path: made.path, refs: made.refs}, nil
 }
-
-func sourceTooLong() error { return limitAt(0, "a template of more than %d bytes", maxSource) }
 
 // Eval returns the typed value. An undefined name is an error, except in the forms
 // of Jinja2 that allow it. Errors are of type *[Error].
@@ -123,21 +81,7 @@ func (e *Expr) Refs() []Ref { return e.refs }
 
 // SingleExpr returns the expression, and its offset in text, of a text that is one
 // {{ expression }} with nothing but white space around it.
-func SingleExpr(text string) (expr string, offset int, ok bool) {
-	trimmed := strings.TrimSpace(text)
-	if len(text) > maxSource || !strings.HasPrefix(trimmed, "{{") {
-		return "", 0, false
-	}
-	offset = strings.Index(text, "{{") + 2
-	if offset < len(text) && text[offset] == '-' {
-		offset++
-	}
-	toks, next, _, err := lexExpr(text, offset, "}}")
-	if err != nil || strings.TrimSpace(text[next:]) != "" {
-		return "", 0, false
-	}
-	return text[offset:toks[len(toks)-1].off], offset, true
-}
+func SingleExpr(text string) (expr string, offset int, ok bool) { return singleExpr(text) }
 
 // HasTags reports whether text contains a tag of a template: {{, {% or {#.
 func HasTags(text string) bool {

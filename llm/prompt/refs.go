@@ -255,3 +255,27 @@ func methodIn(n node, parts int) (first int) {
 		}
 	}
 }
+
+// Ref is a place where a template mentions a name that it does not define itself.
+// Parsing makes them; they do not change.
+type Ref struct {
+	// Path is the name and the constant members after it: recall.memories[0].id is
+	// [recall memories 0 id].
+	Path []string
+	// Offset is where it begins in the source.
+	Offset int
+	// Guarded is true where the expression has a default for it, or asks whether it
+	// is defined.
+	Guarded bool
+	// Method is the index in Path of a member after a dot that has the name of a
+	// method of dicts and is not called: it is that method, never the key. 0 for none.
+	Method int
+	// Decides is true where its value gets into nothing: a condition, a comparison or a test asks it.
+	// Counted is true where only its length does.
+	Decides, Counted bool
+	// Printed are where its value gets into the text through names that the template sets
+	// itself; none where it does so at Offset.
+	Printed []int
+	// Compared are the constants that the whole of it is compared with by ==, != or in.
+	Compared []value.Value
+}

@@ -105,3 +105,13 @@ func (s Span) splitAt(masks []value.ByteRange) (split []Span) {
 	add(at, s.End, false)
 	return split
 }
+
+// Member is a text, or a whole value, inside what an expression made. Pointer is its
+// place in the result. A text has spans that cover it; anything else has one span of
+// length 0, whose Reference stands for everything below the pointer.
+type Member struct {
+	Pointer string `json:"pointer"`
+	Spans   []Span `json:"spans"`
+	// Keys are the values that keys in Pointer were computed from.
+	Keys []ValueRef `json:"keys,omitempty"`
+}

@@ -57,8 +57,6 @@ func newTestTable() map[string]*builtin {
 	return t
 }
 
-func isBool(v val) bool { return v.py() == nil && v.v.Kind() == value.Bool }
-
 func kindTest(is func(val) bool) *builtin {
 	return &builtin{lax: true, fn: func(_ *run, c *call) (val, error) { return ofBool(is(c.in)), nil }}
 }

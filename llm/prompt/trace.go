@@ -7,16 +7,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Member is a text, or a whole value, inside what an expression made. Pointer is its
-// place in the result. A text has spans that cover it; anything else has one span of
-// length 0, whose Reference stands for everything below the pointer.
-type Member struct {
-	Pointer string `json:"pointer"`
-	Spans   []Span `json:"spans"`
-	// Keys are the values that keys in Pointer were computed from.
-	Keys []ValueRef `json:"keys,omitempty"`
-}
-
 // evalTraced evaluates an expression whose result is printed, joined or assigned:
 // when a rendering is traced, a result without an origin is computed from its elements
 // or else from what the expression mentions.

@@ -1,6 +1,10 @@
 package prompt
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/llm/value"
+)
 
 // A run keeps no secrets. Who wants to know later where a text of it came from renders again, with
 // masks in their place, and that goes otherwise wherever the template computes with a secret or
@@ -67,8 +71,8 @@ func (m *evaluator) noteItems(v val, items elements) {
 
 // markDecided marks where a statement writes something, or nothing, by what was decided since a
 // length of decided.
-func (m *evaluator) markDecided(since int, place byteRange) {
+func (m *evaluator) markDecided(since int, place value.ByteRange) {
 	if len(m.decided) > since {
-		m.addPart(part{from: computedOrigin(nil), start: place.from, stop: place.to})
+		m.addPart(part{from: computedOrigin(nil), start: place.Start, stop: place.End})
 	}
 }

@@ -105,14 +105,3 @@ func (c *compiler) compileGeneration(_ *parser, at int) error {
 	c.openStatement("generation", tagWith, at, &withStmt{}, c.popScope)
 	return nil
 }
-
-// lazyUnknown returns a filter or test that does not exist: an error when it is reached.
-func lazyUnknown(kind string, name token, known []string) *builtin {
-	return &builtin{rest: true, lax: true, fn: func(*run, *call) (val, error) {
-		return none, unknownName(kind, &name, known)
-	}}
-}
-
-// Strftime formats a time by the directives of C's strftime. Those it does not know
-// stay as they are; %-d and its like drop leading zeros.
-func Strftime(t time.Time, format string) string { return strftime.Format(t, format) }

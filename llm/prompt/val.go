@@ -269,3 +269,5 @@ func (g *groupTuple) member(_ *run, name string) (val, bool, error) {
 	}
 	return none, false, nil
 }
+
+func isBool(v val) bool { return v.py() == nil && v.v.Kind() == value.Bool }

@@ -1,0 +1,41 @@
+package prompt
+
+import "github.com/callnode/scheduler/llm/value"
+
+// unknownName returns the error of a filter, test or tag that does not exist.
+func unknownName(kind string, t *token, known []string) error {
+	if remedy, ok := unsupported[kind][t.text]; ok {
+		return notSupported(kind, t, remedy)
+	}
+	e := syntaxAt(t.off, "unknown %s %s", kindText(kind), quoteText(t.text))
+	e.Hint = value.DidYouMean(t.text, known)
+	return e
+}
+
+func notSupported(kind string, t *token, remedy string) *Error {
+	e := syntaxAt(t.off, "unsupported %s %s", kindText(kind), quoteText(t.text))
+	e.Hint = remedy
+	if t.text == "attr" || t.text == "format_map" || t.text == "mro" { // they look into values
+		e.Class = Security
+	}
+	return e
+}
+
+// checkMember refuses members that no value here has, before anything runs.
+func checkMember(t *token, called bool) error {
+	if isInternal(t.text) {
+		e := syntaxAt(t.off, "access to %s is refused: templates do not reach the insides of values", quoteText(t.text))
+		e.Class = Security
+		return e
+	}
+	remedy, ok := unsupported["method"][t.text]
+	if !called || !ok {
+		return nil
+	}
+	return notSupported("method", t, remedy)
+}
+
+// lazyUnknown returns a filter or test that does not exist: an error when it is reached.
+func lazyUnknown(kind string, name token, known []string) *builtin {
+	return failingBuiltin(func() error { return unknownName(kind, &name, known) })
+}
