@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"strconv"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -100,7 +101,7 @@ func (n num) exact() (f *big.Float, ok bool) {
 // intResult returns an integer that arithmetic made.
 func intResult(i *big.Int) (val, error) {
 	if !i.IsInt64() {
-		e := errorf(Limit, "an integer of more than 64 bits")
+		e := fault.Errorf(fault.Limit, "an integer of more than 64 bits")
 		e.Hint = "make a float of one operand first: | float"
 		return none, e
 	}
@@ -132,7 +133,7 @@ func computeNumbers(op string, a, b num) (val, error) {
 		return raiseToPower(x, b.i)
 	}
 	if y.Sign() == 0 {
-		return none, errorf(ZeroDivision, "integer division or modulo by zero")
+		return none, fault.Errorf(fault.ZeroDivision, "integer division or modulo by zero")
 	}
 	q, r := new(big.Int).QuoRem(x, y, new(big.Int))
 	if r.Sign() != 0 && r.Sign() != y.Sign() { // Python rounds down
@@ -190,7 +191,7 @@ func floatArith(op string, a, b num) (val, error) {
 		return floatPower(x, y)
 	}
 	if y == 0 {
-		return none, errorf(ZeroDivision, "division by zero")
+		return none, fault.Errorf(fault.ZeroDivision, "division by zero")
 	}
 	if op == "/" {
 		if a.kind != 'f' && b.kind != 'f' && x != 0 { // exact, then rounded once
@@ -218,12 +219,12 @@ func floatArith(op string, a, b num) (val, error) {
 
 func floatPower(x, y float64) (val, error) {
 	if x == 0 && y < 0 {
-		return none, errorf(ZeroDivision, "0.0 cannot be raised to a negative power")
+		return none, fault.Errorf(fault.ZeroDivision, "0.0 cannot be raised to a negative power")
 	}
 	r := math.Pow(x, y)
 	isFinite := func(f float64) bool { return !math.IsInf(f, 0) && !math.IsNaN(f) }
 	if isFinite(x) && isFinite(y) && !isFinite(r) {
-		return none, errorf(Other, "%s ** %s is not a number", floatText(x), floatText(y))
+		return none, fault.Errorf(fault.Other, "%s ** %s is not a number", floatText(x), floatText(y))
 	}
 	return ofFloat(r), nil
 }
@@ -242,7 +243,7 @@ func asInt(v val) (int, error) {
 	}
 	n, ok := toNum(v)
 	if !ok || n.kind == 'f' {
-		return 0, errorf(Type, "'%s' is not an integer", v.pyType())
+		return 0, fault.Errorf(fault.Type, "'%s' is not an integer", v.pyType())
 	}
 	if n.kind == 'b' {
 		return math.MaxInt32 * n.b.Sign(), nil

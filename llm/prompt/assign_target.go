@@ -1,5 +1,7 @@
 package prompt
 
+import "github.com/callnode/scheduler/llm/prompt/internal/fault"
+
 // parseAssignableName reads a name that may be assigned to.
 func (p *parser) parseAssignableName() (*token, error) {
 	t, err := p.expectName()
@@ -8,7 +10,7 @@ func (p *parser) parseAssignableName() (*token, error) {
 	}
 	switch t.text {
 	case "true", "false", "none", "True", "False", "None":
-		return nil, syntaxAt(t.off, "%s cannot be assigned to", t.text)
+		return nil, fault.SyntaxAt(t.off, "%s cannot be assigned to", t.text)
 	}
 	return t, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -17,7 +18,7 @@ var mutators = map[string]string{
 
 func refuseAttribute(o val, name string) val {
 	return ofPython(&undefinedValue{
-		class: Security, name: name,
+		class: fault.Security, name: name,
 		format: "access to attribute %s of a '%s' is refused", args: []any{quoteText(name), o.pyType()},
 	})
 }
@@ -107,7 +108,7 @@ func sliceBound(v val) (int, error) {
 	}
 	n, ok := toNum(v)
 	if !ok || n.kind == 'f' {
-		return 0, errorf(Type, "slice indices must be integers or None, not '%s'", v.pyType())
+		return 0, fault.Errorf(fault.Type, "slice indices must be integers or None, not '%s'", v.pyType())
 	}
 	if n.kind == 'b' {
 		return math.MaxInt32 * n.b.Sign(), nil
@@ -123,7 +124,7 @@ func sliceOf(m *run, o val, start, stop, step *int) (val, error) {
 	_, isStr := o.asString()
 	_, isTuple := o.py().(tuple)
 	if !isStr && !isTuple && !o.isList() {
-		return none, errorf(Type, "'%s' cannot be sliced", o.pyType())
+		return none, fault.Errorf(fault.Type, "'%s' cannot be sliced", o.pyType())
 	}
 	items, err := m.itemsOf(o)
 	if err != nil {
@@ -153,7 +154,7 @@ func sliceRange(n int, start, stop, step *int) (from, to, by int, err error) {
 		by = *step
 	}
 	if by == 0 {
-		return 0, 0, 0, errorf(Other, "slice step cannot be zero")
+		return 0, 0, 0, fault.Errorf(fault.Other, "slice step cannot be zero")
 	}
 	low, high := 0, n
 	if by < 0 {

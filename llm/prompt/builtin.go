@@ -1,6 +1,9 @@
 package prompt
 
-import "github.com/callnode/scheduler/llm/value"
+import (
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/value"
+)
 
 // builtin is a filter, a test or a function with its parameters, so that one
 // place binds arguments as Python does.
@@ -30,7 +33,7 @@ func (b *builtin) bindArgs(name string, a callArgs) ([]val, error) {
 		return nil, nil
 	}
 	if len(a.pos) > len(b.params) {
-		return nil, errorf(Type, "%s takes at most %d arguments, %d are given", name, len(b.params), len(a.pos))
+		return nil, fault.Errorf(fault.Type, "%s takes at most %d arguments, %d are given", name, len(b.params), len(a.pos))
 	}
 	args := make([]val, len(b.params))
 	copy(args, a.pos)
@@ -44,18 +47,18 @@ next:
 				continue
 			}
 			if !args[i].isAbsent() {
-				return nil, errorf(Type, "%s has two values for argument %s", name, quoteText(p))
+				return nil, fault.Errorf(fault.Type, "%s has two values for argument %s", name, quoteText(p))
 			}
 			args[i] = kw.v
 			continue next
 		}
-		e := errorf(Type, "%s has no argument %s", name, quoteText(kw.name))
+		e := fault.Errorf(fault.Type, "%s has no argument %s", name, quoteText(kw.name))
 		e.Hint = value.DidYouMean(kw.name, b.params)
 		return nil, e
 	}
 	for i := range b.need {
 		if args[i].isAbsent() {
-			return nil, errorf(Type, "%s needs the argument %s", name, quoteText(b.params[i]))
+			return nil, fault.Errorf(fault.Type, "%s needs the argument %s", name, quoteText(b.params[i]))
 		}
 	}
 	return args, nil
@@ -95,7 +98,7 @@ func (c *call) stringArg(i int, fallback string) (string, error) {
 	}
 	s, ok := c.args[i].asString()
 	if !ok {
-		return "", errorf(Type, "argument %d must be a string, not '%s'", i+1, c.args[i].pyType())
+		return "", fault.Errorf(fault.Type, "argument %d must be a string, not '%s'", i+1, c.args[i].pyType())
 	}
 	return s, nil
 }
@@ -111,8 +114,8 @@ func (c *call) intArg(i, fallback int) (int, error) {
 // widthArg is argument i as a number of columns within the bound.
 func (c *call) widthArg(i int) (int, error) {
 	n, err := c.intArg(i, 0)
-	if err == nil && n > maxPad {
-		err = errorf(Limit, "a width of more than %d", maxPad)
+	if err == nil && n > fault.MaxPad {
+		err = fault.Errorf(fault.Limit, "a width of more than %d", fault.MaxPad)
 	}
 	return n, err
 }

@@ -3,6 +3,7 @@ package prompt
 import (
 	"context"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -29,14 +30,14 @@ func (m *run) callValue(f val, a callArgs) (val, error) {
 	if x, ok := f.py().(callable); ok {
 		return x.callWith(m, a)
 	}
-	return none, errorf(Type, "'%s' cannot be called", f.pyType())
+	return none, fault.Errorf(fault.Type, "'%s' cannot be called", f.pyType())
 }
 
 // funcValue wraps a function of the program.
 func funcValue(name string, f Func) val {
 	return ofFunc(name, func(m *run, a callArgs) (val, error) {
 		if len(a.kw) > 0 {
-			return none, errorf(Type, "%s takes no arguments by name", name)
+			return none, fault.Errorf(fault.Type, "%s takes no arguments by name", name)
 		}
 		args := make([]value.Value, len(a.pos))
 		for i, x := range a.pos {
@@ -54,7 +55,7 @@ func funcValue(name string, f Func) val {
 func callProgramFunc(ctx context.Context, name string, f Func, args []value.Value) (v val, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = errorf(Other, "%s panicked: %v", name, r)
+			err = fault.Errorf(fault.Other, "%s panicked: %v", name, r)
 		}
 	}()
 	v.v, err = f(ctx, args)

@@ -1,6 +1,10 @@
 package prompt
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+)
 
 // maxFaults bounds how many errors [checkText] lists.
 const maxFaults = 20
@@ -15,11 +19,11 @@ type errorCollector struct {
 // skipBrokenTag notes an error of the tag that begins before start, and reports whether
 // the compiler can go on behind it.
 func (c *compiler) skipBrokenTag(err error, kind byte, start int) bool {
-	e, ok := err.(*Error) //nolint:errorlint // the package's own errors are never wrapped on their way up
+	e, ok := err.(*fault.Error) //nolint:errorlint // the package's own errors are never wrapped on their way up
 	if c.faults == nil || len(c.faults.list) >= maxFaults-1 {
 		return false
 	}
-	if !ok || e.Class == Limit || kind == '#' {
+	if !ok || e.Class == fault.Limit || kind == '#' {
 		return false
 	}
 	if c.pos < start { // not even its words could be read
@@ -43,7 +47,7 @@ func (c *compiler) skipBrokenTag(err error, kind byte, start int) bool {
 // tag is read by itself where the ones before allow it. refs are the outer names that the correct
 // ones mention.
 func checkText(text string, opts Options) (refs []Ref, errs []error) {
-	if len(text) > maxSource {
+	if len(text) > fault.MaxSource {
 		return nil, []error{sourceTooLong()}
 	}
 	c := newCompiler(text, opts)

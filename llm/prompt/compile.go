@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -19,7 +20,7 @@ type compiledTemplate struct {
 
 // compileText compiles the text of a template.
 func compileText(text string, opts Options) (*compiledTemplate, error) {
-	if len(text) > maxSource {
+	if len(text) > fault.MaxSource {
 		return nil, sourceTooLong()
 	}
 	c := newCompiler(text, opts)
@@ -44,7 +45,7 @@ type compiledExpr struct {
 
 // compileExpr compiles an expression without its braces, which may call funcs.
 func compileExpr(text string, funcs map[string]Func) (*compiledExpr, error) {
-	if len(text) > maxSource {
+	if len(text) > fault.MaxSource {
 		return nil, sourceTooLong()
 	}
 	toks, _, _, err := lexExpr(text, 0, "")
@@ -145,8 +146,8 @@ func (c *compiler) compileTemplate() error {
 	c.flushRun()
 	if n := len(c.open); n > 0 && !c.broken {
 		b := c.open[n-1]
-		e := syntaxAt(b.off, "{%% %s %%} is not closed", b.word)
-		setHint(e, wording.Say("add {%% end%s %%}", b.word))
+		e := fault.SyntaxAt(b.off, "{%% %s %%} is not closed", b.word)
+		fault.SetHint(e, wording.Say("add {%% end%s %%}", b.word))
 		return e
 	}
 	return nil
@@ -216,7 +217,7 @@ func (c *compiler) flushRun() {
 func (c *compiler) skipComment(at, start int) error {
 	i := strings.Index(c.src[start:], "#}")
 	if i < 0 {
-		return syntaxAt(at, "the comment is not closed: #} is missing")
+		return fault.SyntaxAt(at, "the comment is not closed: #} is missing")
 	}
 	c.trim = i > 0 && c.src[start+i-1] == '-'
 	c.pos = start + i + 2
@@ -292,8 +293,8 @@ func (c *compiler) compileStatement(at, start int) error {
 	if !ok {
 		return c.unknownTagError(word)
 	}
-	if len(c.open) >= maxBlocks {
-		return limitAt(at, "statements nested deeper than %d", maxBlocks)
+	if len(c.open) >= fault.MaxBlocks {
+		return fault.LimitAt(at, "statements nested deeper than %d", fault.MaxBlocks)
 	}
 	if err := parse(p, at); err != nil {
 		return err
@@ -327,8 +328,8 @@ func (c *compiler) closeStatement(b *block, p *parser) error {
 func (c *compiler) unknownTagError(word *token) error {
 	switch word.text {
 	case "include", "import", "from", "extends":
-		e := syntaxAt(word.off, "{%% %s %%} is refused: templates read no files", word.text)
-		e.Class = Security
+		e := fault.SyntaxAt(word.off, "{%% %s %%} is refused: templates read no files", word.text)
+		e.Class = fault.Security
 		return e
 	}
 	var inner *block
@@ -337,10 +338,10 @@ func (c *compiler) unknownTagError(word *token) error {
 	}
 	if word.text == "else" || word.text == "elif" || strings.HasPrefix(word.text, "end") {
 		if inner == nil {
-			return syntaxAt(word.off, "unexpected {%% %s %%}: no statement is open", word.text)
+			return fault.SyntaxAt(word.off, "unexpected {%% %s %%}: no statement is open", word.text)
 		}
 		line := 1 + strings.Count(c.src[:inner.off], "\n")
-		return syntaxAt(word.off, "unexpected {%% %s %%}: {%% %s %%} of line %d is still open", word.text, inner.word, line)
+		return fault.SyntaxAt(word.off, "unexpected {%% %s %%}: {%% %s %%} of line %d is still open", word.text, inner.word, line)
 	}
 	return unknownName("tag", word, append(slices.Sorted(maps.Keys(c.statementParsers())), "raw"))
 }
@@ -349,7 +350,7 @@ func (c *compiler) unknownTagError(word *token) error {
 func (c *compiler) compileRaw(at int) error {
 	loc := endraw.FindStringSubmatchIndex(c.src[c.pos:])
 	if loc == nil {
-		e := syntaxAt(at, "{%% raw %%} is not closed")
+		e := fault.SyntaxAt(at, "{%% raw %%} is not closed")
 		e.Hint = "add {% endraw %}"
 		return e
 	}
@@ -376,13 +377,15 @@ func (c *compiler) addStatement(s stmt) {
 
 func (b *block) hasPart(word string) bool { return slices.Contains(b.parts, word) }
 
-func sourceTooLong() error { return limitAt(0, "a template of more than %d bytes", maxSource) }
+func sourceTooLong() error {
+	return fault.LimitAt(0, "a template of more than %d bytes", fault.MaxSource)
+}
 
 // singleExpr returns the expression, and its offset in text, of a text that is one
 // {{ expression }} with nothing but white space around it.
 func singleExpr(text string) (expr string, offset int, ok bool) {
 	trimmed := strings.TrimSpace(text)
-	if len(text) > maxSource || !strings.HasPrefix(trimmed, "{{") {
+	if len(text) > fault.MaxSource || !strings.HasPrefix(trimmed, "{{") {
 		return "", 0, false
 	}
 	offset = strings.Index(text, "{{") + 2

@@ -3,6 +3,7 @@ package prompt
 import (
 	"slices"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -35,7 +36,7 @@ func (c *compiler) compileIf(p *parser, at int) error {
 	b.branch = func(word string, p *parser) error {
 		b := &c.open[len(c.open)-1]
 		if b.hasPart("else") {
-			return syntaxAt(p.toks[0].off, "{%% %s %%} after {%% else %%}", word)
+			return fault.SyntaxAt(p.toks[0].off, "{%% %s %%} after {%% else %%}", word)
 		}
 		b.parts = append(b.parts, word)
 		if word == "else" {
@@ -61,7 +62,7 @@ func (c *compiler) compileFor(p *parser, at int) error {
 		return err
 	}
 	if t.assignsTo("loop") {
-		return syntaxAt(p.toks[1].off, "a loop variable cannot be named loop")
+		return fault.SyntaxAt(p.toks[1].off, "a loop variable cannot be named loop")
 	}
 	if t.assignsTo("caller") && c.isInside("macro", "call") {
 		return callerTaken(t.off)
@@ -96,7 +97,7 @@ func (c *compiler) compileFor(p *parser, at int) error {
 	b.branch = func(word string, p *parser) error {
 		b := &c.open[len(c.open)-1]
 		if word != "else" || b.hasPart("else") {
-			return syntaxAt(p.toks[0].off, "unexpected {%% %s %%} in {%% for %%}", word)
+			return fault.SyntaxAt(p.toks[0].off, "unexpected {%% %s %%} in {%% for %%}", word)
 		}
 		b.parts = append(b.parts, word)
 		c.refs.popScope()
@@ -132,7 +133,7 @@ func (c *compiler) compileSet(p *parser, at int) error {
 		return err
 	}
 	if t.assignsTo("loop") && c.isInLoop() {
-		return syntaxAt(start, "loop cannot be set inside of a loop")
+		return fault.SyntaxAt(start, "loop cannot be set inside of a loop")
 	}
 	if t.assignsTo("caller") && c.isInside("macro", "call") {
 		return callerTaken(start)
@@ -197,7 +198,7 @@ func (c *compiler) parseFilterChain(p *parser, pipe bool) (node, error) {
 
 // callerTaken returns the error of a variable that would hide the body of {% call %}.
 func callerTaken(off int) error {
-	e := syntaxAt(off, "in a macro, caller is the body of {%% call %%} and cannot be another variable")
+	e := fault.SyntaxAt(off, "in a macro, caller is the body of {%% call %%} and cannot be another variable")
 	e.Hint = "choose another name"
 	return e
 }
@@ -220,12 +221,12 @@ func (c *compiler) parseSignature(p *parser) ([]param, error) {
 		}
 		off := p.toks[p.i-1].off
 		if t.name == "" || t.attr != "" {
-			return nil, syntaxAt(off, "a parameter must be a name")
+			return nil, fault.SyntaxAt(off, "a parameter must be a name")
 		}
 		prm := param{name: t.name}
 		for _, other := range params {
 			if other.name == prm.name {
-				return nil, syntaxAt(off, "the parameter %s is there twice", quoteText(prm.name))
+				return nil, fault.SyntaxAt(off, "the parameter %s is there twice", quoteText(prm.name))
 			}
 		}
 		if p.acceptOp("=") {
@@ -234,10 +235,10 @@ func (c *compiler) parseSignature(p *parser) ([]param, error) {
 				return nil, err
 			}
 		} else if n := len(params); n > 0 && params[n-1].fallback != nil {
-			return nil, syntaxAt(off, "a parameter without a default after one with a default")
+			return nil, fault.SyntaxAt(off, "a parameter without a default after one with a default")
 		}
-		if len(params) >= maxArguments {
-			return nil, limitAt(off, "more than %d parameters", maxArguments)
+		if len(params) >= fault.MaxArguments {
+			return nil, fault.LimitAt(off, "more than %d parameters", fault.MaxArguments)
 		}
 		if prm.name == "caller" {
 			return nil, callerTaken(off)
@@ -303,7 +304,7 @@ func (c *compiler) compileCall(p *parser, at int) error {
 	}
 	call, ok := x.(*callNode)
 	if !ok {
-		return syntaxAt(first, "{%% call %%} needs the call of a macro")
+		return fault.SyntaxAt(first, "{%% call %%} needs the call of a macro")
 	}
 	s.call, s.stop = call, c.trimmedEnd(first, p)
 	c.refs.addExpr(call)

@@ -1,6 +1,9 @@
 package prompt
 
-import "github.com/callnode/scheduler/llm/value"
+import (
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/value"
+)
 
 // pyDict is a dict with keys that are not strings, or with members that are not
 // JSON. Keys are equal when their [hashKey]s are.
@@ -106,11 +109,11 @@ func hashNested(v val, depth int) (string, error) {
 				return "", err
 			}
 			b = append(value.AppendQuoted(b, h), ',')
-			if len(b) > maxPad || depth > maxNesting {
-				return "", errorf(Limit, "a tuple that is too big to be a key")
+			if len(b) > fault.MaxPad || depth > fault.MaxNesting {
+				return "", fault.Errorf(fault.Limit, "a tuple that is too big to be a key")
 			}
 		}
 		return string(b), nil
 	}
-	return "", errorf(Type, "unhashable type: '%s'", v.pyType())
+	return "", fault.Errorf(fault.Type, "unhashable type: '%s'", v.pyType())
 }

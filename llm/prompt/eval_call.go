@@ -1,5 +1,7 @@
 package prompt
 
+import "github.com/callnode/scheduler/llm/prompt/internal/fault"
+
 func (m *evaluator) evalArgs(args []argument) (a callArgs, err error) {
 	if len(args) == 0 {
 		return a, nil
@@ -19,7 +21,7 @@ func (m *evaluator) evalArgs(args []argument) (a callArgs, err error) {
 	for i := range a.kw {
 		for j := range i {
 			if a.kw[i].name == a.kw[j].name {
-				return a, errorf(Type, "the argument %s is given twice", quoteText(a.kw[i].name))
+				return a, fault.Errorf(fault.Type, "the argument %s is given twice", quoteText(a.kw[i].name))
 			}
 		}
 	}
@@ -35,7 +37,7 @@ func (m *evaluator) evalOperands(in node, args []argument, pos int) (v val, a ca
 	}
 	a, err = m.evalArgs(args)
 	if err != nil {
-		return none, a, withPosition(err, pos)
+		return none, a, fault.WithPosition(err, pos)
 	}
 	return v, a, nil
 }
@@ -49,7 +51,7 @@ func (m *evaluator) evalFilter(n *filterNode) (val, error) {
 	m.here = n.pos()
 	v, err := n.def.applyTo(&m.run, n.name, in, a)
 	if err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	m.keepUsed(touched, v)
 	return v, nil
@@ -62,7 +64,7 @@ func (m *evaluator) evalTest(n *testNode) (val, error) {
 	}
 	v, err := n.def.applyTo(&m.run, n.name, in, a)
 	if err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	if n.not {
 		t, _ := v.v.Bool()
@@ -98,7 +100,7 @@ func (m *evaluator) evalCall(n *callNode) (val, error) {
 func (m *evaluator) callMethodOf(n *callNode, o val, name string, touched int) (val, error) {
 	a, err := m.evalArgs(n.args)
 	if err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	m.here = n.pos()
 	v, err := callMethod(&m.run, o, name, a)
@@ -106,7 +108,7 @@ func (m *evaluator) callMethodOf(n *callNode, o val, name string, touched int) (
 		v, err = m.computeResult(v, o, a)
 	}
 	if err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	m.keepUsed(touched, v)
 	return v, nil
@@ -114,15 +116,15 @@ func (m *evaluator) callMethodOf(n *callNode, o val, name string, touched int) (
 
 func (m *evaluator) callNodeWith(n *callNode, f val) (val, error) {
 	if err := f.checkDefined(); err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	a, err := m.evalArgs(n.args)
 	if err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	v, err := m.callValue(f, a)
 	if err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	return v, nil
 }

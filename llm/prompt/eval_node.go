@@ -3,6 +3,7 @@ package prompt
 import (
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -52,13 +53,13 @@ func (m *evaluator) evalSlice(n *sliceNode) (val, error) {
 		}
 		b, err := sliceBound(v)
 		if err != nil {
-			return none, withPosition(err, x.pos())
+			return none, fault.WithPosition(err, x.pos())
 		}
 		bound[i] = &b
 	}
 	v, err := sliceOf(&m.run, o, bound[0], bound[1], bound[2])
 	if err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	return v, nil
 }
@@ -71,16 +72,16 @@ func (m *evaluator) evalUnary(n *unaryNode) (val, error) {
 	if n.op == '!' {
 		t, err := isTruthy(v)
 		if err != nil {
-			return none, withPosition(err, n.pos())
+			return none, fault.WithPosition(err, n.pos())
 		}
 		return ofBool(!t), nil
 	}
 	if err := v.checkDefined(); err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	x, ok := toNum(v)
 	if !ok {
-		return none, withPosition(errorf(Type, "bad operand type for unary %c: '%s'", n.op, v.pyType()), n.pos())
+		return none, fault.WithPosition(fault.Errorf(fault.Type, "bad operand type for unary %c: '%s'", n.op, v.pyType()), n.pos())
 	}
 	if n.op == '+' {
 		return computeNumbers("+", x, num{kind: 'i'})
@@ -102,7 +103,7 @@ func (m *evaluator) evalBinary(n *binaryNode) (val, error) {
 	}
 	v, err := m.applyOperator(n.op, a, b)
 	if err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	return v, nil
 }
@@ -118,7 +119,7 @@ func (m *evaluator) evalConcat(n *concatNode) (val, error) {
 		}
 		s, err := m.textOf(v)
 		if err != nil {
-			return none, withPosition(err, p.pos())
+			return none, fault.WithPosition(err, p.pos())
 		}
 		size += len(s)
 		parts = append(parts, s)
@@ -127,7 +128,7 @@ func (m *evaluator) evalConcat(n *concatNode) (val, error) {
 		}
 	}
 	if err := m.checkTextSize(size); err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	return m.joinedText(strings.Join(parts, ""), traced), m.countSteps(len(traced) >> 4)
 }
@@ -144,7 +145,7 @@ func (m *evaluator) evalCompare(n *compareNode) (val, error) {
 		}
 		ok, err := m.compareQuickly(op, a, b)
 		if err != nil {
-			return none, withPosition(err, n.pos())
+			return none, fault.WithPosition(err, n.pos())
 		}
 		if !ok {
 			return ofBool(false), nil
@@ -162,7 +163,7 @@ func (m *evaluator) evalLogic(n *logicNode) (val, error) {
 	}
 	t, err := isTruthy(a)
 	if err != nil {
-		return none, withPosition(err, n.a.pos())
+		return none, fault.WithPosition(err, n.a.pos())
 	}
 	if t == n.or {
 		return a, nil
@@ -182,7 +183,7 @@ func (m *evaluator) evalCond(n *condNode) (val, error) {
 	case n.no != nil:
 		return m.eval(n.no)
 	}
-	return ofPython(&undefinedValue{class: Undefined, soft: true, off: n.pos()}), nil
+	return ofPython(&undefinedValue{class: fault.Undefined, soft: true, off: n.pos()}), nil
 }
 
 func (m *evaluator) evalList(n *listNode) (val, error) {
@@ -225,7 +226,7 @@ func (m *evaluator) evalDict(n *dictNode) (val, error) {
 			}
 		}
 		if err := d.setItem(k, v); err != nil {
-			return none, withPosition(err, n.keys[i].pos())
+			return none, fault.WithPosition(err, n.keys[i].pos())
 		}
 	}
 	if d != nil {
@@ -264,7 +265,7 @@ func (m *evaluator) evalTruth(n node) (bool, error) {
 	}
 	t, err := isTruthy(v)
 	if err != nil {
-		return false, withPosition(err, n.pos())
+		return false, fault.WithPosition(err, n.pos())
 	}
 	return t, nil
 }
@@ -307,5 +308,5 @@ func (m *evaluator) eval(n node) (val, error) {
 	case *bodyNode:
 		return m.evalBody(n)
 	}
-	return none, errorf(Other, "an expression of type %T cannot be evaluated", n)
+	return none, fault.Errorf(fault.Other, "an expression of type %T cannot be evaluated", n)
 }

@@ -3,12 +3,13 @@ package prompt
 import (
 	"context"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
 // templateCode is a template that can be rendered. It is immutable.
 type templateCode struct {
-	src   Source
+	src   fault.Source
 	prog  *program
 	tree  *tree // nil where the template has no statements
 	slots int
@@ -16,7 +17,7 @@ type templateCode struct {
 
 // exprCode is an expression that can be evaluated. It is immutable.
 type exprCode struct {
-	src   Source
+	src   fault.Source
 	root  node
 	slots int
 }
@@ -48,7 +49,7 @@ func (t *templateCode) evaluate(ctx context.Context, scope Scope, prepare func(*
 		err = m.writeSegments(t.prog.runs[0])
 	}
 	if err != nil {
-		return m, locate(&t.src, err)
+		return m, fault.Locate(&t.src, err)
 	}
 	return m, nil
 }
@@ -99,11 +100,11 @@ func (e *exprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	if err == nil {
 		out, err = m.exportMarked(v)
 		if err != nil {
-			err = withPosition(err, e.root.pos())
+			err = fault.WithPosition(err, e.root.pos())
 		}
 	}
 	if err != nil {
-		return value.Value{}, m.hideSecrets(locate(&e.src, err), func(masked Scope) error {
+		return value.Value{}, m.hideSecrets(fault.Locate(&e.src, err), func(masked Scope) error {
 			_, err := e.Eval(ctx, masked)
 			return err
 		})
@@ -119,11 +120,11 @@ func (e *exprCode) Trace(ctx context.Context, scope Scope) (value.Value, []Membe
 	m.traceMasked(scope)
 	v, err := m.evalTraced(e.root)
 	if err != nil {
-		return value.Value{}, nil, locate(&e.src, err)
+		return value.Value{}, nil, fault.Locate(&e.src, err)
 	}
 	out, err := m.exportValue(v)
 	if err != nil {
-		return value.Value{}, nil, locate(&e.src, withPosition(err, e.root.pos()))
+		return value.Value{}, nil, fault.Locate(&e.src, fault.WithPosition(err, e.root.pos()))
 	}
 	t := memberTracer{masked: m.masked, stop: len(e.src.Text)}
 	t.add("", v, out, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -43,8 +44,8 @@ func (f *frame) setVar(name string, v val) error {
 			return nil
 		}
 	}
-	if len(f.vars) >= maxVars {
-		return errorf(Limit, "more than %d variables", maxVars)
+	if len(f.vars) >= fault.MaxVars {
+		return fault.Errorf(fault.Limit, "more than %d variables", fault.MaxVars)
 	}
 	f.vars = append(f.vars, binding{name, v})
 	return nil
@@ -89,7 +90,7 @@ func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 	}
 	v, ok, err := m.scope.Lookup(n.name)
 	if err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	s.seen, s.v = true, val{v: v}
 	if m.trace && ok {
@@ -103,7 +104,7 @@ func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 		}
 		f, ok := m.scope.(LenientScope)
 		s.v = m.undefined(&undefinedValue{
-			class: Undefined, name: n.name, format: "%s is undefined", args: []any{n.name}, off: n.pos(), deep: ok && f.IsAbsent(n.name),
+			class: fault.Undefined, name: n.name, format: "%s is undefined", args: []any{n.name}, off: n.pos(), deep: ok && f.IsAbsent(n.name),
 			hint: wording.Of(unsupported["function"][n.name]),
 		})
 	}

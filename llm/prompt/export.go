@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -12,8 +13,8 @@ import (
 func (m *run) exportValue(v val) (value.Value, error) { return m.exportNested(v, 0) }
 
 func (m *run) exportNested(v val, depth int) (value.Value, error) {
-	if depth > maxNesting {
-		return value.Value{}, errorf(Limit, "a value nested deeper than %d", maxNesting)
+	if depth > fault.MaxNesting {
+		return value.Value{}, fault.Errorf(fault.Limit, "a value nested deeper than %d", fault.MaxNesting)
 	}
 	if err := m.countSteps(1); err != nil {
 		return value.Value{}, err
@@ -29,7 +30,7 @@ func (m *run) exportNested(v val, depth int) (value.Value, error) {
 	case markup:
 		return value.OfString(string(x)), nil
 	case nonFinite:
-		return value.Value{}, errorf(Other, "%s cannot leave a template", floatText(float64(x)))
+		return value.Value{}, fault.Errorf(fault.Other, "%s cannot leave a template", floatText(float64(x)))
 	case *pyDict:
 		out := value.NewMap(len(x.keys))
 		for i, k := range x.keys {
@@ -71,7 +72,7 @@ func keyText(k val) (string, error) {
 	}
 	n, ok := toNum(k)
 	if !ok {
-		return "", errorf(Type, "a '%s' cannot be a key in JSON", k.pyType())
+		return "", fault.Errorf(fault.Type, "a '%s' cannot be a key in JSON", k.pyType())
 	}
 	if k.py() == nil && k.v.Kind() == value.Bool {
 		return strconv.FormatBool(n.i != 0), nil

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -41,7 +42,7 @@ func newGenerator(name string, run func() ([]val, error)) (val, error) {
 }
 
 func noElement(m *run, what string) val {
-	return m.undefined(&undefinedValue{class: Undefined, format: "the list is empty: it has no %s element", args: []any{wording.Of(what)}, off: m.here})
+	return m.undefined(&undefinedValue{class: fault.Undefined, format: "the list is empty: it has no %s element", args: []any{wording.Of(what)}, off: m.here})
 }
 
 func filterFirst(m *run, c *call) (val, error) {
@@ -64,7 +65,7 @@ func firstOf(items []val) val {
 
 func filterLast(m *run, c *call) (val, error) {
 	if _, ok := c.in.py().(*generator); ok {
-		return none, errorf(Type, "'generator' is not reversible")
+		return none, fault.Errorf(fault.Type, "'generator' is not reversible")
 	}
 	if e := listElements(c.in); e.len() > 0 {
 		return e.at(e.len() - 1), nil
@@ -98,11 +99,11 @@ func filterReverse(m *run, c *call) (val, error) {
 }
 
 func filterItems(m *run, c *call) (val, error) {
-	if u := c.in.asUndefined(); u != nil && u.class == Undefined {
+	if u := c.in.asUndefined(); u != nil && u.class == fault.Undefined {
 		return newGenerator("items", func() ([]val, error) { return nil, nil })
 	}
 	if !c.in.isDict() {
-		return none, errorf(Type, "items needs a dict, not a '%s'", c.in.pyType())
+		return none, fault.Errorf(fault.Type, "items needs a dict, not a '%s'", c.in.pyType())
 	}
 	in := c.in
 	return newGenerator("items", func() ([]val, error) { return m.viewItems(&dictView{of: in, kind: 'i'}) })
@@ -219,7 +220,7 @@ func filterSum(m *run, c *call) (val, error) {
 		total = c.args[1]
 	}
 	if _, ok := total.asString(); ok {
-		return none, errorf(Type, "sum cannot add strings: use join")
+		return none, fault.Errorf(fault.Type, "sum cannot add strings: use join")
 	}
 	for _, item := range items {
 		item, err = g.memberOf(m, item)
@@ -280,7 +281,7 @@ func filterSlice(m *run, c *call) (val, error) {
 			return nil, err
 		}
 		if n == 0 {
-			return nil, errorf(ZeroDivision, "slice needs at least one slice")
+			return nil, fault.Errorf(fault.ZeroDivision, "slice needs at least one slice")
 		}
 		if err := m.checkListSize(max(n, 0)); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -31,12 +32,12 @@ func takeNamed(a *callArgs, name string) val {
 func builtinArg(a *callArgs, what string, table map[string]*builtin) (string, *builtin, error) {
 	name, ok := a.pos[0].asString()
 	if !ok {
-		return "", nil, errorf(Type, "the name of a %s must be a string, not a '%s'", kindText(what), a.pos[0].pyType())
+		return "", nil, fault.Errorf(fault.Type, "the name of a %s must be a string, not a '%s'", kindText(what), a.pos[0].pyType())
 	}
 	a.pos = a.pos[1:]
 	def := table[name]
 	if def == nil {
-		e := errorf(Other, "unknown %s %s", kindText(what), quoteText(name))
+		e := fault.Errorf(fault.Other, "unknown %s %s", kindText(what), quoteText(name))
 		e.Hint = value.DidYouMean(name, sortedKeys(table))
 		if remedy, ok := unsupported[what][name]; ok {
 			e.Hint = remedy
@@ -61,7 +62,7 @@ func filterMap(m *run, c *call) (val, error) {
 	if len(a.pos) == 0 {
 		attribute, fallback := takeNamed(&a, "attribute"), takeNamed(&a, "default")
 		if len(a.kw) > 0 || attribute.isAbsent() {
-			return none, errorf(Type, "map needs the name of a filter, or attribute= and perhaps default=")
+			return none, fault.Errorf(fault.Type, "map needs the name of a filter, or attribute= and perhaps default=")
 		}
 		g, err := newGetter(m, attribute, fallback)
 		if err != nil {
@@ -99,7 +100,7 @@ func selectFilter(keep, byAttr bool) func(m *run, c *call) (val, error) {
 		var g *getter
 		if byAttr {
 			if len(a.pos) == 0 {
-				return none, errorf(Type, "the name of an attribute is missing")
+				return none, fault.Errorf(fault.Type, "the name of an attribute is missing")
 			}
 			var err error
 			g, err = newGetter(m, a.pos[0], missing)

@@ -3,6 +3,8 @@ package prompt
 import (
 	"slices"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 )
 
 // sortBy sorts items by keys that are made of them; it is stable, also in
@@ -95,7 +97,7 @@ func filterSort(m *run, c *call) (val, error) {
 
 func filterDictSort(m *run, c *call) (val, error) {
 	if !c.in.isDict() {
-		return none, errorf(Other, "dictsort needs a dict, not a '%s'", c.in.pyType())
+		return none, fault.Errorf(fault.Other, "dictsort needs a dict, not a '%s'", c.in.pyType())
 	}
 	sensitive, err := c.boolArg(0, false)
 	if err != nil {
@@ -106,7 +108,7 @@ func filterDictSort(m *run, c *call) (val, error) {
 		return none, err
 	}
 	if by != "key" && by != "value" {
-		return none, errorf(Other, "dictsort sorts by 'key' or by 'value'")
+		return none, fault.Errorf(fault.Other, "dictsort sorts by 'key' or by 'value'")
 	}
 	reverse, err := c.boolArg(2, false)
 	if err != nil {

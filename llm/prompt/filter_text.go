@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -120,7 +121,7 @@ func filterIndent(m *run, c *call) (val, error) {
 	}
 	s, ok := c.in.asString()
 	if !ok {
-		return none, errorf(Type, "indent needs a string, not a '%s'", c.in.pyType())
+		return none, fault.Errorf(fault.Type, "indent needs a string, not a '%s'", c.in.pyType())
 	}
 	s += "\n" // as Jinja2 does, so that the last line counts
 	lines := splitLines(s)
@@ -163,14 +164,14 @@ func filterTruncate(m *run, c *call) (val, error) {
 	}
 	tail := utf8.RuneCountInString(end)
 	if length < tail || leeway < 0 {
-		return none, errorf(Other, "truncate needs a length of at least %d and a leeway of at least 0", tail)
+		return none, fault.Errorf(fault.Other, "truncate needs a length of at least %d and a leeway of at least 0", tail)
 	}
 	if n, err := m.lengthOf(c.in); err != nil || n <= length+leeway {
 		return c.in, err
 	}
 	s, ok := c.in.asString()
 	if !ok {
-		return none, errorf(Type, "truncate needs a string, not a '%s'", c.in.pyType())
+		return none, fault.Errorf(fault.Type, "truncate needs a string, not a '%s'", c.in.pyType())
 	}
 	runes := []rune(s)
 	cut := string(runes[:length-tail])
@@ -205,7 +206,7 @@ func formatFilter(m *run, c *call) (val, error) {
 		return none, err
 	}
 	if len(c.argv.kw) > 0 && len(c.argv.pos) > 0 {
-		return none, errorf(Type, "format takes arguments either by place or by name")
+		return none, fault.Errorf(fault.Type, "format takes arguments either by place or by name")
 	}
 	args := ofPython(tuple(c.argv.pos))
 	if len(c.argv.kw) > 0 {
@@ -221,7 +222,7 @@ func formatFilter(m *run, c *call) (val, error) {
 
 func filterURLEncode(m *run, c *call) (val, error) {
 	if c.in.isDict() || isSequence(c.in) {
-		e := errorf(Type, "urlencode needs a text, not a '%s'", c.in.pyType())
+		e := fault.Errorf(fault.Type, "urlencode needs a text, not a '%s'", c.in.pyType())
 		e.Hint = "encode each part: key ~ '=' ~ (value | urlencode)"
 		return none, e
 	}

@@ -1,6 +1,10 @@
 package prompt
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+)
 
 // filterToJSON writes JSON as Hugging Face's chat templates do: nothing escaped
 // for HTML, other scripts as they are, keys in their order.
@@ -32,7 +36,7 @@ func filterToJSON(m *run, c *call) (val, error) {
 			return none, err
 		}
 		if len(seps) != 2 {
-			return none, errorf(Other, "separators must be two strings")
+			return none, fault.Errorf(fault.Other, "separators must be two strings")
 		}
 		w.item, _ = seps[0].asString()
 		w.key, _ = seps[1].asString()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 )
 
 // newFilterTable is Jinja2's filters but random, whose result no test could hold,
@@ -37,7 +39,7 @@ func filterDefault(_ *run, c *call) (val, error) {
 		fallback = ofStr("")
 	}
 	if u := c.in.asUndefined(); u != nil {
-		if u.class == Security {
+		if u.class == fault.Security {
 			return none, u.toError()
 		}
 		return fallback, nil
@@ -56,7 +58,7 @@ func filterDefault(_ *run, c *call) (val, error) {
 func filterAbs(_ *run, c *call) (val, error) {
 	n, ok := toNum(c.in)
 	if !ok {
-		return none, errorf(Type, "abs needs a number, not a '%s'", c.in.pyType())
+		return none, fault.Errorf(fault.Type, "abs needs a number, not a '%s'", c.in.pyType())
 	}
 	if n.kind == 'f' {
 		return ofFloat(math.Abs(n.f)), nil
@@ -99,7 +101,7 @@ func filterInt(_ *run, c *call) (val, error) {
 // parseInt is Python's int(s, base) for text.
 func parseInt(s string, base int) (*big.Int, bool) {
 	s = strings.TrimFunc(s, isSpace)
-	if len(s) > maxDigits || base < 2 || base > 36 {
+	if len(s) > fault.MaxDigits || base < 2 || base > 36 {
 		return nil, false
 	}
 	digits := strings.TrimLeft(s, "+-")
@@ -176,11 +178,11 @@ func filterRound(_ *run, c *call) (val, error) {
 	}
 	switch {
 	case method != "common" && method != "ceil" && method != "floor":
-		return none, errorf(Other, "the method of round must be common, ceil or floor")
+		return none, fault.Errorf(fault.Other, "the method of round must be common, ceil or floor")
 	case !ok:
-		return none, errorf(Type, "round needs a number, not a '%s'", c.in.pyType())
+		return none, fault.Errorf(fault.Type, "round needs a number, not a '%s'", c.in.pyType())
 	case precision > 400 || precision < -400:
-		return none, errorf(Limit, "round to more than 400 digits")
+		return none, fault.Errorf(fault.Limit, "round to more than 400 digits")
 	}
 	if n.kind != 'f' && method == "common" {
 		if precision < 0 && n.kind == 'i' {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 )
 
 // layout is how one value is written by '%6.2f' % x or '{:>6.2f}'.format(x).
@@ -30,8 +32,8 @@ func (l *layout) readPrecision(s string) (rest string, ok bool) {
 }
 
 func (l *layout) checkSize() error {
-	if l.width > maxPad || l.precision > maxPad/1000 {
-		return errorf(Limit, "a width or precision that is too large")
+	if l.width > fault.MaxPad || l.precision > fault.MaxPad/1000 {
+		return fault.Errorf(fault.Limit, "a width or precision that is too large")
 	}
 	return nil
 }
@@ -39,7 +41,7 @@ func (l *layout) checkSize() error {
 // parseLayout reads what follows the colon of a {} field.
 func parseLayout(s string) (layout, error) {
 	l := layout{fill: ' ', precision: -1}
-	invalid := errorf(Other, "invalid format %s", quoteText(s))
+	invalid := fault.Errorf(fault.Other, "invalid format %s", quoteText(s))
 	invalid.Hint = "a format has the form [fill][<>^][+][0][width][,][.digits][s, d, f, e, g, x or %]"
 	isAlign := func(i int) bool { return i < len(s) && strings.IndexByte("<>^", s[i]) >= 0 }
 	_, n := utf8.DecodeRuneInString(s)
@@ -84,11 +86,11 @@ func (l layout) writeValue(m *run, v val) (string, error) {
 	}
 	if isStr && (l.kind == 's' || l.kind == 0) || isEmpty {
 		if l.comma || l.sign != 0 || l.align == '=' {
-			return "", errorf(Other, "a sign, a comma and leading zeros are for numbers, not for a '%s'", v.pyType())
+			return "", fault.Errorf(fault.Other, "a sign, a comma and leading zeros are for numbers, not for a '%s'", v.pyType())
 		}
 		return l.writeText(m, v, '<')
 	}
-	e := errorf(Type, "a '%s' cannot be written in this format", v.pyType())
+	e := fault.Errorf(fault.Type, "a '%s' cannot be written in this format", v.pyType())
 	e.Hint = "make a text of it first: | string"
 	return "", e
 }
@@ -111,7 +113,7 @@ func (l layout) writeNumber(n num) (string, error) {
 	isFloat := wantsInt && n.kind == 'f'
 	roundsDecimals := hasDecimals && (wantsInt || l.kind == 0)
 	if isFloat || roundsDecimals {
-		e := errorf(Other, "the format does not fit the number")
+		e := fault.Errorf(fault.Other, "the format does not fit the number")
 		e.Hint = "'d' is for integers and takes no decimals; decimals need 'f', 'e' or 'g'"
 		return "", e
 	}
@@ -248,7 +250,7 @@ func (m *run) formatPercent(s string, args val) (string, error) {
 	isContainer := args.isDict() || isSequence(args)
 	mayHaveMore := isContainer && !isTuple
 	if p.next < len(p.list) && !mayHaveMore {
-		return "", errorf(Type, "not all arguments converted during string formatting")
+		return "", fault.Errorf(fault.Type, "not all arguments converted during string formatting")
 	}
 	return b.String(), nil
 }
@@ -259,7 +261,7 @@ func (p *percentFormat) writeConversion(s string) (text, rest string, err error)
 	if named {
 		key, s, named = strings.Cut(s[1:], ")")
 		if !named {
-			return "", "", errorf(Other, "incomplete format key")
+			return "", "", fault.Errorf(fault.Other, "incomplete format key")
 		}
 	}
 	l := layout{fill: ' ', precision: -1}
@@ -285,14 +287,14 @@ func (p *percentFormat) writeConversion(s string) (text, rest string, err error)
 		return "", "", err
 	}
 	if s == "" {
-		return "", "", errorf(Other, "incomplete format")
+		return "", "", fault.Errorf(fault.Other, "incomplete format")
 	}
 	kind, rest := s[0], s[1:]
 	if kind == '%' {
 		return "%", rest, nil
 	}
 	if strings.IndexByte("sdifegxX", kind) < 0 {
-		e := errorf(Other, "unsupported format character %q", kind)
+		e := fault.Errorf(fault.Other, "unsupported format character %q", kind)
 		e.Hint = "use %s, %d, %f, %e, %g or %x"
 		return "", "", e
 	}
@@ -315,18 +317,18 @@ func (p *percentFormat) writeConversion(s string) (text, rest string, err error)
 func (p *percentFormat) takeArgument(key string, named bool) (val, error) {
 	if !named {
 		if p.next >= len(p.list) {
-			return none, errorf(Type, "not enough arguments for format string")
+			return none, fault.Errorf(fault.Type, "not enough arguments for format string")
 		}
 		p.next++
 		return p.list[p.next-1], nil
 	}
 	p.next = len(p.list)
 	if !p.args.isDict() {
-		return none, errorf(Type, "format requires a mapping")
+		return none, fault.Errorf(fault.Type, "format requires a mapping")
 	}
 	v, ok, err := dictGet(p.args, ofStr(key))
 	if err == nil && !ok {
-		err = errorf(Other, "the format has no argument %s", quoteText(key))
+		err = fault.Errorf(fault.Other, "the format has no argument %s", quoteText(key))
 	}
 	return v, err
 }
@@ -344,12 +346,12 @@ func (l layout) writePercent(m *run, v val) (string, error) {
 	isHex := l.kind|0x20 == 'x'
 	isHexOfFloat := isHex && n.kind == 'f'
 	if !isNum || isHexOfFloat {
-		return "", errorf(Type, "%%%c format: a number is required, not %s", l.kind, v.pyType())
+		return "", fault.Errorf(fault.Type, "%%%c format: a number is required, not %s", l.kind, v.pyType())
 	}
 	if n.kind == 'f' && l.kind == 'd' {
 		whole, ok := toNum(truncateFloat(n.f, none))
 		if !ok {
-			return "", errorf(Other, "cannot convert %s to an integer", floatText(n.f))
+			return "", fault.Errorf(fault.Other, "cannot convert %s to an integer", floatText(n.f))
 		}
 		n = whole
 	}
@@ -383,7 +385,7 @@ func (m *run) formatFields(s string, args callArgs) (string, error) {
 		}
 		end := strings.IndexByte(s, '}')
 		if s[i] == '}' || end < 0 {
-			return "", errorf(Other, "single %q in a format", s[i])
+			return "", fault.Errorf(fault.Other, "single %q in a format", s[i])
 		}
 		text, err := f.writeField(s[i+1 : end])
 		if err != nil {
@@ -402,12 +404,12 @@ func (m *run) formatFields(s string, args callArgs) (string, error) {
 func (f *fieldFormat) writeField(field string) (string, error) {
 	name, form, _ := strings.Cut(field, ":")
 	if strings.ContainsAny(name, ".[") || strings.Contains(field, "{") {
-		e := errorf(Security, "a field of a format reaches no members and contains no field: {%s}", field)
+		e := fault.Errorf(fault.Security, "a field of a format reaches no members and contains no field: {%s}", field)
 		e.Hint = "give the value itself as an argument"
 		return "", e
 	}
 	if i := strings.IndexByte(name, '!'); i >= 0 {
-		return "", errorf(Other, "conversions such as %s are not supported in a format", name[i:])
+		return "", fault.Errorf(fault.Other, "conversions such as %s are not supported in a format", name[i:])
 	}
 	v, err := f.findArgument(name)
 	if err != nil {
@@ -434,14 +436,14 @@ func (f *fieldFormat) findArgument(name string) (val, error) {
 				return kw.v, nil
 			}
 		}
-		return none, errorf(Other, "the format has no argument %s", quoteText(name))
+		return none, fault.Errorf(fault.Other, "the format has no argument %s", quoteText(name))
 	}
 	if f.mode != 0 && f.mode != mode {
-		return none, errorf(Other, "a format numbers all of its fields or none")
+		return none, fault.Errorf(fault.Other, "a format numbers all of its fields or none")
 	}
 	f.mode = mode
 	if i < 0 || i >= len(f.args.pos) {
-		return none, errorf(Other, "the format has no argument %d", i)
+		return none, fault.Errorf(fault.Other, "the format has no argument %d", i)
 	}
 	return f.args.pos[i], nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -27,7 +28,7 @@ func fuzzContext() (context.Context, context.CancelFunc) {
 
 func checkFuzzed(t *testing.T, err error, size int) {
 	t.Helper()
-	if size > maxBytes {
+	if size > fault.MaxBytes {
 		t.Errorf("%d bytes", size)
 	}
 	if err == nil {

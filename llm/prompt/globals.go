@@ -1,5 +1,7 @@
 package prompt
 
+import "github.com/callnode/scheduler/llm/prompt/internal/fault"
+
 // findGlobal returns a built-in function of templates.
 func findGlobal(name string) (val, bool) {
 	v, ok := globalTable()[name]
@@ -14,10 +16,10 @@ func newGlobalTable() map[string]val {
 
 func makeRange(_ *run, a callArgs) (val, error) {
 	if len(a.kw) > 0 {
-		return none, errorf(Type, "range takes no arguments by name")
+		return none, fault.Errorf(fault.Type, "range takes no arguments by name")
 	}
 	if len(a.pos) < 1 || len(a.pos) > 3 {
-		return none, errorf(Type, "range takes 1 to 3 arguments, %d are given", len(a.pos))
+		return none, fault.Errorf(fault.Type, "range takes 1 to 3 arguments, %d are given", len(a.pos))
 	}
 	bounds := [3]int64{0, 0, 1}
 	for i, x := range a.pos {
@@ -37,14 +39,14 @@ func rangeValue(start, stop, step int64) (val, error) {
 	r := &rangeOf{start: start, stop: stop, step: step}
 	switch {
 	case r.step == 0:
-		return none, errorf(Other, "the step of a range must not be zero")
+		return none, fault.Errorf(fault.Other, "the step of a range must not be zero")
 	case r.step > 0 && r.start < r.stop:
 		r.n = (r.stop-r.start-1)/r.step + 1
 	case r.step < 0 && r.start > r.stop:
 		r.n = (r.start-r.stop-1)/-r.step + 1
 	}
-	if r.n > maxRange {
-		return none, errorf(Other, "a range of more than %d elements", maxRange)
+	if r.n > fault.MaxRange {
+		return none, fault.Errorf(fault.Other, "a range of more than %d elements", fault.MaxRange)
 	}
 	return ofPython(r), nil
 }
@@ -70,7 +72,7 @@ func addPairs(m *run, d *pyDict, v val) error {
 			return err
 		}
 		if len(pair) != 2 {
-			return errorf(Other, "a dict needs pairs of key and value")
+			return fault.Errorf(fault.Other, "a dict needs pairs of key and value")
 		}
 		if err := d.setItem(pair[0], pair[1]); err != nil {
 			return err
@@ -81,7 +83,7 @@ func addPairs(m *run, d *pyDict, v val) error {
 
 func newDictFrom(m *run, name string, a callArgs) (*pyDict, error) {
 	if len(a.pos) > 1 {
-		return nil, errorf(Type, "%s takes at most 1 argument without a name, %d are given", name, len(a.pos))
+		return nil, fault.Errorf(fault.Type, "%s takes at most 1 argument without a name, %d are given", name, len(a.pos))
 	}
 	d := newDict(len(a.kw))
 	for _, x := range a.pos {
@@ -114,7 +116,7 @@ func makeNamespace(m *run, a callArgs) (val, error) {
 	for i, k := range d.keys {
 		name, ok := k.asString()
 		if !ok {
-			return none, errorf(Type, "the names of a namespace must be strings, not '%s'", k.pyType())
+			return none, fault.Errorf(fault.Type, "the names of a namespace must be strings, not '%s'", k.pyType())
 		}
 		if err := ns.setMember(name, d.vals[i]); err != nil {
 			return none, err

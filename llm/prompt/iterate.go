@@ -3,6 +3,7 @@ package prompt
 import (
 	"unicode/utf8"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -161,8 +162,8 @@ func (m *run) runGenerator(g *generator) ([]val, error) {
 	run := g.run
 	g.run = nil
 	m.walking++
-	if m.walking > maxNesting {
-		return nil, errorf(Limit, "generators inside each other deeper than %d", maxNesting)
+	if m.walking > fault.MaxNesting {
+		return nil, fault.Errorf(fault.Limit, "generators inside each other deeper than %d", fault.MaxNesting)
 	}
 	items, err := run()
 	m.walking--

@@ -6,6 +6,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -17,7 +18,7 @@ type jsonWriter struct {
 }
 
 func newJSONWriter() *jsonWriter {
-	return &jsonWriter{printer: printer{max: maxBytes}, item: ", ", key: ": "}
+	return &jsonWriter{printer: printer{max: fault.MaxBytes}, item: ", ", key: ": "}
 }
 
 // write returns a value as JSON.
@@ -31,7 +32,7 @@ func (w *jsonWriter) addJSONValue(v val) {
 		return
 	}
 	w.depth++
-	if w.depth > maxValue {
+	if w.depth > fault.MaxValue {
 		w.setError(valueTooDeep())
 	}
 	defer func() { w.depth-- }()
@@ -64,7 +65,7 @@ func (w *jsonWriter) addJSONValue(v val) {
 	case *undefinedValue:
 		w.setError(x.toError())
 	default:
-		w.setError(errorf(Type, "a '%s' cannot be written as JSON", v.pyType()))
+		w.setError(fault.Errorf(fault.Type, "a '%s' cannot be written as JSON", v.pyType()))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 )
 
 type tokenKind uint8
@@ -45,11 +47,11 @@ func lexExpr(src string, start int, closer string) (toks []token, next int, trim
 			return append(l.toks, end), l.pos + n, t, nil
 		}
 		if l.pos >= len(src) {
-			return nil, 0, 0, syntaxAt(start, "%s is missing: the template ends inside the tag", closer)
+			return nil, 0, 0, fault.SyntaxAt(start, "%s is missing: the template ends inside the tag", closer)
 		}
 		if err := l.lexToken(); err != nil {
 			if closer != "" && !hasCloser(src[start:], closer) {
-				err = syntaxAt(start, "%s is missing: the tag is not closed", closer)
+				err = fault.SyntaxAt(start, "%s is missing: the tag is not closed", closer)
 			}
 			return nil, 0, 0, err
 		}
@@ -130,7 +132,7 @@ func (l *exprLexer) lexToken() error {
 		}
 	}
 	if strings.IndexByte("+-/*%~[](){}><=.:|,", c) < 0 {
-		return syntaxAt(l.pos, "unexpected character %q", l.currentRune())
+		return fault.SyntaxAt(l.pos, "unexpected character %q", l.currentRune())
 	}
 	switch c {
 	case '(', '[', '{':
@@ -138,7 +140,7 @@ func (l *exprLexer) lexToken() error {
 	case ')', ']', '}':
 		want := map[byte]byte{')': '(', ']': '[', '}': '{'}[c]
 		if len(l.open) == 0 || l.open[len(l.open)-1] != want {
-			return syntaxAt(l.pos, "unexpected %q", c)
+			return fault.SyntaxAt(l.pos, "unexpected %q", c)
 		}
 		l.open = l.open[:len(l.open)-1]
 	}
@@ -182,7 +184,7 @@ func (l *exprLexer) lexNumber() error {
 	}
 	text := rest[:end]
 	if next, _ := utf8.DecodeRuneInString(rest[end:]); isNamePart(next) && !l.isAfterDot() {
-		e := syntaxAt(l.pos, "invalid number %s", quoteText(text+string(next)))
+		e := fault.SyntaxAt(l.pos, "invalid number %s", quoteText(text+string(next)))
 		e.Hint = "numbers are decimal digits, as in 1000000 or 1.5e6"
 		return e
 	}
@@ -192,14 +194,14 @@ func (l *exprLexer) lexNumber() error {
 		return nil
 	}
 	if text[0] == '0' && strings.Trim(text, "0") != "" {
-		return syntaxAt(l.pos, "a number must not begin with 0")
+		return fault.SyntaxAt(l.pos, "a number must not begin with 0")
 	}
-	if len(text) > maxDigits {
-		return syntaxAt(l.pos, "a number of more than %d digits", maxDigits)
+	if len(text) > fault.MaxDigits {
+		return fault.SyntaxAt(l.pos, "a number of more than %d digits", fault.MaxDigits)
 	}
 	i, ok := new(big.Int).SetString(text, 10)
 	if !ok {
-		return syntaxAt(l.pos, "invalid number %s", quoteText(text))
+		return fault.SyntaxAt(l.pos, "invalid number %s", quoteText(text))
 	}
 	l.emitToken(token{kind: tokInt, text: text, num: ofBig(i)}, end)
 	return nil
@@ -220,7 +222,7 @@ func (l *exprLexer) lexString(quote byte) error {
 		i++
 	}
 	if i >= len(l.src) {
-		return syntaxAt(l.pos, "the string is not closed")
+		return fault.SyntaxAt(l.pos, "the string is not closed")
 	}
 	text, err := unescapeString(l.src[l.pos+1:i], l.pos+1)
 	if err != nil {
@@ -256,17 +258,17 @@ func unescapeString(s string, offset int) (string, error) {
 			b.WriteByte(simple)
 		case c == '\n': // a line that goes on
 		case strings.IndexByte("01234567N", c) >= 0:
-			e := syntaxAt(offset, `the escape \%c is not supported in a string`, c)
+			e := fault.SyntaxAt(offset, `the escape \%c is not supported in a string`, c)
 			e.Hint = `write the character itself or its \u form`
 			return "", e
 		case width > 0:
 			digits := s[i+1 : min(i+1+width, len(s))]
 			r, err := strconv.ParseUint(digits, 16, 32)
 			if err != nil || len(digits) < width || r > unicode.MaxRune {
-				return "", syntaxAt(offset, `\%c in a string wants %d hexadecimal digits of a character`, c, width)
+				return "", fault.SyntaxAt(offset, `\%c in a string wants %d hexadecimal digits of a character`, c, width)
 			}
 			if !utf8.ValidRune(rune(r)) {
-				return "", syntaxAt(offset, `\%c%s is half of a character: write the whole one`, c, digits)
+				return "", fault.SyntaxAt(offset, `\%c%s is half of a character: write the whole one`, c, digits)
 			}
 			b.WriteRune(rune(r))
 			i += width

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/test/slow"
 )
@@ -68,7 +69,7 @@ func TestFatal(t *testing.T) {
 		"long chains of calls":    {"{{ a" + strings.Repeat("()", 60_000) + " }}", Limit},
 		"nested blocks":           {strings.Repeat("{% if 1 %}", 20_000), Limit},
 		"nested targets":          {"{% set " + deep("(", "a", ")", 50_000) + " = 1 %}", Limit},
-		"big template":            {strings.Repeat("x", maxSource+1), Limit},
+		"big template":            {strings.Repeat("x", fault.MaxSource+1), Limit},
 		"modulo by zero":          {"{{ 5 % 0 }}", ZeroDivision},
 		"division by zero":        {"{{ 5 / 0 }}", ZeroDivision},
 		"floor division by zero":  {"{{ 5 // 0 }}", ZeroDivision},

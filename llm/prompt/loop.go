@@ -1,6 +1,9 @@
 package prompt
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
 
 // loopState is the variable loop.
 type loopState struct {
@@ -35,7 +38,7 @@ func (m *evaluator) runLoop(s *forStmt, v val, l *loopState) error {
 	if l.items.len() == 0 {
 		items, err := m.itemsOf(v)
 		if err != nil {
-			return withPosition(err, s.iter.pos())
+			return fault.WithPosition(err, s.iter.pos())
 		}
 		l.items = elements{other: items, from: v.origin()}
 	}
@@ -55,7 +58,7 @@ func (m *evaluator) runLoop(s *forStmt, v val, l *loopState) error {
 			break
 		}
 		if err := m.countSteps(1); err != nil {
-			return withPosition(err, s.iter.pos())
+			return fault.WithPosition(err, s.iter.pos())
 		}
 		if f == nil || f.kept {
 			f = &frame{parent: l.frame, vars: make([]binding, 0, 4)}
@@ -106,7 +109,7 @@ func (l *loopState) hasItem(m *evaluator, i int) (bool, error) {
 			l.kept = append(l.kept, item)
 		}
 		if err := m.countSteps(1); err != nil {
-			return false, withPosition(err, l.stmt.iter.pos())
+			return false, fault.WithPosition(err, l.stmt.iter.pos())
 		}
 	}
 	return i < len(l.kept), nil
@@ -171,12 +174,12 @@ func (l *loopState) neighbourItem(m *run, i int, name string) (val, bool, error)
 		return l.itemAt(i), true, nil
 	}
 	path := "loop." + name
-	return m.undefined(&undefinedValue{class: Undefined, name: path, format: "%s is undefined: the loop has no such element", args: []any{path}, off: m.here}), true, nil
+	return m.undefined(&undefinedValue{class: fault.Undefined, name: path, format: "%s is undefined: the loop has no such element", args: []any{path}, off: m.here}), true, nil
 }
 
 func (l *loopState) cycleItems(_ *run, a callArgs) (val, error) {
 	if len(a.pos) == 0 || len(a.kw) > 0 {
-		return none, errorf(Type, "loop.cycle needs items to choose from, and none by name")
+		return none, fault.Errorf(fault.Type, "loop.cycle needs items to choose from, and none by name")
 	}
 	return a.pos[l.i%len(a.pos)], nil
 }
@@ -184,12 +187,12 @@ func (l *loopState) cycleItems(_ *run, a callArgs) (val, error) {
 // callWith is loop(items) in a recursive loop.
 func (l *loopState) callWith(_ *run, a callArgs) (val, error) {
 	if !l.stmt.recursive {
-		e := errorf(Type, "the loop is not recursive")
+		e := fault.Errorf(fault.Type, "the loop is not recursive")
 		e.Hint = "write {% for ... recursive %}"
 		return none, e
 	}
 	if len(a.pos) != 1 || len(a.kw) > 0 {
-		return none, errorf(Type, "loop takes one argument")
+		return none, fault.Errorf(fault.Type, "loop takes one argument")
 	}
 	text, err := l.m.captureNested(func() error {
 		return l.m.runLoop(l.stmt, a.pos[0], &loopState{m: l.m, stmt: l.stmt, bodies: l.bodies, frame: l.frame, depth: l.depth + 1})
@@ -200,8 +203,8 @@ func (l *loopState) callWith(_ *run, a callArgs) (val, error) {
 // captureNested runs the body of a macro or a recursive loop and returns its text.
 func (m *evaluator) captureNested(f func() error) (val, error) {
 	m.calls++
-	if m.calls > maxCalls {
-		return none, errorf(Limit, "macros inside each other deeper than %d", maxCalls)
+	if m.calls > fault.MaxCalls {
+		return none, fault.Errorf(fault.Limit, "macros inside each other deeper than %d", fault.MaxCalls)
 	}
 	text, err := m.captureOutput(f)
 	m.calls--

@@ -1,5 +1,7 @@
 package prompt
 
+import "github.com/callnode/scheduler/llm/prompt/internal/fault"
+
 // macro is a macro that has been defined, in the frame that it sees.
 type macro struct {
 	m     *evaluator
@@ -13,7 +15,7 @@ func (*macro) pyType() string { return "Macro" }
 
 func (m *evaluator) execMacro(s *macroStmt, bodies []body) error {
 	if err := m.frame.setVar(s.name, m.newMacro(s, bodies)); err != nil {
-		return withPosition(err, s.pos())
+		return fault.WithPosition(err, s.pos())
 	}
 	return nil
 }
@@ -31,16 +33,16 @@ func (m *evaluator) execCall(s *callStmt, bodies []body) error {
 		return err
 	}
 	if err := f.checkDefined(); err != nil {
-		return withPosition(err, s.pos())
+		return fault.WithPosition(err, s.pos())
 	}
 	a, err := m.evalArgs(s.macroStmt.call.args)
 	if err != nil {
-		return withPosition(err, s.pos())
+		return fault.WithPosition(err, s.pos())
 	}
 	a.kw = append(a.kw, binding{"caller", m.newMacro(s.macroStmt, bodies)})
 	v, err := m.callValue(f, a)
 	if err != nil {
-		return withPosition(err, s.pos())
+		return fault.WithPosition(err, s.pos())
 	}
 	return m.writeValue(v, s.pos(), s.pos(), s.stop)
 }
@@ -83,12 +85,12 @@ func (x *macro) bindParams(m *evaluator, f *frame, a callArgs) error {
 				continue
 			}
 			if !v.isAbsent() {
-				return errorf(Type, "the macro %s has two values for argument %s", quoteText(x.name), quoteText(p.name))
+				return fault.Errorf(fault.Type, "the macro %s has two values for argument %s", quoteText(x.name), quoteText(p.name))
 			}
 			v = kw.v
 		}
 		if v.isAbsent() {
-			v = m.undefined(&undefinedValue{class: Undefined, name: p.name, format: "the argument %s of the macro %s was not given", args: []any{p.name, x.name}, off: s.pos()})
+			v = m.undefined(&undefinedValue{class: fault.Undefined, name: p.name, format: "the argument %s of the macro %s was not given", args: []any{p.name, x.name}, off: s.pos()})
 			if p.fallback != nil {
 				var err error
 				v, err = m.evalTraced(p.fallback)
@@ -108,7 +110,7 @@ func (x *macro) bindParams(m *evaluator, f *frame, a callArgs) error {
 func (x *macro) bindCaller(f *frame, a callArgs) error {
 	s := x.stmt
 	if len(a.pos) > len(s.params) {
-		return errorf(Type, "the macro %s takes at most %d arguments, %d are given", quoteText(x.name), len(s.params), len(a.pos))
+		return fault.Errorf(fault.Type, "the macro %s takes at most %d arguments, %d are given", quoteText(x.name), len(s.params), len(a.pos))
 	}
 	for _, kw := range a.kw {
 		if s.hasParam(kw.name) {
@@ -118,9 +120,9 @@ func (x *macro) bindCaller(f *frame, a callArgs) error {
 			f.vars = append(f.vars, binding{"caller", kw.v})
 			continue
 		}
-		e := errorf(Type, "the macro %s has no argument %s", quoteText(x.name), quoteText(kw.name))
+		e := fault.Errorf(fault.Type, "the macro %s has no argument %s", quoteText(x.name), quoteText(kw.name))
 		if kw.name == "caller" {
-			setMessage(e, "the macro %s does not use caller(), so it cannot be used with {%% call %%}", quoteText(x.name))
+			fault.SetMessage(e, "the macro %s does not use caller(), so it cannot be used with {%% call %%}", quoteText(x.name))
 		}
 		return e
 	}

@@ -3,6 +3,7 @@ package prompt
 import (
 	"slices"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -10,24 +11,24 @@ import (
 // for a message may show what was computed from one. again evaluates in another scope;
 // where it fails otherwise, the message is not told.
 func (m *evaluator) hideSecrets(err error, again func(Scope) error) error {
-	e, ok := err.(*Error) //nolint:errorlint // the package's own
+	e, ok := err.(*fault.Error) //nolint:errorlint // the package's own
 	if !ok || e.Err != nil {
 		return err
 	}
-	if e.Class == Limit || e.Msg == secretKey { // they tell nothing
+	if e.Class == fault.Limit || e.Msg == secretKey { // they tell nothing
 		return err
 	}
 	used := m.trace && slices.ContainsFunc(m.slots, func(s slot) bool { return s.seen && s.v.v.HasSecret() })
 	if !used {
 		return err
 	}
-	masked, ok := again(maskedScope{m.scope}).(*Error) //nolint:errorlint // the package's own
+	masked, ok := again(maskedScope{m.scope}).(*fault.Error) //nolint:errorlint // the package's own
 	if ok && masked.Class == e.Class && masked.Offset == e.Offset {
 		return masked
 	}
 	hidden := *e
 	hidden.Name, hidden.Hint = "", "look at what it makes of the secret"
-	setMessage(&hidden, "it fails, and how is not told: the message may show a secret")
+	fault.SetMessage(&hidden, "it fails, and how is not told: the message may show a secret")
 	return &hidden
 }
 
@@ -99,7 +100,7 @@ func markDict(v val, out value.Value) (value.Value, error) {
 			var key val
 			key, member = dictAt(v, i)
 			if _, ok := v.py().(*pyDict); ok && key.origin().isSecret() {
-				return value.Value{}, errorf(Security, secretKey)
+				return value.Value{}, fault.Errorf(fault.Security, secretKey)
 			}
 		}
 		marked, err := markSecrets(member, x)

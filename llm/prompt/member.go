@@ -1,5 +1,7 @@
 package prompt
 
+import "github.com/callnode/scheduler/llm/prompt/internal/fault"
+
 func (m *evaluator) evalAttr(n *attrNode) (val, error) {
 	touched := len(m.touched)
 	o, err := m.eval(n.obj)
@@ -24,23 +26,23 @@ func (m *evaluator) evalMember(o val, n *attrNode) (val, error) {
 		return o, nil
 	}
 	if err := o.checkDefined(); err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	m.here = n.pos()
 	v, ok, err := getAttribute(&m.run, o, n.name)
 	if err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	if !ok {
 		v, ok, err = getItem(o, ofStr(n.name))
 		if err != nil {
-			return none, withPosition(err, n.pos())
+			return none, fault.WithPosition(err, n.pos())
 		}
 	}
 	if !ok {
 		return m.undefined(missingMember(o, n.path, n.name, n.pos())), nil
 	}
-	if u := v.asUndefined(); u != nil && u.class == Security {
+	if u := v.asUndefined(); u != nil && u.class == fault.Security {
 		c := *u
 		c.off = n.pos()
 		return ofPython(&c), nil
@@ -75,13 +77,13 @@ func (m *evaluator) findItem(n *itemNode) (val, error) {
 		return o, nil
 	}
 	if err := o.checkDefined(); err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	if err := key.checkDefined(); err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	if err := m.countSteps(o.readingSteps() + key.readingSteps()); err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	v, ok, err := getItem(o, key)
 	if err == nil && !ok {
@@ -90,13 +92,13 @@ func (m *evaluator) findItem(n *itemNode) (val, error) {
 		}
 	}
 	if err != nil {
-		return none, withPosition(err, n.pos())
+		return none, fault.WithPosition(err, n.pos())
 	}
 	if !ok {
 		name, _ := m.textOf(key)
 		return m.undefined(missingMember(o, itemPath(pathText(n.obj), key), name, n.pos())), nil
 	}
-	if u := v.asUndefined(); u != nil && u.class == Security {
+	if u := v.asUndefined(); u != nil && u.class == fault.Security {
 		c := *u
 		c.off = n.pos()
 		return ofPython(&c), nil

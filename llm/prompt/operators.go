@@ -3,6 +3,7 @@ package prompt
 import (
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -86,8 +87,8 @@ func (m *run) applyOperator(op string, a, b val) (val, error) {
 	return none, operandsError(op, a, b)
 }
 
-func operandsError(op string, a, b val) *Error {
-	e := errorf(Type, "unsupported operand types for %s: '%s' and '%s'", op, a.pyType(), b.pyType())
+func operandsError(op string, a, b val) *fault.Error {
+	e := fault.Errorf(fault.Type, "unsupported operand types for %s: '%s' and '%s'", op, a.pyType(), b.pyType())
 	if a.isMarkup() || b.isMarkup() {
 		e.Hint = escapeLast
 		return e
@@ -151,8 +152,8 @@ func (m *run) repeatText(v val, n int64) (val, error) {
 		e.Hint = "only texts and numbers can be multiplied"
 		return none, e
 	}
-	if s != "" && n > maxBytes/int64(len(s)) {
-		return none, m.checkTextSize(maxBytes + 1)
+	if s != "" && n > fault.MaxBytes/int64(len(s)) {
+		return none, m.checkTextSize(fault.MaxBytes + 1)
 	}
 	if err := m.checkTextSize(len(s) * int(n)); err != nil {
 		return none, err
@@ -164,7 +165,7 @@ func (m *run) repeatText(v val, n int64) (val, error) {
 func (m *run) equalValues(a, b val) (bool, error) { return m.equalNested(a, b, 0) }
 
 func (m *run) equalNested(a, b val, depth int) (bool, error) {
-	if depth > maxValue {
+	if depth > fault.MaxValue {
 		return false, valueTooDeep()
 	}
 	if err := m.countSteps(1 + min(a.readingSteps(), b.readingSteps())); err != nil {
@@ -240,7 +241,9 @@ func isSame(a, b val) bool {
 	}
 }
 
-func valueTooDeep() error { return errorf(Limit, "a value nested deeper than %d", maxValue) }
+func valueTooDeep() error {
+	return fault.Errorf(fault.Limit, "a value nested deeper than %d", fault.MaxValue)
+}
 
 // isSequence reports whether v has elements by number: list, tuple or range.
 func isSequence(v val) bool {
@@ -261,7 +264,7 @@ func (m *run) compareValues(op string, a, b val) (c int, ordered bool, err error
 }
 
 func (m *run) compareNested(op string, a, b val, depth int) (c int, ordered bool, err error) {
-	if depth > maxValue {
+	if depth > fault.MaxValue {
 		return 0, false, valueTooDeep()
 	}
 	if err := m.countSteps(1 + min(a.readingSteps(), b.readingSteps())); err != nil {
@@ -301,7 +304,7 @@ func (m *run) compareNested(op string, a, b val, depth int) (c int, ordered bool
 		}
 		return x.len() - y.len(), true, nil
 	}
-	return 0, false, errorf(Type, "'%s' is not supported between '%s' and '%s'", op, a.pyType(), b.pyType())
+	return 0, false, fault.Errorf(fault.Type, "'%s' is not supported between '%s' and '%s'", op, a.pyType(), b.pyType())
 }
 
 // compareWith evaluates one of the comparison operators.
@@ -347,7 +350,7 @@ func (m *run) hasElement(container, item val) (bool, error) {
 		}
 		sub, ok := item.asString()
 		if !ok {
-			return false, errorf(Type, "'in <string>' needs a string on its left, not '%s'", item.pyType())
+			return false, fault.Errorf(fault.Type, "'in <string>' needs a string on its left, not '%s'", item.pyType())
 		}
 		return strings.Contains(s, sub), m.countSteps(len(s) >> 8)
 	}
@@ -361,8 +364,8 @@ func (m *run) hasElement(container, item val) (bool, error) {
 	}
 	items, err := m.itemsOf(container)
 	if err != nil {
-		if e, ok := err.(*Error); ok && e.Class == Type { //nolint:errorlint // own error, not wrapped
-			return false, errorf(Type, "'in' needs a list, a dict or a string on its right, not '%s'", container.pyType())
+		if e, ok := err.(*fault.Error); ok && e.Class == fault.Type { //nolint:errorlint // own error, not wrapped
+			return false, fault.Errorf(fault.Type, "'in' needs a list, a dict or a string on its right, not '%s'", container.pyType())
 		}
 		return false, err
 	}

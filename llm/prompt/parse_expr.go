@@ -3,6 +3,8 @@ package prompt
 import (
 	"slices"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 )
 
 // parseWhole reads an expression that fills the tokens; commas make a tuple.
@@ -68,8 +70,8 @@ func (p *parser) parseExpr() (node, error) {
 		return nil, err
 	}
 	for chained := 0; p.acceptWord("if"); chained++ {
-		if chained > maxNesting {
-			return nil, limitAt(n.pos(), "more than %d ifs in a row", maxNesting)
+		if chained > fault.MaxNesting {
+			return nil, fault.LimitAt(n.pos(), "more than %d ifs in a row", fault.MaxNesting)
 		}
 		cond, err := p.parseOr()
 		if err != nil {

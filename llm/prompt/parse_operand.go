@@ -3,6 +3,8 @@ package prompt
 import (
 	"maps"
 	"slices"
+
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 )
 
 // parsePostfix reads members, subscripts and calls.
@@ -112,7 +114,7 @@ func (p *parser) parseSubscript(obj node) (node, error) {
 	}
 	switch len(keys) {
 	case 0:
-		return nil, syntaxAt(start, "expected an expression between '[' and ']'")
+		return nil, fault.SyntaxAt(start, "expected an expression between '[' and ']'")
 	case 1:
 		return &itemNode{position(obj.pos()), obj, keys[0]}, nil
 	}
@@ -141,7 +143,7 @@ func (p *parser) parseArguments() ([]argument, error) {
 		var a argument
 		t := p.current()
 		if t.matches(tokOp, "*") || t.matches(tokOp, "**") {
-			e := syntaxAt(t.off, "unpacking arguments with %s is not supported", t.text)
+			e := fault.SyntaxAt(t.off, "unpacking arguments with %s is not supported", t.text)
 			e.Hint = "write the arguments one by one"
 			return nil, e
 		}
@@ -149,7 +151,7 @@ func (p *parser) parseArguments() ([]argument, error) {
 			a.name, named = t.text, true
 			p.i += 2
 		} else if named {
-			return nil, syntaxAt(t.off, "positional arguments must stand before arguments by name")
+			return nil, fault.SyntaxAt(t.off, "positional arguments must stand before arguments by name")
 		}
 		x, err := p.parseExpr()
 		if err != nil {
@@ -157,8 +159,8 @@ func (p *parser) parseArguments() ([]argument, error) {
 		}
 		a.x = x
 		args = append(args, a)
-		if len(args) > maxArguments {
-			return nil, limitAt(t.off, "more than %d arguments", maxArguments)
+		if len(args) > fault.MaxArguments {
+			return nil, fault.LimitAt(t.off, "more than %d arguments", fault.MaxArguments)
 		}
 	}
 	return args, nil
@@ -248,7 +250,7 @@ func (p *parser) parseTest(in node) (node, error) {
 		case "else", "or", "and", "if", "not", "in":
 			return n, nil
 		case "is":
-			return nil, syntaxAt(c.off, "tests cannot be chained with is: join them with 'and'")
+			return nil, fault.SyntaxAt(c.off, "tests cannot be chained with is: join them with 'and'")
 		}
 	case tokString, tokInt, tokFloat:
 	case tokOp:

@@ -1,6 +1,9 @@
 package prompt
 
-import "github.com/callnode/scheduler/llm/value/wording"
+import (
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
 
 // parser reads expressions by Jinja2's grammar.
 type parser struct {
@@ -71,17 +74,17 @@ func (p *parser) unexpectedError(format string, args ...any) error {
 		what = wording.Say("the string %s", what)
 	}
 	if format == "" {
-		return syntaxAt(t.off, "unexpected %s", what)
+		return fault.SyntaxAt(t.off, "unexpected %s", what)
 	}
-	return syntaxAt(t.off, "unexpected %s: %s", what, wording.Say(format, args...))
+	return fault.SyntaxAt(t.off, "unexpected %s: %s", what, wording.Say(format, args...))
 }
 
 func (p *parser) isAtEnd() bool { return p.current().kind == tokEnd }
 
 func (p *parser) enterLevel() error {
 	p.depth++
-	if p.depth > maxNesting {
-		return limitAt(p.current().off, "an expression nested deeper than %d", maxNesting)
+	if p.depth > fault.MaxNesting {
+		return fault.LimitAt(p.current().off, "an expression nested deeper than %d", fault.MaxNesting)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -26,7 +27,7 @@ func Text(v value.Value) string {
 // one is an error, and so is the text that escape made.
 func (m *run) textOf(v val) (string, error) {
 	if v.isMarkup() {
-		e := errorf(Type, "the text that escape makes can only be printed or joined")
+		e := fault.Errorf(fault.Type, "the text that escape makes can only be printed or joined")
 		e.Hint = escapeLast
 		return "", e
 	}
@@ -38,7 +39,7 @@ func (m *run) printedText(v val) (string, error) {
 	if s, ok := v.asString(); ok {
 		return s, nil
 	}
-	p := printer{max: maxBytes}
+	p := printer{max: fault.MaxBytes}
 	p.addValue(v)
 	if p.err != nil {
 		return "", p.err
@@ -64,7 +65,7 @@ func (p *printer) setError(err error) {
 
 func (p *printer) addText(s string) {
 	if len(p.b)+len(s) > p.max {
-		p.setError(errorf(Limit, "a text of more than %d bytes", p.max))
+		p.setError(fault.Errorf(fault.Limit, "a text of more than %d bytes", p.max))
 		return
 	}
 	p.b = append(p.b, s...)
@@ -83,7 +84,7 @@ func (p *printer) addRepr(v val) {
 		return
 	}
 	p.depth++
-	if p.depth > maxValue {
+	if p.depth > fault.MaxValue {
 		p.setError(valueTooDeep())
 	}
 	defer func() { p.depth-- }()
@@ -281,7 +282,7 @@ func isSpace(r rune) bool {
 }
 
 func quoteText(s string) string {
-	p := printer{max: maxBytes}
+	p := printer{max: fault.MaxBytes}
 	p.addQuoted(s)
 	return string(p.b)
 }

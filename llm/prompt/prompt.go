@@ -39,6 +39,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -55,7 +56,7 @@ type Expr struct {
 func ParseExpr(src Source, funcs map[string]Func) (*Expr, error) {
 	made, err := compileExpr(src.Text, funcs)
 	if err != nil {
-		return nil, locate(&src, err)
+		return nil, fault.Locate(&src, err)
 	}
 	return &Expr{code: exprCode{src: src, root: made.root, slots: made.slots}, path: made.path, refs: made.refs}, nil
 }

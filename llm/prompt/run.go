@@ -3,6 +3,8 @@ package prompt
 import (
 	"context"
 	"errors"
+
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 )
 
 // run is what the values of one evaluation or rendering share: the steps that they take and
@@ -37,14 +39,14 @@ func (m *run) countSteps(n int) error {
 }
 
 func (m *run) checkSteps() error {
-	if m.steps > maxSteps {
-		return errorf(Limit, "the template takes more than %d steps", maxSteps)
+	if m.steps > fault.MaxSteps {
+		return fault.Errorf(fault.Limit, "the template takes more than %d steps", fault.MaxSteps)
 	}
 	m.check = m.steps + checkEvery
 	if err := m.ctx.Err(); err != nil {
-		e := errorf(Limit, "the template was stopped: %v", err)
+		e := fault.Errorf(fault.Limit, "the template was stopped: %v", err)
 		if errors.Is(err, context.DeadlineExceeded) {
-			setMessage(e, "the template takes too long")
+			fault.SetMessage(e, "the template takes too long")
 		}
 		e.Err = err
 		return e
@@ -54,22 +56,22 @@ func (m *run) checkSteps() error {
 
 // checkTextSize checks the size of a string before it is made.
 func (m *run) checkTextSize(n int) error {
-	if n < 0 || n > maxBytes {
-		return errorf(Limit, "a text of more than %d bytes", maxBytes)
+	if n < 0 || n > fault.MaxBytes {
+		return fault.Errorf(fault.Limit, "a text of more than %d bytes", fault.MaxBytes)
 	}
 	return m.countSteps(n >> 8)
 }
 
 // checkListSize checks the size of a list before it is made.
 func (m *run) checkListSize(n int) error {
-	if n < 0 || n > maxItems {
-		return errorf(Limit, "a list of more than %d elements", maxItems)
+	if n < 0 || n > fault.MaxItems {
+		return fault.Errorf(fault.Limit, "a list of more than %d elements", fault.MaxItems)
 	}
 	return m.countSteps(n)
 }
 
 // undefined returns the value of what is not there: in a chat template it is empty.
 func (m *run) undefined(u *undefinedValue) val {
-	u.soft = m.soft && u.class == Undefined
+	u.soft = m.soft && u.class == fault.Undefined
 	return ofPython(u)
 }

@@ -1,5 +1,7 @@
 package prompt
 
+import "github.com/callnode/scheduler/llm/prompt/internal/fault"
+
 func (m *evaluator) evalBody(n *bodyNode) (val, error) {
 	m.touch(m.captured.origin())
 	return m.captured, nil
@@ -37,7 +39,7 @@ func (m *evaluator) execSet(s *setStmt) error {
 func (m *evaluator) assignTo(f *frame, t *assignTarget, v val) error {
 	if t.parts == nil && t.attr == "" {
 		if err := f.setVar(t.name, v); err != nil {
-			return withPosition(err, t.off)
+			return fault.WithPosition(err, t.off)
 		}
 		return nil
 	}
@@ -51,19 +53,19 @@ func (m *evaluator) assignTo(f *frame, t *assignTarget, v val) error {
 		}
 		x, ok := ns.py().(*namespace)
 		if !ok {
-			return withPosition(errorf(Other, "only members of a namespace can be set: %s is a '%s'", t.name, ns.pyType()), t.off)
+			return fault.WithPosition(fault.Errorf(fault.Other, "only members of a namespace can be set: %s is a '%s'", t.name, ns.pyType()), t.off)
 		}
 		if err := x.setMember(t.attr, v); err != nil {
-			return withPosition(err, t.off)
+			return fault.WithPosition(err, t.off)
 		}
 		return nil
 	}
 	items, err := m.itemsOf(v)
 	if err != nil {
-		return withPosition(err, t.off)
+		return fault.WithPosition(err, t.off)
 	}
 	if len(items) != len(t.parts) {
-		return withPosition(errorf(Other, "%d values cannot be unpacked into %d names", len(items), len(t.parts)), t.off)
+		return fault.WithPosition(fault.Errorf(fault.Other, "%d values cannot be unpacked into %d names", len(items), len(t.parts)), t.off)
 	}
 	for i, part := range t.parts {
 		if err := m.assignTo(f, part, items[i]); err != nil {
@@ -154,7 +156,7 @@ func (m *evaluator) writeSegments(r outputRun) error {
 			continue
 		}
 		if err := m.writeText(s.text); err != nil {
-			return withPosition(err, s.off)
+			return fault.WithPosition(err, s.off)
 		}
 		if m.trace {
 			stop := s.off + len(s.text)
@@ -167,7 +169,7 @@ func (m *evaluator) writeSegments(r outputRun) error {
 // printExpr writes the text of an expression.
 func (m *evaluator) printExpr(x node, start, stop int) error {
 	if err := m.countSteps(1); err != nil {
-		return withPosition(err, x.pos())
+		return fault.WithPosition(err, x.pos())
 	}
 	v, err := m.evalTraced(x)
 	if err != nil {
@@ -184,7 +186,7 @@ func (m *evaluator) writeValue(v val, pos, start, stop int) error {
 		err = m.writeText(s)
 	}
 	if err != nil {
-		return withPosition(err, pos)
+		return fault.WithPosition(err, pos)
 	}
 	m.tracePrinted(v, len(s), start, stop)
 	return nil
@@ -212,13 +214,13 @@ func (m *evaluator) exec(s stmt, bodies []body) error {
 	case *jumpStmt:
 		return m.execJump(s)
 	}
-	return errorf(Other, "a statement of type %T cannot be run", s)
+	return fault.Errorf(fault.Other, "a statement of type %T cannot be run", s)
 }
 
 // writeText appends to the output.
 func (m *evaluator) writeText(s string) error {
-	if len(m.out)+len(s) > maxBytes {
-		return errorf(Limit, "a text of more than %d bytes", maxBytes)
+	if len(m.out)+len(s) > fault.MaxBytes {
+		return fault.Errorf(fault.Limit, "a text of more than %d bytes", fault.MaxBytes)
 	}
 	m.out = append(m.out, s...)
 	return m.countSteps(len(s) >> 8)

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
 )
 
@@ -52,7 +53,7 @@ func newListTable() map[string]*builtin {
 		"index": {params: []string{"value"}, need: 1, fn: func(m *run, c *call) (val, error) {
 			first, _, err := findEqual(m, c)
 			if err == nil && first < 0 {
-				err = errorf(Other, "the value is not in the list")
+				err = fault.Errorf(fault.Other, "the value is not in the list")
 			}
 			return ofInt(first), err
 		}},
@@ -180,7 +181,7 @@ func affixMethod(has func(s, part string) bool) *builtin {
 		for _, p := range parts {
 			text, ok := p.asString()
 			if !ok {
-				return none, errorf(Type, "needs a string or a tuple of strings, not '%s'", p.pyType())
+				return none, fault.Errorf(fault.Type, "needs a string or a tuple of strings, not '%s'", p.pyType())
 			}
 			if has(c.inputText(), text) {
 				return ofBool(true), nil
@@ -214,7 +215,7 @@ func findMethod(search func(s, sub string) int, must bool) *builtin {
 		if i >= 0 {
 			i = utf8.RuneCountInString(s[:i])
 		} else if must {
-			return none, errorf(Other, "substring not found")
+			return none, fault.Errorf(fault.Other, "substring not found")
 		}
 		return ofInt(i), m.countSteps(len(s) >> 8)
 	}}
@@ -228,7 +229,7 @@ func partitionMethod(search func(s, sep string) int, last bool) *builtin {
 			return none, err
 		}
 		if sep == "" {
-			return none, errorf(Other, "empty separator")
+			return none, fault.Errorf(fault.Other, "empty separator")
 		}
 		from, to := len(s), len(s) // the separator
 		if i := search(s, sep); i >= 0 {
@@ -264,8 +265,8 @@ func replaceText(m *run, s, old, new string, count int) (string, error) {
 	if count >= 0 {
 		n = min(n, count)
 	}
-	if grow := len(new) - len(old); grow > 0 && n > maxBytes/grow {
-		return "", m.checkTextSize(maxBytes + 1)
+	if grow := len(new) - len(old); grow > 0 && n > fault.MaxBytes/grow {
+		return "", m.checkTextSize(fault.MaxBytes + 1)
 	} else if err := m.checkTextSize(len(s) + n*grow); err != nil {
 		return "", err
 	}
@@ -283,7 +284,7 @@ func joinTexts(m *run, sep val, items []val, strict bool) (val, error) {
 		}
 		s, ok := x.asString()
 		if strict && !ok {
-			return none, errorf(Type, "element %d is a '%s', not a string", i, x.pyType())
+			return none, fault.Errorf(fault.Type, "element %d is a '%s', not a string", i, x.pyType())
 		}
 		if !ok {
 			var err error
@@ -294,7 +295,7 @@ func joinTexts(m *run, sep val, items []val, strict bool) (val, error) {
 		}
 		texts[i] = s
 		size += len(s) + len(between)
-		if size > maxBytes {
+		if size > fault.MaxBytes {
 			return none, m.checkTextSize(size)
 		}
 		if m.trace {
@@ -321,7 +322,7 @@ func splitMethod(fromRight bool) *builtin {
 				return none, err
 			}
 			if sep == "" {
-				return none, errorf(Other, "empty separator")
+				return none, fault.Errorf(fault.Other, "empty separator")
 			}
 		}
 		return listOfTexts(m, c.in, splitText(c.inputText(), sep, limit, fromRight))

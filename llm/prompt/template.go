@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -22,7 +23,7 @@ func Parse(src Source) (*Template, error) { return ParseWith(src, Options{}) }
 func ParseWith(src Source, opts Options) (*Template, error) {
 	made, err := compileText(src.Text, opts)
 	if err != nil {
-		return nil, locate(&src, err)
+		return nil, fault.Locate(&src, err)
 	}
 	t := &Template{code: templateCode{src: src, prog: made.prog, slots: made.slots}, refs: made.refs}
 	if made.tree == "" {
@@ -30,7 +31,7 @@ func ParseWith(src Source, opts Options) (*Template, error) {
 	}
 	t.code.tree, err = parseTree(made.tree)
 	if err != nil {
-		return nil, locate(&src, err)
+		return nil, fault.Locate(&src, err)
 	}
 	return t, nil
 }
@@ -69,14 +70,14 @@ func Check(src Source) (refs []Ref, errs []*Error) { return CheckWith(src, Optio
 func CheckWith(src Source, opts Options) (refs []Ref, errs []*Error) {
 	refs, faults := checkText(src.Text, opts)
 	for _, err := range faults {
-		errs = append(errs, locatedError(&src, err))
+		errs = append(errs, fault.LocatedError(&src, err))
 	}
 	if len(errs) > 0 {
 		return refs, errs
 	}
 	t, err := ParseWith(src, opts) // what the structure refuses is left
 	if err != nil {
-		return refs, []*Error{locatedError(&src, err)}
+		return refs, []*Error{fault.LocatedError(&src, err)}
 	}
 	return t.refs, nil
 }

@@ -3,6 +3,7 @@ package prompt
 import (
 	"slices"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -24,8 +25,8 @@ func (m *evaluator) isOfMask(v val, err error) bool {
 	if !m.masked || err == nil && v.checkRead() == nil {
 		return false
 	}
-	e, ok := err.(*Error) //nolint:errorlint // the package's own
-	if err != nil && (!ok || e.Class == Limit || e.Err != nil) {
+	e, ok := err.(*fault.Error) //nolint:errorlint // the package's own
+	if err != nil && (!ok || e.Class == fault.Limit || e.Err != nil) {
 		return false
 	}
 	return slices.ContainsFunc(m.touched, (*origin).usesSecret)

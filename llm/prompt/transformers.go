@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -92,7 +93,7 @@ func trimIndent(text string, lineStart bool) string {
 func (c *compiler) compileJump(isBreak bool) func(p *parser, at int) error {
 	return func(p *parser, at int) error {
 		if !c.isInLoop() {
-			return syntaxAt(at, "{%% %s %%} outside of a loop", p.toks[0].text)
+			return fault.SyntaxAt(at, "{%% %s %%} outside of a loop", p.toks[0].text)
 		}
 		c.addStatement(&jumpStmt{isBreak})
 		return nil

@@ -3,13 +3,14 @@ package prompt
 import (
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // missingMember returns the undefined value of a member that o has not.
 func missingMember(o val, path, name string, offset int) *undefinedValue {
-	u := &undefinedValue{class: Undefined, name: path, off: offset}
+	u := &undefinedValue{class: fault.Undefined, name: path, off: offset}
 	u.format, u.args = "%s is undefined: the %s has no member %s", []any{path, o.pyType(), quoteText(name)}
 	u.hint = keyHint(o)
 	if o.isNone() {
@@ -43,9 +44,9 @@ func keyHint(v val) wording.Text {
 }
 
 // wrongTypeError returns the error of v where something else is wanted.
-func wrongTypeError(v val, format string, args ...any) *Error {
-	e := errorf(Type, format, args...)
-	setHint(e, keyHint(v))
+func wrongTypeError(v val, format string, args ...any) *fault.Error {
+	e := fault.Errorf(fault.Type, format, args...)
+	fault.SetHint(e, keyHint(v))
 	return e
 }
 
@@ -74,16 +75,16 @@ var dictMethods = map[string]bool{
 	"pop": true, "clear": true, "popitem": true, "setdefault": true, "update": true,
 }
 
-func (u *undefinedValue) toError() *Error {
+func (u *undefinedValue) toError() *fault.Error {
 	format := u.format
 	if format == "" {
 		format = "the inline if has no else, and its condition is false"
 	}
-	e := errorAt(u.class, u.off, format, u.args...)
+	e := fault.ErrorAt(u.class, u.off, format, u.args...)
 	e.Name = u.name
-	setHint(e, u.hint)
+	fault.SetHint(e, u.hint)
 	if u.keys != nil {
-		setHint(e, keysHint(lastName(u.name), u.keys()))
+		fault.SetHint(e, keysHint(lastName(u.name), u.keys()))
 	}
 	return e
 }

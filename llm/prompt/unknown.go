@@ -1,22 +1,25 @@
 package prompt
 
-import "github.com/callnode/scheduler/llm/value"
+import (
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/value"
+)
 
 // unknownName returns the error of a filter, test or tag that does not exist.
 func unknownName(kind string, t *token, known []string) error {
 	if remedy, ok := unsupported[kind][t.text]; ok {
 		return notSupported(kind, t, remedy)
 	}
-	e := syntaxAt(t.off, "unknown %s %s", kindText(kind), quoteText(t.text))
+	e := fault.SyntaxAt(t.off, "unknown %s %s", kindText(kind), quoteText(t.text))
 	e.Hint = value.DidYouMean(t.text, known)
 	return e
 }
 
-func notSupported(kind string, t *token, remedy string) *Error {
-	e := syntaxAt(t.off, "unsupported %s %s", kindText(kind), quoteText(t.text))
+func notSupported(kind string, t *token, remedy string) *fault.Error {
+	e := fault.SyntaxAt(t.off, "unsupported %s %s", kindText(kind), quoteText(t.text))
 	e.Hint = remedy
 	if t.text == "attr" || t.text == "format_map" || t.text == "mro" { // they look into values
-		e.Class = Security
+		e.Class = fault.Security
 	}
 	return e
 }
@@ -24,8 +27,8 @@ func notSupported(kind string, t *token, remedy string) *Error {
 // checkMember refuses members that no value here has, before anything runs.
 func checkMember(t *token, called bool) error {
 	if isInternal(t.text) {
-		e := syntaxAt(t.off, "access to %s is refused: templates do not reach the insides of values", quoteText(t.text))
-		e.Class = Security
+		e := fault.SyntaxAt(t.off, "access to %s is refused: templates do not reach the insides of values", quoteText(t.text))
+		e.Class = fault.Security
 		return e
 	}
 	remedy, ok := unsupported["method"][t.text]

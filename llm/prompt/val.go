@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -60,7 +61,7 @@ type (
 	// undefinedValue is a name or member that is not there. It may be asked about and
 	// given a default; any other use is an error.
 	undefinedValue struct {
-		class Class // Undefined or Security
+		class fault.Class // Undefined or Security
 		name  string
 		off   int
 		deep  bool // its members are undefined too: see [LenientScope]
@@ -243,8 +244,8 @@ func (ns *namespace) setMember(name string, v val) error {
 			return nil
 		}
 	}
-	if len(ns.names) >= maxVars {
-		return errorf(Limit, "more than %d members of a namespace", maxVars)
+	if len(ns.names) >= fault.MaxVars {
+		return fault.Errorf(fault.Limit, "more than %d members of a namespace", fault.MaxVars)
 	}
 	ns.names, ns.vals = append(ns.names, name), append(ns.vals, v)
 	return nil

@@ -1,4 +1,7 @@
-package prompt
+// Package fault has the errors of templates, with their places, and the bounds that templates
+// and values keep. All rooms of the template language make their errors with it; package prompt
+// finds the lines and columns. It knows neither templates nor values.
+package fault
 
 import (
 	"cmp"
@@ -22,8 +25,8 @@ const (
 	Other        Class = "other"         // a value that a filter or function cannot take, or an error of the scope
 )
 
-// Error is an error of a template with its place. Every error of this package that
-// leaves it is one. It does not change once the caller has it.
+// Error is an error of a template with its place. Every error that leaves package prompt is
+// one. It does not change once the caller has it.
 type Error struct {
 	Class     Class
 	File      string
@@ -72,14 +75,14 @@ func (e *Error) Text() (message, hint wording.Text) {
 	return message, hint
 }
 
-// setMessage sets the message in the built-in languages.
-func setMessage(e *Error, format string, args ...any) {
+// SetMessage sets the message in the built-in languages.
+func SetMessage(e *Error, format string, args ...any) {
 	e.format, e.args = format, args
 	e.Msg = wording.Say(format, args...).En
 }
 
-// setHint sets the hint in the built-in languages.
-func setHint(e *Error, hint wording.Text) { e.Hint, e.hint = hint.En, hint.Zh }
+// SetHint sets the hint in the built-in languages.
+func SetHint(e *Error, hint wording.Text) { e.Hint, e.hint = hint.En, hint.Zh }
 
 // In returns the place, the message and the hint in a language.
 func (e *Error) In(language string) string {
@@ -93,33 +96,33 @@ func (e *Error) In(language string) string {
 // Unwrap returns the error of the scope or the context, if it was one.
 func (e *Error) Unwrap() error { return e.Err }
 
-// errorf makes an error whose place the nearest enclosing node fills in.
-func errorf(class Class, format string, args ...any) *Error {
+// Errorf makes an error whose place the nearest enclosing node fills in.
+func Errorf(class Class, format string, args ...any) *Error {
 	e := &Error{Class: class}
-	setMessage(e, format, args...)
+	SetMessage(e, format, args...)
 	return e
 }
 
-// errorAt makes an error of a known place.
-func errorAt(class Class, offset int, format string, args ...any) *Error {
-	e := errorf(class, format, args...)
+// ErrorAt makes an error of a known place.
+func ErrorAt(class Class, offset int, format string, args ...any) *Error {
+	e := Errorf(class, format, args...)
 	e.Offset, e.placed = offset, true
 	return e
 }
 
-// syntaxAt makes a Syntax error of a known place.
-func syntaxAt(offset int, format string, args ...any) *Error {
-	return errorAt(Syntax, offset, format, args...)
+// SyntaxAt makes a Syntax error of a known place.
+func SyntaxAt(offset int, format string, args ...any) *Error {
+	return ErrorAt(Syntax, offset, format, args...)
 }
 
-// limitAt makes a Limit error of a known place.
-func limitAt(offset int, format string, args ...any) *Error {
-	return errorAt(Limit, offset, format, args...)
+// LimitAt makes a Limit error of a known place.
+func LimitAt(offset int, format string, args ...any) *Error {
+	return ErrorAt(Limit, offset, format, args...)
 }
 
-// withPosition sets the place of an error that has none. Errors that are not of
-// this package come from a scope or a function of the program.
-func withPosition(err error, offset int) error {
+// WithPosition sets the place of an error that has none. Others
+// come from a scope or a function of the program.
+func WithPosition(err error, offset int) error {
 	e, ok := err.(*Error) //nolint:errorlint // the package's own errors are never wrapped on their way up
 	if !ok {
 		e = &Error{Class: Other, Msg: err.Error(), Err: err}

@@ -1,4 +1,4 @@
-package prompt
+package fault
 
 import "github.com/callnode/scheduler/llm/value"
 
@@ -14,10 +14,10 @@ type Source struct {
 	At func(offset int) (line, col int)
 }
 
-// locate turns the offset of an error into file, line and column, at the door
+// Locate turns the offset of an error into file, line and column, at the door
 // of the package.
-func locate(s *Source, err error) error {
-	e, ok := withPosition(err, 0).(*Error) //nolint:errorlint // withPosition returns nothing else
+func Locate(s *Source, err error) error {
+	e, ok := WithPosition(err, 0).(*Error) //nolint:errorlint // withPosition returns nothing else
 	if !ok {
 		return err
 	}
@@ -34,11 +34,11 @@ func lineCol(s *Source, offset int) (line, col int) {
 	return value.LineCol(s.Text, offset)
 }
 
-// locatedError is located with its type.
-func locatedError(s *Source, err error) *Error {
-	e, ok := locate(s, err).(*Error) //nolint:errorlint // locate returns nothing else
+// LocatedError is located with its type.
+func LocatedError(s *Source, err error) *Error {
+	e, ok := Locate(s, err).(*Error) //nolint:errorlint // locate returns nothing else
 	if !ok {
-		return errorf(Other, "%v", err)
+		return Errorf(Other, "%v", err)
 	}
 	return e
 }
