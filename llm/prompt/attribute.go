@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -84,7 +85,7 @@ func getItem(o, key val) (v val, ok bool, err error) {
 	switch x := o.py().(type) {
 	case nil:
 		if list := o.v.List(); index(len(list)) {
-			return val{v: list[i]}.withOrigin(elementOrigin(o.origin(), int(i))), true, nil
+			return val{v: list[i]}.withOrigin(trace.ElementOrigin(o.origin(), int(i))), true, nil
 		}
 	case *pyList:
 		if index(len(x.items)) {

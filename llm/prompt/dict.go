@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -60,8 +61,8 @@ func dictAt(v val, i int) (key, member val) {
 		return ofStr(k), val{v: x}
 	}
 	key = ofStr(k)
-	key = key.withOrigin(keyOrigin(v.origin()))
-	return key, val{v: x}.withOrigin(childOrigin(v.origin(), k))
+	key = key.withOrigin(trace.KeyOrigin(v.origin()))
+	return key, val{v: x}.withOrigin(trace.ChildOrigin(v.origin(), k))
 }
 
 func dictGet(v, key val) (val, bool, error) {
@@ -69,7 +70,7 @@ func dictGet(v, key val) (val, bool, error) {
 	if !ok {
 		if s, ok := key.asString(); ok {
 			x, ok := v.v.Get(s)
-			return val{v: x}.withOrigin(childOrigin(v.origin(), s)), ok, nil
+			return val{v: x}.withOrigin(trace.ChildOrigin(v.origin(), s)), ok, nil
 		}
 		_, err := hashKey(key)
 		return none, false, err

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -19,7 +20,7 @@ func (m *evaluator) evalConst(n *constNode) (val, error) {
 	if isPlain {
 		start, stop = start+1, stop-1
 	}
-	return v.withOrigin(literalOrigin(start, stop, isPlain)), nil
+	return v.withOrigin(trace.LiteralOrigin(start, stop, isPlain)), nil
 }
 
 func (m *evaluator) evalName(n *nameNode) (val, error) {
@@ -111,7 +112,7 @@ func (m *evaluator) evalBinary(n *binaryNode) (val, error) {
 func (m *evaluator) evalConcat(n *concatNode) (val, error) {
 	var buf [8]string
 	parts, size := buf[:0], 0
-	var traced []part
+	var traced []trace.Part
 	for _, p := range n.parts {
 		v, err := m.evalTraced(p)
 		if err != nil {
@@ -124,7 +125,7 @@ func (m *evaluator) evalConcat(n *concatNode) (val, error) {
 		size += len(s)
 		parts = append(parts, s)
 		if m.trace {
-			traced = appendParts(traced, printedOrigin(v), len(s))
+			traced = trace.AppendParts(traced, printedOrigin(v), len(s))
 		}
 	}
 	if err := m.checkTextSize(size); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -57,8 +58,8 @@ func (t *templateCode) evaluate(ctx context.Context, scope Scope, prepare func(*
 // RenderValue renders like [Template.Render]. In the text that it returns, what comes from
 // secrets of a [SecretScope] is secret.
 func (t *templateCode) RenderValue(ctx context.Context, scope Scope) (value.Value, error) {
-	trace := holdsSecrets(scope)
-	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.trace = trace })
+	isTraced := holdsSecrets(scope)
+	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.trace = isTraced })
 	defer m.release()
 	if err != nil {
 		return value.Value{}, m.hideSecrets(err, func(masked Scope) error {
@@ -68,22 +69,22 @@ func (t *templateCode) RenderValue(ctx context.Context, scope Scope) (value.Valu
 		})
 	}
 	text := value.OfString(string(m.out))
-	if !trace {
+	if !isTraced {
 		return text, nil
 	}
-	return markRanges(text, secretRanges(m.parts)), nil
+	return markRanges(text, trace.SecretRanges(m.parts)), nil
 }
 
 // Trace renders like [Template.Render] and returns where every byte of the text
 // comes from. It takes about twice the time; Render pays nothing for it. The secrets of a
 // [SecretScope] are taken for masks in their place: what fails with a mask is a mask.
-func (t *templateCode) Trace(ctx context.Context, scope Scope) (string, []Span, error) {
+func (t *templateCode) Trace(ctx context.Context, scope Scope) (string, []trace.Span, error) {
 	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.traceMasked(scope) })
 	defer m.release()
 	if err != nil {
 		return "", nil, err
 	}
-	return string(m.out), spansOf(m.parts, 0, 0, m.masked), nil
+	return string(m.out), trace.SpansOf(m.parts, 0, 0, m.masked), nil
 }
 
 // Eval returns the typed value. An undefined name is an error, except in the forms
@@ -114,7 +115,7 @@ func (e *exprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 
 // Trace evaluates like [Expr.Eval] and returns where the texts and values in the
 // result come from, in the order of the result.
-func (e *exprCode) Trace(ctx context.Context, scope Scope) (value.Value, []Member, error) {
+func (e *exprCode) Trace(ctx context.Context, scope Scope) (value.Value, []trace.Member, error) {
 	m := newEvaluator(ctx, scope, e.slots)
 	defer m.release()
 	m.traceMasked(scope)

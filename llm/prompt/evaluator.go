@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -21,8 +22,8 @@ type evaluator struct {
 	prog     *program
 	walk     execution
 	out      []byte
-	captured val    // by a filter block
-	parts    []part // of the text written so far, while it is traced
+	captured val          // by a filter block
+	parts    []trace.Part // of the text written so far, while it is traced
 }
 
 type slot struct {
@@ -94,7 +95,7 @@ func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 	}
 	s.seen, s.v = true, val{v: v}
 	if m.trace && ok {
-		s.v = s.v.withOrigin(nameOrigin(n.name, v))
+		s.v = s.v.withOrigin(trace.NameOrigin(n.name, v))
 		m.touch(s.v.origin())
 	}
 	if !ok {

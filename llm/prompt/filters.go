@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
 // newFilterTable is Jinja2's filters but random, whose result no test could hold,
@@ -226,5 +227,5 @@ func lengthFilter(m *run, c *call) (val, error) {
 	if !known {
 		from = m.touched
 	}
-	return v.withOrigin(harmlessOrigin(from, true)), nil
+	return v.withOrigin(trace.HarmlessOrigin(from, true)), nil
 }

@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -11,7 +12,7 @@ import (
 type elements struct {
 	plain []value.Value
 	other []val
-	from  *origin // of the list
+	from  *trace.Origin // of the list
 }
 
 func (e elements) len() int { return max(len(e.plain), len(e.other)) }
@@ -23,7 +24,7 @@ func (e elements) at(i int) val {
 		v.v = e.plain[i]
 	}
 	if v.origin() == nil && e.from != nil {
-		v = v.withOrigin(elementOrigin(e.from, i))
+		v = v.withOrigin(trace.ElementOrigin(e.from, i))
 	}
 	return v
 }
@@ -67,9 +68,9 @@ func (m *run) itemsOf(v val) ([]val, error) {
 			item = m.itemOfText(v, offset, s)
 			offset += len(s)
 		case v.isDict():
-			item = item.withOrigin(keyOrigin(v.origin()))
+			item = item.withOrigin(trace.KeyOrigin(v.origin()))
 		default:
-			item = item.withOrigin(elementOrigin(v.origin(), i))
+			item = item.withOrigin(trace.ElementOrigin(v.origin(), i))
 		}
 		traced[i] = item
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -52,16 +53,16 @@ func (m *evaluator) exportMarked(v val) (value.Value, error) {
 // markSecrets returns out, as which v left the template, with all in it secret that comes
 // from a secret.
 func markSecrets(v val, out value.Value) (value.Value, error) {
-	isShared := v.py() == nil && v.origin().isReference()
+	isShared := v.py() == nil && v.origin().IsReference()
 	if isShared && out.Kind() >= value.List {
 		return out, nil // the scope's own
 	}
 	switch out.Kind() {
 	case value.String:
 		text, _ := out.Str()
-		return markRanges(out, secretRanges(partsOf(v.origin(), len(text)))), nil
+		return markRanges(out, trace.SecretRanges(trace.PartsOf(v.origin(), len(text)))), nil
 	case value.Int, value.Float:
-		if v.origin().isSecret() {
+		if v.origin().IsSecret() {
 			return value.OfSecret(out), nil
 		}
 	case value.List:
@@ -99,7 +100,7 @@ func markDict(v val, out value.Value) (value.Value, error) {
 		if v.isDict() {
 			var key val
 			key, member = dictAt(v, i)
-			if _, ok := v.py().(*pyDict); ok && key.origin().isSecret() {
+			if _, ok := v.py().(*pyDict); ok && key.origin().IsSecret() {
 				return value.Value{}, fault.Errorf(fault.Security, secretKey)
 			}
 		}

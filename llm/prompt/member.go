@@ -1,6 +1,9 @@
 package prompt
 
-import "github.com/callnode/scheduler/llm/prompt/internal/fault"
+import (
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
+)
 
 func (m *evaluator) evalAttr(n *attrNode) (val, error) {
 	touched := len(m.touched)
@@ -10,7 +13,7 @@ func (m *evaluator) evalAttr(n *attrNode) (val, error) {
 	}
 	if o.py() == nil && !n.method {
 		if v, ok := o.v.Get(n.name); ok {
-			member := val{v: v}.withOrigin(childOrigin(o.origin(), n.name))
+			member := val{v: v}.withOrigin(trace.ChildOrigin(o.origin(), n.name))
 			m.keepUsed(touched, member)
 			return member, nil
 		}
@@ -69,7 +72,7 @@ func (m *evaluator) findItem(n *itemNode) (val, error) {
 	if o.py() == nil && key.py() == nil {
 		if s, ok := key.v.Str(); ok {
 			if v, ok := o.v.Get(s); ok {
-				return val{v: v}.withOrigin(childOrigin(o.origin(), s)), nil
+				return val{v: v}.withOrigin(trace.ChildOrigin(o.origin(), s)), nil
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -111,7 +112,7 @@ func (m *run) addValues(a, b val) (val, error) {
 		if !m.trace {
 			return ofStr(x + y), nil
 		}
-		parts := appendParts(appendParts(nil, a.origin(), len(x)), b.origin(), len(y))
+		parts := trace.AppendParts(trace.AppendParts(nil, a.origin(), len(x)), b.origin(), len(y))
 		return m.joinedText(x+y, parts), m.countSteps(len(parts) >> 4)
 	}
 	if a.isList() && b.isList() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
 // run is what the values of one evaluation or rendering share: the steps that they take and
@@ -21,9 +22,9 @@ type run struct {
 
 	// of traces
 	trace   bool
-	touched []*origin // what the expression mentions
-	masked  bool      // secrets are masks: see traceMasked
-	decided []*origin // what is made of secrets and has decided that this is evaluated
+	touched []*trace.Origin // what the expression mentions
+	masked  bool            // secrets are masks: see traceMasked
+	decided []*trace.Origin // what is made of secrets and has decided that this is evaluated
 }
 
 // checkEvery is the number of steps after which the context is asked again.

@@ -1,6 +1,9 @@
 package prompt
 
-import "github.com/callnode/scheduler/llm/prompt/internal/fault"
+import (
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
+)
 
 func (m *evaluator) evalBody(n *bodyNode) (val, error) {
 	m.touch(m.captured.origin())
@@ -160,7 +163,7 @@ func (m *evaluator) writeSegments(r outputRun) error {
 		}
 		if m.trace {
 			stop := s.off + len(s.text)
-			m.addPart(part{len(s.text), literalOrigin(s.off, stop, true), s.off, stop})
+			m.addPart(trace.Part{Length: len(s.text), From: trace.LiteralOrigin(s.off, stop, true), Start: s.off, Stop: stop})
 		}
 	}
 	return nil

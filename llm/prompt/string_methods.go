@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
 // methodsOf returns the methods of a value: those of Python's str, list, tuple and
@@ -277,7 +278,7 @@ func replaceText(m *run, s, old, new string, count int) (string, error) {
 func joinTexts(m *run, sep val, items []val, strict bool) (val, error) {
 	between, _ := sep.asString()
 	texts, size := make([]string, len(items)), 0
-	var parts []part
+	var parts []trace.Part
 	for i, x := range items {
 		if err := x.checkRead(); err != nil {
 			return none, err
@@ -300,9 +301,9 @@ func joinTexts(m *run, sep val, items []val, strict bool) (val, error) {
 		}
 		if m.trace {
 			if i > 0 {
-				parts = appendParts(parts, sep.origin().decidedBy(decidersOf(x.origin())), len(between))
+				parts = trace.AppendParts(parts, sep.origin().DecidedBy(trace.DecidersOf(x.origin())), len(between))
 			}
-			parts = appendParts(parts, printedOrigin(x), len(s))
+			parts = trace.AppendParts(parts, printedOrigin(x), len(s))
 		}
 	}
 	return m.joinedText(strings.Join(texts, between), parts), m.checkTextSize(size)

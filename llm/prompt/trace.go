@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -20,7 +21,7 @@ func (m *evaluator) evalTraced(n node) (val, error) {
 	if m.isOfMask(v, err) {
 		v, err = ofStr(maskText), nil
 	}
-	if v.origin().isUnknown() {
+	if v.origin().IsUnknown() {
 		from, known := originsOf(v)
 		if !known {
 			from = m.touched
@@ -28,7 +29,7 @@ func (m *evaluator) evalTraced(n node) (val, error) {
 		v = v.computedFrom(from)
 	}
 	if by := m.decided[len(decided):]; len(by) > 0 {
-		v = v.withOrigin(v.origin().decidedBy(by))
+		v = v.withOrigin(v.origin().DecidedBy(by))
 	}
 	m.touched, m.decided = outer, decided
 	m.touch(v.origin())
@@ -40,36 +41,36 @@ func (m *evaluator) tracePrinted(v val, length, start, stop int) {
 	if !m.trace || length == 0 {
 		return
 	}
-	for _, p := range partsOf(printedOrigin(v), length) {
-		if p.stop == 0 {
-			p.start, p.stop = start, stop
+	for _, p := range trace.PartsOf(printedOrigin(v), length) {
+		if p.Stop == 0 {
+			p.Start, p.Stop = start, stop
 		}
 		m.addPart(p)
 	}
 }
 
 // addPart records where the text that was just written comes from.
-func (m *evaluator) addPart(p part) {
-	p.from = p.from.decidedBy(m.decided)
+func (m *evaluator) addPart(p trace.Part) {
+	p.From = p.From.DecidedBy(m.decided)
 	m.parts = append(m.parts, p)
 }
 
 // memberTracer lists the members of a result.
 type memberTracer struct {
-	list   []Member
+	list   []trace.Member
 	stop   int // bytes of the expression
 	masked bool
 }
 
 // add adds v, which left the template as out, below keys that were computed.
-func (t *memberTracer) add(pointer string, v val, out value.Value, keys []ValueRef) {
+func (t *memberTracer) add(pointer string, v val, out value.Value, keys []trace.ValueRef) {
 	if text, ok := out.Str(); ok {
 		if text != "" || len(keys) > 0 {
-			t.list = append(t.list, Member{pointer, spansOf(partsOf(v.origin(), len(text)), 0, t.stop, t.masked), keys})
+			t.list = append(t.list, trace.Member{Pointer: pointer, Spans: trace.SpansOf(trace.PartsOf(v.origin(), len(text)), 0, t.stop, t.masked), Keys: keys})
 		}
 		return
 	}
-	isWhole := v.origin().isReference()
+	isWhole := v.origin().IsReference()
 	isEmpty := out.Map().Len()+len(out.List()) == 0
 	switch {
 	case isWhole, isEmpty && len(keys) > 0:
@@ -77,7 +78,7 @@ func (t *memberTracer) add(pointer string, v val, out value.Value, keys []ValueR
 		for i := range dictLen(v) {
 			name, member := dictAt(v, i)
 			key, x := out.Map().Entry(i)
-			t.add(pointer+"/"+value.Escape(key), member, x, slices.Concat(keys, sourcesOf(name.origin())))
+			t.add(pointer+"/"+value.Escape(key), member, x, slices.Concat(keys, trace.SourcesOf(name.origin())))
 		}
 		return
 	case out.List() != nil:
@@ -91,5 +92,5 @@ func (t *memberTracer) add(pointer string, v val, out value.Value, keys []ValueR
 		}
 		return
 	}
-	t.list = append(t.list, Member{pointer, spansOf([]part{{from: v.origin()}}, 0, t.stop, t.masked), keys})
+	t.list = append(t.list, trace.Member{Pointer: pointer, Spans: trace.SpansOf([]trace.Part{{From: v.origin()}}, 0, t.stop, t.masked), Keys: keys})
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -29,7 +30,7 @@ func (m *evaluator) isOfMask(v val, err error) bool {
 	if err != nil && (!ok || e.Class == fault.Limit || e.Err != nil) {
 		return false
 	}
-	return slices.ContainsFunc(m.touched, (*origin).usesSecret)
+	return slices.ContainsFunc(m.touched, (*trace.Origin).UsesSecret)
 }
 
 // noteDecision notes that a condition, which has mentioned what was touched since a length of
@@ -44,8 +45,8 @@ func (m *evaluator) noteDecision(since int) {
 }
 
 // noteDecider notes that a value of this origin decides what is evaluated from here on.
-func (m *evaluator) noteDecider(o *origin) {
-	if m.masked && o.usesSecret() && !slices.Contains(m.decided, o) {
+func (m *evaluator) noteDecider(o *trace.Origin) {
+	if m.masked && o.UsesSecret() && !slices.Contains(m.decided, o) {
 		m.decided = append(slices.Clip(m.decided), o)
 	}
 }
@@ -56,9 +57,9 @@ func (m *evaluator) noteItems(v val, items elements) {
 	if !m.masked {
 		return
 	}
-	isOfScope := v.origin().isReference() && !isText(v)
+	isOfScope := v.origin().IsReference() && !isText(v)
 	for i := range items.len() {
-		if o := items.at(i).origin(); len(decidersOf(o)) > 0 {
+		if o := items.at(i).origin(); len(trace.DecidersOf(o)) > 0 {
 			m.noteDecider(o)
 			return
 		}
@@ -74,6 +75,6 @@ func (m *evaluator) noteItems(v val, items elements) {
 // length of decided.
 func (m *evaluator) markDecided(since int, place value.ByteRange) {
 	if len(m.decided) > since {
-		m.addPart(part{from: computedOrigin(nil), start: place.Start, stop: place.End})
+		m.addPart(trace.Part{From: trace.ComputedOrigin(nil), Start: place.Start, Stop: place.End})
 	}
 }

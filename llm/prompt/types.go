@@ -1,6 +1,9 @@
 package prompt
 
-import "github.com/callnode/scheduler/llm/prompt/internal/fault"
+import (
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
+)
 
 // Source is the text of a template and its place. The caller makes it; it is copied
 // and never changed.
@@ -23,3 +26,23 @@ const (
 	Limit        = fault.Limit        // a bound on size, depth, steps, output or time
 	Other        = fault.Other        // a value that a filter or function cannot take, or an error of the scope
 )
+
+// Span is a stretch of a rendered text with where it comes from. The spans of a
+// text are in order, cover each of its bytes once and are not empty.
+type Span = trace.Span
+
+// SpanKind is how a template made a span of its text.
+type SpanKind = trace.SpanKind
+
+// The kinds of spans.
+const (
+	Literal   = trace.Literal   // the template's own text, or a string constant in an expression
+	Reference = trace.Reference // a value of the scope, or a part of its text, as it is
+	Computed  = trace.Computed  // what filters, operators and functions made
+)
+
+// ValueRef names a value below a name of the scope.
+type ValueRef = trace.ValueRef
+
+// Member is a text, or a whole value, inside what an expression made.
+type Member = trace.Member

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -22,7 +23,7 @@ type val struct {
 type extra struct {
 	python pythonOnly
 	// from is where the value comes from, while a rendering is traced.
-	from *origin
+	from *trace.Origin
 }
 
 func ofPython(x pythonOnly) val { return val{extra: &extra{python: x}} }
@@ -36,7 +37,7 @@ func (v val) py() pythonOnly {
 }
 
 // origin returns where the value comes from; nil where that is not known.
-func (v val) origin() *origin {
+func (v val) origin() *trace.Origin {
 	if v.extra == nil {
 		return nil
 	}
@@ -44,7 +45,7 @@ func (v val) origin() *origin {
 }
 
 // withOrigin returns the value as one that comes from o.
-func (v val) withOrigin(o *origin) val {
+func (v val) withOrigin(o *trace.Origin) val {
 	if o != v.origin() {
 		v.extra = &extra{v.py(), o}
 	}

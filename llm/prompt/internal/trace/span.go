@@ -1,4 +1,4 @@
-package prompt
+package trace
 
 import (
 	"slices"
@@ -47,24 +47,24 @@ type ValueRef struct {
 	End   int `json:"end,omitempty"`
 }
 
-// spansOf turns parts into spans; start and stop count where a part has no place in
+// SpansOf turns parts into spans; start and stop count where a part has no place in
 // the template. masked tells that secrets are masks.
-func spansOf(parts []part, start, stop int, masked bool) []Span {
+func SpansOf(parts []Part, start, stop int, masked bool) []Span {
 	list := make([]Span, 0, len(parts))
 	end := 0
 	for _, p := range parts {
-		s := Span{Start: end, End: end + p.length, Kind: Computed, TemplateStart: p.start, TemplateEnd: p.stop}
+		s := Span{Start: end, End: end + p.Length, Kind: Computed, TemplateStart: p.Start, TemplateEnd: p.Stop}
 		end = s.End
-		if p.stop == 0 {
+		if p.Stop == 0 {
 			s.TemplateStart, s.TemplateEnd = start, stop
 		}
-		switch o := p.from; {
+		switch o := p.From; {
 		case o == nil:
 		case o.kind == Literal:
 			s.Kind, s.TemplateStart, s.TemplateEnd = Literal, o.start, o.stop
 		case o.kind == Reference:
 			ref := o.ref()
-			ref.Start, ref.End = o.offset, o.offset+p.length
+			ref.Start, ref.End = o.offset, o.offset+p.Length
 			s.Kind, s.Sources = Reference, []ValueRef{ref}
 		default:
 			for _, from := range o.from {
@@ -72,7 +72,7 @@ func spansOf(parts []part, start, stop int, masked bool) []Span {
 			}
 		}
 		if masked {
-			s.Secret, s.Decided = p.from.usesSecret(), sourcesOf(&origin{parts: decidedParts(p.from)})
+			s.Secret, s.Decided = p.From.UsesSecret(), SourcesOf(&Origin{parts: decidedParts(p.From)})
 		}
 		if s.Secret && s.Kind == Reference && len(s.Decided) == 0 {
 			list = append(list, s.splitAt(p.secretRanges())...)

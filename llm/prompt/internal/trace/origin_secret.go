@@ -1,4 +1,4 @@
-package prompt
+package trace
 
 import (
 	"slices"
@@ -6,8 +6,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// usesSecret reports whether a value of this origin may be another one where secrets are known.
-func (o *origin) usesSecret() bool {
+// UsesSecret reports whether a value of this origin may be another one where secrets are known.
+func (o *Origin) UsesSecret() bool {
 	switch {
 	case o == nil:
 		return false
@@ -17,12 +17,12 @@ func (o *origin) usesSecret() bool {
 		v, _ := o.valueOf()
 		return v.HasSecret()
 	}
-	return slices.ContainsFunc(o.from, (*origin).usesSecret) ||
-		slices.ContainsFunc(o.parts, func(p part) bool { return p.from.usesSecret() })
+	return slices.ContainsFunc(o.from, (*Origin).UsesSecret) ||
+		slices.ContainsFunc(o.parts, func(p Part) bool { return p.From.UsesSecret() })
 }
 
-// decidedBy returns the origin of a value that is this one because others decided it.
-func (o *origin) decidedBy(by []*origin) *origin {
+// DecidedBy returns the origin of a value that is this one because others decided it.
+func (o *Origin) DecidedBy(by []*Origin) *Origin {
 	if o == nil || len(by) == 0 {
 		return o
 	}
@@ -30,7 +30,7 @@ func (o *origin) decidedBy(by []*origin) *origin {
 	if o.kind == "" {
 		c.parts = slices.Clone(o.parts)
 		for i, p := range c.parts {
-			c.parts[i].from = p.from.decidedBy(by)
+			c.parts[i].From = p.From.DecidedBy(by)
 		}
 		return &c
 	}
@@ -43,8 +43,8 @@ func (o *origin) decidedBy(by []*origin) *origin {
 	return &c
 }
 
-// decidersOf returns what has decided that there is a value of this origin.
-func decidersOf(o *origin) []*origin {
+// DecidersOf returns what has decided that there is a value of this origin.
+func DecidersOf(o *Origin) []*Origin {
 	if o == nil {
 		return nil
 	}
@@ -52,18 +52,18 @@ func decidersOf(o *origin) []*origin {
 }
 
 // decidedParts returns the values that decided one of this origin.
-func decidedParts(o *origin) (parts []part) {
+func decidedParts(o *Origin) (parts []Part) {
 	if o == nil {
 		return nil
 	}
 	for _, decider := range o.decided {
-		parts = append(parts, part{from: decider})
+		parts = append(parts, Part{From: decider})
 	}
 	return parts
 }
 
-// secretRanges returns which bytes of a text are secret.
-func secretRanges(parts []part) (ranges []value.ByteRange) {
+// SecretRanges returns which bytes of a text are secret.
+func SecretRanges(parts []Part) (ranges []value.ByteRange) {
 	start := 0
 	for _, p := range parts {
 		for _, r := range p.secretRanges() {
@@ -74,19 +74,19 @@ func secretRanges(parts []part) (ranges []value.ByteRange) {
 			}
 			ranges = append(ranges, r)
 		}
-		start += p.length
+		start += p.Length
 	}
 	return ranges
 }
 
 // secretRanges returns which bytes of the part are secret: of a text of the scope those
 // that are secret there, of anything else all.
-func (p part) secretRanges() []value.ByteRange {
-	o, all := p.from, []value.ByteRange{{Start: 0, End: p.length}}
+func (p Part) secretRanges() []value.ByteRange {
+	o, all := p.From, []value.ByteRange{{Start: 0, End: p.Length}}
 	if o != nil && o.kind == "" {
-		return secretRanges(o.parts)
+		return SecretRanges(o.parts)
 	}
-	if !o.isSecret() {
+	if !o.IsSecret() {
 		return nil
 	}
 	if o.kind != Reference {
@@ -98,7 +98,7 @@ func (p part) secretRanges() []value.ByteRange {
 	}
 	var ranges []value.ByteRange
 	for _, r := range v.SecretParts() {
-		r.Start, r.End = max(r.Start-o.offset, 0), min(r.End-o.offset, p.length)
+		r.Start, r.End = max(r.Start-o.offset, 0), min(r.End-o.offset, p.Length)
 		if r.Start < r.End {
 			ranges = append(ranges, r)
 		}
@@ -106,8 +106,8 @@ func (p part) secretRanges() []value.ByteRange {
 	return ranges
 }
 
-// isSecret reports whether a secret has gone into a value of this origin.
-func (o *origin) isSecret() bool {
+// IsSecret reports whether a secret has gone into a value of this origin.
+func (o *Origin) IsSecret() bool {
 	switch {
 	case o == nil || o.kind == Literal || o.harmless:
 		return false
@@ -115,14 +115,14 @@ func (o *origin) isSecret() bool {
 		v, _ := o.valueOf()
 		return v.HasSecret()
 	case o.kind == Computed:
-		return slices.ContainsFunc(o.from, (*origin).isSecret)
+		return slices.ContainsFunc(o.from, (*Origin).IsSecret)
 	}
-	return slices.ContainsFunc(o.parts, func(p part) bool { return p.from.isSecret() })
+	return slices.ContainsFunc(o.parts, func(p Part) bool { return p.From.IsSecret() })
 }
 
 // valueOf returns the value of a reference; ok is false where it is only a value that has
 // the reference's in it, such as the text of a character.
-func (o *origin) valueOf() (v value.Value, ok bool) {
+func (o *Origin) valueOf() (v value.Value, ok bool) {
 	if o.parent == nil {
 		return o.value, true
 	}
