@@ -10,74 +10,74 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// num is a number taken apart: an int64, a larger integer, or a float. Larger
+// Num is a number taken apart: an int64, a larger integer, or a float. Larger
 // integers are read, compared and printed exactly; arithmetic stays within 64 bits.
-type num struct {
-	kind byte // i, b or f
-	i    int64
-	b    *big.Int
-	f    float64
+type Num struct {
+	Kind byte // i, b or f
+	I    int64
+	B    *big.Int
+	F    float64
 }
 
-// toNum reads a number; booleans count as 0 and 1, as in Python.
-func toNum(v val) (num, bool) {
-	if v.py() != nil {
-		f, ok := v.py().(nonFinite)
-		return num{kind: 'f', f: float64(f)}, ok
+// ToNum reads a number; booleans count as 0 and 1, as in Python.
+func ToNum(v Val) (Num, bool) {
+	if v.Py() != nil {
+		f, ok := v.Py().(nonFinite)
+		return Num{Kind: 'f', F: float64(f)}, ok
 	}
-	if i, ok := v.v.Int(); ok {
-		return num{kind: 'i', i: i}, true
+	if i, ok := v.V.Int(); ok {
+		return Num{Kind: 'i', I: i}, true
 	}
-	switch v.v.Kind() {
+	switch v.V.Kind() {
 	case value.Bool:
-		if b, _ := v.v.Bool(); b {
-			return num{kind: 'i', i: 1}, true
+		if b, _ := v.V.Bool(); b {
+			return Num{Kind: 'i', I: 1}, true
 		}
-		return num{kind: 'i'}, true
+		return Num{Kind: 'i'}, true
 	case value.Int:
-		b, ok := v.v.Big()
-		return num{kind: 'b', b: b}, ok
+		b, ok := v.V.Big()
+		return Num{Kind: 'b', B: b}, ok
 	case value.Float:
-		f, _ := v.v.Float()
-		return num{kind: 'f', f: f}, true
+		f, _ := v.V.Float()
+		return Num{Kind: 'f', F: f}, true
 	}
-	return num{}, false
+	return Num{}, false
 }
 
-func (n num) big() *big.Int {
-	if n.kind == 'b' {
-		return n.b
+func (n Num) Big() *big.Int {
+	if n.Kind == 'b' {
+		return n.B
 	}
-	return big.NewInt(n.i)
+	return big.NewInt(n.I)
 }
 
-func (n num) float() float64 {
-	switch n.kind {
+func (n Num) Float() float64 {
+	switch n.Kind {
 	case 'i':
-		return float64(n.i)
+		return float64(n.I)
 	case 'b':
-		f, _ := new(big.Float).SetInt(n.b).Float64()
+		f, _ := new(big.Float).SetInt(n.B).Float64()
 		return f
 	}
-	return n.f
+	return n.F
 }
 
 // key is equal for equal numbers.
-func (n num) key() string {
-	if n.kind == 'f' {
-		if n.f == math.Trunc(n.f) && !math.IsInf(n.f, 0) {
-			i, _ := new(big.Float).SetFloat64(n.f).Int(nil)
+func (n Num) key() string {
+	if n.Kind == 'f' {
+		if n.F == math.Trunc(n.F) && !math.IsInf(n.F, 0) {
+			i, _ := new(big.Float).SetFloat64(n.F).Int(nil)
 			return i.String()
 		}
-		return strconv.FormatFloat(n.f, 'g', -1, 64)
+		return strconv.FormatFloat(n.F, 'g', -1, 64)
 	}
-	return n.big().String()
+	return n.Big().String()
 }
 
 // compareNums orders two numbers exactly; ok is false where one is nan.
-func compareNums(a, b num) (c int, ok bool) {
-	if a.kind == 'i' && b.kind == 'i' {
-		return cmp.Compare(a.i, b.i), true
+func compareNums(a, b Num) (c int, ok bool) {
+	if a.Kind == 'i' && b.Kind == 'i' {
+		return cmp.Compare(a.I, b.I), true
 	}
 	x, okX := a.exact()
 	y, okY := b.exact()
@@ -88,37 +88,37 @@ func compareNums(a, b num) (c int, ok bool) {
 }
 
 // exact returns the number without rounding; ok is false for nan.
-func (n num) exact() (f *big.Float, ok bool) {
-	if n.kind != 'f' {
-		return new(big.Float).SetInt(n.big()), true
+func (n Num) exact() (f *big.Float, ok bool) {
+	if n.Kind != 'f' {
+		return new(big.Float).SetInt(n.Big()), true
 	}
-	if math.IsNaN(n.f) {
+	if math.IsNaN(n.F) {
 		return nil, false
 	}
-	return big.NewFloat(n.f), true
+	return big.NewFloat(n.F), true
 }
 
 // intResult returns an integer that arithmetic made.
-func intResult(i *big.Int) (val, error) {
+func intResult(i *big.Int) (Val, error) {
 	if !i.IsInt64() {
 		e := fault.Errorf(fault.Limit, "an integer of more than 64 bits")
 		e.Hint = "make a float of one operand first: | float"
-		return none, e
+		return None, e
 	}
-	return ofBig(i), nil
+	return OfBig(i), nil
 }
 
-// computeNumbers computes a binary operation of two numbers.
-func computeNumbers(op string, a, b num) (val, error) {
-	isNegativePower := op == "**" && b.kind == 'i' && b.i < 0
-	isFloat := a.kind == 'f' || b.kind == 'f'
+// ComputeNumbers computes a binary operation of two numbers.
+func ComputeNumbers(op string, a, b Num) (Val, error) {
+	isNegativePower := op == "**" && b.Kind == 'i' && b.I < 0
+	isFloat := a.Kind == 'f' || b.Kind == 'f'
 	if isFloat || op == "/" || isNegativePower {
 		return floatArith(op, a, b)
 	}
 	if v, ok := smallArith(op, a, b); ok {
 		return v, nil
 	}
-	x, y := a.big(), b.big()
+	x, y := a.Big(), b.Big()
 	switch op {
 	case "+":
 		return intResult(new(big.Int).Add(x, y))
@@ -127,13 +127,13 @@ func computeNumbers(op string, a, b num) (val, error) {
 	case "*":
 		return intResult(new(big.Int).Mul(x, y))
 	case "**":
-		if b.kind == 'b' {
+		if b.Kind == 'b' {
 			return intResult(y)
 		}
-		return raiseToPower(x, b.i)
+		return raiseToPower(x, b.I)
 	}
 	if y.Sign() == 0 {
-		return none, fault.Errorf(fault.ZeroDivision, "integer division or modulo by zero")
+		return None, fault.Errorf(fault.ZeroDivision, "integer division or modulo by zero")
 	}
 	q, r := new(big.Int).QuoRem(x, y, new(big.Int))
 	if r.Sign() != 0 && r.Sign() != y.Sign() { // Python rounds down
@@ -148,26 +148,26 @@ func computeNumbers(op string, a, b num) (val, error) {
 
 // smallArith returns the common case without large integers; ok is false where it is
 // not one.
-func smallArith(op string, a, b num) (v val, ok bool) {
+func smallArith(op string, a, b Num) (v Val, ok bool) {
 	const half = 1 << 31
-	isSmall := func(n num) bool { return n.kind == 'i' && n.i > -half && n.i < half }
+	isSmall := func(n Num) bool { return n.Kind == 'i' && n.I > -half && n.I < half }
 	if !isSmall(a) || !isSmall(b) {
-		return none, false
+		return None, false
 	}
 	switch op {
 	case "+":
-		return val{v: value.OfInt(a.i + b.i)}, true
+		return Val{V: value.OfInt(a.I + b.I)}, true
 	case "-":
-		return val{v: value.OfInt(a.i - b.i)}, true
+		return Val{V: value.OfInt(a.I - b.I)}, true
 	case "*":
-		return val{v: value.OfInt(a.i * b.i)}, true
+		return Val{V: value.OfInt(a.I * b.I)}, true
 	}
-	return none, false
+	return None, false
 }
 
 // raiseToPower multiplies step by step and stops at the first result that is too
 // large. Powers of 0, 1 and -1 stay small: their exponent is cut before.
-func raiseToPower(x *big.Int, n int64) (val, error) {
+func raiseToPower(x *big.Int, n int64) (Val, error) {
 	if x.BitLen() <= 1 && n > 2 { // only the parity of the exponent counts
 		n = 2 - n%2
 	}
@@ -178,27 +178,27 @@ func raiseToPower(x *big.Int, n int64) (val, error) {
 	return intResult(result)
 }
 
-func floatArith(op string, a, b num) (val, error) {
-	x, y := a.float(), b.float()
+func floatArith(op string, a, b Num) (Val, error) {
+	x, y := a.Float(), b.Float()
 	switch op {
 	case "+":
-		return ofFloat(x + y), nil
+		return OfFloat(x + y), nil
 	case "-":
-		return ofFloat(x - y), nil
+		return OfFloat(x - y), nil
 	case "*":
-		return ofFloat(x * y), nil
+		return OfFloat(x * y), nil
 	case "**":
 		return floatPower(x, y)
 	}
 	if y == 0 {
-		return none, fault.Errorf(fault.ZeroDivision, "division by zero")
+		return None, fault.Errorf(fault.ZeroDivision, "division by zero")
 	}
 	if op == "/" {
-		if a.kind != 'f' && b.kind != 'f' && x != 0 { // exact, then rounded once
-			f, _ := new(big.Rat).SetFrac(a.big(), b.big()).Float64()
-			return ofFloat(f), nil
+		if a.Kind != 'f' && b.Kind != 'f' && x != 0 { // exact, then rounded once
+			f, _ := new(big.Rat).SetFrac(a.Big(), b.Big()).Float64()
+			return OfFloat(f), nil
 		}
-		return ofFloat(x / y), nil
+		return OfFloat(x / y), nil
 	}
 	r := math.Mod(x, y)
 	if r != 0 && (r < 0) != (y < 0) {
@@ -208,51 +208,51 @@ func floatArith(op string, a, b num) (val, error) {
 		if r == 0 {
 			r = math.Copysign(0, y)
 		}
-		return ofFloat(r), nil
+		return OfFloat(r), nil
 	}
 	q := (x - r) / y
 	if q == 0 {
-		return ofFloat(math.Copysign(0, x/y)), nil
+		return OfFloat(math.Copysign(0, x/y)), nil
 	}
-	return ofFloat(math.Round(q)), nil
+	return OfFloat(math.Round(q)), nil
 }
 
-func floatPower(x, y float64) (val, error) {
+func floatPower(x, y float64) (Val, error) {
 	if x == 0 && y < 0 {
-		return none, fault.Errorf(fault.ZeroDivision, "0.0 cannot be raised to a negative power")
+		return None, fault.Errorf(fault.ZeroDivision, "0.0 cannot be raised to a negative power")
 	}
 	r := math.Pow(x, y)
 	isFinite := func(f float64) bool { return !math.IsInf(f, 0) && !math.IsNaN(f) }
 	if isFinite(x) && isFinite(y) && !isFinite(r) {
-		return none, fault.Errorf(fault.Other, "%s ** %s is not a number", floatText(x), floatText(y))
+		return None, fault.Errorf(fault.Other, "%s ** %s is not a number", floatText(x), floatText(y))
 	}
-	return ofFloat(r), nil
+	return OfFloat(r), nil
 }
 
-func truncateFloat(f float64, fallback val) val {
+func TruncateFloat(f float64, fallback Val) Val {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return fallback
 	}
 	i, _ := big.NewFloat(f).Int(nil)
-	return ofBig(i)
+	return OfBig(i)
 }
 
-func asInt(v val) (int, error) {
-	if err := v.checkDefined(); err != nil {
+func AsInt(v Val) (int, error) {
+	if err := v.CheckDefined(); err != nil {
 		return 0, err
 	}
-	n, ok := toNum(v)
-	if !ok || n.kind == 'f' {
-		return 0, fault.Errorf(fault.Type, "'%s' is not an integer", v.pyType())
+	n, ok := ToNum(v)
+	if !ok || n.Kind == 'f' {
+		return 0, fault.Errorf(fault.Type, "'%s' is not an integer", v.PyType())
 	}
-	if n.kind == 'b' {
-		return math.MaxInt32 * n.b.Sign(), nil
+	if n.Kind == 'b' {
+		return math.MaxInt32 * n.B.Sign(), nil
 	}
-	return int(max(min(n.i, math.MaxInt32), -math.MaxInt32)), nil
+	return int(max(min(n.I, math.MaxInt32), -math.MaxInt32)), nil
 }
 
-// readNumber reads the digits at the start of s, if there are any.
-func readNumber(s string) (n int, ok bool, rest string) {
+// ReadNumber reads the digits at the start of s, if there are any.
+func ReadNumber(s string) (n int, ok bool, rest string) {
 	end := 0
 	for end < len(s) && s[end] >= '0' && s[end] <= '9' {
 		end++

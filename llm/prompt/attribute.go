@@ -17,10 +17,10 @@ var mutators = map[string]string{
 	"pop": "list dict", "clear": "list dict", "popitem": "dict", "setdefault": "dict", "update": "dict",
 }
 
-func refuseAttribute(o val, name string) val {
-	return ofPython(&undefinedValue{
-		class: fault.Security, name: name,
-		format: "access to attribute %s of a '%s' is refused", args: []any{quoteText(name), o.pyType()},
+func refuseAttribute(o Val, name string) Val {
+	return OfPython(&UndefinedValue{
+		Class: fault.Security, Name: name,
+		Format: "access to attribute %s of a '%s' is refused", Args: []any{QuoteText(name), o.PyType()},
 	})
 }
 
@@ -32,47 +32,47 @@ func isInternal(name string) bool {
 
 // getAttribute returns a Python attribute: a method, or a member of one of the objects
 // that a template can hold. Members of dicts are items, not attributes.
-func getAttribute(m *run, o val, name string) (val, bool, error) {
+func getAttribute(m *Run, o Val, name string) (Val, bool, error) {
 	if isInternal(name) {
 		return refuseAttribute(o, name), true, nil
 	}
-	if x, isObject := o.py().(object); isObject {
-		v, ok, err := x.member(m, name)
+	if x, isObject := o.Py().(Object); isObject {
+		v, ok, err := x.Member(m, name)
 		if ok || err != nil {
 			return v, ok, err
 		}
 	}
-	if slices.Contains(strings.Fields(mutators[name]), o.pyType()) {
+	if slices.Contains(strings.Fields(mutators[name]), o.PyType()) {
 		return refuseAttribute(o, name), true, nil
 	}
 	if hasMethod(o, name) {
-		return ofFunc(name, func(m *run, a callArgs) (val, error) { return callMethod(m, o, name, a) }), true, nil
+		return OfFunc(name, func(m *Run, a CallArgs) (Val, error) { return callMethod(m, o, name, a) }), true, nil
 	}
-	return none, false, nil
+	return None, false, nil
 }
 
 // getItem evaluates a Python subscript; ok is false where the item is missing.
-func getItem(o, key val) (v val, ok bool, err error) {
-	if o.isDict() {
-		return dictGet(o, key)
+func getItem(o, key Val) (v Val, ok bool, err error) {
+	if o.IsDict() {
+		return DictGet(o, key)
 	}
-	if g, isGroup := o.py().(*groupTuple); isGroup {
-		o = ofPython(tuple{g.key, g.list})
+	if g, isGroup := o.Py().(*GroupTuple); isGroup {
+		o = OfPython(Tuple{g.Key, g.List})
 	}
-	n, isNum := toNum(key)
-	if !isNum || n.kind != 'i' {
-		return none, false, nil
+	n, isNum := ToNum(key)
+	if !isNum || n.Kind != 'i' {
+		return None, false, nil
 	}
-	i := n.i
+	i := n.I
 	index := func(length int) bool {
 		if i < 0 {
 			i += int64(length)
 		}
 		return i >= 0 && i < int64(length)
 	}
-	if s, isStr := o.asString(); isStr {
+	if s, isStr := o.AsString(); isStr {
 		if !index(utf8.RuneCountInString(s)) {
-			return none, false, nil
+			return None, false, nil
 		}
 		at := 0
 		for range i {
@@ -80,72 +80,72 @@ func getItem(o, key val) (v val, ok bool, err error) {
 			at += w
 		}
 		_, w := utf8.DecodeRuneInString(s[at:])
-		return o.subText(at, s[at:at+w]), true, nil
+		return o.SubText(at, s[at:at+w]), true, nil
 	}
-	switch x := o.py().(type) {
+	switch x := o.Py().(type) {
 	case nil:
-		if list := o.v.List(); index(len(list)) {
-			return val{v: list[i]}.withOrigin(trace.ElementOrigin(o.origin(), int(i))), true, nil
+		if list := o.V.List(); index(len(list)) {
+			return Val{V: list[i]}.WithOrigin(trace.ElementOrigin(o.Origin(), int(i))), true, nil
 		}
-	case *pyList:
-		if index(len(x.items)) {
-			return elements{other: x.items, from: o.origin()}.at(int(i)), true, nil
+	case *PyList:
+		if index(len(x.Items)) {
+			return Elements{Other: x.Items, From: o.Origin()}.At(int(i)), true, nil
 		}
-	case tuple:
+	case Tuple:
 		if index(len(x)) {
-			return elements{other: x, from: o.origin()}.at(int(i)), true, nil
+			return Elements{Other: x, From: o.Origin()}.At(int(i)), true, nil
 		}
-	case *rangeOf:
-		if index(int(x.n)) {
-			return val{v: value.OfInt(x.start + i*x.step)}, true, nil
+	case *RangeOf:
+		if index(int(x.N)) {
+			return Val{V: value.OfInt(x.Start + i*x.Step)}, true, nil
 		}
 	}
-	return none, false, nil
+	return None, false, nil
 }
 
-func sliceBound(v val) (int, error) {
-	if err := v.checkDefined(); err != nil {
+func sliceBound(v Val) (int, error) {
+	if err := v.CheckDefined(); err != nil {
 		return 0, err
 	}
-	n, ok := toNum(v)
-	if !ok || n.kind == 'f' {
-		return 0, fault.Errorf(fault.Type, "slice indices must be integers or None, not '%s'", v.pyType())
+	n, ok := ToNum(v)
+	if !ok || n.Kind == 'f' {
+		return 0, fault.Errorf(fault.Type, "slice indices must be integers or None, not '%s'", v.PyType())
 	}
-	if n.kind == 'b' {
-		return math.MaxInt32 * n.b.Sign(), nil
+	if n.Kind == 'b' {
+		return math.MaxInt32 * n.B.Sign(), nil
 	}
-	return int(max(min(n.i, math.MaxInt32), -math.MaxInt32)), nil
+	return int(max(min(n.I, math.MaxInt32), -math.MaxInt32)), nil
 }
 
 // sliceOf is o[start:stop:step] of a list, tuple, range or string.
-func sliceOf(m *run, o val, start, stop, step *int) (val, error) {
-	if err := o.checkDefined(); err != nil {
-		return none, err
+func sliceOf(m *Run, o Val, start, stop, step *int) (Val, error) {
+	if err := o.CheckDefined(); err != nil {
+		return None, err
 	}
-	_, isStr := o.asString()
-	_, isTuple := o.py().(tuple)
-	if !isStr && !isTuple && !o.isList() {
-		return none, fault.Errorf(fault.Type, "'%s' cannot be sliced", o.pyType())
+	_, isStr := o.AsString()
+	_, isTuple := o.Py().(Tuple)
+	if !isStr && !isTuple && !o.IsList() {
+		return None, fault.Errorf(fault.Type, "'%s' cannot be sliced", o.PyType())
 	}
-	items, err := m.itemsOf(o)
+	items, err := m.ItemsOf(o)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	from, to, by, err := sliceRange(len(items), start, stop, step)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	var out []val
+	var out []Val
 	for i := from; (to-i)*by > 0; i += by {
 		out = append(out, items[i])
 	}
 	if isTuple {
-		return ofPython(tuple(out)), nil
+		return OfPython(Tuple(out)), nil
 	}
 	if !isStr {
-		return ofList(out), nil
+		return OfList(out), nil
 	}
-	return joinTexts(m, ofStr(""), out, true)
+	return joinTexts(m, OfStr(""), out, true)
 }
 
 // sliceRange clips the bounds of a slice as Python does.

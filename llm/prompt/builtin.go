@@ -16,99 +16,99 @@ type builtin struct {
 	rest bool
 	// lax lets the input be undefined.
 	lax bool
-	fn  func(m *run, c *call) (val, error)
+	fn  func(m *Run, c *call) (Val, error)
 }
 
 // call is one use of a builtin: its input, and arguments in the order of the
 // parameters, missing ones absent.
 type call struct {
-	in   val
-	args []val
-	argv callArgs
+	in   Val
+	args []Val
+	argv CallArgs
 }
 
 // bindArgs puts the arguments where the parameters are.
-func (b *builtin) bindArgs(name string, a callArgs) ([]val, error) {
+func (b *builtin) bindArgs(name string, a CallArgs) ([]Val, error) {
 	if b.rest {
 		return nil, nil
 	}
-	if len(a.pos) > len(b.params) {
-		return nil, fault.Errorf(fault.Type, "%s takes at most %d arguments, %d are given", name, len(b.params), len(a.pos))
+	if len(a.Pos) > len(b.params) {
+		return nil, fault.Errorf(fault.Type, "%s takes at most %d arguments, %d are given", name, len(b.params), len(a.Pos))
 	}
-	args := make([]val, len(b.params))
-	copy(args, a.pos)
-	for i := len(a.pos); i < len(args); i++ {
-		args[i] = missing
+	args := make([]Val, len(b.params))
+	copy(args, a.Pos)
+	for i := len(a.Pos); i < len(args); i++ {
+		args[i] = Missing
 	}
 next:
-	for _, kw := range a.kw {
+	for _, kw := range a.Kw {
 		for i, p := range b.params {
-			if p != kw.name {
+			if p != kw.Name {
 				continue
 			}
-			if !args[i].isAbsent() {
-				return nil, fault.Errorf(fault.Type, "%s has two values for argument %s", name, quoteText(p))
+			if !args[i].IsAbsent() {
+				return nil, fault.Errorf(fault.Type, "%s has two values for argument %s", name, QuoteText(p))
 			}
-			args[i] = kw.v
+			args[i] = kw.V
 			continue next
 		}
-		e := fault.Errorf(fault.Type, "%s has no argument %s", name, quoteText(kw.name))
-		e.Hint = value.DidYouMean(kw.name, b.params)
+		e := fault.Errorf(fault.Type, "%s has no argument %s", name, QuoteText(kw.Name))
+		e.Hint = value.DidYouMean(kw.Name, b.params)
 		return nil, e
 	}
 	for i := range b.need {
-		if args[i].isAbsent() {
-			return nil, fault.Errorf(fault.Type, "%s needs the argument %s", name, quoteText(b.params[i]))
+		if args[i].IsAbsent() {
+			return nil, fault.Errorf(fault.Type, "%s needs the argument %s", name, QuoteText(b.params[i]))
 		}
 	}
 	return args, nil
 }
 
 // applyTo runs a filter or a test.
-func (b *builtin) applyTo(m *run, name string, in val, a callArgs) (val, error) {
+func (b *builtin) applyTo(m *Run, name string, in Val, a CallArgs) (Val, error) {
 	if !b.lax {
-		if err := in.checkRead(); err != nil {
-			return none, err
+		if err := in.CheckRead(); err != nil {
+			return None, err
 		}
 	}
 	args, err := b.bindArgs(name, a)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	if err := m.countSteps(1 + in.readingSteps()); err != nil {
-		return none, err
+	if err := m.CountSteps(1 + in.ReadingSteps()); err != nil {
+		return None, err
 	}
 	v, err := b.fn(m, &call{in: in, args: args, argv: a})
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	return m.computeResult(v, in, a)
+	return m.ComputeResult(v, in, a)
 }
 
 // hasArg reports whether argument i is there.
-func (c *call) hasArg(i int) bool { return !c.args[i].isAbsent() }
+func (c *call) hasArg(i int) bool { return !c.args[i].IsAbsent() }
 
 // stringArg is argument i as a string.
 func (c *call) stringArg(i int, fallback string) (string, error) {
 	if !c.hasArg(i) {
 		return fallback, nil
 	}
-	if err := c.args[i].checkDefined(); err != nil {
+	if err := c.args[i].CheckDefined(); err != nil {
 		return "", err
 	}
-	s, ok := c.args[i].asString()
+	s, ok := c.args[i].AsString()
 	if !ok {
-		return "", fault.Errorf(fault.Type, "argument %d must be a string, not '%s'", i+1, c.args[i].pyType())
+		return "", fault.Errorf(fault.Type, "argument %d must be a string, not '%s'", i+1, c.args[i].PyType())
 	}
 	return s, nil
 }
 
 // intArg is argument i as an integer that fits 32 bits; bigger ones are clipped.
 func (c *call) intArg(i, fallback int) (int, error) {
-	if !c.hasArg(i) || c.args[i].isNone() {
+	if !c.hasArg(i) || c.args[i].IsNone() {
 		return fallback, nil
 	}
-	return asInt(c.args[i])
+	return AsInt(c.args[i])
 }
 
 // widthArg is argument i as a number of columns within the bound.
@@ -125,16 +125,16 @@ func (c *call) boolArg(i int, fallback bool) (bool, error) {
 	if !c.hasArg(i) {
 		return fallback, nil
 	}
-	return isTruthy(c.args[i])
+	return IsTruthy(c.args[i])
 }
 
 // inputText returns the text of the input.
 func (c *call) inputText() string {
-	s, _ := c.in.asString()
+	s, _ := c.in.AsString()
 	return s
 }
 
 // failingBuiltin returns a filter or test that fails when it is used.
 func failingBuiltin(use func() error) *builtin {
-	return &builtin{rest: true, lax: true, fn: func(*run, *call) (val, error) { return none, use() }}
+	return &builtin{rest: true, lax: true, fn: func(*Run, *call) (Val, error) { return None, use() }}
 }

@@ -16,7 +16,7 @@ var builtins struct {
 	once               sync.Once
 	filters, tests     map[string]*builtin
 	strs, lists, dicts map[string]*builtin
-	globals            map[string]val
+	globals            map[string]Val
 }
 
 func buildTables() {
@@ -31,7 +31,7 @@ func testTable() map[string]*builtin   { builtins.once.Do(buildTables); return b
 func strTable() map[string]*builtin    { builtins.once.Do(buildTables); return builtins.strs }
 func listTable() map[string]*builtin   { builtins.once.Do(buildTables); return builtins.lists }
 func dictTable() map[string]*builtin   { builtins.once.Do(buildTables); return builtins.dicts }
-func globalTable() map[string]val      { builtins.once.Do(buildTables); return builtins.globals }
+func globalTable() map[string]Val      { builtins.once.Do(buildTables); return builtins.globals }
 
 // unsupported is what Jinja2 and Python have and no prompt needs, by kind and name,
 // with what to write instead. Using it is an error when a template is parsed.

@@ -11,53 +11,53 @@ import (
 // concurrent use; its panic becomes an error of the expression.
 type Func func(ctx context.Context, args []value.Value) (value.Value, error)
 
-// callArgs is the arguments of a call.
-type callArgs struct {
-	pos []val
-	kw  []binding
+// CallArgs is the arguments of a call.
+type CallArgs struct {
+	Pos []Val
+	Kw  []Binding
 }
 
-type binding struct {
-	name string
-	v    val
+type Binding struct {
+	Name string
+	V    Val
 }
 
-// callValue calls a function, a macro or another callable.
-func (m *run) callValue(f val, a callArgs) (val, error) {
-	if err := m.countSteps(1); err != nil {
-		return none, err
+// CallValue calls a function, a macro or another callable.
+func (m *Run) CallValue(f Val, a CallArgs) (Val, error) {
+	if err := m.CountSteps(1); err != nil {
+		return None, err
 	}
-	if x, ok := f.py().(callable); ok {
-		return x.callWith(m, a)
+	if x, ok := f.Py().(callable); ok {
+		return x.CallWith(m, a)
 	}
-	return none, fault.Errorf(fault.Type, "'%s' cannot be called", f.pyType())
+	return None, fault.Errorf(fault.Type, "'%s' cannot be called", f.PyType())
 }
 
-// funcValue wraps a function of the program.
-func funcValue(name string, f Func) val {
-	return ofFunc(name, func(m *run, a callArgs) (val, error) {
-		if len(a.kw) > 0 {
-			return none, fault.Errorf(fault.Type, "%s takes no arguments by name", name)
+// FuncValue wraps a function of the program.
+func FuncValue(name string, f Func) Val {
+	return OfFunc(name, func(m *Run, a CallArgs) (Val, error) {
+		if len(a.Kw) > 0 {
+			return None, fault.Errorf(fault.Type, "%s takes no arguments by name", name)
 		}
-		args := make([]value.Value, len(a.pos))
-		for i, x := range a.pos {
-			v, err := m.exportValue(x)
+		args := make([]value.Value, len(a.Pos))
+		for i, x := range a.Pos {
+			v, err := m.ExportValue(x)
 			if err != nil {
-				return none, err
+				return None, err
 			}
 			args[i] = v
 		}
-		return callProgramFunc(m.ctx, name, f, args)
+		return callProgramFunc(m.Ctx, name, f, args)
 	})
 }
 
 // callProgramFunc calls a function of the program; its panic is an error.
-func callProgramFunc(ctx context.Context, name string, f Func, args []value.Value) (v val, err error) {
+func callProgramFunc(ctx context.Context, name string, f Func, args []value.Value) (v Val, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fault.Errorf(fault.Other, "%s panicked: %v", name, r)
 		}
 	}()
-	v.v, err = f(ctx, args)
+	v.V, err = f(ctx, args)
 	return v, err
 }

@@ -181,12 +181,12 @@ func signAt(src string, i int) byte {
 // one is of that kind and has that sign. Every line break becomes \n, as in Jinja2.
 func (c *compiler) addText(from, to int, kind, sign byte) {
 	if c.trim {
-		from = to - len(strings.TrimLeftFunc(c.src[from:to], isSpace))
+		from = to - len(strings.TrimLeftFunc(c.src[from:to], IsSpace))
 	}
 	c.trim = false
 	text := c.src[from:to]
 	if sign == '-' {
-		text = strings.TrimRightFunc(text, isSpace)
+		text = strings.TrimRightFunc(text, IsSpace)
 	} else if isBlock := kind == '%' || kind == '#'; isBlock && sign == 0 && c.opts.Transformers {
 		text = trimIndent(text, c.lineStart)
 	}
@@ -256,7 +256,7 @@ func (c *compiler) addExpr(p *parser, x node, first int) {
 // trimmedEnd returns where the expression that begins at first ends, before the
 // white space at its end.
 func (c *compiler) trimmedEnd(first int, p *parser) int {
-	return first + len(strings.TrimRightFunc(c.src[first:p.current().off], isSpace))
+	return first + len(strings.TrimRightFunc(c.src[first:p.current().off], IsSpace))
 }
 
 // compileStatement reads {% ... %}.

@@ -226,7 +226,7 @@ func (c *compiler) parseSignature(p *parser) ([]param, error) {
 		prm := param{name: t.name}
 		for _, other := range params {
 			if other.name == prm.name {
-				return nil, fault.SyntaxAt(off, "the parameter %s is there twice", quoteText(prm.name))
+				return nil, fault.SyntaxAt(off, "the parameter %s is there twice", QuoteText(prm.name))
 			}
 		}
 		if p.acceptOp("=") {

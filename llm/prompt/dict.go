@@ -6,103 +6,103 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// pyDict is a dict with keys that are not strings, or with members that are not
-// JSON. Keys are equal when their [hashKey]s are.
-type pyDict struct {
-	keys, vals []val
+// PyDict is a dict with keys that are not strings, or with members that are not
+// JSON. Keys are equal when their [HashKey]s are.
+type PyDict struct {
+	Keys, Vals []Val
 	index      map[string]int
 }
 
-func newDict(n int) *pyDict { return &pyDict{index: make(map[string]int, n)} }
+func NewDict(n int) *PyDict { return &PyDict{index: make(map[string]int, n)} }
 
-func (d *pyDict) setItem(key val, v val) error {
-	h, err := hashKey(key)
+func (d *PyDict) SetItem(key Val, v Val) error {
+	h, err := HashKey(key)
 	if err != nil {
 		return err
 	}
 	if i, ok := d.index[h]; ok {
-		d.vals[i] = v
+		d.Vals[i] = v
 		return nil
 	}
-	d.index[h] = len(d.keys)
-	d.keys, d.vals = append(d.keys, key), append(d.vals, v)
+	d.index[h] = len(d.Keys)
+	d.Keys, d.Vals = append(d.Keys, key), append(d.Vals, v)
 	return nil
 }
 
-// toJSON returns the dict as JSON where it is JSON.
-func (d *pyDict) toJSON() val {
-	m := value.NewMap(len(d.keys))
-	for i, k := range d.keys {
-		s, ok := k.v.Str()
-		member := d.vals[i]
-		isJSON := ok && k.py() == nil && member.py() == nil
-		if !isJSON || member.origin() != nil {
-			return ofPython(d)
+// ToJSON returns the dict as JSON where it is JSON.
+func (d *PyDict) ToJSON() Val {
+	m := value.NewMap(len(d.Keys))
+	for i, k := range d.Keys {
+		s, ok := k.V.Str()
+		member := d.Vals[i]
+		isJSON := ok && k.Py() == nil && member.Py() == nil
+		if !isJSON || member.Origin() != nil {
+			return OfPython(d)
 		}
-		m.Set(s, member.v)
+		m.Set(s, member.V)
 	}
-	return val{v: value.OfMap(m)}
+	return Val{V: value.OfMap(m)}
 }
 
-// dictLen, dictAt and dictGet read dicts of both kinds.
-func dictLen(v val) int {
-	if d, ok := v.py().(*pyDict); ok {
-		return len(d.keys)
+// DictLen, dictAt and dictGet read dicts of both kinds.
+func DictLen(v Val) int {
+	if d, ok := v.Py().(*PyDict); ok {
+		return len(d.Keys)
 	}
-	return v.v.Map().Len()
+	return v.V.Map().Len()
 }
 
-func dictAt(v val, i int) (key, member val) {
-	if d, ok := v.py().(*pyDict); ok {
-		return d.keys[i], d.vals[i]
+func DictAt(v Val, i int) (key, member Val) {
+	if d, ok := v.Py().(*PyDict); ok {
+		return d.Keys[i], d.Vals[i]
 	}
-	k, x := v.v.Map().Entry(i)
-	if v.origin() == nil {
-		return ofStr(k), val{v: x}
+	k, x := v.V.Map().Entry(i)
+	if v.Origin() == nil {
+		return OfStr(k), Val{V: x}
 	}
-	key = ofStr(k)
-	key = key.withOrigin(trace.KeyOrigin(v.origin()))
-	return key, val{v: x}.withOrigin(trace.ChildOrigin(v.origin(), k))
+	key = OfStr(k)
+	key = key.WithOrigin(trace.KeyOrigin(v.Origin()))
+	return key, Val{V: x}.WithOrigin(trace.ChildOrigin(v.Origin(), k))
 }
 
-func dictGet(v, key val) (val, bool, error) {
-	d, ok := v.py().(*pyDict)
+func DictGet(v, key Val) (Val, bool, error) {
+	d, ok := v.Py().(*PyDict)
 	if !ok {
-		if s, ok := key.asString(); ok {
-			x, ok := v.v.Get(s)
-			return val{v: x}.withOrigin(trace.ChildOrigin(v.origin(), s)), ok, nil
+		if s, ok := key.AsString(); ok {
+			x, ok := v.V.Get(s)
+			return Val{V: x}.WithOrigin(trace.ChildOrigin(v.Origin(), s)), ok, nil
 		}
-		_, err := hashKey(key)
-		return none, false, err
+		_, err := HashKey(key)
+		return None, false, err
 	}
-	h, err := hashKey(key)
+	h, err := HashKey(key)
 	if err != nil {
-		return none, false, err
+		return None, false, err
 	}
 	if i, ok := d.index[h]; ok {
-		return d.vals[i], true, nil
+		return d.Vals[i], true, nil
 	}
-	return none, false, nil
+	return None, false, nil
 }
 
-// hashKey returns a text that two values share exactly when Python would take them
+// HashKey returns a text that two values share exactly when Python would take them
 // for the same dict key: 1, 1.0 and True are one.
-func hashKey(v val) (string, error) { return hashNested(v, 0) }
+func HashKey(v Val) (string, error) { return hashNested(v, 0) }
 
-func hashNested(v val, depth int) (string, error) {
-	if err := v.checkDefined(); err != nil {
+func hashNested(v Val, depth int) (string, error) {
+	if err := v.CheckDefined(); err != nil {
 		return "", err
 	}
-	if s, ok := v.asString(); ok {
+	if s, ok := v.AsString(); ok {
 		return "s" + s, nil
 	}
-	if v.isNone() {
+	if v.IsNone() {
 		return "0", nil
 	}
-	if n, ok := toNum(v); ok {
+	if n, ok := ToNum(v); ok {
 		return "n" + n.key(), nil
 	}
-	if x, ok := v.py().(tuple); ok {
+	if x, ok := v.Py().(Tuple); ok {
 		b := []byte("t")
 		for _, item := range x {
 			h, err := hashNested(item, depth+1)
@@ -116,5 +116,5 @@ func hashNested(v val, depth int) (string, error) {
 		}
 		return string(b), nil
 	}
-	return "", fault.Errorf(fault.Type, "unhashable type: '%s'", v.pyType())
+	return "", fault.Errorf(fault.Type, "unhashable type: '%s'", v.PyType())
 }

@@ -8,37 +8,37 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-func (m *evaluator) evalConst(n *constNode) (val, error) {
+func (m *evaluator) evalConst(n *constNode) (Val, error) {
 	v := n.v
-	if !m.trace || n.stop == 0 {
+	if !m.Trace || n.stop == 0 {
 		return v, nil
 	}
 	start, stop := n.pos(), n.stop
-	text, isText := v.v.Str()
+	text, isText := v.V.Str()
 	const quotes = 2
-	isPlain := isText && v.py() == nil && stop-start == len(text)+quotes // one constant without escapes
+	isPlain := isText && v.Py() == nil && stop-start == len(text)+quotes // one constant without escapes
 	if isPlain {
 		start, stop = start+1, stop-1
 	}
-	return v.withOrigin(trace.LiteralOrigin(start, stop, isPlain)), nil
+	return v.WithOrigin(trace.LiteralOrigin(start, stop, isPlain)), nil
 }
 
-func (m *evaluator) evalName(n *nameNode) (val, error) {
+func (m *evaluator) evalName(n *nameNode) (Val, error) {
 	for f := m.frame; f != nil; f = f.parent {
 		for i := len(f.vars) - 1; i >= 0; i-- {
-			if f.vars[i].name == n.name {
-				m.touch(f.vars[i].v.origin())
-				return f.vars[i].v, nil
+			if f.vars[i].Name == n.name {
+				m.Touch(f.vars[i].V.Origin())
+				return f.vars[i].V, nil
 			}
 		}
 	}
 	return m.lookupOuter(n)
 }
 
-func (m *evaluator) evalSlice(n *sliceNode) (val, error) {
+func (m *evaluator) evalSlice(n *sliceNode) (Val, error) {
 	o, err := m.eval(n.obj)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	var bound [3]*int
 	for i, x := range [3]node{n.start, n.stop, n.step} {
@@ -47,224 +47,224 @@ func (m *evaluator) evalSlice(n *sliceNode) (val, error) {
 		}
 		v, err := m.eval(x)
 		if err != nil {
-			return none, err
+			return None, err
 		}
-		if v.isNone() {
+		if v.IsNone() {
 			continue
 		}
 		b, err := sliceBound(v)
 		if err != nil {
-			return none, fault.WithPosition(err, x.pos())
+			return None, fault.WithPosition(err, x.pos())
 		}
 		bound[i] = &b
 	}
-	v, err := sliceOf(&m.run, o, bound[0], bound[1], bound[2])
+	v, err := sliceOf(&m.Run, o, bound[0], bound[1], bound[2])
 	if err != nil {
-		return none, fault.WithPosition(err, n.pos())
+		return None, fault.WithPosition(err, n.pos())
 	}
 	return v, nil
 }
 
-func (m *evaluator) evalUnary(n *unaryNode) (val, error) {
+func (m *evaluator) evalUnary(n *unaryNode) (Val, error) {
 	v, err := m.eval(n.x)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	if n.op == '!' {
-		t, err := isTruthy(v)
+		t, err := IsTruthy(v)
 		if err != nil {
-			return none, fault.WithPosition(err, n.pos())
+			return None, fault.WithPosition(err, n.pos())
 		}
-		return ofBool(!t), nil
+		return OfBool(!t), nil
 	}
-	if err := v.checkDefined(); err != nil {
-		return none, fault.WithPosition(err, n.pos())
+	if err := v.CheckDefined(); err != nil {
+		return None, fault.WithPosition(err, n.pos())
 	}
-	x, ok := toNum(v)
+	x, ok := ToNum(v)
 	if !ok {
-		return none, fault.WithPosition(fault.Errorf(fault.Type, "bad operand type for unary %c: '%s'", n.op, v.pyType()), n.pos())
+		return None, fault.WithPosition(fault.Errorf(fault.Type, "bad operand type for unary %c: '%s'", n.op, v.PyType()), n.pos())
 	}
 	if n.op == '+' {
-		return computeNumbers("+", x, num{kind: 'i'})
+		return ComputeNumbers("+", x, Num{Kind: 'i'})
 	}
-	if x.kind == 'f' {
-		return ofFloat(-x.f), nil
+	if x.Kind == 'f' {
+		return OfFloat(-x.F), nil
 	}
-	return computeNumbers("-", num{kind: 'i'}, x)
+	return ComputeNumbers("-", Num{Kind: 'i'}, x)
 }
 
-func (m *evaluator) evalBinary(n *binaryNode) (val, error) {
+func (m *evaluator) evalBinary(n *binaryNode) (Val, error) {
 	a, err := m.evalTraced(n.a)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	b, err := m.evalTraced(n.b)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	v, err := m.applyOperator(n.op, a, b)
+	v, err := m.ApplyOperator(n.op, a, b)
 	if err != nil {
-		return none, fault.WithPosition(err, n.pos())
+		return None, fault.WithPosition(err, n.pos())
 	}
 	return v, nil
 }
 
-func (m *evaluator) evalConcat(n *concatNode) (val, error) {
+func (m *evaluator) evalConcat(n *concatNode) (Val, error) {
 	var buf [8]string
 	parts, size := buf[:0], 0
 	var traced []trace.Part
 	for _, p := range n.parts {
 		v, err := m.evalTraced(p)
 		if err != nil {
-			return none, err
+			return None, err
 		}
-		s, err := m.textOf(v)
+		s, err := m.TextOf(v)
 		if err != nil {
-			return none, fault.WithPosition(err, p.pos())
+			return None, fault.WithPosition(err, p.pos())
 		}
 		size += len(s)
 		parts = append(parts, s)
-		if m.trace {
-			traced = trace.AppendParts(traced, printedOrigin(v), len(s))
+		if m.Trace {
+			traced = trace.AppendParts(traced, PrintedOrigin(v), len(s))
 		}
 	}
-	if err := m.checkTextSize(size); err != nil {
-		return none, fault.WithPosition(err, n.pos())
+	if err := m.CheckTextSize(size); err != nil {
+		return None, fault.WithPosition(err, n.pos())
 	}
-	return m.joinedText(strings.Join(parts, ""), traced), m.countSteps(len(traced) >> 4)
+	return m.JoinedText(strings.Join(parts, ""), traced), m.CountSteps(len(traced) >> 4)
 }
 
-func (m *evaluator) evalCompare(n *compareNode) (val, error) {
+func (m *evaluator) evalCompare(n *compareNode) (Val, error) {
 	a, err := m.eval(n.first)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	for i, op := range n.ops {
 		b, err := m.eval(n.rest[i])
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		ok, err := m.compareQuickly(op, a, b)
 		if err != nil {
-			return none, fault.WithPosition(err, n.pos())
+			return None, fault.WithPosition(err, n.pos())
 		}
 		if !ok {
-			return ofBool(false), nil
+			return OfBool(false), nil
 		}
 		a = b
 	}
-	return ofBool(true), nil
+	return OfBool(true), nil
 }
 
-func (m *evaluator) evalLogic(n *logicNode) (val, error) {
-	touched := len(m.touched)
+func (m *evaluator) evalLogic(n *logicNode) (Val, error) {
+	touched := len(m.Touched)
 	a, err := m.eval(n.a)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	t, err := isTruthy(a)
+	t, err := IsTruthy(a)
 	if err != nil {
-		return none, fault.WithPosition(err, n.a.pos())
+		return None, fault.WithPosition(err, n.a.pos())
 	}
 	if t == n.or {
 		return a, nil
 	}
 	m.noteDecision(touched)
-	m.touched = m.touched[:touched] // a decides, no text is made of it
+	m.Touched = m.Touched[:touched] // a decides, no text is made of it
 	return m.eval(n.b)
 }
 
-func (m *evaluator) evalCond(n *condNode) (val, error) {
+func (m *evaluator) evalCond(n *condNode) (Val, error) {
 	t, err := m.evalTruth(n.cond)
 	switch {
 	case err != nil:
-		return none, err
+		return None, err
 	case t:
 		return m.eval(n.yes)
 	case n.no != nil:
 		return m.eval(n.no)
 	}
-	return ofPython(&undefinedValue{class: fault.Undefined, soft: true, off: n.pos()}), nil
+	return OfPython(&UndefinedValue{Class: fault.Undefined, Soft: true, Off: n.pos()}), nil
 }
 
-func (m *evaluator) evalList(n *listNode) (val, error) {
-	items := make([]val, len(n.items))
+func (m *evaluator) evalList(n *listNode) (Val, error) {
+	items := make([]Val, len(n.items))
 	for i, x := range n.items {
 		v, err := m.evalTraced(x)
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		items[i] = v
 	}
 	if n.tuple {
-		return ofPython(tuple(items)), m.countSteps(len(items))
+		return OfPython(Tuple(items)), m.CountSteps(len(items))
 	}
-	return ofList(items), m.countSteps(len(items))
+	return OfList(items), m.CountSteps(len(items))
 }
 
-func (m *evaluator) evalDict(n *dictNode) (val, error) {
+func (m *evaluator) evalDict(n *dictNode) (Val, error) {
 	plain := value.NewMap(len(n.keys))
-	d := (*pyDict)(nil)
+	d := (*PyDict)(nil)
 	for i := range n.keys {
 		k, err := m.evalTraced(n.keys[i])
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		v, err := m.evalTraced(n.vals[i])
 		if err != nil {
-			return none, err
+			return None, err
 		}
-		s, ok := k.v.Str()
-		isJSON := ok && k.py() == nil && v.py() == nil && v.origin() == nil
+		s, ok := k.V.Str()
+		isJSON := ok && k.Py() == nil && v.Py() == nil && v.Origin() == nil
 		if d == nil && isJSON {
-			plain.Set(s, v.v)
+			plain.Set(s, v.V)
 			continue
 		}
 		if d == nil {
-			d = newDict(len(n.keys))
+			d = NewDict(len(n.keys))
 			for pk, pv := range plain.All() {
-				_ = d.setItem(ofStr(pk), val{v: pv}) // strings can be keys
+				_ = d.SetItem(OfStr(pk), Val{V: pv}) // strings can be keys
 			}
 		}
-		if err := d.setItem(k, v); err != nil {
-			return none, fault.WithPosition(err, n.keys[i].pos())
+		if err := d.SetItem(k, v); err != nil {
+			return None, fault.WithPosition(err, n.keys[i].pos())
 		}
 	}
 	if d != nil {
-		return ofPython(d), m.countSteps(len(n.keys))
+		return OfPython(d), m.CountSteps(len(n.keys))
 	}
-	return val{v: value.OfMap(plain)}, m.countSteps(len(n.keys))
+	return Val{V: value.OfMap(plain)}, m.CountSteps(len(n.keys))
 }
 
 // compareQuickly is ordered with a short way for what templates compare most.
-func (m *evaluator) compareQuickly(op string, a, b val) (bool, error) {
-	if a.py() == nil && b.py() == nil && op == "==" {
-		if s, ok := a.v.Str(); ok {
-			if t, ok := b.v.Str(); ok && len(s) < 256 {
+func (m *evaluator) compareQuickly(op string, a, b Val) (bool, error) {
+	if a.Py() == nil && b.Py() == nil && op == "==" {
+		if s, ok := a.V.Str(); ok {
+			if t, ok := b.V.Str(); ok && len(s) < 256 {
 				return s == t, nil
 			}
 		}
 	}
-	return m.compareWith(op, a, b)
+	return m.CompareWith(op, a, b)
 }
 
 // evalTruth evaluates a condition.
 func (m *evaluator) evalTruth(n node) (bool, error) {
-	touched := len(m.touched)
+	touched := len(m.Touched)
 	v, err := m.eval(n)
 	isMask := m.isOfMask(v, err)
 	m.noteDecision(touched)
-	m.touched = m.touched[:touched] // no text is made of a condition
+	m.Touched = m.Touched[:touched] // no text is made of a condition
 	if isMask {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if v.py() == nil {
-		return Truthy(v.v), nil
+	if v.Py() == nil {
+		return Truthy(v.V), nil
 	}
-	t, err := isTruthy(v)
+	t, err := IsTruthy(v)
 	if err != nil {
 		return false, fault.WithPosition(err, n.pos())
 	}
@@ -272,7 +272,7 @@ func (m *evaluator) evalTruth(n node) (bool, error) {
 }
 
 // eval evaluates an expression.
-func (m *evaluator) eval(n node) (val, error) {
+func (m *evaluator) eval(n node) (Val, error) {
 	switch n := n.(type) {
 	case *nameNode:
 		return m.evalName(n)
@@ -309,5 +309,5 @@ func (m *evaluator) eval(n node) (val, error) {
 	case *bodyNode:
 		return m.evalBody(n)
 	}
-	return none, fault.Errorf(fault.Other, "an expression of type %T cannot be evaluated", n)
+	return None, fault.Errorf(fault.Other, "an expression of type %T cannot be evaluated", n)
 }

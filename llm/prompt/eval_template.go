@@ -38,7 +38,7 @@ func (t *templateCode) Render(ctx context.Context, scope Scope) (string, error) 
 // unless it is nil, sets it up.
 func (t *templateCode) evaluate(ctx context.Context, scope Scope, prepare func(*evaluator)) (*evaluator, error) {
 	m := newEvaluator(ctx, scope, t.slots)
-	m.prog, m.soft = t.prog, t.prog.lenient
+	m.prog, m.Soft = t.prog, t.prog.lenient
 	if prepare != nil {
 		prepare(m)
 	}
@@ -59,7 +59,7 @@ func (t *templateCode) evaluate(ctx context.Context, scope Scope, prepare func(*
 // secrets of a [SecretScope] is secret.
 func (t *templateCode) RenderValue(ctx context.Context, scope Scope) (value.Value, error) {
 	isTraced := holdsSecrets(scope)
-	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.trace = isTraced })
+	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.Trace = isTraced })
 	defer m.release()
 	if err != nil {
 		return value.Value{}, m.hideSecrets(err, func(masked Scope) error {
@@ -84,7 +84,7 @@ func (t *templateCode) Trace(ctx context.Context, scope Scope) (string, []trace.
 	if err != nil {
 		return "", nil, err
 	}
-	return string(m.out), trace.SpansOf(m.parts, 0, 0, m.masked), nil
+	return string(m.out), trace.SpansOf(m.parts, 0, 0, m.Masked), nil
 }
 
 // Eval returns the typed value. An undefined name is an error, except in the forms
@@ -92,10 +92,10 @@ func (t *templateCode) Trace(ctx context.Context, scope Scope) (string, []trace.
 func (e *exprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	m := newEvaluator(ctx, scope, e.slots)
 	defer m.release()
-	m.trace = holdsSecrets(scope)
+	m.Trace = holdsSecrets(scope)
 	v, err := m.evalTraced(e.root)
-	if err == nil && v.py() == nil && !m.trace {
-		return v.v, nil
+	if err == nil && v.Py() == nil && !m.Trace {
+		return v.V, nil
 	}
 	out := value.Value{}
 	if err == nil {
@@ -123,11 +123,11 @@ func (e *exprCode) Trace(ctx context.Context, scope Scope) (value.Value, []trace
 	if err != nil {
 		return value.Value{}, nil, fault.Locate(&e.src, err)
 	}
-	out, err := m.exportValue(v)
+	out, err := m.ExportValue(v)
 	if err != nil {
 		return value.Value{}, nil, fault.Locate(&e.src, fault.WithPosition(err, e.root.pos()))
 	}
-	t := memberTracer{masked: m.masked, stop: len(e.src.Text)}
+	t := memberTracer{masked: m.Masked, stop: len(e.src.Text)}
 	t.add("", v, out, nil)
 	return out, t.list, nil
 }

@@ -12,7 +12,7 @@ import (
 // evaluator is the state of one evaluation or rendering. Eval and Render take one
 // from a pool and return it at their end; one goroutine uses it.
 type evaluator struct {
-	run
+	Run
 	scope Scope
 	frame *frame
 	slots []slot // outer names that were looked up
@@ -22,33 +22,33 @@ type evaluator struct {
 	prog     *program
 	walk     execution
 	out      []byte
-	captured val          // by a filter block
+	captured Val          // by a filter block
 	parts    []trace.Part // of the text written so far, while it is traced
 }
 
 type slot struct {
-	v    val
+	v    Val
 	seen bool
 }
 
 // frame is one scope of variables: the template, a loop's body, a macro.
 type frame struct {
 	parent *frame
-	vars   []binding
+	vars   []Binding
 	kept   bool // a macro sees it
 }
 
-func (f *frame) setVar(name string, v val) error {
+func (f *frame) setVar(name string, v Val) error {
 	for i := range f.vars {
-		if f.vars[i].name == name {
-			f.vars[i].v = v
+		if f.vars[i].Name == name {
+			f.vars[i].V = v
 			return nil
 		}
 	}
 	if len(f.vars) >= fault.MaxVars {
 		return fault.Errorf(fault.Limit, "more than %d variables", fault.MaxVars)
 	}
-	f.vars = append(f.vars, binding{name, v})
+	f.vars = append(f.vars, Binding{Name: name, V: v})
 	return nil
 }
 
@@ -56,7 +56,7 @@ var evaluators = sync.Pool{New: func() any { return new(evaluator) }}
 
 func newEvaluator(ctx context.Context, scope Scope, slots int) *evaluator {
 	m := evaluators.Get().(*evaluator)
-	m.ctx, m.scope = ctx, scope
+	m.Ctx, m.scope = ctx, scope
 	if cap(m.slots) < slots {
 		m.slots = make([]slot, slots)
 	}
@@ -78,25 +78,25 @@ func (m *evaluator) release() {
 }
 
 // lookupOuter returns the value of a name that the template does not define itself.
-func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
+func (m *evaluator) lookupOuter(n *nameNode) (Val, error) {
 	s := &m.slots[n.slot]
 	if s.seen {
-		if u := s.v.asUndefined(); u != nil {
+		if u := s.v.AsUndefined(); u != nil {
 			c := *u
-			c.off = n.pos()
-			return ofPython(&c), nil
+			c.Off = n.pos()
+			return OfPython(&c), nil
 		}
-		m.touch(s.v.origin())
+		m.Touch(s.v.Origin())
 		return s.v, nil
 	}
 	v, ok, err := m.scope.Lookup(n.name)
 	if err != nil {
-		return none, fault.WithPosition(err, n.pos())
+		return None, fault.WithPosition(err, n.pos())
 	}
-	s.seen, s.v = true, val{v: v}
-	if m.trace && ok {
-		s.v = s.v.withOrigin(trace.NameOrigin(n.name, v))
-		m.touch(s.v.origin())
+	s.seen, s.v = true, Val{V: v}
+	if m.Trace && ok {
+		s.v = s.v.WithOrigin(trace.NameOrigin(n.name, v))
+		m.Touch(s.v.Origin())
 	}
 	if !ok {
 		if g, ok := findGlobal(n.name); ok {
@@ -104,9 +104,9 @@ func (m *evaluator) lookupOuter(n *nameNode) (val, error) {
 			return g, nil
 		}
 		f, ok := m.scope.(LenientScope)
-		s.v = m.undefined(&undefinedValue{
-			class: fault.Undefined, name: n.name, format: "%s is undefined", args: []any{n.name}, off: n.pos(), deep: ok && f.IsAbsent(n.name),
-			hint: wording.Of(unsupported["function"][n.name]),
+		s.v = m.Undefined(&UndefinedValue{
+			Class: fault.Undefined, Name: n.name, Format: "%s is undefined", Args: []any{n.name}, Off: n.pos(), Deep: ok && f.IsAbsent(n.name),
+			Hint: wording.Of(unsupported["function"][n.name]),
 		})
 	}
 	return s.v, nil

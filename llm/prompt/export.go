@@ -8,45 +8,45 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// exportValue turns a value into JSON data for the world outside: tuples and what
+// ExportValue turns a value into JSON data for the world outside: tuples and what
 // can be walked become lists, keys become strings.
-func (m *run) exportValue(v val) (value.Value, error) { return m.exportNested(v, 0) }
+func (m *Run) ExportValue(v Val) (value.Value, error) { return m.exportNested(v, 0) }
 
-func (m *run) exportNested(v val, depth int) (value.Value, error) {
+func (m *Run) exportNested(v Val, depth int) (value.Value, error) {
 	if depth > fault.MaxNesting {
 		return value.Value{}, fault.Errorf(fault.Limit, "a value nested deeper than %d", fault.MaxNesting)
 	}
-	if err := m.countSteps(1); err != nil {
+	if err := m.CountSteps(1); err != nil {
 		return value.Value{}, err
 	}
-	switch x := v.py().(type) {
+	switch x := v.Py().(type) {
 	case nil:
-		return v.v, nil
-	case *undefinedValue:
-		if x.soft {
+		return v.V, nil
+	case *UndefinedValue:
+		if x.Soft {
 			return value.Value{}, nil
 		}
-		return value.Value{}, x.toError()
-	case markup:
+		return value.Value{}, x.ToError()
+	case Markup:
 		return value.OfString(string(x)), nil
 	case nonFinite:
 		return value.Value{}, fault.Errorf(fault.Other, "%s cannot leave a template", floatText(float64(x)))
-	case *pyDict:
-		out := value.NewMap(len(x.keys))
-		for i, k := range x.keys {
+	case *PyDict:
+		out := value.NewMap(len(x.Keys))
+		for i, k := range x.Keys {
 			key, err := keyText(k)
 			if err != nil {
 				return value.Value{}, err
 			}
-			member, err := m.exportNested(x.vals[i], depth+1)
+			member, err := m.exportNested(x.Vals[i], depth+1)
 			if err != nil {
 				return value.Value{}, err
 			}
 			out.Set(key, member)
 		}
 		return value.OfMap(out), nil
-	case tuple, *pyList, *rangeOf, *dictView, *generator, *groupTuple:
-		items, err := m.itemsOf(v)
+	case Tuple, *PyList, *RangeOf, *DictView, *Generator, *GroupTuple:
+		items, err := m.ItemsOf(v)
 		if err != nil {
 			return value.Value{}, err
 		}
@@ -59,32 +59,32 @@ func (m *run) exportNested(v val, depth int) (value.Value, error) {
 		}
 		return value.OfList(list...), nil
 	}
-	return value.Value{}, wrongTypeError(v, "a '%s' cannot leave a template", v.pyType())
+	return value.Value{}, wrongTypeError(v, "a '%s' cannot leave a template", v.PyType())
 }
 
 // keyText returns the JSON form of a dict's key, as Python's json module writes it.
-func keyText(k val) (string, error) {
-	if s, ok := k.asString(); ok {
+func keyText(k Val) (string, error) {
+	if s, ok := k.AsString(); ok {
 		return s, nil
 	}
-	if k.isNone() {
+	if k.IsNone() {
 		return "null", nil
 	}
-	n, ok := toNum(k)
+	n, ok := ToNum(k)
 	if !ok {
-		return "", fault.Errorf(fault.Type, "a '%s' cannot be a key in JSON", k.pyType())
+		return "", fault.Errorf(fault.Type, "a '%s' cannot be a key in JSON", k.PyType())
 	}
-	if k.py() == nil && k.v.Kind() == value.Bool {
-		return strconv.FormatBool(n.i != 0), nil
+	if k.Py() == nil && k.V.Kind() == value.Bool {
+		return strconv.FormatBool(n.I != 0), nil
 	}
-	if n.kind == 'f' {
-		if math.IsNaN(n.f) {
+	if n.Kind == 'f' {
+		if math.IsNaN(n.F) {
 			return "NaN", nil
 		}
-		if math.IsInf(n.f, 0) {
-			return map[bool]string{true: "Infinity", false: "-Infinity"}[n.f > 0], nil
+		if math.IsInf(n.F, 0) {
+			return map[bool]string{true: "Infinity", false: "-Infinity"}[n.F > 0], nil
 		}
-		return floatText(n.f), nil
+		return floatText(n.F), nil
 	}
 	return n.key(), nil
 }

@@ -22,8 +22,8 @@ func listFilters() map[string]*builtin {
 		"sort":       {params: []string{"reverse", "case_sensitive", "attribute"}, fn: filterSort},
 		"dictsort":   {params: []string{"case_sensitive", "by", "reverse"}, fn: filterDictSort},
 		"unique":     {params: order, fn: filterUnique},
-		"min":        {params: order, fn: func(m *run, c *call) (val, error) { return findExtreme(m, c, -1) }},
-		"max":        {params: order, fn: func(m *run, c *call) (val, error) { return findExtreme(m, c, 1) }},
+		"min":        {params: order, fn: func(m *Run, c *call) (Val, error) { return findExtreme(m, c, -1) }},
+		"max":        {params: order, fn: func(m *Run, c *call) (Val, error) { return findExtreme(m, c, 1) }},
 		"groupby":    {params: []string{"attribute", "default", "case_sensitive"}, need: 1, fn: filterGroupBy},
 		"batch":      {params: []string{"linecount", "fill_with"}, need: 1, fn: filterBatch},
 		"slice":      {params: []string{"slices", "fill_with"}, need: 1, fn: filterSlice},
@@ -37,131 +37,131 @@ func listFilters() map[string]*builtin {
 }
 
 // newGenerator returns the result of a filter that Python computes when it is walked.
-func newGenerator(name string, run func() ([]val, error)) (val, error) {
-	return ofPython(&generator{name: name, run: run}), nil
+func newGenerator(name string, run func() ([]Val, error)) (Val, error) {
+	return OfPython(&Generator{Name: name, Run: run}), nil
 }
 
-func noElement(m *run, what string) val {
-	return m.undefined(&undefinedValue{class: fault.Undefined, format: "the list is empty: it has no %s element", args: []any{wording.Of(what)}, off: m.here})
+func noElement(m *Run, what string) Val {
+	return m.Undefined(&UndefinedValue{Class: fault.Undefined, Format: "the list is empty: it has no %s element", Args: []any{wording.Of(what)}, Off: m.Here})
 }
 
-func filterFirst(m *run, c *call) (val, error) {
-	if e := listElements(c.in); e.len() > 0 {
-		return e.at(0), nil
+func filterFirst(m *Run, c *call) (Val, error) {
+	if e := ListElements(c.in); e.Len() > 0 {
+		return e.At(0), nil
 	}
-	items, err := m.itemsOf(c.in)
+	items, err := m.ItemsOf(c.in)
 	if err != nil || len(items) > 0 {
 		return firstOf(items), err
 	}
 	return noElement(m, "first"), nil
 }
 
-func firstOf(items []val) val {
+func firstOf(items []Val) Val {
 	if len(items) == 0 {
-		return none
+		return None
 	}
 	return items[0]
 }
 
-func filterLast(m *run, c *call) (val, error) {
-	if _, ok := c.in.py().(*generator); ok {
-		return none, fault.Errorf(fault.Type, "'generator' is not reversible")
+func filterLast(m *Run, c *call) (Val, error) {
+	if _, ok := c.in.Py().(*Generator); ok {
+		return None, fault.Errorf(fault.Type, "'generator' is not reversible")
 	}
-	if e := listElements(c.in); e.len() > 0 {
-		return e.at(e.len() - 1), nil
+	if e := ListElements(c.in); e.Len() > 0 {
+		return e.At(e.Len() - 1), nil
 	}
-	items, err := m.itemsOf(c.in)
+	items, err := m.ItemsOf(c.in)
 	if err != nil || len(items) == 0 {
 		return noElement(m, "last"), err
 	}
 	return items[len(items)-1], nil
 }
 
-func filterList(m *run, c *call) (val, error) {
-	if c.in.isList() {
+func filterList(m *Run, c *call) (Val, error) {
+	if c.in.IsList() {
 		return c.in, nil
 	}
-	items, err := m.itemsOf(c.in)
-	return ofList(items), err
+	items, err := m.ItemsOf(c.in)
+	return OfList(items), err
 }
 
-func filterReverse(m *run, c *call) (val, error) {
-	items, err := m.itemsOf(c.in)
+func filterReverse(m *Run, c *call) (Val, error) {
+	items, err := m.ItemsOf(c.in)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	items = slices.Clone(items)
 	slices.Reverse(items)
-	if _, ok := c.in.asString(); ok {
-		return joinTexts(m, ofStr(""), items, true)
+	if _, ok := c.in.AsString(); ok {
+		return joinTexts(m, OfStr(""), items, true)
 	}
-	return newGenerator("reverse", func() ([]val, error) { return items, nil })
+	return newGenerator("reverse", func() ([]Val, error) { return items, nil })
 }
 
-func filterItems(m *run, c *call) (val, error) {
-	if u := c.in.asUndefined(); u != nil && u.class == fault.Undefined {
-		return newGenerator("items", func() ([]val, error) { return nil, nil })
+func filterItems(m *Run, c *call) (Val, error) {
+	if u := c.in.AsUndefined(); u != nil && u.Class == fault.Undefined {
+		return newGenerator("items", func() ([]Val, error) { return nil, nil })
 	}
-	if !c.in.isDict() {
-		return none, fault.Errorf(fault.Type, "items needs a dict, not a '%s'", c.in.pyType())
+	if !c.in.IsDict() {
+		return None, fault.Errorf(fault.Type, "items needs a dict, not a '%s'", c.in.PyType())
 	}
 	in := c.in
-	return newGenerator("items", func() ([]val, error) { return m.viewItems(&dictView{of: in, kind: 'i'}) })
+	return newGenerator("items", func() ([]Val, error) { return m.ViewItems(&DictView{Of: in, Kind: 'i'}) })
 }
 
 // getter is the attribute= of a filter: a.b.0, or a number.
 type getter struct {
-	parts    []val
+	parts    []Val
 	name     string
-	fallback val
+	fallback Val
 }
 
-func newGetter(m *run, attribute, fallback val) (*getter, error) {
-	if attribute.isAbsent() || attribute.isNone() {
+func newGetter(m *Run, attribute, fallback Val) (*getter, error) {
+	if attribute.IsAbsent() || attribute.IsNone() {
 		return nil, nil
 	}
 	g := &getter{fallback: fallback}
-	s, ok := attribute.asString()
+	s, ok := attribute.AsString()
 	if !ok {
-		if _, err := asInt(attribute); err != nil {
+		if _, err := AsInt(attribute); err != nil {
 			return nil, err
 		}
-		g.parts, g.name = []val{attribute}, Text(attribute.v)
+		g.parts, g.name = []Val{attribute}, Text(attribute.V)
 		return g, nil
 	}
 	g.name = s
 	for part := range strings.SplitSeq(s, ".") {
 		if n, err := strconv.Atoi(part); err == nil && n >= 0 {
-			g.parts = append(g.parts, ofInt(n))
+			g.parts = append(g.parts, OfInt(n))
 		} else {
-			g.parts = append(g.parts, ofStr(part))
+			g.parts = append(g.parts, OfStr(part))
 		}
 	}
 	return g, nil
 }
 
-func (g *getter) memberOf(m *run, item val) (val, error) {
+func (g *getter) memberOf(m *Run, item Val) (Val, error) {
 	if g == nil {
 		return item, nil
 	}
 	for _, part := range g.parts {
-		if err := item.checkDefined(); err != nil {
-			return none, err
+		if err := item.CheckDefined(); err != nil {
+			return None, err
 		}
 		v, ok, err := getItem(item, part)
 		if err == nil && !ok {
-			if s, isStr := part.asString(); isStr {
+			if s, isStr := part.AsString(); isStr {
 				v, ok, err = getAttribute(m, item, s)
 			}
 		}
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		if !ok {
-			if !g.fallback.isAbsent() && !g.fallback.isNone() {
+			if !g.fallback.IsAbsent() && !g.fallback.IsNone() {
 				return g.fallback, nil
 			}
-			return m.undefined(missingMember(item, g.name, lastName(itemPath("", part)), m.here)), nil
+			return m.Undefined(MissingMember(item, g.name, LastName(ItemPath("", part)), m.Here)), nil
 		}
 		item = v
 	}
@@ -169,124 +169,124 @@ func (g *getter) memberOf(m *run, item val) (val, error) {
 }
 
 // foldCase makes strings compare without case.
-func foldCase(v val, sensitive bool) val {
-	if s, ok := v.asString(); ok && !sensitive {
-		return ofStr(strings.ToLower(s))
+func foldCase(v Val, sensitive bool) Val {
+	if s, ok := v.AsString(); ok && !sensitive {
+		return OfStr(strings.ToLower(s))
 	}
 	return v
 }
 
-func filterJoin(m *run, c *call) (val, error) {
-	sep := ofStr("")
+func filterJoin(m *Run, c *call) (Val, error) {
+	sep := OfStr("")
 	if c.hasArg(0) {
-		text, err := m.textOf(c.args[0])
+		text, err := m.TextOf(c.args[0])
 		if err != nil {
-			return none, err
+			return None, err
 		}
-		sep = ofStr(text)
-		sep = sep.withOrigin(printedOrigin(c.args[0]))
+		sep = OfStr(text)
+		sep = sep.WithOrigin(PrintedOrigin(c.args[0]))
 	}
-	items, err := m.itemsOf(c.in)
+	items, err := m.ItemsOf(c.in)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	g, err := newGetter(m, c.args[1], missing)
+	g, err := newGetter(m, c.args[1], Missing)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	if g != nil {
 		items = slices.Clone(items)
 		for i := range items {
 			items[i], err = g.memberOf(m, items[i])
 			if err != nil {
-				return none, err
+				return None, err
 			}
 		}
 	}
 	return joinTexts(m, sep, items, false)
 }
 
-func filterSum(m *run, c *call) (val, error) {
-	g, err := newGetter(m, c.args[0], missing)
+func filterSum(m *Run, c *call) (Val, error) {
+	g, err := newGetter(m, c.args[0], Missing)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	items, err := m.itemsOf(c.in)
+	items, err := m.ItemsOf(c.in)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	total := ofInt(0)
+	total := OfInt(0)
 	if c.hasArg(1) {
 		total = c.args[1]
 	}
-	if _, ok := total.asString(); ok {
-		return none, fault.Errorf(fault.Type, "sum cannot add strings: use join")
+	if _, ok := total.AsString(); ok {
+		return None, fault.Errorf(fault.Type, "sum cannot add strings: use join")
 	}
 	for _, item := range items {
 		item, err = g.memberOf(m, item)
 		if err != nil {
-			return none, err
+			return None, err
 		}
-		total, err = m.applyOperator("+", total, item)
+		total, err = m.ApplyOperator("+", total, item)
 		if err != nil {
-			return none, err
+			return None, err
 		}
 	}
 	return total, nil
 }
 
-func filterBatch(m *run, c *call) (val, error) {
+func filterBatch(m *Run, c *call) (Val, error) {
 	size, err := c.intArg(0, 0)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	in, fill := c.in, c.args[1]
-	return newGenerator("batch", func() ([]val, error) {
-		items, err := m.itemsOf(in)
+	return newGenerator("batch", func() ([]Val, error) {
+		items, err := m.ItemsOf(in)
 		if err != nil {
 			return nil, err
 		}
-		var out []val
-		var row []val
+		var out []Val
+		var row []Val
 		for _, item := range items {
 			if len(row) == size { // also at the first item, where size is 0
-				out, row = append(out, ofList(row)), nil
+				out, row = append(out, OfList(row)), nil
 			}
 			row = append(row, item)
 		}
 		if len(row) == 0 {
 			return out, nil
 		}
-		if !fill.isAbsent() && !fill.isNone() && len(row) < size {
-			if err := m.checkListSize(size); err != nil {
+		if !fill.IsAbsent() && !fill.IsNone() && len(row) < size {
+			if err := m.CheckListSize(size); err != nil {
 				return nil, err
 			}
 			for len(row) < size {
 				row = append(row, fill)
 			}
 		}
-		return append(out, ofList(row)), nil
+		return append(out, OfList(row)), nil
 	})
 }
 
-func filterSlice(m *run, c *call) (val, error) {
+func filterSlice(m *Run, c *call) (Val, error) {
 	n, err := c.intArg(0, 0)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	in, fill := c.in, c.args[1]
-	return newGenerator("slice", func() ([]val, error) {
-		items, err := m.itemsOf(in)
+	return newGenerator("slice", func() ([]Val, error) {
+		items, err := m.ItemsOf(in)
 		if err != nil {
 			return nil, err
 		}
 		if n == 0 {
 			return nil, fault.Errorf(fault.ZeroDivision, "slice needs at least one slice")
 		}
-		if err := m.checkListSize(max(n, 0)); err != nil {
+		if err := m.CheckListSize(max(n, 0)); err != nil {
 			return nil, err
 		}
-		var out []val
+		var out []Val
 		each, more, at := len(items)/max(n, 1), len(items)%max(n, 1), 0
 		for i := range max(n, 0) {
 			size := each
@@ -294,11 +294,11 @@ func filterSlice(m *run, c *call) (val, error) {
 				size++
 			}
 			part := slices.Clone(items[at : at+size])
-			if !fill.isAbsent() && !fill.isNone() && i >= more {
+			if !fill.IsAbsent() && !fill.IsNone() && i >= more {
 				part = append(part, fill)
 			}
 			at += size
-			out = append(out, ofList(part))
+			out = append(out, OfList(part))
 		}
 		return out, nil
 	})

@@ -10,34 +10,34 @@ import (
 
 // itemsIfAny returns the items of a true value: to map and select, None is as empty
 // as an empty list.
-func itemsIfAny(m *run, v val) ([]val, error) {
-	if any, err := isTruthy(v); err != nil || !any {
+func itemsIfAny(m *Run, v Val) ([]Val, error) {
+	if any, err := IsTruthy(v); err != nil || !any {
 		return nil, err
 	}
-	return m.itemsOf(v)
+	return m.ItemsOf(v)
 }
 
 // takeNamed takes an argument out of those by name.
-func takeNamed(a *callArgs, name string) val {
-	for i, kw := range a.kw {
-		if kw.name == name {
-			a.kw = slices.Delete(slices.Clone(a.kw), i, i+1)
-			return kw.v
+func takeNamed(a *CallArgs, name string) Val {
+	for i, kw := range a.Kw {
+		if kw.Name == name {
+			a.Kw = slices.Delete(slices.Clone(a.Kw), i, i+1)
+			return kw.V
 		}
 	}
-	return missing
+	return Missing
 }
 
 // builtinArg takes the name of a filter or test from the front of the arguments.
-func builtinArg(a *callArgs, what string, table map[string]*builtin) (string, *builtin, error) {
-	name, ok := a.pos[0].asString()
+func builtinArg(a *CallArgs, what string, table map[string]*builtin) (string, *builtin, error) {
+	name, ok := a.Pos[0].AsString()
 	if !ok {
-		return "", nil, fault.Errorf(fault.Type, "the name of a %s must be a string, not a '%s'", kindText(what), a.pos[0].pyType())
+		return "", nil, fault.Errorf(fault.Type, "the name of a %s must be a string, not a '%s'", kindText(what), a.Pos[0].PyType())
 	}
-	a.pos = a.pos[1:]
+	a.Pos = a.Pos[1:]
 	def := table[name]
 	if def == nil {
-		e := fault.Errorf(fault.Other, "unknown %s %s", kindText(what), quoteText(name))
+		e := fault.Errorf(fault.Other, "unknown %s %s", kindText(what), QuoteText(name))
 		e.Hint = value.DidYouMean(name, sortedKeys(table))
 		if remedy, ok := unsupported[what][name]; ok {
 			e.Hint = remedy
@@ -56,33 +56,33 @@ func sortedKeys[T any](table map[string]T) []string {
 	return names
 }
 
-func filterMap(m *run, c *call) (val, error) {
+func filterMap(m *Run, c *call) (Val, error) {
 	a := c.argv
-	var each func(val) (val, error)
-	if len(a.pos) == 0 {
+	var each func(Val) (Val, error)
+	if len(a.Pos) == 0 {
 		attribute, fallback := takeNamed(&a, "attribute"), takeNamed(&a, "default")
-		if len(a.kw) > 0 || attribute.isAbsent() {
-			return none, fault.Errorf(fault.Type, "map needs the name of a filter, or attribute= and perhaps default=")
+		if len(a.Kw) > 0 || attribute.IsAbsent() {
+			return None, fault.Errorf(fault.Type, "map needs the name of a filter, or attribute= and perhaps default=")
 		}
 		g, err := newGetter(m, attribute, fallback)
 		if err != nil {
-			return none, err
+			return None, err
 		}
-		each = func(item val) (val, error) { return g.memberOf(m, item) }
+		each = func(item Val) (Val, error) { return g.memberOf(m, item) }
 	} else {
 		name, def, err := builtinArg(&a, "filter", filterTable())
 		if err != nil {
-			return none, err
+			return None, err
 		}
-		each = func(item val) (val, error) { return def.applyTo(m, name, item, a) }
+		each = func(item Val) (Val, error) { return def.applyTo(m, name, item, a) }
 	}
 	in := c.in
-	return newGenerator("map", func() ([]val, error) {
+	return newGenerator("map", func() ([]Val, error) {
 		items, err := itemsIfAny(m, in)
 		if err != nil {
 			return nil, err
 		}
-		out := make([]val, len(items))
+		out := make([]Val, len(items))
 		for i, item := range items {
 			out[i], err = each(item)
 			if err != nil {
@@ -94,42 +94,42 @@ func filterMap(m *run, c *call) (val, error) {
 }
 
 // selectFilter is select, reject, selectattr and rejectattr.
-func selectFilter(keep, byAttr bool) func(m *run, c *call) (val, error) {
-	return func(m *run, c *call) (val, error) {
+func selectFilter(keep, byAttr bool) func(m *Run, c *call) (Val, error) {
+	return func(m *Run, c *call) (Val, error) {
 		a := c.argv
 		var g *getter
 		if byAttr {
-			if len(a.pos) == 0 {
-				return none, fault.Errorf(fault.Type, "the name of an attribute is missing")
+			if len(a.Pos) == 0 {
+				return None, fault.Errorf(fault.Type, "the name of an attribute is missing")
 			}
 			var err error
-			g, err = newGetter(m, a.pos[0], missing)
+			g, err = newGetter(m, a.Pos[0], Missing)
 			if err != nil {
-				return none, err
+				return None, err
 			}
-			a.pos = a.pos[1:]
+			a.Pos = a.Pos[1:]
 		}
-		test := isTruthy
-		if len(a.pos) > 0 {
+		test := IsTruthy
+		if len(a.Pos) > 0 {
 			name, def, err := builtinArg(&a, "test", testTable())
 			if err != nil {
-				return none, err
+				return None, err
 			}
-			test = func(v val) (bool, error) {
+			test = func(v Val) (bool, error) {
 				r, err := def.applyTo(m, name, v, a)
 				if err != nil {
 					return false, err
 				}
-				return isTruthy(r)
+				return IsTruthy(r)
 			}
 		}
 		in := c.in
-		return newGenerator("select", func() ([]val, error) {
+		return newGenerator("select", func() ([]Val, error) {
 			items, err := itemsIfAny(m, in)
 			if err != nil {
 				return nil, err
 			}
-			var out []val
+			var out []Val
 			for _, item := range items {
 				v, err := g.memberOf(m, item)
 				if err != nil {

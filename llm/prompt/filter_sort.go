@@ -9,15 +9,15 @@ import (
 
 // sortBy sorts items by keys that are made of them; it is stable, also in
 // reverse.
-func sortBy(m *run, items []val, reverse bool, key func(val) (val, error)) ([]val, error) {
-	type entry struct{ key, item val }
+func sortBy(m *Run, items []Val, reverse bool, key func(Val) (Val, error)) ([]Val, error) {
+	type entry struct{ key, item Val }
 	entries := make([]entry, len(items))
 	for i, item := range items {
 		k, err := key(item)
 		if err != nil {
 			return nil, err
 		}
-		if err := k.checkDefined(); err != nil {
+		if err := k.CheckDefined(); err != nil {
 			return nil, err
 		}
 		entries[i] = entry{k, item}
@@ -27,7 +27,7 @@ func sortBy(m *run, items []val, reverse bool, key func(val) (val, error)) ([]va
 		if failed != nil {
 			return 0
 		}
-		n, ordered, err := m.compareValues("<", a.key, b.key)
+		n, ordered, err := m.CompareValues("<", a.key, b.key)
 		if err != nil {
 			failed = err
 		}
@@ -39,118 +39,118 @@ func sortBy(m *run, items []val, reverse bool, key func(val) (val, error)) ([]va
 		}
 		return n
 	})
-	out := make([]val, len(items))
+	out := make([]Val, len(items))
 	for i, e := range entries {
 		out[i] = e.item
 	}
 	return out, failed
 }
 
-func filterSort(m *run, c *call) (val, error) {
-	items, err := m.itemsOf(c.in)
+func filterSort(m *Run, c *call) (Val, error) {
+	items, err := m.ItemsOf(c.in)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	reverse, err := c.boolArg(0, false)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	sensitive, err := c.boolArg(1, false)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	var getters []*getter
-	if s, ok := c.args[2].asString(); ok && strings.Contains(s, ",") {
+	if s, ok := c.args[2].AsString(); ok && strings.Contains(s, ",") {
 		for part := range strings.SplitSeq(s, ",") {
-			g, err := newGetter(m, ofStr(part), missing)
+			g, err := newGetter(m, OfStr(part), Missing)
 			if err != nil {
-				return none, err
+				return None, err
 			}
 			getters = append(getters, g)
 		}
 	} else {
-		g, err := newGetter(m, c.args[2], missing)
+		g, err := newGetter(m, c.args[2], Missing)
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		getters = []*getter{g}
 	}
-	items, err = sortBy(m, items, reverse, func(item val) (val, error) {
-		keys := make(tuple, len(getters))
+	items, err = sortBy(m, items, reverse, func(item Val) (Val, error) {
+		keys := make(Tuple, len(getters))
 		for i, g := range getters {
 			v, err := g.memberOf(m, item)
 			if err != nil {
-				return none, err
+				return None, err
 			}
-			if err := v.checkDefined(); err != nil {
-				return none, err
+			if err := v.CheckDefined(); err != nil {
+				return None, err
 			}
 			keys[i] = foldCase(v, sensitive)
 		}
 		if len(keys) == 1 {
 			return keys[0], nil
 		}
-		return ofPython(keys), nil
+		return OfPython(keys), nil
 	})
-	return ofList(items), err
+	return OfList(items), err
 }
 
-func filterDictSort(m *run, c *call) (val, error) {
-	if !c.in.isDict() {
-		return none, fault.Errorf(fault.Other, "dictsort needs a dict, not a '%s'", c.in.pyType())
+func filterDictSort(m *Run, c *call) (Val, error) {
+	if !c.in.IsDict() {
+		return None, fault.Errorf(fault.Other, "dictsort needs a dict, not a '%s'", c.in.PyType())
 	}
 	sensitive, err := c.boolArg(0, false)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	by, err := c.stringArg(1, "key")
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	if by != "key" && by != "value" {
-		return none, fault.Errorf(fault.Other, "dictsort sorts by 'key' or by 'value'")
+		return None, fault.Errorf(fault.Other, "dictsort sorts by 'key' or by 'value'")
 	}
 	reverse, err := c.boolArg(2, false)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	items, err := m.viewItems(&dictView{of: c.in, kind: 'i'})
+	items, err := m.ViewItems(&DictView{Of: c.in, Kind: 'i'})
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	items, err = sortBy(m, items, reverse, func(item val) (val, error) {
-		pair, _ := item.py().(tuple)
+	items, err = sortBy(m, items, reverse, func(item Val) (Val, error) {
+		pair, _ := item.Py().(Tuple)
 		if by == "value" {
 			return foldCase(pair[1], sensitive), nil
 		}
 		return foldCase(pair[0], sensitive), nil
 	})
-	return ofList(items), err
+	return OfList(items), err
 }
 
-func filterUnique(m *run, c *call) (val, error) {
+func filterUnique(m *Run, c *call) (Val, error) {
 	sensitive, err := c.boolArg(0, false)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	g, err := newGetter(m, c.args[1], missing)
+	g, err := newGetter(m, c.args[1], Missing)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	in := c.in
-	return newGenerator("unique", func() ([]val, error) {
-		items, err := m.itemsOf(in)
+	return newGenerator("unique", func() ([]Val, error) {
+		items, err := m.ItemsOf(in)
 		if err != nil {
 			return nil, err
 		}
 		seen := map[string]bool{}
-		var out []val
+		var out []Val
 		for _, item := range items {
 			k, err := g.memberOf(m, item)
 			if err != nil {
 				return nil, err
 			}
-			h, err := hashKey(foldCase(k, sensitive))
+			h, err := HashKey(foldCase(k, sensitive))
 			if err != nil {
 				return nil, err
 			}
@@ -164,36 +164,36 @@ func filterUnique(m *run, c *call) (val, error) {
 }
 
 // findExtreme is min and max: the first of the smallest or greatest elements.
-func findExtreme(m *run, c *call, sign int) (val, error) {
+func findExtreme(m *Run, c *call, sign int) (Val, error) {
 	sensitive, err := c.boolArg(0, false)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	g, err := newGetter(m, c.args[1], missing)
+	g, err := newGetter(m, c.args[1], Missing)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	items, err := m.itemsOf(c.in)
+	items, err := m.ItemsOf(c.in)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	if len(items) == 0 {
 		return noElement(m, "smallest or greatest"), nil
 	}
-	best, bestKey := none, none
+	best, bestKey := None, None
 	for i, item := range items {
 		k, err := g.memberOf(m, item)
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		k = foldCase(k, sensitive)
 		if i == 0 {
 			best, bestKey = item, k
 			continue
 		}
-		n, ordered, err := m.compareValues("<", k, bestKey)
+		n, ordered, err := m.CompareValues("<", k, bestKey)
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		if ordered && n*sign > 0 {
 			best, bestKey = item, k
@@ -202,54 +202,54 @@ func findExtreme(m *run, c *call, sign int) (val, error) {
 	return best, nil
 }
 
-func filterGroupBy(m *run, c *call) (val, error) {
+func filterGroupBy(m *Run, c *call) (Val, error) {
 	g, err := newGetter(m, c.args[0], c.args[1])
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	sensitive, err := c.boolArg(2, false)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	key := func(item val) (val, error) {
+	key := func(item Val) (Val, error) {
 		k, err := g.memberOf(m, item)
 		if err != nil {
-			return none, err
+			return None, err
 		}
-		return foldCase(k, sensitive), k.checkDefined()
+		return foldCase(k, sensitive), k.CheckDefined()
 	}
-	items, err := m.itemsOf(c.in)
+	items, err := m.ItemsOf(c.in)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	items, err = sortBy(m, items, false, key)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	var groups []val
+	var groups []Val
 	for start := 0; start < len(items); {
 		k, err := key(items[start])
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		end := start + 1
 		for ; end < len(items); end++ {
 			next, err := key(items[end])
 			if err != nil {
-				return none, err
+				return None, err
 			}
-			if same, err := m.equalValues(k, next); err != nil {
-				return none, err
+			if same, err := m.EqualValues(k, next); err != nil {
+				return None, err
 			} else if !same {
 				break
 			}
 		}
 		first, err := g.memberOf(m, items[start])
 		if err != nil {
-			return none, err
+			return None, err
 		}
-		groups = append(groups, ofPython(&groupTuple{first, ofList(items[start:end])}))
+		groups = append(groups, OfPython(&GroupTuple{Key: first, List: OfList(items[start:end])}))
 		start = end
 	}
-	return ofList(groups), nil
+	return OfList(groups), nil
 }

@@ -24,35 +24,35 @@ func textFilters() map[string]*builtin {
 		"wordcount": {fn: filterWordcount},
 		"format":    {rest: true, fn: formatFilter},
 		"urlencode": {fn: filterURLEncode},
-		"safe": {fn: func(m *run, c *call) (val, error) {
-			s, err := m.printedText(c.in)
-			return ofPython(markup(s)).withOrigin(printedOrigin(c.in)), err
+		"safe": {fn: func(m *Run, c *call) (Val, error) {
+			s, err := m.PrintedText(c.in)
+			return OfPython(Markup(s)).WithOrigin(PrintedOrigin(c.in)), err
 		}},
 		"escape": {fn: filterEscape},
 	}
 	for name, f := range map[string]func(string) string{
 		"upper": lettercase.Upper, "lower": lettercase.Lower, "capitalize": lettercase.Capitalize, "title": titleWords,
 	} {
-		t[name] = &builtin{fn: func(m *run, c *call) (val, error) {
-			s, err := m.textOf(c.in)
+		t[name] = &builtin{fn: func(m *Run, c *call) (Val, error) {
+			s, err := m.TextOf(c.in)
 			if err == nil {
-				err = m.checkTextSize(len(s))
+				err = m.CheckTextSize(len(s))
 			}
-			return ofStr(f(s)), err
+			return OfStr(f(s)), err
 		}}
 	}
 	return t
 }
 
-func filterEscape(m *run, c *call) (val, error) {
-	if _, ok := c.in.py().(markup); ok {
+func filterEscape(m *Run, c *call) (Val, error) {
+	if _, ok := c.in.Py().(Markup); ok {
 		return c.in, nil
 	}
-	s, err := m.textOf(c.in)
+	s, err := m.TextOf(c.in)
 	if err == nil {
-		err = m.checkTextSize(6 * len(s))
+		err = m.CheckTextSize(6 * len(s))
 	}
-	return ofPython(markup(escapeHTML(s))), err
+	return OfPython(Markup(escapeHTML(s))), err
 }
 
 // titleWords returns the title filter: unlike str.title, an apostrophe does not
@@ -66,128 +66,128 @@ func titleWords(s string) string {
 		} else {
 			b.WriteString(lettercase.Lower(string(r)))
 		}
-		start = isSpace(r) || strings.ContainsRune("-({[<", r)
+		start = IsSpace(r) || strings.ContainsRune("-({[<", r)
 	}
 	return b.String()
 }
 
-func filterTrim(m *run, c *call) (val, error) {
-	in, err := m.asText(c.in)
+func filterTrim(m *Run, c *call) (Val, error) {
+	in, err := m.AsText(c.in)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	return stripText(m, in, c, true, true)
 }
 
-func filterReplace(m *run, c *call) (val, error) {
-	s, err := m.textOf(c.in)
+func filterReplace(m *Run, c *call) (Val, error) {
+	s, err := m.TextOf(c.in)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	old, err := m.textOf(c.args[0])
+	old, err := m.TextOf(c.args[0])
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	with, err := m.textOf(c.args[1])
+	with, err := m.TextOf(c.args[1])
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	count, err := c.intArg(2, -1)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	s, err = replaceText(m, s, old, with, count)
-	return ofStr(s), err
+	return OfStr(s), err
 }
 
-func filterIndent(m *run, c *call) (val, error) {
+func filterIndent(m *Run, c *call) (Val, error) {
 	pad := "    "
-	if s, ok := c.args[0].asString(); ok {
+	if s, ok := c.args[0].AsString(); ok {
 		pad = s
 	} else if c.hasArg(0) {
 		n, err := c.widthArg(0)
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		pad = strings.Repeat(" ", max(n, 0))
 	}
 	first, err := c.boolArg(1, false)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	blank, err := c.boolArg(2, false)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	s, ok := c.in.asString()
+	s, ok := c.in.AsString()
 	if !ok {
-		return none, fault.Errorf(fault.Type, "indent needs a string, not a '%s'", c.in.pyType())
+		return None, fault.Errorf(fault.Type, "indent needs a string, not a '%s'", c.in.PyType())
 	}
 	s += "\n" // as Jinja2 does, so that the last line counts
 	lines := splitLines(s)
-	if err := m.checkTextSize(len(s) + len(lines)*len(pad)); err != nil {
-		return none, err
+	if err := m.CheckTextSize(len(s) + len(lines)*len(pad)); err != nil {
+		return None, err
 	}
-	items := make([]val, len(lines))
+	items := make([]Val, len(lines))
 	for i, line := range lines {
 		indented := blank || line.from < line.to
 		if i == 0 {
 			indented = first
 		}
-		items[i] = c.in.subText(line.from, s[line.from:line.to])
+		items[i] = c.in.SubText(line.from, s[line.from:line.to])
 		if indented {
-			items[i], err = m.addValues(ofStr(pad), items[i])
+			items[i], err = m.AddValues(OfStr(pad), items[i])
 			if err != nil {
-				return none, err
+				return None, err
 			}
 		}
 	}
-	return joinTexts(m, ofStr("\n"), items, true)
+	return joinTexts(m, OfStr("\n"), items, true)
 }
 
-func filterTruncate(m *run, c *call) (val, error) {
+func filterTruncate(m *Run, c *call) (Val, error) {
 	length, err := c.intArg(0, 255)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	kill, err := c.boolArg(1, false)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	end, err := c.stringArg(2, "...")
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	leeway, err := c.intArg(3, 5)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	tail := utf8.RuneCountInString(end)
 	if length < tail || leeway < 0 {
-		return none, fault.Errorf(fault.Other, "truncate needs a length of at least %d and a leeway of at least 0", tail)
+		return None, fault.Errorf(fault.Other, "truncate needs a length of at least %d and a leeway of at least 0", tail)
 	}
-	if n, err := m.lengthOf(c.in); err != nil || n <= length+leeway {
+	if n, err := m.LengthOf(c.in); err != nil || n <= length+leeway {
 		return c.in, err
 	}
-	s, ok := c.in.asString()
+	s, ok := c.in.AsString()
 	if !ok {
-		return none, fault.Errorf(fault.Type, "truncate needs a string, not a '%s'", c.in.pyType())
+		return None, fault.Errorf(fault.Type, "truncate needs a string, not a '%s'", c.in.PyType())
 	}
 	runes := []rune(s)
 	cut := string(runes[:length-tail])
 	if i := strings.LastIndexByte(cut, ' '); !kill && i >= 0 {
 		cut = cut[:i]
 	}
-	if err := m.countSteps(len(runes) >> 8); err != nil {
-		return none, err
+	if err := m.CountSteps(len(runes) >> 8); err != nil {
+		return None, err
 	}
-	return m.addValues(c.in.subText(0, cut), val{v: value.OfString(end)}.withOrigin(c.args[2].origin()))
+	return m.AddValues(c.in.SubText(0, cut), Val{V: value.OfString(end)}.WithOrigin(c.args[2].Origin()))
 }
 
-func filterWordcount(m *run, c *call) (val, error) {
-	s, err := m.textOf(c.in)
+func filterWordcount(m *Run, c *call) (Val, error) {
+	s, err := m.TextOf(c.in)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	n, in := 0, false
 	for _, r := range s {
@@ -197,39 +197,39 @@ func filterWordcount(m *run, c *call) (val, error) {
 		}
 		in = word
 	}
-	return ofInt(n), m.countSteps(len(s) >> 8)
+	return OfInt(n), m.CountSteps(len(s) >> 8)
 }
 
-func formatFilter(m *run, c *call) (val, error) {
-	s, err := m.textOf(c.in)
+func formatFilter(m *Run, c *call) (Val, error) {
+	s, err := m.TextOf(c.in)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	if len(c.argv.kw) > 0 && len(c.argv.pos) > 0 {
-		return none, fault.Errorf(fault.Type, "format takes arguments either by place or by name")
+	if len(c.argv.Kw) > 0 && len(c.argv.Pos) > 0 {
+		return None, fault.Errorf(fault.Type, "format takes arguments either by place or by name")
 	}
-	args := ofPython(tuple(c.argv.pos))
-	if len(c.argv.kw) > 0 {
-		d, err := newDictFrom(m, "format", callArgs{kw: c.argv.kw})
+	args := OfPython(Tuple(c.argv.Pos))
+	if len(c.argv.Kw) > 0 {
+		d, err := newDictFrom(m, "format", CallArgs{Kw: c.argv.Kw})
 		if err != nil {
-			return none, err
+			return None, err
 		}
-		args = ofPython(d)
+		args = OfPython(d)
 	}
-	s, err = m.formatPercent(s, args)
-	return ofStr(s), err
+	s, err = m.FormatPercent(s, args)
+	return OfStr(s), err
 }
 
-func filterURLEncode(m *run, c *call) (val, error) {
-	if c.in.isDict() || isSequence(c.in) {
-		e := fault.Errorf(fault.Type, "urlencode needs a text, not a '%s'", c.in.pyType())
+func filterURLEncode(m *Run, c *call) (Val, error) {
+	if c.in.IsDict() || IsSequence(c.in) {
+		e := fault.Errorf(fault.Type, "urlencode needs a text, not a '%s'", c.in.PyType())
 		e.Hint = "encode each part: key ~ '=' ~ (value | urlencode)"
-		return none, e
+		return None, e
 	}
-	s, err := m.textOf(c.in)
+	s, err := m.TextOf(c.in)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	s = strings.NewReplacer("+", "%20", "%7E", "~", "%2F", "/").Replace(url.QueryEscape(s))
-	return ofStr(s), m.checkTextSize(len(s))
+	return OfStr(s), m.CheckTextSize(len(s))
 }

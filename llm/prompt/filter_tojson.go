@@ -8,46 +8,46 @@ import (
 
 // filterToJSON writes JSON as Hugging Face's chat templates do: nothing escaped
 // for HTML, other scripts as they are, keys in their order.
-func filterToJSON(m *run, c *call) (val, error) {
-	if err := c.in.checkDefined(); err != nil {
-		return none, err
+func filterToJSON(m *Run, c *call) (Val, error) {
+	if err := c.in.CheckDefined(); err != nil {
+		return None, err
 	}
-	w := newJSONWriter()
-	if c.hasArg(0) && !c.args[0].isNone() {
-		w.item, w.lines = ",", true
-		if s, ok := c.args[0].asString(); ok {
-			w.indent = s
+	w := NewJSONWriter()
+	if c.hasArg(0) && !c.args[0].IsNone() {
+		w.Item, w.Lines = ",", true
+		if s, ok := c.args[0].AsString(); ok {
+			w.Indent = s
 		} else {
 			n, err := c.widthArg(0)
 			if err != nil {
-				return none, err
+				return None, err
 			}
-			w.indent = strings.Repeat(" ", max(n, 0))
+			w.Indent = strings.Repeat(" ", max(n, 0))
 		}
 	}
 	var err error
-	w.ascii, err = c.boolArg(1, false)
+	w.Ascii, err = c.boolArg(1, false)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	if c.hasArg(2) && !c.args[2].isNone() {
-		seps, err := m.itemsOf(c.args[2])
+	if c.hasArg(2) && !c.args[2].IsNone() {
+		seps, err := m.ItemsOf(c.args[2])
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		if len(seps) != 2 {
-			return none, fault.Errorf(fault.Other, "separators must be two strings")
+			return None, fault.Errorf(fault.Other, "separators must be two strings")
 		}
-		w.item, _ = seps[0].asString()
-		w.key, _ = seps[1].asString()
+		w.Item, _ = seps[0].AsString()
+		w.Key, _ = seps[1].AsString()
 	}
-	w.sorted, err = c.boolArg(3, false)
+	w.Sorted, err = c.boolArg(3, false)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	text, err := w.write(c.in)
+	text, err := w.Write(c.in)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	return ofStr(text), m.countSteps(len(text) >> 8)
+	return OfStr(text), m.CountSteps(len(text) >> 8)
 }

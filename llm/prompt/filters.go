@@ -22,7 +22,7 @@ func newFilterTable() map[string]*builtin {
 		"int":     {params: []string{"default", "base"}, fn: filterInt},
 		"float":   {params: []string{"default"}, fn: filterFloat},
 		"round":   {params: []string{"precision", "method"}, fn: filterRound},
-		"string":  {fn: func(m *run, c *call) (val, error) { return m.asText(c.in) }},
+		"string":  {fn: func(m *Run, c *call) (Val, error) { return m.AsText(c.in) }},
 		"length":  {fn: lengthFilter},
 		"tojson":  {params: []string{"indent", "ensure_ascii", "separators", "sort_keys"}, lax: true, fn: filterToJSON},
 	}
@@ -34,14 +34,14 @@ func newFilterTable() map[string]*builtin {
 	return t
 }
 
-func filterDefault(_ *run, c *call) (val, error) {
+func filterDefault(_ *Run, c *call) (Val, error) {
 	fallback := c.args[0]
-	if fallback.isAbsent() {
-		fallback = ofStr("")
+	if fallback.IsAbsent() {
+		fallback = OfStr("")
 	}
-	if u := c.in.asUndefined(); u != nil {
-		if u.class == fault.Security {
-			return none, u.toError()
+	if u := c.in.AsUndefined(); u != nil {
+		if u.Class == fault.Security {
+			return None, u.ToError()
 		}
 		return fallback, nil
 	}
@@ -49,59 +49,59 @@ func filterDefault(_ *run, c *call) (val, error) {
 	if err != nil || !loose {
 		return c.in, err
 	}
-	t, err := isTruthy(c.in)
+	t, err := IsTruthy(c.in)
 	if err != nil || t {
 		return c.in, err
 	}
 	return fallback, nil
 }
 
-func filterAbs(_ *run, c *call) (val, error) {
-	n, ok := toNum(c.in)
+func filterAbs(_ *Run, c *call) (Val, error) {
+	n, ok := ToNum(c.in)
 	if !ok {
-		return none, fault.Errorf(fault.Type, "abs needs a number, not a '%s'", c.in.pyType())
+		return None, fault.Errorf(fault.Type, "abs needs a number, not a '%s'", c.in.PyType())
 	}
-	if n.kind == 'f' {
-		return ofFloat(math.Abs(n.f)), nil
+	if n.Kind == 'f' {
+		return OfFloat(math.Abs(n.F)), nil
 	}
-	return ofBig(new(big.Int).Abs(n.big())), nil
+	return OfBig(new(big.Int).Abs(n.Big())), nil
 }
 
-func filterInt(_ *run, c *call) (val, error) {
-	if err := c.in.checkDefined(); err != nil {
-		return none, err
+func filterInt(_ *Run, c *call) (Val, error) {
+	if err := c.in.CheckDefined(); err != nil {
+		return None, err
 	}
-	fallback := ofInt(0)
+	fallback := OfInt(0)
 	if c.hasArg(0) {
 		fallback = c.args[0]
 	}
 	base, err := c.intArg(1, 10)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	if s, ok := c.in.asString(); ok {
+	if s, ok := c.in.AsString(); ok {
 		if i, ok := parseInt(s, base); ok {
-			return ofBig(i), nil
+			return OfBig(i), nil
 		}
 		f, ok := parseFloat(s)
 		if !ok {
 			return fallback, nil
 		}
-		return truncateFloat(f, fallback), nil
+		return TruncateFloat(f, fallback), nil
 	}
-	n, ok := toNum(c.in)
+	n, ok := ToNum(c.in)
 	if !ok {
 		return fallback, nil
 	}
-	if n.kind == 'f' {
-		return truncateFloat(n.f, fallback), nil
+	if n.Kind == 'f' {
+		return TruncateFloat(n.F, fallback), nil
 	}
-	return ofBig(n.big()), nil
+	return OfBig(n.Big()), nil
 }
 
 // parseInt is Python's int(s, base) for text.
 func parseInt(s string, base int) (*big.Int, bool) {
-	s = strings.TrimFunc(s, isSpace)
+	s = strings.TrimFunc(s, IsSpace)
 	if len(s) > fault.MaxDigits || base < 2 || base > 36 {
 		return nil, false
 	}
@@ -136,7 +136,7 @@ func asciiDigit(r rune) rune {
 
 // parseFloat is Python's float(s) for text.
 func parseFloat(s string) (float64, bool) {
-	s = strings.Map(asciiDigit, strings.TrimFunc(s, isSpace))
+	s = strings.Map(asciiDigit, strings.TrimFunc(s, IsSpace))
 	if strings.ContainsAny(s, "xXpP") || !hasSingleUnderscores(s) {
 		return 0, false
 	}
@@ -147,63 +147,63 @@ func parseFloat(s string) (float64, bool) {
 	return f, true
 }
 
-func filterFloat(_ *run, c *call) (val, error) {
-	if err := c.in.checkDefined(); err != nil {
-		return none, err
+func filterFloat(_ *Run, c *call) (Val, error) {
+	if err := c.in.CheckDefined(); err != nil {
+		return None, err
 	}
-	fallback := ofFloat(0)
+	fallback := OfFloat(0)
 	if c.hasArg(0) {
 		fallback = c.args[0]
 	}
-	if s, ok := c.in.asString(); ok {
+	if s, ok := c.in.AsString(); ok {
 		if f, ok := parseFloat(s); ok {
-			return ofFloat(f), nil
+			return OfFloat(f), nil
 		}
 		return fallback, nil
 	}
-	if n, ok := toNum(c.in); ok {
-		return ofFloat(n.float()), nil
+	if n, ok := ToNum(c.in); ok {
+		return OfFloat(n.Float()), nil
 	}
 	return fallback, nil
 }
 
-func filterRound(_ *run, c *call) (val, error) {
-	n, ok := toNum(c.in)
+func filterRound(_ *Run, c *call) (Val, error) {
+	n, ok := ToNum(c.in)
 	precision, err := c.intArg(0, 0)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	method, err := c.stringArg(1, "common")
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	switch {
 	case method != "common" && method != "ceil" && method != "floor":
-		return none, fault.Errorf(fault.Other, "the method of round must be common, ceil or floor")
+		return None, fault.Errorf(fault.Other, "the method of round must be common, ceil or floor")
 	case !ok:
-		return none, fault.Errorf(fault.Type, "round needs a number, not a '%s'", c.in.pyType())
+		return None, fault.Errorf(fault.Type, "round needs a number, not a '%s'", c.in.PyType())
 	case precision > 400 || precision < -400:
-		return none, fault.Errorf(fault.Limit, "round to more than 400 digits")
+		return None, fault.Errorf(fault.Limit, "round to more than 400 digits")
 	}
-	if n.kind != 'f' && method == "common" {
-		if precision < 0 && n.kind == 'i' {
-			return truncateFloat(roundHalfEven(n.float(), precision), none), nil
+	if n.Kind != 'f' && method == "common" {
+		if precision < 0 && n.Kind == 'i' {
+			return TruncateFloat(roundHalfEven(n.Float(), precision), None), nil
 		}
-		return ofBig(n.big()), nil
+		return OfBig(n.Big()), nil
 	}
-	f := n.float()
+	f := n.Float()
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return ofFloat(f), nil
+		return OfFloat(f), nil
 	}
 	switch method {
 	case "common":
-		return ofFloat(roundHalfEven(f, precision)), nil
+		return OfFloat(roundHalfEven(f, precision)), nil
 	case "ceil":
 		scale := math.Pow(10, float64(precision))
-		return ofFloat((math.Ceil(f*scale) + 0) / scale), nil
+		return OfFloat((math.Ceil(f*scale) + 0) / scale), nil
 	}
 	scale := math.Pow(10, float64(precision))
-	return ofFloat((math.Floor(f*scale) + 0) / scale), nil
+	return OfFloat((math.Floor(f*scale) + 0) / scale), nil
 }
 
 // roundHalfEven is Python's round: correct for the exact value of the float.
@@ -217,15 +217,15 @@ func roundHalfEven(f float64, precision int) float64 {
 }
 
 // lengthFilter is length.
-func lengthFilter(m *run, c *call) (val, error) {
-	n, err := m.lengthOf(c.in)
-	v := ofInt(n)
-	if !m.trace || err != nil {
+func lengthFilter(m *Run, c *call) (Val, error) {
+	n, err := m.LengthOf(c.in)
+	v := OfInt(n)
+	if !m.Trace || err != nil {
 		return v, err
 	}
-	from, known := originsOf(c.in)
+	from, known := OriginsOf(c.in)
 	if !known {
-		from = m.touched
+		from = m.Touched
 	}
-	return v.withOrigin(trace.HarmlessOrigin(from, true)), nil
+	return v.WithOrigin(trace.HarmlessOrigin(from, true)), nil
 }

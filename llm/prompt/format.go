@@ -27,7 +27,7 @@ func (l *layout) readPrecision(s string) (rest string, ok bool) {
 	if !strings.HasPrefix(s, ".") {
 		return s, true
 	}
-	l.precision, ok, rest = readNumber(s[1:])
+	l.precision, ok, rest = ReadNumber(s[1:])
 	return rest, ok
 }
 
@@ -41,7 +41,7 @@ func (l *layout) checkSize() error {
 // parseLayout reads what follows the colon of a {} field.
 func parseLayout(s string) (layout, error) {
 	l := layout{fill: ' ', precision: -1}
-	invalid := fault.Errorf(fault.Other, "invalid format %s", quoteText(s))
+	invalid := fault.Errorf(fault.Other, "invalid format %s", QuoteText(s))
 	invalid.Hint = "a format has the form [fill][<>^][+][0][width][,][.digits][s, d, f, e, g, x or %]"
 	isAlign := func(i int) bool { return i < len(s) && strings.IndexByte("<>^", s[i]) >= 0 }
 	_, n := utf8.DecodeRuneInString(s)
@@ -60,7 +60,7 @@ func parseLayout(s string) (layout, error) {
 	if strings.HasPrefix(s, "0") && l.align == 0 {
 		l.fill, l.align = '0', '='
 	}
-	l.width, _, s = readNumber(s)
+	l.width, _, s = ReadNumber(s)
 	s, l.comma = strings.CutPrefix(s, ",")
 	s, ok := l.readPrecision(s)
 	if !ok || len(s) > 1 || !strings.Contains("sdfegxX%", s) {
@@ -73,31 +73,31 @@ func parseLayout(s string) (layout, error) {
 }
 
 // writeValue returns the text of a value in the layout.
-func (l layout) writeValue(m *run, v val) (string, error) {
-	if err := v.checkDefined(); err != nil {
+func (l layout) writeValue(m *Run, v Val) (string, error) {
+	if err := v.CheckDefined(); err != nil {
 		return "", err
 	}
-	n, isNum := toNum(v)
-	isNum = isNum && !isBool(v)
-	_, isStr := v.asString()
+	n, isNum := ToNum(v)
+	isNum = isNum && !IsBool(v)
+	_, isStr := v.AsString()
 	isEmpty := l == layout{fill: ' ', precision: -1}
 	if isNum && l.kind != 's' {
 		return l.writeNumber(n)
 	}
 	if isStr && (l.kind == 's' || l.kind == 0) || isEmpty {
 		if l.comma || l.sign != 0 || l.align == '=' {
-			return "", fault.Errorf(fault.Other, "a sign, a comma and leading zeros are for numbers, not for a '%s'", v.pyType())
+			return "", fault.Errorf(fault.Other, "a sign, a comma and leading zeros are for numbers, not for a '%s'", v.PyType())
 		}
 		return l.writeText(m, v, '<')
 	}
-	e := fault.Errorf(fault.Type, "a '%s' cannot be written in this format", v.pyType())
+	e := fault.Errorf(fault.Type, "a '%s' cannot be written in this format", v.PyType())
 	e.Hint = "make a text of it first: | string"
 	return "", e
 }
 
 // writeText pads the printed form of a value, cut to the precision.
-func (l layout) writeText(m *run, v val, align byte) (string, error) {
-	s, err := m.textOf(v)
+func (l layout) writeText(m *Run, v Val, align byte) (string, error) {
+	s, err := m.TextOf(v)
 	if err != nil {
 		return "", err
 	}
@@ -107,10 +107,10 @@ func (l layout) writeText(m *run, v val, align byte) (string, error) {
 	return l.padText("", s, align), nil
 }
 
-func (l layout) writeNumber(n num) (string, error) {
+func (l layout) writeNumber(n Num) (string, error) {
 	wantsInt := l.kind == 'd' || l.kind|0x20 == 'x'
 	hasDecimals := l.precision >= 0
-	isFloat := wantsInt && n.kind == 'f'
+	isFloat := wantsInt && n.Kind == 'f'
 	roundsDecimals := hasDecimals && (wantsInt || l.kind == 0)
 	if isFloat || roundsDecimals {
 		e := fault.Errorf(fault.Other, "the format does not fit the number")
@@ -119,9 +119,9 @@ func (l layout) writeNumber(n num) (string, error) {
 	}
 	var digits, tail string
 	var negative bool
-	isPlainInt := l.kind == 0 && n.kind != 'f'
+	isPlainInt := l.kind == 0 && n.Kind != 'f'
 	if wantsInt || isPlainInt {
-		i := n.big()
+		i := n.Big()
 		negative = i.Sign() < 0
 		base := 10
 		if l.kind|0x20 == 'x' {
@@ -132,7 +132,7 @@ func (l layout) writeNumber(n num) (string, error) {
 			digits = strings.ToUpper(digits)
 		}
 	} else {
-		f := n.float()
+		f := n.Float()
 		negative = math.Signbit(f) && !math.IsNaN(f)
 		digits, tail = l.floatDigits(math.Abs(f))
 	}
@@ -216,19 +216,19 @@ func (l layout) padText(sign, s string, align byte) string {
 
 // percentFormat is one run of the % operator on a string, or of the filter format.
 type percentFormat struct {
-	m    *run
-	args val
-	list tuple // the arguments by place
+	m    *Run
+	args Val
+	list Tuple // the arguments by place
 	next int   // which of them comes next
 }
 
-// formatPercent writes '...' % args.
-func (m *run) formatPercent(s string, args val) (string, error) {
+// FormatPercent writes '...' % args.
+func (m *Run) FormatPercent(s string, args Val) (string, error) {
 	p := &percentFormat{m: m, args: args}
-	list, isTuple := args.py().(tuple)
+	list, isTuple := args.Py().(Tuple)
 	p.list = list
 	if !isTuple {
-		p.list = tuple{args}
+		p.list = Tuple{args}
 	}
 	var b strings.Builder
 	for {
@@ -242,12 +242,12 @@ func (m *run) formatPercent(s string, args val) (string, error) {
 			return "", err
 		}
 		b.WriteString(text)
-		if err := m.checkTextSize(b.Len()); err != nil {
+		if err := m.CheckTextSize(b.Len()); err != nil {
 			return "", err
 		}
 		s = rest
 	}
-	isContainer := args.isDict() || isSequence(args)
+	isContainer := args.IsDict() || IsSequence(args)
 	mayHaveMore := isContainer && !isTuple
 	if p.next < len(p.list) && !mayHaveMore {
 		return "", fault.Errorf(fault.Type, "not all arguments converted during string formatting")
@@ -279,9 +279,9 @@ func (p *percentFormat) writeConversion(s string) (text, rest string, err error)
 		}
 		s = s[1:]
 	}
-	l.width, _, s = readNumber(s)
+	l.width, _, s = ReadNumber(s)
 	if dot := strings.HasPrefix(s, "."); dot {
-		l.precision, _, s = readNumber(s[1:])
+		l.precision, _, s = ReadNumber(s[1:])
 	}
 	if err := l.checkSize(); err != nil {
 		return "", "", err
@@ -314,44 +314,44 @@ func (p *percentFormat) writeConversion(s string) (text, rest string, err error)
 }
 
 // takeArgument takes the next argument, or the one of that key.
-func (p *percentFormat) takeArgument(key string, named bool) (val, error) {
+func (p *percentFormat) takeArgument(key string, named bool) (Val, error) {
 	if !named {
 		if p.next >= len(p.list) {
-			return none, fault.Errorf(fault.Type, "not enough arguments for format string")
+			return None, fault.Errorf(fault.Type, "not enough arguments for format string")
 		}
 		p.next++
 		return p.list[p.next-1], nil
 	}
 	p.next = len(p.list)
-	if !p.args.isDict() {
-		return none, fault.Errorf(fault.Type, "format requires a mapping")
+	if !p.args.IsDict() {
+		return None, fault.Errorf(fault.Type, "format requires a mapping")
 	}
-	v, ok, err := dictGet(p.args, ofStr(key))
+	v, ok, err := DictGet(p.args, OfStr(key))
 	if err == nil && !ok {
-		err = fault.Errorf(fault.Other, "the format has no argument %s", quoteText(key))
+		err = fault.Errorf(fault.Other, "the format has no argument %s", QuoteText(key))
 	}
 	return v, err
 }
 
 // writePercent writes one value as the % operator does: unlike a {} field it
 // aligns everything to the right and cuts floats to integers for %d.
-func (l layout) writePercent(m *run, v val) (string, error) {
-	if err := v.checkRead(); err != nil {
+func (l layout) writePercent(m *Run, v Val) (string, error) {
+	if err := v.CheckRead(); err != nil {
 		return "", err
 	}
 	if l.kind == 's' {
 		return l.writeText(m, v, '>')
 	}
-	n, isNum := toNum(v)
+	n, isNum := ToNum(v)
 	isHex := l.kind|0x20 == 'x'
-	isHexOfFloat := isHex && n.kind == 'f'
+	isHexOfFloat := isHex && n.Kind == 'f'
 	if !isNum || isHexOfFloat {
-		return "", fault.Errorf(fault.Type, "%%%c format: a number is required, not %s", l.kind, v.pyType())
+		return "", fault.Errorf(fault.Type, "%%%c format: a number is required, not %s", l.kind, v.PyType())
 	}
-	if n.kind == 'f' && l.kind == 'd' {
-		whole, ok := toNum(truncateFloat(n.f, none))
+	if n.Kind == 'f' && l.kind == 'd' {
+		whole, ok := ToNum(TruncateFloat(n.F, None))
 		if !ok {
-			return "", fault.Errorf(fault.Other, "cannot convert %s to an integer", floatText(n.f))
+			return "", fault.Errorf(fault.Other, "cannot convert %s to an integer", floatText(n.F))
 		}
 		n = whole
 	}
@@ -360,15 +360,15 @@ func (l layout) writePercent(m *run, v val) (string, error) {
 
 // fieldFormat is one run of str.format.
 type fieldFormat struct {
-	m    *run
-	args callArgs
+	m    *Run
+	args CallArgs
 	auto int  // fields without a number so far
 	mode byte // a: automatic numbers, m: written ones; 0 until the first
 }
 
-// formatFields writes '...'.format(args). A field is a number or a name with a
+// FormatFields writes '...'.format(args). A field is a number or a name with a
 // layout; it reaches no members, so that a text cannot look into values.
-func (m *run) formatFields(s string, args callArgs) (string, error) {
+func (m *Run) FormatFields(s string, args CallArgs) (string, error) {
 	f := &fieldFormat{m: m, args: args}
 	var b strings.Builder
 	for s != "" {
@@ -392,7 +392,7 @@ func (m *run) formatFields(s string, args callArgs) (string, error) {
 			return "", err
 		}
 		b.WriteString(text)
-		if err := m.checkTextSize(b.Len()); err != nil {
+		if err := m.CheckTextSize(b.Len()); err != nil {
 			return "", err
 		}
 		s = s[end+1:]
@@ -423,7 +423,7 @@ func (f *fieldFormat) writeField(field string) (string, error) {
 }
 
 // findArgument returns the argument that the name of a field means.
-func (f *fieldFormat) findArgument(name string) (val, error) {
+func (f *fieldFormat) findArgument(name string) (Val, error) {
 	i, err := strconv.Atoi(name)
 	mode := byte('m')
 	if name == "" {
@@ -431,19 +431,19 @@ func (f *fieldFormat) findArgument(name string) (val, error) {
 		f.auto++
 	}
 	if err != nil {
-		for _, kw := range f.args.kw {
-			if kw.name == name {
-				return kw.v, nil
+		for _, kw := range f.args.Kw {
+			if kw.Name == name {
+				return kw.V, nil
 			}
 		}
-		return none, fault.Errorf(fault.Other, "the format has no argument %s", quoteText(name))
+		return None, fault.Errorf(fault.Other, "the format has no argument %s", QuoteText(name))
 	}
 	if f.mode != 0 && f.mode != mode {
-		return none, fault.Errorf(fault.Other, "a format numbers all of its fields or none")
+		return None, fault.Errorf(fault.Other, "a format numbers all of its fields or none")
 	}
 	f.mode = mode
-	if i < 0 || i >= len(f.args.pos) {
-		return none, fault.Errorf(fault.Other, "the format has no argument %d", i)
+	if i < 0 || i >= len(f.args.Pos) {
+		return None, fault.Errorf(fault.Other, "the format has no argument %d", i)
 	}
-	return f.args.pos[i], nil
+	return f.args.Pos[i], nil
 }

@@ -3,124 +3,124 @@ package prompt
 import "github.com/callnode/scheduler/llm/prompt/internal/fault"
 
 // findGlobal returns a built-in function of templates.
-func findGlobal(name string) (val, bool) {
+func findGlobal(name string) (Val, bool) {
 	v, ok := globalTable()[name]
 	return v, ok
 }
 
-func newGlobalTable() map[string]val {
-	return map[string]val{
-		"range": ofFunc("range", makeRange), "dict": ofFunc("dict", makeDict), "namespace": ofFunc("namespace", makeNamespace),
+func newGlobalTable() map[string]Val {
+	return map[string]Val{
+		"range": OfFunc("range", makeRange), "dict": OfFunc("dict", makeDict), "namespace": OfFunc("namespace", makeNamespace),
 	}
 }
 
-func makeRange(_ *run, a callArgs) (val, error) {
-	if len(a.kw) > 0 {
-		return none, fault.Errorf(fault.Type, "range takes no arguments by name")
+func makeRange(_ *Run, a CallArgs) (Val, error) {
+	if len(a.Kw) > 0 {
+		return None, fault.Errorf(fault.Type, "range takes no arguments by name")
 	}
-	if len(a.pos) < 1 || len(a.pos) > 3 {
-		return none, fault.Errorf(fault.Type, "range takes 1 to 3 arguments, %d are given", len(a.pos))
+	if len(a.Pos) < 1 || len(a.Pos) > 3 {
+		return None, fault.Errorf(fault.Type, "range takes 1 to 3 arguments, %d are given", len(a.Pos))
 	}
 	bounds := [3]int64{0, 0, 1}
-	for i, x := range a.pos {
-		n, err := asInt(x)
+	for i, x := range a.Pos {
+		n, err := AsInt(x)
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		bounds[i] = int64(n)
 	}
-	if len(a.pos) == 1 {
+	if len(a.Pos) == 1 {
 		bounds[0], bounds[1] = 0, bounds[0]
 	}
 	return rangeValue(bounds[0], bounds[1], bounds[2])
 }
 
-func rangeValue(start, stop, step int64) (val, error) {
-	r := &rangeOf{start: start, stop: stop, step: step}
+func rangeValue(start, stop, step int64) (Val, error) {
+	r := &RangeOf{Start: start, Stop: stop, Step: step}
 	switch {
-	case r.step == 0:
-		return none, fault.Errorf(fault.Other, "the step of a range must not be zero")
-	case r.step > 0 && r.start < r.stop:
-		r.n = (r.stop-r.start-1)/r.step + 1
-	case r.step < 0 && r.start > r.stop:
-		r.n = (r.start-r.stop-1)/-r.step + 1
+	case r.Step == 0:
+		return None, fault.Errorf(fault.Other, "the step of a range must not be zero")
+	case r.Step > 0 && r.Start < r.Stop:
+		r.N = (r.Stop-r.Start-1)/r.Step + 1
+	case r.Step < 0 && r.Start > r.Stop:
+		r.N = (r.Start-r.Stop-1)/-r.Step + 1
 	}
-	if r.n > fault.MaxRange {
-		return none, fault.Errorf(fault.Other, "a range of more than %d elements", fault.MaxRange)
+	if r.N > fault.MaxRange {
+		return None, fault.Errorf(fault.Other, "a range of more than %d elements", fault.MaxRange)
 	}
-	return ofPython(r), nil
+	return OfPython(r), nil
 }
 
 // addPairs adds the items of a dict, or pairs of key and value, to a dict.
-func addPairs(m *run, d *pyDict, v val) error {
-	if v.isDict() {
-		for i := range dictLen(v) {
-			k, x := dictAt(v, i)
-			if err := d.setItem(k, x); err != nil {
+func addPairs(m *Run, d *PyDict, v Val) error {
+	if v.IsDict() {
+		for i := range DictLen(v) {
+			k, x := DictAt(v, i)
+			if err := d.SetItem(k, x); err != nil {
 				return err
 			}
 		}
-		return m.countSteps(dictLen(v))
+		return m.CountSteps(DictLen(v))
 	}
-	items, err := m.itemsOf(v)
+	items, err := m.ItemsOf(v)
 	if err != nil {
 		return err
 	}
 	for _, item := range items {
-		pair, err := m.itemsOf(item)
+		pair, err := m.ItemsOf(item)
 		if err != nil {
 			return err
 		}
 		if len(pair) != 2 {
 			return fault.Errorf(fault.Other, "a dict needs pairs of key and value")
 		}
-		if err := d.setItem(pair[0], pair[1]); err != nil {
+		if err := d.SetItem(pair[0], pair[1]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func newDictFrom(m *run, name string, a callArgs) (*pyDict, error) {
-	if len(a.pos) > 1 {
-		return nil, fault.Errorf(fault.Type, "%s takes at most 1 argument without a name, %d are given", name, len(a.pos))
+func newDictFrom(m *Run, name string, a CallArgs) (*PyDict, error) {
+	if len(a.Pos) > 1 {
+		return nil, fault.Errorf(fault.Type, "%s takes at most 1 argument without a name, %d are given", name, len(a.Pos))
 	}
-	d := newDict(len(a.kw))
-	for _, x := range a.pos {
+	d := NewDict(len(a.Kw))
+	for _, x := range a.Pos {
 		if err := addPairs(m, d, x); err != nil {
 			return nil, err
 		}
 	}
-	for _, kw := range a.kw {
-		if err := d.setItem(ofStr(kw.name), kw.v); err != nil {
+	for _, kw := range a.Kw {
+		if err := d.SetItem(OfStr(kw.Name), kw.V); err != nil {
 			return nil, err
 		}
 	}
 	return d, nil
 }
 
-func makeDict(m *run, a callArgs) (val, error) {
+func makeDict(m *Run, a CallArgs) (Val, error) {
 	d, err := newDictFrom(m, "dict", a)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	return d.toJSON(), nil
+	return d.ToJSON(), nil
 }
 
-func makeNamespace(m *run, a callArgs) (val, error) {
+func makeNamespace(m *Run, a CallArgs) (Val, error) {
 	d, err := newDictFrom(m, "namespace", a)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	ns := &namespace{}
-	for i, k := range d.keys {
-		name, ok := k.asString()
+	ns := &Namespace{}
+	for i, k := range d.Keys {
+		name, ok := k.AsString()
 		if !ok {
-			return none, fault.Errorf(fault.Type, "the names of a namespace must be strings, not '%s'", k.pyType())
+			return None, fault.Errorf(fault.Type, "the names of a namespace must be strings, not '%s'", k.PyType())
 		}
-		if err := ns.setMember(name, d.vals[i]); err != nil {
-			return none, err
+		if err := ns.SetMember(name, d.Vals[i]); err != nil {
+			return None, err
 		}
 	}
-	return ofPython(ns), nil
+	return OfPython(ns), nil
 }

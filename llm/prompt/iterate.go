@@ -8,160 +8,160 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// elements is the elements of a list or a tuple without copying them.
-type elements struct {
+// Elements is the elements of a list or a tuple without copying them.
+type Elements struct {
 	plain []value.Value
-	other []val
-	from  *trace.Origin // of the list
+	Other []Val
+	From  *trace.Origin // of the list
 }
 
-func (e elements) len() int { return max(len(e.plain), len(e.other)) }
-func (e elements) at(i int) val {
-	v := none
-	if e.other != nil {
-		v = e.other[i]
+func (e Elements) Len() int { return max(len(e.plain), len(e.Other)) }
+func (e Elements) At(i int) Val {
+	v := None
+	if e.Other != nil {
+		v = e.Other[i]
 	} else {
-		v.v = e.plain[i]
+		v.V = e.plain[i]
 	}
-	if v.origin() == nil && e.from != nil {
-		v = v.withOrigin(trace.ElementOrigin(e.from, i))
+	if v.Origin() == nil && e.From != nil {
+		v = v.WithOrigin(trace.ElementOrigin(e.From, i))
 	}
 	return v
 }
 
-func listElements(v val) elements {
-	switch x := v.py().(type) {
+func ListElements(v Val) Elements {
+	switch x := v.Py().(type) {
 	case nil:
-		return elements{plain: v.v.List(), from: v.origin()}
-	case tuple:
-		return elements{other: x, from: v.origin()}
-	case *pyList:
-		return elements{other: x.items, from: v.origin()}
-	case *rangeOf:
-		return elements{other: x.allItems(), from: v.origin()}
+		return Elements{plain: v.V.List(), From: v.Origin()}
+	case Tuple:
+		return Elements{Other: x, From: v.Origin()}
+	case *PyList:
+		return Elements{Other: x.Items, From: v.Origin()}
+	case *RangeOf:
+		return Elements{Other: x.allItems(), From: v.Origin()}
 	}
-	return elements{}
+	return Elements{}
 }
 
-func (r *rangeOf) allItems() []val {
-	items := make([]val, r.n)
+func (r *RangeOf) allItems() []Val {
+	items := make([]Val, r.N)
 	for i := range items {
-		items[i] = val{v: value.OfInt(r.start + int64(i)*r.step)}
+		items[i] = Val{V: value.OfInt(r.Start + int64(i)*r.Step)}
 	}
 	return items
 }
 
-// itemsOf returns what a loop over v walks: elements, keys of a dict, characters. The slice
+// ItemsOf returns what a loop over v walks: elements, keys of a dict, characters. The slice
 // must not be changed.
-func (m *run) itemsOf(v val) ([]val, error) {
+func (m *Run) ItemsOf(v Val) ([]Val, error) {
 	items, err := m.untracedItems(v)
-	if err != nil || v.origin() == nil {
+	if err != nil || v.Origin() == nil {
 		return items, err
 	}
-	traced := make([]val, len(items))
+	traced := make([]Val, len(items))
 	offset := 0
 	for i, item := range items {
-		s, _ := item.asString()
+		s, _ := item.AsString()
 		switch {
-		case item.origin() != nil:
-		case isText(v):
-			item = m.itemOfText(v, offset, s)
+		case item.Origin() != nil:
+		case IsText(v):
+			item = m.ItemOfText(v, offset, s)
 			offset += len(s)
-		case v.isDict():
-			item = item.withOrigin(trace.KeyOrigin(v.origin()))
+		case v.IsDict():
+			item = item.WithOrigin(trace.KeyOrigin(v.Origin()))
 		default:
-			item = item.withOrigin(trace.ElementOrigin(v.origin(), i))
+			item = item.WithOrigin(trace.ElementOrigin(v.Origin(), i))
 		}
 		traced[i] = item
 	}
 	return traced, nil
 }
 
-func (m *run) untracedItems(v val) ([]val, error) {
-	switch x := v.py().(type) {
+func (m *Run) untracedItems(v Val) ([]Val, error) {
+	switch x := v.Py().(type) {
 	case nil:
-		switch v.v.Kind() {
+		switch v.V.Kind() {
 		case value.List:
-			list := v.v.List()
-			items := make([]val, len(list))
+			list := v.V.List()
+			items := make([]Val, len(list))
 			for i, item := range list {
-				items[i].v = item
+				items[i].V = item
 			}
-			return items, m.countSteps(len(items))
+			return items, m.CountSteps(len(items))
 		case value.Object:
-			keys := v.v.Map().Keys()
-			items := make([]val, len(keys))
+			keys := v.V.Map().Keys()
+			items := make([]Val, len(keys))
 			for i, k := range keys {
-				items[i] = ofStr(k)
+				items[i] = OfStr(k)
 			}
-			return items, m.countSteps(len(items))
+			return items, m.CountSteps(len(items))
 		case value.String:
-			s, _ := v.v.Str()
+			s, _ := v.V.Str()
 			return m.charsOf(s)
 		}
-	case *undefinedValue:
-		if x.soft {
+	case *UndefinedValue:
+		if x.Soft {
 			return nil, nil
 		}
-		return nil, x.toError()
-	case tuple:
-		return x, m.countSteps(len(x))
-	case *pyList:
-		return x.items, m.countSteps(len(x.items))
-	case *pyDict:
-		return x.keys, m.countSteps(len(x.keys))
-	case *rangeOf:
-		return x.allItems(), m.countSteps(int(x.n))
-	case *dictView:
-		return m.viewItems(x)
-	case *groupTuple:
+		return nil, x.ToError()
+	case Tuple:
+		return x, m.CountSteps(len(x))
+	case *PyList:
+		return x.Items, m.CountSteps(len(x.Items))
+	case *PyDict:
+		return x.Keys, m.CountSteps(len(x.Keys))
+	case *RangeOf:
+		return x.allItems(), m.CountSteps(int(x.N))
+	case *DictView:
+		return m.ViewItems(x)
+	case *GroupTuple:
 		return x.asPair(), nil
-	case *generator:
+	case *Generator:
 		return m.runGenerator(x)
 	}
-	return nil, wrongTypeError(v, "'%s' is not iterable", v.pyType())
+	return nil, wrongTypeError(v, "'%s' is not iterable", v.PyType())
 }
 
-func (m *run) charsOf(s string) ([]val, error) {
+func (m *Run) charsOf(s string) ([]Val, error) {
 	n := utf8.RuneCountInString(s)
-	if err := m.checkListSize(n); err != nil {
+	if err := m.CheckListSize(n); err != nil {
 		return nil, err
 	}
-	items := make([]val, 0, n)
+	items := make([]Val, 0, n)
 	for i, w := 0, 0; i < len(s); i += w {
 		_, w = utf8.DecodeRuneInString(s[i:])
-		items = append(items, ofStr(s[i:i+w]))
+		items = append(items, OfStr(s[i:i+w]))
 	}
 	return items, nil
 }
 
-func (m *run) viewItems(x *dictView) ([]val, error) {
-	return x.allItems(), m.countSteps(dictLen(x.of))
+func (m *Run) ViewItems(x *DictView) ([]Val, error) {
+	return x.allItems(), m.CountSteps(DictLen(x.Of))
 }
 
-func (x *dictView) allItems() []val {
-	items := make([]val, dictLen(x.of))
+func (x *DictView) allItems() []Val {
+	items := make([]Val, DictLen(x.Of))
 	for i := range items {
-		k, v := dictAt(x.of, i)
-		switch x.kind {
+		k, v := DictAt(x.Of, i)
+		switch x.Kind {
 		case 'k':
 			items[i] = k
 		case 'v':
 			items[i] = v
 		default:
-			items[i] = ofPython(tuple{k, v})
+			items[i] = OfPython(Tuple{k, v})
 		}
 	}
 	return items
 }
 
 // runGenerator computes the items of a generator, once; afterwards it is empty.
-func (m *run) runGenerator(g *generator) ([]val, error) {
-	if g.run == nil {
+func (m *Run) runGenerator(g *Generator) ([]Val, error) {
+	if g.Run == nil {
 		return nil, nil
 	}
-	run := g.run
-	g.run = nil
+	run := g.Run
+	g.Run = nil
 	m.walking++
 	if m.walking > fault.MaxNesting {
 		return nil, fault.Errorf(fault.Limit, "generators inside each other deeper than %d", fault.MaxNesting)
@@ -171,61 +171,61 @@ func (m *run) runGenerator(g *generator) ([]val, error) {
 	return items, err
 }
 
-// lengthOf is len(v).
-func (m *run) lengthOf(v val) (int, error) {
-	if s, ok := v.asString(); ok {
-		return utf8.RuneCountInString(s), m.countSteps(len(s) >> 8)
+// LengthOf is len(v).
+func (m *Run) LengthOf(v Val) (int, error) {
+	if s, ok := v.AsString(); ok {
+		return utf8.RuneCountInString(s), m.CountSteps(len(s) >> 8)
 	}
-	switch x := v.py().(type) {
+	switch x := v.Py().(type) {
 	case nil:
-		switch v.v.Kind() {
+		switch v.V.Kind() {
 		case value.List:
-			return len(v.v.List()), nil
+			return len(v.V.List()), nil
 		case value.Object:
-			return v.v.Map().Len(), nil
+			return v.V.Map().Len(), nil
 		}
-	case *undefinedValue:
-		if x.soft {
+	case *UndefinedValue:
+		if x.Soft {
 			return 0, nil
 		}
-		return 0, x.toError()
-	case tuple:
+		return 0, x.ToError()
+	case Tuple:
 		return len(x), nil
-	case *pyList:
-		return len(x.items), nil
-	case *pyDict:
-		return len(x.keys), nil
-	case *rangeOf:
-		return int(x.n), nil
-	case *dictView:
-		return dictLen(x.of), nil
-	case *groupTuple:
+	case *PyList:
+		return len(x.Items), nil
+	case *PyDict:
+		return len(x.Keys), nil
+	case *RangeOf:
+		return int(x.N), nil
+	case *DictView:
+		return DictLen(x.Of), nil
+	case *GroupTuple:
 		return 2, nil
 	case counter:
-		return x.itemCount(m)
+		return x.ItemCount(m)
 	}
-	e := wrongTypeError(v, "'%s' has no length", v.pyType())
-	if _, ok := v.py().(*generator); ok {
+	e := wrongTypeError(v, "'%s' has no length", v.PyType())
+	if _, ok := v.Py().(*Generator); ok {
 		e.Hint = "make a list of it first: | list | length"
 	}
 	return 0, e
 }
 
-func isText(v val) bool {
-	_, isStr := v.asString()
+func IsText(v Val) bool {
+	_, isStr := v.AsString()
 	return isStr || v.isMarkup()
 }
 
-// isSequenceLike is what Jinja2 calls a sequence: what has a length and items.
-func isSequenceLike(v val) bool {
-	_, isStr := v.asString()
-	return isStr || v.isDict() || isSequence(v) || v.asUndefined() != nil
+// IsSequenceLike is what Jinja2 calls a sequence: what has a length and items.
+func IsSequenceLike(v Val) bool {
+	_, isStr := v.AsString()
+	return isStr || v.IsDict() || IsSequence(v) || v.AsUndefined() != nil
 }
 
-func isIterable(v val) bool {
-	switch v.py().(type) {
-	case *dictView, *generator, *groupTuple, counter:
+func IsIterable(v Val) bool {
+	switch v.Py().(type) {
+	case *DictView, *Generator, *GroupTuple, counter:
 		return true
 	}
-	return isSequenceLike(v)
+	return IsSequenceLike(v)
 }

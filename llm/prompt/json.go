@@ -13,21 +13,21 @@ import (
 // jsonWriter writes JSON in the manner of Python's json.dumps.
 type jsonWriter struct {
 	printer
-	item, key, indent string
-	lines, ascii      bool
+	Item, Key, Indent string
+	Lines, Ascii      bool
 }
 
-func newJSONWriter() *jsonWriter {
-	return &jsonWriter{printer: printer{max: fault.MaxBytes}, item: ", ", key: ": "}
+func NewJSONWriter() *jsonWriter {
+	return &jsonWriter{printer: printer{max: fault.MaxBytes}, Item: ", ", Key: ": "}
 }
 
-// write returns a value as JSON.
-func (w *jsonWriter) write(v val) (string, error) {
+// Write returns a value as JSON.
+func (w *jsonWriter) Write(v Val) (string, error) {
 	w.addJSONValue(v)
 	return string(w.b), w.err
 }
 
-func (w *jsonWriter) addJSONValue(v val) {
+func (w *jsonWriter) addJSONValue(v Val) {
 	if w.err != nil {
 		return
 	}
@@ -36,36 +36,36 @@ func (w *jsonWriter) addJSONValue(v val) {
 		w.setError(valueTooDeep())
 	}
 	defer func() { w.depth-- }()
-	if s, ok := v.asString(); ok {
+	if s, ok := v.AsString(); ok {
 		w.addString(s)
 		return
 	}
-	if n, ok := toNum(v); ok && n.kind == 'f' {
+	if n, ok := ToNum(v); ok && n.Kind == 'f' {
 		key, _ := keyText(v)
 		w.addText(key)
 		return
 	}
-	if v.isDict() {
+	if v.IsDict() {
 		w.addMembers(v)
 		return
 	}
-	switch x := v.py().(type) {
+	switch x := v.Py().(type) {
 	case nil:
-		if v.v.Kind() == value.List {
-			w.addElements(elements{plain: v.v.List()})
+		if v.V.Kind() == value.List {
+			w.addElements(Elements{plain: v.V.List()})
 			return
 		}
-		w.addText(v.v.JSON())
-	case tuple:
-		w.addElements(elements{other: x})
-	case *pyList:
-		w.addElements(elements{other: x.items})
-	case *groupTuple:
-		w.addElements(elements{other: x.asPair()})
-	case *undefinedValue:
-		w.setError(x.toError())
+		w.addText(v.V.JSON())
+	case Tuple:
+		w.addElements(Elements{Other: x})
+	case *PyList:
+		w.addElements(Elements{Other: x.Items})
+	case *GroupTuple:
+		w.addElements(Elements{Other: x.asPair()})
+	case *UndefinedValue:
+		w.setError(x.ToError())
 	default:
-		w.setError(fault.Errorf(fault.Type, "a '%s' cannot be written as JSON", v.pyType()))
+		w.setError(fault.Errorf(fault.Type, "a '%s' cannot be written as JSON", v.PyType()))
 	}
 }
 
@@ -90,7 +90,7 @@ func (w *jsonWriter) addString(s string) {
 		}
 	}
 	w.b = append(w.b, '"')
-	if w.ascii {
+	if w.Ascii {
 		quoted := string(w.b[start:])
 		w.b = appendASCII(w.b[:start], quoted)
 	}
@@ -113,53 +113,53 @@ func appendASCII(b []byte, s string) []byte {
 }
 
 func (w *jsonWriter) addLineBreak(depth int) {
-	if w.lines {
+	if w.Lines {
 		w.addText("\n")
 		for range depth {
-			w.addText(w.indent)
+			w.addText(w.Indent)
 		}
 	}
 }
 
-func (w *jsonWriter) addElements(e elements) {
+func (w *jsonWriter) addElements(e Elements) {
 	w.addText("[")
-	for i := range e.len() {
+	for i := range e.Len() {
 		if i > 0 {
-			w.addText(w.item)
+			w.addText(w.Item)
 		}
 		w.addLineBreak(w.depth)
-		w.addJSONValue(e.at(i))
+		w.addJSONValue(e.At(i))
 		if w.err != nil {
 			return
 		}
 	}
-	if e.len() > 0 {
+	if e.Len() > 0 {
 		w.addLineBreak(w.depth - 1)
 	}
 	w.addText("]")
 }
 
-func (w *jsonWriter) addMembers(v val) {
+func (w *jsonWriter) addMembers(v Val) {
 	w.addText("{")
 	for i, at := range w.memberOrder(v) {
 		if i > 0 {
-			w.addText(w.item)
+			w.addText(w.Item)
 		}
 		w.addLineBreak(w.depth)
-		k, x := dictAt(v, at)
+		k, x := DictAt(v, at)
 		key, err := keyText(k)
 		if err != nil {
 			w.setError(err)
 			return
 		}
 		w.addString(key)
-		w.addText(w.key)
+		w.addText(w.Key)
 		w.addJSONValue(x)
 		if w.err != nil {
 			return
 		}
 	}
-	if dictLen(v) > 0 {
+	if DictLen(v) > 0 {
 		w.addLineBreak(w.depth - 1)
 	}
 	w.addText("}")

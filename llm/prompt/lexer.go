@@ -26,7 +26,7 @@ const (
 type token struct {
 	kind tokenKind
 	text string // the name, the operator or the value of the string
-	num  val
+	num  Val
 	off  int
 	end  int
 }
@@ -76,7 +76,7 @@ type exprLexer struct {
 func (l *exprLexer) skipSpace() {
 	for l.pos < len(l.src) {
 		r, n := utf8.DecodeRuneInString(l.src[l.pos:])
-		if !isSpace(r) {
+		if !IsSpace(r) {
 			return
 		}
 		l.pos += n
@@ -166,7 +166,7 @@ func isNamePart(r rune) bool {
 func (l *exprLexer) lexNumber() error {
 	rest := l.src[l.pos:]
 	digits := func(from int) int {
-		_, _, after := readNumber(rest[from:])
+		_, _, after := ReadNumber(rest[from:])
 		return len(rest) - len(after)
 	}
 	whole := digits(0)
@@ -184,13 +184,13 @@ func (l *exprLexer) lexNumber() error {
 	}
 	text := rest[:end]
 	if next, _ := utf8.DecodeRuneInString(rest[end:]); isNamePart(next) && !l.isAfterDot() {
-		e := fault.SyntaxAt(l.pos, "invalid number %s", quoteText(text+string(next)))
+		e := fault.SyntaxAt(l.pos, "invalid number %s", QuoteText(text+string(next)))
 		e.Hint = "numbers are decimal digits, as in 1000000 or 1.5e6"
 		return e
 	}
 	if end > whole {
 		f, _ := strconv.ParseFloat(text, 64) // out of range is an infinity
-		l.emitToken(token{kind: tokFloat, text: text, num: ofFloat(f)}, end)
+		l.emitToken(token{kind: tokFloat, text: text, num: OfFloat(f)}, end)
 		return nil
 	}
 	if text[0] == '0' && strings.Trim(text, "0") != "" {
@@ -201,9 +201,9 @@ func (l *exprLexer) lexNumber() error {
 	}
 	i, ok := new(big.Int).SetString(text, 10)
 	if !ok {
-		return fault.SyntaxAt(l.pos, "invalid number %s", quoteText(text))
+		return fault.SyntaxAt(l.pos, "invalid number %s", QuoteText(text))
 	}
-	l.emitToken(token{kind: tokInt, text: text, num: ofBig(i)}, end)
+	l.emitToken(token{kind: tokInt, text: text, num: OfBig(i)}, end)
 	return nil
 }
 

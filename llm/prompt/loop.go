@@ -13,14 +13,14 @@ type loopState struct {
 	frame  *frame // around the loop
 	depth  int    // from 0
 	i      int
-	items  elements // what is walked
+	items  Elements // what is walked
 	// With an if, elements are tested when they are needed, for the body may change
 	// what the condition sees.
 	tested int
-	kept   []val
+	kept   []Val
 }
 
-func (*loopState) pyType() string { return "LoopContext" }
+func (*loopState) PyType() string { return "LoopContext" }
 
 func (m *evaluator) execFor(s *forStmt, bodies []body) error {
 	v, err := m.evalTraced(s.iter)
@@ -31,23 +31,23 @@ func (m *evaluator) execFor(s *forStmt, bodies []body) error {
 }
 
 // runLoop runs the body for every element of v.
-func (m *evaluator) runLoop(s *forStmt, v val, l *loopState) error {
-	decided := m.decided
-	defer func() { m.decided = decided }()
-	l.items = listElements(v)
-	if l.items.len() == 0 {
-		items, err := m.itemsOf(v)
+func (m *evaluator) runLoop(s *forStmt, v Val, l *loopState) error {
+	decided := m.Decided
+	defer func() { m.Decided = decided }()
+	l.items = ListElements(v)
+	if l.items.Len() == 0 {
+		items, err := m.ItemsOf(v)
 		if err != nil {
 			return fault.WithPosition(err, s.iter.pos())
 		}
-		l.items = elements{other: items, from: v.origin()}
+		l.items = Elements{Other: items, From: v.Origin()}
 	}
 	m.noteItems(v, l.items)
 	m.markDecided(len(decided), s.place)
 	before := m.frame
 	defer func() { m.frame = before }()
 	var f *frame
-	loop := ofPython(l)
+	loop := OfPython(l)
 	walked := false
 	for ; ; l.i++ {
 		more, err := l.hasItem(m, l.i)
@@ -57,13 +57,13 @@ func (m *evaluator) runLoop(s *forStmt, v val, l *loopState) error {
 		if !more {
 			break
 		}
-		if err := m.countSteps(1); err != nil {
+		if err := m.CountSteps(1); err != nil {
 			return fault.WithPosition(err, s.iter.pos())
 		}
 		if f == nil || f.kept {
-			f = &frame{parent: l.frame, vars: make([]binding, 0, 4)}
+			f = &frame{parent: l.frame, vars: make([]Binding, 0, 4)}
 		}
-		f.vars = append(f.vars[:0], binding{"loop", loop})
+		f.vars = append(f.vars[:0], Binding{Name: "loop", V: loop})
 		if err := m.assignTo(f, s.target, l.itemAt(l.i)); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (m *evaluator) runLoop(s *forStmt, v val, l *loopState) error {
 // hasItem reports whether the loop has an element i.
 func (l *loopState) hasItem(m *evaluator, i int) (bool, error) {
 	if l.stmt.cond == nil {
-		return i < l.items.len(), nil
+		return i < l.items.Len(), nil
 	}
 	if i < len(l.kept) {
 		return true, nil
@@ -94,8 +94,8 @@ func (l *loopState) hasItem(m *evaluator, i int) (bool, error) {
 	before := m.frame
 	defer func() { m.frame = before }()
 	m.frame = &frame{parent: l.frame}
-	for i >= len(l.kept) && l.tested < l.items.len() {
-		item := l.items.at(l.tested)
+	for i >= len(l.kept) && l.tested < l.items.Len() {
+		item := l.items.At(l.tested)
 		l.tested++
 		m.frame.vars = m.frame.vars[:0]
 		if err := m.assignTo(m.frame, l.stmt.target, item); err != nil {
@@ -108,103 +108,103 @@ func (l *loopState) hasItem(m *evaluator, i int) (bool, error) {
 		if ok {
 			l.kept = append(l.kept, item)
 		}
-		if err := m.countSteps(1); err != nil {
+		if err := m.CountSteps(1); err != nil {
 			return false, fault.WithPosition(err, l.stmt.iter.pos())
 		}
 	}
 	return i < len(l.kept), nil
 }
 
-func (l *loopState) itemAt(i int) val {
+func (l *loopState) itemAt(i int) Val {
 	if l.stmt.cond == nil {
-		return l.items.at(i)
+		return l.items.At(i)
 	}
 	return l.kept[i]
 }
 
-func (l *loopState) itemCount(*run) (int, error) {
+func (l *loopState) ItemCount(*Run) (int, error) {
 	if l.stmt.cond == nil {
-		return l.items.len(), nil
+		return l.items.Len(), nil
 	}
-	_, err := l.hasItem(l.m, l.items.len())
+	_, err := l.hasItem(l.m, l.items.Len())
 	return len(l.kept), err
 }
 
 // member returns a member of loop.
-func (l *loopState) member(m *run, name string) (val, bool, error) {
+func (l *loopState) Member(m *Run, name string) (Val, bool, error) {
 	switch name {
 	case "index":
-		return ofInt(l.i + 1), true, nil
+		return OfInt(l.i + 1), true, nil
 	case "index0":
-		return ofInt(l.i), true, nil
+		return OfInt(l.i), true, nil
 	case "first":
-		return ofBool(l.i == 0), true, nil
+		return OfBool(l.i == 0), true, nil
 	case "last":
 		more, err := l.hasItem(l.m, l.i+1)
-		return ofBool(!more), true, err
+		return OfBool(!more), true, err
 	case "length":
-		n, err := l.itemCount(m)
-		return ofInt(n), true, err
+		n, err := l.ItemCount(m)
+		return OfInt(n), true, err
 	case "revindex":
-		n, err := l.itemCount(m)
-		return ofInt(n - l.i), true, err
+		n, err := l.ItemCount(m)
+		return OfInt(n - l.i), true, err
 	case "revindex0":
-		n, err := l.itemCount(m)
-		return ofInt(n - l.i - 1), true, err
+		n, err := l.ItemCount(m)
+		return OfInt(n - l.i - 1), true, err
 	case "depth":
-		return ofInt(l.depth + 1), true, nil
+		return OfInt(l.depth + 1), true, nil
 	case "depth0":
-		return ofInt(l.depth), true, nil
+		return OfInt(l.depth), true, nil
 	case "previtem":
 		return l.neighbourItem(m, l.i-1, name)
 	case "nextitem":
 		return l.neighbourItem(m, l.i+1, name)
 	case "cycle":
-		return ofFunc(name, l.cycleItems), true, nil
+		return OfFunc(name, l.cycleItems), true, nil
 	}
-	return none, false, nil
+	return None, false, nil
 }
 
-func (l *loopState) neighbourItem(m *run, i int, name string) (val, bool, error) {
+func (l *loopState) neighbourItem(m *Run, i int, name string) (Val, bool, error) {
 	there, err := l.hasItem(l.m, i)
 	if err != nil {
-		return none, false, err
+		return None, false, err
 	}
 	if i >= 0 && there {
 		return l.itemAt(i), true, nil
 	}
 	path := "loop." + name
-	return m.undefined(&undefinedValue{class: fault.Undefined, name: path, format: "%s is undefined: the loop has no such element", args: []any{path}, off: m.here}), true, nil
+	return m.Undefined(&UndefinedValue{Class: fault.Undefined, Name: path, Format: "%s is undefined: the loop has no such element", Args: []any{path}, Off: m.Here}), true, nil
 }
 
-func (l *loopState) cycleItems(_ *run, a callArgs) (val, error) {
-	if len(a.pos) == 0 || len(a.kw) > 0 {
-		return none, fault.Errorf(fault.Type, "loop.cycle needs items to choose from, and none by name")
+func (l *loopState) cycleItems(_ *Run, a CallArgs) (Val, error) {
+	if len(a.Pos) == 0 || len(a.Kw) > 0 {
+		return None, fault.Errorf(fault.Type, "loop.cycle needs items to choose from, and none by name")
 	}
-	return a.pos[l.i%len(a.pos)], nil
+	return a.Pos[l.i%len(a.Pos)], nil
 }
 
 // callWith is loop(items) in a recursive loop.
-func (l *loopState) callWith(_ *run, a callArgs) (val, error) {
+func (l *loopState) CallWith(_ *Run, a CallArgs) (Val, error) {
 	if !l.stmt.recursive {
 		e := fault.Errorf(fault.Type, "the loop is not recursive")
 		e.Hint = "write {% for ... recursive %}"
-		return none, e
+		return None, e
 	}
-	if len(a.pos) != 1 || len(a.kw) > 0 {
-		return none, fault.Errorf(fault.Type, "loop takes one argument")
+	if len(a.Pos) != 1 || len(a.Kw) > 0 {
+		return None, fault.Errorf(fault.Type, "loop takes one argument")
 	}
 	text, err := l.m.captureNested(func() error {
-		return l.m.runLoop(l.stmt, a.pos[0], &loopState{m: l.m, stmt: l.stmt, bodies: l.bodies, frame: l.frame, depth: l.depth + 1})
+		return l.m.runLoop(l.stmt, a.Pos[0], &loopState{m: l.m, stmt: l.stmt, bodies: l.bodies, frame: l.frame, depth: l.depth + 1})
 	})
 	return text, err
 }
 
 // captureNested runs the body of a macro or a recursive loop and returns its text.
-func (m *evaluator) captureNested(f func() error) (val, error) {
+func (m *evaluator) captureNested(f func() error) (Val, error) {
 	m.calls++
 	if m.calls > fault.MaxCalls {
-		return none, fault.Errorf(fault.Limit, "macros inside each other deeper than %d", fault.MaxCalls)
+		return None, fault.Errorf(fault.Limit, "macros inside each other deeper than %d", fault.MaxCalls)
 	}
 	text, err := m.captureOutput(f)
 	m.calls--

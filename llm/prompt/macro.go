@@ -11,7 +11,7 @@ type macro struct {
 	frame *frame
 }
 
-func (*macro) pyType() string { return "Macro" }
+func (*macro) PyType() string { return "Macro" }
 
 func (m *evaluator) execMacro(s *macroStmt, bodies []body) error {
 	if err := m.frame.setVar(s.name, m.newMacro(s, bodies)); err != nil {
@@ -20,11 +20,11 @@ func (m *evaluator) execMacro(s *macroStmt, bodies []body) error {
 	return nil
 }
 
-func (m *evaluator) newMacro(s *macroStmt, bodies []body) val {
+func (m *evaluator) newMacro(s *macroStmt, bodies []body) Val {
 	for f := m.frame; f != nil; f = f.parent {
 		f.kept = true // a loop must not use this frame again
 	}
-	return ofPython(&macro{m, s.name, s, bodies[0], m.frame})
+	return OfPython(&macro{m, s.name, s, bodies[0], m.frame})
 }
 
 func (m *evaluator) execCall(s *callStmt, bodies []body) error {
@@ -32,15 +32,15 @@ func (m *evaluator) execCall(s *callStmt, bodies []body) error {
 	if err != nil {
 		return err
 	}
-	if err := f.checkDefined(); err != nil {
+	if err := f.CheckDefined(); err != nil {
 		return fault.WithPosition(err, s.pos())
 	}
 	a, err := m.evalArgs(s.macroStmt.call.args)
 	if err != nil {
 		return fault.WithPosition(err, s.pos())
 	}
-	a.kw = append(a.kw, binding{"caller", m.newMacro(s.macroStmt, bodies)})
-	v, err := m.callValue(f, a)
+	a.Kw = append(a.Kw, Binding{Name: "caller", V: m.newMacro(s.macroStmt, bodies)})
+	v, err := m.CallValue(f, a)
 	if err != nil {
 		return fault.WithPosition(err, s.pos())
 	}
@@ -48,17 +48,17 @@ func (m *evaluator) execCall(s *callStmt, bodies []body) error {
 }
 
 // member returns the name of the macro, which is all that it tells.
-func (x *macro) member(_ *run, name string) (val, bool, error) {
+func (x *macro) Member(_ *Run, name string) (Val, bool, error) {
 	if name == "name" {
-		return ofStr(x.name), true, nil
+		return OfStr(x.name), true, nil
 	}
-	return none, false, nil
+	return None, false, nil
 }
 
 // callWith runs the macro.
-func (x *macro) callWith(_ *run, a callArgs) (val, error) {
+func (x *macro) CallWith(_ *Run, a CallArgs) (Val, error) {
 	m := x.m
-	f := &frame{parent: x.frame, vars: make([]binding, 0, len(x.stmt.params)+1)}
+	f := &frame{parent: x.frame, vars: make([]Binding, 0, len(x.stmt.params)+1)}
 	text, err := m.captureNested(func() error {
 		before := m.frame
 		m.frame = f
@@ -73,24 +73,24 @@ func (x *macro) callWith(_ *run, a callArgs) (val, error) {
 
 // bindParams puts the arguments of a call into the macro's frame. Defaults are
 // evaluated now, and see the parameters before them.
-func (x *macro) bindParams(m *evaluator, f *frame, a callArgs) error {
+func (x *macro) bindParams(m *evaluator, f *frame, a CallArgs) error {
 	s := x.stmt
 	for i, p := range s.params {
-		v := missing
-		if i < len(a.pos) {
-			v = a.pos[i]
+		v := Missing
+		if i < len(a.Pos) {
+			v = a.Pos[i]
 		}
-		for _, kw := range a.kw {
-			if kw.name != p.name {
+		for _, kw := range a.Kw {
+			if kw.Name != p.name {
 				continue
 			}
-			if !v.isAbsent() {
-				return fault.Errorf(fault.Type, "the macro %s has two values for argument %s", quoteText(x.name), quoteText(p.name))
+			if !v.IsAbsent() {
+				return fault.Errorf(fault.Type, "the macro %s has two values for argument %s", QuoteText(x.name), QuoteText(p.name))
 			}
-			v = kw.v
+			v = kw.V
 		}
-		if v.isAbsent() {
-			v = m.undefined(&undefinedValue{class: fault.Undefined, name: p.name, format: "the argument %s of the macro %s was not given", args: []any{p.name, x.name}, off: s.pos()})
+		if v.IsAbsent() {
+			v = m.Undefined(&UndefinedValue{Class: fault.Undefined, Name: p.name, Format: "the argument %s of the macro %s was not given", Args: []any{p.name, x.name}, Off: s.pos()})
 			if p.fallback != nil {
 				var err error
 				v, err = m.evalTraced(p.fallback)
@@ -107,22 +107,22 @@ func (x *macro) bindParams(m *evaluator, f *frame, a callArgs) error {
 }
 
 // bindCaller handles arguments without a parameter: only caller may be one.
-func (x *macro) bindCaller(f *frame, a callArgs) error {
+func (x *macro) bindCaller(f *frame, a CallArgs) error {
 	s := x.stmt
-	if len(a.pos) > len(s.params) {
-		return fault.Errorf(fault.Type, "the macro %s takes at most %d arguments, %d are given", quoteText(x.name), len(s.params), len(a.pos))
+	if len(a.Pos) > len(s.params) {
+		return fault.Errorf(fault.Type, "the macro %s takes at most %d arguments, %d are given", QuoteText(x.name), len(s.params), len(a.Pos))
 	}
-	for _, kw := range a.kw {
-		if s.hasParam(kw.name) {
+	for _, kw := range a.Kw {
+		if s.hasParam(kw.Name) {
 			continue
 		}
-		if kw.name == "caller" && s.caller {
-			f.vars = append(f.vars, binding{"caller", kw.v})
+		if kw.Name == "caller" && s.caller {
+			f.vars = append(f.vars, Binding{Name: "caller", V: kw.V})
 			continue
 		}
-		e := fault.Errorf(fault.Type, "the macro %s has no argument %s", quoteText(x.name), quoteText(kw.name))
-		if kw.name == "caller" {
-			fault.SetMessage(e, "the macro %s does not use caller(), so it cannot be used with {%% call %%}", quoteText(x.name))
+		e := fault.Errorf(fault.Type, "the macro %s has no argument %s", QuoteText(x.name), QuoteText(kw.Name))
+		if kw.Name == "caller" {
+			fault.SetMessage(e, "the macro %s does not use caller(), so it cannot be used with {%% call %%}", QuoteText(x.name))
 		}
 		return e
 	}

@@ -19,7 +19,7 @@ func (m *evaluator) hideSecrets(err error, again func(Scope) error) error {
 	if e.Class == fault.Limit || e.Msg == secretKey { // they tell nothing
 		return err
 	}
-	used := m.trace && slices.ContainsFunc(m.slots, func(s slot) bool { return s.seen && s.v.v.HasSecret() })
+	used := m.Trace && slices.ContainsFunc(m.slots, func(s slot) bool { return s.seen && s.v.V.HasSecret() })
 	if !used {
 		return err
 	}
@@ -42,9 +42,9 @@ func markRanges(v value.Value, ranges []value.ByteRange) value.Value {
 }
 
 // exportMarked is exportValue with what comes from secrets marked in a traced evaluation.
-func (m *evaluator) exportMarked(v val) (value.Value, error) {
-	out, err := m.exportValue(v)
-	if err != nil || !m.trace {
+func (m *evaluator) exportMarked(v Val) (value.Value, error) {
+	out, err := m.ExportValue(v)
+	if err != nil || !m.Trace {
 		return out, err
 	}
 	return markSecrets(v, out)
@@ -52,17 +52,17 @@ func (m *evaluator) exportMarked(v val) (value.Value, error) {
 
 // markSecrets returns out, as which v left the template, with all in it secret that comes
 // from a secret.
-func markSecrets(v val, out value.Value) (value.Value, error) {
-	isShared := v.py() == nil && v.origin().IsReference()
+func markSecrets(v Val, out value.Value) (value.Value, error) {
+	isShared := v.Py() == nil && v.Origin().IsReference()
 	if isShared && out.Kind() >= value.List {
 		return out, nil // the scope's own
 	}
 	switch out.Kind() {
 	case value.String:
 		text, _ := out.Str()
-		return markRanges(out, trace.SecretRanges(trace.PartsOf(v.origin(), len(text)))), nil
+		return markRanges(out, trace.SecretRanges(trace.PartsOf(v.Origin(), len(text)))), nil
 	case value.Int, value.Float:
-		if v.origin().IsSecret() {
+		if v.Origin().IsSecret() {
 			return value.OfSecret(out), nil
 		}
 	case value.List:
@@ -73,13 +73,13 @@ func markSecrets(v val, out value.Value) (value.Value, error) {
 	return out, nil
 }
 
-func markList(v val, out value.Value) (value.Value, error) {
-	known := listElements(v)
+func markList(v Val, out value.Value) (value.Value, error) {
+	known := ListElements(v)
 	items := make([]value.Value, len(out.List()))
 	for i, x := range out.List() {
-		item := val{v: x}.withOrigin(v.origin())
-		if i < known.len() {
-			item = known.at(i)
+		item := Val{V: x}.WithOrigin(v.Origin())
+		if i < known.Len() {
+			item = known.At(i)
 		}
 		var err error
 		items[i], err = markSecrets(item, x)
@@ -92,15 +92,15 @@ func markList(v val, out value.Value) (value.Value, error) {
 
 const secretKey = "a secret cannot be the key of a dict that leaves the template: keys are not masked"
 
-func markDict(v val, out value.Value) (value.Value, error) {
+func markDict(v Val, out value.Value) (value.Value, error) {
 	members := value.NewMap(out.Map().Len())
 	for i := range out.Map().Len() {
 		name, x := out.Map().Entry(i)
-		member := val{v: x}.withOrigin(v.origin())
-		if v.isDict() {
-			var key val
-			key, member = dictAt(v, i)
-			if _, ok := v.py().(*pyDict); ok && key.origin().IsSecret() {
+		member := Val{V: x}.WithOrigin(v.Origin())
+		if v.IsDict() {
+			var key Val
+			key, member = DictAt(v, i)
+			if _, ok := v.Py().(*PyDict); ok && key.Origin().IsSecret() {
 				return value.Value{}, fault.Errorf(fault.Security, secretKey)
 			}
 		}

@@ -5,106 +5,106 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
-func (m *evaluator) evalAttr(n *attrNode) (val, error) {
-	touched := len(m.touched)
+func (m *evaluator) evalAttr(n *attrNode) (Val, error) {
+	touched := len(m.Touched)
 	o, err := m.eval(n.obj)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	if o.py() == nil && !n.method {
-		if v, ok := o.v.Get(n.name); ok {
-			member := val{v: v}.withOrigin(trace.ChildOrigin(o.origin(), n.name))
-			m.keepUsed(touched, member)
+	if o.Py() == nil && !n.method {
+		if v, ok := o.V.Get(n.name); ok {
+			member := Val{V: v}.WithOrigin(trace.ChildOrigin(o.Origin(), n.name))
+			m.KeepUsed(touched, member)
 			return member, nil
 		}
 	}
 	v, err := m.evalMember(o, n)
-	m.keepUsed(touched, v)
+	m.KeepUsed(touched, v)
 	return v, err
 }
 
 // member is the value of an attribute, with the position of errors.
-func (m *evaluator) evalMember(o val, n *attrNode) (val, error) {
-	if u := o.asUndefined(); u != nil && u.deep {
+func (m *evaluator) evalMember(o Val, n *attrNode) (Val, error) {
+	if u := o.AsUndefined(); u != nil && u.Deep {
 		return o, nil
 	}
-	if err := o.checkDefined(); err != nil {
-		return none, fault.WithPosition(err, n.pos())
+	if err := o.CheckDefined(); err != nil {
+		return None, fault.WithPosition(err, n.pos())
 	}
-	m.here = n.pos()
-	v, ok, err := getAttribute(&m.run, o, n.name)
+	m.Here = n.pos()
+	v, ok, err := getAttribute(&m.Run, o, n.name)
 	if err != nil {
-		return none, fault.WithPosition(err, n.pos())
+		return None, fault.WithPosition(err, n.pos())
 	}
 	if !ok {
-		v, ok, err = getItem(o, ofStr(n.name))
+		v, ok, err = getItem(o, OfStr(n.name))
 		if err != nil {
-			return none, fault.WithPosition(err, n.pos())
+			return None, fault.WithPosition(err, n.pos())
 		}
 	}
 	if !ok {
-		return m.undefined(missingMember(o, n.path, n.name, n.pos())), nil
+		return m.Undefined(MissingMember(o, n.path, n.name, n.pos())), nil
 	}
-	if u := v.asUndefined(); u != nil && u.class == fault.Security {
+	if u := v.AsUndefined(); u != nil && u.Class == fault.Security {
 		c := *u
-		c.off = n.pos()
-		return ofPython(&c), nil
+		c.Off = n.pos()
+		return OfPython(&c), nil
 	}
 	return v, nil
 }
 
-func (m *evaluator) evalItem(n *itemNode) (val, error) {
-	touched := len(m.touched)
+func (m *evaluator) evalItem(n *itemNode) (Val, error) {
+	touched := len(m.Touched)
 	v, err := m.findItem(n)
-	m.keepUsed(touched, v)
+	m.KeepUsed(touched, v)
 	return v, err
 }
 
-func (m *evaluator) findItem(n *itemNode) (val, error) {
+func (m *evaluator) findItem(n *itemNode) (Val, error) {
 	o, err := m.eval(n.obj)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	key, err := m.eval(n.key)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	if o.py() == nil && key.py() == nil {
-		if s, ok := key.v.Str(); ok {
-			if v, ok := o.v.Get(s); ok {
-				return val{v: v}.withOrigin(trace.ChildOrigin(o.origin(), s)), nil
+	if o.Py() == nil && key.Py() == nil {
+		if s, ok := key.V.Str(); ok {
+			if v, ok := o.V.Get(s); ok {
+				return Val{V: v}.WithOrigin(trace.ChildOrigin(o.Origin(), s)), nil
 			}
 		}
 	}
-	if u := o.asUndefined(); u != nil && u.deep {
+	if u := o.AsUndefined(); u != nil && u.Deep {
 		return o, nil
 	}
-	if err := o.checkDefined(); err != nil {
-		return none, fault.WithPosition(err, n.pos())
+	if err := o.CheckDefined(); err != nil {
+		return None, fault.WithPosition(err, n.pos())
 	}
-	if err := key.checkDefined(); err != nil {
-		return none, fault.WithPosition(err, n.pos())
+	if err := key.CheckDefined(); err != nil {
+		return None, fault.WithPosition(err, n.pos())
 	}
-	if err := m.countSteps(o.readingSteps() + key.readingSteps()); err != nil {
-		return none, fault.WithPosition(err, n.pos())
+	if err := m.CountSteps(o.ReadingSteps() + key.ReadingSteps()); err != nil {
+		return None, fault.WithPosition(err, n.pos())
 	}
 	v, ok, err := getItem(o, key)
 	if err == nil && !ok {
-		if s, isStr := key.asString(); isStr {
-			v, ok, err = getAttribute(&m.run, o, s)
+		if s, isStr := key.AsString(); isStr {
+			v, ok, err = getAttribute(&m.Run, o, s)
 		}
 	}
 	if err != nil {
-		return none, fault.WithPosition(err, n.pos())
+		return None, fault.WithPosition(err, n.pos())
 	}
 	if !ok {
-		name, _ := m.textOf(key)
-		return m.undefined(missingMember(o, itemPath(pathText(n.obj), key), name, n.pos())), nil
+		name, _ := m.TextOf(key)
+		return m.Undefined(MissingMember(o, ItemPath(pathText(n.obj), key), name, n.pos())), nil
 	}
-	if u := v.asUndefined(); u != nil && u.class == fault.Security {
+	if u := v.AsUndefined(); u != nil && u.Class == fault.Security {
 		c := *u
-		c.off = n.pos()
-		return ofPython(&c), nil
+		c.Off = n.pos()
+		return OfPython(&c), nil
 	}
 	return v, nil
 }

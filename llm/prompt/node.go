@@ -20,7 +20,7 @@ func (p position) pos() int { return int(p) }
 type (
 	constNode struct {
 		position
-		v    val
+		v    Val
 		stop int // where a text ends in the source
 	}
 	nameNode struct {
@@ -213,11 +213,11 @@ func constPath(n node) ([]string, bool) {
 			return nil, false
 		}
 		if p, ok := constPath(n.obj); ok {
-			key := Text(c.v.v)
-			_, isStr := c.v.v.Str()
-			_, isInt := c.v.v.Int()
+			key := Text(c.v.V)
+			_, isStr := c.v.V.Str()
+			_, isInt := c.v.V.Int()
 			isKey := isStr || isInt
-			return append(p, key), isKey && c.v.py() == nil
+			return append(p, key), isKey && c.v.Py() == nil
 		}
 	}
 	return nil, false
@@ -286,7 +286,7 @@ func pathText(n node) string {
 		return n.path
 	case *itemNode:
 		if c, ok := n.key.(*constNode); ok {
-			return itemPath(pathText(n.obj), c.v)
+			return ItemPath(pathText(n.obj), c.v)
 		}
 		if p := pathText(n.key); p != "" {
 			return pathText(n.obj) + "[" + p + "]"

@@ -8,29 +8,29 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// isTruthy is Python's notion of truth; asking an undefined value is an error.
-func isTruthy(v val) (bool, error) {
-	if v.py() == nil {
-		return Truthy(v.v), nil
+// IsTruthy is Python's notion of truth; asking an undefined value is an error.
+func IsTruthy(v Val) (bool, error) {
+	if v.Py() == nil {
+		return Truthy(v.V), nil
 	}
-	switch x := v.py().(type) {
-	case *undefinedValue:
-		if x.soft {
+	switch x := v.Py().(type) {
+	case *UndefinedValue:
+		if x.Soft {
 			return false, nil
 		}
-		return false, x.toError()
-	case tuple:
+		return false, x.ToError()
+	case Tuple:
 		return len(x) > 0, nil
-	case *pyList:
-		return len(x.items) > 0, nil
-	case *pyDict:
-		return len(x.keys) > 0, nil
-	case markup:
+	case *PyList:
+		return len(x.Items) > 0, nil
+	case *PyDict:
+		return len(x.Keys) > 0, nil
+	case Markup:
 		return x != "", nil
-	case *rangeOf:
-		return x.n > 0, nil
-	case *dictView:
-		return dictLen(x.of) > 0, nil
+	case *RangeOf:
+		return x.N > 0, nil
+	case *DictView:
+		return DictLen(x.Of) > 0, nil
 	}
 	return true, nil
 }
@@ -57,139 +57,139 @@ func Truthy(v value.Value) bool {
 	return f != 0
 }
 
-// applyOperator computes an arithmetic operation.
-func (m *run) applyOperator(op string, a, b val) (val, error) {
-	text, isStr := a.asString()
+// ApplyOperator computes an arithmetic operation.
+func (m *Run) ApplyOperator(op string, a, b Val) (Val, error) {
+	text, isStr := a.AsString()
 	if isFormat := isStr && op == "%"; isFormat {
-		if err := b.checkRead(); err != nil {
-			return none, err
+		if err := b.CheckRead(); err != nil {
+			return None, err
 		}
-		out, err := m.formatPercent(text, b)
-		return ofStr(out), err
+		out, err := m.FormatPercent(text, b)
+		return OfStr(out), err
 	}
-	if err := a.checkDefined(); err != nil {
-		return none, err
+	if err := a.CheckDefined(); err != nil {
+		return None, err
 	}
-	if err := b.checkDefined(); err != nil {
-		return none, err
+	if err := b.CheckDefined(); err != nil {
+		return None, err
 	}
-	x, xok := toNum(a)
-	y, yok := toNum(b)
+	x, xok := ToNum(a)
+	y, yok := ToNum(b)
 	switch {
 	case xok && yok:
-		return computeNumbers(op, x, y)
+		return ComputeNumbers(op, x, y)
 	case op == "+":
-		return m.addValues(a, b)
-	case op == "*" && yok && y.kind == 'i':
-		return m.repeatText(a, y.i)
-	case op == "*" && xok && x.kind == 'i':
-		return m.repeatText(b, x.i)
+		return m.AddValues(a, b)
+	case op == "*" && yok && y.Kind == 'i':
+		return m.repeatText(a, y.I)
+	case op == "*" && xok && x.Kind == 'i':
+		return m.repeatText(b, x.I)
 	}
-	return none, operandsError(op, a, b)
+	return None, operandsError(op, a, b)
 }
 
-func operandsError(op string, a, b val) *fault.Error {
-	e := fault.Errorf(fault.Type, "unsupported operand types for %s: '%s' and '%s'", op, a.pyType(), b.pyType())
+func operandsError(op string, a, b Val) *fault.Error {
+	e := fault.Errorf(fault.Type, "unsupported operand types for %s: '%s' and '%s'", op, a.PyType(), b.PyType())
 	if a.isMarkup() || b.isMarkup() {
 		e.Hint = escapeLast
 		return e
 	}
-	_, as := a.asString()
-	_, bs := b.asString()
+	_, as := a.AsString()
+	_, bs := b.AsString()
 	if op == "+" && as != bs {
 		e.Hint = "~ joins any two values as text"
 	}
 	return e
 }
 
-func (m *run) addValues(a, b val) (val, error) {
-	x, xok := a.asString()
-	y, yok := b.asString()
+func (m *Run) AddValues(a, b Val) (Val, error) {
+	x, xok := a.AsString()
+	y, yok := b.AsString()
 	if xok && yok {
-		if err := m.checkTextSize(len(x) + len(y)); err != nil {
-			return none, err
+		if err := m.CheckTextSize(len(x) + len(y)); err != nil {
+			return None, err
 		}
-		if !m.trace {
-			return ofStr(x + y), nil
+		if !m.Trace {
+			return OfStr(x + y), nil
 		}
-		parts := trace.AppendParts(trace.AppendParts(nil, a.origin(), len(x)), b.origin(), len(y))
-		return m.joinedText(x+y, parts), m.countSteps(len(parts) >> 4)
+		parts := trace.AppendParts(trace.AppendParts(nil, a.Origin(), len(x)), b.Origin(), len(y))
+		return m.JoinedText(x+y, parts), m.CountSteps(len(parts) >> 4)
 	}
-	if a.isList() && b.isList() {
-		return m.concatLists(a, b, ofList)
+	if a.IsList() && b.IsList() {
+		return m.concatLists(a, b, OfList)
 	}
-	_, at := a.py().(tuple)
-	_, bt := b.py().(tuple)
+	_, at := a.Py().(Tuple)
+	_, bt := b.Py().(Tuple)
 	if at && bt {
-		return m.concatLists(a, b, func(items []val) val { return ofPython(tuple(items)) })
+		return m.concatLists(a, b, func(items []Val) Val { return OfPython(Tuple(items)) })
 	}
-	return none, operandsError("+", a, b)
+	return None, operandsError("+", a, b)
 }
 
-func (m *run) concatLists(a, b val, make func([]val) val) (val, error) {
-	x, err := m.itemsOf(a)
+func (m *Run) concatLists(a, b Val, make func([]Val) Val) (Val, error) {
+	x, err := m.ItemsOf(a)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	y, err := m.itemsOf(b)
+	y, err := m.ItemsOf(b)
 	if err != nil {
-		return none, err
+		return None, err
 	}
-	if err := m.checkListSize(len(x) + len(y)); err != nil {
-		return none, err
+	if err := m.CheckListSize(len(x) + len(y)); err != nil {
+		return None, err
 	}
 	return make(append(append(newItems(len(x)+len(y)), x...), y...)), nil
 }
 
-func newItems(n int) []val { return make([]val, 0, n) }
+func newItems(n int) []Val { return make([]Val, 0, n) }
 
 // repeatText is 'ab' * 3. Lists are not repeated: no prompt needs it, and a small
 // expression would stand for a huge value.
-func (m *run) repeatText(v val, n int64) (val, error) {
+func (m *Run) repeatText(v Val, n int64) (Val, error) {
 	n = max(n, 0)
-	s, ok := v.asString()
+	s, ok := v.AsString()
 	if !ok {
-		e := operandsError("*", v, val{v: value.OfInt(n)})
+		e := operandsError("*", v, Val{V: value.OfInt(n)})
 		e.Hint = "only texts and numbers can be multiplied"
-		return none, e
+		return None, e
 	}
 	if s != "" && n > fault.MaxBytes/int64(len(s)) {
-		return none, m.checkTextSize(fault.MaxBytes + 1)
+		return None, m.CheckTextSize(fault.MaxBytes + 1)
 	}
-	if err := m.checkTextSize(len(s) * int(n)); err != nil {
-		return none, err
+	if err := m.CheckTextSize(len(s) * int(n)); err != nil {
+		return None, err
 	}
-	return ofStr(strings.Repeat(s, int(n))), nil
+	return OfStr(strings.Repeat(s, int(n))), nil
 }
 
-// equalValues is Python's ==.
-func (m *run) equalValues(a, b val) (bool, error) { return m.equalNested(a, b, 0) }
+// EqualValues is Python's ==.
+func (m *Run) EqualValues(a, b Val) (bool, error) { return m.equalNested(a, b, 0) }
 
-func (m *run) equalNested(a, b val, depth int) (bool, error) {
+func (m *Run) equalNested(a, b Val, depth int) (bool, error) {
 	if depth > fault.MaxValue {
 		return false, valueTooDeep()
 	}
-	if err := m.countSteps(1 + min(a.readingSteps(), b.readingSteps())); err != nil {
+	if err := m.CountSteps(1 + min(a.ReadingSteps(), b.ReadingSteps())); err != nil {
 		return false, err
 	}
-	if err := a.checkRead(); err != nil {
+	if err := a.CheckRead(); err != nil {
 		return false, err
 	}
-	if err := b.checkRead(); err != nil {
+	if err := b.CheckRead(); err != nil {
 		return false, err
 	}
-	if a.asUndefined() != nil || b.asUndefined() != nil {
-		return a.asUndefined() != nil && b.asUndefined() != nil, nil
+	if a.AsUndefined() != nil || b.AsUndefined() != nil {
+		return a.AsUndefined() != nil && b.AsUndefined() != nil, nil
 	}
-	if s, ok := a.asString(); ok && !b.isMarkup() {
-		t, ok := b.asString()
+	if s, ok := a.AsString(); ok && !b.isMarkup() {
+		t, ok := b.AsString()
 		return ok && s == t, nil
 	}
 	if a.isMarkup() || b.isMarkup() {
 		return false, wrongTypeError(a, "the text that escape makes cannot be compared: %s", escapeLast)
 	}
-	if x, ok := toNum(a); ok {
-		y, ok := toNum(b)
+	if x, ok := ToNum(a); ok {
+		y, ok := ToNum(b)
 		if !ok {
 			return false, nil
 		}
@@ -197,15 +197,15 @@ func (m *run) equalNested(a, b val, depth int) (bool, error) {
 		return ordered && c == 0, nil
 	}
 	switch {
-	case a.isNone():
-		return b.isNone(), nil
-	case a.isDict():
-		if !b.isDict() || dictLen(a) != dictLen(b) {
+	case a.IsNone():
+		return b.IsNone(), nil
+	case a.IsDict():
+		if !b.IsDict() || DictLen(a) != DictLen(b) {
 			return false, nil
 		}
-		for i := range dictLen(a) {
-			k, x := dictAt(a, i)
-			y, ok, err := dictGet(b, k)
+		for i := range DictLen(a) {
+			k, x := DictAt(a, i)
+			y, ok, err := DictGet(b, k)
 			if err != nil || !ok {
 				return false, err
 			}
@@ -214,16 +214,16 @@ func (m *run) equalNested(a, b val, depth int) (bool, error) {
 			}
 		}
 		return true, nil
-	case isSequence(a):
-		if a.isList() != b.isList() || !isSequence(b) || a.pyType() != b.pyType() {
+	case IsSequence(a):
+		if a.IsList() != b.IsList() || !IsSequence(b) || a.PyType() != b.PyType() {
 			return false, nil
 		}
-		x, y := listElements(a), listElements(b)
-		if x.len() != y.len() {
+		x, y := ListElements(a), ListElements(b)
+		if x.Len() != y.Len() {
 			return false, nil
 		}
-		for i := range x.len() {
-			if same, err := m.equalNested(x.at(i), y.at(i), depth+1); err != nil || !same {
+		for i := range x.Len() {
+			if same, err := m.equalNested(x.At(i), y.At(i), depth+1); err != nil || !same {
 				return false, err
 			}
 		}
@@ -233,12 +233,12 @@ func (m *run) equalNested(a, b val, depth int) (bool, error) {
 }
 
 // isSame is Python's is, for what has an identity.
-func isSame(a, b val) bool {
-	switch x := a.py().(type) {
-	case nil, tuple, absent, markup, nonFinite:
+func isSame(a, b Val) bool {
+	switch x := a.Py().(type) {
+	case nil, Tuple, absent, Markup, nonFinite:
 		return false
 	default:
-		return x == b.py()
+		return x == b.Py()
 	}
 }
 
@@ -246,83 +246,83 @@ func valueTooDeep() error {
 	return fault.Errorf(fault.Limit, "a value nested deeper than %d", fault.MaxValue)
 }
 
-// isSequence reports whether v has elements by number: list, tuple or range.
-func isSequence(v val) bool {
-	if v.isList() {
+// IsSequence reports whether v has elements by number: list, tuple or range.
+func IsSequence(v Val) bool {
+	if v.IsList() {
 		return true
 	}
-	switch v.py().(type) {
-	case tuple, *rangeOf:
+	switch v.Py().(type) {
+	case Tuple, *RangeOf:
 		return true
 	}
 	return false
 }
 
-// compareValues returns the order of two values as <, <=, > and >= see it; ordered is false
+// CompareValues returns the order of two values as <, <=, > and >= see it; ordered is false
 // for nan.
-func (m *run) compareValues(op string, a, b val) (c int, ordered bool, err error) {
+func (m *Run) CompareValues(op string, a, b Val) (c int, ordered bool, err error) {
 	return m.compareNested(op, a, b, 0)
 }
 
-func (m *run) compareNested(op string, a, b val, depth int) (c int, ordered bool, err error) {
+func (m *Run) compareNested(op string, a, b Val, depth int) (c int, ordered bool, err error) {
 	if depth > fault.MaxValue {
 		return 0, false, valueTooDeep()
 	}
-	if err := m.countSteps(1 + min(a.readingSteps(), b.readingSteps())); err != nil {
+	if err := m.CountSteps(1 + min(a.ReadingSteps(), b.ReadingSteps())); err != nil {
 		return 0, false, err
 	}
-	if err := a.checkDefined(); err != nil {
+	if err := a.CheckDefined(); err != nil {
 		return 0, false, err
 	}
-	if err := b.checkDefined(); err != nil {
+	if err := b.CheckDefined(); err != nil {
 		return 0, false, err
 	}
-	if s, ok := a.asString(); ok {
-		if t, ok := b.asString(); ok {
+	if s, ok := a.AsString(); ok {
+		if t, ok := b.AsString(); ok {
 			return strings.Compare(s, t), true, nil
 		}
 	}
-	if x, ok := toNum(a); ok {
-		if y, ok := toNum(b); ok {
+	if x, ok := ToNum(a); ok {
+		if y, ok := ToNum(b); ok {
 			c, ordered := compareNums(x, y)
 			return c, ordered, nil
 		}
 	}
-	_, at := a.py().(tuple)
-	_, bt := b.py().(tuple)
+	_, at := a.Py().(Tuple)
+	_, bt := b.Py().(Tuple)
 	areTuples := at && bt
-	areLists := a.isList() && b.isList()
+	areLists := a.IsList() && b.IsList()
 	if areTuples || areLists {
-		x, y := listElements(a), listElements(b)
-		for i := range min(x.len(), y.len()) {
-			same, err := m.equalNested(x.at(i), y.at(i), depth+1)
+		x, y := ListElements(a), ListElements(b)
+		for i := range min(x.Len(), y.Len()) {
+			same, err := m.equalNested(x.At(i), y.At(i), depth+1)
 			if err != nil {
 				return 0, false, err
 			}
 			if !same {
-				return m.compareNested(op, x.at(i), y.at(i), depth+1)
+				return m.compareNested(op, x.At(i), y.At(i), depth+1)
 			}
 		}
-		return x.len() - y.len(), true, nil
+		return x.Len() - y.Len(), true, nil
 	}
-	return 0, false, fault.Errorf(fault.Type, "'%s' is not supported between '%s' and '%s'", op, a.pyType(), b.pyType())
+	return 0, false, fault.Errorf(fault.Type, "'%s' is not supported between '%s' and '%s'", op, a.PyType(), b.PyType())
 }
 
-// compareWith evaluates one of the comparison operators.
-func (m *run) compareWith(op string, a, b val) (bool, error) {
+// CompareWith evaluates one of the comparison operators.
+func (m *Run) CompareWith(op string, a, b Val) (bool, error) {
 	switch op {
 	case "==":
-		return m.equalValues(a, b)
+		return m.EqualValues(a, b)
 	case "!=":
-		same, err := m.equalValues(a, b)
+		same, err := m.EqualValues(a, b)
 		return !same, err
 	case "in":
-		return m.hasElement(b, a)
+		return m.HasElement(b, a)
 	case "not in":
-		has, err := m.hasElement(b, a)
+		has, err := m.HasElement(b, a)
 		return !has, err
 	}
-	c, ok, err := m.compareValues(op, a, b)
+	c, ok, err := m.CompareValues(op, a, b)
 	if err != nil || !ok {
 		return false, err
 	}
@@ -337,44 +337,44 @@ func (m *run) compareWith(op string, a, b val) (bool, error) {
 	return c >= 0, nil
 }
 
-// hasElement is item in container.
-func (m *run) hasElement(container, item val) (bool, error) {
-	if u := container.asUndefined(); u != nil && !u.soft {
-		return false, u.toError()
+// HasElement is item in container.
+func (m *Run) HasElement(container, item Val) (bool, error) {
+	if u := container.AsUndefined(); u != nil && !u.Soft {
+		return false, u.ToError()
 	}
-	if err := m.countSteps(item.readingSteps()); err != nil {
+	if err := m.CountSteps(item.ReadingSteps()); err != nil {
 		return false, err
 	}
-	if s, ok := container.asString(); ok {
-		if err := item.checkDefined(); err != nil {
+	if s, ok := container.AsString(); ok {
+		if err := item.CheckDefined(); err != nil {
 			return false, err
 		}
-		sub, ok := item.asString()
+		sub, ok := item.AsString()
 		if !ok {
-			return false, fault.Errorf(fault.Type, "'in <string>' needs a string on its left, not '%s'", item.pyType())
+			return false, fault.Errorf(fault.Type, "'in <string>' needs a string on its left, not '%s'", item.PyType())
 		}
-		return strings.Contains(s, sub), m.countSteps(len(s) >> 8)
+		return strings.Contains(s, sub), m.CountSteps(len(s) >> 8)
 	}
-	if container.isDict() {
-		_, ok, err := dictGet(container, item)
+	if container.IsDict() {
+		_, ok, err := DictGet(container, item)
 		return ok, err
 	}
-	if x, ok := container.py().(*dictView); ok && x.kind == 'k' {
-		_, ok, err := dictGet(x.of, item)
+	if x, ok := container.Py().(*DictView); ok && x.Kind == 'k' {
+		_, ok, err := DictGet(x.Of, item)
 		return ok, err
 	}
-	items, err := m.itemsOf(container)
+	items, err := m.ItemsOf(container)
 	if err != nil {
 		if e, ok := err.(*fault.Error); ok && e.Class == fault.Type { //nolint:errorlint // own error, not wrapped
-			return false, fault.Errorf(fault.Type, "'in' needs a list, a dict or a string on its right, not '%s'", container.pyType())
+			return false, fault.Errorf(fault.Type, "'in' needs a list, a dict or a string on its right, not '%s'", container.PyType())
 		}
 		return false, err
 	}
 	for _, x := range items {
-		if x.asUndefined() == nil && isSame(x, item) {
+		if x.AsUndefined() == nil && isSame(x, item) {
 			return true, nil
 		}
-		if equal, err := m.equalValues(x, item); err != nil || equal {
+		if equal, err := m.EqualValues(x, item); err != nil || equal {
 			return equal, err
 		}
 	}

@@ -56,7 +56,7 @@ func (p *parser) parseMember(obj node) (node, error) {
 		}
 		return &attrNode{
 			position: position(obj.pos()), obj: obj, name: t.text,
-			path: memberPath(pathText(obj), t.text), method: dictMethods[t.text],
+			path: MemberPath(pathText(obj), t.text), method: DictMethods[t.text],
 		}, nil
 	case tokInt:
 		return &itemNode{position(obj.pos()), obj, &constNode{position: position(t.off), v: t.num}}, nil

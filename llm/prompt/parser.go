@@ -48,7 +48,7 @@ func (p *parser) acceptWord(text string) bool {
 
 func (p *parser) expect(text string) error {
 	if !p.acceptOp(text) {
-		return p.unexpectedError("expected %s", quoteText(text))
+		return p.unexpectedError("expected %s", QuoteText(text))
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (p *parser) expectName() (*token, error) {
 // The format is of what was expected; "" where nothing was.
 func (p *parser) unexpectedError(format string, args ...any) error {
 	t := p.current()
-	what := wording.Same(quoteText(t.text))
+	what := wording.Same(QuoteText(t.text))
 	switch {
 	case t.kind == tokEnd && t.text == "":
 		what = wording.Say("the end of the expression")

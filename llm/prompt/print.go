@@ -19,24 +19,24 @@ func Text(v value.Value) string {
 		return s
 	}
 	p := printer{max: math.MaxInt}
-	p.addValue(val{v: v})
+	p.addValue(Val{V: v})
 	return string(p.b)
 }
 
-// textOf is Text of any value that a filter or an operator may work on: an undefined
+// TextOf is Text of any value that a filter or an operator may work on: an undefined
 // one is an error, and so is the text that escape made.
-func (m *run) textOf(v val) (string, error) {
+func (m *Run) TextOf(v Val) (string, error) {
 	if v.isMarkup() {
 		e := fault.Errorf(fault.Type, "the text that escape makes can only be printed or joined")
 		e.Hint = escapeLast
 		return "", e
 	}
-	return m.printedText(v)
+	return m.PrintedText(v)
 }
 
-// printedText returns the text that {{ }} prints for a value.
-func (m *run) printedText(v val) (string, error) {
-	if s, ok := v.asString(); ok {
+// PrintedText returns the text that {{ }} prints for a value.
+func (m *Run) PrintedText(v Val) (string, error) {
+	if s, ok := v.AsString(); ok {
 		return s, nil
 	}
 	p := printer{max: fault.MaxBytes}
@@ -44,7 +44,7 @@ func (m *run) printedText(v val) (string, error) {
 	if p.err != nil {
 		return "", p.err
 	}
-	return string(p.b), m.countSteps(len(p.b) >> 8)
+	return string(p.b), m.CountSteps(len(p.b) >> 8)
 }
 
 // printer writes values as Python's str and repr do.
@@ -52,8 +52,8 @@ type printer struct {
 	b     []byte
 	max   int // bytes
 	depth int
-	// sorted writes dicts in the order of their keys.
-	sorted bool
+	// Sorted writes dicts in the order of their keys.
+	Sorted bool
 	err    error
 }
 
@@ -71,15 +71,15 @@ func (p *printer) addText(s string) {
 	p.b = append(p.b, s...)
 }
 
-func (p *printer) addValue(v val) {
-	if s, ok := v.py().(markup); ok {
+func (p *printer) addValue(v Val) {
+	if s, ok := v.Py().(Markup); ok {
 		p.addText(string(s))
 		return
 	}
 	p.addRepr(v)
 }
 
-func (p *printer) addRepr(v val) {
+func (p *printer) addRepr(v Val) {
 	if p.err != nil {
 		return
 	}
@@ -88,55 +88,55 @@ func (p *printer) addRepr(v val) {
 		p.setError(valueTooDeep())
 	}
 	defer func() { p.depth-- }()
-	switch x := v.py().(type) {
+	switch x := v.Py().(type) {
 	case nil:
-		p.addJSON(v.v)
-	case *undefinedValue:
-		if !x.soft || p.depth > 1 {
-			p.setError(x.toError())
+		p.addJSON(v.V)
+	case *UndefinedValue:
+		if !x.Soft || p.depth > 1 {
+			p.setError(x.ToError())
 		}
-	case tuple:
+	case Tuple:
 		tail := ")"
 		if len(x) == 1 {
 			tail = ",)"
 		}
-		p.addSequence("(", elements{other: x}, tail)
-	case *groupTuple:
-		p.addSequence("(", elements{other: x.asPair()}, ")")
-	case *pyList:
-		p.addSequence("[", elements{other: x.items}, "]")
-	case *pyDict:
+		p.addSequence("(", Elements{Other: x}, tail)
+	case *GroupTuple:
+		p.addSequence("(", Elements{Other: x.asPair()}, ")")
+	case *PyList:
+		p.addSequence("[", Elements{Other: x.Items}, "]")
+	case *PyDict:
 		p.addDict(v)
-	case markup:
+	case Markup:
 		p.addText("Markup(")
 		p.addQuoted(string(x))
 		p.addText(")")
 	case nonFinite:
 		p.addText(floatText(float64(x)))
-	case *rangeOf:
-		p.addText("range(" + strconv.FormatInt(x.start, 10) + ", " + strconv.FormatInt(x.stop, 10))
-		if x.step != 1 {
-			p.addText(", " + strconv.FormatInt(x.step, 10))
+	case *RangeOf:
+		p.addText("range(" + strconv.FormatInt(x.Start, 10) + ", " + strconv.FormatInt(x.Stop, 10))
+		if x.Step != 1 {
+			p.addText(", " + strconv.FormatInt(x.Step, 10))
 		}
 		p.addText(")")
-	case *dictView:
+	case *DictView:
 		p.addView(x)
-	case *namespace:
-		d := newDict(len(x.names))
+	case *Namespace:
+		d := NewDict(len(x.names))
 		for i, name := range x.names {
-			_ = d.setItem(ofStr(name), x.vals[i]) // strings can be keys
+			_ = d.SetItem(OfStr(name), x.vals[i]) // strings can be keys
 		}
 		p.addText("<Namespace ")
-		p.addDict(ofPython(d))
+		p.addDict(OfPython(d))
 		p.addText(">")
 	default:
-		p.setError(wrongTypeError(v, "a %s cannot be printed", v.pyType()))
+		p.setError(wrongTypeError(v, "a %s cannot be printed", v.PyType()))
 	}
 }
 
-func (p *printer) addView(x *dictView) {
-	p.addText(x.pyType() + "(")
-	p.addSequence("[", elements{other: x.allItems()}, "]")
+func (p *printer) addView(x *DictView) {
+	p.addText(x.PyType() + "(")
+	p.addSequence("[", Elements{Other: x.allItems()}, "]")
 	p.addText(")")
 }
 
@@ -163,19 +163,19 @@ func (p *printer) addJSON(v value.Value) {
 		s, _ := v.Str()
 		p.addQuoted(s)
 	case value.List:
-		p.addSequence("[", elements{plain: v.List()}, "]")
+		p.addSequence("[", Elements{plain: v.List()}, "]")
 	case value.Object:
-		p.addDict(val{v: v})
+		p.addDict(Val{V: v})
 	}
 }
 
-func (p *printer) addSequence(open string, e elements, tail string) {
+func (p *printer) addSequence(open string, e Elements, tail string) {
 	p.addText(open)
-	for i := range e.len() {
+	for i := range e.Len() {
 		if i > 0 {
 			p.addText(", ")
 		}
-		p.addRepr(e.at(i))
+		p.addRepr(e.At(i))
 		if p.err != nil {
 			return
 		}
@@ -183,13 +183,13 @@ func (p *printer) addSequence(open string, e elements, tail string) {
 	p.addText(tail)
 }
 
-func (p *printer) addDict(v val) {
+func (p *printer) addDict(v Val) {
 	p.addText("{")
 	for i, at := range p.memberOrder(v) {
 		if i > 0 {
 			p.addText(", ")
 		}
-		k, x := dictAt(v, at)
+		k, x := DictAt(v, at)
 		p.addRepr(k)
 		p.addText(": ")
 		p.addRepr(x)
@@ -201,17 +201,17 @@ func (p *printer) addDict(v val) {
 }
 
 // memberOrder returns the positions of a dict's members as they are to be written.
-func (p *printer) memberOrder(v val) []int {
-	at := make([]int, dictLen(v))
+func (p *printer) memberOrder(v Val) []int {
+	at := make([]int, DictLen(v))
 	for i := range at {
 		at[i] = i
 	}
-	if p.sorted {
+	if p.Sorted {
 		slices.SortStableFunc(at, func(a, b int) int {
-			x, _ := dictAt(v, a)
-			y, _ := dictAt(v, b)
-			s, _ := x.asString()
-			t, _ := y.asString()
+			x, _ := DictAt(v, a)
+			y, _ := DictAt(v, b)
+			s, _ := x.AsString()
+			t, _ := y.AsString()
 			return strings.Compare(s, t)
 		})
 	}
@@ -275,23 +275,23 @@ func floatText(f float64) string {
 	return value.OfFloat(f).JSON()
 }
 
-// isSpace is Python's str.isspace.
-func isSpace(r rune) bool {
+// IsSpace is Python's str.isspace.
+func IsSpace(r rune) bool {
 	isSeparator := 0x1c <= r && r <= 0x1f
 	return isSeparator || unicode.IsSpace(r)
 }
 
-func quoteText(s string) string {
+func QuoteText(s string) string {
 	p := printer{max: fault.MaxBytes}
 	p.addQuoted(s)
 	return string(p.b)
 }
 
-// asText returns the printed form of a value as a text.
-func (m *run) asText(v val) (val, error) {
-	if _, ok := v.asString(); ok {
+// AsText returns the printed form of a value as a text.
+func (m *Run) AsText(v Val) (Val, error) {
+	if _, ok := v.AsString(); ok {
 		return v, nil
 	}
-	s, err := m.textOf(v)
-	return ofStr(s).withOrigin(printedOrigin(v)), err
+	s, err := m.TextOf(v)
+	return OfStr(s).WithOrigin(PrintedOrigin(v)), err
 }

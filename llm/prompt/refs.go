@@ -182,8 +182,8 @@ func isEqualityOrIn(op string) bool { return isEquality(op) || strings.HasSuffix
 func constantsOf(n node) (all []value.Value) {
 	switch n := n.(type) {
 	case *constNode:
-		if n.v.py() == nil {
-			all = append(all, n.v.v)
+		if n.v.Py() == nil {
+			all = append(all, n.v.V)
 		}
 	case *listNode:
 		for _, item := range n.items {
@@ -243,7 +243,7 @@ func methodIn(n node, parts int) (first int) {
 		switch x := n.(type) {
 		case *attrNode:
 			parts--
-			if dictMethods[x.name] {
+			if DictMethods[x.name] {
 				first = parts
 			}
 			n = x.obj

@@ -5,14 +5,14 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
-func (m *evaluator) evalBody(n *bodyNode) (val, error) {
-	m.touch(m.captured.origin())
+func (m *evaluator) evalBody(n *bodyNode) (Val, error) {
+	m.Touch(m.captured.Origin())
 	return m.captured, nil
 }
 
 func (m *evaluator) execIf(s *ifStmt, bodies []body) error {
-	decided := m.decided
-	defer func() { m.decided = decided }()
+	decided := m.Decided
+	defer func() { m.Decided = decided }()
 	for i, cond := range s.conds {
 		t, err := m.evalTruth(cond)
 		if err != nil {
@@ -34,12 +34,12 @@ func (m *evaluator) execSet(s *setStmt) error {
 	if err != nil {
 		return err
 	}
-	m.touched = m.touched[:0]
+	m.Touched = m.Touched[:0]
 	return m.assignTo(m.frame, s.target, v)
 }
 
 // assignTo puts a value into variables of a frame.
-func (m *evaluator) assignTo(f *frame, t *assignTarget, v val) error {
+func (m *evaluator) assignTo(f *frame, t *assignTarget, v Val) error {
 	if t.parts == nil && t.attr == "" {
 		if err := f.setVar(t.name, v); err != nil {
 			return fault.WithPosition(err, t.off)
@@ -49,21 +49,21 @@ func (m *evaluator) assignTo(f *frame, t *assignTarget, v val) error {
 	if t.attr != "" {
 		ns, err := m.evalName(&nameNode{position: position(t.off), name: t.name, slot: m.prog.slotOf(t.name)})
 		if err == nil {
-			err = ns.checkDefined()
+			err = ns.CheckDefined()
 		}
 		if err != nil {
 			return err
 		}
-		x, ok := ns.py().(*namespace)
+		x, ok := ns.Py().(*Namespace)
 		if !ok {
-			return fault.WithPosition(fault.Errorf(fault.Other, "only members of a namespace can be set: %s is a '%s'", t.name, ns.pyType()), t.off)
+			return fault.WithPosition(fault.Errorf(fault.Other, "only members of a namespace can be set: %s is a '%s'", t.name, ns.PyType()), t.off)
 		}
-		if err := x.setMember(t.attr, v); err != nil {
+		if err := x.SetMember(t.attr, v); err != nil {
 			return fault.WithPosition(err, t.off)
 		}
 		return nil
 	}
-	items, err := m.itemsOf(v)
+	items, err := m.ItemsOf(v)
 	if err != nil {
 		return fault.WithPosition(err, t.off)
 	}
@@ -88,14 +88,14 @@ func (m *evaluator) runInFrame(parent *frame, f func() error) error {
 }
 
 // captureBody runs a body in a frame of its own and returns what it wrote.
-func (m *evaluator) captureBody(part body) (val, error) {
+func (m *evaluator) captureBody(part body) (Val, error) {
 	return m.captureOutput(func() error {
 		return m.runInFrame(m.frame, func() error { return m.walk.runBody(part) })
 	})
 }
 
 // filterText sends what a body wrote through filters.
-func (m *evaluator) filterText(text val, chain node) (val, error) {
+func (m *evaluator) filterText(text Val, chain node) (Val, error) {
 	before := m.captured
 	m.captured = text
 	v, err := m.evalTraced(chain)
@@ -130,7 +130,7 @@ func (m *evaluator) execFilter(s *filterStmt, bodies []body) error {
 }
 
 func (m *evaluator) execWith(s *withStmt, bodies []body) error {
-	values := make([]val, len(s.values))
+	values := make([]Val, len(s.values))
 	for i, x := range s.values {
 		v, err := m.evalTraced(x)
 		if err != nil {
@@ -161,7 +161,7 @@ func (m *evaluator) writeSegments(r outputRun) error {
 		if err := m.writeText(s.text); err != nil {
 			return fault.WithPosition(err, s.off)
 		}
-		if m.trace {
+		if m.Trace {
 			stop := s.off + len(s.text)
 			m.addPart(trace.Part{Length: len(s.text), From: trace.LiteralOrigin(s.off, stop, true), Start: s.off, Stop: stop})
 		}
@@ -171,7 +171,7 @@ func (m *evaluator) writeSegments(r outputRun) error {
 
 // printExpr writes the text of an expression.
 func (m *evaluator) printExpr(x node, start, stop int) error {
-	if err := m.countSteps(1); err != nil {
+	if err := m.CountSteps(1); err != nil {
 		return fault.WithPosition(err, x.pos())
 	}
 	v, err := m.evalTraced(x)
@@ -182,9 +182,9 @@ func (m *evaluator) printExpr(x node, start, stop int) error {
 }
 
 // writeValue writes the text of a value that source[start:stop] made.
-func (m *evaluator) writeValue(v val, pos, start, stop int) error {
-	m.touched = m.touched[:0]
-	s, err := m.printedText(v)
+func (m *evaluator) writeValue(v Val, pos, start, stop int) error {
+	m.Touched = m.Touched[:0]
+	s, err := m.PrintedText(v)
 	if err == nil {
 		err = m.writeText(s)
 	}
@@ -226,17 +226,17 @@ func (m *evaluator) writeText(s string) error {
 		return fault.Errorf(fault.Limit, "a text of more than %d bytes", fault.MaxBytes)
 	}
 	m.out = append(m.out, s...)
-	return m.countSteps(len(s) >> 8)
+	return m.CountSteps(len(s) >> 8)
 }
 
 // captureOutput runs f and returns the text that it wrote.
-func (m *evaluator) captureOutput(f func() error) (val, error) {
-	out, parts, touched := m.out, m.parts, m.touched
-	m.out, m.parts, m.touched = nil, nil, nil
+func (m *evaluator) captureOutput(f func() error) (Val, error) {
+	out, parts, touched := m.out, m.parts, m.Touched
+	m.out, m.parts, m.Touched = nil, nil, nil
 	err := f()
-	text := m.joinedText(string(m.out), m.parts)
-	m.out, m.parts, m.touched = out, parts, touched
-	m.touch(text.origin())
+	text := m.JoinedText(string(m.out), m.parts)
+	m.out, m.parts, m.Touched = out, parts, touched
+	m.Touch(text.Origin())
 	return text, err
 }
 

@@ -13,34 +13,34 @@ import (
 
 // methodsOf returns the methods of a value: those of Python's str, list, tuple and
 // dict that prompts use and that change nothing.
-func methodsOf(o val) map[string]*builtin {
-	if o.isDict() {
+func methodsOf(o Val) map[string]*builtin {
+	if o.IsDict() {
 		return dictTable()
 	}
-	if isSequence(o) {
+	if IsSequence(o) {
 		return listTable()
 	}
-	if _, ok := o.asString(); ok {
+	if _, ok := o.AsString(); ok {
 		return strTable()
 	}
 	return nil
 }
 
-func hasMethod(o val, name string) bool { return methodsOf(o)[name] != nil }
+func hasMethod(o Val, name string) bool { return methodsOf(o)[name] != nil }
 
-func callMethod(m *run, o val, name string, a callArgs) (val, error) {
+func callMethod(m *Run, o Val, name string, a CallArgs) (Val, error) {
 	return methodsOf(o)[name].applyTo(m, name, o, a)
 }
 
 func newDictTable() map[string]*builtin {
 	viewOf := func(kind byte) *builtin {
-		return &builtin{fn: func(_ *run, c *call) (val, error) { return ofPython(&dictView{c.in, kind}), nil }}
+		return &builtin{fn: func(_ *Run, c *call) (Val, error) { return OfPython(&DictView{Of: c.in, Kind: kind}), nil }}
 	}
 	return map[string]*builtin{
 		"keys": viewOf('k'), "values": viewOf('v'), "items": viewOf('i'),
-		"copy": {fn: func(_ *run, c *call) (val, error) { return c.in, nil }},
-		"get": {params: []string{"key", "default"}, need: 1, fn: func(_ *run, c *call) (val, error) {
-			v, ok, err := dictGet(c.in, c.args[0])
+		"copy": {fn: func(_ *Run, c *call) (Val, error) { return c.in, nil }},
+		"get": {params: []string{"key", "default"}, need: 1, fn: func(_ *Run, c *call) (Val, error) {
+			v, ok, err := DictGet(c.in, c.args[0])
 			if err == nil && !ok && c.hasArg(1) {
 				return c.args[1], nil
 			}
@@ -51,27 +51,27 @@ func newDictTable() map[string]*builtin {
 
 func newListTable() map[string]*builtin {
 	return map[string]*builtin{
-		"index": {params: []string{"value"}, need: 1, fn: func(m *run, c *call) (val, error) {
+		"index": {params: []string{"value"}, need: 1, fn: func(m *Run, c *call) (Val, error) {
 			first, _, err := findEqual(m, c)
 			if err == nil && first < 0 {
 				err = fault.Errorf(fault.Other, "the value is not in the list")
 			}
-			return ofInt(first), err
+			return OfInt(first), err
 		}},
-		"count": {params: []string{"value"}, need: 1, fn: func(m *run, c *call) (val, error) {
+		"count": {params: []string{"value"}, need: 1, fn: func(m *Run, c *call) (Val, error) {
 			_, n, err := findEqual(m, c)
-			return ofInt(n), err
+			return OfInt(n), err
 		}},
 	}
 }
 
 // findEqual returns the first index of the first argument in the input, -1 for
 // nowhere, and how often it occurs.
-func findEqual(m *run, c *call) (first, count int, err error) {
-	items, err := m.itemsOf(c.in)
+func findEqual(m *Run, c *call) (first, count int, err error) {
+	items, err := m.ItemsOf(c.in)
 	first = -1
 	for i, x := range items {
-		same, err := m.equalValues(x, c.args[0])
+		same, err := m.EqualValues(x, c.args[0])
 		if err != nil {
 			return 0, 0, err
 		}
@@ -100,65 +100,65 @@ func newStrTable() map[string]*builtin {
 		"split": splitMethod(false), "rsplit": splitMethod(true),
 		"isupper": textTestMethod(func(s string) bool { return lettercase.IsCased(s, unicode.IsUpper) }),
 		"islower": textTestMethod(func(s string) bool { return lettercase.IsCased(s, unicode.IsLower) }),
-		"isspace": isIn(isSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(lettercase.IsDigit),
+		"isspace": isIn(IsSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(lettercase.IsDigit),
 		"isalnum": isIn(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
 	}
-	t["splitlines"] = &builtin{fn: func(m *run, c *call) (val, error) { return listOfTexts(m, c.in, splitLines(c.inputText())) }}
-	t["join"] = &builtin{params: []string{"iterable"}, need: 1, fn: func(m *run, c *call) (val, error) {
-		items, err := m.itemsOf(c.args[0])
+	t["splitlines"] = &builtin{fn: func(m *Run, c *call) (Val, error) { return listOfTexts(m, c.in, splitLines(c.inputText())) }}
+	t["join"] = &builtin{params: []string{"iterable"}, need: 1, fn: func(m *Run, c *call) (Val, error) {
+		items, err := m.ItemsOf(c.args[0])
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		return joinTexts(m, c.in, items, true)
 	}}
 	t["replace"] = &builtin{params: []string{"old", "new", "count"}, need: 2, fn: replaceMethod}
-	t["count"] = &builtin{params: []string{"sub"}, need: 1, fn: func(_ *run, c *call) (val, error) {
+	t["count"] = &builtin{params: []string{"sub"}, need: 1, fn: func(_ *Run, c *call) (Val, error) {
 		sub, err := c.stringArg(0, "")
-		return ofInt(strings.Count(c.inputText(), sub)), err
+		return OfInt(strings.Count(c.inputText(), sub)), err
 	}}
-	t["format"] = &builtin{rest: true, fn: func(m *run, c *call) (val, error) {
-		s, err := m.formatFields(c.inputText(), c.argv)
-		return ofStr(s), err
+	t["format"] = &builtin{rest: true, fn: func(m *Run, c *call) (Val, error) {
+		s, err := m.FormatFields(c.inputText(), c.argv)
+		return OfStr(s), err
 	}}
 	return t
 }
 
 func textMethod(f func(string) string) *builtin {
-	return &builtin{fn: func(m *run, c *call) (val, error) {
+	return &builtin{fn: func(m *Run, c *call) (Val, error) {
 		s := c.inputText()
-		if err := m.checkTextSize(len(s)); err != nil {
-			return none, err
+		if err := m.CheckTextSize(len(s)); err != nil {
+			return None, err
 		}
-		return ofStr(f(s)), nil
+		return OfStr(f(s)), nil
 	}}
 }
 
 func textTestMethod(f func(string) bool) *builtin {
-	return &builtin{fn: func(m *run, c *call) (val, error) {
+	return &builtin{fn: func(m *Run, c *call) (Val, error) {
 		s := c.inputText()
-		return ofBool(f(s)), m.countSteps(len(s) >> 8)
+		return OfBool(f(s)), m.CountSteps(len(s) >> 8)
 	}}
 }
 
 func stripMethod(left, right bool) *builtin {
-	return &builtin{params: []string{"chars"}, fn: func(m *run, c *call) (val, error) {
+	return &builtin{params: []string{"chars"}, fn: func(m *Run, c *call) (Val, error) {
 		return stripText(m, c.in, c, left, right)
 	}}
 }
 
 // stripText returns a text without the characters at its ends that are in the first
 // argument of c, or without the white space there where that is absent or none.
-func stripText(m *run, in val, c *call, left, right bool) (val, error) {
-	s, _ := in.asString()
-	cut := isSpace
-	if c.hasArg(0) && !c.args[0].isNone() {
+func stripText(m *Run, in Val, c *call, left, right bool) (Val, error) {
+	s, _ := in.AsString()
+	cut := IsSpace
+	if c.hasArg(0) && !c.args[0].IsNone() {
 		chars, err := c.stringArg(0, "")
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		cut = func(r rune) bool { return strings.ContainsRune(chars, r) }
-		if err := m.countSteps(len(s) * len(chars) >> 8); err != nil {
-			return none, err
+		if err := m.CountSteps(len(s) * len(chars) >> 8); err != nil {
+			return None, err
 		}
 	}
 	offset := 0
@@ -169,68 +169,68 @@ func stripText(m *run, in val, c *call, left, right bool) (val, error) {
 	if right {
 		s = strings.TrimRightFunc(s, cut)
 	}
-	return in.subText(offset, s), nil
+	return in.SubText(offset, s), nil
 }
 
 // affixMethod is startswith or endswith, of one string or a tuple of them.
 func affixMethod(has func(s, part string) bool) *builtin {
-	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *run, c *call) (val, error) {
-		parts := []val{c.args[0]}
-		if t, ok := c.args[0].py().(tuple); ok {
+	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *Run, c *call) (Val, error) {
+		parts := []Val{c.args[0]}
+		if t, ok := c.args[0].Py().(Tuple); ok {
 			parts = t
 		}
 		for _, p := range parts {
-			text, ok := p.asString()
+			text, ok := p.AsString()
 			if !ok {
-				return none, fault.Errorf(fault.Type, "needs a string or a tuple of strings, not '%s'", p.pyType())
+				return None, fault.Errorf(fault.Type, "needs a string or a tuple of strings, not '%s'", p.PyType())
 			}
 			if has(c.inputText(), text) {
-				return ofBool(true), nil
+				return OfBool(true), nil
 			}
 		}
-		return ofBool(false), nil
+		return OfBool(false), nil
 	}}
 }
 
-func cutPrefix(_ *run, c *call) (val, error) {
+func cutPrefix(_ *Run, c *call) (Val, error) {
 	part, err := c.stringArg(0, "")
 	s := c.inputText()
 	rest := strings.TrimPrefix(s, part)
-	return c.in.subText(len(s)-len(rest), rest), err
+	return c.in.SubText(len(s)-len(rest), rest), err
 }
 
-func cutSuffix(_ *run, c *call) (val, error) {
+func cutSuffix(_ *Run, c *call) (Val, error) {
 	part, err := c.stringArg(0, "")
-	return c.in.subText(0, strings.TrimSuffix(c.inputText(), part)), err
+	return c.in.SubText(0, strings.TrimSuffix(c.inputText(), part)), err
 }
 
 // findMethod is find, rfind or index: positions count characters.
 func findMethod(search func(s, sub string) int, must bool) *builtin {
-	return &builtin{params: []string{"sub"}, need: 1, fn: func(m *run, c *call) (val, error) {
+	return &builtin{params: []string{"sub"}, need: 1, fn: func(m *Run, c *call) (Val, error) {
 		s := c.inputText()
 		sub, err := c.stringArg(0, "")
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		i := search(s, sub)
 		if i >= 0 {
 			i = utf8.RuneCountInString(s[:i])
 		} else if must {
-			return none, fault.Errorf(fault.Other, "substring not found")
+			return None, fault.Errorf(fault.Other, "substring not found")
 		}
-		return ofInt(i), m.countSteps(len(s) >> 8)
+		return OfInt(i), m.CountSteps(len(s) >> 8)
 	}}
 }
 
 func partitionMethod(search func(s, sep string) int, last bool) *builtin {
-	return &builtin{params: []string{"sep"}, need: 1, fn: func(_ *run, c *call) (val, error) {
+	return &builtin{params: []string{"sep"}, need: 1, fn: func(_ *Run, c *call) (Val, error) {
 		s := c.inputText()
 		sep, err := c.stringArg(0, "")
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		if sep == "" {
-			return none, fault.Errorf(fault.Other, "empty separator")
+			return None, fault.Errorf(fault.Other, "empty separator")
 		}
 		from, to := len(s), len(s) // the separator
 		if i := search(s, sep); i >= 0 {
@@ -239,91 +239,91 @@ func partitionMethod(search func(s, sep string) int, last bool) *builtin {
 			from, to = 0, 0
 		}
 		in := c.in
-		return ofPython(tuple{in.subText(0, s[:from]), in.subText(from, s[from:to]), in.subText(to, s[to:])}), nil
+		return OfPython(Tuple{in.SubText(0, s[:from]), in.SubText(from, s[from:to]), in.SubText(to, s[to:])}), nil
 	}}
 }
 
-func replaceMethod(m *run, c *call) (val, error) {
+func replaceMethod(m *Run, c *call) (Val, error) {
 	old, err := c.stringArg(0, "")
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	with, err := c.stringArg(1, "")
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	count, err := c.intArg(2, -1)
 	if err != nil {
-		return none, err
+		return None, err
 	}
 	s, err := replaceText(m, c.inputText(), old, with, count)
-	return ofStr(s), err
+	return OfStr(s), err
 }
 
 // replaceText replaces old by new, count times, or everywhere when count < 0.
-func replaceText(m *run, s, old, new string, count int) (string, error) {
+func replaceText(m *Run, s, old, new string, count int) (string, error) {
 	n := strings.Count(s, old)
 	if count >= 0 {
 		n = min(n, count)
 	}
 	if grow := len(new) - len(old); grow > 0 && n > fault.MaxBytes/grow {
-		return "", m.checkTextSize(fault.MaxBytes + 1)
-	} else if err := m.checkTextSize(len(s) + n*grow); err != nil {
+		return "", m.CheckTextSize(fault.MaxBytes + 1)
+	} else if err := m.CheckTextSize(len(s) + n*grow); err != nil {
 		return "", err
 	}
 	return strings.Replace(s, old, new, count), nil
 }
 
 // joinTexts puts sep between the texts of the items; strict refuses what is not text.
-func joinTexts(m *run, sep val, items []val, strict bool) (val, error) {
-	between, _ := sep.asString()
+func joinTexts(m *Run, sep Val, items []Val, strict bool) (Val, error) {
+	between, _ := sep.AsString()
 	texts, size := make([]string, len(items)), 0
 	var parts []trace.Part
 	for i, x := range items {
-		if err := x.checkRead(); err != nil {
-			return none, err
+		if err := x.CheckRead(); err != nil {
+			return None, err
 		}
-		s, ok := x.asString()
+		s, ok := x.AsString()
 		if strict && !ok {
-			return none, fault.Errorf(fault.Type, "element %d is a '%s', not a string", i, x.pyType())
+			return None, fault.Errorf(fault.Type, "element %d is a '%s', not a string", i, x.PyType())
 		}
 		if !ok {
 			var err error
-			s, err = m.printedText(x)
+			s, err = m.PrintedText(x)
 			if err != nil {
-				return none, err
+				return None, err
 			}
 		}
 		texts[i] = s
 		size += len(s) + len(between)
 		if size > fault.MaxBytes {
-			return none, m.checkTextSize(size)
+			return None, m.CheckTextSize(size)
 		}
-		if m.trace {
+		if m.Trace {
 			if i > 0 {
-				parts = trace.AppendParts(parts, sep.origin().DecidedBy(trace.DecidersOf(x.origin())), len(between))
+				parts = trace.AppendParts(parts, sep.Origin().DecidedBy(trace.DecidersOf(x.Origin())), len(between))
 			}
-			parts = trace.AppendParts(parts, printedOrigin(x), len(s))
+			parts = trace.AppendParts(parts, PrintedOrigin(x), len(s))
 		}
 	}
-	return m.joinedText(strings.Join(texts, between), parts), m.checkTextSize(size)
+	return m.JoinedText(strings.Join(texts, between), parts), m.CheckTextSize(size)
 }
 
 // splitMethod is split or rsplit.
 func splitMethod(fromRight bool) *builtin {
-	return &builtin{params: []string{"sep", "maxsplit"}, fn: func(m *run, c *call) (val, error) {
+	return &builtin{params: []string{"sep", "maxsplit"}, fn: func(m *Run, c *call) (Val, error) {
 		limit, err := c.intArg(1, -1)
 		if err != nil {
-			return none, err
+			return None, err
 		}
 		sep := ""
-		if c.hasArg(0) && !c.args[0].isNone() {
+		if c.hasArg(0) && !c.args[0].IsNone() {
 			sep, err = c.stringArg(0, "")
 			if err != nil {
-				return none, err
+				return None, err
 			}
 			if sep == "" {
-				return none, fault.Errorf(fault.Other, "empty separator")
+				return None, fault.Errorf(fault.Other, "empty separator")
 			}
 		}
 		return listOfTexts(m, c.in, splitText(c.inputText(), sep, limit, fromRight))
@@ -334,16 +334,16 @@ func splitMethod(fromRight bool) *builtin {
 type byteRange struct{ from, to int }
 
 // listOfTexts returns the parts of a text as a list.
-func listOfTexts(m *run, in val, parts []byteRange) (val, error) {
-	if err := m.checkListSize(len(parts)); err != nil {
-		return none, err
+func listOfTexts(m *Run, in Val, parts []byteRange) (Val, error) {
+	if err := m.CheckListSize(len(parts)); err != nil {
+		return None, err
 	}
-	s, _ := in.asString()
-	items := make([]val, len(parts))
+	s, _ := in.AsString()
+	items := make([]Val, len(parts))
 	for i, p := range parts {
-		items[i] = m.itemOfText(in, p.from, s[p.from:p.to])
+		items[i] = m.ItemOfText(in, p.from, s[p.from:p.to])
 	}
-	return ofList(items), nil
+	return OfList(items), nil
 }
 
 // splitText splits at a separator, or at runs of white space when it is "", at most
@@ -356,7 +356,7 @@ func splitText(s, sep string, limit int, fromRight bool) []byteRange {
 		gaps = findAll(s, sep, fromRight)
 		limit = min(limit, len(gaps))
 	} else {
-		rest = byteRange{len(s) - len(strings.TrimLeftFunc(s, isSpace)), len(strings.TrimRightFunc(s, isSpace))}
+		rest = byteRange{len(s) - len(strings.TrimLeftFunc(s, IsSpace)), len(strings.TrimRightFunc(s, IsSpace))}
 		if rest.from >= rest.to {
 			return nil
 		}
@@ -404,12 +404,12 @@ func findAll(s, sep string, fromRight bool) (found []byteRange) {
 // without it.
 func findSpace(s string, in byteRange) (runs []byteRange) {
 	for at := in.from; at < in.to; {
-		i := strings.IndexFunc(s[at:in.to], isSpace)
+		i := strings.IndexFunc(s[at:in.to], IsSpace)
 		if i < 0 {
 			break
 		}
 		run := byteRange{from: at + i}
-		run.to = in.to - len(strings.TrimLeftFunc(s[run.from:in.to], isSpace))
+		run.to = in.to - len(strings.TrimLeftFunc(s[run.from:in.to], IsSpace))
 		runs = append(runs, run)
 		at = run.to
 	}

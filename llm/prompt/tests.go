@@ -11,40 +11,40 @@ import (
 // newTestTable is Jinja2's tests.
 func newTestTable() map[string]*builtin {
 	t := map[string]*builtin{
-		"defined":   kindTest(func(v val) bool { return v.asUndefined() == nil }),
-		"undefined": kindTest(func(v val) bool { return v.asUndefined() != nil }),
-		"none":      kindTest(val.isNone),
-		"boolean":   kindTest(isBool),
-		"true":      kindTest(func(v val) bool { b, ok := v.v.Bool(); return v.py() == nil && ok && b }),
-		"false":     kindTest(func(v val) bool { b, ok := v.v.Bool(); return v.py() == nil && ok && !b }),
-		"integer":   kindTest(func(v val) bool { return v.py() == nil && v.v.Kind() == value.Int }),
-		"float":     kindTest(func(v val) bool { n, ok := toNum(v); return ok && n.kind == 'f' }),
-		"number":    kindTest(func(v val) bool { _, ok := toNum(v); return ok }),
-		"string":    kindTest(isText),
-		"mapping":   kindTest(val.isDict),
-		"sequence":  kindTest(isSequenceLike),
-		"iterable":  {fn: func(_ *run, c *call) (val, error) { return ofBool(isIterable(c.in)), nil }},
+		"defined":   kindTest(func(v Val) bool { return v.AsUndefined() == nil }),
+		"undefined": kindTest(func(v Val) bool { return v.AsUndefined() != nil }),
+		"none":      kindTest(Val.IsNone),
+		"boolean":   kindTest(IsBool),
+		"true":      kindTest(func(v Val) bool { b, ok := v.V.Bool(); return v.Py() == nil && ok && b }),
+		"false":     kindTest(func(v Val) bool { b, ok := v.V.Bool(); return v.Py() == nil && ok && !b }),
+		"integer":   kindTest(func(v Val) bool { return v.Py() == nil && v.V.Kind() == value.Int }),
+		"float":     kindTest(func(v Val) bool { n, ok := ToNum(v); return ok && n.Kind == 'f' }),
+		"number":    kindTest(func(v Val) bool { _, ok := ToNum(v); return ok }),
+		"string":    kindTest(IsText),
+		"mapping":   kindTest(Val.IsDict),
+		"sequence":  kindTest(IsSequenceLike),
+		"iterable":  {fn: func(_ *Run, c *call) (Val, error) { return OfBool(IsIterable(c.in)), nil }},
 		"odd":       parityTest(1),
 		"even":      parityTest(0),
-		"divisibleby": {params: []string{"num"}, need: 1, fn: func(m *run, c *call) (val, error) {
-			v, err := m.applyOperator("%", c.in, c.args[0])
+		"divisibleby": {params: []string{"num"}, need: 1, fn: func(m *Run, c *call) (Val, error) {
+			v, err := m.ApplyOperator("%", c.in, c.args[0])
 			if err != nil {
-				return none, err
+				return None, err
 			}
-			zero, err := m.equalValues(v, ofInt(0))
-			return ofBool(zero), err
+			zero, err := m.EqualValues(v, OfInt(0))
+			return OfBool(zero), err
 		}},
-		"in": {params: []string{"seq"}, need: 1, lax: true, fn: func(m *run, c *call) (val, error) {
-			ok, err := m.hasElement(c.args[0], c.in)
-			return ofBool(ok), err
+		"in": {params: []string{"seq"}, need: 1, lax: true, fn: func(m *Run, c *call) (Val, error) {
+			ok, err := m.HasElement(c.args[0], c.in)
+			return OfBool(ok), err
 		}},
-		"upper": {fn: func(m *run, c *call) (val, error) {
-			s, err := m.textOf(c.in)
-			return ofBool(lettercase.IsCased(s, unicode.IsUpper)), err
+		"upper": {fn: func(m *Run, c *call) (Val, error) {
+			s, err := m.TextOf(c.in)
+			return OfBool(lettercase.IsCased(s, unicode.IsUpper)), err
 		}},
-		"lower": {fn: func(m *run, c *call) (val, error) {
-			s, err := m.textOf(c.in)
-			return ofBool(lettercase.IsCased(s, unicode.IsLower)), err
+		"lower": {fn: func(m *Run, c *call) (Val, error) {
+			s, err := m.TextOf(c.in)
+			return OfBool(lettercase.IsCased(s, unicode.IsLower)), err
 		}},
 	}
 	for names, op := range map[string]string{
@@ -57,24 +57,24 @@ func newTestTable() map[string]*builtin {
 	return t
 }
 
-func kindTest(is func(val) bool) *builtin {
-	return &builtin{lax: true, fn: func(_ *run, c *call) (val, error) { return ofBool(is(c.in)), nil }}
+func kindTest(is func(Val) bool) *builtin {
+	return &builtin{lax: true, fn: func(_ *Run, c *call) (Val, error) { return OfBool(is(c.in)), nil }}
 }
 
 func comparisonTest(op string) *builtin {
-	return &builtin{params: []string{"other"}, need: 1, fn: func(m *run, c *call) (val, error) {
-		ok, err := m.compareWith(op, c.in, c.args[0])
-		return ofBool(ok), err
+	return &builtin{params: []string{"other"}, need: 1, fn: func(m *Run, c *call) (Val, error) {
+		ok, err := m.CompareWith(op, c.in, c.args[0])
+		return OfBool(ok), err
 	}}
 }
 
 func parityTest(want int) *builtin {
-	return &builtin{fn: func(m *run, c *call) (val, error) {
-		v, err := m.applyOperator("%", c.in, ofInt(2))
+	return &builtin{fn: func(m *Run, c *call) (Val, error) {
+		v, err := m.ApplyOperator("%", c.in, OfInt(2))
 		if err != nil {
-			return none, err
+			return None, err
 		}
-		same, err := m.equalValues(v, ofInt(want))
-		return ofBool(same), err
+		same, err := m.EqualValues(v, OfInt(want))
+		return OfBool(same), err
 	}}
 }

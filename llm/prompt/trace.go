@@ -11,37 +11,37 @@ import (
 // evalTraced evaluates an expression whose result is printed, joined or assigned:
 // when a rendering is traced, a result without an origin is computed from its elements
 // or else from what the expression mentions.
-func (m *evaluator) evalTraced(n node) (val, error) {
-	if !m.trace {
+func (m *evaluator) evalTraced(n node) (Val, error) {
+	if !m.Trace {
 		return m.eval(n)
 	}
-	outer, decided := m.touched, m.decided
-	m.touched = nil
+	outer, decided := m.Touched, m.Decided
+	m.Touched = nil
 	v, err := m.eval(n)
 	if m.isOfMask(v, err) {
-		v, err = ofStr(maskText), nil
+		v, err = OfStr(maskText), nil
 	}
-	if v.origin().IsUnknown() {
-		from, known := originsOf(v)
+	if v.Origin().IsUnknown() {
+		from, known := OriginsOf(v)
 		if !known {
-			from = m.touched
+			from = m.Touched
 		}
-		v = v.computedFrom(from)
+		v = v.ComputedFrom(from)
 	}
-	if by := m.decided[len(decided):]; len(by) > 0 {
-		v = v.withOrigin(v.origin().DecidedBy(by))
+	if by := m.Decided[len(decided):]; len(by) > 0 {
+		v = v.WithOrigin(v.Origin().DecidedBy(by))
 	}
-	m.touched, m.decided = outer, decided
-	m.touch(v.origin())
+	m.Touched, m.Decided = outer, decided
+	m.Touch(v.Origin())
 	return v, err
 }
 
 // tracePrinted records where a text of that length, just written, comes from.
-func (m *evaluator) tracePrinted(v val, length, start, stop int) {
-	if !m.trace || length == 0 {
+func (m *evaluator) tracePrinted(v Val, length, start, stop int) {
+	if !m.Trace || length == 0 {
 		return
 	}
-	for _, p := range trace.PartsOf(printedOrigin(v), length) {
+	for _, p := range trace.PartsOf(PrintedOrigin(v), length) {
 		if p.Stop == 0 {
 			p.Start, p.Stop = start, stop
 		}
@@ -51,7 +51,7 @@ func (m *evaluator) tracePrinted(v val, length, start, stop int) {
 
 // addPart records where the text that was just written comes from.
 func (m *evaluator) addPart(p trace.Part) {
-	p.From = p.From.DecidedBy(m.decided)
+	p.From = p.From.DecidedBy(m.Decided)
 	m.parts = append(m.parts, p)
 }
 
@@ -63,34 +63,34 @@ type memberTracer struct {
 }
 
 // add adds v, which left the template as out, below keys that were computed.
-func (t *memberTracer) add(pointer string, v val, out value.Value, keys []trace.ValueRef) {
+func (t *memberTracer) add(pointer string, v Val, out value.Value, keys []trace.ValueRef) {
 	if text, ok := out.Str(); ok {
 		if text != "" || len(keys) > 0 {
-			t.list = append(t.list, trace.Member{Pointer: pointer, Spans: trace.SpansOf(trace.PartsOf(v.origin(), len(text)), 0, t.stop, t.masked), Keys: keys})
+			t.list = append(t.list, trace.Member{Pointer: pointer, Spans: trace.SpansOf(trace.PartsOf(v.Origin(), len(text)), 0, t.stop, t.masked), Keys: keys})
 		}
 		return
 	}
-	isWhole := v.origin().IsReference()
+	isWhole := v.Origin().IsReference()
 	isEmpty := out.Map().Len()+len(out.List()) == 0
 	switch {
 	case isWhole, isEmpty && len(keys) > 0:
-	case out.Map() != nil && v.isDict():
-		for i := range dictLen(v) {
-			name, member := dictAt(v, i)
+	case out.Map() != nil && v.IsDict():
+		for i := range DictLen(v) {
+			name, member := DictAt(v, i)
 			key, x := out.Map().Entry(i)
-			t.add(pointer+"/"+value.Escape(key), member, x, slices.Concat(keys, trace.SourcesOf(name.origin())))
+			t.add(pointer+"/"+value.Escape(key), member, x, slices.Concat(keys, trace.SourcesOf(name.Origin())))
 		}
 		return
 	case out.List() != nil:
-		e := listElements(v)
+		e := ListElements(v)
 		for i, x := range out.List() {
-			member := val{v: x}.withOrigin(v.origin())
-			if i < e.len() {
-				member = e.at(i)
+			member := Val{V: x}.WithOrigin(v.Origin())
+			if i < e.Len() {
+				member = e.At(i)
 			}
 			t.add(pointer+"/"+strconv.Itoa(i), member, x, keys)
 		}
 		return
 	}
-	t.list = append(t.list, trace.Member{Pointer: pointer, Spans: trace.SpansOf([]trace.Part{{From: v.origin()}}, 0, t.stop, t.masked), Keys: keys})
+	t.list = append(t.list, trace.Member{Pointer: pointer, Spans: trace.SpansOf([]trace.Part{{From: v.Origin()}}, 0, t.stop, t.masked), Keys: keys})
 }

@@ -18,63 +18,63 @@ import (
 const maskText = "***"
 
 // traceMasked makes the evaluator trace, with masks in the place of the secrets of the scope.
-func (m *evaluator) traceMasked(scope Scope) { m.trace, m.masked = true, holdsSecrets(scope) }
+func (m *evaluator) traceMasked(scope Scope) { m.Trace, m.Masked = true, holdsSecrets(scope) }
 
 // isOfMask reports whether an expression may have failed only because a mask is in the place of
 // the secret that it mentions.
-func (m *evaluator) isOfMask(v val, err error) bool {
-	if !m.masked || err == nil && v.checkRead() == nil {
+func (m *evaluator) isOfMask(v Val, err error) bool {
+	if !m.Masked || err == nil && v.CheckRead() == nil {
 		return false
 	}
 	e, ok := err.(*fault.Error) //nolint:errorlint // the package's own
 	if err != nil && (!ok || e.Class == fault.Limit || e.Err != nil) {
 		return false
 	}
-	return slices.ContainsFunc(m.touched, (*trace.Origin).UsesSecret)
+	return slices.ContainsFunc(m.Touched, (*trace.Origin).UsesSecret)
 }
 
 // noteDecision notes that a condition, which has mentioned what was touched since a length of
 // it, decides what is evaluated from here on.
 func (m *evaluator) noteDecision(since int) {
-	if !m.masked {
+	if !m.Masked {
 		return
 	}
-	for _, o := range m.touched[since:] {
+	for _, o := range m.Touched[since:] {
 		m.noteDecider(o)
 	}
 }
 
 // noteDecider notes that a value of this origin decides what is evaluated from here on.
 func (m *evaluator) noteDecider(o *trace.Origin) {
-	if m.masked && o.UsesSecret() && !slices.Contains(m.decided, o) {
-		m.decided = append(slices.Clip(m.decided), o)
+	if m.Masked && o.UsesSecret() && !slices.Contains(m.Decided, o) {
+		m.Decided = append(slices.Clip(m.Decided), o)
 	}
 }
 
 // noteItems notes that a loop over v, which has these items, may be over others where secrets are
 // known: there may be more or fewer than of a mask.
-func (m *evaluator) noteItems(v val, items elements) {
-	if !m.masked {
+func (m *evaluator) noteItems(v Val, items Elements) {
+	if !m.Masked {
 		return
 	}
-	isOfScope := v.origin().IsReference() && !isText(v)
-	for i := range items.len() {
-		if o := items.at(i).origin(); len(trace.DecidersOf(o)) > 0 {
+	isOfScope := v.Origin().IsReference() && !IsText(v)
+	for i := range items.Len() {
+		if o := items.At(i).Origin(); len(trace.DecidersOf(o)) > 0 {
 			m.noteDecider(o)
 			return
 		}
 	}
-	_, isList := v.py().(*pyList)
-	_, isTuple := v.py().(tuple)
-	if isMadeOfItems := (isList || isTuple || v.isDict()) && items.len() > 0; !isMadeOfItems && !isOfScope {
-		m.noteDecider(v.origin())
+	_, isList := v.Py().(*PyList)
+	_, isTuple := v.Py().(Tuple)
+	if isMadeOfItems := (isList || isTuple || v.IsDict()) && items.Len() > 0; !isMadeOfItems && !isOfScope {
+		m.noteDecider(v.Origin())
 	}
 }
 
 // markDecided marks where a statement writes something, or nothing, by what was decided since a
 // length of decided.
 func (m *evaluator) markDecided(since int, place value.ByteRange) {
-	if len(m.decided) > since {
+	if len(m.Decided) > since {
 		m.addPart(trace.Part{From: trace.ComputedOrigin(nil), Start: place.Start, Stop: place.End})
 	}
 }

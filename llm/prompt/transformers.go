@@ -83,7 +83,7 @@ func (c *compiler) trimLineBreak() {
 func trimIndent(text string, lineStart bool) string {
 	line := strings.LastIndexAny(text, "\r\n") + 1
 	isLine := line > 0 || lineStart
-	if isLine && strings.TrimFunc(text[line:], isSpace) == "" {
+	if isLine && strings.TrimFunc(text[line:], IsSpace) == "" {
 		return text[:line]
 	}
 	return text

@@ -8,21 +8,21 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// missingMember returns the undefined value of a member that o has not.
-func missingMember(o val, path, name string, offset int) *undefinedValue {
-	u := &undefinedValue{class: fault.Undefined, name: path, off: offset}
-	u.format, u.args = "%s is undefined: the %s has no member %s", []any{path, o.pyType(), quoteText(name)}
-	u.hint = keyHint(o)
-	if o.isNone() {
-		u.format, u.args = "%s is undefined: what comes before %s is None", []any{path, quoteText(name)}
+// MissingMember returns the undefined value of a member that o has not.
+func MissingMember(o Val, path, name string, offset int) *UndefinedValue {
+	u := &UndefinedValue{Class: fault.Undefined, Name: path, Off: offset}
+	u.Format, u.Args = "%s is undefined: the %s has no member %s", []any{path, o.PyType(), QuoteText(name)}
+	u.Hint = keyHint(o)
+	if o.IsNone() {
+		u.Format, u.Args = "%s is undefined: what comes before %s is None", []any{path, QuoteText(name)}
 	}
-	if o.isDict() {
-		u.format, u.args = "%s is undefined: the object has no key %s", []any{path, quoteText(name)}
+	if o.IsDict() {
+		u.Format, u.Args = "%s is undefined: the object has no key %s", []any{path, QuoteText(name)}
 		u.keys = func() []string {
 			var keys []string
-			for i := range dictLen(o) {
-				k, _ := dictAt(o, i)
-				if s, ok := k.asString(); ok {
+			for i := range DictLen(o) {
+				k, _ := DictAt(o, i)
+				if s, ok := k.AsString(); ok {
 					keys = append(keys, s)
 				}
 			}
@@ -33,58 +33,58 @@ func missingMember(o val, path, name string, offset int) *undefinedValue {
 }
 
 // keyHint returns the way to the key that a method hides, where v is the method of a dict.
-func keyHint(v val) wording.Text {
+func keyHint(v Val) wording.Text {
 	if v.isMarkup() {
 		return wording.Of(escapeLast)
 	}
-	if f, ok := v.py().(*function); ok && dictMethods[f.name] {
+	if f, ok := v.Py().(*function); ok && DictMethods[f.name] {
 		return wording.Say("after a dot %s is the method of the dict; the key is ['%s']", f.name, f.name)
 	}
 	return wording.Text{}
 }
 
 // wrongTypeError returns the error of v where something else is wanted.
-func wrongTypeError(v val, format string, args ...any) *fault.Error {
+func wrongTypeError(v Val, format string, args ...any) *fault.Error {
 	e := fault.Errorf(fault.Type, format, args...)
 	fault.SetHint(e, keyHint(v))
 	return e
 }
 
-func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+func LastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// itemPath adds a subscript to a path, as messages show it.
-func itemPath(path string, key val) string {
-	if s, ok := key.asString(); ok {
-		return memberPath(path, s)
+// ItemPath adds a subscript to a path, as messages show it.
+func ItemPath(path string, key Val) string {
+	if s, ok := key.AsString(); ok {
+		return MemberPath(path, s)
 	}
 	p := printer{max: 200}
 	p.addRepr(key)
 	return path + "[" + string(p.b) + "]"
 }
 
-func memberPath(path, name string) string {
+func MemberPath(path, name string) string {
 	if path == "" {
 		return name
 	}
 	return path + "." + name
 }
 
-// dictMethods are the methods that win over a key of the same name after a dot.
-var dictMethods = map[string]bool{
+// DictMethods are the methods that win over a key of the same name after a dot.
+var DictMethods = map[string]bool{
 	"keys": true, "values": true, "items": true, "get": true, "copy": true, "fromkeys": true,
 	"pop": true, "clear": true, "popitem": true, "setdefault": true, "update": true,
 }
 
-func (u *undefinedValue) toError() *fault.Error {
-	format := u.format
+func (u *UndefinedValue) ToError() *fault.Error {
+	format := u.Format
 	if format == "" {
 		format = "the inline if has no else, and its condition is false"
 	}
-	e := fault.ErrorAt(u.class, u.off, format, u.args...)
-	e.Name = u.name
-	fault.SetHint(e, u.hint)
+	e := fault.ErrorAt(u.Class, u.Off, format, u.Args...)
+	e.Name = u.Name
+	fault.SetHint(e, u.Hint)
 	if u.keys != nil {
-		fault.SetHint(e, keysHint(lastName(u.name), u.keys()))
+		fault.SetHint(e, keysHint(LastName(u.Name), u.keys()))
 	}
 	return e
 }

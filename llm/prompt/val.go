@@ -11,11 +11,11 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// val is a value while a template runs: JSON data, which is shared with the
+// Val is a value while a template runs: JSON data, which is shared with the
 // scope and never copied, or one of the things that only Python has. It is three
 // words: the compiler keeps values of at most four in registers.
-type val struct {
-	v     value.Value // counts where py returns nil
+type Val struct {
+	V     value.Value // counts where py returns nil
 	extra *extra      // nil for JSON data in a rendering that is not traced
 }
 
@@ -26,219 +26,219 @@ type extra struct {
 	from *trace.Origin
 }
 
-func ofPython(x pythonOnly) val { return val{extra: &extra{python: x}} }
+func OfPython(x pythonOnly) Val { return Val{extra: &extra{python: x}} }
 
-// py returns what only Python has; nil for JSON data.
-func (v val) py() pythonOnly {
+// Py returns what only Python has; nil for JSON data.
+func (v Val) Py() pythonOnly {
 	if v.extra == nil {
 		return nil
 	}
 	return v.extra.python
 }
 
-// origin returns where the value comes from; nil where that is not known.
-func (v val) origin() *trace.Origin {
+// Origin returns where the value comes from; nil where that is not known.
+func (v Val) Origin() *trace.Origin {
 	if v.extra == nil {
 		return nil
 	}
 	return v.extra.from
 }
 
-// withOrigin returns the value as one that comes from o.
-func (v val) withOrigin(o *trace.Origin) val {
-	if o != v.origin() {
-		v.extra = &extra{v.py(), o}
+// WithOrigin returns the value as one that comes from o.
+func (v Val) WithOrigin(o *trace.Origin) Val {
+	if o != v.Origin() {
+		v.extra = &extra{v.Py(), o}
 	}
 	return v
 }
 
 // pythonOnly is what is not JSON: undefined, tuples, ranges, functions, markup ...
 type pythonOnly interface {
-	// pyType returns the name of the Python type, for messages.
-	pyType() string
+	// PyType returns the name of the Python type, for messages.
+	PyType() string
 }
 
 type (
-	// undefinedValue is a name or member that is not there. It may be asked about and
+	// UndefinedValue is a name or member that is not there. It may be asked about and
 	// given a default; any other use is an error.
-	undefinedValue struct {
-		class fault.Class // Undefined or Security
-		name  string
-		off   int
-		deep  bool // its members are undefined too: see [LenientScope]
-		hint  wording.Text
-		soft  bool // the else of {{ a if b }}, and all in a chat template: prints nothing, is false and empty
+	UndefinedValue struct {
+		Class fault.Class // Undefined or Security
+		Name  string
+		Off   int
+		Deep  bool // its members are undefined too: see [LenientScope]
+		Hint  wording.Text
+		Soft  bool // the else of {{ a if b }}, and all in a chat template: prints nothing, is false and empty
 		keys  func() []string
 
-		format string // of the message; "" for an inline if without else
-		args   []any
+		Format string // of the message; "" for an inline if without else
+		Args   []any
 	}
 	absent struct{}              // an argument that was not given
-	tuple  []val                 // an immutable sequence
-	pyList struct{ items []val } // a list with elements that are not JSON
-	// markup is the text that escape made. Python's would escape whatever it meets;
+	Tuple  []Val                 // an immutable sequence
+	PyList struct{ Items []Val } // a list with elements that are not JSON
+	// Markup is the text that escape made. Python's would escape whatever it meets;
 	// here it can be printed and nothing else, so that no text is escaped by surprise.
-	markup    string
+	Markup    string
 	nonFinite float64 // nan and the infinities, which JSON cannot hold
-	rangeOf   struct{ start, stop, step, n int64 }
-	dictView  struct { // the result of keys, values or items of a dict
-		of   val
-		kind byte // k, v or i
+	RangeOf   struct{ Start, Stop, Step, N int64 }
+	DictView  struct { // the result of keys, values or items of a dict
+		Of   Val
+		Kind byte // k, v or i
 	}
-	// generator is the result of map, select and the like: computed when it is walked,
+	// Generator is the result of map, select and the like: computed when it is walked,
 	// which it can be once.
-	generator struct {
-		name string
-		run  func() ([]val, error)
+	Generator struct {
+		Name string
+		Run  func() ([]Val, error)
 	}
 	// function is anything that can be called.
 	function struct {
 		name string
-		call func(m *run, a callArgs) (val, error)
+		call func(m *Run, a CallArgs) (Val, error)
 	}
 	// callable is what a template can call.
 	callable interface {
 		pythonOnly
-		callWith(m *run, a callArgs) (val, error)
+		CallWith(m *Run, a CallArgs) (Val, error)
 	}
-	// object is what has members of its own.
-	object interface {
+	// Object is what has members of its own.
+	Object interface {
 		pythonOnly
-		// member returns the member of that name; ok is false where there is none.
-		member(m *run, name string) (v val, ok bool, err error)
+		// Member returns the member of that name; ok is false where there is none.
+		Member(m *Run, name string) (v Val, ok bool, err error)
 	}
 	// counter is an object that has items, and counts them when it is asked.
 	counter interface {
-		object
-		itemCount(m *run) (int, error)
+		Object
+		ItemCount(m *Run) (int, error)
 	}
-	namespace struct {
+	Namespace struct {
 		names []string
-		vals  []val
+		vals  []Val
 	}
 )
 
-func (*undefinedValue) pyType() string { return "Undefined" }
-func (absent) pyType() string          { return "nothing" }
-func (tuple) pyType() string           { return "tuple" }
-func (*pyList) pyType() string         { return "list" }
-func (*pyDict) pyType() string         { return "dict" }
-func (markup) pyType() string          { return "Markup" }
-func (nonFinite) pyType() string       { return "float" }
-func (*rangeOf) pyType() string        { return "range" }
-func (v *dictView) pyType() string {
-	return map[byte]string{'k': "dict_keys", 'v': "dict_values", 'i': "dict_items"}[v.kind]
+func (*UndefinedValue) PyType() string { return "Undefined" }
+func (absent) PyType() string          { return "nothing" }
+func (Tuple) PyType() string           { return "tuple" }
+func (*PyList) PyType() string         { return "list" }
+func (*PyDict) PyType() string         { return "dict" }
+func (Markup) PyType() string          { return "Markup" }
+func (nonFinite) PyType() string       { return "float" }
+func (*RangeOf) PyType() string        { return "range" }
+func (v *DictView) PyType() string {
+	return map[byte]string{'k': "dict_keys", 'v': "dict_values", 'i': "dict_items"}[v.Kind]
 }
-func (*generator) pyType() string { return "generator" }
-func (*function) pyType() string  { return "function" }
-func (*namespace) pyType() string { return "Namespace" }
+func (*Generator) PyType() string { return "generator" }
+func (*function) PyType() string  { return "function" }
+func (*Namespace) PyType() string { return "Namespace" }
 
 var (
-	none    = val{}
-	missing = ofPython(absent{})
+	None    = Val{}
+	Missing = OfPython(absent{})
 )
 
-func ofStr(s string) val { return val{v: value.OfString(s)} }
-func ofBool(b bool) val  { return val{v: value.OfBool(b)} }
-func ofInt(i int) val    { return val{v: value.OfInt(int64(i))} }
-func ofFloat(f float64) val {
+func OfStr(s string) Val { return Val{V: value.OfString(s)} }
+func OfBool(b bool) Val  { return Val{V: value.OfBool(b)} }
+func OfInt(i int) Val    { return Val{V: value.OfInt(int64(i))} }
+func OfFloat(f float64) Val {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return ofPython(nonFinite(f))
+		return OfPython(nonFinite(f))
 	}
-	return val{v: value.OfFloat(f)}
+	return Val{V: value.OfFloat(f)}
 }
-func ofFunc(name string, call func(m *run, a callArgs) (val, error)) val {
-	return ofPython(&function{name: name, call: call})
+func OfFunc(name string, call func(m *Run, a CallArgs) (Val, error)) Val {
+	return OfPython(&function{name: name, call: call})
 }
-func ofBig(i *big.Int) val { return val{v: value.OfBig(i)} }
+func OfBig(i *big.Int) Val { return Val{V: value.OfBig(i)} }
 
-// ofList makes a list; it is JSON as long as its elements are.
-func ofList(items []val) val {
+// OfList makes a list; it is JSON as long as its elements are.
+func OfList(items []Val) Val {
 	plain := make([]value.Value, len(items))
 	for i, item := range items {
-		if item.py() != nil || item.origin() != nil {
-			return ofPython(&pyList{items})
+		if item.Py() != nil || item.Origin() != nil {
+			return OfPython(&PyList{items})
 		}
-		plain[i] = item.v
+		plain[i] = item.V
 	}
-	return val{v: value.OfList(plain...)}
+	return Val{V: value.OfList(plain...)}
 }
 
-func (v val) isNone() bool   { return v.py() == nil && v.v.IsNull() }
-func (v val) isAbsent() bool { _, ok := v.py().(absent); return ok }
-func (v val) asUndefined() *undefinedValue {
-	u, _ := v.py().(*undefinedValue)
+func (v Val) IsNone() bool   { return v.Py() == nil && v.V.IsNull() }
+func (v Val) IsAbsent() bool { _, ok := v.Py().(absent); return ok }
+func (v Val) AsUndefined() *UndefinedValue {
+	u, _ := v.Py().(*UndefinedValue)
 	return u
 }
 
-// asString returns the text of a string.
-func (v val) asString() (string, bool) {
-	if v.py() == nil {
-		return v.v.Str()
+// AsString returns the text of a string.
+func (v Val) AsString() (string, bool) {
+	if v.Py() == nil {
+		return v.V.Str()
 	}
 	return "", false
 }
 
-func (v val) isMarkup() bool { _, ok := v.py().(markup); return ok }
+func (v Val) isMarkup() bool { _, ok := v.Py().(Markup); return ok }
 
-// readingSteps returns the steps that reading a text counts for.
-func (v val) readingSteps() int {
-	s, _ := v.asString()
+// ReadingSteps returns the steps that reading a text counts for.
+func (v Val) ReadingSteps() int {
+	s, _ := v.AsString()
 	return len(s) >> 8
 }
 
-func (v val) isDict() bool {
-	if v.py() == nil {
-		return v.v.Kind() == value.Object
+func (v Val) IsDict() bool {
+	if v.Py() == nil {
+		return v.V.Kind() == value.Object
 	}
-	_, ok := v.py().(*pyDict)
+	_, ok := v.Py().(*PyDict)
 	return ok
 }
 
-func (v val) isList() bool {
-	if v.py() == nil {
-		return v.v.Kind() == value.List
+func (v Val) IsList() bool {
+	if v.Py() == nil {
+		return v.V.Kind() == value.List
 	}
-	_, ok := v.py().(*pyList)
+	_, ok := v.Py().(*PyList)
 	return ok
 }
 
-// pyType returns the name of the value's type in Python, for messages.
-func (v val) pyType() string {
-	if v.py() != nil {
-		return v.py().pyType()
+// PyType returns the name of the value's type in Python, for messages.
+func (v Val) PyType() string {
+	if v.Py() != nil {
+		return v.Py().PyType()
 	}
-	return [...]string{"NoneType", "bool", "int", "float", "str", "list", "dict"}[v.v.Kind()]
+	return [...]string{"NoneType", "bool", "int", "float", "str", "list", "dict"}[v.V.Kind()]
 }
 
-// checkDefined returns the error of an undefined value that is used, or nil.
-func (v val) checkDefined() error {
-	if v.py() == nil {
+// CheckDefined returns the error of an undefined value that is used, or nil.
+func (v Val) CheckDefined() error {
+	if v.Py() == nil {
 		return nil
 	}
-	if u := v.asUndefined(); u != nil {
-		return u.toError()
+	if u := v.AsUndefined(); u != nil {
+		return u.ToError()
 	}
 	return nil
 }
 
-// checkRead returns the error of an undefined value that is not even empty, or nil: soft
+// CheckRead returns the error of an undefined value that is not even empty, or nil: soft
 // ones may be filtered, joined and compared, but not computed with.
-func (v val) checkRead() error {
-	if u := v.asUndefined(); u != nil && !u.soft {
-		return u.toError()
+func (v Val) CheckRead() error {
+	if u := v.AsUndefined(); u != nil && !u.Soft {
+		return u.ToError()
 	}
 	return nil
 }
 
-// groupTuple is an element of groupby: a pair that also has names.
-type groupTuple struct{ key, list val }
+// GroupTuple is an element of groupby: a pair that also has names.
+type GroupTuple struct{ Key, List Val }
 
-func (*groupTuple) pyType() string { return "tuple" }
+func (*GroupTuple) PyType() string { return "tuple" }
 
-func (g *groupTuple) asPair() []val { return []val{g.key, g.list} }
+func (g *GroupTuple) asPair() []Val { return []Val{g.Key, g.List} }
 
-func (ns *namespace) setMember(name string, v val) error {
+func (ns *Namespace) SetMember(name string, v Val) error {
 	for i, n := range ns.names {
 		if n == name {
 			ns.vals[i] = v
@@ -252,24 +252,24 @@ func (ns *namespace) setMember(name string, v val) error {
 	return nil
 }
 
-func (f *function) callWith(m *run, a callArgs) (val, error) { return f.call(m, a) }
+func (f *function) CallWith(m *Run, a CallArgs) (Val, error) { return f.call(m, a) }
 
-func (ns *namespace) member(_ *run, name string) (val, bool, error) {
+func (ns *Namespace) Member(_ *Run, name string) (Val, bool, error) {
 	if i := slices.Index(ns.names, name); i >= 0 {
 		return ns.vals[i], true, nil
 	}
-	return none, false, nil
+	return None, false, nil
 }
 
-// member returns one of the names of the pair; its methods are those of a tuple.
-func (g *groupTuple) member(_ *run, name string) (val, bool, error) {
+// Member returns one of the names of the pair; its methods are those of a tuple.
+func (g *GroupTuple) Member(_ *Run, name string) (Val, bool, error) {
 	switch name {
 	case "grouper":
-		return g.key, true, nil
+		return g.Key, true, nil
 	case "list":
-		return g.list, true, nil
+		return g.List, true, nil
 	}
-	return none, false, nil
+	return None, false, nil
 }
 
-func isBool(v val) bool { return v.py() == nil && v.v.Kind() == value.Bool }
+func IsBool(v Val) bool { return v.Py() == nil && v.V.Kind() == value.Bool }

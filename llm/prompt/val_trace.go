@@ -7,66 +7,66 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// joinedText returns the text of several, each with its origin.
-func (m *run) joinedText(text string, parts []trace.Part) val {
-	v := ofStr(text)
-	if m.trace {
-		v = v.withOrigin(trace.JoinedOrigin(parts))
+// JoinedText returns the text of several, each with its origin.
+func (m *Run) JoinedText(text string, parts []trace.Part) Val {
+	v := OfStr(text)
+	if m.Trace {
+		v = v.WithOrigin(trace.JoinedOrigin(parts))
 	}
 	return v
 }
 
-// subText returns a part of the text of v that begins at offset.
-func (v val) subText(offset int, text string) val {
-	if whole, _ := v.v.Str(); v.py() == nil && len(whole) == len(text) {
+// SubText returns a part of the text of v that begins at offset.
+func (v Val) SubText(offset int, text string) Val {
+	if whole, _ := v.V.Str(); v.Py() == nil && len(whole) == len(text) {
 		return v
 	}
-	return val{v: value.OfString(text)}.withOrigin(trace.SliceOrigin(v.origin(), offset, len(text)))
+	return Val{V: value.OfString(text)}.WithOrigin(trace.SliceOrigin(v.Origin(), offset, len(text)))
 }
 
-// computedFrom returns v with what is unknown of its origin computed from others.
-func (v val) computedFrom(from []*trace.Origin) val {
-	isTruth := v.py() == nil && v.v.Kind() == value.Bool
-	return v.withOrigin(v.origin().Completed(trace.HarmlessOrigin(from, isTruth)))
+// ComputedFrom returns v with what is unknown of its origin computed from others.
+func (v Val) ComputedFrom(from []*trace.Origin) Val {
+	isTruth := v.Py() == nil && v.V.Kind() == value.Bool
+	return v.WithOrigin(v.Origin().Completed(trace.HarmlessOrigin(from, isTruth)))
 }
 
-// computeResult returns what a filter, a test or a method made of its operands, with an
+// ComputeResult returns what a filter, a test or a method made of its operands, with an
 // origin that names them and nothing else that the expression mentions. Where the origin
 // of an operand is not known, that of an unknown result stays so.
-func (m *run) computeResult(result, in val, args callArgs) (val, error) {
-	if !m.trace || !result.origin().IsUnknown() {
+func (m *Run) ComputeResult(result, in Val, args CallArgs) (Val, error) {
+	if !m.Trace || !result.Origin().IsUnknown() {
 		return result, nil
 	}
-	operands := append([]val{in}, args.pos...)
-	for _, kw := range args.kw {
-		operands = append(operands, kw.v)
+	operands := append([]Val{in}, args.Pos...)
+	for _, kw := range args.Kw {
+		operands = append(operands, kw.V)
 	}
 	var from []*trace.Origin
 	for _, operand := range operands {
-		of, known := originsOf(operand)
+		of, known := OriginsOf(operand)
 		if !known {
 			return result, nil
 		}
 		from = append(from, of...)
 	}
-	return result.computedFrom(from), m.countSteps(len(from) >> 4)
+	return result.ComputedFrom(from), m.CountSteps(len(from) >> 4)
 }
 
-// originsOf returns the origins of the elements of a list, tuple or dict that an
+// OriginsOf returns the origins of the elements of a list, tuple or dict that an
 // expression made, and else that of the value. A value in a template that is neither
 // from the scope nor made of operands with origins has none.
-func originsOf(v val) (from []*trace.Origin, known bool) {
-	var elements []val
-	switch x := v.py().(type) {
-	case tuple:
+func OriginsOf(v Val) (from []*trace.Origin, known bool) {
+	var elements []Val
+	switch x := v.Py().(type) {
+	case Tuple:
 		elements = x
-	case *pyList:
-		elements = x.items
-	case *pyDict:
-		elements = append(slices.Clone(x.keys), x.vals...)
+	case *PyList:
+		elements = x.Items
+	case *PyDict:
+		elements = append(slices.Clone(x.Keys), x.Vals...)
 	}
 	for _, element := range elements {
-		of, known := originsOf(element)
+		of, known := OriginsOf(element)
 		if !known {
 			elements = nil
 			break
@@ -76,39 +76,39 @@ func originsOf(v val) (from []*trace.Origin, known bool) {
 	if len(elements) > 0 {
 		return from, true
 	}
-	return []*trace.Origin{v.origin()}, !v.origin().IsUnknown()
+	return []*trace.Origin{v.Origin()}, !v.Origin().IsUnknown()
 }
 
-// keepUsed forgets what an expression has mentioned since a length of touched, but for
+// KeepUsed forgets what an expression has mentioned since a length of touched, but for
 // what its value v comes from.
-func (m *run) keepUsed(since int, v val) {
-	if m.trace && !v.origin().IsUnknown() {
-		m.touched = append(m.touched[:since], v.origin())
+func (m *Run) KeepUsed(since int, v Val) {
+	if m.Trace && !v.Origin().IsUnknown() {
+		m.Touched = append(m.Touched[:since], v.Origin())
 	}
 }
 
-// touch records that an expression mentions a value of this origin.
-func (m *run) touch(o *trace.Origin) {
-	if m.trace && o != nil {
-		m.touched = append(m.touched, o)
+// Touch records that an expression mentions a value of this origin.
+func (m *Run) Touch(o *trace.Origin) {
+	if m.Trace && o != nil {
+		m.Touched = append(m.Touched, o)
 	}
 }
 
-// printedOrigin returns the origin of the text that a value prints as. The text of
+// PrintedOrigin returns the origin of the text that a value prints as. The text of
 // a list or a dict is computed from it.
-func printedOrigin(v val) *trace.Origin {
-	if v.origin() == nil || isText(v) || !isIterable(v) {
-		return v.origin()
+func PrintedOrigin(v Val) *trace.Origin {
+	if v.Origin() == nil || IsText(v) || !IsIterable(v) {
+		return v.Origin()
 	}
-	return trace.ComputedOrigin([]*trace.Origin{v.origin()})
+	return trace.ComputedOrigin([]*trace.Origin{v.Origin()})
 }
 
-// itemOfText returns one of the texts that the text of v was split into. How many there are depends
+// ItemOfText returns one of the texts that the text of v was split into. How many there are depends
 // on all of it.
-func (m *run) itemOfText(v val, offset int, text string) val {
-	item := val{v: value.OfString(text)}.withOrigin(trace.SliceOrigin(v.origin(), offset, len(text)))
-	if m.masked && v.origin().UsesSecret() {
-		item = item.withOrigin(item.origin().DecidedBy([]*trace.Origin{v.origin()}))
+func (m *Run) ItemOfText(v Val, offset int, text string) Val {
+	item := Val{V: value.OfString(text)}.WithOrigin(trace.SliceOrigin(v.Origin(), offset, len(text)))
+	if m.Masked && v.Origin().UsesSecret() {
+		item = item.WithOrigin(item.Origin().DecidedBy([]*trace.Origin{v.Origin()}))
 	}
 	return item
 }
