@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -17,10 +18,10 @@ var mutators = map[string]string{
 	"pop": "list dict", "clear": "list dict", "popitem": "dict", "setdefault": "dict", "update": "dict",
 }
 
-func refuseAttribute(o Val, name string) Val {
-	return OfPython(&UndefinedValue{
+func refuseAttribute(o py.Val, name string) py.Val {
+	return py.OfPython(&py.UndefinedValue{
 		Class: fault.Security, Name: name,
-		Format: "access to attribute %s of a '%s' is refused", Args: []any{QuoteText(name), o.PyType()},
+		Format: "access to attribute %s of a '%s' is refused", Args: []any{py.QuoteText(name), o.PyType()},
 	})
 }
 
@@ -32,11 +33,11 @@ func isInternal(name string) bool {
 
 // getAttribute returns a Python attribute: a method, or a member of one of the objects
 // that a template can hold. Members of dicts are items, not attributes.
-func getAttribute(m *Run, o Val, name string) (Val, bool, error) {
+func getAttribute(m *py.Run, o py.Val, name string) (py.Val, bool, error) {
 	if isInternal(name) {
 		return refuseAttribute(o, name), true, nil
 	}
-	if x, isObject := o.Py().(Object); isObject {
+	if x, isObject := o.Py().(py.Object); isObject {
 		v, ok, err := x.Member(m, name)
 		if ok || err != nil {
 			return v, ok, err
@@ -46,22 +47,22 @@ func getAttribute(m *Run, o Val, name string) (Val, bool, error) {
 		return refuseAttribute(o, name), true, nil
 	}
 	if hasMethod(o, name) {
-		return OfFunc(name, func(m *Run, a CallArgs) (Val, error) { return callMethod(m, o, name, a) }), true, nil
+		return py.OfFunc(name, func(m *py.Run, a py.CallArgs) (py.Val, error) { return callMethod(m, o, name, a) }), true, nil
 	}
-	return None, false, nil
+	return py.None, false, nil
 }
 
 // getItem evaluates a Python subscript; ok is false where the item is missing.
-func getItem(o, key Val) (v Val, ok bool, err error) {
+func getItem(o, key py.Val) (v py.Val, ok bool, err error) {
 	if o.IsDict() {
-		return DictGet(o, key)
+		return py.DictGet(o, key)
 	}
-	if g, isGroup := o.Py().(*GroupTuple); isGroup {
-		o = OfPython(Tuple{g.Key, g.List})
+	if g, isGroup := o.Py().(*py.GroupTuple); isGroup {
+		o = py.OfPython(py.Tuple{g.Key, g.List})
 	}
-	n, isNum := ToNum(key)
+	n, isNum := py.ToNum(key)
 	if !isNum || n.Kind != 'i' {
-		return None, false, nil
+		return py.None, false, nil
 	}
 	i := n.I
 	index := func(length int) bool {
@@ -72,7 +73,7 @@ func getItem(o, key Val) (v Val, ok bool, err error) {
 	}
 	if s, isStr := o.AsString(); isStr {
 		if !index(utf8.RuneCountInString(s)) {
-			return None, false, nil
+			return py.None, false, nil
 		}
 		at := 0
 		for range i {
@@ -85,29 +86,29 @@ func getItem(o, key Val) (v Val, ok bool, err error) {
 	switch x := o.Py().(type) {
 	case nil:
 		if list := o.V.List(); index(len(list)) {
-			return Val{V: list[i]}.WithOrigin(trace.ElementOrigin(o.Origin(), int(i))), true, nil
+			return py.Val{V: list[i]}.WithOrigin(trace.ElementOrigin(o.Origin(), int(i))), true, nil
 		}
-	case *PyList:
+	case *py.PyList:
 		if index(len(x.Items)) {
-			return Elements{Other: x.Items, From: o.Origin()}.At(int(i)), true, nil
+			return py.Elements{Other: x.Items, From: o.Origin()}.At(int(i)), true, nil
 		}
-	case Tuple:
+	case py.Tuple:
 		if index(len(x)) {
-			return Elements{Other: x, From: o.Origin()}.At(int(i)), true, nil
+			return py.Elements{Other: x, From: o.Origin()}.At(int(i)), true, nil
 		}
-	case *RangeOf:
+	case *py.RangeOf:
 		if index(int(x.N)) {
-			return Val{V: value.OfInt(x.Start + i*x.Step)}, true, nil
+			return py.Val{V: value.OfInt(x.Start + i*x.Step)}, true, nil
 		}
 	}
-	return None, false, nil
+	return py.None, false, nil
 }
 
-func sliceBound(v Val) (int, error) {
+func sliceBound(v py.Val) (int, error) {
 	if err := v.CheckDefined(); err != nil {
 		return 0, err
 	}
-	n, ok := ToNum(v)
+	n, ok := py.ToNum(v)
 	if !ok || n.Kind == 'f' {
 		return 0, fault.Errorf(fault.Type, "slice indices must be integers or None, not '%s'", v.PyType())
 	}
@@ -118,34 +119,34 @@ func sliceBound(v Val) (int, error) {
 }
 
 // sliceOf is o[start:stop:step] of a list, tuple, range or string.
-func sliceOf(m *Run, o Val, start, stop, step *int) (Val, error) {
+func sliceOf(m *py.Run, o py.Val, start, stop, step *int) (py.Val, error) {
 	if err := o.CheckDefined(); err != nil {
-		return None, err
+		return py.None, err
 	}
 	_, isStr := o.AsString()
-	_, isTuple := o.Py().(Tuple)
+	_, isTuple := o.Py().(py.Tuple)
 	if !isStr && !isTuple && !o.IsList() {
-		return None, fault.Errorf(fault.Type, "'%s' cannot be sliced", o.PyType())
+		return py.None, fault.Errorf(fault.Type, "'%s' cannot be sliced", o.PyType())
 	}
 	items, err := m.ItemsOf(o)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	from, to, by, err := sliceRange(len(items), start, stop, step)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
-	var out []Val
+	var out []py.Val
 	for i := from; (to-i)*by > 0; i += by {
 		out = append(out, items[i])
 	}
 	if isTuple {
-		return OfPython(Tuple(out)), nil
+		return py.OfPython(py.Tuple(out)), nil
 	}
 	if !isStr {
-		return OfList(out), nil
+		return py.OfList(out), nil
 	}
-	return joinTexts(m, OfStr(""), out, true)
+	return joinTexts(m, py.OfStr(""), out, true)
 }
 
 // sliceRange clips the bounds of a slice as Python does.

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -16,29 +17,29 @@ type builtin struct {
 	rest bool
 	// lax lets the input be undefined.
 	lax bool
-	fn  func(m *Run, c *call) (Val, error)
+	fn  func(m *py.Run, c *call) (py.Val, error)
 }
 
 // call is one use of a builtin: its input, and arguments in the order of the
 // parameters, missing ones absent.
 type call struct {
-	in   Val
-	args []Val
-	argv CallArgs
+	in   py.Val
+	args []py.Val
+	argv py.CallArgs
 }
 
 // bindArgs puts the arguments where the parameters are.
-func (b *builtin) bindArgs(name string, a CallArgs) ([]Val, error) {
+func (b *builtin) bindArgs(name string, a py.CallArgs) ([]py.Val, error) {
 	if b.rest {
 		return nil, nil
 	}
 	if len(a.Pos) > len(b.params) {
 		return nil, fault.Errorf(fault.Type, "%s takes at most %d arguments, %d are given", name, len(b.params), len(a.Pos))
 	}
-	args := make([]Val, len(b.params))
+	args := make([]py.Val, len(b.params))
 	copy(args, a.Pos)
 	for i := len(a.Pos); i < len(args); i++ {
-		args[i] = Missing
+		args[i] = py.Missing
 	}
 next:
 	for _, kw := range a.Kw {
@@ -47,40 +48,40 @@ next:
 				continue
 			}
 			if !args[i].IsAbsent() {
-				return nil, fault.Errorf(fault.Type, "%s has two values for argument %s", name, QuoteText(p))
+				return nil, fault.Errorf(fault.Type, "%s has two values for argument %s", name, py.QuoteText(p))
 			}
 			args[i] = kw.V
 			continue next
 		}
-		e := fault.Errorf(fault.Type, "%s has no argument %s", name, QuoteText(kw.Name))
+		e := fault.Errorf(fault.Type, "%s has no argument %s", name, py.QuoteText(kw.Name))
 		e.Hint = value.DidYouMean(kw.Name, b.params)
 		return nil, e
 	}
 	for i := range b.need {
 		if args[i].IsAbsent() {
-			return nil, fault.Errorf(fault.Type, "%s needs the argument %s", name, QuoteText(b.params[i]))
+			return nil, fault.Errorf(fault.Type, "%s needs the argument %s", name, py.QuoteText(b.params[i]))
 		}
 	}
 	return args, nil
 }
 
 // applyTo runs a filter or a test.
-func (b *builtin) applyTo(m *Run, name string, in Val, a CallArgs) (Val, error) {
+func (b *builtin) applyTo(m *py.Run, name string, in py.Val, a py.CallArgs) (py.Val, error) {
 	if !b.lax {
 		if err := in.CheckRead(); err != nil {
-			return None, err
+			return py.None, err
 		}
 	}
 	args, err := b.bindArgs(name, a)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	if err := m.CountSteps(1 + in.ReadingSteps()); err != nil {
-		return None, err
+		return py.None, err
 	}
 	v, err := b.fn(m, &call{in: in, args: args, argv: a})
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	return m.ComputeResult(v, in, a)
 }
@@ -108,7 +109,7 @@ func (c *call) intArg(i, fallback int) (int, error) {
 	if !c.hasArg(i) || c.args[i].IsNone() {
 		return fallback, nil
 	}
-	return AsInt(c.args[i])
+	return py.AsInt(c.args[i])
 }
 
 // widthArg is argument i as a number of columns within the bound.
@@ -125,7 +126,7 @@ func (c *call) boolArg(i int, fallback bool) (bool, error) {
 	if !c.hasArg(i) {
 		return fallback, nil
 	}
-	return IsTruthy(c.args[i])
+	return py.IsTruthy(c.args[i])
 }
 
 // inputText returns the text of the input.
@@ -136,5 +137,5 @@ func (c *call) inputText() string {
 
 // failingBuiltin returns a filter or test that fails when it is used.
 func failingBuiltin(use func() error) *builtin {
-	return &builtin{rest: true, lax: true, fn: func(*Run, *call) (Val, error) { return None, use() }}
+	return &builtin{rest: true, lax: true, fn: func(*py.Run, *call) (py.Val, error) { return py.None, use() }}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -16,7 +17,7 @@ var builtins struct {
 	once               sync.Once
 	filters, tests     map[string]*builtin
 	strs, lists, dicts map[string]*builtin
-	globals            map[string]Val
+	globals            map[string]py.Val
 }
 
 func buildTables() {
@@ -31,7 +32,7 @@ func testTable() map[string]*builtin   { builtins.once.Do(buildTables); return b
 func strTable() map[string]*builtin    { builtins.once.Do(buildTables); return builtins.strs }
 func listTable() map[string]*builtin   { builtins.once.Do(buildTables); return builtins.lists }
 func dictTable() map[string]*builtin   { builtins.once.Do(buildTables); return builtins.dicts }
-func globalTable() map[string]Val      { builtins.once.Do(buildTables); return builtins.globals }
+func globalTable() map[string]py.Val   { builtins.once.Do(buildTables); return builtins.globals }
 
 // unsupported is what Jinja2 and Python have and no prompt needs, by kind and name,
 // with what to write instead. Using it is an error when a template is parsed.

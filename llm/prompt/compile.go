@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -44,7 +45,7 @@ type compiledExpr struct {
 }
 
 // compileExpr compiles an expression without its braces, which may call funcs.
-func compileExpr(text string, funcs map[string]Func) (*compiledExpr, error) {
+func compileExpr(text string, funcs map[string]py.Func) (*compiledExpr, error) {
 	if len(text) > fault.MaxSource {
 		return nil, sourceTooLong()
 	}
@@ -73,7 +74,7 @@ type compiler struct {
 	src   string
 	pos   int
 	opts  Options
-	funcs map[string]Func
+	funcs map[string]py.Func
 	trim  bool // the tag before ends with -
 	// lineStart is true where the text after the tag before begins a line; only chat
 	// templates ask.
@@ -181,12 +182,12 @@ func signAt(src string, i int) byte {
 // one is of that kind and has that sign. Every line break becomes \n, as in Jinja2.
 func (c *compiler) addText(from, to int, kind, sign byte) {
 	if c.trim {
-		from = to - len(strings.TrimLeftFunc(c.src[from:to], IsSpace))
+		from = to - len(strings.TrimLeftFunc(c.src[from:to], py.IsSpace))
 	}
 	c.trim = false
 	text := c.src[from:to]
 	if sign == '-' {
-		text = strings.TrimRightFunc(text, IsSpace)
+		text = strings.TrimRightFunc(text, py.IsSpace)
 	} else if isBlock := kind == '%' || kind == '#'; isBlock && sign == 0 && c.opts.Transformers {
 		text = trimIndent(text, c.lineStart)
 	}
@@ -256,7 +257,7 @@ func (c *compiler) addExpr(p *parser, x node, first int) {
 // trimmedEnd returns where the expression that begins at first ends, before the
 // white space at its end.
 func (c *compiler) trimmedEnd(first int, p *parser) int {
-	return first + len(strings.TrimRightFunc(c.src[first:p.current().off], IsSpace))
+	return first + len(strings.TrimRightFunc(c.src[first:p.current().off], py.IsSpace))
 }
 
 // compileStatement reads {% ... %}.

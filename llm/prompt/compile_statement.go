@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -226,7 +227,7 @@ func (c *compiler) parseSignature(p *parser) ([]param, error) {
 		prm := param{name: t.name}
 		for _, other := range params {
 			if other.name == prm.name {
-				return nil, fault.SyntaxAt(off, "the parameter %s is there twice", QuoteText(prm.name))
+				return nil, fault.SyntaxAt(off, "the parameter %s is there twice", py.QuoteText(prm.name))
 			}
 		}
 		if p.acceptOp("=") {

@@ -1,19 +1,22 @@
 package prompt
 
-import "github.com/callnode/scheduler/llm/prompt/internal/fault"
+import (
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
+)
 
-func (m *evaluator) evalArgs(args []argument) (a CallArgs, err error) {
+func (m *evaluator) evalArgs(args []argument) (a py.CallArgs, err error) {
 	if len(args) == 0 {
 		return a, nil
 	}
-	a.Pos = make([]Val, 0, len(args))
+	a.Pos = make([]py.Val, 0, len(args))
 	for _, arg := range args {
 		v, err := m.evalTraced(arg.x)
 		if err != nil {
 			return a, err
 		}
 		if arg.name != "" {
-			a.Kw = append(a.Kw, Binding{Name: arg.name, V: v})
+			a.Kw = append(a.Kw, py.Binding{Name: arg.name, V: v})
 		} else {
 			a.Pos = append(a.Pos, v)
 		}
@@ -21,7 +24,7 @@ func (m *evaluator) evalArgs(args []argument) (a CallArgs, err error) {
 	for i := range a.Kw {
 		for j := range i {
 			if a.Kw[i].Name == a.Kw[j].Name {
-				return a, fault.Errorf(fault.Type, "the argument %s is given twice", QuoteText(a.Kw[i].Name))
+				return a, fault.Errorf(fault.Type, "the argument %s is given twice", py.QuoteText(a.Kw[i].Name))
 			}
 		}
 	}
@@ -30,77 +33,77 @@ func (m *evaluator) evalArgs(args []argument) (a CallArgs, err error) {
 
 // evalOperands returns what a filter or test is applied to, and its arguments. pos is where
 // the filter or test stands.
-func (m *evaluator) evalOperands(in node, args []argument, pos int) (v Val, a CallArgs, err error) {
+func (m *evaluator) evalOperands(in node, args []argument, pos int) (v py.Val, a py.CallArgs, err error) {
 	v, err = m.eval(in)
 	if err != nil {
-		return None, a, err
+		return py.None, a, err
 	}
 	a, err = m.evalArgs(args)
 	if err != nil {
-		return None, a, fault.WithPosition(err, pos)
+		return py.None, a, fault.WithPosition(err, pos)
 	}
 	return v, a, nil
 }
 
-func (m *evaluator) evalFilter(n *filterNode) (Val, error) {
+func (m *evaluator) evalFilter(n *filterNode) (py.Val, error) {
 	touched := len(m.Touched)
 	in, a, err := m.evalOperands(n.in, n.args, n.pos())
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	m.Here = n.pos()
 	v, err := n.def.applyTo(&m.Run, n.name, in, a)
 	if err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	m.KeepUsed(touched, v)
 	return v, nil
 }
 
-func (m *evaluator) evalTest(n *testNode) (Val, error) {
+func (m *evaluator) evalTest(n *testNode) (py.Val, error) {
 	in, a, err := m.evalOperands(n.in, n.args, n.pos())
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	v, err := n.def.applyTo(&m.Run, n.name, in, a)
 	if err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	if n.not {
 		t, _ := v.V.Bool()
-		return OfBool(!t), nil
+		return py.OfBool(!t), nil
 	}
 	return v, nil
 }
 
-func (m *evaluator) evalCall(n *callNode) (Val, error) {
+func (m *evaluator) evalCall(n *callNode) (py.Val, error) {
 	if attr, ok := n.fn.(*attrNode); ok {
 		touched := len(m.Touched)
 		o, err := m.eval(attr.obj)
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		if hasMethod(o, attr.name) {
 			return m.callMethodOf(n, o, attr.name, touched)
 		}
 		f, err := m.evalMember(o, attr)
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		return m.callNodeWith(n, f)
 	}
 	f, err := m.eval(n.fn)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	return m.callNodeWith(n, f)
 }
 
 // callMethodOf calls a method of o; touched is how much was mentioned before o.
-func (m *evaluator) callMethodOf(n *callNode, o Val, name string, touched int) (Val, error) {
+func (m *evaluator) callMethodOf(n *callNode, o py.Val, name string, touched int) (py.Val, error) {
 	a, err := m.evalArgs(n.args)
 	if err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	m.Here = n.pos()
 	v, err := callMethod(&m.Run, o, name, a)
@@ -108,23 +111,23 @@ func (m *evaluator) callMethodOf(n *callNode, o Val, name string, touched int) (
 		v, err = m.ComputeResult(v, o, a)
 	}
 	if err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	m.KeepUsed(touched, v)
 	return v, nil
 }
 
-func (m *evaluator) callNodeWith(n *callNode, f Val) (Val, error) {
+func (m *evaluator) callNodeWith(n *callNode, f py.Val) (py.Val, error) {
 	if err := f.CheckDefined(); err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	a, err := m.evalArgs(n.args)
 	if err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	v, err := m.CallValue(f, a)
 	if err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	return v, nil
 }

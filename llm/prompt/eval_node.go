@@ -4,11 +4,12 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
-func (m *evaluator) evalConst(n *constNode) (Val, error) {
+func (m *evaluator) evalConst(n *constNode) (py.Val, error) {
 	v := n.v
 	if !m.Trace || n.stop == 0 {
 		return v, nil
@@ -23,7 +24,7 @@ func (m *evaluator) evalConst(n *constNode) (Val, error) {
 	return v.WithOrigin(trace.LiteralOrigin(start, stop, isPlain)), nil
 }
 
-func (m *evaluator) evalName(n *nameNode) (Val, error) {
+func (m *evaluator) evalName(n *nameNode) (py.Val, error) {
 	for f := m.frame; f != nil; f = f.parent {
 		for i := len(f.vars) - 1; i >= 0; i-- {
 			if f.vars[i].Name == n.name {
@@ -35,10 +36,10 @@ func (m *evaluator) evalName(n *nameNode) (Val, error) {
 	return m.lookupOuter(n)
 }
 
-func (m *evaluator) evalSlice(n *sliceNode) (Val, error) {
+func (m *evaluator) evalSlice(n *sliceNode) (py.Val, error) {
 	o, err := m.eval(n.obj)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	var bound [3]*int
 	for i, x := range [3]node{n.start, n.stop, n.step} {
@@ -47,124 +48,124 @@ func (m *evaluator) evalSlice(n *sliceNode) (Val, error) {
 		}
 		v, err := m.eval(x)
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		if v.IsNone() {
 			continue
 		}
 		b, err := sliceBound(v)
 		if err != nil {
-			return None, fault.WithPosition(err, x.pos())
+			return py.None, fault.WithPosition(err, x.pos())
 		}
 		bound[i] = &b
 	}
 	v, err := sliceOf(&m.Run, o, bound[0], bound[1], bound[2])
 	if err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	return v, nil
 }
 
-func (m *evaluator) evalUnary(n *unaryNode) (Val, error) {
+func (m *evaluator) evalUnary(n *unaryNode) (py.Val, error) {
 	v, err := m.eval(n.x)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	if n.op == '!' {
-		t, err := IsTruthy(v)
+		t, err := py.IsTruthy(v)
 		if err != nil {
-			return None, fault.WithPosition(err, n.pos())
+			return py.None, fault.WithPosition(err, n.pos())
 		}
-		return OfBool(!t), nil
+		return py.OfBool(!t), nil
 	}
 	if err := v.CheckDefined(); err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
-	x, ok := ToNum(v)
+	x, ok := py.ToNum(v)
 	if !ok {
-		return None, fault.WithPosition(fault.Errorf(fault.Type, "bad operand type for unary %c: '%s'", n.op, v.PyType()), n.pos())
+		return py.None, fault.WithPosition(fault.Errorf(fault.Type, "bad operand type for unary %c: '%s'", n.op, v.PyType()), n.pos())
 	}
 	if n.op == '+' {
-		return ComputeNumbers("+", x, Num{Kind: 'i'})
+		return py.ComputeNumbers("+", x, py.Num{Kind: 'i'})
 	}
 	if x.Kind == 'f' {
-		return OfFloat(-x.F), nil
+		return py.OfFloat(-x.F), nil
 	}
-	return ComputeNumbers("-", Num{Kind: 'i'}, x)
+	return py.ComputeNumbers("-", py.Num{Kind: 'i'}, x)
 }
 
-func (m *evaluator) evalBinary(n *binaryNode) (Val, error) {
+func (m *evaluator) evalBinary(n *binaryNode) (py.Val, error) {
 	a, err := m.evalTraced(n.a)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	b, err := m.evalTraced(n.b)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	v, err := m.ApplyOperator(n.op, a, b)
 	if err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	return v, nil
 }
 
-func (m *evaluator) evalConcat(n *concatNode) (Val, error) {
+func (m *evaluator) evalConcat(n *concatNode) (py.Val, error) {
 	var buf [8]string
 	parts, size := buf[:0], 0
 	var traced []trace.Part
 	for _, p := range n.parts {
 		v, err := m.evalTraced(p)
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		s, err := m.TextOf(v)
 		if err != nil {
-			return None, fault.WithPosition(err, p.pos())
+			return py.None, fault.WithPosition(err, p.pos())
 		}
 		size += len(s)
 		parts = append(parts, s)
 		if m.Trace {
-			traced = trace.AppendParts(traced, PrintedOrigin(v), len(s))
+			traced = trace.AppendParts(traced, py.PrintedOrigin(v), len(s))
 		}
 	}
 	if err := m.CheckTextSize(size); err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	return m.JoinedText(strings.Join(parts, ""), traced), m.CountSteps(len(traced) >> 4)
 }
 
-func (m *evaluator) evalCompare(n *compareNode) (Val, error) {
+func (m *evaluator) evalCompare(n *compareNode) (py.Val, error) {
 	a, err := m.eval(n.first)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	for i, op := range n.ops {
 		b, err := m.eval(n.rest[i])
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		ok, err := m.compareQuickly(op, a, b)
 		if err != nil {
-			return None, fault.WithPosition(err, n.pos())
+			return py.None, fault.WithPosition(err, n.pos())
 		}
 		if !ok {
-			return OfBool(false), nil
+			return py.OfBool(false), nil
 		}
 		a = b
 	}
-	return OfBool(true), nil
+	return py.OfBool(true), nil
 }
 
-func (m *evaluator) evalLogic(n *logicNode) (Val, error) {
+func (m *evaluator) evalLogic(n *logicNode) (py.Val, error) {
 	touched := len(m.Touched)
 	a, err := m.eval(n.a)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
-	t, err := IsTruthy(a)
+	t, err := py.IsTruthy(a)
 	if err != nil {
-		return None, fault.WithPosition(err, n.a.pos())
+		return py.None, fault.WithPosition(err, n.a.pos())
 	}
 	if t == n.or {
 		return a, nil
@@ -174,45 +175,45 @@ func (m *evaluator) evalLogic(n *logicNode) (Val, error) {
 	return m.eval(n.b)
 }
 
-func (m *evaluator) evalCond(n *condNode) (Val, error) {
+func (m *evaluator) evalCond(n *condNode) (py.Val, error) {
 	t, err := m.evalTruth(n.cond)
 	switch {
 	case err != nil:
-		return None, err
+		return py.None, err
 	case t:
 		return m.eval(n.yes)
 	case n.no != nil:
 		return m.eval(n.no)
 	}
-	return OfPython(&UndefinedValue{Class: fault.Undefined, Soft: true, Off: n.pos()}), nil
+	return py.OfPython(&py.UndefinedValue{Class: fault.Undefined, Soft: true, Off: n.pos()}), nil
 }
 
-func (m *evaluator) evalList(n *listNode) (Val, error) {
-	items := make([]Val, len(n.items))
+func (m *evaluator) evalList(n *listNode) (py.Val, error) {
+	items := make([]py.Val, len(n.items))
 	for i, x := range n.items {
 		v, err := m.evalTraced(x)
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		items[i] = v
 	}
 	if n.tuple {
-		return OfPython(Tuple(items)), m.CountSteps(len(items))
+		return py.OfPython(py.Tuple(items)), m.CountSteps(len(items))
 	}
-	return OfList(items), m.CountSteps(len(items))
+	return py.OfList(items), m.CountSteps(len(items))
 }
 
-func (m *evaluator) evalDict(n *dictNode) (Val, error) {
+func (m *evaluator) evalDict(n *dictNode) (py.Val, error) {
 	plain := value.NewMap(len(n.keys))
-	d := (*PyDict)(nil)
+	d := (*py.PyDict)(nil)
 	for i := range n.keys {
 		k, err := m.evalTraced(n.keys[i])
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		v, err := m.evalTraced(n.vals[i])
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		s, ok := k.V.Str()
 		isJSON := ok && k.Py() == nil && v.Py() == nil && v.Origin() == nil
@@ -221,23 +222,23 @@ func (m *evaluator) evalDict(n *dictNode) (Val, error) {
 			continue
 		}
 		if d == nil {
-			d = NewDict(len(n.keys))
+			d = py.NewDict(len(n.keys))
 			for pk, pv := range plain.All() {
-				_ = d.SetItem(OfStr(pk), Val{V: pv}) // strings can be keys
+				_ = d.SetItem(py.OfStr(pk), py.Val{V: pv}) // strings can be keys
 			}
 		}
 		if err := d.SetItem(k, v); err != nil {
-			return None, fault.WithPosition(err, n.keys[i].pos())
+			return py.None, fault.WithPosition(err, n.keys[i].pos())
 		}
 	}
 	if d != nil {
-		return OfPython(d), m.CountSteps(len(n.keys))
+		return py.OfPython(d), m.CountSteps(len(n.keys))
 	}
-	return Val{V: value.OfMap(plain)}, m.CountSteps(len(n.keys))
+	return py.Val{V: value.OfMap(plain)}, m.CountSteps(len(n.keys))
 }
 
 // compareQuickly is ordered with a short way for what templates compare most.
-func (m *evaluator) compareQuickly(op string, a, b Val) (bool, error) {
+func (m *evaluator) compareQuickly(op string, a, b py.Val) (bool, error) {
 	if a.Py() == nil && b.Py() == nil && op == "==" {
 		if s, ok := a.V.Str(); ok {
 			if t, ok := b.V.Str(); ok && len(s) < 256 {
@@ -262,9 +263,9 @@ func (m *evaluator) evalTruth(n node) (bool, error) {
 		return false, err
 	}
 	if v.Py() == nil {
-		return Truthy(v.V), nil
+		return py.Truthy(v.V), nil
 	}
-	t, err := IsTruthy(v)
+	t, err := py.IsTruthy(v)
 	if err != nil {
 		return false, fault.WithPosition(err, n.pos())
 	}
@@ -272,7 +273,7 @@ func (m *evaluator) evalTruth(n node) (bool, error) {
 }
 
 // eval evaluates an expression.
-func (m *evaluator) eval(n node) (Val, error) {
+func (m *evaluator) eval(n node) (py.Val, error) {
 	switch n := n.(type) {
 	case *nameNode:
 		return m.evalName(n)
@@ -309,5 +310,5 @@ func (m *evaluator) eval(n node) (Val, error) {
 	case *bodyNode:
 		return m.evalBody(n)
 	}
-	return None, fault.Errorf(fault.Other, "an expression of type %T cannot be evaluated", n)
+	return py.None, fault.Errorf(fault.Other, "an expression of type %T cannot be evaluated", n)
 }

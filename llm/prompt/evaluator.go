@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -12,7 +13,7 @@ import (
 // evaluator is the state of one evaluation or rendering. Eval and Render take one
 // from a pool and return it at their end; one goroutine uses it.
 type evaluator struct {
-	Run
+	py.Run
 	scope Scope
 	frame *frame
 	slots []slot // outer names that were looked up
@@ -22,23 +23,23 @@ type evaluator struct {
 	prog     *program
 	walk     execution
 	out      []byte
-	captured Val          // by a filter block
+	captured py.Val       // by a filter block
 	parts    []trace.Part // of the text written so far, while it is traced
 }
 
 type slot struct {
-	v    Val
+	v    py.Val
 	seen bool
 }
 
 // frame is one scope of variables: the template, a loop's body, a macro.
 type frame struct {
 	parent *frame
-	vars   []Binding
+	vars   []py.Binding
 	kept   bool // a macro sees it
 }
 
-func (f *frame) setVar(name string, v Val) error {
+func (f *frame) setVar(name string, v py.Val) error {
 	for i := range f.vars {
 		if f.vars[i].Name == name {
 			f.vars[i].V = v
@@ -48,7 +49,7 @@ func (f *frame) setVar(name string, v Val) error {
 	if len(f.vars) >= fault.MaxVars {
 		return fault.Errorf(fault.Limit, "more than %d variables", fault.MaxVars)
 	}
-	f.vars = append(f.vars, Binding{Name: name, V: v})
+	f.vars = append(f.vars, py.Binding{Name: name, V: v})
 	return nil
 }
 
@@ -78,22 +79,22 @@ func (m *evaluator) release() {
 }
 
 // lookupOuter returns the value of a name that the template does not define itself.
-func (m *evaluator) lookupOuter(n *nameNode) (Val, error) {
+func (m *evaluator) lookupOuter(n *nameNode) (py.Val, error) {
 	s := &m.slots[n.slot]
 	if s.seen {
 		if u := s.v.AsUndefined(); u != nil {
 			c := *u
 			c.Off = n.pos()
-			return OfPython(&c), nil
+			return py.OfPython(&c), nil
 		}
 		m.Touch(s.v.Origin())
 		return s.v, nil
 	}
 	v, ok, err := m.scope.Lookup(n.name)
 	if err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
-	s.seen, s.v = true, Val{V: v}
+	s.seen, s.v = true, py.Val{V: v}
 	if m.Trace && ok {
 		s.v = s.v.WithOrigin(trace.NameOrigin(n.name, v))
 		m.Touch(s.v.Origin())
@@ -104,7 +105,7 @@ func (m *evaluator) lookupOuter(n *nameNode) (Val, error) {
 			return g, nil
 		}
 		f, ok := m.scope.(LenientScope)
-		s.v = m.Undefined(&UndefinedValue{
+		s.v = m.Undefined(&py.UndefinedValue{
 			Class: fault.Undefined, Name: n.name, Format: "%s is undefined", Args: []any{n.name}, Off: n.pos(), Deep: ok && f.IsAbsent(n.name),
 			Hint: wording.Of(unsupported["function"][n.name]),
 		})

@@ -5,31 +5,32 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
 )
 
 // itemsIfAny returns the items of a true value: to map and select, None is as empty
 // as an empty list.
-func itemsIfAny(m *Run, v Val) ([]Val, error) {
-	if any, err := IsTruthy(v); err != nil || !any {
+func itemsIfAny(m *py.Run, v py.Val) ([]py.Val, error) {
+	if any, err := py.IsTruthy(v); err != nil || !any {
 		return nil, err
 	}
 	return m.ItemsOf(v)
 }
 
 // takeNamed takes an argument out of those by name.
-func takeNamed(a *CallArgs, name string) Val {
+func takeNamed(a *py.CallArgs, name string) py.Val {
 	for i, kw := range a.Kw {
 		if kw.Name == name {
 			a.Kw = slices.Delete(slices.Clone(a.Kw), i, i+1)
 			return kw.V
 		}
 	}
-	return Missing
+	return py.Missing
 }
 
 // builtinArg takes the name of a filter or test from the front of the arguments.
-func builtinArg(a *CallArgs, what string, table map[string]*builtin) (string, *builtin, error) {
+func builtinArg(a *py.CallArgs, what string, table map[string]*builtin) (string, *builtin, error) {
 	name, ok := a.Pos[0].AsString()
 	if !ok {
 		return "", nil, fault.Errorf(fault.Type, "the name of a %s must be a string, not a '%s'", kindText(what), a.Pos[0].PyType())
@@ -37,7 +38,7 @@ func builtinArg(a *CallArgs, what string, table map[string]*builtin) (string, *b
 	a.Pos = a.Pos[1:]
 	def := table[name]
 	if def == nil {
-		e := fault.Errorf(fault.Other, "unknown %s %s", kindText(what), QuoteText(name))
+		e := fault.Errorf(fault.Other, "unknown %s %s", kindText(what), py.QuoteText(name))
 		e.Hint = value.DidYouMean(name, sortedKeys(table))
 		if remedy, ok := unsupported[what][name]; ok {
 			e.Hint = remedy
@@ -56,33 +57,33 @@ func sortedKeys[T any](table map[string]T) []string {
 	return names
 }
 
-func filterMap(m *Run, c *call) (Val, error) {
+func filterMap(m *py.Run, c *call) (py.Val, error) {
 	a := c.argv
-	var each func(Val) (Val, error)
+	var each func(py.Val) (py.Val, error)
 	if len(a.Pos) == 0 {
 		attribute, fallback := takeNamed(&a, "attribute"), takeNamed(&a, "default")
 		if len(a.Kw) > 0 || attribute.IsAbsent() {
-			return None, fault.Errorf(fault.Type, "map needs the name of a filter, or attribute= and perhaps default=")
+			return py.None, fault.Errorf(fault.Type, "map needs the name of a filter, or attribute= and perhaps default=")
 		}
 		g, err := newGetter(m, attribute, fallback)
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
-		each = func(item Val) (Val, error) { return g.memberOf(m, item) }
+		each = func(item py.Val) (py.Val, error) { return g.memberOf(m, item) }
 	} else {
 		name, def, err := builtinArg(&a, "filter", filterTable())
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
-		each = func(item Val) (Val, error) { return def.applyTo(m, name, item, a) }
+		each = func(item py.Val) (py.Val, error) { return def.applyTo(m, name, item, a) }
 	}
 	in := c.in
-	return newGenerator("map", func() ([]Val, error) {
+	return newGenerator("map", func() ([]py.Val, error) {
 		items, err := itemsIfAny(m, in)
 		if err != nil {
 			return nil, err
 		}
-		out := make([]Val, len(items))
+		out := make([]py.Val, len(items))
 		for i, item := range items {
 			out[i], err = each(item)
 			if err != nil {
@@ -94,42 +95,42 @@ func filterMap(m *Run, c *call) (Val, error) {
 }
 
 // selectFilter is select, reject, selectattr and rejectattr.
-func selectFilter(keep, byAttr bool) func(m *Run, c *call) (Val, error) {
-	return func(m *Run, c *call) (Val, error) {
+func selectFilter(keep, byAttr bool) func(m *py.Run, c *call) (py.Val, error) {
+	return func(m *py.Run, c *call) (py.Val, error) {
 		a := c.argv
 		var g *getter
 		if byAttr {
 			if len(a.Pos) == 0 {
-				return None, fault.Errorf(fault.Type, "the name of an attribute is missing")
+				return py.None, fault.Errorf(fault.Type, "the name of an attribute is missing")
 			}
 			var err error
-			g, err = newGetter(m, a.Pos[0], Missing)
+			g, err = newGetter(m, a.Pos[0], py.Missing)
 			if err != nil {
-				return None, err
+				return py.None, err
 			}
 			a.Pos = a.Pos[1:]
 		}
-		test := IsTruthy
+		test := py.IsTruthy
 		if len(a.Pos) > 0 {
 			name, def, err := builtinArg(&a, "test", testTable())
 			if err != nil {
-				return None, err
+				return py.None, err
 			}
-			test = func(v Val) (bool, error) {
+			test = func(v py.Val) (bool, error) {
 				r, err := def.applyTo(m, name, v, a)
 				if err != nil {
 					return false, err
 				}
-				return IsTruthy(r)
+				return py.IsTruthy(r)
 			}
 		}
 		in := c.in
-		return newGenerator("select", func() ([]Val, error) {
+		return newGenerator("select", func() ([]py.Val, error) {
 			items, err := itemsIfAny(m, in)
 			if err != nil {
 				return nil, err
 			}
-			var out []Val
+			var out []py.Val
 			for _, item := range items {
 				v, err := g.memberOf(m, item)
 				if err != nil {

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 )
 
 // sortBy sorts items by keys that are made of them; it is stable, also in
 // reverse.
-func sortBy(m *Run, items []Val, reverse bool, key func(Val) (Val, error)) ([]Val, error) {
-	type entry struct{ key, item Val }
+func sortBy(m *py.Run, items []py.Val, reverse bool, key func(py.Val) (py.Val, error)) ([]py.Val, error) {
+	type entry struct{ key, item py.Val }
 	entries := make([]entry, len(items))
 	for i, item := range items {
 		k, err := key(item)
@@ -39,118 +40,118 @@ func sortBy(m *Run, items []Val, reverse bool, key func(Val) (Val, error)) ([]Va
 		}
 		return n
 	})
-	out := make([]Val, len(items))
+	out := make([]py.Val, len(items))
 	for i, e := range entries {
 		out[i] = e.item
 	}
 	return out, failed
 }
 
-func filterSort(m *Run, c *call) (Val, error) {
+func filterSort(m *py.Run, c *call) (py.Val, error) {
 	items, err := m.ItemsOf(c.in)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	reverse, err := c.boolArg(0, false)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	sensitive, err := c.boolArg(1, false)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	var getters []*getter
 	if s, ok := c.args[2].AsString(); ok && strings.Contains(s, ",") {
 		for part := range strings.SplitSeq(s, ",") {
-			g, err := newGetter(m, OfStr(part), Missing)
+			g, err := newGetter(m, py.OfStr(part), py.Missing)
 			if err != nil {
-				return None, err
+				return py.None, err
 			}
 			getters = append(getters, g)
 		}
 	} else {
-		g, err := newGetter(m, c.args[2], Missing)
+		g, err := newGetter(m, c.args[2], py.Missing)
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		getters = []*getter{g}
 	}
-	items, err = sortBy(m, items, reverse, func(item Val) (Val, error) {
-		keys := make(Tuple, len(getters))
+	items, err = sortBy(m, items, reverse, func(item py.Val) (py.Val, error) {
+		keys := make(py.Tuple, len(getters))
 		for i, g := range getters {
 			v, err := g.memberOf(m, item)
 			if err != nil {
-				return None, err
+				return py.None, err
 			}
 			if err := v.CheckDefined(); err != nil {
-				return None, err
+				return py.None, err
 			}
 			keys[i] = foldCase(v, sensitive)
 		}
 		if len(keys) == 1 {
 			return keys[0], nil
 		}
-		return OfPython(keys), nil
+		return py.OfPython(keys), nil
 	})
-	return OfList(items), err
+	return py.OfList(items), err
 }
 
-func filterDictSort(m *Run, c *call) (Val, error) {
+func filterDictSort(m *py.Run, c *call) (py.Val, error) {
 	if !c.in.IsDict() {
-		return None, fault.Errorf(fault.Other, "dictsort needs a dict, not a '%s'", c.in.PyType())
+		return py.None, fault.Errorf(fault.Other, "dictsort needs a dict, not a '%s'", c.in.PyType())
 	}
 	sensitive, err := c.boolArg(0, false)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	by, err := c.stringArg(1, "key")
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	if by != "key" && by != "value" {
-		return None, fault.Errorf(fault.Other, "dictsort sorts by 'key' or by 'value'")
+		return py.None, fault.Errorf(fault.Other, "dictsort sorts by 'key' or by 'value'")
 	}
 	reverse, err := c.boolArg(2, false)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
-	items, err := m.ViewItems(&DictView{Of: c.in, Kind: 'i'})
+	items, err := m.ViewItems(&py.DictView{Of: c.in, Kind: 'i'})
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
-	items, err = sortBy(m, items, reverse, func(item Val) (Val, error) {
-		pair, _ := item.Py().(Tuple)
+	items, err = sortBy(m, items, reverse, func(item py.Val) (py.Val, error) {
+		pair, _ := item.Py().(py.Tuple)
 		if by == "value" {
 			return foldCase(pair[1], sensitive), nil
 		}
 		return foldCase(pair[0], sensitive), nil
 	})
-	return OfList(items), err
+	return py.OfList(items), err
 }
 
-func filterUnique(m *Run, c *call) (Val, error) {
+func filterUnique(m *py.Run, c *call) (py.Val, error) {
 	sensitive, err := c.boolArg(0, false)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
-	g, err := newGetter(m, c.args[1], Missing)
+	g, err := newGetter(m, c.args[1], py.Missing)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	in := c.in
-	return newGenerator("unique", func() ([]Val, error) {
+	return newGenerator("unique", func() ([]py.Val, error) {
 		items, err := m.ItemsOf(in)
 		if err != nil {
 			return nil, err
 		}
 		seen := map[string]bool{}
-		var out []Val
+		var out []py.Val
 		for _, item := range items {
 			k, err := g.memberOf(m, item)
 			if err != nil {
 				return nil, err
 			}
-			h, err := HashKey(foldCase(k, sensitive))
+			h, err := py.HashKey(foldCase(k, sensitive))
 			if err != nil {
 				return nil, err
 			}
@@ -164,27 +165,27 @@ func filterUnique(m *Run, c *call) (Val, error) {
 }
 
 // findExtreme is min and max: the first of the smallest or greatest elements.
-func findExtreme(m *Run, c *call, sign int) (Val, error) {
+func findExtreme(m *py.Run, c *call, sign int) (py.Val, error) {
 	sensitive, err := c.boolArg(0, false)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
-	g, err := newGetter(m, c.args[1], Missing)
+	g, err := newGetter(m, c.args[1], py.Missing)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	items, err := m.ItemsOf(c.in)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	if len(items) == 0 {
 		return noElement(m, "smallest or greatest"), nil
 	}
-	best, bestKey := None, None
+	best, bestKey := py.None, py.None
 	for i, item := range items {
 		k, err := g.memberOf(m, item)
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		k = foldCase(k, sensitive)
 		if i == 0 {
@@ -193,7 +194,7 @@ func findExtreme(m *Run, c *call, sign int) (Val, error) {
 		}
 		n, ordered, err := m.CompareValues("<", k, bestKey)
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		if ordered && n*sign > 0 {
 			best, bestKey = item, k
@@ -202,54 +203,54 @@ func findExtreme(m *Run, c *call, sign int) (Val, error) {
 	return best, nil
 }
 
-func filterGroupBy(m *Run, c *call) (Val, error) {
+func filterGroupBy(m *py.Run, c *call) (py.Val, error) {
 	g, err := newGetter(m, c.args[0], c.args[1])
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	sensitive, err := c.boolArg(2, false)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
-	key := func(item Val) (Val, error) {
+	key := func(item py.Val) (py.Val, error) {
 		k, err := g.memberOf(m, item)
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		return foldCase(k, sensitive), k.CheckDefined()
 	}
 	items, err := m.ItemsOf(c.in)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	items, err = sortBy(m, items, false, key)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
-	var groups []Val
+	var groups []py.Val
 	for start := 0; start < len(items); {
 		k, err := key(items[start])
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		end := start + 1
 		for ; end < len(items); end++ {
 			next, err := key(items[end])
 			if err != nil {
-				return None, err
+				return py.None, err
 			}
 			if same, err := m.EqualValues(k, next); err != nil {
-				return None, err
+				return py.None, err
 			} else if !same {
 				break
 			}
 		}
 		first, err := g.memberOf(m, items[start])
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
-		groups = append(groups, OfPython(&GroupTuple{Key: first, List: OfList(items[start:end])}))
+		groups = append(groups, py.OfPython(&py.GroupTuple{Key: first, List: py.OfList(items[start:end])}))
 		start = end
 	}
-	return OfList(groups), nil
+	return py.OfList(groups), nil
 }

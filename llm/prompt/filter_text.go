@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -24,35 +25,35 @@ func textFilters() map[string]*builtin {
 		"wordcount": {fn: filterWordcount},
 		"format":    {rest: true, fn: formatFilter},
 		"urlencode": {fn: filterURLEncode},
-		"safe": {fn: func(m *Run, c *call) (Val, error) {
+		"safe": {fn: func(m *py.Run, c *call) (py.Val, error) {
 			s, err := m.PrintedText(c.in)
-			return OfPython(Markup(s)).WithOrigin(PrintedOrigin(c.in)), err
+			return py.OfPython(py.Markup(s)).WithOrigin(py.PrintedOrigin(c.in)), err
 		}},
 		"escape": {fn: filterEscape},
 	}
 	for name, f := range map[string]func(string) string{
 		"upper": lettercase.Upper, "lower": lettercase.Lower, "capitalize": lettercase.Capitalize, "title": titleWords,
 	} {
-		t[name] = &builtin{fn: func(m *Run, c *call) (Val, error) {
+		t[name] = &builtin{fn: func(m *py.Run, c *call) (py.Val, error) {
 			s, err := m.TextOf(c.in)
 			if err == nil {
 				err = m.CheckTextSize(len(s))
 			}
-			return OfStr(f(s)), err
+			return py.OfStr(f(s)), err
 		}}
 	}
 	return t
 }
 
-func filterEscape(m *Run, c *call) (Val, error) {
-	if _, ok := c.in.Py().(Markup); ok {
+func filterEscape(m *py.Run, c *call) (py.Val, error) {
+	if _, ok := c.in.Py().(py.Markup); ok {
 		return c.in, nil
 	}
 	s, err := m.TextOf(c.in)
 	if err == nil {
 		err = m.CheckTextSize(6 * len(s))
 	}
-	return OfPython(Markup(escapeHTML(s))), err
+	return py.OfPython(py.Markup(escapeHTML(s))), err
 }
 
 // titleWords returns the title filter: unlike str.title, an apostrophe does not
@@ -66,69 +67,69 @@ func titleWords(s string) string {
 		} else {
 			b.WriteString(lettercase.Lower(string(r)))
 		}
-		start = IsSpace(r) || strings.ContainsRune("-({[<", r)
+		start = py.IsSpace(r) || strings.ContainsRune("-({[<", r)
 	}
 	return b.String()
 }
 
-func filterTrim(m *Run, c *call) (Val, error) {
+func filterTrim(m *py.Run, c *call) (py.Val, error) {
 	in, err := m.AsText(c.in)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	return stripText(m, in, c, true, true)
 }
 
-func filterReplace(m *Run, c *call) (Val, error) {
+func filterReplace(m *py.Run, c *call) (py.Val, error) {
 	s, err := m.TextOf(c.in)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	old, err := m.TextOf(c.args[0])
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	with, err := m.TextOf(c.args[1])
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	count, err := c.intArg(2, -1)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	s, err = replaceText(m, s, old, with, count)
-	return OfStr(s), err
+	return py.OfStr(s), err
 }
 
-func filterIndent(m *Run, c *call) (Val, error) {
+func filterIndent(m *py.Run, c *call) (py.Val, error) {
 	pad := "    "
 	if s, ok := c.args[0].AsString(); ok {
 		pad = s
 	} else if c.hasArg(0) {
 		n, err := c.widthArg(0)
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		pad = strings.Repeat(" ", max(n, 0))
 	}
 	first, err := c.boolArg(1, false)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	blank, err := c.boolArg(2, false)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	s, ok := c.in.AsString()
 	if !ok {
-		return None, fault.Errorf(fault.Type, "indent needs a string, not a '%s'", c.in.PyType())
+		return py.None, fault.Errorf(fault.Type, "indent needs a string, not a '%s'", c.in.PyType())
 	}
 	s += "\n" // as Jinja2 does, so that the last line counts
 	lines := splitLines(s)
 	if err := m.CheckTextSize(len(s) + len(lines)*len(pad)); err != nil {
-		return None, err
+		return py.None, err
 	}
-	items := make([]Val, len(lines))
+	items := make([]py.Val, len(lines))
 	for i, line := range lines {
 		indented := blank || line.from < line.to
 		if i == 0 {
@@ -136,42 +137,42 @@ func filterIndent(m *Run, c *call) (Val, error) {
 		}
 		items[i] = c.in.SubText(line.from, s[line.from:line.to])
 		if indented {
-			items[i], err = m.AddValues(OfStr(pad), items[i])
+			items[i], err = m.AddValues(py.OfStr(pad), items[i])
 			if err != nil {
-				return None, err
+				return py.None, err
 			}
 		}
 	}
-	return joinTexts(m, OfStr("\n"), items, true)
+	return joinTexts(m, py.OfStr("\n"), items, true)
 }
 
-func filterTruncate(m *Run, c *call) (Val, error) {
+func filterTruncate(m *py.Run, c *call) (py.Val, error) {
 	length, err := c.intArg(0, 255)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	kill, err := c.boolArg(1, false)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	end, err := c.stringArg(2, "...")
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	leeway, err := c.intArg(3, 5)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	tail := utf8.RuneCountInString(end)
 	if length < tail || leeway < 0 {
-		return None, fault.Errorf(fault.Other, "truncate needs a length of at least %d and a leeway of at least 0", tail)
+		return py.None, fault.Errorf(fault.Other, "truncate needs a length of at least %d and a leeway of at least 0", tail)
 	}
 	if n, err := m.LengthOf(c.in); err != nil || n <= length+leeway {
 		return c.in, err
 	}
 	s, ok := c.in.AsString()
 	if !ok {
-		return None, fault.Errorf(fault.Type, "truncate needs a string, not a '%s'", c.in.PyType())
+		return py.None, fault.Errorf(fault.Type, "truncate needs a string, not a '%s'", c.in.PyType())
 	}
 	runes := []rune(s)
 	cut := string(runes[:length-tail])
@@ -179,15 +180,15 @@ func filterTruncate(m *Run, c *call) (Val, error) {
 		cut = cut[:i]
 	}
 	if err := m.CountSteps(len(runes) >> 8); err != nil {
-		return None, err
+		return py.None, err
 	}
-	return m.AddValues(c.in.SubText(0, cut), Val{V: value.OfString(end)}.WithOrigin(c.args[2].Origin()))
+	return m.AddValues(c.in.SubText(0, cut), py.Val{V: value.OfString(end)}.WithOrigin(c.args[2].Origin()))
 }
 
-func filterWordcount(m *Run, c *call) (Val, error) {
+func filterWordcount(m *py.Run, c *call) (py.Val, error) {
 	s, err := m.TextOf(c.in)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	n, in := 0, false
 	for _, r := range s {
@@ -197,39 +198,39 @@ func filterWordcount(m *Run, c *call) (Val, error) {
 		}
 		in = word
 	}
-	return OfInt(n), m.CountSteps(len(s) >> 8)
+	return py.OfInt(n), m.CountSteps(len(s) >> 8)
 }
 
-func formatFilter(m *Run, c *call) (Val, error) {
+func formatFilter(m *py.Run, c *call) (py.Val, error) {
 	s, err := m.TextOf(c.in)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	if len(c.argv.Kw) > 0 && len(c.argv.Pos) > 0 {
-		return None, fault.Errorf(fault.Type, "format takes arguments either by place or by name")
+		return py.None, fault.Errorf(fault.Type, "format takes arguments either by place or by name")
 	}
-	args := OfPython(Tuple(c.argv.Pos))
+	args := py.OfPython(py.Tuple(c.argv.Pos))
 	if len(c.argv.Kw) > 0 {
-		d, err := newDictFrom(m, "format", CallArgs{Kw: c.argv.Kw})
+		d, err := newDictFrom(m, "format", py.CallArgs{Kw: c.argv.Kw})
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
-		args = OfPython(d)
+		args = py.OfPython(d)
 	}
 	s, err = m.FormatPercent(s, args)
-	return OfStr(s), err
+	return py.OfStr(s), err
 }
 
-func filterURLEncode(m *Run, c *call) (Val, error) {
-	if c.in.IsDict() || IsSequence(c.in) {
+func filterURLEncode(m *py.Run, c *call) (py.Val, error) {
+	if c.in.IsDict() || py.IsSequence(c.in) {
 		e := fault.Errorf(fault.Type, "urlencode needs a text, not a '%s'", c.in.PyType())
 		e.Hint = "encode each part: key ~ '=' ~ (value | urlencode)"
-		return None, e
+		return py.None, e
 	}
 	s, err := m.TextOf(c.in)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	s = strings.NewReplacer("+", "%20", "%7E", "~", "%2F", "/").Replace(url.QueryEscape(s))
-	return OfStr(s), m.CheckTextSize(len(s))
+	return py.OfStr(s), m.CheckTextSize(len(s))
 }

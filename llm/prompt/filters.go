@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
@@ -22,7 +23,7 @@ func newFilterTable() map[string]*builtin {
 		"int":     {params: []string{"default", "base"}, fn: filterInt},
 		"float":   {params: []string{"default"}, fn: filterFloat},
 		"round":   {params: []string{"precision", "method"}, fn: filterRound},
-		"string":  {fn: func(m *Run, c *call) (Val, error) { return m.AsText(c.in) }},
+		"string":  {fn: func(m *py.Run, c *call) (py.Val, error) { return m.AsText(c.in) }},
 		"length":  {fn: lengthFilter},
 		"tojson":  {params: []string{"indent", "ensure_ascii", "separators", "sort_keys"}, lax: true, fn: filterToJSON},
 	}
@@ -34,14 +35,14 @@ func newFilterTable() map[string]*builtin {
 	return t
 }
 
-func filterDefault(_ *Run, c *call) (Val, error) {
+func filterDefault(_ *py.Run, c *call) (py.Val, error) {
 	fallback := c.args[0]
 	if fallback.IsAbsent() {
-		fallback = OfStr("")
+		fallback = py.OfStr("")
 	}
 	if u := c.in.AsUndefined(); u != nil {
 		if u.Class == fault.Security {
-			return None, u.ToError()
+			return py.None, u.ToError()
 		}
 		return fallback, nil
 	}
@@ -49,59 +50,59 @@ func filterDefault(_ *Run, c *call) (Val, error) {
 	if err != nil || !loose {
 		return c.in, err
 	}
-	t, err := IsTruthy(c.in)
+	t, err := py.IsTruthy(c.in)
 	if err != nil || t {
 		return c.in, err
 	}
 	return fallback, nil
 }
 
-func filterAbs(_ *Run, c *call) (Val, error) {
-	n, ok := ToNum(c.in)
+func filterAbs(_ *py.Run, c *call) (py.Val, error) {
+	n, ok := py.ToNum(c.in)
 	if !ok {
-		return None, fault.Errorf(fault.Type, "abs needs a number, not a '%s'", c.in.PyType())
+		return py.None, fault.Errorf(fault.Type, "abs needs a number, not a '%s'", c.in.PyType())
 	}
 	if n.Kind == 'f' {
-		return OfFloat(math.Abs(n.F)), nil
+		return py.OfFloat(math.Abs(n.F)), nil
 	}
-	return OfBig(new(big.Int).Abs(n.Big())), nil
+	return py.OfBig(new(big.Int).Abs(n.Big())), nil
 }
 
-func filterInt(_ *Run, c *call) (Val, error) {
+func filterInt(_ *py.Run, c *call) (py.Val, error) {
 	if err := c.in.CheckDefined(); err != nil {
-		return None, err
+		return py.None, err
 	}
-	fallback := OfInt(0)
+	fallback := py.OfInt(0)
 	if c.hasArg(0) {
 		fallback = c.args[0]
 	}
 	base, err := c.intArg(1, 10)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	if s, ok := c.in.AsString(); ok {
 		if i, ok := parseInt(s, base); ok {
-			return OfBig(i), nil
+			return py.OfBig(i), nil
 		}
 		f, ok := parseFloat(s)
 		if !ok {
 			return fallback, nil
 		}
-		return TruncateFloat(f, fallback), nil
+		return py.TruncateFloat(f, fallback), nil
 	}
-	n, ok := ToNum(c.in)
+	n, ok := py.ToNum(c.in)
 	if !ok {
 		return fallback, nil
 	}
 	if n.Kind == 'f' {
-		return TruncateFloat(n.F, fallback), nil
+		return py.TruncateFloat(n.F, fallback), nil
 	}
-	return OfBig(n.Big()), nil
+	return py.OfBig(n.Big()), nil
 }
 
 // parseInt is Python's int(s, base) for text.
 func parseInt(s string, base int) (*big.Int, bool) {
-	s = strings.TrimFunc(s, IsSpace)
+	s = strings.TrimFunc(s, py.IsSpace)
 	if len(s) > fault.MaxDigits || base < 2 || base > 36 {
 		return nil, false
 	}
@@ -136,7 +137,7 @@ func asciiDigit(r rune) rune {
 
 // parseFloat is Python's float(s) for text.
 func parseFloat(s string) (float64, bool) {
-	s = strings.Map(asciiDigit, strings.TrimFunc(s, IsSpace))
+	s = strings.Map(asciiDigit, strings.TrimFunc(s, py.IsSpace))
 	if strings.ContainsAny(s, "xXpP") || !hasSingleUnderscores(s) {
 		return 0, false
 	}
@@ -147,63 +148,63 @@ func parseFloat(s string) (float64, bool) {
 	return f, true
 }
 
-func filterFloat(_ *Run, c *call) (Val, error) {
+func filterFloat(_ *py.Run, c *call) (py.Val, error) {
 	if err := c.in.CheckDefined(); err != nil {
-		return None, err
+		return py.None, err
 	}
-	fallback := OfFloat(0)
+	fallback := py.OfFloat(0)
 	if c.hasArg(0) {
 		fallback = c.args[0]
 	}
 	if s, ok := c.in.AsString(); ok {
 		if f, ok := parseFloat(s); ok {
-			return OfFloat(f), nil
+			return py.OfFloat(f), nil
 		}
 		return fallback, nil
 	}
-	if n, ok := ToNum(c.in); ok {
-		return OfFloat(n.Float()), nil
+	if n, ok := py.ToNum(c.in); ok {
+		return py.OfFloat(n.Float()), nil
 	}
 	return fallback, nil
 }
 
-func filterRound(_ *Run, c *call) (Val, error) {
-	n, ok := ToNum(c.in)
+func filterRound(_ *py.Run, c *call) (py.Val, error) {
+	n, ok := py.ToNum(c.in)
 	precision, err := c.intArg(0, 0)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	method, err := c.stringArg(1, "common")
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	switch {
 	case method != "common" && method != "ceil" && method != "floor":
-		return None, fault.Errorf(fault.Other, "the method of round must be common, ceil or floor")
+		return py.None, fault.Errorf(fault.Other, "the method of round must be common, ceil or floor")
 	case !ok:
-		return None, fault.Errorf(fault.Type, "round needs a number, not a '%s'", c.in.PyType())
+		return py.None, fault.Errorf(fault.Type, "round needs a number, not a '%s'", c.in.PyType())
 	case precision > 400 || precision < -400:
-		return None, fault.Errorf(fault.Limit, "round to more than 400 digits")
+		return py.None, fault.Errorf(fault.Limit, "round to more than 400 digits")
 	}
 	if n.Kind != 'f' && method == "common" {
 		if precision < 0 && n.Kind == 'i' {
-			return TruncateFloat(roundHalfEven(n.Float(), precision), None), nil
+			return py.TruncateFloat(roundHalfEven(n.Float(), precision), py.None), nil
 		}
-		return OfBig(n.Big()), nil
+		return py.OfBig(n.Big()), nil
 	}
 	f := n.Float()
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return OfFloat(f), nil
+		return py.OfFloat(f), nil
 	}
 	switch method {
 	case "common":
-		return OfFloat(roundHalfEven(f, precision)), nil
+		return py.OfFloat(roundHalfEven(f, precision)), nil
 	case "ceil":
 		scale := math.Pow(10, float64(precision))
-		return OfFloat((math.Ceil(f*scale) + 0) / scale), nil
+		return py.OfFloat((math.Ceil(f*scale) + 0) / scale), nil
 	}
 	scale := math.Pow(10, float64(precision))
-	return OfFloat((math.Floor(f*scale) + 0) / scale), nil
+	return py.OfFloat((math.Floor(f*scale) + 0) / scale), nil
 }
 
 // roundHalfEven is Python's round: correct for the exact value of the float.
@@ -217,13 +218,13 @@ func roundHalfEven(f float64, precision int) float64 {
 }
 
 // lengthFilter is length.
-func lengthFilter(m *Run, c *call) (Val, error) {
+func lengthFilter(m *py.Run, c *call) (py.Val, error) {
 	n, err := m.LengthOf(c.in)
-	v := OfInt(n)
+	v := py.OfInt(n)
 	if !m.Trace || err != nil {
 		return v, err
 	}
-	from, known := OriginsOf(c.in)
+	from, known := py.OriginsOf(c.in)
 	if !known {
 		from = m.Touched
 	}

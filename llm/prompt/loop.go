@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -13,11 +14,11 @@ type loopState struct {
 	frame  *frame // around the loop
 	depth  int    // from 0
 	i      int
-	items  Elements // what is walked
+	items  py.Elements // what is walked
 	// With an if, elements are tested when they are needed, for the body may change
 	// what the condition sees.
 	tested int
-	kept   []Val
+	kept   []py.Val
 }
 
 func (*loopState) PyType() string { return "LoopContext" }
@@ -31,23 +32,23 @@ func (m *evaluator) execFor(s *forStmt, bodies []body) error {
 }
 
 // runLoop runs the body for every element of v.
-func (m *evaluator) runLoop(s *forStmt, v Val, l *loopState) error {
+func (m *evaluator) runLoop(s *forStmt, v py.Val, l *loopState) error {
 	decided := m.Decided
 	defer func() { m.Decided = decided }()
-	l.items = ListElements(v)
+	l.items = py.ListElements(v)
 	if l.items.Len() == 0 {
 		items, err := m.ItemsOf(v)
 		if err != nil {
 			return fault.WithPosition(err, s.iter.pos())
 		}
-		l.items = Elements{Other: items, From: v.Origin()}
+		l.items = py.Elements{Other: items, From: v.Origin()}
 	}
 	m.noteItems(v, l.items)
 	m.markDecided(len(decided), s.place)
 	before := m.frame
 	defer func() { m.frame = before }()
 	var f *frame
-	loop := OfPython(l)
+	loop := py.OfPython(l)
 	walked := false
 	for ; ; l.i++ {
 		more, err := l.hasItem(m, l.i)
@@ -61,9 +62,9 @@ func (m *evaluator) runLoop(s *forStmt, v Val, l *loopState) error {
 			return fault.WithPosition(err, s.iter.pos())
 		}
 		if f == nil || f.kept {
-			f = &frame{parent: l.frame, vars: make([]Binding, 0, 4)}
+			f = &frame{parent: l.frame, vars: make([]py.Binding, 0, 4)}
 		}
-		f.vars = append(f.vars[:0], Binding{Name: "loop", V: loop})
+		f.vars = append(f.vars[:0], py.Binding{Name: "loop", V: loop})
 		if err := m.assignTo(f, s.target, l.itemAt(l.i)); err != nil {
 			return err
 		}
@@ -115,14 +116,14 @@ func (l *loopState) hasItem(m *evaluator, i int) (bool, error) {
 	return i < len(l.kept), nil
 }
 
-func (l *loopState) itemAt(i int) Val {
+func (l *loopState) itemAt(i int) py.Val {
 	if l.stmt.cond == nil {
 		return l.items.At(i)
 	}
 	return l.kept[i]
 }
 
-func (l *loopState) ItemCount(*Run) (int, error) {
+func (l *loopState) ItemCount(*py.Run) (int, error) {
 	if l.stmt.cond == nil {
 		return l.items.Len(), nil
 	}
@@ -131,68 +132,68 @@ func (l *loopState) ItemCount(*Run) (int, error) {
 }
 
 // member returns a member of loop.
-func (l *loopState) Member(m *Run, name string) (Val, bool, error) {
+func (l *loopState) Member(m *py.Run, name string) (py.Val, bool, error) {
 	switch name {
 	case "index":
-		return OfInt(l.i + 1), true, nil
+		return py.OfInt(l.i + 1), true, nil
 	case "index0":
-		return OfInt(l.i), true, nil
+		return py.OfInt(l.i), true, nil
 	case "first":
-		return OfBool(l.i == 0), true, nil
+		return py.OfBool(l.i == 0), true, nil
 	case "last":
 		more, err := l.hasItem(l.m, l.i+1)
-		return OfBool(!more), true, err
+		return py.OfBool(!more), true, err
 	case "length":
 		n, err := l.ItemCount(m)
-		return OfInt(n), true, err
+		return py.OfInt(n), true, err
 	case "revindex":
 		n, err := l.ItemCount(m)
-		return OfInt(n - l.i), true, err
+		return py.OfInt(n - l.i), true, err
 	case "revindex0":
 		n, err := l.ItemCount(m)
-		return OfInt(n - l.i - 1), true, err
+		return py.OfInt(n - l.i - 1), true, err
 	case "depth":
-		return OfInt(l.depth + 1), true, nil
+		return py.OfInt(l.depth + 1), true, nil
 	case "depth0":
-		return OfInt(l.depth), true, nil
+		return py.OfInt(l.depth), true, nil
 	case "previtem":
 		return l.neighbourItem(m, l.i-1, name)
 	case "nextitem":
 		return l.neighbourItem(m, l.i+1, name)
 	case "cycle":
-		return OfFunc(name, l.cycleItems), true, nil
+		return py.OfFunc(name, l.cycleItems), true, nil
 	}
-	return None, false, nil
+	return py.None, false, nil
 }
 
-func (l *loopState) neighbourItem(m *Run, i int, name string) (Val, bool, error) {
+func (l *loopState) neighbourItem(m *py.Run, i int, name string) (py.Val, bool, error) {
 	there, err := l.hasItem(l.m, i)
 	if err != nil {
-		return None, false, err
+		return py.None, false, err
 	}
 	if i >= 0 && there {
 		return l.itemAt(i), true, nil
 	}
 	path := "loop." + name
-	return m.Undefined(&UndefinedValue{Class: fault.Undefined, Name: path, Format: "%s is undefined: the loop has no such element", Args: []any{path}, Off: m.Here}), true, nil
+	return m.Undefined(&py.UndefinedValue{Class: fault.Undefined, Name: path, Format: "%s is undefined: the loop has no such element", Args: []any{path}, Off: m.Here}), true, nil
 }
 
-func (l *loopState) cycleItems(_ *Run, a CallArgs) (Val, error) {
+func (l *loopState) cycleItems(_ *py.Run, a py.CallArgs) (py.Val, error) {
 	if len(a.Pos) == 0 || len(a.Kw) > 0 {
-		return None, fault.Errorf(fault.Type, "loop.cycle needs items to choose from, and none by name")
+		return py.None, fault.Errorf(fault.Type, "loop.cycle needs items to choose from, and none by name")
 	}
 	return a.Pos[l.i%len(a.Pos)], nil
 }
 
 // callWith is loop(items) in a recursive loop.
-func (l *loopState) CallWith(_ *Run, a CallArgs) (Val, error) {
+func (l *loopState) CallWith(_ *py.Run, a py.CallArgs) (py.Val, error) {
 	if !l.stmt.recursive {
 		e := fault.Errorf(fault.Type, "the loop is not recursive")
 		e.Hint = "write {% for ... recursive %}"
-		return None, e
+		return py.None, e
 	}
 	if len(a.Pos) != 1 || len(a.Kw) > 0 {
-		return None, fault.Errorf(fault.Type, "loop takes one argument")
+		return py.None, fault.Errorf(fault.Type, "loop takes one argument")
 	}
 	text, err := l.m.captureNested(func() error {
 		return l.m.runLoop(l.stmt, a.Pos[0], &loopState{m: l.m, stmt: l.stmt, bodies: l.bodies, frame: l.frame, depth: l.depth + 1})
@@ -201,10 +202,10 @@ func (l *loopState) CallWith(_ *Run, a CallArgs) (Val, error) {
 }
 
 // captureNested runs the body of a macro or a recursive loop and returns its text.
-func (m *evaluator) captureNested(f func() error) (Val, error) {
+func (m *evaluator) captureNested(f func() error) (py.Val, error) {
 	m.calls++
 	if m.calls > fault.MaxCalls {
-		return None, fault.Errorf(fault.Limit, "macros inside each other deeper than %d", fault.MaxCalls)
+		return py.None, fault.Errorf(fault.Limit, "macros inside each other deeper than %d", fault.MaxCalls)
 	}
 	text, err := m.captureOutput(f)
 	m.calls--

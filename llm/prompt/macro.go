@@ -1,6 +1,9 @@
 package prompt
 
-import "github.com/callnode/scheduler/llm/prompt/internal/fault"
+import (
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
+)
 
 // macro is a macro that has been defined, in the frame that it sees.
 type macro struct {
@@ -20,11 +23,11 @@ func (m *evaluator) execMacro(s *macroStmt, bodies []body) error {
 	return nil
 }
 
-func (m *evaluator) newMacro(s *macroStmt, bodies []body) Val {
+func (m *evaluator) newMacro(s *macroStmt, bodies []body) py.Val {
 	for f := m.frame; f != nil; f = f.parent {
 		f.kept = true // a loop must not use this frame again
 	}
-	return OfPython(&macro{m, s.name, s, bodies[0], m.frame})
+	return py.OfPython(&macro{m, s.name, s, bodies[0], m.frame})
 }
 
 func (m *evaluator) execCall(s *callStmt, bodies []body) error {
@@ -39,7 +42,7 @@ func (m *evaluator) execCall(s *callStmt, bodies []body) error {
 	if err != nil {
 		return fault.WithPosition(err, s.pos())
 	}
-	a.Kw = append(a.Kw, Binding{Name: "caller", V: m.newMacro(s.macroStmt, bodies)})
+	a.Kw = append(a.Kw, py.Binding{Name: "caller", V: m.newMacro(s.macroStmt, bodies)})
 	v, err := m.CallValue(f, a)
 	if err != nil {
 		return fault.WithPosition(err, s.pos())
@@ -48,17 +51,17 @@ func (m *evaluator) execCall(s *callStmt, bodies []body) error {
 }
 
 // member returns the name of the macro, which is all that it tells.
-func (x *macro) Member(_ *Run, name string) (Val, bool, error) {
+func (x *macro) Member(_ *py.Run, name string) (py.Val, bool, error) {
 	if name == "name" {
-		return OfStr(x.name), true, nil
+		return py.OfStr(x.name), true, nil
 	}
-	return None, false, nil
+	return py.None, false, nil
 }
 
 // callWith runs the macro.
-func (x *macro) CallWith(_ *Run, a CallArgs) (Val, error) {
+func (x *macro) CallWith(_ *py.Run, a py.CallArgs) (py.Val, error) {
 	m := x.m
-	f := &frame{parent: x.frame, vars: make([]Binding, 0, len(x.stmt.params)+1)}
+	f := &frame{parent: x.frame, vars: make([]py.Binding, 0, len(x.stmt.params)+1)}
 	text, err := m.captureNested(func() error {
 		before := m.frame
 		m.frame = f
@@ -73,10 +76,10 @@ func (x *macro) CallWith(_ *Run, a CallArgs) (Val, error) {
 
 // bindParams puts the arguments of a call into the macro's frame. Defaults are
 // evaluated now, and see the parameters before them.
-func (x *macro) bindParams(m *evaluator, f *frame, a CallArgs) error {
+func (x *macro) bindParams(m *evaluator, f *frame, a py.CallArgs) error {
 	s := x.stmt
 	for i, p := range s.params {
-		v := Missing
+		v := py.Missing
 		if i < len(a.Pos) {
 			v = a.Pos[i]
 		}
@@ -85,12 +88,12 @@ func (x *macro) bindParams(m *evaluator, f *frame, a CallArgs) error {
 				continue
 			}
 			if !v.IsAbsent() {
-				return fault.Errorf(fault.Type, "the macro %s has two values for argument %s", QuoteText(x.name), QuoteText(p.name))
+				return fault.Errorf(fault.Type, "the macro %s has two values for argument %s", py.QuoteText(x.name), py.QuoteText(p.name))
 			}
 			v = kw.V
 		}
 		if v.IsAbsent() {
-			v = m.Undefined(&UndefinedValue{Class: fault.Undefined, Name: p.name, Format: "the argument %s of the macro %s was not given", Args: []any{p.name, x.name}, Off: s.pos()})
+			v = m.Undefined(&py.UndefinedValue{Class: fault.Undefined, Name: p.name, Format: "the argument %s of the macro %s was not given", Args: []any{p.name, x.name}, Off: s.pos()})
 			if p.fallback != nil {
 				var err error
 				v, err = m.evalTraced(p.fallback)
@@ -107,22 +110,22 @@ func (x *macro) bindParams(m *evaluator, f *frame, a CallArgs) error {
 }
 
 // bindCaller handles arguments without a parameter: only caller may be one.
-func (x *macro) bindCaller(f *frame, a CallArgs) error {
+func (x *macro) bindCaller(f *frame, a py.CallArgs) error {
 	s := x.stmt
 	if len(a.Pos) > len(s.params) {
-		return fault.Errorf(fault.Type, "the macro %s takes at most %d arguments, %d are given", QuoteText(x.name), len(s.params), len(a.Pos))
+		return fault.Errorf(fault.Type, "the macro %s takes at most %d arguments, %d are given", py.QuoteText(x.name), len(s.params), len(a.Pos))
 	}
 	for _, kw := range a.Kw {
 		if s.hasParam(kw.Name) {
 			continue
 		}
 		if kw.Name == "caller" && s.caller {
-			f.vars = append(f.vars, Binding{Name: "caller", V: kw.V})
+			f.vars = append(f.vars, py.Binding{Name: "caller", V: kw.V})
 			continue
 		}
-		e := fault.Errorf(fault.Type, "the macro %s has no argument %s", QuoteText(x.name), QuoteText(kw.Name))
+		e := fault.Errorf(fault.Type, "the macro %s has no argument %s", py.QuoteText(x.name), py.QuoteText(kw.Name))
 		if kw.Name == "caller" {
-			fault.SetMessage(e, "the macro %s does not use caller(), so it cannot be used with {%% call %%}", QuoteText(x.name))
+			fault.SetMessage(e, "the macro %s does not use caller(), so it cannot be used with {%% call %%}", py.QuoteText(x.name))
 		}
 		return e
 	}

@@ -2,18 +2,19 @@ package prompt
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
-func (m *evaluator) evalAttr(n *attrNode) (Val, error) {
+func (m *evaluator) evalAttr(n *attrNode) (py.Val, error) {
 	touched := len(m.Touched)
 	o, err := m.eval(n.obj)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	if o.Py() == nil && !n.method {
 		if v, ok := o.V.Get(n.name); ok {
-			member := Val{V: v}.WithOrigin(trace.ChildOrigin(o.Origin(), n.name))
+			member := py.Val{V: v}.WithOrigin(trace.ChildOrigin(o.Origin(), n.name))
 			m.KeepUsed(touched, member)
 			return member, nil
 		}
@@ -24,55 +25,55 @@ func (m *evaluator) evalAttr(n *attrNode) (Val, error) {
 }
 
 // member is the value of an attribute, with the position of errors.
-func (m *evaluator) evalMember(o Val, n *attrNode) (Val, error) {
+func (m *evaluator) evalMember(o py.Val, n *attrNode) (py.Val, error) {
 	if u := o.AsUndefined(); u != nil && u.Deep {
 		return o, nil
 	}
 	if err := o.CheckDefined(); err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	m.Here = n.pos()
 	v, ok, err := getAttribute(&m.Run, o, n.name)
 	if err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	if !ok {
-		v, ok, err = getItem(o, OfStr(n.name))
+		v, ok, err = getItem(o, py.OfStr(n.name))
 		if err != nil {
-			return None, fault.WithPosition(err, n.pos())
+			return py.None, fault.WithPosition(err, n.pos())
 		}
 	}
 	if !ok {
-		return m.Undefined(MissingMember(o, n.path, n.name, n.pos())), nil
+		return m.Undefined(py.MissingMember(o, n.path, n.name, n.pos())), nil
 	}
 	if u := v.AsUndefined(); u != nil && u.Class == fault.Security {
 		c := *u
 		c.Off = n.pos()
-		return OfPython(&c), nil
+		return py.OfPython(&c), nil
 	}
 	return v, nil
 }
 
-func (m *evaluator) evalItem(n *itemNode) (Val, error) {
+func (m *evaluator) evalItem(n *itemNode) (py.Val, error) {
 	touched := len(m.Touched)
 	v, err := m.findItem(n)
 	m.KeepUsed(touched, v)
 	return v, err
 }
 
-func (m *evaluator) findItem(n *itemNode) (Val, error) {
+func (m *evaluator) findItem(n *itemNode) (py.Val, error) {
 	o, err := m.eval(n.obj)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	key, err := m.eval(n.key)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	if o.Py() == nil && key.Py() == nil {
 		if s, ok := key.V.Str(); ok {
 			if v, ok := o.V.Get(s); ok {
-				return Val{V: v}.WithOrigin(trace.ChildOrigin(o.Origin(), s)), nil
+				return py.Val{V: v}.WithOrigin(trace.ChildOrigin(o.Origin(), s)), nil
 			}
 		}
 	}
@@ -80,13 +81,13 @@ func (m *evaluator) findItem(n *itemNode) (Val, error) {
 		return o, nil
 	}
 	if err := o.CheckDefined(); err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	if err := key.CheckDefined(); err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	if err := m.CountSteps(o.ReadingSteps() + key.ReadingSteps()); err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	v, ok, err := getItem(o, key)
 	if err == nil && !ok {
@@ -95,16 +96,16 @@ func (m *evaluator) findItem(n *itemNode) (Val, error) {
 		}
 	}
 	if err != nil {
-		return None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.pos())
 	}
 	if !ok {
 		name, _ := m.TextOf(key)
-		return m.Undefined(MissingMember(o, ItemPath(pathText(n.obj), key), name, n.pos())), nil
+		return m.Undefined(py.MissingMember(o, py.ItemPath(pathText(n.obj), key), name, n.pos())), nil
 	}
 	if u := v.AsUndefined(); u != nil && u.Class == fault.Security {
 		c := *u
 		c.Off = n.pos()
-		return OfPython(&c), nil
+		return py.OfPython(&c), nil
 	}
 	return v, nil
 }

@@ -3,6 +3,7 @@ package prompt
 import (
 	"slices"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -20,7 +21,7 @@ func (p position) pos() int { return int(p) }
 type (
 	constNode struct {
 		position
-		v    Val
+		v    py.Val
 		stop int // where a text ends in the source
 	}
 	nameNode struct {
@@ -213,7 +214,7 @@ func constPath(n node) ([]string, bool) {
 			return nil, false
 		}
 		if p, ok := constPath(n.obj); ok {
-			key := Text(c.v.V)
+			key := py.Text(c.v.V)
 			_, isStr := c.v.V.Str()
 			_, isInt := c.v.V.Int()
 			isKey := isStr || isInt
@@ -286,7 +287,7 @@ func pathText(n node) string {
 		return n.path
 	case *itemNode:
 		if c, ok := n.key.(*constNode); ok {
-			return ItemPath(pathText(n.obj), c.v)
+			return py.ItemPath(pathText(n.obj), c.v)
 		}
 		if p := pathText(n.key); p != "" {
 			return pathText(n.obj) + "[" + p + "]"

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 )
 
 // parseWhole reads an expression that fills the tokens; commas make a tuple.
@@ -243,14 +244,14 @@ func (p *parser) parsePrimary() (node, error) {
 		p.i++
 		switch t.text {
 		case "true", "True":
-			return &constNode{position(t.off), OfBool(true), t.end}, nil
+			return &constNode{position(t.off), py.OfBool(true), t.end}, nil
 		case "false", "False":
-			return &constNode{position(t.off), OfBool(false), t.end}, nil
+			return &constNode{position(t.off), py.OfBool(false), t.end}, nil
 		case "none", "None":
-			return &constNode{position(t.off), None, t.end}, nil
+			return &constNode{position(t.off), py.None, t.end}, nil
 		}
 		if f, ok := p.funcs[t.text]; ok {
-			return &constNode{position(t.off), FuncValue(t.text, f), t.end}, nil
+			return &constNode{position(t.off), py.FuncValue(t.text, f), t.end}, nil
 		}
 		return &nameNode{position(t.off), t.text, p.slots.slotOf(t.text)}, nil
 	case tokString:
@@ -258,7 +259,7 @@ func (p *parser) parsePrimary() (node, error) {
 		for p.current().kind == tokString {
 			s.WriteString(p.advance().text)
 		}
-		return &constNode{position(t.off), OfStr(s.String()), p.toks[p.i-1].end}, nil
+		return &constNode{position(t.off), py.OfStr(s.String()), p.toks[p.i-1].end}, nil
 	case tokInt, tokFloat:
 		p.i++
 		return &constNode{position(t.off), t.num, t.end}, nil

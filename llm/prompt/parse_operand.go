@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 )
 
 // parsePostfix reads members, subscripts and calls.
@@ -56,7 +57,7 @@ func (p *parser) parseMember(obj node) (node, error) {
 		}
 		return &attrNode{
 			position: position(obj.pos()), obj: obj, name: t.text,
-			path: MemberPath(pathText(obj), t.text), method: DictMethods[t.text],
+			path: py.MemberPath(pathText(obj), t.text), method: py.DictMethods[t.text],
 		}, nil
 	case tokInt:
 		return &itemNode{position(obj.pos()), obj, &constNode{position: position(t.off), v: t.num}}, nil

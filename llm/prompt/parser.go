@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -12,7 +13,7 @@ type parser struct {
 	depth   int
 	noColon int // above 0 in subscripts and dicts, where a colon begins no argument of a filter
 	slots   *nameTable
-	funcs   map[string]Func
+	funcs   map[string]py.Func
 	lenient bool // unknown filters and tests are errors only when they are reached
 }
 
@@ -48,7 +49,7 @@ func (p *parser) acceptWord(text string) bool {
 
 func (p *parser) expect(text string) error {
 	if !p.acceptOp(text) {
-		return p.unexpectedError("expected %s", QuoteText(text))
+		return p.unexpectedError("expected %s", py.QuoteText(text))
 	}
 	return nil
 }
@@ -64,7 +65,7 @@ func (p *parser) expectName() (*token, error) {
 // The format is of what was expected; "" where nothing was.
 func (p *parser) unexpectedError(format string, args ...any) error {
 	t := p.current()
-	what := wording.Same(QuoteText(t.text))
+	what := wording.Same(py.QuoteText(t.text))
 	switch {
 	case t.kind == tokEnd && t.text == "":
 		what = wording.Say("the end of the expression")

@@ -40,6 +40,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -99,3 +100,11 @@ func HasTags(text string) bool {
 	}
 	return false
 }
+
+// Text returns what a template prints for a value: strings as they are, the rest as
+// Python does (True, None, 3.0, ['a']).
+func Text(v value.Value) string { return py.Text(v) }
+
+// Truthy is Python's notion of truth: "", 0, empty lists and objects and null are
+// false.
+func Truthy(v value.Value) bool { return py.Truthy(v) }

@@ -3,6 +3,7 @@ package prompt
 import (
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -243,7 +244,7 @@ func methodIn(n node, parts int) (first int) {
 		switch x := n.(type) {
 		case *attrNode:
 			parts--
-			if DictMethods[x.name] {
+			if py.DictMethods[x.name] {
 				first = parts
 			}
 			n = x.obj

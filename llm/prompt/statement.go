@@ -2,10 +2,11 @@ package prompt
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
-func (m *evaluator) evalBody(n *bodyNode) (Val, error) {
+func (m *evaluator) evalBody(n *bodyNode) (py.Val, error) {
 	m.Touch(m.captured.Origin())
 	return m.captured, nil
 }
@@ -39,7 +40,7 @@ func (m *evaluator) execSet(s *setStmt) error {
 }
 
 // assignTo puts a value into variables of a frame.
-func (m *evaluator) assignTo(f *frame, t *assignTarget, v Val) error {
+func (m *evaluator) assignTo(f *frame, t *assignTarget, v py.Val) error {
 	if t.parts == nil && t.attr == "" {
 		if err := f.setVar(t.name, v); err != nil {
 			return fault.WithPosition(err, t.off)
@@ -54,7 +55,7 @@ func (m *evaluator) assignTo(f *frame, t *assignTarget, v Val) error {
 		if err != nil {
 			return err
 		}
-		x, ok := ns.Py().(*Namespace)
+		x, ok := ns.Py().(*py.Namespace)
 		if !ok {
 			return fault.WithPosition(fault.Errorf(fault.Other, "only members of a namespace can be set: %s is a '%s'", t.name, ns.PyType()), t.off)
 		}
@@ -88,14 +89,14 @@ func (m *evaluator) runInFrame(parent *frame, f func() error) error {
 }
 
 // captureBody runs a body in a frame of its own and returns what it wrote.
-func (m *evaluator) captureBody(part body) (Val, error) {
+func (m *evaluator) captureBody(part body) (py.Val, error) {
 	return m.captureOutput(func() error {
 		return m.runInFrame(m.frame, func() error { return m.walk.runBody(part) })
 	})
 }
 
 // filterText sends what a body wrote through filters.
-func (m *evaluator) filterText(text Val, chain node) (Val, error) {
+func (m *evaluator) filterText(text py.Val, chain node) (py.Val, error) {
 	before := m.captured
 	m.captured = text
 	v, err := m.evalTraced(chain)
@@ -130,7 +131,7 @@ func (m *evaluator) execFilter(s *filterStmt, bodies []body) error {
 }
 
 func (m *evaluator) execWith(s *withStmt, bodies []body) error {
-	values := make([]Val, len(s.values))
+	values := make([]py.Val, len(s.values))
 	for i, x := range s.values {
 		v, err := m.evalTraced(x)
 		if err != nil {
@@ -182,7 +183,7 @@ func (m *evaluator) printExpr(x node, start, stop int) error {
 }
 
 // writeValue writes the text of a value that source[start:stop] made.
-func (m *evaluator) writeValue(v Val, pos, start, stop int) error {
+func (m *evaluator) writeValue(v py.Val, pos, start, stop int) error {
 	m.Touched = m.Touched[:0]
 	s, err := m.PrintedText(v)
 	if err == nil {
@@ -230,7 +231,7 @@ func (m *evaluator) writeText(s string) error {
 }
 
 // captureOutput runs f and returns the text that it wrote.
-func (m *evaluator) captureOutput(f func() error) (Val, error) {
+func (m *evaluator) captureOutput(f func() error) (py.Val, error) {
 	out, parts, touched := m.out, m.parts, m.Touched
 	m.out, m.parts, m.Touched = nil, nil, nil
 	err := f()

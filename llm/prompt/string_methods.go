@@ -8,16 +8,17 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
 // methodsOf returns the methods of a value: those of Python's str, list, tuple and
 // dict that prompts use and that change nothing.
-func methodsOf(o Val) map[string]*builtin {
+func methodsOf(o py.Val) map[string]*builtin {
 	if o.IsDict() {
 		return dictTable()
 	}
-	if IsSequence(o) {
+	if py.IsSequence(o) {
 		return listTable()
 	}
 	if _, ok := o.AsString(); ok {
@@ -26,21 +27,21 @@ func methodsOf(o Val) map[string]*builtin {
 	return nil
 }
 
-func hasMethod(o Val, name string) bool { return methodsOf(o)[name] != nil }
+func hasMethod(o py.Val, name string) bool { return methodsOf(o)[name] != nil }
 
-func callMethod(m *Run, o Val, name string, a CallArgs) (Val, error) {
+func callMethod(m *py.Run, o py.Val, name string, a py.CallArgs) (py.Val, error) {
 	return methodsOf(o)[name].applyTo(m, name, o, a)
 }
 
 func newDictTable() map[string]*builtin {
 	viewOf := func(kind byte) *builtin {
-		return &builtin{fn: func(_ *Run, c *call) (Val, error) { return OfPython(&DictView{Of: c.in, Kind: kind}), nil }}
+		return &builtin{fn: func(_ *py.Run, c *call) (py.Val, error) { return py.OfPython(&py.DictView{Of: c.in, Kind: kind}), nil }}
 	}
 	return map[string]*builtin{
 		"keys": viewOf('k'), "values": viewOf('v'), "items": viewOf('i'),
-		"copy": {fn: func(_ *Run, c *call) (Val, error) { return c.in, nil }},
-		"get": {params: []string{"key", "default"}, need: 1, fn: func(_ *Run, c *call) (Val, error) {
-			v, ok, err := DictGet(c.in, c.args[0])
+		"copy": {fn: func(_ *py.Run, c *call) (py.Val, error) { return c.in, nil }},
+		"get": {params: []string{"key", "default"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
+			v, ok, err := py.DictGet(c.in, c.args[0])
 			if err == nil && !ok && c.hasArg(1) {
 				return c.args[1], nil
 			}
@@ -51,23 +52,23 @@ func newDictTable() map[string]*builtin {
 
 func newListTable() map[string]*builtin {
 	return map[string]*builtin{
-		"index": {params: []string{"value"}, need: 1, fn: func(m *Run, c *call) (Val, error) {
+		"index": {params: []string{"value"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
 			first, _, err := findEqual(m, c)
 			if err == nil && first < 0 {
 				err = fault.Errorf(fault.Other, "the value is not in the list")
 			}
-			return OfInt(first), err
+			return py.OfInt(first), err
 		}},
-		"count": {params: []string{"value"}, need: 1, fn: func(m *Run, c *call) (Val, error) {
+		"count": {params: []string{"value"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
 			_, n, err := findEqual(m, c)
-			return OfInt(n), err
+			return py.OfInt(n), err
 		}},
 	}
 }
 
 // findEqual returns the first index of the first argument in the input, -1 for
 // nowhere, and how often it occurs.
-func findEqual(m *Run, c *call) (first, count int, err error) {
+func findEqual(m *py.Run, c *call) (first, count int, err error) {
 	items, err := m.ItemsOf(c.in)
 	first = -1
 	for i, x := range items {
@@ -100,65 +101,65 @@ func newStrTable() map[string]*builtin {
 		"split": splitMethod(false), "rsplit": splitMethod(true),
 		"isupper": textTestMethod(func(s string) bool { return lettercase.IsCased(s, unicode.IsUpper) }),
 		"islower": textTestMethod(func(s string) bool { return lettercase.IsCased(s, unicode.IsLower) }),
-		"isspace": isIn(IsSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(lettercase.IsDigit),
+		"isspace": isIn(py.IsSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(lettercase.IsDigit),
 		"isalnum": isIn(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
 	}
-	t["splitlines"] = &builtin{fn: func(m *Run, c *call) (Val, error) { return listOfTexts(m, c.in, splitLines(c.inputText())) }}
-	t["join"] = &builtin{params: []string{"iterable"}, need: 1, fn: func(m *Run, c *call) (Val, error) {
+	t["splitlines"] = &builtin{fn: func(m *py.Run, c *call) (py.Val, error) { return listOfTexts(m, c.in, splitLines(c.inputText())) }}
+	t["join"] = &builtin{params: []string{"iterable"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
 		items, err := m.ItemsOf(c.args[0])
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		return joinTexts(m, c.in, items, true)
 	}}
 	t["replace"] = &builtin{params: []string{"old", "new", "count"}, need: 2, fn: replaceMethod}
-	t["count"] = &builtin{params: []string{"sub"}, need: 1, fn: func(_ *Run, c *call) (Val, error) {
+	t["count"] = &builtin{params: []string{"sub"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
 		sub, err := c.stringArg(0, "")
-		return OfInt(strings.Count(c.inputText(), sub)), err
+		return py.OfInt(strings.Count(c.inputText(), sub)), err
 	}}
-	t["format"] = &builtin{rest: true, fn: func(m *Run, c *call) (Val, error) {
+	t["format"] = &builtin{rest: true, fn: func(m *py.Run, c *call) (py.Val, error) {
 		s, err := m.FormatFields(c.inputText(), c.argv)
-		return OfStr(s), err
+		return py.OfStr(s), err
 	}}
 	return t
 }
 
 func textMethod(f func(string) string) *builtin {
-	return &builtin{fn: func(m *Run, c *call) (Val, error) {
+	return &builtin{fn: func(m *py.Run, c *call) (py.Val, error) {
 		s := c.inputText()
 		if err := m.CheckTextSize(len(s)); err != nil {
-			return None, err
+			return py.None, err
 		}
-		return OfStr(f(s)), nil
+		return py.OfStr(f(s)), nil
 	}}
 }
 
 func textTestMethod(f func(string) bool) *builtin {
-	return &builtin{fn: func(m *Run, c *call) (Val, error) {
+	return &builtin{fn: func(m *py.Run, c *call) (py.Val, error) {
 		s := c.inputText()
-		return OfBool(f(s)), m.CountSteps(len(s) >> 8)
+		return py.OfBool(f(s)), m.CountSteps(len(s) >> 8)
 	}}
 }
 
 func stripMethod(left, right bool) *builtin {
-	return &builtin{params: []string{"chars"}, fn: func(m *Run, c *call) (Val, error) {
+	return &builtin{params: []string{"chars"}, fn: func(m *py.Run, c *call) (py.Val, error) {
 		return stripText(m, c.in, c, left, right)
 	}}
 }
 
 // stripText returns a text without the characters at its ends that are in the first
 // argument of c, or without the white space there where that is absent or none.
-func stripText(m *Run, in Val, c *call, left, right bool) (Val, error) {
+func stripText(m *py.Run, in py.Val, c *call, left, right bool) (py.Val, error) {
 	s, _ := in.AsString()
-	cut := IsSpace
+	cut := py.IsSpace
 	if c.hasArg(0) && !c.args[0].IsNone() {
 		chars, err := c.stringArg(0, "")
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		cut = func(r rune) bool { return strings.ContainsRune(chars, r) }
 		if err := m.CountSteps(len(s) * len(chars) >> 8); err != nil {
-			return None, err
+			return py.None, err
 		}
 	}
 	offset := 0
@@ -174,63 +175,63 @@ func stripText(m *Run, in Val, c *call, left, right bool) (Val, error) {
 
 // affixMethod is startswith or endswith, of one string or a tuple of them.
 func affixMethod(has func(s, part string) bool) *builtin {
-	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *Run, c *call) (Val, error) {
-		parts := []Val{c.args[0]}
-		if t, ok := c.args[0].Py().(Tuple); ok {
+	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
+		parts := []py.Val{c.args[0]}
+		if t, ok := c.args[0].Py().(py.Tuple); ok {
 			parts = t
 		}
 		for _, p := range parts {
 			text, ok := p.AsString()
 			if !ok {
-				return None, fault.Errorf(fault.Type, "needs a string or a tuple of strings, not '%s'", p.PyType())
+				return py.None, fault.Errorf(fault.Type, "needs a string or a tuple of strings, not '%s'", p.PyType())
 			}
 			if has(c.inputText(), text) {
-				return OfBool(true), nil
+				return py.OfBool(true), nil
 			}
 		}
-		return OfBool(false), nil
+		return py.OfBool(false), nil
 	}}
 }
 
-func cutPrefix(_ *Run, c *call) (Val, error) {
+func cutPrefix(_ *py.Run, c *call) (py.Val, error) {
 	part, err := c.stringArg(0, "")
 	s := c.inputText()
 	rest := strings.TrimPrefix(s, part)
 	return c.in.SubText(len(s)-len(rest), rest), err
 }
 
-func cutSuffix(_ *Run, c *call) (Val, error) {
+func cutSuffix(_ *py.Run, c *call) (py.Val, error) {
 	part, err := c.stringArg(0, "")
 	return c.in.SubText(0, strings.TrimSuffix(c.inputText(), part)), err
 }
 
 // findMethod is find, rfind or index: positions count characters.
 func findMethod(search func(s, sub string) int, must bool) *builtin {
-	return &builtin{params: []string{"sub"}, need: 1, fn: func(m *Run, c *call) (Val, error) {
+	return &builtin{params: []string{"sub"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
 		s := c.inputText()
 		sub, err := c.stringArg(0, "")
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		i := search(s, sub)
 		if i >= 0 {
 			i = utf8.RuneCountInString(s[:i])
 		} else if must {
-			return None, fault.Errorf(fault.Other, "substring not found")
+			return py.None, fault.Errorf(fault.Other, "substring not found")
 		}
-		return OfInt(i), m.CountSteps(len(s) >> 8)
+		return py.OfInt(i), m.CountSteps(len(s) >> 8)
 	}}
 }
 
 func partitionMethod(search func(s, sep string) int, last bool) *builtin {
-	return &builtin{params: []string{"sep"}, need: 1, fn: func(_ *Run, c *call) (Val, error) {
+	return &builtin{params: []string{"sep"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
 		s := c.inputText()
 		sep, err := c.stringArg(0, "")
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		if sep == "" {
-			return None, fault.Errorf(fault.Other, "empty separator")
+			return py.None, fault.Errorf(fault.Other, "empty separator")
 		}
 		from, to := len(s), len(s) // the separator
 		if i := search(s, sep); i >= 0 {
@@ -239,29 +240,29 @@ func partitionMethod(search func(s, sep string) int, last bool) *builtin {
 			from, to = 0, 0
 		}
 		in := c.in
-		return OfPython(Tuple{in.SubText(0, s[:from]), in.SubText(from, s[from:to]), in.SubText(to, s[to:])}), nil
+		return py.OfPython(py.Tuple{in.SubText(0, s[:from]), in.SubText(from, s[from:to]), in.SubText(to, s[to:])}), nil
 	}}
 }
 
-func replaceMethod(m *Run, c *call) (Val, error) {
+func replaceMethod(m *py.Run, c *call) (py.Val, error) {
 	old, err := c.stringArg(0, "")
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	with, err := c.stringArg(1, "")
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	count, err := c.intArg(2, -1)
 	if err != nil {
-		return None, err
+		return py.None, err
 	}
 	s, err := replaceText(m, c.inputText(), old, with, count)
-	return OfStr(s), err
+	return py.OfStr(s), err
 }
 
 // replaceText replaces old by new, count times, or everywhere when count < 0.
-func replaceText(m *Run, s, old, new string, count int) (string, error) {
+func replaceText(m *py.Run, s, old, new string, count int) (string, error) {
 	n := strings.Count(s, old)
 	if count >= 0 {
 		n = min(n, count)
@@ -275,35 +276,35 @@ func replaceText(m *Run, s, old, new string, count int) (string, error) {
 }
 
 // joinTexts puts sep between the texts of the items; strict refuses what is not text.
-func joinTexts(m *Run, sep Val, items []Val, strict bool) (Val, error) {
+func joinTexts(m *py.Run, sep py.Val, items []py.Val, strict bool) (py.Val, error) {
 	between, _ := sep.AsString()
 	texts, size := make([]string, len(items)), 0
 	var parts []trace.Part
 	for i, x := range items {
 		if err := x.CheckRead(); err != nil {
-			return None, err
+			return py.None, err
 		}
 		s, ok := x.AsString()
 		if strict && !ok {
-			return None, fault.Errorf(fault.Type, "element %d is a '%s', not a string", i, x.PyType())
+			return py.None, fault.Errorf(fault.Type, "element %d is a '%s', not a string", i, x.PyType())
 		}
 		if !ok {
 			var err error
 			s, err = m.PrintedText(x)
 			if err != nil {
-				return None, err
+				return py.None, err
 			}
 		}
 		texts[i] = s
 		size += len(s) + len(between)
 		if size > fault.MaxBytes {
-			return None, m.CheckTextSize(size)
+			return py.None, m.CheckTextSize(size)
 		}
 		if m.Trace {
 			if i > 0 {
 				parts = trace.AppendParts(parts, sep.Origin().DecidedBy(trace.DecidersOf(x.Origin())), len(between))
 			}
-			parts = trace.AppendParts(parts, PrintedOrigin(x), len(s))
+			parts = trace.AppendParts(parts, py.PrintedOrigin(x), len(s))
 		}
 	}
 	return m.JoinedText(strings.Join(texts, between), parts), m.CheckTextSize(size)
@@ -311,19 +312,19 @@ func joinTexts(m *Run, sep Val, items []Val, strict bool) (Val, error) {
 
 // splitMethod is split or rsplit.
 func splitMethod(fromRight bool) *builtin {
-	return &builtin{params: []string{"sep", "maxsplit"}, fn: func(m *Run, c *call) (Val, error) {
+	return &builtin{params: []string{"sep", "maxsplit"}, fn: func(m *py.Run, c *call) (py.Val, error) {
 		limit, err := c.intArg(1, -1)
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
 		sep := ""
 		if c.hasArg(0) && !c.args[0].IsNone() {
 			sep, err = c.stringArg(0, "")
 			if err != nil {
-				return None, err
+				return py.None, err
 			}
 			if sep == "" {
-				return None, fault.Errorf(fault.Other, "empty separator")
+				return py.None, fault.Errorf(fault.Other, "empty separator")
 			}
 		}
 		return listOfTexts(m, c.in, splitText(c.inputText(), sep, limit, fromRight))
@@ -334,16 +335,16 @@ func splitMethod(fromRight bool) *builtin {
 type byteRange struct{ from, to int }
 
 // listOfTexts returns the parts of a text as a list.
-func listOfTexts(m *Run, in Val, parts []byteRange) (Val, error) {
+func listOfTexts(m *py.Run, in py.Val, parts []byteRange) (py.Val, error) {
 	if err := m.CheckListSize(len(parts)); err != nil {
-		return None, err
+		return py.None, err
 	}
 	s, _ := in.AsString()
-	items := make([]Val, len(parts))
+	items := make([]py.Val, len(parts))
 	for i, p := range parts {
 		items[i] = m.ItemOfText(in, p.from, s[p.from:p.to])
 	}
-	return OfList(items), nil
+	return py.OfList(items), nil
 }
 
 // splitText splits at a separator, or at runs of white space when it is "", at most
@@ -356,7 +357,7 @@ func splitText(s, sep string, limit int, fromRight bool) []byteRange {
 		gaps = findAll(s, sep, fromRight)
 		limit = min(limit, len(gaps))
 	} else {
-		rest = byteRange{len(s) - len(strings.TrimLeftFunc(s, IsSpace)), len(strings.TrimRightFunc(s, IsSpace))}
+		rest = byteRange{len(s) - len(strings.TrimLeftFunc(s, py.IsSpace)), len(strings.TrimRightFunc(s, py.IsSpace))}
 		if rest.from >= rest.to {
 			return nil
 		}
@@ -404,12 +405,12 @@ func findAll(s, sep string, fromRight bool) (found []byteRange) {
 // without it.
 func findSpace(s string, in byteRange) (runs []byteRange) {
 	for at := in.from; at < in.to; {
-		i := strings.IndexFunc(s[at:in.to], IsSpace)
+		i := strings.IndexFunc(s[at:in.to], py.IsSpace)
 		if i < 0 {
 			break
 		}
 		run := byteRange{from: at + i}
-		run.to = in.to - len(strings.TrimLeftFunc(s[run.from:in.to], IsSpace))
+		run.to = in.to - len(strings.TrimLeftFunc(s[run.from:in.to], py.IsSpace))
 		runs = append(runs, run)
 		at = run.to
 	}

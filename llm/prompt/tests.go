@@ -5,46 +5,47 @@ import (
 	"unicode"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
 )
 
 // newTestTable is Jinja2's tests.
 func newTestTable() map[string]*builtin {
 	t := map[string]*builtin{
-		"defined":   kindTest(func(v Val) bool { return v.AsUndefined() == nil }),
-		"undefined": kindTest(func(v Val) bool { return v.AsUndefined() != nil }),
-		"none":      kindTest(Val.IsNone),
-		"boolean":   kindTest(IsBool),
-		"true":      kindTest(func(v Val) bool { b, ok := v.V.Bool(); return v.Py() == nil && ok && b }),
-		"false":     kindTest(func(v Val) bool { b, ok := v.V.Bool(); return v.Py() == nil && ok && !b }),
-		"integer":   kindTest(func(v Val) bool { return v.Py() == nil && v.V.Kind() == value.Int }),
-		"float":     kindTest(func(v Val) bool { n, ok := ToNum(v); return ok && n.Kind == 'f' }),
-		"number":    kindTest(func(v Val) bool { _, ok := ToNum(v); return ok }),
-		"string":    kindTest(IsText),
-		"mapping":   kindTest(Val.IsDict),
-		"sequence":  kindTest(IsSequenceLike),
-		"iterable":  {fn: func(_ *Run, c *call) (Val, error) { return OfBool(IsIterable(c.in)), nil }},
+		"defined":   kindTest(func(v py.Val) bool { return v.AsUndefined() == nil }),
+		"undefined": kindTest(func(v py.Val) bool { return v.AsUndefined() != nil }),
+		"none":      kindTest(py.Val.IsNone),
+		"boolean":   kindTest(py.IsBool),
+		"true":      kindTest(func(v py.Val) bool { b, ok := v.V.Bool(); return v.Py() == nil && ok && b }),
+		"false":     kindTest(func(v py.Val) bool { b, ok := v.V.Bool(); return v.Py() == nil && ok && !b }),
+		"integer":   kindTest(func(v py.Val) bool { return v.Py() == nil && v.V.Kind() == value.Int }),
+		"float":     kindTest(func(v py.Val) bool { n, ok := py.ToNum(v); return ok && n.Kind == 'f' }),
+		"number":    kindTest(func(v py.Val) bool { _, ok := py.ToNum(v); return ok }),
+		"string":    kindTest(py.IsText),
+		"mapping":   kindTest(py.Val.IsDict),
+		"sequence":  kindTest(py.IsSequenceLike),
+		"iterable":  {fn: func(_ *py.Run, c *call) (py.Val, error) { return py.OfBool(py.IsIterable(c.in)), nil }},
 		"odd":       parityTest(1),
 		"even":      parityTest(0),
-		"divisibleby": {params: []string{"num"}, need: 1, fn: func(m *Run, c *call) (Val, error) {
+		"divisibleby": {params: []string{"num"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
 			v, err := m.ApplyOperator("%", c.in, c.args[0])
 			if err != nil {
-				return None, err
+				return py.None, err
 			}
-			zero, err := m.EqualValues(v, OfInt(0))
-			return OfBool(zero), err
+			zero, err := m.EqualValues(v, py.OfInt(0))
+			return py.OfBool(zero), err
 		}},
-		"in": {params: []string{"seq"}, need: 1, lax: true, fn: func(m *Run, c *call) (Val, error) {
+		"in": {params: []string{"seq"}, need: 1, lax: true, fn: func(m *py.Run, c *call) (py.Val, error) {
 			ok, err := m.HasElement(c.args[0], c.in)
-			return OfBool(ok), err
+			return py.OfBool(ok), err
 		}},
-		"upper": {fn: func(m *Run, c *call) (Val, error) {
+		"upper": {fn: func(m *py.Run, c *call) (py.Val, error) {
 			s, err := m.TextOf(c.in)
-			return OfBool(lettercase.IsCased(s, unicode.IsUpper)), err
+			return py.OfBool(lettercase.IsCased(s, unicode.IsUpper)), err
 		}},
-		"lower": {fn: func(m *Run, c *call) (Val, error) {
+		"lower": {fn: func(m *py.Run, c *call) (py.Val, error) {
 			s, err := m.TextOf(c.in)
-			return OfBool(lettercase.IsCased(s, unicode.IsLower)), err
+			return py.OfBool(lettercase.IsCased(s, unicode.IsLower)), err
 		}},
 	}
 	for names, op := range map[string]string{
@@ -57,24 +58,24 @@ func newTestTable() map[string]*builtin {
 	return t
 }
 
-func kindTest(is func(Val) bool) *builtin {
-	return &builtin{lax: true, fn: func(_ *Run, c *call) (Val, error) { return OfBool(is(c.in)), nil }}
+func kindTest(is func(py.Val) bool) *builtin {
+	return &builtin{lax: true, fn: func(_ *py.Run, c *call) (py.Val, error) { return py.OfBool(is(c.in)), nil }}
 }
 
 func comparisonTest(op string) *builtin {
-	return &builtin{params: []string{"other"}, need: 1, fn: func(m *Run, c *call) (Val, error) {
+	return &builtin{params: []string{"other"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
 		ok, err := m.CompareWith(op, c.in, c.args[0])
-		return OfBool(ok), err
+		return py.OfBool(ok), err
 	}}
 }
 
 func parityTest(want int) *builtin {
-	return &builtin{fn: func(m *Run, c *call) (Val, error) {
-		v, err := m.ApplyOperator("%", c.in, OfInt(2))
+	return &builtin{fn: func(m *py.Run, c *call) (py.Val, error) {
+		v, err := m.ApplyOperator("%", c.in, py.OfInt(2))
 		if err != nil {
-			return None, err
+			return py.None, err
 		}
-		same, err := m.EqualValues(v, OfInt(want))
-		return OfBool(same), err
+		same, err := m.EqualValues(v, py.OfInt(want))
+		return py.OfBool(same), err
 	}}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -11,7 +12,7 @@ import (
 // evalTraced evaluates an expression whose result is printed, joined or assigned:
 // when a rendering is traced, a result without an origin is computed from its elements
 // or else from what the expression mentions.
-func (m *evaluator) evalTraced(n node) (Val, error) {
+func (m *evaluator) evalTraced(n node) (py.Val, error) {
 	if !m.Trace {
 		return m.eval(n)
 	}
@@ -19,10 +20,10 @@ func (m *evaluator) evalTraced(n node) (Val, error) {
 	m.Touched = nil
 	v, err := m.eval(n)
 	if m.isOfMask(v, err) {
-		v, err = OfStr(maskText), nil
+		v, err = py.OfStr(maskText), nil
 	}
 	if v.Origin().IsUnknown() {
-		from, known := OriginsOf(v)
+		from, known := py.OriginsOf(v)
 		if !known {
 			from = m.Touched
 		}
@@ -37,11 +38,11 @@ func (m *evaluator) evalTraced(n node) (Val, error) {
 }
 
 // tracePrinted records where a text of that length, just written, comes from.
-func (m *evaluator) tracePrinted(v Val, length, start, stop int) {
+func (m *evaluator) tracePrinted(v py.Val, length, start, stop int) {
 	if !m.Trace || length == 0 {
 		return
 	}
-	for _, p := range trace.PartsOf(PrintedOrigin(v), length) {
+	for _, p := range trace.PartsOf(py.PrintedOrigin(v), length) {
 		if p.Stop == 0 {
 			p.Start, p.Stop = start, stop
 		}
@@ -63,7 +64,7 @@ type memberTracer struct {
 }
 
 // add adds v, which left the template as out, below keys that were computed.
-func (t *memberTracer) add(pointer string, v Val, out value.Value, keys []trace.ValueRef) {
+func (t *memberTracer) add(pointer string, v py.Val, out value.Value, keys []trace.ValueRef) {
 	if text, ok := out.Str(); ok {
 		if text != "" || len(keys) > 0 {
 			t.list = append(t.list, trace.Member{Pointer: pointer, Spans: trace.SpansOf(trace.PartsOf(v.Origin(), len(text)), 0, t.stop, t.masked), Keys: keys})
@@ -75,16 +76,16 @@ func (t *memberTracer) add(pointer string, v Val, out value.Value, keys []trace.
 	switch {
 	case isWhole, isEmpty && len(keys) > 0:
 	case out.Map() != nil && v.IsDict():
-		for i := range DictLen(v) {
-			name, member := DictAt(v, i)
+		for i := range py.DictLen(v) {
+			name, member := py.DictAt(v, i)
 			key, x := out.Map().Entry(i)
 			t.add(pointer+"/"+value.Escape(key), member, x, slices.Concat(keys, trace.SourcesOf(name.Origin())))
 		}
 		return
 	case out.List() != nil:
-		e := ListElements(v)
+		e := py.ListElements(v)
 		for i, x := range out.List() {
-			member := Val{V: x}.WithOrigin(v.Origin())
+			member := py.Val{V: x}.WithOrigin(v.Origin())
 			if i < e.Len() {
 				member = e.At(i)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -30,7 +31,7 @@ type Options struct {
 }
 
 // funcs returns the functions of the dialect.
-func (o Options) funcs() map[string]Func {
+func (o Options) funcs() map[string]py.Func {
 	if !o.Transformers {
 		return nil
 	}
@@ -38,18 +39,18 @@ func (o Options) funcs() map[string]Func {
 	if now == nil {
 		now = time.Now
 	}
-	return map[string]Func{
+	return map[string]py.Func{
 		"raise_exception": func(_ context.Context, args []value.Value) (value.Value, error) {
 			if len(args) != 1 {
 				return value.Value{}, wording.Errorf("raise_exception takes one argument, the message")
 			}
-			return value.Value{}, errors.New(Text(args[0]))
+			return value.Value{}, errors.New(py.Text(args[0]))
 		},
 		"strftime_now": func(_ context.Context, args []value.Value) (value.Value, error) {
 			if len(args) != 1 {
 				return value.Value{}, wording.Errorf("strftime_now takes one argument, the format")
 			}
-			return value.OfString(strftime.Format(now(), Text(args[0]))), nil
+			return value.OfString(strftime.Format(now(), py.Text(args[0]))), nil
 		},
 	}
 }
@@ -83,7 +84,7 @@ func (c *compiler) trimLineBreak() {
 func trimIndent(text string, lineStart bool) string {
 	line := strings.LastIndexAny(text, "\r\n") + 1
 	isLine := line > 0 || lineStart
-	if isLine && strings.TrimFunc(text[line:], IsSpace) == "" {
+	if isLine && strings.TrimFunc(text[line:], py.IsSpace) == "" {
 		return text[:line]
 	}
 	return text

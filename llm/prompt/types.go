@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
@@ -46,3 +47,7 @@ type ValueRef = trace.ValueRef
 
 // Member is a text, or a whole value, inside what an expression made.
 type Member = trace.Member
+
+// Func is a function that the program offers to expressions. It must be safe for
+// concurrent use; its panic becomes an error of the expression.
+type Func = py.Func

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -10,13 +11,13 @@ func unknownName(kind string, t *token, known []string) error {
 	if remedy, ok := unsupported[kind][t.text]; ok {
 		return notSupported(kind, t, remedy)
 	}
-	e := fault.SyntaxAt(t.off, "unknown %s %s", kindText(kind), QuoteText(t.text))
+	e := fault.SyntaxAt(t.off, "unknown %s %s", kindText(kind), py.QuoteText(t.text))
 	e.Hint = value.DidYouMean(t.text, known)
 	return e
 }
 
 func notSupported(kind string, t *token, remedy string) *fault.Error {
-	e := fault.SyntaxAt(t.off, "unsupported %s %s", kindText(kind), QuoteText(t.text))
+	e := fault.SyntaxAt(t.off, "unsupported %s %s", kindText(kind), py.QuoteText(t.text))
 	e.Hint = remedy
 	if t.text == "attr" || t.text == "format_map" || t.text == "mro" { // they look into values
 		e.Class = fault.Security
@@ -27,7 +28,7 @@ func notSupported(kind string, t *token, remedy string) *fault.Error {
 // checkMember refuses members that no value here has, before anything runs.
 func checkMember(t *token, called bool) error {
 	if isInternal(t.text) {
-		e := fault.SyntaxAt(t.off, "access to %s is refused: templates do not reach the insides of values", QuoteText(t.text))
+		e := fault.SyntaxAt(t.off, "access to %s is refused: templates do not reach the insides of values", py.QuoteText(t.text))
 		e.Class = fault.Security
 		return e
 	}

@@ -1,4 +1,8 @@
-package prompt
+// Package py has the values of templates and what can be done with them without a template: JSON
+// data and what only Python has, with Python's printing, comparing, arithmetic and formats. The
+// builtins and the evaluator compute with it (packages builtins and eval), nodes hold its constants
+// (package ast). What it computes counts against a [Run].
+package py
 
 import (
 	"math"
