@@ -25,16 +25,16 @@ func refuseAttribute(o py.Val, name string) py.Val {
 	})
 }
 
-// isInternal reports whether Python keeps the insides of an object under such a
+// IsInternal reports whether Python keeps the insides of an object under such a
 // name: __class__ and the like.
-func isInternal(name string) bool {
+func IsInternal(name string) bool {
 	return len(name) > 4 && strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
 }
 
-// getAttribute returns a Python attribute: a method, or a member of one of the objects
+// GetAttribute returns a Python attribute: a method, or a member of one of the objects
 // that a template can hold. Members of dicts are items, not attributes.
-func getAttribute(m *py.Run, o py.Val, name string) (py.Val, bool, error) {
-	if isInternal(name) {
+func GetAttribute(m *py.Run, o py.Val, name string) (py.Val, bool, error) {
+	if IsInternal(name) {
 		return refuseAttribute(o, name), true, nil
 	}
 	if x, isObject := o.Py().(py.Object); isObject {
@@ -46,14 +46,14 @@ func getAttribute(m *py.Run, o py.Val, name string) (py.Val, bool, error) {
 	if slices.Contains(strings.Fields(mutators[name]), o.PyType()) {
 		return refuseAttribute(o, name), true, nil
 	}
-	if hasMethod(o, name) {
-		return py.OfFunc(name, func(m *py.Run, a py.CallArgs) (py.Val, error) { return callMethod(m, o, name, a) }), true, nil
+	if HasMethod(o, name) {
+		return py.OfFunc(name, func(m *py.Run, a py.CallArgs) (py.Val, error) { return CallMethod(m, o, name, a) }), true, nil
 	}
 	return py.None, false, nil
 }
 
-// getItem evaluates a Python subscript; ok is false where the item is missing.
-func getItem(o, key py.Val) (v py.Val, ok bool, err error) {
+// GetItem evaluates a Python subscript; ok is false where the item is missing.
+func GetItem(o, key py.Val) (v py.Val, ok bool, err error) {
 	if o.IsDict() {
 		return py.DictGet(o, key)
 	}
@@ -104,7 +104,7 @@ func getItem(o, key py.Val) (v py.Val, ok bool, err error) {
 	return py.None, false, nil
 }
 
-func sliceBound(v py.Val) (int, error) {
+func SliceBound(v py.Val) (int, error) {
 	if err := v.CheckDefined(); err != nil {
 		return 0, err
 	}
@@ -118,8 +118,8 @@ func sliceBound(v py.Val) (int, error) {
 	return int(max(min(n.I, math.MaxInt32), -math.MaxInt32)), nil
 }
 
-// sliceOf is o[start:stop:step] of a list, tuple, range or string.
-func sliceOf(m *py.Run, o py.Val, start, stop, step *int) (py.Val, error) {
+// SliceOf is o[start:stop:step] of a list, tuple, range or string.
+func SliceOf(m *py.Run, o py.Val, start, stop, step *int) (py.Val, error) {
 	if err := o.CheckDefined(); err != nil {
 		return py.None, err
 	}

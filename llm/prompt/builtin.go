@@ -6,9 +6,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// builtin is a filter, a test or a function with its parameters, so that one
+// Def is a filter, a test or a function with its parameters, so that one
 // place binds arguments as Python does.
-type builtin struct {
+type Def struct {
 	// params are the names of the parameters after the input.
 	params []string
 	// need is how many of them must be given.
@@ -29,7 +29,7 @@ type call struct {
 }
 
 // bindArgs puts the arguments where the parameters are.
-func (b *builtin) bindArgs(name string, a py.CallArgs) ([]py.Val, error) {
+func (b *Def) bindArgs(name string, a py.CallArgs) ([]py.Val, error) {
 	if b.rest {
 		return nil, nil
 	}
@@ -65,8 +65,8 @@ next:
 	return args, nil
 }
 
-// applyTo runs a filter or a test.
-func (b *builtin) applyTo(m *py.Run, name string, in py.Val, a py.CallArgs) (py.Val, error) {
+// ApplyTo runs a filter or a test.
+func (b *Def) ApplyTo(m *py.Run, name string, in py.Val, a py.CallArgs) (py.Val, error) {
 	if !b.lax {
 		if err := in.CheckRead(); err != nil {
 			return py.None, err
@@ -135,7 +135,7 @@ func (c *call) inputText() string {
 	return s
 }
 
-// failingBuiltin returns a filter or test that fails when it is used.
-func failingBuiltin(use func() error) *builtin {
-	return &builtin{rest: true, lax: true, fn: func(*py.Run, *call) (py.Val, error) { return py.None, use() }}
+// FailingBuiltin returns a filter or test that fails when it is used.
+func FailingBuiltin(use func() error) *Def {
+	return &Def{rest: true, lax: true, fn: func(*py.Run, *call) (py.Val, error) { return py.None, use() }}
 }

@@ -15,8 +15,8 @@ import (
 // hold them, for their functions look into them again.
 var builtins struct {
 	once               sync.Once
-	filters, tests     map[string]*builtin
-	strs, lists, dicts map[string]*builtin
+	filters, tests     map[string]*Def
+	strs, lists, dicts map[string]*Def
 	globals            map[string]py.Val
 }
 
@@ -27,16 +27,16 @@ func buildTables() {
 	builtins.globals = newGlobalTable()
 }
 
-func filterTable() map[string]*builtin { builtins.once.Do(buildTables); return builtins.filters }
-func testTable() map[string]*builtin   { builtins.once.Do(buildTables); return builtins.tests }
-func strTable() map[string]*builtin    { builtins.once.Do(buildTables); return builtins.strs }
-func listTable() map[string]*builtin   { builtins.once.Do(buildTables); return builtins.lists }
-func dictTable() map[string]*builtin   { builtins.once.Do(buildTables); return builtins.dicts }
-func globalTable() map[string]py.Val   { builtins.once.Do(buildTables); return builtins.globals }
+func FilterTable() map[string]*Def   { builtins.once.Do(buildTables); return builtins.filters }
+func TestTable() map[string]*Def     { builtins.once.Do(buildTables); return builtins.tests }
+func strTable() map[string]*Def      { builtins.once.Do(buildTables); return builtins.strs }
+func listTable() map[string]*Def     { builtins.once.Do(buildTables); return builtins.lists }
+func dictTable() map[string]*Def     { builtins.once.Do(buildTables); return builtins.dicts }
+func globalTable() map[string]py.Val { builtins.once.Do(buildTables); return builtins.globals }
 
-// unsupported is what Jinja2 and Python have and no prompt needs, by kind and name,
+// Unsupported is what Jinja2 and Python have and no prompt needs, by kind and name,
 // with what to write instead. Using it is an error when a template is parsed.
-var unsupported = map[string]map[string]string{
+var Unsupported = map[string]map[string]string{
 	"filter": {
 		"attr": "write x.name or x['name']", "center": "write '%20s' | format(x)", "filesizeformat": "write '%.1f MB' | format(x / 1000000)",
 		"forceescape": "write x | e", "pprint": "write x | tojson(indent=2)", "random": "choose by a value: list[n]",
@@ -63,8 +63,8 @@ var unsupported = map[string]map[string]string{
 	},
 }
 
-// kindText returns what a name in a template names.
-func kindText(kind string) wording.Text {
+// KindText returns what a name in a template names.
+func KindText(kind string) wording.Text {
 	chinese := map[string]string{"filter": "过滤器", "test": "测试", "tag": "标签", "method": "方法"}
 	return wording.Text{En: kind, Zh: chinese[kind]}
 }
@@ -88,12 +88,12 @@ func (b Builtin) String() string {
 }
 
 // Filters lists the filters, by name.
-func Filters() []Builtin { return builtinList(filterTable(), filterDocs()) }
+func Filters() []Builtin { return builtinList(FilterTable(), filterDocs()) }
 
 // Tests lists the tests, by name.
-func Tests() []Builtin { return builtinList(testTable(), testDocs()) }
+func Tests() []Builtin { return builtinList(TestTable(), testDocs()) }
 
-func builtinList(table map[string]*builtin, docs map[string]builtinDoc) (list []Builtin) {
+func builtinList(table map[string]*Def, docs map[string]builtinDoc) (list []Builtin) {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		doc := docs[name]
 		list = append(list, Builtin{Name: name, Params: table[name].params, Doc: doc.doc, Example: doc.example, Result: doc.result})

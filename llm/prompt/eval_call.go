@@ -52,7 +52,7 @@ func (m *evaluator) evalFilter(n *filterNode) (py.Val, error) {
 		return py.None, err
 	}
 	m.Here = n.pos()
-	v, err := n.def.applyTo(&m.Run, n.name, in, a)
+	v, err := n.def.ApplyTo(&m.Run, n.name, in, a)
 	if err != nil {
 		return py.None, fault.WithPosition(err, n.pos())
 	}
@@ -65,7 +65,7 @@ func (m *evaluator) evalTest(n *testNode) (py.Val, error) {
 	if err != nil {
 		return py.None, err
 	}
-	v, err := n.def.applyTo(&m.Run, n.name, in, a)
+	v, err := n.def.ApplyTo(&m.Run, n.name, in, a)
 	if err != nil {
 		return py.None, fault.WithPosition(err, n.pos())
 	}
@@ -83,7 +83,7 @@ func (m *evaluator) evalCall(n *callNode) (py.Val, error) {
 		if err != nil {
 			return py.None, err
 		}
-		if hasMethod(o, attr.name) {
+		if HasMethod(o, attr.name) {
 			return m.callMethodOf(n, o, attr.name, touched)
 		}
 		f, err := m.evalMember(o, attr)
@@ -106,7 +106,7 @@ func (m *evaluator) callMethodOf(n *callNode, o py.Val, name string, touched int
 		return py.None, fault.WithPosition(err, n.pos())
 	}
 	m.Here = n.pos()
-	v, err := callMethod(&m.Run, o, name, a)
+	v, err := CallMethod(&m.Run, o, name, a)
 	if err == nil {
 		v, err = m.ComputeResult(v, o, a)
 	}

@@ -53,13 +53,13 @@ func (m *evaluator) evalSlice(n *sliceNode) (py.Val, error) {
 		if v.IsNone() {
 			continue
 		}
-		b, err := sliceBound(v)
+		b, err := SliceBound(v)
 		if err != nil {
 			return py.None, fault.WithPosition(err, x.pos())
 		}
 		bound[i] = &b
 	}
-	v, err := sliceOf(&m.Run, o, bound[0], bound[1], bound[2])
+	v, err := SliceOf(&m.Run, o, bound[0], bound[1], bound[2])
 	if err != nil {
 		return py.None, fault.WithPosition(err, n.pos())
 	}

@@ -100,14 +100,14 @@ func (m *evaluator) lookupOuter(n *nameNode) (py.Val, error) {
 		m.Touch(s.v.Origin())
 	}
 	if !ok {
-		if g, ok := findGlobal(n.name); ok {
+		if g, ok := FindGlobal(n.name); ok {
 			s.v = g
 			return g, nil
 		}
 		f, ok := m.scope.(LenientScope)
 		s.v = m.Undefined(&py.UndefinedValue{
 			Class: fault.Undefined, Name: n.name, Format: "%s is undefined", Args: []any{n.name}, Off: n.pos(), Deep: ok && f.IsAbsent(n.name),
-			Hint: wording.Of(unsupported["function"][n.name]),
+			Hint: wording.Of(Unsupported["function"][n.name]),
 		})
 	}
 	return s.v, nil

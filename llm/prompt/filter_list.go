@@ -10,9 +10,9 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-func listFilters() map[string]*builtin {
+func listFilters() map[string]*Def {
 	order := []string{"case_sensitive", "attribute"}
-	t := map[string]*builtin{
+	t := map[string]*Def{
 		"first":      {fn: filterFirst},
 		"last":       {fn: filterLast},
 		"list":       {fn: filterList},
@@ -149,10 +149,10 @@ func (g *getter) memberOf(m *py.Run, item py.Val) (py.Val, error) {
 		if err := item.CheckDefined(); err != nil {
 			return py.None, err
 		}
-		v, ok, err := getItem(item, part)
+		v, ok, err := GetItem(item, part)
 		if err == nil && !ok {
 			if s, isStr := part.AsString(); isStr {
-				v, ok, err = getAttribute(m, item, s)
+				v, ok, err = GetAttribute(m, item, s)
 			}
 		}
 		if err != nil {

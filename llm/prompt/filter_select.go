@@ -30,17 +30,17 @@ func takeNamed(a *py.CallArgs, name string) py.Val {
 }
 
 // builtinArg takes the name of a filter or test from the front of the arguments.
-func builtinArg(a *py.CallArgs, what string, table map[string]*builtin) (string, *builtin, error) {
+func builtinArg(a *py.CallArgs, what string, table map[string]*Def) (string, *Def, error) {
 	name, ok := a.Pos[0].AsString()
 	if !ok {
-		return "", nil, fault.Errorf(fault.Type, "the name of a %s must be a string, not a '%s'", kindText(what), a.Pos[0].PyType())
+		return "", nil, fault.Errorf(fault.Type, "the name of a %s must be a string, not a '%s'", KindText(what), a.Pos[0].PyType())
 	}
 	a.Pos = a.Pos[1:]
 	def := table[name]
 	if def == nil {
-		e := fault.Errorf(fault.Other, "unknown %s %s", kindText(what), py.QuoteText(name))
+		e := fault.Errorf(fault.Other, "unknown %s %s", KindText(what), py.QuoteText(name))
 		e.Hint = value.DidYouMean(name, sortedKeys(table))
-		if remedy, ok := unsupported[what][name]; ok {
+		if remedy, ok := Unsupported[what][name]; ok {
 			e.Hint = remedy
 		}
 		return "", nil, e
@@ -71,11 +71,11 @@ func filterMap(m *py.Run, c *call) (py.Val, error) {
 		}
 		each = func(item py.Val) (py.Val, error) { return g.memberOf(m, item) }
 	} else {
-		name, def, err := builtinArg(&a, "filter", filterTable())
+		name, def, err := builtinArg(&a, "filter", FilterTable())
 		if err != nil {
 			return py.None, err
 		}
-		each = func(item py.Val) (py.Val, error) { return def.applyTo(m, name, item, a) }
+		each = func(item py.Val) (py.Val, error) { return def.ApplyTo(m, name, item, a) }
 	}
 	in := c.in
 	return newGenerator("map", func() ([]py.Val, error) {
@@ -112,12 +112,12 @@ func selectFilter(keep, byAttr bool) func(m *py.Run, c *call) (py.Val, error) {
 		}
 		test := py.IsTruthy
 		if len(a.Pos) > 0 {
-			name, def, err := builtinArg(&a, "test", testTable())
+			name, def, err := builtinArg(&a, "test", TestTable())
 			if err != nil {
 				return py.None, err
 			}
 			test = func(v py.Val) (bool, error) {
-				r, err := def.applyTo(m, name, v, a)
+				r, err := def.ApplyTo(m, name, v, a)
 				if err != nil {
 					return false, err
 				}

@@ -16,8 +16,8 @@ var htmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "'
 
 func escapeHTML(s string) string { return htmlEscaper.Replace(s) }
 
-func textFilters() map[string]*builtin {
-	t := map[string]*builtin{
+func textFilters() map[string]*Def {
+	t := map[string]*Def{
 		"trim":      {params: []string{"chars"}, fn: filterTrim},
 		"replace":   {params: []string{"old", "new", "count"}, need: 2, fn: filterReplace},
 		"indent":    {params: []string{"width", "first", "blank"}, fn: filterIndent},
@@ -34,7 +34,7 @@ func textFilters() map[string]*builtin {
 	for name, f := range map[string]func(string) string{
 		"upper": lettercase.Upper, "lower": lettercase.Lower, "capitalize": lettercase.Capitalize, "title": titleWords,
 	} {
-		t[name] = &builtin{fn: func(m *py.Run, c *call) (py.Val, error) {
+		t[name] = &Def{fn: func(m *py.Run, c *call) (py.Val, error) {
 			s, err := m.TextOf(c.in)
 			if err == nil {
 				err = m.CheckTextSize(len(s))

@@ -16,8 +16,8 @@ import (
 
 // newFilterTable is Jinja2's filters but random, whose result no test could hold,
 // and urlize.
-func newFilterTable() map[string]*builtin {
-	t := map[string]*builtin{
+func newFilterTable() map[string]*Def {
+	t := map[string]*Def{
 		"default": {params: []string{"default_value", "boolean"}, lax: true, fn: filterDefault},
 		"abs":     {fn: filterAbs},
 		"int":     {params: []string{"default", "base"}, fn: filterInt},

@@ -5,8 +5,8 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 )
 
-// findGlobal returns a built-in function of templates.
-func findGlobal(name string) (py.Val, bool) {
+// FindGlobal returns a built-in function of templates.
+func FindGlobal(name string) (py.Val, bool) {
 	v, ok := globalTable()[name]
 	return v, ok
 }

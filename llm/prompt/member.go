@@ -33,12 +33,12 @@ func (m *evaluator) evalMember(o py.Val, n *attrNode) (py.Val, error) {
 		return py.None, fault.WithPosition(err, n.pos())
 	}
 	m.Here = n.pos()
-	v, ok, err := getAttribute(&m.Run, o, n.name)
+	v, ok, err := GetAttribute(&m.Run, o, n.name)
 	if err != nil {
 		return py.None, fault.WithPosition(err, n.pos())
 	}
 	if !ok {
-		v, ok, err = getItem(o, py.OfStr(n.name))
+		v, ok, err = GetItem(o, py.OfStr(n.name))
 		if err != nil {
 			return py.None, fault.WithPosition(err, n.pos())
 		}
@@ -89,10 +89,10 @@ func (m *evaluator) findItem(n *itemNode) (py.Val, error) {
 	if err := m.CountSteps(o.ReadingSteps() + key.ReadingSteps()); err != nil {
 		return py.None, fault.WithPosition(err, n.pos())
 	}
-	v, ok, err := getItem(o, key)
+	v, ok, err := GetItem(o, key)
 	if err == nil && !ok {
 		if s, isStr := key.AsString(); isStr {
-			v, ok, err = getAttribute(&m.Run, o, s)
+			v, ok, err = GetAttribute(&m.Run, o, s)
 		}
 	}
 	if err != nil {

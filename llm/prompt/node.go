@@ -54,14 +54,14 @@ type (
 		position
 		in   node
 		name string
-		def  *builtin
+		def  *Def
 		args []argument
 	}
 	testNode struct {
 		position
 		in   node
 		name string
-		def  *builtin
+		def  *Def
 		args []argument
 		not  bool
 	}

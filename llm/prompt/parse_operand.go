@@ -188,7 +188,7 @@ func (p *parser) parseFilters(n node) (node, error) {
 
 // findBuiltin returns the filter or test of a name. For an unknown one, a lenient parser
 // returns one that fails when it is used.
-func (p *parser) findBuiltin(kind string, t *token, table map[string]*builtin) (*builtin, error) {
+func (p *parser) findBuiltin(kind string, t *token, table map[string]*Def) (*Def, error) {
 	if def, ok := table[t.text]; ok {
 		return def, nil
 	}
@@ -206,7 +206,7 @@ func (p *parser) parseFilter(in node) (node, error) {
 		return nil, err
 	}
 	n := &filterNode{position: position(t.off), in: in, name: t.text}
-	n.def, err = p.findBuiltin("filter", t, filterTable())
+	n.def, err = p.findBuiltin("filter", t, FilterTable())
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (p *parser) parseTest(in node) (node, error) {
 		return nil, err
 	}
 	n.position, n.name = position(in.pos()), t.text
-	n.def, err = p.findBuiltin("test", t, testTable())
+	n.def, err = p.findBuiltin("test", t, TestTable())
 	if err != nil {
 		return nil, err
 	}

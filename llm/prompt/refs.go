@@ -37,7 +37,7 @@ func (r *refCollector) isDeclared(name string) bool {
 			return true
 		}
 	}
-	_, builtin := findGlobal(name)
+	_, builtin := FindGlobal(name)
 	return builtin
 }
 

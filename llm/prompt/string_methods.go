@@ -14,7 +14,7 @@ import (
 
 // methodsOf returns the methods of a value: those of Python's str, list, tuple and
 // dict that prompts use and that change nothing.
-func methodsOf(o py.Val) map[string]*builtin {
+func methodsOf(o py.Val) map[string]*Def {
 	if o.IsDict() {
 		return dictTable()
 	}
@@ -27,17 +27,17 @@ func methodsOf(o py.Val) map[string]*builtin {
 	return nil
 }
 
-func hasMethod(o py.Val, name string) bool { return methodsOf(o)[name] != nil }
+func HasMethod(o py.Val, name string) bool { return methodsOf(o)[name] != nil }
 
-func callMethod(m *py.Run, o py.Val, name string, a py.CallArgs) (py.Val, error) {
-	return methodsOf(o)[name].applyTo(m, name, o, a)
+func CallMethod(m *py.Run, o py.Val, name string, a py.CallArgs) (py.Val, error) {
+	return methodsOf(o)[name].ApplyTo(m, name, o, a)
 }
 
-func newDictTable() map[string]*builtin {
-	viewOf := func(kind byte) *builtin {
-		return &builtin{fn: func(_ *py.Run, c *call) (py.Val, error) { return py.OfPython(&py.DictView{Of: c.in, Kind: kind}), nil }}
+func newDictTable() map[string]*Def {
+	viewOf := func(kind byte) *Def {
+		return &Def{fn: func(_ *py.Run, c *call) (py.Val, error) { return py.OfPython(&py.DictView{Of: c.in, Kind: kind}), nil }}
 	}
-	return map[string]*builtin{
+	return map[string]*Def{
 		"keys": viewOf('k'), "values": viewOf('v'), "items": viewOf('i'),
 		"copy": {fn: func(_ *py.Run, c *call) (py.Val, error) { return c.in, nil }},
 		"get": {params: []string{"key", "default"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
@@ -50,8 +50,8 @@ func newDictTable() map[string]*builtin {
 	}
 }
 
-func newListTable() map[string]*builtin {
-	return map[string]*builtin{
+func newListTable() map[string]*Def {
+	return map[string]*Def{
 		"index": {params: []string{"value"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
 			first, _, err := findEqual(m, c)
 			if err == nil && first < 0 {
@@ -87,11 +87,11 @@ func findEqual(m *py.Run, c *call) (first, count int, err error) {
 	return first, count, err
 }
 
-func newStrTable() map[string]*builtin {
-	isIn := func(ok func(rune) bool) *builtin {
+func newStrTable() map[string]*Def {
+	isIn := func(ok func(rune) bool) *Def {
 		return textTestMethod(func(s string) bool { return lettercase.IsEvery(s, ok) })
 	}
-	t := map[string]*builtin{
+	t := map[string]*Def{
 		"upper": textMethod(lettercase.Upper), "lower": textMethod(lettercase.Lower), "title": textMethod(lettercase.Title), "capitalize": textMethod(lettercase.Capitalize),
 		"strip": stripMethod(true, true), "lstrip": stripMethod(true, false), "rstrip": stripMethod(false, true),
 		"startswith": affixMethod(strings.HasPrefix), "endswith": affixMethod(strings.HasSuffix),
@@ -104,28 +104,28 @@ func newStrTable() map[string]*builtin {
 		"isspace": isIn(py.IsSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(lettercase.IsDigit),
 		"isalnum": isIn(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
 	}
-	t["splitlines"] = &builtin{fn: func(m *py.Run, c *call) (py.Val, error) { return listOfTexts(m, c.in, splitLines(c.inputText())) }}
-	t["join"] = &builtin{params: []string{"iterable"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
+	t["splitlines"] = &Def{fn: func(m *py.Run, c *call) (py.Val, error) { return listOfTexts(m, c.in, splitLines(c.inputText())) }}
+	t["join"] = &Def{params: []string{"iterable"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
 		items, err := m.ItemsOf(c.args[0])
 		if err != nil {
 			return py.None, err
 		}
 		return joinTexts(m, c.in, items, true)
 	}}
-	t["replace"] = &builtin{params: []string{"old", "new", "count"}, need: 2, fn: replaceMethod}
-	t["count"] = &builtin{params: []string{"sub"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
+	t["replace"] = &Def{params: []string{"old", "new", "count"}, need: 2, fn: replaceMethod}
+	t["count"] = &Def{params: []string{"sub"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
 		sub, err := c.stringArg(0, "")
 		return py.OfInt(strings.Count(c.inputText(), sub)), err
 	}}
-	t["format"] = &builtin{rest: true, fn: func(m *py.Run, c *call) (py.Val, error) {
+	t["format"] = &Def{rest: true, fn: func(m *py.Run, c *call) (py.Val, error) {
 		s, err := m.FormatFields(c.inputText(), c.argv)
 		return py.OfStr(s), err
 	}}
 	return t
 }
 
-func textMethod(f func(string) string) *builtin {
-	return &builtin{fn: func(m *py.Run, c *call) (py.Val, error) {
+func textMethod(f func(string) string) *Def {
+	return &Def{fn: func(m *py.Run, c *call) (py.Val, error) {
 		s := c.inputText()
 		if err := m.CheckTextSize(len(s)); err != nil {
 			return py.None, err
@@ -134,15 +134,15 @@ func textMethod(f func(string) string) *builtin {
 	}}
 }
 
-func textTestMethod(f func(string) bool) *builtin {
-	return &builtin{fn: func(m *py.Run, c *call) (py.Val, error) {
+func textTestMethod(f func(string) bool) *Def {
+	return &Def{fn: func(m *py.Run, c *call) (py.Val, error) {
 		s := c.inputText()
 		return py.OfBool(f(s)), m.CountSteps(len(s) >> 8)
 	}}
 }
 
-func stripMethod(left, right bool) *builtin {
-	return &builtin{params: []string{"chars"}, fn: func(m *py.Run, c *call) (py.Val, error) {
+func stripMethod(left, right bool) *Def {
+	return &Def{params: []string{"chars"}, fn: func(m *py.Run, c *call) (py.Val, error) {
 		return stripText(m, c.in, c, left, right)
 	}}
 }
@@ -174,8 +174,8 @@ func stripText(m *py.Run, in py.Val, c *call, left, right bool) (py.Val, error) 
 }
 
 // affixMethod is startswith or endswith, of one string or a tuple of them.
-func affixMethod(has func(s, part string) bool) *builtin {
-	return &builtin{params: []string{"part"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
+func affixMethod(has func(s, part string) bool) *Def {
+	return &Def{params: []string{"part"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
 		parts := []py.Val{c.args[0]}
 		if t, ok := c.args[0].Py().(py.Tuple); ok {
 			parts = t
@@ -206,8 +206,8 @@ func cutSuffix(_ *py.Run, c *call) (py.Val, error) {
 }
 
 // findMethod is find, rfind or index: positions count characters.
-func findMethod(search func(s, sub string) int, must bool) *builtin {
-	return &builtin{params: []string{"sub"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
+func findMethod(search func(s, sub string) int, must bool) *Def {
+	return &Def{params: []string{"sub"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
 		s := c.inputText()
 		sub, err := c.stringArg(0, "")
 		if err != nil {
@@ -223,8 +223,8 @@ func findMethod(search func(s, sub string) int, must bool) *builtin {
 	}}
 }
 
-func partitionMethod(search func(s, sep string) int, last bool) *builtin {
-	return &builtin{params: []string{"sep"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
+func partitionMethod(search func(s, sep string) int, last bool) *Def {
+	return &Def{params: []string{"sep"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
 		s := c.inputText()
 		sep, err := c.stringArg(0, "")
 		if err != nil {
@@ -311,8 +311,8 @@ func joinTexts(m *py.Run, sep py.Val, items []py.Val, strict bool) (py.Val, erro
 }
 
 // splitMethod is split or rsplit.
-func splitMethod(fromRight bool) *builtin {
-	return &builtin{params: []string{"sep", "maxsplit"}, fn: func(m *py.Run, c *call) (py.Val, error) {
+func splitMethod(fromRight bool) *Def {
+	return &Def{params: []string{"sep", "maxsplit"}, fn: func(m *py.Run, c *call) (py.Val, error) {
 		limit, err := c.intArg(1, -1)
 		if err != nil {
 			return py.None, err

@@ -10,8 +10,8 @@ import (
 )
 
 // newTestTable is Jinja2's tests.
-func newTestTable() map[string]*builtin {
-	t := map[string]*builtin{
+func newTestTable() map[string]*Def {
+	t := map[string]*Def{
 		"defined":   kindTest(func(v py.Val) bool { return v.AsUndefined() == nil }),
 		"undefined": kindTest(func(v py.Val) bool { return v.AsUndefined() != nil }),
 		"none":      kindTest(py.Val.IsNone),
@@ -58,19 +58,19 @@ func newTestTable() map[string]*builtin {
 	return t
 }
 
-func kindTest(is func(py.Val) bool) *builtin {
-	return &builtin{lax: true, fn: func(_ *py.Run, c *call) (py.Val, error) { return py.OfBool(is(c.in)), nil }}
+func kindTest(is func(py.Val) bool) *Def {
+	return &Def{lax: true, fn: func(_ *py.Run, c *call) (py.Val, error) { return py.OfBool(is(c.in)), nil }}
 }
 
-func comparisonTest(op string) *builtin {
-	return &builtin{params: []string{"other"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
+func comparisonTest(op string) *Def {
+	return &Def{params: []string{"other"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
 		ok, err := m.CompareWith(op, c.in, c.args[0])
 		return py.OfBool(ok), err
 	}}
 }
 
-func parityTest(want int) *builtin {
-	return &builtin{fn: func(m *py.Run, c *call) (py.Val, error) {
+func parityTest(want int) *Def {
+	return &Def{fn: func(m *py.Run, c *call) (py.Val, error) {
 		v, err := m.ApplyOperator("%", c.in, py.OfInt(2))
 		if err != nil {
 			return py.None, err

@@ -8,16 +8,16 @@ import (
 
 // unknownName returns the error of a filter, test or tag that does not exist.
 func unknownName(kind string, t *token, known []string) error {
-	if remedy, ok := unsupported[kind][t.text]; ok {
+	if remedy, ok := Unsupported[kind][t.text]; ok {
 		return notSupported(kind, t, remedy)
 	}
-	e := fault.SyntaxAt(t.off, "unknown %s %s", kindText(kind), py.QuoteText(t.text))
+	e := fault.SyntaxAt(t.off, "unknown %s %s", KindText(kind), py.QuoteText(t.text))
 	e.Hint = value.DidYouMean(t.text, known)
 	return e
 }
 
 func notSupported(kind string, t *token, remedy string) *fault.Error {
-	e := fault.SyntaxAt(t.off, "unsupported %s %s", kindText(kind), py.QuoteText(t.text))
+	e := fault.SyntaxAt(t.off, "unsupported %s %s", KindText(kind), py.QuoteText(t.text))
 	e.Hint = remedy
 	if t.text == "attr" || t.text == "format_map" || t.text == "mro" { // they look into values
 		e.Class = fault.Security
@@ -27,12 +27,12 @@ func notSupported(kind string, t *token, remedy string) *fault.Error {
 
 // checkMember refuses members that no value here has, before anything runs.
 func checkMember(t *token, called bool) error {
-	if isInternal(t.text) {
+	if IsInternal(t.text) {
 		e := fault.SyntaxAt(t.off, "access to %s is refused: templates do not reach the insides of values", py.QuoteText(t.text))
 		e.Class = fault.Security
 		return e
 	}
-	remedy, ok := unsupported["method"][t.text]
+	remedy, ok := Unsupported["method"][t.text]
 	if !called || !ok {
 		return nil
 	}
@@ -40,6 +40,6 @@ func checkMember(t *token, called bool) error {
 }
 
 // lazyUnknown returns a filter or test that does not exist: an error when it is reached.
-func lazyUnknown(kind string, name token, known []string) *builtin {
-	return failingBuiltin(func() error { return unknownName(kind, &name, known) })
+func lazyUnknown(kind string, name token, known []string) *Def {
+	return FailingBuiltin(func() error { return unknownName(kind, &name, known) })
 }

@@ -14,15 +14,15 @@ func TestUnsupported(t *testing.T) {
 		"filter": {"{{ x | ", " }}"}, "test": {"{{ x is ", " }}"}, "tag": {"{% ", " %}"}, "method": {"{{ x.", "() }}"},
 	}
 	for kind, form := range forms {
-		for name := range unsupported[kind] {
+		for name := range Unsupported[kind] {
 			_, err := Parse(Source{Text: form[0] + name + form[1]})
 			var e *Error
-			if !errors.As(err, &e) || e.Line != 1 || e.Offset != len(form[0]) || e.Hint != unsupported[kind][name] {
+			if !errors.As(err, &e) || e.Line != 1 || e.Offset != len(form[0]) || e.Hint != Unsupported[kind][name] {
 				t.Errorf("%s %s: got %v", kind, name, err)
 			}
 		}
 	}
-	for kind, remedies := range unsupported {
+	for kind, remedies := range Unsupported {
 		for name, remedy := range remedies {
 			if text := wording.Of(remedy); remedy != "" && text.Zh == text.En {
 				t.Errorf("the hint of the %s %s is not in Chinese: %s", kind, name, remedy)
