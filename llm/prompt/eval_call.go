@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 )
@@ -83,7 +84,7 @@ func (m *evaluator) evalCall(n *callNode) (py.Val, error) {
 		if err != nil {
 			return py.None, err
 		}
-		if HasMethod(o, attr.name) {
+		if builtins.HasMethod(o, attr.name) {
 			return m.callMethodOf(n, o, attr.name, touched)
 		}
 		f, err := m.evalMember(o, attr)
@@ -106,7 +107,7 @@ func (m *evaluator) callMethodOf(n *callNode, o py.Val, name string, touched int
 		return py.None, fault.WithPosition(err, n.pos())
 	}
 	m.Here = n.pos()
-	v, err := CallMethod(&m.Run, o, name, a)
+	v, err := builtins.CallMethod(&m.Run, o, name, a)
 	if err == nil {
 		v, err = m.ComputeResult(v, o, a)
 	}

@@ -3,6 +3,7 @@ package prompt
 import (
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
@@ -53,13 +54,13 @@ func (m *evaluator) evalSlice(n *sliceNode) (py.Val, error) {
 		if v.IsNone() {
 			continue
 		}
-		b, err := SliceBound(v)
+		b, err := builtins.SliceBound(v)
 		if err != nil {
 			return py.None, fault.WithPosition(err, x.pos())
 		}
 		bound[i] = &b
 	}
-	v, err := SliceOf(&m.Run, o, bound[0], bound[1], bound[2])
+	v, err := builtins.SliceOf(&m.Run, o, bound[0], bound[1], bound[2])
 	if err != nil {
 		return py.None, fault.WithPosition(err, n.pos())
 	}

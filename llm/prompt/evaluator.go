@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
@@ -100,14 +101,14 @@ func (m *evaluator) lookupOuter(n *nameNode) (py.Val, error) {
 		m.Touch(s.v.Origin())
 	}
 	if !ok {
-		if g, ok := FindGlobal(n.name); ok {
+		if g, ok := builtins.FindGlobal(n.name); ok {
 			s.v = g
 			return g, nil
 		}
 		f, ok := m.scope.(LenientScope)
 		s.v = m.Undefined(&py.UndefinedValue{
 			Class: fault.Undefined, Name: n.name, Format: "%s is undefined", Args: []any{n.name}, Off: n.pos(), Deep: ok && f.IsAbsent(n.name),
-			Hint: wording.Of(Unsupported["function"][n.name]),
+			Hint: wording.Of(builtins.Unsupported["function"][n.name]),
 		})
 	}
 	return s.v, nil

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
@@ -33,12 +34,12 @@ func (m *evaluator) evalMember(o py.Val, n *attrNode) (py.Val, error) {
 		return py.None, fault.WithPosition(err, n.pos())
 	}
 	m.Here = n.pos()
-	v, ok, err := GetAttribute(&m.Run, o, n.name)
+	v, ok, err := builtins.GetAttribute(&m.Run, o, n.name)
 	if err != nil {
 		return py.None, fault.WithPosition(err, n.pos())
 	}
 	if !ok {
-		v, ok, err = GetItem(o, py.OfStr(n.name))
+		v, ok, err = builtins.GetItem(o, py.OfStr(n.name))
 		if err != nil {
 			return py.None, fault.WithPosition(err, n.pos())
 		}
@@ -89,10 +90,10 @@ func (m *evaluator) findItem(n *itemNode) (py.Val, error) {
 	if err := m.CountSteps(o.ReadingSteps() + key.ReadingSteps()); err != nil {
 		return py.None, fault.WithPosition(err, n.pos())
 	}
-	v, ok, err := GetItem(o, key)
+	v, ok, err := builtins.GetItem(o, key)
 	if err == nil && !ok {
 		if s, isStr := key.AsString(); isStr {
-			v, ok, err = GetAttribute(&m.Run, o, s)
+			v, ok, err = builtins.GetAttribute(&m.Run, o, s)
 		}
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package prompt
 import (
 	"slices"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -54,14 +55,14 @@ type (
 		position
 		in   node
 		name string
-		def  *Def
+		def  *builtins.Def
 		args []argument
 	}
 	testNode struct {
 		position
 		in   node
 		name string
-		def  *Def
+		def  *builtins.Def
 		args []argument
 		not  bool
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 )
@@ -188,7 +189,7 @@ func (p *parser) parseFilters(n node) (node, error) {
 
 // findBuiltin returns the filter or test of a name. For an unknown one, a lenient parser
 // returns one that fails when it is used.
-func (p *parser) findBuiltin(kind string, t *token, table map[string]*Def) (*Def, error) {
+func (p *parser) findBuiltin(kind string, t *token, table map[string]*builtins.Def) (*builtins.Def, error) {
 	if def, ok := table[t.text]; ok {
 		return def, nil
 	}
@@ -206,7 +207,7 @@ func (p *parser) parseFilter(in node) (node, error) {
 		return nil, err
 	}
 	n := &filterNode{position: position(t.off), in: in, name: t.text}
-	n.def, err = p.findBuiltin("filter", t, FilterTable())
+	n.def, err = p.findBuiltin("filter", t, builtins.FilterTable())
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +238,7 @@ func (p *parser) parseTest(in node) (node, error) {
 		return nil, err
 	}
 	n.position, n.name = position(in.pos()), t.text
-	n.def, err = p.findBuiltin("test", t, TestTable())
+	n.def, err = p.findBuiltin("test", t, builtins.TestTable())
 	if err != nil {
 		return nil, err
 	}

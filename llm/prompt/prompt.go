@@ -39,6 +39,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
@@ -108,3 +109,9 @@ func Text(v value.Value) string { return py.Text(v) }
 // Truthy is Python's notion of truth: "", 0, empty lists and objects and null are
 // false.
 func Truthy(v value.Value) bool { return py.Truthy(v) }
+
+// Filters lists the filters, by name.
+func Filters() []Builtin { return builtins.Filters() }
+
+// Tests lists the tests, by name.
+func Tests() []Builtin { return builtins.Tests() }

@@ -3,6 +3,7 @@ package prompt
 import (
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -37,7 +38,7 @@ func (r *refCollector) isDeclared(name string) bool {
 			return true
 		}
 	}
-	_, builtin := FindGlobal(name)
+	_, builtin := builtins.FindGlobal(name)
 	return builtin
 }
 

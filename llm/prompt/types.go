@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
@@ -51,3 +52,6 @@ type Member = trace.Member
 // Func is a function that the program offers to expressions. It must be safe for
 // concurrent use; its panic becomes an error of the expression.
 type Func = py.Func
+
+// Builtin is a filter or a test of the language, for people.
+type Builtin = builtins.Builtin

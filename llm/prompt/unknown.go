@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
@@ -8,16 +9,16 @@ import (
 
 // unknownName returns the error of a filter, test or tag that does not exist.
 func unknownName(kind string, t *token, known []string) error {
-	if remedy, ok := Unsupported[kind][t.text]; ok {
+	if remedy, ok := builtins.Unsupported[kind][t.text]; ok {
 		return notSupported(kind, t, remedy)
 	}
-	e := fault.SyntaxAt(t.off, "unknown %s %s", KindText(kind), py.QuoteText(t.text))
+	e := fault.SyntaxAt(t.off, "unknown %s %s", builtins.KindText(kind), py.QuoteText(t.text))
 	e.Hint = value.DidYouMean(t.text, known)
 	return e
 }
 
 func notSupported(kind string, t *token, remedy string) *fault.Error {
-	e := fault.SyntaxAt(t.off, "unsupported %s %s", KindText(kind), py.QuoteText(t.text))
+	e := fault.SyntaxAt(t.off, "unsupported %s %s", builtins.KindText(kind), py.QuoteText(t.text))
 	e.Hint = remedy
 	if t.text == "attr" || t.text == "format_map" || t.text == "mro" { // they look into values
 		e.Class = fault.Security
@@ -27,12 +28,12 @@ func notSupported(kind string, t *token, remedy string) *fault.Error {
 
 // checkMember refuses members that no value here has, before anything runs.
 func checkMember(t *token, called bool) error {
-	if IsInternal(t.text) {
+	if builtins.IsInternal(t.text) {
 		e := fault.SyntaxAt(t.off, "access to %s is refused: templates do not reach the insides of values", py.QuoteText(t.text))
 		e.Class = fault.Security
 		return e
 	}
-	remedy, ok := Unsupported["method"][t.text]
+	remedy, ok := builtins.Unsupported["method"][t.text]
 	if !called || !ok {
 		return nil
 	}
@@ -40,6 +41,6 @@ func checkMember(t *token, called bool) error {
 }
 
 // lazyUnknown returns a filter or test that does not exist: an error when it is reached.
-func lazyUnknown(kind string, name token, known []string) *Def {
-	return FailingBuiltin(func() error { return unknownName(kind, &name, known) })
+func lazyUnknown(kind string, name token, known []string) *builtins.Def {
+	return builtins.FailingBuiltin(func() error { return unknownName(kind, &name, known) })
 }

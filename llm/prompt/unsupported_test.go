@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -14,15 +15,15 @@ func TestUnsupported(t *testing.T) {
 		"filter": {"{{ x | ", " }}"}, "test": {"{{ x is ", " }}"}, "tag": {"{% ", " %}"}, "method": {"{{ x.", "() }}"},
 	}
 	for kind, form := range forms {
-		for name := range Unsupported[kind] {
+		for name := range builtins.Unsupported[kind] {
 			_, err := Parse(Source{Text: form[0] + name + form[1]})
 			var e *Error
-			if !errors.As(err, &e) || e.Line != 1 || e.Offset != len(form[0]) || e.Hint != Unsupported[kind][name] {
+			if !errors.As(err, &e) || e.Line != 1 || e.Offset != len(form[0]) || e.Hint != builtins.Unsupported[kind][name] {
 				t.Errorf("%s %s: got %v", kind, name, err)
 			}
 		}
 	}
-	for kind, remedies := range Unsupported {
+	for kind, remedies := range builtins.Unsupported {
 		for name, remedy := range remedies {
 			if text := wording.Of(remedy); remedy != "" && text.Zh == text.En {
 				t.Errorf("the hint of the %s %s is not in Chinese: %s", kind, name, remedy)

@@ -1,4 +1,8 @@
-package prompt
+// Package builtins has all that has a name in the language: filters, tests, methods and functions
+// over values, their registry with the descriptions that the reference is made of, and what Python
+// offers beyond that, with what to write instead. The parser looks names up in it (package syntax),
+// the evaluator calls what it found (package eval).
+package builtins
 
 import (
 	"maps"
