@@ -16,7 +16,7 @@ func (p *parser) parseAssignableName() (*token, error) {
 }
 
 // parseTarget reads what is left of "=" or "in".
-func (p *parser) parseTarget(members bool) (*assignTarget, error) {
+func (p *parser) parseTarget(members bool) (*AssignTarget, error) {
 	first := p.current()
 	if members && first.kind == tokName && p.peekNext().matches(tokOp, ".") {
 		p.i += 2
@@ -24,8 +24,8 @@ func (p *parser) parseTarget(members bool) (*assignTarget, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.slots.slotOf(first.text)
-		return &assignTarget{name: first.text, attr: attr.text, off: first.off}, nil
+		p.slots.SlotOf(first.text)
+		return &AssignTarget{Name: first.text, Attr: attr.text, Off: first.off}, nil
 	}
 	if p.depth > 0 || !p.isInSignature() {
 		return p.parseTargets()
@@ -43,19 +43,19 @@ func (p *parser) isInSignature() bool {
 	return false
 }
 
-func (p *parser) parseTargets() (*assignTarget, error) {
-	list := &assignTarget{off: p.current().off}
+func (p *parser) parseTargets() (*AssignTarget, error) {
+	list := &AssignTarget{Off: p.current().off}
 	comma := false
-	for len(list.parts) == 0 || comma && !p.isTargetEnd() {
+	for len(list.Parts) == 0 || comma && !p.isTargetEnd() {
 		t, err := p.parseOneTarget()
 		if err != nil {
 			return nil, err
 		}
-		list.parts = append(list.parts, t)
+		list.Parts = append(list.Parts, t)
 		comma = p.acceptOp(",")
 	}
-	if len(list.parts) == 1 && !comma {
-		return list.parts[0], nil
+	if len(list.Parts) == 1 && !comma {
+		return list.Parts[0], nil
 	}
 	return list, nil
 }
@@ -69,7 +69,7 @@ func (p *parser) isTargetEnd() bool {
 	return t.kind == tokEnd || t.matches(tokName, "in")
 }
 
-func (p *parser) parseOneTarget() (*assignTarget, error) {
+func (p *parser) parseOneTarget() (*AssignTarget, error) {
 	if p.acceptOp("(") {
 		if err := p.enterLevel(); err != nil {
 			return nil, err
@@ -85,5 +85,5 @@ func (p *parser) parseOneTarget() (*assignTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &assignTarget{name: t.text, off: t.off}, nil
+	return &AssignTarget{Name: t.text, Off: t.off}, nil
 }

@@ -13,7 +13,7 @@ import (
 
 // compiledTemplate is what a template was compiled to.
 type compiledTemplate struct {
-	prog  *program
+	prog  *Program
 	tree  string // of its statements, for pongo2; "" where it has none
 	slots int
 	refs  []Ref
@@ -29,8 +29,8 @@ func compileText(text string, opts Options) (*compiledTemplate, error) {
 		return nil, err
 	}
 	c.refs.assigned.markPrinted(c.refs.list)
-	made := &compiledTemplate{prog: c.prog, slots: len(c.slots.names), refs: c.refs.list}
-	if len(c.prog.stmts) > 0 {
+	made := &compiledTemplate{prog: c.prog, slots: len(c.slots.Names), refs: c.refs.list}
+	if len(c.prog.Stmts) > 0 {
 		made.tree = c.tree.String()
 	}
 	return made, nil
@@ -38,7 +38,7 @@ func compileText(text string, opts Options) (*compiledTemplate, error) {
 
 // compiledExpr is what an expression was compiled to.
 type compiledExpr struct {
-	root  node
+	root  Node
 	path  []string // where it is a reference
 	slots int
 	refs  []Ref
@@ -53,14 +53,14 @@ func compileExpr(text string, funcs map[string]py.Func) (*compiledExpr, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := newSlots()
+	names := NewSlots()
 	p := &parser{toks: toks, slots: names, funcs: funcs}
 	root, err := p.parseWhole()
 	if err != nil {
 		return nil, err
 	}
-	made := &compiledExpr{root: root, slots: len(names.names)}
-	if path, ok := constPath(root); ok {
+	made := &compiledExpr{root: root, slots: len(names.Names)}
+	if path, ok := ConstPath(root); ok {
 		made.path = path
 	}
 	var r refCollector
@@ -79,11 +79,11 @@ type compiler struct {
 	// lineStart is true where the text after the tag before begins a line; only chat
 	// templates ask.
 	lineStart bool
-	prog      *program
+	prog      *Program
 	tree      builder
-	run       outputRun
+	run       OutputRun
 	open      []block
-	slots     *nameTable
+	slots     *NameTable
 	refs      refCollector
 	// faults, where not nil, collects errors: the compiler goes on after them. Once a
 	// statement was wrong it is lost in the others, and broken.
@@ -102,9 +102,9 @@ type block struct {
 }
 
 func newCompiler(src string, opts Options) *compiler {
-	names := newSlots()
+	names := NewSlots()
 	c := &compiler{
-		src: opts.prepare(src), opts: opts, funcs: opts.funcs(), prog: &program{slots: names, lenient: opts.Transformers}, slots: names, lineStart: true,
+		src: opts.prepare(src), opts: opts, funcs: opts.funcs(), prog: &Program{Slots: names, Lenient: opts.Transformers}, slots: names, lineStart: true,
 	}
 	c.refs.pushScope()
 	return c
@@ -194,14 +194,14 @@ func (c *compiler) addText(from, to int, kind, sign byte) {
 	for text != "" {
 		i := strings.IndexByte(text, '\r')
 		if i < 0 {
-			c.run = append(c.run, segment{text: text, off: from})
+			c.run = append(c.run, Segment{Text: text, Off: from})
 			return
 		}
 		if i > 0 {
-			c.run = append(c.run, segment{text: text[:i], off: from})
+			c.run = append(c.run, Segment{Text: text[:i], Off: from})
 		}
 		if !strings.HasPrefix(text[i+1:], "\n") {
-			c.run = append(c.run, segment{text: "\n", off: from + i})
+			c.run = append(c.run, Segment{Text: "\n", Off: from + i})
 		}
 		text, from = text[i+1:], from+i+1
 	}
@@ -210,8 +210,8 @@ func (c *compiler) addText(from, to int, kind, sign byte) {
 // flushRun ends a run of text and expressions.
 func (c *compiler) flushRun() {
 	if len(c.run) > 0 {
-		c.tree.writeTag(tagOut, len(c.prog.runs))
-		c.prog.runs, c.run = append(c.prog.runs, c.run), nil
+		c.tree.writeTag(tagOut, len(c.prog.Runs))
+		c.prog.Runs, c.run = append(c.prog.Runs, c.run), nil
 	}
 }
 
@@ -249,8 +249,8 @@ func (c *compiler) compileOutput(start int) error {
 }
 
 // addExpr adds an expression that began at first and has been read.
-func (c *compiler) addExpr(p *parser, x node, first int) {
-	c.run = append(c.run, segment{x: x, off: first, stop: c.trimmedEnd(first, p)})
+func (c *compiler) addExpr(p *parser, x Node, first int) {
+	c.run = append(c.run, Segment{X: x, Off: first, Stop: c.trimmedEnd(first, p)})
 	c.refs.addExpr(x)
 }
 
@@ -363,17 +363,17 @@ func (c *compiler) compileRaw(at int) error {
 }
 
 // openStatement opens a statement with a body.
-func (c *compiler) openStatement(word, tag string, off int, s stmt, end func() error) *block {
-	c.tree.writeTag(tag, len(c.prog.stmts))
-	c.prog.stmts = append(c.prog.stmts, s)
+func (c *compiler) openStatement(word, tag string, off int, s Stmt, end func() error) *block {
+	c.tree.writeTag(tag, len(c.prog.Stmts))
+	c.prog.Stmts = append(c.prog.Stmts, s)
 	c.open = append(c.open, block{word: word, off: off, guards: len(c.refs.guards), end: end})
 	return &c.open[len(c.open)-1]
 }
 
 // addStatement adds a statement without a body.
-func (c *compiler) addStatement(s stmt) {
-	c.tree.writeTag(tagSet, len(c.prog.stmts))
-	c.prog.stmts = append(c.prog.stmts, s)
+func (c *compiler) addStatement(s Stmt) {
+	c.tree.writeTag(tagSet, len(c.prog.Stmts))
+	c.prog.Stmts = append(c.prog.Stmts, s)
 }
 
 func (b *block) hasPart(word string) bool { return slices.Contains(b.parts, word) }

@@ -27,10 +27,10 @@ func (c *compiler) compileIf(p *parser, at int) error {
 	if err != nil {
 		return err
 	}
-	s := &ifStmt{conds: []node{cond}}
+	s := &IfStmt{Conds: []Node{cond}}
 	c.refs.addCondition(cond)
 	b := c.openStatement("if", tagIf, at, s, func() error {
-		s.place = value.ByteRange{Start: at, End: c.pos}
+		s.Place = value.ByteRange{Start: at, End: c.pos}
 		return nil
 	})
 	c.refs.addGuards(cond)
@@ -50,7 +50,7 @@ func (c *compiler) compileIf(p *parser, at int) error {
 		}
 		c.refs.addCondition(cond)
 		c.refs.addGuards(cond)
-		s.conds = append(s.conds, cond)
+		s.Conds = append(s.Conds, cond)
 		c.tree.writeTag(tagElif)
 		return nil
 	}
@@ -62,38 +62,38 @@ func (c *compiler) compileFor(p *parser, at int) error {
 	if err != nil {
 		return err
 	}
-	if t.assignsTo("loop") {
+	if t.AssignsTo("loop") {
 		return fault.SyntaxAt(p.toks[1].off, "a loop variable cannot be named loop")
 	}
-	if t.assignsTo("caller") && c.isInside("macro", "call") {
-		return callerTaken(t.off)
+	if t.AssignsTo("caller") && c.isInside("macro", "call") {
+		return callerTaken(t.Off)
 	}
 	if !p.acceptWord("in") {
 		return p.unexpectedError("expected 'in'")
 	}
-	s := &forStmt{target: t}
-	s.iter, err = p.parseTuple(false, func() bool { return p.current().matches(tokName, "recursive") })
+	s := &ForStmt{Target: t}
+	s.Iter, err = p.parseTuple(false, func() bool { return p.current().matches(tokName, "recursive") })
 	if err != nil {
 		return err
 	}
-	c.refs.addExpr(s.iter)
-	c.refs.pushScope(t.assignedNames()...)
+	c.refs.addExpr(s.Iter)
+	c.refs.pushScope(t.AssignedNames()...)
 	if p.acceptWord("if") {
-		s.cond, err = p.parseExpr()
+		s.Cond, err = p.parseExpr()
 		if err != nil {
 			return err
 		}
-		c.refs.addCondition(s.cond)
+		c.refs.addCondition(s.Cond)
 	}
-	s.recursive = p.acceptWord("recursive")
+	s.Recursive = p.acceptWord("recursive")
 	c.refs.declareNames("loop")
 	b := c.openStatement("for", tagFor, at, s, func() error {
-		s.place = value.ByteRange{Start: at, End: c.pos}
+		s.Place = value.ByteRange{Start: at, End: c.pos}
 		c.refs.popScope()
 		return nil
 	})
-	if s.cond != nil {
-		c.refs.addGuards(s.cond)
+	if s.Cond != nil {
+		c.refs.addGuards(s.Cond)
 	}
 	b.branch = func(word string, p *parser) error {
 		b := &c.open[len(c.open)-1]
@@ -133,14 +133,14 @@ func (c *compiler) compileSet(p *parser, at int) error {
 	if err != nil {
 		return err
 	}
-	if t.assignsTo("loop") && c.isInLoop() {
+	if t.AssignsTo("loop") && c.isInLoop() {
 		return fault.SyntaxAt(start, "loop cannot be set inside of a loop")
 	}
-	if t.assignsTo("caller") && c.isInside("macro", "call") {
+	if t.AssignsTo("caller") && c.isInside("macro", "call") {
 		return callerTaken(start)
 	}
-	if t.attr != "" {
-		c.refs.addCondition(&nameNode{position: position(start), name: t.name})
+	if t.Attr != "" {
+		c.refs.addCondition(&NameNode{Position: Position(start), Name: t.Name})
 	}
 	if p.acceptOp("=") {
 		x, err := p.parseTuple(true, nil)
@@ -148,24 +148,24 @@ func (c *compiler) compileSet(p *parser, at int) error {
 			return err
 		}
 		c.refs.addAssigned(x, t)
-		c.refs.declareNames(t.assignedNames()...)
-		c.addStatement(&setStmt{position(start), t, x})
+		c.refs.declareNames(t.AssignedNames()...)
+		c.addStatement(&SetStmt{Position: Position(start), Target: t, X: x})
 		return nil
 	}
-	if t.parts != nil {
+	if t.Parts != nil {
 		return p.unexpectedError("expected '='")
 	}
-	s := &setBlockStmt{position: position(start), target: t}
-	s.filter, err = c.parseFilterChain(p, true)
+	s := &SetBlockStmt{Position: Position(start), Target: t}
+	s.Filter, err = c.parseFilterChain(p, true)
 	if err != nil {
 		return err
 	}
 	c.refs.pushScope()
-	c.refs.assigned.pushTarget(t.name)
+	c.refs.assigned.pushTarget(t.Name)
 	c.openStatement("set", tagSetBlock, at, s, func() error {
 		c.refs.popScope()
 		c.refs.assigned.popTarget()
-		c.refs.declareNames(t.assignedNames()...)
+		c.refs.declareNames(t.AssignedNames()...)
 		return nil
 	})
 	return nil
@@ -173,8 +173,8 @@ func (c *compiler) compileSet(p *parser, at int) error {
 
 // parseFilterChain reads upper | replace('a', 'b'), the input being what the body of
 // the statement writes.
-func (c *compiler) parseFilterChain(p *parser, pipe bool) (node, error) {
-	var n node
+func (c *compiler) parseFilterChain(p *parser, pipe bool) (Node, error) {
+	var n Node
 	for !p.isAtEnd() && !p.current().matches(tokOp, ":") {
 		needsPipe := pipe || n != nil
 		if needsPipe && !p.acceptOp("|") {
@@ -182,7 +182,7 @@ func (c *compiler) parseFilterChain(p *parser, pipe bool) (node, error) {
 		}
 		in := n
 		if in == nil {
-			in = &bodyNode{position(p.current().off)}
+			in = &BodyNode{Position: Position(p.current().off)}
 		}
 		var err error
 		n, err = p.parseFilter(in)
@@ -205,8 +205,8 @@ func callerTaken(off int) error {
 }
 
 // parseSignature reads the parameters of a macro or a call block.
-func (c *compiler) parseSignature(p *parser) ([]param, error) {
-	var params []param
+func (c *compiler) parseSignature(p *parser) ([]Param, error) {
+	var params []Param
 	if err := p.expect("("); err != nil {
 		return nil, err
 	}
@@ -221,27 +221,27 @@ func (c *compiler) parseSignature(p *parser) ([]param, error) {
 			return nil, err
 		}
 		off := p.toks[p.i-1].off
-		if t.name == "" || t.attr != "" {
+		if t.Name == "" || t.Attr != "" {
 			return nil, fault.SyntaxAt(off, "a parameter must be a name")
 		}
-		prm := param{name: t.name}
+		prm := Param{Name: t.Name}
 		for _, other := range params {
-			if other.name == prm.name {
-				return nil, fault.SyntaxAt(off, "the parameter %s is there twice", py.QuoteText(prm.name))
+			if other.Name == prm.Name {
+				return nil, fault.SyntaxAt(off, "the parameter %s is there twice", py.QuoteText(prm.Name))
 			}
 		}
 		if p.acceptOp("=") {
-			prm.fallback, err = p.parseExpr()
+			prm.Fallback, err = p.parseExpr()
 			if err != nil {
 				return nil, err
 			}
-		} else if n := len(params); n > 0 && params[n-1].fallback != nil {
+		} else if n := len(params); n > 0 && params[n-1].Fallback != nil {
 			return nil, fault.SyntaxAt(off, "a parameter without a default after one with a default")
 		}
 		if len(params) >= fault.MaxArguments {
 			return nil, fault.LimitAt(off, "more than %d parameters", fault.MaxArguments)
 		}
-		if prm.name == "caller" {
+		if prm.Name == "caller" {
 			return nil, callerTaken(off)
 		}
 		params = append(params, prm)
@@ -254,8 +254,8 @@ func (c *compiler) compileMacro(p *parser, at int) error {
 	if err != nil {
 		return err
 	}
-	s := &macroStmt{position: position(name.off), name: name.text}
-	s.params, err = c.parseSignature(p)
+	s := &MacroStmt{Position: Position(name.off), Name: name.text}
+	s.Params, err = c.parseSignature(p)
 	if err != nil {
 		return err
 	}
@@ -265,35 +265,35 @@ func (c *compiler) compileMacro(p *parser, at int) error {
 }
 
 // openMacroBody opens the body of a macro or a call block.
-func (c *compiler) openMacroBody(word, tag string, at int, s *macroStmt) {
-	mentions := len(c.slots.mentions)
+func (c *compiler) openMacroBody(word, tag string, at int, s *MacroStmt) {
+	mentions := len(c.slots.Mentions)
 	c.refs.pushScope("caller")
 	target := c.refs.assigned.target()
-	if s.call == nil {
-		target = s.name
+	if s.Call == nil {
+		target = s.Name
 	}
 	c.refs.assigned.pushTarget(target)
-	for _, prm := range s.params {
-		c.refs.addExpr(prm.fallback)
-		c.refs.declareNames(prm.name)
+	for _, prm := range s.Params {
+		c.refs.addExpr(prm.Fallback)
+		c.refs.declareNames(prm.Name)
 	}
-	var whole stmt = s
-	if s.call != nil {
-		whole = &callStmt{s}
+	var whole Stmt = s
+	if s.Call != nil {
+		whole = &CallStmt{MacroStmt: s}
 	}
 	c.openStatement(word, tag, at, whole, func() error {
 		c.refs.popScope()
 		c.refs.assigned.popTarget()
-		s.caller = slices.Contains(c.slots.mentions[mentions:], "caller")
+		s.Caller = slices.Contains(c.slots.Mentions[mentions:], "caller")
 		return nil
 	})
 }
 
 func (c *compiler) compileCall(p *parser, at int) error {
-	s := &macroStmt{position: position(p.current().off), name: "caller"}
+	s := &MacroStmt{Position: Position(p.current().off), Name: "caller"}
 	var err error
 	if p.current().matches(tokOp, "(") {
-		s.params, err = c.parseSignature(p)
+		s.Params, err = c.parseSignature(p)
 		if err != nil {
 			return err
 		}
@@ -303,11 +303,11 @@ func (c *compiler) compileCall(p *parser, at int) error {
 	if err != nil {
 		return err
 	}
-	call, ok := x.(*callNode)
+	call, ok := x.(*CallNode)
 	if !ok {
 		return fault.SyntaxAt(first, "{%% call %%} needs the call of a macro")
 	}
-	s.call, s.stop = call, c.trimmedEnd(first, p)
+	s.Call, s.Stop = call, c.trimmedEnd(first, p)
 	c.refs.addExpr(call)
 	c.openMacroBody("call", tagCall, at, s)
 	return nil
@@ -323,7 +323,7 @@ func (c *compiler) compileFilter(p *parser, at int) error {
 		return p.unexpectedError("expected the name of a filter")
 	}
 	c.refs.pushScope()
-	c.openStatement("filter", tagFilter, at, &filterStmt{position(first), chain, c.trimmedEnd(first, p)}, c.popScope)
+	c.openStatement("filter", tagFilter, at, &FilterStmt{Position: Position(first), Chain: chain, Stop: c.trimmedEnd(first, p)}, c.popScope)
 	return nil
 }
 
@@ -333,10 +333,10 @@ func (c *compiler) popScope() error {
 }
 
 func (c *compiler) compileWith(p *parser, at int) error {
-	s := &withStmt{}
+	s := &WithStmt{}
 	var names []string
 	for !p.isAtEnd() && !p.current().matches(tokOp, ":") {
-		if len(s.values) > 0 {
+		if len(s.Values) > 0 {
 			if err := p.expect(","); err != nil {
 				return err
 			}
@@ -345,8 +345,8 @@ func (c *compiler) compileWith(p *parser, at int) error {
 		if err != nil {
 			return err
 		}
-		if t.assignsTo("caller") && c.isInside("macro", "call") {
-			return callerTaken(t.off)
+		if t.AssignsTo("caller") && c.isInside("macro", "call") {
+			return callerTaken(t.Off)
 		}
 		if err := p.expect("="); err != nil {
 			return err
@@ -356,8 +356,8 @@ func (c *compiler) compileWith(p *parser, at int) error {
 			return err
 		}
 		c.refs.addAssigned(x, t)
-		s.targets, s.values = append(s.targets, t), append(s.values, x)
-		names = append(names, t.assignedNames()...)
+		s.Targets, s.Values = append(s.Targets, t), append(s.Values, x)
+		names = append(names, t.AssignedNames()...)
 	}
 	c.refs.pushScope(names...)
 	c.openStatement("with", tagWith, at, s, c.popScope)

@@ -6,18 +6,18 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 )
 
-func (m *evaluator) evalArgs(args []argument) (a py.CallArgs, err error) {
+func (m *evaluator) evalArgs(args []Argument) (a py.CallArgs, err error) {
 	if len(args) == 0 {
 		return a, nil
 	}
 	a.Pos = make([]py.Val, 0, len(args))
 	for _, arg := range args {
-		v, err := m.evalTraced(arg.x)
+		v, err := m.evalTraced(arg.X)
 		if err != nil {
 			return a, err
 		}
-		if arg.name != "" {
-			a.Kw = append(a.Kw, py.Binding{Name: arg.name, V: v})
+		if arg.Name != "" {
+			a.Kw = append(a.Kw, py.Binding{Name: arg.Name, V: v})
 		} else {
 			a.Pos = append(a.Pos, v)
 		}
@@ -34,7 +34,7 @@ func (m *evaluator) evalArgs(args []argument) (a py.CallArgs, err error) {
 
 // evalOperands returns what a filter or test is applied to, and its arguments. pos is where
 // the filter or test stands.
-func (m *evaluator) evalOperands(in node, args []argument, pos int) (v py.Val, a py.CallArgs, err error) {
+func (m *evaluator) evalOperands(in Node, args []Argument, pos int) (v py.Val, a py.CallArgs, err error) {
 	v, err = m.eval(in)
 	if err != nil {
 		return py.None, a, err
@@ -46,46 +46,46 @@ func (m *evaluator) evalOperands(in node, args []argument, pos int) (v py.Val, a
 	return v, a, nil
 }
 
-func (m *evaluator) evalFilter(n *filterNode) (py.Val, error) {
+func (m *evaluator) evalFilter(n *FilterNode) (py.Val, error) {
 	touched := len(m.Touched)
-	in, a, err := m.evalOperands(n.in, n.args, n.pos())
+	in, a, err := m.evalOperands(n.In, n.Args, n.Pos())
 	if err != nil {
 		return py.None, err
 	}
-	m.Here = n.pos()
-	v, err := n.def.ApplyTo(&m.Run, n.name, in, a)
+	m.Here = n.Pos()
+	v, err := n.Def.ApplyTo(&m.Run, n.Name, in, a)
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	m.KeepUsed(touched, v)
 	return v, nil
 }
 
-func (m *evaluator) evalTest(n *testNode) (py.Val, error) {
-	in, a, err := m.evalOperands(n.in, n.args, n.pos())
+func (m *evaluator) evalTest(n *TestNode) (py.Val, error) {
+	in, a, err := m.evalOperands(n.In, n.Args, n.Pos())
 	if err != nil {
 		return py.None, err
 	}
-	v, err := n.def.ApplyTo(&m.Run, n.name, in, a)
+	v, err := n.Def.ApplyTo(&m.Run, n.Name, in, a)
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
-	if n.not {
+	if n.Not {
 		t, _ := v.V.Bool()
 		return py.OfBool(!t), nil
 	}
 	return v, nil
 }
 
-func (m *evaluator) evalCall(n *callNode) (py.Val, error) {
-	if attr, ok := n.fn.(*attrNode); ok {
+func (m *evaluator) evalCall(n *CallNode) (py.Val, error) {
+	if attr, ok := n.Fn.(*AttrNode); ok {
 		touched := len(m.Touched)
-		o, err := m.eval(attr.obj)
+		o, err := m.eval(attr.Obj)
 		if err != nil {
 			return py.None, err
 		}
-		if builtins.HasMethod(o, attr.name) {
-			return m.callMethodOf(n, o, attr.name, touched)
+		if builtins.HasMethod(o, attr.Name) {
+			return m.callMethodOf(n, o, attr.Name, touched)
 		}
 		f, err := m.evalMember(o, attr)
 		if err != nil {
@@ -93,7 +93,7 @@ func (m *evaluator) evalCall(n *callNode) (py.Val, error) {
 		}
 		return m.callNodeWith(n, f)
 	}
-	f, err := m.eval(n.fn)
+	f, err := m.eval(n.Fn)
 	if err != nil {
 		return py.None, err
 	}
@@ -101,34 +101,34 @@ func (m *evaluator) evalCall(n *callNode) (py.Val, error) {
 }
 
 // callMethodOf calls a method of o; touched is how much was mentioned before o.
-func (m *evaluator) callMethodOf(n *callNode, o py.Val, name string, touched int) (py.Val, error) {
-	a, err := m.evalArgs(n.args)
+func (m *evaluator) callMethodOf(n *CallNode, o py.Val, name string, touched int) (py.Val, error) {
+	a, err := m.evalArgs(n.Args)
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
-	m.Here = n.pos()
+	m.Here = n.Pos()
 	v, err := builtins.CallMethod(&m.Run, o, name, a)
 	if err == nil {
 		v, err = m.ComputeResult(v, o, a)
 	}
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	m.KeepUsed(touched, v)
 	return v, nil
 }
 
-func (m *evaluator) callNodeWith(n *callNode, f py.Val) (py.Val, error) {
+func (m *evaluator) callNodeWith(n *CallNode, f py.Val) (py.Val, error) {
 	if err := f.CheckDefined(); err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
-	a, err := m.evalArgs(n.args)
+	a, err := m.evalArgs(n.Args)
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	v, err := m.CallValue(f, a)
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	return v, nil
 }

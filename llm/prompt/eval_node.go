@@ -10,12 +10,12 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-func (m *evaluator) evalConst(n *constNode) (py.Val, error) {
-	v := n.v
-	if !m.Trace || n.stop == 0 {
+func (m *evaluator) evalConst(n *ConstNode) (py.Val, error) {
+	v := n.V
+	if !m.Trace || n.Stop == 0 {
 		return v, nil
 	}
-	start, stop := n.pos(), n.stop
+	start, stop := n.Pos(), n.Stop
 	text, isText := v.V.Str()
 	const quotes = 2
 	isPlain := isText && v.Py() == nil && stop-start == len(text)+quotes // one constant without escapes
@@ -25,10 +25,10 @@ func (m *evaluator) evalConst(n *constNode) (py.Val, error) {
 	return v.WithOrigin(trace.LiteralOrigin(start, stop, isPlain)), nil
 }
 
-func (m *evaluator) evalName(n *nameNode) (py.Val, error) {
+func (m *evaluator) evalName(n *NameNode) (py.Val, error) {
 	for f := m.frame; f != nil; f = f.parent {
 		for i := len(f.vars) - 1; i >= 0; i-- {
-			if f.vars[i].Name == n.name {
+			if f.vars[i].Name == n.Name {
 				m.Touch(f.vars[i].V.Origin())
 				return f.vars[i].V, nil
 			}
@@ -37,13 +37,13 @@ func (m *evaluator) evalName(n *nameNode) (py.Val, error) {
 	return m.lookupOuter(n)
 }
 
-func (m *evaluator) evalSlice(n *sliceNode) (py.Val, error) {
-	o, err := m.eval(n.obj)
+func (m *evaluator) evalSlice(n *SliceNode) (py.Val, error) {
+	o, err := m.eval(n.Obj)
 	if err != nil {
 		return py.None, err
 	}
 	var bound [3]*int
-	for i, x := range [3]node{n.start, n.stop, n.step} {
+	for i, x := range [3]Node{n.Start, n.Stop, n.Step} {
 		if x == nil {
 			continue
 		}
@@ -56,37 +56,37 @@ func (m *evaluator) evalSlice(n *sliceNode) (py.Val, error) {
 		}
 		b, err := builtins.SliceBound(v)
 		if err != nil {
-			return py.None, fault.WithPosition(err, x.pos())
+			return py.None, fault.WithPosition(err, x.Pos())
 		}
 		bound[i] = &b
 	}
 	v, err := builtins.SliceOf(&m.Run, o, bound[0], bound[1], bound[2])
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	return v, nil
 }
 
-func (m *evaluator) evalUnary(n *unaryNode) (py.Val, error) {
-	v, err := m.eval(n.x)
+func (m *evaluator) evalUnary(n *UnaryNode) (py.Val, error) {
+	v, err := m.eval(n.X)
 	if err != nil {
 		return py.None, err
 	}
-	if n.op == '!' {
+	if n.Op == '!' {
 		t, err := py.IsTruthy(v)
 		if err != nil {
-			return py.None, fault.WithPosition(err, n.pos())
+			return py.None, fault.WithPosition(err, n.Pos())
 		}
 		return py.OfBool(!t), nil
 	}
 	if err := v.CheckDefined(); err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	x, ok := py.ToNum(v)
 	if !ok {
-		return py.None, fault.WithPosition(fault.Errorf(fault.Type, "bad operand type for unary %c: '%s'", n.op, v.PyType()), n.pos())
+		return py.None, fault.WithPosition(fault.Errorf(fault.Type, "bad operand type for unary %c: '%s'", n.Op, v.PyType()), n.Pos())
 	}
-	if n.op == '+' {
+	if n.Op == '+' {
 		return py.ComputeNumbers("+", x, py.Num{Kind: 'i'})
 	}
 	if x.Kind == 'f' {
@@ -95,34 +95,34 @@ func (m *evaluator) evalUnary(n *unaryNode) (py.Val, error) {
 	return py.ComputeNumbers("-", py.Num{Kind: 'i'}, x)
 }
 
-func (m *evaluator) evalBinary(n *binaryNode) (py.Val, error) {
-	a, err := m.evalTraced(n.a)
+func (m *evaluator) evalBinary(n *BinaryNode) (py.Val, error) {
+	a, err := m.evalTraced(n.A)
 	if err != nil {
 		return py.None, err
 	}
-	b, err := m.evalTraced(n.b)
+	b, err := m.evalTraced(n.B)
 	if err != nil {
 		return py.None, err
 	}
-	v, err := m.ApplyOperator(n.op, a, b)
+	v, err := m.ApplyOperator(n.Op, a, b)
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	return v, nil
 }
 
-func (m *evaluator) evalConcat(n *concatNode) (py.Val, error) {
+func (m *evaluator) evalConcat(n *ConcatNode) (py.Val, error) {
 	var buf [8]string
 	parts, size := buf[:0], 0
 	var traced []trace.Part
-	for _, p := range n.parts {
+	for _, p := range n.Parts {
 		v, err := m.evalTraced(p)
 		if err != nil {
 			return py.None, err
 		}
 		s, err := m.TextOf(v)
 		if err != nil {
-			return py.None, fault.WithPosition(err, p.pos())
+			return py.None, fault.WithPosition(err, p.Pos())
 		}
 		size += len(s)
 		parts = append(parts, s)
@@ -131,24 +131,24 @@ func (m *evaluator) evalConcat(n *concatNode) (py.Val, error) {
 		}
 	}
 	if err := m.CheckTextSize(size); err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	return m.JoinedText(strings.Join(parts, ""), traced), m.CountSteps(len(traced) >> 4)
 }
 
-func (m *evaluator) evalCompare(n *compareNode) (py.Val, error) {
-	a, err := m.eval(n.first)
+func (m *evaluator) evalCompare(n *CompareNode) (py.Val, error) {
+	a, err := m.eval(n.First)
 	if err != nil {
 		return py.None, err
 	}
-	for i, op := range n.ops {
-		b, err := m.eval(n.rest[i])
+	for i, op := range n.Ops {
+		b, err := m.eval(n.Rest[i])
 		if err != nil {
 			return py.None, err
 		}
 		ok, err := m.compareQuickly(op, a, b)
 		if err != nil {
-			return py.None, fault.WithPosition(err, n.pos())
+			return py.None, fault.WithPosition(err, n.Pos())
 		}
 		if !ok {
 			return py.OfBool(false), nil
@@ -158,61 +158,61 @@ func (m *evaluator) evalCompare(n *compareNode) (py.Val, error) {
 	return py.OfBool(true), nil
 }
 
-func (m *evaluator) evalLogic(n *logicNode) (py.Val, error) {
+func (m *evaluator) evalLogic(n *LogicNode) (py.Val, error) {
 	touched := len(m.Touched)
-	a, err := m.eval(n.a)
+	a, err := m.eval(n.A)
 	if err != nil {
 		return py.None, err
 	}
 	t, err := py.IsTruthy(a)
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.a.pos())
+		return py.None, fault.WithPosition(err, n.A.Pos())
 	}
-	if t == n.or {
+	if t == n.Or {
 		return a, nil
 	}
 	m.noteDecision(touched)
 	m.Touched = m.Touched[:touched] // a decides, no text is made of it
-	return m.eval(n.b)
+	return m.eval(n.B)
 }
 
-func (m *evaluator) evalCond(n *condNode) (py.Val, error) {
-	t, err := m.evalTruth(n.cond)
+func (m *evaluator) evalCond(n *CondNode) (py.Val, error) {
+	t, err := m.evalTruth(n.Cond)
 	switch {
 	case err != nil:
 		return py.None, err
 	case t:
-		return m.eval(n.yes)
-	case n.no != nil:
-		return m.eval(n.no)
+		return m.eval(n.Yes)
+	case n.No != nil:
+		return m.eval(n.No)
 	}
-	return py.OfPython(&py.UndefinedValue{Class: fault.Undefined, Soft: true, Off: n.pos()}), nil
+	return py.OfPython(&py.UndefinedValue{Class: fault.Undefined, Soft: true, Off: n.Pos()}), nil
 }
 
-func (m *evaluator) evalList(n *listNode) (py.Val, error) {
-	items := make([]py.Val, len(n.items))
-	for i, x := range n.items {
+func (m *evaluator) evalList(n *ListNode) (py.Val, error) {
+	items := make([]py.Val, len(n.Items))
+	for i, x := range n.Items {
 		v, err := m.evalTraced(x)
 		if err != nil {
 			return py.None, err
 		}
 		items[i] = v
 	}
-	if n.tuple {
+	if n.Tuple {
 		return py.OfPython(py.Tuple(items)), m.CountSteps(len(items))
 	}
 	return py.OfList(items), m.CountSteps(len(items))
 }
 
-func (m *evaluator) evalDict(n *dictNode) (py.Val, error) {
-	plain := value.NewMap(len(n.keys))
+func (m *evaluator) evalDict(n *DictNode) (py.Val, error) {
+	plain := value.NewMap(len(n.Keys))
 	d := (*py.PyDict)(nil)
-	for i := range n.keys {
-		k, err := m.evalTraced(n.keys[i])
+	for i := range n.Keys {
+		k, err := m.evalTraced(n.Keys[i])
 		if err != nil {
 			return py.None, err
 		}
-		v, err := m.evalTraced(n.vals[i])
+		v, err := m.evalTraced(n.Vals[i])
 		if err != nil {
 			return py.None, err
 		}
@@ -223,19 +223,19 @@ func (m *evaluator) evalDict(n *dictNode) (py.Val, error) {
 			continue
 		}
 		if d == nil {
-			d = py.NewDict(len(n.keys))
+			d = py.NewDict(len(n.Keys))
 			for pk, pv := range plain.All() {
 				_ = d.SetItem(py.OfStr(pk), py.Val{V: pv}) // strings can be keys
 			}
 		}
 		if err := d.SetItem(k, v); err != nil {
-			return py.None, fault.WithPosition(err, n.keys[i].pos())
+			return py.None, fault.WithPosition(err, n.Keys[i].Pos())
 		}
 	}
 	if d != nil {
-		return py.OfPython(d), m.CountSteps(len(n.keys))
+		return py.OfPython(d), m.CountSteps(len(n.Keys))
 	}
-	return py.Val{V: value.OfMap(plain)}, m.CountSteps(len(n.keys))
+	return py.Val{V: value.OfMap(plain)}, m.CountSteps(len(n.Keys))
 }
 
 // compareQuickly is ordered with a short way for what templates compare most.
@@ -251,7 +251,7 @@ func (m *evaluator) compareQuickly(op string, a, b py.Val) (bool, error) {
 }
 
 // evalTruth evaluates a condition.
-func (m *evaluator) evalTruth(n node) (bool, error) {
+func (m *evaluator) evalTruth(n Node) (bool, error) {
 	touched := len(m.Touched)
 	v, err := m.eval(n)
 	isMask := m.isOfMask(v, err)
@@ -268,47 +268,47 @@ func (m *evaluator) evalTruth(n node) (bool, error) {
 	}
 	t, err := py.IsTruthy(v)
 	if err != nil {
-		return false, fault.WithPosition(err, n.pos())
+		return false, fault.WithPosition(err, n.Pos())
 	}
 	return t, nil
 }
 
 // eval evaluates an expression.
-func (m *evaluator) eval(n node) (py.Val, error) {
+func (m *evaluator) eval(n Node) (py.Val, error) {
 	switch n := n.(type) {
-	case *nameNode:
+	case *NameNode:
 		return m.evalName(n)
-	case *attrNode:
+	case *AttrNode:
 		return m.evalAttr(n)
-	case *constNode:
+	case *ConstNode:
 		return m.evalConst(n)
-	case *filterNode:
+	case *FilterNode:
 		return m.evalFilter(n)
-	case *compareNode:
+	case *CompareNode:
 		return m.evalCompare(n)
-	case *itemNode:
+	case *ItemNode:
 		return m.evalItem(n)
-	case *callNode:
+	case *CallNode:
 		return m.evalCall(n)
-	case *logicNode:
+	case *LogicNode:
 		return m.evalLogic(n)
-	case *condNode:
+	case *CondNode:
 		return m.evalCond(n)
-	case *testNode:
+	case *TestNode:
 		return m.evalTest(n)
-	case *concatNode:
+	case *ConcatNode:
 		return m.evalConcat(n)
-	case *binaryNode:
+	case *BinaryNode:
 		return m.evalBinary(n)
-	case *unaryNode:
+	case *UnaryNode:
 		return m.evalUnary(n)
-	case *sliceNode:
+	case *SliceNode:
 		return m.evalSlice(n)
-	case *listNode:
+	case *ListNode:
 		return m.evalList(n)
-	case *dictNode:
+	case *DictNode:
 		return m.evalDict(n)
-	case *bodyNode:
+	case *BodyNode:
 		return m.evalBody(n)
 	}
 	return py.None, fault.Errorf(fault.Other, "an expression of type %T cannot be evaluated", n)

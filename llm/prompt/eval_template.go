@@ -11,7 +11,7 @@ import (
 // templateCode is a template that can be rendered. It is immutable.
 type templateCode struct {
 	src   fault.Source
-	prog  *program
+	prog  *Program
 	tree  *tree // nil where the template has no statements
 	slots int
 }
@@ -19,7 +19,7 @@ type templateCode struct {
 // exprCode is an expression that can be evaluated. It is immutable.
 type exprCode struct {
 	src   fault.Source
-	root  node
+	root  Node
 	slots int
 }
 
@@ -38,7 +38,7 @@ func (t *templateCode) Render(ctx context.Context, scope Scope) (string, error) 
 // unless it is nil, sets it up.
 func (t *templateCode) evaluate(ctx context.Context, scope Scope, prepare func(*evaluator)) (*evaluator, error) {
 	m := newEvaluator(ctx, scope, t.slots)
-	m.prog, m.Soft = t.prog, t.prog.lenient
+	m.prog, m.Soft = t.prog, t.prog.Lenient
 	if prepare != nil {
 		prepare(m)
 	}
@@ -46,8 +46,8 @@ func (t *templateCode) evaluate(ctx context.Context, scope Scope, prepare func(*
 	var err error
 	if t.tree != nil {
 		err = t.tree.run(&m.walk, m)
-	} else if len(t.prog.runs) > 0 {
-		err = m.writeSegments(t.prog.runs[0])
+	} else if len(t.prog.Runs) > 0 {
+		err = m.writeSegments(t.prog.Runs[0])
 	}
 	if err != nil {
 		return m, fault.Locate(&t.src, err)
@@ -101,7 +101,7 @@ func (e *exprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	if err == nil {
 		out, err = m.exportMarked(v)
 		if err != nil {
-			err = fault.WithPosition(err, e.root.pos())
+			err = fault.WithPosition(err, e.root.Pos())
 		}
 	}
 	if err != nil {
@@ -125,7 +125,7 @@ func (e *exprCode) Trace(ctx context.Context, scope Scope) (value.Value, []trace
 	}
 	out, err := m.ExportValue(v)
 	if err != nil {
-		return value.Value{}, nil, fault.Locate(&e.src, fault.WithPosition(err, e.root.pos()))
+		return value.Value{}, nil, fault.Locate(&e.src, fault.WithPosition(err, e.root.Pos()))
 	}
 	t := memberTracer{masked: m.Masked, stop: len(e.src.Text)}
 	t.add("", v, out, nil)

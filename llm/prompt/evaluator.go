@@ -21,7 +21,7 @@ type evaluator struct {
 	calls int    // macros inside each other
 
 	// of templates
-	prog     *program
+	prog     *Program
 	walk     execution
 	out      []byte
 	captured py.Val       // by a filter block
@@ -80,35 +80,35 @@ func (m *evaluator) release() {
 }
 
 // lookupOuter returns the value of a name that the template does not define itself.
-func (m *evaluator) lookupOuter(n *nameNode) (py.Val, error) {
-	s := &m.slots[n.slot]
+func (m *evaluator) lookupOuter(n *NameNode) (py.Val, error) {
+	s := &m.slots[n.Slot]
 	if s.seen {
 		if u := s.v.AsUndefined(); u != nil {
 			c := *u
-			c.Off = n.pos()
+			c.Off = n.Pos()
 			return py.OfPython(&c), nil
 		}
 		m.Touch(s.v.Origin())
 		return s.v, nil
 	}
-	v, ok, err := m.scope.Lookup(n.name)
+	v, ok, err := m.scope.Lookup(n.Name)
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	s.seen, s.v = true, py.Val{V: v}
 	if m.Trace && ok {
-		s.v = s.v.WithOrigin(trace.NameOrigin(n.name, v))
+		s.v = s.v.WithOrigin(trace.NameOrigin(n.Name, v))
 		m.Touch(s.v.Origin())
 	}
 	if !ok {
-		if g, ok := builtins.FindGlobal(n.name); ok {
+		if g, ok := builtins.FindGlobal(n.Name); ok {
 			s.v = g
 			return g, nil
 		}
 		f, ok := m.scope.(LenientScope)
 		s.v = m.Undefined(&py.UndefinedValue{
-			Class: fault.Undefined, Name: n.name, Format: "%s is undefined", Args: []any{n.name}, Off: n.pos(), Deep: ok && f.IsAbsent(n.name),
-			Hint: wording.Of(builtins.Unsupported["function"][n.name]),
+			Class: fault.Undefined, Name: n.Name, Format: "%s is undefined", Args: []any{n.Name}, Off: n.Pos(), Deep: ok && f.IsAbsent(n.Name),
+			Hint: wording.Of(builtins.Unsupported["function"][n.Name]),
 		})
 	}
 	return s.v, nil

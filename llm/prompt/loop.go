@@ -9,7 +9,7 @@ import (
 // loopState is the variable loop.
 type loopState struct {
 	m      *evaluator
-	stmt   *forStmt
+	stmt   *ForStmt
 	bodies []body
 	frame  *frame // around the loop
 	depth  int    // from 0
@@ -23,8 +23,8 @@ type loopState struct {
 
 func (*loopState) PyType() string { return "LoopContext" }
 
-func (m *evaluator) execFor(s *forStmt, bodies []body) error {
-	v, err := m.evalTraced(s.iter)
+func (m *evaluator) execFor(s *ForStmt, bodies []body) error {
+	v, err := m.evalTraced(s.Iter)
 	if err != nil {
 		return err
 	}
@@ -32,19 +32,19 @@ func (m *evaluator) execFor(s *forStmt, bodies []body) error {
 }
 
 // runLoop runs the body for every element of v.
-func (m *evaluator) runLoop(s *forStmt, v py.Val, l *loopState) error {
+func (m *evaluator) runLoop(s *ForStmt, v py.Val, l *loopState) error {
 	decided := m.Decided
 	defer func() { m.Decided = decided }()
 	l.items = py.ListElements(v)
 	if l.items.Len() == 0 {
 		items, err := m.ItemsOf(v)
 		if err != nil {
-			return fault.WithPosition(err, s.iter.pos())
+			return fault.WithPosition(err, s.Iter.Pos())
 		}
 		l.items = py.Elements{Other: items, From: v.Origin()}
 	}
 	m.noteItems(v, l.items)
-	m.markDecided(len(decided), s.place)
+	m.markDecided(len(decided), s.Place)
 	before := m.frame
 	defer func() { m.frame = before }()
 	var f *frame
@@ -59,13 +59,13 @@ func (m *evaluator) runLoop(s *forStmt, v py.Val, l *loopState) error {
 			break
 		}
 		if err := m.CountSteps(1); err != nil {
-			return fault.WithPosition(err, s.iter.pos())
+			return fault.WithPosition(err, s.Iter.Pos())
 		}
 		if f == nil || f.kept {
 			f = &frame{parent: l.frame, vars: make([]py.Binding, 0, 4)}
 		}
 		f.vars = append(f.vars[:0], py.Binding{Name: "loop", V: loop})
-		if err := m.assignTo(f, s.target, l.itemAt(l.i)); err != nil {
+		if err := m.assignTo(f, s.Target, l.itemAt(l.i)); err != nil {
 			return err
 		}
 		m.frame = f
@@ -86,7 +86,7 @@ func (m *evaluator) runLoop(s *forStmt, v py.Val, l *loopState) error {
 
 // hasItem reports whether the loop has an element i.
 func (l *loopState) hasItem(m *evaluator, i int) (bool, error) {
-	if l.stmt.cond == nil {
+	if l.stmt.Cond == nil {
 		return i < l.items.Len(), nil
 	}
 	if i < len(l.kept) {
@@ -99,10 +99,10 @@ func (l *loopState) hasItem(m *evaluator, i int) (bool, error) {
 		item := l.items.At(l.tested)
 		l.tested++
 		m.frame.vars = m.frame.vars[:0]
-		if err := m.assignTo(m.frame, l.stmt.target, item); err != nil {
+		if err := m.assignTo(m.frame, l.stmt.Target, item); err != nil {
 			return false, err
 		}
-		ok, err := m.evalTruth(l.stmt.cond)
+		ok, err := m.evalTruth(l.stmt.Cond)
 		if err != nil {
 			return false, err
 		}
@@ -110,21 +110,21 @@ func (l *loopState) hasItem(m *evaluator, i int) (bool, error) {
 			l.kept = append(l.kept, item)
 		}
 		if err := m.CountSteps(1); err != nil {
-			return false, fault.WithPosition(err, l.stmt.iter.pos())
+			return false, fault.WithPosition(err, l.stmt.Iter.Pos())
 		}
 	}
 	return i < len(l.kept), nil
 }
 
 func (l *loopState) itemAt(i int) py.Val {
-	if l.stmt.cond == nil {
+	if l.stmt.Cond == nil {
 		return l.items.At(i)
 	}
 	return l.kept[i]
 }
 
 func (l *loopState) ItemCount(*py.Run) (int, error) {
-	if l.stmt.cond == nil {
+	if l.stmt.Cond == nil {
 		return l.items.Len(), nil
 	}
 	_, err := l.hasItem(l.m, l.items.Len())
@@ -187,7 +187,7 @@ func (l *loopState) cycleItems(_ *py.Run, a py.CallArgs) (py.Val, error) {
 
 // callWith is loop(items) in a recursive loop.
 func (l *loopState) CallWith(_ *py.Run, a py.CallArgs) (py.Val, error) {
-	if !l.stmt.recursive {
+	if !l.stmt.Recursive {
 		e := fault.Errorf(fault.Type, "the loop is not recursive")
 		e.Hint = "write {% for ... recursive %}"
 		return py.None, e
@@ -219,8 +219,8 @@ var (
 )
 
 // execJump jumps.
-func (m *evaluator) execJump(s *jumpStmt) error {
-	if s.isBreak {
+func (m *evaluator) execJump(s *JumpStmt) error {
+	if s.IsBreak {
 		return errBreak
 	}
 	return errContinue

@@ -9,45 +9,45 @@ import (
 type macro struct {
 	m     *evaluator
 	name  string
-	stmt  *macroStmt
+	stmt  *MacroStmt
 	body  body
 	frame *frame
 }
 
 func (*macro) PyType() string { return "Macro" }
 
-func (m *evaluator) execMacro(s *macroStmt, bodies []body) error {
-	if err := m.frame.setVar(s.name, m.newMacro(s, bodies)); err != nil {
-		return fault.WithPosition(err, s.pos())
+func (m *evaluator) execMacro(s *MacroStmt, bodies []body) error {
+	if err := m.frame.setVar(s.Name, m.newMacro(s, bodies)); err != nil {
+		return fault.WithPosition(err, s.Pos())
 	}
 	return nil
 }
 
-func (m *evaluator) newMacro(s *macroStmt, bodies []body) py.Val {
+func (m *evaluator) newMacro(s *MacroStmt, bodies []body) py.Val {
 	for f := m.frame; f != nil; f = f.parent {
 		f.kept = true // a loop must not use this frame again
 	}
-	return py.OfPython(&macro{m, s.name, s, bodies[0], m.frame})
+	return py.OfPython(&macro{m, s.Name, s, bodies[0], m.frame})
 }
 
-func (m *evaluator) execCall(s *callStmt, bodies []body) error {
-	f, err := m.eval(s.macroStmt.call.fn)
+func (m *evaluator) execCall(s *CallStmt, bodies []body) error {
+	f, err := m.eval(s.MacroStmt.Call.Fn)
 	if err != nil {
 		return err
 	}
 	if err := f.CheckDefined(); err != nil {
-		return fault.WithPosition(err, s.pos())
+		return fault.WithPosition(err, s.Pos())
 	}
-	a, err := m.evalArgs(s.macroStmt.call.args)
+	a, err := m.evalArgs(s.MacroStmt.Call.Args)
 	if err != nil {
-		return fault.WithPosition(err, s.pos())
+		return fault.WithPosition(err, s.Pos())
 	}
-	a.Kw = append(a.Kw, py.Binding{Name: "caller", V: m.newMacro(s.macroStmt, bodies)})
+	a.Kw = append(a.Kw, py.Binding{Name: "caller", V: m.newMacro(s.MacroStmt, bodies)})
 	v, err := m.CallValue(f, a)
 	if err != nil {
-		return fault.WithPosition(err, s.pos())
+		return fault.WithPosition(err, s.Pos())
 	}
-	return m.writeValue(v, s.pos(), s.pos(), s.stop)
+	return m.writeValue(v, s.Pos(), s.Pos(), s.Stop)
 }
 
 // member returns the name of the macro, which is all that it tells.
@@ -61,7 +61,7 @@ func (x *macro) Member(_ *py.Run, name string) (py.Val, bool, error) {
 // callWith runs the macro.
 func (x *macro) CallWith(_ *py.Run, a py.CallArgs) (py.Val, error) {
 	m := x.m
-	f := &frame{parent: x.frame, vars: make([]py.Binding, 0, len(x.stmt.params)+1)}
+	f := &frame{parent: x.frame, vars: make([]py.Binding, 0, len(x.stmt.Params)+1)}
 	text, err := m.captureNested(func() error {
 		before := m.frame
 		m.frame = f
@@ -78,31 +78,31 @@ func (x *macro) CallWith(_ *py.Run, a py.CallArgs) (py.Val, error) {
 // evaluated now, and see the parameters before them.
 func (x *macro) bindParams(m *evaluator, f *frame, a py.CallArgs) error {
 	s := x.stmt
-	for i, p := range s.params {
+	for i, p := range s.Params {
 		v := py.Missing
 		if i < len(a.Pos) {
 			v = a.Pos[i]
 		}
 		for _, kw := range a.Kw {
-			if kw.Name != p.name {
+			if kw.Name != p.Name {
 				continue
 			}
 			if !v.IsAbsent() {
-				return fault.Errorf(fault.Type, "the macro %s has two values for argument %s", py.QuoteText(x.name), py.QuoteText(p.name))
+				return fault.Errorf(fault.Type, "the macro %s has two values for argument %s", py.QuoteText(x.name), py.QuoteText(p.Name))
 			}
 			v = kw.V
 		}
 		if v.IsAbsent() {
-			v = m.Undefined(&py.UndefinedValue{Class: fault.Undefined, Name: p.name, Format: "the argument %s of the macro %s was not given", Args: []any{p.name, x.name}, Off: s.pos()})
-			if p.fallback != nil {
+			v = m.Undefined(&py.UndefinedValue{Class: fault.Undefined, Name: p.Name, Format: "the argument %s of the macro %s was not given", Args: []any{p.Name, x.name}, Off: s.Pos()})
+			if p.Fallback != nil {
 				var err error
-				v, err = m.evalTraced(p.fallback)
+				v, err = m.evalTraced(p.Fallback)
 				if err != nil {
 					return err
 				}
 			}
 		}
-		if err := f.setVar(p.name, v); err != nil {
+		if err := f.setVar(p.Name, v); err != nil {
 			return err
 		}
 	}
@@ -112,14 +112,14 @@ func (x *macro) bindParams(m *evaluator, f *frame, a py.CallArgs) error {
 // bindCaller handles arguments without a parameter: only caller may be one.
 func (x *macro) bindCaller(f *frame, a py.CallArgs) error {
 	s := x.stmt
-	if len(a.Pos) > len(s.params) {
-		return fault.Errorf(fault.Type, "the macro %s takes at most %d arguments, %d are given", py.QuoteText(x.name), len(s.params), len(a.Pos))
+	if len(a.Pos) > len(s.Params) {
+		return fault.Errorf(fault.Type, "the macro %s takes at most %d arguments, %d are given", py.QuoteText(x.name), len(s.Params), len(a.Pos))
 	}
 	for _, kw := range a.Kw {
-		if s.hasParam(kw.Name) {
+		if s.HasParam(kw.Name) {
 			continue
 		}
-		if kw.Name == "caller" && s.caller {
+		if kw.Name == "caller" && s.Caller {
 			f.vars = append(f.vars, py.Binding{Name: "caller", V: kw.V})
 			continue
 		}

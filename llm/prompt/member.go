@@ -7,15 +7,15 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
-func (m *evaluator) evalAttr(n *attrNode) (py.Val, error) {
+func (m *evaluator) evalAttr(n *AttrNode) (py.Val, error) {
 	touched := len(m.Touched)
-	o, err := m.eval(n.obj)
+	o, err := m.eval(n.Obj)
 	if err != nil {
 		return py.None, err
 	}
-	if o.Py() == nil && !n.method {
-		if v, ok := o.V.Get(n.name); ok {
-			member := py.Val{V: v}.WithOrigin(trace.ChildOrigin(o.Origin(), n.name))
+	if o.Py() == nil && !n.Method {
+		if v, ok := o.V.Get(n.Name); ok {
+			member := py.Val{V: v}.WithOrigin(trace.ChildOrigin(o.Origin(), n.Name))
 			m.KeepUsed(touched, member)
 			return member, nil
 		}
@@ -26,48 +26,48 @@ func (m *evaluator) evalAttr(n *attrNode) (py.Val, error) {
 }
 
 // member is the value of an attribute, with the position of errors.
-func (m *evaluator) evalMember(o py.Val, n *attrNode) (py.Val, error) {
+func (m *evaluator) evalMember(o py.Val, n *AttrNode) (py.Val, error) {
 	if u := o.AsUndefined(); u != nil && u.Deep {
 		return o, nil
 	}
 	if err := o.CheckDefined(); err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
-	m.Here = n.pos()
-	v, ok, err := builtins.GetAttribute(&m.Run, o, n.name)
+	m.Here = n.Pos()
+	v, ok, err := builtins.GetAttribute(&m.Run, o, n.Name)
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	if !ok {
-		v, ok, err = builtins.GetItem(o, py.OfStr(n.name))
+		v, ok, err = builtins.GetItem(o, py.OfStr(n.Name))
 		if err != nil {
-			return py.None, fault.WithPosition(err, n.pos())
+			return py.None, fault.WithPosition(err, n.Pos())
 		}
 	}
 	if !ok {
-		return m.Undefined(py.MissingMember(o, n.path, n.name, n.pos())), nil
+		return m.Undefined(py.MissingMember(o, n.Path, n.Name, n.Pos())), nil
 	}
 	if u := v.AsUndefined(); u != nil && u.Class == fault.Security {
 		c := *u
-		c.Off = n.pos()
+		c.Off = n.Pos()
 		return py.OfPython(&c), nil
 	}
 	return v, nil
 }
 
-func (m *evaluator) evalItem(n *itemNode) (py.Val, error) {
+func (m *evaluator) evalItem(n *ItemNode) (py.Val, error) {
 	touched := len(m.Touched)
 	v, err := m.findItem(n)
 	m.KeepUsed(touched, v)
 	return v, err
 }
 
-func (m *evaluator) findItem(n *itemNode) (py.Val, error) {
-	o, err := m.eval(n.obj)
+func (m *evaluator) findItem(n *ItemNode) (py.Val, error) {
+	o, err := m.eval(n.Obj)
 	if err != nil {
 		return py.None, err
 	}
-	key, err := m.eval(n.key)
+	key, err := m.eval(n.Key)
 	if err != nil {
 		return py.None, err
 	}
@@ -82,13 +82,13 @@ func (m *evaluator) findItem(n *itemNode) (py.Val, error) {
 		return o, nil
 	}
 	if err := o.CheckDefined(); err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	if err := key.CheckDefined(); err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	if err := m.CountSteps(o.ReadingSteps() + key.ReadingSteps()); err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	v, ok, err := builtins.GetItem(o, key)
 	if err == nil && !ok {
@@ -97,15 +97,15 @@ func (m *evaluator) findItem(n *itemNode) (py.Val, error) {
 		}
 	}
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.pos())
+		return py.None, fault.WithPosition(err, n.Pos())
 	}
 	if !ok {
 		name, _ := m.TextOf(key)
-		return m.Undefined(py.MissingMember(o, py.ItemPath(pathText(n.obj), key), name, n.pos())), nil
+		return m.Undefined(py.MissingMember(o, py.ItemPath(PathText(n.Obj), key), name, n.Pos())), nil
 	}
 	if u := v.AsUndefined(); u != nil && u.Class == fault.Security {
 		c := *u
-		c.Off = n.pos()
+		c.Off = n.Pos()
 		return py.OfPython(&c), nil
 	}
 	return v, nil

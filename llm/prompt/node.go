@@ -8,345 +8,345 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// node is a compiled expression: one of the types below. Nodes are immutable; everything that
+// Node is a compiled expression: one of the types below. Nodes are immutable; everything that
 // changes is in the machine.
-type node interface {
-	// pos returns the offset of the node in the source.
-	pos() int
+type Node interface {
+	// Pos returns the offset of the node in the source.
+	Pos() int
 }
 
-type position int
+type Position int
 
-func (p position) pos() int { return int(p) }
+func (p Position) Pos() int { return int(p) }
 
 type (
-	constNode struct {
-		position
-		v    py.Val
-		stop int // where a text ends in the source
+	ConstNode struct {
+		Position
+		V    py.Val
+		Stop int // where a text ends in the source
 	}
-	nameNode struct {
-		position
-		name string
-		slot int // where the machine remembers an outer name
+	NameNode struct {
+		Position
+		Name string
+		Slot int // where the machine remembers an outer name
 	}
-	attrNode struct {
-		position
-		obj    node
-		name   string
-		path   string // as written, for messages
-		method bool   // a dict has a method of this name
+	AttrNode struct {
+		Position
+		Obj    Node
+		Name   string
+		Path   string // as written, for messages
+		Method bool   // a dict has a method of this name
 	}
-	itemNode struct {
-		position
-		obj, key node
+	ItemNode struct {
+		Position
+		Obj, Key Node
 	}
-	sliceNode struct {
-		position
-		obj               node
-		start, stop, step node // nil where left out
+	SliceNode struct {
+		Position
+		Obj               Node
+		Start, Stop, Step Node // nil where left out
 	}
-	callNode struct {
-		position
-		fn   node
-		args []argument
+	CallNode struct {
+		Position
+		Fn   Node
+		Args []Argument
 	}
-	filterNode struct {
-		position
-		in   node
-		name string
-		def  *builtins.Def
-		args []argument
+	FilterNode struct {
+		Position
+		In   Node
+		Name string
+		Def  *builtins.Def
+		Args []Argument
 	}
-	testNode struct {
-		position
-		in   node
-		name string
-		def  *builtins.Def
-		args []argument
-		not  bool
+	TestNode struct {
+		Position
+		In   Node
+		Name string
+		Def  *builtins.Def
+		Args []Argument
+		Not  bool
 	}
-	unaryNode struct {
-		position
-		op byte
-		x  node
+	UnaryNode struct {
+		Position
+		Op byte
+		X  Node
 	}
-	binaryNode struct {
-		position
-		op   string
-		a, b node
+	BinaryNode struct {
+		Position
+		Op   string
+		A, B Node
 	}
-	concatNode struct {
-		position
-		parts []node
+	ConcatNode struct {
+		Position
+		Parts []Node
 	}
-	compareNode struct {
-		position
-		first node
-		ops   []string
-		rest  []node
+	CompareNode struct {
+		Position
+		First Node
+		Ops   []string
+		Rest  []Node
 	}
-	logicNode struct {
-		position
-		or   bool
-		a, b node
+	LogicNode struct {
+		Position
+		Or   bool
+		A, B Node
 	}
-	condNode struct {
-		position
-		cond, yes, no node // no may be nil
+	CondNode struct {
+		Position
+		Cond, Yes, No Node // no may be nil
 	}
-	listNode struct {
-		position
-		items []node
-		tuple bool
+	ListNode struct {
+		Position
+		Items []Node
+		Tuple bool
 	}
-	dictNode struct {
-		position
-		keys, vals []node
+	DictNode struct {
+		Position
+		Keys, Vals []Node
 	}
 )
 
-// argument is one argument of a call, by place or by name.
-type argument struct {
-	name string // "" by place
-	x    node
+// Argument is one argument of a call, by place or by name.
+type Argument struct {
+	Name string // "" by place
+	X    Node
 }
 
-// stmt is a compiled statement: one of the types below.
-type stmt any
+// Stmt is a compiled statement: one of the types below.
+type Stmt any
 
 type (
-	ifStmt struct {
-		conds []node
-		place value.ByteRange // of the statement in the source
+	IfStmt struct {
+		Conds []Node
+		Place value.ByteRange // of the statement in the source
 	}
-	setStmt struct {
-		position
-		target *assignTarget
-		x      node
+	SetStmt struct {
+		Position
+		Target *AssignTarget
+		X      Node
 	}
-	setBlockStmt struct {
-		position
-		target *assignTarget
-		filter node
+	SetBlockStmt struct {
+		Position
+		Target *AssignTarget
+		Filter Node
 	}
-	filterStmt struct {
-		position
-		chain node
-		stop  int // where the chain ends in the source
+	FilterStmt struct {
+		Position
+		Chain Node
+		Stop  int // where the chain ends in the source
 	}
-	withStmt struct {
-		targets []*assignTarget
-		values  []node
+	WithStmt struct {
+		Targets []*AssignTarget
+		Values  []Node
 	}
-	// bodyNode is what the body of a filter block wrote.
-	bodyNode struct{ position }
+	// BodyNode is what the body of a filter block wrote.
+	BodyNode struct{ Position }
 )
 
-type forStmt struct {
-	target     *assignTarget
-	iter, cond node // cond may be nil
-	recursive  bool
-	place      value.ByteRange // of the statement in the source
+type ForStmt struct {
+	Target     *AssignTarget
+	Iter, Cond Node // cond may be nil
+	Recursive  bool
+	Place      value.ByteRange // of the statement in the source
 }
 
-// macroStmt defines a macro; with call, it is the body of a call block.
-type macroStmt struct {
-	position
-	name   string
-	params []param
-	caller bool // the body mentions caller
-	call   *callNode
-	stop   int // where the call ends in the source
+// MacroStmt defines a macro; with call, it is the body of a call block.
+type MacroStmt struct {
+	Position
+	Name   string
+	Params []Param
+	Caller bool // the body mentions caller
+	Call   *CallNode
+	Stop   int // where the call ends in the source
 }
 
-type param struct {
-	name     string
-	fallback node
+type Param struct {
+	Name     string
+	Fallback Node
 }
 
-type callStmt struct{ *macroStmt }
+type CallStmt struct{ *MacroStmt }
 
-func (s *macroStmt) hasParam(name string) bool {
-	for _, p := range s.params {
-		if p.name == name {
+func (s *MacroStmt) HasParam(name string) bool {
+	for _, p := range s.Params {
+		if p.Name == name {
 			return true
 		}
 	}
 	return false
 }
 
-// program holds what the numbers in the tree for pongo2 refer to.
-type program struct {
-	runs  []outputRun
-	stmts []stmt
-	// lenient tells that what is undefined is empty: see [Options].
-	lenient bool
-	slots   *nameTable
+// Program holds what the numbers in the tree for pongo2 refer to.
+type Program struct {
+	Runs  []OutputRun
+	Stmts []Stmt
+	// Lenient tells that what is undefined is empty: see [Options].
+	Lenient bool
+	Slots   *NameTable
 }
 
-func (p *program) slotOf(name string) int { return p.slots.names[name] }
+func (p *Program) SlotOf(name string) int { return p.Slots.Names[name] }
 
-// outputRun is a piece of a template without statements: text and expressions.
-type outputRun []segment
+// OutputRun is a piece of a template without statements: text and expressions.
+type OutputRun []Segment
 
-type segment struct {
-	text string // where x is nil
-	x    node
+type Segment struct {
+	Text string // where x is nil
+	X    Node
 	// The bytes of the text or the expression in the source.
-	off, stop int
+	Off, Stop int
 }
 
-// jumpStmt is break or continue.
-type jumpStmt struct{ isBreak bool }
+// JumpStmt is break or continue.
+type JumpStmt struct{ IsBreak bool }
 
-// constPath returns the name and constant members that a reference consists of.
-func constPath(n node) ([]string, bool) {
+// ConstPath returns the name and constant members that a reference consists of.
+func ConstPath(n Node) ([]string, bool) {
 	switch n := n.(type) {
-	case *nameNode:
-		return []string{n.name}, true
-	case *attrNode:
-		if p, ok := constPath(n.obj); ok {
-			return append(p, n.name), true
+	case *NameNode:
+		return []string{n.Name}, true
+	case *AttrNode:
+		if p, ok := ConstPath(n.Obj); ok {
+			return append(p, n.Name), true
 		}
-	case *itemNode:
-		c, isConst := n.key.(*constNode)
+	case *ItemNode:
+		c, isConst := n.Key.(*ConstNode)
 		if !isConst {
 			return nil, false
 		}
-		if p, ok := constPath(n.obj); ok {
-			key := py.Text(c.v.V)
-			_, isStr := c.v.V.Str()
-			_, isInt := c.v.V.Int()
+		if p, ok := ConstPath(n.Obj); ok {
+			key := py.Text(c.V.V)
+			_, isStr := c.V.V.Str()
+			_, isInt := c.V.V.Int()
 			isKey := isStr || isInt
-			return append(p, key), isKey && c.v.Py() == nil
+			return append(p, key), isKey && c.V.Py() == nil
 		}
 	}
 	return nil, false
 }
 
-// childNodes returns the expressions right below a node, in the order of the source.
-func childNodes(n node) []node {
-	var out []node
-	add := func(nodes ...node) {
+// ChildNodes returns the expressions right below a node, in the order of the source.
+func ChildNodes(n Node) []Node {
+	var out []Node
+	add := func(nodes ...Node) {
 		for _, c := range nodes {
 			if c != nil {
 				out = append(out, c)
 			}
 		}
 	}
-	arguments := func(args []argument) {
+	arguments := func(args []Argument) {
 		for _, a := range args {
-			add(a.x)
+			add(a.X)
 		}
 	}
 	switch n := n.(type) {
-	case *attrNode:
-		add(n.obj)
-	case *itemNode:
-		add(n.obj, n.key)
-	case *sliceNode:
-		add(n.obj, n.start, n.stop, n.step)
-	case *callNode:
-		add(n.fn)
-		arguments(n.args)
-	case *filterNode:
-		add(n.in)
-		arguments(n.args)
-	case *testNode:
-		add(n.in)
-		arguments(n.args)
-	case *unaryNode:
-		add(n.x)
-	case *binaryNode:
-		add(n.a, n.b)
-	case *concatNode:
-		add(n.parts...)
-	case *compareNode:
-		add(n.first)
-		add(n.rest...)
-	case *logicNode:
-		add(n.a, n.b)
-	case *condNode:
-		add(n.yes, n.cond, n.no)
-	case *listNode:
-		add(n.items...)
-	case *dictNode:
-		for i := range n.keys {
-			add(n.keys[i], n.vals[i])
+	case *AttrNode:
+		add(n.Obj)
+	case *ItemNode:
+		add(n.Obj, n.Key)
+	case *SliceNode:
+		add(n.Obj, n.Start, n.Stop, n.Step)
+	case *CallNode:
+		add(n.Fn)
+		arguments(n.Args)
+	case *FilterNode:
+		add(n.In)
+		arguments(n.Args)
+	case *TestNode:
+		add(n.In)
+		arguments(n.Args)
+	case *UnaryNode:
+		add(n.X)
+	case *BinaryNode:
+		add(n.A, n.B)
+	case *ConcatNode:
+		add(n.Parts...)
+	case *CompareNode:
+		add(n.First)
+		add(n.Rest...)
+	case *LogicNode:
+		add(n.A, n.B)
+	case *CondNode:
+		add(n.Yes, n.Cond, n.No)
+	case *ListNode:
+		add(n.Items...)
+	case *DictNode:
+		for i := range n.Keys {
+			add(n.Keys[i], n.Vals[i])
 		}
 	}
 	return out
 }
 
-// pathText returns the dotted form of a reference; "" for any other node.
-func pathText(n node) string {
+// PathText returns the dotted form of a reference; "" for any other node.
+func PathText(n Node) string {
 	switch n := n.(type) {
-	case *nameNode:
-		return n.name
-	case *attrNode:
-		return n.path
-	case *itemNode:
-		if c, ok := n.key.(*constNode); ok {
-			return py.ItemPath(pathText(n.obj), c.v)
+	case *NameNode:
+		return n.Name
+	case *AttrNode:
+		return n.Path
+	case *ItemNode:
+		if c, ok := n.Key.(*ConstNode); ok {
+			return py.ItemPath(PathText(n.Obj), c.V)
 		}
-		if p := pathText(n.key); p != "" {
-			return pathText(n.obj) + "[" + p + "]"
+		if p := PathText(n.Key); p != "" {
+			return PathText(n.Obj) + "[" + p + "]"
 		}
-		return pathText(n.obj) + "[...]"
+		return PathText(n.Obj) + "[...]"
 	}
 	return ""
 }
 
-// assignTarget is what a value is assigned to: a name, a member of a namespace, or
+// AssignTarget is what a value is assigned to: a name, a member of a namespace, or
 // several targets.
-type assignTarget struct {
-	name  string
-	attr  string
-	parts []*assignTarget
-	off   int
+type AssignTarget struct {
+	Name  string
+	Attr  string
+	Parts []*AssignTarget
+	Off   int
 }
 
-func (t *assignTarget) assignedNames() []string {
+func (t *AssignTarget) AssignedNames() []string {
 	var names []string
-	if t.attr == "" && t.name != "" {
-		names = append(names, t.name)
+	if t.Attr == "" && t.Name != "" {
+		names = append(names, t.Name)
 	}
-	for _, part := range t.parts {
-		names = append(names, part.assignedNames()...)
+	for _, part := range t.Parts {
+		names = append(names, part.AssignedNames()...)
 	}
 	return names
 }
 
-func (t *assignTarget) assignsTo(name string) bool { return slices.Contains(t.assignedNames(), name) }
+func (t *AssignTarget) AssignsTo(name string) bool { return slices.Contains(t.AssignedNames(), name) }
 
-// allNames lists the names that a target assigns to, or to a member of.
-func (t *assignTarget) allNames() []string {
+// AllNames lists the names that a target assigns to, or to a member of.
+func (t *AssignTarget) AllNames() []string {
 	names := []string{}
-	if t.name != "" {
-		names = append(names, t.name)
+	if t.Name != "" {
+		names = append(names, t.Name)
 	}
-	for _, part := range t.parts {
-		names = append(names, part.allNames()...)
+	for _, part := range t.Parts {
+		names = append(names, part.AllNames()...)
 	}
 	return names
 }
 
-// nameTable numbers the outer names of a template, so that each is looked up once in
+// NameTable numbers the outer names of a template, so that each is looked up once in
 // a rendering.
-type nameTable struct {
-	names    map[string]int
-	mentions []string // every mention, in order
+type NameTable struct {
+	Names    map[string]int
+	Mentions []string // every mention, in order
 }
 
-func newSlots() *nameTable { return &nameTable{names: map[string]int{}} }
+func NewSlots() *NameTable { return &NameTable{Names: map[string]int{}} }
 
-func (s *nameTable) slotOf(name string) int {
-	s.mentions = append(s.mentions, name)
-	i, ok := s.names[name]
+func (s *NameTable) SlotOf(name string) int {
+	s.Mentions = append(s.Mentions, name)
+	i, ok := s.Names[name]
 	if !ok {
-		i = len(s.names)
-		s.names[name] = i
+		i = len(s.Names)
+		s.Names[name] = i
 	}
 	return i
 }

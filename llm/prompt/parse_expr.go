@@ -9,7 +9,7 @@ import (
 )
 
 // parseWhole reads an expression that fills the tokens; commas make a tuple.
-func (p *parser) parseWhole() (node, error) {
+func (p *parser) parseWhole() (Node, error) {
 	n, err := p.parseTuple(true, nil)
 	if err == nil && !p.isAtEnd() {
 		err = p.unexpectedError("")
@@ -20,8 +20,8 @@ func (p *parser) parseWhole() (node, error) {
 // parseTuple reads expressions separated by commas: one is itself, more are a
 // tuple. stop reports
 // where the list ends besides brackets and the end.
-func (p *parser) parseTuple(cond bool, stop func() bool) (node, error) {
-	var items []node
+func (p *parser) parseTuple(cond bool, stop func() bool) (Node, error) {
+	var items []Node
 	start := p.current().off
 	comma := false
 	for {
@@ -45,7 +45,7 @@ func (p *parser) parseTuple(cond bool, stop func() bool) (node, error) {
 	if len(items) == 1 && !comma {
 		return items[0], nil
 	}
-	return &listNode{position(start), items, true}, nil
+	return &ListNode{Position: Position(start), Items: items, Tuple: true}, nil
 }
 
 func (p *parser) isTupleEnd() bool {
@@ -53,7 +53,7 @@ func (p *parser) isTupleEnd() bool {
 	return t.kind == tokEnd || t.matches(tokOp, ")")
 }
 
-func (p *parser) parseExprOrOr(cond bool) (node, error) {
+func (p *parser) parseExprOrOr(cond bool) (Node, error) {
 	if cond {
 		return p.parseExpr()
 	}
@@ -61,7 +61,7 @@ func (p *parser) parseExprOrOr(cond bool) (node, error) {
 }
 
 // parseExpr reads one expression with its inline ifs.
-func (p *parser) parseExpr() (node, error) {
+func (p *parser) parseExpr() (Node, error) {
 	if err := p.enterLevel(); err != nil {
 		return nil, err
 	}
@@ -72,15 +72,15 @@ func (p *parser) parseExpr() (node, error) {
 	}
 	for chained := 0; p.acceptWord("if"); chained++ {
 		if chained > fault.MaxNesting {
-			return nil, fault.LimitAt(n.pos(), "more than %d ifs in a row", fault.MaxNesting)
+			return nil, fault.LimitAt(n.Pos(), "more than %d ifs in a row", fault.MaxNesting)
 		}
 		cond, err := p.parseOr()
 		if err != nil {
 			return nil, err
 		}
-		c := &condNode{position: position(n.pos()), cond: cond, yes: n}
+		c := &CondNode{Position: Position(n.Pos()), Cond: cond, Yes: n}
 		if p.acceptWord("else") {
-			c.no, err = p.parseExpr()
+			c.No, err = p.parseExpr()
 			if err != nil {
 				return nil, err
 			}
@@ -90,21 +90,21 @@ func (p *parser) parseExpr() (node, error) {
 	return n, nil
 }
 
-func (p *parser) parseOr() (node, error) {
-	return p.parseChain(p.parseAnd, func() bool { return p.acceptWord("or") }, func(a, b node) node {
-		return &logicNode{position(a.pos()), true, a, b}
+func (p *parser) parseOr() (Node, error) {
+	return p.parseChain(p.parseAnd, func() bool { return p.acceptWord("or") }, func(a, b Node) Node {
+		return &LogicNode{Position: Position(a.Pos()), Or: true, A: a, B: b}
 	})
 }
 
-func (p *parser) parseAnd() (node, error) {
-	return p.parseChain(p.parseNot, func() bool { return p.acceptWord("and") }, func(a, b node) node {
-		return &logicNode{position(a.pos()), false, a, b}
+func (p *parser) parseAnd() (Node, error) {
+	return p.parseChain(p.parseNot, func() bool { return p.acceptWord("and") }, func(a, b Node) Node {
+		return &LogicNode{Position: Position(a.Pos()), Or: false, A: a, B: b}
 	})
 }
 
 // parseChain reads left-associative operators. The tree of a chain is as deep as the
 // chain is long, so its length counts as depth.
-func (p *parser) parseChain(operand func() (node, error), op func() bool, join func(a, b node) node) (node, error) {
+func (p *parser) parseChain(operand func() (Node, error), op func() bool, join func(a, b Node) Node) (Node, error) {
 	depth := p.depth
 	defer func() { p.depth = depth }()
 	n, err := operand()
@@ -113,7 +113,7 @@ func (p *parser) parseChain(operand func() (node, error), op func() bool, join f
 		if err != nil {
 			return nil, err
 		}
-		var b node
+		var b Node
 		b, err = operand()
 		if err == nil {
 			n = join(n, b)
@@ -122,7 +122,7 @@ func (p *parser) parseChain(operand func() (node, error), op func() bool, join f
 	return n, err
 }
 
-func (p *parser) parseNot() (node, error) {
+func (p *parser) parseNot() (Node, error) {
 	if t := p.current(); t.matches(tokName, "not") {
 		if err := p.enterLevel(); err != nil {
 			return nil, err
@@ -130,19 +130,19 @@ func (p *parser) parseNot() (node, error) {
 		defer func() { p.depth-- }()
 		p.i++
 		x, err := p.parseNot()
-		return &unaryNode{position(t.off), '!', x}, err
+		return &UnaryNode{Position: Position(t.off), Op: '!', X: x}, err
 	}
 	return p.parseComparison()
 }
 
 var comparisons = []string{"==", "!=", "<", "<=", ">", ">="}
 
-func (p *parser) parseComparison() (node, error) {
+func (p *parser) parseComparison() (Node, error) {
 	first, err := p.parseSum()
 	if err != nil {
 		return nil, err
 	}
-	c := &compareNode{position: position(first.pos()), first: first}
+	c := &CompareNode{Position: Position(first.Pos()), First: first}
 	for {
 		op := p.current().text
 		switch t := p.current(); {
@@ -154,7 +154,7 @@ func (p *parser) parseComparison() (node, error) {
 			op = "not in"
 			p.i += 2
 		default:
-			if len(c.ops) == 0 {
+			if len(c.Ops) == 0 {
 				return first, nil
 			}
 			return c, nil
@@ -163,12 +163,12 @@ func (p *parser) parseComparison() (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.ops, c.rest = append(c.ops, op), append(c.rest, x)
+		c.Ops, c.Rest = append(c.Ops, op), append(c.Rest, x)
 	}
 }
 
 // parseOperators reads a chain of binary operators.
-func (p *parser) parseOperators(operand func() (node, error), ops ...string) (node, error) {
+func (p *parser) parseOperators(operand func() (Node, error), ops ...string) (Node, error) {
 	op, off := "", 0
 	return p.parseChain(operand, func() bool {
 		t := p.current()
@@ -178,49 +178,49 @@ func (p *parser) parseOperators(operand func() (node, error), ops ...string) (no
 		op, off = t.text, t.off
 		p.i++
 		return true
-	}, func(a, b node) node { return &binaryNode{position(off), op, a, b} })
+	}, func(a, b Node) Node { return &BinaryNode{Position: Position(off), Op: op, A: a, B: b} })
 }
 
-func (p *parser) parseSum() (node, error) { return p.parseOperators(p.parseConcat, "+", "-") }
+func (p *parser) parseSum() (Node, error) { return p.parseOperators(p.parseConcat, "+", "-") }
 
-func (p *parser) parseConcat() (node, error) {
+func (p *parser) parseConcat() (Node, error) {
 	n, err := p.parseProduct()
 	if err != nil || !p.current().matches(tokOp, "~") {
 		return n, err
 	}
-	c := &concatNode{position(n.pos()), []node{n}}
+	c := &ConcatNode{Position: Position(n.Pos()), Parts: []Node{n}}
 	for p.acceptOp("~") {
 		x, err := p.parseProduct()
 		if err != nil {
 			return nil, err
 		}
-		c.parts = append(c.parts, x)
+		c.Parts = append(c.Parts, x)
 	}
 	return c, nil
 }
 
-func (p *parser) parseProduct() (node, error) {
+func (p *parser) parseProduct() (Node, error) {
 	return p.parseOperators(p.parsePower, "*", "/", "//", "%")
 }
 
-func (p *parser) parsePower() (node, error) {
-	return p.parseOperators(func() (node, error) { return p.parseUnary(true) }, "**")
+func (p *parser) parsePower() (Node, error) {
+	return p.parseOperators(func() (Node, error) { return p.parseUnary(true) }, "**")
 }
 
 // parseUnary reads a sign, or a primary with what follows it. A sign binds tighter
 // than ** and filters, as in Jinja2.
-func (p *parser) parseUnary(filters bool) (node, error) {
+func (p *parser) parseUnary(filters bool) (Node, error) {
 	if err := p.enterLevel(); err != nil {
 		return nil, err
 	}
 	defer func() { p.depth-- }()
-	var n node
+	var n Node
 	var err error
 	if t := p.current(); t.matches(tokOp, "-") || t.matches(tokOp, "+") {
 		p.i++
 		n, err = p.parseUnary(false)
 		if err == nil {
-			n = &unaryNode{position(t.off), t.text[0], n}
+			n = &UnaryNode{Position: Position(t.off), Op: t.text[0], X: n}
 		}
 	} else {
 		n, err = p.parsePrimary()
@@ -237,32 +237,32 @@ func (p *parser) parseUnary(filters bool) (node, error) {
 	return p.parseFilters(n)
 }
 
-func (p *parser) parsePrimary() (node, error) {
+func (p *parser) parsePrimary() (Node, error) {
 	t := p.current()
 	switch t.kind {
 	case tokName:
 		p.i++
 		switch t.text {
 		case "true", "True":
-			return &constNode{position(t.off), py.OfBool(true), t.end}, nil
+			return &ConstNode{Position: Position(t.off), V: py.OfBool(true), Stop: t.end}, nil
 		case "false", "False":
-			return &constNode{position(t.off), py.OfBool(false), t.end}, nil
+			return &ConstNode{Position: Position(t.off), V: py.OfBool(false), Stop: t.end}, nil
 		case "none", "None":
-			return &constNode{position(t.off), py.None, t.end}, nil
+			return &ConstNode{Position: Position(t.off), V: py.None, Stop: t.end}, nil
 		}
 		if f, ok := p.funcs[t.text]; ok {
-			return &constNode{position(t.off), py.FuncValue(t.text, f), t.end}, nil
+			return &ConstNode{Position: Position(t.off), V: py.FuncValue(t.text, f), Stop: t.end}, nil
 		}
-		return &nameNode{position(t.off), t.text, p.slots.slotOf(t.text)}, nil
+		return &NameNode{Position: Position(t.off), Name: t.text, Slot: p.slots.SlotOf(t.text)}, nil
 	case tokString:
 		var s strings.Builder
 		for p.current().kind == tokString {
 			s.WriteString(p.advance().text)
 		}
-		return &constNode{position(t.off), py.OfStr(s.String()), p.toks[p.i-1].end}, nil
+		return &ConstNode{Position: Position(t.off), V: py.OfStr(s.String()), Stop: p.toks[p.i-1].end}, nil
 	case tokInt, tokFloat:
 		p.i++
-		return &constNode{position(t.off), t.num, t.end}, nil
+		return &ConstNode{Position: Position(t.off), V: t.num, Stop: t.end}, nil
 	case tokOp:
 		switch t.text {
 		case "(":
@@ -277,13 +277,13 @@ func (p *parser) parsePrimary() (node, error) {
 	return nil, p.unexpectedError("expected an expression")
 }
 
-func (p *parser) parseParens() (node, error) {
+func (p *parser) parseParens() (Node, error) {
 	start := p.advance().off
 	outer := p.noColon
 	p.noColon = 0
 	defer func() { p.noColon = outer }()
 	if p.acceptOp(")") {
-		return &listNode{position(start), nil, true}, nil
+		return &ListNode{Position: Position(start), Items: nil, Tuple: true}, nil
 	}
 	n, err := p.parseTuple(true, nil)
 	if err != nil {
@@ -292,8 +292,8 @@ func (p *parser) parseParens() (node, error) {
 	return n, p.expect(")")
 }
 
-func (p *parser) parseList() (node, error) {
-	n := &listNode{position: position(p.advance().off)}
+func (p *parser) parseList() (Node, error) {
+	n := &ListNode{Position: Position(p.advance().off)}
 	outer := p.noColon
 	p.noColon = 0
 	defer func() { p.noColon = outer }()
@@ -302,7 +302,7 @@ func (p *parser) parseList() (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.items = append(n.items, x)
+		n.Items = append(n.Items, x)
 		if !p.acceptOp(",") && !p.current().matches(tokOp, "]") {
 			return nil, p.unexpectedError("expected ',' or ']'")
 		}
@@ -310,8 +310,8 @@ func (p *parser) parseList() (node, error) {
 	return n, nil
 }
 
-func (p *parser) parseDict() (node, error) {
-	n := &dictNode{position: position(p.advance().off)}
+func (p *parser) parseDict() (Node, error) {
+	n := &DictNode{Position: Position(p.advance().off)}
 	p.noColon++
 	defer func() { p.noColon-- }()
 	for !p.acceptOp("}") {
@@ -326,7 +326,7 @@ func (p *parser) parseDict() (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.keys, n.vals = append(n.keys, k), append(n.vals, v)
+		n.Keys, n.Vals = append(n.Keys, k), append(n.Vals, v)
 		if !p.acceptOp(",") && !p.current().matches(tokOp, "}") {
 			return nil, p.unexpectedError("expected ',' or '}'")
 		}

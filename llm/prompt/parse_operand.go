@@ -10,8 +10,8 @@ import (
 )
 
 // parsePostfix reads members, subscripts and calls.
-func (p *parser) parsePostfix(n node) (node, error) {
-	return p.parseLinks(n, func(n node) (next node, isLink bool, err error) {
+func (p *parser) parsePostfix(n Node) (Node, error) {
+	return p.parseLinks(n, func(n Node) (next Node, isLink bool, err error) {
 		switch t := p.current(); {
 		case t.matches(tokOp, "."):
 			next, err = p.parseMember(n)
@@ -27,7 +27,7 @@ func (p *parser) parsePostfix(n node) (node, error) {
 }
 
 // parseLinks applies parseLink to a node until no link follows; each is one more level.
-func (p *parser) parseLinks(n node, parseLink func(node) (next node, isLink bool, err error)) (node, error) {
+func (p *parser) parseLinks(n Node, parseLink func(Node) (next Node, isLink bool, err error)) (Node, error) {
 	for {
 		next, isLink, err := parseLink(n)
 		if err == nil && isLink {
@@ -43,12 +43,12 @@ func (p *parser) parseLinks(n node, parseLink func(node) (next node, isLink bool
 	}
 }
 
-func (p *parser) parseCall(fn node) (node, error) {
+func (p *parser) parseCall(fn Node) (Node, error) {
 	args, err := p.parseArguments()
-	return &callNode{position(fn.pos()), fn, args}, err
+	return &CallNode{Position: Position(fn.Pos()), Fn: fn, Args: args}, err
 }
 
-func (p *parser) parseMember(obj node) (node, error) {
+func (p *parser) parseMember(obj Node) (Node, error) {
 	p.i++
 	t := p.advance()
 	switch t.kind {
@@ -56,12 +56,12 @@ func (p *parser) parseMember(obj node) (node, error) {
 		if err := checkMember(t, p.current().matches(tokOp, "(") && !p.lenient); err != nil {
 			return nil, err
 		}
-		return &attrNode{
-			position: position(obj.pos()), obj: obj, name: t.text,
-			path: py.MemberPath(pathText(obj), t.text), method: py.DictMethods[t.text],
+		return &AttrNode{
+			Position: Position(obj.Pos()), Obj: obj, Name: t.text,
+			Path: py.MemberPath(PathText(obj), t.text), Method: py.DictMethods[t.text],
 		}, nil
 	case tokInt:
-		return &itemNode{position(obj.pos()), obj, &constNode{position: position(t.off), v: t.num}}, nil
+		return &ItemNode{Position: Position(obj.Pos()), Obj: obj, Key: &ConstNode{Position: Position(t.off), V: t.num}}, nil
 	default:
 		p.i--
 		if t.kind == tokEnd {
@@ -71,18 +71,18 @@ func (p *parser) parseMember(obj node) (node, error) {
 	}
 }
 
-func (p *parser) parseSubscript(obj node) (node, error) {
+func (p *parser) parseSubscript(obj Node) (Node, error) {
 	start := p.advance().off
 	p.noColon++
 	defer func() { p.noColon-- }()
-	var keys []node
+	var keys []Node
 	for !p.acceptOp("]") {
 		if len(keys) > 0 {
 			if err := p.expect(","); err != nil {
 				return nil, err
 			}
 		}
-		var bounds [3]node
+		var bounds [3]Node
 		part, colons := 0, false
 		for !p.current().matches(tokOp, "]") && !p.current().matches(tokOp, ",") {
 			if p.acceptOp(":") {
@@ -107,7 +107,7 @@ func (p *parser) parseSubscript(obj node) (node, error) {
 				return nil, p.unexpectedError("expected ']'")
 			}
 			p.i++
-			return &sliceNode{position(obj.pos()), obj, bounds[0], bounds[1], bounds[2]}, nil
+			return &SliceNode{Position: Position(obj.Pos()), Obj: obj, Start: bounds[0], Stop: bounds[1], Step: bounds[2]}, nil
 		}
 		if bounds[0] == nil {
 			return nil, p.unexpectedError("expected an expression")
@@ -118,20 +118,20 @@ func (p *parser) parseSubscript(obj node) (node, error) {
 	case 0:
 		return nil, fault.SyntaxAt(start, "expected an expression between '[' and ']'")
 	case 1:
-		return &itemNode{position(obj.pos()), obj, keys[0]}, nil
+		return &ItemNode{Position: Position(obj.Pos()), Obj: obj, Key: keys[0]}, nil
 	}
-	return &itemNode{position(obj.pos()), obj, &listNode{position(start), keys, true}}, nil
+	return &ItemNode{Position: Position(obj.Pos()), Obj: obj, Key: &ListNode{Position: Position(start), Items: keys, Tuple: true}}, nil
 }
 
 // parseArguments reads the arguments of a call with their parentheses.
-func (p *parser) parseArguments() ([]argument, error) {
+func (p *parser) parseArguments() ([]Argument, error) {
 	outer := p.noColon
 	p.noColon = 0
 	defer func() { p.noColon = outer }()
 	if err := p.expect("("); err != nil {
 		return nil, err
 	}
-	var args []argument
+	var args []Argument
 	named := false
 	for !p.acceptOp(")") {
 		if len(args) > 0 {
@@ -142,7 +142,7 @@ func (p *parser) parseArguments() ([]argument, error) {
 				break
 			}
 		}
-		var a argument
+		var a Argument
 		t := p.current()
 		if t.matches(tokOp, "*") || t.matches(tokOp, "**") {
 			e := fault.SyntaxAt(t.off, "unpacking arguments with %s is not supported", t.text)
@@ -150,7 +150,7 @@ func (p *parser) parseArguments() ([]argument, error) {
 			return nil, e
 		}
 		if t.kind == tokName && p.peekNext().matches(tokOp, "=") {
-			a.name, named = t.text, true
+			a.Name, named = t.text, true
 			p.i += 2
 		} else if named {
 			return nil, fault.SyntaxAt(t.off, "positional arguments must stand before arguments by name")
@@ -159,7 +159,7 @@ func (p *parser) parseArguments() ([]argument, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.x = x
+		a.X = x
 		args = append(args, a)
 		if len(args) > fault.MaxArguments {
 			return nil, fault.LimitAt(t.off, "more than %d arguments", fault.MaxArguments)
@@ -169,8 +169,8 @@ func (p *parser) parseArguments() ([]argument, error) {
 }
 
 // parseFilters reads filters, tests and calls after a primary.
-func (p *parser) parseFilters(n node) (node, error) {
-	return p.parseLinks(n, func(n node) (next node, isLink bool, err error) {
+func (p *parser) parseFilters(n Node) (Node, error) {
+	return p.parseLinks(n, func(n Node) (next Node, isLink bool, err error) {
 		switch t := p.current(); {
 		case t.matches(tokOp, "|"):
 			p.i++
@@ -201,18 +201,18 @@ func (p *parser) findBuiltin(kind string, t *token, table map[string]*builtins.D
 }
 
 // parseFilter reads a filter's name and arguments; in is nil in a filter block.
-func (p *parser) parseFilter(in node) (node, error) {
+func (p *parser) parseFilter(in Node) (Node, error) {
 	t, err := p.expectName()
 	if err != nil {
 		return nil, err
 	}
-	n := &filterNode{position: position(t.off), in: in, name: t.text}
-	n.def, err = p.findBuiltin("filter", t, builtins.FilterTable())
+	n := &FilterNode{Position: Position(t.off), In: in, Name: t.text}
+	n.Def, err = p.findBuiltin("filter", t, builtins.FilterTable())
 	if err != nil {
 		return nil, err
 	}
 	if p.current().matches(tokOp, "(") {
-		n.args, err = p.parseArguments()
+		n.Args, err = p.parseArguments()
 		if err != nil {
 			return nil, err
 		}
@@ -226,24 +226,24 @@ func (p *parser) parseFilter(in node) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.args = []argument{{x: x}}
+		n.Args = []Argument{{X: x}}
 	}
 	return n, nil
 }
 
-func (p *parser) parseTest(in node) (node, error) {
-	n := &testNode{in: in, not: p.acceptWord("not")}
+func (p *parser) parseTest(in Node) (Node, error) {
+	n := &TestNode{In: in, Not: p.acceptWord("not")}
 	t, err := p.expectName()
 	if err != nil {
 		return nil, err
 	}
-	n.position, n.name = position(in.pos()), t.text
-	n.def, err = p.findBuiltin("test", t, builtins.TestTable())
+	n.Position, n.Name = Position(in.Pos()), t.text
+	n.Def, err = p.findBuiltin("test", t, builtins.TestTable())
 	if err != nil {
 		return nil, err
 	}
 	if p.current().matches(tokOp, "(") {
-		n.args, err = p.parseArguments()
+		n.Args, err = p.parseArguments()
 		return n, err
 	}
 	switch c := p.current(); c.kind {
@@ -266,6 +266,6 @@ func (p *parser) parseTest(in node) (node, error) {
 	if err == nil {
 		x, err = p.parsePostfix(x)
 	}
-	n.args = []argument{{x: x}}
+	n.Args = []Argument{{X: x}}
 	return n, err
 }

@@ -12,7 +12,7 @@ type parser struct {
 	i       int
 	depth   int
 	noColon int // above 0 in subscripts and dicts, where a colon begins no argument of a filter
-	slots   *nameTable
+	slots   *NameTable
 	funcs   map[string]py.Func
 	lenient bool // unknown filters and tests are errors only when they are reached
 }

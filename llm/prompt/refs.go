@@ -43,7 +43,7 @@ func (r *refCollector) isDeclared(name string) bool {
 }
 
 // addExpr collects from one expression; what it asks about is guarded in it.
-func (r *refCollector) addExpr(n node) {
+func (r *refCollector) addExpr(n Node) {
 	if n == nil {
 		return
 	}
@@ -54,7 +54,7 @@ func (r *refCollector) addExpr(n node) {
 }
 
 // addCondition is addExpr of what only decides.
-func (r *refCollector) addCondition(n node) {
+func (r *refCollector) addCondition(n Node) {
 	r.deciding++
 	r.addExpr(n)
 	r.deciding--
@@ -62,7 +62,7 @@ func (r *refCollector) addCondition(n node) {
 
 // addGuards makes what a condition asks about guarded from here on, unguard takes
 // back all guards but the first n.
-func (r *refCollector) addGuards(cond node) {
+func (r *refCollector) addGuards(cond Node) {
 	for _, path := range pathsTested(cond, nil) {
 		if r.asked == nil {
 			r.asked = map[string]int{}
@@ -83,26 +83,26 @@ func (r *refCollector) dropGuards(n int) {
 func pathKey(path []string) string { return strings.Join(path, "\x00") }
 
 // pathsTested lists the paths that an expression tests for being defined.
-func pathsTested(n node, paths [][]string) [][]string {
-	if t, ok := n.(*testNode); ok && strings.HasSuffix(t.name, "defined") { // defined and undefined
-		if p, ok := constPath(t.in); ok {
+func pathsTested(n Node, paths [][]string) [][]string {
+	if t, ok := n.(*TestNode); ok && strings.HasSuffix(t.Name, "defined") { // defined and undefined
+		if p, ok := ConstPath(t.In); ok {
 			paths = append(paths, p)
 		}
 	}
-	for _, c := range childNodes(n) {
+	for _, c := range ChildNodes(n) {
 		paths = pathsTested(c, paths)
 	}
 	return paths
 }
 
-func (r *refCollector) walkNode(n node, guarded bool) {
+func (r *refCollector) walkNode(n Node, guarded bool) {
 	if path, method, rest, ok := longestPath(n); ok {
 		if !r.isDeclared(path[0]) {
-			r.list = append(r.list, Ref{Path: path, Offset: n.pos(), Guarded: guarded || r.isGuarded(path), Method: method,
+			r.list = append(r.list, Ref{Path: path, Offset: n.Pos(), Guarded: guarded || r.isGuarded(path), Method: method,
 				Decides: r.deciding > 0, Counted: r.counting > 0})
 			r.assigned.addRef(len(r.list) - 1)
 		} else if r.deciding == 0 {
-			r.assigned.addUse(r.assigned.target(), path[0], n.pos())
+			r.assigned.addUse(r.assigned.target(), path[0], n.Pos())
 		}
 		for _, c := range rest {
 			r.walkNode(c, false)
@@ -115,14 +115,14 @@ func (r *refCollector) walkNode(n node, guarded bool) {
 		r.deciding--
 		return
 	}
-	f, isFilter := n.(*filterNode)
-	hasDefault := isFilter && f.in != nil && (f.name == "default" || f.name == "d")
-	for i, c := range childNodes(n) {
+	f, isFilter := n.(*FilterNode)
+	hasDefault := isFilter && f.In != nil && (f.Name == "default" || f.Name == "d")
+	for i, c := range ChildNodes(n) {
 		deciding, counting := r.deciding, r.counting
 		if onlyDecides(n, c) {
 			r.deciding++
 		}
-		if isFilter && c == f.in && (f.name == "length" || f.name == "count") {
+		if isFilter && c == f.In && (f.Name == "length" || f.Name == "count") {
 			r.counting++
 		}
 		r.walkNode(c, hasDefault && i == 0)
@@ -131,39 +131,39 @@ func (r *refCollector) walkNode(n node, guarded bool) {
 }
 
 // onlyDecides reports whether the value of n is not made of that of its child, but decided by it.
-func onlyDecides(n, child node) bool {
+func onlyDecides(n, child Node) bool {
 	switch n := n.(type) {
-	case *condNode:
-		return child == n.cond
-	case *testNode:
+	case *CondNode:
+		return child == n.Cond
+	case *TestNode:
 		return true
-	case *unaryNode:
-		return n.op == '!'
+	case *UnaryNode:
+		return n.Op == '!'
 	}
 	return false
 }
 
 // comparisonOf returns the operands of a comparison with the operators between them, be it
 // written with an operator or as a test; none of any other node.
-func comparisonOf(n node) (operands []node, ops []string) {
+func comparisonOf(n Node) (operands []Node, ops []string) {
 	switch n := n.(type) {
-	case *compareNode:
-		return childNodes(n), n.ops
-	case *testNode:
-		op, isComparison := map[string]string{"eq": "==", "equalto": "==", "ne": "!=", "in": "in"}[n.name]
-		if isComparison && len(n.args) == 1 {
-			return []node{n.in, n.args[0].x}, []string{op}
+	case *CompareNode:
+		return ChildNodes(n), n.Ops
+	case *TestNode:
+		op, isComparison := map[string]string{"eq": "==", "equalto": "==", "ne": "!=", "in": "in"}[n.Name]
+		if isComparison && len(n.Args) == 1 {
+			return []Node{n.In, n.Args[0].X}, []string{op}
 		}
 	}
 	return nil, nil
 }
 
 // walkComparison collects the operands, and what references among them are compared with.
-func (r *refCollector) walkComparison(operands []node, ops []string) {
+func (r *refCollector) walkComparison(operands []Node, ops []string) {
 	for i, operand := range operands {
 		before := len(r.list)
 		r.walkNode(operand, false)
-		if _, isPath := constPath(operand); !isPath || len(r.list) == before {
+		if _, isPath := ConstPath(operand); !isPath || len(r.list) == before {
 			continue
 		}
 		ref := &r.list[before]
@@ -181,14 +181,14 @@ func isEquality(op string) bool { return op == "==" || op == "!=" }
 func isEqualityOrIn(op string) bool { return isEquality(op) || strings.HasSuffix(op, "in") }
 
 // constantsOf returns the constant that a node is, or those in the list that it is.
-func constantsOf(n node) (all []value.Value) {
+func constantsOf(n Node) (all []value.Value) {
 	switch n := n.(type) {
-	case *constNode:
-		if n.v.Py() == nil {
-			all = append(all, n.v.V)
+	case *ConstNode:
+		if n.V.Py() == nil {
+			all = append(all, n.V.V)
 		}
-	case *listNode:
-		for _, item := range n.items {
+	case *ListNode:
+		for _, item := range n.Items {
 			all = append(all, constantsOf(item)...)
 		}
 	}
@@ -210,28 +210,28 @@ func (r *refCollector) isGuarded(path []string) bool {
 // longestPath returns the constant path at the bottom of a chain of members, with
 // [Ref.Method] of it, and the expressions of the subscripts after it. Methods that
 // are called are not members.
-func longestPath(n node) (path []string, method int, rest []node, ok bool) {
+func longestPath(n Node) (path []string, method int, rest []Node, ok bool) {
 	for {
-		if p, ok := constPath(n); ok {
+		if p, ok := ConstPath(n); ok {
 			return p, methodIn(n, len(p)), rest, true
 		}
 		switch x := n.(type) {
-		case *attrNode:
-			n = x.obj
-		case *itemNode:
-			rest = append([]node{x.key}, rest...)
-			n = x.obj
-		case *callNode:
-			attr, ok := x.fn.(*attrNode)
+		case *AttrNode:
+			n = x.Obj
+		case *ItemNode:
+			rest = append([]Node{x.Key}, rest...)
+			n = x.Obj
+		case *CallNode:
+			attr, ok := x.Fn.(*AttrNode)
 			if !ok {
 				return nil, 0, nil, false
 			}
-			args := make([]node, 0, len(x.args)+len(rest))
-			for _, a := range x.args {
-				args = append(args, a.x)
+			args := make([]Node, 0, len(x.Args)+len(rest))
+			for _, a := range x.Args {
+				args = append(args, a.X)
 			}
 			rest = append(args, rest...)
-			n = attr.obj
+			n = attr.Obj
 		default:
 			return nil, 0, nil, false
 		}
@@ -240,18 +240,18 @@ func longestPath(n node) (path []string, method int, rest []node, ok bool) {
 
 // methodIn returns where in the path of n, which has that many parts, the first method of
 // a dict is; 0 without one.
-func methodIn(n node, parts int) (first int) {
+func methodIn(n Node, parts int) (first int) {
 	for {
 		switch x := n.(type) {
-		case *attrNode:
+		case *AttrNode:
 			parts--
-			if py.DictMethods[x.name] {
+			if py.DictMethods[x.Name] {
 				first = parts
 			}
-			n = x.obj
-		case *itemNode:
+			n = x.Obj
+		case *ItemNode:
 			parts--
-			n = x.obj
+			n = x.Obj
 		default:
 			return first
 		}

@@ -82,12 +82,12 @@ func (a *assignedRefs) namesIn(name string) []string {
 }
 
 // addAssigned is addExpr of what the names of a target become.
-func (r *refCollector) addAssigned(n node, t *assignTarget) {
-	names := t.allNames()
+func (r *refCollector) addAssigned(n Node, t *AssignTarget) {
+	names := t.AllNames()
 	r.assigned.pushTarget(names[0])
 	r.addExpr(n)
 	r.assigned.popTarget()
 	for _, name := range names[1:] {
-		r.assigned.addUse(name, names[0], t.off)
+		r.assigned.addUse(name, names[0], t.Off)
 	}
 }

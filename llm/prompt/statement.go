@@ -6,49 +6,49 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
-func (m *evaluator) evalBody(n *bodyNode) (py.Val, error) {
+func (m *evaluator) evalBody(n *BodyNode) (py.Val, error) {
 	m.Touch(m.captured.Origin())
 	return m.captured, nil
 }
 
-func (m *evaluator) execIf(s *ifStmt, bodies []body) error {
+func (m *evaluator) execIf(s *IfStmt, bodies []body) error {
 	decided := m.Decided
 	defer func() { m.Decided = decided }()
-	for i, cond := range s.conds {
+	for i, cond := range s.Conds {
 		t, err := m.evalTruth(cond)
 		if err != nil {
 			return err
 		}
-		m.markDecided(len(decided), s.place)
+		m.markDecided(len(decided), s.Place)
 		if t {
 			return m.walk.runBody(bodies[i])
 		}
 	}
-	if len(bodies) > len(s.conds) {
+	if len(bodies) > len(s.Conds) {
 		return m.walk.runBody(bodies[len(bodies)-1])
 	}
 	return nil
 }
 
-func (m *evaluator) execSet(s *setStmt) error {
-	v, err := m.evalTraced(s.x)
+func (m *evaluator) execSet(s *SetStmt) error {
+	v, err := m.evalTraced(s.X)
 	if err != nil {
 		return err
 	}
 	m.Touched = m.Touched[:0]
-	return m.assignTo(m.frame, s.target, v)
+	return m.assignTo(m.frame, s.Target, v)
 }
 
 // assignTo puts a value into variables of a frame.
-func (m *evaluator) assignTo(f *frame, t *assignTarget, v py.Val) error {
-	if t.parts == nil && t.attr == "" {
-		if err := f.setVar(t.name, v); err != nil {
-			return fault.WithPosition(err, t.off)
+func (m *evaluator) assignTo(f *frame, t *AssignTarget, v py.Val) error {
+	if t.Parts == nil && t.Attr == "" {
+		if err := f.setVar(t.Name, v); err != nil {
+			return fault.WithPosition(err, t.Off)
 		}
 		return nil
 	}
-	if t.attr != "" {
-		ns, err := m.evalName(&nameNode{position: position(t.off), name: t.name, slot: m.prog.slotOf(t.name)})
+	if t.Attr != "" {
+		ns, err := m.evalName(&NameNode{Position: Position(t.Off), Name: t.Name, Slot: m.prog.SlotOf(t.Name)})
 		if err == nil {
 			err = ns.CheckDefined()
 		}
@@ -57,21 +57,21 @@ func (m *evaluator) assignTo(f *frame, t *assignTarget, v py.Val) error {
 		}
 		x, ok := ns.Py().(*py.Namespace)
 		if !ok {
-			return fault.WithPosition(fault.Errorf(fault.Other, "only members of a namespace can be set: %s is a '%s'", t.name, ns.PyType()), t.off)
+			return fault.WithPosition(fault.Errorf(fault.Other, "only members of a namespace can be set: %s is a '%s'", t.Name, ns.PyType()), t.Off)
 		}
-		if err := x.SetMember(t.attr, v); err != nil {
-			return fault.WithPosition(err, t.off)
+		if err := x.SetMember(t.Attr, v); err != nil {
+			return fault.WithPosition(err, t.Off)
 		}
 		return nil
 	}
 	items, err := m.ItemsOf(v)
 	if err != nil {
-		return fault.WithPosition(err, t.off)
+		return fault.WithPosition(err, t.Off)
 	}
-	if len(items) != len(t.parts) {
-		return fault.WithPosition(fault.Errorf(fault.Other, "%d values cannot be unpacked into %d names", len(items), len(t.parts)), t.off)
+	if len(items) != len(t.Parts) {
+		return fault.WithPosition(fault.Errorf(fault.Other, "%d values cannot be unpacked into %d names", len(items), len(t.Parts)), t.Off)
 	}
-	for i, part := range t.parts {
+	for i, part := range t.Parts {
 		if err := m.assignTo(f, part, items[i]); err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (m *evaluator) captureBody(part body) (py.Val, error) {
 }
 
 // filterText sends what a body wrote through filters.
-func (m *evaluator) filterText(text py.Val, chain node) (py.Val, error) {
+func (m *evaluator) filterText(text py.Val, chain Node) (py.Val, error) {
 	before := m.captured
 	m.captured = text
 	v, err := m.evalTraced(chain)
@@ -104,35 +104,35 @@ func (m *evaluator) filterText(text py.Val, chain node) (py.Val, error) {
 	return v, err
 }
 
-func (m *evaluator) execSetBlock(s *setBlockStmt, bodies []body) error {
+func (m *evaluator) execSetBlock(s *SetBlockStmt, bodies []body) error {
 	v, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
 	}
-	if s.filter != nil {
-		v, err = m.filterText(v, s.filter)
+	if s.Filter != nil {
+		v, err = m.filterText(v, s.Filter)
 		if err != nil {
 			return err
 		}
 	}
-	return m.assignTo(m.frame, s.target, v)
+	return m.assignTo(m.frame, s.Target, v)
 }
 
-func (m *evaluator) execFilter(s *filterStmt, bodies []body) error {
+func (m *evaluator) execFilter(s *FilterStmt, bodies []body) error {
 	text, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
 	}
-	v, err := m.filterText(text, s.chain)
+	v, err := m.filterText(text, s.Chain)
 	if err != nil {
 		return err
 	}
-	return m.writeValue(v, s.pos(), s.pos(), s.stop)
+	return m.writeValue(v, s.Pos(), s.Pos(), s.Stop)
 }
 
-func (m *evaluator) execWith(s *withStmt, bodies []body) error {
-	values := make([]py.Val, len(s.values))
-	for i, x := range s.values {
+func (m *evaluator) execWith(s *WithStmt, bodies []body) error {
+	values := make([]py.Val, len(s.Values))
+	for i, x := range s.Values {
 		v, err := m.evalTraced(x)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func (m *evaluator) execWith(s *withStmt, bodies []body) error {
 		values[i] = v
 	}
 	return m.runInFrame(m.frame, func() error {
-		for i, t := range s.targets {
+		for i, t := range s.Targets {
 			if err := m.assignTo(m.frame, t, values[i]); err != nil {
 				return err
 			}
@@ -150,36 +150,36 @@ func (m *evaluator) execWith(s *withStmt, bodies []body) error {
 }
 
 // writeSegments writes a run.
-func (m *evaluator) writeSegments(r outputRun) error {
+func (m *evaluator) writeSegments(r OutputRun) error {
 	for i := range r {
 		s := &r[i]
-		if s.x != nil {
-			if err := m.printExpr(s.x, s.off, s.stop); err != nil {
+		if s.X != nil {
+			if err := m.printExpr(s.X, s.Off, s.Stop); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := m.writeText(s.text); err != nil {
-			return fault.WithPosition(err, s.off)
+		if err := m.writeText(s.Text); err != nil {
+			return fault.WithPosition(err, s.Off)
 		}
 		if m.Trace {
-			stop := s.off + len(s.text)
-			m.addPart(trace.Part{Length: len(s.text), From: trace.LiteralOrigin(s.off, stop, true), Start: s.off, Stop: stop})
+			stop := s.Off + len(s.Text)
+			m.addPart(trace.Part{Length: len(s.Text), From: trace.LiteralOrigin(s.Off, stop, true), Start: s.Off, Stop: stop})
 		}
 	}
 	return nil
 }
 
 // printExpr writes the text of an expression.
-func (m *evaluator) printExpr(x node, start, stop int) error {
+func (m *evaluator) printExpr(x Node, start, stop int) error {
 	if err := m.CountSteps(1); err != nil {
-		return fault.WithPosition(err, x.pos())
+		return fault.WithPosition(err, x.Pos())
 	}
 	v, err := m.evalTraced(x)
 	if err != nil {
 		return err
 	}
-	return m.writeValue(v, x.pos(), start, stop)
+	return m.writeValue(v, x.Pos(), start, stop)
 }
 
 // writeValue writes the text of a value that source[start:stop] made.
@@ -197,25 +197,25 @@ func (m *evaluator) writeValue(v py.Val, pos, start, stop int) error {
 }
 
 // exec runs a statement with its bodies.
-func (m *evaluator) exec(s stmt, bodies []body) error {
+func (m *evaluator) exec(s Stmt, bodies []body) error {
 	switch s := s.(type) {
-	case *ifStmt:
+	case *IfStmt:
 		return m.execIf(s, bodies)
-	case *forStmt:
+	case *ForStmt:
 		return m.execFor(s, bodies)
-	case *setStmt:
+	case *SetStmt:
 		return m.execSet(s)
-	case *setBlockStmt:
+	case *SetBlockStmt:
 		return m.execSetBlock(s, bodies)
-	case *filterStmt:
+	case *FilterStmt:
 		return m.execFilter(s, bodies)
-	case *withStmt:
+	case *WithStmt:
 		return m.execWith(s, bodies)
-	case *macroStmt:
+	case *MacroStmt:
 		return m.execMacro(s, bodies)
-	case *callStmt:
+	case *CallStmt:
 		return m.execCall(s, bodies)
-	case *jumpStmt:
+	case *JumpStmt:
 		return m.execJump(s)
 	}
 	return fault.Errorf(fault.Other, "a statement of type %T cannot be run", s)
@@ -242,7 +242,7 @@ func (m *evaluator) captureOutput(f func() error) (py.Val, error) {
 }
 
 // WriteOutput writes a piece of the template without statements.
-func (m *evaluator) WriteOutput(n int) error { return m.writeSegments(m.prog.runs[n]) }
+func (m *evaluator) WriteOutput(n int) error { return m.writeSegments(m.prog.Runs[n]) }
 
 // RunStatement runs a statement of the template.
-func (m *evaluator) RunStatement(n int, bodies []body) error { return m.exec(m.prog.stmts[n], bodies) }
+func (m *evaluator) RunStatement(n int, bodies []body) error { return m.exec(m.prog.Stmts[n], bodies) }

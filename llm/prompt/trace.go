@@ -12,7 +12,7 @@ import (
 // evalTraced evaluates an expression whose result is printed, joined or assigned:
 // when a rendering is traced, a result without an origin is computed from its elements
 // or else from what the expression mentions.
-func (m *evaluator) evalTraced(n node) (py.Val, error) {
+func (m *evaluator) evalTraced(n Node) (py.Val, error) {
 	if !m.Trace {
 		return m.eval(n)
 	}

@@ -96,7 +96,7 @@ func (c *compiler) compileJump(isBreak bool) func(p *parser, at int) error {
 		if !c.isInLoop() {
 			return fault.SyntaxAt(at, "{%% %s %%} outside of a loop", p.toks[0].text)
 		}
-		c.addStatement(&jumpStmt{isBreak})
+		c.addStatement(&JumpStmt{IsBreak: isBreak})
 		return nil
 	}
 }
@@ -104,6 +104,6 @@ func (c *compiler) compileJump(isBreak bool) func(p *parser, at int) error {
 // compileGeneration reads {% generation %}, which marks what the model wrote.
 func (c *compiler) compileGeneration(_ *parser, at int) error {
 	c.refs.pushScope()
-	c.openStatement("generation", tagWith, at, &withStmt{}, c.popScope)
+	c.openStatement("generation", tagWith, at, &WithStmt{}, c.popScope)
 	return nil
 }
