@@ -1,6 +1,9 @@
 package prompt
 
-import "github.com/callnode/scheduler/llm/prompt/internal/fault"
+import (
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+)
 
 // parseAssignableName reads a name that may be assigned to.
 func (p *parser) parseAssignableName() (*token, error) {
@@ -16,7 +19,7 @@ func (p *parser) parseAssignableName() (*token, error) {
 }
 
 // parseTarget reads what is left of "=" or "in".
-func (p *parser) parseTarget(members bool) (*AssignTarget, error) {
+func (p *parser) parseTarget(members bool) (*ast.AssignTarget, error) {
 	first := p.current()
 	if members && first.kind == tokName && p.peekNext().matches(tokOp, ".") {
 		p.i += 2
@@ -25,7 +28,7 @@ func (p *parser) parseTarget(members bool) (*AssignTarget, error) {
 			return nil, err
 		}
 		p.slots.SlotOf(first.text)
-		return &AssignTarget{Name: first.text, Attr: attr.text, Off: first.off}, nil
+		return &ast.AssignTarget{Name: first.text, Attr: attr.text, Off: first.off}, nil
 	}
 	if p.depth > 0 || !p.isInSignature() {
 		return p.parseTargets()
@@ -43,8 +46,8 @@ func (p *parser) isInSignature() bool {
 	return false
 }
 
-func (p *parser) parseTargets() (*AssignTarget, error) {
-	list := &AssignTarget{Off: p.current().off}
+func (p *parser) parseTargets() (*ast.AssignTarget, error) {
+	list := &ast.AssignTarget{Off: p.current().off}
 	comma := false
 	for len(list.Parts) == 0 || comma && !p.isTargetEnd() {
 		t, err := p.parseOneTarget()
@@ -69,7 +72,7 @@ func (p *parser) isTargetEnd() bool {
 	return t.kind == tokEnd || t.matches(tokName, "in")
 }
 
-func (p *parser) parseOneTarget() (*AssignTarget, error) {
+func (p *parser) parseOneTarget() (*ast.AssignTarget, error) {
 	if p.acceptOp("(") {
 		if err := p.enterLevel(); err != nil {
 			return nil, err
@@ -85,5 +88,5 @@ func (p *parser) parseOneTarget() (*AssignTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &AssignTarget{Name: t.text, Off: t.off}, nil
+	return &ast.AssignTarget{Name: t.text, Off: t.off}, nil
 }

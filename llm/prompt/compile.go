@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -13,7 +14,7 @@ import (
 
 // compiledTemplate is what a template was compiled to.
 type compiledTemplate struct {
-	prog  *Program
+	prog  *ast.Program
 	tree  string // of its statements, for pongo2; "" where it has none
 	slots int
 	refs  []Ref
@@ -38,7 +39,7 @@ func compileText(text string, opts Options) (*compiledTemplate, error) {
 
 // compiledExpr is what an expression was compiled to.
 type compiledExpr struct {
-	root  Node
+	root  ast.Node
 	path  []string // where it is a reference
 	slots int
 	refs  []Ref
@@ -53,14 +54,14 @@ func compileExpr(text string, funcs map[string]py.Func) (*compiledExpr, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := NewSlots()
+	names := ast.NewSlots()
 	p := &parser{toks: toks, slots: names, funcs: funcs}
 	root, err := p.parseWhole()
 	if err != nil {
 		return nil, err
 	}
 	made := &compiledExpr{root: root, slots: len(names.Names)}
-	if path, ok := ConstPath(root); ok {
+	if path, ok := ast.ConstPath(root); ok {
 		made.path = path
 	}
 	var r refCollector
@@ -79,11 +80,11 @@ type compiler struct {
 	// lineStart is true where the text after the tag before begins a line; only chat
 	// templates ask.
 	lineStart bool
-	prog      *Program
+	prog      *ast.Program
 	tree      builder
-	run       OutputRun
+	run       ast.OutputRun
 	open      []block
-	slots     *NameTable
+	slots     *ast.NameTable
 	refs      refCollector
 	// faults, where not nil, collects errors: the compiler goes on after them. Once a
 	// statement was wrong it is lost in the others, and broken.
@@ -102,9 +103,9 @@ type block struct {
 }
 
 func newCompiler(src string, opts Options) *compiler {
-	names := NewSlots()
+	names := ast.NewSlots()
 	c := &compiler{
-		src: opts.prepare(src), opts: opts, funcs: opts.funcs(), prog: &Program{Slots: names, Lenient: opts.Transformers}, slots: names, lineStart: true,
+		src: opts.prepare(src), opts: opts, funcs: opts.funcs(), prog: &ast.Program{Slots: names, Lenient: opts.Transformers}, slots: names, lineStart: true,
 	}
 	c.refs.pushScope()
 	return c
@@ -194,14 +195,14 @@ func (c *compiler) addText(from, to int, kind, sign byte) {
 	for text != "" {
 		i := strings.IndexByte(text, '\r')
 		if i < 0 {
-			c.run = append(c.run, Segment{Text: text, Off: from})
+			c.run = append(c.run, ast.Segment{Text: text, Off: from})
 			return
 		}
 		if i > 0 {
-			c.run = append(c.run, Segment{Text: text[:i], Off: from})
+			c.run = append(c.run, ast.Segment{Text: text[:i], Off: from})
 		}
 		if !strings.HasPrefix(text[i+1:], "\n") {
-			c.run = append(c.run, Segment{Text: "\n", Off: from + i})
+			c.run = append(c.run, ast.Segment{Text: "\n", Off: from + i})
 		}
 		text, from = text[i+1:], from+i+1
 	}
@@ -249,8 +250,8 @@ func (c *compiler) compileOutput(start int) error {
 }
 
 // addExpr adds an expression that began at first and has been read.
-func (c *compiler) addExpr(p *parser, x Node, first int) {
-	c.run = append(c.run, Segment{X: x, Off: first, Stop: c.trimmedEnd(first, p)})
+func (c *compiler) addExpr(p *parser, x ast.Node, first int) {
+	c.run = append(c.run, ast.Segment{X: x, Off: first, Stop: c.trimmedEnd(first, p)})
 	c.refs.addExpr(x)
 }
 
@@ -363,7 +364,7 @@ func (c *compiler) compileRaw(at int) error {
 }
 
 // openStatement opens a statement with a body.
-func (c *compiler) openStatement(word, tag string, off int, s Stmt, end func() error) *block {
+func (c *compiler) openStatement(word, tag string, off int, s ast.Stmt, end func() error) *block {
 	c.tree.writeTag(tag, len(c.prog.Stmts))
 	c.prog.Stmts = append(c.prog.Stmts, s)
 	c.open = append(c.open, block{word: word, off: off, guards: len(c.refs.guards), end: end})
@@ -371,7 +372,7 @@ func (c *compiler) openStatement(word, tag string, off int, s Stmt, end func() e
 }
 
 // addStatement adds a statement without a body.
-func (c *compiler) addStatement(s Stmt) {
+func (c *compiler) addStatement(s ast.Stmt) {
 	c.tree.writeTag(tagSet, len(c.prog.Stmts))
 	c.prog.Stmts = append(c.prog.Stmts, s)
 }

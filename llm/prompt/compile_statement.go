@@ -3,6 +3,7 @@ package prompt
 import (
 	"slices"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
@@ -27,7 +28,7 @@ func (c *compiler) compileIf(p *parser, at int) error {
 	if err != nil {
 		return err
 	}
-	s := &IfStmt{Conds: []Node{cond}}
+	s := &ast.IfStmt{Conds: []ast.Node{cond}}
 	c.refs.addCondition(cond)
 	b := c.openStatement("if", tagIf, at, s, func() error {
 		s.Place = value.ByteRange{Start: at, End: c.pos}
@@ -71,7 +72,7 @@ func (c *compiler) compileFor(p *parser, at int) error {
 	if !p.acceptWord("in") {
 		return p.unexpectedError("expected 'in'")
 	}
-	s := &ForStmt{Target: t}
+	s := &ast.ForStmt{Target: t}
 	s.Iter, err = p.parseTuple(false, func() bool { return p.current().matches(tokName, "recursive") })
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func (c *compiler) compileSet(p *parser, at int) error {
 		return callerTaken(start)
 	}
 	if t.Attr != "" {
-		c.refs.addCondition(&NameNode{Position: Position(start), Name: t.Name})
+		c.refs.addCondition(&ast.NameNode{Position: ast.Position(start), Name: t.Name})
 	}
 	if p.acceptOp("=") {
 		x, err := p.parseTuple(true, nil)
@@ -149,13 +150,13 @@ func (c *compiler) compileSet(p *parser, at int) error {
 		}
 		c.refs.addAssigned(x, t)
 		c.refs.declareNames(t.AssignedNames()...)
-		c.addStatement(&SetStmt{Position: Position(start), Target: t, X: x})
+		c.addStatement(&ast.SetStmt{Position: ast.Position(start), Target: t, X: x})
 		return nil
 	}
 	if t.Parts != nil {
 		return p.unexpectedError("expected '='")
 	}
-	s := &SetBlockStmt{Position: Position(start), Target: t}
+	s := &ast.SetBlockStmt{Position: ast.Position(start), Target: t}
 	s.Filter, err = c.parseFilterChain(p, true)
 	if err != nil {
 		return err
@@ -173,8 +174,8 @@ func (c *compiler) compileSet(p *parser, at int) error {
 
 // parseFilterChain reads upper | replace('a', 'b'), the input being what the body of
 // the statement writes.
-func (c *compiler) parseFilterChain(p *parser, pipe bool) (Node, error) {
-	var n Node
+func (c *compiler) parseFilterChain(p *parser, pipe bool) (ast.Node, error) {
+	var n ast.Node
 	for !p.isAtEnd() && !p.current().matches(tokOp, ":") {
 		needsPipe := pipe || n != nil
 		if needsPipe && !p.acceptOp("|") {
@@ -182,7 +183,7 @@ func (c *compiler) parseFilterChain(p *parser, pipe bool) (Node, error) {
 		}
 		in := n
 		if in == nil {
-			in = &BodyNode{Position: Position(p.current().off)}
+			in = &ast.BodyNode{Position: ast.Position(p.current().off)}
 		}
 		var err error
 		n, err = p.parseFilter(in)
@@ -205,8 +206,8 @@ func callerTaken(off int) error {
 }
 
 // parseSignature reads the parameters of a macro or a call block.
-func (c *compiler) parseSignature(p *parser) ([]Param, error) {
-	var params []Param
+func (c *compiler) parseSignature(p *parser) ([]ast.Param, error) {
+	var params []ast.Param
 	if err := p.expect("("); err != nil {
 		return nil, err
 	}
@@ -224,7 +225,7 @@ func (c *compiler) parseSignature(p *parser) ([]Param, error) {
 		if t.Name == "" || t.Attr != "" {
 			return nil, fault.SyntaxAt(off, "a parameter must be a name")
 		}
-		prm := Param{Name: t.Name}
+		prm := ast.Param{Name: t.Name}
 		for _, other := range params {
 			if other.Name == prm.Name {
 				return nil, fault.SyntaxAt(off, "the parameter %s is there twice", py.QuoteText(prm.Name))
@@ -254,7 +255,7 @@ func (c *compiler) compileMacro(p *parser, at int) error {
 	if err != nil {
 		return err
 	}
-	s := &MacroStmt{Position: Position(name.off), Name: name.text}
+	s := &ast.MacroStmt{Position: ast.Position(name.off), Name: name.text}
 	s.Params, err = c.parseSignature(p)
 	if err != nil {
 		return err
@@ -265,7 +266,7 @@ func (c *compiler) compileMacro(p *parser, at int) error {
 }
 
 // openMacroBody opens the body of a macro or a call block.
-func (c *compiler) openMacroBody(word, tag string, at int, s *MacroStmt) {
+func (c *compiler) openMacroBody(word, tag string, at int, s *ast.MacroStmt) {
 	mentions := len(c.slots.Mentions)
 	c.refs.pushScope("caller")
 	target := c.refs.assigned.target()
@@ -277,9 +278,9 @@ func (c *compiler) openMacroBody(word, tag string, at int, s *MacroStmt) {
 		c.refs.addExpr(prm.Fallback)
 		c.refs.declareNames(prm.Name)
 	}
-	var whole Stmt = s
+	var whole ast.Stmt = s
 	if s.Call != nil {
-		whole = &CallStmt{MacroStmt: s}
+		whole = &ast.CallStmt{MacroStmt: s}
 	}
 	c.openStatement(word, tag, at, whole, func() error {
 		c.refs.popScope()
@@ -290,7 +291,7 @@ func (c *compiler) openMacroBody(word, tag string, at int, s *MacroStmt) {
 }
 
 func (c *compiler) compileCall(p *parser, at int) error {
-	s := &MacroStmt{Position: Position(p.current().off), Name: "caller"}
+	s := &ast.MacroStmt{Position: ast.Position(p.current().off), Name: "caller"}
 	var err error
 	if p.current().matches(tokOp, "(") {
 		s.Params, err = c.parseSignature(p)
@@ -303,7 +304,7 @@ func (c *compiler) compileCall(p *parser, at int) error {
 	if err != nil {
 		return err
 	}
-	call, ok := x.(*CallNode)
+	call, ok := x.(*ast.CallNode)
 	if !ok {
 		return fault.SyntaxAt(first, "{%% call %%} needs the call of a macro")
 	}
@@ -323,7 +324,7 @@ func (c *compiler) compileFilter(p *parser, at int) error {
 		return p.unexpectedError("expected the name of a filter")
 	}
 	c.refs.pushScope()
-	c.openStatement("filter", tagFilter, at, &FilterStmt{Position: Position(first), Chain: chain, Stop: c.trimmedEnd(first, p)}, c.popScope)
+	c.openStatement("filter", tagFilter, at, &ast.FilterStmt{Position: ast.Position(first), Chain: chain, Stop: c.trimmedEnd(first, p)}, c.popScope)
 	return nil
 }
 
@@ -333,7 +334,7 @@ func (c *compiler) popScope() error {
 }
 
 func (c *compiler) compileWith(p *parser, at int) error {
-	s := &WithStmt{}
+	s := &ast.WithStmt{}
 	var names []string
 	for !p.isAtEnd() && !p.current().matches(tokOp, ":") {
 		if len(s.Values) > 0 {

@@ -1,12 +1,13 @@
 package prompt
 
 import (
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 )
 
-func (m *evaluator) evalArgs(args []Argument) (a py.CallArgs, err error) {
+func (m *evaluator) evalArgs(args []ast.Argument) (a py.CallArgs, err error) {
 	if len(args) == 0 {
 		return a, nil
 	}
@@ -34,7 +35,7 @@ func (m *evaluator) evalArgs(args []Argument) (a py.CallArgs, err error) {
 
 // evalOperands returns what a filter or test is applied to, and its arguments. pos is where
 // the filter or test stands.
-func (m *evaluator) evalOperands(in Node, args []Argument, pos int) (v py.Val, a py.CallArgs, err error) {
+func (m *evaluator) evalOperands(in ast.Node, args []ast.Argument, pos int) (v py.Val, a py.CallArgs, err error) {
 	v, err = m.eval(in)
 	if err != nil {
 		return py.None, a, err
@@ -46,7 +47,7 @@ func (m *evaluator) evalOperands(in Node, args []Argument, pos int) (v py.Val, a
 	return v, a, nil
 }
 
-func (m *evaluator) evalFilter(n *FilterNode) (py.Val, error) {
+func (m *evaluator) evalFilter(n *ast.FilterNode) (py.Val, error) {
 	touched := len(m.Touched)
 	in, a, err := m.evalOperands(n.In, n.Args, n.Pos())
 	if err != nil {
@@ -61,7 +62,7 @@ func (m *evaluator) evalFilter(n *FilterNode) (py.Val, error) {
 	return v, nil
 }
 
-func (m *evaluator) evalTest(n *TestNode) (py.Val, error) {
+func (m *evaluator) evalTest(n *ast.TestNode) (py.Val, error) {
 	in, a, err := m.evalOperands(n.In, n.Args, n.Pos())
 	if err != nil {
 		return py.None, err
@@ -77,8 +78,8 @@ func (m *evaluator) evalTest(n *TestNode) (py.Val, error) {
 	return v, nil
 }
 
-func (m *evaluator) evalCall(n *CallNode) (py.Val, error) {
-	if attr, ok := n.Fn.(*AttrNode); ok {
+func (m *evaluator) evalCall(n *ast.CallNode) (py.Val, error) {
+	if attr, ok := n.Fn.(*ast.AttrNode); ok {
 		touched := len(m.Touched)
 		o, err := m.eval(attr.Obj)
 		if err != nil {
@@ -101,7 +102,7 @@ func (m *evaluator) evalCall(n *CallNode) (py.Val, error) {
 }
 
 // callMethodOf calls a method of o; touched is how much was mentioned before o.
-func (m *evaluator) callMethodOf(n *CallNode, o py.Val, name string, touched int) (py.Val, error) {
+func (m *evaluator) callMethodOf(n *ast.CallNode, o py.Val, name string, touched int) (py.Val, error) {
 	a, err := m.evalArgs(n.Args)
 	if err != nil {
 		return py.None, fault.WithPosition(err, n.Pos())
@@ -118,7 +119,7 @@ func (m *evaluator) callMethodOf(n *CallNode, o py.Val, name string, touched int
 	return v, nil
 }
 
-func (m *evaluator) callNodeWith(n *CallNode, f py.Val) (py.Val, error) {
+func (m *evaluator) callNodeWith(n *ast.CallNode, f py.Val) (py.Val, error) {
 	if err := f.CheckDefined(); err != nil {
 		return py.None, fault.WithPosition(err, n.Pos())
 	}

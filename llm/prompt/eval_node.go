@@ -3,6 +3,7 @@ package prompt
 import (
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
@@ -10,7 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-func (m *evaluator) evalConst(n *ConstNode) (py.Val, error) {
+func (m *evaluator) evalConst(n *ast.ConstNode) (py.Val, error) {
 	v := n.V
 	if !m.Trace || n.Stop == 0 {
 		return v, nil
@@ -25,7 +26,7 @@ func (m *evaluator) evalConst(n *ConstNode) (py.Val, error) {
 	return v.WithOrigin(trace.LiteralOrigin(start, stop, isPlain)), nil
 }
 
-func (m *evaluator) evalName(n *NameNode) (py.Val, error) {
+func (m *evaluator) evalName(n *ast.NameNode) (py.Val, error) {
 	for f := m.frame; f != nil; f = f.parent {
 		for i := len(f.vars) - 1; i >= 0; i-- {
 			if f.vars[i].Name == n.Name {
@@ -37,13 +38,13 @@ func (m *evaluator) evalName(n *NameNode) (py.Val, error) {
 	return m.lookupOuter(n)
 }
 
-func (m *evaluator) evalSlice(n *SliceNode) (py.Val, error) {
+func (m *evaluator) evalSlice(n *ast.SliceNode) (py.Val, error) {
 	o, err := m.eval(n.Obj)
 	if err != nil {
 		return py.None, err
 	}
 	var bound [3]*int
-	for i, x := range [3]Node{n.Start, n.Stop, n.Step} {
+	for i, x := range [3]ast.Node{n.Start, n.Stop, n.Step} {
 		if x == nil {
 			continue
 		}
@@ -67,7 +68,7 @@ func (m *evaluator) evalSlice(n *SliceNode) (py.Val, error) {
 	return v, nil
 }
 
-func (m *evaluator) evalUnary(n *UnaryNode) (py.Val, error) {
+func (m *evaluator) evalUnary(n *ast.UnaryNode) (py.Val, error) {
 	v, err := m.eval(n.X)
 	if err != nil {
 		return py.None, err
@@ -95,7 +96,7 @@ func (m *evaluator) evalUnary(n *UnaryNode) (py.Val, error) {
 	return py.ComputeNumbers("-", py.Num{Kind: 'i'}, x)
 }
 
-func (m *evaluator) evalBinary(n *BinaryNode) (py.Val, error) {
+func (m *evaluator) evalBinary(n *ast.BinaryNode) (py.Val, error) {
 	a, err := m.evalTraced(n.A)
 	if err != nil {
 		return py.None, err
@@ -111,7 +112,7 @@ func (m *evaluator) evalBinary(n *BinaryNode) (py.Val, error) {
 	return v, nil
 }
 
-func (m *evaluator) evalConcat(n *ConcatNode) (py.Val, error) {
+func (m *evaluator) evalConcat(n *ast.ConcatNode) (py.Val, error) {
 	var buf [8]string
 	parts, size := buf[:0], 0
 	var traced []trace.Part
@@ -136,7 +137,7 @@ func (m *evaluator) evalConcat(n *ConcatNode) (py.Val, error) {
 	return m.JoinedText(strings.Join(parts, ""), traced), m.CountSteps(len(traced) >> 4)
 }
 
-func (m *evaluator) evalCompare(n *CompareNode) (py.Val, error) {
+func (m *evaluator) evalCompare(n *ast.CompareNode) (py.Val, error) {
 	a, err := m.eval(n.First)
 	if err != nil {
 		return py.None, err
@@ -158,7 +159,7 @@ func (m *evaluator) evalCompare(n *CompareNode) (py.Val, error) {
 	return py.OfBool(true), nil
 }
 
-func (m *evaluator) evalLogic(n *LogicNode) (py.Val, error) {
+func (m *evaluator) evalLogic(n *ast.LogicNode) (py.Val, error) {
 	touched := len(m.Touched)
 	a, err := m.eval(n.A)
 	if err != nil {
@@ -176,7 +177,7 @@ func (m *evaluator) evalLogic(n *LogicNode) (py.Val, error) {
 	return m.eval(n.B)
 }
 
-func (m *evaluator) evalCond(n *CondNode) (py.Val, error) {
+func (m *evaluator) evalCond(n *ast.CondNode) (py.Val, error) {
 	t, err := m.evalTruth(n.Cond)
 	switch {
 	case err != nil:
@@ -189,7 +190,7 @@ func (m *evaluator) evalCond(n *CondNode) (py.Val, error) {
 	return py.OfPython(&py.UndefinedValue{Class: fault.Undefined, Soft: true, Off: n.Pos()}), nil
 }
 
-func (m *evaluator) evalList(n *ListNode) (py.Val, error) {
+func (m *evaluator) evalList(n *ast.ListNode) (py.Val, error) {
 	items := make([]py.Val, len(n.Items))
 	for i, x := range n.Items {
 		v, err := m.evalTraced(x)
@@ -204,7 +205,7 @@ func (m *evaluator) evalList(n *ListNode) (py.Val, error) {
 	return py.OfList(items), m.CountSteps(len(items))
 }
 
-func (m *evaluator) evalDict(n *DictNode) (py.Val, error) {
+func (m *evaluator) evalDict(n *ast.DictNode) (py.Val, error) {
 	plain := value.NewMap(len(n.Keys))
 	d := (*py.PyDict)(nil)
 	for i := range n.Keys {
@@ -251,7 +252,7 @@ func (m *evaluator) compareQuickly(op string, a, b py.Val) (bool, error) {
 }
 
 // evalTruth evaluates a condition.
-func (m *evaluator) evalTruth(n Node) (bool, error) {
+func (m *evaluator) evalTruth(n ast.Node) (bool, error) {
 	touched := len(m.Touched)
 	v, err := m.eval(n)
 	isMask := m.isOfMask(v, err)
@@ -274,41 +275,41 @@ func (m *evaluator) evalTruth(n Node) (bool, error) {
 }
 
 // eval evaluates an expression.
-func (m *evaluator) eval(n Node) (py.Val, error) {
+func (m *evaluator) eval(n ast.Node) (py.Val, error) {
 	switch n := n.(type) {
-	case *NameNode:
+	case *ast.NameNode:
 		return m.evalName(n)
-	case *AttrNode:
+	case *ast.AttrNode:
 		return m.evalAttr(n)
-	case *ConstNode:
+	case *ast.ConstNode:
 		return m.evalConst(n)
-	case *FilterNode:
+	case *ast.FilterNode:
 		return m.evalFilter(n)
-	case *CompareNode:
+	case *ast.CompareNode:
 		return m.evalCompare(n)
-	case *ItemNode:
+	case *ast.ItemNode:
 		return m.evalItem(n)
-	case *CallNode:
+	case *ast.CallNode:
 		return m.evalCall(n)
-	case *LogicNode:
+	case *ast.LogicNode:
 		return m.evalLogic(n)
-	case *CondNode:
+	case *ast.CondNode:
 		return m.evalCond(n)
-	case *TestNode:
+	case *ast.TestNode:
 		return m.evalTest(n)
-	case *ConcatNode:
+	case *ast.ConcatNode:
 		return m.evalConcat(n)
-	case *BinaryNode:
+	case *ast.BinaryNode:
 		return m.evalBinary(n)
-	case *UnaryNode:
+	case *ast.UnaryNode:
 		return m.evalUnary(n)
-	case *SliceNode:
+	case *ast.SliceNode:
 		return m.evalSlice(n)
-	case *ListNode:
+	case *ast.ListNode:
 		return m.evalList(n)
-	case *DictNode:
+	case *ast.DictNode:
 		return m.evalDict(n)
-	case *BodyNode:
+	case *ast.BodyNode:
 		return m.evalBody(n)
 	}
 	return py.None, fault.Errorf(fault.Other, "an expression of type %T cannot be evaluated", n)

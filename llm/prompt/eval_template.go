@@ -3,6 +3,7 @@ package prompt
 import (
 	"context"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
@@ -11,7 +12,7 @@ import (
 // templateCode is a template that can be rendered. It is immutable.
 type templateCode struct {
 	src   fault.Source
-	prog  *Program
+	prog  *ast.Program
 	tree  *tree // nil where the template has no statements
 	slots int
 }
@@ -19,7 +20,7 @@ type templateCode struct {
 // exprCode is an expression that can be evaluated. It is immutable.
 type exprCode struct {
 	src   fault.Source
-	root  Node
+	root  ast.Node
 	slots int
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
@@ -21,7 +22,7 @@ type evaluator struct {
 	calls int    // macros inside each other
 
 	// of templates
-	prog     *Program
+	prog     *ast.Program
 	walk     execution
 	out      []byte
 	captured py.Val       // by a filter block
@@ -80,7 +81,7 @@ func (m *evaluator) release() {
 }
 
 // lookupOuter returns the value of a name that the template does not define itself.
-func (m *evaluator) lookupOuter(n *NameNode) (py.Val, error) {
+func (m *evaluator) lookupOuter(n *ast.NameNode) (py.Val, error) {
 	s := &m.slots[n.Slot]
 	if s.seen {
 		if u := s.v.AsUndefined(); u != nil {

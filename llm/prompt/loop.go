@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -9,7 +10,7 @@ import (
 // loopState is the variable loop.
 type loopState struct {
 	m      *evaluator
-	stmt   *ForStmt
+	stmt   *ast.ForStmt
 	bodies []body
 	frame  *frame // around the loop
 	depth  int    // from 0
@@ -23,7 +24,7 @@ type loopState struct {
 
 func (*loopState) PyType() string { return "LoopContext" }
 
-func (m *evaluator) execFor(s *ForStmt, bodies []body) error {
+func (m *evaluator) execFor(s *ast.ForStmt, bodies []body) error {
 	v, err := m.evalTraced(s.Iter)
 	if err != nil {
 		return err
@@ -32,7 +33,7 @@ func (m *evaluator) execFor(s *ForStmt, bodies []body) error {
 }
 
 // runLoop runs the body for every element of v.
-func (m *evaluator) runLoop(s *ForStmt, v py.Val, l *loopState) error {
+func (m *evaluator) runLoop(s *ast.ForStmt, v py.Val, l *loopState) error {
 	decided := m.Decided
 	defer func() { m.Decided = decided }()
 	l.items = py.ListElements(v)
@@ -219,7 +220,7 @@ var (
 )
 
 // execJump jumps.
-func (m *evaluator) execJump(s *JumpStmt) error {
+func (m *evaluator) execJump(s *ast.JumpStmt) error {
 	if s.IsBreak {
 		return errBreak
 	}

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 )
@@ -9,28 +10,28 @@ import (
 type macro struct {
 	m     *evaluator
 	name  string
-	stmt  *MacroStmt
+	stmt  *ast.MacroStmt
 	body  body
 	frame *frame
 }
 
 func (*macro) PyType() string { return "Macro" }
 
-func (m *evaluator) execMacro(s *MacroStmt, bodies []body) error {
+func (m *evaluator) execMacro(s *ast.MacroStmt, bodies []body) error {
 	if err := m.frame.setVar(s.Name, m.newMacro(s, bodies)); err != nil {
 		return fault.WithPosition(err, s.Pos())
 	}
 	return nil
 }
 
-func (m *evaluator) newMacro(s *MacroStmt, bodies []body) py.Val {
+func (m *evaluator) newMacro(s *ast.MacroStmt, bodies []body) py.Val {
 	for f := m.frame; f != nil; f = f.parent {
 		f.kept = true // a loop must not use this frame again
 	}
 	return py.OfPython(&macro{m, s.Name, s, bodies[0], m.frame})
 }
 
-func (m *evaluator) execCall(s *CallStmt, bodies []body) error {
+func (m *evaluator) execCall(s *ast.CallStmt, bodies []body) error {
 	f, err := m.eval(s.MacroStmt.Call.Fn)
 	if err != nil {
 		return err

@@ -1,13 +1,14 @@
 package prompt
 
 import (
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
-func (m *evaluator) evalAttr(n *AttrNode) (py.Val, error) {
+func (m *evaluator) evalAttr(n *ast.AttrNode) (py.Val, error) {
 	touched := len(m.Touched)
 	o, err := m.eval(n.Obj)
 	if err != nil {
@@ -26,7 +27,7 @@ func (m *evaluator) evalAttr(n *AttrNode) (py.Val, error) {
 }
 
 // member is the value of an attribute, with the position of errors.
-func (m *evaluator) evalMember(o py.Val, n *AttrNode) (py.Val, error) {
+func (m *evaluator) evalMember(o py.Val, n *ast.AttrNode) (py.Val, error) {
 	if u := o.AsUndefined(); u != nil && u.Deep {
 		return o, nil
 	}
@@ -55,14 +56,14 @@ func (m *evaluator) evalMember(o py.Val, n *AttrNode) (py.Val, error) {
 	return v, nil
 }
 
-func (m *evaluator) evalItem(n *ItemNode) (py.Val, error) {
+func (m *evaluator) evalItem(n *ast.ItemNode) (py.Val, error) {
 	touched := len(m.Touched)
 	v, err := m.findItem(n)
 	m.KeepUsed(touched, v)
 	return v, err
 }
 
-func (m *evaluator) findItem(n *ItemNode) (py.Val, error) {
+func (m *evaluator) findItem(n *ast.ItemNode) (py.Val, error) {
 	o, err := m.eval(n.Obj)
 	if err != nil {
 		return py.None, err
@@ -101,7 +102,7 @@ func (m *evaluator) findItem(n *ItemNode) (py.Val, error) {
 	}
 	if !ok {
 		name, _ := m.TextOf(key)
-		return m.Undefined(py.MissingMember(o, py.ItemPath(PathText(n.Obj), key), name, n.Pos())), nil
+		return m.Undefined(py.MissingMember(o, py.ItemPath(ast.PathText(n.Obj), key), name, n.Pos())), nil
 	}
 	if u := v.AsUndefined(); u != nil && u.Class == fault.Security {
 		c := *u

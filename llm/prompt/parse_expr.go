@@ -4,12 +4,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 )
 
 // parseWhole reads an expression that fills the tokens; commas make a tuple.
-func (p *parser) parseWhole() (Node, error) {
+func (p *parser) parseWhole() (ast.Node, error) {
 	n, err := p.parseTuple(true, nil)
 	if err == nil && !p.isAtEnd() {
 		err = p.unexpectedError("")
@@ -20,8 +21,8 @@ func (p *parser) parseWhole() (Node, error) {
 // parseTuple reads expressions separated by commas: one is itself, more are a
 // tuple. stop reports
 // where the list ends besides brackets and the end.
-func (p *parser) parseTuple(cond bool, stop func() bool) (Node, error) {
-	var items []Node
+func (p *parser) parseTuple(cond bool, stop func() bool) (ast.Node, error) {
+	var items []ast.Node
 	start := p.current().off
 	comma := false
 	for {
@@ -45,7 +46,7 @@ func (p *parser) parseTuple(cond bool, stop func() bool) (Node, error) {
 	if len(items) == 1 && !comma {
 		return items[0], nil
 	}
-	return &ListNode{Position: Position(start), Items: items, Tuple: true}, nil
+	return &ast.ListNode{Position: ast.Position(start), Items: items, Tuple: true}, nil
 }
 
 func (p *parser) isTupleEnd() bool {
@@ -53,7 +54,7 @@ func (p *parser) isTupleEnd() bool {
 	return t.kind == tokEnd || t.matches(tokOp, ")")
 }
 
-func (p *parser) parseExprOrOr(cond bool) (Node, error) {
+func (p *parser) parseExprOrOr(cond bool) (ast.Node, error) {
 	if cond {
 		return p.parseExpr()
 	}
@@ -61,7 +62,7 @@ func (p *parser) parseExprOrOr(cond bool) (Node, error) {
 }
 
 // parseExpr reads one expression with its inline ifs.
-func (p *parser) parseExpr() (Node, error) {
+func (p *parser) parseExpr() (ast.Node, error) {
 	if err := p.enterLevel(); err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func (p *parser) parseExpr() (Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &CondNode{Position: Position(n.Pos()), Cond: cond, Yes: n}
+		c := &ast.CondNode{Position: ast.Position(n.Pos()), Cond: cond, Yes: n}
 		if p.acceptWord("else") {
 			c.No, err = p.parseExpr()
 			if err != nil {
@@ -90,21 +91,21 @@ func (p *parser) parseExpr() (Node, error) {
 	return n, nil
 }
 
-func (p *parser) parseOr() (Node, error) {
-	return p.parseChain(p.parseAnd, func() bool { return p.acceptWord("or") }, func(a, b Node) Node {
-		return &LogicNode{Position: Position(a.Pos()), Or: true, A: a, B: b}
+func (p *parser) parseOr() (ast.Node, error) {
+	return p.parseChain(p.parseAnd, func() bool { return p.acceptWord("or") }, func(a, b ast.Node) ast.Node {
+		return &ast.LogicNode{Position: ast.Position(a.Pos()), Or: true, A: a, B: b}
 	})
 }
 
-func (p *parser) parseAnd() (Node, error) {
-	return p.parseChain(p.parseNot, func() bool { return p.acceptWord("and") }, func(a, b Node) Node {
-		return &LogicNode{Position: Position(a.Pos()), Or: false, A: a, B: b}
+func (p *parser) parseAnd() (ast.Node, error) {
+	return p.parseChain(p.parseNot, func() bool { return p.acceptWord("and") }, func(a, b ast.Node) ast.Node {
+		return &ast.LogicNode{Position: ast.Position(a.Pos()), Or: false, A: a, B: b}
 	})
 }
 
 // parseChain reads left-associative operators. The tree of a chain is as deep as the
 // chain is long, so its length counts as depth.
-func (p *parser) parseChain(operand func() (Node, error), op func() bool, join func(a, b Node) Node) (Node, error) {
+func (p *parser) parseChain(operand func() (ast.Node, error), op func() bool, join func(a, b ast.Node) ast.Node) (ast.Node, error) {
 	depth := p.depth
 	defer func() { p.depth = depth }()
 	n, err := operand()
@@ -113,7 +114,7 @@ func (p *parser) parseChain(operand func() (Node, error), op func() bool, join f
 		if err != nil {
 			return nil, err
 		}
-		var b Node
+		var b ast.Node
 		b, err = operand()
 		if err == nil {
 			n = join(n, b)
@@ -122,7 +123,7 @@ func (p *parser) parseChain(operand func() (Node, error), op func() bool, join f
 	return n, err
 }
 
-func (p *parser) parseNot() (Node, error) {
+func (p *parser) parseNot() (ast.Node, error) {
 	if t := p.current(); t.matches(tokName, "not") {
 		if err := p.enterLevel(); err != nil {
 			return nil, err
@@ -130,19 +131,19 @@ func (p *parser) parseNot() (Node, error) {
 		defer func() { p.depth-- }()
 		p.i++
 		x, err := p.parseNot()
-		return &UnaryNode{Position: Position(t.off), Op: '!', X: x}, err
+		return &ast.UnaryNode{Position: ast.Position(t.off), Op: '!', X: x}, err
 	}
 	return p.parseComparison()
 }
 
 var comparisons = []string{"==", "!=", "<", "<=", ">", ">="}
 
-func (p *parser) parseComparison() (Node, error) {
+func (p *parser) parseComparison() (ast.Node, error) {
 	first, err := p.parseSum()
 	if err != nil {
 		return nil, err
 	}
-	c := &CompareNode{Position: Position(first.Pos()), First: first}
+	c := &ast.CompareNode{Position: ast.Position(first.Pos()), First: first}
 	for {
 		op := p.current().text
 		switch t := p.current(); {
@@ -168,7 +169,7 @@ func (p *parser) parseComparison() (Node, error) {
 }
 
 // parseOperators reads a chain of binary operators.
-func (p *parser) parseOperators(operand func() (Node, error), ops ...string) (Node, error) {
+func (p *parser) parseOperators(operand func() (ast.Node, error), ops ...string) (ast.Node, error) {
 	op, off := "", 0
 	return p.parseChain(operand, func() bool {
 		t := p.current()
@@ -178,17 +179,17 @@ func (p *parser) parseOperators(operand func() (Node, error), ops ...string) (No
 		op, off = t.text, t.off
 		p.i++
 		return true
-	}, func(a, b Node) Node { return &BinaryNode{Position: Position(off), Op: op, A: a, B: b} })
+	}, func(a, b ast.Node) ast.Node { return &ast.BinaryNode{Position: ast.Position(off), Op: op, A: a, B: b} })
 }
 
-func (p *parser) parseSum() (Node, error) { return p.parseOperators(p.parseConcat, "+", "-") }
+func (p *parser) parseSum() (ast.Node, error) { return p.parseOperators(p.parseConcat, "+", "-") }
 
-func (p *parser) parseConcat() (Node, error) {
+func (p *parser) parseConcat() (ast.Node, error) {
 	n, err := p.parseProduct()
 	if err != nil || !p.current().matches(tokOp, "~") {
 		return n, err
 	}
-	c := &ConcatNode{Position: Position(n.Pos()), Parts: []Node{n}}
+	c := &ast.ConcatNode{Position: ast.Position(n.Pos()), Parts: []ast.Node{n}}
 	for p.acceptOp("~") {
 		x, err := p.parseProduct()
 		if err != nil {
@@ -199,28 +200,28 @@ func (p *parser) parseConcat() (Node, error) {
 	return c, nil
 }
 
-func (p *parser) parseProduct() (Node, error) {
+func (p *parser) parseProduct() (ast.Node, error) {
 	return p.parseOperators(p.parsePower, "*", "/", "//", "%")
 }
 
-func (p *parser) parsePower() (Node, error) {
-	return p.parseOperators(func() (Node, error) { return p.parseUnary(true) }, "**")
+func (p *parser) parsePower() (ast.Node, error) {
+	return p.parseOperators(func() (ast.Node, error) { return p.parseUnary(true) }, "**")
 }
 
 // parseUnary reads a sign, or a primary with what follows it. A sign binds tighter
 // than ** and filters, as in Jinja2.
-func (p *parser) parseUnary(filters bool) (Node, error) {
+func (p *parser) parseUnary(filters bool) (ast.Node, error) {
 	if err := p.enterLevel(); err != nil {
 		return nil, err
 	}
 	defer func() { p.depth-- }()
-	var n Node
+	var n ast.Node
 	var err error
 	if t := p.current(); t.matches(tokOp, "-") || t.matches(tokOp, "+") {
 		p.i++
 		n, err = p.parseUnary(false)
 		if err == nil {
-			n = &UnaryNode{Position: Position(t.off), Op: t.text[0], X: n}
+			n = &ast.UnaryNode{Position: ast.Position(t.off), Op: t.text[0], X: n}
 		}
 	} else {
 		n, err = p.parsePrimary()
@@ -237,32 +238,32 @@ func (p *parser) parseUnary(filters bool) (Node, error) {
 	return p.parseFilters(n)
 }
 
-func (p *parser) parsePrimary() (Node, error) {
+func (p *parser) parsePrimary() (ast.Node, error) {
 	t := p.current()
 	switch t.kind {
 	case tokName:
 		p.i++
 		switch t.text {
 		case "true", "True":
-			return &ConstNode{Position: Position(t.off), V: py.OfBool(true), Stop: t.end}, nil
+			return &ast.ConstNode{Position: ast.Position(t.off), V: py.OfBool(true), Stop: t.end}, nil
 		case "false", "False":
-			return &ConstNode{Position: Position(t.off), V: py.OfBool(false), Stop: t.end}, nil
+			return &ast.ConstNode{Position: ast.Position(t.off), V: py.OfBool(false), Stop: t.end}, nil
 		case "none", "None":
-			return &ConstNode{Position: Position(t.off), V: py.None, Stop: t.end}, nil
+			return &ast.ConstNode{Position: ast.Position(t.off), V: py.None, Stop: t.end}, nil
 		}
 		if f, ok := p.funcs[t.text]; ok {
-			return &ConstNode{Position: Position(t.off), V: py.FuncValue(t.text, f), Stop: t.end}, nil
+			return &ast.ConstNode{Position: ast.Position(t.off), V: py.FuncValue(t.text, f), Stop: t.end}, nil
 		}
-		return &NameNode{Position: Position(t.off), Name: t.text, Slot: p.slots.SlotOf(t.text)}, nil
+		return &ast.NameNode{Position: ast.Position(t.off), Name: t.text, Slot: p.slots.SlotOf(t.text)}, nil
 	case tokString:
 		var s strings.Builder
 		for p.current().kind == tokString {
 			s.WriteString(p.advance().text)
 		}
-		return &ConstNode{Position: Position(t.off), V: py.OfStr(s.String()), Stop: p.toks[p.i-1].end}, nil
+		return &ast.ConstNode{Position: ast.Position(t.off), V: py.OfStr(s.String()), Stop: p.toks[p.i-1].end}, nil
 	case tokInt, tokFloat:
 		p.i++
-		return &ConstNode{Position: Position(t.off), V: t.num, Stop: t.end}, nil
+		return &ast.ConstNode{Position: ast.Position(t.off), V: t.num, Stop: t.end}, nil
 	case tokOp:
 		switch t.text {
 		case "(":
@@ -277,13 +278,13 @@ func (p *parser) parsePrimary() (Node, error) {
 	return nil, p.unexpectedError("expected an expression")
 }
 
-func (p *parser) parseParens() (Node, error) {
+func (p *parser) parseParens() (ast.Node, error) {
 	start := p.advance().off
 	outer := p.noColon
 	p.noColon = 0
 	defer func() { p.noColon = outer }()
 	if p.acceptOp(")") {
-		return &ListNode{Position: Position(start), Items: nil, Tuple: true}, nil
+		return &ast.ListNode{Position: ast.Position(start), Items: nil, Tuple: true}, nil
 	}
 	n, err := p.parseTuple(true, nil)
 	if err != nil {
@@ -292,8 +293,8 @@ func (p *parser) parseParens() (Node, error) {
 	return n, p.expect(")")
 }
 
-func (p *parser) parseList() (Node, error) {
-	n := &ListNode{Position: Position(p.advance().off)}
+func (p *parser) parseList() (ast.Node, error) {
+	n := &ast.ListNode{Position: ast.Position(p.advance().off)}
 	outer := p.noColon
 	p.noColon = 0
 	defer func() { p.noColon = outer }()
@@ -310,8 +311,8 @@ func (p *parser) parseList() (Node, error) {
 	return n, nil
 }
 
-func (p *parser) parseDict() (Node, error) {
-	n := &DictNode{Position: Position(p.advance().off)}
+func (p *parser) parseDict() (ast.Node, error) {
+	n := &ast.DictNode{Position: ast.Position(p.advance().off)}
 	p.noColon++
 	defer func() { p.noColon-- }()
 	for !p.acceptOp("}") {

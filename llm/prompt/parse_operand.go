@@ -4,14 +4,15 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 )
 
 // parsePostfix reads members, subscripts and calls.
-func (p *parser) parsePostfix(n Node) (Node, error) {
-	return p.parseLinks(n, func(n Node) (next Node, isLink bool, err error) {
+func (p *parser) parsePostfix(n ast.Node) (ast.Node, error) {
+	return p.parseLinks(n, func(n ast.Node) (next ast.Node, isLink bool, err error) {
 		switch t := p.current(); {
 		case t.matches(tokOp, "."):
 			next, err = p.parseMember(n)
@@ -27,7 +28,7 @@ func (p *parser) parsePostfix(n Node) (Node, error) {
 }
 
 // parseLinks applies parseLink to a node until no link follows; each is one more level.
-func (p *parser) parseLinks(n Node, parseLink func(Node) (next Node, isLink bool, err error)) (Node, error) {
+func (p *parser) parseLinks(n ast.Node, parseLink func(ast.Node) (next ast.Node, isLink bool, err error)) (ast.Node, error) {
 	for {
 		next, isLink, err := parseLink(n)
 		if err == nil && isLink {
@@ -43,12 +44,12 @@ func (p *parser) parseLinks(n Node, parseLink func(Node) (next Node, isLink bool
 	}
 }
 
-func (p *parser) parseCall(fn Node) (Node, error) {
+func (p *parser) parseCall(fn ast.Node) (ast.Node, error) {
 	args, err := p.parseArguments()
-	return &CallNode{Position: Position(fn.Pos()), Fn: fn, Args: args}, err
+	return &ast.CallNode{Position: ast.Position(fn.Pos()), Fn: fn, Args: args}, err
 }
 
-func (p *parser) parseMember(obj Node) (Node, error) {
+func (p *parser) parseMember(obj ast.Node) (ast.Node, error) {
 	p.i++
 	t := p.advance()
 	switch t.kind {
@@ -56,12 +57,12 @@ func (p *parser) parseMember(obj Node) (Node, error) {
 		if err := checkMember(t, p.current().matches(tokOp, "(") && !p.lenient); err != nil {
 			return nil, err
 		}
-		return &AttrNode{
-			Position: Position(obj.Pos()), Obj: obj, Name: t.text,
-			Path: py.MemberPath(PathText(obj), t.text), Method: py.DictMethods[t.text],
+		return &ast.AttrNode{
+			Position: ast.Position(obj.Pos()), Obj: obj, Name: t.text,
+			Path: py.MemberPath(ast.PathText(obj), t.text), Method: py.DictMethods[t.text],
 		}, nil
 	case tokInt:
-		return &ItemNode{Position: Position(obj.Pos()), Obj: obj, Key: &ConstNode{Position: Position(t.off), V: t.num}}, nil
+		return &ast.ItemNode{Position: ast.Position(obj.Pos()), Obj: obj, Key: &ast.ConstNode{Position: ast.Position(t.off), V: t.num}}, nil
 	default:
 		p.i--
 		if t.kind == tokEnd {
@@ -71,18 +72,18 @@ func (p *parser) parseMember(obj Node) (Node, error) {
 	}
 }
 
-func (p *parser) parseSubscript(obj Node) (Node, error) {
+func (p *parser) parseSubscript(obj ast.Node) (ast.Node, error) {
 	start := p.advance().off
 	p.noColon++
 	defer func() { p.noColon-- }()
-	var keys []Node
+	var keys []ast.Node
 	for !p.acceptOp("]") {
 		if len(keys) > 0 {
 			if err := p.expect(","); err != nil {
 				return nil, err
 			}
 		}
-		var bounds [3]Node
+		var bounds [3]ast.Node
 		part, colons := 0, false
 		for !p.current().matches(tokOp, "]") && !p.current().matches(tokOp, ",") {
 			if p.acceptOp(":") {
@@ -107,7 +108,7 @@ func (p *parser) parseSubscript(obj Node) (Node, error) {
 				return nil, p.unexpectedError("expected ']'")
 			}
 			p.i++
-			return &SliceNode{Position: Position(obj.Pos()), Obj: obj, Start: bounds[0], Stop: bounds[1], Step: bounds[2]}, nil
+			return &ast.SliceNode{Position: ast.Position(obj.Pos()), Obj: obj, Start: bounds[0], Stop: bounds[1], Step: bounds[2]}, nil
 		}
 		if bounds[0] == nil {
 			return nil, p.unexpectedError("expected an expression")
@@ -118,20 +119,20 @@ func (p *parser) parseSubscript(obj Node) (Node, error) {
 	case 0:
 		return nil, fault.SyntaxAt(start, "expected an expression between '[' and ']'")
 	case 1:
-		return &ItemNode{Position: Position(obj.Pos()), Obj: obj, Key: keys[0]}, nil
+		return &ast.ItemNode{Position: ast.Position(obj.Pos()), Obj: obj, Key: keys[0]}, nil
 	}
-	return &ItemNode{Position: Position(obj.Pos()), Obj: obj, Key: &ListNode{Position: Position(start), Items: keys, Tuple: true}}, nil
+	return &ast.ItemNode{Position: ast.Position(obj.Pos()), Obj: obj, Key: &ast.ListNode{Position: ast.Position(start), Items: keys, Tuple: true}}, nil
 }
 
 // parseArguments reads the arguments of a call with their parentheses.
-func (p *parser) parseArguments() ([]Argument, error) {
+func (p *parser) parseArguments() ([]ast.Argument, error) {
 	outer := p.noColon
 	p.noColon = 0
 	defer func() { p.noColon = outer }()
 	if err := p.expect("("); err != nil {
 		return nil, err
 	}
-	var args []Argument
+	var args []ast.Argument
 	named := false
 	for !p.acceptOp(")") {
 		if len(args) > 0 {
@@ -142,7 +143,7 @@ func (p *parser) parseArguments() ([]Argument, error) {
 				break
 			}
 		}
-		var a Argument
+		var a ast.Argument
 		t := p.current()
 		if t.matches(tokOp, "*") || t.matches(tokOp, "**") {
 			e := fault.SyntaxAt(t.off, "unpacking arguments with %s is not supported", t.text)
@@ -169,8 +170,8 @@ func (p *parser) parseArguments() ([]Argument, error) {
 }
 
 // parseFilters reads filters, tests and calls after a primary.
-func (p *parser) parseFilters(n Node) (Node, error) {
-	return p.parseLinks(n, func(n Node) (next Node, isLink bool, err error) {
+func (p *parser) parseFilters(n ast.Node) (ast.Node, error) {
+	return p.parseLinks(n, func(n ast.Node) (next ast.Node, isLink bool, err error) {
 		switch t := p.current(); {
 		case t.matches(tokOp, "|"):
 			p.i++
@@ -201,12 +202,12 @@ func (p *parser) findBuiltin(kind string, t *token, table map[string]*builtins.D
 }
 
 // parseFilter reads a filter's name and arguments; in is nil in a filter block.
-func (p *parser) parseFilter(in Node) (Node, error) {
+func (p *parser) parseFilter(in ast.Node) (ast.Node, error) {
 	t, err := p.expectName()
 	if err != nil {
 		return nil, err
 	}
-	n := &FilterNode{Position: Position(t.off), In: in, Name: t.text}
+	n := &ast.FilterNode{Position: ast.Position(t.off), In: in, Name: t.text}
 	n.Def, err = p.findBuiltin("filter", t, builtins.FilterTable())
 	if err != nil {
 		return nil, err
@@ -226,18 +227,18 @@ func (p *parser) parseFilter(in Node) (Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.Args = []Argument{{X: x}}
+		n.Args = []ast.Argument{{X: x}}
 	}
 	return n, nil
 }
 
-func (p *parser) parseTest(in Node) (Node, error) {
-	n := &TestNode{In: in, Not: p.acceptWord("not")}
+func (p *parser) parseTest(in ast.Node) (ast.Node, error) {
+	n := &ast.TestNode{In: in, Not: p.acceptWord("not")}
 	t, err := p.expectName()
 	if err != nil {
 		return nil, err
 	}
-	n.Position, n.Name = Position(in.Pos()), t.text
+	n.Position, n.Name = ast.Position(in.Pos()), t.text
 	n.Def, err = p.findBuiltin("test", t, builtins.TestTable())
 	if err != nil {
 		return nil, err
@@ -266,6 +267,6 @@ func (p *parser) parseTest(in Node) (Node, error) {
 	if err == nil {
 		x, err = p.parsePostfix(x)
 	}
-	n.Args = []Argument{{X: x}}
+	n.Args = []ast.Argument{{X: x}}
 	return n, err
 }

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -12,7 +13,7 @@ type parser struct {
 	i       int
 	depth   int
 	noColon int // above 0 in subscripts and dicts, where a colon begins no argument of a filter
-	slots   *NameTable
+	slots   *ast.NameTable
 	funcs   map[string]py.Func
 	lenient bool // unknown filters and tests are errors only when they are reached
 }

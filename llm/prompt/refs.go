@@ -3,6 +3,7 @@ package prompt
 import (
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/value"
@@ -43,7 +44,7 @@ func (r *refCollector) isDeclared(name string) bool {
 }
 
 // addExpr collects from one expression; what it asks about is guarded in it.
-func (r *refCollector) addExpr(n Node) {
+func (r *refCollector) addExpr(n ast.Node) {
 	if n == nil {
 		return
 	}
@@ -54,7 +55,7 @@ func (r *refCollector) addExpr(n Node) {
 }
 
 // addCondition is addExpr of what only decides.
-func (r *refCollector) addCondition(n Node) {
+func (r *refCollector) addCondition(n ast.Node) {
 	r.deciding++
 	r.addExpr(n)
 	r.deciding--
@@ -62,7 +63,7 @@ func (r *refCollector) addCondition(n Node) {
 
 // addGuards makes what a condition asks about guarded from here on, unguard takes
 // back all guards but the first n.
-func (r *refCollector) addGuards(cond Node) {
+func (r *refCollector) addGuards(cond ast.Node) {
 	for _, path := range pathsTested(cond, nil) {
 		if r.asked == nil {
 			r.asked = map[string]int{}
@@ -83,19 +84,19 @@ func (r *refCollector) dropGuards(n int) {
 func pathKey(path []string) string { return strings.Join(path, "\x00") }
 
 // pathsTested lists the paths that an expression tests for being defined.
-func pathsTested(n Node, paths [][]string) [][]string {
-	if t, ok := n.(*TestNode); ok && strings.HasSuffix(t.Name, "defined") { // defined and undefined
-		if p, ok := ConstPath(t.In); ok {
+func pathsTested(n ast.Node, paths [][]string) [][]string {
+	if t, ok := n.(*ast.TestNode); ok && strings.HasSuffix(t.Name, "defined") { // defined and undefined
+		if p, ok := ast.ConstPath(t.In); ok {
 			paths = append(paths, p)
 		}
 	}
-	for _, c := range ChildNodes(n) {
+	for _, c := range ast.ChildNodes(n) {
 		paths = pathsTested(c, paths)
 	}
 	return paths
 }
 
-func (r *refCollector) walkNode(n Node, guarded bool) {
+func (r *refCollector) walkNode(n ast.Node, guarded bool) {
 	if path, method, rest, ok := longestPath(n); ok {
 		if !r.isDeclared(path[0]) {
 			r.list = append(r.list, Ref{Path: path, Offset: n.Pos(), Guarded: guarded || r.isGuarded(path), Method: method,
@@ -115,9 +116,9 @@ func (r *refCollector) walkNode(n Node, guarded bool) {
 		r.deciding--
 		return
 	}
-	f, isFilter := n.(*FilterNode)
+	f, isFilter := n.(*ast.FilterNode)
 	hasDefault := isFilter && f.In != nil && (f.Name == "default" || f.Name == "d")
-	for i, c := range ChildNodes(n) {
+	for i, c := range ast.ChildNodes(n) {
 		deciding, counting := r.deciding, r.counting
 		if onlyDecides(n, c) {
 			r.deciding++
@@ -131,13 +132,13 @@ func (r *refCollector) walkNode(n Node, guarded bool) {
 }
 
 // onlyDecides reports whether the value of n is not made of that of its child, but decided by it.
-func onlyDecides(n, child Node) bool {
+func onlyDecides(n, child ast.Node) bool {
 	switch n := n.(type) {
-	case *CondNode:
+	case *ast.CondNode:
 		return child == n.Cond
-	case *TestNode:
+	case *ast.TestNode:
 		return true
-	case *UnaryNode:
+	case *ast.UnaryNode:
 		return n.Op == '!'
 	}
 	return false
@@ -145,25 +146,25 @@ func onlyDecides(n, child Node) bool {
 
 // comparisonOf returns the operands of a comparison with the operators between them, be it
 // written with an operator or as a test; none of any other node.
-func comparisonOf(n Node) (operands []Node, ops []string) {
+func comparisonOf(n ast.Node) (operands []ast.Node, ops []string) {
 	switch n := n.(type) {
-	case *CompareNode:
-		return ChildNodes(n), n.Ops
-	case *TestNode:
+	case *ast.CompareNode:
+		return ast.ChildNodes(n), n.Ops
+	case *ast.TestNode:
 		op, isComparison := map[string]string{"eq": "==", "equalto": "==", "ne": "!=", "in": "in"}[n.Name]
 		if isComparison && len(n.Args) == 1 {
-			return []Node{n.In, n.Args[0].X}, []string{op}
+			return []ast.Node{n.In, n.Args[0].X}, []string{op}
 		}
 	}
 	return nil, nil
 }
 
 // walkComparison collects the operands, and what references among them are compared with.
-func (r *refCollector) walkComparison(operands []Node, ops []string) {
+func (r *refCollector) walkComparison(operands []ast.Node, ops []string) {
 	for i, operand := range operands {
 		before := len(r.list)
 		r.walkNode(operand, false)
-		if _, isPath := ConstPath(operand); !isPath || len(r.list) == before {
+		if _, isPath := ast.ConstPath(operand); !isPath || len(r.list) == before {
 			continue
 		}
 		ref := &r.list[before]
@@ -181,13 +182,13 @@ func isEquality(op string) bool { return op == "==" || op == "!=" }
 func isEqualityOrIn(op string) bool { return isEquality(op) || strings.HasSuffix(op, "in") }
 
 // constantsOf returns the constant that a node is, or those in the list that it is.
-func constantsOf(n Node) (all []value.Value) {
+func constantsOf(n ast.Node) (all []value.Value) {
 	switch n := n.(type) {
-	case *ConstNode:
+	case *ast.ConstNode:
 		if n.V.Py() == nil {
 			all = append(all, n.V.V)
 		}
-	case *ListNode:
+	case *ast.ListNode:
 		for _, item := range n.Items {
 			all = append(all, constantsOf(item)...)
 		}
@@ -210,23 +211,23 @@ func (r *refCollector) isGuarded(path []string) bool {
 // longestPath returns the constant path at the bottom of a chain of members, with
 // [Ref.Method] of it, and the expressions of the subscripts after it. Methods that
 // are called are not members.
-func longestPath(n Node) (path []string, method int, rest []Node, ok bool) {
+func longestPath(n ast.Node) (path []string, method int, rest []ast.Node, ok bool) {
 	for {
-		if p, ok := ConstPath(n); ok {
+		if p, ok := ast.ConstPath(n); ok {
 			return p, methodIn(n, len(p)), rest, true
 		}
 		switch x := n.(type) {
-		case *AttrNode:
+		case *ast.AttrNode:
 			n = x.Obj
-		case *ItemNode:
-			rest = append([]Node{x.Key}, rest...)
+		case *ast.ItemNode:
+			rest = append([]ast.Node{x.Key}, rest...)
 			n = x.Obj
-		case *CallNode:
-			attr, ok := x.Fn.(*AttrNode)
+		case *ast.CallNode:
+			attr, ok := x.Fn.(*ast.AttrNode)
 			if !ok {
 				return nil, 0, nil, false
 			}
-			args := make([]Node, 0, len(x.Args)+len(rest))
+			args := make([]ast.Node, 0, len(x.Args)+len(rest))
 			for _, a := range x.Args {
 				args = append(args, a.X)
 			}
@@ -240,16 +241,16 @@ func longestPath(n Node) (path []string, method int, rest []Node, ok bool) {
 
 // methodIn returns where in the path of n, which has that many parts, the first method of
 // a dict is; 0 without one.
-func methodIn(n Node, parts int) (first int) {
+func methodIn(n ast.Node, parts int) (first int) {
 	for {
 		switch x := n.(type) {
-		case *AttrNode:
+		case *ast.AttrNode:
 			parts--
 			if py.DictMethods[x.Name] {
 				first = parts
 			}
 			n = x.Obj
-		case *ItemNode:
+		case *ast.ItemNode:
 			parts--
 			n = x.Obj
 		default:

@@ -1,6 +1,10 @@
 package prompt
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
+)
 
 // assignedRefs follows references through the names that a template sets itself: what is
 // only assigned gets into nothing until the name is read. Names of different scopes are not
@@ -82,7 +86,7 @@ func (a *assignedRefs) namesIn(name string) []string {
 }
 
 // addAssigned is addExpr of what the names of a target become.
-func (r *refCollector) addAssigned(n Node, t *AssignTarget) {
+func (r *refCollector) addAssigned(n ast.Node, t *ast.AssignTarget) {
 	names := t.AllNames()
 	r.assigned.pushTarget(names[0])
 	r.addExpr(n)

@@ -1,17 +1,18 @@
 package prompt
 
 import (
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
-func (m *evaluator) evalBody(n *BodyNode) (py.Val, error) {
+func (m *evaluator) evalBody(n *ast.BodyNode) (py.Val, error) {
 	m.Touch(m.captured.Origin())
 	return m.captured, nil
 }
 
-func (m *evaluator) execIf(s *IfStmt, bodies []body) error {
+func (m *evaluator) execIf(s *ast.IfStmt, bodies []body) error {
 	decided := m.Decided
 	defer func() { m.Decided = decided }()
 	for i, cond := range s.Conds {
@@ -30,7 +31,7 @@ func (m *evaluator) execIf(s *IfStmt, bodies []body) error {
 	return nil
 }
 
-func (m *evaluator) execSet(s *SetStmt) error {
+func (m *evaluator) execSet(s *ast.SetStmt) error {
 	v, err := m.evalTraced(s.X)
 	if err != nil {
 		return err
@@ -40,7 +41,7 @@ func (m *evaluator) execSet(s *SetStmt) error {
 }
 
 // assignTo puts a value into variables of a frame.
-func (m *evaluator) assignTo(f *frame, t *AssignTarget, v py.Val) error {
+func (m *evaluator) assignTo(f *frame, t *ast.AssignTarget, v py.Val) error {
 	if t.Parts == nil && t.Attr == "" {
 		if err := f.setVar(t.Name, v); err != nil {
 			return fault.WithPosition(err, t.Off)
@@ -48,7 +49,7 @@ func (m *evaluator) assignTo(f *frame, t *AssignTarget, v py.Val) error {
 		return nil
 	}
 	if t.Attr != "" {
-		ns, err := m.evalName(&NameNode{Position: Position(t.Off), Name: t.Name, Slot: m.prog.SlotOf(t.Name)})
+		ns, err := m.evalName(&ast.NameNode{Position: ast.Position(t.Off), Name: t.Name, Slot: m.prog.SlotOf(t.Name)})
 		if err == nil {
 			err = ns.CheckDefined()
 		}
@@ -96,7 +97,7 @@ func (m *evaluator) captureBody(part body) (py.Val, error) {
 }
 
 // filterText sends what a body wrote through filters.
-func (m *evaluator) filterText(text py.Val, chain Node) (py.Val, error) {
+func (m *evaluator) filterText(text py.Val, chain ast.Node) (py.Val, error) {
 	before := m.captured
 	m.captured = text
 	v, err := m.evalTraced(chain)
@@ -104,7 +105,7 @@ func (m *evaluator) filterText(text py.Val, chain Node) (py.Val, error) {
 	return v, err
 }
 
-func (m *evaluator) execSetBlock(s *SetBlockStmt, bodies []body) error {
+func (m *evaluator) execSetBlock(s *ast.SetBlockStmt, bodies []body) error {
 	v, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
@@ -118,7 +119,7 @@ func (m *evaluator) execSetBlock(s *SetBlockStmt, bodies []body) error {
 	return m.assignTo(m.frame, s.Target, v)
 }
 
-func (m *evaluator) execFilter(s *FilterStmt, bodies []body) error {
+func (m *evaluator) execFilter(s *ast.FilterStmt, bodies []body) error {
 	text, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func (m *evaluator) execFilter(s *FilterStmt, bodies []body) error {
 	return m.writeValue(v, s.Pos(), s.Pos(), s.Stop)
 }
 
-func (m *evaluator) execWith(s *WithStmt, bodies []body) error {
+func (m *evaluator) execWith(s *ast.WithStmt, bodies []body) error {
 	values := make([]py.Val, len(s.Values))
 	for i, x := range s.Values {
 		v, err := m.evalTraced(x)
@@ -150,7 +151,7 @@ func (m *evaluator) execWith(s *WithStmt, bodies []body) error {
 }
 
 // writeSegments writes a run.
-func (m *evaluator) writeSegments(r OutputRun) error {
+func (m *evaluator) writeSegments(r ast.OutputRun) error {
 	for i := range r {
 		s := &r[i]
 		if s.X != nil {
@@ -171,7 +172,7 @@ func (m *evaluator) writeSegments(r OutputRun) error {
 }
 
 // printExpr writes the text of an expression.
-func (m *evaluator) printExpr(x Node, start, stop int) error {
+func (m *evaluator) printExpr(x ast.Node, start, stop int) error {
 	if err := m.CountSteps(1); err != nil {
 		return fault.WithPosition(err, x.Pos())
 	}
@@ -197,25 +198,25 @@ func (m *evaluator) writeValue(v py.Val, pos, start, stop int) error {
 }
 
 // exec runs a statement with its bodies.
-func (m *evaluator) exec(s Stmt, bodies []body) error {
+func (m *evaluator) exec(s ast.Stmt, bodies []body) error {
 	switch s := s.(type) {
-	case *IfStmt:
+	case *ast.IfStmt:
 		return m.execIf(s, bodies)
-	case *ForStmt:
+	case *ast.ForStmt:
 		return m.execFor(s, bodies)
-	case *SetStmt:
+	case *ast.SetStmt:
 		return m.execSet(s)
-	case *SetBlockStmt:
+	case *ast.SetBlockStmt:
 		return m.execSetBlock(s, bodies)
-	case *FilterStmt:
+	case *ast.FilterStmt:
 		return m.execFilter(s, bodies)
-	case *WithStmt:
+	case *ast.WithStmt:
 		return m.execWith(s, bodies)
-	case *MacroStmt:
+	case *ast.MacroStmt:
 		return m.execMacro(s, bodies)
-	case *CallStmt:
+	case *ast.CallStmt:
 		return m.execCall(s, bodies)
-	case *JumpStmt:
+	case *ast.JumpStmt:
 		return m.execJump(s)
 	}
 	return fault.Errorf(fault.Other, "a statement of type %T cannot be run", s)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
@@ -12,7 +13,7 @@ import (
 // evalTraced evaluates an expression whose result is printed, joined or assigned:
 // when a rendering is traced, a result without an origin is computed from its elements
 // or else from what the expression mentions.
-func (m *evaluator) evalTraced(n Node) (py.Val, error) {
+func (m *evaluator) evalTraced(n ast.Node) (py.Val, error) {
 	if !m.Trace {
 		return m.eval(n)
 	}

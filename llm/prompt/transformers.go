@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
@@ -96,7 +97,7 @@ func (c *compiler) compileJump(isBreak bool) func(p *parser, at int) error {
 		if !c.isInLoop() {
 			return fault.SyntaxAt(at, "{%% %s %%} outside of a loop", p.toks[0].text)
 		}
-		c.addStatement(&JumpStmt{IsBreak: isBreak})
+		c.addStatement(&ast.JumpStmt{IsBreak: isBreak})
 		return nil
 	}
 }
@@ -104,6 +105,6 @@ func (c *compiler) compileJump(isBreak bool) func(p *parser, at int) error {
 // compileGeneration reads {% generation %}, which marks what the model wrote.
 func (c *compiler) compileGeneration(_ *parser, at int) error {
 	c.refs.pushScope()
-	c.openStatement("generation", tagWith, at, &WithStmt{}, c.popScope)
+	c.openStatement("generation", tagWith, at, &ast.WithStmt{}, c.popScope)
 	return nil
 }

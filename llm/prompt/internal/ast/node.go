@@ -1,4 +1,7 @@
-package prompt
+// Package ast has what a template is parsed to: expressions, statements and the program that they
+// make. Package syntax makes it, package refs reads it, and package eval runs it. It is data: it
+// does nothing by itself.
+package ast
 
 import (
 	"slices"
