@@ -81,7 +81,7 @@ type compiler struct {
 	// templates ask.
 	lineStart bool
 	prog      *ast.Program
-	tree      builder
+	tree      Builder
 	run       ast.OutputRun
 	open      []block
 	slots     *ast.NameTable
@@ -211,7 +211,7 @@ func (c *compiler) addText(from, to int, kind, sign byte) {
 // flushRun ends a run of text and expressions.
 func (c *compiler) flushRun() {
 	if len(c.run) > 0 {
-		c.tree.writeTag(tagOut, len(c.prog.Runs))
+		c.tree.WriteTag(TagOut, len(c.prog.Runs))
 		c.prog.Runs, c.run = append(c.prog.Runs, c.run), nil
 	}
 }
@@ -318,7 +318,7 @@ func (c *compiler) closeStatement(b *block, p *parser) error {
 	end := b.end
 	c.refs.dropGuards(b.guards)
 	c.open = c.open[:len(c.open)-1]
-	c.tree.writeTag(tagEnd)
+	c.tree.WriteTag(TagEnd)
 	if end != nil {
 		if err := end(); err != nil {
 			return err
@@ -365,7 +365,7 @@ func (c *compiler) compileRaw(at int) error {
 
 // openStatement opens a statement with a body.
 func (c *compiler) openStatement(word, tag string, off int, s ast.Stmt, end func() error) *block {
-	c.tree.writeTag(tag, len(c.prog.Stmts))
+	c.tree.WriteTag(tag, len(c.prog.Stmts))
 	c.prog.Stmts = append(c.prog.Stmts, s)
 	c.open = append(c.open, block{word: word, off: off, guards: len(c.refs.guards), end: end})
 	return &c.open[len(c.open)-1]
@@ -373,7 +373,7 @@ func (c *compiler) openStatement(word, tag string, off int, s ast.Stmt, end func
 
 // addStatement adds a statement without a body.
 func (c *compiler) addStatement(s ast.Stmt) {
-	c.tree.writeTag(tagSet, len(c.prog.Stmts))
+	c.tree.WriteTag(TagSet, len(c.prog.Stmts))
 	c.prog.Stmts = append(c.prog.Stmts, s)
 }
 

@@ -13,7 +13,7 @@ import (
 type templateCode struct {
 	src   fault.Source
 	prog  *ast.Program
-	tree  *tree // nil where the template has no statements
+	tree  *Tree // nil where the template has no statements
 	slots int
 }
 
@@ -46,7 +46,7 @@ func (t *templateCode) evaluate(ctx context.Context, scope Scope, prepare func(*
 	m.frame = &frame{}
 	var err error
 	if t.tree != nil {
-		err = t.tree.run(&m.walk, m)
+		err = t.tree.Run(&m.walk, m)
 	} else if len(t.prog.Runs) > 0 {
 		err = m.writeSegments(t.prog.Runs[0])
 	}

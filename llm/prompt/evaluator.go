@@ -23,7 +23,7 @@ type evaluator struct {
 
 	// of templates
 	prog     *ast.Program
-	walk     execution
+	walk     Execution
 	out      []byte
 	captured py.Val       // by a filter block
 	parts    []trace.Part // of the text written so far, while it is traced

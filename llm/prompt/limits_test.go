@@ -169,13 +169,13 @@ func TestValuesAreNeverTemplates(t *testing.T) {
 // TestInnerTags shows that a template cannot name the tags of the structure, nor
 // reach pongo2's own.
 func TestInnerTags(t *testing.T) {
-	for name := range blockTags {
+	for name := range BlockTags {
 		if _, err := Parse(Source{Text: "{% " + name + " 0 %}{% __end %}"}); err == nil {
 			t.Errorf("%s can be used", name)
 		}
 	}
 	for _, word := range []string{
-		tagRoot, tagOut, tagSet, tagEnd, "comment", "cycle", "firstof", "ifequal", "ifnotequal", "now", "spaceless",
+		TagRoot, TagOut, TagSet, TagEnd, "comment", "cycle", "firstof", "ifequal", "ifnotequal", "now", "spaceless",
 		"templatetag", "verbatim", "widthratio", "export", "forloop",
 	} {
 		if _, err := Parse(Source{Text: "{% " + word + " 0 %}{% end" + word + " %}"}); err == nil {

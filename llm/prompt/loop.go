@@ -11,7 +11,7 @@ import (
 type loopState struct {
 	m      *evaluator
 	stmt   *ast.ForStmt
-	bodies []body
+	bodies []Body
 	frame  *frame // around the loop
 	depth  int    // from 0
 	i      int
@@ -24,7 +24,7 @@ type loopState struct {
 
 func (*loopState) PyType() string { return "LoopContext" }
 
-func (m *evaluator) execFor(s *ast.ForStmt, bodies []body) error {
+func (m *evaluator) execFor(s *ast.ForStmt, bodies []Body) error {
 	v, err := m.evalTraced(s.Iter)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (m *evaluator) runLoop(s *ast.ForStmt, v py.Val, l *loopState) error {
 		}
 		m.frame = f
 		walked = true
-		err = m.walk.runBody(l.bodies[0])
+		err = m.walk.RunBody(l.bodies[0])
 		if isJump := err == errBreak || err == errContinue; !isJump && err != nil { //nolint:errorlint // they are never wrapped
 			return err
 		}
@@ -80,7 +80,7 @@ func (m *evaluator) runLoop(s *ast.ForStmt, v py.Val, l *loopState) error {
 		}
 	}
 	if !walked && len(l.bodies) > 1 {
-		return m.runInFrame(l.frame, func() error { return m.walk.runBody(l.bodies[1]) })
+		return m.runInFrame(l.frame, func() error { return m.walk.RunBody(l.bodies[1]) })
 	}
 	return nil
 }

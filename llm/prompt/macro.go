@@ -11,27 +11,27 @@ type macro struct {
 	m     *evaluator
 	name  string
 	stmt  *ast.MacroStmt
-	body  body
+	body  Body
 	frame *frame
 }
 
 func (*macro) PyType() string { return "Macro" }
 
-func (m *evaluator) execMacro(s *ast.MacroStmt, bodies []body) error {
+func (m *evaluator) execMacro(s *ast.MacroStmt, bodies []Body) error {
 	if err := m.frame.setVar(s.Name, m.newMacro(s, bodies)); err != nil {
 		return fault.WithPosition(err, s.Pos())
 	}
 	return nil
 }
 
-func (m *evaluator) newMacro(s *ast.MacroStmt, bodies []body) py.Val {
+func (m *evaluator) newMacro(s *ast.MacroStmt, bodies []Body) py.Val {
 	for f := m.frame; f != nil; f = f.parent {
 		f.kept = true // a loop must not use this frame again
 	}
 	return py.OfPython(&macro{m, s.Name, s, bodies[0], m.frame})
 }
 
-func (m *evaluator) execCall(s *ast.CallStmt, bodies []body) error {
+func (m *evaluator) execCall(s *ast.CallStmt, bodies []Body) error {
 	f, err := m.eval(s.MacroStmt.Call.Fn)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (x *macro) CallWith(_ *py.Run, a py.CallArgs) (py.Val, error) {
 		if err := x.bindParams(m, f, a); err != nil {
 			return err
 		}
-		return m.walk.runBody(x.body)
+		return m.walk.RunBody(x.body)
 	})
 	return text, err
 }

@@ -24,41 +24,41 @@ import (
 // underscores, which no template can use.
 
 // Tags of statements with a body, with the tags that divide and end it.
-var blockTags = map[string][]string{
-	tagIf:       {tagElif, tagElse, tagEnd},
-	tagFor:      {tagElse, tagEnd},
-	tagMacro:    {tagEnd},
-	tagCall:     {tagEnd},
-	tagFilter:   {tagEnd},
-	tagSetBlock: {tagEnd},
-	tagWith:     {tagEnd},
+var BlockTags = map[string][]string{
+	TagIf:       {TagElif, TagElse, TagEnd},
+	TagFor:      {TagElse, TagEnd},
+	TagMacro:    {TagEnd},
+	TagCall:     {TagEnd},
+	TagFilter:   {TagEnd},
+	TagSetBlock: {TagEnd},
+	TagWith:     {TagEnd},
 }
 
 const (
-	tagRoot     = "__template"
-	tagOut      = "__out"
-	tagSet      = "__set"
-	tagIf       = "__if"
-	tagElif     = "__elif"
-	tagElse     = "__else"
-	tagFor      = "__for"
-	tagMacro    = "__macro"
-	tagCall     = "__call"
-	tagFilter   = "__filter"
-	tagSetBlock = "__setblock"
-	tagWith     = "__with"
-	tagEnd      = "__end"
+	TagRoot     = "__template"
+	TagOut      = "__out"
+	TagSet      = "__set"
+	TagIf       = "__if"
+	TagElif     = "__elif"
+	TagElse     = "__else"
+	TagFor      = "__for"
+	TagMacro    = "__macro"
+	TagCall     = "__call"
+	TagFilter   = "__filter"
+	TagSetBlock = "__setblock"
+	TagWith     = "__with"
+	TagEnd      = "__end"
 )
 
 // registerTags adds the tags to pongo2's registry, which is global and unlocked: it
 // must happen once, and before anything is parsed.
 var registerTags = sync.OnceValue(func() error {
 	tags := map[string]pongo2.TagParser{
-		tagRoot: parseRoot,
-		tagOut:  parseSimpleTag(func(r runner, n int) error { return r.WriteOutput(n) }),
-		tagSet:  parseSimpleTag(func(r runner, n int) error { return r.RunStatement(n, nil) }),
+		TagRoot: parseRoot,
+		TagOut:  parseSimpleTag(func(r runner, n int) error { return r.WriteOutput(n) }),
+		TagSet:  parseSimpleTag(func(r runner, n int) error { return r.RunStatement(n, nil) }),
 	}
-	for name, ends := range blockTags {
+	for name, ends := range BlockTags {
 		tags[name] = parseBlockTag(ends)
 	}
 	var errs []error
@@ -77,18 +77,18 @@ func (noFiles) Get(path string) (io.Reader, error) {
 	return nil, wording.Errorf("templates read no files: %s", path)
 }
 
-// tree is a parsed tree of statements. It is immutable.
-type tree struct{ root *pongo2.Template }
+// Tree is a parsed tree of statements. It is immutable.
+type Tree struct{ root *pongo2.Template }
 
-// parseTree has pongo2 parse the tree of statements that a builder wrote.
-func parseTree(text string) (*tree, error) {
+// ParseTree has pongo2 parse the tree of statements that a builder wrote.
+func ParseTree(text string) (*Tree, error) {
 	if err := registerTags(); err != nil {
 		return nil, err
 	}
 	// A set of its own per template: FromString writes to the set.
 	set := pongo2.NewSet("prompt", noFiles{})
-	root, err := set.FromString("{% " + tagRoot + " %}" + text + "{% " + tagEnd + " %}")
-	return &tree{root}, err
+	root, err := set.FromString("{% " + TagRoot + " %}" + text + "{% " + TagEnd + " %}")
+	return &Tree{root}, err
 }
 
 // runner runs what the tags of a tree stand for.
@@ -96,15 +96,15 @@ type runner interface {
 	// WriteOutput writes a piece of a template without statements, by its number.
 	WriteOutput(n int) error
 	// RunStatement runs a statement, by its number, with its bodies.
-	RunStatement(n int, bodies []body) error
+	RunStatement(n int, bodies []Body) error
 }
 
-// body is a part of a statement's body, between its tags.
-type body struct{ nodes *pongo2.NodeWrapper }
+// Body is a part of a statement's body, between its tags.
+type Body struct{ nodes *pongo2.NodeWrapper }
 
-// execution is one walk through a tree. The zero value is ready for [tree.run]; one goroutine
+// Execution is one walk through a tree. The zero value is ready for [tree.run]; one goroutine
 // uses it.
-type execution struct {
+type Execution struct {
 	runner runner
 	ctx    *pongo2.ExecutionContext
 	err    error // what stopped it
@@ -116,8 +116,8 @@ const executionKey = "execution"
 // errStopped tells pongo2 to stop; the error itself is in the execution.
 var errStopped = &pongo2.Error{Sender: "prompt", OrigError: wording.Errorf("the template failed")}
 
-// run walks through the tree, and has r run what its tags stand for.
-func (t *tree) run(x *execution, r runner) error {
+// Run walks through the tree, and has r run what its tags stand for.
+func (t *Tree) Run(x *Execution, r runner) error {
 	x.runner = r
 	err := t.root.ExecuteWriterUnbuffered(pongo2.Context{executionKey: x}, io.Discard)
 	if x.err != nil {
@@ -126,8 +126,8 @@ func (t *tree) run(x *execution, r runner) error {
 	return err
 }
 
-// runBody runs a part of a statement's body.
-func (x *execution) runBody(b body) error {
+// RunBody runs a part of a statement's body.
+func (x *Execution) RunBody(b Body) error {
 	if b.nodes.Execute(x.ctx, x) == nil {
 		return nil
 	}
@@ -141,13 +141,13 @@ func (x *execution) runBody(b body) error {
 type rootTag struct{ body *pongo2.NodeWrapper }
 
 func parseRoot(doc *pongo2.Parser, _ *pongo2.Token, _ *pongo2.Parser) (pongo2.INodeTag, *pongo2.Error) {
-	body, _, err := doc.WrapUntilTag(tagEnd)
+	body, _, err := doc.WrapUntilTag(TagEnd)
 	return &rootTag{body}, err
 }
 
 // Execute runs the template.
 func (t *rootTag) Execute(ctx *pongo2.ExecutionContext, _ pongo2.TemplateWriter) *pongo2.Error {
-	x, ok := ctx.Public[executionKey].(*execution)
+	x, ok := ctx.Public[executionKey].(*Execution)
 	if !ok {
 		return ctx.Error("no execution", nil)
 	}
@@ -156,20 +156,20 @@ func (t *rootTag) Execute(ctx *pongo2.ExecutionContext, _ pongo2.TemplateWriter)
 }
 
 // WriteString makes the execution a writer for pongo2, which has nothing to write.
-func (x *execution) WriteString(s string) (int, error) { return len(s), nil }
+func (x *Execution) WriteString(s string) (int, error) { return len(s), nil }
 
-func (x *execution) Write(b []byte) (int, error) { return len(b), nil }
+func (x *Execution) Write(b []byte) (int, error) { return len(b), nil }
 
 // statementTag is a statement in pongo2's tree.
 type statementTag struct {
 	n      int
-	bodies []body
+	bodies []Body
 	leaf   func(r runner, n int) error
 }
 
 // Execute runs the statement.
 func (t *statementTag) Execute(_ *pongo2.ExecutionContext, w pongo2.TemplateWriter) *pongo2.Error {
-	x, ok := w.(*execution)
+	x, ok := w.(*Execution)
 	if !ok {
 		return errStopped
 	}
@@ -217,18 +217,18 @@ func parseBlockTag(ends []string) pongo2.TagParser {
 			if err != nil {
 				return nil, err
 			}
-			t.bodies = append(t.bodies, body{nodes})
-			if nodes.Endtag == tagEnd {
+			t.bodies = append(t.bodies, Body{nodes})
+			if nodes.Endtag == TagEnd {
 				return t, nil
 			}
 		}
 	}
 }
 
-// builder writes a tree of statements for pongo2.
-type builder struct{ strings.Builder }
+// Builder writes a tree of statements for pongo2.
+type Builder struct{ strings.Builder }
 
-func (w *builder) writeTag(name string, n ...int) {
+func (w *Builder) WriteTag(name string, n ...int) {
 	w.WriteString("{% " + name)
 	for _, i := range n {
 		w.WriteString(" " + strconv.Itoa(i))

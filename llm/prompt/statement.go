@@ -12,7 +12,7 @@ func (m *evaluator) evalBody(n *ast.BodyNode) (py.Val, error) {
 	return m.captured, nil
 }
 
-func (m *evaluator) execIf(s *ast.IfStmt, bodies []body) error {
+func (m *evaluator) execIf(s *ast.IfStmt, bodies []Body) error {
 	decided := m.Decided
 	defer func() { m.Decided = decided }()
 	for i, cond := range s.Conds {
@@ -22,11 +22,11 @@ func (m *evaluator) execIf(s *ast.IfStmt, bodies []body) error {
 		}
 		m.markDecided(len(decided), s.Place)
 		if t {
-			return m.walk.runBody(bodies[i])
+			return m.walk.RunBody(bodies[i])
 		}
 	}
 	if len(bodies) > len(s.Conds) {
-		return m.walk.runBody(bodies[len(bodies)-1])
+		return m.walk.RunBody(bodies[len(bodies)-1])
 	}
 	return nil
 }
@@ -90,9 +90,9 @@ func (m *evaluator) runInFrame(parent *frame, f func() error) error {
 }
 
 // captureBody runs a body in a frame of its own and returns what it wrote.
-func (m *evaluator) captureBody(part body) (py.Val, error) {
+func (m *evaluator) captureBody(part Body) (py.Val, error) {
 	return m.captureOutput(func() error {
-		return m.runInFrame(m.frame, func() error { return m.walk.runBody(part) })
+		return m.runInFrame(m.frame, func() error { return m.walk.RunBody(part) })
 	})
 }
 
@@ -105,7 +105,7 @@ func (m *evaluator) filterText(text py.Val, chain ast.Node) (py.Val, error) {
 	return v, err
 }
 
-func (m *evaluator) execSetBlock(s *ast.SetBlockStmt, bodies []body) error {
+func (m *evaluator) execSetBlock(s *ast.SetBlockStmt, bodies []Body) error {
 	v, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (m *evaluator) execSetBlock(s *ast.SetBlockStmt, bodies []body) error {
 	return m.assignTo(m.frame, s.Target, v)
 }
 
-func (m *evaluator) execFilter(s *ast.FilterStmt, bodies []body) error {
+func (m *evaluator) execFilter(s *ast.FilterStmt, bodies []Body) error {
 	text, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (m *evaluator) execFilter(s *ast.FilterStmt, bodies []body) error {
 	return m.writeValue(v, s.Pos(), s.Pos(), s.Stop)
 }
 
-func (m *evaluator) execWith(s *ast.WithStmt, bodies []body) error {
+func (m *evaluator) execWith(s *ast.WithStmt, bodies []Body) error {
 	values := make([]py.Val, len(s.Values))
 	for i, x := range s.Values {
 		v, err := m.evalTraced(x)
@@ -146,7 +146,7 @@ func (m *evaluator) execWith(s *ast.WithStmt, bodies []body) error {
 				return err
 			}
 		}
-		return m.walk.runBody(bodies[0])
+		return m.walk.RunBody(bodies[0])
 	})
 }
 
@@ -198,7 +198,7 @@ func (m *evaluator) writeValue(v py.Val, pos, start, stop int) error {
 }
 
 // exec runs a statement with its bodies.
-func (m *evaluator) exec(s ast.Stmt, bodies []body) error {
+func (m *evaluator) exec(s ast.Stmt, bodies []Body) error {
 	switch s := s.(type) {
 	case *ast.IfStmt:
 		return m.execIf(s, bodies)
@@ -246,4 +246,4 @@ func (m *evaluator) captureOutput(f func() error) (py.Val, error) {
 func (m *evaluator) WriteOutput(n int) error { return m.writeSegments(m.prog.Runs[n]) }
 
 // RunStatement runs a statement of the template.
-func (m *evaluator) RunStatement(n int, bodies []body) error { return m.exec(m.prog.Stmts[n], bodies) }
+func (m *evaluator) RunStatement(n int, bodies []Body) error { return m.exec(m.prog.Stmts[n], bodies) }

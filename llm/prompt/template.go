@@ -30,7 +30,7 @@ func ParseWith(src Source, opts Options) (*Template, error) {
 	if made.tree == "" {
 		return t, nil
 	}
-	t.code.tree, err = parseTree(made.tree)
+	t.code.tree, err = ParseTree(made.tree)
 	if err != nil {
 		return nil, fault.Locate(&src, err)
 	}

@@ -105,6 +105,6 @@ func (c *compiler) compileJump(isBreak bool) func(p *parser, at int) error {
 // compileGeneration reads {% generation %}, which marks what the model wrote.
 func (c *compiler) compileGeneration(_ *parser, at int) error {
 	c.refs.pushScope()
-	c.openStatement("generation", tagWith, at, &ast.WithStmt{}, c.popScope)
+	c.openStatement("generation", TagWith, at, &ast.WithStmt{}, c.popScope)
 	return nil
 }
