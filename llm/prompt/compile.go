@@ -9,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -81,7 +82,7 @@ type compiler struct {
 	// templates ask.
 	lineStart bool
 	prog      *ast.Program
-	tree      Builder
+	tree      tree.Builder
 	run       ast.OutputRun
 	open      []block
 	slots     *ast.NameTable
@@ -211,7 +212,7 @@ func (c *compiler) addText(from, to int, kind, sign byte) {
 // flushRun ends a run of text and expressions.
 func (c *compiler) flushRun() {
 	if len(c.run) > 0 {
-		c.tree.WriteTag(TagOut, len(c.prog.Runs))
+		c.tree.WriteTag(tree.TagOut, len(c.prog.Runs))
 		c.prog.Runs, c.run = append(c.prog.Runs, c.run), nil
 	}
 }
@@ -318,7 +319,7 @@ func (c *compiler) closeStatement(b *block, p *parser) error {
 	end := b.end
 	c.refs.dropGuards(b.guards)
 	c.open = c.open[:len(c.open)-1]
-	c.tree.WriteTag(TagEnd)
+	c.tree.WriteTag(tree.TagEnd)
 	if end != nil {
 		if err := end(); err != nil {
 			return err
@@ -373,7 +374,7 @@ func (c *compiler) openStatement(word, tag string, off int, s ast.Stmt, end func
 
 // addStatement adds a statement without a body.
 func (c *compiler) addStatement(s ast.Stmt) {
-	c.tree.WriteTag(TagSet, len(c.prog.Stmts))
+	c.tree.WriteTag(tree.TagSet, len(c.prog.Stmts))
 	c.prog.Stmts = append(c.prog.Stmts, s)
 }
 

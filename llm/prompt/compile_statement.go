@@ -6,6 +6,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -30,7 +31,7 @@ func (c *compiler) compileIf(p *parser, at int) error {
 	}
 	s := &ast.IfStmt{Conds: []ast.Node{cond}}
 	c.refs.addCondition(cond)
-	b := c.openStatement("if", TagIf, at, s, func() error {
+	b := c.openStatement("if", tree.TagIf, at, s, func() error {
 		s.Place = value.ByteRange{Start: at, End: c.pos}
 		return nil
 	})
@@ -42,7 +43,7 @@ func (c *compiler) compileIf(p *parser, at int) error {
 		}
 		b.parts = append(b.parts, word)
 		if word == "else" {
-			c.tree.WriteTag(TagElse)
+			c.tree.WriteTag(tree.TagElse)
 			return nil
 		}
 		cond, err := p.parseTuple(false, nil)
@@ -52,7 +53,7 @@ func (c *compiler) compileIf(p *parser, at int) error {
 		c.refs.addCondition(cond)
 		c.refs.addGuards(cond)
 		s.Conds = append(s.Conds, cond)
-		c.tree.WriteTag(TagElif)
+		c.tree.WriteTag(tree.TagElif)
 		return nil
 	}
 	return nil
@@ -88,7 +89,7 @@ func (c *compiler) compileFor(p *parser, at int) error {
 	}
 	s.Recursive = p.acceptWord("recursive")
 	c.refs.declareNames("loop")
-	b := c.openStatement("for", TagFor, at, s, func() error {
+	b := c.openStatement("for", tree.TagFor, at, s, func() error {
 		s.Place = value.ByteRange{Start: at, End: c.pos}
 		c.refs.popScope()
 		return nil
@@ -104,7 +105,7 @@ func (c *compiler) compileFor(p *parser, at int) error {
 		b.parts = append(b.parts, word)
 		c.refs.popScope()
 		c.refs.pushScope()
-		c.tree.WriteTag(TagElse)
+		c.tree.WriteTag(tree.TagElse)
 		return nil
 	}
 	return nil
@@ -163,7 +164,7 @@ func (c *compiler) compileSet(p *parser, at int) error {
 	}
 	c.refs.pushScope()
 	c.refs.assigned.pushTarget(t.Name)
-	c.openStatement("set", TagSetBlock, at, s, func() error {
+	c.openStatement("set", tree.TagSetBlock, at, s, func() error {
 		c.refs.popScope()
 		c.refs.assigned.popTarget()
 		c.refs.declareNames(t.AssignedNames()...)
@@ -261,7 +262,7 @@ func (c *compiler) compileMacro(p *parser, at int) error {
 		return err
 	}
 	c.refs.declareNames(name.text)
-	c.openMacroBody("macro", TagMacro, at, s)
+	c.openMacroBody("macro", tree.TagMacro, at, s)
 	return nil
 }
 
@@ -310,7 +311,7 @@ func (c *compiler) compileCall(p *parser, at int) error {
 	}
 	s.Call, s.Stop = call, c.trimmedEnd(first, p)
 	c.refs.addExpr(call)
-	c.openMacroBody("call", TagCall, at, s)
+	c.openMacroBody("call", tree.TagCall, at, s)
 	return nil
 }
 
@@ -324,7 +325,7 @@ func (c *compiler) compileFilter(p *parser, at int) error {
 		return p.unexpectedError("expected the name of a filter")
 	}
 	c.refs.pushScope()
-	c.openStatement("filter", TagFilter, at, &ast.FilterStmt{Position: ast.Position(first), Chain: chain, Stop: c.trimmedEnd(first, p)}, c.popScope)
+	c.openStatement("filter", tree.TagFilter, at, &ast.FilterStmt{Position: ast.Position(first), Chain: chain, Stop: c.trimmedEnd(first, p)}, c.popScope)
 	return nil
 }
 
@@ -361,6 +362,6 @@ func (c *compiler) compileWith(p *parser, at int) error {
 		names = append(names, t.AssignedNames()...)
 	}
 	c.refs.pushScope(names...)
-	c.openStatement("with", TagWith, at, s, c.popScope)
+	c.openStatement("with", tree.TagWith, at, s, c.popScope)
 	return nil
 }

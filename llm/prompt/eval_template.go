@@ -6,6 +6,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
+	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -13,7 +14,7 @@ import (
 type templateCode struct {
 	src   fault.Source
 	prog  *ast.Program
-	tree  *Tree // nil where the template has no statements
+	tree  *tree.Tree // nil where the template has no statements
 	slots int
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
+	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -23,7 +24,7 @@ type evaluator struct {
 
 	// of templates
 	prog     *ast.Program
-	walk     Execution
+	walk     tree.Execution
 	out      []byte
 	captured py.Val       // by a filter block
 	parts    []trace.Part // of the text written so far, while it is traced

@@ -4,6 +4,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -11,7 +12,7 @@ import (
 type loopState struct {
 	m      *evaluator
 	stmt   *ast.ForStmt
-	bodies []Body
+	bodies []tree.Body
 	frame  *frame // around the loop
 	depth  int    // from 0
 	i      int
@@ -24,7 +25,7 @@ type loopState struct {
 
 func (*loopState) PyType() string { return "LoopContext" }
 
-func (m *evaluator) execFor(s *ast.ForStmt, bodies []Body) error {
+func (m *evaluator) execFor(s *ast.ForStmt, bodies []tree.Body) error {
 	v, err := m.evalTraced(s.Iter)
 	if err != nil {
 		return err

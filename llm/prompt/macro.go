@@ -4,6 +4,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 )
 
 // macro is a macro that has been defined, in the frame that it sees.
@@ -11,27 +12,27 @@ type macro struct {
 	m     *evaluator
 	name  string
 	stmt  *ast.MacroStmt
-	body  Body
+	body  tree.Body
 	frame *frame
 }
 
 func (*macro) PyType() string { return "Macro" }
 
-func (m *evaluator) execMacro(s *ast.MacroStmt, bodies []Body) error {
+func (m *evaluator) execMacro(s *ast.MacroStmt, bodies []tree.Body) error {
 	if err := m.frame.setVar(s.Name, m.newMacro(s, bodies)); err != nil {
 		return fault.WithPosition(err, s.Pos())
 	}
 	return nil
 }
 
-func (m *evaluator) newMacro(s *ast.MacroStmt, bodies []Body) py.Val {
+func (m *evaluator) newMacro(s *ast.MacroStmt, bodies []tree.Body) py.Val {
 	for f := m.frame; f != nil; f = f.parent {
 		f.kept = true // a loop must not use this frame again
 	}
 	return py.OfPython(&macro{m, s.Name, s, bodies[0], m.frame})
 }
 
-func (m *evaluator) execCall(s *ast.CallStmt, bodies []Body) error {
+func (m *evaluator) execCall(s *ast.CallStmt, bodies []tree.Body) error {
 	f, err := m.eval(s.MacroStmt.Call.Fn)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
+	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 )
 
 func (m *evaluator) evalBody(n *ast.BodyNode) (py.Val, error) {
@@ -12,7 +13,7 @@ func (m *evaluator) evalBody(n *ast.BodyNode) (py.Val, error) {
 	return m.captured, nil
 }
 
-func (m *evaluator) execIf(s *ast.IfStmt, bodies []Body) error {
+func (m *evaluator) execIf(s *ast.IfStmt, bodies []tree.Body) error {
 	decided := m.Decided
 	defer func() { m.Decided = decided }()
 	for i, cond := range s.Conds {
@@ -90,7 +91,7 @@ func (m *evaluator) runInFrame(parent *frame, f func() error) error {
 }
 
 // captureBody runs a body in a frame of its own and returns what it wrote.
-func (m *evaluator) captureBody(part Body) (py.Val, error) {
+func (m *evaluator) captureBody(part tree.Body) (py.Val, error) {
 	return m.captureOutput(func() error {
 		return m.runInFrame(m.frame, func() error { return m.walk.RunBody(part) })
 	})
@@ -105,7 +106,7 @@ func (m *evaluator) filterText(text py.Val, chain ast.Node) (py.Val, error) {
 	return v, err
 }
 
-func (m *evaluator) execSetBlock(s *ast.SetBlockStmt, bodies []Body) error {
+func (m *evaluator) execSetBlock(s *ast.SetBlockStmt, bodies []tree.Body) error {
 	v, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func (m *evaluator) execSetBlock(s *ast.SetBlockStmt, bodies []Body) error {
 	return m.assignTo(m.frame, s.Target, v)
 }
 
-func (m *evaluator) execFilter(s *ast.FilterStmt, bodies []Body) error {
+func (m *evaluator) execFilter(s *ast.FilterStmt, bodies []tree.Body) error {
 	text, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
@@ -131,7 +132,7 @@ func (m *evaluator) execFilter(s *ast.FilterStmt, bodies []Body) error {
 	return m.writeValue(v, s.Pos(), s.Pos(), s.Stop)
 }
 
-func (m *evaluator) execWith(s *ast.WithStmt, bodies []Body) error {
+func (m *evaluator) execWith(s *ast.WithStmt, bodies []tree.Body) error {
 	values := make([]py.Val, len(s.Values))
 	for i, x := range s.Values {
 		v, err := m.evalTraced(x)
@@ -198,7 +199,7 @@ func (m *evaluator) writeValue(v py.Val, pos, start, stop int) error {
 }
 
 // exec runs a statement with its bodies.
-func (m *evaluator) exec(s ast.Stmt, bodies []Body) error {
+func (m *evaluator) exec(s ast.Stmt, bodies []tree.Body) error {
 	switch s := s.(type) {
 	case *ast.IfStmt:
 		return m.execIf(s, bodies)
@@ -246,4 +247,6 @@ func (m *evaluator) captureOutput(f func() error) (py.Val, error) {
 func (m *evaluator) WriteOutput(n int) error { return m.writeSegments(m.prog.Runs[n]) }
 
 // RunStatement runs a statement of the template.
-func (m *evaluator) RunStatement(n int, bodies []Body) error { return m.exec(m.prog.Stmts[n], bodies) }
+func (m *evaluator) RunStatement(n int, bodies []tree.Body) error {
+	return m.exec(m.prog.Stmts[n], bodies)
+}

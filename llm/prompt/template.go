@@ -7,6 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
+	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -30,7 +31,7 @@ func ParseWith(src Source, opts Options) (*Template, error) {
 	if made.tree == "" {
 		return t, nil
 	}
-	t.code.tree, err = ParseTree(made.tree)
+	t.code.tree, err = tree.ParseTree(made.tree)
 	if err != nil {
 		return nil, fault.Locate(&src, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
+	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -105,6 +106,6 @@ func (c *compiler) compileJump(isBreak bool) func(p *parser, at int) error {
 // compileGeneration reads {% generation %}, which marks what the model wrote.
 func (c *compiler) compileGeneration(_ *parser, at int) error {
 	c.refs.pushScope()
-	c.openStatement("generation", TagWith, at, &ast.WithStmt{}, c.popScope)
+	c.openStatement("generation", tree.TagWith, at, &ast.WithStmt{}, c.popScope)
 	return nil
 }
