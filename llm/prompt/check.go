@@ -37,7 +37,7 @@ func (c *compiler) skipBrokenTag(err error, kind byte, start int) bool {
 		c.pos, c.trim = start+strings.Index(c.src[start:], closer)+len(closer), false
 	}
 	if kind == '%' && !c.broken {
-		c.broken, c.faults.refs = true, len(c.refs.list)
+		c.broken, c.faults.refs = true, len(c.refs.List)
 	}
 	c.faults.list = append(c.faults.list, e)
 	return true
@@ -55,7 +55,7 @@ func checkText(text string, opts Options) (refs []Ref, errs []error) {
 	if err := c.compileTemplate(); err != nil {
 		c.faults.list = append(c.faults.list, err)
 	}
-	refs = c.refs.list
+	refs = c.refs.List
 	if c.faults.refs >= 0 {
 		refs = refs[:c.faults.refs]
 	}

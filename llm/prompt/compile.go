@@ -30,8 +30,8 @@ func compileText(text string, opts Options) (*compiledTemplate, error) {
 	if err := c.compileTemplate(); err != nil {
 		return nil, err
 	}
-	c.refs.assigned.markPrinted(c.refs.list)
-	made := &compiledTemplate{prog: c.prog, slots: len(c.slots.Names), refs: c.refs.list}
+	c.refs.Assigned.MarkPrinted(c.refs.List)
+	made := &compiledTemplate{prog: c.prog, slots: len(c.slots.Names), refs: c.refs.List}
 	if len(c.prog.Stmts) > 0 {
 		made.tree = c.tree.String()
 	}
@@ -65,9 +65,9 @@ func compileExpr(text string, funcs map[string]py.Func) (*compiledExpr, error) {
 	if path, ok := ast.ConstPath(root); ok {
 		made.path = path
 	}
-	var r refCollector
-	r.addExpr(root)
-	made.refs = r.list
+	var r RefCollector
+	r.AddExpr(root)
+	made.refs = r.List
 	return made, nil
 }
 
@@ -86,7 +86,7 @@ type compiler struct {
 	run       ast.OutputRun
 	open      []block
 	slots     *ast.NameTable
-	refs      refCollector
+	refs      RefCollector
 	// faults, where not nil, collects errors: the compiler goes on after them. Once a
 	// statement was wrong it is lost in the others, and broken.
 	faults *errorCollector
@@ -108,7 +108,7 @@ func newCompiler(src string, opts Options) *compiler {
 	c := &compiler{
 		src: opts.prepare(src), opts: opts, funcs: opts.funcs(), prog: &ast.Program{Slots: names, Lenient: opts.Transformers}, slots: names, lineStart: true,
 	}
-	c.refs.pushScope()
+	c.refs.PushScope()
 	return c
 }
 
@@ -253,7 +253,7 @@ func (c *compiler) compileOutput(start int) error {
 // addExpr adds an expression that began at first and has been read.
 func (c *compiler) addExpr(p *parser, x ast.Node, first int) {
 	c.run = append(c.run, ast.Segment{X: x, Off: first, Stop: c.trimmedEnd(first, p)})
-	c.refs.addExpr(x)
+	c.refs.AddExpr(x)
 }
 
 // trimmedEnd returns where the expression that begins at first ends, before the
@@ -317,7 +317,7 @@ func (p *parser) finishStatement() error {
 
 func (c *compiler) closeStatement(b *block, p *parser) error {
 	end := b.end
-	c.refs.dropGuards(b.guards)
+	c.refs.DropGuards(b.guards)
 	c.open = c.open[:len(c.open)-1]
 	c.tree.WriteTag(tree.TagEnd)
 	if end != nil {
@@ -368,7 +368,7 @@ func (c *compiler) compileRaw(at int) error {
 func (c *compiler) openStatement(word, tag string, off int, s ast.Stmt, end func() error) *block {
 	c.tree.WriteTag(tag, len(c.prog.Stmts))
 	c.prog.Stmts = append(c.prog.Stmts, s)
-	c.open = append(c.open, block{word: word, off: off, guards: len(c.refs.guards), end: end})
+	c.open = append(c.open, block{word: word, off: off, guards: len(c.refs.Guards), end: end})
 	return &c.open[len(c.open)-1]
 }
 

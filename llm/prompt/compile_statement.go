@@ -30,12 +30,12 @@ func (c *compiler) compileIf(p *parser, at int) error {
 		return err
 	}
 	s := &ast.IfStmt{Conds: []ast.Node{cond}}
-	c.refs.addCondition(cond)
+	c.refs.AddCondition(cond)
 	b := c.openStatement("if", tree.TagIf, at, s, func() error {
 		s.Place = value.ByteRange{Start: at, End: c.pos}
 		return nil
 	})
-	c.refs.addGuards(cond)
+	c.refs.AddGuards(cond)
 	b.branch = func(word string, p *parser) error {
 		b := &c.open[len(c.open)-1]
 		if b.hasPart("else") {
@@ -50,8 +50,8 @@ func (c *compiler) compileIf(p *parser, at int) error {
 		if err != nil {
 			return err
 		}
-		c.refs.addCondition(cond)
-		c.refs.addGuards(cond)
+		c.refs.AddCondition(cond)
+		c.refs.AddGuards(cond)
 		s.Conds = append(s.Conds, cond)
 		c.tree.WriteTag(tree.TagElif)
 		return nil
@@ -78,24 +78,24 @@ func (c *compiler) compileFor(p *parser, at int) error {
 	if err != nil {
 		return err
 	}
-	c.refs.addExpr(s.Iter)
-	c.refs.pushScope(t.AssignedNames()...)
+	c.refs.AddExpr(s.Iter)
+	c.refs.PushScope(t.AssignedNames()...)
 	if p.acceptWord("if") {
 		s.Cond, err = p.parseExpr()
 		if err != nil {
 			return err
 		}
-		c.refs.addCondition(s.Cond)
+		c.refs.AddCondition(s.Cond)
 	}
 	s.Recursive = p.acceptWord("recursive")
-	c.refs.declareNames("loop")
+	c.refs.DeclareNames("loop")
 	b := c.openStatement("for", tree.TagFor, at, s, func() error {
 		s.Place = value.ByteRange{Start: at, End: c.pos}
-		c.refs.popScope()
+		c.refs.PopScope()
 		return nil
 	})
 	if s.Cond != nil {
-		c.refs.addGuards(s.Cond)
+		c.refs.AddGuards(s.Cond)
 	}
 	b.branch = func(word string, p *parser) error {
 		b := &c.open[len(c.open)-1]
@@ -103,8 +103,8 @@ func (c *compiler) compileFor(p *parser, at int) error {
 			return fault.SyntaxAt(p.toks[0].off, "unexpected {%% %s %%} in {%% for %%}", word)
 		}
 		b.parts = append(b.parts, word)
-		c.refs.popScope()
-		c.refs.pushScope()
+		c.refs.PopScope()
+		c.refs.PushScope()
 		c.tree.WriteTag(tree.TagElse)
 		return nil
 	}
@@ -142,15 +142,15 @@ func (c *compiler) compileSet(p *parser, at int) error {
 		return callerTaken(start)
 	}
 	if t.Attr != "" {
-		c.refs.addCondition(&ast.NameNode{Position: ast.Position(start), Name: t.Name})
+		c.refs.AddCondition(&ast.NameNode{Position: ast.Position(start), Name: t.Name})
 	}
 	if p.acceptOp("=") {
 		x, err := p.parseTuple(true, nil)
 		if err != nil {
 			return err
 		}
-		c.refs.addAssigned(x, t)
-		c.refs.declareNames(t.AssignedNames()...)
+		c.refs.AddAssigned(x, t)
+		c.refs.DeclareNames(t.AssignedNames()...)
 		c.addStatement(&ast.SetStmt{Position: ast.Position(start), Target: t, X: x})
 		return nil
 	}
@@ -162,12 +162,12 @@ func (c *compiler) compileSet(p *parser, at int) error {
 	if err != nil {
 		return err
 	}
-	c.refs.pushScope()
-	c.refs.assigned.pushTarget(t.Name)
+	c.refs.PushScope()
+	c.refs.Assigned.PushTarget(t.Name)
 	c.openStatement("set", tree.TagSetBlock, at, s, func() error {
-		c.refs.popScope()
-		c.refs.assigned.popTarget()
-		c.refs.declareNames(t.AssignedNames()...)
+		c.refs.PopScope()
+		c.refs.Assigned.PopTarget()
+		c.refs.DeclareNames(t.AssignedNames()...)
 		return nil
 	})
 	return nil
@@ -195,7 +195,7 @@ func (c *compiler) parseFilterChain(p *parser, pipe bool) (ast.Node, error) {
 			return nil, err
 		}
 	}
-	c.refs.addExpr(n)
+	c.refs.AddExpr(n)
 	return n, nil
 }
 
@@ -261,7 +261,7 @@ func (c *compiler) compileMacro(p *parser, at int) error {
 	if err != nil {
 		return err
 	}
-	c.refs.declareNames(name.text)
+	c.refs.DeclareNames(name.text)
 	c.openMacroBody("macro", tree.TagMacro, at, s)
 	return nil
 }
@@ -269,23 +269,23 @@ func (c *compiler) compileMacro(p *parser, at int) error {
 // openMacroBody opens the body of a macro or a call block.
 func (c *compiler) openMacroBody(word, tag string, at int, s *ast.MacroStmt) {
 	mentions := len(c.slots.Mentions)
-	c.refs.pushScope("caller")
-	target := c.refs.assigned.target()
+	c.refs.PushScope("caller")
+	target := c.refs.Assigned.Target()
 	if s.Call == nil {
 		target = s.Name
 	}
-	c.refs.assigned.pushTarget(target)
+	c.refs.Assigned.PushTarget(target)
 	for _, prm := range s.Params {
-		c.refs.addExpr(prm.Fallback)
-		c.refs.declareNames(prm.Name)
+		c.refs.AddExpr(prm.Fallback)
+		c.refs.DeclareNames(prm.Name)
 	}
 	var whole ast.Stmt = s
 	if s.Call != nil {
 		whole = &ast.CallStmt{MacroStmt: s}
 	}
 	c.openStatement(word, tag, at, whole, func() error {
-		c.refs.popScope()
-		c.refs.assigned.popTarget()
+		c.refs.PopScope()
+		c.refs.Assigned.PopTarget()
 		s.Caller = slices.Contains(c.slots.Mentions[mentions:], "caller")
 		return nil
 	})
@@ -310,7 +310,7 @@ func (c *compiler) compileCall(p *parser, at int) error {
 		return fault.SyntaxAt(first, "{%% call %%} needs the call of a macro")
 	}
 	s.Call, s.Stop = call, c.trimmedEnd(first, p)
-	c.refs.addExpr(call)
+	c.refs.AddExpr(call)
 	c.openMacroBody("call", tree.TagCall, at, s)
 	return nil
 }
@@ -324,13 +324,13 @@ func (c *compiler) compileFilter(p *parser, at int) error {
 	if chain == nil {
 		return p.unexpectedError("expected the name of a filter")
 	}
-	c.refs.pushScope()
+	c.refs.PushScope()
 	c.openStatement("filter", tree.TagFilter, at, &ast.FilterStmt{Position: ast.Position(first), Chain: chain, Stop: c.trimmedEnd(first, p)}, c.popScope)
 	return nil
 }
 
 func (c *compiler) popScope() error {
-	c.refs.popScope()
+	c.refs.PopScope()
 	return nil
 }
 
@@ -357,11 +357,11 @@ func (c *compiler) compileWith(p *parser, at int) error {
 		if err != nil {
 			return err
 		}
-		c.refs.addAssigned(x, t)
+		c.refs.AddAssigned(x, t)
 		s.Targets, s.Values = append(s.Targets, t), append(s.Values, x)
 		names = append(names, t.AssignedNames()...)
 	}
-	c.refs.pushScope(names...)
+	c.refs.PushScope(names...)
 	c.openStatement("with", tree.TagWith, at, s, c.popScope)
 	return nil
 }

@@ -9,31 +9,31 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// refCollector collects the outer names of expressions in the order of the source.
-type refCollector struct {
-	list   []Ref
+// RefCollector collects the outer names of expressions in the order of the source.
+type RefCollector struct {
+	List   []Ref
 	scopes []map[string]bool // names that the template defines itself, innermost last
-	guards []string          // paths that were asked about, as keys
+	Guards []string          // paths that were asked about, as keys
 	asked  map[string]int
 	// deciding and counting are more than 0 in what only decides, and in what is only counted.
 	deciding, counting int
-	assigned           assignedRefs
+	Assigned           assignedRefs
 }
 
-func (r *refCollector) pushScope(names ...string) {
+func (r *RefCollector) PushScope(names ...string) {
 	r.scopes = append(r.scopes, map[string]bool{})
-	r.declareNames(names...)
+	r.DeclareNames(names...)
 }
 
-func (r *refCollector) popScope() { r.scopes = r.scopes[:len(r.scopes)-1] }
+func (r *RefCollector) PopScope() { r.scopes = r.scopes[:len(r.scopes)-1] }
 
-func (r *refCollector) declareNames(names ...string) {
+func (r *RefCollector) DeclareNames(names ...string) {
 	for _, name := range names {
 		r.scopes[len(r.scopes)-1][name] = true
 	}
 }
 
-func (r *refCollector) isDeclared(name string) bool {
+func (r *RefCollector) isDeclared(name string) bool {
 	for _, s := range r.scopes {
 		if s[name] {
 			return true
@@ -43,42 +43,42 @@ func (r *refCollector) isDeclared(name string) bool {
 	return builtin
 }
 
-// addExpr collects from one expression; what it asks about is guarded in it.
-func (r *refCollector) addExpr(n ast.Node) {
+// AddExpr collects from one expression; what it asks about is guarded in it.
+func (r *RefCollector) AddExpr(n ast.Node) {
 	if n == nil {
 		return
 	}
-	before := len(r.guards)
-	r.addGuards(n)
+	before := len(r.Guards)
+	r.AddGuards(n)
 	r.walkNode(n, false)
-	r.dropGuards(before)
+	r.DropGuards(before)
 }
 
-// addCondition is addExpr of what only decides.
-func (r *refCollector) addCondition(n ast.Node) {
+// AddCondition is addExpr of what only decides.
+func (r *RefCollector) AddCondition(n ast.Node) {
 	r.deciding++
-	r.addExpr(n)
+	r.AddExpr(n)
 	r.deciding--
 }
 
-// addGuards makes what a condition asks about guarded from here on, unguard takes
+// AddGuards makes what a condition asks about guarded from here on, unguard takes
 // back all guards but the first n.
-func (r *refCollector) addGuards(cond ast.Node) {
+func (r *RefCollector) AddGuards(cond ast.Node) {
 	for _, path := range pathsTested(cond, nil) {
 		if r.asked == nil {
 			r.asked = map[string]int{}
 		}
 		key := pathKey(path)
-		r.guards = append(r.guards, key)
+		r.Guards = append(r.Guards, key)
 		r.asked[key]++
 	}
 }
 
-func (r *refCollector) dropGuards(n int) {
-	for _, key := range r.guards[n:] {
+func (r *RefCollector) DropGuards(n int) {
+	for _, key := range r.Guards[n:] {
 		r.asked[key]--
 	}
-	r.guards = r.guards[:n]
+	r.Guards = r.Guards[:n]
 }
 
 func pathKey(path []string) string { return strings.Join(path, "\x00") }
@@ -96,14 +96,14 @@ func pathsTested(n ast.Node, paths [][]string) [][]string {
 	return paths
 }
 
-func (r *refCollector) walkNode(n ast.Node, guarded bool) {
+func (r *RefCollector) walkNode(n ast.Node, guarded bool) {
 	if path, method, rest, ok := longestPath(n); ok {
 		if !r.isDeclared(path[0]) {
-			r.list = append(r.list, Ref{Path: path, Offset: n.Pos(), Guarded: guarded || r.isGuarded(path), Method: method,
+			r.List = append(r.List, Ref{Path: path, Offset: n.Pos(), Guarded: guarded || r.isGuarded(path), Method: method,
 				Decides: r.deciding > 0, Counted: r.counting > 0})
-			r.assigned.addRef(len(r.list) - 1)
+			r.Assigned.addRef(len(r.List) - 1)
 		} else if r.deciding == 0 {
-			r.assigned.addUse(r.assigned.target(), path[0], n.Pos())
+			r.Assigned.addUse(r.Assigned.Target(), path[0], n.Pos())
 		}
 		for _, c := range rest {
 			r.walkNode(c, false)
@@ -160,14 +160,14 @@ func comparisonOf(n ast.Node) (operands []ast.Node, ops []string) {
 }
 
 // walkComparison collects the operands, and what references among them are compared with.
-func (r *refCollector) walkComparison(operands []ast.Node, ops []string) {
+func (r *RefCollector) walkComparison(operands []ast.Node, ops []string) {
 	for i, operand := range operands {
-		before := len(r.list)
+		before := len(r.List)
 		r.walkNode(operand, false)
-		if _, isPath := ast.ConstPath(operand); !isPath || len(r.list) == before {
+		if _, isPath := ast.ConstPath(operand); !isPath || len(r.List) == before {
 			continue
 		}
-		ref := &r.list[before]
+		ref := &r.List[before]
 		if i > 0 && isEquality(ops[i-1]) {
 			ref.Compared = append(ref.Compared, constantsOf(operands[i-1])...)
 		}
@@ -196,8 +196,8 @@ func constantsOf(n ast.Node) (all []value.Value) {
 	return all
 }
 
-func (r *refCollector) isGuarded(path []string) bool {
-	if len(r.guards) == 0 {
+func (r *RefCollector) isGuarded(path []string) bool {
+	if len(r.Guards) == 0 {
 		return false
 	}
 	for n := range path {

@@ -25,20 +25,20 @@ type assignedUse struct {
 	offset int
 }
 
-func (a *assignedRefs) target() string {
+func (a *assignedRefs) Target() string {
 	if len(a.targets) == 0 {
 		return ""
 	}
 	return a.targets[len(a.targets)-1]
 }
 
-func (a *assignedRefs) pushTarget(name string) { a.targets = append(a.targets, name) }
+func (a *assignedRefs) PushTarget(name string) { a.targets = append(a.targets, name) }
 
-func (a *assignedRefs) popTarget() { a.targets = a.targets[:len(a.targets)-1] }
+func (a *assignedRefs) PopTarget() { a.targets = a.targets[:len(a.targets)-1] }
 
 // addRef notes that a reference is read.
 func (a *assignedRefs) addRef(i int) {
-	if name := a.target(); name != "" {
+	if name := a.Target(); name != "" {
 		if a.made == nil {
 			a.made = map[string][]int{}
 		}
@@ -54,8 +54,8 @@ func (a *assignedRefs) addUse(into, name string, offset int) {
 	a.uses[into] = append(a.uses[into], assignedUse{name, offset})
 }
 
-// markPrinted sets [Ref.Printed] and [Ref.Decides] of what was assigned.
-func (a *assignedRefs) markPrinted(refs []Ref) {
+// MarkPrinted sets [Ref.Printed] and [Ref.Decides] of what was assigned.
+func (a *assignedRefs) MarkPrinted(refs []Ref) {
 	for _, use := range a.uses[""] {
 		for _, name := range a.namesIn(use.name) {
 			for _, i := range a.made[name] {
@@ -85,13 +85,13 @@ func (a *assignedRefs) namesIn(name string) []string {
 	return names
 }
 
-// addAssigned is addExpr of what the names of a target become.
-func (r *refCollector) addAssigned(n ast.Node, t *ast.AssignTarget) {
+// AddAssigned is addExpr of what the names of a target become.
+func (r *RefCollector) AddAssigned(n ast.Node, t *ast.AssignTarget) {
 	names := t.AllNames()
-	r.assigned.pushTarget(names[0])
-	r.addExpr(n)
-	r.assigned.popTarget()
+	r.Assigned.PushTarget(names[0])
+	r.AddExpr(n)
+	r.Assigned.PopTarget()
 	for _, name := range names[1:] {
-		r.assigned.addUse(name, names[0], t.Off)
+		r.Assigned.addUse(name, names[0], t.Off)
 	}
 }

@@ -105,7 +105,7 @@ func (c *compiler) compileJump(isBreak bool) func(p *parser, at int) error {
 
 // compileGeneration reads {% generation %}, which marks what the model wrote.
 func (c *compiler) compileGeneration(_ *parser, at int) error {
-	c.refs.pushScope()
+	c.refs.PushScope()
 	c.openStatement("generation", tree.TagWith, at, &ast.WithStmt{}, c.popScope)
 	return nil
 }
