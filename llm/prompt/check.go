@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/refs"
 )
 
 // maxFaults bounds how many errors [checkText] lists.
@@ -46,7 +47,7 @@ func (c *compiler) skipBrokenTag(err error, kind byte, start int) bool {
 // checkText returns all errors for which [compileText] refuses a text instead of the first: every
 // tag is read by itself where the ones before allow it. refs are the outer names that the correct
 // ones mention.
-func checkText(text string, opts Options) (refs []Ref, errs []error) {
+func checkText(text string, opts Options) (refs []refs.Ref, errs []error) {
 	if len(text) > fault.MaxSource {
 		return nil, []error{sourceTooLong()}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/refs"
 	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -18,7 +19,7 @@ type compiledTemplate struct {
 	prog  *ast.Program
 	tree  string // of its statements, for pongo2; "" where it has none
 	slots int
-	refs  []Ref
+	refs  []refs.Ref
 }
 
 // compileText compiles the text of a template.
@@ -43,7 +44,7 @@ type compiledExpr struct {
 	root  ast.Node
 	path  []string // where it is a reference
 	slots int
-	refs  []Ref
+	refs  []refs.Ref
 }
 
 // compileExpr compiles an expression without its braces, which may call funcs.
@@ -65,7 +66,7 @@ func compileExpr(text string, funcs map[string]py.Func) (*compiledExpr, error) {
 	if path, ok := ast.ConstPath(root); ok {
 		made.path = path
 	}
-	var r RefCollector
+	var r refs.RefCollector
 	r.AddExpr(root)
 	made.refs = r.List
 	return made, nil
@@ -86,7 +87,7 @@ type compiler struct {
 	run       ast.OutputRun
 	open      []block
 	slots     *ast.NameTable
-	refs      RefCollector
+	refs      refs.RefCollector
 	// faults, where not nil, collects errors: the compiler goes on after them. Once a
 	// statement was wrong it is lost in the others, and broken.
 	faults *errorCollector

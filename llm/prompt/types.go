@@ -4,6 +4,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/refs"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
@@ -55,3 +56,7 @@ type Func = py.Func
 
 // Builtin is a filter or a test of the language, for people.
 type Builtin = builtins.Builtin
+
+// Ref is a place where a template mentions a name that it does not define itself.
+// Parsing makes them; they do not change.
+type Ref = refs.Ref

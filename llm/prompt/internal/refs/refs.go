@@ -1,4 +1,6 @@
-package prompt
+// Package refs has the static analysis of templates: which names one reads from outside, where, and
+// what becomes of them. Package syntax collects with it while it compiles.
+package refs
 
 import (
 	"strings"
