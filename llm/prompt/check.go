@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/refs"
 )
 
-// maxFaults bounds how many errors [checkText] lists.
+// maxFaults bounds how many errors [CheckText] lists.
 const maxFaults = 20
 
 // errorCollector are the errors of a template as far as they are found, with the names
@@ -44,10 +44,10 @@ func (c *compiler) skipBrokenTag(err error, kind byte, start int) bool {
 	return true
 }
 
-// checkText returns all errors for which [compileText] refuses a text instead of the first: every
+// CheckText returns all errors for which [CompileText] refuses a text instead of the first: every
 // tag is read by itself where the ones before allow it. refs are the outer names that the correct
 // ones mention.
-func checkText(text string, opts Options) (refs []refs.Ref, errs []error) {
+func CheckText(text string, opts Options) (refs []refs.Ref, errs []error) {
 	if len(text) > fault.MaxSource {
 		return nil, []error{sourceTooLong()}
 	}

@@ -16,14 +16,14 @@ import (
 
 // compiledTemplate is what a template was compiled to.
 type compiledTemplate struct {
-	prog  *ast.Program
-	tree  string // of its statements, for pongo2; "" where it has none
-	slots int
-	refs  []refs.Ref
+	Prog  *ast.Program
+	Tree  string // of its statements, for pongo2; "" where it has none
+	Slots int
+	Refs  []refs.Ref
 }
 
-// compileText compiles the text of a template.
-func compileText(text string, opts Options) (*compiledTemplate, error) {
+// CompileText compiles the text of a template.
+func CompileText(text string, opts Options) (*compiledTemplate, error) {
 	if len(text) > fault.MaxSource {
 		return nil, sourceTooLong()
 	}
@@ -32,23 +32,23 @@ func compileText(text string, opts Options) (*compiledTemplate, error) {
 		return nil, err
 	}
 	c.refs.Assigned.MarkPrinted(c.refs.List)
-	made := &compiledTemplate{prog: c.prog, slots: len(c.slots.Names), refs: c.refs.List}
+	made := &compiledTemplate{Prog: c.prog, Slots: len(c.slots.Names), Refs: c.refs.List}
 	if len(c.prog.Stmts) > 0 {
-		made.tree = c.tree.String()
+		made.Tree = c.tree.String()
 	}
 	return made, nil
 }
 
 // compiledExpr is what an expression was compiled to.
 type compiledExpr struct {
-	root  ast.Node
-	path  []string // where it is a reference
-	slots int
-	refs  []refs.Ref
+	Root  ast.Node
+	Path  []string // where it is a reference
+	Slots int
+	Refs  []refs.Ref
 }
 
-// compileExpr compiles an expression without its braces, which may call funcs.
-func compileExpr(text string, funcs map[string]py.Func) (*compiledExpr, error) {
+// CompileExpr compiles an expression without its braces, which may call funcs.
+func CompileExpr(text string, funcs map[string]py.Func) (*compiledExpr, error) {
 	if len(text) > fault.MaxSource {
 		return nil, sourceTooLong()
 	}
@@ -62,13 +62,13 @@ func compileExpr(text string, funcs map[string]py.Func) (*compiledExpr, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &compiledExpr{root: root, slots: len(names.Names)}
+	made := &compiledExpr{Root: root, Slots: len(names.Names)}
 	if path, ok := ast.ConstPath(root); ok {
-		made.path = path
+		made.Path = path
 	}
 	var r refs.RefCollector
 	r.AddExpr(root)
-	made.refs = r.List
+	made.Refs = r.List
 	return made, nil
 }
 
@@ -385,9 +385,9 @@ func sourceTooLong() error {
 	return fault.LimitAt(0, "a template of more than %d bytes", fault.MaxSource)
 }
 
-// singleExpr returns the expression, and its offset in text, of a text that is one
+// CutExpr returns the expression, and its offset in text, of a text that is one
 // {{ expression }} with nothing but white space around it.
-func singleExpr(text string) (expr string, offset int, ok bool) {
+func CutExpr(text string) (expr string, offset int, ok bool) {
 	trimmed := strings.TrimSpace(text)
 	if len(text) > fault.MaxSource || !strings.HasPrefix(trimmed, "{{") {
 		return "", 0, false

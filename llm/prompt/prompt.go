@@ -56,11 +56,11 @@ type Expr struct {
 // ParseExpr compiles an expression without its braces. funcs are functions that
 // it may call besides the built-in ones; nil for no others. Errors are of type *[Error].
 func ParseExpr(src Source, funcs map[string]Func) (*Expr, error) {
-	made, err := compileExpr(src.Text, funcs)
+	made, err := CompileExpr(src.Text, funcs)
 	if err != nil {
 		return nil, fault.Locate(&src, err)
 	}
-	return &Expr{code: exprCode{src: src, root: made.root, slots: made.slots}, path: made.path, refs: made.refs}, nil
+	return &Expr{code: exprCode{src: src, root: made.Root, slots: made.Slots}, path: made.Path, refs: made.Refs}, nil
 }
 
 // Eval returns the typed value. An undefined name is an error, except in the forms
@@ -84,7 +84,7 @@ func (e *Expr) Refs() []Ref { return e.refs }
 
 // SingleExpr returns the expression, and its offset in text, of a text that is one
 // {{ expression }} with nothing but white space around it.
-func SingleExpr(text string) (expr string, offset int, ok bool) { return singleExpr(text) }
+func SingleExpr(text string) (expr string, offset int, ok bool) { return CutExpr(text) }
 
 // HasTags reports whether text contains a tag of a template: {{, {% or {#.
 func HasTags(text string) bool {

@@ -23,15 +23,15 @@ func Parse(src Source) (*Template, error) { return ParseWith(src, Options{}) }
 
 // ParseWith compiles a template in another dialect. Errors are of type *[Error].
 func ParseWith(src Source, opts Options) (*Template, error) {
-	made, err := compileText(src.Text, opts)
+	made, err := CompileText(src.Text, opts)
 	if err != nil {
 		return nil, fault.Locate(&src, err)
 	}
-	t := &Template{code: templateCode{src: src, prog: made.prog, slots: made.slots}, refs: made.refs}
-	if made.tree == "" {
+	t := &Template{code: templateCode{src: src, prog: made.Prog, slots: made.Slots}, refs: made.Refs}
+	if made.Tree == "" {
 		return t, nil
 	}
-	t.code.tree, err = tree.ParseTree(made.tree)
+	t.code.tree, err = tree.ParseTree(made.Tree)
 	if err != nil {
 		return nil, fault.Locate(&src, err)
 	}
@@ -70,7 +70,7 @@ func Check(src Source) (refs []Ref, errs []*Error) { return CheckWith(src, Optio
 
 // CheckWith is [Check] for a template in another dialect.
 func CheckWith(src Source, opts Options) (refs []Ref, errs []*Error) {
-	refs, faults := checkText(src.Text, opts)
+	refs, faults := CheckText(src.Text, opts)
 	for _, err := range faults {
 		errs = append(errs, fault.LocatedError(&src, err))
 	}
