@@ -42,6 +42,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/syntax"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -56,7 +57,7 @@ type Expr struct {
 // ParseExpr compiles an expression without its braces. funcs are functions that
 // it may call besides the built-in ones; nil for no others. Errors are of type *[Error].
 func ParseExpr(src Source, funcs map[string]Func) (*Expr, error) {
-	made, err := CompileExpr(src.Text, funcs)
+	made, err := syntax.CompileExpr(src.Text, funcs)
 	if err != nil {
 		return nil, fault.Locate(&src, err)
 	}
@@ -84,7 +85,7 @@ func (e *Expr) Refs() []Ref { return e.refs }
 
 // SingleExpr returns the expression, and its offset in text, of a text that is one
 // {{ expression }} with nothing but white space around it.
-func SingleExpr(text string) (expr string, offset int, ok bool) { return CutExpr(text) }
+func SingleExpr(text string) (expr string, offset int, ok bool) { return syntax.CutExpr(text) }
 
 // HasTags reports whether text contains a tag of a template: {{, {% or {#.
 func HasTags(text string) bool {

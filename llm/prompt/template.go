@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
+	"github.com/callnode/scheduler/llm/prompt/internal/syntax"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value"
@@ -23,7 +24,7 @@ func Parse(src Source) (*Template, error) { return ParseWith(src, Options{}) }
 
 // ParseWith compiles a template in another dialect. Errors are of type *[Error].
 func ParseWith(src Source, opts Options) (*Template, error) {
-	made, err := CompileText(src.Text, opts)
+	made, err := syntax.CompileText(src.Text, opts)
 	if err != nil {
 		return nil, fault.Locate(&src, err)
 	}
@@ -70,7 +71,7 @@ func Check(src Source) (refs []Ref, errs []*Error) { return CheckWith(src, Optio
 
 // CheckWith is [Check] for a template in another dialect.
 func CheckWith(src Source, opts Options) (refs []Ref, errs []*Error) {
-	refs, faults := CheckText(src.Text, opts)
+	refs, faults := syntax.CheckText(src.Text, opts)
 	for _, err := range faults {
 		errs = append(errs, fault.LocatedError(&src, err))
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/refs"
+	"github.com/callnode/scheduler/llm/prompt/internal/syntax"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
@@ -60,3 +61,6 @@ type Builtin = builtins.Builtin
 // Ref is a place where a template mentions a name that it does not define itself.
 // Parsing makes them; they do not change.
 type Ref = refs.Ref
+
+// Options are how a template is read; the zero value is the language of flows.
+type Options = syntax.Options

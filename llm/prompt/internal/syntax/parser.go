@@ -1,4 +1,4 @@
-package prompt
+package syntax
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"

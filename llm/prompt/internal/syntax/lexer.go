@@ -1,4 +1,4 @@
-package prompt
+package syntax
 
 import (
 	"math/big"
