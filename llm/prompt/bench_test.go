@@ -61,7 +61,7 @@ func BenchmarkChatPrompt(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	scope := Values{chatValues()}
+	scope := Values{Map: chatValues()}
 	text, err := t.Render(context.Background(), scope)
 	if err != nil {
 		b.Fatal(err)
@@ -126,7 +126,7 @@ func BenchmarkPath(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	scope := Values{value.Pairs("a", value.Pairs("b", "text"))}
+	scope := Values{Map: value.Pairs("a", value.Pairs("b", "text"))}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := e.Eval(context.Background(), scope); err != nil {
@@ -140,7 +140,7 @@ func BenchmarkCondition(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	scope := Values{value.Pairs("args", value.Pairs("slot_data", value.Pairs("city", "Rome")), "n", 3)}
+	scope := Values{Map: value.Pairs("args", value.Pairs("slot_data", value.Pairs("city", "Rome")), "n", 3)}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := e.Eval(context.Background(), scope); err != nil {

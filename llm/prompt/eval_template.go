@@ -10,24 +10,24 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// templateCode is a template that can be rendered. It is immutable.
-type templateCode struct {
-	src   fault.Source
-	prog  *ast.Program
-	tree  *tree.Tree // nil where the template has no statements
-	slots int
+// TemplateCode is a template that can be rendered. It is immutable.
+type TemplateCode struct {
+	Src   fault.Source
+	Prog  *ast.Program
+	Tree  *tree.Tree // nil where the template has no statements
+	Slots int
 }
 
-// exprCode is an expression that can be evaluated. It is immutable.
-type exprCode struct {
-	src   fault.Source
-	root  ast.Node
-	slots int
+// ExprCode is an expression that can be evaluated. It is immutable.
+type ExprCode struct {
+	Src   fault.Source
+	Root  ast.Node
+	Slots int
 }
 
 // Render returns the text that the template makes of the names in scope. Errors are
 // of type *[Error].
-func (t *templateCode) Render(ctx context.Context, scope Scope) (string, error) {
+func (t *TemplateCode) Render(ctx context.Context, scope Scope) (string, error) {
 	m, err := t.evaluate(ctx, scope, nil)
 	defer m.release()
 	if err != nil {
@@ -38,28 +38,28 @@ func (t *templateCode) Render(ctx context.Context, scope Scope) (string, error) 
 
 // evaluate renders into the evaluator that it returns, and which the caller releases. prepare,
 // unless it is nil, sets it up.
-func (t *templateCode) evaluate(ctx context.Context, scope Scope, prepare func(*evaluator)) (*evaluator, error) {
-	m := newEvaluator(ctx, scope, t.slots)
-	m.prog, m.Soft = t.prog, t.prog.Lenient
+func (t *TemplateCode) evaluate(ctx context.Context, scope Scope, prepare func(*evaluator)) (*evaluator, error) {
+	m := newEvaluator(ctx, scope, t.Slots)
+	m.prog, m.Soft = t.Prog, t.Prog.Lenient
 	if prepare != nil {
 		prepare(m)
 	}
 	m.frame = &frame{}
 	var err error
-	if t.tree != nil {
-		err = t.tree.Run(&m.walk, m)
-	} else if len(t.prog.Runs) > 0 {
-		err = m.writeSegments(t.prog.Runs[0])
+	if t.Tree != nil {
+		err = t.Tree.Run(&m.walk, m)
+	} else if len(t.Prog.Runs) > 0 {
+		err = m.writeSegments(t.Prog.Runs[0])
 	}
 	if err != nil {
-		return m, fault.Locate(&t.src, err)
+		return m, fault.Locate(&t.Src, err)
 	}
 	return m, nil
 }
 
 // RenderValue renders like [Template.Render]. In the text that it returns, what comes from
 // secrets of a [SecretScope] is secret.
-func (t *templateCode) RenderValue(ctx context.Context, scope Scope) (value.Value, error) {
+func (t *TemplateCode) RenderValue(ctx context.Context, scope Scope) (value.Value, error) {
 	isTraced := holdsSecrets(scope)
 	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.Trace = isTraced })
 	defer m.release()
@@ -80,7 +80,7 @@ func (t *templateCode) RenderValue(ctx context.Context, scope Scope) (value.Valu
 // Trace renders like [Template.Render] and returns where every byte of the text
 // comes from. It takes about twice the time; Render pays nothing for it. The secrets of a
 // [SecretScope] are taken for masks in their place: what fails with a mask is a mask.
-func (t *templateCode) Trace(ctx context.Context, scope Scope) (string, []trace.Span, error) {
+func (t *TemplateCode) Trace(ctx context.Context, scope Scope) (string, []trace.Span, error) {
 	m, err := t.evaluate(ctx, scope, func(m *evaluator) { m.traceMasked(scope) })
 	defer m.release()
 	if err != nil {
@@ -91,11 +91,11 @@ func (t *templateCode) Trace(ctx context.Context, scope Scope) (string, []trace.
 
 // Eval returns the typed value. An undefined name is an error, except in the forms
 // of Jinja2 that allow it. Errors are of type *[Error].
-func (e *exprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
-	m := newEvaluator(ctx, scope, e.slots)
+func (e *ExprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
+	m := newEvaluator(ctx, scope, e.Slots)
 	defer m.release()
 	m.Trace = holdsSecrets(scope)
-	v, err := m.evalTraced(e.root)
+	v, err := m.evalTraced(e.Root)
 	if err == nil && v.Py() == nil && !m.Trace {
 		return v.V, nil
 	}
@@ -103,11 +103,11 @@ func (e *exprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	if err == nil {
 		out, err = m.exportMarked(v)
 		if err != nil {
-			err = fault.WithPosition(err, e.root.Pos())
+			err = fault.WithPosition(err, e.Root.Pos())
 		}
 	}
 	if err != nil {
-		return value.Value{}, m.hideSecrets(fault.Locate(&e.src, err), func(masked Scope) error {
+		return value.Value{}, m.hideSecrets(fault.Locate(&e.Src, err), func(masked Scope) error {
 			_, err := e.Eval(ctx, masked)
 			return err
 		})
@@ -117,19 +117,19 @@ func (e *exprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 
 // Trace evaluates like [Expr.Eval] and returns where the texts and values in the
 // result come from, in the order of the result.
-func (e *exprCode) Trace(ctx context.Context, scope Scope) (value.Value, []trace.Member, error) {
-	m := newEvaluator(ctx, scope, e.slots)
+func (e *ExprCode) Trace(ctx context.Context, scope Scope) (value.Value, []trace.Member, error) {
+	m := newEvaluator(ctx, scope, e.Slots)
 	defer m.release()
 	m.traceMasked(scope)
-	v, err := m.evalTraced(e.root)
+	v, err := m.evalTraced(e.Root)
 	if err != nil {
-		return value.Value{}, nil, fault.Locate(&e.src, err)
+		return value.Value{}, nil, fault.Locate(&e.Src, err)
 	}
 	out, err := m.ExportValue(v)
 	if err != nil {
-		return value.Value{}, nil, fault.Locate(&e.src, fault.WithPosition(err, e.root.Pos()))
+		return value.Value{}, nil, fault.Locate(&e.Src, fault.WithPosition(err, e.Root.Pos()))
 	}
-	t := memberTracer{masked: m.Masked, stop: len(e.src.Text)}
+	t := memberTracer{masked: m.Masked, stop: len(e.Src.Text)}
 	t.add("", v, out, nil)
 	return out, t.list, nil
 }

@@ -17,7 +17,7 @@ import (
 
 // fuzzScope has a value of every kind under short names.
 func fuzzScope() Values {
-	return Values{value.Pairs(
+	return Values{Map: value.Pairs(
 		"a", value.Pairs("b", "text", "c", []int{3, 1, 2}, "items", 1), "l", []string{"x", "y"}, "n", 7, "f", 2.5, "s", "Hello, World", "t", true, "z", nil)}
 }
 

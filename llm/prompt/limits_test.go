@@ -20,7 +20,7 @@ func render(ctx context.Context, text string, values *value.Map) (string, error)
 	if err != nil {
 		return "", err
 	}
-	return t.Render(ctx, Values{values})
+	return t.Render(ctx, Values{Map: values})
 }
 
 func classOf(t testing.TB, err error) Class {

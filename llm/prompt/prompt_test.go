@@ -34,7 +34,7 @@ func TestEvalKeepsTypes(t *testing.T) {
 		"nope | default(a.b[3])": "null", "1 if false": "null", "'a' 'b'": `"ab"`, " 7 / 2 ": "3.5", "{true: 1, none: 2, 1.5: 3}": `{"true":1,"null":2,"1.5":3}`,
 		"[{'a': 1}] | groupby('a')": `[[1,[{"a":1}]]]`, "nope is defined": "false", "a.b|first": "1", "a|length == 1 and not nope is defined": "true",
 	} {
-		v, err := expr(t, text).Eval(context.Background(), Values{values.Map()})
+		v, err := expr(t, text).Eval(context.Background(), Values{Map: values.Map()})
 		if err != nil || v.JSON() != want {
 			t.Errorf("%s: want %s, got %s, %v", text, want, v, err)
 		}
@@ -43,7 +43,7 @@ func TestEvalKeepsTypes(t *testing.T) {
 		"nope": Undefined, "a.c": Undefined, "[nope]": Undefined, "a.keys": Type, "namespace(a=1)": Type, "'nan' | float": Other,
 		"{(1, 2): 3}": Type, "[a.items]": Type,
 	} {
-		_, err := expr(t, text).Eval(context.Background(), Values{values.Map()})
+		_, err := expr(t, text).Eval(context.Background(), Values{Map: values.Map()})
 		if got := classOf(t, err); got != class {
 			t.Errorf("%s: want %s, got %v", text, class, err)
 		}
@@ -76,7 +76,7 @@ func TestErrors(t *testing.T) {
 	} {
 		tmpl, err := Parse(Source{File: "f.yaml", Text: text})
 		if err == nil {
-			_, err = tmpl.Render(context.Background(), Values{values})
+			_, err = tmpl.Render(context.Background(), Values{Map: values})
 		}
 		if err == nil || err.Error() != want {
 			t.Errorf("%s:\nwant %s\ngot  %v", text, want, err)
@@ -144,7 +144,7 @@ func TestFuncs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := e.Eval(context.Background(), Values{value.Pairs("a", 3)})
+		v, err := e.Eval(context.Background(), Values{Map: value.Pairs("a", 3)})
 		if got := v.JSON(); err == nil && got != want || err != nil && err.Error() != want {
 			t.Errorf("%s: want %s, got %s, %v", text, want, got, err)
 		}
@@ -251,7 +251,7 @@ func TestConcurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scope := Values{chatValues()}
+	scope := Values{Map: chatValues()}
 	want, err := tmpl.Render(context.Background(), scope)
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +290,7 @@ func TestMapOrder(t *testing.T) {
 	}
 	w := want.String()
 	for range 20 {
-		if got, err := tmpl.Render(context.Background(), Values{value.Pairs("m", m)}); err != nil || got != w+"|"+w+"|"+w+"|"+w {
+		if got, err := tmpl.Render(context.Background(), Values{Map: value.Pairs("m", m)}); err != nil || got != w+"|"+w+"|"+w+"|"+w {
 			t.Fatalf("got %q, %v", got, err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // Template is a compiled template, made by [Parse]. It is immutable and safe for
 // concurrent use, for as long as its user likes.
 type Template struct {
-	code templateCode
+	code TemplateCode
 	refs []Ref
 }
 
@@ -28,11 +28,11 @@ func ParseWith(src Source, opts Options) (*Template, error) {
 	if err != nil {
 		return nil, fault.Locate(&src, err)
 	}
-	t := &Template{code: templateCode{src: src, prog: made.Prog, slots: made.Slots}, refs: made.Refs}
+	t := &Template{code: TemplateCode{Src: src, Prog: made.Prog, Slots: made.Slots}, refs: made.Refs}
 	if made.Tree == "" {
 		return t, nil
 	}
-	t.code.tree, err = tree.ParseTree(made.Tree)
+	t.code.Tree, err = tree.ParseTree(made.Tree)
 	if err != nil {
 		return nil, fault.Locate(&src, err)
 	}
@@ -59,7 +59,7 @@ func (t *Template) Trace(ctx context.Context, scope Scope) (string, []Span, erro
 }
 
 // Source returns the source that the template was parsed from.
-func (t *Template) Source() Source { return t.code.src }
+func (t *Template) Source() Source { return t.code.Src }
 
 // Refs lists the outer names that the template mentions, in order.
 func (t *Template) Refs() []Ref { return t.refs }

@@ -58,7 +58,7 @@ func TestTrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, list, err := tmpl.Trace(context.Background(), Values{values})
+		out, list, err := tmpl.Trace(context.Background(), Values{Map: values})
 		if err != nil {
 			t.Fatalf("%s: %v", template, err)
 		}
@@ -116,7 +116,7 @@ func TestTraceNamesWhatWasUsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, list, err := tmpl.Trace(t.Context(), Values{values})
+		_, list, err := tmpl.Trace(t.Context(), Values{Map: values})
 		if err != nil {
 			t.Fatalf("%s: %v", expr, err)
 		}
@@ -147,11 +147,11 @@ func TestTraceOfExpressions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, members, err := e.Trace(context.Background(), Values{values})
+		v, members, err := e.Trace(context.Background(), Values{Map: values})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if same, err := e.Eval(context.Background(), Values{values}); err != nil || !value.Equal(same, v) {
+		if same, err := e.Eval(context.Background(), Values{Map: values}); err != nil || !value.Equal(same, v) {
 			t.Errorf("%s: Eval returns %s, Trace %s", text, same, v)
 		}
 		var got []string
@@ -294,11 +294,11 @@ func TestTraceIsExact(t *testing.T) {
 		})
 		owners := map[rune]ValueRef{}
 		ownersOf(unique, owners)
-		out, list, err := tmpl.Trace(context.Background(), Values{unique})
+		out, list, err := tmpl.Trace(context.Background(), Values{Map: unique})
 		if err != nil {
 			t.Fatalf("%s: %v", template, err)
 		}
-		if plain, err := tmpl.Render(context.Background(), Values{unique}); err != nil || plain != out {
+		if plain, err := tmpl.Render(context.Background(), Values{Map: unique}); err != nil || plain != out {
 			t.Fatalf("%s: Render returns %q, Trace %q, %v", template, plain, out, err)
 		}
 		end := 0
@@ -332,7 +332,7 @@ func TestTraceIsExact(t *testing.T) {
 			t.Fatalf("%s: the spans end at %d of %d", template, end, len(out))
 		}
 		equal := traceScope(func() string { return "  一二三四 五六七八 " })
-		outEqual, listEqual, err := tmpl.Trace(context.Background(), Values{equal})
+		outEqual, listEqual, err := tmpl.Trace(context.Background(), Values{Map: equal})
 		if err != nil || len(outEqual) != len(out) {
 			t.Fatalf("%s: %q, %q, %v", template, out, outEqual, err)
 		}

@@ -38,7 +38,7 @@ func TestTransformers(t *testing.T) {
 		got := ""
 		tmpl, err := ParseWith(Source{Text: source}, chatOptions())
 		if err == nil {
-			got, err = tmpl.Render(context.Background(), Values{values.Map()})
+			got, err = tmpl.Render(context.Background(), Values{Map: values.Map()})
 		}
 		if isText != (err == nil) || got != want {
 			t.Errorf("%q: want %q, got %q, %v", source, want, got, err)
@@ -90,7 +90,7 @@ func TestTraceOfChatTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	messages := []*value.Map{value.Pairs("role", "tool"), value.Pairs("role", "user", "content", " Hi ")}
-	out, list, err := tmpl.Trace(context.Background(), Values{value.Pairs("messages", messages)})
+	out, list, err := tmpl.Trace(context.Background(), Values{Map: value.Pairs("messages", messages)})
 	want := "l \"<|\"\nr \"user\" messages/1/role[0:4]\nl \"|>\"\nr \"Hi\" messages/1/content[1:3]\nl \"\\n\"\n"
 	if got := shown(out, list); err != nil || got != want {
 		t.Errorf("got %s, %v", strings.TrimSpace(got), err)

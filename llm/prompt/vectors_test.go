@@ -54,7 +54,7 @@ func (v vector) check() (*Error, error) {
 	var out string
 	tmpl, err := Parse(Source{Text: v.Template})
 	if err == nil {
-		out, err = tmpl.Render(context.Background(), Values{v.Values})
+		out, err = tmpl.Render(context.Background(), Values{Map: v.Values})
 	}
 	var e *Error
 	if err != nil && !errors.As(err, &e) {
