@@ -40,6 +40,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
+	"github.com/callnode/scheduler/llm/prompt/internal/eval"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/syntax"
@@ -49,7 +50,7 @@ import (
 // Expr is a compiled expression, made by [ParseExpr]. It is immutable and safe for
 // concurrent use, for as long as its user likes.
 type Expr struct {
-	code ExprCode
+	code eval.ExprCode
 	path []string // where the expression is a reference
 	refs []Ref
 }
@@ -61,7 +62,7 @@ func ParseExpr(src Source, funcs map[string]Func) (*Expr, error) {
 	if err != nil {
 		return nil, fault.Locate(&src, err)
 	}
-	return &Expr{code: ExprCode{Src: src, Root: made.Root, Slots: made.Slots}, path: made.Path, refs: made.Refs}, nil
+	return &Expr{code: eval.ExprCode{Src: src, Root: made.Root, Slots: made.Slots}, path: made.Path, refs: made.Refs}, nil
 }
 
 // Eval returns the typed value. An undefined name is an error, except in the forms

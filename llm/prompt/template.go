@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/callnode/scheduler/llm/prompt/internal/eval"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
 	"github.com/callnode/scheduler/llm/prompt/internal/syntax"
@@ -15,7 +16,7 @@ import (
 // Template is a compiled template, made by [Parse]. It is immutable and safe for
 // concurrent use, for as long as its user likes.
 type Template struct {
-	code TemplateCode
+	code eval.TemplateCode
 	refs []Ref
 }
 
@@ -28,7 +29,7 @@ func ParseWith(src Source, opts Options) (*Template, error) {
 	if err != nil {
 		return nil, fault.Locate(&src, err)
 	}
-	t := &Template{code: TemplateCode{Src: src, Prog: made.Prog, Slots: made.Slots}, refs: made.Refs}
+	t := &Template{code: eval.TemplateCode{Src: src, Prog: made.Prog, Slots: made.Slots}, refs: made.Refs}
 	if made.Tree == "" {
 		return t, nil
 	}

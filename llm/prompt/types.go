@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
+	"github.com/callnode/scheduler/llm/prompt/internal/eval"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/py"
 	"github.com/callnode/scheduler/llm/prompt/internal/refs"
@@ -64,3 +65,28 @@ type Ref = refs.Ref
 
 // Options are how a template is read; the zero value is the language of flows.
 type Options = syntax.Options
+
+// Scope holds the values of names. The caller makes one for a rendering, which asks
+// it for each name that the template reaches, at most once, from one goroutine.
+type Scope = eval.Scope
+
+// LenientScope is a Scope in which members of some undefined names are undefined
+// again, where Jinja2 fails. So {{ step.text | default("") }} works when the step
+// was skipped. Printing such a member is an error all the same. It lives and is used as a
+// [Scope].
+type LenientScope = eval.LenientScope
+
+// Values is a Scope of known values: the members of an object. It does not change, so that
+// several renderings may share it.
+type Values = eval.Values
+
+// SecretScope is a Scope whose values may be secrets ([value.OfSecret]). What
+// [Expr.Eval] and [Template.RenderValue] make of them is a secret too: a text in the
+// bytes that are the secret's or were computed from it, a number as a whole. Some things
+// are not, for they tell next to nothing, and flows are checked with them: true and false,
+// a length, the keys of a dict, and the template's own text that a condition chose. It lives
+// and is used as a [Scope].
+type SecretScope = eval.SecretScope
+
+// SecretValues are [Values] that may hold secrets.
+type SecretValues = eval.SecretValues

@@ -1,4 +1,7 @@
-package prompt
+// Package eval evaluates expressions and renders templates: the state of one rendering, what nodes
+// and statements do, traces of the result and the secrets in it. Package prompt gives it what
+// package syntax has compiled.
+package eval
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package prompt
+package eval
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
