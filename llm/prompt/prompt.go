@@ -2,23 +2,22 @@
 // and statements with typed values and strict undefined names. It is the only door
 // to pongo2.
 //
-// A template goes through these steps, each in the files named:
-//   - lexing: lexer.go cuts the inside of a tag into tokens.
-//   - parsing: parser.go, parse_expr.go and parse_operand.go read Jinja2's expression
-//     grammar into the nodes of node.go; compile.go and compile_statement.go read
-//     text and statements (if, for, set, macro ...) into a program, and collect the
-//     names that a template mentions (refs.go).
-//   - the tree of statements is parsed and walked by pongo2 (pongo2.go).
-//   - rendering: evaluator.go holds the state of one evaluation or rendering;
-//     statement.go, loop.go and macro.go run statements, operators.go, arithmetic.go,
-//     member.go and attribute.go compute expressions, print.go writes values.
-//   - builtins.go lists what has a name: filters (filters.go and filter_*.go), tests
-//     (tests.go), methods (string_methods.go) and functions (globals.go);
-//     it also has what Python offers beyond that, with what to write instead.
-//   - tracing of sources: [Template.Trace] and trace.go; by it secret.go knows what of a
-//     result is secret.
-//   - transformers.go reads chat templates of models, another dialect ([Options]).
-//   - limits.go bounds size, nesting, steps and output.
+// A template goes through these rooms, each below internal and knowing only those before it:
+//   - fault has the errors with their places, and the bounds on size, nesting, steps and output;
+//     trace the origins of texts, the spans that are made of them, and what of a text is secret.
+//   - py has the values while a template runs, with what Python's operators, printing and formats
+//     make of them.
+//   - builtins lists what has a name: filters, tests, methods and functions; it also has what Python
+//     offers beyond that, with what to write instead.
+//   - ast has the nodes and statements, refs the names that they read (Ref), and tree the tree of
+//     statements, which pongo2 parses and walks.
+//   - syntax cuts a text into tokens, reads Jinja2's expression grammar into nodes, and compiles
+//     text and statements (if, for, set, macro ...) into a program. It also reads chat templates of
+//     models, another dialect ([Options]).
+//   - eval holds the state of one evaluation or rendering; it runs statements, evaluates expressions,
+//     and traces where each piece of the result comes from ([Template.Trace]).
+//
+// This package puts them together, and finds the lines and columns of errors.
 //
 // Text, expressions, filters, tests, macros, loops and white space behave as in
 // Jinja2 3.1 with StrictUndefined in its immutable sandbox, except that:

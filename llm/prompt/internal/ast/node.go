@@ -18,21 +18,26 @@ type Node interface {
 	Pos() int
 }
 
+// Position is an offset in the source. Nodes and statements embed it.
 type Position int
 
+// Pos returns the offset.
 func (p Position) Pos() int { return int(p) }
 
 type (
+	// ConstNode is a constant, or a function of the program.
 	ConstNode struct {
 		Position
 		V    py.Val
 		Stop int // where a text ends in the source
 	}
+	// NameNode is a name.
 	NameNode struct {
 		Position
 		Name string
 		Slot int // where the machine remembers an outer name
 	}
+	// AttrNode is a member after a dot.
 	AttrNode struct {
 		Position
 		Obj    Node
@@ -40,20 +45,24 @@ type (
 		Path   string // as written, for messages
 		Method bool   // a dict has a method of this name
 	}
+	// ItemNode is a member in brackets.
 	ItemNode struct {
 		Position
 		Obj, Key Node
 	}
+	// SliceNode is a part of a list or a text, as in x[1:3].
 	SliceNode struct {
 		Position
 		Obj               Node
 		Start, Stop, Step Node // nil where left out
 	}
+	// CallNode is the call of a function, a method or a macro.
 	CallNode struct {
 		Position
 		Fn   Node
 		Args []Argument
 	}
+	// FilterNode is a filter with what it is applied to, which is nil in a filter block.
 	FilterNode struct {
 		Position
 		In   Node
@@ -61,6 +70,7 @@ type (
 		Def  *builtins.Def
 		Args []Argument
 	}
+	// TestNode is a test, as in x is defined.
 	TestNode struct {
 		Position
 		In   Node
@@ -69,40 +79,48 @@ type (
 		Args []Argument
 		Not  bool
 	}
+	// UnaryNode is a sign or not.
 	UnaryNode struct {
 		Position
 		Op byte
 		X  Node
 	}
+	// BinaryNode is an arithmetic operation.
 	BinaryNode struct {
 		Position
 		Op   string
 		A, B Node
 	}
+	// ConcatNode joins texts with ~.
 	ConcatNode struct {
 		Position
 		Parts []Node
 	}
+	// CompareNode is a chain of comparisons.
 	CompareNode struct {
 		Position
 		First Node
 		Ops   []string
 		Rest  []Node
 	}
+	// LogicNode is and, or or.
 	LogicNode struct {
 		Position
 		Or   bool
 		A, B Node
 	}
+	// CondNode is an inline if.
 	CondNode struct {
 		Position
 		Cond, Yes, No Node // no may be nil
 	}
+	// ListNode is a list or a tuple.
 	ListNode struct {
 		Position
 		Items []Node
 		Tuple bool
 	}
+	// DictNode is a dict.
 	DictNode struct {
 		Position
 		Keys, Vals []Node
@@ -119,25 +137,30 @@ type Argument struct {
 type Stmt any
 
 type (
+	// IfStmt is {% if %} with its branches.
 	IfStmt struct {
 		Conds []Node
 		Place value.ByteRange // of the statement in the source
 	}
+	// SetStmt is {% set x = ... %}.
 	SetStmt struct {
 		Position
 		Target *AssignTarget
 		X      Node
 	}
+	// SetBlockStmt is {% set x %} with a body.
 	SetBlockStmt struct {
 		Position
 		Target *AssignTarget
 		Filter Node
 	}
+	// FilterStmt is {% filter %}.
 	FilterStmt struct {
 		Position
 		Chain Node
 		Stop  int // where the chain ends in the source
 	}
+	// WithStmt is {% with %}.
 	WithStmt struct {
 		Targets []*AssignTarget
 		Values  []Node
@@ -146,6 +169,7 @@ type (
 	BodyNode struct{ Position }
 )
 
+// ForStmt is {% for %}.
 type ForStmt struct {
 	Target     *AssignTarget
 	Iter, Cond Node // cond may be nil
@@ -163,13 +187,16 @@ type MacroStmt struct {
 	Stop   int // where the call ends in the source
 }
 
+// Param is a parameter of a macro.
 type Param struct {
 	Name     string
 	Fallback Node
 }
 
+// CallStmt is {% call %}.
 type CallStmt struct{ *MacroStmt }
 
+// HasParam reports whether the macro has a parameter of that name.
 func (s *MacroStmt) HasParam(name string) bool {
 	for _, p := range s.Params {
 		if p.Name == name {
@@ -183,16 +210,18 @@ func (s *MacroStmt) HasParam(name string) bool {
 type Program struct {
 	Runs  []OutputRun
 	Stmts []Stmt
-	// Lenient tells that what is undefined is empty: see [Options].
+	// Lenient tells that what is undefined is empty: see Options of package syntax.
 	Lenient bool
 	Slots   *NameTable
 }
 
+// SlotOf returns the number of an outer name.
 func (p *Program) SlotOf(name string) int { return p.Slots.Names[name] }
 
 // OutputRun is a piece of a template without statements: text and expressions.
 type OutputRun []Segment
 
+// Segment is a text or an expression of a run.
 type Segment struct {
 	Text string // where x is nil
 	X    Node
@@ -310,6 +339,7 @@ type AssignTarget struct {
 	Off   int
 }
 
+// AssignedNames lists the names that become variables.
 func (t *AssignTarget) AssignedNames() []string {
 	var names []string
 	if t.Attr == "" && t.Name != "" {
@@ -321,6 +351,7 @@ func (t *AssignTarget) AssignedNames() []string {
 	return names
 }
 
+// AssignsTo reports whether a name becomes a variable.
 func (t *AssignTarget) AssignsTo(name string) bool { return slices.Contains(t.AssignedNames(), name) }
 
 // AllNames lists the names that a target assigns to, or to a member of.
@@ -342,8 +373,10 @@ type NameTable struct {
 	Mentions []string // every mention, in order
 }
 
+// NewSlots returns an empty table.
 func NewSlots() *NameTable { return &NameTable{Names: map[string]int{}} }
 
+// SlotOf returns the number of a name that is mentioned; a new one gets the next.
 func (s *NameTable) SlotOf(name string) int {
 	s.Mentions = append(s.Mentions, name)
 	i, ok := s.Names[name]

@@ -104,6 +104,7 @@ func GetItem(o, key py.Val) (v py.Val, ok bool, err error) {
 	return py.None, false, nil
 }
 
+// SliceBound reads a bound of a slice.
 func SliceBound(v py.Val) (int, error) {
 	if err := v.CheckDefined(); err != nil {
 		return 0, err

@@ -31,7 +31,10 @@ func buildTables() {
 	builtins.globals = newGlobalTable()
 }
 
-func FilterTable() map[string]*Def   { builtins.once.Do(buildTables); return builtins.filters }
+// FilterTable returns the filters, by name. It must not be changed.
+func FilterTable() map[string]*Def { builtins.once.Do(buildTables); return builtins.filters }
+
+// TestTable returns the tests, by name. It must not be changed.
 func TestTable() map[string]*Def     { builtins.once.Do(buildTables); return builtins.tests }
 func strTable() map[string]*Def      { builtins.once.Do(buildTables); return builtins.strs }
 func listTable() map[string]*Def     { builtins.once.Do(buildTables); return builtins.lists }

@@ -117,7 +117,7 @@ type getter struct {
 	fallback py.Val
 }
 
-func newGetter(m *py.Run, attribute, fallback py.Val) (*getter, error) {
+func newGetter(attribute, fallback py.Val) (*getter, error) {
 	if attribute.IsAbsent() || attribute.IsNone() {
 		return nil, nil
 	}
@@ -191,7 +191,7 @@ func filterJoin(m *py.Run, c *call) (py.Val, error) {
 	if err != nil {
 		return py.None, err
 	}
-	g, err := newGetter(m, c.args[1], py.Missing)
+	g, err := newGetter(c.args[1], py.Missing)
 	if err != nil {
 		return py.None, err
 	}
@@ -208,7 +208,7 @@ func filterJoin(m *py.Run, c *call) (py.Val, error) {
 }
 
 func filterSum(m *py.Run, c *call) (py.Val, error) {
-	g, err := newGetter(m, c.args[0], py.Missing)
+	g, err := newGetter(c.args[0], py.Missing)
 	if err != nil {
 		return py.None, err
 	}

@@ -65,7 +65,7 @@ func filterMap(m *py.Run, c *call) (py.Val, error) {
 		if len(a.Kw) > 0 || attribute.IsAbsent() {
 			return py.None, fault.Errorf(fault.Type, "map needs the name of a filter, or attribute= and perhaps default=")
 		}
-		g, err := newGetter(m, attribute, fallback)
+		g, err := newGetter(attribute, fallback)
 		if err != nil {
 			return py.None, err
 		}
@@ -104,7 +104,7 @@ func selectFilter(keep, byAttr bool) func(m *py.Run, c *call) (py.Val, error) {
 				return py.None, fault.Errorf(fault.Type, "the name of an attribute is missing")
 			}
 			var err error
-			g, err = newGetter(m, a.Pos[0], py.Missing)
+			g, err = newGetter(a.Pos[0], py.Missing)
 			if err != nil {
 				return py.None, err
 			}

@@ -63,14 +63,14 @@ func filterSort(m *py.Run, c *call) (py.Val, error) {
 	var getters []*getter
 	if s, ok := c.args[2].AsString(); ok && strings.Contains(s, ",") {
 		for part := range strings.SplitSeq(s, ",") {
-			g, err := newGetter(m, py.OfStr(part), py.Missing)
+			g, err := newGetter(py.OfStr(part), py.Missing)
 			if err != nil {
 				return py.None, err
 			}
 			getters = append(getters, g)
 		}
 	} else {
-		g, err := newGetter(m, c.args[2], py.Missing)
+		g, err := newGetter(c.args[2], py.Missing)
 		if err != nil {
 			return py.None, err
 		}
@@ -134,7 +134,7 @@ func filterUnique(m *py.Run, c *call) (py.Val, error) {
 	if err != nil {
 		return py.None, err
 	}
-	g, err := newGetter(m, c.args[1], py.Missing)
+	g, err := newGetter(c.args[1], py.Missing)
 	if err != nil {
 		return py.None, err
 	}
@@ -170,7 +170,7 @@ func findExtreme(m *py.Run, c *call, sign int) (py.Val, error) {
 	if err != nil {
 		return py.None, err
 	}
-	g, err := newGetter(m, c.args[1], py.Missing)
+	g, err := newGetter(c.args[1], py.Missing)
 	if err != nil {
 		return py.None, err
 	}
@@ -204,7 +204,7 @@ func findExtreme(m *py.Run, c *call, sign int) (py.Val, error) {
 }
 
 func filterGroupBy(m *py.Run, c *call) (py.Val, error) {
-	g, err := newGetter(m, c.args[0], c.args[1])
+	g, err := newGetter(c.args[0], c.args[1])
 	if err != nil {
 		return py.None, err
 	}

@@ -27,8 +27,10 @@ func methodsOf(o py.Val) map[string]*Def {
 	return nil
 }
 
+// HasMethod reports whether a value has a method of that name.
 func HasMethod(o py.Val, name string) bool { return methodsOf(o)[name] != nil }
 
+// CallMethod calls a method that [HasMethod] has found.
 func CallMethod(m *py.Run, o py.Val, name string, a py.CallArgs) (py.Val, error) {
 	return methodsOf(o)[name].ApplyTo(m, name, o, a)
 }

@@ -143,7 +143,7 @@ func (m *evaluator) evalCompare(n *ast.CompareNode) (py.Val, error) {
 		return py.None, err
 	}
 	for i, op := range n.Ops {
-		b, err := m.eval(n.Rest[i])
+		b, err := m.evalOperand(n.Rest[i])
 		if err != nil {
 			return py.None, err
 		}
@@ -172,7 +172,9 @@ func (m *evaluator) evalLogic(n *ast.LogicNode) (py.Val, error) {
 	if t == n.Or {
 		return a, nil
 	}
-	m.noteDecision(touched)
+	if m.Masked {
+		m.noteDecision(touched)
+	}
 	m.Touched = m.Touched[:touched] // a decides, no text is made of it
 	return m.eval(n.B)
 }
@@ -256,7 +258,9 @@ func (m *evaluator) evalTruth(n ast.Node) (bool, error) {
 	touched := len(m.Touched)
 	v, err := m.eval(n)
 	isMask := m.isOfMask(v, err)
-	m.noteDecision(touched)
+	if m.Masked {
+		m.noteDecision(touched)
+	}
 	m.Touched = m.Touched[:touched] // no text is made of a condition
 	if isMask {
 		return false, nil
@@ -310,7 +314,15 @@ func (m *evaluator) eval(n ast.Node) (py.Val, error) {
 	case *ast.DictNode:
 		return m.evalDict(n)
 	case *ast.BodyNode:
-		return m.evalBody(n)
+		return m.evalBody()
 	}
 	return py.None, fault.Errorf(fault.Other, "an expression of type %T cannot be evaluated", n)
+}
+
+// evalOperand is eval with a short way for constants, which the compiler inlines.
+func (m *evaluator) evalOperand(n ast.Node) (py.Val, error) {
+	if c, ok := n.(*ast.ConstNode); ok && !m.Trace {
+		return c.V, nil
+	}
+	return m.eval(n)
 }

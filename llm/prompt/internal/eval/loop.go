@@ -133,7 +133,7 @@ func (l *loopState) ItemCount(*py.Run) (int, error) {
 	return len(l.kept), err
 }
 
-// member returns a member of loop.
+// Member returns a member of loop.
 func (l *loopState) Member(m *py.Run, name string) (py.Val, bool, error) {
 	switch name {
 	case "index":
@@ -187,7 +187,7 @@ func (l *loopState) cycleItems(_ *py.Run, a py.CallArgs) (py.Val, error) {
 	return a.Pos[l.i%len(a.Pos)], nil
 }
 
-// callWith is loop(items) in a recursive loop.
+// CallWith is loop(items) in a recursive loop.
 func (l *loopState) CallWith(_ *py.Run, a py.CallArgs) (py.Val, error) {
 	if !l.stmt.Recursive {
 		e := fault.Errorf(fault.Type, "the loop is not recursive")

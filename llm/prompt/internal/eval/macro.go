@@ -52,7 +52,7 @@ func (m *evaluator) execCall(s *ast.CallStmt, bodies []tree.Body) error {
 	return m.writeValue(v, s.Pos(), s.Pos(), s.Stop)
 }
 
-// member returns the name of the macro, which is all that it tells.
+// Member returns the name of the macro, which is all that it tells.
 func (x *macro) Member(_ *py.Run, name string) (py.Val, bool, error) {
 	if name == "name" {
 		return py.OfStr(x.name), true, nil
@@ -60,7 +60,7 @@ func (x *macro) Member(_ *py.Run, name string) (py.Val, bool, error) {
 	return py.None, false, nil
 }
 
-// callWith runs the macro.
+// CallWith runs the macro.
 func (x *macro) CallWith(_ *py.Run, a py.CallArgs) (py.Val, error) {
 	m := x.m
 	f := &frame{parent: x.frame, vars: make([]py.Binding, 0, len(x.stmt.Params)+1)}

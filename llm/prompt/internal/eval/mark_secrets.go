@@ -42,7 +42,7 @@ func markRanges(v value.Value, ranges []value.ByteRange) value.Value {
 	return value.OfSecret(v, ranges...)
 }
 
-// exportMarked is exportValue with what comes from secrets marked in a traced evaluation.
+// exportMarked is ExportValue with what comes from secrets marked in a traced evaluation.
 func (m *evaluator) exportMarked(v py.Val) (value.Value, error) {
 	out, err := m.ExportValue(v)
 	if err != nil || !m.Trace {

@@ -10,14 +10,23 @@ import (
 
 func (m *evaluator) evalAttr(n *ast.AttrNode) (py.Val, error) {
 	touched := len(m.Touched)
-	o, err := m.eval(n.Obj)
+	var o py.Val
+	var err error
+	if name, ok := n.Obj.(*ast.NameNode); ok { // as most are: a call less
+		o, err = m.evalName(name)
+	} else {
+		o, err = m.eval(n.Obj)
+	}
 	if err != nil {
 		return py.None, err
 	}
 	if o.Py() == nil && !n.Method {
 		if v, ok := o.V.Get(n.Name); ok {
-			member := py.Val{V: v}.WithOrigin(trace.ChildOrigin(o.Origin(), n.Name))
-			m.KeepUsed(touched, member)
+			member := py.Val{V: v}
+			if m.Trace {
+				member = member.WithOrigin(trace.ChildOrigin(o.Origin(), n.Name))
+				m.KeepUsed(touched, member)
+			}
 			return member, nil
 		}
 	}

@@ -31,7 +31,7 @@ func (v Values) Lookup(name string) (value.Value, bool, error) {
 }
 
 // SecretScope is a Scope whose values may be secrets ([value.OfSecret]). What
-// [Expr.Eval] and [Template.RenderValue] make of them is a secret too: a text in the
+// Eval and RenderValue make of them is a secret too: a text in the
 // bytes that are the secret's or were computed from it, a number as a whole. Some things
 // are not, for they tell next to nothing, and flows are checked with them: true and false,
 // a length, the keys of a dict, and the template's own text that a condition chose. It lives

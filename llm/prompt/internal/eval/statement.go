@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 )
 
-func (m *evaluator) evalBody(n *ast.BodyNode) (py.Val, error) {
+func (m *evaluator) evalBody() (py.Val, error) {
 	m.Touch(m.captured.Origin())
 	return m.captured, nil
 }

@@ -57,7 +57,7 @@ func (t *TemplateCode) evaluate(ctx context.Context, scope Scope, prepare func(*
 	return m, nil
 }
 
-// RenderValue renders like [Template.Render]. In the text that it returns, what comes from
+// RenderValue renders like Render. In the text that it returns, what comes from
 // secrets of a [SecretScope] is secret.
 func (t *TemplateCode) RenderValue(ctx context.Context, scope Scope) (value.Value, error) {
 	isTraced := holdsSecrets(scope)
@@ -77,7 +77,7 @@ func (t *TemplateCode) RenderValue(ctx context.Context, scope Scope) (value.Valu
 	return markRanges(text, trace.SecretRanges(m.parts)), nil
 }
 
-// Trace renders like [Template.Render] and returns where every byte of the text
+// Trace renders like Render and returns where every byte of the text
 // comes from. It takes about twice the time; Render pays nothing for it. The secrets of a
 // [SecretScope] are taken for masks in their place: what fails with a mask is a mask.
 func (t *TemplateCode) Trace(ctx context.Context, scope Scope) (string, []trace.Span, error) {
@@ -115,7 +115,7 @@ func (e *ExprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	return out, nil
 }
 
-// Trace evaluates like [Expr.Eval] and returns where the texts and values in the
+// Trace evaluates like Eval and returns where the texts and values in the
 // result come from, in the order of the result.
 func (e *ExprCode) Trace(ctx context.Context, scope Scope) (value.Value, []trace.Member, error) {
 	m := newEvaluator(ctx, scope, e.Slots)

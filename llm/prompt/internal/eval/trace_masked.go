@@ -34,12 +34,9 @@ func (m *evaluator) isOfMask(v py.Val, err error) bool {
 	return slices.ContainsFunc(m.Touched, (*trace.Origin).UsesSecret)
 }
 
-// noteDecision notes that a condition, which has mentioned what was touched since a length of
+// noteDecision notes, where secrets are masks, that a condition, which has mentioned what was touched since a length of
 // it, decides what is evaluated from here on.
 func (m *evaluator) noteDecision(since int) {
-	if !m.Masked {
-		return
-	}
 	for _, o := range m.Touched[since:] {
 		m.noteDecider(o)
 	}

@@ -44,6 +44,7 @@ func ToNum(v Val) (Num, bool) {
 	return Num{}, false
 }
 
+// Big returns an integer.
 func (n Num) Big() *big.Int {
 	if n.Kind == 'b' {
 		return n.B
@@ -51,6 +52,7 @@ func (n Num) Big() *big.Int {
 	return big.NewInt(n.I)
 }
 
+// Float returns the nearest float.
 func (n Num) Float() float64 {
 	switch n.Kind {
 	case 'i':
@@ -229,6 +231,7 @@ func floatPower(x, y float64) (Val, error) {
 	return OfFloat(r), nil
 }
 
+// TruncateFloat returns the integer before the point; fallback where there is none.
 func TruncateFloat(f float64, fallback Val) Val {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return fallback
@@ -237,6 +240,7 @@ func TruncateFloat(f float64, fallback Val) Val {
 	return OfBig(i)
 }
 
+// AsInt returns an integer that fits 32 bits; bigger ones are clipped.
 func AsInt(v Val) (int, error) {
 	if err := v.CheckDefined(); err != nil {
 		return 0, err

@@ -17,6 +17,7 @@ type CallArgs struct {
 	Kw  []Binding
 }
 
+// Binding is a value with its name.
 type Binding struct {
 	Name string
 	V    Val

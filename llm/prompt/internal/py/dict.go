@@ -13,8 +13,10 @@ type PyDict struct {
 	index      map[string]int
 }
 
+// NewDict returns an empty dict with room for n members.
 func NewDict(n int) *PyDict { return &PyDict{index: make(map[string]int, n)} }
 
+// SetItem adds or replaces a member.
 func (d *PyDict) SetItem(key Val, v Val) error {
 	h, err := HashKey(key)
 	if err != nil {
@@ -44,7 +46,7 @@ func (d *PyDict) ToJSON() Val {
 	return Val{V: value.OfMap(m)}
 }
 
-// DictLen, dictAt and dictGet read dicts of both kinds.
+// DictLen returns how many members a dict has; like [DictAt] and [DictGet] it reads dicts of both kinds.
 func DictLen(v Val) int {
 	if d, ok := v.Py().(*PyDict); ok {
 		return len(d.Keys)
@@ -52,6 +54,7 @@ func DictLen(v Val) int {
 	return v.V.Map().Len()
 }
 
+// DictAt returns the member at an index, with its key.
 func DictAt(v Val, i int) (key, member Val) {
 	if d, ok := v.Py().(*PyDict); ok {
 		return d.Keys[i], d.Vals[i]
@@ -65,6 +68,7 @@ func DictAt(v Val, i int) (key, member Val) {
 	return key, Val{V: x}.WithOrigin(trace.ChildOrigin(v.Origin(), k))
 }
 
+// DictGet returns the member of a key; ok is false where there is none.
 func DictGet(v, key Val) (Val, bool, error) {
 	d, ok := v.Py().(*PyDict)
 	if !ok {

@@ -15,7 +15,10 @@ type Elements struct {
 	From  *trace.Origin // of the list
 }
 
+// Len returns how many there are.
 func (e Elements) Len() int { return max(len(e.plain), len(e.Other)) }
+
+// At returns one of them.
 func (e Elements) At(i int) Val {
 	v := None
 	if e.Other != nil {
@@ -29,6 +32,7 @@ func (e Elements) At(i int) Val {
 	return v
 }
 
+// ListElements returns the elements of a list, a tuple or a range; none of another value.
 func ListElements(v Val) Elements {
 	switch x := v.Py().(type) {
 	case nil:
@@ -135,6 +139,7 @@ func (m *Run) charsOf(s string) ([]Val, error) {
 	return items, nil
 }
 
+// ViewItems returns the items of a view.
 func (m *Run) ViewItems(x *DictView) ([]Val, error) {
 	return x.allItems(), m.CountSteps(DictLen(x.Of))
 }
@@ -211,6 +216,7 @@ func (m *Run) LengthOf(v Val) (int, error) {
 	return 0, e
 }
 
+// IsText reports whether v is a text, be it escaped.
 func IsText(v Val) bool {
 	_, isStr := v.AsString()
 	return isStr || v.isMarkup()
@@ -222,6 +228,7 @@ func IsSequenceLike(v Val) bool {
 	return isStr || v.IsDict() || IsSequence(v) || v.AsUndefined() != nil
 }
 
+// IsIterable reports whether a loop can walk v.
 func IsIterable(v Val) bool {
 	switch v.Py().(type) {
 	case *DictView, *Generator, *GroupTuple, counter:

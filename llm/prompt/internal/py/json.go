@@ -10,24 +10,25 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// jsonWriter writes JSON in the manner of Python's json.dumps.
-type jsonWriter struct {
+// JSONWriter writes JSON in the manner of Python's json.dumps.
+type JSONWriter struct {
 	printer
 	Item, Key, Indent string
 	Lines, Ascii      bool
 }
 
-func NewJSONWriter() *jsonWriter {
-	return &jsonWriter{printer: printer{max: fault.MaxBytes}, Item: ", ", Key: ": "}
+// NewJSONWriter returns a writer of one line.
+func NewJSONWriter() *JSONWriter {
+	return &JSONWriter{printer: printer{max: fault.MaxBytes}, Item: ", ", Key: ": "}
 }
 
 // Write returns a value as JSON.
-func (w *jsonWriter) Write(v Val) (string, error) {
+func (w *JSONWriter) Write(v Val) (string, error) {
 	w.addJSONValue(v)
 	return string(w.b), w.err
 }
 
-func (w *jsonWriter) addJSONValue(v Val) {
+func (w *JSONWriter) addJSONValue(v Val) {
 	if w.err != nil {
 		return
 	}
@@ -69,7 +70,7 @@ func (w *jsonWriter) addJSONValue(v Val) {
 	}
 }
 
-func (w *jsonWriter) addString(s string) {
+func (w *JSONWriter) addString(s string) {
 	if len(w.b)+len(s) > w.max {
 		w.addText(s) // fails
 		return
@@ -112,7 +113,7 @@ func appendASCII(b []byte, s string) []byte {
 	return b
 }
 
-func (w *jsonWriter) addLineBreak(depth int) {
+func (w *JSONWriter) addLineBreak(depth int) {
 	if w.Lines {
 		w.addText("\n")
 		for range depth {
@@ -121,7 +122,7 @@ func (w *jsonWriter) addLineBreak(depth int) {
 	}
 }
 
-func (w *jsonWriter) addElements(e Elements) {
+func (w *JSONWriter) addElements(e Elements) {
 	w.addText("[")
 	for i := range e.Len() {
 		if i > 0 {
@@ -139,7 +140,7 @@ func (w *jsonWriter) addElements(e Elements) {
 	w.addText("]")
 }
 
-func (w *jsonWriter) addMembers(v Val) {
+func (w *JSONWriter) addMembers(v Val) {
 	w.addText("{")
 	for i, at := range w.memberOrder(v) {
 		if i > 0 {

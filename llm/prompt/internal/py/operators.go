@@ -102,6 +102,7 @@ func operandsError(op string, a, b Val) *fault.Error {
 	return e
 }
 
+// AddValues joins two texts, lists or tuples.
 func (m *Run) AddValues(a, b Val) (Val, error) {
 	x, xok := a.AsString()
 	y, yok := b.AsString()

@@ -281,6 +281,7 @@ func IsSpace(r rune) bool {
 	return isSeparator || unicode.IsSpace(r)
 }
 
+// QuoteText returns a text as a string literal of Python's.
 func QuoteText(s string) string {
 	p := printer{max: fault.MaxBytes}
 	p.addQuoted(s)

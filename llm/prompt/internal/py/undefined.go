@@ -50,6 +50,7 @@ func wrongTypeError(v Val, format string, args ...any) *fault.Error {
 	return e
 }
 
+// LastName returns the last name of a dotted path.
 func LastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
 // ItemPath adds a subscript to a path, as messages show it.
@@ -62,6 +63,7 @@ func ItemPath(path string, key Val) string {
 	return path + "[" + string(p.b) + "]"
 }
 
+// MemberPath adds a name to a dotted path.
 func MemberPath(path, name string) string {
 	if path == "" {
 		return name
@@ -75,6 +77,7 @@ var DictMethods = map[string]bool{
 	"pop": true, "clear": true, "popitem": true, "setdefault": true, "update": true,
 }
 
+// ToError returns the error of using the value.
 func (u *UndefinedValue) ToError() *fault.Error {
 	format := u.Format
 	if format == "" {

@@ -25,15 +25,16 @@ type Val struct {
 
 // extra is what few values have. It is immutable.
 type extra struct {
-	python pythonOnly
+	python PythonOnly
 	// from is where the value comes from, while a rendering is traced.
 	from *trace.Origin
 }
 
-func OfPython(x pythonOnly) Val { return Val{extra: &extra{python: x}} }
+// OfPython returns the value of what only Python has.
+func OfPython(x PythonOnly) Val { return Val{extra: &extra{python: x}} }
 
 // Py returns what only Python has; nil for JSON data.
-func (v Val) Py() pythonOnly {
+func (v Val) Py() PythonOnly {
 	if v.extra == nil {
 		return nil
 	}
@@ -56,8 +57,8 @@ func (v Val) WithOrigin(o *trace.Origin) Val {
 	return v
 }
 
-// pythonOnly is what is not JSON: undefined, tuples, ranges, functions, markup ...
-type pythonOnly interface {
+// PythonOnly is what is not JSON: undefined, tuples, ranges, functions, markup ...
+type PythonOnly interface {
 	// PyType returns the name of the Python type, for messages.
 	PyType() string
 }
@@ -69,7 +70,7 @@ type (
 		Class fault.Class // Undefined or Security
 		Name  string
 		Off   int
-		Deep  bool // its members are undefined too: see [LenientScope]
+		Deep  bool // its members are undefined too: see LenientScope of package prompt
 		Hint  wording.Text
 		Soft  bool // the else of {{ a if b }}, and all in a chat template: prints nothing, is false and empty
 		keys  func() []string
@@ -77,15 +78,19 @@ type (
 		Format string // of the message; "" for an inline if without else
 		Args   []any
 	}
-	absent struct{}              // an argument that was not given
-	Tuple  []Val                 // an immutable sequence
-	PyList struct{ Items []Val } // a list with elements that are not JSON
+	absent struct{} // an argument that was not given
+	// Tuple is an immutable sequence.
+	Tuple []Val
+	// PyList is a list with elements that are not JSON.
+	PyList struct{ Items []Val }
 	// Markup is the text that escape made. Python's would escape whatever it meets;
 	// here it can be printed and nothing else, so that no text is escaped by surprise.
 	Markup    string
 	nonFinite float64 // nan and the infinities, which JSON cannot hold
-	RangeOf   struct{ Start, Stop, Step, N int64 }
-	DictView  struct { // the result of keys, values or items of a dict
+	// RangeOf is what range() makes.
+	RangeOf struct{ Start, Stop, Step, N int64 }
+	// DictView is the result of keys, values or items of a dict.
+	DictView struct {
 		Of   Val
 		Kind byte // k, v or i
 	}
@@ -102,12 +107,12 @@ type (
 	}
 	// callable is what a template can call.
 	callable interface {
-		pythonOnly
+		PythonOnly
 		CallWith(m *Run, a CallArgs) (Val, error)
 	}
 	// Object is what has members of its own.
 	Object interface {
-		pythonOnly
+		PythonOnly
 		// Member returns the member of that name; ok is false where there is none.
 		Member(m *Run, name string) (v Val, ok bool, err error)
 	}
@@ -116,44 +121,74 @@ type (
 		Object
 		ItemCount(m *Run) (int, error)
 	}
+	// Namespace is what namespace() makes: variables that loops can set.
 	Namespace struct {
 		names []string
 		vals  []Val
 	}
 )
 
+// PyType returns the name of the type.
 func (*UndefinedValue) PyType() string { return "Undefined" }
 func (absent) PyType() string          { return "nothing" }
-func (Tuple) PyType() string           { return "tuple" }
-func (*PyList) PyType() string         { return "list" }
-func (*PyDict) PyType() string         { return "dict" }
-func (Markup) PyType() string          { return "Markup" }
-func (nonFinite) PyType() string       { return "float" }
-func (*RangeOf) PyType() string        { return "range" }
+
+// PyType returns the name of the type.
+func (Tuple) PyType() string { return "tuple" }
+
+// PyType returns the name of the type.
+func (*PyList) PyType() string { return "list" }
+
+// PyType returns the name of the type.
+func (*PyDict) PyType() string { return "dict" }
+
+// PyType returns the name of the type.
+func (Markup) PyType() string    { return "Markup" }
+func (nonFinite) PyType() string { return "float" }
+
+// PyType returns the name of the type.
+func (*RangeOf) PyType() string { return "range" }
+
+// PyType returns the name of the type.
 func (v *DictView) PyType() string {
 	return map[byte]string{'k': "dict_keys", 'v': "dict_values", 'i': "dict_items"}[v.Kind]
 }
+
+// PyType returns the name of the type.
 func (*Generator) PyType() string { return "generator" }
 func (*function) PyType() string  { return "function" }
+
+// PyType returns the name of the type.
 func (*Namespace) PyType() string { return "Namespace" }
 
+// The values of null, and of an argument that was not given.
 var (
 	None    = Val{}
 	Missing = OfPython(absent{})
 )
 
+// OfStr returns a text.
 func OfStr(s string) Val { return Val{V: value.OfString(s)} }
-func OfBool(b bool) Val  { return Val{V: value.OfBool(b)} }
-func OfInt(i int) Val    { return Val{V: value.OfInt(int64(i))} }
+
+// OfBool returns a truth value.
+func OfBool(b bool) Val { return Val{V: value.OfBool(b)} }
+
+// OfInt returns an integer.
+func OfInt(i int) Val { return Val{V: value.OfInt(int64(i))} }
+
+// OfFloat returns a float.
 func OfFloat(f float64) Val {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return OfPython(nonFinite(f))
 	}
 	return Val{V: value.OfFloat(f)}
 }
+
+// OfFunc returns a function.
 func OfFunc(name string, call func(m *Run, a CallArgs) (Val, error)) Val {
 	return OfPython(&function{name: name, call: call})
 }
+
+// OfBig returns an integer.
 func OfBig(i *big.Int) Val { return Val{V: value.OfBig(i)} }
 
 // OfList makes a list; it is JSON as long as its elements are.
@@ -168,8 +203,13 @@ func OfList(items []Val) Val {
 	return Val{V: value.OfList(plain...)}
 }
 
-func (v Val) IsNone() bool   { return v.Py() == nil && v.V.IsNull() }
+// IsNone reports whether v is None.
+func (v Val) IsNone() bool { return v.Py() == nil && v.V.IsNull() }
+
+// IsAbsent reports whether v is an argument that was not given.
 func (v Val) IsAbsent() bool { _, ok := v.Py().(absent); return ok }
+
+// AsUndefined returns v as an undefined value; nil where it is defined.
 func (v Val) AsUndefined() *UndefinedValue {
 	u, _ := v.Py().(*UndefinedValue)
 	return u
@@ -191,6 +231,7 @@ func (v Val) ReadingSteps() int {
 	return len(s) >> 8
 }
 
+// IsDict reports whether v is a dict.
 func (v Val) IsDict() bool {
 	if v.Py() == nil {
 		return v.V.Kind() == value.Object
@@ -199,6 +240,7 @@ func (v Val) IsDict() bool {
 	return ok
 }
 
+// IsList reports whether v is a list.
 func (v Val) IsList() bool {
 	if v.Py() == nil {
 		return v.V.Kind() == value.List
@@ -238,10 +280,12 @@ func (v Val) CheckRead() error {
 // GroupTuple is an element of groupby: a pair that also has names.
 type GroupTuple struct{ Key, List Val }
 
+// PyType returns the name of the type.
 func (*GroupTuple) PyType() string { return "tuple" }
 
 func (g *GroupTuple) asPair() []Val { return []Val{g.Key, g.List} }
 
+// SetMember sets a variable.
 func (ns *Namespace) SetMember(name string, v Val) error {
 	for i, n := range ns.names {
 		if n == name {
@@ -258,6 +302,7 @@ func (ns *Namespace) SetMember(name string, v Val) error {
 
 func (f *function) CallWith(m *Run, a CallArgs) (Val, error) { return f.call(m, a) }
 
+// Member returns a variable.
 func (ns *Namespace) Member(_ *Run, name string) (Val, bool, error) {
 	if i := slices.Index(ns.names, name); i >= 0 {
 		return ns.vals[i], true, nil
@@ -276,4 +321,5 @@ func (g *GroupTuple) Member(_ *Run, name string) (Val, bool, error) {
 	return None, false, nil
 }
 
+// IsBool reports whether v is true or false.
 func IsBool(v Val) bool { return v.Py() == nil && v.V.Kind() == value.Bool }

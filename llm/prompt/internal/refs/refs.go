@@ -22,13 +22,16 @@ type RefCollector struct {
 	Assigned           assignedRefs
 }
 
+// PushScope opens a scope with names that the template defines.
 func (r *RefCollector) PushScope(names ...string) {
 	r.scopes = append(r.scopes, map[string]bool{})
 	r.DeclareNames(names...)
 }
 
+// PopScope closes the innermost scope.
 func (r *RefCollector) PopScope() { r.scopes = r.scopes[:len(r.scopes)-1] }
 
+// DeclareNames adds names that the template defines to the innermost scope.
 func (r *RefCollector) DeclareNames(names ...string) {
 	for _, name := range names {
 		r.scopes[len(r.scopes)-1][name] = true
@@ -56,7 +59,7 @@ func (r *RefCollector) AddExpr(n ast.Node) {
 	r.DropGuards(before)
 }
 
-// AddCondition is addExpr of what only decides.
+// AddCondition is AddExpr of what only decides.
 func (r *RefCollector) AddCondition(n ast.Node) {
 	r.deciding++
 	r.AddExpr(n)
@@ -76,6 +79,7 @@ func (r *RefCollector) AddGuards(cond ast.Node) {
 	}
 }
 
+// DropGuards forgets all guards but the first n.
 func (r *RefCollector) DropGuards(n int) {
 	for _, key := range r.Guards[n:] {
 		r.asked[key]--

@@ -25,6 +25,7 @@ type assignedUse struct {
 	offset int
 }
 
+// Target returns the name that what is being read gets into; "" is the text.
 func (a *assignedRefs) Target() string {
 	if len(a.targets) == 0 {
 		return ""
@@ -32,8 +33,10 @@ func (a *assignedRefs) Target() string {
 	return a.targets[len(a.targets)-1]
 }
 
+// PushTarget begins what gets into a name.
 func (a *assignedRefs) PushTarget(name string) { a.targets = append(a.targets, name) }
 
+// PopTarget ends what gets into the last name.
 func (a *assignedRefs) PopTarget() { a.targets = a.targets[:len(a.targets)-1] }
 
 // addRef notes that a reference is read.
@@ -85,7 +88,7 @@ func (a *assignedRefs) namesIn(name string) []string {
 	return names
 }
 
-// AddAssigned is addExpr of what the names of a target become.
+// AddAssigned is AddExpr of what the names of a target become.
 func (r *RefCollector) AddAssigned(n ast.Node, t *ast.AssignTarget) {
 	names := t.AllNames()
 	r.Assigned.PushTarget(names[0])

@@ -18,8 +18,8 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// compiledTemplate is what a template was compiled to.
-type compiledTemplate struct {
+// CompiledTemplate is what a template was compiled to.
+type CompiledTemplate struct {
 	Prog  *ast.Program
 	Tree  string // of its statements, for pongo2; "" where it has none
 	Slots int
@@ -27,7 +27,7 @@ type compiledTemplate struct {
 }
 
 // CompileText compiles the text of a template.
-func CompileText(text string, opts Options) (*compiledTemplate, error) {
+func CompileText(text string, opts Options) (*CompiledTemplate, error) {
 	if len(text) > fault.MaxSource {
 		return nil, sourceTooLong()
 	}
@@ -36,15 +36,15 @@ func CompileText(text string, opts Options) (*compiledTemplate, error) {
 		return nil, err
 	}
 	c.refs.Assigned.MarkPrinted(c.refs.List)
-	made := &compiledTemplate{Prog: c.prog, Slots: len(c.slots.Names), Refs: c.refs.List}
+	made := &CompiledTemplate{Prog: c.prog, Slots: len(c.slots.Names), Refs: c.refs.List}
 	if len(c.prog.Stmts) > 0 {
 		made.Tree = c.tree.String()
 	}
 	return made, nil
 }
 
-// compiledExpr is what an expression was compiled to.
-type compiledExpr struct {
+// CompiledExpr is what an expression was compiled to.
+type CompiledExpr struct {
 	Root  ast.Node
 	Path  []string // where it is a reference
 	Slots int
@@ -52,7 +52,7 @@ type compiledExpr struct {
 }
 
 // CompileExpr compiles an expression without its braces, which may call funcs.
-func CompileExpr(text string, funcs map[string]py.Func) (*compiledExpr, error) {
+func CompileExpr(text string, funcs map[string]py.Func) (*CompiledExpr, error) {
 	if len(text) > fault.MaxSource {
 		return nil, sourceTooLong()
 	}
@@ -66,7 +66,7 @@ func CompileExpr(text string, funcs map[string]py.Func) (*compiledExpr, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &compiledExpr{Root: root, Slots: len(names.Names)}
+	made := &CompiledExpr{Root: root, Slots: len(names.Names)}
 	if path, ok := ast.ConstPath(root); ok {
 		made.Path = path
 	}

@@ -28,7 +28,7 @@ type Origin struct {
 
 	from     []*Origin // references that a value was computed from
 	decided  []*Origin // what is made of secrets and has decided that it is this value
-	harmless bool      // a length, a truth value or a key: see [SecretScope]
+	harmless bool      // a length, a truth value or a key: see SecretScope of package prompt
 	parts    []Part    // of a joined text
 }
 
@@ -48,7 +48,7 @@ func NameOrigin(name string, v value.Value) *Origin {
 // JoinedOrigin returns the origin of a text that was joined from parts.
 func JoinedOrigin(parts []Part) *Origin { return &Origin{parts: parts} }
 
-// HarmlessOrigin is computedOrigin of a length, a truth value or a key, which tell next to nothing
+// HarmlessOrigin is ComputedOrigin of a length, a truth value or a key, which tell next to nothing
 // of a secret.
 func HarmlessOrigin(from []*Origin, isHarmless bool) *Origin {
 	o := ComputedOrigin(from)
@@ -59,6 +59,7 @@ func HarmlessOrigin(from []*Origin, isHarmless bool) *Origin {
 // IsReference reports whether the value is one of the scope, or a member of one.
 func (o *Origin) IsReference() bool { return o != nil && o.kind == Reference }
 
+// LiteralOrigin returns the origin of the template's bytes; exact where they are the text itself.
 func LiteralOrigin(start, stop int, exact bool) *Origin {
 	return &Origin{kind: Literal, start: start, stop: stop, exact: exact}
 }

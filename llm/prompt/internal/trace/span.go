@@ -30,7 +30,7 @@ type Span struct {
 	// Sources is the one value of a Reference, and what a Computed span was computed
 	// from: nothing, where only constants and loop counters went in.
 	Sources []ValueRef `json:"sources,omitempty"`
-	// Secret is set in the trace of a [SecretScope] where a secret has gone into the span, or
+	// Secret is set in the trace of a SecretScope where a secret has gone into the span, or
 	// has decided whether it is there, or what is; Decided are the values that did. Only such a
 	// span may be empty: it stands where a statement, from TemplateStart on, wrote nothing.
 	Secret  bool       `json:"secret,omitempty"`

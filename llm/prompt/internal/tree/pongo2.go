@@ -26,7 +26,7 @@ import (
 // template ever reaches it. The tags are registered under names that begin with two
 // underscores, which no template can use.
 
-// Tags of statements with a body, with the tags that divide and end it.
+// BlockTags are the tags of statements with a body, with the tags that divide and end it.
 var BlockTags = map[string][]string{
 	TagIf:       {TagElif, TagElse, TagEnd},
 	TagFor:      {TagElse, TagEnd},
@@ -37,6 +37,7 @@ var BlockTags = map[string][]string{
 	TagWith:     {TagEnd},
 }
 
+// The tags.
 const (
 	TagRoot     = "__template"
 	TagOut      = "__out"
@@ -152,7 +153,7 @@ func parseRoot(doc *pongo2.Parser, _ *pongo2.Token, _ *pongo2.Parser) (pongo2.IN
 func (t *rootTag) Execute(ctx *pongo2.ExecutionContext, _ pongo2.TemplateWriter) *pongo2.Error {
 	x, ok := ctx.Public[executionKey].(*Execution)
 	if !ok {
-		return ctx.Error("no execution", nil)
+		return ctx.Error("no machine", nil)
 	}
 	x.ctx = ctx
 	return t.body.Execute(ctx, x)
@@ -161,6 +162,7 @@ func (t *rootTag) Execute(ctx *pongo2.ExecutionContext, _ pongo2.TemplateWriter)
 // WriteString makes the execution a writer for pongo2, which has nothing to write.
 func (x *Execution) WriteString(s string) (int, error) { return len(s), nil }
 
+// Write is WriteString of bytes.
 func (x *Execution) Write(b []byte) (int, error) { return len(b), nil }
 
 // statementTag is a statement in pongo2's tree.
@@ -231,6 +233,7 @@ func parseBlockTag(ends []string) pongo2.TagParser {
 // Builder writes a tree of statements for pongo2.
 type Builder struct{ strings.Builder }
 
+// WriteTag adds a tag with the numbers that it stands for.
 func (w *Builder) WriteTag(name string, n ...int) {
 	w.WriteString("{% " + name)
 	for _, i := range n {
