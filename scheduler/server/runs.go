@@ -201,7 +201,7 @@ func (s *Server) getRun(ctx context.Context, in *getRunInput) (*getRunOutput, er
 		return nil, err
 	}
 	etag := etagOf(info)
-	if in.IfNoneMatch == etag {
+	if hasTag(in.IfNoneMatch, etag) {
 		return &getRunOutput{Status: http.StatusNotModified, ETag: etag}, nil
 	}
 	whole, err := s.wholeRun(ctx, in.ID)
@@ -209,6 +209,18 @@ func (s *Server) getRun(ctx context.Context, in *getRunInput) (*getRunOutput, er
 		return nil, err
 	}
 	return &getRunOutput{Status: http.StatusOK, ETag: whole.etag, Body: shaped[runBody]{whole.doc}}, nil
+}
+
+// hasTag reports whether an If-None-Match header names an ETag, by the weak comparison (RFC 9110, 13.1.2): proxies that
+// compress make tags weak. No tag of a run has a comma in it.
+func hasTag(header, etag string) bool {
+	for one := range strings.SplitSeq(header, ",") {
+		one = strings.TrimSpace(one)
+		if one == "*" || strings.TrimPrefix(one, "W/") == etag {
+			return true
+		}
+	}
+	return false
 }
 
 func etagOf(info *journal.RunInfo) string {

@@ -182,8 +182,16 @@ func TestETag(t *testing.T) {
 	if tag := first.header.Get("ETag"); tag != `"`+first.at("/last_seq")+`"` {
 		t.Errorf("the ETag is %s of %s", tag, first.text)
 	}
-	if again := f.do(token, "GET", path, "", "If-None-Match", first.header.Get("ETag")); again.status != http.StatusNotModified || again.text != "" {
-		t.Errorf("got %d %s", again.status, again.text)
+	tag := first.header.Get("ETag")
+	for _, known := range []string{tag, "W/" + tag, `"0", W/` + tag, "*"} {
+		if again := f.do(token, "GET", path, "", "If-None-Match", known); again.status != http.StatusNotModified || again.text != "" {
+			t.Errorf("%s: got %d %s", known, again.status, again.text)
+		}
+	}
+	for _, other := range []string{`"0"`, tag[1:], "W/" + tag[:2]} {
+		if again := f.do(token, "GET", path, "", "If-None-Match", other); again.status != http.StatusOK {
+			t.Errorf("%s: got %d %s", other, again.status, again.text)
+		}
 	}
 }
 
