@@ -361,6 +361,9 @@ func TestNothingHappensOnImport(t *testing.T) {
 	}
 }
 
+// maxFiles bounds the Go files of a folder, without its tests: more of them are more than one room.
+const maxFiles = 40
+
 func TestFolders(t *testing.T) {
 	top := []string{"cmd", "scheduler", "calls", "plugins", "llm", "flows", "configs", "test"}
 	vague := []string{"docs", "pkg", "util", "utils", "common", "types", "helpers", "misc"}
@@ -376,6 +379,15 @@ func TestFolders(t *testing.T) {
 		}
 		if parts[0] == "flows" && strings.HasSuffix(name, ".go") {
 			t.Errorf("%s: flows has examples and their data, no Go", name)
+		}
+	}
+	files := map[string]int{}
+	for _, source := range sources(t) {
+		files[source.dir]++
+	}
+	for dir, n := range files {
+		if n > maxFiles {
+			t.Errorf("%s has %d Go files, more than %d: split it where the code already does", dir, n, maxFiles)
 		}
 	}
 }

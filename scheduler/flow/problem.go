@@ -28,8 +28,11 @@ func (p Problems) Error() string {
 // In returns the text of all of them, in a language unless their flow has named one.
 func (p Problems) In(language string) string { return slices.Clone(p).in(language).Error() }
 
-// Localized returns them with their messages in a language, whichever their flow has named.
-func (p Problems) Localized(language string) Problems {
+// Localized returns them with their messages in a language unless their flow has named one.
+func (p Problems) Localized(language string) Problems { return slices.Clone(p).in(language) }
+
+// ForReader returns them with their messages in the language of who reads them, whichever their flow has named.
+func (p Problems) ForReader(language string) Problems {
 	all := slices.Clone(p)
 	for i := range all {
 		all[i].setLanguage(language)

@@ -50,7 +50,7 @@ type ProblemBody struct {
 // problemBodies returns problems in the language of the request.
 func (s *Server) problemBodies(ctx context.Context, problems flow.Problems) []ProblemBody {
 	all := make([]ProblemBody, len(problems))
-	for i, p := range problems.Localized(s.languageOf(ctx)) {
+	for i, p := range problems.ForReader(s.languageOf(ctx)) {
 		all[i] = ProblemBody{p.Pos.File, p.Pos.Line, p.Pos.Col, "error", p.Message, p.Hint}
 		if p.Warning {
 			all[i].Severity = "warning"

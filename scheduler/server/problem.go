@@ -169,7 +169,7 @@ func kindProblem(err error) *Problem {
 	var problems flow.Problems
 	if errors.As(err, &problems) {
 		faults = flowFaults(problems)
-		p.Detail, p.chineseDetail = problems.Localized("en").Error(), problems.Localized("zh").Error()
+		p.Detail, p.chineseDetail = problems.ForReader("en").Error(), problems.ForReader("zh").Error()
 	}
 	var misfits schema.Problems
 	if errors.As(err, &misfits) {
@@ -224,8 +224,8 @@ func cutLastColon(s string) (before string, n int, ok bool) {
 // flowFaults returns the errors of a flow.
 func flowFaults(problems flow.Problems) (all []Fault) {
 	found := problems.Errors()
-	english := found.Localized("en")
-	for i, p := range found.Localized("zh") {
+	english := found.ForReader("en")
+	for i, p := range found.ForReader("zh") {
 		f := newFault("", wording.Text{En: english[i].Message, Zh: p.Message}, wording.Text{En: english[i].Hint, Zh: p.Hint})
 		f.File, f.Line, f.Col = p.Pos.File, p.Pos.Line, p.Pos.Col
 		all = append(all, f)

@@ -79,9 +79,16 @@ func (p *Processor) flatSchema(faults []schema.Fault) value.Value {
 }
 
 // wantedSchema returns what the value at the place of a fault has to be. The schema of names is
-// not one of the object that has them.
+// not one of the object that has them; a pattern or a length, which objects ignore, may be used as it is.
 func wantedSchema(f schema.Fault) value.Value {
 	if f.Keyword != "propertyNames" {
+		return f.Schema
+	}
+	ofTexts := f.Schema.Kind() == value.Object
+	for _, keyword := range f.Schema.Map().Keys() {
+		ofTexts = ofTexts && slices.Contains([]string{"pattern", "minLength", "maxLength"}, keyword)
+	}
+	if ofTexts {
 		return f.Schema
 	}
 	return value.OfMap(value.Pairs("propertyNames", f.Schema))

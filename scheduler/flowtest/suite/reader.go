@@ -521,9 +521,9 @@ func (r *reader) renderText(n *yaml.Node, row value.Value) (v value.Value, ok bo
 	return v, true
 }
 
-// duration reads a duration; 0 for "".
+// duration reads a duration; 0 where the file has none, or a value of another type, which is reported elsewhere.
 func (r *reader) duration(pointer, text string) time.Duration {
-	if node, _, isGiven := yaml.Walk(r.root, pointer); text == "" && (!isGiven || yaml.Resolve(node).ShortTag() == "!!null") {
+	if node, _, isGiven := yaml.Walk(r.root, pointer); text == "" && (!isGiven || yaml.Resolve(node).ShortTag() != "!!str") {
 		return 0
 	}
 	d, err := time.ParseDuration(text)
