@@ -80,7 +80,7 @@ func (t toolPlan) lintFixed(def calls.Definition) (problems []schema.Problem) {
 		at, _ := with.At(p.Pointer)
 		missing := p.Keyword == "required" && strings.Count(p.Pointer, "/") == 1 // the model gives it
 		named := p.Keyword == "required" || p.Keyword == "additionalProperties"  // whatever the value will be
-		isUnknown := !named && isComputed(at)
+		isUnknown := !named && schema.IsComputed(at)
 		if p.Pointer == "" || missing || isUnknown {
 			continue
 		}
@@ -88,19 +88,6 @@ func (t toolPlan) lintFixed(def calls.Definition) (problems []schema.Problem) {
 		problems = append(problems, p)
 	}
 	return problems
-}
-
-// isComputed reports whether a part of v is known only later.
-func isComputed(v value.Value) bool {
-	if v.IsNull() || slices.ContainsFunc(v.List(), isComputed) {
-		return true
-	}
-	for _, member := range v.Map().All() {
-		if isComputed(member) {
-			return true
-		}
-	}
-	return false
 }
 
 // askCall lets the call of a tool look at what the tool fixes. Names that it misses may be given
@@ -119,16 +106,7 @@ func (t toolPlan) askCall(def calls.Definition, env calls.LintEnv) []schema.Prob
 // lintParameters looks at the schema of arguments that a tool spells out. It only describes them to
 // the model, so what is wrong there is a warning.
 func (t toolPlan) lintParameters() []schema.Problem {
-	doc := value.OfMap(t.parameters)
-	problems := schema.LintAt("", doc).AsWarnings()
-	problems = slices.DeleteFunc(problems, func(p schema.Problem) bool {
-		at, _ := doc.At(p.Pointer)
-		return p.Keyword == schema.MisfitDefault && isComputed(at)
-	})
-	for i := range problems {
-		problems[i].Pointer = "/" + t.place + "/parameters" + problems[i].Pointer
-	}
-	return problems
+	return schema.LintAt("/"+t.place+"/parameters", value.OfMap(t.parameters)).AsWarnings()
 }
 
 // lintOffered holds the arguments that a tool spells out to the parameters of its call.

@@ -194,11 +194,7 @@ func (t toolPlan) check() error {
 // invalidParameters returns why the parameters that the tool spells out are not a schema; nil
 // where they are, or are known only later.
 func (t toolPlan) invalidParameters() schema.Problems {
-	doc := value.OfMap(t.parameters)
-	if isComputed(doc) {
-		return nil
-	}
-	return schema.InvalidAt("/"+t.place+"/parameters", doc)
+	return schema.InvalidAt("/"+t.place+"/parameters", value.OfMap(t.parameters))
 }
 
 // givenSchema returns the schema of the arguments that the parameters spell out, closed: other

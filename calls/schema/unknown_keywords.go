@@ -60,7 +60,8 @@ func ineffectiveKeywords(doc value.Value, isPart bool) (problems Problems) {
 }
 
 // InvalidAt returns why what is at a pointer of a call's parameters is not a JSON Schema, each
-// fault at its place; nil for a schema, and for what is not even an object.
+// fault at its place; nil for a schema, and for what is not even an object. A null is a value
+// that only the run knows: what is wrong with it, or around it, is left out.
 func InvalidAt(pointer string, doc value.Value) (problems Problems) {
 	if doc.Kind() != value.Object {
 		return nil
@@ -70,23 +71,45 @@ func InvalidAt(pointer string, doc value.Value) (problems Problems) {
 	switch {
 	case errors.As(err, &wrong) && len(wrong.Problems) > 0:
 		for _, p := range wrong.Problems {
+			if at, _ := doc.At(p.Pointer); IsComputed(at) {
+				continue
+			}
 			message, hint := p.Text()
 			problems = append(problems, Problem{Pointer: pointer + p.Pointer}.WithMessage("not a JSON Schema: %s", message).WithHint("%s", hint))
 		}
-	case err != nil:
+	case err != nil && !IsComputed(doc):
 		problems = Problems{Problem{Pointer: pointer}.WithMessage("%v", err)}
 	}
 	return problems
 }
 
 // LintAt returns what [UnknownKeywords] and [MisfitDefaults] find in a schema that is at a
-// pointer of a call's parameters: what the Lint of a call wants.
+// pointer of a call's parameters: what the Lint of a call wants. A null is a value that only the
+// run knows, and a default that has one may fit.
 func LintAt(pointer string, doc value.Value) Problems {
-	problems := append(UnknownKeywords(doc), MisfitDefaults(doc)...)
+	misfits := slices.DeleteFunc(MisfitDefaults(doc), func(p Problem) bool {
+		at, _ := doc.At(p.Pointer)
+		return IsComputed(at)
+	})
+	problems := append(UnknownKeywords(doc), misfits...)
 	for i := range problems {
 		problems[i].Pointer = pointer + problems[i].Pointer
 	}
 	return problems
+}
+
+// IsComputed reports whether v, a part of the parameters that the Lint of a call gets, is or has
+// a null: it is then known only in a run, or is a null that was written.
+func IsComputed(v value.Value) bool {
+	if v.IsNull() || slices.ContainsFunc(v.List(), IsComputed) {
+		return true
+	}
+	for _, member := range v.Map().All() {
+		if IsComputed(member) {
+			return true
+		}
+	}
+	return false
 }
 
 // AsWarnings makes warnings of all problems.

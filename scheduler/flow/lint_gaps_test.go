@@ -471,6 +471,18 @@ steps:
 			`flow.yaml:5:78: current_schema/minProperties: not a JSON Schema: expected integer, but got string`,
 			`flow.yaml:6:117: tools/calls/0/parameters/properties/user/maxLength: not a JSON Schema: must be >= 0 but found -1`,
 		}},
+		"schemas that have values of the run": {`inputs: {type: object, properties: {t: {type: array}, n: {type: integer}}}
+steps:
+  - {id: a, call: slot, with: {current_schema: {type: object, properties: {x: {type: string, enum: !expr inputs.t}, y: {type: integer, default: !expr inputs.n, maximum: x}}}}}
+  - {id: b, call: chat, with: {user: x, response_schema: {type: !expr inputs.t, minProperties: !expr inputs.n, maxProperties: -1}}}
+  - {id: c, call: agent, with: {prompt: x, tools: {calls: [{call: chat, parameters: {properties: {user: {type: string, default: null, maxLength: -1}}}}]}}}
+  - {id: d, call: slot, with: {current_schema: {type: object, properties: {x: {enum: null}}}}}
+`, []string{
+			`flow.yaml:3:170: current_schema/properties/y/maximum: not a JSON Schema: expected number, but got string`,
+			`flow.yaml:4:127: response_schema/maxProperties: not a JSON Schema: must be >= 0 but found -1`,
+			`flow.yaml:5:141: tools/calls/0/parameters/properties/user/maxLength: not a JSON Schema: must be >= 0 but found -1`,
+			`flow.yaml:6:31: slot: current_schema: not a JSON Schema: "/properties/x/enum": expected array, but got null`,
+		}},
 		"a workspace": {`steps:
   - {id: a, call: context, with: {workspace: desk, current_message: hi}}
   - {id: b, call: context, with: {workspace: desk2, current_message: hi}}
