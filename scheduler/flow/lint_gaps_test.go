@@ -480,7 +480,7 @@ steps:
 `, []string{
 			`flow.yaml:3:170: current_schema/properties/y/maximum: not a JSON Schema: expected number, but got string`,
 			`flow.yaml:4:127: response_schema/maxProperties: not a JSON Schema: must be >= 0 but found -1`,
-			`flow.yaml:5:141: tools/calls/0/parameters/properties/user/maxLength: not a JSON Schema: must be >= 0 but found -1`,
+			`flow.yaml:5:146: tools/calls/0/parameters/properties/user/maxLength: not a JSON Schema: must be >= 0 but found -1`,
 			`flow.yaml:6:31: slot: current_schema: not a JSON Schema: "/properties/x/enum": expected array, but got null`,
 		}},
 		"a workspace": {`steps:
