@@ -115,10 +115,14 @@ func lintDocument(params value.Value, env calls.LintEnv) []schema.Problem {
 }
 
 // lintRefused finds what the document describes in a way that is wrong or not supported. It is
-// a warning where the request can go without it.
+// a warning where the request can go without it, and where the dialect of its schemas is unknown.
 func lintRefused(op *openapi.Operation, name string, params value.Value) (problems []schema.Problem) {
 	group := func(name string) *value.Map { return memberOf(params, name).Map() }
 	_, hasBody := params.Get("body")
+	if op.UnknownDialect != "" {
+		problems = append(problems, schema.Problem{Pointer: "/openapi", Warning: true}.
+			WithMessage("the jsonSchemaDialect %q of the document is unknown; its schemas are read as draft 2020-12", op.UnknownDialect))
+	}
 	given := Input{Operation: name, Path: group("path"), Query: group("query"), Headers: group("headers")}
 	for _, q := range op.Refused {
 		if given.has(q) || q.Required || hasBody && q.In == "body" {

@@ -208,6 +208,16 @@ paths:
 	}
 }
 
+// TestUnknownDialect: a dialect of the document's own is one warning.
+func TestUnknownDialect(t *testing.T) {
+	doc := "{openapi: 3.1.0, jsonSchemaDialect: 'https://example.com/own', servers: [{url: 'https://api.test'}], paths: {/x: {post: {operationId: x, parameters: [" +
+		"{name: a, in: query, schema: {type: string}}, {name: b, in: query, schema: {type: string}}]}}}}"
+	problems := httpcall.Definition().Lint(params(t, "{operation: x, openapi: "+doc+"}"), calls.LintEnv{})
+	if len(problems) != 1 || problems[0].Pointer != "/openapi" || !problems[0].Warning || !strings.Contains(problems[0].Message, `"https://example.com/own"`) {
+		t.Error(problems)
+	}
+}
+
 // TestLongDocument: documents may have 32 MiB, and a file that changes is read again.
 func TestLongDocument(t *testing.T) {
 	e := env(t, nil)

@@ -46,25 +46,46 @@ func dialectOf(name string) (dialect, error) {
 }
 
 // dialectWithin returns the dialect of a part of the document: that of the schema around it
-// that names one, or else that of the document. pointer is that of the part.
+// that names one, or else that of the document, which is 2020-12 where it names none or an
+// unknown one. pointer is that of the part. A $schema of the document itself is not read: it
+// names the schema of OpenAPI documents, for editors.
 func (r *reader) dialectWithin(pointer string) (dialect, error) {
 	if r.isOld {
 		return openAPI30, nil
 	}
-	name := stringMember(r.doc, "jsonSchemaDialect")
+	name := ""
 	at := r.doc
-	for token := range strings.SplitSeq(pointer, "/") {
-		if token != "" {
-			at, _ = at.At("/" + token)
-		}
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		at, _ = at.At("/" + token)
 		if own := stringMember(at, "$schema"); own != "" {
 			name = own
 		}
 	}
-	if name == "" {
+	if name != "" {
+		return dialectOf(name)
+	}
+	usual := stringMember(r.doc, "jsonSchemaDialect")
+	if usual == "" {
 		return draft2020, nil
 	}
-	return dialectOf(name)
+	d, err := dialectOf(usual)
+	if err != nil { // one of the document's own, which is most often 2020-12 with more keywords
+		return draft2020, nil //nolint:nilerr // Operation.UnknownDialect tells of it
+	}
+	return d, nil
+}
+
+// unknownDialect returns the dialect that the document names where that is none of the known
+// ones.
+func (r *reader) unknownDialect() string {
+	name := stringMember(r.doc, "jsonSchemaDialect")
+	if r.isOld || name == "" {
+		return ""
+	}
+	if _, err := dialectOf(name); err != nil {
+		return name
+	}
+	return ""
 }
 
 // upgrade says in the newest draft what s, a schema of an older one, says in words of its

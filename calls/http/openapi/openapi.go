@@ -33,6 +33,9 @@ type Operation struct {
 	// Refused are the parameters that cannot be given, for the document describes them in
 	// a way that is wrong or not supported.
 	Refused []Refused
+	// UnknownDialect is the jsonSchemaDialect of the document where that is none of the known
+	// ones, else "". The schemas are then read as those of draft 2020-12.
+	UnknownDialect string
 	// definitions are the schemas that those above refer to.
 	definitions *value.Map
 	// draft is the $schema of all of them; "" for that of a schema without.
@@ -147,7 +150,7 @@ func unknownOperation(name string, known []string) error {
 
 // readOperation reads one operation of a path item.
 func (r *reader) readOperation(method, path string, item, op value.Value) (*Operation, error) {
-	o := &Operation{ID: stringMember(op, "operationId"), Method: strings.ToUpper(method), Path: path, Summary: stringMember(op, "summary"), Description: stringMember(op, "description"), draft: r.draft()}
+	o := &Operation{ID: stringMember(op, "operationId"), Method: strings.ToUpper(method), Path: path, Summary: stringMember(op, "summary"), Description: stringMember(op, "description"), UnknownDialect: r.unknownDialect(), draft: r.draft()}
 	for _, level := range []value.Value{op, item, r.doc} {
 		if servers, _ := level.Get("servers"); len(servers.List()) > 0 {
 			o.Server = serverURL(servers.List()[0])

@@ -331,6 +331,9 @@ func TestDialects(t *testing.T) {
 		"dependentRequired":     {v31, "{dependentRequired: {a: [b]}, dependentSchemas: {c: {properties: {c: {$ref: '#/components/schemas/Text'}}}}}", `{"a":1,"b":1,"c":"x"}`, []string{`{"a":1}`, `{"c":1}`}},
 		"dependencies":          {draft7, "{dependencies: {a: [b], c: {properties: {c: {$ref: '#/components/schemas/Text'}}}}}", `{"a":1,"b":1,"c":"x"}`, []string{`{"a":1}`, `{"c":1}`}},
 		"const null":            {v31, "{anyOf: [{type: string}, {const: null}]}", `null`, []string{`1`}},
+		"$schema for editors":   {v31 + "\n$schema: https://spec.openapis.org/oas/3.1/schema/2022-10-07\njsonSchemaDialect: http://json-schema.org/draft-07/schema#", "{items: [{type: string}]}", `["a"]`, []string{`[1]`}},
+		"other $schema":         {v31 + "\n$schema: https://example.com/openapi.json", "{$ref: '#/components/schemas/Text'}", `"a"`, []string{`1`}},
+		"unknown dialect":       {v31 + "\njsonSchemaDialect: https://example.com/own", tuple, `["a","b"]`, []string{`[1]`}},
 		"own $schema":           {v31, "{type: object, properties: {o: {$ref: '#/components/schemas/Old'}, n: " + tuple + "}}", `{"o":["a"],"n":["a","b"]}`, []string{`{"o":[1]}`, `{"o":["a","b"]}`, `{"n":[1]}`}},
 		"within an own $schema": {v31, "{$ref: '#/components/schemas/Old/$defs/Pair'}", `["a",2]`, []string{`[1]`, `["a",2,3]`}},
 		"nullable of 3.0":       {v30, "{type: integer, nullable: true, minimum: 3, exclusiveMinimum: true}", `null`, []string{`3`}},
@@ -357,7 +360,6 @@ func TestDialects(t *testing.T) {
 		})
 	}
 	for name, c := range map[string]struct{ head, body, want string }{
-		"unknown":       {v31 + "\njsonSchemaDialect: https://example.com/own", "{}", `the dialect "https://example.com/own" is not supported`},
 		"unknown own":   {v31, "{properties: {a: {$schema: 'https://example.com/own'}}}", `the dialect "https://example.com/own" is not supported`},
 		"items":         {v31, "{items: [{type: string}]}", `/items`},
 		"recursive":     {v31 + "\njsonSchemaDialect: https://json-schema.org/draft/2019-09/schema", "{$recursiveRef: '#'}", "use $ref"},
