@@ -37,19 +37,19 @@ var layers = map[string][]string{
 	"llm/value/yaml":    {"llm/value", "llm/value/jsonc", "llm/value/wording"},
 	// What stands on the roots.
 	"llm/...": {"llm", "llm/endpoint", "llm/value/...", "*"},
-	// The template language: its rooms, each of which knows only those before it.
+	// The template language: its packages, each of which knows only those before it.
 	"llm/prompt":                     {"llm/prompt/internal/...", "llm/value"},
 	"llm/prompt/internal/lettercase": {},
 	"llm/prompt/internal/strftime":   {},
 	"llm/prompt/internal/fault":      {"llm/value"},
 	"llm/prompt/internal/trace":      {"llm/value"},
-	"llm/prompt/internal/py":         {"llm/prompt/internal/fault", "llm/prompt/internal/trace", "llm/value"},
-	"llm/prompt/internal/builtins":   {"llm/prompt/internal/fault", "llm/prompt/internal/lettercase", "llm/prompt/internal/py", "llm/prompt/internal/trace", "llm/value"},
-	"llm/prompt/internal/ast":        {"llm/prompt/internal/builtins", "llm/prompt/internal/py", "llm/value"},
-	"llm/prompt/internal/refs":       {"llm/prompt/internal/ast", "llm/prompt/internal/builtins", "llm/prompt/internal/py", "llm/value"},
-	"llm/prompt/internal/tree":       {}, // pongo2, and nothing of ours
-	"llm/prompt/internal/syntax":     {"llm/prompt/internal/ast", "llm/prompt/internal/builtins", "llm/prompt/internal/fault", "llm/prompt/internal/py", "llm/prompt/internal/refs", "llm/prompt/internal/strftime", "llm/prompt/internal/tree", "llm/value"},
-	"llm/prompt/internal/eval":       {"llm/prompt/internal/ast", "llm/prompt/internal/builtins", "llm/prompt/internal/fault", "llm/prompt/internal/py", "llm/prompt/internal/trace", "llm/prompt/internal/tree", "llm/value"},
+	"llm/prompt/internal/pyvalue":    {"llm/prompt/internal/fault", "llm/prompt/internal/trace", "llm/value"},
+	"llm/prompt/internal/builtins":   {"llm/prompt/internal/fault", "llm/prompt/internal/lettercase", "llm/prompt/internal/pyvalue", "llm/prompt/internal/trace", "llm/value"},
+	"llm/prompt/internal/ast":        {"llm/prompt/internal/builtins", "llm/prompt/internal/pyvalue", "llm/value"},
+	"llm/prompt/internal/refs":       {"llm/prompt/internal/ast", "llm/prompt/internal/builtins", "llm/prompt/internal/pyvalue", "llm/value"},
+	"llm/prompt/internal/pongo2tree": {}, // pongo2, and nothing of ours
+	"llm/prompt/internal/syntax":     {"llm/prompt/internal/ast", "llm/prompt/internal/builtins", "llm/prompt/internal/fault", "llm/prompt/internal/pongo2tree", "llm/prompt/internal/pyvalue", "llm/prompt/internal/refs", "llm/prompt/internal/strftime", "llm/value"},
+	"llm/prompt/internal/eval":       {"llm/prompt/internal/ast", "llm/prompt/internal/builtins", "llm/prompt/internal/fault", "llm/prompt/internal/pongo2tree", "llm/prompt/internal/pyvalue", "llm/prompt/internal/trace", "llm/value"},
 	// Of plugins only the host knows what a call is; a plugin's program stays small.
 	"plugins/proto":         {"plugins"},
 	"plugins/sdk":           {"plugins", "plugins/proto", "calls/schema", "llm", "llm/value"},
@@ -150,7 +150,7 @@ const messagesFolder = "llm/value/wording"
 // The doors: the folders that may import a library. A library that is not listed
 // has no door yet, and no place in the program.
 var doors = map[string][]string{
-	"github.com/flosch/pongo2":               {"llm/prompt/internal/tree"},
+	"github.com/flosch/pongo2":               {"llm/prompt/internal/pongo2tree"},
 	"github.com/santhosh-tekuri/jsonschema":  {"calls/schema"},
 	"go.yaml.in/yaml":                        {"llm/value/yaml"},
 	"github.com/tailscale/hujson":            {"llm/value/jsonc"},
@@ -348,7 +348,7 @@ func TestNothingHappensOnImport(t *testing.T) {
 	for _, f := range sources(t) {
 		for _, decl := range f.Decls {
 			generated := strings.HasSuffix(f.name, ".pb.go")
-			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" && f.dir != "llm/prompt/internal/tree" && !generated {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" && f.dir != "llm/prompt/internal/pongo2tree" && !generated {
 				t.Errorf("%s has an init function", f.name)
 			}
 		}

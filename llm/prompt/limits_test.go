@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/tree"
+	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/test/slow"
 )
@@ -170,13 +170,13 @@ func TestValuesAreNeverTemplates(t *testing.T) {
 // TestInnerTags shows that a template cannot name the tags of the structure, nor
 // reach pongo2's own.
 func TestInnerTags(t *testing.T) {
-	for name := range tree.BlockTags {
+	for name := range pongo2tree.BlockTags {
 		if _, err := Parse(Source{Text: "{% " + name + " 0 %}{% __end %}"}); err == nil {
 			t.Errorf("%s can be used", name)
 		}
 	}
 	for _, word := range []string{
-		tree.TagRoot, tree.TagOut, tree.TagSet, tree.TagEnd, "comment", "cycle", "firstof", "ifequal", "ifnotequal", "now", "spaceless",
+		pongo2tree.TagRoot, pongo2tree.TagOut, pongo2tree.TagSet, pongo2tree.TagEnd, "comment", "cycle", "firstof", "ifequal", "ifnotequal", "now", "spaceless",
 		"templatetag", "verbatim", "widthratio", "export", "forloop",
 	} {
 		if _, err := Parse(Source{Text: "{% " + word + " 0 %}{% end" + word + " %}"}); err == nil {

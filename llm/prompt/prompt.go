@@ -2,15 +2,16 @@
 // and statements with typed values and strict undefined names. It is the only door
 // to pongo2.
 //
-// A template goes through these rooms, each below internal and knowing only those before it:
+// A template goes through these packages, each below internal and knowing only those before it:
 //   - fault has the errors with their places, and the bounds on size, nesting, steps and output;
 //     trace the origins of texts, the spans that are made of them, and what of a text is secret.
-//   - py has the values while a template runs, with what Python's operators, printing and formats
-//     make of them.
+//   - lettercase has the letter cases of Python's str, strftime the formats of times.
+//   - pyvalue has the values while a template runs, with what Python's operators, printing and
+//     formats make of them.
 //   - builtins lists what has a name: filters, tests, methods and functions; it also has what Python
 //     offers beyond that, with what to write instead.
-//   - ast has the nodes and statements, refs the names that they read (Ref), and tree the tree of
-//     statements, which pongo2 parses and walks.
+//   - ast has the nodes and statements, refs the names that they read (Ref), and pongo2tree the
+//     tree of statements, which pongo2 parses and walks.
 //   - syntax cuts a text into tokens, reads Jinja2's expression grammar into nodes, and compiles
 //     text and statements (if, for, set, macro ...) into a program. It also reads chat templates of
 //     models, another dialect ([Options]).
@@ -41,7 +42,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/eval"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/syntax"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -105,11 +106,11 @@ func HasTags(text string) bool {
 
 // Text returns what a template prints for a value: strings as they are, the rest as
 // Python does (True, None, 3.0, ['a']).
-func Text(v value.Value) string { return py.Text(v) }
+func Text(v value.Value) string { return pyvalue.Text(v) }
 
 // Truthy is Python's notion of truth: "", 0, empty lists and objects and null are
 // false.
-func Truthy(v value.Value) bool { return py.Truthy(v) }
+func Truthy(v value.Value) bool { return pyvalue.Truthy(v) }
 
 // Filters lists the filters, by name.
 func Filters() []Builtin { return builtins.Filters() }

@@ -6,10 +6,10 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/eval"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
 	"github.com/callnode/scheduler/llm/prompt/internal/syntax"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
-	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -33,7 +33,7 @@ func ParseWith(src Source, opts Options) (*Template, error) {
 	if made.Tree == "" {
 		return t, nil
 	}
-	t.code.Tree, err = tree.ParseTree(made.Tree)
+	t.code.Tree, err = pongo2tree.ParseTree(made.Tree)
 	if err != nil {
 		return nil, fault.Locate(&src, err)
 	}

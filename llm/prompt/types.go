@@ -4,7 +4,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/eval"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/refs"
 	"github.com/callnode/scheduler/llm/prompt/internal/syntax"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
@@ -54,7 +54,7 @@ type Member = trace.Member
 
 // Func is a function that the program offers to expressions. It must be safe for
 // concurrent use; its panic becomes an error of the expression.
-type Func = py.Func
+type Func = pyvalue.Func
 
 // Builtin is a filter or a test of the language, for people.
 type Builtin = builtins.Builtin

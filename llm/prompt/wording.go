@@ -2,7 +2,7 @@ package prompt
 
 import "github.com/callnode/scheduler/llm/value/wording"
 
-// The messages of all rooms below internal, by their English formats.
+// The messages of all packages below internal, by their English formats.
 var _ = wording.Add(wording.Catalog{
 	"%%%c format: a number is required, not %s":                                          "%%%c 格式：应为数字，不能是 %s",
 	"%d values cannot be unpacked into %d names":                                         "%d 个值不能拆分给 %d 个名称",

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -28,7 +28,7 @@ type (
 	// ConstNode is a constant, or a function of the program.
 	ConstNode struct {
 		Position
-		V    py.Val
+		V    pyvalue.Val
 		Stop int // where a text ends in the source
 	}
 	// NameNode is a name.
@@ -247,7 +247,7 @@ func ConstPath(n Node) ([]string, bool) {
 			return nil, false
 		}
 		if p, ok := ConstPath(n.Obj); ok {
-			key := py.Text(c.V.V)
+			key := pyvalue.Text(c.V.V)
 			_, isStr := c.V.V.Str()
 			_, isInt := c.V.V.Int()
 			isKey := isStr || isInt
@@ -320,7 +320,7 @@ func PathText(n Node) string {
 		return n.Path
 	case *ItemNode:
 		if c, ok := n.Key.(*ConstNode); ok {
-			return py.ItemPath(PathText(n.Obj), c.V)
+			return pyvalue.ItemPath(PathText(n.Obj), c.V)
 		}
 		if p := PathText(n.Key); p != "" {
 			return PathText(n.Obj) + "[" + p + "]"

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -18,10 +18,10 @@ var mutators = map[string]string{
 	"pop": "list dict", "clear": "list dict", "popitem": "dict", "setdefault": "dict", "update": "dict",
 }
 
-func refuseAttribute(o py.Val, name string) py.Val {
-	return py.OfPython(&py.UndefinedValue{
+func refuseAttribute(o pyvalue.Val, name string) pyvalue.Val {
+	return pyvalue.OfPython(&pyvalue.UndefinedValue{
 		Class: fault.Security, Name: name,
-		Format: "access to attribute %s of a '%s' is refused", Args: []any{py.QuoteText(name), o.PyType()},
+		Format: "access to attribute %s of a '%s' is refused", Args: []any{pyvalue.QuoteText(name), o.PyType()},
 	})
 }
 
@@ -33,11 +33,11 @@ func IsInternal(name string) bool {
 
 // GetAttribute returns a Python attribute: a method, or a member of one of the objects
 // that a template can hold. Members of dicts are items, not attributes.
-func GetAttribute(m *py.Run, o py.Val, name string) (py.Val, bool, error) {
+func GetAttribute(m *pyvalue.Run, o pyvalue.Val, name string) (pyvalue.Val, bool, error) {
 	if IsInternal(name) {
 		return refuseAttribute(o, name), true, nil
 	}
-	if x, isObject := o.Py().(py.Object); isObject {
+	if x, isObject := o.Py().(pyvalue.Object); isObject {
 		v, ok, err := x.Member(m, name)
 		if ok || err != nil {
 			return v, ok, err
@@ -47,22 +47,22 @@ func GetAttribute(m *py.Run, o py.Val, name string) (py.Val, bool, error) {
 		return refuseAttribute(o, name), true, nil
 	}
 	if HasMethod(o, name) {
-		return py.OfFunc(name, func(m *py.Run, a py.CallArgs) (py.Val, error) { return CallMethod(m, o, name, a) }), true, nil
+		return pyvalue.OfFunc(name, func(m *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) { return CallMethod(m, o, name, a) }), true, nil
 	}
-	return py.None, false, nil
+	return pyvalue.None, false, nil
 }
 
 // GetItem evaluates a Python subscript; ok is false where the item is missing.
-func GetItem(o, key py.Val) (v py.Val, ok bool, err error) {
+func GetItem(o, key pyvalue.Val) (v pyvalue.Val, ok bool, err error) {
 	if o.IsDict() {
-		return py.DictGet(o, key)
+		return pyvalue.DictGet(o, key)
 	}
-	if g, isGroup := o.Py().(*py.GroupTuple); isGroup {
-		o = py.OfPython(py.Tuple{g.Key, g.List})
+	if g, isGroup := o.Py().(*pyvalue.GroupTuple); isGroup {
+		o = pyvalue.OfPython(pyvalue.Tuple{g.Key, g.List})
 	}
-	n, isNum := py.ToNum(key)
+	n, isNum := pyvalue.ToNum(key)
 	if !isNum || n.Kind != 'i' {
-		return py.None, false, nil
+		return pyvalue.None, false, nil
 	}
 	i := n.I
 	index := func(length int) bool {
@@ -73,7 +73,7 @@ func GetItem(o, key py.Val) (v py.Val, ok bool, err error) {
 	}
 	if s, isStr := o.AsString(); isStr {
 		if !index(utf8.RuneCountInString(s)) {
-			return py.None, false, nil
+			return pyvalue.None, false, nil
 		}
 		at := 0
 		for range i {
@@ -86,30 +86,30 @@ func GetItem(o, key py.Val) (v py.Val, ok bool, err error) {
 	switch x := o.Py().(type) {
 	case nil:
 		if list := o.V.List(); index(len(list)) {
-			return py.Val{V: list[i]}.WithOrigin(trace.ElementOrigin(o.Origin(), int(i))), true, nil
+			return pyvalue.Val{V: list[i]}.WithOrigin(trace.ElementOrigin(o.Origin(), int(i))), true, nil
 		}
-	case *py.PyList:
+	case *pyvalue.PyList:
 		if index(len(x.Items)) {
-			return py.Elements{Other: x.Items, From: o.Origin()}.At(int(i)), true, nil
+			return pyvalue.Elements{Other: x.Items, From: o.Origin()}.At(int(i)), true, nil
 		}
-	case py.Tuple:
+	case pyvalue.Tuple:
 		if index(len(x)) {
-			return py.Elements{Other: x, From: o.Origin()}.At(int(i)), true, nil
+			return pyvalue.Elements{Other: x, From: o.Origin()}.At(int(i)), true, nil
 		}
-	case *py.RangeOf:
+	case *pyvalue.RangeOf:
 		if index(int(x.N)) {
-			return py.Val{V: value.OfInt(x.Start + i*x.Step)}, true, nil
+			return pyvalue.Val{V: value.OfInt(x.Start + i*x.Step)}, true, nil
 		}
 	}
-	return py.None, false, nil
+	return pyvalue.None, false, nil
 }
 
 // SliceBound reads a bound of a slice.
-func SliceBound(v py.Val) (int, error) {
+func SliceBound(v pyvalue.Val) (int, error) {
 	if err := v.CheckDefined(); err != nil {
 		return 0, err
 	}
-	n, ok := py.ToNum(v)
+	n, ok := pyvalue.ToNum(v)
 	if !ok || n.Kind == 'f' {
 		return 0, fault.Errorf(fault.Type, "slice indices must be integers or None, not '%s'", v.PyType())
 	}
@@ -120,34 +120,34 @@ func SliceBound(v py.Val) (int, error) {
 }
 
 // SliceOf is o[start:stop:step] of a list, tuple, range or string.
-func SliceOf(m *py.Run, o py.Val, start, stop, step *int) (py.Val, error) {
+func SliceOf(m *pyvalue.Run, o pyvalue.Val, start, stop, step *int) (pyvalue.Val, error) {
 	if err := o.CheckDefined(); err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	_, isStr := o.AsString()
-	_, isTuple := o.Py().(py.Tuple)
+	_, isTuple := o.Py().(pyvalue.Tuple)
 	if !isStr && !isTuple && !o.IsList() {
-		return py.None, fault.Errorf(fault.Type, "'%s' cannot be sliced", o.PyType())
+		return pyvalue.None, fault.Errorf(fault.Type, "'%s' cannot be sliced", o.PyType())
 	}
 	items, err := m.ItemsOf(o)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	from, to, by, err := sliceRange(len(items), start, stop, step)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	var out []py.Val
+	var out []pyvalue.Val
 	for i := from; (to-i)*by > 0; i += by {
 		out = append(out, items[i])
 	}
 	if isTuple {
-		return py.OfPython(py.Tuple(out)), nil
+		return pyvalue.OfPython(pyvalue.Tuple(out)), nil
 	}
 	if !isStr {
-		return py.OfList(out), nil
+		return pyvalue.OfList(out), nil
 	}
-	return joinTexts(m, py.OfStr(""), out, true)
+	return joinTexts(m, pyvalue.OfStr(""), out, true)
 }
 
 // sliceRange clips the bounds of a slice as Python does.

@@ -2,7 +2,7 @@ package builtins
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -17,29 +17,29 @@ type Def struct {
 	rest bool
 	// lax lets the input be undefined.
 	lax bool
-	fn  func(m *py.Run, c *call) (py.Val, error)
+	fn  func(m *pyvalue.Run, c *call) (pyvalue.Val, error)
 }
 
 // call is one use of a builtin: its input, and arguments in the order of the
 // parameters, missing ones absent.
 type call struct {
-	in   py.Val
-	args []py.Val
-	argv py.CallArgs
+	in   pyvalue.Val
+	args []pyvalue.Val
+	argv pyvalue.CallArgs
 }
 
 // bindArgs puts the arguments where the parameters are.
-func (b *Def) bindArgs(name string, a py.CallArgs) ([]py.Val, error) {
+func (b *Def) bindArgs(name string, a pyvalue.CallArgs) ([]pyvalue.Val, error) {
 	if b.rest {
 		return nil, nil
 	}
 	if len(a.Pos) > len(b.params) {
 		return nil, fault.Errorf(fault.Type, "%s takes at most %d arguments, %d are given", name, len(b.params), len(a.Pos))
 	}
-	args := make([]py.Val, len(b.params))
+	args := make([]pyvalue.Val, len(b.params))
 	copy(args, a.Pos)
 	for i := len(a.Pos); i < len(args); i++ {
-		args[i] = py.Missing
+		args[i] = pyvalue.Missing
 	}
 next:
 	for _, kw := range a.Kw {
@@ -48,40 +48,40 @@ next:
 				continue
 			}
 			if !args[i].IsAbsent() {
-				return nil, fault.Errorf(fault.Type, "%s has two values for argument %s", name, py.QuoteText(p))
+				return nil, fault.Errorf(fault.Type, "%s has two values for argument %s", name, pyvalue.QuoteText(p))
 			}
 			args[i] = kw.V
 			continue next
 		}
-		e := fault.Errorf(fault.Type, "%s has no argument %s", name, py.QuoteText(kw.Name))
+		e := fault.Errorf(fault.Type, "%s has no argument %s", name, pyvalue.QuoteText(kw.Name))
 		e.Hint = value.DidYouMean(kw.Name, b.params)
 		return nil, e
 	}
 	for i := range b.need {
 		if args[i].IsAbsent() {
-			return nil, fault.Errorf(fault.Type, "%s needs the argument %s", name, py.QuoteText(b.params[i]))
+			return nil, fault.Errorf(fault.Type, "%s needs the argument %s", name, pyvalue.QuoteText(b.params[i]))
 		}
 	}
 	return args, nil
 }
 
 // ApplyTo runs a filter or a test.
-func (b *Def) ApplyTo(m *py.Run, name string, in py.Val, a py.CallArgs) (py.Val, error) {
+func (b *Def) ApplyTo(m *pyvalue.Run, name string, in pyvalue.Val, a pyvalue.CallArgs) (pyvalue.Val, error) {
 	if !b.lax {
 		if err := in.CheckRead(); err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 	}
 	args, err := b.bindArgs(name, a)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	if err := m.CountSteps(1 + in.ReadingSteps()); err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	v, err := b.fn(m, &call{in: in, args: args, argv: a})
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	return m.ComputeResult(v, in, a)
 }
@@ -109,7 +109,7 @@ func (c *call) intArg(i, fallback int) (int, error) {
 	if !c.hasArg(i) || c.args[i].IsNone() {
 		return fallback, nil
 	}
-	return py.AsInt(c.args[i])
+	return pyvalue.AsInt(c.args[i])
 }
 
 // widthArg is argument i as a number of columns within the bound.
@@ -126,7 +126,7 @@ func (c *call) boolArg(i int, fallback bool) (bool, error) {
 	if !c.hasArg(i) {
 		return fallback, nil
 	}
-	return py.IsTruthy(c.args[i])
+	return pyvalue.IsTruthy(c.args[i])
 }
 
 // inputText returns the text of the input.
@@ -137,5 +137,5 @@ func (c *call) inputText() string {
 
 // FailingBuiltin returns a filter or test that fails when it is used.
 func FailingBuiltin(use func() error) *Def {
-	return &Def{rest: true, lax: true, fn: func(*py.Run, *call) (py.Val, error) { return py.None, use() }}
+	return &Def{rest: true, lax: true, fn: func(*pyvalue.Run, *call) (pyvalue.Val, error) { return pyvalue.None, use() }}
 }

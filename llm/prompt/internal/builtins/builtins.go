@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -21,7 +21,7 @@ var builtins struct {
 	once               sync.Once
 	filters, tests     map[string]*Def
 	strs, lists, dicts map[string]*Def
-	globals            map[string]py.Val
+	globals            map[string]pyvalue.Val
 }
 
 func buildTables() {
@@ -35,11 +35,11 @@ func buildTables() {
 func FilterTable() map[string]*Def { builtins.once.Do(buildTables); return builtins.filters }
 
 // TestTable returns the tests, by name. It must not be changed.
-func TestTable() map[string]*Def     { builtins.once.Do(buildTables); return builtins.tests }
-func strTable() map[string]*Def      { builtins.once.Do(buildTables); return builtins.strs }
-func listTable() map[string]*Def     { builtins.once.Do(buildTables); return builtins.lists }
-func dictTable() map[string]*Def     { builtins.once.Do(buildTables); return builtins.dicts }
-func globalTable() map[string]py.Val { builtins.once.Do(buildTables); return builtins.globals }
+func TestTable() map[string]*Def          { builtins.once.Do(buildTables); return builtins.tests }
+func strTable() map[string]*Def           { builtins.once.Do(buildTables); return builtins.strs }
+func listTable() map[string]*Def          { builtins.once.Do(buildTables); return builtins.lists }
+func dictTable() map[string]*Def          { builtins.once.Do(buildTables); return builtins.dicts }
+func globalTable() map[string]pyvalue.Val { builtins.once.Do(buildTables); return builtins.globals }
 
 // Unsupported is what Jinja2 and Python have and no prompt needs, by kind and name,
 // with what to write instead. Using it is an error when a template is parsed.

@@ -5,32 +5,32 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value"
 )
 
 // itemsIfAny returns the items of a true value: to map and select, None is as empty
 // as an empty list.
-func itemsIfAny(m *py.Run, v py.Val) ([]py.Val, error) {
-	if any, err := py.IsTruthy(v); err != nil || !any {
+func itemsIfAny(m *pyvalue.Run, v pyvalue.Val) ([]pyvalue.Val, error) {
+	if any, err := pyvalue.IsTruthy(v); err != nil || !any {
 		return nil, err
 	}
 	return m.ItemsOf(v)
 }
 
 // takeNamed takes an argument out of those by name.
-func takeNamed(a *py.CallArgs, name string) py.Val {
+func takeNamed(a *pyvalue.CallArgs, name string) pyvalue.Val {
 	for i, kw := range a.Kw {
 		if kw.Name == name {
 			a.Kw = slices.Delete(slices.Clone(a.Kw), i, i+1)
 			return kw.V
 		}
 	}
-	return py.Missing
+	return pyvalue.Missing
 }
 
 // builtinArg takes the name of a filter or test from the front of the arguments.
-func builtinArg(a *py.CallArgs, what string, table map[string]*Def) (string, *Def, error) {
+func builtinArg(a *pyvalue.CallArgs, what string, table map[string]*Def) (string, *Def, error) {
 	name, ok := a.Pos[0].AsString()
 	if !ok {
 		return "", nil, fault.Errorf(fault.Type, "the name of a %s must be a string, not a '%s'", KindText(what), a.Pos[0].PyType())
@@ -38,7 +38,7 @@ func builtinArg(a *py.CallArgs, what string, table map[string]*Def) (string, *De
 	a.Pos = a.Pos[1:]
 	def := table[name]
 	if def == nil {
-		e := fault.Errorf(fault.Other, "unknown %s %s", KindText(what), py.QuoteText(name))
+		e := fault.Errorf(fault.Other, "unknown %s %s", KindText(what), pyvalue.QuoteText(name))
 		e.Hint = value.DidYouMean(name, sortedKeys(table))
 		if remedy, ok := Unsupported[what][name]; ok {
 			e.Hint = remedy
@@ -57,33 +57,33 @@ func sortedKeys[T any](table map[string]T) []string {
 	return names
 }
 
-func filterMap(m *py.Run, c *call) (py.Val, error) {
+func filterMap(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	a := c.argv
-	var each func(py.Val) (py.Val, error)
+	var each func(pyvalue.Val) (pyvalue.Val, error)
 	if len(a.Pos) == 0 {
 		attribute, fallback := takeNamed(&a, "attribute"), takeNamed(&a, "default")
 		if len(a.Kw) > 0 || attribute.IsAbsent() {
-			return py.None, fault.Errorf(fault.Type, "map needs the name of a filter, or attribute= and perhaps default=")
+			return pyvalue.None, fault.Errorf(fault.Type, "map needs the name of a filter, or attribute= and perhaps default=")
 		}
 		g, err := newGetter(attribute, fallback)
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
-		each = func(item py.Val) (py.Val, error) { return g.memberOf(m, item) }
+		each = func(item pyvalue.Val) (pyvalue.Val, error) { return g.memberOf(m, item) }
 	} else {
 		name, def, err := builtinArg(&a, "filter", FilterTable())
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
-		each = func(item py.Val) (py.Val, error) { return def.ApplyTo(m, name, item, a) }
+		each = func(item pyvalue.Val) (pyvalue.Val, error) { return def.ApplyTo(m, name, item, a) }
 	}
 	in := c.in
-	return newGenerator("map", func() ([]py.Val, error) {
+	return newGenerator("map", func() ([]pyvalue.Val, error) {
 		items, err := itemsIfAny(m, in)
 		if err != nil {
 			return nil, err
 		}
-		out := make([]py.Val, len(items))
+		out := make([]pyvalue.Val, len(items))
 		for i, item := range items {
 			out[i], err = each(item)
 			if err != nil {
@@ -95,42 +95,42 @@ func filterMap(m *py.Run, c *call) (py.Val, error) {
 }
 
 // selectFilter is select, reject, selectattr and rejectattr.
-func selectFilter(keep, byAttr bool) func(m *py.Run, c *call) (py.Val, error) {
-	return func(m *py.Run, c *call) (py.Val, error) {
+func selectFilter(keep, byAttr bool) func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
+	return func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		a := c.argv
 		var g *getter
 		if byAttr {
 			if len(a.Pos) == 0 {
-				return py.None, fault.Errorf(fault.Type, "the name of an attribute is missing")
+				return pyvalue.None, fault.Errorf(fault.Type, "the name of an attribute is missing")
 			}
 			var err error
-			g, err = newGetter(a.Pos[0], py.Missing)
+			g, err = newGetter(a.Pos[0], pyvalue.Missing)
 			if err != nil {
-				return py.None, err
+				return pyvalue.None, err
 			}
 			a.Pos = a.Pos[1:]
 		}
-		test := py.IsTruthy
+		test := pyvalue.IsTruthy
 		if len(a.Pos) > 0 {
 			name, def, err := builtinArg(&a, "test", TestTable())
 			if err != nil {
-				return py.None, err
+				return pyvalue.None, err
 			}
-			test = func(v py.Val) (bool, error) {
+			test = func(v pyvalue.Val) (bool, error) {
 				r, err := def.ApplyTo(m, name, v, a)
 				if err != nil {
 					return false, err
 				}
-				return py.IsTruthy(r)
+				return pyvalue.IsTruthy(r)
 			}
 		}
 		in := c.in
-		return newGenerator("select", func() ([]py.Val, error) {
+		return newGenerator("select", func() ([]pyvalue.Val, error) {
 			items, err := itemsIfAny(m, in)
 			if err != nil {
 				return nil, err
 			}
-			var out []py.Val
+			var out []pyvalue.Val
 			for _, item := range items {
 				v, err := g.memberOf(m, item)
 				if err != nil {

@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 )
 
 // sortBy sorts items by keys that are made of them; it is stable, also in
 // reverse.
-func sortBy(m *py.Run, items []py.Val, reverse bool, key func(py.Val) (py.Val, error)) ([]py.Val, error) {
-	type entry struct{ key, item py.Val }
+func sortBy(m *pyvalue.Run, items []pyvalue.Val, reverse bool, key func(pyvalue.Val) (pyvalue.Val, error)) ([]pyvalue.Val, error) {
+	type entry struct{ key, item pyvalue.Val }
 	entries := make([]entry, len(items))
 	for i, item := range items {
 		k, err := key(item)
@@ -40,118 +40,118 @@ func sortBy(m *py.Run, items []py.Val, reverse bool, key func(py.Val) (py.Val, e
 		}
 		return n
 	})
-	out := make([]py.Val, len(items))
+	out := make([]pyvalue.Val, len(items))
 	for i, e := range entries {
 		out[i] = e.item
 	}
 	return out, failed
 }
 
-func filterSort(m *py.Run, c *call) (py.Val, error) {
+func filterSort(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	items, err := m.ItemsOf(c.in)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	reverse, err := c.boolArg(0, false)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	sensitive, err := c.boolArg(1, false)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	var getters []*getter
 	if s, ok := c.args[2].AsString(); ok && strings.Contains(s, ",") {
 		for part := range strings.SplitSeq(s, ",") {
-			g, err := newGetter(py.OfStr(part), py.Missing)
+			g, err := newGetter(pyvalue.OfStr(part), pyvalue.Missing)
 			if err != nil {
-				return py.None, err
+				return pyvalue.None, err
 			}
 			getters = append(getters, g)
 		}
 	} else {
-		g, err := newGetter(c.args[2], py.Missing)
+		g, err := newGetter(c.args[2], pyvalue.Missing)
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		getters = []*getter{g}
 	}
-	items, err = sortBy(m, items, reverse, func(item py.Val) (py.Val, error) {
-		keys := make(py.Tuple, len(getters))
+	items, err = sortBy(m, items, reverse, func(item pyvalue.Val) (pyvalue.Val, error) {
+		keys := make(pyvalue.Tuple, len(getters))
 		for i, g := range getters {
 			v, err := g.memberOf(m, item)
 			if err != nil {
-				return py.None, err
+				return pyvalue.None, err
 			}
 			if err := v.CheckDefined(); err != nil {
-				return py.None, err
+				return pyvalue.None, err
 			}
 			keys[i] = foldCase(v, sensitive)
 		}
 		if len(keys) == 1 {
 			return keys[0], nil
 		}
-		return py.OfPython(keys), nil
+		return pyvalue.OfPython(keys), nil
 	})
-	return py.OfList(items), err
+	return pyvalue.OfList(items), err
 }
 
-func filterDictSort(m *py.Run, c *call) (py.Val, error) {
+func filterDictSort(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	if !c.in.IsDict() {
-		return py.None, fault.Errorf(fault.Other, "dictsort needs a dict, not a '%s'", c.in.PyType())
+		return pyvalue.None, fault.Errorf(fault.Other, "dictsort needs a dict, not a '%s'", c.in.PyType())
 	}
 	sensitive, err := c.boolArg(0, false)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	by, err := c.stringArg(1, "key")
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	if by != "key" && by != "value" {
-		return py.None, fault.Errorf(fault.Other, "dictsort sorts by 'key' or by 'value'")
+		return pyvalue.None, fault.Errorf(fault.Other, "dictsort sorts by 'key' or by 'value'")
 	}
 	reverse, err := c.boolArg(2, false)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	items, err := m.ViewItems(&py.DictView{Of: c.in, Kind: 'i'})
+	items, err := m.ViewItems(&pyvalue.DictView{Of: c.in, Kind: 'i'})
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	items, err = sortBy(m, items, reverse, func(item py.Val) (py.Val, error) {
-		pair, _ := item.Py().(py.Tuple)
+	items, err = sortBy(m, items, reverse, func(item pyvalue.Val) (pyvalue.Val, error) {
+		pair, _ := item.Py().(pyvalue.Tuple)
 		if by == "value" {
 			return foldCase(pair[1], sensitive), nil
 		}
 		return foldCase(pair[0], sensitive), nil
 	})
-	return py.OfList(items), err
+	return pyvalue.OfList(items), err
 }
 
-func filterUnique(m *py.Run, c *call) (py.Val, error) {
+func filterUnique(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	sensitive, err := c.boolArg(0, false)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	g, err := newGetter(c.args[1], py.Missing)
+	g, err := newGetter(c.args[1], pyvalue.Missing)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	in := c.in
-	return newGenerator("unique", func() ([]py.Val, error) {
+	return newGenerator("unique", func() ([]pyvalue.Val, error) {
 		items, err := m.ItemsOf(in)
 		if err != nil {
 			return nil, err
 		}
 		seen := map[string]bool{}
-		var out []py.Val
+		var out []pyvalue.Val
 		for _, item := range items {
 			k, err := g.memberOf(m, item)
 			if err != nil {
 				return nil, err
 			}
-			h, err := py.HashKey(foldCase(k, sensitive))
+			h, err := pyvalue.HashKey(foldCase(k, sensitive))
 			if err != nil {
 				return nil, err
 			}
@@ -165,27 +165,27 @@ func filterUnique(m *py.Run, c *call) (py.Val, error) {
 }
 
 // findExtreme is min and max: the first of the smallest or greatest elements.
-func findExtreme(m *py.Run, c *call, sign int) (py.Val, error) {
+func findExtreme(m *pyvalue.Run, c *call, sign int) (pyvalue.Val, error) {
 	sensitive, err := c.boolArg(0, false)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	g, err := newGetter(c.args[1], py.Missing)
+	g, err := newGetter(c.args[1], pyvalue.Missing)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	items, err := m.ItemsOf(c.in)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	if len(items) == 0 {
 		return noElement(m, "smallest or greatest"), nil
 	}
-	best, bestKey := py.None, py.None
+	best, bestKey := pyvalue.None, pyvalue.None
 	for i, item := range items {
 		k, err := g.memberOf(m, item)
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		k = foldCase(k, sensitive)
 		if i == 0 {
@@ -194,7 +194,7 @@ func findExtreme(m *py.Run, c *call, sign int) (py.Val, error) {
 		}
 		n, ordered, err := m.CompareValues("<", k, bestKey)
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		if ordered && n*sign > 0 {
 			best, bestKey = item, k
@@ -203,54 +203,54 @@ func findExtreme(m *py.Run, c *call, sign int) (py.Val, error) {
 	return best, nil
 }
 
-func filterGroupBy(m *py.Run, c *call) (py.Val, error) {
+func filterGroupBy(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	g, err := newGetter(c.args[0], c.args[1])
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	sensitive, err := c.boolArg(2, false)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	key := func(item py.Val) (py.Val, error) {
+	key := func(item pyvalue.Val) (pyvalue.Val, error) {
 		k, err := g.memberOf(m, item)
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		return foldCase(k, sensitive), k.CheckDefined()
 	}
 	items, err := m.ItemsOf(c.in)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	items, err = sortBy(m, items, false, key)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	var groups []py.Val
+	var groups []pyvalue.Val
 	for start := 0; start < len(items); {
 		k, err := key(items[start])
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		end := start + 1
 		for ; end < len(items); end++ {
 			next, err := key(items[end])
 			if err != nil {
-				return py.None, err
+				return pyvalue.None, err
 			}
 			if same, err := m.EqualValues(k, next); err != nil {
-				return py.None, err
+				return pyvalue.None, err
 			} else if !same {
 				break
 			}
 		}
 		first, err := g.memberOf(m, items[start])
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
-		groups = append(groups, py.OfPython(&py.GroupTuple{Key: first, List: py.OfList(items[start:end])}))
+		groups = append(groups, pyvalue.OfPython(&pyvalue.GroupTuple{Key: first, List: pyvalue.OfList(items[start:end])}))
 		start = end
 	}
-	return py.OfList(groups), nil
+	return pyvalue.OfList(groups), nil
 }

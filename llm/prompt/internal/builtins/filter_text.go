@@ -8,7 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -25,35 +25,35 @@ func textFilters() map[string]*Def {
 		"wordcount": {fn: filterWordcount},
 		"format":    {rest: true, fn: formatFilter},
 		"urlencode": {fn: filterURLEncode},
-		"safe": {fn: func(m *py.Run, c *call) (py.Val, error) {
+		"safe": {fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 			s, err := m.PrintedText(c.in)
-			return py.OfPython(py.Markup(s)).WithOrigin(py.PrintedOrigin(c.in)), err
+			return pyvalue.OfPython(pyvalue.Markup(s)).WithOrigin(pyvalue.PrintedOrigin(c.in)), err
 		}},
 		"escape": {fn: filterEscape},
 	}
 	for name, f := range map[string]func(string) string{
 		"upper": lettercase.Upper, "lower": lettercase.Lower, "capitalize": lettercase.Capitalize, "title": titleWords,
 	} {
-		t[name] = &Def{fn: func(m *py.Run, c *call) (py.Val, error) {
+		t[name] = &Def{fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 			s, err := m.TextOf(c.in)
 			if err == nil {
 				err = m.CheckTextSize(len(s))
 			}
-			return py.OfStr(f(s)), err
+			return pyvalue.OfStr(f(s)), err
 		}}
 	}
 	return t
 }
 
-func filterEscape(m *py.Run, c *call) (py.Val, error) {
-	if _, ok := c.in.Py().(py.Markup); ok {
+func filterEscape(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
+	if _, ok := c.in.Py().(pyvalue.Markup); ok {
 		return c.in, nil
 	}
 	s, err := m.TextOf(c.in)
 	if err == nil {
 		err = m.CheckTextSize(6 * len(s))
 	}
-	return py.OfPython(py.Markup(escapeHTML(s))), err
+	return pyvalue.OfPython(pyvalue.Markup(escapeHTML(s))), err
 }
 
 // titleWords returns the title filter: unlike str.title, an apostrophe does not
@@ -67,69 +67,69 @@ func titleWords(s string) string {
 		} else {
 			b.WriteString(lettercase.Lower(string(r)))
 		}
-		start = py.IsSpace(r) || strings.ContainsRune("-({[<", r)
+		start = pyvalue.IsSpace(r) || strings.ContainsRune("-({[<", r)
 	}
 	return b.String()
 }
 
-func filterTrim(m *py.Run, c *call) (py.Val, error) {
+func filterTrim(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	in, err := m.AsText(c.in)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	return stripText(m, in, c, true, true)
 }
 
-func filterReplace(m *py.Run, c *call) (py.Val, error) {
+func filterReplace(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	s, err := m.TextOf(c.in)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	old, err := m.TextOf(c.args[0])
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	with, err := m.TextOf(c.args[1])
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	count, err := c.intArg(2, -1)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	s, err = replaceText(m, s, old, with, count)
-	return py.OfStr(s), err
+	return pyvalue.OfStr(s), err
 }
 
-func filterIndent(m *py.Run, c *call) (py.Val, error) {
+func filterIndent(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	pad := "    "
 	if s, ok := c.args[0].AsString(); ok {
 		pad = s
 	} else if c.hasArg(0) {
 		n, err := c.widthArg(0)
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		pad = strings.Repeat(" ", max(n, 0))
 	}
 	first, err := c.boolArg(1, false)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	blank, err := c.boolArg(2, false)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	s, ok := c.in.AsString()
 	if !ok {
-		return py.None, fault.Errorf(fault.Type, "indent needs a string, not a '%s'", c.in.PyType())
+		return pyvalue.None, fault.Errorf(fault.Type, "indent needs a string, not a '%s'", c.in.PyType())
 	}
 	s += "\n" // as Jinja2 does, so that the last line counts
 	lines := splitLines(s)
 	if err := m.CheckTextSize(len(s) + len(lines)*len(pad)); err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	items := make([]py.Val, len(lines))
+	items := make([]pyvalue.Val, len(lines))
 	for i, line := range lines {
 		indented := blank || line.from < line.to
 		if i == 0 {
@@ -137,42 +137,42 @@ func filterIndent(m *py.Run, c *call) (py.Val, error) {
 		}
 		items[i] = c.in.SubText(line.from, s[line.from:line.to])
 		if indented {
-			items[i], err = m.AddValues(py.OfStr(pad), items[i])
+			items[i], err = m.AddValues(pyvalue.OfStr(pad), items[i])
 			if err != nil {
-				return py.None, err
+				return pyvalue.None, err
 			}
 		}
 	}
-	return joinTexts(m, py.OfStr("\n"), items, true)
+	return joinTexts(m, pyvalue.OfStr("\n"), items, true)
 }
 
-func filterTruncate(m *py.Run, c *call) (py.Val, error) {
+func filterTruncate(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	length, err := c.intArg(0, 255)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	kill, err := c.boolArg(1, false)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	end, err := c.stringArg(2, "...")
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	leeway, err := c.intArg(3, 5)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	tail := utf8.RuneCountInString(end)
 	if length < tail || leeway < 0 {
-		return py.None, fault.Errorf(fault.Other, "truncate needs a length of at least %d and a leeway of at least 0", tail)
+		return pyvalue.None, fault.Errorf(fault.Other, "truncate needs a length of at least %d and a leeway of at least 0", tail)
 	}
 	if n, err := m.LengthOf(c.in); err != nil || n <= length+leeway {
 		return c.in, err
 	}
 	s, ok := c.in.AsString()
 	if !ok {
-		return py.None, fault.Errorf(fault.Type, "truncate needs a string, not a '%s'", c.in.PyType())
+		return pyvalue.None, fault.Errorf(fault.Type, "truncate needs a string, not a '%s'", c.in.PyType())
 	}
 	runes := []rune(s)
 	cut := string(runes[:length-tail])
@@ -180,15 +180,15 @@ func filterTruncate(m *py.Run, c *call) (py.Val, error) {
 		cut = cut[:i]
 	}
 	if err := m.CountSteps(len(runes) >> 8); err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	return m.AddValues(c.in.SubText(0, cut), py.Val{V: value.OfString(end)}.WithOrigin(c.args[2].Origin()))
+	return m.AddValues(c.in.SubText(0, cut), pyvalue.Val{V: value.OfString(end)}.WithOrigin(c.args[2].Origin()))
 }
 
-func filterWordcount(m *py.Run, c *call) (py.Val, error) {
+func filterWordcount(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	s, err := m.TextOf(c.in)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	n, in := 0, false
 	for _, r := range s {
@@ -198,39 +198,39 @@ func filterWordcount(m *py.Run, c *call) (py.Val, error) {
 		}
 		in = word
 	}
-	return py.OfInt(n), m.CountSteps(len(s) >> 8)
+	return pyvalue.OfInt(n), m.CountSteps(len(s) >> 8)
 }
 
-func formatFilter(m *py.Run, c *call) (py.Val, error) {
+func formatFilter(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	s, err := m.TextOf(c.in)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	if len(c.argv.Kw) > 0 && len(c.argv.Pos) > 0 {
-		return py.None, fault.Errorf(fault.Type, "format takes arguments either by place or by name")
+		return pyvalue.None, fault.Errorf(fault.Type, "format takes arguments either by place or by name")
 	}
-	args := py.OfPython(py.Tuple(c.argv.Pos))
+	args := pyvalue.OfPython(pyvalue.Tuple(c.argv.Pos))
 	if len(c.argv.Kw) > 0 {
-		d, err := newDictFrom(m, "format", py.CallArgs{Kw: c.argv.Kw})
+		d, err := newDictFrom(m, "format", pyvalue.CallArgs{Kw: c.argv.Kw})
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
-		args = py.OfPython(d)
+		args = pyvalue.OfPython(d)
 	}
 	s, err = m.FormatPercent(s, args)
-	return py.OfStr(s), err
+	return pyvalue.OfStr(s), err
 }
 
-func filterURLEncode(m *py.Run, c *call) (py.Val, error) {
-	if c.in.IsDict() || py.IsSequence(c.in) {
+func filterURLEncode(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
+	if c.in.IsDict() || pyvalue.IsSequence(c.in) {
 		e := fault.Errorf(fault.Type, "urlencode needs a text, not a '%s'", c.in.PyType())
 		e.Hint = "encode each part: key ~ '=' ~ (value | urlencode)"
-		return py.None, e
+		return pyvalue.None, e
 	}
 	s, err := m.TextOf(c.in)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	s = strings.NewReplacer("+", "%20", "%7E", "~", "%2F", "/").Replace(url.QueryEscape(s))
-	return py.OfStr(s), m.CheckTextSize(len(s))
+	return pyvalue.OfStr(s), m.CheckTextSize(len(s))
 }

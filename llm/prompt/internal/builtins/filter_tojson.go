@@ -4,16 +4,16 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 )
 
 // filterToJSON writes JSON as Hugging Face's chat templates do: nothing escaped
 // for HTML, other scripts as they are, keys in their order.
-func filterToJSON(m *py.Run, c *call) (py.Val, error) {
+func filterToJSON(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	if err := c.in.CheckDefined(); err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	w := py.NewJSONWriter()
+	w := pyvalue.NewJSONWriter()
 	if c.hasArg(0) && !c.args[0].IsNone() {
 		w.Item, w.Lines = ",", true
 		if s, ok := c.args[0].AsString(); ok {
@@ -21,7 +21,7 @@ func filterToJSON(m *py.Run, c *call) (py.Val, error) {
 		} else {
 			n, err := c.widthArg(0)
 			if err != nil {
-				return py.None, err
+				return pyvalue.None, err
 			}
 			w.Indent = strings.Repeat(" ", max(n, 0))
 		}
@@ -29,26 +29,26 @@ func filterToJSON(m *py.Run, c *call) (py.Val, error) {
 	var err error
 	w.Ascii, err = c.boolArg(1, false)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	if c.hasArg(2) && !c.args[2].IsNone() {
 		seps, err := m.ItemsOf(c.args[2])
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		if len(seps) != 2 {
-			return py.None, fault.Errorf(fault.Other, "separators must be two strings")
+			return pyvalue.None, fault.Errorf(fault.Other, "separators must be two strings")
 		}
 		w.Item, _ = seps[0].AsString()
 		w.Key, _ = seps[1].AsString()
 	}
 	w.Sorted, err = c.boolArg(3, false)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	text, err := w.Write(c.in)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	return py.OfStr(text), m.CountSteps(len(text) >> 8)
+	return pyvalue.OfStr(text), m.CountSteps(len(text) >> 8)
 }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
@@ -23,7 +23,7 @@ func newFilterTable() map[string]*Def {
 		"int":     {params: []string{"default", "base"}, fn: filterInt},
 		"float":   {params: []string{"default"}, fn: filterFloat},
 		"round":   {params: []string{"precision", "method"}, fn: filterRound},
-		"string":  {fn: func(m *py.Run, c *call) (py.Val, error) { return m.AsText(c.in) }},
+		"string":  {fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) { return m.AsText(c.in) }},
 		"length":  {fn: lengthFilter},
 		"tojson":  {params: []string{"indent", "ensure_ascii", "separators", "sort_keys"}, lax: true, fn: filterToJSON},
 	}
@@ -35,14 +35,14 @@ func newFilterTable() map[string]*Def {
 	return t
 }
 
-func filterDefault(_ *py.Run, c *call) (py.Val, error) {
+func filterDefault(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	fallback := c.args[0]
 	if fallback.IsAbsent() {
-		fallback = py.OfStr("")
+		fallback = pyvalue.OfStr("")
 	}
 	if u := c.in.AsUndefined(); u != nil {
 		if u.Class == fault.Security {
-			return py.None, u.ToError()
+			return pyvalue.None, u.ToError()
 		}
 		return fallback, nil
 	}
@@ -50,59 +50,59 @@ func filterDefault(_ *py.Run, c *call) (py.Val, error) {
 	if err != nil || !loose {
 		return c.in, err
 	}
-	t, err := py.IsTruthy(c.in)
+	t, err := pyvalue.IsTruthy(c.in)
 	if err != nil || t {
 		return c.in, err
 	}
 	return fallback, nil
 }
 
-func filterAbs(_ *py.Run, c *call) (py.Val, error) {
-	n, ok := py.ToNum(c.in)
+func filterAbs(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
+	n, ok := pyvalue.ToNum(c.in)
 	if !ok {
-		return py.None, fault.Errorf(fault.Type, "abs needs a number, not a '%s'", c.in.PyType())
+		return pyvalue.None, fault.Errorf(fault.Type, "abs needs a number, not a '%s'", c.in.PyType())
 	}
 	if n.Kind == 'f' {
-		return py.OfFloat(math.Abs(n.F)), nil
+		return pyvalue.OfFloat(math.Abs(n.F)), nil
 	}
-	return py.OfBig(new(big.Int).Abs(n.Big())), nil
+	return pyvalue.OfBig(new(big.Int).Abs(n.Big())), nil
 }
 
-func filterInt(_ *py.Run, c *call) (py.Val, error) {
+func filterInt(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	if err := c.in.CheckDefined(); err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	fallback := py.OfInt(0)
+	fallback := pyvalue.OfInt(0)
 	if c.hasArg(0) {
 		fallback = c.args[0]
 	}
 	base, err := c.intArg(1, 10)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	if s, ok := c.in.AsString(); ok {
 		if i, ok := parseInt(s, base); ok {
-			return py.OfBig(i), nil
+			return pyvalue.OfBig(i), nil
 		}
 		f, ok := parseFloat(s)
 		if !ok {
 			return fallback, nil
 		}
-		return py.TruncateFloat(f, fallback), nil
+		return pyvalue.TruncateFloat(f, fallback), nil
 	}
-	n, ok := py.ToNum(c.in)
+	n, ok := pyvalue.ToNum(c.in)
 	if !ok {
 		return fallback, nil
 	}
 	if n.Kind == 'f' {
-		return py.TruncateFloat(n.F, fallback), nil
+		return pyvalue.TruncateFloat(n.F, fallback), nil
 	}
-	return py.OfBig(n.Big()), nil
+	return pyvalue.OfBig(n.Big()), nil
 }
 
 // parseInt is Python's int(s, base) for text.
 func parseInt(s string, base int) (*big.Int, bool) {
-	s = strings.TrimFunc(s, py.IsSpace)
+	s = strings.TrimFunc(s, pyvalue.IsSpace)
 	if len(s) > fault.MaxDigits || base < 2 || base > 36 {
 		return nil, false
 	}
@@ -137,7 +137,7 @@ func asciiDigit(r rune) rune {
 
 // parseFloat is Python's float(s) for text.
 func parseFloat(s string) (float64, bool) {
-	s = strings.Map(asciiDigit, strings.TrimFunc(s, py.IsSpace))
+	s = strings.Map(asciiDigit, strings.TrimFunc(s, pyvalue.IsSpace))
 	if strings.ContainsAny(s, "xXpP") || !hasSingleUnderscores(s) {
 		return 0, false
 	}
@@ -148,63 +148,63 @@ func parseFloat(s string) (float64, bool) {
 	return f, true
 }
 
-func filterFloat(_ *py.Run, c *call) (py.Val, error) {
+func filterFloat(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	if err := c.in.CheckDefined(); err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	fallback := py.OfFloat(0)
+	fallback := pyvalue.OfFloat(0)
 	if c.hasArg(0) {
 		fallback = c.args[0]
 	}
 	if s, ok := c.in.AsString(); ok {
 		if f, ok := parseFloat(s); ok {
-			return py.OfFloat(f), nil
+			return pyvalue.OfFloat(f), nil
 		}
 		return fallback, nil
 	}
-	if n, ok := py.ToNum(c.in); ok {
-		return py.OfFloat(n.Float()), nil
+	if n, ok := pyvalue.ToNum(c.in); ok {
+		return pyvalue.OfFloat(n.Float()), nil
 	}
 	return fallback, nil
 }
 
-func filterRound(_ *py.Run, c *call) (py.Val, error) {
-	n, ok := py.ToNum(c.in)
+func filterRound(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
+	n, ok := pyvalue.ToNum(c.in)
 	precision, err := c.intArg(0, 0)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	method, err := c.stringArg(1, "common")
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	switch {
 	case method != "common" && method != "ceil" && method != "floor":
-		return py.None, fault.Errorf(fault.Other, "the method of round must be common, ceil or floor")
+		return pyvalue.None, fault.Errorf(fault.Other, "the method of round must be common, ceil or floor")
 	case !ok:
-		return py.None, fault.Errorf(fault.Type, "round needs a number, not a '%s'", c.in.PyType())
+		return pyvalue.None, fault.Errorf(fault.Type, "round needs a number, not a '%s'", c.in.PyType())
 	case precision > 400 || precision < -400:
-		return py.None, fault.Errorf(fault.Limit, "round to more than 400 digits")
+		return pyvalue.None, fault.Errorf(fault.Limit, "round to more than 400 digits")
 	}
 	if n.Kind != 'f' && method == "common" {
 		if precision < 0 && n.Kind == 'i' {
-			return py.TruncateFloat(roundHalfEven(n.Float(), precision), py.None), nil
+			return pyvalue.TruncateFloat(roundHalfEven(n.Float(), precision), pyvalue.None), nil
 		}
-		return py.OfBig(n.Big()), nil
+		return pyvalue.OfBig(n.Big()), nil
 	}
 	f := n.Float()
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return py.OfFloat(f), nil
+		return pyvalue.OfFloat(f), nil
 	}
 	switch method {
 	case "common":
-		return py.OfFloat(roundHalfEven(f, precision)), nil
+		return pyvalue.OfFloat(roundHalfEven(f, precision)), nil
 	case "ceil":
 		scale := math.Pow(10, float64(precision))
-		return py.OfFloat((math.Ceil(f*scale) + 0) / scale), nil
+		return pyvalue.OfFloat((math.Ceil(f*scale) + 0) / scale), nil
 	}
 	scale := math.Pow(10, float64(precision))
-	return py.OfFloat((math.Floor(f*scale) + 0) / scale), nil
+	return pyvalue.OfFloat((math.Floor(f*scale) + 0) / scale), nil
 }
 
 // roundHalfEven is Python's round: correct for the exact value of the float.
@@ -218,13 +218,13 @@ func roundHalfEven(f float64, precision int) float64 {
 }
 
 // lengthFilter is length.
-func lengthFilter(m *py.Run, c *call) (py.Val, error) {
+func lengthFilter(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	n, err := m.LengthOf(c.in)
-	v := py.OfInt(n)
+	v := pyvalue.OfInt(n)
 	if !m.Trace || err != nil {
 		return v, err
 	}
-	from, known := py.OriginsOf(c.in)
+	from, known := pyvalue.OriginsOf(c.in)
 	if !known {
 		from = m.Touched
 	}

@@ -2,33 +2,33 @@ package builtins
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 )
 
 // FindGlobal returns a built-in function of templates.
-func FindGlobal(name string) (py.Val, bool) {
+func FindGlobal(name string) (pyvalue.Val, bool) {
 	v, ok := globalTable()[name]
 	return v, ok
 }
 
-func newGlobalTable() map[string]py.Val {
-	return map[string]py.Val{
-		"range": py.OfFunc("range", makeRange), "dict": py.OfFunc("dict", makeDict), "namespace": py.OfFunc("namespace", makeNamespace),
+func newGlobalTable() map[string]pyvalue.Val {
+	return map[string]pyvalue.Val{
+		"range": pyvalue.OfFunc("range", makeRange), "dict": pyvalue.OfFunc("dict", makeDict), "namespace": pyvalue.OfFunc("namespace", makeNamespace),
 	}
 }
 
-func makeRange(_ *py.Run, a py.CallArgs) (py.Val, error) {
+func makeRange(_ *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
 	if len(a.Kw) > 0 {
-		return py.None, fault.Errorf(fault.Type, "range takes no arguments by name")
+		return pyvalue.None, fault.Errorf(fault.Type, "range takes no arguments by name")
 	}
 	if len(a.Pos) < 1 || len(a.Pos) > 3 {
-		return py.None, fault.Errorf(fault.Type, "range takes 1 to 3 arguments, %d are given", len(a.Pos))
+		return pyvalue.None, fault.Errorf(fault.Type, "range takes 1 to 3 arguments, %d are given", len(a.Pos))
 	}
 	bounds := [3]int64{0, 0, 1}
 	for i, x := range a.Pos {
-		n, err := py.AsInt(x)
+		n, err := pyvalue.AsInt(x)
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		bounds[i] = int64(n)
 	}
@@ -38,32 +38,32 @@ func makeRange(_ *py.Run, a py.CallArgs) (py.Val, error) {
 	return rangeValue(bounds[0], bounds[1], bounds[2])
 }
 
-func rangeValue(start, stop, step int64) (py.Val, error) {
-	r := &py.RangeOf{Start: start, Stop: stop, Step: step}
+func rangeValue(start, stop, step int64) (pyvalue.Val, error) {
+	r := &pyvalue.RangeOf{Start: start, Stop: stop, Step: step}
 	switch {
 	case r.Step == 0:
-		return py.None, fault.Errorf(fault.Other, "the step of a range must not be zero")
+		return pyvalue.None, fault.Errorf(fault.Other, "the step of a range must not be zero")
 	case r.Step > 0 && r.Start < r.Stop:
 		r.N = (r.Stop-r.Start-1)/r.Step + 1
 	case r.Step < 0 && r.Start > r.Stop:
 		r.N = (r.Start-r.Stop-1)/-r.Step + 1
 	}
 	if r.N > fault.MaxRange {
-		return py.None, fault.Errorf(fault.Other, "a range of more than %d elements", fault.MaxRange)
+		return pyvalue.None, fault.Errorf(fault.Other, "a range of more than %d elements", fault.MaxRange)
 	}
-	return py.OfPython(r), nil
+	return pyvalue.OfPython(r), nil
 }
 
 // addPairs adds the items of a dict, or pairs of key and value, to a dict.
-func addPairs(m *py.Run, d *py.PyDict, v py.Val) error {
+func addPairs(m *pyvalue.Run, d *pyvalue.PyDict, v pyvalue.Val) error {
 	if v.IsDict() {
-		for i := range py.DictLen(v) {
-			k, x := py.DictAt(v, i)
+		for i := range pyvalue.DictLen(v) {
+			k, x := pyvalue.DictAt(v, i)
 			if err := d.SetItem(k, x); err != nil {
 				return err
 			}
 		}
-		return m.CountSteps(py.DictLen(v))
+		return m.CountSteps(pyvalue.DictLen(v))
 	}
 	items, err := m.ItemsOf(v)
 	if err != nil {
@@ -84,46 +84,46 @@ func addPairs(m *py.Run, d *py.PyDict, v py.Val) error {
 	return nil
 }
 
-func newDictFrom(m *py.Run, name string, a py.CallArgs) (*py.PyDict, error) {
+func newDictFrom(m *pyvalue.Run, name string, a pyvalue.CallArgs) (*pyvalue.PyDict, error) {
 	if len(a.Pos) > 1 {
 		return nil, fault.Errorf(fault.Type, "%s takes at most 1 argument without a name, %d are given", name, len(a.Pos))
 	}
-	d := py.NewDict(len(a.Kw))
+	d := pyvalue.NewDict(len(a.Kw))
 	for _, x := range a.Pos {
 		if err := addPairs(m, d, x); err != nil {
 			return nil, err
 		}
 	}
 	for _, kw := range a.Kw {
-		if err := d.SetItem(py.OfStr(kw.Name), kw.V); err != nil {
+		if err := d.SetItem(pyvalue.OfStr(kw.Name), kw.V); err != nil {
 			return nil, err
 		}
 	}
 	return d, nil
 }
 
-func makeDict(m *py.Run, a py.CallArgs) (py.Val, error) {
+func makeDict(m *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
 	d, err := newDictFrom(m, "dict", a)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	return d.ToJSON(), nil
 }
 
-func makeNamespace(m *py.Run, a py.CallArgs) (py.Val, error) {
+func makeNamespace(m *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
 	d, err := newDictFrom(m, "namespace", a)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	ns := &py.Namespace{}
+	ns := &pyvalue.Namespace{}
 	for i, k := range d.Keys {
 		name, ok := k.AsString()
 		if !ok {
-			return py.None, fault.Errorf(fault.Type, "the names of a namespace must be strings, not '%s'", k.PyType())
+			return pyvalue.None, fault.Errorf(fault.Type, "the names of a namespace must be strings, not '%s'", k.PyType())
 		}
 		if err := ns.SetMember(name, d.Vals[i]); err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 	}
-	return py.OfPython(ns), nil
+	return pyvalue.OfPython(ns), nil
 }

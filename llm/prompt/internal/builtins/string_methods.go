@@ -8,17 +8,17 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
 // methodsOf returns the methods of a value: those of Python's str, list, tuple and
 // dict that prompts use and that change nothing.
-func methodsOf(o py.Val) map[string]*Def {
+func methodsOf(o pyvalue.Val) map[string]*Def {
 	if o.IsDict() {
 		return dictTable()
 	}
-	if py.IsSequence(o) {
+	if pyvalue.IsSequence(o) {
 		return listTable()
 	}
 	if _, ok := o.AsString(); ok {
@@ -28,22 +28,24 @@ func methodsOf(o py.Val) map[string]*Def {
 }
 
 // HasMethod reports whether a value has a method of that name.
-func HasMethod(o py.Val, name string) bool { return methodsOf(o)[name] != nil }
+func HasMethod(o pyvalue.Val, name string) bool { return methodsOf(o)[name] != nil }
 
 // CallMethod calls a method that [HasMethod] has found.
-func CallMethod(m *py.Run, o py.Val, name string, a py.CallArgs) (py.Val, error) {
+func CallMethod(m *pyvalue.Run, o pyvalue.Val, name string, a pyvalue.CallArgs) (pyvalue.Val, error) {
 	return methodsOf(o)[name].ApplyTo(m, name, o, a)
 }
 
 func newDictTable() map[string]*Def {
 	viewOf := func(kind byte) *Def {
-		return &Def{fn: func(_ *py.Run, c *call) (py.Val, error) { return py.OfPython(&py.DictView{Of: c.in, Kind: kind}), nil }}
+		return &Def{fn: func(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
+			return pyvalue.OfPython(&pyvalue.DictView{Of: c.in, Kind: kind}), nil
+		}}
 	}
 	return map[string]*Def{
 		"keys": viewOf('k'), "values": viewOf('v'), "items": viewOf('i'),
-		"copy": {fn: func(_ *py.Run, c *call) (py.Val, error) { return c.in, nil }},
-		"get": {params: []string{"key", "default"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
-			v, ok, err := py.DictGet(c.in, c.args[0])
+		"copy": {fn: func(_ *pyvalue.Run, c *call) (pyvalue.Val, error) { return c.in, nil }},
+		"get": {params: []string{"key", "default"}, need: 1, fn: func(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
+			v, ok, err := pyvalue.DictGet(c.in, c.args[0])
 			if err == nil && !ok && c.hasArg(1) {
 				return c.args[1], nil
 			}
@@ -54,23 +56,23 @@ func newDictTable() map[string]*Def {
 
 func newListTable() map[string]*Def {
 	return map[string]*Def{
-		"index": {params: []string{"value"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
+		"index": {params: []string{"value"}, need: 1, fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 			first, _, err := findEqual(m, c)
 			if err == nil && first < 0 {
 				err = fault.Errorf(fault.Other, "the value is not in the list")
 			}
-			return py.OfInt(first), err
+			return pyvalue.OfInt(first), err
 		}},
-		"count": {params: []string{"value"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
+		"count": {params: []string{"value"}, need: 1, fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 			_, n, err := findEqual(m, c)
-			return py.OfInt(n), err
+			return pyvalue.OfInt(n), err
 		}},
 	}
 }
 
 // findEqual returns the first index of the first argument in the input, -1 for
 // nowhere, and how often it occurs.
-func findEqual(m *py.Run, c *call) (first, count int, err error) {
+func findEqual(m *pyvalue.Run, c *call) (first, count int, err error) {
 	items, err := m.ItemsOf(c.in)
 	first = -1
 	for i, x := range items {
@@ -103,65 +105,67 @@ func newStrTable() map[string]*Def {
 		"split": splitMethod(false), "rsplit": splitMethod(true),
 		"isupper": textTestMethod(func(s string) bool { return lettercase.IsCased(s, unicode.IsUpper) }),
 		"islower": textTestMethod(func(s string) bool { return lettercase.IsCased(s, unicode.IsLower) }),
-		"isspace": isIn(py.IsSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(lettercase.IsDigit),
+		"isspace": isIn(pyvalue.IsSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(lettercase.IsDigit),
 		"isalnum": isIn(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
 	}
-	t["splitlines"] = &Def{fn: func(m *py.Run, c *call) (py.Val, error) { return listOfTexts(m, c.in, splitLines(c.inputText())) }}
-	t["join"] = &Def{params: []string{"iterable"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
+	t["splitlines"] = &Def{fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
+		return listOfTexts(m, c.in, splitLines(c.inputText()))
+	}}
+	t["join"] = &Def{params: []string{"iterable"}, need: 1, fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		items, err := m.ItemsOf(c.args[0])
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		return joinTexts(m, c.in, items, true)
 	}}
 	t["replace"] = &Def{params: []string{"old", "new", "count"}, need: 2, fn: replaceMethod}
-	t["count"] = &Def{params: []string{"sub"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
+	t["count"] = &Def{params: []string{"sub"}, need: 1, fn: func(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		sub, err := c.stringArg(0, "")
-		return py.OfInt(strings.Count(c.inputText(), sub)), err
+		return pyvalue.OfInt(strings.Count(c.inputText(), sub)), err
 	}}
-	t["format"] = &Def{rest: true, fn: func(m *py.Run, c *call) (py.Val, error) {
+	t["format"] = &Def{rest: true, fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		s, err := m.FormatFields(c.inputText(), c.argv)
-		return py.OfStr(s), err
+		return pyvalue.OfStr(s), err
 	}}
 	return t
 }
 
 func textMethod(f func(string) string) *Def {
-	return &Def{fn: func(m *py.Run, c *call) (py.Val, error) {
+	return &Def{fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		s := c.inputText()
 		if err := m.CheckTextSize(len(s)); err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
-		return py.OfStr(f(s)), nil
+		return pyvalue.OfStr(f(s)), nil
 	}}
 }
 
 func textTestMethod(f func(string) bool) *Def {
-	return &Def{fn: func(m *py.Run, c *call) (py.Val, error) {
+	return &Def{fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		s := c.inputText()
-		return py.OfBool(f(s)), m.CountSteps(len(s) >> 8)
+		return pyvalue.OfBool(f(s)), m.CountSteps(len(s) >> 8)
 	}}
 }
 
 func stripMethod(left, right bool) *Def {
-	return &Def{params: []string{"chars"}, fn: func(m *py.Run, c *call) (py.Val, error) {
+	return &Def{params: []string{"chars"}, fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		return stripText(m, c.in, c, left, right)
 	}}
 }
 
 // stripText returns a text without the characters at its ends that are in the first
 // argument of c, or without the white space there where that is absent or none.
-func stripText(m *py.Run, in py.Val, c *call, left, right bool) (py.Val, error) {
+func stripText(m *pyvalue.Run, in pyvalue.Val, c *call, left, right bool) (pyvalue.Val, error) {
 	s, _ := in.AsString()
-	cut := py.IsSpace
+	cut := pyvalue.IsSpace
 	if c.hasArg(0) && !c.args[0].IsNone() {
 		chars, err := c.stringArg(0, "")
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		cut = func(r rune) bool { return strings.ContainsRune(chars, r) }
 		if err := m.CountSteps(len(s) * len(chars) >> 8); err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 	}
 	offset := 0
@@ -177,63 +181,63 @@ func stripText(m *py.Run, in py.Val, c *call, left, right bool) (py.Val, error) 
 
 // affixMethod is startswith or endswith, of one string or a tuple of them.
 func affixMethod(has func(s, part string) bool) *Def {
-	return &Def{params: []string{"part"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
-		parts := []py.Val{c.args[0]}
-		if t, ok := c.args[0].Py().(py.Tuple); ok {
+	return &Def{params: []string{"part"}, need: 1, fn: func(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
+		parts := []pyvalue.Val{c.args[0]}
+		if t, ok := c.args[0].Py().(pyvalue.Tuple); ok {
 			parts = t
 		}
 		for _, p := range parts {
 			text, ok := p.AsString()
 			if !ok {
-				return py.None, fault.Errorf(fault.Type, "needs a string or a tuple of strings, not '%s'", p.PyType())
+				return pyvalue.None, fault.Errorf(fault.Type, "needs a string or a tuple of strings, not '%s'", p.PyType())
 			}
 			if has(c.inputText(), text) {
-				return py.OfBool(true), nil
+				return pyvalue.OfBool(true), nil
 			}
 		}
-		return py.OfBool(false), nil
+		return pyvalue.OfBool(false), nil
 	}}
 }
 
-func cutPrefix(_ *py.Run, c *call) (py.Val, error) {
+func cutPrefix(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	part, err := c.stringArg(0, "")
 	s := c.inputText()
 	rest := strings.TrimPrefix(s, part)
 	return c.in.SubText(len(s)-len(rest), rest), err
 }
 
-func cutSuffix(_ *py.Run, c *call) (py.Val, error) {
+func cutSuffix(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	part, err := c.stringArg(0, "")
 	return c.in.SubText(0, strings.TrimSuffix(c.inputText(), part)), err
 }
 
 // findMethod is find, rfind or index: positions count characters.
 func findMethod(search func(s, sub string) int, must bool) *Def {
-	return &Def{params: []string{"sub"}, need: 1, fn: func(m *py.Run, c *call) (py.Val, error) {
+	return &Def{params: []string{"sub"}, need: 1, fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		s := c.inputText()
 		sub, err := c.stringArg(0, "")
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		i := search(s, sub)
 		if i >= 0 {
 			i = utf8.RuneCountInString(s[:i])
 		} else if must {
-			return py.None, fault.Errorf(fault.Other, "substring not found")
+			return pyvalue.None, fault.Errorf(fault.Other, "substring not found")
 		}
-		return py.OfInt(i), m.CountSteps(len(s) >> 8)
+		return pyvalue.OfInt(i), m.CountSteps(len(s) >> 8)
 	}}
 }
 
 func partitionMethod(search func(s, sep string) int, last bool) *Def {
-	return &Def{params: []string{"sep"}, need: 1, fn: func(_ *py.Run, c *call) (py.Val, error) {
+	return &Def{params: []string{"sep"}, need: 1, fn: func(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		s := c.inputText()
 		sep, err := c.stringArg(0, "")
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		if sep == "" {
-			return py.None, fault.Errorf(fault.Other, "empty separator")
+			return pyvalue.None, fault.Errorf(fault.Other, "empty separator")
 		}
 		from, to := len(s), len(s) // the separator
 		if i := search(s, sep); i >= 0 {
@@ -242,29 +246,29 @@ func partitionMethod(search func(s, sep string) int, last bool) *Def {
 			from, to = 0, 0
 		}
 		in := c.in
-		return py.OfPython(py.Tuple{in.SubText(0, s[:from]), in.SubText(from, s[from:to]), in.SubText(to, s[to:])}), nil
+		return pyvalue.OfPython(pyvalue.Tuple{in.SubText(0, s[:from]), in.SubText(from, s[from:to]), in.SubText(to, s[to:])}), nil
 	}}
 }
 
-func replaceMethod(m *py.Run, c *call) (py.Val, error) {
+func replaceMethod(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	old, err := c.stringArg(0, "")
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	with, err := c.stringArg(1, "")
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	count, err := c.intArg(2, -1)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	s, err := replaceText(m, c.inputText(), old, with, count)
-	return py.OfStr(s), err
+	return pyvalue.OfStr(s), err
 }
 
 // replaceText replaces old by new, count times, or everywhere when count < 0.
-func replaceText(m *py.Run, s, old, new string, count int) (string, error) {
+func replaceText(m *pyvalue.Run, s, old, new string, count int) (string, error) {
 	n := strings.Count(s, old)
 	if count >= 0 {
 		n = min(n, count)
@@ -278,35 +282,35 @@ func replaceText(m *py.Run, s, old, new string, count int) (string, error) {
 }
 
 // joinTexts puts sep between the texts of the items; strict refuses what is not text.
-func joinTexts(m *py.Run, sep py.Val, items []py.Val, strict bool) (py.Val, error) {
+func joinTexts(m *pyvalue.Run, sep pyvalue.Val, items []pyvalue.Val, strict bool) (pyvalue.Val, error) {
 	between, _ := sep.AsString()
 	texts, size := make([]string, len(items)), 0
 	var parts []trace.Part
 	for i, x := range items {
 		if err := x.CheckRead(); err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		s, ok := x.AsString()
 		if strict && !ok {
-			return py.None, fault.Errorf(fault.Type, "element %d is a '%s', not a string", i, x.PyType())
+			return pyvalue.None, fault.Errorf(fault.Type, "element %d is a '%s', not a string", i, x.PyType())
 		}
 		if !ok {
 			var err error
 			s, err = m.PrintedText(x)
 			if err != nil {
-				return py.None, err
+				return pyvalue.None, err
 			}
 		}
 		texts[i] = s
 		size += len(s) + len(between)
 		if size > fault.MaxBytes {
-			return py.None, m.CheckTextSize(size)
+			return pyvalue.None, m.CheckTextSize(size)
 		}
 		if m.Trace {
 			if i > 0 {
 				parts = trace.AppendParts(parts, sep.Origin().DecidedBy(trace.DecidersOf(x.Origin())), len(between))
 			}
-			parts = trace.AppendParts(parts, py.PrintedOrigin(x), len(s))
+			parts = trace.AppendParts(parts, pyvalue.PrintedOrigin(x), len(s))
 		}
 	}
 	return m.JoinedText(strings.Join(texts, between), parts), m.CheckTextSize(size)
@@ -314,19 +318,19 @@ func joinTexts(m *py.Run, sep py.Val, items []py.Val, strict bool) (py.Val, erro
 
 // splitMethod is split or rsplit.
 func splitMethod(fromRight bool) *Def {
-	return &Def{params: []string{"sep", "maxsplit"}, fn: func(m *py.Run, c *call) (py.Val, error) {
+	return &Def{params: []string{"sep", "maxsplit"}, fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		limit, err := c.intArg(1, -1)
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		sep := ""
 		if c.hasArg(0) && !c.args[0].IsNone() {
 			sep, err = c.stringArg(0, "")
 			if err != nil {
-				return py.None, err
+				return pyvalue.None, err
 			}
 			if sep == "" {
-				return py.None, fault.Errorf(fault.Other, "empty separator")
+				return pyvalue.None, fault.Errorf(fault.Other, "empty separator")
 			}
 		}
 		return listOfTexts(m, c.in, splitText(c.inputText(), sep, limit, fromRight))
@@ -337,16 +341,16 @@ func splitMethod(fromRight bool) *Def {
 type byteRange struct{ from, to int }
 
 // listOfTexts returns the parts of a text as a list.
-func listOfTexts(m *py.Run, in py.Val, parts []byteRange) (py.Val, error) {
+func listOfTexts(m *pyvalue.Run, in pyvalue.Val, parts []byteRange) (pyvalue.Val, error) {
 	if err := m.CheckListSize(len(parts)); err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	s, _ := in.AsString()
-	items := make([]py.Val, len(parts))
+	items := make([]pyvalue.Val, len(parts))
 	for i, p := range parts {
 		items[i] = m.ItemOfText(in, p.from, s[p.from:p.to])
 	}
-	return py.OfList(items), nil
+	return pyvalue.OfList(items), nil
 }
 
 // splitText splits at a separator, or at runs of white space when it is "", at most
@@ -359,7 +363,7 @@ func splitText(s, sep string, limit int, fromRight bool) []byteRange {
 		gaps = findAll(s, sep, fromRight)
 		limit = min(limit, len(gaps))
 	} else {
-		rest = byteRange{len(s) - len(strings.TrimLeftFunc(s, py.IsSpace)), len(strings.TrimRightFunc(s, py.IsSpace))}
+		rest = byteRange{len(s) - len(strings.TrimLeftFunc(s, pyvalue.IsSpace)), len(strings.TrimRightFunc(s, pyvalue.IsSpace))}
 		if rest.from >= rest.to {
 			return nil
 		}
@@ -407,12 +411,12 @@ func findAll(s, sep string, fromRight bool) (found []byteRange) {
 // without it.
 func findSpace(s string, in byteRange) (runs []byteRange) {
 	for at := in.from; at < in.to; {
-		i := strings.IndexFunc(s[at:in.to], py.IsSpace)
+		i := strings.IndexFunc(s[at:in.to], pyvalue.IsSpace)
 		if i < 0 {
 			break
 		}
 		run := byteRange{from: at + i}
-		run.to = in.to - len(strings.TrimLeftFunc(s[run.from:in.to], py.IsSpace))
+		run.to = in.to - len(strings.TrimLeftFunc(s[run.from:in.to], pyvalue.IsSpace))
 		runs = append(runs, run)
 		at = run.to
 	}

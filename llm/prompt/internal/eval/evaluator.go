@@ -10,16 +10,16 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
-	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // evaluator is the state of one evaluation or rendering. Eval and Render take one
 // from a pool and return it at their end; one goroutine uses it.
 type evaluator struct {
-	py.Run
+	pyvalue.Run
 	scope Scope
 	frame *frame
 	slots []slot // outer names that were looked up
@@ -27,25 +27,25 @@ type evaluator struct {
 
 	// of templates
 	prog     *ast.Program
-	walk     tree.Execution
+	walk     pongo2tree.Execution
 	out      []byte
-	captured py.Val       // by a filter block
+	captured pyvalue.Val  // by a filter block
 	parts    []trace.Part // of the text written so far, while it is traced
 }
 
 type slot struct {
-	v    py.Val
+	v    pyvalue.Val
 	seen bool
 }
 
 // frame is one scope of variables: the template, a loop's body, a macro.
 type frame struct {
 	parent *frame
-	vars   []py.Binding
+	vars   []pyvalue.Binding
 	kept   bool // a macro sees it
 }
 
-func (f *frame) setVar(name string, v py.Val) error {
+func (f *frame) setVar(name string, v pyvalue.Val) error {
 	for i := range f.vars {
 		if f.vars[i].Name == name {
 			f.vars[i].V = v
@@ -55,7 +55,7 @@ func (f *frame) setVar(name string, v py.Val) error {
 	if len(f.vars) >= fault.MaxVars {
 		return fault.Errorf(fault.Limit, "more than %d variables", fault.MaxVars)
 	}
-	f.vars = append(f.vars, py.Binding{Name: name, V: v})
+	f.vars = append(f.vars, pyvalue.Binding{Name: name, V: v})
 	return nil
 }
 
@@ -85,22 +85,22 @@ func (m *evaluator) release() {
 }
 
 // lookupOuter returns the value of a name that the template does not define itself.
-func (m *evaluator) lookupOuter(n *ast.NameNode) (py.Val, error) {
+func (m *evaluator) lookupOuter(n *ast.NameNode) (pyvalue.Val, error) {
 	s := &m.slots[n.Slot]
 	if s.seen {
 		if u := s.v.AsUndefined(); u != nil {
 			c := *u
 			c.Off = n.Pos()
-			return py.OfPython(&c), nil
+			return pyvalue.OfPython(&c), nil
 		}
 		m.Touch(s.v.Origin())
 		return s.v, nil
 	}
 	v, ok, err := m.scope.Lookup(n.Name)
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.Pos())
+		return pyvalue.None, fault.WithPosition(err, n.Pos())
 	}
-	s.seen, s.v = true, py.Val{V: v}
+	s.seen, s.v = true, pyvalue.Val{V: v}
 	if m.Trace && ok {
 		s.v = s.v.WithOrigin(trace.NameOrigin(n.Name, v))
 		m.Touch(s.v.Origin())
@@ -111,7 +111,7 @@ func (m *evaluator) lookupOuter(n *ast.NameNode) (py.Val, error) {
 			return g, nil
 		}
 		f, ok := m.scope.(LenientScope)
-		s.v = m.Undefined(&py.UndefinedValue{
+		s.v = m.Undefined(&pyvalue.UndefinedValue{
 			Class: fault.Undefined, Name: n.Name, Format: "%s is undefined", Args: []any{n.Name}, Off: n.Pos(), Deep: ok && f.IsAbsent(n.Name),
 			Hint: wording.Of(builtins.Unsupported["function"][n.Name]),
 		})

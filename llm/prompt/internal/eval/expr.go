@@ -6,12 +6,12 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
-func (m *evaluator) evalConst(n *ast.ConstNode) (py.Val, error) {
+func (m *evaluator) evalConst(n *ast.ConstNode) (pyvalue.Val, error) {
 	v := n.V
 	if !m.Trace || n.Stop == 0 {
 		return v, nil
@@ -26,7 +26,7 @@ func (m *evaluator) evalConst(n *ast.ConstNode) (py.Val, error) {
 	return v.WithOrigin(trace.LiteralOrigin(start, stop, isPlain)), nil
 }
 
-func (m *evaluator) evalName(n *ast.NameNode) (py.Val, error) {
+func (m *evaluator) evalName(n *ast.NameNode) (pyvalue.Val, error) {
 	for f := m.frame; f != nil; f = f.parent {
 		for i := len(f.vars) - 1; i >= 0; i-- {
 			if f.vars[i].Name == n.Name {
@@ -38,10 +38,10 @@ func (m *evaluator) evalName(n *ast.NameNode) (py.Val, error) {
 	return m.lookupOuter(n)
 }
 
-func (m *evaluator) evalSlice(n *ast.SliceNode) (py.Val, error) {
+func (m *evaluator) evalSlice(n *ast.SliceNode) (pyvalue.Val, error) {
 	o, err := m.eval(n.Obj)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	var bound [3]*int
 	for i, x := range [3]ast.Node{n.Start, n.Stop, n.Step} {
@@ -50,124 +50,124 @@ func (m *evaluator) evalSlice(n *ast.SliceNode) (py.Val, error) {
 		}
 		v, err := m.eval(x)
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		if v.IsNone() {
 			continue
 		}
 		b, err := builtins.SliceBound(v)
 		if err != nil {
-			return py.None, fault.WithPosition(err, x.Pos())
+			return pyvalue.None, fault.WithPosition(err, x.Pos())
 		}
 		bound[i] = &b
 	}
 	v, err := builtins.SliceOf(&m.Run, o, bound[0], bound[1], bound[2])
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.Pos())
+		return pyvalue.None, fault.WithPosition(err, n.Pos())
 	}
 	return v, nil
 }
 
-func (m *evaluator) evalUnary(n *ast.UnaryNode) (py.Val, error) {
+func (m *evaluator) evalUnary(n *ast.UnaryNode) (pyvalue.Val, error) {
 	v, err := m.eval(n.X)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	if n.Op == '!' {
-		t, err := py.IsTruthy(v)
+		t, err := pyvalue.IsTruthy(v)
 		if err != nil {
-			return py.None, fault.WithPosition(err, n.Pos())
+			return pyvalue.None, fault.WithPosition(err, n.Pos())
 		}
-		return py.OfBool(!t), nil
+		return pyvalue.OfBool(!t), nil
 	}
 	if err := v.CheckDefined(); err != nil {
-		return py.None, fault.WithPosition(err, n.Pos())
+		return pyvalue.None, fault.WithPosition(err, n.Pos())
 	}
-	x, ok := py.ToNum(v)
+	x, ok := pyvalue.ToNum(v)
 	if !ok {
-		return py.None, fault.WithPosition(fault.Errorf(fault.Type, "bad operand type for unary %c: '%s'", n.Op, v.PyType()), n.Pos())
+		return pyvalue.None, fault.WithPosition(fault.Errorf(fault.Type, "bad operand type for unary %c: '%s'", n.Op, v.PyType()), n.Pos())
 	}
 	if n.Op == '+' {
-		return py.ComputeNumbers("+", x, py.Num{Kind: 'i'})
+		return pyvalue.ComputeNumbers("+", x, pyvalue.Num{Kind: 'i'})
 	}
 	if x.Kind == 'f' {
-		return py.OfFloat(-x.F), nil
+		return pyvalue.OfFloat(-x.F), nil
 	}
-	return py.ComputeNumbers("-", py.Num{Kind: 'i'}, x)
+	return pyvalue.ComputeNumbers("-", pyvalue.Num{Kind: 'i'}, x)
 }
 
-func (m *evaluator) evalBinary(n *ast.BinaryNode) (py.Val, error) {
+func (m *evaluator) evalBinary(n *ast.BinaryNode) (pyvalue.Val, error) {
 	a, err := m.evalTraced(n.A)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	b, err := m.evalTraced(n.B)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	v, err := m.ApplyOperator(n.Op, a, b)
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.Pos())
+		return pyvalue.None, fault.WithPosition(err, n.Pos())
 	}
 	return v, nil
 }
 
-func (m *evaluator) evalConcat(n *ast.ConcatNode) (py.Val, error) {
+func (m *evaluator) evalConcat(n *ast.ConcatNode) (pyvalue.Val, error) {
 	var buf [8]string
 	parts, size := buf[:0], 0
 	var traced []trace.Part
 	for _, p := range n.Parts {
 		v, err := m.evalTraced(p)
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		s, err := m.TextOf(v)
 		if err != nil {
-			return py.None, fault.WithPosition(err, p.Pos())
+			return pyvalue.None, fault.WithPosition(err, p.Pos())
 		}
 		size += len(s)
 		parts = append(parts, s)
 		if m.Trace {
-			traced = trace.AppendParts(traced, py.PrintedOrigin(v), len(s))
+			traced = trace.AppendParts(traced, pyvalue.PrintedOrigin(v), len(s))
 		}
 	}
 	if err := m.CheckTextSize(size); err != nil {
-		return py.None, fault.WithPosition(err, n.Pos())
+		return pyvalue.None, fault.WithPosition(err, n.Pos())
 	}
 	return m.JoinedText(strings.Join(parts, ""), traced), m.CountSteps(len(traced) >> 4)
 }
 
-func (m *evaluator) evalCompare(n *ast.CompareNode) (py.Val, error) {
+func (m *evaluator) evalCompare(n *ast.CompareNode) (pyvalue.Val, error) {
 	a, err := m.eval(n.First)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
 	for i, op := range n.Ops {
 		b, err := m.evalOperand(n.Rest[i])
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		ok, err := m.compareQuickly(op, a, b)
 		if err != nil {
-			return py.None, fault.WithPosition(err, n.Pos())
+			return pyvalue.None, fault.WithPosition(err, n.Pos())
 		}
 		if !ok {
-			return py.OfBool(false), nil
+			return pyvalue.OfBool(false), nil
 		}
 		a = b
 	}
-	return py.OfBool(true), nil
+	return pyvalue.OfBool(true), nil
 }
 
-func (m *evaluator) evalLogic(n *ast.LogicNode) (py.Val, error) {
+func (m *evaluator) evalLogic(n *ast.LogicNode) (pyvalue.Val, error) {
 	touched := len(m.Touched)
 	a, err := m.eval(n.A)
 	if err != nil {
-		return py.None, err
+		return pyvalue.None, err
 	}
-	t, err := py.IsTruthy(a)
+	t, err := pyvalue.IsTruthy(a)
 	if err != nil {
-		return py.None, fault.WithPosition(err, n.A.Pos())
+		return pyvalue.None, fault.WithPosition(err, n.A.Pos())
 	}
 	if t == n.Or {
 		return a, nil
@@ -179,45 +179,45 @@ func (m *evaluator) evalLogic(n *ast.LogicNode) (py.Val, error) {
 	return m.eval(n.B)
 }
 
-func (m *evaluator) evalCond(n *ast.CondNode) (py.Val, error) {
+func (m *evaluator) evalCond(n *ast.CondNode) (pyvalue.Val, error) {
 	t, err := m.evalTruth(n.Cond)
 	switch {
 	case err != nil:
-		return py.None, err
+		return pyvalue.None, err
 	case t:
 		return m.eval(n.Yes)
 	case n.No != nil:
 		return m.eval(n.No)
 	}
-	return py.OfPython(&py.UndefinedValue{Class: fault.Undefined, Soft: true, Off: n.Pos()}), nil
+	return pyvalue.OfPython(&pyvalue.UndefinedValue{Class: fault.Undefined, Soft: true, Off: n.Pos()}), nil
 }
 
-func (m *evaluator) evalList(n *ast.ListNode) (py.Val, error) {
-	items := make([]py.Val, len(n.Items))
+func (m *evaluator) evalList(n *ast.ListNode) (pyvalue.Val, error) {
+	items := make([]pyvalue.Val, len(n.Items))
 	for i, x := range n.Items {
 		v, err := m.evalTraced(x)
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		items[i] = v
 	}
 	if n.Tuple {
-		return py.OfPython(py.Tuple(items)), m.CountSteps(len(items))
+		return pyvalue.OfPython(pyvalue.Tuple(items)), m.CountSteps(len(items))
 	}
-	return py.OfList(items), m.CountSteps(len(items))
+	return pyvalue.OfList(items), m.CountSteps(len(items))
 }
 
-func (m *evaluator) evalDict(n *ast.DictNode) (py.Val, error) {
+func (m *evaluator) evalDict(n *ast.DictNode) (pyvalue.Val, error) {
 	plain := value.NewMap(len(n.Keys))
-	d := (*py.PyDict)(nil)
+	d := (*pyvalue.PyDict)(nil)
 	for i := range n.Keys {
 		k, err := m.evalTraced(n.Keys[i])
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		v, err := m.evalTraced(n.Vals[i])
 		if err != nil {
-			return py.None, err
+			return pyvalue.None, err
 		}
 		s, ok := k.V.Str()
 		isJSON := ok && k.Py() == nil && v.Py() == nil && v.Origin() == nil
@@ -226,23 +226,23 @@ func (m *evaluator) evalDict(n *ast.DictNode) (py.Val, error) {
 			continue
 		}
 		if d == nil {
-			d = py.NewDict(len(n.Keys))
+			d = pyvalue.NewDict(len(n.Keys))
 			for pk, pv := range plain.All() {
-				_ = d.SetItem(py.OfStr(pk), py.Val{V: pv}) // strings can be keys
+				_ = d.SetItem(pyvalue.OfStr(pk), pyvalue.Val{V: pv}) // strings can be keys
 			}
 		}
 		if err := d.SetItem(k, v); err != nil {
-			return py.None, fault.WithPosition(err, n.Keys[i].Pos())
+			return pyvalue.None, fault.WithPosition(err, n.Keys[i].Pos())
 		}
 	}
 	if d != nil {
-		return py.OfPython(d), m.CountSteps(len(n.Keys))
+		return pyvalue.OfPython(d), m.CountSteps(len(n.Keys))
 	}
-	return py.Val{V: value.OfMap(plain)}, m.CountSteps(len(n.Keys))
+	return pyvalue.Val{V: value.OfMap(plain)}, m.CountSteps(len(n.Keys))
 }
 
 // compareQuickly is ordered with a short way for what templates compare most.
-func (m *evaluator) compareQuickly(op string, a, b py.Val) (bool, error) {
+func (m *evaluator) compareQuickly(op string, a, b pyvalue.Val) (bool, error) {
 	if a.Py() == nil && b.Py() == nil && op == "==" {
 		if s, ok := a.V.Str(); ok {
 			if t, ok := b.V.Str(); ok && len(s) < 256 {
@@ -269,9 +269,9 @@ func (m *evaluator) evalTruth(n ast.Node) (bool, error) {
 		return false, err
 	}
 	if v.Py() == nil {
-		return py.Truthy(v.V), nil
+		return pyvalue.Truthy(v.V), nil
 	}
-	t, err := py.IsTruthy(v)
+	t, err := pyvalue.IsTruthy(v)
 	if err != nil {
 		return false, fault.WithPosition(err, n.Pos())
 	}
@@ -279,7 +279,7 @@ func (m *evaluator) evalTruth(n ast.Node) (bool, error) {
 }
 
 // eval evaluates an expression.
-func (m *evaluator) eval(n ast.Node) (py.Val, error) {
+func (m *evaluator) eval(n ast.Node) (pyvalue.Val, error) {
 	switch n := n.(type) {
 	case *ast.NameNode:
 		return m.evalName(n)
@@ -316,11 +316,11 @@ func (m *evaluator) eval(n ast.Node) (py.Val, error) {
 	case *ast.BodyNode:
 		return m.evalBody()
 	}
-	return py.None, fault.Errorf(fault.Other, "an expression of type %T cannot be evaluated", n)
+	return pyvalue.None, fault.Errorf(fault.Other, "an expression of type %T cannot be evaluated", n)
 }
 
 // evalOperand is eval with a short way for constants, which the compiler inlines.
-func (m *evaluator) evalOperand(n ast.Node) (py.Val, error) {
+func (m *evaluator) evalOperand(n ast.Node) (pyvalue.Val, error) {
 	if c, ok := n.(*ast.ConstNode); ok && !m.Trace {
 		return c.V, nil
 	}

@@ -3,8 +3,8 @@ package eval
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
-	"github.com/callnode/scheduler/llm/prompt/internal/tree"
+	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -12,20 +12,20 @@ import (
 type loopState struct {
 	m      *evaluator
 	stmt   *ast.ForStmt
-	bodies []tree.Body
+	bodies []pongo2tree.Body
 	frame  *frame // around the loop
 	depth  int    // from 0
 	i      int
-	items  py.Elements // what is walked
+	items  pyvalue.Elements // what is walked
 	// With an if, elements are tested when they are needed, for the body may change
 	// what the condition sees.
 	tested int
-	kept   []py.Val
+	kept   []pyvalue.Val
 }
 
 func (*loopState) PyType() string { return "LoopContext" }
 
-func (m *evaluator) execFor(s *ast.ForStmt, bodies []tree.Body) error {
+func (m *evaluator) execFor(s *ast.ForStmt, bodies []pongo2tree.Body) error {
 	v, err := m.evalTraced(s.Iter)
 	if err != nil {
 		return err
@@ -34,23 +34,23 @@ func (m *evaluator) execFor(s *ast.ForStmt, bodies []tree.Body) error {
 }
 
 // runLoop runs the body for every element of v.
-func (m *evaluator) runLoop(s *ast.ForStmt, v py.Val, l *loopState) error {
+func (m *evaluator) runLoop(s *ast.ForStmt, v pyvalue.Val, l *loopState) error {
 	decided := m.Decided
 	defer func() { m.Decided = decided }()
-	l.items = py.ListElements(v)
+	l.items = pyvalue.ListElements(v)
 	if l.items.Len() == 0 {
 		items, err := m.ItemsOf(v)
 		if err != nil {
 			return fault.WithPosition(err, s.Iter.Pos())
 		}
-		l.items = py.Elements{Other: items, From: v.Origin()}
+		l.items = pyvalue.Elements{Other: items, From: v.Origin()}
 	}
 	m.noteItems(v, l.items)
 	m.markDecided(len(decided), s.Place)
 	before := m.frame
 	defer func() { m.frame = before }()
 	var f *frame
-	loop := py.OfPython(l)
+	loop := pyvalue.OfPython(l)
 	walked := false
 	for ; ; l.i++ {
 		more, err := l.hasItem(m, l.i)
@@ -64,9 +64,9 @@ func (m *evaluator) runLoop(s *ast.ForStmt, v py.Val, l *loopState) error {
 			return fault.WithPosition(err, s.Iter.Pos())
 		}
 		if f == nil || f.kept {
-			f = &frame{parent: l.frame, vars: make([]py.Binding, 0, 4)}
+			f = &frame{parent: l.frame, vars: make([]pyvalue.Binding, 0, 4)}
 		}
-		f.vars = append(f.vars[:0], py.Binding{Name: "loop", V: loop})
+		f.vars = append(f.vars[:0], pyvalue.Binding{Name: "loop", V: loop})
 		if err := m.assignTo(f, s.Target, l.itemAt(l.i)); err != nil {
 			return err
 		}
@@ -118,14 +118,14 @@ func (l *loopState) hasItem(m *evaluator, i int) (bool, error) {
 	return i < len(l.kept), nil
 }
 
-func (l *loopState) itemAt(i int) py.Val {
+func (l *loopState) itemAt(i int) pyvalue.Val {
 	if l.stmt.Cond == nil {
 		return l.items.At(i)
 	}
 	return l.kept[i]
 }
 
-func (l *loopState) ItemCount(*py.Run) (int, error) {
+func (l *loopState) ItemCount(*pyvalue.Run) (int, error) {
 	if l.stmt.Cond == nil {
 		return l.items.Len(), nil
 	}
@@ -134,68 +134,68 @@ func (l *loopState) ItemCount(*py.Run) (int, error) {
 }
 
 // Member returns a member of loop.
-func (l *loopState) Member(m *py.Run, name string) (py.Val, bool, error) {
+func (l *loopState) Member(m *pyvalue.Run, name string) (pyvalue.Val, bool, error) {
 	switch name {
 	case "index":
-		return py.OfInt(l.i + 1), true, nil
+		return pyvalue.OfInt(l.i + 1), true, nil
 	case "index0":
-		return py.OfInt(l.i), true, nil
+		return pyvalue.OfInt(l.i), true, nil
 	case "first":
-		return py.OfBool(l.i == 0), true, nil
+		return pyvalue.OfBool(l.i == 0), true, nil
 	case "last":
 		more, err := l.hasItem(l.m, l.i+1)
-		return py.OfBool(!more), true, err
+		return pyvalue.OfBool(!more), true, err
 	case "length":
 		n, err := l.ItemCount(m)
-		return py.OfInt(n), true, err
+		return pyvalue.OfInt(n), true, err
 	case "revindex":
 		n, err := l.ItemCount(m)
-		return py.OfInt(n - l.i), true, err
+		return pyvalue.OfInt(n - l.i), true, err
 	case "revindex0":
 		n, err := l.ItemCount(m)
-		return py.OfInt(n - l.i - 1), true, err
+		return pyvalue.OfInt(n - l.i - 1), true, err
 	case "depth":
-		return py.OfInt(l.depth + 1), true, nil
+		return pyvalue.OfInt(l.depth + 1), true, nil
 	case "depth0":
-		return py.OfInt(l.depth), true, nil
+		return pyvalue.OfInt(l.depth), true, nil
 	case "previtem":
 		return l.neighbourItem(m, l.i-1, name)
 	case "nextitem":
 		return l.neighbourItem(m, l.i+1, name)
 	case "cycle":
-		return py.OfFunc(name, l.cycleItems), true, nil
+		return pyvalue.OfFunc(name, l.cycleItems), true, nil
 	}
-	return py.None, false, nil
+	return pyvalue.None, false, nil
 }
 
-func (l *loopState) neighbourItem(m *py.Run, i int, name string) (py.Val, bool, error) {
+func (l *loopState) neighbourItem(m *pyvalue.Run, i int, name string) (pyvalue.Val, bool, error) {
 	there, err := l.hasItem(l.m, i)
 	if err != nil {
-		return py.None, false, err
+		return pyvalue.None, false, err
 	}
 	if i >= 0 && there {
 		return l.itemAt(i), true, nil
 	}
 	path := "loop." + name
-	return m.Undefined(&py.UndefinedValue{Class: fault.Undefined, Name: path, Format: "%s is undefined: the loop has no such element", Args: []any{path}, Off: m.Here}), true, nil
+	return m.Undefined(&pyvalue.UndefinedValue{Class: fault.Undefined, Name: path, Format: "%s is undefined: the loop has no such element", Args: []any{path}, Off: m.Here}), true, nil
 }
 
-func (l *loopState) cycleItems(_ *py.Run, a py.CallArgs) (py.Val, error) {
+func (l *loopState) cycleItems(_ *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
 	if len(a.Pos) == 0 || len(a.Kw) > 0 {
-		return py.None, fault.Errorf(fault.Type, "loop.cycle needs items to choose from, and none by name")
+		return pyvalue.None, fault.Errorf(fault.Type, "loop.cycle needs items to choose from, and none by name")
 	}
 	return a.Pos[l.i%len(a.Pos)], nil
 }
 
 // CallWith is loop(items) in a recursive loop.
-func (l *loopState) CallWith(_ *py.Run, a py.CallArgs) (py.Val, error) {
+func (l *loopState) CallWith(_ *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
 	if !l.stmt.Recursive {
 		e := fault.Errorf(fault.Type, "the loop is not recursive")
 		e.Hint = "write {% for ... recursive %}"
-		return py.None, e
+		return pyvalue.None, e
 	}
 	if len(a.Pos) != 1 || len(a.Kw) > 0 {
-		return py.None, fault.Errorf(fault.Type, "loop takes one argument")
+		return pyvalue.None, fault.Errorf(fault.Type, "loop takes one argument")
 	}
 	text, err := l.m.captureNested(func() error {
 		return l.m.runLoop(l.stmt, a.Pos[0], &loopState{m: l.m, stmt: l.stmt, bodies: l.bodies, frame: l.frame, depth: l.depth + 1})
@@ -204,10 +204,10 @@ func (l *loopState) CallWith(_ *py.Run, a py.CallArgs) (py.Val, error) {
 }
 
 // captureNested runs the body of a macro or a recursive loop and returns its text.
-func (m *evaluator) captureNested(f func() error) (py.Val, error) {
+func (m *evaluator) captureNested(f func() error) (pyvalue.Val, error) {
 	m.calls++
 	if m.calls > fault.MaxCalls {
-		return py.None, fault.Errorf(fault.Limit, "macros inside each other deeper than %d", fault.MaxCalls)
+		return pyvalue.None, fault.Errorf(fault.Limit, "macros inside each other deeper than %d", fault.MaxCalls)
 	}
 	text, err := m.captureOutput(f)
 	m.calls--

@@ -3,8 +3,8 @@ package eval
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
-	"github.com/callnode/scheduler/llm/prompt/internal/tree"
+	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 )
 
 // macro is a macro that has been defined, in the frame that it sees.
@@ -12,27 +12,27 @@ type macro struct {
 	m     *evaluator
 	name  string
 	stmt  *ast.MacroStmt
-	body  tree.Body
+	body  pongo2tree.Body
 	frame *frame
 }
 
 func (*macro) PyType() string { return "Macro" }
 
-func (m *evaluator) execMacro(s *ast.MacroStmt, bodies []tree.Body) error {
+func (m *evaluator) execMacro(s *ast.MacroStmt, bodies []pongo2tree.Body) error {
 	if err := m.frame.setVar(s.Name, m.newMacro(s, bodies)); err != nil {
 		return fault.WithPosition(err, s.Pos())
 	}
 	return nil
 }
 
-func (m *evaluator) newMacro(s *ast.MacroStmt, bodies []tree.Body) py.Val {
+func (m *evaluator) newMacro(s *ast.MacroStmt, bodies []pongo2tree.Body) pyvalue.Val {
 	for f := m.frame; f != nil; f = f.parent {
 		f.kept = true // a loop must not use this frame again
 	}
-	return py.OfPython(&macro{m, s.Name, s, bodies[0], m.frame})
+	return pyvalue.OfPython(&macro{m, s.Name, s, bodies[0], m.frame})
 }
 
-func (m *evaluator) execCall(s *ast.CallStmt, bodies []tree.Body) error {
+func (m *evaluator) execCall(s *ast.CallStmt, bodies []pongo2tree.Body) error {
 	f, err := m.eval(s.MacroStmt.Call.Fn)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (m *evaluator) execCall(s *ast.CallStmt, bodies []tree.Body) error {
 	if err != nil {
 		return fault.WithPosition(err, s.Pos())
 	}
-	a.Kw = append(a.Kw, py.Binding{Name: "caller", V: m.newMacro(s.MacroStmt, bodies)})
+	a.Kw = append(a.Kw, pyvalue.Binding{Name: "caller", V: m.newMacro(s.MacroStmt, bodies)})
 	v, err := m.CallValue(f, a)
 	if err != nil {
 		return fault.WithPosition(err, s.Pos())
@@ -53,17 +53,17 @@ func (m *evaluator) execCall(s *ast.CallStmt, bodies []tree.Body) error {
 }
 
 // Member returns the name of the macro, which is all that it tells.
-func (x *macro) Member(_ *py.Run, name string) (py.Val, bool, error) {
+func (x *macro) Member(_ *pyvalue.Run, name string) (pyvalue.Val, bool, error) {
 	if name == "name" {
-		return py.OfStr(x.name), true, nil
+		return pyvalue.OfStr(x.name), true, nil
 	}
-	return py.None, false, nil
+	return pyvalue.None, false, nil
 }
 
 // CallWith runs the macro.
-func (x *macro) CallWith(_ *py.Run, a py.CallArgs) (py.Val, error) {
+func (x *macro) CallWith(_ *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
 	m := x.m
-	f := &frame{parent: x.frame, vars: make([]py.Binding, 0, len(x.stmt.Params)+1)}
+	f := &frame{parent: x.frame, vars: make([]pyvalue.Binding, 0, len(x.stmt.Params)+1)}
 	text, err := m.captureNested(func() error {
 		before := m.frame
 		m.frame = f
@@ -78,10 +78,10 @@ func (x *macro) CallWith(_ *py.Run, a py.CallArgs) (py.Val, error) {
 
 // bindParams puts the arguments of a call into the macro's frame. Defaults are
 // evaluated now, and see the parameters before them.
-func (x *macro) bindParams(m *evaluator, f *frame, a py.CallArgs) error {
+func (x *macro) bindParams(m *evaluator, f *frame, a pyvalue.CallArgs) error {
 	s := x.stmt
 	for i, p := range s.Params {
-		v := py.Missing
+		v := pyvalue.Missing
 		if i < len(a.Pos) {
 			v = a.Pos[i]
 		}
@@ -90,12 +90,12 @@ func (x *macro) bindParams(m *evaluator, f *frame, a py.CallArgs) error {
 				continue
 			}
 			if !v.IsAbsent() {
-				return fault.Errorf(fault.Type, "the macro %s has two values for argument %s", py.QuoteText(x.name), py.QuoteText(p.Name))
+				return fault.Errorf(fault.Type, "the macro %s has two values for argument %s", pyvalue.QuoteText(x.name), pyvalue.QuoteText(p.Name))
 			}
 			v = kw.V
 		}
 		if v.IsAbsent() {
-			v = m.Undefined(&py.UndefinedValue{Class: fault.Undefined, Name: p.Name, Format: "the argument %s of the macro %s was not given", Args: []any{p.Name, x.name}, Off: s.Pos()})
+			v = m.Undefined(&pyvalue.UndefinedValue{Class: fault.Undefined, Name: p.Name, Format: "the argument %s of the macro %s was not given", Args: []any{p.Name, x.name}, Off: s.Pos()})
 			if p.Fallback != nil {
 				var err error
 				v, err = m.evalTraced(p.Fallback)
@@ -112,22 +112,22 @@ func (x *macro) bindParams(m *evaluator, f *frame, a py.CallArgs) error {
 }
 
 // bindCaller handles arguments without a parameter: only caller may be one.
-func (x *macro) bindCaller(f *frame, a py.CallArgs) error {
+func (x *macro) bindCaller(f *frame, a pyvalue.CallArgs) error {
 	s := x.stmt
 	if len(a.Pos) > len(s.Params) {
-		return fault.Errorf(fault.Type, "the macro %s takes at most %d arguments, %d are given", py.QuoteText(x.name), len(s.Params), len(a.Pos))
+		return fault.Errorf(fault.Type, "the macro %s takes at most %d arguments, %d are given", pyvalue.QuoteText(x.name), len(s.Params), len(a.Pos))
 	}
 	for _, kw := range a.Kw {
 		if s.HasParam(kw.Name) {
 			continue
 		}
 		if kw.Name == "caller" && s.Caller {
-			f.vars = append(f.vars, py.Binding{Name: "caller", V: kw.V})
+			f.vars = append(f.vars, pyvalue.Binding{Name: "caller", V: kw.V})
 			continue
 		}
-		e := fault.Errorf(fault.Type, "the macro %s has no argument %s", py.QuoteText(x.name), py.QuoteText(kw.Name))
+		e := fault.Errorf(fault.Type, "the macro %s has no argument %s", pyvalue.QuoteText(x.name), pyvalue.QuoteText(kw.Name))
 		if kw.Name == "caller" {
-			fault.SetMessage(e, "the macro %s does not use caller(), so it cannot be used with {%% call %%}", py.QuoteText(x.name))
+			fault.SetMessage(e, "the macro %s does not use caller(), so it cannot be used with {%% call %%}", pyvalue.QuoteText(x.name))
 		}
 		return e
 	}

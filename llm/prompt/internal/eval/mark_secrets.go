@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -43,7 +43,7 @@ func markRanges(v value.Value, ranges []value.ByteRange) value.Value {
 }
 
 // exportMarked is ExportValue with what comes from secrets marked in a traced evaluation.
-func (m *evaluator) exportMarked(v py.Val) (value.Value, error) {
+func (m *evaluator) exportMarked(v pyvalue.Val) (value.Value, error) {
 	out, err := m.ExportValue(v)
 	if err != nil || !m.Trace {
 		return out, err
@@ -53,7 +53,7 @@ func (m *evaluator) exportMarked(v py.Val) (value.Value, error) {
 
 // markSecrets returns out, as which v left the template, with all in it secret that comes
 // from a secret.
-func markSecrets(v py.Val, out value.Value) (value.Value, error) {
+func markSecrets(v pyvalue.Val, out value.Value) (value.Value, error) {
 	isShared := v.Py() == nil && v.Origin().IsReference()
 	if isShared && out.Kind() >= value.List {
 		return out, nil // the scope's own
@@ -74,11 +74,11 @@ func markSecrets(v py.Val, out value.Value) (value.Value, error) {
 	return out, nil
 }
 
-func markList(v py.Val, out value.Value) (value.Value, error) {
-	known := py.ListElements(v)
+func markList(v pyvalue.Val, out value.Value) (value.Value, error) {
+	known := pyvalue.ListElements(v)
 	items := make([]value.Value, len(out.List()))
 	for i, x := range out.List() {
-		item := py.Val{V: x}.WithOrigin(v.Origin())
+		item := pyvalue.Val{V: x}.WithOrigin(v.Origin())
 		if i < known.Len() {
 			item = known.At(i)
 		}
@@ -93,15 +93,15 @@ func markList(v py.Val, out value.Value) (value.Value, error) {
 
 const secretKey = "a secret cannot be the key of a dict that leaves the template: keys are not masked"
 
-func markDict(v py.Val, out value.Value) (value.Value, error) {
+func markDict(v pyvalue.Val, out value.Value) (value.Value, error) {
 	members := value.NewMap(out.Map().Len())
 	for i := range out.Map().Len() {
 		name, x := out.Map().Entry(i)
-		member := py.Val{V: x}.WithOrigin(v.Origin())
+		member := pyvalue.Val{V: x}.WithOrigin(v.Origin())
 		if v.IsDict() {
-			var key py.Val
-			key, member = py.DictAt(v, i)
-			if _, ok := v.Py().(*py.PyDict); ok && key.Origin().IsSecret() {
+			var key pyvalue.Val
+			key, member = pyvalue.DictAt(v, i)
+			if _, ok := v.Py().(*pyvalue.PyDict); ok && key.Origin().IsSecret() {
 				return value.Value{}, fault.Errorf(fault.Security, secretKey)
 			}
 		}

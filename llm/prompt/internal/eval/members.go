@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -13,7 +13,7 @@ import (
 // evalTraced evaluates an expression whose result is printed, joined or assigned:
 // when a rendering is traced, a result without an origin is computed from its elements
 // or else from what the expression mentions.
-func (m *evaluator) evalTraced(n ast.Node) (py.Val, error) {
+func (m *evaluator) evalTraced(n ast.Node) (pyvalue.Val, error) {
 	if !m.Trace {
 		return m.eval(n)
 	}
@@ -21,10 +21,10 @@ func (m *evaluator) evalTraced(n ast.Node) (py.Val, error) {
 	m.Touched = nil
 	v, err := m.eval(n)
 	if m.isOfMask(v, err) {
-		v, err = py.OfStr(maskText), nil
+		v, err = pyvalue.OfStr(maskText), nil
 	}
 	if v.Origin().IsUnknown() {
-		from, known := py.OriginsOf(v)
+		from, known := pyvalue.OriginsOf(v)
 		if !known {
 			from = m.Touched
 		}
@@ -39,11 +39,11 @@ func (m *evaluator) evalTraced(n ast.Node) (py.Val, error) {
 }
 
 // tracePrinted records where a text of that length, just written, comes from.
-func (m *evaluator) tracePrinted(v py.Val, length, start, stop int) {
+func (m *evaluator) tracePrinted(v pyvalue.Val, length, start, stop int) {
 	if !m.Trace || length == 0 {
 		return
 	}
-	for _, p := range trace.PartsOf(py.PrintedOrigin(v), length) {
+	for _, p := range trace.PartsOf(pyvalue.PrintedOrigin(v), length) {
 		if p.Stop == 0 {
 			p.Start, p.Stop = start, stop
 		}
@@ -65,7 +65,7 @@ type memberTracer struct {
 }
 
 // add adds v, which left the template as out, below keys that were computed.
-func (t *memberTracer) add(pointer string, v py.Val, out value.Value, keys []trace.ValueRef) {
+func (t *memberTracer) add(pointer string, v pyvalue.Val, out value.Value, keys []trace.ValueRef) {
 	if text, ok := out.Str(); ok {
 		if text != "" || len(keys) > 0 {
 			t.list = append(t.list, trace.Member{Pointer: pointer, Spans: trace.SpansOf(trace.PartsOf(v.Origin(), len(text)), 0, t.stop, t.masked), Keys: keys})
@@ -77,16 +77,16 @@ func (t *memberTracer) add(pointer string, v py.Val, out value.Value, keys []tra
 	switch {
 	case isWhole, isEmpty && len(keys) > 0:
 	case out.Map() != nil && v.IsDict():
-		for i := range py.DictLen(v) {
-			name, member := py.DictAt(v, i)
+		for i := range pyvalue.DictLen(v) {
+			name, member := pyvalue.DictAt(v, i)
 			key, x := out.Map().Entry(i)
 			t.add(pointer+"/"+value.Escape(key), member, x, slices.Concat(keys, trace.SourcesOf(name.Origin())))
 		}
 		return
 	case out.List() != nil:
-		e := py.ListElements(v)
+		e := pyvalue.ListElements(v)
 		for i, x := range out.List() {
-			member := py.Val{V: x}.WithOrigin(v.Origin())
+			member := pyvalue.Val{V: x}.WithOrigin(v.Origin())
 			if i < e.Len() {
 				member = e.At(i)
 			}

@@ -3,17 +3,17 @@ package eval
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
-	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 )
 
-func (m *evaluator) evalBody() (py.Val, error) {
+func (m *evaluator) evalBody() (pyvalue.Val, error) {
 	m.Touch(m.captured.Origin())
 	return m.captured, nil
 }
 
-func (m *evaluator) execIf(s *ast.IfStmt, bodies []tree.Body) error {
+func (m *evaluator) execIf(s *ast.IfStmt, bodies []pongo2tree.Body) error {
 	decided := m.Decided
 	defer func() { m.Decided = decided }()
 	for i, cond := range s.Conds {
@@ -42,7 +42,7 @@ func (m *evaluator) execSet(s *ast.SetStmt) error {
 }
 
 // assignTo puts a value into variables of a frame.
-func (m *evaluator) assignTo(f *frame, t *ast.AssignTarget, v py.Val) error {
+func (m *evaluator) assignTo(f *frame, t *ast.AssignTarget, v pyvalue.Val) error {
 	if t.Parts == nil && t.Attr == "" {
 		if err := f.setVar(t.Name, v); err != nil {
 			return fault.WithPosition(err, t.Off)
@@ -57,7 +57,7 @@ func (m *evaluator) assignTo(f *frame, t *ast.AssignTarget, v py.Val) error {
 		if err != nil {
 			return err
 		}
-		x, ok := ns.Py().(*py.Namespace)
+		x, ok := ns.Py().(*pyvalue.Namespace)
 		if !ok {
 			return fault.WithPosition(fault.Errorf(fault.Other, "only members of a namespace can be set: %s is a '%s'", t.Name, ns.PyType()), t.Off)
 		}
@@ -91,14 +91,14 @@ func (m *evaluator) runInFrame(parent *frame, f func() error) error {
 }
 
 // captureBody runs a body in a frame of its own and returns what it wrote.
-func (m *evaluator) captureBody(part tree.Body) (py.Val, error) {
+func (m *evaluator) captureBody(part pongo2tree.Body) (pyvalue.Val, error) {
 	return m.captureOutput(func() error {
 		return m.runInFrame(m.frame, func() error { return m.walk.RunBody(part) })
 	})
 }
 
 // filterText sends what a body wrote through filters.
-func (m *evaluator) filterText(text py.Val, chain ast.Node) (py.Val, error) {
+func (m *evaluator) filterText(text pyvalue.Val, chain ast.Node) (pyvalue.Val, error) {
 	before := m.captured
 	m.captured = text
 	v, err := m.evalTraced(chain)
@@ -106,7 +106,7 @@ func (m *evaluator) filterText(text py.Val, chain ast.Node) (py.Val, error) {
 	return v, err
 }
 
-func (m *evaluator) execSetBlock(s *ast.SetBlockStmt, bodies []tree.Body) error {
+func (m *evaluator) execSetBlock(s *ast.SetBlockStmt, bodies []pongo2tree.Body) error {
 	v, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (m *evaluator) execSetBlock(s *ast.SetBlockStmt, bodies []tree.Body) error 
 	return m.assignTo(m.frame, s.Target, v)
 }
 
-func (m *evaluator) execFilter(s *ast.FilterStmt, bodies []tree.Body) error {
+func (m *evaluator) execFilter(s *ast.FilterStmt, bodies []pongo2tree.Body) error {
 	text, err := m.captureBody(bodies[0])
 	if err != nil {
 		return err
@@ -132,8 +132,8 @@ func (m *evaluator) execFilter(s *ast.FilterStmt, bodies []tree.Body) error {
 	return m.writeValue(v, s.Pos(), s.Pos(), s.Stop)
 }
 
-func (m *evaluator) execWith(s *ast.WithStmt, bodies []tree.Body) error {
-	values := make([]py.Val, len(s.Values))
+func (m *evaluator) execWith(s *ast.WithStmt, bodies []pongo2tree.Body) error {
+	values := make([]pyvalue.Val, len(s.Values))
 	for i, x := range s.Values {
 		v, err := m.evalTraced(x)
 		if err != nil {
@@ -185,7 +185,7 @@ func (m *evaluator) printExpr(x ast.Node, start, stop int) error {
 }
 
 // writeValue writes the text of a value that source[start:stop] made.
-func (m *evaluator) writeValue(v py.Val, pos, start, stop int) error {
+func (m *evaluator) writeValue(v pyvalue.Val, pos, start, stop int) error {
 	m.Touched = m.Touched[:0]
 	s, err := m.PrintedText(v)
 	if err == nil {
@@ -199,7 +199,7 @@ func (m *evaluator) writeValue(v py.Val, pos, start, stop int) error {
 }
 
 // exec runs a statement with its bodies.
-func (m *evaluator) exec(s ast.Stmt, bodies []tree.Body) error {
+func (m *evaluator) exec(s ast.Stmt, bodies []pongo2tree.Body) error {
 	switch s := s.(type) {
 	case *ast.IfStmt:
 		return m.execIf(s, bodies)
@@ -233,7 +233,7 @@ func (m *evaluator) writeText(s string) error {
 }
 
 // captureOutput runs f and returns the text that it wrote.
-func (m *evaluator) captureOutput(f func() error) (py.Val, error) {
+func (m *evaluator) captureOutput(f func() error) (pyvalue.Val, error) {
 	out, parts, touched := m.out, m.parts, m.Touched
 	m.out, m.parts, m.Touched = nil, nil, nil
 	err := f()
@@ -247,6 +247,6 @@ func (m *evaluator) captureOutput(f func() error) (py.Val, error) {
 func (m *evaluator) WriteOutput(n int) error { return m.writeSegments(m.prog.Runs[n]) }
 
 // RunStatement runs a statement of the template.
-func (m *evaluator) RunStatement(n int, bodies []tree.Body) error {
+func (m *evaluator) RunStatement(n int, bodies []pongo2tree.Body) error {
 	return m.exec(m.prog.Stmts[n], bodies)
 }

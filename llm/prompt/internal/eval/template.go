@@ -5,8 +5,8 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
-	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -14,7 +14,7 @@ import (
 type TemplateCode struct {
 	Src   fault.Source
 	Prog  *ast.Program
-	Tree  *tree.Tree // nil where the template has no statements
+	Tree  *pongo2tree.Tree // nil where the template has no statements
 	Slots int
 }
 

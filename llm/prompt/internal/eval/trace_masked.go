@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -23,7 +23,7 @@ func (m *evaluator) traceMasked(scope Scope) { m.Trace, m.Masked = true, holdsSe
 
 // isOfMask reports whether an expression may have failed only because a mask is in the place of
 // the secret that it mentions.
-func (m *evaluator) isOfMask(v py.Val, err error) bool {
+func (m *evaluator) isOfMask(v pyvalue.Val, err error) bool {
 	if !m.Masked || err == nil && v.CheckRead() == nil {
 		return false
 	}
@@ -51,19 +51,19 @@ func (m *evaluator) noteDecider(o *trace.Origin) {
 
 // noteItems notes that a loop over v, which has these items, may be over others where secrets are
 // known: there may be more or fewer than of a mask.
-func (m *evaluator) noteItems(v py.Val, items py.Elements) {
+func (m *evaluator) noteItems(v pyvalue.Val, items pyvalue.Elements) {
 	if !m.Masked {
 		return
 	}
-	isOfScope := v.Origin().IsReference() && !py.IsText(v)
+	isOfScope := v.Origin().IsReference() && !pyvalue.IsText(v)
 	for i := range items.Len() {
 		if o := items.At(i).Origin(); len(trace.DecidersOf(o)) > 0 {
 			m.noteDecider(o)
 			return
 		}
 	}
-	_, isList := v.Py().(*py.PyList)
-	_, isTuple := v.Py().(py.Tuple)
+	_, isList := v.Py().(*pyvalue.PyList)
+	_, isTuple := v.Py().(pyvalue.Tuple)
 	if isMadeOfItems := (isList || isTuple || v.IsDict()) && items.Len() > 0; !isMadeOfItems && !isOfScope {
 		m.noteDecider(v.Origin())
 	}

@@ -1,5 +1,5 @@
 // Package fault has the errors of templates, with their places, and the bounds that templates
-// and values keep. All rooms of the template language make their errors with it; package prompt
+// and values keep. All packages of the template language make their errors with it; package prompt
 // finds the lines and columns. It knows neither templates nor values.
 package fault
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -252,7 +252,7 @@ func methodIn(n ast.Node, parts int) (first int) {
 		switch x := n.(type) {
 		case *ast.AttrNode:
 			parts--
-			if py.DictMethods[x.Name] {
+			if pyvalue.DictMethods[x.Name] {
 				first = parts
 			}
 			n = x.Obj

@@ -1,5 +1,5 @@
 // Package syntax reads texts: the lexer, the parser of Jinja2's expressions and the compiler of
-// statements, which make a program (package ast), its tree of statements (package tree) and its
+// statements, which make a program (package ast), its tree of statements (package pongo2tree) and its
 // references (package refs). Package prompt calls it, and finds the places of its errors. It knows
 // nothing of evaluation.
 package syntax
@@ -12,9 +12,9 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/refs"
-	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -52,7 +52,7 @@ type CompiledExpr struct {
 }
 
 // CompileExpr compiles an expression without its braces, which may call funcs.
-func CompileExpr(text string, funcs map[string]py.Func) (*CompiledExpr, error) {
+func CompileExpr(text string, funcs map[string]pyvalue.Func) (*CompiledExpr, error) {
 	if len(text) > fault.MaxSource {
 		return nil, sourceTooLong()
 	}
@@ -81,13 +81,13 @@ type compiler struct {
 	src   string
 	pos   int
 	opts  Options
-	funcs map[string]py.Func
+	funcs map[string]pyvalue.Func
 	trim  bool // the tag before ends with -
 	// lineStart is true where the text after the tag before begins a line; only chat
 	// templates ask.
 	lineStart bool
 	prog      *ast.Program
-	tree      tree.Builder
+	tree      pongo2tree.Builder
 	run       ast.OutputRun
 	open      []block
 	slots     *ast.NameTable
@@ -189,12 +189,12 @@ func signAt(src string, i int) byte {
 // one is of that kind and has that sign. Every line break becomes \n, as in Jinja2.
 func (c *compiler) addText(from, to int, kind, sign byte) {
 	if c.trim {
-		from = to - len(strings.TrimLeftFunc(c.src[from:to], py.IsSpace))
+		from = to - len(strings.TrimLeftFunc(c.src[from:to], pyvalue.IsSpace))
 	}
 	c.trim = false
 	text := c.src[from:to]
 	if sign == '-' {
-		text = strings.TrimRightFunc(text, py.IsSpace)
+		text = strings.TrimRightFunc(text, pyvalue.IsSpace)
 	} else if isBlock := kind == '%' || kind == '#'; isBlock && sign == 0 && c.opts.Transformers {
 		text = trimIndent(text, c.lineStart)
 	}
@@ -217,7 +217,7 @@ func (c *compiler) addText(from, to int, kind, sign byte) {
 // flushRun ends a run of text and expressions.
 func (c *compiler) flushRun() {
 	if len(c.run) > 0 {
-		c.tree.WriteTag(tree.TagOut, len(c.prog.Runs))
+		c.tree.WriteTag(pongo2tree.TagOut, len(c.prog.Runs))
 		c.prog.Runs, c.run = append(c.prog.Runs, c.run), nil
 	}
 }
@@ -264,7 +264,7 @@ func (c *compiler) addExpr(p *parser, x ast.Node, first int) {
 // trimmedEnd returns where the expression that begins at first ends, before the
 // white space at its end.
 func (c *compiler) trimmedEnd(first int, p *parser) int {
-	return first + len(strings.TrimRightFunc(c.src[first:p.current().off], py.IsSpace))
+	return first + len(strings.TrimRightFunc(c.src[first:p.current().off], pyvalue.IsSpace))
 }
 
 // compileStatement reads {% ... %}.
@@ -324,7 +324,7 @@ func (c *compiler) closeStatement(b *block, p *parser) error {
 	end := b.end
 	c.refs.DropGuards(b.guards)
 	c.open = c.open[:len(c.open)-1]
-	c.tree.WriteTag(tree.TagEnd)
+	c.tree.WriteTag(pongo2tree.TagEnd)
 	if end != nil {
 		if err := end(); err != nil {
 			return err
@@ -379,7 +379,7 @@ func (c *compiler) openStatement(word, tag string, off int, s ast.Stmt, end func
 
 // addStatement adds a statement without a body.
 func (c *compiler) addStatement(s ast.Stmt) {
-	c.tree.WriteTag(tree.TagSet, len(c.prog.Stmts))
+	c.tree.WriteTag(pongo2tree.TagSet, len(c.prog.Stmts))
 	c.prog.Stmts = append(c.prog.Stmts, s)
 }
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
-	"github.com/callnode/scheduler/llm/prompt/internal/tree"
+	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -31,7 +31,7 @@ func (c *compiler) compileIf(p *parser, at int) error {
 	}
 	s := &ast.IfStmt{Conds: []ast.Node{cond}}
 	c.refs.AddCondition(cond)
-	b := c.openStatement("if", tree.TagIf, at, s, func() error {
+	b := c.openStatement("if", pongo2tree.TagIf, at, s, func() error {
 		s.Place = value.ByteRange{Start: at, End: c.pos}
 		return nil
 	})
@@ -43,7 +43,7 @@ func (c *compiler) compileIf(p *parser, at int) error {
 		}
 		b.parts = append(b.parts, word)
 		if word == "else" {
-			c.tree.WriteTag(tree.TagElse)
+			c.tree.WriteTag(pongo2tree.TagElse)
 			return nil
 		}
 		cond, err := p.parseTuple(false, nil)
@@ -53,7 +53,7 @@ func (c *compiler) compileIf(p *parser, at int) error {
 		c.refs.AddCondition(cond)
 		c.refs.AddGuards(cond)
 		s.Conds = append(s.Conds, cond)
-		c.tree.WriteTag(tree.TagElif)
+		c.tree.WriteTag(pongo2tree.TagElif)
 		return nil
 	}
 	return nil
@@ -89,7 +89,7 @@ func (c *compiler) compileFor(p *parser, at int) error {
 	}
 	s.Recursive = p.acceptWord("recursive")
 	c.refs.DeclareNames("loop")
-	b := c.openStatement("for", tree.TagFor, at, s, func() error {
+	b := c.openStatement("for", pongo2tree.TagFor, at, s, func() error {
 		s.Place = value.ByteRange{Start: at, End: c.pos}
 		c.refs.PopScope()
 		return nil
@@ -105,7 +105,7 @@ func (c *compiler) compileFor(p *parser, at int) error {
 		b.parts = append(b.parts, word)
 		c.refs.PopScope()
 		c.refs.PushScope()
-		c.tree.WriteTag(tree.TagElse)
+		c.tree.WriteTag(pongo2tree.TagElse)
 		return nil
 	}
 	return nil
@@ -164,7 +164,7 @@ func (c *compiler) compileSet(p *parser, at int) error {
 	}
 	c.refs.PushScope()
 	c.refs.Assigned.PushTarget(t.Name)
-	c.openStatement("set", tree.TagSetBlock, at, s, func() error {
+	c.openStatement("set", pongo2tree.TagSetBlock, at, s, func() error {
 		c.refs.PopScope()
 		c.refs.Assigned.PopTarget()
 		c.refs.DeclareNames(t.AssignedNames()...)
@@ -229,7 +229,7 @@ func (c *compiler) parseSignature(p *parser) ([]ast.Param, error) {
 		prm := ast.Param{Name: t.Name}
 		for _, other := range params {
 			if other.Name == prm.Name {
-				return nil, fault.SyntaxAt(off, "the parameter %s is there twice", py.QuoteText(prm.Name))
+				return nil, fault.SyntaxAt(off, "the parameter %s is there twice", pyvalue.QuoteText(prm.Name))
 			}
 		}
 		if p.acceptOp("=") {
@@ -262,7 +262,7 @@ func (c *compiler) compileMacro(p *parser, at int) error {
 		return err
 	}
 	c.refs.DeclareNames(name.text)
-	c.openMacroBody("macro", tree.TagMacro, at, s)
+	c.openMacroBody("macro", pongo2tree.TagMacro, at, s)
 	return nil
 }
 
@@ -311,7 +311,7 @@ func (c *compiler) compileCall(p *parser, at int) error {
 	}
 	s.Call, s.Stop = call, c.trimmedEnd(first, p)
 	c.refs.AddExpr(call)
-	c.openMacroBody("call", tree.TagCall, at, s)
+	c.openMacroBody("call", pongo2tree.TagCall, at, s)
 	return nil
 }
 
@@ -325,7 +325,7 @@ func (c *compiler) compileFilter(p *parser, at int) error {
 		return p.unexpectedError("expected the name of a filter")
 	}
 	c.refs.PushScope()
-	c.openStatement("filter", tree.TagFilter, at, &ast.FilterStmt{Position: ast.Position(first), Chain: chain, Stop: c.trimmedEnd(first, p)}, c.popScope)
+	c.openStatement("filter", pongo2tree.TagFilter, at, &ast.FilterStmt{Position: ast.Position(first), Chain: chain, Stop: c.trimmedEnd(first, p)}, c.popScope)
 	return nil
 }
 
@@ -362,6 +362,6 @@ func (c *compiler) compileWith(p *parser, at int) error {
 		names = append(names, t.AssignedNames()...)
 	}
 	c.refs.PushScope(names...)
-	c.openStatement("with", tree.TagWith, at, s, c.popScope)
+	c.openStatement("with", pongo2tree.TagWith, at, s, c.popScope)
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
-	"github.com/callnode/scheduler/llm/prompt/internal/tree"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -33,7 +33,7 @@ type Options struct {
 }
 
 // funcs returns the functions of the dialect.
-func (o Options) funcs() map[string]py.Func {
+func (o Options) funcs() map[string]pyvalue.Func {
 	if !o.Transformers {
 		return nil
 	}
@@ -41,18 +41,18 @@ func (o Options) funcs() map[string]py.Func {
 	if now == nil {
 		now = time.Now
 	}
-	return map[string]py.Func{
+	return map[string]pyvalue.Func{
 		"raise_exception": func(_ context.Context, args []value.Value) (value.Value, error) {
 			if len(args) != 1 {
 				return value.Value{}, wording.Errorf("raise_exception takes one argument, the message")
 			}
-			return value.Value{}, errors.New(py.Text(args[0]))
+			return value.Value{}, errors.New(pyvalue.Text(args[0]))
 		},
 		"strftime_now": func(_ context.Context, args []value.Value) (value.Value, error) {
 			if len(args) != 1 {
 				return value.Value{}, wording.Errorf("strftime_now takes one argument, the format")
 			}
-			return value.OfString(strftime.Format(now(), py.Text(args[0]))), nil
+			return value.OfString(strftime.Format(now(), pyvalue.Text(args[0]))), nil
 		},
 	}
 }
@@ -86,7 +86,7 @@ func (c *compiler) trimLineBreak() {
 func trimIndent(text string, lineStart bool) string {
 	line := strings.LastIndexAny(text, "\r\n") + 1
 	isLine := line > 0 || lineStart
-	if isLine && strings.TrimFunc(text[line:], py.IsSpace) == "" {
+	if isLine && strings.TrimFunc(text[line:], pyvalue.IsSpace) == "" {
 		return text[:line]
 	}
 	return text
@@ -106,6 +106,6 @@ func (c *compiler) compileJump(isBreak bool) func(p *parser, at int) error {
 // compileGeneration reads {% generation %}, which marks what the model wrote.
 func (c *compiler) compileGeneration(_ *parser, at int) error {
 	c.refs.PushScope()
-	c.openStatement("generation", tree.TagWith, at, &ast.WithStmt{}, c.popScope)
+	c.openStatement("generation", pongo2tree.TagWith, at, &ast.WithStmt{}, c.popScope)
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 )
 
 type tokenKind uint8
@@ -27,7 +27,7 @@ const (
 type token struct {
 	kind tokenKind
 	text string // the name, the operator or the value of the string
-	num  py.Val
+	num  pyvalue.Val
 	off  int
 	end  int
 }
@@ -77,7 +77,7 @@ type exprLexer struct {
 func (l *exprLexer) skipSpace() {
 	for l.pos < len(l.src) {
 		r, n := utf8.DecodeRuneInString(l.src[l.pos:])
-		if !py.IsSpace(r) {
+		if !pyvalue.IsSpace(r) {
 			return
 		}
 		l.pos += n
@@ -167,7 +167,7 @@ func isNamePart(r rune) bool {
 func (l *exprLexer) lexNumber() error {
 	rest := l.src[l.pos:]
 	digits := func(from int) int {
-		_, _, after := py.ReadNumber(rest[from:])
+		_, _, after := pyvalue.ReadNumber(rest[from:])
 		return len(rest) - len(after)
 	}
 	whole := digits(0)
@@ -185,13 +185,13 @@ func (l *exprLexer) lexNumber() error {
 	}
 	text := rest[:end]
 	if next, _ := utf8.DecodeRuneInString(rest[end:]); isNamePart(next) && !l.isAfterDot() {
-		e := fault.SyntaxAt(l.pos, "invalid number %s", py.QuoteText(text+string(next)))
+		e := fault.SyntaxAt(l.pos, "invalid number %s", pyvalue.QuoteText(text+string(next)))
 		e.Hint = "numbers are decimal digits, as in 1000000 or 1.5e6"
 		return e
 	}
 	if end > whole {
 		f, _ := strconv.ParseFloat(text, 64) // out of range is an infinity
-		l.emitToken(token{kind: tokFloat, text: text, num: py.OfFloat(f)}, end)
+		l.emitToken(token{kind: tokFloat, text: text, num: pyvalue.OfFloat(f)}, end)
 		return nil
 	}
 	if text[0] == '0' && strings.Trim(text, "0") != "" {
@@ -202,9 +202,9 @@ func (l *exprLexer) lexNumber() error {
 	}
 	i, ok := new(big.Int).SetString(text, 10)
 	if !ok {
-		return fault.SyntaxAt(l.pos, "invalid number %s", py.QuoteText(text))
+		return fault.SyntaxAt(l.pos, "invalid number %s", pyvalue.QuoteText(text))
 	}
-	l.emitToken(token{kind: tokInt, text: text, num: py.OfBig(i)}, end)
+	l.emitToken(token{kind: tokInt, text: text, num: pyvalue.OfBig(i)}, end)
 	return nil
 }
 

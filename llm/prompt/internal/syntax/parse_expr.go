@@ -6,7 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 )
 
 // parseWhole reads an expression that fills the tokens; commas make a tuple.
@@ -245,14 +245,14 @@ func (p *parser) parsePrimary() (ast.Node, error) {
 		p.i++
 		switch t.text {
 		case "true", "True":
-			return &ast.ConstNode{Position: ast.Position(t.off), V: py.OfBool(true), Stop: t.end}, nil
+			return &ast.ConstNode{Position: ast.Position(t.off), V: pyvalue.OfBool(true), Stop: t.end}, nil
 		case "false", "False":
-			return &ast.ConstNode{Position: ast.Position(t.off), V: py.OfBool(false), Stop: t.end}, nil
+			return &ast.ConstNode{Position: ast.Position(t.off), V: pyvalue.OfBool(false), Stop: t.end}, nil
 		case "none", "None":
-			return &ast.ConstNode{Position: ast.Position(t.off), V: py.None, Stop: t.end}, nil
+			return &ast.ConstNode{Position: ast.Position(t.off), V: pyvalue.None, Stop: t.end}, nil
 		}
 		if f, ok := p.funcs[t.text]; ok {
-			return &ast.ConstNode{Position: ast.Position(t.off), V: py.FuncValue(t.text, f), Stop: t.end}, nil
+			return &ast.ConstNode{Position: ast.Position(t.off), V: pyvalue.FuncValue(t.text, f), Stop: t.end}, nil
 		}
 		return &ast.NameNode{Position: ast.Position(t.off), Name: t.text, Slot: p.slots.SlotOf(t.text)}, nil
 	case tokString:
@@ -260,7 +260,7 @@ func (p *parser) parsePrimary() (ast.Node, error) {
 		for p.current().kind == tokString {
 			s.WriteString(p.advance().text)
 		}
-		return &ast.ConstNode{Position: ast.Position(t.off), V: py.OfStr(s.String()), Stop: p.toks[p.i-1].end}, nil
+		return &ast.ConstNode{Position: ast.Position(t.off), V: pyvalue.OfStr(s.String()), Stop: p.toks[p.i-1].end}, nil
 	case tokInt, tokFloat:
 		p.i++
 		return &ast.ConstNode{Position: ast.Position(t.off), V: t.num, Stop: t.end}, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 )
 
 // parsePostfix reads members, subscripts and calls.
@@ -59,7 +59,7 @@ func (p *parser) parseMember(obj ast.Node) (ast.Node, error) {
 		}
 		return &ast.AttrNode{
 			Position: ast.Position(obj.Pos()), Obj: obj, Name: t.text,
-			Path: py.MemberPath(ast.PathText(obj), t.text), Method: py.DictMethods[t.text],
+			Path: pyvalue.MemberPath(ast.PathText(obj), t.text), Method: pyvalue.DictMethods[t.text],
 		}, nil
 	case tokInt:
 		return &ast.ItemNode{Position: ast.Position(obj.Pos()), Obj: obj, Key: &ast.ConstNode{Position: ast.Position(t.off), V: t.num}}, nil

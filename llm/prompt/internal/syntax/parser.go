@@ -3,7 +3,7 @@ package syntax
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -14,7 +14,7 @@ type parser struct {
 	depth   int
 	noColon int // above 0 in subscripts and dicts, where a colon begins no argument of a filter
 	slots   *ast.NameTable
-	funcs   map[string]py.Func
+	funcs   map[string]pyvalue.Func
 	lenient bool // unknown filters and tests are errors only when they are reached
 }
 
@@ -50,7 +50,7 @@ func (p *parser) acceptWord(text string) bool {
 
 func (p *parser) expect(text string) error {
 	if !p.acceptOp(text) {
-		return p.unexpectedError("expected %s", py.QuoteText(text))
+		return p.unexpectedError("expected %s", pyvalue.QuoteText(text))
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func (p *parser) expectName() (*token, error) {
 // The format is of what was expected; "" where nothing was.
 func (p *parser) unexpectedError(format string, args ...any) error {
 	t := p.current()
-	what := wording.Same(py.QuoteText(t.text))
+	what := wording.Same(pyvalue.QuoteText(t.text))
 	switch {
 	case t.kind == tokEnd && t.text == "":
 		what = wording.Say("the end of the expression")

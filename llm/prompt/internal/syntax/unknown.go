@@ -3,7 +3,7 @@ package syntax
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/py"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -12,13 +12,13 @@ func unknownName(kind string, t *token, known []string) error {
 	if remedy, ok := builtins.Unsupported[kind][t.text]; ok {
 		return notSupported(kind, t, remedy)
 	}
-	e := fault.SyntaxAt(t.off, "unknown %s %s", builtins.KindText(kind), py.QuoteText(t.text))
+	e := fault.SyntaxAt(t.off, "unknown %s %s", builtins.KindText(kind), pyvalue.QuoteText(t.text))
 	e.Hint = value.DidYouMean(t.text, known)
 	return e
 }
 
 func notSupported(kind string, t *token, remedy string) *fault.Error {
-	e := fault.SyntaxAt(t.off, "unsupported %s %s", builtins.KindText(kind), py.QuoteText(t.text))
+	e := fault.SyntaxAt(t.off, "unsupported %s %s", builtins.KindText(kind), pyvalue.QuoteText(t.text))
 	e.Hint = remedy
 	if t.text == "attr" || t.text == "format_map" || t.text == "mro" { // they look into values
 		e.Class = fault.Security
@@ -29,7 +29,7 @@ func notSupported(kind string, t *token, remedy string) *fault.Error {
 // checkMember refuses members that no value here has, before anything runs.
 func checkMember(t *token, called bool) error {
 	if builtins.IsInternal(t.text) {
-		e := fault.SyntaxAt(t.off, "access to %s is refused: templates do not reach the insides of values", py.QuoteText(t.text))
+		e := fault.SyntaxAt(t.off, "access to %s is refused: templates do not reach the insides of values", pyvalue.QuoteText(t.text))
 		e.Class = fault.Security
 		return e
 	}

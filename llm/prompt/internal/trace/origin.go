@@ -1,6 +1,6 @@
 // Package trace has where text comes from: the origins that values carry while a rendering is
 // traced, the spans of a text that are made of them, and which bytes of it are secret. Values carry
-// its origins (package py), the evaluator makes spans of them (package eval), and package prompt
+// its origins (package pyvalue), the evaluator makes spans of them (package eval), and package prompt
 // shows the spans. It knows neither templates nor how values are computed.
 package trace
 

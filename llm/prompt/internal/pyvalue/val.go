@@ -1,8 +1,8 @@
-// Package py has the values of templates and what can be done with them without a template: JSON
+// Package pyvalue has the values of templates and what can be done with them without a template: JSON
 // data and what only Python has, with Python's printing, comparing, arithmetic and formats. The
 // builtins and the evaluator compute with it (packages builtins and eval), nodes hold its constants
 // (package ast). What it computes counts against a [Run].
-package py
+package pyvalue
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package py
+package pyvalue
 
 import (
 	"fmt"

@@ -1,7 +1,7 @@
-// Package tree is the only door to pongo2, which parses and walks the tree of statements. Package
+// Package pongo2tree is the only door to pongo2, which parses and walks the tree of statements. Package
 // syntax writes a tree with a [Builder], package prompt has it parsed, and package eval runs it as
 // a [Runner]. It knows neither expressions nor values.
-package tree
+package pongo2tree
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package py
+package pyvalue
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
