@@ -170,7 +170,7 @@ func TestValuesAreNeverTemplates(t *testing.T) {
 // TestInnerTags shows that a template cannot name the tags of the structure, nor
 // reach pongo2's own.
 func TestInnerTags(t *testing.T) {
-	for name := range pongo2tree.BlockTags {
+	for _, name := range pongo2tree.BlockTagNames() {
 		if _, err := Parse(Source{Text: "{% " + name + " 0 %}{% __end %}"}); err == nil {
 			t.Errorf("%s can be used", name)
 		}

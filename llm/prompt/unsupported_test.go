@@ -15,16 +15,22 @@ func TestUnsupported(t *testing.T) {
 		"filter": {"{{ x | ", " }}"}, "test": {"{{ x is ", " }}"}, "tag": {"{% ", " %}"}, "method": {"{{ x.", "() }}"},
 	}
 	for kind, form := range forms {
-		for name := range builtins.Unsupported[kind] {
+		for _, name := range builtins.UnsupportedNames(kind) {
+			remedy, _ := builtins.Remedy(kind, name)
 			_, err := Parse(Source{Text: form[0] + name + form[1]})
 			var e *Error
-			if !errors.As(err, &e) || e.Line != 1 || e.Offset != len(form[0]) || e.Hint != builtins.Unsupported[kind][name] {
+			if !errors.As(err, &e) || e.Line != 1 || e.Offset != len(form[0]) || e.Hint != remedy {
 				t.Errorf("%s %s: got %v", kind, name, err)
 			}
 		}
 	}
-	for kind, remedies := range builtins.Unsupported {
-		for name, remedy := range remedies {
+	for _, kind := range []string{"filter", "test", "tag", "method", "function"} {
+		names := builtins.UnsupportedNames(kind)
+		if len(names) == 0 {
+			t.Errorf("no unsupported %s", kind)
+		}
+		for _, name := range names {
+			remedy, _ := builtins.Remedy(kind, name)
 			if text := wording.Of(remedy); remedy != "" && text.Zh == text.En {
 				t.Errorf("the hint of the %s %s is not in Chinese: %s", kind, name, remedy)
 			}

@@ -31,19 +31,34 @@ func buildTables() {
 	builtins.globals = newGlobalTable()
 }
 
-// FilterTable returns the filters, by name. It must not be changed.
-func FilterTable() map[string]*Def { builtins.once.Do(buildTables); return builtins.filters }
-
-// TestTable returns the tests, by name. It must not be changed.
-func TestTable() map[string]*Def          { builtins.once.Do(buildTables); return builtins.tests }
+func filterTable() map[string]*Def        { builtins.once.Do(buildTables); return builtins.filters }
+func testTable() map[string]*Def          { builtins.once.Do(buildTables); return builtins.tests }
 func strTable() map[string]*Def           { builtins.once.Do(buildTables); return builtins.strs }
 func listTable() map[string]*Def          { builtins.once.Do(buildTables); return builtins.lists }
 func dictTable() map[string]*Def          { builtins.once.Do(buildTables); return builtins.dicts }
 func globalTable() map[string]pyvalue.Val { builtins.once.Do(buildTables); return builtins.globals }
 
-// Unsupported is what Jinja2 and Python have and no prompt needs, by kind and name,
+// FindFilter returns the filter of that name; ok is false where there is none.
+func FindFilter(name string) (def *Def, ok bool) {
+	def, ok = filterTable()[name]
+	return def, ok
+}
+
+// FindTest returns the test of that name; ok is false where there is none.
+func FindTest(name string) (def *Def, ok bool) {
+	def, ok = testTable()[name]
+	return def, ok
+}
+
+// FilterNames returns the names of the filters, sorted.
+func FilterNames() []string { return slices.Sorted(maps.Keys(filterTable())) }
+
+// TestNames returns the names of the tests, sorted.
+func TestNames() []string { return slices.Sorted(maps.Keys(testTable())) }
+
+// unsupported is what Jinja2 and Python have and no prompt needs, by kind and name,
 // with what to write instead. Using it is an error when a template is parsed.
-var Unsupported = map[string]map[string]string{
+var unsupported = map[string]map[string]string{
 	"filter": {
 		"attr": "write x.name or x['name']", "center": "write '%20s' | format(x)", "filesizeformat": "write '%.1f MB' | format(x / 1000000)",
 		"forceescape": "write x | e", "pprint": "write x | tojson(indent=2)", "random": "choose by a value: list[n]",
@@ -70,6 +85,17 @@ var Unsupported = map[string]map[string]string{
 	},
 }
 
+// Remedy returns what to write instead of a name that Jinja2 or Python has and templates do not,
+// "" where there is nothing; ok is false for any other name. kind is filter, test, tag, method or
+// function.
+func Remedy(kind, name string) (text string, ok bool) {
+	text, ok = unsupported[kind][name]
+	return text, ok
+}
+
+// UnsupportedNames returns the names of a kind that have a [Remedy], sorted.
+func UnsupportedNames(kind string) []string { return slices.Sorted(maps.Keys(unsupported[kind])) }
+
 // KindText returns what a name in a template names.
 func KindText(kind string) wording.Text {
 	chinese := map[string]string{"filter": "过滤器", "test": "测试", "tag": "标签", "method": "方法"}
@@ -95,10 +121,10 @@ func (b Builtin) String() string {
 }
 
 // Filters lists the filters, by name.
-func Filters() []Builtin { return builtinList(FilterTable(), filterDocs()) }
+func Filters() []Builtin { return builtinList(filterTable(), filterDocs()) }
 
 // Tests lists the tests, by name.
-func Tests() []Builtin { return builtinList(TestTable(), testDocs()) }
+func Tests() []Builtin { return builtinList(testTable(), testDocs()) }
 
 func builtinList(table map[string]*Def, docs map[string]builtinDoc) (list []Builtin) {
 	for _, name := range slices.Sorted(maps.Keys(table)) {

@@ -1,7 +1,7 @@
 package builtins
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
@@ -39,22 +39,13 @@ func builtinArg(a *pyvalue.CallArgs, what string, table map[string]*Def) (string
 	def := table[name]
 	if def == nil {
 		e := fault.Errorf(fault.Other, "unknown %s %s", KindText(what), pyvalue.QuoteText(name))
-		e.Hint = value.DidYouMean(name, sortedKeys(table))
-		if remedy, ok := Unsupported[what][name]; ok {
+		e.Hint = value.DidYouMean(name, slices.Sorted(maps.Keys(table)))
+		if remedy, ok := Remedy(what, name); ok {
 			e.Hint = remedy
 		}
 		return "", nil, e
 	}
 	return name, def, nil
-}
-
-func sortedKeys[T any](table map[string]T) []string {
-	names := make([]string, 0, len(table))
-	for name := range table {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, cmp.Compare)
-	return names
 }
 
 func filterMap(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
@@ -71,7 +62,7 @@ func filterMap(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		}
 		each = func(item pyvalue.Val) (pyvalue.Val, error) { return g.memberOf(m, item) }
 	} else {
-		name, def, err := builtinArg(&a, "filter", FilterTable())
+		name, def, err := builtinArg(&a, "filter", filterTable())
 		if err != nil {
 			return pyvalue.None, err
 		}
@@ -112,7 +103,7 @@ func selectFilter(keep, byAttr bool) func(m *pyvalue.Run, c *call) (pyvalue.Val,
 		}
 		test := pyvalue.IsTruthy
 		if len(a.Pos) > 0 {
-			name, def, err := builtinArg(&a, "test", TestTable())
+			name, def, err := builtinArg(&a, "test", testTable())
 			if err != nil {
 				return pyvalue.None, err
 			}

@@ -111,9 +111,10 @@ func (m *evaluator) lookupOuter(n *ast.NameNode) (pyvalue.Val, error) {
 			return g, nil
 		}
 		f, ok := m.scope.(LenientScope)
+		remedy, _ := builtins.Remedy("function", n.Name)
 		s.v = m.Undefined(&pyvalue.UndefinedValue{
 			Class: fault.Undefined, Name: n.Name, Format: "%s is undefined", Args: []any{n.Name}, Off: n.Pos(), Deep: ok && f.IsAbsent(n.Name),
-			Hint: wording.Of(builtins.Unsupported["function"][n.Name]),
+			Hint: wording.Of(remedy),
 		})
 	}
 	return s.v, nil

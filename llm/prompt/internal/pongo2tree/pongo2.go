@@ -6,6 +6,8 @@ package pongo2tree
 import (
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,8 +28,8 @@ import (
 // template ever reaches it. The tags are registered under names that begin with two
 // underscores, which no template can use.
 
-// BlockTags are the tags of statements with a body, with the tags that divide and end it.
-var BlockTags = map[string][]string{
+// blockTags are the tags of statements with a body, with the tags that divide and end it.
+var blockTags = map[string][]string{
 	TagIf:       {TagElif, TagElse, TagEnd},
 	TagFor:      {TagElse, TagEnd},
 	TagMacro:    {TagEnd},
@@ -36,6 +38,9 @@ var BlockTags = map[string][]string{
 	TagSetBlock: {TagEnd},
 	TagWith:     {TagEnd},
 }
+
+// BlockTagNames returns the tags of statements with a body, sorted.
+func BlockTagNames() []string { return slices.Sorted(maps.Keys(blockTags)) }
 
 // The tags.
 const (
@@ -62,7 +67,7 @@ var registerTags = sync.OnceValue(func() error {
 		TagOut:  parseSimpleTag(func(r runner, n int) error { return r.WriteOutput(n) }),
 		TagSet:  parseSimpleTag(func(r runner, n int) error { return r.RunStatement(n, nil) }),
 	}
-	for name, ends := range BlockTags {
+	for name, ends := range blockTags {
 		tags[name] = parseBlockTag(ends)
 	}
 	var errs []error

@@ -37,7 +37,7 @@ func keyHint(v Val) wording.Text {
 	if v.isMarkup() {
 		return wording.Of(escapeLast)
 	}
-	if f, ok := v.Py().(*function); ok && DictMethods[f.name] {
+	if f, ok := v.Py().(*function); ok && IsDictMethod(f.name) {
 		return wording.Say("after a dot %s is the method of the dict; the key is ['%s']", f.name, f.name)
 	}
 	return wording.Text{}
@@ -71,8 +71,11 @@ func MemberPath(path, name string) string {
 	return path + "." + name
 }
 
-// DictMethods are the methods that win over a key of the same name after a dot.
-var DictMethods = map[string]bool{
+// IsDictMethod reports whether a dict has a method of that name, which wins over a key of the same
+// name after a dot.
+func IsDictMethod(name string) bool { return dictMethods[name] }
+
+var dictMethods = map[string]bool{
 	"keys": true, "values": true, "items": true, "get": true, "copy": true, "fromkeys": true,
 	"pop": true, "clear": true, "popitem": true, "setdefault": true, "update": true,
 }

@@ -252,7 +252,7 @@ func methodIn(n ast.Node, parts int) (first int) {
 		switch x := n.(type) {
 		case *ast.AttrNode:
 			parts--
-			if pyvalue.DictMethods[x.Name] {
+			if pyvalue.IsDictMethod(x.Name) {
 				first = parts
 			}
 			n = x.Obj

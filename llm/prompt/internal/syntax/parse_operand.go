@@ -1,9 +1,6 @@
 package syntax
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
@@ -59,7 +56,7 @@ func (p *parser) parseMember(obj ast.Node) (ast.Node, error) {
 		}
 		return &ast.AttrNode{
 			Position: ast.Position(obj.Pos()), Obj: obj, Name: t.text,
-			Path: pyvalue.MemberPath(ast.PathText(obj), t.text), Method: pyvalue.DictMethods[t.text],
+			Path: pyvalue.MemberPath(ast.PathText(obj), t.text), Method: pyvalue.IsDictMethod(t.text),
 		}, nil
 	case tokInt:
 		return &ast.ItemNode{Position: ast.Position(obj.Pos()), Obj: obj, Key: &ast.ConstNode{Position: ast.Position(t.off), V: t.num}}, nil
@@ -188,17 +185,23 @@ func (p *parser) parseFilters(n ast.Node) (ast.Node, error) {
 	})
 }
 
+// builtinTable is where the parser looks up filters, or tests.
+type builtinTable struct {
+	kind  string
+	find  func(name string) (*builtins.Def, bool)
+	names func() []string
+}
+
 // findBuiltin returns the filter or test of a name. For an unknown one, a lenient parser
 // returns one that fails when it is used.
-func (p *parser) findBuiltin(kind string, t *token, table map[string]*builtins.Def) (*builtins.Def, error) {
-	if def, ok := table[t.text]; ok {
+func (p *parser) findBuiltin(t *token, table builtinTable) (*builtins.Def, error) {
+	if def, ok := table.find(t.text); ok {
 		return def, nil
 	}
-	known := slices.Sorted(maps.Keys(table))
 	if !p.lenient {
-		return nil, unknownName(kind, t, known)
+		return nil, unknownName(table.kind, t, table.names())
 	}
-	return lazyUnknown(kind, *t, known), nil
+	return lazyUnknown(table.kind, *t, table.names()), nil
 }
 
 // parseFilter reads a filter's name and arguments; in is nil in a filter block.
@@ -208,7 +211,7 @@ func (p *parser) parseFilter(in ast.Node) (ast.Node, error) {
 		return nil, err
 	}
 	n := &ast.FilterNode{Position: ast.Position(t.off), In: in, Name: t.text}
-	n.Def, err = p.findBuiltin("filter", t, builtins.FilterTable())
+	n.Def, err = p.findBuiltin(t, builtinTable{"filter", builtins.FindFilter, builtins.FilterNames})
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +242,7 @@ func (p *parser) parseTest(in ast.Node) (ast.Node, error) {
 		return nil, err
 	}
 	n.Position, n.Name = ast.Position(in.Pos()), t.text
-	n.Def, err = p.findBuiltin("test", t, builtins.TestTable())
+	n.Def, err = p.findBuiltin(t, builtinTable{"test", builtins.FindTest, builtins.TestNames})
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 // unknownName returns the error of a filter, test or tag that does not exist.
 func unknownName(kind string, t *token, known []string) error {
-	if remedy, ok := builtins.Unsupported[kind][t.text]; ok {
+	if remedy, ok := builtins.Remedy(kind, t.text); ok {
 		return notSupported(kind, t, remedy)
 	}
 	e := fault.SyntaxAt(t.off, "unknown %s %s", builtins.KindText(kind), pyvalue.QuoteText(t.text))
@@ -33,7 +33,7 @@ func checkMember(t *token, called bool) error {
 		e.Class = fault.Security
 		return e
 	}
-	remedy, ok := builtins.Unsupported["method"][t.text]
+	remedy, ok := builtins.Remedy("method", t.text)
 	if !called || !ok {
 		return nil
 	}
