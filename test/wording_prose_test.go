@@ -70,7 +70,7 @@ var englishTexts = map[string]string{
 	"input config.jsonc":               "the name of a text",
 	"inputs if inputs else inputs":     "an expression",
 	"left out by %s: %s %s: %s (%s)\n": "a line of a snapshot, which languages do not change",
-	"no machine":                       "a fault of the program, for its authors",
+	"no execution":                     "a fault of the program, for its authors",
 	"prompt is too long":               "a text of a vendor, to find",
 	"request body too large":           "a text of the standard library, to find",
 	"second YAML document":             "a text of a package, to find",

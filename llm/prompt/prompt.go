@@ -18,7 +18,8 @@
 //   - eval holds the state of one evaluation or rendering; it runs statements, evaluates expressions,
 //     and traces where each piece of the result comes from ([Template.Trace]).
 //
-// This package puts them together, and finds the lines and columns of errors.
+// This package puts them together. Errors carry an offset until they leave it: prompt and eval have
+// fault find their lines and columns.
 //
 // Text, expressions, filters, tests, macros, loops and white space behave as in
 // Jinja2 3.1 with StrictUndefined in its immutable sandbox, except that:

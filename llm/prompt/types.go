@@ -11,11 +11,23 @@ import (
 )
 
 // Source is the text of a template and its place. The caller makes it; it is copied
-// and never changed.
+// and never changed. Its fields:
+//   - File string: the name of the file for messages; "" where there is none
+//   - Text string: the template
+//   - At func(offset int) (line, col int): the line and column in File of a byte offset in Text;
+//     nil counts them in Text itself
 type Source = fault.Source
 
 // Error is an error of a template with its place. Every error of this package that
-// leaves it is one. It does not change once the caller has it.
+// leaves it is one. It does not change once the caller has it. Its fields:
+//   - Class [Class]: what sort of error it is
+//   - File string, Line, Col int: the place, from 1; Col counts characters
+//   - Offset int: the place as a byte of [Source] Text
+//   - Name string: the dotted path up to the first missing step, for [Undefined]
+//   - Msg, Hint string: the message and what to do, in English
+//   - Err error: an error of the scope or the context
+//
+// Its methods Text and In return the message and the hint in the built-in languages.
 type Error = fault.Error
 
 // Class sorts errors as Jinja2's exceptions are sorted.
@@ -33,7 +45,14 @@ const (
 )
 
 // Span is a stretch of a rendered text with where it comes from. The spans of a
-// text are in order, cover each of its bytes once and are not empty.
+// text are in order, cover each of its bytes once and are not empty. Its fields:
+//   - Start, End int: bytes of the rendered text
+//   - Kind [SpanKind]
+//   - TemplateStart, TemplateEnd int: the bytes of [Source] Text that made it
+//   - Sources [][ValueRef]: the one value of a [Reference], and what a [Computed] span was
+//     computed from
+//   - Secret bool, Decided [][ValueRef]: in the trace of a [SecretScope], whether a secret has gone
+//     into it or has decided what it is, and the values that decided. Only such a span may be empty.
 type Span = trace.Span
 
 // SpanKind is how a template made a span of its text.
@@ -46,38 +65,59 @@ const (
 	Computed  = trace.Computed  // what filters, operators and functions made
 )
 
-// ValueRef names a value below a name of the scope.
+// ValueRef names a value below a name of the scope. Its fields:
+//   - Name string: the name that the scope was asked for
+//   - Pointer string: the RFC 6901 pointer below it; "" for all of it
+//   - Start, End int: the bytes of its printed text that a [Reference] shows
 type ValueRef = trace.ValueRef
 
-// Member is a text, or a whole value, inside what an expression made.
+// Member is a text, or a whole value, inside what an expression made. Its fields:
+//   - Pointer string: its place in the result
+//   - Spans [][Span]: of a text, those that cover it; of anything else one of length 0
+//   - Keys [][ValueRef]: the values that keys in Pointer were computed from
 type Member = trace.Member
 
 // Func is a function that the program offers to expressions. It must be safe for
-// concurrent use; its panic becomes an error of the expression.
+// concurrent use; its panic becomes an error of the expression. It is a
+// func(ctx context.Context, args []value.Value) (value.Value, error).
 type Func = pyvalue.Func
 
-// Builtin is a filter or a test of the language, for people.
+// Builtin is a filter or a test of the language, for people. Its fields are Name, Params (the names
+// of its arguments), Doc (a sentence on what it returns), Example (a template that uses it) and
+// Result (what that renders to).
 type Builtin = builtins.Builtin
 
 // Ref is a place where a template mentions a name that it does not define itself.
-// Parsing makes them; they do not change.
+// Parsing makes them; they do not change. Its fields:
+//   - Path []string: the name and the constant members after it
+//   - Offset int: where it begins in the source
+//   - Guarded bool: the expression has a default for it, or asks whether it is defined
+//   - Method int: the index in Path of a member that is a method of dicts and is not called; 0 for
+//     none
+//   - Decides, Counted bool: its value gets into nothing, or only its length does
+//   - Printed []int: where its value gets into the text through names that the template sets itself
+//   - Compared []value.Value: the constants that the whole of it is compared with by ==, != or in
 type Ref = refs.Ref
 
-// Options are how a template is read; the zero value is the language of flows.
+// Options are how a template is read; the zero value is the language of flows. Its fields:
+//   - Transformers bool: read a chat template of a model as Hugging Face's transformers do
+//   - Now func() time.Time: the clock of strftime_now; nil is time.Now
 type Options = syntax.Options
 
 // Scope holds the values of names. The caller makes one for a rendering, which asks
-// it for each name that the template reaches, at most once, from one goroutine.
+// it for each name that the template reaches, at most once, from one goroutine. Its method is
+// Lookup(name string) (v value.Value, ok bool, err error): ok is false for an undefined name, and
+// an error ends the rendering.
 type Scope = eval.Scope
 
 // LenientScope is a Scope in which members of some undefined names are undefined
 // again, where Jinja2 fails. So {{ step.text | default("") }} works when the step
 // was skipped. Printing such a member is an error all the same. It lives and is used as a
-// [Scope].
+// [Scope]. Its method IsAbsent(name string) bool reports whether an undefined name is one of these.
 type LenientScope = eval.LenientScope
 
-// Values is a Scope of known values: the members of an object. It does not change, so that
-// several renderings may share it.
+// Values is a Scope of known values: the members of an object, its field Map *value.Map. It does
+// not change, so that several renderings may share it.
 type Values = eval.Values
 
 // SecretScope is a Scope whose values may be secrets ([value.OfSecret]). What
@@ -85,7 +125,8 @@ type Values = eval.Values
 // bytes that are the secret's or were computed from it, a number as a whole. Some things
 // are not, for they tell next to nothing, and flows are checked with them: true and false,
 // a length, the keys of a dict, and the template's own text that a condition chose. It lives
-// and is used as a [Scope].
+// and is used as a [Scope]. Its method HoldsSecrets() bool reports whether any value may be, or
+// hold, a secret.
 type SecretScope = eval.SecretScope
 
 // SecretValues are [Values] that may hold secrets.

@@ -12,7 +12,7 @@ import (
 )
 
 // Node is a compiled expression: one of the types below. Nodes are immutable; everything that
-// changes is in the machine.
+// changes is in the evaluator.
 type Node interface {
 	// Pos returns the offset of the node in the source.
 	Pos() int
@@ -35,7 +35,7 @@ type (
 	NameNode struct {
 		Position
 		Name string
-		Slot int // where the machine remembers an outer name
+		Slot int // where the evaluator remembers an outer name
 	}
 	// AttrNode is a member after a dot.
 	AttrNode struct {

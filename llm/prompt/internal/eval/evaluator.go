@@ -71,7 +71,7 @@ func newEvaluator(ctx context.Context, scope Scope, slots int) *evaluator {
 	return m
 }
 
-// maxKept is the size up to which the buffer of a machine is used again.
+// maxKept is the size up to which the buffer of an evaluator is used again.
 const maxKept = 64 << 10
 
 func (m *evaluator) release() {

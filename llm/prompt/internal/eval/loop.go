@@ -23,6 +23,7 @@ type loopState struct {
 	kept   []pyvalue.Val
 }
 
+// PyType returns the name of the type.
 func (*loopState) PyType() string { return "LoopContext" }
 
 func (m *evaluator) execFor(s *ast.ForStmt, bodies []pongo2tree.Body) error {
@@ -125,6 +126,7 @@ func (l *loopState) itemAt(i int) pyvalue.Val {
 	return l.kept[i]
 }
 
+// ItemCount returns how often the loop runs, which loop.length is.
 func (l *loopState) ItemCount(*pyvalue.Run) (int, error) {
 	if l.stmt.Cond == nil {
 		return l.items.Len(), nil

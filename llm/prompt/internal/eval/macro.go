@@ -16,6 +16,7 @@ type macro struct {
 	frame *frame
 }
 
+// PyType returns the name of the type.
 func (*macro) PyType() string { return "Macro" }
 
 func (m *evaluator) execMacro(s *ast.MacroStmt, bodies []pongo2tree.Body) error {

@@ -26,7 +26,7 @@ type ExprCode struct {
 }
 
 // Render returns the text that the template makes of the names in scope. Errors are
-// of type *[Error].
+// of type *[fault.Error].
 func (t *TemplateCode) Render(ctx context.Context, scope Scope) (string, error) {
 	m, err := t.evaluate(ctx, scope, nil)
 	defer m.release()
@@ -90,7 +90,7 @@ func (t *TemplateCode) Trace(ctx context.Context, scope Scope) (string, []trace.
 }
 
 // Eval returns the typed value. An undefined name is an error, except in the forms
-// of Jinja2 that allow it. Errors are of type *[Error].
+// of Jinja2 that allow it. Errors are of type *[fault.Error].
 func (e *ExprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 	m := newEvaluator(ctx, scope, e.Slots)
 	defer m.release()

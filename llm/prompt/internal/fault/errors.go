@@ -1,6 +1,6 @@
 // Package fault has the errors of templates, with their places, and the bounds that templates
-// and values keep. All packages of the template language make their errors with it; package prompt
-// finds the lines and columns. It knows neither templates nor values.
+// and values keep. All packages of the template language make their errors with it; [Locate] finds
+// their lines and columns, for packages prompt and eval. It knows neither templates nor values.
 package fault
 
 import (

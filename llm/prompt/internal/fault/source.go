@@ -14,10 +14,10 @@ type Source struct {
 	At func(offset int) (line, col int)
 }
 
-// Locate turns the offset of an error into file, line and column, at the door
-// of the package.
+// Locate turns the offset of an error into file, line and column. What leaves
+// package prompt has gone through it.
 func Locate(s *Source, err error) error {
-	e, ok := WithPosition(err, 0).(*Error) //nolint:errorlint // withPosition returns nothing else
+	e, ok := WithPosition(err, 0).(*Error) //nolint:errorlint // WithPosition returns nothing else
 	if !ok {
 		return err
 	}
@@ -34,9 +34,9 @@ func lineCol(s *Source, offset int) (line, col int) {
 	return value.LineCol(s.Text, offset)
 }
 
-// LocatedError is located with its type.
+// LocatedError is [Locate] as *[Error].
 func LocatedError(s *Source, err error) *Error {
-	e, ok := Locate(s, err).(*Error) //nolint:errorlint // locate returns nothing else
+	e, ok := Locate(s, err).(*Error) //nolint:errorlint // Locate returns nothing else
 	if !ok {
 		return Errorf(Other, "%v", err)
 	}

@@ -1,6 +1,6 @@
-// Package pongo2tree is the only door to pongo2, which parses and walks the tree of statements. Package
-// syntax writes a tree with a [Builder], package prompt has it parsed, and package eval runs it as
-// a [Runner]. It knows neither expressions nor values.
+// Package pongo2tree is the only door to pongo2, which parses and walks the tree of statements.
+// Package syntax writes a tree with a [Builder], package prompt has it parsed, and package eval runs
+// it as a [Runner]. It knows neither expressions nor values.
 package pongo2tree
 
 import (
@@ -64,8 +64,8 @@ const (
 var registerTags = sync.OnceValue(func() error {
 	tags := map[string]pongo2.TagParser{
 		TagRoot: parseRoot,
-		TagOut:  parseSimpleTag(func(r runner, n int) error { return r.WriteOutput(n) }),
-		TagSet:  parseSimpleTag(func(r runner, n int) error { return r.RunStatement(n, nil) }),
+		TagOut:  parseSimpleTag(func(r Runner, n int) error { return r.WriteOutput(n) }),
+		TagSet:  parseSimpleTag(func(r Runner, n int) error { return r.RunStatement(n, nil) }),
 	}
 	for name, ends := range blockTags {
 		tags[name] = parseBlockTag(ends)
@@ -100,8 +100,8 @@ func ParseTree(text string) (*Tree, error) {
 	return &Tree{root}, err
 }
 
-// runner runs what the tags of a tree stand for.
-type runner interface {
+// Runner runs what the tags of a tree stand for.
+type Runner interface {
 	// WriteOutput writes a piece of a template without statements, by its number.
 	WriteOutput(n int) error
 	// RunStatement runs a statement, by its number, with its bodies.
@@ -111,10 +111,10 @@ type runner interface {
 // Body is a part of a statement's body, between its tags.
 type Body struct{ nodes *pongo2.NodeWrapper }
 
-// Execution is one walk through a tree. The zero value is ready for [tree.run]; one goroutine
+// Execution is one walk through a tree. The zero value is ready for [Tree.Run]; one goroutine
 // uses it.
 type Execution struct {
-	runner runner
+	runner Runner
 	ctx    *pongo2.ExecutionContext
 	err    error // what stopped it
 }
@@ -126,7 +126,7 @@ const executionKey = "execution"
 var errStopped = &pongo2.Error{Sender: "prompt", OrigError: wording.Errorf("the template failed")}
 
 // Run walks through the tree, and has r run what its tags stand for.
-func (t *Tree) Run(x *Execution, r runner) error {
+func (t *Tree) Run(x *Execution, r Runner) error {
 	x.runner = r
 	err := t.root.ExecuteWriterUnbuffered(pongo2.Context{executionKey: x}, io.Discard)
 	if x.err != nil {
@@ -158,7 +158,7 @@ func parseRoot(doc *pongo2.Parser, _ *pongo2.Token, _ *pongo2.Parser) (pongo2.IN
 func (t *rootTag) Execute(ctx *pongo2.ExecutionContext, _ pongo2.TemplateWriter) *pongo2.Error {
 	x, ok := ctx.Public[executionKey].(*Execution)
 	if !ok {
-		return ctx.Error("no machine", nil)
+		return ctx.Error("no execution", nil)
 	}
 	x.ctx = ctx
 	return t.body.Execute(ctx, x)
@@ -174,7 +174,7 @@ func (x *Execution) Write(b []byte) (int, error) { return len(b), nil }
 type statementTag struct {
 	n      int
 	bodies []Body
-	leaf   func(r runner, n int) error
+	leaf   func(r Runner, n int) error
 }
 
 // Execute runs the statement.
@@ -208,7 +208,7 @@ func tagNumber(args *pongo2.Parser) (int, *pongo2.Error) {
 	return n, nil
 }
 
-func parseSimpleTag(exec func(r runner, n int) error) pongo2.TagParser {
+func parseSimpleTag(exec func(r Runner, n int) error) pongo2.TagParser {
 	return func(_ *pongo2.Parser, _ *pongo2.Token, args *pongo2.Parser) (pongo2.INodeTag, *pongo2.Error) {
 		n, err := tagNumber(args)
 		return &statementTag{n: n, leaf: exec}, err

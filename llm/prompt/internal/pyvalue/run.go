@@ -23,7 +23,7 @@ type Run struct {
 	// of traces
 	Trace   bool
 	Touched []*trace.Origin // what the expression mentions
-	Masked  bool            // secrets are masks: see traceMasked
+	Masked  bool            // secrets are masks: see package eval
 	Decided []*trace.Origin // what is made of secrets and has decided that this is evaluated
 }
 

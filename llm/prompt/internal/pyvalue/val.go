@@ -19,7 +19,7 @@ import (
 // scope and never copied, or one of the things that only Python has. It is three
 // words: the compiler keeps values of at most four in registers.
 type Val struct {
-	V     value.Value // counts where py returns nil
+	V     value.Value // counts where [Val.Py] returns nil
 	extra *extra      // nil for JSON data in a rendering that is not traced
 }
 
@@ -130,7 +130,9 @@ type (
 
 // PyType returns the name of the type.
 func (*UndefinedValue) PyType() string { return "Undefined" }
-func (absent) PyType() string          { return "nothing" }
+
+// PyType returns the name of the type.
+func (absent) PyType() string { return "nothing" }
 
 // PyType returns the name of the type.
 func (Tuple) PyType() string { return "tuple" }
@@ -142,7 +144,9 @@ func (*PyList) PyType() string { return "list" }
 func (*PyDict) PyType() string { return "dict" }
 
 // PyType returns the name of the type.
-func (Markup) PyType() string    { return "Markup" }
+func (Markup) PyType() string { return "Markup" }
+
+// PyType returns the name of the type.
 func (nonFinite) PyType() string { return "float" }
 
 // PyType returns the name of the type.
@@ -155,7 +159,9 @@ func (v *DictView) PyType() string {
 
 // PyType returns the name of the type.
 func (*Generator) PyType() string { return "generator" }
-func (*function) PyType() string  { return "function" }
+
+// PyType returns the name of the type.
+func (*function) PyType() string { return "function" }
 
 // PyType returns the name of the type.
 func (*Namespace) PyType() string { return "Namespace" }
@@ -300,6 +306,7 @@ func (ns *Namespace) SetMember(name string, v Val) error {
 	return nil
 }
 
+// CallWith calls the function.
 func (f *function) CallWith(m *Run, a CallArgs) (Val, error) { return f.call(m, a) }
 
 // Member returns a variable.

@@ -66,8 +66,8 @@ func (r *RefCollector) AddCondition(n ast.Node) {
 	r.deciding--
 }
 
-// AddGuards makes what a condition asks about guarded from here on, unguard takes
-// back all guards but the first n.
+// AddGuards makes what a condition asks about guarded from here on, until
+// [RefCollector.DropGuards].
 func (r *RefCollector) AddGuards(cond ast.Node) {
 	for _, path := range pathsTested(cond, nil) {
 		if r.asked == nil {

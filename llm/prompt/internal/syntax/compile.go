@@ -1,7 +1,7 @@
 // Package syntax reads texts: the lexer, the parser of Jinja2's expressions and the compiler of
 // statements, which make a program (package ast), its tree of statements (package pongo2tree) and its
-// references (package refs). Package prompt calls it, and finds the places of its errors. It knows
-// nothing of evaluation.
+// references (package refs). Package prompt calls it. Its errors have offsets, no lines and columns
+// yet. It knows nothing of evaluation.
 package syntax
 
 import (
