@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -60,41 +61,68 @@ func (h *Host) newDefinition(s *Server, t *Tool) calls.Definition {
 	}}
 }
 
+const (
+	// defaultDraft is the $schema of a tool's schemas that name none, since the protocol's
+	// version 2025-11-25.
+	defaultDraft = "https://json-schema.org/draft/2020-12/schema"
+	// olderDraft is that of what does not fit defaultDraft, such as the items: [...] of older servers.
+	olderDraft = "http://json-schema.org/draft-07/schema#"
+)
+
+// parseOfServer compiles the schema that describe makes of one of a server's, in the draft that
+// this names, or else in that of the protocol, or an older one. describe gets the members of the server's schema without $schema.
+func parseOfServer(doc value.Value, describe func(members *value.Map) *value.Map) (*schema.Schema, error) {
+	members := doc.Map().Clone()
+	members.Delete("$schema")
+	drafts := []value.Value{value.OfString(defaultDraft), value.OfString(olderDraft)}
+	if own, has := doc.Get("$schema"); has {
+		drafts = slices.Insert(drafts, 0, own)
+	}
+	var lastErr error
+	for _, draft := range drafts {
+		whole := describe(members.Clone())
+		whole.Set("$schema", draft)
+		parsed, err := schema.Parse(value.OfMap(whole))
+		if err == nil {
+			return parsed, nil
+		}
+		lastErr = err
+	}
+	return nil, lastErr
+}
+
 // objectSchema returns the schema of what a tool takes; that of any object where the server's
 // is none that is understood.
 func objectSchema(doc value.Value) *schema.Schema {
+	if doc.Kind() == value.Object {
+		parsed, err := parseOfServer(doc, func(members *value.Map) *value.Map {
+			members.Set("type", value.OfString("object"))
+			return members
+		})
+		if err == nil {
+			return parsed
+		}
+	}
 	open, _ := schema.Parse(value.OfMap(value.Pairs("type", "object"))) // it is a schema
-	if doc.Kind() != value.Object {
-		return open
-	}
-	members := doc.Map().Clone()
-	members.Set("type", value.OfString("object"))
-	members.Delete("$schema")
-	parsed, err := schema.Parse(value.OfMap(members))
-	if err != nil {
-		return open
-	}
-	return parsed
+	return open
 }
 
 // outputSchema returns the schema of the output of a tool whose structured content has a
 // schema; null for none.
 func outputSchema(data value.Value) *schema.Schema {
-	describe := func(doc value.Value) (*schema.Schema, error) {
-		return schema.Parse(value.OfMap(value.Pairs("type", "object", "required", []string{"text"}, "properties", value.OfMap(value.Pairs(
+	describe := func(members *value.Map) *value.Map {
+		return value.Pairs("type", "object", "required", []string{"text"}, "properties", value.OfMap(value.Pairs(
 			"text", value.OfMap(value.Pairs("type", "string", "description", "The texts of the answer.")),
-			"data", doc,
+			"data", value.OfMap(members),
 			"content", value.OfMap(value.Pairs("type", "array", "description", "The parts of the answer that are not text: images, resources.")),
-		)))))
+		)))
 	}
 	if data.Kind() == value.Object && !strings.Contains(data.JSON(), `"$ref"`) { // it would point into this schema
-		members := data.Map().Clone()
-		members.Delete("$schema")
-		if parsed, err := describe(value.OfMap(members)); err == nil {
+		if parsed, err := parseOfServer(data, describe); err == nil {
 			return parsed
 		}
 	}
-	parsed, _ := describe(value.OfMap(nil)) // it is a schema
+	parsed, _ := schema.Parse(value.OfMap(describe(nil))) // it is a schema
 	return parsed
 }
 

@@ -116,6 +116,16 @@ func newServer(mode string) *sdk.Server {
 		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			return &sdk.CallToolResult{StructuredContent: json.RawMessage(`{"n": "many"}`)}, nil
 		})
+	const tuple = `"type": "object", "properties": {"p": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false}}`
+	for name, schema := range map[string]string{
+		"tuple": `{"$schema": "https://json-schema.org/draft/2020-12/schema", ` + tuple + `}`, "tuple_of_no_draft": `{` + tuple + `}`,
+		"tuple_of_draft_7": `{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {"p": {"items": [{"type": "string"}, {"type": "integer"}], "additionalItems": false}}}`,
+		"old_tuple":        `{"type": "object", "properties": {"p": {"items": [{"type": "string"}, {"type": "integer"}], "additionalItems": false}}}`,
+	} {
+		s.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(schema), OutputSchema: json.RawMessage(schema)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{StructuredContent: r.Params.Arguments}, nil
+		})
+	}
 	add("huge", nil, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return said(strings.Repeat("x", 17<<20))
 	})
@@ -273,7 +283,7 @@ func TestTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(review.Tools) != 9 || review.Tools[0].Name != "add" || len(review.LeftOut) != 1 || !strings.Contains(review.LeftOut[0].En, `"bad name\x1b[2J"`) || review.About != "test server 1.2" {
+	if len(review.Tools) != 13 || review.Tools[0].Name != "add" || len(review.LeftOut) != 1 || !strings.Contains(review.LeftOut[0].En, `"bad name\x1b[2J"`) || review.About != "test server 1.2" {
 		t.Errorf("the review is %+v", review)
 	}
 	p.trust()
@@ -308,6 +318,23 @@ func TestTools(t *testing.T) {
 	p.open()
 	_, err = p.use("fail", `{}`)
 	refused(t, "other settings", err, calls.Invalid, "are not those that were trusted")
+}
+
+// TestDrafts: the schemas of a tool are of the draft that they name, or else of the protocol's.
+func TestDrafts(t *testing.T) {
+	t.Parallel() // it mostly waits
+	p := newProject(t, "good")
+	p.trust()
+	for _, tool := range []string{"tuple", "tuple_of_no_draft", "tuple_of_draft_7", "old_tuple"} {
+		output, err := p.use(tool, `{"p": ["x", 1]}`)
+		if data, _ := output.Get("data"); err != nil || data.JSON() != `{"p":["x",1]}` {
+			t.Errorf("%s: %s, %v", tool, output.JSON(), err)
+		}
+		_, err = p.use(tool, `{"p": [1]}`)
+		refused(t, tool, err, calls.Invalid, "p/0")
+		_, err = p.use(tool, `{"p": ["x", 1, 2]}`)
+		refused(t, tool, err, calls.Invalid, "/p")
+	}
 }
 
 // TestChangedTool refuses a tool that is not as it was trusted, until it is trusted again.
