@@ -320,17 +320,27 @@ cases:
   - {name: sellers, until: seller, mocks: {answer: {text: fine}}, llm: {clerk: [done]}}
   - {name: fixed input, until: seller, mocks: {answer: {text: fine}}, llm: {clerk: [done]}, inputs: {model: large}, expect: [{prompt: seller, stable_prefix: {with: sellers, min_tokens: 5}}]}
   - {name: schema of a flow, until: seller, mocks: {answer: {text: fine}}, llm: {clerk: [done]}, inputs: {type: number}, expect: [{prompt: seller, stable_prefix: {with: sellers, min_tokens: 5}}]}
+  - {name: both mocked, until: clerk, mocks: {answer: {text: fine}}, inputs: {model: large}, expect: [{prompt: answer, stable_prefix: {with: agents, min_tokens: 5}}]}
+  - {name: one mocked, until: clerk, mocks: {answer: {text: fine}}, expect: [{prompt: answer, stable_prefix: {with: base, min_tokens: 5}}]}
+  - {name: other mocked, expect: [{prompt: answer, stable_prefix: {with: agents, min_tokens: 5}}]}
 `)
 	want := map[string]result.Outcome{
 		"base": result.Pass, "same": result.Pass, "model": result.Fail, "tool": result.Fail, "schema": result.Fail, "provider": result.Fail,
 		"agents": result.Pass, "fixed": result.Pass, "described": result.Fail,
 		"sellers": result.Pass, "fixed input": result.Pass, "schema of a flow": result.Fail,
+		"both mocked": result.Error, "one mocked": result.Error, "other mocked": result.Error,
 	}
 	if diff := cmp.Diff(want, outcomes(r)); diff != "" {
 		t.Error(diff, lines(t, r))
 	}
-	if message := caseOf(t, r, "schema of a flow").Repeats[0].Checks[0].Message; !strings.Contains(message, "first in that of sell") {
-		t.Errorf("the message is %q", message)
+	for name, want := range map[string]string{
+		"schema of a flow": "first in that of sell",
+		"one mocked":       "cannot be decided: the step answer is mocked",
+		"other mocked":     `the case "agents": cannot be decided: the step answer is mocked`,
+	} {
+		if message := caseOf(t, r, name).Repeats[0].Checks[0].Message; !strings.Contains(message, want) {
+			t.Errorf("%s: the message is %q", name, message)
+		}
 	}
 }
 

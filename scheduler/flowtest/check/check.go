@@ -188,6 +188,12 @@ func (v *verdict) withHint(format string, args ...any) *verdict {
 	return v
 }
 
+// inCase says that a verdict is on another case.
+func (v *verdict) inCase(name string) *verdict {
+	v.message = wording.Say("the case %q: %s", name, v.message)
+	return v
+}
+
 func (v *verdict) withScore(score float64) *verdict {
 	v.score = &score
 	return v

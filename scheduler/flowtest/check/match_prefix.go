@@ -30,6 +30,12 @@ func buildStablePrefix(want prefixWant, a *argument) test {
 			return failed
 		}
 		e := of.lastPrompt()
+		if v := of.mockedPrompt(); v != nil {
+			return v
+		}
+		if v := other.mockedPrompt(); v != nil {
+			return v.inCase(want.With)
+		}
 		if differs := headDifference(of.of, other.of, e, other.lastPrompt()); differs.En != "" {
 			return failf("nothing of the prompt is cached as that of %q: %s", want.With, differs).
 				withHint("providers read the model and the definitions of tools before the messages: keep them the same, or compare with another case")
@@ -55,9 +61,8 @@ func (s *subject) otherPrompt(ctx context.Context, need Need) (*subject, *verdic
 	}
 	same := &subject{parsedSubject: s.parsedSubject, of: other}
 	if failed := same.resolvePrompt(ctx); failed != nil {
-		failed.message = wording.Say("the case %q: %s", need.Case, failed.message)
 		failed.outcome = "error"
-		return nil, failed
+		return nil, failed.inCase(need.Case)
 	}
 	return same, nil
 }
@@ -69,6 +74,16 @@ type Request struct {
 	// Tools are their definitions as JSON, ResponseSchema is that of the answer; nil without any.
 	Tools          []json.RawMessage
 	ResponseSchema json.RawMessage
+}
+
+// mockedPrompt returns the verdict on a prompt of a step that got its output from a mock, so that no request was made; nil for any other.
+func (s *subject) mockedPrompt() *verdict {
+	step := s.lastPrompt().Step
+	if got := s.of.Record.Step(step); got == nil || !got.IsGiven {
+		return nil
+	}
+	return errorf("cannot be decided: the step %s is mocked, so that nothing was sent", step).
+		withHint("stop before the answer with until, or give the answer under llm")
 }
 
 // headOf returns what was sent before the messages of a prompt; nothing for one that no model was asked with.
