@@ -48,10 +48,15 @@ func itemOf(info *journal.RunInfo) *RunItem {
 // encodeLine returns the item as JSON of one line.
 func (i *RunItem) encodeLine() []byte { return value.Must(i).AppendJSON(nil) }
 
+// isUnknownRun reports whether a look-up failed because there is no such run for the caller.
+func isUnknownRun(err error) bool {
+	return calls.KindOf(err) == calls.NotFound || errors.Is(err, service.ErrNoJournal)
+}
+
 // findRun returns a run that exists for the caller, and notes it for the audit.
 func (s *Server) findRun(ctx context.Context, id string) (*journal.RunInfo, error) {
 	info, err := s.options.Service.Run(ctx, principalOf(ctx), id)
-	if calls.KindOf(err) == calls.NotFound || errors.Is(err, service.ErrNoJournal) {
+	if isUnknownRun(err) {
 		return nil, notFound("there is no run %q", value.Truncate(id, 80))
 	}
 	if err != nil {

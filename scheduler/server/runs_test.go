@@ -18,6 +18,7 @@ import (
 	journalsqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
 	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 const eventStream = "text/event-stream"
@@ -281,6 +282,74 @@ func TestIdempotencyAfterCrash(t *testing.T) {
 	}
 	if r := f.do(token, "POST", "/api/v1/runs", body, "Idempotency-Key", "begun"); r.status != http.StatusCreated || r.at("/run") != first.at("/run") || r.header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("a run that has begun: %d %s, want %s", r.status, r.text, first.text)
+	}
+}
+
+// slowLookUp is a journal whose first look-up of a run takes until the caller has left, or a while.
+type slowLookUp struct {
+	journal.Journal
+	begun sync.Once
+	// asked is closed when the first look-up has come.
+	asked chan struct{}
+}
+
+func (j *slowLookUp) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
+	j.begun.Do(func() {
+		close(j.asked)
+		select {
+		case <-ctx.Done():
+		case <-time.After(500 * time.Millisecond):
+		}
+	})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return j.Journal.Run(ctx, id)
+}
+
+// TestIdempotencyWhereTheClientLeaves: the run has begun when the connection of its client is
+// lost; the repeat finds it.
+func TestIdempotencyWhereTheClientLeaves(t *testing.T) {
+	dir := t.TempDir()
+	slow := &slowLookUp{asked: make(chan struct{})}
+	parts := newParts(dir, nil)
+	open := parts.Journal
+	parts.Journal = func(ctx context.Context, create bool) (journal.Journal, error) {
+		var err error
+		slow.Journal, err = open(ctx, create)
+		return slow, err
+	}
+	s := service.New(parts)
+	t.Cleanup(func() { _ = s.Close() })
+	f := newFixture(t, dir, nil, func(o *server.Options) { o.Service = s })
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	const body = `{"flow": "echo", "inputs": {"question": "q"}}`
+	ctx, leave := context.WithCancel(t.Context())
+	go func() {
+		<-slow.asked
+		leave()
+	}()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.base+"/api/v1/runs", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}, "Idempotency-Key": {"k"}}
+	answer, err := http.DefaultClient.Do(r)
+	if err == nil {
+		_ = answer.Body.Close()
+		t.Fatal("the client got an answer")
+	}
+	again := f.do(token, "POST", "/api/v1/runs", body, "Idempotency-Key", "k")
+	for again.status == http.StatusConflict { // the first request is under way
+		time.Sleep(20 * time.Millisecond)
+		again = f.do(token, "POST", "/api/v1/runs", body, "Idempotency-Key", "k")
+	}
+	if again.status != http.StatusCreated || again.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("the repeat: %d %s", again.status, again.text)
+	}
+	runs := f.do(token, "GET", "/api/v1/runs", "")
+	if items, _ := runs.doc.Get("items"); len(items.List()) != 1 {
+		t.Errorf("there are %d runs", len(items.List()))
 	}
 }
 

@@ -188,6 +188,7 @@ func (s *Server) beginOnce(
 	begin func(ctx context.Context, run string) (value.Value, error),
 	describe func(ctx context.Context, run, flow string) (value.Value, error),
 ) (answer value.Value, replayed string, err error) {
+	ctx = context.WithoutCancel(ctx) // the client may leave; the run goes on
 	r := &store.Request{Principal: asked.owner, Key: asked.key, Body: asked.body, Run: service.NewRunID()}
 	if !s.inFlight.addNew(r.Principal + "\x00" + r.Key) {
 		return answer, "", newProblem(http.StatusConflict, "held", wording.Say("the first request with this key is still being carried out"), wording.Say("repeat it a little later")).retryAfter(1)
@@ -206,18 +207,24 @@ func (s *Server) beginOnce(
 			return answer, "true", err
 		}
 		r.Run = earlier.Run
-		if info, missing := s.options.Service.Run(ctx, asked.principal, r.Run); missing == nil {
+		info, err := s.options.Service.Run(ctx, asked.principal, r.Run)
+		if err == nil {
 			answer, err = describe(ctx, r.Run, info.Flow)
 			return answer, "true", s.storeAnswer(ctx, r, answer, err)
+		}
+		if !isUnknownRun(err) {
+			return answer, "", err
 		}
 	}
 	answer, err = begin(ctx, r.Run)
 	if err == nil {
 		return answer, "", s.storeAnswer(ctx, r, answer, nil)
 	}
-	info, missing := s.options.Service.Run(ctx, asked.principal, r.Run)
-	if missing != nil {
-		_ = s.options.Store.ForgetRequest(context.WithoutCancel(ctx), r) // else the repeat tries again
+	info, lookUp := s.options.Service.Run(ctx, asked.principal, r.Run)
+	if isUnknownRun(lookUp) {
+		_ = s.options.Store.ForgetRequest(ctx, r) // else the repeat tries again
+	}
+	if lookUp != nil {
 		return answer, "", err
 	}
 	if notStarted := (*service.NotStartedError)(nil); errors.As(err, &notStarted) {
@@ -234,7 +241,7 @@ func (s *Server) storeAnswer(ctx context.Context, r *store.Request, answer value
 		return err
 	}
 	r.Status, r.Response = http.StatusCreated, answer.AppendJSON(nil)
-	return s.options.Store.EndRequest(context.WithoutCancel(ctx), r)
+	return s.options.Store.EndRequest(ctx, r)
 }
 
 // awaitEnd waits until a run is over or waits for values, and answers with the whole run
