@@ -221,7 +221,7 @@ func (s *Server) beginOnce(
 		return answer, "", s.storeAnswer(ctx, r, answer, nil)
 	}
 	info, lookUp := s.options.Service.Run(ctx, asked.principal, r.Run)
-	if isUnknownRun(lookUp) {
+	if earlier == nil && isUnknownRun(lookUp) {
 		_ = s.options.Store.ForgetRequest(ctx, r) // else the repeat tries again
 	}
 	if lookUp != nil {

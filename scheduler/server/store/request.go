@@ -87,10 +87,10 @@ func (s *Store) EndRequest(ctx context.Context, r *Request) error {
 }
 
 // ForgetRequest deletes a request that began nothing: the client may correct it and use its
-// key again.
+// key again. One that has an answer, or that another request has stored meanwhile, stays.
 func (s *Store) ForgetRequest(ctx context.Context, r *Request) error {
 	return s.db.Write(ctx, func(c conn) error {
-		return c.Exec("DELETE FROM serve_request WHERE principal = ? AND key = ?", r.Principal, r.Key)
+		return c.Exec("DELETE FROM serve_request WHERE principal = ? AND key = ? AND run = ? AND status = 0", r.Principal, r.Key, r.Run)
 	})
 }
 

@@ -222,14 +222,22 @@ func testRequests(t *bench) {
 		t.Fatal(earlier, err)
 	}
 	begin(open[1], "one", 0)
-	// The other process, which is at the request too, gives it up.
-	if err := open[1].ForgetRequest(t.Context(), r); err != nil {
-		t.Fatal(err)
+	forget := func(s *store.Store, r *store.Request) {
+		t.Helper()
+		if err := s.ForgetRequest(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
 	}
+	forget(open[1], &store.Request{Principal: "p", Key: "k", Run: "two"})
+	begin(open[0], "one", 0)
+	// The other process, which is at the request too, gives it up.
+	forget(open[1], r)
 	r.Status, r.Response = 201, []byte("{}")
 	if err := open[0].EndRequest(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
+	begin(open[1], "one", 201)
+	forget(open[1], r)
 	begin(open[1], "one", 201)
 	t.now = t.now.Add(25 * time.Hour)
 	if earlier, err := open[1].BeginRequest(t.Context(), r); earlier != nil || err != nil {
