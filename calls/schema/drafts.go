@@ -11,8 +11,12 @@ import (
 // latestDraft is the $schema of the newest draft.
 const latestDraft = "https://json-schema.org/draft/2020-12/schema"
 
-// usualDraft is that of a schema that names none.
-const usualDraft = 7
+const (
+	// usualDraft is that of a schema that names none.
+	usualDraft = 7
+	// anyDraft stands for a draft that is not known.
+	anyDraft = 0
+)
 
 // draftNumber returns the number that the library has for a draft: 4, 6, 7, 2019 or 2020; 0 for
 // a URL that is not that of a draft.

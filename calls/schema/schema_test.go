@@ -203,12 +203,18 @@ func TestKeywordsOfOtherDrafts(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
-	part := schema.UnknownKeywordsOfPart(parse(t, `{`+newest+`,"prefixItems":[],"minContains":1}`)).Error()
-	const want = `/$schema: $schema has no effect here: the schema is of draft 7 (leave it out); ` +
-		`/prefixItems: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect (use items: [...]); ` +
-		`/minContains: draft 7 of JSON Schema has no keyword "minContains", it has no effect (leave it out)`
-	if part != want {
-		t.Errorf("got  %s\nwant %s", part, want)
+	for whole, want := range map[string]string{
+		`{}`: `/$schema: $schema has no effect here: the schema is of draft 7 (leave it out); ` +
+			`/prefixItems: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect (use items: [...]); ` +
+			`/minContains: draft 7 of JSON Schema has no keyword "minContains", it has no effect (leave it out); ` +
+			`/requird: JSON Schema has no keyword "requird", it has no effect (did you mean "required"?)`,
+		`{` + newest + `}`: `/requird: JSON Schema has no keyword "requird", it has no effect (did you mean "required"?)`,
+		`null`:             `/requird: JSON Schema has no keyword "requird", it has no effect (did you mean "required"?)`,
+	} {
+		part := schema.UnknownKeywordsOfPart(parse(t, `{`+newest+`,"prefixItems":[],"minContains":1,"requird":[]}`), parse(t, whole)).Error()
+		if part != want {
+			t.Errorf("%s: got  %s\nwant %s", whole, part, want)
+		}
 	}
 }
 

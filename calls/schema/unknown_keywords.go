@@ -30,25 +30,32 @@ const UnknownKeyword = "unknown keyword"
 // and what old drafts ignore beside $ref. JSON Schema says to ignore these, so Parse takes
 // them; the constraint that was meant is then not there. Pointers are those of the schema. All
 // are warnings.
-func UnknownKeywords(doc value.Value) (problems Problems) { return ineffectiveKeywords(doc, false) }
-
-// UnknownKeywordsOfPart is [UnknownKeywords] for a schema that is put into another, which
-// alone names the draft.
-func UnknownKeywordsOfPart(doc value.Value) (problems Problems) {
-	return ineffectiveKeywords(doc, true)
+func UnknownKeywords(doc value.Value) (problems Problems) {
+	return ineffectiveKeywords(doc, func(at string) int { return draftWithin(doc, at) }, false)
 }
 
-func ineffectiveKeywords(doc value.Value, isPart bool) (problems Problems) {
+// UnknownKeywordsOfPart is [UnknownKeywords] for a schema that is put into another, which
+// alone names the draft. Of a null, a schema that is not known, it may be any draft: then only
+// mistyped keywords are found.
+func UnknownKeywordsOfPart(doc, whole value.Value) (problems Problems) {
+	draft := anyDraft
+	if !whole.IsNull() {
+		draft = draftWithin(whole, "")
+	}
+	return ineffectiveKeywords(doc, func(string) int { return draft }, true)
+}
+
+func ineffectiveKeywords(doc value.Value, draftAt func(at string) int, isPart bool) (problems Problems) {
 	walkSchemas(doc, "", func(s value.Value, at string) {
-		draft := usualDraft
-		if !isPart {
-			draft = draftWithin(doc, at)
-		}
+		draft := draftAt(at)
 		for key := range s.Map().All() {
-			p, found := ineffectiveKeyword(s, key, draft, isPart)
+			var p Problem
+			found := false
 			if !slices.Contains(keywords, key) {
 				p = Problem{Hint: value.DidYouMean(key, keywords)}.WithMessage("JSON Schema has no keyword %q, it has no effect", key)
 				found = p.Hint != ""
+			} else if draft != anyDraft {
+				p, found = ineffectiveKeyword(s, key, draft, isPart)
 			}
 			if found {
 				p.Pointer, p.Keyword, p.Warning = at+"/"+value.Escape(key), UnknownKeyword, true

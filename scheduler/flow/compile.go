@@ -170,10 +170,19 @@ func (u *unit) compileStep(k *stepKeys) {
 		for name, doc := range s.OverrideInput.Map().All() {
 			key, node := "override_input/"+value.Escape(name), nodeAt(k.OverrideInput.node, "/"+value.Escape(name))
 			u.lintDefaults(key, node, doc)
-			u.lintKeywords(key, node, schema.UnknownKeywordsOfPart(doc))
+			u.lintKeywords(key, node, schema.UnknownKeywordsOfPart(doc, s.paramsDoc()))
 		}
 	}
 	u.compileTimes(s)
+}
+
+// paramsDoc returns the schema of the parameters of the step's call; null where that depends on
+// what is given, or is not known.
+func (s *stepUnit) paramsDoc() value.Value {
+	if !s.known || s.Def.ParamsFor != nil {
+		return value.Value{}
+	}
+	return s.Def.Info.Params.Doc()
 }
 
 // compileTimes sets timeout and retry, from the step or else from the defaults.

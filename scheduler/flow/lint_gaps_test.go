@@ -450,6 +450,7 @@ steps:
   - {id: c, call: agent, with: {prompt: x, tools: {calls: [{call: chat, parameters: {properties: {user: {minContains: 2}}}}]}}}
   - {id: d, call: chat, enable_filling: true, override_input: {user: {prefixItems: []}}}
   - {id: e, call: slot, with: {current_schema: {$schema: "https://json-schema.org/draft/2020-12/schema", unevaluatedProperties: false}}}
+  - {id: f, call: http, enable_filling: true, with: {url: "http://x"}, override_input: {body: {prefixItems: [], requird: [a]}}}
 `, []string{
 			`flow.yaml:1:41: warning: inputs: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`,
 			`flow.yaml:1:102: warning: inputs: draft 7 of JSON Schema ignores what is beside $ref: "minLength" has no effect (write allOf: [{$ref: ...}] in place of $ref)`,
@@ -457,6 +458,7 @@ steps:
 			`flow.yaml:4:63: warning: current_schema/unevaluatedProperties: draft 7 of JSON Schema has no keyword "unevaluatedProperties", it has no effect (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`,
 			`flow.yaml:5:106: warning: tools/calls/0/parameters/properties/user/minContains: draft 7 of JSON Schema has no keyword "minContains", it has no effect (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`,
 			`flow.yaml:6:71: warning: override_input/user: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect (use items: [...])`,
+			`flow.yaml:8:113: warning: override_input/body: JSON Schema has no keyword "requird", it has no effect (did you mean "required"?)`,
 		}},
 		"wrong schemas": {`inputs: {type: object, properties: {p: {$ref: "#/definitions/lost"}}}
 steps:
