@@ -15,6 +15,7 @@ import (
 // transaction; in Postgres others run beside it, so that of two changes one may wait for a row
 // of the other and then sees what that has left.
 type database interface {
+	// Read and Write may call do several times: it begins with an empty result each time.
 	Read(ctx context.Context, do func(conn) error) error
 	Write(ctx context.Context, do func(conn) error) error
 	Close() error
@@ -45,7 +46,7 @@ func (d fileDatabase) Write(ctx context.Context, do func(conn) error) error {
 // sharedDatabase is a Postgres database.
 type sharedDatabase struct{ *pgdb.Store }
 
-// Read calls do with a connection that reads.
+// Read calls do with a connection that reads, and again where the connection is lost.
 func (d sharedDatabase) Read(ctx context.Context, do func(conn) error) error {
 	return d.Store.Read(ctx, func(c *pgdb.Conn) error { return do(sharedConn{ctx, c}) })
 }

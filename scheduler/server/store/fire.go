@@ -123,8 +123,9 @@ func (s *Store) SetFire(ctx context.Context, f *Fire, state FireState, reason st
 const fireColumns = "schedule, key, at, run, state, reason"
 
 func (s *Store) readFires(ctx context.Context, query string, args ...any) ([]*Fire, error) {
-	list := []*Fire{}
+	var list []*Fire
 	err := s.db.Read(ctx, func(c conn) error {
+		list = []*Fire{}
 		return c.QueryRows(query, args, func(scan func(...any) error) error {
 			f := &Fire{}
 			var at int64

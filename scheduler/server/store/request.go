@@ -146,8 +146,9 @@ func (s *Store) AuditBefore(ctx context.Context, before int64, limit int) ([]Aud
 	if before <= 0 {
 		before = 1<<63 - 1
 	}
-	list := []Audit{}
+	var list []Audit
 	err := s.db.Read(ctx, func(c conn) error {
+		list = []Audit{}
 		return c.QueryRows("SELECT id, at, token, \"user\", address, method, route, run, status FROM serve_audit WHERE id < ? ORDER BY id DESC LIMIT ?",
 			[]any{before, limit}, func(scan func(...any) error) error {
 				var e Audit

@@ -147,8 +147,9 @@ func scanToken(scan func(...any) error) (t *Token, hash []byte, err error) {
 
 // Tokens returns all tokens, the oldest first, those too that have expired.
 func (s *Store) Tokens(ctx context.Context) ([]*Token, error) {
-	all := []*Token{}
+	var all []*Token
 	err := s.db.Read(ctx, func(c conn) error {
+		all = []*Token{}
 		return c.QueryRows("SELECT "+tokenColumns+" FROM serve_token ORDER BY created, id", nil, func(scan func(...any) error) error {
 			t, _, err := scanToken(scan)
 			if err == nil {
@@ -197,6 +198,7 @@ func (s *Store) FindToken(ctx context.Context, text string) (*Token, error) {
 // tokenByID returns a token that has not expired, with the hash of its secret; nil for none.
 func (s *Store) tokenByID(ctx context.Context, id string) (t *Token, hash []byte, err error) {
 	err = s.db.Read(ctx, func(c conn) error {
+		t, hash = nil, nil
 		return c.QueryRows("SELECT "+tokenColumns+" FROM serve_token WHERE id = ?", []any{id}, func(scan func(...any) error) error {
 			t, hash, err = scanToken(scan)
 			return err
