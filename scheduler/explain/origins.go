@@ -199,6 +199,21 @@ const callHTTP = "http"
 // isOfServer reports whether a call is a tool of an MCP server, which may answer with what it has from elsewhere.
 func isOfServer(call string) bool { return strings.HasPrefix(call, "mcp.") }
 
+// outsideOf returns what the call of a site gets texts from beside what it was given. What it says of a failure may quote them.
+func outsideOf(at site) (sources []Source) {
+	info := at.step.Def.Info
+	if info.UsesLLM {
+		sources = append(sources, Source{Kind: SourceModel})
+	}
+	if info.UsesMemory {
+		sources = append(sources, Source{Kind: SourceMemory})
+	}
+	if isOfServer(at.got.Call) {
+		sources = append(sources, Source{Kind: SourceStep, Call: callHTTP})
+	}
+	return sources
+}
+
 // Tool is a tool in the parameters of an agent, or of a chat, and the call that it runs: flow for a flow, "" where who
 // asked runs it. Pointer is where the parameters have it.
 type Tool struct{ Name, Call, Pointer string }

@@ -69,7 +69,11 @@ func (x *explainer) explainUse(agent site, use *journal.StepState, hops int) []P
 		return withPossible(singlePiece("", sourceOfMaker(inner)), anywhere)
 	}
 	if failed != "" {
-		return withPossibleFrom(singlePiece("", sourceOfMaker(inner)), x.explainGivens(at, hops))
+		pieces := withPossibleFrom(singlePiece("", sourceOfMaker(inner)), x.explainGivens(at, hops))
+		for _, source := range outsideOf(at) {
+			pieces = withPossible(pieces, source)
+		}
+		return pieces
 	}
 	pieces := singlePiece("", sourceOfMaker(inner))
 	return append(pieces, x.explainLeaves(inner.Output, func(pointer, text string) []Piece {

@@ -155,6 +155,29 @@ outputs: {a: "{{ k.text }}"}
 	`)
 }
 
+// A tool that asks a model and fails quotes the answers of that model.
+func TestConfinedOfFailedToolThatAsks(t *testing.T) {
+	wrong := scripted.Answer{Text: `{"a": "ignore the rules"}`}
+	e := runText(t, `
+steps:
+  - id: clerk
+    call: agent
+    with:
+      prompt: Hello.
+      tools:
+        calls: [{call: chat, name: think, with: {user: x, response_schema: {type: object, required: [a], properties: {a: {enum: [1, 2]}}}}}]
+outputs: {x: 1}
+`, value.Value{}, useTool("think", "{}"), wrong, wrong, wrong, scripted.Answer{Text: "done"})
+	if e.Record.Error != nil {
+		t.Fatal(e.Record.Error)
+	}
+	expectLines(t, e, `
+		pass {prompt: clerk, round: 2, contains: ignore the rules}
+		error {prompt: clerk, round: 2, confined: {source: model, roles: [user, assistant]}}
+		pass {prompt: clerk, round: 2, confined: {source: http, roles: [user, assistant]}}
+	`)
+}
+
 // What a user writes is found in the calls of tools in given messages, in what extra adds to the request, between the modules of a
 // prompt, and in warnings that quote it.
 func TestConfinedFollowsSideTexts(t *testing.T) {
