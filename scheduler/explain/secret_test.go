@@ -149,6 +149,39 @@ steps:
 	}
 }
 
+// A text with a mask in it keeps its sources where a list passes the message on as it is.
+func TestExplainMaskInPassedOnMessage(t *testing.T) {
+	const flow = `
+inputs: {type: object, properties: {who: {type: string}}}
+steps:
+  - {id: made, call: template, with: {template: "a {{ key }} b {{ who }}", values: {key: "{{ secrets.KEY }}", who: "{{ inputs.who }}"}}}
+  - {id: talk, call: in-chat, with: {history: [{role: user, content: "{{ made.text }}"}]}}
+  - {id: ask, call: chat, with: {messages: "{{ talk.messages + [{'role': 'user', 'content': 'X'}] }}"}}
+`
+	r := schedulertest.Run(t, flow, schedulertest.With(builtin.Calls()...), schedulertest.Secret("KEY", "hunter+2+secret"),
+		schedulertest.Inputs(`{"who": "Mei"}`), schedulertest.LLM(scripted.Texts("yes")))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	all, err := explain.Explain(t.Context(), r.Flow, r.State(), "ask", bytesCounter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range all[0].Messages[0].Pieces {
+		got = append(got, fmt.Sprintf("%q < %s", p.Text, p.Way().En))
+	}
+	want := []string{
+		`"a " < flow.yaml:4:50 > made (template) > talk > ask`,
+		`"***" < secrets.KEY (flow.yaml:4:94) > made (template) > talk > ask`,
+		`" b " < flow.yaml:4:61 > made (template) > talk > ask`,
+		`"Mei" < inputs.who (flow.yaml:4:120) > made (template) > talk > ask`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A mask that hides names beside secrets names them, whatever calls the text went through: what
 // a template makes of secrets and other values.
 func TestExplainNamesBesideSecrets(t *testing.T) {

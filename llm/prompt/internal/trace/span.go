@@ -74,7 +74,8 @@ func SpansOf(parts []Part, start, stop int, masked bool) []Span {
 		if masked {
 			s.Secret, s.Decided = p.From.UsesSecret(), SourcesOf(&Origin{parts: decidedParts(p.From)})
 		}
-		if s.Secret && s.Kind == Reference && len(s.Decided) == 0 {
+		isCopy := s.Kind == Reference && p.Length > 0 // a list or an object has no bytes to split
+		if s.Secret && isCopy && len(s.Decided) == 0 {
 			list = append(list, s.splitAt(p.secretRanges())...)
 			continue
 		}
