@@ -45,13 +45,9 @@ func (b *toolbox) definitions() []json.RawMessage {
 }
 
 // describedParameters returns the schema of the parameters with descriptions in the language
-// of the run. It has no $schema, which some providers refuse.
+// of the run.
 func (t *tool) describedParameters() value.Value {
-	doc := t.parameters.Doc()
-	if _, has := doc.Get("$schema"); has {
-		doc = value.OfMap(doc.Map().Clone())
-		doc.Map().Delete("$schema")
-	}
+	doc := schema.WithoutDraft(t.parameters.Doc())
 	if t.words == nil {
 		return doc
 	}

@@ -25,7 +25,7 @@ type Params struct {
 	Model          string       `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
 	Temperature    *float64     `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words."`
 	MaxTokens      int          `json:"max_tokens,omitempty" min:"1" max:"10000000" doc:"The longest answer, in tokens; the vendor's limit where it is not given." example:"500"`
-	ResponseSchema *value.Map   `json:"response_schema,omitempty" doc:"A JSON Schema (draft 7) for the answer. The parsed answer is in json; one that does not fit is an error. Taken as written."`
+	ResponseSchema *value.Map   `json:"response_schema,omitempty" doc:"A JSON Schema (draft 7, or that of its $schema) for the answer. The parsed answer is in json; one that does not fit is an error. Taken as written."`
 	Tools          []*value.Map `json:"tools,omitempty" doc:"Tools that the model may call: {type: function, function: {name, description, parameters}}. Taken as written." example:"[{type: function, function: {name: price, parameters: {type: object}}}]"`
 	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names. They win over all others; null takes one out. Messages, system, model, tools and stream cannot be replaced." example:"{reasoning_effort: low}"`
 }
@@ -209,7 +209,7 @@ func (in Input) newRequest() *llm.Request {
 		Messages: rawJSONList(in.Messages), Tools: rawJSONList(in.Tools),
 	}
 	if in.ResponseSchema != nil {
-		req.ResponseSchema = rawJSON(value.OfMap(in.ResponseSchema))
+		req.ResponseSchema = rawJSON(schema.WithoutDraft(value.OfMap(in.ResponseSchema)))
 	}
 	if in.Extra.Len() > 0 {
 		req.Extra = make(map[string]json.RawMessage, in.Extra.Len())

@@ -208,6 +208,18 @@ func TestResponseSchema(t *testing.T) {
 	}
 }
 
+// TestDraftOfResponseSchema: $schema says how the answer is checked, the model does not get it.
+func TestDraftOfResponseSchema(t *testing.T) {
+	p := scripted.Texts(`[1]`)
+	_, _, err := run(t, p, `{user: hi, response_schema: {$schema: "https://json-schema.org/draft/2020-12/schema", prefixItems: [{type: string}]}}`)
+	if err == nil || !strings.Contains(err.Error(), "/0: want string") {
+		t.Errorf("got %v", err)
+	}
+	if got := string(p.Requests()[0].ResponseSchema); got != `{"prefixItems":[{"type":"string"}]}` {
+		t.Errorf("the model got %s", got)
+	}
+}
+
 func TestInvalid(t *testing.T) {
 	for with, want := range map[string]string{
 		"{}":                                                 "messages is not given, and user is empty",

@@ -37,6 +37,17 @@ func draftNumber(name string) int {
 	return 0
 }
 
+// WithoutDraft returns a schema without its $schema: as models get it, for some providers
+// refuse the keyword.
+func WithoutDraft(doc value.Value) value.Value {
+	if _, has := doc.Get("$schema"); !has {
+		return doc
+	}
+	m := doc.Map().Clone()
+	m.Delete("$schema")
+	return value.OfMap(m)
+}
+
 // draftName returns how people name a draft.
 func draftName(number int) string {
 	switch number {

@@ -33,7 +33,7 @@ import (
 // Params are the parameters of the call.
 type Params struct {
 	Data          known      `json:"data,omitempty" doc:"What is known. Keys may be JSON pointers: /address/city."`
-	CurrentSchema *value.Map `json:"current_schema,omitempty" doc:"The JSON Schema (draft 7) that the data is to fit. The types date, timestamp and date-time may be used as well. Taken as written."`
+	CurrentSchema *value.Map `json:"current_schema,omitempty" doc:"The JSON Schema (draft 7, or that of its $schema) that the data is to fit. The types date, timestamp and date-time may be used as well. Taken as written."`
 	Summary       string     `json:"summary,omitempty" doc:"A summary of what came before; that of the newest upstream summary step where it is not given." example:"The user wants to book a table."`
 	Facts         []string   `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given." example:"[Lin is a vegetarian.]"`
 	StepNum       int        `json:"step_num,omitempty" default:"1" min:"0" max:"1000" doc:"How many of the newest upstream steps the model is shown."`

@@ -13,7 +13,7 @@ type flowKeys struct {
 	Name        textKey      `json:"name,omitempty" doc:"The flow's name; the name of its file where it is left out." example:"weather"`
 	Description proseKey     `json:"description,omitempty" doc:"What the flow does, for people and for models that choose a flow." example:"Answers a question about the weather."`
 	Language    textKey      `json:"language,omitempty" pattern:"^[A-Za-z][A-Za-z0-9_-]*$" doc:"The language of built-in prompts and messages: zh, en, or one that is configured." example:"zh"`
-	Inputs      anyKey       `json:"inputs,omitempty" type:"object" doc:"A JSON Schema (draft 7) of the inputs, an object. Inputs are checked against it, and its defaults applied, before the first step." example:"{type: object, properties: {question: {type: string}}}"`
+	Inputs      anyKey       `json:"inputs,omitempty" type:"object" doc:"A JSON Schema (draft 7, or that of its $schema) of the inputs, an object. Inputs are checked against it, and its defaults applied, before the first step." example:"{type: object, properties: {question: {type: string}}}"`
 	Memory      *memoryKeys  `json:"memory,omitempty" doc:"Whose memory the memory calls of the flow work in." example:"{user: ann, session: main}"`
 	Plugins     []textKey    `json:"plugins,omitempty" doc:"The names of the plugins that the flow needs." example:"[]"`
 	LLM         textKey      `json:"llm,omitempty" doc:"The name of the model provider; the configuration decides where it is left out." example:"local"`
