@@ -169,7 +169,9 @@ func kindProblem(err error) *Problem {
 	var problems flow.Problems
 	if errors.As(err, &problems) {
 		faults = flowFaults(problems)
-		p.Detail, p.chineseDetail = problems.ForReader("en").Error(), problems.ForReader("zh").Error()
+	}
+	if bare, ok := err.(flow.Problems); ok { //nolint:errorlint // an error around them says more
+		p.Detail, p.chineseDetail = bare.ForReader("en").Error(), bare.ForReader("zh").Error()
 	}
 	var misfits schema.Problems
 	if errors.As(err, &misfits) {

@@ -118,7 +118,9 @@ func (t *turn) serve(ctx context.Context) error {
 		return err
 	}
 	if t.model.Flow == nil {
-		return NewError(http.StatusBadRequest, wording.Say("the flow has errors: %v", t.model.Problems.Err()), "model", "invalid")
+		errs := t.model.Problems.Errors()
+		text := wording.Text{En: errs.ForReader("en").Error(), Zh: errs.ForReader("zh").Error()}
+		return NewError(http.StatusBadRequest, wording.Say("the flow has errors: %v", text), "model", "invalid")
 	}
 	if err := t.checkFields(t.model.Flow); err != nil {
 		return err
