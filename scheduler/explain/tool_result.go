@@ -149,7 +149,7 @@ func (x *explainer) siteInside(agent site, inner *journal.StepState) (at site, o
 		step.Sub = innerFlow(agent, file)
 		ok = step.Sub != nil || inner.IsGiven
 	} else {
-		step.Def, ok = agent.step.InnerCalls[inner.Call]
+		step.Def, ok = agent.flow.FindCall(inner.Call)
 	}
 	if !ok {
 		return site{}, false

@@ -132,9 +132,6 @@ type Step struct {
 	// Inner are the flows that its call may run inside itself, such as the tools of an agent, as far as the parameters
 	// name them and the loader reads them.
 	Inner []*Flow
-	// InnerCalls are the definitions of the calls that its call may run inside itself, by their names, as far as the parameters name
-	// them; nil for none.
-	InnerCalls map[string]calls.Definition
 }
 
 // Retry is how often and when a failed step is tried again. It is part of a [Step].

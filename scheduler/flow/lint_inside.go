@@ -16,10 +16,6 @@ func (u *unit) lintInside(s *stepUnit) {
 		at := u.positionOf(nodeAt(s.with, in.Pointer))
 		if def, ok := u.loading.Registry.Call(in.Call); ok {
 			u.lintMemory(at, def)
-			if s.InnerCalls == nil {
-				s.InnerCalls = map[string]calls.Definition{}
-			}
-			s.InnerCalls[in.Call] = def
 		}
 		if in.Flow != "" && !u.loading.recorded { // a journal has only those that have run
 			inner := u.loading.loadInnerFlow(u, at, in.Flow)
