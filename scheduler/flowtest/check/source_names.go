@@ -263,7 +263,8 @@ func (s *Scope) sourceNames() *sourceNames {
 			n.files.addFolder(s.Dir, "")
 		}
 		for _, f := range s.Flows {
-			n.addFlow(f, "")
+			n.addSteps(f, "")
+			n.addFlow(f)
 		}
 		for _, name := range s.Registry.VariableNames() {
 			if !slices.Contains(n.variables, name) {
@@ -346,7 +347,10 @@ func (n *sourceNames) has(source string) bool {
 		return true
 	}
 	isID := strings.HasPrefix(source, "memory_") || strings.HasPrefix(source, "snapshot_") // of a memory in the store
-	return isID || isStepInside && n.hasStep(source) || isInside && n.hasOpenStep(source)
+	if isStepInside {
+		return isID || n.hasStep(source)
+	}
+	return isID || isInside && n.hasOpenStep(source)
 }
 
 // itemNumbers are the numbers in paths of steps that run for each item.
@@ -392,8 +396,19 @@ func (n *sourceNames) nearest(source string) string {
 	return ""
 }
 
-// addFlow adds the names of a flow whose steps have the prefix.
-func (n *sourceNames) addFlow(f *flow.Flow, prefix string) {
+// addSteps adds the names of the steps of a flow, which have a prefix, and of the flows that they run. Those of flows that tools run
+// have the numbers of uses in their names, which only the run knows.
+func (n *sourceNames) addSteps(f *flow.Flow, prefix string) {
+	for _, s := range f.Steps {
+		n.listed = append(n.listed, prefix+s.ID)
+		if s.Sub != nil {
+			n.addSteps(s.Sub, prefix+s.ID+"/")
+		}
+	}
+}
+
+// addFlow adds the names that are in a flow, and in those that it runs, beside the names of the steps.
+func (n *sourceNames) addFlow(f *flow.Flow) {
 	dir := filepath.Dir(f.File)
 	n.files.addFolder(dir, "")
 	for name := range f.Files {
@@ -403,7 +418,6 @@ func (n *sourceNames) addFlow(f *flow.Flow, prefix string) {
 		}
 	}
 	for _, s := range f.Steps {
-		n.listed = append(n.listed, prefix+s.ID)
 		n.others = append(n.others, s.Call)
 		n.variables = append(n.variables, s.Resolve...)
 		n.hasOtherCalls = n.hasOtherCalls || strings.Contains(s.Call, ".")
@@ -413,7 +427,7 @@ func (n *sourceNames) addFlow(f *flow.Flow, prefix string) {
 		n.written = append(n.written, with)
 		n.addTools(s, with)
 		if s.Sub != nil {
-			n.addFlow(s.Sub, prefix+s.ID+"/")
+			n.addFlow(s.Sub)
 		} else if s.Call == flow.CallFlow { // which one is only known when it runs
 			n.isOpen, n.hasOtherCalls = true, true
 		}
@@ -435,16 +449,12 @@ func (n *sourceNames) addTools(s *flow.Step, with value.Value) {
 	tools, isWhole := explain.ToolsOf(with)
 	_, hasTools := with.Get("tools")
 	n.isOpen = n.isOpen || hasTools && !isWhole
-	flows := 0
 	for _, t := range tools {
 		n.listed = append(n.listed, t.Name)
 		n.others = append(n.others, t.Call)
-		if t.Call == flow.CallFlow {
-			flows++
-		}
 		n.hasOtherCalls = n.hasOtherCalls || strings.Contains(t.Call, ".")
 	}
-	n.addInner(s, flows)
+	n.addInner(s, countFlows(tools))
 	if _, hasFiles := with.Get("workspace"); hasFiles && s.Call == "agent" {
 		n.listed = append(n.listed, workspaceTools()...)
 	}
@@ -453,14 +463,13 @@ func (n *sourceNames) addTools(s *flow.Step, with value.Value) {
 // folderKeys are the parameters that name files, or folders of them, which pieces come from.
 var folderKeys = []string{"workspace", "builtin_skills", "images", "files"}
 
-// addInner adds the names of the flows that tools of a step run, where they were read with the flow. The paths of their steps have the
-// numbers of uses: steps in them are known by their calls, tools and files.
+// addInner adds the names of the flows that tools of a step run, where they were read with the flow.
 func (n *sourceNames) addInner(s *flow.Step, flows int) {
 	if isKnown := len(s.Inner) >= flows; !isKnown {
 		n.isOpen, n.hasOtherCalls = true, true
 	}
 	for _, f := range s.Inner {
-		n.addFlow(f, s.ID+"/"+f.Name+"/")
+		n.addFlow(f)
 	}
 }
 

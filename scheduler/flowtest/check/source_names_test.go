@@ -207,6 +207,7 @@ func TestNamesInFlowsOfTools(t *testing.T) {
 	e := runText(t, `
 steps:
   - {id: clerk, call: agent, with: {prompt: hello, tools: {flows: [{path: look.yaml, name: look}]}}}
+  - {id: after, call: template, with: {template: bye}}
 outputs: {x: 1}
 -- look.yaml --
 name: look
@@ -218,7 +219,13 @@ steps:
 	for _, source := range []string{"look", "look.yaml", "http", "tool"} {
 		expectFound(t, e, scope, "pass", "{prompt: clerk, confined: {source: "+source+", roles: [user]}}")
 	}
-	expectFound(t, e, scope, "pass", "{prompt: clerk, confined: {source: clerk/look-1/flow-1/load, roles: [user]}}")
+	for _, source := range []string{"clerk/look-1/flow-1/load", "clerk/look-2/flow-1", "clerk/round-1", "clerk/*/load"} {
+		expectFound(t, e, scope, "pass", "{prompt: clerk, confined: {source: '"+source+"', roles: [user]}}")
+	}
+	for _, source := range []string{"clerk/look/load", "clerk/look-1/flow-1/laod", "clerk/nonsense", "after/nonsense/x"} {
+		expectProblem(t, scope, "{prompt: clerk, confined: {source: "+source+", roles: [user]}}", "no text comes from")
+	}
+	expectProblem(t, scope, "{step: clerk/look-1/flow-1/laod, equals: 1}", "there are load")
 }
 
 // A star in a pattern also stands for a path in an input that may hold more.

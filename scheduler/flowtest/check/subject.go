@@ -211,15 +211,57 @@ func hasStep(f *flow.Flow, id string) (known []string, ok bool) {
 		}
 		return known, false
 	}
-	if !inner || step.Sub == nil {
+	isOpen := step.Sub == nil && step.Call == flow.CallFlow // which flow it runs is only known then
+	if !inner || isOpen {
 		return nil, true
 	}
 	next, _, _ := strings.Cut(rest, "/")
 	name, _ = journal.SplitPath(next)
-	if _, isStep := step.Sub.Step(name); !isStep && journal.IsPseudoStep("/"+next) {
+	isInside := journal.IsPseudoStep("/" + next)
+	if step.Sub == nil {
+		if !isInside {
+			return nil, false
+		}
+		return hasStepOfTool(step, rest)
+	}
+	if _, isStep := step.Sub.Step(name); !isStep && isInside {
 		return nil, true
 	}
 	return hasStep(step.Sub, rest)
+}
+
+// hasStepOfTool reports whether a use of a tool can have a step, of which the id begins with the use: one of the flows that the
+// tools run, where all of them are known.
+func hasStepOfTool(agent *flow.Step, id string) (known []string, ok bool) {
+	_, below, _ := strings.Cut(id, "/")
+	work, rest, isInner := strings.Cut(below, "/")
+	if isFlow := isInner && strings.HasPrefix(work, flow.CallFlow+"-"); !isFlow || !knowsFlows(agent) {
+		return nil, true
+	}
+	for _, f := range agent.Inner {
+		steps, ok := hasStep(f, rest)
+		if ok {
+			return nil, true
+		}
+		known = append(known, steps...)
+	}
+	return known, false
+}
+
+// knowsFlows reports whether all flows that the tools of a step run were read with its flow.
+func knowsFlows(s *flow.Step) bool {
+	tools, isWhole := explain.ToolsOf(writtenValue(s.With))
+	return isWhole && len(s.Inner) > 0 && len(s.Inner) >= countFlows(tools)
+}
+
+// countFlows returns how many tools run a flow.
+func countFlows(tools []explain.Tool) (n int) {
+	for _, t := range tools {
+		if t.Call == flow.CallFlow {
+			n++
+		}
+	}
+	return n
 }
 
 // subject is what a check looks at in an evidence. Each evaluation makes its own.
