@@ -225,7 +225,7 @@ func (in Input) has(q openapi.Refused) bool {
 	return given
 }
 
-// refusal is the error of giving, or needing, what the document describes so.
+// refusal returns the error of a request that gives, or needs, what the document describes wrongly.
 func (in Input) refusal(q openapi.Refused) error {
 	return calls.Errorf(calls.Invalid, "the operation %s cannot be used so: %w", in.Operation, q.Err).
 		WithHint("mend the document, or leave out what it describes wrongly")

@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// latestDraft is the $schema of the newest draft.
-const latestDraft = "https://json-schema.org/draft/2020-12/schema"
+// LatestDraft is the $schema of the newest draft.
+const LatestDraft = "https://json-schema.org/draft/2020-12/schema"
 
 const (
 	// usualDraft is that of a schema that names none.
@@ -18,9 +18,9 @@ const (
 	anyDraft = 0
 )
 
-// draftNumber returns the number that the library has for a draft: 4, 6, 7, 2019 or 2020; 0 for
-// a URL that is not that of a draft.
-func draftNumber(name string) int {
+// DraftOf returns the number of the draft that a $schema names: 4, 6, 7, 2019 or 2020; 0 for a
+// text that is not the URL of a draft.
+func DraftOf(name string) int {
 	_, address, _ := strings.Cut(strings.TrimSuffix(name, "#"), "://")
 	switch address {
 	case "json-schema.org/schema", "json-schema.org/draft/2020-12/schema":
@@ -66,7 +66,7 @@ func draftWithin(doc value.Value, pointer string) int {
 	enter := func(isRoot bool) {
 		id := textMember(at, "$id")
 		hasAddress := id != "" && id[0] != '#'
-		if own := draftNumber(textMember(at, "$schema")); own != 0 && (isRoot || hasAddress) {
+		if own := DraftOf(textMember(at, "$schema")); own != 0 && (isRoot || hasAddress) {
 			draft = own
 		}
 	}
@@ -108,6 +108,13 @@ var draftKeywords = map[string]draftKeyword{
 	"additionalItems":       {4, 2019, "items"},
 }
 
+// HasKeyword reports whether a draft, of the numbers of [DraftOf], has a keyword of another
+// draft; for what is no keyword of any, it does.
+func HasKeyword(draft int, keyword string) bool {
+	known, depends := draftKeywords[keyword]
+	return !depends || known.since <= draft && draft <= known.until
+}
+
 // isDynamic reports whether a keyword is supported in no draft.
 func isDynamic(keyword string) bool { return keyword == "$dynamicRef" || keyword == "$recursiveRef" }
 
@@ -124,13 +131,12 @@ var besideRef = []string{
 // where it has. isPart means that the document cannot name its draft, for it is a part of another.
 func ineffectiveKeyword(s value.Value, key string, draft int, isPart bool) (p Problem, ok bool) {
 	_, refers := s.Get("$ref")
-	known, depends := draftKeywords[key]
 	switch {
 	case key == "$schema":
 		return misplacedDraft(s, draft, isPart)
-	case depends && (draft < known.since || draft > known.until):
+	case !HasKeyword(draft, key):
 		p = p.WithMessage("draft %s of JSON Schema has no keyword %q, it has no effect", draftName(draft), key)
-		return p.withDraftHint(known, draft, isPart || isDynamic(key)), true
+		return p.withDraftHint(draftKeywords[key], draft, isPart || isDynamic(key)), true
 	case refers && draft < 2019 && slices.Contains(besideRef, key):
 		p = p.WithMessage("draft %s of JSON Schema ignores what is beside $ref: %q has no effect", draftName(draft), key)
 		return p.WithHint("write allOf: [{$ref: ...}] in place of $ref"), true
@@ -141,7 +147,7 @@ func ineffectiveKeyword(s value.Value, key string, draft int, isPart bool) (p Pr
 // withDraftHint adds the way out for a keyword of another draft.
 func (p Problem) withDraftHint(known draftKeyword, draft int, isFixed bool) Problem {
 	if draft < known.since && !isFixed {
-		return p.WithHint("write $schema: %s at the top of the schema", latestDraft)
+		return p.WithHint("write $schema: %s at the top of the schema", LatestDraft)
 	}
 	if known.instead != "" {
 		return p.WithHint("use %s", known.instead)
@@ -152,7 +158,7 @@ func (p Problem) withDraftHint(known draftKeyword, draft int, isFixed bool) Prob
 // misplacedDraft words that a $schema has no effect, for it is below the top of the schema; ok
 // is false where it has, or would change nothing. draft is that of the subschema s.
 func misplacedDraft(s value.Value, draft int, isPart bool) (p Problem, ok bool) {
-	if named := draftNumber(textMember(s, "$schema")); named == 0 || named == draft {
+	if named := DraftOf(textMember(s, "$schema")); named == 0 || named == draft {
 		return Problem{}, false
 	}
 	p = p.WithMessage("$schema has no effect here: the schema is of draft %s", draftName(draft))

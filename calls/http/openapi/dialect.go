@@ -3,6 +3,7 @@ package openapi
 import (
 	"strings"
 
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -11,38 +12,31 @@ import (
 // OpenAPI 3.0 is of draft 7, of one of 3.1 of draft 2020-12.
 type dialect int
 
-// From the oldest to the newest.
+// From the oldest to the newest; those of drafts are the numbers of [schema.DraftOf].
 const (
-	draft4 dialect = iota
-	draft6
-	openAPI30
-	draft7
-	draft2019
-	draft2020
+	draft4    dialect = 4
+	openAPI30 dialect = 5
+	draft6    dialect = 6
+	draft7    dialect = 7
+	draft2019 dialect = 2019
+	draft2020 dialect = 2020
 )
-
-// latestDraft names the dialect of the schemas that are made of those of 3.1.
-const latestDraft = "https://json-schema.org/draft/2020-12/schema"
 
 // dialectOf returns the dialect that a URL names.
 func dialectOf(name string) (dialect, error) {
-	_, address, _ := strings.Cut(strings.TrimSuffix(name, "#"), "://")
-	switch address {
-	case "json-schema.org/draft-04/schema":
-		return draft4, nil
-	case "json-schema.org/draft-06/schema":
-		return draft6, nil
-	case "json-schema.org/draft-07/schema":
-		return draft7, nil
-	case "json-schema.org/draft/2019-09/schema":
-		return draft2019, nil
-	case "json-schema.org/draft/2020-12/schema", "json-schema.org/schema":
+	if draft := schema.DraftOf(name); draft != 0 {
+		return dialect(draft), nil
+	}
+	if _, address, _ := strings.Cut(name, "://"); strings.HasPrefix(address, "spec.openapis.org/oas/3.") {
 		return draft2020, nil
 	}
-	if strings.HasPrefix(address, "spec.openapis.org/oas/3.") {
-		return draft2020, nil
-	}
-	return 0, wording.Errorf("the dialect %q is not supported (use a draft of JSON Schema, such as %s)", name, latestDraft)
+	return 0, wording.Errorf("the dialect %q is not supported (use a draft of JSON Schema, such as %s)", name, schema.LatestDraft)
+}
+
+// hasKeyword reports whether a keyword means something in a dialect. What OpenAPI 3.0 does not
+// have stays, as a keyword of draft 7.
+func (d dialect) hasKeyword(key string) bool {
+	return d == openAPI30 || schema.HasKeyword(int(d), key)
 }
 
 // dialectWithin returns the dialect of a part of the document: that of the schema around it
@@ -50,7 +44,7 @@ func dialectOf(name string) (dialect, error) {
 // unknown one. pointer is that of the part. A $schema of the document itself is not read: it
 // names the schema of OpenAPI documents, for editors.
 func (r *reader) dialectWithin(pointer string) (dialect, error) {
-	if r.isOld {
+	if r.isOpenAPI30 {
 		return openAPI30, nil
 	}
 	name := ""
@@ -79,7 +73,7 @@ func (r *reader) dialectWithin(pointer string) (dialect, error) {
 // ones.
 func (r *reader) unknownDialect() string {
 	name := stringMember(r.doc, "jsonSchemaDialect")
-	if r.isOld || name == "" {
+	if r.isOpenAPI30 || name == "" {
 		return ""
 	}
 	if _, err := dialectOf(name); err != nil {
@@ -88,8 +82,8 @@ func (r *reader) unknownDialect() string {
 	return ""
 }
 
-// upgrade says in the newest draft what s, a schema of an older one, says in words of its
-// own; of OpenAPI 3.0, in draft 7. out is what s has become so far.
+// upgrade rewrites the keywords of an older dialect as draft 2020-12 has them; those of OpenAPI
+// 3.0, as draft 7 has them. out is what s, a schema of the dialect, has become so far.
 func (d dialect) upgrade(s value.Value, out *value.Map) error {
 	switch d {
 	case draft4:

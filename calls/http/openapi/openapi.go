@@ -94,7 +94,7 @@ func Find(doc value.Value, name string) (*Operation, error) {
 		}
 		return nil, wording.Errorf("this is not an OpenAPI 3 document: it has no member openapi: 3.x")
 	}
-	r := &reader{doc: doc, isOld: strings.HasPrefix(text, "3.0"), names: map[string]string{}, definitions: value.NewMap(0)}
+	r := &reader{doc: doc, isOpenAPI30: strings.HasPrefix(text, "3.0"), names: map[string]string{}, definitions: value.NewMap(0)}
 	paths, _ := doc.Get("paths")
 	var known []string
 	var found func() (*Operation, error)

@@ -19,8 +19,8 @@ const (
 // reader reads one operation of a document.
 type reader struct {
 	doc value.Value
-	// isOld says that the document is of 3.0, whose words differ from JSON Schema's.
-	isOld bool
+	// isOpenAPI30 says that the document is of 3.0, whose words differ from JSON Schema's.
+	isOpenAPI30 bool
 	// dialect is that of the schema that is read.
 	dialect dialect
 	// names are the definitions by the references that they were found by.
@@ -30,10 +30,10 @@ type reader struct {
 
 // draft returns the $schema of what is made of the document's schemas; "" for draft 7.
 func (r *reader) draft() string {
-	if r.isOld {
+	if r.isOpenAPI30 {
 		return ""
 	}
-	return latestDraft
+	return schema.LatestDraft
 }
 
 // readChecked is readSchema for one that must be right by itself: a wrong keyword in it, or
@@ -152,7 +152,7 @@ func (r *reader) readSchema(s value.Value, depth int) (value.Value, error) {
 	}
 	outer := r.dialect
 	defer func() { r.dialect = outer }()
-	if own := stringMember(s, "$schema"); own != "" && !r.isOld {
+	if own := stringMember(s, "$schema"); own != "" && !r.isOpenAPI30 {
 		var err error
 		r.dialect, err = dialectOf(own)
 		if err != nil {
@@ -173,9 +173,13 @@ func (r *reader) readSchema(s value.Value, depth int) (value.Value, error) {
 	return r.readKeywords(s, out, depth)
 }
 
-// readKeywords adds to out what the keywords of a schema become, but for its reference.
+// readKeywords adds to out what the keywords of a schema become, but for its reference. What is
+// no keyword of the dialect has no effect, and would have one in draft 2020-12: it is left out.
 func (r *reader) readKeywords(s value.Value, out *value.Map, depth int) (value.Value, error) {
 	for key, member := range s.Map().All() {
+		if !r.dialect.hasKeyword(key) {
+			continue
+		}
 		converted, err := r.readKeyword(key, member, depth+1)
 		if err != nil {
 			return value.Value{}, err
@@ -337,7 +341,7 @@ func forRequests(s value.Value, out *value.Map) {
 	}
 }
 
-// convertBounds says with bounds alone what draft 4 says with flags beside them:
+// convertBounds rewrites the bounds of draft 4, which have flags beside them, as bounds alone:
 // exclusiveMinimum.
 func convertBounds(out *value.Map) {
 	for _, pair := range [][2]string{{"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}} {
@@ -353,7 +357,7 @@ func convertBounds(out *value.Map) {
 	}
 }
 
-// convertNullable says with types what 3.0 says with nullable.
+// convertNullable rewrites nullable of OpenAPI 3.0 as a type.
 func convertNullable(s value.Value, out *value.Map) {
 	out.Delete("nullable")
 	if !boolMember(s, "nullable", false) {
