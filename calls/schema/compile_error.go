@@ -43,6 +43,9 @@ func referenceProblems(err error, doc value.Value) (message wording.Text, proble
 	f := findReferences(doc)
 	var isAbout func(reference) bool
 	switch {
+	case errors.As(err, &unloaded) && unloaded.URL == "":
+		message = wordingf("the draft %q is not supported", "")
+		return message, Problems{newProblem(placeOfKeyword(doc, "", []string{"$schema"}), "", message)}
 	case errors.As(err, &unloaded):
 		leads := func(r reference) bool { return r.address == unloaded.URL }
 		message = wordingf("the draft %q is not supported", asWritten(unloaded.URL))

@@ -6,10 +6,14 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // LatestDraft is the $schema of the newest draft.
 const LatestDraft = "https://json-schema.org/draft/2020-12/schema"
+
+// draftURLs are the $schema of the drafts that a schema may be advised to be of.
+var draftURLs = map[int]string{2019: "https://json-schema.org/draft/2019-09/schema", 2020: LatestDraft}
 
 const (
 	// usualDraft is that of a schema that names none.
@@ -60,9 +64,13 @@ func draftName(number int) string {
 }
 
 // draftWithin returns the draft of the subschema at a pointer of doc: that of the $schema of the
-// document, or of the last subschema above that has an $id beside a $schema.
+// document, or of the last subschema above that has an $id beside a $schema; anyDraft where the
+// document names one that is not supported.
 func draftWithin(doc value.Value, pointer string) int {
 	draft, at := usualDraft, doc
+	if _, names := doc.Get("$schema"); names {
+		draft = anyDraft
+	}
 	enter := func(isRoot bool) {
 		id := textMember(at, "$id")
 		hasAddress := id != "" && id[0] != '#'
@@ -85,27 +93,29 @@ type draftKeyword struct {
 	since, until int // the first and the last draft that has it
 	// instead says how others have the same; "" where they cannot.
 	instead string
+	// isRenamed says that all drafts before have the same by instead.
+	isRenamed bool
 }
 
 var draftKeywords = map[string]draftKeyword{
-	"const":                 {6, 2020, "enum"},
-	"contains":              {6, 2020, ""},
-	"propertyNames":         {6, 2020, ""},
-	"if":                    {7, 2020, ""},
-	"then":                  {7, 2020, ""},
-	"else":                  {7, 2020, ""},
-	"$anchor":               {2019, 2020, `$id: "#name"`},
-	"dependentRequired":     {2019, 2020, "dependencies"},
-	"dependentSchemas":      {2019, 2020, "dependencies"},
-	"minContains":           {2019, 2020, ""},
-	"maxContains":           {2019, 2020, ""},
-	"unevaluatedItems":      {2019, 2020, ""},
-	"unevaluatedProperties": {2019, 2020, ""},
-	"$recursiveRef":         {2019, 2019, "$ref"},
-	"prefixItems":           {2020, 2020, "items: [...]"},
-	"$dynamicAnchor":        {2020, 2020, ""},
-	"$dynamicRef":           {2020, 2020, "$ref"},
-	"additionalItems":       {4, 2019, "items"},
+	"const":                 {6, 2020, "enum", false},
+	"contains":              {6, 2020, "", false},
+	"propertyNames":         {6, 2020, "", false},
+	"if":                    {7, 2020, "", false},
+	"then":                  {7, 2020, "", false},
+	"else":                  {7, 2020, "", false},
+	"$anchor":               {2019, 2020, `$id: "#name"`, false},
+	"dependentRequired":     {2019, 2020, "dependencies", true},
+	"dependentSchemas":      {2019, 2020, "dependencies", true},
+	"minContains":           {2019, 2020, "", false},
+	"maxContains":           {2019, 2020, "", false},
+	"unevaluatedItems":      {2019, 2020, "", false},
+	"unevaluatedProperties": {2019, 2020, "", false},
+	"$recursiveRef":         {2019, 2019, "$ref", false},
+	"prefixItems":           {2020, 2020, "items: [...]", false},
+	"$dynamicAnchor":        {2020, 2020, "", false},
+	"$dynamicRef":           {2020, 2020, "$ref", false},
+	"additionalItems":       {4, 2019, "items", false},
 }
 
 // HasKeyword reports whether a draft, of the numbers of [DraftOf], has a keyword of another
@@ -127,16 +137,34 @@ var besideRef = []string{
 	"dependencies", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
 }
 
+// checkedDocument is the document whose keywords are looked at.
+type checkedDocument struct {
+	isPart     bool // of another, which alone names the draft
+	namesDraft bool
+	newest     int // the newest draft that it may be of
+}
+
+func newCheckedDocument(doc value.Value, isPart bool) checkedDocument {
+	d := checkedDocument{isPart: isPart, newest: 2020}
+	_, d.namesDraft = doc.Get("$schema")
+	walkSchemas(doc, "", func(s value.Value, _ string) {
+		if items, _ := s.Get("items"); items.Kind() == value.List { // draft 2020-12 refuses them
+			d.newest = 2019
+		}
+	})
+	return d
+}
+
 // ineffectiveKeyword words that a keyword of a subschema has no effect in its draft; ok is false
-// where it has. isPart means that the document cannot name its draft, for it is a part of another.
-func ineffectiveKeyword(s value.Value, key string, draft int, isPart bool) (p Problem, ok bool) {
+// where it has.
+func (d checkedDocument) ineffectiveKeyword(s value.Value, key string, draft int) (p Problem, ok bool) {
 	_, refers := s.Get("$ref")
 	switch {
 	case key == "$schema":
-		return misplacedDraft(s, draft, isPart)
+		return misplacedDraft(s, draft, d.isPart)
 	case !HasKeyword(draft, key):
 		p = p.WithMessage("draft %s of JSON Schema has no keyword %q, it has no effect", draftName(draft), key)
-		return p.withDraftHint(draftKeywords[key], draft, isPart || isDynamic(key)), true
+		return p.WithHint("%s", d.draftHint(key, draft)), true
 	case refers && draft < 2019 && slices.Contains(besideRef, key):
 		p = p.WithMessage("draft %s of JSON Schema ignores what is beside $ref: %q has no effect", draftName(draft), key)
 		return p.WithHint("write allOf: [{$ref: ...}] in place of $ref"), true
@@ -144,15 +172,20 @@ func ineffectiveKeyword(s value.Value, key string, draft int, isPart bool) (p Pr
 	return Problem{}, false
 }
 
-// withDraftHint adds the way out for a keyword of another draft.
-func (p Problem) withDraftHint(known draftKeyword, draft int, isFixed bool) Problem {
-	if draft < known.since && !isFixed {
-		return p.WithHint("write $schema: %s at the top of the schema", LatestDraft)
+// draftHint returns the way out for a keyword that the draft does not have.
+func (d checkedDocument) draftHint(key string, draft int) wording.Text {
+	known := draftKeywords[key]
+	isLater := draft < known.since && known.since <= d.newest && !d.isPart
+	hasSame := known.isRenamed || isDynamic(key)
+	switch {
+	case isLater && !hasSame && d.namesDraft:
+		return wordingf("change $schema to %s", draftURLs[d.newest])
+	case isLater && !hasSame:
+		return wordingf("write $schema: %s at the top of the schema", draftURLs[d.newest])
+	case known.instead != "":
+		return wordingf("use %s", known.instead)
 	}
-	if known.instead != "" {
-		return p.WithHint("use %s", known.instead)
-	}
-	return p.WithHint("leave it out")
+	return wordingf("leave it out")
 }
 
 // misplacedDraft words that a $schema has no effect, for it is below the top of the schema; ok

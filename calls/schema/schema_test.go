@@ -43,6 +43,7 @@ func TestParseErrors(t *testing.T) {
 		`{"patternProperties":{"(":{}}}`:        `not a JSON Schema: "/patternProperties/(": '(' is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)`,
 		`{"$ref":"#/nope"}`:                     `not a JSON Schema: "/$ref": #/nope not found`,
 		`{"$ref":"file:///etc/hostname"}`:       `not a JSON Schema: "/$ref": file:///etc/hostname: a schema loads nothing from outside`,
+		`{"$schema":""}`:                        `not a JSON Schema: "/$schema": the draft "" is not supported`,
 		`{"$ref":"other.json"}`:                 `not a JSON Schema: "/$ref": other.json: a schema loads nothing from outside`,
 		`{"$schema":"http://example.com/mine"}`: `not a JSON Schema: "/$schema": the draft "http://example.com/mine" is not supported`,
 		`{"$ref":"#"}`:                          `not a JSON Schema: "": infinite loop #/$ref`,
@@ -166,12 +167,17 @@ func TestKeywordsOfOtherDrafts(t *testing.T) {
 	const (
 		newest = `"$schema":"https://json-schema.org/draft/2020-12/schema"`
 		old    = `"$schema":"http://json-schema.org/draft-04/schema#"`
+		change = ` (change $schema to https://json-schema.org/draft/2020-12/schema)`
 		way    = ` (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`
 	)
 	for text, want := range map[string][]string{
-		`{"prefixItems":[{"type":"string"}]}`:     {`/prefixItems: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect` + way},
-		`{` + newest + `,"prefixItems":[{}]}`:     nil,
-		`{"items":[{"dependentRequired":{}}]}`:    {`/items/0/dependentRequired: draft 7 of JSON Schema has no keyword "dependentRequired", it has no effect` + way},
+		`{"prefixItems":[{"type":"string"}]}`:                       {`/prefixItems: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect` + way},
+		`{` + newest + `,"prefixItems":[{}]}`:                       nil,
+		`{"items":[{"dependentRequired":{}}]}`:                      {`/items/0/dependentRequired: draft 7 of JSON Schema has no keyword "dependentRequired", it has no effect (use dependencies)`},
+		`{"$schema":"https://h/own","prefixItems":[],"requird":[]}`: {`/requird: JSON Schema has no keyword "requird", it has no effect (did you mean "required"?)`},
+		`{"items":[{}],"minContains":1,"not":{"prefixItems":[]}}`: {
+			`/minContains: draft 7 of JSON Schema has no keyword "minContains", it has no effect (write $schema: https://json-schema.org/draft/2019-09/schema at the top of the schema)`,
+			`/not/prefixItems: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect (use items: [...])`},
 		`{"properties":{"prefixItems":{}}}`:       nil,
 		`{"default":{"prefixItems":[]}}`:          nil,
 		`{"$defs":{"a":{}},"$ref":"#/$defs/a"}`:   nil,
@@ -180,8 +186,8 @@ func TestKeywordsOfOtherDrafts(t *testing.T) {
 		`{"$dynamicRef":"#a"}`:                    {`/$dynamicRef: draft 7 of JSON Schema has no keyword "$dynamicRef", it has no effect (use $ref)`},
 		`{` + newest + `,"$recursiveRef":"#"}`:    {`/$recursiveRef: draft 2020-12 of JSON Schema has no keyword "$recursiveRef", it has no effect (use $ref)`},
 		`{` + newest + `,"additionalItems":true}`: {`/additionalItems: draft 2020-12 of JSON Schema has no keyword "additionalItems", it has no effect (use items)`},
-		`{` + old + `,"const":1,"if":{}}`: {`/const: draft 4 of JSON Schema has no keyword "const", it has no effect` + way,
-			`/if: draft 4 of JSON Schema has no keyword "if", it has no effect` + way},
+		`{` + old + `,"const":1,"if":{}}`: {`/const: draft 4 of JSON Schema has no keyword "const", it has no effect` + change,
+			`/if: draft 4 of JSON Schema has no keyword "if", it has no effect` + change},
 		`{"items":{"$id":"http://h/a",` + newest + `,"prefixItems":[{"unevaluatedItems":false}]},"unevaluatedProperties":false}`: {
 			`/unevaluatedProperties: draft 7 of JSON Schema has no keyword "unevaluatedProperties", it has no effect` + way},
 		`{"items":{` + newest + `,"prefixItems":[{}]}}`: {

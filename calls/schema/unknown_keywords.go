@@ -46,6 +46,7 @@ func UnknownKeywordsOfPart(doc, whole value.Value) (problems Problems) {
 }
 
 func ineffectiveKeywords(doc value.Value, draftAt func(at string) int, isPart bool) (problems Problems) {
+	document := newCheckedDocument(doc, isPart)
 	walkSchemas(doc, "", func(s value.Value, at string) {
 		draft := draftAt(at)
 		for key := range s.Map().All() {
@@ -55,7 +56,7 @@ func ineffectiveKeywords(doc value.Value, draftAt func(at string) int, isPart bo
 				p = Problem{Hint: value.DidYouMean(key, keywords)}.WithMessage("JSON Schema has no keyword %q, it has no effect", key)
 				found = p.Hint != ""
 			} else if draft != anyDraft {
-				p, found = ineffectiveKeyword(s, key, draft, isPart)
+				p, found = document.ineffectiveKeyword(s, key, draft)
 			}
 			if found {
 				p.Pointer, p.Keyword, p.Warning = at+"/"+value.Escape(key), UnknownKeyword, true

@@ -66,6 +66,7 @@ var _ = wording.Add(wording.Catalog{
 	"draft %s of JSON Schema ignores what is beside $ref: %q has no effect": "JSON Schema draft %s 忽略 $ref 旁边的内容：%q 不起作用",
 	"$schema has no effect here: the schema is of draft %s":                 "$schema 在这里不起作用：这个 schema 是 draft %s",
 	"write $schema: %s at the top of the schema":                            "请在 schema 顶层写 $schema: %s",
+	"change $schema to %s":                                                  "请把 $schema 改为 %s",
 	"write it at the top of the schema":                                     "请写在 schema 顶层",
 	"write allOf: [{$ref: ...}] in place of $ref":                           "请把 $ref 写成 allOf: [{$ref: ...}]",
 	"leave it out":                                   "请去掉它",

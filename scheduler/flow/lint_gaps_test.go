@@ -454,7 +454,7 @@ steps:
 `, []string{
 			`flow.yaml:1:41: warning: inputs: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`,
 			`flow.yaml:1:102: warning: inputs: draft 7 of JSON Schema ignores what is beside $ref: "minLength" has no effect (write allOf: [{$ref: ...}] in place of $ref)`,
-			`flow.yaml:3:88: warning: response_schema/dependentRequired: draft 7 of JSON Schema has no keyword "dependentRequired", it has no effect (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`,
+			`flow.yaml:3:88: warning: response_schema/dependentRequired: draft 7 of JSON Schema has no keyword "dependentRequired", it has no effect (use dependencies)`,
 			`flow.yaml:4:63: warning: current_schema/unevaluatedProperties: draft 7 of JSON Schema has no keyword "unevaluatedProperties", it has no effect (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`,
 			`flow.yaml:5:106: warning: tools/calls/0/parameters/properties/user/minContains: draft 7 of JSON Schema has no keyword "minContains", it has no effect (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`,
 			`flow.yaml:6:71: warning: override_input/user: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect (use items: [...])`,
