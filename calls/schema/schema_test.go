@@ -161,6 +161,19 @@ func TestTypos(t *testing.T) {
 	}
 }
 
+// TestAnnotations: what is no keyword, and not meant for one, is left alone.
+func TestAnnotations(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"note":"the name","notes":"n","noted":{},"id":"a","name":"b","enum":["a"],"enumDescriptions":["A."],"iff":"x","tem":3}`: "",
+		`{"iff":{},"item":{"nott":{}}}`: `/iff: JSON Schema has no keyword "iff", it has no effect (did you mean "if"?); /item: JSON Schema has no keyword "item", it has no effect (did you mean "items"?)`,
+		`{"minimun":3}`:                 `/minimun: JSON Schema has no keyword "minimun", it has no effect (did you mean "minimum"?)`,
+	} {
+		if got := schema.UnknownKeywords(parse(t, text)).Error(); got != want {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+}
+
 // TestKeywordsOfOtherDrafts: what has no effect in the draft of a schema is told, with the way
 // out; what has is not.
 func TestKeywordsOfOtherDrafts(t *testing.T) {

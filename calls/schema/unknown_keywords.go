@@ -17,8 +17,32 @@ var keywords = []string{
 	"properties", "patternProperties", "additionalProperties", "propertyNames", "required", "minProperties", "maxProperties",
 	"dependencies", "dependentRequired", "dependentSchemas", "unevaluatedProperties",
 	"allOf", "anyOf", "oneOf", "not", "if", "then", "else",
-	// Common beside JSON Schema, and close to one of its keywords.
-	"example", "nullable", "id", "name",
+}
+
+// beside are common beside the keywords of JSON Schema, and close to one of them.
+var beside = []string{"example", "nullable", "id", "name", "note", "enumDescriptions"}
+
+// ofSchemas are the keywords whose value has schemas: no text or number is meant for one.
+var ofSchemas = []string{
+	"$defs", "definitions", "contentSchema",
+	"items", "prefixItems", "additionalItems", "contains", "unevaluatedItems",
+	"properties", "patternProperties", "additionalProperties", "propertyNames", "dependencies", "dependentSchemas", "unevaluatedProperties",
+	"allOf", "anyOf", "oneOf", "not", "if", "then", "else",
+}
+
+// meantKeyword returns the hint at the keyword that key, which is none, most likely was to be; ""
+// where none is near.
+func meantKeyword(key string, v value.Value) string {
+	if slices.Contains(beside, key) {
+		return ""
+	}
+	near := keywords
+	switch v.Kind() {
+	case value.Object, value.List, value.Bool:
+	default:
+		near = slices.DeleteFunc(slices.Clone(keywords), func(keyword string) bool { return slices.Contains(ofSchemas, keyword) })
+	}
+	return value.DidYouMean(key, near)
 }
 
 // UnknownKeyword is the Keyword of what [UnknownKeywords] finds: the problem is the key, not
@@ -49,11 +73,11 @@ func ineffectiveKeywords(doc value.Value, draftAt func(at string) int, isPart bo
 	document := newCheckedDocument(doc, isPart)
 	walkSchemas(doc, "", func(s value.Value, at string) {
 		draft := draftAt(at)
-		for key := range s.Map().All() {
+		for key, v := range s.Map().All() {
 			var p Problem
 			found := false
 			if !slices.Contains(keywords, key) {
-				p = Problem{Hint: value.DidYouMean(key, keywords)}.WithMessage("JSON Schema has no keyword %q, it has no effect", key)
+				p = Problem{Hint: meantKeyword(key, v)}.WithMessage("JSON Schema has no keyword %q, it has no effect", key)
 				found = p.Hint != ""
 			} else if draft != anyDraft {
 				p, found = document.ineffectiveKeyword(s, key, draft)
