@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -17,7 +19,7 @@ func (u *unit) lintInside(s *stepUnit) {
 		if def, ok := u.loading.Registry.Call(in.Call); ok {
 			u.lintMemory(at, def)
 		}
-		if in.Flow != "" && !u.loading.recorded { // a journal has only those that have run
+		if in.Flow != "" {
 			inner := u.loading.loadInnerFlow(u, at, in.Flow)
 			if inner != nil {
 				s.Inner = append(s.Inner, inner)
@@ -68,6 +70,9 @@ func (ld *loading) loadInnerFlow(u *unit, at Position, path string) *Flow {
 	}
 	ld.inner[full] = nil
 	src, err := ld.read("", full)
+	if ld.recorded && errors.Is(err, fs.ErrNotExist) { // a journal has only those that have run
+		return nil
+	}
 	if err != nil {
 		u.problems = append(u.problems, unreadableProblem(at, path, err))
 		return nil
