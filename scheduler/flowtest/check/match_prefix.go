@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -118,12 +119,12 @@ func (r Request) difference(other Request) wording.Text {
 	return wording.Text{}
 }
 
-// nameOfTool returns the name in the definition of a tool.
+// nameOfTool returns the name in the definition of a tool, or its type where it has none, as tools that the provider runs.
 func nameOfTool(definition json.RawMessage) string {
 	v, err := value.ParseJSON(definition)
 	if err != nil {
 		return "?"
 	}
 	function, _ := v.Get("function")
-	return textMember(function, "name")
+	return cmp.Or(textMember(function, "name"), textMember(v, "type"), "?")
 }

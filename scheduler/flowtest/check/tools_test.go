@@ -332,3 +332,17 @@ outputs: {x: 1}
 		})
 	}
 }
+
+// A tool without a name is told by its type.
+func TestNameOfTool(t *testing.T) {
+	for definition, want := range map[string]string{
+		`{"type": "function", "function": {"name": "find"}}`: "find",
+		`{"type": "web_search"}`:                             "web_search",
+		`{}`:                                                 "?",
+		`{`:                                                  "?",
+	} {
+		if got := nameOfTool([]byte(definition)); got != want {
+			t.Errorf("%s: %q", definition, got)
+		}
+	}
+}
