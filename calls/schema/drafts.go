@@ -125,6 +125,27 @@ func HasKeyword(draft int, keyword string) bool {
 	return !depends || known.since <= draft && draft <= known.until
 }
 
+// neededKeywords are the keywords without which one beside them has no effect.
+var neededKeywords = map[string]string{
+	"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains", "additionalItems": "items",
+}
+
+// lacksNeeded words that a keyword of a subschema has no effect, for what it is about is not
+// beside it; ok is false where it is.
+func lacksNeeded(s value.Value, key string) (p Problem, ok bool) {
+	needed := neededKeywords[key]
+	v, has := s.Get(needed)
+	switch {
+	case needed == "":
+		return Problem{}, false
+	case key == "additionalItems" && v.Kind() != value.List && (!has || !v.IsNull()):
+		return p.WithMessage("%q has no effect where items is not a list", key).WithHint("leave it out"), true
+	case !has:
+		return p.WithMessage("%q has no effect without %q", key, needed).WithHint("write %s beside it, or leave it out", needed), true
+	}
+	return Problem{}, false
+}
+
 // isDynamic reports whether a keyword is supported in no draft.
 func isDynamic(keyword string) bool { return keyword == "$dynamicRef" || keyword == "$recursiveRef" }
 
@@ -169,7 +190,7 @@ func (d checkedDocument) ineffectiveKeyword(s value.Value, key string, draft int
 		p = p.WithMessage("draft %s of JSON Schema ignores what is beside $ref: %q has no effect", draftName(draft), key)
 		return p.WithHint("write allOf: [{$ref: ...}] in place of $ref"), true
 	}
-	return Problem{}, false
+	return lacksNeeded(s, key)
 }
 
 // draftHint returns the way out for a keyword that the draft does not have.

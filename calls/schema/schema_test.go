@@ -174,6 +174,27 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
+// TestNeededKeywords: a keyword that is about another has no effect without it.
+func TestNeededKeywords(t *testing.T) {
+	const newest = `"$schema":"https://json-schema.org/draft/2020-12/schema"`
+	for text, want := range map[string]string{
+		`{"then":{"else":false}}`: `/then: "then" has no effect without "if" (write if beside it, or leave it out); ` +
+			`/then/else: "else" has no effect without "if" (write if beside it, or leave it out)`,
+		`{"if":{},"then":{},"else":{}}`:                  "",
+		`{"items":{},"additionalItems":false}`:           `/additionalItems: "additionalItems" has no effect where items is not a list (leave it out)`,
+		`{"additionalItems":false}`:                      `/additionalItems: "additionalItems" has no effect where items is not a list (leave it out)`,
+		`{"items":[{}],"additionalItems":false}`:         "",
+		`{"items":null,"additionalItems":false}`:         "",
+		`{` + newest + `,"minContains":2}`:               `/minContains: "minContains" has no effect without "contains" (write contains beside it, or leave it out)`,
+		`{` + newest + `,"contains":{},"maxContains":2}`: "",
+	} {
+		got := schema.UnknownKeywords(parse(t, text))
+		if got.Error() != want || strings.Contains(got.In("zh"), "no effect") {
+			t.Errorf("%s: %s, %s", text, got, got.In("zh"))
+		}
+	}
+}
+
 // TestKeywordsOfOtherDrafts: what has no effect in the draft of a schema is told, with the way
 // out; what has is not.
 func TestKeywordsOfOtherDrafts(t *testing.T) {
@@ -230,7 +251,7 @@ func TestKeywordsOfOtherDrafts(t *testing.T) {
 		`{` + newest + `}`: `/requird: JSON Schema has no keyword "requird", it has no effect (did you mean "required"?)`,
 		`null`:             `/requird: JSON Schema has no keyword "requird", it has no effect (did you mean "required"?)`,
 	} {
-		part := schema.UnknownKeywordsOfPart(parse(t, `{`+newest+`,"prefixItems":[],"minContains":1,"requird":[]}`), parse(t, whole)).Error()
+		part := schema.UnknownKeywordsOfPart(parse(t, `{`+newest+`,"prefixItems":[],"contains":{},"minContains":1,"requird":[]}`), parse(t, whole)).Error()
 		if part != want {
 			t.Errorf("%s: got  %s\nwant %s", whole, part, want)
 		}
