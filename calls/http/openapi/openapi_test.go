@@ -424,6 +424,34 @@ s:
 	}
 }
 
+// TestPlacesOfRefused: what is wrong is reported at its place in the document, not in what is
+// made of it.
+func TestPlacesOfRefused(t *testing.T) {
+	op := find(t, `openapi: 3.1.0
+paths:
+  /x:
+    post:
+      operationId: x
+      parameters:
+        - {name: a, in: query, schema: {minLength: x, properties: {b: {maxLength: x}}}}
+        - {name: b, in: query, schema: {items: {$ref: "#/s/a~1b/Bad"}}}
+        - {name: c, in: query, schema: {$ref: "#/t/Bad"}}
+s: {a/b: {Bad: {minimum: low}}}
+t: {Bad: {maximum: high}}
+`, "x")
+	var got []string
+	for _, p := range op.Refused {
+		got = append(got, p.Err.Error())
+	}
+	if diff := cmp.Diff([]string{
+		`parameter 0: a: not a JSON Schema: "/minLength": expected integer, but got string; "/properties/b/maxLength": expected integer, but got string`,
+		`parameter 1: b: not a JSON Schema: "/s/a~1b/Bad/minimum": expected number, but got string`,
+		`parameter 2: c: not a JSON Schema: "/t/Bad/maximum": expected number, but got string`,
+	}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func FuzzOpenAPI(f *testing.F) {
 	f.Add(shop, "getOrder")
 	f.Add(shop, "PUT /orders/{id}")

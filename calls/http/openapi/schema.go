@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -55,7 +56,35 @@ func (r *reader) readChecked(s value.Value) (value.Value, error) {
 		whole.Set("$schema", value.OfString(draft))
 	}
 	_, err = schema.Parse(value.OfMap(whole))
+	var invalid *schema.InvalidError
+	if errors.As(err, &invalid) {
+		for i := range invalid.Problems {
+			invalid.Problems[i].Pointer = r.writtenPlace(invalid.Problems[i].Pointer)
+		}
+	}
 	return out, err
+}
+
+// writtenPlace returns the place of the document that a pointer of what readChecked makes stands
+// for: below a schema itself, its pointer in that; below a definition, that in the document.
+func (r *reader) writtenPlace(pointer string) string {
+	if below, isOwn := strings.CutPrefix(pointer, "/allOf/0"); isOwn {
+		return below
+	}
+	below, isDefinition := strings.CutPrefix(pointer, "/definitions/")
+	if !isDefinition {
+		return pointer
+	}
+	escaped, rest, isDeeper := strings.Cut(below, "/")
+	if isDeeper {
+		rest = "/" + rest
+	}
+	for ref, name := range r.names {
+		if name == value.Unescape(escaped) {
+			return pointerOf(ref) + rest
+		}
+	}
+	return pointer
 }
 
 // usedDefinitions returns the definitions that an operation refers to, in the order in
