@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -350,6 +351,47 @@ func TestIdempotencyWhereTheClientLeaves(t *testing.T) {
 	runs := f.do(token, "GET", "/api/v1/runs", "")
 	if items, _ := runs.doc.Get("items"); len(items.List()) != 1 {
 		t.Errorf("there are %d runs", len(items.List()))
+	}
+}
+
+// deafRemote are machines that cannot be told of the first run, and that let the others wait.
+type deafRemote struct {
+	service.Remote
+	told atomic.Int32
+}
+
+func (r *deafRemote) Start(context.Context, service.RemoteRun) error {
+	if r.told.Add(1) == 1 {
+		return errors.New("connection refused")
+	}
+	return nil
+}
+
+// TestIdempotencyOnOtherMachines: the run is on record, and the other machines were not told of it.
+// The repeat does that.
+func TestIdempotencyOnOtherMachines(t *testing.T) {
+	dir := t.TempDir()
+	remote := &deafRemote{}
+	parts := newParts(dir, nil)
+	parts.Remote = func(context.Context, string) (service.Remote, error) { return remote, nil }
+	s := service.New(parts)
+	t.Cleanup(func() { _ = s.Close() })
+	f := newFixture(t, dir, nil, func(o *server.Options) { o.Service, o.On = s, "far" })
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	start := func() *reply {
+		return f.do(token, "POST", "/api/v1/runs", `{"flow": "echo", "inputs": {"question": "q"}}`, "Idempotency-Key", "k")
+	}
+	if first := start(); first.status < http.StatusBadRequest {
+		t.Fatalf("the first request: %d %s", first.status, first.text)
+	}
+	for range 2 {
+		again := start()
+		if again.status != http.StatusCreated || again.header.Get("Idempotency-Replayed") != "true" || again.at("/queued") != "true" {
+			t.Errorf("the repeat: %d %s", again.status, again.text)
+		}
+	}
+	if n := remote.told.Load(); n != 2 {
+		t.Errorf("the other machines were told %d times", n)
 	}
 }
 

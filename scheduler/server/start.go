@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -209,6 +210,9 @@ func (s *Server) beginOnce(
 		r.Run = earlier.Run
 		info, err := s.options.Service.Run(ctx, asked.principal, r.Run)
 		if err == nil {
+			if err := s.startQueued(ctx, asked.principal, info); err != nil {
+				return answer, "", err
+			}
 			answer, err = describe(ctx, r.Run, info.Flow)
 			return answer, "true", s.storeAnswer(ctx, r, answer, err)
 		}
@@ -233,6 +237,24 @@ func (s *Server) beginOnce(
 	// Another server got the same request at the same time, and was faster.
 	answer, err = describe(ctx, r.Run, info.Flow)
 	return answer, "true", s.storeAnswer(ctx, r, answer, err)
+}
+
+// startQueued tells the other machines of a run that is theirs and has not begun: the earlier request
+// may not have come so far. One that they know of stays as it is.
+func (s *Server) startQueued(ctx context.Context, p service.Principal, info *journal.RunInfo) error {
+	isTheirs := info.Labels[journal.LabelRunsOn] != ""
+	if !isTheirs || !info.Queued() {
+		return nil
+	}
+	err := s.dispatcher.Resume(ctx, p, info.ID, service.ResumeWith{})
+	if err == nil {
+		return nil
+	}
+	now, lookUp := s.options.Service.Run(ctx, p, info.ID)
+	if lookUp == nil && !now.Queued() {
+		return nil // it has begun meanwhile
+	}
+	return err
 }
 
 // storeAnswer stores the answer to a request with a key.
