@@ -220,8 +220,8 @@ func (c *childRuns) cancelChild(ctx context.Context, id string) error {
 	return err
 }
 
-// IsOrphan reports whether a run is a part of another one that was cancelled: there is nothing for it
-// to begin for.
+// IsOrphan reports whether a run is a part of another one that is over or was deleted: there is nothing
+// for it to begin for. Another one that goes on again is at work before it attaches its parts.
 func (s *Service) IsOrphan(ctx context.Context, info *journal.RunInfo) (bool, error) {
 	parent := info.Labels[journal.LabelChildOf]
 	if parent == "" {
@@ -229,9 +229,9 @@ func (s *Service) IsOrphan(ctx context.Context, info *journal.RunInfo) (bool, er
 	}
 	around, err := s.Run(ctx, Principal{}, parent)
 	if calls.KindOf(err) == calls.NotFound {
-		return false, nil
+		return true, nil
 	}
-	return err == nil && around.State == journal.RunCancelled, err
+	return err == nil && IsOver(around.State), err
 }
 
 // cancelChildren cancels the runs that a run waits for, which would wait for ever. Only runs of

@@ -578,3 +578,31 @@ func (f *flakyModel) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 	}
 	return scripted.Echo{}.Chat(ctx, req)
 }
+
+// TestIsOrphan: a part of a run that is over, or that was deleted, has nothing to begin for.
+func TestIsOrphan(t *testing.T) {
+	j := journalmemory.New(time.Now)
+	s := service.New(service.Parts{Journal: func(context.Context, bool) (journal.Journal, error) { return j, nil }})
+	t.Cleanup(func() { _ = s.Close() })
+	for state, ends := range map[journal.RunStatus]journal.EventType{
+		journal.RunRunning: journal.FlowStarted, journal.RunWaiting: journal.FlowWaiting,
+		journal.RunFinished: journal.FlowFinished, journal.RunFailed: journal.FlowFailed, journal.RunCancelled: journal.FlowCancelled,
+	} {
+		log, err := j.Begin(t.Context(), &journal.RunHeader{ID: string(state), Flow: "f", StartedAt: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := log.Append(t.Context(), &journal.Event{Run: string(state), Seq: 1, Type: ends, Time: time.Now(), Data: &journal.Data{}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for parent, want := range map[string]bool{"running": false, "waiting": false, "finished": true, "failed": true, "cancelled": true, "deleted": true, "": false} {
+		child := &journal.RunInfo{ID: "child", Labels: map[string]string{journal.LabelChildOf: parent}}
+		if got, err := s.IsOrphan(t.Context(), child); got != want || err != nil {
+			t.Errorf("the part of a run that is %q: %v, %v", parent, got, err)
+		}
+	}
+}
