@@ -44,11 +44,16 @@ func (s *Server) checkLive(context.Context, *none) (*body[healthBody], error) {
 	return &body[healthBody]{healthBody{"ok"}}, nil
 }
 
+// readyTimeout bounds how long the stores are waited for, below what those who ask wait for an answer.
+const readyTimeout = 2 * time.Second
+
 // checkReady reports whether the server takes runs: the stores work, and it is not stopping.
 func (s *Server) checkReady(ctx context.Context, _ *none) (*body[healthBody], error) {
 	if s.dispatcher.IsStopping() {
 		return nil, newProblem(http.StatusServiceUnavailable, "stopping", wording.Say("the server is stopping"), wording.Text{})
 	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
 	err := errors.Join(s.options.Service.Ready(ctx), s.options.Store.Ping(ctx))
 	if err != nil {
 		p := newProblem(http.StatusServiceUnavailable, "internal", wording.Say("runs cannot be recorded"), wording.Say("the log of the server tells more"))

@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/store"
@@ -42,6 +44,9 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 	if err := s.csrf.Check(r); err != nil {
 		return newProblem(http.StatusForbidden, "forbidden", wording.Say("the request comes from a page of another origin"), wording.Say("list the origin in serve.cors_origins"))
 	}
+	if strings.HasPrefix(r.URL.Path, "/health/") {
+		return nil // they answer also where the store does not
+	}
 	c, err := s.findCaller(r)
 	if err != nil {
 		return problemOf(err)
@@ -53,11 +58,26 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 	return nil
 }
 
+// loginTimeout bounds how long a token or a session is looked up.
+const loginTimeout = 3 * time.Second
+
 // findCaller returns who makes a request; nil where it does not tell.
 func (s *Server) findCaller(r *http.Request) (*caller, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), loginTimeout)
+	defer cancel()
+	c, err := s.lookUpCaller(ctx, r)
+	if errors.Is(err, context.DeadlineExceeded) {
+		p := newProblem(http.StatusServiceUnavailable, string(calls.Internal), wording.Say("the store of the server does not answer"), wording.Say("try again later"))
+		p.cause = err
+		return nil, p.retryAfter(5)
+	}
+	return c, err
+}
+
+func (s *Server) lookUpCaller(ctx context.Context, r *http.Request) (*caller, error) {
 	scheme, text, isBearer := strings.Cut(r.Header.Get("Authorization"), " ")
 	if isBearer && strings.EqualFold(scheme, "Bearer") {
-		t, err := s.logins.findToken(r.Context(), strings.TrimSpace(text))
+		t, err := s.logins.findToken(ctx, strings.TrimSpace(text))
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +89,7 @@ func (s *Server) findCaller(r *http.Request) (*caller, error) {
 		}
 	}
 	if cookie, err := r.Cookie(cookieName); err == nil {
-		t, err := s.options.Store.FindSession(r.Context(), cookie.Value)
+		t, err := s.options.Store.FindSession(ctx, cookie.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -123,12 +143,14 @@ func (s *Server) handleLogin(w http.ResponseWriter, r *http.Request) {
 	if s.page != nil && !r.URL.Query().Has("code") && s.page.serve(w, r) {
 		return // the page asks for a token
 	}
-	if !s.logins.takeCode(r.URL.Query().Get("code")) {
+	putBack, ok := s.logins.takeCode(r.URL.Query().Get("code"))
+	if !ok {
 		s.writeProblem(w, r, s.refuseLogin(r, wording.Say("the link was used or is too old: restart the server for a new one, or log in with a token")))
 		return
 	}
 	text, err := s.options.Store.CreateSession(r.Context(), "", sessionLife)
 	if err != nil {
+		putBack()
 		s.writeProblem(w, r, problemOf(err))
 		return
 	}

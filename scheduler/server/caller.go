@@ -89,11 +89,16 @@ func (l *logins) newCode() string {
 	return code
 }
 
-// takeCode reports whether a code is good, and uses it up.
-func (l *logins) takeCode(code string) bool {
+// takeCode reports whether a code is good, and uses it up. putBack undoes that.
+func (l *logins) takeCode(code string) (putBack func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	until, ok := l.codes[code]
 	delete(l.codes, code)
-	return ok && time.Now().Before(until)
+	putBack = func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.codes[code] = until
+	}
+	return putBack, ok && time.Now().Before(until)
 }

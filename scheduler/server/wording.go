@@ -27,6 +27,8 @@ var _ = wording.Add(wording.Catalog{
 	"the run %s waits for nothing":                                 "运行 %s 没有在等待",
 	"the run %s waits for nothing that can be asked for here":      "运行 %s 等待的内容不能在此处询问",
 	"the scopes are %s":                                            "可用的权限范围：%s",
+	"try again later":                                              "请稍后重试",
+	"the store of the server does not answer":                      "服务器的存储没有响应",
 	"the server stops":                                             "服务器停止",
 	"there are no answers":                                         "没有回答",
 	"there is no scope %q%s":                                       "没有权限范围 %q%s",
