@@ -276,13 +276,15 @@ func TestIdempotencyOnTwoServers(t *testing.T) {
 func TestIdempotencyAfterCrash(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)
-	const body = `{"flow": "echo", "inputs": {"question": "q"}}`
+	const body = `{"flow": "sub~wait"}` // its name is another one than its id
 	first := f.do(token, "POST", "/api/v1/runs", body, "Idempotency-Key", "begun")
 	if err := f.store.EndRequest(t.Context(), &store.Request{Principal: f.key(token, "lin"), Key: "begun", Run: first.at("/run"), Body: []byte{}, Response: []byte{}}); err != nil {
 		t.Fatal(err)
 	}
 	if r := f.do(token, "POST", "/api/v1/runs", body, "Idempotency-Key", "begun"); r.status != http.StatusCreated || r.at("/run") != first.at("/run") || r.header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("a run that has begun: %d %s, want %s", r.status, r.text, first.text)
+	} else if r.at("/flow") != "sub~wait" || first.at("/flow") != "sub~wait" {
+		t.Errorf("the flow is %s, and was %s", r.at("/flow"), first.at("/flow"))
 	}
 }
 

@@ -90,8 +90,8 @@ func (s *Server) startOnce(ctx context.Context, id string, o *StartOptions, head
 		out.Body.Value, err = begin(ctx, service.NewRunID())
 	} else {
 		asked := onceRequest{owner: requestOf(ctx).caller.storeKey(), principal: principalOf(ctx), key: head.Key, body: hashOf(id, o)}
-		out.Body.Value, out.Replayed, err = s.beginOnce(ctx, asked, begin, func(ctx context.Context, run, flow string) (value.Value, error) {
-			return s.startedDoc(ctx, run, flow, nil)
+		out.Body.Value, out.Replayed, err = s.beginOnce(ctx, asked, begin, func(ctx context.Context, run, _ string) (value.Value, error) {
+			return s.startedDoc(ctx, run, id, nil)
 		})
 	}
 	if err != nil {

@@ -122,9 +122,9 @@ var _ = wording.Add(wording.Catalog{
 	"no server was there (catch_up: %s, fires missed: %d)":                               "当时没有服务器（catch_up: %s，错过 %d 次）",
 	"the run %s is not over (overlap: skip)":                                             "运行 %s 还没有结束（overlap: skip）",
 	"%d fires wait already (overlap: queue)":                                             "已有 %d 次触发在等待（overlap: queue）",
-	"the name %q is not valid UTF-8":                                                     "名称 %q 不是有效的 UTF-8",
-	"the Idempotency-Key is not valid UTF-8":                                             "Idempotency-Key 不是有效的 UTF-8",
-	"the Idempotency-Key is used and forgotten by other processes again and again":       "Idempotency-Key 一再被其他进程使用又放弃",
+	"invalid name %q (use UTF-8 text without NUL characters)":                            "名称 %q 无效（请使用不含 NUL 字符的 UTF-8 文本）",
+	"invalid Idempotency-Key (use UTF-8 text without NUL characters)":                    "Idempotency-Key 无效（请使用不含 NUL 字符的 UTF-8 文本）",
+	"the Idempotency-Key could not be reserved (try again)":                              "未能占用 Idempotency-Key（请重试）",
 	"the schedule is gone, or its flow has errors":                                       "计划已不存在，或其流程有错误",
 	"stop all servers and move serve.db away: tokens have to be created again, runs are not in it": "请停止所有服务器并移走 serve.db：令牌须重新创建，运行不在其中",
 })

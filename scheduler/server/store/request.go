@@ -29,7 +29,7 @@ func (r *Request) SameBody(other *Request) bool { return bytes.Equal(r.Body, oth
 // text is of kind Invalid.
 func (s *Store) BeginRequest(ctx context.Context, r *Request) (earlier *Request, err error) {
 	if !isStorable(r.Key) {
-		return nil, calls.Errorf(calls.Invalid, "the Idempotency-Key is not valid UTF-8")
+		return nil, calls.Errorf(calls.Invalid, "invalid Idempotency-Key (use UTF-8 text without NUL characters)")
 	}
 	for range maxTries {
 		added, err := s.addRequest(ctx, r)
@@ -41,7 +41,7 @@ func (s *Store) BeginRequest(ctx context.Context, r *Request) (earlier *Request,
 			return earlier, err
 		}
 	}
-	return nil, calls.Errorf(calls.Internal, "the Idempotency-Key is used and forgotten by other processes again and again")
+	return nil, calls.Errorf(calls.Internal, "the Idempotency-Key could not be reserved (try again)")
 }
 
 // maxTries is how often a request is looked for while other processes forget it.

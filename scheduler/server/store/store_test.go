@@ -130,6 +130,10 @@ func testTokenUser(t *bench) {
 			t.Errorf("a token for %q: %v", user, err)
 		}
 	}
+	_, _, err := s.CreateToken(t.Context(), "a\x00b", "", []store.Scope{store.Admin}, 0)
+	if want := `invalid name "a\x00b" (use UTF-8 text without NUL characters)`; err == nil || err.Error() != want {
+		t.Errorf("a token with a name that cannot be stored: %v, want %s", err, want)
+	}
 	if tokens, err := s.Tokens(t.Context()); err != nil || len(tokens) != 0 {
 		t.Errorf("%d tokens, %v", len(tokens), err)
 	}

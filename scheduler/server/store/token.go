@@ -88,7 +88,7 @@ func (s *Store) CreateToken(ctx context.Context, name, user string, scopes []Sco
 		return nil, "", calls.Errorf(calls.Invalid, "a token cannot expire in the past")
 	}
 	if !isStorable(name) {
-		return nil, "", calls.Errorf(calls.Invalid, "the name %q is not valid UTF-8", name)
+		return nil, "", calls.Errorf(calls.Invalid, "invalid name %q (use UTF-8 text without NUL characters)", name)
 	}
 	if !calls.IsValidText(user) || !isStorable(user) {
 		return nil, "", calls.Errorf(calls.Invalid, "the user %q is not valid UTF-8", user)
