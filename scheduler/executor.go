@@ -70,9 +70,9 @@ type StepExecutor struct {
 	MaxTokens int
 	// Interceptor stands between steps and their calls, for tests of flows; nil: nothing does.
 	Interceptor Interceptor
-	// Requested hears of each request to a model before it is sent, also of one that Until holds back, with the path of what asks as
-	// [calls.Env] has it. Tests of flows have one; it is called concurrently, and must not change the request. nil: nobody hears.
-	Requested func(path string, req *llm.Request)
+	// OnRequest is called with each request to a model before it is sent, also with one that Until holds back; path is that of what
+	// asks, as [calls.Env] has it. It may be called concurrently and must not change the request; nil: it is not called.
+	OnRequest func(path string, req *llm.Request)
 	// Strict fails a run at its end where a step has given a warning, or has failed with
 	// on_error: continue.
 	Strict bool

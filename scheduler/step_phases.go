@@ -451,8 +451,8 @@ func (t *task) addCosts(n *pendingEvent) {
 // RequestSent notes a request to a model, and how long its answer takes to begin.
 func (t *task) RequestSent(ctx context.Context, req *llm.Request) (answered func()) {
 	t.requests.record(ctx, req)
-	if hear := t.run.exec.Requested; hear != nil {
-		hear(t.path(), req)
+	if onRequest := t.run.exec.OnRequest; onRequest != nil {
+		onRequest(t.path(), req)
 	}
 	sent := t.run.exec.elapsed()
 	return func() { t.requests.setFirstToken(t.run.exec.elapsed().Sub(sent)) }

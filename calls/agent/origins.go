@@ -181,7 +181,7 @@ func usesOf(rounds []Round) (uses []usedTool) {
 	return uses
 }
 
-// firstOf returns the first of uses, and the rest; none where there is none.
+// firstOf returns the first of uses, and the rest; the zero value where uses is empty.
 func firstOf(uses []usedTool) (first usedTool, rest []usedTool) {
 	if len(uses) == 0 {
 		return usedTool{}, nil

@@ -4,7 +4,8 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
-	"write %s": "请写 %s",
+	"write %s":                          "请写 %s",
+	"nothing is kept: no verdict of %s": "不保存结果：%s没有判定",
 	"%s gave no verdict: nothing is known of it, and nothing is kept": "%s 没有给出任何判定：无从得知其准确度，也不保存结果",
 	"%s: %d answers, agreement %.2f, kappa %.2f":                      "%s：%d 个回答，一致率 %.2f，kappa %.2f",
 	"%s:%d: no verdict: %s":                                           "%s:%d：没有判定：%s",

@@ -37,7 +37,7 @@ type explainer struct {
 	traces map[tracedParam]*trace
 	known  map[explained]explanation
 	placer placer
-	// inside are the steps that stand for what tools have run, by what is on record of that, and agents the steps of their agents.
+	// inside caches the step that siteInside makes for a call or flow that a tool ran, agents the step of its agent.
 	inside map[*journal.StepState]*flow.Step
 	agents map[*flow.Step]*flow.Step
 

@@ -81,15 +81,14 @@ func (x *explainer) explainUse(agent site, use *journal.StepState, hops int) []P
 	})...)
 }
 
-// namedFiles adds to the pieces of a result the files that words in them stand in, so that they are not lost: of what a text was computed
-// from, the words of flows are none.
+// namedFiles keeps the file of words of a flow as an origin of the piece: madeFrom drops sources of kind flow.
 func namedFiles(pieces []Piece) []Piece {
 	for i := range pieces {
 		if len(pieces[i].Sources) == 0 || pieces[i].Sources[0].Kind != SourceFlow || pieces[i].Sources[0].File == "" {
 			continue
 		}
 		first := pieces[i].Sources[0]
-		file := Source{Kind: SourceFlow, File: first.File}
+		file := Source{Kind: SourceFile, Name: first.File, Path: first.File}
 		pieces[i] = withOrigins(pieces[i:i+1:i+1], []Piece{{Sources: []Source{{Kind: SourceFlow, Origins: []Source{file}}}}})[0]
 	}
 	return pieces

@@ -140,7 +140,7 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 		loader.Registry = loader.Registry.WithResolver(mockResolver{guard}, names...)
 		e.Loader = &loader
 	}
-	e.Interceptor, e.Requested = guard, a.requests.note
+	e.Interceptor, e.OnRequest = guard, a.requests.note
 	env.HTTP = guard.http(env.HTTP)
 	env.Clock = func() time.Time { return c.Now }
 	name := o.Models.Name(cmp.Or(c.LLM, c.Flow.LLM))

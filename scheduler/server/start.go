@@ -200,24 +200,10 @@ func (s *Server) beginOnce(
 		return answer, "", err
 	}
 	if earlier != nil {
-		if !earlier.SameBody(r) {
-			return answer, "", newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), wording.Say("the Idempotency-Key was used for another request"), wording.Say("choose a new key"))
-		}
-		if earlier.Status != 0 {
-			answer, err = value.ParseJSON(earlier.Response)
-			return answer, "true", err
-		}
 		r.Run = earlier.Run
-		info, err := s.options.Service.Run(ctx, asked.principal, r.Run)
-		if err == nil {
-			if err := s.startQueued(ctx, asked.principal, info); err != nil {
-				return answer, "", err
-			}
-			answer, err = describe(ctx, r.Run, info.Flow)
-			return answer, "true", s.storeAnswer(ctx, r, answer, err)
-		}
-		if !isUnknownRun(err) {
-			return answer, "", err
+		answer, hasBegun, err := s.repeatOnce(ctx, asked, earlier, r, describe)
+		if hasBegun || err != nil {
+			return answer, "true", err
 		}
 	}
 	answer, err = begin(ctx, r.Run)
@@ -237,6 +223,32 @@ func (s *Server) beginOnce(
 	// Another server got the same request at the same time, and was faster.
 	answer, err = describe(ctx, r.Run, info.Flow)
 	return answer, "true", s.storeAnswer(ctx, r, answer, err)
+}
+
+// repeatOnce answers a request whose key an earlier one had; hasBegun is false where that one has begun no run.
+func (s *Server) repeatOnce(
+	ctx context.Context, asked onceRequest, earlier, r *store.Request,
+	describe func(ctx context.Context, run, flow string) (value.Value, error),
+) (answer value.Value, hasBegun bool, err error) {
+	if !earlier.SameBody(r) {
+		return answer, false, newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), wording.Say("the Idempotency-Key was used for another request"), wording.Say("choose a new key"))
+	}
+	if earlier.Status != 0 {
+		answer, err = value.ParseJSON(earlier.Response)
+		return answer, true, err
+	}
+	info, err := s.options.Service.Run(ctx, asked.principal, r.Run)
+	if isUnknownRun(err) {
+		return answer, false, nil
+	}
+	if err != nil {
+		return answer, false, err
+	}
+	if err := s.startQueued(ctx, asked.principal, info); err != nil {
+		return answer, true, err
+	}
+	answer, err = describe(ctx, r.Run, info.Flow)
+	return answer, true, s.storeAnswer(ctx, r, answer, err)
 }
 
 // startQueued tells the other machines of a run that is theirs and has not begun: the earlier request

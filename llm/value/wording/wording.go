@@ -136,6 +136,7 @@ func Count(n int, noun string) Text {
 
 // The nouns of [Count].
 var _ = Add(Catalog{
+	"%d answer":        "%d 个回答",
 	"%d character":     "%d 个字符",
 	"%d item":          "%d 项",
 	"%d line":          "%d 行",
