@@ -66,7 +66,7 @@ func TestOpenWebUI(t *testing.T) {
 		t.Helper()
 		body := value.OfMap(value.Pairs("model", "sub~wait", "messages", value.Must([]any{map[string]any{"role": "user", "content": prompt}}),
 			"stream", false, "max_completion_tokens", 1000)).JSON()
-		if r := f.do(token, "POST", "/v1/chat/completions", body, openWebUI("chat-1")...); r.status != http.StatusOK || r.at("/scheduler") != "null" || r.at(said) == "" {
+		if r := f.do(token, "POST", "/v1/chat/completions", body, openWebUI("chat-1")...); r.status != http.StatusOK || r.at("/scheduler/run") != "null" || r.at("/scheduler/ignored/0") != "max_completion_tokens" || r.at(said) == "" {
 			t.Errorf("got %d %s", r.status, r.text)
 		}
 	}
