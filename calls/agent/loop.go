@@ -323,6 +323,8 @@ type (
 		NotRun bool `json:"not_run,omitempty"`
 		// Added is how many bytes at the end the agent has added.
 		Added int `json:"added,omitempty"`
+		// File is the path of the file of the workspace that Text is of; "" where it is of none.
+		File string `json:"file,omitempty"`
 	}
 )
 
@@ -350,10 +352,12 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (tool
 		}
 		isRun := err == nil
 		if isRun {
-			var output value.Value
+			var output toolOutput
 			output, err = t.run(ctx, env, arguments)
 			if err == nil {
-				return l.newResult(plainText(output), ""), nil
+				result := l.newResult(plainText(output.Value), "")
+				result.File = output.file
+				return result, nil
 			}
 		}
 		if ctx.Err() != nil || errors.Is(err, calls.ErrWaiting) {

@@ -23,7 +23,13 @@ type tool struct {
 	parameters        *schema.Schema
 	// words translates the descriptions of the parameters; nil leaves them as they are.
 	words func(format string, args ...any) string
-	run   func(ctx context.Context, env *calls.Env, arguments value.Value) (value.Value, error)
+	run   func(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error)
+}
+
+// toolOutput is what a tool has given. file is the path, as the flow writes it, of the file that a tool of the workspace has read.
+type toolOutput struct {
+	value.Value
+	file string
 }
 
 // toolbox is the tools of an agent.
@@ -238,13 +244,15 @@ func (t toolPlan) newTool(ctx context.Context, env *calls.Env) (tool, error) {
 	var whole *schema.Schema
 	var err error
 	if t.flow != "" {
-		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (value.Value, error) {
-			return env.Flows.RunFlow(ctx, t.flow, overlayFixed(arguments, t.with))
+		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error) {
+			outputs, err := env.Flows.RunFlow(ctx, t.flow, overlayFixed(arguments, t.with))
+			return toolOutput{Value: outputs}, err
 		}
 		whole, err = t.ofFlow(ctx, env, &made)
 	} else {
-		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (value.Value, error) {
-			return env.Calls.RunCall(ctx, t.call, overlayFixed(arguments, t.with))
+		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error) {
+			output, err := env.Calls.RunCall(ctx, t.call, overlayFixed(arguments, t.with))
+			return toolOutput{Value: output}, err
 		}
 		whole, err = t.ofCall(ctx, env, &made)
 	}

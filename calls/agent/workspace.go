@@ -156,10 +156,10 @@ func (w *workspace) workspaceTools(ctx context.Context, env *calls.Env) (list []
 	return list, nil
 }
 
-func (w *workspace) readFile(_ context.Context, env *calls.Env, arguments value.Value) (value.Value, error) {
+func (w *workspace) readFile(_ context.Context, env *calls.Env, arguments value.Value) (toolOutput, error) {
 	a := fileArguments{Offset: 1, Limit: maxLines}
 	if err := value.Decode(arguments, &a); err != nil {
-		return value.Value{}, calls.Errorf(calls.Invalid, "%w", err)
+		return toolOutput{}, calls.Errorf(calls.Invalid, "%w", err)
 	}
 	name := path.Clean(filepath.ToSlash(a.Path))
 	if inside, ok := strings.CutPrefix(name, w.shown+"/"); ok {
@@ -169,15 +169,15 @@ func (w *workspace) readFile(_ context.Context, env *calls.Env, arguments value.
 	}
 	text, err := readText(w.root, name)
 	if err != nil {
-		return value.Value{}, calls.Errorf(kindOf(err), "%s: %w", a.Path, err)
+		return toolOutput{}, calls.Errorf(kindOf(err), "%s: %w", a.Path, err)
 	}
-	return value.OfString(numberLines(env, text, a.Offset, a.Limit, w.room)), nil
+	return toolOutput{value.OfString(numberLines(env, text, a.Offset, a.Limit, w.room)), path.Join(w.shown, name)}, nil
 }
 
-func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.Value) (value.Value, error) {
+func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.Value) (toolOutput, error) {
 	var a skillArguments
 	if err := value.Decode(arguments, &a); err != nil {
-		return value.Value{}, calls.Errorf(calls.Invalid, "%w", err)
+		return toolOutput{}, calls.Errorf(calls.Invalid, "%w", err)
 	}
 	i := slices.IndexFunc(w.skills, func(f foundSkill) bool { return f.Name == a.Name })
 	if i < 0 {
@@ -187,23 +187,23 @@ func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.V
 		}
 		err := calls.Errorf(calls.NotFound, "there is no skill %q", a.Name)
 		if hint := value.DidYouMean(a.Name, names); hint != "" {
-			return value.Value{}, err.WithHint("%s", hint)
+			return toolOutput{}, err.WithHint("%s", hint)
 		}
-		return value.Value{}, err.WithHint("there are %s", strings.Join(names, ", "))
+		return toolOutput{}, err.WithHint("there are %s", strings.Join(names, ", "))
 	}
 	s := w.skills[i]
 	if a.File == "" {
-		return value.OfString(s.Instructions() + s.fileList()), nil
+		return toolOutput{value.OfString(s.Instructions() + s.fileList()), s.Location}, nil
 	}
 	file := path.Clean(filepath.ToSlash(a.File))
 	if !filepath.IsLocal(file) {
-		return value.Value{}, calls.Errorf(calls.Invalid, "%s is not a file of the skill", a.File)
+		return toolOutput{}, calls.Errorf(calls.Invalid, "%s is not a file of the skill", a.File)
 	}
 	text, err := readText(s.root, path.Join(s.dir, file))
 	if err != nil {
-		return value.Value{}, calls.Errorf(kindOf(err), "%s: %w", a.File, err)
+		return toolOutput{}, calls.Errorf(kindOf(err), "%s: %w", a.File, err)
 	}
-	return value.OfString(text), nil
+	return toolOutput{value.OfString(text), path.Join(path.Dir(s.Location), file)}, nil
 }
 
 // skillToFollow returns the skill whose instructions a use of read_skill has read, or the

@@ -169,7 +169,7 @@ func (m message) origins() value.Value {
 	return originOf(pointer, len(m.content), m.given.Kind() != value.String)
 }
 
-// contentJSON returns the JSON of a content that is no text.
+// contentJSON returns the JSON of a content that is not a text.
 func contentJSON(content value.Value, from func(pointer string) calls.Origin) calls.Traced {
 	if content.Kind() == value.List { // of parts
 		return calls.TracedContent(content, from)

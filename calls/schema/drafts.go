@@ -118,8 +118,8 @@ var draftKeywords = map[string]draftKeyword{
 	"additionalItems":       {4, 2019, "items", false},
 }
 
-// HasKeyword reports whether a draft, of the numbers of [DraftOf], has a keyword of another
-// draft; for what is no keyword of any, it does.
+// HasKeyword reports whether a draft, of the numbers of [DraftOf], has a keyword. It is true of members
+// that are keywords in no draft.
 func HasKeyword(draft int, keyword string) bool {
 	known, depends := draftKeywords[keyword]
 	return !depends || known.since <= draft && draft <= known.until

@@ -161,7 +161,7 @@ func TestTypos(t *testing.T) {
 	}
 }
 
-// TestAnnotations: what is no keyword, and not meant for one, is left alone.
+// Members that are neither keywords nor look like a misspelt one are left alone.
 func TestAnnotations(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"note":"the name","notes":"n","noted":{},"id":"a","name":"b","enum":["a"],"enumDescriptions":["A."],"iff":"x","tem":3}`: "",

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -61,7 +60,7 @@ func (x *explainer) explainUse(agent site, use *journal.StepState, hops int) []P
 	case inner == nil && failed != "":
 		return withPossible(singlePiece("", Source{Kind: SourceFlow}), model)
 	case inner == nil:
-		return x.explainReading(agent, use)
+		return explainReading(use)
 	}
 	at, isKnown := x.siteInside(agent, inner)
 	isOpaque := failed != "" && inner.Call == flow.CallFlow // what failed in it may tell anything
@@ -105,35 +104,12 @@ func (x *explainer) workOf(use *journal.StepState) *journal.StepState {
 }
 
 // explainReading explains the result of a tool that has read a file for an agent: of the workspace, or of a skill.
-func (x *explainer) explainReading(agent site, use *journal.StepState) []Piece {
-	written, _ := textAt(use.Params, "arguments")
-	arguments, _ := value.ParseJSON([]byte(written))
-	workspace, _ := textAt(agent.got.Params, "workspace")
-	builtin, _ := textAt(agent.got.Params, "builtin_skills")
-	workspace = path.Clean(filepath.ToSlash(workspace))
-	var files []string
-	switch use.Call {
-	case "read_file":
-		name, _ := textAt(arguments, "path")
-		name = path.Clean(filepath.ToSlash(name))
-		files = append(files, path.Join(workspace, strings.TrimPrefix(name, workspace+"/")))
-	case "read_skill":
-		name, _ := textAt(arguments, "name")
-		file, _ := textAt(arguments, "file")
-		if file == "" {
-			file = "SKILL.md"
-		}
-		for _, dir := range []string{path.Join(workspace, "skills"), path.Join(workspace, ".agents/skills"), builtin} {
-			files = append(files, path.Join(filepath.ToSlash(dir), name, file))
-		}
-	default:
+func explainReading(use *journal.StepState) []Piece {
+	file, isKnown := textAt(use.Output, "file")
+	if !isKnown { // a journal of before it was kept
 		return withPossible(singlePiece("", sourceOfMaker(use)), anywhere)
 	}
-	var pieces []Piece
-	for _, file := range files {
-		pieces = append(pieces, singlePiece("", Source{Kind: SourceFile, Name: file, Path: file})...)
-	}
-	return pieces
+	return singlePiece("", Source{Kind: SourceFile, Name: file, Path: file})
 }
 
 // siteInside returns the site of a call, or of a flow, that a tool of an agent has run; ok is false where it is not known what that is.

@@ -59,7 +59,7 @@ func (rt *Runtime) TestOptions(language string) *flowtest.Options {
 		Journal: func() journal.Journal { return journalmemory.New(time.Now) },
 		Models: flowtest.Models{
 			Name:   func(name string) string { return cmp.Or(name, rt.settings.LLM.Default) },
-			Open:   rt.OpenProvider,
+			Open:   rt.openProvider,
 			Model:  rt.settings.LLM.ModelOf,
 			Tokens: func(name string) llm.Counter { return tokens.For(rt.settings.LLM.ModelOf(name)) },
 			Priced: rt.settings.LLM.Priced,
@@ -115,7 +115,7 @@ type Judge struct {
 // JudgeServices returns what a judge needs; closeJudge writes what was recorded.
 func (rt *Runtime) JudgeServices(j *Judge) (services *check.Services, closeJudge func() error, err error) {
 	services = &check.Services{Tokens: tokens.For(rt.settings.LLM.ModelOf(j.Provider)), Languages: rt.settings.FurtherLanguages().Files}
-	open := func() (llm.Provider, error) { return rt.OpenProvider(j.Provider) }
+	open := func() (llm.Provider, error) { return rt.openProvider(j.Provider) }
 	if j.Live {
 		p, err := open()
 		services.Provider = func(string) (llm.Provider, error) { return p, nil }

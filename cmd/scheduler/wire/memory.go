@@ -79,7 +79,7 @@ func (rt *Runtime) snapshotGenerator() (*memory.SnapshotGenerator, error) {
 	if c.LLM == "" {
 		return nil, nil
 	}
-	provider, err := rt.OpenProvider(c.LLM)
+	provider, err := rt.openProvider(c.LLM)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (rt *Runtime) newEmbeddings() *memory.Embeddings {
 		return nil
 	}
 	e := &memory.Embeddings{Timeout: time.Duration(c.Timeout)}
-	provider, err := rt.OpenProvider(c.Provider)
+	provider, err := rt.openProvider(c.Provider)
 	if err != nil {
 		e.Embedder = unusable{c.Model, err}
 		return e

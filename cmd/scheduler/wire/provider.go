@@ -112,7 +112,7 @@ func (rt *Runtime) otherProvider(c *choice, name string) (llm.Provider, error) {
 	if c.recording {
 		return nil, calls.Errorf(calls.Invalid, "recording %q: a cassette holds one provider, but a sub-flow names %q; run with --llm", c.name, name)
 	}
-	return rt.OpenProvider(name)
+	return rt.openProvider(name)
 }
 
 // openCassette opens a cassette; one that cannot be read is found before the run.
@@ -125,8 +125,8 @@ func openCassette(c replay.Config) (llm.Provider, error) {
 	return p, nil
 }
 
-// OpenProvider makes the configured provider of that name.
-func (rt *Runtime) OpenProvider(name string) (llm.Provider, error) {
+// openProvider makes the configured provider of that name.
+func (rt *Runtime) openProvider(name string) (llm.Provider, error) {
 	open, err := rt.providerNamed(name)
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func (rt *Runtime) NewService() *service.Service {
 		Loader:           rt.newLoader,
 		Viewer:           rt.newViewLoader,
 		Executor:         rt.newExecutor,
-		Provider:         rt.OpenProvider,
+		Provider:         rt.openProvider,
 		Counter:          func(f *flow.Flow, provider string) llm.Counter { return tokens.For(rt.modelOf(f, provider)) },
 		Journal:          rt.openJournal,
 		EphemeralJournal: func() journal.Journal { return journalmemory.New(time.Now) },
@@ -379,7 +379,7 @@ func (rt *Runtime) callEnv(asksModel bool) (*calls.Env, error) {
 	if !asksModel || name == "" {
 		return env, nil
 	}
-	env.LLM, err = rt.OpenProvider(name)
+	env.LLM, err = rt.openProvider(name)
 	if err != nil {
 		return nil, err
 	}

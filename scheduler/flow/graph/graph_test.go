@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow/graph"
 )
 
-var updateGoldens = flag.Bool("update", false, "write the golden files anew")
+var updateGoldens = flag.Bool("update", false, "rewrite the golden files")
 
 func golden(t *testing.T, path, got string) {
 	t.Helper()

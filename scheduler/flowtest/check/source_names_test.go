@@ -186,7 +186,7 @@ func TestInputNamedLikePart(t *testing.T) {
 	}
 }
 
-// An input may be called as templates call what steps before gave: its name alone is no source, unless a call that a step makes has it.
+// An input may be called as templates call what steps before gave: its name alone is not a source, unless a step has a call of that name.
 func TestInputNamedLikeScope(t *testing.T) {
 	const inputs = "inputs: {type: object, properties: {history: {type: array}, summary: {type: string}, facts: {type: array}}}\n"
 	scope := loadScope(t, inputs+"steps: [{id: answer, call: chat, with: {user: hello}}]\n")

@@ -346,3 +346,36 @@ func TestNameOfTool(t *testing.T) {
 		}
 	}
 }
+
+// What a tool of the workspace has read is the file that it opened: one whose path begins like that of the workspace, and a skill
+// whose file is written in small letters.
+func TestConfinedFollowsReadFiles(t *testing.T) {
+	e := runText(t, `
+steps:
+  - {id: clerk, call: agent, with: {prompt: hello, workspace: ws}}
+outputs: {x: 1}
+-- ws/n.md --
+outer
+-- ws/ws/n.md --
+inner
+-- ws/.agents/skills/greet/skill.md --
+---
+name: greet
+description: greets
+---
+Say hello.
+`, value.OfMap(nil),
+		useTool("read_file", `{"path": "ws/n.md"}`), useTool("read_skill", `{"name": "greet"}`), useTool("read_file", `{"path": "n.md"}`),
+		scripted.Answer{Text: "done"})
+	if e.Record.Error != nil {
+		t.Fatal(e.Record.Error)
+	}
+	expectLines(t, e, `
+		pass {prompt: clerk, round: 2, text: inner, comes_from: {source: ws/ws/n.md}}
+		fail {prompt: clerk, round: 2, confined: {source: ws/ws/n.md, roles: [user]}}
+		fail {prompt: clerk, round: 3, confined: {source: ws/.agents/skills/greet/skill.md, roles: [user]}}
+		pass {prompt: clerk, round: 3, includes: {source: ws/.agents/skills/greet/skill.md}}
+		pass {prompt: clerk, round: 4, text: outer, comes_from: {source: ws/n.md}}
+		fail {prompt: clerk, round: 4, text: outer, comes_from: {source: ws/ws/n.md}}
+	`)
+}

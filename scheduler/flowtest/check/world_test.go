@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"net/http"
@@ -72,7 +73,8 @@ func runText(t *testing.T, source string, inputs value.Value, answers ...scripte
 	archive := txtar.Parse([]byte(source))
 	archive.Files = append(archive.Files, txtar.File{Name: "flow.yaml", Data: archive.Comment})
 	for _, f := range archive.Files {
-		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o600); err != nil {
+		file := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, f.Data, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -142,8 +142,8 @@ func (r *reader) checkAxis(a *axis) {
 	}
 }
 
-// repeatedValues returns the indexes of values that are equal to one before. A matrix may have thousands: only those with the same text
-// or number are compared.
+// repeatedValues returns the indexes of values that are equal to one before. A matrix may have thousands: texts and numbers are only
+// compared with the same ones, the others, such as lists, with all of their kind.
 func repeatedValues(values []value.Value) map[int]bool {
 	repeated, alike := map[int]bool{}, map[any][]value.Value{}
 	for i, v := range values {
