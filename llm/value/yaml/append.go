@@ -3,6 +3,7 @@ package yaml
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,8 +15,9 @@ import (
 // step is how far each level is indented.
 const step = 2
 
-// maxPlainKey keeps keys below the length that YAML allows in front of a colon;
-// longer ones are written behind a question mark.
+// maxPlainKey keeps keys, as they are written with their escapes, below the length
+// that YAML allows in front of a colon (1024 characters); longer ones are written
+// behind a question mark.
 const maxPlainKey = 200
 
 // Append appends v as one YAML document that people can read and compare: a line
@@ -61,16 +63,20 @@ func (w *writer) writeCollection(v value.Value, indent int) {
 			w.writeIndent(indent)
 		}
 		key, member := v.Map().Entry(i)
-		if len(key) > maxPlainKey {
-			w.writeText("? ")
-			w.writeLine(key)
-			w.writeText("\n")
-			w.writeIndent(indent)
-		} else {
-			w.writeLine(key)
-		}
+		w.writeKey(key, indent)
 		w.writeText(":")
 		w.writeEntry(member, indent, false)
+	}
+}
+
+// writeKey writes what stands in front of the colon of an entry in column indent.
+func (w *writer) writeKey(key string, indent int) {
+	start := len(w.b)
+	w.writeLine(key)
+	if len(w.b)-start > maxPlainKey {
+		w.b = slices.Insert(w.b, start, '?', ' ')
+		w.writeText("\n")
+		w.writeIndent(indent)
 	}
 }
 
