@@ -361,7 +361,7 @@ func TestNothingHappensOnImport(t *testing.T) {
 	}
 }
 
-// maxFiles bounds the Go files of a folder, without its tests: more of them are more than one room.
+// maxFiles bounds the Go files of a folder, without its tests: more of them are more than one concern.
 const maxFiles = 40
 
 func TestFolders(t *testing.T) {
