@@ -59,7 +59,9 @@ func (b *scoreboard) calibrateScores(r *Result, asked float64) {
 		cover = max(cover, float64(b.cells[h.Seq].cover)/asked)
 	}
 	full := memoryBM25.k1 + 1
-	if e := b.ix.entries[best.Seq]; e.Session >= 0 && len(b.ix.sessions[e.Session].members) > 1 {
+	if b.ix.isAlone(&b.ix.entries[best.Seq]) {
+		full *= b.weightAlone()
+	} else {
 		full += weightPrevious*(memoryBM25.k1+1) + (weightNear+weightWide+b.sessionWeight)*(windowBM25.k1+1)
 	}
 	strength := 0.0

@@ -5,12 +5,13 @@
 //
 // A memory scores its own BM25, 0.3 of that of the memory before it (0.8 where that
 // is a question: this may be the answer), 1.25 of the window of two memories to either
-// side, 0.75 of that of six, 0.2 of the session, and the snapshots of it. That counts
-// 0.75 more when a speaker whom the query names said it, 0.5 more when the query asks
-// for a time and the memory speaks of one, up to once more when it is of a time that
-// the query names, 0.3 less when it is a question, and a little more when it is new.
-// Windows never cross sessions. The weights are round, and were chosen by hand on
-// dialogues that are not in this repository.
+// side, 0.75 of that of six, 0.2 of the session, and the snapshots of it. The words of
+// a memory that is alone in its session, or in none, count as often as if it were its
+// own windows and session. All that counts 0.75 more when a speaker whom the query names
+// said it, 0.5 more when the query asks for a time and the memory speaks of one, up to
+// once more when it is of a time that the query names, 0.3 less when it is a question,
+// and a little more when it is new. Windows never cross sessions. The weights are round,
+// and were chosen by hand on dialogues that are not in this repository.
 //
 // Everything is deterministic. The order in which postings arrive does not matter.
 package rank

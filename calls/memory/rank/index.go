@@ -158,6 +158,11 @@ func sessionsOf(entries []Entry) []session {
 	return sessions
 }
 
+// isAlone reports whether no other memory is in the session of an entry, or it has none.
+func (ix *Index) isAlone(e *Entry) bool {
+	return e.Session < 0 || len(ix.sessions[e.Session].members) == 1
+}
+
 // Members returns the memories of a session in the order of their time. The caller must
 // not change them.
 func (ix *Index) Members(session int32) []uint32 {

@@ -147,7 +147,7 @@ func (b *scoreboard) addTerm(l termPostings) {
 		}
 		b.markScored(n)
 		b.cells[n].base += float32(l.idf * memoryBM25.termWeight(tf, float64(e.Len), b.average))
-		if e.Session < 0 || len(ix.sessions[e.Session].members) == 1 {
+		if ix.isAlone(e) {
 			b.addMatch(n, l)
 			continue
 		}
@@ -237,13 +237,18 @@ func (b *scoreboard) markAll(a *Analysis) {
 	}
 }
 
+// weightAlone returns what the words of a memory weigh that is alone in its session or has none.
+// In a talk the same words also count for the windows and the session around them: without that,
+// a memory that has all words of a query would come after talks that have one of them.
+func (b *scoreboard) weightAlone() float64 { return 1 + weightNear + weightWide + b.sessionWeight }
+
 // scoreBeforeBoosts returns the score of an entry without boosts.
 func (b *scoreboard) scoreBeforeBoosts(n uint32) float64 {
 	e := &b.ix.entries[n]
-	s := float64(b.cells[n].base) + float64(b.cells[n].windows) + b.extraScores[n]
-	if e.Session < 0 {
-		return s
+	if b.ix.isAlone(e) {
+		return b.weightAlone()*float64(b.cells[n].base) + b.extraScores[n]
 	}
+	s := float64(b.cells[n].base) + float64(b.cells[n].windows) + b.extraScores[n]
 	s += b.sessionWeight * b.sessionScores[e.Session]
 	if at := b.ix.positions[n]; at > 0 {
 		before := b.ix.sessions[e.Session].members[at-1]

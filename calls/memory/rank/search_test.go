@@ -164,6 +164,8 @@ func (s *shelf) formula(a *Analysis, now time.Time) map[uint32]float64 {
 			if score > 0 {
 				score += session * bm25(all, size(everything)/float64(len(sessions)), 1.2, 0.75)
 			}
+		} else {
+			score *= 1 + 1.25 + 0.75 + session
 		}
 		boost := 1.0
 		if slices.Contains(a.Speakers, e.Speaker) {
@@ -280,6 +282,22 @@ func TestCut(t *testing.T) {
 	r := s.search(t, Query{Text: "Which pieces does Ann's sister like?", Session: None})
 	if r.Hits[0].Seq != 202 {
 		t.Errorf("the answer is not before its question: %+v", r.Hits[:2])
+	}
+}
+
+// A memory that has all words of the question is before talks that have one of them, whether it is
+// alone in its session or in none.
+func TestAloneBesideTalks(t *testing.T) {
+	for _, session := range []int32{2, None} {
+		s := newShelf()
+		for i := range 12 {
+			s.add(int32(i/6), wednesday.Add(time.Duration(i)*time.Second), "", fmt.Sprintf("writer%d says word%d", i/6, i%6))
+		}
+		s.add(session, wednesday, "", "writer4 says word0")
+		r := s.search(t, Query{Text: "writer4 word0", Session: None})
+		if best := r.Hits[0]; best.Seq != 12 || r.Relevance(best.Score) <= 0.5 {
+			t.Errorf("in session %d the best of the hits is %+v, relevance %v", session, best, r.Relevance(best.Score))
+		}
 	}
 }
 
