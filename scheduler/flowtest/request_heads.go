@@ -6,27 +6,28 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/scheduler/flowtest/check"
 )
 
-// requestHeads keeps what the steps of one attempt send to models before the messages. It is safe for concurrent use.
+// requestHeads keeps what the steps of one attempt send to models beside the messages. It is safe for concurrent use.
 type requestHeads struct {
 	mu     sync.Mutex
-	byPath map[string]check.Request // guarded by mu
+	byPath map[string][]*llm.Request // oldest first; guarded by mu
 }
 
 // note keeps what a request has beside its messages.
 func (h *requestHeads) note(path string, req *llm.Request) {
+	head := *req
+	head.Messages, head.Tools, head.Extra = nil, slices.Clone(req.Tools), maps.Clone(req.Extra)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.byPath == nil {
-		h.byPath = map[string]check.Request{}
+		h.byPath = map[string][]*llm.Request{}
 	}
-	h.byPath[path] = check.Request{Model: req.Model, Tools: slices.Clone(req.Tools), ResponseSchema: req.ResponseSchema}
+	h.byPath[path] = append(h.byPath[path], &head)
 }
 
-// all returns what was sent last by each step, by its path.
-func (h *requestHeads) all() map[string]check.Request {
+// all returns what was sent by each step, by its path.
+func (h *requestHeads) all() map[string][]*llm.Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return maps.Clone(h.byPath)

@@ -34,7 +34,7 @@ func ItemSchema() value.Value {
 		}
 	}
 	properties.Set("run", value.OfMap(value.Pairs("description", "The run as a whole: its state, or a map of matchers.")))
-	properties.Set("round", value.OfMap(value.Pairs("type", "integer", "minimum", 1, "description", "The round of an agent whose prompt is looked at; of other steps, the prompt of that number.")))
+	properties.Set("round", value.OfMap(value.Pairs("type", "integer", "minimum", 1, "description", "The round of an agent whose prompt or request is looked at; of other steps, the one of that number.")))
 	properties.Set("not", value.OfMap(value.Pairs("type", "object", "description", "Matchers of which none may hold.")))
 	properties.Set("name", value.OfMap(value.Pairs("type", "string", "description", "What the check is called.")))
 	properties.Set("metric", value.OfMap(value.Pairs("type", "string", "description", "Scores of checks with the same metric are summed up over all cases.")))
@@ -49,6 +49,7 @@ func subjectDocs() map[string]string {
 		string(outputSubject):    "An output of the flow, by its path: reply, items[0].name.",
 		string(stepSubject):      "The output of a step, by its path: answer.text, each[3].name, outer/inner.text. With event: the step of the event.",
 		string(promptSubject):    "The prompt of a step: answer, each[3], outer/inner.",
+		string(requestSubject):   "What a step sends to its model beside the prompt, or a path into that: answer, answer.temperature, clerk.tools[0].function.name. Only what the flow gives is there.",
 		string(eventSubject):     "The events of a type: step.skipped, step.warning ... The warnings are those that the run counts at its end: also steps, items and tools that failed and that it went on after.",
 		string(toolsSubject):     "The tools that an agent has used, by its step.",
 		string(retrievedSubject): "The ids of the memories that a step of memory-retrieve has found, best first.",

@@ -29,9 +29,9 @@ type Evidence struct {
 	// Record is the run as its events tell it, secrets masked; Events are these, in order.
 	Record *journal.RunState
 	Events []*journal.Event
-	// Requests are what each step, or what it ran inside itself, has sent last before the messages, or was about to send, by its path;
-	// nil where no model was asked.
-	Requests map[string]Request
+	// Requests are what each step, or what it ran inside itself, has sent to models, or was about to send, by its path: without the
+	// messages, oldest first; nil where no model was asked.
+	Requests map[string][]*llm.Request
 	// Inputs are those that the case gave, with the defaults of the flow; Row is the row of the
 	// dataset, null without one.
 	Inputs value.Value

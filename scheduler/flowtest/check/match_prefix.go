@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
@@ -68,15 +69,6 @@ func (s *subject) otherPrompt(ctx context.Context, need Need) (*subject, *verdic
 	return same, nil
 }
 
-// Request is what a step sends to a model before the messages of a prompt: what is cached of one prompt is of no use to another one that
-// differs in it. The runner makes it of a request; it is only read.
-type Request struct {
-	Model string
-	// Tools are their definitions as JSON, ResponseSchema is that of the answer; nil without any.
-	Tools          []json.RawMessage
-	ResponseSchema json.RawMessage
-}
-
 // mockedPrompt returns the verdict on a prompt of a step that got its output from a mock, so that no request was made; nil for any other.
 func (s *subject) mockedPrompt() *verdict {
 	step := s.lastPrompt().Step
@@ -87,19 +79,16 @@ func (s *subject) mockedPrompt() *verdict {
 		withHint("stop before the answer with until, or give the answer under llm")
 }
 
-// headOf returns what was sent before the messages of a prompt; nothing for one that no model was asked with.
-func (e *Evidence) headOf(p *explain.Explanation) Request { return e.Requests[p.Step] }
-
 // headDifference tells in what the prompts of two pieces of evidence differ before their messages; "" where they do not.
 func headDifference(e, other *Evidence, prompt, otherPrompt *explain.Explanation) wording.Text {
 	if e.Provider != other.Provider {
 		return wording.Say("the provider is %s, not %s", e.Provider, other.Provider)
 	}
-	return e.headOf(prompt).difference(other.headOf(otherPrompt))
+	return requestDifference(e.lastRequest(prompt.Step), other.lastRequest(otherPrompt.Step))
 }
 
-// difference tells in what a request is not as another; "" where it is.
-func (r Request) difference(other Request) wording.Text {
+// requestDifference tells in what a request is not as another before its messages; "" where it is.
+func requestDifference(r, other *llm.Request) wording.Text {
 	if r.Model != other.Model {
 		return wording.Say("the model is %q, not %q", r.Model, other.Model)
 	}

@@ -17,7 +17,7 @@ import (
 
 // snapshotMatchers lists the matcher that compares with what was kept.
 func snapshotMatchers() []matcher {
-	m := define("snapshot", wording.Text{En: "The subject is as it was when it was kept with --update: of a prompt, texts and sources. The value names the snapshot.", Zh: "对象与用 --update 保存时相同；提示词比较文本和来源。值为快照的名称。"}, textSubjects, buildSnapshot)
+	m := define("snapshot", wording.Text{En: "The subject is as it was when it was kept with --update: of a prompt, texts and sources, and what is sent beside them. The value names the snapshot.", Zh: "对象与用 --update 保存时相同；提示词比较文本、来源，以及随之发送的其他内容。值为快照的名称。"}, textSubjects, buildSnapshot)
 	m.cannotNegate, m.takesName = true, true
 	return []matcher{m}
 }
@@ -85,11 +85,30 @@ func (s *subject) snapshotText() string {
 		return strings.Join(linesOf(s.value), "\n") + "\n"
 	}
 	var b strings.Builder
+	before := "[request]\n" // one that has nothing beside the messages is not written
 	for i, e := range s.prompts {
 		if len(s.prompts) > 1 {
 			fmt.Fprintf(&b, "== prompt %d: %s\n", i+1, e.Step)
 		}
+		if request := s.requestText(e); request != before {
+			b.WriteString(request)
+			before = request
+		}
 		s.of.appendPrompt(&b, e)
+	}
+	return b.String()
+}
+
+// requestText returns what a snapshot keeps of what is sent beside the messages of a prompt: temperature, tools and their like.
+func (s *subject) requestText(e *explain.Explanation) string {
+	var b strings.Builder
+	b.WriteString("[request]\n")
+	req := s.requestOf(e)
+	if req == nil {
+		return b.String()
+	}
+	if v := requestValue(req, s.of.Services.mask); v.Map().Len() > 0 {
+		b.WriteString("  | " + strings.Join(linesOf(v), "\n  | ") + "\n")
 	}
 	return b.String()
 }

@@ -24,6 +24,7 @@ const (
 	outputSubject    subjectKind = "output"
 	stepSubject      subjectKind = "step"
 	promptSubject    subjectKind = "prompt"
+	requestSubject   subjectKind = "request"
 	eventSubject     subjectKind = "event"
 	toolsSubject     subjectKind = "tools"
 	retrievedSubject subjectKind = "retrieved"
@@ -32,14 +33,14 @@ const (
 
 // subjectKinds lists the subjects. One that another has as a key beside it comes after that.
 func subjectKinds() []subjectKind {
-	return []subjectKind{outputSubject, promptSubject, eventSubject, toolsSubject, retrievedSubject, runSubject, stepSubject}
+	return []subjectKind{outputSubject, promptSubject, requestSubject, eventSubject, toolsSubject, retrievedSubject, runSubject, stepSubject}
 }
 
 // The subjects that matchers are for.
 var (
-	dataSubjects = []subjectKind{outputSubject, stepSubject}
-	textSubjects = []subjectKind{outputSubject, stepSubject, promptSubject}
-	anySubject   = []subjectKind{noSubject, outputSubject, stepSubject, promptSubject, eventSubject, toolsSubject, retrievedSubject, runSubject}
+	dataSubjects = []subjectKind{outputSubject, stepSubject, requestSubject}
+	textSubjects = []subjectKind{outputSubject, stepSubject, promptSubject, requestSubject}
+	anySubject   = []subjectKind{noSubject, outputSubject, stepSubject, promptSubject, requestSubject, eventSubject, toolsSubject, retrievedSubject, runSubject}
 )
 
 // label returns the subject as messages name it.
@@ -53,7 +54,7 @@ func (k subjectKind) label() wording.Text {
 // subjectKeys are the keys beside a subject that belong to it.
 func (k subjectKind) keys() []string {
 	switch k { //nolint:exhaustive // the others have none
-	case promptSubject:
+	case promptSubject, requestSubject:
 		return []string{"round"}
 	case eventSubject:
 		return []string{"step"}
@@ -169,13 +170,15 @@ func (p *parser) readSubject(s *parsedSubject, keys map[string]member) {
 		p.readOutputPath(s, m.value)
 	case stepSubject:
 		p.readStepPath(s, m.value)
+	case requestSubject:
+		p.readRequest(s, m.value)
 	case eventSubject:
 		p.readEvent(s, m.value, keys)
 	default:
 		s.step = text
 		p.checkStep(m.value, text)
 	}
-	if round, ok := keys["round"]; ok && s.kind == promptSubject {
+	if round, ok := keys["round"]; ok && slices.Contains(s.kind.keys(), "round") {
 		p.readRound(s, round.value)
 	}
 }
@@ -272,9 +275,11 @@ type subject struct {
 	value value.Value
 	// prompts are those that the check is about: one, or all that the step sent, oldest first.
 	prompts []*explain.Explanation
-	events  []*journal.Event
-	uses    []toolUse
-	ids     []string
+	// sent are all prompts of the step, where the check is about one of a round.
+	sent   []*explain.Explanation
+	events []*journal.Event
+	uses   []toolUse
+	ids    []string
 }
 
 // lastPrompt returns the prompt that was sent last, which has the whole conversation.
@@ -324,6 +329,8 @@ func (s *subject) find(ctx context.Context) *verdict {
 		return s.resolveStep()
 	case promptSubject:
 		return s.resolvePrompt(ctx)
+	case requestSubject:
+		return s.resolveRequest(ctx)
 	case eventSubject:
 		return s.resolveEvents()
 	case toolsSubject:

@@ -30,7 +30,7 @@ func (s *subject) resolvePrompt(ctx context.Context) *verdict {
 	default:
 		return errorOf(err)
 	}
-	s.prompts = prompts
+	s.prompts, s.sent = prompts, prompts
 	if s.round == 0 {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/tools/txtar"
@@ -47,7 +48,13 @@ func runFlow(t *testing.T, path string, inputs value.Value, answers ...scripted.
 	executor := &scheduler.StepExecutor{Loader: loader, Env: env, Interceptor: fixedMemory{}}
 	e := &Evidence{
 		Case: "a case", Language: "en", Flow: f, Record: journal.NewRunState(), Inputs: inputs,
-		Services: &Services{Tokens: env.Tokens},
+		Services: &Services{Tokens: env.Tokens}, Requests: map[string][]*llm.Request{},
+	}
+	var mu sync.Mutex
+	executor.OnRequest = func(path string, req *llm.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		e.Requests[path] = append(e.Requests[path], req)
 	}
 	for event, err := range executor.Run(context.Background(), f, inputs) {
 		if err != nil {

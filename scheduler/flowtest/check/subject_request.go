@@ -1,0 +1,135 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/explain"
+)
+
+// readRequest reads the step of a request, and a path into that: answer, answer.temperature, clerk.tools[0].function.name.
+func (p *parser) readRequest(s *parsedSubject, n *yaml.Node) {
+	before := len(p.problems)
+	p.readStepPath(s, n)
+	if len(p.problems) > before {
+		return
+	}
+	for _, f := range p.scope.Flows {
+		step, ok := f.FindStep(s.step)
+		if ok && step.Sub == nil && !step.Def.Info.UsesLLM && len(step.Inner) == 0 {
+			p.report(n, wording.Say("the step %s (%s) asks no model", s.step, step.Call), wording.Say("name a step that does, as chat or agent"))
+			return
+		}
+	}
+}
+
+// resolveRequest finds what the step sent with its prompt, or with that of a round.
+func (s *subject) resolveRequest(ctx context.Context) *verdict {
+	if failed := s.resolvePrompt(ctx); failed != nil {
+		return failed
+	}
+	if failed := s.mockedPrompt(); failed != nil {
+		return failed
+	}
+	req := s.requestOf(s.lastPrompt())
+	if req == nil {
+		return errorOf(calls.Errorf(calls.Invalid, "the step %s asks no model", s.step).WithHint("name a step that does, as chat or agent"))
+	}
+	return s.descend(requestValue(req, s.of.Services.mask), wording.Say("the request of %s", s.step))
+}
+
+// lastRequest returns what a step, or what ran inside one, has sent last; an empty request where it asked no model.
+func (e *Evidence) lastRequest(path string) *llm.Request {
+	sent := e.Requests[path]
+	if len(sent) == 0 {
+		return &llm.Request{}
+	}
+	return sent[len(sent)-1]
+}
+
+// requestOf returns the request that one of the prompts of the step was sent with; nil where no model was asked. A step that began
+// again has prompts of its last attempt alone: the last requests are those of the prompts.
+func (s *subject) requestOf(p *explain.Explanation) *llm.Request {
+	sent, later, isSeen := s.of.Requests[p.Step], 0, false
+	for _, other := range s.sent {
+		if isSeen && other.Step == p.Step {
+			later++
+		}
+		isSeen = isSeen || other == p
+	}
+	if later >= len(sent) {
+		return nil
+	}
+	return sent[len(sent)-1-later]
+}
+
+// requestValue returns what a request has beside its messages, by the names of its body; mask hides secrets in texts.
+func requestValue(req *llm.Request, mask func(text string) string) value.Value {
+	m := value.NewMap(0)
+	if req.Model != "" {
+		m.Set("model", value.OfString(req.Model))
+	}
+	if req.Temperature != nil {
+		m.Set("temperature", value.OfFloat(*req.Temperature))
+	}
+	if req.MaxTokens > 0 {
+		m.Set("max_tokens", value.OfInt(int64(req.MaxTokens)))
+	}
+	if len(req.Tools) > 0 {
+		tools := make([]value.Value, len(req.Tools))
+		for i, tool := range req.Tools {
+			tools[i] = parsedOrText(tool)
+		}
+		m.Set("tools", value.OfList(tools...))
+	}
+	if req.ResponseSchema != nil {
+		m.Set("response_schema", parsedOrText(req.ResponseSchema))
+	}
+	for _, name := range slices.Sorted(maps.Keys(req.Extra)) {
+		member := parsedOrText(req.Extra[name])
+		if member.IsNull() {
+			m.Delete(name)
+			continue
+		}
+		m.Set(name, member)
+	}
+	return maskTexts(value.OfMap(m), mask)
+}
+
+// parsedOrText returns a part of a request as a value; a text where it is not JSON.
+func parsedOrText(raw json.RawMessage) value.Value {
+	v, err := value.ParseJSON(raw)
+	if err != nil {
+		return value.OfString(string(raw))
+	}
+	return v
+}
+
+// maskTexts returns a value whose texts and keys are masked.
+func maskTexts(v value.Value, mask func(text string) string) value.Value {
+	switch v.Kind() {
+	case value.String:
+		text, _ := v.Str()
+		return value.OfString(mask(text))
+	case value.List:
+		items := make([]value.Value, len(v.List()))
+		for i, item := range v.List() {
+			items[i] = maskTexts(item, mask)
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := value.NewMap(v.Map().Len())
+		for key, member := range v.Map().All() {
+			m.Set(mask(key), maskTexts(member, mask))
+		}
+		return value.OfMap(m)
+	}
+	return v
+}
