@@ -134,6 +134,9 @@ func (a *app) serveUntilEnd(ctx context.Context, c config.Serve, f *serveFlags) 
 	if err := a.service.Ready(ctx); err != nil {
 		return a.beforeRun(err)
 	}
+	if file := a.runtime.UnusedServerFile(); file != "" {
+		a.Tellf("warning: %s is not used, as the server now keeps its data in %s; tokens, paused schedules, waiting chats, idempotency keys, unsent notifications and the audit in it are not copied (create the tokens again with scheduler token create, pause the schedules again, then move the file away)", file, a.runtime.StorePlace())
+	}
 	return a.withStore(ctx, func(s *store.Store) error {
 		options := a.serverOptions(c, s)
 		options.NoTriggers = f.noTriggers

@@ -97,7 +97,11 @@ type cookieOutput struct {
 // logIn exchanges a token for a cookie.
 func (s *Server) logIn(ctx context.Context, in *logInInput) (*cookieOutput, error) {
 	r := requestOf(ctx).http
-	t, err := s.logins.findToken(ctx, in.Body.Token)
+	var t *store.Token
+	err := withLoginTimeout(ctx, func(ctx context.Context) (err error) {
+		t, err = s.logins.findToken(ctx, in.Body.Token)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +109,7 @@ func (s *Server) logIn(ctx context.Context, in *logInInput) (*cookieOutput, erro
 		return nil, s.refuseLogin(r, wording.Say("the token is unknown, revoked or expired"))
 	}
 	requestOf(ctx).caller = newCaller(t)
-	text, err := s.options.Store.CreateSession(ctx, t.ID, sessionLife)
+	text, err := s.createSession(ctx, t.ID)
 	return &cookieOutput{*sessionCookie(r, text, sessionLife)}, err
 }
 
@@ -116,7 +120,7 @@ func (s *Server) logOut(ctx context.Context, _ *none) (*cookieOutput, error) {
 	if req.caller == nil || req.caller.session == "" {
 		return out, nil
 	}
-	return out, s.options.Store.EndSession(ctx, req.caller.session)
+	return out, withLoginTimeout(ctx, func(ctx context.Context) error { return s.options.Store.EndSession(ctx, req.caller.session) })
 }
 
 // meBody is who makes the request, and what the server lets do.

@@ -58,20 +58,39 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 	return nil
 }
 
-// loginTimeout bounds how long a token or a session is looked up.
+// loginTimeout bounds how long the store is waited for where a token or a session is looked up, made or ended.
 const loginTimeout = 3 * time.Second
 
-// findCaller returns who makes a request; nil where it does not tell.
-func (s *Server) findCaller(r *http.Request) (*caller, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), loginTimeout)
+// withLoginTimeout calls do with a context that ends after the time. A store that has not answered by then is
+// status 503.
+func withLoginTimeout(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	c, err := s.lookUpCaller(ctx, r)
+	err := do(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		p := newProblem(http.StatusServiceUnavailable, string(calls.Internal), wording.Say("the store of the server does not answer"), wording.Say("try again later"))
 		p.cause = err
-		return nil, p.retryAfter(5)
+		return p.retryAfter(5)
 	}
+	return err
+}
+
+// findCaller returns who makes a request; nil where it does not tell.
+func (s *Server) findCaller(r *http.Request) (c *caller, err error) {
+	err = withLoginTimeout(r.Context(), func(ctx context.Context) error {
+		c, err = s.lookUpCaller(ctx, r)
+		return err
+	})
 	return c, err
+}
+
+// createSession makes a session of a token and returns the text of its cookie.
+func (s *Server) createSession(ctx context.Context, token string) (text string, err error) {
+	err = withLoginTimeout(ctx, func(ctx context.Context) error {
+		text, err = s.options.Store.CreateSession(ctx, token, sessionLife)
+		return err
+	})
+	return text, err
 }
 
 func (s *Server) lookUpCaller(ctx context.Context, r *http.Request) (*caller, error) {
@@ -148,7 +167,7 @@ func (s *Server) handleLogin(w http.ResponseWriter, r *http.Request) {
 		s.writeProblem(w, r, s.refuseLogin(r, wording.Say("the link was used or is too old: restart the server for a new one, or log in with a token")))
 		return
 	}
-	text, err := s.options.Store.CreateSession(r.Context(), "", sessionLife)
+	text, err := s.createSession(r.Context(), "")
 	if err != nil {
 		putBack()
 		s.writeProblem(w, r, problemOf(err))

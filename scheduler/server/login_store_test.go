@@ -12,7 +12,7 @@ import (
 )
 
 // TestStoreIsDown: while the shared store does not answer, health checks do at once, and requests with a token
-// are soon told when to come again.
+// and logins are soon told when to come again.
 func TestStoreIsDown(t *testing.T) {
 	postgres := pgdbtest.NewServer(t)
 	shared, err := store.OpenShared(t.Context(), postgres.NewURL(t), nil)
@@ -26,17 +26,29 @@ func TestStoreIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	postgres.Stop(t, "immediate")
-	for path, want := range map[string]int{
-		"/health/live": http.StatusOK, "/health/ready": http.StatusServiceUnavailable, "/api/v1/me": http.StatusServiceUnavailable,
+	for _, one := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{"GET", "/health/live", "", http.StatusOK},
+		{"GET", "/health/ready", "", http.StatusServiceUnavailable},
+		{"GET", "/api/v1/me", "", http.StatusServiceUnavailable},
+		{"POST", "/api/v1/session", `{"token": "` + token + `"}`, http.StatusServiceUnavailable},
+		{"GET", f.server.LoginURL(), "", http.StatusServiceUnavailable},
 	} {
-		begun := time.Now()
-		got := f.do(token, "GET", path, "")
-		if took := time.Since(begun); got.status != want || took > 10*time.Second {
-			t.Errorf("%s: %d %s after %s", path, got.status, got.text, took)
+		sent := token
+		isLogin := strings.Contains(one.path, "/session") || strings.Contains(one.path, "/login")
+		if isLogin {
+			sent = ""
 		}
-		isLogin := strings.HasPrefix(path, "/api/")
-		if isLogin && got.header.Get("Retry-After") == "" {
-			t.Errorf("%s: no Retry-After", path)
+		begun := time.Now()
+		got := f.do(sent, one.method, one.path, one.body)
+		if took := time.Since(begun); got.status != one.want || took > 10*time.Second {
+			t.Errorf("%s: %d %s after %s", one.path, got.status, got.text, took)
+		}
+		isHealth := strings.HasPrefix(one.path, "/health/")
+		if !isHealth && got.header.Get("Retry-After") == "" {
+			t.Errorf("%s: no Retry-After", one.path)
 		}
 	}
 	postgres.Start(t)

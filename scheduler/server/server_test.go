@@ -87,11 +87,12 @@ outputs: {reply: "{{ answer.text }}"}
 
 // fixture is a server with its client.
 type fixture struct {
-	t     testing.TB
-	dir   string
-	base  string
-	store *store.Store
-	stop  func()
+	t      testing.TB
+	dir    string
+	base   string
+	store  *store.Store
+	stop   func()
+	server *server.Server
 }
 
 // gate is a model that answers once it is open.
@@ -220,7 +221,7 @@ func newFixture(t testing.TB, dir string, slow llm.Provider, change func(*server
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ctx, listener) }()
-	f := &fixture{t: t, dir: dir, base: "http://" + listener.Addr().String(), store: st}
+	f := &fixture{t: t, dir: dir, base: "http://" + listener.Addr().String(), store: st, server: srv}
 	stopped := false
 	f.stop = func() {
 		if stopped {

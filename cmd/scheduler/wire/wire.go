@@ -431,6 +431,16 @@ func (rt *Runtime) OpenServerStore(ctx context.Context) (*store.Store, error) {
 	return store.Open(ctx, rt.settings.StateDir, nil)
 }
 
+// UnusedServerFile returns the file of the state directory that a server without a shared store keeps its data in, where
+// there is one and the server does not use it; else "".
+func (rt *Runtime) UnusedServerFile() string {
+	file := filepath.Join(rt.settings.StateDir, store.FileName)
+	if rt.SharesStore() && sqlitefile.Exists(file) {
+		return file
+	}
+	return ""
+}
+
 // SharesStore reports whether the journal and the memory are in a store that other machines
 // can have too.
 func (rt *Runtime) SharesStore() bool { return rt.settings.Store != "" }
