@@ -68,8 +68,8 @@ func isDocument(text string) bool {
 	return strings.ContainsAny(text, "\n{") || strings.Contains(text, "://")
 }
 
-// WithoutQueued returns the flow without the flows that its steps run and that have a queue: what a
-// machine needs that lets others carry those out.
+// WithoutQueued returns a copy of the flow without the sub-flows that run on a queue. A machine needs the rest itself;
+// workers of the queues run those.
 func (f *Flow) WithoutQueued() *Flow {
 	own := *f
 	own.Steps = slices.Clone(f.Steps)

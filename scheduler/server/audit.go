@@ -14,16 +14,18 @@ import (
 // auditor stores who did what: requests that change something, and those that were refused.
 // The server makes one; it is safe for concurrent use.
 type auditor struct {
-	store *store.Store
+	write func(context.Context, []store.Audit) error // stores entries
 	log   *slog.Logger
 
 	mu      sync.Mutex // guards what follows
 	entries []store.Audit
+	lost    int // entries that had no place since the last line in the log
 }
 
 const (
 	auditInterval = time.Second
-	maxEntries    = 10000
+	// maxEntries bounds the entries that are kept while the store fails. The oldest ones stay: they show how it began.
+	maxEntries = 10000
 )
 
 // add takes a request that was answered.
@@ -44,8 +46,15 @@ func (a *auditor) add(req *request) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.entries) < maxEntries {
-		a.entries = append(a.entries, e)
+	a.entries = append(a.entries, e)
+	a.limitLocked()
+}
+
+// limitLocked drops the newest entries where there are too many, and counts them as lost.
+func (a *auditor) limitLocked() {
+	if excess := len(a.entries) - maxEntries; excess > 0 {
+		a.entries = a.entries[:maxEntries]
+		a.lost += excess
 	}
 }
 
@@ -56,7 +65,7 @@ func (a *auditor) flushLoop(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			a.flush(context.WithoutCancel(ctx))
+			a.flushLast(context.WithoutCancel(ctx))
 			return
 		case <-ticker.C:
 			a.flush(ctx)
@@ -64,16 +73,44 @@ func (a *auditor) flushLoop(ctx context.Context) {
 	}
 }
 
-// flush stores the entries.
+// flushLast stores the entries at the end of the server. What cannot be stored then is lost.
+func (a *auditor) flushLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	a.flush(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lost += len(a.entries)
+	a.entries = nil
+	a.logLostLocked()
+}
+
+// flush stores the entries. They are kept where that fails, and stored by a later flush.
 func (a *auditor) flush(ctx context.Context) {
 	a.mu.Lock()
 	entries := a.entries
 	a.entries = nil
 	a.mu.Unlock()
-	if len(entries) == 0 {
-		return
+	var err error
+	if len(entries) > 0 {
+		err = a.write(ctx, entries)
 	}
-	if err := a.store.AddAudit(ctx, entries); err != nil && ctx.Err() == nil {
-		a.log.Error("the audit cannot be written", "entries", len(entries), "error", err)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err != nil {
+		a.entries = append(entries, a.entries...)
+		a.limitLocked()
+	}
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn("the audit cannot be written now, it is tried again", "entries", len(a.entries), "error", err)
+	}
+	a.logLostLocked()
+}
+
+// logLostLocked tells of lost entries once.
+func (a *auditor) logLostLocked() {
+	if a.lost > 0 {
+		a.log.Error("entries of the audit are lost: the store did not take them", "entries", a.lost)
+		a.lost = 0
 	}
 }

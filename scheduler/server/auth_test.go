@@ -166,7 +166,7 @@ func TestPutSource(t *testing.T) {
 	if r := f.do(token, "PUT", path, text); r.status != http.StatusPreconditionRequired {
 		t.Errorf("without If-Match: %d %s", r.status, r.text)
 	}
-	if r := f.do(token, "PUT", path, text, "If-Match", tag); r.status != http.StatusOK || r.header.Get("ETag") == tag {
+	if r := f.do(token, "PUT", path, text, "If-Match", `"0"`, "If-Match", `"1", `+tag); r.status != http.StatusOK || r.header.Get("ETag") == tag {
 		t.Errorf("got %d %s", r.status, r.text)
 	}
 	if r := f.do(token, "PUT", path, text, "If-Match", tag); r.status != http.StatusPreconditionFailed {

@@ -59,12 +59,15 @@ func TestChat(t *testing.T) {
 	if parts.at(said) != "in parts" {
 		t.Errorf("content in parts: %s", parts.text)
 	}
+	called := f.chat(token, "echo", `[{"role": "assistant", "content": null, "tool_calls": []}, {"role": "user", "content": "after a tool"}]`, "")
+	if called.at(said) != "after a tool" {
+		t.Errorf("an assistant without a content: %s", called.text)
+	}
 }
 
 // TestChatErrors: errors have the form that clients of the API read.
 func TestChatErrors(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
-	token := f.token("lin", store.RunsWrite)
 	for name, c := range map[string]struct {
 		model, messages, more string
 		status                int
@@ -83,12 +86,26 @@ func TestChatErrors(t *testing.T) {
 		"a web search":     {"echo", messages("x"), `, "web_search_options": {}`, http.StatusBadRequest, "web_search_options"},
 		"n is a text":      {"echo", messages("x"), `, "n": "1"`, http.StatusBadRequest, "n"},
 		"usage is a text":  {"echo", messages("x"), `, "stream_options": {"include_usage": "yes"}`, http.StatusBadRequest, "stream_options.include_usage"},
-		"an image":         {"echo", `[{"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "image_url", "image_url": {"url": "data:,"}}]}]`, "", http.StatusBadRequest, "messages"},
+		"an image":         {"echo", `[{"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "image_url", "image_url": {"url": "data:,"}}]}]`, "", http.StatusBadRequest, "messages[0].content[1]"},
+		"a number":         {"echo", `[{"role": "user", "content": 5}]`, "", http.StatusBadRequest, "messages[0].content"},
+		"an object":        {"echo", `[{"role": "user", "content": "x"}, {"role": "user", "content": {}}]`, "", http.StatusBadRequest, "messages[1].content"},
+		"an empty list":    {"echo", `[{"role": "user", "content": []}]`, "", http.StatusBadRequest, "messages[0].content"},
+		"no content":       {"echo", `[{"role": "user"}]`, "", http.StatusBadRequest, "messages[0].content"},
+		"a bare text":      {"echo", `["x"]`, "", http.StatusBadRequest, "messages[0]"},
+		"no role":          {"echo", `[{"content": "x"}]`, "", http.StatusBadRequest, "messages[0].role"},
+		"no type":          {"echo", `[{"role": "user", "content": [{"text": "x"}]}]`, "", http.StatusBadRequest, "messages[0].content[0].type"},
+		"a part of text":   {"echo", `[{"role": "user", "content": ["x"]}]`, "", http.StatusBadRequest, "messages[0].content[0]"},
+		"a text of 5":      {"echo", `[{"role": "user", "content": [{"type": "text", "text": 5}]}]`, "", http.StatusBadRequest, "messages[0].content[0].text"},
+		"two errors":       {"echo", messages("x"), `, "stream": "yes", "stream_options": {"include_usage": "yes"}`, http.StatusBadRequest, "stream"},
 		"a task of three":  {"echo", messages("### Task: x"), `, "n": 3`, http.StatusBadRequest, "n"},
 		"logprobs":         {"echo", messages("x"), `, "logprobs": true`, http.StatusBadRequest, "logprobs"},
 		"foreign memory":   {"mine", messages("x"), "", http.StatusBadRequest, "null"},
 	} {
+		token := f.token("lin", store.RunsWrite) // each may make so many requests a second
 		for _, stream := range []string{"", `, "stream": true`} {
+			if strings.Contains(c.more, `"stream":`) { // a member cannot be there twice
+				stream = ""
+			}
 			r := f.chat(token, c.model, c.messages, c.more+stream)
 			zh := f.chat(token, c.model, c.messages, c.more+stream, "Accept-Language", "zh-CN").at("/error/message")
 			if name != "foreign memory" && !regexp.MustCompile(`\p{Han}`).MatchString(zh) { // a failure is in the language of its run
@@ -119,7 +136,7 @@ steps: [{id: say, call: template, to_user: true, with: {template: "{{ t }} {{ f 
 		t.Fatal(err)
 	}
 	token := f.token("lin", store.RunsWrite)
-	const neutral = `, "n": 1, "store": true, "metadata": {"a": "b"}, "tools": [], "tool_choice": "auto", "logprobs": false, "top_logprobs": null, "stop": null, "user": "u",
+	const neutral = `, "n": 1, "store": true, "metadata": {"a": "b"}, "tools": [], "tool_choice": "auto", "logprobs": false, "top_logprobs": null, "stop": [], "logit_bias": {}, "user": "u",
 		"parallel_tool_calls": true, "modalities": ["text"], "service_tier": "auto", "stream_options": {"include_usage": true}`
 	for _, test := range []struct{ model, messages, more, said, ignored string }{
 		{"echo", messages("x"), neutral + `, "response_format": {"type": "text"}`, "x", "null"},

@@ -240,10 +240,11 @@ func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*sourceOutp
 	if err != nil {
 		return nil, err
 	}
-	if in.IfMatch == "" {
+	tags := tagsOf(ctx, "If-Match")
+	if len(tags) == 0 {
 		return nil, newProblem(http.StatusPreconditionRequired, "precondition", wording.Say("If-Match is missing"), wording.Say("send the ETag of the text that was edited"))
 	}
-	if in.IfMatch != quotedTag(found.Hash) && in.IfMatch != "*" {
+	if !slices.Contains(tags, "*") && !slices.Contains(tags, quotedTag(found.Hash)) {
 		return nil, newProblem(http.StatusPreconditionFailed, "precondition", wording.Say("the flow has changed since"), wording.Say("read it again"))
 	}
 	f, problems, err := s.options.Service.LintText(found.File, in.Body.Text)

@@ -206,7 +206,7 @@ func (s *Server) getRun(ctx context.Context, in *getRunInput) (*getRunOutput, er
 		return nil, err
 	}
 	etag := etagOf(info)
-	if hasTag(in.IfNoneMatch, etag) {
+	if hasTag(tagsOf(ctx, "If-None-Match"), etag) {
 		return &getRunOutput{Status: http.StatusNotModified, ETag: etag}, nil
 	}
 	whole, err := s.wholeRun(ctx, in.ID)
@@ -216,16 +216,24 @@ func (s *Server) getRun(ctx context.Context, in *getRunInput) (*getRunOutput, er
 	return &getRunOutput{Status: http.StatusOK, ETag: whole.etag, Body: shaped[runBody]{whole.doc}}, nil
 }
 
-// hasTag reports whether an If-None-Match header names an ETag, by the weak comparison (RFC 9110, 13.1.2): proxies that
-// compress make tags weak. No tag of a run has a comma in it.
-func hasTag(header, etag string) bool {
-	for one := range strings.SplitSeq(header, ",") {
-		one = strings.TrimSpace(one)
-		if one == "*" || strings.TrimPrefix(one, "W/") == etag {
-			return true
+// tagsOf returns the ETags of a header of the request. Several lines of it are one list (RFC 9110, 5.3). No tag of this
+// server has a comma in it.
+func tagsOf(ctx context.Context, header string) (tags []string) {
+	for _, line := range requestOf(ctx).http.Header.Values(header) {
+		for one := range strings.SplitSeq(line, ",") {
+			tag := strings.TrimSpace(one)
+			if tag != "" {
+				tags = append(tags, tag)
+			}
 		}
 	}
-	return false
+	return tags
+}
+
+// hasTag reports whether the tags of an If-None-Match header have an ETag, by the weak comparison (RFC 9110, 13.1.2): proxies
+// that compress make tags weak.
+func hasTag(tags []string, etag string) bool {
+	return slices.ContainsFunc(tags, func(one string) bool { return one == "*" || strings.TrimPrefix(one, "W/") == etag })
 }
 
 func etagOf(info *journal.RunInfo) string {

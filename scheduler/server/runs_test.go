@@ -190,6 +190,9 @@ func TestETag(t *testing.T) {
 			t.Errorf("%s: got %d %s", known, again.status, again.text)
 		}
 	}
+	if again := f.do(token, "GET", path, "", "If-None-Match", `"0"`, "If-None-Match", tag); again.status != http.StatusNotModified {
+		t.Errorf("in the second of two lines: got %d %s", again.status, again.text)
+	}
 	for _, other := range []string{`"0"`, tag[1:], "W/" + tag[:2]} {
 		if again := f.do(token, "GET", path, "", "If-None-Match", other); again.status != http.StatusOK {
 			t.Errorf("%s: got %d %s", other, again.status, again.text)

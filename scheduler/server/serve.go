@@ -58,7 +58,7 @@ func New(o Options) (*Server, error) {
 	}))
 	s.library = o.Service.NewLibrary(o.Flows)
 	s.logins, s.limits = newLogins(o.Store), newLimits()
-	s.audit = &auditor{store: o.Store, log: o.Log}
+	s.audit = &auditor{write: o.Store.AddAudit, log: o.Log}
 	s.hosts = newHostCheck("", o.Hosts)
 	s.triggers = triggers.New(triggers.Options{
 		Service: o.Service, Dispatcher: s.dispatcher, Library: s.library, Store: o.Store, Log: o.Log, Clock: o.Clock, Secret: o.Secret, Language: o.Language,

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -293,7 +294,10 @@ func (f *fixture) do(token, method, path, body string, headers ...string) *reply
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
+		if !slices.Contains(headers[:i], headers[i]) { // the first one replaces the default, others are added
+			r.Header.Del(headers[i])
+		}
+		r.Header.Add(headers[i], headers[i+1])
 		if headers[i] == "Host" {
 			r.Host = headers[i+1]
 		}

@@ -59,7 +59,7 @@ func (Notify) states() []string { return []string{"waiting", "failed", "finished
 func (n *Notify) check(at string) error {
 	u, err := url.Parse(n.URL)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
-		return wrongSetting(at+".url", "%q is not a URL (use https://host/path)", n.URL)
+		return wrongSetting(at+".url", "this is not a URL (use https://host/path)") // it may be a credential
 	}
 	if len(n.On) == 0 {
 		return wrongSetting(at+".on", "no state is named (use %s)", strings.Join(n.states(), ", "))

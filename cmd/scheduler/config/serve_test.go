@@ -26,12 +26,12 @@ func TestServeSettings(t *testing.T) {
 		t.Errorf("got %+v", c.Serve)
 	}
 	for text, want := range map[string]string{
-		`serve: {notify: [{url: example.com, on: [waiting], secret_env: KEY}]}`:              `"example.com" is not a URL`,
+		`serve: {notify: [{url: example.com, on: [waiting], secret_env: KEY}]}`:              "this is not a URL",
 		`serve: {notify: [{url: "https://example.com", on: [], secret_env: KEY}]}`:           "no state is named (use waiting, failed, finished)",
 		`serve: {notify: [{url: "https://example.com", on: [finishd], secret_env: KEY}]}`:    `did you mean "finished"?`,
 		`serve: {notify: [{url: "https://example.com", on: [waiting]}]}`:                     "secret_env",
 		`serve: {prune: {older: 1h}}`:                                                        "older",
-		`serve: {notify: [{url: "ftp://example.com/hook", on: [waiting], secret_env: KEY}]}`: "is not a URL",
+		`serve: {notify: [{url: "ftp://example.com/hook", on: [waiting], secret_env: KEY}]}`: "this is not a URL",
 	} {
 		if _, err := load(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)

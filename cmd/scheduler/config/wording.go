@@ -5,7 +5,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
 	"%d is not between 1 and %d":                                                        "%d 不在 1 到 %d 之间",
-	"%q is not a URL (use https://host/path)":                                           "%q 不是网址（写法如 https://host/path）",
+	"this is not a URL (use https://host/path)":                                         "这不是网址（写法如 https://host/path）",
 	"no state is named (use %s)":                                                        "没有写明状态（可用 %s）",
 	"unknown state %q%s (use %s)":                                                       "未知的状态 %q%s（可用 %s）",
 	"%q is not a path (use /name)":                                                      "%q 不是路径（写法如 /name）",

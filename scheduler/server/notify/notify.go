@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -33,6 +34,22 @@ type Target struct {
 	On []journal.RunStatus
 	// Secret signs the messages, as [trigger.SignStandard] wants it.
 	Secret string
+}
+
+// name returns what stands for the target in the store and in the log. The URL may be a credential, as that of a chat's
+// webhook is: the name has its host, and a hash that tells it from others of the host.
+func (t *Target) name() string {
+	sum := sha256.Sum256([]byte(t.URL))
+	return t.host() + "#" + hex.EncodeToString(sum[:8])
+}
+
+// host returns the host of the URL, with its port.
+func (t *Target) host() string {
+	u, err := url.Parse(t.URL)
+	if err != nil { // the settings were checked
+		return ""
+	}
+	return u.Host
 }
 
 // Options are what [New] needs.
@@ -178,14 +195,15 @@ func (n *Notifier) storeMessages(ctx context.Context, info *journal.RunInfo) err
 	if !service.IsServerRun(info) {
 		return nil
 	}
-	for _, target := range n.Targets {
+	for i := range n.Targets {
+		target := &n.Targets[i]
 		if !slices.Contains(target.On, info.State) {
 			continue
 		}
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s %s", info.ID, info.LastSeq, info.State, target.URL))
 		body, err := n.describe(ctx, info)
 		if err == nil {
-			err = n.Store.AddMessage(ctx, &store.Message{ID: "msg_" + hex.EncodeToString(sum[:16]), URL: target.URL, Body: body})
+			err = n.Store.AddMessage(ctx, &store.Message{ID: "msg_" + hex.EncodeToString(sum[:16]), Target: target.name(), Body: body})
 		}
 		if err != nil {
 			return err
@@ -197,9 +215,11 @@ func (n *Notifier) storeMessages(ctx context.Context, info *journal.RunInfo) err
 // describe returns the body of a message about a run.
 func (n *Notifier) describe(ctx context.Context, info *journal.RunInfo) ([]byte, error) {
 	data := value.Pairs("run", info.ID, "flow", info.Flow, "state", string(info.State))
-	for name, label := range map[string]string{"owner": journal.LabelOwner, "session": journal.LabelSession, "origin": journal.LabelOrigin} {
-		if text := info.Labels[label]; text != "" {
-			data.Set(name, value.OfString(text))
+	for _, one := range []struct{ name, label string }{
+		{"owner", journal.LabelOwner}, {"session", journal.LabelSession}, {"origin", journal.LabelOrigin},
+	} {
+		if text := info.Labels[one.label]; text != "" {
+			data.Set(one.name, value.OfString(text))
 		}
 	}
 	if info.State == journal.RunWaiting {
@@ -216,12 +236,12 @@ func (n *Notifier) describe(ctx context.Context, info *journal.RunInfo) ([]byte,
 
 // Send sends the messages that are due.
 func (n *Notifier) Send(ctx context.Context) error {
-	urls := make([]string, len(n.Targets))
+	names := make([]string, len(n.Targets))
 	for i := range n.Targets {
-		urls[i] = n.Targets[i].URL
+		names[i] = n.Targets[i].name()
 	}
 	for {
-		due, err := n.Store.TakeMessages(ctx, urls, maxSent, leaseTime)
+		due, err := n.Store.TakeMessages(ctx, names, maxSent, leaseTime)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -239,8 +259,8 @@ func (n *Notifier) Send(ctx context.Context) error {
 
 // try sends a message, and stores how that went.
 func (n *Notifier) try(ctx context.Context, m *store.Message) error {
-	i := slices.IndexFunc(n.Targets, func(t Target) bool { return t.URL == m.URL })
-	isFinal, err := n.post(ctx, &n.Targets[i], m)
+	target := &n.Targets[slices.IndexFunc(n.Targets, func(t Target) bool { return t.name() == m.Target })]
+	isFinal, err := n.post(ctx, target, m)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // it is taken up after the lease
 	}
@@ -250,10 +270,10 @@ func (n *Notifier) try(ctx context.Context, m *store.Message) error {
 	}
 	pauses := delays()
 	if isFinal || m.Tries > len(pauses) {
-		n.Log.Error("a notification is given up", "url", m.URL, "tries", m.Tries, "error", err)
+		n.Log.Error("a notification is given up", "host", target.host(), "tries", m.Tries, "error", err)
 		return n.Store.EndMessage(ctx, m, err.Error())
 	}
-	n.Log.Info("a notification was not taken", "url", m.URL, "tries", m.Tries, "error", err)
+	n.Log.Info("a notification was not taken", "host", target.host(), "tries", m.Tries, "error", err)
 	return n.Store.DelayMessage(ctx, m, err.Error(), n.Clock().Add(pauses[m.Tries-1]))
 }
 
@@ -263,7 +283,7 @@ func (n *Notifier) post(ctx context.Context, target *Target, m *store.Message) (
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target.URL, bytes.NewReader(m.Body))
 	if err != nil {
-		return true, err
+		return true, withoutURL(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "scheduler")
@@ -275,7 +295,7 @@ func (n *Notifier) post(ctx context.Context, target *Target, m *store.Message) (
 		return false, wording.Errorf("no answer within %s", sendTimeout)
 	}
 	if err != nil {
-		return false, err
+		return false, withoutURL(err)
 	}
 	defer answer.Body.Close()
 	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // so that the connection can be used again
@@ -283,4 +303,13 @@ func (n *Notifier) post(ctx context.Context, target *Target, m *store.Message) (
 		return false, nil
 	}
 	return answer.StatusCode == http.StatusGone, errors.New(answer.Status)
+}
+
+// withoutURL returns an error of the HTTP client without the URL that it names.
+func withoutURL(err error) error {
+	var named *url.Error
+	if errors.As(err, &named) {
+		return named.Err
+	}
+	return err
 }

@@ -1,12 +1,17 @@
 package notify_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -73,6 +78,7 @@ func (r *receiver) answer(status int) {
 type world struct {
 	t       *testing.T
 	now     time.Time
+	dir     string // of the store
 	journal journal.Journal
 	store   *store.Store
 	service *service.Service
@@ -80,11 +86,11 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, now: time.Now()}
+	w := &world{t: t, now: time.Now(), dir: t.TempDir()}
 	w.journal = journalmemory.New(func() time.Time { return w.now })
 	w.service = service.New(service.Parts{Journal: func(context.Context, bool) (journal.Journal, error) { return w.journal, nil }})
 	var err error
-	if w.store, err = store.Open(t.Context(), t.TempDir(), func() time.Time { return w.now }); err != nil {
+	if w.store, err = store.Open(t.Context(), w.dir, func() time.Time { return w.now }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -203,6 +209,42 @@ func TestEnds(t *testing.T) {
 		if r.count() != 1 {
 			t.Errorf("%d: %d tries", status, r.count())
 		}
+	}
+}
+
+// The URL may be a credential: neither the store nor the log has more of it than the host.
+func TestURLIsHidden(t *testing.T) {
+	w := newWorld(t)
+	r := newReceiver(t, func() time.Time { return w.now })
+	var log bytes.Buffer
+	for _, allow := range []string{"127.0.0.1:*", "example.com"} { // the receiver refuses, then the client does
+		n := w.notifier(r, allow)
+		n.Targets[0].URL = r.URL + "/services/T0/B0/credential"
+		n.Log = slog.New(slog.NewTextHandler(&log, nil))
+		w.pass(n)
+		r.answer(http.StatusServiceUnavailable)
+		w.end(allow, service.OriginAPI, journal.FlowFinished)
+		w.pass(n)
+		w.now = w.now.Add(time.Hour)
+	}
+	host := strings.TrimPrefix(r.URL, "http://")
+	if r.count() == 0 || !strings.Contains(log.String(), "is not a public host") || !strings.Contains(log.String(), "host="+host) {
+		t.Errorf("got %d messages and the log %s", r.count(), log.String())
+	}
+	found := false
+	err := filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		found = found || bytes.Contains(text, []byte(host))
+		if bytes.Contains(text, []byte("credential")) {
+			t.Errorf("%s has the URL", path)
+		}
+		return err
+	})
+	if err != nil || !found || strings.Contains(log.String(), "credential") {
+		t.Errorf("found: %t, %v; the log is %s", found, err, log.String())
 	}
 }
 

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -9,16 +10,16 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// What becomes of the fields of a request: an input of the flow that has the name takes the field. Of the others, some are
-// followed by the server, some decide nothing about the answer, some are refused, as an answer without them would be another
-// one in kind, and the rest is told in the answer as ignored.
+// How the fields of a request are handled. A field that an input of the flow is named after becomes that input. Of the
+// others, the server follows some, some have no effect on the text of an answer, and some are refused because the flow cannot
+// give the kind of answer that they ask for. The answer lists the rest as ignored.
 
-// followedFields are those that the server follows.
+// followedFields returns those that the server follows.
 func followedFields() []string {
 	return []string{"model", "messages", "stream", "stream_options", "metadata"}
 }
 
-// idleFields are those that decide nothing about the text of an answer.
+// idleFields returns those that have no effect on the text of an answer.
 func idleFields() []string {
 	return []string{
 		"store", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "service_tier", "prediction",
@@ -26,8 +27,7 @@ func idleFields() []string {
 	}
 }
 
-// refusedFields are those that some values of ask for an answer of a kind that a flow does not give; what isRefused lets pass
-// asks for nothing.
+// refusedFields returns those that isRefused refuses with some values. Their other values ask for nothing.
 func refusedFields() []string {
 	return []string{
 		"n", "tools", "functions", "logprobs", "top_logprobs", "audio", "web_search_options", "tool_choice", "function_call",
@@ -35,7 +35,7 @@ func refusedFields() []string {
 	}
 }
 
-// isRefused reports whether a field asks for an answer of a kind that a flow does not give.
+// isRefused reports whether a field asks for a kind of answer that a flow cannot give.
 func isRefused(name string, v value.Value) bool {
 	text, isText := v.Str()
 	n, isNumber := v.Int()
@@ -56,7 +56,7 @@ func isRefused(name string, v value.Value) bool {
 	return false
 }
 
-// isNothing reports whether a value asks for nothing: null, false, 0, or what is empty.
+// isNothing reports whether a value asks for nothing: null, false, 0, or an empty text or list.
 func isNothing(v value.Value) bool {
 	if yes, isBool := v.Bool(); isBool {
 		return !yes
@@ -66,6 +66,16 @@ func isNothing(v value.Value) bool {
 	}
 	text, isText := v.Str()
 	return v.IsNull() || isText && text == "" || v.Kind() == value.List && len(v.List()) == 0
+}
+
+// isEmpty reports whether a field that no one follows asks for nothing: it is null, an empty text or an empty list, or has
+// no bias. Of other fields an empty object may ask for something, as web_search_options does.
+func isEmpty(name string, v value.Value) bool {
+	text, isText := v.Str()
+	isEmptyText := isText && text == ""
+	isEmptyList := v.Kind() == value.List && len(v.List()) == 0
+	hasNoBias := name == "logit_bias" && v.Kind() == value.Object && v.Map().Len() == 0
+	return v.IsNull() || isEmptyText || isEmptyList || hasNoBias
 }
 
 // isInput reports whether a flow, which may be nil, has an input of a name.
@@ -78,7 +88,7 @@ func isInput(f *flow.Flow, name string) bool {
 	return ok
 }
 
-// checkFields refuses the request where the flow, nil for a task, cannot give such an answer.
+// checkFields refuses a request that asks for a kind of answer that the flow cannot give. The flow is nil for a task.
 func (in *request) checkFields(f *flow.Flow) error {
 	for name, v := range in.doc.Map().All() {
 		if isRefused(name, v) && !isInput(f, name) {
@@ -88,12 +98,13 @@ func (in *request) checkFields(f *flow.Flow) error {
 	return nil
 }
 
-// ignoredFields returns the fields of the request that nothing follows, sorted. messages stands for those but the last question.
+// ignoredFields returns the sorted names of the fields of the request that have no effect. The name messages means all
+// messages but the last question.
 func (in *request) ignoredFields(f *flow.Flow) (ignored []string) {
 	known := slices.Concat(followedFields(), idleFields(), refusedFields())
 	for name, v := range in.doc.Map().All() {
 		isTaken := slices.Contains(known, name) || isInput(f, name)
-		if !isTaken && !v.IsNull() {
+		if !isTaken && !isEmpty(name, v) {
 			ignored = append(ignored, value.Truncate(name, 80))
 		}
 	}
@@ -105,17 +116,19 @@ func (in *request) ignoredFields(f *flow.Flow) (ignored []string) {
 	return ignored
 }
 
-// checkQuestion refuses a question of which the flow would get a part only: images and the like reach it by an input messages.
+// checkQuestion refuses a question with parts that the flow would not get, such as images: they reach a flow only by an
+// input messages.
 func (in *request) checkQuestion(f *flow.Flow, isAnswer bool) error {
 	at := in.lastQuestion()
 	if at < 0 || isInput(f, "messages") && !isAnswer {
 		return nil
 	}
 	content, _ := in.messages.List()[at].Get("content")
-	for _, part := range content.List() {
+	for i, part := range content.List() {
 		kind, _ := part.Get("type")
 		if name, _ := kind.Str(); name != "text" {
-			return NewError(http.StatusBadRequest, wording.Say("the flow reads no %q in a message: send a text, or give the flow an input messages", value.Truncate(name, 80)), "messages", "unsupported_content")
+			place := fmt.Sprintf("messages[%d].content[%d]", at, i)
+			return NewError(http.StatusBadRequest, wording.Say("the flow reads no %q in a message: send a text, or give the flow an input messages", value.Truncate(name, 80)), place, "unsupported_content")
 		}
 	}
 	return nil

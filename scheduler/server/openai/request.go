@@ -14,10 +14,10 @@ import (
 )
 
 // ChatRequest documents a request; others of its fields are taken where the flow has an
-// input of the name, and else refused or told in the answer: see fields.go.
+// input of the name, and else refused or listed in the answer: see fields.go.
 type ChatRequest struct {
 	Model    string        `json:"model" doc:"The id of a flow. Fields of the request that nothing follows are listed in scheduler.ignored of the answer."`
-	Messages []value.Value `json:"messages"`
+	Messages []value.Value `json:"messages" doc:"Each has a role and a content: a text, or a list of parts with a type."`
 	Stream   bool          `json:"stream,omitempty"`
 	Options  *struct {
 		IncludeUsage bool `json:"include_usage,omitempty"`
@@ -53,19 +53,32 @@ func parseRequest(body []byte, header http.Header) (*request, error) {
 	if len(in.messages.List()) == 0 {
 		return nil, NewError(http.StatusBadRequest, wording.Say("messages is not a list with a message"), "messages", "missing")
 	}
-	for pointer, to := range map[string]*bool{"/stream": &in.stream, "/stream_options/include_usage": &in.usage} {
-		v, _ := doc.At(pointer)
-		yes, isBool := v.Bool()
-		if !isBool && !v.IsNull() {
-			name := strings.ReplaceAll(pointer[1:], "/", ".")
-			return nil, NewError(http.StatusBadRequest, wording.Say("%s is not a boolean", name), name, "invalid_type")
-		}
-		*to = yes
+	if err := checkMessages(in.messages.List()); err != nil {
+		return nil, err
+	}
+	in.stream, err = boolAt(doc, "/stream")
+	if err != nil {
+		return nil, err
+	}
+	in.usage, err = boolAt(doc, "/stream_options/include_usage")
+	if err != nil {
+		return nil, err
 	}
 	session, _ := doc.At("/metadata/session")
 	named, _ := session.Str()
 	in.session = value.Truncate(cmp.Or(named, header.Get("X-Session-Id"), header.Get("X-OpenWebUI-Chat-Id")), maxSession)
 	return in, nil
+}
+
+// boolAt returns the boolean at a pointer; false where there is none.
+func boolAt(doc value.Value, pointer string) (bool, error) {
+	v, _ := doc.At(pointer)
+	yes, isBool := v.Bool()
+	if !isBool && !v.IsNull() {
+		name := strings.ReplaceAll(pointer[1:], "/", ".")
+		return false, NewError(http.StatusBadRequest, wording.Say("%s is not a boolean", name), name, "invalid_type")
+	}
+	return yes, nil
 }
 
 // maxSession bounds the name of a session, in characters.
@@ -124,11 +137,11 @@ func (in *request) flowInputs(f *flow.Flow, user string) *value.Map {
 	if at >= 0 {
 		inputs.Set("question", value.OfString(textOf(list[at])))
 	}
-	given := map[string]value.Value{"messages": in.messages, "history": value.OfList(slices.Delete(slices.Clone(list), max(at, 0), at+1)...)}
+	given := value.Pairs("messages", in.messages, "history", value.OfList(slices.Delete(slices.Clone(list), max(at, 0), at+1)...))
 	if _, isGiven := inputs.Get("user"); !isGiven && user != "" {
-		given["user"] = value.OfString(user)
+		given.Set("user", value.OfString(user))
 	}
-	for name, v := range given {
+	for name, v := range given.All() {
 		if _, isNamed := properties.Get(name); isNamed {
 			inputs.Set(name, v)
 		}

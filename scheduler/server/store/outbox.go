@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Message is a notification on its way to a URL.
+// Message is a notification on its way.
 type Message struct {
 	// ID names the message, the same in every process and at every try.
-	ID   string
-	URL  string
-	Body []byte
+	ID string
+	// Target names the URL that it goes to. The URL itself may be a credential and is not stored.
+	Target string
+	Body   []byte
 	// Tries is how often it was sent, in vain.
 	Tries int
 }
@@ -20,35 +21,35 @@ type Message struct {
 func (s *Store) AddMessage(ctx context.Context, m *Message) error {
 	return s.db.Write(ctx, func(c conn) error {
 		now := s.clock().UnixMilli()
-		return c.Exec("INSERT INTO serve_outbox(id, url, body, tries, next, created, done, problem) VALUES (?, ?, ?, 0, ?, ?, 0, '') ON CONFLICT DO NOTHING",
-			m.ID, m.URL, m.Body, now, now)
+		return c.Exec("INSERT INTO serve_outbox(id, target, body, tries, next, created, done, problem) VALUES (?, ?, ?, 0, ?, ?, 0, '') ON CONFLICT DO NOTHING",
+			m.ID, m.Target, m.Body, now, now)
 	})
 }
 
-// TakeMessages returns messages to these URLs that are due, which no other process takes before
-// the time of the lease is over. Those to other URLs are left to processes whose settings name
+// TakeMessages returns messages to these targets that are due, which no other process takes before
+// the time of the lease is over. Those to other targets are left to processes whose settings have
 // them.
-func (s *Store) TakeMessages(ctx context.Context, urls []string, limit int, lease time.Duration) (taken []*Message, err error) {
-	if len(urls) == 0 {
+func (s *Store) TakeMessages(ctx context.Context, targets []string, limit int, lease time.Duration) (taken []*Message, err error) {
+	if len(targets) == 0 {
 		return nil, nil
 	}
 	err = s.db.Write(ctx, func(c conn) error {
 		taken = nil
 		now := s.clock()
 		args := []any{now.UnixMilli()}
-		for _, url := range urls {
-			args = append(args, url)
+		for _, target := range targets {
+			args = append(args, target)
 		}
 		type dueMessage struct {
 			Message
 			next int64
 		}
 		var due []*dueMessage
-		err := c.QueryRows("SELECT id, url, body, tries, next FROM serve_outbox WHERE done = 0 AND next <= ? AND url IN (?"+
-			strings.Repeat(", ?", len(urls)-1)+") ORDER BY next LIMIT ?", append(args, limit), func(scan func(...any) error) error {
+		err := c.QueryRows("SELECT id, target, body, tries, next FROM serve_outbox WHERE done = 0 AND next <= ? AND target IN (?"+
+			strings.Repeat(", ?", len(targets)-1)+") ORDER BY next LIMIT ?", append(args, limit), func(scan func(...any) error) error {
 			m := &dueMessage{}
 			due = append(due, m)
-			return scan(&m.ID, &m.URL, &m.Body, &m.Tries, &m.next)
+			return scan(&m.ID, &m.Target, &m.Body, &m.Tries, &m.next)
 		})
 		if err != nil {
 			return err

@@ -76,12 +76,12 @@ func (s *Store) findRequest(ctx context.Context, r *Request) (stored *Request, e
 }
 
 // EndRequest stores the answer of a request, also where another process that was at it has
-// forgotten it.
+// forgotten it. Of several answers the first one stays: repeats get what the first client got.
 func (s *Store) EndRequest(ctx context.Context, r *Request) error {
 	return s.db.Write(ctx, func(c conn) error {
 		return c.Exec(`INSERT INTO serve_request(principal, key, body, run, status, response, created) VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (principal, key) DO UPDATE SET status = excluded.status, response = excluded.response
-			WHERE serve_request.run = excluded.run`,
+			WHERE serve_request.run = excluded.run AND serve_request.status = 0`,
 			r.Principal, r.Key, r.Body, r.Run, r.Status, r.Response, s.clock().UnixMilli())
 	})
 }

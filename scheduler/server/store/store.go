@@ -73,7 +73,9 @@ ALTER TABLE secret RENAME TO serve_secret;
 ALTER TABLE schedule RENAME TO serve_schedule;
 ALTER TABLE fire RENAME TO serve_fire;
 ALTER TABLE outbox RENAME TO serve_outbox;
-ALTER TABLE notified RENAME TO serve_notified;`},
+ALTER TABLE notified RENAME TO serve_notified;`, `
+DELETE FROM serve_outbox;
+ALTER TABLE serve_outbox RENAME COLUMN url TO target;`},
 }
 
 // Store is an open file or database. The program opens one with [Open] or [OpenShared] and

@@ -86,16 +86,16 @@ func TestClaims(t *testing.T) { onEach(t, testClaims) }
 func testClaims(t *bench) {
 	open := [2]*store.Store{t.open(), t.open()}
 	for _, s := range open {
-		if err := s.AddMessage(t.Context(), &store.Message{ID: "msg_1", URL: "https://example.com", Body: []byte("{}")}); err != nil {
+		if err := s.AddMessage(t.Context(), &store.Message{ID: "msg_1", Target: "example.com", Body: []byte("{}")}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	take := func(s *store.Store, want int) {
 		t.Helper()
-		if other, err := s.TakeMessages(t.Context(), []string{"https://example.org"}, 10, time.Minute); err != nil || len(other) != 0 {
-			t.Errorf("took %d messages to another URL: %v", len(other), err)
+		if other, err := s.TakeMessages(t.Context(), []string{"example.org"}, 10, time.Minute); err != nil || len(other) != 0 {
+			t.Errorf("took %d messages to another target: %v", len(other), err)
 		}
-		got, err := s.TakeMessages(t.Context(), []string{"https://example.org", "https://example.com"}, 10, time.Minute)
+		got, err := s.TakeMessages(t.Context(), []string{"example.org", "example.com"}, 10, time.Minute)
 		if err != nil || len(got) != want {
 			t.Errorf("took %d messages, want %d: %v", len(got), want, err)
 		}
@@ -241,6 +241,11 @@ func testRequests(t *bench) {
 		t.Fatal(err)
 	}
 	begin(open[1], "one", 201)
+	// The answer that came first stays: this one has another status.
+	if err := open[1].EndRequest(t.Context(), &store.Request{Principal: "p", Key: "k", Body: []byte("body"), Run: "one", Status: 200, Response: []byte("[]")}); err != nil {
+		t.Fatal(err)
+	}
+	begin(open[0], "one", 201)
 	forget(open[1], r)
 	begin(open[1], "one", 201)
 	t.now = t.now.Add(25 * time.Hour)

@@ -1,0 +1,70 @@
+package openai
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// checkMessages returns the error of the first message that the OpenAI API would refuse, because its text could not be
+// read: the flow would get an empty question instead. param of the error is the place, such as messages[0].content.
+func checkMessages(messages []value.Value) error {
+	for i, m := range messages {
+		at := fmt.Sprintf("messages[%d]", i)
+		if m.Kind() != value.Object {
+			return invalidMessage(at, wording.Say("%s is not an object (write {%q: %q, %q: ...})", at, "role", "user", "content"))
+		}
+		if roleOf(m) == "" {
+			return invalidMessage(at+".role", wording.Say("%s is missing (use user, assistant or system)", at+".role"))
+		}
+		if err := checkContent(at+".content", m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkContent checks the content of a message. It may be null where the message is not the user's: an assistant that
+// calls tools says nothing.
+func checkContent(at string, message value.Value) error {
+	content, _ := message.Get("content")
+	_, isText := content.Str()
+	mayBeNull := roleOf(message) != "user"
+	isList := content.Kind() == value.List && len(content.List()) > 0
+	switch {
+	case isText, content.IsNull() && mayBeNull:
+		return nil
+	case !isList:
+		return invalidMessage(at, wording.Say("%s is not a text or a list of parts", at))
+	}
+	for i, part := range content.List() {
+		if err := checkPart(fmt.Sprintf("%s[%d]", at, i), part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPart checks a part of a content. As in the OpenAI API it needs a type, also where it has only a text.
+func checkPart(at string, part value.Value) error {
+	if part.Kind() != value.Object {
+		return invalidMessage(at, wording.Say("%s is not an object (write {%q: %q, %q: ...})", at, "type", "text", "text"))
+	}
+	kind, _ := part.Get("type")
+	name, _ := kind.Str()
+	if name == "" {
+		return invalidMessage(at+".type", wording.Say("%s is missing: the OpenAI API requires it (write %q: %q)", at+".type", "type", "text"))
+	}
+	text, _ := part.Get("text")
+	if _, isText := text.Str(); name == "text" && !isText {
+		return invalidMessage(at+".text", wording.Say("%s is not a text", at+".text"))
+	}
+	return nil
+}
+
+// invalidMessage is the answer to a message that is wrong at a place.
+func invalidMessage(at string, text wording.Text) error {
+	return NewError(http.StatusBadRequest, text, at, "invalid_value")
+}
