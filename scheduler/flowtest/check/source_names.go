@@ -12,7 +12,6 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // A source, a kind or a role that no text can have is reported when the test file is read: confined, not and max would
@@ -246,6 +245,8 @@ type sourceNames struct {
 	// calls that are not built in.
 	isOpen, hasOtherCalls bool
 	flows                 []*flow.Flow
+	// paths are those that steps of the flows may have.
+	paths []stepPath
 	// written are the parameters of the steps, with null for what is computed.
 	written []value.Value
 
@@ -264,8 +265,11 @@ func (s *Scope) sourceNames() *sourceNames {
 		}
 		for _, f := range s.Flows {
 			n.addSteps(f, "")
+			n.paths = append(n.paths, stepPaths(f)...)
 			n.addFlow(f)
 		}
+		slices.Sort(n.paths)
+		n.paths = slices.Compact(n.paths)
 		for _, name := range s.Registry.VariableNames() {
 			if !slices.Contains(n.variables, name) {
 				n.variables = append(n.variables, name)
@@ -347,30 +351,17 @@ func (n *sourceNames) has(source string) bool {
 		return true
 	}
 	isID := strings.HasPrefix(source, "memory_") || strings.HasPrefix(source, "snapshot_") // of a memory in the store
-	if isStepInside {
-		return isID || n.hasStep(source)
-	}
-	return isID || isInside && n.hasOpenStep(source)
+	return isID || isInside && n.hasStep(source)
 }
 
 // itemNumbers are the numbers in paths of steps that run for each item.
 var itemNumbers = regexp.MustCompile(`\[[^/\]]*\]`)
 
-// hasOpenStep reports whether a pattern begins with a step whose inner steps are only known when it runs, as rounds are. Of a
-// flow in a flow, all may be.
-func (n *sourceNames) hasOpenStep(pattern string) bool {
-	outer, inner, _ := strings.Cut(pattern, "/")
-	isOpen := strings.Contains(inner, "/") || journal.IsPseudoStep("/"+strings.ReplaceAll(inner, "*", "1"))
-	return slices.ContainsFunc(n.flows, func(f *flow.Flow) bool {
-		return slices.ContainsFunc(f.Steps, func(s *flow.Step) bool { return (isOpen || s.Sub == nil) && matchesName(firstName(outer), s.ID) })
-	})
-}
-
-// hasStep reports whether a flow can have a step that another runs.
+// hasStep reports whether a flow can have a step that another runs, by its path or a pattern of that.
 func (n *sourceNames) hasStep(source string) bool {
 	id, _, _ := strings.Cut(source, ".")
-	for _, f := range n.flows {
-		if _, ok := hasStep(f, id); ok {
+	for _, p := range n.paths {
+		if p.fits(id) || p.fits(source) {
 			return true
 		}
 	}

@@ -87,7 +87,7 @@ func TestMisspeltNames(t *testing.T) {
 	for _, source := range []string{
 		"inputs", "inputs.question", "inputs.*", "inputs.q*", "inputs.*tion", "inputs.t*s.x", "inp*", "*", "vars.town", "vars.week*", "vars.elsewhere", "item", "summary", "history[0].output",
 		"http", "tool", "model", "memory", "user", "clock", "session", "world_book", "memory_6d0c7a52-5b1e-4f57-9d0e-0a8f1a1b2c3d",
-		"fetch", "fetch.body", "fet*", "sub", "sub/say", "sub/say.text", "sub/*", "sub/s*", "sub/s*.text", "s*/say", "sub/say/*", "clerk/*", "clerk/round-*", "each", "each[0]", "each[0].text", "clerk/round-1",
+		"fetch", "fetch.body", "fet*", "sub", "sub/say", "sub/say.text", "sub/*", "sub/s*", "sub/s*.text", "s*/say", "clerk/*", "clerk/round-*", "each", "each[0]", "each[0].text", "clerk/round-1",
 		"price", "remember", "github_search_issues", "read_file", "memory-retrieve", "mcp.github.search.issues",
 		"AGENTS.md", "desk/AGENTS.md", "./desk/AGENTS.md", "desk/*.md", "SKILL.md", "desk/skills/tone/SKILL.md", "notes.txt", "*.txt",
 		"identity.txt", "context identity.txt", "de/context/identity.txt",
@@ -208,6 +208,9 @@ func TestNamesInFlowsOfTools(t *testing.T) {
 steps:
   - {id: clerk, call: agent, with: {prompt: hello, tools: {flows: [{path: look.yaml, name: look}]}}}
   - {id: after, call: template, with: {template: bye}}
+  - {id: all, call: agent, for_each: [a], with: {prompt: hello, tools: {http: [{name: price, with: {url: "https://example.com"}}]}}}
+  - {id: fill, call: slot, with: {stages: [], current_schema: {type: object, properties: {city: {type: string}}}}}
+  - {id: help, call: agent, with: {prompt: hello, tools: {calls: [{call: slot, name: Town, with: {stages: [], current_schema: {type: object, properties: {city: {type: string}}}}}]}}}
 outputs: {x: 1}
 -- look.yaml --
 name: look
@@ -219,13 +222,21 @@ steps:
 	for _, source := range []string{"look", "look.yaml", "http", "tool"} {
 		expectFound(t, e, scope, "pass", "{prompt: clerk, confined: {source: "+source+", roles: [user]}}")
 	}
-	for _, source := range []string{"clerk/look-1/flow-1/load", "clerk/look-2/flow-1", "clerk/round-1", "clerk/*/load"} {
+	for _, source := range []string{
+		"clerk/look-1/flow-1/load", "clerk/look-2/flow-1", "clerk/round-1", "clerk/*/load", "clerk/*/load.text", "*/load", "clerk/look-1*", "clerk/*-12/flow-*/l*d", "clerk/round-*",
+		"all[2]/round-1", "all/round-1", "all[*]/price-1/http-1", "all*/http-*", "fill/ask-1", "help/tool-1/slot-1/ask-3",
+	} {
 		expectFound(t, e, scope, "pass", "{prompt: clerk, confined: {source: '"+source+"', roles: [user]}}")
 	}
-	for _, source := range []string{"clerk/look/load", "clerk/look-1/flow-1/laod", "clerk/nonsense", "after/nonsense/x"} {
-		expectProblem(t, scope, "{prompt: clerk, confined: {source: "+source+", roles: [user]}}", "no text comes from")
+	for _, source := range []string{
+		"clerk/look/load", "clerk/look-1/flow-1/laod", "clerk/nonsense", "after/nonsense/x", "clerk/nonsense-1", "clerk/*/lood", "clerk/look-1/http-1", "clerk/round-x", "clerk/round-1/*",
+		"after/ask-1", "after/*", "all[2]/nonsense-1", "all[*]/price-1/chat-*", "fill/round-1", "clerk[1]/round-1", "*/lood", "help/tool-1/slot-1/round-3",
+	} {
+		expectProblem(t, scope, "{prompt: clerk, confined: {source: '"+source+"', roles: [user]}}", "no text comes from")
 	}
-	expectProblem(t, scope, "{step: clerk/look-1/flow-1/laod, equals: 1}", "there are load")
+	expectProblem(t, scope, "{step: clerk/look-1/flow-1/laod, equals: 1}", `did you mean "clerk/look-1/flow-1/load"?`)
+	expectProblem(t, scope, "{event: step.failed, step: clerk/nonsense-1, count: 0}", "there are clerk/round-1, clerk/look-1,")
+	expectProblem(t, scope, "{event: step.failed, step: 'after[1]', count: 0}", "no step")
 }
 
 // A star in a pattern also stands for a path in an input that may hold more.

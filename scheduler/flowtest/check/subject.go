@@ -11,7 +11,6 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/explain"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -200,71 +199,6 @@ func (p *parser) checkStep(n *yaml.Node, id string) {
 			return
 		}
 	}
-}
-
-// hasStep reports whether a run of the flow can have the step, as far as the flow tells: what a step runs inside
-// itself is only known when it runs. known are the steps of the flow in which it is not found.
-func hasStep(f *flow.Flow, id string) (known []string, ok bool) {
-	segment, rest, inner := strings.Cut(id, "/")
-	name, _ := journal.SplitPath(segment)
-	step, ok := f.Step(name)
-	if !ok {
-		for _, s := range f.Steps {
-			known = append(known, s.ID)
-		}
-		return known, false
-	}
-	isOpen := step.Sub == nil && step.Call == flow.CallFlow // which flow it runs is only known then
-	if !inner || isOpen {
-		return nil, true
-	}
-	next, _, _ := strings.Cut(rest, "/")
-	name, _ = journal.SplitPath(next)
-	isInside := journal.IsPseudoStep("/" + next)
-	if step.Sub == nil {
-		if !isInside {
-			return nil, false
-		}
-		return hasStepOfTool(step, rest)
-	}
-	if _, isStep := step.Sub.Step(name); !isStep && isInside {
-		return nil, true
-	}
-	return hasStep(step.Sub, rest)
-}
-
-// hasStepOfTool reports whether a use of a tool can have a step, of which the id begins with the use: one of the flows that the
-// tools run, where all of them are known.
-func hasStepOfTool(agent *flow.Step, id string) (known []string, ok bool) {
-	_, below, _ := strings.Cut(id, "/")
-	work, rest, isInner := strings.Cut(below, "/")
-	if isFlow := isInner && strings.HasPrefix(work, flow.CallFlow+"-"); !isFlow || !knowsFlows(agent) {
-		return nil, true
-	}
-	for _, f := range agent.Inner {
-		steps, ok := hasStep(f, rest)
-		if ok {
-			return nil, true
-		}
-		known = append(known, steps...)
-	}
-	return known, false
-}
-
-// knowsFlows reports whether all flows that the tools of a step run were read with its flow.
-func knowsFlows(s *flow.Step) bool {
-	tools, isWhole := explain.ToolsOf(writtenValue(s.With))
-	return isWhole && len(s.Inner) > 0 && len(s.Inner) >= countFlows(tools)
-}
-
-// countFlows returns how many tools run a flow.
-func countFlows(tools []explain.Tool) (n int) {
-	for _, t := range tools {
-		if t.Call == flow.CallFlow {
-			n++
-		}
-	}
-	return n
 }
 
 // subject is what a check looks at in an evidence. Each evaluation makes its own.

@@ -112,10 +112,7 @@ func (s *subject) usesOnRecord(got *journal.StepState) (uses []toolUse) {
 			continue
 		}
 		for _, u := range usesOf(list) {
-			name := u.name
-			if !journal.IsPseudoStep("/" + name + "-1") {
-				name = "tool" // as the agent calls it
-			}
+			name := pieceOfTool(u.name)
 			counts[name]++
 			use := s.of.Record.Step(got.ID + "/" + name + "-" + strconv.Itoa(counts[name]))
 			u.isNotRun = use == nil || isTrue(use.Output, "not_run")

@@ -1,0 +1,215 @@
+package check
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flow"
+)
+
+// stepPath is a path that steps of a run may have. Numbers of items and of what a step runs inside itself, which only the run knows,
+// are left open.
+type stepPath string
+
+// What is open in a path. No name has these characters.
+const (
+	oneDigit   = '\x00'
+	moreDigits = '\x01'
+	anyText    = '\x02'
+	anyNumber  = string(oneDigit) + string(moreDigits)
+)
+
+// maxPaths bounds how many paths are listed of a flow; of one with more, any may be.
+const maxPaths = 10_000
+
+// callsWithoutPieces are the built-in calls that run nothing inside themselves.
+func callsWithoutPieces() []string {
+	return []string{
+		"chat", "choice", "context", "facts", "http", "in-chat", "input", "memory-recent", "memory-retrieve", "memory-save", "memory-snapshot", "summary", "template",
+	}
+}
+
+// stepPaths lists the paths that steps of a run of the flow may have.
+func stepPaths(f *flow.Flow) []stepPath {
+	var l pathLister
+	l.addFlow(f, "")
+	if len(l.paths) > maxPaths {
+		return []stepPath{stepPath(anyText)}
+	}
+	return l.paths
+}
+
+// pathLister collects paths of steps.
+type pathLister struct {
+	paths []stepPath
+	open  []*flow.Flow // those whose steps are being listed, outermost first
+}
+
+// addFlow adds the steps of a flow, whose paths have a prefix.
+func (l *pathLister) addFlow(f *flow.Flow, prefix string) {
+	if slices.Contains(l.open, f) {
+		l.add(prefix + string(anyText))
+		return
+	}
+	l.open = append(l.open, f)
+	for _, s := range f.Steps {
+		l.addStep(s, prefix+s.ID)
+		if s.ForEach != nil {
+			l.addStep(s, prefix+s.ID+"["+anyNumber+"]")
+		}
+	}
+	l.open = l.open[:len(l.open)-1]
+}
+
+func (l *pathLister) add(path string) { l.paths = append(l.paths, stepPath(path)) }
+
+// addStep adds a step, and what it runs.
+func (l *pathLister) addStep(s *flow.Step, path string) {
+	if len(l.paths) > maxPaths {
+		return
+	}
+	l.add(path)
+	switch {
+	case s.Sub != nil:
+		l.addFlow(s.Sub, path+"/")
+	case s.Call == "agent":
+		l.addAgent(s, path+"/")
+	default:
+		l.addPieces(s.Call, path+"/")
+	}
+}
+
+// addAgent adds the rounds of an agent, the uses of its tools, and what these run.
+func (l *pathLister) addAgent(s *flow.Step, prefix string) {
+	l.add(prefix + "round-" + anyNumber)
+	with := writtenValue(s.With)
+	tools, isWhole := explain.ToolsOf(with)
+	_, hasTools := with.Get("tools")
+	if with.IsNull() || hasTools && !isWhole {
+		l.add(prefix + string(anyText))
+	}
+	if _, hasFiles := with.Get("workspace"); hasFiles {
+		for _, name := range workspaceTools() {
+			l.add(prefix + name + "-" + anyNumber)
+		}
+	}
+	for _, t := range tools {
+		use := prefix + pieceOfTool(t.Name) + "-" + anyNumber
+		l.add(use)
+		switch {
+		case t.Call == "":
+			l.add(use + "/" + string(anyText))
+			continue
+		case t.Call != flow.CallFlow:
+			l.add(use + "/" + t.Call + "-" + anyNumber)
+			l.addPieces(t.Call, use+"/"+t.Call+"-"+anyNumber+"/")
+			continue
+		}
+		run := use + "/" + flow.CallFlow + "-" + anyNumber
+		l.add(run)
+		if len(s.Inner) == 0 || len(s.Inner) < countFlows(tools) {
+			l.add(run + "/" + string(anyText))
+		}
+		for _, f := range s.Inner {
+			l.addFlow(f, run+"/")
+		}
+	}
+}
+
+// addPieces adds what a call, other than that of an agent in the flow, runs inside itself.
+func (l *pathLister) addPieces(call, prefix string) {
+	switch {
+	case slices.Contains(callsWithoutPieces(), call):
+	case call == "slot":
+		l.add(prefix + "ask-" + anyNumber)
+	default:
+		l.add(prefix + string(anyText))
+	}
+}
+
+// countFlows returns how many tools run a flow.
+func countFlows(tools []explain.Tool) (n int) {
+	for _, t := range tools {
+		if t.Call == flow.CallFlow {
+			n++
+		}
+	}
+	return n
+}
+
+var pieceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+
+// pieceOfTool returns what an agent calls the use of a tool, without the number.
+func pieceOfTool(name string) string {
+	if pieceName.MatchString(name) && name != "round" {
+		return name
+	}
+	return "tool"
+}
+
+// fits reports whether a step with the path can have a name, in which * stands for any text.
+func (p stepPath) fits(pattern string) bool {
+	failed := make([]bool, (len(pattern)+1)*(len(p)+1))
+	var fitsFrom func(i, j int) bool
+	fitsFrom = func(i, j int) bool {
+		if i == len(pattern) && j == len(p) {
+			return true
+		}
+		at := i*(len(p)+1) + j
+		if failed[at] {
+			return false
+		}
+		isStar := i < len(pattern) && pattern[i] == '*'
+		isDigit := i < len(pattern) && '0' <= pattern[i] && pattern[i] <= '9'
+		isFit := isStar && (fitsFrom(i+1, j) || j < len(p) && fitsFrom(i, j+1))
+		if j < len(p) && !isFit && !isStar {
+			switch p[j] {
+			case oneDigit:
+				isFit = isDigit && fitsFrom(i+1, j+1)
+			case moreDigits:
+				isFit = fitsFrom(i, j+1) || isDigit && fitsFrom(i+1, j)
+			case anyText:
+				isFit = fitsFrom(i, j+1) || i < len(pattern) && fitsFrom(i+1, j)
+			default:
+				isFit = i < len(pattern) && pattern[i] == p[j] && fitsFrom(i+1, j+1)
+			}
+		}
+		failed[at] = !isFit
+		return isFit
+	}
+	return fitsFrom(0, 0)
+}
+
+// example returns a path that fits.
+func (p stepPath) example() string {
+	return strings.NewReplacer(anyNumber, "1", string(anyText), "...").Replace(string(p))
+}
+
+// hasStep reports whether a run of the flow can have the step, as far as the flow tells. known are the steps that it can have: those
+// below the same step where there are some, or those of the flow.
+func hasStep(f *flow.Flow, id string) (known []string, ok bool) {
+	if _, isOwn := f.Step(id); isOwn {
+		return nil, true
+	}
+	paths := stepPaths(f)
+	if slices.ContainsFunc(paths, func(p stepPath) bool { return p.fits(id) }) {
+		return nil, true
+	}
+	outer, _, isInside := strings.Cut(id, "/")
+	var own, below []string
+	for _, p := range paths {
+		path := p.example()
+		switch {
+		case isInside && strings.HasPrefix(path, outer+"/"):
+			below = append(below, path)
+		case !strings.ContainsAny(path, "/["):
+			own = append(own, path)
+		}
+	}
+	if len(below) > 0 {
+		return below, false
+	}
+	return own, false
+}
