@@ -40,7 +40,7 @@ func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *ch
 				if err != nil {
 					return nil, err
 				}
-				return a.judges.count(name, p), nil
+				return observe(name, p, a.judges), nil
 			},
 			Tokens: e.Env.Tokens, Languages: o.Languages, Snapshots: c.suite.snapshots, Mask: o.Hidden.MaskText, Registry: e.Loader.Registry,
 		},

@@ -2,12 +2,10 @@ package flowtest
 
 import (
 	"cmp"
-	"context"
-	"iter"
-	"strings"
 	"sync"
 
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
 // meter stands between one attempt and the models that are really asked, by its flow and its checks. It charges each answer to the
@@ -51,6 +49,27 @@ func (m *meter) admit(provider string) error {
 	return &llm.Error{Provider: provider, Err: reached, Unsent: true}
 }
 
+var _ usageObserver = (*meter)(nil)
+
+// addAnswer charges an answer; one that does not tell what it took, at our count.
+func (m *meter) addAnswer(provider string, req *llm.Request, a heardAnswer) {
+	used := a.used
+	if a.hasBegun && used.Total() == 0 {
+		used = m.estimate(provider, req, a.text)
+	}
+	m.charge(used, used.Cost > 0 || m.models.options.Models.Priced(provider))
+}
+
+// estimate returns what an answer took that does not tell it.
+func (m *meter) estimate(provider string, req *llm.Request, text string) llm.Usage {
+	counter := m.models.counter(provider)
+	u := llm.Usage{InputTokens: llm.RequestTokens(counter, req), OutputTokens: counter.Count(text)}
+	if m.models.options.Models.Cost != nil {
+		u.Cost, _ = m.models.options.Models.Cost(provider, req.Model, u)
+	}
+	return u
+}
+
 // charge counts what was used, and whether its cost is known.
 func (m *meter) charge(u llm.Usage, isPriced bool) {
 	for _, b := range m.budgets {
@@ -61,12 +80,51 @@ func (m *meter) charge(u llm.Usage, isPriced bool) {
 	m.isUnpriced = m.isUnpriced || !isPriced && u.Total() > 0
 }
 
-// chargeEmbeddings counts texts that were embedded.
-func (m *meter) chargeEmbeddings(u llm.Usage, isPriced bool) {
+// addEmbeddings charges texts that were embedded.
+func (m *meter) addEmbeddings(provider, model string, texts []string) {
+	u, isPriced := m.models.embeddingUsage(provider, model, texts)
 	m.charge(u, isPriced)
 	for _, b := range m.budgets {
 		b.noteEmbedded(u)
 	}
+}
+
+// spending is what the checks of one attempt ask models for, recorded answers among it. It is safe for concurrent use.
+type spending struct {
+	models *models
+
+	mu               sync.Mutex
+	judges, embedded llm.Usage // of answers, and of texts that were embedded; guarded by mu
+}
+
+var _ usageObserver = (*spending)(nil)
+
+// admit lets everything pass: the limits are those of meters.
+func (*spending) admit(string) error { return nil }
+
+// addAnswer counts an answer of a judge.
+func (s *spending) addAnswer(_ string, _ *llm.Request, a heardAnswer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.judges.Add(a.used)
+}
+
+// addEmbeddings counts texts that are embedded. What recorded vectors have cost is not known.
+func (s *spending) addEmbeddings(name, model string, texts []string) {
+	u, _ := s.models.embeddingUsage(name, model, texts)
+	if s.models.options.Mode == result.Replay {
+		u.Cost = 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.embedded.Add(u)
+}
+
+// total returns what was used so far.
+func (s *spending) total() (judges, embedded llm.Usage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.judges, s.embedded
 }
 
 // embeddingUsage returns what it takes to embed texts, by our count: embedders tell no usage. isPriced reports whether the settings
@@ -83,92 +141,3 @@ func (m *models) embeddingUsage(provider, model string, texts []string) (u llm.U
 	return u, isPriced
 }
 
-// wrap returns a provider that is metered.
-func (m *meter) wrap(name string, inner llm.Provider) llm.Provider {
-	p := &meteredProvider{inner, name, m}
-	if embeddings, ok := inner.(llm.EmbeddingProvider); ok {
-		return &meteredEmbeddings{p, embeddings}
-	}
-	return p
-}
-
-// meteredProvider is a provider that is metered. It is safe for concurrent use.
-type meteredProvider struct {
-	inner llm.Provider
-	name  string
-	meter *meter
-}
-
-var _ llm.Provider = (*meteredProvider)(nil)
-
-// Chat asks the provider.
-func (p *meteredProvider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		if err := p.meter.admit(p.name); err != nil {
-			yield(llm.Delta{}, err)
-			return
-		}
-		var used llm.Usage
-		var text strings.Builder
-		isAnswered := false
-		defer func() {
-			if isAnswered && used.Total() == 0 {
-				used = p.estimate(req, text.String())
-			}
-			p.meter.charge(used, used.Cost > 0 || p.meter.models.options.Models.Priced(p.name))
-		}()
-		for d, err := range p.inner.Chat(ctx, req) {
-			isAnswered = isAnswered || err == nil
-			text.WriteString(d.Text)
-			if d.Usage != nil {
-				used.Add(*d.Usage)
-			}
-			if !yield(d, err) {
-				return
-			}
-		}
-	}
-}
-
-// estimate returns what an answer took that does not tell it.
-func (p *meteredProvider) estimate(req *llm.Request, text string) llm.Usage {
-	m := p.meter.models
-	counter := m.counter(p.name)
-	u := llm.Usage{InputTokens: llm.RequestTokens(counter, req), OutputTokens: counter.Count(text)}
-	if m.options.Models.Cost != nil {
-		u.Cost, _ = m.options.Models.Cost(p.name, req.Model, u)
-	}
-	return u
-}
-
-// meteredEmbeddings is a provider with models for embeddings that is metered. It is safe for concurrent use.
-type meteredEmbeddings struct {
-	*meteredProvider
-	embeddings llm.EmbeddingProvider
-}
-
-var _ llm.EmbeddingProvider = (*meteredEmbeddings)(nil)
-
-// Embedder returns an embedder that is metered.
-func (p *meteredEmbeddings) Embedder(model string, dimensions int) llm.Embedder {
-	return &meteredEmbedder{p.embeddings.Embedder(model, dimensions), model, p.meteredProvider}
-}
-
-// meteredEmbedder is an embedder that is metered. It is safe for concurrent use.
-type meteredEmbedder struct {
-	llm.Embedder
-	model string
-	of    *meteredProvider
-}
-
-// Embed returns the vectors of texts.
-func (e *meteredEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	if err := e.of.meter.admit(e.of.name); err != nil {
-		return nil, err
-	}
-	vectors, err := e.Embedder.Embed(ctx, texts)
-	if err == nil {
-		e.of.meter.chargeEmbeddings(e.of.meter.models.embeddingUsage(e.of.name, e.model, texts))
-	}
-	return vectors, err
-}
