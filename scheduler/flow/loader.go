@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"sync"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -36,8 +37,9 @@ type Loader struct {
 	// Overrides are laid over the parameters of the flow that is loaded, not over those of sub-flows.
 	Overrides []Override
 
-	recorded bool // ReadFile has only what a journal kept
-	hasUser  bool // whose memory it is is known from elsewhere, such as the run around
+	kept     *keptFiles // what was read before; nil: each file is read whenever it is asked for
+	recorded bool       // ReadFile has only what a journal kept
+	hasUser  bool       // whose memory it is is known from elsewhere, such as the run around
 }
 
 // Override is a parameter of a step that another value is laid over, as if the file had it: tests compare
@@ -53,8 +55,39 @@ func (l *Loader) messageLanguage() string {
 	return cmp.Or(l.MessageLanguage, l.Languages.defaultName())
 }
 
+// keptFiles are files that were read, by the folder that they must be in and their path. It is safe for concurrent use.
+type keptFiles struct {
+	mu     sync.Mutex
+	byPath map[[2]string][]byte // guarded by mu
+}
+
+// ReadingOnce returns a copy of the loader that reads each file once, whatever becomes of it: flows that it loads again, such as with
+// other overrides, are made of the same texts. Copies of the copy share what was read.
+func (l *Loader) ReadingOnce() *Loader {
+	once := *l
+	once.kept = &keptFiles{byPath: map[[2]string][]byte{}}
+	return &once
+}
+
 // read returns the content of a file. With a root the path may not leave it.
 func (l *Loader) read(root, path string) ([]byte, error) {
+	if l.kept == nil {
+		return l.readNow(root, path)
+	}
+	l.kept.mu.Lock()
+	defer l.kept.mu.Unlock()
+	if content, ok := l.kept.byPath[[2]string{root, path}]; ok {
+		return content, nil
+	}
+	content, err := l.readNow(root, path)
+	if err == nil {
+		l.kept.byPath[[2]string{root, path}] = content
+	}
+	return content, err
+}
+
+// readNow is read of a file that was not kept.
+func (l *Loader) readNow(root, path string) ([]byte, error) {
 	if l.ReadFile != nil {
 		return l.ReadFile(path)
 	}

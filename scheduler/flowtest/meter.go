@@ -140,4 +140,3 @@ func (m *models) embeddingUsage(provider, model string, texts []string) (u llm.U
 	u.Cost, isPriced = m.options.Models.Cost(provider, model, u)
 	return u, isPriced
 }
-

@@ -58,8 +58,8 @@ func (l *Loader) Load(ctx context.Context, path string) (*Suite, flow.Problems) 
 // Parse is Load of a text that was read before. Paths in it are relative to the folder of path, which also
 // names the file in problems.
 func (l *Loader) Parse(ctx context.Context, path string, src []byte) (*Suite, flow.Problems) {
-	flows, own := *l.Flows, *l
-	flows.MessageLanguage, own.Flows = l.Language, &flows
+	flows, own := l.Flows.ReadingOnce(), *l
+	flows.MessageLanguage, own.Flows = l.Language, flows
 	r := &reader{
 		loader: &own, shown: path, file: l.NameOf(path), dir: filepath.Dir(path),
 		literals: map[*yaml.Node]value.Value{}, templates: map[*yaml.Node]*template{}, seen: map[flow.Position]bool{},

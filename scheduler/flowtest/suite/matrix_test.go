@@ -1,7 +1,11 @@
 package suite
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
+
+	"golang.org/x/tools/txtar"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -32,5 +36,43 @@ func TestManyValuesOfAnAxis(t *testing.T) {
 	}
 	if allocations := testing.AllocsPerRun(1, func() { repeatedValues(values) }); allocations > 50_000 {
 		t.Errorf("%v allocations", allocations)
+	}
+}
+
+// All variants of a flow are made of one text, however many they are, and so are the files that it reads.
+func TestVariantsReadOnce(t *testing.T) {
+	dir := unpack(t, txtar.Parse([]byte(`
+-- a.yaml --
+steps:
+  - {id: answer, call: chat, with: {system: !file system.txt, user: hello, temperature: 0}}
+  - {id: sub, call: flow, with: {path: sub.yaml}}
+  - {id: clerk, call: agent, with: {prompt: hello, tools: {flows: [{path: tool.yaml, name: look}]}}}
+outputs: {x: 1}
+-- system.txt --
+Be brief.
+-- sub.yaml --
+steps: [{id: say, call: template, with: {template: hello}}]
+outputs: {x: 1}
+-- tool.yaml --
+description: Looks.
+steps: [{id: say, call: template, with: {template: hello}}]
+outputs: {x: 1}
+-- a.test.yaml --
+matrix: {with.answer.temperature: [0, 0.1, 0.2, 0.3]}
+cases: [{name: one, until: answer, expect: [{prompt: answer, contains: brief}]}]
+`)))
+	loader, reads := newLoader(t, dir), map[string]int{}
+	loader.Flows.ReadFile = func(path string) ([]byte, error) {
+		reads[filepath.Base(path)]++
+		return os.ReadFile(path)
+	}
+	s, problems := loader.Load(t.Context(), filepath.Join(dir, "a.test.yaml"))
+	if s == nil || len(s.Cases) != 4 {
+		t.Fatal(problems)
+	}
+	for _, name := range []string{"a.yaml", "system.txt", "sub.yaml", "tool.yaml"} {
+		if reads[name] != 1 {
+			t.Errorf("%s was read %d times", name, reads[name])
+		}
 	}
 }
