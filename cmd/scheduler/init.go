@@ -91,7 +91,7 @@ func (a *app) initProject(dir string) error {
 		}
 		a.Tellf("created %s", path)
 	}
-	a.Tellf("\nTry it:\n  cd %s\n  scheduler run flows/hello.yaml --explain\n  scheduler test", dir)
+	a.Tellf("\nTry it:\n  cd %s\n  scheduler run flows/hello.yaml --explain\n  scheduler test\n  scheduler serve --open", dir)
 	return nil
 }
 

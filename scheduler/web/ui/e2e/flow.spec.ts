@@ -17,6 +17,7 @@ test("the text is linted while one types, and saved unless the file has changed"
   await page.keyboard.type("descripton: typed\n");
   const problems = page.getByRole("list", { name: "Problems" });
   await expect(problems).toContainText("descripton");
+  await expect(page.locator(".screen-head")).not.toContainText("fine"); // the badge is about the text that is shown
   await expect(page.locator(".cm-lint-marker-error").first()).toBeVisible();
   await problems.getByRole("button").first().click();
   await expect(text).toBeFocused();

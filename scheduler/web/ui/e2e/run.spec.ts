@@ -63,6 +63,19 @@ test("a flow that a step runs is a graph of its own", async ({ page }) => {
   await expect(page.locator('[data-node="many/say"]')).toBeVisible();
 });
 
+test("a run that is over can be run again with its inputs", async ({ page }) => {
+  const answer = await page.request.post("/api/v1/runs", { data: { flow: "order", inputs: { note: "no onions" }, session: "kitchen" } });
+  const { run } = (await answer.json()) as { run: string };
+  await page.request.post(`/api/v1/runs/${run}/cancel`);
+  await page.goto(`/runs/${run}`);
+  await page.getByRole("button", { name: "Run again" }).click();
+  await expect(page.getByLabel("note")).toHaveValue("no onions");
+  await expect(page.getByLabel("Session")).toHaveValue("kitchen");
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await expect(page).toHaveURL(/\/runs\//);
+  await expect(page).not.toHaveURL(new RegExp(run));
+});
+
 test("a run can be cancelled, and goes on with an edited flow", async ({ page }) => {
   const answer = await page.request.post("/api/v1/runs", { data: { flow: "held" } });
   const { run } = (await answer.json()) as { run: string };

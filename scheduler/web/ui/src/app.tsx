@@ -1,4 +1,4 @@
-import { Component, Suspense, lazy, useCallback, useEffect, useState, type ComponentType, type ReactNode } from "react";
+import { Component, Suspense, lazy, useCallback, useEffect, useRef, useState, type ComponentType, type ReactNode } from "react";
 import { Link, Redirect, Route, Switch, useLocation } from "wouter";
 import { api, unauthorized, type Schemas } from "./api/client.ts";
 import { useLoad } from "./api/load.ts";
@@ -55,12 +55,14 @@ function Frame({ me }: { me: Schemas["MeBody"] }) {
   const t = useText();
   const live = useFeedSource();
   const [location] = useLocation();
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => showCurrent(nav.current), [location]);
   return (
     <>
       <a className="skip" href="#main">{t("nav.skip")}</a>
       <header className="bar">
         <Link href="/runs" className="brand"><img src="/icon.svg" alt="" width="20" height="20" />scheduler</Link>
-        <nav aria-label={t("nav.label")}>
+        <nav aria-label={t("nav.label")} ref={nav}>
           {links.map(([path, text]) => (
             <Link key={path} href={path} aria-current={location.startsWith(path) ? "page" : undefined}>
               {t(text)}
@@ -87,6 +89,12 @@ function Frame({ me }: { me: Schemas["MeBody"] }) {
       </main>
     </>
   );
+}
+
+/** Scrolls the link of the screen into sight where the links are a row that scrolls. The page itself stays. */
+function showCurrent(nav: HTMLElement | null) {
+  const link = nav?.querySelector<HTMLElement>("[aria-current]");
+  if (nav && link) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - (nav.clientWidth - link.offsetWidth) / 2;
 }
 
 function NotFound() {

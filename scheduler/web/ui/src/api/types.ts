@@ -985,6 +985,7 @@ export interface components {
             usage: components["schemas"]["Usage"];
         };
         ChatRequest: {
+            /** @description Each has a role and a content: a text, or a list of parts with a type. */
             messages: unknown[] | null;
             /** @description session is the conversation. */
             metadata?: {

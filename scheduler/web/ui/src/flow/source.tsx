@@ -23,8 +23,17 @@ async function loadSource(flow: string, signal?: AbortSignal): Promise<Source> {
   return { file: body.file ?? "", text: body.text, tag: response.headers.get("ETag") ?? "" };
 }
 
-/** SourceTab shows the text of a flow, checks it while one types, and saves it. */
-export function SourceTab({ flow, start, onSaved, editor }: { flow: string; start?: number; onSaved(): void; editor: Ref<EditorHandle> & { current: EditorHandle | null } }) {
+/** How many problems a text has. */
+export interface Checked {
+  errors: number;
+  warnings: number;
+}
+
+/**
+ * SourceTab shows the text of a flow, checks it while one types, and saves it. onChecked gets the problems of a text that is
+ * not saved, undefined where there is none.
+ */
+export function SourceTab({ flow, start, onSaved, onChecked, editor }: { flow: string; start?: number; onSaved(): void; onChecked(found?: Checked): void; editor: Ref<EditorHandle> & { current: EditorHandle | null } }) {
   const t = useText();
   const me = useMe();
   const source = useLoad((signal) => loadSource(flow, signal), [flow]);
@@ -39,13 +48,15 @@ export function SourceTab({ flow, start, onSaved, editor }: { flow: string; star
     onSaved();
   });
   useLeaveGuard(isChanged);
+  const errors = lint.problems.filter((p) => p.severity === "error").length;
+  const warnings = lint.problems.length - errors;
+  useEffect(() => onChecked(isChanged ? { errors, warnings } : undefined), [isChanged, errors, warnings, onChecked]);
   const reload = useCallback(() => {
     setDraft(undefined);
     source.reload();
   }, [source.reload]);
   if (source.error) return <ErrorBox error={source.error} retry={source.reload} />;
   if (!source.data) return <Loading />;
-  const errors = lint.problems.filter((p) => p.severity === "error").length;
   return (
     <div className="source-tab">
       <div className="source-head">

@@ -7,7 +7,7 @@ import { useText } from "../i18n.ts";
 import { hasScope, useMe } from "../me.ts";
 import type { FollowedRun } from "./follow.ts";
 
-/** What can be done with a run: answer, cancel, resume, resume with an edited flow, delete. */
+/** What can be done with a run: answer, cancel, resume, resume with an edited flow, run again, delete. */
 export function RunActions({ run }: { run: FollowedRun }) {
   const t = useText();
   const me = useMe();
@@ -45,6 +45,9 @@ export function RunActions({ run }: { run: FollowedRun }) {
         {canWrite && hasScope(me, "flows:write") && state !== "running" && state !== "finished" && (
           <button disabled={busy} onClick={() => setDialog("edit")}>{t("run.resume_edited")}</button>
         )}
+        {canWrite && (isOver || state === "failed") && (
+          <button disabled={busy} onClick={() => void act(async () => navigate(`/flows/${await flowOf(info.flow, t("run.no_flow"))}?tab=run&from=${id}`))}>{t("run.again")}</button>
+        )}
         {hasScope(me, "admin") && (isOver || state === "failed") && <button className="quiet" disabled={busy} onClick={() => setDialog("delete")}>{t("run.delete")}</button>}
       </div>
       {error && !dialog && <ErrorBox error={error} />}
@@ -61,6 +64,14 @@ export function RunActions({ run }: { run: FollowedRun }) {
       )}
     </>
   );
+}
+
+/** Returns the id of the flow with a name; a run knows only the name. */
+async function flowOf(name: string, missing: string): Promise<string> {
+  const list = await api.get("/api/v1/flows", { query: { limit: 200 } });
+  const found = list.items.find((one) => one.name === name) ?? list.items.find((one) => one.flow === name);
+  if (!found) throw new Error(missing);
+  return found.flow;
 }
 
 /** The flow as the run has it, to be changed before the run goes on. */

@@ -47,6 +47,7 @@ function isShown(e: RunEvent, filter: Filter, selected?: string): boolean {
 }
 
 const Line = memo(function Line({ event: e, onSelect }: { event: RunEvent; onSelect(id: string): void }) {
+  const t = useText();
   const step = stepOf(e);
   return (
     <div className="log-line" data-type={e.type} data-failed={!!e.data?.error || undefined}>
@@ -54,13 +55,13 @@ const Line = memo(function Line({ event: e, onSelect }: { event: RunEvent; onSel
       <time dateTime={e.time}>{formatClock(e.time)}</time>
       <span className="log-type">{e.type}</span>
       {step ? <button className="link" tabIndex={-1} onClick={() => onSelect(step)}>{step}</button> : <span />}
-      <span className="log-text">{textOf(e)}</span>
+      <span className="log-text">{textOf(e, t)}</span>
     </div>
   );
 });
 
 /** What an event says, in one line. */
-export function textOf(e: RunEvent): string {
+export function textOf(e: RunEvent, t: ReturnType<typeof useText>): string {
   const d = e.data;
   if (!d) return "";
   const parts: string[] = [];
@@ -69,7 +70,7 @@ export function textOf(e: RunEvent): string {
   if (d.reason) parts.push(d.reason);
   if (d.delay_ms) parts.push(`+${d.delay_ms} ms`);
   if (d.duration_ms !== undefined) parts.push(`${Math.round(d.duration_ms * 10) / 10} ms`);
-  if (d.usage) parts.push(`${d.usage.input_tokens} + ${d.usage.output_tokens} tokens`);
+  if (d.usage) parts.push(t("run.in_and_out", { input: d.usage.input_tokens, output: d.usage.output_tokens }));
   if (d.llm?.model) parts.push(d.llm.model);
   if (d.answers) parts.push(JSON.stringify(d.answers));
   if (d.inputs) parts.push(JSON.stringify(d.inputs));

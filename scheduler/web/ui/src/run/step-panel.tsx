@@ -140,7 +140,7 @@ function Events({ step, events }: { step: string; events: RunEvent[] }) {
             <span className="log-seq">{e.seq}</span>
             <time dateTime={e.time}>{formatClock(e.time)}</time>
             <span className="log-type">{e.type}</span>
-            <span className="log-text">{textOf(e)}</span>
+            <span className="log-text">{textOf(e, t)}</span>
           </div>
         )}
       </VList>

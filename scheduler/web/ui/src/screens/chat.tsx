@@ -44,6 +44,10 @@ function FlowChoice({ flow }: { flow?: string }) {
   const t = useText();
   const [, navigate] = useLocation();
   const models = useLoad(loadModels, []);
+  const only = models.data?.length === 1 ? models.data[0] : undefined;
+  useEffect(() => {
+    if (!flow && only) navigate(`/chat/${only}`, { replace: true });
+  }, [flow, only, navigate]);
   return (
     <label>
       {t("chat.flow")}{" "}

@@ -7,7 +7,7 @@ import { Ago, Empty, ErrorBox, Loading, ScreenHead, StateBadge, Tabs } from "../
 import { Graph } from "../components/graph.tsx";
 import { Table, type Column } from "../components/table.tsx";
 import { SchemaForm, useFormName, type Faults, type Values } from "../forms/schema-form.tsx";
-import { SourceTab } from "../flow/source.tsx";
+import { SourceTab, type Checked } from "../flow/source.tsx";
 import type { EditorHandle } from "../flow/editor.tsx";
 import { formatDuration } from "../format.ts";
 import { useText } from "../i18n.ts";
@@ -37,6 +37,7 @@ function FlowScreen({ flow, onSaved }: { flow: FlowBody; onSaved(): void }) {
   const editor = useRef<EditorHandle>(null);
   const graph = useLoad((signal) => loadGraph(flow.flow, signal), [flow.flow, flow.hash]);
   const tab = tabs.find((one) => one === query.get("tab")) ?? "source";
+  const [draft, setDraft] = useState<Checked>(); // the problems of a text that is not saved
   const setTab = (one: Tab) => setQuery({ tab: one }, { replace: true });
   const choose = (step: string) => {
     setSelected(step);
@@ -46,7 +47,7 @@ function FlowScreen({ flow, onSaved }: { flow: FlowBody; onSaved(): void }) {
   return (
     <section className="screen flow-screen">
       <ScreenHead title={flow.name ?? flow.flow.replaceAll("~", "/")}>
-        <ProblemCount flow={flow} />
+        <ProblemCount flow={(tab === "source" && draft) || flow} />
         {flow.model && <Link href={`/chat/${flow.flow}`}>{t("flow.chat")}</Link>}
       </ScreenHead>
       {flow.description && <p>{flow.description}</p>}
@@ -61,7 +62,7 @@ function FlowScreen({ flow, onSaved }: { flow: FlowBody; onSaved(): void }) {
         </div>
         <div className="pane">
           <Tabs tabs={tabs.map((id) => ({ id, title: t(`flow.tab_${id}`) }))} value={tab} onChange={setTab} label={flow.flow}>
-            {tab === "source" && <SourceTab flow={flow.flow} start={Number(query.get("line")) || undefined} onSaved={onSaved} editor={editor} />}
+            {tab === "source" && <SourceTab flow={flow.flow} start={Number(query.get("line")) || undefined} onSaved={onSaved} onChecked={setDraft} editor={editor} />}
             {tab === "run" && <RunTab flow={flow} />}
             {tab === "history" && <History flow={flow} />}
             {tab === "triggers" && <Triggers flow={flow} />}
@@ -101,14 +102,27 @@ function Steps({ steps, onSelect }: { steps: FlowBody["steps"]; onSelect(step: s
   );
 }
 
-/** RunTab starts a run with inputs from a form. */
+/** RunTab starts a run with inputs from a form; ?from= fills it with those of an earlier run. */
 function RunTab({ flow }: { flow: FlowBody }) {
+  const [query] = useSearchParams();
+  const id = query.get("from");
+  const from = useLoad(async (signal) => (id ? api.get("/api/v1/runs/{id}", { path: { id }, signal }) : undefined), [id]);
+  if (id && !from.data && !from.error) return <Loading />;
+  return (
+    <>
+      {from.error && <ErrorBox error={from.error} retry={from.reload} />}
+      <RunForm key={from.data?.run ?? ""} flow={flow} from={from.data} />
+    </>
+  );
+}
+
+function RunForm({ flow, from }: { flow: FlowBody; from?: Schemas["RunBody"] }) {
   const t = useText();
   const me = useMe();
   const name = useFormName();
   const [, navigate] = useLocation();
-  const [values, setValues] = useState<Values>({});
-  const [session, setSession] = useState("");
+  const [values, setValues] = useState<Values>((from?.inputs ?? {}) as Values);
+  const [session, setSession] = useState(from?.session ?? "");
   const [error, setError] = useState<Error>();
   const [busy, setBusy] = useState(false);
   const start = async (inputs: Values) => {
