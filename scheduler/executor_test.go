@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"iter"
 	"os"
@@ -27,9 +26,8 @@ import (
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/schedulertest"
+	"github.com/callnode/scheduler/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -51,11 +49,9 @@ func TestRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := runGolden(t, archive)
-			if *update {
+			if golden.Updating() {
 				setFile(archive, "events", got)
-				if err := os.WriteFile(path, txtar.Format(archive), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				golden.Write(t, path, string(txtar.Format(archive)))
 			}
 			if diff := cmp.Diff(string(content(archive, "events")), got); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)

@@ -65,6 +65,7 @@ var layers = map[string][]string{
 	"plugins/pluginstest":   {"plugins", "plugins/host", "plugins/manifest", "plugins/proto", "plugins/verify"},
 	"plugins/examples/...":  {"plugins", "plugins/sdk", "llm", "llm/value"},
 	"test/slow":             {},
+	"test/golden":           {},
 	"test/hostile":          {"plugins/proto"},
 	"calls/schema":          {"llm/value", "llm/value/wording"},
 	"calls":                 {"llm", "plugins", "calls/schema", "llm/value", "llm/value/wording"},
@@ -183,7 +184,7 @@ var doors = map[string][]string{
 	"github.com/spf13/cobra":                 {"cmd"},
 	"github.com/spf13/pflag":                 {"cmd"}, // cobra's flags
 	"github.com/spf13/viper":                 {"cmd"},
-	"github.com/google/go-cmp":               {"calls/callstest", "llm/llmtest", "scheduler/journal/journaltest", "scheduler/schedulertest", "calls/memory/memorytest"},
+	"github.com/google/go-cmp":               {"test/golden", "calls/callstest", "llm/llmtest", "scheduler/journal/journaltest", "scheduler/schedulertest", "calls/memory/memorytest"},
 	"pgregory.net/rapid":                     {"calls/memory/memorytest"},
 	"gonum.org/v1/gonum":                     {"scheduler/flowtest/stat"},
 	"golang.org/x/tools/txtar":               {"scheduler/schedulertest"},

@@ -3,7 +3,6 @@ package slot_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"iter"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/test/golden"
 )
 
 func TestConformance(t *testing.T) { callstest.Run(t, slot.Definition()) }
@@ -248,7 +248,7 @@ func TestPrompts(t *testing.T) {
 			run(t, model, vars, parse(t, `{"data":{"unit":"C"},"step_num":2,"current_schema":`+trip+`}`).Map())
 			first := content(t, model, 0, 0)
 			for i, message := range []string{first, content(t, model, 1, 0), content(t, model, 2, 2)} {
-				golden(t, fmt.Sprintf("%s-%d.txt", language, i+1), message)
+				golden.Check(t, filepath.Join("testdata", fmt.Sprintf("%s-%d.txt", language, i+1)), message+"\n")
 			}
 			for _, section := range []string{"instructions", "example", "context", "question", "tool_info", "schema", "output"} {
 				if strings.Count(first, "<"+section+">") != 1 || strings.Count(first, "</"+section+">") != 1 {
@@ -263,26 +263,6 @@ func TestPrompts(t *testing.T) {
 				t.Errorf("the model may choose: %s", got)
 			}
 		})
-	}
-}
-
-var update = flag.Bool("update", false, "write the golden files")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got+"\n"); diff != "" {
-		t.Errorf("%s (-want +got, -update writes it)\n%s", name, diff)
 	}
 }
 

@@ -1,35 +1,15 @@
 package flow
 
 import (
-	"flag"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/test/golden"
 )
-
-var updateGoldens = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *updateGoldens {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is stale, run with -update: %s", path, diff)
-	}
-}
 
 func editorSchema(t *testing.T) *schema.Schema {
 	t.Helper()
@@ -43,7 +23,7 @@ func editorSchema(t *testing.T) *schema.Schema {
 // The editor's schema is pinned, and takes every flow that lint takes.
 func TestEditorSchema(t *testing.T) {
 	s := editorSchema(t)
-	golden(t, "testdata/flow.schema.json", string(s.Doc().AppendIndented(nil, "  "))+"\n")
+	golden.Check(t, "testdata/flow.schema.json", string(s.Doc().AppendIndented(nil, "  "))+"\n")
 	for _, file := range []string{"testdata/lint/good.yaml", "testdata/lint/never.yaml", "testdata/lint/skipped.yaml", "graph/testdata/all.yaml"} {
 		src, err := os.ReadFile(file)
 		if err != nil {

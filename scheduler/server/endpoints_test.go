@@ -1,10 +1,7 @@
 package server_test
 
 import (
-	"bytes"
-	"flag"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,9 +12,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // request is how an endpoint is used in a test. In paths, RUN is a run of lin that is over,
 // WAITS one that waits, FAILED one that was cancelled, MEMORY a memory of lin, TOKEN a token.
@@ -276,20 +272,7 @@ func (w *world) checkRefusals(op operation, r request) {
 func TestDocument(t *testing.T) {
 	w := newWorld(t)
 	doc := w.do(w.lin, "GET", "/api/v1/openapi.json", "").doc
-	got := append(doc.AppendIndented(nil, "  "), '\n')
-	const golden = "testdata/openapi.json"
-	if *update {
-		if err := os.WriteFile(golden, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("the document has changed: look at it with go test -run TestDocument ./scheduler/server -update, and git diff")
-	}
+	golden.Check(t, "testdata/openapi.json", string(doc.AppendIndented(nil, "  "))+"\n")
 }
 
 // TestDocumentIsValid reads the document as two tools do, with the operations of the flows too.

@@ -2,35 +2,15 @@ package graph_test
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/callnode/scheduler/calls/builtin"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flow/graph"
+	"github.com/callnode/scheduler/test/golden"
 )
-
-var updateGoldens = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *updateGoldens {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is stale, run with -update: %s", path, diff)
-	}
-}
 
 func loader(t testing.TB) *flow.Loader {
 	t.Helper()
@@ -46,8 +26,8 @@ func TestGraph(t *testing.T) {
 	if f == nil {
 		t.Fatal(problems)
 	}
-	golden(t, "testdata/all.mmd", graph.Of(f).Mermaid())
-	golden(t, "testdata/all.dot", graph.Of(f).Dot())
+	golden.Check(t, "testdata/all.mmd", graph.Of(f).Mermaid())
+	golden.Check(t, "testdata/all.dot", graph.Of(f).Dot())
 }
 
 // Flows that share flows would be drawn more often than anybody can look at.

@@ -2,7 +2,6 @@ package suite
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,9 +14,8 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the goldens")
 
 func newLoader(t testing.TB, root string) *Loader {
 	t.Helper()
@@ -71,11 +69,9 @@ func checkGolden(t *testing.T, archive *txtar.Archive, name, got string) {
 		if f.Name != "want" {
 			continue
 		}
-		if *update {
+		if golden.Updating() {
 			archive.Files[i].Data = []byte(got)
-			if err := os.WriteFile(name, txtar.Format(archive), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			golden.Write(t, name, string(txtar.Format(archive)))
 		} else if got != string(f.Data) {
 			t.Errorf("got\n%s\nwant\n%s", got, f.Data)
 		}
