@@ -46,8 +46,8 @@ stops leaves its runs to the others. All of them need the same store, and what t
 use: plugins, secrets, files below the folder of the project.
 
 --check prints what this machine cannot carry out, and why: of the flows of the project and
-of the runs that wait for a worker. --setup registers the search attributes by which
-Temporal's pages find runs. Both end then.
+of the runs that wait for a worker. What is for workers of other queues it only names.
+--setup registers the search attributes by which Temporal's pages find runs. Both end then.
 
 On Ctrl-C or SIGTERM no further step begins; those at work get a while to end (the setting
 worker.drain), and other workers go on.
@@ -199,7 +199,7 @@ func (a *app) work(ctx context.Context, f *workerFlags) error {
 		return a.beforeRun(err)
 	}
 	if f.check {
-		return a.checkMachine(ctx)
+		return a.checkMachine(ctx, queues)
 	}
 	stop, err := a.tellHealth(ctx, client, f.listen)
 	if err != nil {
@@ -248,44 +248,98 @@ func (a *app) setUpTemporal(ctx context.Context, client *temporal.Client) error 
 	return nil
 }
 
-// checkMachine prints what this machine cannot carry out.
-func (a *app) checkMachine(ctx context.Context) error {
-	hasGaps := false
-	tell := func(what string, err error) {
-		var missing *service.MissingError
-		if errors.As(err, &missing) {
-			hasGaps = true
-			for _, reason := range missing.Reasons {
-				fmt.Fprintf(a.Stdout, "%s: %s\n", what, wording.OfError(reason).In(string(a.Language)))
-			}
-		}
+// machineCheck looks for what this machine lacks. [app.checkMachine] makes one.
+type machineCheck struct {
+	*app
+	queues []string // those that it takes runs from
+	// hasGaps: something is missing; hasOthers: something is for workers of other queues.
+	hasGaps, hasOthers bool
+}
+
+// checkMachine prints what this machine cannot carry out of what its queues bring it, and names
+// what is for the workers of other queues.
+func (a *app) checkMachine(ctx context.Context, queues []string) error {
+	c := &machineCheck{app: a, queues: queues}
+	if err := c.checkFlows(); err != nil {
+		return err
 	}
-	flows, err := a.service.NewLibrary(a.flowFolders(nil)).Flows()
+	if err := c.checkRuns(ctx); err != nil {
+		return err
+	}
+	switch {
+	case c.hasGaps:
+		return exitError{code: exitFailed}
+	case c.hasOthers:
+		a.Tellf("this machine can carry out all other flows of the project and all other runs under way")
+	default:
+		a.Tellf("this machine can carry out all flows of the project and all runs under way")
+	}
+	return nil
+}
+
+// tell prints what is missing for a flow or a run.
+func (c *machineCheck) tell(what string, err error) {
+	var missing *service.MissingError
+	if !errors.As(err, &missing) {
+		return
+	}
+	c.hasGaps = true
+	for _, reason := range missing.Reasons {
+		fmt.Fprintf(c.Stdout, "%s: %s\n", what, wording.OfError(reason).In(string(c.Language)))
+	}
+}
+
+// isForOthers reports whether a queue is not one of this machine's; then it tells where to check
+// what waits there.
+func (c *machineCheck) isForOthers(what, queue string) bool {
+	if queue == "" || slices.Contains(c.queues, queue) {
+		return false
+	}
+	c.hasOthers = true
+	c.Tellf("%s is for workers of the queue %s: check it on their machines, with --queue %[2]s", what, queue)
+	return true
+}
+
+func (c *machineCheck) checkFlows() error {
+	flows, err := c.service.NewWorkerLibrary(c.flowFolders(nil)).Flows()
 	if err != nil {
 		return usageError(err)
 	}
 	for _, one := range flows {
-		if one.Flow == nil {
-			tell(one.ID, &service.MissingError{Reasons: []error{one.Problems.Err()}})
+		if c.isForOthers(one.ID, c.service.QueueOfFile(one.File)) {
 			continue
 		}
-		tell(one.ID, a.service.CheckHere(one.Flow))
-	}
-	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning, journal.RunWaiting}, Labels: map[string]string{journal.LabelRunsOn: temporal.RunsOn}}
-	for info, err := range a.service.Runs(ctx, service.Principal{}, filter) {
-		if err != nil {
-			return a.beforeRun(err)
+		if one.Flow == nil {
+			c.tell(one.ID, &service.MissingError{Reasons: []error{one.Problems.Err()}})
+			continue
 		}
-		session, _, err := a.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: info.ID, Here: true})
+		c.tell(one.ID, c.service.CheckHere(one.Flow))
+		for _, step := range one.Flow.QueuedSteps() {
+			c.isForOthers(c.Language.Say("%s: the flow %s of the step %s", one.ID, step.File, step.Step), step.Queue)
+		}
+	}
+	return nil
+}
+
+func (c *machineCheck) checkRuns(ctx context.Context) error {
+	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning, journal.RunWaiting}, Labels: map[string]string{journal.LabelRunsOn: temporal.RunsOn}}
+	for info, err := range c.service.Runs(ctx, service.Principal{}, filter) {
+		if err != nil {
+			return c.beforeRun(err)
+		}
+		queue, err := c.service.QueueOfRun(ctx, info)
+		if err != nil {
+			return c.beforeRun(err)
+		}
+		if c.isForOthers(info.ID, queue) {
+			continue
+		}
+		session, _, err := c.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: info.ID, Here: true})
 		if err == nil {
 			err = session.CheckMachine()
 		}
-		tell(info.ID, service.MissingOf(err))
+		c.tell(info.ID, service.MissingOf(err))
 	}
-	if hasGaps {
-		return exitError{code: exitFailed}
-	}
-	a.Tellf("this machine can carry out all flows of the project and all runs under way")
 	return nil
 }
 

@@ -39,8 +39,8 @@ type Flow struct {
 	LLM string
 	// Plugins are the names of the plugins that the flow wants.
 	Plugins []string
-	// Files are the other files that were read for it, by their paths: those of
-	// !file and of sub-flows.
+	// Files are the other files that it needs, by their paths: those of !file and of
+	// sub-flows.
 	Files map[string][]byte
 
 	byID     map[string]int

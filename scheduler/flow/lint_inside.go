@@ -77,10 +77,10 @@ func (ld *loading) loadInnerFlow(u *unit, at Position, path string) *Flow {
 		u.problems = append(u.problems, unreadableProblem(at, path, err))
 		return nil
 	}
-	files, stack := maps.Clone(ld.files), ld.stack
-	ld.stack = nil
-	ld.inner[full] = ld.loadFlow(full, src, around{u.language, u.messages, u.hasUser})
-	ld.files, ld.stack = files, stack
+	files, stack, kept := maps.Clone(ld.files), ld.stack, ld.kept
+	ld.stack, ld.kept = nil, nil
+	ld.inner[full] = ld.loadFlow(full, src, around{u.language, u.messages, u.hasUser, false})
+	ld.files, ld.stack, ld.kept = files, stack, kept
 	return ld.inner[full]
 }
 

@@ -3,6 +3,7 @@ package flow
 import (
 	"cmp"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,17 +40,24 @@ func (l *Loader) Load(path string) (*Flow, Problems) {
 // paths in it are relative to file's directory.
 func (l *Loader) Parse(file string, src []byte) (*Flow, Problems) {
 	ld := &loading{
-		Loader: l, flows: map[string]*Flow{}, files: map[string][]byte{},
+		Loader: l, flows: map[subFlow]*Flow{}, files: map[string][]byte{},
 		leniently: map[*schema.Schema]*schema.Schema{}, texts: map[string]bool{},
 		inner: map[string]*Flow{filepath.Clean(file): nil},
 	}
-	flow := ld.loadFlow(file, src, around{language: l.Languages.defaultName(), messages: l.messageLanguage()})
+	flow := ld.loadFlow(file, src, around{language: l.Languages.defaultName(), messages: l.messageLanguage(), isElsewhere: l.onlySignature})
 	problems := slices.Concat(ld.reports...)
 	if problems.HasErrors() {
 		return nil, problems
 	}
-	flow.Files = ld.files
 	return flow, problems
+}
+
+// ForSignatures returns a Loader for flows that run on other machines: it does not report what is
+// wrong in their steps.
+func (l *Loader) ForSignatures() *Loader {
+	signatures := *l
+	signatures.onlySignature = true
+	return &signatures
 }
 
 // LoadText loads a flow from its text and the content of its other files, by their
@@ -91,6 +99,7 @@ func similarFileHint(path string) wording.Text {
 type around struct {
 	language, messages string
 	hasUser            bool
+	isElsewhere        bool
 }
 
 // loadFlow parses, compiles and checks one file.
@@ -102,16 +111,21 @@ func (ld *loading) loadFlow(file string, src []byte, outer around) *Flow {
 		decoder: decoder{text, &report{}},
 		loading: ld,
 		dir:     filepath.Dir(file),
-		flow:    &Flow{File: file, Source: src, registry: ld.Registry},
+		flow:    &Flow{File: file, Source: src, Files: map[string][]byte{}, registry: ld.Registry},
 		byID:    map[string]int{},
 
 		language: outer.language,
 		messages: outer.messages,
 		hasUser:  outer.hasUser,
+
+		isElsewhere: outer.isElsewhere,
 	}
-	ld.stack = append(ld.stack, filepath.Clean(file))
+	ld.stack, ld.kept = append(ld.stack, filepath.Clean(file)), append(ld.kept, u.flow.Files)
 	u.process()
-	ld.stack = ld.stack[:len(ld.stack)-1]
+	ld.stack, ld.kept = ld.stack[:len(ld.stack)-1], ld.kept[:len(ld.kept)-1]
+	if u.isElsewhere {
+		ld.reports = ld.reports[:slot+1] // its sub-flows run there too
+	}
 	elsewhere := func(p Problem) string { // the flow's own come first, then file by file
 		if p.Pos.File == file {
 			return ""
@@ -138,6 +152,14 @@ func (u *unit) process() {
 	}
 	u.applyOverrides(root)
 	u.decodeFlow(root)
+	isInside := len(u.loading.stack) > 1
+	if isInside && u.loading.QueuedElsewhere && u.keys.Queue.isSet() {
+		u.isElsewhere = true
+	}
+	if u.isElsewhere {
+		u.readSignature()
+		return
+	}
 	u.compileFlow()
 	if u.flow.Language != "" {
 		u.language, u.messages = u.flow.Language, u.flow.Language
@@ -150,6 +172,20 @@ func (u *unit) process() {
 	u.lintTriggers()
 	u.lintCaches()
 	u.completeFlow()
+}
+
+// readSignature reads what a step that runs the flow on another machine sees of it: the inputs, the
+// outputs, and the files that go there with it. The problems of the steps are found there.
+func (u *unit) readSignature() {
+	decoded := u.problems
+	u.compileFlow()
+	u.loadSubFlows()
+	u.lintOrder()
+	for _, s := range u.steps {
+		s.Output = u.outputOf(s)
+	}
+	u.completeFlow()
+	u.problems = decoded
 }
 
 // loadSubFlows loads the flows that steps run, where their paths are known before the
@@ -166,21 +202,24 @@ func (u *unit) loadSubFlows() {
 		}
 		v, _ = v.At(rest)
 		if path, _ := v.Str(); path != "" {
-			s.Sub = u.loading.loadSubFlow(u, u.positionOf(nodeAt(s.with, "/path")), path)
+			s.Sub = u.loading.loadSubFlow(u, s, path)
 		}
 	}
 }
 
-// loadSubFlow returns the flow at path, relative to the flow that names it, or nil if it
+// loadSubFlow returns the flow at path, relative to the flow whose step names it, or nil if it
 // has errors. Each file is read once.
-func (ld *loading) loadSubFlow(u *unit, at Position, path string) *Flow {
-	full := ld.pathBeside(u, path)
+func (ld *loading) loadSubFlow(u *unit, s *stepUnit, path string) *Flow {
+	at, full := u.positionOf(nodeAt(s.with, "/path")), ld.pathBeside(u, path)
 	if i := slices.Index(ld.stack, full); i >= 0 {
 		u.add(at, "flows run each other in a circle: %s", strings.Join(append(slices.Clone(ld.stack[i:]), full), " -> ")).
 			hint("a flow cannot run itself; use for_each, or the call agent, to repeat work")
 		return nil
 	}
-	if flow, seen := ld.flows[full]; seen {
+	isQueued := ld.QueuedElsewhere && s.Queue != ""
+	sub := subFlow{full, u.isElsewhere || isQueued}
+	if flow, seen := ld.flows[sub]; seen {
+		ld.keepFiles(full, flow)
 		return flow
 	}
 	if len(ld.stack) >= maxFlowDepth {
@@ -192,9 +231,20 @@ func (ld *loading) loadSubFlow(u *unit, at Position, path string) *Flow {
 		u.problems = append(u.problems, unreadableProblem(at, path, err))
 		return nil
 	}
-	flow := ld.loadFlow(full, src, around{u.language, u.messages, u.hasUser})
-	ld.flows[full] = flow
+	flow := ld.loadFlow(full, src, around{u.language, u.messages, u.hasUser, sub.isElsewhere})
+	ld.flows[sub] = flow
 	return flow
+}
+
+// keepFiles notes that the flows which are being read need a sub-flow that was read before.
+func (ld *loading) keepFiles(path string, f *Flow) {
+	if f == nil {
+		return
+	}
+	for _, files := range ld.kept {
+		files[path] = f.Source
+		maps.Copy(files, f.Files)
+	}
 }
 
 // LoadInside is Load of a flow whose path came up in a run, perhaps from a model:

@@ -34,12 +34,17 @@ type Loader struct {
 	Root string
 	// ReadFile reads a file by its path; nil reads from disk.
 	ReadFile func(path string) ([]byte, error)
+	// QueuedElsewhere is set on a machine that gives the flows that have a queue, and that steps run,
+	// to the workers of the queue: of them only the inputs and the outputs are read. What else they
+	// need, and what is wrong in their steps, is for those workers.
+	QueuedElsewhere bool
 	// Overrides are laid over the parameters of the flow that is loaded, not over those of sub-flows.
 	Overrides []Override
 
-	kept     *keptFiles // what was read before; nil: each file is read whenever it is asked for
-	recorded bool       // ReadFile has only what a journal kept
-	hasUser  bool       // whose memory it is is known from elsewhere, such as the run around
+	kept          *keptFiles // what was read before; nil: each file is read whenever it is asked for
+	recorded      bool       // ReadFile has only what a journal kept
+	onlySignature bool       // see ForSignatures
+	hasUser       bool       // whose memory it is is known from elsewhere, such as the run around
 }
 
 // Override is a parameter of a step that another value is laid over, as if the file had it: tests compare

@@ -87,6 +87,29 @@ func (f *Flow) WithoutQueued() *Flow {
 	return &own
 }
 
+// QueuedStep is a step whose flow a worker of a queue carries out as a run of its own.
+// [Flow.QueuedSteps] makes it; it is only data.
+type QueuedStep struct {
+	// Step is the id of the step, File the path of the flow that it runs.
+	Step, File, Queue string
+}
+
+// QueuedSteps lists the steps of the flow, and of the sub-flows that run in its process, whose flows
+// have a queue.
+func (f *Flow) QueuedSteps() (all []QueuedStep) {
+	for _, s := range f.Steps {
+		if s.Sub == nil {
+			continue
+		}
+		if queue := cmp.Or(s.Queue, s.Sub.Queue); queue != "" {
+			all = append(all, QueuedStep{s.ID, s.Sub.File, queue})
+			continue
+		}
+		all = append(all, s.Sub.QueuedSteps()...)
+	}
+	return all
+}
+
 // SecretNames returns the names of the secrets that the flow and its sub-flows mention.
 func (f *Flow) SecretNames() []string {
 	var names []string

@@ -17,7 +17,9 @@ type loading struct {
 	*Loader
 	reports []Problems
 	files   map[string][]byte // what was read beside the flow, by path
-	flows   map[string]*Flow  // sub-flows by path; nil for one with errors
+	flows   map[subFlow]*Flow // nil for one with errors
+	// kept are the files that the flows which are being read need beside themselves, outermost first.
+	kept []map[string][]byte
 	// leniently has schemas without their conditions.
 	leniently map[*schema.Schema]*schema.Schema
 	texts     map[string]bool  // LANGUAGE/FOLDER of texts that were looked at
@@ -27,14 +29,25 @@ type loading struct {
 
 // readBeside reads a file that the flow needs beside itself, once.
 func (ld *loading) readBeside(root, path string) ([]byte, error) {
-	if content, ok := ld.files[path]; ok {
-		return content, nil
-	}
-	content, err := ld.read(root, path)
-	if err == nil {
+	content, ok := ld.files[path]
+	if !ok {
+		var err error
+		content, err = ld.read(root, path)
+		if err != nil {
+			return nil, err
+		}
 		ld.files[path] = content
 	}
-	return content, err
+	for _, files := range ld.kept {
+		files[path] = content
+	}
+	return content, nil
+}
+
+// subFlow is a flow that a step runs: the path of its file, and whether only its signature is read.
+type subFlow struct {
+	path        string
+	isElsewhere bool
 }
 
 // unit is one flow file on its way from text to Flow.
@@ -48,9 +61,12 @@ type unit struct {
 	language, messages string
 	// hasUser: the flow, or one around it, names the user whose memory it works in.
 	hasUser bool
-	steps   []*stepUnit
-	byID    map[string]int
-	order   *stepOrder
+	// isElsewhere: other machines run it, and only its signature is read. See [Loader] QueuedElsewhere.
+	isElsewhere bool
+
+	steps []*stepUnit
+	byID  map[string]int
+	order *stepOrder
 	// outputUses and the like are the names that templates outside steps mention.
 	outputUses, errorUses, memoryUses []nameUse
 	triggers                          []*triggerInputs

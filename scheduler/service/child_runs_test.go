@@ -284,6 +284,26 @@ outputs: {text: "{{ said.text }}"}
 	}
 }
 
+// A child run has the files that its flow needs beside itself.
+func TestChildFiles(t *testing.T) {
+	m := newMachines(t, scripted.Echo{})
+	dir := flowsOf(t, map[string]string{
+		"outer": "steps: [{id: a, call: flow, queue: gpu, with: {path: inner.yaml}}]\noutputs: {got: \"{{ a.got }}\"}\n",
+		"inner": `
+steps:
+  - {id: deep, call: flow, with: {path: deep.yaml}}
+  - {id: said, call: chat, with: {user: !file said.yaml}}
+outputs: {got: "{{ deep.got }}, {{ said.text }}"}
+`,
+		"deep": "steps: [{id: said, call: chat, with: {user: deep}}]\noutputs: {got: \"{{ said.text }}\"}\n",
+		"said": "the text of a file",
+	})
+	state, _, err := m.run(t.Context(), dir, value.Value{})
+	if want := `{"got":"deep, the text of a file"}`; err != nil || state.Outputs.JSON() != want {
+		t.Errorf("%s, %v", state.Outputs.JSON(), err)
+	}
+}
+
 // A child run that waits makes the run wait; answers to it go to the child, once.
 func TestChildWaits(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})

@@ -8,10 +8,17 @@ import (
 
 // Load reads a flow with all its problems; the flow is nil where errors are among them.
 func (s *Service) Load(path string) (*flow.Flow, flow.Problems, []Note, error) {
+	return s.load(path, false)
+}
+
+// load is Load; on a worker, which carries flows that have a queue out elsewhere, it reads only the
+// signature of those that steps run.
+func (s *Service) load(path string, onWorker bool) (*flow.Flow, flow.Problems, []Note, error) {
 	loader, notes, err := s.parts.Loader(Surroundings{})
 	if err != nil {
 		return nil, nil, notes, err
 	}
+	loader.QueuedElsewhere = onWorker
 	f, problems := loader.Load(path)
 	if problems.HasErrors() {
 		f = nil

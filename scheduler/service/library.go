@@ -26,6 +26,8 @@ import (
 type Library struct {
 	service *Service
 	roots   []string
+	// onWorker: see NewWorkerLibrary.
+	onWorker bool
 
 	mu     sync.Mutex // guards what follows
 	loaded map[string]*LibraryFlow
@@ -48,6 +50,14 @@ type LibraryFlow struct {
 // folder counts.
 func (s *Service) NewLibrary(roots []string) *Library {
 	return &Library{service: s, roots: roots, loaded: map[string]*LibraryFlow{}}
+}
+
+// NewWorkerLibrary is NewLibrary for a worker: of the flows that have a queue, and that steps run,
+// the library reads only the signature, for other workers carry them out.
+func (s *Service) NewWorkerLibrary(roots []string) *Library {
+	l := s.NewLibrary(roots)
+	l.onWorker = true
+	return l
 }
 
 // flowSuffixes are those of flow files.
@@ -165,7 +175,7 @@ func (l *Library) loadFlow(root, stem, rel string) (*LibraryFlow, error) {
 	if err != nil || !stepsKey.Match(source) {
 		return nil, err
 	}
-	f, problems, _, err := l.service.Load(file)
+	f, problems, _, err := l.service.load(file, l.onWorker)
 	if err != nil {
 		return nil, err
 	}

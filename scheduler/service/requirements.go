@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -63,6 +65,60 @@ func (s *Service) CheckHere(f *flow.Flow) error {
 	f = f.WithoutQueued()
 	missing := missingSecrets(f, e.Secrets)
 	return missingError(append(missing, missingFiles(f)...))
+}
+
+// QueueOfFile returns the queue that a flow names whose runs a worker carries out; "" for none, also
+// where the file cannot be read.
+func (s *Service) QueueOfFile(file string) string {
+	loader, _, err := s.parts.Loader(Surroundings{})
+	if err != nil {
+		return ""
+	}
+	f, _ := loader.ForSignatures().Load(file)
+	return queueOf(f)
+}
+
+func queueOf(f *flow.Flow) string {
+	if f == nil {
+		return ""
+	}
+	return f.Queue
+}
+
+// QueueOfRun returns the queue that a run of other machines waits in for a worker; "" for the usual
+// one, also where its flow cannot be read.
+func (s *Service) QueueOfRun(ctx context.Context, info *journal.RunInfo) (string, error) {
+	if parent := info.Labels[journal.LabelChildOf]; parent != "" {
+		return s.queueOfChild(ctx, parent, info.ID)
+	}
+	_, header, began, err := s.begunRun(ctx, Principal{}, info.ID)
+	if err != nil {
+		return "", err
+	}
+	from := Surroundings{Dir: s.localDir(began.Dir), Language: began.Language}
+	loader, _, err := s.parts.Loader(from)
+	if err != nil {
+		return "", err
+	}
+	file, files := scheduler.LocalFiles(from.Dir, header.File, header.Text)
+	f, _ := loader.ForSignatures().LoadText(file, header.Text.Source, files)
+	return queueOf(f), nil
+}
+
+// queueOfChild returns the queue that a run has given one that it waits for to.
+func (s *Service) queueOfChild(ctx context.Context, parent, child string) (queue string, err error) {
+	for e, err := range s.Events(ctx, Principal{}, parent, 1) {
+		if calls.KindOf(err) == calls.NotFound { // it was deleted meanwhile
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if e.Type == journal.StepChild && e.Data.Child.Run == child {
+			queue = e.Data.Child.Queue
+		}
+	}
+	return queue, nil
 }
 
 // MissingOf returns an error of preparing a run as a *[MissingError], unless the journal is at

@@ -38,9 +38,11 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 		return nil, nil, err
 	}
 	surroundings := Surroundings{Dir: s.localDir(began.Dir), Language: began.Language}
+	on, parent := header.Labels[journal.LabelRunsOn], header.Labels[journal.LabelChildOf]
+	isOnWorker := r.Here && on != "" && parent == "" // which carries flows that have a queue out elsewhere
 	f := r.Flow
 	if f == nil {
-		f, err = s.recordedFlow(header, surroundings)
+		f, err = s.recordedFlow(header, surroundings, isOnWorker)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -60,19 +62,21 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	}
 	e.Seed, e.Language, e.Journal = uint64(began.Seed), began.Language, j
 	e.Strict, e.Drain = r.Strict || began.Strict, r.Drain
+	if e.Loader != nil {
+		e.Loader.QueuedElsewhere = isOnWorker
+	}
 	e.Owner, e.Root = p.resumedOwner(header.Labels, began.Bound), surroundings.Dir
 	e.Scope, e.MaxTokens = began.Scope, began.MaxTokens
 	session := s.newSession(e, f, false, r.Now)
 	session.State, session.ID, session.Origin = state, r.Run, header.Labels[journal.LabelOrigin]
 	session.program, session.isReopened = header.Program, true
-	on, parent := header.Labels[journal.LabelRunsOn], header.Labels[journal.LabelChildOf]
 	switch {
 	case parent != "" && !r.Here:
 		return nil, notes, calls.Errorf(calls.Invalid, "the run %s is a part of the run %s, which goes on with it", r.Run, parent).
 			WithHint("resume the run %s", parent)
 	case on != "" && !r.Here:
 		err = s.makeRemote(ctx, session, on)
-	case on != "" && parent == "":
+	case isOnWorker:
 		e.Elsewhere = &childRuns{service: s, executor: e, header: header, options: began}
 	}
 	return session, notes, err
@@ -110,11 +114,12 @@ func (s *Service) begunRun(ctx context.Context, p Principal, run string) (journa
 }
 
 // recordedFlow reads the flow that the journal kept.
-func (s *Service) recordedFlow(h *journal.RunHeader, from Surroundings) (*flow.Flow, error) {
+func (s *Service) recordedFlow(h *journal.RunHeader, from Surroundings, queuedElsewhere bool) (*flow.Flow, error) {
 	loader, _, err := s.parts.Loader(from)
 	if err != nil {
 		return nil, err
 	}
+	loader.QueuedElsewhere = queuedElsewhere
 	loader.Providers, loader.Secrets = nil, nil // the settings may have lost names that the run knows
 	file, files := scheduler.LocalFiles(from.Dir, h.File, h.Text)
 	f, problems := loader.LoadText(file, h.Text.Source, files)

@@ -39,6 +39,8 @@ type machine struct {
 	program string
 	stop    context.CancelCauseFunc
 	drained chan struct{}
+	// lacksCall: it does not have the call work.
+	lacksCall bool
 	// block makes the call wait until its context ends.
 	block bool
 	began chan struct{}
@@ -99,8 +101,10 @@ func (m *machine) loader() *flow.Loader {
 		}
 		return params, nil
 	})
-	if err := registry.AddCall(work); err != nil {
-		m.t.Fatal(err)
+	if !m.lacksCall {
+		if err := registry.AddCall(work); err != nil {
+			m.t.Fatal(err)
+		}
 	}
 	return &flow.Loader{Registry: registry, Secrets: []string{"KEY"}}
 }
@@ -336,6 +340,64 @@ func TestStretchNeedsNothingOfChildren(t *testing.T) {
 		}
 		if err := m.service.CheckHere(session.Flow); (err != nil) != isMissing {
 			t.Errorf("with %q, as a flow of the project: %v", queue, err)
+		}
+	}
+}
+
+// A machine without a call, as of a plugin, carries runs out whose child runs need it, and says of
+// others that it is missing.
+func TestStretchWithoutCallOfChildren(t *testing.T) {
+	inner := filepath.Join(t.TempDir(), "inner.yaml")
+	for step, flowQueue := range map[string]string{"queue: gpu, ": "", "": "queue: gpu\n", " ": ""} {
+		if err := os.WriteFile(inner, []byte(flowQueue+workFlow), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m := newMachine(t)
+		run := m.enqueue("steps: [{id: a, call: flow, " + step + "with: {path: " + inner + "}}]\noutputs: {x: \"{{ a.x }}\"}\n")
+		m.lacksCall = true
+		isQueued := step+flowQueue != " "
+		session, _, err := m.service.ReopenSession(t.Context(), service.Principal{}, service.ResumeRequest{Run: run, Here: true})
+		if err == nil {
+			err = session.CheckMachine()
+		}
+		var missing *service.MissingError
+		if errors.As(service.MissingOf(err), &missing) == isQueued {
+			t.Errorf("with %q in the step and %q in the flow: %v", step, flowQueue, err)
+		}
+		library := m.service.NewWorkerLibrary([]string{filepath.Dir(inner)})
+		if one, err := library.Flow("inner"); err != nil || one.Flow != nil {
+			t.Errorf("the flow itself, as one of the project: %v", err)
+		}
+		if queue := m.service.QueueOfFile(inner); (queue == "gpu") != (flowQueue != "") {
+			t.Errorf("the flow itself has the queue %q", queue)
+		}
+	}
+}
+
+// The queue of a run is known where its flow does not load, and that of a child run by the run around it.
+func TestQueueOfRun(t *testing.T) {
+	m := newMachine(t)
+	run, child := m.enqueue("queue: gpu\n"+workFlow), m.enqueue(workFlow)
+	log, err := m.journal.Reopen(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := &journal.Data{Child: &journal.ChildInfo{Run: child, Flow: "inner", Queue: "other"}}
+	if err := log.Append(t.Context(), &journal.Event{Run: run, Seq: 1, Type: journal.StepChild, Step: "a", Time: time.Now(), Data: data}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.journal.parents = map[string]string{child: run}
+	m.lacksCall = true
+	for id, want := range map[string]string{run: "gpu", child: "other"} {
+		info, err := m.service.Run(t.Context(), service.Principal{}, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if queue, err := m.service.QueueOfRun(t.Context(), info); err != nil || queue != want {
+			t.Errorf("the queue is %q, %v, want %q", queue, err, want)
 		}
 	}
 }

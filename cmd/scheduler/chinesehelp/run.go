@@ -230,8 +230,8 @@ stops leaves its runs to the others. All of them need the same store, and what t
 use: plugins, secrets, files below the folder of the project.
 
 --check prints what this machine cannot carry out, and why: of the flows of the project and
-of the runs that wait for a worker. --setup registers the search attributes by which
-Temporal's pages find runs. Both end then.
+of the runs that wait for a worker. What is for workers of other queues it only names.
+--setup registers the search attributes by which Temporal's pages find runs. Both end then.
 
 On Ctrl-C or SIGTERM no further step begins; those at work get a while to end (the setting
 worker.drain), and other workers go on.
@@ -241,8 +241,8 @@ missing, 2 the settings or the usage is wrong.`: `执行 scheduler run --on 和 
 worker 分担运行；中断或停止的把其运行留给其他 worker。它们都需要同一个 store，以及流程所用的内容：
 插件、密钥、项目文件夹下的文件。
 
---check 输出本机无法执行的内容及原因：包括项目的流程和等待 worker 的运行。--setup 注册 Temporal 页面
-查找运行所用的搜索属性。两者之后即结束。
+--check 输出本机无法执行的内容及原因：包括项目的流程和等待 worker 的运行。由其他队列的 worker 执行的
+只列出名称。--setup 注册 Temporal 页面查找运行所用的搜索属性。两者之后即结束。
 
 收到 Ctrl-C 或 SIGTERM 后不再开始新的步骤；进行中的有一段时间结束（设置 worker.drain），其他 worker
 继续。
