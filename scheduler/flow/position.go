@@ -45,3 +45,28 @@ func (t *flowText) positionsWithin(n *yaml.Node) func(offset int) Position {
 		return t.position(at[max(0, min(offset, len(at)-1))])
 	}
 }
+
+// Places finds places in a YAML file. It is safe for concurrent use.
+type Places struct {
+	text *flowText
+
+	mu     sync.Mutex
+	node   *yaml.Node                // the one that was asked for last; guarded by mu
+	within func(offset int) Position // guarded by mu
+}
+
+// NewPlaces returns the places of a file with a text.
+func NewPlaces(file string, src []byte) *Places { return &Places{text: newFlowText(file, src)} }
+
+// Of returns the place where a node begins, its tag and anchor included.
+func (p *Places) Of(n *yaml.Node) Position { return p.text.positionOf(n) }
+
+// Within returns the place of a byte of the decoded text of a scalar.
+func (p *Places) Within(n *yaml.Node, offset int) Position {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.node != n {
+		p.node, p.within = n, p.text.positionsWithin(n)
+	}
+	return p.within(offset)
+}

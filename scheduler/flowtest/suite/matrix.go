@@ -279,21 +279,42 @@ func (r *reader) flowOf(v variant) *loadedFlow {
 	if f != nil {
 		made = &loadedFlow{name: base.name, path: base.path, flow: f, loader: &loader}
 	}
-	for _, p := range problems.Errors() {
-		for _, s := range v {
-			if strings.HasPrefix(s.axis.key, axisWith) { // the flow is right without them
-				p.Pos = r.keyAt(s.axis.pointer)
-				break
-			}
-		}
-		if !r.seen[p.Pos] {
-			r.seen[p.Pos] = true
-			r.problems = append(r.problems, p)
-		}
+	if problems.HasErrors() {
+		r.reportVariant(v, problems.Errors())
 	}
 	if r.variants == nil {
 		r.variants = map[string]*loadedFlow{}
 	}
 	r.variants[key] = made
 	return made
+}
+
+// reportVariant reports what is wrong with a flow because of the parameters of a variant: at the one that is wrong by itself, or else
+// at the first.
+func (r *reader) reportVariant(v variant, problems flow.Problems) {
+	var given []variantSetting
+	for _, s := range v {
+		if strings.HasPrefix(s.axis.key, axisWith) {
+			given = append(given, s)
+		}
+	}
+	isFound := false
+	for _, s := range given {
+		alone := slices.DeleteFunc(slices.Clone(v), func(other variantSetting) bool {
+			return strings.HasPrefix(other.axis.key, axisWith) && other.axis != s.axis
+		})
+		if len(given) > 1 && r.flowOf(alone) == nil {
+			isFound = true
+		}
+	}
+	if isFound {
+		return
+	}
+	for _, p := range problems {
+		p.Pos = r.keyAt(given[0].axis.pointer)
+		if !r.seen[p.Pos] {
+			r.seen[p.Pos] = true
+			r.problems = append(r.problems, p)
+		}
+	}
 }

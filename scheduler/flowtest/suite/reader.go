@@ -25,6 +25,7 @@ type reader struct {
 	// shown is the path that problems name, file the one that results name.
 	shown, file, dir string
 	root             *yaml.Node
+	places           *flow.Places
 	keys             fileKeys
 	// literals are the values of nodes with !raw or !file; templates those of texts that were compiled.
 	literals  map[*yaml.Node]value.Value
@@ -76,24 +77,20 @@ func (r *reader) keyAt(pointer string) flow.Position {
 	return r.position(node, 0)
 }
 
-// position returns the place of a byte of the text of a node; in texts over several lines that of the node.
+// position returns the place of a byte of the text of a node; of the node with 0.
 func (r *reader) position(n *yaml.Node, offset int) flow.Position {
-	if n == nil {
+	switch {
+	case n == nil || n.Line < 1:
 		return flow.Position{File: r.shown, Line: 1, Col: 1}
+	case offset == 0 || n.Kind != yaml.Scalar:
+		return r.places.Of(n)
 	}
-	pos := flow.Position{File: r.shown, Line: max(n.Line, 1), Col: max(n.Column, 1)}
-	if offset == 0 || n.Style&(yaml.Literal|yaml.Folded) != 0 || strings.Contains(n.Value, "\n") {
-		return pos
-	}
-	if n.Style&(yaml.DoubleQuoted|yaml.SingleQuoted) != 0 {
-		pos.Col++
-	}
-	pos.Col += len([]rune(n.Value[:min(offset, len(n.Value))]))
-	return pos
+	return r.places.Within(n, offset)
 }
 
 // parse parses the text and returns its value, in which checks are left out: package check reads them.
 func (r *reader) parse(src []byte) (doc value.Value, ok bool) {
+	r.places = flow.NewPlaces(r.shown, src)
 	root, err := yaml.Parse([]byte(strings.TrimPrefix(string(src), "\ufeff")))
 	if err != nil {
 		r.reportYAML(err)
@@ -315,6 +312,11 @@ func parseData(path string, content []byte) (value.Value, error) {
 // parseChecks reads all items of expect.
 func (r *reader) parseChecks(doc value.Value) {
 	scope := &check.Scope{File: r.file, Dir: r.dir, Root: r.loader.Root, Cases: []string{}, Columns: slices.Concat([]string{}, r.data.columns)}
+	scope.At = func(n *yaml.Node, offset int) flow.Position {
+		pos := r.position(n, offset)
+		pos.File = r.file // as results name it
+		return pos
+	}
 	for _, f := range r.flows {
 		scope.Flows = append(scope.Flows, f.flow)
 	}
