@@ -31,9 +31,10 @@ type testFlags struct {
 	selection testSelection
 	repeat    int
 	hasRepeat bool // --repeat is given
-	// hasBless, hasAgainst and hasLimitCost are set where their flags are given.
+	// hasBless, hasAgainst, hasLimitCost and hasFailOn are set where their flags are given.
 	hasBless, hasAgainst bool
 	hasLimitCost         bool
+	hasFailOn            bool
 	record               bool
 	live                 bool
 	against              string
@@ -75,7 +76,7 @@ that is not recorded, and nothing failed. 130: interrupted; --rerun goes on.`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			f.hasRepeat = cmd.Flags().Changed("repeat")
 			f.hasBless, f.hasAgainst = cmd.Flags().Changed("bless"), cmd.Flags().Changed("against")
-			f.hasLimitCost = cmd.Flags().Changed("limit-cost")
+			f.hasLimitCost, f.hasFailOn = cmd.Flags().Changed("limit-cost"), cmd.Flags().Changed("fail-on")
 			return a.runTests(cmd.Context(), paths, &f)
 		},
 	}
@@ -176,6 +177,9 @@ func (f *testFlags) check() ([]report.Target, error) {
 	case compare.FailOnSignificant, compare.FailOnAny, compare.FailOnNone:
 	default:
 		return nil, wording.Errorf("--fail-on is significant, any or none, not %q", f.failOn)
+	}
+	if f.hasFailOn && !f.hasAgainst {
+		return nil, wording.Errorf("--fail-on says what of --against is a failure, and there is no --against")
 	}
 	if f.hasAgainst && f.against == "" {
 		return nil, wording.Errorf("--against names no run: give a name of --bless, a file, or last")

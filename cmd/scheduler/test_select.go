@@ -49,18 +49,21 @@ func (s *testSelection) prepare(suites []*suite.Suite, last *result.Run) (select
 	if err != nil {
 		return nil, 0, err
 	}
-	selects = func(file *suite.Suite, c *suite.Case) bool {
+	fits := func(c *suite.Case) bool {
 		hasTag := len(s.tags) == 0 || slices.ContainsFunc(c.Tags, func(tag string) bool { return slices.Contains(s.tags, tag) })
-		return hasTag && filter.MatchString(c.ID()) && fitsSettings(c, settings) && isDue(file.File, c.ID())
+		return hasTag && filter.MatchString(c.ID()) && fitsSettings(c, settings)
 	}
+	selects = func(file *suite.Suite, c *suite.Case) bool { return fits(c) && isDue(file.File, c.ID()) }
+	isAnyFit := false // of which none may be due, with --rerun
 	for _, file := range suites {
 		for _, c := range file.Cases {
+			isAnyFit = isAnyFit || fits(c)
 			if selects(file, c) {
 				count++
 			}
 		}
 	}
-	if count > 0 || s.rerun != "" {
+	if isAnyFit {
 		return selects, count, nil
 	}
 	return nil, 0, calls.Errorf(calls.NotFound, "no case fits the flags").WithHint("%s", wording.Of(value.DidYouMeanOrList(strings.Join(s.tags, " "), tagsOf(suites))))
