@@ -206,9 +206,25 @@ func (a *app) work(ctx context.Context, f *workerFlags) error {
 		return err
 	}
 	defer stop()
+	if err := a.warnOfStore(ctx, client, queues); err != nil {
+		return a.beforeRun(err)
+	}
 	a.Tellf("taking runs of the queue %s on %s; stop with Ctrl-C", strings.Join(queues, ", "), a.settings.On)
 	err = temporal.RunWorker(ctx, client, a.service, temporal.WorkerOptions{Queues: queues, Slots: slots, Drain: time.Duration(settings.Drain)})
 	return temporalError(err)
+}
+
+// warnOfStore warns where the workers that are there have another journal: this one then gets only
+// the runs that are in its own.
+func (a *app) warnOfStore(ctx context.Context, client *temporal.Client, queues []string) error {
+	store, err := a.service.StoreID(ctx)
+	if err != nil {
+		return err
+	}
+	for _, queue := range client.StrangeQueues(ctx, store, queues) {
+		a.Tellf("warning: the other workers of the queue %s have another journal than this one, and it gets none of their runs (all machines need the same store)", queue)
+	}
+	return nil
 }
 
 // enterRoot lets all runs work in the folder of the setting worker.root.

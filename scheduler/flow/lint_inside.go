@@ -77,10 +77,10 @@ func (ld *loading) loadInnerFlow(u *unit, at Position, path string) *Flow {
 		u.problems = append(u.problems, unreadableProblem(at, path, err))
 		return nil
 	}
-	files, stack, kept := maps.Clone(ld.files), ld.stack, ld.kept
-	ld.stack, ld.kept = nil, nil
+	files, stack, needed := maps.Clone(ld.files), ld.stack, ld.needed
+	ld.stack, ld.needed = nil, nil
 	ld.inner[full] = ld.loadFlow(full, src, around{u.language, u.messages, u.hasUser, false})
-	ld.files, ld.stack, ld.kept = files, stack, kept
+	ld.files, ld.stack, ld.needed = files, stack, needed
 	return ld.inner[full]
 }
 

@@ -120,9 +120,9 @@ func (ld *loading) loadFlow(file string, src []byte, outer around) *Flow {
 
 		isElsewhere: outer.isElsewhere,
 	}
-	ld.stack, ld.kept = append(ld.stack, filepath.Clean(file)), append(ld.kept, u.flow.Files)
+	ld.stack, ld.needed = append(ld.stack, filepath.Clean(file)), append(ld.needed, u.flow.Files)
 	u.process()
-	ld.stack, ld.kept = ld.stack[:len(ld.stack)-1], ld.kept[:len(ld.kept)-1]
+	ld.stack, ld.needed = ld.stack[:len(ld.stack)-1], ld.needed[:len(ld.needed)-1]
 	if u.isElsewhere {
 		ld.reports = ld.reports[:slot+1] // its sub-flows run there too
 	}
@@ -241,7 +241,7 @@ func (ld *loading) keepFiles(path string, f *Flow) {
 	if f == nil {
 		return
 	}
-	for _, files := range ld.kept {
+	for _, files := range ld.needed {
 		files[path] = f.Source
 		maps.Copy(files, f.Files)
 	}

@@ -18,8 +18,8 @@ type loading struct {
 	reports []Problems
 	files   map[string][]byte // what was read beside the flow, by path
 	flows   map[subFlow]*Flow // nil for one with errors
-	// kept are the files that the flows which are being read need beside themselves, outermost first.
-	kept []map[string][]byte
+	// needed are the files that the flows which are being read need beside themselves, outermost first.
+	needed []map[string][]byte
 	// leniently has schemas without their conditions.
 	leniently map[*schema.Schema]*schema.Schema
 	texts     map[string]bool  // LANGUAGE/FOLDER of texts that were looked at
@@ -38,7 +38,7 @@ func (ld *loading) readBeside(root, path string) ([]byte, error) {
 		}
 		ld.files[path] = content
 	}
-	for _, files := range ld.kept {
+	for _, files := range ld.needed {
 		files[path] = content
 	}
 	return content, nil

@@ -283,6 +283,9 @@ func (c *Client) findObstacle(ctx context.Context, run service.RemoteRun) wordin
 	if !c.hasWorker(ctx, c.queueOf(run), enums.TASK_QUEUE_TYPE_WORKFLOW) {
 		return wording.Say("no worker is there for the queue %s: start one with scheduler worker --on temporal://%s --queue %[1]s", c.queueOf(run), c.options.Address)
 	}
+	if !c.hasWorker(ctx, shortQueue(c.queueOf(run), run.Store), enums.TASK_QUEUE_TYPE_ACTIVITY) {
+		return wording.Say("the workers of the queue %s have another journal than the one that the run is in (all machines need the same store)", c.queueOf(run))
+	}
 	ctx, cancel := context.WithTimeout(ctx, firstLook)
 	defer cancel()
 	answer, err := c.sdk.QueryWorkflow(ctx, run.ID, "", missingQuery)
@@ -294,6 +297,18 @@ func (c *Client) findObstacle(ctx context.Context, run service.RemoteRun) wordin
 		return wording.Text{}
 	}
 	return wording.Say("no worker can carry the run out yet: %s", missing)
+}
+
+// StrangeQueues returns those of the queues whose workers, as far as is known, all have another journal
+// than the one with that id.
+func (c *Client) StrangeQueues(ctx context.Context, store string, queues []string) (strange []string) {
+	for _, queue := range queues {
+		isIdle := !c.hasWorker(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+		if !isIdle && !c.hasWorker(ctx, shortQueue(queue, store), enums.TASK_QUEUE_TYPE_ACTIVITY) {
+			strange = append(strange, queue)
+		}
+	}
+	return strange
 }
 
 // hasWorker reports whether a worker has asked for tasks of the queue lately; also where that

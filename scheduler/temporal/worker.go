@@ -45,9 +45,13 @@ type registry interface {
 	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
 }
 
-// registerShort makes the workflow and the activities known that only touch the journal.
-func registerShort(r registry, a *activities) {
+// registerWorkflow makes the workflow known.
+func registerWorkflow(r registry) {
 	r.RegisterWorkflowWithOptions(runWorkflow, workflow.RegisterOptions{Name: Workflow})
+}
+
+// registerShort makes the activities known that only touch the journal.
+func registerShort(r registry, a *activities) {
 	r.RegisterActivityWithOptions(a.answer, activity.RegisterOptions{Name: answerActivity})
 	r.RegisterActivityWithOptions(a.cancel, activity.RegisterOptions{Name: cancelActivity})
 }
@@ -55,28 +59,34 @@ func registerShort(r registry, a *activities) {
 // RunWorker takes runs from the queues and carries them out until ctx ends. Then it takes no
 // more, begins no further step, and hands over what is not over after Drain.
 func RunWorker(ctx context.Context, c *Client, s *service.Service, o WorkerOptions) error {
+	store, err := s.StoreID(ctx)
+	if err != nil {
+		return err
+	}
 	drain := make(chan struct{})
 	handOver, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
 	a := &activities{service: s, drain: drain, handOver: handOver}
-	failed := make(chan error, 3*len(o.Queues))
+	failed := make(chan error, 4*len(o.Queues))
 	var deciders, doers []worker.Worker
 	for _, queue := range o.Queues {
 		onFatal := func(err error) { failed <- err }
 		decider := worker.New(c.sdk, queue, worker.Options{
 			OnFatalError: onFatal, WorkerStopTimeout: stopGrace, StickyScheduleToStartTimeout: stickyPatience,
 		})
-		registerShort(decider, a)
-		deciders = append(deciders, decider)
+		registerWorkflow(decider)
+		short := worker.New(c.sdk, shortQueue(queue, store), worker.Options{DisableWorkflowWorker: true, OnFatalError: onFatal, WorkerStopTimeout: stopGrace})
+		registerShort(short, a)
+		deciders = append(deciders, decider, short)
 		for _, isChild := range []bool{false, true} {
-			doer := worker.New(c.sdk, stretchQueue(queue, isChild), worker.Options{
+			doer := worker.New(c.sdk, stretchQueue(queue, store, isChild), worker.Options{
 				DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: o.Slots, OnFatalError: onFatal, WorkerStopTimeout: o.Drain + stopGrace,
 			})
 			doer.RegisterActivityWithOptions(a.stretch, activity.RegisterOptions{Name: Stretch})
 			doers = append(doers, doer)
 		}
 	}
-	err := startAll(slices.Concat(deciders, doers))
+	err = startAll(slices.Concat(deciders, doers))
 	if err != nil {
 		return c.explain(err)
 	}

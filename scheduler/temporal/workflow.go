@@ -104,7 +104,7 @@ func (x *execution) takeAnswers(ctx workflow.Context, request answerRequest) ([]
 	request.Run, request.Store = x.in.Run, x.in.Store
 	var taken []answer
 	if len(request.Answers) > 0 {
-		if err := workflow.ExecuteActivity(withShortActivity(ctx, x.in.Queue, maxAnswerAttempts), answerActivity, request).Get(ctx, &taken); err != nil {
+		if err := workflow.ExecuteActivity(withShortActivity(ctx, shortQueue(x.in.Queue, x.in.Store), maxAnswerAttempts), answerActivity, request).Get(ctx, &taken); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +135,7 @@ func (x *execution) runStretch(ctx workflow.Context) (out Outcome, err error) {
 	x.isWoken = false
 	x.describe(ctx, "at work")
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           stretchQueue(x.in.Queue, x.in.Child),
+		TaskQueue:           stretchQueue(x.in.Queue, x.in.Store, x.in.Child),
 		StartToCloseTimeout: 7 * 24 * time.Hour,
 		HeartbeatTimeout:    x.in.Heartbeat,
 		WaitForCancellation: true,
@@ -216,7 +216,7 @@ func (x *execution) cancelRun(ctx workflow.Context) (Outcome, error) {
 	free, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	var out Outcome
-	if err := workflow.ExecuteActivity(withShortActivity(free, x.in.Queue, 0), cancelActivity, cancelRequest{Run: x.in.Run, Store: x.in.Store}).Get(free, &out); err != nil {
+	if err := workflow.ExecuteActivity(withShortActivity(free, shortQueue(x.in.Queue, x.in.Store), 0), cancelActivity, cancelRequest{Run: x.in.Run, Store: x.in.Store}).Get(free, &out); err != nil {
 		return out, err
 	}
 	if x.in.Attributes {
@@ -266,12 +266,16 @@ func withShortActivity(ctx workflow.Context, queue string, attempts int32) workf
 	})
 }
 
-// stretchQueue returns where the stretches of a queue wait: apart from the short activities,
-// which must not wait until a long run has ended. Runs that others wait for have places of their
-// own: all others may be taken by runs that wait so.
-func stretchQueue(queue string, isChild bool) string {
+// shortQueue returns where the short activities of the runs in a store wait. What touches the journal
+// waits apart for each store: a worker that was started with the wrong one takes nothing of it.
+func shortQueue(queue, store string) string { return queue + "/" + store }
+
+// stretchQueue returns where the stretches of the runs in a store wait: apart from the short
+// activities, which must not wait until a long run has ended. Runs that others wait for have places
+// of their own: all others may be taken by runs that wait so.
+func stretchQueue(queue, store string, isChild bool) string {
 	if isChild {
-		return queue + "/child"
+		return shortQueue(queue, store) + "/child"
 	}
-	return queue + "/stretch"
+	return shortQueue(queue, store) + "/stretch"
 }

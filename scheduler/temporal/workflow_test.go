@@ -24,6 +24,14 @@ type theater struct {
 	cancelled int
 }
 
+// wantQueue fails the test unless an activity waits where only workers with the store of the run take it.
+func (th *theater) wantQueue(ctx context.Context, t *testing.T, want string) {
+	t.Helper()
+	if queue := activity.GetInfo(ctx).TaskQueue; queue != want {
+		t.Errorf("an activity waits in %q, want %q", queue, want)
+	}
+}
+
 // newTheater returns one whose n-th stretch, from 0, is what play returns.
 func newTheater(t *testing.T, play func(ctx context.Context, n int, in stretchInput) (Outcome, error)) *theater {
 	t.Helper()
@@ -34,16 +42,19 @@ func newTheater(t *testing.T, play func(ctx context.Context, n int, in stretchIn
 	th.RegisterActivityWithOptions(func(ctx context.Context, in stretchInput) (Outcome, error) {
 		n := len(th.stretches)
 		th.stretches = append(th.stretches, in)
+		th.wantQueue(ctx, t, stretchQueue("q", "store", false))
 		return play(ctx, n, in)
 	}, activity.RegisterOptions{Name: Stretch})
-	th.RegisterActivityWithOptions(func(_ context.Context, request answerRequest) ([]answer, error) {
+	th.RegisterActivityWithOptions(func(ctx context.Context, request answerRequest) ([]answer, error) {
+		th.wantQueue(ctx, t, shortQueue("q", "store"))
 		th.answered = append(th.answered, request)
 		if strings.Contains(request.Answers[0].Value, "wrong") {
 			return nil, temporal.NewNonRetryableApplicationError("it does not fit", "invalid", nil, "write a city")
 		}
 		return request.Answers, nil
 	}, activity.RegisterOptions{Name: answerActivity})
-	th.RegisterActivityWithOptions(func(_ context.Context, request cancelRequest) (Outcome, error) {
+	th.RegisterActivityWithOptions(func(ctx context.Context, request cancelRequest) (Outcome, error) {
+		th.wantQueue(ctx, t, shortQueue("q", "store"))
 		if request != (cancelRequest{"run-1", "store"}) {
 			t.Errorf("cancelled is %+v", request)
 		}
@@ -331,7 +342,13 @@ func TestAttributes(t *testing.T) {
 }
 
 func TestShortQueue(t *testing.T) {
-	queues := []string{"a", "b", stretchQueue("a", false), stretchQueue("b", false), stretchQueue("a", true), stretchQueue("b", true)}
+	var queues []string
+	for _, queue := range []string{"a", "b"} {
+		queues = append(queues, queue)
+		for _, store := range []string{"s", "t"} {
+			queues = append(queues, shortQueue(queue, store), stretchQueue(queue, store, false), stretchQueue(queue, store, true))
+		}
+	}
 	slices.Sort(queues)
 	if len(slices.Compact(slices.Clone(queues))) != len(queues) {
 		t.Errorf("the queues are %v", queues)
