@@ -1,3 +1,5 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, expectAccessible, keepScreen, looks, setLook, test } from "./fixtures.ts";
 
 test("a chat answers, asks what is missing, and keeps what was said", async ({ page }) => {
@@ -42,6 +44,19 @@ test("a schedule is paused, resumed, and fired", async ({ page }) => {
   await card.getByRole("table").getByRole("link").first().click();
   await expect(page.locator(".run-head")).toContainText("timed");
   await expect(page.locator(".run-head")).toContainText("finished");
+});
+
+test("a flow with errors says that its schedules start nothing", async ({ page }) => {
+  const file = join(process.env.SCHEDULER_DIR!, "flows", "unread.yaml");
+  writeFileSync(file, `triggers: {schedules: [{id: daily, cron: "0 7 * * *"}]}\nsteps: [{id: a, call: chta}]\n`);
+  try {
+    await page.goto("/schedules");
+    await page.getByRole("status").getByRole("link", { name: "unread" }).click();
+    await page.getByRole("tab", { name: "Triggers" }).click();
+    await expect(page.getByText("is started by no schedule and no webhook")).toBeVisible();
+  } finally {
+    rmSync(file);
+  }
 });
 
 test("plugins are listed with what they have", async ({ page }) => {

@@ -97,7 +97,7 @@ function Output({ run, step, version }: { run: string; step: StepState; version:
   if (!detail.data && detail.error) return <ErrorBox error={detail.error} retry={detail.reload} />;
   if (!detail.data) return <Loading />;
   const output = detail.data.output;
-  if (output === undefined || output === null) return <Empty title={t(step.state === "waiting" ? "run.output_waiting" : "run.output_none")} />;
+  if (output === undefined || output === null) return <Empty title={t(step.state === "waiting" ? "run.output_waiting" : step.state === "failed" ? "run.output_failed" : "run.output_none")} />;
   const { text, rest } = splitText(output);
   return (
     <>

@@ -177,6 +177,7 @@ function History({ flow }: { flow: FlowBody }) {
 
 function Triggers({ flow }: { flow: FlowBody }) {
   const t = useText();
+  if (flow.errors > 0 && !flow.triggers.length) return <Empty title={t("flow.broken_triggers")} />;
   if (!flow.triggers.length) return <Empty title={t("flow.no_triggers")}><p>{t("flow.no_triggers_text")} <code>triggers:</code></p></Empty>;
   return (
     <table className="plain">

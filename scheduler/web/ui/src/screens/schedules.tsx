@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { api, type Schemas } from "../api/client.ts";
-import { usePages } from "../api/load.ts";
+import { useLoad, usePages } from "../api/load.ts";
 import { Ago, Empty, ErrorBox, Loading, ScreenHead } from "../components/common.tsx";
 import { formatTime } from "../format.ts";
 import { useText, type Key } from "../i18n.ts";
@@ -17,12 +17,27 @@ export default function Schedules() {
   return (
     <section className="screen">
       <ScreenHead title={t("schedules.title")} />
+      <BrokenFlows />
       {list.error && <ErrorBox error={list.error} retry={list.reload} />}
       {list.loading && !list.items.length && <Loading />}
       {!list.loading && !list.error && !list.items.length && <Empty title={t("schedules.empty")}><p>{t("flow.no_triggers_text")} <code>triggers:</code></p></Empty>}
       {list.items.map((one) => <ScheduleCard key={one.id} schedule={one} onChange={list.reload} />)}
       {list.hasMore && <button onClick={list.loadMore}>{t("plugins.more")}</button>}
     </section>
+  );
+}
+
+/** The flows with errors: whether they have schedules cannot be read, and these start nothing. */
+function BrokenFlows() {
+  const t = useText();
+  const flows = useLoad((signal) => api.get("/api/v1/flows", { query: { limit: 200 }, signal }), []);
+  const broken = flows.data?.items.filter((f) => f.errors > 0) ?? [];
+  if (!broken.length) return null;
+  return (
+    <p role="status">
+      {t("schedules.broken")}{" "}
+      {broken.map((f, i) => <span key={f.flow}>{i > 0 && ", "}<Link href={`/flows/${f.flow}`}>{f.flow.replaceAll("~", "/")}</Link></span>)}
+    </p>
   );
 }
 
