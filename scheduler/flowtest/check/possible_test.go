@@ -108,3 +108,21 @@ outputs: {x: 1}
 		pass {prompt: last, confined: {source: inputs.other, roles: [user]}}
 	`)
 }
+
+// The text of an agent is from one of its rounds, and nothing says from which: a check of what runs inside the agent cannot be decided.
+func TestTextOfARound(t *testing.T) {
+	e := runText(t, `
+steps:
+  - {id: clerk, call: agent, with: {prompt: hello}}
+  - {id: answer, call: chat, with: {system: "{{ clerk.text }}", user: hello}}
+outputs: {x: 1}
+`, value.OfMap(nil), scripted.Answer{Text: "fine"}, scripted.Answer{Text: "bye"})
+	expectLines(t, e, `
+		fail {prompt: answer, confined: {source: clerk, roles: [user]}}
+		error {prompt: answer, confined: {source: clerk/round-1, roles: [user]}}
+		error {prompt: answer, confined: {source: "clerk/*", roles: [user]}}
+		pass {prompt: answer, confined: {source: clerk/round-1, roles: [system]}}
+		error {prompt: answer, not: {includes: {source: clerk/round-1}}}
+		pass {prompt: clerk, confined: {source: clerk/round-1, roles: [user]}}
+	`)
+}

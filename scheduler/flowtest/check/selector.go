@@ -172,8 +172,15 @@ func isOrigin(s *explain.Source, source string) bool {
 	return isBelow(s.Name, source) || isStation(s, source)
 }
 
-// mayComeFrom reports whether a text, by its way, may come from a source, where no call says so.
+// mayComeFrom reports whether a text, by its way, may come from a source, where no call says so: also from what the step that made it
+// has run inside itself, such as the rounds of an agent.
 func mayComeFrom(way []explain.Source, source string) bool {
+	if len(way) > 0 && way[0].Kind == explain.SourceStep {
+		step, inside := itemNumber.ReplaceAllString(way[0].Step, ""), itemNumber.ReplaceAllString(source, "")
+		if strings.HasPrefix(inside, step+"/") {
+			return true
+		}
+	}
 	for i := range way {
 		for j := range way[i].Possible {
 			if s := &way[i].Possible[j]; s.IsAnywhere() || isOrigin(s, source) {
