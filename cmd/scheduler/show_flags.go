@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
@@ -63,22 +64,14 @@ func (f *showFlags) checkStep(flow *flow.Flow) error {
 	if f.explain == "" || f.explain == lastPrompt {
 		return nil
 	}
-	if step, ok := flow.FindStep(f.explain); ok {
-		if step.ForEach != nil && !strings.HasSuffix(f.explain, "]") {
-			return usageError(wording.Errorf("--explain: the step %q runs for several items: name one, as in %s[0]", f.explain, f.explain))
-		}
-		return nil
+	if known, ok := explain.MayRun(flow, f.explain); !ok {
+		return usageError(wording.Errorf("--explain: the flow has no step %q%s", f.explain, value.DidYouMeanOrListSuffix(f.explain, known)))
 	}
-	first, _, inner := strings.Cut(f.explain, "/")
-	id, _, _ := strings.Cut(first, "[") // an item of a for_each step is step[3]
-	outer, ok := flow.Step(id)
-	if !ok {
-		return usageError(wording.Errorf("--explain: the flow has no step %q%s", id, value.DidYouMeanOrListSuffix(id, stepIDs(flow))))
+	step, ok := flow.FindStep(f.explain)
+	if ok && step.ForEach != nil && !strings.HasSuffix(f.explain, "]") {
+		return usageError(wording.Errorf("--explain: the step %q runs for several items: name one, as in %s[0]", f.explain, f.explain))
 	}
-	if inner && outer.Sub != nil {
-		return usageError(wording.Errorf("--explain: the flow that the step %q runs has no step %q%s", id, f.explain[len(first)+1:], value.DidYouMeanOrListSuffix(f.explain[len(first)+1:], stepIDs(outer.Sub))))
-	}
-	return nil // what the step runs inside itself is only known when it runs
+	return nil
 }
 
 func stepIDs(flow *flow.Flow) []string {

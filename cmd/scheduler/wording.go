@@ -60,7 +60,6 @@ var _ = wording.Add(wording.Catalog{
 	"--explain: %w":                                                          "--explain：%w",
 	"--explain: the step %q runs for several items: name one, as in %s[0]":   "--explain：步骤 %q 会为多项运行：请指明一项，如 %s[0]",
 	"--explain: the flow has no step %q%s":                                   "--explain：流程没有步骤 %q%s",
-	"--explain: the flow that the step %q runs has no step %q%s":             "--explain：步骤 %q 运行的流程没有步骤 %q%s",
 	"--history is for memories: of snapshots there are no old versions":      "--history 用于记忆：快照没有旧版本",
 	"--include: there is no %q%s: want some of %s":                           "--include：没有 %q%s：应为 %s 中的几项",
 	"--input: %s: want a JSON object, got %s":                                "--input：%s：应为 JSON 对象，实为%s",

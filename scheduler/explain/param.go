@@ -170,21 +170,34 @@ func (x *explainer) explainOfTool(at site, pointer, text string, hops int) []Pie
 		}
 		pointer = below
 	}
-	if fixed := tool.Pointer + "/with" + pointer; isGivenAt(agent.got, fixed) {
-		return completed(x.explainGiven(agent, fixed, text, hops+1), maker)
-	}
 	written, _ := textAt(use.Params, "arguments")
 	arguments, err := value.ParseJSON([]byte(written))
-	if _, isArgument := arguments.At(pointer); err == nil && isArgument {
-		return withSource(singlePiece(text, Source{Kind: SourceModel}), maker)
+	argument, isArgument := arguments.At(pointer)
+	isArgument = isArgument && err == nil
+	fixed := tool.Pointer + "/with" + pointer
+	given, isFixed := agent.got.Params.At(fixed)
+	switch {
+	case isFixed && argument.Map().Len() > 0 && given.Kind() == value.Object:
+		return x.explainOverlaid(agent, fixed, text, hops)
+	case isFixed:
+		return completed(x.explainGiven(agent, fixed, text, hops+1), maker)
+	case isArgument:
+		return withSource(singlePiece(text, Source{Kind: SourceModel}), Source{Kind: SourceStep, Step: at.got.ID})
 	}
 	return withPossible(singlePiece(text, maker), anywhere)
 }
 
-// isGivenAt reports whether a step got a parameter at a pointer.
-func isGivenAt(got *journal.StepState, pointer string) bool {
-	_, ok := got.Params.At(pointer)
-	return ok
+// explainOverlaid explains an object of which the parameters of an agent fix some members at a pointer, and the model gave others.
+func (x *explainer) explainOverlaid(agent site, pointer, text string, hops int) []Piece {
+	fixed := x.explainGiven(agent, pointer, text, hops+1)
+	source := x.placeOf(agent, pointer)
+	source.Kind = SourceComputed
+	for _, p := range fixed {
+		source.From = append(source.From, p.Sources[0].From...)
+	}
+	model := Source{Kind: SourceModel}
+	source.From = append(source.From, model.String())
+	return withOrigins(singlePiece(text, source), append(fixed, Piece{Sources: []Source{model}}))
 }
 
 // explainFilled explains a text of parameters that the call slot has filled.

@@ -108,7 +108,7 @@ func waysOf(pieces []Piece) (ways [][]Source) {
 
 // namesOf names a way as what something was computed from: an answer of a model by the step that it answered.
 func (x *explainer) namesOf(way []Source) []string {
-	if way[0].Kind == SourceModel && len(way) > 1 && way[1].Kind == SourceStep {
+	if way[0].Kind == SourceModel && len(way) > 1 && way[1].Kind == SourceStep && way[1].Call != "" {
 		return []string{way[1].String()}
 	}
 	origin := way[0]

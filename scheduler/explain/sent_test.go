@@ -363,3 +363,34 @@ func TestExplainEqualPrompts(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A part of a message of which a tool of an agent fixes some members, and the model gives others, names both.
+func TestExplainObjectsFixedInPart(t *testing.T) {
+	tool := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "look", Arguments: `{"part": {"image_url": {"url": "https://example.com/cat.png"}}}`}}}
+	r := schedulertest.Run(t, `
+inputs: {type: object, properties: {kind: {type: string, default: image_url}}}
+steps:
+  - id: work
+    call: agent
+    with:
+      prompt: Go.
+      tools: {flows: [{path: inner.yaml, name: look, with: {part: {type: "{{ inputs.kind }}"}}}]}
+-- inner.yaml --
+inputs: {type: object, properties: {part: {type: object, properties: {type: {type: string}, image_url: {type: object}}}}}
+steps:
+  - {id: t, call: template, with: {template: !raw "{{ p }}", values: {p: !expr inputs.part}}}
+  - {id: ask, call: chat, with: {messages: [{role: user, content: [{type: text, text: "See {{ t.text }}"}, !expr inputs.part]}]}}
+`, schedulertest.With(builtin.Calls()...), schedulertest.LLM(scripted.New(tool, scripted.Answer{Text: "A cat."}, scripted.Answer{Text: "Done."})))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := []string{
+		"work/look-1/flow-1/ask chat",
+		"user See  < inner.yaml:4:88",
+		"user {'image_url': {'url': 'https://example.com/cat.png'}, 'type': 'image_url'} < inner.yaml:3:55 {{ p }} computed from the model's answer, inputs.kind > work/look-1/flow-1/t (template) > work/look-1/flow-1/ask",
+		"user [image_url] < flow.yaml:8:67 computed from inputs.kind, the model's answer > inputs.part (inner.yaml:4:114)",
+	}
+	if diff := cmp.Diff(want, explained(t, r, "work/look-1/flow-1/ask")); diff != "" {
+		t.Error(diff)
+	}
+}

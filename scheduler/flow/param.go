@@ -108,6 +108,27 @@ func (p *Param) Static() (value.Value, bool) {
 	return p.Literal, p.Expr == nil && p.Text == nil && p.Map == nil && p.List == nil
 }
 
+// Written returns what a flow writes out for a parameter, with null for what is computed.
+func (p *Param) Written() value.Value {
+	switch {
+	case p == nil || p.Expr != nil || p.Text != nil:
+		return value.Value{}
+	case p.Map != nil:
+		m := value.NewMap(len(p.Map))
+		for _, member := range p.Map {
+			m.Set(member.Key, member.Param.Written())
+		}
+		return value.OfMap(m)
+	case p.List != nil:
+		items := make([]value.Value, len(p.List))
+		for i, item := range p.List {
+			items[i] = item.Written()
+		}
+		return value.OfList(items...)
+	}
+	return p.Literal
+}
+
 // EachRef visits the outer names that a param mentions.
 func (p *Param) EachRef(visit func(prompt.Ref)) {
 	if p == nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
@@ -38,7 +39,7 @@ func (a *argument) reportf(below, format string, args ...any) {
 // knowsStep reports whether each flow of the file can have a step, and adds a problem where one cannot.
 func (a *argument) knowsStep(below, id string) bool {
 	for _, f := range a.scope.Flows {
-		if known, ok := hasStep(f, id); !ok {
+		if known, ok := explain.MayRun(f, id); !ok {
 			a.report(below, wording.Say("the flow %s has no step %q", f.Name, id), nearHint(id, known))
 			return false
 		}

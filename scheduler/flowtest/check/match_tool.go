@@ -146,7 +146,7 @@ func (s *Scope) toolsOf(id string) (names []string, isWhole bool) {
 		if step == nil {
 			return nil, false
 		}
-		tools, isAll := toolNamesIn(writtenValue(step.With))
+		tools, isAll := toolNamesIn(step.With.Written())
 		names, isWhole = append(names, tools...), isWhole && isAll
 	}
 	return names, isWhole
@@ -175,14 +175,11 @@ func toolNamesIn(params value.Value) (names []string, isWhole bool) {
 		names = append(names, t.Name)
 	}
 	if _, hasFiles := params.Get("workspace"); hasFiles {
-		names = append(names, workspaceTools()...)
+		names = append(names, explain.WorkspaceTools()...)
 	}
 	_, hasTools := params.Get("tools")
 	return names, isWhole || !hasTools
 }
-
-// workspaceTools lists the tools of an agent with a workspace.
-func workspaceTools() []string { return []string{"read_file", "read_skill"} }
 
 func buildArgs(want *value.Map, a *argument) test {
 	schemas := map[string]*schema.Schema{}

@@ -246,7 +246,7 @@ type sourceNames struct {
 	isOpen, hasOtherCalls bool
 	flows                 []*flow.Flow
 	// paths are those that steps of the flows may have.
-	paths []stepPath
+	paths []explain.StepPath
 	// written are the parameters of the steps, with null for what is computed.
 	written []value.Value
 
@@ -265,7 +265,7 @@ func (s *Scope) sourceNames() *sourceNames {
 		}
 		for _, f := range s.Flows {
 			n.addSteps(f, "")
-			n.paths = append(n.paths, stepPaths(f)...)
+			n.paths = append(n.paths, explain.StepPaths(f)...)
 			n.addFlow(f)
 		}
 		slices.Sort(n.paths)
@@ -361,7 +361,7 @@ var itemNumbers = regexp.MustCompile(`\[[^/\]]*\]`)
 func (n *sourceNames) hasStep(source string) bool {
 	id, _, _ := strings.Cut(source, ".")
 	for _, p := range n.paths {
-		if p.fits(id) || p.fits(source) {
+		if p.Fits(id) || p.Fits(source) {
 			return true
 		}
 	}
@@ -413,7 +413,7 @@ func (n *sourceNames) addFlow(f *flow.Flow) {
 		n.variables = append(n.variables, s.Resolve...)
 		n.hasOtherCalls = n.hasOtherCalls || strings.Contains(s.Call, ".")
 		n.addTexts(s)
-		with := writtenValue(s.With)
+		with := s.With.Written()
 		n.addParams(with, dir)
 		n.written = append(n.written, with)
 		n.addTools(s, with)
@@ -445,9 +445,9 @@ func (n *sourceNames) addTools(s *flow.Step, with value.Value) {
 		n.others = append(n.others, t.Call)
 		n.hasOtherCalls = n.hasOtherCalls || strings.Contains(t.Call, ".")
 	}
-	n.addInner(s, countFlows(tools))
+	n.addInner(s, explain.CountFlows(tools))
 	if _, hasFiles := with.Get("workspace"); hasFiles && s.Call == "agent" {
-		n.listed = append(n.listed, workspaceTools()...)
+		n.listed = append(n.listed, explain.WorkspaceTools()...)
 	}
 }
 
@@ -493,27 +493,6 @@ func eachMember(v value.Value, visit func(key string, v value.Value)) {
 		}
 	}
 	walk("", v)
-}
-
-// writtenValue returns what a flow writes out for a parameter, with null for what is computed.
-func writtenValue(p *flow.Param) value.Value {
-	switch {
-	case p == nil || p.Expr != nil || p.Text != nil:
-		return value.Value{}
-	case p.Map != nil:
-		m := value.NewMap(len(p.Map))
-		for _, member := range p.Map {
-			m.Set(member.Key, writtenValue(member.Param))
-		}
-		return value.OfMap(m)
-	case p.List != nil:
-		items := make([]value.Value, len(p.List))
-		for i, item := range p.List {
-			items[i] = writtenValue(item)
-		}
-		return value.OfList(items...)
-	}
-	return p.Literal
 }
 
 // maxFiles bounds how many files are looked at for their names.

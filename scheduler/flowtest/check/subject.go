@@ -194,7 +194,7 @@ func (p *parser) readRound(s *parsedSubject, n *yaml.Node) {
 // checkStep reports a step that a flow does not have.
 func (p *parser) checkStep(n *yaml.Node, id string) {
 	for _, f := range p.scope.Flows {
-		if known, ok := hasStep(f, id); !ok {
+		if known, ok := explain.MayRun(f, id); !ok {
 			p.problems = append(p.problems, newProblem(p.positionIn(n, 0), wording.Say("the flow %s has no step %q", f.Name, id), nearHint(id, known)))
 			return
 		}
@@ -285,7 +285,7 @@ func absentStep(e *Evidence, id string) *verdict {
 	if len(e.Record.Waiting) > 0 {
 		return failf("the step %s has no output: the run waits for %s", id, e.Record.Waiting[0].Step)
 	}
-	if _, ok := hasStep(e.Flow, id); !ok {
+	if _, ok := explain.MayRun(e.Flow, id); !ok {
 		return errorOf(calls.Errorf(calls.NotFound, "the flow %s has no step %q", e.Flow.Name, id))
 	}
 	return failf("the step %s has not run", id)

@@ -9,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -112,7 +113,7 @@ func (s *subject) usesOnRecord(got *journal.StepState) (uses []toolUse) {
 			continue
 		}
 		for _, u := range usesOf(list) {
-			name := pieceOfTool(u.name)
+			name := explain.PieceOfTool(u.name)
 			counts[name]++
 			use := s.of.Record.Step(got.ID + "/" + name + "-" + strconv.Itoa(counts[name]))
 			u.isNotRun = use == nil || isTrue(use.Output, "not_run")

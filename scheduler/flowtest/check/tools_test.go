@@ -124,6 +124,29 @@ Ask Mei.
 	}
 }
 
+// An object of which a tool fixes some members comes from the model too, where that gave others.
+func TestConfinedOfObjectsFixedInPart(t *testing.T) {
+	e := runText(t, `
+steps:
+  - id: clerk
+    call: agent
+    with: {prompt: Go., tools: {flows: [{path: inner.yaml, name: write, with: {v: {own: fixed}}}]}}
+outputs: {x: 1}
+-- inner.yaml --
+inputs: {type: object, properties: {v: {type: object, properties: {own: {type: string}, more: {type: string}}}}}
+steps: [{id: pick, call: template, with: {template: !raw "{{ t }}", values: {t: !expr inputs.v}}}]
+outputs: {said: "{{ pick.text }}"}
+`, value.Value{},
+		useTool("write", "{}"), useTool("write", `{"v": {"more": "mine"}}`), scripted.Answer{Text: "done"})
+	if e.Record.Error != nil {
+		t.Fatal(e.Record.Error)
+	}
+	expectLines(t, e, `
+		fail {prompt: clerk, round: 2, includes: {source: model}, in: {role: tool}}
+		pass {prompt: clerk, round: 3, includes: {source: model}, in: {role: tool}}
+	`)
+}
+
 // What a tool has refused, and a result of a flow that failed, is not taken for a text without the source.
 func TestConfinedOfFailedTools(t *testing.T) {
 	e := runText(t, `

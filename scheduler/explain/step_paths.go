@@ -1,17 +1,16 @@
-package check
+package explain
 
 import (
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// stepPath is a path that steps of a run may have. Numbers of items and of what a step runs inside itself, which only the run knows,
+// StepPath is a path that steps of a run may have. Numbers of items and of what a step runs inside itself, which only the run knows,
 // are left open.
-type stepPath string
+type StepPath string
 
 // What is open in a path. No name has these characters.
 const (
@@ -31,19 +30,19 @@ func callsWithoutPieces() []string {
 	}
 }
 
-// stepPaths lists the paths that steps of a run of the flow may have.
-func stepPaths(f *flow.Flow) []stepPath {
+// StepPaths lists the paths that steps of a run of the flow may have.
+func StepPaths(f *flow.Flow) []StepPath {
 	var l pathLister
 	l.addFlow(f, "")
 	if len(l.paths) > maxPaths {
-		return []stepPath{stepPath(anyText)}
+		return []StepPath{StepPath(anyText)}
 	}
 	return l.paths
 }
 
 // pathLister collects paths of steps.
 type pathLister struct {
-	paths []stepPath
+	paths []StepPath
 	open  []*flow.Flow // those whose steps are being listed, outermost first
 }
 
@@ -63,7 +62,7 @@ func (l *pathLister) addFlow(f *flow.Flow, prefix string) {
 	l.open = l.open[:len(l.open)-1]
 }
 
-func (l *pathLister) add(path string) { l.paths = append(l.paths, stepPath(path)) }
+func (l *pathLister) add(path string) { l.paths = append(l.paths, StepPath(path)) }
 
 // addStep adds a step, and what it runs.
 func (l *pathLister) addStep(s *flow.Step, path string) {
@@ -71,6 +70,10 @@ func (l *pathLister) addStep(s *flow.Step, path string) {
 		return
 	}
 	l.add(path)
+	if s.EnableFilling {
+		l.add(path + "/" + flow.CallSlot + "-" + anyNumber)
+		l.addPieces(flow.CallSlot, path+"/"+flow.CallSlot+"-"+anyNumber+"/")
+	}
 	switch {
 	case s.Sub != nil:
 		l.addFlow(s.Sub, path+"/")
@@ -84,19 +87,19 @@ func (l *pathLister) addStep(s *flow.Step, path string) {
 // addAgent adds the rounds of an agent, the uses of its tools, and what these run.
 func (l *pathLister) addAgent(s *flow.Step, prefix string) {
 	l.add(prefix + "round-" + anyNumber)
-	with := writtenValue(s.With)
-	tools, isWhole := explain.ToolsOf(with)
+	with := s.With.Written()
+	tools, isWhole := ToolsOf(with)
 	_, hasTools := with.Get("tools")
 	if with.IsNull() || hasTools && !isWhole {
 		l.add(prefix + string(anyText))
 	}
 	if _, hasFiles := with.Get("workspace"); hasFiles {
-		for _, name := range workspaceTools() {
+		for _, name := range WorkspaceTools() {
 			l.add(prefix + name + "-" + anyNumber)
 		}
 	}
 	for _, t := range tools {
-		use := prefix + pieceOfTool(t.Name) + "-" + anyNumber
+		use := prefix + PieceOfTool(t.Name) + "-" + anyNumber
 		l.add(use)
 		switch {
 		case t.Call == "":
@@ -109,7 +112,7 @@ func (l *pathLister) addAgent(s *flow.Step, prefix string) {
 		}
 		run := use + "/" + flow.CallFlow + "-" + anyNumber
 		l.add(run)
-		if len(s.Inner) == 0 || len(s.Inner) < countFlows(tools) {
+		if len(s.Inner) == 0 || len(s.Inner) < CountFlows(tools) {
 			l.add(run + "/" + string(anyText))
 		}
 		for _, f := range s.Inner {
@@ -118,19 +121,22 @@ func (l *pathLister) addAgent(s *flow.Step, prefix string) {
 	}
 }
 
+// WorkspaceTools lists the tools of an agent with a workspace.
+func WorkspaceTools() []string { return []string{"read_file", "read_skill"} }
+
 // addPieces adds what a call, other than that of an agent in the flow, runs inside itself.
 func (l *pathLister) addPieces(call, prefix string) {
 	switch {
 	case slices.Contains(callsWithoutPieces(), call):
-	case call == "slot":
+	case call == flow.CallSlot:
 		l.add(prefix + "ask-" + anyNumber)
 	default:
 		l.add(prefix + string(anyText))
 	}
 }
 
-// countFlows returns how many tools run a flow.
-func countFlows(tools []explain.Tool) (n int) {
+// CountFlows returns how many tools run a flow.
+func CountFlows(tools []Tool) (n int) {
 	for _, t := range tools {
 		if t.Call == flow.CallFlow {
 			n++
@@ -141,16 +147,16 @@ func countFlows(tools []explain.Tool) (n int) {
 
 var pieceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// pieceOfTool returns what an agent calls the use of a tool, without the number.
-func pieceOfTool(name string) string {
+// PieceOfTool returns what an agent calls the use of a tool, without the number.
+func PieceOfTool(name string) string {
 	if pieceName.MatchString(name) && name != "round" {
 		return name
 	}
 	return "tool"
 }
 
-// fits reports whether a step with the path can have a name, in which * stands for any text.
-func (p stepPath) fits(pattern string) bool {
+// Fits reports whether a step with the path can have a name, in which * stands for any text.
+func (p StepPath) Fits(pattern string) bool {
 	failed := make([]bool, (len(pattern)+1)*(len(p)+1))
 	var fitsFrom func(i, j int) bool
 	fitsFrom = func(i, j int) bool {
@@ -183,18 +189,18 @@ func (p stepPath) fits(pattern string) bool {
 }
 
 // example returns a path that fits.
-func (p stepPath) example() string {
+func (p StepPath) example() string {
 	return strings.NewReplacer(anyNumber, "1", string(anyText), "...").Replace(string(p))
 }
 
-// hasStep reports whether a run of the flow can have the step, as far as the flow tells. known are the steps that it can have: those
+// MayRun reports whether a run of the flow can have the step, as far as the flow tells. known are the steps that it can have: those
 // below the same step where there are some, or those of the flow.
-func hasStep(f *flow.Flow, id string) (known []string, ok bool) {
+func MayRun(f *flow.Flow, id string) (known []string, ok bool) {
 	if _, isOwn := f.Step(id); isOwn {
 		return nil, true
 	}
-	paths := stepPaths(f)
-	if slices.ContainsFunc(paths, func(p stepPath) bool { return p.fits(id) }) {
+	paths := StepPaths(f)
+	if slices.ContainsFunc(paths, func(p StepPath) bool { return p.Fits(id) }) {
 		return nil, true
 	}
 	outer, _, isInside := strings.Cut(id, "/")
