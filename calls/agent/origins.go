@@ -31,24 +31,48 @@ func (p Params) firstParts() (parts []calls.Part) {
 // messageParts returns the parts of all messages so far.
 func (l *loop) messageParts() []calls.Part {
 	parts := l.params.firstParts()
-	round := 0
-	uses := usesOf(l.out.Rounds)
-	for i := len(parts); i < len(l.out.Messages); i++ {
-		content, _ := l.out.Messages[i].Get("content")
+	first := len(parts)
+	for j, added := range l.out.addedMessages(first) {
+		i := first + j
+		message := value.OfMap(l.out.Messages[i])
+		content, _ := message.Get("content")
 		text, _ := content.Str()
-		if name, isTool := toolOf(value.OfMap(l.out.Messages[i])); isTool {
-			var used usedTool
-			used, uses = firstOf(uses)
-			parts = append(parts, resultPart(i, used, name, text))
+		if added.isResult {
+			parts = append(parts, resultPart(i, added, text))
 			continue
 		}
 		parts = append(parts, calls.AnswerPart(i, text))
-		if isAltered(value.OfMap(l.out.Messages[i]), "tool_calls", round, l.out.Rounds) {
+		if isAltered(message, "tool_calls", added.round, l.out.Rounds) {
 			parts = append(parts, calls.Part{Message: &i, At: "/tool_calls", Included: true, Origins: []calls.Origin{madeOfAnswer}})
 		}
-		round++
 	}
 	return parts
+}
+
+// addedMessage is what a message that the work has added is: the answer of a round, or the result of a use of a tool.
+type addedMessage struct {
+	round    int
+	isResult bool
+	tool     string
+	used     usedTool
+}
+
+// addedMessages returns what the messages from the first that the work has added are.
+func (o *Output) addedMessages(first int) (all []addedMessage) {
+	uses := usesOf(o.Rounds)
+	round, done := 0, 0
+	for _, m := range o.Messages[min(first, len(o.Messages)):] {
+		added := addedMessage{round: round}
+		added.tool, added.isResult = toolOf(value.OfMap(m))
+		if !added.isResult {
+			round++
+		} else if done < len(uses) {
+			added.used = uses[done]
+			done++
+		}
+		all = append(all, added)
+	}
+	return all
 }
 
 // usedTool is a use of a tool, with the piece of work in which it was used.
@@ -59,12 +83,13 @@ type usedTool struct {
 
 // resultPart returns the part of a message with what the model was told of a use of a tool. What the
 // tool has not given are words of the agent.
-func resultPart(message int, used usedTool, tool, text string) calls.Part {
+func resultPart(message int, m addedMessage, text string) calls.Part {
 	result := calls.Traced{Text: text}
-	if used.NotRun {
+	if m.used.NotRun {
 		return calls.NewPart(message, "refusal", result)
 	}
-	result.Origins = []calls.Origin{{End: len(text) - used.Added, Kind: calls.OriginTool, Name: tool, Use: used.piece}}
+	result.Origins = m.used.resultOrigins(m.tool, text)
+	result.Origins[0].End = len(text) - m.used.Added
 	return calls.NewPart(message, "tool", result)
 }
 
@@ -135,21 +160,17 @@ func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.O
 	if value.Decode(of.Output, &out) != nil {
 		return nil
 	}
-	round, uses := 0, usesOf(out.Rounds)
-	for _, before := range out.Messages[len(parts):min(i, len(out.Messages))] {
-		if _, isTool := toolOf(value.OfMap(before)); isTool {
-			_, uses = firstOf(uses)
-		} else {
-			round++
-		}
+	all := out.addedMessages(len(parts))
+	if i-len(parts) >= len(all) {
+		return nil
 	}
-	if tool, isTool := toolOf(message); isTool && below == "content" {
+	added := all[i-len(parts)]
+	if added.isResult && below == "content" {
 		content, _ := message.Get("content")
 		text, _ := content.Str()
-		used, _ := firstOf(uses)
-		return used.resultOrigins(tool, text)
+		return added.used.resultOrigins(added.tool, text)
 	}
-	return originOfMember(message, below, round, out.Rounds)
+	return originOfMember(message, below, added.round, out.Rounds)
 }
 
 // resultOfUse returns those of the result which the use of a tool at a pointer of the output has.
@@ -179,14 +200,6 @@ func usesOf(rounds []Round) (uses []usedTool) {
 		}
 	}
 	return uses
-}
-
-// firstOf returns the first of uses, and the rest; the zero value where uses is empty.
-func firstOf(uses []usedTool) (first usedTool, rest []usedTool) {
-	if len(uses) == 0 {
-		return usedTool{}, nil
-	}
-	return uses[0], uses[1:]
 }
 
 // isAltered reports whether a member of the message of a round, or what is in it, is not as the

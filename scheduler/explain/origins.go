@@ -94,7 +94,7 @@ func newSourceSet(sources []Source) *sourceSet {
 
 // add adds a source, without the bytes of it that were copied and without its own origins.
 func (set *sourceSet) add(s Source) {
-	s = s.withoutSpan()
+	s = s.withoutBytes()
 	s.Origins, s.Possible = nil, nil
 	key := wayKey([]Source{s})
 	if !set.keys[key] {

@@ -40,7 +40,14 @@ func (p placer) placeAll(pieces []Piece) {
 	for i := range pieces {
 		pieces[i].Sources = slices.Clone(pieces[i].Sources)
 		for j := range pieces[i].Sources {
-			p.placeSource(&pieces[i].Sources[j])
+			s := &pieces[i].Sources[j]
+			p.placeSource(s)
+			if s.Kind == SourceTool { // people read what it made its result of
+				s.Origins = slices.Clone(s.Origins)
+				for k := range s.Origins {
+					p.placeSource(&s.Origins[k])
+				}
+			}
 		}
 	}
 }

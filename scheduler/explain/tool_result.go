@@ -124,7 +124,7 @@ func (x *explainer) siteInside(agent site, inner *journal.StepState) (at site, o
 		step.Sub = innerFlow(agent, file)
 		ok = step.Sub != nil || inner.IsGiven
 	} else {
-		step.Def, ok = agent.flow.FindCall(inner.Call)
+		step.Def, ok = agent.definitionOf(inner)
 	}
 	if !ok {
 		return site{}, false

@@ -52,14 +52,10 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 			return withSource(x.explainOutput(sub, pointer, text, hops+1), sourceOfMaker(at.got))
 		}
 	}
-	def, isKnown := at.step.Def, at.got.Call == at.step.Call
-	isInside := journal.IsPseudoStep(at.got.ID) && !isKnown
-	if isInside && of == ofOutput {
+	if at.isInside() && of == ofOutput {
 		return withPossible(singlePiece(text, maker), anywhere)
 	}
-	if isInside {
-		def, isKnown = at.flow.FindCall(at.got.Call)
-	}
+	def, isKnown := at.definitionOf(at.got)
 	if !isKnown || def.Origins == nil {
 		return made()
 	}
@@ -79,6 +75,23 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 	return completed(pieces, sourceOfMaker(at.got))
 }
 
+// isInside reports whether a site is that of another call which its step has run inside itself.
+func (at site) isInside() bool {
+	return journal.IsPseudoStep(at.got.ID) && at.got.Call != at.step.Call
+}
+
+// definitionOf returns the definition of the call that the step of a site, or what it ran inside itself, has run; ok is false where the
+// flow has no such call, or had another one then.
+func (at site) definitionOf(got *journal.StepState) (def calls.Definition, ok bool) {
+	if got.Call == at.step.Call {
+		return at.step.Def, true
+	}
+	if !journal.IsPseudoStep(got.ID) {
+		return calls.Definition{}, false
+	}
+	return at.flow.FindCall(got.Call)
+}
+
 // seenBy returns the question and the finished steps that a step saw.
 func (x *explainer) seenBy(at site) *calls.Vars {
 	var upstream calls.FixedUpstream
@@ -95,8 +108,7 @@ func (x *explainer) seenBy(at site) *calls.Vars {
 // explainTaken explains a text of the input of a step whose call tells nothing of it: the call has made it of what it saw then, its
 // parameters, the inputs of the flow and what the steps before left. That of a call which a step ran inside itself may come from anywhere.
 func (x *explainer) explainTaken(at site, text string, maker Source, hops int) []Piece {
-	isInside := journal.IsPseudoStep(at.got.ID) && at.got.Call != at.step.Call
-	if hops > maxHops || isInside {
+	if hops > maxHops || at.isInside() {
 		return withPossible(singlePiece(text, maker), anywhere)
 	}
 	seen := slices.Concat(x.explainGivens(at, hops+1), x.explainUsed(at, []string{"inputs"}, hops+1))

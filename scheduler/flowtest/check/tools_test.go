@@ -119,7 +119,7 @@ Ask Mei.
 		fail {prompt: later, confined: {source: inputs.question, roles: []}}
 	`)
 	c := parseItem(t, "{prompt: clerk, confined: {source: inputs.question, roles: [user]}}", &Scope{File: "a.test.yaml", Flows: []*flow.Flow{e.Flow}})
-	if found := c.Evaluate(context.Background(), e); !strings.Contains(found.Hint, "the tool look made it of inputs.question") {
+	if found := c.Evaluate(context.Background(), e); !strings.Contains(found.Hint, "the tool look made it of inputs.question (") || !strings.HasSuffix(found.Hint, "flow.yaml:17:62)") {
 		t.Errorf("the hint is %q", found.Hint)
 	}
 }

@@ -1,0 +1,26 @@
+package journal_test
+
+import (
+	"testing"
+
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// What a step runs inside itself has the name of a call or of a piece of its work, be it that of a plugin or of an MCP tool.
+func TestIsPseudoStep(t *testing.T) {
+	for id, want := range map[string]bool{
+		"outer/slot-1":                         true,
+		"outer[2]/round-12":                    true,
+		"outer/look-1/time-zones.now-1":        true,
+		"outer/look-1/mcp.shop.getPrice-1":     true,
+		"outer":                                false,
+		"outer[3]":                             false,
+		"outer/inner":                          false,
+		"outer/look-1/flow-1/inner":            false,
+		"outer/look-1/flow-1/inner[0]/again_1": false,
+	} {
+		if got := journal.IsPseudoStep(id); got != want {
+			t.Errorf("%s: got %v", id, got)
+		}
+	}
+}
