@@ -137,6 +137,9 @@ type LintEnv struct {
 	// Dir is the folder of the flow, for calls that open files themselves; "" where the file
 	// system is not that of the run.
 	Dir string
+	// IsOpen is set where parameters that params lacks may be given when the step runs: by the model that uses the call as a
+	// tool, or by what fills them in.
+	IsOpen bool
 }
 
 // UndefinedName is the keyword of problems with names that parameters do not give.

@@ -96,6 +96,7 @@ func (t toolPlan) askCall(def calls.Definition, env calls.LintEnv) []schema.Prob
 	if def.Lint == nil {
 		return nil
 	}
+	env.IsOpen = true
 	problems := slices.DeleteFunc(def.Lint(value.OfMap(t.with), env), func(p schema.Problem) bool { return p.Keyword == calls.UndefinedName })
 	for i := range problems {
 		problems[i].Pointer = "/" + t.place + "/with" + problems[i].Pointer

@@ -122,6 +122,9 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 	return calls.Do(func() (any, error) { return p.send(ctx, env, in) })
 }
 
+// unknownDialect is what lint and a run say of a dialect that a document names.
+const unknownDialect = "the jsonSchemaDialect %q of the document is unknown; its schemas are read as draft 2020-12"
+
 func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, error) {
 	op, err := p.findOperation(env)
 	if err != nil {
@@ -134,6 +137,9 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if op != nil {
+		if op.UnknownDialect != "" {
+			env.WarnOf(calls.Warning{Code: "openapi", Text: env.Say(unknownDialect, op.UnknownDialect), Pointer: "/openapi"})
+		}
 		for _, q := range op.Refused {
 			env.Warn("openapi", "the operation %s: %v; it cannot be given", in.Operation, q.Err)
 		}

@@ -111,17 +111,16 @@ func lintDocument(params value.Value, env calls.LintEnv) []schema.Problem {
 	if err != nil {
 		return []schema.Problem{calls.ProblemOf("/operation", err)}
 	}
-	return lintRefused(op, name, params)
+	return lintRefused(op, name, params, env.IsOpen)
 }
 
-// lintRefused finds what the document describes in a way that is wrong or not supported. It is
-// a warning where the request can go without it, and where the dialect of its schemas is unknown.
-func lintRefused(op *openapi.Operation, name string, params value.Value) (problems []schema.Problem) {
+// lintRefused finds what the document describes in a way that is wrong or not supported. It is a warning where the request can go
+// without it, if it may be given, and where the dialect of its schemas is unknown.
+func lintRefused(op *openapi.Operation, name string, params value.Value, isOpen bool) (problems []schema.Problem) {
 	group := func(name string) *value.Map { return memberOf(params, name).Map() }
 	_, hasBody := params.Get("body")
 	if op.UnknownDialect != "" {
-		problems = append(problems, schema.Problem{Pointer: "/openapi", Warning: true}.
-			WithMessage("the jsonSchemaDialect %q of the document is unknown; its schemas are read as draft 2020-12", op.UnknownDialect))
+		problems = append(problems, schema.Problem{Pointer: "/openapi", Warning: true}.WithMessage(unknownDialect, op.UnknownDialect))
 	}
 	given := Input{Operation: name, Path: group("path"), Query: group("query"), Headers: group("headers")}
 	for _, q := range op.Refused {
@@ -129,11 +128,19 @@ func lintRefused(op *openapi.Operation, name string, params value.Value) (proble
 			problems = append(problems, calls.ProblemOf("/operation", given.refusal(q)))
 			continue
 		}
+		group, isGiven := params.Get(groupOf[q.In])
+		mayBeGiven := isOpen || q.In == "" || isGiven && group.IsNull()
+		if !mayBeGiven {
+			continue
+		}
 		problems = append(problems, schema.Problem{Pointer: "/operation", Warning: true}.
 			WithMessage("the operation %s: %v; it cannot be given", name, q.Err))
 	}
 	return problems
 }
+
+// groupOf are the parameters under which a request gives those of an operation, by where they are in the request.
+var groupOf = map[string]string{"path": "path", "query": "query", "header": "headers", "body": "body"}
 
 // checkTarget returns an error where no request can go to an operation, for the document leaves
 // open to which server, or what a part of the path is.

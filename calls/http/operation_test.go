@@ -1,6 +1,8 @@
 package http_test
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -192,29 +194,56 @@ paths:
 	if err := os.WriteFile(filepath.Join(dir, "api.yaml"), []byte(doc), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for with, want := range map[string][]bool{
-		"operation: x": {true, true}, "operation: y": {false}, "operation: x, query: {a: 1}": {false, true}, "operation: x, body: null": {true, false},
+	for _, c := range []struct {
+		with   string
+		isOpen bool
+		want   []bool // whether each is a warning
+	}{
+		{"operation: x", true, []bool{true, true}},
+		{"operation: x", false, nil}, // nobody can give them
+		{"operation: x, query: null", false, []bool{true}},
+		{"operation: x, query: {b: 1}", false, nil},
+		{"operation: y", false, []bool{false}},
+		{"operation: x, query: {a: 1}", false, []bool{false}},
+		{"operation: x, query: {a: 1}", true, []bool{false, true}},
+		{"operation: x, body: null", false, []bool{false}},
 	} {
 		var got []bool
-		for _, p := range httpcall.Definition().Lint(params(t, "{openapi: api.yaml, "+with+"}"), calls.LintEnv{Dir: dir}) {
+		for _, p := range httpcall.Definition().Lint(params(t, "{openapi: api.yaml, "+c.with+"}"), calls.LintEnv{Dir: dir, IsOpen: c.isOpen}) {
 			got = append(got, p.Warning)
 			if p.Pointer != "/operation" || !strings.Contains(p.Message, "minLength") {
-				t.Errorf("%s: %v", with, p)
+				t.Errorf("%s: %v", c.with, p)
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", with, diff)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s, %v: %s", c.with, c.isOpen, diff)
 		}
 	}
 }
 
-// TestUnknownDialect: a dialect of the document's own is one warning.
+// warnings are what a run told.
+type warnings []calls.Warning
+
+func (w *warnings) Warn(told calls.Warning) { *w = append(*w, told) }
+
+// TestUnknownDialect: a dialect of the document's own is one warning, of lint and of a run.
 func TestUnknownDialect(t *testing.T) {
 	doc := "{openapi: 3.1.0, jsonSchemaDialect: 'https://example.com/own', servers: [{url: 'https://api.test'}], paths: {/x: {post: {operationId: x, parameters: [" +
 		"{name: a, in: query, schema: {type: string}}, {name: b, in: query, schema: {type: string}}]}}}}"
 	problems := httpcall.Definition().Lint(params(t, "{operation: x, openapi: "+doc+"}"), calls.LintEnv{})
 	if len(problems) != 1 || problems[0].Pointer != "/openapi" || !problems[0].Warning || !strings.Contains(problems[0].Message, `"https://example.com/own"`) {
 		t.Error(problems)
+	}
+	e := env(t, doer(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+	}))
+	var told warnings
+	e.Warner = &told
+	if _, err := run(t.Context(), t, e, "{operation: x, openapi: "+doc+"}"); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 1 || told[0].Text != problems[0].Message || told[0].Pointer != "/openapi" {
+		t.Error(told)
 	}
 }
 

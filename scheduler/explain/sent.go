@@ -42,8 +42,9 @@ func (x *explainer) explainBuilt(at site, inside []*journal.StepState) (e *Expla
 	return e, true
 }
 
-// goesOnFrom reports whether a prompt of a call begins with the messages of its input: then the two are one conversation, of which the
-// prompt has all messages. This tells of none of them where it comes from.
+// goesOnFrom reports whether a prompt of a call begins with the messages of its input. The two are then one conversation, as are any
+// requests of which one begins with all messages of the other: the prompt has them all, and the input is not shown again before it. This
+// finds no source by equal text: each message of the prompt is explained by the parts of its own request.
 func goesOnFrom(p journal.Prompt, input value.Value) bool {
 	list, _ := input.Get("messages")
 	n := len(list.List())

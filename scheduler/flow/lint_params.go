@@ -128,7 +128,9 @@ func (u *unit) askCall(s *stepUnit, with *Param) (problems []paramProblem) {
 			problems = []paramProblem{{message: say("%s panicked while it looked at its parameters: %v", s.Call, r)}}
 		}
 	}()
-	problems = paramProblems(s.Def.Lint(knownValue(with), u.lintEnv()))
+	env := u.lintEnv()
+	env.IsOpen = s.EnableFilling
+	problems = paramProblems(s.Def.Lint(knownValue(with), env))
 	if s.EnableFilling { // a name that is not there may be filled in
 		problems = slices.DeleteFunc(problems, func(p paramProblem) bool { return p.Keyword == calls.UndefinedName })
 	}
