@@ -137,6 +137,8 @@ type LintEnv struct {
 	// Dir is the folder of the flow, for calls that open files themselves; "" where the file
 	// system is not that of the run.
 	Dir string
+	// Computed are the JSON pointers of the parameters that are only known when the step runs, for which params has null.
+	Computed []string
 	// IsOpen is set where parameters that params lacks may be given when the step runs: by the model that uses the call as a
 	// tool, or by what fills them in.
 	IsOpen bool

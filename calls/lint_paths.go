@@ -5,11 +5,32 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
+
+// IsComputed reports whether what the parameters have at a JSON pointer, or a part of it, is only known when the step runs.
+func (e LintEnv) IsComputed(pointer string) bool {
+	return slices.ContainsFunc(e.Computed, func(computed string) bool {
+		return computed == pointer || strings.HasPrefix(computed, pointer+"/") || strings.HasPrefix(pointer, computed+"/")
+	})
+}
+
+// OfTool returns what the lint of a call may use that a model uses as a tool: the parameters have what is fixed of its own at a JSON
+// pointer, and the model gives others.
+func (e LintEnv) OfTool(pointer string) LintEnv {
+	computed := e.Computed
+	e.Computed, e.IsOpen = nil, true
+	for _, p := range computed {
+		if below, ok := strings.CutPrefix(p, pointer); ok {
+			e.Computed = append(e.Computed, below)
+		}
+	}
+	return e
+}
 
 // LintDirs finds, among parameters that name directories, those in whose place something else
 // is, such as a pipe, and warns of those that do not exist. Nothing is opened.

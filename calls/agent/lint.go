@@ -36,14 +36,14 @@ func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 		}
 	}
 	for _, t := range p.toolPlans() {
-		problems = append(problems, t.lintParameters()...)
+		problems = append(problems, t.lintParameters(env)...)
 		if t.callPlace != "" {
 			if err := env.Registry.CheckCall(t.call); err != nil {
 				problems = append(problems, schema.Problem{Pointer: "/" + t.callPlace, Message: err.Error(), Hint: calls.HintOf(err)})
 			}
 		}
 		if def, ok := env.Registry.Call(t.call); ok {
-			problems = append(problems, t.lintFixed(def)...)
+			problems = append(problems, t.lintFixed(def, env)...)
 			problems = append(problems, t.askCall(def, env)...)
 			problems = append(problems, t.lintOffered(def)...)
 		}
@@ -74,13 +74,12 @@ func inside(params value.Value) (list []calls.Inside) {
 }
 
 // lintFixed holds what a tool fixes to the parameters of its call, as far as it is known.
-func (t toolPlan) lintFixed(def calls.Definition) (problems []schema.Problem) {
+func (t toolPlan) lintFixed(def calls.Definition, env calls.LintEnv) (problems []schema.Problem) {
 	with := value.OfMap(t.with)
 	for _, p := range def.Info.Params.Check(with) {
-		at, _ := with.At(p.Pointer)
 		missing := p.Keyword == "required" && strings.Count(p.Pointer, "/") == 1 // the model gives it
 		named := p.Keyword == "required" || p.Keyword == "additionalProperties"  // whatever the value will be
-		isUnknown := !named && schema.IsComputed(at)
+		isUnknown := !named && env.IsComputed("/"+t.place+"/with"+p.Pointer)
 		if p.Pointer == "" || missing || isUnknown {
 			continue
 		}
@@ -96,8 +95,7 @@ func (t toolPlan) askCall(def calls.Definition, env calls.LintEnv) []schema.Prob
 	if def.Lint == nil {
 		return nil
 	}
-	env.IsOpen = true
-	problems := slices.DeleteFunc(def.Lint(value.OfMap(t.with), env), func(p schema.Problem) bool { return p.Keyword == calls.UndefinedName })
+	problems := slices.DeleteFunc(def.Lint(value.OfMap(t.with), env.OfTool("/"+t.place+"/with")), func(p schema.Problem) bool { return p.Keyword == calls.UndefinedName })
 	for i := range problems {
 		problems[i].Pointer = "/" + t.place + "/with" + problems[i].Pointer
 	}
@@ -106,8 +104,8 @@ func (t toolPlan) askCall(def calls.Definition, env calls.LintEnv) []schema.Prob
 
 // lintParameters looks at the schema of arguments that a tool spells out. It only describes them to
 // the model, so what is wrong there is a warning.
-func (t toolPlan) lintParameters() []schema.Problem {
-	return schema.LintAt("/"+t.place+"/parameters", value.OfMap(t.parameters)).AsWarnings()
+func (t toolPlan) lintParameters(env calls.LintEnv) []schema.Problem {
+	return schema.LintAt("/"+t.place+"/parameters", value.OfMap(t.parameters), env.IsComputed).AsWarnings()
 }
 
 // lintOffered holds the arguments that a tool spells out to the parameters of its call.

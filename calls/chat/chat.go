@@ -99,9 +99,9 @@ response_schema:
 
 // lintParams finds what is wrong in response_schema, members of extra that the call makes itself, and messages
 // beside their short form also where a template makes one of the two.
-func lintParams(params value.Value, _ calls.LintEnv) []schema.Problem {
+func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 	answer, _ := params.Get("response_schema")
-	problems := append(schema.InvalidAt("/response_schema", answer), schema.LintAt("/response_schema", answer).AsWarnings()...)
+	problems := append(schema.InvalidAt("/response_schema", answer), schema.LintAt("/response_schema", answer, env.IsComputed).AsWarnings()...)
 	problems = append(problems, ask.LintExtra(params)...)
 	if _, given := params.Get("messages"); !given {
 		return problems

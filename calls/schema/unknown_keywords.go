@@ -103,26 +103,23 @@ func InvalidAt(pointer string, doc value.Value) (problems Problems) {
 	switch {
 	case errors.As(err, &wrong) && len(wrong.Problems) > 0:
 		for _, p := range wrong.Problems {
-			if at, _ := doc.At(p.Pointer); IsComputed(at) {
+			if at, _ := doc.At(p.Pointer); hasNull(at) {
 				continue
 			}
 			message, hint := p.Text()
 			problems = append(problems, Problem{Pointer: pointer + p.Pointer}.WithMessage("not a JSON Schema: %s", message).WithHint("%s", hint))
 		}
-	case err != nil && !IsComputed(doc):
+	case err != nil && !hasNull(doc):
 		problems = Problems{Problem{Pointer: pointer}.WithMessage("%v", err)}
 	}
 	return problems
 }
 
 // LintAt returns what [UnknownKeywords] and [MisfitDefaults] find in a schema that is at a
-// pointer of a call's parameters: what the Lint of a call wants. A null is a value that only the
-// run knows, and a default that has one may fit.
-func LintAt(pointer string, doc value.Value) Problems {
-	misfits := slices.DeleteFunc(MisfitDefaults(doc), func(p Problem) bool {
-		at, _ := doc.At(p.Pointer)
-		return IsComputed(at)
-	})
+// pointer of a call's parameters: what the Lint of a call wants. isComputed reports whether what is at a pointer of them is only known
+// in the run: a default that is may fit.
+func LintAt(pointer string, doc value.Value, isComputed func(pointer string) bool) Problems {
+	misfits := slices.DeleteFunc(MisfitDefaults(doc), func(p Problem) bool { return isComputed(pointer + p.Pointer) })
 	problems := append(UnknownKeywords(doc), misfits...)
 	for i := range problems {
 		problems[i].Pointer = pointer + problems[i].Pointer
@@ -130,14 +127,13 @@ func LintAt(pointer string, doc value.Value) Problems {
 	return problems
 }
 
-// IsComputed reports whether v, a part of the parameters that the Lint of a call gets, is or has
-// a null: it is then known only in a run, or is a null that was written.
-func IsComputed(v value.Value) bool {
-	if v.IsNull() || slices.ContainsFunc(v.List(), IsComputed) {
+// hasNull reports whether a part of parameters is or has a null.
+func hasNull(v value.Value) bool {
+	if v.IsNull() || slices.ContainsFunc(v.List(), hasNull) {
 		return true
 	}
 	for _, member := range v.Map().All() {
-		if IsComputed(member) {
+		if hasNull(member) {
 			return true
 		}
 	}

@@ -117,10 +117,10 @@ func Extended(kit Kit) calls.Definition {
 		}
 		return output
 	}
-	def.Lint = func(params value.Value, _ calls.LintEnv) []schema.Problem {
+	def.Lint = func(params value.Value, env calls.LintEnv) []schema.Problem {
 		doc, _ := params.Get("current_schema")
 		doc = processor.ExpandFormats(doc, kit.Formats)
-		return append(schema.InvalidAt("/current_schema", doc), schema.LintAt("/current_schema", doc)...)
+		return append(schema.InvalidAt("/current_schema", doc), schema.LintAt("/current_schema", doc, env.IsComputed)...)
 	}
 	def.Texts = []calls.Texts{templateTexts()}
 	def.Origins = func(_ context.Context, of calls.Record, pointer string) []calls.Origin {

@@ -399,3 +399,19 @@ func TestEmptyEnum(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// A null that is written as a default is held to its property; one that a run computes is not known.
+func TestLintDefaults(t *testing.T) {
+	with, err := value.ParseJSON([]byte(`{"current_schema": {"type": "object", "properties": {"a": {"type": "integer", "default": null}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const place = "/current_schema/properties/a/default"
+	problems := slot.Definition().Lint(with, calls.LintEnv{})
+	if len(problems) != 1 || problems[0].Pointer != place {
+		t.Error(problems)
+	}
+	if problems := slot.Definition().Lint(with, calls.LintEnv{Computed: []string{place}}); len(problems) != 0 {
+		t.Error(problems)
+	}
+}

@@ -116,15 +116,16 @@ func (u *unit) reportSchema(key string, n *yaml.Node, within string, err error) 
 // lintSchema warns of keywords in a schema that have no effect, and reports defaults that do not
 // fit it.
 func (u *unit) lintSchema(key string, n *yaml.Node, doc value.Value) {
-	u.lintDefaults(key, n, doc)
+	u.lintDefaults(key, n, "", doc)
 	u.lintKeywords(key, n, schema.UnknownKeywords(doc))
 }
 
-// lintDefaults reports defaults that do not fit the schema beside them.
-func (u *unit) lintDefaults(key string, n *yaml.Node, doc value.Value) {
+// lintDefaults reports defaults that do not fit the schema beside them. within is the pointer of the node in the schema.
+func (u *unit) lintDefaults(key string, n *yaml.Node, within string, doc value.Value) {
 	for _, p := range schema.MisfitDefaults(doc) {
+		pointer := strings.TrimPrefix(p.Pointer, within)
 		message, hint := p.Text()
-		u.add(u.positionOf(nodeAt(n, p.Pointer)), "%s%s: %s", key, p.Pointer, message).setHint(hint)
+		u.add(u.positionOf(nodeAt(n, pointer)), "%s%s: %s", key, pointer, message).setHint(hint)
 	}
 }
 
@@ -164,12 +165,16 @@ func (u *unit) compileStep(k *stepKeys) {
 			given = value.OfMap(nil)
 		}
 		s.OverrideInput = given
-		if _, err := schema.Parse(keySchema("type", "object", "properties", s.OverrideInput)); err != nil {
+		whole := keySchema("type", "object", "properties", s.OverrideInput)
+		if draft, ok := s.paramsDoc().Get("$schema"); ok { // it is laid over the parameters of the call
+			whole = withMembers(whole, "$schema", draft)
+		}
+		if _, err := schema.Parse(whole); err != nil {
 			u.reportSchema("override_input", k.OverrideInput.node, "/properties", err)
 		}
+		u.lintDefaults("override_input", k.OverrideInput.node, "/properties", whole)
 		for name, doc := range s.OverrideInput.Map().All() {
 			key, node := "override_input/"+value.Escape(name), nodeAt(k.OverrideInput.node, "/"+value.Escape(name))
-			u.lintDefaults(key, node, doc)
 			u.lintKeywords(key, node, schema.UnknownKeywordsOfPart(doc, s.paramsDoc()))
 		}
 	}

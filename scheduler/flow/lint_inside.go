@@ -53,7 +53,7 @@ func (u *unit) askInside(s *stepUnit) (inside []calls.Inside) {
 		return nil
 	}
 	defer func() { _ = recover() }()
-	params := knownValue(s.With)
+	params := s.With.Written()
 	if params.Kind() != value.Object {
 		return nil
 	}

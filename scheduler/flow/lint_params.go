@@ -40,27 +40,6 @@ func sketchParam(p *Param, at string, holes *[]hole) value.Value {
 	return p.Literal
 }
 
-// knownValue returns the parameters with null for what holds a template.
-func knownValue(p *Param) value.Value {
-	switch {
-	case p.Expr != nil || p.Text != nil:
-		return value.Value{}
-	case p.Map != nil:
-		m := value.NewMap(len(p.Map))
-		for _, member := range p.Map {
-			m.Set(member.Key, knownValue(member.Param))
-		}
-		return value.OfMap(m)
-	case p.List != nil:
-		items := make([]value.Value, len(p.List))
-		for i, item := range p.List {
-			items[i] = knownValue(item)
-		}
-		return value.OfList(items...)
-	}
-	return p.Literal
-}
-
 // paramProblem is a problem of a parameter with its texts in the built-in languages, which
 // count: those of the schema's problem are not looked at.
 type paramProblem struct {
@@ -97,7 +76,7 @@ func (u *unit) lintParams(s *stepUnit) {
 		problems = append(problems, u.lintSubFlow(s, v, holes)...)
 	}
 	if s.Def.Lint != nil && v.Kind() == value.Object {
-		problems = append(problems, u.askCall(s, with)...)
+		problems = append(problems, u.askCall(s, with, holes)...)
 	}
 	good := !slices.ContainsFunc(problems, func(p paramProblem) bool { return !p.Warning })
 	if good && len(holes) == 0 && !s.EnableFilling {
@@ -122,7 +101,7 @@ func (u *unit) reportConstruct(s *stepUnit, with *Param, err error) {
 }
 
 // askCall lets the call look at what is known of its parameters.
-func (u *unit) askCall(s *stepUnit, with *Param) (problems []paramProblem) {
+func (u *unit) askCall(s *stepUnit, with *Param, holes []hole) (problems []paramProblem) {
 	defer func() {
 		if r := recover(); r != nil {
 			problems = []paramProblem{{message: say("%s panicked while it looked at its parameters: %v", s.Call, r)}}
@@ -130,7 +109,10 @@ func (u *unit) askCall(s *stepUnit, with *Param) (problems []paramProblem) {
 	}()
 	env := u.lintEnv()
 	env.IsOpen = s.EnableFilling
-	problems = paramProblems(s.Def.Lint(knownValue(with), env))
+	for _, h := range holes {
+		env.Computed = append(env.Computed, h.pointer)
+	}
+	problems = paramProblems(s.Def.Lint(with.Written(), env))
 	if s.EnableFilling { // a name that is not there may be filled in
 		problems = slices.DeleteFunc(problems, func(p paramProblem) bool { return p.Keyword == calls.UndefinedName })
 	}

@@ -44,7 +44,7 @@ func dropAbsent(s *stepUnit, doc value.Value) value.Value {
 	}
 	var given value.Value
 	if s.With != nil {
-		given = knownValue(s.With)
+		given = s.With.Written()
 	}
 	properties, _ := doc.Get("properties")
 	left := properties.Map().Clone()
@@ -66,7 +66,7 @@ func narrowOutput(s *stepUnit, doc value.Value) (narrowed value.Value) {
 			narrowed = doc
 		}
 	}()
-	return s.Def.OutputFor(doc, knownValue(s.With))
+	return s.Def.OutputFor(doc, s.With.Written())
 }
 
 // withError returns an output schema with the error that a failed step leaves instead.
@@ -280,7 +280,7 @@ func (u *unit) lintList(s *stepUnit) {
 // members are known: what no item has is a slip.
 func (u *unit) shapeOfItem(s *stepUnit) value.Value {
 	shape, _ := u.shapeOf(s.ForEach).Get("items")
-	items := knownValue(s.ForEach).List()
+	items := s.ForEach.Written().List()
 	members := value.NewMap(0)
 	for _, item := range items {
 		if item.Kind() != value.Object {
