@@ -235,7 +235,7 @@ func TestUnknownDialect(t *testing.T) {
 		t.Error(problems)
 	}
 	e := env(t, doer(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 	}))
 	var told warnings
 	e.Warner = &told
