@@ -18,8 +18,10 @@ GOLANGCI         := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 WORKFLOWCHECK_VERSION := v0.6.0
 WORKFLOWCHECK         := $(TOOLS)/workflowcheck-$(WORKFLOWCHECK_VERSION)
 
-# The tests run under the race detector where a C compiler is there.
-# It does not watch inside SQLite, which is translated from C and locks for itself, nor the library of
+# The tests of make check, make test-slow and make stress run under the race detector where a C compiler
+# is there; make test does without, which takes less than half of the time, and is compiled like make build,
+# so that a new machine compiles most packages once.
+# The detector does not watch inside SQLite, which is translated from C and locks for itself, nor the library of
 # schemas and the parser of Go, which share nothing: watched, they take most of the time of all tests.
 # The standard library has to be watched: code of sync.Map that is compiled with an unwatched package is
 # linked for all, and each use of a map is then taken for a race.
@@ -30,7 +32,7 @@ export GORACE ?= atexit_sleep_ms=10
 # No package may run longer than 20 minutes: a machine that is busy needs more than the ten of go test.
 # Linking more than a hundred test programs is a fourth of the work of make test: without symbols and tables
 # for debuggers it takes a fifth less. What go test would vet is for make lint.
-TESTFLAGS := $(RACE) -timeout 20m -ldflags='-s -w' -vet=off
+TESTFLAGS := -timeout 20m -ldflags='-s -w' -vet=off
 # How long each fuzz target runs: a time, or a count like 5000x (before Go 1.27 a time that
 # runs out can fail a sound target with "context deadline exceeded", go.dev/issue/75804).
 FUZZTIME ?= 1m
@@ -84,13 +86,12 @@ test-web: build ## Test the page in a browser (needs Node 20.19 and chromium-hea
 	@[ -d $(UI)/node_modules ] || (cd $(UI) && npm ci)
 	cd $(UI) && npm test
 
-test: ## Run the tests (with the race detector where a C compiler is there)
-	@[ -n "$(firstword $(RACE))" ] || echo 'no C compiler: running without the race detector'
-	go test $(TESTFLAGS) ./...
+test: ## Run the tests (make check runs them under the race detector)
+	CGO_ENABLED=0 go test -trimpath $(TESTFLAGS) ./...
 
 test-slow: ## Run the slow tests too: those that build plugins, kill processes, use other clients or other stores
-	SLOW_TESTS=1 go test $(TESTFLAGS) $$(grep -rl --include='*_test.go' 'scheduler/test/slow"' . | xargs -n1 dirname | sort -u) ./plugins/...
-	SCHEDULER_TEST_JOURNAL=postgres go test $(TESTFLAGS) ./scheduler -rapid.checks=20
+	SLOW_TESTS=1 go test $(RACE) $(TESTFLAGS) $$(grep -rl --include='*_test.go' 'scheduler/test/slow"' . | xargs -n1 dirname | sort -u) ./plugins/...
+	SCHEDULER_TEST_JOURNAL=postgres go test $(RACE) $(TESTFLAGS) ./scheduler -rapid.checks=20
 	cd test/clients && go test ./...
 
 # The busy loops end with the shell that started them, however it ends.
@@ -147,7 +148,7 @@ soak: ## Restart a plugin SOAK (10000) times, and see that nothing grows
 cover: ## Run the tests and hold the coverage of the trees that must be covered
 	@mkdir -p bin
 	@[ -n "$(firstword $(RACE))" ] || echo 'no C compiler: running without the race detector'
-	go test $(TESTFLAGS) -covermode atomic -coverprofile bin/cover.out \
+	go test $(RACE) $(TESTFLAGS) -covermode atomic -coverprofile bin/cover.out \
 		-coverpkg "$$(echo $(COVERED:%=./%/...) | tr ' ' ,)" ./...
 	@awk -v module=$(MODULE) -v trees='$(COVERED)' -v min=$(COVER_MIN) -f test/cover.awk bin/cover.out
 
