@@ -31,7 +31,7 @@ func (r *reader) plan(source string) (*importer.Plan, error) {
 	if len(cases) > 0 {
 		p.Files = append(p.Files, importer.File{Path: r.name + ".test.yaml", Data: yaml.Append(nil, r.testFile(cases))})
 	}
-	if len(r.providers) > 0 {
+	if slices.ContainsFunc(r.providers, func(p *provider) bool { return p.settings != nil }) {
 		p.Files = append(p.Files, importer.File{Path: r.settings, Data: yaml.Append(nil, r.settingsFile())})
 	}
 	p.Files = append(p.Files, r.extra...)
@@ -257,6 +257,9 @@ func (r *reader) testFile(cases []*test) value.Value {
 	if len(r.providers) == 1 && len(excluded) == 0 {
 		defaults.Set("llm", value.OfString(r.providers[0].name))
 	}
+	if len(r.providers) == 0 && r.lostProvider { // with echo as the default, checks for words of the prompt would pass
+		defaults.Set("skip", value.OfString(wording.Say("no provider was imported: put the name of one of the settings under llm here, and remove skip").In(r.language)))
+	}
 	if r.repeat > 1 {
 		defaults.Set("repeat", value.OfInt(int64(r.repeat)))
 	}
@@ -341,7 +344,9 @@ func literal(v value.Value) value.Value {
 func (r *reader) settingsFile() value.Value {
 	var list []value.Value
 	for _, p := range r.providers {
-		list = append(list, value.OfMap(p.settings))
+		if p.settings != nil {
+			list = append(list, value.OfMap(p.settings))
+		}
 	}
 	return value.OfMap(value.Pairs("llm", value.Pairs("default", r.providers[0].name, "providers", value.OfList(list...))))
 }

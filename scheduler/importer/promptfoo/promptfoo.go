@@ -41,6 +41,8 @@ type reader struct {
 	extra       []importer.File
 	// hasTests is set where the configuration has tests or scenarios, read or not; isRedTeam where attacks are its tests.
 	hasTests, isRedTeam bool
+	// lostProvider is set where a provider was not read.
+	lostProvider bool
 }
 
 // Options are how an import is written.

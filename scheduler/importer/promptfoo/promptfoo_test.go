@@ -415,6 +415,32 @@ tests: [{vars: {a: b}}]
 	}
 }
 
+// TestNoProviderIsRead: the cases are skipped, for the default of the settings can be echo, which says what the prompt says.
+func TestNoProviderIsRead(t *testing.T) {
+	const tests = "prompts: [Say x]\ntests: [{assert: [{type: contains, value: x}]}]\n"
+	for providers, want := range map[string]string{
+		"":                                       "nothing",
+		"providers: [vertex:a]\n":                `{"skip":"no provider was imported: put the name of one of the settings under llm here, and remove skip"}`,
+		"providers: [vertex:a, openai:b]\n":      `{"llm":"b"}`,
+		"providers: [echo, {id: echo}]\n":        `{"llm":"echo"}`,
+		"targets: [{id: openai:b, label: echo}]": `{"llm":"echo-2"}`,
+	} {
+		plan, files := read(t, tests+providers, nil)
+		checkSum(t, plan)
+		if got := at(t, files["shop.test.yaml"], "/defaults"); got != want {
+			t.Errorf("%s: the defaults are %s, not %s", providers, got, want)
+		}
+	}
+	plan, files := read(t, tests+"providers: [{id: echo, label: same, config: {a: b}}, openai:b]\n", nil)
+	checkSum(t, plan)
+	if got := at(t, files["shop.test.yaml"], "/matrix/llm"); got != `["echo","b"]` {
+		t.Errorf("the providers are %s", got)
+	}
+	if got := at(t, files["scheduler.yaml"], "/llm/providers"); strings.Contains(got, "echo") || !strings.Contains(got, `"b"`) {
+		t.Errorf("the settings are %s", got)
+	}
+}
+
 func TestWhatIsNoConfiguration(t *testing.T) {
 	for _, text := range []string{"", "[]", "a: b", "prompts: [", "42"} {
 		files := fstest.MapFS{"c.yaml": {Data: []byte(text)}}

@@ -12,7 +12,8 @@ import (
 
 // provider is a provider of the settings.
 type provider struct {
-	name     string
+	name string
+	// settings are nil for the one that needs none.
 	settings *value.Map
 	// only are the names of the prompts that it runs; nil: all.
 	only []string
@@ -67,9 +68,36 @@ func (r *reader) readProviders(n *yaml.Node) {
 	}
 }
 
+// echo is the provider that repeats the prompt, theirs and ours.
+const echo = "echo"
+
+// readEcho reads the provider that repeats the prompt.
+func (r *reader) readEcho(id *yaml.Node, keys map[string]*yaml.Node) {
+	if slices.ContainsFunc(r.providers, func(p *provider) bool { return p.name == echo }) {
+		why := wording.Say("the provider echo is there already")
+		r.main.Drop(id, why)
+		for _, n := range keys {
+			r.main.Drop(n, why)
+		}
+		return
+	}
+	p := &provider{name: echo}
+	r.main.Change(id, wording.Say("echo repeats the last words of the user, not the whole chat"))
+	r.main.Change(keys["label"], wording.Say("its name is %s", echo))
+	r.readProviderPrompts(p, keys["prompts"])
+	for _, key := range []string{"config", "transform", "delay", "env", "inputs"} {
+		r.main.Drop(keys[key], wording.Say("nothing here takes it"))
+	}
+	r.providers = append(r.providers, p)
+}
+
 // readProvider reads a provider by its id; keys are those beside it.
 func (r *reader) readProvider(id *yaml.Node, keys map[string]*yaml.Node) {
 	text, _ := textOf(id)
+	if text == echo {
+		r.readEcho(id, keys)
+		return
+	}
 	prefix, model, _ := strings.Cut(text, ":")
 	v, known := vendors[prefix]
 	if kind, rest, ok := strings.Cut(model, ":"); ok && slices.Contains(chatKinds, kind) {
@@ -82,6 +110,7 @@ func (r *reader) readProvider(id *yaml.Node, keys map[string]*yaml.Node) {
 		for _, n := range keys {
 			r.main.Drop(n, why)
 		}
+		r.lostProvider = true
 		return
 	}
 	p := &provider{settings: value.Pairs("name", "", "type", v.kind)}
@@ -136,7 +165,8 @@ func (r *reader) providerName(label string) string {
 		base = "model"
 	}
 	name := base
-	for i := 2; slices.ContainsFunc(r.providers, func(p *provider) bool { return p.name == name }); i++ {
+	isTaken := func(p *provider) bool { return p.name == name }
+	for i := 2; name == echo || slices.ContainsFunc(r.providers, isTaken); i++ {
 		name = base + "-" + value.OfInt(int64(i)).JSON()
 	}
 	return name
