@@ -42,16 +42,16 @@ type (
 	}
 	// pageCell is a case in the table; Anchor is "" where the case has no such variant.
 	pageCell struct {
-		Anchor, Rate string
-		Outcome      result.Outcome
+		Anchor, Word, Rate string
+		Outcome            result.Outcome
 	}
 	pageCase struct {
-		Anchor, ID, Place, Rate, Skipped, Outputs string
-		Outcome                                   result.Outcome
-		IsOpen                                    bool
-		Findings                                  []pageFinding
-		Prompts                                   []pagePrompt
-		Judged                                    []pageJudged
+		Anchor, Word, ID, Place, Rate, Skipped, Outputs string
+		Outcome                                         result.Outcome
+		IsOpen                                          bool
+		Findings                                        []pageFinding
+		Prompts                                         []pagePrompt
+		Judged                                          []pageJudged
 	}
 	pageFinding struct {
 		Place, Title string
@@ -137,7 +137,7 @@ func (o *Options) pageSuite(s *result.Suite, number int) pageSuite {
 		for len(page.Rows[row].Cells) <= column {
 			page.Rows[row].Cells = append(page.Rows[row].Cells, pageCell{})
 		}
-		cell := pageCell{Anchor: anchor, Outcome: c.Outcome}
+		cell := pageCell{Anchor: anchor, Word: o.outcomeWord(c.Outcome), Outcome: c.Outcome}
 		if passed, decided := c.Passed(); c.Planned > 1 {
 			cell.Rate = fmt.Sprintf(" %d/%d", passed, decided)
 		}
@@ -158,10 +158,24 @@ func rowName(c *result.Case) string {
 	return plain.ID()
 }
 
+// outcomeWord returns an outcome in the language of the page.
+func (o *Options) outcomeWord(outcome result.Outcome) string {
+	switch outcome {
+	case result.Pass:
+		return o.say("passed")
+	case result.Fail:
+		return o.say("failed")
+	case result.Skip:
+		return o.say("skipped")
+	default:
+		return o.say("not decided")
+	}
+}
+
 // pageCase returns the details of a case.
 func (o *Options) pageCase(c *result.Case, anchor string) pageCase {
 	page := pageCase{
-		Anchor: anchor, ID: c.ID(), Place: o.place(c.Position), Rate: o.rateLine(c), Skipped: c.Skipped, Outcome: c.Outcome,
+		Anchor: anchor, ID: c.ID(), Place: o.place(c.Position), Rate: o.rateLine(c), Skipped: c.Skipped, Word: o.outcomeWord(c.Outcome), Outcome: c.Outcome,
 		IsOpen: c.Outcome == result.Fail || c.Outcome == result.Error,
 	}
 	for _, f := range findings(c) {
