@@ -58,11 +58,13 @@ func (o *Options) someOf(ids []string) string {
 
 // metricLine tells how a metric differs, how sure that is, and what could have been seen.
 func (o *Options) metricLine(m *compare.Metric) string {
-	show := showShare
+	show, isShare := showShare, true
 	switch m.Name {
 	case compare.TokensMeasure, compare.TimeMeasure:
+		isShare = false
 		show = func(v float64) string { return fmt.Sprintf("%.1f", v) }
 	case compare.CostMeasure:
+		isShare = false
 		show = func(v float64) string { return "$" + llm.CostText(v) }
 	}
 	line := o.say("%s: %s, was %s (%s)", m.Name, show(m.After), show(m.Before), signed(m.Effect, show))
@@ -76,7 +78,11 @@ func (o *Options) metricLine(m *compare.Metric) string {
 		line += o.say("; p = %.3g (%s)", *m.Adjusted, string(m.Method))
 	}
 	line += o.significance(m)
-	if m.Visible != nil {
+	switch {
+	case m.Visible == nil:
+	case isShare && *m.Visible > 1: // more than from none to all
+		line += o.say("; so few cases show no effect")
+	default:
 		line += o.say("; smallest visible effect %s", show(*m.Visible))
 	}
 	return line

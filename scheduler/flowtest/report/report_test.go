@@ -70,6 +70,27 @@ func comparison() *compare.Comparison {
 	return compare.Compare(before, after, "main", 1)
 }
 
+// TestVisibleEffect: a share changes by one at most; a number of tokens has no such end.
+func TestVisibleEffect(t *testing.T) {
+	for _, c := range []struct {
+		metric  string
+		visible float64
+		want    string
+	}{
+		{compare.ScoreMeasure, 0.4, "; smallest visible effect 0.400\n"},
+		{compare.ScoreMeasure, 7.04, "; so few cases show no effect\n"},
+		{compare.TokensMeasure, 7.04, "; smallest visible effect 7.0\n"},
+	} {
+		changed := comparison()
+		changed.Metrics = []compare.Metric{{Name: c.metric, Visible: &c.visible}}
+		var out bytes.Buffer
+		report.NewPrinter(&out, report.Options{}).PrintEnd(sample(), changed)
+		if !strings.Contains(out.String(), c.want) {
+			t.Errorf("%q is not in:\n%s", c.want, out.String())
+		}
+	}
+}
+
 func TestTerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := report.NewPrinter(&out, report.Options{Path: func(file string) string { return strings.TrimPrefix(file, "flows/") }})

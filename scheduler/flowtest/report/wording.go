@@ -51,6 +51,7 @@ var _ = wording.Add(wording.Catalog{
 	"; no difference that chance does not explain": "；差异可由偶然解释",
 	"; WORSE":                              "；变差",
 	"; better":                             "；变好",
+	"; so few cases show no effect":        "；用例太少，看不出任何效应",
 	"; smallest visible effect %s":         "；可见的最小效应 %s",
 	"%s: out now, %s":                      "%s：现在略去，%s",
 	"%s: in now, %+d tokens":               "%s：现在放入，%+d 个 token",
