@@ -141,7 +141,9 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 			env.WarnOf(calls.Warning{Code: "openapi", Text: env.Say(unknownDialect, op.UnknownDialect), Pointer: "/openapi"})
 		}
 		for _, q := range op.Refused {
-			env.Warn("openapi", "the operation %s: %v; it cannot be given", in.Operation, q.Err)
+			if q.In == "" { // one with a place is an error where the request gives it, and else nothing is missing
+				env.Warn("openapi", "the operation %s: %v; it cannot be given", in.Operation, q.Err)
+			}
 		}
 	}
 	req, err := in.newRequest(within, op)

@@ -142,12 +142,18 @@ Content-Type: application/ld+json
 func TestRefusedParameter(t *testing.T) {
 	e := env(t, nil)
 	doc := `{"openapi": "3.1.0", "servers": [{"url": "https://api.test"}], "paths": {"/x": {"get": {"operationId": "x", "parameters": [
-  {"name": "bad", "in": "query", "schema": {"type": "string", "minLength": "\/"}}, {"name": "good", "in": "query", "schema": {"type": "integer"}}]}}}}`
+  {"name": "bad", "in": "query", "schema": {"type": "string", "minLength": "\/"}}, {"name": "good", "in": "query", "schema": {"type": "integer"}},
+  {"$ref": "#/components/parameters/nowhere"}]}}}}`
 	if err := os.WriteFile(filepath.Join(e.Dir, "api.json"), []byte(doc), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var told warnings
+	e.Warner = &told
 	if got, err := sent(t, e, "{openapi: api.json, operation: x, query: {good: 1}}"); err != nil || !strings.HasPrefix(got, "GET https://api.test/x?good=1") {
 		t.Errorf("got %q, %v", got, err)
+	}
+	if len(told) != 1 || !strings.Contains(told[0].Text, "nowhere") { // what it is, and whether it is missing, is unknown
+		t.Errorf("got the warnings %v", told)
 	}
 	for query, want := range map[string]string{"{bad: x}": "minLength", "{good: x}": "/query/good"} {
 		if _, err := sent(t, e, "{openapi: api.json, operation: x, query: "+query+"}"); err == nil || !strings.Contains(err.Error(), want) {

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
 // hole is a place in parameters that is only known when the flow runs.
@@ -225,16 +226,6 @@ func eachUnconditional(schemas value.Value) value.Value {
 // reportParam puts a problem of a parameter where the parameter stands.
 func (u *unit) reportParam(s *stepUnit, p paramProblem) {
 	name := strings.TrimPrefix(p.Pointer, "/")
-	at := s.keys.Call.node
-	if s.with != nil {
-		at = s.keys.With.key
-		if p.Keyword != "required" || strings.Count(p.Pointer, "/") > 1 {
-			at = nodeAt(s.with, p.Pointer)
-		}
-		if p.Keyword == "additionalProperties" || p.Keyword == schema.UnknownKeyword {
-			at = keyAt(s.with, p.Pointer)
-		}
-	}
 	switch p.Keyword {
 	case "required":
 		p.message = say("%s needs the parameter %q", s.Call, name)
@@ -255,16 +246,35 @@ func (u *unit) reportParam(s *stepUnit, p paramProblem) {
 			p.message = say("%s: %s", name, p.message)
 		}
 	}
-	pos := u.positionOf(at)
-	if exact, ok := s.With.Place(p.Pointer, p.Offset); ok && p.Offset > 0 {
-		pos = exact
-	}
-	if p.File != "" {
-		pos = Position{p.File, p.Line, p.Col}
-	}
-	found := u.add(pos, "%s", p.message)
+	found := u.add(u.placeOfParam(s, p), "%s", p.message)
 	found.setHint(p.hint)
 	found.Warning = p.Warning
+}
+
+// placeOfParam returns where a problem of a parameter stands: at its key or value, in its text, or in
+// the file that it is read from.
+func (u *unit) placeOfParam(s *stepUnit, p paramProblem) Position {
+	switch {
+	case p.File != "":
+		return Position{p.File, p.Line, p.Col}
+	case s.with == nil:
+		return u.positionOf(s.keys.Call.node)
+	}
+	if exact, ok := s.With.Place(p.Pointer, p.Offset); ok && p.Offset > 0 {
+		return exact
+	}
+	if _, _, isHere := yaml.Walk(s.with, p.Pointer); !isHere {
+		if inData, _, ok := s.With.DataPlace(p.Pointer, ""); ok {
+			return inData
+		}
+	}
+	switch {
+	case p.Keyword == "additionalProperties" || p.Keyword == schema.UnknownKeyword:
+		return u.positionOf(keyAt(s.with, p.Pointer))
+	case p.Keyword == "required" && strings.Count(p.Pointer, "/") <= 1:
+		return u.positionOf(s.keys.With.key)
+	}
+	return u.positionOf(nodeAt(s.with, p.Pointer))
 }
 
 // listMembers returns the hint that lists the members beside an unknown one.

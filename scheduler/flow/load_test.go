@@ -153,6 +153,30 @@ func fakeLoader(t testing.TB) *Loader {
 	}
 }
 
+// What is wrong in a file of data is reported at its place there; that the file stands in a wrong
+// place, at its tag.
+func TestProblemsInData(t *testing.T) {
+	files := map[string]string{
+		"turns.json": "[\n  {\"role\": \"user\"},\n  {\"role\": 5, \"content\": \"hi\"}]",
+		"turns.yaml": "- role: user\n  content: hi\n- role: [user]\n  content: hi\n",
+	}
+	loader := fakeLoader(t)
+	loader.ReadFile = func(path string) ([]byte, error) { return []byte(files[path]), nil }
+	_, problems := loader.Parse("flow.yaml", []byte(`steps:
+  - {id: a, call: chat, with: {messages: !file turns.json}}
+  - {id: b, call: chat, with: {messages: !file turns.yaml}}
+  - {id: c, call: chat, with: {user: !file turns.yaml, mesages: !file turns.json}}
+`))
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.Pos.String())
+	}
+	want := []string{"flow.yaml:4:38", "flow.yaml:4:56", "turns.json:2:3", "turns.json:3:12", "turns.yaml:3:9"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s\n%v", diff, problems)
+	}
+}
+
 // A variable may be called like a method of dicts, and is then no more reached after a
 // dot than a key is.
 func TestVariableLikeMethod(t *testing.T) {
