@@ -193,7 +193,11 @@ func (s Source) computed(place string) wording.Text {
 		place += " {{ " + s.Name + " }}"
 	}
 	if len(s.From) > 0 {
-		return wording.Say("%s computed from %s", place, strings.Join(s.From, ", "))
+		names := make([]wording.Text, len(s.From))
+		for i, name := range s.From {
+			names[i] = wording.Of(name)
+		}
+		return wording.Say("%s computed from %s", place, wording.Join(names, ", ", "、"))
 	}
 	if s.Name == "" {
 		return wording.Say("%s (computed)", place)
