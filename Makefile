@@ -139,8 +139,9 @@ chaos: ## Kill a running flow CHAOS_ROUNDS (100) times over, each time to its en
 cluster: ## Kill, freeze and replace workers, Postgres and Temporal under load of up to 1,000 runs, CLUSTER_ROUNDS (20) times each
 	CLUSTER_ROUNDS=$(or $(CLUSTER_ROUNDS),20) go test -count=1 -timeout 120m -v -run 'TestFaults|TestChildRuns|TestManyRuns' ./test/cluster
 
-bench-cluster: ## Measure runs on a cluster on this machine beside the goals
+bench-cluster: ## Measure runs on a cluster on this machine beside the goals, and memory in Postgres beside SQLite (BENCH_MEMORIES, 100000)
 	CLUSTER_ROUNDS=1 go test -count=1 -timeout 60m -v -run TestFigures ./test/cluster
+	go test -count=1 -timeout 60m -run '^$$' -bench Stores -benchtime 1x ./calls/memory/postgres
 
 soak: ## Restart a plugin SOAK (10000) times, and see that nothing grows
 	SOAK=$(or $(SOAK),10000) go test -count=1 -timeout 60m -v -run NothingGrows ./plugins/host

@@ -80,7 +80,8 @@ func newCluster(t testing.TB) *cluster {
 		c.build(c.program, "../..", "./cmd/scheduler")
 	}
 	c.findTemporal(bin)
-	settings := fmt.Sprintf("on: temporal://%s\ntemporal: {heartbeat: %s}\nworker: {drain: 1s}\nhttp: {allow_hosts: ['127.0.0.1:*']}\n", c.address, heartbeat)
+	settings := fmt.Sprintf("on: temporal://%s\ntemporal: {heartbeat: %s}\nworker: {drain: 1s}\nhttp: {allow_hosts: ['127.0.0.1:*']}\n"+
+		"llm: {default: talker, providers: [{name: talker, type: openai, base_url: %s/v1, model: talker}]}\n", c.address, heartbeat, c.work.URL)
 	if err := os.Mkdir(filepath.Join(c.dir, "flows"), 0o750); err != nil {
 		t.Fatal(err)
 	}
@@ -275,9 +276,26 @@ type workplace struct {
 
 func newWorkplace(t testing.TB) *workplace {
 	w := &workplace{done: map[string]int{}, pause: 400 * time.Millisecond}
-	w.Server = httptest.NewServer(http.HandlerFunc(w.doStep))
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", w.doStep)
+	mux.HandleFunc("POST /v1/chat/completions", talk)
+	w.Server = httptest.NewServer(mux)
 	t.Cleanup(w.Close)
 	return w
+}
+
+// talkPieces are the pieces of an answer of the model.
+const talkPieces = 100
+
+// talk is a model that answers piece by piece.
+func talk(out http.ResponseWriter, _ *http.Request) {
+	out.Header().Set("Content-Type", "text/event-stream")
+	for range talkPieces {
+		time.Sleep(40 * time.Millisecond)
+		fmt.Fprint(out, `data: {"choices": [{"index": 0, "delta": {"content": "word "}}]}`+"\n\n")
+		_ = http.NewResponseController(out).Flush() // the reader may be dead
+	}
+	fmt.Fprint(out, `data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}`+"\n\ndata: [DONE]\n\n")
 }
 
 // doStep counts a step of a run, and takes a while.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +18,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
 
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -37,16 +41,20 @@ func TestFigures(t *testing.T) {
 	c.measure(base, "one", 3) // connections are made, flows are read
 	_, whole := c.measure(base, "one", 30)
 	row("fixed cost of a run, p50", "80 ms", "%s", median(whole))
-	const steps = 2000
+	events, size := c.historyOf(c.postOne(base, "one"))
+	row("history of a run of one stretch", "12 events, 2 KB", "%d events, %.1f KB", events, float64(size)/1024)
+	const steps = 10_000
 	for _, shape := range []string{"chain", "fan"} {
-		c.write(shape+"2000", longFlow(shape, steps))
-		atWork, _ := c.measure(base, shape+"2000", 1)
+		c.write(shape+"10000", longFlow(shape, steps))
+		atWork, _ := c.measure(base, shape+"10000", 1)
 		goal := map[string]string{"chain": "0.7 ms", "fan": "0.1 ms"}[shape]
 		row(fmt.Sprintf("%s of %d steps, a step", shape, steps), goal, "%.2f ms", float64(atWork[0].Microseconds())/1000/steps)
 	}
 	row("answer to end of run, p50", "120 ms", "%s", median(c.measureAnswers(base, 20)))
+	delays := c.measureDeltas(base)
+	row("a piece of an answer to a reader elsewhere", "50 ms, p99 100 ms", "%s, p99 %s", median(delays), delays[len(delays)*99/100].Round(time.Millisecond))
 	c.write("many", longFlow("slow", 10))
-	const runs = 300
+	const runs = 1000
 	began := time.Now()
 	ids := c.post(base, "many", runs)
 	for _, id := range ids {
@@ -189,6 +197,57 @@ func (c *cluster) measureAnswers(base string, n int) (all []time.Duration) {
 		all = append(all, c.timeOf(id, journal.FlowFinished).Sub(c.timeOf(id, journal.StepAnswered)))
 	}
 	return all
+}
+
+// historyOf returns how many events Temporal has kept of a run that has ended, and how many bytes.
+func (c *cluster) historyOf(id string) (events, size int64) {
+	c.t.Helper()
+	sdk, err := client.Dial(client.Options{HostPort: c.address, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer sdk.Close()
+	if err := sdk.GetWorkflow(context.Background(), id, "").Get(context.Background(), nil); err != nil {
+		c.t.Fatal(err)
+	}
+	described, err := sdk.DescribeWorkflowExecution(context.Background(), id, "")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	info := described.GetWorkflowExecutionInfo()
+	return info.GetHistoryLength(), info.GetHistorySizeBytes()
+}
+
+// measureDeltas returns how long the pieces of an answer take from the worker, which writes them, to a
+// client of the server.
+func (c *cluster) measureDeltas(base string) (delays []time.Duration) {
+	c.t.Helper()
+	c.write("talk", "name: talk\n"+looseInputs+"steps: [{id: answer, call: chat, to_user: true, with: {user: hi}}]\n")
+	id := c.postOne(base, "talk")
+	resp, err := http.Get(base + "/api/v1/runs/" + id + "/events")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		text, isData := strings.CutPrefix(lines.Text(), "data: ")
+		var e journal.Event
+		if !isData || json.Unmarshal([]byte(text), &e) != nil {
+			continue
+		}
+		switch e.Type {
+		case journal.StepDelta:
+			delays = append(delays, time.Since(e.Time))
+		case journal.FlowFinished, journal.FlowFailed:
+			if len(delays) < talkPieces/2 {
+				c.t.Fatalf("%d pieces of an answer came: %s", len(delays), text)
+			}
+			slices.Sort(delays)
+			return delays
+		}
+	}
+	c.t.Fatal("the stream of events has ended before the run")
+	return nil
 }
 
 // measureTakeover returns how long a run that is at work stands still when its worker goes.
