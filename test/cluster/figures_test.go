@@ -224,7 +224,12 @@ func (c *cluster) measureDeltas(base string) (delays []time.Duration) {
 	c.t.Helper()
 	c.write("talk", "name: talk\n"+looseInputs+"steps: [{id: answer, call: chat, to_user: true, with: {user: hi}}]\n")
 	id := c.postOne(base, "talk")
-	resp, err := http.Get(base + "/api/v1/runs/" + id + "/events")
+	req, err := http.NewRequest(http.MethodGet, base+"/api/v1/runs/"+id+"/events", http.NoBody)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		c.t.Fatal(err)
 	}
