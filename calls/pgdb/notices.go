@@ -169,6 +169,10 @@ func (sub *Subscription) Wait(ctx context.Context) error {
 	return nil
 }
 
+// Noticed receives when there may be something to read; not of what is lost. It is for those who
+// also look from time to time, and do not use Wait.
+func (sub *Subscription) Noticed() <-chan struct{} { return sub.noticed }
+
 // Close ends the subscription.
 func (sub *Subscription) Close() {
 	n := sub.notices

@@ -84,6 +84,10 @@ type RunReader interface {
 	// there and then those to come, until the run is over or waits and no process holds
 	// it. It returns the error of ctx when that ends before.
 	Follow(ctx context.Context, id string, after int64) iter.Seq2[*Event, error]
+	// Subscribe returns a channel that receives when a run may have events which were written
+	// after Subscribe, by whichever process, and what ends that. Notice may be lost: whoever
+	// waits for it looks from time to time too. The channel is nil where the store gives none.
+	Subscribe(id string) (noticed <-chan struct{}, stop func())
 }
 
 // RunKeeper is what users do to runs from outside. It is a role of a [Journal], and as safe

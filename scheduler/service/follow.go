@@ -26,7 +26,9 @@ func (d *Dispatcher) Follow(ctx context.Context, id string, o FollowOptions) ite
 	return func(yield func([]*Frame, error) bool) {
 		live := d.hub.acquireRun(id)
 		defer d.hub.releaseRun(id, live)
-		f := &follower{d: d, id: id, live: live, options: o, since: time.Now()}
+		noticed, stop := d.service.subscribe(ctx, id)
+		defer stop()
+		f := &follower{d: d, id: id, live: live, noticed: noticed, options: o, since: time.Now()}
 		for f.yieldNext(ctx, yield) {
 		}
 	}
@@ -37,6 +39,7 @@ type follower struct {
 	d       *Dispatcher
 	id      string
 	live    *liveRun
+	noticed <-chan struct{} // receives when another process may have written; nil where the journal does not tell
 	options FollowOptions
 	since   time.Time // how the run stood before is old
 	idle    time.Duration
@@ -49,6 +52,7 @@ func (f *follower) yieldNext(ctx context.Context, yield func([]*Frame, error) bo
 		return f.yieldBatch(batch, yield)
 	}
 	wait := f.options.Idle
+	var noticed <-chan struct{} // only where the journal has to be asked
 	if behind {
 		if changed == nil { // the frames here are newer than what the reader needs
 			f.since = time.Now()
@@ -57,7 +61,7 @@ func (f *follower) yieldNext(ctx context.Context, yield func([]*Frame, error) bo
 		if hasMore || isOver {
 			return !isOver
 		}
-		wait = pollInterval
+		wait, noticed = pollInterval, f.noticed
 	}
 	var again <-chan time.Time
 	if wait > 0 {
@@ -70,6 +74,8 @@ func (f *follower) yieldNext(ctx context.Context, yield func([]*Frame, error) bo
 		yield(nil, context.Cause(ctx))
 		return false
 	case <-changed:
+		f.since = time.Now()
+	case <-noticed:
 		f.since = time.Now()
 	case <-again:
 		f.idle += wait

@@ -2,15 +2,20 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -132,6 +137,63 @@ func TestFollowRunOfOthers(t *testing.T) {
 	if last == nil || last.Type != "flow.finished" || last.Seq != n {
 		t.Errorf("got %d events, the last %+v", n, last)
 	}
+}
+
+// noticing is a journal that tells of what the test says.
+type noticing struct {
+	journal.Journal
+	notices chan struct{}
+}
+
+func (n noticing) Subscribe(string) (noticed <-chan struct{}, stop func()) {
+	return n.notices, func() {}
+}
+
+// Where the journal tells of new events of another process, readers have them at once, and not
+// only when they look from time to time. The clock of the bubble stands still between them.
+func TestFollowOnNotice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := noticing{journalmemory.New(time.Now), make(chan struct{}, 1)}
+		s := newServiceOf(scripted.Echo{}, func(context.Context, bool) (journal.Journal, error) { return j, nil })
+		d := s.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 8, PerUser: 8, Queued: 8}, Recover: "none", Log: slog.New(slog.DiscardHandler)})
+		log, err := j.Begin(t.Context(), &journal.RunHeader{ID: "run-1", Flow: "f", File: "f.yaml", StartedAt: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		arrived := make(chan time.Time, 8)
+		go func() {
+			for batch := range d.Follow(ctx, "run-1", service.FollowOptions{}) {
+				if len(batch) > 0 {
+					arrived <- time.Now()
+				}
+			}
+			close(arrived)
+		}()
+		for seq := range int64(3) {
+			time.Sleep(10 * time.Millisecond)
+			event := &journal.Event{Seq: seq + 1, Time: time.Now(), Run: "run-1", Type: journal.StepReady, Step: "a", Data: &journal.Data{}}
+			if err := log.Append(t.Context(), event); err != nil {
+				t.Fatal(err)
+			}
+			written := time.Now()
+			select {
+			case j.notices <- struct{}{}:
+			default:
+				t.Error("the reader has not taken the last notice")
+			}
+			if delay := (<-arrived).Sub(written); delay > 0 {
+				t.Errorf("the reader had the event after %s", delay)
+			}
+		}
+		cancel()
+		for range arrived {
+		}
+		d.Close(context.Background())
+		if err := errors.Join(log.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A run that waits can be answered as soon as it is seen to wait, and of two answers at once

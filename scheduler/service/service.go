@@ -206,6 +206,15 @@ func (s *Service) openJournal(ctx context.Context, create bool) (journal.Journal
 	return j, nil
 }
 
+// subscribe is [journal.RunReader] Subscribe; without notice where the journal cannot be opened.
+func (s *Service) subscribe(ctx context.Context, run string) (noticed <-chan struct{}, stop func()) {
+	j, err := s.openJournal(ctx, false)
+	if err != nil {
+		return nil, func() {}
+	}
+	return j.Subscribe(run)
+}
+
 // Ready returns an error where runs cannot be recorded.
 func (s *Service) Ready(ctx context.Context) error {
 	_, err := s.StoreID(ctx)

@@ -240,7 +240,7 @@ func (c *cluster) measureDeltas(base string) (delays []time.Duration) {
 		if !isData || json.Unmarshal([]byte(text), &e) != nil {
 			continue
 		}
-		switch e.Type {
+		switch e.Type { //nolint:exhaustive // what else comes does not matter
 		case journal.StepDelta:
 			delays = append(delays, time.Since(e.Time))
 		case journal.FlowFinished, journal.FlowFailed:

@@ -51,6 +51,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Open) {
 		{"runs are listed", testRuns},
 		{"runs are found by labels, flow and time", testFilter},
 		{"a run is followed", testFollow},
+		{"subscribing", testSubscribe},
 		{"a journal has a name", testID},
 		{"unknown runs", testUnknown},
 		{"only one holds a run", testHeld},

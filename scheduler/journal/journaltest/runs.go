@@ -163,6 +163,21 @@ func testFollow(t *testing.T, b *bench) {
 	}
 }
 
+func testSubscribe(t *testing.T, b *bench) {
+	s := b.beginRun(t, "r1")
+	noticed, stop := b.openAnother(t).Subscribe("r1")
+	defer stop()
+	if noticed == nil {
+		return // the store tells nothing
+	}
+	s.add(journal.FlowStarted)
+	select {
+	case <-noticed:
+	case <-time.After(time.Minute):
+		t.Error("no notice came")
+	}
+}
+
 func testID(t *testing.T, b *bench) {
 	id, err := b.ID(b.ctx)
 	if err != nil || id == "" {

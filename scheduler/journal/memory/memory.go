@@ -276,6 +276,9 @@ func (m *Journal) readEvents(ctx context.Context, id string, from int64, clear b
 	}
 }
 
+// Subscribe gives no notice: there are no other processes.
+func (*Journal) Subscribe(string) (noticed <-chan struct{}, stop func()) { return nil, func() {} }
+
 // Follow yields the events of a run, also those to come.
 func (m *Journal) Follow(ctx context.Context, id string, after int64) iter.Seq2[*journal.Event, error] {
 	return stored.Follow(ctx, m, id, after)

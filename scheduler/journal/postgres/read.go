@@ -277,6 +277,12 @@ func (j *Postgres) Follow(ctx context.Context, id string, after int64) iter.Seq2
 	}
 }
 
+// Subscribe tells of the commits of all programs that use the database.
+func (j *Postgres) Subscribe(id string) (noticed <-chan struct{}, stop func()) {
+	sub := j.db.Subscribe(channel, id)
+	return sub.Noticed(), sub.Close
+}
+
 // Events returns those of a run.
 func (j *Postgres) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
 	return j.readEvents(ctx, id, from, false)

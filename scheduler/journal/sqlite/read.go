@@ -231,6 +231,9 @@ func (j *SQLite) Follow(ctx context.Context, id string, after int64) iter.Seq2[*
 	return stored.Follow(ctx, j, id, after)
 }
 
+// Subscribe gives no notice: SQLite tells nothing of other processes.
+func (*SQLite) Subscribe(string) (noticed <-chan struct{}, stop func()) { return nil, func() {} }
+
 // Events returns those of a run.
 func (j *SQLite) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
 	return j.readEvents(ctx, id, from, false)
