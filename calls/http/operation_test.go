@@ -206,7 +206,7 @@ paths:
 		want   []bool // whether each is a warning
 	}{
 		{"operation: x", true, []bool{true, true}},
-		{"operation: x", false, nil}, // nobody can give them
+		{"operation: x", false, nil}, // the step does not give them, and no one else can
 		{"operation: x, query: null", false, []bool{true}},
 		{"operation: x, query: {b: 1}", false, nil},
 		{"operation: y", false, []bool{false}},

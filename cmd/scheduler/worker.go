@@ -293,8 +293,8 @@ func (a *app) checkMachine(ctx context.Context, queues []string) error {
 	return nil
 }
 
-// tell prints what is missing for a flow or a run.
-func (c *machineCheck) tell(what string, err error) {
+// reportMissing prints what is missing for a flow or a run.
+func (c *machineCheck) reportMissing(what string, err error) {
 	var missing *service.MissingError
 	if !errors.As(err, &missing) {
 		return
@@ -326,10 +326,10 @@ func (c *machineCheck) checkFlows() error {
 			continue
 		}
 		if one.Flow == nil {
-			c.tell(one.ID, &service.MissingError{Reasons: []error{one.Problems.Err()}})
+			c.reportMissing(one.ID, &service.MissingError{Reasons: []error{one.Problems.Err()}})
 			continue
 		}
-		c.tell(one.ID, c.service.CheckHere(one.Flow))
+		c.reportMissing(one.ID, c.service.CheckHere(one.Flow))
 		for _, step := range one.Flow.QueuedSteps() {
 			c.isForOthers(c.Language.Say("%s: the flow %s of the step %s", one.ID, step.File, step.Step), step.Queue)
 		}
@@ -354,7 +354,7 @@ func (c *machineCheck) checkRuns(ctx context.Context) error {
 		if err == nil {
 			err = session.CheckMachine()
 		}
-		c.tell(info.ID, service.MissingOf(err))
+		c.reportMissing(info.ID, service.MissingOf(err))
 	}
 	return nil
 }

@@ -188,8 +188,8 @@ func (p StepPath) Fits(pattern string) bool {
 	return fitsFrom(0, 0)
 }
 
-// example returns a path that fits.
-func (p StepPath) example() string {
+// examplePath returns a path that fits.
+func (p StepPath) examplePath() string {
 	return strings.NewReplacer(anyNumber, "1", string(anyText), "...").Replace(string(p))
 }
 
@@ -206,7 +206,7 @@ func MayRun(f *flow.Flow, id string) (known []string, ok bool) {
 	outer, _, isInside := strings.Cut(id, "/")
 	var own, below []string
 	for _, p := range paths {
-		path := p.example()
+		path := p.examplePath()
 		switch {
 		case isInside && strings.HasPrefix(path, outer+"/"):
 			below = append(below, path)

@@ -34,11 +34,11 @@ steps:
 		"filled/slot-1/ask-2":   "may run",
 		"filled/round-1":        "filled/slot-1 filled/slot-1/ask-1",
 		"sub[0]":                all,
-		"nobody":                all,
-		"each[1]/nobody":        inEach,
-		"sub/clerk/nobody":      inSub,
+		"missing":               all,
+		"each[1]/missing":       inEach,
+		"sub/clerk/missing":     inSub,
 		"sub/clerk/look-1":      inSub,
-		"sub/made/nobody/made":  inSub,
+		"sub/made/missing/made": inSub,
 	} {
 		known, ok := explain.MayRun(f, id)
 		got := strings.Join(known, " ")

@@ -34,9 +34,9 @@ type Loader struct {
 	Root string
 	// ReadFile reads a file by its path; nil reads from disk.
 	ReadFile func(path string) ([]byte, error)
-	// QueuedElsewhere is set on a machine that gives the flows that have a queue, and that steps run,
-	// to the workers of the queue: of them only the inputs and the outputs are read. What else they
-	// need, and what is wrong in their steps, is for those workers.
+	// QueuedElsewhere leaves sub-flows with a queue to the workers of that queue: only their inputs and
+	// outputs are read. Their plugins and files are not needed here, and problems in their steps are
+	// not reported here.
 	QueuedElsewhere bool
 	// Overrides are laid over the parameters of the flow that is loaded, not over those of sub-flows.
 	Overrides []Override

@@ -231,7 +231,7 @@ func (a *attempt) repeat(ctx context.Context) *result.Repeat {
 		}
 		looksAtEnd = looksAtEnd || found.Weight > 0 && c.LooksAtEnd() // the weight of one that was not asked is 0
 	}
-	r.JudgeUsage, r.EmbeddingUsage = a.judges.total()
+	r.JudgeUsage, r.EmbeddingUsage = a.judges.used()
 	r.Score = result.MeanScore(r.Checks)
 	r.Outcome = a.verdict(worst, r)
 	if failed := a.record.Error; failed != nil && !looksAtEnd {

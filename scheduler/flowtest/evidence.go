@@ -24,7 +24,7 @@ func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *ch
 		inputs = c.Flow.Inputs.ApplyDefaults(inputs)
 	}
 	evidence := &check.Evidence{
-		Case: c.ID(), Language: o.Language, Flow: c.Flow, Record: a.record, Events: a.events, Requests: a.requests.all(), Inputs: inputs, Row: c.RowValue, MemoryNames: c.MemoryNames,
+		Case: c.ID(), Language: o.Language, Flow: c.Flow, Record: a.record, Events: a.events, Requests: a.requests.byStep(), Inputs: inputs, Row: c.RowValue, MemoryNames: c.MemoryNames,
 		Provider: o.Models.Name(cmp.Or(c.LLM, c.Flow.LLM)), FileName: c.suite.NameOf, FlowName: flowOf(c.Variant),
 		PriceKnown: a.sessions.isPriced(a.record.Usage), MS: a.sessions.ms(),
 		Other: func(ctx context.Context, need check.Need) (*check.Evidence, error) {
@@ -40,7 +40,7 @@ func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *ch
 				if err != nil {
 					return nil, err
 				}
-				return observe(name, p, a.judges), nil
+				return observeProvider(name, p, a.judges), nil
 			},
 			Tokens: e.Env.Tokens, Languages: o.Languages, Snapshots: c.suite.snapshots, Mask: o.Hidden.MaskText, Registry: e.Loader.Registry,
 		},

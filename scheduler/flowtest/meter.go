@@ -55,13 +55,13 @@ var _ usageObserver = (*meter)(nil)
 func (m *meter) addAnswer(provider string, req *llm.Request, a heardAnswer) {
 	used := a.used
 	if a.hasBegun && used.Total() == 0 {
-		used = m.estimate(provider, req, a.text)
+		used = m.estimateUsage(provider, req, a.text)
 	}
 	m.charge(used, used.Cost > 0 || m.models.options.Models.Priced(provider))
 }
 
-// estimate returns what an answer took that does not tell it.
-func (m *meter) estimate(provider string, req *llm.Request, text string) llm.Usage {
+// estimateUsage returns what an answer took that does not tell it.
+func (m *meter) estimateUsage(provider string, req *llm.Request, text string) llm.Usage {
 	counter := m.models.counter(provider)
 	u := llm.Usage{InputTokens: llm.RequestTokens(counter, req), OutputTokens: counter.Count(text)}
 	if m.models.options.Models.Cost != nil {
@@ -120,8 +120,8 @@ func (s *spending) addEmbeddings(name, model string, texts []string) {
 	s.embedded.Add(u)
 }
 
-// total returns what was used so far.
-func (s *spending) total() (judges, embedded llm.Usage) {
+// used returns what was used so far.
+func (s *spending) used() (judges, embedded llm.Usage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.judges, s.embedded

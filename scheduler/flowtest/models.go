@@ -210,7 +210,7 @@ func (s *sessions) open(name string) (llm.Provider, error) {
 		if err != nil {
 			return nil, err
 		}
-		return observe(name, p, s.meter), nil
+		return observeProvider(name, p, s.meter), nil
 	}
 	if name == "" {
 		var err error
@@ -229,7 +229,7 @@ func (s *sessions) open(name string) (llm.Provider, error) {
 		return nil, err
 	}
 	p := takes.Play(s.number, s.order)
-	p.Wrap = func(inner llm.Provider) llm.Provider { return observe(name, inner, s.meter) }
+	p.Wrap = func(inner llm.Provider) llm.Provider { return observeProvider(name, inner, s.meter) }
 	s.players[name] = p
 	return p, nil
 }

@@ -26,8 +26,8 @@ func (h *requestHeads) note(path string, req *llm.Request) {
 	h.byPath[path] = append(h.byPath[path], &head)
 }
 
-// all returns what was sent by each step, by its path.
-func (h *requestHeads) all() map[string][]*llm.Request {
+// byStep returns what was sent by each step, by its path.
+func (h *requestHeads) byStep() map[string][]*llm.Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return maps.Clone(h.byPath)

@@ -25,8 +25,8 @@ type heardAnswer struct {
 	hasBegun bool      // something of it came before an error, if there was one
 }
 
-// observe returns a provider of which an observer hears.
-func observe(name string, inner llm.Provider, observer usageObserver) llm.Provider {
+// observeProvider returns a provider of which an observer hears.
+func observeProvider(name string, inner llm.Provider, observer usageObserver) llm.Provider {
 	p := &observedProvider{inner, name, observer}
 	if embeddings, ok := inner.(llm.EmbeddingProvider); ok {
 		return &observedEmbeddings{p, embeddings}

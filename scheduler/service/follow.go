@@ -26,7 +26,7 @@ func (d *Dispatcher) Follow(ctx context.Context, id string, o FollowOptions) ite
 	return func(yield func([]*Frame, error) bool) {
 		live := d.hub.acquireRun(id)
 		defer d.hub.releaseRun(id, live)
-		noticed, stop := d.service.subscribe(ctx, id)
+		noticed, stop := d.service.subscribeToRun(ctx, id)
 		defer stop()
 		f := &follower{d: d, id: id, live: live, noticed: noticed, options: o, since: time.Now()}
 		for f.yieldNext(ctx, yield) {

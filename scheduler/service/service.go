@@ -206,8 +206,8 @@ func (s *Service) openJournal(ctx context.Context, create bool) (journal.Journal
 	return j, nil
 }
 
-// subscribe is [journal.RunReader] Subscribe; without notice where the journal cannot be opened.
-func (s *Service) subscribe(ctx context.Context, run string) (noticed <-chan struct{}, stop func()) {
+// subscribeToRun is [journal.RunReader] Subscribe; without notice where the journal cannot be opened.
+func (s *Service) subscribeToRun(ctx context.Context, run string) (noticed <-chan struct{}, stop func()) {
 	j, err := s.openJournal(ctx, false)
 	if err != nil {
 		return nil, func() {}

@@ -278,7 +278,7 @@ func newWorkplace(t testing.TB) *workplace {
 	w := &workplace{done: map[string]int{}, pause: 400 * time.Millisecond}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", w.doStep)
-	mux.HandleFunc("POST /v1/chat/completions", talk)
+	mux.HandleFunc("POST /v1/chat/completions", answerInPieces)
 	w.Server = httptest.NewServer(mux)
 	t.Cleanup(w.Close)
 	return w
@@ -287,8 +287,8 @@ func newWorkplace(t testing.TB) *workplace {
 // talkPieces are the pieces of an answer of the model.
 const talkPieces = 100
 
-// talk is a model that answers piece by piece.
-func talk(out http.ResponseWriter, _ *http.Request) {
+// answerInPieces is a model that answers piece by piece.
+func answerInPieces(out http.ResponseWriter, _ *http.Request) {
 	out.Header().Set("Content-Type", "text/event-stream")
 	for range talkPieces {
 		time.Sleep(40 * time.Millisecond)

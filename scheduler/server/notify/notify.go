@@ -36,9 +36,9 @@ type Target struct {
 	Secret string
 }
 
-// name returns what stands for the target in the store and in the log. The URL may be a credential, as that of a chat's
+// storedName returns what stands for the target in the store and in the log. The URL may be a credential, as that of a chat's
 // webhook is: the name has its host, and a hash that tells it from others of the host.
-func (t *Target) name() string {
+func (t *Target) storedName() string {
 	sum := sha256.Sum256([]byte(t.URL))
 	return t.host() + "#" + hex.EncodeToString(sum[:8])
 }
@@ -203,7 +203,7 @@ func (n *Notifier) storeMessages(ctx context.Context, info *journal.RunInfo) err
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s %s", info.ID, info.LastSeq, info.State, target.URL))
 		body, err := n.describe(ctx, info)
 		if err == nil {
-			err = n.Store.AddMessage(ctx, &store.Message{ID: "msg_" + hex.EncodeToString(sum[:16]), Target: target.name(), Body: body})
+			err = n.Store.AddMessage(ctx, &store.Message{ID: "msg_" + hex.EncodeToString(sum[:16]), Target: target.storedName(), Body: body})
 		}
 		if err != nil {
 			return err
@@ -238,7 +238,7 @@ func (n *Notifier) describe(ctx context.Context, info *journal.RunInfo) ([]byte,
 func (n *Notifier) Send(ctx context.Context) error {
 	names := make([]string, len(n.Targets))
 	for i := range n.Targets {
-		names[i] = n.Targets[i].name()
+		names[i] = n.Targets[i].storedName()
 	}
 	for {
 		due, err := n.Store.TakeMessages(ctx, names, maxSent, leaseTime)
@@ -259,7 +259,7 @@ func (n *Notifier) Send(ctx context.Context) error {
 
 // try sends a message, and stores how that went.
 func (n *Notifier) try(ctx context.Context, m *store.Message) error {
-	target := &n.Targets[slices.IndexFunc(n.Targets, func(t Target) bool { return t.name() == m.Target })]
+	target := &n.Targets[slices.IndexFunc(n.Targets, func(t Target) bool { return t.storedName() == m.Target })]
 	isFinal, err := n.post(ctx, target, m)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // it is taken up after the lease
