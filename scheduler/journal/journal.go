@@ -94,8 +94,9 @@ type RunReader interface {
 // for concurrent use.
 type RunKeeper interface {
 	// Cancel asks the process that holds the run to stop it, which takes up to a
-	// second or two. A run without a holder is cancelled at once, with a
-	// flow.cancelled event. A run that is over is an error of kind Invalid.
+	// second or two. Where the holder lets go of a run that is not over, which then waits or was
+	// to go on elsewhere, the run is cancelled too. A run without a holder is cancelled at once,
+	// with a flow.cancelled event. A run that is over is an error of kind Invalid.
 	Cancel(ctx context.Context, id string) error
 	// Release takes a run from its holder: every further write of that one fails with a
 	// *[HeldError]. It is for a holder that cannot be alive though its lease seems to last:

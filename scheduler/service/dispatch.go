@@ -361,7 +361,7 @@ func (d *Dispatcher) continueRun(ctx context.Context, p Principal, id, user stri
 	return d.launchRun(id, user, session, cancel, events)
 }
 
-// Cancel stops a run: at once where this process is at it, else as [Service.Cancel] does.
+// Cancel stops a run as [Service.Cancel] does, and sooner where this process is at it.
 func (d *Dispatcher) Cancel(ctx context.Context, p Principal, id string) error {
 	if _, err := d.service.Run(ctx, p, id); err != nil {
 		return err
@@ -371,9 +371,12 @@ func (d *Dispatcher) Cancel(ctx context.Context, p Principal, id string) error {
 	d.mu.Unlock()
 	if cancel != nil {
 		cancel(journal.ErrCancelRequested)
-		return nil
 	}
+	// Also then: the run may be about to wait, and heed its context no more.
 	_, err := d.service.Cancel(ctx, p, id)
+	if cancel != nil && calls.KindOf(err) == calls.Invalid { // it has ended since
+		err = nil
+	}
 	d.options.Changed(id)
 	return err
 }

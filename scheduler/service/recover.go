@@ -106,11 +106,15 @@ func (d *Dispatcher) recoverRun(id, user string) {
 		return
 	}
 	info, err := d.service.Run(d.ctx, Principal{}, id)
-	if err == nil && info.State == journal.RunRunning && info.Holder == nil {
+	if err == nil && info.State == journal.RunRunning && info.Holder == nil && !info.CancelRequested {
 		err = d.continueRun(d.ctx, Principal{}, id, user, ResumeWith{})
 	} else {
 		d.forgetRun(id)
 		d.places.releasePlace(user)
+	}
+	if err == nil && info.CancelRequested && info.Holder == nil { // its process died before it could heed that
+		_, err = d.service.CancelHere(d.ctx, id)
+		d.options.Changed(id)
 	}
 	var held *journal.HeldError
 	if err == nil || errors.As(err, &held) || d.ctx.Err() != nil {

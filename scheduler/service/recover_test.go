@@ -16,11 +16,20 @@ import (
 )
 
 // countedJournal counts how often the events of each run are read. Of the runs that are
-// abandoned the last holder died.
+// abandoned the last holder died; of those that are unheeded it had been asked to stop the run.
 type countedJournal struct {
 	journal.Journal
 	reads     map[string]int
 	abandoned map[string]bool
+	unheeded  map[string]bool
+}
+
+func (c *countedJournal) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
+	info, err := c.Journal.Run(ctx, id)
+	if err == nil {
+		info.CancelRequested = info.CancelRequested || c.unheeded[id]
+	}
+	return info, err
 }
 
 func (c *countedJournal) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
@@ -155,6 +164,45 @@ func TestRecoverForgets(t *testing.T) {
 	d.runs.Wait()
 	if len(d.failures) != 0 {
 		t.Errorf("the run has gone on, and its failures are still %v", d.failures)
+	}
+}
+
+// A run whose process died before it could heed a request to cancel it does not go on.
+func TestRecoverCancelled(t *testing.T) {
+	d, j := newIdleDispatcher(t)
+	leaveRun(t, j, "left", journal.FlowStarted)
+	j.unheeded = map[string]bool{"left": true}
+	if err := d.registerRun("left"); err != nil {
+		t.Fatal(err)
+	}
+	d.recoverRun("left", "")
+	info, err := j.Run(t.Context(), "left")
+	if err != nil || info.State != journal.RunCancelled || d.isKnown("left") {
+		t.Errorf("the run is %+v, %v", info, err)
+	}
+}
+
+// A run that is cancelled when the engine has decided that it waits is cancelled.
+func TestCancelAtTheEnd(t *testing.T) {
+	d, j := newIdleDispatcher(t)
+	log, err := j.Begin(t.Context(), &journal.RunHeader{ID: "r", Flow: "f", StartedAt: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := func(yield func(*journal.Event, error) bool) {
+		if err := d.Cancel(t.Context(), Principal{}, "r"); err != nil {
+			t.Error(err)
+		}
+		e := &journal.Event{Run: "r", Seq: 1, Type: journal.FlowWaiting, Time: time.Now()}
+		err := log.Append(t.Context(), e)
+		yield(e, errors.Join(err, log.Close()))
+	}
+	if err := d.launchRun("r", "", &Session{service: d.service}, func(error) {}, events); err != nil {
+		t.Fatal(err)
+	}
+	d.runs.Wait()
+	if info, err := j.Run(t.Context(), "r"); err != nil || info.State != journal.RunCancelled {
+		t.Errorf("the run is %+v, %v", info, err)
 	}
 }
 

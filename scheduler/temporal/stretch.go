@@ -49,7 +49,7 @@ func (a *activities) stretch(ctx context.Context, in stretchInput) (Outcome, err
 	if out, ok, err := a.lastOutcome(ctx, info, in.After); ok || err != nil {
 		return out, activityError(err)
 	}
-	if out, ok, err := a.cancelOrphan(ctx, info); ok || err != nil {
+	if out, ok, err := a.cancelUnwanted(ctx, info); ok || err != nil {
 		return out, activityError(err)
 	}
 	hasNotMoved, err := a.service.HasNotMoved(ctx, info, in.Since)
@@ -117,10 +117,12 @@ func (a *activities) lastOutcome(ctx context.Context, info *journal.RunInfo, aft
 	return Outcome{}, false, nil
 }
 
-// cancelOrphan ends a child run whose run around was cancelled before a worker took it up.
-func (a *activities) cancelOrphan(ctx context.Context, info *journal.RunInfo) (out Outcome, ok bool, err error) {
+// cancelUnwanted ends a run that was cancelled and whose worker died before it could heed that, and
+// a child run whose run around was cancelled before a worker took it up.
+func (a *activities) cancelUnwanted(ctx context.Context, info *journal.RunInfo) (out Outcome, ok bool, err error) {
 	isOrphan, err := a.service.IsOrphan(ctx, info)
-	if err != nil || !isOrphan || info.Holder != nil {
+	isUnwanted := isOrphan || info.CancelRequested && info.State == journal.RunRunning
+	if err != nil || !isUnwanted || info.Holder != nil {
 		return Outcome{}, false, err
 	}
 	info, err = a.service.CancelHere(ctx, info.ID)

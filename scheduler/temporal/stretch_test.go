@@ -50,6 +50,8 @@ type machine struct {
 type abandonable struct {
 	journal.Journal
 	isAbandoned bool
+	// isUnheeded: they had been asked to stop the runs.
+	isUnheeded bool
 	// parents are the runs that others seem to be parts of, by the ids of these.
 	parents map[string]string
 }
@@ -58,6 +60,9 @@ func (j *abandonable) Run(ctx context.Context, id string) (*journal.RunInfo, err
 	info, err := j.Journal.Run(ctx, id)
 	if err == nil && j.isAbandoned {
 		info.Abandoned = true
+	}
+	if err == nil && j.isUnheeded {
+		info.CancelRequested = true
 	}
 	if err == nil && j.parents[id] != "" {
 		info.Labels[journal.LabelChildOf] = j.parents[id]
@@ -287,6 +292,17 @@ func TestStretchCancelled(t *testing.T) {
 	out, err = m.doStretch(m.input(run, out.Seq)) // it was resumed
 	if err != nil || out.State != Waiting {
 		t.Errorf("resumed: %+v, %v", out, err)
+	}
+}
+
+// A run whose worker died before it could heed a request to cancel it does not go on.
+func TestStretchUnheeded(t *testing.T) {
+	m := newMachine(t)
+	run := m.enqueue(askFlow)
+	m.journal.isUnheeded = true
+	out, err := m.doStretch(m.input(run, 0))
+	if err != nil || out.State != Cancelled {
+		t.Errorf("got %+v, %v", out, err)
 	}
 }
 

@@ -59,6 +59,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Open) {
 		{"going on with a run", testReopen},
 		{"another text of the flow", testRevise},
 		{"cancelling a run that is held", testCancelHeld},
+		{"cancelling a run whose holder goes", testCancelLetGo},
 		{"cancelling a run that no process holds", testCancelFree},
 		{"pruning", testPrune},
 		{"pruning leaves what runs", testPruneForce},

@@ -365,6 +365,32 @@ func testCancelHeld(t *testing.T, b *bench) {
 	}
 }
 
+// A request may come when the holder has decided already how its part of the run ends.
+func testCancelLetGo(t *testing.T, b *bench) {
+	for end, want := range map[journal.EventType]journal.RunStatus{
+		journal.FlowWaiting: journal.RunCancelled, journal.StepFinished: journal.RunCancelled,
+		journal.FlowFinished: journal.RunFinished, journal.FlowFailed: journal.RunFailed,
+	} {
+		id := string(end)
+		s := b.beginRun(t, id)
+		s.add(journal.FlowStarted)
+		if err := b.Cancel(b.ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		s.add(end)
+		s.close()
+		info := b.runInfo(t, id)
+		if info.State != want || info.Holder != nil {
+			t.Errorf("after %s the run is %+v, want it %s", end, info, want)
+		}
+		wantKind(t, "cancelling it again", b.Cancel(b.ctx, id), calls.Invalid)
+		all := b.readEvents(t, id, 1)
+		if last := all[len(all)-1]; last.Seq != info.LastSeq || journal.RunRunning.After(last.Type) != want {
+			t.Errorf("after %s the last event is %+v", end, last)
+		}
+	}
+}
+
 func testCancelFree(t *testing.T, b *bench) {
 	for id, end := range map[string]journal.EventType{"waiting": journal.FlowWaiting, "dead": journal.StepStarted} {
 		s := b.beginRun(t, id)

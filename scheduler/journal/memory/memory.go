@@ -303,6 +303,11 @@ func (m *Journal) Cancel(ctx context.Context, id string) error {
 	if err := stored.CheckCancel(&r.info); err != nil {
 		return err
 	}
+	return m.appendCancelledLocked(r)
+}
+
+// appendCancelledLocked ends a run that no one holds. The journal is locked.
+func (m *Journal) appendCancelledLocked(r *run) error {
 	ev := stored.NewCancelledEvent(&r.info)
 	ev.Time = m.clock()
 	return m.appendLocked(r, []*journal.Event{ev})
@@ -426,8 +431,12 @@ func (l *runLog) Close() error {
 	l.journal.mu.Lock()
 	defer l.journal.mu.Unlock()
 	l.Fail(stored.ErrClosed(l.Opened.ID))
-	if l.run.holder == l {
-		l.run.holder = nil
+	if l.run.holder != l {
+		return nil
+	}
+	l.run.holder = nil
+	if l.run.info.CancelRequested && stored.CheckCancel(&l.run.info) == nil {
+		return l.journal.appendCancelledLocked(l.run)
 	}
 	return nil
 }

@@ -203,10 +203,21 @@ func (l *pgLog) Close() error {
 	delete(j.logs, l)
 	j.mu.Unlock()
 	ctx := context.Background()
-	err := j.write(ctx, func(c *pgdb.Conn) error {
-		_, err := c.Exec(ctx, "UPDATE journal_run SET lease = NULL WHERE key = $1 AND lease = $2", l.key, l.lease)
-		return err
-	})
+	err := j.write(ctx, func(c *pgdb.Conn) error { return l.letGo(ctx, c) })
 	j.db.Notify(channel, l.Opened.ID)
 	return l.EndClose(err)
+}
+
+// letGo ends the lease, and cancels the run where its holder did not do what was asked of it.
+func (l *pgLog) letGo(ctx context.Context, c *pgdb.Conn) error {
+	var cancel bool
+	held, err := c.QueryRow(ctx, "UPDATE journal_run SET lease = NULL WHERE key = $1 AND lease = $2 RETURNING cancel", []any{l.key, l.lease}, &cancel)
+	if err != nil || !held || !cancel {
+		return err
+	}
+	r, err := l.journal.lockRun(ctx, c, l.Opened.ID)
+	if err != nil || stored.CheckCancel(&r.RunInfo) != nil {
+		return err
+	}
+	return l.journal.appendCancelled(ctx, c, r)
 }

@@ -118,19 +118,23 @@ func (j *SQLite) Cancel(ctx context.Context, id string) error {
 		if err := stored.CheckCancel(&r.RunInfo); err != nil {
 			return err
 		}
-		ev := stored.NewCancelledEvent(&r.RunInfo)
-		ev.Time = j.clock()
-		body, err := stored.Blobs{}.EncodeEvent(ev)
-		if err != nil {
-			return err
-		}
-		if err := c.Exec("INSERT INTO event(run, seq, body) VALUES (?, ?, ?)", r.key, ev.Seq, body); err != nil {
-			return err
-		}
-		// A lease that has run out is not given away: its holder may still be alive,
-		// and must not go on.
-		err = c.Exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, lease = NULL, lease_until = ? WHERE key = ?",
-			string(r.State.After(ev.Type)), ev.Time.Format(time.RFC3339Nano), ev.Seq, j.leaseEnd(), r.key)
-		return err
+		return j.appendCancelled(c, r)
 	})
+}
+
+// appendCancelled ends a run that no process holds.
+func (j *SQLite) appendCancelled(c *sqlitefile.Conn, r *runRow) error {
+	ev := stored.NewCancelledEvent(&r.RunInfo)
+	ev.Time = j.clock()
+	body, err := stored.Blobs{}.EncodeEvent(ev)
+	if err != nil {
+		return err
+	}
+	if err := c.Exec("INSERT INTO event(run, seq, body) VALUES (?, ?, ?)", r.key, ev.Seq, body); err != nil {
+		return err
+	}
+	// A lease that has run out is not given away: its holder may still be alive,
+	// and must not go on.
+	return c.Exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, lease = NULL, lease_until = ? WHERE key = ?",
+		string(r.State.After(ev.Type)), ev.Time.Format(time.RFC3339Nano), ev.Seq, j.leaseEnd(), r.key)
 }

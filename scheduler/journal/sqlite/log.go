@@ -292,9 +292,19 @@ func (l *sqliteLog) Close() error {
 	j.mu.Lock()
 	delete(j.logs, l)
 	j.mu.Unlock()
-	err := j.write(func(c *sqlitefile.Conn) error {
-		err := c.Exec("UPDATE run SET lease = NULL WHERE key = ? AND lease = ?", l.key, l.lease)
+	return l.EndClose(j.write(l.letGo))
+}
+
+// letGo ends the lease, and cancels the run where its holder did not do what was asked of it.
+func (l *sqliteLog) letGo(c *sqlitefile.Conn) error {
+	var cancel bool
+	held, err := c.QueryRow("UPDATE run SET lease = NULL WHERE key = ? AND lease = ? RETURNING cancel", []any{l.key, l.lease}, &cancel)
+	if err != nil || !held || !cancel {
 		return err
-	})
-	return l.EndClose(err)
+	}
+	r, err := l.journal.findRun(c, l.Opened.ID)
+	if err != nil || stored.CheckCancel(&r.RunInfo) != nil {
+		return err
+	}
+	return l.journal.appendCancelled(c, r)
 }
