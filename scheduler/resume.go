@@ -81,7 +81,7 @@ func (e *StepExecutor) reopen(ctx context.Context, id string, with Resumption) (
 }
 
 // closeLogAfter closes the log after err.
-func closeLogAfter(log journal.RunLog, err error) error {
+func closeLogAfter(log journal.Hold, err error) error {
 	closeErr := log.Close()
 	if err == nil || closeErr == nil {
 		return cmp.Or(err, closeErr)
@@ -135,7 +135,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 }
 
 // readRun reads what the journal has of a run.
-func readRun(ctx context.Context, log journal.RunLog) (*journal.RunHeader, *journal.RunState, error) {
+func readRun(ctx context.Context, log journal.HeldReader) (*journal.RunHeader, *journal.RunState, error) {
 	header, err := log.Header(ctx)
 	if err != nil {
 		return nil, nil, journalError(log.Info().ID, "reading the run", err)

@@ -12,7 +12,7 @@ import (
 )
 
 // hiddenImage is what a journal shows in a text instead of an image: see
-// [journal.RunReader]. Provenance counts the bytes of the text with the image.
+// [journal.EventReader]. Provenance counts the bytes of the text with the image.
 var hiddenImage = regexp.MustCompile(`(^image)?;sha256=[0-9a-f]{64};size=([0-9]{1,15})`)
 
 // layout tells where the bytes of a text with images stand in it as it is shown. The zero

@@ -38,13 +38,18 @@ type RunRecorder interface {
 	Reopen(ctx context.Context, id string) (RunLog, error)
 }
 
-// RunLog is a run that is held: no other process can write to it. Holding is a lease
-// that the journal renews by itself; it ends with Close, or a few seconds after
-// the process died. [RunRecorder] makes one for each hold; it is safe for concurrent use.
-//
-// Once a write has failed, the log refuses every further one with the same error;
-// reopen the run to go on.
+// RunLog is a run that is held: no other process can write to it. [RunRecorder] makes one for
+// each hold; it is safe for concurrent use.
 type RunLog interface {
+	EventWriter
+	HeldReader
+	Hold
+}
+
+// EventWriter adds to a run that is held. It is a role of a [RunLog], and as safe for concurrent
+// use. Once a write has failed, it refuses every further one with the same error; reopen the run
+// to go on.
+type EventWriter interface {
 	// Append adds events to the run, in order. They are durable when it returns; in
 	// mode [Async] it does not wait for that, and an error shows at a later call. Their
 	// Seq must go on where the last ended, and Run be the id of this run; all of a batch
@@ -52,12 +57,22 @@ type RunLog interface {
 	Append(ctx context.Context, events ...*Event) error
 	// Revise replaces the text of the flow, with all that is Before it.
 	Revise(ctx context.Context, text FlowText) error
+}
+
+// HeldReader reads what a run needs to go on. It is a role of a [RunLog], and as safe for
+// concurrent use.
+type HeldReader interface {
 	// Header returns what the run began with, Info how it stood when it was opened.
 	Header(ctx context.Context) (*RunHeader, error)
 	Info() RunInfo
-	// Events is [RunReader] Events with the bytes of images in place: what a run
-	// needs to go on.
+	// Events is [EventReader] Events with the bytes of images in place.
 	Events(ctx context.Context, from int64) iter.Seq2[*Event, error]
+}
+
+// Hold is the hold of a process on a run: a lease that the journal renews by itself. It ends with
+// Close, or a few seconds after the process died. It is a role of a [RunLog], and as safe for
+// concurrent use.
+type Hold interface {
 	// Watch returns a context that ends with parent, when the run is to be
 	// cancelled (cause [ErrCancelRequested]), or when the lease is lost (a
 	// *[HeldError]). Call stop when it is not needed any more.
@@ -67,17 +82,27 @@ type RunLog interface {
 	Close() error
 }
 
-// RunReader looks at runs, held or not. Images are not shown: where their bytes
-// stood in a text there is data:TYPE;sha256=HEX;size=BYTES, with the digest of the
-// decoded bytes. It is a role of a [Journal], and as safe for concurrent use; what it returns
-// is only data that belongs to the caller.
+// RunReader looks at runs, held or not. It is a role of a [Journal], and as safe for concurrent
+// use; what it returns is only data that belongs to the caller.
 type RunReader interface {
+	RunFinder
+	EventReader
+}
+
+// RunFinder tells how runs stand. It is a role of a [RunReader].
+type RunFinder interface {
 	// Run returns how a run stands. The error is of kind NotFound for an unknown id.
 	Run(ctx context.Context, id string) (*RunInfo, error)
 	// Header returns what it began with.
 	Header(ctx context.Context, id string) (*RunHeader, error)
 	// Runs lists runs, the newest first: the last to begin, whatever its clock said.
 	Runs(ctx context.Context, filter RunFilter) iter.Seq2[*RunInfo, error]
+}
+
+// EventReader reads what happened in runs. Images are not shown: where their bytes stood in a
+// text there is data:TYPE;sha256=HEX;size=BYTES, with the digest of the decoded bytes. It is a
+// role of a [RunReader].
+type EventReader interface {
 	// Events returns those of a run with a Seq of at least from, in order.
 	Events(ctx context.Context, id string, from int64) iter.Seq2[*Event, error]
 	// Follow yields the events of a run with a Seq greater than after, those that are

@@ -206,7 +206,7 @@ func (s *Service) openJournal(ctx context.Context, create bool) (journal.Journal
 	return j, nil
 }
 
-// subscribeToRun is [journal.RunReader] Subscribe; without notice where the journal cannot be opened.
+// subscribeToRun is [journal.EventReader] Subscribe; without notice where the journal cannot be opened.
 func (s *Service) subscribeToRun(ctx context.Context, run string) (noticed <-chan struct{}, stop func()) {
 	j, err := s.openJournal(ctx, false)
 	if err != nil {

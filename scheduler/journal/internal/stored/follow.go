@@ -14,7 +14,7 @@ import (
 // pollInterval is how often a run that is followed is looked at.
 const pollInterval = 100 * time.Millisecond
 
-// Follow is [journal.RunReader] Follow for stores without notice of new events: it
+// Follow is [journal.EventReader] Follow for stores without notice of new events: it
 // looks again and again.
 func Follow(ctx context.Context, store journal.RunReader, id string, after int64) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
