@@ -100,7 +100,7 @@ type Output struct {
 	Rounds       []Round      `json:"rounds" doc:"What the model said and did, in order."`
 	Usage        llm.Usage    `json:"usage" doc:"What all rounds cost; tokens of tools are not in it."`
 	FinishReason string       `json:"finish_reason" doc:"Why it ended: stop, length, content_filter or a vendor's word; max_rounds, max_tokens, timeout, or repeated where the model used the same tools again and again."`
-	Warnings     []string     `json:"warnings,omitempty" doc:"The skills of the workspace that cannot be used, and why; and that the model wrote no answer."`
+	Warnings     []string     `json:"warnings,omitempty" doc:"The skills of the workspace that cannot be used, and why; and that the model wrote no answer, or that its answer was cut."`
 }
 
 // Round is one answer of the model and the tools it used.
@@ -272,7 +272,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			yield(calls.Chunk{}, err)
 			return
 		}
-		l.warnOfSilence()
+		l.warnOfEnd()
 		yield(calls.DataChunk(l.out))
 	}
 }

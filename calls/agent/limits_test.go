@@ -89,6 +89,20 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// An answer that the vendor has cut is told of, also where it had to come after the last round.
+func TestCutAnswer(t *testing.T) {
+	city := uses("", "weather", `{"city": "a"}`)
+	cut := scripted.Answer{Text: "hal", FinishReason: "length"}
+	for with, answers := range map[string][]scripted.Answer{"": {cut}, "max_rounds: 1": {city, cut}} {
+		var told warner
+		r := run(t.Context(), t, &world{t: t}, scripted.New(answers...), "prompt: x\ntools: {calls: [{call: weather}]}\n"+with, func(e *calls.Env) { e.Warner = &told })
+		want := "the answer was cut at the limit of tokens: raise extra.max_tokens"
+		if r.err != nil || len(told) != 1 || told[0].Code != "cut" || told[0].Text != want || len(r.Warnings) != 1 || r.Warnings[0] != want {
+			t.Errorf("%s: warned of %v, the output of %v, %v", with, told, r.Warnings, r.err)
+		}
+	}
+}
+
 // paired checks that every tool call has its answer.
 func paired(t *testing.T, messages []*value.Map) {
 	t.Helper()

@@ -85,9 +85,13 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// warnOfSilence warns where the work has ended without an answer.
-func (l *loop) warnOfSilence() {
+// warnOfEnd warns where the work has ended without an answer, or with one that was cut.
+func (l *loop) warnOfEnd() {
 	if strings.TrimSpace(l.out.Text) != "" {
+		last := l.out.Rounds[len(l.out.Rounds)-1]
+		if cut := ask.WarnOfCut(l.env, last.FinishReason, "extra.max_tokens"); cut != "" {
+			l.out.Warnings = append(l.out.Warnings, cut)
+		}
 		return
 	}
 	why := wording.Say("it ended with %s", l.out.FinishReason)

@@ -82,6 +82,25 @@ func Text(deltas iter.Seq2[llm.Delta, error]) iter.Seq2[string, error] {
 	}
 }
 
+// WarnOfCut warns where a vendor has cut an answer short, as its reason to end tells, and returns the
+// text of the warning; "" where the answer is whole. limit is the parameter that allows a longer one.
+func WarnOfCut(env *calls.Env, finishReason, limit string) (text string) {
+	switch finishReason {
+	case "length":
+		env.Warn("cut", cutAtLimit, limit)
+		return env.Say(cutAtLimit, limit)
+	case "content_filter":
+		env.Warn("filtered", cutByFilter)
+		return env.Say(cutByFilter)
+	}
+	return ""
+}
+
+const (
+	cutAtLimit  = "the answer was cut at the limit of tokens: raise %s"
+	cutByFilter = "the vendor's content filter cut the answer"
+)
+
 const opening, closing, space = "<think>", "</think>", " \n\t\r"
 
 // thinkFilter holds text back until it is clear whether it is a thought.

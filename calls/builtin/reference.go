@@ -57,7 +57,7 @@ var reference = map[string]string{
 	"What the model said and did, in order.":                                                                                                                "模型依次说了什么、做了什么。",
 	"What all rounds cost; tokens of tools are not in it.":                                                                                                  "所有轮次的消耗；不含工具自身的 token。",
 	"Why it ended: stop, length, content_filter or a vendor's word; max_rounds, max_tokens, timeout, or repeated where the model used the same tools again and again.": "结束的原因：stop、length、content_filter 或服务商的用词；max_rounds、max_tokens、timeout；或 repeated，即模型反复使用相同的工具。",
-	"The skills of the workspace that cannot be used, and why; and that the model wrote no answer.":                                                                    "工作区中不能使用的技能及原因；以及模型没有给出回答的情况。",
+	"The skills of the workspace that cannot be used, and why; and that the model wrote no answer, or that its answer was cut.":                                        "工作区中不能使用的技能及原因；以及模型没有给出回答、或回答被截断的情况。",
 	"An agent that may read a workspace": "可以读取工作区的 agent",
 	"Chat messages, oldest first: {role, content, ...}. Further keys go to the provider as they are, but for source (of in-chat). Use either messages or user.": "对话消息，从旧到新：{role, content, ...}。其他键原样交给服务商，但 source（来自 in-chat）除外。messages 与 user 只用其一。",
 	"Instructions for the model; goes with user.":                              "给模型的指令；与 user 一起使用。",

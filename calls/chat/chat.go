@@ -251,12 +251,9 @@ func (p Params) newOutput(env *calls.Env, in Input, answer llm.Answer) (Output, 
 		out.ToolCalls = append(out.ToolCalls, call)
 	}
 	blank := strings.TrimSpace(answer.Text) == ""
-	switch {
-	case answer.FinishReason == "length":
-		warn("cut", "the answer was cut at the limit of tokens: raise max_tokens")
-	case answer.FinishReason == "content_filter":
-		warn("filtered", "the vendor's content filter cut the answer")
-	case blank && len(out.ToolCalls) == 0:
+	if cut := ask.WarnOfCut(env, answer.FinishReason, "max_tokens"); cut != "" {
+		out.Warnings = append(out.Warnings, cut)
+	} else if blank && len(out.ToolCalls) == 0 {
 		warn("empty", "the model gave no text")
 	}
 	s, err := p.compileSchema()
@@ -268,7 +265,7 @@ func (p Params) newOutput(env *calls.Env, in Input, answer llm.Answer) (Output, 
 	if err != nil {
 		e := calls.Errorf(calls.Provider, "the answer does not fit response_schema: %w", err)
 		if answer.FinishReason == "length" {
-			return out, e.WithHint("the answer was cut at the limit of tokens: raise max_tokens")
+			return out, e.WithHint("the answer was cut at the limit of tokens: raise %s", "max_tokens")
 		}
 		return out, e.WithHint("let the step retry, or tell the model in its instructions what to answer")
 	}

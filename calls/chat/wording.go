@@ -13,7 +13,6 @@ var _ = wording.Add(wording.Catalog{
 	"the message has no role":                                                              "消息没有 role",
 	"the model gave no text":                                                               "模型没有给出文本",
 	"the type is missing":                                                                  "缺少类型",
-	"the vendor's content filter cut the answer":                                           "服务商的内容过滤截断了回答",
 	"unknown role %q (%s)":                                                                 "未知的 role %q（%s）",
 	`%d of the messages have the role thinking and were left out: models do not take it`:   `%d 条消息的角色是 thinking，已略去：模型不接受`,
 	`a model needs at least one message`:                                                   `模型至少需要一条消息`,
@@ -27,6 +26,5 @@ var _ = wording.Add(wording.Catalog{
 	`messages/%d: the tool message has no tool_call_id`:                                    `messages/%d：该 tool 消息没有 tool_call_id`,
 	`response_schema: %w`:                                                                  `response_schema：%w`,
 	`the answer does not fit response_schema: %w`:                                          `回答不符合 response_schema：%w`,
-	`the answer was cut at the limit of tokens: raise max_tokens`:                          `回答因达到 token 上限被截断：请调大 max_tokens`,
 	`there is nothing to say: messages is not given, and user is empty`:                    `没有可发送的内容：未给出 messages，且 user 为空`,
 })

@@ -3,6 +3,7 @@
 package summary
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"iter"
@@ -105,7 +106,16 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			return
 		}
 		empty := true
-		for text, err := range ask.Text(env.LLM.Chat(calls.WithParts(ctx, parts), req)) {
+		finishReason := ""
+		deltas := func(next func(llm.Delta, error) bool) {
+			for d, err := range env.LLM.Chat(calls.WithParts(ctx, parts), req) {
+				finishReason = cmp.Or(d.FinishReason, finishReason)
+				if !next(d, err) {
+					return
+				}
+			}
+		}
+		for text, err := range ask.Text(deltas) {
 			empty = empty && strings.TrimSpace(text) == ""
 			if !yield(calls.TextChunk(text), err) || err != nil {
 				return
@@ -114,7 +124,9 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		if empty { // as an output, it would make the summary of before go away
 			yield(calls.Chunk{}, calls.Errorf(calls.Provider, "the model gave no summary").
 				WithHint("let the step retry, raise max_tokens, or ask another model"))
+			return
 		}
+		ask.WarnOfCut(env, finishReason, "max_tokens")
 	}
 }
 

@@ -78,6 +78,36 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// warner keeps the warnings of a call.
+type warner []calls.Warning
+
+func (w *warner) Warn(warning calls.Warning) { *w = append(*w, warning) }
+
+// A summary that the vendor has cut is told of.
+func TestCutSummary(t *testing.T) {
+	for reason, code := range map[string]string{"length": "cut", "content_filter": "filtered", "stop": ""} {
+		call, err := summary.Definition().New(value.OfMap(value.Pairs("text", "long")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told warner
+		env := calls.NewEnv()
+		env.LLM, env.Vars, env.Warner = scripted.New(scripted.Answer{Text: "A summ", FinishReason: reason}), &calls.Vars{}, &told
+		input, err := call.Init(t.Context(), env.Vars)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range call.Exec(t.Context(), env, input) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code == "" && len(told) > 0 || code != "" && (len(told) != 1 || told[0].Code != code) {
+			t.Errorf("%s: warned of %v", reason, told)
+		}
+	}
+}
+
 func TestSources(t *testing.T) {
 	for name, c := range map[string]struct {
 		vars      calls.Vars
