@@ -3,6 +3,7 @@ package server_test
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
 	journalsqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
@@ -275,19 +277,92 @@ func TestIdempotencyOnTwoServers(t *testing.T) {
 	}
 }
 
+// heldBegin is a journal whose first Begin waits, and returns an error unless that is nil.
+type heldBegin struct {
+	journal.Journal
+	first sync.Once
+	// reached is closed when Begin was called; what go receives is the error.
+	reached chan struct{}
+	goOn    chan error
+}
+
+func (j *heldBegin) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLog, error) {
+	var err error
+	j.first.Do(func() {
+		close(j.reached)
+		err = <-j.goOn
+	})
+	if err != nil {
+		return nil, err
+	}
+	return j.Journal.Begin(ctx, h)
+}
+
+// TestIdempotencyWhereTheFirstFails: a repeat at another server is about to begin the run when the
+// first request fails without one. A third request gets the run of the second.
+func TestIdempotencyWhereTheFirstFails(t *testing.T) {
+	dir := t.TempDir()
+	var servers [2]*fixture
+	var held [2]*heldBegin
+	for i := range servers {
+		held[i] = &heldBegin{reached: make(chan struct{}), goOn: make(chan error, 1)}
+		parts := newParts(dir, nil)
+		open := parts.Journal
+		parts.Journal = func(ctx context.Context, create bool) (journal.Journal, error) {
+			var err error
+			held[i].Journal, err = open(ctx, create)
+			return held[i], err
+		}
+		s := service.New(parts)
+		t.Cleanup(func() { _ = s.Close() })
+		servers[i] = newFixture(t, dir, nil, func(o *server.Options) { o.Service = s })
+	}
+	token := servers[0].token("lin", store.RunsRead, store.RunsWrite)
+	start := func(i int, question string) *reply {
+		return servers[i].do(token, "POST", "/api/v1/runs", `{"flow": "echo", "inputs": {"question": "`+question+`"}}`, "Idempotency-Key", "k")
+	}
+	startHeld := func(i int) chan *reply {
+		done := make(chan *reply, 1)
+		go func() { done <- start(i, "q") }()
+		<-held[i].reached
+		return done
+	}
+	first := startHeld(0)
+	second := startHeld(1)
+	held[0].goOn <- calls.Errorf(calls.Internal, "the disk is full")
+	if r := <-first; r.status != http.StatusInternalServerError {
+		t.Errorf("the first request: %d %s", r.status, r.text)
+	}
+	if r := start(0, "other"); r.status != http.StatusUnprocessableEntity {
+		t.Errorf("another body: %d %s", r.status, r.text)
+	}
+	third := start(0, "q")
+	held[1].goOn <- nil
+	if r := <-second; r.status != http.StatusCreated || third.status != http.StatusCreated || r.at("/run") != third.at("/run") {
+		t.Errorf("the repeats: %d %s and %d %s", r.status, r.text, third.status, third.text)
+	}
+	runs := servers[0].do(token, "GET", "/api/v1/runs", "")
+	if items, _ := runs.doc.Get("items"); len(items.List()) != 1 {
+		t.Errorf("there are %d runs", len(items.List()))
+	}
+}
+
 // TestIdempotencyAfterCrash: the key was stored, the run may have begun or not.
 func TestIdempotencyAfterCrash(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
 	token := f.token("lin", store.RunsRead, store.RunsWrite)
 	const body = `{"flow": "sub~wait"}` // its name is another one than its id
-	first := f.do(token, "POST", "/api/v1/runs", body, "Idempotency-Key", "begun")
-	if err := f.store.EndRequest(t.Context(), &store.Request{Principal: f.key(token, "lin"), Key: "begun", Run: first.at("/run"), Body: []byte{}, Response: []byte{}}); err != nil {
-		t.Fatal(err)
-	}
-	if r := f.do(token, "POST", "/api/v1/runs", body, "Idempotency-Key", "begun"); r.status != http.StatusCreated || r.at("/run") != first.at("/run") || r.header.Get("Idempotency-Replayed") != "true" {
-		t.Errorf("a run that has begun: %d %s, want %s", r.status, r.text, first.text)
-	} else if r.at("/flow") != "sub~wait" || first.at("/flow") != "sub~wait" {
-		t.Errorf("the flow is %s, and was %s", r.at("/flow"), first.at("/flow"))
+	begun := f.do(token, "POST", "/api/v1/runs", body).at("/run")
+	sum := sha256.Sum256(value.OfList(value.OfString("sub~wait"), value.Must(server.StartOptions{})).AppendJSON(nil))
+	for _, one := range []struct{ key, run, replayed string }{{"begun", begun, "true"}, {"not begun", service.NewRunID(), ""}} {
+		r := &store.Request{Principal: f.key(token, "lin"), Key: one.key, Body: sum[:], Run: one.run, Claim: "died"}
+		if earlier, err := f.store.BeginRequest(t.Context(), r); earlier != nil || err != nil {
+			t.Fatal(earlier, err)
+		}
+		got := f.do(token, "POST", "/api/v1/runs", body, "Idempotency-Key", one.key)
+		if got.status != http.StatusCreated || got.at("/run") != one.run || got.at("/flow") != "sub~wait" || got.header.Get("Idempotency-Replayed") != one.replayed {
+			t.Errorf("%s: %d %s, want the run %s", one.key, got.status, got.text, one.run)
+		}
 	}
 }
 

@@ -190,7 +190,8 @@ func (s *Server) beginOnce(
 	describe func(ctx context.Context, run, flow string) (value.Value, error),
 ) (answer value.Value, replayed string, err error) {
 	ctx = context.WithoutCancel(ctx) // the client may leave; the run goes on
-	r := &store.Request{Principal: asked.owner, Key: asked.key, Body: asked.body, Run: service.NewRunID()}
+	fresh := service.NewRunID()
+	r := &store.Request{Principal: asked.owner, Key: asked.key, Body: asked.body, Run: fresh, Claim: fresh}
 	if !s.inFlight.addNew(r.Principal + "\x00" + r.Key) {
 		return answer, "", newProblem(http.StatusConflict, "held", wording.Say("the first request with this key is still being carried out"), wording.Say("repeat it a little later")).retryAfter(1)
 	}
@@ -211,8 +212,8 @@ func (s *Server) beginOnce(
 		return answer, "", s.storeAnswer(ctx, r, answer, nil)
 	}
 	info, lookUp := s.options.Service.Run(ctx, asked.principal, r.Run)
-	if earlier == nil && isUnknownRun(lookUp) {
-		_ = s.options.Store.ForgetRequest(ctx, r) // else the repeat tries again
+	if isUnknownRun(lookUp) {
+		_ = s.options.Store.ReleaseRequest(ctx, r) // where that fails, a repeat has to ask the same
 	}
 	if lookUp != nil {
 		return answer, "", err
@@ -242,6 +243,7 @@ func (s *Server) repeatOnce(
 		return answer, false, nil
 	}
 	if err != nil {
+		_ = s.options.Store.ReleaseRequest(ctx, r) // as above
 		return answer, false, err
 	}
 	if err := s.startQueued(ctx, asked.principal, info); err != nil {

@@ -129,7 +129,6 @@ var _ = wording.Add(wording.Catalog{
 	"%d fires wait already (overlap: queue)":                                             "已有 %d 次触发在等待（overlap: queue）",
 	"invalid name %q (use UTF-8 text without NUL characters)":                            "名称 %q 无效（请使用不含 NUL 字符的 UTF-8 文本）",
 	"invalid Idempotency-Key (use UTF-8 text without NUL characters)":                    "Idempotency-Key 无效（请使用不含 NUL 字符的 UTF-8 文本）",
-	"the Idempotency-Key could not be reserved (try again)":                              "未能占用 Idempotency-Key（请重试）",
 	"the schedule is gone, or its flow has errors":                                       "计划已不存在，或其流程有错误",
 	"stop all servers and move serve.db away: tokens have to be created again, runs are not in it": "请停止所有服务器并移走 serve.db：令牌须重新创建，运行不在其中",
 })

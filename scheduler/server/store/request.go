@@ -16,6 +16,8 @@ type Request struct {
 	Body []byte
 	// Run is the run that the request begins.
 	Run string
+	// Claim names the one that carries the request out, among all repeats of it; no two have the same.
+	Claim string
 	// Status and Response are the answer; Status is 0 until there is one.
 	Status   int
 	Response []byte
@@ -25,72 +27,62 @@ type Request struct {
 func (r *Request) SameBody(other *Request) bool { return bytes.Equal(r.Body, other.Body) }
 
 // BeginRequest stores a request before it is carried out. Where its key is known, the
-// earlier request is returned instead, and nothing is stored. The error of a key that is not a
-// text is of kind Invalid.
+// earlier request is returned instead. One that asks the same and has no answer is claimed
+// with r.Claim: it stays stored until [Store.ReleaseRequest], so that a later repeat gets the same run.
+// The error of a key that is not a text is of kind Invalid.
 func (s *Store) BeginRequest(ctx context.Context, r *Request) (earlier *Request, err error) {
 	if !isStorable(r.Key) {
 		return nil, calls.Errorf(calls.Invalid, "invalid Idempotency-Key (use UTF-8 text without NUL characters)")
 	}
-	for range maxTries {
-		added, err := s.addRequest(ctx, r)
-		if added || err != nil {
-			return nil, err
-		}
-		earlier, err = s.findRequest(ctx, r)
-		if earlier != nil || err != nil {
-			return earlier, err
-		}
-	}
-	return nil, calls.Errorf(calls.Internal, "the Idempotency-Key could not be reserved (try again)")
-}
-
-// maxTries is how often a request is looked for while other processes forget it.
-const maxTries = 5
-
-// addRequest stores a request, and reports whether its key was not known.
-func (s *Store) addRequest(ctx context.Context, r *Request) (added bool, err error) {
-	now := s.clock()
+	claim, now := r.Claim+",", s.clock()
 	err = s.db.Write(ctx, func(c conn) error {
-		n, err := c.ExecCount(`INSERT INTO serve_request(principal, key, body, run, status, response, created) VALUES (?, ?, ?, ?, 0, ?, ?)
-			ON CONFLICT (principal, key) DO UPDATE SET body = excluded.body, run = excluded.run, status = 0, response = excluded.response, created = excluded.created
+		earlier = nil
+		// A known row is locked until the end of the transaction, also where nothing of it changes.
+		added, err := c.ExecCount(`INSERT INTO serve_request(principal, key, body, run, status, response, created, claims) VALUES (?, ?, ?, ?, 0, ?, ?, ?)
+			ON CONFLICT (principal, key) DO UPDATE SET body = excluded.body, run = excluded.run, status = 0, response = excluded.response,
+				created = excluded.created, claims = excluded.claims
 			WHERE serve_request.created < ?`,
-			r.Principal, r.Key, r.Body, r.Run, []byte{}, now.UnixMilli(), now.Add(-keepRequests).UnixMilli())
-		added = n > 0
-		return err
-	})
-	return added, err
-}
-
-// findRequest returns what is stored under the key of a request; nil for nothing.
-func (s *Store) findRequest(ctx context.Context, r *Request) (stored *Request, err error) {
-	err = s.db.Read(ctx, func(c conn) error {
-		old := &Request{Principal: r.Principal, Key: r.Key}
-		found, err := c.QueryRow("SELECT body, run, status, response FROM serve_request WHERE principal = ? AND key = ?",
-			[]any{r.Principal, r.Key}, &old.Body, &old.Run, &old.Status, &old.Response)
-		if found {
-			stored = old
+			r.Principal, r.Key, r.Body, r.Run, []byte{}, now.UnixMilli(), claim, now.Add(-keepRequests).UnixMilli())
+		if added > 0 || err != nil {
+			return err
 		}
-		return err
+		stored := &Request{Principal: r.Principal, Key: r.Key}
+		_, err = c.QueryRow("SELECT body, run, status, response FROM serve_request WHERE principal = ? AND key = ?",
+			[]any{r.Principal, r.Key}, &stored.Body, &stored.Run, &stored.Status, &stored.Response)
+		isOwn := stored.Run == r.Run // the transaction was committed before, and the answer to that was lost
+		if isOwn || err != nil {
+			return err
+		}
+		earlier = stored
+		isOpen := stored.Status == 0 && stored.SameBody(r)
+		if !isOpen {
+			return nil
+		}
+		return c.Exec("UPDATE serve_request SET claims = replace(claims, ?, '') || ? WHERE principal = ? AND key = ?", claim, claim, r.Principal, r.Key)
 	})
-	return stored, err
+	return earlier, err
 }
 
-// EndRequest stores the answer of a request, also where another process that was at it has
-// forgotten it. Of several answers the first one stays: repeats get what the first client got.
+// EndRequest stores the answer of a request. Of several answers the first one stays: repeats
+// get what the first client got.
 func (s *Store) EndRequest(ctx context.Context, r *Request) error {
 	return s.db.Write(ctx, func(c conn) error {
-		return c.Exec(`INSERT INTO serve_request(principal, key, body, run, status, response, created) VALUES (?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (principal, key) DO UPDATE SET status = excluded.status, response = excluded.response
-			WHERE serve_request.run = excluded.run AND serve_request.status = 0`,
-			r.Principal, r.Key, r.Body, r.Run, r.Status, r.Response, s.clock().UnixMilli())
+		return c.Exec("UPDATE serve_request SET status = ?, response = ? WHERE principal = ? AND key = ? AND run = ? AND status = 0",
+			r.Status, r.Response, r.Principal, r.Key, r.Run)
 	})
 }
 
-// ForgetRequest deletes a request that began nothing: the client may correct it and use its
-// key again. One that has an answer, or that another request has stored meanwhile, stays.
-func (s *Store) ForgetRequest(ctx context.Context, r *Request) error {
+// ReleaseRequest gives up the claim of one that has begun nothing. A request that has no
+// answer and no other claim is deleted: the client may correct it and use its key again. The claim
+// of a server that died stays, so that such a request is only repeated as it was.
+func (s *Store) ReleaseRequest(ctx context.Context, r *Request) error {
 	return s.db.Write(ctx, func(c conn) error {
-		return c.Exec("DELETE FROM serve_request WHERE principal = ? AND key = ? AND run = ? AND status = 0", r.Principal, r.Key, r.Run)
+		err := c.Exec("UPDATE serve_request SET claims = replace(claims, ?, '') WHERE principal = ? AND key = ? AND run = ? AND status = 0",
+			r.Claim+",", r.Principal, r.Key, r.Run)
+		if err != nil {
+			return err
+		}
+		return c.Exec("DELETE FROM serve_request WHERE principal = ? AND key = ? AND run = ? AND status = 0 AND claims = ''", r.Principal, r.Key, r.Run)
 	})
 }
 

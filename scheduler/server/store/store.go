@@ -75,7 +75,8 @@ ALTER TABLE fire RENAME TO serve_fire;
 ALTER TABLE outbox RENAME TO serve_outbox;
 ALTER TABLE notified RENAME TO serve_notified;`, `
 DELETE FROM serve_outbox;
-ALTER TABLE serve_outbox RENAME COLUMN url TO target;`},
+ALTER TABLE serve_outbox RENAME COLUMN url TO target;`, `
+ALTER TABLE serve_request ADD COLUMN claims TEXT NOT NULL DEFAULT 'earlier,';`},
 }
 
 // Store is an open file or database. The program opens one with [Open] or [OpenShared] and

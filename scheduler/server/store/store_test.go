@@ -196,7 +196,7 @@ func testRequests(t *bench) {
 	for i := range keys * each {
 		all.Go(func() {
 			key := i % keys
-			r := &store.Request{Principal: "p", Key: fmt.Sprint(key), Body: []byte("body"), Run: fmt.Sprint("run", i)}
+			r := &store.Request{Principal: "p", Key: fmt.Sprint(key), Body: []byte("body"), Run: fmt.Sprint("run", i), Claim: fmt.Sprint("claim", i)}
 			earlier, err := open[i/keys%2].BeginRequest(t.Context(), r)
 			switch {
 			case err != nil:
@@ -214,45 +214,59 @@ func testRequests(t *bench) {
 			t.Errorf("of the requests with the key %d, %d are the first", key, n)
 		}
 	}
-	r := &store.Request{Principal: "p", Key: "k", Body: []byte("body"), Run: "one"}
-	begin := func(s *store.Store, wantRun string, wantStatus int) {
+	r := &store.Request{Principal: "p", Key: "k", Body: []byte("body"), Run: "one", Claim: "first"}
+	begin := func(s *store.Store, claim, wantRun string, wantStatus int) {
 		t.Helper()
-		earlier, err := s.BeginRequest(t.Context(), &store.Request{Principal: "p", Key: "k", Body: []byte("body"), Run: "two"})
+		earlier, err := s.BeginRequest(t.Context(), &store.Request{Principal: "p", Key: "k", Body: []byte("body"), Run: "two", Claim: claim})
 		if err != nil || earlier == nil || earlier.Run != wantRun || earlier.Status != wantStatus {
 			t.Errorf("the earlier request is %+v, %v, want %s with the status %d", earlier, err, wantRun, wantStatus)
 		}
 	}
-	if earlier, err := open[0].BeginRequest(t.Context(), r); earlier != nil || err != nil {
-		t.Fatal(earlier, err)
+	for range 2 { // again, as after a lost connection
+		if earlier, err := open[0].BeginRequest(t.Context(), r); earlier != nil || err != nil {
+			t.Fatal(earlier, err)
+		}
 	}
-	begin(open[1], "one", 0)
-	forget := func(s *store.Store, r *store.Request) {
+	begin(open[1], "second", "one", 0)
+	begin(open[1], "second", "one", 0)
+	release := func(s *store.Store, run, claim string) {
 		t.Helper()
-		if err := s.ForgetRequest(t.Context(), r); err != nil {
+		if err := s.ReleaseRequest(t.Context(), &store.Request{Principal: "p", Key: "k", Run: run, Claim: claim}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	forget(open[1], &store.Request{Principal: "p", Key: "k", Run: "two"})
-	begin(open[0], "one", 0)
-	// The other process, which is at the request too, gives it up.
-	forget(open[1], r)
+	release(open[1], "two", "second")
+	// The first one gives up; the second is at it, and a third gets the same run.
+	release(open[0], "one", "first")
+	release(open[0], "one", "first")
+	begin(open[0], "third", "one", 0)
+	if earlier, err := open[0].BeginRequest(t.Context(), &store.Request{Principal: "p", Key: "k", Body: []byte("other"), Run: "two", Claim: "other"}); earlier == nil || err != nil {
+		t.Errorf("another body: %+v, %v", earlier, err)
+	}
+	release(open[1], "one", "second")
+	release(open[1], "one", "third")
+	// All have given up: the key is free.
+	r.Run = "three"
+	if earlier, err := open[1].BeginRequest(t.Context(), r); earlier != nil || err != nil {
+		t.Fatal(earlier, err)
+	}
 	r.Status, r.Response = 201, []byte("{}")
 	if err := open[0].EndRequest(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	begin(open[1], "one", 201)
+	begin(open[1], "fourth", "three", 201)
 	// The answer that came first stays: this one has another status.
-	if err := open[1].EndRequest(t.Context(), &store.Request{Principal: "p", Key: "k", Body: []byte("body"), Run: "one", Status: 200, Response: []byte("[]")}); err != nil {
+	if err := open[1].EndRequest(t.Context(), &store.Request{Principal: "p", Key: "k", Body: []byte("body"), Run: "three", Status: 200, Response: []byte("[]")}); err != nil {
 		t.Fatal(err)
 	}
-	begin(open[0], "one", 201)
-	forget(open[1], r)
-	begin(open[1], "one", 201)
+	begin(open[0], "fourth", "three", 201)
+	release(open[1], "three", "first")
+	begin(open[1], "fourth", "three", 201)
 	t.now = t.now.Add(25 * time.Hour)
 	if earlier, err := open[1].BeginRequest(t.Context(), r); earlier != nil || err != nil {
 		t.Errorf("after a day the earlier request is %+v, %v", earlier, err)
 	}
-	begin(open[0], "one", 0)
+	begin(open[0], "fifth", "three", 0)
 	if _, err := open[0].BeginRequest(t.Context(), &store.Request{Key: "\xff"}); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("a key that is not a text: %v", err)
 	}
