@@ -72,3 +72,19 @@ test("on a narrow screen the links are one row, and all of them can be reached",
     await expect(bar.locator("nav a[aria-current]")).toBeInViewport({ ratio: 0.9 });
   }
 });
+
+test("the link of the screen stays in sight when the count of the inbox comes late", async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 860 });
+  let answer = () => {};
+  const asked = new Promise<void>((resolve) => (answer = resolve));
+  await page.route("**/api/v1/waiting?*", async (route) => {
+    await asked;
+    await route.fulfill({ json: { items: Array.from({ length: 100 }, () => ({})), next: "more" } });
+  });
+  await page.goto("/plugins");
+  const link = page.locator(".bar nav a[aria-current]");
+  await expect(link).toBeInViewport({ ratio: 0.9 });
+  answer();
+  await expect(page.locator(".bar .count")).toHaveText("100+");
+  await expect(link).toBeInViewport({ ratio: 0.9 });
+});

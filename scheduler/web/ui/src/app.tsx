@@ -56,7 +56,7 @@ function Frame({ me }: { me: Schemas["MeBody"] }) {
   const live = useFeedSource();
   const [location] = useLocation();
   const nav = useRef<HTMLElement>(null);
-  useEffect(() => showCurrent(nav.current), [location]);
+  useEffect(() => keepCurrentInSight(nav.current), [location]);
   return (
     <>
       <a className="skip" href="#main">{t("nav.skip")}</a>
@@ -91,10 +91,26 @@ function Frame({ me }: { me: Schemas["MeBody"] }) {
   );
 }
 
-/** Scrolls the link of the screen into sight where the links are a row that scrolls. The page itself stays. */
-function showCurrent(nav: HTMLElement | null) {
-  const link = nav?.querySelector<HTMLElement>("[aria-current]");
-  if (nav && link) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - (nav.clientWidth - link.offsetWidth) / 2;
+/**
+ * Scrolls the link of the screen into sight where the links are a row that scrolls, also when a
+ * link becomes wider, as that of the inbox does, unless the reader has scrolled since. The page
+ * itself stays.
+ */
+function keepCurrentInSight(nav: HTMLElement | null) {
+  if (!nav) return;
+  let shown = showCurrent(nav);
+  const widths = new ResizeObserver(() => {
+    if (nav.scrollLeft === shown) shown = showCurrent(nav);
+  });
+  for (const link of nav.children) widths.observe(link);
+  return () => widths.disconnect();
+}
+
+/** Scrolls the link of the screen to the middle of the row, and returns how far that was. */
+function showCurrent(nav: HTMLElement): number {
+  const link = nav.querySelector<HTMLElement>("[aria-current]");
+  if (link) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - (nav.clientWidth - link.offsetWidth) / 2;
+  return nav.scrollLeft;
 }
 
 function NotFound() {
