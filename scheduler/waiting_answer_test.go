@@ -3,14 +3,18 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/flow"
 	"github.com/callnode/scheduler/calls/slot"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -124,5 +128,41 @@ steps: [{id: a, call: slot, with: {stages: [], current_schema: {required: [x]}}}
 		schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Journal = newJournal(t, e.Env.Clock) }))
 	if waiting := r.State().Waiting; len(waiting) != 3 {
 		t.Errorf("%v wait, %v\n%s", waiting, r.Err, r.Log())
+	}
+}
+
+// silent answers with nothing.
+type silent struct{}
+
+func (silent) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Text: "{}"}, nil) }
+}
+
+// TestWhyMissing: what a model that answered did not find says so, after an answer to another
+// value too; one that a model was not asked for does not.
+func TestWhyMissing(t *testing.T) {
+	why := func(r *schedulertest.Result) string {
+		t.Helper()
+		var w *scheduler.Waiting
+		if !errors.As(r.Err, &w) || len(w.For) != 1 {
+			t.Fatalf("%v\n%s", r.Err, r.Log())
+		}
+		if diff := cmp.Diff(w.For[0].Why, r.State().Waiting[0].Why); diff != "" {
+			t.Errorf("the fold has another reason:\n%s", diff)
+		}
+		return fmt.Sprint(w.For[0].Why)
+	}
+	const text = `steps: [{id: a, call: slot, with: {stages: [STAGE], current_schema: {required: [x, y], properties: {x: {type: string}, y: {type: string}}}}}]`
+	r := schedulertest.Run(t, strings.Replace(text, "STAGE", "llm", 1), journaled(t), schedulertest.With(slot.Definition()), schedulertest.LLM(silent{}))
+	const unfound = "it was not given, and the model did not find it 没有给出，模型也没有找到}"
+	if got := why(r); got != "[{/x "+unfound+" {/y "+unfound+"]" {
+		t.Error(got)
+	}
+	if got := why(r.Resume(scheduler.Resumption{}, "/y=1")); got != "[{/x "+unfound+"]" {
+		t.Error(got)
+	}
+	r = schedulertest.Run(t, strings.Replace(text, "STAGE", "default", 1), journaled(t), schedulertest.With(slot.Definition()), schedulertest.LLM(silent{}))
+	if got := why(r); got != "[{/x it was not given 没有给出} {/y it was not given 没有给出}]" {
+		t.Error(got)
 	}
 }

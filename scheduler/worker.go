@@ -149,7 +149,9 @@ func (r *run) emitOutcomeLocked(t *task, o outcome) {
 	r.emitLocked(&o.event.event)
 	if o.event.event.Type == journal.StepWaiting {
 		data := &o.event.data
-		r.waits.add(o.event.event.Seq, journal.NewWaitingFor(r.vars.Language, t.path(), *data.Output, *data.RemainingSchema))
+		was := t.recordedState()
+		modelAnswered := data.LLM.IsAnswered() || was != nil && was.HasModelAnswer()
+		r.waits.add(o.event.event.Seq, journal.NewWaitingFor(r.vars.Language, t.path(), *data.Output, *data.RemainingSchema, modelAnswered))
 	}
 }
 

@@ -140,6 +140,9 @@ type ModelUse struct {
 	FirstTokenMS *float64 `json:"first_token_ms,omitempty"`
 }
 
+// IsAnswered reports whether a model has answered.
+func (u *ModelUse) IsAnswered() bool { return u != nil && u.FirstTokenMS != nil }
+
 // ErrorInfo is an error as events carry it. The engine makes it; it is only data.
 type ErrorInfo struct {
 	Kind    calls.Kind `json:"kind"`

@@ -40,7 +40,7 @@ func (s *RunState) Add(ev *Event) {
 	s.addPrompts(st, data.Prompts)
 	if ev.Type == StepWaiting {
 		s.stopWaiting(st.ID)
-		w := NewWaitingFor("", st.ID, st.Found, st.Remaining)
+		w := NewWaitingFor("", st.ID, st.Found, st.Remaining, st.HasModelAnswer())
 		w.Whole = s.WantedSchema(st)
 		s.Waiting = append(s.Waiting, w)
 	} else if st.State != StepStatusWaiting {
@@ -104,7 +104,7 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		for i := range s.Waiting {
 			for _, told := range data.Waiting {
 				if told.Step == s.Waiting[i].Step {
-					s.Waiting[i].Reasons = told.Reasons
+					s.Waiting[i].Reasons, s.Waiting[i].Why = told.Reasons, told.Why
 				}
 			}
 		}

@@ -160,6 +160,9 @@ func (st *StepState) FailedItems() int {
 	return failed
 }
 
+// HasModelAnswer reports whether a model has answered the step, in the last process or an earlier one.
+func (st *StepState) HasModelAnswer() bool { return st.LLM.IsAnswered() || st.Usage.OutputTokens > 0 }
+
 // NewRunState returns a run before its first event.
 func NewRunState() *RunState {
 	return &RunState{State: RunRunning, Steps: []*StepState{}, Waiting: []WaitingFor{}, byID: map[string]*StepState{}}

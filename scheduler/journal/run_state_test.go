@@ -255,21 +255,26 @@ func TestCompleteRunState(t *testing.T) {
 // The reasons of a step that waits are in the language of the run, and a fold has them as the run
 // gave them.
 func TestReasonsInLanguage(t *testing.T) {
-	found, err := value.ParseJSON([]byte(`{"slot_data": {"days": 90}, "sources": {"/days": "user"}, "rejected": [{"pointer": "/city", "value": 7, "reason": "应为字符串"}]}`))
+	found, err := value.ParseJSON([]byte(`{"slot_data": {"days": 90}, "sources": {"/days": "user"}, "rejected": [{"pointer": "/city", "value": 7, "reason": "/city：应为字符串，实为整数"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	remaining, err := value.ParseJSON([]byte(`{"type": "object", "properties": {"/city": {"type": "string"}, "/days": {"type": "integer", "maximum": 7}}}`))
+	remaining, err := value.ParseJSON([]byte(`{"type": "object", "properties": {"/city": {"type": "string"}, "/days": {"type": "integer", "maximum": 7}, "/unit": {"type": "string"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for language, want := range map[string][]string{
-		"zh": {"/city：没有采用 7：应为字符串", "/days：先前的回答 90 不符合要求："},
-		"en": {"/city: 7 was not taken: 应为字符串", "/days: the earlier answer 90 does not fit: "},
+		"zh": {"/city：没有采用 7：应为字符串，实为整数", "/days：先前的回答 90 不符合要求："},
+		"en": {"/city: 7 was not taken: want string, got integer", "/days: the earlier answer 90 does not fit: "},
 	} {
-		w := journal.NewWaitingFor(language, "ask", found, remaining)
+		w := journal.NewWaitingFor(language, "ask", found, remaining, false)
 		if len(w.Reasons) != 2 || w.Reasons[0] != want[0] || !strings.HasPrefix(w.Reasons[1], want[1]) {
 			t.Errorf("%s: got %q", language, w.Reasons)
+		}
+		if len(w.Why) != 3 || w.Why[2] != (journal.MissingValue{Pointer: "/unit", En: "it was not given", Zh: "没有给出"}) ||
+			!strings.HasPrefix(w.Why[1].En, "the earlier answer 90 does not fit: ") || !strings.HasPrefix(w.Why[1].Zh, "先前的回答 90 不符合要求：") ||
+			w.Why[0].Zh != "没有采用 7：应为字符串，实为整数" || w.Why[0].En != "7 was not taken: want string, got integer" {
+			t.Errorf("%s: why is %q", language, w.Why)
 		}
 		told, err := json.Marshal(map[string]any{"waiting": []journal.WaitingFor{w}})
 		if err != nil {
@@ -277,7 +282,7 @@ func TestReasonsInLanguage(t *testing.T) {
 		}
 		events := "flow.started - {}\nstep.started ask {}\nstep.waiting ask {\"output\": " + found.JSON() + ", \"remaining_schema\": " + remaining.JSON() + "}\nflow.waiting - " + string(told)
 		state, err := journal.Fold(eventsOf(t, events))
-		if err != nil || len(state.Waiting) != 1 || !slices.Equal(state.Waiting[0].Reasons, w.Reasons) {
+		if err != nil || len(state.Waiting) != 1 || !slices.Equal(state.Waiting[0].Reasons, w.Reasons) || !slices.Equal(state.Waiting[0].Why, w.Why) {
 			t.Errorf("%s: the fold has %+v, %v", language, state, err)
 		}
 	}

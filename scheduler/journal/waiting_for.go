@@ -17,9 +17,20 @@ type WaitingFor struct {
 	// Reasons are why the values are unknown, where something went wrong: a model that
 	// failed, an answer that did not fit.
 	Reasons []string `json:"reasons,omitempty"`
+	// Why has, for each place that a value is wanted for, why there is none, in the order of the
+	// places. Runs that were recorded before it was known have none.
+	Why []MissingValue `json:"why,omitempty"`
 	// Whole is the schema of all that the step may be told, optional fields as well.
 	// Only [Fold] knows it.
 	Whole value.Value `json:"-"`
+}
+
+// MissingValue is why a value is asked for, in the built-in languages. [NewWaitingFor] makes it; it is
+// only data.
+type MissingValue struct {
+	Pointer string `json:"pointer"`
+	En      string `json:"en"`
+	Zh      string `json:"zh"`
 }
 
 // maxReasons bounds how many reasons there are for one step.
@@ -29,29 +40,33 @@ const maxReasons = 8
 const maxQuoted = 80
 
 // NewWaitingFor returns a step that waits, with what slot put out before it did; the reasons
-// are in the language.
-func NewWaitingFor(language, step string, found, remaining value.Value) WaitingFor {
+// are in the language. modelAnswered is true where a model was
+// asked for the values and has answered.
+func NewWaitingFor(language, step string, found, remaining value.Value, modelAnswered bool) WaitingFor {
 	w := WaitingFor{Step: step, RemainingSchema: remaining}
 	add := func(reason string) {
 		if len(w.Reasons) < maxReasons && !slices.Contains(w.Reasons, reason) {
 			w.Reasons = append(w.Reasons, reason)
 		}
 	}
-	told := map[string]bool{}
-	rejected, _ := found.Get("rejected")
-	for _, one := range rejected.List() {
-		if pointer, reason := Rejection(one); slices.Contains(w.Pointers(), pointer) {
-			given, _ := one.Get("value")
-			add(wording.Say("%s: %s was not taken: %s", pointerName(pointer), value.Truncate(given.JSON(), maxQuoted), reason).In(language))
-			told[pointer] = true
-		}
+	absent := wording.Say("it was not given")
+	if modelAnswered {
+		absent = wording.Say("it was not given, and the model did not find it")
 	}
 	for _, pointer := range w.Pointers() {
-		if !told[pointer] {
-			if reason := w.misfitReason(pointer, found).In(language); reason != "" {
-				add(reason)
-			}
+		reasons := w.rejectionReasons(pointer, found)
+		if misfit := w.misfitReason(pointer, found); len(reasons) == 0 && misfit.En != "" {
+			reasons = append(reasons, misfit)
 		}
+		for _, reason := range reasons {
+			name := pointerName(pointer)
+			add(wording.Text{En: name + ": " + reason.En, Zh: name + "：" + reason.Zh}.In(language))
+		}
+		if len(reasons) == 0 {
+			reasons = append(reasons, absent)
+		}
+		why := wording.Join(reasons, "; ", "；")
+		w.Why = append(w.Why, MissingValue{pointer, why.En, why.Zh})
 	}
 	warnings, _ := found.Get("warnings")
 	for _, warning := range warnings.List() {
@@ -61,6 +76,47 @@ func NewWaitingFor(language, step string, found, remaining value.Value) WaitingF
 	}
 	return w
 }
+
+// rejectionReasons returns why the answers for a place were not taken.
+func (w *WaitingFor) rejectionReasons(pointer string, found value.Value) (reasons []wording.Text) {
+	rejected, _ := found.Get("rejected")
+	for _, one := range rejected.List() {
+		at, reason := Rejection(one)
+		if at != pointer || len(reasons) == maxReasons {
+			continue
+		}
+		given, _ := one.Get("value")
+		reasons = append(reasons, wording.Say("%s was not taken: %s", value.Truncate(given.JSON(), maxQuoted), w.rejectionText(pointer, given, reason)))
+	}
+	return reasons
+}
+
+// rejectionText returns a reason of slot, which is in the language of the run: in both languages, and
+// without the place, where it is what the schema of the place says.
+func (w *WaitingFor) rejectionText(pointer string, given value.Value, reason string) wording.Text {
+	for _, problem := range w.problemsAt(pointer, given) {
+		text := textOf(problem)
+		problem.Pointer = pointer + problem.Pointer
+		if whole := textOf(problem); reason == whole.En || reason == whole.Zh {
+			return text
+		}
+	}
+	return wording.Same(reason)
+}
+
+// problemsAt returns what is wrong with a value at a place.
+func (w *WaitingFor) problemsAt(pointer string, v value.Value) schema.Problems {
+	properties, _ := w.RemainingSchema.Get("properties")
+	property, _ := properties.Get(pointer)
+	s, err := schema.Parse(schema.Within(w.RemainingSchema, property))
+	if err == nil {
+		return s.Check(v)
+	}
+	return nil // slot made the schema: one that does not compile has types that only slot knows
+}
+
+// textOf returns a problem in the built-in languages.
+func textOf(p schema.Problem) wording.Text { return wording.Text{En: p.In("en"), Zh: p.In("zh")} }
 
 // misfitReason returns why a place is asked for that has a value: one that was wrong from the
 // beginning, or an answer that fits no more since others came.
@@ -73,27 +129,21 @@ func (w *WaitingFor) misfitReason(pointer string, found value.Value) (reason wor
 	if !has || isEmpty {
 		return reason
 	}
-	properties, _ := w.RemainingSchema.Get("properties")
-	property, _ := properties.Get(pointer)
-	s, err := schema.Parse(schema.Within(w.RemainingSchema, property))
-	if err != nil {
-		return reason
-	}
-	problems := s.Check(have)
+	problems := w.problemsAt(pointer, have)
 	if len(problems) == 0 {
 		return reason
 	}
-	format := "%s: the value %s does not fit: %v"
+	format := "the value %s does not fit: %v"
 	sources, _ := found.Get("sources")
 	for at := pointer; ; at = at[:strings.LastIndexByte(at, '/')] {
 		if source, given := sources.Get(at); given || at == "" {
 			if who, _ := source.Str(); who == "user" {
-				format = "%s: the earlier answer %s does not fit: %v"
+				format = "the earlier answer %s does not fit: %v"
 			}
 			break
 		}
 	}
-	return wording.Say(format, pointerName(pointer), value.Truncate(have.JSON(), maxQuoted), problems[0])
+	return wording.Say(format, value.Truncate(have.JSON(), maxQuoted), problems[0])
 }
 
 // pointerName returns a pointer in a message: that of the whole would not be seen.

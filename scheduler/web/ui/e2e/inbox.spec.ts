@@ -5,7 +5,7 @@ test("an answer is checked, part of it is kept, and the run goes on before one's
   await page.goto("/inbox");
   await page.locator(`a[href="/inbox/${run}"]`).click();
   await expect(page.getByRole("heading", { name: "order needs 3 values" })).toBeVisible();
-  await expect(page.getByText("Why")).toBeVisible();
+  await expect(page.getByText("Missing because: it was not given")).toHaveCount(3);
   await page.getByRole("button", { name: "Send all" }).click();
   await expect(page.getByText("This value is missing").first()).toBeVisible();
 
@@ -25,6 +25,28 @@ test("an answer is checked, part of it is kept, and the run goes on before one's
   await expect(page.locator(".reply")).toHaveText("3 large to Hangzhou");
   await page.getByRole("link", { name: "Show the run" }).click();
   await expect(page).toHaveURL(`/runs/${run}`);
+});
+
+test("each value of a step that waits says why it is missing, in the reader's language", async ({ page }) => {
+  const run = await startRun(page, "misfit");
+  const why = {
+    en: { city: "Missing because: it was not given", count: "the value 99 does not fit: 99 is more than the maximum 12", size: '"tiny" was not taken: "tiny" is not one of', line: "city: it was not given" },
+    zh: { city: "缺少的原因：没有给出", count: "值 99 不符合要求：99 大于最大值 12", size: '没有采用 "tiny"："tiny" 不是以下之一', line: "city：没有给出" },
+  };
+  for (const language of ["en", "zh"] as const) {
+    await setLook(page, { language, theme: "light" });
+    await page.goto(`/inbox/${run}`);
+    for (const name of ["city", "count", "size"] as const) {
+      await expect(page.getByLabel(name)).toHaveAccessibleDescription(new RegExp(why[language][name].replace(/[".]/g, "\\$&")));
+    }
+    await expect(page.locator(".reasons")).toHaveCount(0);
+    await page.goto(`/runs/${run}`);
+    await expect(page.locator(".waits-for")).toContainText(why[language].line);
+    await page.locator(".waits-for button").click();
+    await expect(page.locator(".step-panel")).toContainText(why[language].count);
+    await page.goto("/inbox");
+    await expect(page.getByRole("row").filter({ has: page.locator(`a[href="/inbox/${run}"]`) })).toContainText(why[language].line);
+  }
 });
 
 test("the waiting form is answered by the keyboard alone", async ({ page }) => {

@@ -126,6 +126,23 @@ steps:
   - {id: reply, call: template, with: {template: "{{ o.count }} {{ o.size }} to {{ o.city }}", values: {o: "{{ order.slot_data }}"}}, to_user: true}
 outputs: {reply: "{{ reply.text }}"}
 `);
+  writeFileSync(join(dir, "misfit.yaml"), `name: misfit
+steps:
+  - id: order
+    call: slot
+    with:
+      stages: [default]
+      data: {count: 99}
+      answers: {/size: tiny}
+      current_schema:
+        type: object
+        required: [city, count, size]
+        properties:
+          city: {type: string}
+          count: {type: integer, maximum: 12}
+          size: {type: string, enum: [small, large]}
+    on_missing: ask
+`);
   writeFileSync(join(dir, "tale.yaml"), `name: tale
 llm: teller
 inputs: {type: object, required: [question], properties: {question: {type: string}}}

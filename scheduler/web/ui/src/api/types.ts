@@ -1301,6 +1301,11 @@ export interface components {
             memories: number;
             user: string;
         };
+        MissingValue: {
+            en: string;
+            pointer: string;
+            zh: string;
+        };
         Model: {
             /** Format: int64 */
             created: number;
@@ -2101,11 +2106,13 @@ export interface components {
              */
             since: string;
             step: string;
+            why?: components["schemas"]["MissingValue"][] | null;
         };
         WaitingFor: {
             reasons?: string[] | null;
             remaining_schema: unknown;
             step: string;
+            why?: components["schemas"]["MissingValue"][] | null;
         };
     };
     responses: never;

@@ -1,8 +1,9 @@
 import { useRef, useState } from "react";
 import { ApiError, api, type Schemas } from "../api/client.ts";
 import { ErrorBox } from "../components/common.tsx";
-import { useText } from "../i18n.ts";
+import { useLanguage, useText } from "../i18n.ts";
 import { SchemaForm, useFormName, type Faults, type FormHandle, type Values } from "./schema-form.tsx";
+import { commonReasons, whyByPointer } from "./why.tsx";
 
 type Waiting = Schemas["WaitingFor"];
 type Answer = { step: string; pointer: string; value: unknown };
@@ -44,7 +45,7 @@ export function AnswerForm({ run, waiting, onSent, brief }: { run: string; waiti
       {waiting.map((w) => (
         <section key={w.step} aria-label={t("inbox.step_waits", { step: w.step })}>
           {!brief && <h2>{t("inbox.needs", { step: w.step, n: Object.keys(propertiesOf(w)).length })}</h2>}
-          {!!w.reasons?.length && <Reasons reasons={w.reasons} />}
+          <Reasons reasons={commonReasons(w)} />
           <StepForm waiting={w} values={values[w.step] ?? {}} faults={faults[w.step]} disabled={busy}
             onChange={(next) => change(w.step, next)} onSubmit={() => void send(false, true)}
             onForm={(form) => void (form ? forms.current.set(w.step, form) : forms.current.delete(w.step))} />
@@ -70,17 +71,21 @@ function StepForm({ waiting, values, faults, disabled, onChange, onSubmit, onFor
   onSubmit(): void;
   onForm(form: FormHandle | null): void;
 }) {
+  const t = useText();
+  const language = useLanguage();
   const name = useFormName();
+  const notes = Object.fromEntries(Object.entries(whyByPointer(waiting, language)).map(([pointer, why]) => [pointer, t("inbox.why_missing", { why })]));
   return (
-    <SchemaForm ref={onForm} name={name} schema={waiting.remaining_schema} values={values} faults={faults} disabled={disabled} onChange={onChange} onSubmit={onSubmit}>
+    <SchemaForm ref={onForm} name={name} notes={notes} schema={waiting.remaining_schema} values={values} faults={faults} disabled={disabled} onChange={onChange} onSubmit={onSubmit}>
       <button type="submit" hidden />
     </SchemaForm>
   );
 }
 
-/** Why the values are missing; what is long is folded. */
+/** Why the step waits, beside what is said at each value; what is long is folded. */
 function Reasons({ reasons }: { reasons: string[] }) {
   const t = useText();
+  if (!reasons.length) return null;
   return (
     <div>
       <h3>{t("inbox.why")}</h3>

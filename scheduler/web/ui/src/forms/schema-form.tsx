@@ -7,6 +7,7 @@ import { useId, useMemo, useState, type ReactNode, type Ref } from "react";
 import { formatJSON } from "../format.ts";
 import { translate, useLanguage, type Key } from "../i18n.ts";
 import { validator } from "./validator.ts";
+import { nameOf } from "./why.tsx";
 import "./form.css";
 
 export type Values = Record<string, unknown>;
@@ -21,12 +22,14 @@ export interface FormHandle {
  * SchemaForm is a form made from a JSON Schema. Faults that the server found are shown at
  * their fields. What a schema leaves open is typed as JSON.
  */
-export function SchemaForm({ schema, values, onChange, onSubmit, faults, disabled, name, children, ref }: {
+export function SchemaForm({ schema, values, onChange, onSubmit, faults, notes, disabled, name, children, ref }: {
   schema: unknown;
   values: Values;
   onChange(values: Values): void;
   onSubmit(values: Values): void;
   faults?: Faults;
+  /** What is said below a field, by its name. */
+  notes?: Record<string, string>;
   disabled?: boolean;
   /** Tells the ids of this form's fields from those of others. */
   name: string;
@@ -35,7 +38,11 @@ export function SchemaForm({ schema, values, onChange, onSubmit, faults, disable
 }) {
   useLanguage();
   const titled = useMemo(() => addTitles(schema as RJSFSchema), [schema]);
-  const ui = useMemo(() => ({ ...(uiOf(titled) ?? {}), "ui:submitButtonOptions": { norender: true }, "ui:title": "", "ui:description": "" }), [titled]);
+  const ui = useMemo(
+    () => ({ ...addNotes(uiOf(titled) ?? {}, notes), "ui:submitButtonOptions": { norender: true }, "ui:title": "", "ui:description": "" }),
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [titled, JSON.stringify(notes)],
+  );
   return (
     <Form
       ref={ref as never} className="schema-form" schema={titled} uiSchema={ui} formData={values} validator={validator as never} disabled={disabled}
@@ -54,7 +61,7 @@ function addTitles(schema: RJSFSchema): RJSFSchema {
   if (!schema.properties) return schema;
   const properties = Object.entries(schema.properties).map(([name, one]) => {
     if (typeof one === "boolean") return [name, one] as const;
-    return [name, { title: name.replace(/^\//, "").replaceAll("/", " › ").replaceAll("~1", "/").replaceAll("~0", "~"), ...addTitles(one as RJSFSchema) }] as const;
+    return [name, { title: nameOf(name), ...addTitles(one as RJSFSchema) }] as const;
   });
   return { ...schema, properties: Object.fromEntries(properties) };
 }
@@ -74,6 +81,13 @@ function uiOf(schema: RJSFSchema | boolean | undefined): UiSchema | undefined {
     if (found) ui[name] = found;
   }
   return Object.keys(ui).length ? ui : undefined;
+}
+
+/** Returns how fields are shown with what is said below them. */
+function addNotes(ui: UiSchema, notes: Record<string, string> = {}): UiSchema {
+  const all = { ...ui };
+  for (const [name, note] of Object.entries(notes)) all[name] = { ...(ui[name] as UiSchema | undefined), "ui:help": note };
+  return all;
 }
 
 /** Reports whether a schema does not tell which fields a value has. */
@@ -112,7 +126,7 @@ function parseJSON(text: string): unknown {
 }
 
 /** A field with its label, description, errors. */
-function FieldTemplate({ id, label, required, hidden, displayLabel, description, children, rawErrors, schema, uiSchema }: FieldTemplateProps) {
+function FieldTemplate({ id, label, required, hidden, displayLabel, description, children, rawErrors, rawHelp, schema, uiSchema }: FieldTemplateProps) {
   if (hidden) return <div hidden>{children}</div>;
   const isCheckbox = schema.type === "boolean" && uiSchema?.["ui:widget"] === undefined;
   const isJSON = uiSchema?.["ui:field"] === JSONField;
@@ -123,6 +137,7 @@ function FieldTemplate({ id, label, required, hidden, displayLabel, description,
       )}
       {displayLabel && !isCheckbox && description}
       {children}
+      {rawHelp && <p id={`${id}__help`} className="field-description">{rawHelp}</p>}
       {!!rawErrors?.length && <div id={`${id}__error`} className="field-errors" role="alert">{rawErrors.map((one, i) => <p key={i}>{one}</p>)}</div>}
     </div>
   );

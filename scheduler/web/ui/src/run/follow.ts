@@ -91,3 +91,8 @@ async function loadGraph(id: string, signal: AbortSignal): Promise<Schemas["Grap
     throw error;
   }
 }
+
+/** Reports whether the run waits as far as is known; between an answer and the first event it does not. */
+export function isWaiting(run: FollowedRun): boolean {
+  return run.info!.state === "waiting" && (run.state.lastSeq <= run.info!.last_seq || run.state.state === "waiting");
+}

@@ -5,18 +5,21 @@ import { api } from "../api/client.ts";
 import { useLoad } from "../api/load.ts";
 import { Empty, ErrorBox, Loading, RunError, StateBadge, Tabs, stateSigns } from "../components/common.tsx";
 import { formatClock, formatDuration, formatJSON, formatNumber } from "../format.ts";
+import { WaitsFor } from "../forms/why.tsx";
 import { useText, type Key } from "../i18n.ts";
 import { textOf } from "./log.tsx";
 import { PromptExplorer } from "./prompt.tsx";
-import { outerOf, shownState, stepOf, type RunEvent, type StepState } from "./state.ts";
+import { outerOf, shownState, stepOf, type RunEvent, type StepState, type WaitingFor } from "./state.ts";
 
 export const panelTabs = ["output", "prompt", "input", "events"] as const;
 export type PanelTab = (typeof panelTabs)[number];
 
 /** StepPanel shows a step: what it made, what it asked the model, what it got, and what happened. */
-export function StepPanel({ run, step, byID, onSelect, tab, onTab, events, wide, onWide }: {
+export function StepPanel({ run, step, waiting, byID, onSelect, tab, onTab, events, wide, onWide }: {
   run: string;
   step: StepState;
+  /** All that the run waits for. */
+  waiting: WaitingFor[];
   byID: ReadonlyMap<string, StepState>;
   onSelect(id: string): void;
   tab: PanelTab;
@@ -28,6 +31,7 @@ export function StepPanel({ run, step, byID, onSelect, tab, onTab, events, wide,
   const t = useText();
   // What is loaded of the step is loaded again when one of these changes.
   const version = `${step.state} ${step.attempts}`;
+  const waits = waiting.filter((w) => w.step === step.id || w.step.startsWith(`${step.id}/`) || w.step.startsWith(`${step.id}[`));
   const tokens = step.usage.input_tokens + step.usage.output_tokens;
   return (
     <section className="pane step-panel" aria-label={t("run.step_named", { step: step.id })}>
@@ -44,6 +48,7 @@ export function StepPanel({ run, step, byID, onSelect, tab, onTab, events, wide,
         {!!step.usage.cached_tokens && <div><dt>{t("run.cached")}</dt><dd>{formatNumber(step.usage.cached_tokens)}</dd></div>}
       </dl>
       {step.error && <RunError error={step.error} />}
+      {waits.length > 0 && <WaitsFor waiting={waits} />}
       {step.reason && <p className="hint">{step.reason}</p>}
       {step.child && <p><Link href={`/runs/${step.child}`}>{t("run.child")}</Link> <code className="hint" title={step.child}>{step.child.slice(-6)}</code></p>}
       {step.items.length > 0 && <Items step={step} byID={byID} onSelect={onSelect} />}

@@ -4,7 +4,7 @@ import { AnswerForm } from "../forms/answers.tsx";
 import { formatJSON } from "../format.ts";
 import { useText } from "../i18n.ts";
 import { hasScope, useMe } from "../me.ts";
-import { useRun, type FollowedRun } from "../run/follow.ts";
+import { isWaiting, useRun, type FollowedRun } from "../run/follow.ts";
 import { outerOf, shownState } from "../run/state.ts";
 import "./inbox.css";
 
@@ -37,11 +37,6 @@ function AnswerScreen({ run }: { run: FollowedRun }) {
       <Progress run={run} />
     </section>
   );
-}
-
-/** Reports whether the run waits as far as is known; between an answer and the first event it does not. */
-export function isWaiting(run: FollowedRun): boolean {
-  return run.info!.state === "waiting" && (run.state.lastSeq <= run.info!.last_seq || run.state.state === "waiting");
 }
 
 /** Returns what the run has said: the words of its steps for the user, else its output reply. */

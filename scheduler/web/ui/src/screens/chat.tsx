@@ -6,8 +6,8 @@ import { Empty, ErrorBox, Loading, RunError, ScreenHead, StateBadge } from "../c
 import { AnswerForm } from "../forms/answers.tsx";
 import { useText } from "../i18n.ts";
 import { hasScope, useMe } from "../me.ts";
-import { useRun, type FollowedRun } from "../run/follow.ts";
-import { isWaiting, replyOf } from "./answer.tsx";
+import { isWaiting, useRun, type FollowedRun } from "../run/follow.ts";
+import { replyOf } from "./answer.tsx";
 import "./chat.css";
 
 type Flow = Schemas["FlowBody"];

@@ -2,10 +2,11 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useParams, useSearchParams } from "wouter";
 import { Ago, Empty, ErrorBox, Loading, RunError, StateBadge, Tabs, useTitle, type State } from "../components/common.tsx";
 import { Graph, flowAround, flowInside, type NodeState } from "../components/graph.tsx";
+import { WaitsFor } from "../forms/why.tsx";
 import { formatDuration, formatJSON, formatNumber } from "../format.ts";
 import { useText } from "../i18n.ts";
 import { RunActions } from "../run/actions.tsx";
-import { useRun, type FollowedRun } from "../run/follow.ts";
+import { isWaiting, useRun, type FollowedRun } from "../run/follow.ts";
 import { Log } from "../run/log.tsx";
 import { StepTable, Timeline } from "../run/step-list.tsx";
 import { StepPanel, panelTabs, type PanelTab } from "../run/step-panel.tsx";
@@ -58,8 +59,8 @@ function RunScreen({ run }: { run: FollowedRun }) {
       </section>
       <Log events={run.events} version={run.version} selected={selected} onSelect={select} />
       {step
-        ? <StepPanel run={info.run} step={step} byID={run.byID} onSelect={select} tab={tab} onTab={(one: PanelTab) => change("tab", one)} events={run.events} wide={wide} onWide={() => setWide(!wide)} />
-        : <WholeRun run={run} unknown={selected} />}
+        ? <StepPanel run={info.run} step={step} waiting={isWaiting(run) ? info.waiting ?? [] : []} byID={run.byID} onSelect={select} tab={tab} onTab={(one: PanelTab) => change("tab", one)} events={run.events} wide={wide} onWide={() => setWide(!wide)} />
+        : <WholeRun run={run} unknown={selected} onSelect={select} />}
     </div>
   );
 }
@@ -137,7 +138,7 @@ function Head({ run, now }: { run: FollowedRun; now: number }) {
 }
 
 /** What the run as a whole got and made, while no step is chosen. */
-function WholeRun({ run, unknown }: { run: FollowedRun; unknown?: string }) {
+function WholeRun({ run, unknown, onSelect }: { run: FollowedRun; unknown?: string; onSelect(step: string): void }) {
   const t = useText();
   const info = run.info!;
   const error = run.state.error ?? info.error;
@@ -146,6 +147,7 @@ function WholeRun({ run, unknown }: { run: FollowedRun; unknown?: string }) {
       <div className="pane-head"><h2>{t("run.whole")}</h2></div>
       {unknown && <p className="hint">{t("run.unknown_step", { step: unknown })}</p>}
       {error && <RunError error={error} />}
+      {isWaiting(run) && <WaitsFor waiting={info.waiting ?? []} onSelect={onSelect} />}
       {(info.reply ?? run.state.reply) && <pre className="block">{info.reply ?? run.state.reply}</pre>}
       {run.state.warnings.length > 0 && (
         <section><h3>{t("run.warnings")}</h3><ul className="warnings">{run.state.warnings.map((w, i) => <li key={i}><code>{w.step}</code> {w.text}</li>)}</ul></section>

@@ -1,0 +1,42 @@
+import type { Schemas } from "../api/client.ts";
+import { useLanguage, useText, type Language } from "../i18n.ts";
+
+type Waiting = Schemas["WaitingFor"];
+
+/** Returns the name of a value as people read it: city, address › town. */
+export const nameOf = (pointer: string) => pointer.replace(/^\//, "").replaceAll("/", " › ").replaceAll("~1", "/").replaceAll("~0", "~");
+
+/** Returns why each value is missing, by its pointer. */
+export function whyByPointer(w: Waiting, language: Language): Record<string, string> {
+  return Object.fromEntries((w.why ?? []).map((one) => [one.pointer, one[language]]));
+}
+
+/** Returns the reasons that are not those of one value: what went wrong while the step asked. */
+export function commonReasons(w: Waiting): string[] {
+  const ofValues = new Set((w.why ?? []).flatMap((one) => [`${one.pointer || '""'}: ${one.en}`, `${one.pointer || '""'}：${one.zh}`]));
+  return (w.reasons ?? []).filter((reason) => !ofValues.has(reason));
+}
+
+/** Returns a line for each reason: the common ones, then those of the values, where the same holds for several together. */
+export function reasonLines(w: Waiting, language: Language): string[] {
+  const names = new Map<string, string[]>();
+  for (const one of w.why ?? []) names.set(one[language], [...(names.get(one[language]) ?? []), nameOf(one.pointer)]);
+  const colon = language === "zh" ? "：" : ": ";
+  return [...commonReasons(w), ...[...names].map(([why, of]) => (of.join("") ? of.join(", ") + colon + why : why))];
+}
+
+/** WaitsFor tells what a step waits for, and why: a line for each value. */
+export function WaitsFor({ waiting, onSelect }: { waiting: Waiting[]; onSelect?(step: string): void }) {
+  const t = useText();
+  const language = useLanguage();
+  return (
+    <section className="waits-for">
+      {waiting.map((w) => (
+        <div key={w.step}>
+          <h3>{onSelect ? <button className="link" onClick={() => onSelect(w.step)}>{t("inbox.step_waits", { step: w.step })}</button> : t("inbox.step_waits", { step: w.step })}</h3>
+          <ul>{reasonLines(w, language).map((line) => <li key={line}>{line}</li>)}</ul>
+        </div>
+      ))}
+    </section>
+  );
+}
