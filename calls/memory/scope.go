@@ -1,20 +1,31 @@
 package memory
 
 import (
+	"cmp"
 	"strings"
+	"unicode"
 
 	"github.com/callnode/scheduler/calls"
 )
 
 // CheckScope refuses a call in a flow without a user: memories without a user would be
-// shared by everybody who gives none. A call that runs alone may have none. The error is
-// an [*calls.Error] of kind Invalid.
+// shared by everybody who gives none. A call that runs alone may have none. It refuses names
+// with control characters, too. The error is an [*calls.Error] of kind Invalid.
 func CheckScope(vars *calls.Vars) error {
 	if strings.TrimSpace(vars.Scope.User) == "" && vars.Run.ID != "" {
 		return calls.Errorf(calls.Invalid, "the flow has no user, whose memories would be meant").
 			WithHint(`set memory: {user: "{{ inputs.user }}"} in the flow, and give the input a value`)
 	}
-	return CheckUser(vars.Scope.User)
+	return cmp.Or(CheckUser(vars.Scope.User), CheckLine("memory.user", vars.Scope.User), CheckLine("memory.session", vars.Scope.Session))
+}
+
+// CheckLine refuses a name with control characters, which no command line and no list could show as it is. what says
+// where it was given. The error is an [*calls.Error] of kind Invalid.
+func CheckLine(what, name string) error {
+	if !strings.ContainsFunc(name, unicode.IsControl) {
+		return nil
+	}
+	return calls.Errorf(calls.Invalid, "%s %q has a control character: names are text in one line", what, name)
 }
 
 // CheckUser refuses names of users that are not text: after a conversion, several of them

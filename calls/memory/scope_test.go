@@ -9,11 +9,20 @@ import (
 
 // A user of white space only is like none: a template has rendered to nothing.
 func TestCheckScope(t *testing.T) {
-	for user, ok := range map[string]bool{"": false, " \t\n": false, "ann\xff": false, "ann": true, "安 妮": true} {
+	for user, ok := range map[string]bool{"": false, " \t\n": false, "ann\xff": false, "ann\tb": false, "ann\nb": false, "ann": true, "安 妮": true} {
 		vars := &calls.Vars{Scope: calls.Scope{User: user}}
 		vars.Run.ID = "run"
 		if err := memory.CheckScope(vars); (err == nil) != ok || err != nil && calls.KindOf(err) != calls.Invalid {
 			t.Errorf("the user %q: %v", user, err)
+		}
+	}
+}
+
+// A session is held to the same: nothing could name it later.
+func TestCheckScopeOfSession(t *testing.T) {
+	for session, ok := range map[string]bool{"": true, "main": true, "第 一": true, "a\nb": false, "a\x00": false} {
+		if err := memory.CheckScope(&calls.Vars{Scope: calls.Scope{User: "ann", Session: session}}); (err == nil) != ok {
+			t.Errorf("the session %q: %v", session, err)
 		}
 	}
 }

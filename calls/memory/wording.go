@@ -48,6 +48,7 @@ var _ = wording.Add(wording.Catalog{
 	`the content of a memory has %d bytes; the limit is %d`:                           `记忆的内容有 %d 字节；上限为 %d`,
 	`the content of a memory is empty`:                                                `记忆的内容为空`,
 	`the content of a memory is not valid UTF-8`:                                      `记忆的内容不是有效的 UTF-8`,
+	"%s %q has a control character: names are text in one line":                       "%s %q 含有控制字符：名称应为单行文本",
 	`the flow has no user, whose memories would be meant`:                             `流程没有用户，无法确定使用谁的记忆`,
 	`the user %q has no memory %s`:                                                    `用户 %q 没有记忆 %s`,
 	`the user %q has no snapshot %s`:                                                  `用户 %q 没有快照 %s`,

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -40,8 +38,8 @@ func (f *scopeFlags) namedUsers() (memory.Users, error) {
 		return memory.Users{}, usageError(err)
 	}
 	for flag, name := range map[string]string{"--user": f.user, "--session": f.session} {
-		if strings.ContainsFunc(name, unicode.IsControl) {
-			return memory.Users{}, usageError(wording.Errorf("%s %q has a control character: names are text in one line", flag, name))
+		if err := memory.CheckLine(flag, name); err != nil {
+			return memory.Users{}, usageError(err)
 		}
 	}
 	switch {

@@ -365,6 +365,19 @@ steps: [{id: a, call: memory-save, with: {content: x}}]
 			`flow.yaml:2:19: memory-recent works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
 			`sub.yaml:1:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
 		}},
+		"memory of a user without a name": {`memory: {user: " "}
+steps: [{id: a, call: memory-save, with: {content: x}}]
+`, []string{
+			`flow.yaml:2:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
+		}},
+		"a flow around that names a user helps none that names nobody": {`memory: {user: ann}
+steps: [{id: b, call: flow, with: {path: sub.yaml}}]
+-- sub.yaml --
+memory: {user: ""}
+steps: [{id: a, call: memory-save, with: {content: x}}]
+`, []string{
+			`sub.yaml:2:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
+		}},
 		"tools of an agent": {`steps:
   - {id: a, call: agent, with: {prompt: x, tools: {calls: [{call: chat}, {call: memory-save}], flows: [{path: sub.yaml}, {path: none.yaml}, {path: flow.yaml, name: again}, {path: "{{ question }}", name: other}]}}}
   - {id: b, call: agent, with: {prompt: x, tools: {flows: [{path: sub.yaml}]}}}

@@ -164,7 +164,9 @@ func (u *unit) process() {
 	if u.flow.Language != "" {
 		u.language, u.messages = u.flow.Language, u.flow.Language
 	}
-	u.hasUser = u.hasUser || u.flow.User != nil
+	if u.flow.User != nil {
+		u.hasUser = !isBlank(u.flow.User)
+	}
 	u.loadSubFlows()
 	u.lintOrder()
 	u.lintCalls()
