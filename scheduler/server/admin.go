@@ -18,15 +18,14 @@ import (
 // registerAdmin adds the server's own endpoints.
 func (s *Server) registerAdmin() {
 	stopping := []int{http.StatusServiceUnavailable}
-	addEndpoint(s, endpoint{method: http.MethodGet, path: "/health/live", id: "get-live", summary: "Tell whether the server answers", open: true}, s.checkLive)
-	addEndpoint(s, endpoint{method: http.MethodGet, path: "/health/ready", id: "get-ready", summary: "Tell whether the server takes runs", open: true, errors: stopping}, s.checkReady)
-	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/openapi.json", id: "get-openapi", summary: "Get this document", json: anyType}, s.openAPI)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: "/health/live", id: "get-live", summary: "Tell whether the server answers", open: true, noStore: true}, s.checkLive)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: "/health/ready", id: "get-ready", summary: "Tell whether the server takes runs", open: true, noStore: true, errors: stopping}, s.checkReady)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/openapi.json", id: "get-openapi", summary: "Get this document", noStore: true, json: anyType}, s.openAPI)
 	addEndpoint(s, endpoint{
-		method: http.MethodPost, path: base + "/session", id: "log-in", summary: "Exchange a token for a cookie", open: true, status: http.StatusNoContent,
-		errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
+		method: http.MethodPost, path: base + "/session", id: "log-in", summary: "Exchange a token for a cookie", open: true, noStore: true, status: http.StatusNoContent,
 	}, s.logIn)
-	addEndpoint(s, endpoint{method: http.MethodDelete, path: base + "/session", id: "log-out", summary: "End the session", open: true, status: http.StatusNoContent}, s.logOut)
-	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/me", id: "get-me", summary: "Tell who I am"}, s.describeCaller)
+	addEndpoint(s, endpoint{method: http.MethodDelete, path: base + "/session", id: "log-out", summary: "End the session", open: true, noStore: true, status: http.StatusNoContent}, s.logOut)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/me", id: "get-me", summary: "Tell who I am", noStore: true}, s.describeCaller)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/tokens", id: "list-tokens", summary: "List the tokens", scope: store.Admin}, s.listTokens)
 	addEndpoint(s, endpoint{method: http.MethodPost, path: base + "/tokens", id: "create-token", summary: "Create a token; its text is shown once", scope: store.Admin, status: http.StatusCreated}, s.createToken)
 	addEndpoint(s, endpoint{
@@ -98,7 +97,7 @@ type cookieOutput struct {
 func (s *Server) logIn(ctx context.Context, in *logInInput) (*cookieOutput, error) {
 	r := requestOf(ctx).http
 	var t *store.Token
-	err := withLoginTimeout(ctx, func(ctx context.Context) (err error) {
+	err := withStoreTimeout(ctx, func(ctx context.Context) (err error) {
 		t, err = s.logins.findToken(ctx, in.Body.Token)
 		return err
 	})
@@ -120,7 +119,7 @@ func (s *Server) logOut(ctx context.Context, _ *none) (*cookieOutput, error) {
 	if req.caller == nil || req.caller.session == "" {
 		return out, nil
 	}
-	return out, withLoginTimeout(ctx, func(ctx context.Context) error { return s.options.Store.EndSession(ctx, req.caller.session) })
+	return out, withStoreTimeout(ctx, func(ctx context.Context) error { return s.options.Store.EndSession(ctx, req.caller.session) })
 }
 
 // meBody is who makes the request, and what the server lets do.

@@ -26,9 +26,13 @@ type endpoint struct {
 	// scope is what the token needs; open endpoints need no token.
 	scope store.Scope
 	open  bool
+	// noStore is true where the handler needs no store, or bounds by itself how long it waits for it.
+	noStore bool
 	// status is that of success; 0 is 200.
 	status int
-	// errors are the statuses of problems beside 401, 403, 422 and 500.
+	// also are further statuses of success with the types of their JSON, nil for none.
+	also map[int]reflect.Type
+	// errors are the statuses of problems beside those that each endpoint has.
 	errors []int
 	// media are media types of the answer beside JSON; json is the type of the JSON of an
 	// endpoint that answers by itself, nil for others.
@@ -86,22 +90,13 @@ func addEndpoint[I, O any](s *Server, e endpoint, handle func(context.Context, *
 		MaxBodyBytes: s.options.MaxBody, SkipValidateBody: e.bodyType != nil, Tags: []string{tagOf(e.path)},
 		Responses: map[string]*huma.Response{}, Middlewares: huma.Middlewares{s.requireScope(e)},
 	}
-	statuses := append([]int{http.StatusUnprocessableEntity, http.StatusInternalServerError}, e.errors...)
 	if !e.open {
-		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
 		scopes := []string{}
 		if e.scope != "" {
 			scopes = append(scopes, string(e.scope))
 			op.Extensions = map[string]any{"x-scope": string(e.scope)}
 		}
 		op.Security = []map[string][]string{{"token": scopes}, {"session": {}}}
-	}
-	problem := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "")
-	slices.Sort(statuses)
-	for _, status := range slices.Compact(statuses) {
-		op.Responses[strconv.Itoa(status)] = &huma.Response{
-			Description: http.StatusText(status), Content: map[string]*huma.MediaType{"application/problem+json": {Schema: problem}},
-		}
 	}
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
@@ -126,6 +121,15 @@ func (s *Server) describeEndpoint(e endpoint) {
 		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodDelete: item.Delete,
 	}[e.method]
 	status := strconv.Itoa(max(e.status, http.StatusOK))
+	s.describeErrors(e, op)
+	for further, body := range e.also {
+		answer := &huma.Response{Description: http.StatusText(further)}
+		if body != nil {
+			schema := s.api.OpenAPI().Components.Schemas.Schema(body, true, "")
+			answer.Content = map[string]*huma.MediaType{"application/json": {Schema: schema}}
+		}
+		op.Responses[strconv.Itoa(further)] = answer
+	}
 	if e.json != nil {
 		schema := s.api.OpenAPI().Components.Schemas.Schema(e.json, true, "")
 		op.Responses[status].Content = map[string]*huma.MediaType{"application/json": {Schema: schema}}
@@ -145,6 +149,24 @@ func (s *Server) describeEndpoint(e endpoint) {
 	}
 }
 
+// describeErrors adds the statuses of problems to what the document has of an endpoint.
+func (s *Server) describeErrors(e endpoint, op *huma.Operation) {
+	statuses := append([]int{http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusInternalServerError}, e.errors...)
+	if !isHealthCheck(e.path) { // who makes a request is found out before all others, those too that need no token
+		statuses = append(statuses, http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable)
+	}
+	if op.RequestBody != nil || e.bodyMedia != "" || e.bodyType != nil {
+		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	problem := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "")
+	slices.Sort(statuses)
+	for _, status := range slices.Compact(statuses) {
+		op.Responses[strconv.Itoa(status)] = &huma.Response{
+			Description: http.StatusText(status), Content: map[string]*huma.MediaType{"application/problem+json": {Schema: problem}},
+		}
+	}
+}
+
 // tagOf returns the group of a path.
 func tagOf(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(path, base), "/"), "/")
@@ -152,7 +174,7 @@ func tagOf(path string) string {
 	return first
 }
 
-// requireScope lets only callers with the scope pass, and notes the route for the audit.
+// requireScope lets only callers with the scope pass, and only where a store that is needed answers. It notes the route for the audit.
 func (s *Server) requireScope(e endpoint) func(huma.Context, func(huma.Context)) {
 	route := strings.Replace(e.path, "...}", "}", 1)
 	return func(ctx huma.Context, next func(huma.Context)) {
@@ -162,6 +184,13 @@ func (s *Server) requireScope(e endpoint) func(huma.Context, func(huma.Context))
 			if p := checkScope(req.caller, e.scope); p != nil {
 				r, w := humago.Unwrap(ctx)
 				s.writeProblem(w, r, p)
+				return
+			}
+		}
+		if !e.noStore {
+			if err := s.storeCheck.await(ctx.Context()); err != nil {
+				r, w := humago.Unwrap(ctx)
+				s.writeProblem(w, r, problemOf(err))
 				return
 			}
 		}

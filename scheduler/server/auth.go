@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/store"
@@ -44,7 +42,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 	if err := s.csrf.Check(r); err != nil {
 		return newProblem(http.StatusForbidden, "forbidden", wording.Say("the request comes from a page of another origin"), wording.Say("list the origin in serve.cors_origins"))
 	}
-	if strings.HasPrefix(r.URL.Path, "/health/") {
+	if isHealthCheck(r.URL.Path) {
 		return nil // they answer also where the store does not
 	}
 	c, err := s.findCaller(r)
@@ -58,26 +56,12 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 	return nil
 }
 
-// loginTimeout bounds how long the store is waited for where a token or a session is looked up, made or ended.
-const loginTimeout = 3 * time.Second
-
-// withLoginTimeout calls do with a context that ends after the time. A store that has not answered by then is
-// status 503.
-func withLoginTimeout(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
-	defer cancel()
-	err := do(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		p := newProblem(http.StatusServiceUnavailable, string(calls.Internal), wording.Say("the store of the server does not answer"), wording.Say("try again later"))
-		p.cause = err
-		return p.retryAfter(5)
-	}
-	return err
-}
+// isHealthCheck reports whether a path is that of a health check.
+func isHealthCheck(path string) bool { return strings.HasPrefix(path, "/health/") }
 
 // findCaller returns who makes a request; nil where it does not tell.
 func (s *Server) findCaller(r *http.Request) (c *caller, err error) {
-	err = withLoginTimeout(r.Context(), func(ctx context.Context) error {
+	err = withStoreTimeout(r.Context(), func(ctx context.Context) error {
 		c, err = s.lookUpCaller(ctx, r)
 		return err
 	})
@@ -86,7 +70,7 @@ func (s *Server) findCaller(r *http.Request) (c *caller, err error) {
 
 // createSession makes a session of a token and returns the text of its cookie.
 func (s *Server) createSession(ctx context.Context, token string) (text string, err error) {
-	err = withLoginTimeout(ctx, func(ctx context.Context) error {
+	err = withStoreTimeout(ctx, func(ctx context.Context) error {
 		text, err = s.options.Store.CreateSession(ctx, token, sessionLife)
 		return err
 	})

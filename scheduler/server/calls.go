@@ -17,14 +17,14 @@ import (
 func (s *Server) registerCalls() {
 	const call = base + "/calls/{name}"
 	gone := []int{http.StatusNotFound}
-	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/calls", id: "list-calls", summary: "List the calls", scope: store.FlowsRead}, s.listCalls)
-	addEndpoint(s, endpoint{method: http.MethodGet, path: call, id: "get-call", summary: "Get a call with its schemas and an example", scope: store.FlowsRead, errors: gone}, s.getCall)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/calls", id: "list-calls", summary: "List the calls", noStore: true, scope: store.FlowsRead}, s.listCalls)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: call, id: "get-call", summary: "Get a call with its schemas and an example", noStore: true, scope: store.FlowsRead, errors: gone}, s.getCall)
 	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: call, id: "run-call", summary: "Make one call, without a flow", scope: store.CallsRun,
 		errors: []int{http.StatusNotFound, http.StatusBadGateway, http.StatusGatewayTimeout},
 	}, s.runCall)
-	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/functions", id: "list-functions", summary: "List importance functions and variables", scope: store.FlowsRead}, s.listFunctions)
-	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/plugins", id: "list-plugins", summary: "List plugins", scope: store.FlowsRead}, s.listPlugins)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/functions", id: "list-functions", summary: "List importance functions and variables", noStore: true, scope: store.FlowsRead}, s.listFunctions)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/plugins", id: "list-plugins", summary: "List plugins", noStore: true, scope: store.FlowsRead}, s.listPlugins)
 }
 
 // callBody is a call: what `calls NAME --json` prints.

@@ -15,10 +15,10 @@ import (
 
 // registerOpenAI adds the OpenAI-compatible API.
 func (s *Server) registerOpenAI() {
-	addEndpoint(s, endpoint{method: http.MethodGet, path: "/v1/models", id: "list-models", summary: "List the flows that can be chatted with", scope: store.RunsWrite}, s.listModels)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: "/v1/models", id: "list-models", summary: "List the flows that can be chatted with", noStore: true, scope: store.RunsWrite}, s.listModels)
 	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: "/v1/chat/completions", id: "create-completion", summary: "Chat with a flow", scope: store.RunsWrite,
-		errors: []int{http.StatusBadRequest, http.StatusNotFound, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout},
+		errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusBadGateway, http.StatusGatewayTimeout},
 		media:  []string{"text/event-stream"}, json: anyType, bodyType: reflect.TypeFor[openai.ChatRequest](),
 	}, s.createCompletion)
 }

@@ -1,9 +1,16 @@
 package server_test
 
 import (
+	"encoding/json"
+	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -139,6 +146,54 @@ func (w *world) use(token, method string, r request, path, body string) *reply {
 		headers = append(slices.Clone(headers), "Content-Type", r.media)
 	}
 	return w.do(token, method, w.names.Replace(path), w.names.Replace(body), headers...)
+}
+
+// documented are the patterns of the document's paths, and the statuses of each method below them.
+var documented = sync.OnceValues(func() (map[*regexp.Regexp]map[string][]string, error) {
+	text, err := os.ReadFile(filepath.Join("testdata", "openapi.json"))
+	if err != nil {
+		return nil, err
+	}
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Responses map[string]any `json:"responses"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	all := map[*regexp.Regexp]map[string][]string{}
+	for path, methods := range doc.Paths {
+		pattern := regexp.MustCompile(`\{[a-z]+\}`).ReplaceAllString(strings.Replace(path, "{step}", ".+", 1), "[^/]+")
+		statuses := map[string][]string{}
+		for method, op := range methods {
+			statuses[strings.ToUpper(method)] = slices.Collect(maps.Keys(op.Responses))
+		}
+		all[regexp.MustCompile("^"+pattern+"$")] = statuses
+	}
+	return all, nil
+})
+
+// checkDocumented fails where the document does not have the status of an answer. All tests that make requests call it.
+func checkDocumented(t testing.TB, method, path string, status int) {
+	t.Helper()
+	all, err := documented()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := false
+	for pattern, statuses := range all {
+		if !pattern.MatchString(path) || statuses[method] == nil {
+			continue
+		}
+		if slices.Contains(statuses[method], strconv.Itoa(status)) {
+			return
+		}
+		known = true
+	}
+	if known {
+		t.Errorf("%s %s answers %d, which the document does not have", method, path, status)
+	}
 }
 
 // operation is an endpoint of the document.

@@ -23,18 +23,18 @@ import (
 func (s *Server) registerFlows() {
 	const one = base + "/flows/{flow}"
 	gone := []int{http.StatusNotFound}
-	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/flows", id: "list-flows", summary: "List the flows", scope: store.FlowsRead}, s.listFlows)
-	addEndpoint(s, endpoint{method: http.MethodGet, path: one, id: "get-flow", summary: "Get a flow with its problems", scope: store.FlowsRead, errors: gone}, s.getFlow)
-	addEndpoint(s, endpoint{method: http.MethodGet, path: one + "/graph", id: "get-graph", summary: "Get a flow as nodes and edges", scope: store.FlowsRead, errors: gone}, s.getGraph)
-	addEndpoint(s, endpoint{method: http.MethodGet, path: one + "/source", id: "get-source", summary: "Get the text of a flow", scope: store.FlowsRead, errors: gone}, s.getSource)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/flows", id: "list-flows", summary: "List the flows", noStore: true, scope: store.FlowsRead}, s.listFlows)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: one, id: "get-flow", summary: "Get a flow with its problems", noStore: true, scope: store.FlowsRead, errors: gone}, s.getFlow)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: one + "/graph", id: "get-graph", summary: "Get a flow as nodes and edges", noStore: true, scope: store.FlowsRead, errors: gone}, s.getGraph)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: one + "/source", id: "get-source", summary: "Get the text of a flow", noStore: true, scope: store.FlowsRead, errors: gone}, s.getSource)
 	if s.options.Edit {
 		addEndpoint(s, endpoint{
-			method: http.MethodPut, path: one + "/source", id: "put-source", summary: "Replace the text of a flow", scope: store.FlowsWrite,
+			method: http.MethodPut, path: one + "/source", id: "put-source", summary: "Replace the text of a flow", noStore: true, scope: store.FlowsWrite,
 			errors: []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
 		}, s.putSource)
 	}
-	addEndpoint(s, endpoint{method: http.MethodPost, path: base + "/lint", id: "lint-text", summary: "Report the problems of a text that is not saved", scope: store.FlowsRead}, s.lintText)
-	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/flow.schema.json", id: "get-flow-schema", summary: "Get the JSON Schema of flow files", scope: store.FlowsRead}, s.getFlowSchema)
+	addEndpoint(s, endpoint{method: http.MethodPost, path: base + "/lint", id: "lint-text", summary: "Report the problems of a text that is not saved", noStore: true, scope: store.FlowsRead}, s.lintText)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/flow.schema.json", id: "get-flow-schema", summary: "Get the JSON Schema of flow files", noStore: true, scope: store.FlowsRead}, s.getFlowSchema)
 }
 
 // ProblemBody is something wrong in a flow file.

@@ -21,7 +21,7 @@ const hooksPath = "/hooks/"
 func (s *Server) registerHooks() {
 	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: hooksPath + "{flow}/{id}", id: "deliver-webhook", summary: "Start a run by a webhook of a flow", open: true, status: http.StatusAccepted,
-		errors:    []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusServiceUnavailable},
+		errors:    []int{http.StatusNotFound, http.StatusConflict},
 		bodyMedia: "*/*",
 	}, s.deliver)
 }

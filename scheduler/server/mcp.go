@@ -13,7 +13,7 @@ import (
 // registerMCP adds the Model Context Protocol.
 func (s *Server) registerMCP() {
 	const path = "/mcp"
-	errors := []int{http.StatusBadRequest, http.StatusNotFound, http.StatusServiceUnavailable}
+	errors := []int{http.StatusBadRequest, http.StatusNotFound}
 	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: path, id: "send-mcp", summary: "Send a message of the Model Context Protocol: flows are its tools", scope: store.RunsWrite,
 		errors: errors, media: []string{"text/event-stream"}, json: anyType, bodyType: anyType,

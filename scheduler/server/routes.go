@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -60,24 +59,23 @@ func (s *Server) answerUnknownPath(w http.ResponseWriter, r *http.Request) {
 // registerRuns adds what is done with runs.
 func (s *Server) registerRuns() {
 	const run = base + "/runs/{id}"
-	busy := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}
-	gone, held := []int{http.StatusNotFound}, []int{http.StatusNotFound, http.StatusConflict, http.StatusServiceUnavailable}
+	gone, held := []int{http.StatusNotFound}, []int{http.StatusNotFound, http.StatusConflict}
 	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: base + "/runs", id: "start-run", summary: "Start a run of a flow", scope: store.RunsWrite,
-		status: http.StatusCreated, errors: append(slices.Clone(held), busy...),
+		status: http.StatusCreated, also: map[int]reflect.Type{http.StatusOK: reflect.TypeFor[runBody]()}, errors: held,
 	}, s.startRun)
 	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: base + "/flows/{flow}/runs", id: "start-run-of-flow", summary: "Start a run of this flow", scope: store.RunsWrite,
-		status: http.StatusCreated, errors: append(slices.Clone(held), busy...),
+		status: http.StatusCreated, also: map[int]reflect.Type{http.StatusOK: reflect.TypeFor[runBody]()}, errors: held,
 	}, s.startRunOfFlow)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/runs", id: "list-runs", summary: "List runs, the newest first", scope: store.RunsRead}, s.listRuns)
-	addEndpoint(s, endpoint{method: http.MethodGet, path: run, id: "get-run", summary: "Get a run with its steps", scope: store.RunsRead, errors: gone}, s.getRun)
+	addEndpoint(s, endpoint{method: http.MethodGet, path: run, id: "get-run", summary: "Get a run with its steps", scope: store.RunsRead, also: map[int]reflect.Type{http.StatusNotModified: nil}, errors: gone}, s.getRun)
 	addEndpoint(s, endpoint{
 		method: http.MethodDelete, path: run, id: "delete-run", summary: "Delete a run for good", scope: store.Admin, status: http.StatusNoContent, errors: held,
 	}, s.deleteRun)
 	addEndpoint(s, endpoint{
 		method: http.MethodGet, path: run + "/events", id: "follow-run", summary: "List the events of a run, or follow them as server-sent events", scope: store.RunsRead,
-		errors: held, media: []string{"text/event-stream"}, json: reflect.TypeFor[page[*journal.Event]](),
+		also: map[int]reflect.Type{http.StatusNoContent: nil}, errors: gone, media: []string{"text/event-stream"}, json: reflect.TypeFor[page[*journal.Event]](),
 	}, s.runEvents)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: run + "/steps/{step...}", id: "get-step", summary: "Get a step with its payloads", scope: store.RunsRead, errors: gone}, s.getStep)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: run + "/prompts", id: "explain-prompts", summary: "Explain where each piece of a step's prompts comes from", scope: store.RunsRead, errors: gone}, s.getPrompts)
@@ -86,7 +84,8 @@ func (s *Server) registerRuns() {
 	}, s.getRunGraph)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: run + "/files", id: "get-files", summary: "List the files of a run, or read one", scope: store.RunsRead, errors: gone}, s.getFiles)
 	addEndpoint(s, endpoint{
-		method: http.MethodPost, path: run + "/answers", id: "answer-run", summary: "Give a run what it waits for", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
+		method: http.MethodPost, path: run + "/answers", id: "answer-run", summary: "Give a run what it waits for", scope: store.RunsWrite, status: http.StatusAccepted,
+		also: map[int]reflect.Type{http.StatusOK: reflect.TypeFor[accepted]()}, errors: held,
 	}, s.answerRun)
 	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: run + "/resume", id: "resume-run", summary: "Go on with a run, with an edited flow too", scope: store.RunsWrite, status: http.StatusAccepted, errors: held,
@@ -97,6 +96,6 @@ func (s *Server) registerRuns() {
 	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/waiting", id: "list-waiting", summary: "List all that runs wait for, the oldest first", scope: store.RunsRead}, s.listWaiting)
 	addEndpoint(s, endpoint{
 		method: http.MethodGet, path: base + "/events", id: "follow-runs", summary: "Follow the states of all runs as server-sent events", scope: store.RunsRead,
-		media: []string{"text/event-stream"}, errors: []int{http.StatusServiceUnavailable},
+		media: []string{"text/event-stream"},
 	}, s.followRuns)
 }

@@ -58,6 +58,7 @@ func New(o Options) (*Server, error) {
 	}))
 	s.library = o.Service.NewLibrary(o.Flows)
 	s.logins, s.limits = newLogins(o.Store), newLimits()
+	s.storeCheck = &storeCheck{ping: o.Store.Ping}
 	s.audit = &auditor{write: o.Store.AddAudit, log: o.Log}
 	s.hosts = newHostCheck("", o.Hosts)
 	s.triggers = triggers.New(triggers.Options{

@@ -104,6 +104,7 @@ type Server struct {
 	notifier   *notify.Notifier
 	logins     *logins
 	limits     *limits
+	storeCheck *storeCheck
 	feed       *feed
 	audit      *auditor
 	csrf       *http.CrossOriginProtection

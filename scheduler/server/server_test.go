@@ -312,6 +312,7 @@ func (f *fixture) do(token, method, path, body string, headers ...string) *reply
 	if err != nil {
 		f.t.Fatalf("%s %s: %v", method, path, err)
 	}
+	checkDocumented(f.t, method, r.URL.Path, answer.StatusCode)
 	out := &reply{status: answer.StatusCode, header: answer.Header, text: string(text)}
 	if json.Valid(bytes.TrimSpace(text)) {
 		out.doc, err = value.ParseJSON(text)

@@ -23,7 +23,7 @@ func (s *Server) registerTests() {
 	addEndpoint(s, endpoint{method: http.MethodGet, path: all + "/source", id: "get-test-source", summary: "Get the text of a test file", scope: store.FlowsRead, errors: gone}, s.getTestSource)
 	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: all + "/run", id: "run-tests", summary: "Run the cases of a test file with recorded answers, and wait for what they give", scope: store.RunsWrite,
-		errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusServiceUnavailable},
+		errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, s.runTests)
 }
 
