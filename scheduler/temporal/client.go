@@ -280,11 +280,13 @@ func (c *Client) tellObstacles(ctx context.Context, run service.RemoteRun, hint 
 
 // findObstacle returns what holds a run up; "" where nothing is known.
 func (c *Client) findObstacle(ctx context.Context, run service.RemoteRun) wording.Text {
-	if !c.hasWorker(ctx, c.queueOf(run), enums.TASK_QUEUE_TYPE_WORKFLOW) {
-		return wording.Say("no worker is there for the queue %s: start one with scheduler worker --on temporal://%s --queue %[1]s", c.queueOf(run), c.options.Address)
-	}
-	if !c.hasWorker(ctx, shortQueue(c.queueOf(run), run.Store), enums.TASK_QUEUE_TYPE_ACTIVITY) {
-		return wording.Say("the workers of the queue %s have another journal than the one that the run is in (all machines need the same store)", c.queueOf(run))
+	queue := c.queueOf(run)
+	switch c.findWorkers(ctx, queue, run.Store) {
+	case noWorkers:
+		return wording.Say("no worker is there for the queue %s: start one with scheduler worker --on temporal://%s --queue %[1]s", queue, c.options.Address)
+	case strangeWorkers:
+		return wording.Say("the workers of the queue %s have another journal than the one that the run is in (all machines need the same store)", queue)
+	case fittingWorkers:
 	}
 	ctx, cancel := context.WithTimeout(ctx, firstLook)
 	defer cancel()
@@ -303,12 +305,32 @@ func (c *Client) findObstacle(ctx context.Context, run service.RemoteRun) wordin
 // than the one with that id.
 func (c *Client) StrangeQueues(ctx context.Context, store string, queues []string) (strange []string) {
 	for _, queue := range queues {
-		isIdle := !c.hasWorker(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
-		if !isIdle && !c.hasWorker(ctx, shortQueue(queue, store), enums.TASK_QUEUE_TYPE_ACTIVITY) {
+		if c.findWorkers(ctx, queue, store) == strangeWorkers {
 			strange = append(strange, queue)
 		}
 	}
 	return strange
+}
+
+// presence tells which workers a queue has, as far as is known.
+type presence int
+
+const (
+	noWorkers presence = iota
+	// strangeWorkers all have another journal.
+	strangeWorkers
+	fittingWorkers
+)
+
+// findWorkers looks for workers of a queue with the journal of that id.
+func (c *Client) findWorkers(ctx context.Context, queue, store string) presence {
+	switch {
+	case !c.hasWorker(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW):
+		return noWorkers
+	case !c.hasWorker(ctx, shortQueue(queue, store), enums.TASK_QUEUE_TYPE_ACTIVITY):
+		return strangeWorkers
+	}
+	return fittingWorkers
 }
 
 // hasWorker reports whether a worker has asked for tasks of the queue lately; also where that
