@@ -80,7 +80,7 @@ func (s subflows) loadFlow(ctx context.Context, path string) (*flow.Flow, error)
 		return nil, calls.Errorf(calls.Invalid, "the sub-flow %s was not loaded with the flow", path).
 			WithHint("write its path without a template")
 	}
-	flow, err := s.task.run.flows.loadFlow(ctx, file)
+	flow, err := s.task.run.flows.loadFlow(ctx, file, s.task.step.Queue)
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "loading the sub-flow %s: %w", path, err)
 	}

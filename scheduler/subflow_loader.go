@@ -26,10 +26,11 @@ type subflowLoader struct {
 }
 
 // loadFlow loads a flow from the text that the journal has, else from its file, whose text
-// the journal then gets.
-func (l *subflowLoader) loadFlow(ctx context.Context, file string) (*flow.Flow, error) {
+// the journal then gets. queue is that of the step that runs it.
+func (l *subflowLoader) loadFlow(ctx context.Context, file, queue string) (*flow.Flow, error) {
+	loader := l.loader.ForSubFlow(queue)
 	if l.log == nil {
-		return l.loadBeside(file)
+		return l.loadBeside(loader, file)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,10 +38,10 @@ func (l *subflowLoader) loadFlow(ctx context.Context, file string) (*flow.Flow, 
 	name := recordedPath(l.dir, file)
 	if source, ok := l.text.Files[name]; ok {
 		_, files := LocalFiles(l.dir, "", l.text)
-		loaded, problems := l.loader.LoadText(file, source, files)
+		loaded, problems := loader.LoadText(file, source, files)
 		return loaded, problems.Err()
 	}
-	loaded, err := l.loadBeside(file)
+	loaded, err := l.loadBeside(loader, file)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +57,7 @@ func (l *subflowLoader) loadFlow(ctx context.Context, file string) (*flow.Flow, 
 
 // loadBeside loads a flow from its file: it must be in the folder of the root flow, and is
 // in its language unless it names one.
-func (l *subflowLoader) loadBeside(file string) (*flow.Flow, error) {
-	loader := *l.loader
+func (l *subflowLoader) loadBeside(loader *flow.Loader, file string) (*flow.Flow, error) {
 	if loader.Languages != nil && l.root.Language != "" {
 		languages := *loader.Languages
 		languages.Default = l.root.Language

@@ -60,6 +60,16 @@ func (l *Loader) ForSignatures() *Loader {
 	return &signatures
 }
 
+// ForSubFlow returns a Loader for a flow whose path came up in a run, for a step that runs it; queue is
+// that of the step, "" for none. With QueuedElsewhere it reads of a flow with a queue what it reads of
+// one whose path is known before.
+func (l *Loader) ForSubFlow(queue string) *Loader {
+	inside := *l
+	inside.isSubFlow = true
+	inside.onlySignature = l.QueuedElsewhere && queue != ""
+	return &inside
+}
+
 // LoadText loads a flow from its text and the content of its other files, by their
 // paths, as a journal keeps them: no file is read, and names of providers and secrets
 // that the settings have lost since are no problem.
@@ -152,7 +162,7 @@ func (u *unit) process() {
 	}
 	u.applyOverrides(root)
 	u.decodeFlow(root)
-	isInside := len(u.loading.stack) > 1
+	isInside := u.loading.isSubFlow || len(u.loading.stack) > 1
 	if isInside && u.loading.QueuedElsewhere && u.keys.Queue.isSet() {
 		u.isElsewhere = true
 	}

@@ -44,6 +44,7 @@ type Loader struct {
 	kept          *keptFiles // what was read before; nil: each file is read whenever it is asked for
 	recorded      bool       // ReadFile has only what a journal kept
 	onlySignature bool       // see ForSignatures
+	isSubFlow     bool       // see ForSubFlow
 	hasUser       bool       // whose memory it is is known from elsewhere, such as the run around
 }
 

@@ -119,6 +119,11 @@ func Executor(change func(*scheduler.StepExecutor)) Option {
 	return func(s *setup) { change(&s.exec) }
 }
 
+// ChangeLoader changes how the flow is loaded, and those whose paths come up in the run.
+func ChangeLoader(change func(*flow.Loader)) Option {
+	return func(s *setup) { change(&s.loader) }
+}
+
 // Run loads the flow and runs it. A flow that does not load ends the test; a run
 // that fails is in Result.Err. A flow with files beside it runs in a directory of
 // its own, so that such a test cannot run in parallel with others.

@@ -1,0 +1,54 @@
+package scheduler_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	flowcall "github.com/callnode/scheduler/calls/flow"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+// otherMachines finishes child runs at once, with what they were to run as output.
+type otherMachines struct{}
+
+func (otherMachines) RunChild(_ context.Context, child *scheduler.ChildRun) (*scheduler.ChildEnd, error) {
+	return &scheduler.ChildEnd{State: &journal.RunState{
+		State: journal.RunFinished, Outputs: value.OfMap(value.Pairs("ran", child.Flow.Name+" on "+child.Queue)),
+	}}, nil
+}
+
+// TestQueuedPathOfARun: a flow with a queue, whose path comes up in the run, needs none of its calls on
+// the machine that gives it to others, whether the step or the flow names the queue.
+func TestQueuedPathOfARun(t *testing.T) {
+	const files = `
+-- other.yaml --
+name: other
+steps: [{id: y, call: of-a-plugin}]
+-- queued.yaml --
+name: queued
+queue: gpu
+steps: [{id: y, call: of-a-plugin}]
+`
+	run := func(step string) *schedulertest.Result {
+		return schedulertest.Run(t, "steps: ["+step+"]\n"+files, journaled(t), schedulertest.With(flowcall.Definition()),
+			schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Elsewhere = otherMachines{} }),
+			schedulertest.ChangeLoader(func(l *flow.Loader) { l.QueuedElsewhere = true }))
+	}
+	for step, want := range map[string]string{
+		`{id: s, call: flow, queue: far, with: {path: "{{ 'other.yaml' }}"}}`: `{"s":{"ran":"other on far"}}`,
+		`{id: s, call: flow, with: {path: "{{ 'queued.yaml' }}"}}`:            `{"s":{"ran":"queued on gpu"}}`,
+	} {
+		if r := run(step); r.Err != nil || r.Outputs.JSON() != want {
+			t.Errorf("%s: %s, %v", step, r.Outputs.JSON(), r.Err)
+		}
+	}
+	r := run(`{id: s, call: flow, with: {path: "{{ 'other.yaml' }}"}}`)
+	if r.Err == nil || !strings.Contains(r.Err.Error(), `there is no call "of-a-plugin"`) {
+		t.Errorf("without a queue: %v", r.Err)
+	}
+}
