@@ -3,10 +3,10 @@
 // Package cluster holds runs on several machines to what they promise, while workers, Postgres
 // and Temporal die, freeze and come back. Every process is real; they share one machine.
 //
-// make cluster sets CLUSTER_ROUNDS, without which the tests are skipped: they need Postgres, and
-// a Temporal server, which is temporal of the PATH, or temporalserver, the module in this
-// folder, whose compilation takes minutes. CLUSTER_TEMPORALSERVER and CLUSTER_SCHEDULER name
-// programs that are built already.
+// make cluster sets CLUSTER_ROUNDS, without which the tests are skipped: they need Postgres, for
+// one server with the store and one with the state of Temporal, and a server of Temporal, which is
+// temporalserver, the module in this folder, whose compilation takes minutes.
+// CLUSTER_TEMPORALSERVER and CLUSTER_SCHEDULER name programs that are built already.
 package cluster
 
 import (
@@ -79,7 +79,7 @@ func newCluster(t testing.TB) *cluster {
 		c.program = filepath.Join(bin, "scheduler")
 		c.build(c.program, "../..", "./cmd/scheduler")
 	}
-	c.findTemporal(bin)
+	c.prepareTemporal(bin)
 	settings := fmt.Sprintf("on: temporal://%s\ntemporal: {heartbeat: %s}\nworker: {drain: 1s}\nhttp: {allow_hosts: ['127.0.0.1:*']}\n"+
 		"llm: {default: talker, providers: [{name: talker, type: openai, base_url: %s/v1, model: talker}]}\n", c.address, heartbeat, c.work.URL)
 	if err := os.Mkdir(filepath.Join(c.dir, "flows"), 0o750); err != nil {
@@ -112,8 +112,9 @@ func (c *cluster) build(out, dir, pkg string) {
 	}
 }
 
-// findTemporal decides which server is used, and where it listens.
-func (c *cluster) findTemporal(bin string) {
+// prepareTemporal decides where the server of Temporal listens and has its state: in a Postgres of
+// its own, which stays when that of the store crashes.
+func (c *cluster) prepareTemporal(bin string) {
 	c.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -122,17 +123,12 @@ func (c *cluster) findTemporal(bin string) {
 	c.address = l.Addr().String()
 	_ = l.Close()
 	_, port, _ := net.SplitHostPort(c.address)
-	state := filepath.Join(c.t.TempDir(), "temporal.db")
-	if path, err := exec.LookPath("temporal"); err == nil {
-		c.server = []string{path, "server", "start-dev", "--headless", "--port", port, "--db-filename", state}
-		return
-	}
 	path := os.Getenv("CLUSTER_TEMPORALSERVER")
 	if path == "" {
 		path = filepath.Join(bin, "temporalserver")
 		c.build(path, "temporalserver", ".")
 	}
-	c.server = []string{path, "-port", port, "-db", state}
+	c.server = []string{path, "-port", port, "-db", pgdbtest.NewServer(c.t).NewURL(c.t)}
 }
 
 // startTemporal starts the server of Temporal and returns when it takes requests.

@@ -1,26 +1,40 @@
-// Command temporalserver is a Temporal server for tests: one process, its state in an SQLite
-// file, so that it can be killed and started again. It is a module of its own, for the sake of
+// Command temporalserver is a Temporal server for tests: one process, its state in a Postgres
+// database, so that it can be killed and started again. It is a module of its own, for the sake of
 // what the server depends on.
 //
-//	temporalserver -db FILE -port PORT
+//	temporalserver -db URL -port PORT
 //
 // It ends on SIGTERM or SIGINT.
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
 	"net"
+	"net/url"
 	"os"
 	"strconv"
+	"strings"
 
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/cluster"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/log"
-	plugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
+	"go.temporal.io/server/common/metrics"
+	"go.temporal.io/server/common/persistence"
+	"go.temporal.io/server/common/persistence/sql"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin/postgresql"
+	"go.temporal.io/server/common/resolver"
+	"go.temporal.io/server/schema"
+	v12 "go.temporal.io/server/schema/postgresql/v12"
 	"go.temporal.io/server/schema/sqlite"
 	"go.temporal.io/server/temporal"
 )
@@ -31,24 +45,24 @@ const (
 )
 
 func main() {
-	file := flag.String("db", "", "the `file` with the state of the server, made where there is none")
+	address := flag.String("db", "", "the `URL` of the database with the state of the server; what it lacks is made")
 	port := flag.Int("port", 0, "where clients connect")
 	flag.Parse()
-	if *file == "" || *port == 0 {
+	if *address == "" || *port == 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := serve(*file, *port); err != nil {
+	if err := serve(*address, *port); err != nil {
 		fmt.Fprintln(os.Stderr, "temporalserver:", err)
 		os.Exit(1)
 	}
 }
 
 // serve runs the server until it is interrupted.
-func serve(file string, port int) error {
-	store := &config.SQL{
-		PluginName: plugin.PluginName, DatabaseName: file,
-		ConnectAttributes: map[string]string{"mode": "rwc", "_journal_mode": "wal", "_synchronous": "normal"},
+func serve(address string, port int) error {
+	store, err := newStore(address)
+	if err != nil {
+		return err
 	}
 	settings, err := newSettings(store, port)
 	if err != nil {
@@ -76,14 +90,37 @@ func serve(file string, port int) error {
 	return server.Start()
 }
 
-// prepare makes the tables and the namespace default in a new file.
-func prepare(store *config.SQL) error {
-	_, err := os.Stat(store.DatabaseName)
-	if errors.Is(err, os.ErrNotExist) {
-		err = sqlite.SetupSchema(store)
+// newStore returns how the database at a URL is reached.
+func newStore(address string) (*config.SQL, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("the URL of the database is not valid") // it may hold a password
 	}
+	store := &config.SQL{
+		PluginName: postgresql.PluginNamePGX, ConnectAddr: cmp.Or(u.Host, host+":5432"), DatabaseName: strings.TrimPrefix(u.Path, "/"),
+		User: u.User.Username(), MaxConns: 20, MaxIdleConns: 20, ConnectAttributes: map[string]string{},
+	}
+	store.Password, _ = u.User.Password()
+	for name, values := range u.Query() {
+		if name != "sslmode" { // which store.TLS decides
+			store.ConnectAttributes[name] = values[0]
+		}
+	}
+	return store, nil
+}
+
+// prepare makes the tables and the namespace default where there are none.
+func prepare(store *config.SQL) error {
+	db, err := sql.NewSQLAdminDB(sqlplugin.DbKindUnknown, store, resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
 	if err != nil {
 		return err
+	}
+	defer db.Close()
+	if _, err := db.ReadSchemaVersion(store.DatabaseName); err != nil {
+		err = createTables(db, store.DatabaseName)
+		if err != nil {
+			return err
+		}
 	}
 	namespace, err := sqlite.NewNamespaceConfig(clusterName, "default", false, nil)
 	if err != nil {
@@ -92,13 +129,37 @@ func prepare(store *config.SQL) error {
 	return sqlite.CreateNamespaces(store, namespace)
 }
 
+// createTables makes those of executions and those of their search attributes, in one database.
+func createTables(db sqlplugin.AdminDB, database string) error {
+	err := db.CreateSchemaVersionTables()
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"temporal", "visibility"} {
+		text, err := fs.ReadFile(schema.Assets(), "postgresql/v12/"+name+"/schema.sql")
+		if err != nil {
+			return err
+		}
+		statements, err := persistence.LoadAndSplitQueryFromReaders([]io.Reader{bytes.NewReader(text)})
+		if err != nil {
+			return err
+		}
+		for _, statement := range statements {
+			if err := db.Exec(statement); err != nil {
+				return fmt.Errorf("%w\n%s", err, statement)
+			}
+		}
+	}
+	return db.UpdateSchemaVersion(database, v12.Version, v12.Version) // of the later of the two
+}
+
 // newSettings returns those of a server whose services all are in this process.
 func newSettings(store *config.SQL, port int) (*config.Config, error) {
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	c := &config.Config{
 		Persistence: config.Persistence{
-			DefaultStore: plugin.PluginName, VisibilityStore: plugin.PluginName, NumHistoryShards: 1,
-			DataStores: map[string]config.DataStore{plugin.PluginName: {SQL: store}},
+			DefaultStore: postgresql.PluginNamePGX, VisibilityStore: postgresql.PluginNamePGX, NumHistoryShards: 4,
+			DataStores: map[string]config.DataStore{postgresql.PluginNamePGX: {SQL: store}},
 		},
 		ClusterMetadata: &cluster.Config{
 			FailoverVersionIncrement: 10, MasterClusterName: clusterName, CurrentClusterName: clusterName,
@@ -130,12 +191,16 @@ func newSettings(store *config.SQL, port int) (*config.Config, error) {
 	return c, nil
 }
 
-// freePort returns one that nothing listens at.
+// freePort returns one that nothing listens at. The tables of Temporal hold none above 32767.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		return 0, err
+	var last error
+	for range 100 {
+		port := 10_000 + rand.IntN(20_000)
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		if err == nil {
+			return port, l.Close()
+		}
+		last = err
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, last
 }
