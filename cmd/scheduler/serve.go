@@ -241,11 +241,15 @@ func (a *app) addNotifications(c config.Serve, o *server.Options) error {
 	}
 	o.Client = client
 	for _, n := range c.Notify {
+		address, err := n.Address()
+		if err != nil {
+			return err
+		}
 		secret := os.Getenv(n.SecretEnv)
 		if _, err := trigger.SignStandard(secret, "", time.Time{}, nil); err != nil {
 			return wording.Errorf("serve.notify: the variable %s is not set to a secret (use whsec_ and base64)", n.SecretEnv)
 		}
-		target := notify.Target{URL: n.URL, Secret: secret}
+		target := notify.Target{URL: address, Secret: secret}
 		for _, state := range n.On {
 			target.On = append(target.On, journal.RunStatus(state))
 		}

@@ -2,10 +2,12 @@ package config
 
 import (
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -45,7 +47,9 @@ type Prune struct {
 
 // Notify is a URL that the server tells of runs.
 type Notify struct {
-	URL string `json:"url" min:"1"`
+	URL string `json:"url,omitempty" min:"1"`
+	// URLEnv is the variable that holds the URL instead, where it is a credential.
+	URLEnv string `json:"url_env,omitempty" min:"1"`
 	// On are the states of a run that it is told of.
 	On []string `json:"on"`
 	// SecretEnv is the variable that holds the secret of the signatures.
@@ -57,8 +61,13 @@ func (Notify) states() []string { return []string{"waiting", "failed", "finished
 
 // check refuses a URL that cannot be told, or of nothing.
 func (n *Notify) check(at string) error {
-	u, err := url.Parse(n.URL)
-	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
+	if n.URL != "" && n.URLEnv != "" {
+		return wrongSetting(at+".url_env", "url and url_env are both given (leave one out)")
+	}
+	if n.URL == "" && n.URLEnv == "" {
+		return wrongSetting(at, "url is missing (or url_env, the name of a variable that holds it)")
+	}
+	if n.URL != "" && !isNotifyURL(n.URL) {
 		return wrongSetting(at+".url", "this is not a URL (use https://host/path)") // it may be a credential
 	}
 	if len(n.On) == 0 {
@@ -71,6 +80,28 @@ func (n *Notify) check(at string) error {
 	}
 	return nil
 
+}
+
+// isNotifyURL reports whether a text is a URL that can be told.
+func isNotifyURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && slices.Contains([]string{"http", "https"}, u.Scheme)
+}
+
+// Address returns the URL, which the variable of url_env may hold. Only the server reads that: other commands run without it.
+// No error shows the URL, which may be a credential.
+func (n *Notify) Address() (string, error) {
+	if n.URLEnv == "" {
+		return n.URL, nil
+	}
+	text := os.Getenv(n.URLEnv)
+	if text == "" {
+		return "", calls.Errorf(calls.Invalid, "serve.notify: url_env: the environment variable %s is not set", n.URLEnv)
+	}
+	if !isNotifyURL(text) {
+		return "", calls.Errorf(calls.Invalid, "serve.notify: url_env: the environment variable %s does not hold a URL (use https://host/path)", n.URLEnv)
+	}
+	return text, nil
 }
 
 // OTLP says where the spans of runs go.

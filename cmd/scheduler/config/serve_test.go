@@ -26,15 +26,39 @@ func TestServeSettings(t *testing.T) {
 		t.Errorf("got %+v", c.Serve)
 	}
 	for text, want := range map[string]string{
-		`serve: {notify: [{url: example.com, on: [waiting], secret_env: KEY}]}`:              "this is not a URL",
-		`serve: {notify: [{url: "https://example.com", on: [], secret_env: KEY}]}`:           "no state is named (use waiting, failed, finished)",
-		`serve: {notify: [{url: "https://example.com", on: [finishd], secret_env: KEY}]}`:    `did you mean "finished"?`,
-		`serve: {notify: [{url: "https://example.com", on: [waiting]}]}`:                     "secret_env",
-		`serve: {prune: {older: 1h}}`:                                                        "older",
-		`serve: {notify: [{url: "ftp://example.com/hook", on: [waiting], secret_env: KEY}]}`: "this is not a URL",
+		`serve: {notify: [{url: example.com, on: [waiting], secret_env: KEY}]}`:                       "this is not a URL",
+		`serve: {notify: [{url: "https://example.com", on: [], secret_env: KEY}]}`:                    "no state is named (use waiting, failed, finished)",
+		`serve: {notify: [{url: "https://example.com", on: [finishd], secret_env: KEY}]}`:             `did you mean "finished"?`,
+		`serve: {notify: [{url: "https://example.com", on: [waiting]}]}`:                              "secret_env",
+		`serve: {notify: [{url: "https://example.com", url_env: U, on: [waiting], secret_env: KEY}]}`: "settings.yaml:1:56: serve.notify[0].url_env: url and url_env are both given",
+		`serve: {notify: [{on: [waiting], secret_env: KEY}]}`:                                         "settings.yaml:1:18: serve.notify[0]: url is missing",
+		`serve: {prune: {older: 1h}}`:                                                                 "older",
+		`serve: {notify: [{url: "ftp://example.com/hook", on: [waiting], secret_env: KEY}]}`:          "this is not a URL",
 	} {
 		if _, err := load(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestNotifyAddress reads the URL of notifications from a variable; no error shows it.
+func TestNotifyAddress(t *testing.T) {
+	n := &Notify{URLEnv: "TEST_NOTIFY_URL"}
+	for text, want := range map[string]string{
+		"":                            "serve.notify: url_env: the environment variable TEST_NOTIFY_URL is not set",
+		"ftp://secret":                "serve.notify: url_env: the environment variable TEST_NOTIFY_URL does not hold a URL",
+		"https://example.com/?secret": "",
+	} {
+		t.Setenv("TEST_NOTIFY_URL", text)
+		got, err := n.Address()
+		if want == "" {
+			if err != nil || got != text {
+				t.Errorf("%q: got %q, %v", text, got, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 	}
 }
