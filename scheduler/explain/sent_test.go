@@ -364,6 +364,37 @@ func TestExplainEqualPrompts(t *testing.T) {
 	}
 }
 
+// A request that has more messages than the one before it, and no answer between them, is another one; what is
+// asked again, or goes on after an answer, is one conversation.
+func TestExplainLongerPrompts(t *testing.T) {
+	ask := calls.Func("ask", calls.Text{En: "Asks."}, func(ctx context.Context, env *calls.Env, _ struct{}) (map[string]string, error) {
+		user := func(text string) llm.Message { return llm.TextMessage("user", text) }
+		for _, messages := range [][]llm.Message{
+			{user("a")},
+			{user("a")},
+			{user("a"), user("b")},
+			{user("a"), user("b"), llm.TextMessage("assistant", "c"), user("d")},
+		} {
+			if _, err := llm.Collect(env.LLM.Chat(ctx, &llm.Request{Messages: messages})); err != nil {
+				return nil, err
+			}
+		}
+		return map[string]string{}, nil
+	})
+	ask.Info.UsesLLM = true
+	r := schedulertest.Run(t, "steps: [{id: s, call: ask}]\n", schedulertest.With(append(builtin.Calls(), ask)...), schedulertest.LLM(scripted.Texts("1", "2", "3", "4")))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := []string{
+		"s ask", "user a < s (ask)",
+		"s ask", "user b < s (ask)", "assistant c < s (ask)", "user d < s (ask)",
+	}
+	if diff := cmp.Diff(want, explained(t, r, "s")); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A part of a message of which a tool of an agent fixes some members, and the model gives others, names both.
 func TestExplainObjectsFixedInPart(t *testing.T) {
 	tool := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "look", Arguments: `{"part": {"image_url": {"url": "https://example.com/cat.png"}}}`}}}

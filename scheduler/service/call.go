@@ -215,12 +215,16 @@ func (c *Caller) AnswerLine(ctx context.Context, line int, text []byte, parseTim
 		return callAnswer(language, value.Value{}, value.Value{}, calls.Errorf(calls.Invalid, "line %d: the JSON at %w", line, err)), nil
 	}
 	id, _ := parsed.Get("id")
+	vars, _ := parsed.Get("vars")
+	named, _ := vars.Get("language")
+	if text, ok := named.Str(); ok {
+		language = cmp.Or(text, language)
+	}
 	r, err := c.service.ParseCall(parsed, parseTime)
 	if err != nil {
 		return callAnswer(language, id, value.Value{}, calls.Errorf(calls.Invalid, "line %d: %w", line, err)), nil
 	}
 	output, notes, err := c.Call(ctx, r)
-	language = cmp.Or(r.Vars.Language, language)
 	answer := callAnswer(language, id, output, err)
 	if warnings := warningList(notes, language); len(warnings) > 0 {
 		answer.Map().Set("warnings", value.OfList(warnings...))
