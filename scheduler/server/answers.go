@@ -53,8 +53,8 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 	if err != nil {
 		return nil, err
 	}
-	if info.State != journal.RunWaiting {
-		return nil, notWaiting(info)
+	if p := notWaiting(info); p != nil {
+		return nil, p
 	}
 	details, _, err := s.options.Service.ShowRun(ctx, principalOf(ctx), in.ID)
 	if err != nil {
@@ -68,15 +68,35 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 	if in.Check {
 		return out, nil
 	}
-	if err := s.dispatcher.Resume(ctx, principalOf(ctx), in.ID, service.ResumeWith{Answers: answers, Wait: placeWait}); err != nil {
+	if err := s.goOn(ctx, in.ID, service.ResumeWith{Answers: answers, Wait: placeWait}, notWaiting); err != nil {
 		return nil, err
 	}
 	out.Status, out.Body.State = http.StatusAccepted, string(journal.RunRunning)
 	return out, nil
 }
 
-// notWaiting is the answer where a run waits for nothing.
+// goOn goes on with a run. refuse returns why a run cannot go on as it stands, or nil: where another request has brought the run
+// to such a state meanwhile, that is the error.
+func (s *Server) goOn(ctx context.Context, id string, with service.ResumeWith, refuse func(*journal.RunInfo) *Problem) error {
+	err := s.dispatcher.Resume(ctx, principalOf(ctx), id, with)
+	if err == nil || calls.KindOf(err) != calls.Invalid {
+		return err
+	}
+	info, lookUp := s.findRun(ctx, id)
+	if lookUp != nil {
+		return err
+	}
+	if p := refuse(info); p != nil {
+		return p
+	}
+	return err
+}
+
+// notWaiting is the answer where a run waits for nothing; nil where it waits.
 func notWaiting(info *journal.RunInfo) *Problem {
+	if info.State == journal.RunWaiting {
+		return nil
+	}
 	if service.IsOver(info.State) {
 		return overProblem(info)
 	}
@@ -128,8 +148,8 @@ func (s *Server) resumeRun(ctx context.Context, in *resumeRunInput) (*body[accep
 	if err != nil {
 		return nil, err
 	}
-	if info.State == journal.RunFinished {
-		return nil, overProblem(info)
+	if p := finished(info); p != nil {
+		return nil, p
 	}
 	with := service.ResumeWith{Wait: placeWait}
 	if in.Body != nil && in.Body.Flow != nil {
@@ -145,10 +165,18 @@ func (s *Server) resumeRun(ctx context.Context, in *resumeRunInput) (*body[accep
 			return nil, brokenFlow(problems)
 		}
 	}
-	if err := s.dispatcher.Resume(ctx, principalOf(ctx), in.ID, with); err != nil {
+	if err := s.goOn(ctx, in.ID, with, finished); err != nil {
 		return nil, err
 	}
 	return &body[accepted]{accepted{in.ID, string(journal.RunRunning), base + "/runs/" + in.ID + "/events"}}, nil
+}
+
+// finished is the answer where a run has finished; nil where it has not.
+func finished(info *journal.RunInfo) *Problem {
+	if info.State == journal.RunFinished {
+		return overProblem(info)
+	}
+	return nil
 }
 
 // waiter is one step of a run that waits.

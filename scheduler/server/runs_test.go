@@ -347,6 +347,52 @@ func TestIdempotencyWhereTheFirstFails(t *testing.T) {
 	}
 }
 
+// hookedReopen is a journal whose first Reopen does something before.
+type hookedReopen struct {
+	journal.Journal
+	once sync.Once
+	do   func()
+}
+
+func (j *hookedReopen) Reopen(ctx context.Context, id string) (journal.RunLog, error) {
+	j.once.Do(j.do)
+	return j.Journal.Reopen(ctx, id)
+}
+
+// TestEndedMeanwhile answers and resumes a run that another server finishes at the same time: it is over, and the request
+// is not wrong in itself.
+func TestEndedMeanwhile(t *testing.T) {
+	for path, body := range map[string]string{"/answers": `{"values": {"city": "Hangzhou", "days": 2}}`, "/resume": `{}`} {
+		t.Run(path, func(t *testing.T) {
+			dir := t.TempDir()
+			hooked := &hookedReopen{}
+			parts := newParts(dir, nil)
+			open := parts.Journal
+			parts.Journal = func(ctx context.Context, create bool) (journal.Journal, error) {
+				var err error
+				hooked.Journal, err = open(ctx, create)
+				return hooked, err
+			}
+			s := service.New(parts)
+			t.Cleanup(func() { _ = s.Close() })
+			one, other := newFixture(t, dir, nil, func(o *server.Options) { o.Service = s }), newFixture(t, dir, nil, nil)
+			token := other.token("lin", store.RunsRead, store.RunsWrite)
+			run := other.start(token, "sub~wait", `{}`)
+			hooked.do = func() {
+				if r := other.do(token, "POST", "/api/v1/runs/"+run+"/answers", `{"values": {"city": "Bergen", "days": 1}}`); r.status != http.StatusAccepted {
+					t.Errorf("the other server answers %d %s", r.status, r.text)
+				}
+				if r := other.do(token, "GET", "/api/v1/runs/"+run+"/events", "", "Accept", eventStream); !strings.Contains(r.text, "flow.finished") {
+					t.Errorf("the run has not finished: %s", r.text)
+				}
+			}
+			if r := one.do(token, "POST", "/api/v1/runs/"+run+path, body); r.status != http.StatusConflict || r.at("/kind") != "over" {
+				t.Errorf("got %d %s", r.status, r.text)
+			}
+		})
+	}
+}
+
 // TestIdempotencyAfterCrash: the key was stored, the run may have begun or not.
 func TestIdempotencyAfterCrash(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)
