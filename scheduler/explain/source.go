@@ -195,7 +195,7 @@ func (s Source) computed(place string) wording.Text {
 	if len(s.From) > 0 {
 		names := make([]wording.Text, len(s.From))
 		for i, name := range s.From {
-			names[i] = wording.Of(name)
+			names[i] = textOfOrigin(name)
 		}
 		return wording.Say("%s computed from %s", place, wording.Join(names, ", ", "、"))
 	}
@@ -203,6 +203,18 @@ func (s Source) computed(place string) wording.Text {
 		return wording.Say("%s (computed)", place)
 	}
 	return wording.Same(place)
+}
+
+// textOfOrigin returns a name of [Source.From] as people read it. One that [Source.String] has made of a source with a
+// name is that source's again: names of templates have no space in them.
+func textOfOrigin(name string) wording.Text {
+	for _, kind := range []SourceKind{SourceTool, SourceMemory, SourceText, SourceFile} {
+		prefix := Source{Kind: kind}.String() // with a space at its end, for the name
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			return Source{Kind: kind, Name: rest}.Text()
+		}
+	}
+	return wording.Of(name)
 }
 
 // origins names the source as what something was computed from.
