@@ -257,10 +257,11 @@ func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*jou
 	for event, err := range events {
 		if err != nil {
 			hasFailed = true
-			if !hasBegun {
-				begun <- err
+			if hasBegun {
+				d.logEnd(id, err)
+			} else {
+				begun <- err // the caller tells of it; the run is as it was
 			}
-			d.logEnd(id, err)
 			break
 		}
 		if !hasBegun {

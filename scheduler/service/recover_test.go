@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -224,6 +225,20 @@ func TestResumeAtTheEnd(t *testing.T) {
 	}
 	if !d.isKnown("r") {
 		t.Error("the run is not registered")
+	}
+}
+
+// What a run refuses before its first event is an error of the caller, not a failed run in the log.
+func TestRefusedLaunch(t *testing.T) {
+	d, _ := newIdleDispatcher(t)
+	var log bytes.Buffer
+	d.options.Log = slog.New(slog.NewTextHandler(&log, nil))
+	refused := calls.Errorf(calls.Invalid, "no step waits for a value")
+	events := func(yield func(*journal.Event, error) bool) { yield(nil, refused) }
+	err := d.launchRun("r", "", &Session{service: d.service}, func(error) {}, events)
+	d.runs.Wait()
+	if !errors.Is(err, refused) || log.Len() > 0 {
+		t.Errorf("got %v and the log %s", err, log.String())
 	}
 }
 
