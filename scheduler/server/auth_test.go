@@ -2,6 +2,8 @@ package server_test
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +186,52 @@ func TestPutSource(t *testing.T) {
 	}
 	if r := f.do(token, "POST", "/api/v1/runs", `{"flow": "edited"}`); r.status != http.StatusUnprocessableEntity {
 		t.Errorf("it starts: %d %s", r.status, r.text)
+	}
+}
+
+// TestCreateFlow: a flow is created once, where its name is one and its text is a flow.
+func TestCreateFlow(t *testing.T) {
+	dir := t.TempDir()
+	f := newFixture(t, dir, nil, func(o *server.Options) { o.Edit = true })
+	token := f.token("", store.FlowsRead, store.FlowsWrite)
+	const text = `{"text": "steps: [{id: a, call: template, with: {template: y}}]\n"}`
+	create := func(id, text string) *reply {
+		return f.do(token, "PUT", "/api/v1/flows/"+id+"/source", text, "If-None-Match", "*")
+	}
+	r := create("deep~新的", text)
+	if r.status != http.StatusCreated || r.header.Get("Location") != "/api/v1/flows/deep~%E6%96%B0%E7%9A%84" {
+		t.Errorf("got %d %s, Location %q", r.status, r.text, r.header.Get("Location"))
+	}
+	if kept, err := os.ReadFile(filepath.Join(dir, "flows", "deep", "新的.yaml")); err != nil || !strings.HasPrefix(string(kept), "steps: ") {
+		t.Errorf("the file has %q, %v", kept, err)
+	}
+	if again := f.do(token, "PUT", "/api/v1/flows/deep~新的/source", text, "If-Match", r.header.Get("ETag")); again.status != http.StatusOK {
+		t.Errorf("the new flow cannot be edited: %d %s", again.status, again.text)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "flows", "data.yml"), []byte("a: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		id, text string
+		want     int
+	}{
+		{"deep~新的", text, 412},
+		{"edited", text, 412},
+		{"data", text, 412}, // a file that is not a flow
+		{"..~x", text, 422},
+		{".hidden", text, 422},
+		{"a.test", text, 422},
+		{"a%2F..%2F..%2Fx", text, 422},
+		{strings.Repeat("a", 300), text, 422},
+		{"broken2", `{"text": "steps: [{id: a, call: chta}]"}`, 422},
+		{"nothing", `{"text": ""}`, 422},
+	} {
+		if r := create(test.id, test.text); r.status != test.want {
+			t.Errorf("%s: %d %s", test.id, r.status, r.text)
+		}
+	}
+	if kept, err := os.ReadFile(filepath.Join(dir, "flows", "data.yml")); err != nil || string(kept) != "a: 1\n" {
+		t.Errorf("the other file has %q, %v", kept, err)
 	}
 }
 

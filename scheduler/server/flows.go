@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,9 +30,13 @@ func (s *Server) registerFlows() {
 	addEndpoint(s, endpoint{method: http.MethodGet, path: one + "/source", id: "get-source", summary: "Get the text of a flow", noStore: true, scope: store.FlowsRead, errors: gone}, s.getSource)
 	if s.options.Edit {
 		addEndpoint(s, endpoint{
-			method: http.MethodPut, path: one + "/source", id: "put-source", summary: "Replace the text of a flow", noStore: true, scope: store.FlowsWrite,
+			method: http.MethodPut, path: one + "/source", id: "put-source", summary: "Replace the text of a flow, or create a flow", noStore: true, scope: store.FlowsWrite,
 			errors: []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusPreconditionRequired},
 		}, s.putSource)
+		answers := s.api.OpenAPI().Paths[one+"/source"].Put.Responses
+		created := *answers["200"]
+		created.Description = http.StatusText(http.StatusCreated)
+		answers["201"] = &created
 	}
 	addEndpoint(s, endpoint{method: http.MethodPost, path: base + "/lint", id: "lint-text", summary: "Report the problems of a text that is not saved", noStore: true, scope: store.FlowsRead}, s.lintText)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/flow.schema.json", id: "get-flow-schema", summary: "Get the JSON Schema of flow files", noStore: true, scope: store.FlowsRead}, s.getFlowSchema)
@@ -227,15 +232,26 @@ func (s *Server) getSource(_ context.Context, in *FlowID) (*sourceOutput, error)
 
 type putSourceInput struct {
 	FlowID
-	IfMatch string `header:"If-Match" doc:"The ETag of the text that was edited."`
-	Force   bool   `query:"force" doc:"Write a text with errors, too."`
-	Body    sourceBody
+	IfMatch     string `header:"If-Match" doc:"The ETag of the text that was edited."`
+	IfNoneMatch string `header:"If-None-Match" enum:"*" doc:"* creates the flow, in the first folder of flows, and never overwrites a file."`
+	Force       bool   `query:"force" doc:"Write a text with errors, too."`
+	Body        sourceBody
 }
 
-// putSource replaces the text of a flow, unless it has errors or has changed meanwhile.
-func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*sourceOutput, error) {
+type putSourceOutput struct {
+	Status   int
+	Location string `header:"Location" doc:"The path of a flow that was created."`
+	ETag     string `header:"ETag" doc:"The hash of the text and of the files that it names."`
+	Body     sourceBody
+}
+
+// putSource replaces the text of a flow, unless it has errors or has changed meanwhile, or creates a flow.
+func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*putSourceOutput, error) {
 	s.editing.Lock()
 	defer s.editing.Unlock()
+	if in.IfNoneMatch != "" {
+		return s.createFlow(in)
+	}
 	found, err := s.library.Flow(in.Flow)
 	if err != nil {
 		return nil, err
@@ -257,7 +273,42 @@ func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*sourceOutp
 	if err := writeAtomically(found.File, in.Body.Text); err != nil {
 		return nil, err
 	}
-	return s.getSource(ctx, &in.FlowID)
+	out, err := s.getSource(ctx, &in.FlowID)
+	if err != nil {
+		return nil, err
+	}
+	return &putSourceOutput{Status: http.StatusOK, ETag: out.ETag, Body: out.Body}, nil
+}
+
+// createFlow writes the file of a flow that does not exist, unless the text has errors.
+func (s *Server) createFlow(in *putSourceInput) (*putSourceOutput, error) {
+	if in.IfMatch != "" {
+		return nil, newProblem(http.StatusPreconditionFailed, "precondition",
+			wording.Say("If-Match and If-None-Match are both given"), wording.Say("send If-Match to replace a flow, If-None-Match: * to create one"))
+	}
+	file, err := s.library.NewFile(in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	f, problems, err := s.options.Service.LintText(file, in.Body.Text)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil && !in.Force {
+		return nil, brokenFlow(problems)
+	}
+	err = s.library.Create(in.Flow, in.Body.Text)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, newProblem(http.StatusPreconditionFailed, "precondition", wording.Say("the file %s exists", filepath.Base(file)), wording.Say("choose another name, or edit that flow"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.library.Flow(in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	return &putSourceOutput{http.StatusCreated, base + "/flows/" + url.PathEscape(found.ID), quotedTag(found.Hash), sourceBody{found.File, string(found.Source)}}, nil
 }
 
 // writeAtomically replaces a file, so that readers see the old text or the new one.

@@ -4,6 +4,11 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"%q cannot be the name of a flow":                                                                 "%q 不能作为流程的名称",
+	"use letters, digits, _ and -, and / between folders; %d bytes at most":                           "可用字母、数字、_ 和 -，文件夹之间用 /；最多 %d 字节",
+	"there is no folder of flows":                                                                     "没有流程文件夹",
+	"name one in the settings (serve.flows)":                                                          "请在设置中给出（serve.flows）",
+	"the text has no steps, so it is not a flow":                                                      "文本中没有 steps，因此不是流程",
 	"the inputs do not fit the flow:\n%s":                                                             "输入不符合流程的要求：\n%s",
 	"a run on other machines needs a record and the clock of those machines":                          "在其他机器上的运行需要记录，并使用那些机器的时钟",
 	"cancel it, then resume it with the edited flow":                                                  "请先取消，再用改过的流程恢复",

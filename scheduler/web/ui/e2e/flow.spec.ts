@@ -1,8 +1,29 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, expectAccessible, keepScreen, looks, setLook, test } from "./fixtures.ts";
+import { expect, expectAccessible, keepScreen, looks, setLook, startRun, test } from "./fixtures.ts";
 
 const file = (name: string) => join(process.env.SCHEDULER_DIR!, "flows", name);
+
+test("a new flow is made on the page, opens in the editor without problems, and overwrites nothing", async ({ page }) => {
+  await page.goto("/flows");
+  await page.getByRole("button", { name: "New flow" }).click();
+  await expectAccessible(page);
+  await page.getByLabel("Name").fill("order");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("alert")).toContainText("the file order.yaml exists");
+  await page.getByLabel("Name").fill("a b");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("alert")).toContainText('"a b" cannot be the name of a flow');
+  await page.getByLabel("Name").fill("mine/first");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/\/flows\/mine~first$/);
+  await expect(page.getByLabel("Text of the flow")).toContainText("You asked");
+  await expect(page.getByText("fine")).toBeVisible();
+  await expect(page.locator(".badge.state-failed, .badge.state-waiting")).toHaveCount(0);
+  const run = await startRun(page, "mine~first", { question: "why" });
+  await page.goto(`/runs/${run}`);
+  await expect(page.locator(".step-panel")).toContainText("You asked: why");
+});
 
 test("the text is linted while one types, and saved unless the file has changed", async ({ page }) => {
   await page.goto("/flows");

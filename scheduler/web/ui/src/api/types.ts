@@ -184,7 +184,7 @@ export interface paths {
         };
         /** Get the text of a flow */
         get: operations["get-source"];
-        /** Replace the text of a flow */
+        /** Replace the text of a flow, or create a flow */
         put: operations["put-source"];
         post?: never;
         delete?: never;
@@ -3383,6 +3383,8 @@ export interface operations {
             header?: {
                 /** @description The ETag of the text that was edited. */
                 "If-Match"?: string;
+                /** @description * creates the flow, in the first folder of flows, and never overwrites a file. */
+                "If-None-Match"?: "*";
             };
             path: {
                 /** @description The id of the flow: its path without suffix, with ~ for the slash. */
@@ -3400,6 +3402,18 @@ export interface operations {
             200: {
                 headers: {
                     ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceBody"];
+                };
+            };
+            /** @description Created */
+            201: {
+                headers: {
+                    ETag?: string;
+                    Location?: string;
                     [name: string]: unknown;
                 };
                 content: {

@@ -1,9 +1,12 @@
+import { useState } from "react";
 import { Link } from "wouter";
 import { api, type Schemas } from "../api/client.ts";
 import { usePages } from "../api/load.ts";
 import { Empty, ErrorBox, Loading, ScreenHead } from "../components/common.tsx";
 import { Table, type Column } from "../components/table.tsx";
+import { NewFlow } from "../flow/new-flow.tsx";
 import { useText } from "../i18n.ts";
+import { hasScope, useMe } from "../me.ts";
 import "./flow.css";
 
 type Flow = Schemas["FlowItem"];
@@ -11,6 +14,8 @@ type Flow = Schemas["FlowItem"];
 /** Flows lists the flows with the number of their problems. */
 export default function Flows() {
   const t = useText();
+  const me = useMe();
+  const [isNew, setNew] = useState(false);
   const list = usePages<Flow>((cursor, signal) => api.get("/api/v1/flows", { query: { cursor, limit: 200 }, signal }), []);
   const columns: Column<Flow>[] = [
     { id: "flow", title: t("flows.flow"), width: "minmax(8rem, 1fr)", cell: (f) => <Link href={`/flows/${f.flow}`}>{f.flow.replaceAll("~", "/")}</Link> },
@@ -19,7 +24,10 @@ export default function Flows() {
   ];
   return (
     <section className="screen">
-      <ScreenHead title={t("flows.title")} />
+      <ScreenHead title={t("flows.title")}>
+        {me.edit && hasScope(me, "flows:write") && <button className="primary" onClick={() => setNew(true)}>{t("flows.new")}</button>}
+      </ScreenHead>
+      {isNew && <NewFlow onClose={() => setNew(false)} />}
       {list.error && <ErrorBox error={list.error} retry={list.reload} />}
       {list.loading && !list.items.length && <Loading />}
       {!list.loading && !list.error && !list.items.length && <Empty title={t("flows.empty")}><p>{t("flows.begin")} <code>scheduler init</code></p></Empty>}

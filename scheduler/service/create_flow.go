@@ -1,0 +1,95 @@
+package service
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/calls"
+)
+
+// folderOrName is a part of the path of a new flow: what every file system and URL takes.
+var folderOrName = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_-]*$`)
+
+// maxIDBytes bounds the id of a new flow.
+const maxIDBytes = 200
+
+// newStem returns the path of a new flow below its folder, without suffix.
+func newStem(id string) (string, error) {
+	stem := strings.ReplaceAll(id, "~", "/")
+	if slices.Contains(flowSuffixes(), path.Ext(stem)) {
+		stem = strings.TrimSuffix(stem, path.Ext(stem))
+	}
+	for part := range strings.SplitSeq(stem, "/") {
+		if !folderOrName.MatchString(part) || len(id) > maxIDBytes {
+			return "", calls.Errorf(calls.Invalid, "%q cannot be the name of a flow", id).
+				WithHint("use letters, digits, _ and -, and / between folders; %d bytes at most", maxIDBytes)
+		}
+	}
+	return stem, nil
+}
+
+// NewFile returns the path that a flow of that id would have if it were created: below the first folder.
+func (l *Library) NewFile(id string) (string, error) {
+	stem, err := newStem(id)
+	if err != nil {
+		return "", err
+	}
+	if len(l.roots) == 0 {
+		return "", calls.Errorf(calls.Invalid, "there is no folder of flows").WithHint("name one in the settings (serve.flows)")
+	}
+	return filepath.Join(l.roots[0], filepath.FromSlash(stem)+flowSuffixes()[0]), nil
+}
+
+// Create writes the text of a new flow below the first folder. The error is [fs.ErrExist] where a file has that
+// name, in any of the folders and with any suffix of flows.
+func (l *Library) Create(id, text string) error {
+	if !stepsKey.MatchString(text) {
+		return calls.Errorf(calls.Invalid, "the text has no steps, so it is not a flow")
+	}
+	stem, err := newStem(id)
+	if err != nil {
+		return err
+	}
+	if _, err := l.NewFile(id); err != nil {
+		return err
+	}
+	for _, root := range l.roots {
+		for _, suffix := range flowSuffixes() {
+			if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(stem)+suffix)); err == nil {
+				return fs.ErrExist
+			}
+		}
+	}
+	if err := os.MkdirAll(l.roots[0], 0o755); err != nil {
+		return err
+	}
+	dir, err := calls.OpenRoot(l.roots[0])
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return createFile(dir, filepath.FromSlash(stem)+flowSuffixes()[0], text)
+}
+
+// createFile writes a file that must not exist, and the folders around it.
+func createFile(dir *os.Root, name, text string) error {
+	if err := dir.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	file, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err != nil {
+		err = errors.Join(err, dir.Remove(name))
+	}
+	return err
+}
