@@ -21,7 +21,14 @@ type Resumption struct {
 	// Flow is an edited flow; nil is that of the journal. Steps that finished must
 	// be as they were.
 	Flow *flow.Flow
+	// Seen is the seq of the last event that the caller knows, where nobody has asked it to resume a
+	// run that was cancelled: one that was cancelled after that stays so, and the error is
+	// [ErrCancelledSince]. nil resumes it.
+	Seen *int64
 }
+
+// ErrCancelledSince means that a run was cancelled after the caller has looked at it.
+var ErrCancelledSince error = calls.Errorf(calls.Canceled, "the run was cancelled meanwhile")
 
 // Resume goes on with a run of the Journal: one that waits, failed, was cancelled,
 // or whose process died. What finished or was skipped stays as it is; steps that
@@ -93,6 +100,9 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 	info := log.Info()
 	if info.State == journal.RunFinished {
 		return nil, calls.Errorf(calls.Invalid, "the run %s is finished: there is nothing to resume", info.ID)
+	}
+	if with.Seen != nil && info.State == journal.RunCancelled && info.LastSeq > *with.Seen {
+		return nil, ErrCancelledSince
 	}
 	header, state, err := readRun(ctx, log)
 	if err != nil {

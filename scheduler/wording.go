@@ -67,6 +67,7 @@ var _ = wording.Add(wording.Catalog{
 	"the run stops here, before the model is asked":                                                         "运行在此停下，模型尚未被询问",
 	"the run was cancelled":                                                                                 "运行已取消",
 	"the run was cancelled: %w":                                                                             "运行已取消：%w",
+	"the run was cancelled meanwhile":                                                                       "该运行已在此期间被取消",
 	"the run was handed over":                                                                               "运行已移交",
 	"the schema has no such place":                                                                          "schema 中没有这个位置",
 	"the step %s does not wait for %q":                                                                      "步骤 %s 没有在等待 %q",

@@ -173,7 +173,7 @@ func (a *activities) carryOn(ctx context.Context, info *journal.RunInfo, p *coun
 	defer cancel()
 	p.seq.Store(info.LastSeq)
 	out := Outcome{State: HandedOver, Seq: info.LastSeq, Flow: info.Flow}
-	for e, err := range session.Continue(runCtx, scheduler.Resumption{}) {
+	for e, err := range session.Continue(runCtx, scheduler.Resumption{Seen: &info.LastSeq}) {
 		if err != nil {
 			return endOf(out, err)
 		}
@@ -201,7 +201,7 @@ func endOf(out Outcome, err error) (Outcome, error) {
 			out.Waiting = append(out.Waiting, w.Step)
 		}
 		return out, nil
-	case errors.Is(err, scheduler.ErrHandOver):
+	case errors.Is(err, scheduler.ErrHandOver), errors.Is(err, scheduler.ErrCancelledSince): // the next stretch finds it so
 		out.State = HandedOver
 		return out, nil
 	case errors.As(err, &failure) && out.State != HandedOver:

@@ -52,6 +52,8 @@ type abandonable struct {
 	isAbandoned bool
 	// isUnheeded: they had been asked to stop the runs.
 	isUnheeded bool
+	// isCancelled: the next run is cancelled in the moment before a process takes it.
+	isCancelled bool
 	// parents are the runs that others seem to be parts of, by the ids of these.
 	parents map[string]string
 }
@@ -68,6 +70,16 @@ func (j *abandonable) Run(ctx context.Context, id string) (*journal.RunInfo, err
 		info.Labels[journal.LabelChildOf] = j.parents[id]
 	}
 	return info, err
+}
+
+func (j *abandonable) Reopen(ctx context.Context, id string) (journal.RunLog, error) {
+	if j.isCancelled {
+		j.isCancelled = false
+		if err := j.Cancel(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return j.Journal.Reopen(ctx, id)
 }
 
 func newMachine(t *testing.T) *machine {
@@ -303,6 +315,24 @@ func TestStretchUnheeded(t *testing.T) {
 	out, err := m.doStretch(m.input(run, 0))
 	if err != nil || out.State != Cancelled {
 		t.Errorf("got %+v, %v", out, err)
+	}
+}
+
+// A run that is cancelled when a worker has looked at it, and has not taken it yet, does not begin;
+// one that is resumed after that does.
+func TestStretchCancelledBefore(t *testing.T) {
+	m := newMachine(t)
+	run := m.enqueue(askFlow)
+	m.journal.isCancelled = true
+	for i, want := range []State{HandedOver, Cancelled} {
+		out, err := m.doStretch(m.input(run, 0))
+		if err != nil || out.State != want || out.Seq != int64(i) {
+			t.Errorf("got %+v, %v, want %s", out, err, want)
+		}
+	}
+	out, err := m.doStretch(m.input(run, 1))
+	if err != nil || out.State != Waiting {
+		t.Errorf("resumed: got %+v, %v", out, err)
 	}
 }
 
