@@ -326,6 +326,8 @@ type ResumeWith struct {
 	Flow    *flow.Flow
 	// Wait is how long the run may wait for a place.
 	Wait time.Duration
+
+	seen *int64 // [scheduler.Resumption] Seen
 }
 
 // Resume goes on with a run in the background. Answers are checked before anything runs:
@@ -358,7 +360,7 @@ func (d *Dispatcher) continueRun(ctx context.Context, p Principal, id, user stri
 		return err
 	}
 	runCtx, cancel := context.WithCancelCause(d.ctx)
-	events := session.Continue(runCtx, scheduler.Resumption{Answers: with.Answers, Flow: with.Flow})
+	events := session.Continue(runCtx, scheduler.Resumption{Answers: with.Answers, Flow: with.Flow, Seen: with.seen})
 	return d.launchRun(id, user, session, cancel, events)
 }
 

@@ -196,6 +196,43 @@ func TestFollowOnNotice(t *testing.T) {
 	})
 }
 
+// cancelling is a journal in which each run is cancelled in the moment before a process takes it.
+type cancelling struct{ journal.Journal }
+
+func (c cancelling) Reopen(ctx context.Context, id string) (journal.RunLog, error) {
+	if err := c.Cancel(ctx, id); err != nil {
+		return nil, err
+	}
+	return c.Journal.Reopen(ctx, id)
+}
+
+// A queued run that is cancelled when its turn comes does not begin.
+func TestCancelAsItsTurnComes(t *testing.T) {
+	j, model := cancelling{journalmemory.New(time.Now)}, heldModel{make(chan struct{})}
+	s := newServiceOf(model, func(context.Context, bool) (journal.Journal, error) { return j, nil })
+	d := s.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 1, PerUser: 1, Queued: 8}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	first, queued := service.NewRunID(), service.NewRunID()
+	for _, id := range []string{first, queued} {
+		r := service.StartRequest{ID: id, Flow: loadText(t, s, echoes), Inputs: value.OfMap(value.Pairs("question", "q"))}
+		if _, err := d.Start(t.Context(), anyone, r, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(model.released)
+	for _, err := range d.Follow(t.Context(), queued, service.FollowOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Close(context.Background())
+	if info, err := s.Run(t.Context(), anyone, queued); err != nil || info.State != journal.RunCancelled || info.LastSeq != 1 {
+		t.Errorf("the run is %+v, %v", info, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A run that waits can be answered as soon as it is seen to wait, and of two answers at once
 // one is taken.
 func TestResumeAtOnce(t *testing.T) {

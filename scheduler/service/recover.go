@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -107,7 +108,7 @@ func (d *Dispatcher) recoverRun(id, user string) {
 	}
 	info, err := d.service.Run(d.ctx, Principal{}, id)
 	if err == nil && info.State == journal.RunRunning && info.Holder == nil && !info.CancelRequested {
-		err = d.continueRun(d.ctx, Principal{}, id, user, ResumeWith{})
+		err = d.continueRun(d.ctx, Principal{}, id, user, ResumeWith{seen: &info.LastSeq})
 	} else {
 		d.forgetRun(id)
 		d.places.releasePlace(user)
@@ -117,7 +118,7 @@ func (d *Dispatcher) recoverRun(id, user string) {
 		d.options.Changed(id)
 	}
 	var held *journal.HeldError
-	if err == nil || errors.As(err, &held) || d.ctx.Err() != nil {
+	if err == nil || errors.As(err, &held) || errors.Is(err, scheduler.ErrCancelledSince) || d.ctx.Err() != nil {
 		return
 	}
 	d.mu.Lock()
