@@ -46,6 +46,15 @@ test("a schedule is paused, resumed, and fired", async ({ page }) => {
   await expect(page.locator(".run-head")).toContainText("finished");
 });
 
+test.describe("far away", () => {
+  test.use({ timezoneId: "America/New_York" });
+  test("the next times of a schedule are in its zone, and in the reader's", async ({ page }) => {
+    await page.goto("/schedules");
+    const next = page.getByRole("article", { name: /new_year/ }).locator("time").first();
+    await expect(next).toHaveText(/^Jan 1, \d{4}, 12:00:00.AM Asia\/Shanghai \(here Dec 31, \d{4}, 11:00:00.AM\)$/);
+  });
+});
+
 test("a flow with errors says that its schedules start nothing", async ({ page }) => {
   const file = join(process.env.SCHEDULER_DIR!, "flows", "unread.yaml");
   writeFileSync(file, `triggers: {schedules: [{id: daily, cron: "0 7 * * *"}]}\nsteps: [{id: a, call: chta}]\n`);

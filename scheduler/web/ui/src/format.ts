@@ -30,6 +30,12 @@ export function formatTime(time: string): string {
   return new Date(time).toLocaleString(currentLanguage(), { dateStyle: "medium", timeStyle: "medium" });
 }
 
+/** The date and time of a text like 2026-03-05T09:07:00+08:00 in the zone that it names. */
+export function formatZonedTime(time: string): string {
+  const wall = new Date(`${time.slice(0, "2026-03-05T09:07:00".length)}Z`);
+  return wall.toLocaleString(currentLanguage(), { dateStyle: "medium", timeStyle: "medium", timeZone: "UTC" });
+}
+
 /** 15:04:05.120 */
 export function formatClock(time: string): string {
   const d = new Date(time);

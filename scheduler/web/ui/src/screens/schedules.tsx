@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import { api, type Schemas } from "../api/client.ts";
 import { useLoad, usePages } from "../api/load.ts";
 import { Ago, Empty, ErrorBox, Loading, ScreenHead } from "../components/common.tsx";
-import { formatTime } from "../format.ts";
+import { formatTime, formatZonedTime } from "../format.ts";
 import { useText, type Key } from "../i18n.ts";
 import { hasScope, useMe } from "../me.ts";
 import "./calls.css";
@@ -39,6 +39,13 @@ function BrokenFlows() {
       {broken.map((f, i) => <span key={f.flow}>{i > 0 && ", "}<Link href={`/flows/${f.flow}`}>{f.flow.replaceAll("~", "/")}</Link></span>)}
     </p>
   );
+}
+
+/** NextTime is a time in the zone of its schedule, with the reader's own where that is another. */
+function NextTime({ at, zone }: { at: string; zone: string }) {
+  const t = useText();
+  const [there, here] = [formatZonedTime(at), formatTime(at)];
+  return <time dateTime={at}>{there} {zone}{here !== there && <span className="hint"> ({t("schedules.here", { time: here })})</span>}</time>;
 }
 
 function ScheduleCard({ schedule: s, onChange }: { schedule: Schedule; onChange(): void }) {
@@ -77,7 +84,7 @@ function ScheduleCard({ schedule: s, onChange }: { schedule: Schedule; onChange(
       </div>
       {error && <ErrorBox error={error} />}
       <dl className="members">
-        {s.next.length > 0 && <div><dt>{t("schedules.next")}</dt><dd>{s.next.map((at, i) => <span key={at}>{i > 0 && " · "}{formatTime(at)}</span>)}</dd></div>}
+        {s.next.length > 0 && <div><dt>{t("schedules.next")}</dt><dd>{s.next.map((at, i) => <span key={at}>{i > 0 && " · "}<NextTime at={at} zone={s.timezone} /></span>)}</dd></div>}
         {s.user && <div><dt>{t("schedules.user")}</dt><dd>{s.user}</dd></div>}
         <div><dt>{t("schedules.overlap")}</dt><dd>{s.overlap}</dd></div>
         <div><dt>{t("schedules.catch_up")}</dt><dd>{s.catch_up}</dd></div>
