@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/callnode/scheduler/cmd/scheduler/chinesehelp"
+	_ "github.com/callnode/scheduler/cmd/scheduler/startup" // before the others
 	"github.com/callnode/scheduler/cmd/scheduler/terminal"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host/process"
