@@ -8,7 +8,7 @@ test("a new flow is made on the page, opens in the editor without problems, and 
   await page.goto("/flows");
   await page.getByRole("button", { name: "New flow" }).click();
   await expectAccessible(page);
-  await page.getByLabel("Name").fill("order");
+  await page.keyboard.type("order");
   await page.keyboard.press("Enter");
   await expect(page.getByRole("alert")).toContainText("the file order.yaml exists");
   await page.getByLabel("Name").fill("a b");

@@ -145,6 +145,7 @@ export function Dialog({ title, onClose, children, wide }: { title: string; onCl
   useEffect(() => {
     const dialog = ref.current!;
     dialog.showModal();
+    dialog.querySelector<HTMLElement>("input, select, textarea")?.focus(); // else the browser takes the button that closes it
     return () => dialog.close();
   }, []);
   return (

@@ -28,7 +28,7 @@ export function NewFlow({ onClose }: { onClose(): void }) {
       <form className="new-flow" onSubmit={(e) => (e.preventDefault(), id && !busy && void create())}>
         <label className="field">
           {t("flows.new_name")}
-          <input value={name} autoFocus required spellCheck={false} autoComplete="off" aria-invalid={!!error} onChange={(e) => (setName(e.target.value), setError(undefined))} />
+          <input value={name} required spellCheck={false} autoComplete="off" aria-invalid={!!error} onChange={(e) => (setName(e.target.value), setError(undefined))} />
           <span className="hint">{t("flows.new_hint")}</span>
         </label>
         {error && <ErrorBox error={error} />}
