@@ -44,10 +44,5 @@ func (r *Registry) CheckImportance(name string) error {
 	if _, ok := r.Importance(name); ok {
 		return nil
 	}
-	err := Errorf(NotFound, "unknown importance function %q", name)
-	known := r.ImportanceNames()
-	if hint := value.DidYouMean(name, known); hint != "" {
-		return err.WithHint("%s", hint)
-	}
-	return err.WithHint("there are %s", strings.Join(known, ", "))
+	return Errorf(NotFound, "unknown importance function %q", name).WithHint("%s", value.DidYouMeanOrList(name, r.ImportanceNames()))
 }

@@ -89,7 +89,7 @@ type StepExecutor struct {
 	Stopwatch func() time.Time
 	// Journal records the runs, so that they can be resumed; nil: nothing is kept.
 	Journal journal.Journal
-	// Durability is the mode of new runs; "" is [Sync].
+	// Durability is the mode of new runs; "" is [journal.Sync].
 	Durability journal.Durability
 	// Owner is whose runs these are, new ones and those that are resumed.
 	Owner Owner

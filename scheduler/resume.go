@@ -73,18 +73,24 @@ func (e *StepExecutor) Enqueue(ctx context.Context, flow *flow.Flow, inputs valu
 
 // reopen prepares a run that goes on.
 func (e *StepExecutor) reopen(ctx context.Context, id string, with Resumption) (*run, error) {
-	if e.Journal == nil {
-		return nil, calls.Errorf(calls.Invalid, "there is no journal to resume the run %s from", id)
-	}
-	log, err := e.Journal.Reopen(ctx, id)
+	log, err := e.holdRun(ctx, id)
 	if err != nil {
-		return nil, journalError(id, "reopening the run", err)
+		return nil, err
 	}
 	r, err := e.takeOver(ctx, log, with)
 	if err != nil {
 		return nil, closeLogAfter(log, err)
 	}
 	return r, nil
+}
+
+// holdRun takes hold of a run of the Journal.
+func (e *StepExecutor) holdRun(ctx context.Context, id string) (journal.RunLog, error) {
+	if e.Journal == nil {
+		return nil, calls.Errorf(calls.Invalid, "there is no journal to resume the run %s from", id)
+	}
+	log, err := e.Journal.Reopen(ctx, id)
+	return log, journalError(id, "reopening the run", err)
 }
 
 // closeLogAfter closes the log after err.
@@ -113,7 +119,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 		return nil, err
 	}
 	bringsNothing := len(with.Answers) == 0 && with.Flow == nil
-	if bringsNothing && state.State == journal.RunWaiting && !hasNewAnswers(state) {
+	if bringsNothing && state.State == journal.RunWaiting && !state.HasNewAnswers() {
 		return nil, &Waiting{Run: info.ID, For: state.Waiting}
 	}
 	for _, n := range r.earlier.answers {
@@ -182,12 +188,12 @@ func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHe
 // Answer records answers of a run that waits, all or none, and leaves it waiting: Resume goes
 // on with them, in this process or in a later one. They are given back as they were
 // understood. An error says that nothing was recorded: one of kind Invalid for an answer that
-// cannot be taken, a *[HeldError] or one of kind Canceled where the run goes on elsewhere or
+// cannot be taken, a [*journal.HeldError] or one of kind Canceled where the run goes on elsewhere or
 // waits no more.
 func (e *StepExecutor) Answer(ctx context.Context, run string, answers ...Answer) ([]Answer, error) {
-	log, err := e.Journal.Reopen(ctx, run)
+	log, err := e.holdRun(ctx, run)
 	if err != nil {
-		return nil, journalError(run, "reopening the run", err)
+		return nil, err
 	}
 	taken, err := e.recordAnswers(ctx, log, answers)
 	err = closeLogAfter(log, err)
@@ -257,11 +263,6 @@ func (e *StepExecutor) reloadFlow(header *journal.RunHeader, state *journal.RunS
 	return edited, adoptEdited(state, flow, edited)
 }
 
-// hasNewAnswers reports whether there are answers which the waiting steps have not seen yet.
-func hasNewAnswers(s *journal.RunState) bool {
-	return slices.ContainsFunc(s.Waiting, func(w journal.WaitingFor) bool { return s.Step(w.Step).HasNewAnswers })
-}
-
 // isRecorded reports whether an answer is on record for a step which has not seen it yet.
 func isRecorded(s *journal.RunState, a Answer) bool {
 	st := s.Step(a.Step)
@@ -273,9 +274,9 @@ func isRecorded(s *journal.RunState, a Answer) bool {
 // Resume goes on, in this process or in a later one. Steps that finished must be as they
 // were. The error is as with Resume.
 func (e *StepExecutor) Revise(ctx context.Context, run string, edited *flow.Flow) error {
-	log, err := e.Journal.Reopen(ctx, run)
+	log, err := e.holdRun(ctx, run)
 	if err != nil {
-		return journalError(run, "reopening the run", err)
+		return err
 	}
 	return closeLogAfter(log, e.reviseFlow(ctx, log, edited))
 }

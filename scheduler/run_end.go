@@ -140,29 +140,6 @@ func (r *run) yieldEvents(yield func(*journal.Event, error) bool) {
 	}
 }
 
-// checkInputs returns the inputs with the defaults of their schema, or a *[Failure]
-// of kind Invalid.
-func checkInputs(f *flow.Flow, inputs value.Value) (value.Value, error) {
-	if inputs.IsNull() {
-		inputs = value.OfMap(nil)
-	}
-	if inputs.Kind() != value.Object {
-		return value.Value{}, inputsFailure(calls.Errorf(calls.Invalid, "the inputs of a flow are an object, got %s", inputs.Kind()))
-	}
-	if f.Inputs == nil {
-		return inputs, nil
-	}
-	inputs = f.Inputs.ApplyDefaults(inputs)
-	if problems := f.Inputs.Check(inputs); len(problems) > 0 {
-		return value.Value{}, inputsFailure(calls.Errorf(calls.Invalid, "the inputs of the flow %s do not fit: %w", f.Name, problems))
-	}
-	return inputs, nil
-}
-
-func inputsFailure(err error) *Failure {
-	return &Failure{Info: journal.ErrorInfo{Kind: calls.Invalid, Message: err.Error()}, Err: err}
-}
-
 // renderOutputs returns the outputs of a flow whose steps are all over. A flow without
 // outputs has those of the steps that talk to the user, and of those that no
 // other step needs, by their ids.

@@ -21,7 +21,7 @@ import (
 // Ending ctx or breaking out of the loop cancels the run, and waits for its steps
 // at most CancelGrace; with the cause [ErrHandOver] the run can go on elsewhere.
 //
-// With a Journal every event is in it before it is yielded, and in mode [Sync] safe
+// With a Journal every event is in it before it is yielded, and in mode [journal.Sync] safe
 // from a crash; that a step has ended is safe before any step begins that needs it. A
 // journal that fails ends the run, with a [*JournalError] alone: no event is yielded
 // that it does not have.
@@ -125,4 +125,27 @@ func (r *run) handleJournalError(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failLocked(f)
+}
+
+// checkInputs returns the inputs with the defaults of their schema, or a *[Failure]
+// of kind Invalid.
+func checkInputs(f *flow.Flow, inputs value.Value) (value.Value, error) {
+	if inputs.IsNull() {
+		inputs = value.OfMap(nil)
+	}
+	if inputs.Kind() != value.Object {
+		return value.Value{}, inputsFailure(calls.Errorf(calls.Invalid, "the inputs of a flow are an object, got %s", inputs.Kind()))
+	}
+	if f.Inputs == nil {
+		return inputs, nil
+	}
+	inputs = f.Inputs.ApplyDefaults(inputs)
+	if problems := f.Inputs.Check(inputs); len(problems) > 0 {
+		return value.Value{}, inputsFailure(calls.Errorf(calls.Invalid, "the inputs of the flow %s do not fit: %w", f.Name, problems))
+	}
+	return inputs, nil
+}
+
+func inputsFailure(err error) *Failure {
+	return &Failure{Info: journal.ErrorInfo{Kind: calls.Invalid, Message: err.Error()}, Err: err}
 }

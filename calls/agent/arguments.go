@@ -60,10 +60,10 @@ func withoutFixed(doc value.Value, fixed *value.Map, isHTTP bool) value.Value {
 	for _, name := range required.List() {
 		text, _ := name.Str()
 		_, stays := kept.Get(text)
-		_, gone := properties.Get(text)
-		_, given := fixed.Get(text)
-		isAsked := !gone && !given
-		if stays || isAsked {
+		_, isDeclared := properties.Get(text)
+		_, isFixed := fixed.Get(text)
+		isOpen := !isDeclared && !isFixed // it has no schema of its own
+		if stays || isOpen {
 			needed = append(needed, name)
 		}
 	}

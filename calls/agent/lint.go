@@ -39,7 +39,7 @@ func lintParams(params value.Value, env calls.LintEnv) []schema.Problem {
 		problems = append(problems, t.lintParameters(env)...)
 		if t.callPlace != "" {
 			if err := env.Registry.CheckCall(t.call); err != nil {
-				problems = append(problems, schema.Problem{Pointer: "/" + t.callPlace, Message: err.Error(), Hint: calls.HintOf(err)})
+				problems = append(problems, calls.ProblemOf("/"+t.callPlace, err))
 			}
 		}
 		if def, ok := env.Registry.Call(t.call); ok {

@@ -116,8 +116,8 @@ type round struct {
 	Request string `json:"request"`
 }
 
-// askModel returns one request; its text is streamed, without thoughts. An answer that the run
-// has on record is not asked for again.
+// askModel sends one request and returns the answer. Its text is streamed, without thoughts. An
+// answer that the run has on record is not asked for again.
 func (l *loop) askModel(ctx context.Context, forced bool) (llm.Answer, error) {
 	req := l.newRequest(forced)
 	live := false

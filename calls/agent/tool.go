@@ -80,11 +80,7 @@ func (b *toolbox) prepareUse(c llm.ToolCall) (t tool, arguments value.Value, err
 		for i, t := range b.tools {
 			names[i] = t.name
 		}
-		err := calls.Errorf(calls.NotFound, "there is no tool %q", c.Name)
-		if hint := value.DidYouMean(c.Name, names); hint != "" {
-			return tool{}, value.Value{}, err.WithHint("%s", hint)
-		}
-		return tool{}, value.Value{}, err.WithHint("there are %s", strings.Join(names, ", "))
+		return tool{}, value.Value{}, calls.Errorf(calls.NotFound, "there is no tool %q", c.Name).WithHint("%s", value.DidYouMeanOrList(c.Name, names))
 	}
 	t, arguments = b.tools[i], value.OfMap(nil)
 	if strings.TrimSpace(c.Arguments) != "" {

@@ -171,7 +171,7 @@ func (w *workspace) readFile(_ context.Context, env *calls.Env, arguments value.
 	if err != nil {
 		return toolOutput{}, calls.Errorf(kindOf(err), "%s: %w", a.Path, err)
 	}
-	return toolOutput{value.OfString(numberLines(env, text, a.Offset, a.Limit, w.room)), path.Join(w.shown, name)}, nil
+	return toolOutput{value.OfString(excerptLines(env, text, a.Offset, a.Limit, w.room)), path.Join(w.shown, name)}, nil
 }
 
 func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.Value) (toolOutput, error) {
@@ -185,11 +185,7 @@ func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.V
 		for i, s := range w.skills {
 			names[i] = s.Name
 		}
-		err := calls.Errorf(calls.NotFound, "there is no skill %q", a.Name)
-		if hint := value.DidYouMean(a.Name, names); hint != "" {
-			return toolOutput{}, err.WithHint("%s", hint)
-		}
-		return toolOutput{}, err.WithHint("there are %s", strings.Join(names, ", "))
+		return toolOutput{}, calls.Errorf(calls.NotFound, "there is no skill %q", a.Name).WithHint("%s", value.DidYouMeanOrList(a.Name, names))
 	}
 	s := w.skills[i]
 	if a.File == "" {
@@ -303,12 +299,12 @@ func listEntries(root *os.Root, name string) wording.Text {
 	return wording.Same(strings.Join(names, ", "))
 }
 
-// noteRoom is kept free for what lines says about the part.
+// noteRoom is how many bytes are kept free for the note that excerptLines adds.
 const noteRoom = 160
 
-// numberLines returns a part of a text that fits into room bytes, with a note about what follows
+// excerptLines returns a part of a text that fits into room bytes, with a note about what follows
 // it. A line that does not fit by itself is cut.
-func numberLines(env *calls.Env, text string, offset, limit, room int) string {
+func excerptLines(env *calls.Env, text string, offset, limit, room int) string {
 	all := strings.SplitAfter(text, "\n")
 	if all[len(all)-1] == "" {
 		all = all[:len(all)-1]

@@ -87,8 +87,8 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		// What an earlier process left unfinished runs again.
 		s.Error, s.Reply = nil, ""
 		for _, st := range s.byID {
-			lacksAnswers := st.State == StepStatusWaiting && st.Found.IsNull()
-			if st.State == StepStatusRunning || lacksAnswers {
+			waitsInside := st.State == StepStatusWaiting && st.Found.IsNull() // of its own it lacks nothing
+			if st.State == StepStatusRunning || waitsInside {
 				st.State = StepStatusPending
 			}
 		}
@@ -180,7 +180,7 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 		st.addTaken(data)
 	case StepAnswered:
 		if data.Answers != nil {
-			st.addAnswers(*data.Answers, data.Masked)
+			st.addNewAnswers(*data.Answers, data.Masked)
 		}
 	case StepSkipped:
 		st.State, st.Reason = StepStatusSkipped, data.Reason
@@ -200,9 +200,9 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 	}
 }
 
-// addAnswers takes the answers that are known: one that a secret was taken out of has to
-// be given again.
-func (st *StepState) addAnswers(answers value.Value, masked []string) {
+// addNewAnswers adds answers that the step has not seen yet, without those that a secret was
+// taken out of: they have to be given again.
+func (st *StepState) addNewAnswers(answers value.Value, masked []string) {
 	known := answers.Map().Clone()
 	for pointer := range answers.Map().All() {
 		at := "/" + value.Escape(pointer)

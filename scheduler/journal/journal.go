@@ -13,9 +13,9 @@ import (
 )
 
 // Journal is the append-only record of runs: what a run needs to go on after its
-// process ended, and what people look up later. scheduler/journal has one in a
-// SQLite file and one in memory. All methods are safe for concurrent use; several
-// processes may share a file.
+// process ended, and what people look up later. The packages sqlite, postgres and memory have
+// one each. All methods are safe for concurrent use; several processes may share a file or a
+// database.
 type Journal interface {
 	RunRecorder
 	RunReader
@@ -148,7 +148,7 @@ const (
 // whatever has become of its files.
 type FlowText struct {
 	Source []byte
-	// Files are [Flow] Files.
+	// Files are those that the flow names, by their paths: Flow.Files of the package flow.
 	Files map[string][]byte
 	// File is the path of the flow file that an edited text is from; "" is [RunHeader] File.
 	File string
@@ -191,11 +191,12 @@ type RunHeader struct {
 const (
 	// LabelOwner is the user whose run it is.
 	LabelOwner = "owner"
-	// LabelOrigin is what began it: cli, server, trigger.
+	// LabelOrigin is what began it: cli, api, openai, mcp or trigger.
 	LabelOrigin = "origin"
 	// LabelSession is the session that it belongs to.
 	LabelSession = "session"
-	// LabelRunsOn is the dispatcher that goes on with the run; without it every process may.
+	// LabelRunsOn names what carries the run out on other machines, such as temporal; without it every
+	// process may go on with the run.
 	LabelRunsOn = "runs_on"
 	// LabelChildOf is the run that waits for it: see step.child.
 	LabelChildOf = "child_of"

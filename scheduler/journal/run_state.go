@@ -163,6 +163,11 @@ func (st *StepState) FailedItems() int {
 // HasModelAnswer reports whether a model has answered the step, in the last process or an earlier one.
 func (st *StepState) HasModelAnswer() bool { return st.LLM.IsAnswered() || st.Usage.OutputTokens > 0 }
 
+// HasNewAnswers reports whether there are answers which the steps that wait have not seen yet.
+func (s *RunState) HasNewAnswers() bool {
+	return slices.ContainsFunc(s.Waiting, func(w WaitingFor) bool { return s.Step(w.Step).HasNewAnswers })
+}
+
 // NewRunState returns a run before its first event.
 func NewRunState() *RunState {
 	return &RunState{State: RunRunning, Steps: []*StepState{}, Waiting: []WaitingFor{}, byID: map[string]*StepState{}}

@@ -149,7 +149,7 @@ func (w *WaitingFor) misfitReason(pointer string, found value.Value) (reason wor
 // pointerName returns a pointer in a message: that of the whole would not be seen.
 func pointerName(pointer string) string { return cmp.Or(pointer, `""`) }
 
-// Rejection returns one of the answers that slot did not take.
+// Rejection takes apart one of the answers that slot did not take.
 func Rejection(v value.Value) (pointer, reason string) {
 	at, _ := v.Get("pointer")
 	why, _ := v.Get("reason")

@@ -245,7 +245,8 @@ type putSourceOutput struct {
 	Body     sourceBody
 }
 
-// putSource replaces the text of a flow, unless it has errors or has changed meanwhile, or creates a flow.
+// putSource replaces the text of a flow, unless that has changed meanwhile, or creates a flow. A text with errors is written
+// with Force only.
 func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*putSourceOutput, error) {
 	s.editing.Lock()
 	defer s.editing.Unlock()
@@ -280,7 +281,7 @@ func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*putSourceO
 	return &putSourceOutput{Status: http.StatusOK, ETag: out.ETag, Body: out.Body}, nil
 }
 
-// createFlow writes the file of a flow that does not exist, unless the text has errors.
+// createFlow writes the file of a flow that does not exist. A text with errors is written with Force only.
 func (s *Server) createFlow(in *putSourceInput) (*putSourceOutput, error) {
 	if in.IfMatch != "" {
 		return nil, newProblem(http.StatusPreconditionFailed, "precondition",

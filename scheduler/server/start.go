@@ -243,7 +243,7 @@ func (s *Server) repeatOnce(
 		return answer, false, nil
 	}
 	if err != nil {
-		_ = s.options.Store.ReleaseRequest(ctx, r) // as above
+		_ = s.options.Store.ReleaseRequest(ctx, r) // where that fails, a repeat has to ask the same
 		return answer, false, err
 	}
 	if err := s.startQueued(ctx, asked.principal, info); err != nil {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/callnode/scheduler/calls"
 )
@@ -61,8 +62,12 @@ func (l *Library) Create(id, text string) error {
 	}
 	for _, root := range l.roots {
 		for _, suffix := range flowSuffixes() {
-			if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(stem)+suffix)); err == nil {
+			_, err := os.Lstat(filepath.Join(root, filepath.FromSlash(stem)+suffix))
+			if err == nil {
 				return fs.ErrExist
+			}
+			if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+				return err
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -166,8 +165,7 @@ func (s *Session) tellRemote(ctx context.Context, with scheduler.Resumption) err
 		_, err := s.remote.Answer(ctx, s.remoteRun(), with.Answers, false)
 		return err
 	}
-	isUnanswered := !slices.ContainsFunc(s.State.Waiting, func(w journal.WaitingFor) bool { return s.State.Step(w.Step).HasNewAnswers })
-	if s.State.State == journal.RunWaiting && isUnanswered {
+	if s.State.State == journal.RunWaiting && !s.State.HasNewAnswers() {
 		return &scheduler.Waiting{Run: s.ID, For: s.State.Waiting}
 	}
 	if s.State.State == journal.RunFinished {

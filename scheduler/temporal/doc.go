@@ -7,7 +7,7 @@
 // no outputs.
 //
 // A [Client] starts workflows and tells them of answers; it is the [service.Remote] of runs
-// with the label runs_on. A [Worker] is what a machine runs to take part. This package is the
+// with the label runs_on. [RunWorker] is what a machine runs to take part. This package is the
 // only one that imports the SDK of Temporal.
 //
 // The code of the workflow (workflow.go) is replayed from histories that are as old as the

@@ -6,6 +6,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/callnode/scheduler/calls"
 )
 
 const (
@@ -25,6 +27,8 @@ const (
 	typeStuck       = "stuck"
 	typeUnavailable = "unavailable"
 )
+
+const stuckMessage = "the run has brought down several workers without a step that finished"
 
 // execution is one execution of the workflow. All of its code runs in the one coroutine at a
 // time that the SDK lets run.
@@ -178,10 +182,10 @@ func (x *execution) handleOutcome(ctx workflow.Context, out Outcome) (isOver boo
 		x.describe(ctx, "failed: "+out.Step+" ("+out.Kind+")")
 		return true, temporal.NewNonRetryableApplicationError(out.Step, out.Kind, nil, out)
 	case Stuck:
-		x.describe(ctx, "stuck: the run has brought down several workers without a step that finished")
-		return true, temporal.NewNonRetryableApplicationError("the run has brought down several workers without a step that finished", typeStuck, nil, out)
+		x.describe(ctx, "stuck: "+stuckMessage)
+		return true, temporal.NewNonRetryableApplicationError(stuckMessage, typeStuck, nil, out)
 	default:
-		return true, temporal.NewNonRetryableApplicationError("unknown state "+string(out.State), typeStuck, nil, out)
+		return true, temporal.NewNonRetryableApplicationError("unknown state "+string(out.State), string(calls.Internal), nil)
 	}
 	return false, nil
 }

@@ -14,6 +14,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/callnode/scheduler/calls"
 )
 
 // theater is a workflow whose activities do what a test says, on a clock that skips waits.
@@ -112,7 +114,7 @@ func TestRunEnds(t *testing.T) {
 		{Outcome{State: Cancelled, Seq: 7}, ""},
 		{Outcome{State: Failed, Seq: 7, Kind: "provider", Step: "ask"}, "provider"},
 		{Outcome{State: Stuck, Seq: 7}, typeStuck},
-		{Outcome{State: "new", Seq: 7}, typeStuck},
+		{Outcome{State: "new", Seq: 7}, string(calls.Internal)},
 	} {
 		th := newTheater(t, func(context.Context, int, stretchInput) (Outcome, error) { return c.out, nil })
 		out, err := th.run(input())

@@ -23,7 +23,7 @@ type pgLog struct {
 	async     bool
 	abandoned bool // the holder before has died
 
-	// The lock of the state guards these. known are the payloads that the run has for sure.
+	// The lock of the state guards these. known are the payloads that need not be stored again.
 	state journal.RunStatus
 	known map[stored.Digest]struct{}
 

@@ -20,7 +20,7 @@ type sqliteLog struct {
 	lease   []byte
 	async   bool
 
-	// The lock of the state guards these. known are the payloads that the run has for sure.
+	// The lock of the state guards these. known are the payloads that need not be stored again.
 	state journal.RunStatus
 	known map[stored.Digest]struct{}
 }
