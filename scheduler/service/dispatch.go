@@ -244,10 +244,11 @@ func (d *Dispatcher) launchRun(id, user string, session *Session, cancel context
 func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*journal.Event, error], begun chan<- error) {
 	live := d.hub.acquireRun(id)
 	defer d.hub.releaseRun(id, live)
-	// Whoever has seen the last event may go on with the run at once.
+	// Whoever has seen the last event may go on with the run at once. Only then: the frames of two
+	// sessions must not mix.
 	releaseRun := sync.OnceFunc(func() {
-		d.forgetRun(id)
 		live.setLocal(false)
+		d.forgetRun(id)
 	})
 	defer d.options.Changed(id)
 	defer releaseRun()
@@ -268,10 +269,10 @@ func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*jou
 			live.setLocal(true)
 		}
 		d.options.Observe(session, event)
+		d.publishEvent(live, event)
 		if isLast(event) {
 			releaseRun()
 		}
-		d.publishEvent(live, event)
 		if !hasBegun {
 			hasBegun = true
 			d.clearFailures(id)

@@ -228,6 +228,39 @@ func TestResumeAtTheEnd(t *testing.T) {
 	}
 }
 
+// No other session can begin before the last event of a run is shown: its frames would come between.
+func TestForgottenAfterLastEvent(t *testing.T) {
+	d, _ := newIdleDispatcher(t)
+	if err := d.registerRun("r"); err != nil {
+		t.Fatal(err)
+	}
+	live, goOn := d.hub.acquireRun("r"), make(chan struct{})
+	defer d.hub.releaseRun("r", live)
+	events := func(yield func(*journal.Event, error) bool) {
+		if yield(&journal.Event{Run: "r", Seq: 1, Type: journal.FlowStarted, Time: time.Now()}, nil) {
+			<-goOn
+			yield(&journal.Event{Run: "r", Seq: 2, Type: journal.FlowWaiting, Time: time.Now()}, nil)
+		}
+	}
+	if err := d.launchRun("r", "", &Session{service: d.service}, func(error) {}, events); err != nil {
+		t.Fatal(err)
+	}
+	live.mu.Lock() // so that it cannot be shown
+	close(goOn)
+	for deadline := time.Now().Add(50 * time.Millisecond); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if !d.isKnown("r") {
+			t.Error("the run is forgotten before its last event is shown")
+			break
+		}
+	}
+	live.mu.Unlock()
+	d.runs.Wait()
+	batch, _, _ := live.framesAfter(0)
+	if len(batch) != 2 || d.isKnown("r") {
+		t.Errorf("got %d frames", len(batch))
+	}
+}
+
 // What a run refuses before its first event is an error of the caller, not a failed run in the log.
 func TestRefusedLaunch(t *testing.T) {
 	d, _ := newIdleDispatcher(t)
