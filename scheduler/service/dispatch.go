@@ -332,7 +332,8 @@ type ResumeWith struct {
 }
 
 // Resume goes on with a run in the background. Answers are checked before anything runs:
-// when Resume returns nil, they are durable; with an error nothing has changed.
+// when Resume returns nil, they are durable; with an error nothing has changed. A run that is
+// cancelled while it waits for a place stays so, with [scheduler.ErrCancelledSince].
 func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with ResumeWith) error {
 	info, err := d.service.Run(ctx, p, id)
 	if err != nil {
@@ -349,6 +350,7 @@ func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with Re
 		d.forgetRun(id)
 		return err
 	}
+	with.seen = &info.LastSeq
 	return d.continueRun(ctx, p, id, user, with)
 }
 

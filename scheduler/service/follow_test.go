@@ -233,6 +233,49 @@ func TestCancelAsItsTurnComes(t *testing.T) {
 	}
 }
 
+// A run that is cancelled while its answers wait for a place does not go on.
+func TestCancelBeforeItsPlace(t *testing.T) {
+	model := heldModel{make(chan struct{})}
+	j := journalmemory.New(time.Now)
+	s := newServiceOf(model, func(context.Context, bool) (journal.Journal, error) { return j, nil })
+	d := s.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 1, PerUser: 1, Queued: 8}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	start := func(text string, inputs value.Value) string {
+		id := service.NewRunID()
+		if _, err := d.Start(t.Context(), anyone, service.StartRequest{ID: id, Flow: loadText(t, s, text), Inputs: inputs}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	waits := start(waitsForCity, value.OfMap(nil))
+	for _, err := range d.Follow(t.Context(), waits, service.FollowOptions{UntilWaiting: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	start(echoes, value.OfMap(value.Pairs("question", "q")))
+	resumed := make(chan error)
+	go func() {
+		resumed <- d.Resume(t.Context(), anyone, waits, service.ResumeWith{Answers: answersFor("place", "/city", "Hangzhou"), Wait: time.Minute})
+	}()
+	for _, queued := d.Load(); queued == 0; _, queued = d.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	if err := d.Cancel(t.Context(), anyone, waits); err != nil {
+		t.Fatal(err)
+	}
+	close(model.released)
+	if err := <-resumed; !errors.Is(err, scheduler.ErrCancelledSince) {
+		t.Errorf("got %v", err)
+	}
+	d.Close(context.Background())
+	if info, err := s.Run(t.Context(), anyone, waits); err != nil || info.State != journal.RunCancelled {
+		t.Errorf("the run is %+v, %v", info, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A run that waits can be answered as soon as it is seen to wait, and of two answers at once
 // one is taken.
 func TestResumeAtOnce(t *testing.T) {
