@@ -50,6 +50,8 @@ type Input struct {
 	// started or resumed.
 	After int64 `json:"after,omitempty"`
 	Since int64 `json:"since,omitempty"`
+	// WokenAt is the highest seq that a signal came with in the execution before this one.
+	WokenAt int64 `json:"woken_at,omitempty"`
 	// Heartbeat is after how long without a sign of life a worker counts as dead.
 	Heartbeat time.Duration `json:"heartbeat"`
 	// Attributes is true where the search attributes are registered.

@@ -39,10 +39,10 @@ type execution struct {
 	// wakes has the signals that tell of changes in the journal, each with the seq of its last
 	// event then.
 	wakes workflow.ReceiveChannel
-	// isWoken is set when something has changed that the run may go on with; wokenAt is the
-	// highest seq that a signal came with.
+	// isWoken is set when something has changed that the run may go on with.
 	isWoken bool
-	wokenAt int64
+	// began is the seq of the last event that was known when the last stretch began.
+	began int64
 	// napped is how long no worker could carry the run out, nap how long the next wait is.
 	napped, nap time.Duration
 	// missing is what the last worker lacked; "" where a worker is at the run.
@@ -98,7 +98,7 @@ func (x *execution) hasWoken() bool {
 			return x.isWoken
 		}
 		x.isWoken = true
-		x.wokenAt = max(x.wokenAt, seq)
+		x.in.WokenAt = max(x.in.WokenAt, seq)
 	}
 }
 
@@ -129,6 +129,7 @@ func (x *execution) continueAsNew(ctx workflow.Context) (Outcome, error) {
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 		return x.cancelRun(ctx)
 	}
+	x.hasWoken() // the signals of this execution are not seen by the next one
 	return Outcome{}, workflow.NewContinueAsNewError(ctx, Workflow, x.in)
 }
 
@@ -136,7 +137,7 @@ func (x *execution) continueAsNew(ctx workflow.Context) (Outcome, error) {
 func (x *execution) runStretch(ctx workflow.Context) (out Outcome, err error) {
 	x.stretches++
 	x.hasWoken()
-	x.isWoken = false
+	x.isWoken, x.began = false, x.in.After
 	x.describe(ctx, "at work")
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           stretchQueue(x.in.Queue, x.in.Store, x.in.Child),
@@ -191,13 +192,14 @@ func (x *execution) handleOutcome(ctx workflow.Context, out Outcome) (isOver boo
 }
 
 // isResumed reports whether a run that has ended was resumed before this workflow came to know
-// its end: whoever resumed it had seen its last event.
+// its end: whoever resumed it had seen its last event. An end that was known when the last stretch
+// began does not count: that stretch has refused to go on.
 func (x *execution) isResumed(out Outcome) bool {
 	if out.State != Failed && out.State != Cancelled {
 		return false
 	}
 	x.hasWoken()
-	return out.Seq > 0 && x.wokenAt >= out.Seq
+	return out.Seq > x.began && x.in.WokenAt >= out.Seq
 }
 
 // waitForWorker waits before it asks the next worker for a run that the last one lacked
@@ -232,12 +234,17 @@ func (x *execution) cancelRun(ctx workflow.Context) (Outcome, error) {
 	return out, x.finish(ctx, out, nil)
 }
 
-// finish waits for the answers that are being recorded and returns the error of the workflow.
+// finish waits for the answers that are being recorded and returns the error of the workflow. A run that
+// is resumed meanwhile goes on in a new execution.
 func (x *execution) finish(ctx workflow.Context, out Outcome, err error) error {
 	free, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	if waitErr := workflow.Await(free, func() bool { return workflow.AllHandlersFinished(free) }); waitErr != nil {
 		return waitErr
+	}
+	if x.isResumed(out) {
+		x.in.After = max(x.in.After, out.Seq)
+		return workflow.NewContinueAsNewError(free, Workflow, x.in)
 	}
 	if err == nil && out.State != Finished {
 		return ctx.Err() // nil where the run was cancelled in another way

@@ -24,6 +24,8 @@ type theater struct {
 	stretches []stretchInput
 	answered  []answerRequest
 	cancelled int
+	// held is how often answers come while a process is at the run.
+	held int
 }
 
 // wantQueue fails the test unless an activity waits where only workers with the store of the run take it.
@@ -50,6 +52,9 @@ func newTheater(t *testing.T, play func(ctx context.Context, n int, in stretchIn
 	th.RegisterActivityWithOptions(func(ctx context.Context, request answerRequest) ([]answer, error) {
 		th.wantQueue(ctx, t, shortQueue("q", "store"))
 		th.answered = append(th.answered, request)
+		if len(th.answered) <= th.held {
+			return nil, temporal.NewApplicationError("the run is held", typeHeld)
+		}
 		if strings.Contains(request.Answers[0].Value, "wrong") {
 			return nil, temporal.NewNonRetryableApplicationError("it does not fit", "invalid", nil, "write a city")
 		}
@@ -245,6 +250,74 @@ func TestResumedAtTheEnd(t *testing.T) {
 	}
 }
 
+// A run that was resumed and that a worker refuses to go on with, as one whose run around it is over, ends.
+func TestResumedInVain(t *testing.T) {
+	th := newTheater(t, func(context.Context, int, stretchInput) (Outcome, error) { return Outcome{State: Cancelled, Seq: 3}, nil })
+	th.RegisterDelayedCallback(func() { th.SignalWorkflow(wakeSignal, int64(3)) }, 0)
+	if out, err := th.run(input()); err != nil || out.State != Cancelled || len(th.stretches) != 1 {
+		t.Errorf("%d stretches, %+v, %v", len(th.stretches), out, err)
+	}
+}
+
+// nextInput returns what a workflow goes on with in a new execution.
+func nextInput(t *testing.T, err error) (next Input) {
+	t.Helper()
+	var again *workflow.ContinueAsNewError
+	if !errors.As(err, &again) {
+		t.Fatalf("it ends with %v", err)
+	}
+	if err := dataConverter().FromPayloads(again.Input, &next); err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+// Who resumes a run that has failed while its workflow waits for an answer to be recorded is not forgotten.
+func TestResumedWhileItEnds(t *testing.T) {
+	th := newTheater(t, func(context.Context, int, stretchInput) (Outcome, error) {
+		return Outcome{State: Failed, Seq: 7, Kind: "provider", Step: "ask"}, nil
+	})
+	th.held = 1
+	th.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converterValues) {
+		if info.ActivityType.Name == Stretch {
+			th.giveAnswer(0, "a", `"Lyon"`, false)
+			th.RegisterDelayedCallback(func() { th.SignalWorkflow(wakeSignal, int64(7)) }, 50*time.Millisecond)
+		}
+	})
+	_, err := th.run(input())
+	want := input()
+	want.After, want.WokenAt = 7, 7
+	if next := nextInput(t, err); next != want {
+		t.Errorf("it goes on with %+v", next)
+	}
+}
+
+// Who resumes a run when its workflow goes on in a new execution is not forgotten.
+func TestResumedBetweenExecutions(t *testing.T) {
+	th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
+		if n < maxStretches-1 {
+			return Outcome{State: HandedOver, Seq: 4}, nil
+		}
+		return Outcome{State: Waiting, Seq: 5}, nil
+	})
+	th.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converterValues) {
+		if info.ActivityType.Name == Stretch && len(th.stretches) == maxStretches-1 {
+			th.SignalWorkflow(wakeSignal, int64(6)) // it was cancelled when it had come to wait, and resumed
+		}
+	})
+	_, err := th.run(input())
+	next := nextInput(t, err)
+	if len(th.stretches) != maxStretches || next.After != 5 || next.WokenAt != 6 {
+		t.Errorf("%d stretches, it goes on with %+v", len(th.stretches), next)
+	}
+	th = newTheater(t, func(_ context.Context, n int, in stretchInput) (Outcome, error) {
+		return Outcome{State: []State{Cancelled, Finished}[n], Seq: int64(6 + n)}, nil
+	})
+	if out, err := th.run(next); err != nil || out.State != Finished || len(th.stretches) != 2 {
+		t.Errorf("%d stretches, %+v, %v", len(th.stretches), out, err)
+	}
+}
+
 // While no worker has what a run needs, it asks again, less and less often, for an hour.
 func TestUnavailable(t *testing.T) {
 	th := newTheater(t, func(context.Context, int, stretchInput) (Outcome, error) {
@@ -305,21 +378,10 @@ func TestContinueAsNew(t *testing.T) {
 		return Outcome{State: HandedOver, Seq: int64(n + 4)}, nil
 	})
 	_, err := th.run(input())
-	var again *workflow.ContinueAsNewError
-	if !errors.As(err, &again) || len(th.stretches) != maxStretches {
-		t.Fatalf("%d stretches, %v", len(th.stretches), err)
-	}
-	var next Input
-	if err := again.Input.GetPayloads(); len(err) != 1 {
-		t.Fatal(err)
-	}
-	if err := dataConverter().FromPayloads(again.Input, &next); err != nil {
-		t.Fatal(err)
-	}
 	want := input()
 	want.After = maxStretches + 3
-	if next != want {
-		t.Errorf("it goes on with %+v", next)
+	if next := nextInput(t, err); next != want || len(th.stretches) != maxStretches {
+		t.Errorf("%d stretches, it goes on with %+v", len(th.stretches), next)
 	}
 }
 
