@@ -39,6 +39,7 @@ type machines struct {
 	delayed chan struct{}            // child runs begin once it is closed; nil: at once
 	opened  int                      // how often the machines were reached; guarded by mu
 	heldUp  int                      // which time of these the run is cancelled meanwhile; 0: none
+	deaf    error                    // why they cannot be told of what has changed; nil: they can
 }
 
 // cancelFirst asks the first run to end, as another process does, and waits until it does.
@@ -161,7 +162,7 @@ func (m *machines) Answer(ctx context.Context, run service.RemoteRun, answers []
 	return taken, m.Start(ctx, run)
 }
 
-func (m *machines) Wake(context.Context, string) error { return nil }
+func (m *machines) Wake(context.Context, string) error { return m.deaf }
 
 func (m *machines) Wait(ctx context.Context, _ service.RemoteRun, hint func(wording.Text)) error {
 	hint(wording.Say("no worker can carry the run out yet: %s", "a test"))
@@ -444,6 +445,29 @@ func TestCancelChildren(t *testing.T) {
 	}
 	if children := m.children(id); len(children) != 1 || children[0].State != journal.RunCancelled {
 		t.Errorf("after the run was cancelled: %+v", children[0])
+	}
+}
+
+// Where the machines cannot be told of it, the runs that a cancelled run waits for are cancelled all the same: a
+// repeat of the request would find it cancelled.
+func TestCancelChildrenUntold(t *testing.T) {
+	m := newMachines(t, scripted.Echo{})
+	dir := flowsOf(t, map[string]string{
+		"outer": "steps: [{id: a, call: flow, for_each: [1, 2], queue: gpu, with: {path: inner.yaml}}]\n",
+		"inner": "steps: [{id: ask, call: slot, with: {stages: [], current_schema: {type: object, required: [x], properties: {x: {type: integer}}}}}]\n",
+	})
+	_, id, err := m.run(t.Context(), dir, value.Value{})
+	var waiting *scheduler.Waiting
+	if !errors.As(err, &waiting) {
+		t.Fatal(err)
+	}
+	m.deaf = errors.New("no connection")
+	if _, err := m.service.Cancel(t.Context(), anyone, id); !errors.Is(err, m.deaf) {
+		t.Errorf("got %v", err)
+	}
+	children := m.children(id)
+	if len(children) != 2 || children[0].State != journal.RunCancelled || children[1].State != journal.RunCancelled {
+		t.Errorf("after the run was cancelled: %+v", children)
 	}
 }
 

@@ -272,18 +272,20 @@ func endOf(e *journal.Event) error {
 	return nil
 }
 
-// wakeRemote lets the machines that carry a run out look at the journal.
-func (s *Service) wakeRemote(ctx context.Context, info *journal.RunInfo) error {
-	name := info.Labels[journal.LabelRunsOn]
-	if name == "" {
-		return nil
-	}
-	remote, err := s.openRemote(ctx, name)
-	if err == nil {
-		err = remote.Wake(ctx, info.ID)
-	}
-	if err != nil {
-		return markUnavailable(wording.Errorf("the run %s is cancelled in the journal, but %s was not told of it: %w", info.ID, name, err))
+// wakeRemote lets the machines that carry cancelled runs out look at the journal.
+func (s *Service) wakeRemote(ctx context.Context, runs ...*journal.RunInfo) error {
+	for _, info := range runs {
+		name := info.Labels[journal.LabelRunsOn]
+		if name == "" {
+			continue
+		}
+		remote, err := s.openRemote(ctx, name)
+		if err == nil {
+			err = remote.Wake(ctx, info.ID)
+		}
+		if err != nil {
+			return markUnavailable(wording.Errorf("the run %s is cancelled in the journal, but %s was not told of it: %w", info.ID, name, err))
+		}
 	}
 	return nil
 }
@@ -327,7 +329,11 @@ func (s *Service) CancelHere(ctx context.Context, id string) (*journal.RunInfo, 
 	if err := j.Cancel(ctx, id); err != nil && calls.KindOf(err) != calls.Invalid {
 		return nil, markUnavailable(err)
 	}
-	if err := s.cancelChildren(ctx, info); err != nil {
+	children, err := s.cancelChildren(ctx, j, info)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.wakeRemote(ctx, children...); err != nil {
 		return nil, err
 	}
 	return s.Run(ctx, Principal{}, id)

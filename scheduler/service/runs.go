@@ -275,10 +275,11 @@ func (s *Service) Cancel(ctx context.Context, p Principal, id string) (*journal.
 		}
 		return nil, markUnavailable(err)
 	}
-	if err := s.wakeRemote(ctx, info); err != nil {
+	children, err := s.cancelChildren(ctx, j, info)
+	if err != nil {
 		return nil, err
 	}
-	if err := s.cancelChildren(ctx, info); err != nil {
+	if err := s.wakeRemote(ctx, append(children, info)...); err != nil { // once the journal has all of it
 		return nil, err
 	}
 	return s.Run(ctx, p, id)
