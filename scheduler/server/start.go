@@ -11,7 +11,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -246,29 +245,11 @@ func (s *Server) repeatOnce(
 		_ = s.options.Store.ReleaseRequest(ctx, r) // where that fails, a repeat has to ask the same
 		return answer, false, err
 	}
-	if err := s.startQueued(ctx, asked.principal, info); err != nil {
+	if err := s.dispatcher.StartQueued(ctx, asked.principal, info); err != nil {
 		return answer, true, err
 	}
 	answer, err = describe(ctx, r.Run, info.Flow)
 	return answer, true, s.storeAnswer(ctx, r, answer, err)
-}
-
-// startQueued tells the other machines of a run that is theirs and has not begun: the earlier request
-// may not have come so far. One that they know of stays as it is.
-func (s *Server) startQueued(ctx context.Context, p service.Principal, info *journal.RunInfo) error {
-	isTheirs := info.Labels[journal.LabelRunsOn] != ""
-	if !isTheirs || !info.Queued() {
-		return nil
-	}
-	err := s.dispatcher.Resume(ctx, p, info.ID, service.ResumeWith{})
-	if err == nil {
-		return nil
-	}
-	now, lookUp := s.options.Service.Run(ctx, p, info.ID)
-	if lookUp == nil && !now.Queued() {
-		return nil // it has begun meanwhile
-	}
-	return err
 }
 
 // storeAnswer stores the answer to a request with a key.

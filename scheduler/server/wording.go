@@ -129,6 +129,7 @@ var _ = wording.Add(wording.Catalog{
 	"Please tell me: %s":                                                                 "请告诉我：%s",
 	" or ":                                                                               "、",
 	"no server was there (catch_up: %s, fires missed: %d)":                               "当时没有服务器（catch_up: %s，错过 %d 次）",
+	"a later fire has come (overlap: cancel)":                                            "后一次触发已到来（overlap: cancel）",
 	"the run %s is not over (overlap: skip)":                                             "运行 %s 还没有结束（overlap: skip）",
 	"%d fires wait already (overlap: queue)":                                             "已有 %d 次触发在等待（overlap: queue）",
 	"invalid name %q (use UTF-8 text without NUL characters)":                            "名称 %q 无效（请使用不含 NUL 字符的 UTF-8 文本）",

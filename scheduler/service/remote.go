@@ -316,6 +316,24 @@ func (d *Dispatcher) resumeElsewhere(ctx context.Context, p Principal, info *jou
 	return err
 }
 
+// StartQueued tells the other machines of a run that is theirs and has not begun: the request that has
+// recorded it may not have come so far. One that they know of stays as it is.
+func (d *Dispatcher) StartQueued(ctx context.Context, p Principal, info *journal.RunInfo) error {
+	isTheirs := info.Labels[journal.LabelRunsOn] != ""
+	if !isTheirs || !info.Queued() {
+		return nil
+	}
+	err := d.Resume(ctx, p, info.ID, ResumeWith{})
+	if err == nil {
+		return nil
+	}
+	now, lookUp := d.service.Run(ctx, p, info.ID)
+	if lookUp == nil && !now.Queued() {
+		return nil // it has begun meanwhile
+	}
+	return err
+}
+
 // CancelHere cancels a run of this machine's, and returns how it stands then. One that is over
 // stays as it is.
 func (s *Service) CancelHere(ctx context.Context, id string) (*journal.RunInfo, error) {

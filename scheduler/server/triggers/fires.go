@@ -166,11 +166,17 @@ func (t *Triggers) openFires(ctx context.Context, schedule string) ([]*store.Fir
 	return open, nil
 }
 
-// cancelAll ends the runs of earlier fires.
+// cancelAll ends the runs of earlier fires, and the fires whose runs have not begun.
 func (t *Triggers) cancelAll(ctx context.Context, open []*store.Fire) {
 	for _, f := range open {
 		err := t.Dispatcher.Cancel(ctx, service.Principal{}, f.Run)
-		if kind := calls.KindOf(err); err != nil && kind != calls.NotFound && kind != calls.Invalid { // it is over
+		switch calls.KindOf(err) { //nolint:exhaustive // the others are failures
+		case calls.Invalid: // it is over
+			err = nil
+		case calls.NotFound:
+			err = t.Store.SetFire(ctx, f, store.FireSkipped, t.say("a later fire has come (overlap: cancel)"))
+		}
+		if err != nil {
 			t.Log.Warn("cancelling the run of an earlier fire", "schedule", f.Schedule, "run", f.Run, "error", err)
 		}
 	}
@@ -241,9 +247,13 @@ func (t *Triggers) settleGone(ctx context.Context, f *store.Fire) error {
 }
 
 // begin begins the run of a fire that this process has recorded or claimed. A run of that id
-// that exists was begun by a process that died, or was slower than claimTime.
+// that exists was begun by a process that died, or was slower than claimTime, or could not tell other
+// machines of it.
 func (t *Triggers) begin(ctx context.Context, s *Schedule, f *store.Fire) error {
-	if _, err := t.Service.Run(ctx, service.Principal{}, f.Run); err == nil {
+	if info, err := t.Service.Run(ctx, service.Principal{}, f.Run); err == nil {
+		if err := t.Dispatcher.StartQueued(ctx, s.Principal(), info); err != nil {
+			return err // the fire is taken up again after claimTime
+		}
 		return t.Store.SetFire(ctx, f, store.FireStarted, "")
 	}
 	known := value.OfMap(value.Pairs("id", s.Schedule.ID, "time", f.At.In(s.Plan.Zone()).Format(time.RFC3339)))
@@ -255,6 +265,10 @@ func (t *Triggers) begin(ctx context.Context, s *Schedule, f *store.Fire) error 
 	}
 	if err == nil {
 		return t.Store.SetFire(ctx, f, store.FireStarted, "")
+	}
+	if errors.As(err, new(*service.NotStartedError)) {
+		t.Log.Warn("a schedule could not start its run yet", "schedule", s.ID, "run", f.Run, "error", err)
+		return nil // as above
 	}
 	if _, missing := t.Service.Run(ctx, service.Principal{}, f.Run); missing == nil {
 		return t.Store.SetFire(ctx, f, store.FireStarted, "")

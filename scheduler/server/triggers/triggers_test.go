@@ -2,6 +2,7 @@ package triggers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -53,6 +54,24 @@ type project struct {
 	clock *clock
 	// database is the URL of the store that the project shares with others; "" is its directory.
 	database string
+	// remote carries the runs out; nil: the servers do.
+	remote *remote
+}
+
+// remote is other machines, which do nothing. The first so many times they cannot be told of a run.
+type remote struct {
+	service.Remote
+	deaf    int
+	started []string
+}
+
+func (r *remote) Start(_ context.Context, run service.RemoteRun) error {
+	if r.deaf > 0 {
+		r.deaf--
+		return errors.New("no connection")
+	}
+	r.started = append(r.started, run.ID)
+	return nil
 }
 
 // onOtherMachine returns the same flow in another directory, on the same database.
@@ -134,13 +153,18 @@ func (p *project) serve() *server {
 		},
 		Journal:   func(ctx context.Context, _ bool) (journal.Journal, error) { return p.openJournal(ctx) },
 		Languages: func() *flow.Languages { return &flow.Languages{Default: "en"} },
+		Remote:    func(context.Context, string) (service.Remote, error) { return p.remote, nil },
 	})
 	st, err := p.openStore(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	d := s.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 8, PerUser: 8, Queued: 100}, Recover: "own", Log: log})
+	o := service.DispatcherOptions{Limits: service.Limits{Runs: 8, PerUser: 8, Queued: 100}, Recover: "own", Log: log}
+	if p.remote != nil {
+		o.On = "machines"
+	}
+	d := s.NewDispatcher(o)
 	p.t.Cleanup(func() {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -398,6 +422,47 @@ func TestOverlap(t *testing.T) {
 			}
 			equal(t, "fires", s.fires(), "23T08:00 over", "23T09:00 started")
 		})
+	}
+}
+
+// TestCancelLateFire: with overlap cancel, a fire whose run has not begun yet, as the queue was full, gives way to
+// the next one too.
+func TestCancelLateFire(t *testing.T) {
+	p := newProject(t, "cron: 0 * * * *", "2026-11-23T08:30:00Z")
+	p.write("cron: 0 * * * *, overlap: cancel", waiting)
+	s := p.serve()
+	s.tick()
+	late := &store.Fire{Schedule: "f:s", Key: "late", At: p.at("2026-11-23T08:00:00Z"), Run: service.NewRunID(), State: store.FireStarting}
+	if added, err := s.Store.AddFire(t.Context(), late, true); err != nil || !added {
+		t.Fatal(added, err)
+	}
+	p.clock.set(p.at("2026-11-23T09:00:00Z"))
+	s.tick()
+	s.waitOver()
+	equal(t, "fires", s.fires(), "23T08:00 skipped: a later fire has come (overlap: cancel)", "23T09:00 started")
+	equal(t, "runs", s.times(), "2026-11-23T09:00:00Z")
+}
+
+// TestUntold: a run of a fire that other machines could not be told of is begun once they can.
+func TestUntold(t *testing.T) {
+	p := newProject(t, "cron: 0 * * * *", "2026-11-23T07:30:00Z")
+	p.remote = &remote{deaf: 2}
+	s := p.serve()
+	s.tick()
+	p.clock.set(p.at("2026-11-23T08:00:00Z"))
+	s.tick()
+	equal(t, "fires", s.fires(), "23T08:00 starting")
+	p.clock.set(p.at("2026-11-23T08:00:10Z"))
+	if err := s.Tick(t.Context()); err == nil {
+		t.Error("nothing tells that the machines are still not reached")
+	}
+	for range 2 {
+		p.clock.set(p.clock.Now().Add(10 * time.Second))
+		s.tick()
+	}
+	equal(t, "fires", s.fires(), "23T08:00 started")
+	if len(p.remote.started) != 1 {
+		t.Errorf("started are %v", p.remote.started)
 	}
 }
 
