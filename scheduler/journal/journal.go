@@ -32,9 +32,9 @@ type RunRecorder interface {
 	// Begin records a new run and holds it. An id that exists is an error of kind
 	// Invalid.
 	Begin(ctx context.Context, run *RunHeader) (RunLog, error)
-	// Reopen holds a run that exists, to go on with it; a request to cancel it is
-	// forgotten. The error is a *[HeldError] while another holds it, one of kind
-	// NotFound for an unknown id.
+	// Reopen holds a run that exists, to go on with it. Where its last holder died before it
+	// heeded a request to cancel it, the run is cancelled before. The error is a *[HeldError]
+	// while another holds it, one of kind NotFound for an unknown id.
 	Reopen(ctx context.Context, id string) (RunLog, error)
 }
 

@@ -81,6 +81,7 @@ func RunShared(t *testing.T, newStore func(t *testing.T) Open) {
 		{"a run is taken from its holder", testRelease},
 		{"a late holder may go on", testLateHolder},
 		{"cancelling stops a late holder", testCancelLate},
+		{"a request to cancel outlives the holder", testCancelUnheeded},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, newBench(t, newStore(t))) })
 	}

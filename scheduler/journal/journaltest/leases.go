@@ -72,3 +72,33 @@ func testCancelLate(t *testing.T, b *bench) {
 		t.Errorf("the run is %+v", info)
 	}
 }
+
+// A holder that dies before it heeds a request to cancel its run takes nothing of that request with it: who takes the
+// run next finds it cancelled.
+func testCancelUnheeded(t *testing.T, b *bench) {
+	for _, last := range []journal.EventType{journal.FlowWaiting, journal.StepStarted} {
+		id := string(last)
+		s := b.beginAbandoned(t, id)
+		s.add(last)
+		if err := b.Cancel(b.ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		b.passTime(time.Hour)
+		if info := b.runInfo(t, id); !info.CancelRequested || info.Holder != nil {
+			t.Errorf("after %s the run is %+v", last, info)
+		}
+		log, err := b.Reopen(b.ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info := log.Info(); info.State != journal.RunCancelled || info.LastSeq != s.seq+1 {
+			t.Errorf("after %s the run that was taken is %+v", last, info)
+		}
+		next := &script{RunLog: log, t: t, b: b, id: id, seq: log.Info().LastSeq}
+		next.add(journal.FlowResumed)
+		next.close()
+		if info := b.runInfo(t, id); info.State != journal.RunRunning || info.CancelRequested {
+			t.Errorf("once it was resumed the run is %+v", info)
+		}
+	}
+}

@@ -151,8 +151,11 @@ func (l *pgLog) tryTake(ctx context.Context, c *pgdb.Conn, id string) (*journal.
 		if r.Holder != nil {
 			return nil, r.heldError()
 		}
+		if stored.IsUnheeded(&r.RunInfo) {
+			return nil, j.cancelUnheeded(ctx, c, id)
+		}
 		n, err := c.Exec(ctx, `UPDATE journal_run SET lease = $1, worker = $2, held_since = coalesce($3, now()), touched = coalesce($3, now()), cancel = false
-			WHERE key = $4 AND lease IS NOT DISTINCT FROM $5`, l.lease, l.worker, j.now(), r.key, r.lease)
+			WHERE key = $4 AND lease IS NOT DISTINCT FROM $5 AND cancel = $6`, l.lease, l.worker, j.now(), r.key, r.lease, r.CancelRequested)
 		if n == 0 || err != nil {
 			return nil, err
 		}
@@ -169,6 +172,15 @@ func (l *pgLog) tryTake(ctx context.Context, c *pgdb.Conn, id string) (*journal.
 	l.async = r.mode == journal.Async
 	r.Abandoned = l.abandoned
 	return &r.RunInfo, nil
+}
+
+// cancelUnheeded ends a run whose holder died before it could heed a request to stop it.
+func (j *Postgres) cancelUnheeded(ctx context.Context, c *pgdb.Conn, id string) error {
+	r, err := j.lockRun(ctx, c, id)
+	if err != nil || !stored.IsUnheeded(&r.RunInfo) {
+		return err
+	}
+	return j.appendCancelled(ctx, c, r)
 }
 
 // holdRun begins to renew the lease of a run that was taken.

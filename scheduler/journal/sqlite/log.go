@@ -65,6 +65,11 @@ func (j *SQLite) Reopen(ctx context.Context, id string) (journal.RunLog, error) 
 		if r.Holder != nil {
 			return r.heldError()
 		}
+		if stored.IsUnheeded(&r.RunInfo) {
+			if err := j.appendCancelled(c, r); err != nil {
+				return err
+			}
+		}
 		var mode journal.Durability
 		if _, err := c.QueryRow("SELECT mode FROM header WHERE run = ?", []any{r.key}, &mode); err != nil {
 			return err

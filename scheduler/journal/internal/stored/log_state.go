@@ -201,6 +201,12 @@ func CheckCancel(info *journal.RunInfo) error {
 	return errOver(info.ID, info.State)
 }
 
+// IsUnheeded reports whether the holder of a run was asked to stop it and let go of it without having done so, as
+// it died.
+func IsUnheeded(info *journal.RunInfo) bool {
+	return info.Holder == nil && info.CancelRequested && CheckCancel(info) == nil
+}
+
 // WrapReadError adds to err which run was being read; nil stays nil.
 func WrapReadError(run string, err error) error {
 	if err == nil {
