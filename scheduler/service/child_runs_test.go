@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,7 @@ type machines struct {
 	queues  []string                 // of the child runs that were started; guarded by mu
 	starts  map[string]int           // guarded by mu
 	delayed chan struct{}            // child runs begin once it is closed; nil: at once
+	areBusy chan struct{}            // all runs begin once it is closed; nil: at once
 	opened  int                      // how often the machines were reached; guarded by mu
 	heldUp  int                      // which time of these the run is cancelled meanwhile; 0: none
 	deaf    error                    // why they cannot be told of what has changed; nil: they can
@@ -116,9 +118,12 @@ func (m *machines) Start(_ context.Context, run service.RemoteRun) error {
 	}
 	over := make(chan struct{})
 	m.atWork[run.ID] = over
-	ctx := m.ctx
+	ctx, busy := m.ctx, m.areBusy
 	go func() {
 		defer close(over)
+		if busy != nil {
+			<-busy
+		}
 		if m.delayed != nil && run.IsChild {
 			select {
 			case <-m.delayed:
@@ -302,6 +307,37 @@ outputs: {got: "{{ deep.got }}, {{ said.text }}"}
 	state, _, err := m.run(t.Context(), dir, value.Value{})
 	if want := `{"got":"deep, the text of a file"}`; err != nil || state.Outputs.JSON() != want {
 		t.Errorf("%s, %v", state.Outputs.JSON(), err)
+	}
+}
+
+// Who follows a run until it waits, once it was answered, gets what follows on the answer, although no machine has taken
+// it up yet.
+func TestFollowAnswered(t *testing.T) {
+	m := newMachines(t, scripted.Echo{})
+	d := m.service.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 1, PerUser: 1}, On: "machines", Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	defer d.Close(context.Background())
+	id := service.NewRunID()
+	follow := func(after int64) (last *service.Frame) {
+		t.Helper()
+		for batch, err := range d.Follow(t.Context(), id, service.FollowOptions{After: after, UntilWaiting: true}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = batch[len(batch)-1]
+		}
+		return last
+	}
+	if _, err := d.Start(t.Context(), anyone, service.StartRequest{ID: id, Flow: loadText(t, m.service, waitsForCity), Inputs: value.OfMap(nil)}, 0); err != nil {
+		t.Fatal(err)
+	}
+	waits := follow(0)
+	m.areBusy = make(chan struct{})
+	time.AfterFunc(100*time.Millisecond, func() { close(m.areBusy) })
+	if err := d.Resume(t.Context(), anyone, id, service.ResumeWith{Answers: answersFor("place", "/city", "Hangzhou"), Wait: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	if last := follow(waits.Seq); waits.Type != journal.FlowWaiting || last.Type != journal.FlowFinished {
+		t.Errorf("followed from %s to %s", waits.Type, last.Type)
 	}
 }
 

@@ -305,15 +305,48 @@ func (d *Dispatcher) startElsewhere(ctx context.Context, p Principal, r StartReq
 	return notes, err
 }
 
-// resumeElsewhere goes on with a run that other machines carry out.
+// resumeElsewhere goes on with a run that other machines carry out. As with a run of this process, who follows it
+// next is to find that it goes on: it waits for that as long as for a place.
 func (d *Dispatcher) resumeElsewhere(ctx context.Context, p Principal, info *journal.RunInfo, with ResumeWith) error {
 	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: info.ID, Flow: with.Flow})
 	if err != nil {
 		return err
 	}
 	err = session.tellRemote(ctx, scheduler.Resumption{Answers: with.Answers, Flow: with.Flow})
+	if err == nil && with.Wait > 0 {
+		d.awaitGoingOn(ctx, info, with.Wait)
+	}
 	d.options.Changed(info.ID)
 	return err
+}
+
+// awaitGoingOn waits until a run that other machines were told of has gone on, at most so long.
+func (d *Dispatcher) awaitGoingOn(ctx context.Context, before *journal.RunInfo, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		hasGoneOn, err := d.hasGoneOn(ctx, before)
+		if hasGoneOn || err != nil { // whoever looks next finds the error
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(retakeInterval):
+		}
+	}
+}
+
+// hasGoneOn reports whether a run has gone on since it was looked at. Answers alone do not count.
+func (d *Dispatcher) hasGoneOn(ctx context.Context, before *journal.RunInfo) (bool, error) {
+	now, err := d.service.Run(ctx, Principal{}, before.ID)
+	if err != nil || now.Holder != nil || now.LastSeq == before.LastSeq {
+		return err == nil && now.Holder != nil, err
+	}
+	for e, err := range d.service.Events(ctx, Principal{}, before.ID, now.LastSeq) {
+		return err == nil && e.Type != journal.StepAnswered, err
+	}
+	return false, nil
 }
 
 // StartQueued tells the other machines of a run that is theirs and has not begun: the request that has
