@@ -42,6 +42,7 @@ var _ = wording.Add(wording.Catalog{
 	"the page has no index.html: build it with make web":              "页面缺少 index.html：请用 make web 构建",
 	"the page's file %s is not compressed: build it with make web":    "页面文件 %s 没有压缩：请用 make web 构建",
 	"schedule":        "定时",
+	"run %s: %w":      "运行 %s：%w",
 	"schedule %s: %w": "定时 %s：%w",
 	"the inputs of the trigger are not a map":        "触发器的 inputs 不是映射",
 	"the inputs of the trigger: %w":                  "触发器的 inputs：%w",

@@ -153,6 +153,7 @@ func (n *Notifier) storeReported(ctx context.Context) error {
 	n.changed = nil
 	n.mu.Unlock()
 	slices.Sort(runs)
+	var errs []error
 	for _, id := range slices.Compact(runs) {
 		info, err := n.Service.Run(ctx, service.Principal{}, id)
 		if calls.KindOf(err) == calls.NotFound {
@@ -161,11 +162,9 @@ func (n *Notifier) storeReported(ctx context.Context) error {
 		if err == nil {
 			err = n.storeMessages(ctx, info)
 		}
-		if err != nil {
-			return err
-		}
+		errs = append(errs, err) // the others are told of
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Scan stores the messages about runs that have changed since the last scan: of other
@@ -176,6 +175,7 @@ func (n *Notifier) Scan(ctx context.Context) error {
 		return err
 	}
 	now := n.Clock()
+	var errs []error
 	for info, err := range n.Service.Runs(ctx, service.Principal{}, journal.RunFilter{}) {
 		if err != nil {
 			return err
@@ -183,9 +183,10 @@ func (n *Notifier) Scan(ctx context.Context) error {
 		if info.TouchedAt.Before(until.Add(-overlapTime)) {
 			continue
 		}
-		if err := n.storeMessages(ctx, info); err != nil {
-			return err
-		}
+		errs = append(errs, n.storeMessages(ctx, info)) // the others are told of
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	return n.Store.SetNotifiedUntil(ctx, now)
 }
@@ -206,7 +207,7 @@ func (n *Notifier) storeMessages(ctx context.Context, info *journal.RunInfo) err
 			err = n.Store.AddMessage(ctx, &store.Message{ID: "msg_" + hex.EncodeToString(sum[:16]), Target: target.storedName(), Body: body})
 		}
 		if err != nil {
-			return err
+			return wording.Errorf("run %s: %w", info.ID, err)
 		}
 	}
 	return nil

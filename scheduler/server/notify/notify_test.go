@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -162,6 +164,37 @@ func TestOnce(t *testing.T) {
 	}
 	if r.count() != 2 || len(r.ids) != 2 {
 		t.Errorf("got %v", r.got)
+	}
+}
+
+// damagedJournal cannot read the events of one run.
+type damagedJournal struct {
+	journal.Journal
+	run string
+}
+
+func (d damagedJournal) Events(ctx context.Context, id string, from int64) iter.Seq2[*journal.Event, error] {
+	if id != d.run {
+		return d.Journal.Events(ctx, id, from)
+	}
+	return func(yield func(*journal.Event, error) bool) { yield(nil, errors.New("damaged")) }
+}
+
+// A run that cannot be read keeps no other from being told of.
+func TestDamagedRun(t *testing.T) {
+	w := newWorld(t)
+	w.journal = damagedJournal{w.journal, "b"}
+	r := newReceiver(t, func() time.Time { return w.now })
+	n := w.notifier(r, "127.0.0.1:*")
+	n.Targets[0].On = append(n.Targets[0].On, journal.RunWaiting)
+	w.pass(n)
+	w.end("a", service.OriginAPI, journal.FlowFinished)
+	w.end("b", service.OriginAPI, journal.FlowWaiting)
+	if err := n.Scan(t.Context()); err == nil || !strings.Contains(err.Error(), "run b: ") {
+		t.Errorf("got %v", err)
+	}
+	if err := n.Send(t.Context()); err != nil || r.count() != 1 {
+		t.Errorf("got %v, %v", r.got, err)
 	}
 }
 
