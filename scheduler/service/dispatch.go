@@ -214,7 +214,8 @@ func (d *Dispatcher) forgetRun(id string) {
 }
 
 // launchRun carries a run out in a goroutine, which releases the user's place at its end. It
-// returns once the first event is durable, or with the error that came instead of it.
+// returns once the run has begun, or gone on with all of its answers, and that is durable, or with the error
+// that came instead.
 func (d *Dispatcher) launchRun(id, user string, session *Session, cancel context.CancelCauseFunc, events iter.Seq2[*journal.Event, error]) error {
 	d.mu.Lock()
 	isStopping := d.stopping
@@ -239,8 +240,8 @@ func (d *Dispatcher) launchRun(id, user string, session *Session, cancel context
 	return <-begun // soon, and also where the caller leaves: a run that it wants to cancel is there then
 }
 
-// carryOut publishes the events of a session. begun gets nil with the first of them, or the
-// error that came instead.
+// carryOut publishes the events of a session. begun gets nil with the first of them after the answers,
+// or the error that came instead.
 func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*journal.Event, error], begun chan<- error) {
 	live := d.hub.acquireRun(id)
 	defer d.hub.releaseRun(id, live)
@@ -254,7 +255,7 @@ func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*jou
 	defer releaseRun()
 	defer d.options.Ended(id)
 	ctx := context.WithoutCancel(d.ctx)
-	hasBegun, hasFailed := false, false
+	isShown, hasBegun, hasFailed := false, false, false
 	for event, err := range events {
 		if err != nil {
 			hasFailed = true
@@ -265,7 +266,8 @@ func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*jou
 			}
 			break
 		}
-		if !hasBegun {
+		if !isShown {
+			isShown = true
 			live.setLocal(true)
 		}
 		d.options.Observe(session, event)
@@ -273,7 +275,7 @@ func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*jou
 		if isLast(event) {
 			releaseRun()
 		}
-		if !hasBegun {
+		if !hasBegun && event.Type != journal.StepAnswered { // the last of the answers is safe too
 			hasBegun = true
 			d.clearFailures(id)
 			d.options.Changed(id)

@@ -275,6 +275,20 @@ func TestRefusedLaunch(t *testing.T) {
 	}
 }
 
+// Answers are not accepted before the last of them is safe.
+func TestLaunchWithLostAnswer(t *testing.T) {
+	d, _ := newIdleDispatcher(t)
+	full := errors.New("the disk is full")
+	events := func(yield func(*journal.Event, error) bool) {
+		if yield(&journal.Event{Run: "r", Seq: 1, Type: journal.StepAnswered, Step: "a", Time: time.Now()}, nil) {
+			yield(nil, full)
+		}
+	}
+	if err := d.launchRun("r", "", &Session{service: d.service}, func(error) {}, events); !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A session without an event and without an error does not keep its caller waiting.
 func TestLaunchWithoutEvents(t *testing.T) {
 	d, _ := newIdleDispatcher(t)
