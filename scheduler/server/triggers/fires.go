@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -135,9 +136,9 @@ func (t *Triggers) addFire(ctx context.Context, s *Schedule, at time.Time) error
 		t.cancelAll(ctx, open)
 	}
 	if f.State == store.FireStarting {
-		return t.begin(ctx, s, f)
+		_, err = t.begin(ctx, s, f)
 	}
-	return nil
+	return err
 }
 
 // openFires returns the fires of a schedule whose runs are not over, the oldest first.
@@ -235,7 +236,8 @@ func (t *Triggers) carryOut(ctx context.Context, f *store.Fire, since time.Time)
 	if err != nil {
 		return err
 	}
-	return t.begin(ctx, s, f)
+	_, err = t.begin(ctx, s, f)
+	return err
 }
 
 // settleGone ends a fire whose schedule is gone, or whose flow has errors now.
@@ -248,13 +250,13 @@ func (t *Triggers) settleGone(ctx context.Context, f *store.Fire) error {
 
 // begin begins the run of a fire that this process has recorded or claimed. A run of that id
 // that exists was begun by a process that died, or was slower than claimTime, or could not tell other
-// machines of it.
-func (t *Triggers) begin(ctx context.Context, s *Schedule, f *store.Fire) error {
+// machines of it. refused is why no run can begin, which is on record with the fire.
+func (t *Triggers) begin(ctx context.Context, s *Schedule, f *store.Fire) (refused, err error) {
 	if info, err := t.Service.Run(ctx, service.Principal{}, f.Run); err == nil {
 		if err := t.Dispatcher.StartQueued(ctx, s.Principal(), info); err != nil {
-			return err // the fire is taken up again after claimTime
+			return nil, err // the fire is taken up again after claimTime
 		}
-		return t.Store.SetFire(ctx, f, store.FireStarted, "")
+		return nil, t.Store.SetFire(ctx, f, store.FireStarted, "")
 	}
 	known := value.OfMap(value.Pairs("id", s.Schedule.ID, "time", f.At.In(s.Plan.Zone()).Format(time.RFC3339)))
 	inputs, err := renderInputs(ctx, s.Flow.Flow, s.Inputs, "schedule", known)
@@ -264,22 +266,22 @@ func (t *Triggers) begin(ctx context.Context, s *Schedule, f *store.Fire) error 
 		}, 0)
 	}
 	if err == nil {
-		return t.Store.SetFire(ctx, f, store.FireStarted, "")
+		return nil, t.Store.SetFire(ctx, f, store.FireStarted, "")
 	}
 	if errors.As(err, new(*service.NotStartedError)) {
 		t.Log.Warn("a schedule could not start its run yet", "schedule", s.ID, "run", f.Run, "error", err)
-		return nil // as above
+		return nil, nil //nolint:nilerr // as above
 	}
 	if _, missing := t.Service.Run(ctx, service.Principal{}, f.Run); missing == nil {
-		return t.Store.SetFire(ctx, f, store.FireStarted, "")
+		return nil, t.Store.SetFire(ctx, f, store.FireStarted, "")
 	}
 	var unavailable *service.UnavailableError
 	isLater := errors.Is(err, service.ErrQueueFull) || errors.Is(err, service.ErrStopping) || errors.Is(err, service.ErrAtWork)
 	if isLater || errors.As(err, &unavailable) || ctx.Err() != nil {
-		return nil //nolint:nilerr // the fire is taken up again after claimTime
+		return nil, nil //nolint:nilerr // the fire is taken up again after claimTime
 	}
 	t.Log.Error("a schedule could not start its run", "schedule", s.ID, "error", err)
-	return t.Store.SetFire(ctx, f, store.FireFailed, err.Error())
+	return err, t.Store.SetFire(ctx, f, store.FireFailed, err.Error())
 }
 
 // FireNow starts a run of a schedule at once, whether or not an earlier one is over, and
@@ -290,5 +292,6 @@ func (t *Triggers) FireNow(ctx context.Context, s *Schedule) (string, error) {
 	if _, err := t.Store.AddFire(ctx, f, false); err != nil {
 		return "", err
 	}
-	return run, t.begin(ctx, s, f)
+	refused, err := t.begin(ctx, s, f)
+	return run, cmp.Or(err, refused)
 }

@@ -548,6 +548,13 @@ func TestFailure(t *testing.T) {
 	if len(got) != 2 || !strings.HasPrefix(got[0], "23T08:00 failed: the inputs do not fit the flow") {
 		t.Errorf("the fires are %v", got)
 	}
+	schedule, err := s.Schedule(service.Principal{}, "f:s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.FireNow(t.Context(), schedule); calls.KindOf(err) != calls.Invalid {
+		t.Errorf("a fire by hand: %v", err)
+	}
 }
 
 // TestForeignFire leaves a fire of a schedule that this server does not have to another one,
