@@ -206,6 +206,9 @@ func (x *execution) isResumed(out Outcome) bool {
 // something for.
 func (x *execution) waitForWorker(ctx workflow.Context, out Outcome) (isOver bool, err error) {
 	x.describe(ctx, "no worker can carry it out: "+out.Missing)
+	if x.hasWoken() { // somebody has resumed the run meanwhile
+		x.napped, x.nap = 0, firstNap
+	}
 	if x.napped >= maxUnavailable {
 		return true, temporal.NewNonRetryableApplicationError(out.Missing, typeUnavailable, nil, out)
 	}

@@ -252,7 +252,9 @@ func TestResumedAtTheEnd(t *testing.T) {
 
 // A run that was resumed and that a worker refuses to go on with, as one whose run around it is over, ends.
 func TestResumedInVain(t *testing.T) {
-	th := newTheater(t, func(context.Context, int, stretchInput) (Outcome, error) { return Outcome{State: Cancelled, Seq: 3}, nil })
+	th := newTheater(t, func(context.Context, int, stretchInput) (Outcome, error) {
+		return Outcome{State: Cancelled, Seq: 3}, nil
+	})
 	th.RegisterDelayedCallback(func() { th.SignalWorkflow(wakeSignal, int64(3)) }, 0)
 	if out, err := th.run(input()); err != nil || out.State != Cancelled || len(th.stretches) != 1 {
 		t.Errorf("%d stretches, %+v, %v", len(th.stretches), out, err)
@@ -345,6 +347,28 @@ func TestUnavailable(t *testing.T) {
 	})
 	if _, err := th.run(input()); err != nil || len(th.stretches) != 3 {
 		t.Errorf("%d stretches, %v", len(th.stretches), err)
+	}
+}
+
+// Who resumes a run when its workflow asks a worker for the last time is not forgotten.
+func TestResumedAtTheLastTry(t *testing.T) {
+	isWoken := false
+	var last int
+	th := newTheater(t, func(_ context.Context, n int, _ stretchInput) (Outcome, error) {
+		if isWoken && n > last {
+			return Outcome{State: Finished, Seq: 9}, nil
+		}
+		return Outcome{State: Unavailable, Seq: 3, Missing: "the plugin demo"}, nil
+	})
+	began := th.Now()
+	th.SetOnActivityStartedListener(func(*activity.Info, context.Context, converterValues) {
+		if th.Now().Sub(began) >= maxUnavailable && !isWoken {
+			isWoken, last = true, len(th.stretches)
+			th.SignalWorkflow(wakeSignal, int64(3))
+		}
+	})
+	if out, err := th.run(input()); err != nil || out.State != Finished || !isWoken {
+		t.Errorf("it ends with %+v, %v", out, err)
 	}
 }
 
