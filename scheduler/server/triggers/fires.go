@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -27,6 +28,8 @@ const (
 	goneTime = 24 * time.Hour
 	// maxQueuedFires bounds the fires of a schedule that wait for the run before.
 	maxQueuedFires = 100
+	// byHand begins the keys of fires that are started by hand, which cancel no others.
+	byHand = "now "
 )
 
 // Run carries out the fires of schedules until ctx ends.
@@ -132,9 +135,6 @@ func (t *Triggers) addFire(ctx context.Context, s *Schedule, at time.Time) error
 	if err != nil || !added {
 		return err
 	}
-	if s.Overlap == trigger.OverlapCancel {
-		t.cancelAll(ctx, open)
-	}
 	if f.State == store.FireStarting {
 		_, err = t.begin(ctx, s, f)
 	}
@@ -167,9 +167,18 @@ func (t *Triggers) openFires(ctx context.Context, schedule string) ([]*store.Fir
 	return open, nil
 }
 
-// cancelAll ends the runs of earlier fires, and the fires whose runs have not begun.
-func (t *Triggers) cancelAll(ctx context.Context, open []*store.Fire) {
+// cancelEarlier ends the runs of the fires before one, and the fires whose runs have not begun; of those by hand,
+// whenever they were.
+func (t *Triggers) cancelEarlier(ctx context.Context, fire *store.Fire) error {
+	open, err := t.openFires(ctx, fire.Schedule)
+	if err != nil {
+		return err
+	}
 	for _, f := range open {
+		isLater := !isByHand(f) && !f.At.Before(fire.At) // or the fire itself
+		if isLater {
+			continue
+		}
 		err := t.Dispatcher.Cancel(ctx, service.Principal{}, f.Run)
 		switch calls.KindOf(err) { //nolint:exhaustive // the others are failures
 		case calls.Invalid: // it is over
@@ -181,7 +190,11 @@ func (t *Triggers) cancelAll(ctx context.Context, open []*store.Fire) {
 			t.Log.Warn("cancelling the run of an earlier fire", "schedule", f.Schedule, "run", f.Run, "error", err)
 		}
 	}
+	return nil
 }
+
+// isByHand reports whether a fire was started by hand.
+func isByHand(f *store.Fire) bool { return strings.HasPrefix(f.Key, byHand) }
 
 // isKnownLocked reports whether a schedule was there when the flows were last read.
 func (t *Triggers) isKnownLocked(id string) bool {
@@ -252,6 +265,16 @@ func (t *Triggers) settleGone(ctx context.Context, f *store.Fire) error {
 // that exists was begun by a process that died, or was slower than claimTime, or could not tell other
 // machines of it. refused is why no run can begin, which is on record with the fire.
 func (t *Triggers) begin(ctx context.Context, s *Schedule, f *store.Fire) (refused, err error) {
+	if s.Overlap == trigger.OverlapCancel && !isByHand(f) {
+		if err := t.cancelEarlier(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	return t.startRun(ctx, s, f)
+}
+
+// startRun starts the run of a fire, or sees that it was started.
+func (t *Triggers) startRun(ctx context.Context, s *Schedule, f *store.Fire) (refused, err error) {
 	if info, err := t.Service.Run(ctx, service.Principal{}, f.Run); err == nil {
 		if err := t.Dispatcher.StartQueued(ctx, s.Principal(), info); err != nil {
 			return nil, err // the fire is taken up again after claimTime
@@ -288,7 +311,7 @@ func (t *Triggers) begin(ctx context.Context, s *Schedule, f *store.Fire) (refus
 // returns its id.
 func (t *Triggers) FireNow(ctx context.Context, s *Schedule) (string, error) {
 	run := service.NewRunID()
-	f := &store.Fire{Schedule: s.ID, Key: "now " + run, At: t.Clock(), Run: run, State: store.FireStarting}
+	f := &store.Fire{Schedule: s.ID, Key: byHand + run, At: t.Clock(), Run: run, State: store.FireStarting}
 	if _, err := t.Store.AddFire(ctx, f, false); err != nil {
 		return "", err
 	}

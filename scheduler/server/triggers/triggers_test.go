@@ -443,6 +443,43 @@ func TestCancelLateFire(t *testing.T) {
 	equal(t, "runs", s.times(), "2026-11-23T09:00:00Z")
 }
 
+// TestCancelAfterCrash: with overlap cancel, who takes up a fire that a process has left cancels the run before too.
+func TestCancelAfterCrash(t *testing.T) {
+	p := newProject(t, "cron: 0 * * * *", "2026-11-23T07:30:00Z")
+	p.write("cron: 0 * * * *, overlap: cancel", waiting)
+	s := p.serve()
+	s.tick()
+	p.clock.set(p.at("2026-11-23T08:00:00Z"))
+	s.tick()
+	s.waitOver()
+	schedule, err := s.Schedule(service.Principal{}, "f:s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.clock.set(p.at("2026-11-23T09:00:05Z")) // the fire of 9 o'clock is late
+	if _, err := s.FireNow(t.Context(), schedule); err != nil {
+		t.Fatal(err)
+	}
+	s.waitOver()
+	left := &store.Fire{Schedule: "f:s", Key: "left", At: p.at("2026-11-23T09:00:00Z"), Run: service.NewRunID(), State: store.FireStarting}
+	if added, err := s.Store.AddFire(t.Context(), left, true); err != nil || !added {
+		t.Fatal(added, err)
+	}
+	p.clock.set(p.at("2026-11-23T09:00:15Z"))
+	s.tick()
+	s.waitOver()
+	list, err := s.Store.LastFires(t.Context(), "f:s", 9)
+	if err != nil || len(list) != 3 {
+		t.Fatal(list, err)
+	}
+	for _, f := range list {
+		want := map[bool]journal.RunStatus{true: journal.RunWaiting, false: journal.RunCancelled}[f.Key == left.Key]
+		if info, err := s.Service.Run(t.Context(), service.Principal{}, f.Run); err != nil || info.State != want {
+			t.Errorf("the run of %s is %+v, %v", f.At, info, err)
+		}
+	}
+}
+
 // TestUntold: a run of a fire that other machines could not be told of is begun once they can.
 func TestUntold(t *testing.T) {
 	p := newProject(t, "cron: 0 * * * *", "2026-11-23T07:30:00Z")
