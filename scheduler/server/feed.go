@@ -133,8 +133,7 @@ func (f *feed) publishState(info *journal.RunInfo) {
 	f.arrived = make(chan struct{})
 }
 
-// addReader counts a reader. The first one has the states that the runs have now recorded, so
-// that later ones count as changes.
+// addReader counts a reader. For the first one, changes of the time without readers are found.
 func (f *feed) addReader(ctx context.Context) error {
 	f.mu.Lock()
 	f.readers++
@@ -143,17 +142,10 @@ func (f *feed) addReader(ctx context.Context) error {
 	if !isFirst {
 		return nil
 	}
-	states := map[string]journal.RunStatus{}
-	for info, err := range f.service.Runs(ctx, service.Principal{}, journal.RunFilter{Limit: feedRuns}) {
-		if err != nil {
-			f.removeReader()
-			return err
-		}
-		states[info.ID] = info.State
+	if err := f.pollRuns(ctx); err != nil {
+		f.removeReader()
+		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.states = states
 	return nil
 }
 

@@ -293,7 +293,7 @@ func (t *Triggers) startRun(ctx context.Context, s *Schedule, f *store.Fire) (re
 	}
 	if errors.As(err, new(*service.NotStartedError)) {
 		t.Log.Warn("a schedule could not start its run yet", "schedule", s.ID, "run", f.Run, "error", err)
-		return nil, nil //nolint:nilerr // as above
+		return nil, nil // as above
 	}
 	if _, missing := t.Service.Run(ctx, service.Principal{}, f.Run); missing == nil {
 		return nil, t.Store.SetFire(ctx, f, store.FireStarted, "")
