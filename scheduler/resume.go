@@ -21,7 +21,7 @@ type Resumption struct {
 	// Flow is an edited flow; nil is that of the journal. Steps that finished must
 	// be as they were.
 	Flow *flow.Flow
-	// Seen is the seq of the last event that the caller knows, where nobody has asked it to resume a
+	// Seen is the seq of the last event that the caller knows, where no user has asked it to resume a
 	// run that was cancelled: one that was cancelled after that stays so, and the error is
 	// [ErrCancelledSince]. nil resumes it.
 	Seen *int64

@@ -206,7 +206,7 @@ func (x *execution) isResumed(out Outcome) bool {
 // something for.
 func (x *execution) waitForWorker(ctx workflow.Context, out Outcome) (isOver bool, err error) {
 	x.describe(ctx, "no worker can carry it out: "+out.Missing)
-	if x.hasWoken() { // somebody has resumed the run meanwhile
+	if x.hasWoken() { // the run was resumed meanwhile
 		x.napped, x.nap = 0, firstNap
 	}
 	if x.napped >= maxUnavailable {

@@ -18,7 +18,7 @@ const (
 )
 
 func init() {
-	if os.Getenv("GOGC") != "" { // somebody has chosen
+	if os.Getenv("GOGC") != "" { // the user has set it
 		return
 	}
 	debug.SetGCPercent(firstPercent)
