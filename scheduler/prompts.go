@@ -59,7 +59,7 @@ func (a *requests) record(ctx context.Context, req *llm.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	next := conversation{slices.Clone(req.Messages), calls.PartsOf(ctx)}
-	if last := len(a.conversations) - 1; last >= 0 && continues(next.messages, a.conversations[last].messages) {
+	if last := len(a.conversations) - 1; last >= 0 && continuesConversation(next.messages, a.conversations[last].messages) {
 		if next.parts == nil {
 			next.parts = a.conversations[last].parts
 		}
@@ -100,9 +100,9 @@ func (a *requests) setFirstToken(waited time.Duration) {
 	}
 }
 
-// continues reports whether a request asks again, or goes on after an answer to the request before it. One that
+// continuesConversation reports whether a request asks again, or goes on after an answer to the request before it. One that
 // has more messages in the place of an answer is another request.
-func continues(messages, before []llm.Message) bool {
+func continuesConversation(messages, before []llm.Message) bool {
 	if !startsWith(messages, before) {
 		return false
 	}

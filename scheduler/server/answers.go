@@ -53,7 +53,7 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 	if err != nil {
 		return nil, err
 	}
-	if p := notWaiting(info); p != nil {
+	if p := notWaitingProblem(info); p != nil {
 		return nil, p
 	}
 	details, _, err := s.options.Service.ShowRun(ctx, principalOf(ctx), in.ID)
@@ -68,7 +68,7 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 	if in.Check {
 		return out, nil
 	}
-	if err := s.goOn(ctx, in.ID, service.ResumeWith{Answers: answers, Wait: placeWait}, notWaiting); err != nil {
+	if err := s.goOn(ctx, in.ID, service.ResumeWith{Answers: answers, Wait: placeWait}, notWaitingProblem); err != nil {
 		return nil, err
 	}
 	out.Status, out.Body.State = http.StatusAccepted, string(journal.RunRunning)
@@ -92,8 +92,8 @@ func (s *Server) goOn(ctx context.Context, id string, with service.ResumeWith, r
 	return err
 }
 
-// notWaiting is the answer where a run waits for nothing; nil where it waits.
-func notWaiting(info *journal.RunInfo) *Problem {
+// notWaitingProblem is the answer where a run waits for nothing; nil where it waits.
+func notWaitingProblem(info *journal.RunInfo) *Problem {
 	if info.State == journal.RunWaiting {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (s *Server) resumeRun(ctx context.Context, in *resumeRunInput) (*body[accep
 	if err != nil {
 		return nil, err
 	}
-	if p := finished(info); p != nil {
+	if p := finishedProblem(info); p != nil {
 		return nil, p
 	}
 	with := service.ResumeWith{Wait: placeWait}
@@ -165,14 +165,14 @@ func (s *Server) resumeRun(ctx context.Context, in *resumeRunInput) (*body[accep
 			return nil, brokenFlow(problems)
 		}
 	}
-	if err := s.goOn(ctx, in.ID, with, finished); err != nil {
+	if err := s.goOn(ctx, in.ID, with, finishedProblem); err != nil {
 		return nil, err
 	}
 	return &body[accepted]{accepted{in.ID, string(journal.RunRunning), base + "/runs/" + in.ID + "/events"}}, nil
 }
 
-// finished is the answer where a run has finished; nil where it has not.
-func finished(info *journal.RunInfo) *Problem {
+// finishedProblem is the answer where a run has finished; nil where it has not.
+func finishedProblem(info *journal.RunInfo) *Problem {
 	if info.State == journal.RunFinished {
 		return overProblem(info)
 	}

@@ -109,7 +109,7 @@ func newStore(address string) (*config.SQL, error) {
 	return store, nil
 }
 
-// prepare makes the tables and the namespace default where there are none.
+// prepare creates the tables and the namespace default if they are missing.
 func prepare(store *config.SQL) error {
 	db, err := sql.NewSQLAdminDB(sqlplugin.DbKindUnknown, store, resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
 	if err != nil {
