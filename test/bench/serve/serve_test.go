@@ -56,8 +56,9 @@ func newProgram(tb testing.TB, allowed string) *program {
 	tb.Helper()
 	dir := tb.TempDir()
 	p := &program{tb: tb, file: filepath.Join(dir, "scheduler"), dir: filepath.Join(dir, "project")}
-	build := exec.CommandContext(tb.Context(), "go", "build", "-o", p.file, "./cmd/scheduler")
+	build := exec.CommandContext(tb.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", p.file, "./cmd/scheduler") // as `make build` does
 	build.Dir = filepath.Join("..", "..", "..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("%v: %s", err, out)
 	}
