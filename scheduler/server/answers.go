@@ -16,9 +16,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// placeWait is how long a run that goes on waits for a place.
-const placeWait = 10 * time.Second
-
 // answer is a value for a step that waits.
 type answer struct {
 	Step    string      `json:"step,omitempty" doc:"The step; it may be left out where one waits."`
@@ -68,7 +65,7 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 	if in.Check {
 		return out, nil
 	}
-	if err := s.goOn(ctx, in.ID, service.ResumeWith{Answers: answers, Wait: placeWait}, notWaitingProblem); err != nil {
+	if err := s.goOn(ctx, in.ID, service.ResumeWith{Answers: answers, Wait: service.SlotWait}, notWaitingProblem); err != nil {
 		return nil, err
 	}
 	out.Status, out.Body.State = http.StatusAccepted, string(journal.RunRunning)
@@ -151,7 +148,7 @@ func (s *Server) resumeRun(ctx context.Context, in *resumeRunInput) (*body[accep
 	if p := finishedProblem(info); p != nil {
 		return nil, p
 	}
-	with := service.ResumeWith{Wait: placeWait}
+	with := service.ResumeWith{Wait: service.SlotWait}
 	if in.Body != nil && in.Body.Flow != nil {
 		if p := checkScope(requestOf(ctx).caller, store.FlowsWrite); p != nil {
 			return nil, p

@@ -134,7 +134,7 @@ func sentinelProblem(err error) *Problem {
 	switch {
 	case errors.Is(err, service.ErrQueueFull):
 		return newProblem(http.StatusTooManyRequests, "busy", wording.OfError(err), wording.Say("try again later, or raise serve.max_queued")).retryAfter(5)
-	case errors.Is(err, service.ErrNoPlace):
+	case errors.Is(err, service.ErrNoSlot):
 		return newProblem(http.StatusServiceUnavailable, "busy", wording.OfError(err), wording.Say("try again later, or raise serve.max_runs")).retryAfter(5)
 	case errors.Is(err, service.ErrStopping):
 		return newProblem(http.StatusServiceUnavailable, "stopping", wording.OfError(err), wording.Text{}).retryAfter(5)

@@ -29,7 +29,7 @@ type RunItem struct {
 	Owner     string            `json:"owner,omitempty" doc:"Whose run it is."`
 	Origin    string            `json:"origin,omitempty" doc:"What began it: api, openai, cli."`
 	Session   string            `json:"session,omitempty"`
-	Queued    bool              `json:"queued" doc:"Whether it waits for a place."`
+	Queued    bool              `json:"queued" doc:"Whether it waits for a run slot."`
 	Stuck     bool              `json:"stuck,omitempty" doc:"Whether it was taken over in vain too often; resume it."`
 	LastSeq   int64             `json:"last_seq" doc:"The number of the last event."`
 	Progress  *service.Progress `json:"progress,omitempty" doc:"How far it has come, with view=progress."`

@@ -48,7 +48,7 @@ type startedRun struct {
 	Run    string   `json:"run"`
 	Flow   string   `json:"flow"`
 	State  string   `json:"state" enum:"running,waiting,failed,cancelled,finished"`
-	Queued bool     `json:"queued" doc:"Whether it waits for a place."`
+	Queued bool     `json:"queued" doc:"Whether it waits for a run slot."`
 	Events string   `json:"events" doc:"The path of its events."`
 	Notes  []string `json:"notes,omitempty" doc:"What may be wrong with the request."`
 }

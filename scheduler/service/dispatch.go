@@ -64,7 +64,7 @@ type Dispatcher struct {
 	service *Service
 	options DispatcherOptions
 	hub     hub
-	places  *places
+	slots   *runSlots
 	ctx     context.Context // ends the runs
 	end     context.CancelCauseFunc
 	runs    sync.WaitGroup
@@ -89,7 +89,7 @@ func (s *Service) NewDispatcher(o DispatcherOptions) *Dispatcher {
 		o.Ended = func(string) {}
 	}
 	d := &Dispatcher{
-		service: s, options: o, hub: hub{runs: map[string]*liveRun{}}, places: newPlaces(o.Limits),
+		service: s, options: o, hub: hub{runs: map[string]*liveRun{}}, slots: newRunSlots(o.Limits),
 		active: map[string]context.CancelCauseFunc{}, known: map[string]chan struct{}{}, failures: map[string]int{}, stuck: map[string]int64{},
 	}
 	d.ctx, d.end = context.WithCancelCause(context.Background())
@@ -101,7 +101,7 @@ func NewRunID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Start begins a run that goes on in the background: it is durable when Start returns, and
 // whatever is wrong with its inputs is the error. r.ID must be set. Where there is no room
-// the run waits at most so long for a place, and fails with [ErrNoPlace]; with 0 it is queued
+// the run waits at most so long for a slot, and fails with [ErrNoSlot]; with 0 it is queued
 // durably, or refused with [ErrQueueFull].
 func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wait time.Duration) ([]Note, error) {
 	if d.options.On != "" {
@@ -110,11 +110,11 @@ func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wai
 	if err := d.registerRun(r.ID); err != nil {
 		return nil, err
 	}
-	if !d.places.tryAcquire(p.User) {
+	if !d.slots.tryAcquire(p.User) {
 		if wait == 0 {
 			return d.queueRun(ctx, p, r)
 		}
-		if err := d.awaitPlace(ctx, p.User, wait); err != nil {
+		if err := d.awaitSlot(ctx, p.User, wait); err != nil {
 			d.forgetRun(r.ID)
 			return nil, err
 		}
@@ -124,35 +124,35 @@ func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wai
 	if err != nil {
 		cancel(nil)
 		d.forgetRun(r.ID)
-		d.places.releasePlace(p.User)
+		d.slots.release(p.User)
 		return notes, err
 	}
 	return notes, d.launchRun(r.ID, p.User, session, cancel, session.Events())
 }
 
-// queueRun records a run that has not begun and lets it wait for its turn. Its place in the
-// queue is reserved first, so that runs that start at once do not pass the limit.
+// queueRun records a run that has not begun and lets it wait for its turn. It is counted in the
+// queue first, so that runs that start at once do not pass the limit.
 func (d *Dispatcher) queueRun(ctx context.Context, p Principal, r StartRequest) ([]Note, error) {
-	if !d.places.reservePlace() {
+	if !d.slots.reserveInQueue() {
 		d.forgetRun(r.ID)
 		return nil, ErrQueueFull
 	}
 	_, notes, err := d.service.Enqueue(ctx, p, r)
 	if err != nil {
-		d.places.cancelReserved()
+		d.slots.cancelReservation()
 		d.forgetRun(r.ID)
 		return notes, err
 	}
 	d.options.Changed(r.ID)
-	d.places.enqueueReserved(p.User, func() { d.recoverRun(r.ID, p.User) })
+	d.slots.enqueueReserved(p.User, func() { d.recoverRun(r.ID, p.User) })
 	return notes, nil
 }
 
-// awaitPlace waits for a place of the user.
-func (d *Dispatcher) awaitPlace(ctx context.Context, user string, limit time.Duration) error {
+// awaitSlot waits for a slot of the user.
+func (d *Dispatcher) awaitSlot(ctx context.Context, user string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return d.places.waitForPlace(ctx, user)
+	return d.slots.waitForSlot(ctx, user)
 }
 
 // registerRun makes a run known here, so that recovery leaves it alone.
@@ -213,7 +213,7 @@ func (d *Dispatcher) forgetRun(id string) {
 	delete(d.active, id)
 }
 
-// launchRun carries a run out in a goroutine, which releases the user's place at its end. It
+// launchRun carries a run out in a goroutine, which releases the user's slot at its end. It
 // returns once the run has begun, or gone on with all of its answers, and that is durable, or with the error
 // that came instead.
 func (d *Dispatcher) launchRun(id, user string, session *Session, cancel context.CancelCauseFunc, events iter.Seq2[*journal.Event, error]) error {
@@ -226,14 +226,14 @@ func (d *Dispatcher) launchRun(id, user string, session *Session, cancel context
 	d.mu.Unlock()
 	if isStopping {
 		d.forgetRun(id)
-		d.places.releasePlace(user)
+		d.slots.release(user)
 		cancel(nil)
 		return ErrStopping
 	}
 	begun := make(chan error, 1)
 	go func() {
 		defer d.runs.Done()
-		defer d.places.releasePlace(user)
+		defer d.slots.release(user)
 		defer cancel(nil)
 		d.carryOut(id, session, events, begun)
 	}()
@@ -323,11 +323,14 @@ func (d *Dispatcher) logEnd(id string, err error) {
 	d.options.Log.Error("run failed", "run", id, "error", err)
 }
 
+// SlotWait is how long a request waits for a slot for its run, where it waits.
+const SlotWait = 10 * time.Second
+
 // ResumeWith is what a run goes on with: nothing, answers, or an edited flow.
 type ResumeWith struct {
 	Answers []scheduler.Answer
 	Flow    *flow.Flow
-	// Wait is how long the run may wait for a place.
+	// Wait is how long the run may wait for a slot.
 	Wait time.Duration
 
 	seen *int64 // [scheduler.Resumption] Seen
@@ -335,7 +338,7 @@ type ResumeWith struct {
 
 // Resume goes on with a run in the background. Answers are checked before anything runs:
 // when Resume returns nil, they are durable; with an error nothing has changed. A run that is
-// cancelled while it waits for a place stays so, with [scheduler.ErrCancelledSince].
+// cancelled while it waits for a slot stays so, with [scheduler.ErrCancelledSince].
 func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with ResumeWith) error {
 	info, err := d.service.Run(ctx, p, id)
 	if err != nil {
@@ -348,7 +351,7 @@ func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with Re
 		return err
 	}
 	user := info.Labels[journal.LabelOwner]
-	if err := d.awaitPlace(ctx, user, with.Wait); err != nil {
+	if err := d.awaitSlot(ctx, user, with.Wait); err != nil {
 		d.forgetRun(id)
 		return err
 	}
@@ -356,12 +359,12 @@ func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with Re
 	return d.continueRun(ctx, p, id, user, with)
 }
 
-// continueRun goes on with a registered run for which there is a place.
+// continueRun goes on with a registered run that has a slot.
 func (d *Dispatcher) continueRun(ctx context.Context, p Principal, id, user string, with ResumeWith) error {
 	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: id, Flow: with.Flow})
 	if err != nil {
 		d.forgetRun(id)
-		d.places.releasePlace(user)
+		d.slots.release(user)
 		return err
 	}
 	runCtx, cancel := context.WithCancelCause(d.ctx)
@@ -390,7 +393,7 @@ func (d *Dispatcher) Cancel(ctx context.Context, p Principal, id string) error {
 }
 
 // Load returns how many runs are at work and how many wait for their turn.
-func (d *Dispatcher) Load() (active, queued int) { return d.places.counts() }
+func (d *Dispatcher) Load() (active, queued int) { return d.slots.counts() }
 
 // IsStopping reports whether [Dispatcher.Close] was called.
 func (d *Dispatcher) IsStopping() bool {

@@ -233,8 +233,8 @@ func TestCancelAsItsTurnComes(t *testing.T) {
 	}
 }
 
-// A run that is cancelled while its answers wait for a place does not go on.
-func TestCancelBeforeItsPlace(t *testing.T) {
+// A run that is cancelled while its answers wait for a slot does not go on.
+func TestCancelBeforeItsSlot(t *testing.T) {
 	model := heldModel{make(chan struct{})}
 	j := journalmemory.New(time.Now)
 	s := newServiceOf(model, func(context.Context, bool) (journal.Journal, error) { return j, nil })

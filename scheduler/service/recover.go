@@ -70,7 +70,7 @@ func (d *Dispatcher) recoverOnce(ctx context.Context) error {
 			continue
 		}
 		user := info.Labels[journal.LabelOwner]
-		d.places.enqueueAlways(user, func() { d.recoverRun(info.ID, user) })
+		d.slots.enqueueAlways(user, func() { d.recoverRun(info.ID, user) })
 	}
 	return nil
 }
@@ -98,12 +98,12 @@ func (d *Dispatcher) clearFailures(id string) {
 	delete(d.failures, id)
 }
 
-// recoverRun goes on with a run whose turn has come; the caller has its place. What another
+// recoverRun goes on with a run whose turn has come; the caller has its slot. What another
 // process has taken, or ended, in the meantime is left alone.
 func (d *Dispatcher) recoverRun(id, user string) {
 	if d.IsStopping() {
 		d.forgetRun(id)
-		d.places.releasePlace(user)
+		d.slots.release(user)
 		return
 	}
 	info, err := d.service.Run(d.ctx, Principal{}, id)
@@ -111,7 +111,7 @@ func (d *Dispatcher) recoverRun(id, user string) {
 		err = d.continueRun(d.ctx, Principal{}, id, user, ResumeWith{seen: &info.LastSeq})
 	} else {
 		d.forgetRun(id)
-		d.places.releasePlace(user)
+		d.slots.release(user)
 	}
 	if err == nil && info.CancelRequested && info.Holder == nil { // its process died before it could heed that
 		_, err = d.service.CancelHere(d.ctx, id)

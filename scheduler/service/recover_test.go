@@ -51,13 +51,13 @@ func (c *countedJournal) Events(ctx context.Context, id string, from int64) iter
 	return c.Journal.Events(ctx, id, from)
 }
 
-// newIdleDispatcher returns one that has no place for a run, and its journal.
+// newIdleDispatcher returns one that has no slot for a run, and its journal.
 func newIdleDispatcher(t *testing.T) (*Dispatcher, *countedJournal) {
 	t.Helper()
 	j := &countedJournal{Journal: journalmemory.New(time.Now), reads: map[string]int{}, abandoned: map[string]bool{}}
 	s := New(Parts{Journal: func(context.Context, bool) (journal.Journal, error) { return j, nil }})
 	d := s.NewDispatcher(DispatcherOptions{Limits: Limits{Queued: 1}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
-	d.places.taken = 9 // of runs that the tests launch without a place
+	d.slots.taken = 9 // of runs that the tests launch without a slot
 	t.Cleanup(func() {
 		d.Close(context.Background())
 		if err := s.Close(); err != nil {

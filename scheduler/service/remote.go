@@ -306,7 +306,7 @@ func (d *Dispatcher) startElsewhere(ctx context.Context, p Principal, r StartReq
 }
 
 // resumeElsewhere goes on with a run that other machines carry out. As with a run of this process, who follows it
-// next is to find that it goes on: it waits for that as long as for a place.
+// next is to find that it goes on: it waits for that as long as for a slot.
 func (d *Dispatcher) resumeElsewhere(ctx context.Context, p Principal, info *journal.RunInfo, with ResumeWith) error {
 	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: info.ID, Flow: with.Flow})
 	if err != nil {

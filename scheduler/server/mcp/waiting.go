@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -19,9 +18,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
-
-// placeWait is how long a run that goes on waits for a place.
-const placeWait = 10 * time.Second
 
 // What the protocol calls what a user does with a form, and the kinds of forms.
 const (
@@ -163,7 +159,7 @@ func answersOf(given *value.Map, waiting []journal.WaitingFor) (answers []schedu
 
 // resumeRun goes on with a run with answers that fit.
 func (t *turn) resumeRun(ctx context.Context, details *service.RunDetails, answers []scheduler.Answer) (*sdk.CallToolResult, error) {
-	err := t.api.options.Dispatcher.Resume(ctx, t.by.Principal, t.run, service.ResumeWith{Answers: answers, Wait: placeWait})
+	err := t.api.options.Dispatcher.Resume(ctx, t.by.Principal, t.run, service.ResumeWith{Answers: answers, Wait: service.SlotWait})
 	if err != nil && ctx.Err() == nil {
 		return failureResult(err, t.run), nil
 	}

@@ -69,7 +69,7 @@ func errorOf(err error) *Error {
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.Is(err, service.ErrNoPlace), errors.Is(err, service.ErrStopping):
+	case errors.Is(err, service.ErrNoSlot), errors.Is(err, service.ErrStopping):
 		return NewError(http.StatusServiceUnavailable, wording.OfError(err), "", "busy")
 	case errors.Is(err, service.ErrQueueFull):
 		return NewError(http.StatusTooManyRequests, wording.OfError(err), "", "busy")

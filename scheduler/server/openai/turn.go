@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -13,9 +12,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
-
-// placeWait is how long a request waits for a place.
-const placeWait = 10 * time.Second
 
 // turn is one request of a conversation. Chat makes one; it belongs to its goroutine.
 type turn struct {
@@ -158,7 +154,7 @@ func (t *turn) beginRun(ctx context.Context) error {
 	t.out.run = id
 	_, err := t.api.options.Dispatcher.Start(ctx, t.by.Principal, service.StartRequest{
 		ID: id, Flow: f, Inputs: inputs, Origin: service.OriginOpenAI, Session: t.in.session,
-	}, placeWait)
+	}, service.SlotWait)
 	if err != nil {
 		return t.cancelIfLeft(ctx, err)
 	}

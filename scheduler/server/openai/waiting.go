@@ -62,7 +62,7 @@ func (t *turn) goOn(ctx context.Context, info *journal.RunInfo) error {
 	place := waiting[0].Step + ":" + waiting[0].Pointers()[0]
 	given, err := scheduler.ParseAnswer(place+"="+textOf(t.in.messages.List()[at]), waiting)
 	if err == nil {
-		err = t.api.options.Dispatcher.Resume(ctx, t.by.Principal, info.ID, service.ResumeWith{Answers: []scheduler.Answer{given}, Wait: placeWait})
+		err = t.api.options.Dispatcher.Resume(ctx, t.by.Principal, info.ID, service.ResumeWith{Answers: []scheduler.Answer{given}, Wait: service.SlotWait})
 	}
 	if err != nil && calls.KindOf(err) == calls.Invalid {
 		if err := t.askField(ctx, waiting, err.Error()); err != nil {

@@ -1563,7 +1563,7 @@ export interface components {
             owner?: string;
             /** @description How far it has come, with view=progress. */
             progress?: components["schemas"]["Progress"];
-            /** @description Whether it waits for a place. */
+            /** @description Whether it waits for a run slot. */
             queued: boolean;
             reply?: string;
             run: string;
@@ -1608,7 +1608,7 @@ export interface components {
             owner?: string;
             /** @description How far it has come, with view=progress. */
             progress?: components["schemas"]["Progress"];
-            /** @description Whether it waits for a place. */
+            /** @description Whether it waits for a run slot. */
             queued: boolean;
             run: string;
             session?: string;
@@ -1740,7 +1740,7 @@ export interface components {
             flow: string;
             /** @description What may be wrong with the request. */
             notes?: string[] | null;
-            /** @description Whether it waits for a place. */
+            /** @description Whether it waits for a run slot. */
             queued: boolean;
             run: string;
             /** @enum {string} */
