@@ -105,7 +105,7 @@ func (a *app) whyKept(info *journal.RunInfo, prune journal.Prune) string {
 	if info.Holder != nil {
 		return a.Language.Say("it is held by %v", info.Holder)
 	}
-	isOpen := info.State == journal.RunRunning || info.State == journal.RunWaiting
+	isOpen := !info.State.IsOver()
 	if !prune.Force && isOpen {
 		return a.Language.Say("it is %s; --force deletes it all the same", stateWord(info, a.Language))
 	}

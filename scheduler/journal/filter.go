@@ -37,8 +37,7 @@ func (p *Prune) Matches(run *RunInfo) bool {
 			states = append(states, RunRunning, RunWaiting)
 		}
 	}
-	live := run.State == RunRunning || run.State == RunWaiting
-	isKept := live && !p.Force
+	isKept := !run.State.IsOver() && !p.Force
 	if run.Holder != nil || isKept {
 		return false
 	}

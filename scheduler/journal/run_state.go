@@ -40,6 +40,9 @@ func (s RunStatus) After(t EventType) RunStatus {
 	return RunRunning
 }
 
+// IsOver reports whether a run of this state does not go on by itself, and waits for nothing.
+func (s RunStatus) IsOver() bool { return s == RunFinished || s == RunFailed || s == RunCancelled }
+
 // StepStatus is how a step stands.
 type StepStatus string
 

@@ -94,7 +94,7 @@ func notWaitingProblem(info *journal.RunInfo) *Problem {
 	if info.State == journal.RunWaiting {
 		return nil
 	}
-	if service.IsOver(info.State) {
+	if info.State.IsOver() {
 		return overProblem(info)
 	}
 	p := newProblem(http.StatusConflict, "held", wording.Say("the run does not wait: it is %s", wording.Of(string(info.State))), wording.Text{})

@@ -101,7 +101,7 @@ func (s *Server) streamEvents(info *journal.RunInfo, in *runEventsInput) (*strea
 	}
 	if in.LastEventID == "" {
 		after = max(in.From-1, 0)
-	} else if after >= info.LastSeq && service.IsOver(info.State) && info.Holder == nil {
+	} else if after >= info.LastSeq && info.State.IsOver() && info.Holder == nil {
 		return &stream{func(hctx huma.Context) { hctx.SetStatus(http.StatusNoContent) }}, nil
 	}
 	after = min(after, info.LastSeq)

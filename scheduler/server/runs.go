@@ -295,7 +295,7 @@ func (s *Server) cancelRun(ctx context.Context, in *RunID) (*body[*RunItem], err
 	if err != nil {
 		return nil, err
 	}
-	if service.IsOver(info.State) {
+	if info.State.IsOver() {
 		return nil, overProblem(info)
 	}
 	if err := s.dispatcher.Cancel(ctx, principalOf(ctx), in.ID); err != nil {

@@ -275,7 +275,7 @@ func (s *Server) awaitEnd(ctx context.Context, run string, limit time.Duration, 
 	if err != nil {
 		return err
 	}
-	if !service.IsOver(info.State) {
+	if !info.State.IsOver() {
 		doc := out.Body.Value.Map().Clone()
 		doc.Set("state", value.Must(string(info.State)))
 		doc.Set("queued", value.Must(info.Queued()))

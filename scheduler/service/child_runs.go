@@ -64,8 +64,7 @@ func (c *childRuns) cancelFormer(ctx context.Context, child *scheduler.ChildRun)
 	if calls.KindOf(err) == calls.NotFound {
 		return nil
 	}
-	isOver := err == nil && info.State != journal.RunRunning && info.State != journal.RunWaiting
-	if err != nil || isOver {
+	if err != nil || info.State.IsOver() {
 		return markUnavailable(err)
 	}
 	return c.cancelChild(ctx, child.Former)
@@ -98,7 +97,7 @@ func readChild(ctx context.Context, j journal.Journal, session *Session) (spent 
 			return llm.Usage{}, markUnavailable(err)
 		}
 		session.State.Add(e)
-		if isLast(e) && e.Type != journal.FlowFinished {
+		if e.StopsRun() && e.Type != journal.FlowFinished {
 			spent = session.State.Usage
 		}
 	}
@@ -232,7 +231,7 @@ func (s *Service) IsOrphan(ctx context.Context, info *journal.RunInfo) (bool, er
 	if calls.KindOf(err) == calls.NotFound {
 		return true, nil
 	}
-	return err == nil && IsOver(around.State), err
+	return err == nil && around.State.IsOver(), err
 }
 
 // cancelChildren cancels the runs that a run waits for, which would wait for ever, in the journal, and

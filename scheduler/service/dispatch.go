@@ -272,7 +272,7 @@ func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*jou
 		}
 		d.options.Observe(session, event)
 		d.publishEvent(live, event)
-		if isLast(event) {
+		if event.StopsRun() {
 			releaseRun()
 		}
 		if !hasBegun && event.Type != journal.StepAnswered { // the last of the answers is safe too
@@ -304,12 +304,6 @@ func (d *Dispatcher) publishEvent(live *liveRun, e *journal.Event) {
 		return
 	}
 	live.publishFrame(frame)
-}
-
-// isLast reports whether a session ends with the event.
-func isLast(e *journal.Event) bool {
-	state := journal.RunRunning.After(e.Type)
-	return e.Step == "" && state != journal.RunRunning
 }
 
 // logEnd logs the end of a run where its journal does not tell of it.

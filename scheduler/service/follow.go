@@ -134,10 +134,5 @@ func isStreamOver(info *journal.RunInfo, o FollowOptions) bool {
 	if info.State == journal.RunWaiting {
 		return o.UntilWaiting
 	}
-	return IsOver(info.State)
-}
-
-// IsOver reports whether a run of this state does not go on by itself.
-func IsOver(state journal.RunStatus) bool {
-	return state == journal.RunFinished || state == journal.RunFailed || state == journal.RunCancelled
+	return info.State.IsOver()
 }

@@ -203,7 +203,7 @@ func (s *Session) followRemote(parent context.Context, yield func(*journal.Event
 			if !yield(event, nil) {
 				return
 			}
-			if isLast(event) {
+			if event.StopsRun() {
 				if err := endOf(event); err != nil {
 					yield(nil, err)
 				}
@@ -374,7 +374,7 @@ func (s *Service) CancelHere(ctx context.Context, id string) (*journal.RunInfo, 
 	if err != nil {
 		return nil, err
 	}
-	if info.State != journal.RunRunning && info.State != journal.RunWaiting {
+	if info.State.IsOver() {
 		return info, nil
 	}
 	if err := j.Cancel(ctx, id); err != nil && calls.KindOf(err) != calls.Invalid {

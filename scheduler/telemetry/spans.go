@@ -88,7 +88,7 @@ func (r *runTrace) observe(e *journal.Event) {
 	case journal.StepWaiting, journal.StepFailed, journal.StepFinished:
 		r.endStep(path, e)
 	default:
-		if e.Step == "" && journal.RunRunning.After(e.Type) != journal.RunRunning {
+		if e.StopsRun() {
 			r.endRoot(e)
 		}
 	}

@@ -110,8 +110,8 @@ func (a *activities) lastOutcome(ctx context.Context, info *journal.RunInfo, aft
 		if err != nil {
 			return Outcome{}, false, err
 		}
-		if state := journal.RunRunning.After(e.Type); e.Step == "" && state != journal.RunRunning {
-			return outcomeOf(info.Flow, e, state), true, nil
+		if e.StopsRun() {
+			return outcomeOf(info.Flow, e), true, nil
 		}
 	}
 	return Outcome{}, false, nil
@@ -133,8 +133,8 @@ func (a *activities) cancelUnwanted(ctx context.Context, info *journal.RunInfo) 
 }
 
 // outcomeOf returns what the last event of a run means for its workflow.
-func outcomeOf(flow string, e *journal.Event, state journal.RunStatus) Outcome {
-	out := Outcome{State: State(state), Seq: e.Seq, Flow: flow}
+func outcomeOf(flow string, e *journal.Event) Outcome {
+	out := Outcome{State: State(journal.RunRunning.After(e.Type)), Seq: e.Seq, Flow: flow}
 	if e.Data == nil {
 		return out
 	}
@@ -182,8 +182,8 @@ func (a *activities) carryOn(ctx context.Context, info *journal.RunInfo, p *coun
 		if e.Type == journal.StepFinished {
 			p.finished.Add(1)
 		}
-		if state := journal.RunRunning.After(e.Type); e.Step == "" && state != journal.RunRunning {
-			out = outcomeOf(info.Flow, e, state)
+		if e.StopsRun() {
+			out = outcomeOf(info.Flow, e)
 		}
 	}
 	return out, nil

@@ -155,7 +155,7 @@ func (t *Triggers) openFires(ctx context.Context, schedule string) ([]*store.Fir
 			if err != nil && !isGone {
 				return nil, err
 			}
-			if isGone || service.IsOver(info.State) {
+			if isGone || info.State.IsOver() {
 				if err := t.Store.SetFire(ctx, f, store.FireOver, ""); err != nil {
 					return nil, err
 				}

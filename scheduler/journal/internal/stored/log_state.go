@@ -195,10 +195,10 @@ func NewCancelledEvent(info *journal.RunInfo) *journal.Event {
 
 // CheckCancel returns an error where a run cannot be cancelled any more.
 func CheckCancel(info *journal.RunInfo) error {
-	if info.State == journal.RunRunning || info.State == journal.RunWaiting {
-		return nil
+	if info.State.IsOver() {
+		return errOver(info.ID, info.State)
 	}
-	return errOver(info.ID, info.State)
+	return nil
 }
 
 // IsUnheeded reports whether the holder of a run was asked to stop it and let go of it without having done so, as
