@@ -123,8 +123,7 @@ func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wai
 	session, notes, err := d.service.NewSession(runCtx, p, r)
 	if err != nil {
 		cancel(nil)
-		d.forgetRun(r.ID)
-		d.slots.release(p.User)
+		d.dropRun(r.ID, p.User)
 		return notes, err
 	}
 	return notes, d.launchRun(r.ID, p.User, session, cancel, session.Events())
@@ -202,7 +201,7 @@ func (d *Dispatcher) isKnown(id string) bool {
 	return d.known[id] != nil
 }
 
-// forgetRun ends what register began: the run has ended here, or does not begin.
+// forgetRun ends what registerRun began: the run has ended here, or does not begin.
 func (d *Dispatcher) forgetRun(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -211,6 +210,12 @@ func (d *Dispatcher) forgetRun(id string) {
 	}
 	delete(d.known, id)
 	delete(d.active, id)
+}
+
+// dropRun forgets a registered run that does not begin here, and releases the slot that its user has for it.
+func (d *Dispatcher) dropRun(id, user string) {
+	d.forgetRun(id)
+	d.slots.release(user)
 }
 
 // launchRun carries a run out in a goroutine, which releases the user's slot at its end. It
@@ -225,8 +230,7 @@ func (d *Dispatcher) launchRun(id, user string, session *Session, cancel context
 	}
 	d.mu.Unlock()
 	if isStopping {
-		d.forgetRun(id)
-		d.slots.release(user)
+		d.dropRun(id, user)
 		cancel(nil)
 		return ErrStopping
 	}
@@ -357,8 +361,7 @@ func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with Re
 func (d *Dispatcher) continueRun(ctx context.Context, p Principal, id, user string, with ResumeWith) error {
 	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: id, Flow: with.Flow})
 	if err != nil {
-		d.forgetRun(id)
-		d.slots.release(user)
+		d.dropRun(id, user)
 		return err
 	}
 	runCtx, cancel := context.WithCancelCause(d.ctx)

@@ -98,33 +98,38 @@ func (d *Dispatcher) clearFailures(id string) {
 	delete(d.failures, id)
 }
 
-// recoverRun goes on with a run whose turn has come; the caller has its slot. What another
-// process has taken, or ended, in the meantime is left alone.
+// recoverRun goes on with a run whose turn has come, and counts that as a failure where it cannot; the
+// caller has its slot.
 func (d *Dispatcher) recoverRun(id, user string) {
 	if d.IsStopping() {
-		d.forgetRun(id)
-		d.slots.release(user)
+		d.dropRun(id, user)
 		return
 	}
-	info, err := d.service.Run(d.ctx, Principal{}, id)
-	if err == nil && info.State == journal.RunRunning && info.Holder == nil && !info.CancelRequested {
-		err = d.continueRun(d.ctx, Principal{}, id, user, ResumeWith{seen: &info.LastSeq})
-	} else {
-		d.forgetRun(id)
-		d.slots.release(user)
-	}
-	if err == nil && info.CancelRequested && info.Holder == nil { // its process died before it could heed that
-		_, err = d.service.CancelHere(d.ctx, id)
-		d.options.Changed(id)
-	}
+	err := d.tryRecover(id, user)
 	var held *journal.HeldError
-	if err == nil || errors.As(err, &held) || errors.Is(err, scheduler.ErrCancelledSince) || d.ctx.Err() != nil {
+	isElsewhere := errors.As(err, &held) || errors.Is(err, scheduler.ErrCancelledSince)
+	if err == nil || isElsewhere || d.ctx.Err() != nil {
 		return
 	}
 	d.mu.Lock()
 	d.failures[id]++
 	d.mu.Unlock()
 	d.options.Log.Error("run could not be recovered", "run", id, "error", err)
+}
+
+// tryRecover goes on with a run, or cancels it where its process died before it could heed a request to. What
+// another process has taken, or ended, in the meantime is left alone.
+func (d *Dispatcher) tryRecover(id, user string) error {
+	info, err := d.service.Run(d.ctx, Principal{}, id)
+	if err == nil && info.State == journal.RunRunning && info.Holder == nil && !info.CancelRequested {
+		return d.continueRun(d.ctx, Principal{}, id, user, ResumeWith{seen: &info.LastSeq})
+	}
+	d.dropRun(id, user)
+	if err == nil && info.CancelRequested && info.Holder == nil {
+		_, err = d.service.CancelInJournal(d.ctx, id)
+		d.options.Changed(id)
+	}
+	return err
 }
 
 // IsStuck reports whether a run that no process holds is left alone because taking it up has
@@ -142,15 +147,9 @@ func (d *Dispatcher) IsStuck(ctx context.Context, info *journal.RunInfo) (bool, 
 	if isStuck || !info.Abandoned || info.LastSeq == 0 {
 		return isStuck, nil
 	}
-	n := 0
-	for e, err := range d.service.Events(ctx, Principal{}, info.ID, 1) {
-		if err != nil {
-			return false, err
-		}
-		n = countTakeOvers(n, e)
-	}
-	if n < maxTakeOvers {
-		return false, nil
+	n, err := d.service.takeOversAfter(ctx, info.ID, 0)
+	if err != nil || n < maxTakeOvers {
+		return false, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -164,12 +163,25 @@ func (s *Service) HasNotMoved(ctx context.Context, info *journal.RunInfo, since 
 	if !info.Abandoned || info.State != journal.RunRunning {
 		return false, nil
 	}
-	n := 0
-	for e, err := range s.Events(ctx, Principal{}, info.ID, since+1) {
+	n, err := s.takeOversAfter(ctx, info.ID, since)
+	return n >= maxTakeOvers, err
+}
+
+// takeOversAfter returns how often a run was taken over from processes that died, after an event and
+// since the last step that finished.
+func (s *Service) takeOversAfter(ctx context.Context, run string, seq int64) (n int, err error) {
+	for e, err := range s.Events(ctx, Principal{}, run, seq+1) {
 		if err != nil {
-			return false, err
+			return 0, err
 		}
-		n = countTakeOvers(n, e)
+		switch e.Type { //nolint:exhaustive // the others tell nothing
+		case journal.FlowResumed:
+			if e.Data != nil && e.Data.Interrupted {
+				n++
+			}
+		case journal.StepFinished:
+			n = 0
+		}
 	}
-	return n >= maxTakeOvers, nil
+	return n, nil
 }

@@ -367,9 +367,9 @@ func (d *Dispatcher) StartQueued(ctx context.Context, p Principal, info *journal
 	return err
 }
 
-// CancelHere cancels a run of this machine's, and returns how it stands then. One that is over
-// stays as it is.
-func (s *Service) CancelHere(ctx context.Context, id string) (*journal.RunInfo, error) {
+// CancelInJournal cancels a run whose carrier asks for it, which therefore is not told, and returns how
+// the run stands then. One that is over stays as it is.
+func (s *Service) CancelInJournal(ctx context.Context, id string) (*journal.RunInfo, error) {
 	j, info, err := s.visibleRun(ctx, Principal{}, id)
 	if err != nil {
 		return nil, err

@@ -206,17 +206,3 @@ func parseVersion(text string) (numbers [3]int, ok bool) {
 	}
 	return numbers, true
 }
-
-// countTakeOvers returns how often a run was taken over from processes that died, since the
-// last step that finished.
-func countTakeOvers(n int, e *journal.Event) int {
-	switch e.Type { //nolint:exhaustive // the others tell nothing
-	case journal.FlowResumed:
-		if e.Data != nil && e.Data.Interrupted {
-			return n + 1
-		}
-	case journal.StepFinished:
-		return 0
-	}
-	return n
-}

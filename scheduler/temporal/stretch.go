@@ -125,7 +125,7 @@ func (a *activities) cancelUnwanted(ctx context.Context, info *journal.RunInfo) 
 	if err != nil || !isUnwanted || info.Holder != nil {
 		return Outcome{}, false, err
 	}
-	info, err = a.service.CancelHere(ctx, info.ID)
+	info, err = a.service.CancelInJournal(ctx, info.ID)
 	if err != nil {
 		return Outcome{}, false, err
 	}
@@ -291,7 +291,7 @@ func (a *activities) cancel(ctx context.Context, request cancelRequest) (Outcome
 	if err := a.checkStore(ctx, request.Store); err != nil {
 		return Outcome{}, err
 	}
-	info, err := a.service.CancelHere(ctx, request.Run)
+	info, err := a.service.CancelInJournal(ctx, request.Run)
 	if err != nil {
 		return Outcome{}, activityError(err)
 	}
