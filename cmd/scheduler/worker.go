@@ -329,7 +329,7 @@ func (c *machineCheck) checkFlows() error {
 			c.reportMissing(one.ID, &service.MissingError{Reasons: []error{one.Problems.Err()}})
 			continue
 		}
-		c.reportMissing(one.ID, c.service.CheckHere(one.Flow))
+		c.reportMissing(one.ID, c.service.CheckWorker(one.Flow))
 		for _, step := range one.Flow.QueuedSteps() {
 			c.isForOthers(c.Language.Say("%s: the flow %s of the step %s", one.ID, step.File, step.Step), step.Queue)
 		}
@@ -350,11 +350,11 @@ func (c *machineCheck) checkRuns(ctx context.Context) error {
 		if c.isForOthers(info.ID, queue) {
 			continue
 		}
-		session, _, err := c.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: info.ID, Here: true})
+		session, _, err := c.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: info.ID, OnWorker: true})
 		if err == nil {
 			err = session.CheckMachine()
 		}
-		c.reportMissing(info.ID, service.MissingOf(err))
+		c.reportMissing(info.ID, service.AsMissing(err))
 	}
 	return nil
 }

@@ -65,16 +65,16 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 	if in.Check {
 		return out, nil
 	}
-	if err := s.goOn(ctx, in.ID, service.ResumeWith{Answers: answers, Wait: service.SlotWait}, notWaitingProblem); err != nil {
+	if err := s.resumeOrRefuse(ctx, in.ID, service.ResumeWith{Answers: answers, Wait: service.SlotWait}, notWaitingProblem); err != nil {
 		return nil, err
 	}
 	out.Status, out.Body.State = http.StatusAccepted, string(journal.RunRunning)
 	return out, nil
 }
 
-// goOn goes on with a run. refuse returns why a run cannot go on as it stands, or nil: where another request has brought the run
+// resumeOrRefuse resumes a run. refuse returns why a run cannot go on as it stands, or nil: where another request has brought the run
 // to such a state meanwhile, that is the error.
-func (s *Server) goOn(ctx context.Context, id string, with service.ResumeWith, refuse func(*journal.RunInfo) *Problem) error {
+func (s *Server) resumeOrRefuse(ctx context.Context, id string, with service.ResumeWith, refuse func(*journal.RunInfo) *Problem) error {
 	err := s.dispatcher.Resume(ctx, principalOf(ctx), id, with)
 	if err == nil || calls.KindOf(err) != calls.Invalid {
 		return err
@@ -162,7 +162,7 @@ func (s *Server) resumeRun(ctx context.Context, in *resumeRunInput) (*body[accep
 			return nil, brokenFlow(problems)
 		}
 	}
-	if err := s.goOn(ctx, in.ID, with, finishedProblem); err != nil {
+	if err := s.resumeOrRefuse(ctx, in.ID, with, finishedProblem); err != nil {
 		return nil, err
 	}
 	return &body[accepted]{accepted{in.ID, string(journal.RunRunning), base + "/runs/" + in.ID + "/events"}}, nil

@@ -139,7 +139,7 @@ func (m *machines) Start(_ context.Context, run service.RemoteRun) error {
 		if info.LastSeq > run.Seq && info.State == journal.RunCancelled {
 			return // since it was asked for
 		}
-		session, _, err := m.service.ReopenSession(ctx, anyone, service.ResumeRequest{Run: run.ID, Here: true})
+		session, _, err := m.service.ReopenSession(ctx, anyone, service.ResumeRequest{Run: run.ID, OnWorker: true})
 		if err != nil {
 			m.t.Error(err)
 			return
@@ -156,7 +156,7 @@ func (m *machines) Start(_ context.Context, run service.RemoteRun) error {
 }
 
 func (m *machines) Answer(ctx context.Context, run service.RemoteRun, answers []scheduler.Answer, more bool) ([]scheduler.Answer, error) {
-	session, _, err := m.service.ReopenSession(ctx, anyone, service.ResumeRequest{Run: run.ID, Here: true})
+	session, _, err := m.service.ReopenSession(ctx, anyone, service.ResumeRequest{Run: run.ID, OnWorker: true})
 	if err != nil {
 		return nil, err
 	}

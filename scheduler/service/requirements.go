@@ -55,9 +55,9 @@ func (s *Session) CheckMachine() error {
 	return missingError(append(missing, missingFiles(f)...))
 }
 
-// CheckHere returns a *[MissingError] where this machine, as a worker, lacks what a flow needs. What
+// CheckWorker returns a *[MissingError] where this machine, as a worker, lacks what a flow needs. What
 // its child runs need is for their machines.
-func (s *Service) CheckHere(f *flow.Flow) error {
+func (s *Service) CheckWorker(f *flow.Flow) error {
 	e, _, err := s.parts.Executor(f, ExecutorOptions{})
 	if err != nil {
 		return missingError([]error{err})
@@ -121,9 +121,9 @@ func (s *Service) queueOfChild(ctx context.Context, parent, child string) (queue
 	return queue, nil
 }
 
-// MissingOf returns an error of preparing a run as a *[MissingError], unless the journal is at
+// AsMissing returns an error of preparing a run as a *[MissingError], unless the journal is at
 // fault or there is no such run.
-func MissingOf(err error) error {
+func AsMissing(err error) error {
 	var unavailable *UnavailableError
 	var missing *MissingError
 	isOther := errors.As(err, &unavailable) || errors.As(err, &missing)

@@ -22,8 +22,8 @@ type ResumeRequest struct {
 	Now time.Time
 	// Strict makes the run strict, as [StartRequest] Strict does; one that began so stays it.
 	Strict bool
-	// Here is set by what carries runs of other machines out: this is the machine.
-	Here bool
+	// OnWorker is true where this machine carries the run out for other ones.
+	OnWorker bool
 	// Drain is [scheduler.StepExecutor] Drain.
 	Drain <-chan struct{}
 }
@@ -39,10 +39,10 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	}
 	surroundings := Surroundings{Dir: s.localDir(began.Dir), Language: began.Language}
 	on, parent := header.Labels[journal.LabelRunsOn], header.Labels[journal.LabelChildOf]
-	isOnWorker := r.Here && on != "" && parent == "" // which carries flows that have a queue out elsewhere
+	queuedElsewhere := r.OnWorker && on != "" && parent == "" // flows that have a queue are runs of their own
 	f := r.Flow
 	if f == nil {
-		f, err = s.recordedFlow(header, surroundings, isOnWorker)
+		f, err = s.recordedFlow(header, surroundings, queuedElsewhere)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -63,7 +63,7 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	e.Seed, e.Language, e.Journal = uint64(began.Seed), began.Language, j
 	e.Strict, e.Drain = r.Strict || began.Strict, r.Drain
 	if e.Loader != nil {
-		e.Loader.QueuedElsewhere = isOnWorker
+		e.Loader.QueuedElsewhere = queuedElsewhere
 	}
 	e.Owner, e.Root = p.resumedOwner(header.Labels, began.Bound), surroundings.Dir
 	e.Scope, e.MaxTokens = began.Scope, began.MaxTokens
@@ -71,12 +71,12 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	session.State, session.ID, session.Origin = state, r.Run, header.Labels[journal.LabelOrigin]
 	session.program, session.isReopened = header.Program, true
 	switch {
-	case parent != "" && !r.Here:
+	case parent != "" && !r.OnWorker:
 		return nil, notes, calls.Errorf(calls.Invalid, "the run %s is a part of the run %s, which goes on with it", r.Run, parent).
 			WithHint("resume the run %s", parent)
-	case on != "" && !r.Here:
+	case on != "" && !r.OnWorker:
 		err = s.makeRemote(ctx, session, on)
-	case isOnWorker:
+	case queuedElsewhere:
 		e.Elsewhere = &childRuns{service: s, executor: e, header: header, options: began}
 	}
 	return session, notes, err

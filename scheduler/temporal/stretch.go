@@ -152,11 +152,11 @@ func outcomeOf(flow string, e *journal.Event) Outcome {
 
 // carryOn goes on with the run.
 func (a *activities) carryOn(ctx context.Context, info *journal.RunInfo, p *counters) (Outcome, error) {
-	session, _, err := a.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: info.ID, Here: true, Drain: a.drain})
+	session, _, err := a.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: info.ID, OnWorker: true, Drain: a.drain})
 	if err == nil {
 		err = session.CheckMachine()
 	}
-	err = service.MissingOf(err)
+	err = service.AsMissing(err)
 	var missing *service.MissingError
 	if errors.As(err, &missing) {
 		return Outcome{State: Unavailable, Seq: info.LastSeq, Flow: info.Flow, Missing: missing.Error()}, nil
@@ -272,9 +272,9 @@ func (a *activities) answer(ctx context.Context, request answerRequest) ([]answe
 	if err != nil {
 		return nil, activityError(err)
 	}
-	session, _, err := a.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: request.Run, Here: true})
+	session, _, err := a.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: request.Run, OnWorker: true})
 	if err != nil {
-		if err := service.MissingOf(err); errors.As(err, new(*service.MissingError)) { // another worker may have it
+		if err := service.AsMissing(err); errors.As(err, new(*service.MissingError)) { // another worker may have it
 			return nil, temporal.NewApplicationError(err.Error(), typeUnavailable)
 		}
 		return nil, activityError(err)

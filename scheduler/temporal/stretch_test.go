@@ -377,14 +377,14 @@ func TestStretchNeedsNothingOfChildren(t *testing.T) {
 	}
 	for queue, isMissing := range map[string]bool{"queue: gpu, ": false, "": true} {
 		run := m.enqueue("steps: [{id: a, call: flow, " + queue + "with: {path: " + inner + "}}]\n")
-		session, _, err := m.service.ReopenSession(t.Context(), service.Principal{}, service.ResumeRequest{Run: run, Here: true})
+		session, _, err := m.service.ReopenSession(t.Context(), service.Principal{}, service.ResumeRequest{Run: run, OnWorker: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := session.CheckMachine(); (err != nil) != isMissing {
 			t.Errorf("with %q: %v", queue, err)
 		}
-		if err := m.service.CheckHere(session.Flow); (err != nil) != isMissing {
+		if err := m.service.CheckWorker(session.Flow); (err != nil) != isMissing {
 			t.Errorf("with %q, as a flow of the project: %v", queue, err)
 		}
 	}
@@ -402,12 +402,12 @@ func TestStretchWithoutCallOfChildren(t *testing.T) {
 		run := m.enqueue("steps: [{id: a, call: flow, " + step + "with: {path: " + inner + "}}]\noutputs: {x: \"{{ a.x }}\"}\n")
 		m.lacksCall = true
 		isQueued := step+flowQueue != " "
-		session, _, err := m.service.ReopenSession(t.Context(), service.Principal{}, service.ResumeRequest{Run: run, Here: true})
+		session, _, err := m.service.ReopenSession(t.Context(), service.Principal{}, service.ResumeRequest{Run: run, OnWorker: true})
 		if err == nil {
 			err = session.CheckMachine()
 		}
 		var missing *service.MissingError
-		if errors.As(service.MissingOf(err), &missing) == isQueued {
+		if errors.As(service.AsMissing(err), &missing) == isQueued {
 			t.Errorf("with %q in the step and %q in the flow: %v", step, flowQueue, err)
 		}
 		library := m.service.NewWorkerLibrary([]string{filepath.Dir(inner)})

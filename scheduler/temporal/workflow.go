@@ -15,10 +15,10 @@ const (
 	// execution: the server bounds the updates of one at 2,000.
 	maxStretches = 200
 	maxAnswers   = 1000
-	// firstNap and longestNap are how long a run waits for a worker that can carry it out,
+	// firstDelay and maxDelay are how long a run waits for a worker that can carry it out,
 	// before it asks the next one; maxUnavailable is for how long in all.
-	firstNap       = 2 * time.Second
-	longestNap     = 30 * time.Second
+	firstDelay     = 2 * time.Second
+	maxDelay       = 30 * time.Second
 	maxUnavailable = time.Hour
 )
 
@@ -43,8 +43,8 @@ type execution struct {
 	isWoken bool
 	// began is the seq of the last event that was known when the last stretch began.
 	began int64
-	// napped is how long no worker could carry the run out, nap how long the next wait is.
-	napped, nap time.Duration
+	// unavailableFor is how long no worker could carry the run out, nextDelay how long the next wait is.
+	unavailableFor, nextDelay time.Duration
 	// missing is what the last worker lacked; "" where a worker is at the run.
 	missing string
 	// details is what Temporal's pages show.
@@ -53,7 +53,7 @@ type execution struct {
 
 // runWorkflow is the workflow of a run.
 func runWorkflow(ctx workflow.Context, in Input) (Outcome, error) {
-	x := &execution{in: in, nap: firstNap}
+	x := &execution{in: in, nextDelay: firstDelay}
 	if err := x.setHandlers(ctx); err != nil {
 		return Outcome{}, err
 	}
@@ -167,7 +167,7 @@ func (x *execution) handleOutcome(ctx workflow.Context, out Outcome) (isOver boo
 		return false, nil
 	}
 	if out.State != Unavailable {
-		x.napped, x.nap = 0, firstNap
+		x.unavailableFor, x.nextDelay = 0, firstDelay
 	}
 	switch out.State {
 	case HandedOver:
@@ -207,15 +207,15 @@ func (x *execution) isResumed(out Outcome) bool {
 func (x *execution) waitForWorker(ctx workflow.Context, out Outcome) (isOver bool, err error) {
 	x.describe(ctx, "no worker can carry it out: "+out.Missing)
 	if x.hasWoken() { // the run was resumed meanwhile
-		x.napped, x.nap = 0, firstNap
+		x.unavailableFor, x.nextDelay = 0, firstDelay
 	}
-	if x.napped >= maxUnavailable {
+	if x.unavailableFor >= maxUnavailable {
 		return true, temporal.NewNonRetryableApplicationError(out.Missing, typeUnavailable, nil, out)
 	}
 	started := workflow.Now(ctx)
-	_, _ = workflow.AwaitWithTimeout(ctx, x.nap, x.hasWoken)
-	x.napped += workflow.Now(ctx).Sub(started)
-	x.nap = min(2*x.nap, longestNap)
+	_, _ = workflow.AwaitWithTimeout(ctx, x.nextDelay, x.hasWoken)
+	x.unavailableFor += workflow.Now(ctx).Sub(started)
+	x.nextDelay = min(2*x.nextDelay, maxDelay)
 	return false, nil
 }
 

@@ -148,7 +148,7 @@ func TestHandedOver(t *testing.T) {
 	if len(th.stretches) != 3 || th.stretches[2].After != 20 || th.stretches[2].Since != 3 {
 		t.Errorf("the stretches are %+v", th.stretches)
 	}
-	if waited := th.Now().Sub(began); waited >= firstNap {
+	if waited := th.Now().Sub(began); waited >= firstDelay {
 		t.Errorf("it took %s", waited)
 	}
 }

@@ -203,13 +203,13 @@ func (l *pgLog) Close() error {
 	delete(j.logs, l)
 	j.mu.Unlock()
 	ctx := context.Background()
-	err := j.write(ctx, func(c *pgdb.Conn) error { return l.letGo(ctx, c) })
+	err := j.write(ctx, func(c *pgdb.Conn) error { return l.endLease(ctx, c) })
 	j.db.Notify(channel, l.Opened.ID)
 	return l.EndClose(err)
 }
 
-// letGo ends the lease, and cancels the run where its holder did not do what was asked of it.
-func (l *pgLog) letGo(ctx context.Context, c *pgdb.Conn) error {
+// endLease gives the lease up, and cancels the run where its holder did not do what was asked of it.
+func (l *pgLog) endLease(ctx context.Context, c *pgdb.Conn) error {
 	var cancel bool
 	held, err := c.QueryRow(ctx, "UPDATE journal_run SET lease = NULL WHERE key = $1 AND lease = $2 RETURNING cancel", []any{l.key, l.lease}, &cancel)
 	if err != nil || !held || !cancel {

@@ -263,10 +263,10 @@ func (j *Postgres) Follow(ctx context.Context, id string, after int64) iter.Seq2
 				yield(nil, err)
 				return
 			}
-			var goOn bool
-			after, goOn = j.yieldEvents(ctx, decoder, r, after+1, yield)
+			var wantsMore bool
+			after, wantsMore = j.yieldEvents(ctx, decoder, r, after+1, yield)
 			isOver := r.State != journal.RunRunning && r.Holder == nil
-			if !goOn || isOver {
+			if !wantsMore || isOver {
 				return
 			}
 			if err := sub.Wait(ctx); err != nil {
@@ -300,9 +300,9 @@ func (j *Postgres) readEvents(ctx context.Context, id string, from int64, clear 
 }
 
 // yieldEvents yields the events of a run from a seq on, up to the last that its row knows, and
-// returns the last it has yielded, or the one before from. goOn is false after an error, and
+// returns the last it has yielded, or the one before from. wantsMore is false after an error, and
 // where yield wants no more.
-func (j *Postgres) yieldEvents(ctx context.Context, decoder *stored.Decoder, r *runRow, from int64, yield func(*journal.Event, error) bool) (last int64, goOn bool) {
+func (j *Postgres) yieldEvents(ctx context.Context, decoder *stored.Decoder, r *runRow, from int64, yield func(*journal.Event, error) bool) (last int64, wantsMore bool) {
 	for from <= r.LastSeq {
 		page, err := j.readPage(ctx, r, from)
 		if err != nil {

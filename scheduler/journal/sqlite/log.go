@@ -297,11 +297,11 @@ func (l *sqliteLog) Close() error {
 	j.mu.Lock()
 	delete(j.logs, l)
 	j.mu.Unlock()
-	return l.EndClose(j.write(l.letGo))
+	return l.EndClose(j.write(l.endLease))
 }
 
-// letGo ends the lease, and cancels the run where its holder did not do what was asked of it.
-func (l *sqliteLog) letGo(c *sqlitefile.Conn) error {
+// endLease gives the lease up, and cancels the run where its holder did not do what was asked of it.
+func (l *sqliteLog) endLease(c *sqlitefile.Conn) error {
 	var cancel bool
 	held, err := c.QueryRow("UPDATE run SET lease = NULL WHERE key = ? AND lease = ? RETURNING cancel", []any{l.key, l.lease}, &cancel)
 	if err != nil || !held || !cancel {

@@ -129,7 +129,7 @@ func (t *turn) serve(ctx context.Context) error {
 		return err
 	}
 	if waits != nil {
-		return t.goOn(ctx, waits)
+		return t.answerField(ctx, waits)
 	}
 	return t.beginRun(ctx)
 }

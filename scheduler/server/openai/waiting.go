@@ -46,9 +46,9 @@ func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
 	return info, nil
 }
 
-// goOn answers the first field that the run waits for with what the user says, and goes on
+// answerField answers the first field that the run waits for with what the user says, and goes on
 // with the run.
-func (t *turn) goOn(ctx context.Context, info *journal.RunInfo) error {
+func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	t.out.run = info.ID
 	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, info.ID)
 	if err != nil {
