@@ -19,8 +19,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// originCLI is the label origin of runs that the command line begins.
-const originCLI = "cli"
+// startedByCLI is the label origin of runs that the command line begins.
+const startedByCLI = "cli"
 
 // runFlags are the flags of the subcommand run.
 type runFlags struct {
@@ -133,7 +133,7 @@ func (a *app) runFlow(ctx context.Context, path string, f *runFlags) error {
 	}
 	started, notes, err := a.service.NewSession(ctx, service.Principal{User: f.user}, service.StartRequest{
 		Flow: flow, Inputs: inputs, Provider: f.provider, Mode: f.cassetteMode(), Now: now, Seed: f.seed, On: on,
-		Strict: f.show.strict, Ephemeral: f.ephemeral, Interactive: !f.show.json && a.CanAsk(), Origin: originCLI, Labels: labels,
+		Strict: f.show.strict, Ephemeral: f.ephemeral, Interactive: !f.show.json && a.CanAsk(), StartedBy: startedByCLI, Labels: labels,
 	})
 	a.printNotes(notes)
 	if err != nil {

@@ -58,7 +58,7 @@ func (p *Provider) readJSON(r io.Reader, a *answer) error {
 
 // readEvents reads a stream of chunks up to its end mark.
 func (p *Provider) readEvents(r *bufio.Reader, a *answer) error {
-	events := eventReader{r: r}
+	events := sseReader{r: r}
 	for {
 		event, err := events.nextEvent()
 		if err != nil {
@@ -75,7 +75,7 @@ func (p *Provider) readEvents(r *bufio.Reader, a *answer) error {
 }
 
 // endOfStream judges a stream whose next event cannot be read because of err.
-func (p *Provider) endOfStream(events *eventReader, a *answer, err error) error {
+func (p *Provider) endOfStream(events *sseReader, a *answer, err error) error {
 	switch {
 	case a.finishReason != "" && !errors.Is(err, endpoint.ErrTooLong):
 		return a.finishAnswer() // the answer is whole, whatever became of its end mark

@@ -22,10 +22,10 @@ type event struct {
 	partial bool
 }
 
-// eventReader splits a text/event-stream into events: lines end with LF, CRLF or
+// sseReader splits a text/event-stream into events: lines end with LF, CRLF or
 // CR, a line that begins with a colon is a comment, a blank line ends an event,
 // several data lines are one text.
-type eventReader struct {
+type sseReader struct {
 	r      *bufio.Reader
 	skipLF bool
 	ended  bool
@@ -36,7 +36,7 @@ type eventReader struct {
 }
 
 // nextEvent returns the next event that has data; io.EOF at the end.
-func (e *eventReader) nextEvent() (event, error) {
+func (e *sseReader) nextEvent() (event, error) {
 	var data []byte
 	name, has := "", false
 	for {
@@ -73,7 +73,7 @@ func (e *eventReader) nextEvent() (event, error) {
 
 // nextLine returns the next line without its end. At the end of the stream it returns
 // what is left, then empty lines.
-func (e *eventReader) nextLine(limit int) ([]byte, error) {
+func (e *sseReader) nextLine(limit int) ([]byte, error) {
 	var line []byte
 	for {
 		if _, err := e.r.Peek(1); errors.Is(err, io.EOF) {

@@ -15,7 +15,7 @@ import (
 
 func readAll(t *testing.T, r io.Reader) []event {
 	t.Helper()
-	events := eventReader{r: bufio.NewReader(r)}
+	events := sseReader{r: bufio.NewReader(r)}
 	var all []event
 	for {
 		e, err := events.nextEvent()

@@ -23,7 +23,7 @@ const waitingRunsAge = 10 * time.Second
 func (s *Server) observeRuns(o service.DispatcherOptions) service.DispatcherOptions {
 	observer := s.options.Telemetry
 	o.Observe = func(session *service.Session, e *journal.Event) {
-		observer.ObserveEvent(telemetry.Run{ID: e.Run, Flow: session.Flow.Name, Origin: session.Origin, State: session.State}, e)
+		observer.ObserveEvent(telemetry.Run{ID: e.Run, Flow: session.Flow.Name, StartedBy: session.StartedBy, State: session.State}, e)
 	}
 	o.Ended = observer.EndRun
 	return o

@@ -126,7 +126,7 @@ func (s *Server) beginRun(ctx context.Context, run, id string, o *StartOptions) 
 		return value.Value{}, err
 	}
 	notes, err := s.dispatcher.Start(ctx, principalOf(ctx), service.StartRequest{
-		ID: run, Flow: found.Flow, Inputs: inputs, Provider: o.LLM, Origin: service.OriginAPI, Session: o.Session, Labels: o.Labels,
+		ID: run, Flow: found.Flow, Inputs: inputs, Provider: o.LLM, StartedBy: service.StartedByAPI, Session: o.Session, Labels: o.Labels,
 	}, 0)
 	if err != nil {
 		return value.Value{}, err

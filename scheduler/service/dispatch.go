@@ -18,23 +18,23 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// The origins of runs that a server begins.
+// What of a server begins runs: the values of the label [journal.LabelOrigin].
 const (
-	OriginAPI     = "api"
-	OriginOpenAI  = "openai"
-	OriginMCP     = "mcp"
-	OriginTrigger = "trigger"
+	StartedByAPI     = "api"
+	StartedByOpenAI  = "openai"
+	StartedByMCP     = "mcp"
+	StartedByTrigger = "trigger"
 )
 
-// serverOrigins are the values of the label origin of runs that a [Dispatcher] recovers by
+// serverStarters are the values of the label origin of runs that a [Dispatcher] recovers by
 // itself.
-func serverOrigins() []string {
-	return []string{OriginAPI, OriginOpenAI, OriginMCP, "server", OriginTrigger}
+func serverStarters() []string {
+	return []string{StartedByAPI, StartedByOpenAI, StartedByMCP, "server", StartedByTrigger}
 }
 
 // IsServerRun reports whether a server began a run.
 func IsServerRun(info *journal.RunInfo) bool {
-	return slices.Contains(serverOrigins(), info.Labels[journal.LabelOrigin])
+	return slices.Contains(serverStarters(), info.Labels[journal.LabelOrigin])
 }
 
 // DispatcherOptions are the settings of a [Dispatcher].

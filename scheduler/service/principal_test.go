@@ -59,7 +59,7 @@ func TestRunsOfOthers(t *testing.T) {
 	s := newService()
 	defer s.Close()
 	f := loadText(t, s, waitsForCity)
-	id, _ := start(t, s, lin, f, service.StartRequest{Origin: "api", Session: "s1", Labels: map[string]string{"ticket": "42"}})
+	id, _ := start(t, s, lin, f, service.StartRequest{StartedBy: "api", Session: "s1", Labels: map[string]string{"ticket": "42"}})
 	ctx := t.Context()
 	drain := func(events func(yield func(*journal.Event, error) bool)) error {
 		for _, err := range events {

@@ -70,7 +70,7 @@ func newIdleDispatcher(t *testing.T) (*Dispatcher, *countedJournal) {
 // leaveRun records a run that no process holds, with events of these types.
 func leaveRun(t *testing.T, j journal.Journal, id string, types ...journal.EventType) {
 	t.Helper()
-	log, err := j.Begin(t.Context(), &journal.RunHeader{ID: id, Flow: "f", Labels: map[string]string{journal.LabelOrigin: OriginAPI}, StartedAt: time.Now()})
+	log, err := j.Begin(t.Context(), &journal.RunHeader{ID: id, Flow: "f", Labels: map[string]string{journal.LabelOrigin: StartedByAPI}, StartedAt: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func (s *Service) newRemoteSession(ctx context.Context, e *scheduler.StepExecuto
 		return nil, err
 	}
 	session := s.newSession(e, r.Flow, false, r.Now)
-	session.Origin = r.Origin
+	session.StartedBy = r.StartedBy
 	if err := s.makeRemote(ctx, session, r.On); err != nil {
 		return nil, err
 	}

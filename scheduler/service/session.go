@@ -21,8 +21,8 @@ type Session struct {
 	State *journal.RunState
 	// ID is that of the run; "" before its first event.
 	ID string
-	// Origin is what began the run: its label, or "".
-	Origin string
+	// StartedBy is what began the run: its label [journal.LabelOrigin], or "".
+	StartedBy string
 	// Ephemeral is true where the record of the run is gone with the session.
 	Ephemeral bool
 

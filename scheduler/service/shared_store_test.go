@@ -76,7 +76,7 @@ func TestServersShareAStore(t *testing.T) {
 	var ids []string
 	for range 8 {
 		id := service.NewRunID()
-		r := service.StartRequest{ID: id, Flow: f, Inputs: value.OfMap(value.Pairs("question", "one two three")), Origin: service.OriginAPI}
+		r := service.StartRequest{ID: id, Flow: f, Inputs: value.OfMap(value.Pairs("question", "one two three")), StartedBy: service.StartedByAPI}
 		if _, err := first.Start(t.Context(), anyone, r, 0); err != nil {
 			t.Fatal(err)
 		}

@@ -42,9 +42,9 @@ type StartRequest struct {
 	// ID is that of the run; "" makes a new one. A server that must not start a run twice
 	// chooses it before.
 	ID string
-	// Origin is what begins the run: [journal.LabelOrigin]. Session is the session that it
+	// StartedBy is what begins the run: [journal.LabelOrigin]. Session is the session that it
 	// belongs to: [journal.LabelSession]. "" is none.
-	Origin, Session string
+	StartedBy, Session string
 	// Labels are the user's own: names that programs agree on are refused.
 	Labels map[string]string
 	// On names what carries the run out on other machines, see [Parts] Remote: the label
@@ -89,7 +89,7 @@ func (s *Service) NewSession(ctx context.Context, p Principal, r StartRequest) (
 		e.Journal = s.parts.EphemeralJournal()
 	}
 	session := s.newSession(e, r.Flow, r.Ephemeral, r.Now)
-	session.Origin = r.Origin
+	session.StartedBy = r.StartedBy
 	session.begin = e.Run(ctx, r.Flow, r.Inputs)
 	return session, notes, nil
 }
@@ -165,7 +165,7 @@ func (r *StartRequest) runLabels(p Principal) (map[string]string, error) {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	for name, text := range map[string]string{journal.LabelOrigin: r.Origin, journal.LabelSession: r.Session, journal.LabelRunsOn: r.On} {
+	for name, text := range map[string]string{journal.LabelOrigin: r.StartedBy, journal.LabelSession: r.Session, journal.LabelRunsOn: r.On} {
 		if text != "" {
 			labels[name] = text
 		}

@@ -90,7 +90,7 @@ func (m *metrics) observeFlow(run Run, e *journal.Event) {
 	if state == journal.RunRunning {
 		return
 	}
-	m.runs.WithLabelValues(run.Flow, string(state), run.Origin).Inc()
+	m.runs.WithLabelValues(run.Flow, string(state), run.StartedBy).Inc()
 	if e.Data != nil && e.Data.DurationMS != nil {
 		m.runSeconds.WithLabelValues(run.Flow).Observe(*e.Data.DurationMS / 1000)
 	}

@@ -51,7 +51,7 @@ type Traces struct {
 
 // Run is what an [Observer] has to know of a run. Its caller makes it for each event.
 type Run struct {
-	ID, Flow, Origin string
+	ID, Flow, StartedBy string
 	// State is what the events so far add up to, the one that is observed included.
 	State *journal.RunState
 }
@@ -158,7 +158,7 @@ func (o *Observer) runTrace(run Run) *runTrace {
 	defer o.mu.Unlock()
 	r := o.runs[run.ID]
 	if r == nil {
-		r = &runTrace{observer: o, flow: run.Flow, origin: run.Origin, id: run.ID, steps: map[string]*stepSpan{}}
+		r = &runTrace{observer: o, flow: run.Flow, origin: run.StartedBy, id: run.ID, steps: map[string]*stepSpan{}}
 		o.runs[run.ID] = r
 	}
 	return r

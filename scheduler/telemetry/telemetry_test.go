@@ -75,7 +75,7 @@ func TestTokensOnce(t *testing.T) {
 		seq++
 		e.Seq, e.Run, e.Time = seq, "r1", time.Now()
 		state.Add(e)
-		o.ObserveEvent(telemetry.Run{ID: "r1", Flow: "f", Origin: "api", State: state}, e)
+		o.ObserveEvent(telemetry.Run{ID: "r1", Flow: "f", StartedBy: "api", State: state}, e)
 	}
 	end := func(step string, in int) {
 		observe(&journal.Event{Type: journal.StepFinished, Step: step, Data: &journal.Data{

@@ -49,7 +49,7 @@ func (t *turn) runFlow(ctx context.Context, f *service.LibraryFlow) (*sdk.CallTo
 	}
 	t.run, t.steps = service.NewRunID(), len(f.Flow.Steps)
 	_, err = t.api.options.Dispatcher.Start(ctx, t.by.Principal, service.StartRequest{
-		ID: t.run, Flow: f.Flow, Inputs: inputs, Origin: service.OriginMCP,
+		ID: t.run, Flow: f.Flow, Inputs: inputs, StartedBy: service.StartedByMCP,
 	}, 0)
 	if err != nil && ctx.Err() == nil {
 		return failureResult(err, t.run), nil

@@ -154,9 +154,9 @@ func TestOnce(t *testing.T) {
 	r := newReceiver(t, func() time.Time { return w.now })
 	first := w.notifier(r, "127.0.0.1:*")
 	w.pass(first) // runs from now on count
-	w.end("a", service.OriginAPI, journal.FlowFinished)
-	w.end("b", service.OriginTrigger, journal.FlowFailed)
-	w.end("c", service.OriginAPI, journal.FlowCancelled)
+	w.end("a", service.StartedByAPI, journal.FlowFinished)
+	w.end("b", service.StartedByTrigger, journal.FlowFailed)
+	w.end("c", service.StartedByAPI, journal.FlowCancelled)
 	w.end("d", "cli", journal.FlowFailed)
 	for range 2 {
 		w.pass(first)
@@ -188,8 +188,8 @@ func TestDamagedRun(t *testing.T) {
 	n := w.notifier(r, "127.0.0.1:*")
 	n.Targets[0].On = append(n.Targets[0].On, journal.RunWaiting)
 	w.pass(n)
-	w.end("a", service.OriginAPI, journal.FlowFinished)
-	w.end("b", service.OriginAPI, journal.FlowWaiting)
+	w.end("a", service.StartedByAPI, journal.FlowFinished)
+	w.end("b", service.StartedByAPI, journal.FlowWaiting)
 	if err := n.Scan(t.Context()); err == nil || !strings.Contains(err.Error(), "run b: ") {
 		t.Errorf("got %v", err)
 	}
@@ -204,7 +204,7 @@ func TestTries(t *testing.T) {
 	r := newReceiver(t, func() time.Time { return w.now })
 	w.pass(w.notifier(r, "127.0.0.1:*"))
 	r.answer(http.StatusServiceUnavailable)
-	w.end("a", service.OriginAPI, journal.FlowFinished)
+	w.end("a", service.StartedByAPI, journal.FlowFinished)
 	begin := w.now
 	counts := map[time.Duration]int{0: 1, 4 * time.Second: 1, 6 * time.Second: 2, 6 * time.Minute: 3, 36 * time.Minute: 4}
 	for _, after := range []time.Duration{0, 4 * time.Second, 6 * time.Second, 6 * time.Minute, 36 * time.Minute} {
@@ -234,7 +234,7 @@ func TestEnds(t *testing.T) {
 		n := w.notifier(r, "127.0.0.1:*")
 		w.pass(n)
 		r.answer(status)
-		w.end("a", service.OriginAPI, journal.FlowFinished)
+		w.end("a", service.StartedByAPI, journal.FlowFinished)
 		for range 3 {
 			w.pass(n)
 			w.now = w.now.Add(time.Hour)
@@ -256,7 +256,7 @@ func TestURLIsHidden(t *testing.T) {
 		n.Log = slog.New(slog.NewTextHandler(&log, nil))
 		w.pass(n)
 		r.answer(http.StatusServiceUnavailable)
-		w.end(allow, service.OriginAPI, journal.FlowFinished)
+		w.end(allow, service.StartedByAPI, journal.FlowFinished)
 		w.pass(n)
 		w.now = w.now.Add(time.Hour)
 	}
@@ -287,7 +287,7 @@ func TestGuard(t *testing.T) {
 	r := newReceiver(t, func() time.Time { return w.now })
 	n := w.notifier(r)
 	w.pass(n)
-	w.end("a", service.OriginAPI, journal.FlowFinished)
+	w.end("a", service.StartedByAPI, journal.FlowFinished)
 	w.pass(n)
 	if r.count() != 0 {
 		t.Error("a private address was reached")

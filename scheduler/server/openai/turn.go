@@ -153,7 +153,7 @@ func (t *turn) beginRun(ctx context.Context) error {
 	id := service.NewRunID()
 	t.out.run = id
 	_, err := t.api.options.Dispatcher.Start(ctx, t.by.Principal, service.StartRequest{
-		ID: id, Flow: f, Inputs: inputs, Origin: service.OriginOpenAI, Session: t.in.session,
+		ID: id, Flow: f, Inputs: inputs, StartedBy: service.StartedByOpenAI, Session: t.in.session,
 	}, service.SlotWait)
 	if err != nil {
 		return t.cancelIfLeft(ctx, err)

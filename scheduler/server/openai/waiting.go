@@ -20,7 +20,7 @@ func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
 	if t.in.session != "" {
 		filter := journal.RunFilter{
 			States: []journal.RunStatus{journal.RunWaiting}, Flow: t.model.Flow.Name, Limit: 1,
-			Labels: map[string]string{journal.LabelSession: t.in.session, journal.LabelOrigin: service.OriginOpenAI},
+			Labels: map[string]string{journal.LabelSession: t.in.session, journal.LabelOrigin: service.StartedByOpenAI},
 		}
 		for info, err := range s.Runs(ctx, t.by.Principal, filter) {
 			return info, err

@@ -285,7 +285,7 @@ func (t *Triggers) startRun(ctx context.Context, s *Schedule, f *store.Fire) (re
 	inputs, err := renderInputs(ctx, s.Flow.Flow, s.Inputs, "schedule", known)
 	if err == nil {
 		_, err = t.Dispatcher.Start(ctx, s.Principal(), service.StartRequest{
-			ID: f.Run, Flow: s.Flow.Flow, Inputs: inputs, Origin: service.OriginTrigger, Labels: map[string]string{"schedule": s.ID},
+			ID: f.Run, Flow: s.Flow.Flow, Inputs: inputs, StartedBy: service.StartedByTrigger, Labels: map[string]string{"schedule": s.ID},
 		}, 0)
 	}
 	if err == nil {

@@ -67,7 +67,7 @@ func (w *Webhook) Begin(ctx context.Context, d *Delivery, run string) error {
 		return err
 	}
 	_, err = w.triggers.Dispatcher.Start(ctx, w.Principal(), service.StartRequest{
-		ID: run, Flow: w.Flow.Flow, Inputs: inputs, Origin: service.OriginTrigger, Labels: map[string]string{"webhook": w.Flow.ID + ":" + w.ID},
+		ID: run, Flow: w.Flow.Flow, Inputs: inputs, StartedBy: service.StartedByTrigger, Labels: map[string]string{"webhook": w.Flow.ID + ":" + w.ID},
 	}, 0)
 	return err
 }
