@@ -126,20 +126,20 @@ func (s *Server) describeEndpoint(e endpoint) {
 		answer := &huma.Response{Description: http.StatusText(further)}
 		if body != nil {
 			schema := s.api.OpenAPI().Components.Schemas.Schema(body, true, "")
-			answer.Content = map[string]*huma.MediaType{"application/json": {Schema: schema}}
+			answer.Content = jsonContent(schema)
 		}
 		op.Responses[strconv.Itoa(further)] = answer
 	}
 	if e.json != nil {
 		schema := s.api.OpenAPI().Components.Schemas.Schema(e.json, true, "")
-		op.Responses[status].Content = map[string]*huma.MediaType{"application/json": {Schema: schema}}
+		op.Responses[status].Content = jsonContent(schema)
 	}
 	if e.bodyMedia != "" {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{e.bodyMedia: {Schema: &huma.Schema{Type: huma.TypeString}}}}
 	}
 	if e.bodyType != nil {
 		schema := s.api.OpenAPI().Components.Schemas.Schema(e.bodyType, true, "")
-		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+		op.RequestBody = &huma.RequestBody{Required: true, Content: jsonContent(schema)}
 	}
 	for _, media := range e.media {
 		if op.Responses[status].Content == nil {
@@ -147,6 +147,11 @@ func (s *Server) describeEndpoint(e endpoint) {
 		}
 		op.Responses[status].Content[media] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 	}
+}
+
+// jsonContent returns a body of JSON with a schema, for the document.
+func jsonContent(schema *huma.Schema) map[string]*huma.MediaType {
+	return map[string]*huma.MediaType{"application/json": {Schema: schema}}
 }
 
 // describeErrors adds the statuses of problems to what the document has of an endpoint.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -368,23 +367,11 @@ func (s *Server) lintText(ctx context.Context, in *lintTextInput) (*body[lintBod
 
 // pathOf returns the path of a flow that there is, or of one that there may be.
 func (s *Server) pathOf(name string) (string, error) {
-	if found, err := s.library.Flow(name); err == nil {
-		return found.File, nil
-	}
-	for _, root := range s.options.Flows {
-		if rel, err := filepath.Rel(root, name); filepath.IsAbs(name) && err == nil {
-			name = filepath.ToSlash(rel)
-			break
-		}
-	}
-	rel := strings.ReplaceAll(name, "~", "/")
-	if !fs.ValidPath(rel) || len(s.options.Flows) == 0 {
+	file, ok := s.library.FileOf(name)
+	if !ok {
 		return "", calls.Errorf(calls.Invalid, "file: %s is not a path below a folder of flows", quoteText(name))
 	}
-	if !slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(rel)) {
-		rel += ".yaml"
-	}
-	return filepath.Join(s.options.Flows[0], filepath.FromSlash(rel)), nil
+	return file, nil
 }
 
 // getFlowSchema returns the JSON Schema of flow files, for editors.

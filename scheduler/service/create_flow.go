@@ -4,10 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -20,12 +18,9 @@ var folderOrName = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_-]*$`)
 // maxIDBytes bounds the id of a new flow.
 const maxIDBytes = 200
 
-// newStem returns the path of a new flow below its folder, without suffix.
-func newStem(id string) (string, error) {
-	stem := strings.ReplaceAll(id, "~", "/")
-	if slices.Contains(flowSuffixes(), path.Ext(stem)) {
-		stem = strings.TrimSuffix(stem, path.Ext(stem))
-	}
+// newFlowPath returns the path of a new flow below its folder, without suffix.
+func newFlowPath(id string) (string, error) {
+	stem := pathOfID(id)
 	for part := range strings.SplitSeq(stem, "/") {
 		if !folderOrName.MatchString(part) || len(id) > maxIDBytes {
 			return "", calls.Errorf(calls.Invalid, "%q cannot be the name of a flow", id).
@@ -37,7 +32,7 @@ func newStem(id string) (string, error) {
 
 // NewFile returns the path that a flow of that id would have if it were created: below the first folder.
 func (l *Library) NewFile(id string) (string, error) {
-	stem, err := newStem(id)
+	stem, err := newFlowPath(id)
 	if err != nil {
 		return "", err
 	}
@@ -53,7 +48,7 @@ func (l *Library) Create(id, text string) error {
 	if !stepsKey.MatchString(text) {
 		return calls.Errorf(calls.Invalid, "the text has no steps, so it is not a flow")
 	}
-	stem, err := newStem(id)
+	stem, err := newFlowPath(id)
 	if err != nil {
 		return err
 	}

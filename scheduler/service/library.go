@@ -115,26 +115,57 @@ func flowID(root, name string) (id string, ok bool) {
 	if !slices.Contains(flowSuffixes(), path.Ext(rel)) || strings.Contains(path.Base(stem), ".") {
 		return "", false
 	}
-	return strings.ReplaceAll(stem, "/", "~"), true
+	return idOfPath(stem), true
+}
+
+// idOfPath returns the id of the flow at a path below its folder, without suffix.
+func idOfPath(stem string) string { return strings.ReplaceAll(stem, "/", "~") }
+
+// pathOfID returns the path of a flow below its folder, without suffix, by its id or by that path.
+func pathOfID(id string) string {
+	stem := strings.ReplaceAll(id, "~", "/")
+	if slices.Contains(flowSuffixes(), path.Ext(stem)) {
+		stem = strings.TrimSuffix(stem, path.Ext(stem))
+	}
+	return stem
 }
 
 // IDOf returns the id of the flow of a file; ok is false where it is in none of the folders.
 func (l *Library) IDOf(file string) (id string, ok bool) {
 	for _, root := range l.roots {
-		if id, ok := flowID(root, file); ok && fs.ValidPath(strings.ReplaceAll(id, "~", "/")) {
+		if id, ok := flowID(root, file); ok && fs.ValidPath(pathOfID(id)) {
 			return id, true
 		}
 	}
 	return "", false
 }
 
+// FileOf returns the file of a flow by its id, its path below a folder, or its absolute path: also of one that does
+// not exist, which would be below the first folder. ok is false where it would be in none of the folders.
+func (l *Library) FileOf(name string) (file string, ok bool) {
+	if found, err := l.Flow(name); err == nil {
+		return found.File, true
+	}
+	for _, root := range l.roots {
+		if rel, err := filepath.Rel(root, name); filepath.IsAbs(name) && err == nil {
+			name = filepath.ToSlash(rel)
+			break
+		}
+	}
+	rel := strings.ReplaceAll(name, "~", "/")
+	if !fs.ValidPath(rel) || len(l.roots) == 0 {
+		return "", false
+	}
+	if !slices.Contains(flowSuffixes(), path.Ext(rel)) {
+		rel += flowSuffixes()[0]
+	}
+	return filepath.Join(l.roots[0], filepath.FromSlash(rel)), true
+}
+
 // Flow returns a flow by its id, or by its path below a folder. The error for an unknown one
 // is of kind NotFound.
 func (l *Library) Flow(id string) (*LibraryFlow, error) {
-	stem := strings.ReplaceAll(id, "~", "/")
-	if slices.Contains(flowSuffixes(), path.Ext(stem)) {
-		stem = strings.TrimSuffix(stem, path.Ext(stem))
-	}
+	stem := pathOfID(id)
 	if !fs.ValidPath(stem) || stem == "." || strings.ContainsAny(stem, "\\\x00") {
 		return nil, l.unknownFlow(id)
 	}
@@ -179,7 +210,7 @@ func (l *Library) loadFlow(root, stem, rel string) (*LibraryFlow, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := &LibraryFlow{ID: strings.ReplaceAll(stem, "/", "~"), File: file, Flow: f, Problems: problems, Source: source}
+	one := &LibraryFlow{ID: idOfPath(stem), File: file, Flow: f, Problems: problems, Source: source}
 	one.Hash = one.hashFiles()
 	l.mu.Lock()
 	defer l.mu.Unlock()
