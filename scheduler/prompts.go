@@ -71,33 +71,32 @@ func (a *requests) record(ctx context.Context, req *llm.Request) {
 	}
 }
 
-// count counts a request, for those around as well.
-func (a *requests) count(model string) {
+// updateUse changes what is known of the use of models, for those around as well.
+func (a *requests) updateUse(change func(use *journal.ModelUse)) {
 	for ; a != nil; a = a.outer {
 		a.mu.Lock()
-		a.use.Requests++
-		a.use.Provider, a.use.Model = a.names.provider, cmp.Or(model, a.names.model)
+		change(&a.use)
 		a.mu.Unlock()
 	}
+}
+
+// count counts a request.
+func (a *requests) count(model string) {
+	a.updateUse(func(use *journal.ModelUse) {
+		use.Requests++
+		use.Provider, use.Model = a.names.provider, cmp.Or(model, a.names.model)
+	})
 }
 
 // countEstimate counts a request whose tokens the provider did not tell.
 func (a *requests) countEstimate() {
-	for ; a != nil; a = a.outer {
-		a.mu.Lock()
-		a.use.Estimated++
-		a.mu.Unlock()
-	}
+	a.updateUse(func(use *journal.ModelUse) { use.Estimated++ })
 }
 
-// setFirstToken notes how long the answer to a request took to begin.
+// setFirstToken sets how long the answer to a request took to begin.
 func (a *requests) setFirstToken(waited time.Duration) {
 	ms := float64(waited) / float64(time.Millisecond)
-	for ; a != nil; a = a.outer {
-		a.mu.Lock()
-		a.use.FirstTokenMS = &ms
-		a.mu.Unlock()
-	}
+	a.updateUse(func(use *journal.ModelUse) { use.FirstTokenMS = &ms })
 }
 
 // continuesConversation reports whether a request asks again, or goes on after an answer to the request before it. One that

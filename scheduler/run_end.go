@@ -39,7 +39,8 @@ func (r *run) leaveStepsBehind() {
 // endRun renders the outputs, or the reply to a failure, and records how the run ended. The
 // phase is ending: nothing else changes the result.
 func (r *run) endRun() {
-	last := r.finalEvent()
+	r.settleResult()
+	last := r.newLastEvent()
 	r.life.ignore()
 	r.life.cancel(nil)
 	r.lockWithRoom()
@@ -55,32 +56,43 @@ func (r *run) endRun() {
 	close(r.done)
 }
 
-// finalEvent returns the event of the run's end.
-func (r *run) finalEvent() *pendingEvent {
+// isSuspended reports whether the run has come to wait for values, and not to another end.
+func (r *result) isSuspended() bool { return r.suspended && r.failure == nil && !r.cancelled }
+
+// settleResult decides how the run ends, and renders its outputs.
+func (r *run) settleResult() {
 	end := &r.result
 	r.endAtUntil()
-	waits := end.suspended && end.failure == nil && !end.cancelled
-	if end.failure == nil && !end.cancelled && !waits {
+	if end.failure == nil && !end.cancelled && !end.suspended {
 		end.outputs, end.failure = r.renderOutputs()
 		end.cancelled = end.failure != nil && r.life.parent.Err() != nil
 		if end.failure == nil {
 			end.failure = r.strictFailure()
 		}
 	}
+	if end.cancelled {
+		end.failure = r.failureOf(cancellationError(r.life.parent), flow.Position{})
+	}
+	if end.isSuspended() && r.outer == nil {
+		end.waiting = &Waiting{Run: r.vars.Run.ID, For: r.waits.inOrder()}
+	}
+}
+
+// newLastEvent returns the event of the run's end.
+func (r *run) newLastEvent() *pendingEvent {
+	end := &r.result
 	switch {
 	case end.cancelled:
-		end.failure = r.failureOf(cancellationError(r.life.parent), flow.Position{})
 		return newPendingEvent(journal.FlowCancelled)
 	case end.failure != nil:
 		n := newPendingEvent(journal.FlowFailed)
 		n.setError(&end.failure.Info)
 		n.data.Text = r.renderReply()
 		return n
-	case waits:
+	case end.isSuspended():
 		n := newPendingEvent(journal.FlowWaiting)
-		if r.outer == nil {
-			n.data.Waiting = r.waits.inOrder()
-			end.waiting = &Waiting{Run: r.vars.Run.ID, For: n.data.Waiting}
+		if end.waiting != nil {
+			n.data.Waiting = end.waiting.For
 		}
 		return n
 	}
