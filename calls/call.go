@@ -59,6 +59,9 @@ type Info struct {
 	// UsesMemory says that it reads or writes the memory of the flow's user: lint wants the
 	// flow to name one.
 	UsesMemory bool
+	// NoSubsteps says that the call runs nothing inside its step: the engine gives it no
+	// [Substeps], and whoever looks for steps of a run knows that there are none below it.
+	NoSubsteps bool
 	// Examples are runnable uses; the first is the one that people see.
 	Examples []Example
 }

@@ -148,10 +148,10 @@ func (t *task) setEnv() {
 	t.random = randomSource{seed: t.run.exec.Seed, run: t.run.vars.Run.ID, user: t}
 	t.rand = *rand.New(&t.random)
 	t.env.Rand = &t.rand
-	t.env.Flows = subflows{t}
-	t.env.Calls = subcalls{t}
-	t.env.Recorder = subwork{t}
-	t.env.Asker = questions{t}
+	t.env.Substeps = t.run.env.Substeps
+	if !t.step.Def.Info.NoSubsteps {
+		t.env.Substeps = calls.Substeps{Flows: subflows{t}, Calls: subcalls{t}, Recorder: subwork{t}, Asker: questions{t}}
+	}
 	t.env.Warner = warner{t}
 	t.env.Path = t.path()
 	t.env.Vars = &t.vars

@@ -174,9 +174,9 @@ func (p Params) Validate() error {
 // isReserved reports whether a tool of that name is there without being listed.
 func (p Params) isReserved(name string) bool {
 	switch name {
-	case readFile:
+	case calls.ReadFileTool:
 		return p.Workspace != ""
-	case readSkill:
+	case calls.ReadSkillTool:
 		return p.Workspace != "" || p.BuiltinSkills != ""
 	}
 	return false

@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -122,7 +120,7 @@ func (l *loop) askModel(ctx context.Context, forced bool) (llm.Answer, error) {
 	req := l.newRequest(forced)
 	live := false
 	ctx = calls.WithParts(ctx, l.messageParts())
-	answer, err := calls.Once(ctx, l.env, roundPiece, round{digestRequest(req)}, func(ctx context.Context, env *calls.Env) (llm.Answer, error) {
+	answer, err := calls.Once(ctx, l.env, calls.RoundSubstep, round{digestRequest(req)}, func(ctx context.Context, env *calls.Env) (llm.Answer, error) {
 		live = true
 		return l.streamAnswer(ctx, env, req)
 	})
@@ -141,18 +139,8 @@ func (l *loop) askModel(ctx context.Context, forced bool) (llm.Answer, error) {
 // streamAnswer asks the model.
 func (l *loop) streamAnswer(ctx context.Context, env *calls.Env, req *llm.Request) (llm.Answer, error) {
 	var joined llm.AnswerBuilder
-	deltas := func(yield func(llm.Delta, error) bool) {
-		for d, err := range env.LLM.Chat(ctx, req) {
-			if err == nil {
-				joined.Add(d)
-			}
-			if !yield(d, err) {
-				return
-			}
-		}
-	}
 	var text strings.Builder
-	for piece, err := range ask.Text(iter.Seq2[llm.Delta, error](deltas)) {
+	for piece, err := range ask.TextInto(&joined, env.LLM.Chat(ctx, req)) {
 		first := text.Len() == 0
 		text.WriteString(piece)
 		if err == nil {
@@ -292,7 +280,7 @@ func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke boo
 		if err != nil {
 			result = l.failedResult(err)
 		}
-		if c.Name == readSkill && result.Error == "" {
+		if c.Name == calls.ReadSkillTool && result.Error == "" {
 			l.following = l.box.workspace.skillToFollow(c.Arguments, l.following)
 		}
 		u := &round.ToolCalls[i]
@@ -305,7 +293,7 @@ func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke boo
 // mayUse reports whether the skill that the model follows allows a tool. Those that read
 // what belongs to skills are always allowed.
 func (l *loop) mayUse(name string) bool {
-	if name == readFile || name == readSkill {
+	if name == calls.ReadFileTool || name == calls.ReadSkillTool {
 		return true
 	}
 	if l.following == nil || l.following.AllowedTools == nil {
@@ -332,24 +320,10 @@ type (
 	}
 )
 
-// roundPiece is the name of the piece of work that asks the model.
-const roundPiece = "round"
-
-// pieceName is what a piece of the step may be called.
-var pieceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
-
-// pieceOf returns the name of the piece of work that uses a tool: its own, unless that is not the name of a piece, or is that of rounds.
-func pieceOf(tool string) string {
-	if pieceName.MatchString(tool) && tool != roundPiece {
-		return tool
-	}
-	return "tool"
-}
-
 // useTool runs a tool, unless it is refused. What the model is told of it, its failure too, is
 // on record: people see it, and a resumed run tells the same. Not so where the run stopped it.
 func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (toolResult, error) {
-	return calls.Once(ctx, l.env, pieceOf(c.Name), toolUse{c.Name, c.Arguments}, func(ctx context.Context, env *calls.Env) (toolResult, error) {
+	return calls.Once(ctx, l.env, calls.ToolSubstep(c.Name), toolUse{c.Name, c.Arguments}, func(ctx context.Context, env *calls.Env) (toolResult, error) {
 		t, arguments, err := l.box.prepareUse(c)
 		if refused != nil {
 			err = refused

@@ -192,9 +192,9 @@ func resultOfUse(output value.Value, pointer string) []calls.Origin {
 func usesOf(rounds []Round) (uses []usedTool) {
 	counts := map[string]int{}
 	for _, round := range rounds {
-		counts[roundPiece]++
+		counts[calls.RoundSubstep]++
 		for _, u := range round.ToolCalls {
-			name := pieceOf(u.Name)
+			name := calls.ToolSubstep(u.Name)
 			counts[name]++
 			uses = append(uses, usedTool{u, fmt.Sprintf("%s-%d", name, counts[name])})
 		}

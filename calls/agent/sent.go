@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -29,7 +30,7 @@ func sentName(name string) string {
 	if toolName.MatchString(name) {
 		return name
 	}
-	name = nameOf(name)
+	name = calls.ToolName(name)
 	if name == "" {
 		return "unknown"
 	}

@@ -125,7 +125,7 @@ func (p Params) toolPlans() (plans []toolPlan) {
 		name := t.Name
 		if name == "" {
 			base := path.Base(filepath.ToSlash(t.Path))
-			name = nameOf(strings.TrimSuffix(base, path.Ext(base)))
+			name = calls.ToolName(strings.TrimSuffix(base, path.Ext(base)))
 		}
 		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/flows/%d", i), name: name, description: t.Description,
 			flow: t.Path, parameters: t.Parameters, with: t.With})
@@ -133,7 +133,7 @@ func (p Params) toolPlans() (plans []toolPlan) {
 	for i, t := range p.Tools.Calls {
 		name := t.Name
 		if name == "" {
-			name = nameOf(t.Call)
+			name = calls.ToolName(t.Call)
 		}
 		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/calls/%d", i), name: name, description: t.Description,
 			call: t.Call, parameters: t.Parameters, with: t.With})
@@ -142,27 +142,21 @@ func (p Params) toolPlans() (plans []toolPlan) {
 		name := t.Name
 		if operation, _ := t.With.Get("operation"); name == "" {
 			text, _ := operation.Str()
-			name = nameOf(text)
+			name = calls.ToolName(text)
 		}
 		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/http/%d", i), name: name, description: t.Description,
 			call: callHTTP, parameters: t.Parameters, with: t.With})
 	}
 	for i, t := range p.Tools.MCP {
 		for j, name := range t.Tools {
-			plans = append(plans, toolPlan{place: fmt.Sprintf("tools/mcp/%d", i), name: nameOf(t.Server + "_" + name),
+			plans = append(plans, toolPlan{place: fmt.Sprintf("tools/mcp/%d", i), name: calls.ToolName(t.Server + "_" + name),
 				callPlace: fmt.Sprintf("tools/mcp/%d/tools/%d", i, j), call: "mcp." + t.Server + "." + name, with: t.With})
 		}
 	}
 	return plans
 }
 
-var (
-	toolName  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-)
-
-// nameOf makes a tool's name of another name.
-func nameOf(s string) string { return strings.Trim(notInName.ReplaceAllString(s, "_"), "_") }
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // check refuses a tool that providers or prudence do not allow.
 func (t toolPlan) check() error {

@@ -26,12 +26,6 @@ import (
 //go:embed lang
 var texts embed.FS
 
-// The tools of a workspace.
-const (
-	readFile  = "read_file"
-	readSkill = "read_skill"
-)
-
 const (
 	maxFile  = 4 << 20 // bytes of a file that are looked at
 	maxLines = 500     // lines of a file at once, where the model does not say
@@ -136,22 +130,22 @@ type skillArguments struct {
 // workspaceTools returns the tools of the workspace.
 func (w *workspace) workspaceTools(ctx context.Context, env *calls.Env) (list []tool, err error) {
 	if w.root != nil {
-		description, err := ask.Prompt(ctx, env, "agent", texts, readFile, value.Pairs("workspace", w.shown))
+		description, err := ask.Prompt(ctx, env, "agent", texts, calls.ReadFileTool, value.Pairs("workspace", w.shown))
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, tool{name: readFile, description: description, parameters: schema.MustFor[fileArguments](), words: env.Say, run: w.readFile})
+		list = append(list, tool{name: calls.ReadFileTool, description: description, parameters: schema.MustFor[fileArguments](), words: env.Say, run: w.readFile})
 	}
 	if len(w.skills) > 0 {
 		skills := make([]*value.Map, len(w.skills))
 		for i, s := range w.skills {
 			skills[i] = value.Pairs("name", s.Name, "description", s.Description, "available", s.Available())
 		}
-		description, err := ask.Prompt(ctx, env, "agent", texts, readSkill, value.Pairs("skills", skills))
+		description, err := ask.Prompt(ctx, env, "agent", texts, calls.ReadSkillTool, value.Pairs("skills", skills))
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, tool{name: readSkill, description: description, parameters: schema.MustFor[skillArguments](), words: env.Say, run: w.readSkill})
+		list = append(list, tool{name: calls.ReadSkillTool, description: description, parameters: schema.MustFor[skillArguments](), words: env.Say, run: w.readSkill})
 	}
 	return list, nil
 }

@@ -82,6 +82,20 @@ func Text(deltas iter.Seq2[llm.Delta, error]) iter.Seq2[string, error] {
 	}
 }
 
+// TextInto is [Text] that also joins the deltas to an answer.
+func TextInto(answer *llm.AnswerBuilder, deltas iter.Seq2[llm.Delta, error]) iter.Seq2[string, error] {
+	return Text(func(yield func(llm.Delta, error) bool) {
+		for d, err := range deltas {
+			if err == nil {
+				answer.Add(d)
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	})
+}
+
 // WarnOfCut warns where a vendor has cut an answer short, as its reason to end tells, and returns the
 // text of the warning; "" where the answer is whole. limit is the parameter that allows a longer one.
 func WarnOfCut(env *calls.Env, finishReason, limit string) (text string) {

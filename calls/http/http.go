@@ -53,7 +53,8 @@ type Output struct {
 // Definition returns the call http as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name: "http",
+		Name:       "http",
+		NoSubsteps: true,
 		Summary: calls.Text{
 			En: "Send an HTTP request, spelt out or by an OpenAPI operation, and give the answer with its JSON parsed.",
 			Zh: "发送一个 HTTP 请求（直接给出，或取自 OpenAPI 操作），返回应答，JSON 已解析。",

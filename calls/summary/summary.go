@@ -3,7 +3,6 @@
 package summary
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"iter"
@@ -44,8 +43,9 @@ type Output struct {
 // Definition returns the call summary as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name:     "summary",
-		Messages: []string{"messages"},
+		Name:       "summary",
+		NoSubsteps: true,
+		Messages:   []string{"messages"},
 		Summary: calls.Text{
 			En: "Sum up a conversation, a text or the steps before; later steps see it as summary.",
 			Zh: "概括一段对话、文本或之前的步骤；后面的步骤可用 summary 引用。",
@@ -106,16 +106,8 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			return
 		}
 		empty := true
-		finishReason := ""
-		deltas := func(next func(llm.Delta, error) bool) {
-			for d, err := range env.LLM.Chat(calls.WithParts(ctx, parts), req) {
-				finishReason = cmp.Or(d.FinishReason, finishReason)
-				if !next(d, err) {
-					return
-				}
-			}
-		}
-		for text, err := range ask.Text(deltas) {
+		var answer llm.AnswerBuilder
+		for text, err := range ask.TextInto(&answer, env.LLM.Chat(calls.WithParts(ctx, parts), req)) {
 			empty = empty && strings.TrimSpace(text) == ""
 			if !yield(calls.TextChunk(text), err) || err != nil {
 				return
@@ -126,7 +118,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 				WithHint("let the step retry, raise max_tokens, or ask another model"))
 			return
 		}
-		ask.WarnOfCut(env, finishReason, "max_tokens")
+		ask.WarnOfCut(env, answer.Answer().FinishReason, "max_tokens")
 	}
 }
 

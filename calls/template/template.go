@@ -34,7 +34,8 @@ type Output struct {
 // Definition returns the call template as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name: "template",
+		Name:       "template",
+		NoSubsteps: true,
 		Summary: calls.Text{
 			En: "Render a template with values.",
 			Zh: "用给定的值渲染模板。",

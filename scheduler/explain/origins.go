@@ -3,11 +3,11 @@ package explain
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -268,7 +268,7 @@ func toolsIn(group string, tool value.Value) []Tool {
 	case "mcp":
 		return toolsOfServer(tool)
 	}
-	name = cmp.Or(own, nameOfTool(name))
+	name = cmp.Or(own, calls.ToolName(name))
 	if name == "" {
 		return nil
 	}
@@ -284,16 +284,9 @@ func toolsOfServer(entry value.Value) (tools []Tool) {
 		if !ok || server == "" {
 			return nil
 		}
-		tools = append(tools, Tool{Name: nameOfTool(server + "_" + name), Call: "mcp." + server + "." + name})
+		tools = append(tools, Tool{Name: calls.ToolName(server + "_" + name), Call: "mcp." + server + "." + name})
 	}
 	return tools
-}
-
-var notInToolName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-
-// nameOfTool makes a tool's name of another name, as the call agent does.
-func nameOfTool(name string) string {
-	return strings.Trim(notInToolName.ReplaceAllString(name, "_"), "_")
 }
 
 // textAt returns a member that is a text.

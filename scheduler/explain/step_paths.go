@@ -1,10 +1,10 @@
 package explain
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
@@ -22,13 +22,6 @@ const (
 
 // maxPaths bounds how many paths are listed of a flow; of one with more, any may be.
 const maxPaths = 10_000
-
-// callsWithoutPieces are the built-in calls that run nothing inside themselves.
-func callsWithoutPieces() []string {
-	return []string{
-		"chat", "choice", "context", "facts", "http", "in-chat", "input", "memory-recent", "memory-retrieve", "memory-save", "memory-snapshot", "summary", "template",
-	}
-}
 
 // StepPaths lists the paths that steps of a run of the flow may have.
 func StepPaths(f *flow.Flow) []StepPath {
@@ -72,7 +65,7 @@ func (l *pathLister) addStep(s *flow.Step, path string) {
 	l.add(path)
 	if s.EnableFilling {
 		l.add(path + "/" + flow.CallSlot + "-" + anyNumber)
-		l.addPieces(flow.CallSlot, path+"/"+flow.CallSlot+"-"+anyNumber+"/")
+		l.addSubsteps(flow.CallSlot, path+"/"+flow.CallSlot+"-"+anyNumber+"/")
 	}
 	switch {
 	case s.Sub != nil:
@@ -80,13 +73,13 @@ func (l *pathLister) addStep(s *flow.Step, path string) {
 	case s.Call == "agent":
 		l.addAgent(s, path+"/")
 	default:
-		l.addPieces(s.Call, path+"/")
+		l.addSubsteps(s.Call, path+"/")
 	}
 }
 
 // addAgent adds the rounds of an agent, the uses of its tools, and what these run.
 func (l *pathLister) addAgent(s *flow.Step, prefix string) {
-	l.add(prefix + "round-" + anyNumber)
+	l.add(prefix + calls.RoundSubstep + "-" + anyNumber)
 	with := s.With.Written()
 	tools, isWhole := ToolsOf(with)
 	_, hasTools := with.Get("tools")
@@ -99,7 +92,7 @@ func (l *pathLister) addAgent(s *flow.Step, prefix string) {
 		}
 	}
 	for _, t := range tools {
-		use := prefix + PieceOfTool(t.Name) + "-" + anyNumber
+		use := prefix + calls.ToolSubstep(t.Name) + "-" + anyNumber
 		l.add(use)
 		switch {
 		case t.Call == "":
@@ -107,7 +100,7 @@ func (l *pathLister) addAgent(s *flow.Step, prefix string) {
 			continue
 		case t.Call != flow.CallFlow:
 			l.add(use + "/" + t.Call + "-" + anyNumber)
-			l.addPieces(t.Call, use+"/"+t.Call+"-"+anyNumber+"/")
+			l.addSubsteps(t.Call, use+"/"+t.Call+"-"+anyNumber+"/")
 			continue
 		}
 		run := use + "/" + flow.CallFlow + "-" + anyNumber
@@ -122,12 +115,13 @@ func (l *pathLister) addAgent(s *flow.Step, prefix string) {
 }
 
 // WorkspaceTools lists the tools of an agent with a workspace.
-func WorkspaceTools() []string { return []string{"read_file", "read_skill"} }
+func WorkspaceTools() []string { return []string{calls.ReadFileTool, calls.ReadSkillTool} }
 
-// addPieces adds what a call, other than that of an agent in the flow, runs inside itself.
-func (l *pathLister) addPieces(call, prefix string) {
+// addSubsteps adds what a call, other than that of an agent in the flow, runs inside itself.
+func (l *pathLister) addSubsteps(call, prefix string) {
+	def, isKnown := l.open[len(l.open)-1].FindCall(call)
 	switch {
-	case slices.Contains(callsWithoutPieces(), call):
+	case isKnown && def.Info.NoSubsteps:
 	case call == flow.CallSlot:
 		l.add(prefix + "ask-" + anyNumber)
 	default:
@@ -143,16 +137,6 @@ func CountFlows(tools []Tool) (n int) {
 		}
 	}
 	return n
-}
-
-var pieceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
-
-// PieceOfTool returns what an agent calls the use of a tool, without the number.
-func PieceOfTool(name string) string {
-	if pieceName.MatchString(name) && name != "round" {
-		return name
-	}
-	return "tool"
 }
 
 // Fits reports whether a step with the path can have a name, in which * stands for any text.

@@ -9,7 +9,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
-	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -113,7 +112,7 @@ func (s *subject) usesOnRecord(got *journal.StepState) (uses []toolUse) {
 			continue
 		}
 		for _, u := range usesOf(list) {
-			name := explain.PieceOfTool(u.name)
+			name := calls.ToolSubstep(u.name)
 			counts[name]++
 			use := s.of.Record.Step(got.ID + "/" + name + "-" + strconv.Itoa(counts[name]))
 			u.isNotRun = use == nil || isTrue(use.Output, "not_run")

@@ -1,0 +1,33 @@
+package calls
+
+import (
+	"regexp"
+	"strings"
+)
+
+// RoundSubstep is what the call agent calls an answer of its model inside its step: STEP/round-N.
+const RoundSubstep = "round"
+
+// The tools with which an agent reads its workspace, and the skills in it.
+const (
+	ReadFileTool  = "read_file"
+	ReadSkillTool = "read_skill"
+)
+
+var substepName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+
+// ToolSubstep returns what the call agent calls a use of a tool inside its step, without the number: by the name of the
+// tool, unless that cannot be the name of a substep, or is that of rounds.
+func ToolSubstep(tool string) string {
+	if substepName.MatchString(tool) && tool != RoundSubstep {
+		return tool
+	}
+	return "tool"
+}
+
+var notInToolName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// ToolName makes the name of a tool of another name, such as that of a call: models take letters, digits, - and _.
+func ToolName(name string) string {
+	return strings.Trim(notInToolName.ReplaceAllString(name, "_"), "_")
+}
