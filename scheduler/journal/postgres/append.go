@@ -5,9 +5,9 @@ import (
 	"context"
 	"sync"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/pgdb"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
 
 // change is a batch of events of one run in stored form. What a log submits while another
@@ -215,11 +215,11 @@ func (j *Postgres) storeEntries(batch []*entry) error {
 	args[6] = j.now()
 	ctx := context.Background()
 	return j.write(ctx, func(c *pgdb.Conn) error {
-		stored := make(map[int64]bool, len(batch))
+		isStored := make(map[int64]bool, len(batch))
 		err := c.QueryRows(ctx, query, args, func(scan func(...any) error) error {
 			var key int64
 			err := scan(&key)
-			stored[key] = true
+			isStored[key] = true
 			return err
 		})
 		if err != nil {
@@ -227,7 +227,7 @@ func (j *Postgres) storeEntries(batch []*entry) error {
 		}
 		for _, e := range batch {
 			e.err = nil
-			if stored[e.log.key] {
+			if isStored[e.log.key] {
 				continue
 			}
 			if err := j.explainRefusal(ctx, c, e); err != nil {
@@ -242,15 +242,16 @@ func (j *Postgres) storeEntries(batch []*entry) error {
 // attempt before was committed, and its connection lost.
 func (j *Postgres) explainRefusal(ctx context.Context, c *pgdb.Conn, e *entry) error {
 	r, err := j.findRun(ctx, c, e.log.Opened.ID)
-	switch {
-	case calls.KindOf(err) == calls.NotFound:
-		e.err = &journal.HeldError{Run: e.log.Opened.ID}
-	case err != nil:
-		return err
-	case !bytes.Equal(r.lease, e.log.lease):
-		e.err = r.heldError()
-	case r.LastSeq != e.last:
-		e.err = calls.Errorf(calls.Internal, "the run %s ends with event %d: an earlier write failed", r.ID, r.LastSeq)
+	if err != nil {
+		e.err = stored.LostRunError(e.log.Opened.ID, nil, false, err)
+		if !stored.IsHeld(e.err) {
+			return err
+		}
+		return nil
+	}
+	hasLease := bytes.Equal(r.lease, e.log.lease)
+	if !hasLease || r.LastSeq != e.last {
+		e.err = stored.LostRunError(r.ID, &r.RunInfo, hasLease, nil)
 	}
 	return nil
 }

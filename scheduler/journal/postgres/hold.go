@@ -192,7 +192,7 @@ func (j *Postgres) holdRun(l *pgLog, info *journal.RunInfo, err error) (journal.
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
-		return nil, errJournalClosed
+		return nil, stored.ErrJournalClosed
 	}
 	j.logs[l] = struct{}{}
 	return l, nil

@@ -144,7 +144,7 @@ func (j *Postgres) tellLoss(l *pgLog) {
 		err = l.lostRowError(j.ctx, c)
 		return nil
 	})
-	if readError != nil || !isHeldError(err) || !j.isHeldBy(l) {
+	if readError != nil || !stored.IsHeld(err) || !j.isHeldBy(l) {
 		return
 	}
 	l.Fail(err)

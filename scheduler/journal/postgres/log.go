@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/pgdb"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
@@ -62,7 +61,7 @@ func (l *pgLog) submitEvents(events []*journal.Event, wait bool, done chan<- err
 			done <- err
 		}
 		if !l.journal.appends.submit(l, ch) {
-			err = errJournalClosed
+			err = stored.ErrJournalClosed
 		}
 	}
 	if err != nil {
@@ -170,15 +169,9 @@ func (l *pgLog) Revise(ctx context.Context, text journal.FlowText) error {
 func (l *pgLog) lostRowError(ctx context.Context, c *pgdb.Conn) error {
 	r, err := l.journal.findRun(ctx, c, l.Opened.ID)
 	if err != nil {
-		if calls.KindOf(err) == calls.NotFound {
-			return &journal.HeldError{Run: l.Opened.ID}
-		}
-		return err
+		return stored.LostRunError(l.Opened.ID, nil, false, err)
 	}
-	if bytes.Equal(r.lease, l.lease) {
-		return calls.Errorf(calls.Internal, "the run %s ends with event %d: an earlier write failed", r.ID, r.LastSeq)
-	}
-	return r.heldError()
+	return stored.LostRunError(r.ID, &r.RunInfo, bytes.Equal(r.lease, l.lease), nil)
 }
 
 // Header returns what the run began with.

@@ -93,7 +93,7 @@ func Open(ctx context.Context, options Options) (*Postgres, error) {
 	j.appends = newAppender(j)
 	j.db, err = pgdb.Open(ctx, pgdb.Options{
 		Name: "journal", URL: options.URL, Migrations: files, VersionTable: "journal_version", Channels: []string{channel},
-		Writers: maxWriters, Retry: options.Retry, KeepError: isHeldError,
+		Writers: maxWriters, Retry: options.Retry, KeepError: stored.IsHeld,
 	})
 	if err != nil {
 		return nil, err
@@ -155,14 +155,6 @@ func (j *Postgres) eventTime() time.Time {
 // write runs one statement that changes something. It is safe to run it twice.
 func (j *Postgres) write(ctx context.Context, do func(*pgdb.Conn) error) error {
 	return j.db.Write(ctx, pgdb.Change{Do: do, Single: true})
-}
-
-var errJournalClosed = wording.Errorf("the journal is closed")
-
-// isHeldError reports whether an error says who holds a run: it needs no place.
-func isHeldError(err error) bool {
-	var held *journal.HeldError
-	return errors.As(err, &held)
 }
 
 // newVault returns a vault whose key is configured.

@@ -192,10 +192,10 @@ func (j *Postgres) readHeader(ctx context.Context, id string, clear bool) (*jour
 		return nil, err
 	}
 	h := &journal.RunHeader{ID: r.ID, Flow: r.Flow, StartedAt: r.StartedAt, Labels: r.Labels, Mode: r.mode}
-	var source, files, inputs, options []byte
+	var form stored.Header
 	err = j.db.Read(ctx, func(c *pgdb.Conn) error {
 		found, err := c.QueryRow(ctx, "SELECT file, program, source, files, inputs, options FROM journal_header WHERE run = $1", []any{r.key},
-			&h.File, &h.Program, &source, &files, &inputs, &options)
+			&h.File, &h.Program, &form.Source, &form.Files, &form.Inputs, &form.Options)
 		if err == nil && !found {
 			return wording.Errorf("the header of the run %s is missing", id)
 		}
@@ -204,40 +204,17 @@ func (j *Postgres) readHeader(ctx context.Context, id string, clear bool) (*jour
 	if err != nil {
 		return nil, err
 	}
-	decoder := j.newDecoder(ctx, clear)
-	h.Inputs, err = decoder.Decode(inputs)
-	if err != nil {
-		return nil, err
-	}
-	h.Options, err = decoder.Decode(options)
-	if err != nil {
-		return nil, err
-	}
-	h.Text, err = decoder.FlowText(source, files)
-	return h, err
+	return h, j.newDecoder(ctx, clear).DecodeHeader(h, form)
 }
 
 func (j *Postgres) newDecoder(ctx context.Context, clear bool) *stored.Decoder {
-	return &stored.Decoder{WithMedia: clear, Get: func(d stored.Digest, secret bool) (data []byte, err error) {
-		at := d
-		if secret {
-			at = d.Secret()
-		}
-		found := false
+	return j.vault.NewDecoder(clear, func(at stored.Digest) (data []byte, found bool, err error) {
 		err = j.db.Read(ctx, func(c *pgdb.Conn) error {
 			found, err = c.QueryRow(ctx, "SELECT data FROM journal_blob WHERE sha256 = $1", []any{at[:]}, &data)
 			return err
 		})
-		switch {
-		case err != nil:
-			return nil, err
-		case !found:
-			return nil, stored.MissingPayloadError(d)
-		case secret:
-			return j.vault.Open(d, data)
-		}
-		return data, nil
-	}}
+		return data, found, err
+	})
 }
 
 // ID names the journal: the database and its copies.

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/callnode/scheduler/calls/sqlitefile"
@@ -54,8 +53,7 @@ func (j *SQLite) renewLeases() {
 		if verdict == nil || !j.isHeldBy(l) {
 			continue
 		}
-		var lost *journal.HeldError
-		if errors.As(verdict, &lost) {
+		if stored.IsHeld(verdict) {
 			l.Fail(verdict)
 		}
 		l.Stop(verdict)
@@ -71,9 +69,8 @@ func (l *sqliteLog) renewLease(c *sqlitefile.Conn) (verdict, err error) {
 		return nil, err
 	}
 	if !renewed {
-		var lost *journal.HeldError
 		verdict = l.lostRowError(c)
-		if errors.As(verdict, &lost) {
+		if stored.IsHeld(verdict) {
 			return verdict, nil
 		}
 		return nil, verdict

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
@@ -110,7 +109,7 @@ func (j *SQLite) holdRun(l *sqliteLog, info *journal.RunInfo, err error) (journa
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
-		return nil, errJournalClosed
+		return nil, stored.ErrJournalClosed
 	}
 	j.logs[l] = struct{}{}
 	return l, nil
@@ -148,7 +147,7 @@ func (l *sqliteLog) submitEvents(events []*journal.Event, wait bool, done chan<-
 			done <- err
 		}})
 		if !submitted {
-			err = errJournalClosed
+			err = stored.ErrJournalClosed
 		}
 	}
 	if err != nil {
@@ -218,15 +217,9 @@ func (ch *change) storeEvents(c *sqlitefile.Conn) error {
 func (l *sqliteLog) lostRowError(c *sqlitefile.Conn) error {
 	r, err := l.journal.findRun(c, l.Opened.ID)
 	if err != nil {
-		if calls.KindOf(err) == calls.NotFound {
-			return &journal.HeldError{Run: l.Opened.ID}
-		}
-		return err
+		return stored.LostRunError(l.Opened.ID, nil, false, err)
 	}
-	if bytes.Equal(r.lease, l.lease) {
-		return calls.Errorf(calls.Internal, "the run %s ends with event %d: an earlier write failed", r.ID, r.LastSeq)
-	}
-	return r.heldError()
+	return stored.LostRunError(r.ID, &r.RunInfo, bytes.Equal(r.lease, l.lease), nil)
 }
 
 // storeBlobs stores payloads and records that the run has them.

@@ -169,10 +169,10 @@ func (j *SQLite) readHeader(ctx context.Context, id string, clear bool) (*journa
 		return nil, err
 	}
 	h := &journal.RunHeader{ID: r.ID, Flow: r.Flow, StartedAt: r.StartedAt, Labels: r.Labels}
-	var source, files, inputs, options []byte
+	var form stored.Header
 	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
 		found, err := c.QueryRow("SELECT file, mode, source, files, inputs, options, program FROM header WHERE run = ?", []any{r.key},
-			&h.File, &h.Mode, &source, &files, &inputs, &options, &h.Program)
+			&h.File, &h.Mode, &form.Source, &form.Files, &form.Inputs, &form.Options, &h.Program)
 		if err == nil && !found {
 			return wording.Errorf("%w: the header of the run %s is missing", sqlitefile.ErrDamaged, id)
 		}
@@ -181,40 +181,17 @@ func (j *SQLite) readHeader(ctx context.Context, id string, clear bool) (*journa
 	if err != nil {
 		return nil, err
 	}
-	decoder := j.newDecoder(ctx, clear)
-	h.Inputs, err = decoder.Decode(inputs)
-	if err != nil {
-		return nil, err
-	}
-	h.Options, err = decoder.Decode(options)
-	if err != nil {
-		return nil, err
-	}
-	h.Text, err = decoder.FlowText(source, files)
-	return h, err
+	return h, j.newDecoder(ctx, clear).DecodeHeader(h, form)
 }
 
 func (j *SQLite) newDecoder(ctx context.Context, clear bool) *stored.Decoder {
-	return &stored.Decoder{WithMedia: clear, Get: func(d stored.Digest, secret bool) (data []byte, err error) {
-		at := d
-		if secret {
-			at = d.Secret()
-		}
-		found := false
+	return j.vault.NewDecoder(clear, func(at stored.Digest) (data []byte, found bool, err error) {
 		err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
 			found, err = c.QueryRow("SELECT data FROM blob WHERE sha256 = ?", []any{at[:]}, &data)
 			return err
 		})
-		switch {
-		case err != nil:
-			return nil, err
-		case !found:
-			return nil, stored.MissingPayloadError(d)
-		case secret:
-			return j.vault.Open(d, data)
-		}
-		return data, nil
-	}}
+		return data, found, err
+	})
 }
 
 // ID names the journal: the file and its copies.

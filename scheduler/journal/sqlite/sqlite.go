@@ -78,7 +78,7 @@ func Open(ctx context.Context, dir string, options Options) (*SQLite, error) {
 	}
 	j.lease = 4 * max(j.beat, -j.beat)
 	j.db, err = sqlitefile.Open(ctx, sqlitefile.Options{
-		Name: "journal", File: filepath.Join(dir, FileName), Layout: &layout, DamagedHint: damagedHint, KeepError: isHeldError,
+		Name: "journal", File: filepath.Join(dir, FileName), Layout: &layout, DamagedHint: damagedHint, KeepError: stored.IsHeld,
 		BusyTimeout: cmp.Or(options.BusyTimeout, 10*time.Second), Pragmas: []string{"synchronous(FULL)", "foreign_keys(1)"},
 		Readers: maxReaders,
 	})

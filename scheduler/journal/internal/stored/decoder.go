@@ -24,6 +24,44 @@ type Decoder struct {
 	seenSize int
 }
 
+// NewDecoder returns a decoder of what a store has. read returns what is stored under a digest; found is false where there
+// is nothing. What must not be readable there is decrypted.
+func (v *Vault) NewDecoder(withMedia bool, read func(at Digest) (data []byte, found bool, err error)) *Decoder {
+	return &Decoder{WithMedia: withMedia, Get: func(d Digest, secret bool) ([]byte, error) {
+		at := d
+		if secret {
+			at = d.Secret()
+		}
+		data, found, err := read(at)
+		switch {
+		case err != nil:
+			return nil, err
+		case !found:
+			return nil, MissingPayloadError(d)
+		case secret:
+			return v.Open(d, data)
+		}
+		return data, nil
+	}}
+}
+
+// Header is what of a [journal.RunHeader] is kept in stored form.
+type Header struct{ Source, Files, Inputs, Options []byte }
+
+// DecodeHeader sets what of a header is kept in stored form.
+func (d *Decoder) DecodeHeader(h *journal.RunHeader, form Header) (err error) {
+	h.Inputs, err = d.Decode(form.Inputs)
+	if err != nil {
+		return err
+	}
+	h.Options, err = d.Decode(form.Options)
+	if err != nil {
+		return err
+	}
+	h.Text, err = d.FlowText(form.Source, form.Files)
+	return err
+}
+
 // maxSeen bounds the payloads that a decoder keeps because they come again.
 const maxSeen = 32 << 20
 

@@ -3,8 +3,6 @@ package stored
 import (
 	"crypto/rand"
 	"errors"
-
-	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // NewLease returns a number that no other lease of a run has.
@@ -36,8 +34,7 @@ func (h *LogState) SettleWrite(err error, isTold bool) {
 	}
 	h.Unlock()
 	h.Fail(err)
-	var lost *journal.HeldError
-	if errors.As(err, &lost) {
+	if IsHeld(err) {
 		h.Stop(err)
 	}
 }
