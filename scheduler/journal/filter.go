@@ -51,7 +51,7 @@ func (p *Prune) Matches(run *RunInfo) bool {
 	return isOld && slices.Contains(states, run.State)
 }
 
-// Matches reports whether a run is one of those wanted. After and Limit are left to the
+// Matches reports whether a run is one of those wanted. After, DownTo and Limit are left to the
 // journal, which knows their order.
 func (f *RunFilter) Matches(run *RunInfo) bool {
 	if len(f.States) > 0 && !slices.Contains(f.States, run.State) {

@@ -316,6 +316,9 @@ type RunFilter struct {
 	// After is the Cursor of the last run that was listed: the list goes on after it,
 	// also where that run is gone.
 	After string
+	// DownTo is the Cursor of a run at which the list ends, without that run and also where it is
+	// gone.
+	DownTo string
 	// Limit is how many there may be; 0 is all.
 	Limit int
 }

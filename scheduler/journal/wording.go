@@ -19,7 +19,7 @@ var _ = wording.Add(wording.Catalog{
 	"event %d of the run %s is missing: it was deleted in the meantime, or the file is damaged":                "缺少事件 %d（运行 %s）：它已被删除，或文件已损坏",
 	"event %d of the run %s was given to the journal where %d comes next":                                      "事件 %d（运行 %s）给到了日志，而接下来应是 %d",
 	"event %d of the run %s: %w":                                                                               "事件 %d（运行 %s）：%w",
-	"leave it out to list from the newest run":                                                                 "去掉它即从最新的运行开始列出",
+	"leave it out to list from the beginning":                                                                  "去掉它即从头开始列出",
 	"list the runs with: scheduler runs list":                                                                  "用 scheduler runs list 列出所有运行",
 	"make steps return less, or raise run.max_output_bytes in the settings":                                    "请让步骤返回更少的内容，或在设置中调大 run.max_output_bytes",
 	"making the key of the images: %w":                                                                         "生成图片的密钥：%w",

@@ -189,18 +189,11 @@ type waiter struct {
 // listWaiting lists all that visible runs wait for, the run that began first at the top. A
 // page has whole runs, at most as many as its limit.
 func (s *Server) listWaiting(ctx context.Context, in *Listing) (*body[page[waiter]], error) {
-	after, err := strconv.ParseInt("0"+in.Cursor, 10, 64)
-	if err != nil {
-		return nil, calls.Errorf(calls.Invalid, "the cursor %s is not one of this list", quoteText(in.Cursor)).WithHint("leave it out to list from the start")
-	}
-	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunWaiting}}
+	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunWaiting}, DownTo: in.Cursor}
 	var runs []*journal.RunInfo // the newest first
 	for info, err := range s.options.Service.Runs(ctx, principalOf(ctx), filter) {
 		if err != nil {
 			return nil, err
-		}
-		if key, err := strconv.ParseInt(info.Cursor, 10, 64); err != nil || key <= after {
-			break
 		}
 		runs = append(runs, info)
 	}

@@ -98,6 +98,8 @@ func testFilter(t *testing.T, b *bench) {
 		{journal.RunFilter{After: b.runInfo(t, "r2").Cursor}, []string{"r1", "r0"}},
 		{journal.RunFilter{After: b.runInfo(t, "r3").Cursor, Limit: 1, Labels: map[string]string{journal.LabelOwner: "lin"}}, []string{"r2"}},
 		{journal.RunFilter{After: b.runInfo(t, "r0").Cursor}, []string{}},
+		{journal.RunFilter{DownTo: b.runInfo(t, "r1").Cursor}, []string{"r3", "r2"}},
+		{journal.RunFilter{After: b.runInfo(t, "r3").Cursor, DownTo: b.runInfo(t, "r0").Cursor, Limit: 1}, []string{"r2"}},
 	} {
 		if diff := cmp.Diff(test.want, b.listRuns(t, test.filter)); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", test.filter, diff)
@@ -114,8 +116,13 @@ func testFilter(t *testing.T, b *bench) {
 	if diff := cmp.Diff([]string{"r1", "r0"}, b.listRuns(t, journal.RunFilter{After: cursor})); diff != "" {
 		t.Errorf("after a run that is gone (-want +got):\n%s", diff)
 	}
-	for _, err := range b.Runs(b.ctx, journal.RunFilter{After: "x"}) {
-		wantKind(t, "a cursor of another journal", err, calls.Invalid)
+	if diff := cmp.Diff([]string{}, b.listRuns(t, journal.RunFilter{DownTo: cursor})); diff != "" {
+		t.Errorf("down to a run that is gone (-want +got):\n%s", diff)
+	}
+	for _, filter := range []journal.RunFilter{{After: "x"}, {DownTo: "x"}} {
+		for _, err := range b.Runs(b.ctx, filter) {
+			wantKind(t, "a cursor of another journal", err, calls.Invalid)
+		}
 	}
 	h := b.newHeader("wrong")
 	for _, labels := range []map[string]string{{"": "x"}, {"x": strings.Repeat("x", 300)}, {strings.Repeat("x", 65): "x"}, {"x": "\xff"}} {

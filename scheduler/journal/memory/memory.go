@@ -220,14 +220,15 @@ func (m *Journal) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[
 }
 
 func (m *Journal) listRuns(filter journal.RunFilter) (found []journal.RunInfo, err error) {
-	after, err := stored.ParseCursor(filter.After)
+	after, downTo, err := stored.ParseCursors(&filter)
 	if err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.newestFirst() {
-		if int64(r.number) >= after || !filter.Matches(&r.info) {
+		isWithin := int64(r.number) < after && int64(r.number) > downTo
+		if !isWithin || !filter.Matches(&r.info) {
 			continue
 		}
 		found = append(found, r.infoLocked())

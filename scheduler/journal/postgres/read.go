@@ -120,14 +120,14 @@ func (j *Postgres) Run(ctx context.Context, id string) (*journal.RunInfo, error)
 // Runs lists runs.
 func (j *Postgres) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*journal.RunInfo, error] {
 	return func(yield func(*journal.RunInfo, error) bool) {
-		after, err := stored.ParseCursor(filter.After)
+		after, downTo, err := stored.ParseCursors(&filter)
 		left := filter.Limit
 		if left <= 0 {
 			left = math.MaxInt
 		}
 		for err == nil && left > 0 {
 			var page []*runRow
-			page, err = j.listPage(ctx, &filter, after)
+			page, err = j.listPage(ctx, &filter, after, downTo)
 			if err != nil || len(page) == 0 {
 				break
 			}
@@ -150,9 +150,9 @@ func (j *Postgres) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2
 // runPage is how many runs are read at a time.
 const runPage = 200
 
-// listPage reads the next runs before a key that fit what the database can tell. Times are
+// listPage reads the next runs between two keys that fit what the database can tell. Times are
 // compared later: they are kept as they were given.
-func (j *Postgres) listPage(ctx context.Context, filter *journal.RunFilter, before int64) (page []*runRow, err error) {
+func (j *Postgres) listPage(ctx context.Context, filter *journal.RunFilter, before, downTo int64) (page []*runRow, err error) {
 	states := make([]string, 0, len(filter.States))
 	for _, state := range filter.States {
 		states = append(states, string(state))
@@ -166,10 +166,10 @@ func (j *Postgres) listPage(ctx context.Context, filter *journal.RunFilter, befo
 	}
 	err = j.db.Read(ctx, func(c *pgdb.Conn) error {
 		page = nil
-		query := selectRuns + `WHERE r.key < $2 AND (cardinality($3::text[]) = 0 OR r.state = ANY($3)) AND ($4 = '' OR r.flow = $4)`
-		args := []any{j.now(), before, states, filter.Flow}
+		query := selectRuns + `WHERE r.key < $2 AND r.key > $3 AND (cardinality($4::text[]) = 0 OR r.state = ANY($4)) AND ($5 = '' OR r.flow = $5)`
+		args := []any{j.now(), before, downTo, states, filter.Flow}
 		if len(filter.Labels) > 0 {
-			query, args = query+" AND r.labels @> $5", append(args, labels)
+			query, args = query+" AND r.labels @> $6", append(args, labels)
 		}
 		return c.QueryRows(ctx, query+" ORDER BY r.key DESC LIMIT "+strconv.Itoa(runPage), args, func(scan func(...any) error) error {
 			r, err := scanRun(scan)

@@ -117,11 +117,11 @@ func (j *SQLite) Runs(ctx context.Context, filter journal.RunFilter) iter.Seq2[*
 // listRuns reads all at once: whoever reads slowly must not keep the log from being
 // emptied.
 func (j *SQLite) listRuns(ctx context.Context, filter journal.RunFilter) (found []*runRow, err error) {
-	after, err := stored.ParseCursor(filter.After)
+	after, downTo, err := stored.ParseCursors(&filter)
 	if err != nil {
 		return nil, err
 	}
-	query, args := "SELECT "+runColumns+" FROM run WHERE key < ?", []any{after}
+	query, args := "SELECT "+runColumns+" FROM run WHERE key < ? AND key > ?", []any{after, downTo}
 	if len(filter.States) > 0 {
 		query += " AND state IN (?" + strings.Repeat(", ?", len(filter.States)-1) + ")"
 		for _, state := range filter.States {

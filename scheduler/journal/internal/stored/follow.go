@@ -46,16 +46,25 @@ func Follow(ctx context.Context, store journal.RunReader, id string, after int64
 	}
 }
 
-// ParseCursor returns the number of the run that a [journal.RunFilter] goes on after,
-// where the newest have the greatest numbers; "" is before all runs.
-func ParseCursor(cursor string) (int64, error) {
+// ParseCursors returns the numbers between which the runs of a [journal.RunFilter] are, where the
+// newest have the greatest numbers, from 1.
+func ParseCursors(f *journal.RunFilter) (after, downTo int64, err error) {
+	after, err = parseCursor(f.After, math.MaxInt64)
+	if err == nil {
+		downTo, err = parseCursor(f.DownTo, 0)
+	}
+	return after, downTo, err
+}
+
+// parseCursor returns the number of a run by its cursor, or what stands for "".
+func parseCursor(cursor string, none int64) (int64, error) {
 	if cursor == "" {
-		return math.MaxInt64, nil
+		return none, nil
 	}
 	n, err := strconv.ParseInt(cursor, 10, 64)
 	if err != nil || n < 0 {
 		return 0, calls.Errorf(calls.Invalid, "the cursor %q is not one of this journal", cursor).
-			WithHint("leave it out to list from the newest run")
+			WithHint("leave it out to list from the beginning")
 	}
 	return n, nil
 }
