@@ -1,0 +1,149 @@
+package server_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/callnode/scheduler/scheduler/journal"
+	journalsqlite "github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/server"
+	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// hookedReopen is a journal whose first Reopen does something before.
+type hookedReopen struct {
+	journal.Journal
+	once sync.Once
+	do   func()
+}
+
+func (j *hookedReopen) Reopen(ctx context.Context, id string) (journal.RunLog, error) {
+	j.once.Do(j.do)
+	return j.Journal.Reopen(ctx, id)
+}
+
+// TestEndedMeanwhile answers and resumes a run that another server finishes at the same time: it is over, and the request
+// is not wrong in itself.
+func TestEndedMeanwhile(t *testing.T) {
+	for path, body := range map[string]string{"/answers": `{"values": {"city": "Hangzhou", "days": 2}}`, "/resume": `{}`} {
+		t.Run(path, func(t *testing.T) {
+			dir := t.TempDir()
+			hooked := &hookedReopen{}
+			parts := newParts(dir, nil)
+			open := parts.Journal
+			parts.Journal = func(ctx context.Context, create bool) (journal.Journal, error) {
+				var err error
+				hooked.Journal, err = open(ctx, create)
+				return hooked, err
+			}
+			s := service.New(parts)
+			t.Cleanup(func() { _ = s.Close() })
+			one, other := newFixture(t, dir, nil, func(o *server.Options) { o.Service = s }), newFixture(t, dir, nil, nil)
+			token := other.token("lin", store.RunsRead, store.RunsWrite)
+			run := other.start(token, "sub~wait", `{}`)
+			hooked.do = func() {
+				if r := other.do(token, "POST", "/api/v1/runs/"+run+"/answers", `{"values": {"city": "Bergen", "days": 1}}`); r.status != http.StatusAccepted {
+					t.Errorf("the other server answers %d %s", r.status, r.text)
+				}
+				if r := other.do(token, "GET", "/api/v1/runs/"+run+"/events", "", "Accept", eventStream); !strings.Contains(r.text, "flow.finished") {
+					t.Errorf("the run has not finished: %s", r.text)
+				}
+			}
+			if r := one.do(token, "POST", "/api/v1/runs/"+run+path, body); r.status != http.StatusConflict || r.at("/kind") != "over" {
+				t.Errorf("got %d %s", r.status, r.text)
+			}
+		})
+	}
+}
+
+// TestHandOver stops a server in the middle of a run: the next one goes on with it, and with
+// those that were queued, without doing again what had finished.
+func TestHandOver(t *testing.T) {
+	dir := t.TempDir()
+	closed := &gate{open: make(chan struct{})}
+	one := func(o *server.Options) { o.Limits.Runs = 1 }
+	f := newFixture(t, dir, closed, one)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	running := f.do(token, "POST", "/api/v1/runs", `{"flow": "model"}`)
+	queued := f.do(token, "POST", "/api/v1/runs", `{"flow": "echo", "inputs": {"question": "q"}}`)
+	if running.at("/queued") != "false" || queued.at("/queued") != "true" || queued.status != http.StatusCreated {
+		t.Fatalf("got %s and %s", running.text, queued.text)
+	}
+	lines, stop := f.follow(token, "/api/v1/runs/"+running.at("/run")+"/events")
+	defer stop()
+	until(t, lines, "flow.started")
+	f.stop()
+	until(t, lines, "event: bye")
+
+	open := &gate{open: make(chan struct{})}
+	close(open.open)
+	f = newFixture(t, dir, open, one)
+	for _, run := range []string{running.at("/run"), queued.at("/run")} {
+		lines, stop := f.follow(token, "/api/v1/runs/"+run+"/events")
+		until(t, lines, "event: flow.finished")
+		stop()
+		events := f.do(token, "GET", "/api/v1/runs/"+run+"/events?types=step.finished,flow.cancelled", "")
+		if n := strings.Count(events.text, `"step.finished"`); n != 1 || strings.Contains(events.text, "flow.cancelled") {
+			t.Errorf("the run has %s", events.text)
+		}
+	}
+}
+
+// abandonRun leaves a run that no server holds as a process does that dies at it.
+func abandonRun(t *testing.T, dir, id string) {
+	t.Helper()
+	j, err := journalsqlite.Open(t.Context(), dir, journalsqlite.Options{Heartbeat: -time.Nanosecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Reopen(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestStuck: a run that was taken over three times from servers that died, without a step
+// that finished, is left alone, and says so; its user may still go on with it. Servers that
+// hand it over do not count.
+func TestStuck(t *testing.T) {
+	dir := t.TempDir()
+	closed := &gate{open: make(chan struct{})}
+	f := newFixture(t, dir, closed, nil)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	run := f.do(token, "POST", "/api/v1/runs", `{"flow": "model"}`).at("/run")
+	path := "/api/v1/runs/" + run
+	f.stop()
+	for n := 1; n <= 7; n++ {
+		f = newFixture(t, dir, closed, nil)
+		lines, stop := f.follow(token, path+"/events?types=flow.resumed")
+		for range n {
+			until(t, lines, "event: flow.resumed")
+		}
+		stop()
+		f.stop()
+		if n >= 4 {
+			abandonRun(t, dir, run)
+		}
+	}
+	open := &gate{open: make(chan struct{})}
+	close(open.open)
+	f = newFixture(t, dir, open, nil)
+	if r := f.do(token, "GET", path, ""); r.at("/state") != "running" || r.at("/stuck") != "true" {
+		t.Errorf("got %s", r.text)
+	}
+	if r := f.do(token, "POST", path+"/resume", ""); r.status != http.StatusAccepted {
+		t.Errorf("got %d %s", r.status, r.text)
+	}
+	lines, stop := f.follow(token, path+"/events")
+	defer stop()
+	until(t, lines, "event: flow.finished")
+}
