@@ -43,12 +43,11 @@ func (e LintEnv) LintDirs(params value.Value, names ...string) (problems []schem
 			continue
 		}
 		info, err := os.Stat(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		if errors.Is(err, fs.ErrNotExist) {
 			problems = append(problems, schema.Problem{
 				Pointer: "/" + name, Warning: true, Hint: "paths are relative to the flow file",
 			}.WithMessage("there is no directory %s", text))
-		case err == nil && !info.IsDir():
+		} else if err == nil && !info.IsDir() {
 			problems = append(problems, schema.Problem{Pointer: "/" + name, Hint: "name a directory"}.WithMessage("%s is not a directory", text))
 		}
 	}

@@ -204,7 +204,8 @@ type finishedSteps struct {
 func finishedIn(t *testing.T, j journal.Journal) (f finishedSteps) {
 	t.Helper()
 	var err error
-	if f.state, err = journal.Fold(j.Events(t.Context(), "run-1", 1)); err != nil {
+	f.state, err = journal.Fold(j.Events(t.Context(), "run-1", 1))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, st := range f.state.Steps {
@@ -374,11 +375,13 @@ steps: [{id: a, call: agent, with: {prompt: x, tools: {calls: [{call: work}]}}}]
 	if calls.KindOf(r.Err) != calls.Budget {
 		t.Fatal(r.Err)
 	}
-	if r = r.Resume(scheduler.Resumption{}); calls.KindOf(r.Err) != calls.Budget || model.asked["x 1"] != 1 || model.asked["x 3"] != before {
+	r = r.Resume(scheduler.Resumption{})
+	if calls.KindOf(r.Err) != calls.Budget || model.asked["x 1"] != 1 || model.asked["x 3"] != before {
 		t.Errorf("%v, %v", r.Err, model.asked)
 	}
 	larger := schedulertest.Load(t, strings.Replace(text, "60", "6000", 1), options...)
-	if r = r.Resume(scheduler.Resumption{Flow: larger}); r.Err != nil || r.Usage.Total() != 40 {
+	r = r.Resume(scheduler.Resumption{Flow: larger})
+	if r.Err != nil || r.Usage.Total() != 40 {
 		t.Errorf("%v, %+v", r.Err, r.Usage)
 	}
 	if diff := cmp.Diff([]string{"a/work-1/work-1", "a/work-2/work-1", "a/work-3/work-1"}, ran); diff != "" {

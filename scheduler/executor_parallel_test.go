@@ -468,7 +468,8 @@ func TestSubFlowDepth(t *testing.T) {
 		t.Error(err)
 	}
 	exec.Loader = nil
-	if _, err = scheduler.Collect(exec.Run(t.Context(), f, value.Value{})); kindOf(t, err) != calls.Invalid {
+	_, err = scheduler.Collect(exec.Run(t.Context(), f, value.Value{}))
+	if kindOf(t, err) != calls.Invalid {
 		t.Error(err)
 	}
 }

@@ -74,7 +74,8 @@ steps: [{id: a, call: echo, with: {x: "{{ vars.x }}"}}]
 			state = s
 			for range 2 {
 				var err error
-				if found, err = s.Retrieve(ctx); err != nil {
+				found, err = s.Retrieve(ctx)
+				if err != nil {
 					return nil, err
 				}
 			}

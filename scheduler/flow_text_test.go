@@ -62,7 +62,8 @@ steps: [{id: y, call: echo, with: {y: !file data/x.json}}]
 	if diff := cmp.Diff(`{"sub":{"y":{"y":[1]}}}`, r.Outputs.JSON()); diff != "" {
 		t.Error(diff)
 	}
-	if header, err = e.Journal.Header(t.Context(), "run-1"); err != nil || header.Text.Files["inner.yaml"] == nil {
+	header, err = e.Journal.Header(t.Context(), "run-1")
+	if err != nil || header.Text.Files["inner.yaml"] == nil {
 		t.Errorf("the journal has %v, %v", header.Text.Files, err)
 	}
 }

@@ -162,7 +162,8 @@ outputs: {q: "{{ a.q }}", n: "{{ a.n }}"}
 	if err != nil || got.Events[0].Type != journal.FlowStarted || got.Outputs.JSON() != `{"q":"hello","n":2}` {
 		t.Errorf("%v, %v", got, err)
 	}
-	if info, err = e.Journal.Run(t.Context(), id); err != nil || info.Queued() {
+	info, err = e.Journal.Run(t.Context(), id)
+	if err != nil || info.Queued() {
 		t.Errorf("the run is %+v, %v", info, err)
 	}
 	e.Journal = nil

@@ -266,9 +266,11 @@ outputs: {city: "{{ a.slot_data.city }}", day: "{{ a.slot_data.day }}"}
 			e.Journal = mortal
 			e.Env.Clock = func() time.Time { return now }
 		}))
-		if over = r.Err == nil; !over {
+		over = r.Err == nil
+		if !over {
 			mortal.left, now = 1<<30, now.Add(time.Hour)
-			if r = r.Resume(scheduler.Resumption{}); r.Err != nil {
+			r = r.Resume(scheduler.Resumption{})
+			if r.Err != nil {
 				t.Fatal(r.Err)
 			}
 		}

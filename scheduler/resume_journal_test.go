@@ -194,7 +194,8 @@ func TestCancelFromOutside(t *testing.T) {
 		t.Errorf("the run stands at %+v, %v", info, err)
 	}
 	edited := schedulertest.Load(t, `steps: [{id: a, call: echo}, {id: b, call: wait, with: {again: 1}}]`, schedulertest.With(wait))
-	if r = r.Resume(scheduler.Resumption{Flow: edited}); r.Err != nil || len(lines(r, "step.started")) != 1 {
+	r = r.Resume(scheduler.Resumption{Flow: edited})
+	if r.Err != nil || len(lines(r, "step.started")) != 1 {
 		t.Errorf("resumed: %v\n%s", r.Err, r.Log())
 	}
 }

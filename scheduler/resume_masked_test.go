@@ -63,7 +63,8 @@ steps:
 		t.Error("a secret is in the events")
 	}
 	edited := strings.Replace(text, "secrets.KEY }}\"}]", "secrets.KEY }}!\"}], broken: 1", 1)
-	if r = schedulertest.Run(t, edited, schedulertest.With(narrow, look, slot.Definition()), schedulertest.Secret("KEY", "s3cret")); calls.KindOf(r.Err) != calls.NotFound {
+	r = schedulertest.Run(t, edited, schedulertest.With(narrow, look, slot.Definition()), schedulertest.Secret("KEY", "s3cret"))
+	if calls.KindOf(r.Err) != calls.NotFound {
 		t.Errorf("an unknown operation: %v", r.Err)
 	}
 }
@@ -75,7 +76,8 @@ func TestLostSecrets(t *testing.T) {
 	r := schedulertest.Run(t, `
 steps: [{id: b, call: slot, with: {data: {key: "{{ vars.x }} {{ secrets.KEY }}"}, stages: [], current_schema: {type: object, required: [n]}}}]
 `, journaled(t), schedulertest.With(slot.Definition()), schedulertest.Secret("KEY", "s3cret"), schedulertest.Resolver(counting{&n}, "x"))
-	if r = r.Resume(scheduler.Resumption{}, "/n=1"); calls.KindOf(r.Err) != calls.Invalid || !strings.Contains(r.Err.Error(), "the journal does not keep secrets") {
+	r = r.Resume(scheduler.Resumption{}, "/n=1")
+	if calls.KindOf(r.Err) != calls.Invalid || !strings.Contains(r.Err.Error(), "the journal does not keep secrets") {
 		t.Errorf("%v\n%s", r.Err, r.Log())
 	}
 }

@@ -66,7 +66,8 @@ func TestResumeRefuses(t *testing.T) {
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	if r = r.Resume(scheduler.Resumption{}); calls.KindOf(r.Err) != calls.Invalid || !strings.Contains(r.Err.Error(), "finished") {
+	r = r.Resume(scheduler.Resumption{})
+	if calls.KindOf(r.Err) != calls.Invalid || !strings.Contains(r.Err.Error(), "finished") {
 		t.Errorf("a finished run: %v", r.Err)
 	}
 	log, err := store.Begin(t.Context(), &journal.RunHeader{ID: "held", Text: journal.FlowText{Source: []byte("steps: no")}})
@@ -74,20 +75,24 @@ func TestResumeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var held *journal.HeldError
-	if _, err = scheduler.Collect(e.Resume(t.Context(), "held", scheduler.Resumption{})); !errors.As(err, &held) {
+	_, err = scheduler.Collect(e.Resume(t.Context(), "held", scheduler.Resumption{}))
+	if !errors.As(err, &held) {
 		t.Errorf("a run that is held: %v", err)
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = scheduler.Collect(e.Resume(t.Context(), "held", scheduler.Resumption{})); calls.KindOf(err) != calls.Internal {
+	_, err = scheduler.Collect(e.Resume(t.Context(), "held", scheduler.Resumption{}))
+	if calls.KindOf(err) != calls.Internal {
 		t.Errorf("without a loader: %v", err)
 	}
 	e.Loader = schedulertest.Loader(t)
-	if _, err = scheduler.Collect(e.Resume(t.Context(), "held", scheduler.Resumption{})); calls.KindOf(err) != calls.Invalid {
+	_, err = scheduler.Collect(e.Resume(t.Context(), "held", scheduler.Resumption{}))
+	if calls.KindOf(err) != calls.Invalid {
 		t.Errorf("a flow that does not load: %v", err)
 	}
-	if _, err = store.Reopen(t.Context(), "held"); err != nil {
+	_, err = store.Reopen(t.Context(), "held")
+	if err != nil {
 		t.Errorf("a run that could not be resumed is held: %v", err)
 	}
 }
@@ -162,7 +167,8 @@ steps:
 		t.Errorf("err %v", refused.Err)
 	}
 	inner = "steps:\n  - {id: one, call: echo, with: {n: 1}}\n  - {id: two, call: once, with: {n: 3}}\n"
-	if edited, problems = loader.Parse("flow.yaml", r.Flow.Source); edited == nil {
+	edited, problems = loader.Parse("flow.yaml", r.Flow.Source)
+	if edited == nil {
 		t.Fatal(problems)
 	}
 	r = r.Resume(scheduler.Resumption{Flow: edited})
@@ -182,7 +188,8 @@ steps:
   - {id: b, call: once}
   - {id: c, call: ask, with: {prompt: "`+strings.Repeat("long ", 200)+`"}}
 `, journaled(t), schedulertest.With(failOnce()), schedulertest.LLM(model))
-	if r = r.Resume(scheduler.Resumption{}); calls.KindOf(r.Err) != calls.Budget {
+	r = r.Resume(scheduler.Resumption{})
+	if calls.KindOf(r.Err) != calls.Budget {
 		t.Errorf("the run ends with %v", r.Err)
 	}
 	if r.Usage.Total() != 70 {
@@ -214,7 +221,8 @@ func TestSameAgain(t *testing.T) {
 			e.Env.Clock = func() time.Time { return now }
 		}))
 	now = now.Add(time.Hour)
-	if r = r.Resume(scheduler.Resumption{}); r.Err != nil || len(all) != 2 {
+	r = r.Resume(scheduler.Resumption{})
+	if r.Err != nil || len(all) != 2 {
 		t.Fatal(r.Err, all)
 	}
 	want := all[0]

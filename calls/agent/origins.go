@@ -221,10 +221,10 @@ func isAltered(message value.Value, member string, round int, rounds []Round) bo
 
 // originOfMember returns that of a member of a message that the work has added.
 func originOfMember(message value.Value, member string, round int, rounds []Round) []calls.Origin {
-	switch {
-	case member == "role":
+	if member == "role" {
 		return nil
-	case member != "content": // what the model has called
+	}
+	if member != "content" { // what the model has called
 		if isAltered(message, member, round, rounds) {
 			return []calls.Origin{madeOfAnswer}
 		}

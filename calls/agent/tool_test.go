@@ -113,7 +113,8 @@ func TestInvalid(t *testing.T) {
 	if calls.KindOf(r.err) != calls.Missing {
 		t.Errorf("nothing to do: %v", r.err)
 	}
-	if r = run(t.Context(), t, w, scripted.New(says("fine")), "{}"); r.err != nil || r.Text != "fine" {
+	r = run(t.Context(), t, w, scripted.New(says("fine")), "{}")
+	if r.err != nil || r.Text != "fine" {
 		t.Errorf("the question of the run: %v", r.err)
 	}
 }

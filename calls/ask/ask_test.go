@@ -126,27 +126,32 @@ func TestJSON(t *testing.T) {
 
 	p = scripted.Texts(`{"n": "x"}`, `{"n": 3}`)
 	env.LLM = p
-	if v, err = ask.JSON(t.Context(), env, req, order(t), nil); err != nil || v.JSON() != `{"n":3}` || p.Requests()[1].ResponseSchema == nil {
+	v, err = ask.JSON(t.Context(), env, req, order(t), nil)
+	if err != nil || v.JSON() != `{"n":3}` || p.Requests()[1].ResponseSchema == nil {
 		t.Errorf("a document that does not fit: %s, %v; the schema must be sent again", v, err)
 	}
 
 	refuses := scripted.Answer{Error: &llm.Error{Status: 400, Message: "response_format is not supported"}}
 	p = scripted.New(refuses, scripted.Answer{Text: "hm"}, scripted.Answer{Text: `{"n":1}`})
 	env.LLM = p
-	if v, err = ask.JSON(t.Context(), env, req, order(t), nil); err != nil || v.JSON() != `{"n":1}` || p.Requests()[1].ResponseSchema != nil || p.Requests()[2].ResponseSchema != nil {
+	v, err = ask.JSON(t.Context(), env, req, order(t), nil)
+	if err != nil || v.JSON() != `{"n":1}` || p.Requests()[1].ResponseSchema != nil || p.Requests()[2].ResponseSchema != nil {
 		t.Errorf("a server without schemas: %s, %v", v, err)
 	}
 	env.LLM = scripted.New(refuses, refuses)
-	if _, err = ask.JSON(t.Context(), env, req, order(t), nil); !errors.Is(err, refuses.Error) {
+	_, err = ask.JSON(t.Context(), env, req, order(t), nil)
+	if !errors.Is(err, refuses.Error) {
 		t.Errorf("a server that refuses: %v", err)
 	}
 	env.LLM = scripted.Texts("a", "b", "c", `{"n":1}`)
-	if _, err = ask.JSON(t.Context(), env, req, order(t), nil); calls.KindOf(err) != calls.Provider || calls.HintOf(err) == "" || !errors.Is(err, ask.ErrNoAnswer) {
+	_, err = ask.JSON(t.Context(), env, req, order(t), nil)
+	if calls.KindOf(err) != calls.Provider || calls.HintOf(err) == "" || !errors.Is(err, ask.ErrNoAnswer) {
 		t.Errorf("got %v", err)
 	}
 	failure := &llm.Error{Message: "no"}
 	env.LLM = scripted.New(scripted.Answer{Error: failure})
-	if _, err = ask.JSON(t.Context(), env, req, order(t), nil); !errors.Is(err, failure) {
+	_, err = ask.JSON(t.Context(), env, req, order(t), nil)
+	if !errors.Is(err, failure) {
 		t.Errorf("got %v", err)
 	}
 }

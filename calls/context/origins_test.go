@@ -30,7 +30,8 @@ func checkOrigins(t *testing.T, dir string, with value.Value, parts []calls.Part
 				continue
 			case o.Pointer != "":
 				v, ok := with.At(o.Pointer)
-				if source, _ = v.Str(); !ok {
+				source, _ = v.Str()
+				if !ok {
 					t.Errorf("%s %s: there is no %s", p.Kind, p.Name, o.Pointer)
 				}
 			case o.File != "" && o.Line == 1:

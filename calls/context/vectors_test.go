@@ -338,7 +338,8 @@ func writeAll(t testing.TB, dir string, files map[string]json.RawMessage) {
 				t.Fatal(err)
 			}
 			var err error
-			if data, err = base64.StdEncoding.DecodeString(binary.Base64); err != nil {
+			data, err = base64.StdEncoding.DecodeString(binary.Base64)
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

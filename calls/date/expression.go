@@ -184,10 +184,10 @@ func sameDayAgo(g []string, today time.Time) (Period, bool) {
 func numberedDay(g []string, today time.Time) (Period, bool) {
 	first, second := parseDigits(g[1]), parseDigits(g[2])
 	year := parseDigits(g[3])
-	switch {
-	case first > 12 && !(first == 24 && second == 7): // around the clock
+	if first > 12 && !(first == 24 && second == 7) { // around the clock
 		return datePeriod(year, time.Month(second), g[1], today)
-	case second > 12:
+	}
+	if second > 12 {
 		return datePeriod(year, time.Month(first), g[2], today)
 	}
 	return Period{}, false
@@ -234,10 +234,9 @@ func yearBeside(word string, today time.Time) int {
 // englishEdgeDay returns the first or last day of a month or a year.
 func englishEdgeDay(g []string, today time.Time) (Period, bool) {
 	p, ok := yearPeriod(cmp.Or(parseDigits(g[4]), yearBeside(g[5], today)), today.Location()), true
-	switch {
-	case g[2] != "":
+	if g[2] != "" {
 		p, ok = datePeriod(parseDigits(g[3]), parseMonth(g[2]), "", today)
-	case strings.EqualFold(g[6], "month"):
+	} else if strings.EqualFold(g[6], "month") {
 		p = monthPeriod(today.Year(), today.Month()-time.Month(today.Year()-yearBeside(g[5], today)), today.Location())
 	}
 	return edgeDay(p, strings.EqualFold(g[1], "last")), ok

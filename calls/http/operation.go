@@ -73,10 +73,10 @@ func loadDocument(dir, name string) (value.Value, error) {
 			WithHint("paths start at the folder of the flow")
 	}
 	var fault *yaml.Error
-	switch {
-	case errors.As(err, &fault):
+	if errors.As(err, &fault) {
 		return value.Value{}, err
-	case err != nil:
+	}
+	if err != nil {
 		return value.Value{}, calls.Errorf(calls.Invalid, "reading %s: %w", name, err)
 	}
 	return doc, nil

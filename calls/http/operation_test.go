@@ -58,7 +58,8 @@ func TestOperation(t *testing.T) {
 		"url: http://staging\nmethod: PUT":                                                 "PUT http://staging/cities/S%C3%A3o%20Paulo/days",
 	} {
 		got, err := sent(t, withAPI(t), base+more)
-		if want += "\nContent-Type: application/merge-patch+json\nX-Tenant: t\n\n{\"n\":1}"; err != nil || got != want {
+		want += "\nContent-Type: application/merge-patch+json\nX-Tenant: t\n\n{\"n\":1}"
+		if err != nil || got != want {
 			t.Errorf("%s\ngot  %q, %v\nwant %q", more, got, err, want)
 		}
 	}
@@ -122,7 +123,8 @@ Content-Type: application/ld+json
 		got, err := sent(t, e, with)
 		head, body, _ := strings.Cut(got, "\n\n")
 		_, boundary, _ := strings.Cut(head, "Content-Type: multipart/form-data; boundary=")
-		if body = strings.ReplaceAll(body, boundary, "B"); err != nil || body != want {
+		body = strings.ReplaceAll(body, boundary, "B")
+		if err != nil || body != want {
 			t.Errorf("%v\n%s\n%s", err, got, cmp.Diff(want, body))
 		}
 	}

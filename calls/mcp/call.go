@@ -258,7 +258,8 @@ func (c *call) readOutput(r *sdk.CallToolResult) (Output, error) {
 	}
 	if r.StructuredContent != nil {
 		var err error
-		if out.Data, err = asWritten(r.StructuredContent); err != nil {
+		out.Data, err = asWritten(r.StructuredContent)
+		if err != nil {
 			return out, c.server.errorf(calls.Plugin, "its answer: %w", err)
 		}
 	}

@@ -63,11 +63,13 @@ func newTool(t *sdk.Tool) (Tool, error) {
 	}
 	tool := Tool{Name: t.Name, Description: value.Truncate(t.Description, maxDescription)}
 	var err error
-	if tool.Input, err = asWritten(t.InputSchema); err != nil {
+	tool.Input, err = asWritten(t.InputSchema)
+	if err != nil {
 		return tool, wording.Errorf("the tool %s: input schema: %w", t.Name, err)
 	}
 	if t.OutputSchema != nil {
-		if tool.Output, err = asWritten(t.OutputSchema); err != nil {
+		tool.Output, err = asWritten(t.OutputSchema)
+		if err != nil {
 			return tool, wording.Errorf("the tool %s: output schema: %w", t.Name, err)
 		}
 	}

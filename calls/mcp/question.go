@@ -89,12 +89,11 @@ func (c *call) readForm(asked *sdk.ElicitParams) (form, error) {
 	members.Set("type", value.OfString("object"))
 	members.Set("description", value.OfString(f.Message))
 	required, _ := doc.Get("required")
-	switch {
-	case fields.Map().Len() == 0:
+	if fields.Map().Len() == 0 {
 		f.OnlyConfirms = true
 		fields = value.OfMap(value.Pairs(confirmField, value.OfMap(value.Pairs("type", "boolean", "description", f.Message))))
 		required = value.OfList(value.OfString(confirmField))
-	case len(required.List()) == 0:
+	} else if len(required.List()) == 0 {
 		required = value.Must(fields.Map().Keys())
 	}
 	members.Set("properties", fields)

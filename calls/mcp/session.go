@@ -298,7 +298,8 @@ func (h *Host) startProcess(s *Server) (*process, error) {
 	p := &process{cmd: cmd, exited: make(chan struct{})}
 	cmd.Stderr = p
 	var err error
-	if p.in, err = cmd.StdinPipe(); err != nil {
+	p.in, err = cmd.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
 	// The program reads from a pipe of its own: that of the library is closed when the

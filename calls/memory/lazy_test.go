@@ -51,10 +51,12 @@ func TestLazy(t *testing.T) {
 	if _, err := p.ProcessMemory(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	if turns, err = lazy.Recent(t.Context(), ann, 9); err != nil || len(turns) != 1 || turns[0].Role != "user" {
+	turns, err = lazy.Recent(t.Context(), ann, 9)
+	if err != nil || len(turns) != 1 || turns[0].Role != "user" {
 		t.Errorf("%v, %v", turns, err)
 	}
-	if found, err = lazy.Retrieve(t.Context(), ann, "figs", 9); err != nil || len(found) != 1 {
+	found, err = lazy.Retrieve(t.Context(), ann, "figs", 9)
+	if err != nil || len(found) != 1 {
 		t.Errorf("%v, %v", found, err)
 	}
 	if opened != 3 || lazy.Opened() != p {

@@ -255,10 +255,10 @@ func (p *SnapshotProcessor) generateSnapshot(ctx context.Context, job *Job, repo
 
 // place returns whose memories a job is about, in brackets.
 func (j *Job) place() wording.Text {
-	switch {
-	case j.Session != "":
+	if j.Session != "" {
 		return wording.Say(" (user %s, session %s)", j.User, j.Session)
-	case j.Category != "":
+	}
+	if j.Category != "" {
 		return wording.Say(" (user %s, category %s)", j.User, j.Category)
 	}
 	return wording.Say(" (user %s)", j.User)

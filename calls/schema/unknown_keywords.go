@@ -100,8 +100,7 @@ func InvalidAt(pointer string, doc value.Value) (problems Problems) {
 	}
 	_, err := Parse(doc)
 	var wrong *InvalidError
-	switch {
-	case errors.As(err, &wrong) && len(wrong.Problems) > 0:
+	if errors.As(err, &wrong) && len(wrong.Problems) > 0 {
 		for _, p := range wrong.Problems {
 			if at, _ := doc.At(p.Pointer); hasNull(at) {
 				continue
@@ -109,7 +108,7 @@ func InvalidAt(pointer string, doc value.Value) (problems Problems) {
 			message, hint := p.Text()
 			problems = append(problems, Problem{Pointer: pointer + p.Pointer}.WithMessage("not a JSON Schema: %s", message).WithHint("%s", hint))
 		}
-	case err != nil && !hasNull(doc):
+	} else if err != nil && !hasNull(doc) {
 		problems = Problems{Problem{Pointer: pointer}.WithMessage("%v", err)}
 	}
 	return problems

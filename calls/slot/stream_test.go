@@ -58,7 +58,8 @@ func TestTextToUser(t *testing.T) {
 	if got, _ := data.At("/slot_data"); len(said) > 0 || got.JSON() != filled {
 		t.Errorf("a step that does not talk to the user: %q, %s", said, got.JSON())
 	}
-	if said, data = chunks(t, true, 1); len(said) != 1 || !data.IsNull() {
+	said, data = chunks(t, true, 1)
+	if len(said) != 1 || !data.IsNull() {
 		t.Errorf("after the reader has left: %q, %s", said, data.JSON())
 	}
 }

@@ -88,7 +88,8 @@ func (a *app) importPromptfoo(file string, f *importFlags) (*importer.Plan, erro
 	}
 	var written []importer.Written
 	if !f.dryRun {
-		if written, err = importer.Write(plan, f.dir, name); err != nil {
+		written, err = importer.Write(plan, f.dir, name)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -216,10 +216,10 @@ func (f *testFlags) findBaseline(files compare.Files) (*compare.Baseline, error)
 
 // mode returns where answers come from.
 func (f *testFlags) mode() result.Mode {
-	switch {
-	case f.record:
+	if f.record {
 		return result.Record
-	case f.live:
+	}
+	if f.live {
 		return result.Live
 	}
 	return result.Replay

@@ -209,7 +209,8 @@ func TestTextReadsBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back, err = value.ParseJSON([]byte(text)); err != nil || !value.Equal(v, back) {
+		back, err = value.ParseJSON([]byte(text))
+		if err != nil || !value.Equal(v, back) {
 			t.Fatalf("%s is read as %s, %v", text, back, err)
 		}
 	})

@@ -216,7 +216,8 @@ func TestDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	if _, err = e.Eval(stopped, Values{}); classOf(t, err) != Limit || !errors.Is(err, context.Canceled) {
+	_, err = e.Eval(stopped, Values{})
+	if classOf(t, err) != Limit || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -86,7 +86,8 @@ func exceptions(t *testing.T) map[string]string {
 	}
 	list := map[string]string{}
 	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
 			continue
 		}
 		id, reason, ok := strings.Cut(line, ": ")

@@ -207,10 +207,9 @@ func parseToolCalls(v value.Value) ([]llm.ToolCall, error) {
 			return nil, wording.Errorf("/%d: the call names no tool: add a name", i)
 		}
 		arguments, isText := f.Arguments.Str()
-		switch {
-		case f.Arguments.IsNull():
+		if f.Arguments.IsNull() {
 			arguments = "{}"
-		case !isText:
+		} else if !isText {
 			arguments = f.Arguments.JSON()
 		}
 		toolCalls[i] = llm.ToolCall{Index: i, ID: g.ID, Name: f.Name, Arguments: arguments}

@@ -29,7 +29,8 @@ func beAHost(dir, temp, variable string) {
 	h, err := host.Single(ctx, dir, host.Options{TempDir: temp})
 	if err == nil {
 		r, _ := calls.NewRegistry()
-		if err = h.Register(r); err == nil {
+		err = h.Register(r)
+		if err == nil {
 			f, _ := r.Resolver(variable)
 			_, err = f.Resolve(ctx, plugins.State{}, []string{variable})
 		}

@@ -95,7 +95,8 @@ func TestVariables(t *testing.T) {
 			calls.KindOf(err) != calls.Provider || calls.HintOf(err) != "start it" {
 			t.Errorf("got %v (%s)", err, calls.HintOf(err))
 		}
-		if _, err = f.Resolve(t.Context(), state, []string{"profil"}); calls.KindOf(err) != calls.NotFound || calls.HintOf(err) != `did you mean "profile"?` {
+		_, err = f.Resolve(t.Context(), state, []string{"profil"})
+		if calls.KindOf(err) != calls.NotFound || calls.HintOf(err) != `did you mean "profile"?` {
 			t.Errorf("got %v (%s)", err, calls.HintOf(err))
 		}
 	})
@@ -227,7 +228,8 @@ func TestLargeMessages(t *testing.T) {
 	}
 	// The answer holds what the question held, and a little more.
 	items := []plugins.Item{{Name: strings.Repeat("x", 1<<20-120)}}
-	if _, err = f.Judge(t.Context(), plugins.State{}, items); err != nil {
+	_, err = f.Judge(t.Context(), plugins.State{}, items)
+	if err != nil {
 		t.Errorf("just below the limit: %v", err)
 	}
 	before := pid(t, r)

@@ -60,10 +60,10 @@ func (r *request) release() {
 // where other requests may have made it write that.
 func (r *request) Annotate(err error) error {
 	text := r.output.Tail(r.written)
-	switch {
-	case text == "":
+	if text == "" {
 		return err
-	case r.isShared || r.requests.count() > r.number:
+	}
+	if r.isShared || r.requests.count() > r.number {
 		return wording.Errorf("%w; it served other calls too, and wrote:\n%s", err, text)
 	}
 	return wording.Errorf("%w; it wrote:\n%s", err, text)

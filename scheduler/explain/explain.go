@@ -110,10 +110,10 @@ func notRun(flow *flow.Flow, record *journal.RunState, id string) error {
 	if st != nil && st.State == journal.StepStatusSkipped {
 		return calls.Errorf(calls.Missing, "the step %s was skipped: %s", id, wording.Of(st.Reason))
 	}
-	switch {
-	case exists && record.State == journal.RunFinished: // others can go on
+	if exists && record.State == journal.RunFinished { // others can go on
 		return calls.Errorf(calls.Missing, "the step %s did not run", id)
-	case exists:
+	}
+	if exists {
 		return calls.Errorf(calls.Missing, "the step %s has not run yet", id)
 	}
 	for _, s := range flow.Steps {

@@ -94,11 +94,11 @@ func (l *pathLister) addAgent(s *flow.Step, prefix string) {
 	for _, t := range tools {
 		use := prefix + calls.ToolSubstep(t.Name) + "-" + anyNumber
 		l.add(use)
-		switch {
-		case t.Call == "":
+		if t.Call == "" {
 			l.add(use + "/" + string(anyText))
 			continue
-		case t.Call != flow.CallFlow:
+		}
+		if t.Call != flow.CallFlow {
 			l.add(use + "/" + t.Call + "-" + anyNumber)
 			l.addSubsteps(t.Call, use+"/"+t.Call+"-"+anyNumber+"/")
 			continue
@@ -191,10 +191,9 @@ func MayRun(f *flow.Flow, id string) (known []string, ok bool) {
 	var own, below []string
 	for _, p := range paths {
 		path := p.examplePath()
-		switch {
-		case isInside && strings.HasPrefix(path, outer+"/"):
+		if isInside && strings.HasPrefix(path, outer+"/") {
 			below = append(below, path)
-		case !strings.ContainsAny(path, "/["):
+		} else if !strings.ContainsAny(path, "/[") {
 			own = append(own, path)
 		}
 	}

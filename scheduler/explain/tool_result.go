@@ -56,10 +56,10 @@ func (x *explainer) explainUse(agent site, use *journal.StepState, hops int) []P
 	}
 	failed, _ := textAt(use.Output, "error")
 	inner := x.workOf(use)
-	switch {
-	case inner == nil && failed != "":
+	if inner == nil && failed != "" {
 		return withPossible(singlePiece("", Source{Kind: SourceFlow}), model)
-	case inner == nil:
+	}
+	if inner == nil {
 		return explainReading(use)
 	}
 	at, isKnown := x.siteInside(agent, inner)

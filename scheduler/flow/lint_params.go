@@ -254,10 +254,10 @@ func (u *unit) reportParam(s *stepUnit, p paramProblem) {
 // placeOfParam returns where a problem of a parameter stands: at its key or value, in its text, or in
 // the file that it is read from.
 func (u *unit) placeOfParam(s *stepUnit, p paramProblem) Position {
-	switch {
-	case p.File != "":
+	if p.File != "" {
 		return Position{p.File, p.Line, p.Col}
-	case s.with == nil:
+	}
+	if s.with == nil {
 		return u.positionOf(s.keys.Call.node)
 	}
 	if exact, ok := s.With.Place(p.Pointer, p.Offset); ok && p.Offset > 0 {
@@ -268,10 +268,10 @@ func (u *unit) placeOfParam(s *stepUnit, p paramProblem) Position {
 			return inData
 		}
 	}
-	switch {
-	case p.Keyword == "additionalProperties" || p.Keyword == schema.UnknownKeyword:
+	if p.Keyword == "additionalProperties" || p.Keyword == schema.UnknownKeyword {
 		return u.positionOf(keyAt(s.with, p.Pointer))
-	case p.Keyword == "required" && strings.Count(p.Pointer, "/") <= 1:
+	}
+	if p.Keyword == "required" && strings.Count(p.Pointer, "/") <= 1 {
 		return u.positionOf(s.keys.With.key)
 	}
 	return u.positionOf(nodeAt(s.with, p.Pointer))

@@ -173,10 +173,9 @@ func unusedScript(script *suite.Script, n int) *calls.Error {
 
 func unusedMock(m *suite.Mock, n int) *calls.Error {
 	name := m.Step
-	switch {
-	case m.Call != "":
+	if m.Call != "" {
 		name = "call:" + m.Call
-	case m.Variable != "":
+	} else if m.Variable != "" {
 		name = "vars." + m.Variable
 	}
 	if n > 0 {

@@ -141,7 +141,8 @@ func (s *Server) getFiles(ctx context.Context, in *getFilesInput) (*body[filesBo
 	}
 	var current []namedFile
 	if _, isKept := files.Kept[in.Path]; !isKept { // to find the others, all prompts of the run are explained
-		if current, err = s.namedFiles(ctx, in.ID, files); err != nil {
+		current, err = s.namedFiles(ctx, in.ID, files)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -45,10 +45,10 @@ func preferredLanguage(header, fallback string) string {
 			best, quality = language, q
 		}
 	}
-	switch {
-	case quality > 0 || !refused[fallback]:
+	if quality > 0 || !refused[fallback] {
 		return best
-	case fallback == "en":
+	}
+	if fallback == "en" {
 		return "zh"
 	}
 	return "en"

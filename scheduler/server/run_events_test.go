@@ -62,7 +62,8 @@ func TestPagesOfEvents(t *testing.T) {
 		for _, e := range page.List() {
 			got = append(got, e.JSON())
 		}
-		if cursor = r.at("/next"); cursor == "null" {
+		cursor = r.at("/next")
+		if cursor == "null" {
 			break
 		}
 	}

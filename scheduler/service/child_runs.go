@@ -129,10 +129,10 @@ func (c *childRuns) followChild(ctx context.Context, session *Session, child *sc
 	var waiting *scheduler.Waiting
 	var failure *scheduler.Failure
 	isTold := errors.As(last, &waiting) || errors.As(last, &failure) // by the state
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return c.leaveChild(ctx, session)
-	case last == nil, isTold:
+	}
+	if last == nil || isTold {
 		return nil
 	}
 	return last

@@ -248,10 +248,10 @@ func (e *gaveUpError) Unwrap() error { return e.error }
 // followError returns why the events of a run of other machines end before the run does.
 func (s *Session) followError(parent, ctx context.Context, err error) error {
 	var gaveUp *gaveUpError
-	switch {
-	case parent.Err() != nil:
+	if parent.Err() != nil {
 		return ErrDetached
-	case errors.As(context.Cause(ctx), &gaveUp):
+	}
+	if errors.As(context.Cause(ctx), &gaveUp) {
 		return gaveUp.error
 	}
 	return &scheduler.JournalError{Run: s.ID, Err: err}

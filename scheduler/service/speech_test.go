@@ -14,7 +14,8 @@ func TestSpeechWaits(t *testing.T) {
 	s.startStep("b", true)
 	s.startStep("c", true)
 	said := s.addText("a", "Let me ") + s.addText("b", "second") + s.addText("a", "look.") + s.addText("c", "third") + s.finishStep("b", nil)
-	if said += s.pauseRun(); said != "Let me look.\nsecond\nthird\n" {
+	said += s.pauseRun()
+	if said != "Let me look.\nsecond\nthird\n" {
 		t.Errorf("said %q", said)
 	}
 	if again := s.pauseRun(); again != "" {
@@ -26,7 +27,8 @@ func TestSpeechWaits(t *testing.T) {
 	s.startStep("c", true)
 	said = s.addText("a", "Let me look.") + s.addText("c", "thi") + s.addText("c", "nking") + s.addText("a", " It is done.")
 	output := value.OfMap(value.Pairs("text", "x"))
-	if said += s.finishStep("a", &output) + s.finishStep("c", &output); said != " It is done.\nthinking\n" {
+	said += s.finishStep("a", &output) + s.finishStep("c", &output)
+	if said != " It is done.\nthinking\n" {
 		t.Errorf("said %q", said)
 	}
 }

@@ -51,7 +51,8 @@ func TestWatchJournal(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if log, err = j.Reopen(t.Context(), "r1"); err != nil {
+	log, err = j.Reopen(t.Context(), "r1")
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := log.Append(t.Context(), &journal.Event{Seq: 2, Run: "r1", Type: journal.FlowFinished, Time: time.Now()}); err != nil {

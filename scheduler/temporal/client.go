@@ -324,10 +324,10 @@ const (
 
 // findWorkers looks for workers of a queue with the journal of that id.
 func (c *Client) findWorkers(ctx context.Context, queue, store string) presence {
-	switch {
-	case !c.hasWorker(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW):
+	if !c.hasWorker(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW) {
 		return noWorkers
-	case !c.hasWorker(ctx, shortQueue(queue, store), enums.TASK_QUEUE_TYPE_ACTIVITY):
+	}
+	if !c.hasWorker(ctx, shortQueue(queue, store), enums.TASK_QUEUE_TYPE_ACTIVITY) {
 		return strangeWorkers
 	}
 	return fittingWorkers

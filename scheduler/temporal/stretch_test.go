@@ -347,7 +347,8 @@ func TestStretchOfOrphan(t *testing.T) {
 		t.Fatalf("while its run around goes on: %+v, %v", out, err)
 	}
 	for _, run := range []string{child, parent} {
-		if out, err = m.doCancel(run); err != nil || out.State != Cancelled {
+		out, err = m.doCancel(run)
+		if err != nil || out.State != Cancelled {
 			t.Fatalf("got %+v, %v", out, err)
 		}
 	}
@@ -361,7 +362,8 @@ func TestStretchOfOrphan(t *testing.T) {
 	}
 	queued := m.enqueue(askFlow)
 	m.journal.parents[queued] = parent
-	if out, err = m.doStretch(m.input(queued, 0)); err != nil || out.State != Cancelled {
+	out, err = m.doStretch(m.input(queued, 0))
+	if err != nil || out.State != Cancelled {
 		t.Errorf("one that has not begun: %+v, %v", out, err)
 	}
 }
@@ -472,7 +474,8 @@ func TestStretchUnavailable(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "ws"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out, err = m.doStretch(in); err != nil || out.State == Unavailable {
+	out, err = m.doStretch(in)
+	if err != nil || out.State == Unavailable {
 		t.Errorf("with all that was missing: %+v, %v", out, err)
 	}
 }

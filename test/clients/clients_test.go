@@ -78,7 +78,8 @@ func serve(t *testing.T) (base, token string) {
 	})
 	link := regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 	for scanner := bufio.NewScanner(lines); scanner.Scan(); {
-		if base = link.FindString(scanner.Text()); base != "" {
+		base = link.FindString(scanner.Text())
+		if base != "" {
 			return base + "/v1", token
 		}
 	}

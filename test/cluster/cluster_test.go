@@ -178,7 +178,8 @@ func (c *cluster) eventually(what string, check func() error) {
 	c.t.Helper()
 	var err error
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(100 * time.Millisecond) {
-		if err = check(); err == nil {
+		err = check()
+		if err == nil {
 			return
 		}
 	}

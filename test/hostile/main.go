@@ -290,7 +290,8 @@ func (h *hostile) use(ctx context.Context, service, token string) string {
 	switch service {
 	case "llm":
 		var stream grpc.ServerStreamingClient[proto.ChatDelta]
-		if stream, err = h.host.Chat(ctx, &proto.ChatRequest{Token: token}); err == nil {
+		stream, err = h.host.Chat(ctx, &proto.ChatRequest{Token: token})
+		if err == nil {
 			_, err = stream.Recv()
 		}
 	case "memory":

@@ -166,7 +166,8 @@ func (w *world) trust(t *testing.T) {
 func (w *world) register(t *testing.T) {
 	t.Helper()
 	var err error
-	if w.registry, err = calls.NewRegistry(); err != nil {
+	w.registry, err = calls.NewRegistry()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Register(w.registry); err != nil {

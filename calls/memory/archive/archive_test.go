@@ -127,7 +127,8 @@ func TestRoundTrip(t *testing.T) {
 	if c, _ := index.At("/categories/Food/snapshots"); len(c.List()) != 2 {
 		t.Errorf("food: %s", c)
 	}
-	if r, err = archive.Import(t.Context(), again, first, everybody); err != nil || r.New != 0 || r.Memories != 3 {
+	r, err = archive.Import(t.Context(), again, first, everybody)
+	if err != nil || r.New != 0 || r.Memories != 3 {
 		t.Errorf("imported again: %+v, %v", r, err)
 	}
 }

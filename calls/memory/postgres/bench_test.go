@@ -42,7 +42,8 @@ func BenchmarkStores(b *testing.B) {
 	n := 100_000
 	if text := os.Getenv(benchVariable); text != "" {
 		var err error
-		if n, err = strconv.Atoi(text); err != nil {
+		n, err = strconv.Atoi(text)
+		if err != nil {
 			b.Fatalf("%s: %v", benchVariable, err)
 		}
 	}

@@ -154,7 +154,8 @@ func blankOut(text, rest string) string {
 // splitDates splits a text in which only dates are left.
 func splitDates(text string) (dates []string) {
 	for part := range strings.SplitSeq(text, "  ") {
-		if part = strings.TrimSpace(part); part != "" {
+		part = strings.TrimSpace(part)
+		if part != "" {
 			dates = append(dates, part)
 		}
 	}

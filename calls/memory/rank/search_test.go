@@ -30,7 +30,8 @@ func (s *shelf) add(session int32, at time.Time, speaker, text string) {
 	doc := Analyze(text, speaker)
 	e := Entry{Time: at.UnixMilli(), Session: session, Speaker: None, Len: int32(doc.Len), Timed: doc.MentionsTime, Question: doc.Question}
 	if doc.Speaker != "" {
-		if e.Speaker = int32(slices.Index(s.index.Speakers, doc.Speaker)); e.Speaker < 0 {
+		e.Speaker = int32(slices.Index(s.index.Speakers, doc.Speaker))
+		if e.Speaker < 0 {
 			e.Speaker = int32(len(s.index.Speakers))
 			s.index.Speakers = append(s.index.Speakers, doc.Speaker)
 		}
@@ -184,7 +185,8 @@ func (s *shelf) formula(a *Analysis, now time.Time) map[uint32]float64 {
 			recent = 0.5
 		}
 		age := max(0, now.Sub(time.UnixMilli(e.Time)).Hours()/24)
-		if score *= boost * (1 + recent*math.Exp(-age/30)); score > 0 {
+		score *= boost * (1 + recent*math.Exp(-age/30))
+		if score > 0 {
 			scores[uint32(i)] = score
 		}
 	}

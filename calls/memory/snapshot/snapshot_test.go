@@ -65,10 +65,12 @@ func TestSnapshot(t *testing.T) {
 	}
 	env.LLM = calls.NewEnv().LLM // bob's, without a model
 	env.Vars.Scope.User = "bob"
-	if r = run(); len(r.Snapshots) != 1 {
+	r = run()
+	if len(r.Snapshots) != 1 {
 		t.Fatalf("%+v", r)
 	}
-	if s, err = p.Store.LoadSnapshot(t.Context(), r.Snapshots[0]); err != nil || !s.Extracted() || s.KeyPoints[0] != "I like tea." {
+	s, err = p.Store.LoadSnapshot(t.Context(), r.Snapshots[0])
+	if err != nil || !s.Extracted() || s.KeyPoints[0] != "I like tea." {
 		t.Errorf("%+v, %v", s, err)
 	}
 	env.Memory = calls.NewEnv().Memory

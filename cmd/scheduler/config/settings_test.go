@@ -25,11 +25,13 @@ func TestSettingsPaths(t *testing.T) {
 		t.Error(diff)
 	}
 	t.Setenv("SCHEDULER_LANGUAGES", "mine")
-	if c, err = Load(Place{File: file}, nil); err != nil || c.Languages != "mine" {
+	c, err = Load(Place{File: file}, nil)
+	if err != nil || c.Languages != "mine" {
 		t.Errorf("got %v, %v", c, err)
 	}
 	t.Chdir(t.TempDir())
-	if c, err = Load(Place{}, nil); err != nil || c.file != nil || c.Languages != "mine" {
+	c, err = Load(Place{}, nil)
+	if err != nil || c.file != nil || c.Languages != "mine" {
 		t.Errorf("without a file: %v, %v", c, err)
 	}
 }

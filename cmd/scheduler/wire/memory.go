@@ -37,10 +37,10 @@ func (rt *Runtime) OpenMemory(ctx context.Context, o service.MemoryOptions) (*me
 // openMemoryStore opens what keeps memories.
 func (rt *Runtime) openMemoryStore(ctx context.Context, o service.MemoryOptions) (memory.Store, error) {
 	log := terminal.NewWarningLog(rt.log, terminal.Language(rt.settings.DefaultLanguage()))
-	switch {
-	case o.Temporary:
+	if o.Temporary {
 		return sqlite.OpenTemporary(ctx, sqlite.Options{Clock: o.Clock})
-	case rt.SharesStore():
+	}
+	if rt.SharesStore() {
 		return postgres.Open(ctx, postgres.Options{URL: rt.settings.Store, Clock: o.Clock, Log: log})
 	}
 	return sqlite.Open(ctx, rt.settings.StateDir, sqlite.Options{Clock: o.Clock, Log: log})

@@ -98,7 +98,8 @@ func (c *Check) isAsked(ctx context.Context, e *Evidence) (asked bool, failed *v
 	}
 	var of *subject
 	if slices.ContainsFunc(c.when.expr.Refs(), isOfSubject) {
-		if of, failed = c.subject.resolve(ctx, e); failed != nil {
+		of, failed = c.subject.resolve(ctx, e)
+		if failed != nil {
 			if failed.outcome == result.Error {
 				return false, failed
 			}

@@ -174,7 +174,8 @@ func (j *Judging) allCriteria(env *calls.Env) ([]string, error) {
 		return nil, err
 	}
 	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" {
+		line = strings.TrimSpace(line)
+		if line != "" {
 			criteria = append(criteria, line)
 		}
 	}

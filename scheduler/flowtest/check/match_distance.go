@@ -40,10 +40,10 @@ func buildLevenshtein(want levenshteinWant, a *argument) test {
 		}
 		distance := levenshtein(got, to)
 		likeness := 1 - float64(distance)/float64(max(len(got), len(to), 1))
-		switch {
-		case want.Max != nil && distance > *want.Max:
+		if want.Max != nil && distance > *want.Max {
 			return failf("%d characters differ, more than %d: %q", distance, *want.Max, value.Truncate(of.asText(), maxShown)).withScore(likeness)
-		case want.Min != nil && likeness < *want.Min:
+		}
+		if want.Min != nil && likeness < *want.Min {
 			return failf("the likeness is %.3f, less than %.3f: %q", likeness, *want.Min, value.Truncate(of.asText(), maxShown)).withScore(likeness)
 		}
 		return pass().withScore(likeness)

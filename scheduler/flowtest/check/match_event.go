@@ -64,10 +64,10 @@ func buildBefore(want beforeWant, a *argument) test {
 		if want.Step != "" {
 			name = wording.Say("%s of %s", want.Event, want.Step)
 		}
-		switch {
-		case len(of.events) == 0:
+		if len(of.events) == 0 {
 			return failf("there is no %s", of.text)
-		case len(later) == 0:
+		}
+		if len(later) == 0 {
 			return failf("there is no %s", name)
 		}
 		if last := of.events[len(of.events)-1]; last.Seq > later[0].Seq {

@@ -59,10 +59,10 @@ func (w placeWant) holds(e *explain.Explanation, message int) bool {
 
 // text returns the place as messages name it.
 func (w placeWant) text() wording.Text {
-	switch {
-	case w.Message == nil:
+	if w.Message == nil {
 		return wording.Say("a message of the role %s", w.Role)
-	case w.Role == "":
+	}
+	if w.Role == "" {
 		return wording.Say("message %d", *w.Message)
 	}
 	return wording.Say("message %d of the role %s", *w.Message, w.Role)

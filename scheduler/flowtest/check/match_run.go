@@ -62,11 +62,10 @@ func buildState(want string, a *argument) test {
 			return pass()
 		}
 		failed := failf("the run is %s, not %s", wording.Of(string(r.State)), wording.Of(want))
-		switch {
-		case r.Error != nil:
+		if r.Error != nil {
 			failed.message = wording.Say("the run is %s, not %s: %s", wording.Of(string(r.State)), wording.Of(want), r.Error.Message)
 			failed.hint = wording.Of(r.Error.Hint)
-		case len(r.Waiting) > 0:
+		} else if len(r.Waiting) > 0 {
 			failed.hint = wording.Say("the step %s waits for %s: give answers", r.Waiting[0].Step, value.ListNames(r.Waiting[0].Pointers()))
 		}
 		return failed
@@ -164,10 +163,10 @@ func (w *rangeWant) DecodeValue(v value.Value) error {
 
 // verdictOf compares a number with the bounds.
 func (w rangeWant) verdictOf(n float64, unit string) *verdict {
-	switch {
-	case w.Max != nil && n > *w.Max:
+	if w.Max != nil && n > *w.Max {
 		return failf("it is %s %s, more than %s", decimal(n), wording.Of(unit), decimal(*w.Max))
-	case w.Min != nil && n < *w.Min:
+	}
+	if w.Min != nil && n < *w.Min {
 		return failf("it is %s %s, less than %s", decimal(n), wording.Of(unit), decimal(*w.Min))
 	}
 	return pass()

@@ -31,11 +31,11 @@ func expressionTest(e *expression, text string) test {
 			return errorOf(err)
 		}
 		holds, isBool := v.Bool()
-		switch {
-		case !isBool:
+		if !isBool {
 			return errorf("that must be true or false, and %s is %s", value.Truncate(text, maxShown), value.Truncate(v.JSON(), maxShown)).
 				withHint("compare it with something: that: \"{{ value | length > 0 }}\"")
-		case holds:
+		}
+		if holds {
 			return pass()
 		}
 		return failf("%s is false", value.Truncate(text, maxShown))
@@ -95,8 +95,7 @@ func subsetVerdict(got, want value.Value) *verdict {
 // comparedPart returns of a value what is compared with what is wanted. Where a member is missing, all others stay: one may have
 // its name.
 func comparedPart(got, want value.Value) value.Value {
-	switch {
-	case want.Kind() == value.Object && got.Kind() == value.Object:
+	if want.Kind() == value.Object && got.Kind() == value.Object {
 		part := value.NewMap(want.Map().Len())
 		for key, member := range want.Map().All() {
 			have, ok := got.Get(key)
@@ -106,7 +105,8 @@ func comparedPart(got, want value.Value) value.Value {
 			part.Set(key, comparedPart(have, member))
 		}
 		return value.OfMap(part)
-	case want.Kind() == value.List && got.Kind() == value.List && len(want.List()) == len(got.List()):
+	}
+	if want.Kind() == value.List && got.Kind() == value.List && len(want.List()) == len(got.List()) {
 		items := make([]value.Value, len(want.List()))
 		for i := range items {
 			items[i] = comparedPart(got.List()[i], want.List()[i])
@@ -119,8 +119,7 @@ func comparedPart(got, want value.Value) value.Value {
 // findDifference finds the first place where a value lacks what is wanted; ok is true where there is none.
 func findDifference(got, want value.Value, at string) (pointer string, have, need wording.Text, ok bool) {
 	shown := func(v value.Value) wording.Text { return wording.Same(value.Truncate(v.JSON(), maxShown)) }
-	switch {
-	case want.Kind() == value.Object && got.Kind() == value.Object:
+	if want.Kind() == value.Object && got.Kind() == value.Object {
 		for key, member := range want.Map().All() {
 			below := at + "/" + value.Escape(key)
 			have, ok := got.Get(key)
@@ -132,7 +131,8 @@ func findDifference(got, want value.Value, at string) (pointer string, have, nee
 			}
 		}
 		return "", wording.Text{}, wording.Text{}, true
-	case want.Kind() == value.List && got.Kind() == value.List:
+	}
+	if want.Kind() == value.List && got.Kind() == value.List {
 		if len(want.List()) != len(got.List()) {
 			return at, wording.Say("a list of %d", len(got.List())), wording.Say("one of %d", len(want.List())), false
 		}

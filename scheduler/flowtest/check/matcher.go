@@ -248,7 +248,8 @@ func (m *parsedMatcher) decide(ctx context.Context, of *subject) *verdict {
 	do, arg := m.test, &m.arg
 	if do == nil {
 		var failed *verdict
-		if do, arg, failed = m.buildTest(ctx, of); failed != nil {
+		do, arg, failed = m.buildTest(ctx, of)
+		if failed != nil {
 			return failed
 		}
 	}
@@ -288,7 +289,8 @@ func (m *parsedMatcher) buildTest(ctx context.Context, of *subject) (do test, ar
 	var needs []Need
 	arg.problems, arg.needs, arg.memories, arg.beside = &problems, &needs, &[]Memory{}, value.NewMap(len(m.beside))
 	var err error
-	if arg.value, err = m.value.render(ctx, names); err != nil {
+	arg.value, err = m.value.render(ctx, names)
+	if err != nil {
 		return nil, nil, errorOf(err)
 	}
 	arg.isRendered = m.value.text != nil

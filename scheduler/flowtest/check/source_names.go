@@ -336,10 +336,9 @@ func (n *sourceNames) has(source string) bool {
 	fits := func(known string) bool { return matchesName(source, known) || matchesName(first, known) }
 	isInside := strings.Contains(source, "/")
 	isStepInside := isInside && !strings.Contains(source, "*")
-	switch {
-	case isStepInside:
+	if isStepInside {
 		fits = func(known string) bool { return source == known }
-	case isInside: // the outer step alone says nothing of a pattern of inner ones
+	} else if isInside { // the outer step alone says nothing of a pattern of inner ones
 		bare := itemNumbers.ReplaceAllString(source, "")
 		fits = func(known string) bool { return matchesName(bare, known) || matchesName(firstName(bare), known) }
 	}

@@ -112,10 +112,10 @@ func (s *subject) resolveOutput() *verdict {
 // absentOutputs tells why a run has no outputs.
 func absentOutputs(e *Evidence) *verdict {
 	r := e.Record
-	switch {
-	case r.Error != nil:
+	if r.Error != nil {
 		return failf("the flow has no outputs: it failed: %s", r.Error.Message).withHint("%s", wording.Of(r.Error.Hint))
-	case len(r.Waiting) > 0:
+	}
+	if len(r.Waiting) > 0 {
 		return failf("the flow has no outputs: it waits for values of the step %s", r.Waiting[0].Step).withHint("give them under answers, or check run: {waits_for: ...}")
 	}
 	return failf("the flow has no outputs: it did not come to its end").withHint("set until: end, or check the step")

@@ -243,7 +243,8 @@ func TestBlessAndFind(t *testing.T) {
 	if _, err := files.Bless("main", makeRun(result.Replay, makeCase("a <b>", "p")), nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = files.Find(file); err != nil || len(got.Suites) != 2 || got.Suites[0].Cases[0].C != 1 || len(got.Suites[1].Cases) != 1 {
+	got, err = files.Find(file)
+	if err != nil || len(got.Suites) != 2 || got.Suites[0].Cases[0].C != 1 || len(got.Suites[1].Cases) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	// A run of some cases leaves those that are still there.
@@ -251,14 +252,16 @@ func TestBlessAndFind(t *testing.T) {
 	if _, err := files.Bless("main", some, func(_, id string) bool { return id != "b" }); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = files.Find("main"); err != nil || len(got.Suites[0].Cases) != 2 {
+	got, err = files.Find("main")
+	if err != nil || len(got.Suites[0].Cases) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	gone := func(string, string) bool { return false }
 	if _, err := files.Bless("main", makeRun(result.Replay, makeCase("a <b>", "p")), gone); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = files.Find("main"); err != nil || len(got.Suites[0].Cases) != 1 {
+	got, err = files.Find("main")
+	if err != nil || len(got.Suites[0].Cases) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	var lines bytes.Buffer
@@ -271,7 +274,8 @@ func TestBlessAndFind(t *testing.T) {
 	if err := os.WriteFile(files.Last, lines.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = files.Find(compare.Last); err != nil || !reflect.DeepEqual(got, compare.NewBaseline(run)) {
+	got, err = files.Find(compare.Last)
+	if err != nil || !reflect.DeepEqual(got, compare.NewBaseline(run)) {
 		t.Errorf("last: %+v, %v", got, err)
 	}
 	for _, name := range []string{"last", "a/b", "", "x.json", ".hidden"} {

@@ -48,10 +48,10 @@ func (f Files) Find(against string) (*Baseline, error) {
 
 // resultPath returns the file of the run that --against names.
 func (f Files) resultPath(against string) string {
-	switch {
-	case against == Last:
+	if against == Last {
 		return f.Last
-	case baselineName.MatchString(against) && filepath.Ext(against) == "":
+	}
+	if baselineName.MatchString(against) && filepath.Ext(against) == "" {
 		return filepath.Join(f.Root, against+Suffix)
 	}
 	return against

@@ -113,10 +113,10 @@ func signed(v float64, show func(float64) string) string {
 
 // sourcesLine tells that the text of a piece comes from elsewhere.
 func (o *Options) sourcesLine(name string, p *compare.PieceChange) string {
-	switch {
-	case p.To == "":
+	if p.To == "" {
 		return o.say("%s: comes no longer from %s", name, p.From)
-	case p.From == "":
+	}
+	if p.From == "" {
 		return o.say("%s: comes from %s too", name, p.To)
 	}
 	return o.say("%s: comes from %s, was from %s", name, p.To, p.From)

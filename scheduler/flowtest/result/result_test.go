@@ -54,10 +54,12 @@ func TestLinesKeepARun(t *testing.T) {
 		t.Errorf("read back differs:\n%+v\n%+v", got.Suites[0].Cases[0], sample().Suites[0].Cases[0])
 	}
 	half := out.String()[:strings.Index(out.String(), "\n")+1]
-	if got, err = result.ReadLines(strings.NewReader(half)); err != nil || !got.Interrupted || len(got.Suites) != 1 {
+	got, err = result.ReadLines(strings.NewReader(half))
+	if err != nil || !got.Interrupted || len(got.Suites) != 1 {
 		t.Errorf("lines without a summary: %+v, %v", got, err)
 	}
-	if _, err = result.ReadLines(strings.NewReader("{}\n{]\n")); err == nil || !strings.HasPrefix(err.Error(), "line 2:") {
+	_, err = result.ReadLines(strings.NewReader("{}\n{]\n"))
+	if err == nil || !strings.HasPrefix(err.Error(), "line 2:") {
 		t.Errorf("broken line: %v", err)
 	}
 }

@@ -36,10 +36,10 @@ func (need Need) IsMetBy(passed, n int) bool {
 // known, and the others, errors or not run yet, are not: it is settled as soon as they cannot
 // change it, and no other repeat needs to run.
 func Decide(passed, failed, planned int, need Need) Verdict {
-	switch {
-	case need.IsMetBy(passed, planned):
+	if need.IsMetBy(passed, planned) {
 		return Passed
-	case !need.IsMetBy(planned-failed, planned):
+	}
+	if !need.IsMetBy(planned-failed, planned) {
 		return Failed
 	}
 	return Open

@@ -111,7 +111,8 @@ func (c *caseReader) read() {
 	c.now = standardNow()
 	if k.Now != "" {
 		var err error
-		if c.now, err = memory.ParseTime(k.Now); err != nil {
+		c.now, err = memory.ParseTime(k.Now)
+		if err != nil {
 			c.reportOnce(c.at(c.place("now")), wording.OfError(err), wording.Text{})
 		}
 	}
@@ -372,7 +373,8 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant, expect 
 		}
 	}
 	var ok bool
-	if made.Inputs, ok = c.inputs(f, row); !ok {
+	made.Inputs, ok = c.inputs(f, row)
+	if !ok {
 		return nil
 	}
 	c.placeMemory(made, c.memory)

@@ -148,7 +148,8 @@ func (c *caseReader) addColumns(m *value.Map, places map[string]flow.Position, f
 			continue
 		}
 		if c.data.isText {
-			if v, has = c.typed(f, row, name, v); !has {
+			v, has = c.typed(f, row, name, v)
+			if !has {
 				continue
 			}
 		}

@@ -99,10 +99,9 @@ func (r *reader) withoutMany(all flow.Problems) (kept flow.Problems) {
 		file := p.Pos.File
 		told[file]++
 		left := counts[file] - maxDataProblems
-		switch {
-		case !r.dataFiles[file] || told[file] <= maxDataProblems || left == 1:
+		if !r.dataFiles[file] || told[file] <= maxDataProblems || left == 1 {
 			kept = append(kept, p)
-		case told[file] == maxDataProblems+1:
+		} else if told[file] == maxDataProblems+1 {
 			kept = append(kept, flow.NewProblem(p.Pos, wording.Say("and %d more problems from here on", left), wording.Text{}))
 		}
 	}

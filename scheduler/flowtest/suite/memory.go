@@ -105,7 +105,8 @@ func (r *reader) readRecord(v value.Value, at func(below string) flow.Position) 
 	if want.Timestamp != "" {
 		at := at("/timestamp")
 		var err error
-		if record.Timestamp, err = memory.ParseTime(want.Timestamp); err != nil {
+		record.Timestamp, err = memory.ParseTime(want.Timestamp)
+		if err != nil {
 			r.reportOnce(at, wording.OfError(err), wording.Text{})
 		}
 	}

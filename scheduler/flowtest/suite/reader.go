@@ -79,10 +79,10 @@ func (r *reader) keyAt(pointer string) flow.Position {
 
 // position returns the place of a byte of the text of a node; of the node with 0.
 func (r *reader) position(n *yaml.Node, offset int) flow.Position {
-	switch {
-	case n == nil || n.Line < 1:
+	if n == nil || n.Line < 1 {
 		return flow.Position{File: r.shown, Line: 1, Col: 1}
-	case offset == 0 || n.Kind != yaml.Scalar:
+	}
+	if offset == 0 || n.Kind != yaml.Scalar {
 		return r.places.Of(n)
 	}
 	return r.places.Within(n, offset)
@@ -422,7 +422,8 @@ func (r *reader) compile(n *yaml.Node) *template {
 	var refs []prompt.Ref
 	var err error
 	if isExpr {
-		if t.expr, err = prompt.ParseExpr(src, nil); err == nil {
+		t.expr, err = prompt.ParseExpr(src, nil)
+		if err == nil {
 			refs = t.expr.Refs()
 		}
 	} else if t.text, err = prompt.Parse(src); err == nil {

@@ -263,10 +263,10 @@ func (n *scriptNode) binaryExpression() (text string, kind scriptKind, err error
 
 // looseText returns the text of an expression that is compared with one of another kind: they are equal where the texts are.
 func looseText(text string, kind scriptKind) string {
-	switch {
-	case kind == kindText:
+	if kind == kindText {
 		return text
-	case kind == kindNumber && strings.Trim(text, "0123456789.") == "":
+	}
+	if kind == kindNumber && strings.Trim(text, "0123456789.") == "" {
 		return quoteText(text)
 	}
 	return "(" + text + " | string)"

@@ -62,10 +62,9 @@ func (r *reader) readPromptItem(item *yaml.Node) {
 	for _, key := range []string{"config", "function", "prefix", "suffix"} {
 		r.main.Drop(keys[key], wording.Say("write it into the step %s of the flow", answerStep))
 	}
-	switch {
-	case keys["raw"] != nil:
+	if keys["raw"] != nil {
 		r.readPrompt(keys["raw"], label)
-	case keys["id"] != nil:
+	} else if keys["id"] != nil {
 		r.readPrompt(keys["id"], label)
 	}
 }

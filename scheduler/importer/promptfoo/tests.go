@@ -226,8 +226,7 @@ func (r *reader) readVars(s *importer.Source, t *test, n *yaml.Node) {
 		v := valueOf(node)
 		text, isText := v.Str()
 		s.Keep(node)
-		switch {
-		case isText && strings.HasPrefix(text, "file://"):
+		if isText && strings.HasPrefix(text, "file://") {
 			data, file, err := r.readFile(text)
 			if err != nil || slices.Contains([]string{".js", ".py", ".ts"}, path.Ext(file)) {
 				s.Drop(node, wording.Say("the value comes from code or from a file that was not read"))
@@ -241,7 +240,7 @@ func (r *reader) readVars(s *importer.Source, t *test, n *yaml.Node) {
 			}
 			v = value.OfString(string(data))
 			s.Change(node, wording.Say("the text of the file is in the test file"))
-		case isText && strings.Contains(text, "{{"):
+		} else if isText && strings.Contains(text, "{{") {
 			s.Change(node, wording.Say("a value is not a template here: it stays as it is written"))
 		}
 		t.vars.Set(inputName(key), v)

@@ -128,10 +128,9 @@ func (j *Postgres) renewLeases() {
 	j.mu.Unlock()
 	for _, l := range logs {
 		one, ok := held[l.key]
-		switch {
-		case !ok || !bytes.Equal(one.lease, l.lease):
+		if !ok || !bytes.Equal(one.lease, l.lease) {
 			j.tellLoss(l)
-		case one.cancel:
+		} else if one.cancel {
 			l.Stop(journal.ErrCancelRequested)
 		}
 	}

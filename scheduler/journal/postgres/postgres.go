@@ -160,10 +160,10 @@ func (j *Postgres) write(ctx context.Context, do func(*pgdb.Conn) error) error {
 // newVault returns a vault whose key is configured.
 func newVault(key []byte, source string) *stored.Vault {
 	return &stored.Vault{Source: wording.Of(source), Key: func(create bool) ([]byte, error) {
-		switch {
-		case len(key) == stored.KeySize:
+		if len(key) == stored.KeySize {
 			return key, nil
-		case create:
+		}
+		if create {
 			return nil, newNoKeyError()
 		}
 		return nil, fs.ErrNotExist

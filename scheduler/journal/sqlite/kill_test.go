@@ -155,7 +155,8 @@ func TestKill(t *testing.T) {
 	rounds := 8
 	if text := os.Getenv("CHAOS_ROUNDS"); text != "" {
 		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
+		rounds, err = strconv.Atoi(text)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -80,7 +80,8 @@ steps:
 	if err := os.Remove(filepath.Join(desk, "photo.png")); err != nil { // it is not read again
 		t.Fatal(err)
 	}
-	if r = r.Resume(scheduler.Resumption{}); r.Err != nil {
+	r = r.Resume(scheduler.Resumption{})
+	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	for _, want := range []string{url(file), url(given), base64.StdEncoding.EncodeToString(tool)} {

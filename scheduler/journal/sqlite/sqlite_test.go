@@ -126,7 +126,8 @@ func TestAsyncIsCommittedSoon(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if log, err = j.Reopen(t.Context(), "r"); err != nil { // the mode is the run's
+	log, err = j.Reopen(t.Context(), "r")
+	if err != nil { // the mode is the run's
 		t.Fatal(err)
 	}
 	other := open(t, dir, sqlite.Options{})
@@ -222,7 +223,8 @@ func TestDiskFull(t *testing.T) {
 	for err == nil {
 		ev := event("r", seq+1)
 		ev.Data.Text = strings.Repeat(fmt.Sprint(seq), 3000)
-		if err = log.Append(t.Context(), ev); err == nil {
+		err = log.Append(t.Context(), ev)
+		if err == nil {
 			seq++
 		}
 	}
@@ -239,7 +241,8 @@ func TestDiskFull(t *testing.T) {
 		t.Error(err)
 	}
 	intact(t, dir, "r", seq)
-	if log, err = j.Reopen(t.Context(), "r"); err != nil {
+	log, err = j.Reopen(t.Context(), "r")
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := log.Append(t.Context(), event("r", seq+1)); err != nil {

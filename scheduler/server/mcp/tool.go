@@ -140,7 +140,8 @@ func flowTools(flows []*service.LibraryFlow) map[string]string {
 	for _, wantSame := range []bool{true, false} { // an id that fits keeps its name
 		for _, f := range flows {
 			safe, isSame := safeName(strings.ReplaceAll(f.ID, "~", "__"))
-			if isSame = isSame && !strings.Contains(f.ID, "~"); isSame != wantSame {
+			isSame = isSame && !strings.Contains(f.ID, "~")
+			if isSame != wantSame {
 				continue
 			}
 			name := "flow_" + safe

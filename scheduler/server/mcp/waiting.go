@@ -110,14 +110,14 @@ func (t *turn) applyForms(ctx context.Context, details *service.RunDetails, resp
 		}
 		given.Set(w.Step, withoutEmpty(values, w))
 	}
-	switch {
-	case given.Len() > 0:
+	if given.Len() > 0 {
 		answers, err := answersOf(given, waiting)
 		if err != nil {
 			return t.askUser(ctx, details, err.Error())
 		}
 		return t.resumeRun(ctx, details, answers)
-	case elsewhere:
+	}
+	if elsewhere {
 		return t.awaitAnswers(ctx, details.State.LastSeq)
 	}
 	return t.waitingResult(details.State, ""), nil // the user does not want to answer now
@@ -237,10 +237,9 @@ func (t *turn) userForms(waiting []journal.WaitingFor, why string) map[string]*s
 	hasForm := capabilities.Elicitation.Form != nil || capabilities.Elicitation.URL == nil
 	for _, w := range waiting {
 		schema, isFlat := formSchema(w)
-		switch {
-		case isFlat && hasForm:
+		if isFlat && hasForm {
 			forms[w.Step] = &sdk.ElicitParams{Mode: formMode, Message: questionText(w, why), RequestedSchema: schema}
-		case hasURL:
+		} else if hasURL {
 			forms[w.Step] = &sdk.ElicitParams{
 				Mode: urlMode, Message: questionText(w, why), URL: t.by.Address + "/runs/" + url.PathEscape(t.run), ElicitationID: t.run + "/" + w.Step,
 			}

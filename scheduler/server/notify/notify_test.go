@@ -92,7 +92,8 @@ func newWorld(t *testing.T) *world {
 	w.journal = journalmemory.New(func() time.Time { return w.now })
 	w.service = service.New(service.Parts{Journal: func(context.Context, bool) (journal.Journal, error) { return w.journal, nil }})
 	var err error
-	if w.store, err = store.Open(t.Context(), w.dir, func() time.Time { return w.now }); err != nil {
+	w.store, err = store.Open(t.Context(), w.dir, func() time.Time { return w.now })
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

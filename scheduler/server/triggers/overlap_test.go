@@ -48,7 +48,8 @@ func TestOverlap(t *testing.T) {
 			}
 			s.tick()
 			s.waitOver()
-			if info, err = s.Service.Run(t.Context(), service.Principal{}, second.Run); err != nil || info.State != journal.RunWaiting {
+			info, err = s.Service.Run(t.Context(), service.Principal{}, second.Run)
+			if err != nil || info.State != journal.RunWaiting {
 				t.Errorf("after the first run the queued one is %v, %v", info, err)
 			}
 			equal(t, "fires", s.fires(), "23T08:00 over", "23T09:00 started")

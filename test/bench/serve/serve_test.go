@@ -120,7 +120,8 @@ func (p *program) start() {
 	}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if p.base = listening.FindString(lines.Text()); p.base != "" {
+		p.base = listening.FindString(lines.Text())
+		if p.base != "" {
 			go io.Copy(io.Discard, out)
 			return
 		}
