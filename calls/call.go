@@ -50,16 +50,16 @@ type Info struct {
 	// OnlyWith names members of the output that are there only with a parameter, which is the
 	// value: lint refuses references to one where the step does not give that parameter.
 	OnlyWith map[string]string
-	// UsesLLM says that Exec asks the model. With LLMOptional it does so only for some
+	// UsesLLM reports whether Exec asks the model. With LLMOptional it does so only for some
 	// parameters, and works without a model for others.
 	UsesLLM, LLMOptional bool
-	// Stores says that the call keeps what it is given beyond the run: parameters with a
+	// Stores reports whether the call keeps what it is given beyond the run: parameters with a
 	// secret in them are refused.
 	Stores bool
-	// UsesMemory says that it reads or writes the memory of the flow's user: lint wants the
+	// UsesMemory reports whether it reads or writes the memory of the flow's user: lint wants the
 	// flow to name one.
 	UsesMemory bool
-	// NoSubsteps says that the call runs nothing inside its step: the engine gives it no
+	// NoSubsteps reports whether the call runs nothing inside its step: the engine gives it no
 	// [Substeps], and whoever looks for steps of a run knows that there are none below it.
 	NoSubsteps bool
 	// Examples are runnable uses; the first is the one that people see.
@@ -71,7 +71,7 @@ type Text = wording.Text
 
 // Example is a use of a call that runs without a network.
 type Example struct {
-	// Title says what it shows.
+	// Title is what it shows.
 	Title string
 	// With is the YAML of the parameters, as under with: in a flow but without
 	// templates.

@@ -47,7 +47,7 @@ var ErrWaiting = wording.Errorf("values are waited for")
 // Its maker may add a hint, after that it does not change.
 type Error struct {
 	Kind Kind
-	// Hint says what to do next; "" where there is nothing to say.
+	// Hint is what to do next; "" where there is nothing to say.
 	Hint string
 	Err  error
 

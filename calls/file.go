@@ -106,7 +106,7 @@ func notDir(path string) error {
 
 var errNotDir = wording.Errorf("it is not a directory")
 
-// ErrNotRegular says that a file is a pipe, a device or a directory.
+// ErrNotRegular means that a file is a pipe, a device or a directory.
 var ErrNotRegular = wording.Errorf("it is not a regular file")
 
 func notRegular(path string) error {

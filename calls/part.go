@@ -36,7 +36,7 @@ type Part struct {
 	Tokens int `json:"tokens"`
 	// Included reports whether the piece is in the prompt.
 	Included bool `json:"included"`
-	// Reason says why it is in or out.
+	// Reason is why it is in or out.
 	Reason string `json:"reason"`
 	// Code is the reason as a stable word: included, disabled, condition, budget,
 	// duplicate, empty, unread, error ...; "" where the call has none.

@@ -51,7 +51,7 @@ func (r *run) failureOf(err error, pos flow.Position) *Failure {
 	return &Failure{Info: info, Err: err}
 }
 
-// explainTemplateError says of a template's error where it is, what sort it is, and why a name
+// explainTemplateError adds to a template's error where it is, what sort it is, and why a name
 // may be unknown.
 func (r *run) explainTemplateError(info *journal.ErrorInfo, t *prompt.Error, err error) {
 	if t.File == r.flow.File && t.File != "" {

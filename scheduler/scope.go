@@ -156,7 +156,7 @@ func errMasked(name, pointer string) error {
 }
 
 // mentionedMembers lists the constant members of name that the templates mention:
-// secrets.KEY gives KEY.
+// KEY of secrets.KEY.
 func (s *scope) mentionedMembers(name string) []string {
 	var found []string
 	for _, p := range s.params {

@@ -20,7 +20,7 @@ import (
 //go:embed lang
 var texts embed.FS
 
-// ErrNoAnswer says that the model answered, but nothing of use.
+// ErrNoAnswer means that the model answered, but nothing of use.
 var ErrNoAnswer = wording.Errorf("the model gave no usable answer")
 
 // trials is how often a model is asked for an answer that fits.

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// loreValue says which values fields of lorebooks take. An entry with another one is left
+// loreValue tells which values fields of lorebooks take. An entry with another one is left
 // out: SillyTavern would take it for something that its author did not mean.
 type loreValue struct {
 	fields  [][]string // each with its other names

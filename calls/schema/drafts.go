@@ -91,9 +91,9 @@ func draftWithin(doc value.Value, pointer string) int {
 // draftKeyword is a keyword that some drafts do not have.
 type draftKeyword struct {
 	since, until int // the first and the last draft that has it
-	// instead says how others have the same; "" where they cannot.
+	// instead is how others have the same; "" where they cannot.
 	instead string
-	// isRenamed says that all drafts before have the same by instead.
+	// isRenamed reports whether all drafts before have the same by instead.
 	isRenamed bool
 }
 

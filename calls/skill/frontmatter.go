@@ -15,7 +15,7 @@ import (
 
 // File is the text of a SKILL.md, taken apart.
 type File struct {
-	// Fenced says that the text begins with front matter.
+	// Fenced reports whether the text begins with front matter.
 	Fenced bool
 	// Meta is the front matter. Scalars are text as they are spelt (0755, yes,
 	// 1.0), empty ones null. Empty where there is no front matter.
@@ -25,7 +25,7 @@ type File struct {
 	Body string
 	// BodyStart is the byte of the text at which Body begins.
 	BodyStart int
-	// Repaired says what was wrong with the front matter and read nevertheless.
+	// Repaired is what was wrong with the front matter and read nevertheless.
 	Repaired []wording.Text
 }
 

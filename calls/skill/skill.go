@@ -29,9 +29,9 @@ type Skill struct {
 	// AllowedTools are the names of the tools that the skill may be followed with; nil
 	// where it allows all.
 	AllowedTools []string
-	// Always says that the body belongs into every prompt.
+	// Always reports whether the body belongs into every prompt.
 	Always bool
-	// Hidden says that the model is not told of the skill: only people call it up.
+	// Hidden reports whether the model is not told of the skill: only people call it up.
 	Hidden bool
 	// Missing is what the machine lacks to use it: "CLI: gh", "ENV: TOKEN".
 	Missing []string

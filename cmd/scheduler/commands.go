@@ -158,7 +158,7 @@ reaches only the runs and memories of the user, and other runs do not exist for 
 	return cmd
 }
 
-// addSubcommands gives a command its subcommands; without one it shows its help.
+// addSubcommands adds subcommands to a command; without one it shows its help.
 func addSubcommands(cmd *cobra.Command, subcommands ...*cobra.Command) {
 	cmd.AddCommand(subcommands...)
 	cmd.Args = onlySubcommands

@@ -79,7 +79,7 @@ func completeSome(a *app, fits func(*journal.RunInfo) bool) completion {
 	}
 }
 
-// completeFlags gives flags their words: providers, formats, the steps of the flow.
+// completeFlags registers the words of flags: providers, formats, the steps of the flow.
 func completeFlags(a *app, cmd *cobra.Command) {
 	offer := func(flag string, words completion) {
 		if cmd.Flags().Lookup(flag) != nil {

@@ -148,7 +148,7 @@ func (a *app) lintTests(ctx context.Context, files []string) (all flow.Problems,
 	return all, nil
 }
 
-// noteSimplified says that messages are in simplified Chinese where the setting language, or
+// noteSimplified notes that messages are in simplified Chinese where the setting language, or
 // LANG, asks for traditional.
 func (a *app) noteSimplified() {
 	locale, _, _ := strings.Cut(os.Getenv("LANG"), ".")

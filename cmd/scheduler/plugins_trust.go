@@ -150,7 +150,7 @@ func (a *app) awaitYes(ctx context.Context, refused error) error {
 	}
 }
 
-// serviceWords says what services of the host mean.
+// serviceWords is what services of the host mean.
 var serviceWords = map[string]string{
 	"llm":    "asks the flow's model, which costs tokens",
 	"memory": "searches the memories of the flow's user",
@@ -218,7 +218,7 @@ func realPath(path string) string {
 	return path
 }
 
-// writeChanges says what is different from what was trusted.
+// writeChanges writes what is different from what was trusted.
 func writeChanges(b *strings.Builder, w *manifest.Review, language terminal.Language) {
 	say := language.Say
 	old, m := w.Trusted, w.Manifest

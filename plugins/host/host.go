@@ -45,7 +45,7 @@ type Options struct {
 	// are in a folder that only this user can enter, so it is rarely needed. A start
 	// takes some 30 ms longer.
 	AutoMTLS bool
-	// Reaper says that this program's main passes its arguments to [process.Reap] when
+	// Reaper reports whether this program's main passes its arguments to [process.Reap] when
 	// the first is [process.ReaperCommand]. Plugins are started through it then, and on
 	// Linux nothing that one starts outlives it, not even what leaves its process group.
 	// Without, and on other systems, the process group is ended.

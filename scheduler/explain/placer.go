@@ -35,7 +35,7 @@ func (x *explainer) sourceOfParam(at site, root *flow.Param, pointer string) Sou
 	return source
 }
 
-// placeAll gives the sources of pieces their own places.
+// placeAll sets the sources of pieces to their own places.
 func (p placer) placeAll(pieces []Piece) {
 	for i := range pieces {
 		pieces[i].Sources = slices.Clone(pieces[i].Sources)

@@ -94,7 +94,7 @@ func (a *attempt) collect(events iter.Seq2[*journal.Event, error]) {
 	}
 }
 
-// answer gives a run that waits the answers of the case, as often as there are some for it.
+// answer answers a run that waits with the answers of the case, as often as there are some for it.
 func (a *attempt) answer(ctx context.Context, e *scheduler.StepExecutor) {
 	left := slices.Clone(a.of.Answers)
 	for {

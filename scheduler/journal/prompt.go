@@ -16,7 +16,7 @@ type Prompt struct {
 	// Parts say where the pieces of the messages come from, as far as the call knows;
 	// their Message counts all messages. They have no Text.
 	Parts []calls.Part `json:"parts,omitempty"`
-	// SharedParts says that those of the shared messages are as they were told before:
+	// SharedParts reports whether those of the shared messages are as they were told before:
 	// they are not repeated in Parts.
 	SharedParts bool `json:"shared_parts,omitempty"`
 }

@@ -44,7 +44,7 @@ type answerRunOutput struct {
 	Body   accepted
 }
 
-// answerRun gives a run what it waits for: all of the answers, or none where one is wrong.
+// answerRun answers what a run waits for: all of the answers, or none where one is wrong.
 func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunOutput, error) {
 	info, err := s.findRun(ctx, in.ID)
 	if err != nil {

@@ -70,7 +70,7 @@ type Options struct {
 	// Notify are URLs that are told of runs; Client sends to them.
 	Notify []notify.Target
 	Client *http.Client
-	// Prune says which runs that are over are deleted.
+	// Prune tells which runs that are over are deleted.
 	Prune Prune
 	// NoTriggers leaves the schedules and webhooks of flows alone.
 	NoTriggers bool
@@ -82,7 +82,7 @@ type Options struct {
 	ParseTime func(string) (time.Time, error)
 }
 
-// Prune says which runs that are over are deleted: those that are older, and are not among so
+// Prune tells which runs that are over are deleted: those that are older, and are not among so
 // many of the newest. With 0 for either none is deleted.
 type Prune struct {
 	OlderThan time.Duration

@@ -96,7 +96,7 @@ func (m *meteredLLM) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 	}
 }
 
-// Drain says how long the end of a run may take to make the snapshots that are due; 0 makes
+// Drain is how long the end of a run may take to make the snapshots that are due; 0 makes
 // none.
 type Drain time.Duration
 

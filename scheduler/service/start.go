@@ -25,7 +25,7 @@ type StartRequest struct {
 	Inputs value.Value
 	// Provider is the name of a model provider; "" is the choice of the flow and the settings.
 	Provider string
-	// Mode says what becomes of cassettes, as the setting llm.mode does; "" is the setting.
+	// Mode is what becomes of cassettes, as the setting llm.mode does; "" is the setting.
 	Mode string
 	// Now is the fixed time of the run's clock; zero is the clock of the machine.
 	Now time.Time

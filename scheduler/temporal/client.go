@@ -155,7 +155,7 @@ func (c *Client) newInput(run service.RemoteRun) Input {
 // queueOf returns where the tasks of a run wait for workers.
 func (c *Client) queueOf(run service.RemoteRun) string { return cmp.Or(run.Queue, c.options.Queue) }
 
-// Answer gives a waiting run answers; one that is not under way is started before.
+// Answer puts answers of a waiting run on record; one that is not under way is started before.
 func (c *Client) Answer(ctx context.Context, run service.RemoteRun, answers []scheduler.Answer, more bool) ([]scheduler.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

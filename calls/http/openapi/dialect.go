@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// dialect says what the keywords of a schema mean. What [Find] makes of a document of
+// dialect is what the keywords of a schema mean. What [Find] makes of a document of
 // OpenAPI 3.0 is of draft 7, of one of 3.1 of draft 2020-12.
 type dialect int
 

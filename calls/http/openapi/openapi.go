@@ -20,7 +20,7 @@ type Operation struct {
 	// Server is the URL that Path is appended to, with its variables filled in; it
 	// may be relative, or "", or have a {name} that no variable gives.
 	Server string
-	// Summary says what it does, Description says it at length, often in Markdown; ""
+	// Summary is what it does, Description says it at length, often in Markdown; ""
 	// where the document does not.
 	Summary, Description string
 	// Parameters are those of path, query and header. Headers that the protocol
@@ -52,9 +52,9 @@ type Parameter struct {
 	// spaceDelimited, pipeDelimited or deepObject.
 	Style   string
 	Explode bool
-	// Reserved says that characters such as / and : stay as they are.
+	// Reserved reports whether characters such as / and : stay as they are.
 	Reserved bool
-	// JSON says that the value is written as JSON text.
+	// JSON reports whether the value is written as JSON text.
 	JSON bool
 	// Schema is that of the value, with its description.
 	Schema value.Value
@@ -77,7 +77,7 @@ type Refused struct {
 	// even that is known.
 	Name, In string
 	Required bool
-	// Err says why.
+	// Err is why.
 	Err error
 }
 

@@ -20,7 +20,7 @@ const (
 // reader reads one operation of a document.
 type reader struct {
 	doc value.Value
-	// isOpenAPI30 says that the document is of 3.0, whose words differ from JSON Schema's.
+	// isOpenAPI30 reports whether the document is of 3.0, whose words differ from JSON Schema's.
 	isOpenAPI30 bool
 	// dialect is that of the schema that is read.
 	dialect dialect

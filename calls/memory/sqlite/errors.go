@@ -8,7 +8,7 @@ import (
 // storeName is what users call the store.
 const storeName = "memory store"
 
-// damagedHint says what to do with a damaged file.
+// damagedHint is what to do with a damaged file.
 const damagedHint = "the file is damaged: save what can be read with `scheduler memory export --salvage DIR`, move the file away, and import DIR"
 
 // errIndex means that the index contradicts itself or the memories.

@@ -208,7 +208,7 @@ func (t *answerMerge) hasNameless() bool {
 	return has || t.above["/"] || len(t.open["/"]) > 0
 }
 
-// ApplyDefaults gives missing properties the defaults that the schema has for
+// ApplyDefaults sets missing properties to the defaults that the schema has for
 // them, where those fit. Nothing is said of one that does not and is not the
 // property's own: that of another branch of a union.
 func (f *Filling) ApplyDefaults() {

@@ -14,7 +14,7 @@ type Memory struct {
 	Embeddings Embeddings `json:"embeddings,omitempty"`
 }
 
-// Snapshot says when snapshots are made, and by whom.
+// Snapshot is when snapshots are made, and by whom.
 type Snapshot struct {
 	LLM       string         `json:"llm,omitempty"`
 	Model     string         `json:"model,omitempty"`

@@ -39,7 +39,7 @@ type ServeMCP struct {
 	Calls []string `json:"calls,omitempty"`
 }
 
-// Prune says which runs the server deletes.
+// Prune tells which runs the server deletes.
 type Prune struct {
 	OlderThan value.Duration `json:"older_than,omitempty"`
 	Keep      int            `json:"keep,omitempty" min:"0"`
@@ -104,7 +104,7 @@ func (n *Notify) Address() (string, error) {
 	return text, nil
 }
 
-// OTLP says where the spans of runs go.
+// OTLP is where the spans of runs go.
 type OTLP struct {
 	Endpoint   string            `json:"endpoint,omitempty"`
 	HeadersEnv map[string]string `json:"headers_env,omitempty"`

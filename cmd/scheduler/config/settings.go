@@ -68,7 +68,7 @@ type LLM struct {
 	Providers []Provider `json:"providers,omitempty"`
 }
 
-// Journal says how runs are recorded.
+// Journal is how runs are recorded.
 type Journal struct {
 	Durability string `json:"durability,omitempty" enum:"sync|async"`
 	KeyEnv     string `json:"key_env,omitempty"`
@@ -83,7 +83,7 @@ type Run struct {
 	CancelGrace    value.Duration `json:"cancel_grace,omitempty"`
 }
 
-// Plugins says where plugins are, and which of them are trusted.
+// Plugins is where plugins are, and which of them are trusted.
 type Plugins struct {
 	Folders  []string `json:"folders,omitempty"`
 	Paths    []string `json:"paths,omitempty"`

@@ -105,7 +105,7 @@ func (rt *Runtime) newTestExecutor(*flow.Flow) (*scheduler.StepExecutor, error) 
 	}, nil
 }
 
-// Judge says which provider judges the answers of a file of labels, and where its verdicts come from.
+// Judge tells which provider judges the answers of a file of labels, and where its verdicts come from.
 type Judge struct {
 	Labels, Provider string
 	// Live asks the provider and records nothing; Record asks for what the cassette beside the labels does not have.

@@ -26,7 +26,7 @@ type choice struct {
 	llm   llm.Provider
 	name  string // of the provider that was asked for; "" where none was named
 	model string // by which tokens are counted
-	// all says that it answers sub-flows too, whatever they name.
+	// all reports whether it answers sub-flows too, whatever they name.
 	all       bool
 	recording bool
 }

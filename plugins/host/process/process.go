@@ -30,7 +30,7 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// Config says what to start and how.
+// Config is what to start and how.
 type Config struct {
 	Manifest *manifest.Manifest
 	// Dir is the plugin's folder, the program's working directory; Path the path of its

@@ -133,7 +133,7 @@ func (s inputsScope) Lookup(name string) (value.Value, bool, error) {
 	return value.Value{}, false, nil
 }
 
-// placeMemory gives the memories of a case their users, sessions, times and ids.
+// placeMemory sets, for the memories of a case, their users, sessions, times and ids.
 func (r *reader) placeMemory(c *Case, records []*memoryRecord) {
 	if len(records) == 0 {
 		return

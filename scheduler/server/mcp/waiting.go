@@ -90,7 +90,7 @@ func (t *turn) continueRequest(ctx context.Context) (*sdk.CallToolResult, error)
 	return t.applyForms(ctx, details, t.request.Params.InputResponses)
 }
 
-// applyForms gives the run what the user has put into forms.
+// applyForms answers the run with what the user has put into forms.
 func (t *turn) applyForms(ctx context.Context, details *service.RunDetails, responses sdk.InputResponseMap) (*sdk.CallToolResult, error) {
 	waiting := details.State.Waiting
 	given, elsewhere := value.NewMap(len(responses)), false
