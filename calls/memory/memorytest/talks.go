@@ -98,7 +98,7 @@ func (p *parser) parseLine(text string) (err error) {
 	return nil
 }
 
-// nameSpeaker returns a memory with who said it, in one of the ways in which programs do.
+// nameSpeaker sets who said a memory, in one of the ways in which programs do.
 func nameSpeaker(m *memory.BaseMemory, way int, name, said string) {
 	switch way % 4 {
 	case 0:
