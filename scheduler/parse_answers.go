@@ -77,7 +77,8 @@ func fromText(s *schema.Schema, text string) (value.Value, error) {
 	if yes, ok := schema.YesOrNo(text); ok && problems != nil && s.Check(yes) == nil {
 		return yes, nil
 	}
-	if problems != nil && (asText == nil || ofType(problems) && !ofType(asText)) {
+	isText := asText == nil || ofType(problems) && !ofType(asText)
+	if problems != nil && isText {
 		v = plain
 	}
 	problems = answerProblems(s, v)

@@ -129,7 +129,9 @@ func (r *run) prepare(inputs value.Value) error {
 	}
 	r.env.Dir = filepath.Dir(r.flow.File)
 	r.meter.SetLimit(int64(r.flow.MaxTokens))
-	if limit := r.exec.MaxTokens; r.outer == nil && limit > 0 && (r.flow.MaxTokens == 0 || limit < r.flow.MaxTokens) {
+	limit := r.exec.MaxTokens
+	isTighter := r.flow.MaxTokens == 0 || limit < r.flow.MaxTokens
+	if r.outer == nil && limit > 0 && isTighter {
 		r.meter.SetLimit(int64(limit))
 	}
 	if r.flow.LLM != "" && r.exec.Provider != nil {

@@ -160,7 +160,8 @@ func (r *run) renderOutputs() (outputs value.Value, failure *Failure) {
 	if p == nil {
 		m := value.NewMap(1)
 		for i, step := range r.flow.Steps {
-			if st := &r.states[i]; r.order.Status(i) == order.Finished && (step.ToUser || len(step.Next) == 0) {
+			st, isResult := &r.states[i], step.ToUser || len(step.Next) == 0
+			if isResult && r.order.Status(i) == order.Finished {
 				m.Set(step.ID, st.output)
 				if r.outer != nil && len(r.earlier.masked[i]) > 0 {
 					return value.Value{}, r.failureOf(errMasked(step.ID, r.earlier.masked[i][0]), step.Pos)
