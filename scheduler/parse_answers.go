@@ -17,14 +17,14 @@ import (
 func ParseAnswer(text string, waiting []journal.WaitingFor) (Answer, error) {
 	place, typed, ok := cutAnswer(text, waiting)
 	if !ok {
-		return Answer{}, calls.Errorf(calls.Invalid, "%q is no answer", text).WithHint("write /pointer=value or STEP:/pointer=value")
+		return Answer{}, calls.Errorf(calls.Invalid, "%q is not an answer", text).WithHint("write /pointer=value or STEP:/pointer=value")
 	}
 	var a Answer
 	a.Pointer = place
 	if !strings.HasPrefix(place, "/") {
 		a.Step, a.Pointer, ok = strings.Cut(place, ":")
 		if !ok && place != "" {
-			return Answer{}, calls.Errorf(calls.Invalid, "%q is no JSON pointer", place).WithHint("write /%s=%s", place, typed)
+			return Answer{}, calls.Errorf(calls.Invalid, "%q is not a JSON pointer", place).WithHint("write /%s=%s", place, typed)
 		}
 	}
 	w, s, err := a.findPlace(waiting)

@@ -48,7 +48,7 @@ func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) 
 		return value.Value{}, err
 	}
 	sub.start()
-	<-sub.done // at most its patience after ctx ends
+	<-sub.done // at most its grace period after ctx ends
 	if sub.result.failure != nil {
 		return value.Value{}, sub.result.failure
 	}

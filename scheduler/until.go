@@ -111,8 +111,8 @@ func (r *run) endAtUntil() {
 	end.cancelled = true
 }
 
-// pieceNumber ends the names of what a call runs inside its step.
-var pieceNumber = regexp.MustCompile(`-\d+$`)
+// substepNumber ends the names of what a call runs inside its step.
+var substepNumber = regexp.MustCompile(`-\d+$`)
 
 // modelProvider returns who answers the step: nobody, where the run stops at it.
 func (t *task) modelProvider() llm.Provider {
@@ -138,7 +138,7 @@ func (t *task) isUntil() bool {
 		}
 	}
 	for _, segment := range path[len(wanted):] { // no step of a flow has a hyphen in its id
-		if !pieceNumber.MatchString(segment) {
+		if !substepNumber.MatchString(segment) {
 			return false
 		}
 	}

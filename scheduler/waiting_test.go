@@ -72,7 +72,7 @@ func TestParseAnswer(t *testing.T) {
 		{"/ii=1", one, "", `does not wait for "/ii" (did you mean "/i"?)`},
 		{"/quite_other=1", one, "", "(it waits for /s, /i, /any"},
 		{"i=1", one, "", "(write /i=1)"},
-		{"/i", one, "", "is no answer"},
+		{"/i", one, "", "is not an answer"},
 		{"/i=1", nil, "", "no step waits"},
 		{"/zip=1234", one, "", `"1234" does not match the pattern`},
 		{"/zip=12345", one, `a /zip "12345"`, ""},

@@ -75,7 +75,7 @@ func TestToolErrors(t *testing.T) {
 	wants := []struct{ kind, text string }{
 		{"notfound", `did you mean \"weather\"?`},
 		{"notfound", "there are weather, text"},
-		{"invalid", "the arguments are no JSON"},
+		{"invalid", "the arguments are not JSON"},
 		{"invalid", "/city: want string, got integer"},
 		{"invalid", "want object, got array"},
 		{"invalid", "/unit"},

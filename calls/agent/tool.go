@@ -86,7 +86,7 @@ func (b *toolbox) prepareUse(c llm.ToolCall) (t tool, arguments value.Value, err
 	if strings.TrimSpace(c.Arguments) != "" {
 		arguments, err = value.ParseJSON([]byte(c.Arguments))
 		if err != nil {
-			return tool{}, value.Value{}, calls.Errorf(calls.Invalid, "the arguments are no JSON: %w", err)
+			return tool{}, value.Value{}, calls.Errorf(calls.Invalid, "the arguments are not JSON: %w", err)
 		}
 	}
 	if problems := t.parameters.Check(arguments); problems != nil {

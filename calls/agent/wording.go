@@ -40,7 +40,7 @@ var _ = wording.Add(wording.Catalog{
 	`not run: the tokens are used up`:                                                                        `未运行：token 已用完`,
 	`parameters: %w`:                                                                                         `parameters：%w`,
 	`put the inner agent into a flow, and list that under tools.flows`:                                       `请把内层 agent 放入一个流程，并在 tools.flows 中列出该流程`,
-	`the arguments are no JSON: %w`:                                                                          `参数不是 JSON：%w`,
+	`the arguments are not JSON: %w`:                                                                         `参数不是 JSON：%w`,
 	`the arguments do not fit the tool: %w`:                                                                  `参数不符合工具的要求：%w`,
 	`the arguments of the tool %s: %w`:                                                                       `工具 %s 的参数：%w`,
 	`the reader of the agent has left`:                                                                       `已没有接收 agent 输出的一方`,

@@ -4,8 +4,8 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
-	"%.80s is no reference to a payload":                                                                       "%.80s 不是对内容的引用",
-	"%.80s is no reference to an image":                                                                        "%.80s 不是对图片的引用",
+	"%.80s is not a reference to a payload":                                                                    "%.80s 不是对内容的引用",
+	"%.80s is not a reference to an image":                                                                     "%.80s 不是对图片的引用",
 	"%w: events of the run %s are missing":                                                                     "%w：缺少运行 %s 的事件",
 	"%w: the header of the run %s is missing":                                                                  "%w：缺少运行 %s 的头部",
 	"a run %s is in the journal already":                                                                       "日志中已有运行 %s",

@@ -27,9 +27,9 @@ type childRuns struct {
 
 var _ scheduler.Elsewhere = (*childRuns)(nil)
 
-// cancelPatience bounds how long it may take to cancel a child run: less than a step may take to
+// cancelTimeout bounds how long it may take to cancel a child run: less than a step may take to
 // stop.
-const cancelPatience = 4 * time.Second
+const cancelTimeout = 4 * time.Second
 
 // startPoll is how often is looked whether a child run has begun that is to be cancelled.
 const startPoll = 20 * time.Millisecond
@@ -160,7 +160,7 @@ func (c *childRuns) leaveChild(ctx context.Context, session *Session) error {
 	if errors.Is(why, scheduler.ErrHandOver) || errors.As(why, &held) {
 		return why
 	}
-	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
+	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer cancel()
 	if err := c.cancelStarted(free, session); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (c *childRuns) leaveUnopened(ctx context.Context, id string) error {
 	if errors.Is(why, scheduler.ErrHandOver) || errors.As(why, &held) {
 		return why
 	}
-	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
+	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer cancel()
 	if err := c.cancelChild(free, id); err != nil && calls.KindOf(err) != calls.NotFound {
 		return err

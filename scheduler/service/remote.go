@@ -178,9 +178,9 @@ const (
 	// retakeInterval is how often a run is looked at that other machines have not taken up
 	// again yet.
 	retakeInterval = 50 * time.Millisecond
-	// endPatience is how long the end of a run may take to be read from the journal, once the
+	// lastEventTimeout is how long the end of a run may take to be read from the journal, once the
 	// other machines have given it up.
-	endPatience = 2 * time.Second
+	lastEventTimeout = 2 * time.Second
 )
 
 // followRemote yields the events of the run after those of the state, from whichever machine,
@@ -234,7 +234,7 @@ func (s *Session) awaitRemote(ctx context.Context, run RemoteRun, cancel context
 	}
 	select {
 	case <-ctx.Done():
-	case <-time.After(endPatience):
+	case <-time.After(lastEventTimeout):
 		cancel(&gaveUpError{err})
 	}
 }

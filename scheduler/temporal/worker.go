@@ -30,9 +30,9 @@ type WorkerOptions struct {
 const stopGrace = 10 * time.Second
 
 const (
-	// stickyPatience is how long a decision may wait for the worker that made the last one of its
+	// stickyTimeout is how long a decision may wait for the worker that made the last one of its
 	// run, before any worker makes it.
-	stickyPatience = time.Second
+	stickyTimeout = time.Second
 	// settleTime is how long a worker that stops still decides, after its last run has left it:
 	// what follows from that is on its way to it.
 	settleTime = 500 * time.Millisecond
@@ -72,7 +72,7 @@ func RunWorker(ctx context.Context, c *Client, s *service.Service, o WorkerOptio
 	for _, queue := range o.Queues {
 		onFatal := func(err error) { failed <- err }
 		decider := worker.New(c.sdk, queue, worker.Options{
-			OnFatalError: onFatal, WorkerStopTimeout: stopGrace, StickyScheduleToStartTimeout: stickyPatience,
+			OnFatalError: onFatal, WorkerStopTimeout: stopGrace, StickyScheduleToStartTimeout: stickyTimeout,
 		})
 		registerWorkflow(decider)
 		short := worker.New(c.sdk, shortQueue(queue, store), worker.Options{DisableWorkflowWorker: true, OnFatalError: onFatal, WorkerStopTimeout: stopGrace})

@@ -94,7 +94,7 @@ func TestAsk(t *testing.T) {
 			  /a: {type: array, items: {type: string}}, /b: {type: array, items: {enum: [red, blue]}}, /c: {type: array, items: {type: boolean}},
 			  /d: {type: array, items: {type: object}}}}`,
 			"1、two\nBLUE, red\ny,n\nx\n[{\"k\": 1}]\n",
-			[]string{`a:/a=["1","two"]`, `a:/b=["blue","red"]`, "a:/c=[true,false]", `a:/d=[{"k":1}]`}, []string{"that is no JSON array"},
+			[]string{`a:/a=["1","two"]`, `a:/b=["blue","red"]`, "a:/c=[true,false]", `a:/d=[{"k":1}]`}, []string{"that is not a JSON array"},
 		},
 		"objects are asked for by their members": {
 			`{required: [/at, /free, /all], definitions: {place: {type: object, required: [zip], properties: {city: {type: string}, zip: {type: integer}}}}, properties: {

@@ -100,7 +100,7 @@ func (f field) readList(line string) (value.Value, error) {
 	item := field{schema: resolveRef(items, f.flat)}
 	typeName := plainType(item.schema)
 	if typeName == "object" || typeName == "array" {
-		return value.Value{}, calls.Errorf(calls.Invalid, "that is no JSON array").WithHint("write [{...}, {...}]")
+		return value.Value{}, calls.Errorf(calls.Invalid, "that is not a JSON array").WithHint("write [{...}, {...}]")
 	}
 	var list []value.Value
 	for text := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(",，、", r) }) {

@@ -12,7 +12,7 @@ var _ = wording.Add(wording.Catalog{
 	"left out":                  "已略去",
 	"no answer":                 "没有回答",
 	"one of %s":                 "以下之一：%s",
-	"that is no JSON array":     "这不是 JSON 数组",
+	"that is not a JSON array":  "这不是 JSON 数组",
 	"write [{...}, {...}]":      "请写 [{...}, {...}]",
 	"  and %d more":             "  另有 %d 个",
 	"%s failed: %s":             "%s 失败：%s",

@@ -444,8 +444,8 @@ func TestDamage(t *testing.T) {
 		"a payload":              {"PRAGMA foreign_keys = 0; DELETE FROM blob WHERE length(data) > 9000", "payload"},
 		"another payload":        {"UPDATE blob SET data = '\"z\"' WHERE length(data) > 9000", "not what was stored"},
 		"half an event":          {"UPDATE event SET body = substr(body, 1, 20) WHERE seq = 2", "event 2 of the run r"},
-		"a reference":            {`UPDATE event SET body = '{"data":{"output":{"$blob":"12"}}}' WHERE seq = 2`, "no reference to a payload"},
-		"an image":               {`UPDATE event SET body = '{"data":{"text":{"$media":["data:x;base64,",{}]}}}' WHERE seq = 2`, "no reference to an image"},
+		"a reference":            {`UPDATE event SET body = '{"data":{"output":{"$blob":"12"}}}' WHERE seq = 2`, "not a reference to a payload"},
+		"an image":               {`UPDATE event SET body = '{"data":{"text":{"$media":["data:x;base64,",{}]}}}' WHERE seq = 2`, "not a reference to an image"},
 		"a time":                 {"UPDATE run SET updated_at = 'noon'", "noon"},
 	} {
 		t.Run(name, func(t *testing.T) {

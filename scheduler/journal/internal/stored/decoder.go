@@ -140,7 +140,7 @@ func (d *Decoder) readBlob(ref value.Value) (value.Value, error) {
 	text, _ := ref.Str()
 	sum, ok := ParseDigest(text)
 	if !ok {
-		return value.Value{}, wording.Errorf("%.80s is no reference to a payload", ref)
+		return value.Value{}, wording.Errorf("%.80s is not a reference to a payload", ref)
 	}
 	if v, ok := d.seen[sum]; ok {
 		return v, nil
@@ -195,7 +195,7 @@ func (d *Decoder) writeMedium(b *strings.Builder, ref value.Value) error {
 	text, _ := hexes.Str()
 	sum, ok := ParseDigest(text)
 	if !ok {
-		return wording.Errorf("%.80s is no reference to an image", ref)
+		return wording.Errorf("%.80s is not a reference to an image", ref)
 	}
 	if !d.WithMedia {
 		size, _ := ref.Get("size")
