@@ -167,6 +167,27 @@ func TestPiecesByHand(t *testing.T) {
 	}
 }
 
+// TestNoSubsteps: a call that says it runs nothing inside its step cannot.
+func TestNoSubsteps(t *testing.T) {
+	asked := ""
+	alone := schedulertest.Do("alone", func(ctx context.Context, env *calls.Env, params value.Value) (any, error) {
+		_, flowErr := env.Flows.RunFlow(ctx, "flow.yaml", value.Value{})
+		_, callErr := env.Calls.RunCall(ctx, "alone", params)
+		if flowErr == nil || callErr == nil || env.Asker != nil {
+			t.Errorf("a flow: %v; a call: %v; questions: %v", flowErr, callErr, env.Asker)
+		}
+		return calls.Once(ctx, env, "piece", nil, func(_ context.Context, env *calls.Env) (value.Value, error) {
+			asked = env.Path
+			return params, nil
+		})
+	})
+	alone.Info.NoSubsteps = true
+	r := schedulertest.Run(t, `steps: [{id: a, call: alone}]`, schedulertest.With(alone))
+	if r.Err != nil || asked != "a" || len(lines(r, "step.started")) != 1 {
+		t.Errorf("%v: the work was done at %q\n%s", r.Err, asked, r.Log())
+	}
+}
+
 // TestPiecesAreSafe: what comes after a piece does not begin before the journal has
 // the piece, nor where the journal fails.
 func TestPiecesAreSafe(t *testing.T) {
