@@ -120,7 +120,7 @@
 // gets it.
 //
 // [journal.RunState] and package scheduler/explain put events together
-// again for people; the latter knows from a [journal.Prompt] (prompts.go) what a step has
+// again for people; the latter knows from a [journal.Prompt] (record_prompts.go) what a step has
 // sent to a model, and where each piece of it comes from: a [calls.Part] has the source of a
 // piece as the call tells it, in the output of the step or beside the messages that it sent.
 //
