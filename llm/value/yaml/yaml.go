@@ -203,6 +203,16 @@ func Resolve(n *Node) *Node {
 	return n
 }
 
+// WithoutTag returns a copy of a node without its tag; one in quotes stays a text.
+func WithoutTag(n *Node) *Node {
+	bare := *n
+	bare.Tag, bare.Style = "", n.Style&^Tagged
+	if bare.Kind == Scalar && n.Style&(DoubleQuoted|SingleQuoted|Literal|Folded) != 0 {
+		bare.Tag = "!!str"
+	}
+	return &bare
+}
+
 // Value turns a node into a value. Mappings keep their order; a duplicate key, a key
 // that is not a scalar, a merge key and a custom tag are errors of
 // type *[Error]. A plain number with a leading zero is text: 010020 is a post code,

@@ -204,7 +204,7 @@ func (p *parser) readTags(n *yaml.Node, depth int) {
 	n = yaml.Resolve(n)
 	switch n.Tag {
 	case "!raw":
-		v, err := yaml.Value(p.plain(n))
+		v, err := yaml.Value(yaml.WithoutTag(n))
 		if err != nil {
 			p.reportYAML(err)
 		}
@@ -217,16 +217,6 @@ func (p *parser) readTags(n *yaml.Node, depth int) {
 	for _, c := range n.Content {
 		p.readTags(c, depth+1)
 	}
-}
-
-// plain returns a copy of a node without its tag.
-func (p *parser) plain(n *yaml.Node) *yaml.Node {
-	bare := *n
-	bare.Tag, bare.Style = "", n.Style&^yaml.Tagged
-	if bare.Kind == yaml.Scalar && n.Style&(yaml.DoubleQuoted|yaml.SingleQuoted|yaml.Literal|yaml.Folded) != 0 {
-		bare.Tag = "!!str"
-	}
-	return &bare
 }
 
 // untagged returns a copy of a tree whose literal nodes are empty texts.

@@ -193,7 +193,7 @@ func (r *reader) readTags(n *yaml.Node) {
 	n = yaml.Resolve(n)
 	switch n.Tag {
 	case "!raw":
-		v, err := yaml.Value(withoutTag(n))
+		v, err := yaml.Value(yaml.WithoutTag(n))
 		if err != nil {
 			r.reportYAML(err)
 		}
@@ -213,16 +213,6 @@ func (r *reader) readTags(n *yaml.Node) {
 // isChecks reports whether a member is a list of checks.
 func isChecks(key, v *yaml.Node) bool {
 	return yaml.Resolve(key).Value == checkMark && yaml.Resolve(v).Kind == yaml.Sequence
-}
-
-// withoutTag returns a copy of a node without its tag.
-func withoutTag(n *yaml.Node) *yaml.Node {
-	bare := *n
-	bare.Tag, bare.Style = "", n.Style&^yaml.Tagged
-	if bare.Kind == yaml.Scalar && n.Style&(yaml.DoubleQuoted|yaml.SingleQuoted|yaml.Literal|yaml.Folded) != 0 {
-		bare.Tag = "!!str"
-	}
-	return &bare
 }
 
 // withoutTags returns a copy of a tree in which literals are null, and checks empty lists.
