@@ -31,7 +31,7 @@ func (e *Env) Warn(code, format string, args ...any) {
 
 // Say returns a message in the language of the run.
 func (e *Env) Say(format string, args ...any) string {
-	return wording.Say(format, args...).In(e.language())
+	return wording.SayIn(e.language(), format, args...)
 }
 
 // HintOf returns the hint of an error in the language of the run.

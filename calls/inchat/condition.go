@@ -21,7 +21,7 @@ type condition struct {
 
 	done   bool
 	holds  bool
-	reason wording.Text
+	reason string
 }
 
 // conditionText returns the text of a condition field.
@@ -79,7 +79,7 @@ func (b *builder) evaluateConditions(ctx context.Context, env *calls.Env, in Inp
 				return judge.causeOfEnd(err)
 			}
 		}
-		c.out, c.reason, c.code = !c.cond.holds, c.cond.reason, codeCondition
+		c.out, c.reason, c.code = !c.cond.holds, wording.Same(c.cond.reason), codeCondition
 	}
 	return nil
 }
@@ -96,35 +96,35 @@ func (b *builder) evaluateCondition(ctx context.Context, m *macro.Machine, cond 
 	}
 	cond.done = true
 	cond.holds = len(got.Errors) == 0 && strings.ToLower(strings.TrimSpace(got.Text)) == "true"
-	cond.reason = cond.reasonOf(got)
+	cond.reason = b.reasonOf(cond, got)
 	return nil
 }
 
-// reasonOf describes the result of the condition in one line.
-func (cond *condition) reasonOf(got macro.Result) wording.Text {
+// reasonOf describes the result of a condition in one line, in the language of the run.
+func (b *builder) reasonOf(cond *condition, got macro.Result) string {
 	if strings.TrimSpace(cond.text) == "" {
-		return wording.Say("conditional, but without a condition")
+		return b.env.Say("conditional, but without a condition")
 	}
 	text := value.Truncate(cond.text, 80)
-	var reason wording.Text
+	reason := ""
 	gave := strings.TrimSpace(got.Text)
 	switch {
 	case cond.holds:
-		reason = wording.Say("condition %s is true", text)
+		reason = b.env.Say("condition %s is true", text)
 	case len(got.Errors) > 0:
-		return wording.Say("condition %s is false: %s", text, wording.Join(got.Errors, "; ", "；"))
+		return b.env.Say("condition %s is false: %s", text, wording.Join(got.Errors, "; ", "；"))
 	case strings.EqualFold(gave, "false"):
-		reason = wording.Say("condition %s is false", text)
+		reason = b.env.Say("condition %s is false", text)
 	default:
-		reason = wording.Say("condition %s gave %q, not true", text, value.Truncate(gave, 80))
+		reason = b.env.Say("condition %s gave %q, not true", text, value.Truncate(gave, 80))
 	}
 	switch {
 	case len(got.Verdicts) > 0:
-		return wording.Say("%s: %s", reason, strings.Join(got.Verdicts, "; "))
+		return b.env.Say("%s: %s", reason, strings.Join(got.Verdicts, "; "))
 	case len(got.Hits) > 0:
-		return wording.Say("%s: found %s", reason, strings.Join(got.Hits, ", "))
+		return b.env.Say("%s: found %s", reason, strings.Join(got.Hits, ", "))
 	case len(cond.parsed.Words()) > 0:
-		return wording.Say("%s: found none of its keywords", reason)
+		return b.env.Say("%s: found none of its keywords", reason)
 	}
 	return reason
 }

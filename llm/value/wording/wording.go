@@ -5,6 +5,7 @@ package wording
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -53,24 +54,22 @@ func IsTraditional(language string) bool {
 // the same order unless the Chinese one numbers them (%[2]s).
 type Catalog map[string]string
 
-// catalogs are those of all packages. Where a format is in several of them, its Chinese
+// chinese has the messages of all catalogs. Where a format is in several of them, its Chinese
 // format is the same in all.
-var catalogs []Catalog
+var chinese = make(map[string]string, 2048)
 
 // Add makes a catalog known to [Say]. Packages call it in the declaration of a variable, and
 // nothing else does.
 func Add(c Catalog) Catalog {
-	catalogs = append(catalogs, c)
+	maps.Copy(chinese, c)
 	return c
 }
 
 // chineseFormat returns the Chinese format of an English one, and that one where no catalog
 // has it.
 func chineseFormat(english string) string {
-	for _, c := range catalogs {
-		if zh, ok := c[english]; ok {
-			return zh
-		}
+	if zh, ok := chinese[english]; ok {
+		return zh
 	}
 	return english
 }
@@ -86,20 +85,56 @@ type Named interface {
 // Say formats a message. Arguments that are texts or have names, and errors that know other
 // languages, are inserted in the language of the message. What no catalog has stays English.
 func Say(format string, args ...any) Text {
-	en, zh := make([]any, len(args)), make([]any, len(args))
-	for i, arg := range args {
-		en[i], zh[i] = arg, arg
+	return Text{sayEnglish(format, args), sayChinese(format, args)}
+}
+
+// SayIn is [Say] in one language, for messages that are made often.
+func SayIn(language, format string, args ...any) string {
+	if IsChinese(language) {
+		return sayChinese(format, args)
+	}
+	return sayEnglish(format, args)
+}
+
+func sayEnglish(format string, args []any) string {
+	return fmt.Sprintf(withoutWrapping(format), replaceArgs(args, func(arg any) any {
+		if text, ok := arg.(Text); ok {
+			return text.En
+		}
+		return arg
+	})...)
+}
+
+func sayChinese(format string, args []any) string {
+	return fmt.Sprintf(withoutWrapping(chineseFormat(format)), replaceArgs(args, func(arg any) any {
 		switch arg := arg.(type) {
 		case Text:
-			en[i], zh[i] = arg.En, arg.Zh
+			return arg.Zh
 		case Named:
-			zh[i] = arg.Name().Zh
+			return arg.Name().Zh
 		case error:
-			en[i], zh[i] = arg, OfError(arg).Zh
+			return OfError(arg).Zh
 		}
+		return arg
+	})...)
+}
+
+func replaceArgs(args []any, replace func(any) any) []any {
+	out := make([]any, len(args))
+	for i, arg := range args {
+		out[i] = replace(arg)
 	}
-	wrap := strings.NewReplacer("%w", "%v", "%[1]w", "%[1]v", "%[2]w", "%[2]v", "%[3]w", "%[3]v", "%[4]w", "%[4]v").Replace
-	return Text{fmt.Sprintf(wrap(format), en...), fmt.Sprintf(wrap(chineseFormat(format)), zh...)}
+	return out
+}
+
+var wrappingVerbs = strings.NewReplacer("%w", "%v", "%[1]w", "%[1]v", "%[2]w", "%[2]v", "%[3]w", "%[3]v", "%[4]w", "%[4]v")
+
+// withoutWrapping returns the format with %v for %w, which only fmt.Errorf knows.
+func withoutWrapping(format string) string {
+	if !strings.Contains(format, "%w") && !strings.Contains(format, "]w") {
+		return format
+	}
+	return wrappingVerbs.Replace(format)
 }
 
 // Of returns a message that was made in English: one without arguments, or the hint that
