@@ -23,7 +23,7 @@ func isEveryday(s *jsonschema.Schema) bool {
 	return len(inPlaceSubschemas(s)) == 0 && len(s.PatternProperties) == 0 && len(s.Dependencies) == 0 && len(s.DependentRequired) == 0 &&
 		s.UnevaluatedProperties == nil && s.UnevaluatedItems == nil && s.Contains == nil &&
 		!tuple && len(s.PrefixItems) == 0 && s.Items2020 == nil && !s.UniqueItems &&
-		own.isConstant == nil && own.names == nil && s.ExclusiveMinimum == nil && s.ExclusiveMaximum == nil && s.MultipleOf == nil
+		own.isConstant == nil && own.names == nil && own.isFormatted == nil && s.ExclusiveMinimum == nil && s.ExclusiveMaximum == nil && s.MultipleOf == nil
 }
 
 // certainlyFits reports whether v certainly fits s, all of whose subschemas are everyday ones.

@@ -73,6 +73,8 @@ func (f *failure) message() wording.Text {
 		return wordingf("%s is what the schema excludes (not)", have)
 	case *kind.Pattern:
 		return wordingf("%s does not match the pattern %s", have, k.Want)
+	case *kind.Format:
+		return wordingf("%s is not valid %s", have, singleQuoted(k.Want))
 	case *kind.Minimum:
 		return wordingf("%s is less than the minimum %s", have, formatBound(k.Want))
 	case *kind.Maximum:

@@ -16,12 +16,15 @@ type ownChecks struct {
 	// isConstant and isListed find a value in them; nil for any.
 	isConstant, isListed *valueSet
 	names                *jsonschema.Schema // nil for any
+	isFormatted          func(text string) bool
+	format               string // its name
 }
 
 // adaptSubschema puts [ownChecks] in the place of what the library checks otherwise, and turns
-// off formats.
-func adaptSubschema(sub *jsonschema.Schema) {
-	if sub.Ref != nil && sub.DraftVersion < 2019 { // what is beside it has no effect
+// off the formats that are hints.
+func (s *Schema) adaptSubschema(sub *jsonschema.Schema) {
+	isOnlyRef := sub.Ref != nil && sub.DraftVersion < 2019 // what is beside it has no effect
+	if isOnlyRef {
 		sub.Const, sub.Contains, sub.PropertyNames, sub.If, sub.Then, sub.Else = nil, nil, nil, nil, nil, nil
 	}
 	c := ownChecks{names: sub.PropertyNames}
@@ -33,7 +36,13 @@ func adaptSubschema(sub *jsonschema.Schema) {
 		c.enum = sub.Enum.Values
 		c.isListed = newValueSet(c.enum)
 	}
-	if c.isConstant != nil || c.isListed != nil || c.names != nil {
+	if s.formatOf != nil && !isOnlyRef {
+		source := s.sourceOf(sub)
+		name, _ := source.Get("format")
+		c.format, _ = name.Str()
+		c.isFormatted = s.formatOf(source)
+	}
+	if c.isConstant != nil || c.isListed != nil || c.names != nil || c.isFormatted != nil {
 		sub.Extensions = []jsonschema.SchemaExt{c}
 	}
 	sub.Const, sub.Enum, sub.PropertyNames, sub.Format = nil, nil, nil, nil
@@ -55,6 +64,9 @@ func (c ownChecks) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	}
 	if c.isListed != nil && !c.isListed.has(v) {
 		ctx.AddError(&kind.Enum{Got: v, Want: c.enum})
+	}
+	if text, isText := v.(string); isText && c.isFormatted != nil && !c.isFormatted(text) {
+		ctx.AddError(&kind.Format{Got: text, Want: c.format})
 	}
 	object, _ := v.(map[string]any)
 	if c.names == nil {

@@ -4,7 +4,7 @@
 //
 // The dialect is draft 7, or that which $schema names. format,
 // contentEncoding and contentMediaType are hints for people and editors and never fail
-// a check. Nothing is ever loaded from a file or a network.
+// a check, but for the formats of [ParseWithFormats]. Nothing is ever loaded from a file or a network.
 package schema
 
 import (
@@ -26,6 +26,9 @@ type Schema struct {
 	annotated value.Value
 	// former are the names that properties had, with those that they have now: from tags.
 	former map[string]string
+	// formatOf returns the check of the texts that a subschema describes; nil for schemas
+	// whose formats are hints.
+	formatOf func(sub value.Value) func(text string) bool
 
 	once sync.Once
 	err  error // of compiling
@@ -41,11 +44,16 @@ type Schema struct {
 }
 
 // Parse compiles a schema that a user wrote. The error is what is wrong with it.
-func Parse(doc value.Value) (*Schema, error) {
+func Parse(doc value.Value) (*Schema, error) { return ParseWithFormats(doc, nil) }
+
+// ParseWithFormats compiles a schema as [Parse] does, with formats that values are checked
+// for: formatOf returns the check of the texts that a subschema describes, nil where its
+// format is a hint.
+func ParseWithFormats(doc value.Value, formatOf func(sub value.Value) func(text string) bool) (*Schema, error) {
 	if err := checkLimits(doc); err != nil {
 		return nil, err
 	}
-	s := &Schema{doc: doc}
+	s := &Schema{doc: doc, formatOf: formatOf}
 	s.compileOnce()
 	if s.err != nil {
 		return nil, s.err
@@ -113,7 +121,7 @@ func (s *Schema) indexSubschema(sub *jsonschema.Schema) {
 		return
 	}
 	s.at[sub.Location] = sub
-	adaptSubschema(sub)
+	s.adaptSubschema(sub)
 	s.everyday = s.everyday && isEveryday(sub)
 	if sub.Pattern != nil {
 		s.weights[sub.Pattern] = weightOf(sub.Pattern.String())

@@ -37,7 +37,7 @@ type Params struct {
 	Summary       string     `json:"summary,omitempty" doc:"A summary of what came before; that of the newest upstream summary step where it is not given." example:"The user wants to book a table."`
 	Facts         []string   `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given." example:"[Lin is a vegetarian.]"`
 	StepNum       int        `json:"step_num,omitempty" default:"1" min:"0" max:"1000" doc:"How many of the newest upstream steps the model is shown."`
-	Stages        []string   `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks: it changes no datum, and keys are names."`
+	Stages        []string   `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks: it changes no datum, keys are names, and format is a hint."`
 	Answers       *value.Map `json:"answers,omitempty" doc:"Answers to remaining_schema, by JSON pointer. They take precedence over everything else, and no model is asked for them."`
 	Sources       *value.Map `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing." example:"{/city: user}"`
 	HistoryTokens int        `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt; the oldest are left out first."`

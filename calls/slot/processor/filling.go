@@ -27,6 +27,7 @@ const maxPieces = 2000
 // per step or answer; it is used by one goroutine.
 type Filling struct {
 	p        *Processor
+	schema   *schema.Schema // that of p, or with its formats as checks
 	now      time.Time
 	data     value.Value
 	faults   []schema.Fault
@@ -36,7 +37,7 @@ type Filling struct {
 
 // Fill starts with data that is known, which may have pointers as keys: see
 // [Processor.Convert]. Values of the formats are converted where they are
-// understood; now is the time that relative ones count from, in the zone that
+// understood, and wrong where they are not, as answers are; now is the time that relative ones count from, in the zone that
 // they mean. The data given is not changed. The error is why it cannot be
 // checked: for its size, or because the schema would take too long to.
 func (p *Processor) Fill(known value.Value, now time.Time) (*Filling, error) {
@@ -52,14 +53,15 @@ func (p *Processor) Fill(known value.Value, now time.Time) (*Filling, error) {
 }
 
 // FillAsIs is [Processor.Fill] for data that is only checked: its keys are names, and
-// no value is converted.
+// no value is converted. A format is a hint then, as draft 7 has it, but in a schema that
+// uses one as a type.
 func (p *Processor) FillAsIs(data value.Value, now time.Time) (*Filling, error) {
 	return p.start(data, now, false)
 }
 
 // start makes the filling of data whose keys are names.
 func (p *Processor) start(data value.Value, now time.Time, convert bool) (*Filling, error) {
-	f := &Filling{p: p, now: now, sources: map[string]Source{}}
+	f := &Filling{p: p, schema: p.schema, now: now, sources: map[string]Source{}}
 	if isTooDeep(data, maxDepth) {
 		return nil, because("nested deeper than %d", maxDepth)
 	}
@@ -70,7 +72,13 @@ func (p *Processor) start(data value.Value, now time.Time, convert bool) (*Filli
 	if convert {
 		f.data = p.convertFormats(f.data, nil, now)
 	}
-	f.faults = p.schema.Faults(f.data)
+	if p.hasOwnTypes || p.hasFormats && convert {
+		var err error
+		if f.schema, err = p.checksFormats(); err != nil {
+			return nil, err
+		}
+	}
+	f.faults = f.schema.Faults(f.data)
 	if why := uncheckedReason(f.faults); why != nil {
 		return nil, why
 	}
@@ -226,7 +234,7 @@ func (f *Filling) ApplyDefaults() {
 				if _, own := fault.Schema.Get("default"); !own {
 					borrowed[fault.Pointer] = true
 				}
-				t.setValue(tokens, deepCopy(def), true)
+				t.setValue(tokens, t.p.convertFormats(deepCopy(def), tokens, t.now), true)
 			}
 		}
 		if !found {

@@ -90,6 +90,16 @@ func TestTake(t *testing.T) {
 		{name: "no date", schema: weather, known: `{"city":"x"}`, answer: `{"date":"sometime"}`, want: `{"city":"x"}`, missing: "/date", rejected: "/date"},
 		{name: "known dates are understood too", schema: weather, known: `{"city":"x","date":"明天"}`, answer: `{}`, want: `{"city":"x","date":"2026-03-06"}`},
 
+		{name: "known texts that are no dates are wrong", schema: weather, known: `{"city":"x","date":"sometime"}`, answer: `{"date":"明天"}`,
+			want: `{"city":"x","date":"2026-03-06"}`, sources: `{"/city":"known","/date":"model"}`},
+		{name: "known texts that are no dates remain", schema: weather, known: `{"city":"x","date":"2026-02-30"}`, answer: `{}`,
+			want: `{"city":"x","date":"2026-02-30"}`, missing: "/date"},
+		{name: "a day that does not exist, by type", schema: `{"properties":{"a":{"type":"date"},"b":{"type":["string","null"],"format":"date-time"}}}`, known: `{"a":"2026-02-30","b":""}`, answer: `{}`,
+			want: `{"a":"2026-02-30","b":""}`, missing: "/a /b"},
+		{name: "the branch of a union is chosen by the format", schema: `{"properties":{"a":{"anyOf":[{"type":"string","format":"date"},{"const":"never"}]},"b":{"anyOf":[{"type":"string","format":"date"},{"const":"never"}]}}}`,
+			known: `{"a":"never","b":"ever"}`, answer: `{}`, want: `{"a":"never","b":"ever"}`, missing: "/b"},
+		{name: "formats of other names are hints", schema: `{"properties":{"a":{"format":"email"}}}`, known: `{"a":"x"}`, answer: `{}`, want: `{"a":"x"}`},
+
 		{name: "nested and partly", schema: order, known: `{"to":{"email":"e"}}`, answer: `{"items":[{"sku":"s","n":0,"color":"red"}]}`,
 			want: `{"to":{"email":"e"},"items":[{"sku":"s"}]}`, missing: "/items/0/n", rejected: "/items/0/color /items/0/n",
 			sources: `{"/to":"known","/items":"model"}`},
@@ -533,4 +543,33 @@ func FuzzFilling(f *testing.F) {
 		_ = filling.Sources()
 		_ = filling.Optional()
 	})
+}
+
+// Data that is only checked is held to draft 7, where a format is a hint; a schema that
+// uses a format as a type is not one of draft 7.
+func TestFormatsOfCheckedData(t *testing.T) {
+	for schema, missing := range map[string]string{
+		`{"properties":{"a":{"type":"string","format":"date"}}}`: "",
+		`{"properties":{"a":{"type":"date"}}}`:                   "/a",
+	} {
+		f, err := compile(t, schema).FillAsIs(parse(t, `{"a":"2026-02-30"}`), thursday)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(required(t, "", f.Remaining()), " "); got != missing {
+			t.Errorf("%s: %q is missing, want %q", schema, got, missing)
+		}
+	}
+}
+
+// A default is read as an answer is.
+func TestDefaultOfAFormat(t *testing.T) {
+	f := fill(t, compile(t, `{"type":"object","required":["a","b"],"properties":{"a":{"type":"date","default":"明天"},"b":{"type":"date","default":"sometime"}}}`), parse(t, `{}`))
+	f.ApplyDefaults()
+	if got := f.Data().JSON(); got != `{"a":"2026-03-06"}` {
+		t.Errorf("got %s", got)
+	}
+	if got := required(t, "", f.Remaining()); !slices.Equal(got, []string{"/b"}) {
+		t.Errorf("%v remain", got)
+	}
 }

@@ -112,7 +112,7 @@ func (t *answerMerge) mendsWhole(v value.Value) bool {
 		return false
 	}
 	cleaned, ok := t.cleanAnswer(nil, v)
-	return ok && len(t.p.schema.Faults(cleaned)) == 0
+	return ok && len(t.schema.Faults(cleaned)) == 0
 }
 
 // failsAsWhole reports whether one of the faults of a place is of the value as a whole: which

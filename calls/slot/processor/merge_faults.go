@@ -14,7 +14,7 @@ import (
 // returns how many pieces stay.
 func (t *answerMerge) finish() int {
 	faults := t.faults
-	t.faults = t.p.schema.Faults(t.data)
+	t.faults = t.schema.Faults(t.data)
 	t.tryReplacingMembers()
 	t.tryAnswerAlone()
 	t.rejectReplacements()
@@ -33,7 +33,7 @@ func (t *answerMerge) finish() int {
 		for _, u := range spoilt {
 			t.removeMisfit(u)
 		}
-		t.faults = t.p.schema.Faults(t.data)
+		t.faults = t.schema.Faults(t.data)
 	}
 	t.data, t.faults, t.changes, t.removed = t.before, faults, nil, 0
 	t.reject("", value.Value{}, reason)
@@ -55,7 +55,7 @@ func (t *answerMerge) tryReplacingMembers() {
 	for _, p := range t.instead {
 		t.assignCleaned(p.tokens, p.v, true)
 	}
-	t.faults = t.p.schema.Faults(t.data)
+	t.faults = t.schema.Faults(t.data)
 	if !t.isRootWrong() {
 		t.instead = nil
 		return
@@ -98,7 +98,7 @@ func (t *answerMerge) tryAnswerAlone() {
 		}
 		data, changes, faults := deepCopy(t.data), t.changes, t.faults
 		t.setValue(tokens, alone, true)
-		t.faults = t.p.schema.Faults(t.data)
+		t.faults = t.schema.Faults(t.data)
 		if wrong() {
 			t.data, t.changes, t.faults = data, changes, faults
 		}

@@ -23,8 +23,9 @@ type Processor struct {
 	schema  *schema.Schema
 	doc     value.Value
 	formats []Format
-	// hasFormats is set when the schema uses one of the formats.
-	hasFormats bool
+	// hasFormats is set when the schema uses one of the formats, hasOwnTypes when it uses one
+	// as a type.
+	hasFormats, hasOwnTypes bool
 	// language is that of reasons, "" for English.
 	language string
 }
@@ -69,7 +70,7 @@ func (p *Processor) expandFormats(doc value.Value) value.Value {
 		if !ok {
 			return
 		}
-		p.hasFormats = true
+		p.hasFormats, p.hasOwnTypes = true, true
 		m.Delete("type")
 		standsFor := format.Type.Map().Clone()
 		standsFor.Set("format", name)
@@ -91,8 +92,22 @@ func (p *Processor) findFormat(name value.Value) (Format, bool) {
 	return Format{}, false
 }
 
-// Check returns the flat schema of what is missing or wrong in the data; an empty
-// object where the data is valid. Properties have the order of the source schema.
+// checksFormats returns the schema with the formats as checks, as it holds for data that is
+// filled.
+func (p *Processor) checksFormats() (*schema.Schema, error) {
+	return schema.ParseWithFormats(p.doc, func(sub value.Value) func(string) bool {
+		name, _ := sub.Get("format")
+		format, ok := p.findFormat(name)
+		if !ok {
+			return nil
+		}
+		return func(text string) bool { return format.Check(value.OfString(text)) }
+	})
+}
+
+// Check returns the flat schema of what is missing or wrong in the data, where formats
+// are hints as draft 7 has them; an empty object where the data is valid. Properties have
+// the order of the source schema.
 func (p *Processor) Check(data value.Value) value.Value {
 	return p.flatSchema(p.schema.Faults(data))
 }
