@@ -68,7 +68,7 @@ var englishTexts = map[string]string{
 	"for each ":                        "a drawing has the words of the flow file",
 	"form-data; name=\"%s\"":           "a header",
 	"input config.jsonc":               "the name of a text",
-	"inputs if inputs else inputs":     "an expression",
+	"inputs and inputs":                "an expression",
 	"left out by %s: %s %s: %s (%s)\n": "a line of a snapshot, which languages do not change",
 	"no execution":                     "a fault of the program, for its authors",
 	"prompt is too long":               "a text of a vendor, to find",

@@ -388,7 +388,7 @@ func (u *unit) badTemplate(err error, pos Position) *Param {
 // unknownParam stands for one that did not compile: nothing is known of it, so
 // that it leads to no further problem.
 func unknownParam(pos Position) *Param {
-	e, err := prompt.ParseExpr(prompt.Source{Text: "inputs if inputs else inputs"}, nil)
+	e, err := prompt.ParseExpr(prompt.Source{Text: "inputs and inputs"}, nil)
 	if err != nil {
 		panic(err) // it is an expression
 	}

@@ -290,6 +290,31 @@ steps:
 			`flow.yaml:7:64: history: want objects with role, but recall.relevant_memories[0] has none (it has memory_id, relevance_score, reason, content, timestamp, snapshot_ids, context, mark)`,
 			`flow.yaml:7:111: skill_names: want string, but recent.turns[0] is an object`,
 		}},
+		"types through operators": {`memory: {user: x}
+inputs: {properties: {turns: {type: array, items: {type: object}}, word: {type: string}, many: {}}}
+steps:
+  - {id: recall, call: memory-retrieve, with: {current_query: "{{ question }}"}}
+  - {id: recent, call: memory-recent}
+  - {id: a, call: in-chat, with: {history: "{{ recall.relevant_memories | list }}"}}
+  - {id: b, call: in-chat, with: {history: "{{ recent.turns + recall.relevant_memories[:3] + [] }}"}}
+  - {id: c, call: in-chat, with: {history: "{{ recall.relevant_memories | default([]) }}"}}
+  - {id: d, call: in-chat, with: {history: "{{ recall.relevant_memories if recall is defined else [] }}"}}
+  - {id: e, call: in-chat, with: {history: "{{ inputs.turns or recall.relevant_memories | selectattr('content') | list }}"}}
+  - {id: f, call: in-chat, with: {history: "{{ [inputs.word] + recent.turns }}"}}
+  - {id: g, call: chat, with: {user: "{{ inputs.many | list }}"}}
+  - {id: h, call: in-chat, with: {history: "{{ recall.relevant_memories if inputs.many is mapping else recent.turns[1:] }}"}}
+  - {id: i, call: in-chat, with: {history: "{{ (inputs.many + recent.turns[-5:]) | reverse | list }}"}}
+  - {id: j, call: chat, for_each: "{{ recall.relevant_memories[:2] }}", with: {user: "{{ item.content }} {{ item.text }}"}}
+`, []string{
+			`flow.yaml:6:44: history: want objects with role, but (recall.relevant_memories | list)[0] has none (it has memory_id, relevance_score, reason, content, timestamp, snapshot_ids, context, mark)`,
+			`flow.yaml:7:44: history: want objects with role, but (recent.turns + recall.relevant_memories[:3] + [])[0] has none (it has memory_id, relevance_score, reason, content, timestamp, snapshot_ids, context, mark)`,
+			`flow.yaml:8:44: history: want objects with role, but (recall.relevant_memories | default([]))[0] has none (it has memory_id, relevance_score, reason, content, timestamp, snapshot_ids, context, mark)`,
+			`flow.yaml:9:44: history: want objects with role, but (recall.relevant_memories if recall is defined else [])[0] has none (it has memory_id, relevance_score, reason, content, timestamp, snapshot_ids, context, mark)`,
+			`flow.yaml:10:44: history: want objects with role, but (inputs.turns or recall.relevant_memories | selectattr('content') | list)[0] has none (it has memory_id, relevance_score, reason, content, timestamp, snapshot_ids, context, mark)`,
+			`flow.yaml:11:44: history: want object, but ([inputs.word] + recent.turns)[0] is a text`,
+			`flow.yaml:12:38: user: want string, but (inputs.many | list) is a list`,
+			`flow.yaml:15:109: item has no "text" (it has content, context, mark, memory_id, reason, relevance_score, snapshot_ids, timestamp)`,
+		}},
 		"schemas without a type": {`inputs:
   properties:
     n: {type: integer}

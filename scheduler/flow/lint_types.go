@@ -134,9 +134,15 @@ func (u *unit) lintTypes(s *stepUnit) {
 func (u *unit) lintType(p *Param, want value.Value, name string) {
 	switch {
 	case p.Expr != nil:
-		shape := u.shapeOf(p)
-		if m := findMismatch(shape, want, p.source); m != nil {
-			u.add(p.Pos, m.format, append([]any{name}, m.args...)...)
+		source := p.source
+		if _, isPath := p.Expr.Path(); !isPath {
+			source = "(" + source + ")"
+		}
+		for _, shape := range p.Expr.Shapes(u.shapeOfPath) {
+			if m := findMismatch(shape, want, source); m != nil {
+				u.add(p.Pos, m.format, append([]any{name}, m.args...)...)
+				break
+			}
 		}
 	case p.Map != nil:
 		for _, m := range p.Map {
@@ -296,16 +302,20 @@ func (u *unit) shapeOfItem(s *stepUnit) value.Value {
 	return keySchema("type", "object", "properties", members, "additionalProperties", false)
 }
 
-// shapeOf returns the schema of the step's output, of an input or of the question, that a param is, if
-// it is nothing else.
+// shapeOf returns the schema of what a param will give, where all of it is known to be of one.
 func (u *unit) shapeOf(p *Param) value.Value {
 	if p == nil || p.Expr == nil {
 		return keySchema()
 	}
-	path, ok := p.Expr.Path()
-	if !ok || len(path) == 0 {
-		return keySchema()
+	if shapes := p.Expr.Shapes(u.shapeOfPath); len(shapes) == 1 {
+		return shapes[0]
 	}
+	return keySchema()
+}
+
+// shapeOfPath returns the schema of a step's output, of an input or of the question, or of
+// what a path leads to in it.
+func (u *unit) shapeOfPath(path []string) value.Value {
 	doc := keySchema()
 	if i, isStep := u.byID[path[0]]; isStep {
 		doc = u.steps[i].Output
