@@ -85,6 +85,11 @@ func fromText(s *schema.Schema, text string) (value.Value, error) {
 	if problems != nil {
 		return v, problems
 	}
+	if v.Kind() != value.String {
+		if _, err := value.ParseStrictJSON([]byte(text)); err != nil {
+			return v, calls.Errorf(calls.Invalid, "the JSON at %w", err)
+		}
+	}
 	return v, nil
 }
 

@@ -52,6 +52,8 @@ func TestParseAnswer(t *testing.T) {
 		{"/i=y", one, "", "want integer"},
 		{"/any={\"a\": 1}", one, `a /any {"a":1}`, ""},
 		{"/any=a word", one, `a /any "a word"`, ""},
+		{`/any={"a": "\ud83d"}`, one, "", "1:8: the escape \\ud83d is half of a character"},
+		{`/s="\ud83d"`, one, `a /s "\"\\ud83d\""`, ""},
 		{"/many=1", one, `a /many 1`, ""},
 		{"/many=x", one, `a /many "x"`, ""},
 		{`/ref={"x": 1.50}`, one, `a /ref {"x":1.50}`, ""},

@@ -78,7 +78,7 @@ func parseDocument(data []byte) (value.Value, error) {
 // parseText reads JSON as JSON; what begins like it and is not may be YAML.
 func parseText(data []byte) (value.Value, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		if doc, err := value.ParseUniqueJSON(data); err == nil {
+		if doc, err := value.ParseStrictJSON(data); err == nil {
 			return doc, nil
 		}
 	}

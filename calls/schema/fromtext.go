@@ -23,6 +23,9 @@ func (s *Schema) FromText(property, text string) (value.Value, error) {
 	}
 	v, err := value.ParseJSON([]byte(text))
 	if err == nil {
+		if _, err := value.ParseStrictJSON([]byte(text)); err != nil {
+			return value.Value{}, wording.Errorf("the JSON at %w", err)
+		}
 		return v, nil
 	}
 	if !typed || slices.Contains(names, "string") {

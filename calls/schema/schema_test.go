@@ -188,6 +188,7 @@ func TestFromText(t *testing.T) {
 		{"s", "12", `"12"`}, {"i", "12", `12`}, {"i", "x", `error`}, {"si", "12", `12`}, {"si", "x", `"x"`}, {"ol", "[1]", `[1]`}, {"ol", "x", "error"},
 		{"any", "true", `true`}, {"any", "a b", `"a b"`}, {"b", "true", `true`}, {"b", "Y", `true`}, {"b", "否", `false`}, {"b", "maybe", "error"}, {"s", "yes", `"yes"`}, {"sb", "no", `"no"`}, {"any", "no", `"no"`}, {"i", "y", "error"},
 		{"other", "{}", `{}`}, {"other", "text", `"text"`},
+		{"s", `"\ud83d"`, `"\"\\ud83d\""`}, {"any", `{"a":"\ud83d"}`, "error"}, {"si", `"\ud83d"`, "error"}, {"ol", `{"a":1,"a":2}`, "error"},
 	} {
 		v, err := s.FromText(test.property, test.text)
 		got := v.JSON()

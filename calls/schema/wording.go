@@ -55,6 +55,7 @@ var _ = wording.Add(wording.Catalog{
 	"the schema's unions multiply to more than %d checks of one value":                                                          "schema 的联合类型相乘，一个值要检查 %d 次以上",
 	"%s is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)": "%s 不是此处可用的正则表达式（没有环视、没有反向引用、重复不超过 1000 次）",
 	"want %s, got %q: %w": "应为%s，实为 %q：%w",
+	"the JSON at %w":      "JSON 位置 %w",
 	"not a JSON Schema":   "不是有效的 JSON Schema",
 	"infinite loop %s":    "循环引用 %s",
 	"%s is not a JSON pointer (write ~0 for ~, and ~1 for /)":               "%s 不是 JSON 指针（~ 写成 ~0，/ 写成 ~1）",

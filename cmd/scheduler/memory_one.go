@@ -77,7 +77,7 @@ func (m *memoryAdd) run(ctx context.Context, text string) error {
 	if m.other != "" {
 		one.Context.Other = value.OfString(m.other)
 		if strings.HasPrefix(strings.TrimSpace(m.other), "{") {
-			one.Context.Other, err = value.ParseJSON([]byte(m.other))
+			one.Context.Other, err = value.ParseStrictJSON([]byte(m.other))
 			if err != nil {
 				return usageError(wording.Errorf("--context: the JSON at %w", err))
 			}

@@ -248,7 +248,7 @@ func (s *memorySearch) answerLine(ctx context.Context, p *memory.SnapshotProcess
 	if now.IsZero() {
 		now = started
 	}
-	parsed, err := value.ParseJSON([]byte(text))
+	parsed, err := value.ParseStrictJSON([]byte(text))
 	if err != nil {
 		return nil, archive.ErrJSON(err)
 	}

@@ -15,8 +15,8 @@ const maxDepth = 1000
 
 // ParseJSON reads exactly one JSON value, by the grammar of RFC 8259. Keys keep
 // their order (of a repeated key the last value counts), numbers their spelling.
-// What is not UTF-8 in a string becomes U+FFFD, as with encoding/json. Errors
-// begin with line:column.
+// What is not UTF-8 in a string, and the escape of half a surrogate pair, becomes U+FFFD,
+// as with encoding/json. Errors begin with line:column.
 //
 // It is written out because encoding/json forgets the order of keys, and its
 // token stream, which does not, takes five times as long.
@@ -25,10 +25,32 @@ func ParseJSON(data []byte) (Value, error) {
 	return p.parse()
 }
 
-// ParseUniqueJSON is [ParseJSON] for what people write: a repeated key is an error.
-func ParseUniqueJSON(data []byte) (Value, error) {
-	p := parser{text: string(data), refusesRepeated: true}
+// ParseStrictJSON is [ParseJSON] for what people write: nothing is replaced or left out. A
+// repeated key, half a surrogate pair and what is not UTF-8 are errors.
+func ParseStrictJSON(data []byte) (Value, error) {
+	p := parser{text: string(data), isStrict: true}
 	return p.parse()
+}
+
+// FindHalfPair returns the offset of the first escape in the text of a JSON string that is half a
+// surrogate pair, which is no character; -1 where there is none.
+func FindHalfPair(text string) int {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		_, n := unescapeJSON(text[i:])
+		if isHalfPair(text[i:], n) {
+			return i
+		}
+		i += max(n, 1) - 1
+	}
+	return -1
+}
+
+// HalfPairMessage is what is wrong with the escape that text begins with, half a surrogate pair.
+func HalfPairMessage(text string) wording.Text {
+	return wording.Say("the escape %.6s is half of a character (write the two escapes of the pair, or the character itself)", text)
 }
 
 // parse reads exactly one value.
@@ -61,8 +83,8 @@ var errEnds = wording.Errorf("the JSON text ends too early")
 type parser struct {
 	text string
 	pos  int
-	// refusesRepeated makes a repeated key an error.
-	refusesRepeated bool
+	// isStrict makes errors of what would be replaced or left out.
+	isStrict bool
 }
 
 func (p *parser) skipSpace() {
@@ -162,7 +184,7 @@ func (p *parser) parseObject(depth int) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		if _, isRepeated := m.Get(key); isRepeated && p.refusesRepeated {
+		if _, isRepeated := m.Get(key); isRepeated && p.isStrict {
 			p.pos = start
 			return Value{}, wording.Errorf("duplicate key %q", key)
 		}
@@ -208,7 +230,7 @@ func (p *parser) parseString() (string, error) {
 			p.pos = i + 1
 			s := p.text[start:i]
 			if !ascii && !utf8.ValidString(s) {
-				s = validUTF8(s)
+				return p.replaceInvalid(start, s)
 			}
 			return s, nil
 		case c == '\\':
@@ -233,7 +255,7 @@ func (p *parser) parseEscaped(start, i int) (string, error) {
 		case c == '"':
 			p.pos = i + 1
 			if !utf8.Valid(b) {
-				return validUTF8(string(b)), nil
+				return p.replaceInvalid(start, string(b))
 			}
 			return string(b), nil
 		case c < ' ':
@@ -253,11 +275,33 @@ func (p *parser) parseEscaped(start, i int) (string, error) {
 			}
 			return "", wording.Errorf("the escape %.6q does not exist", p.text[i:])
 		}
+		if p.isStrict && isHalfPair(p.text[i:], n) {
+			p.pos = i
+			return "", wording.Errorf("%s", HalfPairMessage(p.text[i:]))
+		}
 		b = utf8.AppendRune(b, r)
 		i += n
 	}
 	p.pos = len(p.text)
 	return "", errEnds
+}
+
+// replaceInvalid returns s, which has bytes that belong to no character, with U+FFFD in their
+// place. It was read from start on.
+func (p *parser) replaceInvalid(start int, s string) (string, error) {
+	if !p.isStrict {
+		return validUTF8(s), nil
+	}
+	for i, r := range p.text[start:] {
+		if r != utf8.RuneError {
+			continue
+		}
+		if _, size := utf8.DecodeRuneInString(p.text[start+i:]); size == 1 {
+			p.pos = start + i
+			break
+		}
+	}
+	return "", wording.Errorf("the text is not UTF-8")
 }
 
 // unescapeJSON returns the character of the escape at the start of s and the length
@@ -284,6 +328,12 @@ func unescapeJSON(s string) (rune, int) {
 		return utf8.RuneError, 6
 	}
 	return r, 6
+}
+
+// isHalfPair reports whether the escape of n bytes that s begins with is half a surrogate pair.
+func isHalfPair(s string, n int) bool {
+	r, ok := unicodeEscape(s)
+	return ok && n == 6 && utf16.IsSurrogate(r)
 }
 
 func unicodeEscape(s string) (rune, bool) {

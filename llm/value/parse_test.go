@@ -87,15 +87,25 @@ func TestParseJSONErrors(t *testing.T) {
 	}
 }
 
-func TestParseUniqueJSON(t *testing.T) {
+func TestParseStrictJSON(t *testing.T) {
 	const text = `{"a": {"b": 1}, "c": [{"b": 1, "b": 2}]}`
-	if _, err := value.ParseUniqueJSON([]byte(text)); err == nil || err.Error() != `1:32: duplicate key "b"` {
+	if _, err := value.ParseStrictJSON([]byte(text)); err == nil || err.Error() != `1:32: duplicate key "b"` {
 		t.Errorf("got %v", err)
 	}
 	if got := parse(t, text).JSON(); got != `{"a":{"b":1},"c":[{"b":2}]}` {
 		t.Errorf("of a repeated key the last value counts: got %s", got)
 	}
-	if v, err := value.ParseUniqueJSON([]byte(`{"a": {"b": 1}, "b": 2}`)); err != nil || v.JSON() != `{"a":{"b":1},"b":2}` {
+	for text, want := range map[string]string{
+		`{"a": "\\ud83d\ud83dx"}`: `1:15: the escape \ud83d is half of a character (write the two escapes of the pair, or the character itself)`,
+		"[1,\n\"é\xff\"]":         `2:3: the text is not UTF-8`,
+		"[\"\uFFFD\\n\xff\"]":     `1:6: the text is not UTF-8`,
+		`["\ufffd\ud83d\ude00"]`:  "<nil>",
+	} {
+		if _, err := value.ParseStrictJSON([]byte(text)); fmt.Sprint(err) != want {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+	if v, err := value.ParseStrictJSON([]byte(`{"a": {"b": 1}, "b": 2}`)); err != nil || v.JSON() != `{"a":{"b":1},"b":2}` {
 		t.Errorf("got %s, %v", v, err)
 	}
 }

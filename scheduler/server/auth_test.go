@@ -136,6 +136,8 @@ func TestDoors(t *testing.T) {
 		"cross-site":       {"POST", lint, good, []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
 		"a preflight":      {"OPTIONS", lint, "", []string{"Origin", "https://app.example.com", "Access-Control-Request-Method", "POST"}, http.StatusNoContent},
 		"not JSON":         {"POST", lint, `{"file"`, nil, http.StatusBadRequest},
+		"half a character": {"POST", lint, `{"file": "x", "text": "\ud83d"}`, nil, http.StatusBadRequest},
+		"not UTF-8":        {"POST", lint, "{\"file\": \"x\", \"text\": \"\xff\"}", nil, http.StatusBadRequest},
 		"too long":         {"POST", lint, `{"text": "` + strings.Repeat("x", 20_000) + `"}`, nil, http.StatusRequestEntityTooLarge},
 		"media type":       {"POST", lint, "a=b", []string{"Content-Type", "application/x-www-form-urlencoded"}, http.StatusUnsupportedMediaType},
 		"a wrong method":   {"PATCH", lint, "", nil, http.StatusMethodNotAllowed},

@@ -4,18 +4,32 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// jsonFormat writes < and & as they are: the texts of prompts are full of them.
+// jsonFormat writes < and & as they are: the texts of prompts are full of them. It refuses
+// what encoding/json would replace with U+FFFD.
 var jsonFormat = huma.Format{
 	Marshal: func(w io.Writer, v any) error {
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
 		return enc.Encode(v)
 	},
-	Unmarshal: json.Unmarshal,
+	Unmarshal: func(data []byte, v any) error {
+		if !utf8.Valid(data) {
+			return wording.Errorf("the text is not UTF-8")
+		}
+		if i := value.FindHalfPair(string(data)); i >= 0 {
+			line, col := value.LineCol(string(data), i)
+			return wording.Errorf("%d:%d: %w", line, col, wording.Errorf("%s", value.HalfPairMessage(string(data[i:]))))
+		}
+		return json.Unmarshal(data, v)
+	},
 }
 
 // writeJSON answers with a JSON document.

@@ -210,7 +210,7 @@ func (c directCalls) RunCall(ctx context.Context, name string, params value.Valu
 // line, for messages.
 func (c *Caller) AnswerLine(ctx context.Context, line int, text []byte, parseTime func(string) (time.Time, error)) (value.Value, []Note) {
 	language := c.service.parts.Languages().Default
-	parsed, err := value.ParseUniqueJSON(text)
+	parsed, err := value.ParseStrictJSON(text)
 	if err != nil {
 		return callAnswer(language, value.Value{}, value.Value{}, calls.Errorf(calls.Invalid, "line %d: the JSON at %w", line, err)), nil
 	}

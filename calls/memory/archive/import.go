@@ -133,7 +133,7 @@ func (in *importer) readIndex() value.Value {
 		in.addProblem(indexFile, "it cannot be read; the files are taken as they are")
 		return value.Value{}
 	}
-	v, err := value.ParseJSON(data)
+	v, err := value.ParseStrictJSON(data)
 	if err != nil {
 		in.addProblem(indexFile, "%v", err)
 	}
@@ -159,7 +159,7 @@ func (in *importer) readFolder(folder int, use func(file string, v value.Value) 
 			in.addProblem(file, "it is not UTF-8")
 			continue
 		}
-		v, err := value.ParseJSON(data)
+		v, err := value.ParseStrictJSON(data)
 		if err != nil {
 			in.addProblem(file, "%v", err)
 			continue

@@ -195,7 +195,7 @@ func (o *Options) parseLine(text []byte) (m memory.BaseMemory, err error) {
 	if err := checkUTF8(text); err != nil {
 		return m, err
 	}
-	v, err := value.ParseJSON(text)
+	v, err := value.ParseStrictJSON(text)
 	if err != nil {
 		return m, ErrJSON(err)
 	}

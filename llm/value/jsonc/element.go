@@ -34,6 +34,9 @@ func ParseElements(data []byte) (Element, error) {
 	if err != nil {
 		return Element{}, d.libraryError(err)
 	}
+	if err := d.checkPairs(&tree); err != nil {
+		return Element{}, err
+	}
 	return elementOf(&tree), nil
 }
 

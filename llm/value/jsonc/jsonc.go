@@ -70,6 +70,9 @@ func Parse(data []byte) (*Document, error) {
 	if err := d.checkUniqueKeys(&d.tree); err != nil {
 		return nil, err
 	}
+	if err := d.checkPairs(&d.tree); err != nil {
+		return nil, err
+	}
 	plain := d.tree.Clone()
 	plain.Standardize() // puts spaces in place of comments, so that offsets stay
 	d.Value, err = value.ParseJSON(plain.Pack())
@@ -162,6 +165,20 @@ func (d *Document) checkUniqueKeys(v *hujson.Value) *Error {
 			if err := d.checkUniqueKeys(&x.Elements[i]); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// checkPairs refuses escapes that are half a character: as U+FFFD, all of them would be equal.
+func (d *Document) checkPairs(root *hujson.Value) *Error {
+	for v := range root.All() {
+		literal, ok := v.Value.(hujson.Literal)
+		if !ok || literal.Kind() != '"' {
+			continue
+		}
+		if i := value.FindHalfPair(string(literal)); i >= 0 {
+			return d.newError(v.StartOffset+i, "%s", value.HalfPairMessage(string(literal[i:])))
 		}
 	}
 	return nil

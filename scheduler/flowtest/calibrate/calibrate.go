@@ -79,7 +79,7 @@ func ReadLabels(r io.Reader) (labels []Label, err error) {
 
 // readLabel reads a line.
 func readLabel(text []byte) (l Label, err error) {
-	v, err := value.ParseUniqueJSON(text)
+	v, err := value.ParseStrictJSON(text)
 	if err != nil {
 		return l, err
 	}

@@ -378,7 +378,7 @@ func (d *datasetFile) readLines() {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		v, err := value.ParseJSON([]byte(strings.TrimSpace(text)))
+		v, err := value.ParseStrictJSON([]byte(strings.TrimSpace(text)))
 		if err != nil {
 			d.report(line, 1, wording.Say("the line is not JSON: %w", err), wording.Text{})
 			continue

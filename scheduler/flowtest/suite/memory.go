@@ -66,7 +66,7 @@ func (r *reader) readMemoryFile(pointer, file string) (records []*memoryRecord) 
 			continue
 		}
 		pos := flow.Position{File: path, Line: line, Col: 1}
-		v, err := value.ParseJSON(text)
+		v, err := value.ParseStrictJSON(text)
 		if err != nil {
 			r.reportOnce(pos, wording.Say("the line is not JSON: %w", err), wording.Text{})
 			continue

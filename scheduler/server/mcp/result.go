@@ -16,7 +16,7 @@ func argumentsOf(r *sdk.CallToolRequest) (value.Value, error) {
 	if len(r.Params.Arguments) == 0 {
 		return value.OfMap(nil), nil
 	}
-	doc, err := value.ParseJSON(r.Params.Arguments)
+	doc, err := value.ParseStrictJSON(r.Params.Arguments)
 	if err != nil {
 		return doc, calls.Errorf(calls.Invalid, "the arguments are not JSON: %w", err)
 	}

@@ -39,7 +39,7 @@ type request struct {
 
 // parseRequest reads a request.
 func parseRequest(body []byte, header http.Header) (*request, error) {
-	doc, err := value.ParseJSON(body)
+	doc, err := value.ParseStrictJSON(body)
 	if err != nil {
 		return nil, NewError(http.StatusBadRequest, wording.Say("the body is not JSON: %v", err), "", "")
 	}
