@@ -270,15 +270,15 @@ func TestLines(t *testing.T) {
 `).List() {
 		messages = append(messages, m.Map())
 	}
-	if diff := cmp.Diff([]ask.Line{{"user", "hi"}, {"user", "a\nb"}}, ask.Messages(messages)); diff != "" {
+	if diff := cmp.Diff([]ask.Line{{"user", "hi"}, {"user", "a\nb"}}, ask.Source{Messages: messages}.Lines(&calls.Vars{})); diff != "" {
 		t.Error(diff)
 	}
-	lines := ask.Records([]calls.FinishedStep{
+	lines := ask.Source{}.Lines(&calls.Vars{Upstream: calls.FixedUpstream{Steps: []calls.FinishedStep{
 		{ID: "a", Name: "Search", Output: parse(t, "{text: found}")},
 		{ID: "b", Output: parse(t, "{n: 1}")},
 		{ID: "c", Output: parse(t, "{}")},
 		{ID: "d", Output: parse(t, "{text: ' '}")},
-	})
+	}}})
 	if diff := cmp.Diff([]ask.Line{{"Search", "found"}, {"b", `{"n":1}`}}, lines); diff != "" {
 		t.Error(diff)
 	}

@@ -20,11 +20,8 @@ type Line struct {
 // TracedLine is a [Line] whose texts know where they were taken from.
 type TracedLine struct{ Who, Text calls.Traced }
 
-// Messages returns the lines of chat messages. What is not dialogue, instructions for the
+// readMessages returns the lines of the parameter messages. What is not dialogue, instructions for the
 // model and messages without text, is left out.
-func Messages(messages []*value.Map) []Line { return plainLines(readMessages(messages)) }
-
-// readMessages returns the lines of the parameter messages.
 func readMessages(messages []*value.Map) (lines []TracedLine) {
 	for i, m := range messages {
 		role, _ := m.Get("role")
@@ -48,10 +45,8 @@ func readMessages(messages []*value.Map) (lines []TracedLine) {
 	return lines
 }
 
-// Records returns the lines of finished steps: what they put out, as text where it is
+// readRecords returns the lines of finished steps: what they put out, as text where it is
 // one.
-func Records(records []calls.FinishedStep) []Line { return plainLines(readRecords(records)) }
-
 func readRecords(records []calls.FinishedStep) (lines []TracedLine) {
 	for i, r := range records {
 		who := calls.TracedName("history", fmt.Sprintf("/%d/name", i), r.Name)

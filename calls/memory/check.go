@@ -77,11 +77,3 @@ func (s *Selection) IsEverything() bool {
 	rest.Users, rest.DryRun, rest.Progress = Users{}, false, nil
 	return rest == Selection{}
 }
-
-// MatchesSnapshot reports whether the selection has a snapshot of a user with that id
-// and category.
-func (s *Selection) MatchesSnapshot(user, id, category string) bool {
-	hasID := s.ID == "" || s.ID == id
-	hasCategory := s.Category == "" || CategoryKey(s.Category) == CategoryKey(category)
-	return s.Users.Has(user) && hasID && hasCategory
-}

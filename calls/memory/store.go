@@ -141,20 +141,6 @@ type Job struct {
 // MaxJob is the maximum number of memories or snapshots in a job.
 const MaxJob = 32
 
-// Due reports whether a session (detail) or a category is due with n new memories or
-// snapshots, the last of which was saved at last.
-func (c *Claim) Due(detail bool, n int, last time.Time) bool {
-	switch {
-	case n == 0:
-		return false
-	case c.All:
-		return true
-	case detail:
-		return n >= c.Memories || !c.Now.Before(last.Add(c.Idle))
-	}
-	return n >= c.Snapshots
-}
-
 // Check normalizes the result of a job for storage, or refuses it.
 func (j *Job) Check(now time.Time) error {
 	if j.Detail != nil {

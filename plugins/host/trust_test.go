@@ -49,7 +49,7 @@ func TestTrust(t *testing.T) {
 		t.Errorf("found %q, trusted %q", got, h.Names())
 	}
 	w, err := h.Review("sample")
-	if err != nil || w.Trusted != nil || len(w.SHA256) != 64 || w.Dir != dir || w.Manifest.Services[0] != "vars" || !strings.Contains(w.Manifest.CommandLine(), "host.test") {
+	if err != nil || w.Trusted != nil || len(w.SHA256) != 64 || w.Dir != dir || w.Manifest.Services[0] != "vars" || !strings.Contains(w.Manifest.Command, "host.test") {
 		t.Errorf("it wants %+v, %v", w, err)
 	}
 	if _, err := h.Review("sampel"); calls.KindOf(err) != calls.NotFound || calls.HintOf(err) != `did you mean "sample"?` {

@@ -248,8 +248,3 @@ func canPassOn(name string) bool {
 
 // Grants reports whether the plugin lists a service of the host.
 func (m *Manifest) Grants(service string) bool { return slices.Contains(m.Services, service) }
-
-// CommandLine returns the program and its arguments, as people would write them.
-func (m *Manifest) CommandLine() string {
-	return strings.Join(append([]string{m.Command}, m.Args...), " ")
-}

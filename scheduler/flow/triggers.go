@@ -42,16 +42,6 @@ type Webhook struct {
 	User string
 }
 
-// Schedule finds a schedule by its id; nil for none.
-func (t *Triggers) Schedule(id string) *Schedule {
-	for _, s := range t.Schedules {
-		if s.ID == id {
-			return s
-		}
-	}
-	return nil
-}
-
 // Webhook finds a webhook by its id; nil for none.
 func (t *Triggers) Webhook(id string) *Webhook {
 	for _, w := range t.Webhooks {

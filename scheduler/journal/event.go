@@ -50,10 +50,6 @@ type Event struct {
 	Data *Data `json:"data,omitempty"`
 }
 
-// StopsRun reports whether the run stops with the event: it is over, or waits for values. Whoever carries it
-// out lets go of it.
-func (e *Event) StopsRun() bool { return e.Step == "" && RunRunning.After(e.Type) != RunRunning }
-
 // Data is the content of an event beyond its type. Which fields are set depends on the
 // type.
 type Data struct {

@@ -43,6 +43,10 @@ func (s RunStatus) After(t EventType) RunStatus {
 // IsOver reports whether a run of this state does not go on by itself, and waits for nothing.
 func (s RunStatus) IsOver() bool { return s == RunFinished || s == RunFailed || s == RunCancelled }
 
+// StopsRun reports whether the run stops with the event: it is over, or waits for values. Whoever carries it
+// out lets go of it.
+func (e *Event) StopsRun() bool { return e.Step == "" && RunRunning.After(e.Type) != RunRunning }
+
 // StepStatus is how a step stands.
 type StepStatus string
 

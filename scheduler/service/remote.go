@@ -113,9 +113,6 @@ func (s *Service) makeRemote(ctx context.Context, session *Session, name string)
 	return err
 }
 
-// IsRemote reports whether other machines carry the run out.
-func (s *Session) IsRemote() bool { return s.remote != nil }
-
 // OnHint lets f hear of what holds a run of other machines up, while its events are taken.
 func (s *Session) OnHint(f func(wording.Text)) { s.hint = f }
 

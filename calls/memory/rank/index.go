@@ -95,9 +95,6 @@ type session struct {
 // Len returns the number of entries, deleted ones included.
 func (ix *Index) Len() int { return len(ix.entries) }
 
-// Live returns the number of entries that are not deleted.
-func (ix *Index) Live() int { return ix.live }
-
 // Entry returns an entry by its number.
 func (ix *Index) Entry(seq uint32) Entry { return ix.entries[seq] }
 

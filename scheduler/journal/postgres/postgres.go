@@ -105,9 +105,6 @@ func Open(ctx context.Context, options Options) (*Postgres, error) {
 	return j, nil
 }
 
-// Place returns the host and database of the journal, without user and password.
-func (j *Postgres) Place() string { return j.db.Place() }
-
 // Close lets go of the runs that are still held and ends the connections.
 func (j *Postgres) Close() error {
 	j.mu.Lock()

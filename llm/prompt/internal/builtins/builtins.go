@@ -93,9 +93,6 @@ func Remedy(kind, name string) (text string, ok bool) {
 	return text, ok
 }
 
-// UnsupportedNames returns the names of a kind that have a [Remedy], sorted.
-func UnsupportedNames(kind string) []string { return slices.Sorted(maps.Keys(unsupported[kind])) }
-
 // KindText returns what a name in a template names.
 func KindText(kind string) wording.Text {
 	chinese := map[string]string{"filter": "过滤器", "test": "测试", "tag": "标签", "method": "方法"}

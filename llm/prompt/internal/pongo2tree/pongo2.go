@@ -6,8 +6,6 @@ package pongo2tree
 import (
 	"errors"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,9 +36,6 @@ var blockTags = map[string][]string{
 	TagSetBlock: {TagEnd},
 	TagWith:     {TagEnd},
 }
-
-// BlockTagNames returns the tags of statements with a body, sorted.
-func BlockTagNames() []string { return slices.Sorted(maps.Keys(blockTags)) }
 
 // The tags.
 const (

@@ -1,9 +1,10 @@
-package prompt
+package builtins_test
 
 import (
 	"errors"
 	"testing"
 
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -17,8 +18,8 @@ func TestUnsupported(t *testing.T) {
 	for kind, form := range forms {
 		for _, name := range builtins.UnsupportedNames(kind) {
 			remedy, _ := builtins.Remedy(kind, name)
-			_, err := Parse(Source{Text: form[0] + name + form[1]})
-			var e *Error
+			_, err := prompt.Parse(prompt.Source{Text: form[0] + name + form[1]})
+			var e *prompt.Error
 			if !errors.As(err, &e) || e.Line != 1 || e.Offset != len(form[0]) || e.Hint != remedy {
 				t.Errorf("%s %s: got %v", kind, name, err)
 			}
@@ -39,11 +40,11 @@ func TestUnsupported(t *testing.T) {
 	for _, text := range []string{"{{ 'x'.__class__ }}", "{{ '%u' % 1 }}", "{{ '{!r}'.format(1) }}", "{{ 0x1f }}", "{{ 1_000 }}", "{{ f(*a) }}",
 		"{% macro m() %}{% set caller = 1 %}{% endmacro %}", "{% macro m(caller) %}{% endmacro %}", "{% macro m() %}{% for caller in x %}{% endfor %}{% endmacro %}",
 		"{% macro m() %}{% with caller = 1 %}{% endwith %}{% endmacro %}", "{{ ('<b>{}' | safe).format('x') }}", "{{ '\\101' }}", "{{ ('<' | e) + '>' }}"} {
-		tmpl, err := Parse(Source{Text: text})
+		tmpl, err := prompt.Parse(prompt.Source{Text: text})
 		if err == nil {
-			_, err = tmpl.Render(t.Context(), Values{})
+			_, err = tmpl.Render(t.Context(), prompt.Values{})
 		}
-		var e *Error
+		var e *prompt.Error
 		if !errors.As(err, &e) || e.Line != 1 {
 			t.Errorf("%s: got %v", text, err)
 		}
