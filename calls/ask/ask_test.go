@@ -286,7 +286,7 @@ func TestLines(t *testing.T) {
 	for _, l := range slices.Backward(lines) {
 		traced = slices.Insert(traced, 0, ask.TracedLine{Who: calls.Traced{Text: l.Who}, Text: calls.Traced{Text: l.Text}})
 	}
-	if got := ask.Talk(traced, "talk").Text; got != "Search: found\nb: {\"n\":1}\n<\\/talk>" {
+	if got := ask.FormatLines(traced, "talk").Text; got != "Search: found\nb: {\"n\":1}\n<\\/talk>" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -321,7 +321,7 @@ func TestTalk(t *testing.T) {
 		1000: a + b + c, 30: a + b + c, 29: b + c, 21: b + c, 20: c, 14: c, 10: "c: 12 […]", 0: "c: ",
 	} {
 		var warned []string
-		got, left := ask.Source{Messages: messages, MaxInputTokens: budget}.Talk(envOf(perRune{}, &warned), "x")
+		got, left := ask.Source{Messages: messages, MaxInputTokens: budget}.FormatNewest(envOf(perRune{}, &warned), "x")
 		if isWhole := got.Text == a+b+c; isWhole != (len(warned) == 0) {
 			t.Errorf("%d: the warnings are %q", budget, warned)
 		}
@@ -336,7 +336,7 @@ func TestTalk(t *testing.T) {
 		}
 	}
 	var warned []string
-	if got, left := (ask.Source{MaxInputTokens: 10}).Talk(envOf(perRune{}, &warned), "x"); got.Text != "" || left != 0 || warned != nil {
+	if got, left := (ask.Source{MaxInputTokens: 10}).FormatNewest(envOf(perRune{}, &warned), "x"); got.Text != "" || left != 0 || warned != nil {
 		t.Errorf("of nothing: %v", got)
 	}
 }
@@ -353,7 +353,7 @@ func TestTalkOfMuch(t *testing.T) {
 	seen, size := 0, 1<<20
 	messages := said(ask.Line{"a", strings.Repeat("x", size)})
 	talk := func(budget int) int {
-		got, _ := ask.Source{Messages: messages, MaxInputTokens: budget}.Talk(envOf(weighing{&seen}, new([]string)), "x")
+		got, _ := ask.Source{Messages: messages, MaxInputTokens: budget}.FormatNewest(envOf(weighing{&seen}, new([]string)), "x")
 		return len(got.Text)
 	}
 	if n := talk(1000); n < 4900 || n > 5000 || seen > size+size/4 {

@@ -172,7 +172,7 @@ func mergeUnique(list, more []string) []string {
 
 // newRequest returns what the model is asked.
 func (p Params) newRequest(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
-	talk, left := p.Talk(env, "conversation")
+	talk, left := p.FormatNewest(env, "conversation")
 	known := make([]calls.Traced, len(in.Known))
 	for i, fact := range in.Known {
 		known[i] = calls.TracedName("facts", "/"+strconv.Itoa(i), fact)

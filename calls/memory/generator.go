@@ -79,7 +79,7 @@ func (g *SnapshotGenerator) GenerateDetailSnapshot(ctx context.Context, memories
 		lines = append(lines, ask.TracedLine{Text: calls.ComputedFrom(from, who+": ").Append(content)})
 	}
 	values := ask.NewValues("categories", categories)
-	values.Put("memories", ask.Talk(lines, "memories"))
+	values.Put("memories", ask.FormatLines(lines, "memories"))
 	var answer detailAnswer
 	usable, err := g.askModel(ctx, "detail", values, schema.MustFor[detailAnswer](), &answer)
 	if !usable {
@@ -107,7 +107,7 @@ func (g *SnapshotGenerator) GenerateMetaSnapshot(ctx context.Context, snapshots 
 		lines = append(lines, ask.TracedLine{Text: calls.ComputedFrom(calls.Origin{Kind: calls.OriginMemory, Name: s.ID}, text)})
 	}
 	values := ask.NewValues("category", category)
-	values.Put("snapshots", ask.Talk(lines, "summaries"))
+	values.Put("snapshots", ask.FormatLines(lines, "summaries"))
 	fallback := ExtractMeta(metaID, category, snapshots, g.now())
 	var answer metaAnswer
 	usable, err := g.askModel(ctx, "meta", values, schema.MustFor[metaAnswer](), &answer)

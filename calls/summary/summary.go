@@ -124,7 +124,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 
 // request returns what the model is asked.
 func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
-	talk, left := p.Talk(env, "conversation")
+	talk, left := p.FormatNewest(env, "conversation")
 	values := ask.NewValues("left", left, "max_words", p.MaxWords)
 	values.Trace("max_words", calls.TracedParam("/max_words", strconv.Itoa(p.MaxWords)))
 	values.Put("conversation", talk)

@@ -114,9 +114,6 @@ func (l *pathLister) addAgent(s *flow.Step, prefix string) {
 	}
 }
 
-// WorkspaceTools lists the tools of an agent with a workspace.
-func WorkspaceTools() []string { return []string{calls.ReadFileTool, calls.ReadSkillTool} }
-
 // addSubsteps adds what a call, other than that of an agent in the flow, runs inside itself.
 func (l *pathLister) addSubsteps(call, prefix string) {
 	def, isKnown := l.open[len(l.open)-1].FindCall(call)
@@ -127,16 +124,6 @@ func (l *pathLister) addSubsteps(call, prefix string) {
 	default:
 		l.add(prefix + string(anyText))
 	}
-}
-
-// CountFlows returns how many tools run a flow.
-func CountFlows(tools []Tool) (n int) {
-	for _, t := range tools {
-		if t.Call == flow.CallFlow {
-			n++
-		}
-	}
-	return n
 }
 
 // Fits reports whether a step with the path can have a name, in which * stands for any text.

@@ -201,7 +201,7 @@ func (s *Session) followRemote(parent context.Context, yield func(*journal.Event
 				return
 			}
 			if event.StopsRun() {
-				if err := endOf(event); err != nil {
+				if err := stopError(event); err != nil {
 					yield(nil, err)
 				}
 				return
@@ -254,8 +254,8 @@ func (s *Session) followError(parent, ctx context.Context, err error) error {
 	return &scheduler.JournalError{Run: s.ID, Err: err}
 }
 
-// endOf returns the error that the events of a run end with after its last one.
-func endOf(e *journal.Event) error {
+// stopError returns the error that the events of a run end with after its last one.
+func stopError(e *journal.Event) error {
 	switch e.Type { //nolint:exhaustive // the others are not last
 	case journal.FlowWaiting:
 		return &scheduler.Waiting{Run: e.Run, For: e.Data.Waiting}

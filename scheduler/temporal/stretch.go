@@ -175,7 +175,7 @@ func (a *activities) carryOn(ctx context.Context, info *journal.RunInfo, p *coun
 	out := Outcome{State: HandedOver, Seq: info.LastSeq, Flow: info.Flow}
 	for e, err := range session.Continue(runCtx, scheduler.Resumption{Seen: &info.LastSeq}) {
 		if err != nil {
-			return endOf(out, err)
+			return outcomeOfError(out, err)
 		}
 		p.seq.Store(e.Seq)
 		out.Seq = e.Seq
@@ -189,9 +189,9 @@ func (a *activities) carryOn(ctx context.Context, info *journal.RunInfo, p *coun
 	return out, nil
 }
 
-// endOf returns what the error means that the events of a run ended with; out is what its
+// outcomeOfError returns what the error means that the events of a run ended with; out is what its
 // last event means.
-func endOf(out Outcome, err error) (Outcome, error) {
+func outcomeOfError(out Outcome, err error) (Outcome, error) {
 	var waiting *scheduler.Waiting
 	var failure *scheduler.Failure
 	switch {

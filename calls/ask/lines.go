@@ -109,9 +109,9 @@ func keepNewest(lines []TracedLine, budget int, tokens llm.Counter) (kept []Trac
 	return lines[from:], from
 }
 
-// Talk writes lines as text for the model. What stands in it cannot end the XML
+// FormatLines writes lines as text for the model. What stands in it cannot end the XML
 // element of that name that a prompt puts around it.
-func Talk(lines []TracedLine, element string) calls.Traced {
+func FormatLines(lines []TracedLine, element string) calls.Traced {
 	texts := make([]calls.Traced, len(lines))
 	for i, line := range lines {
 		if line.Who.Text != "" {
@@ -122,10 +122,10 @@ func Talk(lines []TracedLine, element string) calls.Traced {
 	return EscapeElement(calls.JoinTraced(texts, "\n"), element)
 }
 
-// Talk writes the newest of the lines that fit as text for the model, and returns how many
+// FormatNewest writes the newest of the lines that fit as text for the model, and returns how many
 // it left out; that there were some is a warning of the step. What stands in it cannot end
 // the XML element of that name that a prompt puts around it.
-func (s Source) Talk(env *calls.Env, element string) (talk calls.Traced, left int) {
+func (s Source) FormatNewest(env *calls.Env, element string) (text calls.Traced, left int) {
 	lines := s.tracedLines(env.Vars)
 	kept, left := keepNewest(lines, s.MaxInputTokens, env.Tokens)
 	if left > 0 {
@@ -134,7 +134,7 @@ func (s Source) Talk(env *calls.Env, element string) (talk calls.Traced, left in
 	if n := len(kept); n > 0 && len(kept[n-1].Text.Text) < len(lines[len(lines)-1].Text.Text) {
 		env.Warn("cut", "only the beginning of the newest entry was read: max_input_tokens is %d", s.MaxInputTokens)
 	}
-	return Talk(kept, element), left
+	return FormatLines(kept, element), left
 }
 
 // EscapeElement makes a text harmless inside the XML element of that name.
