@@ -89,6 +89,7 @@ func (g *SnapshotGenerator) GenerateDetailSnapshot(ctx context.Context, memories
 	s.Extra = nil
 	s.KeyPoints, s.Category, s.Importance = cleanTexts(answer.KeyPoints), cleanText(answer.Category), min(1, max(0, answer.Importance))
 	if len(s.KeyPoints) == 0 || s.Category == "" {
+		g.warnUnusable(wording.Say("it has no words"))
 		return fallback, nil
 	}
 	return s, nil
@@ -118,6 +119,7 @@ func (g *SnapshotGenerator) GenerateMetaSnapshot(ctx context.Context, snapshots 
 	m.Extra = nil
 	m.Keywords, m.Description = cleanTexts(answer.Keywords), cleanText(answer.Description)
 	if len(m.Keywords) == 0 || m.Description == "" {
+		g.warnUnusable(wording.Say("it has no words"))
 		return fallback, nil
 	}
 	return m, nil
@@ -165,8 +167,13 @@ func (g *SnapshotGenerator) askModel(ctx context.Context, prompt string, values 
 		parts = append(parts, ask.MoveParts(more, len(req.Messages)+1)...)
 		req.Messages = append(req.Messages, llm.TextMessage("assistant", said.Text), llm.TextMessage("user", again))
 	}
-	g.warn("the model's answers for a snapshot cannot be used, so it has sentences of the memories: %v", problem)
+	g.warnUnusable(problem)
 	return false, nil
+}
+
+// warnUnusable tells why a snapshot is not the model's.
+func (g *SnapshotGenerator) warnUnusable(why any) {
+	g.warn("the model's answers for a snapshot cannot be used, so it has sentences of the memories: %v", why)
 }
 
 func (g *SnapshotGenerator) warn(format string, args ...any) {

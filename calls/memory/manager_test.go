@@ -1,7 +1,9 @@
 package memory_test
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"strings"
 	"testing"
@@ -172,6 +174,7 @@ func TestGeneratorWarns(t *testing.T) {
 	for want, answers := range map[string][]scripted.Answer{
 		"ignored: mood":  {{Text: `{"key_points": ["likes figs"], "category": "food", "importance": 0.5, "mood": "good"}`}},
 		"cannot be used": {{Text: "no"}, {Text: "never"}},
+		"has no words":   {{Text: `{"key_points": ["...", " "], "category": "food", "importance": 0.5}`}},
 	} {
 		var warnings []string
 		g := &memory.SnapshotGenerator{LLM: scripted.New(answers...), Warn: func(w string) { warnings = append(warnings, w) }}
@@ -206,5 +209,35 @@ func TestReportWarns(t *testing.T) {
 	}
 	if log.Len() > 0 {
 		t.Errorf("the log has %s", &log)
+	}
+}
+
+// A snapshot of a memory that is deleted while the model writes it is not among those that were made.
+func TestReportWithoutDropped(t *testing.T) {
+	store := memorytest.NewStore(t, nil)
+	p := &memory.SnapshotProcessor{Store: store, Generator: &memory.SnapshotGenerator{}}
+	ids, err := store.SaveMemories(t.Context(), []memory.BaseMemory{{Content: "I like figs.", Context: memory.Context{UserID: "ann", SessionID: "monday"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Generator.LLM = deletingModel(func() error {
+		_, err := store.Delete(t.Context(), memory.Selection{Users: memory.User("ann"), ID: ids[0].ID})
+		return err
+	})
+	r, err := p.Run(t.Context(), memory.User("ann"), true)
+	if err != nil || len(r.Snapshots) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "not kept") || !strings.HasSuffix(r.Warnings[0], "(user ann, session monday)") {
+		t.Errorf("the report has %q", r.Warnings)
+	}
+}
+
+// deletingModel does something before it answers.
+type deletingModel func() error
+
+func (m deletingModel) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		yield(llm.Delta{Text: `{"key_points": ["likes figs"], "category": "food", "importance": 0.5}`}, m())
 	}
 }

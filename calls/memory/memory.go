@@ -10,6 +10,7 @@
 package memory
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -326,6 +327,9 @@ func (m *BaseMemory) Normalize(now time.Time) error {
 		return err
 	}
 	if err := CheckSession(m.Context.SessionID); err != nil {
+		return err
+	}
+	if err := cmp.Or(CheckLine("user", m.Context.UserID), CheckLine("session", m.Context.SessionID)); err != nil {
 		return err
 	}
 	if m.Timestamp.IsZero() {

@@ -205,6 +205,10 @@ func (p *SnapshotProcessor) runJob(ctx context.Context, job *Job, report *Report
 	err := p.generateSnapshot(ctx, job, report)
 	if err == nil {
 		err = p.Store.Complete(context.WithoutCancel(ctx), job) // it is made, and paid for
+		if errors.Is(err, ErrStale) {
+			report.Warnings = append(report.Warnings, wording.OfError(err).In(p.language())+job.place().In(p.language()))
+			return nil
+		}
 		if err != nil {
 			p.log().Error("a snapshot was not saved", "error", err)
 			return err
@@ -230,10 +234,7 @@ func (p *SnapshotProcessor) runJob(ctx context.Context, job *Job, report *Report
 // generateSnapshot sets the result of a job.
 func (p *SnapshotProcessor) generateSnapshot(ctx context.Context, job *Job, report *Report) error {
 	g := SnapshotGenerator{Clock: p.Clock}
-	language := ""
-	if p.Generator != nil {
-		language = p.Generator.Language
-	}
+	language := p.language()
 	warn := func(warning string) { report.Warnings = append(report.Warnings, warning+job.place().In(language)) }
 	if p.Generator != nil {
 		if job.Attempts < maxAttempts {
@@ -251,6 +252,14 @@ func (p *SnapshotProcessor) generateSnapshot(ctx context.Context, job *Job, repo
 	m, err := g.GenerateMetaSnapshot(ctx, job.Snapshots, p.newID(MetaID, job.Snapshots))
 	job.Meta = &m
 	return err
+}
+
+// language returns that of warnings.
+func (p *SnapshotProcessor) language() string {
+	if p.Generator == nil {
+		return ""
+	}
+	return p.Generator.Language
 }
 
 // place returns whose memories a job is about, in brackets.

@@ -1,7 +1,9 @@
 package memory_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
@@ -23,6 +25,16 @@ func TestCheckScopeOfSession(t *testing.T) {
 	for session, ok := range map[string]bool{"": true, "main": true, "第 一": true, "a\nb": false, "a\x00": false} {
 		if err := memory.CheckScope(&calls.Vars{Scope: calls.Scope{User: "ann", Session: session}}); (err == nil) != ok {
 			t.Errorf("the session %q: %v", session, err)
+		}
+	}
+}
+
+// No memory is stored under a name that no command line could give.
+func TestNormalizeNames(t *testing.T) {
+	for _, c := range []memory.Context{{UserID: "a\nb"}, {UserID: "ann", SessionID: "s\x1b[31m"}, {UserID: "ann\u0085"}} {
+		m := memory.BaseMemory{Content: "x", Context: c}
+		if err := m.Normalize(time.Now()); calls.KindOf(err) != calls.Invalid || !strings.Contains(err.Error(), "control character") {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Store keeps memories and snapshots, searches them, and remembers which snapshots and
@@ -96,12 +97,17 @@ type Owned[T any] struct {
 	Snapshot T
 }
 
+// ErrStale is the error of [JobQueue.Complete] for a result that is not kept.
+var ErrStale = wording.Errorf("a snapshot was not kept: what it is of has changed meanwhile, or another process has made it")
+
 // JobQueue hands out the snapshots that are to be made. Every process that uses the store
 // may take part, with as many goroutines as it likes.
 type JobQueue interface {
 	// Claim returns a job that is due and reserves it for a while; nil if none is due.
 	Claim(ctx context.Context, c Claim) (*Job, error)
-	// Complete saves the result of a job and ends the job, both or none.
+	// Complete saves the result of a job and ends the job, both or none. It is [ErrStale] where
+	// the reservation has ended or some of the job's subject is deleted: the result is dropped,
+	// and the job is due again.
 	Complete(ctx context.Context, job *Job) error
 	// Postpone returns a job after a failure, to be tried again at a later time.
 	Postpone(ctx context.Context, job *Job, until time.Time) error

@@ -1,6 +1,7 @@
 package memorytest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -189,6 +190,9 @@ func testJobs(t *testing.T, f *fixture) {
 	s := memory.ExtractSnapshot(memory.NewID(memory.SnapshotID, f.now), job.Memories, f.now)
 	job.Detail = &s
 	f.mustComplete(job)
+	if err := f.Complete(t.Context(), job); !errors.Is(err, memory.ErrStale) {
+		t.Errorf("a job that is over: %v", err)
+	}
 	if got, err := f.LoadSnapshot(t.Context(), s.ID); got == nil || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -209,7 +213,9 @@ func testJobs(t *testing.T, f *fixture) {
 	if _, err := f.Delete(t.Context(), memory.Selection{Users: memory.User("ann"), ID: ids[1]}); err != nil {
 		t.Fatal(err)
 	}
-	f.mustComplete(job)
+	if err := f.Complete(t.Context(), job); !errors.Is(err, memory.ErrStale) {
+		t.Errorf("a snapshot of what is deleted: %v", err)
+	}
 	if got, err := f.LoadSnapshot(t.Context(), s2.ID); got != nil || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}

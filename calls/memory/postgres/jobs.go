@@ -116,8 +116,7 @@ func claimCategory(ctx context.Context, c *pgdb.Conn, claim *memory.Claim) (*mem
 	return job, err
 }
 
-// Complete saves the result of a job. If the reservation has ended, or some of the
-// job's subject is deleted, the result is dropped and the job is due again.
+// Complete saves the result of a job, or drops it with [memory.ErrStale].
 func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 	now := s.clock()
 	if err := job.Check(now); err != nil {
@@ -127,7 +126,9 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(c *pgdb.Conn) error {
+	isSaved := false
+	err = s.write(ctx, func(c *pgdb.Conn) error {
+		isSaved = false
 		u, err := lockUser(ctx, c, job.User, false)
 		if u == nil || err != nil {
 			return err
@@ -138,6 +139,7 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 		if there, err := allExist(ctx, c, job); !there || err != nil {
 			return err
 		}
+		isSaved = true
 		if job.Detail == nil {
 			err = saveMeta(ctx, c, u, *job.Meta)
 		} else {
@@ -148,6 +150,10 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 		}
 		return u.save(ctx, c)
 	})
+	if err == nil && !isSaved {
+		return memory.ErrStale
+	}
+	return err
 }
 
 // completeDetail saves the snapshot of a job.

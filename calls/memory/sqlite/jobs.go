@@ -116,8 +116,7 @@ func claimCategory(c *sqlitefile.Conn, claim *memory.Claim) (*memory.Job, error)
 	return job, c.Exec("UPDATE category SET not_before = ? WHERE user = ? AND name = ?", t.Until, t.User, t.Category)
 }
 
-// Complete saves the result of a job. If the reservation has ended, or some of the
-// job's subject is deleted, the result is dropped and the job is due again.
+// Complete saves the result of a job, or drops it with [memory.ErrStale].
 func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 	now := s.clock()
 	if err := job.Check(now); err != nil {
@@ -127,7 +126,9 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(c *sqlitefile.Conn) error {
+	isSaved := false
+	err = s.write(ctx, func(c *sqlitefile.Conn) error {
+		isSaved = false
 		if mine, err := release(c, t, 0, 0); !mine {
 			return err
 		}
@@ -138,6 +139,7 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 		if there, err := allExist(c, job); !there {
 			return err
 		}
+		isSaved = true
 		if job.Detail != nil {
 			if err := saveSnapshot(c, u, *job.Detail, now.UnixMilli()); err != nil {
 				return err
@@ -155,6 +157,10 @@ func (s *Store) Complete(ctx context.Context, job *memory.Job) error {
 		}
 		return u.save(c)
 	})
+	if err == nil && !isSaved {
+		return memory.ErrStale
+	}
+	return err
 }
 
 // allExist reports whether everything that a job was made of still exists.

@@ -14,7 +14,7 @@ import (
 // SaveSnapshot saves a snapshot of a user's memories.
 func (s *Store) SaveSnapshot(ctx context.Context, user string, x memory.MemorySnapshot) error {
 	now := s.clock()
-	if err := cmp.Or(memory.CheckUser(user), x.Normalize(now)); err != nil {
+	if err := cmp.Or(memory.CheckUser(user), memory.CheckLine("user", user), x.Normalize(now)); err != nil {
 		return err
 	}
 	return s.write(ctx, func(c *sqlitefile.Conn) error {
@@ -31,7 +31,7 @@ func (s *Store) SaveSnapshot(ctx context.Context, user string, x memory.MemorySn
 
 // SaveMetaSnapshot saves a meta snapshot of a user's snapshots.
 func (s *Store) SaveMetaSnapshot(ctx context.Context, user string, x memory.MetaSnapshot) error {
-	if err := cmp.Or(memory.CheckUser(user), x.Normalize(s.clock())); err != nil {
+	if err := cmp.Or(memory.CheckUser(user), memory.CheckLine("user", user), x.Normalize(s.clock())); err != nil {
 		return err
 	}
 	return s.write(ctx, func(c *sqlitefile.Conn) error {
