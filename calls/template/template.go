@@ -89,6 +89,9 @@ func lintParams(params value.Value, _ calls.LintEnv) (problems []schema.Problem)
 		message, hint := e.Text()
 		problems = append(problems, schema.Problem{Pointer: pointer, Offset: e.Offset}.WithMessage("%s", message).WithHint("%s", hint))
 	}
+	if p, found := calls.LintDollar(pointer, text); found && !opts.Transformers {
+		problems = append(problems, p)
+	}
 	values, has := params.Get("values")
 	isKnown := !has || values.Kind() == value.Object
 	if !isKnown || opts.Transformers { // any name may be among the values, or missing

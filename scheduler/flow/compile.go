@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
@@ -408,19 +409,14 @@ func (u *unit) lookUpCall(s *stepUnit) {
 	s.Def, s.known = registry.Call(s.Call)
 }
 
-// checkDollar finds ${{ name }}, which other tools know as an expression and templates as
-// a dollar sign before one.
+// checkDollar finds ${{ name }}, which is not an expression.
 func (u *unit) checkDollar(text string, within func(int) Position) {
-	at := strings.Index(text, "${{")
-	if at < 0 {
+	p, ok := calls.LintDollar("", text)
+	if !ok {
 		return
 	}
-	trimmed := strings.TrimSpace(text)
-	inner, _, whole := prompt.SingleExpr(strings.TrimPrefix(trimmed, "$"))
-	p := u.warn(within(at), "${{ }} keeps the dollar sign: templates are written {{ }}")
-	p.Warning = !whole
-	if !whole {
-		inner = "name"
-	}
-	p.hint("write {{ %[1]s }}, or {{ '$' ~ %[1]s }} where the text has a dollar sign", strings.TrimSpace(inner))
+	message, hint := p.Text()
+	found := u.add(within(p.Offset), "%s", message)
+	found.Warning = p.Warning
+	found.setHint(hint)
 }

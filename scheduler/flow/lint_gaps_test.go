@@ -241,9 +241,14 @@ steps: [{id: a, call: input, with: {config_path: ../conf.jsonc}}]
 		}},
 		"a dollar sign": {`steps:
   - {id: a, call: chat, with: {user: "${{ question }}", system: "costs ${{ question }}", model: "$ {{ question }}"}}
+  - {id: b, call: template, with: {template: "${{ x }} for ${{ x }}", values: {x: 1}}}
+  - {id: c, call: template, with: {template: "${{ x }}", values: {x: 1}}}
+  - {id: d, call: template, with: {template: "${{ x }}", dialect: transformers}}
 `, []string{
 			`flow.yaml:2:39: ${{ }} keeps the dollar sign: templates are written {{ }} (write {{ question }}, or {{ '$' ~ question }} where the text has a dollar sign)`,
 			`flow.yaml:2:72: warning: ${{ }} keeps the dollar sign: templates are written {{ }} (write {{ name }}, or {{ '$' ~ name }} where the text has a dollar sign)`,
+			`flow.yaml:3:46: warning: template: ${{ }} keeps the dollar sign: templates are written {{ }} (write {{ name }}, or {{ '$' ~ name }} where the text has a dollar sign)`,
+			`flow.yaml:4:46: template: ${{ }} keeps the dollar sign: templates are written {{ }} (write {{ x }}, or {{ '$' ~ x }} where the text has a dollar sign)`,
 		}},
 		"a character of a secret": {`steps:
   - {id: a, call: chat, when: "{{ secrets.KEY[0] == 's' }}", with: {user: "{{ secrets.KEY }} {{ secrets.KEY[4] }} {{ secrets.KEY[:4] }} {{ secrets.KEY.upper() }}"}}
