@@ -202,7 +202,7 @@ func TestManyRuns(t *testing.T) {
 	for range 3 {
 		c.startWorker()
 	}
-	base := c.startServer()
+	base := c.startServer().base
 	c.work.pause = 0
 	const steps = 10
 	var flow strings.Builder

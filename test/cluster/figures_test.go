@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,7 +30,7 @@ func TestFigures(t *testing.T) {
 	rounds(t)
 	c := newCluster(t)
 	w := c.startWorker()
-	base := c.startServer()
+	base := c.startServer().base
 	c.work.pause = 0
 	row := func(what, goal, format string, args ...any) {
 		fmt.Printf("%-46s %-22s %s\n", what, goal, fmt.Sprintf(format, args...))
@@ -99,31 +98,6 @@ func (c *cluster) write(flow, text string) {
 	if err := os.WriteFile(filepath.Join(c.dir, "flows", flow+".yaml"), []byte(text), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
-}
-
-// startServer starts a server that hands runs over, and returns its address.
-func (c *cluster) startServer() string {
-	c.t.Helper()
-	cmd := exec.Command(c.program, "serve", "--listen", "127.0.0.1:0", "--auth", "none", "--no-triggers")
-	cmd.Dir, cmd.Env = c.dir, c.environ()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	base, ok := strings.CutPrefix(strings.TrimSpace(line), "listening at ")
-	if err != nil || !ok {
-		c.t.Fatalf("the server says %q, %v", line, err)
-	}
-	go io.Copy(io.Discard, out)
-	return base
 }
 
 // post starts runs of a flow through the server, several at once, and returns their ids.
@@ -222,7 +196,7 @@ func (c *cluster) historyOf(id string) (events, size int64) {
 // client of the server.
 func (c *cluster) measureDeltas(base string) (delays []time.Duration) {
 	c.t.Helper()
-	c.write("talk", "name: talk\n"+looseInputs+"steps: [{id: answer, call: chat, to_user: true, with: {user: hi}}]\n")
+	c.write("talk", talkFlow)
 	id := c.postOne(base, "talk")
 	req, err := http.NewRequest(http.MethodGet, base+"/api/v1/runs/"+id+"/events", http.NoBody)
 	if err != nil {
