@@ -95,7 +95,7 @@ func (s *bracketScan) scanQuotes(text string) *finding {
 		return newFinding(s.line, s.at, wordingf("the quote that opens here is not closed"), wordingf("close it at the end of the text"))
 	}
 	if text[s.at] == '"' {
-		if f := s.findEscape(s.line, s.at, end); f != nil {
+		if f := s.findEscape(s.line, s.at, text[s.at:end]); f != nil {
 			return f
 		}
 	}

@@ -123,7 +123,7 @@ var (
 	keyLine    = regexp.MustCompile(`^\s*(?:- +)*(?:[\w.-]+|"[^"]*"|'[^']*'):(?:\s+|$)`)
 	dashLine   = regexp.MustCompile(`^\s*-(?:\s|$)`)
 	bareWord   = regexp.MustCompile(`^\s*(?:- +)?([a-z_]+) +\S`)
-	badEscape  = regexp.MustCompile(`\\[^0abt\tnvfre "/\\N_LPxuU\n]`)
+	badEscape  = regexp.MustCompile(`^\\[^0abt\tnvfre "/\\N_LPxuU\n]`)
 	opensBlock = regexp.MustCompile(`[:-]\s*(?:[&!]\S+\s*)?(?:\s#.*)?$`)
 	blockHead  = regexp.MustCompile(`^(?:.*[:-])?\s*(?:!\S+\s+)?[|>][-+0-9]*\s*(?:#.*)?$`)
 )
@@ -215,12 +215,16 @@ func (d *diagnosis) findText() *finding {
 		return nil
 	}
 	text := strings.Join(d.lines[d.line:], "\n")
+	end := endOfQuotes(text, at)
 	if line[at] == '"' {
-		if f := d.findEscape(d.line, at, len(line)); f != nil {
+		within := line[at:]
+		if end >= 0 {
+			within = text[at:end]
+		}
+		if f := d.findEscape(d.line, at, within); f != nil {
 			return f
 		}
 	}
-	end := endOfQuotes(text, at)
 	if end < 0 || strings.Contains(text[at:end], "\n") {
 		return newFinding(d.line, at, wordingf("the quote that opens here is not closed"), wordingf("close it at the end of the text"))
 	}
@@ -230,15 +234,21 @@ func (d *diagnosis) findText() *finding {
 	return nil
 }
 
-// findEscape finds an escape that YAML does not know between two bytes of a line.
-func (d *diagnosis) findEscape(line, at, end int) *finding {
-	m := badEscape.FindStringIndex(d.lines[line][at:end])
-	if m == nil {
-		return nil
+// findEscape finds an escape that YAML does not know in a text, which begins at a byte of a line.
+func (d *diagnosis) findEscape(line, at int, text string) *finding {
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' {
+			if escape := badEscape.FindString(text[i:]); escape != "" {
+				return newFinding(line, at+i, wordingf("%s is not an escape that YAML knows", escape),
+					wordingf(`write \%s, or put the text in single quotes`, escape))
+			}
+			i++
+		}
+		if i < len(text) && text[i] == '\n' {
+			line, at = line+1, -i-1
+		}
 	}
-	escape := d.lines[line][at+m[0] : at+m[1]]
-	return newFinding(line, at+m[0], wordingf("%s is not an escape that YAML knows", escape),
-		wordingf(`write \%s, or put the text in single quotes`, escape))
+	return nil
 }
 
 func quoteHint(quote byte) wording.Text {
