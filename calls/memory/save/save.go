@@ -70,7 +70,30 @@ func lint(params value.Value, _ calls.LintEnv) []schema.Problem {
 	if text, ok := content.Str(); ok && strings.TrimSpace(text) == "" {
 		problems = append(problems, schema.Problem{Pointer: "/content", Keyword: "minLength", Message: "it is empty: there is nothing to remember"})
 	}
+	context, _ := params.Get("context")
+	for name, meant := range misspeltMembers(context) {
+		p := schema.Problem{Pointer: value.FormatPointer("context", name), Warning: true}
+		problems = append(problems, p.WithMessage(keptAsOther, name, meant).WithHint("write %s", meant))
+	}
 	return problems
+}
+
+// keptAsOther is what lint and a run say of a member that was meant to name a user or a session.
+const keptAsOther = "%q is kept as something else about the memory: it does not name its %s"
+
+// misspeltMembers returns the members of a context that were meant as user_id or session_id,
+// with what they were meant as.
+func misspeltMembers(context value.Value) iter.Seq2[string, string] {
+	plain := strings.NewReplacer("_", "", "-", "", " ", "")
+	return func(yield func(string, string) bool) {
+		for name := range context.Map().All() {
+			for _, meant := range []string{"user_id", "session_id"} {
+				if name != meant && strings.EqualFold(plain.Replace(name), plain.Replace(meant)) && !yield(name, meant) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Init makes the memory.
@@ -102,11 +125,7 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 // setContext takes {user_id, session_id, other_context}, the context of a stored memory,
 // for what it is. The user must be the flow's own: another's memories are behind a wall.
 func setContext(m *memory.BaseMemory, context value.Value) error {
-	if text, ok := context.Str(); ok { // as the outputs of models and tools have it
-		if parsed, err := value.ParseJSON([]byte(text)); err == nil && parsed.Kind() == value.Object {
-			context = parsed
-		}
-	}
+	context = objectOf(context)
 	if _, ok := context.Get("user_id"); !ok {
 		if _, ok := context.Get("session_id"); !ok {
 			return nil // anything else about it
@@ -128,6 +147,16 @@ func setContext(m *memory.BaseMemory, context value.Value) error {
 	return nil
 }
 
+// objectOf returns the object that a text is the JSON of, as the outputs of models and tools
+// have it, else the value.
+func objectOf(v value.Value) value.Value {
+	text, _ := v.Str()
+	if parsed, err := value.ParseJSON([]byte(text)); err == nil && parsed.Kind() == value.Object {
+		return parsed
+	}
+	return v
+}
+
 // Exec stores it.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
 	return calls.Do(func() (any, error) {
@@ -142,6 +171,9 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 		// What was said twice is kept twice, but a step that runs twice has said it once.
 		if key := env.IdempotencyKey(); key != "" && m.ID == "" && m.Role() != "" {
 			m.ID = memory.DeriveID(memory.MemoryID, key, env.Vars.Run.StartedAt)
+		}
+		for name, meant := range misspeltMembers(objectOf(p.Context)) {
+			env.Warn("context", keptAsOther, name, meant)
 		}
 		id, err := store.ProcessMemory(ctx, m)
 		if err != nil {

@@ -3,6 +3,7 @@ package save_test
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,47 @@ func TestConformance(t *testing.T) {
 		e.Memory = &memory.SnapshotProcessor{Store: memorytest.NewStore(t, clock), Clock: clock}
 	})
 }
+
+// A context whose members are nearly user_id and session_id does not name them: lint and the run say so.
+func TestMisspeltContext(t *testing.T) {
+	params, err := yaml.ParseValue([]byte("{content: x, context: {userId: bob, session-id: s, user: bob, other: {userId: y}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pointers []string
+	for _, p := range save.Definition().Lint(params, calls.LintEnv{}) {
+		if p.Warning {
+			pointers = append(pointers, p.Pointer)
+		}
+	}
+	if want := []string{"/context/userId", "/context/session-id"}; !slices.Equal(pointers, want) {
+		t.Errorf("got %q, want %q", pointers, want)
+	}
+	env := calls.NewEnv()
+	env.Memory = &memory.SnapshotProcessor{Store: memorytest.NewStore(t, clock), Clock: clock}
+	env.Vars = &calls.Vars{Now: callstest.Now, Scope: calls.Scope{User: "ann"}}
+	var warnings warningList
+	env.Warner = &warnings
+	call, err := save.Definition().New(value.OfMap(value.Pairs("content", "x", "context", `{"userID": "bob"}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	input, err := call.Init(t.Context(), env.Vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := callstest.CollectOutput(call.Exec(t.Context(), env, input)); err != nil {
+		t.Fatal(err)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0].Text, `"userID"`) || !strings.Contains(warnings[0].Text, "user_id") {
+		t.Errorf("the run warns of %+v", warnings)
+	}
+}
+
+// warningList keeps warnings.
+type warningList []calls.Warning
+
+func (l *warningList) Warn(w calls.Warning) { *l = append(*l, w) }
 
 func TestSave(t *testing.T) {
 	env := calls.NewEnv()
