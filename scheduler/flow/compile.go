@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"reflect"
@@ -89,13 +90,44 @@ func (u *unit) inputSchema() *schema.Schema {
 		u.add(u.positionOf(k.node), "inputs is not a JSON Schema of an object").
 			hint("write inputs: {type: object, properties: {%s: {type: string}}}", doc.Map().Keys()[0])
 	}
+	u.lintKeywords("inputs", k.node, schema.UnknownKeywords(doc))
 	s, err := schema.Parse(doc)
-	if err != nil {
+	for err != nil {
 		u.reportSchema("inputs", k.node, "", err)
-		s, _ = schema.Parse(keySchema("type", "object"))
+		rest, ok := withoutInvalid(doc, err)
+		if !ok {
+			s, _ = schema.Parse(keySchema("type", "object"))
+			break
+		}
+		doc = rest
+		s, err = schema.Parse(doc)
 	}
-	u.lintSchema("inputs", k.node, doc)
+	u.lintDefaults("inputs", k.node, "", doc)
 	return s
+}
+
+// withoutInvalid returns a schema with {} in the place of the properties and definitions in which
+// the faults are, so that what is said of the others holds; ok is false where one is elsewhere.
+func withoutInvalid(doc value.Value, err error) (rest value.Value, ok bool) {
+	var wrong *schema.InvalidError
+	if !errors.As(err, &wrong) || len(wrong.Problems) == 0 {
+		return doc, false
+	}
+	root := doc.Map().Clone()
+	for _, p := range wrong.Problems {
+		tokens, _ := value.SplitPointer(p.Pointer)
+		if len(tokens) < 2 || !slices.Contains([]string{"properties", "definitions", "$defs"}, tokens[0]) {
+			return doc, false
+		}
+		group, _ := root.Get(tokens[0])
+		if own, _ := group.Get(tokens[1]); own.Map().Len() == 0 {
+			return doc, false
+		}
+		members := group.Map().Clone()
+		members.Set(tokens[1], keySchema())
+		root.Set(tokens[0], value.OfMap(members))
+	}
+	return value.OfMap(root), true
 }
 
 // reportSchema reports what is wrong with a schema of the flow, each fault at its own place.
@@ -112,13 +144,6 @@ func (u *unit) reportSchema(key string, n *yaml.Node, within string, err error) 
 		message, hint := p.Text()
 		u.add(u.positionOf(at), "%s%s: not a JSON Schema: %s", key, pointer, message).setHint(hint)
 	}
-}
-
-// lintSchema warns of keywords in a schema that have no effect, and reports defaults that do not
-// fit it.
-func (u *unit) lintSchema(key string, n *yaml.Node, doc value.Value) {
-	u.lintDefaults(key, n, "", doc)
-	u.lintKeywords(key, n, schema.UnknownKeywords(doc))
 }
 
 // lintDefaults reports defaults that do not fit the schema beside them. within is the pointer of the node in the schema.
@@ -166,29 +191,69 @@ func (u *unit) compileStep(k *stepKeys) {
 			given = value.OfMap(nil)
 		}
 		s.OverrideInput = given
-		whole := keySchema("type", "object", "properties", s.OverrideInput)
-		if draft, ok := s.paramsDoc().Get("$schema"); ok { // it is laid over the parameters of the call
-			whole = withMembers(whole, "$schema", draft)
-		}
-		if _, err := schema.Parse(whole); err != nil {
-			u.reportSchema("override_input", k.OverrideInput.node, "/properties", err)
-		}
-		u.lintDefaults("override_input", k.OverrideInput.node, "/properties", whole)
-		for name, doc := range s.OverrideInput.Map().All() {
-			key, node := "override_input/"+value.Escape(name), nodeAt(k.OverrideInput.node, "/"+value.Escape(name))
-			u.lintKeywords(key, node, schema.UnknownKeywordsOfPart(doc, s.paramsDoc()))
-		}
+		u.compileOverride(s)
 	}
 	u.compileTimes(s)
 }
 
-// paramsDoc returns the schema of the parameters of the step's call; null where that depends on
-// what is given, or is not known.
-func (s *stepUnit) paramsDoc() value.Value {
-	if !s.known || s.Def.ParamsFor != nil {
-		return value.Value{}
+// compileOverride checks the schemas of override_input as they are laid over the parameters of
+// the call: in its draft, where that is known, and with its definitions.
+func (u *unit) compileOverride(s *stepUnit) {
+	node := s.keys.OverrideInput.node
+	params := u.paramsDoc(s)
+	whole := keySchema("type", "object", "properties", s.OverrideInput)
+	for _, shared := range []string{"$schema", "definitions", "$defs"} {
+		if v, ok := params.Get(shared); ok {
+			whole = withMembers(whole, shared, v)
+		}
 	}
-	return s.Def.Info.Params.Doc()
+	_, err := schema.Parse(whole)
+	if params.IsNull() && err != nil {
+		latest := withMembers(whole, "$schema", value.OfString(schema.LatestDraft))
+		if _, errOfLatest := schema.Parse(latest); errOfLatest == nil {
+			whole, err = latest, nil
+		}
+	}
+	if err != nil {
+		u.reportSchema("override_input", node, "/properties", err)
+	}
+	u.lintDefaults("override_input", node, "/properties", whole)
+	for name, doc := range s.OverrideInput.Map().All() {
+		at := "/" + value.Escape(name)
+		u.lintKeywords("override_input"+at, nodeAt(node, at), schema.UnknownKeywordsOfPart(doc, params))
+	}
+}
+
+// paramsDoc returns the schema of the parameters of the step's call; null where that is known only
+// when the step runs.
+func (u *unit) paramsDoc(s *stepUnit) (doc value.Value) {
+	if !s.known {
+		return doc
+	}
+	if s.Def.ParamsFor == nil {
+		return s.Def.Info.Params.Doc()
+	}
+	if s.Call == CallFlow || s.With == nil || u.loading.ReadFile != nil {
+		return doc
+	}
+	given := s.With.Written()
+	for _, v := range given.Map().All() {
+		if v.IsNull() {
+			return doc
+		}
+	}
+	defer func() {
+		if recover() != nil { // calls are third parties
+			doc = value.Value{}
+		}
+	}()
+	env := calls.NewEnv()
+	env.Dir = u.dir
+	narrow, err := s.Def.ParamsFor(context.Background(), env, given)
+	if err != nil {
+		return doc // what is wrong is told where the parameters are checked
+	}
+	return narrow.Doc()
 }
 
 // compileTimes sets timeout and retry, from the step or else from the defaults.

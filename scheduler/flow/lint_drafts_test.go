@@ -1,6 +1,9 @@
 package flow_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,5 +50,42 @@ func TestOverrideOfAnotherDraft(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The parameters of an operation are of the draft of its document, and so is what is laid over them.
+func TestOverrideOfAnOperation(t *testing.T) {
+	registry, err := calls.NewRegistry(builtin.Calls()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string][]string{
+		"3.1.0": {
+			`f.yaml:3:313: override_input/body/items: not a JSON Schema: expected object or boolean, but got array`,
+			`f.yaml:4:124: override_input/body/default/0: want integer, got string`,
+		},
+		"3.0.3": {
+			`f.yaml:3:342: override_input/body/default/0: want integer, got string`,
+			`f.yaml:4:82: warning: override_input/body: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect (use items: [...])`,
+		},
+	} {
+		file := filepath.Join(t.TempDir(), "f.yaml")
+		if err := os.WriteFile(file, []byte(`inputs: {properties: {op: {type: string}}}
+steps:
+  - {id: a, call: http, enable_filling: true, with: &op {openapi: &doc {openapi: `+version+`, info: {title: t, version: "1"}, servers: [{url: "https://h"}], paths: {/x: {post: {operationId: make, requestBody: {content: {application/json: {schema: {type: array}}}}}}}}, operation: make}, override_input: {body: {items: [{type: integer}], default: [x]}}}
+  - {id: b, call: http, enable_filling: true, with: *op, override_input: {body: {prefixItems: [{type: integer}], default: [x]}}}
+  - {id: c, call: http, enable_filling: true, with: {openapi: *doc, operation: "{{ inputs.op }}"}, override_input: {body: {items: [{type: integer}]}}}
+  - {id: d, call: http, enable_filling: true, with: {openapi: *doc, operation: "{{ inputs.op }}"}, override_input: {body: {prefixItems: [{$anchor: x}], items: {$ref: "#x"}}}}
+`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, problems := (&flow.Loader{Registry: registry}).Load(file)
+		var got []string
+		for _, p := range problems {
+			got = append(got, strings.TrimPrefix(p.String(), filepath.Dir(file)+string(filepath.Separator)))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", version, diff)
+		}
 	}
 }

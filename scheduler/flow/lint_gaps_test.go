@@ -295,6 +295,24 @@ steps:
 			`flow.yaml:7:64: history: want objects with role, but recall.relevant_memories[0] has none (it has memory_id, relevance_score, reason, content, timestamp, snapshot_ids, context, mark)`,
 			`flow.yaml:7:111: skill_names: want string, but recent.turns[0] is an object`,
 		}},
+		"types beside a wrong schema": {`inputs:
+  type: object
+  properties:
+    n: {type: integer, default: three}
+    lost: {$ref: "#/definitions/nosuch"}
+    also: {items: {$ref: "#/definitions/other"}}
+    bad: {type: sting}
+  definitions: {word: {type: string}, broken: {minLength: x}}
+steps:
+  - {id: a, call: chat, with: {messages: "{{ inputs.n }}", model: "{{ inputs.bad }} {{ inputs.lost.x }}"}}
+`, []string{
+			`flow.yaml:4:33: inputs/properties/n/default: want integer, got string`,
+			`flow.yaml:5:18: inputs/properties/lost/$ref: not a JSON Schema: #/definitions/nosuch not found`,
+			`flow.yaml:6:26: inputs/properties/also/items/$ref: not a JSON Schema: #/definitions/other not found`,
+			`flow.yaml:7:17: inputs/properties/bad/type: not a JSON Schema: value must be one of "array", "boolean", "integer", "null", "number", "object", "string" (did you mean "string"?)`,
+			`flow.yaml:8:59: inputs/definitions/broken/minLength: not a JSON Schema: expected integer, but got string`,
+			`flow.yaml:10:42: messages: want array or null, but inputs.n is a number`,
+		}},
 		"types through operators": {`memory: {user: x}
 inputs: {properties: {turns: {type: array, items: {type: object}}, word: {type: string}, many: {}}}
 steps:
@@ -501,6 +519,7 @@ steps:
 			`flow.yaml:4:63: warning: current_schema/unevaluatedProperties: draft 7 of JSON Schema has no keyword "unevaluatedProperties", it has no effect (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`,
 			`flow.yaml:5:106: warning: tools/calls/0/parameters/properties/user/minContains: draft 7 of JSON Schema has no keyword "minContains", it has no effect (write $schema: https://json-schema.org/draft/2020-12/schema at the top of the schema)`,
 			`flow.yaml:6:71: warning: override_input/user: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect (use items: [...])`,
+			`flow.yaml:8:96: warning: override_input/body: draft 7 of JSON Schema has no keyword "prefixItems", it has no effect (use items: [...])`,
 			`flow.yaml:8:113: warning: override_input/body: JSON Schema has no keyword "requird", it has no effect (did you mean "required"?)`,
 		}},
 		"wrong schemas": {`inputs: {type: object, properties: {p: {$ref: "#/definitions/lost"}}}
