@@ -10,7 +10,7 @@ import (
 // Recorder keeps finished pieces of a call's work with the run. Calls use it by
 // [Once]. The engine makes one for each attempt of a step; it is safe for concurrent use.
 type Recorder interface {
-	// Once returns what the run has of the piece, else what work gives. params is what
+	// Once returns what the run has of the piece, else what work returns. params is what
 	// the piece depends on: what was recorded under others is of no use. name is made
 	// of lower-case letters, digits, - and _. Work may fail with a [SurvivedError]: its output is
 	// kept, and Once returns it without an error.

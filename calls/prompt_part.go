@@ -41,7 +41,7 @@ type Part struct {
 	// Code is the reason as a stable word: included, disabled, condition, budget,
 	// duplicate, empty, unread, error ...; "" where the call has none.
 	Code string `json:"code,omitempty"`
-	// Detail says more than the reason, for people who ask why.
+	// Detail adds to the reason, for people who ask why.
 	Detail string `json:"detail,omitempty"`
 	// Origins are where the bytes of Text were taken from, in order. Bytes that no
 	// origin covers are the call's own words. The call carries them along from where it

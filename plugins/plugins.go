@@ -76,7 +76,7 @@ type Turn struct {
 
 // Recalled is one retrieved memory.
 type Recalled struct {
-	// ID is that of the memory in its store; "" where the store gives none, and in
+	// ID is that of the memory in its store; "" where the store has none, and in
 	// plugins.
 	ID   string `json:"id,omitempty"`
 	Text string `json:"text"`

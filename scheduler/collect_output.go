@@ -120,7 +120,7 @@ func (f *outputCollector) drain(chunks iter.Seq2[calls.Chunk, error]) error {
 	return f.err
 }
 
-// addChunk adds a chunk; false says that no more are wanted.
+// addChunk adds a chunk; it returns false when no more are wanted.
 func (f *outputCollector) addChunk(c calls.Chunk, err error) bool {
 	if err == nil {
 		err = f.ctx.Err()

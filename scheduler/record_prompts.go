@@ -39,7 +39,7 @@ type requests struct {
 	use  journal.ModelUse
 }
 
-// modelName says who answers, for the events.
+// modelName names who answers, for the events.
 type modelName struct{ provider, model string }
 
 type conversation struct {

@@ -142,7 +142,7 @@ func timeoutError(timeout time.Duration, err error) error {
 	return e.WithHint("raise its timeout, or let it be tried again with retry")
 }
 
-// leaveBehind leaves the attempt behind: nothing that it still says is heard.
+// leaveBehind abandons the attempt: what it still sends is dropped.
 func (t *task) leaveBehind(ctx context.Context) error {
 	t.run.mu.Lock()
 	t.leftBehind = true

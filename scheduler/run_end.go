@@ -177,7 +177,7 @@ func (r *run) renderOutputs() (outputs value.Value, failure *Failure) {
 	return outputs, nil
 }
 
-// renderReply returns what the flow's on_error says to the user about the failure; "" where
+// renderReply returns the flow's on_error text for the user about the failure; "" where
 // the flow has none.
 func (r *run) renderReply() string {
 	p := r.flow.OnError

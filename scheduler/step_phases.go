@@ -19,7 +19,7 @@ import (
 )
 
 // task is one step, or one item of it, being run. A worker takes one from the pool for each
-// job, and gives it back when its outcome was handled; newSubstep makes those of
+// job, and returns it when its outcome was handled; newSubstep makes those of
 // pseudo-steps, which are not used again. While the call runs, the task is that of the
 // goroutine which runs it: others may use what has a lock of its own, is atomic, or is said
 // to be guarded.
@@ -224,7 +224,7 @@ func (t *task) stoppedOutcome(err error) outcome {
 	return t.failedOutcome(err)
 }
 
-// decideToRun asks the step's condition and its list of items; done says that the step
+// decideToRun evaluates the step's condition and its list of items; done reports that the step
 // does not go on as a single task.
 func (t *task) decideToRun(ctx context.Context) (o outcome, done bool) {
 	if o, skipped := t.skipUnlessTrue(ctx); skipped {
@@ -365,7 +365,7 @@ func (t *task) prepareParams(ctx context.Context) error {
 	return t.locateProblems(problems)
 }
 
-// locateProblems places what is wrong with the parameters where the flow gives them.
+// locateProblems places what is wrong with the parameters where the flow has them.
 func (t *task) locateProblems(problems schema.Problems) error {
 	err := calls.Errorf(calls.Invalid, "the parameters do not fit the call %s: %w", t.step.Call, problems)
 	pos := t.step.Pos

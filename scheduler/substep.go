@@ -237,7 +237,7 @@ func (p *substeps) nextNumber(name string) int {
 }
 
 // startAttempt starts the count again for an attempt: after that of slot, where it has
-// filled the parameters before. keep says that there may be further attempts.
+// filled the parameters before. keep reports that there may be further attempts.
 func (p *substeps) startAttempt(filled, keep bool) {
 	p.mu.Lock()
 	p.counts = nil

@@ -114,7 +114,7 @@ func (r *run) endAtUntil() {
 // substepNumber ends the names of what a call runs inside its step.
 var substepNumber = regexp.MustCompile(`-\d+$`)
 
-// modelProvider returns who answers the step: nobody, where the run stops at it.
+// modelProvider returns the provider that answers the step: none where the run stops at it.
 func (t *task) modelProvider() llm.Provider {
 	if t.run.exec.Until != "" && t.isUntil() {
 		return untilProvider{t}

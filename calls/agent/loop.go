@@ -192,7 +192,7 @@ func digestRequest(req *llm.Request) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// costOf returns what the provider says, or an estimate.
+// costOf returns the cost that the provider reports, or an estimate.
 func (l *loop) costOf(req *llm.Request, answer llm.Answer) int {
 	if n := answer.Usage.Total(); n > 0 {
 		return n
@@ -247,7 +247,7 @@ func addVendor(m *value.Map, extra map[string]json.RawMessage) {
 	}
 }
 
-// runTools runs the tools of the last round and adds their results; fresh says that at
+// runTools runs the tools of the last round and adds their results; fresh reports that at
 // least one of them was not merely a repetition. Where there is no money left they
 // are not run, but still get their answers: a call without one is refused by
 // providers when the conversation goes on. The error is that of a tool that waits for

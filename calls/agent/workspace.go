@@ -245,7 +245,7 @@ func (f foundSkill) fileList() string {
 	return "\n\n<files>\n" + strings.Join(names, "\n") + "\n</files>"
 }
 
-// readText reads a text file; the error of a directory says what is in it.
+// readText reads a text file; the error of a directory lists its entries.
 func readText(root *os.Root, name string) (string, error) {
 	info, err := root.Stat(name)
 	switch {

@@ -102,7 +102,7 @@ func addRest(out, m *value.Map, but ...string) *value.Map {
 	return out
 }
 
-// firstMember returns the first of some members that says anything: neither null nor the empty
+// firstMember returns the first of some members with a value: neither null nor the empty
 // text; else the empty one.
 func firstMember(m *value.Map, keys ...string) value.Value {
 	v, _ := m.Get(firstKey(m, keys...))

@@ -35,7 +35,7 @@ func Day(text string, now time.Time) (t time.Time, ok bool) {
 }
 
 // parseVague is Parse; day is the midnight of the day that was named: tonight at 12 is at
-// its end. vague says that a part of the day was named and no time.
+// its end. vague reports that a part of the day was named and no time.
 func parseVague(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 	if len(text) > maxText {
 		return t, day, false, false
@@ -81,7 +81,7 @@ func readNormal(text string, now time.Time) (t, day time.Time, vague, ok bool) {
 	return t, midnight(r.at), r.vague && !hasTime, true
 }
 
-// reader takes pieces off the front of a text. bad says that a piece was read
+// reader takes pieces off the front of a text. bad reports that a piece was read
 // that cannot be, such as a 31st of April; vague that a part of the day was named.
 type reader struct {
 	rest       string

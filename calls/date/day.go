@@ -166,7 +166,7 @@ func (r *reader) readYear(text string) int {
 }
 
 // shiftTime goes an amount of time away from now. Hours and minutes take the time of
-// day along; a month that is too short for the day gives its last.
+// day along; a month that is too short for the day ends on its last.
 func (r *reader) shiftTime(amount, unit string, back bool) bool {
 	n := parseNumber(amount)
 	if back {

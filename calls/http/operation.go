@@ -85,7 +85,7 @@ func loadDocument(dir, name string) (value.Value, error) {
 // narrowSchema returns the schema of what may still be found out: path, query and body, with
 // an operation as that describes them, and its headers. Where a request goes and how
 // is for whoever writes the flow to say: of the other parameters only those are in
-// it that are given, and url where nothing else says where to.
+// it that are given, and url where nothing else names the address.
 func narrowSchema(all *schema.Schema, env *calls.Env, params value.Value) (*schema.Schema, error) {
 	var p Params
 	if err := value.Decode(params, &p); err != nil {
@@ -139,8 +139,8 @@ func narrowSchema(all *schema.Schema, env *calls.Env, params value.Value) (*sche
 // in bytes.
 const maxDescription = 2000
 
-// describeParams returns what the document says of an operation: the summary, then what the
-// description says beyond it.
+// describeParams returns the document's text about an operation: the summary, then what the
+// description adds to it.
 func describeParams(op *openapi.Operation) string {
 	text := strings.TrimSpace(op.Description)
 	if !strings.HasPrefix(text, strings.TrimSpace(op.Summary)) {
@@ -209,7 +209,7 @@ func (in Input) checkRefused(op *openapi.Operation) error {
 	return nil
 }
 
-// has reports whether the request gives a parameter, or the body.
+// has reports whether the request has a parameter, or the body.
 func (in Input) has(q openapi.Refused) bool {
 	var given bool
 	switch q.In {

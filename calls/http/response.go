@@ -52,7 +52,7 @@ func readBody(body io.Reader, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// parseBody reads a body: JSON where the content type says so, else text. Either may be
+// parseBody reads a body: JSON where the content type is that of JSON, else text. Either may be
 // in any charset.
 func parseBody(data []byte, header http.Header) (value.Value, error) {
 	if len(data) == 0 {

@@ -333,7 +333,7 @@ func (b *builder) warnUnread(books []*book) {
 	}
 }
 
-// wrongDepthText says what comes of a wrong scan_depth.
+// wrongDepthText describes what a wrong scan_depth does.
 func (b *book) wrongDepthText() wording.Text {
 	return wording.Say("scan_depth is %s, not an integer: it does nothing", b.wrongDepth)
 }

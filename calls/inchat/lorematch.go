@@ -206,7 +206,7 @@ type loreExpander struct {
 	known   []string
 	// pointers are those of the variables that are given by another name.
 	pointers map[string]string
-	// missing are the macros of names that no variable gives, by the variable.
+	// missing are the macros of names that no variable has, by the variable.
 	missing map[string]int
 }
 
@@ -234,7 +234,7 @@ func newLoreExpander(env *calls.Env, variables value.Value) *loreExpander {
 	return e
 }
 
-// expand replaces the macros of a text that are known. A name that no variable gives stays
+// expand replaces the macros of a text that are known. A name that no variable has stays
 // as it is written.
 func (e *loreExpander) expand(ctx context.Context, text string) (got macro.Result) {
 	if !strings.Contains(text, "{{") && !strings.Contains(text, "<<") {

@@ -217,7 +217,7 @@ func readRecalled(v value.Value) (r recalledMemory, err error) {
 	return r, nil
 }
 
-// firstMember returns the first of some members that says anything: neither null nor the empty
+// firstMember returns the first of some members with a value: neither null nor the empty
 // text; else the empty one.
 func firstMember(v value.Value, keys ...string) (value.Value, bool) {
 	return v.Get(firstKey(v, keys...))

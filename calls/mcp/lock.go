@@ -56,7 +56,7 @@ const (
 // toolName is what tools may be called.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
-// newTool returns a tool as a server tells of it. The error says why it cannot be used.
+// newTool returns a tool as a server describes it. The error is why it cannot be used.
 func newTool(t *sdk.Tool) (Tool, error) {
 	if !toolName.MatchString(t.Name) {
 		return Tool{}, wording.Errorf("the tool %q: invalid name", value.Truncate(t.Name, 80))

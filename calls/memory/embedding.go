@@ -132,7 +132,7 @@ const (
 
 func (e *Embeddings) queryTimeout() time.Duration { return cmp.Or(e.Timeout, DefaultEmbeddingTimeout) }
 
-// What a search without the vector of its query says.
+// The notes of a search without the vector of its query.
 var (
 	noteFailed  = calls.Text{En: "embeddings are not available, memories were found by their words alone: %v", Zh: "向量服务不可用，只按字词查找了记忆：%v"}
 	noteNoneYet = calls.Text{
@@ -141,7 +141,7 @@ var (
 	}
 )
 
-// embedQuery returns the vector of a query. Without one, note says why.
+// embedQuery returns the vector of a query. Without one, note is the reason.
 func (e *Embeddings) embedQuery(ctx context.Context, store Store, q *Query, now time.Time) (v *QueryVector, note string, err error) {
 	language := "en"
 	if strings.ContainsFunc(q.Text, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// FromEnv returns the memory of a call. Its error is an [*calls.Error] that says what
+// FromEnv returns the memory of a call. Its error is an [*calls.Error] that names what
 // is missing.
 func FromEnv(ctx context.Context, env *calls.Env) (*SnapshotProcessor, error) {
 	switch m := env.Memory.(type) {

@@ -9,7 +9,7 @@ import (
 )
 
 // CheckScope refuses a call in a flow without a user: memories without a user would be
-// shared by everybody who gives none. A call that runs alone may have none. It refuses names
+// shared by everybody who names none. A call that runs alone may have none. It refuses names
 // with control characters, too. The error is an [*calls.Error] of kind Invalid.
 func CheckScope(vars *calls.Vars) error {
 	if strings.TrimSpace(vars.Scope.User) == "" && vars.Run.ID != "" {

@@ -119,7 +119,7 @@ const (
 	duplicateScore = 0.75
 )
 
-// preferNewest gives the newer of two near-duplicates the better score: what was said
+// preferNewest scores the newer of two near-duplicates higher: what was said
 // last is how things are.
 func preferNewest(list []candidate) {
 	for i := range min(len(list), duplicateAmong) {

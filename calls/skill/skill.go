@@ -42,7 +42,7 @@ func (s *Skill) Available() bool { return len(s.Missing) == 0 }
 
 // Host answers what the machine has. The caller of [Load] makes it.
 type Host struct {
-	// LookPath finds a program; an error says that there is none.
+	// LookPath finds a program; the error is that there is none.
 	LookPath func(name string) (string, error)
 	// Getenv is the value of an environment variable, "" where it is not set.
 	Getenv func(name string) string

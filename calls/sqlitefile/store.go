@@ -157,10 +157,10 @@ func CheckIntegrity(c *Conn) error {
 // damageError is what an integrity check has found.
 type damageError struct{ problem string }
 
-// Error says what was found.
+// Error is what was found.
 func (e *damageError) Error() string { return e.In("en") }
 
-// In says it in a language; SQLite knows English only.
+// In translates it into a language; SQLite knows English only.
 func (e *damageError) In(language string) string {
 	return wording.Say("damage was found: %s", e.problem).In(language)
 }

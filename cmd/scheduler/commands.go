@@ -165,7 +165,7 @@ func addSubcommands(cmd *cobra.Command, subcommands ...*cobra.Command) {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 }
 
-// onlySubcommands refuses a word that is no subcommand.
+// onlySubcommands refuses a word that is not a subcommand.
 func onlySubcommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -22,7 +22,7 @@ func main() {
 	os.Exit(runProgram(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// runProgram runs the program and gives its exit code.
+// runProgram runs the program and returns its exit code.
 func runProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == process.ReaperCommand {
 		return process.Reap(args[1:])

@@ -18,7 +18,7 @@ type scopeFlags struct {
 	cmd           *cobra.Command
 }
 
-// addFlags adds --user and --all-users; session says what --session does, "" leaves
+// addFlags adds --user and --all-users; session is the help of --session, "" leaves
 // it out.
 func (f *scopeFlags) addFlags(cmd *cobra.Command, session string) {
 	f.cmd = cmd

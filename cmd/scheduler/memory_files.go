@@ -111,7 +111,7 @@ func (a *app) tellExported(r *archive.Report, asJSON bool) error {
 	return nil
 }
 
-// exportDamaged writes what can be read of a damaged store, and says what cannot.
+// exportDamaged writes what can be read of a damaged store, and prints what cannot.
 func (a *app) exportDamaged(ctx context.Context, write func(memory.Lister) error) error {
 	if a.runtime.SharesStore() {
 		return usageError(wording.Errorf("--salvage reads the file of a state directory, and the memories are in the store %s (restore a backup of the database)", a.runtime.StorePlace()))

@@ -269,7 +269,7 @@ it is interrupted, the same command goes on with the rest.`,
 			if len(args) > 0 { // also where it is "", as a variable that is not set: that is not all of them
 				which.ID, err = memory.CheckID(memory.MemoryID, args[0])
 				if err != nil {
-					return usageError(wording.Errorf("%q is no id of a memory (scheduler memory search shows ids; snapshots go with their memories)", args[0]))
+					return usageError(wording.Errorf("%q is not the id of a memory (scheduler memory search shows ids; snapshots go with their memories)", args[0]))
 				}
 			}
 			return a.withMemory(cmd.Context(), func(p *memory.SnapshotProcessor) error {
@@ -311,7 +311,7 @@ func (a *app) confirmDeletion(ctx context.Context, store memory.Deleter, which m
 	return a.awaitYes(ctx, wording.Errorf("nothing was deleted"))
 }
 
-// deleteMemories deletes and says what was deleted, also where that ends too early.
+// deleteMemories deletes and prints what was deleted, also where that ends too early.
 func (a *app) deleteMemories(ctx context.Context, which memory.Selection, asJSON bool, remove func(memory.Selection) (memory.Deleted, error)) error {
 	bar := terminal.NewBar(a.Terminal, a.Language.Say("deleting, by user"))
 	which.Progress = bar

@@ -82,7 +82,7 @@ func listSnapshots(ctx context.Context, store memory.Store, which memory.Selecti
 	return list, nil
 }
 
-// withOwner says whose a snapshot is.
+// withOwner adds its user to a snapshot.
 func withOwner(v value.Value, user string) value.Value {
 	m := v.Map().Clone()
 	m.Set("user_id", value.OfString(user))

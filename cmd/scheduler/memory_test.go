@@ -111,7 +111,7 @@ func TestMemoryDeleteOfNoID(t *testing.T) {
 	p := newMemoryProgram(t)
 	p.must("", "memory", "add", "--user", "ann", "Figs are ripe in August.")
 	for _, args := range [][]string{{""}, {"", "--user", "ann"}, {"", "--all-users"}} {
-		if code := p.run("", append([]string{"memory", "delete"}, args...)...); code != exitUsage || !strings.Contains(p.stderr.String(), `"" is no id of a memory`) {
+		if code := p.run("", append([]string{"memory", "delete"}, args...)...); code != exitUsage || !strings.Contains(p.stderr.String(), `"" is not the id of a memory`) {
 			t.Errorf("%q: exit code %d\n%s", args, code, &p.stderr)
 		}
 	}

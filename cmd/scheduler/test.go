@@ -26,7 +26,7 @@ import (
 // exitUndecided is the exit code of test where a check could not be decided, and nothing failed.
 const exitUndecided = 4
 
-// testFlags are what the command line says of a test run.
+// testFlags are the flags of a test run.
 type testFlags struct {
 	selection testSelection
 	repeat    int
@@ -253,7 +253,7 @@ func (a *app) reportOptions() report.Options {
 	}
 }
 
-// repositoryPath returns what gives a file of a result by its path in the repository, as GitHub knows it: from the folder of the
+// repositoryPath returns a function that names a file of a result by its path in the repository, as GitHub knows it: from the folder of the
 // workflow, else from the nearest one with .git. A file outside of it keeps its path.
 func (a *app) repositoryPath() func(file string) string {
 	project := realFolder(a.settings.Root)

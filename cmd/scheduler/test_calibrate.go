@@ -19,7 +19,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/check"
 )
 
-// calibrateFlags are what the command line says of a calibration.
+// calibrateFlags are the flags of a calibration.
 type calibrateFlags struct {
 	llm          string
 	criteria     []string

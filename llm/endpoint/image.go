@@ -16,7 +16,7 @@ const sniffedBytes = 512
 
 // ImageData returns the media type and the base64 text of an image that is a data URL;
 // isData is false for another address. The media type is that of the bytes, whatever
-// the URL says; data that is not an image is an error.
+// the URL claims; data that is not an image is an error.
 func ImageData(url string) (mediaType, base64Text string, isData bool, err error) {
 	head, data, found := strings.Cut(url, ",")
 	if !strings.HasPrefix(head, "data:") {

@@ -116,7 +116,7 @@ func (p *plugin) tooLarge(what, thing wording.Text, size int) error {
 
 // requestError explains what went wrong between host and plugin, and drops an instance
 // that cannot be used any more. ctx is that of the step, limited that with the plugin's
-// own limit. shared says that the request went through the session, which other requests
+// own limit. shared reports that the request went through the session, which other requests
 // use too.
 func (p *plugin) requestError(ctx, limited context.Context, r *request, what wording.Text, err error, shared bool) error {
 	instance := r.Instance

@@ -4,7 +4,7 @@
 //
 // The life of a plugin: [Open] finds its folder and reads the lock file (both in package
 // manifest) and starts nothing; [Host.Register] enters its functions into a registry, by
-// what the lock file says of them; the first request for one of them starts the program
+// what the lock file has of them; the first request for one of them starts the program
 // (package process), after its digest was compared with the trusted one; it then serves
 // all runs of the host, one stream of requests for all (package session), and may use
 // what package services offers it; when it fails it is started again, with growing

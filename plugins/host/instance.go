@@ -143,7 +143,7 @@ func (i *Instance) ExplainError(err error) error {
 // Annotate adds what the process wrote last to an error.
 func (i *Instance) Annotate(err error) error { return i.output.Annotate(err) }
 
-// statusText returns what a gRPC status says, as one of our errors.
+// statusText returns the message of a gRPC status, as one of our errors.
 func statusText(err error) string {
 	s, ok := status.FromError(err)
 	if !ok {

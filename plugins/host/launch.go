@@ -22,7 +22,7 @@ type programLauncher struct {
 	host *Host
 	name string
 	dir  string // "" where the folder is missing
-	// trusted is what the lock file says of it; nil where that is being found out.
+	// trusted is what the lock file has of it; nil where that is being found out.
 	trusted *manifest.Entry
 	// reviewedSHA256 is the digest that the user was shown; "" where there was no review.
 	reviewedSHA256 string

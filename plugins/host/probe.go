@@ -6,7 +6,7 @@ import (
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
-// Probe gives a conformance suite access to one plugin of a host beside what flows use.
+// Probe is a conformance suite's access to one plugin of a host beside what flows use.
 // [Host.Probe] makes it. It is safe for concurrent use.
 type Probe struct{ plugin *plugin }
 

@@ -33,7 +33,7 @@ func foreignParts(output, list value.Value) (parts []calls.Part) {
 	return parts
 }
 
-// isCredible reports whether a part can be what its call says: of a foreign call each origin must
+// isCredible reports whether a part can be what its call claims: of a foreign call each origin must
 // be a parameter that the call had, and have the bytes that it is said to have given. origins are
 // those of the stretch.
 func (x *explainer) isCredible(at site, origins []calls.Origin, stretch string) bool {
@@ -53,7 +53,7 @@ func (x *explainer) isCredible(at site, origins []calls.Origin, stretch string) 
 	return true
 }
 
-// isOfParam reports whether the parameters of a call can have given a stretch as an origin says.
+// isOfParam reports whether a stretch can come from the parameters of a call, as an origin claims.
 func isOfParam(at site, o calls.Origin, stretch string) bool {
 	given, found := at.got.Params.At(o.Pointer)
 	if !found || o.Kind != "" || o.File != "" {

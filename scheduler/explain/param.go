@@ -237,7 +237,7 @@ func (x *explainer) isLiteral(at site, pointer string) bool {
 	return isStatic && !isFile
 }
 
-// placeOf returns the place in the flow that gives the parameter at a pointer.
+// placeOf returns the place in the flow that sets the parameter at a pointer.
 func (x *explainer) placeOf(at site, pointer string) Source {
 	if at.step == nil {
 		return sourceOfMaker(at.got)

@@ -417,7 +417,7 @@ func merged(pieces []Piece) (all []Piece) {
 	return all
 }
 
-// continuesIn reports whether what another source gives follows in the same source.
+// continuesIn reports whether another piece follows directly in the same source.
 func (s Source) continuesIn(next Source) bool {
 	if s.Start == nil || next.Start == nil {
 		return s.Start == next.Start && s.equals(next)

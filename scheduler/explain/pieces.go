@@ -12,7 +12,7 @@ func singlePiece(text string, sources ...Source) []Piece {
 }
 
 // withSource adds a hop to the way of every piece of a text. Of a step that is there
-// already, the source that says more stays.
+// already, the more precise source stays.
 func withSource(pieces []Piece, source Source) []Piece {
 	end := 0
 	for i := range pieces {
@@ -43,7 +43,7 @@ func withStep(pieces []Piece, got *journal.StepState) []Piece {
 	return pieces
 }
 
-// isHopTo reports whether a source says only that the text went through the step of the
+// isHopTo reports whether a source tells only that the text went through the step of the
 // next one.
 func (s Source) isHopTo(next Source) bool {
 	isOfStep := next.Kind == SourceStep || next.Kind == SourcePart

@@ -228,7 +228,7 @@ func (s Source) origins() []string {
 	return []string{s.String()}
 }
 
-// equals reports whether two sources are the same, be it for other bytes of them.
+// equals reports whether two sources are the same, also where they are of other bytes.
 func (s Source) equals(other Source) bool {
 	isSame := slices.Equal(s.From, other.From)
 	s, other = s.withoutSpan(), other.withoutSpan()
@@ -236,7 +236,7 @@ func (s Source) equals(other Source) bool {
 	return isSame && reflect.DeepEqual(s, other)
 }
 
-// wayKey returns a text that is the same for ways of the same sources, be it for other bytes of
+// wayKey returns a text that is the same for ways of the same sources, also for other bytes of
 // them.
 func wayKey(way []Source) string {
 	var b strings.Builder

@@ -153,7 +153,7 @@ func wholeText(origins []calls.Origin, text string) []calls.Origin {
 	return []calls.Origin{whole}
 }
 
-// explainReference explains a stretch of the value that a name with members gives, from
+// explainReference explains a stretch of the value of a name with members, from
 // the byte from on of its text; from is below 0 for a text that was computed from it.
 func (x *explainer) explainReference(at site, path []string, from int, stretch string, place Source, hops int) []Piece {
 	v, _ := x.valueOf(at, path)
@@ -181,7 +181,7 @@ func (x *explainer) explainReference(at site, path []string, from int, stretch s
 	return x.explainName(at, path, stretch, place, hops)
 }
 
-// valueOf returns what a name with members gives.
+// valueOf returns the value of a name with members.
 func (x *explainer) valueOf(at site, path []string) (v value.Value, ok bool) {
 	v, _ = x.scopeOf(at).valueOf(path[0])
 	return v.At(pointerTo(path[1:]))
@@ -228,7 +228,7 @@ func (x *explainer) explainLeaves(v value.Value, explain func(pointer, text stri
 	return all
 }
 
-// explainName explains the whole text that a name with members gives.
+// explainName explains the whole text of a name with members.
 func (x *explainer) explainName(at site, path []string, text string, place Source, hops int) []Piece {
 	if hops > maxHops {
 		return withPossible(singlePiece(text, place), anywhere)

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/trigger"
 )
 
-// triggerInputs are the inputs that a trigger gives, on their way.
+// triggerInputs are the inputs that a trigger sets, while they are compiled.
 type triggerInputs struct {
 	of     keyPlace // the trigger
 	inputs anyKey

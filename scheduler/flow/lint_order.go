@@ -117,7 +117,7 @@ func (u *unit) stepIDs() []string {
 }
 
 // reportCircle reports steps each of which needs the next, and the last the
-// first. It stands where the first of them in the file says so.
+// first, at the need of the one that is first in the file.
 func (u *unit) reportCircle(circle []int) {
 	first := slices.Min(circle)
 	i := slices.Index(circle, first)

@@ -9,7 +9,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// lintSubFlow checks the inputs that a step gives the flow which it runs. The problems
+// lintSubFlow checks the inputs that a step passes to the flow which it runs. The problems
 // of the sub-flow are its own.
 func (u *unit) lintSubFlow(s *stepUnit, with value.Value, holes []hole) []paramProblem {
 	isInputs := func(h hole) bool { return h.pointer == "/inputs" }

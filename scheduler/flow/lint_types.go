@@ -172,7 +172,7 @@ type mismatch struct {
 	args   []any
 }
 
-// findMismatch compares what an expression gives with what is wanted, nil where it may
+// findMismatch compares the type of an expression with what is wanted, nil where it may
 // fit. source names it in messages.
 func findMismatch(have, want value.Value, source string) *mismatch {
 	haves, wants := typesOf(have), typesOf(want)

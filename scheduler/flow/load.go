@@ -105,7 +105,7 @@ func similarFileHint(path string) wording.Text {
 	return wording.Text{}
 }
 
-// around is what a flow has from the one that runs it, unless it says otherwise.
+// around is what a flow has from the one that runs it, unless it has its own.
 type around struct {
 	language, messages string
 	hasUser            bool

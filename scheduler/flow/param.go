@@ -151,7 +151,7 @@ func (p *Param) EachRef(visit func(prompt.Ref)) {
 	}
 }
 
-// PosAt returns where the param gives the value at a JSON pointer, or the nearest around
+// PosAt returns where the param has the value at a JSON pointer, or the nearest around
 // it.
 func (p *Param) PosAt(pointer string) Position {
 	for _, token := range PointerTokens(pointer) {

@@ -21,7 +21,7 @@ type segment struct {
 }
 
 // flowScope are the steps that templates of a flow may name. Of a flow that a step runs, outer is
-// the scope of that step, and inputs are what the step gives.
+// the scope of that step, and inputs are what the step passes.
 type flowScope struct {
 	steps  []*Step
 	outer  *flowScope
@@ -37,7 +37,7 @@ func (f flowScope) findStep(id string) *Step {
 	return nil
 }
 
-// promptTracer finds out what a prompt is made of, as far as the flow says it: through the outputs
+// promptTracer finds out what a prompt is made of, as far as the flow shows it: through the outputs
 // of calls that put prompts together, and through flows in flows. lintCaches makes one for a step.
 type promptTracer struct {
 	flowScope

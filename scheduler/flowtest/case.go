@@ -95,7 +95,7 @@ func (c *caseRun) run(ctx context.Context) *result.Case {
 	return found
 }
 
-// repeatWithin runs the case once where the limits allow it. The problem says why it was not run, or not to its end.
+// repeatWithin runs the case once where the limits allow it. The problem is why it was not run, or not to its end.
 func (c *caseRun) repeatWithin(ctx context.Context, number int) (*result.Repeat, *result.Problem) {
 	defer c.suite.spent.admit(ctx)()
 	defer c.suite.runner.spent.admit(ctx)()

@@ -20,7 +20,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// guard stands between an attempt and the world: it gives what mocks say, and denies what is neither mocked nor
+// guard stands between an attempt and the world: it returns what mocks have, and denies what is neither mocked nor
 // allowed. It is made for an attempt, and safe for concurrent use.
 type guard struct {
 	mocks  []suite.Mock
@@ -102,7 +102,7 @@ func (g *guard) Exec(ctx context.Context, use *scheduler.CallUse) iter.Seq2[call
 	return emit(reply.Value)
 }
 
-// noteGiven keeps the path of a use whose output a mock gives.
+// noteGiven keeps the path of a use whose output is that of a mock.
 func (g *guard) noteGiven(path string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -151,7 +151,7 @@ func (s *suiteRun) leftoversOf(runs []*caseRun) (all []leftover) {
 	return all
 }
 
-// isLive reports whether models decide in each run anew what is asked for.
+// isLive reports whether models decide in each run again what is asked for.
 func (s *suiteRun) isLive() bool { return s.runner.options.Mode == result.Live }
 
 func unusedAnswer(one *suite.Answer) *calls.Error {

@@ -22,7 +22,7 @@ type Journal interface {
 	RunKeeper
 	// ID names the store, the same in every process that shares it.
 	ID(ctx context.Context) (string, error)
-	// Close gives up what is still held, after what was accepted is committed.
+	// Close releases what is still held, after what was accepted is committed.
 	Close() error
 }
 
@@ -111,7 +111,7 @@ type EventReader interface {
 	Follow(ctx context.Context, id string, after int64) iter.Seq2[*Event, error]
 	// Subscribe returns a channel that receives when a run may have events which were written
 	// after Subscribe, by whichever process, and what ends that. Notice may be lost: whoever
-	// waits for it looks from time to time too. The channel is nil where the store gives none.
+	// waits for it looks from time to time too. The channel is nil where the store has none.
 	Subscribe(id string) (noticed <-chan struct{}, stop func())
 }
 

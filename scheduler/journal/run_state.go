@@ -133,7 +133,7 @@ type StepState struct {
 	Remaining value.Value `json:"-"`
 	Answers   value.Value `json:"-"`
 
-	// IsGiven is set where a test file gives the output of the step: its call has not run.
+	// IsGiven is set where a test file has the output of the step: its call has not run.
 	IsGiven bool `json:"-"`
 	// Found is what the call slot had put out when the step came to wait.
 	Found value.Value `json:"-"`

@@ -4,7 +4,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// chargeUsage counts what a step says it has spent, for the step and all around it. The
+// chargeUsage counts what a step reports as spent, for the step and all around it. The
 // end of a step tells what it spent in its process, with all inside it; of that, what
 // ended inside was counted before.
 func (s *RunState) chargeUsage(st *StepState, told *llm.Usage) {

@@ -141,7 +141,7 @@ func sessionCookie(r *http.Request, text string, life time.Duration) *http.Cooki
 	}
 }
 
-// handleLogin is the page behind the login link: it gives the one who opens it a session.
+// handleLogin is the page behind the login link: it logs in whoever opens it.
 func (s *Server) handleLogin(w http.ResponseWriter, r *http.Request) {
 	if s.page != nil && !r.URL.Query().Has("code") && s.page.serve(w, r) {
 		return // the page asks for a token

@@ -215,7 +215,7 @@ func (w *recorder) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write gives the client a while to take the bytes.
+// Write waits a while for the client to take the bytes.
 func (w *recorder) Write(b []byte) (int, error) {
 	if w.request.status == 0 {
 		w.request.status = http.StatusOK

@@ -104,8 +104,6 @@ var _ = wording.Add(wording.Catalog{
 	"use one that is not": "请用没有绑定用户的令牌",
 	"wait a minute":       "请等一分钟",
 	"wait until it is over or waits for values":                "请等它结束或等待输入",
-	"validation failed":                                        "校验失败",
-	"unexpected property":                                      "意外的属性",
 	"there is no memory %q":                                    "没有记忆 %q",
 	"there is no step %q":                                      "没有步骤 %q",
 	"there is no run %q":                                       "没有运行 %q",

@@ -58,7 +58,7 @@ func pointerOf(place string, v any) string {
 	return pointer
 }
 
-// transformError makes a problem of every error that the library writes, and gives it the id of
+// transformError makes a problem of every error that the library writes, with the id of
 // its request.
 func (s *Server) transformError(ctx huma.Context, _ string, v any) (any, error) {
 	var p *Problem

@@ -153,7 +153,7 @@ type RunDetails struct {
 	Info *journal.RunInfo
 	// State has what waits in the order of the flow.
 	State *journal.RunState
-	// Flow is nil where it cannot be read any more, and Unreadable says why.
+	// Flow is nil where it cannot be read any more, and Unreadable is the reason.
 	Flow       *flow.Flow
 	Unreadable error
 

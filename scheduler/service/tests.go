@@ -25,7 +25,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
 
-// TestParts are what the program gives for tests of flows: the same for the command line and a server. The functions
+// TestParts are what the program passes for tests of flows: the same for the command line and a server. The functions
 // are safe for concurrent use.
 type TestParts struct {
 	// Loader returns what reads test files, with problems in a language.
@@ -74,7 +74,7 @@ type Tests struct {
 // keptTests is the file of the runs of [Tests.Run].
 const keptTests = "serve.jsonl"
 
-// NewTests returns the test files below the folders; there are none where the program gives no [TestParts].
+// NewTests returns the test files below the folders; there are none where the program passes no [TestParts].
 func (s *Service) NewTests(roots []string) *Tests {
 	t := &Tests{parts: s.parts.Tests, annotate: s.AnnotateJudges, read: map[string]lastRun{}}
 	if t.parts != nil {

@@ -13,14 +13,14 @@ import (
 
 // Operation is one thing that an API does. [Find] makes it; it does not change.
 type Operation struct {
-	// ID is the operationId; "" where the document gives none.
+	// ID is the operationId; "" where the document has none.
 	ID string
 	// Method is in capitals, Path has its {placeholders}.
 	Method, Path string
 	// Server is the URL that Path is appended to, with its variables filled in; it
-	// may be relative, or "", or have a {name} that no variable gives.
+	// may be relative, or "", or have a {name} that no variable sets.
 	Server string
-	// Summary is what it does, Description says it at length, often in Markdown; ""
+	// Summary is what it does, Description the long form of it, often in Markdown; ""
 	// where the document does not.
 	Summary, Description string
 	// Parameters are those of path, query and header. Headers that the protocol
@@ -66,7 +66,7 @@ type Body struct {
 	Required    bool
 	Schema      value.Value
 	// Files are the members of a multipart form that are files, Types the content types
-	// that the document gives to its members.
+	// that the document has for its members.
 	Files []string
 	Types map[string]string
 }
@@ -84,7 +84,7 @@ type Refused struct {
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 // Find reads the operation of a document that name names: its operationId, or
-// METHOD /path. The error says what is there instead.
+// METHOD /path. The error names what is there instead.
 func Find(doc value.Value, name string) (*Operation, error) {
 	version, _ := doc.Get("openapi")
 	text, isText := version.Str()

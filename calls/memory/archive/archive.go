@@ -4,7 +4,7 @@
 // The directory has index.json, memories/ID.json, snapshots/ID.json and
 // meta_snapshots/ID.json. The index lists memories in the order in which the store does,
 // so that of those with the same time an import knows which was said first. Exporting,
-// importing and exporting again gives the same bytes. Reading is patient: what is
+// importing and exporting again gives the same bytes. Reading is lenient: what is
 // damaged is reported, the rest is stored.
 package archive
 

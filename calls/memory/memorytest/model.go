@@ -128,7 +128,7 @@ func (m *twin) deleteSome(r *rapid.T) {
 	})
 }
 
-// embedSome puts a model in use, or gives some memories their vectors.
+// embedSome puts a model in use, or computes the vectors of some memories.
 func (m *twin) embedSome(r *rapid.T) {
 	name := rapid.SampledFrom([]string{"one", "one", "two"}).Draw(r, "model")
 	if rapid.Bool().Draw(r, "use") {

@@ -292,7 +292,7 @@ func endsBefore(r rune) bool {
 	return !isSpaceless(r) || unicode.IsPunct(r) || strings.ContainsRune(functionCharacters+rightCharacters+numerals, r)
 }
 
-// isFragmentIn reports whether a term says little without what it is a part of: it is a verb and no more
+// isFragmentIn reports whether a term means little without what it is a part of: it is a verb and no more
 // than characters without a meaning, or a character that never begins a word in a text.
 func isFragmentIn(term, text string) bool {
 	character := strings.Map(func(r rune) rune {

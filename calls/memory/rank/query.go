@@ -50,7 +50,7 @@ type Term struct {
 	// earlier reports whether it is from an earlier turn. The question is about a part of that turn,
 	// so that in a handful of memories the absence of the others means little.
 	earlier bool
-	// weak reports whether it says too little to find a memory by it alone: 去, a number.
+	// weak reports whether it is too common to find a memory by it alone: 去, a number.
 	weak bool
 }
 
@@ -196,7 +196,7 @@ func (a *Analysis) addTerms(text string, weight float64, optional bool, seen map
 	})
 }
 
-// isWeakToken reports whether a token says too little to find a memory by it alone.
+// isWeakToken reports whether a token is too common to find a memory by it alone.
 func isWeakToken(t token) bool {
 	if t.kind == word {
 		return isCommonNumber(t.term)

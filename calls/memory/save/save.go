@@ -26,7 +26,7 @@ type Input struct {
 	Memory value.Value `json:"memory" type:"object"`
 }
 
-// Output says under which id it is known.
+// Output has the id under which it is known.
 type Output struct {
 	MemoryID string `json:"memory_id" doc:"The id of the memory."`
 }

@@ -29,7 +29,7 @@ func Translate(root *cobra.Command) {
 	translateHelp(root)
 }
 
-// flagDefault is how pflag says the default of a flag.
+// flagDefault is how pflag prints the default of a flag.
 var flagDefault = regexp.MustCompile(`(?m) \(default ([^()]*)\)$`)
 
 var headings = strings.NewReplacer("Usage:", "用法：", "Aliases:", "别名：", "Examples:", "示例：", "Available Commands:", "可用的命令：", "Global Flags:", "全局选项：",

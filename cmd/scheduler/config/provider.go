@@ -48,7 +48,7 @@ func NewProviderType[S any, P llm.Provider](name string, open func(S) (P, error)
 type Provider struct {
 	llm.Settings
 	Type ProviderType
-	// Open makes the provider. The error says what is missing, such as the key.
+	// Open makes the provider. The error names what is missing, such as the key.
 	Open     func() (llm.Provider, error)
 	settings value.Value // as the file has them
 }

@@ -170,7 +170,7 @@ func (p Place) findFile() (file, root string) {
 
 // FoldersUp yields a folder and those above it in which a project is looked for: up to the root, or
 // to below a folder that all users share, as /tmp is. What lies there may be anybody's, and a
-// project says what is run.
+// project is what is run.
 func FoldersUp(dir string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for here := dir; ; here = filepath.Dir(here) {
@@ -285,7 +285,7 @@ func (c *Settings) check(types []ProviderType) error {
 	return c.Memory.check(&c.LLM)
 }
 
-// DefaultLanguage returns the setting, else what LANG says, else en.
+// DefaultLanguage returns the setting, else the language of LANG, else en.
 func (c *Settings) DefaultLanguage() string {
 	if c.Language != "" {
 		return c.Language

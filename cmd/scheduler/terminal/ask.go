@@ -68,7 +68,7 @@ type Asker struct {
 }
 
 // Ask asks for everything that waits, field by field, until each answer fits. The
-// error says why it ended before: ErrNoAnswer, that of ctx, or why an answer could not
+// error is why it ended before: ErrNoAnswer, that of ctx, or why an answer could not
 // be recorded. What was typed until then is in q.Answers.
 func (q *Asker) Ask(ctx context.Context) error {
 	for _, w := range q.Waiting {

@@ -55,7 +55,7 @@ func TestAsk(t *testing.T) {
 		shown         []string
 	}{
 		"numbers as choices mean themselves": {
-			"{required: [/n], properties: {/n: {enum: [10, 2, 1]}}}", "3\n1\n", []string{"a:/n=1"}, []string{"n (10|2|1)", "    - 10", "is none of the choices"},
+			"{required: [/n], properties: {/n: {enum: [10, 2, 1]}}}", "3\n1\n", []string{"a:/n=1"}, []string{"n (10|2|1)", "    - 10", "is not one of the choices"},
 		},
 		"choices by number, word and case": {
 			"{required: [/a, /b, /c], properties: {/a: {enum: [red, Blue]}, /b: {enum: [red, Blue]}, /c: {enum: [red, Blue]}}}",

@@ -77,7 +77,7 @@ func matchChoice(line string, choices []value.Value) (value.Value, error) {
 	for i, choice := range choices {
 		words[i] = Display(choice)
 	}
-	err := calls.Errorf(calls.Invalid, "%q is none of the choices", line)
+	err := calls.Errorf(calls.Invalid, "%q is not one of the choices", line)
 	if near := value.Nearest(line, words); near != "" {
 		return value.Value{}, err.WithHint("did you mean %s?", near)
 	}
@@ -290,7 +290,7 @@ func requiredMembers(object value.Value, required []value.Value, document value.
 	return members
 }
 
-// limitTexts returns what a schema says of a value beyond its type and its description.
+// limitTexts returns the limits that a schema sets a value, beside its type and its description.
 func limitTexts(schema value.Value, language Language) (words []string) {
 	if text, ok := textOf(schema, "format"); ok {
 		words = append(words, text)

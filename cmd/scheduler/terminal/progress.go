@@ -20,7 +20,7 @@ import (
 // Progress shows a run to a person: text of to_user steps on stdout, what happens
 // on stderr. On a terminal every running step has a line that lives; else there
 // is a plain line when a step is over. [NewProgress] makes one for a run, whose events one
-// goroutine gives it; [Progress.Close] ends it.
+// goroutine sends it; [Progress.Close] ends it.
 type Progress struct {
 	stdout      io.Writer
 	language    Language

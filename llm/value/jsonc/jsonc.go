@@ -131,7 +131,7 @@ func (d *Document) libraryError(err error) *Error {
 	return d.newError(offset, "%s", libraryMessage(msg))
 }
 
-// libraryMessage returns what the library says.
+// libraryMessage returns the library's message.
 func libraryMessage(msg string) wording.Text {
 	if before, after, cut := strings.Cut(msg, "unexpected EOF"); cut {
 		end := wording.Say("the text ends too early")

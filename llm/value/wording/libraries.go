@@ -185,7 +185,7 @@ var libraryForms = []Text{
 	{"expected required property %s to be present", "缺少必填属性 %s"},
 	{"expected property %s to be present when %s is present", "有属性 %[2]s 时也须有属性 %[1]s"},
 	{"expected %T", "应为%T"},
-	// The network: net, net/http, crypto/tls and crypto/x509. What the system says stays in brackets.
+	// The network: net, net/http, crypto/tls and crypto/x509. The system's own message stays in brackets.
 	{"dial tcp: lookup %s on %s: no such host", "没有主机 %s（DNS 服务器 %s）"},
 	{"dial tcp: lookup %s: no such host", "没有主机 %s"},
 	{"dial tcp: lookup %s on %s: server misbehaving", "无法查到主机 %s（DNS 服务器 %s 出错）"},

@@ -1,6 +1,6 @@
 package wording
 
-// What the operating system says: the texts of its error numbers on Linux.
+// Messages of the operating system: the texts of its error numbers on Linux.
 var _ = Add(Catalog{
 	"operation not permitted":                           "不允许此操作",
 	"no such file or directory":                         "没有该文件或目录",
@@ -78,7 +78,7 @@ var _ = Add(Catalog{
 	"invalid or incomplete multibyte or wide character": "字符编码无效或不完整",
 })
 
-// What the standard library says.
+// Messages of the standard library.
 var _ = Add(Catalog{
 	"file does not exist":                 "文件不存在",
 	"file already exists":                 "文件已存在",

@@ -104,7 +104,7 @@ func (d *diagnosis) readableBefore(n, floor int) int {
 	return floor
 }
 
-// isSyntaxError reports whether the library refuses a text, which gives no column then.
+// isSyntaxError reports whether the library refuses a text; its error has no column then.
 func isSyntaxError(err error) bool {
 	var wrong *Error
 	return errors.As(err, &wrong) && wrong.Col == 0

@@ -40,7 +40,7 @@ var libraryFaults = sync.OnceValue(func() (faults []libraryFault) {
 	return faults
 })
 
-// plainFault returns what the library says in words that people know, with the remedy; a message
+// plainFault returns the library's message in words that people know, with the remedy; a message
 // that is new is quoted.
 func plainFault(said string) (message, hint wording.Text) {
 	for _, f := range libraryFaults() {

@@ -47,7 +47,7 @@ func canReap() bool {
 const thisProgram = "/proc/self/exe"
 
 // reaper is the host's side of a process that starts a plugin and stays its parent. The
-// kernel gives the reaper all that the plugin starts and leaves behind, whatever process
+// kernel makes the reaper the parent of all that the plugin starts and leaves behind, whatever process
 // group or session it is in, so the reaper can end all of it.
 type reaper struct {
 	life    *os.File

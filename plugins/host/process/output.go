@@ -37,7 +37,7 @@ type Output struct {
 }
 
 // What the lines begin with by which a Go program begins to explain its crash. The last is
-// that of the C library, when it cannot create a thread for want of memory.
+// that of the C library, when it has too little memory to create a thread.
 var crashPrefixes = []string{"panic: ", "fatal error: ", "runtime/cgo: "}
 
 // NewOutput returns an output that writes to a log.

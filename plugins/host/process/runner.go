@@ -17,7 +17,7 @@ import (
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
-// maxHandshake is the length of the line by which a plugin says where it listens.
+// maxHandshake is the length of the line by which a plugin announces where it listens.
 const maxHandshake = 8 << 10
 
 // hasLifePipe reports whether a process can be given further files: on Windows it cannot.

@@ -1,4 +1,4 @@
-// Package graph gives a flow as nodes and edges, and draws it for Mermaid and Graphviz.
+// Package graph describes a flow as nodes and edges, and draws it for Mermaid and Graphviz.
 package graph
 
 import "github.com/callnode/scheduler/scheduler/flow"

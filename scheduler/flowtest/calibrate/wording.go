@@ -8,7 +8,6 @@ var _ = wording.Add(wording.Catalog{
 	"there are no labels": "没有标注",
 	"write a line for each answer: {\"text\": \"...\", \"pass\": true}": "请为每个回答写一行：{\"text\": \"...\", \"pass\": true}",
 	"pass is missing: write true or false, as people found it":          "缺少 pass：请按人的判断写 true 或 false",
-	"judge: %w":                             "评判：%w",
 	"judge: %s":                             "评判：%s",
 	"line %d: there is nothing to judge by": "第 %d 行：没有评判依据",
 	"add \"judge\": {\"criteria\": [...]} to the line, or --criterion": "请在该行加上 \"judge\": {\"criteria\": [...]}，或用 --criterion",

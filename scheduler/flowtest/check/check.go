@@ -16,7 +16,7 @@ import (
 type Check struct {
 	// Pos is where the item begins.
 	Pos flow.Position
-	// Name, Metric and Weight are what the item says, else "", "" and 1.
+	// Name, Metric and Weight are those of the item, else "", "" and 1.
 	Name, Metric string
 	Weight       float64
 
@@ -90,7 +90,7 @@ func (c *Check) comparesWithItself(e *Evidence) bool {
 	return slices.ContainsFunc(c.needs, func(n Need) bool { return n.Flow != "" && n.Flow == e.FlowName })
 }
 
-// isAsked evaluates the when of the item; failed is an error where that gives no boolean. A subject that the run does not have is
+// isAsked evaluates the when of the item; failed is an error where that is not a boolean. A subject that the run does not have is
 // undefined there.
 func (c *Check) isAsked(ctx context.Context, e *Evidence) (asked bool, failed *verdict) {
 	if c.when == nil {
@@ -189,7 +189,7 @@ func (v *verdict) withHint(format string, args ...any) *verdict {
 	return v
 }
 
-// inCase says that a verdict is on another case.
+// inCase adds that a verdict is on another case.
 func (v *verdict) inCase(name string) *verdict {
 	v.message = wording.Say("the case %q: %s", name, v.message)
 	return v

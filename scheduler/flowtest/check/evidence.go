@@ -36,7 +36,7 @@ type Evidence struct {
 	// dataset, null without one.
 	Inputs value.Value
 	Row    value.Value
-	// MemoryNames are what the test file calls the memories that it gives, by their ids; nil for none.
+	// MemoryNames are what the test file calls the memories that it has, by their ids; nil for none.
 	MemoryNames map[string]string
 	// PriceKnown reports whether the cost in Record.Usage is what it cost, and not 0 for want
 	// of a price. MS is how long the run took, or in a replay how long its models took when they were

@@ -187,7 +187,7 @@ func fence(text, element string) string {
 	return ask.EscapeElement(calls.Traced{Text: text}, element).Text
 }
 
-// criterionAnswer is what a judge says of a criterion: the reason comes first, so that the verdict follows
+// criterionAnswer is a judge's answer about a criterion: the reason comes first, so that the verdict follows
 // from it.
 type criterionAnswer struct {
 	Reason string `json:"reason"`
@@ -224,7 +224,7 @@ func askRubric(ctx context.Context, env *calls.Env, names *value.Map) (answer ru
 // judgeTrials is how often a judge is asked for an answer that fits: once more than once.
 const judgeTrials = 2
 
-// keeper is a provider that keeps the answers it gives; drop is of those after the checkpoint.
+// keeper is a provider that keeps its answers; drop is of those after the checkpoint.
 type keeper interface {
 	Checkpoint() (drop func() (again bool))
 }

@@ -22,7 +22,7 @@ func errorOf(err error) *verdict {
 	}
 }
 
-// failOf is errorOf for an error that says that the run went another way than was expected.
+// failOf is errorOf for an error that means that the run went another way than was expected.
 func failOf(err error) *verdict {
 	v := errorOf(err)
 	v.outcome = result.Fail

@@ -162,7 +162,7 @@ type Repeat struct {
 	// Score is the mean of the scores of the checks by their weights; nil without a check.
 	Score *float64 `json:"score,omitempty"`
 	// Usage is what the models cost that the flow asked. In a replay it is what was recorded. PriceKnown
-	// reports whether Usage.Cost is what it cost, and not 0 for want of a price.
+	// reports whether Usage.Cost is what it cost, and not 0 because there is no price.
 	Usage      llm.Usage `json:"usage,omitzero"`
 	PriceKnown bool      `json:"price_known,omitempty"`
 	// JudgeUsage is what the models cost that checks asked: those of judge, grounded and prefer. EmbeddingUsage is what the
@@ -191,7 +191,7 @@ type Check struct {
 	Matcher string `json:"matcher,omitempty"`
 	// Metric groups the scores of checks over cases; "" is none.
 	Metric string `json:"metric,omitempty"`
-	// Weight is that of the score, 1 unless the file says otherwise; with 0 the check is
+	// Weight is that of the score, 1 unless the file sets another; with 0 the check is
 	// reported and does not count.
 	Weight  float64 `json:"weight"`
 	Outcome Outcome `json:"outcome"`

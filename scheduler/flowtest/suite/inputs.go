@@ -42,7 +42,7 @@ func (c *caseReader) inputs(f *loadedFlow, row *datasetRow) (value.Value, bool) 
 	return v, problems == nil
 }
 
-// reportMissing reports an input that the flow requires and nothing gives.
+// reportMissing reports an input that the flow requires and nothing sets.
 func (c *caseReader) reportMissing(name string, row *datasetRow) {
 	message := wording.Say("the input %s is missing", name)
 	if row == nil {

@@ -195,7 +195,7 @@ func (c *caseReader) checkMemories(made *Case) {
 	}
 }
 
-// givesMemories reports whether a case has what a step gives.
+// givesMemories reports whether a case has the output of a step.
 func givesMemories(made *Case, step string) bool {
 	found, ok := made.Flow.FindStep(step)
 	hasMock := slices.ContainsFunc(made.Mocks, func(m Mock) bool {

@@ -119,7 +119,7 @@ func (r *reader) mockTarget(m *Mock, key string) (outputs []value.Value, ok bool
 	return outputs, found
 }
 
-// outputOf returns the schema of what a step gives once: that of its call, or of the flow that it runs.
+// outputOf returns the schema of one output of a step: that of its call, or of the flow that it runs.
 func outputOf(s *flow.Step) value.Value {
 	if s.Sub == nil && s.Def.Info.Output != nil {
 		return s.Def.Info.Output.Doc()
@@ -131,7 +131,7 @@ func outputOf(s *flow.Step) value.Value {
 	return doc
 }
 
-// readReply reads what a mock gives once.
+// readReply reads one reply of a mock.
 func (r *reader) readReply(pointer string, v value.Value, outputs []value.Value) Reply {
 	reply := Reply{Pos: r.at(pointer), Value: v}
 	reply.Pos.File = r.file
@@ -148,7 +148,7 @@ func (r *reader) readReply(pointer string, v value.Value, outputs []value.Value)
 	return reply
 }
 
-// isDirective reports whether a reply says more than an output: all its keys are those of a reply, and one tells
+// isDirective reports whether a reply has more than an output: all its keys are those of a reply, and one tells
 // of an error or a delay.
 func isDirective(v value.Value) bool {
 	if v.Kind() != value.Object {

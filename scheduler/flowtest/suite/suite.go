@@ -29,7 +29,7 @@ type Suite struct {
 	Limits Limits
 	// Cases are the cases with their rows and variants, in the order of the file: case, row, variant.
 	Cases []*Case
-	// HasOnly is set where a case says only: the cases without are skipped.
+	// HasOnly is set where a case has only: the cases without are skipped.
 	HasOnly bool
 }
 
@@ -60,7 +60,7 @@ type Case struct {
 	Flow     *flow.Flow
 	FlowFile string
 	Loader   *flow.Loader
-	// Inputs are what the case gives, an object. The flow's schema has them, without its defaults.
+	// Inputs are those of the case, an object. The flow's schema has them, without its defaults.
 	Inputs value.Value
 	// Until is the step at which the run stops: when its prompt is made and before its model is asked; "" is the end.
 	Until    string
@@ -89,7 +89,7 @@ type Case struct {
 	Rate   float64
 	Sure   bool
 	Tags   []string
-	// Skip is why the case does not run; "" where it does. Only is set where the case says so.
+	// Skip is why the case does not run; "" where it does. Only is set where the case has it.
 	Skip string
 	Only bool
 	// Timeout bounds each repeat; 0 is none.
@@ -150,7 +150,7 @@ type Script struct {
 	At []flow.Position
 }
 
-// Reply is what a mock gives. Error nil gives the output Value.
+// Reply is one reply of a mock. With Error nil it is the output Value.
 type Reply struct {
 	Pos   flow.Position
 	Value value.Value
@@ -160,7 +160,7 @@ type Reply struct {
 	PassesOn bool
 }
 
-// ReplyError is an error as a mock gives it.
+// ReplyError is an error as a mock returns it.
 type ReplyError struct {
 	// Kind is a word of [calls.Kind].
 	Kind, Message string

@@ -19,7 +19,7 @@ type answerCount struct {
 }
 
 // How long a piece is, in bytes: short where a budget is watched, else long, for
-// most answers end before with what the provider says.
+// most answers end before with the provider's own count.
 const (
 	watchedPiece   = 512
 	unwatchedPiece = 64 << 10

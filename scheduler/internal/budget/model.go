@@ -36,7 +36,7 @@ type Observer interface {
 
 var _ llm.Provider = (*Model)(nil)
 
-// Chat counts what the provider says it cost, or what it seems to have cost where
+// Chat counts the cost that the provider reports, or what it seems to have cost where
 // the provider does not say; a request that was refused costs nothing. A request that
 // does not fit into the budget is not sent; an answer that outgrows it, or its
 // context, is cut.

@@ -277,7 +277,7 @@ func (m *Journal) readEvents(ctx context.Context, id string, from int64, clear b
 	}
 }
 
-// Subscribe gives no notice: there are no other processes.
+// Subscribe returns nil: there are no other processes.
 func (*Journal) Subscribe(string) (noticed <-chan struct{}, stop func()) { return nil, func() {} }
 
 // Follow yields the events of a run, also those to come.

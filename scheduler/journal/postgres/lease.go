@@ -87,7 +87,7 @@ func (j *Postgres) keepLeases() {
 	}
 }
 
-// holding is what the database says of a run that this process holds.
+// holding is the database's row of a run that this process holds.
 type holding struct {
 	lease  []byte
 	cancel bool

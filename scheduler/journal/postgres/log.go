@@ -201,7 +201,7 @@ func (l *pgLog) Close() error {
 	return l.EndClose(err)
 }
 
-// endLease gives the lease up, and cancels the run where its holder did not do what was asked of it.
+// endLease releases the lease, and cancels the run where its holder did not do what was asked of it.
 func (l *pgLog) endLease(ctx context.Context, c *pgdb.Conn) error {
 	var cancel bool
 	held, err := c.QueryRow(ctx, "UPDATE journal_run SET lease = NULL WHERE key = $1 AND lease = $2 RETURNING cancel", []any{l.key, l.lease}, &cancel)

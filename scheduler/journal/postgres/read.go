@@ -234,7 +234,7 @@ func (j *Postgres) Follow(ctx context.Context, id string, after int64) iter.Seq2
 		defer sub.Close()
 		decoder := j.newDecoder(ctx, false)
 		for {
-			// How the run stands is read before its events: what it says is in them.
+			// The run's state is read before its events, so that they cover it.
 			r, err := j.findRunByID(ctx, id)
 			if err != nil {
 				yield(nil, err)

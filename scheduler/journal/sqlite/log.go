@@ -293,7 +293,7 @@ func (l *sqliteLog) Close() error {
 	return l.EndClose(j.write(l.endLease))
 }
 
-// endLease gives the lease up, and cancels the run where its holder did not do what was asked of it.
+// endLease releases the lease, and cancels the run where its holder did not do what was asked of it.
 func (l *sqliteLog) endLease(c *sqlitefile.Conn) error {
 	var cancel bool
 	held, err := c.QueryRow("UPDATE run SET lease = NULL WHERE key = ? AND lease = ? RETURNING cancel", []any{l.key, l.lease}, &cancel)

@@ -208,7 +208,7 @@ func (j *SQLite) Follow(ctx context.Context, id string, after int64) iter.Seq2[*
 	return stored.Follow(ctx, j, id, after)
 }
 
-// Subscribe gives no notice: SQLite tells nothing of other processes.
+// Subscribe returns nil: SQLite does not tell of other processes.
 func (*SQLite) Subscribe(string) (noticed <-chan struct{}, stop func()) { return nil, func() {} }
 
 // Events returns those of a run.

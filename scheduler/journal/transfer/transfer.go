@@ -58,7 +58,7 @@ type Left struct {
 
 // Copy copies all runs that no process holds, the oldest first. It may be repeated: what is
 // there already is compared only. progress is told how many of how many runs are done; it may
-// be nil. Where the error is not nil the report says what was done before.
+// be nil. Where the error is not nil the report is of what was done before.
 func Copy(ctx context.Context, from, to Store, progress func(done, all int)) (*Report, error) {
 	report := &Report{}
 	if err := checkDifferent(ctx, from, to); err != nil {

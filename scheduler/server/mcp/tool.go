@@ -168,7 +168,7 @@ func (c *client) flowTool(name string, f *service.LibraryFlow) *tool {
 	}
 }
 
-// answerTool returns the tool that gives a run what it waits for.
+// answerTool returns the tool that answers what a run waits for.
 func (c *client) answerTool() *tool {
 	text := func(doc string) value.Value { return value.OfMap(value.Pairs("type", "string", "description", doc)) }
 	answer := value.OfMap(value.Pairs("type", "object", "required", []string{"pointer", "value"}, "properties", value.OfMap(value.Pairs(

@@ -27,7 +27,7 @@ const (
 )
 
 // askUser asks the user for what the run waits for, a form for each step, and goes on with the
-// answers. why says what was wrong with answers. Where the client cannot ask, the result has
+// answers. why is what was wrong with answers. Where the client cannot ask, the result has
 // what the run waits for.
 func (t *turn) askUser(ctx context.Context, details *service.RunDetails, why string) (*sdk.CallToolResult, error) {
 	forms := t.userForms(details.State.Waiting, why)

@@ -27,7 +27,7 @@ func checkMessages(messages []value.Value) error {
 }
 
 // checkContent checks the content of a message. It may be null where the message is not the user's: an assistant that
-// calls tools says nothing.
+// calls tools has no text.
 func checkContent(at string, message value.Value) error {
 	content, _ := message.Get("content")
 	_, isText := content.Str()

@@ -123,7 +123,7 @@ func (in *request) lastQuestion() int {
 	return -1
 }
 
-// flowInputs returns what the request gives the flow: the inputs that a conversation has, and
+// flowInputs returns what the request passes to the flow: the inputs that a conversation has, and
 // every other field that the flow names.
 func (in *request) flowInputs(f *flow.Flow, user string) *value.Map {
 	properties, _ := f.Inputs.Doc().Get("properties")

@@ -13,7 +13,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// waitingRun returns the run that waits for what the user says now; nil for none. It is
+// waitingRun returns the run that waits for the user's message; nil for none. It is
 // found by the session, or by the conversation so far.
 func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
 	s := t.api.options.Service
@@ -46,7 +46,7 @@ func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
 	return info, nil
 }
 
-// answerField answers the first field that the run waits for with what the user says, and goes on
+// answerField answers the first field that the run waits for with the user's message, and goes on
 // with the run.
 func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	t.out.run = info.ID
@@ -99,7 +99,7 @@ func (t *turn) saidBefore(ctx context.Context, info *journal.RunInfo) (map[strin
 	return speech.Heard(), nil
 }
 
-// askField asks for the first field that a run waits for. why says what was wrong with an answer.
+// askField asks for the first field that a run waits for. why is what was wrong with an answer.
 // The conversation so far, which its next request begins with, leads back to the run.
 func (t *turn) askField(ctx context.Context, waiting []journal.WaitingFor, why string) error {
 	if len(waiting) == 0 {

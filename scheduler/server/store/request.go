@@ -72,7 +72,7 @@ func (s *Store) EndRequest(ctx context.Context, r *Request) error {
 	})
 }
 
-// ReleaseRequest gives up the claim of one that has begun nothing. A request that has no
+// ReleaseRequest releases the claim of one that has begun nothing. A request that has no
 // answer and no other claim is deleted: the client may correct it and use its key again. The claim
 // of a server that died stays, so that such a request is only repeated as it was.
 func (s *Store) ReleaseRequest(ctx context.Context, r *Request) error {

@@ -115,7 +115,7 @@ func (t *Triggers) Schedule(p service.Principal, id string) (*Schedule, error) {
 	return nil, unknown
 }
 
-// renderInputs returns the inputs that a trigger gives, checked against those of the flow.
+// renderInputs returns the inputs that a trigger sets, checked against those of the flow.
 // known is the one value that its templates know, by its name.
 func renderInputs(ctx context.Context, f *flow.Flow, inputs *flow.Param, name string, known value.Value) (value.Value, error) {
 	rendered, err := inputs.Render(ctx, prompt.Values{Map: value.Pairs(name, known)})

@@ -6,7 +6,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 )
 
-// Source is where [ListMemories] reads: a store gives it for one listing.
+// Source is where [ListMemories] reads: a store makes one for each listing.
 type Source struct {
 	// Load returns the memory of an id, or nil.
 	Load func(id string) (*memory.BaseMemory, error)

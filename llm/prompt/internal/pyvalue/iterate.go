@@ -216,7 +216,7 @@ func (m *Run) LengthOf(v Val) (int, error) {
 	return 0, e
 }
 
-// IsText reports whether v is a text, be it escaped.
+// IsText reports whether v is a text, escaped or not.
 func IsText(v Val) bool {
 	_, isStr := v.AsString()
 	return isStr || v.isMarkup()

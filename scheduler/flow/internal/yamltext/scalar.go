@@ -11,7 +11,7 @@ import (
 
 // scalarTrace reads a scalar again, along its known text. The YAML library has
 // checked the scalar, so what it says is only looked for, not verified: where
-// source and text differ the trace gives up.
+// source and text differ the trace ends.
 type scalarTrace struct {
 	src  []byte
 	pos  int

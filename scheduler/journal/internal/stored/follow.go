@@ -21,7 +21,7 @@ func Follow(ctx context.Context, store journal.RunReader, id string, after int64
 		tick := time.NewTicker(pollInterval)
 		defer tick.Stop()
 		for {
-			// How the run stands is read before its events: what it says is in them.
+			// The run's state is read before its events, so that they cover it.
 			info, err := store.Run(ctx, id)
 			if err != nil {
 				yield(nil, err)
