@@ -237,6 +237,8 @@ func (r *reader) readParameter(given value.Value) (Parameter, error) {
 		return p, wording.Errorf("it has no name")
 	case !ok:
 		return p, wording.Errorf("%s is in %q, which is none of path, query, header and cookie", p.Name, p.In)
+	case stringMember(given, unsupportedFormat) != "":
+		return p, wording.Errorf("%s has the collectionFormat %q, which is not supported", p.Name, stringMember(given, unsupportedFormat))
 	case p.Style == "":
 		p.Style = usual
 	case !slices.Contains([]string{"simple", "form", "spaceDelimited", "pipeDelimited", "deepObject"}, p.Style):

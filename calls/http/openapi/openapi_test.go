@@ -166,6 +166,9 @@ paths:
         - {name: tags, in: query, type: array, items: {type: string}}
         - {name: kinds, in: query, type: array, items: {type: string}, collectionFormat: multi}
         - {name: n, in: query, type: integer, minimum: 1}
+        - {name: tabs, in: query, type: array, items: {type: string}, collectionFormat: tsv}
+        - {name: bars, in: query, type: array, items: {type: string}, collectionFormat: pipes}
+        - {name: X-Bars, in: header, type: array, items: {type: string}, collectionFormat: pipes}
     put: {operationId: putPet, parameters: [{name: body, in: body, required: true, schema: {$ref: '#/definitions/Pet'}}]}
     post:
       operationId: upload
@@ -188,8 +191,20 @@ paths:
 		`query tags false form false {"items":{"type":"string"},"type":"array"}`,
 		`query kinds false form true {"items":{"type":"string"},"type":"array"}`,
 		`query n false form true {"minimum":1,"type":"integer"}`,
+		`query bars false pipeDelimited false {"items":{"type":"string"},"type":"array"}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	var refused []string
+	for _, r := range op.Refused {
+		refused = append(refused, fmt.Sprint(r.In, " ", r.Name, ": ", r.Err))
+	}
+	want = []string{
+		`query tabs: parameter 3: tabs has the collectionFormat "tsv", which is not supported`,
+		`header X-Bars: parameter 5: X-Bars has the collectionFormat "pipes", which is not supported`,
+	}
+	if diff := cmp.Diff(want, refused); diff != "" {
 		t.Error(diff)
 	}
 	if body := find(t, doc.JSON(), "putPet").Body; body == nil || !body.Required || body.ContentType != "application/json" {
@@ -207,9 +222,9 @@ paths:
 		t.Errorf("without a host it goes to %q", op.Server)
 	}
 	for bad, want := range map[string]string{
-		"paths: {/x: {get: {parameters: [{name: a, in: query, type: array, items: {type: string}, collectionFormat: tsv}]}}}": "collectionFormat: tsv",
-		"paths: {/x: {get: {parameters: [{name: a, in: query, type: integer, minimum: low}]}}}":                               "Swagger 2.0",
-		"paths: {/x: {get: {parameters: [{name: a, in: body}]}}}\ndefinitions: {X: null}":                                     "",
+		"paths: {/x: {post: {parameters: [{name: a, in: formData, type: array, items: {type: string}, collectionFormat: tsv}]}}}": "collectionFormat: tsv",
+		"paths: {/x: {get: {parameters: [{name: a, in: query, type: integer, minimum: low}]}}}":                                   "Swagger 2.0",
+		"paths: {/x: {get: {parameters: [{name: a, in: body}]}}}\ndefinitions: {X: null}":                                         "",
 		"paths: 3": "Swagger 2.0",
 	} {
 		_, err := openapi.Upgrade(parse(t, head+bad))

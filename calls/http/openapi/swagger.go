@@ -69,11 +69,18 @@ func withFormats(doc value.Value) (value.Value, error) {
 	if stringMember(doc, "in") == "" || stringMember(doc, "type") != "array" {
 		return value.OfMap(m), nil
 	}
-	switch stringMember(doc, "collectionFormat") {
-	case "":
+	format, in := stringMember(doc, "collectionFormat"), stringMember(doc, "in")
+	isWritten := in == "query" && format != "tsv" || format == "csv"
+	switch {
+	case format == "":
 		m.Set("collectionFormat", value.OfString("csv"))
-	case "tsv":
+	case in == "formData" && format == "tsv":
 		return value.Value{}, wording.Errorf("the parameter %s is written with tabs (collectionFormat: tsv), which is not supported", stringMember(doc, "name"))
+	case in != "formData" && !isWritten:
+		m.Set(unsupportedFormat, value.OfString(format)) // the library would take it for commas
 	}
 	return value.OfMap(m), nil
 }
+
+// unsupportedFormat is a member of converted parameters that cannot be given: how their lists are written.
+const unsupportedFormat = "x-unsupported-collection-format"

@@ -6,6 +6,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 var _ = wording.Add(wording.Catalog{
 	"%s and %s are both the operation %q: name it as METHOD /path": "%s 和 %s 都是操作 %q：请写成 METHOD /path",
 	"%s has the style %q, which is not supported":                  "%s 的 style 是 %q，不受支持",
+	"%s has the collectionFormat %q, which is not supported":       "%s 的 collectionFormat 是 %q，不受支持",
 	"%s is in %q, which is none of path, query, header and cookie": "%s 的 in 是 %q，不是 path、query、header 或 cookie",
 	"a schema is nested deeper than %d":                            "schema 嵌套超过 %d 层",
 	"a schema is of type %s":                                       "schema 的类型是 %s",
