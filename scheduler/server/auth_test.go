@@ -186,6 +186,13 @@ func TestPutSource(t *testing.T) {
 	if r := f.do(token, "PUT", path+"?force=true", broken, "If-Match", "*"); r.status != http.StatusOK {
 		t.Errorf("a broken text by force: %d %s", r.status, r.text)
 	}
+	const noFlow = `{"text": "name: x\nstesp: []\n"}`
+	if r := f.do(token, "PUT", path+"?force=true", noFlow, "If-Match", "*"); r.status != http.StatusUnprocessableEntity || !strings.Contains(r.at("/detail"), "no steps") {
+		t.Errorf("a text without steps by force: %d %s", r.status, r.text)
+	}
+	if r := f.do(token, "GET", "/api/v1/flows/edited", ""); r.status != http.StatusOK || r.at("/errors") == "0" {
+		t.Errorf("the flow after that: %d %s", r.status, r.text)
+	}
 	if r := f.do(token, "POST", "/api/v1/runs", `{"flow": "edited"}`); r.status != http.StatusUnprocessableEntity {
 		t.Errorf("it starts: %d %s", r.status, r.text)
 	}

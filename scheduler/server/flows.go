@@ -233,7 +233,7 @@ type putSourceInput struct {
 	FlowID
 	IfMatch     string `header:"If-Match" doc:"The ETag of the text that was edited."`
 	IfNoneMatch string `header:"If-None-Match" enum:"*" doc:"* creates the flow, in the first folder of flows, and never overwrites a file."`
-	Force       bool   `query:"force" doc:"Write a text with errors, too."`
+	Force       bool   `query:"force" doc:"Write a text with errors, too, where it has steps."`
 	Body        sourceBody
 }
 
@@ -245,7 +245,7 @@ type putSourceOutput struct {
 }
 
 // putSource replaces the text of a flow, unless that has changed meanwhile, or creates a flow. A text with errors is written
-// with Force only.
+// with Force only, one without steps never.
 func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*putSourceOutput, error) {
 	s.editing.Lock()
 	defer s.editing.Unlock()
@@ -269,6 +269,9 @@ func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*putSourceO
 	}
 	if f == nil && !in.Force {
 		return nil, brokenFlow(problems)
+	}
+	if err := service.CheckFlowText(in.Body.Text); err != nil {
+		return nil, err // nobody would find the flow again
 	}
 	if err := writeAtomically(found.File, in.Body.Text); err != nil {
 		return nil, err

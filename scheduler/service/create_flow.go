@@ -1,6 +1,7 @@
 package service
 
 import (
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -42,11 +43,19 @@ func (l *Library) NewFile(id string) (string, error) {
 	return filepath.Join(l.roots[0], filepath.FromSlash(stem)+flowSuffixes()[0]), nil
 }
 
+// CheckFlowText returns an error for a text that is not that of a flow: a [Library] would not have its file.
+func CheckFlowText(text string) error {
+	if !stepsKey.MatchString(text) {
+		return calls.Errorf(calls.Invalid, "the text has no steps, so it is not a flow")
+	}
+	return nil
+}
+
 // Create writes the text of a new flow below the first folder. The error is [fs.ErrExist] where a file has that
 // name, in any of the folders and with any suffix of flows.
 func (l *Library) Create(id, text string) error {
-	if !stepsKey.MatchString(text) {
-		return calls.Errorf(calls.Invalid, "the text has no steps, so it is not a flow")
+	if err := CheckFlowText(text); err != nil {
+		return err
 	}
 	stem, err := newFlowPath(id)
 	if err != nil {
@@ -77,11 +86,26 @@ func (l *Library) Create(id, text string) error {
 	return createFile(dir, filepath.FromSlash(stem)+flowSuffixes()[0], text)
 }
 
-// createFile writes a file that must not exist, and the folders around it.
+// createFile writes a file that must not exist, and the folders around it. The file is there with its whole text
+// or not at all, also where the process is killed.
 func createFile(dir *os.Root, name, text string) error {
-	if err := dir.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+	folder := filepath.Dir(name)
+	if err := dir.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
+	temporary := filepath.Join(folder, ".new-"+rand.Text())
+	if err := writeNewFile(dir, temporary, text); err != nil {
+		return err
+	}
+	err := dir.Link(temporary, name)
+	if err != nil && !errors.Is(err, fs.ErrExist) { // the file system has no links
+		err = writeNewFile(dir, name, text)
+	}
+	return errors.Join(err, dir.Remove(temporary))
+}
+
+// writeNewFile writes a file that must not exist; on an error it is removed.
+func writeNewFile(dir *os.Root, name, text string) error {
 	file, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err

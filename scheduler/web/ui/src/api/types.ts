@@ -3377,7 +3377,7 @@ export interface operations {
     "put-source": {
         parameters: {
             query?: {
-                /** @description Write a text with errors, too. */
+                /** @description Write a text with errors, too, where it has steps. */
                 force?: boolean;
             };
             header?: {
