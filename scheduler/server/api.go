@@ -23,6 +23,8 @@ const base = "/api/v1"
 type endpoint struct {
 	method, path string
 	id, summary  string
+	// advice is how the endpoint is best used; "" where the summary says enough.
+	advice string
 	// scope is what the token needs; open endpoints need no token.
 	scope store.Scope
 	open  bool
@@ -86,7 +88,7 @@ type Listing struct {
 // addEndpoint adds an endpoint.
 func addEndpoint[I, O any](s *Server, e endpoint, handle func(context.Context, *I) (*O, error)) {
 	op := huma.Operation{
-		Method: e.method, Path: e.path, OperationID: e.id, Summary: e.summary, DefaultStatus: e.status,
+		Method: e.method, Path: e.path, OperationID: e.id, Summary: e.summary, Description: e.advice, DefaultStatus: e.status,
 		MaxBodyBytes: s.options.MaxBody, SkipValidateBody: e.bodyType != nil, Tags: []string{tagOf(e.path)},
 		Responses: map[string]*huma.Response{}, Middlewares: huma.Middlewares{s.requireScope(e)},
 	}

@@ -173,6 +173,20 @@ func (f *feed) changesAfter(n int64) (changes []change, known bool, arrived <-ch
 	return slices.Clone(f.changes[i:]), true, f.arrived
 }
 
+// findPlace returns the number of the change that a stream goes on after: that of the id of the last one that
+// its client knows, or the newest. isReset is true for an id whose changes are not all there any more.
+func (f *feed) findPlace(lastID string) (at int64, isReset bool) {
+	if lastID == "" {
+		return f.newestNumber(), false
+	}
+	n, isOwn := f.changeNumber(lastID)
+	_, known, _ := f.changesAfter(n)
+	if isOwn && known {
+		return n, false
+	}
+	return f.newestNumber(), true
+}
+
 // changeID returns the id of a change.
 func (f *feed) changeID(n int64) string { return f.boot + "." + strconv.FormatInt(n, 10) }
 

@@ -9,22 +9,20 @@ type feedInput struct {
 	LastEventID string `header:"Last-Event-ID" doc:"The id of the last change that is known."`
 }
 
-// followRuns streams the changes of the states of visible runs.
+// followRuns streams the changes of the states of visible runs. Its place among the changes is found before its
+// first byte: what a client fetches once the stream is open is followed by all changes since.
 func (s *Server) followRuns(ctx context.Context, in *feedInput) (*stream, error) {
 	p := principalOf(ctx)
-	return s.newStream(func(ctx context.Context, e *sseWriter) error {
-		if err := s.feed.addReader(ctx); err != nil {
-			return err
-		}
+	if err := s.feed.addReader(ctx); err != nil {
+		return nil, err
+	}
+	at, isReset := s.feed.findPlace(in.LastEventID)
+	out, err := s.newStream(func(ctx context.Context, e *sseWriter) error {
 		defer s.feed.removeReader()
-		at := s.feed.newestNumber()
-		if in.LastEventID != "" {
-			n, ok := s.feed.changeNumber(in.LastEventID)
-			if _, known, _ := s.feed.changesAfter(n); !ok || !known {
-				e.addEvent(s.feed.changeID(at), "reset", []byte("{}"))
-			} else {
-				at = n
-			}
+		if isReset {
+			e.addEvent(s.feed.changeID(at), "reset", []byte("{}"))
+		} else {
+			e.addID(s.feed.changeID(at))
 		}
 		idle := time.NewTicker(heartbeat)
 		defer idle.Stop()
@@ -52,4 +50,8 @@ func (s *Server) followRuns(ctx context.Context, in *feedInput) (*stream, error)
 			}
 		}
 	})
+	if err != nil {
+		s.feed.removeReader()
+	}
+	return out, err
 }

@@ -96,6 +96,8 @@ func (s *Server) registerRuns() {
 	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/waiting", id: "list-waiting", summary: "List all that runs wait for, the oldest first", scope: store.RunsRead}, s.listWaiting)
 	addEndpoint(s, endpoint{
 		method: http.MethodGet, path: base + "/events", id: "follow-runs", summary: "Follow the states of all runs as server-sent events", scope: store.RunsRead,
+		advice: "The stream begins with what changes after it was opened. A client that shows lists opens it first, and fetches the lists once it is open, " +
+			"and again after an event reset: some changes before that are not known any more. An event run has a run after a change.",
 		media: []string{"text/event-stream"},
 	}, s.followRuns)
 }

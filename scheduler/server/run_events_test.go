@@ -81,7 +81,7 @@ func TestPagesOfEvents(t *testing.T) {
 }
 
 // follow reads a stream in the background, line by line.
-func (f *fixture) follow(token, path string) (lines <-chan string, stop func()) {
+func (f *fixture) follow(token, path string, headers ...string) (lines <-chan string, stop func()) {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(f.t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, f.base+path, nil)
@@ -90,6 +90,9 @@ func (f *fixture) follow(token, path string) (lines <-chan string, stop func()) 
 	}
 	r.Header.Set("Accept", eventStream)
 	r.Header.Set("Authorization", "Bearer "+token)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil || answer.StatusCode != http.StatusOK {
 		f.t.Fatal(err, answer)
@@ -179,4 +182,28 @@ func TestFeed(t *testing.T) {
 			t.Fatal("no change came")
 		}
 	}
+}
+
+// TestFeedResumes: a client whose stream broke off before any change comes back with the id that the stream began with,
+// and gets what has changed since; with the id of another server it is told that changes may be lost.
+func TestFeedResumes(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	lin := f.token("lin", store.RunsRead, store.RunsWrite)
+	other, stopOther := f.follow(lin, "/api/v1/events") // so that changes are kept
+	defer stopOther()
+	until(t, other, "id: ")
+	first, stop := f.follow(lin, "/api/v1/events")
+	var id string
+	for isFound := false; !isFound; {
+		id, isFound = strings.CutPrefix(<-first, "id: ")
+	}
+	stop()
+	run := f.start(lin, "echo", `{"question": "q"}`)
+	until(t, other, `"finished"`)
+	again, stopAgain := f.follow(lin, "/api/v1/events", "Last-Event-ID", id)
+	defer stopAgain()
+	until(t, again, run)
+	stranger, stopStranger := f.follow(lin, "/api/v1/events", "Last-Event-ID", "another.1")
+	defer stopStranger()
+	until(t, stranger, "event: reset")
 }

@@ -91,6 +91,9 @@ func (e *sseWriter) addEvent(id, name string, data []byte) {
 	e.buf.WriteString("\n\n")
 }
 
+// addID tells the client an id to come back with, without an event.
+func (e *sseWriter) addID(id string) { e.buf.WriteString("id: " + id + "\n\n") }
+
 // addComment adds a comment, which clients ignore.
 func (e *sseWriter) addComment(text string) { e.buf.WriteString(": " + text + "\n\n") }
 

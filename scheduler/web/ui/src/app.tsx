@@ -1,8 +1,8 @@
-import { Component, Suspense, lazy, useCallback, useEffect, useRef, useState, type ComponentType, type ReactNode } from "react";
+import { Component, Suspense, lazy, useEffect, useRef, useState, type ComponentType, type ReactNode } from "react";
 import { Link, Redirect, Route, Switch, useLocation } from "wouter";
 import { api, unauthorized, type Schemas } from "./api/client.ts";
 import { useLoad } from "./api/load.ts";
-import { useFeed, useFeedSource, type StreamState } from "./api/stream.ts";
+import { useFeedSource, useFreshList, type StreamState } from "./api/stream.ts";
 import { ErrorBox, Loading } from "./components/common.tsx";
 import { languages, setLanguage, useLanguage, useText, type Key, type Language } from "./i18n.ts";
 import { Login } from "./login.tsx";
@@ -127,8 +127,7 @@ function NotFound() {
 function WaitingCount() {
   const t = useText();
   const waiting = useLoad((signal) => api.get("/api/v1/waiting", { query: { limit: 100 }, signal }), []);
-  const reload = useCallback(() => waiting.reload(), [waiting.reload]);
-  useFeed({ onRun: reload, onReset: reload });
+  useFreshList(waiting.reload);
   const n = waiting.data?.items.length ?? 0;
   if (n === 0) return null;
   return <span className="count" aria-label={t("nav.waiting", { n })}>{waiting.data?.next ? `${n}+` : n}</span>;

@@ -5,6 +5,7 @@ export interface Loaded<T> {
   data?: T;
   error?: Error;
   loading: boolean;
+  /** Loads it again: at once, or after what is being loaded, so that calls without end do not keep that from coming. */
   reload(): void;
   setData(change: (old: T | undefined) => T | undefined): void;
 }
@@ -17,18 +18,28 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: read
   newest.current = load;
   const key = JSON.stringify(deps);
   const shown = useRef(key);
+  const isBusy = useRef(false);
+  const isStale = useRef(false);
   useEffect(() => {
     const abort = new AbortController();
     const isOther = shown.current !== key;
     shown.current = key;
+    isBusy.current = true;
+    isStale.current = false;
     setState((old) => (isOther ? { loading: true } : { ...old, loading: true }));
-    newest.current(abort.signal).then(
-      (data) => !abort.signal.aborted && setState({ data, loading: false }),
-      (error: Error) => !abort.signal.aborted && setState((old) => ({ ...old, error, loading: false })),
-    );
+    const take = (change: (old: { data?: T }) => { data?: T; error?: Error }) => {
+      if (abort.signal.aborted) return;
+      isBusy.current = false;
+      setState((old) => ({ ...change(old), loading: false }));
+      if (isStale.current) setTurn((n) => n + 1);
+    };
+    newest.current(abort.signal).then((data) => take(() => ({ data })), (error: Error) => take((old) => ({ ...old, error })));
     return () => abort.abort();
   }, [key, turn]);
-  const reload = useCallback(() => setTurn((n) => n + 1), []);
+  const reload = useCallback(() => {
+    if (isBusy.current) isStale.current = true;
+    else setTurn((n) => n + 1);
+  }, []);
   const setData = useCallback((change: (old: T | undefined) => T | undefined) => setState((old) => ({ ...old, data: change(old.data) })), []);
   return { ...state, reload, setData };
 }
@@ -64,7 +75,7 @@ export function usePages<T>(load: (cursor: string | undefined, signal: AbortSign
     busy.current = abort;
     newest.current(data.next, abort.signal).then(
       (page) => {
-        if (!abort.signal.aborted) setData((old) => old && { items: [...old.items, ...page.items], next: page.next });
+        if (!abort.signal.aborted) setData((old) => (old?.next === data.next ? { items: [...old.items, ...page.items], next: page.next } : old));
         busy.current = null;
       },
       () => (busy.current = null), // scrolling on asks again

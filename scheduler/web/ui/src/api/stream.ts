@@ -16,6 +16,8 @@ interface Stream {
   lastID: string;
   ended: boolean;
   onMessages(messages: Message[]): void;
+  /** Called when it is open and does not go on after an event that is known: what came before is not told. */
+  onBegin(): void;
   onState(state: StreamState, error?: Error): void;
 }
 
@@ -57,12 +59,13 @@ async function follow(stream: Stream, signal: AbortSignal) {
         throw error;
       }
       stream.onState("open");
+      if (!stream.lastID) stream.onBegin();
       for await (const messages of readMessages(response.body!)) {
         if (signal.aborted) return;
         failures = -1;
         wait = 500;
-        stream.lastID = messages.at(-1)?.id || stream.lastID;
-        stream.onMessages(messages);
+        stream.lastID = messages.findLast((m) => m.id)?.id ?? stream.lastID;
+        stream.onMessages(messages.filter((m) => m.data));
       }
     } catch {
       // The connection broke, or was closed here: the loop knows which.
@@ -99,7 +102,7 @@ export async function* readMessages(body: ReadableStream<Uint8Array>): AsyncGene
   }
 }
 
-/** Reads one event; null for a comment. */
+/** Reads one event, or an id alone, which has no data; null for a comment. */
 function parseMessage(block: string): Message | null {
   const message: Message = { id: "", name: "message", data: "" };
   let hasData = false;
@@ -114,22 +117,22 @@ function parseMessage(block: string): Message | null {
       hasData = true;
     }
   }
-  return hasData ? message : null;
+  return hasData || message.id ? message : null;
 }
 
 /**
  * Follows a stream while the component is mounted, from the event after lastID on. The
  * newest handler gets the messages. An empty url follows nothing. A background stream is
  * paused while the component of another one is mounted. Another turn follows one again that
- * has ended.
+ * has ended. onBegin is called when the stream is open and begins with what comes then.
  */
 export function useStream(
-  url: string, lastID: string, onMessages: (messages: Message[]) => void, { isBackground = false, turn = 0 } = {},
+  url: string, lastID: string, onMessages: (messages: Message[]) => void, { isBackground = false, turn = 0, onBegin = () => {} } = {},
 ): { state: StreamState; error?: Error } {
   const [state, setState] = useState<{ state: StreamState; error?: Error }>({ state: "connecting" });
-  const handler = useRef(onMessages);
+  const handlers = useRef({ onMessages, onBegin });
   useEffect(() => {
-    handler.current = onMessages;
+    handlers.current = { onMessages, onBegin };
   });
   const start = useRef(lastID);
   start.current = lastID;
@@ -137,7 +140,8 @@ export function useStream(
     if (!url) return;
     const stream: Stream = {
       url, lastID: start.current, ended: false,
-      onMessages: (messages) => handler.current(messages),
+      onMessages: (messages) => handlers.current.onMessages(messages),
+      onBegin: () => handlers.current.onBegin(),
       onState: (state, error) => setState({ state, error }),
     };
     if (isBackground) stack.unshift(stream);
@@ -152,34 +156,58 @@ export function useStream(
 }
 
 type RunItem = Schemas["RunItem"];
-type FeedListener = { onRun?(item: RunItem): void; onReset?(): void };
+type FeedListener = { onRun(item: RunItem): void; onReset(): void };
 const feedListeners = new Set<FeedListener>();
 
 /** Mounted once, by the frame of the page: follows the changes of all runs. */
 export function useFeedSource(): StreamState {
+  const reset = () => feedListeners.forEach((l) => l.onReset());
   return useStream("/api/v1/events", "", (messages) => {
     for (const m of messages) {
-      if (m.name === "reset") feedListeners.forEach((l) => l.onReset?.());
+      if (m.name === "reset") reset();
       if (m.name !== "run") continue;
       publishRun(JSON.parse(m.data) as RunItem);
     }
-  }, { isBackground: true }).state;
+  }, { isBackground: true, onBegin: reset }).state;
 }
 
 /** Tells who follows the feed of a change that came another way: while a run is shown, its own stream is open instead. */
 export function publishRun(item: RunItem) {
-  feedListeners.forEach((l) => l.onRun?.(item));
+  feedListeners.forEach((l) => l.onRun(item));
 }
 
-/** Calls the handlers when the state of a run changes; onReset when changes may be lost. */
-export function useFeed(listener: FeedListener) {
-  const newest = useRef(listener);
+/**
+ * Calls onRun when the state of a run changes, and onReset when changes may be lost: also when the
+ * feed opens, for a list that was fetched before lacks what changed between.
+ */
+export function useFeed(onRun: (item: RunItem) => void, onReset: () => void) {
+  const newest = useRef({ onRun, onReset });
   useEffect(() => {
-    newest.current = listener;
+    newest.current = { onRun, onReset };
   });
   useEffect(() => {
-    const entry: FeedListener = { onRun: (item) => newest.current.onRun?.(item), onReset: () => newest.current.onReset?.() };
+    const entry: FeedListener = { onRun: (item) => newest.current.onRun(item), onReset: () => newest.current.onReset() };
     feedListeners.add(entry);
     return () => void feedListeners.delete(entry);
   }, []);
+}
+
+/** How long changes are gathered before a list is loaded again, in ms. */
+const gatherTime = 150;
+
+/** Calls reload soon after changes of runs that concern a list, once for many that come together. */
+export function useFreshList(reload: () => void, concerns: (item: RunItem) => boolean = () => true) {
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const newest = useRef(reload);
+  useEffect(() => {
+    newest.current = reload;
+  });
+  const gather = () => {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      newest.current();
+    }, gatherTime);
+  };
+  useFeed((item) => concerns(item) && gather(), gather);
+  useEffect(() => () => clearTimeout(timer.current), []);
 }

@@ -80,7 +80,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Follow the states of all runs as server-sent events */
+        /**
+         * Follow the states of all runs as server-sent events
+         * @description The stream begins with what changes after it was opened. A client that shows lists opens it first, and fetches the lists once it is open, and again after an event reset: some changes before that are not known any more. An event run has a run after a change.
+         */
         get: operations["follow-runs"];
         put?: never;
         post?: never;

@@ -69,7 +69,7 @@ export function useRun(id: string): FollowedRun {
     setTurn((n) => n + 1);
     reload();
   }, [reload]);
-  useFeed({ onRun: (item) => item.run === id && item.last_seq > fold.current.state.lastSeq && stream.state === "ended" && restart() });
+  useFeed((item) => item.run === id && item.last_seq > fold.current.state.lastSeq && stream.state === "ended" && restart(), () => {});
 
   const { state, events } = fold.current;
   const info = run.data;

@@ -2,7 +2,7 @@ import { useRef, useState } from "react";
 import { Link, useLocation, useParams, useSearchParams } from "wouter";
 import { ApiError, api, type Schemas } from "../api/client.ts";
 import { useLoad, usePages } from "../api/load.ts";
-import { useFeed } from "../api/stream.ts";
+import { useFreshList } from "../api/stream.ts";
 import { Ago, Empty, ErrorBox, Loading, ScreenHead, StateBadge, Tabs } from "../components/common.tsx";
 import { Graph } from "../components/graph.tsx";
 import { Table, type Column } from "../components/table.tsx";
@@ -163,7 +163,7 @@ function faultsOf(error?: Error): Faults {
 function History({ flow }: { flow: FlowBody }) {
   const t = useText();
   const runs = usePages<Schemas["RunItem"]>((cursor, signal) => api.get("/api/v1/runs", { query: { flow: flow.name ?? flow.flow, cursor }, signal }), [flow.flow]);
-  useFeed({ onRun: (item) => item.flow === (flow.name ?? flow.flow) && runs.reload(), onReset: runs.reload });
+  useFreshList(runs.reload, (item) => item.flow === (flow.name ?? flow.flow));
   const columns: Column<Schemas["RunItem"]>[] = [
     { id: "state", title: t("runs.state"), width: "8rem", cell: (r) => <StateBadge state={r.queued ? "queued" : r.state} /> },
     { id: "run", title: t("flow.run_id"), width: "minmax(6rem, 1fr)", cell: (r) => <Link href={`/runs/${r.run}`}>{r.run.slice(-12)}</Link> },

@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 import { api, type Schemas } from "../api/client.ts";
 import { usePages } from "../api/load.ts";
-import { useFeed } from "../api/stream.ts";
+import { useFreshList } from "../api/stream.ts";
 import { Ago, Empty, ErrorBox, Loading, ScreenHead } from "../components/common.tsx";
 import { Table, type Column } from "../components/table.tsx";
 import { nameOf, reasonLines } from "../forms/why.tsx";
@@ -14,7 +14,7 @@ export default function Inbox() {
   const t = useText();
   const language = useLanguage();
   const list = usePages<Waiter>((cursor, signal) => api.get("/api/v1/waiting", { query: { cursor }, signal }), []);
-  useFeed({ onRun: list.reload, onReset: list.reload });
+  useFreshList(list.reload);
   const columns: Column<Waiter>[] = [
     { id: "flow", title: t("inbox.run"), width: "minmax(8rem, 1fr)", cell: (w) => <><Link href={`/inbox/${w.run}`} aria-label={t("inbox.answer_of", { flow: w.flow, step: w.step })}>{w.flow}</Link> <code className="hint">{w.run.slice(-6)}</code></> },
     { id: "step", title: t("inbox.step"), width: "minmax(6rem, 0.7fr)", cell: (w) => <code>{w.step}</code> },

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { api, type Schemas } from "../api/client.ts";
-import { useLoad, usePages, type Page } from "../api/load.ts";
-import { useFeed } from "../api/stream.ts";
+import { useLoad, usePages, type Page, type Pages } from "../api/load.ts";
+import { useFreshList } from "../api/stream.ts";
 import { Ago, Empty, ErrorBox, Loading, ScreenHead, StateBadge } from "../components/common.tsx";
 import { Table, type Column } from "../components/table.tsx";
 import { formatDuration, formatNumber } from "../format.ts";
@@ -23,7 +23,7 @@ export default function Runs() {
   const filters: Filters = Object.fromEntries(filterNames.flatMap((name) => (query.get(name) ? [[name, query.get(name)!]] : [])));
   const list = (cursor?: string, signal?: AbortSignal) => api.get("/api/v1/runs", { query: { ...filters, view: "progress", cursor }, signal });
   const runs = usePages<Run>(list, [filters]);
-  useFreshRuns(runs.items, (signal) => list(undefined, signal), runs.setItems);
+  useFreshRuns(runs, JSON.stringify(filters), (signal) => list(undefined, signal));
   const setFilter = (name: string, value: string) =>
     setQuery((old) => {
       const next = new URLSearchParams(old);
@@ -57,35 +57,35 @@ export default function Runs() {
   );
 }
 
-/** Loads the first page again soon after a change, and every two seconds while a run on it runs. */
-function useFreshRuns(items: Run[], load: (signal: AbortSignal) => Promise<Page<Run>>, setItems: (change: (old: Run[]) => Run[]) => void) {
+/** Loads the first page of what key names again soon after a change, and every two seconds while a run on it runs. */
+function useFreshRuns(runs: Pages<Run>, key: string, load: (signal: AbortSignal) => Promise<Page<Run>>) {
+  const { items, loading, reload, setItems } = runs;
   const busy = useRef(false);
   const again = useRef(false);
-  const newest = useRef(load);
-  newest.current = load;
+  const newest = useRef({ key, load });
+  newest.current = { key, load };
   const abort = useRef<AbortController>(null);
   const refresh = () => {
+    if (loading) return reload(); // what is on its way may be older
     if (busy.current) {
       again.current = true;
       return;
     }
     busy.current = true;
-    setTimeout(() => {
-      abort.current = new AbortController();
-      const asked = newest.current;
-      asked(abort.current.signal)
-        .then((page) => asked === newest.current && setItems((old) => mergeRuns(old, page)))
-        .catch(() => {}) // the next change, or the next tick, asks again
-        .finally(() => {
-          busy.current = false;
-          if (again.current) {
-            again.current = false;
-            refresh();
-          }
-        });
-    }, 150);
+    abort.current = new AbortController();
+    const asked = newest.current;
+    asked.load(abort.current.signal)
+      .then((page) => asked.key === newest.current.key && setItems((old) => mergeRuns(old, page)))
+      .catch(() => {}) // the next change, or the next tick, asks again
+      .finally(() => {
+        busy.current = false;
+        if (again.current) {
+          again.current = false;
+          tick.current();
+        }
+      });
   };
-  useFeed({ onRun: refresh, onReset: refresh });
+  useFreshList(refresh);
   const isRunning = items.some((r) => r.state === "running");
   const tick = useRef(refresh);
   tick.current = refresh;
