@@ -179,3 +179,57 @@ func TestForeignFire(t *testing.T) {
 		t.Errorf("a day later the fire without a schedule is %v", got)
 	}
 }
+
+// TestUnreadableRun: a fire is not settled while it cannot be known whether its run has begun.
+func TestUnreadableRun(t *testing.T) {
+	p := newProject(t, "cron: 0 * * * *, overlap: parallel", "2026-11-23T07:30:00Z")
+	s := p.serve()
+	s.tick()
+	schedule, err := s.Schedule(service.Principal{}, "f:s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := s.FireNow(t.Context(), schedule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.waitOver()
+	for _, id := range []string{"f:s", "gone:s"} { // as a process leaves it that dies once the run has begun
+		f := &store.Fire{Schedule: id, Key: "left", At: p.clock.Now(), Run: run, State: store.FireStarting}
+		if added, err := s.Store.AddFire(t.Context(), f, false); err != nil || !added {
+			t.Fatal(added, err)
+		}
+	}
+	states := func() (states []store.FireState) {
+		t.Helper()
+		for _, id := range []string{"f:s", "gone:s"} {
+			fires, err := s.Store.LastFires(t.Context(), id, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range fires {
+				if f.Key == "left" {
+					states = append(states, f.State)
+				}
+			}
+		}
+		return states
+	}
+	if err := s.Store.PauseSchedule(t.Context(), "f:s", true); err != nil {
+		t.Fatal(err)
+	}
+	p.clock.set(p.clock.Now().Add(25 * time.Hour))
+	p.isDown.Store(true)
+	if err := s.Tick(t.Context()); err == nil {
+		t.Error("nothing tells that the runs cannot be looked up")
+	}
+	if got := states(); !slices.Equal(got, []store.FireState{store.FireStarting, store.FireStarting}) {
+		t.Errorf("while the runs cannot be looked up the fires are %v", got)
+	}
+	p.isDown.Store(false)
+	p.clock.set(p.clock.Now().Add(time.Minute))
+	s.tick()
+	if got := states(); !slices.Equal(got, []store.FireState{store.FireStarted, store.FireStarted}) {
+		t.Errorf("later the fires are %v", got)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 	"github.com/callnode/scheduler/scheduler/trigger"
@@ -150,12 +151,11 @@ func (t *Triggers) openFires(ctx context.Context, schedule string) ([]*store.Fir
 	var open []*store.Fire
 	for _, f := range all {
 		if f.State == store.FireStarted {
-			info, err := t.Service.Run(ctx, service.Principal{}, f.Run)
-			isGone := calls.KindOf(err) == calls.NotFound
-			if err != nil && !isGone {
+			info, err := t.findRun(ctx, f)
+			if err != nil {
 				return nil, err
 			}
-			if isGone || info.State.IsOver() {
+			if info == nil || info.State.IsOver() {
 				if err := t.Store.SetFire(ctx, f, store.FireOver, ""); err != nil {
 					return nil, err
 				}
@@ -165,6 +165,16 @@ func (t *Triggers) openFires(ctx context.Context, schedule string) ([]*store.Fir
 		open = append(open, f)
 	}
 	return open, nil
+}
+
+// findRun returns the run of a fire; nil where it does not exist. With an error that is not known, and a fire that
+// is still to be carried out is left to its next turn.
+func (t *Triggers) findRun(ctx context.Context, f *store.Fire) (*journal.RunInfo, error) {
+	info, err := t.Service.Run(ctx, service.Principal{}, f.Run)
+	if calls.KindOf(err) == calls.NotFound {
+		return nil, nil
+	}
+	return info, err
 }
 
 // cancelEarlier ends the runs of the fires before one, and the fires whose runs have not begun; of those by hand,
@@ -255,7 +265,11 @@ func (t *Triggers) carryOut(ctx context.Context, f *store.Fire, since time.Time)
 
 // settleGone ends a fire whose schedule is gone, or whose flow has errors now.
 func (t *Triggers) settleGone(ctx context.Context, f *store.Fire) error {
-	if _, err := t.Service.Run(ctx, service.Principal{}, f.Run); err == nil {
+	info, err := t.findRun(ctx, f)
+	if err != nil {
+		return err
+	}
+	if info != nil {
 		return t.Store.SetFire(ctx, f, store.FireStarted, "")
 	}
 	return t.Store.SetFire(ctx, f, store.FireFailed, t.say("the schedule is gone, or its flow has errors"))
@@ -275,7 +289,11 @@ func (t *Triggers) begin(ctx context.Context, s *Schedule, f *store.Fire) (refus
 
 // startRun starts the run of a fire, or sees that it was started.
 func (t *Triggers) startRun(ctx context.Context, s *Schedule, f *store.Fire) (refused, err error) {
-	if info, err := t.Service.Run(ctx, service.Principal{}, f.Run); err == nil {
+	info, err := t.findRun(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if info != nil {
 		if err := t.Dispatcher.StartQueued(ctx, s.Principal(), info); err != nil {
 			return nil, err // the fire is taken up again after claimTime
 		}
@@ -295,7 +313,11 @@ func (t *Triggers) startRun(ctx context.Context, s *Schedule, f *store.Fire) (re
 		t.Log.Warn("a schedule could not start its run yet", "schedule", s.ID, "run", f.Run, "error", err)
 		return nil, nil // as above
 	}
-	if _, missing := t.Service.Run(ctx, service.Principal{}, f.Run); missing == nil {
+	began, lookUp := t.findRun(ctx, f)
+	if lookUp != nil {
+		return nil, lookUp
+	}
+	if began != nil {
 		return nil, t.Store.SetFire(ctx, f, store.FireStarted, "")
 	}
 	var unavailable *service.UnavailableError

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -54,6 +55,21 @@ type project struct {
 	database string
 	// remote carries the runs out; nil: the servers do.
 	remote *remote
+	// isDown is true while no run can be looked up.
+	isDown atomic.Bool
+}
+
+// fallible is a journal in which no run can be looked up while its project is down.
+type fallible struct {
+	journal.Journal
+	project *project
+}
+
+func (f fallible) Run(ctx context.Context, id string) (*journal.RunInfo, error) {
+	if f.project.isDown.Load() {
+		return nil, errors.New("no connection")
+	}
+	return f.Journal.Run(ctx, id)
 }
 
 // remote is other machines, which do nothing. The first so many times they cannot be told of a run.
@@ -75,12 +91,11 @@ func (r *remote) Start(_ context.Context, run service.RemoteRun) error {
 // onOtherMachine returns the same flow in another directory, on the same database.
 func (p *project) onOtherMachine() *project {
 	p.t.Helper()
-	other := *p
-	other.dir = p.t.TempDir()
+	other := &project{t: p.t, dir: p.t.TempDir(), clock: p.clock, database: p.database, remote: p.remote}
 	if err := os.CopyFS(filepath.Join(other.dir, "flows"), os.DirFS(filepath.Join(p.dir, "flows"))); err != nil {
 		p.t.Fatal(err)
 	}
-	return &other
+	return other
 }
 
 func (p *project) openJournal(ctx context.Context) (journal.Journal, error) {
@@ -149,7 +164,10 @@ func (p *project) serve() *server {
 			env.LLM = scripted.Echo{}
 			return &scheduler.StepExecutor{Env: env, Loader: loader, Provider: func(string) (llm.Provider, error) { return scripted.Echo{}, nil }}, nil, nil
 		},
-		Journal:   func(ctx context.Context, _ bool) (journal.Journal, error) { return p.openJournal(ctx) },
+		Journal: func(ctx context.Context, _ bool) (journal.Journal, error) {
+			j, err := p.openJournal(ctx)
+			return fallible{j, p}, err
+		},
 		Languages: func() *flow.Languages { return &flow.Languages{Default: "en"} },
 		Remote:    func(context.Context, string) (service.Remote, error) { return p.remote, nil },
 	})
