@@ -73,6 +73,7 @@ type Dispatcher struct {
 	stopping bool
 	active   map[string]context.CancelCauseFunc // the runs at work here
 	known    map[string]chan struct{}           // those at work or in the queue here; closed once they are not
+	queued   map[string]func() bool             // takes one of those that have come into the queue here out of it
 	failures map[string]int                     // how often an unheld run could not be recovered
 	stuck    map[string]int64                   // the last event of each unheld run found stuck
 }
@@ -90,7 +91,7 @@ func (s *Service) NewDispatcher(o DispatcherOptions) *Dispatcher {
 	}
 	d := &Dispatcher{
 		service: s, options: o, hub: hub{runs: map[string]*liveRun{}}, slots: newRunSlots(o.Limits),
-		active: map[string]context.CancelCauseFunc{}, known: map[string]chan struct{}{}, failures: map[string]int{}, stuck: map[string]int64{},
+		active: map[string]context.CancelCauseFunc{}, known: map[string]chan struct{}{}, queued: map[string]func() bool{}, failures: map[string]int{}, stuck: map[string]int64{},
 	}
 	d.ctx, d.end = context.WithCancelCause(context.Background())
 	return d
@@ -143,8 +144,27 @@ func (d *Dispatcher) queueRun(ctx context.Context, p Principal, r StartRequest) 
 		return notes, err
 	}
 	d.options.Changed(r.ID)
-	d.slots.enqueueReserved(p.User, func() { d.recoverRun(r.ID, p.User) })
+	d.noteQueued(r.ID, d.slots.enqueueReserved(p.User, func() { d.recoverRun(r.ID, p.User) }))
 	return notes, nil
+}
+
+// noteQueued keeps how a run is taken out of the queue, unless its turn has come already.
+func (d *Dispatcher) noteQueued(id string, withdraw func() bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known[id] != nil {
+		d.queued[id] = withdraw
+	}
+}
+
+// withdrawRun takes a run out of the queue here, where it is in it: it has been cancelled.
+func (d *Dispatcher) withdrawRun(id string) {
+	d.mu.Lock()
+	withdraw := d.queued[id]
+	d.mu.Unlock()
+	if withdraw != nil && withdraw() {
+		d.forgetRun(id)
+	}
 }
 
 // awaitSlot waits for a slot of the user.
@@ -209,6 +229,7 @@ func (d *Dispatcher) forgetRun(id string) {
 		close(known)
 	}
 	delete(d.known, id)
+	delete(d.queued, id)
 	delete(d.active, id)
 }
 
@@ -384,6 +405,9 @@ func (d *Dispatcher) Cancel(ctx context.Context, p Principal, id string) error {
 	_, err := d.service.Cancel(ctx, p, id)
 	if cancel != nil && calls.KindOf(err) == calls.Invalid { // it has ended since
 		err = nil
+	}
+	if err == nil {
+		d.withdrawRun(id)
 	}
 	d.options.Changed(id)
 	return err

@@ -276,6 +276,54 @@ func TestCancelBeforeItsSlot(t *testing.T) {
 	}
 }
 
+// A queued run that is cancelled leaves the queue at once: another one may come, and the run may be resumed.
+func TestCancelledRunLeavesTheQueue(t *testing.T) {
+	j, model := journalmemory.New(time.Now), heldModel{make(chan struct{})}
+	s := newServiceOf(model, func(context.Context, bool) (journal.Journal, error) { return j, nil })
+	d := s.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 1, PerUser: 1, Queued: 1}, Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	start := func() (string, error) {
+		id := service.NewRunID()
+		_, err := d.Start(t.Context(), anyone, service.StartRequest{ID: id, Flow: loadText(t, s, echoes), Inputs: value.OfMap(value.Pairs("question", "q"))}, 0)
+		return id, err
+	}
+	if _, err := start(); err != nil {
+		t.Fatal(err)
+	}
+	queued, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := start(); !errors.Is(err, service.ErrQueueFull) {
+		t.Errorf("a third run: %v", err)
+	}
+	if err := d.Cancel(t.Context(), anyone, queued); err != nil {
+		t.Fatal(err)
+	}
+	if active, waiting := d.Load(); active != 1 || waiting != 0 {
+		t.Errorf("%d are at work and %d wait", active, waiting)
+	}
+	if err := d.Resume(t.Context(), anyone, queued, service.ResumeWith{Wait: time.Millisecond}); !errors.Is(err, service.ErrNoSlot) {
+		t.Errorf("resuming the cancelled run: %v", err)
+	}
+	next, err := start()
+	if err != nil {
+		t.Errorf("the next run: %v", err)
+	}
+	close(model.released)
+	for _, err := range d.Follow(t.Context(), next, service.FollowOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Close(context.Background())
+	if info, err := s.Run(t.Context(), anyone, queued); err != nil || info.State != journal.RunCancelled {
+		t.Errorf("the cancelled run is %+v, %v", info, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A run that waits can be answered as soon as it is seen to wait, and of two answers at once
 // one is taken.
 func TestResumeAtOnce(t *testing.T) {

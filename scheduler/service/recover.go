@@ -70,7 +70,7 @@ func (d *Dispatcher) recoverOnce(ctx context.Context) error {
 			continue
 		}
 		user := info.Labels[journal.LabelOwner]
-		d.slots.enqueueAlways(user, func() { d.recoverRun(info.ID, user) })
+		d.noteQueued(info.ID, d.slots.enqueueAlways(user, func() { d.recoverRun(info.ID, user) }))
 	}
 	return nil
 }

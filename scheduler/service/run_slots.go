@@ -94,19 +94,22 @@ func (s *runSlots) cancelReservation() {
 }
 
 // enqueueReserved queues a run that [runSlots.reserveInQueue] has counted. It
-// calls admitted in a goroutine of its own once the run may begin.
-func (s *runSlots) enqueueReserved(user string, admitted func()) {
+// calls admitted in a goroutine of its own once the run may begin. withdraw takes the run out of the queue, and
+// reports whether it was still there.
+func (s *runSlots) enqueueReserved(user string, admitted func()) (withdraw func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.addLocked(user, &slotRequest{admitted: func() { go admitted() }, isQueued: true})
+	a := &slotRequest{admitted: func() { go admitted() }, isQueued: true}
+	s.addLocked(user, a)
+	return func() bool { return s.withdraw(user, a) }
 }
 
 // enqueueAlways is [runSlots.enqueueReserved] for a run that waits whether or not the queue is full.
-func (s *runSlots) enqueueAlways(user string, admitted func()) {
+func (s *runSlots) enqueueAlways(user string, admitted func()) (withdraw func() bool) {
 	s.mu.Lock()
 	s.queued++
 	s.mu.Unlock()
-	s.enqueueReserved(user, admitted)
+	return s.enqueueReserved(user, admitted)
 }
 
 func (s *runSlots) addLocked(user string, a *slotRequest) {
