@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -20,8 +22,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server"
 	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // eras are the versions of the protocol that clients speak here: the last one with sessions,
@@ -298,6 +302,55 @@ func TestMCPPage(t *testing.T) {
 			t.Errorf("the result is %s", doc.JSON())
 		}
 	})
+}
+
+// answeredMeanwhile is a journal in which a run is answered once, just before it is read to be shown while it waits.
+type answeredMeanwhile struct {
+	journal.Journal
+	answer func(run string)
+	done   atomic.Bool
+}
+
+func (j *answeredMeanwhile) Events(ctx context.Context, run string, from int64) iter.Seq2[*journal.Event, error] {
+	if info, err := j.Run(ctx, run); err == nil && info.State == journal.RunWaiting && info.Holder == nil && from == 1 && j.done.CompareAndSwap(false, true) {
+		j.answer(run)
+	}
+	return j.Journal.Events(ctx, run, from)
+}
+
+// TestMCPAnsweredMeanwhile: a call goes on to its end where another client answers the run in the moment in which this
+// one is to be asked.
+func TestMCPAnsweredMeanwhile(t *testing.T) {
+	dir, g := t.TempDir(), &gate{open: make(chan struct{})}
+	parts := newParts(dir, g)
+	open, j := parts.Journal, &answeredMeanwhile{}
+	parts.Journal = func(ctx context.Context, create bool) (_ journal.Journal, err error) {
+		j.Journal, err = open(ctx, create)
+		return j, err
+	}
+	s := service.New(parts)
+	t.Cleanup(func() { _ = s.Close() })
+	f := newFixture(t, dir, nil, func(o *server.Options) { o.Service = s })
+	const text = `name: held
+llm: slow
+steps:
+  - {id: place, call: slot, with: {current_schema: {type: object, required: [city], properties: {city: {type: string}}}, stages: []}}
+  - {id: say, call: chat, with: {user: "{{ place.slot_data.city }}"}}
+`
+	if err := os.WriteFile(filepath.Join(dir, "flows", "held.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	token := f.token("lin", store.RunsWrite, store.RunsRead)
+	j.answer = func(run string) {
+		if r := f.do(token, "POST", "/api/v1/runs/"+run+"/answers", `{"values": {"city": "Hangzhou"}}`); r.status != http.StatusAccepted {
+			t.Error(r.status, r.text)
+		}
+		time.AfterFunc(100*time.Millisecond, func() { close(g.open) })
+	}
+	result, doc := callTool(t, f.connect(token, eras()[1], nil, nil), "flow_held", nil)
+	if result.IsError || textAt(doc, "/state") != "finished" {
+		t.Errorf("the result is %s", doc.JSON())
+	}
 }
 
 // TestMCPState: what a client carries to its next request is good for its run and its user

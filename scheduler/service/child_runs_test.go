@@ -128,6 +128,39 @@ func TestFollowAnswered(t *testing.T) {
 	}
 }
 
+// Who follows a run until it waits again gets what follows on its answer, however late a machine takes that up.
+func TestFollowAnsweredLate(t *testing.T) {
+	m := newMachines(t, scripted.Echo{})
+	d := m.service.NewDispatcher(service.DispatcherOptions{Limits: service.Limits{Runs: 1, PerUser: 1}, On: "machines", Recover: "own", Log: slog.New(slog.DiscardHandler)})
+	defer d.Close(context.Background())
+	id := service.NewRunID()
+	if _, err := d.Start(t.Context(), anyone, service.StartRequest{ID: id, Flow: loadText(t, m.service, waitsForCity), Inputs: value.OfMap(nil)}, 0); err != nil {
+		t.Fatal(err)
+	}
+	options := service.FollowOptions{UntilWaiting: true}
+	follow := func() (last *service.Frame) {
+		t.Helper()
+		for batch, err := range d.Follow(t.Context(), id, options) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = batch[len(batch)-1]
+			if last.Type == journal.StepAnswered {
+				close(m.areBusy)
+			}
+		}
+		return last
+	}
+	options = service.FollowOptions{After: follow().Seq, UntilWaitingAgain: true}
+	m.areBusy = make(chan struct{})
+	if err := d.Resume(t.Context(), anyone, id, service.ResumeWith{Answers: answersFor("place", "/city", "Hangzhou")}); err != nil {
+		t.Fatal(err)
+	}
+	if last := follow(); last.Type != journal.FlowFinished {
+		t.Errorf("followed to %s", last.Type)
+	}
+}
+
 // A child run that waits makes the run wait; answers to it go to the child, once.
 func TestChildWaits(t *testing.T) {
 	m := newMachines(t, scripted.Echo{})

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -14,6 +15,9 @@ type FollowOptions struct {
 	After int64
 	// UntilWaiting ends where the run waits for values, and not only where it is over.
 	UntilWaiting bool
+	// UntilWaitingAgain is UntilWaiting for a run that waits at After and is being answered: it ends where the run
+	// waits after it has gone on. Answers alone do not count, as other machines may take them up later.
+	UntilWaitingAgain bool
 	// Idle yields an empty batch whenever nothing has happened for so long; 0 does not.
 	Idle time.Duration
 }
@@ -42,6 +46,7 @@ type follower struct {
 	noticed <-chan struct{} // receives when another process may have written; nil where the journal does not tell
 	options FollowOptions
 	since   time.Time // how the run stood before is old
+	goesOn  bool      // an event other than an answer has come
 	idle    time.Duration
 }
 
@@ -91,6 +96,7 @@ func (f *follower) yieldNext(ctx context.Context, yield func([]*Frame, error) bo
 func (f *follower) yieldBatch(batch []*Frame, yield func([]*Frame, error) bool) bool {
 	f.options.After = batch[len(batch)-1].Seq
 	f.idle = 0
+	f.goesOn = f.goesOn || slices.ContainsFunc(batch, func(frame *Frame) bool { return frame.Type != journal.StepAnswered })
 	return yield(batch, nil)
 }
 
@@ -103,7 +109,7 @@ func (f *follower) readJournal(ctx context.Context, yield func([]*Frame, error) 
 		return false, true
 	}
 	if info.LastSeq <= f.options.After {
-		return false, isStreamOver(info, f.options)
+		return false, f.isOver(info)
 	}
 	var batch []*Frame
 	for event, err := range f.d.service.Events(ctx, Principal{}, f.id, f.options.After+1) {
@@ -126,13 +132,13 @@ func (f *follower) readJournal(ctx context.Context, yield func([]*Frame, error) 
 	return true, len(batch) > 0 && !f.yieldBatch(batch, yield)
 }
 
-// isStreamOver reports whether no event will come after those that info knows.
-func isStreamOver(info *journal.RunInfo, o FollowOptions) bool {
+// isOver reports whether no event will come for the reader after those that info knows.
+func (f *follower) isOver(info *journal.RunInfo) bool {
 	if info.Holder != nil {
 		return false
 	}
 	if info.State == journal.RunWaiting {
-		return o.UntilWaiting
+		return f.options.UntilWaiting || f.options.UntilWaitingAgain && f.goesOn
 	}
 	return info.State.IsOver()
 }

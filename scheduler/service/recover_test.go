@@ -349,3 +349,33 @@ func TestRecoverPassesUnreadableRuns(t *testing.T) {
 		t.Errorf("damaged is queued: %v, good: %v", d.isKnown("damaged"), d.isKnown("good"))
 	}
 }
+
+// A run that waits has not gone on where only answers were recorded, also while who records them holds it.
+func TestAnswersAreNotGoingOn(t *testing.T) {
+	d, j := newIdleDispatcher(t)
+	leaveRun(t, j, "waits", journal.FlowStarted, journal.FlowWaiting)
+	before, err := d.service.Run(t.Context(), Principal{}, "waits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := j.Reopen(t.Context(), "waits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	seq := before.LastSeq
+	for _, test := range []struct {
+		kind journal.EventType
+		want bool
+	}{{"", false}, {journal.StepAnswered, false}, {journal.FlowResumed, true}} {
+		if test.kind != "" {
+			seq++
+			if err := log.Append(t.Context(), &journal.Event{Run: "waits", Seq: seq, Type: test.kind, Time: time.Now(), Data: &journal.Data{}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := d.hasGoneOn(t.Context(), before); got != test.want || err != nil {
+			t.Errorf("after %q: %v, %v", test.kind, got, err)
+		}
+	}
+}

@@ -334,11 +334,13 @@ func (d *Dispatcher) awaitGoingOn(ctx context.Context, before *journal.RunInfo, 
 	}
 }
 
-// hasGoneOn reports whether a run has gone on since it was looked at. Answers alone do not count.
+// hasGoneOn reports whether a run has gone on since it was looked at. Answers alone do not count, nor that a run that
+// waited has a holder: it may be one that records answers.
 func (d *Dispatcher) hasGoneOn(ctx context.Context, before *journal.RunInfo) (bool, error) {
 	now, err := d.service.Run(ctx, Principal{}, before.ID)
-	if err != nil || now.Holder != nil || now.LastSeq == before.LastSeq {
-		return err == nil && now.Holder != nil, err
+	if err != nil || now.LastSeq == before.LastSeq {
+		isHeld := err == nil && now.Holder != nil && before.State != journal.RunWaiting
+		return isHeld, err
 	}
 	for e, err := range d.service.Events(ctx, Principal{}, before.ID, now.LastSeq) {
 		return err == nil && e.Type != journal.StepAnswered, err

@@ -54,12 +54,16 @@ func (t *turn) runFlow(ctx context.Context, f *service.LibraryFlow) (*sdk.CallTo
 	if err != nil && ctx.Err() == nil {
 		return failureResult(err, t.run), nil
 	}
-	return t.followRun(ctx, 0)
+	return t.followRun(ctx, service.FollowOptions{UntilWaiting: true})
+}
+
+// followAnswers follows a run that waited at an event, and was given what it waited for, or is given it elsewhere.
+func (t *turn) followAnswers(ctx context.Context, after int64) (*sdk.CallToolResult, error) {
+	return t.followRun(ctx, service.FollowOptions{After: after, UntilWaitingAgain: true})
 }
 
 // followRun tells of the progress of a run until it is over or waits, and answers.
-func (t *turn) followRun(ctx context.Context, after int64) (*sdk.CallToolResult, error) {
-	options := service.FollowOptions{After: after, UntilWaiting: true}
+func (t *turn) followRun(ctx context.Context, options service.FollowOptions) (*sdk.CallToolResult, error) {
 	for batch, err := range t.api.options.Dispatcher.Follow(ctx, t.run, options) {
 		if ctx.Err() != nil {
 			return t.leaveRun(ctx)
@@ -115,9 +119,9 @@ func (t *turn) finishTurn(ctx context.Context) (*sdk.CallToolResult, error) {
 		result := t.runResult(state.State, "", value.Value{})
 		result.IsError = true
 		return result, nil
-	case journal.RunRunning:
+	case journal.RunRunning: // another client has answered since
 	}
-	return t.stoppedResult(), nil
+	return t.followRun(ctx, service.FollowOptions{After: state.LastSeq, UntilWaiting: true})
 }
 
 // runResult answers with a run and what came of it.

@@ -85,7 +85,7 @@ func (t *turn) continueRequest(ctx context.Context) (*sdk.CallToolResult, error)
 		return failureResult(err, run), nil
 	}
 	if details.State.State != journal.RunWaiting { // someone else has answered
-		return t.followRun(ctx, details.State.LastSeq)
+		return t.followRun(ctx, service.FollowOptions{After: details.State.LastSeq, UntilWaiting: true})
 	}
 	return t.applyForms(ctx, details, t.request.Params.InputResponses)
 }
@@ -117,8 +117,8 @@ func (t *turn) applyForms(ctx context.Context, details *service.RunDetails, resp
 		}
 		return t.resumeRun(ctx, details, answers)
 	}
-	if elsewhere {
-		return t.awaitAnswers(ctx, details.State.LastSeq)
+	if elsewhere { // on the page of the run's form
+		return t.followAnswers(ctx, details.State.LastSeq)
 	}
 	return t.waitingResult(details.State, ""), nil // the user does not want to answer now
 }
@@ -163,24 +163,7 @@ func (t *turn) resumeRun(ctx context.Context, details *service.RunDetails, answe
 	if err != nil && ctx.Err() == nil {
 		return failureResult(err, t.run), nil
 	}
-	return t.followRun(ctx, details.State.LastSeq)
-}
-
-// awaitAnswers waits until the user has answered on the page of the run's form.
-func (t *turn) awaitAnswers(ctx context.Context, after int64) (*sdk.CallToolResult, error) {
-	for batch, err := range t.api.options.Dispatcher.Follow(ctx, t.run, service.FollowOptions{After: after}) {
-		if ctx.Err() != nil {
-			return t.leaveRun(ctx)
-		}
-		if err != nil {
-			return failureResult(err, t.run), nil
-		}
-		if len(batch) > 0 {
-			after = batch[len(batch)-1].Seq
-			break
-		}
-	}
-	return t.followRun(ctx, after)
+	return t.followAnswers(ctx, details.State.LastSeq)
 }
 
 // answerRun is the tool answer_run.

@@ -159,14 +159,13 @@ func (t *turn) beginRun(ctx context.Context) error {
 		return t.cancelIfLeft(ctx, err)
 	}
 	t.speech = service.NewSpeech(t.model.Flow.Language, nil)
-	return t.followRun(ctx, 0)
+	return t.followRun(ctx, service.FollowOptions{UntilWaiting: true})
 }
 
 // followRun streams the text of a run until it is over or waits.
-func (t *turn) followRun(ctx context.Context, after int64) error {
+func (t *turn) followRun(ctx context.Context, options service.FollowOptions) error {
 	t.out.keepAlive()
 	t.holder = newHolder(t.model.Flow, t.api.options.HoldRetries)
-	options := service.FollowOptions{After: after, UntilWaiting: true}
 	var last *journal.Event
 	for batch, err := range t.api.options.Dispatcher.Follow(ctx, t.out.run, options) {
 		if err != nil {

@@ -78,7 +78,7 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 		return t.cancelIfLeft(ctx, err)
 	}
 	t.speech = service.NewSpeech(t.model.Flow.Language, heard)
-	return t.followRun(ctx, info.LastSeq)
+	return t.followRun(ctx, service.FollowOptions{After: info.LastSeq, UntilWaitingAgain: true})
 }
 
 // saidBefore returns what the steps of a run said before it came to wait.
