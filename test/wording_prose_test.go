@@ -120,6 +120,7 @@ var englishFields = map[string]string{
 	"Long":        "the help of commands, which the package chinesehelp has in Chinese",
 	"Short":       "the help of commands, which the package chinesehelp has in Chinese",
 	"Use":         "the help of commands, which the package chinesehelp has in Chinese",
+	"advice":      "the document of the API is in English",
 	"doc":         "the reference is in English",
 	"summary":     "the document of the API is in English",
 	"Event":       "what a vendor sends",

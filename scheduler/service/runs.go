@@ -101,6 +101,16 @@ func (s *Service) Run(ctx context.Context, p Principal, id string) (*journal.Run
 	return info, err
 }
 
+// LookUpRun is [Service.Run], with nil for a run that does not exist for the principal: with an error it is not known
+// whether it does.
+func (s *Service) LookUpRun(ctx context.Context, p Principal, id string) (*journal.RunInfo, error) {
+	info, err := s.Run(ctx, p, id)
+	if calls.KindOf(err) == calls.NotFound || errors.Is(err, ErrNoJournal) {
+		return nil, nil
+	}
+	return info, err
+}
+
 // visibleRun returns the journal and a run of it that the principal sees.
 func (s *Service) visibleRun(ctx context.Context, p Principal, id string) (journal.Journal, *journal.RunInfo, error) {
 	j, err := s.openJournal(ctx, false)

@@ -177,3 +177,11 @@ func TestMissingInputs(t *testing.T) {
 		t.Errorf("got %+v", missing)
 	}
 }
+
+// A run that is looked up where there is no journal yet does not exist.
+func TestLookUpRunWithoutJournal(t *testing.T) {
+	s := newServiceOf(nil, func(context.Context, bool) (journal.Journal, error) { return nil, service.ErrNoJournal })
+	if info, err := s.LookUpRun(t.Context(), service.Principal{}, "r"); info != nil || err != nil {
+		t.Errorf("got %v, %v", info, err)
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
-	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 	"github.com/callnode/scheduler/scheduler/trigger"
@@ -151,7 +150,7 @@ func (t *Triggers) openFires(ctx context.Context, schedule string) ([]*store.Fir
 	var open []*store.Fire
 	for _, f := range all {
 		if f.State == store.FireStarted {
-			info, err := t.findRun(ctx, f)
+			info, err := t.Service.LookUpRun(ctx, service.Principal{}, f.Run)
 			if err != nil {
 				return nil, err
 			}
@@ -165,16 +164,6 @@ func (t *Triggers) openFires(ctx context.Context, schedule string) ([]*store.Fir
 		open = append(open, f)
 	}
 	return open, nil
-}
-
-// findRun returns the run of a fire; nil where it does not exist. With an error that is not known, and a fire that
-// is still to be carried out is left to its next turn.
-func (t *Triggers) findRun(ctx context.Context, f *store.Fire) (*journal.RunInfo, error) {
-	info, err := t.Service.Run(ctx, service.Principal{}, f.Run)
-	if calls.KindOf(err) == calls.NotFound {
-		return nil, nil
-	}
-	return info, err
 }
 
 // cancelEarlier ends the runs of the fires before one, and the fires whose runs have not begun; of those by hand,
@@ -265,7 +254,7 @@ func (t *Triggers) carryOut(ctx context.Context, f *store.Fire, since time.Time)
 
 // settleGone ends a fire whose schedule is gone, or whose flow has errors now.
 func (t *Triggers) settleGone(ctx context.Context, f *store.Fire) error {
-	info, err := t.findRun(ctx, f)
+	info, err := t.Service.LookUpRun(ctx, service.Principal{}, f.Run)
 	if err != nil {
 		return err
 	}
@@ -289,7 +278,7 @@ func (t *Triggers) begin(ctx context.Context, s *Schedule, f *store.Fire) (refus
 
 // startRun starts the run of a fire, or sees that it was started.
 func (t *Triggers) startRun(ctx context.Context, s *Schedule, f *store.Fire) (refused, err error) {
-	info, err := t.findRun(ctx, f)
+	info, err := t.Service.LookUpRun(ctx, service.Principal{}, f.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -313,7 +302,7 @@ func (t *Triggers) startRun(ctx context.Context, s *Schedule, f *store.Fire) (re
 		t.Log.Warn("a schedule could not start its run yet", "schedule", s.ID, "run", f.Run, "error", err)
 		return nil, nil // as above
 	}
-	began, lookUp := t.findRun(ctx, f)
+	began, lookUp := t.Service.LookUpRun(ctx, service.Principal{}, f.Run)
 	if lookUp != nil {
 		return nil, lookUp
 	}
