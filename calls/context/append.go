@@ -3,7 +3,6 @@ package context
 import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"slices"
 )
 
 // normalizeAppended brings what follows the user's message into the shape that providers
@@ -32,10 +31,10 @@ func normalizeAppended(i int, m *value.Map) (*value.Map, error) {
 // other words for name and content. A result that is not text becomes JSON text.
 func toolResult(m *value.Map) *value.Map {
 	out := value.Pairs("role", "tool", "tool_call_id", memberOf(m, "tool_call_id"))
-	if name := firstMember(m, "name", "tool_name"); !name.IsNull() {
+	if name, _ := m.First("name", "tool_name"); !name.IsNull() {
 		out.Set("name", name)
 	}
-	content := firstMember(m, "content", "result")
+	content, _ := m.First("content", "result")
 	if content.IsNull() {
 		content = value.OfString("")
 	} else if content.Kind() != value.String && !isParts(content) {
@@ -100,27 +99,6 @@ func addRest(out, m *value.Map, but ...string) *value.Map {
 		}
 	}
 	return out
-}
-
-// firstMember returns the first of some members with a value: neither null nor the empty
-// text; else the empty one.
-func firstMember(m *value.Map, keys ...string) value.Value {
-	v, _ := m.Get(firstKey(m, keys...))
-	return v
-}
-
-// firstKey is firstMember for the name of the member; "" where there is none.
-func firstKey(m *value.Map, keys ...string) (key string) {
-	for _, k := range slices.Backward(keys) {
-		if v, ok := m.Get(k); ok {
-			text, isText := v.Str()
-			isEmpty := v.IsNull() || isText && text == ""
-			if !isEmpty || key == "" {
-				key = k
-			}
-		}
-	}
-	return key
 }
 
 // isParts reports whether content is a list of content parts.

@@ -181,12 +181,15 @@ func (b *builder) recalledSection() *section {
 		text, isText := m.Str()
 		name, reason, pointer := fmt.Sprint(i), b.env.Say("recalled"), fmt.Sprintf("/memories/%d", i)
 		if !isText {
-			text, _ = firstMember(m.Map(), "text", "content").Str()
-			pointer += "/" + firstKey(m.Map(), "text", "content")
-			if id, ok := firstMember(m.Map(), "memory_id", "id").Str(); ok {
+			content, _ := m.Map().First("text", "content")
+			id, _ := m.Map().First("memory_id", "id")
+			score, _ := m.Map().First("relevance_score", "score")
+			text, _ = content.Str()
+			pointer += "/" + m.Map().FirstKey("text", "content")
+			if id, ok := id.Str(); ok {
 				name = id
 			}
-			if score, ok := firstMember(m.Map(), "relevance_score", "score").Float(); ok {
+			if score, ok := score.Float(); ok {
 				reason = b.env.Say("recalled, relevance %.2f", score)
 			}
 		}

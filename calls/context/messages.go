@@ -110,7 +110,7 @@ func (b *builder) historyOrigins(i int, m *value.Map) []calls.Origin {
 // appendOrigins returns where the text of an appended message was taken from.
 func (b *builder) appendOrigins(i int, m *value.Map) []calls.Origin {
 	given := b.params.Append[i]
-	key := cmp.Or(firstKey(given, "content", "result"), "result")
+	key := cmp.Or(given.FirstKey("content", "result"), "result")
 	pointer, content := fmt.Sprintf("/append/%d/%s", i, key), memberOf(given, key)
 	if content.Kind() == value.String || isParts(content) {
 		return contentOrigins(content, pointer)

@@ -2,7 +2,6 @@ package input
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -101,7 +100,7 @@ func (m *givenMemory) DecodeValue(v value.Value) error {
 // textMember returns the pointer, below an entry, of its text: of one of the keys, of the
 // first of a pair, or of the entry itself.
 func textMember(entry value.Value, keys ...string) string {
-	if key := firstKey(entry, keys...); key != "" {
+	if key := entry.Map().FirstKey(keys...); key != "" {
 		return "/" + key
 	}
 	if entry.Kind() == value.List {
@@ -115,7 +114,7 @@ func readTurn(v value.Value, pointer string) (turn plugins.Turn, from turnSource
 	if text, ok := v.Str(); ok {
 		return plugins.Turn{Content: text}, turnSource{content: calls.TracedParam(pointer, text)}, nil
 	}
-	content, ok := firstMember(v, "content", "text")
+	content, ok := v.Map().First("content", "text")
 	if !ok {
 		return turn, from, wording.Errorf("want a string or an object with content, got %s", v.Kind())
 	}
@@ -174,7 +173,7 @@ func scoreMember(entry value.Value) string {
 	if entry.Kind() == value.List {
 		return "/1"
 	}
-	return "/" + firstKey(entry, "score", "relevance_score")
+	return "/" + entry.Map().FirstKey("score", "relevance_score")
 }
 
 func readTime(v value.Value) (time.Time, error) {
@@ -199,8 +198,8 @@ func readRecalled(v value.Value) (r recalledMemory, err error) {
 	case v.Kind() == value.List && len(pair) == 2:
 		text, score, scored = pair[0], pair[1], true
 	default:
-		text, _ = firstMember(v, "text", "content")
-		score, scored = firstMember(v, "score", "relevance_score")
+		text, _ = v.Map().First("text", "content")
+		score, scored = v.Map().First("score", "relevance_score")
 	}
 	var ok bool
 	r.text, ok = text.Str()
@@ -215,26 +214,6 @@ func readRecalled(v value.Value) (r recalledMemory, err error) {
 		r.score = &f
 	}
 	return r, nil
-}
-
-// firstMember returns the first of some members with a value: neither null nor the empty
-// text; else the empty one.
-func firstMember(v value.Value, keys ...string) (value.Value, bool) {
-	return v.Get(firstKey(v, keys...))
-}
-
-// firstKey is firstMember for the name of the member; "" where there is none.
-func firstKey(v value.Value, keys ...string) (key string) {
-	for _, k := range slices.Backward(keys) {
-		if member, ok := v.Get(k); ok {
-			text, isText := member.Str()
-			isEmpty := member.IsNull() || isText && text == ""
-			if !isEmpty || key == "" {
-				key = k
-			}
-		}
-	}
-	return key
 }
 
 // tracedTurn returns an utterance as the prompt shows it. One without a role is shown

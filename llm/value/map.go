@@ -1,6 +1,9 @@
 package value
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // Map is an object: members in the order in which they were set. A nil *Map
 // reads as an empty one. Whoever makes one may change it until it is handed on in a
@@ -66,6 +69,26 @@ func (m *Map) Get(key string) (Value, bool) {
 	}
 	return Value{}, false
 }
+
+// FirstKey returns the first of the keys whose member has a value: neither null nor the empty text.
+// Without one it is the last of them that the map has, and "" where it has none.
+func (m *Map) FirstKey(keys ...string) (key string) {
+	for _, k := range slices.Backward(keys) {
+		v, ok := m.Get(k)
+		if !ok {
+			continue
+		}
+		text, isText := v.Str()
+		isEmpty := v.IsNull() || isText && text == ""
+		if !isEmpty || key == "" {
+			key = k
+		}
+	}
+	return key
+}
+
+// First returns the member of the [Map.FirstKey] of the keys.
+func (m *Map) First(keys ...string) (Value, bool) { return m.Get(m.FirstKey(keys...)) }
 
 // Set adds a member at the end, or replaces the value of the member of that key
 // in its place.

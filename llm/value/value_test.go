@@ -306,3 +306,18 @@ func TestPointersKeepTheirKeys(t *testing.T) {
 		}
 	}
 }
+
+func TestFirstKey(t *testing.T) {
+	m := value.Pairs("empty", "", "nothing", value.Value{}, "n", 0, "text", "x")
+	for keys, want := range map[[2]string]string{
+		{"empty", "text"}: "text", {"n", "text"}: "n", {"nothing", "n"}: "n", {"nothing", "empty"}: "empty", {"lacking", "empty"}: "empty", {"lacking", "gone"}: "",
+	} {
+		if got := m.FirstKey(keys[0], keys[1]); got != want {
+			t.Errorf("FirstKey%q is %q, want %q", keys, got, want)
+		}
+		v, ok := m.First(keys[0], keys[1])
+		if member, has := m.Get(want); ok != has || !value.Equal(v, member) {
+			t.Errorf("First%q is %s, want %s", keys, v.JSON(), member.JSON())
+		}
+	}
+}
