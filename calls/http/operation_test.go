@@ -322,3 +322,34 @@ func TestRepeatedKey(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestFormStyles: the lists of a form are written as the document says.
+func TestFormStyles(t *testing.T) {
+	const with = "{openapi: api.yaml, operation: up, body: {a: [1, 2], b: [3, 4], c: [5, 6], d: ['7', '8&'], e: x}}"
+	for name, c := range map[string]struct{ doc, want string }{
+		"OpenAPI 3": {`openapi: 3.0.3
+servers: [{url: https://api.test}]
+paths: {/up: {post: {operationId: up, requestBody: {content: {application/x-www-form-urlencoded: {schema: {type: object},
+  encoding: {a: {explode: false}, b: {style: pipeDelimited}, c: {style: form}, e: {explode: false}}}}}}}}
+`, "a=1,2&b=3%7C4&c=5&c=6&d=7&d=8%26&e=x"},
+		"Swagger 2.0": {`swagger: "2.0"
+info: {title: t, version: "1"}
+host: api.test
+schemes: [https]
+parameters: {C: {name: c, in: formData, type: array, items: {type: integer}, collectionFormat: multi}}
+paths: {/up: {post: {operationId: up, consumes: [application/x-www-form-urlencoded], parameters: [
+  {name: a, in: formData, type: array, items: {type: integer}}, {name: b, in: formData, type: array, items: {type: integer}, collectionFormat: pipes},
+  {$ref: "#/parameters/C"}, {name: d, in: formData, type: array, items: {type: string}, collectionFormat: csv}, {name: e, in: formData, type: string}]}}}
+`, "a=1,2&b=3%7C4&c=5&c=6&d=7,8%26&e=x"},
+	} {
+		e := env(t, nil)
+		if err := os.WriteFile(filepath.Join(e.Dir, "api.yaml"), []byte(c.doc), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := sent(t, e, with)
+		_, body, _ := strings.Cut(got, "\n\n")
+		if diff := cmp.Diff(c.want, strings.TrimSpace(body)); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+}

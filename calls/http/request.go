@@ -368,7 +368,7 @@ func encodeBody(body value.Value, contentType string, op *openapi.Operation) (te
 	case isText:
 		return text, contentType, nil
 	case media == typeForm:
-		text, err = encodeForm(body)
+		text, err = encodeForm(body, op)
 		return text, contentType, err
 	case media == typeParts:
 		return encodeParts(body, op)
@@ -381,13 +381,19 @@ func encodeBody(body value.Value, contentType string, op *openapi.Operation) (te
 		WithHint("give the body as text")
 }
 
-func encodeForm(body value.Value) (string, error) {
+func encodeForm(body value.Value, op *openapi.Operation) (string, error) {
 	var pairs []string
 	if body.Kind() != value.Object {
 		return "", calls.Errorf(calls.Invalid, "a form is made of an object, not of type %s", body.Kind())
 	}
 	for name, v := range body.Map().All() {
-		more, ok := queryPairs(name, v, nil)
+		var style *openapi.Parameter
+		if op != nil && op.Body != nil {
+			if p, ok := op.Body.Styles[name]; ok {
+				style = &p
+			}
+		}
+		more, ok := queryPairs(name, v, style)
 		if !ok {
 			return "", calls.Errorf(calls.Invalid, "body/%s: %w", name, errNoScalar)
 		}

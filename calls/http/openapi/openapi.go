@@ -4,6 +4,7 @@
 package openapi
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -69,6 +70,9 @@ type Body struct {
 	// that the document has for its members.
 	Files []string
 	Types map[string]string
+	// Styles say how members of a form are written, by their names: its Style and Explode
+	// are set. Lists without one are written as several pairs.
+	Styles map[string]Parameter
 }
 
 // Refused is a parameter that cannot be given, or the body.
@@ -237,8 +241,8 @@ func (r *reader) readParameter(given value.Value) (Parameter, error) {
 		return p, wording.Errorf("it has no name")
 	case !ok:
 		return p, wording.Errorf("%s is in %q, which is none of path, query, header and cookie", p.Name, p.In)
-	case stringMember(given, unsupportedFormat) != "":
-		return p, wording.Errorf("%s has the collectionFormat %q, which is not supported", p.Name, stringMember(given, unsupportedFormat))
+	case stringMember(given, keptFormat) != "":
+		return p, wording.Errorf("%s has the collectionFormat %q, which is not supported", p.Name, stringMember(given, keptFormat))
 	case p.Style == "":
 		p.Style = usual
 	case !slices.Contains([]string{"simple", "form", "spaceDelimited", "pipeDelimited", "deepObject"}, p.Style):
@@ -316,6 +320,9 @@ func (r *reader) readEncoding(b *Body, s, media value.Value) {
 		if stringMember(p, "format") == "binary" || stringMember(items, "format") == "binary" || isMedia {
 			b.Files = append(b.Files, name)
 		}
+		if style, ok := formStyles[stringMember(p, keptFormat)]; ok {
+			b.setStyle(name, style, false)
+		}
 	}
 	encoding, _ := media.Get("encoding")
 	for name, e := range encoding.Map().All() {
@@ -325,7 +332,21 @@ func (r *reader) readEncoding(b *Body, s, media value.Value) {
 			}
 			b.Types[name] = kind
 		}
+		_, hasStyle := e.Get("style")
+		if _, hasExplode := e.Get("explode"); !hasStyle && !hasExplode {
+			continue
+		}
+		style := cmp.Or(stringMember(e, "style"), "form")
+		b.setStyle(name, style, boolMember(e, "explode", style == "form" || style == "deepObject"))
 	}
+}
+
+// setStyle says how a member of a form is written.
+func (b *Body) setStyle(name, style string, explode bool) {
+	if b.Styles == nil {
+		b.Styles = map[string]Parameter{}
+	}
+	b.Styles[name] = Parameter{Name: name, Style: style, Explode: explode}
 }
 
 func rankOf(kind string) int {

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/getkin/kin-openapi/openapi2"
@@ -77,10 +78,17 @@ func withFormats(doc value.Value) (value.Value, error) {
 	case in == "formData" && format == "tsv":
 		return value.Value{}, wording.Errorf("the parameter %s is written with tabs (collectionFormat: tsv), which is not supported", stringMember(doc, "name"))
 	case in != "formData" && !isWritten:
-		m.Set(unsupportedFormat, value.OfString(format)) // the library would take it for commas
+		m.Set(keptFormat, value.OfString(format)) // the library would take it for commas
+	}
+	if in == "formData" { // the library forgets it
+		m.Set(keptFormat, value.OfString(cmp.Or(format, "csv")))
 	}
 	return value.OfMap(m), nil
 }
 
-// unsupportedFormat is a member of converted parameters that cannot be given: how their lists are written.
-const unsupportedFormat = "x-unsupported-collection-format"
+// keptFormat is a member of converted parameters that cannot be given, and of the members of
+// forms: how their lists are written.
+const keptFormat = "x-scheduler-collection-format"
+
+// formStyles are the styles of OpenAPI 3 by the ways to write a list of a form.
+var formStyles = map[string]string{"csv": "form", "ssv": "spaceDelimited", "pipes": "pipeDelimited"}
