@@ -47,17 +47,23 @@ func (u *unit) override(n *yaml.Node, path []string, o Override) {
 		u.override(&inner, path[1:], o)
 		return
 	}
-	n.Content[i] = valueNode(o.Value, n.Content[i])
+	laid, err := valueNode(o.Value, n.Content[i])
+	if err != nil {
+		u.add(u.positionOf(n.Content[i]), "%v", err)
+		return
+	}
+	n.Content[i] = laid
 }
 
 // valueNode returns the node of a value at the place of another.
-func valueNode(v value.Value, at *yaml.Node) *yaml.Node {
-	n, err := yaml.Parse([]byte(v.JSON()))
-	if err != nil || n == nil {
-		return &yaml.Node{Kind: yaml.Scalar, Tag: "!!null", Line: at.Line, Column: at.Column}
+func valueNode(v value.Value, at *yaml.Node) (*yaml.Node, error) {
+	list, err := yaml.Parse([]byte("[" + v.JSON() + "]")) // a text alone would be read as YAML, which lacks some characters
+	if err != nil {
+		return nil, err
 	}
+	n := list.Content[0]
 	placeAll(n, at)
-	return n
+	return n, nil
 }
 
 func placeAll(n, at *yaml.Node) {
