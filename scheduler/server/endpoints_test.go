@@ -245,6 +245,7 @@ func TestEndpoints(t *testing.T) {
 			}
 			w.checkDoors(op, r)
 			w.checkForeign(op, r)
+			w.checkUnknown(op, r)
 			w.checkRefusals(op, r)
 			if op.id == "follow-runs" { // it has no end; TestFeed reads it
 				return
@@ -297,6 +298,36 @@ func (w *world) checkForeign(op operation, r request) {
 	}
 	if got.at("/kind") != missing.at("/kind") || got.at("/hint") != missing.at("/hint") {
 		w.t.Errorf("another user can tell\n%s from\n%s", got.text, missing.text)
+	}
+}
+
+// unknownNames are paths of endpoints that all users share, with names that there are not.
+func unknownNames() map[string]string {
+	return map[string]string{
+		"get-flow": "/api/v1/flows/none", "get-graph": "/api/v1/flows/none/graph", "get-source": "/api/v1/flows/none/source", "put-source": "/api/v1/flows/none/source",
+		"start-run-of-flow": "/api/v1/flows/none/runs", "get-call": "/api/v1/calls/none", "run-call": "/api/v1/calls/none", "get-test-source": "/api/v1/tests/source?file=flows/none.test.yaml",
+		"deliver-webhook": "/hooks/timed/none", "revoke-token": "/api/v1/tokens/none",
+	}
+}
+
+// checkUnknown asks for what there is not. A variable of a path names something of a user, which checkForeign
+// asks for, or is in unknownNames.
+func (w *world) checkUnknown(op operation, r request) {
+	w.t.Helper()
+	path, isKnown := unknownNames()[op.id]
+	hasName := strings.Contains(op.path, "{")
+	if hasName && r.shared && !isKnown {
+		w.t.Errorf("nothing asks %s for a name that there is not", op.id)
+	}
+	if !isKnown {
+		return
+	}
+	token := w.lin
+	if r.status == http.StatusForbidden {
+		token = w.token("", store.Admin)
+	}
+	if got := w.use(token, op.method, r, path, r.body); got.status != http.StatusNotFound || got.at("/detail") == "" {
+		w.t.Errorf("a name that there is not gets %d %s", got.status, got.text)
 	}
 }
 
