@@ -502,15 +502,18 @@ func measureAll(b *testing.B) (rows []row) {
 		peerRate = perSecond(single, func() { request(b, "POST", peer+"/runs/wait", asked) })
 	}
 	add("first event, p50 / p99", "5 / 20 ms", first.quantile(.5)+" / "+first.quantile(.99), bare.quantile(.5)+" / "+bare.quantile(.99), peerFirst)
-	add("run of 3 steps to its end, p50", "10 ms", end.quantile(.5), "", peerEnd)
+	add("run of 3 steps to its end, p50", "10 ms", end.quantile(.5), measure(single, post(f.URL, "/api/v1/runs", three)).quantile(.5), peerEnd)
 	add(fmt.Sprintf("runs a second, %d clients", clients), "400",
 		perSecond(listed, func() { request(b, "POST", p.base+"/api/v1/runs?wait=10s", three) }),
 		perSecond(listed, func() { request(b, "POST", f.URL+"/api/v1/runs", three) }), peerRate)
-	page := measure(single, func() time.Duration {
-		took, _ := request(b, "GET", p.base+"/api/v1/runs?limit=50", "")
-		return took
-	})
-	add(fmt.Sprintf("page of 50 among %d runs, p50", listed), "5 ms", page.quantile(.5), "", "")
+	get := func(base, path string) func() time.Duration {
+		return func() time.Duration {
+			took, _ := request(b, "GET", base+path, "")
+			return took
+		}
+	}
+	bareGet := measure(single, get(f.URL, "/api/v1/runs")).quantile(.5)
+	add(fmt.Sprintf("page of 50 among %d runs, p50", listed), "5 ms", measure(single, get(p.base, "/api/v1/runs?limit=50")).quantile(.5), bareGet, "")
 
 	id, _ := p.run("slow", "")
 	f.awaitHeld(b, 1)
@@ -538,16 +541,13 @@ func measureAll(b *testing.B) (rows []row) {
 	add("answer to the end, p50", "15 ms", answers.quantile(.5), "", "")
 
 	id, _ = p.run("thousand", "?wait=60s")
-	whole := measure(20, func() time.Duration {
-		took, _ := request(b, "GET", p.base+"/api/v1/runs/"+id, "")
-		return took
-	})
-	add("a run of 1,000 steps, GET p50", "100 ms", whole.quantile(.5), "", "")
+	add("a run of 1,000 steps, GET p50", "100 ms", measure(20, get(p.base, "/api/v1/runs/"+id)).quantile(.5), bareGet, "")
 	text, err := json.Marshal(map[string]string{"file": "thousand.yaml", "text": "name: thousand\nsteps:\n" + templates(1000)})
 	if err != nil {
 		b.Fatal(err)
 	}
-	add("lint of 1,000 steps, p50", "100 ms", measure(20, post(p.base, "/api/v1/lint", string(text))).quantile(.5), "", "")
+	add("lint of 1,000 steps, p50", "100 ms", measure(20, post(p.base, "/api/v1/lint", string(text))).quantile(.5),
+		measure(20, post(f.URL, "/api/v1/runs", string(text))).quantile(.5), "")
 
 	f.hold()
 	for range interrupted {
@@ -561,7 +561,41 @@ func measureAll(b *testing.B) (rows []row) {
 	f.awaitHeld(b, interrupted)
 	add(fmt.Sprintf("all of %d runs taken over after kill -9", interrupted), "10 s", fmt.Sprintf("%.1f s", time.Since(began).Seconds()), "", "")
 	f.release()
+	usable, updates := measurePage(b, p.file)
+	add("page of a run of 1,000 steps usable", "2 s", usable, "", "")
+	add("100 updates on it", "50 ms", updates, "", "")
 	return rows
+}
+
+var (
+	usableLine  = regexp.MustCompile(`wide: 1,000 steps usable after (\d+) ms`)
+	updatesLine = regexp.MustCompile(`100 updates were drawn .*, the last after (\d+) ms`)
+)
+
+// measurePage runs the tests of the page that measure it, in a browser, with the program.
+func measurePage(tb testing.TB, program string) (usable, updates string) {
+	tb.Helper()
+	ui := filepath.Join("..", "..", "..", "scheduler", "web", "ui")
+	if _, err := os.Stat(filepath.Join(ui, "node_modules")); err != nil {
+		fmt.Println("  without the page: its tests are not installed (make test-web does that)")
+		return "", ""
+	}
+	cmd := exec.CommandContext(tb.Context(), "npx", "playwright", "test", "e2e/run.spec.ts", "--project", "e2e", "-g", "usable: wide|hundred updates")
+	cmd.Dir, cmd.Env = ui, append(os.Environ(), "SCHEDULER="+program)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		fmt.Printf("  without the page: %v %.500s\n", err, out)
+		return "", ""
+	}
+	find := func(line *regexp.Regexp) string {
+		found := line.FindSubmatch(out)
+		if found == nil {
+			tb.Errorf("the tests of the page print no line like %s: %s", line, out)
+			return ""
+		}
+		return string(found[1]) + " ms"
+	}
+	return find(usableLine), find(updatesLine)
 }
 
 // firstEvent returns how long the first event of a stream takes, and reads it to its end.
