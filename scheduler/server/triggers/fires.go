@@ -54,11 +54,12 @@ func (t *Triggers) Tick(ctx context.Context) error {
 	defer t.ticking.Unlock()
 	now := t.Clock()
 	if t.readAt.IsZero() || now.Sub(t.readAt) >= reloadInterval {
-		known, err := t.Schedules()
+		flows, err := t.Library.Flows()
 		if err != nil {
 			return err
 		}
-		t.known, t.readAt = known, now
+		t.known, t.readAt = schedulesOf(flows), now
+		t.warnOfErrorsLocked(flows)
 	}
 	var errs []error
 	for _, s := range t.known {

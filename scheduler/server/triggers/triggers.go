@@ -6,6 +6,7 @@ package triggers
 import (
 	"context"
 	"log/slog"
+	"regexp"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ type Triggers struct {
 	known   []*Schedule
 	readAt  time.Time
 	seen    map[string]time.Time // what the store had for a schedule when it was last asked
+	warned  map[string]string    // by the id of a flow, the hash of the text whose errors the log has
 }
 
 // New returns triggers that do nothing before [Triggers.Run].
@@ -48,7 +50,7 @@ func New(o Options) *Triggers {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Triggers{Options: o, seen: map[string]time.Time{}}
+	return &Triggers{Options: o, seen: map[string]time.Time{}, warned: map[string]string{}}
 }
 
 // Schedule is a schedule of a flow that is served.
@@ -79,6 +81,10 @@ func (t *Triggers) Schedules() ([]*Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
+	return schedulesOf(flows), nil
+}
+
+func schedulesOf(flows []*service.LibraryFlow) []*Schedule {
 	all := []*Schedule{}
 	for _, f := range flows {
 		if f.Flow == nil {
@@ -88,7 +94,28 @@ func (t *Triggers) Schedules() ([]*Schedule, error) {
 			all = append(all, &Schedule{ID: f.ID + ":" + s.ID, Schedule: s, Flow: f})
 		}
 	}
-	return all, nil
+	return all
+}
+
+// triggersKey is in the text of a flow that has triggers, be it in order or not.
+var triggersKey = regexp.MustCompile(`(?m)^["']?triggers["']?\s*:`)
+
+// warnOfErrorsLocked tells of flows whose triggers do nothing because the flow has errors: once for
+// each text of such a flow.
+func (t *Triggers) warnOfErrorsLocked(flows []*service.LibraryFlow) {
+	for _, f := range flows {
+		if f.Flow != nil || !triggersKey.Match(f.Source) {
+			delete(t.warned, f.ID)
+			continue
+		}
+		if t.warned[f.ID] == f.Hash {
+			continue
+		}
+		t.warned[f.ID] = f.Hash
+		if problems := f.Problems.Errors(); len(problems) > 0 {
+			t.Log.Error("the triggers of a flow do nothing until its errors are mended", "flow", f.ID, "errors", len(problems), "first", problems[0].String())
+		}
+	}
 }
 
 // Schedule returns a schedule of a principal by its id. The error for one that is unknown, or

@@ -2,6 +2,7 @@ package triggers_test
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -120,6 +121,30 @@ func TestCatchUp(t *testing.T) {
 }
 
 // A paused schedule makes up for nothing.
+// A flow whose triggers do nothing for its errors is told of, once for each text that it has.
+func TestErrorsOfFlow(t *testing.T) {
+	p := newProject(t, "cron: '0 8 * * *'", "2026-01-05T07:00:00Z")
+	s := p.serve()
+	var log strings.Builder
+	s.Log = slog.New(slog.NewTextHandler(&log, nil))
+	tick := func(step string, want int) {
+		t.Helper()
+		p.write("cron: '0 8 * * *'", step)
+		for range 2 {
+			p.clock.set(p.clock.Now().Add(time.Minute)) // flows are read again
+			s.tick()
+		}
+		if n := strings.Count(log.String(), "until its errors are mended\" flow=f errors=1"); n != want {
+			t.Errorf("with the step %s the log tells %d times of errors, want %d:\n%s", step, n, want, log.String())
+		}
+	}
+	tick("{id: a, call: template, with: {template: x}}", 0)
+	tick("{id: a, call: tmplate}", 1)
+	tick("{id: b, call: tmplate}", 2)
+	tick("{id: a, call: template, with: {template: x}}", 2)
+	tick("{id: b, call: tmplate}", 3)
+}
+
 func TestPause(t *testing.T) {
 	p := newProject(t, "cron: 0 * * * *, catch_up: all, overlap: parallel", "2026-11-23T07:30:00Z")
 	s := p.serve()
