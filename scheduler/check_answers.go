@@ -12,10 +12,10 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// checkAnswersBySlot is what a resumed run does with answers beside [CheckAnswers]: slot looks at
+// checkAnswersWithSlot is what a resumed run does with answers beside [CheckAnswers]: slot looks at
 // them with all that is known, which is more than the schema says. What it reads another way, such as
 // tomorrow, is kept as it reads it now.
-func (e *StepExecutor) checkAnswersBySlot(r *run, state *journal.RunState, notes []*pendingEvent) error {
+func (e *StepExecutor) checkAnswersWithSlot(r *run, state *journal.RunState, notes []*pendingEvent) error {
 	def, ok := e.registry().Call(flow.CallSlot)
 	if !ok {
 		return nil

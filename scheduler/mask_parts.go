@@ -8,13 +8,13 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// maskedText maps the bytes of a text to those of the text with its secrets masked. It has
+// maskRanges maps the bytes of a text to those of the text with its secrets masked. It has
 // the stretches that a mask stands for.
-type maskedText []value.ByteRange
+type maskRanges []value.ByteRange
 
 // at returns where a byte of the text stands in the masked text; one inside a secret is at
 // the end of the mask.
-func (m maskedText) at(offset int) int {
+func (m maskRanges) at(offset int) int {
 	moved := offset
 	for _, secret := range m {
 		if offset <= secret.Start {
@@ -35,11 +35,11 @@ type partsMask struct {
 	params  value.Value // of the call, into which origins point
 }
 
-// newMask returns the map of a text.
-func (s *secrets) newMask(text value.Value) maskedText { return s.set.MaskedRanges(text) }
+// maskRangesOf returns the map of a text.
+func (s *secrets) maskRangesOf(text value.Value) maskRanges { return s.set.MaskedRanges(text) }
 
 // maskPart returns a part of a text as one of the masked text.
-func (m partsMask) maskPart(p calls.Part, text maskedText) calls.Part {
+func (m partsMask) maskPart(p calls.Part, text maskRanges) calls.Part {
 	start, end := text.at(p.Start), text.at(p.End)
 	var origins []calls.Origin
 	for _, o := range p.Origins {
@@ -61,7 +61,7 @@ func (m partsMask) maskPart(p calls.Part, text maskedText) calls.Part {
 // maskOrigin returns an origin of a part that begins at a byte of a text, with the bytes
 // that it takes in the masked text. A file is not masked: where a secret stood, the mask
 // was made of it, and what follows is a copy again.
-func (m partsMask) maskOrigin(o calls.Origin, partStart int, text maskedText) (list []calls.Origin) {
+func (m partsMask) maskOrigin(o calls.Origin, partStart int, text maskRanges) (list []calls.Origin) {
 	start, end := partStart+o.Start, partStart+o.End
 	add := func(from, to int, o calls.Origin) {
 		o.Start, o.End = text.at(from), text.at(to)
@@ -96,20 +96,20 @@ func (m partsMask) maskOrigin(o calls.Origin, partStart int, text maskedText) (l
 // isMaskedOtherwise reports whether the bytes [start, end) of a text, a copy of a parameter, have
 // other masks than that has there: a few bytes between two secrets may be masked with them in one
 // of the two.
-func (m partsMask) isMaskedOtherwise(o calls.Origin, start, end int, text maskedText) bool {
+func (m partsMask) isMaskedOtherwise(o calls.Origin, start, end int, text maskRanges) bool {
 	v, _ := m.params.At(o.Pointer)
 	if _, isText := v.Str(); o.Kind != "" || o.File != "" || !isText {
 		return false
 	}
-	return !slices.Equal(text.within(start, end), m.secrets.newMask(v).within(o.From, end-start+o.From))
+	return !slices.Equal(text.within(start, end), m.secrets.maskRangesOf(v).within(o.From, end-start+o.From))
 }
 
 // splitOrigin returns the origin of the bytes [start, end) of a text, a copy of a parameter that has
 // other masks, in pieces: copies, and what is masked in one of the two, which is computed from the
 // same bytes of the other.
-func (m partsMask) splitOrigin(o calls.Origin, start, end int, text maskedText) (list []calls.Origin) {
+func (m partsMask) splitOrigin(o calls.Origin, start, end int, text maskRanges) (list []calls.Origin) {
 	v, _ := m.params.At(o.Pointer)
-	source := m.secrets.newMask(v)
+	source := m.secrets.maskRangesOf(v)
 	add := func(from, to int, isMasked bool) {
 		piece := o
 		piece.Start, piece.End = text.at(start+from), text.at(start+to)
@@ -140,7 +140,7 @@ func (m partsMask) splitOrigin(o calls.Origin, start, end int, text maskedText) 
 
 // within returns the stretches that are masked in the bytes [start, end) of a text, counted from
 // start.
-func (m maskedText) within(start, end int) (list []value.ByteRange) {
+func (m maskRanges) within(start, end int) (list []value.ByteRange) {
 	for _, secret := range m {
 		from, to := max(secret.Start, start), min(secret.End, end)
 		if from < to {
@@ -152,7 +152,7 @@ func (m maskedText) within(start, end int) (list []value.ByteRange) {
 
 // maskSource returns an origin in a text whose bytes in its source are those of the masked
 // source. Those of one that is not known here are left out where the text has secrets.
-func (m partsMask) maskSource(o calls.Origin, text maskedText) calls.Origin {
+func (m partsMask) maskSource(o calls.Origin, text maskRanges) calls.Origin {
 	if o.From == 0 && o.Size == 0 {
 		return o
 	}
@@ -166,7 +166,7 @@ func (m partsMask) maskSource(o calls.Origin, text maskedText) calls.Origin {
 		o.Computed, o.From, o.Size = true, 0, 0
 		return o
 	}
-	source := m.secrets.newMask(v)
+	source := m.secrets.maskRangesOf(v)
 	from, to := source.at(o.From), source.at(o.From+o.Size)
 	o.From, o.Size = from, to-from
 	return o
@@ -178,7 +178,7 @@ func (m partsMask) maskMessages(parts []calls.Part, messages []value.Value) []ca
 	if m.secrets.set.IsEmpty() {
 		return parts
 	}
-	masks := map[int]maskedText{}
+	masks := map[int]maskRanges{}
 	moved := make([]calls.Part, len(parts))
 	for i, p := range parts {
 		moved[i] = p
@@ -198,15 +198,15 @@ func (m partsMask) maskMessages(parts []calls.Part, messages []value.Value) []ca
 
 // maskContent returns the map of the text of a message's content: a text, or its text parts
 // one after the other.
-func (s *secrets) maskContent(content value.Value) (mask maskedText) {
+func (s *secrets) maskContent(content value.Value) (mask maskRanges) {
 	if content.Kind() == value.String {
-		return s.newMask(content)
+		return s.maskRangesOf(content)
 	}
 	before := 0
 	for _, part := range content.List() {
 		member, _ := part.Get("text")
 		text, _ := member.Str()
-		for _, secret := range s.newMask(member) {
+		for _, secret := range s.maskRangesOf(member) {
 			mask = append(mask, value.ByteRange{Start: before + secret.Start, End: before + secret.End})
 		}
 		before += len(text)

@@ -182,7 +182,7 @@ func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHe
 		return nil, err
 	}
 	r.earlier.answers = answerEvents(slices.DeleteFunc(answers, func(a Answer) bool { return isRecorded(state, a) }))
-	return r, e.checkAnswersBySlot(r, state, r.earlier.answers)
+	return r, e.checkAnswersWithSlot(r, state, r.earlier.answers)
 }
 
 // Answer records answers of a run that waits, all or none, and leaves it waiting: Resume goes

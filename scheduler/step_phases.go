@@ -309,7 +309,7 @@ func (t *task) checkMaskable() error {
 	if !found {
 		return nil
 	}
-	err := calls.Errorf(calls.Invalid, "a piece of a secret, or what is computed from one, is too short here to be masked in what comes after").
+	err := calls.Errorf(calls.Invalid, "a text taken or computed from a secret is too short here to be masked in what comes after").
 		WithHint("give the whole secret, or four characters of it or more; to decide by a secret, compare it in a condition")
 	return &flow.LocatedError{Pos: t.step.With.PosAt(pointer), Err: err}
 }

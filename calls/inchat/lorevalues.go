@@ -31,7 +31,7 @@ var loreValues = []loreValue{
 	},
 	{
 		[][]string{{"selectiveLogic"}}, isLoreLogic, "%s is %s, not a number from 0 to 3",
-		"0 wants one of the secondary keys, 1 not all, 2 none, 3 all", nil,
+		"0 is any of the secondary keys, 1 not all, 2 none, 3 all", nil,
 	},
 	{
 		[][]string{{"position"}}, isLorePlace, "%s is %s, which is unknown",

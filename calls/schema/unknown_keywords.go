@@ -116,7 +116,7 @@ func InvalidAt(pointer string, doc value.Value) (problems Problems) {
 
 // LintAt returns what [UnknownKeywords] and [MisfitDefaults] find in a schema that is at a
 // pointer of a call's parameters: what the Lint of a call wants. isComputed reports whether what is at a pointer of them is only known
-// in the run: a default that is may fit.
+// in the run: a default known only there may fit.
 func LintAt(pointer string, doc value.Value, isComputed func(pointer string) bool) Problems {
 	misfits := slices.DeleteFunc(MisfitDefaults(doc), func(p Problem) bool { return isComputed(pointer + p.Pointer) })
 	problems := append(UnknownKeywords(doc), misfits...)

@@ -249,11 +249,11 @@ the vectors that are missing are made, too.`,
 				case isIncomplete:
 					a.Tellf("made nothing")
 				case !all:
-					a.Tellf("made nothing: none is due (--all takes every session with anything new)")
+					a.Tellf("made no snapshot: none is due (--all takes every session with anything new)")
 				case hasJobs:
-					a.Tellf("made nothing: none is due (%s: tried again some time after the model failed, or made by another process)", wording.Count(stats.Jobs, "snapshot"))
+					a.Tellf("made no snapshot: none is due (%s: they are tried again some time after the model failed, or another process makes them)", wording.Count(stats.Jobs, "snapshot"))
 				default:
-					a.Tellf("made nothing: none is due")
+					a.Tellf("made no snapshot: none is due")
 				}
 				for _, warning := range report.Warnings {
 					a.Tellf("warning: %s", warning)

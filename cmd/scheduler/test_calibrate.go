@@ -149,7 +149,7 @@ func (a *app) printCalibration(c *calibrate.Calibration, path string) {
 		return
 	}
 	say("%s: %d answers, agreement %.2f, kappa %.2f", c.Provider, c.Items, c.Share, c.Kappa)
-	say("of %d that people fail, the judge passes %d (%.0f %%, 95 %%: %.0f to %.0f %%); of those that people pass, it fails %d",
+	say("of %d that people failed, the judge passed %d (%.0f %%, 95 %%: %.0f to %.0f %%); of those that people passed, it failed %d",
 		c.Failed, c.FalsePasses, 100*c.FalsePass, 100*c.FalsePassInterval.Low, 100*c.FalsePassInterval.High, c.FalseFails)
 	if len(c.Undecided) > 0 {
 		say("nothing is kept: no verdict of %s", wording.Count(len(c.Undecided), "answer"))

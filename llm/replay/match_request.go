@@ -14,7 +14,7 @@ import (
 )
 
 // How a request is matched with a recording: describeRequest writes it down with secrets masked
-// and images as digests, keyOf makes a digest of that, and nextTake plays the recordings of
+// and images as digests, keyOf makes a digest of that, and nextRecording plays the recordings of
 // this key in the order in which they were made; the last one is repeated.
 
 // describeRequest makes the recording of a request without its answer: the request as
@@ -137,8 +137,8 @@ func appendCanonical(b []byte, v value.Value) []byte {
 	return v.AppendJSON(b)
 }
 
-// nextTake returns the next recording of a request, if it has one.
-func (p *Provider) nextTake(key string) (deltas []llm.Delta, ok bool) {
+// nextRecording returns the next recording of a request, if it has one.
+func (p *Provider) nextRecording(key string) (deltas []llm.Delta, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	takes := p.cassette.recordingsOf(key)

@@ -31,9 +31,9 @@ func describeMiss(err *llm.Error, c *cassette, path, shown string, r recording) 
 	i := c.nearestRecording(asked)
 	if i < 0 {
 		if _, missing := os.Stat(path); errors.Is(missing, fs.ErrNotExist) {
-			return err.WithMessage("no recording of this request in %s, and there is no such file; asked was:\n%s", shown, showLines(nil, asked))
+			return err.WithMessage("no recording of this request in %s, and there is no such file; the request was:\n%s", shown, showLines(nil, asked))
 		}
-		return err.WithMessage("no recording of this request in %s, which is empty; asked was:\n%s", shown, showLines(nil, asked))
+		return err.WithMessage("no recording of this request in %s, which is empty; the request was:\n%s", shown, showLines(nil, asked))
 	}
 	near := requestLines(c.recordings[i].request)
 	return err.WithMessage("no recording of this request in %s; the nearest is recording %d (- recorded, + asked):\n%s", shown, i+1, showLines(near, asked))

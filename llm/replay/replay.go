@@ -120,7 +120,7 @@ func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 			return
 		}
 		if p.config.Mode != Record {
-			if deltas, ok := p.nextTake(r.key); ok {
+			if deltas, ok := p.nextRecording(r.key); ok {
 				p.sendDeltas(ctx, deltas, yield)
 				return
 			}

@@ -31,7 +31,7 @@ func (p *plugin) acquireSlot(ctx context.Context, what wording.Text) (release fu
 	case p.slots <- struct{}{}:
 		return release, nil
 	case <-ctx.Done():
-		return nil, p.stepEnded(ctx, what, "it has %d requests to answer before (limits.concurrency in plugin.yaml): %w", cap(p.slots), ctx.Err())
+		return nil, p.stepEnded(ctx, what, "%d requests before it are not answered yet (limits.concurrency in plugin.yaml): %w", cap(p.slots), ctx.Err())
 	}
 }
 

@@ -136,7 +136,7 @@ func TestWaitsInVain(t *testing.T) {
 	first := make(chan error)
 	go func() { first <- resolve(ctx) }()
 	eventually(t, "that the first request is in the way", func() bool {
-		return is(briefly(), "it has 1 requests to answer before (limits.concurrency in plugin.yaml)")
+		return is(briefly(), "1 requests before it are not answered yet (limits.concurrency in plugin.yaml)")
 	})
 	cancel()
 	if err := <-first; !errors.Is(err, context.Canceled) || calls.KindOf(err) != calls.Canceled {

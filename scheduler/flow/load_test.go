@@ -300,7 +300,7 @@ func TestMessages(t *testing.T) {
 		"encoding": {"name: \xff\n", `f.yaml:1:7: the text is not UTF-8 here (save the file as UTF-8)`},
 		"bomb": {"a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
 			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n",
-			`f.yaml:1:22: more than 1000000 nodes, those that aliases unfold to counted`},
+			`f.yaml:1:22: more than 1000000 nodes, counting those that aliases stand for`},
 		"output field": {"steps:\n  - {id: prompt, call: context, with: {workspace: w, current_message: m}}\n  - {id: b, call: chat, with: {messages: \"{{ prompt.mesages }}\"}}\n",
 			`f.yaml:3:46: the output of step "prompt" has no "mesages" (did you mean "messages"?)`},
 		"template place": {"steps:\n  - id: a\n    call: chat\n    with:\n      user: >-\n        first line\n        and {{ inpust.x }}\n",

@@ -22,7 +22,7 @@ func (s *Server) registerAll() {
 	s.registerSchedules()
 	s.registerHooks()
 	s.registerAdmin()
-	s.registerSeed()
+	s.registerInChatAPI()
 	s.registerOpenAI()
 	s.registerMCP()
 	s.registerMetrics()

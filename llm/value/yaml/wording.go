@@ -66,7 +66,7 @@ var _ = wording.Add(wording.Catalog{
 	"not YAML: %s":                                                                               "不是 YAML：%s",
 	"the text has %d bytes, more than %d":                                                        "文本有 %d 字节，超过 %d",
 	"unknown tag %s":                                                                             "未知的标签 %s",
-	"more than %d nodes, those that aliases unfold to counted":                                   "超过 %d 个节点（含别名展开的节点）",
+	"more than %d nodes, counting those that aliases stand for":                                  "超过 %d 个节点（含别名展开的节点）",
 	`a character that no value can begin with`:                                                   `值不能以此字符开头`,
 	`put the text in quotes`:                                                                     `请给文本加引号`,
 	`a tab in the indentation`:                                                                   `缩进中有制表符`,

@@ -49,7 +49,7 @@ const (
 	maxNodes = 1_000_000
 )
 
-// Limits bound a text: its bytes, and its nodes, those that aliases unfold to counted.
+// Limits bound a text: its bytes, and its nodes, counting those that aliases stand for.
 type Limits struct{ Bytes, Nodes int }
 
 // Error is a fault in YAML text. Line and Col count from 1; Col is 0 where the
@@ -108,7 +108,7 @@ func parseWithin(src []byte, limits Limits) (*Node, error) {
 	budget := limits.Nodes
 	if err := checkSize(root, 0, &budget); err != nil {
 		if budget < 0 {
-			return nil, newError(err.Line, err.Col, wordingf("more than %d nodes, those that aliases unfold to counted", limits.Nodes))
+			return nil, newError(err.Line, err.Col, wordingf("more than %d nodes, counting those that aliases stand for", limits.Nodes))
 		}
 		return nil, err
 	}

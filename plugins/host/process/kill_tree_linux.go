@@ -124,7 +124,7 @@ func (r *reaper) close() {
 	}
 }
 
-// Reap returns the whole of a process that is started as the reaper of a plugin: the first
+// Reap is all that a process does that is started as the reaper of a plugin: the first
 // argument of the program is [ReaperCommand], args are those after it. It returns the
 // exit code when the plugin and all that it started are gone.
 func Reap(args []string) int {

@@ -115,7 +115,7 @@ func (r *reader) checkAxis(a *axis) {
 	}
 	isKnown := a.key == axisLLM || a.key == axisFlow || isWith && path != ""
 	if !isKnown {
-		r.problems = append(r.problems, flow.NewProblem(r.keyAt(a.pointer), wording.Say("unknown key %q of the matrix", a.key), wording.Say("there are llm, flow, with.STEP.PARAMETER and exclude")))
+		r.problems = append(r.problems, flow.NewProblem(r.keyAt(a.pointer), wording.Say("unknown key %q of the matrix", a.key), wording.Say("the keys are llm, flow, with.STEP.PARAMETER and exclude")))
 		return
 	}
 	if len(a.values) == 0 {

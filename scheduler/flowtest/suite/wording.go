@@ -94,7 +94,7 @@ var _ = wording.Add(wording.Catalog{
 	"the row has %d fields, and there are %d columns":                                         "该行有 %d 个字段，而共有 %d 列",
 	"the row has no column %q, which the input %s comes from":                                 "该行没有列 %q，而输入 %s 来自该列",
 	"the test file is empty":                                                                  "测试文件为空",
-	"there are llm, flow, with.STEP.PARAMETER and exclude":                                    "可用 llm、flow、with.步骤.参数 和 exclude",
+	"the keys are llm, flow, with.STEP.PARAMETER and exclude":                                 "可用 llm、flow、with.步骤.参数 和 exclude",
 	"there are two cases %q":                                                                  "有两个用例 %q",
 	"there are two columns %q":                                                                "有两列 %q",
 	"there is no row: the file has no dataset":                                                "没有 row：文件没有数据集",

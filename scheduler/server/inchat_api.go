@@ -10,13 +10,13 @@ import (
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
 
-// seedPath is where the API that the call in-chat comes from has its one endpoint.
-const seedPath = "/api/modules/smarttavern/in_chat_constructor/construct"
+// inChatPath is where the API that the call in-chat comes from has its one endpoint.
+const inChatPath = "/api/modules/smarttavern/in_chat_constructor/construct"
 
-// registerSeed adds the API that the call in-chat comes from, at its own path and at those
+// registerInChatAPI adds the API that the call in-chat comes from, at its own path and at those
 // of the settings.
-func (s *Server) registerSeed() {
-	for i, path := range append([]string{seedPath}, s.options.Aliases...) {
+func (s *Server) registerInChatAPI() {
+	for i, path := range append([]string{inChatPath}, s.options.Aliases...) {
 		id := "construct-in-chat"
 		if i > 0 {
 			id += "-" + strconv.Itoa(i)
