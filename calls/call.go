@@ -60,7 +60,7 @@ type Info struct {
 	// flow to name one.
 	UsesMemory bool
 	// NoSubsteps reports whether the call runs nothing inside its step: the engine gives it no
-	// [Substeps], and whoever looks for steps of a run knows that there are none below it.
+	// [Substeps], and a search for the steps of a run need not look below it.
 	NoSubsteps bool
 	// Examples are runnable uses; the first is the one that people see.
 	Examples []Example

@@ -79,7 +79,7 @@ func TestUnionsThatMultiply(t *testing.T) {
 		t.Errorf("60 levels: %.200v", p)
 	}
 
-	// Recursion as such is no fault.
+	// Recursion alone is not an error.
 	list := mustParse(t, `{"properties":{"next":{"$ref":"#"},"n":{"type":"integer"}}}`)
 	deep := parse(t, strings.Repeat(`{"n":1,"next":`, 250)+`{"n":"x"}`+strings.Repeat(`}`, 250))
 	if p := list.Check(deep); len(p) != 1 || p[0].Keyword != "type" {

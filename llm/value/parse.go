@@ -33,7 +33,7 @@ func ParseStrictJSON(data []byte) (Value, error) {
 }
 
 // FindHalfPair returns the offset of the first escape in the text of a JSON string that is half a
-// surrogate pair, which is no character; -1 where there is none.
+// surrogate pair, which is not a character, or -1 if it has none.
 func FindHalfPair(text string) int {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {

@@ -271,7 +271,7 @@ func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*putSourceO
 		return nil, brokenFlow(problems)
 	}
 	if err := service.CheckFlowText(in.Body.Text); err != nil {
-		return nil, err // nobody would find the flow again
+		return nil, err // the flow could not be found again
 	}
 	if err := writeAtomically(found.File, in.Body.Text); err != nil {
 		return nil, err

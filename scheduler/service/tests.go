@@ -74,7 +74,7 @@ type Tests struct {
 // keptTests is the file of the runs of [Tests.Run].
 const keptTests = "serve.jsonl"
 
-// NewTests returns the test files below the folders; there are none where the program passes no [TestParts].
+// NewTests returns the test files below the folders, and none if the program has no [TestParts].
 func (s *Service) NewTests(roots []string) *Tests {
 	t := &Tests{parts: s.parts.Tests, annotate: s.AnnotateJudges, read: map[string]lastRun{}}
 	if t.parts != nil {

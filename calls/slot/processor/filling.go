@@ -74,7 +74,7 @@ func (p *Processor) start(data value.Value, now time.Time, convert bool) (*Filli
 	}
 	if p.hasOwnTypes || p.hasFormats && convert {
 		var err error
-		if f.schema, err = p.checksFormats(); err != nil {
+		if f.schema, err = p.strictSchema(); err != nil {
 			return nil, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
@@ -20,9 +21,11 @@ import (
 // slot once per step. It is immutable and safe
 // for concurrent use.
 type Processor struct {
-	schema  *schema.Schema
-	doc     value.Value
-	formats []Format
+	schema *schema.Schema
+	// strictSchema returns the schema with the formats as checks, compiled when it is first used.
+	strictSchema func() (*schema.Schema, error)
+	doc          value.Value
+	formats      []Format
 	// hasFormats is set when the schema uses one of the formats, hasOwnTypes when it uses one
 	// as a type.
 	hasFormats, hasOwnTypes bool
@@ -47,6 +50,7 @@ func New(doc value.Value, formats ...Format) (*Processor, error) {
 	}
 	p := &Processor{formats: formats}
 	p.doc = p.expandFormats(doc)
+	p.strictSchema = sync.OnceValues(p.parseStrict)
 	var err error
 	p.schema, err = schema.Parse(p.doc)
 	return p, err
@@ -92,9 +96,9 @@ func (p *Processor) findFormat(name value.Value) (Format, bool) {
 	return Format{}, false
 }
 
-// checksFormats returns the schema with the formats as checks, as it holds for data that is
+// parseStrict returns the schema with the formats as checks, as it holds for data that is
 // filled.
-func (p *Processor) checksFormats() (*schema.Schema, error) {
+func (p *Processor) parseStrict() (*schema.Schema, error) {
 	return schema.ParseWithFormats(p.doc, func(sub value.Value) func(string) bool {
 		name, _ := sub.Get("format")
 		format, ok := p.findFormat(name)

@@ -53,7 +53,7 @@ func (h *LogState) BeginClose() bool {
 	return true
 }
 
-// EndClose returns the error of closing the log: a failure of a write that nobody was told of, or else
+// EndClose returns the error of closing the log: a failure of a write that was not reported, or else
 // err.
 func (h *LogState) EndClose(err error) error {
 	h.Lock()
