@@ -141,17 +141,30 @@ func (t *answerMerge) findMisfits() (all []misfit) {
 			add(fault.Pointer, inner, fault.In(t.p.language))
 			continue
 		}
-		known := false
-		for _, old := range t.open[placeOfFault(fault)] {
-			known = known || old.Keyword == fault.Keyword
-		}
+		place := placeOfFault(fault)
+		known := slices.ContainsFunc(t.open[place], func(old schema.Fault) bool { return old.Keyword == fault.Keyword })
+		wasValid := t.wasValid(place)
 		for i, c := range t.changes {
-			if !known && !c.asked && isWithin(c.pointer, placeOfFault(fault)) {
+			if !known && (wasValid || !c.asked) && isWithin(c.pointer, place) {
 				add(c.pointer, i, fault.In(t.p.language))
 			}
 		}
 	}
 	return all
+}
+
+// wasValid reports whether nothing was wrong at a place before the answer: what spoils it
+// goes, also where the answer mends something above.
+func (t *answerMerge) wasValid(place string) bool {
+	if len(t.open[place]) > 0 || t.above[place] {
+		return false
+	}
+	for above, faults := range t.open {
+		if isWithin(place, above) && failsAsWhole(faults) {
+			return false
+		}
+	}
+	return true
 }
 
 // removeMisfit takes something back, and the containers that become empty by that.
