@@ -21,27 +21,34 @@ func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	if problem := lintURL(params); problem != nil {
 		return []schema.Problem{*problem}
 	}
-	if problems := lintDocument(params, env); len(problems) > 0 {
+	op, problems := findLinted(params, env)
+	if op != nil {
+		problems = slices.Concat(problems, lintRefused(op, params, env.IsOpen), lintArguments(op, params, env), lintMisspelt(op, params))
+	}
+	if len(problems) == 0 {
+		problems = lintUnusedPath(params, op)
+	}
+	if slices.ContainsFunc(problems, func(p schema.Problem) bool { return !p.Warning }) {
 		return problems
 	}
 	var p Params
 	for _, name := range []string{"url", "openapi", "operation", "timeout"} {
 		if v, given := params.Get(name); given && v.IsNull() {
-			return nil
+			return problems
 		}
 	}
 	err := value.Decode(params, &p)
 	hasTarget := p.URL != "" || p.Operation != ""
 	if err != nil || !hasTarget {
-		return nil
+		return problems
 	}
 	if p.Timeout == "" {
 		p.Timeout = usualTimeout
 	}
 	if err := p.Validate(); err != nil {
-		return []schema.Problem{calls.ProblemOf("", err)}
+		problems = append(problems, calls.ProblemOf("", err))
 	}
-	return nil
+	return problems
 }
 
 // lintURL finds a url to which no request can go. What path fills in comes after the host.
@@ -80,44 +87,145 @@ func lintPlaceholders(params value.Value) (problems []schema.Problem) {
 	return problems
 }
 
-// lintDocument looks at the OpenAPI document and at the operation in it; nil where nothing is
-// wrong with them, or nothing is known.
-func lintDocument(params value.Value, env calls.LintEnv) []schema.Problem {
+// lintUnusedPath finds what path gives and the URL, with the path of the operation where there is one, has no place for.
+func lintUnusedPath(params value.Value, op *openapi.Operation) (problems []schema.Problem) {
+	given, hasURL := params.Get("url")
+	target, isText := given.Str()
+	if hasURL && !isText { // known when the flow runs
+		return nil
+	}
+	if _, hasOperation := params.Get("operation"); hasOperation && op == nil {
+		return nil
+	}
+	if op != nil {
+		target += op.Path
+	}
+	for name := range memberOf(params, "path").Map().All() {
+		if !strings.Contains(target, "{"+name+"}") {
+			problems = append(problems, schema.Problem{Pointer: "/path/" + value.Escape(name)}.
+				WithMessage("path/%s is given, but {%s} is not in the url", name, name))
+		}
+	}
+	return problems
+}
+
+// findLinted returns the operation that the parameters name, or what is wrong with it and its document. It returns neither
+// where that is not known.
+func findLinted(params value.Value, env calls.LintEnv) (*openapi.Operation, []schema.Problem) {
 	doc, _ := params.Get("openapi")
 	var err error
 	switch name, isFile := doc.Str(); {
 	case isFile && env.Dir == "", !isFile && doc.Kind() != value.Object:
-		return nil
+		return nil, nil
 	case isFile:
 		doc, err = loadDocument(env.Dir, name)
 		if err != nil {
-			return documentProblem(name, err)
+			return nil, documentProblem(name, err)
 		}
 	default:
 		doc, err = openapi.Upgrade(doc)
 		if err != nil {
-			return documentProblem("", err)
+			return nil, documentProblem("", err)
 		}
 	}
-	operation, _ := params.Get("operation")
-	name, _ := operation.Str()
+	name := operationOf(params)
 	if name == "" {
-		return nil
+		return nil, nil
 	}
 	op, err := openapi.Find(doc, name)
 	if err == nil {
 		err = checkTarget(op, name, params)
 	}
 	if err != nil {
+		return nil, []schema.Problem{calls.ProblemOf("/operation", err)}
+	}
+	return op, nil
+}
+
+// operationOf returns the name of the operation.
+func operationOf(params value.Value) string {
+	name, _ := memberOf(params, "operation").Str()
+	return name
+}
+
+// lintArguments holds what is known of path, query, headers and body to the schemas of the operation.
+func lintArguments(op *openapi.Operation, params value.Value, env calls.LintEnv) []schema.Problem {
+	isKnown := func(pointer string, v value.Value) bool { return !v.IsNull() && !env.IsComputed(pointer) }
+	known := func(group string) *value.Map {
+		m := value.NewMap(0)
+		for key, v := range memberOf(params, group).Map().All() {
+			if isKnown("/"+group+"/"+value.Escape(key), v) {
+				m.Set(key, v)
+			}
+		}
+		return m
+	}
+	in := Input{Operation: operationOf(params), Path: known("path"), Query: known("query"), Headers: known("headers")}
+	if body := memberOf(params, "body"); isKnown("/body", body) {
+		in.Body = body
+	}
+	problems, err := in.findMisfits(op)
+	if err != nil {
 		return []schema.Problem{calls.ProblemOf("/operation", err)}
 	}
-	return lintRefused(op, name, params, env.IsOpen)
+	mayCome := func(p schema.Problem) bool {
+		group, member, _ := strings.Cut(p.Pointer[1:], "/")
+		given, isGiven := params.Get(group)
+		isLater := isGiven && (given.IsNull() || member != "" && hasNull(given, member)) || env.IsComputed(p.Pointer)
+		return p.Keyword == "required" && (env.IsOpen || isLater)
+	}
+	problems = slices.DeleteFunc(problems, mayCome)
+	for i, p := range problems {
+		group, missing, isMember := strings.Cut(p.Pointer[1:], "/")
+		if isParameter := isMember && group != "body"; p.Keyword == "required" && isParameter && !strings.Contains(missing, "/") {
+			problems[i] = schema.Problem{Pointer: "/" + group}.WithMessage("the operation %s needs the parameter %q", in.Operation, value.Unescape(missing))
+			continue
+		}
+		// The place is that of the flow's own spelling.
+		header, isHeader := strings.CutPrefix(p.Pointer, "/headers/")
+		for key := range in.Headers.All() {
+			if isHeader && strings.EqualFold(value.Escape(key), header) {
+				problems[i].Pointer = "/headers/" + value.Escape(key)
+			}
+		}
+	}
+	return problems
+}
+
+// hasNull reports whether a member, as a pointer has it, is given and null.
+func hasNull(group value.Value, member string) bool {
+	v, isGiven := group.At("/" + member)
+	return isGiven && v.IsNull()
+}
+
+// lintMisspelt warns of parameters of the query that the operation does not have and that are spelt like one that it has. Others
+// may be what the document leaves out, such as a key.
+func lintMisspelt(op *openapi.Operation, params value.Value) (problems []schema.Problem) {
+	query, operation := memberOf(params, "query").Map(), operationOf(params)
+	var names []string
+	for _, q := range op.Parameters {
+		if _, given := query.Get(q.Name); q.In == "query" && !given {
+			names = append(names, q.Name)
+		}
+	}
+	for key := range query.All() {
+		isRefused := slices.ContainsFunc(op.Refused, func(r openapi.Refused) bool { return r.In == "query" && r.Name == key })
+		if findParameter(op, "query", key) != nil || isRefused {
+			continue
+		}
+		if near := value.DidYouMean(key, names); near != "" {
+			problems = append(problems, schema.Problem{Pointer: "/query/" + value.Escape(key), Warning: true}.
+				WithMessage("the operation %s has no parameter %q", operation, key).WithHint("%s", near))
+		}
+	}
+	return problems
 }
 
 // lintRefused finds what the document describes in a way that is wrong or not supported. It is a warning where the request can go
 // without it, if it may be given, and where the dialect of its schemas is unknown.
-func lintRefused(op *openapi.Operation, name string, params value.Value, isOpen bool) (problems []schema.Problem) {
+func lintRefused(op *openapi.Operation, params value.Value, isOpen bool) (problems []schema.Problem) {
 	group := func(name string) *value.Map { return memberOf(params, name).Map() }
+	name := operationOf(params)
 	_, hasBody := params.Get("body")
 	if op.UnknownDialect != "" {
 		problems = append(problems, schema.Problem{Pointer: "/openapi", Warning: true}.WithMessage(unknownDialect, op.UnknownDialect))

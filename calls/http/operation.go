@@ -236,9 +236,35 @@ func (in Input) checkParams(op *openapi.Operation) error {
 	if err := in.checkRefused(op); err != nil {
 		return err
 	}
+	problems, err := in.findMisfits(op)
+	if err != nil {
+		return err
+	}
+	if problems != nil {
+		kind := calls.Missing
+		for _, problem := range problems {
+			if problem.Keyword != "required" {
+				kind = calls.Invalid
+			}
+		}
+		return calls.Errorf(kind, "the parameters do not fit the operation %s: %w", in.Operation, problems)
+	}
+	cookie, _ := lookupHeader(in.Headers, "Cookie")
+	for _, name := range op.Cookies {
+		if text, _ := cookie.Str(); !strings.Contains(text, name+"=") {
+			return calls.Errorf(calls.Missing, "the operation %s needs the cookie %s", in.Operation, name).
+				WithHint("give it as headers: {Cookie: %s=...}", name)
+		}
+	}
+	return nil
+}
+
+// findMisfits returns what of path, query, headers and body does not fit the schemas of the operation, or is
+// missing. The error is of schemas that cannot be used.
+func (in Input) findMisfits(op *openapi.Operation) (schema.Problems, error) {
 	s, err := schema.Parse(op.Arguments())
 	if err != nil {
-		return calls.Errorf(calls.Invalid, "the parameters of the operation %s: %w", in.Operation, err)
+		return nil, calls.Errorf(calls.Invalid, "the parameters of the operation %s: %w", in.Operation, err)
 	}
 	given := value.NewMap(4)
 	for _, group := range []struct {
@@ -256,23 +282,7 @@ func (in Input) checkParams(op *openapi.Operation) error {
 	if !in.Body.IsNull() {
 		given.Set("body", in.Body)
 	}
-	if problems := s.Check(value.OfMap(given)); problems != nil {
-		kind := calls.Missing
-		for _, problem := range problems {
-			if problem.Keyword != "required" {
-				kind = calls.Invalid
-			}
-		}
-		return calls.Errorf(kind, "the parameters do not fit the operation %s: %w", in.Operation, problems)
-	}
-	cookie, _ := lookupHeader(in.Headers, "Cookie")
-	for _, name := range op.Cookies {
-		if text, _ := cookie.Str(); !strings.Contains(text, name+"=") {
-			return calls.Errorf(calls.Missing, "the operation %s needs the cookie %s", in.Operation, name).
-				WithHint("give it as headers: {Cookie: %s=...}", name)
-		}
-	}
-	return nil
+	return s.Check(value.OfMap(given)), nil
 }
 
 // withSpelling returns headers, whose case does not matter, the names of the operation.

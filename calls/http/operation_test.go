@@ -353,3 +353,55 @@ paths: {/up: {post: {operationId: up, consumes: [application/x-www-form-urlencod
 		}
 	}
 }
+
+// TestLintArguments: what is known of the arguments is held to the operation before anything runs; what comes later is not.
+func TestLintArguments(t *testing.T) {
+	dir := t.TempDir()
+	doc := `openapi: 3.1.0
+servers: [{url: https://api.test}]
+paths:
+  /x/{id}:
+    post:
+      operationId: x
+      parameters:
+        - {name: id, in: path, required: true, schema: {type: string, minLength: 2}}
+        - {name: city, in: query, required: true, schema: {type: string}}
+        - {name: days, in: query, schema: {type: integer, minimum: 1}}
+        - {name: X-Unit, in: header, schema: {enum: [C, F]}}
+      requestBody: {required: true, content: {application/json: {schema: {type: object, required: [n], properties: {n: {type: integer}, m: {type: integer}}}}}}`
+	if err := os.WriteFile(filepath.Join(dir, "api.yaml"), []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const good = "path: {id: ab}, query: {city: x}, body: {n: 1}"
+	for _, c := range []struct {
+		with     string
+		computed []string
+		isOpen   bool
+		want     []string
+	}{
+		{with: good},
+		{with: "path: {id: a}, query: {city: 3, days: 0}, headers: {x-unit: K}, body: {m: 1}", want: []string{"/body/n", "/headers/x-unit", "/path/id", "/query/city", "/query/days"}},
+		{with: "headers: {}", want: []string{"/body", "/path", "/query"}},
+		{with: "headers: {}", isOpen: true},
+		{with: "headers: {x-unit: K}", isOpen: true, want: []string{"/headers/x-unit"}},
+		{with: "path: null, query: null, body: null", computed: []string{"/path", "/query", "/body"}},
+		{with: "path: {id: null}, query: {city: null, days: x}, body: {n: 1, m: null}", computed: []string{"/path/id", "/query/city", "/body/m"}, want: []string{"/query/days"}},
+		{with: "path: {id: ab, no: 1}, query: {city: x}, body: {n: 1}", want: []string{"/path/no"}},
+		{with: good + ", url: 'https://h/{no}'", want: []string{"/url"}},
+		{with: "path: {id: ab, a: 1}, query: {city: x}, body: {n: 1}, url: 'https://h/{a}'"},
+		{with: "path: {id: ab}, query: {city: x, dayz: 1, key: k}, body: {n: 1}", want: []string{"/query/dayz?"}},
+		{with: "path: {id: ab}, query: {city: x, dayz: 1}, body: {n: 1}, timeout: 5y", want: []string{"/query/dayz?", ""}},
+	} {
+		var got []string
+		for _, p := range httpcall.Definition().Lint(params(t, "{openapi: api.yaml, operation: x, "+c.with+"}"), calls.LintEnv{Dir: dir, Computed: c.computed, IsOpen: c.isOpen}) {
+			at := p.Pointer
+			if p.Warning {
+				at += "?"
+			}
+			got = append(got, at)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", c.with, diff)
+		}
+	}
+}
