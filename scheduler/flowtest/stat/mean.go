@@ -1,10 +1,6 @@
 package stat
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/stat/distuv"
-)
+import "math"
 
 // Estimate is a mean and how sure it is. [ClusteredMean] makes it.
 type Estimate struct {
@@ -52,7 +48,7 @@ func ClusteredMean(clusters [][]float64) (e Estimate, ok bool) {
 	}
 	groups := float64(e.Clusters)
 	e.Error = math.Sqrt(groups/(groups-1)*squares) / float64(n)
-	half := e.studentQuantile((1+Confidence)/2) * e.Error
+	half := studentQuantile((1+Confidence)/2, e.Clusters-1) * e.Error
 	e.Interval = Interval{e.Mean - half, e.Mean + half}
 	return e, true
 }
@@ -63,9 +59,5 @@ func (e Estimate) Visible() float64 {
 	if math.IsNaN(e.Error) {
 		return math.NaN()
 	}
-	return (e.studentQuantile((1+Confidence)/2) + e.studentQuantile(Power)) * e.Error
-}
-
-func (e Estimate) studentQuantile(p float64) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(e.Clusters - 1)}.Quantile(p)
+	return (studentQuantile((1+Confidence)/2, e.Clusters-1) + studentQuantile(Power, e.Clusters-1)) * e.Error
 }

@@ -6,8 +6,6 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Draws is how many permutations and resamples are drawn.
@@ -28,8 +26,7 @@ func McNemar(worse, better int) float64 {
 	if worse+better == 0 {
 		return 1
 	}
-	coin := distuv.Binomial{N: float64(worse + better), P: 0.5}
-	return min(1, 2*coin.CDF(float64(min(worse, better))))
+	return min(1, 2*coinCDF(min(worse, better), worse+better))
 }
 
 // SignFlip returns the two-sided p-value of the differences of two runs: how likely a mean at least

@@ -10,7 +10,7 @@ package stat
 import (
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // Confidence is that of all intervals, and 1 - Confidence the chance of a false alarm that a
@@ -32,7 +32,7 @@ func Wilson(passed, n int) Interval {
 	if n <= 0 {
 		return Interval{0, 1}
 	}
-	z := distuv.UnitNormal.Quantile((1 + Confidence) / 2)
+	z := mathext.NormalQuantile((1 + Confidence) / 2)
 	size, rate := float64(n), float64(passed)/float64(n)
 	shrink := 1 + z*z/size
 	centre := (rate + z*z/(2*size)) / shrink

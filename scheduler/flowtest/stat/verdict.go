@@ -1,6 +1,6 @@
 package stat
 
-import "gonum.org/v1/gonum/stat/distuv"
+import "gonum.org/v1/gonum/mathext"
 
 // Verdict is what a case comes to.
 type Verdict int
@@ -53,7 +53,7 @@ func FewestRepeats(need Need) int {
 	}
 	n := 1
 	if need.Sure { // the lower end for n of n is n / (n + z²); rounding may move it by one
-		z := distuv.UnitNormal.Quantile((1 + Confidence) / 2)
+		z := mathext.NormalQuantile((1 + Confidence) / 2)
 		n = max(int(z*z*need.Rate/(1-need.Rate))-1, 1)
 	}
 	for !need.IsMetBy(n, n) {
