@@ -19,7 +19,7 @@ func alignSecrets(m prompt.Member, rendered, recorded string) (aligned prompt.Me
 // alignMasks returns the pieces of a text as those of the same text with other masks: a call has
 // read the text with its secrets, and what it made of it has masks of its own. ok is false where the text
 // between the masks is not the same.
-func (x *explainer) alignMasks(pieces []Piece, given, stretch string, place Source) (aligned []Piece, ok bool) {
+func (p placer) alignMasks(pieces []Piece, given, stretch string, place Source) (aligned []Piece, ok bool) {
 	fixed := strings.Split(given, secret.Mask)
 	if len(fixed) == 1 {
 		return nil, false
@@ -42,7 +42,7 @@ func (x *explainer) alignMasks(pieces []Piece, given, stretch string, place Sour
 			break
 		}
 		if gap := stretch[gaps[i].Start:gaps[i].End]; gap != "" {
-			aligned = append(aligned, x.mergePieces(gap, cutPieces(pieces, at, at+hidden[i]), place)...)
+			aligned = append(aligned, p.mergePieces(gap, cutPieces(pieces, at, at+hidden[i]), place)...)
 		}
 		at += hidden[i]
 	}

@@ -6,20 +6,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// BesideText is a text that a step sends to the model beside the contents of messages.
-type BesideText struct {
-	// Pointer is where the parameters of the step have it: /tools/0/function/description, /messages/2/name.
-	Pointer string `json:"pointer"`
-	// Role is that of the message which it is a name of, else RoleTools.
-	Role string `json:"role"`
-	// Pieces cover the text.
-	Pieces []Piece `json:"pieces"`
-}
-
-// RoleTools is the role of texts outside the messages: those of the definitions of tools, of the schema of the answer, and of what extra
-// adds to the request.
-const RoleTools = "tools"
-
 // explainBeside explains what a step sends beside the contents of messages, as far as its parameters tell: the names of messages,
 // the names, descriptions and parameters of tools, the schema of the answer, and what extra adds to the request.
 func (x *explainer) explainBeside(at site) (all []BesideText) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // EarlierFlow is a flow that a run had before it was edited: for the events up to that with the Seq Until. The caller of [Explain]
@@ -16,36 +15,17 @@ type EarlierFlow struct {
 	Until int64
 }
 
-// siteOf finds the step that a record is of, or that a pseudo-step ran in, in the flow that it ran with.
-func (x *explainer) siteOf(got *journal.StepState) site {
-	for _, e := range x.earlier {
-		if got.StartedSeq > 0 && got.StartedSeq <= e.Until {
-			x.usedEarlier[e.Flow] = true
-			return x.findSite(e.Flow, got)
-		}
-	}
-	return x.findSite(x.flow, got)
-}
-
-// untilOf returns the last event for which the run had a flow; 0 for the flow that it has now.
-func (x *explainer) untilOf(f *flow.Flow) int64 {
-	i := slices.IndexFunc(x.earlier, func(e EarlierFlow) bool { return e.Flow == f })
-	if i < 0 || f == x.flow {
-		return 0
-	}
-	return x.earlier[i].Until
-}
-
-// editedFilesOf returns the files that sources of a prompt name, and that have had another text in a flow that a step ran with.
-func (x *explainer) editedFilesOf(e *Explanation) (edited []string) {
-	if len(x.usedEarlier) == 0 {
+// editedFiles returns the files that sources of the prompt name, and that have had another text in one of the flows that steps ran with
+// before that of now.
+func (e *Explanation) editedFiles(now *flow.Flow, earlier map[*flow.Flow]bool) (edited []string) {
+	if len(earlier) == 0 {
 		return nil
 	}
-	now := textsOf(x.flow)
+	texts := textsOf(now)
 	isEdited := map[string]bool{}
-	for earlier := range x.usedEarlier {
-		for file, text := range textsOf(earlier) {
-			if other, ok := now[file]; ok && !bytes.Equal(other, text) {
+	for before := range earlier {
+		for file, text := range textsOf(before) {
+			if other, ok := texts[file]; ok && !bytes.Equal(other, text) {
 				isEdited[file] = true
 			}
 		}

@@ -44,12 +44,7 @@ func Explain(ctx context.Context, f *flow.Flow, record *journal.RunState, step s
 	if got == nil || got.Attempts == 0 {
 		return nil, notRun(f, record, step)
 	}
-	x := &explainer{
-		ctx: ctx, flow: f, earlier: earlier, frames: map[frameKey]*frame{}, usedEarlier: map[*flow.Flow]bool{}, record: record, counter: counter, seen: map[string]bool{},
-		parts: map[*journal.StepState]outputParts{}, scopes: map[site]recordedScope{}, shared: map[stepOfFrame]*sharedNames{}, traces: map[tracedParam]*trace{},
-		known: map[explained]explanation{}, placer: placer{}, inside: map[*journal.StepState]*flow.Step{}, agents: map[*flow.Step]*flow.Step{},
-	}
-	x.hasSecrets = len(f.SecretNames()) > 0 || slices.ContainsFunc(earlier, func(e EarlierFlow) bool { return len(e.Flow.SecretNames()) > 0 })
+	x := newExplainer(ctx, f, record, counter, earlier)
 	at := x.siteOf(got)
 	var all []*Explanation
 	inside := record.StepsInside(got)
@@ -71,7 +66,7 @@ func Explain(ctx context.Context, f *flow.Flow, record *journal.RunState, step s
 		for _, m := range e.Messages {
 			x.placer.placeAll(m.Pieces)
 		}
-		e.Edited = x.editedFilesOf(e)
+		e.Edited = e.editedFiles(f, x.usedEarlier)
 		if e.Total == 0 {
 			e.Total, e.CountedBy = e.Tokens+len(e.Messages)*llm.MessageOverhead, ByEstimate
 		}

@@ -110,3 +110,34 @@ type CacheBreak struct {
 	// Tokens are those of the prompt from there on, estimated: what has to be read again.
 	Tokens int `json:"tokens"`
 }
+
+// BesideText is a text that a step sends to the model beside the contents of messages.
+type BesideText struct {
+	// Pointer is where the parameters of the step have it: /tools/0/function/description, /messages/2/name.
+	Pointer string `json:"pointer"`
+	// Role is that of the message which it is a name of, else RoleTools.
+	Role string `json:"role"`
+	// Pieces cover the text.
+	Pieces []Piece `json:"pieces"`
+}
+
+// RoleTools is the role of texts outside the messages: those of the definitions of tools, of the schema of the answer, and of what extra
+// adds to the request.
+const RoleTools = "tools"
+
+// eachPiece visits the pieces of the messages and beside them, and that at which the cache breaks.
+func (e *Explanation) eachPiece(visit func(p *Piece)) {
+	for i := range e.Messages {
+		for j := range e.Messages[i].Pieces {
+			visit(&e.Messages[i].Pieces[j])
+		}
+	}
+	for i := range e.Beside {
+		for j := range e.Beside[i].Pieces {
+			visit(&e.Beside[i].Pieces[j])
+		}
+	}
+	if e.Cache != nil && e.Cache.Broken != nil {
+		visit(&e.Cache.Broken.Piece)
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // isForeign reports whether a call is that of a plugin or of a server, whose words about its
@@ -36,14 +37,14 @@ func foreignParts(output, list value.Value) (parts []calls.Part) {
 // isCredible reports whether a part can be what its call claims: of a foreign call each origin must
 // be a parameter that the call had, and have the bytes that it is said to have given. origins are
 // those of the stretch.
-func (x *explainer) isCredible(at site, origins []calls.Origin, stretch string) bool {
-	if at.got == nil || !isForeign(at.got.Call) {
+func isCredible(got *journal.StepState, origins []calls.Origin, stretch string) bool {
+	if got == nil || !isForeign(got.Call) {
 		return true
 	}
 	end := 0
 	for _, o := range origins {
 		isInside := o.Start >= end && o.Start < o.End && o.End <= len(stretch)
-		if !isInside || !isBetweenRunes(stretch, o.Start, o.End) || !isOfParam(at, o, stretch[o.Start:o.End]) {
+		if !isInside || !isBetweenRunes(stretch, o.Start, o.End) || !isOfParam(got, o, stretch[o.Start:o.End]) {
 			return false
 		}
 		if !o.Computed {
@@ -54,8 +55,8 @@ func (x *explainer) isCredible(at site, origins []calls.Origin, stretch string) 
 }
 
 // isOfParam reports whether a stretch can come from the parameters of a call, as an origin claims.
-func isOfParam(at site, o calls.Origin, stretch string) bool {
-	given, found := at.got.Params.At(o.Pointer)
+func isOfParam(got *journal.StepState, o calls.Origin, stretch string) bool {
+	given, found := got.Params.At(o.Pointer)
 	if !found || o.Kind != "" || o.File != "" {
 		return false
 	}
@@ -71,3 +72,9 @@ func isBetweenRunes(text string, start, end int) bool {
 	startsRune := func(at int) bool { return at == len(text) || utf8.RuneStart(text[at]) }
 	return startsRune(start) && startsRune(end)
 }
+
+// callHTTP is the call that reaches other machines.
+const callHTTP = "http"
+
+// isOfServer reports whether a call is a tool of an MCP server, which may answer with what it has from elsewhere.
+func isOfServer(call string) bool { return strings.HasPrefix(call, "mcp.") }

@@ -1,12 +1,13 @@
 package explain
 
 import (
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -23,14 +24,6 @@ func (x *explainer) frameOf(key frameKey, newFrame func() *frame) *frame {
 		x.frames[key] = known
 	}
 	return known
-}
-
-// record returns what the run has of one side of the step.
-func (at site) record(of side) value.Value {
-	if of == ofInput {
-		return at.got.Input
-	}
-	return at.got.Output
 }
 
 // subFlow returns the outputs of the flow that a step runs; ok is false where that flow is
@@ -116,67 +109,94 @@ func (x *explainer) upstream(at site) (finished []*flow.Step) {
 	return finished
 }
 
-// newestOf returns the newest finished step of a call that a site sees.
-func (x *explainer) newestOf(at site, call string) (run site, ok bool) {
-	for _, s := range slices.Backward(x.upstream(at)) {
-		if s.Call == call {
-			run, _ = x.stepOf(at.frame, s, nil)
-			return run, true
+// siteOf finds the step that a record is of, or that a pseudo-step ran in, in the flow that it ran with.
+func (x *explainer) siteOf(got *journal.StepState) site {
+	for _, e := range x.earlier {
+		if got.StartedSeq > 0 && got.StartedSeq <= e.Until {
+			x.usedEarlier[e.Flow] = true
+			return x.findSite(e.Flow, got)
 		}
 	}
-	return site{}, false
+	return x.findSite(x.flow, got)
 }
 
-// item returns the index of the item that a site runs for.
-func (at site) item() (index string, ok bool) {
-	if at.step == nil || at.step.ForEach == nil || at.got == nil {
-		return "", false
+// untilOf returns the last event for which the run had a flow; 0 for the flow that it has now.
+func (x *explainer) untilOf(f *flow.Flow) int64 {
+	i := slices.IndexFunc(x.earlier, func(e EarlierFlow) bool { return e.Flow == f })
+	if i < 0 || f == x.flow {
+		return 0
 	}
-	rest, found := strings.CutPrefix(at.got.ID, at.prefix+at.step.ID+"[")
-	index, _, closed := strings.Cut(rest, "]")
-	return index, found && closed
+	return x.earlier[i].Until
 }
 
-// upstreamValue returns the summary, or the facts, that a site sees.
-func (x *explainer) upstreamValue(at site, name string) (v value.Value, ok bool) {
-	run, members := x.upstreamPlace(at, name)
-	if run.step == nil {
-		v, ok = at.inputs.Get(name)
+// callerOf returns the site whose call got the parameters that origins point into: the step,
+// or the call that it ran inside itself. The pieces of a call's work have its parameters.
+func (x *explainer) callerOf(at site) site {
+	for journal.IsPseudoStep(at.got.ID) && at.got.Input.IsNull() {
+		outer := x.record.Step(journal.OuterPath(at.got.ID))
+		if outer == nil {
+			break
+		}
+		at.got = outer
+	}
+	return at
+}
+
+// siteInside returns the site of a call, or of a flow, that a tool of an agent has run; ok is false where it is not known what that is.
+func (x *explainer) siteInside(agent site, inner *journal.StepState) (at site, ok bool) {
+	if known, isKnown := x.inside[inner]; isKnown {
+		return site{agent.frame, known, inner}, true
+	}
+	step := *agent.step
+	step.Call, step.Def, step.Sub, step.ForEach, step.EnableFilling = inner.Call, calls.Definition{}, nil, nil, false
+	if inner.Call == flow.CallFlow {
+		file, _ := textAt(inner.Params, "path")
+		step.Sub = innerFlow(agent, file)
+		ok = step.Sub != nil || inner.IsGiven
 	} else {
-		v, ok = run.got.Output.At(pointerTo(members))
-	}
-	if !ok && name == "summary" {
-		return value.OfString(""), true
+		step.Def, ok = agent.definitionOf(inner)
 	}
 	if !ok {
-		return value.OfList(), true
+		return site{}, false
 	}
-	return v, ok
+	x.inside[inner], x.agents[&step] = &step, agent.step
+	return site{agent.frame, &step, inner}, true
 }
 
-// upstreamPlace returns the step whose output is the summary, or the facts, that a site
-// sees, and where in the output; no step where they are an input.
-func (x *explainer) upstreamPlace(at site, name string) (run site, members []string) {
-	run, ok := x.newestOf(at, name)
-	if !ok {
-		return site{}, nil
+// innerFlow returns the flow of a file that the tools of an agent name; nil where it was not read with the flow.
+func innerFlow(agent site, file string) *flow.Flow {
+	file = filepath.FromSlash(file)
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(filepath.Dir(agent.flow.File), file)
 	}
-	if _, has := run.got.Output.Get(name); !has {
-		name = "text"
+	for _, inner := range agent.step.Inner {
+		if filepath.Clean(inner.File) == filepath.Clean(file) {
+			return inner
+		}
 	}
-	return run, []string{name}
+	return nil
 }
 
-func pointerTo(members []string) string {
-	var pointer strings.Builder
-	for _, m := range members {
-		pointer.WriteString("/" + value.Escape(m))
+// agentStep returns the step of the agent that ran what a step stands for, itself for any other.
+func (x *explainer) agentStep(step *flow.Step) *flow.Step {
+	if agent, ok := x.agents[step]; ok {
+		return agent
 	}
-	return pointer.String()
+	return step
 }
 
-// atoi reads an index.
-func atoi(text string) (i int, ok bool) {
-	i, err := strconv.Atoi(text)
-	return i, err == nil && i >= 0
+// flowOfTool returns the site of a flow that a tool of an agent has run, and the rest of an id below the agent; ok is false where the
+// id is not that of a step in such a flow.
+func (x *explainer) flowOfTool(agent site, id string) (at site, rest string, ok bool) {
+	use, below, isInside := strings.Cut(id, "/")
+	work, rest, hasRest := strings.Cut(below, "/")
+	if agent.got == nil || agent.step.Sub != nil || !isInside || !hasRest {
+		return site{}, "", false
+	}
+	inner := x.record.Step(agent.got.ID + "/" + use + "/" + work)
+	if inner == nil || inner.Call != flow.CallFlow {
+		return site{}, "", false
+	}
+	at, ok = x.siteInside(agent, inner)
+	return at, rest, ok && at.step.Sub != nil
 }

@@ -9,95 +9,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/flow"
 )
 
-// anywhere is a source that stands for all: it was not found out where a text comes from.
-var anywhere = Source{}
-
-// IsAnywhere reports whether the source stands for all, in [Source.Possible].
-func (s Source) IsAnywhere() bool { return s.Kind == "" }
-
-// madeFrom returns the source of a text that was computed from pieces: with the beginnings of their ways, and with
-// the files, the parts and the steps that passed them on.
-func (s Source) madeFrom(pieces []Piece) Source {
-	origins, possible := newSourceSet(s.Origins), newSourceSet(s.Possible)
-	known := map[string]bool{} // there may be thousands
-	for _, p := range pieces {
-		key := wayKey(p.Sources)
-		if isSimple := len(p.Sources) > 0 && len(p.Sources[0].Origins)+len(p.Sources[0].Possible) == 0; isSimple && known[key] {
-			continue
-		} else if isSimple {
-			known[key] = true
-		}
-		for i, from := range p.Sources {
-			isOrigin := i == 0 && from.Kind != SourceFlow
-			isMaker := from.Kind == SourceStep && from.Call != ""
-			if isOrigin || isMaker || from.Kind == SourcePart || from.Path != "" {
-				origins.add(from)
-			}
-			for _, o := range from.Origins {
-				origins.add(o)
-			}
-			for _, o := range from.Possible {
-				possible.add(o)
-			}
-		}
-	}
-	s.Origins, s.Possible = origins.list, possible.list
-	return s
-}
-
-// withOrigins adds to the first source of a text what it was made from.
-func withOrigins(pieces, from []Piece) []Piece {
-	if len(from) == 0 {
-		return pieces
-	}
-	for i := range pieces {
-		if len(pieces[i].Sources) > 0 {
-			pieces[i].Sources = slices.Clone(pieces[i].Sources)
-			pieces[i].Sources[0] = pieces[i].Sources[0].madeFrom(from)
-		}
-	}
-	return pieces
-}
-
-// withPossible adds to the first source of a text a source that it may come from.
-func withPossible(pieces []Piece, source Source) []Piece {
-	return withOrigins(pieces, []Piece{{Sources: []Source{{Kind: SourceFlow, Possible: []Source{source}}}}})
-}
-
-// withPossibleFrom adds to the first source of a text that it may come from what others come from.
-func withPossibleFrom(pieces, from []Piece) []Piece {
-	given := Source{}.madeFrom(from)
-	for _, s := range slices.Concat(given.Origins, given.Possible) {
-		pieces = withPossible(pieces, s)
-	}
-	return pieces
-}
-
-// sourceSet is a list of sources without equal ones.
-type sourceSet struct {
-	list []Source
-	keys map[string]bool
-}
-
-func newSourceSet(sources []Source) *sourceSet {
-	set := &sourceSet{keys: map[string]bool{}}
-	for _, s := range sources {
-		set.add(s)
-	}
-	return set
-}
-
-// add adds a source, without the bytes of it that were copied and without its own origins.
-func (set *sourceSet) add(s Source) {
-	s = s.withoutBytes()
-	s.Origins, s.Possible = nil, nil
-	key := wayKey([]Source{s})
-	if !set.keys[key] {
-		set.keys[key] = true
-		set.list = append(set.list, s)
-	}
-}
-
 // explainUsed explains, for a text that was computed from a name with members, what that name comes from.
 func (x *explainer) explainUsed(at site, members []string, hops int) []Piece {
 	if hops > maxHops {
@@ -175,12 +86,6 @@ func (x *explainer) makerOf(at site, maker Source, of side, pointer string, hops
 	return maker
 }
 
-// callHTTP is the call that reaches other machines.
-const callHTTP = "http"
-
-// isOfServer reports whether a call is a tool of an MCP server, which may answer with what it has from elsewhere.
-func isOfServer(call string) bool { return strings.HasPrefix(call, "mcp.") }
-
 // outsideOf returns what the call of a site gets texts from beside what it was given. What it says of a failure may quote them.
 func outsideOf(at site) (sources []Source) {
 	info := at.step.Def.Info
@@ -194,10 +99,4 @@ func outsideOf(at site) (sources []Source) {
 		sources = append(sources, Source{Kind: SourceStep, Call: callHTTP})
 	}
 	return sources
-}
-
-// textAt returns a member that is a text.
-func textAt(v value.Value, name string) (text string, ok bool) {
-	member, _ := v.Get(name)
-	return member.Str()
 }

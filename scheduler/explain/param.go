@@ -32,7 +32,7 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 	place := x.placeOfOrigin(at, o)
 	if isText && !o.Computed && o.From == 0 {
 		pieces := x.explainGiven(caller, o.Pointer, given, hops)
-		if aligned, ok := x.alignMasks(pieces, given, stretch, place); ok {
+		if aligned, ok := x.placer.alignMasks(pieces, given, stretch, place); ok {
 			return aligned
 		}
 	}
@@ -45,29 +45,16 @@ func (x *explainer) explainPointer(at site, o calls.Origin, stretch string, hops
 	isInText := isText && o.From >= 0 && o.From+o.Size <= len(given)
 	if isInText && o.Size > 0 {
 		pieces := x.explainGiven(caller, o.Pointer, given, hops)
-		return x.mergePieces(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
+		return x.placer.mergePieces(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
 	}
 	// Many stretches may be computed from the same parameter.
 	all := x.explainOnce(usedKey(caller, ofParams, o.Pointer), hops, func() []Piece {
-		return x.mergePieces("", x.explainLeaves(v, func(pointer, text string) []Piece {
+		return x.placer.mergePieces("", x.explainLeaves(v, func(pointer, text string) []Piece {
 			return x.explainGiven(caller, o.Pointer+pointer, text, hops)
 		}), place)
 	})
 	all[0].Text = stretch
 	return all
-}
-
-// callerOf returns the site whose call got the parameters that origins point into: the step,
-// or the call that it ran inside itself. The pieces of a call's work have its parameters.
-func (x *explainer) callerOf(at site) site {
-	for journal.IsPseudoStep(at.got.ID) && at.got.Input.IsNull() {
-		outer := x.record.Step(journal.OuterPath(at.got.ID))
-		if outer == nil {
-			break
-		}
-		at.got = outer
-	}
-	return at
 }
 
 // fillerOf returns the call slot that filled the parameters of a step.
@@ -376,7 +363,7 @@ func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, 
 		}
 	}
 	if !isOfMember {
-		return x.mergePieces(text, x.explainMembers(at, t, rest, place, hops), place)
+		return x.placer.mergePieces(text, x.explainMembers(at, t, rest, place, hops), place)
 	}
 	below := rest[len(m.Pointer):]
 	var out []Piece
@@ -462,16 +449,6 @@ func expressionName(text string) string {
 	return name
 }
 
-// refsIn returns the names in the template that a span is from.
-func (t *trace) refsIn(span prompt.Span) (refs []prompt.Ref) {
-	for _, ref := range t.refs {
-		if ref.Offset >= span.TemplateStart && ref.Offset < span.TemplateEnd {
-			refs = append(refs, ref)
-		}
-	}
-	return refs
-}
-
 // withRefs returns the source of what may have been computed from names too.
 func (x *explainer) withRefs(at site, source Source, refs []prompt.Ref, hops int) Source {
 	for _, ref := range refs {
@@ -522,11 +499,18 @@ func (x *explainer) madeOfRefs(at site, p *flow.Param, source Source, hops int) 
 	return x.withRefs(at, source, refs, hops)
 }
 
-// cutPointer returns the pointer below another; ok is false where it is not at or below it.
-func cutPointer(pointer, above string) (below string, ok bool) {
-	if !strings.HasPrefix(pointer, above) {
-		return "", false
+// sourceOfParam returns the source of what the parameters or items of a step, or outputs, give at a pointer.
+func (x *explainer) sourceOfParam(at site, root *flow.Param, pointer string) Source {
+	p, rest := flow.Descend(root, pointer)
+	pos := p.Pos
+	if rest != "" {
+		pos, _ = root.Place(pointer, 0)
 	}
-	below = pointer[len(above):]
-	return below, below == "" || below[0] == '/'
+	source := at.sourceOfPlace(pos)
+	source.Pointer = pointer
+	key := scalarPlace{pos, pointer, source.Seq}
+	if _, isKnown := x.placer[key]; !isKnown {
+		x.placer[key] = root.Scalar(pointer)
+	}
+	return source
 }

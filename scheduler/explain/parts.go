@@ -2,7 +2,6 @@ package explain
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -29,98 +28,6 @@ func (x *explainer) collectLeftOut(got *journal.StepState) {
 	}
 }
 
-// partsOfOutput returns the provenance in the output of a call. That of a flow is what its author
-// chose, which may be the parts of a step in it.
-func partsOfOutput(call string, output value.Value) (all []calls.Part) {
-	if call == flow.CallFlow {
-		return nil
-	}
-	for _, name := range []string{"parts", "trace"} {
-		list, ok := output.Get(name)
-		if !ok {
-			continue
-		}
-		if isForeign(call) {
-			all = append(all, foreignParts(output, list)...)
-			continue
-		}
-		var parts []calls.Part
-		if err := value.Decode(list, &parts); err == nil {
-			all = append(all, parts...)
-		}
-	}
-	return all
-}
-
-// partPlace is which text of an output parts tell of: a message, the prompt, or the text at
-// a pointer.
-type partPlace struct {
-	message int // -1: none
-	at      string
-	// first is the byte of the message's text at which the text begins.
-	first int
-}
-
-// placeOfParts returns the place of the text at a pointer of an output; ok is false where
-// no part can tell of it.
-func placeOfParts(output value.Value, pointer string) (place partPlace, ok bool) {
-	const withContent = 3 // messages, index, content
-	tokens := flow.PointerTokens(pointer)
-	switch {
-	case len(tokens) == 0:
-		return place, false
-	case pointer == "/prompt" || pointer == "/text":
-		return partPlace{message: -1}, true
-	case pointer == "/system":
-		return partPlace{}, true
-	case tokens[0] != "messages":
-		return partPlace{message: -1, at: pointer}, true
-	case len(tokens) < withContent || tokens[2] != "content":
-		return place, false
-	}
-	index, isIndex := atoi(tokens[1])
-	place.message = index
-	if len(tokens) == withContent {
-		return place, isIndex
-	}
-	content, _ := output.At("/messages/" + tokens[1] + "/content")
-	until, _ := atoi(tokens[withContent])
-	for _, part := range content.List()[:min(until, len(content.List()))] {
-		before, _ := part.Get("text")
-		text, _ := before.Str()
-		place.first += layoutOf(text).wholeLen(text)
-	}
-	return place, isIndex
-}
-
-// outputParts are the parts of an output, and those that are in it by the text that they tell of: there may be many thousands of
-// messages.
-type outputParts struct {
-	all     []calls.Part
-	byPlace map[partPlace][]calls.Part
-}
-
-func newOutputParts(all []calls.Part) outputParts {
-	parts := outputParts{all, map[partPlace][]calls.Part{}}
-	for _, part := range all {
-		if !part.Included {
-			continue
-		}
-		place := partPlace{message: -1, at: part.At}
-		if part.Message != nil {
-			place.message = *part.Message
-		}
-		parts.byPlace[place] = append(parts.byPlace[place], part)
-	}
-	return parts
-}
-
-// partsAt returns the parts that tell of the text at a place.
-func (p outputParts) partsAt(place partPlace) []calls.Part {
-	place.first = 0
-	return p.byPlace[place]
-}
-
 // explainParts explains a text by the provenance that the step put out with it. nil
 // means that there is none for this text.
 func (x *explainer) explainParts(at site, text, pointer string, hops int) (pieces []Piece) {
@@ -129,7 +36,7 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 		return nil
 	}
 	if part, ok := partAt(at.got.Output, pointer); ok {
-		if !x.isCredible(at, part.Origins, text) {
+		if !isCredible(at.got, part.Origins, text) {
 			return nil
 		}
 		return x.explainPart(at, part, part.Origins, text, hops)
@@ -158,7 +65,7 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 		if start < end || start >= stop || !isBetweenRunes(text, start, stop) {
 			continue
 		}
-		if !x.isCredible(at, inner, text[start:stop]) {
+		if !isCredible(at.got, inner, text[start:stop]) {
 			continue
 		}
 		if start > end {
@@ -193,66 +100,6 @@ func (x *explainer) sourceOfWords(at site, hops int) Source {
 		maker.Possible = append(maker.Possible, Source{Kind: SourceStep, Call: callHTTP})
 	}
 	return maker
-}
-
-// partAt returns the part whose own text stands at a pointer of an output.
-func partAt(output value.Value, pointer string) (part calls.Part, ok bool) {
-	above, isText := strings.CutSuffix(pointer, "/text")
-	isOfList := strings.HasPrefix(above, "/parts/") || strings.HasPrefix(above, "/trace/")
-	v, found := output.At(above)
-	if !isText || !isOfList || !found {
-		return part, false
-	}
-	return part, value.Decode(v, &part) == nil
-}
-
-// cutOrigins returns the origins of the size bytes of a piece from one on.
-func cutOrigins(origins []calls.Origin, from, size int) []calls.Origin {
-	isWhole := len(origins) == 1 && origins[0].End == 0
-	if from == 0 || isWhole {
-		return origins
-	}
-	cut := make([]calls.Origin, 0, len(origins))
-	for _, o := range origins {
-		skipped := max(from-o.Start, 0)
-		o.Start, o.End = o.Start+skipped-from, min(o.End-from, size)
-		if skipped > 0 && !o.Computed {
-			o.From += skipped
-			o.Line = 0 // the text between is not known here
-		}
-		if o.Start < o.End {
-			cut = append(cut, o)
-		}
-	}
-	return cut
-}
-
-// imagePart returns the part of a message that tells of the image at a pointer into an output: the images of a message are
-// told in their order.
-func imagePart(parts []calls.Part, output value.Value, pointer string) (image calls.Part, ok bool) {
-	slash := strings.LastIndexByte(pointer, '/')
-	index, err := strconv.Atoi(pointer[slash+1:])
-	v, _ := output.At(pointer)
-	if err != nil || v.Kind() != value.Object {
-		return image, false
-	}
-	content, _ := output.At(pointer[:slash])
-	before := 0
-	for _, other := range content.List()[:index] {
-		if _, isText := other.Get("text"); !isText {
-			before++
-		}
-	}
-	for _, part := range parts {
-		if part.Kind != "image" || part.Message == nil {
-			continue
-		}
-		before--
-		if before < 0 {
-			return part, true
-		}
-	}
-	return image, false
 }
 
 // labelOf returns the source of a part of an output.
@@ -351,9 +198,9 @@ func (x *explainer) explainComputed(at site, origins []calls.Origin, stretch str
 	isPrinted := len(origins) == 1 && x.isPrinted(at, origins[0], stretch)
 	isTold := len(ways) == 0 || len(ways) == 1 && (isPrinted || !isValue(ways[0]))
 	if isTold && !isExpression {
-		return x.mergePieces(stretch, from, place)
+		return x.placer.mergePieces(stretch, from, place)
 	}
-	return x.computedPiece(stretch, from, place)
+	return x.placer.computedPiece(stretch, from, place)
 }
 
 // isValue reports whether a way begins with a value, of which what a call computes is no copy. The words of a file,
@@ -445,7 +292,7 @@ func (x *explainer) explainNamed(at site, o calls.Origin, stretch string, hops i
 	}
 	if isOfSome := o.Size > 0 && o.From >= 0 && o.From+o.Size <= len(whole); isOfSome {
 		pieces := x.explainName(at, path, whole, place, hops)
-		return x.mergePieces(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
+		return x.placer.mergePieces(stretch, cutPieces(pieces, o.From, o.From+o.Size), place)
 	}
 	return x.explainReference(at, path, -1, stretch, place, hops)
 }

@@ -107,24 +107,24 @@ func waysOf(pieces []Piece) (ways [][]Source) {
 }
 
 // namesOf names a way as what something was computed from: an answer of a model by the step that it answered.
-func (x *explainer) namesOf(way []Source) []string {
+func (p placer) namesOf(way []Source) []string {
 	if way[0].Kind == SourceModel && len(way) > 1 && way[1].Kind == SourceStep && way[1].Call != "" {
 		return []string{way[1].String()}
 	}
 	origin := way[0]
-	x.placer.placeSource(&origin)
+	p.placeSource(&origin)
 	return origin.origins()
 }
 
 // mergePieces returns one piece of a text that was made of the pieces of others: with
 // their sources where these are one, else with their names.
-func (x *explainer) mergePieces(text string, from []Piece, place Source) []Piece {
+func (p placer) mergePieces(text string, from []Piece, place Source) []Piece {
 	ways := waysOf(from)
 	if len(ways) != 1 {
 		if len(ways) == 0 && place.Kind != SourceComputed {
 			return singlePiece(text, place.madeFrom(from))
 		}
-		return x.computedPiece(text, from, place)
+		return p.computedPiece(text, from, place)
 	}
 	way := slices.Clone(ways[0])
 	for i := range way {
@@ -139,14 +139,97 @@ func (x *explainer) mergePieces(text string, from []Piece, place Source) []Piece
 
 // computedPiece returns one piece of a text that was computed at a place from the pieces of others: it names what
 // these come from.
-func (x *explainer) computedPiece(text string, from []Piece, place Source) []Piece {
+func (p placer) computedPiece(text string, from []Piece, place Source) []Piece {
 	place.Kind = SourceComputed
 	for _, way := range waysOf(from) {
-		for _, name := range x.namesOf(way) {
+		for _, name := range p.namesOf(way) {
 			if !slices.Contains(place.From, name) {
 				place.From = append(slices.Clip(place.From), name)
 			}
 		}
 	}
 	return singlePiece(text, place.madeFrom(from))
+}
+
+// madeFrom returns the source of a text that was computed from pieces: with the beginnings of their ways, and with
+// the files, the parts and the steps that passed them on.
+func (s Source) madeFrom(pieces []Piece) Source {
+	origins, possible := newSourceSet(s.Origins), newSourceSet(s.Possible)
+	known := map[string]bool{} // there may be thousands
+	for _, p := range pieces {
+		key := wayKey(p.Sources)
+		if isSimple := len(p.Sources) > 0 && len(p.Sources[0].Origins)+len(p.Sources[0].Possible) == 0; isSimple && known[key] {
+			continue
+		} else if isSimple {
+			known[key] = true
+		}
+		for i, from := range p.Sources {
+			isOrigin := i == 0 && from.Kind != SourceFlow
+			isMaker := from.Kind == SourceStep && from.Call != ""
+			if isOrigin || isMaker || from.Kind == SourcePart || from.Path != "" {
+				origins.add(from)
+			}
+			for _, o := range from.Origins {
+				origins.add(o)
+			}
+			for _, o := range from.Possible {
+				possible.add(o)
+			}
+		}
+	}
+	s.Origins, s.Possible = origins.list, possible.list
+	return s
+}
+
+// withOrigins adds to the first source of a text what it was made from.
+func withOrigins(pieces, from []Piece) []Piece {
+	if len(from) == 0 {
+		return pieces
+	}
+	for i := range pieces {
+		if len(pieces[i].Sources) > 0 {
+			pieces[i].Sources = slices.Clone(pieces[i].Sources)
+			pieces[i].Sources[0] = pieces[i].Sources[0].madeFrom(from)
+		}
+	}
+	return pieces
+}
+
+// withPossible adds to the first source of a text a source that it may come from.
+func withPossible(pieces []Piece, source Source) []Piece {
+	return withOrigins(pieces, []Piece{{Sources: []Source{{Kind: SourceFlow, Possible: []Source{source}}}}})
+}
+
+// withPossibleFrom adds to the first source of a text that it may come from what others come from.
+func withPossibleFrom(pieces, from []Piece) []Piece {
+	given := Source{}.madeFrom(from)
+	for _, s := range slices.Concat(given.Origins, given.Possible) {
+		pieces = withPossible(pieces, s)
+	}
+	return pieces
+}
+
+// sourceSet is a list of sources without equal ones.
+type sourceSet struct {
+	list []Source
+	keys map[string]bool
+}
+
+func newSourceSet(sources []Source) *sourceSet {
+	set := &sourceSet{keys: map[string]bool{}}
+	for _, s := range sources {
+		set.add(s)
+	}
+	return set
+}
+
+// add adds a source, without the bytes of it that were copied and without its own origins.
+func (set *sourceSet) add(s Source) {
+	s = s.withoutBytes()
+	s.Origins, s.Possible = nil, nil
+	key := wayKey([]Source{s})
+	if !set.keys[key] {
+		set.keys[key] = true
+		set.list = append(set.list, s)
+	}
 }

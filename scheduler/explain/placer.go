@@ -19,22 +19,6 @@ type scalarPlace struct {
 	seq     int64 // [Source] Seq
 }
 
-// sourceOfParam returns the source of what the parameters or items of a step, or outputs, give at a pointer.
-func (x *explainer) sourceOfParam(at site, root *flow.Param, pointer string) Source {
-	p, rest := flow.Descend(root, pointer)
-	pos := p.Pos
-	if rest != "" {
-		pos, _ = root.Place(pointer, 0)
-	}
-	source := at.sourceOfPlace(pos)
-	source.Pointer = pointer
-	key := scalarPlace{pos, pointer, source.Seq}
-	if _, isKnown := x.placer[key]; !isKnown {
-		x.placer[key] = root.Scalar(pointer)
-	}
-	return source
-}
-
 // placeAll sets the sources of pieces to their own places.
 func (p placer) placeAll(pieces []Piece) {
 	for i := range pieces {

@@ -45,23 +45,6 @@ func (e *Explanation) WithFileNames(name func(path string) string) *Explanation 
 	return &renamed
 }
 
-// eachPiece visits the pieces of the messages and beside them, and that at which the cache breaks.
-func (e *Explanation) eachPiece(visit func(p *Piece)) {
-	for i := range e.Messages {
-		for j := range e.Messages[i].Pieces {
-			visit(&e.Messages[i].Pieces[j])
-		}
-	}
-	for i := range e.Beside {
-		for j := range e.Beside[i].Pieces {
-			visit(&e.Beside[i].Pieces[j])
-		}
-	}
-	if e.Cache != nil && e.Cache.Broken != nil {
-		visit(&e.Cache.Broken.Piece)
-	}
-}
-
 // fileNamer renames files in sources. It lives for one explanation.
 type fileNamer struct {
 	name  func(path string) string

@@ -24,7 +24,7 @@ func (x *explainer) withSaved(pieces []Piece, at site, id string, hops int) []Pi
 			continue
 		}
 		saver := x.siteOf(got)
-		if x.isAfter(saver, at) {
+		if isAfter(saver, at) {
 			continue
 		}
 		saved, _ := textAt(got.Output, "memory_id")
@@ -49,7 +49,7 @@ func (x *explainer) withSaved(pieces []Piece, at site, id string, hops int) []Pi
 }
 
 // isAfter reports whether a step can only have run after another one of the same flow.
-func (x *explainer) isAfter(later, earlier site) bool {
+func isAfter(later, earlier site) bool {
 	if later.step == nil || earlier.step == nil || earlier.frame == nil {
 		return false
 	}

@@ -173,7 +173,7 @@ func (x *explainer) explainSentText(at site, parts []calls.Part, text located, f
 		if start < end || start >= stop || !isBetweenRunes(text.text, start, stop) {
 			continue
 		}
-		if !x.isCredible(at, part.Origins, text.text[start:stop]) {
+		if !isCredible(at.got, part.Origins, text.text[start:stop]) {
 			continue
 		}
 		if start > end {
@@ -201,7 +201,7 @@ func (x *explainer) explainWholeMessage(at site, part calls.Part, text located) 
 	if isPointer {
 		o.Pointer += text.inMessage
 	}
-	if isForeign(at.got.Call) && !isOfParam(at, o, text.text) {
+	if isForeign(at.got.Call) && !isOfParam(at.got, o, text.text) {
 		return singlePiece(text.text, maker)
 	}
 	if !isPointer && o.Kind != "" && o.Kind != calls.OriginName && text.isContent {

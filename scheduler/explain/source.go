@@ -257,20 +257,6 @@ func (s Source) position() flow.Position {
 	return flow.Position{File: s.File, Line: s.Line, Col: s.Col}
 }
 
-// placed returns the source with a place in the flow of a site.
-func (at site) placed(s Source, pos flow.Position) Source {
-	s.File, s.Line, s.Col = pos.File, pos.Line, pos.Col
-	if at.frame != nil {
-		s.Seq = at.until
-	}
-	return s
-}
-
-// sourceOfPlace returns the source of words that stand in the flow of a site.
-func (at site) sourceOfPlace(pos flow.Position) Source {
-	return at.placed(Source{Kind: SourceFlow}, pos)
-}
-
 // sourceOfMaker returns the source of a text that a step or an item made.
 func sourceOfMaker(got *journal.StepState) Source {
 	return Source{Kind: SourceStep, Step: got.ID, Call: got.Call}
@@ -280,3 +266,9 @@ func sourceOfMaker(got *journal.StepState) Source {
 func sourceOfPart(got *journal.StepState, kind string) Source {
 	return Source{Kind: SourcePart, Step: got.ID, Call: got.Call, Part: kind}
 }
+
+// anywhere is a source that stands for all: it was not found out where a text comes from.
+var anywhere = Source{}
+
+// IsAnywhere reports whether the source stands for all, in [Source.Possible].
+func (s Source) IsAnywhere() bool { return s.Kind == "" }

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"path/filepath"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -30,22 +29,16 @@ func (x *explainer) useOf(at site, o calls.Origin) (agent site, use *journal.Ste
 	}
 	for got := at.got; got != nil; got = x.record.Step(journal.OuterPath(got.ID)) {
 		use = x.record.Step(got.ID + "/" + o.Use)
-		if name, _ := textAt(useParams(use), "name"); use != nil && name == o.Name {
-			return site{at.frame, x.agentStep(at.step), got}, use
+		if use != nil {
+			if name, _ := textAt(use.Params, "name"); name == o.Name {
+				return site{at.frame, x.agentStep(at.step), got}, use
+			}
 		}
 		if !journal.IsPseudoStep(got.ID) {
 			break
 		}
 	}
 	return at, nil
-}
-
-// useParams returns what a tool was used with.
-func useParams(use *journal.StepState) value.Value {
-	if use == nil {
-		return value.Value{}
-	}
-	return use.Params
 }
 
 // explainUse explains what the result of a tool was made of.
@@ -110,63 +103,4 @@ func explainReading(use *journal.StepState) []Piece {
 		return withPossible(singlePiece("", sourceOfMaker(use)), anywhere)
 	}
 	return singlePiece("", Source{Kind: SourceFile, Name: file, Path: file})
-}
-
-// siteInside returns the site of a call, or of a flow, that a tool of an agent has run; ok is false where it is not known what that is.
-func (x *explainer) siteInside(agent site, inner *journal.StepState) (at site, ok bool) {
-	if known, isKnown := x.inside[inner]; isKnown {
-		return site{agent.frame, known, inner}, true
-	}
-	step := *agent.step
-	step.Call, step.Def, step.Sub, step.ForEach, step.EnableFilling = inner.Call, calls.Definition{}, nil, nil, false
-	if inner.Call == flow.CallFlow {
-		file, _ := textAt(inner.Params, "path")
-		step.Sub = innerFlow(agent, file)
-		ok = step.Sub != nil || inner.IsGiven
-	} else {
-		step.Def, ok = agent.definitionOf(inner)
-	}
-	if !ok {
-		return site{}, false
-	}
-	x.inside[inner], x.agents[&step] = &step, agent.step
-	return site{agent.frame, &step, inner}, true
-}
-
-// innerFlow returns the flow of a file that the tools of an agent name; nil where it was not read with the flow.
-func innerFlow(agent site, file string) *flow.Flow {
-	file = filepath.FromSlash(file)
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(filepath.Dir(agent.flow.File), file)
-	}
-	for _, inner := range agent.step.Inner {
-		if filepath.Clean(inner.File) == filepath.Clean(file) {
-			return inner
-		}
-	}
-	return nil
-}
-
-// agentStep returns the step of the agent that ran what a step stands for, itself for any other.
-func (x *explainer) agentStep(step *flow.Step) *flow.Step {
-	if agent, ok := x.agents[step]; ok {
-		return agent
-	}
-	return step
-}
-
-// flowOfTool returns the site of a flow that a tool of an agent has run, and the rest of an id below the agent; ok is false where the
-// id is not that of a step in such a flow.
-func (x *explainer) flowOfTool(agent site, id string) (at site, rest string, ok bool) {
-	use, below, isInside := strings.Cut(id, "/")
-	work, rest, hasRest := strings.Cut(below, "/")
-	if agent.got == nil || agent.step.Sub != nil || !isInside || !hasRest {
-		return site{}, "", false
-	}
-	inner := x.record.Step(agent.got.ID + "/" + use + "/" + work)
-	if inner == nil || inner.Call != flow.CallFlow {
-		return site{}, "", false
-	}
-	at, ok = x.siteInside(agent, inner)
-	return at, rest, ok && at.step.Sub != nil
 }

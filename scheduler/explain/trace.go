@@ -75,23 +75,6 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 	return completed(pieces, sourceOfMaker(at.got))
 }
 
-// isInside reports whether a site is that of another call which its step has run inside itself.
-func (at site) isInside() bool {
-	return journal.IsPseudoStep(at.got.ID) && at.got.Call != at.step.Call
-}
-
-// definitionOf returns the definition of the call that the step of a site, or what it ran inside itself, has run; ok is false where the
-// flow has no such call, or had another one then.
-func (at site) definitionOf(got *journal.StepState) (def calls.Definition, ok bool) {
-	if got.Call == at.step.Call {
-		return at.step.Def, true
-	}
-	if !journal.IsPseudoStep(got.ID) {
-		return calls.Definition{}, false
-	}
-	return at.flow.FindCall(got.Call)
-}
-
 // seenBy returns the question and the finished steps that a step saw.
 func (x *explainer) seenBy(at site) *calls.Vars {
 	var upstream calls.FixedUpstream
@@ -165,7 +148,7 @@ func (x *explainer) explainReference(at site, path []string, from int, stretch s
 		return cutPieces(x.explainName(at, path, whole, place, hops), from, from+len(stretch))
 	}
 	if isText && from == 0 {
-		if aligned, ok := x.alignMasks(x.explainName(at, path, whole, place, hops), whole, stretch, place); ok {
+		if aligned, ok := x.placer.alignMasks(x.explainName(at, path, whole, place, hops), whole, stretch, place); ok {
 			return aligned
 		}
 	}
@@ -174,17 +157,11 @@ func (x *explainer) explainReference(at site, path []string, from int, stretch s
 			pieces := x.explainName(at, path, stretch, place, hops) // it stands for the value
 			return withOrigins(pieces, x.explainUsed(at, path, hops+1))
 		}
-		return x.mergePieces(stretch, x.explainLeaves(v, func(pointer, text string) []Piece {
+		return x.placer.mergePieces(stretch, x.explainLeaves(v, func(pointer, text string) []Piece {
 			return x.explainName(at, append(slices.Clip(path), flow.PointerTokens(pointer)...), text, place, hops)
 		}), place)
 	}
 	return x.explainName(at, path, stretch, place, hops)
-}
-
-// valueOf returns the value of a name with members.
-func (x *explainer) valueOf(at site, path []string) (v value.Value, ok bool) {
-	v, _ = x.scopeOf(at).valueOf(path[0])
-	return v.At(pointerTo(path[1:]))
 }
 
 // maxLeaves bounds how many texts of a value are followed for what was computed from it.
