@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"path"
 	"regexp"
 	"strings"
 )
@@ -30,4 +31,10 @@ var notInToolName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 // ToolName makes the name of a tool of another name, such as that of a call: models take letters, digits, - and _.
 func ToolName(name string) string {
 	return strings.Trim(notInToolName.ReplaceAllString(name, "_"), "_")
+}
+
+// FlowToolName makes the name of a tool of the path of the flow that it runs, as any system writes it: that of the file.
+func FlowToolName(file string) string {
+	base := path.Base(strings.ReplaceAll(file, `\`, "/"))
+	return ToolName(strings.TrimSuffix(base, path.Ext(base)))
 }

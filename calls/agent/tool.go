@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -124,8 +122,7 @@ func (p Params) toolPlans() (plans []toolPlan) {
 	for i, t := range p.Tools.Flows {
 		name := t.Name
 		if name == "" {
-			base := path.Base(filepath.ToSlash(t.Path))
-			name = calls.ToolName(strings.TrimSuffix(base, path.Ext(base)))
+			name = calls.FlowToolName(t.Path)
 		}
 		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/flows/%d", i), name: name, description: t.Description,
 			flow: t.Path, parameters: t.Parameters, with: t.With})

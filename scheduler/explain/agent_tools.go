@@ -2,10 +2,8 @@ package explain
 
 import (
 	"cmp"
-	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -17,11 +15,11 @@ import (
 // asked runs it. Pointer is where the parameters have it.
 type Tool struct{ Name, Call, Pointer string }
 
-// ToolsOf returns the tools in the parameters of an agent, or of a chat. isWhole reports whether these name all of them: null
-// stands for what is not known.
+// ToolsOf returns the tools in the parameters of an agent, or of a chat. isWhole reports whether these name all of them, where they have
+// any: null stands for what is not known.
 func ToolsOf(params value.Value) (tools []Tool, isWhole bool) {
-	groups, _ := params.Get("tools")
-	isWhole = !groups.IsNull()
+	groups, hasTools := params.Get("tools")
+	isWhole = !hasTools || !groups.IsNull()
 	for i, tool := range groups.List() { // those of a chat
 		function, _ := tool.Get("function")
 		name, ok := textAt(function, "name")
@@ -56,8 +54,7 @@ func toolsIn(group string, tool value.Value) []Tool {
 	switch group {
 	case "flows":
 		file, _ := textAt(tool, "path")
-		file = path.Base(strings.ReplaceAll(file, `\`, "/"))
-		call, name = flow.CallFlow, strings.TrimSuffix(file, path.Ext(file))
+		call, name = flow.CallFlow, calls.FlowToolName(file)
 	case "calls":
 		call, _ = textAt(tool, "call")
 		name = call

@@ -90,14 +90,15 @@ func TestOriginsOfComputedText(t *testing.T) {
 // Tools have the names that the model sees, and tell what they run.
 func TestToolsOf(t *testing.T) {
 	for params, want := range map[string]string{
-		`{}`:          "[] false",
-		`{tools: {}}`: "[] true",
-		`{tools: {flows: [{path: "a/place order.yaml"}, {path: b.yaml, name: buy}]}}`:                       "[{place_order flow /tools/flows/0} {buy flow /tools/flows/1}] true",
-		`{tools: {calls: [{call: shop.order}, {call: template, name: greet}]}}`:                             "[{shop_order shop.order /tools/calls/0} {greet template /tools/calls/1}] true",
-		`{tools: {http: [{with: {operation: "get price/v1"}}, {name: stock, with: {url: "https://a.b"}}]}}`: "[{get_price_v1 http /tools/http/0} {stock http /tools/http/1}] true",
-		`{tools: {mcp: [{server: git.hub, tools: [search.issues, read]}]}}`:                                 "[{git_hub_search_issues mcp.git.hub.search.issues /tools/mcp/0} {git_hub_read mcp.git.hub.read /tools/mcp/0}] true",
-		`{tools: {mcp: [{server: github, tools: [null]}], calls: [{call: template}]}}`:                      "[{template template /tools/calls/0}] false",
-		`{tools: {calls: [{call: template, name: null}]}}`:                                                  "[] false",
+		`{}`:            "[] true",
+		`{tools: null}`: "[] false",
+		`{tools: {}}`:   "[] true",
+		`{tools: {flows: [{path: "a/place order.yaml"}, {path: 'sub\pay.yaml'}, {path: b.yaml, name: buy}]}}`: "[{place_order flow /tools/flows/0} {pay flow /tools/flows/1} {buy flow /tools/flows/2}] true",
+		`{tools: {calls: [{call: shop.order}, {call: template, name: greet}]}}`:                               "[{shop_order shop.order /tools/calls/0} {greet template /tools/calls/1}] true",
+		`{tools: {http: [{with: {operation: "get price/v1"}}, {name: stock, with: {url: "https://a.b"}}]}}`:   "[{get_price_v1 http /tools/http/0} {stock http /tools/http/1}] true",
+		`{tools: {mcp: [{server: git.hub, tools: [search.issues, read]}]}}`:                                   "[{git_hub_search_issues mcp.git.hub.search.issues /tools/mcp/0} {git_hub_read mcp.git.hub.read /tools/mcp/0}] true",
+		`{tools: {mcp: [{server: github, tools: [null]}], calls: [{call: template}]}}`:                        "[{template template /tools/calls/0}] false",
+		`{tools: {calls: [{call: template, name: null}]}}`:                                                    "[] false",
 		`{tools: {calls: null}}`: "[] false",
 		`{tools: [{type: function, function: {name: price}}, {type: function, function: null}]}`: "[{price  /tools/0}] false",
 	} {

@@ -82,8 +82,7 @@ func (l *pathLister) addAgent(s *flow.Step, prefix string) {
 	l.add(prefix + calls.RoundSubstep + "-" + anyNumber)
 	with := s.With.Written()
 	tools, isWhole := ToolsOf(with)
-	_, hasTools := with.Get("tools")
-	if with.IsNull() || hasTools && !isWhole {
+	if with.IsNull() || !isWhole {
 		l.add(prefix + string(anyText))
 	}
 	if _, hasFiles := with.Get("workspace"); hasFiles {

@@ -177,8 +177,7 @@ func toolNamesIn(params value.Value) (names []string, isWhole bool) {
 	if _, hasFiles := params.Get("workspace"); hasFiles {
 		names = append(names, explain.WorkspaceTools()...)
 	}
-	_, hasTools := params.Get("tools")
-	return names, isWhole || !hasTools
+	return names, isWhole
 }
 
 func buildArgs(want *value.Map, a *argument) test {

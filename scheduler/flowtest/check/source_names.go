@@ -437,8 +437,7 @@ func (n *sourceNames) addTexts(s *flow.Step) {
 // addTools adds the names of the tools of an agent, or of a chat, and of what they run.
 func (n *sourceNames) addTools(s *flow.Step, with value.Value) {
 	tools, isWhole := explain.ToolsOf(with)
-	_, hasTools := with.Get("tools")
-	n.isOpen = n.isOpen || hasTools && !isWhole
+	n.isOpen = n.isOpen || !isWhole
 	for _, t := range tools {
 		n.listed = append(n.listed, t.Name)
 		n.others = append(n.others, t.Call)
