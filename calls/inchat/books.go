@@ -1,7 +1,9 @@
 package inchat
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/callnode/scheduler/calls/inchat/macro"
 	"github.com/callnode/scheduler/llm/value"
@@ -143,4 +145,20 @@ func (r *bookReader) newBook(v value.Value, pointer string) *book {
 	}
 	r.books = append(r.books, b)
 	return b
+}
+
+// wrongDepthText describes what a wrong scan_depth does.
+func (b *book) wrongDepthText() wording.Text {
+	return wording.Say("scan_depth is %s, not an integer: it does nothing", b.wrongDepth)
+}
+
+// unreadText lists the fields that are not evaluated with the number of entries; it is empty
+// where there are none.
+func (b *book) unreadText() wording.Text {
+	fields := make([]wording.Text, 0, len(b.unread))
+	for field, count := range b.unread {
+		fields = append(fields, wording.Say("%s (%s)", field, strconv.Itoa(count)))
+	}
+	slices.SortFunc(fields, func(a, b wording.Text) int { return strings.Compare(a.En, b.En) })
+	return wording.Join(fields, ", ", "、")
 }

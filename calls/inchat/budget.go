@@ -6,15 +6,14 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/calls/inchat/macro"
-	"github.com/callnode/scheduler/llm"
 )
 
 // applyBudget counts the tokens of the entries that are in, and leaves out what does
 // not fit the budget; nil means no limit.
-func (b *builder) applyBudget(ctx context.Context, counter llm.Counter, budget *int) error {
+func (b *builder) applyBudget(ctx context.Context, budget *int) error {
 	in := b.included()
 	for i, c := range in {
-		c.tokens = counter.Count(c.content)
+		c.tokens = b.env.Tokens.Count(c.content)
 		if i%64 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}

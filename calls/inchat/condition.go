@@ -5,24 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/inchat/keyword"
 	"github.com/callnode/scheduler/calls/inchat/macro"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
-
-// condition is a condition text, shared by all entries that have it.
-type condition struct {
-	text   string
-	parsed *macro.Text
-	user   string // the first entry that has it, for warnings
-	kind   string
-
-	done   bool
-	holds  bool
-	reason string
-}
 
 // conditionText returns the text of a condition field.
 func conditionText(v value.Value) string {
@@ -48,7 +35,7 @@ func (b *builder) conditionOf(c *candidate) *condition {
 // conditions are searched in one pass, and an importance function is asked once about
 // all of them; a condition that many entries share is evaluated once, unless it may
 // give each another answer.
-func (b *builder) evaluateConditions(ctx context.Context, env *calls.Env, in Input) error {
+func (b *builder) evaluateConditions(ctx context.Context, in Input) error {
 	if len(b.conditions) == 0 {
 		return nil
 	}
@@ -64,9 +51,9 @@ func (b *builder) evaluateConditions(ctx context.Context, env *calls.Env, in Inp
 		words = append(words, cond.parsed.Words()...)
 	}
 	machine := &macro.Machine{
-		Now: env.Clock(), Rand: env.Rand, History: history, Found: keyword.Find(history, words),
+		Now: b.env.Clock(), Rand: b.env.Rand, History: history, Found: keyword.Find(history, words),
 	}
-	judge := &importanceJudge{builder: b, env: env, in: in}
+	judge := &importanceJudge{builder: b, in: in}
 	machine.Judge = judge.askFunction
 	for i := range b.candidates {
 		c := &b.candidates[i]

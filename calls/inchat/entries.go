@@ -5,89 +5,12 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/inchat/macro"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// The kinds of entries, as the trace names them.
-const (
-	kindPreset    = "preset"
-	kindWorldBook = "world_book"
-)
-
-// The codes of decisions, as the trace has them.
-const (
-	codeConstant  = "constant"
-	codeKey       = "key"
-	codeSecondary = "secondary"
-	codeNoKey     = "no_key"
-	codeDisabled  = "disabled"
-	codeEmpty     = "empty"
-	codeUnread    = "unread"
-	codeCondition = "condition"
-	codeBudget    = "budget"
-	codeAlways    = "included"
-)
-
 // defaultOrder is the order of entries that have none, or zero.
 const defaultOrder = 100
-
-// candidate is a preset or world-book entry and what has been decided about it.
-type candidate struct {
-	kind    string
-	entry   *value.Map // nil for what is not an entry
-	name    string
-	index   int // the place among all entries, presets first; breaks ties
-	role    string
-	content string
-	depth   int64
-	order   int64
-	cond    *condition // nil for an entry without one
-	lore    *loreEntry // nil for a native entry
-	book    *book      // nil for a preset
-	pointer string     // JSON pointer into the parameters
-	slot    string     // the place outside of the chat; "" for the chat
-	// expanded has the origins of content whose macros were expanded.
-	expanded []calls.Origin
-
-	out     bool
-	code    string // one of the codes, "" where the reason says all
-	reason  wording.Text
-	tokens  int
-	message int // the index in the output
-	start   int // the byte in the slot
-}
-
-func (c *candidate) leaveOut(format string, args ...any) {
-	c.out = true
-	c.reason = wording.Say(format, args...)
-}
-
-// builder holds the candidates of one call.
-type builder struct {
-	env        *calls.Env
-	candidates []candidate
-	conditions map[string]*condition
-	warnings   []string
-}
-
-func (b *builder) warn(format string, args ...any) {
-	b.warnOf(calls.Warning{Code: "entry"}, format, args...)
-}
-
-// warnOf adds a warning, of which w has all but the text.
-func (b *builder) warnOf(w calls.Warning, format string, args ...any) {
-	if len(b.warnings) < maxWarnings {
-		w.Text = b.env.Say(format, args...)
-		b.warnings = append(b.warnings, w.Text)
-		b.env.WarnOf(w)
-	} else if len(b.warnings) == maxWarnings {
-		b.warnings = append(b.warnings, b.env.Say("there are more warnings"))
-	}
-}
-
-const maxWarnings = 100
 
 // collectEntries reads all entries.
 func (b *builder) collectEntries(presets, books value.Value) {
@@ -213,47 +136,6 @@ func (b *builder) readCommonFields(c *candidate) {
 	c.reason, c.code = wording.Say("always"), codeAlways
 }
 
-// intField returns an integer field; what is missing or empty takes the default.
-func intField(entry *value.Map, field string, standard int64) (i int64, ok bool) {
-	v, _ := entry.Get(field)
-	if isEmpty(v) {
-		return standard, true
-	}
-	return macro.Int(v)
-}
-
-// isEmpty is Python's notion of what is false: null, false, 0, "", [] and {}.
-func isEmpty(v value.Value) bool {
-	switch v.Kind() {
-	case value.Null:
-		return true
-	case value.Bool:
-		b, _ := v.Bool()
-		return !b
-	case value.Int, value.Float:
-		f, _ := v.Float()
-		return f == 0
-	case value.String:
-		s, _ := v.Str()
-		return s == ""
-	case value.List:
-		return len(v.List()) == 0
-	case value.Object:
-		return v.Map().Len() == 0
-	}
-	return false
-}
-
-// firstField returns the text of the first field that is not empty.
-func firstField(entry *value.Map, standard string, fields ...string) string {
-	for _, f := range fields {
-		if v, _ := entry.Get(f); !isEmpty(v) {
-			return plainText(v)
-		}
-	}
-	return standard
-}
-
 // warnDeprecated tells of fields that other programs give a meaning to, and this
 // call does not.
 func (b *builder) warnDeprecated() {
@@ -297,4 +179,54 @@ func hasLostCondition(entry *value.Map) bool {
 	mode, _ := entry.Get("mode")
 	condition, _ := entry.Get("condition")
 	return isEmpty(mode) && strings.TrimSpace(conditionText(condition)) != "" && !isEmpty(condition)
+}
+
+// warnUnread reports, once for each book, the entries that are left out because
+// they are not understood, and a scan_depth that is not.
+func (b *builder) warnUnread(books []*book) {
+	for _, book := range books {
+		if book.wrongDepth != "" {
+			b.warnOf(calls.Warning{Code: codeUnknownValue, Pointer: book.pointer + "/scan_depth"}, "world book %q: %s",
+				value.Truncate(book.name, 80), book.wrongDepthText())
+		}
+		if text := book.unreadText(); text.En != "" {
+			b.warn("world book %q: entries are left out because these fields are not evaluated: %s", value.Truncate(book.name, 80), text)
+		}
+	}
+}
+
+// warnMisspelt tells of fields and values that look misspelt, once for each, with the first
+// entry that has it.
+func (b *builder) warnMisspelt() {
+	type group struct {
+		misspelling
+		first *candidate
+		count int
+	}
+	var groups []*group
+	byMessage := map[string]*group{}
+	var finder misspellingFinder
+	for i := range b.candidates {
+		c := &b.candidates[i]
+		for _, m := range finder.findMisspellings(c.kind, c.entry) {
+			key := c.kind + " " + m.message.En
+			g := byMessage[key]
+			if g == nil {
+				g = &group{misspelling: m, first: c}
+				byMessage[key] = g
+				groups = append(groups, g)
+			}
+			g.count++
+		}
+	}
+	for _, g := range groups {
+		at := calls.Warning{Code: g.code, Pointer: g.first.pointer + g.misspelling.pointer}
+		kind := wording.Of(strings.ReplaceAll(g.first.kind, "_", " "))
+		name := value.Truncate(g.first.name, 80)
+		if g.count == 1 {
+			b.warnOf(at, "%s %q: %s (%s)", kind, name, g.message, g.hint)
+		} else {
+			b.warnOf(at, "%s %q, the first of %d: %s (%s)", kind, name, g.count, g.message, g.hint)
+		}
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
@@ -17,8 +16,7 @@ import (
 // entries whose conditions may want to know.
 type importanceJudge struct {
 	*builder
-	env *calls.Env
-	in  Input
+	in Input
 	// about is the candidate whose condition is evaluated.
 	about int
 

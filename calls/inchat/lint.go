@@ -132,3 +132,26 @@ func lintEntry(entry *value.Map, at string, registry *calls.Registry) (found []s
 	}
 	return found
 }
+
+// lintMisspelt finds fields and values that look misspelt in entries that are known.
+func lintMisspelt(params value.Value) (found []schema.Problem) {
+	var finder misspellingFinder
+	look := func(kind string, entry *value.Map, pointer string) {
+		for _, m := range finder.findMisspellings(kind, entry) {
+			p := schema.Problem{Pointer: pointer + m.pointer, Warning: true}
+			if m.code == codeUnknownField {
+				p.Keyword = schema.UnknownKeyword // the problem is the key
+			}
+			found = append(found, p.WithMessage("%s", m.message).WithHint("%s", m.hint))
+		}
+	}
+	presets, _ := params.Get("presets_in_chat")
+	for i, v := range presets.List() {
+		look(kindPreset, v.Map(), "/presets_in_chat/"+strconv.Itoa(i))
+	}
+	books, _ := params.Get("world_books")
+	for _, e := range readBooks(books, "/world_books").entries {
+		look(kindWorldBook, e.v.Map(), e.pointer)
+	}
+	return found
+}

@@ -16,8 +16,8 @@ import (
 
 // evaluateLore decides about the entries of other programs' lorebooks by their keys,
 // and expands the macros in the contents of those that are in.
-func (b *builder) evaluateLore(ctx context.Context, env *calls.Env, in Input) error {
-	m := &loreMatcher{in: in, expander: newLoreExpander(env, in.Variables), scans: map[int64]*scan{}}
+func (b *builder) evaluateLore(ctx context.Context, in Input) error {
+	m := &loreMatcher{in: in, expander: newLoreExpander(b.env, in.Variables), scans: map[int64]*scan{}}
 	for i := range b.candidates {
 		if c := &b.candidates[i]; c.lore != nil && !c.out && !c.lore.constant {
 			m.addWords(ctx, c)

@@ -84,20 +84,6 @@ func wrongLoreValues(entry *value.Map) (found []misspelling) {
 	return found
 }
 
-// isFlag reports whether a value is true or false, also as a number or as text, as books in
-// the wild have it.
-func isFlag(v value.Value) bool {
-	switch v.Kind() {
-	case value.Bool, value.Int, value.Float:
-		return true
-	case value.String:
-		text, _ := v.Str()
-		return slices.Contains([]string{"true", "false", "1", "0", ""}, strings.ToLower(text))
-	case value.Null, value.List, value.Object:
-	}
-	return false
-}
-
 // isLoreInt accepts the empty text too, which is the default.
 func isLoreInt(v value.Value) bool {
 	_, ok := macro.Int(v)

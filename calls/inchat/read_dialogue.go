@@ -17,15 +17,6 @@ type message struct {
 	given value.Value
 }
 
-// isRole reports whether a message may have that role.
-func isRole(role string) bool {
-	switch role {
-	case "system", "user", "assistant", "thinking":
-		return true
-	}
-	return false
-}
-
 // readHistory reads the messages. The first one that is wrong ends the call.
 func readHistory(history value.Value) ([]message, error) {
 	messages := make([]message, len(history.List()))
@@ -60,18 +51,6 @@ func readMessage(v value.Value, i int) (message, error) {
 		m.given = content
 	}
 	return m, nil
-}
-
-// plainText returns the text of a value where a text is expected: numbers as they are
-// spelt, lists and objects as JSON, null as the word none.
-func plainText(v value.Value) string {
-	if s, ok := v.Str(); ok {
-		return s
-	}
-	if v.IsNull() {
-		return "none"
-	}
-	return v.JSON()
 }
 
 // scanText returns the text in which keywords are searched: the contents that are text
