@@ -3,6 +3,7 @@ package schema
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -125,23 +126,6 @@ func placeOfKeyword(doc value.Value, pointer string, keywords []string) string {
 // inOrder returns two pointers in their order: the library has them in any.
 func inOrder(a, b string) (first, second string) { return min(a, b), max(a, b) }
 
-// base is the URL that relative references of a document are resolved against.
-const base = "mem:///"
-
-// asWritten returns a URL without what the document has not written.
-func asWritten(url string) string {
-	if fragment, ok := strings.CutPrefix(url, location+"#"); ok {
-		return "#" + fragment
-	}
-	return strings.TrimPrefix(url, base)
-}
-
-// pointerIn returns the pointer that a URL of the library ends with.
-func pointerIn(url string) string {
-	_, fragment, _ := strings.Cut(url, "#")
-	return decodeLocation(fragment)
-}
-
 // invalidError lists where doc breaks the rules of its draft.
 func invalidError(err *jsonschema.SchemaValidationError, doc value.Value) error {
 	var e *jsonschema.ValidationError
@@ -251,4 +235,43 @@ func leafErrors(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 func isText(x any) bool {
 	_, ok := x.(string)
 	return ok
+}
+
+// ruleMessage words which rule of its draft a schema breaks.
+func ruleMessage(k jsonschema.ErrorKind) wording.Text {
+	switch k := k.(type) {
+	case *kind.Type:
+		slices.Reverse(k.Want) // object or boolean, as all drafts have it
+		return wordingf("expected %s, but got %s", anyOfTypes(k.Want), wording.TypeName(k.Got))
+	case *kind.Enum:
+		names := make([]string, len(k.Want))
+		for i, name := range k.Want {
+			names[i] = fmt.Sprintf("%q", name)
+		}
+		return wordingf("value must be one of %s", strings.Join(names, ", "))
+	case *kind.Minimum:
+		return wordingf("must be %s but found %s", ">= "+formatBound(k.Want), formatBound(k.Got))
+	case *kind.ExclusiveMinimum:
+		return wordingf("must be %s but found %s", "> "+formatBound(k.Want), formatBound(k.Got))
+	case *kind.MinItems:
+		return wordingf("minimum %d items required, but found %d items", k.Want, k.Got)
+	case *kind.UniqueItems:
+		return sameItems(k)
+	case *kind.Dependency: // exclusiveMinimum beside minimum, in draft 4
+		return missingBeside(k.Missing[0], k.Prop)
+	case *kind.Pattern:
+		return wordingf("does not match pattern %s", singleQuoted(k.Want))
+	case *kind.Format:
+		text := singleQuoted(fmt.Sprint(k.Got))
+		if k.Want == "regex" {
+			return unusablePattern(fmt.Sprint(k.Got))
+		}
+		return wordingf("%s is not valid %s", text, singleQuoted(k.Want))
+	}
+	return wordingf("not a JSON Schema")
+}
+
+// unusablePattern words that a pattern is not a regular expression of Go.
+func unusablePattern(pattern string) wording.Text {
+	return wordingf("%s is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)", singleQuoted(pattern))
 }

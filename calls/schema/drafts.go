@@ -221,3 +221,10 @@ func misplacedDraft(s value.Value, draft int, isPart bool) (p Problem, ok bool) 
 	}
 	return p.WithHint("write it at the top of the schema"), true
 }
+
+// textMember returns a member that is a text; "" for none.
+func textMember(v value.Value, key string) string {
+	member, _ := v.Get(key)
+	text, _ := member.Str()
+	return text
+}

@@ -76,19 +76,6 @@ func (s *Schema) missingPropertySchema(p problem) value.Value {
 	return objectOf("allOf", place.Schemas)
 }
 
-// sourceOf returns a subschema as the document has it.
-func (s *Schema) sourceOf(sub *jsonschema.Schema) value.Value {
-	if sub == nil {
-		return objectOf()
-	}
-	pointer, isOurs := strings.CutPrefix(sub.Location, location+"#")
-	doc, ok := s.doc.At(decodeLocation(pointer))
-	if !ok || !isOurs {
-		return objectOf() // inside a schema of schemas
-	}
-	return doc
-}
-
 // Place is what a schema requires of one place of the values that it describes.
 // [Schema.Describe] creates it; its schemas are shared with the document and must not
 // be changed.

@@ -95,8 +95,6 @@ var (
 	describedType = reflect.TypeFor[Described]()
 )
 
-func objectOf(kv ...any) value.Value { return value.OfMap(value.Pairs(kv...)) }
-
 func inferType(t reflect.Type, outer []reflect.Type) (value.Value, error) {
 	if slices.Contains(outer, t) {
 		return value.Value{}, wording.Errorf("%s contains itself", t)

@@ -15,6 +15,76 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
+// flattenError flattens the library's tree of errors. root is the whole value.
+func (s *Schema) flattenError(e *jsonschema.ValidationError, root value.Value) (all []problem) {
+	switch k := e.ErrorKind.(type) {
+	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
+		for _, cause := range e.Causes {
+			all = append(all, s.flattenError(cause, root)...)
+		}
+		return all
+	case *kind.PropertyNames: // the causes are about the name: the problem is the object's
+		for _, cause := range e.Causes {
+			for _, p := range s.flattenError(cause, value.OfString(k.Property)) {
+				message, _ := p.Text()
+				p.Problem = newProblem(pointerOf(e), "propertyNames", wordingf("the property name %q: %s", k.Property, message))
+				all = append(all, p)
+			}
+		}
+		return all
+	}
+	return s.problemsOf(e, root)
+}
+
+// problemsOf words an error of the library that has no others inside that matter.
+func (s *Schema) problemsOf(e *jsonschema.ValidationError, root value.Value) (all []problem) {
+	pointer := pointerOf(e)
+	have, _ := root.At(pointer)
+	f := failure{s, e, s.at[e.SchemaURL], root, have}
+	add := func(p Problem) { all = append(all, problem{p, f.sub}) }
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		for _, name := range k.Missing {
+			add(missingProblem(pointer+value.FormatPointer(name), name))
+		}
+	case *kind.AdditionalProperties:
+		return f.unknownProblems(pointer, k.Properties)
+	case *kind.Dependency:
+		for _, name := range k.Missing {
+			add(newProblem(pointer, "dependencies", missingBeside(name, k.Prop)))
+		}
+	case *kind.DependentRequired:
+		for _, name := range k.Missing {
+			add(newProblem(pointer, "dependentRequired", missingBeside(name, k.Prop)))
+		}
+	default:
+		p := newProblem(pointer, keywordOf(e.ErrorKind), f.message())
+		p.Hint = f.hint()
+		add(p)
+	}
+	return all
+}
+
+// keywordOf returns the keyword that failed; "false" for a schema that allows no value.
+func keywordOf(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.FalseSchema:
+		return "false"
+	case *kind.Not:
+		return "not"
+	case *kind.MinContains:
+		if k.Want == 1 {
+			return "contains"
+		}
+	}
+	return strings.Join(k.KeywordPath(), "/")
+}
+
+// pointerOf returns the place that an error is about.
+func pointerOf(e *jsonschema.ValidationError) string {
+	return value.FormatPointer(e.InstanceLocation...)
+}
+
 // failure is an error of the library with what it is about.
 type failure struct {
 	schema *Schema
@@ -26,10 +96,6 @@ type failure struct {
 
 // maxHints bounds the hints for one object: each compares with all names.
 const maxHints = 20
-
-func missingProblem(pointer, name string) Problem {
-	return newProblem(pointer, "required", wordingf("the required property %q is missing", name))
-}
 
 // unknownProblems makes a problem for each property that a closed object does not have.
 func (f *failure) unknownProblems(pointer string, unknown []string) (all []problem) {
@@ -136,45 +202,6 @@ func (s *Schema) typesOf(sub *jsonschema.Schema) []string {
 		}
 	}
 	return names
-}
-
-// ruleMessage words which rule of its draft a schema breaks.
-func ruleMessage(k jsonschema.ErrorKind) wording.Text {
-	switch k := k.(type) {
-	case *kind.Type:
-		slices.Reverse(k.Want) // object or boolean, as all drafts have it
-		return wordingf("expected %s, but got %s", anyOfTypes(k.Want), wording.TypeName(k.Got))
-	case *kind.Enum:
-		names := make([]string, len(k.Want))
-		for i, name := range k.Want {
-			names[i] = fmt.Sprintf("%q", name)
-		}
-		return wordingf("value must be one of %s", strings.Join(names, ", "))
-	case *kind.Minimum:
-		return wordingf("must be %s but found %s", ">= "+formatBound(k.Want), formatBound(k.Got))
-	case *kind.ExclusiveMinimum:
-		return wordingf("must be %s but found %s", "> "+formatBound(k.Want), formatBound(k.Got))
-	case *kind.MinItems:
-		return wordingf("minimum %d items required, but found %d items", k.Want, k.Got)
-	case *kind.UniqueItems:
-		return sameItems(k)
-	case *kind.Dependency: // exclusiveMinimum beside minimum, in draft 4
-		return missingBeside(k.Missing[0], k.Prop)
-	case *kind.Pattern:
-		return wordingf("does not match pattern %s", singleQuoted(k.Want))
-	case *kind.Format:
-		text := singleQuoted(fmt.Sprint(k.Got))
-		if k.Want == "regex" {
-			return unusablePattern(fmt.Sprint(k.Got))
-		}
-		return wordingf("%s is not valid %s", text, singleQuoted(k.Want))
-	}
-	return wordingf("not a JSON Schema")
-}
-
-// unusablePattern words that a pattern is not a regular expression of Go.
-func unusablePattern(pattern string) wording.Text {
-	return wordingf("%s is not a regular expression that can be used here (no lookaround, no back references, no repetition of more than 1000)", singleQuoted(pattern))
 }
 
 // singleQuoted quotes a text between apostrophes.

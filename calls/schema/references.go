@@ -108,10 +108,3 @@ func (f *referenceFinder) leadTo(place string) func(reference) bool {
 		return isOurs && !r.isDraft() && within+r.fragment == pointerIn(place)
 	}
 }
-
-// textMember returns a member that is a text; "" for none.
-func textMember(v value.Value, key string) string {
-	member, _ := v.Get(key)
-	text, _ := member.Str()
-	return text
-}

@@ -3,7 +3,6 @@ package schema
 import (
 	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/callnode/scheduler/llm/value"
 )
@@ -137,54 +136,4 @@ func hasNull(v value.Value) bool {
 		}
 	}
 	return false
-}
-
-// AsWarnings makes warnings of all problems.
-func (p Problems) AsWarnings() Problems {
-	for i := range p {
-		p[i].Warning = true
-	}
-	return p
-}
-
-// WithProperty returns the schema of an object with another schema for one property; the
-// property keeps its description.
-func WithProperty(object value.Value, name string, property value.Value) value.Value {
-	properties, _ := object.Get("properties")
-	before, _ := properties.Get(name)
-	if doc, described := before.Get("description"); described && property.Kind() == value.Object {
-		m := property.Map().Clone()
-		m.Set("description", doc)
-		property = value.OfMap(m)
-	}
-	m := properties.Map().Clone()
-	m.Set(name, property)
-	out := object.Map().Clone()
-	out.Set("properties", value.OfMap(m))
-	return value.OfMap(out)
-}
-
-// walkSchemas visits a schema and all below it with their pointers.
-func walkSchemas(s value.Value, at string, visit func(s value.Value, at string)) {
-	if s.Kind() != value.Object {
-		return
-	}
-	visit(s, at)
-	for key, member := range s.Map().All() {
-		below := at + "/" + value.Escape(key)
-		if holdsNames(key) {
-			for name, sub := range member.Map().All() {
-				walkSchemas(sub, below+"/"+value.Escape(name), visit)
-			}
-			continue
-		}
-		switch key {
-		case "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "additionalProperties",
-			"unevaluatedProperties", "propertyNames", "contentSchema", "not", "if", "then", "else", "allOf", "anyOf", "oneOf":
-			walkSchemas(member, below, visit)
-			for i, sub := range member.List() {
-				walkSchemas(sub, below+"/"+strconv.Itoa(i), visit)
-			}
-		}
-	}
 }

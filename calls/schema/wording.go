@@ -95,7 +95,3 @@ func anyOfTypes(names []string) wording.Text {
 	}
 	return wording.Join(types, " or ", "或")
 }
-
-func newProblem(pointer, keyword string, message wording.Text) Problem {
-	return Problem{Pointer: pointer, Keyword: keyword, Message: message.En, chinese: message.Zh}
-}
