@@ -7,9 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/store"
@@ -21,11 +18,6 @@ func (s *Server) registerAdmin() {
 	addEndpoint(s, endpoint{method: http.MethodGet, path: "/health/live", id: "get-live", summary: "Tell whether the server answers", open: true, noStore: true}, s.checkLive)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: "/health/ready", id: "get-ready", summary: "Tell whether the server takes runs", open: true, noStore: true, errors: stopping}, s.checkReady)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/openapi.json", id: "get-openapi", summary: "Get this document", noStore: true, json: anyType}, s.openAPI)
-	addEndpoint(s, endpoint{
-		method: http.MethodPost, path: base + "/session", id: "log-in", summary: "Exchange a token for a cookie", open: true, noStore: true, status: http.StatusNoContent,
-	}, s.logIn)
-	addEndpoint(s, endpoint{method: http.MethodDelete, path: base + "/session", id: "log-out", summary: "End the session", open: true, noStore: true, status: http.StatusNoContent}, s.logOut)
-	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/me", id: "get-me", summary: "Tell who I am", noStore: true}, s.describeCaller)
 	addEndpoint(s, endpoint{method: http.MethodGet, path: base + "/tokens", id: "list-tokens", summary: "List the tokens", scope: store.Admin}, s.listTokens)
 	addEndpoint(s, endpoint{method: http.MethodPost, path: base + "/tokens", id: "create-token", summary: "Create a token; its text is shown once", scope: store.Admin, status: http.StatusCreated}, s.createToken)
 	addEndpoint(s, endpoint{
@@ -60,96 +52,6 @@ func (s *Server) checkReady(ctx context.Context, _ *none) (*body[healthBody], er
 		return nil, p
 	}
 	return &body[healthBody]{healthBody{"ok"}}, nil
-}
-
-type openAPIInput struct {
-	Flows bool `query:"flows" doc:"Add an operation for each flow that starts it, with its inputs."`
-}
-
-// openAPI returns the document.
-func (s *Server) openAPI(_ context.Context, in *openAPIInput) (*stream, error) {
-	doc := s.api.OpenAPI()
-	if in.Flows {
-		var err error
-		doc, err = s.withFlows(doc)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return &stream{func(hctx huma.Context) {
-		_, w := humago.Unwrap(hctx)
-		writeJSON(w, http.StatusOK, "application/json", doc)
-	}}, nil
-}
-
-type logInInput struct {
-	Body struct {
-		Token string `json:"token" minLength:"1"`
-	}
-}
-
-// cookieOutput sets or deletes the cookie of a session.
-type cookieOutput struct {
-	Cookie http.Cookie `header:"Set-Cookie"`
-}
-
-// logIn exchanges a token for a cookie.
-func (s *Server) logIn(ctx context.Context, in *logInInput) (*cookieOutput, error) {
-	r := requestOf(ctx).http
-	var t *store.Token
-	err := withStoreTimeout(ctx, func(ctx context.Context) (err error) {
-		t, err = s.logins.findToken(ctx, in.Body.Token)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if t == nil {
-		return nil, s.refuseLogin(r, wording.Say("the token is unknown, revoked or expired"))
-	}
-	requestOf(ctx).caller = newCaller(t)
-	text, err := s.createSession(ctx, t.ID)
-	return &cookieOutput{*sessionCookie(r, text, sessionLife)}, err
-}
-
-// logOut ends the session of the cookie, if there is one.
-func (s *Server) logOut(ctx context.Context, _ *none) (*cookieOutput, error) {
-	req := requestOf(ctx)
-	out := &cookieOutput{*sessionCookie(req.http, "", -time.Second)}
-	if req.caller == nil || req.caller.session == "" {
-		return out, nil
-	}
-	return out, withStoreTimeout(ctx, func(ctx context.Context) error { return s.options.Store.EndSession(ctx, req.caller.session) })
-}
-
-// meBody is who makes the request, and what the server lets do.
-type meBody struct {
-	User    string        `json:"user,omitempty" doc:"The user whose runs and memories the token reaches; empty for all."`
-	Bound   bool          `json:"bound"`
-	Token   string        `json:"token,omitempty" doc:"The id of the token."`
-	Name    string        `json:"name"`
-	Scopes  []store.Scope `json:"scopes"`
-	Expires time.Time     `json:"expires_at,omitzero"`
-	Session bool          `json:"session" doc:"Whether a session's cookie logs in, which can be ended."`
-	Edit    bool          `json:"edit" doc:"Whether flow files can be changed."`
-	Version string        `json:"version"`
-}
-
-// describeCaller tells who makes the request.
-func (s *Server) describeCaller(ctx context.Context, _ *none) (*body[meBody], error) {
-	c := requestOf(ctx).caller
-	return &body[meBody]{meBody{
-		User: c.principal.User, Bound: c.principal.Bound, Token: c.token.ID, Name: c.token.Name, Scopes: c.token.Scopes, Expires: c.token.Expires,
-		Session: c.session != "", Edit: s.options.Edit, Version: s.options.Version,
-	}}, nil
-}
-
-// refuseBound refuses callers that are bound to a user: they would see other users.
-func refuseBound(ctx context.Context) *Problem {
-	if principalOf(ctx).Bound {
-		return newProblem(http.StatusForbidden, "forbidden", wording.Say("the token is bound to a user"), wording.Say("use one that is not"))
-	}
-	return nil
 }
 
 // listTokens lists the tokens.

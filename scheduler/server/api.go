@@ -79,6 +79,13 @@ func newPage[T any](items []T, next string) *body[page[T]] {
 	return &body[page[T]]{p}
 }
 
+// textOf returns a member of an object that is a text.
+func textOf(v value.Value, name string) string {
+	member, _ := v.Get(name)
+	text, _ := member.Str()
+	return text
+}
+
 // Listing is the input of lists.
 type Listing struct {
 	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many items at most."`
@@ -243,4 +250,24 @@ func (s *Server) newAPI() huma.API {
 		Transformers:  []huma.Transformer{s.transformError},
 	}
 	return humago.New(s.mux, config)
+}
+
+// pageOf returns the part of a list after the cursor, which is the name of an item.
+func pageOf[T any](items []T, in *Listing, name func(T) string) *body[page[T]] {
+	if in.Cursor != "" {
+		i := slices.IndexFunc(items, func(x T) bool { return name(x) == in.Cursor })
+		items = items[i+1:]
+	}
+	if len(items) > in.Limit {
+		return newPage(items[:in.Limit], name(items[in.Limit-1]))
+	}
+	return newPage(items, "")
+}
+
+// anyType is the type of JSON that the document does not describe.
+var anyType = reflect.TypeFor[any]()
+
+// rawJSON is the input of an endpoint that reads the JSON of its body by itself.
+type rawJSON struct {
+	RawBody []byte `contentType:"application/json"`
 }

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/store"
@@ -17,11 +17,6 @@ import (
 func principalOf(ctx context.Context) service.Principal {
 	return requestOf(ctx).caller.principal
 }
-
-const (
-	cookieName  = "scheduler_session"
-	sessionLife = 12 * time.Hour
-)
 
 // authenticate finds out who makes a request, and refuses those that no handler should see.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
@@ -66,15 +61,6 @@ func (s *Server) findCaller(r *http.Request) (c *caller, err error) {
 		return err
 	})
 	return c, err
-}
-
-// createSession makes a session of a token and returns the text of its cookie.
-func (s *Server) createSession(ctx context.Context, token string) (text string, err error) {
-	err = withStoreTimeout(ctx, func(ctx context.Context) error {
-		text, err = s.options.Store.CreateSession(ctx, token, sessionLife)
-		return err
-	})
-	return text, err
 }
 
 func (s *Server) lookUpCaller(ctx context.Context, r *http.Request) (*caller, error) {
@@ -134,29 +120,17 @@ func checkScope(c *caller, scope store.Scope) *Problem {
 	return nil
 }
 
-// sessionCookie returns the cookie of a session; life below 0 deletes it.
-func sessionCookie(r *http.Request, text string, life time.Duration) *http.Cookie {
-	return &http.Cookie{
-		Name: cookieName, Value: text, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
-	}
+// foreignUser is the answer where the caller may not reach the memory of a user.
+func foreignUser(user, pointer string) *Problem {
+	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), wording.Say("the token is bound to another user than %q", value.Truncate(user, 80)), wording.Say("leave the user out"))
+	p.Errors = []Fault{{Pointer: pointer, Message: p.Detail, chineseMessage: p.chineseDetail}}
+	return p
 }
 
-// handleLogin is the page behind the login link: it logs in whoever opens it.
-func (s *Server) handleLogin(w http.ResponseWriter, r *http.Request) {
-	if s.page != nil && !r.URL.Query().Has("code") && s.page.serve(w, r) {
-		return // the page asks for a token
+// refuseBound refuses callers that are bound to a user: they would see other users.
+func refuseBound(ctx context.Context) *Problem {
+	if principalOf(ctx).Bound {
+		return newProblem(http.StatusForbidden, "forbidden", wording.Say("the token is bound to a user"), wording.Say("use one that is not"))
 	}
-	putBack, ok := s.logins.takeCode(r.URL.Query().Get("code"))
-	if !ok {
-		s.writeProblem(w, r, s.refuseLogin(r, wording.Say("the link was used or is too old: restart the server for a new one, or log in with a token")))
-		return
-	}
-	text, err := s.createSession(r.Context(), "")
-	if err != nil {
-		putBack()
-		s.writeProblem(w, r, problemOf(err))
-		return
-	}
-	http.SetCookie(w, sessionCookie(r, text, sessionLife))
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	return nil
 }

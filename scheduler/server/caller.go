@@ -10,6 +10,9 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
+// cookieName is that of the cookie of a session.
+const cookieName = "scheduler_session"
+
 // caller is who makes a request: the owner of a token, or of a session of one.
 type caller struct {
 	token     *store.Token

@@ -3,12 +3,9 @@ package server
 import (
 	"context"
 	"net/http"
-	"slices"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/store"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -59,18 +56,6 @@ func (s *Server) listCalls(ctx context.Context, in *Listing) (*body[page[callIte
 	return pageOf(items, in, func(i callItem) string { return i.Name }), nil
 }
 
-// pageOf returns the part of a list after the cursor, which is the name of an item.
-func pageOf[T any](items []T, in *Listing, name func(T) string) *body[page[T]] {
-	if in.Cursor != "" {
-		i := slices.IndexFunc(items, func(x T) bool { return name(x) == in.Cursor })
-		items = items[i+1:]
-	}
-	if len(items) > in.Limit {
-		return newPage(items[:in.Limit], name(items[in.Limit-1]))
-	}
-	return newPage(items, "")
-}
-
 // CallName is the input of endpoints about one call.
 type CallName struct {
 	Name string `path:"name" doc:"The name of the call."`
@@ -101,7 +86,7 @@ type callOutput struct {
 	Notes  []string    `json:"notes,omitempty"`
 }
 
-// callFor makes one call.
+// runCall makes one call.
 func (s *Server) runCall(ctx context.Context, in *runCallInput) (*body[callOutput], error) {
 	doc := value.Pairs("with", in.Body.With)
 	if !in.Body.Vars.IsNull() {
@@ -138,27 +123,13 @@ func (s *Server) callFor(ctx context.Context, name string, doc value.Value) (out
 	return s.options.Service.Caller(p, def).CallMetered(ctx, r)
 }
 
-// foreignUser is the answer where the caller may not reach the memory of a user.
-func foreignUser(user, pointer string) *Problem {
-	p := newProblem(http.StatusUnprocessableEntity, string(calls.Invalid), wording.Say("the token is bound to another user than %q", value.Truncate(user, 80)), wording.Say("leave the user out"))
-	p.Errors = []Fault{{Pointer: pointer, Message: p.Detail, chineseMessage: p.chineseDetail}}
-	return p
-}
-
 // listFunctions lists importance functions and variables.
 func (s *Server) listFunctions(_ context.Context, in *Listing) (*body[page[value.Value]], error) {
 	items, err := s.options.Functions()
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(items, in, nameOf), nil
-}
-
-// nameOf returns the member name of an object.
-func nameOf(v value.Value) string {
-	name, _ := v.Get("name")
-	text, _ := name.Str()
-	return text
+	return pageOf(items, in, func(v value.Value) string { return textOf(v, "name") }), nil
 }
 
 // listPlugins lists plugins.
@@ -167,5 +138,5 @@ func (s *Server) listPlugins(_ context.Context, in *Listing) (*body[page[value.V
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(items, in, nameOf), nil
+	return pageOf(items, in, func(v value.Value) string { return textOf(v, "name") }), nil
 }

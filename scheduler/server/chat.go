@@ -8,7 +8,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/server/openai"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
@@ -29,15 +28,11 @@ func (s *Server) listModels(context.Context, *none) (*body[*openai.Models], erro
 	return &body[*openai.Models]{models}, err
 }
 
-type completionInput struct {
-	RawBody []byte `contentType:"application/json"`
-}
-
 // createCompletion chats with a flow.
-func (s *Server) createCompletion(ctx context.Context, in *completionInput) (*stream, error) {
-	done := s.limits.openStream()
-	if done == nil {
-		return nil, newProblem(http.StatusServiceUnavailable, "busy", wording.Say("too many streams are open"), wording.Say("close some")).retryAfter(10)
+func (s *Server) createCompletion(ctx context.Context, in *rawJSON) (*stream, error) {
+	done, err := s.limits.openStream()
+	if err != nil {
+		return nil, err
 	}
 	c := requestOf(ctx).caller
 	return &stream{func(hctx huma.Context) {

@@ -1,17 +1,14 @@
 package server
 
 import (
+	"context"
 	"maps"
 	"net/http"
-	"reflect"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
-
-var anyType = reflect.TypeFor[any]()
 
 // withFlows returns the document with an operation for each flow that starts it.
 func (s *Server) withFlows(doc *huma.OpenAPI) (*huma.OpenAPI, error) {
@@ -53,10 +50,22 @@ func (s *Server) withFlows(doc *huma.OpenAPI) (*huma.OpenAPI, error) {
 	return &whole, nil
 }
 
-// bodyProblem returns why a body could not be read.
-func bodyProblem(err error) error {
-	if strings.Contains(err.Error(), "request body too large") {
-		return newProblem(http.StatusRequestEntityTooLarge, "invalid", wording.Say("the body is too large"), wording.Say("send it in parts"))
+type openAPIInput struct {
+	Flows bool `query:"flows" doc:"Add an operation for each flow that starts it, with its inputs."`
+}
+
+// openAPI returns the document.
+func (s *Server) openAPI(_ context.Context, in *openAPIInput) (*stream, error) {
+	doc := s.api.OpenAPI()
+	if in.Flows {
+		var err error
+		doc, err = s.withFlows(doc)
+		if err != nil {
+			return nil, err
+		}
 	}
-	return err
+	return &stream{func(hctx huma.Context) {
+		_, w := humago.Unwrap(hctx)
+		writeJSON(w, http.StatusOK, "application/json", doc)
+	}}, nil
 }

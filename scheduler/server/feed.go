@@ -21,17 +21,14 @@ type feed struct {
 	boot    string // part of the ids: those of another process are unknown
 	wake    chan struct{}
 
-	mu      sync.Mutex // guards what follows
-	pending []string   // runs that have changed
-	changes []change   // the newest last
-	first   int64      // the number of changes[0]
+	mu      sync.Mutex         // guards what follows
+	pending []string           // runs that have changed
+	changes []*journal.RunInfo // runs after their state has changed, the newest last
+	first   int64              // the number of changes[0]
 	readers int
 	arrived chan struct{} // closed when a change comes
 	states  map[string]journal.RunStatus
 }
-
-// change is a run after its state has changed.
-type change struct{ info *journal.RunInfo }
 
 const (
 	maxChanges = 1024
@@ -124,7 +121,7 @@ func (f *feed) publishState(info *journal.RunInfo) {
 		clear(f.states)
 	}
 	f.states[info.ID] = info.State
-	f.changes = append(f.changes, change{info})
+	f.changes = append(f.changes, info)
 	if n := len(f.changes) - maxChanges; n > 0 {
 		f.changes = slices.Delete(f.changes, 0, n)
 		f.first += int64(n)
@@ -163,7 +160,7 @@ func (f *feed) removeReader() {
 }
 
 // changesAfter returns the changes after a number; known is false where some of them are gone.
-func (f *feed) changesAfter(n int64) (changes []change, known bool, arrived <-chan struct{}) {
+func (f *feed) changesAfter(n int64) (changes []*journal.RunInfo, known bool, arrived <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := n + 1 - f.first

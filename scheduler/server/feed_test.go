@@ -33,7 +33,7 @@ func TestFeedWithoutReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	changes, known, _ := f.changesAfter(at)
-	if !known || len(changes) != 1 || changes[0].info.State != journal.RunFinished {
+	if !known || len(changes) != 1 || changes[0].State != journal.RunFinished {
 		t.Errorf("got %v, known %v", changes, known)
 	}
 }

@@ -195,8 +195,6 @@ func (s *Server) getFlow(ctx context.Context, in *FlowID) (*getFlowOutput, error
 	return &getFlowOutput{quotedTag(found.Hash), out}, nil
 }
 
-func quotedTag(hash string) string { return `"` + hash + `"` }
-
 // getGraph returns a flow as nodes and edges.
 func (s *Server) getGraph(_ context.Context, in *FlowID) (*body[*graph.Graph], error) {
 	found, err := s.library.Flow(in.Flow)
@@ -357,24 +355,15 @@ type lintBody struct {
 
 // lintText reports the problems of a text that is not saved.
 func (s *Server) lintText(ctx context.Context, in *lintTextInput) (*body[lintBody], error) {
-	file, err := s.pathOf(in.Body.File)
-	if err != nil {
-		return nil, err
+	file, ok := s.library.FileOf(in.Body.File)
+	if !ok {
+		return nil, calls.Errorf(calls.Invalid, "file: %s is not a path below a folder of flows", quoteText(in.Body.File))
 	}
 	_, problems, err := s.options.Service.LintText(file, in.Body.Text)
 	if err != nil {
 		return nil, err
 	}
 	return &body[lintBody]{lintBody{s.problemBodies(ctx, problems), len(problems.Errors()), len(problems.Warnings())}}, nil
-}
-
-// pathOf returns the path of a flow that there is, or of one that there may be.
-func (s *Server) pathOf(name string) (string, error) {
-	file, ok := s.library.FileOf(name)
-	if !ok {
-		return "", calls.Errorf(calls.Invalid, "file: %s is not a path below a folder of flows", quoteText(name))
-	}
-	return file, nil
 }
 
 // getFlowSchema returns the JSON Schema of flow files, for editors.

@@ -32,10 +32,10 @@ func (s *Server) followRuns(ctx context.Context, in *feedInput) (*stream, error)
 				at = s.feed.newestNumber()
 				e.addEvent(s.feed.changeID(at), "reset", []byte("{}"))
 			}
-			for _, c := range changes {
+			for _, info := range changes {
 				at++
-				if p.CanSee(c.info) {
-					e.addEvent(s.feed.changeID(at), "run", itemOf(c.info).encodeLine())
+				if p.CanSee(info) {
+					e.addEvent(s.feed.changeID(at), "run", itemOf(info).encodeLine())
 				}
 			}
 			if err := e.flush(); err != nil {

@@ -1,11 +1,14 @@
 package server
 
 import (
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // The limits of clients.
@@ -60,13 +63,13 @@ func (l *limits) limiterOf(all map[string]*rate.Limiter, key string, r rate.Limi
 	return one
 }
 
-// openStream counts a stream. done ends it; nil means that there are too many.
-func (l *limits) openStream() (done func()) {
+// openStream counts a stream, which done ends. The error is the answer where too many are open.
+func (l *limits) openStream() (done func(), err error) {
 	if l.streams.Add(1) > maxStreams {
 		l.streams.Add(-1)
-		return nil
+		return nil, newProblem(http.StatusServiceUnavailable, "busy", wording.Say("too many streams are open"), wording.Say("close some")).retryAfter(10)
 	}
-	return func() { l.streams.Add(-1) }
+	return func() { l.streams.Add(-1) }, nil
 }
 
 // keySet is the requests with an idempotency key that are being carried out. Its zero value

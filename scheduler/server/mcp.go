@@ -29,7 +29,7 @@ func (s *Server) registerMCP() {
 }
 
 // sendMCP answers a message.
-func (s *Server) sendMCP(ctx context.Context, in *completionInput) (*stream, error) {
+func (s *Server) sendMCP(ctx context.Context, in *rawJSON) (*stream, error) {
 	return s.serveMCP(ctx, in.RawBody)
 }
 

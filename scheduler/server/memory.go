@@ -65,11 +65,6 @@ func (s *Server) memoryUser(ctx context.Context, user, pointer string) (string, 
 	return name, memory.CheckUser(name)
 }
 
-// openMemory returns the memory.
-func (s *Server) openMemory(ctx context.Context) (*memory.SnapshotProcessor, error) {
-	return s.options.Service.Memory(ctx)
-}
-
 type listMemoriesInput struct {
 	OfUser
 	Session string `query:"session"`
@@ -91,7 +86,7 @@ func (s *Server) listMemories(ctx context.Context, in *listMemoriesInput) (*body
 			return nil, calls.Errorf(calls.Invalid, "before: %w", err)
 		}
 	}
-	p, err := s.openMemory(ctx)
+	p, err := s.options.Service.Memory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +147,7 @@ func (s *Server) addMemory(ctx context.Context, in *addMemoryInput) (*body[memor
 	if in.Body.Role != "" {
 		m.SetRole(in.Body.Role)
 	}
-	p, err := s.openMemory(ctx)
+	p, err := s.options.Service.Memory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +208,7 @@ func (s *Server) selectID(ctx context.Context, in *OneMemory) (*memory.SnapshotP
 			return nil, which, err
 		}
 	}
-	p, err := s.openMemory(ctx)
+	p, err := s.options.Service.Memory(ctx)
 	return p, which, err
 }
 
@@ -305,7 +300,7 @@ func (s *Server) searchMemories(ctx context.Context, in *searchMemoriesInput) (*
 		}
 		q.AsOf = true
 	}
-	p, err := s.openMemory(ctx)
+	p, err := s.options.Service.Memory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -327,7 +322,7 @@ func (s *Server) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*bo
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.openMemory(ctx)
+	p, err := s.options.Service.Memory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -351,11 +346,7 @@ func (s *Server) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*bo
 			return nil, err
 		}
 	}
-	return pageOf(items, &in.Listing, func(v value.Value) string {
-		id, _ := v.Get("id")
-		text, _ := id.Str()
-		return text
-	}), nil
+	return pageOf(items, &in.Listing, func(v value.Value) string { return textOf(v, "id") }), nil
 }
 
 // memoryStats counts a user's memories; an administrator may leave the user out.
@@ -364,7 +355,7 @@ func (s *Server) memoryStats(ctx context.Context, in *OfUser) (*body[memory.Stat
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.openMemory(ctx)
+	p, err := s.options.Service.Memory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -392,7 +383,7 @@ func (s *Server) memoryUsers(ctx context.Context, in *Listing) (*body[page[memor
 	if p := refuseBound(ctx); p != nil {
 		return nil, p
 	}
-	p, err := s.openMemory(ctx)
+	p, err := s.options.Service.Memory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -421,7 +412,7 @@ func (s *Server) exportMemories(ctx context.Context, in *OfUser) (*stream, error
 			return nil, p
 		}
 	}
-	p, err := s.openMemory(ctx)
+	p, err := s.options.Service.Memory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -435,6 +426,9 @@ func (s *Server) exportMemories(ctx context.Context, in *OfUser) (*stream, error
 	}}, nil
 }
 
+// importTimeout bounds how long a client may take to send an import.
+const importTimeout = 10 * time.Minute
+
 type importMemoriesInput struct {
 	OfUser
 	Session string `query:"session" doc:"The session of lines that name none."`
@@ -446,12 +440,12 @@ func (s *Server) importMemories(ctx context.Context, in *importMemoriesInput) (*
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.openMemory(ctx)
+	p, err := s.options.Service.Memory(ctx)
 	if err != nil {
 		return nil, err
 	}
 	req := requestOf(ctx)
-	_ = req.rc.SetReadDeadline(time.Now().Add(maxWait)) // not all connections have one
+	_ = req.rc.SetReadDeadline(time.Now().Add(importTimeout)) // not all connections have one
 	file, closeFile, err := archive.Spool(req.http.Body)
 	if err != nil {
 		return nil, bodyProblem(err)
@@ -459,4 +453,12 @@ func (s *Server) importMemories(ctx context.Context, in *importMemoriesInput) (*
 	defer func() { _ = closeFile() }() // it was only read
 	report, err := archive.ImportLines(ctx, p.Store, wording.Say("the body").In(s.languageOf(ctx)), file, archive.Options{Users: users, Session: in.Session})
 	return &body[archive.Report]{report}, err
+}
+
+// bodyProblem returns why a body could not be read.
+func bodyProblem(err error) error {
+	if strings.Contains(err.Error(), "request body too large") {
+		return newProblem(http.StatusRequestEntityTooLarge, "invalid", wording.Say("the body is too large"), wording.Say("send it in parts"))
+	}
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"time"
 )
 
 // request is what the server knows of a request. ServeHTTP makes it; the handlers read it
@@ -37,3 +38,33 @@ func addressOf(r *http.Request) string {
 	}
 	return host
 }
+
+// writeTimeout bounds how long a client may take to read a part of an answer.
+const writeTimeout = 10 * time.Second
+
+// recorder notes the status of an answer, and bounds how long a client may take to read it.
+type recorder struct {
+	http.ResponseWriter
+	request *request
+	rc      *http.ResponseController
+}
+
+// WriteHeader notes the status.
+func (w *recorder) WriteHeader(status int) {
+	if w.request.status == 0 && status >= http.StatusOK {
+		w.request.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write waits a while for the client to take the bytes.
+func (w *recorder) Write(b []byte) (int, error) {
+	if w.request.status == 0 {
+		w.request.status = http.StatusOK
+	}
+	_ = w.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // not all connections have one
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap returns the writer below.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

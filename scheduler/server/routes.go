@@ -22,11 +22,11 @@ func (s *Server) registerAll() {
 	s.registerSchedules()
 	s.registerHooks()
 	s.registerAdmin()
+	s.registerSessions()
 	s.registerInChatAPI()
 	s.registerOpenAI()
 	s.registerMCP()
 	s.registerMetrics()
-	s.mux.HandleFunc("GET /login", s.handleLogin)
 	s.mux.HandleFunc("/", s.answerUnknownPath)
 }
 

@@ -37,12 +37,11 @@ type RunItem struct {
 
 // itemOf returns a run as lists show it.
 func itemOf(info *journal.RunInfo) *RunItem {
-	item := &RunItem{
+	return &RunItem{
 		Run: info.ID, Flow: info.Flow, State: info.State, StartedAt: info.StartedAt, UpdatedAt: info.UpdatedAt, Labels: info.Labels,
 		Owner: info.Labels[journal.LabelOwner], Session: info.Labels[journal.LabelSession],
 		Queued: info.Queued(), LastSeq: info.LastSeq, Origin: info.Labels[journal.LabelOrigin],
 	}
-	return item
 }
 
 // encodeLine returns the item as JSON of one line.
@@ -205,56 +204,27 @@ func (s *Server) getRun(ctx context.Context, in *getRunInput) (*getRunOutput, er
 	if err != nil {
 		return nil, err
 	}
-	etag := etagOf(info)
+	etag := quotedTag(strconv.FormatInt(info.LastSeq, 10))
 	if hasTag(tagsOf(ctx, "If-None-Match"), etag) {
 		return &getRunOutput{Status: http.StatusNotModified, ETag: etag}, nil
 	}
-	whole, err := s.wholeRun(ctx, in.ID)
+	whole, etag, err := s.wholeRun(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &getRunOutput{Status: http.StatusOK, ETag: whole.etag, Body: shaped[runBody]{whole.doc}}, nil
+	return &getRunOutput{Status: http.StatusOK, ETag: etag, Body: shaped[runBody]{whole}}, nil
 }
 
-// tagsOf returns the ETags of a header of the request. Several lines of it are one list (RFC 9110, 5.3). No tag of this
-// server has a comma in it.
-func tagsOf(ctx context.Context, header string) (tags []string) {
-	for _, line := range requestOf(ctx).http.Header.Values(header) {
-		for one := range strings.SplitSeq(line, ",") {
-			tag := strings.TrimSpace(one)
-			if tag != "" {
-				tags = append(tags, tag)
-			}
-		}
-	}
-	return tags
-}
-
-// hasTag reports whether the tags of an If-None-Match header have an ETag, by the weak comparison (RFC 9110, 13.1.2): proxies
-// that compress make tags weak.
-func hasTag(tags []string, etag string) bool {
-	return slices.ContainsFunc(tags, func(one string) bool { return one == "*" || strings.TrimPrefix(one, "W/") == etag })
-}
-
-func etagOf(info *journal.RunInfo) string {
-	return `"` + strconv.FormatInt(info.LastSeq, 10) + `"`
-}
-
-// wholeRun is a run as getRun returns it.
-type wholeRun struct {
-	etag string
-	doc  value.Value
-}
-
-func (s *Server) wholeRun(ctx context.Context, id string) (*wholeRun, error) {
+// wholeRun returns a run with its steps, and its ETag.
+func (s *Server) wholeRun(ctx context.Context, id string) (whole value.Value, etag string, err error) {
 	details, _, err := s.options.Service.ShowRun(ctx, principalOf(ctx), id)
 	if err != nil {
-		return nil, err
+		return whole, "", err
 	}
 	item := itemOf(details.Info)
 	item.Stuck, err = s.dispatcher.IsStuck(ctx, details.Info)
 	if err != nil {
-		return nil, err
+		return whole, "", err
 	}
 	doc := value.Must(item).Map().Clone()
 	for name, v := range value.Must(details.State).Map().All() {
@@ -267,7 +237,7 @@ func (s *Server) wholeRun(ctx context.Context, id string) (*wholeRun, error) {
 	if details.Unreadable != nil {
 		doc.Set("unreadable", value.OfString(details.Unreadable.Error()))
 	}
-	return &wholeRun{`"` + strconv.FormatInt(details.State.LastSeq, 10) + `"`, value.OfMap(doc)}, nil
+	return value.OfMap(doc), quotedTag(strconv.FormatInt(details.State.LastSeq, 10)), nil
 }
 
 // deleteRun deletes a run for good.

@@ -27,7 +27,6 @@ const (
 	headerTimeout = 5 * time.Second
 	bodyTimeout   = 30 * time.Second
 	idleTimeout   = 120 * time.Second
-	writeTimeout  = 10 * time.Second
 	maxHeader     = 64 << 10
 )
 
@@ -200,46 +199,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(rec, r)
 }
 
-// recorder notes the status of an answer, and bounds how long a client may take to read it.
-type recorder struct {
-	http.ResponseWriter
-	request *request
-	rc      *http.ResponseController
-}
-
-// WriteHeader notes the status.
-func (w *recorder) WriteHeader(status int) {
-	if w.request.status == 0 && status >= http.StatusOK {
-		w.request.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Write waits a while for the client to take the bytes.
-func (w *recorder) Write(b []byte) (int, error) {
-	if w.request.status == 0 {
-		w.request.status = http.StatusOK
-	}
-	_ = w.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // not all connections have one
-	return w.ResponseWriter.Write(b)
-}
-
-// Unwrap returns the writer below.
-func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
 // answerPanic answers a request whose handler has panicked.
 func (s *Server) answerPanic(w *recorder, r *http.Request, p any) {
 	if p == http.ErrAbortHandler { //nolint:errorlint // it is that value
 		panic(p)
 	}
-	s.options.Log.Error("a handler panicked", "request", requestOf(r.Context()).id, "panic", p, "stack", stackTrace())
+	s.options.Log.Error("a handler panicked", "request", requestOf(r.Context()).id, "panic", p, "stack", string(debug.Stack()))
 	if w.request.status == 0 {
 		s.writeProblem(w, r, newProblem(http.StatusInternalServerError, "internal", wording.Say("the server has a fault"), wording.Say("the log of the server tells more")))
 	}
 }
-
-// stackTrace returns the stack of the goroutine.
-func stackTrace() string { return string(debug.Stack()) }
 
 // bodyLimit returns how long the body of a request may be, in bytes.
 func (s *Server) bodyLimit(r *http.Request) int64 {

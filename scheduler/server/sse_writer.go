@@ -38,9 +38,9 @@ type stream struct{ Body func(huma.Context) }
 // openStream returns an output that serve writes, one of those that may be open at a time. The
 // context of its request ends when the client goes, and, with errBye, when the server stops.
 func (s *Server) openStream(serve func(http.ResponseWriter, *http.Request)) (*stream, error) {
-	done := s.limits.openStream()
-	if done == nil {
-		return nil, newProblem(http.StatusServiceUnavailable, "busy", wording.Say("too many streams are open"), wording.Say("close some")).retryAfter(10)
+	done, err := s.limits.openStream()
+	if err != nil {
+		return nil, err
 	}
 	return &stream{func(hctx huma.Context) {
 		defer done()

@@ -96,12 +96,11 @@ func (s *Server) startOnce(ctx context.Context, id string, o *StartOptions, head
 	if err != nil {
 		return nil, err
 	}
-	run, _ := out.Body.Value.Get("run")
-	name, _ := run.Str()
-	requestOf(ctx).run = name
-	out.Status, out.Location = http.StatusCreated, base+"/runs/"+name
+	run := textOf(out.Body.Value, "run")
+	requestOf(ctx).run = run
+	out.Status, out.Location = http.StatusCreated, base+"/runs/"+run
 	if wait > 0 {
-		return out, s.awaitEnd(ctx, name, wait, out)
+		return out, s.awaitEnd(ctx, run, wait, out)
 	}
 	return out, nil
 }
@@ -282,10 +281,7 @@ func (s *Server) awaitEnd(ctx context.Context, run string, limit time.Duration, 
 		out.Body.Value = value.OfMap(doc)
 		return nil
 	}
-	whole, err := s.wholeRun(context.WithoutCancel(ctx), run)
-	if err != nil {
-		return err
-	}
-	out.Status, out.Body.Value = http.StatusOK, whole.doc
-	return nil
+	out.Status = http.StatusOK
+	out.Body.Value, _, err = s.wholeRun(context.WithoutCancel(ctx), run)
+	return err
 }
