@@ -19,7 +19,7 @@
 // # Starting
 //
 // [StepExecutor.Run] (start.go) checks the inputs and applies their defaults, renders
-// whose memory the flow works in, and starts (run.go): flow.started. All that is outside
+// whose memory the flow works in (prepare.go), and starts (worker.go): flow.started. All that is outside
 // is injected by the fields of [StepExecutor] (executor.go): the model, memory, clock,
 // ids, the seed of random numbers, the sleeper. With those fixed, the events of
 // steps that do not run side by side are a function of the flow, its inputs and the
@@ -38,7 +38,8 @@
 // comes (skip_step.go). So a step costs the same in a flow of any size. Ready steps are in its
 // queue; workers take them from it (worker.go), at most MaxParallel at once. The
 // worker that finishes a step goes on with what became ready, so that a chain of steps
-// runs in one goroutine. Tasks and events come from pool.go.
+// runs in one goroutine. What a run knows is in run.go, what it knows of a step at work in
+// task.go. Tasks are used again, and events are made several at a time (event.go).
 //
 // # A step
 //
@@ -48,7 +49,7 @@
 //
 //   - the variables that it mentions are resolved, in one batch per resolver, and
 //     its parameters rendered; scope.go says what each name means, upstream.go
-//     what finished steps left;
+//     what finished steps left, step_env.go what the call may use;
 //   - missing parameters are filled, where the step asks for it: by the call slot,
 //     as a pseudo-step of its own (filling.go);
 //   - the parameters are checked against the schema of the call, unless they are
@@ -99,7 +100,7 @@
 // again streams its text from the start, as an attempt does after step.retrying. One
 // that was cut short gets the parameters that it had, and the same idempotency key
 // ([calls.Env.IdempotencyKey]); one that failed has them rendered again. An edited
-// flow is held against the old one (edited_flow.go).
+// flow is held against the old one (recorded_flow.go).
 //
 // # Events
 //
@@ -143,9 +144,11 @@
 //
 // # Files
 //
-// What runs a step in its run is one circle of files that know each other: run.go with
-// run_end.go and run_error.go, worker.go, step_phases.go with retry_step.go, warnings.go and
-// filling.go, questions.go, skip_step.go, foreach.go, substep.go, subflow.go, elsewhere.go, restore.go, pool.go, until.go, and scope.go with
-// upstream.go, which look into the run for templates and calls. All other files, and the
-// packages below internal, know nothing of a run; start.go, resume.go and check_answers.go stand above it.
+// All files about runs stand on run.go and task.go: their data, its locks, and how events come out
+// of it. scope.go and upstream.go, which look into a run for templates and calls, belong to these.
+// worker.go, foreach.go, step_phases.go and retry_step.go run the steps of a run. Each of the
+// others has one concern, and no way back from it: prepare.go, outcome.go, skip_step.go,
+// restore.go, run_end.go, run_error.go, warnings.go and until.go are used by those four;
+// filling.go, substep.go, subflow.go, questions.go and elsewhere.go are what a task does for its
+// call; start.go, resume.go and check_answers.go begin a run.
 package scheduler

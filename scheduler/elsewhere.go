@@ -19,44 +19,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// Elsewhere carries flows that have a queue, and that steps run, out as runs of their own on other
-// machines. The program makes one for each run; it is safe for concurrent use.
-type Elsewhere interface {
-	// RunChild begins the run, or goes on with it where the journal has it, and returns how it ended or
-	// came to wait. One that failed before is tried again. When ctx ends the run is cancelled, unless
-	// the cause is [ErrHandOver]: then it goes on, and a later RunChild finds it.
-	RunChild(ctx context.Context, child *ChildRun) (*ChildEnd, error)
-}
-
-// ChildRun is a flow that a step runs as a run of its own. The engine makes one for each
-// attempt of the step; it is only data.
-type ChildRun struct {
-	// ID is that of the run: the same for each attempt of the step, in each process, as long as the
-	// flow and its inputs are. Former is the one that the step waited for before these changed;
-	// "" for none.
-	ID, Former string
-	// Queue is where it waits for a worker.
-	Queue  string
-	Flow   *flow.Flow
-	Inputs value.Value
-	// Language and Scope are those of the step: what the flow has where it names none.
-	Language string
-	Scope    calls.Scope
-	// MaxTokens is what is left of the budgets around; 0 is no limit.
-	MaxTokens int
-	// Answers are for steps of the child that wait. Some may have reached it already.
-	Answers []Answer
-	// Hint hears of what holds the run up.
-	Hint func(wording.Text)
-}
-
-// ChildEnd is how a child run ended, or came to wait. An [Elsewhere] makes it; it is only data.
-type ChildEnd struct {
-	State *journal.RunState
-	// Spent is what it used since it last ended or came to wait.
-	Spent llm.Usage
-}
-
 // childSpace is the name space of the ids of child runs.
 var childSpace = uuid.MustParse("8c2f9a52-1d0b-5c1e-9a57-6f3b0d6c4e11")
 

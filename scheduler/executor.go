@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/budget"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -135,6 +136,44 @@ type CallUse struct {
 	Input  value.Value
 }
 
+// Elsewhere carries flows that have a queue, and that steps run, out as runs of their own on other
+// machines. The program makes one for each run; it is safe for concurrent use.
+type Elsewhere interface {
+	// RunChild begins the run, or goes on with it where the journal has it, and returns how it ended or
+	// came to wait. One that failed before is tried again. When ctx ends the run is cancelled, unless
+	// the cause is [ErrHandOver]: then it goes on, and a later RunChild finds it.
+	RunChild(ctx context.Context, child *ChildRun) (*ChildEnd, error)
+}
+
+// ChildRun is a flow that a step runs as a run of its own. The engine makes one for each
+// attempt of the step; it is only data.
+type ChildRun struct {
+	// ID is that of the run: the same for each attempt of the step, in each process, as long as the
+	// flow and its inputs are. Former is the one that the step waited for before these changed;
+	// "" for none.
+	ID, Former string
+	// Queue is where it waits for a worker.
+	Queue  string
+	Flow   *flow.Flow
+	Inputs value.Value
+	// Language and Scope are those of the step: what the flow has where it names none.
+	Language string
+	Scope    calls.Scope
+	// MaxTokens is what is left of the budgets around; 0 is no limit.
+	MaxTokens int
+	// Answers are for steps of the child that wait. Some may have reached it already.
+	Answers []Answer
+	// Hint hears of what holds the run up.
+	Hint func(wording.Text)
+}
+
+// ChildEnd is how a child run ended, or came to wait. An [Elsewhere] makes it; it is only data.
+type ChildEnd struct {
+	State *journal.RunState
+	// Spent is what it used since it last ended or came to wait.
+	Spent llm.Usage
+}
+
 const (
 	defaultParallel       = 64
 	defaultMaxSteps       = 100_000
@@ -205,45 +244,4 @@ func (e *StepExecutor) sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// Result is what is left of a run when all its events have been seen. [Collect] makes it for
-// its caller, to whom it belongs; it is only data.
-type Result struct {
-	// Run is the run's id; "" where nothing was started.
-	Run string
-	// Outputs are those of flow.finished, with secrets masked as in all events.
-	Outputs value.Value
-	// Reply is the text that the flow's on_error made of a failure; "" without one.
-	Reply  string
-	Usage  llm.Usage
-	Events []*journal.Event
-}
-
-// Collect drains a run. The result holds what there was until the error.
-func Collect(events iter.Seq2[*journal.Event, error]) (*Result, error) {
-	r := &Result{}
-	for ev, err := range events {
-		if err != nil {
-			return r, err
-		}
-		r.Run = ev.Run
-		r.Events = append(r.Events, ev)
-		if ev.Data == nil {
-			continue
-		}
-		switch ev.Type {
-		case journal.FlowFinished:
-			r.Outputs = *ev.Data.Outputs
-		case journal.FlowFailed:
-			r.Reply = ev.Data.Text
-		case journal.FlowCancelled, journal.FlowWaiting:
-		default:
-			continue
-		}
-		if ev.Data.Usage != nil {
-			r.Usage = *ev.Data.Usage
-		}
-	}
-	return r, nil
 }

@@ -2,13 +2,11 @@ package scheduler
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -17,14 +15,6 @@ const (
 	missingFail   = "fail"
 	missingReturn = "return"
 )
-
-// suspension stops a step until the missing values are given.
-type suspension struct {
-	// output is what the call slot has found so far.
-	output, remaining value.Value
-}
-
-func (*suspension) Error() string { return "the step waits for values" } // no reader sees it
 
 // fillParams lets the call slot complete the parameters, in a pseudo-step of its own.
 func (t *task) fillParams(ctx context.Context) error {
@@ -103,49 +93,4 @@ func (t *task) checkRemaining(output value.Value) error {
 func (t *task) missingError(what string) error {
 	return calls.Errorf(calls.Missing, "values of the call %s are not known: %s", t.step.Call, what).
 		WithHint("give them under with, say more in the question, or let the run wait for them with on_missing: ask")
-}
-
-// withAnswers returns the parameters of slot for a step that has waited: what was known
-// then, with the answers since. No model is asked again.
-func (t *task) withAnswers(params value.Value) (value.Value, error) {
-	was := t.recordedState()
-	if was == nil || was.Found.IsNull() {
-		return params, nil
-	}
-	data, _ := was.Found.Get("slot_data")
-	given, _ := params.Get("data")
-	data, err := t.run.secrets.restoreHidden(data, given, was.MaskedFound)
-	if err != nil {
-		return value.Value{}, err
-	}
-	m := params.Map().Clone()
-	m.Set("data", data)
-	own, _ := m.Get("answers")
-	answers := value.NewMap(was.Answers.Map().Len())
-	for _, from := range []value.Value{own, was.Answers} {
-		for pointer, v := range from.Map().All() {
-			answers.Set(pointer, v)
-		}
-	}
-	if answers.Len() > 0 {
-		m.Set("answers", value.OfMap(answers))
-	}
-	if sources, ok := was.Found.Get("sources"); ok {
-		m.Set("sources", sources)
-	}
-	if stages, ok := m.Get("stages"); !ok || len(stages.List()) > 0 {
-		m.Set("stages", value.OfList(value.OfString("default")))
-	}
-	return value.OfMap(m), nil
-}
-
-// waitingOutcome returns the outcome of a task that waits for values.
-func (t *task) waitingOutcome(s *suspension) outcome {
-	n := newPendingEvent(journal.StepWaiting)
-	output, masked := t.run.secrets.maskWithPointers(s.output)
-	n.setOutput(output, slices.DeleteFunc(masked, func(p string) bool { return !strings.HasPrefix(p, "/slot_data") }))
-	n.input = t.run.secrets.maskValue(s.remaining)
-	n.data.RemainingSchema = &n.input
-	t.addCosts(n)
-	return outcome{status: order.Waiting, event: n}
 }

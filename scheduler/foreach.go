@@ -3,28 +3,13 @@ package scheduler
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/internal/budget"
 	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
-
-// fanOut is what a step that runs once per item of a list keeps of its items, which are
-// jobs like any other. The engine makes one when the step fans out, for as long as an
-// item is left. The lock of its run guards it.
-type fanOut struct {
-	items    []value.Value
-	inputs   []value.Value
-	outputs  []value.Value
-	resolved map[string]value.Value
-	masked   []string // what was masked in them: see earlier.masked
-	meter    budget.Meter
-	began    time.Time // by the stopwatch
-}
 
 // fanOut evaluates the list of items.
 func (t *task) fanOut(ctx context.Context) outcome {

@@ -9,20 +9,15 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// questions asks people for values inside a step.
-type questions struct{ task *task }
-
-var _ calls.Asker = questions{}
-
-// Ask asks in a pseudo-step STEP/question-N, which waits as a step of the call slot does. No model
-// sees the question, and no default answers it.
-func (q questions) Ask(ctx context.Context, why string, wanted value.Value) (value.Value, error) {
-	def, ok := q.task.run.exec.registry().Call(flow.CallSlot)
+// Ask asks people for values inside the step, in a pseudo-step STEP/question-N, which waits as
+// a step of the call slot does. No model sees the question, and no default answers it.
+func (t *task) Ask(ctx context.Context, why string, wanted value.Value) (value.Value, error) {
+	def, ok := t.run.exec.registry().Call(flow.CallSlot)
 	if !ok {
 		return value.Value{}, calls.Errorf(calls.NotFound, "questions to people need the call %s, which does not exist here", flow.CallSlot)
 	}
 	params := value.OfMap(value.Pairs("data", emptyObject, "current_schema", describeSchema(wanted, why), "stages", []string{}))
-	return q.task.runSubstep("question", def, params, func(in *task) (value.Value, error) {
+	return t.runSubstep("question", def, params, func(in *task) (value.Value, error) {
 		in.emitParams(params)
 		in.shown = true
 		answered, err := in.withAnswers(params)
@@ -50,23 +45,4 @@ func withWarning(output value.Value, text string) value.Value {
 	own, _ := m.Get("warnings")
 	m.Set("warnings", value.OfList(append([]value.Value{value.OfString(text)}, own.List()...)...))
 	return value.OfMap(m)
-}
-
-// suspendSubstep records that a pseudo-step waits for values, and all around it with it.
-func (t *task) suspendSubstep(s *suspension) error {
-	o := t.waitingOutcome(s)
-	t.run.lockWithRoom()
-	if !t.isLeftBehindLocked() && t.run.phase < ending {
-		t.run.emitOutcomeLocked(t, o)
-	}
-	t.run.mu.Unlock()
-	t.suspendAll()
-	return calls.Errorf(calls.Missing, "asking a person: %w", calls.ErrWaiting)
-}
-
-// suspendAll lets the task wait, and those around it.
-func (t *task) suspendAll() {
-	for around := t; around != nil; around = around.around {
-		around.suspended.Store(true)
-	}
 }

@@ -10,28 +10,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// earlier is what earlier processes did of a run.
-type earlier struct {
-	// state is nil for a new run, and for a sub-flow whose inputs are others than then.
-	state *journal.RunState
-	// interrupted means that the last of them died at it.
-	interrupted bool
-	// masked are the places in the outputs of steps that secrets were taken out of, by
-	// step; guarded by run.mu. lost are those in the inputs.
-	masked map[int][]string
-	lost   []string
-	// answers are what the run begins with.
-	answers []*pendingEvent
-}
-
-// recordedState returns what earlier processes left of the task; nil where they did nothing.
-func (t *task) recordedState() *journal.StepState {
-	if t.run.earlier.state == nil {
-		return nil
-	}
-	return t.run.earlier.state.Step(t.path())
-}
-
 // hasStartedBefore reports whether an earlier process has started the step: its condition was true.
 func (t *task) hasStartedBefore() bool {
 	was := t.recordedState()
@@ -164,4 +142,38 @@ func countBegun(state *journal.RunState) (n int) {
 		}
 	}
 	return n
+}
+
+// withAnswers returns the parameters of slot for a step that has waited: what was known
+// then, with the answers since. No model is asked again.
+func (t *task) withAnswers(params value.Value) (value.Value, error) {
+	was := t.recordedState()
+	if was == nil || was.Found.IsNull() {
+		return params, nil
+	}
+	data, _ := was.Found.Get("slot_data")
+	given, _ := params.Get("data")
+	data, err := t.run.secrets.restoreHidden(data, given, was.MaskedFound)
+	if err != nil {
+		return value.Value{}, err
+	}
+	m := params.Map().Clone()
+	m.Set("data", data)
+	own, _ := m.Get("answers")
+	answers := value.NewMap(was.Answers.Map().Len())
+	for _, from := range []value.Value{own, was.Answers} {
+		for pointer, v := range from.Map().All() {
+			answers.Set(pointer, v)
+		}
+	}
+	if answers.Len() > 0 {
+		m.Set("answers", value.OfMap(answers))
+	}
+	if sources, ok := was.Found.Get("sources"); ok {
+		m.Set("sources", sources)
+	}
+	if stages, ok := m.Get("stages"); !ok || len(stages.List()) > 0 {
+		m.Set("stages", value.OfList(value.OfString("default")))
+	}
+	return value.OfMap(m), nil
 }

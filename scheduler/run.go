@@ -2,12 +2,10 @@ package scheduler
 
 import (
 	"context"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/budget"
@@ -51,7 +49,8 @@ type run struct {
 	order   *order.Machine
 	workers int
 	active  []*task
-	pool    pool
+	idle    []*task // that can be used again
+	events  eventPool
 	// unsavedSteps counts the steps whose end the journal does not have yet.
 	unsavedSteps int
 	phase        phase
@@ -66,6 +65,28 @@ type shared struct {
 	flows   *subflowLoader
 	waits   waitingSteps
 	warned  warnedSteps
+}
+
+// warnedSteps are the steps of a whole run that have given a warning, or have failed with
+// on_error: continue.
+type warnedSteps struct {
+	mu    sync.Mutex
+	paths map[string]bool
+}
+
+func (w *warnedSteps) add(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.paths == nil {
+		w.paths = map[string]bool{}
+	}
+	w.paths[path] = true
+}
+
+func (w *warnedSteps) remove(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.paths, path)
 }
 
 // lifetime is how long a run may take: until parent ends, and the steps have stopped.
@@ -114,115 +135,31 @@ type state struct {
 	each   *fanOut
 }
 
-// prepare finds out what the run works with. The error is a *[Failure].
-func (r *run) prepare(inputs value.Value) error {
-	r.secrets.learnSecrets(r.flow, r.exec.Secrets)
-	checked, err := checkInputs(r.flow, inputs)
-	if err != nil {
-		return err
-	}
-	r.vars.Inputs = r.secrets.set.Mark(checked)
-	question, _ := checked.Get("question")
-	r.vars.Question, _ = question.Str()
-	if r.flow.Language != "" {
-		r.vars.Language = r.flow.Language
-	}
-	r.env.Dir = filepath.Dir(r.flow.File)
-	r.meter.SetLimit(int64(r.flow.MaxTokens))
-	limit := r.exec.MaxTokens
-	isTighter := r.flow.MaxTokens == 0 || limit < r.flow.MaxTokens
-	if r.outer == nil && limit > 0 && isTighter {
-		r.meter.SetLimit(int64(limit))
-	}
-	if r.flow.LLM != "" && r.exec.Provider != nil {
-		r.env.LLM, err = r.exec.Provider(r.flow.LLM)
-		if err != nil {
-			return r.failureOf(err, flow.Position{File: r.flow.File, Line: 1, Col: 1})
-		}
-	}
-	if r.exec.Names != nil {
-		r.model.provider, r.model.model = r.exec.Names(r.flow.LLM)
-	}
-	if err := r.scopeOfMemory(); err != nil {
-		return err
-	}
-	r.done = make(chan struct{})
-	r.until, err = r.findStopPoint()
-	return err
+// fanOut is what a step that runs once per item of a list keeps of its items, which are
+// jobs like any other. The engine makes one when the step fans out, for as long as an
+// item is left. The lock of its run guards it.
+type fanOut struct {
+	items    []value.Value
+	inputs   []value.Value
+	outputs  []value.Value
+	resolved map[string]value.Value
+	masked   []string // what was masked in them: see earlier.masked
+	meter    budget.Meter
+	began    time.Time // by the stopwatch
 }
 
-// scopeOfMemory renders whose memory the flow works in.
-func (r *run) scopeOfMemory() error {
-	for _, target := range []struct {
-		param *flow.Param
-		text  *string
-	}{{r.flow.User, &r.vars.Scope.User}, {r.flow.Session, &r.vars.Scope.Session}} {
-		if target.param == nil {
-			continue
-		}
-		v, err := r.secrets.render(r.life.parent, target.param, r.newScope(r.life.parent, target.param))
-		if err == nil && v.HasSecret() {
-			err = calls.Errorf(calls.Invalid, "whose memory it is comes from a secret, and memories are stored under it")
-		}
-		if err != nil {
-			return r.failureOf(err, target.param.Pos)
-		}
-		*target.text = prompt.Text(v)
-	}
-	return r.checkOwner()
-}
-
-// checkOwner returns an error where the memory is that of another user than the one
-// that the run is bound to. A flow that names no user works in the memory of that one.
-func (r *run) checkOwner() error {
-	owner, user := r.exec.Owner, &r.vars.Scope.User
-	if !owner.Bound {
-		return nil
-	}
-	pos := flow.Position{File: r.flow.File, Line: 1, Col: 1}
-	if r.flow.User != nil {
-		pos = r.flow.User.Pos
-	} else if *user == "" {
-		*user = owner.User
-	}
-	if *user == owner.User {
-		return nil
-	}
-	err := calls.Errorf(calls.Invalid, "the run is bound to the user %q, and the memory of the flow is that of %q", owner.User, *user).
-		WithHint("write memory: {user: \"{{ run.user }}\"}")
-	return r.failureOf(err, pos)
-}
-
-// start begins the run in goroutines of its own.
-func (r *run) start() {
-	r.life.parent, r.life.handOver = context.WithCancelCause(r.life.parent)
-	r.life.ctx, r.life.cancel = context.WithCancelCause(r.life.parent)
-	r.lockWithRoom()
-	defer r.mu.Unlock()
-	r.life.ignore = context.AfterFunc(r.life.parent, r.stopSteps)
-	r.began = r.exec.elapsed()
-	if r.outer == nil {
-		r.emitBeginningLocked()
-	}
-	r.states = make([]state, len(r.flow.Steps))
-	r.order = orderOf(r.flow)
-	if r.earlier.state != nil {
-		r.restoreLocked()
-	}
-	r.applyLocked(r.order.Start())
-	r.startWorkerLocked()
-}
-
-// emitBeginningLocked records that the whole run begins, or goes on.
-func (r *run) emitBeginningLocked() {
-	if r.earlier.state != nil {
-		r.emitResumedLocked()
-		return
-	}
-	n := newPendingEvent(journal.FlowStarted)
-	n.input, n.data.Masked = r.secrets.maskWithPointers(r.vars.Inputs)
-	n.data.Flow, n.data.Inputs = r.flow.Name, &n.input
-	r.emitLocked(&n.event)
+// earlier is what earlier processes did of a run.
+type earlier struct {
+	// state is nil for a new run, and for a sub-flow whose inputs are others than then.
+	state *journal.RunState
+	// interrupted means that the last of them died at it.
+	interrupted bool
+	// masked are the places in the outputs of steps that secrets were taken out of, by
+	// step; guarded by run.mu. lost are those in the inputs.
+	masked map[int][]string
+	lost   []string
+	// answers are what the run begins with.
+	answers []*pendingEvent
 }
 
 // lockWithRoom locks the run, to emit events, once the event log has room.
@@ -241,60 +178,6 @@ func (r *run) lockToEmit() {
 func (r *run) emitLocked(ev *journal.Event) {
 	ev.Run, ev.Time = r.vars.Run.ID, r.now
 	r.log.Append(ev)
-}
-
-// stopSteps lets no further step start, and tells those that run to stop.
-func (r *run) stopSteps() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stopLocked()
-}
-
-// isDraining reports whether the run begins no further step. Sub-flows belong to a step at
-// work, and go on.
-func (r *run) isDraining() bool {
-	if r.outer != nil {
-		return false
-	}
-	select {
-	case <-r.exec.Drain:
-		return true
-	default: // also without such a channel
-		return false
-	}
-}
-
-// failLocked ends the run because of a step.
-func (r *run) failLocked(f *Failure) {
-	if r.phase >= ending {
-		return
-	}
-	if r.life.parent.Err() == nil && r.result.failure == nil && r.phase == running {
-		r.result.failure = f
-	}
-	r.stopLocked()
-}
-
-// stopLocked is stopSteps. Without a failure it cancels the run.
-func (r *run) stopLocked() {
-	if r.phase != running {
-		return
-	}
-	r.phase = stopping
-	r.result.cancelled = r.result.failure == nil
-	r.life.cancel(r.stopCauseLocked())
-	r.life.grace = time.AfterFunc(r.life.gracePeriod, r.leaveStepsBehind)
-}
-
-// stopCauseLocked returns what the steps that are stopped say of it.
-func (r *run) stopCauseLocked() error {
-	if r.result.cancelled {
-		return context.Cause(r.life.parent)
-	}
-	if r.result.failure.Info.Step == "" {
-		return calls.Errorf(calls.Canceled, "stopped, because the run failed")
-	}
-	return calls.Errorf(calls.Canceled, "stopped, because the step %s failed", r.result.failure.Info.Step)
 }
 
 // holdOutput counts an output that the run holds until its end. The error is that of a bound.

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
@@ -11,6 +12,46 @@ import (
 	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
+
+// stopSteps lets no further step start, and tells those that run to stop.
+func (r *run) stopSteps() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopLocked()
+}
+
+// failLocked ends the run because of a step.
+func (r *run) failLocked(f *Failure) {
+	if r.phase >= ending {
+		return
+	}
+	if r.life.parent.Err() == nil && r.result.failure == nil && r.phase == running {
+		r.result.failure = f
+	}
+	r.stopLocked()
+}
+
+// stopLocked is stopSteps. Without a failure it cancels the run.
+func (r *run) stopLocked() {
+	if r.phase != running {
+		return
+	}
+	r.phase = stopping
+	r.result.cancelled = r.result.failure == nil
+	r.life.cancel(r.stopCauseLocked())
+	r.life.grace = time.AfterFunc(r.life.gracePeriod, r.leaveStepsBehind)
+}
+
+// stopCauseLocked returns what the steps that are stopped say of it.
+func (r *run) stopCauseLocked() error {
+	if r.result.cancelled {
+		return context.Cause(r.life.parent)
+	}
+	if r.result.failure.Info.Step == "" {
+		return calls.Errorf(calls.Canceled, "stopped, because the run failed")
+	}
+	return calls.Errorf(calls.Canceled, "stopped, because the step %s failed", r.result.failure.Info.Step)
+}
 
 // leaveStepsBehind leaves the steps behind that did not stop in time.
 func (r *run) leaveStepsBehind() {
@@ -78,6 +119,23 @@ func (r *run) settleResult() {
 	}
 }
 
+// endAtUntil ends a run that got as far as it was to get. A sub-flow leaves the step around it set aside.
+func (r *run) endAtUntil() {
+	end := &r.result
+	if r.until == nil || end.failure != nil || end.cancelled {
+		return
+	}
+	if len(r.waits.inOrder()) > 0 { // it waits before it got there
+		return
+	}
+	if r.outer != nil {
+		end.suspended = true
+		return
+	}
+	r.life.handOver(ErrUntil)
+	end.cancelled = true
+}
+
 // newLastEvent returns the event of the run's end.
 func (r *run) newLastEvent() *pendingEvent {
 	end := &r.result
@@ -118,38 +176,6 @@ func (r *run) closeLog(last *pendingEvent) {
 	last.data.Usage = &last.usage
 	last.setDuration(r.exec.elapsed().Sub(r.began))
 	r.log.Close(&last.event)
-}
-
-// shutdown waits until the run is over, after it has cancelled what still runs,
-// and until the journal has all of it.
-func (r *run) shutdown() {
-	r.log.Detach()
-	r.stopSteps()
-	<-r.done
-	if err := r.log.Wait(); err != nil {
-		r.env.Log.Warn("letting go of the run", "run", r.vars.Run.ID, "error", err)
-	}
-	if r.life.unwatch != nil {
-		r.life.unwatch()
-	}
-}
-
-// yieldEvents runs the prepared run and yields its events.
-func (r *run) yieldEvents(yield func(*journal.Event, error) bool) {
-	defer r.shutdown()
-	r.start()
-	if !r.log.Read(yield) {
-		return
-	}
-	broken := r.log.Err()
-	switch {
-	case broken != nil:
-		yield(nil, r.recordingError(broken, r.result.failure))
-	case r.result.failure != nil:
-		yield(nil, r.result.failure)
-	case r.result.waiting != nil:
-		yield(nil, r.result.waiting)
-	}
 }
 
 // renderOutputs returns the outputs of a flow whose steps are all over. A flow without

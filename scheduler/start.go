@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/eventlog"
@@ -33,6 +34,38 @@ func (e *StepExecutor) Run(ctx context.Context, flow *flow.Flow, inputs value.Va
 			return
 		}
 		r.yieldEvents(yield)
+	}
+}
+
+// yieldEvents runs the prepared run and yields its events.
+func (r *run) yieldEvents(yield func(*journal.Event, error) bool) {
+	defer r.shutdown()
+	r.start()
+	if !r.log.Read(yield) {
+		return
+	}
+	broken := r.log.Err()
+	switch {
+	case broken != nil:
+		yield(nil, r.recordingError(broken, r.result.failure))
+	case r.result.failure != nil:
+		yield(nil, r.result.failure)
+	case r.result.waiting != nil:
+		yield(nil, r.result.waiting)
+	}
+}
+
+// shutdown waits until the run is over, after it has cancelled what still runs,
+// and until the journal has all of it.
+func (r *run) shutdown() {
+	r.log.Detach()
+	r.stopSteps()
+	<-r.done
+	if err := r.log.Wait(); err != nil {
+		r.env.Log.Warn("letting go of the run", "run", r.vars.Run.ID, "error", err)
+	}
+	if r.life.unwatch != nil {
+		r.life.unwatch()
 	}
 }
 
@@ -79,7 +112,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 		env = calls.NewEnv()
 	}
 	r := &run{
-		exec: e, flow: flow, env: *env, pool: pool{steps: len(flow.Steps), readySteps: len(flow.Steps)}, life: lifetime{parent: ctx, gracePeriod: e.gracePeriod()},
+		exec: e, flow: flow, env: *env, events: eventPool{steps: len(flow.Steps), readySteps: len(flow.Steps)}, life: lifetime{parent: ctx, gracePeriod: e.gracePeriod()},
 		shared: &shared{secrets: newSecrets(e.Hidden), bounds: e.newBounds(), flows: &subflowLoader{loader: e.Loader, root: flow, dir: e.Root}},
 	}
 	r.held.SetUp(r.bounds, nil)
@@ -127,25 +160,43 @@ func (r *run) handleJournalError(err error) {
 	r.failLocked(f)
 }
 
-// checkInputs returns the inputs with the defaults of their schema, or a *[Failure]
-// of kind Invalid.
-func checkInputs(f *flow.Flow, inputs value.Value) (value.Value, error) {
-	if inputs.IsNull() {
-		inputs = value.OfMap(nil)
-	}
-	if inputs.Kind() != value.Object {
-		return value.Value{}, inputsFailure(calls.Errorf(calls.Invalid, "the inputs of a flow are an object, got %s", inputs.Kind()))
-	}
-	if f.Inputs == nil {
-		return inputs, nil
-	}
-	inputs = f.Inputs.ApplyDefaults(inputs)
-	if problems := f.Inputs.Check(inputs); len(problems) > 0 {
-		return value.Value{}, inputsFailure(calls.Errorf(calls.Invalid, "the inputs of the flow %s do not fit: %w", f.Name, problems))
-	}
-	return inputs, nil
+// Result is what is left of a run when all its events have been seen. [Collect] makes it for
+// its caller, to whom it belongs; it is only data.
+type Result struct {
+	// Run is the run's id; "" where nothing was started.
+	Run string
+	// Outputs are those of flow.finished, with secrets masked as in all events.
+	Outputs value.Value
+	// Reply is the text that the flow's on_error made of a failure; "" without one.
+	Reply  string
+	Usage  llm.Usage
+	Events []*journal.Event
 }
 
-func inputsFailure(err error) *Failure {
-	return &Failure{Info: journal.ErrorInfo{Kind: calls.Invalid, Message: err.Error()}, Err: err}
+// Collect drains a run. The result holds what there was until the error.
+func Collect(events iter.Seq2[*journal.Event, error]) (*Result, error) {
+	r := &Result{}
+	for ev, err := range events {
+		if err != nil {
+			return r, err
+		}
+		r.Run = ev.Run
+		r.Events = append(r.Events, ev)
+		if ev.Data == nil {
+			continue
+		}
+		switch ev.Type {
+		case journal.FlowFinished:
+			r.Outputs = *ev.Data.Outputs
+		case journal.FlowFailed:
+			r.Reply = ev.Data.Text
+		case journal.FlowCancelled, journal.FlowWaiting:
+		default:
+			continue
+		}
+		if ev.Data.Usage != nil {
+			r.Usage = *ev.Data.Usage
+		}
+	}
+	return r, nil
 }

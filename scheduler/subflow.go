@@ -14,19 +14,12 @@ import (
 // come to an end.
 const maxDepth = 16
 
-// subflows runs flows inside a step.
-type subflows struct{ task *task }
+var _ calls.FlowDescriber = (*task)(nil)
 
-var (
-	_ calls.Flows         = subflows{}
-	_ calls.FlowDescriber = subflows{}
-)
-
-// RunFlow runs the flow file at path, relative to the flow of the step. Its steps
+// RunFlow runs the flow file at path, relative to the flow of the step, inside the step. Its steps
 // appear in the events of the run as STEP/INNER, its tokens count for the step. A
 // call other than flow may run several: each is a pseudo-step of its own.
-func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) (value.Value, error) {
-	t := s.task
+func (t *task) RunFlow(ctx context.Context, path string, inputs value.Value) (value.Value, error) {
 	if t.step.Call != flow.CallFlow {
 		if def, ok := t.run.exec.registry().Call(flow.CallFlow); ok {
 			return t.runCallInside(ctx, def, value.OfMap(value.Pairs("path", path, "inputs", inputs)))
@@ -36,7 +29,7 @@ func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) 
 		return value.Value{}, calls.Errorf(calls.Invalid, "flows run %d deep inside each other", maxDepth).
 			WithHint("does %s run itself without an end?", path)
 	}
-	flow, err := s.loadFlow(ctx, path)
+	flow, err := t.loadFlow(ctx, path)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -60,27 +53,27 @@ func (s subflows) RunFlow(ctx context.Context, path string, inputs value.Value) 
 }
 
 // DescribeFlow reads the flow file at path.
-func (s subflows) DescribeFlow(ctx context.Context, path string) (calls.FlowInfo, error) {
-	flow, err := s.loadFlow(ctx, path)
+func (t *task) DescribeFlow(ctx context.Context, path string) (calls.FlowInfo, error) {
+	flow, err := t.loadFlow(ctx, path)
 	if err != nil {
 		return calls.FlowInfo{}, err
 	}
 	return calls.FlowInfo{Name: flow.Name, Description: flow.Description, Inputs: flow.Inputs}, nil
 }
 
-func (s subflows) loadFlow(ctx context.Context, path string) (*flow.Flow, error) {
+func (t *task) loadFlow(ctx context.Context, path string) (*flow.Flow, error) {
 	file := path
 	if !filepath.IsAbs(file) {
-		file = filepath.Join(s.task.env.Dir, path)
+		file = filepath.Join(t.env.Dir, path)
 	}
-	if sub := s.task.step.Sub; sub != nil && filepath.Clean(sub.File) == filepath.Clean(file) {
+	if sub := t.step.Sub; sub != nil && filepath.Clean(sub.File) == filepath.Clean(file) {
 		return sub, nil
 	}
-	if s.task.run.exec.Loader == nil {
+	if t.run.exec.Loader == nil {
 		return nil, calls.Errorf(calls.Invalid, "the sub-flow %s was not loaded with the flow", path).
 			WithHint("write its path without a template")
 	}
-	flow, err := s.task.run.flows.loadFlow(ctx, file, s.task.step.Queue)
+	flow, err := t.run.flows.loadFlow(ctx, file, t.step.Queue)
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "loading the sub-flow %s: %w", path, err)
 	}

@@ -5,24 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/budget"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// subcalls runs calls inside a step.
-type subcalls struct{ task *task }
-
-var _ calls.Calls = subcalls{}
-
-// RunCall runs the call as a pseudo-step.
-func (s subcalls) RunCall(ctx context.Context, name string, params value.Value) (value.Value, error) {
-	registry := s.task.run.exec.registry()
+// RunCall runs the call inside the step, as a pseudo-step.
+func (t *task) RunCall(ctx context.Context, name string, params value.Value) (value.Value, error) {
+	registry := t.run.exec.registry()
 	def, ok := registry.Call(name)
 	if !ok {
 		return value.Value{}, registry.CheckCall(name)
@@ -30,22 +23,17 @@ func (s subcalls) RunCall(ctx context.Context, name string, params value.Value) 
 	if problems := def.Info.Params.Check(params); problems != nil {
 		return value.Value{}, calls.Errorf(calls.Invalid, "the parameters do not fit the call %s: %w", name, problems)
 	}
-	return s.task.runCallInside(ctx, def, params)
+	return t.runCallInside(ctx, def, params)
 }
-
-// subwork does pieces of a call's own work inside its step.
-type subwork struct{ task *task }
-
-var _ calls.Recorder = subwork{}
 
 var substepName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
-// Once does the piece as a pseudo-step.
-func (s subwork) Once(ctx context.Context, name string, params value.Value, work calls.Work) (value.Value, error) {
+// Once does a piece of the call's own work inside its step, as a pseudo-step.
+func (t *task) Once(ctx context.Context, name string, params value.Value, work calls.Work) (value.Value, error) {
 	if !substepName.MatchString(name) {
-		return value.Value{}, calls.Errorf(calls.Internal, "invalid substep name %q of the call %s (use a-z, 0-9, _ and -)", name, s.task.step.Call)
+		return value.Value{}, calls.Errorf(calls.Internal, "invalid substep name %q of the call %s (use a-z, 0-9, _ and -)", name, t.step.Call)
 	}
-	return s.task.runSubstep(name, s.task.step.Def, params, func(in *task) (value.Value, error) {
+	return t.runSubstep(name, t.step.Def, params, func(in *task) (value.Value, error) {
 		in.emitParams(params)
 		return work(ctx, &in.env)
 	})
@@ -187,14 +175,6 @@ func (t *task) newSubstep(name string, def calls.Definition) *task {
 	return in
 }
 
-// outermostTask returns the step of the flow that the task is a part of.
-func (t *task) outermostTask() *task {
-	for t.around != nil {
-		t = t.around
-	}
-	return t
-}
-
 // finishedBefore returns the output that an earlier attempt or process got for the same
 // parameters.
 func (t *task) finishedBefore() (output value.Value, ok bool) {
@@ -209,62 +189,14 @@ func (t *task) finishedBefore() (output value.Value, ok bool) {
 	return was.Output, true
 }
 
-// substeps is what goes on inside a task.
-type substeps struct {
-	mu sync.Mutex
-	// counts tells how often each name was used by this attempt.
-	counts map[string]int
-	// finished is what later attempts may use, by id; nil where there are none. The
-	// outermost task has it for all inside.
-	finished map[string]substep
-}
-
-// substep is something that has finished.
-type substep struct {
-	name           string
-	params, output value.Value
-}
-
-// nextNumber returns the number of the next piece of that name.
-func (p *substeps) nextNumber(name string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.counts == nil {
-		p.counts = map[string]int{}
+// suspendSubstep records that a pseudo-step waits for values, and all around it with it.
+func (t *task) suspendSubstep(s *suspension) error {
+	o := t.waitingOutcome(s)
+	t.run.lockWithRoom()
+	if !t.isLeftBehindLocked() && t.run.phase < ending {
+		t.run.emitOutcomeLocked(t, o)
 	}
-	p.counts[name]++
-	return p.counts[name]
-}
-
-// startAttempt starts the count again for an attempt: after that of slot, where it has
-// filled the parameters before. keep reports that there may be further attempts.
-func (p *substeps) startAttempt(filled, keep bool) {
-	p.mu.Lock()
-	p.counts = nil
-	if p.finished == nil && keep {
-		p.finished = map[string]substep{}
-	}
-	p.mu.Unlock()
-	if filled {
-		p.nextNumber(flow.CallSlot)
-	}
-}
-
-// keepFinished keeps what has finished for later attempts, and reports whether there may be
-// one.
-func (p *substeps) keepFinished(id string, one substep) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.finished == nil {
-		return false
-	}
-	p.finished[id] = one
-	return true
-}
-
-func (p *substeps) findFinished(id string) (one substep, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	one, ok = p.finished[id]
-	return one, ok
+	t.run.mu.Unlock()
+	t.suspendAll()
+	return calls.Errorf(calls.Missing, "asking a person: %w", calls.ErrWaiting)
 }

@@ -1,13 +1,10 @@
 package scheduler
 
 import (
-	"context"
-	"iter"
 	"regexp"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/order"
@@ -33,14 +30,14 @@ type stopPoint struct {
 	before map[int]bool
 }
 
-// findStopPoint finds the step of this flow at which the run stops, or in which it does; nil where the path leads
-// elsewhere.
-func (r *run) findStopPoint() (*stopPoint, error) {
-	rest := r.exec.Until
-	if rest == "" {
+// findStopPoint finds the step of a flow at which a run that stops at until does so, or in which it does; prefix stands
+// before the ids of its steps. It returns nil where until leads elsewhere.
+func findStopPoint(until, prefix string, f *flow.Flow) (*stopPoint, error) {
+	if until == "" {
 		return nil, nil
 	}
-	for around := strings.TrimSuffix(r.prefix, "/"); around != ""; {
+	rest := until
+	for around := strings.TrimSuffix(prefix, "/"); around != ""; {
 		segment, more, _ := strings.Cut(around, "/")
 		wanted, after, isInside := strings.Cut(rest, "/")
 		if !isInside || !meansSegment(wanted, segment) {
@@ -50,20 +47,19 @@ func (r *run) findStopPoint() (*stopPoint, error) {
 	}
 	segment, _, _ := strings.Cut(rest, "/")
 	id, index := journal.SplitPath(segment)
-	step, ok := r.flow.Step(id)
+	step, ok := f.Step(id)
 	if !ok {
-		ids := make([]string, len(r.flow.Steps))
-		for i, s := range r.flow.Steps {
+		ids := make([]string, len(f.Steps))
+		for i, s := range f.Steps {
 			ids[i] = s.ID
 		}
-		err := calls.Errorf(calls.Invalid, "the flow %s has no step %q to stop at", r.flow.Name, id).WithHint("%s", value.DidYouMeanOrList(id, ids))
-		return nil, r.failureOf(err, flow.Position{File: r.flow.File, Line: 1, Col: 1})
+		return nil, calls.Errorf(calls.Invalid, "the flow %s has no step %q to stop at", f.Name, id).WithHint("%s", value.DidYouMeanOrList(id, ids))
 	}
 	p := &stopPoint{step: step.Index, item: -1, before: map[int]bool{}}
 	if index != nil {
 		p.item = *index
 	}
-	for _, i := range r.flow.Ancestors(step.Index) {
+	for _, i := range f.Ancestors(step.Index) {
 		p.before[i] = true
 	}
 	return p, nil
@@ -76,6 +72,28 @@ func meansSegment(wanted, segment string) bool {
 	}
 	id, _, isItem := strings.Cut(segment, "[")
 	return isItem && wanted == id
+}
+
+// substepNumber ends the names of what a call runs inside its step.
+var substepNumber = regexp.MustCompile(`-\d+$`)
+
+// isUntil reports whether a run that stops at until does so at the step of this path, or at what that runs inside.
+func isUntil(until, path string) bool {
+	wanted, segments := strings.Split(until, "/"), strings.Split(path, "/")
+	if len(segments) < len(wanted) {
+		return false
+	}
+	for i, segment := range wanted {
+		if !meansSegment(segment, segments[i]) {
+			return false
+		}
+	}
+	for _, segment := range segments[len(wanted):] { // no step of a flow has a hyphen in its id
+		if !substepNumber.MatchString(segment) {
+			return false
+		}
+	}
+	return true
 }
 
 // dropOthers drops the jobs at the head of the queue that are not needed to get to the step.
@@ -92,84 +110,4 @@ func (p *stopPoint) dropOthers(m *order.Machine) {
 			m.NextItem(next.Step)
 		}
 	}
-}
-
-// endAtUntil ends a run that got as far as it was to get. A sub-flow leaves the step around it set aside.
-func (r *run) endAtUntil() {
-	end := &r.result
-	if r.until == nil || end.failure != nil || end.cancelled {
-		return
-	}
-	if len(r.waits.inOrder()) > 0 { // it waits before it got there
-		return
-	}
-	if r.outer != nil {
-		end.suspended = true
-		return
-	}
-	r.life.handOver(ErrUntil)
-	end.cancelled = true
-}
-
-// substepNumber ends the names of what a call runs inside its step.
-var substepNumber = regexp.MustCompile(`-\d+$`)
-
-// modelProvider returns the provider that answers the step: none where the run stops at it.
-func (t *task) modelProvider() llm.Provider {
-	if t.run.exec.Until != "" && t.isUntil() {
-		return untilProvider{t}
-	}
-	if steps, ok := t.run.env.LLM.(StepProvider); ok {
-		return steps.ForStep(t.path())
-	}
-	return t.run.env.LLM
-}
-
-// isUntil reports whether the run stops at this step, or at what it runs inside.
-func (t *task) isUntil() bool {
-	wanted := strings.Split(t.run.exec.Until, "/")
-	path := strings.Split(t.path(), "/")
-	if len(path) < len(wanted) {
-		return false
-	}
-	for i, segment := range wanted {
-		if !meansSegment(segment, path[i]) {
-			return false
-		}
-	}
-	for _, segment := range path[len(wanted):] { // no step of a flow has a hyphen in its id
-		if !substepNumber.MatchString(segment) {
-			return false
-		}
-	}
-	return true
-}
-
-// untilProvider sets the step aside that asks it.
-type untilProvider struct{ task *task }
-
-// Chat answers nothing.
-func (p untilProvider) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		p.task.atUntil.Store(true)
-		p.task.suspendAll()
-		yield(llm.Delta{}, &llm.Error{Err: errAtUntil, Unsent: true})
-	}
-}
-
-// untilEvent is the end of the step at which the run stops: it has the prompt.
-func (t *task) untilEvent() *pendingEvent {
-	n := newPendingEvent(journal.StepFailed)
-	n.setError(&t.run.failureOf(errAtUntil, t.step.Pos).Info)
-	t.addCosts(n)
-	return n
-}
-
-// interceptExec returns what the interceptor puts in the place of the call's work; nil: nothing.
-func (t *task) interceptExec(ctx context.Context, info *calls.Info, params, input value.Value) iter.Seq2[calls.Chunk, error] {
-	i := t.run.exec.Interceptor
-	if i == nil {
-		return nil
-	}
-	return i.Exec(ctx, &CallUse{Path: t.path(), Item: t.item, Inside: t.around != nil, Info: info, Params: params, Input: input})
 }

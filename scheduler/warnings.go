@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -21,14 +20,8 @@ const (
 	maxWarnedPaths = 300
 )
 
-// warner makes events of the warnings of a task.
-type warner struct{ task *task }
-
-var _ calls.Warner = warner{}
-
-// Warn records the warning. Its source is a place in the flow where the call names none.
-func (w warner) Warn(warning calls.Warning) {
-	t := w.task
+// Warn makes an event of a warning. Its source is a place in the flow where the call names none.
+func (t *task) Warn(warning calls.Warning) {
 	count := t.warned.Add(1)
 	if count > maxWarnings {
 		return
@@ -47,28 +40,6 @@ func (w warner) Warn(warning calls.Warning) {
 func (t *task) forgetWarnings() {
 	t.warned.Store(0)
 	t.run.warned.remove(t.path())
-}
-
-// warnedSteps are the steps of a whole run that have given a warning, or have failed with
-// on_error: continue.
-type warnedSteps struct {
-	mu    sync.Mutex
-	paths map[string]bool
-}
-
-func (w *warnedSteps) add(path string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.paths == nil {
-		w.paths = map[string]bool{}
-	}
-	w.paths[path] = true
-}
-
-func (w *warnedSteps) remove(path string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.paths, path)
 }
 
 // ErrStrict is the reason for which a run failed that has done all its steps. Going on with it cannot help: what

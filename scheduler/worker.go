@@ -1,11 +1,54 @@
 package scheduler
 
 import (
+	"context"
+
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/order"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
+
+// start begins the run in goroutines of its own.
+func (r *run) start() {
+	r.life.parent, r.life.handOver = context.WithCancelCause(r.life.parent)
+	r.life.ctx, r.life.cancel = context.WithCancelCause(r.life.parent)
+	r.lockWithRoom()
+	defer r.mu.Unlock()
+	r.life.ignore = context.AfterFunc(r.life.parent, r.stopSteps)
+	r.began = r.exec.elapsed()
+	if r.outer == nil {
+		r.emitBeginningLocked()
+	}
+	r.states = make([]state, len(r.flow.Steps))
+	r.order = orderOf(r.flow)
+	if r.earlier.state != nil {
+		r.restoreLocked()
+	}
+	r.applyLocked(r.order.Start())
+	r.startWorkerLocked()
+}
+
+// emitBeginningLocked records that the whole run begins, or goes on.
+func (r *run) emitBeginningLocked() {
+	if r.earlier.state != nil {
+		r.emitResumedLocked()
+		return
+	}
+	n := newPendingEvent(journal.FlowStarted)
+	n.input, n.data.Masked = r.secrets.maskWithPointers(r.vars.Inputs)
+	n.data.Flow, n.data.Inputs = r.flow.Name, &n.input
+	r.emitLocked(&n.event)
+}
+
+// orderOf returns the machine for the steps of a flow.
+func orderOf(f *flow.Flow) *order.Machine {
+	steps := make([]order.Step, len(f.Steps))
+	for i, s := range f.Steps {
+		steps[i] = order.Step{Needs: len(s.Needs), Next: s.Next, Implicit: s.Implicit}
+	}
+	return order.New(steps)
+}
 
 // applyLocked records the steps that have become ready or were skipped.
 func (r *run) applyLocked(changes []order.Change) {
@@ -18,19 +61,10 @@ func (r *run) applyLocked(changes []order.Change) {
 			r.emitLocked(&skip.event)
 			continue
 		}
-		ev := r.pool.takeReady()
+		ev := r.events.takeReady()
 		ev.Type, ev.Step = journal.StepReady, id
 		r.emitLocked(ev)
 	}
-}
-
-// orderOf returns the machine for the steps of a flow.
-func orderOf(f *flow.Flow) *order.Machine {
-	steps := make([]order.Step, len(f.Steps))
-	for i, s := range f.Steps {
-		steps[i] = order.Step{Needs: len(s.Needs), Next: s.Next, Implicit: s.Implicit}
-	}
-	return order.New(steps)
 }
 
 // startWorkerLocked starts a worker when there may be work for one.
@@ -68,7 +102,7 @@ func (r *run) nextTask(t *task, o outcome) *task {
 	if t != nil {
 		r.handleOutcomeLocked(t, o)
 		if r.phase < ending {
-			r.pool.giveBack(t, o.status)
+			r.recycleLocked(t, o.status)
 		}
 	}
 	if next := r.takeJobLocked(); next != nil {
@@ -109,6 +143,20 @@ func (r *run) takeJobLocked() *task {
 	return t
 }
 
+// isDraining reports whether the run begins no further step. Sub-flows belong to a step at
+// work, and go on.
+func (r *run) isDraining() bool {
+	if r.outer != nil {
+		return false
+	}
+	select {
+	case <-r.exec.Drain:
+		return true
+	default: // also without such a channel
+		return false
+	}
+}
+
 // handleOutcomeLocked records how a task ended and makes ready what waited for it.
 func (r *run) handleOutcomeLocked(t *task, o outcome) {
 	if r.phase >= ending {
@@ -134,24 +182,6 @@ func (r *run) handleOutcomeLocked(t *task, o outcome) {
 		r.states[step].each.handleItemLocked(r, t, o)
 	default:
 		r.completeStepLocked(step, o)
-	}
-}
-
-// emitOutcomeLocked records how a task ended, where the outcome has an event of it.
-func (r *run) emitOutcomeLocked(t *task, o outcome) {
-	if o.event == nil {
-		return
-	}
-	if o.status != order.Skipped && o.status != order.Waiting {
-		o.event.setDuration(r.exec.elapsed().Sub(t.began))
-	}
-	o.event.setPlace(t.id, t.item)
-	r.emitLocked(&o.event.event)
-	if o.event.event.Type == journal.StepWaiting {
-		data := &o.event.data
-		was := t.recordedState()
-		modelAnswered := data.LLM.IsAnswered() || was != nil && was.HasModelAnswer()
-		r.waits.add(o.event.event.Seq, journal.NewWaitingFor(r.vars.Language, t.path(), *data.Output, *data.RemainingSchema, modelAnswered))
 	}
 }
 
