@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -232,35 +231,4 @@ func (s *Service) IsOrphan(ctx context.Context, info *journal.RunInfo) (bool, er
 		return true, nil
 	}
 	return err == nil && around.State.IsOver(), err
-}
-
-// cancelChildren cancels the runs that a run waits for, which would wait for ever, in the journal, and
-// returns them. Only runs of other machines have some.
-func (s *Service) cancelChildren(ctx context.Context, j journal.Journal, info *journal.RunInfo) (cancelled []*journal.RunInfo, err error) {
-	if info.Labels[journal.LabelRunsOn] == "" {
-		return nil, nil
-	}
-	filter := journal.RunFilter{
-		States: []journal.RunStatus{journal.RunRunning, journal.RunWaiting}, Labels: map[string]string{journal.LabelChildOf: info.ID},
-	}
-	for child, err := range j.Runs(ctx, filter) {
-		if err == nil {
-			err = j.Cancel(ctx, child.ID)
-		}
-		if calls.KindOf(err) == calls.Invalid { // it is over
-			continue
-		}
-		if err != nil {
-			return nil, markUnavailable(err)
-		}
-		cancelled = append(cancelled, child)
-	}
-	for _, child := range slices.Clone(cancelled) {
-		inner, err := s.cancelChildren(ctx, j, child)
-		if err != nil {
-			return nil, err
-		}
-		cancelled = append(cancelled, inner...)
-	}
-	return cancelled, nil
 }

@@ -26,15 +26,9 @@ const (
 	StartedByTrigger = "trigger"
 )
 
-// serverStarters are the values of the label origin of runs that a [Dispatcher] recovers by
-// itself.
-func serverStarters() []string {
-	return []string{StartedByAPI, StartedByOpenAI, StartedByMCP, "server", StartedByTrigger}
-}
-
-// IsServerRun reports whether a server began a run.
+// IsServerRun reports whether a server began a run: a [Dispatcher] recovers it by itself.
 func IsServerRun(info *journal.RunInfo) bool {
-	return slices.Contains(serverStarters(), info.Labels[journal.LabelOrigin])
+	return slices.Contains([]string{StartedByAPI, StartedByOpenAI, StartedByMCP, "server", StartedByTrigger}, info.Labels[journal.LabelOrigin])
 }
 
 // DispatcherOptions are the settings of a [Dispatcher].
@@ -100,54 +94,6 @@ func (s *Service) NewDispatcher(o DispatcherOptions) *Dispatcher {
 // NewRunID returns the id of a new run.
 func NewRunID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// Start begins a run that goes on in the background: it is durable when Start returns, and
-// whatever is wrong with its inputs is the error. r.ID must be set. Where there is no room
-// the run waits at most so long for a slot, and fails with [ErrNoSlot]; with 0 it is queued
-// durably, or refused with [ErrQueueFull].
-func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wait time.Duration) ([]Note, error) {
-	if d.options.On != "" {
-		return d.startElsewhere(ctx, p, r)
-	}
-	if err := d.registerRun(r.ID); err != nil {
-		return nil, err
-	}
-	if !d.slots.tryAcquire(p.User) {
-		if wait == 0 {
-			return d.queueRun(ctx, p, r)
-		}
-		if err := d.awaitSlot(ctx, p.User, wait); err != nil {
-			d.forgetRun(r.ID)
-			return nil, err
-		}
-	}
-	runCtx, cancel := context.WithCancelCause(d.ctx)
-	session, notes, err := d.service.NewSession(runCtx, p, r)
-	if err != nil {
-		cancel(nil)
-		d.dropRun(r.ID, p.User)
-		return notes, err
-	}
-	return notes, d.launchRun(r.ID, p.User, session, cancel, session.Events())
-}
-
-// queueRun records a run that has not begun and lets it wait for its turn. It is counted in the
-// queue first, so that runs that start at once do not pass the limit.
-func (d *Dispatcher) queueRun(ctx context.Context, p Principal, r StartRequest) ([]Note, error) {
-	if !d.slots.reserveInQueue() {
-		d.forgetRun(r.ID)
-		return nil, ErrQueueFull
-	}
-	_, notes, err := d.service.Enqueue(ctx, p, r)
-	if err != nil {
-		d.slots.cancelReservation()
-		d.forgetRun(r.ID)
-		return notes, err
-	}
-	d.options.Changed(r.ID)
-	d.noteQueued(r.ID, d.slots.enqueueReserved(p.User, func() { d.recoverRun(r.ID, p.User) }))
-	return notes, nil
-}
-
 // noteQueued keeps how a run is taken out of the queue, unless its turn has come already.
 func (d *Dispatcher) noteQueued(id string, withdraw func() bool) {
 	d.mu.Lock()
@@ -165,13 +111,6 @@ func (d *Dispatcher) withdrawRun(id string) {
 	if withdraw != nil && withdraw() {
 		d.forgetRun(id)
 	}
-}
-
-// awaitSlot waits for a slot of the user.
-func (d *Dispatcher) awaitSlot(ctx context.Context, user string, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return d.slots.waitForSlot(ctx, user)
 }
 
 // registerRun makes a run known here, so that recovery leaves it alone.
@@ -315,6 +254,13 @@ func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*jou
 	}
 }
 
+// clearFailures forgets how often a run could not be recovered: it has gone on.
+func (d *Dispatcher) clearFailures(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.failures, id)
+}
+
 // publishEvent shows an event to the readers of a run. The journal hides the bytes of images from
 // readers, so they find an event that may have some there.
 func (d *Dispatcher) publishEvent(live *liveRun, e *journal.Event) {
@@ -342,9 +288,6 @@ func (d *Dispatcher) logEnd(id string, err error) {
 	d.options.Log.Error("run failed", "run", id, "error", err)
 }
 
-// SlotWait is how long a request waits for a slot for its run, where it waits.
-const SlotWait = 10 * time.Second
-
 // ResumeWith is what a run goes on with: nothing, answers, or an edited flow.
 type ResumeWith struct {
 	Answers []scheduler.Answer
@@ -353,29 +296,6 @@ type ResumeWith struct {
 	Wait time.Duration
 
 	seen *int64 // [scheduler.Resumption] Seen
-}
-
-// Resume goes on with a run in the background. Answers are checked before anything runs:
-// when Resume returns nil, they are durable; with an error nothing has changed. A run that is
-// cancelled while it waits for a slot stays so, with [scheduler.ErrCancelledSince].
-func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with ResumeWith) error {
-	info, err := d.service.Run(ctx, p, id)
-	if err != nil {
-		return err
-	}
-	if info.Labels[journal.LabelRunsOn] != "" {
-		return d.resumeElsewhere(ctx, p, info, with)
-	}
-	if err := d.registerEnded(ctx, info); err != nil {
-		return err
-	}
-	user := info.Labels[journal.LabelOwner]
-	if err := d.awaitSlot(ctx, user, with.Wait); err != nil {
-		d.forgetRun(id)
-		return err
-	}
-	with.seen = &info.LastSeq
-	return d.continueRun(ctx, p, id, user, with)
 }
 
 // continueRun goes on with a registered run that has a slot.
@@ -388,29 +308,6 @@ func (d *Dispatcher) continueRun(ctx context.Context, p Principal, id, user stri
 	runCtx, cancel := context.WithCancelCause(d.ctx)
 	events := session.Continue(runCtx, scheduler.Resumption{Answers: with.Answers, Flow: with.Flow, Seen: with.seen})
 	return d.launchRun(id, user, session, cancel, events)
-}
-
-// Cancel stops a run as [Service.Cancel] does, and sooner where this process is at it.
-func (d *Dispatcher) Cancel(ctx context.Context, p Principal, id string) error {
-	if _, err := d.service.Run(ctx, p, id); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	cancel := d.active[id]
-	d.mu.Unlock()
-	if cancel != nil {
-		cancel(journal.ErrCancelRequested)
-	}
-	// Also then: the run may be about to wait, and heed its context no more.
-	_, err := d.service.Cancel(ctx, p, id)
-	if cancel != nil && calls.KindOf(err) == calls.Invalid { // it has ended since
-		err = nil
-	}
-	if err == nil {
-		d.withdrawRun(id)
-	}
-	d.options.Changed(id)
-	return err
 }
 
 // Load returns how many runs are at work and how many wait for their turn.

@@ -17,13 +17,6 @@ func (s *Service) Memory(ctx context.Context) (*memory.SnapshotProcessor, error)
 	return p, markUnavailable(err)
 }
 
-// lazyMemory returns a memory that is opened when it is needed.
-func (s *Service) lazyMemory(options MemoryOptions) *memory.Lazy {
-	return memory.NewLazy(func(ctx context.Context) (*memory.SnapshotProcessor, error) {
-		return s.parts.Memory(ctx, options)
-	})
-}
-
 // SnapshotReport is what [Service.MakeSnapshots] made, and what the model was paid for it.
 type SnapshotReport struct {
 	memory.Report

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"strings"
 	"sync"
 
@@ -48,21 +47,6 @@ func (c *progressCache) put(info *journal.RunInfo, p *Progress) {
 		c.byRun = map[string]knownProgress{}
 	}
 	c.byRun[info.ID] = knownProgress{info.LastSeq, p}
-}
-
-// Progress returns how far a run has come. It reads the events of a run once for each
-// number of its last event.
-func (s *Service) Progress(ctx context.Context, p Principal, info *journal.RunInfo) (*Progress, error) {
-	if known := s.progress.get(info); known != nil {
-		return known, nil
-	}
-	details, _, err := s.ShowRun(ctx, p, info.ID)
-	if err != nil {
-		return nil, err
-	}
-	progress := progressOf(details.State)
-	s.progress.put(details.Info, progress)
-	return progress, nil
 }
 
 func progressOf(state *journal.RunState) *Progress {

@@ -91,13 +91,6 @@ func (d *Dispatcher) dropRecords(unheld map[string]bool) {
 	maps.DeleteFunc(d.failures, func(id string, _ int) bool { return !unheld[id] && d.known[id] == nil })
 }
 
-// clearFailures forgets how often a run could not be recovered: it has gone on.
-func (d *Dispatcher) clearFailures(id string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.failures, id)
-}
-
 // recoverRun goes on with a run whose turn has come, and counts that as a failure where it cannot; the
 // caller has its slot.
 func (d *Dispatcher) recoverRun(id, user string) {

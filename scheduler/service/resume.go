@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -127,12 +125,4 @@ func (s *Service) recordedFlow(h *journal.RunHeader, from Surroundings, queuedEl
 		return nil, calls.Errorf(calls.Invalid, "the flow of the run does not load with this program: %w", problems.Err())
 	}
 	return f, nil
-}
-
-// optionsOf returns what a run began with.
-func optionsOf(h *journal.RunHeader) (options runOptions, err error) {
-	if err := value.Decode(h.Options, &options); err != nil {
-		return options, markUnavailable(wording.Errorf("the options of the run %s: %w", h.ID, err))
-	}
-	return options, nil
 }

@@ -200,6 +200,21 @@ func (s *Service) ShowRun(ctx context.Context, p Principal, id string) (*RunDeta
 	return details, notes, nil
 }
 
+// Progress returns how far a run has come. It reads the events of a run once for each
+// number of its last event.
+func (s *Service) Progress(ctx context.Context, p Principal, info *journal.RunInfo) (*Progress, error) {
+	if known := s.progress.get(info); known != nil {
+		return known, nil
+	}
+	details, _, err := s.ShowRun(ctx, p, info.ID)
+	if err != nil {
+		return nil, err
+	}
+	progress := progressOf(details.State)
+	s.progress.put(details.Info, progress)
+	return progress, nil
+}
+
 // addFlow reads the flow that the journal kept, to be looked at.
 func (s *Service) addFlow(details *RunDetails, h *journal.RunHeader) error {
 	loader, err := s.parts.Viewer()
@@ -270,29 +285,6 @@ func (s *Service) eventsOf(ctx context.Context, p Principal, id string, read fun
 			}
 		}
 	}
-}
-
-// Cancel cancels a run, and returns how it stands then: one that a process is at is stopped
-// by that process a little later. A run that is over is an error of kind Invalid.
-func (s *Service) Cancel(ctx context.Context, p Principal, id string) (*journal.RunInfo, error) {
-	j, info, err := s.visibleRun(ctx, p, id)
-	if err != nil {
-		return nil, err
-	}
-	if err := j.Cancel(ctx, id); err != nil {
-		if calls.KindOf(err) == calls.Invalid {
-			return nil, err
-		}
-		return nil, markUnavailable(err)
-	}
-	children, err := s.cancelChildren(ctx, j, info)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.wakeRemote(ctx, append(children, info)...); err != nil { // once the journal has all of it
-		return nil, err
-	}
-	return s.Run(ctx, p, id)
 }
 
 // Release takes a run from a process that cannot be alive, and returns who held it; nil for

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,24 +50,6 @@ type StartRequest struct {
 	On string
 }
 
-// runOptions are kept with a run, so that it goes on as it began.
-type runOptions struct {
-	LLM      string `json:"llm"`
-	Mode     string `json:"mode,omitempty"`
-	Seed     int64  `json:"seed"`
-	Language string `json:"language"`
-	// Dir is the folder of the project, where relative paths of plugins start.
-	Dir string `json:"dir,omitempty"`
-	// Bound is [Principal] Bound of who began it.
-	Bound bool `json:"bound,omitempty"`
-	// Strict is [StartRequest] Strict.
-	Strict bool `json:"strict,omitempty"`
-	// Scope and MaxTokens are those of a run that another one waits for: see
-	// [scheduler.StepExecutor].
-	Scope     calls.Scope `json:"scope,omitzero"`
-	MaxTokens int         `json:"max_tokens,omitempty"`
-}
-
 // NewSession prepares a run that this caller follows: [Session.Events] begins it.
 func (s *Service) NewSession(ctx context.Context, p Principal, r StartRequest) (*Session, []Note, error) {
 	e, notes, err := s.newExecutor(p, &r)
@@ -92,6 +72,38 @@ func (s *Service) NewSession(ctx context.Context, p Principal, r StartRequest) (
 	session.StartedBy = r.StartedBy
 	session.begin = e.Run(ctx, r.Flow, r.Inputs)
 	return session, notes, nil
+}
+
+// newRemoteSession prepares a new run that other machines carry out.
+func (s *Service) newRemoteSession(ctx context.Context, e *scheduler.StepExecutor, r *StartRequest) (*Session, error) {
+	if r.Ephemeral || !r.Now.IsZero() {
+		return nil, calls.Errorf(calls.Invalid, "a run on other machines needs a record and the clock of those machines").
+			WithHint("leave out --ephemeral and --now, or run it here with --on local")
+	}
+	var err error
+	e.Journal, err = s.openJournal(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	session := s.newSession(e, r.Flow, false, r.Now)
+	session.StartedBy = r.StartedBy
+	if err := s.makeRemote(ctx, session, r.On); err != nil {
+		return nil, err
+	}
+	session.begin = func(yield func(*journal.Event, error) bool) {
+		id, err := e.Enqueue(ctx, r.Flow, r.Inputs)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		session.ID = id
+		if err := session.remote.Start(ctx, session.remoteRun()); err != nil {
+			yield(nil, &NotStartedError{Run: id, Err: err})
+			return
+		}
+		session.followRemote(ctx, yield)
+	}
+	return session, nil
 }
 
 // Enqueue records a run that has not begun: it is safe when Enqueue returns, and begins
@@ -171,26 +183,4 @@ func (r *StartRequest) runLabels(p Principal) (map[string]string, error) {
 		}
 	}
 	return labels, nil
-}
-
-// projectDir returns the folder of the project, absolute; "" where the working directory
-// was removed.
-func (s *Service) projectDir() string {
-	dir, err := filepath.Abs(s.parts.Dir)
-	if err != nil {
-		return ""
-	}
-	return dir
-}
-
-// localDir returns the folder of the project of a run that began in dir: that folder where
-// it is still there, else the one of this process, as on another machine.
-func (s *Service) localDir(dir string) string {
-	if s.parts.Rooted {
-		return s.projectDir()
-	}
-	if info, err := os.Stat(dir); dir != "" && err == nil && info.IsDir() {
-		return dir
-	}
-	return s.projectDir()
 }

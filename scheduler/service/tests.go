@@ -25,17 +25,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
 
-// TestParts are what the program passes for tests of flows: the same for the command line and a server. The functions
-// are safe for concurrent use.
-type TestParts struct {
-	// Loader returns what reads test files, with problems in a language.
-	Loader func(language string) (*suite.Loader, []Note, error)
-	// Options returns what tests run with, with results in a language. Its caller may change it.
-	Options func(language string) *flowtest.Options
-	// Files are where the command line keeps runs.
-	Files compare.Files
-}
-
 // AnnotateJudges puts what is known of judges beside what they found in a run of these test files.
 func (s *Service) AnnotateJudges(run *result.Run, suites []*suite.Suite) error {
 	parts := s.parts.Tests

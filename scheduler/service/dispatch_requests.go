@@ -1,0 +1,193 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Start begins a run that goes on in the background: it is durable when Start returns, and
+// whatever is wrong with its inputs is the error. r.ID must be set. Where there is no room
+// the run waits at most so long for a slot, and fails with [ErrNoSlot]; with 0 it is queued
+// durably, or refused with [ErrQueueFull].
+func (d *Dispatcher) Start(ctx context.Context, p Principal, r StartRequest, wait time.Duration) ([]Note, error) {
+	if d.options.On != "" {
+		return d.startElsewhere(ctx, p, r)
+	}
+	if err := d.registerRun(r.ID); err != nil {
+		return nil, err
+	}
+	if !d.slots.tryAcquire(p.User) {
+		if wait == 0 {
+			return d.queueRun(ctx, p, r)
+		}
+		if err := d.awaitSlot(ctx, p.User, wait); err != nil {
+			d.forgetRun(r.ID)
+			return nil, err
+		}
+	}
+	runCtx, cancel := context.WithCancelCause(d.ctx)
+	session, notes, err := d.service.NewSession(runCtx, p, r)
+	if err != nil {
+		cancel(nil)
+		d.dropRun(r.ID, p.User)
+		return notes, err
+	}
+	return notes, d.launchRun(r.ID, p.User, session, cancel, session.Events())
+}
+
+// queueRun records a run that has not begun and lets it wait for its turn. It is counted in the
+// queue first, so that runs that start at once do not pass the limit.
+func (d *Dispatcher) queueRun(ctx context.Context, p Principal, r StartRequest) ([]Note, error) {
+	if !d.slots.reserveInQueue() {
+		d.forgetRun(r.ID)
+		return nil, ErrQueueFull
+	}
+	_, notes, err := d.service.Enqueue(ctx, p, r)
+	if err != nil {
+		d.slots.cancelReservation()
+		d.forgetRun(r.ID)
+		return notes, err
+	}
+	d.options.Changed(r.ID)
+	d.noteQueued(r.ID, d.slots.enqueueReserved(p.User, func() { d.recoverRun(r.ID, p.User) }))
+	return notes, nil
+}
+
+// awaitSlot waits for a slot of the user.
+func (d *Dispatcher) awaitSlot(ctx context.Context, user string, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return d.slots.waitForSlot(ctx, user)
+}
+
+// SlotWait is how long a request waits for a slot for its run, where it waits.
+const SlotWait = 10 * time.Second
+
+// Resume goes on with a run in the background. Answers are checked before anything runs:
+// when Resume returns nil, they are durable; with an error nothing has changed. A run that is
+// cancelled while it waits for a slot stays so, with [scheduler.ErrCancelledSince].
+func (d *Dispatcher) Resume(ctx context.Context, p Principal, id string, with ResumeWith) error {
+	info, err := d.service.Run(ctx, p, id)
+	if err != nil {
+		return err
+	}
+	if info.Labels[journal.LabelRunsOn] != "" {
+		return d.resumeElsewhere(ctx, p, info, with)
+	}
+	if err := d.registerEnded(ctx, info); err != nil {
+		return err
+	}
+	user := info.Labels[journal.LabelOwner]
+	if err := d.awaitSlot(ctx, user, with.Wait); err != nil {
+		d.forgetRun(id)
+		return err
+	}
+	with.seen = &info.LastSeq
+	return d.continueRun(ctx, p, id, user, with)
+}
+
+// Cancel stops a run as [Service.Cancel] does, and sooner where this process is at it.
+func (d *Dispatcher) Cancel(ctx context.Context, p Principal, id string) error {
+	if _, err := d.service.Run(ctx, p, id); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	cancel := d.active[id]
+	d.mu.Unlock()
+	if cancel != nil {
+		cancel(journal.ErrCancelRequested)
+	}
+	// Also then: the run may be about to wait, and heed its context no more.
+	_, err := d.service.Cancel(ctx, p, id)
+	if cancel != nil && calls.KindOf(err) == calls.Invalid { // it has ended since
+		err = nil
+	}
+	if err == nil {
+		d.withdrawRun(id)
+	}
+	d.options.Changed(id)
+	return err
+}
+
+// StartQueued tells the other machines of a run that is theirs and has not begun: the request that has
+// recorded it may not have come so far. One that they know of stays as it is.
+func (d *Dispatcher) StartQueued(ctx context.Context, p Principal, info *journal.RunInfo) error {
+	isTheirs := info.Labels[journal.LabelRunsOn] != ""
+	if !isTheirs || !info.Queued() {
+		return nil
+	}
+	err := d.Resume(ctx, p, info.ID, ResumeWith{})
+	if err == nil {
+		return nil
+	}
+	now, lookUp := d.service.Run(ctx, p, info.ID)
+	if lookUp == nil && !now.Queued() {
+		return nil // it has begun meanwhile
+	}
+	return err
+}
+
+// startElsewhere records a run and lets other machines carry it out.
+func (d *Dispatcher) startElsewhere(ctx context.Context, p Principal, r StartRequest) ([]Note, error) {
+	if d.IsStopping() {
+		return nil, ErrStopping
+	}
+	r.On = d.options.On
+	session, notes, err := d.service.NewSession(ctx, p, r)
+	if err != nil {
+		return notes, err
+	}
+	err = session.Detached(ctx)
+	d.options.Changed(r.ID)
+	return notes, err
+}
+
+// resumeElsewhere goes on with a run that other machines carry out. As with a run of this process, who follows it
+// next is to find that it goes on: it waits for that as long as for a slot.
+func (d *Dispatcher) resumeElsewhere(ctx context.Context, p Principal, info *journal.RunInfo, with ResumeWith) error {
+	session, _, err := d.service.ReopenSession(ctx, p, ResumeRequest{Run: info.ID, Flow: with.Flow})
+	if err != nil {
+		return err
+	}
+	err = session.tellRemote(ctx, scheduler.Resumption{Answers: with.Answers, Flow: with.Flow})
+	if err == nil && with.Wait > 0 {
+		d.awaitGoingOn(ctx, info, with.Wait)
+	}
+	d.options.Changed(info.ID)
+	return err
+}
+
+// awaitGoingOn waits until a run that other machines were told of has gone on, at most so long.
+func (d *Dispatcher) awaitGoingOn(ctx context.Context, before *journal.RunInfo, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		hasGoneOn, err := d.hasGoneOn(ctx, before)
+		if hasGoneOn || err != nil { // whoever looks next finds the error
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(retakeInterval):
+		}
+	}
+}
+
+// hasGoneOn reports whether a run has gone on since it was looked at. Answers alone do not count, nor that a run that
+// waited has a holder: it may be one that records answers.
+func (d *Dispatcher) hasGoneOn(ctx context.Context, before *journal.RunInfo) (bool, error) {
+	now, err := d.service.Run(ctx, Principal{}, before.ID)
+	if err != nil || now.LastSeq == before.LastSeq {
+		isHeld := err == nil && now.Holder != nil && before.State != journal.RunWaiting
+		return isHeld, err
+	}
+	for e, err := range d.service.Events(ctx, Principal{}, before.ID, now.LastSeq) {
+		return err == nil && e.Type != journal.StepAnswered, err
+	}
+	return false, nil
+}

@@ -1,0 +1,135 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest"
+	"github.com/callnode/scheduler/scheduler/flowtest/compare"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// Parts are what the program puts a [Service] together from. All but Loader and Executor
+// may be nil where no use case needs them. The functions are safe for concurrent use; they
+// return new values, which the Service may change.
+type Parts struct {
+	// Loader returns what reads flows.
+	Loader func(Surroundings) (*flow.Loader, []Note, error)
+	// Viewer returns what reads flows only to be looked at: their plugins may have changed,
+	// or be gone.
+	Viewer func() (*flow.Loader, error)
+	// Executor returns what runs a flow, without a journal and a memory.
+	Executor func(f *flow.Flow, options ExecutorOptions) (*scheduler.StepExecutor, []Note, error)
+	// Provider opens the model provider of a name.
+	Provider func(name string) (llm.Provider, error)
+	// Counter counts the tokens of a flow as the model does that answers it; provider is
+	// that of [StartRequest].
+	Counter func(f *flow.Flow, provider string) llm.Counter
+	// Journal opens the record of runs. Without create, the error of one that is not there
+	// is an [ErrNoJournal].
+	Journal func(ctx context.Context, create bool) (journal.Journal, error)
+	// EphemeralJournal returns one that is gone with the process.
+	EphemeralJournal func() journal.Journal
+	// Memory opens the memory.
+	Memory func(ctx context.Context, options MemoryOptions) (*memory.SnapshotProcessor, error)
+	// Snapshots returns the model that writes snapshots; nil where there is none.
+	Snapshots func() (*memory.SnapshotGenerator, error)
+	// CallEnv returns what single calls may use, and the registry with them: without a memory.
+	// asksModel is true for those that ask the model of the settings.
+	CallEnv func(asksModel bool) (*calls.Env, error)
+	// Dir is the folder of the project, in which relative paths of plugins start; "" is the
+	// working directory. It is kept with a run, and the journal keeps the paths of flow files
+	// in it as relative ones.
+	Dir string
+	// Rooted is true where all runs work in Dir, also those that began in another folder
+	// which this machine has too.
+	Rooted bool
+	// Remote returns what carries runs out on other machines, by the value of the label
+	// [journal.LabelRunsOn].
+	Remote func(ctx context.Context, name string) (Remote, error)
+	// Languages are those that there are texts for.
+	Languages func() *flow.Languages
+	// Script makes a model of the answers that a [CallRequest] scripts.
+	Script func(answers value.Value) (llm.Provider, error)
+	// Tests are for tests of flows.
+	Tests *TestParts
+}
+
+// Surroundings are where a run began; the zero value is here.
+type Surroundings struct {
+	// Dir is the directory in which relative paths of plugins start; "" is the working directory.
+	Dir string
+	// Language is that of flows that name none; "" is the setting.
+	Language string
+}
+
+// ExecutorOptions say how a flow is run.
+type ExecutorOptions struct {
+	Surroundings
+	// Provider is the name of a model provider; "" is the choice of the flow and the settings.
+	Provider string
+	// Mode is what becomes of cassettes, as the setting llm.mode does; "" is the setting.
+	Mode string
+	// Now is the fixed time of the run's clock; zero is the clock of the machine.
+	Now time.Time
+}
+
+// MemoryOptions say which memory is opened.
+type MemoryOptions struct {
+	// Clock is the present; nil is the clock of the machine.
+	Clock func() time.Time
+	// Temporary is one that is empty, and removed when it is closed.
+	Temporary bool
+}
+
+// Remote carries runs out on other machines, which share the journal: those with its name as
+// the label [journal.LabelRunsOn]. The program makes one; it is safe for concurrent use.
+type Remote interface {
+	// Start lets a run of the journal begin or go on. One that is under way there stays so, and
+	// looks at the journal.
+	Start(ctx context.Context, run RemoteRun) error
+	// Answer puts answers of a waiting run on record, all or none, and returns them as they
+	// are understood; with more the run goes on waiting, for the next ones. The error is of
+	// kind Invalid where one does not fit.
+	Answer(ctx context.Context, run RemoteRun, answers []scheduler.Answer, more bool) ([]scheduler.Answer, error)
+	// Wake lets the run look at the journal, where something has changed. A run that is not
+	// under way there is no error.
+	Wake(ctx context.Context, run string) error
+	// Wait returns when the run is not under way there any more: nil where the journal has
+	// its end, else why it was given up. hint is called with what holds it up meanwhile.
+	Wait(ctx context.Context, run RemoteRun, hint func(wording.Text)) error
+}
+
+// RemoteRun is what a [Remote] gets to know of a run.
+type RemoteRun struct {
+	ID, Flow string
+	// Store is the id of the journal, Seq that of the last event it has.
+	Store string
+	Seq   int64
+	// Hash is that of the text of the flow.
+	Hash string
+	// Queue is where it waits for a worker; "" leaves that to the [Remote].
+	Queue string
+	// IsChild is true where another run waits for it: it must find a worker although all are at
+	// runs that wait so.
+	IsChild bool
+}
+
+// TestParts are what the program passes for tests of flows: the same for the command line and a server. The functions
+// are safe for concurrent use.
+type TestParts struct {
+	// Loader returns what reads test files, with problems in a language.
+	Loader func(language string) (*suite.Loader, []Note, error)
+	// Options returns what tests run with, with results in a language. Its caller may change it.
+	Options func(language string) *flowtest.Options
+	// Files are where the command line keeps runs.
+	Files compare.Files
+}

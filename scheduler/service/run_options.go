@@ -1,0 +1,59 @@
+package service
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// runOptions are kept with a run, so that it goes on as it began.
+type runOptions struct {
+	LLM      string `json:"llm"`
+	Mode     string `json:"mode,omitempty"`
+	Seed     int64  `json:"seed"`
+	Language string `json:"language"`
+	// Dir is the folder of the project, where relative paths of plugins start.
+	Dir string `json:"dir,omitempty"`
+	// Bound is [Principal] Bound of who began it.
+	Bound bool `json:"bound,omitempty"`
+	// Strict is [StartRequest] Strict.
+	Strict bool `json:"strict,omitempty"`
+	// Scope and MaxTokens are those of a run that another one waits for: see
+	// [scheduler.StepExecutor].
+	Scope     calls.Scope `json:"scope,omitzero"`
+	MaxTokens int         `json:"max_tokens,omitempty"`
+}
+
+// optionsOf returns what a run began with.
+func optionsOf(h *journal.RunHeader) (options runOptions, err error) {
+	if err := value.Decode(h.Options, &options); err != nil {
+		return options, markUnavailable(wording.Errorf("the options of the run %s: %w", h.ID, err))
+	}
+	return options, nil
+}
+
+// projectDir returns the folder of the project, absolute; "" where the working directory
+// was removed.
+func (s *Service) projectDir() string {
+	dir, err := filepath.Abs(s.parts.Dir)
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
+// localDir returns the folder of the project of a run that began in dir: that folder where
+// it is still there, else the one of this process, as on another machine.
+func (s *Service) localDir(dir string) string {
+	if s.parts.Rooted {
+		return s.projectDir()
+	}
+	if info, err := os.Stat(dir); dir != "" && err == nil && info.IsDir() {
+		return dir
+	}
+	return s.projectDir()
+}
