@@ -8,7 +8,7 @@
 // [flow.Loader] (load.go) reads the YAML of a flow with the place of every node.
 // decode.go takes it apart by the keys that keys.go lists, and reports all that is
 // unknown or misspelt; the same list makes the schema that editors use
-// (editor.go). compile.go turns every value into a [flow.Param]: a literal, a template,
+// (editor.go). compile_param.go turns every value into a [flow.Param]: a literal, a template,
 // an expression, or a map or list of such. step_order.go and lint_order.go link
 // each step to the steps that it needs, and find cycles; the other lint files check
 // the calls, their parameters, and every name that a template mentions. What is

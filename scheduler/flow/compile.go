@@ -11,7 +11,6 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
@@ -295,20 +294,6 @@ func (u *unit) compileTimes(s *stepUnit) {
 	}
 }
 
-// setOrigin lets the places in a param be found.
-func (u *unit) setOrigin(p *Param, k anyKey) {
-	if p != nil {
-		p.origin = &origin{text: u.flowText, root: yaml.Resolve(k.node), files: u.loading.files}
-	}
-}
-
-func (u *unit) compileOptional(k anyKey, uses *[]nameUse) *Param {
-	if !k.isSet() {
-		return nil
-	}
-	return u.compileParam(k.node, uses)
-}
-
 // compileWith compiles with: parameters that the call takes literally are data, but for
 // what !expr computes in them.
 func (u *unit) compileWith(s *stepUnit) *Param {
@@ -327,140 +312,6 @@ func (u *unit) compileWith(s *stepUnit) *Param {
 	})
 }
 
-// compileParam compiles a node: texts are templates, and what has no template in it is
-// one literal. The names that it mentions are added to uses.
-func (u *unit) compileParam(n *yaml.Node, uses *[]nameUse) *Param {
-	pos := u.positionOf(n)
-	n = yaml.Resolve(n)
-	switch {
-	case ownTag(n) == exprTag:
-		return u.compileExprTag(n, pos, uses)
-	case ownTag(n) == "!file":
-		return u.literalParam(n, pos, n.Value)
-	case ownTag(n) != "":
-		return u.literalParam(n, pos, "")
-	case n.Kind == yaml.Sequence:
-		return u.compileList(n, func(item *yaml.Node) *Param { return u.compileParam(item, uses) })
-	case n.Kind == yaml.Mapping:
-		if u.reportUnquoted(n) {
-			return unknownParam(pos)
-		}
-		return u.compileMap(n, func(m member) *Param { return u.compileParam(m.node, uses) })
-	case n.ShortTag() == "!!str":
-		return u.compileTemplate(n, pos, uses)
-	}
-	return u.literalParam(n, pos, "")
-}
-
-// compileList compiles a sequence, each item by compile.
-func (u *unit) compileList(n *yaml.Node, compile func(*yaml.Node) *Param) *Param {
-	items, values := make([]*Param, len(n.Content)), make([]value.Value, len(n.Content))
-	static := true
-	for i, c := range n.Content {
-		items[i] = compile(c)
-		v, ok := items[i].Static()
-		values[i], static = v, static && ok
-	}
-	if static {
-		return &Param{Pos: u.positionOf(n), Literal: value.OfList(values...)}
-	}
-	return &Param{Pos: u.positionOf(n), List: items}
-}
-
-// compileMap compiles a mapping, each member by compile.
-func (u *unit) compileMap(n *yaml.Node, compile func(member) *Param) *Param {
-	p := &Param{Pos: u.positionOf(n)}
-	static := true
-	for _, m := range u.membersOf(n, "a map") {
-		if prompt.HasTags(m.name) {
-			u.warn(u.positionOf(m.key), "keys are not templates: %q is taken as written", m.name)
-		}
-		c := compile(m)
-		_, ok := c.Static()
-		static = static && ok
-		p.Map = append(p.Map, Member{Key: m.name, Pos: u.positionOf(m.key), Param: c})
-	}
-	if !static {
-		return p
-	}
-	literal := value.NewMap(len(p.Map))
-	for _, m := range p.Map {
-		literal.Set(m.Key, m.Literal)
-	}
-	return &Param{Pos: p.Pos, Literal: value.OfMap(literal)}
-}
-
-// compileTemplate compiles a text: as an expression when it is one, else as a template
-// when anything in it is.
-func (u *unit) compileTemplate(n *yaml.Node, pos Position, uses *[]nameUse) *Param {
-	if !prompt.HasTags(n.Value) {
-		return &Param{Pos: pos, Literal: value.OfString(n.Value)}
-	}
-	within := u.positionsWithin(n)
-	u.checkDollar(n.Value, within)
-	at := func(offset int) (line, col int) { p := within(offset); return p.Line, p.Col }
-	if text, base, whole := prompt.SingleExpr(n.Value); whole {
-		return u.compileExpr(n, pos, text, base, uses)
-	}
-	source := prompt.Source{File: u.file, Text: n.Value, At: at}
-	t, err := prompt.Parse(source)
-	if err != nil {
-		refs, errs := prompt.Check(source) // the others are of interest too
-		for _, ref := range refs {
-			*uses = append(*uses, nameUse{Ref: ref, within: within, template: n})
-		}
-		for _, e := range errs {
-			u.badTemplate(e, pos)
-		}
-		return unknownParam(pos)
-	}
-	for _, ref := range t.Refs() {
-		*uses = append(*uses, nameUse{Ref: ref, within: within, template: n})
-	}
-	return &Param{Pos: pos, Text: t, source: n.Value}
-}
-
-// compileExpr compiles the expression that stands at an offset in the text of a scalar.
-func (u *unit) compileExpr(n *yaml.Node, pos Position, text string, base int, uses *[]nameUse) *Param {
-	within := u.positionsWithin(n)
-	e, err := prompt.ParseExpr(prompt.Source{
-		File: u.file, Text: text,
-		At: func(offset int) (line, col int) { p := within(base + offset); return p.Line, p.Col },
-	}, nil)
-	if err != nil {
-		return u.badTemplate(err, pos)
-	}
-	for _, ref := range e.Refs() {
-		ref.Offset += base
-		*uses = append(*uses, nameUse{Ref: ref, within: within, template: n})
-	}
-	return &Param{Pos: pos, Expr: e, TextOffset: base, source: strings.TrimSpace(text)}
-}
-
-func (u *unit) badTemplate(err error, pos Position) *Param {
-	var e *prompt.Error
-	if !errors.As(err, &e) {
-		u.add(pos, "%v", err)
-		return unknownParam(pos)
-	}
-	if e.Line > 0 {
-		pos.Line, pos.Col = e.Line, max(e.Col, 1)
-	}
-	message, hint := e.Text()
-	u.add(pos, "template: %s", message).setHint(hint)
-	return unknownParam(pos)
-}
-
-// unknownParam stands for one that did not compile: nothing is known of it, so
-// that it leads to no further problem.
-func unknownParam(pos Position) *Param {
-	e, err := prompt.ParseExpr(prompt.Source{Text: "inputs and inputs"}, nil)
-	if err != nil {
-		panic(err) // it is an expression
-	}
-	return &Param{Pos: pos, Expr: e}
-}
-
 // lookUpCall finds the definition of a step's call.
 func (u *unit) lookUpCall(s *stepUnit) {
 	if !s.keys.Call.isSet() {
@@ -472,16 +323,4 @@ func (u *unit) lookUpCall(s *stepUnit) {
 		return
 	}
 	s.Def, s.known = registry.Call(s.Call)
-}
-
-// checkDollar finds ${{ name }}, which is not an expression.
-func (u *unit) checkDollar(text string, within func(int) Position) {
-	p, ok := calls.LintDollar("", text)
-	if !ok {
-		return
-	}
-	message, hint := p.Text()
-	found := u.add(within(p.Offset), "%s", message)
-	found.Warning = p.Warning
-	found.setHint(hint)
 }

@@ -9,16 +9,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/trigger"
 )
 
-// triggerInputs are the inputs that a trigger sets, while they are compiled.
-type triggerInputs struct {
-	of     keyPlace // the trigger
-	inputs anyKey
-	param  *Param
-	// scope is the one name that its templates know: schedule or webhook.
-	scope string
-	uses  []nameUse
-}
-
 // compileTriggers makes the triggers of the keys.
 func (u *unit) compileTriggers() {
 	keys := u.keys.Triggers

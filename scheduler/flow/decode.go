@@ -19,6 +19,13 @@ type decoder struct {
 	*report
 }
 
+// keyPlace is where a key and its value stand. The zero keyPlace is a key that
+// was not written.
+type keyPlace struct{ key, node *yaml.Node }
+
+// isSet reports whether the key is there and was good.
+func (p keyPlace) isSet() bool { return p.node != nil }
+
 // decodeObject reads a mapping into a struct of keys. what names it in messages.
 func (d *decoder) decodeObject(at keyPlace, what string, into reflect.Value) {
 	n := yaml.Resolve(at.node)
@@ -50,6 +57,11 @@ func (d *decoder) decodeObject(at keyPlace, what string, into reflect.Value) {
 			d.add(d.positionOf(at.node), "%s has no %s", say(what), f.name).hint("add %s: %s", f.name, f.example())
 		}
 	}
+}
+
+// A leaf reads itself from a node; the tag is that of its field.
+type leaf interface {
+	decode(d *decoder, at keyPlace, tag reflect.StructTag)
 }
 
 func (d *decoder) decodeField(into reflect.Value, at keyPlace, f keyField) {
@@ -114,6 +126,18 @@ func (d *decoder) membersOf(n *yaml.Node, what string) []member {
 		list = append(list, member{key.Value, keyPlace{n.Content[i], n.Content[i+1]}})
 	}
 	return list
+}
+
+// synonyms are keys of other tools that people write by habit.
+var synonyms = map[string]string{
+	"depends_on": "needs", "dependson": "needs", "after": "needs", "depends": "needs",
+	"if": "when", "condition": "when", "run_if": "when",
+	"uses": "call", "type": "call", "node": "call", "action": "call", "task": "call",
+	"params": "with", "parameters": "with", "args": "with", "arguments": "with",
+	"loop": "for_each", "foreach": "for_each", "each": "for_each", "with_items": "for_each",
+	"retries": "retry", "continue_on_error": "on_error", "model": "llm", "provider": "llm",
+	"version": "", "parallel": "max_parallel", "concurrency": "max_parallel",
+	"tasks": "steps", "nodes": "steps", "jobs": "steps", "result": "outputs", "variables": "inputs",
 }
 
 func (d *decoder) unknownKey(m member, what string, fields *keyFields) {

@@ -47,11 +47,6 @@ type (
 	}
 )
 
-// A leaf reads itself from a node; the tag is that of its field.
-type leaf interface {
-	decode(d *decoder, at keyPlace, tag reflect.StructTag)
-}
-
 func (k *textKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 	n := yaml.Resolve(at.node)
 	if n.Kind != yaml.Scalar || n.ShortTag() != "!!str" {

@@ -8,8 +8,8 @@
 //  2. decode.go takes the document apart by the keys that keys.go lists, and reports
 //     keys that are unknown or misspelt. editor.go makes the schema for editors of the
 //     same list.
-//  3. compile.go turns every value into a [Param] (param.go): a literal, a template, an
-//     expression, or a map or list of such.
+//  3. compile.go makes the steps of the keys; compile_param.go turns every value into a
+//     [Param] (param.go): a literal, a template, an expression, or a map or list of such.
 //  4. load.go loads the sub-flows; step_order.go and lint_order.go link each step to the
 //     steps that it needs.
 //  5. The other lint files check calls, their parameters, and every name that a template

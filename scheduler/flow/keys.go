@@ -1,9 +1,6 @@
 package flow
 
-import (
-	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/yaml"
-)
+import "github.com/callnode/scheduler/llm/value"
 
 // The structs below are the keys of a flow file. They are the one source of both
 // the decoder and the editor's schema: json is the name, doc the description,
@@ -104,18 +101,6 @@ func (k *webhookKeys) place(p keyPlace) { k.itself = p }
 
 func (k *stepKeys) place(p keyPlace) { k.itself = p }
 
-// synonyms are keys of other tools that people write by habit.
-var synonyms = map[string]string{
-	"depends_on": "needs", "dependson": "needs", "after": "needs", "depends": "needs",
-	"if": "when", "condition": "when", "run_if": "when",
-	"uses": "call", "type": "call", "node": "call", "action": "call", "task": "call",
-	"params": "with", "parameters": "with", "args": "with", "arguments": "with",
-	"loop": "for_each", "foreach": "for_each", "each": "for_each", "with_items": "for_each",
-	"retries": "retry", "continue_on_error": "on_error", "model": "llm", "provider": "llm",
-	"version": "", "parallel": "max_parallel", "concurrency": "max_parallel",
-	"tasks": "steps", "nodes": "steps", "jobs": "steps", "result": "outputs", "variables": "inputs",
-}
-
 func (textKey) JSONSchema() value.Value  { return keySchema("type", "string") }
 func (proseKey) JSONSchema() value.Value { return keySchema("type", "string") }
 func (namesKey) JSONSchema() value.Value {
@@ -135,10 +120,3 @@ var reservedNames = []string{
 	"inputs", "question", "history", "summary", "facts", "vars", "run",
 	"item", "index", "error", "secrets",
 }
-
-// keyPlace is where a key and its value stand. The zero keyPlace is a key that
-// was not written.
-type keyPlace struct{ key, node *yaml.Node }
-
-// isSet reports whether the key is there and was good.
-func (p keyPlace) isSet() bool { return p.node != nil }

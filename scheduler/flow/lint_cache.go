@@ -1,11 +1,6 @@
 package flow
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/callnode/scheduler/llm/prompt"
-)
+import "slices"
 
 // minCached is how much text that stays the same must stand after a piece that changes
 // for a warning, in bytes: about the thousand tokens from which on providers cache the
@@ -65,43 +60,4 @@ func (u *unit) lintContextCache(s *Step, t *promptTracer, warned map[Position]bo
 			return
 		}
 	}
-}
-
-// isChanging reports whether what a name puts into a prompt differs from request to request:
-// the run and its time, counters and items, what was just said, memories found for the question,
-// answers of models.
-func (f flowScope) isChanging(ref prompt.Ref) bool {
-	if ref.Decides {
-		return false
-	}
-	switch ref.Path[0] {
-	case "index", "item", "question", "history":
-		return true
-	case "run": // an id and a time are of one length
-		return len(ref.Path) > 1 && slices.Contains([]string{"id", "started_at"}, ref.Path[1]) && !ref.Counted
-	case "vars":
-		return len(ref.Path) > 1 && isChangingVariable(ref.Path[1])
-	}
-	s := f.findStep(ref.Path[0])
-	if s == nil {
-		return false
-	}
-	switch s.Call {
-	case "memory-retrieve", "memory-recent":
-		return true
-	case "chat", "agent":
-		isAnswer := func(member string) bool {
-			return slices.Contains([]string{"text", "json", "messages", "rounds"}, member)
-		}
-		return len(ref.Path) == 1 || slices.ContainsFunc(ref.Path[1:], isAnswer)
-	}
-	return false
-}
-
-// isChangingVariable reports whether a built-in variable differs from request to request.
-func isChangingVariable(name string) bool {
-	return slices.Contains([]string{
-		"current_time", "current_datetime", "timestamp", "turn_count", "current_user_input", "last_user_message", "last_assistant_message",
-		"now", "short_term_history_content", "long_term_memory_content",
-	}, strings.TrimPrefix(name, "vars."))
 }

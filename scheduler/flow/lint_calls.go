@@ -2,7 +2,6 @@ package flow
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -42,13 +41,6 @@ func (u *unit) lintMemory(at Position, def calls.Definition) {
 	}
 	u.add(at, "%s works in the memory of a user, and the flow names none", def.Info.Name).
 		hint(`write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks`)
-}
-
-// isBlank reports whether a parameter is a text without a character that shows.
-func isBlank(p *Param) bool {
-	v, isStatic := p.Static()
-	text, isText := v.Str()
-	return isStatic && isText && strings.TrimSpace(text) == ""
 }
 
 // lintListed checks a name against a list of known ones; a nil list is not known. unknown

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/callnode/scheduler/calls"
@@ -64,7 +63,7 @@ func (u *unit) askInside(s *stepUnit) (inside []calls.Inside) {
 // those of flow steps it may run the flow that names it. A run reads it when it needs it. It
 // returns nil where the flow is wrong, or is being loaded.
 func (ld *loading) loadInnerFlow(u *unit, at Position, path string) *Flow {
-	full := ld.pathBeside(u, path)
+	full := u.pathBeside(path)
 	if known, ok := ld.inner[full]; ok {
 		return known
 	}
@@ -82,13 +81,4 @@ func (ld *loading) loadInnerFlow(u *unit, at Position, path string) *Flow {
 	ld.inner[full] = ld.loadFlow(full, src, around{u.language, u.messages, u.hasUser, false})
 	ld.files, ld.stack, ld.needed = files, stack, needed
 	return ld.inner[full]
-}
-
-// pathBeside returns the path of a flow that another names.
-func (ld *loading) pathBeside(u *unit, path string) string {
-	full := filepath.Clean(filepath.FromSlash(path))
-	if !filepath.IsAbs(full) {
-		full = filepath.Join(u.dir, full)
-	}
-	return full
 }

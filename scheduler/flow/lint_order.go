@@ -27,7 +27,7 @@ func (u *unit) lintOrder() {
 			u.steps[n].Next = append(u.steps[n].Next, s.Index)
 		}
 	}
-	u.order = newStepOrder(u.steps)
+	u.order = newStepOrder(u.flow.Steps)
 	for _, circle := range u.order.circles {
 		u.reportCircle(circle)
 	}

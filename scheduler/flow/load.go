@@ -200,6 +200,13 @@ func (u *unit) readSignature() {
 	u.problems = decoded
 }
 
+// isBlank reports whether a parameter is a text without a character that shows.
+func isBlank(p *Param) bool {
+	v, isStatic := p.Static()
+	text, isText := v.Str()
+	return isStatic && isText && strings.TrimSpace(text) == ""
+}
+
 // loadSubFlows loads the flows that steps run, where their paths are known before the
 // run.
 func (u *unit) loadSubFlows() {
@@ -222,7 +229,7 @@ func (u *unit) loadSubFlows() {
 // loadSubFlow returns the flow at path, relative to the flow whose step names it, or nil if it
 // has errors. Each file is read once.
 func (ld *loading) loadSubFlow(u *unit, s *stepUnit, path string) *Flow {
-	at, full := u.positionOf(nodeAt(s.with, "/path")), ld.pathBeside(u, path)
+	at, full := u.positionOf(nodeAt(s.with, "/path")), u.pathBeside(path)
 	if i := slices.Index(ld.stack, full); i >= 0 {
 		u.add(at, "flows run each other in a circle: %s", strings.Join(append(slices.Clone(ld.stack[i:]), full), " -> ")).
 			hint("a flow cannot run itself; use for_each, or the call agent, to repeat work")

@@ -9,7 +9,7 @@ import (
 
 // stepOrder answers questions about the order of steps.
 type stepOrder struct {
-	steps []*stepUnit
+	steps []*Step
 	// sorted is the steps, each after those it needs; steps in or after a circle
 	// are missing.
 	sorted []int
@@ -23,7 +23,7 @@ type stepOrder struct {
 	parent, jump, depth []int
 }
 
-func newStepOrder(steps []*stepUnit) *stepOrder {
+func newStepOrder(steps []*Step) *stepOrder {
 	n := len(steps)
 	o := &stepOrder{
 		steps: steps, rank: make([]int, n), skippable: make([]bool, n),
@@ -188,7 +188,7 @@ func (o *stepOrder) markUpstream(sources []int, last int, seen []uint64) {
 // findCircles finds one circle in every tangle of steps that need each other,
 // by Tarjan's strongly connected components, without recursion. Only steps
 // without a rank are looked at.
-func findCircles(steps []*stepUnit, rank []int) (circles [][]int) {
+func findCircles(steps []*Step, rank []int) (circles [][]int) {
 	type frame struct{ step, need int }
 	number, low := make([]int, len(steps)), make([]int, len(steps))
 	component := make([]int, len(steps)) // 0: none yet
@@ -243,7 +243,7 @@ func findCircles(steps []*stepUnit, rank []int) (circles [][]int) {
 }
 
 // circleIn follows needs within a component until a step comes again.
-func circleIn(steps []*stepUnit, component []int, start int) []int {
+func circleIn(steps []*Step, component []int, start int) []int {
 	var path []int
 	at := map[int]int{}
 	for i := start; ; {

@@ -96,6 +96,16 @@ type nameUse struct {
 
 func (u nameUse) pos() Position { return u.within(u.Offset) }
 
+// triggerInputs are the inputs that a trigger sets, while they are compiled.
+type triggerInputs struct {
+	of     keyPlace // the trigger
+	inputs anyKey
+	param  *Param
+	// scope is the one name that its templates know: schedule or webhook.
+	scope string
+	uses  []nameUse
+}
+
 // resolvePath returns the path of a file that the flow names, with the directory that it
 // must stay in.
 func (u *unit) resolvePath(name string) (path, root string, inside bool) {
@@ -131,4 +141,13 @@ func (f lintFiles) ReadFile(name string) (content []byte, path string, err error
 		err = errNotRecorded
 	}
 	return content, path, err
+}
+
+// pathBeside returns the path of another flow that the flow names.
+func (u *unit) pathBeside(path string) string {
+	full := filepath.Clean(filepath.FromSlash(path))
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(u.dir, full)
+	}
+	return full
 }
