@@ -202,6 +202,7 @@ func (s *Server) listWaiting(ctx context.Context, in *Listing) (*body[page[waite
 		runs = runs[len(runs)-in.Limit:]
 		next = runs[0].Cursor
 	}
+	s.feed.watch(runs...)
 	var items []waiter
 	for i := len(runs) - 1; i >= 0; i-- {
 		waits, err := s.options.Service.WaitsFor(ctx, principalOf(ctx), runs[i])

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -28,13 +29,16 @@ type feed struct {
 	readers int
 	arrived chan struct{} // closed when a change comes
 	states  map[string]journal.RunStatus
+	shown   []string // runs that clients have in their lists and that may change, the last shown at the end
 }
 
 const (
 	maxChanges = 1024
-	// feedInterval is how often runs of other processes are looked at, and feedRuns how many.
+	// feedInterval is how often runs of other processes are looked at: the feedRuns newest, and up to maxShown that
+	// clients have in their lists.
 	feedInterval = 2 * time.Second
 	feedRuns     = 100
+	maxShown     = 500
 )
 
 func newFeed(s *service.Service) *feed {
@@ -89,22 +93,66 @@ func (f *feed) publishLoop(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// pollRuns looks at the newest runs, where somebody reads.
+// watch takes runs that a client is shown in a list: their changes are found however old they are.
+func (f *feed) watch(runs ...*journal.RunInfo) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, info := range runs {
+		f.unwatchLocked(info.ID)
+		if info.State == journal.RunFinished { // for ever
+			continue
+		}
+		f.shown = append(f.shown, info.ID)
+		if _, known := f.states[info.ID]; !known {
+			f.states[info.ID] = info.State
+		}
+	}
+	if n := len(f.shown) - maxShown; n > 0 {
+		f.shown = slices.Delete(f.shown, 0, n)
+	}
+}
+
+func (f *feed) unwatchLocked(run string) {
+	if i := slices.Index(f.shown, run); i >= 0 {
+		f.shown = slices.Delete(f.shown, i, i+1)
+	}
+}
+
+// pollRuns looks at the newest runs and at those that clients were shown, where somebody reads.
 func (f *feed) pollRuns(ctx context.Context) error {
 	f.mu.Lock()
-	idle := f.readers == 0
+	idle, shown := f.readers == 0, slices.Clone(f.shown)
 	f.mu.Unlock()
 	if idle {
 		return nil
 	}
-	var all []*journal.RunInfo
+	var newest, all []*journal.RunInfo
 	for info, err := range f.service.Runs(ctx, service.Principal{}, journal.RunFilter{Limit: feedRuns}) {
+		if err != nil {
+			return err
+		}
+		newest = append(newest, info)
+	}
+	for _, id := range shown {
+		if slices.ContainsFunc(newest, func(info *journal.RunInfo) bool { return info.ID == id }) {
+			continue
+		}
+		info, err := f.service.Run(ctx, service.Principal{}, id)
+		if calls.KindOf(err) == calls.NotFound {
+			f.mu.Lock()
+			f.unwatchLocked(id)
+			f.mu.Unlock()
+			continue
+		}
 		if err != nil {
 			return err
 		}
 		all = append(all, info)
 	}
-	for _, info := range slices.Backward(all) {
+	for _, info := range slices.Backward(newest) {
+		all = append(all, info)
+	}
+	for _, info := range all {
 		f.publishState(info)
 	}
 	return nil
@@ -121,6 +169,9 @@ func (f *feed) publishState(info *journal.RunInfo) {
 		clear(f.states)
 	}
 	f.states[info.ID] = info.State
+	if info.State == journal.RunFinished {
+		f.unwatchLocked(info.ID)
+	}
 	f.changes = append(f.changes, info)
 	if n := len(f.changes) - maxChanges; n > 0 {
 		f.changes = slices.Delete(f.changes, 0, n)

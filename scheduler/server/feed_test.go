@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -35,5 +36,59 @@ func TestFeedWithoutReaders(t *testing.T) {
 	changes, known, _ := f.changesAfter(at)
 	if !known || len(changes) != 1 || changes[0].State != journal.RunFinished {
 		t.Errorf("got %v, known %v", changes, known)
+	}
+}
+
+// A change of another process is found in a run that a client was shown, however many are newer.
+func TestFeedFindsOldRunsThatAreShown(t *testing.T) {
+	j := journalmemory.New(time.Now)
+	f := newFeed(service.New(service.Parts{Journal: func(context.Context, bool) (journal.Journal, error) { return j, nil }}))
+	old, err := j.Begin(t.Context(), &journal.RunHeader{ID: "old", Flow: "f", StartedAt: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range feedRuns {
+		log, err := j.Begin(t.Context(), &journal.RunHeader{ID: fmt.Sprint(i), Flow: "f", StartedAt: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := j.Run(t.Context(), "old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.addReader(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := f.newestNumber()
+	for i, state := range []journal.EventType{journal.FlowWaiting, journal.FlowFinished} {
+		f.watch(info)
+		if err := old.Append(t.Context(), &journal.Event{Run: "old", Seq: int64(i) + 1, Type: state, Time: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.pollRuns(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		changes, known, _ := f.changesAfter(at)
+		if !known || len(changes) != 1 || changes[0].ID != "old" || changes[0].State != journal.RunRunning.After(state) {
+			t.Fatalf("after %s: got %v, known %v", state, changes, known)
+		}
+		at = f.newestNumber()
+	}
+	if len(f.shown) != 0 {
+		t.Errorf("%v are looked at for ever", f.shown)
+	}
+	f.watch(info, info)
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Prune(t.Context(), journal.Prune{Runs: []string{"old"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.pollRuns(t.Context()); err != nil || len(f.shown) != 0 {
+		t.Errorf("%v are looked at though they are gone (%v)", f.shown, err)
 	}
 }

@@ -114,6 +114,7 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (*body[page[*R
 			}
 		}
 		items = append(items, item)
+		s.feed.watch(info)
 		filter.After = info.Cursor
 	}
 	return newPage(items, next), nil
