@@ -10,6 +10,13 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
+// Run is what an [Observer] has to know of a run. Its caller makes it for each event.
+type Run struct {
+	ID, Flow, StartedBy string
+	// State is what the events so far add up to, the one that is observed included.
+	State *journal.RunState
+}
+
 // metrics are the counters and histograms. Their labels are few and come from the project:
 // flows, calls, models, never users or runs.
 type metrics struct {
@@ -105,11 +112,6 @@ func callOf(state *journal.RunState, e *journal.Event) string {
 		return st.Call
 	}
 	return ""
-}
-
-// WatchJournal returns the journal with its commits counted.
-func (o *Observer) WatchJournal(j journal.Journal) journal.Journal {
-	return watchedJournal{j, o.metrics.commitSeconds}
 }
 
 type watchedJournal struct {

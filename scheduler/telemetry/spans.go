@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"net/url"
 	"slices"
 	"strings"
@@ -39,7 +40,8 @@ const maxContent = 32 << 10
 // runTrace has the open spans of a run. The observer makes it with the run's first event; the
 // goroutine that carries the run out uses it.
 type runTrace struct {
-	observer         *Observer
+	tracer           oteltrace.Tracer
+	content          bool // spans have the inputs and outputs of steps
 	id, flow, origin string
 	root             oteltrace.Span // nil before the first event
 	ctx              context.Context
@@ -76,7 +78,7 @@ func (r *runTrace) observe(e *journal.Event) {
 	case journal.StepStarted:
 		r.startStep(path, e)
 	case journal.StepInput:
-		r.addContent(path, keyInput, inputOf(e.Data))
+		r.addContent(path, keyInput, e.Data.Input)
 	case journal.StepRetrying:
 		r.addRetry(path, e)
 	case journal.StepWarning:
@@ -97,8 +99,17 @@ func (r *runTrace) observe(e *journal.Event) {
 // startRoot starts the span of the run, or of this process's part of it.
 func (r *runTrace) startRoot(at time.Time) {
 	ctx := context.WithValue(context.Background(), traceKey{}, traceID(r.id))
-	r.ctx, r.root = r.observer.tracer.Start(ctx, "invoke_workflow "+r.flow, oteltrace.WithTimestamp(at), oteltrace.WithAttributes(
+	r.ctx, r.root = r.tracer.Start(ctx, "invoke_workflow "+r.flow, oteltrace.WithTimestamp(at), oteltrace.WithAttributes(
 		semconv.GenAIOperationNameKey.String("invoke_workflow"), keyRun.String(r.id), keyFlow.String(r.flow), keyOrigin.String(r.origin)))
+}
+
+// TraceID returns the trace of a run, 32 hexadecimal digits: the first half of the SHA-256 of
+// its id.
+func TraceID(run string) string { return traceID(run).String() }
+
+func traceID(run string) oteltrace.TraceID {
+	sum := sha256.Sum256([]byte(run))
+	return oteltrace.TraceID(sum[:16])
 }
 
 // startStep starts the span of a step below that of what it runs in.
@@ -117,7 +128,7 @@ func (r *runTrace) startStep(path string, e *journal.Event) {
 	if e.Data != nil {
 		call = e.Data.Call
 	}
-	ctx, span := r.observer.tracer.Start(parent, spanName(path, call, ""), oteltrace.WithTimestamp(e.Time), oteltrace.WithAttributes(
+	ctx, span := r.tracer.Start(parent, spanName(path, call, ""), oteltrace.WithTimestamp(e.Time), oteltrace.WithAttributes(
 		semconv.GenAIOperationNameKey.String(operationOf(call)), keyRun.String(r.id), keyStep.String(path), keyCall.String(call)))
 	r.steps[path] = &stepSpan{span, ctx, call}
 }
@@ -211,14 +222,6 @@ func (r *runTrace) addWarning(path string, e *journal.Event) {
 	}
 }
 
-// inputOf returns the input of a step: what the call works on, else its parameters.
-func inputOf(data *journal.Data) *value.Value {
-	if data == nil || data.Input == nil {
-		return nil
-	}
-	return data.Input
-}
-
 func (r *runTrace) addContent(path string, key attribute.Key, content *value.Value) {
 	if open := r.steps[path]; open != nil {
 		r.addContentTo(open, key, content)
@@ -228,7 +231,7 @@ func (r *runTrace) addContent(path string, key attribute.Key, content *value.Val
 // addContentTo sets an attribute to a value as JSON, where the settings allow it. Events have
 // no secrets in them.
 func (r *runTrace) addContentTo(open *stepSpan, key attribute.Key, content *value.Value) {
-	if !r.observer.content || content == nil {
+	if !r.content || content == nil {
 		return
 	}
 	text, err := content.MarshalJSON()

@@ -10,7 +10,6 @@ package telemetry
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"net/http"
 	"sync"
@@ -47,13 +46,6 @@ type Traces struct {
 	Headers map[string]string
 	// Content lets spans have the inputs and outputs of steps, which hold what users wrote.
 	Content bool
-}
-
-// Run is what an [Observer] has to know of a run. Its caller makes it for each event.
-type Run struct {
-	ID, Flow, StartedBy string
-	// State is what the events so far add up to, the one that is observed included.
-	State *journal.RunState
 }
 
 // Observer makes metrics and traces of the events of runs. [New] makes one for the life of a
@@ -158,17 +150,13 @@ func (o *Observer) runTrace(run Run) *runTrace {
 	defer o.mu.Unlock()
 	r := o.runs[run.ID]
 	if r == nil {
-		r = &runTrace{observer: o, flow: run.Flow, origin: run.StartedBy, id: run.ID, steps: map[string]*stepSpan{}}
+		r = &runTrace{tracer: o.tracer, content: o.content, flow: run.Flow, origin: run.StartedBy, id: run.ID, steps: map[string]*stepSpan{}}
 		o.runs[run.ID] = r
 	}
 	return r
 }
 
-// TraceID returns the trace of a run, 32 hexadecimal digits: the first half of the SHA-256 of
-// its id.
-func TraceID(run string) string { return traceID(run).String() }
-
-func traceID(run string) oteltrace.TraceID {
-	sum := sha256.Sum256([]byte(run))
-	return oteltrace.TraceID(sum[:16])
+// WatchJournal returns the journal with its commits counted.
+func (o *Observer) WatchJournal(j journal.Journal) journal.Journal {
+	return watchedJournal{j, o.metrics.commitSeconds}
 }
