@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -206,5 +207,70 @@ func testConcurrent(t *testing.T, b *bench) {
 		if all := b.readEvents(t, fmt.Sprintf("r%d", i), 1); len(all) != 2*batches {
 			t.Errorf("run %d has %d events", i, len(all))
 		}
+	}
+}
+
+func testRoundTrip(t *testing.T, b *bench) {
+	zone := time.FixedZone("", 8*3600)
+	h := b.newHeader("r1")
+	h.StartedAt = time.Date(2026, 3, 5, 9, 7, 8, 123456789, zone)
+	h.Options = value.OfMap(value.Pairs("llm", "main", "seed", 7))
+	h.Mode = journal.Async
+	h.Labels, h.Program = map[string]string{journal.LabelOwner: "lin", "工单": "\"42\""}, "v1.2.3"
+	h.Inputs = value.OfMap(value.Pairs("z", value.Must([]any{1.0, nil, true, "<&>"}), "a", value.OfMap(nil)))
+	log, err := b.Begin(b.ctx, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, took := 3, 1.5
+	number, err := value.OfNumber("1.500")
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := value.OfMap(value.Pairs("b", number, "a", "晴"))
+	events := []*journal.Event{
+		{Seq: 1, Time: h.StartedAt, Run: "r1", Type: journal.FlowStarted, Data: &journal.Data{Flow: "weather", Inputs: &h.Inputs}},
+		{Seq: 2, Time: h.StartedAt, Run: "r1", Type: journal.StepStarted, Step: "outer/inner", Index: &index, Data: &journal.Data{Call: "chat", ToUser: true}},
+		{Seq: 3, Time: h.StartedAt, Run: "r1", Type: journal.StepRetrying, Step: "outer/inner", Index: &index, Data: &journal.Data{
+			Attempt: 1, DelayMS: 500, Error: &journal.ErrorInfo{Kind: calls.Provider, Message: "no", Hint: "wait", Position: "f.yaml:1:2"},
+		}},
+		{Seq: 4, Time: h.StartedAt, Run: "r1", Type: journal.StepFinished, Step: "outer/inner", Index: &index, Data: &journal.Data{
+			Output: &output, Usage: &llm.Usage{InputTokens: 3, OutputTokens: 4}, DurationMS: &took,
+		}},
+	}
+	if err := log.Append(b.ctx, events...); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	again := b.openAnother(t)
+	got, err := again.Header(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, "the header", h, got)
+	if got.Text.Hash() != h.Text.Hash() || string(got.Text.Files["a.json"]) != "[1]" {
+		t.Errorf("the text came back as %q with %q", got.Text.Source, got.Text.Files)
+	}
+	wantSame(t, "the events", events, b.readEvents(t, "r1", 1))
+	reopened, err := again.Reopen(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reopened.Close()
+	got, err = reopened.Header(b.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, "the header to go on with", h, got)
+	state, err := journal.Fold(reopened.Events(b.ctx, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := state.Step("outer/inner[3]")
+	if item == nil || item.State != journal.StepStatusFinished || item.Attempts != 2 || item.Usage.Total() != 7 {
+		t.Errorf("the item is %+v", item)
 	}
 }

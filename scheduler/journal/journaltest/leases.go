@@ -2,7 +2,6 @@ package journaltest
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -15,15 +14,6 @@ func (b *bench) beginAbandoned(t *testing.T, id string) *script {
 	s := b.beginIn(t, b.openWith(t, Options{Clock: b.currentTime, Dead: true}), id)
 	s.add(journal.FlowStarted)
 	return s
-}
-
-// wantHeldError fails the test unless err is a HeldError that names a holder exactly if held.
-func wantHeldError(t *testing.T, what string, err error, held bool) {
-	t.Helper()
-	var e *journal.HeldError
-	if !errors.As(err, &e) || (e.Holder != nil) != held {
-		t.Errorf("%s: %v", what, err)
-	}
 }
 
 func testDeadHolder(t *testing.T, b *bench) {

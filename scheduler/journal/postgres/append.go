@@ -6,21 +6,8 @@ import (
 	"sync"
 
 	"github.com/callnode/scheduler/calls/pgdb"
-	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
-
-// change is a batch of events of one run in stored form. What a log submits while another
-// change of its run is stored is joined to one.
-type change struct {
-	before, last int64
-	state        journal.RunStatus
-	updated      string
-	bodies       [][]byte
-	payloads     payloads
-	size         int
-	done         func(error)
-}
 
 // Bounds of one statement.
 const (
@@ -29,18 +16,6 @@ const (
 	maxBatchBytes = 4 << 20 // of events and payloads
 	maxPending    = 512     // changes of one run, before it waits
 )
-
-// appender stores the events of all runs that the journal holds: those that wait at the same
-// time in one statement, at most maxWriters statements at once, and those of one run one
-// after the other. It is safe for concurrent use.
-type appender struct {
-	journal *Postgres
-
-	mu      sync.Mutex // guards the fields below, and pending and busy of the logs
-	idle    *sync.Cond // a log has nothing to store any more
-	ready   []*pgLog   // those with changes of which none is being stored
-	writers int        // goroutines
-}
 
 func newAppender(j *Postgres) *appender {
 	a := &appender{journal: j}

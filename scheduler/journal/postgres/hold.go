@@ -14,12 +14,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
 
-// newNoKeyError returns the error of an image that cannot be encrypted.
-func newNoKeyError() error {
-	return calls.Errorf(calls.Invalid, "the run has an image, and the journal in Postgres has no key to encrypt it with").
-		WithHint("set journal.key_env to the name of a variable that holds %d random bytes in hex (openssl rand -hex %d), the same on every machine", stored.KeySize, stored.KeySize)
-}
-
 // One statement, so that it needs one round trip and can be repeated: where the connection was
 // lost after the commit, the row has the lease.
 const beginRun = `

@@ -226,3 +226,12 @@ func (j *Postgres) appendCancelled(ctx context.Context, c *pgdb.Conn, r *runRow)
 			Args:  []any{r.key, string(r.State.After(ev.Type)), ev.Time.Format(time.RFC3339Nano), ev.Seq, j.now()},
 		})
 }
+
+// lostRowError returns why the row of the run could not be written.
+func (l *pgLog) lostRowError(ctx context.Context, c *pgdb.Conn) error {
+	r, err := l.journal.findRun(ctx, c, l.Opened.ID)
+	if err != nil {
+		return stored.LostRunError(l.Opened.ID, nil, false, err)
+	}
+	return stored.LostRunError(r.ID, &r.RunInfo, bytes.Equal(r.lease, l.lease), nil)
+}

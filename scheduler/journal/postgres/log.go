@@ -12,25 +12,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
 
-// pgLog is a run that is held.
-type pgLog struct {
-	*stored.LogState
-	journal   *Postgres
-	key       int64
-	lease     []byte
-	worker    int64
-	async     bool
-	abandoned bool // the holder before has died
-
-	// The lock of the state guards these. known are the payloads that need not be stored again.
-	state journal.RunStatus
-	known map[stored.Digest]struct{}
-
-	// The lock of the appender guards these. busy: some are being stored, or will be.
-	pending []*change
-	busy    bool
-}
-
 var _ journal.RunLog = (*pgLog)(nil)
 
 func newLog(j *Postgres, worker int64, mode journal.Durability) *pgLog {
@@ -105,10 +86,6 @@ func (l *pgLog) encodeLocked(events []*journal.Event) (*change, error) {
 	return ch, nil
 }
 
-// payloads are the blobs of a statement, in the order of their digests: two statements that
-// store the same ones wait for each other, and never both for the other.
-type payloads struct{ digests, data [][]byte }
-
 // sealBlobs encrypts those payloads that must not be readable.
 func (j *Postgres) sealBlobs(found stored.Blobs) (p payloads, err error) {
 	order := make([]stored.Digest, 0, len(found))
@@ -163,15 +140,6 @@ func (l *pgLog) Revise(ctx context.Context, text journal.FlowText) error {
 		}
 		return nil
 	})
-}
-
-// lostRowError returns why the row of the run could not be written.
-func (l *pgLog) lostRowError(ctx context.Context, c *pgdb.Conn) error {
-	r, err := l.journal.findRun(ctx, c, l.Opened.ID)
-	if err != nil {
-		return stored.LostRunError(l.Opened.ID, nil, false, err)
-	}
-	return stored.LostRunError(r.ID, &r.RunInfo, bytes.Equal(r.lease, l.lease), nil)
 }
 
 // Header returns what the run began with.

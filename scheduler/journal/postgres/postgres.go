@@ -13,39 +13,14 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
-	"embed"
-	"errors"
-	"io/fs"
 	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls/pgdb"
-	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
-
-// Options are how a journal is opened; only URL is needed.
-type Options struct {
-	// URL is that of the database; see [pgdb.Options].
-	URL string
-	// ImageKey are the 32 bytes that images are encrypted with, nil where there are none;
-	// KeySource names for users where they come from.
-	ImageKey  []byte
-	KeySource string
-	// Version is that of the program, for those who look into the table of workers.
-	Version string
-	// Clock dates leases and cancellations; nil is that of the database.
-	Clock func() time.Time
-	// Heartbeat is how often leases are renewed; 0 is once a second. A lease runs out after
-	// four times as long. A negative one has leases of that length and never renews them, as
-	// if the process had died.
-	Heartbeat time.Duration
-	// Retry is for how long a write waits for a database that cannot be reached; 0 is 30 s.
-	Retry time.Duration
-}
 
 // Postgres is a journal in a database. A program opens one with [Open] and closes it at its
 // end; programs on several machines may have the same database open. It is safe for
@@ -73,64 +48,55 @@ type Postgres struct {
 
 var _ journal.Journal = (*Postgres)(nil)
 
-//go:embed migrations/*.sql
-var migrations embed.FS
+// pgLog is a run that is held.
+type pgLog struct {
+	*stored.LogState
+	journal   *Postgres
+	key       int64
+	lease     []byte
+	worker    int64
+	async     bool
+	abandoned bool // the holder before has died
+
+	// The lock of the state guards these. known are the payloads that need not be stored again.
+	state journal.RunStatus
+	known map[stored.Digest]struct{}
+
+	// The lock of the appender guards these. busy: some are being stored, or will be.
+	pending []*change
+	busy    bool
+}
+
+// appender stores the events of all runs that the journal holds: those that wait at the same
+// time in one statement, at most maxWriters statements at once, and those of one run one
+// after the other. It is safe for concurrent use.
+type appender struct {
+	journal *Postgres
+
+	mu      sync.Mutex // guards the fields below, and pending and busy of the logs
+	idle    *sync.Cond // a log has nothing to store any more
+	ready   []*pgLog   // those with changes of which none is being stored
+	writers int        // goroutines
+}
+
+// change is a batch of events of one run in stored form. What a log submits while another
+// change of its run is stored is joined to one.
+type change struct {
+	before, last int64
+	state        journal.RunStatus
+	updated      string
+	bodies       [][]byte
+	payloads     payloads
+	size         int
+	done         func(error)
+}
+
+// payloads are the blobs of a statement, in the order of their digests: two statements that
+// store the same ones wait for each other, and never both for the other.
+type payloads struct{ digests, data [][]byte }
 
 // channel is where the ids of runs that have new events are told.
 const channel = "scheduler_journal"
-
-// Open opens the journal in a database. It creates what is missing there.
-func Open(ctx context.Context, options Options) (*Postgres, error) {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, wording.Errorf("opening the journal: %w", err)
-	}
-	j := &Postgres{
-		clock: options.Clock, self: stored.ThisProcess(), version: options.Version, vault: newVault(options.ImageKey, options.KeySource),
-		beat: cmp.Or(options.Heartbeat, time.Second), logs: map[*pgLog]struct{}{},
-	}
-	j.lease = 4 * max(j.beat, -j.beat)
-	j.appends = newAppender(j)
-	j.db, err = pgdb.Open(ctx, pgdb.Options{
-		Name: "journal", URL: options.URL, Migrations: files, VersionTable: "journal_version", Channels: []string{channel},
-		Writers: maxWriters, Retry: options.Retry, KeepError: stored.IsHeld,
-	})
-	if err != nil {
-		return nil, err
-	}
-	j.ctx, j.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if j.beat > 0 {
-		j.beats.Go(j.keepLeases)
-	}
-	return j, nil
-}
-
-// Close lets go of the runs that are still held and ends the connections.
-func (j *Postgres) Close() error {
-	j.mu.Lock()
-	if j.closed {
-		j.mu.Unlock()
-		return nil
-	}
-	j.closed = true
-	logs := make([]*pgLog, 0, len(j.logs))
-	for l := range j.logs {
-		logs = append(logs, l)
-	}
-	worker := j.worker
-	j.mu.Unlock()
-	j.cancel()
-	j.beats.Wait()
-	var errs []error
-	for _, l := range logs {
-		errs = append(errs, l.Close())
-	}
-	if worker != 0 && errors.Join(errs...) == nil {
-		errs = append(errs, j.forgetWorker(worker))
-	}
-	j.db.Close()
-	return errors.Join(errs...)
-}
 
 // now returns the time for a statement, where nil is that of the database.
 func (j *Postgres) now() *time.Time {
@@ -152,17 +118,4 @@ func (j *Postgres) eventTime() time.Time {
 // write runs one statement that changes something. It is safe to run it twice.
 func (j *Postgres) write(ctx context.Context, do func(*pgdb.Conn) error) error {
 	return j.db.Write(ctx, pgdb.Change{Do: do, Single: true})
-}
-
-// newVault returns a vault whose key is configured.
-func newVault(key []byte, source string) *stored.Vault {
-	return &stored.Vault{Source: wording.Of(source), Key: func(create bool) ([]byte, error) {
-		if len(key) == stored.KeySize {
-			return key, nil
-		}
-		if create {
-			return nil, newNoKeyError()
-		}
-		return nil, fs.ErrNotExist
-	}}
 }

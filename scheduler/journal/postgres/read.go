@@ -240,10 +240,13 @@ func (j *Postgres) Follow(ctx context.Context, id string, after int64) iter.Seq2
 				yield(nil, err)
 				return
 			}
-			var wantsMore bool
-			after, wantsMore = j.yieldEvents(ctx, decoder, r, after+1, yield)
-			isOver := r.State != journal.RunRunning && r.Holder == nil
-			if !wantsMore || isOver {
+			for ev, err := range j.eventsOf(ctx, r, after+1, decoder) {
+				if !yield(ev, err) || err != nil {
+					return
+				}
+				after = ev.Seq
+			}
+			if r.State != journal.RunRunning && r.Holder == nil {
 				return
 			}
 			if err := sub.Wait(ctx); err != nil {
@@ -272,33 +275,20 @@ func (j *Postgres) readEvents(ctx context.Context, id string, from int64, clear 
 			yield(nil, j.db.Explain("reading", err))
 			return
 		}
-		j.yieldEvents(ctx, j.newDecoder(ctx, clear), r, max(from, 1), yield)
+		j.eventsOf(ctx, r, from, j.newDecoder(ctx, clear))(yield)
 	}
 }
 
-// yieldEvents yields the events of a run from a seq on, up to the last that its row knows, and
-// returns the last it has yielded, or the one before from. wantsMore is false after an error, and
-// where yield wants no more.
-func (j *Postgres) yieldEvents(ctx context.Context, decoder *stored.Decoder, r *runRow, from int64, yield func(*journal.Event, error) bool) (last int64, wantsMore bool) {
-	for from <= r.LastSeq {
-		page, err := j.readPage(ctx, r, from)
-		if err != nil {
-			yield(nil, err)
-			return from - 1, false
-		}
-		for _, body := range page {
-			ev, err := decoder.DecodeEvent(body)
-			if err != nil {
-				yield(nil, j.db.Explain("reading", wording.Errorf("event %d of the run %s: %w", from, r.ID, err)))
-				return from - 1, false
+// eventsOf yields the events of a run from a seq on, up to the last that its row knows.
+func (j *Postgres) eventsOf(ctx context.Context, r *runRow, from int64, decoder *stored.Decoder) iter.Seq2[*journal.Event, error] {
+	return func(yield func(*journal.Event, error) bool) {
+		readPage := func(from int64) ([][]byte, error) { return j.readPage(ctx, r, from) }
+		for ev, err := range decoder.Events(&r.RunInfo, from, readPage) {
+			if !yield(ev, j.db.Explain("reading", err)) {
+				return
 			}
-			if !yield(ev, nil) {
-				return from - 1, false
-			}
-			from++
 		}
 	}
-	return from - 1, true
 }
 
 // pageSize is how many events are read at a time.
@@ -323,7 +313,7 @@ func (j *Postgres) readPage(ctx context.Context, r *runRow, from int64) (page []
 		})
 	})
 	if err == nil && len(page) == 0 {
-		err = j.db.Explain("reading", newGapError(r.ID, from))
+		err = newGapError(r.ID, from)
 	}
 	return page, err
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -134,4 +135,13 @@ func (j *SQLite) appendCancelled(c *sqlitefile.Conn, r *runRow) error {
 	// and must not go on.
 	return c.Exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, lease = NULL, lease_until = ? WHERE key = ?",
 		string(r.State.After(ev.Type)), ev.Time.Format(time.RFC3339Nano), ev.Seq, j.leaseEnd(), r.key)
+}
+
+// lostRowError returns why the row of the run could not be written.
+func (l *sqliteLog) lostRowError(c *sqlitefile.Conn) error {
+	r, err := l.journal.findRun(c, l.Opened.ID)
+	if err != nil {
+		return stored.LostRunError(l.Opened.ID, nil, false, err)
+	}
+	return stored.LostRunError(r.ID, &r.RunInfo, bytes.Equal(r.lease, l.lease), nil)
 }

@@ -1,28 +1,16 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
-
-// sqliteLog is a run that is held.
-type sqliteLog struct {
-	*stored.LogState
-	journal *SQLite
-	key     int64
-	lease   []byte
-	async   bool
-
-	// The lock of the state guards these. known are the payloads that need not be stored again.
-	state journal.RunStatus
-	known map[stored.Digest]struct{}
-}
 
 var _ journal.RunLog = (*sqliteLog)(nil)
 
@@ -47,6 +35,39 @@ func (j *SQLite) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunLo
 		return err
 	})
 	return j.holdRun(l, info, err)
+}
+
+// insertRun inserts the row of a run that begins.
+func (l *sqliteLog) insertRun(c *sqlitefile.Conn, h *journal.RunHeader) error {
+	started := h.StartedAt.Format(time.RFC3339Nano)
+	created, err := c.QueryRow(`INSERT INTO run(id, flow, state, started_at, updated_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT(id) DO NOTHING RETURNING key`,
+		[]any{h.ID, h.Flow, string(journal.RunRunning), started, started}, &l.key)
+	if err == nil && !created {
+		return stored.ErrExists(h.ID)
+	}
+	return err
+}
+
+// insertHeader stores what a run begins with, whose payloads it adds to found.
+func (l *sqliteLog) insertHeader(c *sqlitefile.Conn, h *journal.RunHeader, found stored.Blobs) error {
+	inputs, options := found.Encode(h.Inputs), found.Encode(h.Options)
+	source, files := found.EncodeText(h.Text)
+	mode := h.Mode
+	if mode == "" {
+		mode = journal.Sync
+	}
+	err := c.Exec("INSERT INTO header(run, file, mode, source, hash, files, inputs, options, program) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		l.key, h.File, string(mode), source[:], source.String(), files, inputs, options, h.Program)
+	for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
+		if err == nil {
+			err = c.Exec("INSERT INTO label(run, name, value) VALUES (?, ?, ?)", l.key, name, h.Labels[name])
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return l.storeBlobs(c, found)
 }
 
 // Reopen holds a run that exists.
@@ -98,8 +119,6 @@ func (l *sqliteLog) takeLease(c *sqlitefile.Conn, id string) (*journal.RunInfo, 
 	return &r.RunInfo, nil
 }
 
-func (j *SQLite) leaseEnd() int64 { return j.clock().Add(j.lease).UnixMilli() }
-
 // holdRun begins to renew the lease of a run that was taken.
 func (j *SQLite) holdRun(l *sqliteLog, info *journal.RunInfo, err error) (journal.RunLog, error) {
 	if err != nil {
@@ -113,14 +132,6 @@ func (j *SQLite) holdRun(l *sqliteLog, info *journal.RunInfo, err error) (journa
 	}
 	j.logs[l] = struct{}{}
 	return l, nil
-}
-
-// isHeldBy reports whether the run is still held through l.
-func (j *SQLite) isHeldBy(l *sqliteLog) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	_, ok := j.logs[l]
-	return ok
 }
 
 // Append adds events. In mode async it does not wait, unless the disk cannot keep up.
@@ -211,15 +222,6 @@ func (ch *change) storeEvents(c *sqlitefile.Conn) error {
 		}
 	}
 	return l.storeBlobs(c, ch.blobs)
-}
-
-// lostRowError returns why the row of the run could not be written.
-func (l *sqliteLog) lostRowError(c *sqlitefile.Conn) error {
-	r, err := l.journal.findRun(c, l.Opened.ID)
-	if err != nil {
-		return stored.LostRunError(l.Opened.ID, nil, false, err)
-	}
-	return stored.LostRunError(r.ID, &r.RunInfo, bytes.Equal(r.lease, l.lease), nil)
 }
 
 // storeBlobs stores payloads and records that the run has them.

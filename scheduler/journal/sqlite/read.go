@@ -218,29 +218,16 @@ func (j *SQLite) Events(ctx context.Context, id string, from int64) iter.Seq2[*j
 
 func (j *SQLite) readEvents(ctx context.Context, id string, from int64, clear bool) iter.Seq2[*journal.Event, error] {
 	return func(yield func(*journal.Event, error) bool) {
-		from := max(from, 1)
 		r, err := j.findRunByID(ctx, id)
-		decoder := j.newDecoder(ctx, clear)
-		for err == nil && from <= r.LastSeq {
-			var page [][]byte
-			page, err = j.readPage(ctx, r, from)
-			if err != nil {
-				break
-			}
-			for _, stored := range page {
-				ev, err := decoder.DecodeEvent(stored)
-				if err != nil {
-					yield(nil, j.db.Explain("reading", wording.Errorf("event %d of the run %s: %w", from, id, err)))
-					return
-				}
-				if !yield(ev, nil) {
-					return
-				}
-				from++
-			}
-		}
 		if err != nil {
 			yield(nil, j.db.Explain("reading", err))
+			return
+		}
+		readPage := func(from int64) ([][]byte, error) { return j.readPage(ctx, r, from) }
+		for ev, err := range j.newDecoder(ctx, clear).Events(&r.RunInfo, from, readPage) {
+			if !yield(ev, j.db.Explain("reading", err)) {
+				return
+			}
 		}
 	}
 }

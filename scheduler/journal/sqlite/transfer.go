@@ -3,8 +3,6 @@ package sqlite
 import (
 	"context"
 	"iter"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls/sqlitefile"
@@ -62,37 +60,4 @@ func (j *SQLite) Import(ctx context.Context, run *journal.RunInfo, h *journal.Ru
 		return c.Exec("UPDATE run SET state = ?, updated_at = ?, last_seq = ?, cancel = ?, lease = ?, lease_until = ? WHERE key = ?",
 			string(run.State), run.UpdatedAt.Format(time.RFC3339Nano), run.LastSeq, run.CancelRequested, lease, until, l.key)
 	})
-}
-
-// insertRun inserts the row of a run that begins.
-func (l *sqliteLog) insertRun(c *sqlitefile.Conn, h *journal.RunHeader) error {
-	started := h.StartedAt.Format(time.RFC3339Nano)
-	created, err := c.QueryRow(`INSERT INTO run(id, flow, state, started_at, updated_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT(id) DO NOTHING RETURNING key`,
-		[]any{h.ID, h.Flow, string(journal.RunRunning), started, started}, &l.key)
-	if err == nil && !created {
-		return stored.ErrExists(h.ID)
-	}
-	return err
-}
-
-// insertHeader stores what a run begins with, whose payloads it adds to found.
-func (l *sqliteLog) insertHeader(c *sqlitefile.Conn, h *journal.RunHeader, found stored.Blobs) error {
-	inputs, options := found.Encode(h.Inputs), found.Encode(h.Options)
-	source, files := found.EncodeText(h.Text)
-	mode := h.Mode
-	if mode == "" {
-		mode = journal.Sync
-	}
-	err := c.Exec("INSERT INTO header(run, file, mode, source, hash, files, inputs, options, program) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		l.key, h.File, string(mode), source[:], source.String(), files, inputs, options, h.Program)
-	for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
-		if err == nil {
-			err = c.Exec("INSERT INTO label(run, name, value) VALUES (?, ?, ?)", l.key, name, h.Labels[name])
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return l.storeBlobs(c, found)
 }

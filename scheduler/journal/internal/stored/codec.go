@@ -59,7 +59,6 @@ func (d Digest) Secret() Digest { return sha256.Sum256(append([]byte("secret "),
 type Payload struct {
 	Data []byte
 	// Secret: it must not be readable where it is kept.
-	// Secret: it must not be readable where it is kept.
 	Secret bool
 }
 
@@ -241,4 +240,15 @@ func (b Blobs) addFile(content []byte) Digest {
 		return b.AddSecret(content)
 	}
 	return b.Add(content)
+}
+
+// MissingPayloadError is the error of a payload that is not in the journal.
+type MissingPayloadError Digest
+
+// Error names the payload.
+func (d MissingPayloadError) Error() string { return d.In("en") }
+
+// In names the payload, in a language.
+func (d MissingPayloadError) In(language string) string {
+	return wording.Say("the payload %s is missing: the journal is damaged", Digest(d)).In(language)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -82,6 +83,31 @@ func (d *Decoder) DecodeEvent(stored []byte) (*journal.Event, error) {
 	}
 	ev := &journal.Event{}
 	return ev, value.Decode(v, ev)
+}
+
+// Events yields the events of a run from a seq on, up to the last that info knows. readPage returns
+// the stored forms of the next ones, at least one.
+func (d *Decoder) Events(info *journal.RunInfo, from int64, readPage func(from int64) ([][]byte, error)) iter.Seq2[*journal.Event, error] {
+	return func(yield func(*journal.Event, error) bool) {
+		for seq := max(from, 1); seq <= info.LastSeq; {
+			page, err := readPage(seq)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, body := range page {
+				ev, err := d.DecodeEvent(body)
+				if err != nil {
+					yield(nil, wording.Errorf("event %d of the run %s: %w", seq, info.ID, err))
+					return
+				}
+				if !yield(ev, nil) {
+					return
+				}
+				seq++
+			}
+		}
+	}
 }
 
 func (d *Decoder) unpackValue(v value.Value) (value.Value, error) {
@@ -281,15 +307,4 @@ func (d *Decoder) readFile(sum Digest) ([]byte, error) {
 		return d.loadBlob(sum, true)
 	}
 	return data, err
-}
-
-// MissingPayloadError is the error of a payload that is not in the journal.
-type MissingPayloadError Digest
-
-// Error names the payload.
-func (d MissingPayloadError) Error() string { return d.In("en") }
-
-// In names the payload, in a language.
-func (d MissingPayloadError) In(language string) string {
-	return wording.Say("the payload %s is missing: the journal is damaged", Digest(d)).In(language)
 }
