@@ -11,12 +11,9 @@ import (
 )
 
 // adoptEdited holds an edited flow against the one that the run had. Steps that finished
-// must be the same; what has become of the others is forgotten where they changed.
-func adoptEdited(s *journal.RunState, before, after *flow.Flow) error {
-	return adoptEditedIn(s, "", before, after)
-}
-
-func adoptEditedIn(s *journal.RunState, prefix string, before, after *flow.Flow) error {
+// must be the same; what has become of the others is forgotten where they changed. prefix stands
+// before the ids of the flow's steps.
+func adoptEdited(s *journal.RunState, prefix string, before, after *flow.Flow) error {
 	for _, was := range before.Steps {
 		id := prefix + was.ID
 		is, ok := after.Step(was.ID)
@@ -35,7 +32,7 @@ func adoptEditedIn(s *journal.RunState, prefix string, before, after *flow.Flow)
 			s.Forget(id)
 		case was.Sub != nil:
 			for _, path := range tasksOf(s, id) {
-				if err := adoptEditedIn(s, path+"/", was.Sub, is.Sub); err != nil {
+				if err := adoptEdited(s, path+"/", was.Sub, is.Sub); err != nil {
 					return err
 				}
 			}

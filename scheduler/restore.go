@@ -10,12 +10,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// hasStartedBefore reports whether an earlier process has started the step: its condition was true.
-func (t *task) hasStartedBefore() bool {
-	was := t.recordedState()
-	return was != nil && was.Attempts > 0
-}
-
 // takeOverParams takes the parameters with which an earlier process had begun, so that work
 // which was cut short is done again with the same idempotency key and the same
 // parameters. Those of a step that failed are found again: they may be why.

@@ -260,7 +260,7 @@ func (e *StepExecutor) reloadFlow(header *journal.RunHeader, state *journal.RunS
 	case edited == nil:
 		return flow, nil
 	}
-	return edited, adoptEdited(state, flow, edited)
+	return edited, adoptEdited(state, "", flow, edited)
 }
 
 // isRecorded reports whether an answer is on record for a step which has not seen it yet.

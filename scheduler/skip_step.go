@@ -19,7 +19,9 @@ const (
 // skipUnlessTrue returns the outcome of a task whose condition is false, or cannot be
 // rendered. One that an earlier process has started is not asked again.
 func (t *task) skipUnlessTrue(ctx context.Context) (o outcome, skipped bool) {
-	if t.step.When == nil || t.hasStartedBefore() {
+	was := t.recordedState()
+	hasStarted := was != nil && was.Attempts > 0
+	if t.step.When == nil || hasStarted {
 		return outcome{}, false
 	}
 	v, err := t.step.When.Render(ctx, t.scope(ctx))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -17,10 +16,6 @@ import (
 
 // usualRetry is what of retry a step leaves out.
 var usualRetry = Retry{MaxAttempts: 3, InitialInterval: 500 * time.Millisecond, Multiplier: 2, MaxInterval: 10 * time.Second}
-
-func (u *unit) decodeFlow(root *yaml.Node) {
-	u.decodeObject(keyPlace{root, root}, "the flow", reflect.ValueOf(&u.keys).Elem())
-}
 
 // compileFlow makes the Flow and its Steps of the keys. Calls, order and names are
 // looked at later.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -161,7 +162,7 @@ func (u *unit) process() {
 		return
 	}
 	u.applyOverrides(root)
-	u.decodeFlow(root)
+	u.decodeObject(keyPlace{root, root}, "the flow", reflect.ValueOf(&u.keys).Elem())
 	isInside := u.loading.isSubFlow || len(u.loading.stack) > 1
 	if isInside && u.loading.QueuedElsewhere && u.keys.Queue.isSet() {
 		u.isElsewhere = true

@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -173,10 +174,6 @@ func (c *Caller) checkTexts(language string) ([]Note, error) {
 
 // callVars returns what the call sees.
 func (v *CallVars) callVars(language string) *calls.Vars {
-	resolved := make(map[string]value.Value, v.Vars.Len())
-	for name, x := range v.Vars.All() {
-		resolved[name] = x
-	}
 	inputs := v.Inputs
 	if inputs.IsNull() {
 		inputs = value.OfMap(nil)
@@ -186,7 +183,7 @@ func (v *CallVars) callVars(language string) *calls.Vars {
 		now = time.Now()
 	}
 	return &calls.Vars{
-		Inputs: inputs, Question: v.Question, Resolved: resolved, Language: language, Now: now,
+		Inputs: inputs, Question: v.Question, Resolved: maps.Collect(v.Vars.All()), Language: language, Now: now,
 		Scope:    calls.Scope{User: v.User, Session: v.Session},
 		Upstream: calls.FixedUpstream{Steps: v.History, SummaryText: v.Summary, FactList: v.Facts},
 	}

@@ -21,7 +21,8 @@ func (s *Service) LoadEditedText(ctx context.Context, p Principal, run, text str
 		return nil, nil, err
 	}
 	file, _ := scheduler.LocalFiles(dir, header.File, header.Text)
-	return parseText(loader, file, text)
+	f, problems := loader.Parse(file, []byte(text))
+	return f, problems, nil
 }
 
 // LintText returns the problems of a text that is to become the file, and the flow where
@@ -31,14 +32,7 @@ func (s *Service) LintText(file, text string) (*flow.Flow, flow.Problems, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	return parseText(loader, file, text)
-}
-
-func parseText(loader *flow.Loader, file, text string) (*flow.Flow, flow.Problems, error) {
 	f, problems := loader.Parse(file, []byte(text))
-	if problems.HasErrors() {
-		f = nil
-	}
 	return f, problems, nil
 }
 

@@ -20,9 +20,6 @@ func (s *Service) load(path string, onWorker bool) (*flow.Flow, flow.Problems, [
 	}
 	loader.QueuedElsewhere = onWorker
 	f, problems := loader.Load(path)
-	if problems.HasErrors() {
-		f = nil
-	}
 	return f, problems, notes, nil
 }
 

@@ -91,9 +91,6 @@ func (s *Service) LoadEdited(ctx context.Context, p Principal, run, file string)
 		return nil, nil, notes, err
 	}
 	f, problems := loader.Load(file)
-	if problems.HasErrors() {
-		f = nil
-	}
 	return f, problems, notes, nil
 }
 
