@@ -3,14 +3,11 @@ package postgres
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
-	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/pgdb"
-	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Delete deletes memories and what snapshots say of them: of one user all or none, of
@@ -118,197 +115,60 @@ func (s *Store) findSelected(ctx context.Context, name string, which memory.Sele
 	return rids, err
 }
 
-// deletion deletes memories of one user in one change.
-type deletion struct {
-	memory.Deleted
-	conn *pgdb.Conn
-	user *user
-	keep bool
-	// gone are the ids of the deleted memories, snapshots the keys of the snapshots that
-	// referred to them, and lost the ids of the snapshots that were rewritten (false) or
-	// deleted (true).
-	gone      map[string]bool
-	snapshots map[int64]bool
-	lost      map[string]bool
-}
-
-func (x *deletion) run(ctx context.Context, rids []int64) error {
-	// The numbers of the tail are those of its memories: none of them may go.
-	if err := (indexer{x.conn, x.user}).fold(ctx, x.user.n); err != nil {
-		return err
-	}
-	for part := range slices.Chunk(rids, 1000) {
-		if err := x.deleteMemories(ctx, part); err != nil {
+// wipeSome removes everything of the first users, and returns of how many. Each is one
+// change.
+func (s *Store) wipeSome(ctx context.Context, names []string, which memory.Selection) (n int, d memory.Deleted, err error) {
+	part := names[:min(len(names), packed.UsersTogether)]
+	err = s.writeDeletion(ctx, which.DryRun, func(c *pgdb.Conn) error {
+		n, d = 0, memory.Deleted{}
+		lock := newUserLock(false, part...)
+		if err := c.Pipeline(ctx, lock.statements()...); err != nil {
 			return err
 		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(x.snapshots)) {
-		if err := x.scrubSnapshot(ctx, key); err != nil {
-			return err
+		for ; n < len(part) && d.Memories < packed.GoneTogether; n++ {
+			if u := lock.users[part[n]]; u != nil {
+				if err := s.wipeUser(ctx, c, u, &d); err != nil {
+					return err
+				}
+			}
 		}
-	}
-	if err := x.scrubMetas(ctx); err != nil {
-		return err
-	}
-	if err := countCategories(ctx, x.conn, x.user); err != nil {
-		return err
-	}
-	if x.Memories > 0 {
-		x.user.generation++
-		x.user.changed = true
-	}
-	return x.user.save(ctx, x.conn)
-}
-
-// deleteSession deletes a session without memories, because its name may be
-// confidential.
-func (x *deletion) deleteSession(ctx context.Context, name string) error {
-	_, err := x.conn.Exec(ctx, `DELETE FROM memory_session s WHERE owner = $1 AND name = $2
-		AND NOT EXISTS (SELECT 1 FROM memory m WHERE m.rid BETWEEN $3 AND $4 AND m.session = s.number)`,
-		x.user.id, encodeText(name), x.user.rid(0), x.user.rid(lastSeq))
-	return err
-}
-
-// deleteMemories deletes memories with their old versions, words and references.
-func (x *deletion) deleteMemories(ctx context.Context, rids []int64) error {
-	// Those that another process was faster with are not found.
-	found, err := loadMemories(ctx, x.conn, rids)
-	if err != nil {
-		return err
-	}
-	postings := packed.Removed{}
-	entries := map[int64]rank.Entry{}
-	for rid, m := range found {
-		seq := rid & lastSeq
-		doc := rank.Analyze(m.Content, m.Speaker())
-		postings.AddDocument(seq, doc.Terms)
-		gone := packed.Deleted
-		gone.Time = m.Timestamp.UnixMilli()
-		entries[seq] = gone
-		x.gone[m.ID] = true
-		x.Memories++
-	}
-	if len(found) == 0 {
 		return nil
-	}
-	if err := x.deleteRows(ctx, slices.Sorted(maps.Keys(found))); err != nil {
-		return err
-	}
-	ix := indexer{x.conn, x.user}
-	if err := ix.removePostings(ctx, postings); err != nil {
-		return err
-	}
-	return ix.setEntries(ctx, entries)
-}
-
-// deleteRows deletes the rows of memories in all tables.
-func (x *deletion) deleteRows(ctx context.Context, rids []int64) error {
-	statements := []pgdb.Statement{
-		// Those without a snapshot no longer wait for one.
-		{Query: `UPDATE memory_session s SET fresh = greatest(0, s.fresh - w.n), waits = s.fresh > w.n
-			FROM (SELECT session, count(*)::int AS n FROM memory m WHERE rid = ANY($1)
-				AND NOT EXISTS (SELECT 1 FROM memory_snapshot_ref r WHERE r.rid = m.rid) GROUP BY session) w
-			WHERE s.owner = $2 AND s.number = w.session`, Args: []any{rids, x.user.id}},
-		{Query: "DELETE FROM memory_snapshot_ref WHERE rid = ANY($1) RETURNING snapshot", Args: []any{rids}, Each: func(scan func(...any) error) error {
-			var key int64
-			err := scan(&key)
-			x.snapshots[key] = true
-			return err
-		}},
-	}
-	for _, table := range []string{"memory_old", "memory_vector", "memory_unembedded", "memory"} {
-		statements = append(statements, pgdb.Statement{Query: "DELETE FROM " + table + " WHERE rid = ANY($1)", Args: []any{rids}})
-	}
-	return x.conn.Pipeline(ctx, statements...)
-}
-
-// scrubSnapshot rewrites a snapshot without the deleted memories, or deletes it.
-func (x *deletion) scrubSnapshot(ctx context.Context, key int64) error {
-	var s memory.MemorySnapshot
-	if err := x.readBody(ctx, snapshotTable, key, s.DecodeValue); err != nil {
-		return err
-	}
-	byID := map[string]memory.BaseMemory{}
-	err := x.conn.QueryRows(ctx, selectMemory+" JOIN memory_snapshot_ref r ON r.rid = m.rid WHERE r.snapshot = $1", []any{key}, func(scan func(...any) error) error {
-		var m memory.BaseMemory
-		err := scan(memoryColumns(new(int64), &m)...)
-		byID[m.ID] = m
-		return err
 	})
-	if err != nil {
-		return err
-	}
-	var left []memory.BaseMemory
-	for _, ref := range s.MemoryRefs {
-		if m, ok := byID[ref]; ok && !x.gone[ref] {
-			left = append(left, m)
-		}
-	}
-	fresh, ok := memory.Scrub(s, func(id string) bool { return x.gone[id] }, left, x.keep)
-	x.lost[s.ID] = !ok
-	if ok {
-		x.Rewritten++
-		return saveSnapshot(ctx, x.conn, x.user, fresh, fresh.Timestamp.UnixMilli())
-	}
-	x.Snapshots++
-	_, err = (&extra{table: snapshotTable, kind: memory.SnapshotID, id: s.ID}).remove(ctx, x.conn, x.user)
-	return err
+	return n, d, err
 }
 
-// scrubMetas rewrites the meta snapshots whose snapshots changed, or deletes them.
-func (x *deletion) scrubMetas(ctx context.Context) error {
-	var keys []int64
-	err := x.conn.QueryRows(ctx, "SELECT DISTINCT meta FROM memory_meta_ref WHERE snapshot = ANY($1) ORDER BY meta", []any{slices.Collect(maps.Keys(x.snapshots))}, func(scan func(...any) error) error {
-		var key int64
-		err := scan(&key)
-		keys = append(keys, key)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if err := x.scrubMeta(ctx, key); err != nil {
-			return err
+// wipeUser removes everything of a user, names included.
+func (s *Store) wipeUser(ctx context.Context, c *pgdb.Conn, u *user, d *memory.Deleted) error {
+	var statements []pgdb.Statement
+	var memories, snapshots, metas int
+	remove := func(from, where string, count *int, args ...any) {
+		st := pgdb.Statement{Query: "DELETE FROM " + from + " WHERE " + where, Args: args}
+		if count != nil {
+			st.Query = "WITH d AS (" + st.Query + " RETURNING 1) SELECT count(*) FROM d"
+			st.Each = func(scan func(...any) error) error { return scan(count) }
 		}
+		statements = append(statements, st)
 	}
+	first, last := u.rid(0), u.rid(lastSeq)
+	for _, table := range []string{"memory_old", "memory_vector", "memory_unembedded"} {
+		remove(table, "rid BETWEEN $1 AND $2", nil, first, last)
+	}
+	remove("memory", "rid BETWEEN $1 AND $2", &memories, first, last)
+	remove("memory_snapshot_ref", "snapshot IN (SELECT key FROM memory_snapshot WHERE owner = $1)", nil, u.id)
+	remove("memory_meta_ref", "meta IN (SELECT key FROM memory_meta WHERE owner = $1)", nil, u.id)
+	remove(snapshotTable, "owner = $1", &snapshots, u.id)
+	remove(metaTable, "owner = $1", &metas, u.id)
+	for _, table := range []string{"memory_category", "memory_session", "memory_speaker", "memory_entry", "memory_posting"} {
+		remove(table, "owner = $1", nil, u.id)
+	}
+	remove("memory_user", "id = $1", nil, u.id)
+	if err := c.Pipeline(ctx, statements...); err != nil {
+		return err
+	}
+	d.Add(memory.Deleted{Memories: memories, Snapshots: snapshots, MetaSnapshots: metas})
+	s.indexes.Drop(u.id)
 	return nil
 }
 
-// scrubMeta rewrites a meta snapshot, or deletes it.
-func (x *deletion) scrubMeta(ctx context.Context, key int64) error {
-	var m memory.MetaSnapshot
-	if err := x.readBody(ctx, metaTable, key, m.DecodeValue); err != nil {
-		return err
-	}
-	byID := map[string]memory.MemorySnapshot{}
-	err := x.conn.QueryRows(ctx, "SELECT body FROM memory_snapshot JOIN memory_meta_ref ON snapshot = key WHERE meta = $1", []any{key}, func(scan func(...any) error) error {
-		var s memory.MemorySnapshot
-		err := scan(scanJSON(s.DecodeValue))
-		byID[s.ID] = s
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	var left []memory.MemorySnapshot
-	for _, ref := range m.SnapshotRefs {
-		if s, ok := byID[ref]; ok && !x.lost[ref] {
-			left = append(left, s)
-		}
-	}
-	fresh, ok := memory.ScrubMeta(m, func(id string) bool { return x.lost[id] }, left, x.keep)
-	if ok {
-		x.Rewritten++
-		return saveMeta(ctx, x.conn, x.user, fresh)
-	}
-	x.MetaSnapshots++
-	_, err = (&extra{table: metaTable, kind: memory.MetaID, id: m.ID}).remove(ctx, x.conn, x.user)
-	return err
-}
-
-// readBody reads the body of a snapshot or a meta snapshot.
-func (x *deletion) readBody(ctx context.Context, table string, key int64, decode func(value.Value) error) error {
-	_, err := x.conn.QueryRow(ctx, "SELECT body FROM "+table+" WHERE key = $1", []any{key}, scanJSON(decode))
-	return err
-}
+// errDry undoes what a dry run has done.
+var errDry = wording.Errorf("a dry run")

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/pgdb"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // indexer changes the index of one user, whose row is locked. The caller saves that row.
@@ -194,21 +196,26 @@ func (ix indexer) appendDocuments(ctx context.Context, docs []packed.Document) e
 	return ix.addPostings(ctx, lists)
 }
 
-// foldUser folds the memories of a user, unless another program changes that user: it will
-// ask for a fold itself.
-func (s *Store) foldUser(ctx context.Context, name string) error {
-	return s.write(ctx, func(c *pgdb.Conn) error {
-		free, err := c.QueryRow(ctx, "SELECT 1 FROM memory_user WHERE name = $1 FOR UPDATE SKIP LOCKED", []any{encodeText(name)}, new(int))
-		if !free || err != nil {
+// readDocuments reads the n memories from a rid on, or the first of them if together they
+// have too many words; see [packed.Reader].
+func readDocuments(ctx context.Context, c *pgdb.Conn, first, n int64, speaker func(name string) (int32, error)) ([]packed.Document, error) {
+	docs := packed.NewDocuments(n)
+	err := c.QueryRows(ctx, "SELECT rid, session, time, content, other FROM memory WHERE rid >= $1 AND rid < $2 ORDER BY rid", []any{first, first + n}, func(scan func(...any) error) error {
+		var rid int64
+		var session int32
+		var m memory.BaseMemory
+		err := scan(&rid, &session, packed.ScanTime{To: &m.Timestamp}, scanText{&m.Content}, scanJSON(func(v value.Value) error { m.Context.Other = v; return nil }))
+		if err != nil {
 			return err
 		}
-		u, err := lockUser(ctx, c, name, false)
-		if u == nil || err != nil {
-			return err
+		doc, name := packed.DocumentOf(&m)
+		if !docs.Set(rid-first, session, doc, name) {
+			return errStop
 		}
-		if err := (indexer{c, u}).fold(ctx, u.n); err != nil {
-			return err
-		}
-		return u.save(ctx, c)
+		return nil
 	})
+	if err != nil && !errors.Is(err, errStop) {
+		return nil, err
+	}
+	return docs.Number(speaker)
 }

@@ -6,10 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/pgdb"
-	"github.com/callnode/scheduler/llm/value"
 )
 
 // copyFrom is the number of new memories from which on they are sent by COPY, which takes
@@ -138,6 +136,3 @@ func (b *batch) updateSessions() (statements []pgdb.Statement) {
 	}
 	return statements
 }
-
-// encodeVersion returns an old version of a memory as it is stored.
-func encodeVersion(m *memory.BaseMemory) string { return encodeText(value.Must(*m).JSON()) }

@@ -10,7 +10,6 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/pgdb"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // LoadMemory returns a memory, or nil.
@@ -48,9 +47,6 @@ func (s *Store) History(ctx context.Context, id string) (list []memory.BaseMemor
 	})
 	return list, err
 }
-
-// errStop ends a listing whose reader has left.
-var errStop = wording.Errorf("stopped")
 
 // Memories lists memories by user, in the order of their time.
 func (s *Store) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
@@ -155,4 +151,25 @@ func countRows(ctx context.Context, c *pgdb.Conn, st *memory.Stats, from, until 
 		st.Oldest, st.Newest = time.UnixMilli(*oldest).UTC(), time.UnixMilli(*newest).UTC()
 	}
 	return err
+}
+
+// userNames returns the selected users, sorted.
+func (s *Store) userNames(ctx context.Context, users memory.Users) (names []string, err error) {
+	if err := users.Check(); err != nil {
+		return nil, err
+	}
+	if name, one := users.One(); one {
+		return []string{name}, nil
+	}
+	err = s.db.Read(ctx, func(c *pgdb.Conn) error {
+		names = nil
+		return c.QueryRows(ctx, "SELECT name FROM memory_user", nil, func(scan func(...any) error) error {
+			var name string
+			err := scan(scanText{&name})
+			names = append(names, name)
+			return err
+		})
+	})
+	slices.Sort(names)
+	return names, err
 }

@@ -33,12 +33,8 @@ package postgres
 
 import (
 	"context"
-	"embed"
 	"errors"
-	"io/fs"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -47,28 +43,6 @@ import (
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/pgdb"
 	"github.com/callnode/scheduler/llm/value/wording"
-)
-
-//go:embed migrations/*.sql
-var migrations embed.FS
-
-// Options are how a store is opened. Only the URL is needed.
-type Options struct {
-	// URL is that of the database: postgres://user:password@host:port/database.
-	URL string
-	// Clock dates what is saved; nil is the machine's.
-	Clock func() time.Time
-	// Log gets a message when memories of an older version are reindexed, and when tidying
-	// up fails; nil discards it.
-	Log *slog.Logger
-	// Retry is how long a lost connection is tried again; 0 is the default of pgdb.
-	Retry time.Duration
-}
-
-// The connections of a store at most.
-const (
-	writers = 8
-	readers = 8
 )
 
 // Store is a memory store in a database. A program opens one with [Open] and closes it at its
@@ -98,58 +72,8 @@ var _ memory.Store = (*Store)(nil)
 var errIndex = calls.Errorf(calls.Internal, "the index of the memory store in Postgres is wrong").
 	WithHint("run UPDATE memory_user SET analysis = 0 in the database and start the program again, which makes the index from the memories; check the disk of the server")
 
-// errDry undoes what a dry run has done.
-var errDry = wording.Errorf("a dry run")
-
-// Open opens the store in a database, and makes its tables if they are missing.
-func Open(ctx context.Context, options Options) (*Store, error) {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{clock: options.Clock, log: options.Log, indexes: packed.NewIndexes(errIndex), toFold: map[string]bool{}}
-	if s.clock == nil {
-		s.clock = time.Now
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
-	s.tidyCtx, s.endTidy = context.WithCancel(context.WithoutCancel(ctx))
-	s.db, err = pgdb.Open(ctx, pgdb.Options{
-		Name: "memory store", URL: options.URL, Migrations: files, VersionTable: "memory_schema",
-		Writers: writers, Readers: readers, Retry: options.Retry,
-		KeepError: func(err error) bool { return errors.Is(err, errDry) || errors.Is(err, errStop) },
-	})
-	if err != nil {
-		s.endTidy()
-		return nil, err
-	}
-	if err := s.reindex(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
-}
-
 // Place returns the host and the name of the database.
 func (s *Store) Place() string { return s.db.Place() }
-
-// tidyWait is how long Close waits for what is tidied up in the background.
-const tidyWait = 10 * time.Second
-
-// Close ends what runs in the background and the connections. It may be called twice.
-func (s *Store) Close() error {
-	s.closeOnce.Do(func() {
-		s.mu.Lock()
-		s.closed = true
-		s.mu.Unlock()
-		late := time.AfterFunc(tidyWait, s.endTidy)
-		s.tidy.Wait()
-		late.Stop()
-		s.endTidy()
-		s.db.Close()
-	})
-	return nil
-}
 
 // write makes a change that may be made twice.
 func (s *Store) write(ctx context.Context, do func(*pgdb.Conn) error) error {
@@ -171,67 +95,4 @@ func (s *Store) repeat(ctx context.Context, change pgdb.Change) (err error) {
 		}
 	}
 	return err
-}
-
-// requestFold has the new memories of a user folded in the background.
-func (s *Store) requestFold(name string) {
-	s.mu.Lock()
-	s.toFold[name] = true
-	s.mu.Unlock()
-	s.startTidying()
-}
-
-// requestVacuum has the space of what was deleted made free in the background.
-func (s *Store) requestVacuum() {
-	s.mu.Lock()
-	s.mustVacuum = true
-	s.mu.Unlock()
-	s.startTidying()
-}
-
-// startTidying starts the goroutine that tidies up, unless it runs.
-func (s *Store) startTidying() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.tidying || s.closed {
-		return
-	}
-	s.tidying = true
-	s.tidy.Go(func() {
-		for s.tidyUp() {
-		}
-	})
-}
-
-// tidyUp does what was requested, and reports whether there may be more.
-func (s *Store) tidyUp() (more bool) {
-	s.mu.Lock()
-	users, vacuum := slices.Sorted(maps.Keys(s.toFold)), s.mustVacuum
-	clear(s.toFold)
-	s.mustVacuum = false
-	if len(users) == 0 && !vacuum {
-		s.tidying = false
-		s.mu.Unlock()
-		return false
-	}
-	s.mu.Unlock()
-	for _, name := range users {
-		if err := s.foldUser(s.tidyCtx, name); err != nil && s.tidyCtx.Err() == nil {
-			s.log.Warn("the words of new memories could not be packed; it is tried again with the next ones", "err", err)
-		}
-	}
-	if vacuum {
-		if err := s.vacuum(s.tidyCtx); err != nil && s.tidyCtx.Err() == nil {
-			s.log.Warn("the space of deleted memories could not be made free; autovacuum will do it", "err", err)
-		}
-	}
-	return true
-}
-
-// vacuum makes the space of deleted rows free to be written over.
-func (s *Store) vacuum(ctx context.Context) error {
-	return s.db.Read(ctx, func(c *pgdb.Conn) error {
-		_, err := c.Exec(ctx, "VACUUM memory, memory_old, memory_posting, memory_entry, memory_session, memory_speaker, memory_snapshot, memory_meta, memory_vector, memory_user")
-		return err
-	})
 }

@@ -7,8 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -116,22 +114,6 @@ func (s scanParsed) Scan(src any) error {
 	}
 	return s.use(v)
 }
-
-// memoryColumns returns the targets for the columns of selectMemory.
-func memoryColumns(rid *int64, m *memory.BaseMemory) []any {
-	return []any{rid, packed.ScanID{Kind: memory.MemoryID, To: &m.ID}, scanText{&m.Context.UserID}, scanText{&m.Context.SessionID},
-		packed.ScanTime{To: &m.Timestamp}, scanText{&m.Content},
-		scanJSON(func(v value.Value) error { m.Context.Other = v; return nil }),
-		scanJSON(func(v value.Value) error {
-			if l := v.List(); len(l) == 2 {
-				m.Extra, m.Context.Extra = l[0].Map(), l[1].Map()
-			}
-			return nil
-		})}
-}
-
-const selectMemory = `SELECT m.rid, m.id, u.name, s.name, m.time, m.content, m.other, m.extra FROM memory m
-	JOIN memory_user u ON u.id = m.rid >> 32 JOIN memory_session s ON s.owner = m.rid >> 32 AND s.number = m.session`
 
 // encodeJSON returns the stored form of a column of JSON, nil for none.
 func encodeJSON(text any) *string {

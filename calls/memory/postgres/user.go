@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/pgdb"
@@ -130,25 +129,4 @@ func (u *user) speakerNumber(ctx context.Context, c *pgdb.Conn, name string) (nu
 	u.speakers[name] = number
 	_, err = c.Exec(ctx, "INSERT INTO memory_speaker(owner, number, name) VALUES ($1, $2, $3)", u.id, number, encodeText(name))
 	return number, err
-}
-
-// userNames returns the selected users, sorted.
-func (s *Store) userNames(ctx context.Context, users memory.Users) (names []string, err error) {
-	if err := users.Check(); err != nil {
-		return nil, err
-	}
-	if name, one := users.One(); one {
-		return []string{name}, nil
-	}
-	err = s.db.Read(ctx, func(c *pgdb.Conn) error {
-		names = nil
-		return c.QueryRows(ctx, "SELECT name FROM memory_user", nil, func(scan func(...any) error) error {
-			var name string
-			err := scan(scanText{&name})
-			names = append(names, name)
-			return err
-		})
-	})
-	slices.Sort(names)
-	return names, err
 }

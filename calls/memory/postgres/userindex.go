@@ -124,30 +124,6 @@ func (r reader) Documents(ctx context.Context, from, n int64, speaker func(strin
 	return readDocuments(ctx, r.conn, ridOf(r.user, from), n, speaker)
 }
 
-// readDocuments reads the n memories from a rid on, or the first of them if together they
-// have too many words; see [packed.Reader].
-func readDocuments(ctx context.Context, c *pgdb.Conn, first, n int64, speaker func(name string) (int32, error)) ([]packed.Document, error) {
-	docs := packed.NewDocuments(n)
-	err := c.QueryRows(ctx, "SELECT rid, session, time, content, other FROM memory WHERE rid >= $1 AND rid < $2 ORDER BY rid", []any{first, first + n}, func(scan func(...any) error) error {
-		var rid int64
-		var session int32
-		var m memory.BaseMemory
-		err := scan(&rid, &session, packed.ScanTime{To: &m.Timestamp}, scanText{&m.Content}, scanJSON(func(v value.Value) error { m.Context.Other = v; return nil }))
-		if err != nil {
-			return err
-		}
-		doc, name := packed.DocumentOf(&m)
-		if !docs.Set(rid-first, session, doc, name) {
-			return errStop
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errStop) {
-		return nil, err
-	}
-	return docs.Number(speaker)
-}
-
 func (r reader) Extras(ctx context.Context, from int64) ([]packed.Extra, error) {
 	snapshots, err := r.readExtras(ctx, "SELECT key, number, id, body FROM memory_snapshot WHERE owner = $1 AND number >= $2", from,
 		"SELECT snapshot, rid FROM memory_snapshot_ref WHERE snapshot = ANY($1)", memory.SnapshotID, memory.SnapshotWeight)
@@ -186,5 +162,122 @@ func (r reader) readExtras(ctx context.Context, query string, from int64, refs s
 		found[i].Refs = append(found[i].Refs, uint32(rid)) //nolint:gosec // the lower half is the number
 		return err
 	})
+	return found, err
+}
+
+// view is a user's index during one read.
+type view struct {
+	known   *packed.Index
+	user    int64
+	conn    *pgdb.Conn
+	fetched map[string]*chunks // by key of the term
+	// once is set where Load ends the transaction, ended when it has.
+	once, ended bool
+}
+
+// chunks are the postings of a term, in memories and in snapshots.
+type chunks struct{ memories, extras []rank.Posting }
+
+var (
+	_ memory.UserIndex = (*view)(nil)
+	_ rank.Fetcher     = (*view)(nil)
+)
+
+// Index is part of [memory.UserIndex], as are the methods below.
+func (v *view) Index() *rank.Index { return v.known.Index }
+
+// SessionNumber returns the number of a session. An error is met again by what follows.
+func (v *view) SessionNumber(name string) int32 {
+	number := int32(rank.None)
+	if name != "" && !v.ended {
+		_, _ = v.conn.QueryRow(context.Background(), "SELECT number FROM memory_session WHERE owner = $1 AND name = $2", []any{v.user, encodeText(name)}, &number)
+	}
+	return number
+}
+
+// Fetch is part of [rank.Fetcher].
+func (v *view) Fetch(ctx context.Context, terms []string) error {
+	if v.fetched == nil {
+		v.fetched = map[string]*chunks{}
+	}
+	var missing []string
+	for _, term := range terms {
+		key := keyOf(term)
+		if v.fetched[key] == nil {
+			v.fetched[key] = &chunks{}
+			missing = append(missing, key)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if v.ended {
+		return errEnded
+	}
+	return v.conn.QueryRows(ctx, "SELECT term, chunk, data FROM memory_posting WHERE owner = $1 AND term = ANY($2)", []any{v.user, missing}, func(scan func(...any) error) error {
+		var key string
+		var chunk int64
+		var data []byte
+		if err := scan(&key, &chunk, &data); err != nil {
+			return err
+		}
+		of := v.fetched[key]
+		if chunk < 0 {
+			of.extras = packed.ReadPostings(data, uint32(-1-chunk), of.extras) //nolint:gosec // of fewer than 1<<28 snapshots
+		} else {
+			of.memories = packed.ReadPostings(data, uint32(chunk), of.memories) //nolint:gosec // of fewer than 1<<28 memories
+		}
+		return nil
+	})
+}
+
+// Postings is part of [rank.Source], as is the method below.
+func (v *view) Postings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
+	if err := v.Fetch(ctx, []string{term}); err != nil {
+		return to, err
+	}
+	return v.known.TailPostings(term, append(to, v.fetched[keyOf(term)].memories...)), nil
+}
+
+// ExtraPostings appends the postings of a term in the snapshots.
+func (v *view) ExtraPostings(ctx context.Context, term string, to []rank.Posting) ([]rank.Posting, error) {
+	if err := v.Fetch(ctx, []string{term}); err != nil {
+		return to, err
+	}
+	return append(to, v.fetched[keyOf(term)].extras...), nil
+}
+
+// Load is part of [memory.UserIndex].
+func (v *view) Load(ctx context.Context, seqs []uint32) ([]memory.BaseMemory, error) {
+	rids := make([]int64, len(seqs))
+	for i, seq := range seqs {
+		rids[i] = ridOf(v.user, int64(seq))
+	}
+	found, err := v.loadLast(ctx, rids)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]memory.BaseMemory, len(rids))
+	for i, rid := range rids {
+		m := found[rid]
+		if m == nil {
+			return nil, errIndex
+		}
+		list[i] = *m
+	}
+	return list, nil
+}
+
+// loadLast returns the memories that exist, by their rids. It ends the transaction if it is
+// probably the last that needs it.
+func (v *view) loadLast(ctx context.Context, rids []int64) (map[int64]*memory.BaseMemory, error) {
+	if v.ended {
+		return nil, errEnded
+	}
+	if !v.once {
+		return loadMemories(ctx, v.conn, rids)
+	}
+	found, err := loadMemories(ctx, v.conn, rids, pgdb.Statement{Query: commitChange})
+	v.ended = err == nil
 	return found, err
 }

@@ -1,18 +1,14 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"math"
-	"slices"
+	"strings"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
-	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -121,207 +117,55 @@ func (s *Store) findSelected(ctx context.Context, name string, which memory.Sele
 	return rids, err
 }
 
-// deletion deletes memories of one user in one change.
-type deletion struct {
-	memory.Deleted
-	conn *sqlitefile.Conn
-	user *user
-	keep bool
-	// gone are the ids of the deleted memories, snapshots the keys of the snapshots that
-	// referred to them, and lost the ids of the snapshots that were rewritten (false) or
-	// deleted (true).
-	gone      map[string]bool
-	snapshots map[int64]bool
-	lost      map[string]bool
-}
-
-func (x *deletion) run(ctx context.Context, rids []int64) error {
-	// The numbers of the tail are those of its memories: none of them may go.
-	if err := (indexer{x.conn, x.user}).fold(x.user.n); err != nil {
-		return err
-	}
-	for part := range slices.Chunk(rids, 1000) {
-		if err := ctx.Err(); err != nil {
-			return err
+// wipeSome removes everything of the first n users.
+func (s *Store) wipeSome(ctx context.Context, names []string, which memory.Selection) (n int, d memory.Deleted, err error) {
+	err = s.writeDeletion(ctx, which.DryRun, func(c *sqlitefile.Conn) error {
+		for ; n < min(len(names), packed.UsersTogether) && d.Memories < packed.GoneTogether; n++ {
+			if err := s.wipeUser(names[n], &d)(c); err != nil {
+				return err
+			}
 		}
-		if err := x.deleteMemories(part); err != nil {
-			return err
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(x.snapshots)) {
-		if err := x.scrubSnapshot(key); err != nil {
-			return err
-		}
-	}
-	if err := x.scrubMetas(); err != nil {
-		return err
-	}
-	if err := countCategories(x.conn, x.user); err != nil {
-		return err
-	}
-	if x.Memories > 0 {
-		x.user.generation++
-		x.user.changed = true
-	}
-	return x.user.save(x.conn)
-}
-
-// deleteSession deletes a session without memories, because its name may be
-// confidential.
-func (x *deletion) deleteSession(name string) error {
-	return x.conn.Exec(`DELETE FROM session WHERE user = ?1 AND name = ?2
-		AND NOT EXISTS (SELECT 1 FROM memory WHERE rid BETWEEN ?1 << 32 AND ?1 << 32 | ?3 AND memory.session = session.number)`,
-		x.user.id, name, math.MaxUint32)
-}
-
-// deleteMemories deletes memories with their old versions, words and references.
-func (x *deletion) deleteMemories(rids []int64) error {
-	postings := packed.Removed{}
-	entries := map[int64]rank.Entry{}
-	ix := indexer{x.conn, x.user}
-	for _, rid := range rids {
-		m, err := loadMemory(x.conn, rid)
-		if err != nil {
-			return err
-		}
-		if m == nil {
-			continue // another process was faster
-		}
-		seq := rid & 0xffffffff
-		doc := rank.Analyze(m.Content, m.Speaker())
-		postings.AddDocument(seq, doc.Terms)
-		entries[seq] = rank.Entry{Time: m.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Deleted: true}
-		if err := x.deleteRows(rid); err != nil {
-			return err
-		}
-		x.gone[m.ID] = true
-		x.Memories++
-	}
-	if err := ix.removePostings(postings); err != nil {
-		return err
-	}
-	return ix.setEntries(entries)
-}
-
-// deleteRows deletes the rows of a memory in all tables.
-func (x *deletion) deleteRows(rid int64) error {
-	waits := true
-	err := x.conn.QueryRows("SELECT snapshot FROM snapshot_ref WHERE rid = ?", []any{rid}, func(scan func(...any) error) error {
-		var key int64
-		err := scan(&key)
-		x.snapshots[key] = true
-		waits = false
-		return err
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	if waits {
-		err := x.conn.Exec("UPDATE session SET fresh = max(0, fresh - 1), waits = fresh > 1 WHERE user = ? AND number = (SELECT session FROM memory WHERE rid = ?)", x.user.id, rid)
-		if err != nil {
-			return err
-		}
-	}
-	for _, query := range []string{
-		"DELETE FROM snapshot_ref WHERE rid = ?", "DELETE FROM version WHERE rid = ?",
-		"DELETE FROM vector WHERE rid = ?", "DELETE FROM unembedded WHERE rid = ?", "DELETE FROM memory WHERE rid = ?",
-	} {
-		if err := x.conn.Exec(query, rid); err != nil {
-			return err
-		}
-	}
-	return nil
+	return n, d, err
 }
 
-// scrubSnapshot rewrites a snapshot without the deleted memories, or deletes it.
-func (x *deletion) scrubSnapshot(key int64) error {
-	var s memory.MemorySnapshot
-	if err := x.readBody("snapshot", key, s.DecodeValue); err != nil {
-		return err
-	}
-	var left []memory.BaseMemory
-	for _, ref := range s.MemoryRefs {
-		id, err := memory.UUIDOf(memory.MemoryID, ref)
-		if err != nil || x.gone[ref] {
-			continue
-		}
-		var m memory.BaseMemory
-		found, err := x.conn.QueryRow(selectMemory+" JOIN snapshot_ref r ON r.rid = m.rid WHERE m.id = ? AND r.snapshot = ?", []any{id[:], key}, packed.Columns(&m)...)
-		if err != nil {
+// wipeUser returns a change that removes everything of a user, names included.
+func (s *Store) wipeUser(name string, d *memory.Deleted) func(*sqlitefile.Conn) error {
+	return func(c *sqlitefile.Conn) error {
+		u, err := readUser(c, name)
+		if u == nil {
 			return err
 		}
-		if found {
-			left = append(left, m)
+		for _, q := range []struct {
+			query string
+			count *int
+		}{
+			{"DELETE FROM version WHERE rid BETWEEN ?1 AND ?2", nil},
+			{"DELETE FROM vector WHERE rid BETWEEN ?1 AND ?2", nil},
+			{"DELETE FROM unembedded WHERE rid BETWEEN ?1 AND ?2", nil},
+			{"DELETE FROM memory WHERE rid BETWEEN ?1 AND ?2", &d.Memories},
+			{"DELETE FROM snapshot_ref WHERE snapshot IN (SELECT key FROM snapshot WHERE user = ?1 >> 32)", nil},
+			{"DELETE FROM meta_ref WHERE meta IN (SELECT key FROM meta WHERE user = ?1 >> 32)", nil},
+			{"DELETE FROM snapshot WHERE user = ?1 >> 32", &d.Snapshots},
+			{"DELETE FROM meta WHERE user = ?1 >> 32", &d.MetaSnapshots},
+			{"DELETE FROM category WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM session WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM speaker WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM entry WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM posting WHERE user = ?1 >> 32", nil},
+			{"DELETE FROM user WHERE id = ?1 >> 32", nil},
+		} {
+			args := []any{u.rid(0), u.rid(math.MaxUint32)}
+			n, err := c.ExecCount(q.query, args[:1+strings.Count(q.query, "?2")]...)
+			if err != nil {
+				return err
+			}
+			if q.count != nil {
+				*q.count += int(n)
+			}
 		}
+		s.indexes.Drop(u.id)
+		return nil
 	}
-	fresh, ok := memory.Scrub(s, func(id string) bool { return x.gone[id] }, left, x.keep)
-	x.lost[s.ID] = !ok
-	if ok {
-		x.Rewritten++
-		return saveSnapshot(x.conn, x.user, fresh, fresh.Timestamp.UnixMilli())
-	}
-	x.Snapshots++
-	_, err := (&extra{table: "snapshot", kind: memory.SnapshotID, id: s.ID}).remove(x.conn, x.user)
-	return err
-}
-
-// scrubMetas rewrites the meta snapshots whose snapshots changed, or deletes them.
-func (x *deletion) scrubMetas() error {
-	keys := map[int64]bool{}
-	for key := range x.snapshots {
-		err := x.conn.QueryRows("SELECT meta FROM meta_ref WHERE snapshot = ?", []any{key}, func(scan func(...any) error) error {
-			var meta int64
-			err := scan(&meta)
-			keys[meta] = true
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if err := x.scrubMeta(key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// scrubMeta rewrites a meta snapshot, or deletes it.
-func (x *deletion) scrubMeta(meta int64) error {
-	var m memory.MetaSnapshot
-	if err := x.readBody("meta", meta, m.DecodeValue); err != nil {
-		return err
-	}
-	var left []memory.MemorySnapshot
-	for _, ref := range m.SnapshotRefs {
-		id, err := memory.UUIDOf(memory.SnapshotID, ref)
-		if err != nil || x.lost[ref] {
-			continue
-		}
-		var s memory.MemorySnapshot
-		var bad error
-		found, err := x.conn.QueryRow("SELECT body FROM snapshot JOIN meta_ref ON snapshot = key WHERE id = ? AND meta = ?", []any{id[:], meta}, packed.ScanJSON{Use: func(v value.Value) { bad = s.DecodeValue(v) }})
-		if err := cmp.Or(err, bad); err != nil {
-			return err
-		}
-		if found {
-			left = append(left, s)
-		}
-	}
-	fresh, ok := memory.ScrubMeta(m, func(id string) bool { return x.lost[id] }, left, x.keep)
-	if ok {
-		x.Rewritten++
-		return saveMeta(x.conn, x.user, fresh)
-	}
-	x.MetaSnapshots++
-	_, err := (&extra{table: "meta", kind: memory.MetaID, id: m.ID}).remove(x.conn, x.user)
-	return err
-}
-
-// readBody reads the body of a snapshot or a meta snapshot.
-func (x *deletion) readBody(table string, key int64, decode func(value.Value) error) error {
-	var bad error
-	_, err := x.conn.QueryRow("SELECT body FROM "+table+" WHERE key = ?", []any{key}, packed.ScanJSON{Use: func(v value.Value) { bad = decode(v) }})
-	return cmp.Or(err, bad)
 }

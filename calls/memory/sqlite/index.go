@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // indexer changes the index of one user inside a change. The caller saves the user's
@@ -105,4 +107,67 @@ func (ix indexer) setEntries(entries map[int64]rank.Entry) error {
 		}
 	}
 	return nil
+}
+
+// fold puts the words of the memories below a number into the postings.
+func (ix indexer) fold(until int64) error {
+	u := ix.user
+	for u.folded < until {
+		docs, err := readDocuments(ix.conn, u.rid(u.folded), min(packed.FoldedAtOnce, until-u.folded), func(name string) (int32, error) {
+			return u.speakerNumber(ix.conn, name)
+		})
+		if err != nil {
+			return err
+		}
+		if err := ix.appendDocuments(docs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendDocuments appends documents to the postings.
+func (ix indexer) appendDocuments(docs []packed.Document) error {
+	u := ix.user
+	lists := packed.Lists{}
+	entries := map[int64][]byte{}
+	for i := range docs {
+		seq := u.folded + int64(i)
+		chunk := seq >> packed.EntryBits
+		entries[chunk] = packed.AppendEntry(entries[chunk], docs[i].Entry)
+		lists.AddDocument(seq, docs[i].Terms)
+	}
+	for _, chunk := range slices.Sorted(maps.Keys(entries)) {
+		err := ix.conn.Exec(`INSERT INTO entry(user, chunk, data) VALUES (?, ?, ?)
+			ON CONFLICT DO UPDATE SET data = CAST(data || excluded.data AS BLOB)`, u.id, chunk, entries[chunk])
+		if err != nil {
+			return err
+		}
+	}
+	u.folded += int64(len(docs))
+	u.changed = true
+	return ix.addPostings(lists)
+}
+
+// readDocuments reads the n memories from a rowid on, or the first of them if together
+// they have too many words; see [packed.Reader].
+func readDocuments(c *sqlitefile.Conn, first, n int64, speaker func(name string) (int32, error)) ([]packed.Document, error) {
+	docs := packed.NewDocuments(n)
+	err := c.QueryRows("SELECT rid, session, time, content, other FROM memory WHERE rid >= ? AND rid < ? ORDER BY rid", []any{first, first + n}, func(scan func(...any) error) error {
+		var rid int64
+		var session int32
+		var m memory.BaseMemory
+		if err := scan(&rid, &session, packed.ScanTime{To: &m.Timestamp}, &m.Content, packed.ScanJSON{Use: func(v value.Value) { m.Context.Other = v }}); err != nil {
+			return err
+		}
+		doc, speaker := packed.DocumentOf(&m)
+		if !docs.Set(rid-first, session, doc, speaker) {
+			return errStop
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errStop) {
+		return nil, err
+	}
+	return docs.Number(speaker)
 }

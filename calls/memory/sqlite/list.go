@@ -6,13 +6,13 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/sqlitefile"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // LoadMemory returns a memory, or nil.
@@ -49,9 +49,6 @@ func (s *Store) History(ctx context.Context, id string) (list []memory.BaseMemor
 	})
 	return list, err
 }
-
-// errStop ends a listing whose reader has left.
-var errStop = wording.Errorf("stopped")
 
 // Memories lists memories by user, in the order of their time.
 func (s *Store) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
@@ -151,4 +148,24 @@ func (s *Store) Stats(ctx context.Context, users memory.Users) (st memory.Stats,
 		return nil
 	})
 	return st, err
+}
+
+// userNames returns the selected users, sorted.
+func (s *Store) userNames(ctx context.Context, users memory.Users) (names []string, err error) {
+	if err := users.Check(); err != nil {
+		return nil, err
+	}
+	if name, one := users.One(); one {
+		return []string{name}, nil
+	}
+	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		return c.QueryRows("SELECT name FROM user", nil, func(scan func(...any) error) error {
+			var name string
+			err := scan(&name)
+			names = append(names, name)
+			return err
+		})
+	})
+	slices.SortFunc(names, strings.Compare)
+	return names, err
 }

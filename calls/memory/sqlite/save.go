@@ -234,16 +234,3 @@ func (b *batch) finish() error {
 	}
 	return nil
 }
-
-// loadMemory returns a memory by its rowid, or nil.
-func loadMemory(c *sqlitefile.Conn, rid int64) (*memory.BaseMemory, error) {
-	var m memory.BaseMemory
-	found, err := c.QueryRow(selectMemory+" WHERE rid = ?", []any{rid}, packed.Columns(&m)...)
-	if !found {
-		return nil, err
-	}
-	return &m, nil
-}
-
-const selectMemory = `SELECT m.id, u.name, s.name, m.time, m.content, m.other, m.extra FROM memory m
-	JOIN user u ON u.id = m.rid >> 32 JOIN session s ON s.user = m.rid >> 32 AND s.number = m.session`
