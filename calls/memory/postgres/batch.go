@@ -36,10 +36,7 @@ type batch struct {
 type savingUser struct {
 	*user
 	sessions map[string]*savingSession
-	// fresh counts the new memories, bytes their text; long reports whether one of them is
-	// long.
-	fresh, bytes int
-	long         bool
+	growth   packed.Growth
 }
 
 // savingSession is what a batch adds to a session.
@@ -185,9 +182,7 @@ func (b *batch) saveOne(ctx context.Context, r *packed.Row) (memory.Saved, error
 	b.inserts = append(b.inserts, insertedMemory{stored.rid, in.number, r})
 	in.fresh++
 	u.n++
-	u.fresh++
-	u.bytes += len(r.Content)
-	u.long = u.long || len(r.Content) > packed.LongText
+	u.growth.Add(r.Content)
 	return memory.Saved{ID: r.ID, State: memory.Created}, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/pgdb"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Delete deletes memories and what snapshots say of them: of one user all or none, of
@@ -62,7 +61,7 @@ func (s *Store) deleteSome(ctx context.Context, names []string, which memory.Sel
 }
 
 func (s *Store) deleteOf(ctx context.Context, c *pgdb.Conn, u *user, rids []int64, which memory.Selection) (d memory.Deleted, err error) {
-	x := &deletion{conn: c, user: u, keep: which.KeepSnapshots, gone: map[string]bool{}, snapshots: map[int64]bool{}, lost: map[string]bool{}}
+	x := &deletion{conn: c, user: u, Deletion: packed.NewDeletion(which.KeepSnapshots)}
 	if err := x.run(ctx, rids); err != nil {
 		return d, err
 	}
@@ -81,9 +80,9 @@ func (s *Store) writeDeletion(ctx context.Context, dry bool, do func(*pgdb.Conn)
 		if err := do(c); err != nil || !dry {
 			return err
 		}
-		return errDry
+		return packed.ErrDry
 	})
-	if errors.Is(err, errDry) {
+	if errors.Is(err, packed.ErrDry) {
 		return nil
 	}
 	if err == nil {
@@ -169,6 +168,3 @@ func (s *Store) wipeUser(ctx context.Context, c *pgdb.Conn, u *user, d *memory.D
 	s.indexes.Drop(u.id)
 	return nil
 }
-
-// errDry undoes what a dry run has done.
-var errDry = wording.Errorf("a dry run")

@@ -14,16 +14,9 @@ import (
 
 // deletion deletes memories of one user in one change.
 type deletion struct {
-	memory.Deleted
+	packed.Deletion
 	conn *pgdb.Conn
 	user *user
-	keep bool
-	// gone are the ids of the deleted memories, snapshots the keys of the snapshots that
-	// referred to them, and lost the ids of the snapshots that were rewritten (false) or
-	// deleted (true).
-	gone      map[string]bool
-	snapshots map[int64]bool
-	lost      map[string]bool
 }
 
 func (x *deletion) run(ctx context.Context, rids []int64) error {
@@ -36,7 +29,7 @@ func (x *deletion) run(ctx context.Context, rids []int64) error {
 			return err
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(x.snapshots)) {
+	for _, key := range slices.Sorted(maps.Keys(x.Touched)) {
 		if err := x.scrubSnapshot(ctx, key); err != nil {
 			return err
 		}
@@ -74,13 +67,8 @@ func (x *deletion) deleteMemories(ctx context.Context, rids []int64) error {
 	entries := map[int64]rank.Entry{}
 	for rid, m := range found {
 		seq := rid & lastSeq
-		doc := rank.Analyze(m.Content, m.Speaker())
-		postings.AddDocument(seq, doc.Terms)
-		gone := packed.Deleted
-		gone.Time = m.Timestamp.UnixMilli()
-		entries[seq] = gone
-		x.gone[m.ID] = true
-		x.Memories++
+		postings.AddDocument(seq, m)
+		entries[seq] = x.AddMemory(m)
 	}
 	if len(found) == 0 {
 		return nil
@@ -106,7 +94,7 @@ func (x *deletion) deleteRows(ctx context.Context, rids []int64) error {
 		{Query: "DELETE FROM memory_snapshot_ref WHERE rid = ANY($1) RETURNING snapshot", Args: []any{rids}, Each: func(scan func(...any) error) error {
 			var key int64
 			err := scan(&key)
-			x.snapshots[key] = true
+			x.Touched[key] = true
 			return err
 		}},
 	}
@@ -122,29 +110,20 @@ func (x *deletion) scrubSnapshot(ctx context.Context, key int64) error {
 	if err := x.readBody(ctx, snapshotTable, key, s.DecodeValue); err != nil {
 		return err
 	}
-	byID := map[string]memory.BaseMemory{}
+	var left []memory.BaseMemory
 	err := x.conn.QueryRows(ctx, selectMemory+" JOIN memory_snapshot_ref r ON r.rid = m.rid WHERE r.snapshot = $1", []any{key}, func(scan func(...any) error) error {
 		var m memory.BaseMemory
 		err := scan(memoryColumns(new(int64), &m)...)
-		byID[m.ID] = m
+		left = append(left, m)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	var left []memory.BaseMemory
-	for _, ref := range s.MemoryRefs {
-		if m, ok := byID[ref]; ok && !x.gone[ref] {
-			left = append(left, m)
-		}
-	}
-	fresh, ok := memory.Scrub(s, func(id string) bool { return x.gone[id] }, left, x.keep)
-	x.lost[s.ID] = !ok
+	fresh, ok := x.ScrubSnapshot(s, left)
 	if ok {
-		x.Rewritten++
 		return saveSnapshot(ctx, x.conn, x.user, fresh, fresh.Timestamp.UnixMilli())
 	}
-	x.Snapshots++
 	_, err = (&extra{table: snapshotTable, kind: memory.SnapshotID, id: s.ID}).remove(ctx, x.conn, x.user)
 	return err
 }
@@ -152,7 +131,7 @@ func (x *deletion) scrubSnapshot(ctx context.Context, key int64) error {
 // scrubMetas rewrites the meta snapshots whose snapshots changed, or deletes them.
 func (x *deletion) scrubMetas(ctx context.Context) error {
 	var keys []int64
-	err := x.conn.QueryRows(ctx, "SELECT DISTINCT meta FROM memory_meta_ref WHERE snapshot = ANY($1) ORDER BY meta", []any{slices.Collect(maps.Keys(x.snapshots))}, func(scan func(...any) error) error {
+	err := x.conn.QueryRows(ctx, "SELECT DISTINCT meta FROM memory_meta_ref WHERE snapshot = ANY($1) ORDER BY meta", []any{slices.Collect(maps.Keys(x.Touched))}, func(scan func(...any) error) error {
 		var key int64
 		err := scan(&key)
 		keys = append(keys, key)
@@ -175,28 +154,20 @@ func (x *deletion) scrubMeta(ctx context.Context, key int64) error {
 	if err := x.readBody(ctx, metaTable, key, m.DecodeValue); err != nil {
 		return err
 	}
-	byID := map[string]memory.MemorySnapshot{}
+	var left []memory.MemorySnapshot
 	err := x.conn.QueryRows(ctx, "SELECT body FROM memory_snapshot JOIN memory_meta_ref ON snapshot = key WHERE meta = $1", []any{key}, func(scan func(...any) error) error {
 		var s memory.MemorySnapshot
 		err := scan(scanJSON(s.DecodeValue))
-		byID[s.ID] = s
+		left = append(left, s)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	var left []memory.MemorySnapshot
-	for _, ref := range m.SnapshotRefs {
-		if s, ok := byID[ref]; ok && !x.lost[ref] {
-			left = append(left, s)
-		}
-	}
-	fresh, ok := memory.ScrubMeta(m, func(id string) bool { return x.lost[id] }, left, x.keep)
+	fresh, ok := x.ScrubMeta(m, left)
 	if ok {
-		x.Rewritten++
 		return saveMeta(ctx, x.conn, x.user, fresh)
 	}
-	x.MetaSnapshots++
 	_, err = (&extra{table: metaTable, kind: memory.MetaID, id: m.ID}).remove(ctx, x.conn, x.user)
 	return err
 }

@@ -99,7 +99,7 @@ func (ix indexer) replaceDocument(ctx context.Context, seq int64, before, after 
 		return nil
 	}
 	gone := packed.Removed{}
-	gone.AddDocument(seq, rank.Analyze(before.Content, before.Speaker()).Terms)
+	gone.AddDocument(seq, before)
 	if err := ix.removePostings(ctx, gone); err != nil {
 		return err
 	}
@@ -173,14 +173,7 @@ func (ix indexer) fold(ctx context.Context, until int64) error {
 // appendDocuments appends documents to the postings.
 func (ix indexer) appendDocuments(ctx context.Context, docs []packed.Document) error {
 	u := ix.user
-	lists := packed.Lists{}
-	entries := map[int64][]byte{}
-	for i := range docs {
-		seq := u.folded + int64(i)
-		chunk := seq >> packed.EntryBits
-		entries[chunk] = packed.AppendEntry(entries[chunk], docs[i].Entry)
-		lists.AddDocument(seq, docs[i].Terms)
-	}
+	lists, entries := packed.Pack(u.folded, docs)
 	chunks := slices.Sorted(maps.Keys(entries))
 	data := make([][]byte, len(chunks))
 	for i, chunk := range chunks {
@@ -210,11 +203,11 @@ func readDocuments(ctx context.Context, c *pgdb.Conn, first, n int64, speaker fu
 		}
 		doc, name := packed.DocumentOf(&m)
 		if !docs.Set(rid-first, session, doc, name) {
-			return errStop
+			return packed.ErrStop
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errStop) {
+	if err != nil && !errors.Is(err, packed.ErrStop) {
 		return nil, err
 	}
 	return docs.Number(speaker)

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/pgdb"
 )
 
@@ -64,14 +63,12 @@ func (b *batch) store(ctx context.Context) error {
 
 // mustFold reports whether the words of the new memories are packed in the change itself.
 func (u *savingUser) mustFold() bool {
-	return u.fresh >= packed.FoldAt || u.n-u.folded >= packed.MaxTail || u.bytes >= packed.MaxText
+	return u.growth.MustFold(u.n - u.folded)
 }
 
 // noteFold remembers a user whose words are to be packed in the background.
 func (b *batch) noteFold(u *savingUser) {
-	mustFoldLong := u.long && u.n > u.folded
-	isLong := mustFoldLong || u.n-u.folded >= packed.FoldAt
-	if isLong && !u.mustFold() {
+	if u.growth.FoldsLater(u.n-u.folded) && !u.mustFold() {
 		b.toFold = append(b.toFold, u.name)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/pgdb"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 const selectMemory = `SELECT m.rid, m.id, u.name, s.name, m.time, m.content, m.other, m.extra FROM memory m
@@ -39,9 +38,6 @@ func loadMemories(ctx context.Context, c *pgdb.Conn, rids []int64, last ...pgdb.
 	}}
 	return found, c.Pipeline(ctx, append([]pgdb.Statement{load}, last...)...)
 }
-
-// errStop ends a listing whose reader has left.
-var errStop = wording.Errorf("stopped")
 
 // encodeVersion returns an old version of a memory as it is stored.
 func encodeVersion(m *memory.BaseMemory) string { return encodeText(value.Must(*m).JSON()) }

@@ -51,7 +51,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	s.db, err = pgdb.Open(ctx, pgdb.Options{
 		Name: "memory store", URL: options.URL, Migrations: files, VersionTable: "memory_schema",
 		Writers: writers, Readers: readers, Retry: options.Retry,
-		KeepError: func(err error) bool { return errors.Is(err, errDry) || errors.Is(err, errStop) },
+		KeepError: func(err error) bool { return errors.Is(err, packed.ErrDry) || errors.Is(err, packed.ErrStop) },
 	})
 	if err != nil {
 		s.endTidy()

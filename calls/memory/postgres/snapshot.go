@@ -209,50 +209,39 @@ func countCategories(ctx context.Context, c *pgdb.Conn, u *user) error {
 
 // LoadSnapshot returns a snapshot, or nil.
 func (s *Store) LoadSnapshot(ctx context.Context, id string) (*memory.MemorySnapshot, error) {
-	var x memory.MemorySnapshot
-	found, err := s.loadExtra(ctx, snapshotTable, memory.SnapshotID, id, x.DecodeValue)
-	if !found {
-		return nil, err
-	}
-	return &x, err
+	return loadExtra(ctx, s, snapshotTable, memory.SnapshotID, id, packed.DecodeSnapshot)
 }
 
 // LoadMetaSnapshot returns a meta snapshot, or nil.
 func (s *Store) LoadMetaSnapshot(ctx context.Context, id string) (*memory.MetaSnapshot, error) {
-	var x memory.MetaSnapshot
-	found, err := s.loadExtra(ctx, metaTable, memory.MetaID, id, x.DecodeValue)
-	if !found {
-		return nil, err
-	}
-	return &x, err
+	return loadExtra(ctx, s, metaTable, memory.MetaID, id, packed.DecodeMeta)
 }
 
-func (s *Store) loadExtra(ctx context.Context, table string, kind memory.Kind, id string, decode func(value.Value) error) (found bool, err error) {
+func loadExtra[T any](ctx context.Context, s *Store, table string, kind memory.Kind, id string, decode func(value.Value) (T, error)) (x *T, err error) {
 	u, err := memory.UUIDOf(kind, id)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	err = s.db.Read(ctx, func(c *pgdb.Conn) (err error) {
-		found, err = c.QueryRow(ctx, "SELECT body FROM "+table+" WHERE id = $1", []any{u[:]}, scanJSON(decode))
+	err = s.db.Read(ctx, func(c *pgdb.Conn) error {
+		var fresh T
+		found, err := c.QueryRow(ctx, "SELECT body FROM "+table+" WHERE id = $1", []any{u[:]}, scanInto(&fresh, decode))
+		x = nil
+		if found {
+			x = &fresh
+		}
 		return err
 	})
-	return found, err
+	return x, err
 }
 
 // Snapshots lists snapshots in the order of their ids.
 func (s *Store) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MemorySnapshot], error] {
-	return listExtras(ctx, s, snapshotTable, memory.SnapshotID, which, func(v value.Value) (x memory.MemorySnapshot, err error) {
-		err = x.DecodeValue(v)
-		return x, err
-	})
+	return listExtras(ctx, s, snapshotTable, memory.SnapshotID, which, packed.DecodeSnapshot)
 }
 
 // MetaSnapshots lists meta snapshots in the order of their ids.
 func (s *Store) MetaSnapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MetaSnapshot], error] {
-	return listExtras(ctx, s, metaTable, memory.MetaID, which, func(v value.Value) (x memory.MetaSnapshot, err error) {
-		err = x.DecodeValue(v)
-		return x, err
-	})
+	return listExtras(ctx, s, metaTable, memory.MetaID, which, packed.DecodeMeta)
 }
 
 // listExtras reads the rows of a table, some at a time.
@@ -268,10 +257,7 @@ func listExtras[T any](ctx context.Context, s *Store, table string, kind memory.
 			page = nil
 			return c.QueryRows(ctx, query, slices.Concat([]any{after}, with), func(scan func(...any) error) error {
 				var x memory.Owned[T]
-				err := scan(&last, scanText{&x.User}, scanJSON(func(v value.Value) (err error) {
-					x.Snapshot, err = decode(v)
-					return err
-				}))
+				err := scan(&last, scanText{&x.User}, scanInto(&x.Snapshot, decode))
 				page = append(page, x)
 				return err
 			})

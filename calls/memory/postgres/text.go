@@ -97,6 +97,14 @@ func (s scanText) Scan(src any) error {
 // scanJSON scans stored JSON; it ignores NULL.
 func scanJSON(use func(value.Value) error) scanParsed { return scanParsed{use} }
 
+// scanInto scans stored JSON that decode reads.
+func scanInto[T any](to *T, decode func(value.Value) (T, error)) scanParsed {
+	return scanParsed{func(v value.Value) (err error) {
+		*to, err = decode(v)
+		return err
+	}}
+}
+
 type scanParsed struct{ use func(value.Value) error }
 
 // Scan is part of [sql.Scanner].

@@ -9,11 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/sqlitefile"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
-
-// errDry undoes what a dry run has done.
-var errDry = wording.Errorf("a dry run")
 
 // Delete deletes memories and what snapshots say of them: of one user all or none, of
 // several users some at a time.
@@ -56,7 +52,7 @@ func (s *Store) deleteOf(ctx context.Context, c *sqlitefile.Conn, name string, r
 	if u == nil {
 		return d, err
 	}
-	x := &deletion{conn: c, user: u, keep: which.KeepSnapshots, gone: map[string]bool{}, snapshots: map[int64]bool{}, lost: map[string]bool{}}
+	x := &deletion{conn: c, user: u, Deletion: packed.NewDeletion(which.KeepSnapshots)}
 	if err := x.run(ctx, rids); err != nil {
 		return d, err
 	}
@@ -75,9 +71,9 @@ func (s *Store) writeDeletion(ctx context.Context, dry bool, do func(*sqlitefile
 		if err := do(c); err != nil || !dry {
 			return err
 		}
-		return errDry
+		return packed.ErrDry
 	})
-	if errors.Is(err, errDry) {
+	if errors.Is(err, packed.ErrDry) {
 		return nil
 	}
 	if err == nil {

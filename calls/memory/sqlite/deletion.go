@@ -16,16 +16,9 @@ import (
 
 // deletion deletes memories of one user in one change.
 type deletion struct {
-	memory.Deleted
+	packed.Deletion
 	conn *sqlitefile.Conn
 	user *user
-	keep bool
-	// gone are the ids of the deleted memories, snapshots the keys of the snapshots that
-	// referred to them, and lost the ids of the snapshots that were rewritten (false) or
-	// deleted (true).
-	gone      map[string]bool
-	snapshots map[int64]bool
-	lost      map[string]bool
 }
 
 func (x *deletion) run(ctx context.Context, rids []int64) error {
@@ -41,7 +34,7 @@ func (x *deletion) run(ctx context.Context, rids []int64) error {
 			return err
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(x.snapshots)) {
+	for _, key := range slices.Sorted(maps.Keys(x.Touched)) {
 		if err := x.scrubSnapshot(key); err != nil {
 			return err
 		}
@@ -81,14 +74,11 @@ func (x *deletion) deleteMemories(rids []int64) error {
 			continue // another process was faster
 		}
 		seq := rid & 0xffffffff
-		doc := rank.Analyze(m.Content, m.Speaker())
-		postings.AddDocument(seq, doc.Terms)
-		entries[seq] = rank.Entry{Time: m.Timestamp.UnixMilli(), Session: rank.None, Speaker: rank.None, Deleted: true}
+		postings.AddDocument(seq, m)
+		entries[seq] = x.AddMemory(m)
 		if err := x.deleteRows(rid); err != nil {
 			return err
 		}
-		x.gone[m.ID] = true
-		x.Memories++
 	}
 	if err := ix.removePostings(postings); err != nil {
 		return err
@@ -102,7 +92,7 @@ func (x *deletion) deleteRows(rid int64) error {
 	err := x.conn.QueryRows("SELECT snapshot FROM snapshot_ref WHERE rid = ?", []any{rid}, func(scan func(...any) error) error {
 		var key int64
 		err := scan(&key)
-		x.snapshots[key] = true
+		x.Touched[key] = true
 		waits = false
 		return err
 	})
@@ -133,35 +123,27 @@ func (x *deletion) scrubSnapshot(key int64) error {
 		return err
 	}
 	var left []memory.BaseMemory
-	for _, ref := range s.MemoryRefs {
-		id, err := memory.UUIDOf(memory.MemoryID, ref)
-		if err != nil || x.gone[ref] {
-			continue
-		}
+	err := x.conn.QueryRows(selectMemory+" JOIN snapshot_ref r ON r.rid = m.rid WHERE r.snapshot = ?", []any{key}, func(scan func(...any) error) error {
 		var m memory.BaseMemory
-		found, err := x.conn.QueryRow(selectMemory+" JOIN snapshot_ref r ON r.rid = m.rid WHERE m.id = ? AND r.snapshot = ?", []any{id[:], key}, packed.Columns(&m)...)
-		if err != nil {
-			return err
-		}
-		if found {
-			left = append(left, m)
-		}
+		err := scan(packed.Columns(&m)...)
+		left = append(left, m)
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	fresh, ok := memory.Scrub(s, func(id string) bool { return x.gone[id] }, left, x.keep)
-	x.lost[s.ID] = !ok
+	fresh, ok := x.ScrubSnapshot(s, left)
 	if ok {
-		x.Rewritten++
 		return saveSnapshot(x.conn, x.user, fresh, fresh.Timestamp.UnixMilli())
 	}
-	x.Snapshots++
-	_, err := (&extra{table: "snapshot", kind: memory.SnapshotID, id: s.ID}).remove(x.conn, x.user)
+	_, err = (&extra{table: "snapshot", kind: memory.SnapshotID, id: s.ID}).remove(x.conn, x.user)
 	return err
 }
 
 // scrubMetas rewrites the meta snapshots whose snapshots changed, or deletes them.
 func (x *deletion) scrubMetas() error {
 	keys := map[int64]bool{}
-	for key := range x.snapshots {
+	for key := range x.Touched {
 		err := x.conn.QueryRows("SELECT meta FROM meta_ref WHERE snapshot = ?", []any{key}, func(scan func(...any) error) error {
 			var meta int64
 			err := scan(&meta)
@@ -187,28 +169,21 @@ func (x *deletion) scrubMeta(meta int64) error {
 		return err
 	}
 	var left []memory.MemorySnapshot
-	for _, ref := range m.SnapshotRefs {
-		id, err := memory.UUIDOf(memory.SnapshotID, ref)
-		if err != nil || x.lost[ref] {
-			continue
-		}
+	err := x.conn.QueryRows("SELECT body FROM snapshot JOIN meta_ref ON snapshot = key WHERE meta = ?", []any{meta}, func(scan func(...any) error) error {
 		var s memory.MemorySnapshot
 		var bad error
-		found, err := x.conn.QueryRow("SELECT body FROM snapshot JOIN meta_ref ON snapshot = key WHERE id = ? AND meta = ?", []any{id[:], meta}, packed.ScanJSON{Use: func(v value.Value) { bad = s.DecodeValue(v) }})
-		if err := cmp.Or(err, bad); err != nil {
-			return err
-		}
-		if found {
-			left = append(left, s)
-		}
+		err := scan(packed.ScanJSON{Use: func(v value.Value) { bad = s.DecodeValue(v) }})
+		left = append(left, s)
+		return cmp.Or(err, bad)
+	})
+	if err != nil {
+		return err
 	}
-	fresh, ok := memory.ScrubMeta(m, func(id string) bool { return x.lost[id] }, left, x.keep)
+	fresh, ok := x.ScrubMeta(m, left)
 	if ok {
-		x.Rewritten++
 		return saveMeta(x.conn, x.user, fresh)
 	}
-	x.MetaSnapshots++
-	_, err := (&extra{table: "meta", kind: memory.MetaID, id: m.ID}).remove(x.conn, x.user)
+	_, err = (&extra{table: "meta", kind: memory.MetaID, id: m.ID}).remove(x.conn, x.user)
 	return err
 }
 

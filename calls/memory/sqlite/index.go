@@ -64,7 +64,7 @@ func (ix indexer) replaceDocument(seq int64, before, after *memory.BaseMemory, s
 		return nil
 	}
 	gone := packed.Removed{}
-	gone.AddDocument(seq, rank.Analyze(before.Content, before.Speaker()).Terms)
+	gone.AddDocument(seq, before)
 	if err := ix.removePostings(gone); err != nil {
 		return err
 	}
@@ -129,14 +129,7 @@ func (ix indexer) fold(until int64) error {
 // appendDocuments appends documents to the postings.
 func (ix indexer) appendDocuments(docs []packed.Document) error {
 	u := ix.user
-	lists := packed.Lists{}
-	entries := map[int64][]byte{}
-	for i := range docs {
-		seq := u.folded + int64(i)
-		chunk := seq >> packed.EntryBits
-		entries[chunk] = packed.AppendEntry(entries[chunk], docs[i].Entry)
-		lists.AddDocument(seq, docs[i].Terms)
-	}
+	lists, entries := packed.Pack(u.folded, docs)
 	for _, chunk := range slices.Sorted(maps.Keys(entries)) {
 		err := ix.conn.Exec(`INSERT INTO entry(user, chunk, data) VALUES (?, ?, ?)
 			ON CONFLICT DO UPDATE SET data = CAST(data || excluded.data AS BLOB)`, u.id, chunk, entries[chunk])
@@ -162,11 +155,11 @@ func readDocuments(c *sqlitefile.Conn, first, n int64, speaker func(name string)
 		}
 		doc, speaker := packed.DocumentOf(&m)
 		if !docs.Set(rid-first, session, doc, speaker) {
-			return errStop
+			return packed.ErrStop
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errStop) {
+	if err != nil && !errors.Is(err, packed.ErrStop) {
 		return nil, err
 	}
 	return docs.Number(speaker)

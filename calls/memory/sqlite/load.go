@@ -4,7 +4,6 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/memory/internal/packed"
 	"github.com/callnode/scheduler/calls/sqlitefile"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 const selectMemory = `SELECT m.id, u.name, s.name, m.time, m.content, m.other, m.extra FROM memory m
@@ -19,6 +18,3 @@ func loadMemory(c *sqlitefile.Conn, rid int64) (*memory.BaseMemory, error) {
 	}
 	return &m, nil
 }
-
-// errStop ends a listing whose reader has left.
-var errStop = wording.Errorf("stopped")

@@ -68,12 +68,12 @@ func (d *Damaged) scanRange(ctx context.Context, query string, lo, hi int64, row
 	err := d.conn.QueryRows(query, []any{lo, hi}, func(scan func(...any) error) error {
 		key, err := row(scan)
 		last = max(last, key)
-		stopped = errors.Is(err, errStop)
+		stopped = errors.Is(err, packed.ErrStop)
 		return err
 	})
 	switch {
 	case stopped:
-		return errStop
+		return packed.ErrStop
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
@@ -147,7 +147,7 @@ func (d *Damaged) sessionName(user, number int64) string {
 // Memories lists the memories that can be read; of the selection, only the users count.
 func (d *Damaged) Memories(ctx context.Context, which memory.Selection) iter.Seq2[memory.BaseMemory, error] {
 	return func(yield func(memory.BaseMemory, error) bool) {
-		if err := d.scanMemories(ctx, which, yield); err != nil && !errors.Is(err, errStop) {
+		if err := d.scanMemories(ctx, which, yield); err != nil && !errors.Is(err, packed.ErrStop) {
 			yield(memory.BaseMemory{}, err)
 		}
 	}
@@ -172,7 +172,7 @@ func (d *Damaged) scanMemories(ctx context.Context, which memory.Selection, yiel
 		m.Context.UserID = d.userName(rid >> 32)
 		m.Context.SessionID = d.sessionName(rid>>32, session)
 		if which.Users.Has(m.Context.UserID) && !yield(m, nil) {
-			return rid, errStop
+			return rid, packed.ErrStop
 		}
 		return rid, nil
 	}
@@ -226,12 +226,12 @@ func scanSnapshots[T any](ctx context.Context, d *Damaged, table string, kind me
 					return key, errors.Join(err, bad)
 				}
 				if name := d.userName(user); which.Users.Has(name) && !yield(memory.Owned[T]{User: name, Snapshot: x}, nil) {
-					return key, errStop
+					return key, packed.ErrStop
 				}
 				return key, nil
 			})
 		}
-		if err != nil && !errors.Is(err, errStop) {
+		if err != nil && !errors.Is(err, packed.ErrStop) {
 			yield(memory.Owned[T]{}, err)
 		}
 	}

@@ -113,9 +113,7 @@ func (b *batch) saveOne(p *packed.Row) (memory.Saved, error) {
 	}
 	in.fresh++
 	u.n++
-	u.fresh++
-	u.bytes += len(p.Content)
-	u.long = u.long || len(p.Content) > packed.LongText
+	u.growth.Add(p.Content)
 	return saved, nil
 }
 
@@ -210,7 +208,7 @@ func (b *batch) moveToSession(u *user, rid int64, old *memory.BaseMemory, to *se
 func (b *batch) finish() error {
 	for _, name := range slices.Sorted(maps.Keys(b.users)) {
 		u := b.users[name]
-		if u.fresh >= packed.FoldAt || u.n-u.folded >= packed.MaxTail || u.bytes >= packed.MaxText {
+		if u.growth.MustFold(u.n - u.folded) {
 			if err := (indexer{b.conn, u}).fold(u.n); err != nil {
 				return err
 			}
@@ -218,8 +216,7 @@ func (b *batch) finish() error {
 		if err := u.save(b.conn); err != nil {
 			return err
 		}
-		mustFoldLong := u.long && u.n > u.folded
-		if mustFoldLong || u.n-u.folded >= packed.FoldAt {
+		if u.growth.FoldsLater(u.n - u.folded) {
 			b.store.requestFold(u)
 		}
 		for _, in := range u.sessions {

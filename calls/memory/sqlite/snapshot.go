@@ -219,51 +219,39 @@ func countCategories(c *sqlitefile.Conn, u *user) error {
 
 // LoadSnapshot returns a snapshot, or nil.
 func (s *Store) LoadSnapshot(ctx context.Context, id string) (*memory.MemorySnapshot, error) {
-	var x memory.MemorySnapshot
-	found, err := s.loadExtra(ctx, "snapshot", memory.SnapshotID, id, x.DecodeValue)
-	if !found {
-		return nil, err
-	}
-	return &x, err
+	return loadExtra(ctx, s, "snapshot", memory.SnapshotID, id, packed.DecodeSnapshot)
 }
 
 // LoadMetaSnapshot returns a meta snapshot, or nil.
 func (s *Store) LoadMetaSnapshot(ctx context.Context, id string) (*memory.MetaSnapshot, error) {
-	var x memory.MetaSnapshot
-	found, err := s.loadExtra(ctx, "meta", memory.MetaID, id, x.DecodeValue)
-	if !found {
-		return nil, err
-	}
-	return &x, err
+	return loadExtra(ctx, s, "meta", memory.MetaID, id, packed.DecodeMeta)
 }
 
-func (s *Store) loadExtra(ctx context.Context, table string, kind memory.Kind, id string, decode func(value.Value) error) (found bool, err error) {
+func loadExtra[T any](ctx context.Context, s *Store, table string, kind memory.Kind, id string, decode func(value.Value) (T, error)) (x *T, err error) {
 	u, err := memory.UUIDOf(kind, id)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	err = s.db.Read(ctx, func(c *sqlitefile.Conn) (err error) {
+	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
+		var fresh T
 		var bad error
-		found, err = c.QueryRow("SELECT body FROM "+table+" WHERE id = ?", []any{u[:]}, packed.ScanJSON{Use: func(v value.Value) { bad = decode(v) }})
+		found, err := c.QueryRow("SELECT body FROM "+table+" WHERE id = ?", []any{u[:]}, packed.ScanJSON{Use: func(v value.Value) { fresh, bad = decode(v) }})
+		if found {
+			x = &fresh
+		}
 		return cmp.Or(err, bad)
 	})
-	return found, err
+	return x, err
 }
 
 // Snapshots lists snapshots in the order of their ids.
 func (s *Store) Snapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MemorySnapshot], error] {
-	return listExtras(ctx, s, "snapshot", which, func(v value.Value) (x memory.MemorySnapshot, err error) {
-		err = x.DecodeValue(v)
-		return x, err
-	})
+	return listExtras(ctx, s, "snapshot", which, packed.DecodeSnapshot)
 }
 
 // MetaSnapshots lists meta snapshots in the order of their ids.
 func (s *Store) MetaSnapshots(ctx context.Context, which memory.Selection) iter.Seq2[memory.Owned[memory.MetaSnapshot], error] {
-	return listExtras(ctx, s, "meta", which, func(v value.Value) (x memory.MetaSnapshot, err error) {
-		err = x.DecodeValue(v)
-		return x, err
-	})
+	return listExtras(ctx, s, "meta", which, packed.DecodeMeta)
 }
 
 // listExtras reads the rows of a table, some at a time.

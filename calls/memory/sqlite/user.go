@@ -21,10 +21,7 @@ type user struct {
 	embeds, changed bool
 	sessions        map[string]*session
 	speakers        map[string]int32
-	// fresh counts the memories of a batch, bytes their text; long reports whether one of
-	// them is long.
-	fresh, bytes int
-	long         bool
+	growth          packed.Growth // by a batch
 }
 
 // session is what a batch adds to a session.
@@ -158,6 +155,6 @@ func (k *userCache) add(u *user) {
 	for _, in := range u.sessions {
 		in.waits, in.fresh = in.waits || in.fresh != 0, 0
 	}
-	u.fresh, u.bytes, u.long, u.changed = 0, 0, false, false
+	u.growth, u.changed = packed.Growth{}, false
 	k.byName[u.name] = u
 }

@@ -34,6 +34,29 @@ const (
 	WordsAtOnce = 1 << 17
 )
 
+// Growth is what one change adds to the memories of a user.
+type Growth struct {
+	memories, bytes int
+	isLong          bool // one of them is
+}
+
+// Add adds a memory with a text.
+func (g *Growth) Add(text string) {
+	g.memories++
+	g.bytes += len(text)
+	g.isLong = g.isLong || len(text) > LongText
+}
+
+// MustFold reports whether the change itself folds the tail, which then has so many memories.
+func (g Growth) MustFold(tail int64) bool {
+	return g.memories >= FoldAt || tail >= MaxTail || g.bytes >= MaxText
+}
+
+// FoldsLater reports whether the tail that the change leaves is folded in the background.
+func (g Growth) FoldsLater(tail int64) bool {
+	return tail >= FoldAt || g.isLong && tail > 0
+}
+
 // Document is a memory in the index: its entry and its terms.
 type Document struct {
 	Entry rank.Entry
@@ -80,12 +103,25 @@ func (l Lists) AddExtra(number int64, text string) {
 	}
 }
 
+// Pack returns the chunks of postings of documents, the first of which has a number, and by their
+// numbers the chunks of their entries.
+func Pack(first int64, docs []Document) (lists Lists, entries map[int64][]byte) {
+	lists, entries = Lists{}, map[int64][]byte{}
+	for i := range docs {
+		seq := first + int64(i)
+		chunk := seq >> EntryBits
+		entries[chunk] = AppendEntry(entries[chunk], docs[i].Entry)
+		lists.AddDocument(seq, docs[i].Terms)
+	}
+	return lists, entries
+}
+
 // Removed are postings to be removed: by their place, the lower bits of the numbers.
 type Removed map[Place]map[uint16]bool
 
-// AddDocument adds the postings of the memory with a number.
-func (r Removed) AddDocument(seq int64, terms []rank.Frequency) {
-	for _, f := range terms {
+// AddDocument adds the postings of a memory by its number.
+func (r Removed) AddDocument(seq int64, m *memory.BaseMemory) {
+	for _, f := range rank.Analyze(m.Content, m.Speaker()).Terms {
 		r.add(Place{f.Term, seq >> PostingBits}, seq)
 	}
 }
@@ -122,11 +158,21 @@ func SortedPlaces[V any](lists map[Place]V) []Place {
 // TextOf returns the text of a snapshot or a meta snapshot by its body.
 func TextOf(kind memory.Kind, body value.Value) (string, error) {
 	if kind == memory.SnapshotID {
-		var x memory.MemorySnapshot
-		err := x.DecodeValue(body)
+		x, err := DecodeSnapshot(body)
 		return x.Text(), err
 	}
-	var x memory.MetaSnapshot
-	err := x.DecodeValue(body)
+	x, err := DecodeMeta(body)
 	return x.Text(), err
+}
+
+// DecodeSnapshot reads the body of a snapshot.
+func DecodeSnapshot(body value.Value) (x memory.MemorySnapshot, err error) {
+	err = x.DecodeValue(body)
+	return x, err
+}
+
+// DecodeMeta reads the body of a meta snapshot.
+func DecodeMeta(body value.Value) (x memory.MetaSnapshot, err error) {
+	err = x.DecodeValue(body)
+	return x, err
 }

@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Source is where [ListMemories] reads: a store makes one for each listing.
@@ -59,6 +60,9 @@ func listOne(which memory.Selection, from Source, yield func(memory.BaseMemory, 
 	}
 }
 
+// ErrStop ends a query whose reader has enough.
+var ErrStop = wording.Errorf("stopped")
+
 // PageSize is how many rows are read at a time.
 const PageSize = 500
 
@@ -84,41 +88,4 @@ func ListPages[T any](read func(after []byte) (page []T, last []byte, err error)
 			after = last
 		}
 	}
-}
-
-// DeleteByUsers deletes of the users of these names, some at a time: remove deletes of the first n
-// of them, and returns n.
-func DeleteByUsers(names []string, progress memory.Progress, remove func(names []string) (n int, d memory.Deleted, err error)) (d memory.Deleted, err error) {
-	for done := 0; done < len(names); {
-		n, some, err := remove(names[done:])
-		if err != nil {
-			return d, err
-		}
-		d.Add(some)
-		done += n
-		if progress != nil {
-			progress.Show(done, len(names))
-		}
-	}
-	return d, nil
-}
-
-// One change deletes of so many users at most, and of none more once it has that many
-// memories: who saves meanwhile does not wait long.
-const (
-	UsersTogether = 256
-	GoneTogether  = 10_000
-)
-
-// SelectTogether returns, for the first of these users, the memories that one change deletes of
-// each; find returns those of one user. total counts them.
-func SelectTogether(names []string, find func(name string) ([]int64, error)) (found [][]int64, total int, err error) {
-	for len(found) < min(len(names), UsersTogether) && total < GoneTogether {
-		rids, err := find(names[len(found)])
-		if err != nil {
-			return found, total, err
-		}
-		found, total = append(found, rids), total+len(rids)
-	}
-	return found, total, nil
 }
