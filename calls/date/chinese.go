@@ -8,10 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// simplified has the characters for times that Chinese texts write in several ways, each
-// followed by the one that the patterns have. Both take as many bytes.
-var simplified = strings.NewReplacer("週", "周", "號", "号", "個", "个", "禮", "礼", "後", "后", "兩", "两", "幾", "几", "過", "过", "這", "这", "〇", "零", "○", "零", "節", "节", "慶", "庆", "聖", "圣", "誕", "诞", "勞", "劳", "動", "动", "兒", "儿", "雙", "双", "國", "国", "婦", "妇", "萬", "万", "長", "长", "間", "间", "黃", "黄", "陽", "阳", "農", "农", "陰", "阴", "舊", "旧", "臘", "腊", "閏", "闰", "點", "点", "與", "与", "從", "从", "來", "来", "開", "开", beginMark, " ", timeMark, " ", hideMark, " ")
-
 const (
 	chineseMany = `(\d{1,4}|[一二三四五六七八九十两几半]{1,3})`
 	chineseWeek = `(?:个?星期|个?礼拜|个?周)`
@@ -76,33 +72,6 @@ func (p point) period(today time.Time) (period Period, ok bool) {
 	return partOfMonth(period, p.monthPart), true
 }
 
-// partOfMonth returns the ten days or so of a month that its part names.
-func partOfMonth(month Period, part string) Period {
-	first, third := month.Start.AddDate(0, 0, 10), month.Start.AddDate(0, 0, 20)
-	switch part {
-	case "初", "上旬":
-		month.End = first
-	case "中旬":
-		month.Start, month.End = first, third
-	default:
-		month.Start = third
-	}
-	return month
-}
-
-// partOfYear returns the months of a year that its part names, or the year.
-func partOfYear(year int, part string, in *time.Location) Period {
-	p := yearPeriod(year, in)
-	months := map[string][2]time.Month{
-		"初": {time.January, 2}, "中": {time.May, 4}, "底": {time.November, 2}, "末": {time.November, 2}, "上半年": {time.January, 6}, "下半年": {time.July, 6},
-	}[part]
-	if months[1] == 0 {
-		return p
-	}
-	start := time.Date(year, months[0], 1, 0, 0, 0, 0, in)
-	return Period{start, start.AddDate(0, int(months[1]), 0), Month}
-}
-
 // chineseSpan returns the time from one point to another. The second may be a day of the
 // first's month.
 func chineseSpan(g []string, today time.Time) (Period, bool) {
@@ -149,16 +118,6 @@ func monthsSpan(g []string, today time.Time) (Period, bool) {
 	return spanOf(point{year: parseYear(g[1], g[2], today), month: parseMonth(g[3])}, point{month: parseMonth(g[4])}, today)
 }
 
-// dayOfRelativeMonth returns a day or a part of the month that is so many before that of
-// today.
-func dayOfRelativeMonth(back int, part, day string, today time.Time) (Period, bool) {
-	month := monthPeriod(today.Year(), today.Month()-time.Month(back), today.Location())
-	if part != "" {
-		return partOfMonth(month, part), true
-	}
-	return datePeriod(month.Start.Year(), month.Start.Month(), day, today)
-}
-
 // weekdaysOf returns the days from one weekday to another, or one, of the week that is so
 // many before that of today.
 func weekdaysOf(back int, first, last string, today time.Time) (Period, bool) {
@@ -170,12 +129,9 @@ func weekdaysOf(back int, first, last string, today time.Time) (Period, bool) {
 	return p, p.Start.Before(p.End)
 }
 
-// What stands around words that would name a time, and makes them something else: 二十一节, 7号楼,
+// What stands around words that would name a time, and makes them something else: 7号楼,
 // 每月初.
 var (
-	notHolidayAfter = compileLater(`[\d零一二三四五六七八九十第]$`)
-	notMayDayAfter  = compileLater(`[\d零一二三四五六七八九十第周期拜]$`)
-	notMayDayBefore = compileLater(`^[起直个家样定些点下次天共月日号路]`)
 	notDayAfter     = compileLater(`[\da-zA-Z零一二三四五六七八九十百千第.-]$`)
 	notDayBefore    = compileLater(`^(?:[楼线桌院门房店球机车馆厅库口仓井铺床柜窗站台厂字铁选手码人文公]|高速|国道|服务|员工|地块|作品)`)
 	notPartAfter    = compileLater(`[\d零一二三四五六七八九十几每各本整个]$`)
@@ -191,6 +147,7 @@ var (
 	notFractionNear = compileLater(`[\d/.:A-Za-z比例占第-]$`)
 	notFraction     = compileLater(`^(?:[\d/.:%A-Za-z-]| ?(?:的人|杯|勺|茶匙|页|斤|以上|左右|概率))`)
 	notQuarterNear  = compileLater(`[A-Za-z\d第每]$`)
+	notOpenBefore   = compileLater(`^[^\s\p{P}我你他她它咱们的去来做干吃喝买有发说都是在会没还又见看住学写哪谁什怎为和与]`) // 昨天前台说
 	notQuarterMark  = compileLater(`^(?:[\da-zA-Z]| ?[:：.)）])`)
 )
 

@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// The numbers in patterns: digits, or Chinese numerals.
-const number = `(\d{1,4}|[零一二三四五六七八九十百]{1,5})`
-
 // form is one way to write a day. take gets the submatches.
 type form struct {
 	pattern *regexp.Regexp
@@ -110,10 +107,6 @@ var forms = sync.OnceValue(func() []form {
 			}},
 	}
 })
-
-func compileAnchored(pattern string) *regexp.Regexp {
-	return regexp.MustCompile(`^(?:` + pattern + `)`)
-}
 
 // readDay takes a day off the front.
 func (r *reader) readDay() bool {

@@ -19,11 +19,6 @@ var dayParts = map[string][2]int{
 	"morning": {4, 12}, "afternoon": {12, 18}, "evening": {17, 29}, "night": {17, 30},
 }
 
-// isDay reports whether a period is one whole day.
-func (p Period) isDay() bool {
-	return p.Start.AddDate(0, 0, 1).Equal(p.End) && p.Start.Equal(midnight(p.Start))
-}
-
 // partOfDay returns a part of a day. ok is false where the period is not a day.
 func partOfDay(day Period, part string) (p Period, ok bool) {
 	hours, ok := dayParts[strings.ToLower(part)]

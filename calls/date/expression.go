@@ -2,7 +2,6 @@ package date
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -282,11 +281,6 @@ func daysAndMonth(between string) string {
 
 func daysBeforeMonth(g []string, today time.Time) (Period, bool) {
 	return daysPeriod(parseYear(g[5], "", today), cmp.Or(g[2], g[4]), g[1], g[4], g[3], today)
-}
-
-// compilePhrase matches whole words in any case.
-func compilePhrase(words string) *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`)
 }
 
 // mayNameTime reports whether an English text has a word that may name a time, to save

@@ -117,6 +117,13 @@ var (
 	holidayBeside = compileLater(`(?i)\b(?:before|after|since|until|till) (?:the )?$`)
 )
 
+// What stands around the name of a holiday and makes something else of it: 二十一节.
+var (
+	notHolidayAfter = compileLater(`[\d零一二三四五六七八九十第]$`)
+	notMayDayAfter  = compileLater(`[\d零一二三四五六七八九十第周期拜]$`)
+	notMayDayBefore = compileLater(`^[起直个家样定些点下次天共月日号路]`)
+)
+
 var holidayNames = sync.OnceValue(func() []matcher {
 	return []matcher{
 		compilePhrase(englishHolidays),
@@ -124,39 +131,3 @@ var holidayNames = sync.OnceValue(func() []matcher {
 		apart{words: regexp.MustCompile(chineseHolidays), notAfter: notHolidayAfter},
 	}
 })
-
-// edgeDay returns the first or the last day of a period.
-func edgeDay(p Period, isLast bool) Period {
-	if isLast {
-		return calendarDay(p.End.AddDate(0, 0, -1))
-	}
-	return calendarDay(p.Start)
-}
-
-// lastSuchDay returns a day without its month: that of this month, or where this month has not
-// come so far, or has no such day, that of the month before.
-func lastSuchDay(day string, today time.Time) (Period, bool) {
-	p, ok := dayOfRelativeMonth(0, "", day, today)
-	if ok && !p.Start.After(today) && p.Start.Month() == today.Month() {
-		return p, true
-	}
-	return dayOfRelativeMonth(1, "", day, today)
-}
-
-// lastMonthPart returns a part of a month without its name: the last one that has begun.
-func lastMonthPart(part string, today time.Time) (Period, bool) {
-	p, _ := dayOfRelativeMonth(0, part, "", today)
-	if p.Start.After(today) {
-		return dayOfRelativeMonth(1, part, "", today)
-	}
-	return p, true
-}
-
-// lastYearPart returns a part of a year without its number: the last one that has begun.
-func lastYearPart(part string, today time.Time) Period {
-	p := partOfYear(today.Year(), part, today.Location())
-	if p.Start.After(today) {
-		return partOfYear(today.Year()-1, part, today.Location())
-	}
-	return p
-}

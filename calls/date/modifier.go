@@ -13,12 +13,11 @@ const (
 	chineseN    = `(\d{1,3}|[一二三四五六七八九十两几]{1,3})`
 )
 
-// What stands around words that would modify a time, and belongs to others: 昨天前台说, before
-// yesterday's meeting.
+// What stands around words that would modify a time, and belongs to others: before yesterday's
+// meeting.
 var (
-	notOpenBefore = compileLater(`^[^\s\p{P}我你他她它咱们的去来做干吃喝买有发说都是在会没还又见看住学写哪谁什怎为和与]`)
-	notOwned      = compileLater(`^['’]s`)
-	notWeekdayOf  = compileLater(`^[共起直]`) // 第一个星期一共
+	notOwned     = compileLater(`^['’]s`)
+	notWeekdayOf = compileLater(`^[共起直]`) // 第一个星期一共
 )
 
 // modifiers are tried in order, the more exact ones first.
@@ -117,24 +116,6 @@ func openPeriod(p Period, word string) (Period, bool) {
 		return Period{p.End, p.End.AddDate(openYears, 0, 0), Open}, !isOpen
 	}
 	return Period{p.Start, p.End.AddDate(openYears, 0, 0), Open}, !isOpen
-}
-
-// addUnits adds so many units to a time.
-func addUnits(t time.Time, n int, unit string) time.Time {
-	switch unit {
-	case "d":
-		return t.AddDate(0, 0, n)
-	case "w":
-		return t.AddDate(0, 0, 7*n)
-	case "m":
-		return t.AddDate(0, n, 0)
-	}
-	return t.AddDate(n, 0, 0)
-}
-
-// precisionOf returns how exactly a number of units names a time.
-func precisionOf(unit string) Precision {
-	return map[string]Precision{"d": CalendarDay, "w": Relative, "m": Month, "y": Year}[unit]
 }
 
 // besidePeriod returns the day, week, month or year that is the n-th before or after another time.

@@ -282,3 +282,31 @@ func parseMonth(text string) time.Month {
 	}
 	return time.Month(parseNumber(text))
 }
+
+// addUnits adds so many units to a time.
+func addUnits(t time.Time, n int, unit string) time.Time {
+	switch unit {
+	case "d":
+		return t.AddDate(0, 0, n)
+	case "w":
+		return t.AddDate(0, 0, 7*n)
+	case "m":
+		return t.AddDate(0, n, 0)
+	}
+	return t.AddDate(n, 0, 0)
+}
+
+// precisionOf returns how exactly a number of units names a time.
+func precisionOf(unit string) Precision {
+	return map[string]Precision{"d": CalendarDay, "w": Relative, "m": Month, "y": Year}[unit]
+}
+
+func midnight(t time.Time) time.Time {
+	year, month, day := t.Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
+}
+
+// isDay reports whether a period is one whole day.
+func (p Period) isDay() bool {
+	return p.Start.AddDate(0, 0, 1).Equal(p.End) && p.Start.Equal(midnight(p.Start))
+}

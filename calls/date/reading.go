@@ -1,114 +1,10 @@
 package date
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
-	"unicode/utf8"
-)
-
-// matcher is a pattern, or a pattern with conditions on what stands around a match.
-type matcher interface {
-	FindAllStringSubmatchIndex(text string, n int) [][]int
-}
-
-// expression is one way to name a time. Without period and periods, what it matches is a time
-// that is not read, such as next week: no other expression reads a part of it.
-type expression struct {
-	words matcher
-	// period gets the texts of the groups and the midnight of today. ok is false where the words
-	// name no time; a zero Period is a time that is not read.
-	period func(g []string, today time.Time) (p Period, ok bool)
-	// periods does so for words that name several times. read reads one of them, written out.
-	periods func(g []string, read func(string) (Period, bool)) []Period
-}
-
-// modifier makes another time of the one or two that its pattern has, such as a day before them.
-type modifier struct {
-	words matcher
-	// period gets the times, and the texts of the groups that are not times.
-	period func(times []Period, g []string) (p Period, ok bool)
-}
-
-// apart is a pattern that counts only where the text before a match fits after and does not fit
-// notAfter, and the text behind it does not fit notBefore. The first two end with $, notBefore
-// begins with ^. A condition that is nil always holds.
-type apart struct {
-	words                      *regexp.Regexp
-	after, notAfter, notBefore func() *regexp.Regexp
-}
-
-// compileLater returns a function that compiles a pattern when it is first called: most runs
-// of the program read no dates.
-func compileLater(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-}
-
-// maxAround is the number of bytes that are looked at before a match.
-const maxAround = 12
-
-// FindAllStringSubmatchIndex is that of the words. A match that does not count hides no other
-// that begins in it.
-func (a apart) FindAllStringSubmatchIndex(text string, n int) [][]int {
-	all := a.words.FindAllStringSubmatchIndex(text, n)
-	for i := 0; i < len(all); i++ {
-		m := all[i]
-		if a.holds(text, m) {
-			continue
-		}
-		all = slices.Delete(all, i, i+1)
-		from, until := m[0]+lengthOfWord(text[m[0]:]), len(text)
-		if i < len(all) {
-			until = all[i][0]
-		}
-		next := a.words.FindStringSubmatchIndex(text[from:])
-		if len(next) > 0 && from+next[1] <= until {
-			all = slices.Insert(all, i, shiftMatch(next, from))
-		}
-		i--
-	}
-	return all
-}
-
-// holds reports whether a match fits what stands around it.
-func (a apart) holds(text string, m []int) bool {
-	before, behind := text[max(0, m[0]-maxAround):m[0]], text[m[1]:]
-	isAfter := a.after == nil || a.after().MatchString(before)
-	isWrong := a.notAfter != nil && a.notAfter().MatchString(before) || a.notBefore != nil && a.notBefore().MatchString(behind)
-	return isAfter && !isWrong
-}
-
-// lengthOfWord returns the length of the English word or the character that a text begins with.
-func lengthOfWord(text string) int {
-	n := strings.IndexFunc(text, func(r rune) bool { return !isWordByte(r) })
-	if n > 0 {
-		return n
-	}
-	_, size := utf8.DecodeRuneInString(text)
-	return max(size, 1)
-}
-
-func shiftMatch(m []int, by int) []int {
-	for i := range m {
-		if m[i] >= 0 {
-			m[i] += by
-		}
-	}
-	return m
-}
-
-// What stands in a text for each byte of a time that was read: the first, the others. The third
-// is for times that are not read.
-const (
-	beginMark = "\x01"
-	timeMark  = "\x02"
-	hideMark  = "\x03"
-	marks     = beginMark + timeMark + hideMark
-	// namedTime matches a time that was read.
-	namedTime = `(` + beginMark + timeMark + `*)`
 )
 
 // reading is a text of which the times are read, one after the other. One goroutine uses it.
@@ -187,23 +83,6 @@ func (r *reading) read(all []expression) {
 			}
 		}
 	}
-}
-
-// inYear reads a time in the year that words name, such as two years ago. withYear returns how the time
-// is written with the number of the year.
-func inYear(words string, withYear func(year string) string, read func(string) (Period, bool)) []Period {
-	year, ok := read(words)
-	if !ok {
-		return nil
-	}
-	if !year.Start.AddDate(1, 0, 0).Equal(year.End) { // a few years ago
-		return []Period{year}
-	}
-	p, ok := read(withYear(year.Start.Format("2006")))
-	if !ok {
-		return nil
-	}
-	return []Period{p}
 }
 
 // noteOne notes what an expression returned: a time, or the zero Period for one that is not read.
@@ -292,15 +171,4 @@ func (r *reading) blank(text string) string {
 		}
 	}
 	return string(b)
-}
-
-// submatches returns the texts of the groups of a match, "" for those without one.
-func submatches(text string, match []int) []string {
-	groups := make([]string, len(match)/2)
-	for i := range groups {
-		if match[2*i] >= 0 {
-			groups[i] = text[match[2*i]:match[2*i+1]]
-		}
-	}
-	return groups
 }
