@@ -99,9 +99,11 @@ var layers = map[string][]string{
 	"scheduler/flowtest/calibrate": {"scheduler/flowtest/check", "scheduler/flowtest/result", "scheduler/flowtest/stat", "calls", "calls/schema", "llm/value"},
 	"scheduler/flowtest/stat":      {}, // numbers in, numbers out
 	// Checks look at what a run has left: they know no engine.
-	"scheduler/flowtest/check": {"scheduler/explain", "scheduler/flow", "scheduler/flowtest/result", "scheduler/journal", "calls", "calls/ask", "calls/memory/rank", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
+	"scheduler/flowtest/check":        {"scheduler/explain", "scheduler/flow", "scheduler/flowtest/check/naming", "scheduler/flowtest/files", "scheduler/flowtest/result", "scheduler/journal", "calls", "calls/ask", "calls/memory/rank", "calls/schema", "llm", "llm/prompt", "llm/value/...", "plugins"},
+	"scheduler/flowtest/check/naming": {"scheduler/explain", "scheduler/flow", "scheduler/flowtest/files", "calls", "llm/value"},
+	"scheduler/flowtest/files":        {"calls", "llm/value/..."},
 	// Test files are read like flows, and run by another package.
-	"scheduler/flowtest/suite": {"scheduler/flow", "scheduler/flowtest/check", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm/prompt", "llm/scripted", "llm/value/..."},
+	"scheduler/flowtest/suite": {"scheduler/flow", "scheduler/flowtest/check", "scheduler/flowtest/files", "scheduler/flowtest/result", "scheduler/flowtest/stat", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm/prompt", "llm/scripted", "llm/value/..."},
 	// Files of other programs become ours: a package for each kind.
 	"scheduler/importer":      {"calls", "llm/value", "llm/value/yaml"},
 	"scheduler/importer/...":  {"scheduler/importer", "calls", "llm/prompt", "llm/value", "llm/value/yaml"},

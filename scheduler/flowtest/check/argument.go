@@ -4,8 +4,8 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
-	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/check/naming"
 )
 
 // argument is what a matcher is given: its value, and the keys beside it that belong to it. Parsing
@@ -38,13 +38,19 @@ func (a *argument) reportf(below, format string, args ...any) {
 
 // knowsStep reports whether each flow of the file can have a step, and adds a problem where one cannot.
 func (a *argument) knowsStep(below, id string) bool {
-	for _, f := range a.scope.Flows {
-		if known, ok := explain.MayRun(f, id); !ok {
-			a.report(below, wording.Say("the flow %s has no step %q", f.Name, id), nearHint(id, known))
-			return false
-		}
+	message, hint, isUnknown := a.scope.unknownStep(id)
+	if isUnknown {
+		a.report(below, message, hint)
 	}
-	return true
+	return !isUnknown
+}
+
+// holds reports whether nothing is wrong with a name, and adds the problem where something is.
+func (a *argument) holds(below string, wrong *naming.Problem) bool {
+	if wrong != nil {
+		a.report(below, wrong.Message, wrong.Hint)
+	}
+	return wrong == nil
 }
 
 // take returns the argument of a key that belongs to the matcher, and whether it is there.
@@ -63,14 +69,8 @@ func (a *argument) hasSecret(mask func(text string) string) bool {
 	if mask == nil {
 		return false
 	}
-	isFound := false
-	look := func(_ string, v value.Value) {
-		text, isText := v.Str()
-		isFound = isFound || isText && mask(text) != text
-	}
-	eachMember(a.value, look)
-	eachMember(value.OfMap(a.beside), look)
-	return isFound
+	isSecret := func(text string) bool { return mask(text) != text }
+	return hasTextLike(a.value, isSecret) || hasTextLike(value.OfMap(a.beside), isSecret)
 }
 
 // need notes evidence of others that the matcher compares with.
@@ -91,4 +91,26 @@ func decode[T any](a *argument, s *schema.Schema) (t T, ok bool) {
 		return t, false
 	}
 	return t, true
+}
+
+// isGiven reports a text that is empty: every text contains it.
+func isGiven(a *argument, text string) bool {
+	if text == "" {
+		a.reportf("", "the text is empty, and every text contains that")
+	}
+	return text != ""
+}
+
+// areGiven is isGiven of a list.
+func areGiven(a *argument, texts []string) bool {
+	if len(texts) == 0 {
+		a.reportf("", "the list is empty")
+		return false
+	}
+	for _, text := range texts {
+		if !isGiven(a, text) {
+			return false
+		}
+	}
+	return true
 }

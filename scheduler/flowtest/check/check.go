@@ -120,12 +120,6 @@ func (c *Check) isAsked(ctx context.Context, e *Evidence) (asked bool, failed *v
 	return asked, nil
 }
 
-// notBooleanText returns the message for a when that is not a boolean: as in Python, any text would be true, "false" as well.
-func notBooleanText(v value.Value) (message, hint wording.Text) {
-	return wording.Say("when must be true or false, not %s", value.Truncate(v.JSON(), maxShown)),
-		wording.Say("compare it with something: when: \"{{ row.kind == 'long' }}\"")
-}
-
 // decide returns what all matchers found: the first that failed, else the first that could not be
 // decided, else a pass. Its score is the lowest.
 func (c *Check) decide(ctx context.Context, of *subject) *verdict {
@@ -150,66 +144,4 @@ func lowest(a, b *float64) *float64 {
 		return b
 	}
 	return a
-}
-
-// verdict is what a matcher found of a subject.
-type verdict struct {
-	outcome       result.Outcome
-	score         *float64 // nil: 1 or 0
-	message, hint wording.Text
-	piece         pieceRef // nil: none
-	diff          string
-	judge         *result.Judge
-	// isUnfit: the subject is nothing that the matcher can look at, so that its opposite does not hold either.
-	isUnfit bool
-}
-
-func pass() *verdict { return &verdict{outcome: result.Pass} }
-
-// failf returns a fail with a fact.
-func failf(format string, args ...any) *verdict {
-	return &verdict{outcome: result.Fail, message: wording.Say(format, args...)}
-}
-
-// unfitf returns a fail of a subject that the matcher cannot look at. It fails below not too.
-func unfitf(format string, args ...any) *verdict {
-	v := failf(format, args...)
-	v.isUnfit = true
-	return v
-}
-
-// errorf returns that something could not be decided.
-func errorf(format string, args ...any) *verdict {
-	return &verdict{outcome: result.Error, message: wording.Say(format, args...)}
-}
-
-// withHint adds the remedy.
-func (v *verdict) withHint(format string, args ...any) *verdict {
-	v.hint = wording.Say(format, args...)
-	return v
-}
-
-// inCase adds that a verdict is on another case.
-func (v *verdict) inCase(name string) *verdict {
-	v.message = wording.Say("the case %q: %s", name, v.message)
-	return v
-}
-
-func (v *verdict) withScore(score float64) *verdict {
-	v.score = &score
-	return v
-}
-
-// fill returns the result with what was found.
-func (v *verdict) fill(found result.Check, language string) result.Check {
-	found.Outcome, found.Score, found.Judge = v.outcome, v.score, v.judge
-	if v.outcome == result.Pass { // what it has to say is for not
-		return found
-	}
-	if v.piece != nil {
-		found.Piece = v.piece(language)
-	}
-	found.Diff = v.diff
-	found.Message, found.Hint = v.message.In(language), v.hint.In(language)
-	return found
 }

@@ -27,8 +27,8 @@
 //
 // # Files
 //
-// parse.go and matcher.go read an item, argument.go the value of a matcher, template.go the templates in
-// it. subject*.go find a subject in an evidence. Each match_*.go has the matchers of a kind, and the list of them;
-// [matchers] joins the lists. A new matcher is one line in such a list, one function, and its row in the
-// suite of matcher_test.go.
+// parse.go reads an item with the helpers of parser.go: its subject (subject.go), its matchers (matchers.go, matcher.go), the value of
+// a matcher (argument.go) and the templates in it (template.go). resolve.go finds a subject in an evidence, with a subject_*.go for each
+// kind. Each match_*.go has the matchers of a kind, and the list of them; [matchers] joins the lists. A new matcher is one line in such
+// a list, one function, and its row in the suite of matcher_test.go.
 package check

@@ -130,3 +130,24 @@ func (e *Evidence) Explain(ctx context.Context, step string) ([]*explain.Explana
 	}
 	return known.prompts, known.err
 }
+
+// other finds other evidence; failed is an error where there is none.
+func (e *Evidence) other(ctx context.Context, need Need) (*Evidence, *verdict) {
+	name := need.Case + need.Flow
+	if e.Other == nil {
+		return nil, errorOf(calls.Errorf(calls.Missing, "there is nothing of %q to compare with", name))
+	}
+	other, err := e.Other(ctx, need)
+	if err != nil {
+		return nil, errorOf(err)
+	}
+	return other, nil
+}
+
+// mask returns a text without its secrets.
+func (s *Services) mask(text string) string {
+	if s.Mask == nil {
+		return text
+	}
+	return s.Mask(text)
+}

@@ -102,3 +102,9 @@ func buildData(want value.Value, a *argument) test {
 		return first
 	}
 }
+
+// eventWant is an event as a check names it: its type, or {event, step}.
+type eventWant struct {
+	Event string `json:"event" doc:"The type of the event."`
+	Step  string `json:"step,omitempty" doc:"The step that it is of."`
+}

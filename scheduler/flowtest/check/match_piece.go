@@ -32,60 +32,10 @@ func provenanceMatchers() []matcher {
 	}
 }
 
-// placeWant is where in a prompt a piece is.
-type placeWant struct {
-	Role    string `json:"role,omitempty" doc:"The role of its message."`
-	Message *int   `json:"message,omitempty" doc:"The index of its message, from 0; from the end, -1 is the last."`
-}
-
-// placeOf reads the key in.
-func placeOf(a *argument) (placeWant, bool) {
-	other, ok := a.take("in")
-	if !ok {
-		return placeWant{}, true
-	}
-	want, ok := decode[placeWant](other, schema.MustFor[placeWant]())
-	return want, ok && checkRole(other, "/role", want.Role)
-}
-
-// holds reports whether a message is the place.
-func (w placeWant) holds(e *explain.Explanation, message int) bool {
-	if w.Role != "" && roleAt(e, message) != w.Role {
-		return false
-	}
-	isMessage := message < len(e.Messages)
-	return w.Message == nil || isMessage && (*w.Message == message || *w.Message == message-len(e.Messages))
-}
-
-// text returns the place as messages name it.
-func (w placeWant) text() wording.Text {
-	if w.Message == nil {
-		return wording.Say("a message of the role %s", w.Role)
-	}
-	if w.Role == "" {
-		return wording.Say("message %d", *w.Message)
-	}
-	return wording.Say("message %d of the role %s", *w.Message, w.Role)
-}
-
 // includesWant is a piece that is in a prompt.
 type includesWant struct {
 	selector
 	MinTokens int `json:"min_tokens,omitempty" min:"1" doc:"What all such pieces cost at least, in tokens."`
-}
-
-// checkSelector reports a selector that names every piece, or what no piece has.
-func checkSelector(a *argument, below string, s selector) bool {
-	return checkPart(a, below, s) && checkSource(a, below+"/source", s.Source)
-}
-
-// checkPart is checkSelector without the source.
-func checkPart(a *argument, below string, s selector) bool {
-	if s.isEmpty() {
-		a.report(below, wording.Say("it names no piece"), wording.Say("give kind, name or source"))
-		return false
-	}
-	return checkKind(a, below+"/kind", s.Kind) && checkName(a, below+"/name", s)
 }
 
 func buildIncludes(want includesWant, a *argument) test {
@@ -183,7 +133,7 @@ func distinct(names []string) (kept []string) {
 }
 
 func buildLeavesOut(want selector, a *argument) test {
-	if !checkPart(a, "", want) || !checkInput(a, "/source", want.Source) { // the name of what is left out may be a source too
+	if !checkPart(a, "", want) || !a.holds("/source", a.scope.knownNames().CheckInput(want.Source)) { // the name of what is left out may be a source too
 		return nil
 	}
 	because, ok := becauseOf(a)

@@ -69,16 +69,6 @@ func (s *subject) otherPrompt(ctx context.Context, need Need) (*subject, *verdic
 	return same, nil
 }
 
-// mockedPrompt returns the verdict on a prompt of a step that got its output from a mock, so that no request was made; nil for any other.
-func (s *subject) mockedPrompt() *verdict {
-	step := s.lastPrompt().Step
-	if got := s.of.Record.Step(step); got == nil || !got.IsGiven {
-		return nil
-	}
-	return errorf("cannot be decided: the step %s is mocked, so that nothing was sent", step).
-		withHint("stop before the answer with until, or give the answer under llm")
-}
-
 // headDifference tells in what the prompts of two pieces of evidence differ before their messages; "" where they do not.
 func headDifference(e, other *Evidence, prompt, otherPrompt *explain.Explanation) wording.Text {
 	if e.Provider != other.Provider {

@@ -182,11 +182,11 @@ type confinedWant struct {
 }
 
 func buildConfined(want confinedWant, a *argument) test {
-	if !checkSource(a, "/source", want.Source) {
+	if !a.holds("/source", a.scope.knownNames().CheckSource(a.subject.step, want.Source)) {
 		return nil
 	}
 	for i, role := range want.Roles {
-		if !checkRole(a, "/roles/"+value.OfInt(int64(i)).JSON(), role) {
+		if !a.holds("/roles/"+value.OfInt(int64(i)).JSON(), a.scope.knownNames().CheckRole(role)) {
 			return nil
 		}
 	}

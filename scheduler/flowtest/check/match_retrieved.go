@@ -135,25 +135,6 @@ func buildRecall(want atWant, a *argument) test {
 	})
 }
 
-// boundWant is a bound from 0 to 1, written as {min: 0.5} or as the number.
-type boundWant struct{ Min float64 }
-
-// JSONSchema returns the schema of both forms.
-func (boundWant) JSONSchema() value.Value {
-	number := value.OfMap(value.Pairs("type", "number", "minimum", 0, "maximum", 1))
-	return value.OfMap(value.Pairs("anyOf", value.OfList(number, value.OfMap(value.Pairs(
-		"type", "object", "additionalProperties", false, "required", []string{"min"}, "properties", value.OfMap(value.Pairs("min", number)),
-	)))))
-}
-
-// DecodeValue reads both forms.
-func (w *boundWant) DecodeValue(v value.Value) error {
-	if inner, ok := v.Get("min"); ok {
-		v = inner
-	}
-	return value.Decode(v, &w.Min)
-}
-
 func buildMRR(want boundWant, a *argument) test {
 	relevant, ok := relevantOf(a)
 	if !ok {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -134,46 +133,6 @@ func buildError(want errorWant, a *argument) test {
 		return pass()
 	}
 }
-
-// rangeWant are bounds of a number; a number is the upper one.
-type rangeWant struct{ Min, Max *float64 }
-
-// JSONSchema returns the schema of both forms.
-func (rangeWant) JSONSchema() value.Value {
-	number := value.OfMap(value.Pairs("type", "number", "minimum", 0))
-	return value.OfMap(value.Pairs("anyOf", value.OfList(number, value.OfMap(value.Pairs(
-		"type", "object", "additionalProperties", false, "minProperties", 1, "properties", value.OfMap(value.Pairs("min", number, "max", number)),
-	)))))
-}
-
-// DecodeValue reads both forms.
-func (w *rangeWant) DecodeValue(v value.Value) error {
-	if n, ok := v.Float(); ok {
-		w.Max = &n
-		return nil
-	}
-	var bounds struct {
-		Min *float64 `json:"min"`
-		Max *float64 `json:"max"`
-	}
-	err := value.Decode(v, &bounds)
-	w.Min, w.Max = bounds.Min, bounds.Max
-	return cmp.Or(err, checkBounds(w.Min, w.Max))
-}
-
-// verdictOf compares a number with the bounds.
-func (w rangeWant) verdictOf(n float64, unit string) *verdict {
-	if w.Max != nil && n > *w.Max {
-		return failf("it is %s %s, more than %s", decimal(n), wording.Of(unit), decimal(*w.Max))
-	}
-	if w.Min != nil && n < *w.Min {
-		return failf("it is %s %s, less than %s", decimal(n), wording.Of(unit), decimal(*w.Min))
-	}
-	return pass()
-}
-
-// decimal writes a number without an exponent.
-func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func buildRunWarnings(want countWant, _ *argument) test {
 	return func(_ context.Context, of *subject) *verdict {

@@ -71,14 +71,6 @@ func buildSnapshot(want snapshotWant, a *argument) test {
 	}
 }
 
-// mask returns a text without its secrets.
-func (s *Services) mask(text string) string {
-	if s.Mask == nil {
-		return text
-	}
-	return s.Mask(text)
-}
-
 // snapshotText returns what a snapshot keeps of the subject.
 func (s *subject) snapshotText() string {
 	if s.kind != promptSubject {

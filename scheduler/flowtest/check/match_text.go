@@ -72,28 +72,6 @@ func buildContainsAny(want []string, a *argument) test {
 	return containsTest(a, want, false)
 }
 
-// isGiven reports a text that is empty: every text contains it.
-func isGiven(a *argument, text string) bool {
-	if text == "" {
-		a.reportf("", "the text is empty, and every text contains that")
-	}
-	return text != ""
-}
-
-// areGiven is isGiven of a list.
-func areGiven(a *argument, texts []string) bool {
-	if len(texts) == 0 {
-		a.reportf("", "the list is empty")
-		return false
-	}
-	for _, text := range texts {
-		if !isGiven(a, text) {
-			return false
-		}
-	}
-	return true
-}
-
 // containsTest looks for all, or any, of the texts.
 func containsTest(a *argument, want []string, all bool) test {
 	fold, ok := foldOf(a)

@@ -1,89 +1,14 @@
 package check
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
-	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/jsonc"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow"
 )
-
-// Scope is where an item is parsed: what it may name. The reader of a test file makes it; it is only read.
-type Scope struct {
-	// File is the test file as positions show it, Dir the folder that !file starts from; "" allows
-	// no files.
-	File, Dir string
-	// Root is that of the project, see [Folder].
-	Root string
-	// At returns the place of a byte of the text of a scalar, or of any node with 0; nil: that of
-	// the node.
-	At func(n *yaml.Node, offset int) flow.Position
-	// Flows are those that the case may run: each must have the steps that the item names. Without any,
-	// steps are not looked at.
-	Flows []*flow.Flow
-	// Cases are the names of the cases of the file, Columns those of the dataset; nil: they are
-	// not looked at.
-	Cases   []string
-	Columns []string
-	// PluginChecks are the names of the checks of plugins.
-	PluginChecks []string
-	// Registry has the variables that plugins declare; nil: they are not looked at.
-	Registry *calls.Registry
-
-	once  sync.Once
-	names *sourceNames // set by once
-}
-
-// stepIDs lists the steps that all flows have; nil where flows are not known.
-func (s *Scope) stepIDs() (ids []string) {
-	if len(s.Flows) == 0 {
-		return nil
-	}
-	for _, step := range s.Flows[0].Steps {
-		if !slices.ContainsFunc(s.Flows[1:], func(f *flow.Flow) bool { _, ok := f.Step(step.ID); return !ok }) {
-			ids = append(ids, step.ID)
-		}
-	}
-	return ids
-}
-
-// inputNames lists the inputs that the flows declare; nil where one takes any.
-func (s *Scope) inputNames() (names []string) {
-	for _, f := range s.Flows {
-		properties, ok := f.Inputs.Doc().Get("properties")
-		if !ok {
-			return nil
-		}
-		for _, name := range properties.Map().Keys() {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
-// parser reads one item.
-type parser struct {
-	scope    *Scope
-	item     *yaml.Node
-	subject  *parsedSubject // nil until it is read
-	problems flow.Problems
-	needs    []Need
-	memories []Memory
-	// literals are the values of nodes with !raw or !file.
-	literals map[*yaml.Node]value.Value
-}
-
-// itemKeys are the keys that every item may have, beside its subject and matchers.
-var itemKeys = []string{"name", "metric", "weight", "when", "not"}
 
 // Parse reads an item of expect. It returns all that is wrong with it, each with its place; the check is nil
 // then. Values of matchers may have templates over the names value, outputs, steps, prompt, row, inputs
@@ -128,22 +53,6 @@ func (p *parser) parse() *Check {
 	return c
 }
 
-// member is a member of a mapping.
-type member struct {
-	name       string
-	key, value *yaml.Node
-}
-
-// members returns the members of a mapping by their keys.
-func (p *parser) members(n *yaml.Node) map[string]member {
-	all := map[string]member{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := yaml.Resolve(n.Content[i])
-		all[key.Value] = member{key.Value, n.Content[i], n.Content[i+1]}
-	}
-	return all
-}
-
 // parseCommon reads name, metric, weight and when.
 func (p *parser) parseCommon(c *Check, keys map[string]member) {
 	c.Name, c.Metric = p.text(keys, "name"), p.text(keys, "metric")
@@ -160,19 +69,6 @@ func (p *parser) parseCommon(c *Check, keys map[string]member) {
 	}
 }
 
-// text reads a key that is a text.
-func (p *parser) text(keys map[string]member, key string) string {
-	m, ok := keys[key]
-	if !ok {
-		return ""
-	}
-	text, isText := p.valueOf(m.value).Str()
-	if !isText || text == "" {
-		p.report(m.value, wording.Say("%s must be a text", key), wording.Text{})
-	}
-	return text
-}
-
 // parseNot reads the matchers under not.
 func (p *parser) parseNot(of *parsedSubject, n *yaml.Node) []*parsedMatcher {
 	node := yaml.Resolve(n)
@@ -187,163 +83,106 @@ func (p *parser) parseNot(of *parsedSubject, n *yaml.Node) []*parsedMatcher {
 	return p.parseMatchers(of, list, true)
 }
 
-// readValues takes the tags !raw and !file out of the item, and reports what no value can be made of.
-func (p *parser) readValues() bool {
-	p.readTags(p.item, 0)
-	if len(p.problems) > 0 {
-		return false
-	}
-	if _, err := yaml.Value(p.untagged(p.item)); err != nil {
-		p.reportYAML(err)
-		return false
-	}
-	return true
-}
-
-func (p *parser) readTags(n *yaml.Node, depth int) {
-	n = yaml.Resolve(n)
-	switch n.Tag {
-	case "!raw":
-		v, err := yaml.Value(yaml.WithoutTag(n))
-		if err != nil {
-			p.reportYAML(err)
+// matcherNodes lists the members of the item that are matchers, or belong to one, in the order of the file.
+func (s *parsedSubject) matcherNodes(p *parser) (list []member) {
+	own := append(slices.Clone(itemKeys), string(s.kind))
+	own = append(own, s.kind.keys()...)
+	for i := 0; i+1 < len(p.item.Content); i += 2 {
+		name := yaml.Resolve(p.item.Content[i]).Value
+		if !slices.Contains(own, name) {
+			list = append(list, member{name, p.item.Content[i], p.item.Content[i+1]})
 		}
-		p.literals[n] = v
-		return
-	case "!file":
-		p.literals[n] = p.readFile(n)
-		return
 	}
-	for _, c := range n.Content {
-		p.readTags(c, depth+1)
-	}
+	return append(s.runKeys, list...)
 }
 
-// untagged returns a copy of a tree whose literal nodes are empty texts.
-func (p *parser) untagged(n *yaml.Node) *yaml.Node {
-	n = yaml.Resolve(n)
-	if _, isLiteral := p.literals[n]; isLiteral {
-		return &yaml.Node{Kind: yaml.Scalar, Tag: "!!str", Line: n.Line, Column: n.Column}
-	}
-	c := *n
-	c.Content = make([]*yaml.Node, len(n.Content))
-	for i := range n.Content {
-		c.Content[i] = p.untagged(n.Content[i])
-	}
-	return &c
-}
-
-// readFile returns the content of a file beside the test file: data, or text.
-func (p *parser) readFile(n *yaml.Node) value.Value {
-	path := filepath.FromSlash(n.Value)
-	if p.scope.Dir == "" || !filepath.IsLocal(path) {
-		p.report(n, wording.Say("!file %s leads out of the folder of the test file", n.Value), wording.Say("keep the file beside the test file, or in a folder below it"))
-		return value.Value{}
-	}
-	_, content, err := Folder{Dir: p.scope.Dir, Root: p.scope.Root}.Read(path)
-	if err != nil {
-		p.report(n, wording.Say("cannot read the file: %w", err), FolderHint(err))
-		return value.Value{}
-	}
-	v, err := parseData(path, content)
-	if err != nil {
-		p.report(n, wording.Say("%s:%v", n.Value, err), wording.Text{})
-	}
-	return v
-}
-
-// parseData reads data by the extension of its file; what is not JSON or YAML is text.
-func parseData(path string, content []byte) (value.Value, error) {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".json", ".jsonc":
-		doc, err := jsonc.Parse(content)
-		if err != nil {
-			return value.Value{}, err
+// parseSubject finds the subject of the item; nil where it has none that can be read.
+func (p *parser) parseSubject(keys map[string]member) *parsedSubject {
+	var found []member
+	kind := noSubject
+	for _, k := range subjectKinds() {
+		m, ok := keys[string(k)]
+		if belongs := slices.Contains(kind.keys(), string(k)); belongs || !ok {
+			continue
 		}
-		return doc.Value, nil
-	case ".yaml", ".yml":
-		return yaml.ParseValue(content)
-	}
-	return value.OfString(strings.TrimPrefix(string(content), "\ufeff")), nil
-}
-
-// valueOf returns the value of a node, in which templates are texts.
-func (p *parser) valueOf(n *yaml.Node) value.Value {
-	n = yaml.Resolve(n)
-	if v, ok := p.literals[n]; ok {
-		return v
-	}
-	switch n.Kind {
-	case yaml.Sequence:
-		items := make([]value.Value, len(n.Content))
-		for i, c := range n.Content {
-			items[i] = p.valueOf(c)
+		found = append(found, m)
+		if kind == noSubject {
+			kind = k
 		}
-		return value.OfList(items...)
-	case yaml.Mapping:
-		m := value.NewMap(len(n.Content) / 2)
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			m.Set(yaml.Resolve(n.Content[i]).Value, p.valueOf(n.Content[i+1]))
+	}
+	if len(found) > 1 {
+		p.report(found[1].key, wording.Say("a check has one subject, and %s is one already", found[0].name), wording.Say("write a check of its own for %s", found[1].name))
+		return nil
+	}
+	_, hasThat := keys["that"]
+	if len(found) == 0 && !hasThat {
+		p.reportNoSubject()
+		return nil
+	}
+	s := &parsedSubject{kind: kind}
+	before := len(p.problems)
+	p.readSubject(s, keys)
+	if len(p.problems) > before {
+		return nil
+	}
+	return s
+}
+
+// reportNoSubject reports an item without a subject, and a key that was probably meant to be one.
+func (p *parser) reportNoSubject() {
+	names := make([]string, 0, len(subjectKinds()))
+	for _, k := range subjectKinds() {
+		names = append(names, string(k))
+	}
+	for i := 0; i+1 < len(p.item.Content); i += 2 {
+		key := yaml.Resolve(p.item.Content[i])
+		if near := value.Nearest(key.Value, names); near != "" && len(subjectsOf(key.Value)) == 0 && !slices.Contains(itemKeys, key.Value) {
+			p.report(p.item.Content[i], wording.Say("unknown subject %q", key.Value), nearHint(key.Value, names))
+			return
 		}
-		return value.OfMap(m)
 	}
-	v, _ := yaml.Value(n) // readValues has read it
-	return v
+	p.report(p.item, wording.Say("the check has no subject"), wording.Say("there are %s; or write that: with an expression", strings.Join(names, ", ")))
 }
 
-// positionIn returns the place of a byte of the text of a node.
-func (p *parser) positionIn(n *yaml.Node, offset int) flow.Position {
-	if p.scope.At != nil {
-		return p.scope.At(n, offset)
-	}
-	pos := flow.Position{File: p.scope.File, Line: n.Line, Col: n.Column}
-	if n.Style&(yaml.Literal|yaml.Folded) != 0 || strings.Contains(n.Value, "\n") || offset == 0 {
-		return pos
-	}
-	if n.Style&(yaml.DoubleQuoted|yaml.SingleQuoted) != 0 {
-		pos.Col++
-	}
-	pos.Col += len([]rune(n.Value[:min(offset, len(n.Value))]))
-	return pos
-}
-
-func (p *parser) report(n *yaml.Node, message, hint wording.Text) {
-	p.problems = append(p.problems, flow.NewProblem(p.positionIn(n, 0), message, hint))
-}
-
-// reportYAML reports an error of the package yaml at its own place.
-func (p *parser) reportYAML(err error) {
-	at := p.positionIn(p.item, 0)
-	message := wording.OfError(err)
-	if wrong, ok := err.(*yaml.Error); ok { //nolint:errorlint // the package returns it as it is
-		at.Line, at.Col = wrong.Line, wrong.Col
-		text, hint := wrong.Text()
-		p.problems = append(p.problems, flow.NewProblem(at, text, hint))
+// readSubject reads what the key of the subject, and those beside it, have.
+func (p *parser) readSubject(s *parsedSubject, keys map[string]member) {
+	if s.kind == noSubject {
 		return
 	}
-	p.problems = append(p.problems, flow.NewProblem(at, message, wording.Text{}))
-}
-
-// reportTemplate reports an error of a template.
-func (p *parser) reportTemplate(n *yaml.Node, err error) {
-	at := p.positionIn(n, 0)
-	v := errorOf(err)
-	if wrong, ok := err.(*prompt.Error); ok { //nolint:errorlint // the package returns it as it is
-		at.Line, at.Col = wrong.Line, wrong.Col
+	m := keys[string(s.kind)]
+	if s.kind == runSubject {
+		p.readRun(s, m)
+		return
 	}
-	p.problems = append(p.problems, flow.NewProblem(at, v.message, v.hint))
+	text, ok := p.valueOf(m.value).Str()
+	if !ok || text == "" {
+		p.report(m.value, wording.Say("%s must name what it is about, as a text", string(s.kind)), wording.Text{})
+		return
+	}
+	s.text = text
+	switch s.kind {
+	case outputSubject:
+		p.readOutputPath(s, m.value)
+	case stepSubject:
+		p.readStepPath(s, m.value)
+	case requestSubject:
+		p.readRequest(s, m.value)
+	case eventSubject:
+		p.readEvent(s, m.value, keys)
+	default:
+		s.step = text
+		p.checkStep(m.value, text)
+	}
+	if round, ok := keys["round"]; ok && slices.Contains(s.kind.keys(), "round") {
+		p.readRound(s, round.value)
+	}
 }
 
-func newProblem(at flow.Position, message, hint wording.Text) flow.Problem {
-	return flow.NewProblem(at, message, hint)
-}
-
-// unknownName returns the problem of a name that is not among those known.
-func unknownName(at flow.Position, format, name string, known []string) flow.Problem {
-	return newProblem(at, wording.Say(format, name), nearHint(name, known))
-}
-
-// nearHint names the one of the known that was probably meant, or lists them.
-func nearHint(name string, known []string) wording.Text {
-	return wording.Of(value.DidYouMeanOrList(name, known))
+func (p *parser) readRound(s *parsedSubject, n *yaml.Node) {
+	v := p.valueOf(n)
+	number, ok := v.Int()
+	if !ok || number < 1 {
+		p.report(n, wording.Say("round must be a whole number from 1, not %s", value.Truncate(v.JSON(), 40)), wording.Text{})
+	}
+	s.round = int(number)
 }

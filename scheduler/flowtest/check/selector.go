@@ -1,8 +1,6 @@
 package check
 
 import (
-	"path"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -10,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/flowtest/check/naming"
 )
 
 // selector names pieces of a prompt. What is "" does not matter.
@@ -66,56 +65,15 @@ func nameFits(s *explain.Source, name string) bool {
 	if own == "" {
 		own = s.Step
 	}
-	isPath := strings.Contains(name, "/") && matchesPath(name, s.Path)
-	return matchesName(name, own) || isPath || matchesName(name, s.Path)
+	isPath := strings.Contains(name, "/") && naming.MatchesPath(name, s.Path)
+	return naming.Matches(name, own) || isPath || naming.Matches(name, s.Path)
 }
 
 // coversLeftOut reports whether a piece that was left out is one of those.
 func (s selector) coversLeftOut(l *explain.LeftOut) bool {
 	kindFits := s.Kind == "" || l.Kind == s.Kind
-	sourceFits := s.Source == "" || matchesName(s.Source, l.Name) || matchesName(s.Source, l.Step)
-	return kindFits && sourceFits && (s.Name == "" || matchesName(s.Name, l.Name))
-}
-
-// matchesName reports whether a name fits a pattern, in which * stands for any text.
-func matchesName(pattern, name string) bool {
-	if pattern == name {
-		return name != ""
-	}
-	if !strings.Contains(pattern, "*") {
-		return false
-	}
-	parts := strings.Split(pattern, "*")
-	if !strings.HasPrefix(name, parts[0]) {
-		return false
-	}
-	name = name[len(parts[0]):]
-	for _, part := range parts[1 : len(parts)-1] {
-		i := strings.Index(name, part)
-		if i < 0 {
-			return false
-		}
-		name = name[i+len(part):]
-	}
-	return strings.HasSuffix(name, parts[len(parts)-1])
-}
-
-// matchesPath reports whether a pattern is a file: by its name, by its path, or by the end of that. Paths of sources begin at the
-// working directory or at a flow, so that their beginning says nothing.
-func matchesPath(pattern, file string) bool {
-	if file == "" {
-		return false
-	}
-	file = filepath.ToSlash(file)
-	if matchesName(pattern, file) || matchesName(pattern, path.Base(file)) {
-		return true
-	}
-	pattern = strings.TrimPrefix(pattern, "./")
-	if !strings.Contains(pattern, "/") {
-		return false
-	}
-	full, err := filepath.Abs(filepath.FromSlash(file))
-	return err == nil && matchesName("*/"+pattern, filepath.ToSlash(full))
+	sourceFits := s.Source == "" || naming.Matches(s.Source, l.Name) || naming.Matches(s.Source, l.Step)
+	return kindFits && sourceFits && (s.Name == "" || naming.Matches(s.Name, l.Name))
 }
 
 // comesFrom reports whether a text, by its way, has a source in it: as a copy, or as what it was computed from. What a step
@@ -139,12 +97,12 @@ var itemNumber = regexp.MustCompile(`\[\d+\]`)
 // namesStep reports whether a source is a step, one that it runs in, or its call: each is each[3] too, and outer is
 // outer/inner.
 func namesStep(s *explain.Source, source string) bool {
-	if s.Call != "" && matchesName(source, s.Call) {
+	if s.Call != "" && naming.Matches(source, s.Call) {
 		return true
 	}
 	isInside := strings.HasPrefix(s.Step, source+"/") || strings.HasPrefix(s.Step, source+"[")
 	all := itemNumber.ReplaceAllString(s.Step, "")
-	return matchesName(source, s.Step) || isInside || matchesName(source, all) || strings.HasPrefix(all, source+"/")
+	return naming.Matches(source, s.Step) || isInside || naming.Matches(source, all) || strings.HasPrefix(all, source+"/")
 }
 
 // isOrigin reports whether the beginning of a way is a source.
@@ -167,7 +125,7 @@ func isOrigin(s *explain.Source, source string) bool {
 	case explain.SourceStep:
 		return namesStep(s, source)
 	case explain.SourceFlow:
-		return matchesPath(source, s.File)
+		return naming.MatchesPath(source, s.File)
 	}
 	return isBelow(s.Name, source) || isStation(s, source)
 }
@@ -247,10 +205,10 @@ func (f *found) undecided(source string) *verdict {
 // isStation reports whether a station after the origin is a source: a file that a step has read, or a step that
 // has put the text in.
 func isStation(s *explain.Source, source string) bool {
-	if matchesPath(source, s.Path) {
+	if naming.MatchesPath(source, s.Path) {
 		return true
 	}
-	return s.Kind == explain.SourcePart && (matchesName(source, s.Step) || matchesName(source, s.Part))
+	return s.Kind == explain.SourcePart && (naming.Matches(source, s.Step) || naming.Matches(source, s.Part))
 }
 
 // isBelow reports whether a name is that of a source, of something in it, or of all that it is a part of.
@@ -260,7 +218,7 @@ func isBelow(name, source string) bool {
 	}
 	inside := strings.HasPrefix(name, source+".") || strings.HasPrefix(name, source+"[")
 	around := strings.HasPrefix(source, name+".") || strings.HasPrefix(source, name+"[")
-	return matchesName(source, name) || inside || around
+	return naming.Matches(source, name) || inside || around
 }
 
 // namesSource reports whether a name that a text was computed from is a source: inputs.question, fetch (http),
@@ -296,30 +254,6 @@ func (f *found) role() string { return roleAt(f.prompt, f.message) }
 
 // place returns where the piece is, as messages name it.
 func (f *found) place() wording.Text { return placeText(f.prompt, f.message) }
-
-// besideAt returns the text beside the messages that is counted as a message; nil for a message.
-func besideAt(e *explain.Explanation, message int) *explain.BesideText {
-	if i := message - len(e.Messages); i >= 0 {
-		return &e.Beside[i]
-	}
-	return nil
-}
-
-// roleAt returns the role of a message, or of a text beside the messages.
-func roleAt(e *explain.Explanation, message int) string {
-	if beside := besideAt(e, message); beside != nil {
-		return beside.Role
-	}
-	return e.Messages[message].Role
-}
-
-// placeText returns a message, or a text beside the messages, as people name it.
-func placeText(e *explain.Explanation, message int) wording.Text {
-	if beside := besideAt(e, message); beside != nil {
-		return wording.Say("%s of the role %s, beside the messages", beside.Pointer, beside.Role)
-	}
-	return wording.Say("message %d of the role %s", message, e.Messages[message].Role)
-}
 
 // piecesOf lists the pieces of a prompt, in order; those beside its messages are the last.
 func piecesOf(e *explain.Explanation) (all []found) {

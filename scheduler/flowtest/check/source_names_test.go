@@ -3,14 +3,12 @@ package check
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 
 	"github.com/callnode/scheduler/calls/builtin"
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -265,45 +263,6 @@ func TestNamesOnlyKnownInARun(t *testing.T) {
 	}
 }
 
-// The kinds have all names that the texts of built-in calls put into prompts.
-func TestKindsOfTexts(t *testing.T) {
-	registry, err := builtin.Registry()
-	if err != nil {
-		t.Fatal(err)
-	}
-	kinds := pieceKinds()
-	for i, kind := range kinds {
-		if slices.Contains(kinds[:i], kind) {
-			t.Errorf("%s is listed twice", kind)
-		}
-	}
-	found := 0
-	for _, name := range registry.CallNames() {
-		def, _ := registry.Call(name)
-		for i := range def.Texts {
-			for _, file := range def.Texts[i].Names() {
-				text, _, err := def.Texts[i].Read(nil, "en", file)
-				if err != nil || !strings.HasSuffix(file, ".txt") {
-					continue
-				}
-				parsed, err := prompt.Parse(prompt.Source{File: file, Text: string(text)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, ref := range parsed.Refs() {
-					found++
-					if !slices.Contains(kinds, ref.Path[0]) {
-						t.Errorf("%s of %s has %s", file, name, ref.Path[0])
-					}
-				}
-			}
-		}
-	}
-	if found == 0 {
-		t.Error("no text has names")
-	}
-}
-
 // Tools that are only known in a run are looked at then: below not, a misspelt name is an error and no pass.
 func TestMisspeltToolsOfARun(t *testing.T) {
 	e := runText(t, `
@@ -325,28 +284,6 @@ outputs: {x: 1}
 		pass {tools: clerk, not: {used: [warehouse]}}
 		pass {tools: clerk, none_of: [price, warehouse]}
 	`)
-}
-
-// Files are known by the end of their path, wherever the program was started.
-func TestMatchesPath(t *testing.T) {
-	for _, c := range []struct {
-		pattern, file string
-		want          bool
-	}{
-		{"a.txt", "flows/sub/a.txt", true},
-		{"sub/a.txt", "flows/sub/a.txt", true},
-		{"./sub/a.txt", "sub/a.txt", true},
-		{"sub/*.txt", "flows/sub/a.txt", true},
-		{"check/a.txt", "a.txt", true}, // of this folder
-		{"ub/a.txt", "flows/sub/a.txt", false},
-		{"sub", "flows/sub/a.txt", false},
-		{"other/a.txt", "flows/sub/a.txt", false},
-		{"a.txt", "", false},
-	} {
-		if got := matchesPath(c.pattern, c.file); got != c.want {
-			t.Errorf("%s and %s: %v", c.pattern, c.file, got)
-		}
-	}
 }
 
 // Below not, and as a share of the tokens, a name that no piece can have would never be noticed: it is reported, with the one that was

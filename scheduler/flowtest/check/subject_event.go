@@ -1,11 +1,9 @@
 package check
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
@@ -85,68 +83,4 @@ func eventsValue(events []*journal.Event) value.Value {
 		items[i] = value.OfMap(value.Pairs("type", string(ev.Type), "step", journal.StepPath(ev.Step, ev.Index), "data", dataOf(ev)))
 	}
 	return value.OfList(items...)
-}
-
-// eventWant is an event as a check names it: its type, or {event, step}.
-type eventWant struct {
-	Event string `json:"event" doc:"The type of the event."`
-	Step  string `json:"step,omitempty" doc:"The step that it is of."`
-}
-
-// countWant is a number, or bounds of one.
-type countWant struct {
-	Min, Max *int
-}
-
-// JSONSchema returns the schema of both forms.
-func (countWant) JSONSchema() value.Value {
-	number := value.OfMap(value.Pairs("type", "integer", "minimum", 0))
-	return value.OfMap(value.Pairs("anyOf", value.OfList(number, value.OfMap(value.Pairs(
-		"type", "object", "additionalProperties", false, "minProperties", 1,
-		"properties", value.OfMap(value.Pairs("min", number, "max", number)),
-	)))))
-}
-
-// DecodeValue reads both forms.
-func (w *countWant) DecodeValue(v value.Value) error {
-	if n, ok := v.Int(); ok {
-		exact := int(n)
-		w.Min, w.Max = &exact, &exact
-		return nil
-	}
-	var bounds struct {
-		Min *int `json:"min"`
-		Max *int `json:"max"`
-	}
-	err := value.Decode(v, &bounds)
-	w.Min, w.Max = bounds.Min, bounds.Max
-	return cmp.Or(err, checkBounds(w.Min, w.Max))
-}
-
-// checkBounds returns an error of bounds that no number is within.
-func checkBounds[N int | float64](min, max *N) error {
-	if min != nil && max != nil && *min > *max {
-		return wording.Errorf("no number is at least %v and at most %v", *min, *max)
-	}
-	return nil
-}
-
-// holds reports whether a number is within the bounds.
-func (w countWant) holds(n int) bool {
-	return (w.Min == nil || n >= *w.Min) && (w.Max == nil || n <= *w.Max)
-}
-
-// text returns the bounds as messages name them.
-func (w countWant) text() wording.Text {
-	switch {
-	case w.Min != nil && w.Max != nil && *w.Min == *w.Max:
-		return wording.Same(value.OfInt(int64(*w.Min)).JSON())
-	case w.Min != nil && w.Max != nil:
-		return wording.Say("%d to %d", *w.Min, *w.Max)
-	case w.Min != nil:
-		return wording.Say("at least %d", *w.Min)
-	case w.Max != nil:
-		return wording.Say("at most %d", *w.Max)
-	}
-	return wording.Say("any number")
 }

@@ -111,9 +111,6 @@ func promptValue(e *explain.Explanation) value.Value {
 	))
 }
 
-// pieceRef names a piece in the language of who reads it.
-type pieceRef func(language string) *result.PieceRef
-
 // pieceOf names a piece of a message.
 func pieceOf(e *explain.Explanation, message int, p *explain.Piece) pieceRef {
 	kind, name := result.NameOf(p.Sources)
@@ -136,5 +133,36 @@ func leftOutPiece(e *explain.Explanation, l *explain.LeftOut) pieceRef {
 	}
 }
 
-// maxShown bounds how much of a text a message shows.
-const maxShown = 120
+// mockedPrompt returns the verdict on a prompt of a step that got its output from a mock, so that no request was made; nil for any other.
+func (s *subject) mockedPrompt() *verdict {
+	step := s.lastPrompt().Step
+	if got := s.of.Record.Step(step); got == nil || !got.IsGiven {
+		return nil
+	}
+	return errorf("cannot be decided: the step %s is mocked, so that nothing was sent", step).
+		withHint("stop before the answer with until, or give the answer under llm")
+}
+
+// besideAt returns the text beside the messages that is counted as a message; nil for a message.
+func besideAt(e *explain.Explanation, message int) *explain.BesideText {
+	if i := message - len(e.Messages); i >= 0 {
+		return &e.Beside[i]
+	}
+	return nil
+}
+
+// roleAt returns the role of a message, or of a text beside the messages.
+func roleAt(e *explain.Explanation, message int) string {
+	if beside := besideAt(e, message); beside != nil {
+		return beside.Role
+	}
+	return e.Messages[message].Role
+}
+
+// placeText returns a message, or a text beside the messages, as people name it.
+func placeText(e *explain.Explanation, message int) wording.Text {
+	if beside := besideAt(e, message); beside != nil {
+		return wording.Say("%s of the role %s, beside the messages", beside.Pointer, beside.Role)
+	}
+	return wording.Say("message %d of the role %s", message, e.Messages[message].Role)
+}

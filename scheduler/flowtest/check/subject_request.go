@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -101,35 +100,4 @@ func requestValue(req *llm.Request, mask func(text string) string) value.Value {
 		m.Set(name, member)
 	}
 	return maskTexts(value.OfMap(m), mask)
-}
-
-// parsedOrText returns a part of a request as a value; a text where it is not JSON.
-func parsedOrText(raw json.RawMessage) value.Value {
-	v, err := value.ParseJSON(raw)
-	if err != nil {
-		return value.OfString(string(raw))
-	}
-	return v
-}
-
-// maskTexts returns a value whose texts and keys are masked.
-func maskTexts(v value.Value, mask func(text string) string) value.Value {
-	switch v.Kind() {
-	case value.String:
-		text, _ := v.Str()
-		return value.OfString(mask(text))
-	case value.List:
-		items := make([]value.Value, len(v.List()))
-		for i, item := range v.List() {
-			items[i] = maskTexts(item, mask)
-		}
-		return value.OfList(items...)
-	case value.Object:
-		m := value.NewMap(v.Map().Len())
-		for key, member := range v.Map().All() {
-			m.Set(mask(key), maskTexts(member, mask))
-		}
-		return value.OfMap(m)
-	}
-	return v
 }

@@ -53,23 +53,6 @@ func runValue(e *Evidence) value.Value {
 	return value.OfMap(m)
 }
 
-// toolUse is one use of a tool by an agent.
-type toolUse struct {
-	name      string
-	arguments string // as the model wrote them
-	err       string
-	isNotRun  bool // it was asked for, and refused, or could not be run
-}
-
-// args returns the arguments as a value; a text where they are not JSON.
-func (u toolUse) args() value.Value {
-	v, err := value.ParseJSON([]byte(u.arguments))
-	if err != nil {
-		return value.OfString(u.arguments)
-	}
-	return v
-}
-
 // resolveTools lists what an agent, or a chat, has asked tools for, in order.
 func (s *subject) resolveTools() *verdict {
 	got := s.of.Record.Step(s.step)
@@ -122,13 +105,6 @@ func (s *subject) usesOnRecord(got *journal.StepState) (uses []toolUse) {
 	return uses
 }
 
-// isTrue reports whether a member is true.
-func isTrue(v value.Value, key string) bool {
-	m, _ := v.Get(key)
-	is, _ := m.Bool()
-	return is
-}
-
 // usesOf reads tool calls in the form of agent, or of chat.
 func usesOf(list value.Value) (uses []toolUse) {
 	for _, v := range list.List() {
@@ -138,12 +114,6 @@ func usesOf(list value.Value) (uses []toolUse) {
 		uses = append(uses, toolUse{name: textMember(v, "name"), arguments: textMember(v, "arguments"), err: textMember(v, "error"), isNotRun: isTrue(v, "not_run")})
 	}
 	return uses
-}
-
-// textMember returns a member that is a text; JSON of anything else, "" where it is missing.
-func textMember(v value.Value, key string) string {
-	m, _ := v.Get(key)
-	return textOf(m)
 }
 
 // usesValue returns uses of tools as expressions see them.
@@ -182,13 +152,4 @@ func idsValue(ids []string) value.Value {
 		items[i] = value.OfString(id)
 	}
 	return value.OfList(items...)
-}
-
-// quoteList writes names as a message lists them.
-func quoteList(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = strconv.Quote(value.Truncate(name, maxShown))
-	}
-	return value.ListNames(quoted)
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -23,7 +22,7 @@ func (p *parser) readOutputPath(s *parsedSubject, n *yaml.Node) {
 	for _, f := range p.scope.Flows {
 		known, isKnown := outputNames(f)
 		if isKnown && len(path) > 0 && !slices.Contains(known, path[0]) {
-			p.problems = append(p.problems, newProblem(p.positionIn(n, 0), wording.Say("the flow %s has no output %q", f.Name, path[0]), nearHint(path[0], known)))
+			p.problems = append(p.problems, flow.NewProblem(p.positionIn(n, 0), wording.Say("the flow %s has no output %q", f.Name, path[0]), nearHint(path[0], known)))
 			return
 		}
 	}
@@ -183,21 +182,4 @@ func stepOutputs(record *journal.RunState) value.Value {
 		}
 	}
 	return value.OfMap(m)
-}
-
-// textOf returns a value as matchers of text see it: strings as they are, an object with a text
-// as that, anything else as JSON.
-func textOf(v value.Value) string {
-	if v.Kind() == value.Object {
-		if text, ok := v.Get("text"); ok && text.Kind() == value.String {
-			v = text
-		}
-	}
-	switch v.Kind() {
-	case value.String:
-		return prompt.Text(v)
-	case value.Null:
-		return ""
-	}
-	return v.JSON()
 }

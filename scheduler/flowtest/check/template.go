@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest/check/naming"
 )
 
 // The names that templates of checks know.
@@ -132,7 +133,7 @@ func (p *parser) checkRefs(n *yaml.Node, offset int, refs []prompt.Ref) {
 			continue
 		}
 		name := ref.Path[0] + "." + ref.Path[1]
-		p.problems = append(p.problems, newProblem(at, wording.Say("unknown name %q", name), nearHint(ref.Path[1], known)))
+		p.problems = append(p.problems, flow.NewProblem(at, wording.Say("unknown name %q", name), nearHint(ref.Path[1], known)))
 	}
 }
 
@@ -145,10 +146,10 @@ func (p *parser) reportSubjectName(at flow.Position, ref prompt.Ref) (isReported
 	case p.subject == nil || !isOfSubject(ref):
 		return false
 	case p.subject.kind == noSubject:
-		p.problems = append(p.problems, newProblem(at, wording.Say("%s is what a check looks at, and this one has no subject", ref.Path[0]),
+		p.problems = append(p.problems, flow.NewProblem(at, wording.Say("%s is what a check looks at, and this one has no subject", ref.Path[0]),
 			wording.Say("add output, step, prompt or another subject; or name outputs, steps or run")))
 	case ref.Path[0] == namePrompt && p.subject.kind != promptSubject:
-		p.problems = append(p.problems, newProblem(at, wording.Say("%s is that of a check of a prompt", namePrompt), wording.Say("write prompt: STEP beside it")))
+		p.problems = append(p.problems, flow.NewProblem(at, wording.Say("%s is that of a check of a prompt", namePrompt), wording.Say("write prompt: STEP beside it")))
 	default:
 		return false
 	}
@@ -163,7 +164,7 @@ func (p *parser) knownBelow(name string) []string {
 	case nameSteps:
 		return p.scope.stepIDs()
 	case nameInputs:
-		return p.scope.inputNames()
+		return naming.Inputs(p.scope.Flows)
 	}
 	return nil
 }
@@ -285,3 +286,9 @@ func (s *scope) Lookup(name string) (value.Value, bool, error) {
 
 // IsAbsent reports that members of names that have no value are undefined too, so that default works.
 func (s *scope) IsAbsent(name string) bool { return slices.Contains(templateNames(), name) }
+
+// notBooleanText returns the message for a when that is not a boolean: as in Python, any text would be true, "false" as well.
+func notBooleanText(v value.Value) (message, hint wording.Text) {
+	return wording.Say("when must be true or false, not %s", value.Truncate(v.JSON(), maxShown)),
+		wording.Say("compare it with something: when: \"{{ row.kind == 'long' }}\"")
+}

@@ -18,7 +18,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/flowtest/check"
+	"github.com/callnode/scheduler/scheduler/flowtest/files"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
 
@@ -47,7 +47,7 @@ func (r *reader) readDataset() {
 	}
 	path, content, err := r.folder().Read(k.File)
 	if err != nil {
-		r.report("/dataset/file", wording.Say("cannot read the dataset %s: %w", k.File, withoutPath(err)), check.FolderHint(err))
+		r.report("/dataset/file", wording.Say("cannot read the dataset %s: %w", k.File, withoutPath(err)), files.Hint(err))
 		return
 	}
 	r.dataFiles[path] = true

@@ -1,9 +1,10 @@
 package suite
 
 import (
+	"sync"
+
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
-	"sync"
 )
 
 // The structs below are the keys of a test file. They are the one source of what is read, of what is refused and

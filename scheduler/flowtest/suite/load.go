@@ -16,7 +16,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/flowtest/check"
+	"github.com/callnode/scheduler/scheduler/flowtest/files"
 )
 
 // Suffix is what test files are called behind the name of their flow.
@@ -235,7 +235,7 @@ func (r *reader) loadFlow(pointer, name string) {
 	}
 	path, err := r.folder().Find(name)
 	if err != nil {
-		r.report(pointer, wording.Say("cannot read the flow %s: %w", name, err), check.FolderHint(err))
+		r.report(pointer, wording.Say("cannot read the flow %s: %w", name, err), files.Hint(err))
 		return
 	}
 	if _, err := os.Stat(path); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/flowtest/check"
+	"github.com/callnode/scheduler/scheduler/flowtest/files"
 )
 
 // memoryWant is a memory as a test file writes it.
@@ -54,7 +54,7 @@ func (r *reader) readMemory(pointer string, v value.Value) (records []*memoryRec
 func (r *reader) readMemoryFile(pointer, file string) (records []*memoryRecord) {
 	path, content, err := r.folder().Read(file)
 	if err != nil {
-		r.reportOnce(r.at(pointer), wording.Say("cannot read %s: %w", file, withoutPath(err)), check.FolderHint(err))
+		r.reportOnce(r.at(pointer), wording.Say("cannot read %s: %w", file, withoutPath(err)), files.Hint(err))
 		return nil
 	}
 	r.dataFiles[path] = true

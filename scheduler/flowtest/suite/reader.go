@@ -12,11 +12,11 @@ import (
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/jsonc"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/check"
+	"github.com/callnode/scheduler/scheduler/flowtest/files"
 )
 
 // reader reads one test file. Places in it are JSON pointers until they are reported.
@@ -270,11 +270,11 @@ func (r *reader) readFile(n *yaml.Node) (v value.Value) {
 	}
 	path, content, err := r.folder().Read(path)
 	if err != nil {
-		r.problems = append(r.problems, flow.NewProblem(r.position(n, 0), wording.Say("cannot read %s: %w", n.Value, withoutPath(err)), check.FolderHint(err)))
+		r.problems = append(r.problems, flow.NewProblem(r.position(n, 0), wording.Say("cannot read %s: %w", n.Value, withoutPath(err)), files.Hint(err)))
 		return v
 	}
 	r.otherFiles[path] = true
-	v, err = parseData(path, content)
+	v, err = files.Parse(path, content)
 	if err != nil {
 		r.problems = append(r.problems, flow.NewProblem(r.position(n, 0), wording.Say("%s: %w", n.Value, err), wording.Text{}))
 	}
@@ -282,22 +282,7 @@ func (r *reader) readFile(n *yaml.Node) (v value.Value) {
 }
 
 // folder returns where the files begin that the test file names.
-func (r *reader) folder() check.Folder { return check.Folder{Dir: r.dir, Root: r.loader.Root} }
-
-// parseData reads data by the extension of its file; what is not JSON or YAML is text.
-func parseData(path string, content []byte) (value.Value, error) {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".json", ".jsonc":
-		doc, err := jsonc.Parse(content)
-		if err != nil {
-			return value.Value{}, err
-		}
-		return doc.Value, nil
-	case ".yaml", ".yml":
-		return yaml.ParseValue(content)
-	}
-	return value.OfString(strings.TrimPrefix(string(content), "\ufeff")), nil
-}
+func (r *reader) folder() files.Folder { return files.Folder{Dir: r.dir, Root: r.loader.Root} }
 
 // parseChecks reads all items of expect.
 func (r *reader) parseChecks(doc value.Value) {

@@ -10,7 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/flowtest/check"
+	"github.com/callnode/scheduler/scheduler/flowtest/files"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -69,7 +69,7 @@ func wholeOutputOf(s *flow.Step) value.Value {
 func (c *caseReader) readStateFile(pointer, file string) {
 	path, content, err := c.folder().Read(file)
 	if err != nil {
-		hint := check.FolderHint(err)
+		hint := files.Hint(err)
 		if hint.En == "" {
 			hint = wording.Say("write it with: scheduler runs events RUN > %s", file)
 		}

@@ -1,4 +1,4 @@
-package check
+package naming
 
 import (
 	"io/fs"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/callnode/scheduler/scheduler/flowtest/files"
 )
 
 // fileNames are the files that texts may come from. Those of the folders are listed when a name is first looked for that is
@@ -59,7 +61,7 @@ const maxPathLength = 1000
 
 // has reports whether a file has the path, its end, or the name, as far as the files are listed.
 func (f *fileNames) has(pattern string) bool {
-	fits := func(name string) bool { return matchesPath(pattern, name) }
+	fits := func(name string) bool { return MatchesPath(pattern, name) }
 	if slices.ContainsFunc(f.names, fits) {
 		return true
 	}
@@ -79,7 +81,7 @@ func (f *fileNames) all() (names []string) {
 func (f *fileNames) list() {
 	left := maxFiles
 	for _, folder := range f.folders {
-		root := realPath(folder.path) // a link to a folder is not walked
+		root := files.RealPath(folder.path) // a link to a folder is not walked
 		_ = filepath.WalkDir(root, func(at string, entry fs.DirEntry, err error) error {
 			left--
 			switch {
@@ -102,3 +104,6 @@ func (f *fileNames) list() {
 	}
 	f.isCut = left < 0
 }
+
+// maxFiles bounds how many files are looked at for their names.
+const maxFiles = 10_000

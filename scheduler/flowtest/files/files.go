@@ -1,14 +1,19 @@
-package check
+// Package files reads the files that a test file names: flows, datasets, memories, recorded runs, and those of !file.
+package files
 
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/jsonc"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// Folder is where files begin that a test file names: flows, datasets, memories, recorded runs, and those of !file.
+// Folder is where the files begin that a test file names.
 type Folder struct {
 	// Dir is the folder of the test file.
 	Dir string
@@ -55,12 +60,12 @@ func (f Folder) Find(name string) (path string, err error) {
 
 // isInFolder reports whether a path is a folder or below it, links followed as far as there are files.
 func isInFolder(dir, path string) bool {
-	rel, err := filepath.Rel(realPath(dir), realPath(path))
+	rel, err := filepath.Rel(RealPath(dir), RealPath(path))
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// realPath returns an absolute path without links; of one that does not exist, that of the folders that do.
-func realPath(path string) string {
+// RealPath returns an absolute path without links; of one that does not exist, that of the folders that do.
+func RealPath(path string) string {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return path
@@ -69,15 +74,30 @@ func realPath(path string) string {
 		return real
 	}
 	if dir := filepath.Dir(path); dir != path {
-		return filepath.Join(realPath(dir), filepath.Base(path))
+		return filepath.Join(RealPath(dir), filepath.Base(path))
 	}
 	return path
 }
 
-// FolderHint returns what to do about an error of a [Folder] that is about the place of the file; otherwise none.
-func FolderHint(err error) wording.Text {
+// Hint returns what to do about an error of a [Folder] that is about the place of the file; otherwise none.
+func Hint(err error) wording.Text {
 	if errors.Is(err, errOutside) || errors.Is(err, errAbsolute) {
 		return wording.Say("keep the file in the project, and write its path from the test file on")
 	}
 	return wording.Text{}
+}
+
+// Parse reads data by the extension of its file; what is not JSON or YAML is text.
+func Parse(path string, content []byte) (value.Value, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".json", ".jsonc":
+		doc, err := jsonc.Parse(content)
+		if err != nil {
+			return value.Value{}, err
+		}
+		return doc.Value, nil
+	case ".yaml", ".yml":
+		return yaml.ParseValue(content)
+	}
+	return value.OfString(strings.TrimPrefix(string(content), "\ufeff")), nil
 }

@@ -1,4 +1,4 @@
-package check
+package naming
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/flowtest/files"
 )
 
 // pieceNames are what tells which names pieces of prompts can have.
@@ -33,51 +33,18 @@ const (
 	maxNameBytes = 256 << 10
 )
 
-// checkName reports the name of a piece that is nearly one that there is, and that stands nowhere in the flow and its files. It is
-// for matchers that are content where there is no such piece: others fail then, and say what there is.
-func checkName(a *argument, below string, s selector) bool {
-	isContent := a.prefix != "" || strings.HasPrefix(below, "/of/")
-	isOpen := strings.Contains(s.Name, "*") || slices.Contains(openKinds, s.Kind)
-	if !isContent || isOpen || s.Name == "" || len(a.scope.Flows) == 0 {
-		return true
-	}
-	near := a.scope.sourceNames().nearestPiece(s.Name)
-	if near == "" {
-		return true
-	}
-	a.report(below, wording.Say("no piece of the prompt can have the name %q", s.Name), wording.Say("did you mean %q?", near))
-	return false
-}
-
-// openKinds are the kinds of pieces whose names calls make up, or that come from elsewhere.
-var openKinds = []string{"heading", "separator", "history", "memory", "recalled", "session", "tool", "model", "user"}
-
-// nearestPiece returns the name that was probably meant by one that no piece can have; "" where a piece may have it, or none is near.
-func (n *sourceNames) nearestPiece(name string) string {
-	if n.isOpen || n.has(name) {
-		return ""
-	}
-	n.piecesOnce.Do(n.readPieces)
-	stands := func(text string) bool { return strings.Contains(text, name) }
-	if n.pieces.isOpen || slices.ContainsFunc(n.pieces.texts, stands) {
-		return ""
-	}
-	return value.Nearest(name, slices.Concat(n.pieces.listed, n.files.all()))
-}
-
-// readPieces collects the names and texts of the flows and their files.
-func (n *sourceNames) readPieces() {
-	p := &n.pieces
-	for _, with := range n.written {
+// collect collects the names and texts in parameters of steps, and in files.
+func (p *pieceNames) collect(written []value.Value, of *fileNames) {
+	for _, with := range written {
 		eachMember(with, func(key string, v value.Value) {
 			p.isOpen = p.isOpen || v.IsNull() && slices.Contains(namingKeys, key)
 			p.add(key, v)
 		})
 	}
-	n.files.once.Do(n.files.list)
-	p.isOpen = p.isOpen || n.files.isCut
+	of.once.Do(of.list)
+	p.isOpen = p.isOpen || of.isCut
 	seen := map[string]bool{}
-	for _, name := range slices.Concat(n.files.names, n.files.listed) {
+	for _, name := range slices.Concat(of.names, of.listed) {
 		path, err := filepath.Abs(filepath.FromSlash(name))
 		info, statErr := os.Stat(path)
 		isOfTests := strings.Contains(filepath.Base(path), ".test.") // what it misspells is no name
@@ -113,7 +80,22 @@ func (p *pieceNames) read(path string) {
 		return
 	}
 	p.texts = append(p.texts, string(content))
-	if data, err := parseData(path, content); err == nil {
+	if data, err := files.Parse(path, content); err == nil {
 		eachMember(data, p.add)
 	}
+}
+
+// eachMember visits what is in a value, with the keys; the items of a list have that of the list.
+func eachMember(v value.Value, visit func(key string, v value.Value)) {
+	var walk func(key string, v value.Value)
+	walk = func(key string, v value.Value) {
+		visit(key, v)
+		for name, member := range v.Map().All() {
+			walk(name, member)
+		}
+		for _, item := range v.List() {
+			walk(key, item)
+		}
+	}
+	walk("", v)
 }

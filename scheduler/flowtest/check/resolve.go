@@ -1,0 +1,64 @@
+package check
+
+import (
+	"context"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// resolve finds the subject in an evidence; failed tells why it is not there. That it is not
+// there is never a pass, not under not either.
+func (s *parsedSubject) resolve(ctx context.Context, e *Evidence) (of *subject, failed *verdict) {
+	of = &subject{parsedSubject: s, of: e}
+	return of, of.find(ctx)
+}
+
+// find sets what the subject is in its evidence.
+func (s *subject) find(ctx context.Context) *verdict {
+	switch s.kind {
+	case outputSubject:
+		return s.resolveOutput()
+	case stepSubject:
+		return s.resolveStep()
+	case promptSubject:
+		return s.resolvePrompt(ctx)
+	case requestSubject:
+		return s.resolveRequest(ctx)
+	case eventSubject:
+		return s.resolveEvents()
+	case toolsSubject:
+		return s.resolveTools()
+	case retrievedSubject:
+		return s.resolveRetrieved()
+	case runSubject, noSubject:
+	}
+	return nil
+}
+
+// asText returns the subject as matchers of text, judges and plugins see it: JSON where it is not a text.
+func (s *subject) asText() string {
+	switch s.kind { //nolint:exhaustive // the others are values
+	case promptSubject:
+		return promptText(s.lastPrompt())
+	case eventSubject, toolsSubject, retrievedSubject, runSubject:
+		return s.asValue().JSON()
+	}
+	return textOf(s.value)
+}
+
+// asValue returns the subject as expressions and matchers of data see it.
+func (s *subject) asValue() value.Value {
+	switch s.kind { //nolint:exhaustive // the others are values
+	case promptSubject:
+		return messagesValue(s.lastPrompt())
+	case eventSubject:
+		return eventsValue(s.events)
+	case toolsSubject:
+		return usesValue(s.uses)
+	case retrievedSubject:
+		return idsValue(s.ids)
+	case runSubject:
+		return runValue(s.of)
+	}
+	return s.value
+}
