@@ -15,32 +15,10 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/flowtest/check"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
-
-// attempt is one run of the flow of a case. newAttempt makes it; when run has returned it is only read.
-type attempt struct {
-	of     *caseRun
-	number int
-
-	events   []*journal.Event
-	record   *journal.RunState
-	err      error // how the run ended
-	evidence *check.Evidence
-	elapsed  time.Duration
-	sessions *sessions
-	meter    *meter
-	judges   *spending // of its checks
-	requests requestHeads
-	// used is what of the case the run has asked for.
-	used usedParts
-	// problem is why nothing can be said of the run, whatever its events are: a take that is missing, a call that is
-	// denied. nil: it ran as it was to.
-	problem error
-}
 
 // run runs the flow to its end.
 func (a *attempt) run(ctx context.Context) {
@@ -68,7 +46,7 @@ func (a *attempt) run(ctx context.Context) {
 	if inputs.IsNull() {
 		inputs = value.OfMap(nil)
 	}
-	a.collect(a.begin(ctx, e, inputs))
+	a.collect(begin(ctx, e, c.Case, inputs, a.record))
 	a.answer(ctx, e)
 	a.used.add(guard.asked, a.sessions.scripted())
 	a.elapsed = time.Since(began)
@@ -259,4 +237,11 @@ func (a *attempt) verdict(worst result.Outcome, r *result.Repeat) result.Outcome
 		return result.Pass
 	}
 	return result.Fail
+}
+
+// hasEnded reports whether the run has asked for all that it ever would: it came to its end, to the step at which the case stops, or to
+// a wait that the case has no answer for. What a run that fails has asked for depends on what was faster.
+func (a *attempt) hasEnded() bool {
+	isOver := a.record.State == journal.RunFinished || a.record.State == journal.RunWaiting || errors.Is(a.err, scheduler.ErrUntil)
+	return a.problem == nil && isOver
 }

@@ -10,17 +10,16 @@ import (
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
-// begin returns the events of the run: of one that begins, or of one that goes on behind the steps of the state. What
-// those steps gave is on record, and not among the events that checks see: nothing has happened yet.
-func (a *attempt) begin(ctx context.Context, e *scheduler.StepExecutor, inputs value.Value) iter.Seq2[*journal.Event, error] {
-	c := a.of
+// begin returns the events of a run of the case: of one that begins, or of one that goes on behind the steps of the state. What
+// those steps gave is put on record, and not among the events that checks see: nothing has happened yet.
+func begin(ctx context.Context, e *scheduler.StepExecutor, c *suite.Case, inputs value.Value, record *journal.RunState) iter.Seq2[*journal.Event, error] {
 	if len(c.State) == 0 {
 		return e.Run(ctx, c.Flow, inputs)
 	}
 	return func(yield func(*journal.Event, error) bool) {
 		id, err := e.Enqueue(ctx, c.Flow, inputs)
 		if err == nil {
-			err = a.recordState(ctx, e, id, inputs)
+			err = recordState(ctx, e, c, id, inputs, record)
 		}
 		if err != nil {
 			yield(nil, err)
@@ -31,23 +30,23 @@ func (a *attempt) begin(ctx context.Context, e *scheduler.StepExecutor, inputs v
 }
 
 // recordState puts the steps of the state into the journal of a run that has not begun.
-func (a *attempt) recordState(ctx context.Context, e *scheduler.StepExecutor, id string, inputs value.Value) error {
+func recordState(ctx context.Context, e *scheduler.StepExecutor, c *suite.Case, id string, inputs value.Value, record *journal.RunState) error {
 	log, err := e.Journal.Reopen(ctx, id)
 	if err != nil {
 		return err
 	}
-	inputs = a.of.Flow.Inputs.ApplyDefaults(inputs)
-	events := []*journal.Event{{Type: journal.FlowStarted, Data: &journal.Data{Flow: a.of.Flow.Name, Inputs: &inputs}}}
-	for i := range a.of.State {
-		events = append(events, endedEvents(&a.of.State[i])...)
+	inputs = c.Flow.Inputs.ApplyDefaults(inputs)
+	events := []*journal.Event{{Type: journal.FlowStarted, Data: &journal.Data{Flow: c.Flow.Name, Inputs: &inputs}}}
+	for i := range c.State {
+		events = append(events, endedEvents(&c.State[i])...)
 	}
 	for i, ev := range events {
-		ev.Run, ev.Seq, ev.Time = id, int64(i+1), a.of.Now
-		a.record.Add(ev)
+		ev.Run, ev.Seq, ev.Time = id, int64(i+1), c.Now
+		record.Add(ev)
 	}
-	for i := range a.of.State {
-		if step := a.record.Step(a.of.State[i].Step); step != nil {
-			step.IsGiven = !a.of.State[i].IsSkipped
+	for i := range c.State {
+		if step := record.Step(c.State[i].Step); step != nil {
+			step.IsGiven = !c.State[i].IsSkipped
 		}
 	}
 	err = log.Append(ctx, events...)

@@ -3,35 +3,13 @@ package flowtest
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/stat"
-	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
-
-// caseRun is a case being run, by one worker; others may ask for its first attempt.
-type caseRun struct {
-	*suite.Case
-	suite    *suiteRun
-	index    int
-	selected bool
-	// isNeeded is set where checks of other cases look at what this one leaves.
-	isNeeded bool
-	// found is what the case gave; nil: it has not run. Its worker sets it.
-	found *result.Case
-	began time.Time // set with found
-
-	// used is what its runs have asked for, and hasEnded is set where each of them came to its end. Its worker sets both.
-	used     usedParts
-	hasEnded bool
-
-	once sync.Once
-	kept *attempt // the first attempt, where others need it; set by once
-}
 
 // planned returns how often the case is to run.
 func (c *caseRun) planned() int {
@@ -172,3 +150,15 @@ func (c *caseRun) newAttempt(ctx context.Context, number int) *attempt {
 
 // errTimeout is the cause of the end of a case that takes too long.
 var errTimeout = calls.Errorf(calls.Timeout, "the time of the case is over")
+
+// holdLimits makes an error of a repeat whose run was stopped by a limit, or that cost what is not known where the cost is limited.
+func (s *suiteRun) holdLimits(r *result.Repeat, a *attempt) {
+	isStopped := a.problem != nil && errors.Is(a.problem, a.meter.problem())
+	isUnknown := a.meter.hasUnknownCost() && max(s.spent.limits.Cost, s.runner.spent.limits.Cost) > 0
+	if isStopped || isUnknown && r.Problem == nil {
+		r.Problem = s.limitProblem()
+	}
+	if isStopped || isUnknown {
+		r.Outcome = result.Worse(r.Outcome, result.Error)
+	}
+}

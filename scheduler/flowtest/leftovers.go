@@ -2,47 +2,15 @@ package flowtest
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
-	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
-	"github.com/callnode/scheduler/scheduler/journal"
 )
-
-// usedParts are the answers, mocks and scripted answers of a case that its runs have asked for.
-type usedParts struct {
-	at map[flow.Position]int // how often answers, and how many replies of mocks
-	// scripted is how many answers of each script were given.
-	scripted []int
-}
-
-func newUsedParts() usedParts { return usedParts{at: map[flow.Position]int{}} }
-
-// add adds what another run has asked for.
-func (u *usedParts) add(at map[flow.Position]int, scripted []int) {
-	for pos, n := range at {
-		u.at[pos] = max(u.at[pos], n)
-	}
-	for i, n := range scripted {
-		if i == len(u.scripted) {
-			u.scripted = append(u.scripted, 0)
-		}
-		u.scripted[i] = max(u.scripted[i], n)
-	}
-}
-
-// hasEnded reports whether the run has asked for all that it ever would: it came to its end, to the step at which the case stops, or to
-// a wait that the case has no answer for. What a run that fails has asked for depends on what was faster.
-func (a *attempt) hasEnded() bool {
-	isOver := a.record.State == journal.RunFinished || a.record.State == journal.RunWaiting || errors.Is(a.err, scheduler.ErrUntil)
-	return a.problem == nil && isOver
-}
 
 // leftover is something that a case has written and that none of its runs has asked for.
 type leftover struct {
@@ -150,9 +118,6 @@ func (s *suiteRun) leftoversOf(runs []*caseRun) (all []leftover) {
 	}
 	return all
 }
-
-// isLive reports whether models decide in each run again what is asked for.
-func (s *suiteRun) isLive() bool { return s.runner.options.Mode == result.Live }
 
 func unusedAnswer(one *suite.Answer) *calls.Error {
 	name := one.Pointer

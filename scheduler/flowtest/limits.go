@@ -2,15 +2,11 @@ package flowtest
 
 import (
 	"context"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
 
@@ -122,21 +118,4 @@ func (b *budget) check() error {
 		return nil
 	}
 	return err.WithHint("raise the limits, or run fewer cases")
-}
-
-// problemOf returns an error as results have it.
-func (r *runner) problemOf(err error) *result.Problem {
-	return &result.Problem{
-		Kind: string(calls.KindOf(err)), Message: calls.MessageIn(err, r.options.Language), Hint: calls.HintIn(err, r.options.Language),
-	}
-}
-
-// positionOf returns a place as results have it.
-func positionOf(p flow.Position) result.Position {
-	return result.Position{File: p.File, Line: p.Line, Col: p.Col}
-}
-
-// besideFile returns the path of a file that belongs to a test file: a.test.yaml has a.test.snapshots.yaml.
-func besideFile(path, suffix string) string {
-	return strings.TrimSuffix(path, filepath.Ext(path)) + suffix
 }

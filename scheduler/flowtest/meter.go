@@ -126,17 +126,3 @@ func (s *spending) used() (judges, embedded llm.Usage) {
 	defer s.mu.Unlock()
 	return s.judges, s.embedded
 }
-
-// embeddingUsage returns what it takes to embed texts, by our count: embedders tell no usage. isPriced reports whether the settings
-// have a price.
-func (m *models) embeddingUsage(provider, model string, texts []string) (u llm.Usage, isPriced bool) {
-	counter := m.counter(provider)
-	for _, text := range texts {
-		u.InputTokens += counter.Count(text)
-	}
-	if m.options.Models.Cost == nil {
-		return u, false
-	}
-	u.Cost, isPriced = m.options.Models.Cost(provider, model, u)
-	return u, isPriced
-}

@@ -3,14 +3,12 @@ package flowtest
 import (
 	"errors"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/replay"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
@@ -170,162 +168,21 @@ func (m *models) close(prune bool) error {
 	return errors.Join(all...)
 }
 
-// sessions are the models of one repeat: each plays the takes of its number. It is safe for concurrent use.
-type sessions struct {
-	models        *models
-	meter         *meter
-	number, order int
-
-	mu      sync.Mutex
-	players map[string]*replay.Player // guarded by mu
-	live    map[string]bool           // the providers that were asked themselves; guarded by mu
-	scripts *script                   // guarded by mu
-	failed  error                     // why a model that the flow asked could not be opened; guarded by mu
+// besideFile returns the path of a file that belongs to a test file: a.test.yaml has a.test.snapshots.yaml.
+func besideFile(path, suffix string) string {
+	return strings.TrimSuffix(path, filepath.Ext(path)) + suffix
 }
 
-func (m *models) newSessions(index, number int, meter *meter) *sessions {
-	return &sessions{models: m, meter: meter, number: number, order: index, players: map[string]*replay.Player{}, live: map[string]bool{}}
-}
-
-// provider returns who answers by the name of a provider.
-func (s *sessions) provider(name string) llm.Provider {
-	return llm.Lazy(func() (llm.Provider, error) {
-		p, err := s.open(name)
-		if err != nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.failed = err
-		}
-		return p, err
-	})
-}
-
-// open returns who answers by the name of a provider, when it is asked.
-func (s *sessions) open(name string) (llm.Provider, error) {
-	if s.models.options.Mode == result.Live {
-		s.mu.Lock()
-		s.live[name] = true
-		s.mu.Unlock()
-		p, err := s.models.openLive(name)
-		if err != nil {
-			return nil, err
-		}
-		return observeProvider(name, p, s.meter), nil
+// embeddingUsage returns what it takes to embed texts, by our count: embedders tell no usage. isPriced reports whether the settings
+// have a price.
+func (m *models) embeddingUsage(provider, model string, texts []string) (u llm.Usage, isPriced bool) {
+	counter := m.counter(provider)
+	for _, text := range texts {
+		u.InputTokens += counter.Count(text)
 	}
-	if name == "" {
-		var err error
-		name, err = s.models.onlyRecorded()
-		if err != nil {
-			return nil, err
-		}
+	if m.options.Models.Cost == nil {
+		return u, false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.players[name]; p != nil {
-		return p, nil
-	}
-	takes, err := s.models.open(name)
-	if err != nil {
-		return nil, err
-	}
-	p := takes.Play(s.number, s.order)
-	p.Wrap = func(inner llm.Provider) llm.Provider { return observeProvider(name, inner, s.meter) }
-	s.players[name] = p
-	return p, nil
-}
-
-// script returns what answers by the lists of the case.
-func (s *sessions) script(f *flow.Flow, lists []suite.Script) (llm.Provider, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.scripts == nil {
-		var err error
-		s.scripts, err = newScript(f, lists)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return s.scripts, nil
-}
-
-// scripted returns how many answers of each script were given.
-func (s *sessions) scripted() []int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.scripts == nil {
-		return nil
-	}
-	return s.scripts.countGiven()
-}
-
-// problem returns why the run did not get what it asked for; nil: it did.
-func (s *sessions) problem() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.scripts != nil {
-		if err := s.scripts.problem(); err != nil {
-			return err
-		}
-	}
-	if s.failed != nil {
-		return s.failed
-	}
-	for _, name := range s.names() {
-		if err := s.players[name].Missed(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// names lists the providers that were asked, sorted. The lock is held.
-func (s *sessions) names() []string {
-	names := make([]string, 0, len(s.players))
-	for name := range s.players {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// ms returns how long the models took when they were recorded; nil where a take does not tell.
-func (s *sessions) ms() *float64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	total := 0.0
-	for _, p := range s.players {
-		ms, known := p.RecordedMS()
-		if !known {
-			return nil
-		}
-		total += float64(ms)
-	}
-	return &total
-}
-
-// recordedMS returns ms for results; nil where no model was asked either.
-func (s *sessions) recordedMS() *int64 {
-	ms := s.ms()
-	if ms == nil || len(s.players) == 0 {
-		return nil
-	}
-	whole := int64(*ms)
-	return &whole
-}
-
-// isPriced reports whether the cost of all that was asked is known: takes and servers tell it, or the settings have prices.
-func (s *sessions) isPriced(used llm.Usage) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.players {
-		if !p.IsPriced() {
-			return false
-		}
-	}
-	for name := range s.live {
-		if used.Cost == 0 && !s.models.options.Models.Priced(name) {
-			return false
-		}
-	}
-	return s.scripts == nil || s.scripts.isPriced()
+	u.Cost, isPriced = m.options.Models.Cost(provider, model, u)
+	return u, isPriced
 }

@@ -1,47 +1,16 @@
 package flowtest
 
 import (
-	"context"
-	"errors"
-	"runtime"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flowtest/check"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
-
-// Run runs test files. Cases run side by side; the results are in the order of the files. When ctx ends, cases at work are
-// stopped and not reported, and the run is marked as interrupted. The error is of files that cannot be read or written: snapshots and
-// cassettes. With a result, that is complete all the same.
-func Run(ctx context.Context, suites []*suite.Suite, options *Options) (*result.Run, error) {
-	began := time.Now()
-	r := &runner{options: *options, spent: newBudget(options.Limits)}
-	if r.options.Mode == "" {
-		r.options.Mode = result.Replay
-	}
-	ctx, cancel := r.spent.within(ctx)
-	defer cancel()
-	for _, s := range suites {
-		one, err := r.newSuiteRun(s)
-		if err != nil {
-			return nil, err
-		}
-		r.suites = append(r.suites, one)
-	}
-	r.runCases(ctx)
-	found := &result.Run{Mode: r.options.Mode, Interrupted: r.isInterrupted(ctx)}
-	var failed error
-	for _, s := range r.suites {
-		s.reportLeftovers()
-		found.Suites = append(found.Suites, s.result())
-		failed = errors.Join(failed, s.close())
-	}
-	found.Elapsed = time.Since(began)
-	return found, failed
-}
 
 // runner is what one [Run] keeps. It is safe for concurrent use while cases run.
 type runner struct {
@@ -50,6 +19,13 @@ type runner struct {
 	spent   *budget
 
 	mu sync.Mutex // held while Done is told
+}
+
+// problemOf returns an error as results have it.
+func (r *runner) problemOf(err error) *result.Problem {
+	return &result.Problem{
+		Kind: string(calls.KindOf(err)), Message: calls.MessageIn(err, r.options.Language), Hint: calls.HintIn(err, r.options.Language),
+	}
 }
 
 // suiteRun is a test file being run.
@@ -63,117 +39,8 @@ type suiteRun struct {
 	places    chan struct{} // limits.parallel; nil without a limit
 }
 
-// newSuiteRun opens what belongs to a test file.
-func (r *runner) newSuiteRun(s *suite.Suite) (*suiteRun, error) {
-	snapshots, err := check.OpenSnapshots(besideFile(s.Path, suite.SnapshotSuffix), r.options.Update)
-	if err != nil {
-		return nil, err
-	}
-	run := &suiteRun{Suite: s, runner: r, snapshots: snapshots, spent: newBudget(s.Limits)}
-	run.models = newModels(s, &r.options)
-	if s.Limits.Parallel > 0 {
-		run.places = make(chan struct{}, s.Limits.Parallel)
-	}
-	for i, c := range s.Cases {
-		selected := r.options.Select == nil || r.options.Select(s, c)
-		run.cases = append(run.cases, &caseRun{Case: c, suite: run, index: i, selected: selected})
-	}
-	run.findNeeds()
-	return run, nil
-}
-
-// runCases runs all cases, as many at a time as the options allow.
-func (r *runner) runCases(ctx context.Context) {
-	parallel := r.options.Parallel
-	if parallel <= 0 {
-		parallel = runtime.GOMAXPROCS(0)
-	}
-	jobs := make(chan *caseRun)
-	var working sync.WaitGroup
-	for range parallel {
-		working.Go(func() {
-			for c := range jobs {
-				r.runCase(ctx, c)
-			}
-		})
-	}
-	for _, s := range r.suites {
-		for _, c := range s.cases {
-			if c.selected {
-				jobs <- c
-			}
-		}
-	}
-	close(jobs)
-	working.Wait()
-}
-
-// runCase runs a case, once its file has a place for it.
-func (r *runner) runCase(ctx context.Context, c *caseRun) {
-	if places := c.suite.places; places != nil {
-		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
-		case <-ctx.Done():
-		}
-	}
-	within, cancel := c.suite.spent.within(ctx)
-	defer cancel()
-	found := c.run(within)
-	if found == nil {
-		return
-	}
-	c.found = found
-	if r.options.Done != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.options.Done(c.suite.Suite, found)
-	}
-}
-
-// isInterrupted reports whether the run was ended from outside, and not by its own limits.
-func (r *runner) isInterrupted(ctx context.Context) bool {
-	return ctx.Err() != nil && r.spent.check() == nil
-}
-
-// result returns what the cases of the file gave, in their order.
-func (s *suiteRun) result() *result.Suite {
-	found := &result.Suite{File: s.File}
-	var began, ended time.Time
-	for _, c := range s.cases {
-		if c.found == nil {
-			continue
-		}
-		found.Cases = append(found.Cases, c.found)
-		if began.IsZero() || c.began.Before(began) {
-			began = c.began
-		}
-		if end := c.began.Add(c.found.Elapsed); end.After(ended) {
-			ended = end
-		}
-	}
-	found.Elapsed = ended.Sub(began) // cases run side by side
-	return found
-}
-
-// close writes what the cases have left in files.
-func (s *suiteRun) close() error {
-	isWhole := !slices.ContainsFunc(s.cases, func(c *caseRun) bool { return !c.hasRun() })
-	prune := s.runner.options.Prune && isWhole
-	return errors.Join(s.snapshots.Close(prune), s.models.close(prune))
-}
-
-// holdLimits makes an error of a repeat whose run was stopped by a limit, or that cost what is not known where the cost is limited.
-func (s *suiteRun) holdLimits(r *result.Repeat, a *attempt) {
-	isStopped := a.problem != nil && errors.Is(a.problem, a.meter.problem())
-	isUnknown := a.meter.hasUnknownCost() && max(s.spent.limits.Cost, s.runner.spent.limits.Cost) > 0
-	if isStopped || isUnknown && r.Problem == nil {
-		r.Problem = s.limitProblem()
-	}
-	if isStopped || isUnknown {
-		r.Outcome = result.Worse(r.Outcome, result.Error)
-	}
-}
+// isLive reports whether models decide in each run again what is asked for.
+func (s *suiteRun) isLive() bool { return s.runner.options.Mode == result.Live }
 
 // limitProblem returns which limit is reached; nil: none.
 func (s *suiteRun) limitProblem() *result.Problem {
@@ -186,4 +53,72 @@ func (s *suiteRun) limitProblem() *result.Problem {
 		return s.runner.problemOf(err)
 	}
 	return nil
+}
+
+// caseRun is a case being run, by one worker; others may ask for its first attempt.
+type caseRun struct {
+	*suite.Case
+	suite    *suiteRun
+	index    int
+	selected bool
+	// isNeeded is set where checks of other cases look at what this one leaves.
+	isNeeded bool
+	// found is what the case gave; nil: it has not run. Its worker sets it.
+	found *result.Case
+	began time.Time // set with found
+
+	// used is what its runs have asked for, and hasEnded is set where each of them came to its end. Its worker sets both.
+	used     usedParts
+	hasEnded bool
+
+	once sync.Once
+	kept *attempt // the first attempt, where others need it; set by once
+}
+
+// attempt is one run of the flow of a case. newAttempt makes it; when run has returned it is only read.
+type attempt struct {
+	of     *caseRun
+	number int
+
+	events   []*journal.Event
+	record   *journal.RunState
+	err      error // how the run ended
+	evidence *check.Evidence
+	elapsed  time.Duration
+	sessions *sessions
+	meter    *meter
+	judges   *spending // of its checks
+	requests requestHeads
+	// used is what of the case the run has asked for.
+	used usedParts
+	// problem is why nothing can be said of the run, whatever its events are: a take that is missing, a call that is
+	// denied. nil: it ran as it was to.
+	problem error
+}
+
+// usedParts are the answers, mocks and scripted answers of a case that its runs have asked for.
+type usedParts struct {
+	at map[flow.Position]int // how often answers, and how many replies of mocks
+	// scripted is how many answers of each script were given.
+	scripted []int
+}
+
+func newUsedParts() usedParts { return usedParts{at: map[flow.Position]int{}} }
+
+// add adds what another run has asked for.
+func (u *usedParts) add(at map[flow.Position]int, scripted []int) {
+	for pos, n := range at {
+		u.at[pos] = max(u.at[pos], n)
+	}
+	for i, n := range scripted {
+		if i == len(u.scripted) {
+			u.scripted = append(u.scripted, 0)
+		}
+		u.scripted[i] = max(u.scripted[i], n)
+	}
+}
+
+// positionOf returns a place as results have it.
+func positionOf(p flow.Position) result.Position {
+	return result.Position{File: p.File, Line: p.Line, Col: p.Col}
 }
