@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -12,7 +13,6 @@ import (
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
-	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flowtest/check"
 	"github.com/callnode/scheduler/scheduler/flowtest/stat"
 )
@@ -22,23 +22,6 @@ const untilEnd = "end"
 
 // standardNow is the clock of cases that name none.
 func standardNow() time.Time { return time.Date(2026, time.January, 1, 9, 0, 0, 0, time.UTC) }
-
-// caseReader makes the cases of one entry under cases. It lives while that is read.
-type caseReader struct {
-	*reader
-	pointer string // of the entry
-	entry   *caseKeys
-	// settings are those of the entry over the defaults.
-	settings settingKeys
-	mocks    []*Mock
-	memory   []*memoryRecord
-	state    []EndedStep
-	// recorded are the inputs of the run that state is taken from; nil without one.
-	recorded *value.Map
-	now      time.Time
-	scripts  []Script
-	answers  []Answer
-}
 
 // expandCases makes the cases of all entries, rows and variants.
 func (r *reader) expandCases(ctx context.Context, s *Suite) {
@@ -52,9 +35,9 @@ func (r *reader) expandCases(ctx context.Context, s *Suite) {
 	}
 	names := map[string]int{}
 	for i := range r.keys.Cases {
-		c := &caseReader{reader: r, pointer: "/cases/" + itoa(i), entry: &r.keys.Cases[i]}
+		c := &caseReader{reader: r, pointer: "/cases/" + strconv.Itoa(i), entry: &r.keys.Cases[i]}
 		if first, twice := names[c.entry.Name]; twice && !c.wrong[c.pointer] {
-			r.report(c.pointer+"/name", wording.Say("there are two cases %q", c.entry.Name), wording.Say("the first is in line %d", r.at("/cases/"+itoa(first)).Line))
+			r.report(c.pointer+"/name", wording.Say("there are two cases %q", c.entry.Name), wording.Say("the first is in line %d", r.at("/cases/"+strconv.Itoa(first)).Line))
 		}
 		if strings.ContainsFunc(c.entry.Name, unicode.IsControl) {
 			r.report(c.pointer+"/name", wording.Say("the name of a case is one line of text"), wording.Say("take out line breaks and control characters"))
@@ -79,20 +62,6 @@ func (r *reader) expandCases(ctx context.Context, s *Suite) {
 			c.Skip = wording.Say("others of the file say only").In(r.loader.Language)
 		}
 	}
-}
-
-// place returns the pointer of a setting: in the case, else in the defaults.
-func (c *caseReader) place(key string) string {
-	if c.has(key) {
-		return c.pointer + "/" + key
-	}
-	return "/defaults/" + key
-}
-
-// has reports whether the case itself has a key.
-func (c *caseReader) has(key string) bool {
-	_, _, found := yaml.Walk(c.root, c.pointer+"/"+key)
-	return found
 }
 
 // read reads what holds for all rows and variants.
@@ -283,7 +252,7 @@ func (c *caseReader) addScript(step string, list value.Value, pointer string) {
 	script := Script{Step: step, Answers: list}
 	if c.has(axisLLM) {
 		for i := range list.List() {
-			pos := c.at(pointer + "/" + itoa(i))
+			pos := c.at(pointer + "/" + strconv.Itoa(i))
 			pos.File = c.file
 			script.At = append(script.At, pos)
 		}

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -104,7 +105,7 @@ func (r *reader) checkMatrix() {
 		return
 	}
 	for i, combination := range exclude.List() {
-		r.checkExclusion("/matrix/exclude/"+itoa(i), combination)
+		r.checkExclusion("/matrix/exclude/"+strconv.Itoa(i), combination)
 	}
 }
 
@@ -127,7 +128,7 @@ func (r *reader) checkAxis(a *axis) {
 	}
 	repeated := repeatedValues(a.values)
 	for i, v := range a.values {
-		pointer := a.pointer + "/" + itoa(i)
+		pointer := a.pointer + "/" + strconv.Itoa(i)
 		text, isText := v.Str()
 		if !isWith && !isText {
 			r.report(pointer, wording.Say("%s wants a name", a.key), wording.Text{})
@@ -157,41 +158,6 @@ func repeatedValues(values []value.Value) map[int]bool {
 		alike[group] = append(alike[group], v)
 	}
 	return repeated
-}
-
-// checkStep reports a step that a flow does not have; flows of steps are named as in outer/inner.
-func (r *reader) checkStep(pos flow.Position, id string) {
-	for _, f := range r.flows {
-		if _, ok := f.flow.FindStep(id); !ok {
-			r.reportOnce(pos, wording.Say("the flow %s has no step %q", f.name, id), wording.Of(value.DidYouMeanOrList(id, stepIDs(f.flow))))
-		}
-	}
-}
-
-// checkAsking is checkStep of a step that asks a model: it may also be in a flow that is only known in the run, or that a tool runs.
-func (r *reader) checkAsking(pos flow.Position, id string) {
-	around := id
-	for i := strings.LastIndex(around, "/"); i > 0; i = strings.LastIndex(around, "/") {
-		around = around[:i]
-		isInside := func(f *loadedFlow) bool {
-			s, ok := f.flow.FindStep(around)
-			return ok && s.Sub == nil && runsInside(s)
-		}
-		if slices.ContainsFunc(r.flows, isInside) {
-			id = around
-		}
-	}
-	r.checkStep(pos, id)
-}
-
-// runsInside reports whether a step runs calls or flows inside itself.
-func runsInside(s *flow.Step) bool { return s.Def.Runs != nil || s.Call == flow.CallFlow }
-
-func stepIDs(f *flow.Flow) (ids []string) {
-	for _, s := range f.Steps {
-		ids = append(ids, s.ID)
-	}
-	return ids
 }
 
 func (r *reader) checkExclusion(pointer string, combination value.Value) {
@@ -318,3 +284,6 @@ func (r *reader) reportVariant(v variant, problems flow.Problems) {
 		}
 	}
 }
+
+// maxCases bounds how many cases the rows and variants of a file may come to.
+const maxCases = 100_000

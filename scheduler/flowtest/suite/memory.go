@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -43,7 +44,7 @@ func (r *reader) readMemory(pointer string, v value.Value) (records []*memoryRec
 		return r.readMemoryFile(pointer, file)
 	}
 	for i, item := range v.List() {
-		at := pointer + "/" + itoa(i)
+		at := pointer + "/" + strconv.Itoa(i)
 		if record := r.readRecord(item, func(below string) flow.Position { return r.at(at + below) }); record != nil {
 			records = append(records, record)
 		}
@@ -157,7 +158,7 @@ func (r *reader) placeMemory(c *Case, records []*memoryRecord) {
 			m.Timestamp = c.Now.Add(-time.Duration(len(records)-i) * time.Minute)
 		}
 		if m.ID == "" {
-			key := strings.Join([]string{record.name, itoa(i), m.Content}, "\x00")
+			key := strings.Join([]string{record.name, strconv.Itoa(i), m.Content}, "\x00")
 			m.ID = memory.DeriveID(memory.MemoryID, key, m.Timestamp)
 		}
 		if record.name != "" {
@@ -173,7 +174,7 @@ func (r *reader) placeMemory(c *Case, records []*memoryRecord) {
 
 // checkMemories reports the memories that checks name and the case does not have: its memories are all that its flow can find, unless
 // that saves some itself, or the step has what it gives from a mock or the state.
-func (c *caseReader) checkMemories(made *Case) {
+func (r *reader) checkMemories(made *Case) {
 	var known []string
 	for _, m := range made.Memory {
 		known = append(known, cmp.Or(made.MemoryNames[m.ID], m.ID))
@@ -189,8 +190,8 @@ func (c *caseReader) checkMemories(made *Case) {
 				hint = wording.Say("did you mean %q?", near)
 			}
 			pos := m.Pos
-			pos.File = c.shown
-			c.reportOnce(pos, wording.Say("the case %q has no memory %q", made.Name, m.ID), hint)
+			pos.File = r.shown
+			r.reportOnce(pos, wording.Say("the case %q has no memory %q", made.Name, m.ID), hint)
 		}
 	}
 }

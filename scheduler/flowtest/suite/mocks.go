@@ -2,6 +2,7 @@ package suite
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -48,7 +49,7 @@ func (r *reader) readMock(pointer, key string, v value.Value) *Mock {
 			r.reportOnce(r.at(pointer), wording.Say("the mock has no reply"), wording.Say("write one for each attempt or item"))
 		}
 		for i, item := range v.List() {
-			m.Replies = append(m.Replies, r.readReply(pointer+"/"+itoa(i), item, outputs))
+			m.Replies = append(m.Replies, r.readReply(pointer+"/"+strconv.Itoa(i), item, outputs))
 		}
 	}
 	if m.Variable != "" && m.Replies[0].Delay > 0 {
@@ -73,7 +74,7 @@ func (r *reader) checkAllowed(pointer string, names []string) {
 		isOfServer := name == callMCP || strings.HasPrefix(name, callMCP+".")
 		isFolder := slices.ContainsFunc(callNames, func(call string) bool { return strings.HasPrefix(call, name+".") })
 		if !isOfServer && !isFolder && !slices.Contains(known, name) {
-			r.reportOnce(r.at(pointer+"/"+itoa(i)), wording.Say("unknown call, plugin or tool %q", name), wording.Of(value.DidYouMeanOrList(name, known)))
+			r.reportOnce(r.at(pointer+"/"+strconv.Itoa(i)), wording.Say("unknown call, plugin or tool %q", name), wording.Of(value.DidYouMeanOrList(name, known)))
 		}
 	}
 }

@@ -47,16 +47,6 @@ func (c *caseReader) readEnded(pointer, id string, output value.Value) {
 	c.state = append(c.state, EndedStep{Pos: pos, Step: id, Output: output})
 }
 
-// stepsCalled returns the steps with an id, of all flows of the file.
-func (r *reader) stepsCalled(id string) (steps []*flow.Step) {
-	for _, f := range r.flows {
-		if s, ok := f.flow.Step(id); ok {
-			steps = append(steps, s)
-		}
-	}
-	return steps
-}
-
 // wholeOutputOf returns the schema of what other steps see of a step.
 func wholeOutputOf(s *flow.Step) value.Value {
 	if s.ForEach == nil {

@@ -3,6 +3,9 @@
 package suite
 
 import (
+	"cmp"
+	"errors"
+	"path/filepath"
 	"time"
 
 	"github.com/callnode/scheduler/calls/memory"
@@ -174,4 +177,38 @@ type Answer struct {
 	Value   value.Value
 	// IsDefault is set where the defaults of the file have it, and not the case.
 	IsDefault bool
+}
+
+// Suffix is what test files are called behind the name of their flow.
+const Suffix = ".test.yaml"
+
+// SnapshotSuffix ends the name of the file of snapshots: a.test.yaml has a.test.snapshots.yaml.
+const SnapshotSuffix = ".snapshots.yaml"
+
+// Loader reads test files, and finds everything that is wrong in them before anything runs. The program makes
+// one by its fields. Loading does not change it, so one serves any number of files, also concurrently.
+type Loader struct {
+	// Flows reads the flows. Its providers and plugins are those that test files may name too.
+	Flows *flow.Loader
+	// Root is the folder of the project, from which results name files; "" is the working directory.
+	Root string
+	// Language is that of problems, and of reasons to skip a case.
+	Language string
+	// Repeat is how often cases will run, instead of what they say; 0 leaves it to them.
+	Repeat int
+}
+
+// NameOf returns what results call a file: its path from the folder of the project, with slashes.
+func (l *Loader) NameOf(path string) string { return relativeTo(l.Root, path) }
+
+// relativeTo returns a path from a folder, with slashes; the path itself where there is no way from one to the other.
+func relativeTo(root, path string) string {
+	from, err := filepath.Abs(cmp.Or(root, "."))
+	to, errTo := filepath.Abs(path)
+	if errors.Join(err, errTo) == nil {
+		if rel, err := filepath.Rel(from, to); err == nil {
+			path = rel
+		}
+	}
+	return filepath.ToSlash(path)
 }
