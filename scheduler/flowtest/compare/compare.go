@@ -1,137 +1,12 @@
 package compare
 
 import (
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/stat"
 )
-
-// PassMetric is the metric that every comparison has: the share of repeats that pass.
-const PassMetric = "pass"
-
-// The measures that are compared and not tested: the mean of all checks says little more than the
-// passes do, and what is cheaper is not better by itself.
-const (
-	ScoreMeasure  = "score"
-	TokensMeasure = "tokens"
-	CostMeasure   = "cost"
-	TimeMeasure   = "ms"
-)
-
-// Method is how a metric was compared.
-type Method string
-
-// The methods.
-const (
-	Exact       Method = "exact"       // both runs are replays: each difference is one
-	McNemar     Method = "mcnemar"     // one pass or fail for each case
-	Permutation Method = "permutation" // sign flips of the means of cases
-	Estimated   Method = "estimated"   // an effect and its interval, without a test
-)
-
-// Comparison is how a run differs from an earlier one. [Compare] makes it; it is only data.
-type Comparison struct {
-	// Against is what people call the earlier run.
-	Against string `json:"against"`
-	// Exact reports whether both are replays, so that nothing in them is chance.
-	Exact bool `json:"exact"`
-	// Pairs is how many cases are in both and decided in both; Undecided, Added and Removed are
-	// the ids of those that are not compared.
-	Pairs     int      `json:"pairs"`
-	Undecided []string `json:"undecided,omitempty"`
-	Added     []string `json:"added,omitempty"`
-	Removed   []string `json:"removed,omitempty"`
-	// Curtailed reports whether repeats were left out of a run, so that verdicts were compared and not
-	// rates.
-	Curtailed bool `json:"curtailed,omitempty"`
-	// FewestChanges is how many cases must change, all one way, for a significant result.
-	FewestChanges int `json:"fewest_changes,omitempty"`
-	// Metrics begin with that of passes; measures come last.
-	Metrics []Metric `json:"metrics"`
-	// Changes are the cases whose verdict changed, in the order of the run.
-	Changes []CaseChange `json:"changes,omitempty"`
-	// Prompt is what changed in the prompts, by source.
-	Prompt []PieceChange `json:"prompt,omitempty"`
-}
-
-// CaseChange is a case whose verdict changed.
-type CaseChange struct {
-	File string         `json:"file"`
-	ID   string         `json:"id"`
-	Was  result.Outcome `json:"was"`
-	Is   result.Outcome `json:"is"`
-}
-
-// Metric is how one metric differs.
-type Metric struct {
-	Name   string `json:"name"`
-	Method Method `json:"method"`
-	// Cases is how many pairs have the metric, Better and Worse in how many it rose and fell.
-	Cases  int `json:"cases"`
-	Better int `json:"better"`
-	Worse  int `json:"worse"`
-	// Before and After are the means, Effect their difference, and Interval that of the effect; it is
-	// nil where one case is all there is, and where nothing is chance.
-	Before   float64        `json:"before"`
-	After    float64        `json:"after"`
-	Effect   float64        `json:"effect"`
-	Interval *stat.Interval `json:"interval,omitempty"`
-	// P is the p-value, Adjusted that by Holm over all metrics that were tested; nil without a test.
-	P        *float64 `json:"p,omitempty"`
-	Adjusted *float64 `json:"adjusted,omitempty"`
-	// Visible is the smallest effect that would be found four times in five; nil where that is
-	// not known.
-	Visible *float64 `json:"visible,omitempty"`
-	// Significant reports whether the difference is more than chance.
-	Significant bool `json:"significant"`
-}
-
-// IsRegression reports whether the metric got worse by more than chance.
-func (m *Metric) IsRegression() bool { return m.Significant && m.Effect < 0 }
-
-// FailOn is what of a comparison makes a run fail.
-type FailOn string
-
-// The choices of --fail-on.
-const (
-	FailOnSignificant FailOn = "significant"
-	FailOnAny         FailOn = "any"
-	FailOnNone        FailOn = "none"
-)
-
-// Regressed reports whether the comparison makes the run fail.
-func (c *Comparison) Regressed(on FailOn) bool {
-	switch on {
-	case FailOnNone:
-		return false
-	case FailOnAny:
-		return len(c.Regressions()) > 0 || slices.ContainsFunc(c.Metrics, func(m Metric) bool { return m.Method != Estimated && m.Effect < 0 })
-	default:
-		if c.Exact {
-			return len(c.Regressions()) > 0
-		}
-		return slices.ContainsFunc(c.Metrics, func(m Metric) bool { return m.IsRegression() })
-	}
-}
-
-// Regressions returns the cases that passed before and fail now.
-func (c *Comparison) Regressions() (all []CaseChange) {
-	for _, change := range c.Changes {
-		if change.Was == result.Pass && change.Is == result.Fail {
-			all = append(all, change)
-		}
-	}
-	return all
-}
-
-// pair is a case in both runs.
-type pair struct {
-	file          string
-	before, after *BaselineCase
-}
 
 // Compare compares a run with an earlier one, by the cases of the test files that ran in it. The seed
 // fixes what is drawn at random.
@@ -273,12 +148,4 @@ func (c *BaselineCase) score(metric string) (mean float64, ok bool) {
 		return 0, false
 	}
 	return c.Scores[i].Mean, true
-}
-
-// WriteLine writes the comparison as the JSON line that follows those of a run.
-func (c *Comparison) WriteLine(w io.Writer) error {
-	return result.WriteLine(w, struct {
-		Type string `json:"type"`
-		*Comparison
-	}{"comparison", c})
 }

@@ -129,3 +129,9 @@ func measures(pairs []pair, seed uint64) (all []Metric) {
 	}
 	return all
 }
+
+// pair is a case in both runs.
+type pair struct {
+	file          string
+	before, after *BaselineCase
+}
