@@ -142,3 +142,12 @@ func readRegular(name string, limit int64, stat func() (fs.FileInfo, error), ope
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	return data, errors.Join(err, f.Close())
 }
+
+// WithoutPath returns the error of a file without its path, for a message that has that already.
+func WithoutPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -126,7 +126,7 @@ func (l *Languages) checkTemplates(language string, set *calls.Texts) (faults Pr
 				missing = append(missing, name)
 			}
 		case err != nil:
-			faults = append(faults, newProblem(at, "cannot read this text: %v", withoutPath(err)))
+			faults = append(faults, newProblem(at, "cannot read this text: %v", calls.WithoutPath(err)))
 		case !utf8.Valid(text):
 			faults = append(faults, newProblem(at, "this text is not UTF-8"))
 		case set.Check != nil:

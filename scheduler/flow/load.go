@@ -286,7 +286,7 @@ func (l *Loader) LoadInside(root, path string) (*Flow, error) {
 		src, err = l.read(base, full)
 	}
 	if err != nil {
-		return nil, calls.Errorf(calls.NotFound, "%s: %w", say("cannot read the flow %s", path), withoutPath(err))
+		return nil, calls.Errorf(calls.NotFound, "%s: %w", say("cannot read the flow %s", path), calls.WithoutPath(err))
 	}
 	if pos, ok := looksLikeFlow(path, src); !ok {
 		return nil, calls.Errorf(calls.Invalid, "%s", say("%s: this file is not a flow", pos))

@@ -126,14 +126,5 @@ func unreadableProblem(pos Position, path string, err error) Problem {
 		p.hint("paths are relative to the flow file")
 		return p
 	}
-	return newProblem(pos, "cannot read %s: %v", path, withoutPath(err))
-}
-
-// withoutPath returns the error without the path that the message has already.
-func withoutPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
+	return newProblem(pos, "cannot read %s: %v", path, calls.WithoutPath(err))
 }

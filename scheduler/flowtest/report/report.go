@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,19 +71,10 @@ func WriteFiles(targets []Target, run *result.Run, c *compare.Comparison, o Opti
 			err = calls.WriteFile(t.File, out.Bytes(), 0o644)
 		}
 		if err != nil {
-			problems = append(problems, calls.Errorf(calls.Invalid, "the report %s was not written to %s: %w", t.Kind, t.File, withoutPath(err)))
+			problems = append(problems, calls.Errorf(calls.Invalid, "the report %s was not written to %s: %w", t.Kind, t.File, calls.WithoutPath(err)))
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// withoutPath returns the error without the path that the message has already.
-func withoutPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 // Write writes a report of a kind: html, json, junit or md. c may be nil.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -25,7 +26,7 @@ func (r *reader) readDataset() {
 	}
 	path, content, err := r.folder().Read(k.File)
 	if err != nil {
-		r.report("/dataset/file", wording.Say("cannot read the dataset %s: %w", k.File, withoutPath(err)), files.Hint(err))
+		r.report("/dataset/file", wording.Say("cannot read the dataset %s: %w", k.File, calls.WithoutPath(err)), files.Hint(err))
 		return
 	}
 	r.dataFiles[path] = true

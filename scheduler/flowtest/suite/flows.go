@@ -63,7 +63,7 @@ func (r *reader) loadFlow(pointer, name string) {
 		return
 	}
 	if _, err := os.Stat(path); err != nil {
-		message := wording.Say("cannot read the flow %s: %w", name, withoutPath(err))
+		message := wording.Say("cannot read the flow %s: %w", name, calls.WithoutPath(err))
 		hint := wording.Of(value.DidYouMeanOrList(name, flowsIn(r.dir)))
 		if pointer == "" {
 			hint = wording.Say("name the flow that is tested: flow: PATH")

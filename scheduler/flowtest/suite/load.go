@@ -23,7 +23,7 @@ func (l *Loader) Load(ctx context.Context, path string) (*Suite, flow.Problems) 
 	src, err := calls.ReadFile(path, yaml.MaxBytes)
 	if err != nil {
 		at := flow.Position{File: path, Line: 1, Col: 1}
-		return nil, flow.Problems{flow.NewProblem(at, wording.Say("cannot read the test file: %w", withoutPath(err)), wording.Text{})}.Localized(l.Language)
+		return nil, flow.Problems{flow.NewProblem(at, wording.Say("cannot read the test file: %w", calls.WithoutPath(err)), wording.Text{})}.Localized(l.Language)
 	}
 	return l.Parse(ctx, path, src)
 }

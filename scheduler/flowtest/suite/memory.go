@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
@@ -55,7 +56,7 @@ func (r *reader) readMemory(pointer string, v value.Value) (records []*memoryRec
 func (r *reader) readMemoryFile(pointer, file string) (records []*memoryRecord) {
 	path, content, err := r.folder().Read(file)
 	if err != nil {
-		r.reportOnce(r.at(pointer), wording.Say("cannot read %s: %w", file, withoutPath(err)), files.Hint(err))
+		r.reportOnce(r.at(pointer), wording.Say("cannot read %s: %w", file, calls.WithoutPath(err)), files.Hint(err))
 		return nil
 	}
 	r.dataFiles[path] = true

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -196,7 +197,7 @@ func (r *reader) readFile(n *yaml.Node) (v value.Value) {
 	}
 	path, content, err := r.folder().Read(path)
 	if err != nil {
-		r.problems = append(r.problems, flow.NewProblem(r.position(n, 0), wording.Say("cannot read %s: %w", n.Value, withoutPath(err)), files.Hint(err)))
+		r.problems = append(r.problems, flow.NewProblem(r.position(n, 0), wording.Say("cannot read %s: %w", n.Value, calls.WithoutPath(err)), files.Hint(err)))
 		return v
 	}
 	r.otherFiles[path] = true

@@ -1,8 +1,6 @@
 package suite
 
 import (
-	"errors"
-	"io/fs"
 	"time"
 
 	"github.com/callnode/scheduler/llm/prompt"
@@ -101,15 +99,6 @@ type loadedFlow struct {
 	name, path string
 	flow       *flow.Flow
 	loader     *flow.Loader
-}
-
-// withoutPath returns the error without the path that the message has already.
-func withoutPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 // template is a compiled text: one {{ expression }}, which keeps its type, or a template.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -63,7 +64,7 @@ func (c *caseReader) readStateFile(pointer, file string) {
 		if hint.En == "" {
 			hint = wording.Say("write it with: scheduler runs events RUN > %s", file)
 		}
-		c.reportOnce(c.at(pointer), wording.Say("cannot read %s: %w", file, withoutPath(err)), hint)
+		c.reportOnce(c.at(pointer), wording.Say("cannot read %s: %w", file, calls.WithoutPath(err)), hint)
 		return
 	}
 	c.otherFiles[path] = true
