@@ -1,10 +1,8 @@
 package promptfoo
 
 import (
-	"math"
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -298,14 +296,6 @@ func listOrText(a *assertion, matcher string) value.Value {
 	return value.OfList(items...)
 }
 
-// plainText returns a scalar as a text.
-func plainText(v value.Value) string {
-	if text, ok := v.Str(); ok {
-		return text
-	}
-	return v.JSON()
-}
-
 func translateEquals(_ *reader, a *assertion) translation {
 	if a.value.Kind() == value.Object || a.value.Kind() == value.List {
 		got := one(value.Pairs("schema", value.Pairs("const", a.value)))
@@ -315,21 +305,6 @@ func translateEquals(_ *reader, a *assertion) translation {
 		return got
 	}
 	return one(value.Pairs("equals", scriptText(a.value)))
-}
-
-// scriptText returns a scalar as JavaScript makes a text of it: 1.0 is 1 there, and 1e3 is 1000.
-func scriptText(v value.Value) string {
-	number, isNumber := v.Float()
-	if !isNumber {
-		return plainText(v)
-	}
-	size := math.Abs(number)
-	if isPlain := size < 1e21 && size >= 1e-6 || size == 0; isPlain {
-		return strconv.FormatFloat(number+0, 'f', -1, 64)
-	}
-	digits, exponent, _ := strings.Cut(strconv.FormatFloat(number, 'e', -1, 64), "e")
-	sign := exponent[:1]
-	return digits + "e" + sign + strings.TrimLeft(exponent[1:], "0")
 }
 
 func translateRegex(_ *reader, a *assertion) translation {

@@ -1,6 +1,7 @@
 package promptfoo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,20 +12,14 @@ import (
 	"github.com/callnode/scheduler/scheduler/importer"
 )
 
-// The names in the flows of an import.
-const (
-	answerStep = "answer"
-	outputName = "output"
-)
-
-// plan returns the files and the report of what was read.
-func (r *reader) plan(source string) (*importer.Plan, error) {
+// plan returns the files and the report of what was read from a file.
+func (r *reader) plan(kind, source string) *importer.Plan {
 	if len(r.prompts) == 0 { // which is theirs too
 		r.prompts = []*promptText{{messages: []message{{"user", "{{ inputs.prompt }}"}}}}
 	}
 	cases := r.cases()
 	inputs := r.inputSchema(cases)
-	p := &importer.Plan{Report: importer.Report{Kind: Kind, Source: source, Leaves: []importer.Leaf{}}}
+	p := &importer.Plan{Report: importer.Report{Kind: kind, Source: source, Leaves: []importer.Leaf{}}}
 	for i, text := range r.prompts {
 		p.Files = append(p.Files, importer.File{Path: r.variantName(i) + ".yaml", Data: yaml.Append(nil, r.flow(i, text, inputs))})
 	}
@@ -38,7 +33,7 @@ func (r *reader) plan(source string) (*importer.Plan, error) {
 	for _, s := range r.sources {
 		p.Report.Add(s.Leaves(r.language))
 	}
-	return p, nil
+	return p
 }
 
 // cases returns a case for each test and each value of its lists, with what all tests have.
@@ -153,7 +148,7 @@ func typeOf(v value.Value) string {
 
 // flow returns the flow of a prompt.
 func (r *reader) flow(i int, p *promptText, inputs value.Value) value.Value {
-	f := value.Pairs("name", flowName(r.variantName(i)))
+	f := value.Pairs("name", cmp.Or(slug(r.variantName(i)), "imported"))
 	description := strings.TrimSpace(p.label + "\n" + r.description)
 	if description != "" {
 		f.Set("description", value.OfString(description))
@@ -204,15 +199,6 @@ func (r *reader) testedFlows() (names []value.Value, areMade bool) {
 		names = append(names, value.OfString(r.variantName(i)+".yaml"))
 	}
 	return names, true
-}
-
-// flowName returns a name that a flow may have.
-func flowName(name string) string {
-	name = strings.Trim(notName.ReplaceAllString(strings.ToLower(name), "-"), "-")
-	if name == "" {
-		return "imported"
-	}
-	return name
 }
 
 // excluded are the combinations of providers and tested flows that do not run; none where that would be all.

@@ -11,9 +11,6 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// errNoEqual is that of code that is more than a condition on the answer.
-var errNoEqual = wording.Errorf("it is more than a condition on the answer")
-
 // errConstant is that of code that does not look at the answer.
 var errConstant = wording.Errorf("it comes out the same for every answer")
 
@@ -159,23 +156,6 @@ func regexMatcher(literal string) *value.Map {
 		return nil
 	}
 	return value.Pairs("matches", pattern)
-}
-
-// method takes a call of a method apart; on is nil where it is none.
-func (n *scriptNode) method() (on *scriptNode, name string, args []*scriptNode) {
-	if n.kind != scriptCall || n.args[0].kind != scriptMember {
-		return nil, "", nil
-	}
-	return n.args[0].args[0], n.args[0].text, n.args[1:]
-}
-
-// isBareOutput reports whether a node is the answer as it is.
-func (n *scriptNode) isBareOutput() bool { return n.kind == scriptName && n.text == "output" }
-
-// isOutput reports whether a node is the answer, as it is or without space around it.
-func (n *scriptNode) isOutput() bool {
-	on, name, _ := n.method()
-	return n.isBareOutput() || on != nil && name == "trim" && on.isOutput()
 }
 
 // The kinds of values that expressions give.
@@ -348,9 +328,4 @@ func (n *scriptNode) functionExpression() (text string, kind scriptKind, err err
 		filter = "int"
 	}
 	return "(" + inner + " | trim | " + filter + ")", kindNumber, nil
-}
-
-// quoteText writes a text as a literal of templates, whose end a brace in it does not become.
-func quoteText(text string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\t", `\t`, "\r", `\r`, "{", `\x7b`, "}", `\x7d`).Replace(text) + "'"
 }

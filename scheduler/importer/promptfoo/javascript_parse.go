@@ -3,6 +3,8 @@ package promptfoo
 import (
 	"regexp"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // The kinds of nodes.
@@ -189,4 +191,24 @@ func (p *scriptParser) parsePrimary() (*scriptNode, error) {
 func unquote(text string) (plain string, ok bool) {
 	plain = strings.NewReplacer(`\\`, "\\", `\n`, "\n", `\t`, "\t", `\r`, "\r", `\"`, `"`, `\'`, "'", "\\`", "`", `\/`, "/").Replace(text)
 	return plain, !strings.Contains(strings.ReplaceAll(text, `\\`, ""), `\x`) && !strings.Contains(strings.ReplaceAll(text, `\\`, ""), `\u`)
+}
+
+// errNoEqual is that of code that is more than a condition on the answer.
+var errNoEqual = wording.Errorf("it is more than a condition on the answer")
+
+// method takes a call of a method apart; on is nil where it is none.
+func (n *scriptNode) method() (on *scriptNode, name string, args []*scriptNode) {
+	if n.kind != scriptCall || n.args[0].kind != scriptMember {
+		return nil, "", nil
+	}
+	return n.args[0].args[0], n.args[0].text, n.args[1:]
+}
+
+// isBareOutput reports whether a node is the answer as it is.
+func (n *scriptNode) isBareOutput() bool { return n.kind == scriptName && n.text == "output" }
+
+// isOutput reports whether a node is the answer, as it is or without space around it.
+func (n *scriptNode) isOutput() bool {
+	on, name, _ := n.method()
+	return n.isBareOutput() || on != nil && name == "trim" && on.isOutput()
 }

@@ -1,18 +1,16 @@
 // Package promptfoo reads configurations of promptfoo: prompts become flows, tests become test files, providers
 // settings. No code and no template of a configuration runs.
 //
-// [Read] is the entry. prompts.go reads prompts, nunjucks.go turns their templates into ours; providers.go reads
-// providers, tests.go and csv.go tests, asserts.go what they assert, javascript.go the expressions
-// among it that have an equal here. emit.go writes it all down.
+// [Read] is the entry. model.go has what is read: prompts.go reads prompts, nunjucks.go turns their templates into ours; providers.go
+// reads providers, tests.go and csv.go tests, asserts.go what they assert, javascript.go the expressions among it that have an equal
+// here. emit.go writes it all down.
 package promptfoo
 
 import (
 	"io/fs"
 	"path"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/importer"
@@ -20,30 +18,6 @@ import (
 
 // Kind is the name of this kind of import.
 const Kind = "promptfoo"
-
-// reader reads one configuration. It lives for one [Read].
-type reader struct {
-	files    fs.FS
-	dir      string // of the configuration, in files
-	name     string // of the import
-	settings string // the file of the providers
-	language string
-	main     *importer.Source
-	sources  []*importer.Source
-
-	prompts     []*promptText
-	providers   []*provider
-	tests       []*test
-	defaults    *test
-	description string
-	repeat      int
-	parallel    int
-	extra       []importer.File
-	// hasTests is set where the configuration has tests or scenarios, read or not; isRedTeam where attacks are its tests.
-	hasTests, isRedTeam bool
-	// lostProvider is set where a provider was not read.
-	lostProvider bool
-}
 
 // Options are how an import is written.
 type Options struct {
@@ -76,14 +50,7 @@ func Read(files fs.FS, file string, o Options) (*importer.Plan, error) {
 		return nil, wording.Errorf("%s is not a configuration of promptfoo: it has no prompts, providers or tests", file)
 	}
 	r.readKeys(keys)
-	return r.plan(path.Base(file))
-}
-
-// addSource adds a file whose leaves are accounted for.
-func (r *reader) addSource(file string, root *yaml.Node) *importer.Source {
-	s := importer.NewSource(file, root)
-	r.sources = append(r.sources, s)
-	return s
+	return r.plan(Kind, path.Base(file)), nil
 }
 
 // readKeys reads the keys at the top.
@@ -154,82 +121,4 @@ func (r *reader) wholeNumber(n *yaml.Node) int {
 	}
 	r.main.Keep(n)
 	return int(i)
-}
-
-// membersOf returns the values of a mapping by their keys; of nothing else it has none.
-func membersOf(n *yaml.Node) map[string]*yaml.Node {
-	keys := map[string]*yaml.Node{}
-	if n == nil {
-		return keys
-	}
-	n = yaml.Resolve(n)
-	if n.Kind != yaml.Mapping {
-		return keys
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value != "<<" {
-			keys[n.Content[i].Value] = n.Content[i+1]
-			continue
-		}
-		for key, member := range membersOf(n.Content[i+1]) { // what it has of its own counts
-			if keys[key] == nil {
-				keys[key] = member
-			}
-		}
-	}
-	return keys
-}
-
-// itemsOf returns the items of a list; of anything else, that alone.
-func itemsOf(n *yaml.Node) []*yaml.Node {
-	if n == nil {
-		return nil
-	}
-	if at := yaml.Resolve(n); at.Kind == yaml.Sequence {
-		return at.Content
-	}
-	return []*yaml.Node{n}
-}
-
-// textOf returns a node that is a text, or a number or truth value as a text.
-func textOf(n *yaml.Node) (text string, ok bool) {
-	if n == nil {
-		return "", false
-	}
-	at := yaml.Resolve(n)
-	if at.Kind != yaml.Scalar || at.ShortTag() == "!!null" {
-		return "", false
-	}
-	return at.Value, true
-}
-
-// valueOf returns the value of a node; null where it has none.
-func valueOf(n *yaml.Node) value.Value {
-	if n == nil {
-		return value.Value{}
-	}
-	v, err := yaml.Value(n)
-	if err != nil {
-		return value.Value{}
-	}
-	return v
-}
-
-var errOutside = wording.Errorf("the file is outside of the folder")
-
-// readFile reads a file that the configuration names, below its folder only. It returns the path that it was
-// read from.
-func (r *reader) readFile(name string) (data []byte, at string, err error) {
-	name = strings.TrimPrefix(name, "file://")
-	at = path.Join(r.dir, strings.TrimPrefix(name, "./"))
-	if !fs.ValidPath(at) {
-		return nil, name, errOutside
-	}
-	data, err = calls.ReadFileFS(r.files, at, calls.AnyLength)
-	return data, at, err
-}
-
-// addFile adds a file of the import.
-func (r *reader) addFile(name string, data []byte) {
-	r.extra = append(r.extra, importer.File{Path: name, Data: data})
 }

@@ -1,28 +1,13 @@
 package promptfoo
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
-
-// promptText is a prompt: the messages of a chat.
-type promptText struct {
-	label    string
-	messages []message
-	// names are what providers call it that run some prompts only.
-	names []string
-	// missing is why the prompt is not here, where it is code; "" where it is.
-	missing string
-}
-
-// message is a message of a prompt, its text a template of ours.
-type message struct{ role, text string }
 
 // readPrompts reads the prompts: texts, files, chats, or maps of these with a label.
 func (r *reader) readPrompts(n *yaml.Node) {
@@ -209,32 +194,4 @@ func chatOf(text string) []message {
 func looksLikeChat(text string) bool {
 	text = strings.TrimSpace(text)
 	return strings.HasPrefix(text, "- role") || strings.HasPrefix(text, "[") && strings.Contains(text, `"role"`)
-}
-
-func stringMember(v value.Value, key string) (text string, ok bool) {
-	member, ok := v.Get(key)
-	if !ok {
-		return "", false
-	}
-	return member.Str()
-}
-
-// keepFile keeps a file of code beside the import, for people to read.
-func (r *reader) keepFile(at string, data []byte) string {
-	kept := "code/" + strings.ReplaceAll(strings.TrimPrefix(at, r.dir+"/"), "../", "")
-	for _, f := range r.extra {
-		if f.Path == kept {
-			return kept
-		}
-	}
-	r.addFile(kept, data)
-	return kept
-}
-
-// variantName returns what the flow of a prompt is called.
-func (r *reader) variantName(i int) string {
-	if len(r.prompts) < 2 {
-		return r.name
-	}
-	return fmt.Sprintf("%s-%d", r.name, i+1)
 }

@@ -1,7 +1,7 @@
 package promptfoo
 
 import (
-	"regexp"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -9,21 +9,6 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
-
-// provider is a provider of the settings.
-type provider struct {
-	name string
-	// settings are nil for the one that needs none.
-	settings *value.Map
-	// only are the names of the prompts that it runs; nil: all.
-	only []string
-}
-
-// runs reports whether a provider runs a prompt.
-func (p *provider) runs(text *promptText) bool {
-	isNamed := func(name string) bool { return slices.Contains(text.names, name) }
-	return p.only == nil || slices.ContainsFunc(p.only, isNamed)
-}
 
 // vendor is a server that speaks the protocol of OpenAI, or of Anthropic.
 type vendor struct{ kind, baseURL, keyEnv string }
@@ -156,14 +141,9 @@ func (r *reader) readProviderPrompts(p *provider, n *yaml.Node) {
 	}
 }
 
-var notName = regexp.MustCompile(`[^a-z0-9]+`)
-
 // providerName returns a name that no other provider has.
 func (r *reader) providerName(label string) string {
-	base := strings.Trim(notName.ReplaceAllString(strings.ToLower(label), "-"), "-")
-	if base == "" {
-		base = "model"
-	}
+	base := cmp.Or(slug(label), "model")
 	name := base
 	isTaken := func(p *provider) bool { return p.name == name }
 	for i := 2; name == echo || slices.ContainsFunc(r.providers, isTaken); i++ {

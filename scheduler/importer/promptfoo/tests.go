@@ -2,8 +2,6 @@ package promptfoo
 
 import (
 	"bytes"
-	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -14,19 +12,6 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/importer"
 )
-
-// test is a test of the configuration: one or, with variables that are lists, several cases.
-type test struct {
-	name      string
-	vars      *value.Map
-	checks    []value.Value
-	threshold value.Value
-	tags      []string
-	// lost is what of its assertions has no equal here: the case is skipped for it.
-	lost []string
-	// isWhole is set where variables that are lists are values of one case.
-	isWhole bool
-}
 
 // readDefaultTest reads what all tests have.
 func (r *reader) readDefaultTest(n *yaml.Node) *test {
@@ -102,11 +87,6 @@ func (r *reader) openTests(s *importer.Source, n *yaml.Node, file string) (opene
 	return r.addSource(r.shown(at), root), root
 }
 
-// shown returns a path of the files from the folder of the configuration.
-func (r *reader) shown(at string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(at, r.dir), "/")
-}
-
 // readTest reads one test.
 func (r *reader) readTest(s *importer.Source, n *yaml.Node) *test {
 	keys := membersOf(n)
@@ -141,8 +121,6 @@ func (r *reader) readTest(s *importer.Source, n *yaml.Node) *test {
 	}
 	return t
 }
-
-func (t *test) lose(what string) { t.lost = append(t.lost, what) }
 
 // readMetadata takes metadata as tags.
 func (r *reader) readMetadata(s *importer.Source, t *test, n *yaml.Node) {
@@ -202,22 +180,6 @@ func (r *reader) readVarFiles(s *importer.Source, t *test, n *yaml.Node, file st
 	}
 }
 
-// filesLike returns the files that a text names, with * for any letters, as the text would name each.
-func (r *reader) filesLike(file string) (names []string) {
-	name := strings.TrimPrefix(file, "file://")
-	if !strings.ContainsAny(name, "*?[") {
-		return []string{name}
-	}
-	found, err := fs.Glob(r.files, path.Join(r.dir, name))
-	if err != nil {
-		return nil
-	}
-	for _, f := range found {
-		names = append(names, strings.TrimPrefix(strings.TrimPrefix(f, r.dir), "/"))
-	}
-	return names
-}
-
 // readVars reads variables: files become their text, and templates in values stay text.
 func (r *reader) readVars(s *importer.Source, t *test, n *yaml.Node) {
 	at := yaml.Resolve(n)
@@ -247,16 +209,6 @@ func (r *reader) readVars(s *importer.Source, t *test, n *yaml.Node) {
 	}
 }
 
-// inputName returns the name of an input for a variable, which may have other letters.
-func inputName(key string) string {
-	return strings.Trim(strings.Map(func(r rune) rune {
-		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '_'
-	}, key), "")
-}
-
 // readScenarios reads scenarios: each of their configurations with each of their tests.
 func (r *reader) readScenarios(s *importer.Source, n *yaml.Node) {
 	for _, item := range itemsOf(n) {
@@ -283,51 +235,4 @@ func (r *reader) readScenarios(s *importer.Source, n *yaml.Node) {
 			}
 		}
 	}
-}
-
-// over returns the test laid over what others share with it.
-func (t *test) over(below *test) *test {
-	all := &test{name: t.name, vars: value.NewMap(0), threshold: t.threshold, isWhole: t.isWhole || below.isWhole}
-	for _, layer := range []*test{below, t} {
-		if layer.vars != nil {
-			for key, v := range layer.vars.All() {
-				all.vars.Set(key, v)
-			}
-		}
-	}
-	if all.threshold.IsNull() {
-		all.threshold = below.threshold
-	}
-	all.checks = slices.Concat(t.checks, below.checks)
-	all.tags = slices.Concat(t.tags, below.tags)
-	all.lost = slices.Concat(t.lost, below.lost)
-	return all
-}
-
-// maxCases is how many cases the lists of one test may come to.
-const maxCases = 1000
-
-// expand returns a case for each combination of the variables that are lists of texts; other lists are values.
-func (t *test) expand() []*test {
-	all := []*test{t}
-	for key, v := range t.vars.All() {
-		if t.isWhole || len(v.List()) == 0 || v.List()[0].Kind() != value.String {
-			continue
-		}
-		var next []*test
-		for _, base := range all {
-			for i, item := range v.List() {
-				c := *base
-				c.vars = base.vars.Clone()
-				c.vars.Set(key, item)
-				c.name = strings.TrimSpace(fmt.Sprintf("%s %s %d", base.name, key, i+1))
-				next = append(next, &c)
-			}
-		}
-		if len(next) > maxCases {
-			return []*test{t}
-		}
-		all = next
-	}
-	return all
 }

@@ -1,0 +1,99 @@
+package promptfoo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// promptText is a prompt: the messages of a chat.
+type promptText struct {
+	label    string
+	messages []message
+	// names are what providers call it that run some prompts only.
+	names []string
+	// missing is why the prompt is not here, where it is code; "" where it is.
+	missing string
+}
+
+// message is a message of a prompt, its text a template of ours.
+type message struct{ role, text string }
+
+// provider is a provider of the settings.
+type provider struct {
+	name string
+	// settings are nil for the one that needs none.
+	settings *value.Map
+	// only are the names of the prompts that it runs; nil: all.
+	only []string
+}
+
+// runs reports whether a provider runs a prompt.
+func (p *provider) runs(text *promptText) bool {
+	isNamed := func(name string) bool { return slices.Contains(text.names, name) }
+	return p.only == nil || slices.ContainsFunc(p.only, isNamed)
+}
+
+// test is a test of the configuration: one or, with variables that are lists, several cases.
+type test struct {
+	name      string
+	vars      *value.Map
+	checks    []value.Value
+	threshold value.Value
+	tags      []string
+	// lost is what of its assertions has no equal here: the case is skipped for it.
+	lost []string
+	// isWhole is set where variables that are lists are values of one case.
+	isWhole bool
+}
+
+func (t *test) lose(what string) { t.lost = append(t.lost, what) }
+
+// over returns the test laid over what others share with it.
+func (t *test) over(below *test) *test {
+	all := &test{name: t.name, vars: value.NewMap(0), threshold: t.threshold, isWhole: t.isWhole || below.isWhole}
+	for _, layer := range []*test{below, t} {
+		if layer.vars != nil {
+			for key, v := range layer.vars.All() {
+				all.vars.Set(key, v)
+			}
+		}
+	}
+	if all.threshold.IsNull() {
+		all.threshold = below.threshold
+	}
+	all.checks = slices.Concat(t.checks, below.checks)
+	all.tags = slices.Concat(t.tags, below.tags)
+	all.lost = slices.Concat(t.lost, below.lost)
+	return all
+}
+
+// maxCases is how many cases the lists of one test may come to.
+const maxCases = 1000
+
+// expand returns a case for each combination of the variables that are lists of texts; other lists are values.
+func (t *test) expand() []*test {
+	all := []*test{t}
+	for key, v := range t.vars.All() {
+		if t.isWhole || len(v.List()) == 0 || v.List()[0].Kind() != value.String {
+			continue
+		}
+		var next []*test
+		for _, base := range all {
+			for i, item := range v.List() {
+				c := *base
+				c.vars = base.vars.Clone()
+				c.vars.Set(key, item)
+				c.name = strings.TrimSpace(fmt.Sprintf("%s %s %d", base.name, key, i+1))
+				next = append(next, &c)
+			}
+		}
+		if len(next) > maxCases {
+			return []*test{t}
+		}
+		all = next
+	}
+	return all
+}
