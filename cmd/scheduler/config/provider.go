@@ -120,14 +120,7 @@ func (c *LLM) ModelOf(name string) string {
 
 // Priced reports whether it is known what the model of the provider of that name costs.
 func (c *LLM) Priced(name string) bool {
-	if name == EchoProvider {
-		return true // it asks no model
-	}
-	p := c.Find(name)
-	if p == nil {
-		return false
-	}
-	_, ok := p.Prices.Cost(p.Model, llm.Usage{})
+	_, ok := c.Cost(name, "", llm.Usage{})
 	return ok
 }
 
@@ -170,4 +163,11 @@ func (p *Provider) resolveType(types []ProviderType) settingErrors {
 	}
 	p.Open, wrong = p.Type.decode(settings)
 	return wrong
+}
+
+// LLM is the settings of model providers.
+type LLM struct {
+	Default   string     `json:"default,omitempty"`
+	Mode      string     `json:"mode,omitempty" enum:"auto|live|record|replay"`
+	Providers []Provider `json:"providers,omitempty"`
 }

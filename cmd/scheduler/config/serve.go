@@ -79,7 +79,6 @@ func (n *Notify) check(at string) error {
 		}
 	}
 	return nil
-
 }
 
 // isNotifyURL reports whether a text is a URL that can be told.
@@ -164,11 +163,8 @@ func (c *Serve) check(models *LLM) error {
 			return err
 		}
 	}
-	names := append(models.Names(), "echo")
-	for _, name := range names {
-		if c.OpenAI.TasksLLM == "" || name == c.OpenAI.TasksLLM {
-			return nil
-		}
+	if name := c.OpenAI.TasksLLM; name != "" && !slices.Contains(models.Names(), name) {
+		return wrongSetting("serve.openai.tasks_llm", "unknown provider %q%s", name, value.DidYouMeanSuffix(name, models.Names()))
 	}
-	return wrongSetting("serve.openai.tasks_llm", "unknown provider %q%s", c.OpenAI.TasksLLM, value.DidYouMeanSuffix(c.OpenAI.TasksLLM, names))
+	return nil
 }
