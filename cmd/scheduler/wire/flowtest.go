@@ -3,7 +3,6 @@ package wire
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"time"
@@ -46,7 +45,7 @@ func (rt *Runtime) TestLoader(language string) (*suite.Loader, []service.Note, e
 func (rt *Runtime) TestOptions(language string) *flowtest.Options {
 	rt.hideProviderSecrets()
 	return &flowtest.Options{
-		Executor: rt.newTestExecutor,
+		Executor: func(*flow.Flow) (*scheduler.StepExecutor, error) { return rt.newBareExecutor() },
 		Memory: func(ctx context.Context, clock func() time.Time) (*memory.SnapshotProcessor, error) {
 			store, err := sqlite.OpenTemporary(ctx, sqlite.Options{Clock: clock})
 			if err != nil {
@@ -84,25 +83,6 @@ func (rt *Runtime) hideProviderSecrets() {
 			rt.hidden.Add(text)
 		}
 	}
-}
-
-// newTestExecutor returns an executor of the settings, whose models, memory and clock the case brings.
-func (rt *Runtime) newTestExecutor(*flow.Flow) (*scheduler.StepExecutor, error) {
-	env, err := rt.newEnv()
-	if err != nil {
-		return nil, err
-	}
-	env.Log = rt.newLog(slog.LevelWarn)
-	return &scheduler.StepExecutor{
-		Env:            env,
-		Program:        rt.version,
-		MaxParallel:    rt.settings.Run.MaxParallel,
-		MaxSteps:       rt.settings.Run.MaxSteps,
-		MaxOutputBytes: int64(rt.settings.Run.MaxOutputBytes),
-		CancelGrace:    time.Duration(rt.settings.Run.CancelGrace),
-		Secrets:        rt.Secret,
-		Hidden:         rt.hidden,
-	}, nil
 }
 
 // Judge tells which provider judges the answers of a file of labels, and where its verdicts come from.

@@ -1,0 +1,138 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/http/guard"
+	"github.com/callnode/scheduler/calls/mcp"
+	"github.com/callnode/scheduler/cmd/scheduler/config"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value/secret"
+	"github.com/callnode/scheduler/plugins/host"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/temporal"
+)
+
+// Runtime is what the runs and requests of a process share: the settings, the plugins and
+// what they offer, the providers. [New] makes one, [Runtime.Close] ends it. Its
+// methods are safe for concurrent use.
+type Runtime struct {
+	settings *config.Settings
+	version  string
+	log      io.Writer // what plugins and stores write while they work
+	// hidden are the secrets that the settings allow, and what runs compute from them.
+	hidden *secret.Set
+	// watchJournal wraps the journal when it is opened; nil: nothing does. It is set before.
+	watchJournal func(journal.Journal) journal.Journal
+	// workerRoot is the folder in which a worker carries out all runs; "" is where they began.
+	workerRoot string
+
+	mu       sync.Mutex            // guards what follows
+	temporal *temporal.Client      // nil until it is needed
+	catalogs map[string]*catalog   // by the directory in which relative paths start
+	places   map[string]llm.Places // by provider, of those with max_concurrent
+}
+
+// catalog is the plugins of a directory, and all that a flow there can name.
+type catalog struct {
+	host *host.Host
+	mcp  *mcp.Host
+	// registry and viewing are nil until they are needed; viewing is for flows that are only looked at.
+	registry, viewing *calls.Registry
+}
+
+// New returns a Runtime of these settings, for a version of the program; what plugins and stores write goes to output.
+func New(settings *config.Settings, version string, output io.Writer) *Runtime {
+	rt := &Runtime{settings: settings, version: version, log: output, hidden: secret.NewSet(nil), catalogs: map[string]*catalog{}, places: map[string]llm.Places{}}
+	for _, name := range settings.Secrets {
+		rt.hidden.Add(os.Getenv(name))
+	}
+	return rt
+}
+
+// SetWorkerRoot lets all runs work in a folder, those too that began elsewhere. It is called before [Runtime.NewService].
+func (rt *Runtime) SetWorkerRoot(dir string) { rt.workerRoot = dir }
+
+// MaskText returns a text without the secrets that the settings allow, and what runs compute from them.
+func (rt *Runtime) MaskText(text string) string { return rt.hidden.MaskText(text) }
+
+// newLog returns a log on standard error without the secrets that a flow may have given to
+// what writes it.
+func (rt *Runtime) newLog(level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(rt.log, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+		switch attr.Value.Kind() { //nolint:exhaustive // the others have no text
+		case slog.KindString, slog.KindAny:
+			if _, isLevel := attr.Value.Any().(slog.Level); !isLevel {
+				attr.Value = slog.StringValue(rt.MaskText(attr.Value.String()))
+			}
+		}
+		return attr
+	}}))
+}
+
+// TakeLog lets what libraries write to the package log pass through the log of the program:
+// net/http, for one, prints there what a server sent, which may be what a flow sent to it.
+func (rt *Runtime) TakeLog() {
+	log.SetFlags(0)
+	log.SetOutput(slog.NewLogLogger(rt.newLog(slog.LevelWarn).Handler(), slog.LevelWarn).Writer())
+}
+
+// Secret returns the value of a secret; ok is false where the settings do not allow it, or it
+// is not set.
+func (rt *Runtime) Secret(name string) (text string, ok bool) {
+	if !slices.Contains(rt.settings.Secrets, name) {
+		return "", false
+	}
+	return os.LookupEnv(name)
+}
+
+// newBareExecutor returns an executor of the settings that has no models, memory and clock yet.
+func (rt *Runtime) newBareExecutor() (*scheduler.StepExecutor, error) {
+	env, err := rt.newEnv()
+	if err != nil {
+		return nil, err
+	}
+	env.Log = rt.newLog(slog.LevelWarn)
+	return &scheduler.StepExecutor{
+		Env:            env,
+		Program:        rt.version,
+		MaxParallel:    rt.settings.Run.MaxParallel,
+		MaxSteps:       rt.settings.Run.MaxSteps,
+		MaxOutputBytes: int64(rt.settings.Run.MaxOutputBytes),
+		CancelGrace:    time.Duration(rt.settings.Run.CancelGrace),
+		Secrets:        rt.Secret,
+		Hidden:         rt.hidden,
+	}, nil
+}
+
+// newEnv returns an Env with the services that flows and single calls share.
+func (rt *Runtime) newEnv() (env *calls.Env, err error) {
+	env = calls.NewEnv()
+	env.MediaRoots = rt.settings.Media
+	env.Languages = rt.settings.FurtherLanguages().Files
+	env.HTTP, err = guard.NewClient(rt.settings.HTTP.AllowHosts)
+	return env, err
+}
+
+// Close ends all plugins, in bounded time.
+func (rt *Runtime) Close() error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	var all []error
+	for _, c := range rt.catalogs {
+		all = append(all, c.host.Close(), c.mcp.Close())
+	}
+	if rt.temporal != nil {
+		rt.temporal.Close()
+	}
+	return errors.Join(all...)
+}

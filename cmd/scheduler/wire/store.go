@@ -1,0 +1,81 @@
+package wire
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/callnode/scheduler/calls/pgdb"
+	"github.com/callnode/scheduler/calls/sqlitefile"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/journal/postgres"
+	"github.com/callnode/scheduler/scheduler/journal/sqlite"
+	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// openJournal opens the journal of the store, or of the state directory. With create it is
+// made where there is none, and must be writable.
+func (rt *Runtime) openJournal(ctx context.Context, create bool) (journal.Journal, error) {
+	var j journal.Journal
+	var err error
+	if rt.SharesStore() {
+		j, err = rt.OpenSharedJournal(ctx, rt.settings.Store)
+	} else {
+		j, err = OpenFileJournal(ctx, rt.settings.StateDir, create)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if rt.watchJournal != nil {
+		return rt.watchJournal(j), nil
+	}
+	return j, nil
+}
+
+// OpenFileJournal opens the journal in a state directory.
+func OpenFileJournal(ctx context.Context, dir string, create bool) (*sqlite.SQLite, error) {
+	if !create && !sqlitefile.Exists(filepath.Join(dir, sqlite.FileName)) {
+		return nil, service.ErrNoJournal
+	}
+	return sqlite.Open(ctx, dir, sqlite.Options{})
+}
+
+// OpenSharedJournal opens the journal in a database, and creates its tables if they do not exist.
+func (rt *Runtime) OpenSharedJournal(ctx context.Context, url string) (*postgres.Postgres, error) {
+	key, err := rt.settings.Journal.ImageKey()
+	if err != nil {
+		return nil, err
+	}
+	return postgres.Open(ctx, postgres.Options{URL: url, ImageKey: key, KeySource: "the setting journal.key_env", Version: rt.version})
+}
+
+// OpenServerStore opens what a server keeps beside the journal, where the journal is.
+func (rt *Runtime) OpenServerStore(ctx context.Context) (*store.Store, error) {
+	if rt.SharesStore() {
+		return store.OpenShared(ctx, rt.settings.Store, nil)
+	}
+	return store.Open(ctx, rt.settings.StateDir, nil)
+}
+
+// UnusedServerFile returns the file of the state directory that a server without a shared store keeps its data in, where
+// there is one and the server does not use it; else "".
+func (rt *Runtime) UnusedServerFile() string {
+	file := filepath.Join(rt.settings.StateDir, store.FileName)
+	if rt.SharesStore() && sqlitefile.Exists(file) {
+		return file
+	}
+	return ""
+}
+
+// SharesStore reports whether the journal and the memory are in a store that other machines
+// can have too.
+func (rt *Runtime) SharesStore() bool { return rt.settings.Store != "" }
+
+// StorePlace returns where the journal and the memory are, for users: a folder, or the host
+// and the name of a database.
+func (rt *Runtime) StorePlace() string {
+	if !rt.SharesStore() {
+		return rt.settings.StateDir
+	}
+	return pgdb.PlaceOf(rt.settings.Store)
+}

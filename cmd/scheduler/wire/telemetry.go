@@ -1,0 +1,53 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/callnode/scheduler/cmd/scheduler/config"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/telemetry"
+)
+
+// telemetryTimeout bounds how long the last spans may take to be sent.
+const telemetryTimeout = 5 * time.Second
+
+// ObserveRuns returns what makes metrics and traces of runs. The journal that is opened
+// afterwards is counted too.
+func (rt *Runtime) ObserveRuns(c *config.OTLP, log *slog.Logger) (*telemetry.Observer, error) {
+	traces := telemetry.Traces{Endpoint: c.Endpoint, Content: c.Content, Headers: map[string]string{}}
+	var missing []error
+	for _, header := range slices.Sorted(maps.Keys(c.HeadersEnv)) {
+		name := c.HeadersEnv[header]
+		text, isSet := os.LookupEnv(name)
+		if !isSet {
+			missing = append(missing, wording.Errorf("serve.otlp.headers_env: the environment variable %s is not set", name))
+		}
+		traces.Headers[header] = text
+	}
+	if len(missing) > 0 {
+		return nil, errors.Join(missing...)
+	}
+	observer, err := telemetry.New(telemetry.Options{
+		Version: rt.version, Traces: traces, Warn: func(err error) { log.Warn("sending traces", "error", err) },
+	})
+	if err != nil {
+		return nil, wording.Errorf("serve.otlp: %w", err)
+	}
+	rt.watchJournal = observer.WatchJournal
+	return observer, nil
+}
+
+// EndTelemetry sends the spans that are left.
+func EndTelemetry(o *telemetry.Observer, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), telemetryTimeout)
+	defer cancel()
+	if err := o.Shutdown(ctx); err != nil {
+		log.Warn("ending traces", "error", err)
+	}
+}
