@@ -1,13 +1,15 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"runtime/debug"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +27,7 @@ const (
 	exitFailed      = 1   // the run failed
 	exitUsage       = 2   // the flow, the settings, the inputs or the usage is wrong
 	exitWaiting     = 3   // the run waits for input
+	exitUndecided   = 4   // a check of a test could not be decided, and nothing failed
 	exitInterrupted = 130 // Ctrl-C
 )
 
@@ -124,22 +127,6 @@ func (a *app) noJournal() error {
 		WithHint("go to the directory where the run began, or name its journal with --state-dir"))
 }
 
-// parseTime reads --now: with a zone, or in the local one; "" is the zero time.
-func parseTime(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return t, nil
-	}
-	for _, layout := range []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, usageError(wording.Errorf("the time %q is not understood: write 2026-03-05T09:07:00Z or 2026-03-05T09:07:00", text))
-}
-
 // version is set by the Makefile through the linker.
 var version = ""
 
@@ -169,4 +156,36 @@ func buildVersion() string {
 		return info.Main.Version
 	}
 	return "dev"
+}
+
+// noteSimplified notes that messages are in simplified Chinese where the setting language, or
+// LANG, asks for traditional.
+func (a *app) noteSimplified() {
+	locale, _, _ := strings.Cut(os.Getenv("LANG"), ".")
+	asked := cmp.Or(a.settings.Language, locale)
+	if wording.IsTraditional(asked) && wording.IsChinese(string(a.Language)) {
+		a.Tellf("note: the messages in %s are in simplified Chinese", asked)
+	}
+}
+
+// exitFor returns the error of a run with its exit code. told is true where stdout has the error already.
+func exitFor(ctx context.Context, err error, told bool) error {
+	var code exitError
+	switch {
+	case err == nil || errors.As(err, &code):
+		return err
+	case ctx.Err() != nil && calls.KindOf(err) == calls.Canceled:
+		return exitError{exitInterrupted, wording.Errorf("interrupted")}
+	case told:
+		return exitError{code: exitFailed}
+	}
+	return exitError{exitFailed, err}
+}
+
+// promptsError turns the error of a step's prompts into an exit code.
+func promptsError(err error) error {
+	if calls.KindOf(err) == calls.NotFound {
+		return usageError(err)
+	}
+	return exitError{exitFailed, err}
 }

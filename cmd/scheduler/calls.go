@@ -190,3 +190,25 @@ func exampleFiles(def calls.Definition) []string {
 	}
 	return slices.Sorted(maps.Keys(def.Info.Examples[0].Files))
 }
+
+// completeCalls offers the names of calls and functions.
+func completeCalls(a *app) completion {
+	return completeWords(func() []string {
+		if a.open() != nil {
+			return nil
+		}
+		registry, err := a.runtime.Registry("")
+		if err != nil {
+			return nil
+		}
+		names := registry.CallNames()
+		functions, err := a.knownFunctions()
+		if err != nil {
+			return names
+		}
+		for i := range functions {
+			names = append(names, functions[i].name)
+		}
+		return names
+	})
+}

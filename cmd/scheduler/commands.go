@@ -39,8 +39,10 @@ prompt came from.`),
 	root.PersistentFlags().StringVar(&a.configPath, "config", "", "settings file (default the scheduler.yaml of the project: in the working directory or above it)")
 	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "directory of the journal and the memory (default the setting state_dir)")
 	root.SetVersionTemplate(versionLine())
+	test := newTest(a)
+	test.AddCommand(newTestCalibrate(a))
 	root.AddCommand(
-		newRun(a), newResume(a), newRuns(a), newJournal(a), newLint(a), newTest(a), newGraph(a), newCall(a), newCalls(a), newPlugins(a), newMemory(a), newServe(a), newWorker(a), newMCP(a), newToken(a), newImport(a), newInit(a), newVersion(a), newMan(a))
+		newRun(a), newResume(a), newRuns(a), newJournal(a), newLint(a), test, newGraph(a), newCall(a), newCalls(a), newPlugins(a), newMemory(a), newServe(a), newWorker(a), newMCP(a), newToken(a), newImport(a), newInit(a), newVersion(a), newMan(a))
 	root.SetHelpCommand(newHelp(a))
 	for _, cmd := range root.Commands() {
 		completeFlags(a, cmd)
@@ -206,5 +208,18 @@ or, without one, of the sentences of the memories.`,
   scheduler memory snapshot run --all`, "\n"),
 	}
 	addSubcommands(cmd, newSnapshotList(a), newSnapshotAdd(a), newSnapshotRun(a))
+	return cmd
+}
+
+func newImport(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "import",
+		Short: "Turn files of other programs into flows and tests",
+		Long: `Turn files of other programs into flows and tests. Every leaf of a source is accounted
+for: kept, changed, or not kept, with its line and what to do. No code and no template of
+a source runs.`,
+		Example: "  scheduler import promptfoo promptfooconfig.yaml -o evals/",
+	}
+	addSubcommands(cmd, newImportPromptfoo(a))
 	return cmd
 }

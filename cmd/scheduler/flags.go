@@ -1,15 +1,18 @@
 package main
 
 import (
-	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/temporal"
 )
 
 // lastPrompt is the value of --explain without a step.
@@ -54,11 +57,6 @@ func (f *showFlags) splitArgs(args []string) (first string, err error) {
 	return first, nil
 }
 
-func isFile(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // checkStep holds the step of --explain to the flow.
 func (f *showFlags) checkStep(flow *flow.Flow) error {
 	if f.explain == "" || f.explain == lastPrompt {
@@ -74,10 +72,96 @@ func (f *showFlags) checkStep(flow *flow.Flow) error {
 	return nil
 }
 
-func stepIDs(flow *flow.Flow) []string {
-	ids := make([]string, len(flow.Steps))
-	for i, s := range flow.Steps {
-		ids[i] = s.ID
+// addOnFlag adds the flag --on.
+func addOnFlag(flags *pflag.FlagSet, on *string) {
+	flags.StringVar(on, "on", "", "`where` runs are carried out: temporal://HOST:PORT, or local (default the setting on)")
+}
+
+// setOn puts the flag --on over the setting.
+func (a *app) setOn(on string) error {
+	if on == "" {
+		return nil
 	}
-	return ids
+	if _, err := config.TemporalAddress(on); err != nil {
+		return usageError(wording.Errorf("--on: %q is not an address (use temporal://HOST:PORT, or local)", on))
+	}
+	a.settings.On = on
+	a.onFlag = on
+	return nil
+}
+
+// withOn returns the words of a command, with the flag --on where this one was given it.
+func (a *app) withOn(words ...string) []string {
+	if a.onFlag == "" {
+		return words
+	}
+	return append(words, "--on", a.onFlag)
+}
+
+// remoteName returns what carries new runs out by the settings, as the label runs_on; "" is
+// this process.
+func (a *app) remoteName() string {
+	address, err := config.TemporalAddress(a.settings.On)
+	if err != nil || address == "" {
+		return ""
+	}
+	return temporal.RunsOn
+}
+
+// warnOfMachines warns of what does not work with several machines.
+func (a *app) warnOfMachines() {
+	address, err := config.TemporalAddress(a.settings.On)
+	if err != nil || config.IsLoopbackAddress(address) {
+		return
+	}
+	if !a.runtime.SharesStore() {
+		a.Tellf("warning: the journal is a file in %s, which other machines do not have (all of them need the same store)", a.settings.StateDir)
+	}
+	if a.settings.Temporal.PayloadKeyEnv == "" {
+		a.Tellf("warning: answers can be read in Temporal (temporal.payload_key_env names the key that encrypts them)")
+	}
+}
+
+// parseLabels reads the labels of --label, name=value.
+func parseLabels(pairs []string) (map[string]string, error) {
+	labels := map[string]string{}
+	for _, pair := range pairs {
+		name, text, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, usageError(wording.Errorf("--label %s: want name=value", pair))
+		}
+		labels[name] = text
+	}
+	return labels, nil
+}
+
+// parseTime reads --now: with a zone, or in the local one; "" is the zero time.
+func parseTime(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, usageError(wording.Errorf("the time %q is not understood: write 2026-03-05T09:07:00Z or 2026-03-05T09:07:00", text))
+}
+
+// flowFolders returns the folders that were given, else those of the settings.
+func (a *app) flowFolders(given []string) []string {
+	if len(given) > 0 {
+		return given
+	}
+	var all []string
+	for _, dir := range a.settings.Serve.Flows {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(a.settings.Root, dir)
+		}
+		all = append(all, dir)
+	}
+	return all
 }

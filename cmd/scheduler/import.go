@@ -21,19 +21,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/importer/promptfoo"
 )
 
-func newImport(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "import",
-		Short: "Turn files of other programs into flows and tests",
-		Long: `Turn files of other programs into flows and tests. Every leaf of a source is accounted
-for: kept, changed, or not kept, with its line and what to do. No code and no template of
-a source runs.`,
-		Example: "  scheduler import promptfoo promptfooconfig.yaml -o evals/",
-	}
-	addSubcommands(cmd, newImportPromptfoo(a))
-	return cmd
-}
-
 // importFlags are the flags of all imports.
 type importFlags struct {
 	dir            string

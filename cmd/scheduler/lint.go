@@ -148,16 +148,6 @@ func (a *app) lintTests(ctx context.Context, files []string) (all flow.Problems,
 	return all, nil
 }
 
-// noteSimplified notes that messages are in simplified Chinese where the setting language, or
-// LANG, asks for traditional.
-func (a *app) noteSimplified() {
-	locale, _, _ := strings.Cut(os.Getenv("LANG"), ".")
-	asked := cmp.Or(a.settings.Language, locale)
-	if wording.IsTraditional(asked) && wording.IsChinese(string(a.Language)) {
-		a.Tellf("note: the messages in %s are in simplified Chinese", asked)
-	}
-}
-
 func (a *app) printProblems(problems flow.Problems, asJSON bool) error {
 	if !asJSON {
 		for _, p := range problems {

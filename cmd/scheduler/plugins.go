@@ -118,18 +118,6 @@ func functionUsage(plugin string, f *manifest.Function) string {
 	return "call: " + f.Title(plugin)
 }
 
-// shortPath returns a path below the working directory without that, for people.
-func shortPath(path string) string {
-	cwd, err := filepath.Abs(".")
-	if err != nil {
-		return path
-	}
-	if rel, err := filepath.Rel(cwd, path); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return path
-}
-
 func pluginJSON(s manifest.Status, language string) value.Value {
 	doc := value.Pairs("name", s.Name, "version", s.Version, "state", string(s.State), "description", s.Description, "dir", s.Dir)
 	functions := []value.Value{}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -208,14 +207,6 @@ func wantsText(w *manifest.Review, language terminal.Language) string {
 	_ = t.Flush() // a strings.Builder takes everything
 	writeChanges(&b, w, language)
 	return terminal.Visible(b.String())
-}
-
-// realPath returns a path without links, where that is known.
-func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
 }
 
 // writeChanges writes what is different from what was trusted.

@@ -252,15 +252,38 @@ func (a *app) setInput(flow *flow.Flow, inputs *value.Map, pair string) error {
 	return nil
 }
 
-// parseLabels reads the labels of --label, name=value.
-func parseLabels(pairs []string) (map[string]string, error) {
-	labels := map[string]string{}
-	for _, pair := range pairs {
-		name, text, ok := strings.Cut(pair, "=")
-		if !ok || name == "" {
-			return nil, usageError(wording.Errorf("--label %s: want name=value", pair))
-		}
-		labels[name] = text
+// chooseOn returns what carries a new run out, after warnings of what other machines may not
+// have.
+func (a *app) chooseOn(f *runFlags, flow *flow.Flow) (string, error) {
+	if err := a.setOn(f.on); err != nil {
+		return "", err
 	}
-	return labels, nil
+	on := a.remoteName()
+	if on == "" && f.detach {
+		return "", usageError(wording.Errorf("--detach: this process carries the run out (name a server with --on)"))
+	}
+	if f.ephemeral || on == "" {
+		return "", nil
+	}
+	if f.show.explain != "" && f.detach {
+		return "", usageError(wording.Errorf("--detach: a run that is not followed cannot be explained (use runs show --prompt)"))
+	}
+	a.warnOfMachines()
+	a.printNotes(a.service.FilesElsewhere(flow))
+	return on, nil
+}
+
+// detachRun begins a run that is not followed, and prints its id.
+func (a *app) detachRun(ctx context.Context, run *service.Session) error {
+	err := run.Detached(ctx)
+	var notStarted *service.NotStartedError
+	if errors.As(err, &notStarted) {
+		s := a.newSession(run, showFlags{})
+		return s.exitErrorOf(ctx, err)
+	}
+	if err != nil {
+		return a.beforeRun(err)
+	}
+	_, err = fmt.Fprintln(a.Stdout, run.ID)
+	return err
 }

@@ -226,3 +226,40 @@ func stateWord(info *journal.RunInfo, language terminal.Language) string {
 	}
 	return language.Say(string(info.State))
 }
+
+// completeRuns offers the ids of runs, the newest first.
+func completeRuns(a *app) completion {
+	return completeSome(a, func(*journal.RunInfo) bool { return true })
+}
+
+// completeResumable offers those that resume goes on with: runs that no process holds and
+// that are not finished.
+func completeResumable(a *app) completion {
+	return completeSome(a, func(info *journal.RunInfo) bool {
+		return info.State != journal.RunFinished && info.Holder == nil
+	})
+}
+
+func completeSome(a *app, fits func(*journal.RunInfo) bool) completion {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 || a.open() != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		const most = 50
+		var ids []string
+		newest := true
+		for info, err := range a.service.Runs(cmd.Context(), service.Principal{}, journal.RunFilter{}) {
+			if err != nil || len(ids) > most {
+				break
+			}
+			if fits(info) {
+				if newest {
+					ids = append(ids, "last")
+				}
+				ids = append(ids, info.ID+"\t"+info.Flow+", "+stateWord(info, a.Language))
+			}
+			newest = false
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -61,7 +61,7 @@ func (a *app) showRun(ctx context.Context, id, step string, asJSON bool) error {
 		if asJSON {
 			return a.PrintJSON(value.Must(prompts))
 		}
-		return a.printPrompts(prompts)
+		return a.PrintPrompts(prompts)
 	}
 	a.printNotes(notes)
 	if asJSON {

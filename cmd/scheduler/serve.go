@@ -310,21 +310,6 @@ func openBrowser(ctx context.Context, link string) error {
 	return nil
 }
 
-// flowFolders returns the folders that were given, else those of the settings.
-func (a *app) flowFolders(given []string) []string {
-	if len(given) > 0 {
-		return given
-	}
-	var all []string
-	for _, dir := range a.settings.Serve.Flows {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(a.settings.Root, dir)
-		}
-		all = append(all, dir)
-	}
-	return all
-}
-
 // probeTimeout bounds how long a server may take to say that it is ready.
 const probeTimeout = 5 * time.Second
 

@@ -18,7 +18,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
@@ -137,7 +136,7 @@ func (s *session) printExplanation() error {
 	if s.show.json {
 		return s.app.PrintJSONLine(value.OfMap(value.Pairs("type", "explanation", "data", value.Must(prompts))))
 	}
-	return s.app.printPrompts(prompts)
+	return s.app.PrintPrompts(prompts)
 }
 
 // askAndContinue asks for what the run waits for and goes on with it. more is true while there
@@ -293,14 +292,6 @@ func (a *app) isFoundHere() bool {
 	return err == nil && isSamePath(found.StateDir, a.settings.StateDir) && isSamePath(found.File(), a.settings.File())
 }
 
-// isSamePath reports whether two paths name the same place; "" is no path.
-func isSamePath(a, b string) bool {
-	if a == "" || b == "" {
-		return a == b
-	}
-	return flow.Absolute(a) == flow.Absolute(b)
-}
-
 // configToName returns the settings file where a command has to name it: it is not beside
 // the state directory, where it is found.
 func (a *app) configToName() string {
@@ -339,19 +330,4 @@ func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []sc
 		}
 	}
 	return strings.Join(parts, " ")
-}
-
-// exitFor returns the error of a run its exit code. told is true
-// where stdout has the error already.
-func exitFor(ctx context.Context, err error, told bool) error {
-	var code exitError
-	switch {
-	case err == nil || errors.As(err, &code):
-		return err
-	case ctx.Err() != nil && calls.KindOf(err) == calls.Canceled:
-		return exitError{exitInterrupted, wording.Errorf("interrupted")}
-	case told:
-		return exitError{code: exitFailed}
-	}
-	return exitError{exitFailed, err}
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -22,9 +20,6 @@ import (
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 	"github.com/callnode/scheduler/scheduler/flowtest/suite"
 )
-
-// exitUndecided is the exit code of test where a check could not be decided, and nothing failed.
-const exitUndecided = 4
 
 // testFlags are the flags of a test run.
 type testFlags struct {
@@ -103,7 +98,6 @@ that is not recorded, and nothing failed. 130: interrupted; --rerun goes on.`,
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that is not there
 	}
-	cmd.AddCommand(newTestCalibrate(a))
 	return cmd
 }
 
@@ -256,12 +250,12 @@ func (a *app) reportOptions() report.Options {
 // repositoryPath returns a function that names a file of a result by its path in the repository, as GitHub knows it: from the folder of the
 // workflow, else from the nearest one with .git. A file outside of it keeps its path.
 func (a *app) repositoryPath() func(file string) string {
-	project := realFolder(a.settings.Root)
+	project := realPath(a.settings.Root)
 	repository := os.Getenv("GITHUB_WORKSPACE")
 	if repository == "" {
 		repository = gitFolder(project)
 	}
-	prefix, err := filepath.Rel(realFolder(repository), project)
+	prefix, err := filepath.Rel(realPath(repository), project)
 	if repository == "" || err != nil {
 		return nil
 	}
@@ -272,45 +266,6 @@ func (a *app) repositoryPath() func(file string) string {
 		}
 		return filepath.ToSlash(path)
 	}
-}
-
-// realFolder returns the absolute path of a folder, links followed.
-func realFolder(dir string) string {
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return dir
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
-}
-
-// gitFolder returns the nearest folder, from one upwards, that is a repository; "" where none is.
-func gitFolder(dir string) string {
-	for {
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-			return dir
-		}
-		outer := filepath.Dir(dir)
-		if outer == dir {
-			return ""
-		}
-		dir = outer
-	}
-}
-
-// shownPath returns a path from the working directory, where that is shorter.
-func shownPath(path string) string {
-	wd, err := os.Getwd()
-	if err != nil {
-		return path
-	}
-	rel, err := filepath.Rel(wd, path)
-	if err != nil || len(rel) >= len(path) {
-		return path
-	}
-	return rel
 }
 
 // tellTests prints the results and writes the reports.
@@ -383,132 +338,4 @@ func (a *app) testVerdict(run *result.Run, c *compare.Comparison, f *testFlags) 
 		return exitError{code: exitUndecided}
 	}
 	return nil
-}
-
-// loadTests reads the test files of paths, whose cases will run so many times; 0 leaves it to them. All problems of all
-// files are printed.
-func (a *app) loadTests(ctx context.Context, paths []string, repeat int) (suites []*suite.Suite, err error) {
-	files, err := findTests(paths)
-	if err != nil {
-		return nil, usageError(err)
-	}
-	loader, notes, err := a.runtime.TestLoader(string(a.Language))
-	a.printNotes(notes)
-	if err != nil {
-		return nil, a.beforeRun(err)
-	}
-	loader.Repeat = repeat
-	isWrong := false
-	for _, file := range files {
-		s, problems := loader.Load(ctx, file)
-		if ctx.Err() != nil {
-			return nil, exitError{exitInterrupted, wording.Errorf("interrupted")}
-		}
-		for _, p := range problems {
-			fmt.Fprintln(a.Stderr, p.WithSnippet())
-		}
-		isWrong = isWrong || s == nil
-		suites = append(suites, s)
-	}
-	if isWrong {
-		return nil, exitError{code: exitUsage}
-	}
-	return suites, nil
-}
-
-// findTests returns the test files of paths, each once, in their order.
-func findTests(paths []string) (files []string, err error) {
-	if len(paths) == 0 {
-		paths = []string{"./..."}
-	}
-	var problems []error
-	for _, path := range paths {
-		found, err := testsAt(path)
-		if err != nil {
-			problems = append(problems, err)
-		}
-		files = append(files, found...)
-	}
-	files = uniqueFiles(files)
-	if len(problems) == 1 {
-		return nil, problems[0] // with its hint
-	}
-	return files, errors.Join(problems...)
-}
-
-// uniqueFiles returns the paths of files, each file once, by the first of its paths: absolute, relative or through a link.
-func uniqueFiles(paths []string) (unique []string) {
-	seen := map[string]bool{}
-	for _, path := range paths {
-		path = filepath.Clean(path)
-		real := path
-		if abs, err := filepath.Abs(path); err == nil {
-			real = abs
-		}
-		if target, err := filepath.EvalSymlinks(real); err == nil {
-			real = target
-		}
-		if !seen[real] {
-			seen[real] = true
-			unique = append(unique, path)
-		}
-	}
-	return unique
-}
-
-// testsAt returns the test files of a path.
-func testsAt(path string) (files []string, err error) {
-	isTest := func(name string) bool { return strings.HasSuffix(name, suite.Suffix) }
-	dir, isTree := strings.CutSuffix(filepath.ToSlash(path), "...")
-	info, statErr := os.Stat(path)
-	switch {
-	case isTree:
-		files, err = filesBelow(cmp.Or(filepath.FromSlash(strings.TrimSuffix(dir, "/")), "."), isTest)
-	case statErr != nil:
-		return nil, calls.Errorf(calls.NotFound, "there is no %s", path).WithHint("name a test file, a flow, a folder, or DIR/... for all below it")
-	case info.IsDir():
-		files, err = filesIn(path, isTest)
-	case isTest(path):
-		return []string{path}, nil
-	default:
-		beside := strings.TrimSuffix(path, filepath.Ext(path)) + suite.Suffix
-		if _, err := os.Stat(beside); err != nil {
-			return nil, calls.Errorf(calls.NotFound, "the flow %s has no test file", path).WithHint("write %s", beside)
-		}
-		return []string{beside}, nil
-	}
-	if err == nil && len(files) == 0 {
-		err = calls.Errorf(calls.NotFound, "there are no test files in %s", path).WithHint("write NAME.test.yaml beside NAME.yaml, or name DIR/... for all below a folder")
-	}
-	return files, err
-}
-
-// filesIn returns the files of a folder that fit.
-func filesIn(dir string, fits func(path string) bool) (files []string, err error) {
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		if path := filepath.Join(dir, e.Name()); !e.IsDir() && fits(path) {
-			files = append(files, path)
-		}
-	}
-	return files, err
-}
-
-// filesBelow returns the files of a folder and of those below it that fit, but for hidden ones.
-func filesBelow(dir string, fits func(path string) bool) (files []string, err error) {
-	err = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := entry.Name()
-		isHidden := path != dir && (strings.HasPrefix(name, ".") || name == "node_modules")
-		if entry.IsDir() && isHidden {
-			return filepath.SkipDir
-		}
-		if !entry.IsDir() && fits(path) {
-			files = append(files, path)
-		}
-		return nil
-	})
-	return files, err
 }

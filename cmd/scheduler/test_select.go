@@ -1,6 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -152,4 +158,82 @@ func (s *testSelection) due(last *result.Run) (func(file, id string) bool, error
 		}
 		return outcome == result.Error || outcome == result.Fail && s.rerun == rerunFailed
 	}, nil
+}
+
+// loadTests reads the test files of paths, whose cases will run so many times; 0 leaves it to them. All problems of all
+// files are printed.
+func (a *app) loadTests(ctx context.Context, paths []string, repeat int) (suites []*suite.Suite, err error) {
+	files, err := findTests(paths)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	loader, notes, err := a.runtime.TestLoader(string(a.Language))
+	a.printNotes(notes)
+	if err != nil {
+		return nil, a.beforeRun(err)
+	}
+	loader.Repeat = repeat
+	isWrong := false
+	for _, file := range files {
+		s, problems := loader.Load(ctx, file)
+		if ctx.Err() != nil {
+			return nil, exitError{exitInterrupted, wording.Errorf("interrupted")}
+		}
+		for _, p := range problems {
+			fmt.Fprintln(a.Stderr, p.WithSnippet())
+		}
+		isWrong = isWrong || s == nil
+		suites = append(suites, s)
+	}
+	if isWrong {
+		return nil, exitError{code: exitUsage}
+	}
+	return suites, nil
+}
+
+// findTests returns the test files of paths, each once, in their order.
+func findTests(paths []string) (files []string, err error) {
+	if len(paths) == 0 {
+		paths = []string{"./..."}
+	}
+	var problems []error
+	for _, path := range paths {
+		found, err := testsAt(path)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		files = append(files, found...)
+	}
+	files = uniqueFiles(files)
+	if len(problems) == 1 {
+		return nil, problems[0] // with its hint
+	}
+	return files, errors.Join(problems...)
+}
+
+// testsAt returns the test files of a path.
+func testsAt(path string) (files []string, err error) {
+	isTest := func(name string) bool { return strings.HasSuffix(name, suite.Suffix) }
+	dir, isTree := strings.CutSuffix(filepath.ToSlash(path), "...")
+	info, statErr := os.Stat(path)
+	switch {
+	case isTree:
+		files, err = filesBelow(cmp.Or(filepath.FromSlash(strings.TrimSuffix(dir, "/")), "."), isTest)
+	case statErr != nil:
+		return nil, calls.Errorf(calls.NotFound, "there is no %s", path).WithHint("name a test file, a flow, a folder, or DIR/... for all below it")
+	case info.IsDir():
+		files, err = filesIn(path, isTest)
+	case isTest(path):
+		return []string{path}, nil
+	default:
+		beside := strings.TrimSuffix(path, filepath.Ext(path)) + suite.Suffix
+		if _, err := os.Stat(beside); err != nil {
+			return nil, calls.Errorf(calls.NotFound, "the flow %s has no test file", path).WithHint("write %s", beside)
+		}
+		return []string{beside}, nil
+	}
+	if err == nil && len(files) == 0 {
+		err = calls.Errorf(calls.NotFound, "there are no test files in %s", path).WithHint("write NAME.test.yaml beside NAME.yaml, or name DIR/... for all below a folder")
+	}
+	return files, err
 }

@@ -14,12 +14,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm/value/wording"
-	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 	"github.com/callnode/scheduler/scheduler/temporal"
@@ -73,92 +70,6 @@ missing, 2 the settings or the usage is wrong.`,
 	flags.StringVar(&f.listen, "listen", "", "`host:port` to tell at whether it is ready (default the setting worker.listen)")
 	cmd.MarkFlagsMutuallyExclusive("setup", "check")
 	return cmd
-}
-
-// addOnFlag adds the flag --on.
-func addOnFlag(flags *pflag.FlagSet, on *string) {
-	flags.StringVar(on, "on", "", "`where` runs are carried out: temporal://HOST:PORT, or local (default the setting on)")
-}
-
-// setOn puts the flag --on over the setting.
-func (a *app) setOn(on string) error {
-	if on == "" {
-		return nil
-	}
-	if _, err := config.TemporalAddress(on); err != nil {
-		return usageError(wording.Errorf("--on: %q is not an address (use temporal://HOST:PORT, or local)", on))
-	}
-	a.settings.On = on
-	a.onFlag = on
-	return nil
-}
-
-// withOn returns the words of a command, with the flag --on where this one was given it.
-func (a *app) withOn(words ...string) []string {
-	if a.onFlag == "" {
-		return words
-	}
-	return append(words, "--on", a.onFlag)
-}
-
-// remoteName returns what carries new runs out by the settings, as the label runs_on; "" is
-// this process.
-func (a *app) remoteName() string {
-	address, err := config.TemporalAddress(a.settings.On)
-	if err != nil || address == "" {
-		return ""
-	}
-	return temporal.RunsOn
-}
-
-// chooseOn returns what carries a new run out, after warnings of what other machines may not
-// have.
-func (a *app) chooseOn(f *runFlags, flow *flow.Flow) (string, error) {
-	if err := a.setOn(f.on); err != nil {
-		return "", err
-	}
-	on := a.remoteName()
-	if on == "" && f.detach {
-		return "", usageError(wording.Errorf("--detach: this process carries the run out (name a server with --on)"))
-	}
-	if f.ephemeral || on == "" {
-		return "", nil
-	}
-	if f.show.explain != "" && f.detach {
-		return "", usageError(wording.Errorf("--detach: a run that is not followed cannot be explained (use runs show --prompt)"))
-	}
-	a.warnOfMachines()
-	a.printNotes(a.service.FilesElsewhere(flow))
-	return on, nil
-}
-
-// warnOfMachines warns of what does not work with several machines.
-func (a *app) warnOfMachines() {
-	address, err := config.TemporalAddress(a.settings.On)
-	if err != nil || config.IsLoopbackAddress(address) {
-		return
-	}
-	if !a.runtime.SharesStore() {
-		a.Tellf("warning: the journal is a file in %s, which other machines do not have (all of them need the same store)", a.settings.StateDir)
-	}
-	if a.settings.Temporal.PayloadKeyEnv == "" {
-		a.Tellf("warning: answers can be read in Temporal (temporal.payload_key_env names the key that encrypts them)")
-	}
-}
-
-// detachRun begins a run that is not followed, and prints its id.
-func (a *app) detachRun(ctx context.Context, run *service.Session) error {
-	err := run.Detached(ctx)
-	var notStarted *service.NotStartedError
-	if errors.As(err, &notStarted) {
-		s := a.newSession(run, showFlags{})
-		return s.exitErrorOf(ctx, err)
-	}
-	if err != nil {
-		return a.beforeRun(err)
-	}
-	_, err = fmt.Fprintln(a.Stdout, run.ID)
-	return err
 }
 
 // work carries out runs until ctx ends.

@@ -46,11 +46,8 @@ func (t *Terminal) Lines() <-chan string {
 	return t.lines
 }
 
-// Why a person gave no more answers: the input has ended, or a question takes none.
-var (
-	ErrNoAnswer = wording.Errorf("no answer")
-	errLeftOut  = wording.Errorf("left out")
-)
+// ErrNoAnswer is that the input has ended before an answer.
+var ErrNoAnswer = wording.Errorf("no answer")
 
 // Asker asks a person for what steps wait for. A subcommand makes one each time a run waits;
 // it is not safe for concurrent use.

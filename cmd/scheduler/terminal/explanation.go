@@ -5,8 +5,11 @@ import (
 	"io"
 	"strings"
 
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // style colours text on a terminal.
@@ -28,8 +31,30 @@ func (on style) quote(text string) string {
 	return Visible(text)
 }
 
-// PrintExplanation prints a prompt with the source of every piece.
-func (t *Terminal) PrintExplanation(e *explain.Explanation) error {
+// PrintPrompts prints the prompts of a step, every piece with its source.
+func (t *Terminal) PrintPrompts(prompts *service.Prompts) error {
+	for _, e := range prompts.Explanations {
+		if err := t.printExplanation(e); err != nil {
+			return err
+		}
+	}
+	return t.PrintText(t.tokensNote(prompts.Step, prompts.Explanations))
+}
+
+// tokensNote returns what the tokens are that stand with a prompt.
+func (t *Terminal) tokensNote(st *journal.StepState, prompts []*explain.Explanation) string {
+	note := t.Language.Say("Tokens of messages and pieces are estimates, of texts and images alone; the whole prompt has about %d more for each message.", llm.MessageOverhead)
+	if prompts[len(prompts)-1].CountedBy == explain.ByProvider {
+		note = t.Language.Say("Tokens of messages and pieces are estimates, of texts and images alone; those of the whole prompt are by the count of the provider.")
+	}
+	if len(prompts) > 1 && st.Usage.Total() > 0 {
+		note += "\n" + t.Language.Say("All that step %s asked cost %d tokens in, %d out.", st.ID, st.Usage.InputTokens, st.Usage.OutputTokens)
+	}
+	return "\n" + note + "\n"
+}
+
+// printExplanation prints a prompt with the source of every piece.
+func (t *Terminal) printExplanation(e *explain.Explanation) error {
 	colours := style(IsTerminal(t.Stdout))
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\n", colours.paint("1", t.Language.Say(

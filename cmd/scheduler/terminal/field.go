@@ -23,6 +23,9 @@ type field struct {
 	language      Language
 }
 
+// errLeftOut is that a person leaves an optional field out.
+var errLeftOut = wording.Errorf("left out")
+
 // requiresProperty reports whether a schema requires a property.
 func requiresProperty(schema value.Value, property string) bool {
 	required, _ := schema.Get("required")
@@ -176,17 +179,19 @@ func (f field) displayName() string {
 // and default, and the choices there are.
 func (f field) questionText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  %s (%s)%s", Visible(f.displayName()), Visible(typeAndLimits(f.schema, f.flat, f.language)), descriptionText(f.schema))
+	kind := kindOf(f.schema, f.flat, f.language)
+	kindAndLimits := strings.Join(append([]string{kind}, limitTexts(f.schema, f.language)...), ", ")
+	fmt.Fprintf(&b, "  %s (%s)%s", Visible(f.displayName()), Visible(kindAndLimits), descriptionText(f.schema))
 	if def, ok := f.schema.Get("default"); ok {
 		fmt.Fprintf(&b, " [%s]", Visible(Display(def)))
 	} else if f.optional {
 		b.WriteString(" [" + f.language.Say("Enter leaves it out") + "]")
 	}
-	kind := plainType(f.schema)
-	if kind == "" && strings.Contains(kindOf(f.schema, f.flat, f.language), "{") {
-		kind = "object"
+	plain := plainType(f.schema)
+	if plain == "" && strings.Contains(kind, "{") {
+		plain = "object"
 	}
-	switch kind {
+	switch plain {
 	case "array":
 		items, _ := f.schema.Get("items")
 		switch plainType(resolveRef(items, f.flat)) {
@@ -229,12 +234,6 @@ func descriptionText(schema value.Value) string {
 		return ": " + Visible(text)
 	}
 	return ""
-}
-
-// typeAndLimits returns the type of a value and its limits, in a few words. References are
-// resolved in document.
-func typeAndLimits(schema, document value.Value, language Language) string {
-	return strings.Join(append([]string{kindOf(schema, document, language)}, limitTexts(schema, language)...), ", ")
 }
 
 // maxBranches bounds how many branches of a union are named.

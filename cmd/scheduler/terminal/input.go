@@ -3,6 +3,7 @@ package terminal
 import (
 	"io"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -10,18 +11,15 @@ import (
 var ErrInterrupted = wording.Errorf("interrupted")
 
 // Input is stdin, as commands read it that take - for a file.
-func (t *Terminal) Input() io.Reader { return t.Interruptible(t.Stdin) }
+func (t *Terminal) Input() io.Reader { return interruptible{t.Stdin, t.Interrupted} }
 
-// Interruptible returns in as a reader that fails with [ErrInterrupted] after Ctrl-C.
-func (t *Terminal) Interruptible(in io.Reader) io.Reader { return interruptible{in, t.Interrupted} }
-
-// interruptible is a reader whose Read returns once it is interrupted.
+// interruptible is a reader whose Read fails with [ErrInterrupted] after Ctrl-C.
 type interruptible struct {
 	in   io.Reader
 	done <-chan struct{}
 }
 
-// Read fails with ErrInterrupted where it is; what comes after that is lost.
+// Read loses what comes after Ctrl-C.
 func (r interruptible) Read(p []byte) (int, error) {
 	type result struct {
 		data []byte
@@ -39,4 +37,22 @@ func (r interruptible) Read(p []byte) (int, error) {
 	case <-r.done:
 		return 0, ErrInterrupted
 	}
+}
+
+// maxFile bounds a file that a flag names, in bytes.
+const maxFile = 1 << 30
+
+// maxStdin bounds what is read from stdin, in bytes: a device or a pipe may never end.
+const maxStdin = 256 << 20
+
+// ReadFile reads a file, - being stdin.
+func (t *Terminal) ReadFile(path string) ([]byte, error) {
+	if path == "-" {
+		data, err := io.ReadAll(io.LimitReader(t.Input(), maxStdin+1))
+		if err == nil && len(data) > maxStdin {
+			err = calls.Errorf(calls.Invalid, "stdin has more than %d MiB", maxStdin>>20).WithHint("give less, or a file")
+		}
+		return data, err
+	}
+	return calls.ReadFile(path, maxFile)
 }

@@ -55,24 +55,6 @@ func (t *Terminal) PrintText(text string) error {
 	return err
 }
 
-// maxFile bounds a file that a flag names, in bytes.
-const maxFile = 1 << 30
-
-// maxStdin bounds what is read from stdin, in bytes: a device or a pipe may never end.
-const maxStdin = 256 << 20
-
-// ReadFile reads a file, - being stdin.
-func (t *Terminal) ReadFile(path string) ([]byte, error) {
-	if path == "-" {
-		data, err := io.ReadAll(io.LimitReader(t.Input(), maxStdin+1))
-		if err == nil && len(data) > maxStdin {
-			err = calls.Errorf(calls.Invalid, "stdin has more than %d MiB", maxStdin>>20).WithHint("give less, or a file")
-		}
-		return data, err
-	}
-	return calls.ReadFile(path, maxFile)
-}
-
 // PrintError prints an error with its hint.
 func (t *Terminal) PrintError(err error) {
 	text, hint := t.Language.sayOf(err), calls.HintIn(err, string(t.Language))

@@ -69,4 +69,7 @@ var _ = wording.Add(wording.Catalog{
 	"a multiple of %s":           "%s 的倍数",
 	"stdin has more than %d MiB": "标准输入超过 %d MiB",
 	"give less, or a file":       "请减少内容，或给出文件",
+	"All that step %s asked cost %d tokens in, %d out.":                                                                                   "步骤 %s 的全部询问共输入 %d 个 token，输出 %d 个。",
+	"Tokens of messages and pieces are estimates, of texts and images alone; the whole prompt has about %d more for each message.":        "消息和片段的 token 数是估计值，只算文本和图片；整个提示词每条消息还要多约 %d 个。",
+	"Tokens of messages and pieces are estimates, of texts and images alone; those of the whole prompt are by the count of the provider.": "消息和片段的 token 数是估计值，只算文本和图片；整个提示词的 token 数由服务商统计。",
 })
