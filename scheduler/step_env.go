@@ -37,7 +37,7 @@ func (t *task) setEnv() {
 		Provider: t.modelProvider(), Meter: &t.meter, Tokens: t.env.Tokens, Observer: t, Once: t.step.Retry.MaxAttempts > 1, Held: &t.held,
 	}
 	t.env.LLM = &t.model
-	t.random = randomSource{seed: t.run.exec.Seed, run: t.run.vars.Run.ID, task: t}
+	t.random = randomSource{task: t}
 	t.rand = *rand.New(&t.random)
 	t.env.Rand = &t.rand
 	t.env.Substeps = t.run.env.Substeps

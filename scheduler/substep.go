@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
@@ -80,11 +79,11 @@ func (t *task) runSubstep(name string, def calls.Definition, params value.Value,
 		return value.Value{}, err
 	}
 	in.forgetWarnings()
-	began := in.emitSubstepStarted()
+	in.emitSubstepStarted()
 	output, err := in.runRecovered(work)
 	in.held.Release()
 	if in.atUntil.Load() {
-		return value.Value{}, in.emitSubstepEnd(began, value.Value{}, errAtUntil)
+		return value.Value{}, in.emitSubstepEnd(value.Value{}, errAtUntil)
 	}
 	if in.suspended.Load() {
 		return value.Value{}, err
@@ -99,7 +98,7 @@ func (t *task) runSubstep(name string, def calls.Definition, params value.Value,
 			err = held
 		}
 	}
-	return output, in.emitSubstepEnd(began, output, err)
+	return output, in.emitSubstepEnd(output, err)
 }
 
 // holdSubstep counts the output of a pseudo-step until the task ends; one that later attempts
@@ -111,12 +110,12 @@ func (t *task) holdSubstep(id string, one substep) error {
 	return t.held.Hold(budget.SizeOf(one.output))
 }
 
-// emitSubstepStarted records that a pseudo-step begins, and returns when by the stopwatch.
-func (t *task) emitSubstepStarted() (began time.Time) {
+// emitSubstepStarted records that a pseudo-step begins.
+func (t *task) emitSubstepStarted() {
 	n := newPendingEvent(journal.StepStarted)
 	n.data.Call = t.step.Call
 	t.emit(n)
-	return t.run.exec.elapsed()
+	t.began = t.run.exec.elapsed()
 }
 
 // runRecovered runs work and turns a panic into an error.
@@ -130,7 +129,7 @@ func isSurvived(err error) bool { return errors.As(err, new(*calls.SurvivedError
 
 // emitSubstepEnd records the end of a pseudo-step, and waits until it is safe. The error is
 // that of the work, unless its call survives it, or of the journal.
-func (t *task) emitSubstepEnd(began time.Time, output value.Value, err error) error {
+func (t *task) emitSubstepEnd(output value.Value, err error) error {
 	isFinished := err == nil || isSurvived(err)
 	if !isFinished && t.run.isHandingOver() {
 		return err
@@ -147,7 +146,7 @@ func (t *task) emitSubstepEnd(began time.Time, output value.Value, err error) er
 		t.run.warned.add(t.path())
 	}
 	t.addCosts(n)
-	n.setDuration(t.run.exec.elapsed().Sub(began))
+	n.setDuration(t.run.exec.elapsed().Sub(t.began))
 	t.emit(n)
 	if !isFinished {
 		return err

@@ -266,9 +266,6 @@ func (p *substeps) findFinished(id string) (one substep, ok bool) {
 // randomSource is a source of the random numbers of a step or an item, seeded when the
 // first is wanted. It is not safe for concurrent use.
 type randomSource struct {
-	// seed is that of the executor; with 0 every run has numbers of its own.
-	seed uint64
-	run  string
 	task *task
 	pcg  *rand.PCG
 }
@@ -276,12 +273,12 @@ type randomSource struct {
 // Uint64 returns the next number.
 func (s *randomSource) Uint64() uint64 {
 	if s.pcg == nil {
-		h := fnv.New64a()
-		if s.seed == 0 {
-			_, _ = h.Write([]byte(s.run))
+		h, seed := fnv.New64a(), s.task.run.exec.Seed
+		if seed == 0 { // every run has numbers of its own
+			_, _ = h.Write([]byte(s.task.run.vars.Run.ID))
 		}
 		_, _ = h.Write([]byte("\x00" + s.task.path()))
-		s.pcg = rand.NewPCG(s.seed, h.Sum64())
+		s.pcg = rand.NewPCG(seed, h.Sum64())
 	}
 	return s.pcg.Uint64()
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -42,11 +43,7 @@ func (c *collectedWarnings) notes() []Note {
 	defer c.mu.Unlock()
 	notes := make([]Note, 0, len(c.warnings)+1)
 	for _, w := range c.warnings {
-		source := w.Source
-		if source == "" {
-			source = w.Pointer
-		}
-		notes = append(notes, Note{Level: LevelWarning, Text: wording.Same(w.Text), Code: w.Code, Source: source})
+		notes = append(notes, Note{Level: LevelWarning, Text: wording.Same(w.Text), Code: w.Code, Source: cmp.Or(w.Source, w.Pointer)})
 	}
 	if c.dropped > 0 {
 		more := newWarning("%d more warnings were left out", c.dropped)

@@ -19,23 +19,14 @@ var folderOrName = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_-]*$`)
 // maxIDBytes bounds the id of a new flow.
 const maxIDBytes = 200
 
-// newFlowPath returns the path of a new flow below its folder, without suffix.
-func newFlowPath(id string) (string, error) {
+// NewFile returns the path that a flow of that id would have if it were created: below the first folder.
+func (l *Library) NewFile(id string) (string, error) {
 	stem := pathOfID(id)
 	for part := range strings.SplitSeq(stem, "/") {
 		if !folderOrName.MatchString(part) || len(id) > maxIDBytes {
 			return "", calls.Errorf(calls.Invalid, "%q cannot be the name of a flow", id).
 				WithHint("use letters, digits, _ and -, and / between folders; %d bytes at most", maxIDBytes)
 		}
-	}
-	return stem, nil
-}
-
-// NewFile returns the path that a flow of that id would have if it were created: below the first folder.
-func (l *Library) NewFile(id string) (string, error) {
-	stem, err := newFlowPath(id)
-	if err != nil {
-		return "", err
 	}
 	if len(l.roots) == 0 {
 		return "", calls.Errorf(calls.Invalid, "there is no folder of flows").WithHint("name one in the settings (serve.flows)")
@@ -57,16 +48,13 @@ func (l *Library) Create(id, text string) error {
 	if err := CheckFlowText(text); err != nil {
 		return err
 	}
-	stem, err := newFlowPath(id)
-	if err != nil {
-		return err
-	}
 	if _, err := l.NewFile(id); err != nil {
 		return err
 	}
+	stem := filepath.FromSlash(pathOfID(id))
 	for _, root := range l.roots {
 		for _, suffix := range flowSuffixes() {
-			_, err := os.Lstat(filepath.Join(root, filepath.FromSlash(stem)+suffix))
+			_, err := os.Lstat(filepath.Join(root, stem+suffix))
 			if err == nil {
 				return fs.ErrExist
 			}
@@ -83,7 +71,7 @@ func (l *Library) Create(id, text string) error {
 		return err
 	}
 	defer dir.Close()
-	return createFile(dir, filepath.FromSlash(stem)+flowSuffixes()[0], text)
+	return createFile(dir, stem+flowSuffixes()[0], text)
 }
 
 // createFile writes a file that must not exist, and the folders around it. The file is there with its whole text
