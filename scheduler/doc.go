@@ -147,8 +147,8 @@
 // All files about runs stand on run.go and task.go: their data, its locks, and how events come out
 // of it. scope.go and upstream.go, which look into a run for templates and calls, belong to these.
 // worker.go, foreach.go, step_phases.go and retry_step.go run the steps of a run. They use
-// prepare.go, step_env.go, skip_step.go, filling.go, outcome.go, restore.go, run_end.go,
-// run_error.go, warnings.go and until.go, which know none of them. What a task does for its call,
-// by [calls.Substeps], is in substep.go, questions.go, elsewhere.go and subflow.go; the last begins
-// a run again, as start.go, resume.go and check_answers.go do from outside.
+// step_env.go, skip_step.go, filling.go, outcome.go, restore.go, run_end.go, run_error.go,
+// warnings.go and until.go, which know none of them. What a task does for its call, by
+// [calls.Substeps], is in substep.go, questions.go, elsewhere.go and subflow.go; the last prepares
+// and begins a run again (prepare.go), as start.go and resume.go, with check_answers.go, do from outside.
 package scheduler

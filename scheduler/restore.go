@@ -32,6 +32,40 @@ func (t *task) takeOverParams() (taken bool, err error) {
 	return true, err
 }
 
+// withAnswers returns the parameters of slot for a step that has waited: what was known
+// then, with the answers since. No model is asked again.
+func (t *task) withAnswers(params value.Value) (value.Value, error) {
+	was := t.recordedState()
+	if was == nil || was.Found.IsNull() {
+		return params, nil
+	}
+	data, _ := was.Found.Get("slot_data")
+	given, _ := params.Get("data")
+	data, err := t.run.secrets.restoreHidden(data, given, was.MaskedFound)
+	if err != nil {
+		return value.Value{}, err
+	}
+	m := params.Map().Clone()
+	m.Set("data", data)
+	own, _ := m.Get("answers")
+	answers := value.NewMap(was.Answers.Map().Len())
+	for _, from := range []value.Value{own, was.Answers} {
+		for pointer, v := range from.Map().All() {
+			answers.Set(pointer, v)
+		}
+	}
+	if answers.Len() > 0 {
+		m.Set("answers", value.OfMap(answers))
+	}
+	if sources, ok := was.Found.Get("sources"); ok {
+		m.Set("sources", sources)
+	}
+	if stages, ok := m.Get("stages"); !ok || len(stages.List()) > 0 {
+		m.Set("stages", value.OfList(value.OfString("default")))
+	}
+	return value.OfMap(m), nil
+}
+
 // stillWaits returns the outcome of a task that an earlier process left waiting, and that
 // has no new answer since: it has nothing to do.
 func (t *task) stillWaits() (o outcome, yes bool) {
@@ -136,38 +170,4 @@ func countBegun(state *journal.RunState) (n int) {
 		}
 	}
 	return n
-}
-
-// withAnswers returns the parameters of slot for a step that has waited: what was known
-// then, with the answers since. No model is asked again.
-func (t *task) withAnswers(params value.Value) (value.Value, error) {
-	was := t.recordedState()
-	if was == nil || was.Found.IsNull() {
-		return params, nil
-	}
-	data, _ := was.Found.Get("slot_data")
-	given, _ := params.Get("data")
-	data, err := t.run.secrets.restoreHidden(data, given, was.MaskedFound)
-	if err != nil {
-		return value.Value{}, err
-	}
-	m := params.Map().Clone()
-	m.Set("data", data)
-	own, _ := m.Get("answers")
-	answers := value.NewMap(was.Answers.Map().Len())
-	for _, from := range []value.Value{own, was.Answers} {
-		for pointer, v := range from.Map().All() {
-			answers.Set(pointer, v)
-		}
-	}
-	if answers.Len() > 0 {
-		m.Set("answers", value.OfMap(answers))
-	}
-	if sources, ok := was.Found.Get("sources"); ok {
-		m.Set("sources", sources)
-	}
-	if stages, ok := m.Get("stages"); !ok || len(stages.List()) > 0 {
-		m.Set("stages", value.OfList(value.OfString("default")))
-	}
-	return value.OfMap(m), nil
 }
