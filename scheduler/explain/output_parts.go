@@ -7,6 +7,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
 )
 
 // partsOfOutput returns the provenance in the output of a call. That of a flow is what its author
@@ -159,4 +160,24 @@ func cutOrigins(origins []calls.Origin, from, size int) []calls.Origin {
 		}
 	}
 	return cut
+}
+
+// shownParts returns the parts of a text that begins at a byte of its message, in their order, as the text is shown: Start and End are
+// bytes of that, also of the origins. What overlaps the part before, and what its call cannot have told rightly, is left out.
+func shownParts(got *journal.StepState, parts []calls.Part, l layout, text string, first int) (shown []calls.Part) {
+	end, size := 0, l.wholeLen(text)
+	for _, part := range parts {
+		start, stop := max(part.Start-first, 0), min(part.End-first, size)
+		if start >= stop {
+			continue
+		}
+		part.Origins = l.shownOrigins(cutOrigins(part.Origins, start+first-part.Start, stop-start), start)
+		part.Start, part.End = l.shownAt(start), l.shownAt(stop)
+		isInside := part.Start >= end && part.Start < part.End && isBetweenRunes(text, part.Start, part.End)
+		if isInside && isCredible(got, part.Origins, text[part.Start:part.End]) {
+			shown = append(shown, part)
+			end = part.End
+		}
+	}
+	return shown
 }

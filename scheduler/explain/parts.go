@@ -39,7 +39,7 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 		if !isCredible(at.got, part.Origins, text) {
 			return nil
 		}
-		return x.explainPart(at, part, part.Origins, text, hops)
+		return x.explainPart(at, part, text, hops)
 	}
 	place, ok := placeOfParts(at.got.Output, pointer)
 	if !ok {
@@ -53,26 +53,17 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 	if !ok && len(parts) > 0 {
 		return completed(x.explainOrigins(at, computedWhole(parts, text), text, hops), sourceOfMaker(at.got))
 	}
-	end, size := 0, layout.wholeLen(text)
-	for _, part := range parts {
-		start, stop := max(part.Start-place.first, 0), min(part.End-place.first, size)
-		isLong := place.first == 0 && place.message < 0 && part.End > size
-		if start >= stop || isLong {
-			continue
+	if isAlone := place.first == 0 && place.message < 0; isAlone { // what ends behind it tells of another text
+		size := layout.wholeLen(text)
+		parts = slices.DeleteFunc(slices.Clone(parts), func(p calls.Part) bool { return p.End > size })
+	}
+	end := 0
+	for _, part := range shownParts(at.got, parts, layout, text, place.first) {
+		if part.Start > end {
+			pieces = append(pieces, x.ownWords(at, pointer, text, end, part.Start, hops)...)
 		}
-		inner := layout.shownOrigins(cutOrigins(part.Origins, start+place.first-part.Start, stop-start), start)
-		start, stop = layout.shownAt(start), layout.shownAt(stop)
-		if start < end || start >= stop || !isBetweenRunes(text, start, stop) {
-			continue
-		}
-		if !isCredible(at.got, inner, text[start:stop]) {
-			continue
-		}
-		if start > end {
-			pieces = append(pieces, x.ownWords(at, pointer, text, end, start, hops)...)
-		}
-		pieces = append(pieces, x.explainPart(at, part, inner, text[start:stop], hops)...)
-		end = stop
+		pieces = append(pieces, x.explainPart(at, part, text[part.Start:part.End], hops)...)
+		end = part.End
 	}
 	if pieces != nil && end < len(text) {
 		pieces = append(pieces, x.ownWords(at, pointer, text, end, len(text), hops)...)
@@ -109,8 +100,8 @@ func (x *explainer) labelOf(at site, part calls.Part) Source {
 
 // explainPart explains one part of an output: by what its bytes were taken from, and by its
 // own name.
-func (x *explainer) explainPart(at site, part calls.Part, origins []calls.Origin, text string, hops int) []Piece {
-	pieces := x.explainOrigins(at, origins, text, hops)
+func (x *explainer) explainPart(at site, part calls.Part, text string, hops int) []Piece {
+	pieces := x.explainOrigins(at, part.Origins, text, hops)
 	words := x.sourceOfWords(at, hops)
 	if part.Kind == "" {
 		return completed(pieces, words) // it was only passed on

@@ -162,25 +162,13 @@ func (x *explainer) explainSentText(at site, parts []calls.Part, text located, f
 	if !ok {
 		return completed(x.explainOrigins(at, computedWhole(parts, text.text), text.text, 0), maker)
 	}
-	end, size := 0, layout.wholeLen(text.text)
-	for _, part := range parts {
-		start, stop := max(part.Start-first, 0), min(part.End-first, size)
-		if start >= stop {
-			continue
+	end := 0
+	for _, part := range shownParts(at.got, parts, layout, text.text, first) {
+		if part.Start > end {
+			pieces = append(pieces, singlePiece(text.text[end:part.Start], maker)...)
 		}
-		part.Origins = layout.shownOrigins(cutOrigins(part.Origins, start+first-part.Start, stop-start), start)
-		start, stop = layout.shownAt(start), layout.shownAt(stop)
-		if start < end || start >= stop || !isBetweenRunes(text.text, start, stop) {
-			continue
-		}
-		if !isCredible(at.got, part.Origins, text.text[start:stop]) {
-			continue
-		}
-		if start > end {
-			pieces = append(pieces, singlePiece(text.text[end:start], maker)...)
-		}
-		pieces = append(pieces, x.explainSentPart(at, part, text.text[start:stop])...)
-		end = stop
+		pieces = append(pieces, x.explainSentPart(at, part, text.text[part.Start:part.End])...)
+		end = part.End
 	}
 	if end < len(text.text) {
 		pieces = append(pieces, singlePiece(text.text[end:], maker)...)
