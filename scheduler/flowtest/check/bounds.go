@@ -10,17 +10,12 @@ import (
 
 // countWant is a number, or bounds of one.
 type countWant struct {
-	Min, Max *int
+	Min *int `json:"min"`
+	Max *int `json:"max"`
 }
 
 // JSONSchema returns the schema of both forms.
-func (countWant) JSONSchema() value.Value {
-	number := value.OfMap(value.Pairs("type", "integer", "minimum", 0))
-	return value.OfMap(value.Pairs("anyOf", value.OfList(number, value.OfMap(value.Pairs(
-		"type", "object", "additionalProperties", false, "minProperties", 1,
-		"properties", value.OfMap(value.Pairs("min", number, "max", number)),
-	)))))
-}
+func (countWant) JSONSchema() value.Value { return boundsSchema("integer") }
 
 // DecodeValue reads both forms.
 func (w *countWant) DecodeValue(v value.Value) error {
@@ -29,12 +24,8 @@ func (w *countWant) DecodeValue(v value.Value) error {
 		w.Min, w.Max = &exact, &exact
 		return nil
 	}
-	var bounds struct {
-		Min *int `json:"min"`
-		Max *int `json:"max"`
-	}
-	err := value.Decode(v, &bounds)
-	w.Min, w.Max = bounds.Min, bounds.Max
+	type bounds countWant
+	err := value.Decode(v, (*bounds)(w))
 	return cmp.Or(err, checkBounds(w.Min, w.Max))
 }
 
@@ -58,6 +49,14 @@ func (w countWant) text() wording.Text {
 	return wording.Say("any number")
 }
 
+// boundsSchema returns the schema of a number of a type, or of bounds of one.
+func boundsSchema(kind string) value.Value {
+	number := value.OfMap(value.Pairs("type", kind, "minimum", 0))
+	return value.OfMap(value.Pairs("anyOf", value.OfList(number, value.OfMap(value.Pairs(
+		"type", "object", "additionalProperties", false, "minProperties", 1, "properties", value.OfMap(value.Pairs("min", number, "max", number)),
+	)))))
+}
+
 // checkBounds returns an error of bounds that no number is within.
 func checkBounds[N int | float64](min, max *N) error {
 	if min != nil && max != nil && *min > *max {
@@ -67,15 +66,13 @@ func checkBounds[N int | float64](min, max *N) error {
 }
 
 // rangeWant are bounds of a number; a number is the upper one.
-type rangeWant struct{ Min, Max *float64 }
+type rangeWant struct {
+	Min *float64 `json:"min"`
+	Max *float64 `json:"max"`
+}
 
 // JSONSchema returns the schema of both forms.
-func (rangeWant) JSONSchema() value.Value {
-	number := value.OfMap(value.Pairs("type", "number", "minimum", 0))
-	return value.OfMap(value.Pairs("anyOf", value.OfList(number, value.OfMap(value.Pairs(
-		"type", "object", "additionalProperties", false, "minProperties", 1, "properties", value.OfMap(value.Pairs("min", number, "max", number)),
-	)))))
-}
+func (rangeWant) JSONSchema() value.Value { return boundsSchema("number") }
 
 // DecodeValue reads both forms.
 func (w *rangeWant) DecodeValue(v value.Value) error {
@@ -83,12 +80,8 @@ func (w *rangeWant) DecodeValue(v value.Value) error {
 		w.Max = &n
 		return nil
 	}
-	var bounds struct {
-		Min *float64 `json:"min"`
-		Max *float64 `json:"max"`
-	}
-	err := value.Decode(v, &bounds)
-	w.Min, w.Max = bounds.Min, bounds.Max
+	type bounds rangeWant
+	err := value.Decode(v, (*bounds)(w))
 	return cmp.Or(err, checkBounds(w.Min, w.Max))
 }
 

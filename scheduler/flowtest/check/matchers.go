@@ -53,10 +53,7 @@ func subjectsOf(name string) (subjects []string) {
 
 // parseMatchers reads the matchers of a list of members.
 func (p *parser) parseMatchers(of *parsedSubject, list []member, negated bool) (all []*parsedMatcher) {
-	beside := map[string]member{}
-	for _, m := range list {
-		beside[m.name] = m
-	}
+	beside := byName(list)
 	owners := map[string]bool{}
 	for _, m := range list {
 		def := findMatcher(m.name, of.kind)

@@ -32,7 +32,7 @@ func (p *parser) parse() *Check {
 	if !p.readValues() {
 		return nil
 	}
-	keys := p.members(p.item)
+	keys := byName(membersOf(p.item))
 	c.subject = p.parseSubject(keys)
 	if c.subject == nil {
 		return nil
@@ -76,24 +76,15 @@ func (p *parser) parseNot(of *parsedSubject, n *yaml.Node) []*parsedMatcher {
 		p.report(n, wording.Say("not takes a map of matchers"), wording.Say("write not: {contains: hello}"))
 		return nil
 	}
-	var list []member
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		list = append(list, member{yaml.Resolve(node.Content[i]).Value, node.Content[i], node.Content[i+1]})
-	}
-	return p.parseMatchers(of, list, true)
+	return p.parseMatchers(of, membersOf(node), true)
 }
 
 // matcherNodes lists the members of the item that are matchers, or belong to one, in the order of the file.
 func (s *parsedSubject) matcherNodes(p *parser) (list []member) {
 	own := append(slices.Clone(itemKeys), string(s.kind))
 	own = append(own, s.kind.keys()...)
-	for i := 0; i+1 < len(p.item.Content); i += 2 {
-		name := yaml.Resolve(p.item.Content[i]).Value
-		if !slices.Contains(own, name) {
-			list = append(list, member{name, p.item.Content[i], p.item.Content[i+1]})
-		}
-	}
-	return append(s.runKeys, list...)
+	list = slices.DeleteFunc(membersOf(p.item), func(m member) bool { return slices.Contains(own, m.name) })
+	return slices.Concat(s.runKeys, list)
 }
 
 // parseSubject finds the subject of the item; nil where it has none that can be read.
@@ -134,10 +125,9 @@ func (p *parser) reportNoSubject() {
 	for _, k := range subjectKinds() {
 		names = append(names, string(k))
 	}
-	for i := 0; i+1 < len(p.item.Content); i += 2 {
-		key := yaml.Resolve(p.item.Content[i])
-		if near := value.Nearest(key.Value, names); near != "" && len(subjectsOf(key.Value)) == 0 && !slices.Contains(itemKeys, key.Value) {
-			p.report(p.item.Content[i], wording.Say("unknown subject %q", key.Value), nearHint(key.Value, names))
+	for _, m := range membersOf(p.item) {
+		if near := value.Nearest(m.name, names); near != "" && len(subjectsOf(m.name)) == 0 && !slices.Contains(itemKeys, m.name) {
+			p.report(m.key, wording.Say("unknown subject %q", m.name), nearHint(m.name, names))
 			return
 		}
 	}

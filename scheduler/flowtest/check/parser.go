@@ -84,22 +84,6 @@ type parser struct {
 	literals map[*yaml.Node]value.Value
 }
 
-// member is a member of a mapping.
-type member struct {
-	name       string
-	key, value *yaml.Node
-}
-
-// members returns the members of a mapping by their keys.
-func (p *parser) members(n *yaml.Node) map[string]member {
-	all := map[string]member{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := yaml.Resolve(n.Content[i])
-		all[key.Value] = member{key.Value, n.Content[i], n.Content[i+1]}
-	}
-	return all
-}
-
 // text reads a key that is a text.
 func (p *parser) text(keys map[string]member, key string) string {
 	m, ok := keys[key]

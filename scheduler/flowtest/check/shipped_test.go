@@ -38,9 +38,8 @@ func shippedChecks(t *testing.T, e *Evidence) (all []shippedCheck) {
 		t.Fatal(err)
 	}
 	scope := &Scope{File: path, Dir: filepath.Dir(path), Flows: []*flow.Flow{e.Flow}}
-	p := &parser{scope: scope}
-	for _, item := range p.members(file)["cases"].value.Content {
-		keys := p.members(item)
+	for _, item := range byName(membersOf(file))["cases"].value.Content {
+		keys := byName(membersOf(item))
 		_, hasInputs := keys["inputs"]
 		_, hasUntil := keys["until"]
 		if hasInputs || hasUntil {
@@ -52,7 +51,7 @@ func shippedChecks(t *testing.T, e *Evidence) (all []shippedCheck) {
 				t.Fatal(problems)
 			}
 			if c.subject.kind == promptSubject {
-				_, isSnapshot := p.members(expected)["snapshot"]
+				_, isSnapshot := byName(membersOf(expected))["snapshot"]
 				all = append(all, shippedCheck{c, keys["name"].value.Value, isSnapshot})
 			}
 		}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,12 +18,10 @@ func (p *parser) readRun(s *parsedSubject, m member) {
 	node := yaml.Resolve(m.value)
 	switch {
 	case node.Kind == yaml.Mapping:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			if name := yaml.Resolve(node.Content[i]).Value; name == "not" {
-				s.runNot = node.Content[i+1]
-			} else {
-				s.runKeys = append(s.runKeys, member{name, node.Content[i], node.Content[i+1]})
-			}
+		s.runKeys = membersOf(node)
+		if i := slices.IndexFunc(s.runKeys, func(m member) bool { return m.name == "not" }); i >= 0 {
+			s.runNot = s.runKeys[i].value
+			s.runKeys = slices.Delete(s.runKeys, i, i+1)
 		}
 	case p.valueOf(m.value).Kind() == value.String:
 		s.runKeys = []member{{"state", m.key, m.value}}

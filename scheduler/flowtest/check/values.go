@@ -115,3 +115,26 @@ func hasTextLike(v value.Value, isOne func(text string) bool) bool {
 	}
 	return false
 }
+
+// member is a member of a mapping.
+type member struct {
+	name       string
+	key, value *yaml.Node
+}
+
+// membersOf lists the members of a mapping.
+func membersOf(n *yaml.Node) (list []member) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		list = append(list, member{yaml.Resolve(n.Content[i]).Value, n.Content[i], n.Content[i+1]})
+	}
+	return list
+}
+
+// byName returns members by their names.
+func byName(list []member) map[string]member {
+	all := map[string]member{}
+	for _, m := range list {
+		all[m.name] = m
+	}
+	return all
+}
