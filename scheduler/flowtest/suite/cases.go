@@ -121,52 +121,26 @@ func (c *caseReader) checkPass() {
 
 // merged lays the settings of the case over the defaults. Inputs and mocks are joined where they are read.
 func (c *caseReader) merged() settingKeys {
-	own := c.entry.settingKeys
-	k := own
-	d := c.keys.Defaults
+	own, d := c.entry.settingKeys, c.keys.Defaults
 	if d == nil {
-		return k
+		return own
 	}
-	k = *d
-	k.Only, k.Skip = own.Only, own.Skip
-	if own.Skip.IsNull() {
-		k.Skip = d.Skip
-	}
+	k := *d
+	k.Only = own.Only
 	k.Tags, k.Allow = join(d.Tags, own.Tags), join(d.Allow, own.Allow)
-	if own.Until != "" {
-		k.Until = own.Until
-	}
-	if !own.LLM.IsNull() {
-		k.LLM = own.LLM
-	}
-	if own.Answers != nil {
-		k.Answers = own.Answers
-	}
-	if !own.Memory.IsNull() {
-		k.Memory = own.Memory
-	}
-	if !own.State.IsNull() {
-		k.State = own.State
-	}
-	if own.Now != "" {
-		k.Now = own.Now
-	}
-	if own.Seed != nil {
-		k.Seed = own.Seed
-	}
-	if own.Repeat != 0 {
-		k.Repeat = own.Repeat
-	}
-	if own.Pass != nil {
-		k.Pass = own.Pass
-	}
-	if own.Timeout != "" {
-		k.Timeout = own.Timeout
-	}
-	if own.Threshold != nil {
-		k.Threshold = own.Threshold
-	}
+	k.Until, k.Now, k.Timeout = cmp.Or(own.Until, d.Until), cmp.Or(own.Now, d.Now), cmp.Or(own.Timeout, d.Timeout)
+	k.Answers, k.Seed, k.Repeat = cmp.Or(own.Answers, d.Answers), cmp.Or(own.Seed, d.Seed), cmp.Or(own.Repeat, d.Repeat)
+	k.Pass, k.Threshold = cmp.Or(own.Pass, d.Pass), cmp.Or(own.Threshold, d.Threshold)
+	k.Skip, k.LLM, k.Memory, k.State = given(own.Skip, d.Skip), given(own.LLM, d.LLM), given(own.Memory, d.Memory), given(own.State, d.State)
 	return k
+}
+
+// given returns the value of a case, or the default where that is null.
+func given(own, standard value.Value) value.Value {
+	if own.IsNull() {
+		return standard
+	}
+	return own
 }
 
 // join returns the words of two lists, each once.
