@@ -295,3 +295,12 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+// The tool of a flow has the same name wherever its path was written.
+func TestFlowToolName(t *testing.T) {
+	for file, want := range map[string]string{"./sub/place order.yaml": "place_order", `.\sub\order.v2.yaml`: "order_v2", "order": "order", "": ""} {
+		if got := calls.FlowToolName(file); got != want {
+			t.Errorf("%q: %q, not %q", file, got, want)
+		}
+	}
+}

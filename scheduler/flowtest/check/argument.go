@@ -36,15 +36,6 @@ func (a *argument) reportf(below, format string, args ...any) {
 	a.report(below, wording.Say(format, args...), wording.Text{})
 }
 
-// knowsStep reports whether each flow of the file can have a step, and adds a problem where one cannot.
-func (a *argument) knowsStep(below, id string) bool {
-	message, hint, isUnknown := a.scope.unknownStep(id)
-	if isUnknown {
-		a.report(below, message, hint)
-	}
-	return !isUnknown
-}
-
 // holds reports whether nothing is wrong with a name, and adds the problem where something is.
 func (a *argument) holds(below string, wrong *naming.Problem) bool {
 	if wrong != nil {

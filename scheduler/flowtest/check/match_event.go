@@ -55,7 +55,7 @@ func buildBefore(want beforeWant, a *argument) test {
 		a.report("", wording.Say("unknown event %q", want.Event), nearHint(want.Event, eventTypes()))
 		return nil
 	}
-	if want.Step != "" && !a.knowsStep("/step", want.Step) {
+	if want.Step != "" && !a.holds("/step", a.scope.checkStep(want.Step)) {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {

@@ -72,7 +72,7 @@ type groundedWant struct {
 }
 
 func buildGrounded(want groundedWant, a *argument) test {
-	if want.In != "" && !a.knowsStep("/in", want.In) {
+	if want.In != "" && !a.holds("/in", a.scope.checkStep(want.In)) {
 		return nil
 	}
 	for i, kind := range want.Kinds {

@@ -80,7 +80,7 @@ func buildWaitsFor(want string, a *argument) test {
 		a.report("", wording.Say("%q is not a JSON pointer", want), wording.Say("write /city, or STEP:/city"))
 		return nil
 	}
-	if step != "" && !a.knowsStep("", step) {
+	if step != "" && !a.holds("", a.scope.checkStep(step)) {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {
@@ -115,7 +115,7 @@ func buildError(want errorWant, a *argument) test {
 		a.report("/matches", wording.Say("%q is not a regular expression: %w", value.Truncate(want.Matches, 60), err), wording.Text{})
 		return nil
 	}
-	if want.Step != "" && !a.knowsStep("/step", want.Step) {
+	if want.Step != "" && !a.holds("/step", a.scope.checkStep(want.Step)) {
 		return nil
 	}
 	return func(_ context.Context, of *subject) *verdict {

@@ -62,14 +62,14 @@ func (s *Scope) knownNames() *naming.Names {
 	return s.names
 }
 
-// unknownStep returns what is wrong with the id of a step that one of the flows does not have; isUnknown is false where each has it.
-func (s *Scope) unknownStep(id string) (message, hint wording.Text, isUnknown bool) {
+// checkStep reports a step that one of the flows cannot have.
+func (s *Scope) checkStep(id string) *naming.Problem {
 	for _, f := range s.Flows {
 		if known, ok := explain.MayRun(f, id); !ok {
-			return wording.Say("the flow %s has no step %q", f.Name, id), nearHint(id, known), true
+			return &naming.Problem{Message: wording.Say("the flow %s has no step %q", f.Name, id), Hint: nearHint(id, known)}
 		}
 	}
-	return message, hint, false
+	return nil
 }
 
 // parser reads one item.
@@ -231,8 +231,8 @@ func (p *parser) reportTemplate(n *yaml.Node, err error) {
 
 // checkStep reports a step that a flow does not have.
 func (p *parser) checkStep(n *yaml.Node, id string) {
-	if message, hint, isUnknown := p.scope.unknownStep(id); isUnknown {
-		p.report(n, message, hint)
+	if wrong := p.scope.checkStep(id); wrong != nil {
+		p.report(n, wrong.Message, wrong.Hint)
 	}
 }
 
