@@ -19,108 +19,11 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
-	"github.com/callnode/scheduler/calls/schema"
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
-
-// Params are the parameters of the call: either Messages, or Prompt with or without
-// System.
-type Params struct {
-	Messages       []*value.Map `json:"messages,omitempty" doc:"Chat messages to begin with, oldest first, as context gives them." example:"[{role: user, content: 'Which bread is cheapest?'}]"`
-	System         string       `json:"system,omitempty" doc:"Instructions for the model; goes with prompt."`
-	Prompt         string       `json:"prompt,omitempty" doc:"What the user wants: a short form of messages. Default, without messages: the question of the run."`
-	Tools          Tools        `json:"tools,omitempty" doc:"What the model may use. The with of a tool is fixed: the model neither sees nor changes it, and sets the rest." example:"{calls: [{call: memory-retrieve}]}"`
-	Workspace      string       `json:"workspace,omitempty" doc:"Directory whose files the model may read, with read_file, and whose skills, with read_skill. Nothing outside of it is read."`
-	BuiltinSkills  string       `json:"builtin_skills,omitempty" doc:"Another directory of skills. Skills of the workspace win over those of the same name." example:"./skills"`
-	MaxRounds      int          `json:"max_rounds,omitempty" default:"10" min:"1" max:"200" doc:"How many rounds of tools there may be. Then the model has to answer with what it has."`
-	MaxTokens      int          `json:"max_tokens,omitempty" min:"1" doc:"How many tokens all rounds together may cost. When they are used up the call ends with what there is. Without it, only the budget of the flow counts." example:"20000"`
-	MaxRepeats     int          `json:"max_repeats,omitempty" default:"3" min:"1" max:"100" doc:"How often the same tool may be used with the same arguments."`
-	MaxResultBytes int          `json:"max_result_bytes,omitempty" default:"32768" min:"256" max:"4194304" doc:"How much of a tool's result the model gets to see."`
-	Timeout        string       `json:"timeout,omitempty" doc:"How long it all may take, as 90s or 5m. When it is over the call ends with what there is." example:"90s"`
-	Model          string       `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
-	Temperature    *float64     `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses its words." example:"0.2"`
-	Extra          *value.Map   `json:"extra,omitempty" doc:"Further members of the request body, by the vendor's names." example:"{reasoning_effort: low}"`
-}
-
-// Tools are the tools beside those of the workspace.
-type Tools struct {
-	Flows []FlowTool `json:"flows,omitempty" doc:"Flows; their inputs are the arguments." example:"[{path: ./order.yaml}]"`
-	Calls []CallTool `json:"calls,omitempty" doc:"Calls; their parameters are the arguments." example:"[{call: memory-retrieve, with: {limit: 5}}]"`
-	HTTP  []HTTPTool `json:"http,omitempty" doc:"HTTP requests: path, query, headers and body of the operation are the arguments." example:"[{name: price, with: {url: 'https://api.example.com/prices'}}]"`
-	MCP   []MCPTools `json:"mcp,omitempty" doc:"Tools of trusted MCP servers; they are SERVER_TOOL to the model." example:"[{server: github, tools: [search_issues]}]"`
-}
-
-// FlowTool runs a flow.
-type FlowTool struct {
-	Path        string     `json:"path" min:"1" doc:"The flow file, relative to the flow of this step." example:"./order.yaml"`
-	Name        string     `json:"name,omitempty" doc:"Its name for the model. Default: the name of the file." example:"place_order"`
-	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: the flow's description." example:"Orders bread."`
-	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments. Default: the flow's inputs." example:"{properties: {bread: {type: string}}}"`
-	With        *value.Map `json:"with,omitempty" doc:"Inputs that are fixed." example:"{shop: main}"`
-}
-
-// CallTool runs a call.
-type CallTool struct {
-	Call        string     `json:"call" min:"1" doc:"The call's name." example:"memory-retrieve"`
-	Name        string     `json:"name,omitempty" doc:"Its name for the model. Default: the call's." example:"remember"`
-	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: the call's summary." example:"Finds what the user said before."`
-	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments. Default: the call's parameters but for those of with." example:"{properties: {current_query: {type: string}}}"`
-	With        *value.Map `json:"with,omitempty" doc:"Parameters that are fixed." example:"{limit: 5}"`
-}
-
-// HTTPTool sends a request by the call http.
-type HTTPTool struct {
-	Name        string     `json:"name,omitempty" doc:"Its name for the model. Default: the operation." example:"price"`
-	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: what the OpenAPI document says." example:"Returns the price of a bread."`
-	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments, an object of path, query, headers and body. Default: those of the operation." example:"{properties: {query: {type: object, properties: {bread: {type: string}}}}}"`
-	With        *value.Map `json:"with" doc:"Parameters of the call http that are fixed: url, or openapi with operation; headers with keys." example:"{openapi: shop.json, operation: getPrice}"`
-}
-
-// MCPTools are tools of an MCP server; to the model they are SERVER_TOOL.
-type MCPTools struct {
-	Server string     `json:"server" min:"1" doc:"The name of the server in the settings."`
-	Tools  []string   `json:"tools" min:"1" doc:"The names of the tools that the model may use."`
-	With   *value.Map `json:"with,omitempty" doc:"Parameters that are fixed, for all of these tools." example:"{repo: shop}"`
-}
-
-// Input is what the work begins with.
-type Input struct {
-	Messages []*value.Map `json:"messages"`
-}
-
-// Output is the answer and how it came about.
-type Output struct {
-	Text         string       `json:"text" doc:"The answer: the text of the last round."`
-	Messages     []*value.Map `json:"messages" doc:"The whole conversation, tool calls and results included."`
-	Rounds       []Round      `json:"rounds" doc:"What the model said and did, in order."`
-	Usage        llm.Usage    `json:"usage" doc:"What all rounds cost; tokens of tools are not in it."`
-	FinishReason string       `json:"finish_reason" doc:"Why it ended: stop, length, content_filter or a vendor's word; max_rounds, max_tokens, timeout, or repeated where the model used the same tools again and again."`
-	Warnings     []string     `json:"warnings,omitempty" doc:"The skills of the workspace that cannot be used, and why; and that the model wrote no answer, or that its answer was cut."`
-}
-
-// Round is one answer of the model and the tools it used.
-type Round struct {
-	Text         string    `json:"text"`
-	ToolCalls    []Use     `json:"tool_calls"`
-	Usage        llm.Usage `json:"usage"`
-	FinishReason string    `json:"finish_reason"`
-}
-
-// Use is one use of a tool.
-type Use struct {
-	ID        string `json:"id"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments" doc:"JSON text as the model wrote it."`
-	Result    string `json:"result" doc:"What the model got to see."`
-	Error     string `json:"error,omitempty" doc:"The kind of error, where it was one."`
-	NotRun    bool   `json:"not_run,omitempty" doc:"The tool was not run: it was refused, there is none of that name, or the arguments do not fit."`
-	Added     int    `json:"added,omitempty" doc:"How many bytes at the end of the result are the agent's: a note that the result was cut."`
-}
 
 // Definition returns the call agent as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
@@ -169,49 +72,6 @@ func (p Params) Validate() error {
 		return calls.Errorf(calls.Invalid, "%s: %s", problems[0].Pointer[1:], message).WithHint("%s", hint)
 	}
 	return nil
-}
-
-// isReserved reports whether a tool of that name is there without being listed.
-func (p Params) isReserved(name string) bool {
-	switch name {
-	case calls.ReadFileTool:
-		return p.Workspace != ""
-	case calls.ReadSkillTool:
-		return p.Workspace != "" || p.BuiltinSkills != ""
-	}
-	return false
-}
-
-// toolProblems returns what is wrong with the tools, whatever else the parameters are.
-func (p Params) toolProblems() (problems []schema.Problem) {
-	var names []string
-	for _, t := range p.toolPlans() {
-		err := t.check()
-		isTaken := slices.Contains(names, t.name) || p.isReserved(t.name)
-		if err == nil && isTaken {
-			err = calls.Errorf(calls.Invalid, "there are two tools called %s", t.name).WithHint("give one of them another name")
-		}
-		var notSchema *schema.InvalidError
-		if errors.As(err, &notSchema) {
-			problems = append(problems, t.invalidParameters()...)
-		} else if err != nil {
-			problems = append(problems, calls.ProblemOf("/"+t.place, err))
-		}
-		names = append(names, t.name)
-	}
-	return problems
-}
-
-// timeout is 0 where there is none.
-func (p Params) timeout() (time.Duration, error) {
-	if p.Timeout == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(p.Timeout)
-	if err != nil || d <= 0 {
-		return 0, calls.Errorf(calls.Invalid, "timeout: invalid duration %q", p.Timeout).WithHint("use 90s or 5m")
-	}
-	return d, nil
 }
 
 // Init makes the messages to begin with.

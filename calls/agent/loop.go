@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
@@ -389,10 +388,23 @@ func errorText(env *calls.Env, err error) string {
 	return value.OfMap(value.Pairs("error", m)).JSON()
 }
 
-// firstBytes is at most the first limit bytes of a text, in whole characters.
-func firstBytes(text string, limit int) string {
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
+// messageParts returns the parts of all messages so far.
+func (l *loop) messageParts() []calls.Part {
+	parts := l.params.firstParts()
+	first := len(parts)
+	for j, added := range l.out.addedMessages(first) {
+		i := first + j
+		message := value.OfMap(l.out.Messages[i])
+		content, _ := message.Get("content")
+		text, _ := content.Str()
+		if added.isResult {
+			parts = append(parts, resultPart(i, added, text))
+			continue
+		}
+		parts = append(parts, calls.AnswerPart(i, text))
+		if isAltered(message, "tool_calls", added.round, l.out.Rounds) {
+			parts = append(parts, calls.Part{Message: &i, At: "/tool_calls", Included: true, Origins: []calls.Origin{madeOfAnswer}})
+		}
 	}
-	return text[:limit]
+	return parts
 }

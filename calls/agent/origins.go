@@ -28,27 +28,6 @@ func (p Params) firstParts() (parts []calls.Part) {
 	return append(parts, prompt)
 }
 
-// messageParts returns the parts of all messages so far.
-func (l *loop) messageParts() []calls.Part {
-	parts := l.params.firstParts()
-	first := len(parts)
-	for j, added := range l.out.addedMessages(first) {
-		i := first + j
-		message := value.OfMap(l.out.Messages[i])
-		content, _ := message.Get("content")
-		text, _ := content.Str()
-		if added.isResult {
-			parts = append(parts, resultPart(i, added, text))
-			continue
-		}
-		parts = append(parts, calls.AnswerPart(i, text))
-		if isAltered(message, "tool_calls", added.round, l.out.Rounds) {
-			parts = append(parts, calls.Part{Message: &i, At: "/tool_calls", Included: true, Origins: []calls.Origin{madeOfAnswer}})
-		}
-	}
-	return parts
-}
-
 // addedMessage is what a message that the work has added is: the answer of a round, or the result of a use of a tool.
 type addedMessage struct {
 	round    int

@@ -2,15 +2,13 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -28,24 +26,6 @@ type tool struct {
 type toolOutput struct {
 	value.Value
 	file string
-}
-
-// toolbox is the tools of an agent.
-type toolbox struct {
-	tools     []tool
-	workspace *workspace
-}
-
-func (b *toolbox) close() { b.workspace.close() }
-
-// definitions returns the tools in the shape of the API.
-func (b *toolbox) definitions() []json.RawMessage {
-	list := make([]json.RawMessage, len(b.tools))
-	for i, t := range b.tools {
-		list[i] = value.OfMap(value.Pairs("type", "function", "function", value.Pairs(
-			"name", t.name, "description", t.description, "parameters", t.describedParameters()))).AppendJSON(nil)
-	}
-	return list
 }
 
 // describedParameters returns the schema of the parameters with descriptions in the language
@@ -67,30 +47,6 @@ func (t *tool) describedParameters() value.Value {
 	}
 	doc.Map().Set("properties", value.OfMap(described))
 	return doc
-}
-
-// prepareUse returns the tool that a model has called and its arguments; what is wrong with them is an error that
-// helps the model to do better.
-func (b *toolbox) prepareUse(c llm.ToolCall) (t tool, arguments value.Value, err error) {
-	i := slices.IndexFunc(b.tools, func(t tool) bool { return t.name == c.Name })
-	if i < 0 {
-		names := make([]string, len(b.tools))
-		for i, t := range b.tools {
-			names[i] = t.name
-		}
-		return tool{}, value.Value{}, calls.Errorf(calls.NotFound, "there is no tool %q", c.Name).WithHint("%s", value.DidYouMeanOrList(c.Name, names))
-	}
-	t, arguments = b.tools[i], value.OfMap(nil)
-	if strings.TrimSpace(c.Arguments) != "" {
-		arguments, err = value.ParseJSON([]byte(c.Arguments))
-		if err != nil {
-			return tool{}, value.Value{}, calls.Errorf(calls.Invalid, "the arguments are not JSON: %w", err)
-		}
-	}
-	if problems := t.parameters.Check(arguments); problems != nil {
-		return tool{}, value.Value{}, calls.Errorf(calls.Invalid, "the arguments do not fit the tool: %w", problems)
-	}
-	return t, arguments, nil
 }
 
 // plainText returns an output as text: the text where there is nothing else, else JSON.
@@ -199,32 +155,6 @@ func (t toolPlan) givenSchema() (*schema.Schema, error) {
 	return schema.Parse(value.OfMap(m))
 }
 
-// openToolbox makes the tools.
-func (p Params) openToolbox(ctx context.Context, env *calls.Env) (*toolbox, error) {
-	ws, err := openWorkspace(ctx, env, p.Workspace, p.BuiltinSkills, p.MaxResultBytes)
-	b := &toolbox{workspace: ws}
-	if err == nil {
-		b.tools, err = ws.workspaceTools(ctx, env)
-	}
-	if err == nil {
-		for _, plan := range p.toolPlans() {
-			var t tool
-			t, err = plan.newTool(ctx, env)
-			if err != nil {
-				err = calls.Errorf(calls.KindOf(err), "%s: %w", plan.place, err).WithHint("%s", calls.HintOf(err))
-				break
-			}
-			b.tools = append(b.tools, t)
-		}
-	}
-	if err != nil {
-		b.close()
-		return nil, err
-	}
-	ws.warnOfTools(env, b.tools)
-	return b, nil
-}
-
 // newTool looks up what the plan names.
 func (t toolPlan) newTool(ctx context.Context, env *calls.Env) (tool, error) {
 	made := tool{name: t.name, description: t.description}
@@ -299,4 +229,35 @@ func (t toolPlan) ofCall(ctx context.Context, env *calls.Env, made *tool) (*sche
 		made.description = def.Info.Summary.In(env.Vars.Language)
 	}
 	return whole, nil
+}
+
+// toolProblems returns what is wrong with the tools, whatever else the parameters are.
+func (p Params) toolProblems() (problems []schema.Problem) {
+	var names []string
+	for _, t := range p.toolPlans() {
+		err := t.check()
+		isTaken := slices.Contains(names, t.name) || p.isReserved(t.name)
+		if err == nil && isTaken {
+			err = calls.Errorf(calls.Invalid, "there are two tools called %s", t.name).WithHint("give one of them another name")
+		}
+		var notSchema *schema.InvalidError
+		if errors.As(err, &notSchema) {
+			problems = append(problems, t.invalidParameters()...)
+		} else if err != nil {
+			problems = append(problems, calls.ProblemOf("/"+t.place, err))
+		}
+		names = append(names, t.name)
+	}
+	return problems
+}
+
+// isReserved reports whether a tool of that name is there without being listed.
+func (p Params) isReserved(name string) bool {
+	switch name {
+	case calls.ReadFileTool:
+		return p.Workspace != ""
+	case calls.ReadSkillTool:
+		return p.Workspace != "" || p.BuiltinSkills != ""
+	}
+	return false
 }

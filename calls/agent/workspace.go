@@ -332,3 +332,11 @@ func kindOf(err error) calls.Kind {
 	}
 	return calls.Invalid
 }
+
+// firstBytes is at most the first limit bytes of a text, in whole characters.
+func firstBytes(text string, limit int) string {
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}

@@ -2,31 +2,11 @@ package context
 
 import (
 	"context"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/plugins"
 )
-
-// builder makes one prompt. buildPrompt creates it; it is used by one goroutine and
-// discarded with the step.
-type builder struct {
-	params    *Params
-	env       *calls.Env
-	in        Input
-	workspace *rootDir
-
-	// remembered is the history where it comes from the memory of the session.
-	remembered []plugins.Turn
-
-	out      Output
-	system   strings.Builder
-	warnings []string
-	// unsent are the parts of media that cannot be used.
-	unsent []calls.Part
-}
 
 // buildPrompt reads all sources, cuts them to the budget, and writes the messages.
 func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) (*Output, error) {
@@ -88,39 +68,6 @@ func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) 
 	return &b.out, nil
 }
 
-// surroundings returns the texts before and after the identity, with their separators.
-func (b *builder) surroundings() (before, after string) {
-	before = b.params.Slots.BeforeChar
-	if before != "" {
-		before += sectionBreak
-	}
-	after = b.params.Slots.AfterChar
-	if after != "" {
-		after = sectionBreak + after
-	}
-	return before, after
-}
-
-func (b *builder) warn(format string, args ...any) {
-	b.warnings = append(b.warnings, b.env.Say(format, args...))
-	b.env.Warn("source", format, args...)
-}
-
-func (b *builder) newSection(name, head, join, tail string, percent int) *section {
-	return &section{name: name, head: head, join: join, tail: tail, percent: percent, count: b.env.Tokens, say: b.env.Say}
-}
-
-func (b *builder) addUnit(s *section, u *unit) {
-	u.tokens = b.env.Tokens.Count(u.text)
-	s.units = append(s.units, u)
-}
-
-// tracedText is a text with where it comes from.
-type tracedText struct {
-	text, reason string
-	origins      []calls.Origin
-}
-
 // identityText returns the text that the system prompt begins with.
 func (b *builder) identityText(ctx context.Context) (tracedText, error) {
 	if given := b.params.Identity; given != "" {
@@ -154,30 +101,6 @@ func (b *builder) sessionOrigins(session string) []calls.Origin {
 	return append(channel, chat...)
 }
 
-// shiftOrigins moves origins by some bytes that precede the text.
-func shiftOrigins(origins []calls.Origin, by int) []calls.Origin {
-	for i := range origins {
-		origins[i].Start += by
-		origins[i].End += by
-	}
-	return origins
-}
-
-// userWords are the user's message: what was said and what the call adds to it.
-type userWords struct {
-	text    string
-	runtime tracedText
-	skills  []*skill.Skill
-	images  []*picture
-}
-
-// hasUser reports whether there is a user's message.
-func (b *builder) hasUser() bool { return b.params.CurrentMessage != nil || len(b.params.Media) > 0 }
-
-// runtimeInMessage reports whether what changes from turn to turn goes into the
-// user's message instead of the system prompt.
-func (b *builder) runtimeInMessage() bool { return b.params.RuntimeContext == "message" && b.hasUser() }
-
 // userMessage makes the user's message; nil where there is none.
 func (b *builder) userMessage(ctx context.Context, later []*skill.Skill) (*userWords, error) {
 	images, err := b.prepareImages(ctx)
@@ -207,24 +130,6 @@ func (b *builder) appendedMessages() ([]*value.Map, error) {
 	return tail, nil
 }
 
-// addSystemText writes a piece of the system text and notes where it comes from.
-func (b *builder) addSystemText(kind, name, text, reason string, tokens int, origins ...calls.Origin) {
-	if text == "" {
-		return
-	}
-	start := b.system.Len()
-	b.system.WriteString(text)
-	b.out.Parts = append(b.out.Parts, calls.Part{
-		Kind: kind, Name: name, Message: new(int), Start: start, End: b.system.Len(),
-		Text: text, Tokens: tokens, Included: true, Reason: reason, Code: codeIncluded, Origins: calls.CutOrigins(origins, len(text)),
-	})
-}
-
-// addLeftOut notes a piece that is not in the prompt.
-func (b *builder) addLeftOut(kind, name, reason, code string, tokens int) {
-	b.out.Parts = append(b.out.Parts, calls.Part{Kind: kind, Name: name, Tokens: tokens, Reason: reason, Code: code})
-}
-
 // writeSection writes a section, its separator before it.
 func (b *builder) writeSection(s *section) {
 	written := 0
@@ -250,16 +155,4 @@ func (b *builder) writeSection(s *section) {
 	if left > 0 {
 		b.addSystemText("heading", s.name, s.tail, s.say("end of the section"), s.count.Count(s.tail))
 	}
-}
-
-func (b *builder) addMessage(m *value.Map) { b.out.Messages = append(b.out.Messages, m) }
-
-// addMessagePart notes a piece of the message that is written next, which begins at start
-// of the message's text.
-func (b *builder) addMessagePart(kind, name, text, reason string, start, tokens int, origins ...calls.Origin) {
-	index := len(b.out.Messages)
-	b.out.Parts = append(b.out.Parts, calls.Part{
-		Kind: kind, Name: name, Message: &index, Start: start, End: start + len(text),
-		Text: text, Tokens: tokens, Included: true, Reason: reason, Code: codeIncluded, Origins: origins,
-	})
 }

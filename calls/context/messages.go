@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/calls/transcript"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -131,4 +132,12 @@ func contentOrigins(content value.Value, pointer string) (origins []calls.Origin
 		end += len(text)
 	}
 	return calls.CutOrigins(origins, end)
+}
+
+// userWords are the user's message: what was said and what the call adds to it.
+type userWords struct {
+	text    string
+	runtime tracedText
+	skills  []*skill.Skill
+	images  []*picture
 }

@@ -2,6 +2,7 @@ package http
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -11,6 +12,32 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
+
+// ownHeaders are made by the program, of the URL and the body.
+var ownHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade"}
+
+// Validate checks what the parameters' schema cannot say.
+func (p Params) Validate() error {
+	if p.OpenAPI.IsNull() != (p.Operation == "") {
+		return calls.Errorf(calls.Invalid, "openapi and operation go together: one of them is missing")
+	}
+	if p.Operation == "" && p.URL == "" {
+		return calls.Errorf(calls.Invalid, "there is nowhere to send the request").WithHint("give url, or openapi with operation")
+	}
+	if _, err := p.timeout(); err != nil {
+		return err
+	}
+	for name := range p.Headers.All() {
+		if slices.Contains(ownHeaders, http.CanonicalHeaderKey(name)) {
+			return calls.Errorf(calls.Invalid, "the header %s is made by the program", name).WithHint("take it out")
+		}
+	}
+	if p.OpenAPI.Kind() == value.Object {
+		_, err := p.findOperation(nil)
+		return err
+	}
+	return nil
+}
 
 // lint checks what is known already; null is what is known only later, and url may
 // still be filled in.

@@ -2,24 +2,13 @@ package http
 
 import (
 	"context"
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/openapi"
-	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/wording"
-)
-
-const (
-	typeJSON  = "application/json"
-	typeForm  = "application/x-www-form-urlencoded"
-	typeParts = "multipart/form-data"
-	typeText  = "text/plain; charset=utf-8"
 )
 
 // newRequest makes the request, of the operation where there is one.
@@ -72,26 +61,6 @@ func (in Input) newRequest(ctx context.Context, op *openapi.Operation) (*http.Re
 		}
 	}
 	return req, nil
-}
-
-// headerFault returns why a header cannot be sent.
-func headerFault(name, text string) error {
-	inName := func(r rune) bool {
-		if r >= 0x7f {
-			return false
-		}
-		isWord := unicode.IsLetter(r) || unicode.IsDigit(r)
-		isMark := strings.ContainsRune("!#$%&'*+-.^_`|~", r)
-		return isWord || isMark
-	}
-	inValue := func(r rune) bool { return r == '\t' || !unicode.IsControl(r) || r >= 0x80 }
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) }) {
-		return wording.Errorf("this is not a valid header name")
-	}
-	if strings.ContainsFunc(text, func(r rune) bool { return !inValue(r) }) {
-		return wording.Errorf("the value has a line break or another control character")
-	}
-	return nil
 }
 
 // targetURL returns the URL with path and query filled in.
@@ -222,182 +191,4 @@ func (in Input) pathSegment(name string, op *openapi.Operation) (string, error) 
 	default:
 		return text, nil
 	}
-}
-
-// findParameter returns the operation's own description of a parameter; nil where there is
-// none.
-func findParameter(op *openapi.Operation, in, name string) *openapi.Parameter {
-	if op == nil {
-		return nil
-	}
-	for i, p := range op.Parameters {
-		isNamed := p.Name == name
-		if in == "header" {
-			isNamed = strings.EqualFold(p.Name, name)
-		}
-		if p.In == in && isNamed {
-			return &op.Parameters[i]
-		}
-	}
-	return nil
-}
-
-// parameterTexts writes a scalar, a list of scalars or, where the operation has objects, an
-// object in the simple style; none for null.
-func parameterTexts(v value.Value, p *openapi.Parameter) (list []string, ok bool) {
-	if p != nil && p.JSON {
-		return []string{v.JSON()}, true
-	}
-	switch v.Kind() {
-	case value.Null:
-		return nil, true
-	case value.List:
-		for _, item := range v.List() {
-			text, ok := scalarText(item)
-			if !ok {
-				return nil, false
-			}
-			list = append(list, text)
-		}
-		return list, true
-	case value.Object:
-		if p == nil {
-			return nil, false
-		}
-		for key, member := range v.Map().All() {
-			text, ok := scalarText(member)
-			switch {
-			case !ok:
-				return nil, false
-			case p.Explode:
-				list = append(list, key+"="+text)
-			default:
-				list = append(list, key, text)
-			}
-		}
-		return list, true
-	}
-	text, ok := scalarText(v)
-	return []string{text}, ok
-}
-
-func scalarText(v value.Value) (string, bool) {
-	switch v.Kind() {
-	case value.String:
-		text, _ := v.Str()
-		return text, true
-	case value.Int, value.Float, value.Bool:
-		return v.JSON(), true
-	}
-	return "", false
-}
-
-// queryPairs writes name=value, once or several times.
-func queryPairs(name string, v value.Value, p *openapi.Parameter) (pairs []string, ok bool) {
-	escape := url.QueryEscape
-	if p != nil && p.Reserved {
-		escape = escapeButReserved
-	}
-	pair := func(name, text string) { pairs = append(pairs, url.QueryEscape(name)+"="+text) }
-	isStyled := p != nil && !p.JSON
-	if v.Kind() == value.Object && isStyled && p.Explode {
-		for key, member := range v.Map().All() {
-			list, ok := parameterTexts(member, nil)
-			if !ok {
-				return nil, false
-			}
-			if p.Style == "deepObject" {
-				key = name + "[" + key + "]"
-			}
-			for _, text := range list {
-				pair(key, escape(text))
-			}
-		}
-		return pairs, true
-	}
-	list, ok := parameterTexts(v, p)
-	for i := range list {
-		list[i] = escape(list[i])
-	}
-	if isStyled && !p.Explode && len(list) > 1 {
-		list = []string{strings.Join(list, separatorOf(p.Style))}
-	}
-	for _, text := range list {
-		pair(name, text)
-	}
-	return pairs, ok
-}
-
-// separatorOf returns what stands between the values of a list that is one parameter. It
-// is not escaped like a comma inside a value.
-func separatorOf(style string) string {
-	switch style {
-	case "spaceDelimited":
-		return "%20"
-	case "pipeDelimited":
-		return "%7C"
-	}
-	return ","
-}
-
-// escapeButReserved escapes a text for the query and leaves what RFC 3986 reserves, but for
-// what would end the value or be read as something else: & # + and %.
-func escapeButReserved(text string) string {
-	const kept = ":/?[]@!$'()*,;="
-	var b strings.Builder
-	for _, r := range text {
-		if strings.ContainsRune(kept, r) {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(url.QueryEscape(string(r)))
-		}
-	}
-	return b.String()
-}
-
-// encodeBody writes a body as its content type wants it, and returns the type where none
-// was given.
-func encodeBody(body value.Value, contentType string, op *openapi.Operation) (text, kind string, err error) {
-	text, isText := body.Str()
-	media, _, _ := mime.ParseMediaType(contentType) // "" where it is not understood
-	switch {
-	case body.IsNull():
-		return "", "", nil
-	case isText && contentType == "":
-		return text, typeText, nil
-	case isText:
-		return text, contentType, nil
-	case media == typeForm:
-		text, err = encodeForm(body, op)
-		return text, contentType, err
-	case media == typeParts:
-		return encodeParts(body, op)
-	case contentType == "":
-		return body.JSON(), typeJSON, nil
-	case media == typeJSON || media == "text/json" || strings.HasSuffix(media, "+json"):
-		return body.JSON(), contentType, nil
-	}
-	return "", "", calls.Errorf(calls.Invalid, "the body is of type %s, which cannot be sent as %s", body.Kind(), contentType).
-		WithHint("give the body as text")
-}
-
-func encodeForm(body value.Value, op *openapi.Operation) (string, error) {
-	var pairs []string
-	if body.Kind() != value.Object {
-		return "", calls.Errorf(calls.Invalid, "a form is made of an object, not of type %s", body.Kind())
-	}
-	for name, v := range body.Map().All() {
-		var style *openapi.Parameter
-		if op != nil && op.Body != nil {
-			if p, ok := op.Body.Styles[name]; ok {
-				style = &p
-			}
-		}
-		more, ok := queryPairs(name, v, style)
-		if !ok {
-			return "", calls.Errorf(calls.Invalid, "body/%s: %w", name, errNoScalar)
-		}
-		pairs = append(pairs, more...)
-	}
-	return strings.Join(pairs, "&"), nil
 }

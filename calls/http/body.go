@@ -5,16 +5,92 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"mime"
 	"mime/multipart"
 	"net/textproto"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/http/openapi"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
+
+const (
+	typeJSON  = "application/json"
+	typeForm  = "application/x-www-form-urlencoded"
+	typeParts = "multipart/form-data"
+	typeText  = "text/plain; charset=utf-8"
+)
+
+// encodeBody writes a body as its content type wants it, and returns the type where none
+// was given.
+func encodeBody(body value.Value, contentType string, op *openapi.Operation) (text, kind string, err error) {
+	text, isText := body.Str()
+	media, _, _ := mime.ParseMediaType(contentType) // "" where it is not understood
+	switch {
+	case body.IsNull():
+		return "", "", nil
+	case isText && contentType == "":
+		return text, typeText, nil
+	case isText:
+		return text, contentType, nil
+	case media == typeForm:
+		text, err = encodeForm(body, op)
+		return text, contentType, err
+	case media == typeParts:
+		return encodeParts(body, op)
+	case contentType == "":
+		return body.JSON(), typeJSON, nil
+	case media == typeJSON || media == "text/json" || strings.HasSuffix(media, "+json"):
+		return body.JSON(), contentType, nil
+	}
+	return "", "", calls.Errorf(calls.Invalid, "the body is of type %s, which cannot be sent as %s", body.Kind(), contentType).
+		WithHint("give the body as text")
+}
+
+func encodeForm(body value.Value, op *openapi.Operation) (string, error) {
+	var pairs []string
+	if body.Kind() != value.Object {
+		return "", calls.Errorf(calls.Invalid, "a form is made of an object, not of type %s", body.Kind())
+	}
+	for name, v := range body.Map().All() {
+		var style *openapi.Parameter
+		if op != nil && op.Body != nil {
+			if p, ok := op.Body.Styles[name]; ok {
+				style = &p
+			}
+		}
+		more, ok := queryPairs(name, v, style)
+		if !ok {
+			return "", calls.Errorf(calls.Invalid, "body/%s: %w", name, errNoScalar)
+		}
+		pairs = append(pairs, more...)
+	}
+	return strings.Join(pairs, "&"), nil
+}
+
+// headerFault returns why a header cannot be sent.
+func headerFault(name, text string) error {
+	inName := func(r rune) bool {
+		if r >= 0x7f {
+			return false
+		}
+		isWord := unicode.IsLetter(r) || unicode.IsDigit(r)
+		isMark := strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+		return isWord || isMark
+	}
+	inValue := func(r rune) bool { return r == '\t' || !unicode.IsControl(r) || r >= 0x80 }
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) }) {
+		return wording.Errorf("this is not a valid header name")
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return !inValue(r) }) {
+		return wording.Errorf("the value has a line break or another control character")
+	}
+	return nil
+}
 
 // encodeParts writes an object as a form whose members are parts, and returns its content
 // type. What the operation calls a file gets a name; of a list each element is a part.
