@@ -2,7 +2,6 @@ package input
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -13,70 +12,11 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// builder makes one prompt. newBuilder creates it for one step; it is used by one
-// goroutine.
-type builder struct {
-	params   Params
-	in       Input
-	env      *calls.Env
-	config   *config
-	settings settings
-	names    variableNames
-
-	warnings []string
-	fetched  map[string]fetched // by root
-	notes    map[string]string  // by memory variable: what was left out of it
-	// memoryTexts are the texts of memory variables that were fetched.
-	memoryTexts map[string]calls.Traced
-
-	// These are computed on first use and kept.
-	dialogue func() (dialogue, error)
-	memories func() ([]recalledMemory, error)
-	state    func() plugins.State
-}
-
-// dialogue is the short-term memory after its bounds were applied.
-type dialogue struct {
-	turns []plugins.Turn
-	lines []calls.Traced // as the prompt shows them
-	total int            // before the bounds
-}
-
-type fetched struct {
-	value value.Value
-	err   error
-}
-
 // decision is whether a module is included, before its text is known.
 type decision struct {
 	include bool
 	reason  string
 	code    string // "" for included
-}
-
-func newBuilder(p Params, in Input, env *calls.Env, cfg, local *config, warnings []wording.Text) *builder {
-	b := &builder{
-		params: p, in: in, env: env,
-		config: cfg, settings: cfg.Settings.withDefaults(local.Settings),
-		names:    variableNames{given: p.Variables, registry: env.Registry, in: in, vars: env.Vars},
-		warnings: []string{},
-		fetched:  map[string]fetched{},
-		notes:    map[string]string{},
-
-		memoryTexts: map[string]calls.Traced{},
-	}
-	for _, text := range warnings {
-		b.warn("%s", text)
-	}
-	return b
-}
-
-func (b *builder) warn(format string, args ...any) {
-	text := b.env.Say(format, args...)
-	if !slices.Contains(b.warnings, text) {
-		b.warnings = append(b.warnings, text)
-		b.env.Warn("module", "%s", text)
-	}
 }
 
 // buildPrompt goes through the phases: names, importance, values, text. Nothing is
@@ -291,15 +231,6 @@ func (b *builder) renderModule(i int, m module, d decision) (calls.Traced, decis
 		return calls.Traced{}, decision{reason: b.env.Say("it has no text"), code: "empty"}, nil
 	}
 	return calls.Traced{}.Append(pieces...), d, nil
-}
-
-// causeOfEnd returns the error of a step that ended while a foreign function ran: the
-// function's own where it wraps the cause, because it names who took the time.
-func causeOfEnd(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); !errors.Is(err, cause) {
-		return cause
-	}
-	return err
 }
 
 // foreignError adds the place to the error of a foreign function. An error without a

@@ -93,3 +93,12 @@ func lintConfig(doc, params value.Value, registry *calls.Registry) schema.Proble
 	}
 	return problems
 }
+
+func underPointer(pointer string, problems schema.Problems) schema.Problems {
+	moved := make(schema.Problems, len(problems))
+	for i, p := range problems {
+		p.Pointer = pointer + p.Pointer
+		moved[i] = p
+	}
+	return moved
+}

@@ -1,7 +1,6 @@
 package input
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -101,33 +100,4 @@ func (b *builder) turnOrigins(s source) (origins []calls.Origin, ok bool) {
 		return nil, false
 	}
 	return b.sourceOfTurn(d.turns[i], d.total-len(d.turns)+i).content.Origins, true
-}
-
-// sourceOfTurn returns where an utterance was taken from: that of a number in the parameters, or
-// else one in the memory.
-func (b *builder) sourceOfTurn(t plugins.Turn, i int) turnSource {
-	if b.params.Memory.shortGiven {
-		return b.params.Memory.shortSources[i]
-	}
-	o := calls.Origin{Kind: calls.OriginMemory, Name: cmp.Or(t.ID, "session")}
-	return turnSource{tracedWhole(o, t.Content), o, o}
-}
-
-// sourceOfMemory returns where a memory was taken from: that of a number in the parameters, or
-// else one in the store.
-func (b *builder) sourceOfMemory(r recalledMemory, i int) memorySource {
-	if b.params.Memory.longGiven {
-		return b.params.Memory.longSources[i]
-	}
-	o := calls.Origin{Kind: calls.OriginMemory, Name: cmp.Or(r.id, "long_term")}
-	return memorySource{tracedWhole(o, r.text), o}
-}
-
-// tracedWhole returns a text that is all of its source.
-func tracedWhole(o calls.Origin, text string) calls.Traced {
-	if text == "" {
-		return calls.Traced{}
-	}
-	o.End = len(text)
-	return calls.Traced{Text: text, Origins: []calls.Origin{o}}
 }

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -233,4 +234,42 @@ func (b *builder) fetchedValue(name string) (value.Value, error) {
 		return v, wording.Errorf("%s has no %s", s.root, dottedPath(s.path))
 	}
 	return v, nil
+}
+
+// sourceOfTurn returns where an utterance was taken from: that of a number in the parameters, or
+// else one in the memory.
+func (b *builder) sourceOfTurn(t plugins.Turn, i int) turnSource {
+	if b.params.Memory.shortGiven {
+		return b.params.Memory.shortSources[i]
+	}
+	o := calls.Origin{Kind: calls.OriginMemory, Name: cmp.Or(t.ID, "session")}
+	return turnSource{tracedWhole(o, t.Content), o, o}
+}
+
+// sourceOfMemory returns where a memory was taken from: that of a number in the parameters, or
+// else one in the store.
+func (b *builder) sourceOfMemory(r recalledMemory, i int) memorySource {
+	if b.params.Memory.longGiven {
+		return b.params.Memory.longSources[i]
+	}
+	o := calls.Origin{Kind: calls.OriginMemory, Name: cmp.Or(r.id, "long_term")}
+	return memorySource{tracedWhole(o, r.text), o}
+}
+
+// tracedWhole returns a text that is all of its source.
+func tracedWhole(o calls.Origin, text string) calls.Traced {
+	if text == "" {
+		return calls.Traced{}
+	}
+	o.End = len(text)
+	return calls.Traced{Text: text, Origins: []calls.Origin{o}}
+}
+
+// causeOfEnd returns the error of a step that ended while a foreign function ran: the
+// function's own where it wraps the cause, because it names who took the time.
+func causeOfEnd(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); !errors.Is(err, cause) {
+		return cause
+	}
+	return err
 }

@@ -30,68 +30,8 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Params are the parameters of the call.
-type Params struct {
-	Data          known      `json:"data,omitempty" doc:"What is known. Keys may be JSON pointers: /address/city."`
-	CurrentSchema *value.Map `json:"current_schema,omitempty" doc:"The JSON Schema (draft 7, or that of its $schema) that the data is to fit. The types date, timestamp and date-time may be used as well. Taken as written."`
-	Summary       string     `json:"summary,omitempty" doc:"A summary of what came before; that of the newest upstream summary step where it is not given." example:"The user wants to book a table."`
-	Facts         []string   `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given." example:"[Lin is a vegetarian.]"`
-	StepNum       int        `json:"step_num,omitempty" default:"1" min:"0" max:"1000" doc:"How many of the newest upstream steps the model is shown."`
-	Stages        []string   `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks: it changes no datum, keys are names, and format is a hint."`
-	Answers       *value.Map `json:"answers,omitempty" doc:"Answers to remaining_schema, by JSON pointer. They take precedence over everything else, and no model is asked for them."`
-	Sources       *value.Map `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing." example:"{/city: user}"`
-	HistoryTokens int        `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt; the oldest are left out first."`
-
-	kit *Kit
-}
-
-// known is data of any kind. Null that is given is told from nothing given.
-type known struct {
-	value.Value
-	given bool
-}
-
-// DecodeValue takes any value.
-func (k *known) DecodeValue(v value.Value) error {
-	*k = known{v, true}
-	return nil
-}
-
-// JSONSchema takes anything.
-func (known) JSONSchema() value.Value { return value.OfMap(nil) }
-
-// Input is what the model gets to see.
-type Input struct {
-	RemainingSchema value.Value          `json:"remaining_schema"`
-	Question        string               `json:"question,omitempty"`
-	Summary         string               `json:"summary,omitempty"`
-	Facts           []string             `json:"facts,omitempty"`
-	History         []calls.FinishedStep `json:"history,omitempty"`
-}
-
-// Output is the filled data.
-type Output struct {
-	SlotData        value.Value           `json:"slot_data" doc:"The data, with all that was found."`
-	RemainingSchema value.Value           `json:"remaining_schema" doc:"A schema of what is still missing or wrong: its properties are named by JSON pointers into slot_data. Empty where slot_data is valid."`
-	Sources         *value.Map            `json:"sources,omitempty" doc:"Where the values come from, by JSON pointer: known, model, function, user or default."`
-	Rejected        []processor.Rejection `json:"rejected,omitempty" doc:"What was answered and not taken."`
-	Warnings        []string              `json:"warnings,omitempty" doc:"What went wrong while asking."`
-}
-
 // Definition returns the call slot as a registry knows it, with the built-in stages only.
 func Definition() calls.Definition { return Extended(Kit{}) }
-
-// Kit is what a program adds to the call. It is given once to [Extended], lives as
-// long as the registry, and is then shared by all steps: its strategies and formats
-// must be safe for concurrent use.
-type Kit struct {
-	// Strategies are further ways of filling, by the names that stages list. One of
-	// the name of a built-in way takes its place.
-	Strategies map[string]Strategy
-	// Formats are further formats. One of the name of a built-in format takes its
-	// place.
-	Formats []processor.Format
-}
 
 // Extended describes the call with what a program adds. It is registered in the
 // place of [Definition].
@@ -150,14 +90,6 @@ func (p Params) Validate() error {
 	}
 	_, err := p.newProcessor()
 	return err
-}
-
-func (p Params) newProcessor() (*processor.Processor, error) {
-	proc, err := processor.New(value.OfMap(p.CurrentSchema), p.kit.Formats...)
-	if err != nil {
-		return nil, calls.Errorf(calls.Invalid, "current_schema: %w", err)
-	}
-	return proc, nil
 }
 
 // newFilling starts a filling with the known data and the answers given.

@@ -1,0 +1,193 @@
+package slot
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/calls/slot/extract"
+	"github.com/callnode/scheduler/calls/slot/processor"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// The sources of values that the strategies find.
+const (
+	byModel    processor.Source = "model"
+	byFunction processor.Source = "function"
+)
+
+// Warn adds to the warnings of the output, and tells the user of the run.
+func (w *Work) Warn(format string, args ...any) {
+	w.warnings = append(w.warnings, wording.Say(format, args...).In(w.Env.Vars.Language))
+	w.Env.Warn("filling", format, args...)
+}
+
+// warnNoObject reports that an answer is not what was asked for.
+func (w *Work) warnNoObject(stage string) {
+	if w.isChinese() {
+		w.Warn("%s：回答中没有 JSON 对象", stage)
+		return
+	}
+	w.Warn("%s: the answer holds no JSON object", stage)
+}
+
+func (w *Work) isChinese() bool {
+	return slices.Contains(calls.WithoutRegion(w.Env.Vars.Language), "zh")
+}
+
+// runStage runs the strategy of a stage. A model that fails leaves the data as it was:
+// what is missing remains. Only the end of the run or of its budget is an error.
+func (w *Work) runStage(ctx context.Context, stage string, fill Strategy) error {
+	err := fill(ctx, w)
+	if ended := ctx.Err(); ended != nil {
+		return ended
+	}
+	if kind := calls.KindOf(err); kind != calls.Provider && kind != calls.Timeout {
+		return err
+	}
+	w.Warn("%s: %v", stage, err)
+	return nil
+}
+
+// maxAnswer is how much is read of an answer: its text and its tool calls, in
+// bytes.
+const maxAnswer = 1 << 20
+
+// wanted is what an answer depends on beside the parameters of the call: for what it
+// was asked. The prompt is not in it: it has the time.
+type wanted struct {
+	Data   value.Value `json:"data"`
+	Schema value.Value `json:"schema"`
+}
+
+// errAbandoned is the error of work whose output is not read any more.
+var errAbandoned = wording.Errorf("the output is not read any more")
+
+// Ask returns the model's answer. It is on record before it is used: when the step is cut
+// short later, the model is not asked for it again. A step that talks to the user shows
+// the text as it comes, one that is on record at once.
+func (w *Work) Ask(ctx context.Context, req *llm.Request) (string, error) {
+	live := false
+	text, err := w.askOnce(ctx, func(ctx context.Context, model llm.Provider) (string, error) {
+		live = true
+		answer, err := collectAnswer(w.shown(model.Chat(ctx, req)))
+		return answer.Text, err
+	})
+	if isRecorded := err == nil && !live; isRecorded {
+		_, err = collectAnswer(w.shown(func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Text: text}, nil) }))
+	}
+	return text, err
+}
+
+// show shows the user a piece of text, where the step talks to them.
+func (w *Work) show(text string) error {
+	if w.say != nil && text != "" && !w.say(text) {
+		return errAbandoned
+	}
+	return nil
+}
+
+// shown returns the deltas, and shows their text as they come, without thoughts.
+func (w *Work) shown(deltas iter.Seq2[llm.Delta, error]) iter.Seq2[llm.Delta, error] {
+	if w.say == nil {
+		return deltas
+	}
+	return func(yield func(llm.Delta, error) bool) {
+		isRead := true
+		passed := func(next func(llm.Delta, error) bool) {
+			for d, err := range deltas {
+				isRead = yield(d, err)
+				if !isRead || !next(d, err) {
+					return
+				}
+			}
+		}
+		for text, err := range ask.Text(passed) {
+			if err != nil {
+				return // the reader of the deltas has it
+			}
+			if err := w.show(text); err != nil {
+				if isRead {
+					yield(llm.Delta{}, err)
+				}
+				return
+			}
+		}
+	}
+}
+
+// AskFor returns the arguments of the function that the model is made to call, which fit
+// schema as far as it obeys; where its server knows no functions, or no schemas either,
+// the text of its answer. It is on record as that of [Work.Ask].
+func (w *Work) AskFor(ctx context.Context, req *llm.Request, schema value.Value) (string, error) {
+	return w.askOnce(ctx, func(ctx context.Context, model llm.Provider) (string, error) {
+		return w.structured.Ask(ctx, model, req, schema)
+	})
+}
+
+func (w *Work) askOnce(ctx context.Context, send func(context.Context, llm.Provider) (string, error)) (string, error) {
+	asked := wanted{w.Filling.Data(), w.Filling.Remaining()}
+	return calls.Once(ctx, w.Env, "ask", asked, func(ctx context.Context, env *calls.Env) (string, error) {
+		return send(ctx, env.LLM)
+	})
+}
+
+// newStructured returns what asks the model of w to call a function.
+func (w *Work) newStructured() ask.Structured {
+	description := "Takes the arguments that are still missing."
+	if w.isChinese() {
+		description = "接收仍然缺少的参数。"
+	}
+	return ask.Structured{
+		Function: "fill_arguments", Description: description, Collect: collectAnswer,
+		IsDocument: func(text string) bool {
+			_, ok := w.findObject(text)
+			return ok
+		},
+	}
+}
+
+// collectAnswer joins an answer, up to the bound of its length.
+func collectAnswer(deltas iter.Seq2[llm.Delta, error]) (llm.Answer, error) {
+	var joined llm.AnswerBuilder
+	size := 0
+	for d, err := range deltas {
+		if err != nil {
+			isOurs := errors.Is(err, errAbandoned)
+			if calls.KindOf(err) == calls.Internal && !isOurs {
+				err = calls.Errorf(calls.Provider, "%w", err)
+			}
+			return llm.Answer{}, err
+		}
+		joined.Add(d)
+		size += len(d.Text)
+		for _, piece := range d.ToolCalls {
+			size += len(piece.Arguments)
+		}
+		if size > maxAnswer {
+			break
+		}
+	}
+	return joined.Answer(), nil
+}
+
+// findObject returns the JSON object in a text; where the schema takes no objects, the
+// JSON value in it will do.
+func (w *Work) findObject(text string) (answer value.Value, ok bool) {
+	answer, _, ok = extract.Find(text)
+	isWanted := answer.Kind() == value.Object || !w.Filling.TakesObjects()
+	return answer, ok && isWanted
+}
+
+// truncateTokens returns text, cut to n tokens where it costs more.
+func (w *Work) truncateTokens(text string, n int) string {
+	if w.Env.Tokens.Count(text) > n {
+		text, _ = llm.TruncateTokens(text, n, w.Env.Tokens)
+	}
+	return text
+}
