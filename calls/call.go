@@ -233,3 +233,26 @@ func (c *typedCall[P, I]) Exec(ctx context.Context, env *Env, input value.Value)
 	}
 	return c.params.Exec(ctx, env, in)
 }
+
+// decodeParams reads the user's parameters, with their defaults, into target and
+// validates them. Errors are of kind Invalid.
+func decodeParams(info *Info, params value.Value, target any) error {
+	if params.Kind() == value.Object {
+		params = info.Params.ApplyDefaults(params)
+	}
+	if err := value.Decode(params, target); err != nil {
+		return Errorf(Invalid, "parameters of %s: %w", info.Name, err)
+	}
+	if v, ok := target.(Validator); ok {
+		return asInvalid(v.Validate())
+	}
+	return nil
+}
+
+func encodeInput(info *Info, input any) (value.Value, error) {
+	v, err := value.Of(input)
+	if err != nil {
+		return value.Value{}, wording.Errorf("encoding the input of %s: %w", info.Name, err)
+	}
+	return v, nil
+}

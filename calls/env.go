@@ -111,6 +111,20 @@ func (e *Env) IdempotencyKey() string {
 	return e.Vars.Run.ID + "/" + e.Path
 }
 
+// Recorder keeps finished pieces of a call's work with the run. Calls use it by
+// [Once]. The engine makes one for each attempt of a step; it is safe for concurrent use.
+type Recorder interface {
+	// Once returns what the run has of the piece, else what work returns. params is what
+	// the piece depends on: what was recorded under others is of no use. name is made
+	// of lower-case letters, digits, - and _. Work may fail with a [SurvivedError]: its output is
+	// kept, and Once returns it without an error.
+	Once(ctx context.Context, name string, params value.Value, work Work) (output value.Value, err error)
+}
+
+// Work is a piece of a call's work. env is the call's but for its Path, which names
+// the piece; what is asked of its model, and run by it, belongs to the piece.
+type Work func(ctx context.Context, env *Env) (output value.Value, err error)
+
 // Memory is what calls need of a memory store; calls/memory has the whole. The program
 // gives one to the engine for many runs; it is safe for concurrent use.
 type Memory interface {
@@ -189,6 +203,38 @@ func NewEnv() *Env {
 
 // ErrNoProvider is wrapped by the error of a model that was never configured.
 var ErrNoProvider = wording.Errorf("no model provider is configured")
+
+// Warn tells the user of the run something, by a code and a text: it becomes an event at
+// once, in the language of the run. It may be used concurrently.
+func (e *Env) Warn(code, format string, args ...any) {
+	e.WarnOf(Warning{Code: code, Text: wording.Say(format, args...).In(e.language())})
+}
+
+// Say returns a message in the language of the run.
+func (e *Env) Say(format string, args ...any) string {
+	return wording.SayIn(e.language(), format, args...)
+}
+
+// HintOf returns the hint of an error in the language of the run.
+func (e *Env) HintOf(err error) string { return HintIn(err, e.language()) }
+
+// MessageOf returns the message of an error in the language of the run.
+func (e *Env) MessageOf(err error) string { return MessageIn(err, e.language()) }
+
+// language returns that of the run; "" outside of one.
+func (e *Env) language() string {
+	if e.Vars == nil {
+		return ""
+	}
+	return e.Vars.Language
+}
+
+// WarnOf is [Env.Warn] for a warning with a source.
+func (e *Env) WarnOf(w Warning) {
+	if e.Warner != nil {
+		e.Warner.Warn(w)
+	}
+}
 
 type noLLM struct{}
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Option adds to the description of a node type that [Func] or [Stream] makes.
@@ -93,27 +92,4 @@ func (c *funcCall[P]) Exec(ctx context.Context, env *Env, input value.Value) ite
 		return Fail(Errorf(Internal, "decoding the input of %s: %w", c.info.Name, err))
 	}
 	return c.exec(ctx, env, params)
-}
-
-// decodeParams reads the user's parameters, with their defaults, into target and
-// validates them. Errors are of kind Invalid.
-func decodeParams(info *Info, params value.Value, target any) error {
-	if params.Kind() == value.Object {
-		params = info.Params.ApplyDefaults(params)
-	}
-	if err := value.Decode(params, target); err != nil {
-		return Errorf(Invalid, "parameters of %s: %w", info.Name, err)
-	}
-	if v, ok := target.(Validator); ok {
-		return asInvalid(v.Validate())
-	}
-	return nil
-}
-
-func encodeInput(info *Info, input any) (value.Value, error) {
-	v, err := value.Of(input)
-	if err != nil {
-		return value.Value{}, wording.Errorf("encoding the input of %s: %w", info.Name, err)
-	}
-	return v, nil
 }

@@ -7,20 +7,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// Recorder keeps finished pieces of a call's work with the run. Calls use it by
-// [Once]. The engine makes one for each attempt of a step; it is safe for concurrent use.
-type Recorder interface {
-	// Once returns what the run has of the piece, else what work returns. params is what
-	// the piece depends on: what was recorded under others is of no use. name is made
-	// of lower-case letters, digits, - and _. Work may fail with a [SurvivedError]: its output is
-	// kept, and Once returns it without an error.
-	Once(ctx context.Context, name string, params value.Value, work Work) (output value.Value, err error)
-}
-
-// Work is a piece of a call's work. env is the call's but for its Path, which names
-// the piece; what is asked of its model, and run by it, belongs to the piece.
-type Work func(ctx context.Context, env *Env) (output value.Value, err error)
-
 // SurvivedError is the failure of a piece of work that its call goes on after: the output of
 // the piece tells of it. [Survived] makes it.
 type SurvivedError struct{ Err error }

@@ -3,6 +3,8 @@ package calls
 import (
 	"context"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
 )
 
 // Origin is where a stretch of a piece was taken from: a parameter, a file, or
@@ -49,6 +51,14 @@ const (
 	OriginClock  OriginKind = "clock"  // the time of the run
 	OriginParams OriginKind = "params" // the schema of the parameters of the call that is filled
 )
+
+// Record is what is on record of a step that ran a call.
+type Record struct {
+	Params, Input, Output value.Value
+	// Seen returns the question and the finished steps that the step saw. nil: that is not
+	// known.
+	Seen func() *Vars
+}
 
 // FromParam returns the origin of a text that is a parameter, or a string inside one,
 // as it is.

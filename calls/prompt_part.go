@@ -2,8 +2,6 @@ package calls
 
 import (
 	"context"
-
-	"github.com/callnode/scheduler/llm/value"
 )
 
 // Part is the provenance of one piece of a prompt, or of a piece that was left
@@ -47,14 +45,6 @@ type Part struct {
 	// origin covers are the call's own words. The call carries them along from where it
 	// takes the text; they are never found by equal text.
 	Origins []Origin `json:"origins,omitempty"`
-}
-
-// Record is what is on record of a step that ran a call.
-type Record struct {
-	Params, Input, Output value.Value
-	// Seen returns the question and the finished steps that the step saw. nil: that is not
-	// known.
-	Seen func() *Vars
 }
 
 type partsKey struct{}
