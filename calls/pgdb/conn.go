@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Conn is a connection, in a transaction or not, as the function that uses it asked for. It is
@@ -115,3 +118,21 @@ func (c *Conn) CopyFrom(ctx context.Context, table string, columns []string, row
 		return row, err
 	}))
 }
+
+func attempt(ctx context.Context, pool *pgxpool.Pool, do func(*pgxpool.Conn) error) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return do(conn)
+}
+
+// The pause between two attempts.
+const (
+	minPause = 20 * time.Millisecond
+	maxPause = time.Second
+)
+
+// ErrClosed is the error of a store that was closed.
+var ErrClosed = wording.Errorf("the store is closed")

@@ -3,7 +3,6 @@ package pgdb
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -84,6 +83,8 @@ func isConflict(err error) bool {
 // isReadOnly reports whether the server takes no changes: it is a replica.
 func isReadOnly(err error) bool { return codeOf(err) == codeReadOnly }
 
+var errNoSchema = wording.Errorf("the schema does not exist")
+
 // errBadURL is wrapped by the errors of URLs that are not of Postgres. The driver's text shows
 // no password.
 var errBadURL = wording.Errorf("the URL of the database is not valid")
@@ -100,15 +101,6 @@ func (e *NewerError) Error() string { return e.In("en") }
 // In names both versions, in a language.
 func (e *NewerError) In(language string) string {
 	return wording.Say("a newer version of the program has changed its tables (schema version %d; this program knows versions up to %d)", e.Has, e.Known).In(language)
-}
-
-// describePlace returns where a database is, without user and password.
-func describePlace(c *pgx.ConnConfig) string {
-	host := c.Host
-	if c.Port != 0 && !strings.HasPrefix(host, "/") {
-		host = net.JoinHostPort(host, fmt.Sprint(c.Port))
-	}
-	return host + "/" + c.Database
 }
 
 // Explain returns an error that names the store and its database and says what to do. Errors

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,10 +17,12 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-var errNoSchema = wording.Errorf("the schema does not exist")
-
 // lockWait is how many seconds another program that migrates is waited for.
 const lockWait = 300
+
+// openRetry is for how long opening is repeated: a server that starts is worth waiting
+// for, a wrong URL is not.
+const openRetry = 3 * time.Second
 
 // migrate brings the schema up to date. Where it is, that takes one query.
 func (s *Store) migrate(ctx context.Context, config *pgx.ConnConfig) error {

@@ -31,14 +31,15 @@ const (
 // notice is a text that is sent on a channel.
 type notice struct{ channel, text string }
 
-// notices sends and receives them for a store. Each direction has a goroutine, which begins
+// notices sends and receives them for a store, which makes it when it is opened. Each direction has a goroutine, which begins
 // when it is needed first. It is safe for concurrent use.
 type notices struct {
-	store  *Store
-	config *pgx.ConnConfig
-	ctx    context.Context //nolint:containedctx // it ends the goroutines
-	end    context.CancelFunc
-	tasks  sync.WaitGroup
+	senders  *pgxpool.Pool
+	channels []string        // those that are listened on
+	config   *pgx.ConnConfig // of the connection that listens
+	ctx      context.Context //nolint:containedctx // it ends the goroutines
+	end      context.CancelFunc
+	tasks    sync.WaitGroup
 	// listening is set while notice arrives.
 	listening atomic.Bool
 	sending   sync.Once
@@ -50,9 +51,9 @@ type notices struct {
 	subscriptions map[notice]map[*Subscription]struct{}
 }
 
-func newNotices(s *Store, config *pgx.ConnConfig) *notices {
+func newNotices(senders *pgxpool.Pool, channels []string, config *pgx.ConnConfig) *notices {
 	n := &notices{
-		store: s, config: config.Copy(), wake: make(chan struct{}, 1),
+		senders: senders, channels: channels, config: config.Copy(), wake: make(chan struct{}, 1),
 		pending: map[notice]struct{}{}, subscriptions: map[notice]map[*Subscription]struct{}{},
 	}
 	n.ctx, n.end = context.WithCancel(context.Background())
@@ -65,16 +66,13 @@ func (n *notices) close() {
 	n.tasks.Wait()
 }
 
-// Notify tells those who have subscribed to a text on a channel, in all programs, that there
-// is something to read. It does not wait, and notice may be lost. Call it after the commit: in
-// the transaction it would make all that commit on the server wait for each other.
-func (s *Store) Notify(channel, text string) {
-	n := s.notices
-	if len(text) > maxNotice || n.ctx.Err() != nil {
+// add sends a notice, unless it is too long.
+func (n *notices) add(one notice) {
+	if len(one.text) > maxNotice || n.ctx.Err() != nil {
 		return
 	}
 	n.mu.Lock()
-	n.pending[notice{channel, text}] = struct{}{}
+	n.pending[one] = struct{}{}
 	n.mu.Unlock()
 	n.sending.Do(func() { n.tasks.Go(n.send) })
 	select {
@@ -113,7 +111,7 @@ func (n *notices) sendPending() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(n.ctx), noticeTimeout)
 	defer cancel()
 	// Whoever misses the notice looks by itself soon.
-	_ = attempt(ctx, n.store.readers, func(conn *pgxpool.Conn) error {
+	_ = attempt(ctx, n.senders, func(conn *pgxpool.Conn) error {
 		c := &Conn{conn}
 		// The commit of a notice need not wait for the disk.
 		_, err := c.Exec(ctx, `SELECT set_config('synchronous_commit', 'off', true), pg_notify(channel, text)
@@ -130,11 +128,9 @@ type Subscription struct {
 	noticed chan struct{}
 }
 
-// Subscribe begins to wait for notice of a text on one of the channels of the store. What was
-// written before is to be read after Subscribe, or it can be missed.
-func (s *Store) Subscribe(channel, text string) *Subscription {
-	n := s.notices
-	sub := &Subscription{notices: n, of: notice{channel, text}, noticed: make(chan struct{}, 1)}
+// subscribe is [Store.Subscribe].
+func (n *notices) subscribe(of notice) *Subscription {
+	sub := &Subscription{notices: n, of: of, noticed: make(chan struct{}, 1)}
 	n.mu.Lock()
 	all := n.subscriptions[sub.of]
 	if all == nil {
@@ -143,7 +139,7 @@ func (s *Store) Subscribe(channel, text string) *Subscription {
 	}
 	all[sub] = struct{}{}
 	n.mu.Unlock()
-	if n.ctx.Err() == nil && len(s.options.Channels) > 0 {
+	if n.ctx.Err() == nil && len(n.channels) > 0 {
 		n.receiving.Do(func() { n.tasks.Go(n.receive) })
 	}
 	return sub
@@ -217,7 +213,7 @@ func (n *notices) listen() (arrived bool) {
 		defer cancel()
 		_ = conn.Close(ctx) // there is nothing to lose
 	}()
-	for _, channel := range n.store.options.Channels {
+	for _, channel := range n.channels {
 		if _, err := conn.Exec(n.ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
 			return false
 		}
@@ -225,8 +221,8 @@ func (n *notices) listen() (arrived bool) {
 	n.wakeAll() // something may have been missed
 	// Whether notice arrives shows when one does: a pool of transactions accepts LISTEN, and
 	// nothing ever comes.
-	probe := notice{n.store.options.Channels[0], rand.Text()}
-	n.store.Notify(probe.channel, probe.text)
+	probe := notice{n.channels[0], rand.Text()}
+	n.add(probe)
 	for {
 		got, err := conn.WaitForNotification(n.ctx)
 		if err != nil {

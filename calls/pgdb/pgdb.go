@@ -37,17 +37,16 @@
 package pgdb
 
 import (
-	"cmp"
-	"context"
+	"fmt"
 	"io/fs"
+	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Options describe a store; the package of the store sets them.
@@ -74,18 +73,6 @@ type Options struct {
 	KeepError func(error) bool
 }
 
-// The pools of a store.
-const (
-	defaultWriters = 2
-	defaultReaders = 4
-	defaultRetry   = 30 * time.Second
-	// connectTimeout bounds one attempt to connect, where the URL does not.
-	connectTimeout = 10 * time.Second
-	// openRetry is for how long opening is repeated: a server that starts is worth waiting
-	// for, a wrong URL is not.
-	openRetry = 3 * time.Second
-)
-
 // Store is an open database. A store's package creates one with [Open] and closes it with its
 // own Close. It is safe for concurrent use.
 type Store struct {
@@ -99,57 +86,6 @@ type Store struct {
 
 	closed    atomic.Bool
 	closeOnce sync.Once
-}
-
-// Open connects to the database of a store and brings its schema up to date.
-func Open(ctx context.Context, options Options) (*Store, error) {
-	options.Retry = cmp.Or(options.Retry, defaultRetry)
-	s := &Store{options: options, place: unknownPlace}
-	if err := s.open(ctx); err != nil {
-		err = s.Explain("opening", err)
-		s.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
-func (s *Store) open(ctx context.Context) error {
-	o := &s.options
-	config, err := pgx.ParseConfig(o.URL)
-	if err != nil {
-		return wording.Errorf("%w: %w", errBadURL, err)
-	}
-	s.place, s.database = describePlace(config), config.Database
-	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = connectTimeout
-	}
-	if config.RuntimeParams["application_name"] == "" {
-		config.RuntimeParams["application_name"] = "scheduler"
-	}
-	config.RuntimeParams["timezone"] = "UTC"
-	s.writers, err = newPool(ctx, config, cmp.Or(o.Writers, defaultWriters))
-	if err != nil {
-		return err
-	}
-	s.readers, err = newPool(ctx, config, cmp.Or(o.Readers, defaultReaders))
-	if err != nil {
-		return err
-	}
-	s.notices = newNotices(s, config)
-	return s.migrate(ctx, config)
-}
-
-// newPool returns a pool that connects when it is used.
-func newPool(ctx context.Context, connection *pgx.ConnConfig, size int) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig("")
-	if err != nil {
-		return nil, err
-	}
-	config.ConnConfig = connection.Copy()
-	config.MaxConns = int32(size) //nolint:gosec // a handful
-	config.MinConns = 0
-	config.PingTimeout = connectTimeout
-	return pgxpool.NewWithConfig(ctx, config)
 }
 
 // PlaceOf returns the host and database of a URL, without user and password, for messages.
@@ -170,6 +106,17 @@ func (s *Store) Schema() string { return s.schema }
 // Place returns the host and database of the store, without user and password.
 func (s *Store) Place() string { return s.place }
 
+// Notify tells those who have subscribed to a text on a channel, in all programs, that there
+// is something to read. It does not wait, and notice may be lost. Call it after the commit: in
+// the transaction it would make all that commit on the server wait for each other.
+func (s *Store) Notify(channel, text string) { s.notices.add(notice{channel, text}) }
+
+// Subscribe begins to wait for notice of a text on one of the channels of the store. What was
+// written before is to be read after Subscribe, or it can be missed.
+func (s *Store) Subscribe(channel, text string) *Subscription {
+	return s.notices.subscribe(notice{channel, text})
+}
+
 // Close ends all connections, after what runs on them. It may be called twice.
 func (s *Store) Close() {
 	s.closeOnce.Do(func() {
@@ -185,5 +132,11 @@ func (s *Store) Close() {
 	})
 }
 
-// ErrClosed is the error of a store that was closed.
-var ErrClosed = wording.Errorf("the store is closed")
+// describePlace returns where a database is, without user and password.
+func describePlace(c *pgx.ConnConfig) string {
+	host := c.Host
+	if c.Port != 0 && !strings.HasPrefix(host, "/") {
+		host = net.JoinHostPort(host, fmt.Sprint(c.Port))
+	}
+	return host + "/" + c.Database
+}

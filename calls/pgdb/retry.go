@@ -82,12 +82,6 @@ func (s *Store) ReadSnapshot(ctx context.Context, do func(*Conn) error) error {
 	}))
 }
 
-// The pause between two attempts.
-const (
-	minPause = 20 * time.Millisecond
-	maxPause = time.Second
-)
-
 // retry calls do with a connection, again and again while it fails for a reason that passes.
 func (s *Store) retry(ctx context.Context, pool *pgxpool.Pool, do func(*pgxpool.Conn) error) error {
 	return s.retryFor(ctx, s.options.Retry, pool, do)
@@ -110,15 +104,6 @@ func (s *Store) retryFor(ctx context.Context, duration time.Duration, pool *pgxp
 		case <-time.After(pause):
 		}
 	}
-}
-
-func attempt(ctx context.Context, pool *pgxpool.Pool, do func(*pgxpool.Conn) error) error {
-	conn, err := pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-	return do(conn)
 }
 
 // ofContext returns the error of ctx where that is why an operation failed.

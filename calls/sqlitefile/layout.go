@@ -97,10 +97,6 @@ func checkRegular(file string) error {
 	return nil
 }
 
-// creationSuffix ends the name of an empty file that stands beside a new one until its tables are
-// on the disk. A process that is killed before leaves a file that looks like one whose log is lost.
-const creationSuffix = "-new"
-
 // createFile creates a missing file, because SQLite would let other users read it.
 func createFile(file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"os"
 	"time"
 )
 
@@ -44,12 +43,3 @@ func OpenSalvage(ctx context.Context, file string) (*Salvage, error) {
 
 // Close closes the connection.
 func (s *Salvage) Close() error { return errors.Join(s.close(), s.db.Close()) }
-
-// sizeOf returns the size of a file, -1 if there is none.
-func sizeOf(file string) int64 {
-	info, err := os.Stat(file)
-	if err != nil {
-		return -1
-	}
-	return info.Size()
-}

@@ -215,3 +215,16 @@ func readFileIfAny(path string) ([]byte, error) {
 	}
 	return content, err
 }
+
+// sizeOf returns the size of a file, -1 if there is none.
+func sizeOf(file string) int64 {
+	info, err := os.Stat(file)
+	if err != nil {
+		return -1
+	}
+	return info.Size()
+}
+
+// creationSuffix ends the name of an empty file that stands beside a new one until its tables are
+// on the disk. A process that is killed before leaves a file that looks like one whose log is lost.
+const creationSuffix = "-new"

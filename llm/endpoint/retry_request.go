@@ -10,9 +10,6 @@ import (
 	"github.com/callnode/scheduler/llm"
 )
 
-// DefaultRetryWait is the wait before the first retry where the options do not say.
-const DefaultRetryWait = 500 * time.Millisecond
-
 // maxWait is the longest wait before a retry. Who asks for more has to be asked
 // again later.
 const maxWait = time.Minute

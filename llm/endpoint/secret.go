@@ -48,6 +48,3 @@ func SecretsOf(key string, headers []Header, address *url.URL) []string {
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	return slices.Compact(secrets)
 }
-
-// Secrets returns the texts that no message and no record may show.
-func (c *Client) Secrets() []string { return slices.Clone(c.secrets) }

@@ -1,7 +1,14 @@
 package replay
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm"
@@ -225,4 +232,95 @@ func checkMembers(v value.Value, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// bytesPerNumber is how many bytes a number of a vector has.
+const bytesPerNumber = 4
+
+// encodeVectors returns vectors as the file has them: each as the base64 of its numbers, 4 bytes each, the
+// lowest first.
+func encodeVectors(vectors [][]float32) value.Value {
+	list := make([]value.Value, len(vectors))
+	for i, vector := range vectors {
+		b := make([]byte, 0, bytesPerNumber*len(vector))
+		for _, x := range vector {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		}
+		list[i] = value.OfString(base64.StdEncoding.EncodeToString(b))
+	}
+	return value.OfList(list...)
+}
+
+func decodeVectors(v value.Value) ([][]float32, error) {
+	if v.Kind() != value.List {
+		return nil, wording.Errorf("vectors: want an array, got %s", v.Kind())
+	}
+	vectors := make([][]float32, len(v.List()))
+	for i, item := range v.List() {
+		text, _ := item.Str()
+		b, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || len(b) == 0 || len(b)%bytesPerNumber != 0 {
+			return nil, wording.Errorf("vectors/%d: want the base64 of a vector", i)
+		}
+		for part := range slices.Chunk(b, bytesPerNumber) {
+			vectors[i] = append(vectors[i], math.Float32frombits(binary.LittleEndian.Uint32(part)))
+		}
+	}
+	return vectors, nil
+}
+
+// keyOf returns the digest of a request in its canonical form: it does not depend on
+// the order of keys or the spelling of numbers.
+func keyOf(request value.Value) string {
+	sum := sha256.Sum256(appendCanonical(nil, request))
+	return hex.EncodeToString(sum[:])
+}
+
+// appendCanonical appends JSON with sorted keys, in which equal numbers are spelt alike.
+func appendCanonical(b []byte, v value.Value) []byte {
+	switch v.Kind() {
+	case value.List:
+		b = append(b, '[')
+		for i, item := range v.List() {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendCanonical(b, item)
+		}
+		return append(b, ']')
+	case value.Object:
+		b = append(b, '{')
+		for i, key := range slices.Sorted(slices.Values(v.Map().Keys())) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(value.AppendQuoted(b, key), ':')
+			member, _ := v.Get(key)
+			b = appendCanonical(b, member)
+		}
+		return append(b, '}')
+	case value.Float:
+		// 1.0 is 1, and what float64 cannot tell apart is the same.
+		if f, _ := v.Float(); f < 1<<53 && f > -1<<53 && f == float64(int64(f)) {
+			return strconv.AppendInt(b, int64(f), 10)
+		} else if text := strconv.FormatFloat(f, 'g', -1, 64); json.Valid([]byte(text)) {
+			return append(b, text...)
+		}
+	case value.Int:
+		if i, ok := v.Big(); ok {
+			return i.Append(b, 10)
+		}
+	}
+	return v.AppendJSON(b)
+}
+
+// recordingsOf returns the recordings of a key, in the order of the file.
+func (c *cassette) recordingsOf(key string) []recording {
+	var found []recording
+	for _, r := range c.recordings {
+		if r.key == key {
+			found = append(found, r)
+		}
+	}
+	return found
 }

@@ -130,3 +130,26 @@ func joinDeltas(deltas []llm.Delta) llm.Delta {
 	}
 	return d
 }
+
+// mapStrings returns v with every string changed, but not the keys.
+func mapStrings(v value.Value, change func(string) string) value.Value {
+	switch v.Kind() {
+	case value.String:
+		s, _ := v.Str()
+		return value.OfString(change(s))
+	case value.List:
+		items := make([]value.Value, len(v.List()))
+		for i, item := range v.List() {
+			items[i] = mapStrings(item, change)
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := value.NewMap(v.Map().Len())
+		for k, member := range v.Map().All() {
+			m.Set(k, mapStrings(member, change))
+		}
+		return value.OfMap(m)
+	default:
+		return v
+	}
+}

@@ -12,18 +12,6 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// missError returns the error of a request that is not recorded: it shows the recorded
-// request that is nearest to it, and what differs.
-func (p *Provider) missError(r recording) *llm.Error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	hint := p.config.Hint
-	if hint == "" {
-		hint = "record it: run once in mode auto or record with a provider that can answer"
-	}
-	return describeMiss(&llm.Error{Provider: p.config.Name, Hint: hint, Unsent: true}, p.cassette, p.config.Path, p.config.Path, r)
-}
-
 // describeMiss returns the error with a message that a request is not recorded: the recorded request that is nearest to it, and
 // what differs. path is that of the cassette, shown what messages call it.
 func describeMiss(err *llm.Error, c *cassette, path, shown string, r recording) *llm.Error {

@@ -226,3 +226,28 @@ func writeFile(path string, text []byte) (err error) {
 	}
 	return err
 }
+
+// nextRecording returns the next recording of a request, if it has one.
+func (p *Provider) nextRecording(key string) (deltas []llm.Delta, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	takes := p.cassette.recordingsOf(key)
+	if len(takes) == 0 {
+		return nil, false
+	}
+	take := takes[min(p.played[key], len(takes)-1)]
+	p.played[key]++
+	return take.deltas, true
+}
+
+// missError returns the error of a request that is not recorded: it shows the recorded
+// request that is nearest to it, and what differs.
+func (p *Provider) missError(r recording) *llm.Error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	hint := p.config.Hint
+	if hint == "" {
+		hint = "record it: run once in mode auto or record with a provider that can answer"
+	}
+	return describeMiss(&llm.Error{Provider: p.config.Name, Hint: hint, Unsent: true}, p.cassette, p.config.Path, p.config.Path, r)
+}
