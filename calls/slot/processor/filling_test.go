@@ -585,3 +585,11 @@ func TestDefaultOfAFormat(t *testing.T) {
 		t.Errorf("%v remain", got)
 	}
 }
+
+// Why a piece was not taken is said in the processor's language, with the reason inside it.
+func TestReasonsInChinese(t *testing.T) {
+	_, rejected := compile(t, `{"properties":{"a":{"type":"array"}}}`).In("zh").Convert(parse(t, `{"/a/0":1,"/a/7":2}`))
+	if len(rejected) != 1 || rejected[0].Reason != `下标 7 超出末尾："/a" 处的数组有 1 项` {
+		t.Error(rejected)
+	}
+}

@@ -95,3 +95,10 @@ func timeConverter(layout string, read func(string, time.Time) (time.Time, bool)
 		return value.OfString(at.Format(layout)), true
 	}
 }
+
+// takesNumbers reports whether a type of the list is a number.
+func takesNumbers(types []string) bool {
+	return slices.Contains(types, "number") || slices.Contains(types, "integer")
+}
+
+func isNumber(v value.Value) bool { return v.Kind() == value.Int || v.Kind() == value.Float }

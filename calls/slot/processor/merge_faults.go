@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
@@ -67,7 +66,7 @@ func (t *answerMerge) tryReplacingMembers() {
 func (t *answerMerge) rejectReplacements() {
 	for _, p := range t.instead {
 		if have, _ := t.data.At(value.FormatPointer(p.tokens...)); !value.Equal(have, p.v) {
-			t.reject(value.FormatPointer(p.tokens...), p.v, t.p.say(knownValid))
+			t.reject(value.FormatPointer(p.tokens...), p.v, t.p.say("another value is known and valid"))
 		}
 	}
 }
@@ -248,18 +247,4 @@ func (t *answerMerge) recordSources() int {
 		}
 	}
 	return taken
-}
-
-// sourceOf returns the source that holds for a place.
-func (f *Filling) sourceOf(pointer string) Source {
-	for {
-		if source, ok := f.sources[pointer]; ok {
-			return source
-		}
-		i := strings.LastIndexByte(pointer, '/')
-		if i < 0 {
-			return Known
-		}
-		pointer = pointer[:i]
-	}
 }

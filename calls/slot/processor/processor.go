@@ -9,12 +9,12 @@ package processor
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Processor is a schema that data can be filled against. [New] creates it, the call
@@ -109,98 +109,6 @@ func (p *Processor) parseStrict() (*schema.Schema, error) {
 	})
 }
 
-// Check returns the flat schema of what is missing or wrong in the data, where formats
-// are hints as draft 7 has them; an empty object where the data is valid. Properties have
-// the order of the source schema.
-func (p *Processor) Check(data value.Value) value.Value {
-	return p.flatSchema(p.schema.Faults(data))
-}
-
-// Rejection is a piece of an answer that was not taken.
-type Rejection struct {
-	Pointer string      `json:"pointer" doc:"Where it was meant to go, a JSON pointer."`
-	Value   value.Value `json:"value" doc:"What was answered."`
-	Reason  string      `json:"reason" doc:"Why it was not taken."`
-}
-
-// Convert makes nested data of an answer whose keys may be JSON pointers: a key
-// that begins with / is set at that place, in order, any other is a member. In
-// arrays an index replaces, the next index or - appends. Containers that are not
-// there are made as the schema has them. What cannot be set is in the rejections.
-// An answer that is not an object is returned as it is.
-func (p *Processor) Convert(answer value.Value) (value.Value, []Rejection) {
-	if answer.Kind() != value.Object {
-		return answer, nil
-	}
-	data := value.OfMap(nil)
-	var rejected []Rejection
-	for key, member := range answer.Map().All() {
-		tokens, err := p.parseKey(key)
-		switch {
-		case err != nil:
-		case len(tokens) > 0:
-			data, err = p.setAt(data, nil, tokens, deepCopy(member), nil)
-		case member.Kind() == value.Object:
-			for name, inner := range member.Map().All() {
-				data.Map().Set(name, deepCopy(inner))
-			}
-		case answer.Map().Len() == 1:
-			return deepCopy(member), nil
-		default:
-			err = because("the whole value is not an object, but there are members beside it")
-		}
-		if err != nil {
-			rejected = append(rejected, Rejection{key, member, p.explain(err)})
-		}
-	}
-	return data, rejected
-}
-
-// ConvertPointers returns what [Processor.Convert] makes of an answer, with the pointer into the
-// answer in the place of every value that has no members.
-func (p *Processor) ConvertPointers(answer value.Value) value.Value {
-	data, _ := p.Convert(pointersIn(answer, ""))
-	return data
-}
-
-// pointersIn returns the value with pointers in the place of the values that have no members.
-func pointersIn(v value.Value, pointer string) value.Value {
-	switch v.Kind() {
-	case value.List:
-		items := make([]value.Value, len(v.List()))
-		for i, item := range v.List() {
-			items[i] = pointersIn(item, pointer+"/"+strconv.Itoa(i))
-		}
-		return value.OfList(items...)
-	case value.Object:
-		m := value.NewMap(v.Map().Len())
-		for key, member := range v.Map().All() {
-			m.Set(key, pointersIn(member, pointer+"/"+value.Escape(key)))
-		}
-		return value.OfMap(m)
-	}
-	return value.OfString(pointer)
-}
-
-// parseKey reads a key of an answer. A key that does not begin with / names a
-// member of the root; so does one that the schema has a property for. / is the
-// root, as many write it, where there is no property without a name.
-func (p *Processor) parseKey(key string) ([]string, error) {
-	if !strings.HasPrefix(key, "/") {
-		if key == "" && !p.declaresAtRoot("") {
-			return nil, nil
-		}
-		return []string{key}, nil
-	}
-	if key == "/" && !p.declaresAtRoot("") {
-		return nil, nil
-	}
-	if p.declaresAtRoot(key) {
-		return []string{key}, nil
-	}
-	return parsePointer(key)
-}
-
 // TakesObjects reports whether the data may be an object, by the types and the
 // values that the schema lists for it.
 func (p *Processor) TakesObjects() bool {
@@ -245,17 +153,40 @@ func (p *Processor) declaresAtRoot(name string) bool {
 // parsePointer reads an RFC 6901 pointer.
 func parsePointer(pointer string) ([]string, error) {
 	if pointer != "" && pointer[0] != '/' {
-		return nil, because("a JSON pointer begins with /")
+		return nil, wording.Errorf("a JSON pointer begins with /")
 	}
 	if strings.Count(pointer, "/") > maxTokens {
-		return nil, because("the pointer has more than %d parts", maxTokens)
+		return nil, wording.Errorf("the pointer has more than %d parts", maxTokens)
 	}
 	tokens, ok := value.SplitPointer(pointer)
 	if !ok {
-		return nil, because("in a JSON pointer ~ is written ~0, and / inside a name ~1")
+		return nil, wording.Errorf("in a JSON pointer ~ is written ~0, and / inside a name ~1")
 	}
 	return tokens, nil
 }
 
 // maxTokens bounds the depth of what a pointer may make.
 const maxTokens = 200
+
+// say returns a reason in the processor's language.
+func (p *Processor) say(format string, args ...any) string {
+	return wording.SayIn(p.language, format, args...)
+}
+
+// explain returns an error in the processor's language.
+func (p *Processor) explain(err error) string {
+	return wording.OfError(err).In(p.language)
+}
+
+// typesOf returns the types that a schema names.
+func typesOf(schema value.Value) (names []string) {
+	types, _ := schema.Get("type")
+	if name, ok := types.Str(); ok {
+		return []string{name}
+	}
+	for _, item := range types.List() {
+		name, _ := item.Str()
+		names = append(names, name)
+	}
+	return names
+}

@@ -229,3 +229,10 @@ func (c *carrier) setDefinition(keyword, name string, target value.Value) {
 	}
 	all.Map().Set(name, target)
 }
+
+// Check returns the flat schema of what is missing or wrong in the data, where formats
+// are hints as draft 7 has them; an empty object where the data is valid. Properties have
+// the order of the source schema.
+func (p *Processor) Check(data value.Value) value.Value {
+	return p.flatSchema(p.schema.Faults(data))
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // deepCopy returns a deep copy, which may be changed in place.
@@ -49,7 +50,7 @@ func (p *Processor) setAt(v value.Value, path, tokens []string, x value.Value, y
 	case value.List:
 		i, err := arrayIndex(token, len(v.List()))
 		if err != nil {
-			return v, because("%v: the array at %q has %d items", err, value.FormatPointer(path...), len(v.List()))
+			return v, wording.Errorf("%v: the array at %q has %d items", err, value.FormatPointer(path...), len(v.List()))
 		}
 		if i == len(v.List()) {
 			next, err := p.setBelow(value.Value{}, false, below, tokens[1:], x, yield)
@@ -64,7 +65,7 @@ func (p *Processor) setAt(v value.Value, path, tokens []string, x value.Value, y
 		}
 		return v, err
 	}
-	return v, because("the value at %q is neither an object nor an array", value.FormatPointer(path...))
+	return v, wording.Errorf("the value at %q is neither an object nor an array", value.FormatPointer(path...))
 }
 
 // setBelow is put for a value that may not be there yet.
@@ -124,10 +125,10 @@ func arrayIndex(token string, n int) (int, error) {
 	}
 	i, err := strconv.Atoi(token)
 	if err != nil || i < 0 || strconv.Itoa(i) != token {
-		return 0, because("%q is not an index of an array", token)
+		return 0, wording.Errorf("%q is not an index of an array", token)
 	}
 	if i > n {
-		return 0, because("the index %d is past the end", i)
+		return 0, wording.Errorf("the index %d is past the end", i)
 	}
 	return i, nil
 }
@@ -152,19 +153,6 @@ func removeAt(v value.Value, tokens []string) value.Value {
 		v.List()[i] = removeAt(next, tokens[1:])
 	}
 	return v
-}
-
-// typesOf returns the types that a schema names.
-func typesOf(schema value.Value) (names []string) {
-	types, _ := schema.Get("type")
-	if name, ok := types.Str(); ok {
-		return []string{name}
-	}
-	for _, item := range types.List() {
-		name, _ := item.Str()
-		names = append(names, name)
-	}
-	return names
 }
 
 // isWithin reports whether pointer is base or below it.

@@ -12,64 +12,6 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// cleanAnswer returns an answer for a place without what the schema does not know and with
-// its scalars as the schema has them. ok is false where nothing is left.
-func (t *answerMerge) cleanAnswer(tokens []string, v value.Value) (cleaned value.Value, ok bool) {
-	return t.cleanPart(tokens, v, false)
-}
-
-// cleanPart is cleanAnswer for a part; item means that v is an item of an array, which
-// has no name to be known.
-func (t *answerMerge) cleanPart(tokens []string, v value.Value, item bool) (cleaned value.Value, ok bool) {
-	t.pieces++
-	if t.pieces > maxPieces || len(tokens) > maxTokens {
-		t.reject(value.FormatPointer(tokens...), value.Value{}, t.p.say("the answer has too many pieces"))
-		return value.Value{}, false
-	}
-	place := t.p.schema.Describe(value.FormatPointer(tokens...))
-	switch {
-	case !place.Known && !item:
-		t.reject(value.FormatPointer(tokens...), v, t.p.say("the schema has no such property"))
-		return value.Value{}, false
-	case v.IsNull():
-		return v, allowsNull(place)
-	case v.Kind() == value.Object:
-		m := value.NewMap(v.Map().Len())
-		for name, member := range v.Map().All() {
-			if inner, ok := t.cleanPart(append(slices.Clip(tokens), name), member, false); ok {
-				m.Set(name, inner)
-			}
-		}
-		return value.OfMap(m), m.Len() > 0 || v.Map().Len() == 0
-	case v.Kind() == value.List:
-		items := []value.Value{}
-		for i, item := range v.List() {
-			if inner, ok := t.cleanPart(append(slices.Clip(tokens), strconv.Itoa(i)), item, true); ok {
-				items = append(items, inner)
-			}
-		}
-		return value.OfList(items...), len(items) > 0 || len(v.List()) == 0
-	}
-	return t.cleanScalar(tokens, v, place)
-}
-
-// cleanScalar turns a scalar into what the schema wants, where that is certain.
-func (t *answerMerge) cleanScalar(tokens []string, v value.Value, place schema.Place) (value.Value, bool) {
-	if err := schema.Checkable(v); err != nil {
-		t.reject(value.FormatPointer(tokens...), v, t.p.explain(err))
-		return v, false
-	}
-	converted, understood := t.p.convertFormat(v, place, t.now)
-	if !understood {
-		t.reject(value.FormatPointer(tokens...), v, t.p.say("it is not understood as a %s", formatOf(place)))
-		return v, false
-	}
-	if enum, ok := matchEnum(converted, place); ok {
-		return enum, true
-	}
-	return parseTyped(converted, place), true
-}
-
 // matchEnum finds the one value of an enum that v is another spelling of.
 func matchEnum(v value.Value, place schema.Place) (value.Value, bool) {
 	var found []value.Value
@@ -123,13 +65,6 @@ func parseTyped(v value.Value, place schema.Place) value.Value {
 	}
 	return v
 }
-
-// takesNumbers reports whether a type of the list is a number.
-func takesNumbers(types []string) bool {
-	return slices.Contains(types, "number") || slices.Contains(types, "integer")
-}
-
-func isNumber(v value.Value) bool { return v.Kind() == value.Int || v.Kind() == value.Float }
 
 // allowsNull reports whether null is a value of its own at a place.
 func allowsNull(place schema.Place) bool {
