@@ -57,23 +57,13 @@ func normalizeIDAndTime(kind Kind, id string, at, now time.Time) (string, time.T
 	return id, at.UTC().Truncate(time.Millisecond), err
 }
 
-// Matches reports whether the selection has a memory. Newest is ignored.
-func (s *Selection) Matches(m *BaseMemory) bool {
-	hasID := s.ID == "" || s.ID == m.ID
-	inSession := !s.HasSession || s.Session == m.Context.SessionID
-	beforeEnd := s.Before.IsZero() || m.Timestamp.Before(s.Before)
-	afterStart := s.Since.IsZero() || !m.Timestamp.Before(s.Since)
-	hasRole := !s.Utterances || m.Role() != ""
-	return s.Users.Has(m.Context.UserID) &&
-		hasID && inSession &&
-		beforeEnd && afterStart && hasRole
-}
-
-// IsEverything reports whether the selection is all that its users have. That is more
-// than memories: deleting it leaves nothing of them, not even snapshots whose memories
-// are deleted.
-func (s *Selection) IsEverything() bool {
-	rest := *s
-	rest.Users, rest.DryRun, rest.Progress = Users{}, false, nil
-	return rest == Selection{}
+// Check normalizes the result of a job for storage, or refuses it.
+func (j *Job) Check(now time.Time) error {
+	if j.Detail != nil {
+		return j.Detail.Normalize(now)
+	}
+	if j.Meta != nil {
+		return j.Meta.Normalize(now)
+	}
+	return calls.Errorf(calls.Internal, "the job %q has no result", j.Token)
 }

@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -166,21 +165,4 @@ func measureScale(vectors [][]float32) (unrelated, related float64) {
 		}
 	}
 	return unrelated / m, related / n
-}
-
-// embedMissing embeds the memories without a vector and reports the result.
-func (p *SnapshotProcessor) embedMissing(ctx context.Context, users Users, report *Report) error {
-	if p.Embeddings == nil {
-		return nil
-	}
-	d := &embeddingRun{Embeddings: p.Embeddings, store: p.Store, users: users, now: p.now, log: p.log()}
-	err := d.run(ctx)
-	report.Embedded = d.done
-	if d.failure != nil {
-		report.NotEmbedded = d.failure.Error()
-	}
-	if err != nil && !errors.Is(err, ctx.Err()) {
-		p.log().Error("vectors were not saved", "error", err)
-	}
-	return err
 }

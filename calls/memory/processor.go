@@ -45,16 +45,6 @@ const (
 	DefaultIdle      = 5 * time.Minute
 )
 
-// How jobs are tried again.
-const (
-	lease       = 5 * time.Minute
-	firstWait   = 30 * time.Second
-	longestWait = time.Hour
-	// maxAttempts is the number of failures of the model after which a job is done without
-	// it.
-	maxAttempts = 5
-)
-
 func (p *SnapshotProcessor) now() time.Time {
 	if p.Clock == nil {
 		return time.Now()
@@ -290,4 +280,21 @@ func (p *SnapshotProcessor) knownCategories(ctx context.Context, user string) (l
 		}
 	}
 	return list
+}
+
+// embedMissing embeds the memories without a vector and reports the result.
+func (p *SnapshotProcessor) embedMissing(ctx context.Context, users Users, report *Report) error {
+	if p.Embeddings == nil {
+		return nil
+	}
+	d := &embeddingRun{Embeddings: p.Embeddings, store: p.Store, users: users, now: p.now, log: p.log()}
+	err := d.run(ctx)
+	report.Embedded = d.done
+	if d.failure != nil {
+		report.NotEmbedded = d.failure.Error()
+	}
+	if err != nil && !errors.Is(err, ctx.Err()) {
+		p.log().Error("vectors were not saved", "error", err)
+	}
+	return err
 }

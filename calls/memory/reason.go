@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory/rank"
@@ -67,4 +68,11 @@ func (q *Query) explainHit(a *rank.Analysis, c *candidate, snapshots []string) s
 		add(reasonSnapshot, snapshots[0])
 	}
 	return strings.Join(parts, end)
+}
+
+func dateText(t time.Time, chinese bool) string {
+	if chinese {
+		return t.Format("2006年1月2日")
+	}
+	return t.Format("2 January 2006")
 }

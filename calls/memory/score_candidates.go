@@ -19,17 +19,6 @@ import (
 //   - scoreCandidates below boosts shared context, prefers the newer of near-duplicates,
 //     keeps mere neighbours and matches of words like 去 below the cut, and drops what is below it.
 
-// candidate is a hit with its memory.
-type candidate struct {
-	hit    rank.Hit
-	memory BaseMemory
-	doc    rank.Document
-	match  rank.Match
-	// byMeaning reports whether its meaning alone makes it worth showing, onlyByMeaning
-	// whether no word found it.
-	byMeaning, onlyByMeaning bool
-}
-
 // scoreCandidates returns the candidates with their final relevances, best first, as many as
 // the query wants.
 func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, list []candidate) []Scored {
@@ -59,15 +48,6 @@ func (q *Query) scoreCandidates(ix *rank.Index, a *rank.Analysis, r *ranking, li
 	}
 	slices.SortFunc(out, func(a, b Scored) int { return a.compare(&b) })
 	return out[:min(len(out), q.effectiveLimit())]
-}
-
-// isFoundByItself reports whether more makes it a hit than the memories around it and words that
-// say too little.
-func (c *candidate) isFoundByItself() bool {
-	h := &c.hit
-	byContent := c.match.Telling || c.byMeaning || c.onlyByMeaning
-	byCircumstance := h.BySpeaker || h.Timed || h.Date != 0
-	return byContent || byCircumstance || h.InExtra
 }
 
 // A neighbour that would be worth showing comes directly below the default cut.

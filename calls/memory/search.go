@@ -1,29 +1,12 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/callnode/scheduler/calls/memory/rank"
 )
-
-// UserIndex is one user's memories as [SearchUser] needs them. A store makes one for each
-// search, which uses it from one goroutine.
-type UserIndex interface {
-	rank.Source
-	// Index must not change during a search.
-	Index() *rank.Index
-	// SessionNumber returns the index's number for a session, or [rank.None].
-	SessionNumber(name string) int32
-	// Vectors calls each with the packed vectors of a model, in any order. The slice is
-	// valid during the call.
-	Vectors(ctx context.Context, model string, each func(seq uint32, packed []byte)) error
-	// Load returns the memories of these numbers, in their order.
-	Load(ctx context.Context, seqs []uint32) ([]BaseMemory, error)
-}
 
 // extraCandidates is the number of memories beyond the limit that are examined, because
 // their order may still change.
@@ -120,18 +103,6 @@ func (q *Query) loadDistinct(ctx context.Context, index UserIndex, r *ranking) (
 	return list, nil
 }
 
-func (q *Query) effectiveLimit() int {
-	if q.Limit <= 0 {
-		return DefaultLimit
-	}
-	return q.Limit
-}
-
-// isBelowCut reports whether a relevance is too low. With 0, nothing is.
-func (q *Query) isBelowCut(relevance float64) bool {
-	return q.MinRelevance > 0 && relevance <= q.MinRelevance
-}
-
 // entryFilter returns the filter for what the query excludes; nil excludes nothing.
 func (q *Query) entryFilter(session int32) func(uint32, rank.Entry) bool {
 	until, since := int64(math.MaxInt64), int64(math.MinInt64)
@@ -156,21 +127,9 @@ func (q *Query) entryFilter(session int32) func(uint32, rank.Entry) bool {
 	}
 }
 
-// compare orders the better first, then the newer, then by id.
-func (s *Scored) compare(o *Scored) int {
-	return cmp.Or(cmp.Compare(o.Relevance, s.Relevance), o.Memory.Timestamp.Compare(s.Memory.Timestamp), cmp.Compare(s.Memory.ID, o.Memory.ID))
-}
-
 // Merge merges the results of several users.
 func Merge(q *Query, lists ...[]Scored) []Scored {
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b Scored) int { return a.compare(&b) })
 	return all[:min(len(all), q.effectiveLimit())]
-}
-
-func dateText(t time.Time, chinese bool) string {
-	if chinese {
-		return t.Format("2006年1月2日")
-	}
-	return t.Format("2 January 2006")
 }

@@ -1,11 +1,12 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
 
-	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory/rank"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -91,6 +92,35 @@ type Historian interface {
 	History(ctx context.Context, id string) ([]BaseMemory, error)
 }
 
+// Vectors keeps the vectors of memories. Once a model is in use, every new memory and
+// every one whose text changes waits for a vector, from the commit that saves it on. It is
+// a role of a [Store], and as safe for concurrent use.
+type Vectors interface {
+	ModelKeeper
+	EmbeddingQueue
+}
+
+// ModelKeeper remembers the model whose vectors are in use.
+type ModelKeeper interface {
+	// UseModel makes a model the current one. Memories without a vector of it wait.
+	UseModel(ctx context.Context, m Model) error
+	// Model returns the current model; its name is "" if there is none.
+	Model(ctx context.Context) (Model, error)
+}
+
+// EmbeddingQueue hands out the memories that wait for a vector. Every process that uses the
+// store may take part, with as many goroutines as it likes.
+type EmbeddingQueue interface {
+	// Unembedded returns at most n memories that wait, and reserves them for a while. Of
+	// the claim, Now, Users and Lease count.
+	Unembedded(ctx context.Context, c Claim, n int) ([]Embedding, error)
+	// SaveEmbeddings stores vectors of that model. Vectors of memories that were deleted or
+	// changed since, or of another model than the current one, are dropped.
+	SaveEmbeddings(ctx context.Context, model string, list []Embedding) error
+	// PostponeEmbeddings makes memories wait until a later time, with their attempts.
+	PostponeEmbeddings(ctx context.Context, list []Embedding, until time.Time) error
+}
+
 // Owned is a snapshot and the user to whom it belongs.
 type Owned[T any] struct {
 	User     string
@@ -144,19 +174,18 @@ type Job struct {
 	Token string
 }
 
+// How jobs are tried again.
+const (
+	lease       = 5 * time.Minute
+	firstWait   = 30 * time.Second
+	longestWait = time.Hour
+	// maxAttempts is the number of failures of the model after which a job is done without
+	// it.
+	maxAttempts = 5
+)
+
 // MaxJob is the maximum number of memories or snapshots in a job.
 const MaxJob = 32
-
-// Check normalizes the result of a job for storage, or refuses it.
-func (j *Job) Check(now time.Time) error {
-	if j.Detail != nil {
-		return j.Detail.Normalize(now)
-	}
-	if j.Meta != nil {
-		return j.Meta.Normalize(now)
-	}
-	return calls.Errorf(calls.Internal, "the job %q has no result", j.Token)
-}
 
 // Saved is the result of saving a memory.
 type Saved struct {
@@ -174,62 +203,6 @@ const (
 	Unchanged SaveState = "unchanged" // the id existed with the same content
 	Merged    SaveState = "merged"    // an equal memory existed, under the returned id
 )
-
-// Users selects whose memories are meant: [User] or [AllUsers]. The zero value is refused,
-// so that nothing is read or deleted of everybody by mistake. It is a value and does not
-// change.
-type Users struct {
-	name      string
-	said, all bool
-}
-
-// User selects the memories of one user; "" is a user like others.
-func User(name string) Users { return Users{name: name, said: true} }
-
-// AllUsers selects everybody's memories.
-func AllUsers() Users { return Users{said: true, all: true} }
-
-// One returns the user if a single one is selected.
-func (u Users) One() (name string, ok bool) { return u.name, u.said && !u.all }
-
-// Check returns an [*calls.Error] of kind Invalid for the zero value.
-func (u Users) Check() error {
-	if !u.said {
-		return calls.Errorf(calls.Invalid, "no user is given").
-			WithHint("give a user, or all_users for the memories of everybody")
-	}
-	return CheckUser(u.name)
-}
-
-// Has reports whether a user is selected.
-func (u Users) Has(user string) bool { return u.said && (u.all || u.name == user) }
-
-// Selection selects memories. All fields that are set must match.
-type Selection struct {
-	Users Users
-	// ID selects one memory, or one snapshot.
-	ID string
-	// Session selects one session, if HasSession is set.
-	Session    string
-	HasSession bool
-	// Before and Since bound the timestamp: < Before, >= Since.
-	Before, Since time.Time
-	// Utterances selects memories with a chat role.
-	Utterances bool
-	// Newest limits the result to the newest so many of a user, oldest first; 0 does not.
-	Newest int
-	// Category selects snapshots, regardless of case.
-	Category string
-	// DryRun makes Delete count only.
-	DryRun bool
-	// KeepSnapshots makes Delete keep snapshots whose last memory is deleted.
-	KeepSnapshots bool
-	// Progress gets the number of users that Delete has finished; it may be nil.
-	Progress Progress
-}
-
-// Progress shows how far a long operation is, and is called from one goroutine.
-type Progress interface{ Show(done, of int) }
 
 // Deleted counts what was deleted, or would be in a dry run. Rewritten counts the
 // snapshots that were rewritten without what was deleted.
@@ -263,6 +236,21 @@ type Stats struct {
 	Bytes      int64     `json:"bytes"`
 	Oldest     time.Time `json:"oldest,omitzero"`
 	Newest     time.Time `json:"newest,omitzero"`
+}
+
+// UserIndex is one user's memories as [SearchUser] needs them. A store makes one for each
+// search, which uses it from one goroutine.
+type UserIndex interface {
+	rank.Source
+	// Index must not change during a search.
+	Index() *rank.Index
+	// SessionNumber returns the index's number for a session, or [rank.None].
+	SessionNumber(name string) int32
+	// Vectors calls each with the packed vectors of a model, in any order. The slice is
+	// valid during the call.
+	Vectors(ctx context.Context, model string, each func(seq uint32, packed []byte)) error
+	// Load returns the memories of these numbers, in their order.
+	Load(ctx context.Context, seqs []uint32) ([]BaseMemory, error)
 }
 
 // Query is a search for memories.
@@ -321,4 +309,21 @@ type Scored struct {
 	Reason string
 	// Snapshots are the ids of the snapshots that refer to the memory.
 	Snapshots []string
+}
+
+func (q *Query) effectiveLimit() int {
+	if q.Limit <= 0 {
+		return DefaultLimit
+	}
+	return q.Limit
+}
+
+// isBelowCut reports whether a relevance is too low. With 0, nothing is.
+func (q *Query) isBelowCut(relevance float64) bool {
+	return q.MinRelevance > 0 && relevance <= q.MinRelevance
+}
+
+// compare orders the better first, then the newer, then by id.
+func (s *Scored) compare(o *Scored) int {
+	return cmp.Or(cmp.Compare(o.Relevance, s.Relevance), o.Memory.Timestamp.Compare(s.Memory.Timestamp), cmp.Compare(s.Memory.ID, o.Memory.ID))
 }
