@@ -8,6 +8,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/callnode/scheduler/calls/inchat/keyword"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -31,7 +33,7 @@ var aliases = map[string]string{
 // builtins are the macros by their lower-case names, but for aliases, comments
 // and time_utc.
 var builtins = map[string]func(r *run, c *call, param string) string{
-	"python":       (*run).expandPython,
+	"python":       func(r *run, c *call, _ string) string { return r.execProgram(c.program) },
 	"keywords":     (*run).expandKeywords,
 	"importance":   (*run).expandImportance,
 	"setvar":       (*run).setvar,
@@ -99,8 +101,6 @@ var names = sync.OnceValue(func() []string {
 // expandNothing is nothing.
 func expandNothing(*run, *call, string) string { return "" }
 
-func (r *run) expandPython(c *call, _ string) string { return r.execProgram(c.program) }
-
 // splitParams splits at :: where there is one, else at commas.
 func splitParams(param string) []string {
 	if strings.TrimSpace(param) == "" {
@@ -150,58 +150,12 @@ func (r *run) addvar(_ *call, param string) string {
 	return ""
 }
 
-// addToVar adds numbers, and joins everything else.
-func (r *run) addToVar(name string, by value.Value) {
-	old := r.lookupVar(name)
-	a, aok := toFloat(old)
-	b, bok := toFloat(by)
-	if aok && bok {
-		r.setVar(name, value.OfString(floatText(a+b)))
-		return
-	}
-	joined := varText(old) + varText(by)
-	r.size += len(joined)
-	if r.size > maxOutput {
-		r.addError("the variable %q grows beyond %d bytes", value.Truncate(name, 60), maxOutput)
-		return
-	}
-	r.setVar(name, value.OfString(joined))
-}
-
-// incrementVar counts from 0 where there is no number yet.
-func (r *run) incrementVar(param string, by float64) string {
-	name := strings.TrimSpace(strings.TrimLeft(param, ":"))
-	old, _ := toFloat(r.lookupVar(name))
-	r.setVar(name, value.OfString(floatText(old+by)))
-	return ""
-}
-
 func (r *run) pickOne(_ *call, param string) string {
 	parts := splitParams(param)
 	if len(parts) == 0 {
 		return ""
 	}
 	return parts[r.Rand.IntN(len(parts))]
-}
-
-// rollDice throws NdM: 1 to 50 dice with 2 to 1000 sides. Other text is 1.
-func (r *run) rollDice(dice string) int {
-	count, sides, ok := strings.Cut(strings.ToLower(strings.TrimSpace(dice)), "d")
-	count = strings.TrimSpace(count)
-	if count == "" {
-		count = "1"
-	}
-	n, err := strconv.Atoi(count)
-	m, errM := strconv.Atoi(strings.TrimSpace(sides))
-	if !ok || err != nil || errM != nil {
-		return 1
-	}
-	n, m = min(max(n, 1), 50), min(max(m, 2), 1000)
-	sum := 0
-	for range n {
-		sum += 1 + r.Rand.IntN(m)
-	}
-	return sum
 }
 
 // arithmeticMacro works on the first two parameters; other text than a number is 0.
@@ -217,8 +171,71 @@ func arithmeticMacro(f func(a, b float64) float64) func(*run, *call, string) str
 	}
 }
 
-func reverseRunes(s string) string {
-	r := []rune(s)
-	slices.Reverse(r)
-	return string(r)
+func (r *run) datetimeformat(_ *call, param string) string {
+	format := strings.TrimSpace(param)
+	if format == "" {
+		format = "%Y-%m-%d %H:%M:%S"
+	}
+	return prompt.Strftime(r.Now, format)
 }
+
+// expandKeywords is 'true' or 'false', or nothing where the condition cannot be read.
+func (r *run) expandKeywords(c *call, param string) string {
+	e := c.expr
+	if e == nil {
+		var err error
+		e, err = keyword.Parse(param)
+		if err != nil {
+			r.addError("keywords %q: %v", value.Truncate(param, 60), err)
+			return ""
+		}
+	}
+	if e.Eval(r.historyContains) {
+		return "true"
+	}
+	return "false"
+}
+
+// historyContains searches the history. Its usual text has been searched before.
+func (r *run) historyContains(word string) bool {
+	v, _ := r.vars.Get(HistoryVar)
+	history := varText(v)
+	var hit bool
+	if history != r.History {
+		hit = strings.Contains(history, word)
+	} else if known, ok := r.Found[word]; ok {
+		hit = known
+	} else {
+		hit = strings.Contains(history, word)
+		if r.Found == nil {
+			r.Found = map[string]bool{}
+		}
+		r.Found[word] = hit
+	}
+	if hit && len(r.result.Hits) < 10 && !slices.Contains(r.result.Hits, word) {
+		r.result.Hits = append(r.result.Hits, word)
+	}
+	return hit
+}
+
+// expandImportance returns the verdict of an importance function on the entry, as true
+// or false.
+func (r *run) expandImportance(_ *call, param string) string {
+	name := functionName(param)
+	if r.Judge == nil {
+		r.addError("importance %q: there are no importance functions here", value.Truncate(name, 60))
+		return ""
+	}
+	include, reason, err := r.Judge(r.ctx, name)
+	if err != nil {
+		r.addError("importance %q: %v", value.Truncate(name, 60), err)
+		return ""
+	}
+	if reason != "" && len(r.result.Verdicts) < 10 {
+		r.result.Verdicts = append(r.result.Verdicts, name+": "+reason)
+	}
+	return strconv.FormatBool(include)
+}
+
+// functionName returns the parameter of an importance macro, after one colon or two.
+func functionName(param string) string { return strings.TrimSpace(strings.TrimPrefix(param, ":")) }

@@ -8,6 +8,23 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
+// Parse reads a text. It never fails: a macro that cannot be read expands
+// to nothing, and its error is among [Text.Errors].
+func Parse(text string) *Text { return ParseOnly(text, nil) }
+
+// ParseOnly is Parse where only the macros of those names are known, "//" being
+// comments; nil is for all. The others stay as they are written, without a warning.
+func ParseOnly(text string, names []string) *Text {
+	t := &Text{}
+	if len(text) > maxText {
+		t.nodes = []node{{call: &call{expand: t.addError("the text has %d bytes, more than %d", len(text), maxText)}}}
+		return t
+	}
+	p := parser{out: t, only: names}
+	t.nodes = p.parseText(text)
+	return t
+}
+
 // parser reads a text from left to right. A closer belongs to the nearest opener
 // of its kind; the two kinds do not see each other.
 type parser struct {

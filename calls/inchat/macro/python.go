@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/big"
 	"strings"
+	"time"
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
@@ -28,6 +29,9 @@ type stmt struct {
 	body  []stmt
 	rest  []stmt // else
 }
+
+// maxTime is for python macros; the others take no time worth measuring.
+const maxTime = time.Second
 
 type runKey struct{}
 
@@ -54,28 +58,6 @@ func (r *run) execProgram(p *program) string {
 		return ""
 	}
 	return out
-}
-
-// expandPythonOf runs code that has macros in it. What they give is data: inside a
-// string it is a piece of the string, outside a number, True, False, None or a
-// string, but never code.
-func (r *run) expandPythonOf(nodes []node) string {
-	var code strings.Builder
-	var holes []string
-	for _, n := range nodes {
-		if n.call == nil {
-			code.WriteString(strings.ReplaceAll(n.text, hole, " "))
-			continue
-		}
-		code.WriteString(hole)
-		holes = append(holes, r.expandCall(n.call))
-	}
-	p, err := compilePython(code.String(), holes)
-	if err != nil {
-		r.addError("python %q: %v", value.Truncate(strings.ReplaceAll(code.String(), hole, "…"), 60), err)
-		return ""
-	}
-	return r.execProgram(p)
 }
 
 // pythonScope holds the constants and the variables of a program that runs.

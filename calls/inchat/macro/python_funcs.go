@@ -312,3 +312,9 @@ func pyChoice(r *run, a []value.Value) (value.Value, error) {
 	}
 	return items[r.Rand.IntN(len(items))], nil
 }
+
+func reverseRunes(s string) string {
+	r := []rune(s)
+	slices.Reverse(r)
+	return string(r)
+}
