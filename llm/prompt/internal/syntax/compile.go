@@ -1,7 +1,3 @@
-// Package syntax reads texts: the lexer, the parser of Jinja2's expressions and the compiler of
-// statements, which make a program (package ast), its tree of statements (package pongo2tree) and its
-// references (package refs). Package prompt calls it. Its errors have offsets, no lines and columns
-// yet. It knows nothing of evaluation.
 package syntax
 
 import (
@@ -17,64 +13,6 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/refs"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
-
-// CompiledTemplate is what a template was compiled to.
-type CompiledTemplate struct {
-	Prog  *ast.Program
-	Tree  string // of its statements, for pongo2; "" where it has none
-	Slots int
-	Refs  []refs.Ref
-}
-
-// CompileText compiles the text of a template.
-func CompileText(text string, opts Options) (*CompiledTemplate, error) {
-	if len(text) > fault.MaxSource {
-		return nil, sourceTooLong()
-	}
-	c := newCompiler(text, opts)
-	if err := c.compileTemplate(); err != nil {
-		return nil, err
-	}
-	c.refs.Assigned.MarkPrinted(c.refs.List)
-	made := &CompiledTemplate{Prog: c.prog, Slots: len(c.slots.Names), Refs: c.refs.List}
-	if len(c.prog.Stmts) > 0 {
-		made.Tree = c.tree.String()
-	}
-	return made, nil
-}
-
-// CompiledExpr is what an expression was compiled to.
-type CompiledExpr struct {
-	Root  ast.Node
-	Path  []string // where it is a reference
-	Slots int
-	Refs  []refs.Ref
-}
-
-// CompileExpr compiles an expression without its braces, which may call funcs.
-func CompileExpr(text string, funcs map[string]pyvalue.Func) (*CompiledExpr, error) {
-	if len(text) > fault.MaxSource {
-		return nil, sourceTooLong()
-	}
-	toks, _, _, err := lexExpr(text, 0, "")
-	if err != nil {
-		return nil, err
-	}
-	names := ast.NewSlots()
-	p := &parser{toks: toks, slots: names, funcs: funcs}
-	root, err := p.parseWhole()
-	if err != nil {
-		return nil, err
-	}
-	made := &CompiledExpr{Root: root, Slots: len(names.Names)}
-	if path, ok := ast.ConstPath(root); ok {
-		made.Path = path
-	}
-	var r refs.RefCollector
-	r.AddExpr(root)
-	made.Refs = r.List
-	return made, nil
-}
 
 // compiler turns the source into a program and the structure for pongo2.
 type compiler struct {
@@ -159,22 +97,6 @@ func (c *compiler) compileTemplate() error {
 		return e
 	}
 	return nil
-}
-
-// nextTag finds where the next tag begins, and which one.
-func nextTag(s string, from int) (at int, kind byte) {
-	for {
-		i := strings.IndexByte(s[from:], '{')
-		if i < 0 || from+i+1 >= len(s) {
-			return len(s), 0
-		}
-		from += i
-		switch k := s[from+1]; k {
-		case '{', '%', '#':
-			return from, k
-		}
-		from++
-	}
 }
 
 // signAt returns the sign of a tag that is at src[i], or 0.
@@ -385,24 +307,50 @@ func (c *compiler) addStatement(s ast.Stmt) {
 
 func (b *block) hasPart(word string) bool { return slices.Contains(b.parts, word) }
 
-func sourceTooLong() error {
-	return fault.LimitAt(0, "a template of more than %d bytes", fault.MaxSource)
+// trimLineBreak drops the line break after a statement or a comment that ends at pos.
+func (c *compiler) trimLineBreak() {
+	if c.trim || c.src[c.pos-3] == '+' {
+		return
+	}
+	rest := c.src[c.pos:]
+	after := strings.TrimPrefix(strings.TrimPrefix(rest, "\r"), "\n")
+	c.pos += len(rest) - len(after)
+	c.lineStart = len(after) < len(rest)
 }
 
-// CutExpr returns the expression, and its offset in text, of a text that is one
-// {{ expression }} with nothing but white space around it.
-func CutExpr(text string) (expr string, offset int, ok bool) {
-	trimmed := strings.TrimSpace(text)
-	if len(text) > fault.MaxSource || !strings.HasPrefix(trimmed, "{{") {
-		return "", 0, false
+// maxFaults bounds how many errors [CheckText] lists.
+const maxFaults = 20
+
+// errorCollector are the errors of a template as far as they are found, with the names
+// that it mentioned before it was broken.
+type errorCollector struct {
+	list []error
+	refs int // how many of the compiler's are sure; -1 for all
+}
+
+// skipBrokenTag notes an error of the tag that begins before start, and reports whether
+// the compiler can go on behind it.
+func (c *compiler) skipBrokenTag(err error, kind byte, start int) bool {
+	e, ok := err.(*fault.Error) //nolint:errorlint // the package's own errors are never wrapped on their way up
+	if c.faults == nil || len(c.faults.list) >= maxFaults-1 {
+		return false
 	}
-	offset = strings.Index(text, "{{") + 2
-	if offset < len(text) && text[offset] == '-' {
-		offset++
+	if !ok || e.Class == fault.Limit || kind == '#' {
+		return false
 	}
-	toks, next, _, err := lexExpr(text, offset, "}}")
-	if err != nil || strings.TrimSpace(text[next:]) != "" {
-		return "", 0, false
+	if c.pos < start { // not even its words could be read
+		closer := "}}"
+		if kind == '%' {
+			closer = "%}"
+		}
+		if !hasCloser(c.src[start:], closer) {
+			return false
+		}
+		c.pos, c.trim = start+strings.Index(c.src[start:], closer)+len(closer), false
 	}
-	return text[offset:toks[len(toks)-1].off], offset, true
+	if kind == '%' && !c.broken {
+		c.broken, c.faults.refs = true, len(c.refs.List)
+	}
+	c.faults.list = append(c.faults.list, e)
+	return true
 }

@@ -365,3 +365,21 @@ func (c *compiler) compileWith(p *parser, at int) error {
 	c.openStatement("with", pongo2tree.TagWith, at, s, c.popScope)
 	return nil
 }
+
+// compileJump reads {% break %} or {% continue %}.
+func (c *compiler) compileJump(isBreak bool) func(p *parser, at int) error {
+	return func(p *parser, at int) error {
+		if !c.isInLoop() {
+			return fault.SyntaxAt(at, "{%% %s %%} outside of a loop", p.toks[0].text)
+		}
+		c.addStatement(&ast.JumpStmt{IsBreak: isBreak})
+		return nil
+	}
+}
+
+// compileGeneration reads {% generation %}, which marks what the model wrote.
+func (c *compiler) compileGeneration(_ *parser, at int) error {
+	c.refs.PushScope()
+	c.openStatement("generation", pongo2tree.TagWith, at, &ast.WithStmt{}, c.popScope)
+	return nil
+}

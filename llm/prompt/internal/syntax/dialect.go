@@ -6,9 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/callnode/scheduler/llm/prompt/internal/ast"
-	"github.com/callnode/scheduler/llm/prompt/internal/fault"
-	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/strftime"
 	"github.com/callnode/scheduler/llm/value"
@@ -70,17 +67,6 @@ func (o Options) prepare(text string) string {
 	return text
 }
 
-// trimLineBreak drops the line break after a statement or a comment that ends at pos.
-func (c *compiler) trimLineBreak() {
-	if c.trim || c.src[c.pos-3] == '+' {
-		return
-	}
-	rest := c.src[c.pos:]
-	after := strings.TrimPrefix(strings.TrimPrefix(rest, "\r"), "\n")
-	c.pos += len(rest) - len(after)
-	c.lineStart = len(after) < len(rest)
-}
-
 // trimIndent drops white space at the end of text when a statement or a comment
 // follows it on its line. lineStart tells that the text begins a line.
 func trimIndent(text string, lineStart bool) string {
@@ -90,22 +76,4 @@ func trimIndent(text string, lineStart bool) string {
 		return text[:line]
 	}
 	return text
-}
-
-// compileJump reads {% break %} or {% continue %}.
-func (c *compiler) compileJump(isBreak bool) func(p *parser, at int) error {
-	return func(p *parser, at int) error {
-		if !c.isInLoop() {
-			return fault.SyntaxAt(at, "{%% %s %%} outside of a loop", p.toks[0].text)
-		}
-		c.addStatement(&ast.JumpStmt{IsBreak: isBreak})
-		return nil
-	}
-}
-
-// compileGeneration reads {% generation %}, which marks what the model wrote.
-func (c *compiler) compileGeneration(_ *parser, at int) error {
-	c.refs.PushScope()
-	c.openStatement("generation", pongo2tree.TagWith, at, &ast.WithStmt{}, c.popScope)
-	return nil
 }

@@ -32,6 +32,8 @@ type token struct {
 	end  int
 }
 
+func (t *token) matches(kind tokenKind, text string) bool { return t.kind == kind && t.text == text }
+
 // lexExpr reads the tokens of an expression or statement that begins at start,
 // up to closer ("" is the end of the source). A closer inside brackets is not
 // one, as {{ {'a': {}}}} demands. next is the offset behind the closer; trim is
@@ -64,6 +66,22 @@ func hasCloser(src, closer string) bool {
 	end := strings.Index(src, closer)
 	next, _ := nextTag(src, 0)
 	return end >= 0 && end <= next
+}
+
+// nextTag finds where the next tag begins, and which one.
+func nextTag(s string, from int) (at int, kind byte) {
+	for {
+		i := strings.IndexByte(s[from:], '{')
+		if i < 0 || from+i+1 >= len(s) {
+			return len(s), 0
+		}
+		from += i
+		switch k := s[from+1]; k {
+		case '{', '%', '#':
+			return from, k
+		}
+		from++
+	}
 }
 
 type exprLexer struct {

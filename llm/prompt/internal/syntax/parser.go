@@ -30,8 +30,6 @@ func (p *parser) advance() *token {
 	return t
 }
 
-func (t *token) matches(kind tokenKind, text string) bool { return t.kind == kind && t.text == text }
-
 func (p *parser) acceptOp(text string) bool {
 	if p.current().matches(tokOp, text) {
 		p.i++
