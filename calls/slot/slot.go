@@ -11,7 +11,7 @@
 // directory of languages that the configuration names; no Go is needed. A way of
 // filling is a [Strategy], a format (what people write, converted and checked) a
 // [processor.Format]; a program registers the call with its own of both by
-// [Extended]. Those that are built in have a file each and a line in strategies or
+// [Extended]. Those that are built in have a file each and a line in builtInStrategies or
 // in [processor.Formats].
 package slot
 
@@ -186,6 +186,23 @@ func (p Params) fill(ctx context.Context, env *calls.Env, in Input, say func(tex
 		SlotData: filling.Data(), RemainingSchema: filling.Remaining(), Sources: filling.Sources(),
 		Rejected: filling.Rejected(), Warnings: w.warnings,
 	}, ctx.Err()
+}
+
+// builtInStrategies returns the built-in ways of filling, by the names that stages list. A new
+// one adds its line here.
+func builtInStrategies() map[string]Strategy {
+	return map[string]Strategy{
+		"llm":      fillByText,
+		"function": fillBySchema,
+		"default":  fillByDefault,
+	}
+}
+
+// fillByDefault takes the defaults of the schema. Where there is any stage it is
+// the last one, named or not.
+func fillByDefault(_ context.Context, w *Work) error {
+	w.Filling.ApplyDefaults()
+	return nil
 }
 
 func examples() []calls.Example {

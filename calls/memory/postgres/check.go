@@ -12,12 +12,7 @@ import (
 func (s *Store) Check(ctx context.Context) error {
 	return s.db.ReadSnapshot(ctx, func(c *pgdb.Conn) error {
 		var users []user
-		err := c.QueryRows(ctx, "SELECT u.id, u.name, "+nextNumber+", u.folded FROM memory_user u ORDER BY u.id", nil, func(scan func(...any) error) error {
-			var u user
-			err := scan(&u.id, scanText{&u.name}, &u.n, &u.folded)
-			users = append(users, u)
-			return err
-		})
+		err := c.QueryRows(ctx, "SELECT u.id, u.name, "+nextNumber+", u.folded FROM memory_user u ORDER BY u.id", nil, packed.Collect(&users, func(u *user) []any { return []any{&u.id, scanText{&u.name}, &u.n, &u.folded} }))
 		for i := range users {
 			if err == nil {
 				err = users[i].checkIndex(ctx, c)

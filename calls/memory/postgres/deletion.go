@@ -111,12 +111,7 @@ func (x *deletion) scrubSnapshot(ctx context.Context, key int64) error {
 		return err
 	}
 	var left []memory.BaseMemory
-	err := x.conn.QueryRows(ctx, selectMemory+" JOIN memory_snapshot_ref r ON r.rid = m.rid WHERE r.snapshot = $1", []any{key}, func(scan func(...any) error) error {
-		var m memory.BaseMemory
-		err := scan(memoryColumns(new(int64), &m)...)
-		left = append(left, m)
-		return err
-	})
+	err := x.conn.QueryRows(ctx, selectMemory+" JOIN memory_snapshot_ref r ON r.rid = m.rid WHERE r.snapshot = $1", []any{key}, packed.Collect(&left, columnsOf))
 	if err != nil {
 		return err
 	}
@@ -131,12 +126,7 @@ func (x *deletion) scrubSnapshot(ctx context.Context, key int64) error {
 // scrubMetas rewrites the meta snapshots whose snapshots changed, or deletes them.
 func (x *deletion) scrubMetas(ctx context.Context) error {
 	var keys []int64
-	err := x.conn.QueryRows(ctx, "SELECT DISTINCT meta FROM memory_meta_ref WHERE snapshot = ANY($1) ORDER BY meta", []any{slices.Collect(maps.Keys(x.Touched))}, func(scan func(...any) error) error {
-		var key int64
-		err := scan(&key)
-		keys = append(keys, key)
-		return err
-	})
+	err := x.conn.QueryRows(ctx, "SELECT DISTINCT meta FROM memory_meta_ref WHERE snapshot = ANY($1) ORDER BY meta", []any{slices.Collect(maps.Keys(x.Touched))}, packed.Collect(&keys, packed.Column))
 	if err != nil {
 		return err
 	}
@@ -155,12 +145,7 @@ func (x *deletion) scrubMeta(ctx context.Context, key int64) error {
 		return err
 	}
 	var left []memory.MemorySnapshot
-	err := x.conn.QueryRows(ctx, "SELECT body FROM memory_snapshot JOIN memory_meta_ref ON snapshot = key WHERE meta = $1", []any{key}, func(scan func(...any) error) error {
-		var s memory.MemorySnapshot
-		err := scan(scanJSON(s.DecodeValue))
-		left = append(left, s)
-		return err
-	})
+	err := x.conn.QueryRows(ctx, "SELECT body FROM memory_snapshot JOIN memory_meta_ref ON snapshot = key WHERE meta = $1", []any{key}, packed.Collect(&left, bodyOf))
 	if err != nil {
 		return err
 	}

@@ -81,12 +81,7 @@ func claimSession(ctx context.Context, c *pgdb.Conn, claim *memory.Claim) (*memo
 // freshMemories returns the oldest memories of a session that no snapshot has.
 func freshMemories(ctx context.Context, c *pgdb.Conn, t packed.Token, after int64) (list []memory.BaseMemory, err error) {
 	err = c.QueryRows(ctx, selectMemory+` WHERE m.rid BETWEEN $1 AND $2 AND m.session = $3 AND NOT EXISTS (SELECT 1 FROM memory_snapshot_ref r WHERE r.rid = m.rid)
-		ORDER BY m.rid LIMIT $4`, []any{after, ridOf(t.User, lastSeq), t.Number, memory.MaxJob}, func(scan func(...any) error) error {
-		var m memory.BaseMemory
-		err := scan(memoryColumns(new(int64), &m)...)
-		list = append(list, m)
-		return err
-	})
+		ORDER BY m.rid LIMIT $4`, []any{after, ridOf(t.User, lastSeq), t.Number, memory.MaxJob}, packed.Collect(&list, columnsOf))
 	return list, err
 }
 
@@ -102,12 +97,7 @@ func claimCategory(ctx context.Context, c *pgdb.Conn, claim *memory.Claim) (*mem
 		return nil, err
 	}
 	err = c.QueryRows(ctx, `SELECT body FROM memory_snapshot s WHERE owner = $1 AND category = $2 AND NOT EXISTS (SELECT 1 FROM memory_meta_ref WHERE snapshot = s.key)
-		ORDER BY number LIMIT $3`, []any{t.User, t.Category, memory.MaxJob}, func(scan func(...any) error) error {
-		var x memory.MemorySnapshot
-		err := scan(scanJSON(x.DecodeValue))
-		job.Snapshots = append(job.Snapshots, x)
-		return err
-	})
+		ORDER BY number LIMIT $3`, []any{t.User, t.Category, memory.MaxJob}, packed.Collect(&job.Snapshots, bodyOf))
 	if err != nil || len(job.Snapshots) == 0 {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func (s *Store) LoadMemory(ctx context.Context, id string) (m *memory.BaseMemory
 	}
 	err = s.db.Read(ctx, func(c *pgdb.Conn) error {
 		var x memory.BaseMemory
-		found, err := c.QueryRow(ctx, selectMemory+" WHERE m.id = $1", []any{u[:]}, memoryColumns(new(int64), &x)...)
+		found, err := c.QueryRow(ctx, selectMemory+" WHERE m.id = $1", []any{u[:]}, columnsOf(&x)...)
 		m = nil
 		if found {
 			m = &x
@@ -38,12 +38,7 @@ func (s *Store) History(ctx context.Context, id string) (list []memory.BaseMemor
 	}
 	err = s.db.Read(ctx, func(c *pgdb.Conn) error {
 		list = nil
-		return c.QueryRows(ctx, "SELECT body FROM memory_old JOIN memory USING (rid) WHERE id = $1 ORDER BY key", []any{u[:]}, func(scan func(...any) error) error {
-			var m memory.BaseMemory
-			err := scan(scanJSON(m.DecodeValue))
-			list = append(list, m)
-			return err
-		})
+		return c.QueryRows(ctx, "SELECT body FROM memory_old JOIN memory USING (rid) WHERE id = $1 ORDER BY key", []any{u[:]}, packed.Collect(&list, func(m *memory.BaseMemory) []any { return []any{scanJSON(m.DecodeValue)} }))
 	})
 	return list, err
 }
@@ -163,12 +158,7 @@ func (s *Store) userNames(ctx context.Context, users memory.Users) (names []stri
 	}
 	err = s.db.Read(ctx, func(c *pgdb.Conn) error {
 		names = nil
-		return c.QueryRows(ctx, "SELECT name FROM memory_user", nil, func(scan func(...any) error) error {
-			var name string
-			err := scan(scanText{&name})
-			names = append(names, name)
-			return err
-		})
+		return c.QueryRows(ctx, "SELECT name FROM memory_user", nil, packed.Collect(&names, textColumn))
 	})
 	slices.Sort(names)
 	return names, err

@@ -9,6 +9,15 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
+// columnsOf returns the targets of selectMemory without the rid.
+func columnsOf(m *memory.BaseMemory) []any { return memoryColumns(new(int64), m) }
+
+// bodyOf returns the target of the body of a snapshot.
+func bodyOf(s *memory.MemorySnapshot) []any { return []any{scanJSON(s.DecodeValue)} }
+
+// textColumn returns the target of the only column of a row.
+func textColumn(text *string) []any { return []any{scanText{text}} }
+
 const selectMemory = `SELECT m.rid, m.id, u.name, s.name, m.time, m.content, m.other, m.extra FROM memory m
 	JOIN memory_user u ON u.id = m.rid >> 32 JOIN memory_session s ON s.owner = m.rid >> 32 AND s.number = m.session`
 

@@ -168,12 +168,7 @@ func saveSnapshot(ctx context.Context, c *pgdb.Conn, u *user, s memory.MemorySna
 // again.
 func unlinkMemories(ctx context.Context, c *pgdb.Conn, u *user, key int64) error {
 	var rids []int64
-	err := c.QueryRows(ctx, "DELETE FROM memory_snapshot_ref WHERE snapshot = $1 RETURNING rid", []any{key}, func(scan func(...any) error) error {
-		var rid int64
-		err := scan(&rid)
-		rids = append(rids, rid)
-		return err
-	})
+	err := c.QueryRows(ctx, "DELETE FROM memory_snapshot_ref WHERE snapshot = $1 RETURNING rid", []any{key}, packed.Collect(&rids, packed.Column))
 	if err != nil {
 		return err
 	}

@@ -111,12 +111,7 @@ func readEntries(ctx context.Context, c *pgdb.Conn, user, from, until int64) ([]
 }
 
 func (r reader) Speakers(ctx context.Context, from int) (names []string, err error) {
-	err = r.conn.QueryRows(ctx, "SELECT name FROM memory_speaker WHERE owner = $1 AND number >= $2 ORDER BY number", []any{r.user, from}, func(scan func(...any) error) error {
-		var name string
-		err := scan(scanText{&name})
-		names = append(names, name)
-		return err
-	})
+	err = r.conn.QueryRows(ctx, "SELECT name FROM memory_speaker WHERE owner = $1 AND number >= $2 ORDER BY number", []any{r.user, from}, packed.Collect(&names, textColumn))
 	return names, err
 }
 

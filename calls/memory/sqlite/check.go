@@ -17,12 +17,7 @@ func (s *Store) Check(ctx context.Context) error {
 			return err
 		}
 		var users []user
-		err := c.QueryRows("SELECT id, name, "+nextNumber+", folded FROM user", nil, func(scan func(...any) error) error {
-			var u user
-			err := scan(&u.id, &u.name, &u.n, &u.folded)
-			users = append(users, u)
-			return err
-		})
+		err := c.QueryRows("SELECT id, name, "+nextNumber+", folded FROM user", nil, packed.Collect(&users, func(u *user) []any { return []any{&u.id, &u.name, &u.n, &u.folded} }))
 		for i := range users {
 			if err == nil {
 				err = users[i].checkIndex(ctx, c)

@@ -123,12 +123,7 @@ func (x *deletion) scrubSnapshot(key int64) error {
 		return err
 	}
 	var left []memory.BaseMemory
-	err := x.conn.QueryRows(selectMemory+" JOIN snapshot_ref r ON r.rid = m.rid WHERE r.snapshot = ?", []any{key}, func(scan func(...any) error) error {
-		var m memory.BaseMemory
-		err := scan(packed.Columns(&m)...)
-		left = append(left, m)
-		return err
-	})
+	err := x.conn.QueryRows(selectMemory+" JOIN snapshot_ref r ON r.rid = m.rid WHERE r.snapshot = ?", []any{key}, packed.Collect(&left, packed.Columns))
 	if err != nil {
 		return err
 	}

@@ -80,12 +80,7 @@ func claimSession(c *sqlitefile.Conn, claim *memory.Claim) (*memory.Job, error) 
 func freshMemories(c *sqlitefile.Conn, t packed.Token, after int64) (list []memory.BaseMemory, err error) {
 	u := user{id: t.User}
 	err = c.QueryRows(selectMemory+` WHERE m.rid BETWEEN ? AND ? AND m.session = ? AND NOT EXISTS (SELECT 1 FROM snapshot_ref r WHERE r.rid = m.rid)
-		ORDER BY m.rid LIMIT ?`, []any{after, u.rid(0) | math.MaxUint32, t.Number, memory.MaxJob}, func(scan func(...any) error) error {
-		var m memory.BaseMemory
-		err := scan(packed.Columns(&m)...)
-		list = append(list, m)
-		return err
-	})
+		ORDER BY m.rid LIMIT ?`, []any{after, u.rid(0) | math.MaxUint32, t.Number, memory.MaxJob}, packed.Collect(&list, packed.Columns))
 	return list, err
 }
 

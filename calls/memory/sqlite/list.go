@@ -159,12 +159,7 @@ func (s *Store) userNames(ctx context.Context, users memory.Users) (names []stri
 		return []string{name}, nil
 	}
 	err = s.db.Read(ctx, func(c *sqlitefile.Conn) error {
-		return c.QueryRows("SELECT name FROM user", nil, func(scan func(...any) error) error {
-			var name string
-			err := scan(&name)
-			names = append(names, name)
-			return err
-		})
+		return c.QueryRows("SELECT name FROM user", nil, packed.Collect(&names, packed.Column))
 	})
 	slices.SortFunc(names, strings.Compare)
 	return names, err

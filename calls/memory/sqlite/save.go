@@ -120,12 +120,7 @@ func (b *batch) saveOne(p *packed.Row) (memory.Saved, error) {
 // findDuplicate returns the id of an equal memory, or "".
 func (b *batch) findDuplicate(p *packed.Row) (id string, err error) {
 	var rids []int64
-	err = b.conn.QueryRows("SELECT rid FROM memory WHERE hash = ? ORDER BY rid", []any{p.Hash}, func(scan func(...any) error) error {
-		var rid int64
-		err := scan(&rid)
-		rids = append(rids, rid)
-		return err
-	})
+	err = b.conn.QueryRows("SELECT rid FROM memory WHERE hash = ? ORDER BY rid", []any{p.Hash}, packed.Collect(&rids, packed.Column))
 	for _, rid := range rids {
 		m, err := loadMemory(b.conn, rid)
 		if err != nil {

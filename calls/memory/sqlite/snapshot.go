@@ -166,12 +166,7 @@ func linkMemory(c *sqlitefile.Conn, u *user, key int64, id []byte) error {
 // again.
 func unlinkMemories(c *sqlitefile.Conn, u *user, key int64) error {
 	var rids []int64
-	err := c.QueryRows("SELECT rid FROM snapshot_ref WHERE snapshot = ?", []any{key}, func(scan func(...any) error) error {
-		var rid int64
-		err := scan(&rid)
-		rids = append(rids, rid)
-		return err
-	})
+	err := c.QueryRows("SELECT rid FROM snapshot_ref WHERE snapshot = ?", []any{key}, packed.Collect(&rids, packed.Column))
 	if err != nil {
 		return err
 	}

@@ -70,12 +70,7 @@ func readEntries(c *sqlitefile.Conn, user, from, until int64) ([]rank.Entry, err
 }
 
 func (r reader) Speakers(_ context.Context, from int) (names []string, err error) {
-	err = r.conn.QueryRows("SELECT name FROM speaker WHERE user = ? AND number >= ? ORDER BY number", []any{r.user, from}, func(scan func(...any) error) error {
-		var name string
-		err := scan(&name)
-		names = append(names, name)
-		return err
-	})
+	err = r.conn.QueryRows("SELECT name FROM speaker WHERE user = ? AND number >= ? ORDER BY number", []any{r.user, from}, packed.Collect(&names, packed.Column))
 	return names, err
 }
 

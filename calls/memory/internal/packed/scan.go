@@ -60,3 +60,17 @@ func (s ScanJSON) Scan(src any) error {
 	}
 	return err
 }
+
+// Collect returns what adds each row of a query to a list; targets returns where the columns of a
+// row go, as [Column] does for the only one.
+func Collect[T any](list *[]T, targets func(row *T) []any) func(scan func(...any) error) error {
+	return func(scan func(...any) error) error {
+		var row T
+		err := scan(targets(&row)...)
+		*list = append(*list, row)
+		return err
+	}
+}
+
+// Column returns the target of the only column of a row.
+func Column[T any](row *T) []any { return []any{row} }
