@@ -8,35 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
-
-	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
-
-// builtins holds everything that has a name in the language. They are built at
-// their first use and never changed; a variable with an initializer could not
-// hold them, for their functions look into them again.
-var builtins struct {
-	once               sync.Once
-	filters, tests     map[string]*Def
-	strs, lists, dicts map[string]*Def
-	globals            map[string]pyvalue.Val
-}
-
-func buildTables() {
-	builtins.filters, builtins.tests = newFilterTable(), newTestTable()
-	builtins.strs, builtins.lists = newStrTable(), newListTable()
-	builtins.dicts = newDictTable()
-	builtins.globals = newGlobalTable()
-}
-
-func filterTable() map[string]*Def        { builtins.once.Do(buildTables); return builtins.filters }
-func testTable() map[string]*Def          { builtins.once.Do(buildTables); return builtins.tests }
-func strTable() map[string]*Def           { builtins.once.Do(buildTables); return builtins.strs }
-func listTable() map[string]*Def          { builtins.once.Do(buildTables); return builtins.lists }
-func dictTable() map[string]*Def          { builtins.once.Do(buildTables); return builtins.dicts }
-func globalTable() map[string]pyvalue.Val { builtins.once.Do(buildTables); return builtins.globals }
 
 // FindFilter returns the filter of that name; ok is false where there is none.
 func FindFilter(name string) (def *Def, ok bool) {
@@ -46,7 +18,7 @@ func FindFilter(name string) (def *Def, ok bool) {
 
 // FindTest returns the test of that name; ok is false where there is none.
 func FindTest(name string) (def *Def, ok bool) {
-	def, ok = testTable()[name]
+	def, ok = testTable[name]
 	return def, ok
 }
 
@@ -54,50 +26,7 @@ func FindTest(name string) (def *Def, ok bool) {
 func FilterNames() []string { return slices.Sorted(maps.Keys(filterTable())) }
 
 // TestNames returns the names of the tests, sorted.
-func TestNames() []string { return slices.Sorted(maps.Keys(testTable())) }
-
-// unsupported is what Jinja2 and Python have and no prompt needs, by kind and name,
-// with what to write instead. Using it is an error when a template is parsed.
-var unsupported = map[string]map[string]string{
-	"filter": {
-		"attr": "write x.name or x['name']", "center": "write '%20s' | format(x)", "filesizeformat": "write '%.1f MB' | format(x / 1000000)",
-		"forceescape": "write x | e", "pprint": "write x | tojson(indent=2)", "random": "choose by a value: list[n]",
-		"striptags": "clean the text before the prompt", "urlize": "give the text with its links", "wordwrap": "models need no line breaks; see truncate and indent",
-		"xmlattr": "write name=\"{{ x | e }}\"",
-	},
-	"test": {
-		"callable": "", "escaped": "", "filter": "", "sameas": "write ==", "test": "",
-	},
-	"tag": {
-		"autoescape": "escape where it is needed: {{ x | e }}", "block": "a template is not inherited: write the text in place, or use {% macro %}",
-		"debug": "", "do": "write {% set x = ... %}", "print": "write {{ x }}", "trans": "",
-	},
-	"method": {
-		"casefold": "write .lower()", "center": "write '%20s' % x", "decode": "", "encode": "texts are characters, not bytes",
-		"expandtabs": "write .replace('\\t', '    ')", "format_map": "write .format(name=value)", "fromkeys": "write the dict", "isascii": "",
-		"isdecimal": "write .isdigit()", "isidentifier": "", "isnumeric": "write .isdigit()", "isprintable": "", "istitle": "",
-		"ljust": "write '%-20s' % x", "maketrans": "write .replace(old, new)", "mro": "", "rindex": "write .rfind(x)", "rjust": "write '%20s' % x",
-		"swapcase": "", "translate": "write .replace(old, new)", "zfill": "write '%05d' % x", "changed": "compare with loop.previtem",
-	},
-	"function": {
-		"cycler": "use loop.cycle('a', 'b')", "joiner": "use {% if not loop.first %}, {% endif %} or | join", "lipsum": "templates make nothing up",
-		"varargs": "name the parameters of the macro", "kwargs": "name the parameters of the macro", "self": "a template has no blocks",
-	},
-}
-
-// Remedy returns what to write instead of a name that Jinja2 or Python has and templates do not,
-// "" where there is nothing; ok is false for any other name. kind is filter, test, tag, method or
-// function.
-func Remedy(kind, name string) (text string, ok bool) {
-	text, ok = unsupported[kind][name]
-	return text, ok
-}
-
-// KindText returns what a name in a template names.
-func KindText(kind string) wording.Text {
-	chinese := map[string]string{"filter": "过滤器", "test": "测试", "tag": "标签", "method": "方法"}
-	return wording.Text{En: kind, Zh: chinese[kind]}
-}
+func TestNames() []string { return slices.Sorted(maps.Keys(testTable)) }
 
 // Builtin is a filter or a test of the language, for people.
 type Builtin struct {
@@ -121,7 +50,7 @@ func (b Builtin) String() string {
 func Filters() []Builtin { return builtinList(filterTable(), filterDocs()) }
 
 // Tests lists the tests, by name.
-func Tests() []Builtin { return builtinList(testTable(), testDocs()) }
+func Tests() []Builtin { return builtinList(testTable, testDocs()) }
 
 func builtinList(table map[string]*Def, docs map[string]builtinDoc) (list []Builtin) {
 	for _, name := range slices.Sorted(maps.Keys(table)) {

@@ -2,49 +2,10 @@ package builtins
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
-	"github.com/callnode/scheduler/llm/value/wording"
 )
-
-func listFilters() map[string]*Def {
-	order := []string{"case_sensitive", "attribute"}
-	t := map[string]*Def{
-		"first":      {fn: filterFirst},
-		"last":       {fn: filterLast},
-		"list":       {fn: filterList},
-		"reverse":    {fn: filterReverse},
-		"items":      {lax: true, fn: filterItems},
-		"join":       {params: []string{"d", "attribute"}, fn: filterJoin},
-		"sum":        {params: []string{"attribute", "start"}, fn: filterSum},
-		"sort":       {params: []string{"reverse", "case_sensitive", "attribute"}, fn: filterSort},
-		"dictsort":   {params: []string{"case_sensitive", "by", "reverse"}, fn: filterDictSort},
-		"unique":     {params: order, fn: filterUnique},
-		"min":        {params: order, fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) { return findExtreme(m, c, -1) }},
-		"max":        {params: order, fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) { return findExtreme(m, c, 1) }},
-		"groupby":    {params: []string{"attribute", "default", "case_sensitive"}, need: 1, fn: filterGroupBy},
-		"batch":      {params: []string{"linecount", "fill_with"}, need: 1, fn: filterBatch},
-		"slice":      {params: []string{"slices", "fill_with"}, need: 1, fn: filterSlice},
-		"map":        {rest: true, fn: filterMap},
-		"select":     {rest: true, fn: selectFilter(true, false)},
-		"reject":     {rest: true, fn: selectFilter(false, false)},
-		"selectattr": {rest: true, fn: selectFilter(true, true)},
-		"rejectattr": {rest: true, fn: selectFilter(false, true)},
-	}
-	return t
-}
-
-// newGenerator returns the result of a filter that Python computes when it is walked.
-func newGenerator(name string, run func() ([]pyvalue.Val, error)) (pyvalue.Val, error) {
-	return pyvalue.OfPython(&pyvalue.Generator{Name: name, Run: run}), nil
-}
-
-func noElement(m *pyvalue.Run, what string) pyvalue.Val {
-	return m.Undefined(&pyvalue.UndefinedValue{Class: fault.Undefined, Format: "the list is empty: it has no %s element", Args: []any{wording.Of(what)}, Off: m.Here})
-}
 
 func filterFirst(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	if e := pyvalue.ListElements(c.in); e.Len() > 0 {
@@ -108,73 +69,6 @@ func filterItems(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	}
 	in := c.in
 	return newGenerator("items", func() ([]pyvalue.Val, error) { return m.ViewItems(&pyvalue.DictView{Of: in, Kind: 'i'}) })
-}
-
-// getter is the attribute= of a filter: a.b.0, or a number.
-type getter struct {
-	parts    []pyvalue.Val
-	name     string
-	fallback pyvalue.Val
-}
-
-func newGetter(attribute, fallback pyvalue.Val) (*getter, error) {
-	if attribute.IsAbsent() || attribute.IsNone() {
-		return nil, nil
-	}
-	g := &getter{fallback: fallback}
-	s, ok := attribute.AsString()
-	if !ok {
-		if _, err := pyvalue.AsInt(attribute); err != nil {
-			return nil, err
-		}
-		g.parts, g.name = []pyvalue.Val{attribute}, pyvalue.Text(attribute.V)
-		return g, nil
-	}
-	g.name = s
-	for part := range strings.SplitSeq(s, ".") {
-		if n, err := strconv.Atoi(part); err == nil && n >= 0 {
-			g.parts = append(g.parts, pyvalue.OfInt(n))
-		} else {
-			g.parts = append(g.parts, pyvalue.OfStr(part))
-		}
-	}
-	return g, nil
-}
-
-func (g *getter) memberOf(m *pyvalue.Run, item pyvalue.Val) (pyvalue.Val, error) {
-	if g == nil {
-		return item, nil
-	}
-	for _, part := range g.parts {
-		if err := item.CheckDefined(); err != nil {
-			return pyvalue.None, err
-		}
-		v, ok, err := GetItem(item, part)
-		if err == nil && !ok {
-			if s, isStr := part.AsString(); isStr {
-				v, ok, err = GetAttribute(m, item, s)
-			}
-		}
-		if err != nil {
-			return pyvalue.None, err
-		}
-		if !ok {
-			if !g.fallback.IsAbsent() && !g.fallback.IsNone() {
-				return g.fallback, nil
-			}
-			return m.Undefined(pyvalue.MissingMember(item, g.name, pyvalue.LastName(pyvalue.ItemPath("", part)), m.Here)), nil
-		}
-		item = v
-	}
-	return item, nil
-}
-
-// foldCase makes strings compare without case.
-func foldCase(v pyvalue.Val, sensitive bool) pyvalue.Val {
-	if s, ok := v.AsString(); ok && !sensitive {
-		return pyvalue.OfStr(strings.ToLower(s))
-	}
-	return v
 }
 
 func filterJoin(m *pyvalue.Run, c *call) (pyvalue.Val, error) {

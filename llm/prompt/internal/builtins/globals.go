@@ -7,14 +7,12 @@ import (
 
 // FindGlobal returns a built-in function of templates.
 func FindGlobal(name string) (pyvalue.Val, bool) {
-	v, ok := globalTable()[name]
+	v, ok := globals[name]
 	return v, ok
 }
 
-func newGlobalTable() map[string]pyvalue.Val {
-	return map[string]pyvalue.Val{
-		"range": pyvalue.OfFunc("range", makeRange), "dict": pyvalue.OfFunc("dict", makeDict), "namespace": pyvalue.OfFunc("namespace", makeNamespace),
-	}
+var globals = map[string]pyvalue.Val{
+	"range": pyvalue.OfFunc("range", makeRange), "dict": pyvalue.OfFunc("dict", makeDict), "namespace": pyvalue.OfFunc("namespace", makeNamespace),
 }
 
 func makeRange(_ *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {

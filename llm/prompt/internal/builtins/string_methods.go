@@ -12,17 +12,24 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
+// The methods by their names.
+var (
+	strMethods  = newStrTable()
+	listMethods = newListTable()
+	dictMethods = newDictTable()
+)
+
 // methodsOf returns the methods of a value: those of Python's str, list, tuple and
 // dict that prompts use and that change nothing.
 func methodsOf(o pyvalue.Val) map[string]*Def {
 	if o.IsDict() {
-		return dictTable()
+		return dictMethods
 	}
 	if pyvalue.IsSequence(o) {
-		return listTable()
+		return listMethods
 	}
 	if _, ok := o.AsString(); ok {
-		return strTable()
+		return strMethods
 	}
 	return nil
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// newTestTable is Jinja2's tests.
+// testTable is Jinja2's tests by their names.
+var testTable = newTestTable()
+
 func newTestTable() map[string]*Def {
 	t := map[string]*Def{
 		"defined":   kindTest(func(v pyvalue.Val) bool { return v.AsUndefined() == nil }),

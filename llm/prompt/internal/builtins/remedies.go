@@ -1,0 +1,48 @@
+package builtins
+
+import (
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// unsupported is what Jinja2 and Python have and no prompt needs, by kind and name,
+// with what to write instead. Using it is an error when a template is parsed.
+var unsupported = map[string]map[string]string{
+	"filter": {
+		"attr": "write x.name or x['name']", "center": "write '%20s' | format(x)", "filesizeformat": "write '%.1f MB' | format(x / 1000000)",
+		"forceescape": "write x | e", "pprint": "write x | tojson(indent=2)", "random": "choose by a value: list[n]",
+		"striptags": "clean the text before the prompt", "urlize": "give the text with its links", "wordwrap": "models need no line breaks; see truncate and indent",
+		"xmlattr": "write name=\"{{ x | e }}\"",
+	},
+	"test": {
+		"callable": "", "escaped": "", "filter": "", "sameas": "write ==", "test": "",
+	},
+	"tag": {
+		"autoescape": "escape where it is needed: {{ x | e }}", "block": "a template is not inherited: write the text in place, or use {% macro %}",
+		"debug": "", "do": "write {% set x = ... %}", "print": "write {{ x }}", "trans": "",
+	},
+	"method": {
+		"casefold": "write .lower()", "center": "write '%20s' % x", "decode": "", "encode": "texts are characters, not bytes",
+		"expandtabs": "write .replace('\\t', '    ')", "format_map": "write .format(name=value)", "fromkeys": "write the dict", "isascii": "",
+		"isdecimal": "write .isdigit()", "isidentifier": "", "isnumeric": "write .isdigit()", "isprintable": "", "istitle": "",
+		"ljust": "write '%-20s' % x", "maketrans": "write .replace(old, new)", "mro": "", "rindex": "write .rfind(x)", "rjust": "write '%20s' % x",
+		"swapcase": "", "translate": "write .replace(old, new)", "zfill": "write '%05d' % x", "changed": "compare with loop.previtem",
+	},
+	"function": {
+		"cycler": "use loop.cycle('a', 'b')", "joiner": "use {% if not loop.first %}, {% endif %} or | join", "lipsum": "templates make nothing up",
+		"varargs": "name the parameters of the macro", "kwargs": "name the parameters of the macro", "self": "a template has no blocks",
+	},
+}
+
+// Remedy returns what to write instead of a name that Jinja2 or Python has and templates do not,
+// "" where there is nothing; ok is false for any other name. kind is filter, test, tag, method or
+// function.
+func Remedy(kind, name string) (text string, ok bool) {
+	text, ok = unsupported[kind][name]
+	return text, ok
+}
+
+// KindText returns what a name in a template names.
+func KindText(kind string) wording.Text {
+	chinese := map[string]string{"filter": "过滤器", "test": "测试", "tag": "标签", "method": "方法"}
+	return wording.Text{En: kind, Zh: chinese[kind]}
+}
