@@ -73,3 +73,14 @@ func (d *deadline) stop() {
 	d.idle.Stop()
 	d.cancel(nil)
 }
+
+// clockDifference is how far two clocks of one machine are apart.
+const clockDifference = 100 * time.Millisecond
+
+// AwaitDeadline waits for the deadline of a context that is about to pass: the other side
+// of a connection has the same deadline, and may be first to see it.
+func AwaitDeadline(ctx context.Context) {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < clockDifference {
+		<-ctx.Done()
+	}
+}

@@ -160,3 +160,31 @@ func (e permanentError) Unwrap() error { return e.err }
 
 // isPermanent reports whether starting again cannot help.
 func isPermanent(err error) bool { return errors.As(err, new(permanentError)) }
+
+// requestCounter counts the requests that an instance answers. It is safe for concurrent
+// use.
+type requestCounter struct {
+	mu      sync.Mutex // guards all below
+	started int64
+	running int
+}
+
+func (c *requestCounter) start() (started int64, running int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.started++
+	c.running++
+	return c.started, c.running
+}
+
+func (c *requestCounter) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running--
+}
+
+func (c *requestCounter) count() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.started
+}

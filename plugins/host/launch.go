@@ -179,36 +179,3 @@ func (l *programLauncher) requestDescription(ctx context.Context, instance *Inst
 	}
 	return d, nil
 }
-
-// clockDifference is how far two clocks of one machine are apart.
-const clockDifference = 100 * time.Millisecond
-
-// AwaitDeadline waits for the deadline of a context that is about to pass: the other side
-// of a connection has the same deadline, and may be first to see it.
-func AwaitDeadline(ctx context.Context) {
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < clockDifference {
-		<-ctx.Done()
-	}
-}
-
-// Single returns a host of the one plugin in a folder, trusted for as long as the host
-// lives. The plugin is started once, to describe itself.
-func Single(ctx context.Context, dir string, opts Options) (*Host, error) {
-	m, err := manifest.Read(dir)
-	if err != nil {
-		return nil, err
-	}
-	h := newHost(opts, manifest.Find(nil, []string{dir}))
-	dir = h.catalog.Dir(m.Name)
-	instance, err := (&programLauncher{host: h, name: m.Name, dir: dir}).launch(ctx)
-	if err != nil {
-		if left := h.Close(); left != nil {
-			err = wording.Errorf("%w; %w", err, left)
-		}
-		return nil, calls.Errorf(calls.Plugin, "plugin %s: %w", m.Name, err)
-	}
-	instance.Stop(h.opts.GracePeriod)
-	h.lock.Put(*instance.entry)
-	h.addLocked(instance.entry, &programLauncher{host: h, name: m.Name, dir: dir, trusted: instance.entry}, m.Limits)
-	return h, nil
-}

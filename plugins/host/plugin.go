@@ -14,7 +14,8 @@ import (
 // restarts of that. [Host.addLocked] makes it; it lives until it is untrusted, trusted
 // again, or its host is closed. It is safe for concurrent use.
 type plugin struct {
-	host     *Host
+	opts     Options // of its host
+	catalog  *manifest.Catalog
 	entry    *manifest.Entry
 	limits   manifest.Limits // the manifest's
 	launcher launcher
@@ -80,7 +81,7 @@ func (p *plugin) findOrStart() (instance *Instance, wait <-chan struct{}, err er
 	if p.starting == nil {
 		if p.isExhaustedLocked() {
 			return nil, nil, wording.Errorf("it failed %d times in a row and is not started again for %s; the last time: %w",
-				p.failures, p.host.opts.Cooldown, p.failure)
+				p.failures, p.opts.Cooldown, p.failure)
 		}
 		p.startLocked()
 	}
@@ -101,7 +102,7 @@ func (p *plugin) permanentFailure() error {
 // isExhaustedLocked reports whether the plugin failed too often; after the cooldown it
 // gets one more chance.
 func (p *plugin) isExhaustedLocked() bool {
-	return p.failures > p.limits.Restarts && time.Since(p.failedAt) < p.host.opts.Cooldown
+	return p.failures > p.limits.Restarts && time.Since(p.failedAt) < p.opts.Cooldown
 }
 
 // startLocked starts an instance in the background: a request that waits for it may end.
@@ -110,7 +111,7 @@ func (p *plugin) startLocked() {
 	p.starting, p.cancelStart = make(chan struct{}), cancel
 	pause := time.Duration(0)
 	if p.failures > 0 {
-		first := p.host.opts.Backoff
+		first := p.opts.Backoff
 		pause = max(first, min(first<<min(p.failures-1, 16), maxBackoff))
 	}
 	p.stops.Go(func() {
@@ -122,7 +123,7 @@ func (p *plugin) startLocked() {
 		case err != nil:
 			p.recordFailureLocked(err)
 		case p.closed:
-			p.stops.Go(func() { instance.Stop(p.host.opts.GracePeriod) })
+			p.stops.Go(func() { instance.Stop(p.opts.GracePeriod) })
 		default:
 			p.current, p.failure = instance, nil
 		}
@@ -226,7 +227,7 @@ func (p *plugin) close() {
 	}
 	if instance := p.current; instance != nil {
 		p.current = nil
-		p.stops.Go(func() { instance.Stop(p.host.opts.GracePeriod) })
+		p.stops.Go(func() { instance.Stop(p.opts.GracePeriod) })
 	}
 	p.mu.Unlock()
 	p.stops.Wait()
@@ -244,7 +245,7 @@ func (p *plugin) errorf(kind calls.Kind, what wording.Text, format string, args 
 // faultf returns an error that the plugin itself caused, with the way to look for it.
 func (p *plugin) faultf(what wording.Text, format string, args ...any) *calls.Error {
 	err := p.errorf(calls.Plugin, what, format, args...)
-	if dir := p.host.catalog.Dir(p.entry.Name); dir != "" { // else it runs inside this process
+	if dir := p.catalog.Dir(p.entry.Name); dir != "" { // else it runs inside this process
 		return err.WithHint("look for the fault in the plugin: scheduler plugins verify --log %q", dir)
 	}
 	return err

@@ -25,7 +25,7 @@ func (p *Probe) Entry() *manifest.Entry { return p.plugin.entry }
 func (p *Probe) Limits() manifest.Limits { return p.plugin.limits }
 
 // Options returns the options of the host, with their defaults.
-func (p *Probe) Options() Options { return p.plugin.host.opts }
+func (p *Probe) Options() Options { return p.plugin.opts }
 
 // Instance returns the running instance, and starts one where there is none.
 func (p *Probe) Instance(ctx context.Context) (*Instance, error) {

@@ -1,38 +1,8 @@
 package host
 
 import (
-	"sync"
-
 	"github.com/callnode/scheduler/llm/value/wording"
 )
-
-// requestCounter counts the requests that an instance answers. It is safe for concurrent
-// use.
-type requestCounter struct {
-	mu      sync.Mutex // guards all below
-	started int64
-	running int
-}
-
-func (c *requestCounter) start() (started int64, running int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.started++
-	c.running++
-	return c.started, c.running
-}
-
-func (c *requestCounter) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.running--
-}
-
-func (c *requestCounter) count() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.started
-}
 
 // request is one that an instance answers, beside those of other steps. [plugin.acquireForRequest]
 // makes it; release ends it.

@@ -1,17 +1,17 @@
 package process
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"os"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
-	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/proto"
 )
 
@@ -21,21 +21,16 @@ import (
 func explainExec(program string, err error) wording.Text {
 	is := func(errno syscall.Errno) bool { return errors.Is(err, errno) || err.Error() == errno.Error() }
 	interpreter, _, script := readShebang(program)
+	_, missing := os.Lstat(program)
 	switch {
 	case is(syscall.ENOENT) && script:
 		return wording.Say("its interpreter %q, from its first line, does not exist (install it, or name another)", interpreter)
-	case is(syscall.ENOENT) && exists(program):
+	case is(syscall.ENOENT) && missing == nil:
 		return wording.Say("its dynamic loader does not exist here (build it for this system, or without dynamic libraries)")
 	case is(syscall.ENOEXEC):
 		return wording.Say("it is not a program for %s/%s (build it for that, or begin a script with #! and its interpreter)", runtime.GOOS, runtime.GOARCH)
 	}
 	return wording.OfError(err)
-}
-
-// exists reports whether there is a file of that name.
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // supportedVersion is the version of the protocol in a handshake line.
@@ -54,31 +49,35 @@ func parseHandshake(line string) []string {
 // isKillStatus reports whether a process ended by SIGKILL.
 func isKillStatus(status string) bool { return strings.HasPrefix(status, "signal: killed") }
 
-// firstLine returns what the first line of a script has behind #!, and whether the program is a
-// script.
-func firstLine(program string) (words string, script bool) {
-	f, err := calls.OpenFile(program)
-	if err != nil {
-		return "", false
+// startFailure explains why a process did not become a plugin. err is the library's.
+func (r *runner) startFailure(err error, timeout time.Duration) error {
+	line := r.firstLine()
+	status := r.status()
+	r.mu.Lock()
+	silent, pid := r.silent, r.pid
+	if silent && r.failure != nil { // else it took too long
+		err = r.failure
 	}
-	defer f.Close()
-	start, _ := io.ReadAll(io.LimitReader(f, 256)) // the system does not read more either
-	line, _, _ := bytes.Cut(start, []byte("\n"))
-	rest, script := bytes.CutPrefix(line, []byte("#!"))
-	if !script {
-		return "", false
+	if r.killed && isKillStatus(status) {
+		status = "" // it did not end by itself
 	}
-	return string(rest), true
-}
-
-// readShebang returns the interpreter that the first line of a script names, and what is behind it,
-// which is one argument; script is false for other programs.
-func readShebang(program string) (interpreter, option string, script bool) {
-	words, script := firstLine(program)
-	// Only the first space or tab ends the name: a carriage return is part of it.
-	interpreter = strings.TrimLeft(words, " \t")
-	if end := strings.IndexAny(interpreter, " \t"); end >= 0 {
-		interpreter, option = interpreter[:end], strings.Trim(interpreter[end:], " \t")
+	r.mu.Unlock()
+	fields := parseHandshake(line)
+	switch {
+	case pid == 0:
+		return wording.Errorf("the program %s cannot be started: %s", r.config.Path, explainExec(r.config.Path, err))
+	case line != "" && fields == nil:
+		return wording.Errorf("it printed %q to standard output instead of the handshake line (print nothing else there)", value.Truncate(manifest.Printable(line), 200))
+	case len(fields) > 1 && fields[1] != supportedVersion:
+		return wording.Errorf("it speaks version %s of the protocol, this program version %s (rebuild one of them)", value.Truncate(manifest.Printable(fields[1]), 20), supportedVersion)
+	case line == "" && status != "":
+		return wording.Errorf("it ended before the handshake: %s", status)
+	case line == "" && silent:
+		return wording.Errorf("it closed standard output before the handshake line")
+	case line == "":
+		return wording.Errorf("it did not print the handshake line within %s", timeout)
+	case status != "":
+		return wording.Errorf("it ended after the handshake: %s", status)
 	}
-	return interpreter, option, script
+	return err
 }

@@ -11,7 +11,6 @@ package process
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"os/exec"
 	"runtime"
@@ -24,39 +23,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
-	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/proto"
 )
-
-// Config is what to start and how.
-type Config struct {
-	Manifest *manifest.Manifest
-	// Dir is the plugin's folder, the program's working directory; Path the path of its
-	// command.
-	Dir, Path string
-	// Program is the file that is started in the place of Path; nil where that is an
-	// interpreter. It must stay open until Start returns.
-	Program *Program
-	// Mirror has the script that is started, and the files beside it, in the place of those in
-	// Dir; nil for none. It is removed when the process has ended, or is not started.
-	Mirror *Mirror
-	// Sockets is the folder of the host's sockets (see [SocketDir]).
-	Sockets string
-	// Log takes what the program writes.
-	Log *slog.Logger
-	// Spawner starts the process; one serves all plugins of a host.
-	Spawner *Spawner
-	// Reaper starts the program through the reaper, where the system has that; else its
-	// process group is ended.
-	Reaper bool
-	// AutoMTLS encrypts the connection.
-	AutoMTLS bool
-	// Check returns an error where the program must not be started. It is called when
-	// everything else is ready, as late as possible.
-	Check func() error
-}
 
 // Process is a program that was started and connected to. [Start] makes it, [Process.Stop]
 // ends it. It is safe for concurrent use.
@@ -71,15 +40,6 @@ type Process struct {
 	runner   *runner
 	stopping sync.Once
 }
-
-// RefusedError is returned by [Start] where Config.Check refused the program, or nothing
-// could be prepared for it: starting it again would not help.
-type RefusedError struct{ Err error }
-
-func (e *RefusedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the reason.
-func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Start starts a program and connects to it. The error says how far it came, with the
 // last lines that it wrote.
@@ -149,10 +109,6 @@ func (p *Process) Stop(gracePeriod time.Duration) {
 // CloseLifePipe lets the process believe that the host is gone.
 func (p *Process) CloseLifePipe() { _ = p.runner.life.Close() }
 
-// killTimeout is how long a killed process is waited for: only the kernel can delay its
-// end.
-const killTimeout = 5 * time.Second
-
 // killClient asks a process to end, and kills it after gracePeriod. The library's Kill
 // waits without a bound for a process that hangs, hence the goroutine; it also removes
 // the folder of the socket.
@@ -204,37 +160,4 @@ func (k *clientKind) dialOptions() []grpc.DialOption {
 		grpc.WithInitialWindowSize(windowBytes),
 		grpc.WithInitialConnWindowSize(windowBytes),
 	}
-}
-
-// startFailure explains why a process did not become a plugin. err is the library's.
-func (r *runner) startFailure(err error, timeout time.Duration) error {
-	line := r.firstLine()
-	status := r.status()
-	r.mu.Lock()
-	silent, pid := r.silent, r.pid
-	if silent && r.failure != nil { // else it took too long
-		err = r.failure
-	}
-	if r.killed && isKillStatus(status) {
-		status = "" // it did not end by itself
-	}
-	r.mu.Unlock()
-	fields := parseHandshake(line)
-	switch {
-	case pid == 0:
-		return wording.Errorf("the program %s cannot be started: %s", r.config.Path, explainExec(r.config.Path, err))
-	case line != "" && fields == nil:
-		return wording.Errorf("it printed %q to standard output instead of the handshake line (print nothing else there)", value.Truncate(manifest.Printable(line), 200))
-	case len(fields) > 1 && fields[1] != supportedVersion:
-		return wording.Errorf("it speaks version %s of the protocol, this program version %s (rebuild one of them)", value.Truncate(manifest.Printable(fields[1]), 20), supportedVersion)
-	case line == "" && status != "":
-		return wording.Errorf("it ended before the handshake: %s", status)
-	case line == "" && silent:
-		return wording.Errorf("it closed standard output before the handshake line")
-	case line == "":
-		return wording.Errorf("it did not print the handshake line within %s", timeout)
-	case status != "":
-		return wording.Errorf("it ended after the handshake: %s", status)
-	}
-	return err
 }

@@ -1,10 +1,12 @@
 package process
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 )
@@ -71,4 +73,33 @@ func (p *Program) isScript() bool {
 	var start [2]byte
 	_, err := p.file.ReadAt(start[:], 0)
 	return err == nil && string(start[:]) == "#!"
+}
+
+// firstLine returns what the first line of a script has behind #!, and whether the program is a
+// script.
+func firstLine(program string) (words string, script bool) {
+	f, err := calls.OpenFile(program)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	start, _ := io.ReadAll(io.LimitReader(f, 256)) // the system does not read more either
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	rest, script := bytes.CutPrefix(line, []byte("#!"))
+	if !script {
+		return "", false
+	}
+	return string(rest), true
+}
+
+// readShebang returns the interpreter that the first line of a script names, and what is behind it,
+// which is one argument; script is false for other programs.
+func readShebang(program string) (interpreter, option string, script bool) {
+	words, script := firstLine(program)
+	// Only the first space or tab ends the name: a carriage return is part of it.
+	interpreter = strings.TrimLeft(words, " \t")
+	if end := strings.IndexAny(interpreter, " \t"); end >= 0 {
+		interpreter, option = interpreter[:end], strings.Trim(interpreter[end:], " \t")
+	}
+	return interpreter, option, script
 }

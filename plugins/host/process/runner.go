@@ -287,9 +287,6 @@ func (r *runner) Kill(context.Context) error {
 	return nil
 }
 
-// reaperTimeout is how long a reaper has to end its plugin; less than killTimeout.
-const reaperTimeout = 3 * time.Second
-
 // killThroughReaper orders the reaper to end everything. A reaper that does not, because
 // the plugin stopped it, is killed, and the kernel kills the plugin with it.
 func (r *runner) killThroughReaper() {

@@ -1,0 +1,54 @@
+package host
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Options say where plugins are and how they are run. The zero value finds none.
+type Options struct {
+	// Folders hold a folder per plugin; one that does not exist is empty.
+	Folders []string
+	// Plugins are further folders of plugins. Each must have a plugin.yaml.
+	Plugins []string
+	// LockFile is the file of what is trusted; it need not exist.
+	LockFile string
+	// BuiltInVariables are names of variables that no plugin can have.
+	BuiltInVariables []string
+	// Log takes what plugins write; nil is no log.
+	Log *slog.Logger
+	// TempDir is where the folder of sockets is made; "" is the system's.
+	TempDir string
+	// AutoMTLS encrypts and authenticates the connections by certificates. Sockets
+	// are in a folder that only this user can enter, so it is rarely needed. A start
+	// takes some 30 ms longer.
+	AutoMTLS bool
+	// Reaper reports whether this program's main passes its arguments to [process.Reap] when
+	// the first is [process.ReaperCommand]. Plugins are started through it then, and on
+	// Linux nothing that one starts outlives it, not even what leaves its process group.
+	// Without, and on other systems, the process group is ended.
+	Reaper bool
+	// Backoff is the pause before the first restart, doubled with each up to 5 s; 0 is
+	// 100 ms.
+	Backoff time.Duration
+	// Cooldown is how long a plugin that failed too often is not started; 0 is 30 s.
+	Cooldown time.Duration
+	// GracePeriod is how long a plugin has to end by itself; 0 is 2 s.
+	GracePeriod time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Backoff <= 0 {
+		o.Backoff = 100 * time.Millisecond
+	}
+	if o.Cooldown <= 0 {
+		o.Cooldown = 30 * time.Second
+	}
+	if o.GracePeriod <= 0 {
+		o.GracePeriod = 2 * time.Second
+	}
+	return o
+}
