@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -340,4 +341,22 @@ func (c *Client) hasWorker(ctx context.Context, queue string, kind enums.TaskQue
 	defer cancel()
 	found, err := c.sdk.DescribeTaskQueue(ctx, queue, kind)
 	return err != nil || len(found.GetPollers()) > 0
+}
+
+// SetUp registers the search attributes in the namespace. Those that are registered stay.
+func (c *Client) SetUp(ctx context.Context) error {
+	_, err := c.sdk.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
+		Namespace: c.options.Namespace,
+		SearchAttributes: map[string]enums.IndexedValueType{
+			attributeFlow.GetName():    enums.INDEXED_VALUE_TYPE_KEYWORD,
+			attributeState.GetName():   enums.INDEXED_VALUE_TYPE_KEYWORD,
+			attributeWaiting.GetName(): enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+			attributeTokens.GetName():  enums.INDEXED_VALUE_TYPE_INT,
+		},
+	})
+	var exists *serviceerror.AlreadyExists
+	if err == nil || errors.As(err, &exists) {
+		return nil
+	}
+	return wording.Errorf("registering the search attributes: %w", err)
 }

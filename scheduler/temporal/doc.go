@@ -16,7 +16,13 @@
 // replays.
 package temporal
 
-import "time"
+import (
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+)
 
 // The names by which workflows and activities are known in histories: they never change.
 const (
@@ -34,6 +40,15 @@ const (
 	wakeSignal   = "poke"
 	// missingQuery asks what the last worker lacked.
 	missingQuery = "missing"
+)
+
+// The types of errors, beside the kinds of errors of a flow. A workflow fails with the first two; activities that fail with
+// the others are worth another attempt.
+const (
+	typeStuck       = "stuck"
+	typeUnavailable = "unavailable"
+	typeHeld        = "held"
+	typeJournal     = "journal"
 )
 
 // RunsOn is the value of the label runs_on of runs on Temporal.
@@ -130,4 +145,40 @@ type answer struct {
 	Step    string `json:"step"`
 	Pointer string `json:"pointer"`
 	Value   string `json:"value"`
+}
+
+// parseAnswers reads answers that came through Temporal.
+func parseAnswers(given []answer) ([]scheduler.Answer, error) {
+	all := make([]scheduler.Answer, len(given))
+	for i, one := range given {
+		v, err := value.ParseJSON([]byte(one.Value))
+		if err != nil {
+			return nil, calls.Errorf(calls.Invalid, "the answer for %s: %w", one.Pointer, err)
+		}
+		all[i] = scheduler.Answer{Step: one.Step, Pointer: one.Pointer, Value: v}
+	}
+	return all, nil
+}
+
+// formatAnswers writes answers that go through Temporal.
+func formatAnswers(answers []scheduler.Answer) []answer {
+	all := make([]answer, len(answers))
+	for i, one := range answers {
+		all[i] = answer{Step: one.Step, Pointer: one.Pointer, Value: one.Value.JSON()}
+	}
+	return all
+}
+
+// shortQueue returns where the short activities of the runs in a store wait. What touches the journal
+// waits apart for each store: a worker that was started with the wrong one takes nothing of it.
+func shortQueue(queue, store string) string { return queue + "/" + store }
+
+// stretchQueue returns where the stretches of the runs in a store wait: apart from the short
+// activities, which must not wait until a long run has ended. Runs that others wait for have places
+// of their own: all others may be taken by runs that wait so.
+func stretchQueue(queue, store string, isChild bool) string {
+	if isChild {
+		return shortQueue(queue, store) + "/child"
+	}
+	return shortQueue(queue, store) + "/stretch"
 }

@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
@@ -24,12 +23,6 @@ type activities struct {
 	drain    <-chan struct{}
 	handOver context.Context
 }
-
-// Error types of activities that are worth another attempt.
-const (
-	typeHeld    = "held"
-	typeJournal = "journal"
-)
 
 // stretch carries a run on until it ends or waits.
 func (a *activities) stretch(ctx context.Context, in stretchInput) (Outcome, error) {
@@ -317,26 +310,4 @@ func activityError(err error) error {
 		return temporal.NewApplicationError(err.Error(), typeJournal)
 	}
 	return temporal.NewNonRetryableApplicationError(err.Error(), string(calls.KindOf(err)), nil, calls.HintOf(err))
-}
-
-// parseAnswers reads answers that came through Temporal.
-func parseAnswers(given []answer) ([]scheduler.Answer, error) {
-	all := make([]scheduler.Answer, len(given))
-	for i, one := range given {
-		v, err := value.ParseJSON([]byte(one.Value))
-		if err != nil {
-			return nil, calls.Errorf(calls.Invalid, "the answer for %s: %w", one.Pointer, err)
-		}
-		all[i] = scheduler.Answer{Step: one.Step, Pointer: one.Pointer, Value: v}
-	}
-	return all, nil
-}
-
-// formatAnswers writes answers that go through Temporal.
-func formatAnswers(answers []scheduler.Answer) []answer {
-	all := make([]answer, len(answers))
-	for i, one := range answers {
-		all[i] = answer{Step: one.Step, Pointer: one.Pointer, Value: one.Value.JSON()}
-	}
-	return all
 }

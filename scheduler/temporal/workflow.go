@@ -22,12 +22,6 @@ const (
 	maxUnavailable = time.Hour
 )
 
-// The types of errors that a workflow fails with, beside the kinds of errors of a flow.
-const (
-	typeStuck       = "stuck"
-	typeUnavailable = "unavailable"
-)
-
 const stuckMessage = "the run has brought down several workers without a step that finished"
 
 // execution is one execution of the workflow. All of its code runs in the one coroutine at a
@@ -278,18 +272,4 @@ func withShortActivity(ctx workflow.Context, queue string, attempts int32) workf
 			InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 1.5, MaximumInterval: 5 * time.Second, MaximumAttempts: attempts,
 		},
 	})
-}
-
-// shortQueue returns where the short activities of the runs in a store wait. What touches the journal
-// waits apart for each store: a worker that was started with the wrong one takes nothing of it.
-func shortQueue(queue, store string) string { return queue + "/" + store }
-
-// stretchQueue returns where the stretches of the runs in a store wait: apart from the short
-// activities, which must not wait until a long run has ended. Runs that others wait for have places
-// of their own: all others may be taken by runs that wait so.
-func stretchQueue(queue, store string, isChild bool) string {
-	if isChild {
-		return shortQueue(queue, store) + "/child"
-	}
-	return shortQueue(queue, store) + "/stretch"
 }
