@@ -3,6 +3,7 @@ package openai
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -67,4 +68,26 @@ func checkPart(at string, part value.Value) error {
 // invalidMessage is the answer to a message that is wrong at a place.
 func invalidMessage(at string, text wording.Text) error {
 	return NewError(http.StatusBadRequest, text, at, "invalid_value")
+}
+
+// textOf returns the text of a message: its content, or the texts of the parts of it.
+func textOf(message value.Value) string {
+	content, _ := message.Get("content")
+	if text, ok := content.Str(); ok {
+		return text
+	}
+	var texts []string
+	for _, part := range content.List() {
+		v, _ := part.Get("text")
+		if text, ok := v.Str(); ok {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func roleOf(message value.Value) string {
+	role, _ := message.Get("role")
+	text, _ := role.Str()
+	return text
 }

@@ -90,28 +90,6 @@ func (in *request) isTask() bool {
 	return strings.HasPrefix(strings.TrimSpace(textOf(list[len(list)-1])), "### Task:")
 }
 
-// textOf returns the text of a message: its content, or the texts of the parts of it.
-func textOf(message value.Value) string {
-	content, _ := message.Get("content")
-	if text, ok := content.Str(); ok {
-		return text
-	}
-	var texts []string
-	for _, part := range content.List() {
-		v, _ := part.Get("text")
-		if text, ok := v.Str(); ok {
-			texts = append(texts, text)
-		}
-	}
-	return strings.Join(texts, "\n")
-}
-
-func roleOf(message value.Value) string {
-	role, _ := message.Get("role")
-	text, _ := role.Str()
-	return text
-}
-
 // lastQuestion returns the index of the last message of the user; -1 for none.
 func (in *request) lastQuestion() int {
 	list := in.messages.List()
