@@ -93,11 +93,7 @@ func newMemoryStats(a *app) *cobra.Command {
 				}
 				w := terminal.NewTable(a.Stdout)
 				for key, v := range counts.All() {
-					text, isText := v.Str()
-					if !isText {
-						text = v.JSON()
-					}
-					fmt.Fprintf(w, "%s\t%s\n", a.Language.Say(strings.ReplaceAll(key, "_", " ")), text)
+					fmt.Fprintf(w, "%s\t%s\n", a.Language.Say(strings.ReplaceAll(key, "_", " ")), v.PlainText())
 				}
 				return w.Flush()
 			})

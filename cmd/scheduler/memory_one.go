@@ -220,10 +220,7 @@ func firstSnapshot[T any](list iter.Seq2[memory.Owned[T], error]) (any, error) {
 func (a *app) printMembers(v value.Value) error {
 	var b strings.Builder
 	for key, member := range v.Map().All() {
-		text, isText := member.Str()
-		if !isText {
-			text = member.JSON()
-		}
+		text := member.PlainText()
 		if list := member.List(); len(list) > 0 {
 			text = ""
 			for _, item := range list {

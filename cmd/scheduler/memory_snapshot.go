@@ -96,10 +96,7 @@ func (a *app) printSnapshots(list *snapshotList) error {
 	}
 	text := func(v value.Value, key string) string {
 		member, _ := v.Get(key)
-		if s, ok := member.Str(); ok {
-			return s
-		}
-		return member.JSON()
+		return member.PlainText()
 	}
 	items := func(v value.Value, key string) []string {
 		member, _ := v.Get(key)

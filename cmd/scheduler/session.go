@@ -320,7 +320,7 @@ func (a *app) resumeCommand(run string, waiting []journal.WaitingFor, typed []sc
 			for _, a := range typed {
 				isWithin := a.Pointer == pointer || strings.HasPrefix(a.Pointer, pointer+"/")
 				if a.Step == w.Step && isWithin {
-					set(a.Step, a.Pointer, terminal.Display(a.Value))
+					set(a.Step, a.Pointer, a.Value.PlainText())
 					known = true
 				}
 			}

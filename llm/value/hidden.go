@@ -51,15 +51,7 @@ func (v Value) SecretParts() []ByteRange {
 	if h.ranges != nil {
 		return h.ranges
 	}
-	return []ByteRange{{0, len(v.plainText())}}
-}
-
-// plainText returns a text, or the JSON text of a number.
-func (v Value) plainText() string {
-	if s, ok := v.Str(); ok {
-		return s
-	}
-	return v.JSON()
+	return []ByteRange{{0, len(v.PlainText())}}
 }
 
 const (
@@ -84,7 +76,7 @@ func (v Value) EachSecret(visit func(text string)) {
 			member.EachSecret(visit)
 		}
 	case *hidden:
-		x.eachPart(v.plainText(), visit)
+		x.eachPart(v.PlainText(), visit)
 	}
 }
 
@@ -130,7 +122,7 @@ func (v Value) secretStretches() (all [][]ByteRange) {
 // ShortSecrets visits the secret texts of v, a text or a number, that are too short to be found in
 // other texts, and not near others.
 func (v Value) ShortSecrets(visit func(text string)) {
-	text := v.plainText()
+	text := v.PlainText()
 	for _, stretch := range v.secretStretches() {
 		part := text[stretch[0].Start:stretch[len(stretch)-1].End]
 		if len(part) < short && strings.TrimSpace(part) != "" {
@@ -159,7 +151,7 @@ func (v Value) Masked(mask string) Value {
 		return v
 	}
 	var shown strings.Builder
-	text, end := v.plainText(), 0
+	text, end := v.PlainText(), 0
 	for _, r := range v.SecretParts() {
 		shown.WriteString(text[end:r.Start])
 		shown.WriteString(mask)

@@ -23,6 +23,14 @@ func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
 // JSON returns the compact JSON text of the value.
 func (v Value) JSON() string { return string(v.AppendJSON(nil)) }
 
+// PlainText returns a text without quotes, and any other value as JSON.
+func (v Value) PlainText() string {
+	if s, ok := v.Str(); ok {
+		return s
+	}
+	return v.JSON()
+}
+
 // String returns the JSON text, for messages and %v.
 func (v Value) String() string { return v.JSON() }
 

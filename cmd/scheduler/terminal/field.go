@@ -66,7 +66,7 @@ func (f field) readAnswer(line string, waiting []journal.WaitingFor) (value.Valu
 func matchChoice(line string, choices []value.Value) (value.Value, error) {
 	for _, same := range []func(string, string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
 		for _, choice := range choices {
-			if same(line, Display(choice)) {
+			if same(line, choice.PlainText()) {
 				return choice, nil
 			}
 		}
@@ -78,7 +78,7 @@ func matchChoice(line string, choices []value.Value) (value.Value, error) {
 	}
 	words := make([]string, len(choices))
 	for i, choice := range choices {
-		words[i] = Display(choice)
+		words[i] = choice.PlainText()
 	}
 	err := calls.Errorf(calls.Invalid, "%q is not one of the choices", line)
 	if near := value.Nearest(line, words); near != "" {
@@ -91,7 +91,7 @@ func matchChoice(line string, choices []value.Value) (value.Value, error) {
 // number itself.
 func canBeNumbered(choices []value.Value) bool {
 	return !slices.ContainsFunc(choices, func(choice value.Value) bool {
-		_, err := strconv.ParseFloat(Display(choice), 64)
+		_, err := strconv.ParseFloat(choice.PlainText(), 64)
 		return err == nil
 	})
 }
@@ -183,7 +183,7 @@ func (f field) questionText() string {
 	kindAndLimits := strings.Join(append([]string{kind}, limitTexts(f.schema, f.language)...), ", ")
 	fmt.Fprintf(&b, "  %s (%s)%s", Visible(f.displayName()), Visible(kindAndLimits), descriptionText(f.schema))
 	if def, ok := f.schema.Get("default"); ok {
-		fmt.Fprintf(&b, " [%s]", Visible(Display(def)))
+		fmt.Fprintf(&b, " [%s]", Visible(def.PlainText()))
 	} else if f.optional {
 		b.WriteString(" [" + f.language.Say("Enter leaves it out") + "]")
 	}
@@ -212,7 +212,7 @@ func (f field) questionText() string {
 		if canBeNumbered(choices) {
 			mark = fmt.Sprintf("%d)", i+1)
 		}
-		fmt.Fprintf(&b, "    %s %s\n", mark, Visible(Display(choice)))
+		fmt.Fprintf(&b, "    %s %s\n", mark, Visible(choice.PlainText()))
 	}
 	return b.String()
 }
@@ -282,7 +282,7 @@ func requiredMembers(object value.Value, required []value.Value, document value.
 			only, isOne = choices.List()[0], true
 		}
 		if isOne {
-			name += ": " + Display(only)
+			name += ": " + only.PlainText()
 		}
 		members = append(members, name)
 	}
@@ -353,12 +353,12 @@ func TypeOf(p value.Value, language Language) string {
 	if _, ok := p.Get("enum"); ok {
 		var words []string
 		for _, e := range choicesOf(p) {
-			words = append(words, Display(e))
+			words = append(words, e.PlainText())
 		}
 		return strings.Join(words, "|")
 	}
 	if only, ok := p.Get("const"); ok {
-		return Display(only)
+		return only.PlainText()
 	}
 	kind, ok := p.Get("type")
 	if !ok {

@@ -63,11 +63,3 @@ func ShellQuote(word string) string {
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
-
-// Display returns a value as people write it: text without quotes.
-func Display(v value.Value) string {
-	if text, ok := v.Str(); ok {
-		return text
-	}
-	return v.JSON()
-}

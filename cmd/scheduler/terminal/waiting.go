@@ -23,7 +23,7 @@ func WaitingText(w journal.WaitingFor, language Language) string {
 		}
 		more := limitTexts(property, language)
 		if def, ok := property.Get("default"); ok {
-			more = append(more, language.Say("default %s", Display(def)))
+			more = append(more, language.Say("default %s", def.PlainText()))
 		}
 		if len(more) > 0 {
 			fmt.Fprintf(&b, "  (%s)", Visible(strings.Join(more, ", ")))

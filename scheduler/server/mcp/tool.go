@@ -211,18 +211,10 @@ func (c *client) callTool(def calls.Definition) *tool {
 		if err != nil {
 			return failureResult(err, ""), nil
 		}
-		result := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: textOf(output)}}}
+		result := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: output.PlainText()}}}
 		if isObject {
 			result.StructuredContent = output
 		}
 		return result, nil
 	}}
-}
-
-// textOf returns a value for a model to read: a text as it is, else JSON.
-func textOf(v value.Value) string {
-	if text, isText := v.Str(); isText {
-		return text
-	}
-	return v.JSON()
 }

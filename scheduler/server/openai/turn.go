@@ -243,10 +243,6 @@ func (t *turn) addReply(outputs *value.Value) error {
 	default:
 		reply = *outputs
 	}
-	text, isText := reply.Str()
-	if !isText {
-		text = reply.JSON()
-	}
-	t.out.addText(text)
+	t.out.addText(reply.PlainText())
 	return nil
 }

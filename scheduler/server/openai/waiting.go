@@ -2,11 +2,9 @@ package openai
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -140,20 +138,12 @@ func questionFor(w journal.WaitingFor, why, language string) string {
 		}
 	}
 	choices, _ := property.Get("enum")
-	if texts := choiceTexts(choices.List()); len(texts) > 0 {
+	var texts []string
+	for _, choice := range choices.List() {
+		texts = append(texts, choice.PlainText())
+	}
+	if len(texts) > 0 {
 		ask += ": " + strings.Join(texts, say(" or "))
 	}
 	return strings.Join(append(lines, ask), "\n")
-}
-
-// choiceTexts returns the choices as people write them.
-func choiceTexts(choices []value.Value) (texts []string) {
-	for v := range slices.Values(choices) {
-		text, ok := v.Str()
-		if !ok {
-			text = v.JSON()
-		}
-		texts = append(texts, text)
-	}
-	return texts
 }
