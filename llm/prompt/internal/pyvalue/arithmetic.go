@@ -267,3 +267,16 @@ func ReadNumber(s string) (n int, ok bool, rest string) {
 	}
 	return n, end > 0, s[end:]
 }
+
+// floatText is Python's repr of a float: the shortest text that reads back.
+func floatText(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	}
+	return value.OfFloat(f).JSON()
+}

@@ -11,18 +11,6 @@ import (
 // concurrent use; its panic becomes an error of the expression.
 type Func func(ctx context.Context, args []value.Value) (value.Value, error)
 
-// CallArgs is the arguments of a call.
-type CallArgs struct {
-	Pos []Val
-	Kw  []Binding
-}
-
-// Binding is a value with its name.
-type Binding struct {
-	Name string
-	V    Val
-}
-
 // CallValue calls a function, a macro or another callable.
 func (m *Run) CallValue(f Val, a CallArgs) (Val, error) {
 	if err := m.CountSteps(1); err != nil {

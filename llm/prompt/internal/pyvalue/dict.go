@@ -13,6 +13,18 @@ type PyDict struct {
 	index      map[string]int
 }
 
+// PyType returns the name of the type.
+func (*PyDict) PyType() string { return "dict" }
+
+// IsDict reports whether v is a dict.
+func (v Val) IsDict() bool {
+	if v.Py() == nil {
+		return v.V.Kind() == value.Object
+	}
+	_, ok := v.Py().(*PyDict)
+	return ok
+}
+
 // NewDict returns an empty dict with room for n members.
 func NewDict(n int) *PyDict { return &PyDict{index: make(map[string]int, n)} }
 

@@ -216,12 +216,6 @@ func (m *Run) LengthOf(v Val) (int, error) {
 	return 0, e
 }
 
-// IsText reports whether v is a text, escaped or not.
-func IsText(v Val) bool {
-	_, isStr := v.AsString()
-	return isStr || v.isMarkup()
-}
-
 // IsSequenceLike is what Jinja2 calls a sequence: what has a length and items.
 func IsSequenceLike(v Val) bool {
 	_, isStr := v.AsString()

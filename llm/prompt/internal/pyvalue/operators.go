@@ -243,22 +243,6 @@ func isSame(a, b Val) bool {
 	}
 }
 
-func valueTooDeep() error {
-	return fault.Errorf(fault.Limit, "a value nested deeper than %d", fault.MaxValue)
-}
-
-// IsSequence reports whether v has elements by number: list, tuple or range.
-func IsSequence(v Val) bool {
-	if v.IsList() {
-		return true
-	}
-	switch v.Py().(type) {
-	case Tuple, *RangeOf:
-		return true
-	}
-	return false
-}
-
 // CompareValues returns the order of two values as <, <=, > and >= see it; ordered is false
 // for nan.
 func (m *Run) CompareValues(op string, a, b Val) (c int, ordered bool, err error) {

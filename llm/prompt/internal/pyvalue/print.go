@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -262,19 +263,6 @@ func appendEscaped(b []byte, r rune) []byte {
 	return append(append(b, `\U`...), ("00000000" + hex)[len(hex):]...)
 }
 
-// floatText is Python's repr of a float: the shortest text that reads back.
-func floatText(f float64) string {
-	switch {
-	case math.IsNaN(f):
-		return "nan"
-	case math.IsInf(f, 1):
-		return "inf"
-	case math.IsInf(f, -1):
-		return "-inf"
-	}
-	return value.OfFloat(f).JSON()
-}
-
 // IsSpace is Python's str.isspace.
 func IsSpace(r rune) bool {
 	isSeparator := 0x1c <= r && r <= 0x1f
@@ -295,4 +283,13 @@ func (m *Run) AsText(v Val) (Val, error) {
 	}
 	s, err := m.TextOf(v)
 	return OfStr(s).WithOrigin(PrintedOrigin(v)), err
+}
+
+// PrintedOrigin returns the origin of the text that a value prints as. The text of
+// a list or a dict is computed from it.
+func PrintedOrigin(v Val) *trace.Origin {
+	if v.Origin() == nil || IsText(v) || !IsIterable(v) {
+		return v.Origin()
+	}
+	return trace.ComputedOrigin([]*trace.Origin{v.Origin()})
 }

@@ -71,8 +71,6 @@ func (m *Run) CheckListSize(n int) error {
 	return m.CountSteps(n)
 }
 
-// Undefined returns the value of what is not there: in a chat template it is empty.
-func (m *Run) Undefined(u *UndefinedValue) Val {
-	u.Soft = m.Soft && u.Class == fault.Undefined
-	return OfPython(u)
+func valueTooDeep() error {
+	return fault.Errorf(fault.Limit, "a value nested deeper than %d", fault.MaxValue)
 }

@@ -8,30 +8,6 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// MissingMember returns the undefined value of a member that o has not.
-func MissingMember(o Val, path, name string, offset int) *UndefinedValue {
-	u := &UndefinedValue{Class: fault.Undefined, Name: path, Off: offset}
-	u.Format, u.Args = "%s is undefined: the %s has no member %s", []any{path, o.PyType(), QuoteText(name)}
-	u.Hint = keyHint(o)
-	if o.IsNone() {
-		u.Format, u.Args = "%s is undefined: what comes before %s is None", []any{path, QuoteText(name)}
-	}
-	if o.IsDict() {
-		u.Format, u.Args = "%s is undefined: the object has no key %s", []any{path, QuoteText(name)}
-		u.keys = func() []string {
-			var keys []string
-			for i := range DictLen(o) {
-				k, _ := DictAt(o, i)
-				if s, ok := k.AsString(); ok {
-					keys = append(keys, s)
-				}
-			}
-			return keys
-		}
-	}
-	return u
-}
-
 // keyHint returns the way to the key that a method hides, where v is the method of a dict.
 func keyHint(v Val) wording.Text {
 	if v.isMarkup() {
@@ -53,16 +29,6 @@ func wrongTypeError(v Val, format string, args ...any) *fault.Error {
 // LastName returns the last name of a dotted path.
 func LastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// ItemPath adds a subscript to a path, as messages show it.
-func ItemPath(path string, key Val) string {
-	if s, ok := key.AsString(); ok {
-		return MemberPath(path, s)
-	}
-	p := printer{max: 200}
-	p.addRepr(key)
-	return path + "[" + string(p.b) + "]"
-}
-
 // MemberPath adds a name to a dotted path.
 func MemberPath(path, name string) string {
 	if path == "" {
@@ -78,6 +44,26 @@ func IsDictMethod(name string) bool { return dictMethods[name] }
 var dictMethods = map[string]bool{
 	"keys": true, "values": true, "items": true, "get": true, "copy": true, "fromkeys": true,
 	"pop": true, "clear": true, "popitem": true, "setdefault": true, "update": true,
+}
+
+// CheckDefined returns the error of an undefined value that is used, or nil.
+func (v Val) CheckDefined() error {
+	if v.Py() == nil {
+		return nil
+	}
+	if u := v.AsUndefined(); u != nil {
+		return u.ToError()
+	}
+	return nil
+}
+
+// CheckRead returns the error of an undefined value that is not even empty, or nil: soft
+// ones may be filtered, joined and compared, but not computed with.
+func (v Val) CheckRead() error {
+	if u := v.AsUndefined(); u != nil && !u.Soft {
+		return u.ToError()
+	}
+	return nil
 }
 
 // ToError returns the error of using the value.
@@ -113,3 +99,9 @@ func keysHint(key string, keys []string) wording.Text {
 
 // escapeLast is the way out where the text that escape made is worked on.
 const escapeLast = "escape last, as in {{ text | upper | e }}"
+
+// Undefined returns the value of what is not there: in a chat template it is empty.
+func (m *Run) Undefined(u *UndefinedValue) Val {
+	u.Soft = m.Soft && u.Class == fault.Undefined
+	return OfPython(u)
+}

@@ -141,9 +141,6 @@ func (Tuple) PyType() string { return "tuple" }
 func (*PyList) PyType() string { return "list" }
 
 // PyType returns the name of the type.
-func (*PyDict) PyType() string { return "dict" }
-
-// PyType returns the name of the type.
 func (Markup) PyType() string { return "Markup" }
 
 // PyType returns the name of the type.
@@ -237,15 +234,6 @@ func (v Val) ReadingSteps() int {
 	return len(s) >> 8
 }
 
-// IsDict reports whether v is a dict.
-func (v Val) IsDict() bool {
-	if v.Py() == nil {
-		return v.V.Kind() == value.Object
-	}
-	_, ok := v.Py().(*PyDict)
-	return ok
-}
-
 // IsList reports whether v is a list.
 func (v Val) IsList() bool {
 	if v.Py() == nil {
@@ -261,26 +249,6 @@ func (v Val) PyType() string {
 		return v.Py().PyType()
 	}
 	return [...]string{"NoneType", "bool", "int", "float", "str", "list", "dict"}[v.V.Kind()]
-}
-
-// CheckDefined returns the error of an undefined value that is used, or nil.
-func (v Val) CheckDefined() error {
-	if v.Py() == nil {
-		return nil
-	}
-	if u := v.AsUndefined(); u != nil {
-		return u.ToError()
-	}
-	return nil
-}
-
-// CheckRead returns the error of an undefined value that is not even empty, or nil: soft
-// ones may be filtered, joined and compared, but not computed with.
-func (v Val) CheckRead() error {
-	if u := v.AsUndefined(); u != nil && !u.Soft {
-		return u.ToError()
-	}
-	return nil
 }
 
 // GroupTuple is an element of groupby: a pair that also has names.
@@ -330,3 +298,33 @@ func (g *GroupTuple) Member(_ *Run, name string) (Val, bool, error) {
 
 // IsBool reports whether v is true or false.
 func IsBool(v Val) bool { return v.Py() == nil && v.V.Kind() == value.Bool }
+
+// IsSequence reports whether v has elements by number: list, tuple or range.
+func IsSequence(v Val) bool {
+	if v.IsList() {
+		return true
+	}
+	switch v.Py().(type) {
+	case Tuple, *RangeOf:
+		return true
+	}
+	return false
+}
+
+// IsText reports whether v is a text, escaped or not.
+func IsText(v Val) bool {
+	_, isStr := v.AsString()
+	return isStr || v.isMarkup()
+}
+
+// CallArgs is the arguments of a call.
+type CallArgs struct {
+	Pos []Val
+	Kw  []Binding
+}
+
+// Binding is a value with its name.
+type Binding struct {
+	Name string
+	V    Val
+}

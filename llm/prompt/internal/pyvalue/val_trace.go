@@ -94,15 +94,6 @@ func (m *Run) Touch(o *trace.Origin) {
 	}
 }
 
-// PrintedOrigin returns the origin of the text that a value prints as. The text of
-// a list or a dict is computed from it.
-func PrintedOrigin(v Val) *trace.Origin {
-	if v.Origin() == nil || IsText(v) || !IsIterable(v) {
-		return v.Origin()
-	}
-	return trace.ComputedOrigin([]*trace.Origin{v.Origin()})
-}
-
 // ItemOfText returns one of the texts that the text of v was split into. How many there are depends
 // on all of it.
 func (m *Run) ItemOfText(v Val, offset int, text string) Val {
