@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/atomicfile"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -190,7 +189,7 @@ func (l *Lock) withServer(server LockedServer, isTrusted bool) *Lock {
 }
 
 // writeTo replaces the lock file: readers see the old one or the new one.
-func (l *Lock) writeTo(file string) (err error) {
+func (l *Lock) writeTo(file string) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
@@ -198,17 +197,5 @@ func (l *Lock) writeTo(file string) (err error) {
 	if err := encoder.Encode(l); err != nil {
 		return err
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(file), ".mcp-*")
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(text.Bytes())
-	err = errors.Join(err, temporary.Chmod(0o644), temporary.Sync(), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), file)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(temporary.Name()))
-	}
-	return err
+	return atomicfile.Write(file, text.Bytes(), 0o644)
 }

@@ -193,38 +193,12 @@ func (p *Provider) keepRecording(r recording, hidden secrets) error {
 		next.recordings = slices.DeleteFunc(next.recordings, func(old recording) bool { return old.key == r.key })
 	}
 	next.recordings = append(next.recordings, r)
-	text, err := next.encodeFile()
-	if err != nil {
-		return err
-	}
-	if err := writeFile(p.config.Path, text); err != nil {
+	if err := next.write(p.config.Path); err != nil {
 		return err
 	}
 	p.cassette, p.renewed[r.key] = next, true
 	p.played[r.key]++ // in mode auto, this take has been heard
 	return nil
-}
-
-// writeFile replaces a file in one step: a reader never sees half of it.
-func writeFile(path string, text []byte) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	return err
 }
 
 // nextRecording returns the next recording of a request, if it has one.

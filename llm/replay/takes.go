@@ -127,11 +127,7 @@ func (t *Takes) saveLocked() error {
 	for _, one := range slices.Concat(old, t.fresh) {
 		c.recordings = append(c.recordings, one.recording)
 	}
-	text, err := c.encodeFile()
-	if err == nil {
-		err = writeFile(t.config.Path, text)
-	}
-	if err != nil {
+	if err := c.write(t.config.Path); err != nil {
 		return wording.Errorf("writing the cassette: %w", err)
 	}
 	t.saved, t.isStale = time.Now(), false

@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/atomicfile"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
@@ -211,29 +212,11 @@ func (l *Lock) write(path string) error {
 	if err != nil {
 		return wording.Errorf("writing the lock file of plugins: %w", err)
 	}
-	if err := replaceFile(path, append(doc.AppendIndented(nil, "  "), '\n')); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return wording.Errorf("writing the lock file of plugins: %w", err)
+	}
+	if err := atomicfile.Write(path, append(doc.AppendIndented(nil, "  "), '\n'), 0o644); err != nil {
 		return wording.Errorf("writing the lock file of plugins: %w", err)
 	}
 	return nil
-}
-
-func replaceFile(path string, content []byte) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".plugins-*.json")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

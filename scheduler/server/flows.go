@@ -12,6 +12,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/atomicfile"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/flow/graph"
@@ -271,7 +272,7 @@ func (s *Server) putSource(ctx context.Context, in *putSourceInput) (*putSourceO
 	if err := service.CheckFlowText(in.Body.Text); err != nil {
 		return nil, err // the flow could not be found again
 	}
-	if err := writeAtomically(found.File, in.Body.Text); err != nil {
+	if err := replaceText(found.File, in.Body.Text); err != nil {
 		return nil, err
 	}
 	out, err := s.getSource(ctx, &in.FlowID)
@@ -312,8 +313,8 @@ func (s *Server) createFlow(in *putSourceInput) (*putSourceOutput, error) {
 	return &putSourceOutput{http.StatusCreated, base + "/flows/" + url.PathEscape(found.ID), quotedTag(found.Hash), sourceBody{found.File, string(found.Source)}}, nil
 }
 
-// writeAtomically replaces a file, so that readers see the old text or the new one.
-func writeAtomically(file, text string) (err error) {
+// replaceText replaces the text of a file, which keeps its mode; a link leads to the file that is replaced.
+func replaceText(file, text string) error {
 	mode := fs.FileMode(0o644)
 	if info, err := os.Stat(file); err == nil {
 		mode = info.Mode().Perm()
@@ -322,21 +323,7 @@ func writeAtomically(file, text string) (err error) {
 	if err != nil {
 		return err
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(target), ".edit-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temporary.Name()))
-		}
-	}()
-	_, err = temporary.WriteString(text)
-	err = errors.Join(err, temporary.Chmod(mode), temporary.Sync(), temporary.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), target)
+	return atomicfile.Write(target, []byte(text), mode)
 }
 
 type lintTextInput struct {

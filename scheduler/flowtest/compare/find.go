@@ -11,6 +11,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/atomicfile"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
@@ -130,7 +131,10 @@ func (f Files) Bless(name string, run *result.Run, keeps func(file, id string) b
 	if err := b.Write(&out); err != nil {
 		return "", err
 	}
-	return file, replaceFile(file, out.Bytes())
+	if err := atomicfile.Write(file, out.Bytes(), 0o644); err != nil {
+		return file, wording.Errorf("writing %s: %w", file, err)
+	}
+	return file, nil
 }
 
 // Has reports whether a test file of results is still in the project.
@@ -144,23 +148,6 @@ func CheckName(name string) error {
 	if name == Last || !baselineName.MatchString(name) || filepath.Ext(name) != "" {
 		return calls.Errorf(calls.Invalid, "a baseline cannot be called %q", name).
 			WithHint("use letters, digits, - and _, as in main; last is the run before")
-	}
-	return nil
-}
-
-// replaceFile writes a file so that a reader finds the old one or the new one, never a half.
-func replaceFile(file string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(file), ".baseline-*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Chmod(0o644), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(wording.Errorf("writing %s: %w", file, err), os.Remove(temp.Name()))
 	}
 	return nil
 }

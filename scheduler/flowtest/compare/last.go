@@ -1,12 +1,14 @@
 package compare
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/atomicfile"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flowtest/result"
 )
@@ -33,16 +35,11 @@ func (f Files) KeepLast(run *result.Run) error {
 	if err := os.MkdirAll(filepath.Dir(f.Last), 0o755); err != nil {
 		return wording.Errorf("keeping the test run: %w", err)
 	}
-	out, err := os.CreateTemp(filepath.Dir(f.Last), "last-*")
-	if err != nil {
+	var out bytes.Buffer
+	if err := result.WriteTimedLines(&out, run); err != nil {
 		return wording.Errorf("keeping the test run: %w", err)
 	}
-	err = errors.Join(result.WriteTimedLines(out, run), out.Close())
-	if err == nil {
-		err = os.Rename(out.Name(), f.Last)
-	}
-	if err != nil {
-		_ = os.Remove(out.Name()) // best effort: the error that counts is told
+	if err := atomicfile.Write(f.Last, out.Bytes(), 0o600); err != nil {
 		return wording.Errorf("keeping the test run: %w", err)
 	}
 	return nil

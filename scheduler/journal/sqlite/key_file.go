@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/value/atomicfile"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal/internal/stored"
 )
@@ -53,22 +54,7 @@ func createKey(file string) ([]byte, error) {
 	key := make([]byte, stored.KeySize)
 	_, _ = rand.Read(key) // it never fails
 	dir := filepath.Dir(file)
-	f, err := os.CreateTemp(dir, KeyName+".*") // readable by the user only
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.WriteString(hex.EncodeToString(key) + "\n")
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the error that led here says more
+	if err := atomicfile.Write(file, []byte(hex.EncodeToString(key)+"\n"), 0o600); err != nil { // for the user only
 		return nil, err
 	}
 	if d, err := os.Open(dir); err == nil { // not every system can sync a directory
