@@ -7,12 +7,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/atomicfile"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
@@ -87,6 +90,18 @@ func decodeDelta(v value.Value) (llm.Delta, error) {
 		d.ToolCalls = append(d.ToolCalls, llm.ToolCallDelta(c))
 	}
 	return d, nil
+}
+
+// write replaces the file.
+func (c *cassette) write(path string) error {
+	text, err := c.encodeFile()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, text, 0o644)
 }
 
 // encodeFile returns the file's text.

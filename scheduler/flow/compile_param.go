@@ -8,10 +8,8 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/jsonc"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
-	"github.com/callnode/scheduler/scheduler/flow/internal/yamltext"
 )
 
 // exprTag marks a text that is an expression, wherever a value may stand.
@@ -297,21 +295,7 @@ func parseFile(path string, content []byte) (value.Value, error) {
 	if len(content) > yaml.MaxBytes {
 		return value.Value{}, wording.Errorf("1:1: the file has more than %d bytes", yaml.MaxBytes)
 	}
-	switch dataType(path) {
-	case ".json", ".jsonc":
-		doc, err := jsonc.Parse(content)
-		if err != nil {
-			return value.Value{}, err
-		}
-		return doc.Value, nil
-	case ".yaml", ".yml":
-		return yaml.ParseValue(content)
-	}
-	if i := invalidUTF8(content); i >= 0 {
-		line, col := value.LineCol(string(content), i)
-		return value.Value{}, wording.Errorf("%d:%d: the text is not UTF-8 here", line, col)
-	}
-	return value.OfString(strings.TrimPrefix(string(content), string(yamltext.ByteOrderMark))), nil
+	return yaml.ParseFile(path, content)
 }
 
 // compileExpr compiles the expression that stands at an offset in the text of a scalar.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler/flow/internal/yamltext"
 )
@@ -17,7 +17,7 @@ func (u *unit) parseYAML() *yaml.Node {
 		u.add(u.position(0), "the file has more than %d bytes", yaml.MaxBytes).hint("put data into files of its own and name them with !file")
 		return nil
 	}
-	if i := invalidUTF8(u.Bytes); i >= 0 {
+	if i := value.FindInvalidUTF8(u.Bytes); i >= 0 {
 		u.add(u.position(i), "the text is not UTF-8 here").hint("save the file as UTF-8")
 		return nil
 	}
@@ -35,20 +35,6 @@ func (u *unit) parseYAML() *yaml.Node {
 		return nil
 	}
 	return root
-}
-
-func invalidUTF8(text []byte) int {
-	if utf8.Valid(text) {
-		return -1
-	}
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
-		if r == utf8.RuneError && size == 1 {
-			return i
-		}
-		i += size
-	}
-	return -1
 }
 
 // notYAML reports a syntax error where it most likely comes from: the library

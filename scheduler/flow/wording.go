@@ -245,7 +245,6 @@ var _ = wording.Add(wording.Catalog{
 	"write minute hour day month weekday, such as 0 7 * * 1-5":                       "请写成 分 时 日 月 星期，例如 0 7 * * 1-5",
 	"write verify: header": "请写成 verify: header",
 	"write verify: standard, github or header, or leave the secret out": "请写成 verify: standard、github 或 header，或删去 secret",
-	"%d:%d: the text is not UTF-8 here":                                 "%d:%d：此处的文本不是 UTF-8",
 	"1:1: the file has more than %d bytes":                              "1:1：文件超过 %d 字节",
 	"flows have no key %q (%s)":                                         "流程没有键 %q（%s）",
 	"flows have no key %q (`scheduler help flow` lists them)":           "流程没有键 %q（`scheduler help flow` 列出所有的键）",

@@ -166,16 +166,9 @@ func readLines(ctx context.Context, name string, file io.Reader, options Options
 // checkUTF8 refuses other encodings: their letters would be lost, and with them the
 // difference between names of users.
 func checkUTF8(text []byte) error {
-	if utf8.Valid(text) {
+	good := value.FindInvalidUTF8(text)
+	if good < 0 {
 		return nil
-	}
-	good := len(text)
-	for i := 0; i < good; {
-		r, size := utf8.DecodeRune(text[i:])
-		if r == utf8.RuneError && size == 1 {
-			good = i
-		}
-		i += size
 	}
 	return calls.Errorf(calls.Invalid, "column %d: the byte %#x is not UTF-8", 1+utf8.RuneCount(text[:good]), text[good]).
 		WithHint("convert it first, as iconv does: `iconv -f LATIN1 -t UTF-8`")

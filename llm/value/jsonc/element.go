@@ -24,7 +24,7 @@ type Element struct {
 // ParseElements reads exactly one value; a key may stand twice. Errors are of type *[Error].
 func ParseElements(data []byte) (Element, error) {
 	d := &Document{text: string(data)}
-	if i := invalidUTF8(data); i >= 0 {
+	if i := value.FindInvalidUTF8(data); i >= 0 {
 		return Element{}, d.newError(i, "the text is not UTF-8")
 	}
 	if i := tooDeep(data); i >= 0 {

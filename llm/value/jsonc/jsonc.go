@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
 
@@ -55,7 +54,7 @@ func Parse(data []byte) (*Document, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, d.newError(0, "the text is empty")
 	}
-	if i := invalidUTF8(data); i >= 0 {
+	if i := value.FindInvalidUTF8(data); i >= 0 {
 		return nil, d.newError(i, "the text is not UTF-8")
 	}
 	if i := tooDeep(data); i >= 0 {
@@ -182,17 +181,6 @@ func (d *Document) checkPairs(root *hujson.Value) *Error {
 		}
 	}
 	return nil
-}
-
-func invalidUTF8(data []byte) int {
-	for i := 0; i < len(data); {
-		r, size := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && size == 1 {
-			return i
-		}
-		i += size
-	}
-	return -1
 }
 
 // tooDeep returns the offset where nesting passes maxDepth, or -1. Brackets in strings

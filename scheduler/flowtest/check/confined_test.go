@@ -221,7 +221,7 @@ func TestSnapshotFile(t *testing.T) {
 func TestFiles(t *testing.T) {
 	e := suiteEvidence(t)
 	dir := t.TempDir()
-	for name, text := range map[string]string{"want.txt": "Green tea, Mei.", "want.json": `{"city": "Paris"}`, "raw.txt": "{{ row.want }}"} {
+	for name, text := range map[string]string{"want.txt": "Green tea, Mei.", "want.json": `{"city": "Paris"}`, "raw.txt": "{{ row.want }}", "latin.txt": "caf\xe9"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -233,6 +233,7 @@ func TestFiles(t *testing.T) {
 	expectFound(t, e, scope, "fail", `{output: reply, contains_any: [!raw "{{ row.want }}"]}`)
 	expectProblem(t, scope, "{output: reply, equals: !file ../want.txt}", "out of the folder")
 	expectProblem(t, scope, "{output: reply, equals: !file none.txt}", "none.txt")
+	expectProblem(t, scope, "{output: reply, equals: !file latin.txt}", "latin.txt:1:4: the text is not UTF-8 here")
 	expectProblem(t, scope, "{output: reply, equals: !fil want.txt}", "tag")
 }
 

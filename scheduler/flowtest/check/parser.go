@@ -155,7 +155,7 @@ func (p *parser) readFile(n *yaml.Node) value.Value {
 		p.report(n, wording.Say("cannot read the file: %w", err), files.Hint(err))
 		return value.Value{}
 	}
-	v, err := files.Parse(path, content)
+	v, err := yaml.ParseFile(path, content)
 	if err != nil {
 		p.report(n, wording.Say("%s:%v", n.Value, err), wording.Text{})
 	}

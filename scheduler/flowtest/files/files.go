@@ -4,13 +4,9 @@ package files
 import (
 	"errors"
 	"path/filepath"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/llm/value/jsonc"
 	"github.com/callnode/scheduler/llm/value/wording"
-	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
 // Folder is where the files begin that a test file names.
@@ -85,19 +81,4 @@ func Hint(err error) wording.Text {
 		return wording.Say("keep the file in the project, and write its path from the test file on")
 	}
 	return wording.Text{}
-}
-
-// Parse reads data by the extension of its file; what is not JSON or YAML is text.
-func Parse(path string, content []byte) (value.Value, error) {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".json", ".jsonc":
-		doc, err := jsonc.Parse(content)
-		if err != nil {
-			return value.Value{}, err
-		}
-		return doc.Value, nil
-	case ".yaml", ".yml":
-		return yaml.ParseValue(content)
-	}
-	return value.OfString(strings.TrimPrefix(string(content), "\ufeff")), nil
 }

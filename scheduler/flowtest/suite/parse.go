@@ -201,7 +201,7 @@ func (r *reader) readFile(n *yaml.Node) (v value.Value) {
 		return v
 	}
 	r.otherFiles[path] = true
-	v, err = files.Parse(path, content)
+	v, err = yaml.ParseFile(path, content)
 	if err != nil {
 		r.problems = append(r.problems, flow.NewProblem(r.position(n, 0), wording.Say("%s: %w", n.Value, err), wording.Text{}))
 	}

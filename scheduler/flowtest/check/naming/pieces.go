@@ -8,7 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/scheduler/flowtest/files"
+	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
 // pieceNames are what tells which names pieces of prompts can have.
@@ -80,7 +80,7 @@ func (p *pieceNames) read(path string) {
 		return
 	}
 	p.texts = append(p.texts, string(content))
-	if data, err := files.Parse(path, content); err == nil {
+	if data, err := yaml.ParseFile(path, content); err == nil {
 		eachMember(data, p.add)
 	}
 }

@@ -1,0 +1,30 @@
+package yaml
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/jsonc"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// ParseFile reads what a file of that name holds: JSON, with comments or without, or YAML, by its extension; of any other
+// it is one text, in UTF-8. Errors begin with the line and the column.
+func ParseFile(name string, content []byte) (value.Value, error) {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".json", ".jsonc":
+		doc, err := jsonc.Parse(content)
+		if err != nil {
+			return value.Value{}, err
+		}
+		return doc.Value, nil
+	case ".yaml", ".yml":
+		return ParseValue(content)
+	}
+	if i := value.FindInvalidUTF8(content); i >= 0 {
+		line, col := value.LineCol(string(content), i)
+		return value.Value{}, wording.Errorf("%d:%d: the text is not UTF-8 here", line, col)
+	}
+	return value.OfString(strings.TrimPrefix(string(content), "\ufeff")), nil
+}
