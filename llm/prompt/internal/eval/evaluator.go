@@ -119,3 +119,22 @@ func (m *evaluator) lookupOuter(n *ast.NameNode) (pyvalue.Val, error) {
 	}
 	return s.v, nil
 }
+
+// tracePrinted records where a text of that length, just written, comes from.
+func (m *evaluator) tracePrinted(v pyvalue.Val, length, start, stop int) {
+	if !m.Trace || length == 0 {
+		return
+	}
+	for _, p := range trace.PartsOf(pyvalue.PrintedOrigin(v), length) {
+		if p.Stop == 0 {
+			p.Start, p.Stop = start, stop
+		}
+		m.addPart(p)
+	}
+}
+
+// addPart records where the text that was just written comes from.
+func (m *evaluator) addPart(p trace.Part) {
+	p.From = p.From.DecidedBy(m.Decided)
+	m.parts = append(m.parts, p)
+}

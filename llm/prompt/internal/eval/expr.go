@@ -326,3 +326,36 @@ func (m *evaluator) evalOperand(n ast.Node) (pyvalue.Val, error) {
 	}
 	return m.eval(n)
 }
+
+// evalTraced evaluates an expression whose result is printed, joined or assigned:
+// when a rendering is traced, a result without an origin is computed from its elements
+// or else from what the expression mentions.
+func (m *evaluator) evalTraced(n ast.Node) (pyvalue.Val, error) {
+	if !m.Trace {
+		return m.eval(n)
+	}
+	outer, decided := m.Touched, m.Decided
+	m.Touched = nil
+	v, err := m.eval(n)
+	if m.isOfMask(v, err) {
+		v, err = pyvalue.OfStr(maskText), nil
+	}
+	if v.Origin().IsUnknown() {
+		from, known := pyvalue.OriginsOf(v)
+		if !known {
+			from = m.Touched
+		}
+		v = v.ComputedFrom(from)
+	}
+	if by := m.Decided[len(decided):]; len(by) > 0 {
+		v = v.WithOrigin(v.Origin().DecidedBy(by))
+	}
+	m.Touched, m.Decided = outer, decided
+	m.Touch(v.Origin())
+	return v, err
+}
+
+func (m *evaluator) evalBody() (pyvalue.Val, error) {
+	m.Touch(m.captured.Origin())
+	return m.captured, nil
+}

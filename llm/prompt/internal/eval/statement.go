@@ -8,11 +8,6 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 )
 
-func (m *evaluator) evalBody() (pyvalue.Val, error) {
-	m.Touch(m.captured.Origin())
-	return m.captured, nil
-}
-
 func (m *evaluator) execIf(s *ast.IfStmt, bodies []pongo2tree.Body) error {
 	decided := m.Decided
 	defer func() { m.Decided = decided }()
