@@ -15,9 +15,6 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// maxQuestion bounds a question of a server to the user, in characters.
-const maxQuestion = 500
-
 // Output is what a tool puts out.
 type Output struct {
 	// Text is the texts of the answer, a line break between them.
@@ -26,6 +23,12 @@ type Output struct {
 	Data value.Value `json:"data,omitzero"`
 	// Content are the parts that are not text, as the server has sent them.
 	Content []value.Value `json:"content,omitempty"`
+}
+
+// round is one answer of a tool: its output, or what it asks people first.
+type round struct {
+	Output
+	Asks *questions `json:"asks,omitempty"`
 }
 
 // call is one use of a tool, in one step.
@@ -160,7 +163,7 @@ func (c *call) useInRounds(ctx context.Context, env *calls.Env, input value.Valu
 		if env.Asker == nil {
 			return Output{}, c.askedError(one.Asks.message())
 		}
-		answers, err := env.Asker.Ask(ctx, one.Asks.why(c), one.Asks.schema())
+		answers, err := env.Asker.Ask(ctx, c.info.Name+": "+one.Asks.message(), one.Asks.schema())
 		if err != nil {
 			return Output{}, err
 		}
@@ -195,7 +198,7 @@ func (c *call) useTool(ctx context.Context, input value.Value, given responses) 
 		return round{}, outerError(ctx, live.explainError(within, err))
 	}
 	if result.NeedsInput() {
-		asks, err := c.readQuestions(result)
+		asks, err := readQuestions(c.server, c.tool, result)
 		return round{Asks: asks}, err
 	}
 	out, err := c.readOutput(result)

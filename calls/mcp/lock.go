@@ -199,3 +199,10 @@ func (l *Lock) writeTo(file string) error {
 	}
 	return atomicfile.Write(file, text.Bytes(), 0o644)
 }
+
+func (s *LockedServer) toolNames() (names []string) {
+	for i := range s.Tools {
+		names = append(names, s.Tools[i].Name)
+	}
+	return names
+}

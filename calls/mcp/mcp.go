@@ -8,6 +8,7 @@
 package mcp
 
 import (
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -83,4 +84,18 @@ func callName(server, tool string) string { return Prefix + server + "." + tool 
 // errorf returns an error that names the server.
 func (s *Server) errorf(kind calls.Kind, format string, args ...any) *calls.Error {
 	return calls.Errorf(kind, "the MCP server %s: %w", s.Name, wording.Errorf(format, args...))
+}
+
+// Options are what a [Host] is made of.
+type Options struct {
+	Servers  []Server
+	LockFile string
+	// Dir is where commands start.
+	Dir string
+	// HTTP reaches servers with a URL: it refuses hosts that are not allowed.
+	HTTP *http.Client
+	// LookupEnv returns environment variables, as [os.LookupEnv] does.
+	LookupEnv func(name string) (text string, ok bool)
+	// Version is that of the program, which servers are told.
+	Version string
 }

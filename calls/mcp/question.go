@@ -14,6 +14,7 @@ import (
 
 // Bounds of what a tool asks people.
 const (
+	maxQuestion    = 500 // characters of a question
 	maxQuestions   = 16
 	maxFields      = 64
 	maxSchemaBytes = 64 << 10
@@ -21,12 +22,6 @@ const (
 
 // confirmField is the field of a question that asks for nothing but consent.
 const confirmField = "confirm"
-
-// round is one answer of a tool: its output, or what it asks people first.
-type round struct {
-	Output
-	Asks *questions `json:"asks,omitempty"`
-}
 
 // questions is what a tool asks people, kept with the run until they have answered.
 type questions struct {
@@ -51,20 +46,20 @@ type responses struct {
 }
 
 // readQuestions reads what a tool asks, as far as people can answer it in a form.
-func (c *call) readQuestions(r *sdk.CallToolResult) (*questions, error) {
+func readQuestions(s *Server, t *Tool, r *sdk.CallToolResult) (*questions, error) {
 	all := &questions{Forms: map[string]form{}, State: r.RequestState}
 	if len(r.InputRequests) == 0 {
-		return nil, c.server.errorf(calls.Plugin, "the tool %s wants to be used again later, and asks nothing", c.tool.Name)
+		return nil, s.errorf(calls.Plugin, "the tool %s wants to be used again later, and asks nothing", t.Name)
 	}
 	if len(r.InputRequests) > maxQuestions || len(r.RequestState) > maxSchemaBytes {
-		return nil, c.server.errorf(calls.Plugin, "the tool %s asks for more than a form holds", c.tool.Name)
+		return nil, s.errorf(calls.Plugin, "the tool %s asks for more than a form holds", t.Name)
 	}
 	for id, one := range r.InputRequests {
 		asked, ok := one.(*sdk.ElicitParams)
 		if !ok || asked.URL != "" {
-			return nil, c.server.errorf(calls.Plugin, "the tool %s asks for something other than the fields of a form", c.tool.Name)
+			return nil, s.errorf(calls.Plugin, "the tool %s asks for something other than the fields of a form", t.Name)
 		}
-		f, err := c.readForm(asked)
+		f, err := readForm(s, t, asked)
 		if err != nil {
 			return nil, err
 		}
@@ -75,15 +70,15 @@ func (c *call) readQuestions(r *sdk.CallToolResult) (*questions, error) {
 
 // readForm returns a question whose schema has required fields: what a server leaves to the
 // person is asked too, and where it asks for no field, whether to go on.
-func (c *call) readForm(asked *sdk.ElicitParams) (form, error) {
+func readForm(s *Server, t *Tool, asked *sdk.ElicitParams) (form, error) {
 	f := form{Message: strings.ToValidUTF8(value.Truncate(asked.Message, maxQuestion), "\uFFFD")}
 	doc, err := value.Of(asked.RequestedSchema)
 	if err != nil {
-		return f, c.server.errorf(calls.Plugin, "the question of the tool %s: %w", c.tool.Name, err)
+		return f, s.errorf(calls.Plugin, "the question of the tool %s: %w", t.Name, err)
 	}
 	fields, _ := doc.Get("properties")
 	if fields.Map().Len() > maxFields || len(doc.JSON()) > maxSchemaBytes {
-		return f, c.server.errorf(calls.Plugin, "the tool %s asks for more than a form holds", c.tool.Name)
+		return f, s.errorf(calls.Plugin, "the tool %s asks for more than a form holds", t.Name)
 	}
 	members := value.NewMap(4)
 	members.Set("type", value.OfString("object"))
@@ -100,7 +95,7 @@ func (c *call) readForm(asked *sdk.ElicitParams) (form, error) {
 	members.Set("required", required)
 	f.Schema = value.OfMap(members)
 	if _, err := schema.Parse(f.Schema); err != nil {
-		return f, c.server.errorf(calls.Plugin, "the question of the tool %s: %w", c.tool.Name, err)
+		return f, s.errorf(calls.Plugin, "the question of the tool %s: %w", t.Name, err)
 	}
 	return f, nil
 }
@@ -116,9 +111,6 @@ func (q *questions) message() string {
 	}
 	return value.Truncate(strings.Join(texts, "; "), maxQuestion)
 }
-
-// why returns who asks, and what.
-func (q *questions) why(c *call) string { return c.info.Name + ": " + q.message() }
 
 // schema returns that of all answers: the fields of the one question, or each question's
 // below its id.

@@ -31,7 +31,7 @@ const (
 	maxStderr = 2000
 )
 
-// session is a connection to a server, with the tools that it has told. [Host.connect] makes
+// session is a connection to a server, with the tools that it has told. [Options.connectServer] makes
 // one; it is safe for concurrent use.
 type session struct {
 	server  *Server
@@ -48,13 +48,13 @@ type session struct {
 }
 
 // connectServer starts a server, or connects to it, and lists its tools.
-func (h *Host) connectServer(ctx context.Context, s *Server) (*session, error) {
+func (o *Options) connectServer(ctx context.Context, s *Server) (*session, error) {
 	live := &session{server: s, tools: map[string]*Tool{}}
-	transport, err := h.newTransport(s, live)
+	transport, err := o.newTransport(s, live)
 	if err != nil {
 		return nil, err
 	}
-	client := sdk.NewClient(&sdk.Implementation{Name: "scheduler", Version: h.options.Version}, &sdk.ClientOptions{
+	client := sdk.NewClient(&sdk.Implementation{Name: "scheduler", Version: o.Version}, &sdk.ClientOptions{
 		Capabilities:       &sdk.ClientCapabilities{},
 		MultiRoundTrip:     &sdk.MultiRoundTripOptions{Disabled: true},
 		ElicitationHandler: live.refuseQuestion,
@@ -82,9 +82,9 @@ func (h *Host) connectServer(ctx context.Context, s *Server) (*session, error) {
 }
 
 // newTransport returns the way to a server.
-func (h *Host) newTransport(s *Server, live *session) (sdk.Transport, error) {
+func (o *Options) newTransport(s *Server, live *session) (sdk.Transport, error) {
 	if s.URL == "" {
-		p, err := h.startProcess(s)
+		p, err := o.startProcess(s)
 		if err != nil {
 			return nil, err
 		}
@@ -93,13 +93,13 @@ func (h *Host) newTransport(s *Server, live *session) (sdk.Transport, error) {
 	}
 	headers := http.Header{}
 	for name, variable := range s.Headers {
-		text, ok := h.options.LookupEnv(variable)
+		text, ok := o.LookupEnv(variable)
 		if !ok || text == "" {
 			return nil, s.errorf(calls.Invalid, "the environment variable %s is not set (headers_env names it)", variable)
 		}
 		headers.Set(name, text)
 	}
-	client := *h.options.HTTP
+	client := *o.HTTP
 	client.Transport = &boundedTransport{next: client.Transport, url: s.URL, headers: headers}
 	return &sdk.StreamableClientTransport{
 		Endpoint: s.URL, HTTPClient: &client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxMessage,
@@ -281,16 +281,16 @@ type process struct {
 }
 
 // startProcess starts the command of a server.
-func (h *Host) startProcess(s *Server) (*process, error) {
+func (o *Options) startProcess(s *Server) (*process, error) {
 	command := s.Command
 	if strings.ContainsRune(command, filepath.Separator) && !filepath.IsAbs(command) {
-		command = filepath.Join(h.options.Dir, command)
+		command = filepath.Join(o.Dir, command)
 	}
 	cmd := exec.CommandContext(context.Background(), command, s.Args...) // it outlives the step that starts it
-	cmd.Dir = h.options.Dir
+	cmd.Dir = o.Dir
 	cmd.Env = []string{}
 	for _, name := range s.Env {
-		if text, ok := h.options.LookupEnv(name); ok {
+		if text, ok := o.LookupEnv(name); ok {
 			cmd.Env = append(cmd.Env, name+"="+text)
 		}
 	}

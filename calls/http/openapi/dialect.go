@@ -39,49 +39,6 @@ func (d dialect) hasKeyword(key string) bool {
 	return d == openAPI30 || schema.HasKeyword(int(d), key)
 }
 
-// dialectWithin returns the dialect of a part of the document: that of the schema around it
-// that names one, or else that of the document, which is 2020-12 where it names none or an
-// unknown one. pointer is that of the part. A $schema of the document itself is not read: it
-// names the schema of OpenAPI documents, for editors.
-func (r *reader) dialectWithin(pointer string) (dialect, error) {
-	if r.isOpenAPI30 {
-		return openAPI30, nil
-	}
-	name := ""
-	at := r.doc
-	for _, token := range strings.Split(pointer, "/")[1:] {
-		at, _ = at.At("/" + token)
-		if own := stringMember(at, "$schema"); own != "" {
-			name = own
-		}
-	}
-	if name != "" {
-		return dialectOf(name)
-	}
-	usual := stringMember(r.doc, "jsonSchemaDialect")
-	if usual == "" {
-		return draft2020, nil
-	}
-	d, err := dialectOf(usual)
-	if err != nil { // one of the document's own, which is most often 2020-12 with more keywords
-		return draft2020, nil //nolint:nilerr // Operation.UnknownDialect tells of it
-	}
-	return d, nil
-}
-
-// unknownDialect returns the dialect that the document names where that is none of the known
-// ones.
-func (r *reader) unknownDialect() string {
-	name := stringMember(r.doc, "jsonSchemaDialect")
-	if r.isOpenAPI30 || name == "" {
-		return ""
-	}
-	if _, err := dialectOf(name); err != nil {
-		return name
-	}
-	return ""
-}
-
 // upgrade rewrites the keywords of an older dialect as draft 2020-12 has them; those of OpenAPI
 // 3.0, as draft 7 has them. out is what s, a schema of the dialect, has become so far.
 func (d dialect) upgrade(s value.Value, out *value.Map) error {
@@ -111,4 +68,34 @@ func (d dialect) upgrade(s value.Value, out *value.Map) error {
 		}
 	}
 	return nil
+}
+
+// convertBounds rewrites the bounds of draft 4, which have flags beside them, as bounds alone:
+// exclusiveMinimum.
+func convertBounds(out *value.Map) {
+	for _, pair := range [][2]string{{"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}} {
+		bound, exclusive := pair[0], pair[1]
+		v, has := out.Get(exclusive)
+		if on, isFlag := v.Bool(); has && isFlag {
+			out.Delete(exclusive)
+			if limit, ok := out.Get(bound); on && ok {
+				out.Delete(bound)
+				out.Set(exclusive, limit)
+			}
+		}
+	}
+}
+
+// convertNullable rewrites nullable of OpenAPI 3.0 as a type.
+func convertNullable(s value.Value, out *value.Map) {
+	out.Delete("nullable")
+	if !boolMember(s, "nullable", false) {
+		return
+	}
+	if kind, ok := out.Get("type"); ok && kind.Kind() == value.String {
+		out.Set("type", value.OfList(kind, value.OfString("null")))
+	}
+	if enum, ok := out.Get("enum"); ok {
+		out.Set("enum", value.OfList(append(append([]value.Value{}, enum.List()...), value.Value{})...))
+	}
 }

@@ -425,16 +425,21 @@ func (o *Operation) Arguments() value.Value {
 	return value.OfMap(s)
 }
 
-func stringMember(v value.Value, key string) string {
-	member, _ := v.Get(key)
-	text, _ := member.Str()
-	return text
-}
-
-func boolMember(v value.Value, key string, otherwise bool) bool {
-	member, _ := v.Get(key)
-	if b, ok := member.Bool(); ok {
-		return b
+// usedDefinitions returns the definitions that an operation refers to, in the order in
+// which they were read.
+func (r *reader) usedDefinitions(o *Operation) *value.Map {
+	used := value.NewMap(0)
+	for _, p := range o.Parameters {
+		r.addUsed(used, p.Schema)
 	}
-	return otherwise
+	if o.Body != nil {
+		r.addUsed(used, o.Body.Schema)
+	}
+	ordered := value.NewMap(used.Len())
+	for name, s := range r.definitions.All() {
+		if _, isUsed := used.Get(name); isUsed {
+			ordered.Set(name, s)
+		}
+	}
+	return ordered
 }

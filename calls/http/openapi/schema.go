@@ -87,25 +87,6 @@ func (r *reader) writtenPlace(pointer string) string {
 	return pointer
 }
 
-// usedDefinitions returns the definitions that an operation refers to, in the order in
-// which they were read.
-func (r *reader) usedDefinitions(o *Operation) *value.Map {
-	used := value.NewMap(0)
-	for _, p := range o.Parameters {
-		r.addUsed(used, p.Schema)
-	}
-	if o.Body != nil {
-		r.addUsed(used, o.Body.Schema)
-	}
-	ordered := value.NewMap(used.Len())
-	for name, s := range r.definitions.All() {
-		if _, isUsed := used.Get(name); isUsed {
-			ordered.Set(name, s)
-		}
-	}
-	return ordered
-}
-
 // addUsed adds the definitions that a schema refers to, and those that these refer to.
 func (r *reader) addUsed(used *value.Map, s value.Value) {
 	for _, item := range s.List() {
@@ -370,32 +351,45 @@ func forRequests(s value.Value, out *value.Map) {
 	}
 }
 
-// convertBounds rewrites the bounds of draft 4, which have flags beside them, as bounds alone:
-// exclusiveMinimum.
-func convertBounds(out *value.Map) {
-	for _, pair := range [][2]string{{"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}} {
-		bound, exclusive := pair[0], pair[1]
-		v, has := out.Get(exclusive)
-		if on, isFlag := v.Bool(); has && isFlag {
-			out.Delete(exclusive)
-			if limit, ok := out.Get(bound); on && ok {
-				out.Delete(bound)
-				out.Set(exclusive, limit)
-			}
+// dialectWithin returns the dialect of a part of the document: that of the schema around it
+// that names one, or else that of the document, which is 2020-12 where it names none or an
+// unknown one. pointer is that of the part. A $schema of the document itself is not read: it
+// names the schema of OpenAPI documents, for editors.
+func (r *reader) dialectWithin(pointer string) (dialect, error) {
+	if r.isOpenAPI30 {
+		return openAPI30, nil
+	}
+	name := ""
+	at := r.doc
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		at, _ = at.At("/" + token)
+		if own := stringMember(at, "$schema"); own != "" {
+			name = own
 		}
 	}
+	if name != "" {
+		return dialectOf(name)
+	}
+	usual := stringMember(r.doc, "jsonSchemaDialect")
+	if usual == "" {
+		return draft2020, nil
+	}
+	d, err := dialectOf(usual)
+	if err != nil { // one of the document's own, which is most often 2020-12 with more keywords
+		return draft2020, nil //nolint:nilerr // Operation.UnknownDialect tells of it
+	}
+	return d, nil
 }
 
-// convertNullable rewrites nullable of OpenAPI 3.0 as a type.
-func convertNullable(s value.Value, out *value.Map) {
-	out.Delete("nullable")
-	if !boolMember(s, "nullable", false) {
-		return
+// unknownDialect returns the dialect that the document names where that is none of the known
+// ones.
+func (r *reader) unknownDialect() string {
+	name := stringMember(r.doc, "jsonSchemaDialect")
+	if r.isOpenAPI30 || name == "" {
+		return ""
 	}
-	if kind, ok := out.Get("type"); ok && kind.Kind() == value.String {
-		out.Set("type", value.OfList(kind, value.OfString("null")))
+	if _, err := dialectOf(name); err != nil {
+		return name
 	}
-	if enum, ok := out.Get("enum"); ok {
-		out.Set("enum", value.OfList(append(append([]value.Value{}, enum.List()...), value.Value{})...))
-	}
+	return ""
 }

@@ -3,6 +3,8 @@ package yaml
 import (
 	"regexp"
 	"strings"
+
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // bracketScan goes through a value in { } or [ ].
@@ -38,7 +40,7 @@ func (s *bracketScan) scan() *finding {
 	}
 	first := s.open[len(s.open)-1]
 	bracket := s.lines[first.line][first.at : first.at+1]
-	return newFinding(first.line, first.at, wordingf("the %s that opens here is not closed", bracket), wordingf("close it with %s", closing[bracket]))
+	return newFinding(first.line, first.at, wording.Say("the %s that opens here is not closed", bracket), wording.Say("close it with %s", closing[bracket]))
 }
 
 var closing = map[string]string{"{": "}", "[": "]"}
@@ -78,7 +80,7 @@ func (s *bracketScan) scanPiece(text string) (f *finding, done bool) {
 }
 
 func (s *bracketScan) missingComma(line, at int) *finding {
-	return newFinding(line, at, wordingf("a comma is missing before this"), wordingf(`inside { } and [ ] a comma separates the entries, and a value with ": " in it needs quotes`))
+	return newFinding(line, at, wording.Say("a comma is missing before this"), wording.Say(`inside { } and [ ] a comma separates the entries, and a value with ": " in it needs quotes`))
 }
 
 // scanQuotes reads a text in quotes.
@@ -86,13 +88,13 @@ func (s *bracketScan) scanQuotes(text string) *finding {
 	if s.ended {
 		quote := text[s.at]
 		if s.at > 0 && text[s.at-1] != ' ' {
-			return newFinding(s.line, s.at, wordingf("a text in quotes ends before this, and more follows"), quoteHint(quote))
+			return newFinding(s.line, s.at, wording.Say("a text in quotes ends before this, and more follows"), quoteHint(quote))
 		}
 		return s.missingComma(s.line, s.at)
 	}
 	end := endOfQuotes(text, s.at)
 	if end < 0 {
-		return newFinding(s.line, s.at, wordingf("the quote that opens here is not closed"), wordingf("close it at the end of the text"))
+		return newFinding(s.line, s.at, wording.Say("the quote that opens here is not closed"), wording.Say("close it at the end of the text"))
 	}
 	if text[s.at] == '"' {
 		if f := s.findEscape(s.line, s.at, text[s.at:end]); f != nil {
@@ -125,7 +127,7 @@ func (s *bracketScan) scanPlain(text string) *finding {
 	}
 	if s.ended {
 		if s.at > 0 && isQuote(text[s.at-1]) {
-			return newFinding(s.line, s.at-1, wordingf("the text in quotes ends here, and more follows"), quoteHint(text[s.at-1]))
+			return newFinding(s.line, s.at-1, wording.Say("the text in quotes ends here, and more follows"), quoteHint(text[s.at-1]))
 		}
 		return s.missingComma(s.line, s.at)
 	}
@@ -145,7 +147,7 @@ func (s *bracketScan) scanClosing(text string) (f *finding, done bool) {
 	last := s.open[len(s.open)-1]
 	opened := s.lines[last.line][last.at : last.at+1]
 	if closing[opened] != bracket {
-		return newFinding(s.line, s.at, wordingf("this %s closes a %s", bracket, opened), wordingf("the %s at line %d, column %d is closed with %s", opened, last.line+1, last.at+1, closing[opened])), true
+		return newFinding(s.line, s.at, wording.Say("this %s closes a %s", bracket, opened), wording.Say("the %s at line %d, column %d is closed with %s", opened, last.line+1, last.at+1, closing[opened])), true
 	}
 	s.open = s.open[:len(s.open)-1]
 	s.at++
@@ -155,10 +157,10 @@ func (s *bracketScan) scanClosing(text string) (f *finding, done bool) {
 	}
 	rest := strings.TrimSpace(text[s.at:])
 	if strings.HasPrefix(rest, "#") && text[s.at] == '#' {
-		return newFinding(s.line, s.at, wordingf("a space is missing before the comment"), wordingf("write a space before #")), true
+		return newFinding(s.line, s.at, wording.Say("a space is missing before the comment"), wording.Say("write a space before #")), true
 	}
 	if rest != "" && rest[0] != '#' {
-		return newFinding(s.line, s.at+indentOf(text[s.at:]), wordingf("the value ends before this, and more follows"), wordingf("take it out, or put the whole value in quotes")), true
+		return newFinding(s.line, s.at+indentOf(text[s.at:]), wording.Say("the value ends before this, and more follows"), wording.Say("take it out, or put the whole value in quotes")), true
 	}
 	return nil, true
 }

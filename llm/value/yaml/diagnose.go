@@ -142,7 +142,7 @@ func (d *diagnosis) lineBefore() int {
 func (d *diagnosis) findControl() *finding {
 	for at, r := range d.lines[d.line] {
 		if unicode.IsControl(r) && r != '\t' && r != '\u0085' {
-			return newFinding(d.line, at, wordingf("the control character %U", r), wordingf(`take it out, or write it in double quotes as \u%04X`, r))
+			return newFinding(d.line, at, wording.Say("the control character %U", r), wording.Say(`take it out, or write it in double quotes as \u%04X`, r))
 		}
 	}
 	return nil
@@ -156,7 +156,7 @@ func (d *diagnosis) findTab() *finding {
 	if at < 0 || at == len(line) {
 		return nil
 	}
-	return newFinding(d.line, at, wordingf("a tab in the indentation"), wordingf("indent with spaces"))
+	return newFinding(d.line, at, wording.Say("a tab in the indentation"), wording.Say("indent with spaces"))
 }
 
 var (
@@ -175,7 +175,7 @@ func (d *diagnosis) findAlias() *finding {
 	if at < 0 || !aliasBefore.MatchString(line[:at]) {
 		return nil
 	}
-	return newFinding(d.line, at, wordingf("%s names no anchor that stands before it", alias), wordingf("put a text that begins with * in quotes, or define it with &%s", m[1]))
+	return newFinding(d.line, at, wording.Say("%s names no anchor that stands before it", alias), wording.Say("put a text that begins with * in quotes, or define it with &%s", m[1]))
 }
 
 // findSpace finds a dash or a colon without the space after it, on this line or the one
@@ -186,10 +186,10 @@ func (d *diagnosis) findSpace() *finding {
 			continue
 		}
 		if m := gluedDash.FindStringSubmatchIndex(d.lines[i]); m != nil {
-			return newFinding(i, m[2]-1, wordingf("a space is missing after the dash"), wordingf("write - %s:", d.lines[i][m[2]:m[3]]))
+			return newFinding(i, m[2]-1, wording.Say("a space is missing after the dash"), wording.Say("write - %s:", d.lines[i][m[2]:m[3]]))
 		}
 		if m := gluedKey.FindStringSubmatchIndex(d.lines[i]); m != nil {
-			return newFinding(i, m[3], wordingf("a space is missing after the colon"), wordingf("write %s and a space, then the value", d.lines[i][m[2]:m[3]]))
+			return newFinding(i, m[3], wording.Say("a space is missing after the colon"), wording.Say("write %s and a space, then the value", d.lines[i][m[2]:m[3]]))
 		}
 	}
 	return nil
@@ -226,10 +226,10 @@ func (d *diagnosis) findText() *finding {
 		}
 	}
 	if end < 0 || strings.Contains(text[at:end], "\n") {
-		return newFinding(d.line, at, wordingf("the quote that opens here is not closed"), wordingf("close it at the end of the text"))
+		return newFinding(d.line, at, wording.Say("the quote that opens here is not closed"), wording.Say("close it at the end of the text"))
 	}
 	if rest := strings.TrimSpace(line[end:]); rest != "" && rest[0] != '#' {
-		return newFinding(d.line, end-1, wordingf("the text in quotes ends here, and more follows"), quoteHint(line[at]))
+		return newFinding(d.line, end-1, wording.Say("the text in quotes ends here, and more follows"), quoteHint(line[at]))
 	}
 	return nil
 }
@@ -239,8 +239,8 @@ func (d *diagnosis) findEscape(line, at int, text string) *finding {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '\\' {
 			if escape := badEscape.FindString(text[i:]); escape != "" {
-				return newFinding(line, at+i, wordingf("%s is not an escape that YAML knows", escape),
-					wordingf(`write \%s, or put the text in single quotes`, escape))
+				return newFinding(line, at+i, wording.Say("%s is not an escape that YAML knows", escape),
+					wording.Say(`write \%s, or put the text in single quotes`, escape))
 			}
 			i++
 		}
@@ -253,9 +253,9 @@ func (d *diagnosis) findEscape(line, at int, text string) *finding {
 
 func quoteHint(quote byte) wording.Text {
 	if quote == '\'' {
-		return wordingf("write '' for a ' inside, or put the whole text in double quotes")
+		return wording.Say("write '' for a ' inside, or put the whole text in double quotes")
 	}
-	return wordingf(`write \" for a " inside, or put the whole text in single quotes`)
+	return wording.Say(`write \" for a " inside, or put the whole text in single quotes`)
 }
 
 // endOfQuotes returns the byte after the quote that closes the one at start; -1 for none.
@@ -297,17 +297,17 @@ func (d *diagnosis) findMark() *finding {
 	}
 	isBlock := rest[0] == '|' || rest[0] == '>'
 	if isBlock && !blockHead.MatchString(rest) {
-		return newFinding(d.line, at, wordingf("the text after %s begins on the next line", rest[:1]), wordingf("put the text in quotes, or on lines of its own that are indented deeper"))
+		return newFinding(d.line, at, wording.Say("the text after %s begins on the next line", rest[:1]), wording.Say("put the text in quotes, or on lines of its own that are indented deeper"))
 	}
 	isPlain := strings.IndexByte(`{["'`, rest[0]) < 0
 	if i := strings.Index(rest, ": "); i >= 0 && isPlain && keyLine.MatchString(line) {
-		return newFinding(d.line, at+i, wordingf(`a text with ": " in it must be quoted`), wordingf("put the whole value in quotes"))
+		return newFinding(d.line, at+i, wording.Say(`a text with ": " in it must be quoted`), wording.Say("put the whole value in quotes"))
 	}
 	return nil
 }
 
 func mustBeQuoted(line, at int, text string) *finding {
-	return newFinding(line, at, wordingf("a text that begins with %s must be quoted", text[:1]), wordingf("put it in quotes"))
+	return newFinding(line, at, wording.Say("a text that begins with %s must be quoted", text[:1]), wording.Say("put it in quotes"))
 }
 
 // findColon finds a key without its colon.
@@ -318,7 +318,7 @@ func (d *diagnosis) findColon() *finding {
 		return nil
 	}
 	if m := bareWord.FindStringSubmatchIndex(line); m != nil {
-		return newFinding(d.line, m[3], wordingf("a colon is missing after the key"), wordingf("write %s: and the value", line[m[2]:m[3]]))
+		return newFinding(d.line, m[3], wording.Say("a colon is missing after the key"), wording.Say("write %s: and the value", line[m[2]:m[3]]))
 	}
 	return nil
 }
@@ -333,8 +333,8 @@ func (d *diagnosis) findBlock() *finding {
 		if !blockHead.MatchString(d.lines[i]) || i+1 >= d.line {
 			return nil
 		}
-		return newFinding(d.line, here, wordingf("a line of a block of text is indented less than its first line"),
-			wordingf("indent all its lines by %d spaces at least", indentOf(d.lines[i+1])))
+		return newFinding(d.line, here, wording.Say("a line of a block of text is indented less than its first line"),
+			wording.Say("indent all its lines by %d spaces at least", indentOf(d.lines[i+1])))
 	}
 	return nil
 }
@@ -351,7 +351,7 @@ func (d *diagnosis) findIndent() *finding {
 		if opensBlock.MatchString(d.lines[before]) {
 			return nil
 		}
-		return newFinding(d.line, here, wordingf("this line is indented deeper than the one above, which has a value already"), wordingf("indent it by %d spaces, like the line above", deepest))
+		return newFinding(d.line, here, wording.Say("this line is indented deeper than the one above, which has a value already"), wording.Say("indent it by %d spaces, like the line above", deepest))
 	}
 	open := []int{}
 	level := deepest + 1
@@ -378,7 +378,7 @@ func (d *diagnosis) findIndent() *finding {
 			near = column
 		}
 	}
-	return newFinding(d.line, here, wordingf("the indentation of %d fits none of the lines above", here), wordingf("indent it by %d spaces", near))
+	return newFinding(d.line, here, wording.Say("the indentation of %d fits none of the lines above", here), wording.Say("indent it by %d spaces", near))
 }
 
 // columnsOf returns where the dashes and the key of a line begin, outermost first.

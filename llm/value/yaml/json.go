@@ -9,6 +9,7 @@ import (
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/jsonc"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // beginsLikeJSON reports whether a text begins as a JSON object or list does, or as YAML in
@@ -45,7 +46,7 @@ func readJSON(src []byte) (*Node, error) {
 	root, err := jsonc.ParseElements(src)
 	var fault *jsonc.Error
 	if errors.As(err, &fault) {
-		e := newError(fault.Line, fault.Col, wordingf("not JSON: %s", fault.Text()))
+		e := newError(fault.Line, fault.Col, wording.Say("not JSON: %s", fault.Text()))
 		e.JSON = true
 		return nil, e
 	}

@@ -2,8 +2,14 @@ package yaml
 
 import (
 	_ "embed"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -46,9 +52,44 @@ func plainFault(said string) (message, hint wording.Text) {
 	for _, f := range libraryFaults() {
 		for _, name := range f.names {
 			if strings.HasPrefix(said, name) {
-				return wordingf("not YAML: %s", wording.Of(f.message)), wording.Of(f.hint)
+				return wording.Say("not YAML: %s", wording.Of(f.message)), wording.Of(f.hint)
 			}
 		}
 	}
-	return wordingf("not YAML; its reader says: %s", said), wording.Text{}
+	return wording.Say("not YAML; its reader says: %s", said), wording.Text{}
+}
+
+var lineInMessage = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
+
+// parseYAML returns the root node, nil for an empty text.
+func parseYAML(src []byte) (*Node, error) {
+	dec := yaml.NewDecoder(strings.NewReader(string(src)))
+	var doc, second Node
+	if err := dec.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		return nil, wrapError(err)
+	}
+	err := dec.Decode(&second)
+	if err == nil {
+		return nil, newError(second.Line, second.Column, wording.Say("a second YAML document starts here; only one is read"))
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, wrapError(err)
+	}
+	if len(doc.Content) == 0 {
+		return nil, nil
+	}
+	return doc.Content[0], nil
+}
+
+func wrapError(err error) *Error {
+	m := lineInMessage.FindStringSubmatch(err.Error())
+	line, _ := strconv.Atoi(m[1])
+	said := err.Error()[len(m[0]):]
+	message, hint := plainFault(said)
+	e := newError(max(line, 1), 0, message)
+	e.Hint, e.chineseHint, e.library = hint.En, hint.Zh, said
+	return e
 }

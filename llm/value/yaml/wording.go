@@ -1,20 +1,6 @@
 package yaml
 
-import (
-	"cmp"
-
-	"github.com/callnode/scheduler/llm/value/wording"
-)
-
-// wordingf formats a message in the built-in languages.
-func wordingf(format string, args ...any) wording.Text { return wording.Say(format, args...) }
-
-// Text returns what is wrong, and what to do, in the built-in languages, without the place.
-func (e *Error) Text() (message, hint wording.Text) {
-	message, hint = wording.Of(e.Msg), wording.Of(e.Hint)
-	message.Zh, hint.Zh = cmp.Or(e.chinese, message.Zh), cmp.Or(e.chineseHint, hint.Zh)
-	return message, hint
-}
+import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{

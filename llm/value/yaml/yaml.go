@@ -6,40 +6,15 @@ package yaml
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	"math"
 	"math/big"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
-)
-
-// Node is a parsed piece of YAML with its Line and Column.
-type Node = yaml.Node
-
-// The kinds of nodes that a document has after [Parse]: aliases are still there.
-const (
-	Mapping  = yaml.MappingNode
-	Sequence = yaml.SequenceNode
-	Scalar   = yaml.ScalarNode
-	Alias    = yaml.AliasNode
-)
-
-// The styles of nodes, as bits of Node.Style: how a scalar is written, whether a
-// collection is in brackets, and whether a tag is written out.
-const (
-	DoubleQuoted = yaml.DoubleQuotedStyle
-	SingleQuoted = yaml.SingleQuotedStyle
-	Literal      = yaml.LiteralStyle
-	Folded       = yaml.FoldedStyle
-	Flow         = yaml.FlowStyle
-	Tagged       = yaml.TaggedStyle
 )
 
 // Limits of what is read, so that no text can take the program down.
@@ -52,46 +27,6 @@ const (
 // Limits bound a text: its bytes, and its nodes, counting those that aliases stand for.
 type Limits struct{ Bytes, Nodes int }
 
-// Error is a fault in YAML text. Line and Col count from 1; Col is 0 where the
-// library does not tell it. It does not change.
-type Error struct {
-	Line, Col int
-	Msg       string
-	// Hint is the remedy; often "".
-	Hint string
-	// JSON: the text was read by the rules of JSON.
-	JSON bool
-
-	chinese, chineseHint string
-	library              string // what the library said; "" where it said nothing
-}
-
-// newError returns an error with its message in the built-in languages.
-func newError(line, col int, message wording.Text) *Error {
-	return &Error{Line: line, Col: col, Msg: message.En, chinese: message.Zh}
-}
-
-// Error is line:col: message (hint).
-func (e *Error) Error() string { return e.at(e.Msg, e.Hint) }
-
-// In returns the place, the message and the hint in a language.
-func (e *Error) In(language string) string {
-	message, hint := e.Text()
-	return e.at(message.In(language), hint.In(language))
-}
-
-func (e *Error) at(message, hint string) string {
-	if hint != "" {
-		hint = " (" + hint + ")"
-	}
-	if e.Col == 0 {
-		return fmt.Sprintf("%d: %s%s", e.Line, message, hint)
-	}
-	return fmt.Sprintf("%d:%d: %s%s", e.Line, e.Col, message, hint)
-}
-
-var lineInMessage = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?(?:line (\d+): )?`)
-
 // Parse reads exactly one document, YAML or JSON (in which comments are allowed), and returns
 // its root node; nil for an empty text. A second document, nesting that is too deep and aliases that unfold to
 // too much are errors. All errors are of type *[Error].
@@ -99,7 +34,7 @@ func Parse(src []byte) (*Node, error) { return parseWithin(src, Limits{MaxBytes,
 
 func parseWithin(src []byte, limits Limits) (*Node, error) {
 	if len(src) > limits.Bytes {
-		return nil, newError(1, 1, wordingf("the text has %d bytes, more than %d", len(src), limits.Bytes))
+		return nil, newError(1, 1, wording.Say("the text has %d bytes, more than %d", len(src), limits.Bytes))
 	}
 	root, err := parseAny(bytes.TrimPrefix(src, []byte("\uFEFF")))
 	if root == nil || err != nil {
@@ -108,7 +43,7 @@ func parseWithin(src []byte, limits Limits) (*Node, error) {
 	budget := limits.Nodes
 	if err := checkSize(root, 0, &budget); err != nil {
 		if budget < 0 {
-			return nil, newError(err.Line, err.Col, wordingf("more than %d nodes, counting those that aliases stand for", limits.Nodes))
+			return nil, newError(err.Line, err.Col, wording.Say("more than %d nodes, counting those that aliases stand for", limits.Nodes))
 		}
 		return nil, err
 	}
@@ -142,39 +77,6 @@ func parseDiagnosed(src []byte) (*Node, error) {
 	return root, err
 }
 
-// parseYAML returns the root node, nil for an empty text.
-func parseYAML(src []byte) (*Node, error) {
-	dec := yaml.NewDecoder(strings.NewReader(string(src)))
-	var doc, second Node
-	if err := dec.Decode(&doc); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, nil
-		}
-		return nil, wrapError(err)
-	}
-	err := dec.Decode(&second)
-	if err == nil {
-		return nil, newError(second.Line, second.Column, wordingf("a second YAML document starts here; only one is read"))
-	}
-	if !errors.Is(err, io.EOF) {
-		return nil, wrapError(err)
-	}
-	if len(doc.Content) == 0 {
-		return nil, nil
-	}
-	return doc.Content[0], nil
-}
-
-func wrapError(err error) *Error {
-	m := lineInMessage.FindStringSubmatch(err.Error())
-	line, _ := strconv.Atoi(m[1])
-	said := err.Error()[len(m[0]):]
-	message, hint := plainFault(said)
-	e := newError(max(line, 1), 0, message)
-	e.Hint, e.chineseHint, e.library = hint.En, hint.Zh, said
-	return e
-}
-
 // checkSize takes the nodes from the budget, which it leaves below 0 where there are too many.
 func checkSize(n *Node, depth int, budget *int) *Error {
 	*budget--
@@ -182,7 +84,7 @@ func checkSize(n *Node, depth int, budget *int) *Error {
 		return &Error{Line: n.Line, Col: n.Column}
 	}
 	if depth > maxDepth {
-		return newError(n.Line, n.Column, wordingf("nested deeper than %d", maxDepth))
+		return newError(n.Line, n.Column, wording.Say("nested deeper than %d", maxDepth))
 	}
 	if n.Kind == Alias {
 		return checkSize(n.Alias, depth+1, budget)
@@ -193,24 +95,6 @@ func checkSize(n *Node, depth int, budget *int) *Error {
 		}
 	}
 	return nil
-}
-
-// Resolve follows an alias to the node it names.
-func Resolve(n *Node) *Node {
-	for n.Kind == Alias {
-		n = n.Alias
-	}
-	return n
-}
-
-// WithoutTag returns a copy of a node without its tag; one in quotes stays a text.
-func WithoutTag(n *Node) *Node {
-	bare := *n
-	bare.Tag, bare.Style = "", n.Style&^Tagged
-	if bare.Kind == Scalar && n.Style&(DoubleQuoted|SingleQuoted|Literal|Folded) != 0 {
-		bare.Tag = "!!str"
-	}
-	return &bare
 }
 
 // Value turns a node into a value. Mappings keep their order; a duplicate key, a key
@@ -241,14 +125,14 @@ func Value(n *Node) (value.Value, error) {
 		for i := 0; i < len(n.Content); i += 2 {
 			key := Resolve(n.Content[i])
 			if key.Kind != Scalar {
-				return value.Value{}, newError(key.Line, key.Column, wordingf("a key must be plain text"))
+				return value.Value{}, newError(key.Line, key.Column, wording.Say("a key must be plain text"))
 			}
 			if key.Tag == "!!merge" {
-				return value.Value{}, newError(key.Line, key.Column, wordingf("merge keys (<<) are not supported"))
+				return value.Value{}, newError(key.Line, key.Column, wording.Say("merge keys (<<) are not supported"))
 			}
 			if _, ok := m.Get(key.Value); ok {
 				first := firstKey(n, key.Value)
-				return value.Value{}, newError(key.Line, key.Column, wordingf("duplicate key %q (first at %d:%d)", key.Value, first.Line, first.Column))
+				return value.Value{}, newError(key.Line, key.Column, wording.Say("duplicate key %q (first at %d:%d)", key.Value, first.Line, first.Column))
 			}
 			member, err := Value(n.Content[i+1])
 			if err != nil {
@@ -272,7 +156,7 @@ func firstKey(n *Node, text string) *Node {
 }
 
 func unknownTag(n *Node) *Error {
-	return newError(n.Line, n.Column, wordingf("unknown tag %s", n.ShortTag()))
+	return newError(n.Line, n.Column, wording.Say("unknown tag %s", n.ShortTag()))
 }
 
 var leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]`)
@@ -313,7 +197,7 @@ func scalarValue(n *Node) (value.Value, error) {
 	default:
 		return value.Value{}, unknownTag(n)
 	}
-	return value.Value{}, newError(n.Line, n.Column, wordingf("%q cannot be written as JSON (%s)", n.Value, tag))
+	return value.Value{}, newError(n.Line, n.Column, wording.Say("%q cannot be written as JSON (%s)", n.Value, tag))
 }
 
 // ParseValue reads one document as a value; null for an empty text.
