@@ -1,8 +1,6 @@
 package openapi
 
-import (
-	"github.com/callnode/scheduler/llm/value"
-)
+import "github.com/callnode/scheduler/llm/value"
 
 func stringMember(v value.Value, key string) string {
 	member, _ := v.Get(key)
