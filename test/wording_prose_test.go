@@ -21,7 +21,7 @@ var englishFiles = map[string]string{
 	"calls/input/examples.go":                  "the reference is in English",
 	"calls/memory/rank/":                       "words of texts and questions",
 	"cmd/scheduler/chinesehelp/translate.go":   "the help of commands, with its Chinese beside it",
-	"llm/prompt/internal/builtins/builtins.go": "the reference is in English; its hints are said by wording.Of",
+	"llm/prompt/internal/builtins/builtins.go": "the reference is in English",
 	"llm/value/wording/libraries.go":           "what libraries say, with its Chinese beside it",
 	"plugins/host/services/services.go":        "what a plugin is told, which knows English",
 	"scheduler/flow/editor.go":                 "the schema for editors is in English",
