@@ -56,10 +56,7 @@ func plainText(v value.Value) string {
 			v = text
 		}
 	}
-	if text, ok := v.Str(); ok {
-		return text
-	}
-	return v.JSON()
+	return v.PlainText()
 }
 
 // toolPlan is a tool as the parameters describe it.

@@ -59,11 +59,7 @@ func outputOrigins(of calls.Record, pointer string, params func() (Params, error
 	}
 	sources, _ := of.Output.Get("sources")
 	o := p.originOfDatum(sources.Map())(at)
-	text, isText := v.Str()
-	if !isText {
-		text = v.JSON()
-	}
-	o.End = len(text)
+	o.End = len(v.PlainText())
 	// Where the parameter is, is known. What it is only tells a copy from what was made to fit the schema.
 	if given, _ := of.Params.At(o.Pointer); o.Pointer != "" && !value.Equal(given, v) {
 		o.Computed = true

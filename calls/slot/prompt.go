@@ -103,10 +103,7 @@ func (w *Work) shownData() value.Value {
 	}
 	shown := value.NewMap(data.Map().Len())
 	for name, v := range data.Map().All() {
-		text, ok := v.Str()
-		if !ok {
-			text = v.JSON()
-		}
+		text := v.PlainText()
 		if clipped := w.truncateTokens(text, maxKnownTokens); clipped != text {
 			v = value.OfString(clipped)
 		}

@@ -81,11 +81,7 @@ func timeConverter(layout string, read func(string, time.Time) (time.Time, bool)
 		if numeric && isNumber(v) {
 			return v, true
 		}
-		text, ok := v.Str()
-		if !ok {
-			text = v.JSON()
-		}
-		at, ok := read(text, now)
+		at, ok := read(v.PlainText(), now)
 		if !ok {
 			return v, false
 		}

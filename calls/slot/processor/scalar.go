@@ -34,11 +34,7 @@ func matchEnum(v value.Value, place schema.Place) (value.Value, bool) {
 }
 
 func normalSpelling(v value.Value) string {
-	text, ok := v.Str()
-	if !ok {
-		text = v.JSON()
-	}
-	return strings.ToLower(strings.TrimSpace(text))
+	return strings.ToLower(strings.TrimSpace(v.PlainText()))
 }
 
 // parseTyped reads a number or a truth value that was answered as text.

@@ -287,7 +287,7 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant, expect 
 		made.RowValue = value.OfMap(row.cells)
 		made.Row = row.result(relativeTo(c.loader.Root, row.pos.File))
 		if cluster, ok := row.cells.Get(c.keys.Dataset.Cluster); ok {
-			made.Cluster = settingText(cluster)
+			made.Cluster = cluster.PlainText()
 		}
 	}
 	if k.Until != untilEnd {

@@ -33,18 +33,10 @@ type variantSetting struct {
 	value value.Value
 }
 
-// settingText returns the value of a setting as people write it.
-func settingText(v value.Value) string {
-	if text, ok := v.Str(); ok {
-		return text
-	}
-	return v.JSON()
-}
-
 // settings returns the variant as a result has it.
 func (v variant) settings() (all []result.Setting) {
 	for _, s := range v {
-		all = append(all, result.Setting{Key: s.axis.key, Value: settingText(s.value)})
+		all = append(all, result.Setting{Key: s.axis.key, Value: s.value.PlainText()})
 	}
 	return all
 }
@@ -138,7 +130,7 @@ func (r *reader) checkAxis(a *axis) {
 			r.checkProvider(pointer, text)
 		}
 		if repeated[i] {
-			r.reportOnce(r.at(pointer), wording.Say("%s is given twice", settingText(v)), wording.Text{})
+			r.reportOnce(r.at(pointer), wording.Say("%s is given twice", v.PlainText()), wording.Text{})
 		}
 	}
 }
@@ -176,7 +168,7 @@ func (r *reader) checkExclusion(pointer string, combination value.Value) {
 		if i < 0 {
 			r.report(at, wording.Say("the matrix has no %q", key), wording.Of(value.DidYouMeanOrList(key, keys)))
 		} else if !slices.ContainsFunc(axes[i].values, func(other value.Value) bool { return value.Equal(other, v) }) {
-			r.report(at, wording.Say("the matrix has no %s with the value %s", key, settingText(v)), wording.Text{})
+			r.report(at, wording.Say("the matrix has no %s with the value %s", key, v.PlainText()), wording.Text{})
 		}
 	}
 }

@@ -280,17 +280,17 @@ func one(matchers *value.Map) translation { return translation{matchers: []*valu
 // listOrText returns the value as the matcher takes it: a list for those of several texts.
 func listOrText(a *assertion, matcher string) value.Value {
 	if matcher != "contains_all" && matcher != "contains_any" {
-		return value.OfString(plainText(a.value))
+		return value.OfString(a.value.PlainText())
 	}
 	if a.value.Kind() == value.List {
 		items := make([]value.Value, len(a.value.List()))
 		for i, item := range a.value.List() {
-			items[i] = value.OfString(plainText(item))
+			items[i] = value.OfString(item.PlainText())
 		}
 		return value.OfList(items...)
 	}
 	var items []value.Value
-	for part := range strings.SplitSeq(plainText(a.value), ",") {
+	for part := range strings.SplitSeq(a.value.PlainText(), ",") {
 		items = append(items, value.OfString(strings.Trim(strings.TrimSpace(part), `"'`)))
 	}
 	return value.OfList(items...)
@@ -308,7 +308,7 @@ func translateEquals(_ *reader, a *assertion) translation {
 }
 
 func translateRegex(_ *reader, a *assertion) translation {
-	text := plainText(a.value)
+	text := a.value.PlainText()
 	if _, err := regexp.Compile(text); err != nil {
 		return translation{why: wording.Say("the regular expression is not one of RE2: %w", err)}
 	}
@@ -346,11 +346,11 @@ func translateJSON(r *reader, a *assertion) translation {
 }
 
 func translateRubric(_ *reader, a *assertion) translation {
-	criteria := []value.Value{value.OfString(plainText(a.value))}
+	criteria := []value.Value{value.OfString(a.value.PlainText())}
 	if a.value.Kind() == value.List {
 		criteria = a.value.List()
 	}
-	if a.value.IsNull() || plainText(a.value) == "" || a.value.Kind() == value.Object {
+	if a.value.IsNull() || a.value.PlainText() == "" || a.value.Kind() == value.Object {
 		return translation{why: wording.Say("a rubric is a text or a list of texts")}
 	}
 	judge := value.Pairs("criteria", value.OfList(criteria...))
@@ -361,7 +361,7 @@ func translateRubric(_ *reader, a *assertion) translation {
 }
 
 func translateFacts(_ *reader, a *assertion) translation {
-	return criterion(a, "Agrees with these facts, and contradicts none of them: "+plainText(a.value))
+	return criterion(a, "Agrees with these facts, and contradicts none of them: "+a.value.PlainText())
 }
 
 func translateRelevance(_ *reader, a *assertion) translation {
@@ -392,7 +392,7 @@ func likeness(matcher, bound string, standard float64, note wording.Text) func(*
 		if a.value.Kind() == value.List {
 			return translation{why: wording.Say("the likeness with one of several texts has no equal here")}
 		}
-		got := one(value.Pairs(matcher, value.Pairs("to", plainText(a.value), bound, limit)))
+		got := one(value.Pairs(matcher, value.Pairs("to", a.value.PlainText(), bound, limit)))
 		got.note = note
 		return got
 	}
@@ -425,7 +425,7 @@ func translateWords(_ *reader, a *assertion) translation {
 }
 
 func translateFinish(_ *reader, a *assertion) translation {
-	return translation{subject: value.Pairs("step", answerStep+".finish_reason"), matchers: []*value.Map{value.Pairs("equals", plainText(a.value))}}
+	return translation{subject: value.Pairs("step", answerStep+".finish_reason"), matchers: []*value.Map{value.Pairs("equals", a.value.PlainText())}}
 }
 
 // translateJavaScript translates an expression; the body of a function is kept as a file.

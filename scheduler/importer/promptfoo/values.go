@@ -77,19 +77,11 @@ func stringMember(v value.Value, key string) (text string, ok bool) {
 	return member.Str()
 }
 
-// plainText returns a scalar as a text.
-func plainText(v value.Value) string {
-	if text, ok := v.Str(); ok {
-		return text
-	}
-	return v.JSON()
-}
-
 // scriptText returns a scalar as JavaScript makes a text of it: 1.0 is 1 there, and 1e3 is 1000.
 func scriptText(v value.Value) string {
 	number, isNumber := v.Float()
 	if !isNumber {
-		return plainText(v)
+		return v.PlainText()
 	}
 	size := math.Abs(number)
 	if isPlain := size < 1e21 && size >= 1e-6 || size == 0; isPlain {
