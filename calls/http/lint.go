@@ -166,6 +166,8 @@ func findLinted(params value.Value, env calls.LintEnv) (*openapi.Operation, []sc
 	if err != nil {
 		return nil, []schema.Problem{calls.ProblemOf("/operation", err)}
 	}
+	keyHeader, _ := memberOf(params, "idempotency_header").Str()
+	waiveHeader(op, keyHeader)
 	return op, nil
 }
 

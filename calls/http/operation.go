@@ -43,7 +43,15 @@ func (p Params) findOperation(env *calls.Env) (*openapi.Operation, error) {
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "%s: %w", file, err)
 	}
+	waiveHeader(op, p.KeyHeader)
 	return op, nil
+}
+
+// waiveHeader lets a request go without a header that its document requires: the program gives it.
+func waiveHeader(op *openapi.Operation, name string) {
+	if p := findParameter(op, "header", name); p != nil {
+		p.Required = false
+	}
 }
 
 // loadDocument reads a document beside the flow or below. What is wrong in its text is a

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/callnode/scheduler/calls"
+	httpcall "github.com/callnode/scheduler/calls/http"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -99,5 +100,16 @@ func TestIdempotencyKey(t *testing.T) {
 	e.Path, e.Vars = "step[3]", &calls.Vars{Run: calls.Run{ID: "r1"}}
 	if got, err := sent(t, e, with); err != nil || got != "GET http://h\nX-Key: r1/step[3]" {
 		t.Errorf("in a flow: %q, %v", got, err)
+	}
+	const required = `{idempotency_header: X-Key, operation: pay, openapi: {openapi: 3.1.0, servers: [{url: 'http://h'}], paths: {/pay: {post: {operationId: pay, parameters: [` +
+		`{name: x-key, in: header, required: true, schema: {type: string}}, {name: x-other, in: header, required: true, schema: {type: string}}]}}}}, headers: `
+	if got, err := sent(t, e, required+"{x-other: o}}"); err != nil || !strings.Contains(got, "X-Key: r1/step[3]") {
+		t.Errorf("a key that the operation requires: %q, %v", got, err)
+	}
+	if _, err := sent(t, e, required+"{}}"); err == nil || strings.Contains(err.Error(), "x-key") || !strings.Contains(err.Error(), "x-other") {
+		t.Errorf("beside another header that is required: %v", err)
+	}
+	if problems := httpcall.Definition().Lint(params(t, required+"{x-other: o}}"), calls.LintEnv{}); len(problems) > 0 {
+		t.Errorf("lint: %v", problems)
 	}
 }
