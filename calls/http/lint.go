@@ -52,7 +52,7 @@ func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	if op != nil {
 		problems = slices.Concat(problems, lintRefused(op, params, env.IsOpen), lintArguments(op, params, env), lintMisspelt(op, params))
 	}
-	if len(problems) == 0 {
+	if _, hasURL := params.Get("url"); len(problems) == 0 && (hasURL || !env.IsOpen) {
 		problems = lintUnusedPath(params, op)
 	}
 	if slices.ContainsFunc(problems, func(p schema.Problem) bool { return !p.Warning }) {
@@ -166,8 +166,12 @@ func findLinted(params value.Value, env calls.LintEnv) (*openapi.Operation, []sc
 	if err != nil {
 		return nil, []schema.Problem{calls.ProblemOf("/operation", err)}
 	}
-	keyHeader, _ := memberOf(params, "idempotency_header").Str()
-	waiveHeader(op, keyHeader)
+	keyHeader, isGiven := params.Get("idempotency_header")
+	for _, q := range op.Parameters {
+		if text, _ := keyHeader.Str(); isGiven && (keyHeader.IsNull() || strings.EqualFold(text, q.Name)) {
+			waiveHeader(op, q.Name) // where it is computed, it may be any of them
+		}
+	}
 	return op, nil
 }
 
@@ -190,7 +194,9 @@ func lintArguments(op *openapi.Operation, params value.Value, env calls.LintEnv)
 		return m
 	}
 	in := Input{Operation: operationOf(params), Path: known("path"), Query: known("query"), Headers: known("headers")}
-	if body := memberOf(params, "body"); isKnown("/body", body) {
+	body := memberOf(params, "body")
+	mayGrow := env.IsOpen && body.Kind() == value.Object // by members that come later
+	if isKnown("/body", body) && !mayGrow {
 		in.Body = body
 	}
 	problems, err := in.findMisfits(op)
@@ -200,7 +206,12 @@ func lintArguments(op *openapi.Operation, params value.Value, env calls.LintEnv)
 	mayCome := func(p schema.Problem) bool {
 		group, member, _ := strings.Cut(p.Pointer[1:], "/")
 		given, isGiven := params.Get(group)
-		isLater := isGiven && (given.IsNull() || member != "" && hasNull(given, member)) || env.IsComputed(p.Pointer)
+		for key := range given.Map().All() { // as the flow spells a header
+			if group == "headers" && strings.EqualFold(value.Escape(key), member) {
+				member = value.Escape(key)
+			}
+		}
+		isLater := isGiven && (given.IsNull() || member != "" && hasNull(given, member)) || env.IsComputed(p.Pointer) || env.IsComputed("/"+group+"/"+member)
 		return p.Keyword == "required" && (env.IsOpen || isLater)
 	}
 	problems = slices.DeleteFunc(problems, mayCome)

@@ -43,7 +43,9 @@ func (p Params) findOperation(env *calls.Env) (*openapi.Operation, error) {
 	if err != nil {
 		return nil, calls.Errorf(calls.Invalid, "%s: %w", file, err)
 	}
-	waiveHeader(op, p.KeyHeader)
+	if env == nil || env.IdempotencyKey() != "" {
+		waiveHeader(op, p.KeyHeader)
+	}
 	return op, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -402,6 +403,34 @@ paths:
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", c.with, diff)
+		}
+	}
+}
+
+// TestLintLeavesOpen: lint refuses nothing that may be given when the flow runs.
+func TestLintLeavesOpen(t *testing.T) {
+	doc := `openapi: {openapi: 3.1.0, servers: [{url: 'https://h'}], paths: {/x: {post: {operationId: x, parameters: [{name: X-Api-Key, in: header, required: true, schema: {type: string}}], ` +
+		`requestBody: {content: {application/json: {schema: {type: object, minProperties: 2}}}}}}}}, operation: x, `
+	for _, c := range []struct {
+		with     string
+		computed string
+		isOpen   bool
+		want     int
+	}{
+		{with: doc + "headers: {}", want: 1},
+		{with: doc + "headers: {x-api-key: k}"},
+		{with: doc + "headers: {x-api-key: null}", computed: "/headers/x-api-key"},
+		{with: doc + "headers: {}, idempotency_header: null", computed: "/idempotency_header"},
+		{with: doc + "headers: {}, idempotency_header: x-api-key"},
+		{with: doc + "headers: {}, idempotency_header: other", want: 1},
+		{with: doc + "headers: {x-api-key: k}, body: {a: 1}", want: 1},
+		{with: doc + "headers: {x-api-key: k}, body: {a: 1}", isOpen: true},
+		{with: "path: {id: 7}, url: 'https://h/'", isOpen: true, want: 1},
+		{with: "path: {id: 7}", isOpen: true},
+	} {
+		problems := httpcall.Definition().Lint(params(t, "{"+c.with+"}"), calls.LintEnv{Computed: slices.DeleteFunc([]string{c.computed}, func(p string) bool { return p == "" }), IsOpen: c.isOpen})
+		if len(problems) != c.want {
+			t.Errorf("%s: got %v, want %d", c.with, problems, c.want)
 		}
 	}
 }
