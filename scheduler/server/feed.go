@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -22,6 +23,9 @@ type feed struct {
 	boot    string // part of the ids: those of another process are unknown
 	wake    chan struct{}
 
+	// looking is held from when runs are looked at until what was seen is published: the newer state comes last.
+	looking sync.Mutex
+
 	mu      sync.Mutex         // guards what follows
 	pending []string           // runs that have changed
 	changes []*journal.RunInfo // runs after their state has changed, the newest last
@@ -34,11 +38,12 @@ type feed struct {
 
 const (
 	maxChanges = 1024
-	// feedInterval is how often runs of other processes are looked at: the feedRuns newest, and up to maxShown that
-	// clients have in their lists.
+	// feedInterval is how often runs of other processes are looked at: the feedRuns newest, and of up to maxShown that
+	// clients have in their lists shownAtOnce, in turns.
 	feedInterval = 2 * time.Second
 	feedRuns     = 100
-	maxShown     = 500
+	maxShown     = 200
+	shownAtOnce  = 50
 )
 
 func newFeed(s *service.Service) *feed {
@@ -81,9 +86,7 @@ func (f *feed) publishLoop(ctx context.Context, log *slog.Logger) {
 			f.pending = nil
 			f.mu.Unlock()
 			for _, id := range runs {
-				if info, err := f.service.Run(ctx, service.Principal{}, id); err == nil { // else it is gone
-					f.publishState(info)
-				}
+				_ = f.lookAt(ctx, id) // the next look at all of them tells
 			}
 		case <-ticker.C:
 			if err := f.pollRuns(ctx); err != nil && ctx.Err() == nil {
@@ -104,7 +107,7 @@ func (f *feed) watch(runs ...*journal.RunInfo) {
 		}
 		f.shown = append(f.shown, info.ID)
 		if _, known := f.states[info.ID]; !known {
-			f.states[info.ID] = info.State
+			f.rememberLocked(info)
 		}
 	}
 	if n := len(f.shown) - maxShown; n > 0 {
@@ -118,44 +121,74 @@ func (f *feed) unwatchLocked(run string) {
 	}
 }
 
+// nextShown returns the runs that clients were shown whose turn it is.
+func (f *feed) nextShown() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := min(len(f.shown), shownAtOnce)
+	next := slices.Clone(f.shown[:n])
+	f.shown = append(slices.Delete(f.shown, 0, n), next...)
+	return next
+}
+
 // pollRuns looks at the newest runs and at those that clients were shown, where somebody reads.
 func (f *feed) pollRuns(ctx context.Context) error {
 	f.mu.Lock()
-	idle, shown := f.readers == 0, slices.Clone(f.shown)
+	idle := f.readers == 0
 	f.mu.Unlock()
 	if idle {
 		return nil
 	}
-	var newest, all []*journal.RunInfo
+	newest, err := f.lookAtNewest(ctx)
+	for _, id := range f.nextShown() {
+		if !newest[id] {
+			err = errors.Join(err, f.lookAt(ctx, id))
+		}
+	}
+	return err
+}
+
+// lookAtNewest publishes the states of the newest runs, and returns which they are.
+func (f *feed) lookAtNewest(ctx context.Context) (ids map[string]bool, err error) {
+	f.looking.Lock()
+	defer f.looking.Unlock()
+	ids = map[string]bool{}
+	var newest []*journal.RunInfo
 	for info, err := range f.service.Runs(ctx, service.Principal{}, journal.RunFilter{Limit: feedRuns}) {
 		if err != nil {
-			return err
+			return ids, err
 		}
-		newest = append(newest, info)
-	}
-	for _, id := range shown {
-		if slices.ContainsFunc(newest, func(info *journal.RunInfo) bool { return info.ID == id }) {
-			continue
-		}
-		info, err := f.service.Run(ctx, service.Principal{}, id)
-		if calls.KindOf(err) == calls.NotFound {
-			f.mu.Lock()
-			f.unwatchLocked(id)
-			f.mu.Unlock()
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		all = append(all, info)
+		newest, ids[info.ID] = append(newest, info), true
 	}
 	for _, info := range slices.Backward(newest) {
-		all = append(all, info)
-	}
-	for _, info := range all {
 		f.publishState(info)
 	}
-	return nil
+	return ids, nil
+}
+
+// lookAt publishes the state of a run. One that is gone is not looked at again.
+func (f *feed) lookAt(ctx context.Context, run string) error {
+	f.looking.Lock()
+	defer f.looking.Unlock()
+	info, err := f.service.Run(ctx, service.Principal{}, run)
+	if calls.KindOf(err) == calls.NotFound {
+		f.mu.Lock()
+		f.unwatchLocked(run)
+		f.mu.Unlock()
+		return nil
+	}
+	if err == nil {
+		f.publishState(info)
+	}
+	return err
+}
+
+// rememberLocked keeps the state of a run, to tell whether the next one is another.
+func (f *feed) rememberLocked(info *journal.RunInfo) {
+	if len(f.states) > 10*maxChanges {
+		clear(f.states)
+	}
+	f.states[info.ID] = info.State
 }
 
 // publishState adds a run if its state is another one than before.
@@ -165,10 +198,7 @@ func (f *feed) publishState(info *journal.RunInfo) {
 	if old, known := f.states[info.ID]; known && old == info.State {
 		return
 	}
-	if len(f.states) > 10*maxChanges {
-		clear(f.states)
-	}
-	f.states[info.ID] = info.State
+	f.rememberLocked(info)
 	if info.State == journal.RunFinished {
 		f.unwatchLocked(info.ID)
 	}
