@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/llm/value/atomicfile"
@@ -24,6 +25,9 @@ func TestWrite(t *testing.T) {
 	if info, err := os.Stat(path); runtime.GOOS != "windows" && (err != nil || info.Mode() != 0o640) {
 		t.Errorf("got %v, %v", info.Mode(), err)
 	}
+	if err := atomicfile.Write(filepath.Join(dir, strings.Repeat("长", 85)), nil, 0o600); err != nil {
+		t.Errorf("a name of 255 bytes: %v", err)
+	}
 	// A folder cannot be replaced by a file: nothing of the attempt stays.
 	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o750); err != nil {
 		t.Fatal(err)
@@ -35,7 +39,7 @@ func TestWrite(t *testing.T) {
 		t.Error("a folder was made")
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 2 {
+	if err != nil || len(entries) != 3 {
 		t.Errorf("got %v, %v", entries, err)
 	}
 }
