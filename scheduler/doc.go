@@ -18,7 +18,7 @@
 //
 // # Starting
 //
-// [StepExecutor.Run] (start.go) checks the inputs and applies their defaults, renders
+// [StepExecutor.Run] (start.go) checks the inputs, applies their defaults and renders
 // whose memory the flow works in (prepare.go), and starts (worker.go): flow.started. All that is outside
 // is injected by the fields of [StepExecutor] (executor.go): the model, memory, clock,
 // ids, the seed of random numbers, the sleeper. With those fixed, the events of
@@ -79,7 +79,7 @@
 // # Waiting
 //
 // A step that misses values, and may ask for them, is set aside: step.waiting has
-// the schema of what is missing (filling.go). When nothing else is left to run, the
+// the schema of what is missing (filling.go, outcome.go). When nothing else is left to run, the
 // run ends with flow.waiting, and its caller gets a [*Waiting] (waiting.go). A call that asks
 // people ([calls.Asker], questions.go) waits the same way, in a pseudo-step STEP/question-N.
 // Answers are read as people type them in parse_answers.go. check_answers.go checks them,
@@ -96,7 +96,7 @@
 // [StepExecutor.Resume] (resume.go) reads the flow's text and the events of a run,
 // folds these into a [journal.RunState] (fold.go there), and begins where that ends
 // (restore.go): steps, items, inner steps and pseudo-steps that finished keep their
-// outputs, and what they cost stays counted (run_state_usage.go). A step that begins
+// outputs, and what they cost stays counted (run_state_usage.go there). A step that begins
 // again streams its text from the start, as an attempt does after step.retrying. One
 // that was cut short gets the parameters that it had, and the same idempotency key
 // ([calls.Env.IdempotencyKey]); one that failed has them rendered again. An edited

@@ -31,7 +31,7 @@ var englishFiles = map[string]string{
 	"scheduler/flowtest/suite/editor.go":       "the schema for editors is in English",
 	"scheduler/server/metrics.go":              "the help of metrics is in English",
 	"scheduler/server/ui.go":                   "headers",
-	"scheduler/service/document.go":            "parts of a flow file",
+	"scheduler/service/describe_call.go":       "parts of a flow file",
 	"scheduler/telemetry/metrics.go":           "the help of metrics is in English",
 	"scheduler/temporal/workflow.go":           "what the page of Temporal shows, which is in English",
 }

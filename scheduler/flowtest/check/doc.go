@@ -27,8 +27,8 @@
 //
 // # Files
 //
-// parse.go reads an item with the helpers of parser.go: its subject (subject.go), its matchers (matchers.go, matcher.go), the value of
-// a matcher (argument.go) and the templates in it (template.go). resolve.go finds a subject in an evidence, with a subject_*.go for each
-// kind. Each match_*.go has the matchers of a kind, and the list of them; [matchers] joins the lists. A new matcher is one line in such
-// a list, one function, and its row in the suite of matcher_test.go.
+// parse.go reads an item with the helpers of parser.go: its subject (the types are in subject.go), its matchers (matchers.go), the value
+// of a matcher (argument.go) and the templates in it (template.go). resolve.go finds a subject in an evidence, by the subject_*.go. The
+// match_*.go have the matchers, with a list for each kind; [matchers] joins the lists. check.go decides an item, and verdict.go has what
+// comes of it. A new matcher is one line in a list, one function, and its row in the suite of matcher_test.go.
 package check
