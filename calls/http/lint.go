@@ -52,10 +52,11 @@ func lint(params value.Value, env calls.LintEnv) []schema.Problem {
 	if op != nil {
 		problems = slices.Concat(problems, lintRefused(op, params, env.IsOpen), lintArguments(op, params, env), lintMisspelt(op, params))
 	}
-	if _, hasURL := params.Get("url"); len(problems) == 0 && (hasURL || !env.IsOpen) {
-		problems = lintUnusedPath(params, op)
+	isError := func(p schema.Problem) bool { return !p.Warning }
+	if _, hasURL := params.Get("url"); (hasURL || !env.IsOpen) && !slices.ContainsFunc(problems, isError) {
+		problems = append(problems, lintUnusedPath(params, op)...)
 	}
-	if slices.ContainsFunc(problems, func(p schema.Problem) bool { return !p.Warning }) {
+	if slices.ContainsFunc(problems, isError) {
 		return problems
 	}
 	var p Params
@@ -183,7 +184,10 @@ func operationOf(params value.Value) string {
 
 // lintArguments holds what is known of path, query, headers and body to the schemas of the operation.
 func lintArguments(op *openapi.Operation, params value.Value, env calls.LintEnv) []schema.Problem {
-	isKnown := func(pointer string, v value.Value) bool { return !v.IsNull() && !env.IsComputed(pointer) }
+	isKnown := func(pointer string, v value.Value) bool {
+		mayGrow := env.IsOpen && v.Kind() == value.Object // by members that come later
+		return !v.IsNull() && !mayGrow && !env.IsComputed(pointer)
+	}
 	known := func(group string) *value.Map {
 		m := value.NewMap(0)
 		for key, v := range memberOf(params, group).Map().All() {
@@ -194,9 +198,7 @@ func lintArguments(op *openapi.Operation, params value.Value, env calls.LintEnv)
 		return m
 	}
 	in := Input{Operation: operationOf(params), Path: known("path"), Query: known("query"), Headers: known("headers")}
-	body := memberOf(params, "body")
-	mayGrow := env.IsOpen && body.Kind() == value.Object // by members that come later
-	if isKnown("/body", body) && !mayGrow {
+	if body := memberOf(params, "body"); isKnown("/body", body) {
 		in.Body = body
 	}
 	problems, err := in.findMisfits(op)
@@ -204,7 +206,7 @@ func lintArguments(op *openapi.Operation, params value.Value, env calls.LintEnv)
 		return []schema.Problem{calls.ProblemOf("/operation", err)}
 	}
 	mayCome := func(p schema.Problem) bool {
-		group, member, _ := strings.Cut(p.Pointer[1:], "/")
+		group, member, _ := strings.Cut(strings.TrimPrefix(p.Pointer, "/"), "/")
 		given, isGiven := params.Get(group)
 		for key := range given.Map().All() { // as the flow spells a header
 			if group == "headers" && strings.EqualFold(value.Escape(key), member) {
@@ -216,7 +218,7 @@ func lintArguments(op *openapi.Operation, params value.Value, env calls.LintEnv)
 	}
 	problems = slices.DeleteFunc(problems, mayCome)
 	for i, p := range problems {
-		group, missing, isMember := strings.Cut(p.Pointer[1:], "/")
+		group, missing, isMember := strings.Cut(strings.TrimPrefix(p.Pointer, "/"), "/")
 		if isParameter := isMember && group != "body"; p.Keyword == "required" && isParameter && !strings.Contains(missing, "/") {
 			problems[i] = schema.Problem{Pointer: "/" + group}.WithMessage("the operation %s needs the parameter %q", in.Operation, value.Unescape(missing))
 			continue

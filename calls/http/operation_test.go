@@ -391,6 +391,7 @@ paths:
 		{with: good + ", url: 'https://h/{no}'", want: []string{"/url"}},
 		{with: "path: {id: ab, a: 1}, query: {city: x}, body: {n: 1}, url: 'https://h/{a}'"},
 		{with: "path: {id: ab}, query: {city: x, dayz: 1, key: k}, body: {n: 1}", want: []string{"/query/dayz?"}},
+		{with: "path: {id: ab, no: 1}, query: {city: x, dayz: 1}, body: {n: 1}", want: []string{"/query/dayz?", "/path/no"}},
 		{with: "path: {id: ab}, query: {city: x, dayz: 1}, body: {n: 1}, timeout: 5y", want: []string{"/query/dayz?", ""}},
 	} {
 		var got []string

@@ -33,7 +33,14 @@ type feed struct {
 	readers int
 	arrived chan struct{} // closed when a change comes
 	states  map[string]journal.RunStatus
-	shown   []string // runs that clients have in their lists and that may change, the last shown at the end
+	shown   []shownRun // those that may change, the last shown at the end
+	turn    int        // the index of the shown run that is looked at next
+}
+
+// shownRun is a run that a client has in a list, in that state.
+type shownRun struct {
+	id    string
+	state journal.RunStatus
 }
 
 const (
@@ -86,7 +93,7 @@ func (f *feed) publishLoop(ctx context.Context, log *slog.Logger) {
 			f.pending = nil
 			f.mu.Unlock()
 			for _, id := range runs {
-				_ = f.lookAt(ctx, id) // the next look at all of them tells
+				_ = f.lookAt(ctx, id, f.publishState) // the next look at all of them tells
 			}
 		case <-ticker.C:
 			if err := f.pollRuns(ctx); err != nil && ctx.Err() == nil {
@@ -102,12 +109,8 @@ func (f *feed) watch(runs ...*journal.RunInfo) {
 	defer f.mu.Unlock()
 	for _, info := range runs {
 		f.unwatchLocked(info.ID)
-		if info.State == journal.RunFinished { // for ever
-			continue
-		}
-		f.shown = append(f.shown, info.ID)
-		if _, known := f.states[info.ID]; !known {
-			f.rememberLocked(info)
+		if info.State != journal.RunFinished { // that is for ever
+			f.shown = append(f.shown, shownRun{info.ID, info.State})
 		}
 	}
 	if n := len(f.shown) - maxShown; n > 0 {
@@ -115,20 +118,26 @@ func (f *feed) watch(runs ...*journal.RunInfo) {
 	}
 }
 
+// findShownLocked returns the index of a run among those shown; -1 where it is not.
+func (f *feed) findShownLocked(run string) int {
+	return slices.IndexFunc(f.shown, func(s shownRun) bool { return s.id == run })
+}
+
 func (f *feed) unwatchLocked(run string) {
-	if i := slices.Index(f.shown, run); i >= 0 {
+	if i := f.findShownLocked(run); i >= 0 {
 		f.shown = slices.Delete(f.shown, i, i+1)
 	}
 }
 
 // nextShown returns the runs that clients were shown whose turn it is.
-func (f *feed) nextShown() []string {
+func (f *feed) nextShown() (ids []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := min(len(f.shown), shownAtOnce)
-	next := slices.Clone(f.shown[:n])
-	f.shown = append(slices.Delete(f.shown, 0, n), next...)
-	return next
+	for range min(len(f.shown), shownAtOnce) {
+		f.turn = (f.turn + 1) % len(f.shown)
+		ids = append(ids, f.shown[f.turn].id)
+	}
+	return ids
 }
 
 // pollRuns looks at the newest runs and at those that clients were shown, where somebody reads.
@@ -142,7 +151,7 @@ func (f *feed) pollRuns(ctx context.Context) error {
 	newest, err := f.lookAtNewest(ctx)
 	for _, id := range f.nextShown() {
 		if !newest[id] {
-			err = errors.Join(err, f.lookAt(ctx, id))
+			err = errors.Join(err, f.lookAt(ctx, id, f.publishShown))
 		}
 	}
 	return err
@@ -167,7 +176,7 @@ func (f *feed) lookAtNewest(ctx context.Context) (ids map[string]bool, err error
 }
 
 // lookAt publishes the state of a run. One that is gone is not looked at again.
-func (f *feed) lookAt(ctx context.Context, run string) error {
+func (f *feed) lookAt(ctx context.Context, run string, publish func(*journal.RunInfo)) error {
 	f.looking.Lock()
 	defer f.looking.Unlock()
 	info, err := f.service.Run(ctx, service.Principal{}, run)
@@ -178,9 +187,21 @@ func (f *feed) lookAt(ctx context.Context, run string) error {
 		return nil
 	}
 	if err == nil {
-		f.publishState(info)
+		publish(info)
 	}
 	return err
+}
+
+// publishShown adds a run that clients have in their lists if its state is another one than there.
+func (f *feed) publishShown(info *journal.RunInfo) {
+	f.mu.Lock()
+	_, known := f.states[info.ID]
+	isAsShown := slices.Contains(f.shown, shownRun{info.ID, info.State})
+	if !known && isAsShown { // what is unknown is no news to whoever has it
+		f.rememberLocked(info)
+	}
+	f.mu.Unlock()
+	f.publishState(info)
 }
 
 // rememberLocked keeps the state of a run, to tell whether the next one is another.
@@ -191,17 +212,22 @@ func (f *feed) rememberLocked(info *journal.RunInfo) {
 	f.states[info.ID] = info.State
 }
 
-// publishState adds a run if its state is another one than before.
+// publishState adds a run if its state is another one than before, or than in the lists of clients.
 func (f *feed) publishState(info *journal.RunInfo) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if old, known := f.states[info.ID]; known && old == info.State {
+	i := f.findShownLocked(info.ID)
+	isShownOtherwise := i >= 0 && f.shown[i].state != info.State
+	switch {
+	case i >= 0 && info.State == journal.RunFinished:
+		f.shown = slices.Delete(f.shown, i, i+1)
+	case i >= 0:
+		f.shown[i].state = info.State
+	}
+	if old, known := f.states[info.ID]; known && old == info.State && !isShownOtherwise {
 		return
 	}
 	f.rememberLocked(info)
-	if info.State == journal.RunFinished {
-		f.unwatchLocked(info.ID)
-	}
 	f.changes = append(f.changes, info)
 	if n := len(f.changes) - maxChanges; n > 0 {
 		f.changes = slices.Delete(f.changes, 0, n)
@@ -220,7 +246,7 @@ func (f *feed) addReader(ctx context.Context) error {
 	if !isFirst {
 		return nil
 	}
-	if err := f.pollRuns(ctx); err != nil {
+	if _, err := f.lookAtNewest(ctx); err != nil {
 		f.removeReader()
 		return err
 	}

@@ -39,6 +39,35 @@ func TestFeedWithoutReaders(t *testing.T) {
 	}
 }
 
+// A run that one client lists before it was published is news to the others; a state that a client has is corrected.
+func TestFeedTellsOthersOfListedRuns(t *testing.T) {
+	j := journalmemory.New(time.Now)
+	f := newFeed(service.New(service.Parts{Journal: func(context.Context, bool) (journal.Journal, error) { return j, nil }}))
+	if err := f.addReader(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Begin(t.Context(), &journal.RunHeader{ID: "new", Flow: "f", StartedAt: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := j.Run(t.Context(), "new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *info
+	other.State = journal.RunWaiting
+	for i, shown := range []*journal.RunInfo{info, info, &other} {
+		at := f.newestNumber()
+		f.watch(shown)
+		if err := f.pollRuns(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		changes, _, _ := f.changesAfter(at)
+		if isNews := i != 1; isNews != (len(changes) == 1) {
+			t.Errorf("list %d: got %v, want a change: %v", i, changes, isNews)
+		}
+	}
+}
+
 // A change of another process is found in a run that a client was shown, however many are newer.
 func TestFeedFindsOldRunsThatAreShown(t *testing.T) {
 	j := journalmemory.New(time.Now)
