@@ -205,15 +205,17 @@ func lintArguments(op *openapi.Operation, params value.Value, env calls.LintEnv)
 	if err != nil {
 		return []schema.Problem{calls.ProblemOf("/operation", err)}
 	}
+	for i, p := range problems { // the place is that of the flow's own spelling
+		for key := range memberOf(params, "headers").Map().All() {
+			if at := "/headers/" + value.Escape(key); strings.EqualFold(at, p.Pointer) {
+				problems[i].Pointer = at
+			}
+		}
+	}
 	mayCome := func(p schema.Problem) bool {
 		group, member, _ := strings.Cut(strings.TrimPrefix(p.Pointer, "/"), "/")
 		given, isGiven := params.Get(group)
-		for key := range given.Map().All() { // as the flow spells a header
-			if group == "headers" && strings.EqualFold(value.Escape(key), member) {
-				member = value.Escape(key)
-			}
-		}
-		isLater := isGiven && (given.IsNull() || member != "" && hasNull(given, member)) || env.IsComputed(p.Pointer) || env.IsComputed("/"+group+"/"+member)
+		isLater := isGiven && (given.IsNull() || member != "" && hasNull(given, member)) || env.IsComputed(p.Pointer)
 		return p.Keyword == "required" && (env.IsOpen || isLater)
 	}
 	problems = slices.DeleteFunc(problems, mayCome)
@@ -221,14 +223,6 @@ func lintArguments(op *openapi.Operation, params value.Value, env calls.LintEnv)
 		group, missing, isMember := strings.Cut(strings.TrimPrefix(p.Pointer, "/"), "/")
 		if isParameter := isMember && group != "body"; p.Keyword == "required" && isParameter && !strings.Contains(missing, "/") {
 			problems[i] = schema.Problem{Pointer: "/" + group}.WithMessage("the operation %s needs the parameter %q", in.Operation, value.Unescape(missing))
-			continue
-		}
-		// The place is that of the flow's own spelling.
-		header, isHeader := strings.CutPrefix(p.Pointer, "/headers/")
-		for key := range in.Headers.All() {
-			if isHeader && strings.EqualFold(value.Escape(key), header) {
-				problems[i].Pointer = "/headers/" + value.Escape(key)
-			}
 		}
 	}
 	return problems

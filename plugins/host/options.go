@@ -15,7 +15,7 @@ type Options struct {
 	LockFile string
 	// BuiltInVariables are names of variables that no plugin can have.
 	BuiltInVariables []string
-	// Log takes what plugins write; nil is no log.
+	// Log takes what plugins write; nil discards it.
 	Log *slog.Logger
 	// TempDir is where the folder of sockets is made; "" is the system's.
 	TempDir string

@@ -349,7 +349,7 @@ func TestLawsOfMerging(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		// A text that is no date is wrong, as in the processor.
+		// A text that is not a date is wrong, as in the processor.
 		s, err := schema.Parse(parse(t, strings.ReplaceAll(text, `"format":"date"`, `"pattern":"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"`)))
 		if err != nil {
 			r.Fatal(err)
