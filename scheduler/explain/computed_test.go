@@ -3,6 +3,7 @@ package explain_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -171,6 +172,56 @@ steps:
 	for _, line := range explained(t, r, "ask") {
 		line = strings.TrimPrefix(line, "user ")
 		got = append(got, place.ReplaceAllString(line, ""))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The kinds and the names of members in a content of several parts are words of the call that put the message out: what its parts tell
+// begins with the texts.
+func TestExplainWordsAroundTexts(t *testing.T) {
+	r := schedulertest.Run(t, `
+inputs: {type: object}
+steps:
+  - id: made
+    call: context
+    with:
+      identity: You help.
+      current_message: Now.
+      history:
+        - role: user
+          content:
+            - {type: text, text: "{{ inputs.a | upper }}."}
+            - {type: text, text: "{{ inputs.b }}"}
+            - {type: image_url, image_url: {url: "https://example.com/a.png"}}
+  - {id: sum, call: summary}
+`, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"question": "Why?", "a": "alpha", "b": "bravo"}`), schedulertest.LLM(scripted.Texts("yes")))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	const own = " < made (context) > sum (summary): conversation"
+	const passedOn = " > made: history 0 user > sum (summary): conversation"
+	want := []string{
+		"type" + own, "text" + own, "text" + own,
+		"ALPHA < flow.yaml:12:38 {{ inputs.a | upper }} computed from inputs.a" + passedOn,
+		". < flow.yaml:12:57" + passedOn,
+		"type" + own, "text" + own, "text" + own,
+		"bravo < inputs.b" + passedOn,
+		"type" + own, "image_url" + own, "image_url" + own, "url" + own, "https://example.com/a.png" + own,
+	}
+	lines := explained(t, r, "sum")
+	first := slices.Index(lines, "user content"+own) // of the system prompt
+	first += 1 + slices.Index(lines[first+1:], "user content"+own)
+	var got []string
+	for _, line := range lines[first+1:] {
+		line = place.ReplaceAllString(strings.TrimPrefix(line, "user "), "")
+		if line == "role"+own { // of the message behind
+			break
+		}
+		if isBetween := strings.HasSuffix(line, " < sum (summary): conversation"); !isBetween {
+			got = append(got, line)
+		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

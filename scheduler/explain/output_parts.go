@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -43,10 +42,13 @@ type partPlace struct {
 }
 
 // placeOfParts returns the place of the text at a pointer of an output; ok is false where
-// no part can tell of it.
+// no part can tell of it: parts tell of the texts of a message, not of the names and kinds around them.
 func placeOfParts(output value.Value, pointer string) (place partPlace, ok bool) {
-	const withContent = 3 // messages, index, content
+	const withContent, withText = 3, 5 // messages, index, content; and the text of an item of the content
 	tokens := flow.PointerTokens(pointer)
+	if v, _ := output.At(pointer); v.Kind() != value.String {
+		return place, false // a number, or the name of a member
+	}
 	switch {
 	case len(tokens) == 0:
 		return place, false
@@ -63,6 +65,9 @@ func placeOfParts(output value.Value, pointer string) (place partPlace, ok bool)
 	place.message = index
 	if len(tokens) == withContent {
 		return place, isIndex
+	}
+	if len(tokens) != withText || tokens[withText-1] != "text" {
+		return place, false
 	}
 	content, _ := output.At("/messages/" + tokens[1] + "/content")
 	until, _ := atoi(tokens[withContent])
@@ -113,24 +118,28 @@ func partAt(output value.Value, pointer string) (part calls.Part, ok bool) {
 	return part, value.Decode(v, &part) == nil
 }
 
-// imagePart returns the part of a message that tells of the image at a pointer into an output: the images of a message are
-// told in their order.
-func imagePart(parts []calls.Part, output value.Value, pointer string) (image calls.Part, ok bool) {
-	slash := strings.LastIndexByte(pointer, '/')
-	index, err := strconv.Atoi(pointer[slash+1:])
-	v, _ := output.At(pointer)
-	if err != nil || v.Kind() != value.Object {
+// imageAt returns the part that tells of the image which a text stands for at a pointer of an output: the images of a message are told in
+// their order.
+func (p outputParts) imageAt(output value.Value, pointer, text string) (image calls.Part, ok bool) {
+	const withItem = 4 // messages, index, content, index
+	tokens := flow.PointerTokens(pointer)
+	if len(tokens) != withItem || tokens[0] != "messages" || tokens[2] != "content" {
 		return image, false
 	}
-	content, _ := output.At(pointer[:slash])
+	message, isMessage := atoi(tokens[1])
+	index, isItem := atoi(tokens[3])
+	content, _ := output.At("/messages/" + tokens[1] + "/content")
+	if !isMessage || !isItem || index >= len(content.List()) || mediaMark(content.List()[index]) != text {
+		return image, false
+	}
 	before := 0
 	for _, other := range content.List()[:index] {
 		if _, isText := other.Get("text"); !isText {
 			before++
 		}
 	}
-	for _, part := range parts {
-		if part.Kind != "image" || part.Message == nil {
+	for _, part := range p.partsAt(partPlace{message: message}) {
+		if part.Kind != "image" {
 			continue
 		}
 		before--

@@ -41,14 +41,14 @@ func (x *explainer) explainParts(at site, text, pointer string, hops int) (piece
 		}
 		return x.explainPart(at, part, text, hops)
 	}
+	if image, ok := told.imageAt(at.got.Output, pointer, text); ok {
+		return []Piece{{Text: text, Tokens: image.Tokens, Sources: []Source{x.labelOf(at, image)}}}
+	}
 	place, ok := placeOfParts(at.got.Output, pointer)
 	if !ok {
 		return nil
 	}
 	parts := told.partsAt(place)
-	if image, ok := imagePart(parts, at.got.Output, pointer); ok {
-		return []Piece{{Text: text, Tokens: image.Tokens, Sources: []Source{x.labelOf(at, image)}}}
-	}
 	layout, ok := fittedLayout(text, parts, place.first)
 	if !ok && len(parts) > 0 {
 		return completed(x.explainOrigins(at, computedWhole(parts, text), text, hops), sourceOfMaker(at.got))
