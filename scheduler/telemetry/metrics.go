@@ -70,9 +70,6 @@ func (m *metrics) observe(run Run, e *journal.Event, fresh llm.Usage) {
 		return
 	}
 	data := e.Data
-	if data == nil {
-		return
-	}
 	call := callOf(run.State, e)
 	if e.Type == journal.StepWarning {
 		m.warnings.WithLabelValues(call, data.Code).Inc()
@@ -98,7 +95,7 @@ func (m *metrics) observeFlow(run Run, e *journal.Event) {
 		return
 	}
 	m.runs.WithLabelValues(run.Flow, string(state), run.StartedBy).Inc()
-	if e.Data != nil && e.Data.DurationMS != nil {
+	if e.Data.DurationMS != nil {
 		m.runSeconds.WithLabelValues(run.Flow).Observe(*e.Data.DurationMS / 1000)
 	}
 }

@@ -124,10 +124,7 @@ func (r *runTrace) startStep(path string, e *journal.Event) {
 			break
 		}
 	}
-	call := ""
-	if e.Data != nil {
-		call = e.Data.Call
-	}
+	call := e.Data.Call
 	ctx, span := r.tracer.Start(parent, spanName(path, call, ""), oteltrace.WithTimestamp(e.Time), oteltrace.WithAttributes(
 		semconv.GenAIOperationNameKey.String(operationOf(call)), keyRun.String(r.id), keyStep.String(path), keyCall.String(call)))
 	r.steps[path] = &stepSpan{span, ctx, call}
@@ -141,11 +138,9 @@ func (r *runTrace) endStep(path string, e *journal.Event) {
 	}
 	r.endInner(path, e.Time)
 	delete(r.steps, path)
-	if data := e.Data; data != nil {
-		addModel(open, path, data)
-		r.addContentTo(open, keyOutput, data.Output)
-		setError(open.span, data.Error)
-	}
+	addModel(open, path, e.Data)
+	r.addContentTo(open, keyOutput, e.Data.Output)
+	setError(open.span, e.Data.Error)
 	open.span.End(oteltrace.WithTimestamp(e.Time))
 }
 
@@ -162,11 +157,9 @@ func (r *runTrace) endInner(path string, at time.Time) {
 // endRoot ends the span of the run.
 func (r *runTrace) endRoot(e *journal.Event) {
 	r.root.SetAttributes(keyState.String(string(journal.RunRunning.After(e.Type))))
-	if e.Data != nil {
-		setError(r.root, e.Data.Error)
-		if e.Data.Usage != nil {
-			r.root.SetAttributes(usageAttributes(*e.Data.Usage)...)
-		}
+	setError(r.root, e.Data.Error)
+	if e.Data.Usage != nil {
+		r.root.SetAttributes(usageAttributes(*e.Data.Usage)...)
 	}
 	r.end(e.Time)
 }

@@ -126,6 +126,11 @@ func (o *Observer) Gauge(name, help string, read func() float64) {
 
 // ObserveEvent counts an event of a run and makes spans of it. It does not block.
 func (o *Observer) ObserveEvent(run Run, e *journal.Event) {
+	if e.Data == nil {
+		bare := *e
+		bare.Data = &journal.Data{}
+		e = &bare
+	}
 	r := o.runTrace(run)
 	o.metrics.observe(run, e, r.freshUsage(run.State.Usage))
 	if o.provider != nil {

@@ -108,6 +108,30 @@ func TestTokensOnce(t *testing.T) {
 	}
 }
 
+// Events of another program's journal may have no data.
+func TestEventsWithoutData(t *testing.T) {
+	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(collector.Close)
+	o, err := telemetry.New(telemetry.Options{Traces: telemetry.Traces{Endpoint: collector.URL, Content: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := journal.NewRunState()
+	for _, kind := range []journal.EventType{
+		journal.FlowStarted, journal.StepStarted, journal.StepInput, journal.StepRetrying, journal.StepWarning, journal.StepSkipped,
+		journal.StepWaiting, journal.StepFailed, journal.StepFinished,
+	} {
+		o.ObserveEvent(telemetry.Run{ID: "r1", Flow: "f", State: state}, &journal.Event{Type: kind, Run: "r1", Step: "a", Time: time.Now()})
+	}
+	o.ObserveEvent(telemetry.Run{ID: "r1", Flow: "f", State: state}, &journal.Event{Type: journal.FlowFinished, Run: "r1", Time: time.Now()})
+	if err := o.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if text := metrics(o); !strings.Contains(text, `scheduler_runs_total{flow="f",origin="",state="finished"} 1`) {
+		t.Error(text)
+	}
+}
+
 func TestLogHandler(t *testing.T) {
 	var b strings.Builder
 	log := slog.New(telemetry.LogHandler(slog.NewTextHandler(&b, nil))).With("request", "q1")
