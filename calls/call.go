@@ -148,7 +148,7 @@ type LintEnv struct {
 }
 
 // UndefinedName is the keyword of problems with names that parameters do not give.
-// Where the missing parameters are asked for, they are none.
+// A step that asks for its missing parameters (enable_filling) has no such problems.
 const UndefinedName = "undefined"
 
 // FileReader reads files for [Definition.Lint]. The lint of a flow makes it, and uses it

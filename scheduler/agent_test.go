@@ -220,7 +220,7 @@ func finishedIn(t *testing.T, j journal.Journal) (f finishedSteps) {
 	return f
 }
 
-// sameText says whether the user hears the same of the last item.
+// sameText reports whether the user hears the same of the last item.
 func sameText(got, want *schedulertest.Result) bool {
 	var texts [2]string
 	for i, r := range []*schedulertest.Result{got, want} {

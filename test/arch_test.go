@@ -256,7 +256,7 @@ func tree(t *testing.T) (names []string) {
 	return names
 }
 
-// covers says whether pattern, a folder or a folder/..., covers dir.
+// covers reports whether pattern, a folder or a folder/..., covers dir.
 func covers(pattern, dir string) bool {
 	folder, below := strings.CutSuffix(pattern, "/...")
 	return dir == folder || below && strings.HasPrefix(dir, folder+"/")

@@ -249,7 +249,7 @@ func (in Input) openChoices() (open []Choice) {
 	return open
 }
 
-// askModel lets the model pick. An answer that is none of the branches, after it was
+// askModel lets the model pick. An answer that names none of the branches, also after the model was
 // told so, leads to the default; a provider that fails does not.
 func (p Params) askModel(ctx context.Context, env *calls.Env, in Input) (*Output, error) {
 	open := in.openChoices()

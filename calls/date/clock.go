@@ -109,7 +109,7 @@ func (r *reader) readClock() bool {
 }
 
 // readHalved reads a part of the day and the time after it: evening at 8:30. ok is false
-// where there is no time; a part alone is none, the day stays.
+// where there is no time; a part of the day alone is not a time, and leaves the day as it is.
 func (r *reader) readHalved(word string) (ok bool) {
 	rest := *r
 	rest.rest = strings.TrimPrefix(rest.rest, word)

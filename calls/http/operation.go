@@ -177,8 +177,8 @@ func onlyWith(s value.Value, name string, given value.Value) value.Value {
 	return value.OfMap(m)
 }
 
-// withDefaultObjects returns objects that must have certain members a default without any. When
-// nobody knows such an object, it begins as that, and people are asked for its
+// withDefaultObjects returns objects that must have certain members a default without any. Where
+// the values of such an object are not known, it starts empty, and people are asked for its
 // members one by one.
 func withDefaultObjects(s value.Value) value.Value {
 	if s.Kind() != value.Object {

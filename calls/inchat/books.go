@@ -153,7 +153,7 @@ func (b *book) wrongDepthText() wording.Text {
 }
 
 // unreadText lists the fields that are not evaluated with the number of entries; it is empty
-// where there are none.
+// where all fields are evaluated.
 func (b *book) unreadText() wording.Text {
 	fields := make([]wording.Text, 0, len(b.unread))
 	for field, count := range b.unread {

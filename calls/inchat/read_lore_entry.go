@@ -125,7 +125,7 @@ func unreadFields(entry *value.Map) (unread []wording.Text) {
 	return unread
 }
 
-// isUnknownLore reports whether a field is none of lorebooks and may change the prompt: it has
+// isUnknownLore reports whether a field is unknown in lorebooks and may change the prompt: it has
 // a value, or turns off what is nearly its name.
 func isUnknownLore(field string, v value.Value) bool {
 	if knownFields[field] || v.IsNull() {

@@ -83,7 +83,7 @@ func (b *builder) variableOrigins(name string, v value.Value, text string) []cal
 type TurnResolver interface {
 	plugins.Resolver
 	// TurnOf returns the index of the utterance whose content is the variable; ok is false for a
-	// variable that is none.
+	// variable that holds no utterance.
 	TurnOf(history []plugins.Turn, name string) (i int, ok bool)
 }
 

@@ -111,7 +111,7 @@ func TestEmbeddings(t *testing.T) {
 	if err != nil || len(found.Memories) != 1 {
 		t.Errorf("%+v, %v", found, err)
 	}
-	// Another model embeds all anew.
+	// Another model embeds everything again.
 	b.model = &memorytest.Embedder{Name: "two"}
 	b.Embeddings = &memory.Embeddings{Embedder: b.model}
 	b.save("Loves the ocean.")

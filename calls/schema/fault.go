@@ -141,7 +141,7 @@ func withInPlace(subs []*jsonschema.Schema) []*jsonschema.Schema {
 }
 
 // descendTo goes from subschemas of an object or an array to those of a member. known
-// is false where they name their members and this is none.
+// is false where they list their members and this one is not among them.
 func descendTo(subs []*jsonschema.Schema, token string) (next []*jsonschema.Schema, known bool) {
 	add := func(sub *jsonschema.Schema) {
 		known = true

@@ -84,7 +84,7 @@ func unicodeEscape(s string) (r rune, n int) {
 
 // weightOf is about how many steps a regular expression takes at the most for
 // each character that it looks at: what is repeated counts as often as it may
-// come. One that is none has no weight.
+// come. A pattern that does not compile has the weight 0.
 func weightOf(pattern string) int {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

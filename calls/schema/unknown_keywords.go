@@ -29,8 +29,8 @@ var ofSchemas = []string{
 	"allOf", "anyOf", "oneOf", "not", "if", "then", "else",
 }
 
-// meantKeyword returns the hint at the keyword that key, which is none, most likely was to be; ""
-// where none is near.
+// meantKeyword returns a hint at the keyword that the author of key, which is no keyword, most likely meant;
+// "" where no keyword is near.
 func meantKeyword(key string, v value.Value) string {
 	if slices.Contains(beside, key) {
 		return ""

@@ -35,7 +35,7 @@ func (f *showFlags) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.strict, "strict", false, "fail the run at its end where a step gave a warning, or failed with on_error: continue")
 }
 
-// splitArgs sorts out the arguments: pflag gives the step of "--explain STEP" as a
+// splitArgs parts the first argument from the step of "--explain STEP", which pflag passes on as a
 // second argument, before or after the first.
 func (f *showFlags) splitArgs(args []string) (first string, err error) {
 	first = args[0]

@@ -114,7 +114,7 @@ func filesBelow(dir string, fits func(path string) bool) (files []string, err er
 	return files, err
 }
 
-// isSamePath reports whether two paths name the same place; "" is no path.
+// isSamePath reports whether two paths name the same place; "" names none.
 func isSamePath(a, b string) bool {
 	if a == "" || b == "" {
 		return a == b

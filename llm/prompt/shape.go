@@ -10,8 +10,8 @@ import (
 
 // Shapes returns what is certain of the result before the expression is evaluated: JSON
 // Schemas, which the result fits, or lists of some of its items do, or the results of some
-// branches. of returns the schema of what a path leads to. Where nothing is certain there
-// are none.
+// branches. of returns the schema of what a path leads to. It returns nil where nothing is
+// certain.
 func (e *Expr) Shapes(of func(path []string) value.Value) []value.Value {
 	return shaper(of).shapesOf(e.code.Root)
 }

@@ -26,7 +26,7 @@ func (u usage) String() string {
 	return fmt.Sprintf("%d files, %d goroutines, %d threads, %d children, %d folders, %d KiB", u.files, u.goroutines, u.threads, u.children, u.sockets, u.heap>>10)
 }
 
-// within says whether u is about as much as before.
+// within reports whether u is about as much as before.
 func (u usage) within(before usage) bool {
 	return u.files <= before.files+5 && u.goroutines <= before.goroutines+10 && u.threads <= before.threads+20 &&
 		u.children <= before.children && u.sockets <= before.sockets && u.heap <= before.heap+4<<20

@@ -281,7 +281,7 @@ func keyAt(n *yaml.Node, pointer string) *yaml.Node {
 	return node
 }
 
-// ownTag returns the tag of a node that is none of YAML's own, "" for none.
+// ownTag returns the tag of a node, such as !file, or "" where the tag is one of YAML's own.
 func ownTag(n *yaml.Node) string {
 	if tag := n.ShortTag(); n.Style&yaml.Tagged != 0 && !strings.HasPrefix(tag, "!!") {
 		return tag

@@ -60,7 +60,7 @@ func CheckInputName(f *flow.Flow, key string) error {
 	return calls.Errorf(calls.NotFound, "the flow has no input %q%s", key, value.DidYouMeanOrListSuffix(key, names.Keys()))
 }
 
-// inputNames returns the inputs that the flow names; open is true where it says whether
+// inputNames returns the inputs that the flow names; open is true where the flow says whether
 // there may be others.
 func inputNames(f *flow.Flow) (names *value.Map, open bool) {
 	properties, _ := f.Inputs.Doc().Get("properties")

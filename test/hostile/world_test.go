@@ -250,7 +250,7 @@ func (endless) Chat(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, er
 	}
 }
 
-// healthy says whether the host still runs a healthy plugin. The hostile one may have
+// healthy reports whether the host still runs a healthy plugin. The hostile one may have
 // little time, and a machine with much to do is asked again.
 func (w *world) healthy(t *testing.T, plugin string) {
 	t.Helper()

@@ -2,7 +2,7 @@ package guard
 
 import "net/netip"
 
-// Public reports whether an address belongs to the public Internet: it is none of the
+// Public reports whether an address belongs to the public Internet: it is not one of the
 // special-purpose ones that IANA lists (RFC 6890 and later), neither as itself nor
 // inside an IPv6 address that stands for an IPv4 one.
 func Public(addr netip.Addr) bool {

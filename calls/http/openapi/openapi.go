@@ -34,8 +34,8 @@ type Operation struct {
 	// Refused are the parameters that cannot be given, for the document describes them in
 	// a way that is wrong or not supported.
 	Refused []Refused
-	// UnknownDialect is the jsonSchemaDialect of the document where that is none of the known
-	// ones, else "". The schemas are then read as those of draft 2020-12.
+	// UnknownDialect is the jsonSchemaDialect of the document if it is not a known one,
+	// else "". The schemas are then read as those of draft 2020-12.
 	UnknownDialect string
 	// definitions are the schemas that those above refer to.
 	definitions *value.Map

@@ -381,8 +381,7 @@ func (r *reader) dialectWithin(pointer string) (dialect, error) {
 	return d, nil
 }
 
-// unknownDialect returns the dialect that the document names where that is none of the known
-// ones.
+// unknownDialect returns the dialect that the document names if it is not a known one, else "".
 func (r *reader) unknownDialect() string {
 	name := stringMember(r.doc, "jsonSchemaDialect")
 	if r.isOpenAPI30 || name == "" {

@@ -30,8 +30,8 @@ type Machine struct {
 	// asked for, and noted.
 	History string
 	Found   map[string]bool
-	// Judge asks an importance function about the entry whose text is expanded. nil: there
-	// are none.
+	// Judge asks an importance function about the entry whose text is expanded. It is nil where no
+	// importance functions are available.
 	Judge func(ctx context.Context, function string) (include bool, reason string, err error)
 	// WithSpans makes [Result.Spans].
 	WithSpans bool

@@ -50,7 +50,7 @@ func TestMirrorChild(t *testing.T) {
 		}
 		list = append(list, memory.BaseMemory{Content: fmt.Sprintf("new %s %d", name, i), Timestamp: start})
 		saved, err := m.SaveMemories(t.Context(), list)
-		if err == nil && i%4 == 3 { // which writes everything anew
+		if err == nil && i%4 == 3 { // which writes everything again
 			_, err = m.Delete(t.Context(), memory.Selection{Users: memory.AllUsers(), ID: saved[5].ID})
 		}
 		if err := errors.Join(err, m.Close()); err != nil {

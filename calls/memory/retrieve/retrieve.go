@@ -75,7 +75,7 @@ func origins(_ context.Context, of calls.Record, pointer string) []calls.Origin 
 	return []calls.Origin{{Kind: calls.OriginMemory, Name: name}}
 }
 
-// lintParams finds times that are none, and those between which nothing can be.
+// lintParams finds texts that cannot be read as times, and bounds of time between which nothing can lie.
 func lintParams(params value.Value, _ calls.LintEnv) []schema.Problem {
 	problems := memory.LintTimes(params, "timestamp", "since", "before")
 	if len(problems) > 0 {

@@ -342,7 +342,7 @@ func peakMB() float64 {
 	return 0
 }
 
-// resetPeak begins anew, without what is left of other parts.
+// resetPeak starts the measurement again, without what is left of other parts.
 func resetPeak() {
 	debug.FreeOSMemory()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // where there is none, the peak is of all

@@ -113,8 +113,8 @@ func FoldersUp(dir string) iter.Seq[string] {
 	}
 }
 
-// isSharedFolder reports whether everybody may write into a folder, and nobody remove what is
-// another's: that is what folders for temporary files are like.
+// isSharedFolder reports whether every user may create files in a folder but may not remove those of
+// others (the sticky bit), as in folders for temporary files.
 func isSharedFolder(dir string) bool {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -273,9 +273,9 @@ func settingNames() (names []string) {
 	return names
 }
 
-// UnknownVariables returns the names of variables that look like settings and are none,
+// UnknownVariables returns the names of environment variables that look like settings but are not,
 // each with the setting that it may be meant to be.
-// They may be those of another program: no error, but worth a warning.
+// They may belong to another program, so they are worth a warning, not an error.
 func UnknownVariables(environment []string) (names []string) {
 	known := map[string]bool{}
 	for _, setting := range settingNames() {

@@ -133,7 +133,7 @@ func checkTools(a *argument, names []string) bool {
 	return false
 }
 
-// indexOfMisspelt returns which of the names is none of those known and nearly one; -1: none.
+// indexOfMisspelt returns the index of the first name that is not known but nearly equal to a known one; -1 if there is none.
 func indexOfMisspelt(names, known []string) int {
 	return slices.IndexFunc(names, func(name string) bool { return !slices.Contains(known, name) && value.Nearest(name, known) != "" })
 }

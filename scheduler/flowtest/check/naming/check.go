@@ -12,7 +12,7 @@ import (
 // Problem is what is wrong with a name, and what to do about it.
 type Problem struct{ Message, Hint wording.Text }
 
-// unknown returns the problem of a name that is none of those known.
+// unknown returns the problem of a name that is not among those known.
 func unknown(message wording.Text, name string, known []string) *Problem {
 	return &Problem{message, wording.Of(value.DidYouMeanOrList(name, known))}
 }
