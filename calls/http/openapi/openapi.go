@@ -258,6 +258,9 @@ func (r *reader) readParameter(given value.Value) (Parameter, error) {
 		break
 	}
 	p.Schema, err = r.readChecked(s)
+	if err == nil {
+		err = checkKept(given)
+	}
 	if err != nil {
 		return p, wording.Errorf("%s: %w", p.Name, err)
 	}
@@ -276,6 +279,9 @@ func (r *reader) readBody(given value.Value) (*Body, error) {
 		return nil, err
 	}
 	b := &Body{Required: boolMember(given, "required", false)}
+	if err := checkKept(given); err != nil {
+		return b, err
+	}
 	content, _ := given.Get("content")
 	best := unsendable
 	var media value.Value

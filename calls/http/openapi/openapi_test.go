@@ -223,7 +223,6 @@ paths:
 	}
 	for bad, want := range map[string]string{
 		"paths: {/x: {post: {parameters: [{name: a, in: formData, type: array, items: {type: string}, collectionFormat: tsv}]}}}": "collectionFormat: tsv",
-		"paths: {/x: {get: {parameters: [{name: a, in: query, type: integer, minimum: low}]}}}":                                   "Swagger 2.0",
 		"paths: {/x: {get: {parameters: [{name: a, in: body}]}}}\ndefinitions: {X: null}":                                         "",
 		"paths: 3": "Swagger 2.0",
 	} {
@@ -231,6 +230,77 @@ paths:
 		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %s", bad, err, want)
 		}
+	}
+}
+
+// TestKeywordsOfSwagger: a keyword of a wrong type refuses the parameter, or the body, that uses it, and nothing else of the document.
+func TestKeywordsOfSwagger(t *testing.T) {
+	doc, err := openapi.Upgrade(parse(t, `
+swagger: "2.0"
+info: {title: pets, version: "1"}
+host: api.example.com
+parameters: {Shared: {name: shared, in: query, type: string, maxLength: long}}
+responses: {Odd: {description: odd, schema: {type: object, required: yes}}}
+definitions:
+  Good: {type: object, properties: {name: {type: string, minLength: 1.0}, friend: {$ref: '#/definitions/Good'}}}
+  Bad: {type: object, properties: {name: {type: string, required: true}}}
+  Deep: {allOf: [{$ref: '#/definitions/Good'}, {properties: {list: {type: array, items: {minimum: low}}, more: {additionalProperties: {enum: 3}}}}]}
+paths:
+  /pets:
+    parameters: [{$ref: '#/parameters/Shared'}]
+    get:
+      operationId: list
+      parameters:
+        - {name: limit, in: query, type: integer, maximum: "10"}
+        - {name: q, in: query, type: string}
+        - {name: items, in: query, type: array, items: {type: string, pattern: 3}}
+        - {name: X-Odd, in: header, type: string, required: "yes"}
+      responses: {"200": {description: ok, schema: {properties: {a: {maxItems: many}}}, headers: {X-Left: {type: integer, minimum: low}}}}
+    post: {operationId: good, parameters: [{name: body, in: body, schema: {$ref: '#/definitions/Good'}}], responses: {"200": {description: ok, schema: {$ref: '#/definitions/Bad'}}}}
+    put: {operationId: bad, parameters: [{name: body, in: body, required: true, schema: {$ref: '#/definitions/Bad'}}]}
+    patch: {operationId: deep, parameters: [{name: body, in: body, schema: {$ref: '#/definitions/Deep'}}]}
+    delete: {operationId: none, parameters: [{name: body, in: body, schema: any}]}
+    options:
+      operationId: form
+      consumes: [application/x-www-form-urlencoded]
+      parameters: [{name: a, in: formData, type: integer, minimum: low}, {name: b, in: formData, type: string}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, id := range []string{"list", "good", "bad", "deep", "none", "form"} {
+		op := find(t, doc.JSON(), id)
+		for _, p := range op.Parameters {
+			got[id] = append(got[id], p.Name)
+		}
+		if op.Body != nil {
+			got[id] = append(got[id], "body")
+		}
+		for _, r := range op.Refused {
+			got[id] = append(got[id], r.Err.Error())
+		}
+	}
+	const shared = `parameter 0: shared: maxLength cannot be "long"`
+	want := map[string][]string{
+		"list": {
+			"q", shared, `parameter 0: limit: maximum cannot be "10"`,
+			`parameter 2: items: not a JSON Schema: "/items/pattern": expected string, but got number`,
+			`parameter 3: X-Odd: required cannot be "yes"`,
+		},
+		"good": {"body", shared},
+		"bad": {
+			shared, `the body: not a JSON Schema: "/components/schemas/Bad/properties/name/required": expected array, but got boolean`,
+		},
+		"deep": {
+			shared, `the body: not a JSON Schema: "/components/schemas/Deep/allOf/1/properties/list/items/minimum": expected number, but got string; ` +
+				`"/components/schemas/Deep/allOf/1/properties/more/additionalProperties/enum": expected array, but got number`,
+		},
+		"none": {shared, `the body: schema cannot be "any"`},
+		"form": {shared, `the body: not a JSON Schema: "/properties/a/minimum": expected number, but got string`},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -25,11 +25,15 @@ func Upgrade(doc value.Value) (upgraded value.Value, err error) {
 	if err != nil {
 		return value.Value{}, err
 	}
-	var old openapi2.T
-	if err := json.Unmarshal(doc.AppendJSON(nil), &old); err != nil {
+	old, err := decode[openapi2.T](doc)
+	hasWrong := err != nil
+	if hasWrong {
+		old, err = decode[openapi2.T](setAsideKeywords(doc))
+	}
+	if err != nil {
 		return value.Value{}, wording.Errorf("reading the document of Swagger 2.0: %w", err)
 	}
-	converted, err := openapi2conv.ToV3(&old)
+	converted, err := openapi2conv.ToV3(old)
 	if err != nil {
 		return value.Value{}, wording.Errorf("converting the document of Swagger 2.0: %w", err)
 	}
@@ -37,7 +41,11 @@ func Upgrade(doc value.Value) (upgraded value.Value, err error) {
 	if err != nil {
 		return value.Value{}, wording.Errorf("converting the document of Swagger 2.0: %w", err)
 	}
-	return value.ParseJSON(data)
+	upgraded, err = value.ParseJSON(data)
+	if hasWrong {
+		upgraded = restoreKeywords(upgraded)
+	}
+	return upgraded, err
 }
 
 // withFormats returns a document whose lists in the query say how they are written: where

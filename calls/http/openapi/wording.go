@@ -4,6 +4,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"%s cannot be %s": "%s 不能是 %s",
 	"%s and %s are both the operation %q: name it as METHOD /path": "%s 和 %s 都是操作 %q：请写成 METHOD /path",
 	"%s has the style %q, which is not supported":                  "%s 的 style 是 %q，不受支持",
 	"%s has the collectionFormat %q, which is not supported":       "%s 的 collectionFormat 是 %q，不受支持",
