@@ -158,7 +158,6 @@ var doors = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema":  {"calls/schema"},
 	"go.yaml.in/yaml":                        {"llm/value/yaml"},
 	"github.com/tailscale/hujson":            {"llm/value/jsonc"},
-	"github.com/getkin/kin-openapi":          {"calls/http/openapi"},
 	"github.com/kaptinlin/jsonrepair":        {"calls/slot"},
 	"github.com/tiktoken-go/tokenizer":       {"llm/tokens"},
 	"github.com/anthropics/anthropic-sdk-go": {"llm/anthropic"},

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/calls/http/openapi"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
@@ -63,16 +62,12 @@ func readDocument(dir, name string) (value.Value, error) {
 	return doc, nil
 }
 
-// parseDocument reads a document, and makes one of OpenAPI 3 of Swagger 2.0.
+// parseDocument reads a document.
 func parseDocument(data []byte) (value.Value, error) {
 	if len(data) > maxDocument {
 		return value.Value{}, wording.Errorf("the document has more than %d bytes", maxDocument)
 	}
-	doc, err := parseText(data)
-	if err != nil {
-		return value.Value{}, err
-	}
-	return openapi.Upgrade(doc)
+	return parseText(data)
 }
 
 // parseText reads JSON as JSON; what begins like it and is not may be YAML.

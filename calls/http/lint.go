@@ -141,19 +141,15 @@ func lintUnusedPath(params value.Value, op *openapi.Operation) (problems []schem
 // where that is not known.
 func findLinted(params value.Value, env calls.LintEnv) (*openapi.Operation, []schema.Problem) {
 	doc, _ := params.Get("openapi")
-	var err error
-	switch name, isFile := doc.Str(); {
-	case isFile && env.Dir == "", !isFile && doc.Kind() != value.Object:
+	file, isFile := doc.Str()
+	if isFile && env.Dir == "" || !isFile && doc.Kind() != value.Object {
 		return nil, nil
-	case isFile:
-		doc, err = loadDocument(env.Dir, name)
+	}
+	if isFile {
+		var err error
+		doc, err = loadDocument(env.Dir, file)
 		if err != nil {
-			return nil, documentProblem(name, err)
-		}
-	default:
-		doc, err = openapi.Upgrade(doc)
-		if err != nil {
-			return nil, documentProblem("", err)
+			return nil, documentProblem(file, err)
 		}
 	}
 	name := operationOf(params)

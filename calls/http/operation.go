@@ -32,12 +32,6 @@ func (p Params) findOperation(env *calls.Env) (*openapi.Operation, error) {
 			return nil, calls.Errorf(calls.KindOf(err), "openapi: %w", err).WithHint("%s", calls.HintOf(err))
 		}
 		file = name
-	} else {
-		var err error
-		doc, err = openapi.Upgrade(doc)
-		if err != nil {
-			return nil, calls.Errorf(calls.Invalid, "openapi: %w", err)
-		}
 	}
 	op, err := openapi.Find(doc, p.Operation)
 	if err != nil {

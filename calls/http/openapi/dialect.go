@@ -86,10 +86,11 @@ func convertBounds(out *value.Map) {
 	}
 }
 
-// convertNullable rewrites nullable of OpenAPI 3.0 as a type.
+// convertNullable rewrites nullable of OpenAPI 3.0, or x-nullable of Swagger 2.0, as a type.
 func convertNullable(s value.Value, out *value.Map) {
 	out.Delete("nullable")
-	if !boolMember(s, "nullable", false) {
+	out.Delete("x-nullable")
+	if !boolMember(s, "nullable", boolMember(s, "x-nullable", false)) {
 		return
 	}
 	if kind, ok := out.Get("type"); ok && kind.Kind() == value.String {

@@ -1,6 +1,5 @@
 // Package openapi reads one operation of an OpenAPI 3.0 or 3.1 document, or one of Swagger
-// 2.0 that was upgraded: where it goes, what parameters and what body it takes, as JSON
-// Schemas.
+// 2.0: where it goes, what parameters and what body it takes, as JSON Schemas.
 package openapi
 
 import (
@@ -90,15 +89,10 @@ var methods = []string{"get", "put", "post", "delete", "options", "head", "patch
 // Find reads the operation of a document that name names: its operationId, or
 // METHOD /path. The error names what is there instead.
 func Find(doc value.Value, name string) (*Operation, error) {
-	version, _ := doc.Get("openapi")
-	text, isText := version.Str()
-	if !isText || !strings.HasPrefix(text, "3.") {
-		if old, ok := doc.Get("swagger"); ok {
-			return nil, wording.Errorf("the document is of version %s; only OpenAPI 3.0 and 3.1 and Swagger 2.0 are read: convert it", old)
-		}
-		return nil, wording.Errorf("this is not an OpenAPI 3 document: it has no member openapi: 3.x")
+	r, err := newReader(doc)
+	if err != nil {
+		return nil, err
 	}
-	r := &reader{doc: doc, isOpenAPI30: strings.HasPrefix(text, "3.0"), names: map[string]string{}, definitions: value.NewMap(0)}
 	paths, _ := doc.Get("paths")
 	var known []string
 	var found func() (*Operation, error)
@@ -138,6 +132,23 @@ func Find(doc value.Value, name string) (*Operation, error) {
 	return nil, unknownOperation(name, known)
 }
 
+func newReader(doc value.Value) (*reader, error) {
+	r := &reader{doc: doc, names: map[string]string{}, definitions: value.NewMap(0)}
+	version := stringMember(doc, "openapi")
+	old, isOld := doc.Get("swagger")
+	switch {
+	case strings.HasPrefix(version, "3."):
+		r.isOpenAPI30 = strings.HasPrefix(version, "3.0")
+	case isSwagger2(doc):
+		r.isSwagger, r.isOpenAPI30 = true, true
+	case isOld:
+		return nil, wording.Errorf("the document is of version %s; only OpenAPI 3.0 and 3.1 and Swagger 2.0 are read: convert it", old)
+	default:
+		return nil, wording.Errorf("this is not an OpenAPI 3 document: it has no member openapi: 3.x")
+	}
+	return r, nil
+}
+
 func unknownOperation(name string, known []string) error {
 	if hint := value.DidYouMeanSuffix(name, known); hint.En != "" {
 		return wording.Errorf("there is no operation %q%s", name, hint)
@@ -155,6 +166,17 @@ func unknownOperation(name string, known []string) error {
 // readOperation reads one operation of a path item.
 func (r *reader) readOperation(method, path string, item, op value.Value) (*Operation, error) {
 	o := &Operation{ID: stringMember(op, "operationId"), Method: strings.ToUpper(method), Path: path, Summary: stringMember(op, "summary"), Description: stringMember(op, "description"), UnknownDialect: r.unknownDialect(), draft: r.draft()}
+	if r.isSwagger {
+		r.readSwagger(o, item, op)
+	} else {
+		r.readOpenAPI(o, item, op)
+	}
+	o.definitions = r.usedDefinitions(o)
+	return o, nil
+}
+
+// readOpenAPI reads where an operation of OpenAPI 3 goes and what it takes.
+func (r *reader) readOpenAPI(o *Operation, item, op value.Value) {
 	for _, level := range []value.Value{op, item, r.doc} {
 		if servers, _ := level.Get("servers"); len(servers.List()) > 0 {
 			o.Server = serverURL(servers.List()[0])
@@ -163,15 +185,17 @@ func (r *reader) readOperation(method, path string, item, op value.Value) (*Oper
 	}
 	r.readParameters(o, item, op)
 	if body, ok := op.Get("requestBody"); ok {
-		var err error
-		o.Body, err = r.readBody(body)
-		if err != nil {
-			o.Refused = append(o.Refused, Refused{"", "body", o.Body != nil && o.Body.Required, wording.Errorf("the body: %w", err)})
-			o.Body = nil
-		}
+		o.setBody(r.readBody(body))
 	}
-	o.definitions = r.usedDefinitions(o)
-	return o, nil
+}
+
+// setBody sets the body, or with an error that it cannot be given.
+func (o *Operation) setBody(body *Body, err error) {
+	if err != nil {
+		o.Refused = append(o.Refused, Refused{"", "body", body != nil && body.Required, wording.Errorf("the body: %w", err)})
+		return
+	}
+	o.Body = body
 }
 
 // serverURL returns a server's URL with the defaults of its variables, numbers among them. A
@@ -198,16 +222,21 @@ func (r *reader) readParameters(o *Operation, item, op value.Value) {
 		list, _ := level.Get("parameters")
 		for i, given := range list.List() {
 			p, err := r.readParameter(given)
-			isSame := func(name, in string) bool { return name == p.Name && in == p.In }
-			o.Refused = slices.DeleteFunc(o.Refused, func(q Refused) bool { return isSame(q.Name, q.In) })
-			if err != nil {
-				o.Parameters = slices.DeleteFunc(o.Parameters, func(q Parameter) bool { return isSame(q.Name, q.In) })
-				o.Refused = append(o.Refused, Refused{p.Name, p.In, p.Required, wording.Errorf("parameter %d: %w", i, err)})
-				continue
-			}
-			o.addParameter(p)
+			o.replaceParameter(i, p, err)
 		}
 	}
+}
+
+// replaceParameter adds a parameter, the index-th of its list, for any of the same name; with an error one that cannot be given.
+func (o *Operation) replaceParameter(index int, p Parameter, err error) {
+	isSame := func(name, in string) bool { return name == p.Name && in == p.In }
+	o.Refused = slices.DeleteFunc(o.Refused, func(q Refused) bool { return isSame(q.Name, q.In) })
+	if err != nil {
+		o.Parameters = slices.DeleteFunc(o.Parameters, func(q Parameter) bool { return isSame(q.Name, q.In) })
+		o.Refused = append(o.Refused, Refused{p.Name, p.In, p.Required, wording.Errorf("parameter %d: %w", index, err)})
+		return
+	}
+	o.addParameter(p)
 }
 
 func (o *Operation) addParameter(p Parameter) {
@@ -233,6 +262,9 @@ func (r *reader) readParameter(given value.Value) (Parameter, error) {
 	if err != nil {
 		return Parameter{}, err
 	}
+	if r.isSwagger {
+		given = upgradeParameter(given)
+	}
 	p := Parameter{Name: stringMember(given, "name"), In: stringMember(given, "in"), Style: stringMember(given, "style")}
 	p.Required = boolMember(given, "required", p.In == "path")
 	usual, ok := map[string]string{"path": "simple", "header": "simple", "query": "form", "cookie": "form"}[p.In]
@@ -241,8 +273,8 @@ func (r *reader) readParameter(given value.Value) (Parameter, error) {
 		return p, wording.Errorf("it has no name")
 	case !ok:
 		return p, wording.Errorf("%s is in %q, which is none of path, query, header and cookie", p.Name, p.In)
-	case stringMember(given, keptFormat) != "":
-		return p, wording.Errorf("%s has the collectionFormat %q, which is not supported", p.Name, stringMember(given, keptFormat))
+	case stringMember(given, "collectionFormat") != "":
+		return p, wording.Errorf("%s has the collectionFormat %q, which is not supported", p.Name, stringMember(given, "collectionFormat"))
 	case p.Style == "":
 		p.Style = usual
 	case !slices.Contains([]string{"simple", "form", "spaceDelimited", "pipeDelimited", "deepObject"}, p.Style):
@@ -258,9 +290,6 @@ func (r *reader) readParameter(given value.Value) (Parameter, error) {
 		break
 	}
 	p.Schema, err = r.readChecked(s)
-	if err == nil {
-		err = checkKept(given)
-	}
 	if err != nil {
 		return p, wording.Errorf("%s: %w", p.Name, err)
 	}
@@ -268,8 +297,14 @@ func (r *reader) readParameter(given value.Value) (Parameter, error) {
 	return p, nil
 }
 
-// unsendable is the rank of a kind of body that cannot be sent.
-const unsendable = 4
+// The ranks of kinds of bodies: the least is sent, and the last cannot be.
+const (
+	rankJSON = iota
+	rankForm
+	rankMultipart
+	rankText
+	unsendable
+)
 
 // readBody reads the body of the first kind that can be sent: JSON, a form, a form with
 // files, a text. With an error it has what is known of it.
@@ -279,9 +314,6 @@ func (r *reader) readBody(given value.Value) (*Body, error) {
 		return nil, err
 	}
 	b := &Body{Required: boolMember(given, "required", false)}
-	if err := checkKept(given); err != nil {
-		return b, err
-	}
 	content, _ := given.Get("content")
 	best := unsendable
 	var media value.Value
@@ -326,9 +358,6 @@ func (r *reader) readEncoding(b *Body, s, media value.Value) {
 		if stringMember(p, "format") == "binary" || stringMember(items, "format") == "binary" || isMedia {
 			b.Files = append(b.Files, name)
 		}
-		if style, ok := formStyles[stringMember(p, keptFormat)]; ok {
-			b.setStyle(name, style, false)
-		}
 	}
 	encoding, _ := media.Get("encoding")
 	for name, e := range encoding.Map().All() {
@@ -358,13 +387,13 @@ func (b *Body) setStyle(name, style string, explode bool) {
 func rankOf(kind string) int {
 	switch kind, _, _ := strings.Cut(strings.ToLower(kind), ";"); {
 	case isJSON(kind), kind == "*/*", kind == "application/*":
-		return 0
+		return rankJSON
 	case kind == "application/x-www-form-urlencoded":
-		return 1
+		return rankForm
 	case kind == "multipart/form-data":
-		return 2
+		return rankMultipart
 	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "xml"):
-		return 3
+		return rankText
 	}
 	return unsendable
 }

@@ -147,10 +147,10 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// TestUpgrade: a document of Swagger 2.0 is read as what it means in OpenAPI 3.
-func TestUpgrade(t *testing.T) {
+// TestSwagger: a document of Swagger 2.0 is read as what it means in OpenAPI 3.
+func TestSwagger(t *testing.T) {
 	const head = "swagger: '2.0'\ninfo: {title: pets, version: '1'}\n"
-	doc, err := openapi.Upgrade(parse(t, head+`
+	const doc = head + `
 host: api.example.com
 basePath: /v2
 schemes: [https, http]
@@ -174,11 +174,8 @@ paths:
       operationId: upload
       consumes: [multipart/form-data]
       parameters: [{name: photo, in: formData, type: file, required: true}, {name: note, in: formData, type: string}]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	op := find(t, doc.JSON(), "getPet")
+`
+	op := find(t, doc, "getPet")
 	if op.Server != "https://api.example.com/v2" || op.Path != "/pets/{id}" {
 		t.Errorf("it goes to %s%s", op.Server, op.Path)
 	}
@@ -188,10 +185,10 @@ paths:
 	}
 	want := []string{
 		`path id true simple false {"type":"string"}`,
-		`query tags false form false {"items":{"type":"string"},"type":"array"}`,
-		`query kinds false form true {"items":{"type":"string"},"type":"array"}`,
-		`query n false form true {"minimum":1,"type":"integer"}`,
-		`query bars false pipeDelimited false {"items":{"type":"string"},"type":"array"}`,
+		`query tags false form false {"type":"array","items":{"type":"string"}}`,
+		`query kinds false form true {"type":"array","items":{"type":"string"}}`,
+		`query n false form true {"type":"integer","minimum":1}`,
+		`query bars false pipeDelimited false {"type":"array","items":{"type":"string"}}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -207,36 +204,22 @@ paths:
 	if diff := cmp.Diff(want, refused); diff != "" {
 		t.Error(diff)
 	}
-	if body := find(t, doc.JSON(), "putPet").Body; body == nil || !body.Required || body.ContentType != "application/json" {
+	if body := find(t, doc, "putPet").Body; body == nil || !body.Required || body.ContentType != "application/json" {
 		t.Errorf("the body of putPet is %+v", body)
 	}
-	body := find(t, doc.JSON(), "upload").Body
+	body := find(t, doc, "upload").Body
 	if body == nil || body.ContentType != "multipart/form-data" || !slices.Equal(body.Files, []string{"photo"}) {
 		t.Errorf("the body of upload is %+v", body)
 	}
-	relative, err := openapi.Upgrade(parse(t, head+"basePath: /v2\npaths: {/x: {get: {operationId: x}}}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if op := find(t, relative.JSON(), "x"); op.Server != "/v2" {
+	if op := find(t, head+"basePath: /v2\npaths: {/x: {get: {operationId: x}}}", "x"); op.Server != "/v2" {
 		t.Errorf("without a host it goes to %q", op.Server)
-	}
-	for bad, want := range map[string]string{
-		"paths: {/x: {post: {parameters: [{name: a, in: formData, type: array, items: {type: string}, collectionFormat: tsv}]}}}": "collectionFormat: tsv",
-		"paths: {/x: {get: {parameters: [{name: a, in: body}]}}}\ndefinitions: {X: null}":                                         "",
-		"paths: 3": "Swagger 2.0",
-	} {
-		_, err := openapi.Upgrade(parse(t, head+bad))
-		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: got %v, want %s", bad, err, want)
-		}
 	}
 }
 
 // TestKeywordsOfSwagger: a keyword of a wrong type refuses the parameter, or the body, that uses it, and nothing else of the document.
 func TestKeywordsOfSwagger(t *testing.T) {
-	doc, err := openapi.Upgrade(parse(t, `
-swagger: "2.0"
+	const doc = `
+swagger: 2.0
 info: {title: pets, version: "1"}
 host: api.example.com
 parameters: {Shared: {name: shared, in: query, type: string, maxLength: long}}
@@ -264,13 +247,10 @@ paths:
       operationId: form
       consumes: [application/x-www-form-urlencoded]
       parameters: [{name: a, in: formData, type: integer, minimum: low}, {name: b, in: formData, type: string}]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`
 	got := map[string][]string{}
 	for _, id := range []string{"list", "good", "bad", "deep", "none", "form"} {
-		op := find(t, doc.JSON(), id)
+		op := find(t, doc, id)
 		for _, p := range op.Parameters {
 			got[id] = append(got[id], p.Name)
 		}
@@ -281,26 +261,72 @@ paths:
 			got[id] = append(got[id], r.Err.Error())
 		}
 	}
-	const shared = `parameter 0: shared: maxLength cannot be "long"`
+	const shared = `parameter 0: shared: not a JSON Schema: "/maxLength": expected integer, but got string`
 	want := map[string][]string{
 		"list": {
-			"q", shared, `parameter 0: limit: maximum cannot be "10"`,
+			"q", "X-Odd", shared, `parameter 0: limit: not a JSON Schema: "/maximum": expected number, but got string`,
 			`parameter 2: items: not a JSON Schema: "/items/pattern": expected string, but got number`,
-			`parameter 3: X-Odd: required cannot be "yes"`,
 		},
 		"good": {"body", shared},
-		"bad": {
-			shared, `the body: not a JSON Schema: "/components/schemas/Bad/properties/name/required": expected array, but got boolean`,
-		},
+		"bad":  {shared, `the body: not a JSON Schema: "/definitions/Bad/properties/name/required": expected array, but got boolean`},
 		"deep": {
-			shared, `the body: not a JSON Schema: "/components/schemas/Deep/allOf/1/properties/list/items/minimum": expected number, but got string; ` +
-				`"/components/schemas/Deep/allOf/1/properties/more/additionalProperties/enum": expected array, but got number`,
+			shared, `the body: not a JSON Schema: "/definitions/Deep/allOf/1/properties/list/items/minimum": expected number, but got string; ` +
+				`"/definitions/Deep/allOf/1/properties/more/additionalProperties/enum": expected array, but got number`,
 		},
-		"none": {shared, `the body: schema cannot be "any"`},
+		"none": {shared, `the body: a schema is of type string`},
 		"form": {shared, `the body: not a JSON Schema: "/properties/a/minimum": expected number, but got string`},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestBodiesOfSwagger: what makes the body of an operation of Swagger 2.0, and in which form it is sent.
+func TestBodiesOfSwagger(t *testing.T) {
+	const name = "{name: name, in: body, required: true, schema: {type: string, x-nullable: true}}"
+	list := func(format string) string {
+		return "{name: l, in: formData, type: array, items: {type: string}, collectionFormat: " + format + "}"
+	}
+	for _, c := range []struct{ consumes, ofPath, parameters, want string }{
+		{"", "", name, `application/json true {"type":["string","null"]}`},
+		{"[application/xml, text/json]", "", name, `text/json true {"type":["string","null"]}`},
+		{"application/merge-patch+json", "", name, `application/merge-patch+json true {"type":["string","null"]}`},
+		{"[3]", "", name, `the body: consumes cannot be [3] true`},
+		{"[image/png]", "", name, `the body: none of the kinds image/png can be sent true`},
+		{"", name, "{name: other, in: body, schema: {$ref: '#/definitions/D'}}", `application/json false {"$ref":"#/definitions/D"}`},
+		{"", "", "{$ref: '#/parameters/Body'}", `application/json false {"type":"object"}`},
+		{"", "", name + ", {name: other, in: body, schema: {}}", `the body: it has more than one body, or a body beside a form true`},
+		{"", "", name + ", {name: a, in: formData, type: string}", `the body: it has more than one body, or a body beside a form true`},
+		{"", "", "{name: b, in: body, schema: {$ref: 'pet.json'}}", `the body: the reference "pet.json" leads out of the document: bundle it into one file false`},
+		{"[application/json]", "", "{name: a, in: formData, type: string, required: true}, {name: b, in: formData, type: integer, description: how many}",
+			`application/x-www-form-urlencoded true {"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer","description":"how many"}},"required":["a"]}`},
+		{"[multipart/form-data, application/json]", "", "{name: a, in: formData, type: string}", `multipart/form-data false {"type":"object","properties":{"a":{"type":"string"}},"required":[]}`},
+		{"[application/x-www-form-urlencoded]", "", "{name: f, in: formData, type: file}", `multipart/form-data false {"type":"object","properties":{"f":{"type":"string","format":"binary"}},"required":[]} files [f]`},
+		{"", "{name: a, in: formData, type: string}", "{name: a, in: formData, type: integer}", `application/x-www-form-urlencoded false {"type":"object","properties":{"a":{"type":"integer"}},"required":[]}`},
+		{"", "", list("''"), `application/x-www-form-urlencoded false {"type":"object","properties":{"l":{"type":"array","items":{"type":"string"}}},"required":[]} l form false`},
+		{"", "", list("pipes"), `application/x-www-form-urlencoded false {"type":"object","properties":{"l":{"type":"array","items":{"type":"string"}}},"required":[]} l pipeDelimited false`},
+		{"", "", list("multi"), `application/x-www-form-urlencoded false {"type":"object","properties":{"l":{"type":"array","items":{"type":"string"}}},"required":[]}`},
+		{"", "", list("tsv"), `the body: l has the collectionFormat "tsv", which is not supported false`},
+	} {
+		op := find(t, "swagger: '2.0'\nhost: example.com\nschemes: [wss, http]\ndefinitions: {D: {type: integer}, X: null}\n"+
+			"parameters: {Body: {name: b, in: body, schema: {type: object}}}\npaths:\n  /x:\n    parameters: ["+c.ofPath+"]\n"+
+			"    post:\n      operationId: x\n      consumes: "+c.consumes+"\n      parameters: ["+c.parameters+"]\n", "x")
+		got := ""
+		if b := op.Body; b != nil {
+			got = fmt.Sprint(b.ContentType, " ", b.Required, " ", b.Schema.JSON())
+			if b.Files != nil {
+				got += fmt.Sprint(" files ", b.Files)
+			}
+			for _, style := range b.Styles {
+				got += fmt.Sprint(" ", style.Name, " ", style.Style, " ", style.Explode)
+			}
+		}
+		for _, r := range op.Refused {
+			got += fmt.Sprint(r.Err, " ", r.Required)
+		}
+		if got != c.want || op.Server != "http://example.com" {
+			t.Errorf("%+v: got %s at %s", c, got, op.Server)
+		}
 	}
 }
 
@@ -541,6 +567,7 @@ func FuzzOpenAPI(f *testing.F) {
 	f.Add(shop, "getOrder")
 	f.Add(shop, "PUT /orders/{id}")
 	f.Add("openapi: 3.1.0\npaths: {/x: {get: {parameters: [{name: a, in: query, schema: {$ref: '#/paths'}}]}}}", "GET /x")
+	f.Add("swagger: 2.0\nhost: a.b\nconsumes: [text/json]\npaths: {/x: {put: {parameters: [{name: a, in: formData, type: array, collectionFormat: csv}, {$ref: '#/b'}]}}}", "PUT /x")
 	f.Fuzz(func(_ *testing.T, text, name string) {
 		doc, err := yaml.ParseValue([]byte(text))
 		if err != nil {

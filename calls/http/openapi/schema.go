@@ -22,6 +22,8 @@ type reader struct {
 	doc value.Value
 	// isOpenAPI30 reports whether the document is of 3.0, whose words differ from JSON Schema's.
 	isOpenAPI30 bool
+	// isSwagger reports whether it is of Swagger 2.0, whose schemas are read as those of 3.0.
+	isSwagger bool
 	// dialect is that of the schema that is read.
 	dialect dialect
 	// names are the definitions by the references that they were found by.
