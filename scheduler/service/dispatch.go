@@ -44,8 +44,8 @@ type DispatcherOptions struct {
 	// Changed hears of every change of a run's state; nil is not told. It must not block.
 	Changed func(run string)
 	// Observe hears of every event of the runs at work here, Ended of each session that is
-	// over, with or without a last event; nil is not told. They run on the goroutine of the
-	// session and must not block.
+	// over, with or without a last event, before the next session of the run begins; nil is not told. They run on the
+	// goroutine of the session and must not block.
 	Observe func(s *Session, e *journal.Event)
 	Ended   func(run string)
 }
@@ -212,12 +212,12 @@ func (d *Dispatcher) carryOut(id string, session *Session, events iter.Seq2[*jou
 	// Whoever has seen the last event may go on with the run at once. Only then: the frames of two
 	// sessions must not mix.
 	releaseRun := sync.OnceFunc(func() {
+		d.options.Ended(id)
 		live.setLocal(false)
 		d.forgetRun(id)
 	})
 	defer d.options.Changed(id)
 	defer releaseRun()
-	defer d.options.Ended(id)
 	ctx := context.WithoutCancel(d.ctx)
 	isShown, hasBegun, hasFailed := false, false, false
 	for event, err := range events {

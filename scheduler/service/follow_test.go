@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -375,4 +376,44 @@ func TestResumeAtOnce(t *testing.T) {
 
 func answersFor(step, pointer, text string) []scheduler.Answer {
 	return []scheduler.Answer{{Step: step, Pointer: pointer, Value: value.OfString(text)}}
+}
+
+// TestEndedBeforeTheNextSession: what is told of a session is over when the next one of its run begins, so that the two do not mix.
+func TestEndedBeforeTheNextSession(t *testing.T) {
+	s := newService()
+	release, first := make(chan struct{}), sync.Once{}
+	d := s.NewDispatcher(service.DispatcherOptions{
+		Limits: service.Limits{Runs: 8, PerUser: 8, Queued: 8}, Recover: "own", Log: slog.New(slog.DiscardHandler),
+		Ended: func(string) { first.Do(func() { <-release }) },
+	})
+	t.Cleanup(func() {
+		d.Close(context.Background())
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	const waits = `steps: [{id: place, call: slot, with: {current_schema: {type: object, required: [city], properties: {city: {type: string}}}, stages: []}}]`
+	id := service.NewRunID()
+	if _, err := d.Start(t.Context(), anyone, service.StartRequest{ID: id, Flow: loadText(t, s, waits), Inputs: value.OfMap(nil)}, 0); err != nil {
+		t.Fatal(err)
+	}
+	hasStopped := func(frame *service.Frame) bool { return frame.Type == journal.FlowWaiting }
+	for batch, err := range d.Follow(t.Context(), id, service.FollowOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(batch, hasStopped) {
+			break
+		}
+	}
+	answer := service.ResumeWith{Answers: []scheduler.Answer{{Step: "place", Pointer: "/city", Value: value.OfString("Hangzhou")}}, Wait: time.Minute}
+	soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := d.Resume(soon, anyone, id, answer); !errors.Is(err, service.ErrAtWork) {
+		t.Errorf("while the first session is not over: %v", err)
+	}
+	close(release)
+	if err := d.Resume(t.Context(), anyone, id, answer); err != nil {
+		t.Errorf("after it: %v", err)
+	}
 }
