@@ -79,8 +79,9 @@ func (s *Server) listMemories(ctx context.Context, in *listMemoriesInput) (*body
 	if err != nil {
 		return nil, err
 	}
-	which := memory.Selection{Users: users, Session: in.Session, HasSession: in.Session != "", Newest: in.Limit + 1}
-	if before := cmp.Or(in.Cursor, in.Before); before != "" {
+	which := memory.Selection{Users: users, Session: in.Session, HasSession: in.Session != ""}
+	before, last, _ := strings.Cut(cmp.Or(in.Cursor, in.Before), cursorSeparator)
+	if before != "" {
 		which.Before, err = memory.ParseTime(before)
 		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "before: %w", err)
@@ -90,14 +91,10 @@ func (s *Server) listMemories(ctx context.Context, in *listMemoriesInput) (*body
 	if err != nil {
 		return nil, err
 	}
-	var list []memory.BaseMemory
-	for m, err := range p.Store.Memories(ctx, which) {
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, m)
+	list, err := memoriesAfter(ctx, p.Store, which, last, in.Limit+1)
+	if err != nil {
+		return nil, err
 	}
-	slices.Reverse(list)
 	list, next := cutMemories(list, in.Limit)
 	items := make([]value.Value, len(list))
 	for i, m := range list {
@@ -106,7 +103,32 @@ func (s *Server) listMemories(ctx context.Context, in *listMemoriesInput) (*body
 	return newPage(items, next), nil
 }
 
-// cutMemories returns at most limit memories, and the time before which the next ones are.
+// cursorSeparator is between the time of a cursor and the memory that the next ones come after.
+const cursorSeparator = ","
+
+// memoriesAfter returns n memories, the newest first: those after the one with the id last, which is of the last millisecond of
+// the selection; with "", and where that one is gone, from the first on.
+func memoriesAfter(ctx context.Context, s memory.Store, which memory.Selection, last string, n int) ([]memory.BaseMemory, error) {
+	for which.Newest = n; ; which.Newest *= 4 {
+		var list []memory.BaseMemory
+		for m, err := range s.Memories(ctx, which) {
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, m)
+		}
+		slices.Reverse(list)
+		isWhole := len(list) < which.Newest
+		at := slices.IndexFunc(list, func(m memory.BaseMemory) bool { return m.ID == last })
+		mayFollow := last != "" && at < 0 && !isWhole && list[len(list)-1].Timestamp.Equal(which.Before.Add(-time.Millisecond))
+		rest := list[at+1:]
+		if !mayFollow && (isWhole || len(rest) >= n) {
+			return rest[:min(n, len(rest))], nil
+		}
+	}
+}
+
+// cutMemories returns at most limit memories, and the cursor of the next ones.
 // Memories of the same millisecond stay together, as far as they fit.
 func cutMemories(list []memory.BaseMemory, limit int) (some []memory.BaseMemory, next string) {
 	if len(list) <= limit {
@@ -114,10 +136,11 @@ func cutMemories(list []memory.BaseMemory, limit int) (some []memory.BaseMemory,
 	}
 	boundary := list[limit].Timestamp
 	cut := slices.IndexFunc(list, func(m memory.BaseMemory) bool { return m.Timestamp.Equal(boundary) })
+	next = memory.FormatTime(boundary.Add(time.Millisecond))
 	if cut == 0 {
-		cut = limit
+		return list[:limit], next + cursorSeparator + list[limit-1].ID
 	}
-	return list[:cut], memory.FormatTime(boundary.Add(time.Millisecond))
+	return list[:cut], next
 }
 
 type addMemoryInput struct {
