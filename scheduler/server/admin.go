@@ -110,7 +110,7 @@ func (s *Server) revokeToken(ctx context.Context, in *tokenID) (*none, error) {
 	if p := refuseBound(ctx); p != nil {
 		return nil, p
 	}
-	defer s.logins.forgetTokens()
+	defer s.logins.endLogin()
 	return &none{}, s.options.Store.RevokeToken(ctx, in.ID)
 }
 

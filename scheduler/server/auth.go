@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -27,10 +28,12 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", origin)
 		h.Add("Vary", "Origin")
-		h.Set("Access-Control-Expose-Headers", "ETag, Location, Retry-After, X-Request-Id, Idempotency-Replayed")
+		h.Set("Access-Control-Expose-Headers", "ETag, Location, Retry-After, X-Request-Id, Idempotency-Replayed, Mcp-Session-Id")
 		if r.Method == http.MethodOptions {
 			h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
-			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Session-Id")
+			// All that are asked for: the SDKs of OpenAI and MCP have many of their own.
+			h.Set("Access-Control-Allow-Headers", cmp.Or(r.Header.Get("Access-Control-Request-Headers"), "Authorization, Content-Type"))
+			h.Add("Vary", "Access-Control-Request-Headers")
 			h.Set("Access-Control-Max-Age", "600")
 		}
 	}
@@ -64,34 +67,54 @@ func (s *Server) findCaller(r *http.Request) (c *caller, err error) {
 }
 
 func (s *Server) lookUpCaller(ctx context.Context, r *http.Request) (*caller, error) {
+	c, isWrong, err := s.lookUpLogin(ctx, r)
+	if isWrong {
+		return nil, s.refuseLogin(r, wording.Say("the token is unknown, revoked or expired"))
+	}
+	return c, err
+}
+
+// isLoggedIn reports whether the caller of a request, who was logged in at its beginning, still is, as far as the store
+// can tell.
+func (s *Server) isLoggedIn(ctx context.Context, r *http.Request) bool {
+	var c *caller
+	err := withStoreTimeout(ctx, func(ctx context.Context) (err error) {
+		c, _, err = s.lookUpLogin(ctx, r)
+		return err
+	})
+	return c != nil || err != nil
+}
+
+// lookUpLogin returns who makes a request; nil where it does not tell. isWrong is true for a token that is not one.
+func (s *Server) lookUpLogin(ctx context.Context, r *http.Request) (c *caller, isWrong bool, err error) {
 	scheme, text, isBearer := strings.Cut(r.Header.Get("Authorization"), " ")
 	if isBearer && strings.EqualFold(scheme, "Bearer") {
 		t, err := s.logins.findToken(ctx, strings.TrimSpace(text))
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if t != nil {
-			return newCaller(t), nil
+			return newCaller(t), false, nil
 		}
 		if !s.options.NoAuth {
-			return nil, s.refuseLogin(r, wording.Say("the token is unknown, revoked or expired"))
+			return nil, true, nil
 		}
 	}
 	if cookie, err := r.Cookie(cookieName); err == nil {
 		t, err := s.options.Store.FindSession(ctx, cookie.Value)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if t != nil {
 			c := newCaller(t)
 			c.session = cookie.Value
-			return c, nil
+			return c, false, nil
 		}
 	}
 	if s.options.NoAuth {
-		return newCaller(store.Operator()), nil
+		return newCaller(store.Operator()), false, nil
 	}
-	return nil, nil
+	return nil, false, nil
 }
 
 // refuseLogin is the answer to a wrong token or code.

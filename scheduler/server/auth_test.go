@@ -68,6 +68,55 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestStreamsEndWithTheLogin: who may not read any more gets nothing more of the streams that are open.
+func TestStreamsEndWithTheLogin(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	admin := f.token("", store.Admin)
+	run := f.start(admin, "sub~wait", "{}")
+	paths := []string{"/api/v1/runs/" + run + "/events", "/api/v1/events"}
+	follow := func(token string, headers ...string) (all []<-chan string) {
+		for _, path := range paths {
+			lines, stop := f.follow(token, path, headers...)
+			t.Cleanup(stop)
+			all = append(all, lines)
+		}
+		return all
+	}
+	ends := func(all []<-chan string) {
+		t.Helper()
+		for i, lines := range all {
+			for deadline := time.After(10 * time.Second); lines != nil; {
+				select {
+				case _, open := <-lines:
+					if !open {
+						lines = nil
+					}
+				case <-deadline: // before the next look without a cause
+					t.Fatalf("the stream of %s goes on", paths[i])
+				}
+			}
+		}
+	}
+	made := f.do(admin, "POST", "/api/v1/tokens", `{"name": "n", "scopes": ["runs:read"]}`)
+	revoked, kept := follow(made.at("/text")), follow(admin)
+	if r := f.do(admin, "DELETE", "/api/v1/tokens/"+made.at("/id"), ""); r.status != http.StatusNoContent {
+		t.Fatalf("revoking: %d %s", r.status, r.text)
+	}
+	ends(revoked)
+
+	in := f.do("", "POST", "/api/v1/session", `{"token": "`+admin+`"}`)
+	cookie, _, _ := strings.Cut(in.header.Get("Set-Cookie"), ";")
+	session := follow("", "Authorization", "", "Cookie", cookie)
+	if r := f.do("", "DELETE", "/api/v1/session", "", "Cookie", cookie); r.status != http.StatusNoContent {
+		t.Fatalf("logging out: %d %s", r.status, r.text)
+	}
+	ends(session)
+
+	f.do(admin, "POST", "/api/v1/runs/"+run+"/cancel", "")
+	until(t, kept[0], "flow.cancelled")
+	until(t, kept[1], "cancelled")
+}
+
 // TestExpiredToken: a token ends by itself.
 func TestExpiredToken(t *testing.T) {
 	now := time.Now()

@@ -35,6 +35,7 @@ type logins struct {
 	mu    sync.Mutex // guards what follows
 	codes map[string]time.Time
 	known map[string]knownToken // by the text of the token
+	ended chan struct{}         // closed when a token or a session ends
 }
 
 type knownToken struct {
@@ -51,7 +52,7 @@ const (
 )
 
 func newLogins(s *store.Store) *logins {
-	return &logins{store: s, codes: map[string]time.Time{}, known: map[string]knownToken{}}
+	return &logins{store: s, codes: map[string]time.Time{}, known: map[string]knownToken{}, ended: make(chan struct{})}
 }
 
 // findToken returns the token of a text; nil for none.
@@ -76,11 +77,21 @@ func (l *logins) findToken(ctx context.Context, text string) (*store.Token, erro
 	return t, nil
 }
 
-// forgetTokens makes the next requests look their tokens up.
-func (l *logins) forgetTokens() {
+// endLogin makes the next requests look their tokens up, and streams see whether their callers are still logged in: a
+// token or a session has ended.
+func (l *logins) endLogin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.known)
+	close(l.ended)
+	l.ended = make(chan struct{})
+}
+
+// loginEnded returns a channel that is closed at the next [logins.endLogin].
+func (l *logins) loginEnded() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
 }
 
 // newCode returns a code that logs in once.

@@ -23,12 +23,13 @@ func TestLoginLinkWhereTheStoreFails(t *testing.T) {
 	s := &Server{options: Options{Store: closed}, logins: newLogins(closed), limits: newLimits()}
 	s.options.Log = slog.New(slog.DiscardHandler)
 	path := s.LoginURL()
-	open := func() int {
+	ask := func(method string) int {
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r := httptest.NewRequest(method, path, nil)
 		s.handleLogin(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{http: r})))
 		return w.Code
 	}
+	open := func() int { return ask(http.MethodGet) }
 	if got := open(); got != http.StatusInternalServerError {
 		t.Errorf("where the store fails: %d", got)
 	}
@@ -37,6 +38,9 @@ func TestLoginLinkWhereTheStoreFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.options.Store.Close() })
+	if got := ask(http.MethodHead); got != http.StatusOK {
+		t.Errorf("what looks at links gets %d", got)
+	}
 	if got := open(); got != http.StatusSeeOther {
 		t.Errorf("later: %d", got)
 	}

@@ -5,9 +5,6 @@ import (
 	"net/http"
 	"reflect"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
 	"github.com/callnode/scheduler/scheduler/server/openai"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
@@ -30,14 +27,8 @@ func (s *Server) listModels(context.Context, *none) (*body[*openai.Models], erro
 
 // createCompletion chats with a flow.
 func (s *Server) createCompletion(ctx context.Context, in *rawJSON) (*stream, error) {
-	done, err := s.limits.openStream()
-	if err != nil {
-		return nil, err
-	}
 	c := requestOf(ctx).caller
-	return &stream{func(hctx huma.Context) {
-		defer done()
-		r, w := humago.Unwrap(hctx)
+	return s.openStream(func(w http.ResponseWriter, r *http.Request) {
 		s.openai.Chat(w, r, in.RawBody, openai.Caller{Principal: c.principal, Key: c.storeKey(), Language: s.languageOf(ctx)})
-	}}, nil
+	})
 }

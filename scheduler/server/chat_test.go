@@ -186,6 +186,28 @@ func TestChatWaits(t *testing.T) {
 	}
 }
 
+// TestChatRepeats: a client that sends the request again with which a run of its session began has not answered the question.
+func TestChatRepeats(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	token := f.token("lin", store.RunsWrite)
+	headers := []string{"X-OpenWebUI-Chat-Id", "c"}
+	first := f.chat(token, "sub~wait", messages("Snow"), "", headers...)
+	for range 2 {
+		again := f.chat(token, "sub~wait", messages("Snow"), "", headers...)
+		if again.at(said) != first.at(said) || again.at("/scheduler/run") != first.at("/scheduler/run") || again.at("/scheduler/state") != "waiting" {
+			t.Fatalf("got %s after %s", again.text, first.text)
+		}
+	}
+	second := f.chat(token, "sub~wait", messages("Snow", first.at(said), "Hangzhou"), "", headers...)
+	third := f.chat(token, "sub~wait", messages("Snow", first.at(said), "Hangzhou", second.at(said), "2"), "", headers...)
+	if third.at(said) != "Snow in Hangzhou for 2" {
+		t.Errorf("got %s", third.text)
+	}
+	if other := f.chat(token, "sub~wait", messages("Snow"), "", headers...); other.at("/scheduler/run") == first.at("/scheduler/run") || other.at("/scheduler/state") != "waiting" {
+		t.Errorf("after the end: %s", other.text)
+	}
+}
+
 // TestChatWaitsForOne: an answer reaches the caller's own run only.
 func TestChatWaitsForOne(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -109,7 +108,7 @@ func (s *Server) streamEvents(info *journal.RunInfo, in *runEventsInput) (*strea
 		options := service.FollowOptions{After: after, UntilWaiting: in.Until == "waiting", Idle: heartbeat}
 		for batch, err := range s.dispatcher.Follow(ctx, info.ID, options) {
 			if err != nil {
-				if ctx.Err() == nil && !errors.Is(err, errBye) {
+				if ctx.Err() == nil {
 					s.options.Log.Error("a stream ended", "run", info.ID, "error", err)
 				}
 				return err

@@ -102,6 +102,15 @@ func TestOrigins(t *testing.T) {
 	if asked.status != http.StatusNoContent || !strings.Contains(asked.header.Get("Access-Control-Allow-Headers"), "Authorization") {
 		t.Errorf("the question before is answered with %d %v", asked.status, asked.header)
 	}
+	own := "authorization,content-type,x-stainless-os,mcp-protocol-version" // SDKs have many headers of their own
+	sdk := f.do("", "OPTIONS", "/v1/chat/completions", "", "Origin", "https://app.example.com", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", own)
+	if sdk.status != http.StatusNoContent || sdk.header.Get("Access-Control-Allow-Headers") != own || !strings.Contains(sdk.header.Get("Access-Control-Expose-Headers"), "Mcp-Session-Id") {
+		t.Errorf("an SDK's question before is answered with %d %v", sdk.status, sdk.header)
+	}
+	unlisted := f.do("", "OPTIONS", "/v1/chat/completions", "", "Origin", "https://evil.example.com", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", own)
+	if unlisted.header.Get("Access-Control-Allow-Headers") != "" {
+		t.Errorf("another origin may send %v", unlisted.header)
+	}
 	other := f.do(token, "GET", "/api/v1/runs", "", "Origin", "https://evil.example.com")
 	if other.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("another origin gets %v", other.header)

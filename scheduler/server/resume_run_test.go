@@ -94,6 +94,40 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
+// TestHandOverOfRunsWithAClient stops a server while clients wait for runs: they are answered, and the next server goes on with the
+// runs, those of chats too, as it was not the clients who left.
+func TestHandOverOfRunsWithAClient(t *testing.T) {
+	dir := t.TempDir()
+	f := newFixture(t, dir, &gate{open: make(chan struct{})}, nil)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	ask := func(path, body string) <-chan *reply {
+		answer := make(chan *reply, 1)
+		go func() { answer <- f.do(token, "POST", path, body) }()
+		return answer
+	}
+	chat := `{"model": "model", "messages": [{"role": "user", "content": "hi"}]`
+	whole, streamed := ask("/v1/chat/completions", chat+"}"), ask("/v1/chat/completions", chat+`, "stream": true}`)
+	waits := ask("/api/v1/runs?wait=5m", `{"flow": "model"}`)
+	f.eventually("three runs to begin", func() bool { return len(f.runsOf(token, "running")) == 3 })
+	f.stop()
+	for _, r := range []*reply{<-whole, <-streamed} {
+		if r.status != http.StatusServiceUnavailable || r.at("/error/code") != "busy" || r.header.Get("Retry-After") == "" {
+			t.Errorf("a chat is answered with %d %v %s", r.status, r.header, r.text)
+		}
+	}
+	if r := <-waits; r.status != http.StatusCreated || r.at("/state") != "running" {
+		t.Errorf("who waits for the end of a run gets %d %s", r.status, r.text)
+	}
+
+	open := &gate{open: make(chan struct{})}
+	close(open.open)
+	f = newFixture(t, dir, open, nil)
+	f.eventually("the runs to end", func() bool { return len(f.runsOf(token, "running")) == 0 })
+	if finished := f.runsOf(token, "finished"); len(finished) != 3 {
+		t.Errorf("%d of 3 runs have finished", len(finished))
+	}
+}
+
 // abandonRun leaves a run that no server holds as a process does that dies at it.
 func abandonRun(t *testing.T, dir, id string) {
 	t.Helper()

@@ -42,6 +42,9 @@ func (s *Server) handleLogin(w http.ResponseWriter, r *http.Request) {
 	if s.page != nil && !r.URL.Query().Has("code") && s.page.serve(w, r) {
 		return // the page asks for a token
 	}
+	if r.Method == http.MethodHead { // of a program that looks at links before a person opens them: it logs in nobody
+		return
+	}
 	putBack, ok := s.logins.takeCode(r.URL.Query().Get("code"))
 	if !ok {
 		s.writeProblem(w, r, s.refuseLogin(r, wording.Say("the link was used or is too old: restart the server for a new one, or log in with a token")))
@@ -94,6 +97,7 @@ func (s *Server) logOut(ctx context.Context, _ *none) (*cookieOutput, error) {
 	if req.caller == nil || req.caller.session == "" {
 		return out, nil
 	}
+	defer s.logins.endLogin()
 	return out, withStoreTimeout(ctx, func(ctx context.Context) error { return s.options.Store.EndSession(ctx, req.caller.session) })
 }
 

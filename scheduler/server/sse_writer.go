@@ -12,15 +12,17 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // heartbeat is how often a silent stream gets a comment: proxies cut off those without.
 const heartbeat = 15 * time.Second
 
-// errBye ends streams when the server stops.
-var errBye = wording.Errorf("the server stops")
+// errLoggedOut ends streams whose caller is not logged in any more.
+var errLoggedOut = calls.Errorf(calls.Canceled, "the token is unknown, revoked or expired")
 
 // sseWriter writes server-sent events. A handler makes one for its stream, on its goroutine.
 type sseWriter struct {
@@ -36,7 +38,8 @@ func wantsStream(accept string) bool { return strings.Contains(accept, "text/eve
 type stream struct{ Body func(huma.Context) }
 
 // openStream returns an output that serve writes, one of those that may be open at a time. The
-// context of its request ends when the client goes, and, with errBye, when the server stops.
+// context of its request ends when the client goes, with [service.ErrStopping] when the server stops, and with
+// errLoggedOut when the token or the session of the client ends.
 func (s *Server) openStream(serve func(http.ResponseWriter, *http.Request)) (*stream, error) {
 	done, err := s.limits.openStream()
 	if err != nil {
@@ -47,15 +50,31 @@ func (s *Server) openStream(serve func(http.ResponseWriter, *http.Request)) (*st
 		r, w := humago.Unwrap(hctx)
 		ctx, cancel := context.WithCancelCause(r.Context())
 		defer cancel(nil)
-		go func() {
-			select {
-			case <-s.bye:
-				cancel(errBye)
-			case <-ctx.Done():
-			}
-		}()
+		go s.watchCaller(ctx, r, cancel)
 		serve(w, r.WithContext(ctx))
 	}}, nil
+}
+
+// watchCaller cancels the context of a request when the server stops, or its caller is not logged in any more.
+func (s *Server) watchCaller(ctx context.Context, r *http.Request, cancel context.CancelCauseFunc) {
+	ticker := time.NewTicker(heartbeat)
+	defer ticker.Stop()
+	for {
+		ended := s.logins.loginEnded()
+		select {
+		case <-s.bye:
+			cancel(service.ErrStopping)
+			return
+		case <-ctx.Done():
+			return
+		case <-ended:
+		case <-ticker.C: // the token may have expired, or another process has revoked it
+		}
+		if !s.isLoggedIn(ctx, r) {
+			cancel(errLoggedOut)
+			return
+		}
+	}
 }
 
 // newStream returns the output that runs write as a stream of events, with the context of
@@ -74,7 +93,7 @@ func (s *Server) newStream(write func(context.Context, *sseWriter) error) (*stre
 			return
 		}
 		// What the end of ctx breaks off tells of it in errors of its own.
-		if err := write(r.Context(), e); err != nil && errors.Is(context.Cause(r.Context()), errBye) {
+		if err := write(r.Context(), e); err != nil && errors.Is(context.Cause(r.Context()), service.ErrStopping) {
 			e.addEvent("", "bye", []byte("{}"))
 			_ = e.flush() // the client may have gone
 		}

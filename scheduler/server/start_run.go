@@ -265,9 +265,16 @@ func (s *Server) storeAnswer(ctx context.Context, r *store.Request, answer value
 func (s *Server) awaitEnd(ctx context.Context, run string, limit time.Duration, out *startRunOutput) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	go func() {
+		select {
+		case <-s.bye:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	for _, err := range s.dispatcher.Follow(ctx, run, service.FollowOptions{UntilWaiting: true}) {
 		if err != nil {
-			break // the time is over: how the run stands is all there is to tell
+			break // the time is over, or the server stops: how the run stands is all there is to tell
 		}
 	}
 	info, err := s.options.Service.Run(context.WithoutCancel(ctx), principalOf(ctx), run)

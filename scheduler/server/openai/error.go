@@ -55,9 +55,17 @@ func NewError(status int, message wording.Text, param, code string) *Error {
 	return e
 }
 
+// codeBusy is the code of errors that are over after a while.
+const codeBusy = "busy"
+
 // Write answers with the error.
 func (e *Error) Write(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json")
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	isBusy := e.Code != nil && *e.Code == codeBusy
+	if isBusy && h.Get("Retry-After") == "" {
+		h.Set("Retry-After", "5")
+	}
 	w.WriteHeader(e.status)
 	_, _ = w.Write(value.OfMap(value.Pairs("error", value.Must(e))).AppendJSON(nil)) // the client may have gone
 }
@@ -70,9 +78,9 @@ func errorOf(err error) *Error {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(err, service.ErrNoSlot), errors.Is(err, service.ErrStopping):
-		return NewError(http.StatusServiceUnavailable, wording.OfError(err), "", "busy")
+		return NewError(http.StatusServiceUnavailable, wording.OfError(err), "", codeBusy)
 	case errors.Is(err, service.ErrQueueFull):
-		return NewError(http.StatusTooManyRequests, wording.OfError(err), "", "busy")
+		return NewError(http.StatusTooManyRequests, wording.OfError(err), "", codeBusy)
 	case errors.As(err, &failure): // its own text may hold secrets
 		return kindError(failure.Info.Kind, wording.Of(failure.Info.Message))
 	}

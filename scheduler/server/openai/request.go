@@ -129,7 +129,16 @@ func (in *request) flowInputs(f *flow.Flow, user string) *value.Map {
 
 // conversationKey returns what the first n messages of the conversation are found by.
 func (in *request) conversationKey(by Caller, n int) []byte {
-	doc := value.OfList(value.OfString(by.Key), value.OfString(in.model), value.OfList(in.messages.List()[:n]...))
+	return hashOf(value.OfString(by.Key), value.OfString(in.model), value.OfList(in.messages.List()[:n]...))
+}
+
+// requestKey returns what a repeat of the request in its session is found by.
+func (in *request) requestKey(by Caller) []byte {
+	return hashOf(value.OfString(by.Key), value.OfString(in.model), in.messages, value.OfString(in.session))
+}
+
+func hashOf(parts ...value.Value) []byte {
+	doc := value.OfList(parts...)
 	sum := sha256.Sum256(doc.AppendJSON(nil))
 	return sum[:]
 }

@@ -24,6 +24,7 @@ type turn struct {
 	holder *holder
 	said   bool
 	spoken speakers
+	begins bool // the run is a new one
 }
 
 // speakers is how the steps ended that speak to the user. The zero value has none; it belongs to a turn.
@@ -125,6 +126,16 @@ func (t *turn) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	isRepeated := false
+	if waits != nil {
+		isRepeated, err = t.isRepeated(ctx, waits)
+		if err != nil {
+			return err
+		}
+	}
+	if isRepeated {
+		return t.repeatQuestion(ctx, waits)
+	}
 	if err := t.in.checkQuestion(t.model.Flow, waits != nil); err != nil {
 		return err
 	}
@@ -151,7 +162,7 @@ func (t *turn) beginRun(ctx context.Context) error {
 		return NewError(http.StatusBadRequest, wording.Say("the inputs do not fit the flow: %v", problems), "messages", "invalid")
 	}
 	id := service.NewRunID()
-	t.out.run = id
+	t.out.run, t.begins = id, true
 	_, err := t.api.options.Dispatcher.Start(ctx, t.by.Principal, service.StartRequest{
 		ID: id, Flow: f, Inputs: inputs, StartedBy: service.StartedByOpenAI, Session: t.in.session,
 	}, service.SlotWait)
@@ -186,11 +197,19 @@ func (t *turn) followRun(ctx context.Context, options service.FollowOptions) err
 	return t.endAnswer(ctx, last)
 }
 
+// handedOver is the answer where the run goes on in another process.
+func handedOver() *Error {
+	return NewError(http.StatusServiceUnavailable, wording.Say("the run was handed over: ask again"), "", codeBusy)
+}
+
 // cancelIfLeft cancels the run where the client has left, as its stop button has it do, and
-// returns err. The run may have begun, or gone on, while the client left.
+// returns err. The run may have begun, or gone on, while the client left. Where the server stops, the run is left to the next one.
 func (t *turn) cancelIfLeft(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
+	}
+	if errors.Is(context.Cause(ctx), service.ErrStopping) {
+		return handedOver()
 	}
 	return errors.Join(err, t.api.options.Dispatcher.Cancel(context.WithoutCancel(ctx), t.by.Principal, t.out.run))
 }
@@ -206,7 +225,7 @@ func (t *turn) addText(text string) {
 // endAnswer ends the answer by the last event of the run.
 func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 	if last == nil || last.Data == nil {
-		return NewError(http.StatusServiceUnavailable, wording.Say("the run was handed over: ask again"), "", "busy")
+		return handedOver()
 	}
 	switch last.Type {
 	case journal.FlowFinished:
@@ -214,6 +233,9 @@ func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 			return err
 		}
 	case journal.FlowWaiting:
+		if err := t.keepRequest(ctx); err != nil {
+			return err
+		}
 		if err := t.askField(ctx, last.Data.Waiting, ""); err != nil {
 			return err
 		}
