@@ -186,6 +186,33 @@ func TestChatWaits(t *testing.T) {
 	}
 }
 
+// TestChatAsksInOrder: an answer is for the step that was asked for, also where a later step of the file has come to wait first.
+func TestChatAsksInOrder(t *testing.T) {
+	slow := &gate{open: make(chan struct{})}
+	f := serveFlow(t, `inputs: {type: object, properties: {question: {type: string}}}
+llm: slow
+steps:
+  - {id: before, call: chat, with: {user: hello}}
+  - {id: a, needs: [before], call: slot, with: {stages: [], current_schema: {type: object, required: [alpha], properties: {alpha: {type: string}}}}}
+  - {id: b, needs: [], call: slot, with: {stages: [], current_schema: {type: object, required: [beta], properties: {beta: {type: string}}}}}
+outputs: {reply: "{{ a.slot_data.alpha }} {{ b.slot_data.beta }}"}
+`, slow)
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	begun := make(chan *reply, 1)
+	go func() { begun <- f.chat(token, "ends", messages("hi"), "") }()
+	f.eventually("the second slot to wait", func() bool {
+		runs := f.runsOf(token, "running")
+		return len(runs) > 0 && strings.Contains(f.do(token, "GET", "/api/v1/runs/"+runs[0]+"/events", "").text, `"step.waiting"`)
+	})
+	close(slow.open)
+	first := <-begun
+	second := f.chat(token, "ends", messages("hi", first.at(said), "A"), "")
+	third := f.chat(token, "ends", messages("hi", first.at(said), "A", second.at(said), "B"), "")
+	if !strings.Contains(first.at(said), "alpha") || !strings.Contains(second.at(said), "beta") || third.at(said) != "A B" {
+		t.Errorf("asked: %s, then: %s, then: %s", first.at(said), second.at(said), third.text)
+	}
+}
+
 // TestChatRepeats: a client that sends the request again with which a run of its session began has not answered the question.
 func TestChatRepeats(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)

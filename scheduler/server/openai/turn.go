@@ -236,7 +236,7 @@ func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 		if err := t.keepRequest(ctx); err != nil {
 			return err
 		}
-		if err := t.askField(ctx, last.Data.Waiting, ""); err != nil {
+		if err := t.askFirstField(ctx, last.Data.Waiting); err != nil {
 			return err
 		}
 	case journal.FlowFailed:

@@ -125,6 +125,19 @@ func (t *turn) saidBefore(ctx context.Context, info *journal.RunInfo) (text stri
 	return text, speech.Heard(), nil
 }
 
+// askFirstField asks for the field that the next message of the user answers. known is what the run has waited for in the
+// order in which it came to it, in case it has been answered elsewhere since.
+func (t *turn) askFirstField(ctx context.Context, known []journal.WaitingFor) error {
+	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, t.out.run)
+	if err != nil {
+		return err
+	}
+	if len(details.State.Waiting) > 0 {
+		known = details.State.Waiting
+	}
+	return t.askField(ctx, known, "")
+}
+
 // askField asks for the first field that a run waits for. why is what was wrong with an answer.
 // The conversation so far, which its next request begins with, leads back to the run.
 func (t *turn) askField(ctx context.Context, waiting []journal.WaitingFor, why string) error {
