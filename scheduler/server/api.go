@@ -42,6 +42,8 @@ type endpoint struct {
 	json  reflect.Type
 	// bodyMedia is the media type of a body that the handler reads by itself.
 	bodyMedia string
+	// mayBeEmpty is true where such a body may be missing.
+	mayBeEmpty bool
 	// bodyType is the type of a JSON body that the handler reads by itself; nil for others.
 	bodyType reflect.Type
 }
@@ -96,7 +98,7 @@ type Listing struct {
 func addEndpoint[I, O any](s *Server, e endpoint, handle func(context.Context, *I) (*O, error)) {
 	op := huma.Operation{
 		Method: e.method, Path: e.path, OperationID: e.id, Summary: e.summary, Description: e.advice, DefaultStatus: e.status,
-		MaxBodyBytes: s.options.MaxBody, SkipValidateBody: e.bodyType != nil, Tags: []string{tagOf(e.path)},
+		MaxBodyBytes: s.bodyLimit(e.method, e.path), SkipValidateBody: e.bodyType != nil, Tags: []string{tagOf(e.path)},
 		Responses: map[string]*huma.Response{}, Middlewares: huma.Middlewares{s.requireScope(e)},
 	}
 	if !e.open {
@@ -144,7 +146,7 @@ func (s *Server) describeEndpoint(e endpoint) {
 		op.Responses[status].Content = jsonContent(schema)
 	}
 	if e.bodyMedia != "" {
-		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{e.bodyMedia: {Schema: &huma.Schema{Type: huma.TypeString}}}}
+		op.RequestBody = &huma.RequestBody{Required: !e.mayBeEmpty, Content: map[string]*huma.MediaType{e.bodyMedia: {Schema: &huma.Schema{Type: huma.TypeString}}}}
 	}
 	if e.bodyType != nil {
 		schema := s.api.OpenAPI().Components.Schemas.Schema(e.bodyType, true, "")

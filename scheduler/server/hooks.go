@@ -22,7 +22,7 @@ func (s *Server) registerHooks() {
 	addEndpoint(s, endpoint{
 		method: http.MethodPost, path: hooksPath + "{flow}/{id}", id: "deliver-webhook", summary: "Start a run by a webhook of a flow", open: true, status: http.StatusAccepted,
 		errors:    []int{http.StatusNotFound, http.StatusConflict},
-		bodyMedia: "*/*",
+		bodyMedia: "*/*", mayBeEmpty: true,
 	}, s.deliver)
 }
 

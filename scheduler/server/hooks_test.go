@@ -84,6 +84,17 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
+// TestWebhookBodies: a body may be empty; one that is too large for a webhook is refused.
+func TestWebhookBodies(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, func(o *server.Options) { o.MaxBody = 8 << 20 })
+	if r := f.do("", "POST", "/hooks/timed/lab", "", "X-Gitlab-Token", "It's a Secret to Everybody"); r.status != http.StatusAccepted {
+		t.Errorf("without a body: %d %s", r.status, r.text)
+	}
+	if r := f.do("", "POST", "/hooks/timed/open", `{"text": "`+strings.Repeat("x", 1<<20)+`"}`); r.status != http.StatusRequestEntityTooLarge {
+		t.Errorf("with a large body: %d %s", r.status, r.text)
+	}
+}
+
 // Who tries signatures is slowed down.
 func TestWrongSignaturesAreLimited(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)

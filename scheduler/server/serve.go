@@ -195,7 +195,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rec.WriteHeader(http.StatusNoContent)
 		return
 	}
-	r.Body = http.MaxBytesReader(rec, r.Body, s.bodyLimit(r))
+	r.Body = http.MaxBytesReader(rec, r.Body, s.bodyLimit(r.Method, r.URL.Path))
 	s.mux.ServeHTTP(rec, r)
 }
 
@@ -211,11 +211,11 @@ func (s *Server) answerPanic(w *recorder, r *http.Request, p any) {
 }
 
 // bodyLimit returns how long the body of a request may be, in bytes.
-func (s *Server) bodyLimit(r *http.Request) int64 {
-	if strings.HasSuffix(r.URL.Path, "/memory/import") && r.Method == http.MethodPost {
+func (s *Server) bodyLimit(method, path string) int64 {
+	if strings.HasSuffix(path, "/memory/import") && method == http.MethodPost {
 		return maxImport
 	}
-	if strings.HasPrefix(r.URL.Path, hooksPath) {
+	if strings.HasPrefix(path, hooksPath) {
 		return triggers.MaxHookBody
 	}
 	return s.options.MaxBody
