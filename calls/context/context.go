@@ -41,7 +41,7 @@ func Definition() calls.Definition {
 		Examples: examples(),
 	})
 	def.Lint = lintParams
-	def.Origins = calls.ParamsAsInput
+	def.Origins = origins
 	def.Texts = []calls.Texts{ask.Texts("context", texts)}
 	return def
 }

@@ -10,10 +10,13 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// origins returns those of the input, and of the fields of an entry that stand in the source of its
+// origins returns those of the input, of the roles that were given, and of the fields of an entry that stand in the source of its
 // message.
 func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origin {
 	at, isOfMessage := strings.CutPrefix(pointer, "/output/messages/")
+	if number, isRole := strings.CutSuffix(at, "/role"); isOfMessage && isRole && !strings.Contains(number, "/") {
+		return originOfRole(of, number)
+	}
 	number, field, isSource := strings.Cut(at, "/source/")
 	message, err := strconv.Atoi(number)
 	if !isOfMessage || !isSource || err != nil {
@@ -47,6 +50,21 @@ func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origi
 		return nil
 	}
 	return of.OriginOfParam(entries[i].pointer + value.FormatPointer(tokens...))
+}
+
+// originOfRole returns that of the role of a message of the history; nil where that was written otherwise.
+func originOfRole(of calls.Record, message string) []calls.Origin {
+	sent, _ := of.Output.At("/messages/" + message)
+	index, isOfHistory := sent.At("/source/index")
+	kind, _ := sent.At("/source/type")
+	name, _ := kind.Str()
+	role, _ := sent.Get("role")
+	pointer := "/history/" + index.JSON() + "/role"
+	given, _ := of.Params.At(pointer)
+	if !isOfHistory || !strings.HasPrefix(name, "history.") || !value.Equal(given, role) {
+		return nil
+	}
+	return of.OriginOfParam(pointer)
 }
 
 // givenField returns the name that a world-book entry has for a field in the source of its message;

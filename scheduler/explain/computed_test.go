@@ -178,8 +178,8 @@ steps:
 	}
 }
 
-// The kinds and the names of members in a content of several parts are words of the call that put the message out: what its parts tell
-// begins with the texts.
+// The names of members in a content of several parts are words of the call that put the message out; its parts tell of the texts, and
+// the rest is what it was given.
 func TestExplainWordsAroundTexts(t *testing.T) {
 	r := schedulertest.Run(t, `
 inputs: {type: object}
@@ -201,14 +201,15 @@ steps:
 		t.Fatal(r.Err)
 	}
 	const own = " < made (context) > sum (summary): conversation"
+	const given = " > made (context) > sum (summary): conversation"
 	const passedOn = " > made: history 0 user > sum (summary): conversation"
 	want := []string{
-		"type" + own, "text" + own, "text" + own,
+		"type" + own, "text < flow.yaml:12:22" + given, "text" + own,
 		"ALPHA < flow.yaml:12:38 {{ inputs.a | upper }} computed from inputs.a" + passedOn,
 		". < flow.yaml:12:57" + passedOn,
-		"type" + own, "text" + own, "text" + own,
+		"type" + own, "text < flow.yaml:13:22" + given, "text" + own,
 		"bravo < inputs.b" + passedOn,
-		"type" + own, "image_url" + own, "image_url" + own, "url" + own, "https://example.com/a.png" + own,
+		"type" + own, "image_url < flow.yaml:14:22" + given, "image_url" + own, "url" + own, "https://example.com/a.png < flow.yaml:14:51" + given,
 	}
 	lines := explained(t, r, "sum")
 	first := slices.Index(lines, "user content"+own) // of the system prompt

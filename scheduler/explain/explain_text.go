@@ -56,7 +56,9 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 		return withPossible(singlePiece(text, maker), anywhere)
 	}
 	def, isKnown := at.definitionOf(at.got)
-	if !isKnown || def.Origins == nil {
+	recorded, _ := at.record(of).At(pointer)
+	isOwnName := of == ofOutput && isMemberName(recorded, text)
+	if !isKnown || def.Origins == nil || isOwnName {
 		return made()
 	}
 	record := calls.Record{Params: at.got.Params, Input: at.got.Input, Output: at.got.Output, Seen: func() *calls.Vars { return x.seenBy(at) }}
@@ -64,7 +66,7 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 	if origins == nil {
 		return made()
 	}
-	if v, _ := at.record(of).At(pointer); isText(v, text) {
+	if isText(recorded, text) {
 		origins = wholeText(origins, text)
 	}
 	origins = shownText(origins, text)
@@ -123,6 +125,12 @@ func (x *explainer) explainOutput(of site, pointer, text string, hops int) []Pie
 func isText(v value.Value, text string) bool {
 	s, ok := v.Str()
 	return ok && s == text
+}
+
+// isMemberName reports whether a text is the name of a member of a value, and not what the value has.
+func isMemberName(v value.Value, text string) bool {
+	_, ok := v.Map().Get(text)
+	return ok
 }
 
 // wholeText returns the origins of a text of which the only one may say that it is all of

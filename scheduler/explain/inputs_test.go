@@ -52,9 +52,9 @@ steps:
 		return got
 	}
 	want := []string{
-		"user < talk (in-chat) > sum (summary) > ask",
+		"user < flow.yaml:4:55 > talk (in-chat) > sum (summary) > ask",
 		"same < inputs.same (flow.yaml:4:74) > sum (summary) > ask",
-		"assistant < talk (in-chat) > sum (summary) > ask",
+		"assistant < flow.yaml:4:99 > talk (in-chat) > sum (summary) > ask",
 		"same < flow.yaml:4:119 > sum (summary) > ask",
 		"same < inputs.other (flow.yaml:5:80) > sum (summary) > ask",
 		"same < inputs.question (flow.yaml:7:5) > fact (facts) > ask",
@@ -69,11 +69,11 @@ steps:
 	}
 	want = []string{
 		"same < inputs.question (flow.yaml:5:5) > sum (summary): question",
-		"user < talk (in-chat) > sum (summary): conversation",
+		"user < flow.yaml:4:55 > talk (in-chat) > sum (summary): conversation",
 		":  < sum (summary): conversation",
 		"same < inputs.same (flow.yaml:4:74) > sum (summary): conversation",
 		"\n < sum (summary): conversation",
-		"assistant < talk (in-chat) > sum (summary): conversation",
+		"assistant < flow.yaml:4:99 > talk (in-chat) > sum (summary): conversation",
 		":  < sum (summary): conversation",
 		"same < flow.yaml:4:119 > sum (summary): conversation",
 		"\n < sum (summary): conversation",

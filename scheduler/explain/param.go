@@ -111,7 +111,9 @@ func (x *explainer) explainBelow(at site, root *flow.Param, pointer, text string
 		if v, _ := p.Literal.At(rest); isText(v, text) {
 			place = place.withSpan(0, len(text))
 		}
-		if isWritten := p.Map != nil || p.List != nil; isWritten { // with what is computed in it
+		isWritten := p.Map != nil || p.List != nil
+		isName := slices.ContainsFunc(p.Map, func(m flow.Member) bool { return m.Key == text })
+		if isWritten && !isName { // with what is computed in it
 			return singlePiece(text, x.madeOfRefs(at, p, place, hops))
 		}
 		return singlePiece(text, place)
@@ -362,6 +364,9 @@ func (x *explainer) explainRendered(at site, p *flow.Param, place Source, rest, 
 			}
 		}
 	}
+	if !isOfMember && isMemberName(v, text) {
+		return x.explainMemberName(at, t, rest+"/"+value.Escape(text), text, place, hops)
+	}
 	if !isOfMember {
 		return x.placer.mergePieces(text, x.explainMembers(at, t, rest, place, hops), place)
 	}
@@ -396,6 +401,15 @@ func (x *explainer) explainMembers(at site, t *trace, rest string, place Source,
 		all = append(all, x.withKeys(at, own, m.Keys, hops)...)
 	}
 	return all
+}
+
+// explainMemberName explains the name of the member at a pointer into an expression's result: a constant of the expression, or computed.
+func (x *explainer) explainMemberName(at site, t *trace, pointer, text string, place Source, hops int) []Piece {
+	pieces := singlePiece(text, place.withOffset(t.offset))
+	for _, m := range t.membersBelow(pointer) {
+		pieces = x.withKeys(at, pieces, m.Keys, hops)
+	}
+	return pieces
 }
 
 // withKeys adds to the pieces of a member what the keys that lead to it were computed from: a text that was computed
