@@ -59,8 +59,8 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if op != nil {
-		if op.UnknownDialect != "" {
-			env.WarnOf(calls.Warning{Code: "openapi", Text: env.Say(unknownDialect, op.UnknownDialect), Pointer: "/openapi"})
+		for _, warning := range op.Warnings {
+			env.WarnOf(calls.Warning{Code: "openapi", Text: env.Say("%v", warning), Pointer: "/openapi"})
 		}
 		for _, q := range op.Refused {
 			if q.In == "" { // one with a place is an error where the request gives it, and else nothing is missing

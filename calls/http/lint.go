@@ -254,13 +254,13 @@ func lintMisspelt(op *openapi.Operation, params value.Value) (problems []schema.
 }
 
 // lintRefused finds what the document describes in a way that is wrong or not supported. It is a warning where the request can go
-// without it, if it may be given, and where the dialect of its schemas is unknown.
+// without it, if it may be given, and for what is read otherwise than the document says.
 func lintRefused(op *openapi.Operation, params value.Value, isOpen bool) (problems []schema.Problem) {
 	group := func(name string) *value.Map { return memberOf(params, name).Map() }
 	name := operationOf(params)
 	_, hasBody := params.Get("body")
-	if op.UnknownDialect != "" {
-		problems = append(problems, schema.Problem{Pointer: "/openapi", Warning: true}.WithMessage(unknownDialect, op.UnknownDialect))
+	for _, warning := range op.Warnings {
+		problems = append(problems, schema.Problem{Pointer: "/openapi", Warning: true}.WithMessage("%v", warning))
 	}
 	given := Input{Operation: name, Path: group("path"), Query: group("query"), Headers: group("headers")}
 	for _, q := range op.Refused {

@@ -235,12 +235,13 @@ type warnings []calls.Warning
 
 func (w *warnings) Warn(told calls.Warning) { *w = append(*w, told) }
 
-// TestUnknownDialect: a dialect of the document's own is one warning, of lint and of a run.
-func TestUnknownDialect(t *testing.T) {
+// TestWarningsOfDocument: a dialect of the document's own, and patterns that cannot be checked, are warnings of lint and of a run, once.
+func TestWarningsOfDocument(t *testing.T) {
 	doc := "{openapi: 3.1.0, jsonSchemaDialect: 'https://example.com/own', servers: [{url: 'https://api.test'}], paths: {/x: {post: {operationId: x, parameters: [" +
-		"{name: a, in: query, schema: {type: string}}, {name: b, in: query, schema: {type: string}}]}}}}"
-	problems := httpcall.Definition().Lint(params(t, "{operation: x, openapi: "+doc+"}"), calls.LintEnv{})
-	if len(problems) != 1 || problems[0].Pointer != "/openapi" || !problems[0].Warning || !strings.Contains(problems[0].Message, `"https://example.com/own"`) {
+		"{name: a, in: query, schema: {type: string, pattern: '^(?!-)a'}}, {name: b, in: query, schema: {type: string, pattern: '^(?!-)a'}}]}}}}"
+	problems := httpcall.Definition().Lint(params(t, "{operation: x, openapi: "+doc+", query: {a: -a}}"), calls.LintEnv{})
+	if len(problems) != 2 || problems[0].Pointer != "/openapi" || !problems[0].Warning || !problems[1].Warning ||
+		!strings.Contains(problems[0].Message, `"https://example.com/own"`) || !strings.Contains(problems[1].Message, `the pattern "^(?!-)a" of the document is not checked`) {
 		t.Error(problems)
 	}
 	e := env(t, doer(func(*http.Request) (*http.Response, error) {
@@ -251,7 +252,7 @@ func TestUnknownDialect(t *testing.T) {
 	if _, err := run(t.Context(), t, e, "{operation: x, openapi: "+doc+"}"); err != nil {
 		t.Fatal(err)
 	}
-	if len(told) != 1 || told[0].Text != problems[0].Message || told[0].Pointer != "/openapi" {
+	if len(told) != 2 || told[0].Text != problems[0].Message || told[1].Text != problems[1].Message || told[1].Pointer != "/openapi" {
 		t.Error(told)
 	}
 }

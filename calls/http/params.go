@@ -55,6 +55,3 @@ func (p Params) timeout() (time.Duration, error) {
 
 // placeholder is a {name} in a url.
 var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
-
-// unknownDialect is what lint and a run say of a dialect that a document names.
-const unknownDialect = "the jsonSchemaDialect %q of the document is unknown; its schemas are read as draft 2020-12"

@@ -198,3 +198,14 @@ func TestKeywordsOfOtherDrafts(t *testing.T) {
 		}
 	}
 }
+
+func TestIsForeignPattern(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		`^(?!-)a`: true, `(?<=a)b`: true, `(a)\1`: true, `a{1001}`: true, `a(?=b)`: true,
+		`(`: false, `*`: false, `[`: false, ``: false, `^\u4e2d+$`: false, `(?:a|b)`: false,
+	} {
+		if got := schema.IsForeignPattern(pattern); got != want {
+			t.Errorf("%s: got %v", pattern, got)
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -55,6 +57,18 @@ func rewritePattern(pattern string) string {
 		i += n
 	}
 	return b.String()
+}
+
+// IsForeignPattern reports whether a text is a regular expression that cannot be used here although ECMA 262 knows what is in it:
+// lookaround, back references, repetitions of more than 1000. What is wrong there too is not foreign.
+func IsForeignPattern(pattern string) bool {
+	_, err := syntax.Parse(rewritePattern(pattern), syntax.Perl)
+	var fault *syntax.Error
+	if !errors.As(err, &fault) {
+		return false
+	}
+	isLookbehind := strings.HasPrefix(fault.Expr, "(?<=") || strings.HasPrefix(fault.Expr, "(?<!")
+	return isLookbehind || slices.Contains([]syntax.ErrorCode{syntax.ErrInvalidPerlOp, syntax.ErrInvalidEscape, syntax.ErrInvalidRepeatSize}, fault.Code)
 }
 
 // unicodeEscape reads \uHHHH, or two of them that make a surrogate pair; n is 0

@@ -33,9 +33,8 @@ type Operation struct {
 	// Refused are the parameters that cannot be given, for the document describes them in
 	// a way that is wrong or not supported.
 	Refused []Refused
-	// UnknownDialect is the jsonSchemaDialect of the document if it is not a known one,
-	// else "". The schemas are then read as those of draft 2020-12.
-	UnknownDialect string
+	// Warnings are what of the document is read otherwise than it says, or not at all, although the operation can be called.
+	Warnings []error
 	// definitions are the schemas that those above refer to.
 	definitions *value.Map
 	// draft is the $schema of all of them; "" for that of a schema without.
@@ -165,13 +164,19 @@ func unknownOperation(name string, known []string) error {
 
 // readOperation reads one operation of a path item.
 func (r *reader) readOperation(method, path string, item, op value.Value) (*Operation, error) {
-	o := &Operation{ID: stringMember(op, "operationId"), Method: strings.ToUpper(method), Path: path, Summary: stringMember(op, "summary"), Description: stringMember(op, "description"), UnknownDialect: r.unknownDialect(), draft: r.draft()}
+	o := &Operation{ID: stringMember(op, "operationId"), Method: strings.ToUpper(method), Path: path, Summary: stringMember(op, "summary"), Description: stringMember(op, "description"), draft: r.draft()}
 	if r.isSwagger {
 		r.readSwagger(o, item, op)
 	} else {
 		r.readOpenAPI(o, item, op)
 	}
 	o.definitions = r.usedDefinitions(o)
+	if name := r.unknownDialect(); name != "" {
+		o.Warnings = append(o.Warnings, wording.Errorf("the jsonSchemaDialect %q of the document is unknown; its schemas are read as draft 2020-12", name))
+	}
+	for _, pattern := range r.foreign {
+		o.Warnings = append(o.Warnings, wording.Errorf("the pattern %q of the document is not checked: it cannot be used here (no lookaround, no back references, no repetition of more than 1000)", pattern))
+	}
 	return o, nil
 }
 

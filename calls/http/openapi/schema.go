@@ -3,6 +3,7 @@ package openapi
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,8 @@ type reader struct {
 	isOpenAPI30 bool
 	// isSwagger reports whether it is of Swagger 2.0, whose schemas are read as those of 3.0.
 	isSwagger bool
+	// foreign are the patterns that cannot be checked here.
+	foreign []string
 	// dialect is that of the schema that is read.
 	dialect dialect
 	// names are the definitions by the references that they were found by.
@@ -219,6 +222,15 @@ func (r *reader) readKeyword(key string, v value.Value, depth int) (value.Value,
 		return r.readSchema(v, depth)
 	case "allOf", "anyOf", "oneOf", "prefixItems":
 		return r.readList(v, depth)
+	case "pattern":
+		pattern, isText := v.Str()
+		if !isText || !schema.IsForeignPattern(pattern) {
+			break
+		}
+		if !slices.Contains(r.foreign, pattern) {
+			r.foreign = append(r.foreign, pattern)
+		}
+		return value.Value{}, nil
 	case "$ref", "discriminator", "xml", "externalDocs", "example", "$id", "id", "$schema", "$anchor", "$defs", "definitions":
 		return value.Value{}, nil
 	}
@@ -378,7 +390,7 @@ func (r *reader) dialectWithin(pointer string) (dialect, error) {
 	}
 	d, err := dialectOf(usual)
 	if err != nil { // one of the document's own, which is most often 2020-12 with more keywords
-		return draft2020, nil //nolint:nilerr // Operation.UnknownDialect tells of it
+		return draft2020, nil //nolint:nilerr // Operation.Warnings tell of it
 	}
 	return d, nil
 }
