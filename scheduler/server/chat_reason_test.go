@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,14 @@ func TestChatReason(t *testing.T) {
 		r := f.chat(f.token("lin", store.RunsWrite), "ends", messages("hi"), "")
 		if r.status < 400 || !strings.Contains(r.text, "out of order") {
 			t.Errorf("got %d %s", r.status, r.text)
+		}
+	})
+	t.Run("a run that failed is not to be run again by an SDK", func(t *testing.T) {
+		failing := strings.Replace(speaks, ", on_error: continue", "", 1)
+		f := serveFlow(t, failing, scripted.New(scripted.Answer{Error: &llm.Error{Message: "out of order", Status: 500}}))
+		r := f.chat(f.token("lin", store.RunsWrite), "ends", messages("hi"), "")
+		if r.status != http.StatusBadGateway || r.header.Get("X-Should-Retry") != "false" {
+			t.Errorf("got %d %v %s", r.status, r.header, r.text)
 		}
 	})
 }

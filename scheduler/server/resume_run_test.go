@@ -111,7 +111,7 @@ func TestHandOverOfRunsWithAClient(t *testing.T) {
 	f.eventually("three runs to begin", func() bool { return len(f.runsOf(token, "running")) == 3 })
 	f.stop()
 	for _, r := range []*reply{<-whole, <-streamed} {
-		if r.status != http.StatusServiceUnavailable || r.at("/error/code") != "busy" || r.header.Get("Retry-After") == "" {
+		if r.status != http.StatusServiceUnavailable || r.at("/error/code") != "busy" || r.header.Get("Retry-After") == "" || r.header.Get("X-Should-Retry") != "" {
 			t.Errorf("a chat is answered with %d %v %s", r.status, r.header, r.text)
 		}
 	}

@@ -263,15 +263,10 @@ func (s *Server) storeAnswer(ctx context.Context, r *store.Request, answer value
 // awaitEnd waits until a run is over or waits for values, and answers with the whole run
 // where it is over, else with how it stands then.
 func (s *Server) awaitEnd(ctx context.Context, run string, limit time.Duration, out *startRunOutput) error {
+	ctx, stop := s.withStop(ctx)
+	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	go func() {
-		select {
-		case <-s.bye:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	for _, err := range s.dispatcher.Follow(ctx, run, service.FollowOptions{UntilWaiting: true}) {
 		if err != nil {
 			break // the time is over, or the server stops: how the run stands is all there is to tell

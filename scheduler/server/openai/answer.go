@@ -22,6 +22,7 @@ type answer struct {
 	task    string
 	created int64
 	ignored []string // fields of the request
+	isFinal bool     // an error is that of a run, and not of the request
 	whole   strings.Builder
 	breaks  int // line ends at the end, which are not sent yet
 
@@ -168,6 +169,9 @@ func (a *answer) failAnswer(e *Error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.begun {
+		if a.isFinal && !e.isBusy() {
+			a.w.Header().Set("X-Should-Retry", "false") // the SDKs of OpenAI ask again by themselves otherwise, which runs the flow again
+		}
 		e.Write(a.w)
 		return
 	}

@@ -58,12 +58,14 @@ func NewError(status int, message wording.Text, param, code string) *Error {
 // codeBusy is the code of errors that are over after a while.
 const codeBusy = "busy"
 
+// isBusy reports whether the error is over after a while.
+func (e *Error) isBusy() bool { return e.Code != nil && *e.Code == codeBusy }
+
 // Write answers with the error.
 func (e *Error) Write(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
-	isBusy := e.Code != nil && *e.Code == codeBusy
-	if isBusy && h.Get("Retry-After") == "" {
+	if e.isBusy() && h.Get("Retry-After") == "" {
 		h.Set("Retry-After", "5")
 	}
 	w.WriteHeader(e.status)

@@ -175,6 +175,7 @@ func (t *turn) beginRun(ctx context.Context) error {
 
 // followRun streams the text of a run until it is over or waits.
 func (t *turn) followRun(ctx context.Context, options service.FollowOptions) error {
+	t.out.isFinal = true
 	t.out.keepAlive()
 	t.holder = newHolder(t.model.Flow, t.api.options.HoldRetries)
 	var last *journal.Event
