@@ -112,14 +112,58 @@ func ParseSchedule(expression string, zone *time.Location) (*Schedule, error) {
 // Next returns the first fire after t, in the zone of the schedule. With a fixed hour, a wall
 // time that the clocks skip fires when they have moved, and one that comes twice fires the
 // first time only.
+//
+// The library looks for times of a fixed offset only, from one change of the clocks to the next: by itself it
+// misses days whose midnight is skipped, and whole days where the clocks move by half an hour.
 func (s *Schedule) Next(t time.Time) time.Time {
-	t = t.In(s.zone)
+	at, after := t.In(s.zone), t // an instant between two changes, and the instant that the fire comes after
 	for {
-		t = s.cron.Next(t)
-		if t.IsZero() || !s.fixed || !isRepeated(t) {
-			return t
+		_, end := at.ZoneBounds()
+		fire := s.cron.Next(after.In(offsetOf(at)))
+		if skipped := s.nextSkipped(at, after); !skipped.IsZero() && skipped.Before(fire) {
+			fire = skipped
+		}
+		if fire.IsZero() {
+			return fire
+		}
+		fire = fire.In(s.zone)
+		isBeyond := !end.IsZero() && !fire.Before(end)
+		switch {
+		case isBeyond:
+			at, after = end, end.Add(-time.Second)
+		case s.fixed && isRepeated(fire):
+			after = fire
+		default:
+			return fire
 		}
 	}
+}
+
+// offsetOf returns the offset at an instant, as a zone.
+func offsetOf(at time.Time) *time.Location {
+	_, seconds := at.Zone()
+	return time.FixedZone("", seconds)
+}
+
+// nextSkipped returns the first fire after an instant that stands for a time which the clocks skipped at the last change
+// before at: it comes when they would have shown that time. Zero is none.
+func (s *Schedule) nextSkipped(at, after time.Time) time.Time {
+	change, _ := at.ZoneBounds()
+	if !s.fixed || change.IsZero() {
+		return time.Time{}
+	}
+	before := change.Add(-time.Second)
+	_, old := before.Zone()
+	_, now := at.Zone()
+	gapEnd := change.Add(time.Duration(now-old) * time.Second)
+	if after.Before(before) {
+		after = before
+	}
+	fire := s.cron.Next(after.In(offsetOf(before)))
+	if !fire.Before(gapEnd) {
+		return time.Time{}
+	}
+	return fire
 }
 
 // isRepeated reports whether the wall time of t was there before: the clocks were turned back

@@ -83,10 +83,57 @@ func TestClockChanges(t *testing.T) {
 	}
 }
 
+// TestFiresAreThoseOfTheWall compares the fires of a year with the times on the wall, each looked up by itself: also where the clocks
+// skip midnight, or half an hour.
+func TestFiresAreThoseOfTheWall(t *testing.T) {
+	zones := []string{
+		"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "America/Santiago", "Atlantic/Azores", "America/Havana", "Asia/Beirut",
+	}
+	for _, zone := range zones {
+		z, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for cron, minutes := range map[string][]int{ // of the day
+			"0 0 * * *": {0}, "30 0 * * *": {30}, "15,45 2 * * *": {135, 165}, "0 1-3 * * *": {60, 120, 180}, "59 23 * * *": {23*60 + 59},
+		} {
+			var want []time.Time
+			for day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() == 2026; day = day.AddDate(0, 0, 1) {
+				for _, minute := range minutes {
+					want = append(want, instantOf(day.Add(time.Duration(minute)*time.Minute), z))
+				}
+			}
+			slices.SortFunc(want, time.Time.Compare)
+			want = slices.CompactFunc(want, time.Time.Equal) // a skipped time and the one after it
+			got := plan(t, cron, zone).Between(instantOf(time.Date(2025, 12, 31, 23, 59, 59, 0, time.UTC), z), instantOf(time.Date(2026, 12, 31, 23, 59, 59, 0, time.UTC), z), 1<<20)
+			for i := range max(len(want), len(got)) {
+				if i >= len(want) || i >= len(got) || !want[i].Equal(got[i]) {
+					t.Errorf("%s in %s: got %v, want %v", cron, zone, got[min(i, len(got)):min(i+2, len(got))], want[min(i, len(want)):min(i+2, len(want))])
+					break
+				}
+			}
+		}
+	}
+}
+
+// instantOf returns when clocks of a zone show a time, which is written as one of UTC: the first time; where they skip it, when they would have
+// shown it.
+func instantOf(wall time.Time, z *time.Location) time.Time {
+	_, before := wall.Add(-26 * time.Hour).In(z).Zone()
+	_, after := wall.Add(26 * time.Hour).In(z).Zone()
+	for _, offset := range []int{max(before, after), min(before, after)} { // the greater is the earlier
+		at := wall.Add(-time.Duration(offset) * time.Second).In(z)
+		if _, is := at.Zone(); is == offset {
+			return at
+		}
+	}
+	return wall.Add(-time.Duration(before) * time.Second).In(z)
+}
+
 // Whatever the schedule, fires go forward, have keys of their own, and the fires of two parts
 // of a time are those of the whole.
 func TestFiresAreOneSeries(t *testing.T) {
-	zones := []string{"UTC", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Shanghai"}
+	zones := []string{"UTC", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Shanghai", "Africa/Cairo", "America/Santiago"}
 	rapid.Check(t, func(r *rapid.T) {
 		field := func(name string, all []string) string { return rapid.SampledFrom(all).Draw(r, name) }
 		cron := field("minute", []string{"*", "0", "30", "*/7", "15,45"}) + " " + field("hour", []string{"*", "1", "2", "1-3", "*/2", "0"}) + " " +
