@@ -53,7 +53,14 @@ func TestTransformersErrors(t *testing.T) {
 		"{{ 1 | nofilter }}":        "1:8: unknown filter 'nofilter'",
 		"{{ messages[0].content }}": "1:4: messages is undefined",
 		"{{ x.__class__ }}":         "1:6: access to '__class__' is refused: templates do not reach the insides of values",
-		"{% generation %}a":         "1:1: {% generation %} is not closed (add {% endgeneration %})",
+		"{% macro m(a) %}{{ varargs }}{% endmacro %}{{ m(1) }}": "1:20: varargs is undefined (name the parameters of the macro)",
+		"{% macro m(a) %}{% endmacro %}{{ m.arguments }}":       "1:34: the member 'arguments' of a 'Macro' is not supported",
+		"{{ 'a'.swapcase is defined }}":                         "1:4: the member 'swapcase' of a 'str' is not supported",
+		"{{ 7['real'] }}":                                       "1:4: the member 'real' of a 'int' is not supported",
+		"{% for i in [1] %}{{ loop.changed }}{% endfor %}":      "1:22: the member 'changed' of a 'LoopContext' is not supported (compare with loop.previtem)",
+		"{{ cycler is defined }}":                               "1:4: cycler is undefined (use loop.cycle('a', 'b'))",
+		"{% if self %}a{% endif %}":                             "1:7: self is undefined (a template has no blocks)",
+		"{% generation %}a":                                     "1:1: {% generation %} is not closed (add {% endgeneration %})",
 	} {
 		tmpl, err := ParseWith(Source{Text: text}, chatOptions())
 		if err == nil {

@@ -11,6 +11,9 @@ import (
 type Def struct {
 	// params are the names of the parameters after the input.
 	params []string
+	// chatParams are the same in the order that they have in the chat templates of models,
+	// where that is another.
+	chatParams []string
 	// need is how many of them must be given.
 	need int
 	// rest lets a call have more arguments than parameters; they come in argv.
@@ -29,21 +32,25 @@ type call struct {
 }
 
 // bindArgs puts the arguments where the parameters are.
-func (b *Def) bindArgs(name string, a pyvalue.CallArgs) ([]pyvalue.Val, error) {
+func (b *Def) bindArgs(m *pyvalue.Run, name string, a pyvalue.CallArgs) ([]pyvalue.Val, error) {
 	if b.rest {
 		return nil, nil
 	}
-	if len(a.Pos) > len(b.params) {
-		return nil, fault.Errorf(fault.Type, "%s takes at most %d arguments, %d are given", name, len(b.params), len(a.Pos))
+	params := b.params
+	if m.Soft && b.chatParams != nil {
+		params = b.chatParams
 	}
-	args := make([]pyvalue.Val, len(b.params))
+	if len(a.Pos) > len(params) {
+		return nil, fault.Errorf(fault.Type, "%s takes at most %d arguments, %d are given", name, len(params), len(a.Pos))
+	}
+	args := make([]pyvalue.Val, len(params))
 	copy(args, a.Pos)
 	for i := len(a.Pos); i < len(args); i++ {
 		args[i] = pyvalue.Missing
 	}
 next:
 	for _, kw := range a.Kw {
-		for i, p := range b.params {
+		for i, p := range params {
 			if p != kw.Name {
 				continue
 			}
@@ -54,12 +61,12 @@ next:
 			continue next
 		}
 		e := fault.Errorf(fault.Type, "%s has no argument %s", name, pyvalue.QuoteText(kw.Name))
-		e.Hint = value.DidYouMean(kw.Name, b.params)
+		e.Hint = value.DidYouMean(kw.Name, params)
 		return nil, e
 	}
 	for i := range b.need {
 		if args[i].IsAbsent() {
-			return nil, fault.Errorf(fault.Type, "%s needs the argument %s", name, pyvalue.QuoteText(b.params[i]))
+			return nil, fault.Errorf(fault.Type, "%s needs the argument %s", name, pyvalue.QuoteText(params[i]))
 		}
 	}
 	return args, nil
@@ -72,7 +79,7 @@ func (b *Def) ApplyTo(m *pyvalue.Run, name string, in pyvalue.Val, a pyvalue.Cal
 			return pyvalue.None, err
 		}
 	}
-	args, err := b.bindArgs(name, a)
+	args, err := b.bindArgs(m, name, a)
 	if err != nil {
 		return pyvalue.None, err
 	}

@@ -4,9 +4,6 @@ import (
 	"math"
 	"math/big"
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
@@ -55,54 +52,6 @@ func filterInt(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	return pyvalue.OfBig(n.Big()), nil
 }
 
-// parseInt is Python's int(s, base) for text.
-func parseInt(s string, base int) (*big.Int, bool) {
-	s = strings.TrimFunc(s, pyvalue.IsSpace)
-	if len(s) > fault.MaxDigits || base < 2 || base > 36 {
-		return nil, false
-	}
-	digits := strings.TrimLeft(s, "+-")
-	sign := s[:len(s)-len(digits)]
-	if prefix := map[int]string{16: "0x", 8: "0o", 2: "0b"}[base]; prefix != "" {
-		digits = strings.TrimPrefix(strings.ToLower(digits), prefix)
-	}
-	if len(sign) > 1 || !hasSingleUnderscores(digits) {
-		return nil, false
-	}
-	digits = strings.Map(asciiDigit, digits)
-	return new(big.Int).SetString(sign+strings.ReplaceAll(digits, "_", ""), base)
-}
-
-// hasSingleUnderscores reports whether underscores only separate digits.
-func hasSingleUnderscores(s string) bool {
-	return strings.Trim(s, "_") == s && !strings.Contains(s, "__")
-}
-
-// asciiDigit makes the ASCII digit of a digit of another script.
-func asciiDigit(r rune) rune {
-	if r < utf8.RuneSelf || !unicode.IsDigit(r) {
-		return r
-	}
-	zero := r
-	for unicode.IsDigit(zero-1) && r-zero < 9 {
-		zero--
-	}
-	return '0' + r - zero
-}
-
-// parseFloat is Python's float(s) for text.
-func parseFloat(s string) (float64, bool) {
-	s = strings.Map(asciiDigit, strings.TrimFunc(s, pyvalue.IsSpace))
-	if strings.ContainsAny(s, "xXpP") || !hasSingleUnderscores(s) {
-		return 0, false
-	}
-	f, err := strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), 64)
-	if err != nil && !math.IsInf(f, 0) {
-		return 0, false
-	}
-	return f, true
-}
-
 func filterFloat(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	if err := c.in.CheckDefined(); err != nil {
 		return pyvalue.None, err
@@ -141,33 +90,61 @@ func filterRound(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	case precision > 400 || precision < -400:
 		return pyvalue.None, fault.Errorf(fault.Limit, "round to more than 400 digits")
 	}
-	if n.Kind != 'f' && method == "common" {
-		if precision < 0 && n.Kind == 'i' {
-			return pyvalue.TruncateFloat(roundHalfEven(n.Float(), precision), pyvalue.None), nil
-		}
-		return pyvalue.OfBig(n.Big()), nil
+	if method != "common" {
+		return roundToSide(n, precision, method == "ceil")
 	}
-	f := n.Float()
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return pyvalue.OfFloat(f), nil
+	if n.Kind != 'f' {
+		return pyvalue.OfBig(roundInt(n.Big(), -precision, false)), nil
 	}
-	switch method {
-	case "common":
-		return pyvalue.OfFloat(roundHalfEven(f, precision)), nil
-	case "ceil":
-		scale := math.Pow(10, float64(precision))
-		return pyvalue.OfFloat((math.Ceil(f*scale) + 0) / scale), nil
+	if math.IsNaN(n.F) || math.IsInf(n.F, 0) {
+		return pyvalue.OfFloat(n.F), nil
 	}
-	scale := math.Pow(10, float64(precision))
-	return pyvalue.OfFloat((math.Floor(f*scale) + 0) / scale), nil
+	return pyvalue.OfFloat(roundFloat(n.F, precision)), nil
 }
 
-// roundHalfEven is Python's round: correct for the exact value of the float.
-func roundHalfEven(f float64, precision int) float64 {
+// roundToSide rounds up or down as Jinja2 does: by a factor, so that the result has the errors
+// of the two operations.
+func roundToSide(n pyvalue.Num, precision int, up bool) (pyvalue.Val, error) {
+	f := n.Float()
+	if precision >= 0 && n.Kind != 'f' { // a whole number stays exact
+		precision = 0
+	}
+	scale, _ := strconv.ParseFloat("1e"+strconv.Itoa(precision), 64)
+	scaled := f * scale
+	isComputed := scale != 0 && !math.IsInf(scale, 0) && !math.IsNaN(scaled) && !math.IsInf(scaled, 0)
+	if !isComputed {
+		return pyvalue.None, fault.Errorf(fault.Limit, "a number that cannot be rounded to %d digits", precision)
+	}
+	whole := math.Floor(scaled)
+	if up {
+		whole = math.Ceil(scaled)
+	}
+	return pyvalue.OfFloat((whole + 0) / scale), nil // + 0: no negative zero
+}
+
+// roundInt rounds to a multiple of 10**digits, to the even one where two are equally near.
+// more tells that a fraction, which was cut off, makes the number larger.
+func roundInt(i *big.Int, digits int, more bool) *big.Int {
+	if digits <= 0 {
+		return i
+	}
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)
+	quotient, rest := new(big.Int).DivMod(i, unit, new(big.Int))
+	half := new(big.Int).Lsh(rest, 1).Cmp(unit)
+	isTie := half == 0 && !more
+	if half >= 0 && (!isTie || quotient.Bit(0) == 1) {
+		quotient.Add(quotient, big.NewInt(1))
+	}
+	return quotient.Mul(quotient, unit)
+}
+
+// roundFloat is Python's round: correct for the exact value of the float.
+func roundFloat(f float64, precision int) float64 {
 	if precision >= 0 {
 		r, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'f', precision, 64), 64)
 		return r
 	}
-	scale := math.Pow(10, float64(-precision))
-	return math.RoundToEven(f/scale) * scale
+	whole, accuracy := big.NewFloat(math.Abs(f)).Int(nil)
+	r, _ := new(big.Float).SetInt(roundInt(whole, -precision, accuracy != big.Exact)).Float64()
+	return math.Copysign(r, f)
 }

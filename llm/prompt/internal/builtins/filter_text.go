@@ -59,15 +59,19 @@ func filterEscape(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 // titleWords returns the title filter: unlike str.title, an apostrophe does not
 // end a word.
 func titleWords(s string) string {
+	isBreak := func(r rune) bool { return pyvalue.IsSpace(r) || strings.ContainsRune("-({[<", r) }
 	var b strings.Builder
-	start := true
-	for _, r := range s {
-		if start {
-			b.WriteString(lettercase.Upper(string(r)))
-		} else {
-			b.WriteString(lettercase.Lower(string(r)))
+	for s != "" {
+		end := strings.IndexFunc(s, isBreak)
+		if end < 0 {
+			end = len(s)
 		}
-		start = pyvalue.IsSpace(r) || strings.ContainsRune("-({[<", r)
+		word := s[:end]
+		_, n := utf8.DecodeRuneInString(word)
+		b.WriteString(lettercase.Upper(word[:n]) + lettercase.Lower(word[n:]))
+		_, n = utf8.DecodeRuneInString(s[end:])
+		b.WriteString(s[end : end+n])
+		s = s[end+n:]
 	}
 	return b.String()
 }

@@ -14,12 +14,16 @@ func filterToJSON(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		return pyvalue.None, err
 	}
 	w := pyvalue.NewJSONWriter()
-	if c.hasArg(0) && !c.args[0].IsNone() {
+	indent, ascii := 0, 1
+	if m.Soft {
+		indent, ascii = 1, 0
+	}
+	if c.hasArg(indent) && !c.args[indent].IsNone() {
 		w.Item, w.Lines = ",", true
-		if s, ok := c.args[0].AsString(); ok {
+		if s, ok := c.args[indent].AsString(); ok {
 			w.Indent = s
 		} else {
-			n, err := c.widthArg(0)
+			n, err := c.widthArg(indent)
 			if err != nil {
 				return pyvalue.None, err
 			}
@@ -27,7 +31,7 @@ func filterToJSON(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		}
 	}
 	var err error
-	w.Ascii, err = c.boolArg(1, false)
+	w.Ascii, err = c.boolArg(ascii, false)
 	if err != nil {
 		return pyvalue.None, err
 	}

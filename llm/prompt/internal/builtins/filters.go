@@ -33,7 +33,11 @@ func newFilterTable() map[string]*Def {
 		"round":   {params: []string{"precision", "method"}, fn: filterRound},
 		"string":  {fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) { return m.AsText(c.in) }},
 		"length":  {fn: lengthFilter},
-		"tojson":  {params: []string{"indent", "ensure_ascii", "separators", "sort_keys"}, lax: true, fn: filterToJSON},
+		"tojson": {
+			params:     []string{"indent", "ensure_ascii", "separators", "sort_keys"},
+			chatParams: []string{"ensure_ascii", "indent", "separators", "sort_keys"},
+			lax:        true, fn: filterToJSON,
+		},
 
 		"first":      {fn: filterFirst},
 		"last":       {fn: filterLast},

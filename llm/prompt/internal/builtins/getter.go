@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -44,7 +45,7 @@ func (g *getter) memberOf(m *pyvalue.Run, item pyvalue.Val) (pyvalue.Val, error)
 	if g == nil {
 		return item, nil
 	}
-	for _, part := range g.parts {
+	for i, part := range g.parts {
 		if err := item.CheckDefined(); err != nil {
 			return pyvalue.None, err
 		}
@@ -61,7 +62,11 @@ func (g *getter) memberOf(m *pyvalue.Run, item pyvalue.Val) (pyvalue.Val, error)
 			if !g.fallback.IsAbsent() && !g.fallback.IsNone() {
 				return g.fallback, nil
 			}
-			return m.Undefined(pyvalue.MissingMember(item, g.name, pyvalue.LastName(pyvalue.ItemPath("", part)), m.Here)), nil
+			missing := pyvalue.MissingMember(item, g.name, pyvalue.LastName(pyvalue.ItemPath("", part)), m.Here)
+			if m.Soft && i < len(g.parts)-1 { // what is empty there has no members
+				return pyvalue.None, missing.ToError()
+			}
+			return m.Undefined(missing), nil
 		}
 		item = v
 	}
@@ -71,7 +76,7 @@ func (g *getter) memberOf(m *pyvalue.Run, item pyvalue.Val) (pyvalue.Val, error)
 // foldCase makes strings compare without case.
 func foldCase(v pyvalue.Val, sensitive bool) pyvalue.Val {
 	if s, ok := v.AsString(); ok && !sensitive {
-		return pyvalue.OfStr(strings.ToLower(s))
+		return pyvalue.OfStr(lettercase.Lower(s))
 	}
 	return v
 }

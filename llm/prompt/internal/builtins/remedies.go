@@ -1,6 +1,10 @@
 package builtins
 
 import (
+	"slices"
+
+	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -31,6 +35,35 @@ var unsupported = map[string]map[string]string{
 		"cycler": "use loop.cycle('a', 'b')", "joiner": "use {% if not loop.first %}, {% endif %} or | join", "lipsum": "templates make nothing up",
 		"varargs": "name the parameters of the macro", "kwargs": "name the parameters of the macro", "self": "a template has no blocks",
 	},
+}
+
+// unsupportedMembers are the members that Python's objects have and those of templates do not,
+// by the type of the object.
+var unsupportedMembers = map[string][]string{
+	"str": {
+		"casefold", "center", "encode", "expandtabs", "format_map", "isascii", "isdecimal", "isidentifier", "isnumeric",
+		"isprintable", "istitle", "ljust", "maketrans", "rindex", "rjust", "swapcase", "translate", "zfill",
+	},
+	"int":         {"as_integer_ratio", "bit_count", "bit_length", "conjugate", "denominator", "from_bytes", "imag", "numerator", "real", "to_bytes"},
+	"bool":        {"as_integer_ratio", "bit_count", "bit_length", "conjugate", "denominator", "from_bytes", "imag", "numerator", "real", "to_bytes"},
+	"float":       {"as_integer_ratio", "conjugate", "fromhex", "hex", "imag", "is_integer", "real"},
+	"dict":        {"copy", "fromkeys"},
+	"list":        {"copy"},
+	"tuple":       {"count", "index"},
+	"range":       {"count", "index", "start", "step", "stop"},
+	"Macro":       {"arguments", "caller", "catch_kwargs", "catch_varargs", "explicit_caller"},
+	"LoopContext": {"changed"},
+}
+
+// CheckSupported returns the error of a member that o has in Python and does not have here, or
+// nil: it is not merely undefined, which a template may ask for.
+func CheckSupported(o pyvalue.Val, name string, offset int) error {
+	if !slices.Contains(unsupportedMembers[o.PyType()], name) {
+		return nil
+	}
+	e := fault.ErrorAt(fault.Undefined, offset, "the member %s of a %s is not supported", pyvalue.QuoteText(name), pyvalue.QuoteText(o.PyType()))
+	e.Hint, _ = Remedy("method", name)
+	return e
 }
 
 // Remedy returns what to write instead of a name that Jinja2 or Python has and templates do not,

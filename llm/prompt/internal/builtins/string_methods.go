@@ -110,8 +110,8 @@ func newStrTable() map[string]*Def {
 		"find": findMethod(strings.Index, false), "rfind": findMethod(strings.LastIndex, false), "index": findMethod(strings.Index, true),
 		"partition": partitionMethod(strings.Index, false), "rpartition": partitionMethod(strings.LastIndex, true),
 		"split": splitMethod(false), "rsplit": splitMethod(true),
-		"isupper": textTestMethod(func(s string) bool { return lettercase.IsCased(s, unicode.IsUpper) }),
-		"islower": textTestMethod(func(s string) bool { return lettercase.IsCased(s, unicode.IsLower) }),
+		"isupper": textTestMethod(func(s string) bool { return lettercase.IsCased(s, lettercase.IsUpper) }),
+		"islower": textTestMethod(func(s string) bool { return lettercase.IsCased(s, lettercase.IsLower) }),
 		"isspace": isIn(pyvalue.IsSpace), "isalpha": isIn(unicode.IsLetter), "isdigit": isIn(lettercase.IsDigit),
 		"isalnum": isIn(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
 	}

@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"strings"
-	"unicode"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
@@ -45,11 +44,11 @@ func newTestTable() map[string]*Def {
 		}},
 		"upper": {fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 			s, err := m.TextOf(c.in)
-			return pyvalue.OfBool(lettercase.IsCased(s, unicode.IsUpper)), err
+			return pyvalue.OfBool(lettercase.IsCased(s, lettercase.IsUpper)), err
 		}},
 		"lower": {fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 			s, err := m.TextOf(c.in)
-			return pyvalue.OfBool(lettercase.IsCased(s, unicode.IsLower)), err
+			return pyvalue.OfBool(lettercase.IsCased(s, lettercase.IsLower)), err
 		}},
 	}
 	for names, op := range map[string]string{

@@ -43,6 +43,17 @@ type frame struct {
 	parent *frame
 	vars   []pyvalue.Binding
 	kept   bool // a macro sees it
+	macro  bool // the parameters of a macro
+}
+
+// isInMacro reports whether the frame is that of a macro, or inside of one.
+func (f *frame) isInMacro() bool {
+	for ; f != nil; f = f.parent {
+		if f.macro {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *frame) setVar(name string, v pyvalue.Val) error {
@@ -89,6 +100,9 @@ func (m *evaluator) lookupOuter(n *ast.NameNode) (pyvalue.Val, error) {
 	s := &m.slots[n.Slot]
 	if s.seen {
 		if u := s.v.AsUndefined(); u != nil {
+			if err := m.checkSupportedName(n); err != nil {
+				return pyvalue.None, err
+			}
 			c := *u
 			c.Off = n.Pos()
 			return pyvalue.OfPython(&c), nil
@@ -110,6 +124,9 @@ func (m *evaluator) lookupOuter(n *ast.NameNode) (pyvalue.Val, error) {
 			s.v = g
 			return g, nil
 		}
+		if err := m.checkSupportedName(n); err != nil {
+			return pyvalue.None, err
+		}
 		f, ok := m.scope.(LenientScope)
 		remedy, _ := builtins.Remedy("function", n.Name)
 		s.v = m.Undefined(&pyvalue.UndefinedValue{
@@ -118,6 +135,19 @@ func (m *evaluator) lookupOuter(n *ast.NameNode) (pyvalue.Val, error) {
 		})
 	}
 	return s.v, nil
+}
+
+// checkSupportedName returns the error of a name that Jinja2 has and templates do not, or nil:
+// it is not merely undefined, which a template may ask for.
+func (m *evaluator) checkSupportedName(n *ast.NameNode) error {
+	remedy, ok := builtins.Remedy("function", n.Name)
+	isOfMacro := n.Name == "varargs" || n.Name == "kwargs"
+	if !ok || isOfMacro && !m.frame.isInMacro() {
+		return nil
+	}
+	e := fault.ErrorAt(fault.Undefined, n.Pos(), "%s is undefined", n.Name)
+	e.Name, e.Hint = n.Name, remedy
+	return e
 }
 
 // tracePrinted records where a text of that length, just written, comes from.

@@ -52,7 +52,7 @@ func (m *evaluator) runLoop(s *ast.ForStmt, v pyvalue.Val, l *loopState) error {
 	defer func() { m.frame = before }()
 	var f *frame
 	loop := pyvalue.OfPython(l)
-	walked := false
+	walked := false // to the end of the body, once
 	for ; ; l.i++ {
 		more, err := l.hasItem(m, l.i)
 		if err != nil {
@@ -72,13 +72,15 @@ func (m *evaluator) runLoop(s *ast.ForStmt, v pyvalue.Val, l *loopState) error {
 			return err
 		}
 		m.frame = f
-		walked = true
 		err = m.walk.RunBody(l.bodies[0])
 		if isJump := err == errBreak || err == errContinue; !isJump && err != nil { //nolint:errorlint // they are never wrapped
 			return err
 		}
 		if err == errBreak { //nolint:errorlint // it is never wrapped
 			break
+		}
+		if err == nil {
+			walked = true // as Jinja2 does it: a body that jumped out does not count
 		}
 	}
 	if !walked && len(l.bodies) > 1 {

@@ -64,7 +64,7 @@ func (x *macro) Member(_ *pyvalue.Run, name string) (pyvalue.Val, bool, error) {
 // CallWith runs the macro.
 func (x *macro) CallWith(_ *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
 	m := x.m
-	f := &frame{parent: x.frame, vars: make([]pyvalue.Binding, 0, len(x.stmt.Params)+1)}
+	f := &frame{parent: x.frame, macro: true, vars: make([]pyvalue.Binding, 0, len(x.stmt.Params)+1)}
 	text, err := m.captureNested(func() error {
 		before := m.frame
 		m.frame = f

@@ -55,6 +55,9 @@ func (m *evaluator) evalMember(o pyvalue.Val, n *ast.AttrNode) (pyvalue.Val, err
 		}
 	}
 	if !ok {
+		if err := builtins.CheckSupported(o, n.Name, n.Pos()); err != nil {
+			return pyvalue.None, err
+		}
 		return m.Undefined(pyvalue.MissingMember(o, n.Path, n.Name, n.Pos())), nil
 	}
 	if u := v.AsUndefined(); u != nil && u.Class == fault.Security {
@@ -111,6 +114,9 @@ func (m *evaluator) findItem(n *ast.ItemNode) (pyvalue.Val, error) {
 	}
 	if !ok {
 		name, _ := m.TextOf(key)
+		if err := builtins.CheckSupported(o, name, n.Pos()); err != nil {
+			return pyvalue.None, err
+		}
 		return m.Undefined(pyvalue.MissingMember(o, pyvalue.ItemPath(ast.PathText(n.Obj), key), name, n.Pos())), nil
 	}
 	if u := v.AsUndefined(); u != nil && u.Class == fault.Security {

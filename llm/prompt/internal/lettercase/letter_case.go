@@ -11,11 +11,21 @@ import (
 	"golang.org/x/text/language"
 )
 
-// IsCased reports whether s has letters with a case, and want holds for all of them.
+// IsUpper reports whether r is upper case: a capital letter, or a numeral or symbol
+// that is like one (Ⅳ, Ⓐ).
+func IsUpper(r rune) bool { return unicode.In(r, unicode.Lu, unicode.Other_Uppercase) }
+
+// IsLower reports whether r is lower case: a small letter, or what is like one (ª, ⅳ).
+func IsLower(r rune) bool { return unicode.In(r, unicode.Ll, unicode.Other_Lowercase) }
+
+// hasCase reports whether r has a case.
+func hasCase(r rune) bool { return IsUpper(r) || IsLower(r) || unicode.IsTitle(r) }
+
+// IsCased reports whether s has characters with a case, and want holds for all of them.
 func IsCased(s string, want func(rune) bool) bool {
 	found := false
 	for _, r := range s {
-		if unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r) {
+		if hasCase(r) {
 			if !want(r) {
 				return false
 			}
@@ -43,36 +53,113 @@ func Lower(s string) string {
 	if IsASCII(s) {
 		return strings.ToLower(s)
 	}
-	return cases.Lower(language.Und).String(s)
-}
-
-// Title is str.title: every letter after a non-letter is a capital.
-func Title(s string) string {
 	var b strings.Builder
-	inWord := false
-	for _, r := range s {
-		isLetter := unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r)
-		if isLetter && !inWord {
-			b.WriteString(titleRune(string(r)))
-		} else {
-			b.WriteString(Lower(string(r)))
-		}
-		inWord = isLetter
+	for i, r := range s {
+		b.WriteString(lowerAt(s, i, r))
 	}
 	return b.String()
 }
 
-// IsDigit is Python's str.isdigit, which counts superscripts.
-func IsDigit(r rune) bool {
-	return unicode.IsDigit(r) || strings.ContainsRune("²³¹⁰⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", r)
+// Title is str.title: every character with a case is a capital unless it follows one.
+func Title(s string) string {
+	var b strings.Builder
+	inWord := false
+	for i, r := range s {
+		if inWord {
+			b.WriteString(lowerAt(s, i, r))
+		} else {
+			b.WriteString(titleRune(string(r)))
+		}
+		inWord = hasCase(r)
+	}
+	return b.String()
 }
-
-func titleRune(s string) string { return cases.Title(language.Und, cases.NoLower).String(s) }
 
 // Capitalize returns s with its first character in title case and the rest in lower case.
 func Capitalize(s string) string {
 	_, n := utf8.DecodeRuneInString(s)
-	return titleRune(s[:n]) + Lower(s[n:])
+	var b strings.Builder
+	b.WriteString(titleRune(s[:n]))
+	for i, r := range s[n:] {
+		b.WriteString(lowerAt(s, n+i, r))
+	}
+	return b.String()
+}
+
+func titleRune(s string) string { return cases.Title(language.Und, cases.NoLower).String(s) }
+
+// lowerAt returns the lower case of r, which is at offset i of s: a sigma at the end of
+// a word has a form of its own.
+func lowerAt(s string, i int, r rune) string {
+	switch {
+	case r == 'İ':
+		return "i̇"
+	case r != 'Σ':
+		return string(unicode.ToLower(r))
+	}
+	before := strings.TrimRightFunc(s[:i], isCaseIgnorable)
+	after := strings.TrimLeftFunc(s[i+utf8.RuneLen(r):], isCaseIgnorable)
+	last, _ := utf8.DecodeLastRuneInString(before)
+	next, _ := utf8.DecodeRuneInString(after)
+	if before != "" && hasCase(last) && (after == "" || !hasCase(next)) {
+		return "ς"
+	}
+	return "σ"
+}
+
+// isCaseIgnorable is the property Case_Ignorable of Unicode: what may stand in a word
+// without ending it.
+func isCaseIgnorable(r rune) bool {
+	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk) || strings.ContainsRune("'.:·\u0387՟״‘’․‧︓﹒﹕＇．：", r)
+}
+
+// otherDigits are the digits that are no decimal digits: superscripts, those in
+// circles and the like.
+var otherDigits = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0xb2, Hi: 0xb3, Stride: 1},
+		{Lo: 0xb9, Hi: 0xb9, Stride: 1},
+		{Lo: 0x1369, Hi: 0x1371, Stride: 1},
+		{Lo: 0x19da, Hi: 0x19da, Stride: 1},
+		{Lo: 0x2070, Hi: 0x2070, Stride: 1},
+		{Lo: 0x2074, Hi: 0x2079, Stride: 1},
+		{Lo: 0x2080, Hi: 0x2089, Stride: 1},
+		{Lo: 0x2460, Hi: 0x2468, Stride: 1},
+		{Lo: 0x2474, Hi: 0x247c, Stride: 1},
+		{Lo: 0x2488, Hi: 0x2490, Stride: 1},
+		{Lo: 0x24ea, Hi: 0x24ea, Stride: 1},
+		{Lo: 0x24f5, Hi: 0x24fd, Stride: 1},
+		{Lo: 0x24ff, Hi: 0x24ff, Stride: 1},
+		{Lo: 0x2776, Hi: 0x277e, Stride: 1},
+		{Lo: 0x2780, Hi: 0x2788, Stride: 1},
+		{Lo: 0x278a, Hi: 0x2792, Stride: 1},
+	},
+	R32: []unicode.Range32{
+		{Lo: 0x10a40, Hi: 0x10a43, Stride: 1},
+		{Lo: 0x10e60, Hi: 0x10e68, Stride: 1},
+		{Lo: 0x11052, Hi: 0x1105a, Stride: 1},
+		{Lo: 0x1f100, Hi: 0x1f10a, Stride: 1},
+	},
+	LatinOffset: 2,
+}
+
+// IsDigit is Python's str.isdigit, which counts superscripts and the like.
+func IsDigit(r rune) bool { return unicode.In(r, unicode.Nd, otherDigits) }
+
+// DigitValue returns the value of a decimal digit of any script. The digits of a script
+// are ten in a row that begin with zero, and several such rows may touch.
+func DigitValue(r rune) (value int, ok bool) {
+	for _, block := range unicode.Nd.R16 {
+		if r >= rune(block.Lo) && r <= rune(block.Hi) {
+			return int(r-rune(block.Lo)) % 10, true
+		}
+	}
+	for _, block := range unicode.Nd.R32 {
+		if r >= rune(block.Lo) && r <= rune(block.Hi) {
+			return int(r-rune(block.Lo)) % 10, true
+		}
+	}
+	return 0, false
 }
 
 // IsASCII reports whether s has only ASCII characters.

@@ -223,7 +223,7 @@ func floatPower(x, y float64) (Val, error) {
 	if x == 0 && y < 0 {
 		return None, fault.Errorf(fault.ZeroDivision, "0.0 cannot be raised to a negative power")
 	}
-	r := math.Pow(x, y)
+	r := raiseFloat(x, y)
 	isFinite := func(f float64) bool { return !math.IsInf(f, 0) && !math.IsNaN(f) }
 	if isFinite(x) && isFinite(y) && !isFinite(r) {
 		return None, fault.Errorf(fault.Other, "%s ** %s is not a number", floatText(x), floatText(y))

@@ -219,7 +219,8 @@ func (m *Run) LengthOf(v Val) (int, error) {
 // IsSequenceLike is what Jinja2 calls a sequence: what has a length and items.
 func IsSequenceLike(v Val) bool {
 	_, isStr := v.AsString()
-	return isStr || v.IsDict() || IsSequence(v) || v.AsUndefined() != nil
+	u := v.AsUndefined()
+	return isStr || v.isMarkup() || v.IsDict() || IsSequence(v) || u != nil && u.Soft
 }
 
 // IsIterable reports whether a loop can walk v.
@@ -228,5 +229,5 @@ func IsIterable(v Val) bool {
 	case *DictView, *Generator, *GroupTuple, counter:
 		return true
 	}
-	return IsSequenceLike(v)
+	return IsSequenceLike(v) || v.AsUndefined() != nil
 }
