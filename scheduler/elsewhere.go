@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -50,7 +51,9 @@ func (t *task) runElsewhere(ctx context.Context, queue string, f *flow.Flow, inp
 	if was := t.recordedState(); was != nil && was.Child != child.ID {
 		child.Former = was.Child
 	}
-	child.Hint = func(text wording.Text) { t.emitChild(child, text.In(t.vars.Language)) }
+	hints := &childHints{tell: func(text wording.Text) { t.emitChild(child, text.In(t.vars.Language)) }}
+	defer hints.end()
+	child.Hint = hints.hear
 	t.emitChild(child, "")
 	end, err := t.run.exec.Elsewhere.RunChild(ctx, child)
 	if err != nil {
@@ -58,6 +61,26 @@ func (t *task) runElsewhere(ctx context.Context, queue string, f *flow.Flow, inp
 	}
 	t.meter.Add(end.Spent)
 	return t.childOutputs(child, end)
+}
+
+// childHints passes on what holds a child run up, as long as the step waits for it: who looks after the run may find it out later.
+type childHints struct {
+	mu   sync.Mutex
+	tell func(wording.Text) // nil once the step no longer waits
+}
+
+func (h *childHints) hear(text wording.Text) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.tell != nil {
+		h.tell(text)
+	}
+}
+
+func (h *childHints) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tell = nil
 }
 
 // emitChild tells which run the step waits for, and what holds that up.

@@ -2,11 +2,13 @@ package scheduler_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	flowcall "github.com/callnode/scheduler/calls/flow"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -20,6 +22,52 @@ func (otherMachines) RunChild(_ context.Context, child *scheduler.ChildRun) (*sc
 	return &scheduler.ChildEnd{State: &journal.RunState{
 		State: journal.RunFinished, Outputs: value.OfMap(value.Pairs("ran", child.Flow.Name+" on "+child.Queue)),
 	}}, nil
+}
+
+// lateMachines tell what holds up each child run once the next has begun.
+type lateMachines struct {
+	otherMachines
+	hints []func(wording.Text)
+}
+
+func (m *lateMachines) RunChild(ctx context.Context, child *scheduler.ChildRun) (*scheduler.ChildEnd, error) {
+	m.tellLate()
+	child.Hint(wording.Say("in time"))
+	m.hints = append(m.hints, child.Hint)
+	return m.otherMachines.RunChild(ctx, child)
+}
+
+func (m *lateMachines) tellLate() {
+	for _, hint := range m.hints {
+		hint(wording.Say("late"))
+	}
+}
+
+// TestLateHints: what is found out of a child run that its step no longer waits for is told of no step.
+func TestLateHints(t *testing.T) {
+	late := &lateMachines{}
+	r := schedulertest.Run(t, `
+steps:
+  - {id: a, call: flow, queue: far, with: {path: other.yaml}}
+  - {id: b, call: flow, queue: far, needs: [a], with: {path: other.yaml}}
+  - {id: c, call: flow, queue: far, needs: [b], with: {path: other.yaml}}
+-- other.yaml --
+steps: [{id: y, call: nop}]
+`, journaled(t), schedulertest.With(flowcall.Definition()), schedulertest.ChangeLoader(func(l *flow.Loader) { l.QueuedElsewhere = true }),
+		schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Elsewhere = late }))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	late.tellLate()
+	var told []string
+	for _, e := range r.Events {
+		if e.Type == journal.StepChild && e.Data.Text != "" {
+			told = append(told, e.Step+": "+e.Data.Text)
+		}
+	}
+	if want := []string{"a: in time", "b: in time", "c: in time"}; !slices.Equal(told, want) {
+		t.Errorf("got %q", told)
+	}
 }
 
 // TestQueuedPathOfARun: a flow with a queue, whose path comes up in the run, needs none of its calls on

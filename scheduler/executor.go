@@ -163,7 +163,7 @@ type ChildRun struct {
 	MaxTokens int
 	// Answers are for steps of the child that wait. Some may have reached it already.
 	Answers []Answer
-	// Hint hears of what holds the run up.
+	// Hint hears of what holds the run up; after RunChild has returned it does nothing.
 	Hint func(wording.Text)
 }
 
