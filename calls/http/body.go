@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/textproto"
@@ -25,11 +26,11 @@ const (
 	typeText  = "text/plain; charset=utf-8"
 )
 
-// encodeBody writes a body as its content type wants it, and returns the type where none
-// was given.
+// encodeBody writes a body as its content type wants it, and returns the type that is sent: the
+// given one, with the boundary of a form in parts.
 func encodeBody(body value.Value, contentType string, op *openapi.Operation) (text, kind string, err error) {
 	text, isText := body.Str()
-	media, _, _ := mime.ParseMediaType(contentType) // "" where it is not understood
+	media, params, _ := mime.ParseMediaType(contentType) // "" where it is not understood
 	switch {
 	case body.IsNull():
 		return "", "", nil
@@ -41,7 +42,7 @@ func encodeBody(body value.Value, contentType string, op *openapi.Operation) (te
 		text, err = encodeForm(body, op)
 		return text, contentType, err
 	case media == typeParts:
-		return encodeParts(body, op)
+		return encodeParts(body, params, op)
 	case contentType == "":
 		return body.JSON(), typeJSON, nil
 	case media == typeJSON || media == "text/json" || strings.HasSuffix(media, "+json"):
@@ -93,8 +94,9 @@ func headerFault(name, text string) error {
 }
 
 // encodeParts writes an object as a form whose members are parts, and returns its content
-// type. What the operation calls a file gets a name; of a list each element is a part.
-func encodeParts(body value.Value, op *openapi.Operation) (text, kind string, err error) {
+// type: with params, those of the given type, and a boundary where they have none. What the
+// operation calls a file gets a name; of a list each element is a part.
+func encodeParts(body value.Value, params map[string]string, op *openapi.Operation) (text, kind string, err error) {
 	if body.Kind() != value.Object {
 		return "", "", calls.Errorf(calls.Invalid, "a form is made of an object, not of type %s", body.Kind())
 	}
@@ -104,10 +106,14 @@ func encodeParts(body value.Value, op *openapi.Operation) (text, kind string, er
 	}
 	var b strings.Builder
 	w := multipart.NewWriter(&b)
-	// The same body is the same request: a boundary by chance would make it another.
-	sum := sha256.Sum256([]byte(body.JSON()))
-	if err := w.SetBoundary("form-" + hex.EncodeToString(sum[:16])); err != nil {
-		return "", "", calls.Errorf(calls.Internal, "writing a form: %w", err)
+	boundary, isGiven := params["boundary"]
+	if !isGiven {
+		// The same body is the same request: a boundary by chance would make it another.
+		sum := sha256.Sum256([]byte(body.JSON()))
+		boundary = "form-" + hex.EncodeToString(sum[:16])
+	}
+	if err := w.SetBoundary(boundary); err != nil {
+		return "", "", calls.Errorf(calls.Invalid, "the boundary %q of the content type cannot be used", boundary)
 	}
 	for name, v := range body.Map().All() {
 		items := v.List()
@@ -126,7 +132,12 @@ func encodeParts(body value.Value, op *openapi.Operation) (text, kind string, er
 	if err := w.Close(); err != nil {
 		return "", "", calls.Errorf(calls.Internal, "writing a form: %w", err)
 	}
-	return b.String(), w.FormDataContentType(), nil
+	params = maps.Clone(params)
+	if params == nil {
+		params = map[string]string{}
+	}
+	params["boundary"] = boundary
+	return b.String(), mime.FormatMediaType(typeParts, params), nil
 }
 
 // writePart writes one part: a text, a number or a boolean as text, a data URL as its

@@ -2,6 +2,8 @@ package http_test
 
 import (
 	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -138,6 +140,34 @@ Content-Type: application/ld+json
 		if _, err := sent(t, e, "{openapi: api.yaml, operation: up, body: "+body+"}"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", body, err, want)
 		}
+	}
+}
+
+// TestPartsOfHeader: the type of a form in parts names its boundary, whoever says the type.
+func TestPartsOfHeader(t *testing.T) {
+	e := env(t, nil)
+	for header, want := range map[string]string{
+		"multipart/form-data":                           "",
+		"Multipart/Form-Data; charset=utf-8":            "",
+		"multipart/form-data; boundary=mine":            "mine",
+		"'multipart/form-data; boundary=\"two words\"'": "two words",
+	} {
+		got, err := sent(t, e, "{method: POST, url: https://api.test/up, headers: {content-type: "+header+"}, body: {a: 1}}")
+		head, body, _ := strings.Cut(got, "\n\n")
+		_, said, _ := strings.Cut(head, "Content-Type: ")
+		said, _, _ = strings.Cut(said, "\n")
+		_, params, parseErr := mime.ParseMediaType(said)
+		if err != nil || parseErr != nil || want != "" && params["boundary"] != want {
+			t.Errorf("%s: %q, %v, %v", header, said, err, parseErr)
+			continue
+		}
+		part, err := multipart.NewReader(strings.NewReader(body), params["boundary"]).NextPart()
+		if err != nil || part.FormName() != "a" {
+			t.Errorf("%s: %v\n%s", header, err, got)
+		}
+	}
+	if _, err := sent(t, e, "{method: POST, url: https://api.test/up, headers: {content-type: 'multipart/form-data; boundary=\"a;b\"'}, body: {a: 1}}"); err == nil || !strings.Contains(err.Error(), "boundary") {
+		t.Errorf("a boundary that cannot be used: %v", err)
 	}
 }
 

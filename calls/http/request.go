@@ -35,7 +35,7 @@ func (in Input) newRequest(ctx context.Context, op *openapi.Operation) (*http.Re
 	if given, has := lookupHeader(in.Headers, "Content-Type"); has {
 		contentType, _ = given.Str()
 	}
-	body, contentType, err := encodeBody(in.Body, contentType, op)
+	body, sentType, err := encodeBody(in.Body, contentType, op)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,6 @@ func (in Input) newRequest(ctx context.Context, op *openapi.Operation) (*http.Re
 	}
 	if in.Body.IsNull() {
 		req.Body, req.GetBody, req.ContentLength = nil, nil, 0
-	} else {
-		req.Header.Set("Content-Type", contentType)
 	}
 	for name, v := range in.Headers.All() {
 		text, ok := parameterTexts(v, findParameter(op, "header", name))
@@ -59,6 +57,10 @@ func (in Input) newRequest(ctx context.Context, op *openapi.Operation) (*http.Re
 		if why := headerFault(name, req.Header.Get(name)); why != nil {
 			return nil, calls.Errorf(calls.Invalid, "headers/%q: %w", name, why) // the value may be a secret
 		}
+	}
+	isSaid := req.Header.Get("Content-Type") != "" && sentType == contentType
+	if !in.Body.IsNull() && !isSaid { // a form in parts has its boundary in the type
+		req.Header.Set("Content-Type", sentType)
 	}
 	return req, nil
 }

@@ -60,6 +60,7 @@ var _ = wording.Add(wording.Catalog{
 	`raise max_bytes`:                                           `请调大 max_bytes`,
 	`raise timeout, or let the step retry`:                      `请调大 timeout，或让该步骤重试`,
 	`the answer has more than %d bytes`:                         `回答超过 %d 字节`,
+	`the boundary %q of the content type cannot be used`:        `内容类型的分界符 %q 无法使用`,
 	`the body is of type %s, which cannot be sent as %s`:        `body 的类型是 %s，无法以 %s 发送`,
 	`the header %s is made by the program`:                      `请求头 %s 由程序生成`,
 	`the operation %s needs the cookie %s`:                      `操作 %s 需要 cookie %s`,
