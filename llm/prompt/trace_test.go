@@ -141,7 +141,8 @@ func TestTraceOfExpressions(t *testing.T) {
 		"a.b":                        `"" r a/b`,
 		"[a.b ~ '!', a, 1, l + l]":   `/0 r a/b|/0 l|/1 r a|/2 l|/3/0 r l/0|/3/1 r l/0`,
 		"{'x': l, 'y': a.b | upper}": `/x r l|/y c a/b`,
-		"''":                         ``,
+		"[('<' + (a.b | safe)), (a.b | safe) ~ a.b, (a.b | e) + a.b]": `/0 c|/0 r a/b|/1 r a/b|/1 r a/b|/2 c a/b|/2 r a/b`,
+		"''": ``,
 	} {
 		e, err := ParseExpr(Source{Text: text}, nil)
 		if err != nil {

@@ -154,7 +154,6 @@ var _ = wording.Add(wording.Catalog{
 	"the template takes too long":                                                        "模板耗时过长",
 	"the template was stopped: %v":                                                       "模板被停止：%v",
 	"the text that escape makes can only be printed or joined":                           "转义后的文本只能打印或连接",
-	"the text that escape makes cannot be compared: %s":                                  "转义后的文本不能比较：%s",
 	"the value is not in the list":                                                       "该值不在列表中",
 	"truncate needs a length of at least %d and a leeway of at least 0":                  "truncate 的长度至少为 %d，余量至少为 0",
 	"truncate needs a string, not a '%s'":                                                "truncate 应为字符串，不能是 '%s'",

@@ -12,10 +12,6 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-var htmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "'", "&#39;", `"`, "&#34;")
-
-func escapeHTML(s string) string { return htmlEscaper.Replace(s) }
-
 func textFilters() map[string]*Def {
 	t := map[string]*Def{
 		"trim":      {params: []string{"chars"}, fn: filterTrim},
@@ -53,7 +49,7 @@ func filterEscape(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	if err == nil {
 		err = m.CheckTextSize(6 * len(s))
 	}
-	return pyvalue.OfPython(pyvalue.Markup(escapeHTML(s))), err
+	return pyvalue.OfPython(pyvalue.Markup(pyvalue.EscapeHTML(s))), err
 }
 
 // titleWords returns the title filter: unlike str.title, an apostrophe does not

@@ -39,7 +39,7 @@ func TestUnsupported(t *testing.T) {
 	}
 	for _, text := range []string{"{{ 'x'.__class__ }}", "{{ '%u' % 1 }}", "{{ '{!r}'.format(1) }}", "{{ 0x1f }}", "{{ 1_000 }}", "{{ f(*a) }}",
 		"{% macro m() %}{% set caller = 1 %}{% endmacro %}", "{% macro m(caller) %}{% endmacro %}", "{% macro m() %}{% for caller in x %}{% endfor %}{% endmacro %}",
-		"{% macro m() %}{% with caller = 1 %}{% endwith %}{% endmacro %}", "{{ ('<b>{}' | safe).format('x') }}", "{{ '\\101' }}", "{{ ('<' | e) + '>' }}"} {
+		"{% macro m() %}{% with caller = 1 %}{% endwith %}{% endmacro %}", "{{ ('<b>{}' | safe).format('x') }}", "{{ '\\101' }}", "{{ ('<' | e) | upper }}"} {
 		tmpl, err := prompt.Parse(prompt.Source{Text: text})
 		if err == nil {
 			_, err = tmpl.Render(t.Context(), prompt.Values{})

@@ -121,7 +121,7 @@ func (m *evaluator) evalConcat(n *ast.ConcatNode) (pyvalue.Val, error) {
 		if err != nil {
 			return pyvalue.None, err
 		}
-		s, err := m.TextOf(v)
+		s, err := m.PrintedText(v)
 		if err != nil {
 			return pyvalue.None, fault.WithPosition(err, p.Pos())
 		}

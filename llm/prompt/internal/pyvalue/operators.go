@@ -116,6 +116,9 @@ func (m *Run) AddValues(a, b Val) (Val, error) {
 		parts := trace.AppendParts(trace.AppendParts(nil, a.Origin(), len(x)), b.Origin(), len(y))
 		return m.JoinedText(x+y, parts), m.CountSteps(len(parts) >> 4)
 	}
+	if IsText(a) && IsText(b) {
+		return m.addMarkup(a, b)
+	}
 	if a.IsList() && b.IsList() {
 		return m.concatLists(a, b, OfList)
 	}
@@ -125,6 +128,39 @@ func (m *Run) AddValues(a, b Val) (Val, error) {
 		return m.concatLists(a, b, func(items []Val) Val { return OfPython(Tuple(items)) })
 	}
 	return None, operandsError("+", a, b)
+}
+
+// addMarkup joins two texts of which one at least is escaped: the other is escaped then, as in Python.
+func (m *Run) addMarkup(a, b Val) (Val, error) {
+	text := ""
+	var parts []trace.Part
+	for _, v := range []Val{a, b} {
+		escaped, origin := v.escaped()
+		text += escaped
+		parts = trace.AppendParts(parts, origin, len(escaped))
+	}
+	if err := m.CheckTextSize(len(text)); err != nil {
+		return None, err
+	}
+	return OfPython(Markup(text)).WithOrigin(m.JoinedText(text, parts).Origin()), nil
+}
+
+var htmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "'", "&#39;", `"`, "&#34;")
+
+// EscapeHTML returns a text with its characters that HTML gives a meaning to written as MarkupSafe writes them.
+func EscapeHTML(text string) string { return htmlEscaper.Replace(text) }
+
+// escaped returns a text as HTML, with its origin.
+func (v Val) escaped() (string, *trace.Origin) {
+	if text, ok := v.Py().(Markup); ok {
+		return string(text), v.Origin()
+	}
+	text, _ := v.AsString()
+	escaped := EscapeHTML(text)
+	if escaped == text {
+		return text, v.Origin()
+	}
+	return escaped, trace.ComputedOrigin([]*trace.Origin{v.Origin()})
 }
 
 func (m *Run) concatLists(a, b Val, make func([]Val) Val) (Val, error) {
@@ -182,12 +218,9 @@ func (m *Run) equalNested(a, b Val, depth int) (bool, error) {
 	if a.AsUndefined() != nil || b.AsUndefined() != nil {
 		return a.AsUndefined() != nil && b.AsUndefined() != nil, nil
 	}
-	if s, ok := a.AsString(); ok && !b.isMarkup() {
-		t, ok := b.AsString()
+	if s, ok := a.plainText(); ok {
+		t, ok := b.plainText()
 		return ok && s == t, nil
-	}
-	if a.isMarkup() || b.isMarkup() {
-		return false, wrongTypeError(a, "the text that escape makes cannot be compared: %s", escapeLast)
 	}
 	if x, ok := ToNum(a); ok {
 		y, ok := ToNum(b)

@@ -83,8 +83,8 @@ type (
 	Tuple []Val
 	// PyList is a list with elements that are not JSON.
 	PyList struct{ Items []Val }
-	// Markup is the text that escape made. Python's would escape whatever it meets;
-	// here it can be printed and nothing else, so that no text is escaped by surprise.
+	// Markup is the text that escape made, or safe. It can be printed, compared and joined with
+	// ~ and +; Python's other methods would escape whatever they meet, and are refused.
 	Markup    string
 	nonFinite float64 // nan and the infinities, which JSON cannot hold
 	// RangeOf is what range() makes.
@@ -315,6 +315,14 @@ func IsSequence(v Val) bool {
 func IsText(v Val) bool {
 	_, isStr := v.AsString()
 	return isStr || v.isMarkup()
+}
+
+// plainText returns the characters of a text, escaped or not.
+func (v Val) plainText() (text string, ok bool) {
+	if escaped, isMarkup := v.Py().(Markup); isMarkup {
+		return string(escaped), true
+	}
+	return v.AsString()
 }
 
 // CallArgs is the arguments of a call.
