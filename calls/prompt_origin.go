@@ -26,7 +26,7 @@ type Origin struct {
 	// parameter, the name, or the file. Below 0 that is not known.
 	From int `json:"from,omitempty"`
 	// Computed is set where the stretch was made from its source and is not a copy
-	// of it: from the Size bytes from From on, or where Size is 0, from all of it.
+	// of it: from the Size bytes from From on, or where Size is 0, from all of it, or from what begins at From.
 	Computed bool `json:"computed,omitempty"`
 	Size     int  `json:"size,omitempty"`
 	// File is the path of a file, and Line, from 1, the line where the stretch begins;

@@ -259,7 +259,7 @@ func (x *explainer) placeOfOrigin(at site, o calls.Origin) Source {
 		return place
 	}
 	p, rest := flow.Descend(at.step.With, o.Pointer)
-	isPart := !o.Computed || o.Size > 0
+	isPart := !o.Computed || o.Size > 0 || o.From > 0
 	if isLiteral := p.Expr == nil && p.Text == nil; isLiteral {
 		if isPart && o.From > 0 {
 			return place.withOffset(o.From)

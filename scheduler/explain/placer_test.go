@@ -187,3 +187,37 @@ func TestPlacesOfComputed(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A constant whose escapes a template has read is no copy; it has its place all the same, in a parameter as in the call template.
+func TestPlacesOfConstantsWithEscapes(t *testing.T) {
+	r := schedulertest.Run(t, `
+inputs: {type: object}
+steps:
+  - id: made
+    call: template
+    with:
+      template: "one {{ 'x\\n' ~ v }}{{ 'e\\tx'[1:] }}"
+      values: {v: "{{ inputs.a }}"}
+  - id: ask
+    call: chat
+    with:
+      user: "{{ made.text }}zero {{ 'x\\n' ~ inputs.a }}{{ 'e\\tx'[1:] }}"
+`, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"a": "alpha"}`), schedulertest.LLM(scripted.Texts("yes")))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	want := []string{
+		"ask chat",
+		"user one  < flow.yaml:7:18 > made (template) > ask",
+		"user x\n < flow.yaml:7:25 > made (template) > ask",
+		"user alpha < inputs.a (flow.yaml:8:23) > made (template) > ask",
+		"user \tx < flow.yaml:7:41 > made (template) > ask",
+		"user zero  < flow.yaml:12:29",
+		"user x\n < flow.yaml:12:37",
+		"user alpha < inputs.a (flow.yaml:12:37)",
+		"user \tx < flow.yaml:12:60",
+	}
+	if diff := cmp.Diff(want, explained(t, r, "ask")); diff != "" {
+		t.Error(diff)
+	}
+}
