@@ -29,6 +29,7 @@ type world struct {
 	plain        []string // lists without tools
 	steps        int
 	taken        int  // how many texts of steps are mentioned
+	whole        bool // whole outputs are given on
 	inner        bool // the sub-flow is being written
 	asked        []string
 	// exact are the names of what an expression was computed from, by the mark between its letters.
@@ -182,6 +183,9 @@ func (w *world) secretText() string {
 // template.
 func (w *world) text() string {
 	var b strings.Builder
+	if w.whole && !w.inner && rapid.IntRange(0, 3).Draw(w.t, "of a whole") == 0 {
+		return strconv.Quote(w.wholeText())
+	}
 	kind := rapid.IntRange(0, 8).Draw(w.t, "kind of text")
 	if w.inner && (kind == 4 || kind == 7 || kind == 8) {
 		kind = 0 // what is computed names inputs of the sub-flow, of which the test knows nothing
@@ -570,6 +574,7 @@ func (w *world) writeSteps(count int, kinds []func()) {
 func newWorld(t *rapid.T) *world {
 	w := &world{t: t, file: "flow.yaml", inputs: value.NewMap(0),
 		exact: map[rune][]string{}, digits: map[rune][]string{}, bodies: map[string]string{}, flaky: map[string]llm.Error{}}
+	w.whole = w.chance("whole outputs")
 	w.inputs.Set("question", value.OfString(w.add("inputs.question", isInput("question"))))
 	w.writeSub()
 	w.printf("inputs: {type: object}\nsteps:\n")
@@ -578,6 +583,11 @@ func newWorld(t *rapid.T) *world {
 		w.factsStep, w.choiceStep, w.slotStep, w.eachStep, w.flowStep, w.contextStep,
 		w.eachFlowStep, w.httpStep, w.quoteStep, w.fillStep,
 	})
+	if w.whole {
+		w.writeSteps(rapid.IntRange(1, 4).Draw(t, "steps of wholes"), []func(){
+			w.wholeChat, w.wholeContext, w.wholePartsContext, w.wholeInchat, w.wholeEach, w.wholeSummary, w.wholeTemplate,
+		})
+	}
 	w.chatStep()
 	w.printf("outputs: {x: 1}\n")
 	return w
