@@ -107,13 +107,16 @@ func (x *explainer) explainBelow(at site, root *flow.Param, pointer, text string
 		return singlePiece(text, source)
 	}
 	if p.Expr == nil && p.Text == nil {
+		if pos, isName := root.NamePlace(pointer, text); isName {
+			place := at.sourceOfPlace(pos)
+			place.Pointer = pointer
+			return singlePiece(text, place)
+		}
 		place := x.sourceOfParam(at, root, pointer)
 		if v, _ := p.Literal.At(rest); isText(v, text) {
 			place = place.withSpan(0, len(text))
 		}
-		isWritten := p.Map != nil || p.List != nil
-		isName := slices.ContainsFunc(p.Map, func(m flow.Member) bool { return m.Key == text })
-		if isWritten && !isName { // with what is computed in it
+		if isWritten := p.Map != nil || p.List != nil; isWritten { // with what is computed in it
 			return singlePiece(text, x.madeOfRefs(at, p, place, hops))
 		}
 		return singlePiece(text, place)

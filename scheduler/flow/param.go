@@ -297,6 +297,19 @@ func (p *Param) Scalar(pointer string) *Scalar {
 	return &Scalar{string(text.Bytes), text.position}
 }
 
+// NamePlace returns where the name of a member stands in the flow file, of the map at a JSON pointer into the value. p is as for
+// [Param.Place].
+func (p *Param) NamePlace(pointer, name string) (pos Position, ok bool) {
+	if p == nil || p.origin == nil {
+		return Position{}, false
+	}
+	_, key, found := yaml.Walk(p.origin.root, pointer+"/"+value.Escape(name))
+	if !found || key == nil {
+		return Position{}, false
+	}
+	return p.origin.text.positionsWithin(yaml.Resolve(key))(0), true
+}
+
 // textFile returns the file that a !file node names; ok is false where it is not text.
 func (o *origin) textFile(node *yaml.Node) (path string, content []byte, ok bool) {
 	path = filepath.Join(filepath.Dir(o.text.file), filepath.FromSlash(node.Value))
