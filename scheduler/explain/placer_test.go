@@ -221,3 +221,49 @@ steps:
 		t.Error(diff)
 	}
 }
+
+// Names of members have their own places, in the flow as in the files of data that it names.
+func TestPlacesOfNames(t *testing.T) {
+	r := schedulertest.Run(t, `
+inputs: {type: object}
+steps:
+  - id: ask
+    call: choice
+    with:
+      question: q
+      values:
+        first: "{{ inputs.a }}"
+        "second \u00e9":
+          - {third: 1}
+        file: !file data.json
+        other: !file data.yaml
+      choices: [{branch: a}, {branch: b, default: true}]
+-- data.json --
+{"one": "1",
+  "t\u0077o": {"x": [true, {"z": {}}]}}
+-- data.yaml --
+four: &of
+  five: [1, {six: 2}]
+seven: *of
+`, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"a": "alpha"}`), schedulertest.LLM(scripted.Texts(`{"reason": "", "branch": "a"}`)))
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	var got []string
+	for _, line := range explained(t, r, "ask") {
+		name, source, _ := strings.Cut(strings.TrimPrefix(line, "user "), " < ")
+		if isName := strings.ContainsAny(name, "abcdefghijklmnopqrstuvwxyz") && strings.HasSuffix(source, ": values"); isName {
+			got = append(got, name+" < "+strings.TrimSuffix(source, " > ask (choice): values"))
+		}
+	}
+	want := []string{
+		"first < flow.yaml:9:9", "alpha < inputs.a (flow.yaml:9:20)", "second é < flow.yaml:10:10", "third < flow.yaml:11:14",
+		"file < flow.yaml:12:9", "one < file data.json:1:2 (flow.yaml:12:15)", "two < file data.json:2:3 (flow.yaml:12:15)",
+		"x < file data.json:2:16 (flow.yaml:12:15)", "true < file data.json:2:22 (flow.yaml:12:15)", "z < file data.json:2:29 (flow.yaml:12:15)",
+		"other < flow.yaml:13:9", "four < file data.yaml:1:1 (flow.yaml:13:16)", "five < file data.yaml:2:3 (flow.yaml:13:16)", "six < file data.yaml:2:14 (flow.yaml:13:16)",
+		"seven < file data.yaml:3:1 (flow.yaml:13:16)", "five < file data.yaml:2:3 (flow.yaml:13:16)", "six < file data.yaml:2:14 (flow.yaml:13:16)",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

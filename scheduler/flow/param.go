@@ -218,11 +218,11 @@ type origin struct {
 	data sync.Map
 }
 
-// dataText is the text of a file of data, and what finds the byte at which a value begins by its
-// JSON pointer; ok is false where that is not known.
+// dataText is the text of a file of data, and what finds the bytes at which a value, and the name of a member, begin by their
+// JSON pointers; ok is false where that is not known.
 type dataText struct {
 	*flowText
-	offsetOf func(pointer string) (offset int, ok bool)
+	offsetOf, nameOffset func(pointer string) (offset int, ok bool)
 }
 
 func newDataText(path string, content []byte) *dataText {
@@ -232,20 +232,28 @@ func newDataText(path string, content []byte) *dataText {
 	case ".json", ".jsonc":
 		doc, err := jsonc.Parse(content)
 		if err != nil {
-			return &dataText{text, unknown}
+			return &dataText{text, unknown, unknown}
 		}
-		return &dataText{text, func(pointer string) (offset int, ok bool) { return doc.OffsetAt(pointer), true }}
+		return &dataText{text, func(pointer string) (offset int, ok bool) { return doc.OffsetAt(pointer), true }, doc.NameOffset}
 	case ".yaml", ".yml":
 		root, err := yaml.Parse(content)
 		if err != nil || root == nil {
-			return &dataText{text, unknown}
+			return &dataText{text, unknown, unknown}
 		}
-		return &dataText{text, func(pointer string) (offset int, ok bool) {
+		offsetOf := func(pointer string) (offset int, ok bool) {
 			node, _, found := yaml.Walk(root, pointer)
 			return text.Offset(node.Line, node.Column), found // not found: it was merged from elsewhere
-		}}
+		}
+		nameOffset := func(pointer string) (offset int, ok bool) {
+			_, key, found := yaml.Walk(root, pointer)
+			if !found || key == nil {
+				return 0, false
+			}
+			return text.Offset(key.Line, key.Column), true
+		}
+		return &dataText{text, offsetOf, nameOffset}
 	}
-	return &dataText{text, unknown}
+	return &dataText{text, unknown, unknown}
 }
 
 // copyAt returns the byte at which a text stands in the file as it is, where it is the value that
@@ -351,7 +359,7 @@ func (p *Param) FileOffset(pointer string, offset int) (at int, ok bool) {
 }
 
 // DataPlace returns where the value at a JSON pointer into the value begins in the file of data
-// that !file names: JSON, JSONC or YAML. start is the byte of the file at which the text stands
+// that !file names: JSON, JSONC or YAML; of a text that is the name of a member of it, where that does. start is the byte of the file at which the text stands
 // there as it is, below 0 where it is written with escapes or folded. ok is false where the value
 // comes from no such file, or its place is not known. p is as for [Param.Place].
 func (p *Param) DataPlace(pointer, text string) (pos Position, start int, ok bool) {
@@ -373,7 +381,11 @@ func (p *Param) DataPlace(pointer, text string) (pos Position, start int, ok boo
 		stored, _ = p.origin.data.LoadOrStore(path, newDataText(path, content))
 	}
 	data, _ := stored.(*dataText)
-	offset, ok := data.offsetOf(pointer[len(above):])
+	below := pointer[len(above):]
+	offset, ok := data.nameOffset(below + "/" + value.Escape(text))
+	if !ok {
+		offset, ok = data.offsetOf(below)
+	}
 	if !ok {
 		return Position{}, 0, false
 	}

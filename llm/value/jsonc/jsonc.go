@@ -101,6 +101,30 @@ func (d *Document) OffsetAt(pointer string) int {
 	}
 }
 
+// NameOffset returns the byte at which the name of the member that a pointer names begins; ok is false where there is no such member.
+func (d *Document) NameOffset(pointer string) (offset int, ok bool) {
+	tokens, ok := value.SplitPointer(pointer)
+	if !ok || len(tokens) == 0 {
+		return 0, false
+	}
+	last := len(tokens) - 1
+	found := d.tree.Find(value.FormatPointer(tokens[:last]...))
+	if found == nil {
+		return 0, false
+	}
+	object, isObject := found.Value.(*hujson.Object)
+	if !isObject {
+		return 0, false
+	}
+	for i := range object.Members {
+		m := &object.Members[i]
+		if name, isName := m.Name.Value.(hujson.Literal); isName && name.String() == tokens[last] {
+			return m.Name.StartOffset, true
+		}
+	}
+	return 0, false
+}
+
 func (d *Document) newError(offset int, format string, args ...any) *Error {
 	line, col := value.LineCol(d.text, offset)
 	text := wording.Say(format, args...)

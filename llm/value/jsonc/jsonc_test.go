@@ -67,6 +67,11 @@ func TestAt(t *testing.T) {
 			t.Errorf("%q is at %d:%d, want %v", pointer, line, col, want)
 		}
 	}
+	for pointer, want := range map[string]int{"/a": 12, "/a/1/键~1": 22, "": -1, "/a/1": -1, "/zzz": -1, "/zzz/x": -1, "/a/0/x": -1} {
+		if offset, ok := d.NameOffset(pointer); ok != (want >= 0) || ok && offset != want {
+			t.Errorf("the name of %q is at %d (%t), want %d", pointer, offset, ok, want)
+		}
+	}
 }
 
 func FuzzParse(f *testing.F) {
