@@ -29,6 +29,6 @@ func (s *Server) listModels(context.Context, *none) (*body[*openai.Models], erro
 func (s *Server) createCompletion(ctx context.Context, in *rawJSON) (*stream, error) {
 	c := requestOf(ctx).caller
 	return s.openStream(func(w http.ResponseWriter, r *http.Request) {
-		s.openai.Chat(w, r, in.RawBody, openai.Caller{Principal: c.principal, Key: c.storeKey(), Language: s.languageOf(ctx)})
+		requestOf(ctx).run = s.openai.Chat(w, r, in.RawBody, openai.Caller{Principal: c.principal, Key: c.storeKey(), Language: s.languageOf(ctx)})
 	})
 }

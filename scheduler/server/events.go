@@ -108,7 +108,8 @@ func (s *Server) streamEvents(info *journal.RunInfo, in *runEventsInput) (*strea
 		options := service.FollowOptions{After: after, UntilWaiting: in.Until == "waiting", Idle: heartbeat}
 		for batch, err := range s.dispatcher.Follow(ctx, info.ID, options) {
 			if err != nil {
-				if ctx.Err() == nil {
+				isDeleted := isUnknownRun(err)
+				if ctx.Err() == nil && !isDeleted {
 					s.options.Log.Error("a stream ended", "run", info.ID, "error", err)
 				}
 				return err

@@ -64,6 +64,9 @@ func (s *Server) deliver(ctx context.Context, in *deliverInput) (*firedOutput, e
 	if id := trigger.DeliveryID(r.Header); id != "" {
 		sum, key := sha256.Sum256(in.RawBody), sha256.Sum256([]byte(id)) // it may be of any length
 		out.Body.Value, out.Replayed, err = s.beginOnce(ctx, onceRequest{owner: name, principal: hook.Principal(), key: hex.EncodeToString(key[:]), body: sum[:]}, begin, firedDoc)
+		if err == nil {
+			requestOf(ctx).run = textOf(out.Body.Value, "run") // of a repeat, too
+		}
 		return out, err
 	}
 	out.Body.Value, err = begin(ctx, service.NewRunID())

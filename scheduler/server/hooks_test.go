@@ -95,6 +95,23 @@ func TestWebhookBodies(t *testing.T) {
 	}
 }
 
+// TestAuditNamesRuns: the audit tells which run a request was about, also where it began none of its own.
+func TestAuditNamesRuns(t *testing.T) {
+	f := newFixture(t, t.TempDir(), nil, nil)
+	admin := f.token("", store.Admin)
+	chat := f.chat(admin, "echo", messages("hi"), "")
+	hook := func() string {
+		return f.do("", "POST", "/hooks/timed/open", `{"text": "hi"}`, "Webhook-Id", "msg_1").at("/run")
+	}
+	first, repeated := hook(), hook()
+	audit := f.do(admin, "GET", "/api/v1/audit", "")
+	for i, want := range []string{repeated, first, chat.at("/scheduler/run")} {
+		if got := audit.at(fmt.Sprintf("/items/%d/run", i)); got != want || len(want) < 30 {
+			t.Errorf("entry %d is about the run %q, not %q: %s", i, got, want, audit.text)
+		}
+	}
+}
+
 // Who tries signatures is slowed down.
 func TestWrongSignaturesAreLimited(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, nil)

@@ -75,12 +75,12 @@ func (s *speakers) apiReason() string {
 	return reasonStop
 }
 
-// Chat answers a request for a completion. The client's going away cancels the run.
-func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Caller) {
+// Chat answers a request for a completion, and returns the id of its run; "" for none. The client's going away cancels the run.
+func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Caller) (run string) {
 	in, err := parseRequest(body, r.Header)
 	if err != nil {
 		errorOf(err).in(by.Language).Write(w)
-		return
+		return ""
 	}
 	t := &turn{api: a, by: by, in: in, out: newAnswer(w, in)}
 	defer t.out.stopBeats()
@@ -90,6 +90,7 @@ func (a *API) Chat(w http.ResponseWriter, r *http.Request, body []byte, by Calle
 		}
 		t.out.failAnswer(errorOf(err).in(by.Language))
 	}
+	return t.out.run
 }
 
 func (t *turn) serve(ctx context.Context) error {
@@ -166,6 +167,9 @@ func (t *turn) beginRun(ctx context.Context) error {
 	_, err := t.api.options.Dispatcher.Start(ctx, t.by.Principal, service.StartRequest{
 		ID: id, Flow: f, Inputs: inputs, StartedBy: service.StartedByOpenAI, Session: t.in.session,
 	}, service.SlotWait)
+	if err != nil && ctx.Err() == nil {
+		t.out.run = "" // there is none
+	}
 	if err != nil {
 		return t.cancelIfLeft(ctx, err)
 	}
