@@ -30,7 +30,7 @@ func (j *hookedReopen) Reopen(ctx context.Context, id string) (journal.RunLog, e
 // TestEndedMeanwhile answers and resumes a run that another server finishes at the same time: it is over, and the request
 // is not wrong in itself.
 func TestEndedMeanwhile(t *testing.T) {
-	for path, body := range map[string]string{"/answers": `{"values": {"city": "Hangzhou", "days": 2}}`, "/resume": `{}`} {
+	for path, body := range map[string]string{"/answers": `{"values": {"city": "Hangzhou", "days": 2}}`, "/resume": `{}`, "chat": ""} {
 		t.Run(path, func(t *testing.T) {
 			dir := t.TempDir()
 			hooked := &hookedReopen{}
@@ -45,7 +45,8 @@ func TestEndedMeanwhile(t *testing.T) {
 			t.Cleanup(func() { _ = s.Close() })
 			one, other := newFixture(t, dir, nil, func(o *server.Options) { o.Service = s }), newFixture(t, dir, nil, nil)
 			token := other.token("lin", store.RunsRead, store.RunsWrite)
-			run := other.start(token, "sub~wait", `{}`)
+			first := other.chat(token, "sub~wait", messages("Rain"), "", "X-Session-Id", "s")
+			run := first.at("/scheduler/run")
 			hooked.do = func() {
 				if r := other.do(token, "POST", "/api/v1/runs/"+run+"/answers", `{"values": {"city": "Bergen", "days": 1}}`); r.status != http.StatusAccepted {
 					t.Errorf("the other server answers %d %s", r.status, r.text)
@@ -53,6 +54,13 @@ func TestEndedMeanwhile(t *testing.T) {
 				if r := other.do(token, "GET", "/api/v1/runs/"+run+"/events", "", "Accept", eventStream); !strings.Contains(r.text, "flow.finished") {
 					t.Errorf("the run has not finished: %s", r.text)
 				}
+			}
+			if path == "chat" { // it does not ask again for what the run has
+				r := one.chat(token, "sub~wait", messages("Rain", first.at(said), "Hangzhou"), "", "X-Session-Id", "s")
+				if r.status != http.StatusConflict || r.at("/error/code") != "held" || r.header.Get("X-Should-Retry") != "false" {
+					t.Errorf("got %d %v %s", r.status, r.header, r.text)
+				}
+				return
 			}
 			if r := one.do(token, "POST", "/api/v1/runs/"+run+path, body); r.status != http.StatusConflict || r.at("/kind") != "over" {
 				t.Errorf("got %d %s", r.status, r.text)

@@ -22,7 +22,7 @@ type answer struct {
 	task    string
 	created int64
 	ignored []string // fields of the request
-	isFinal bool     // an error is that of a run, and not of the request
+	isFinal bool     // an error is that of a run, or of an answer to one, which the same request would not mend
 	whole   strings.Builder
 	breaks  int // line ends at the end, which are not sent yet
 

@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -55,8 +56,12 @@ func NewError(status int, message wording.Text, param, code string) *Error {
 	return e
 }
 
-// codeBusy is the code of errors that are over after a while.
-const codeBusy = "busy"
+const (
+	// codeBusy is the code of errors that are over after a while.
+	codeBusy = "busy"
+	// codeHeld is the code of the error of a run that another request or process goes on with.
+	codeHeld = "held"
+)
 
 // isBusy reports whether the error is over after a while.
 func (e *Error) isBusy() bool { return e.Code != nil && *e.Code == codeBusy }
@@ -76,6 +81,7 @@ func (e *Error) Write(w http.ResponseWriter) {
 func errorOf(err error) *Error {
 	var known *Error
 	var failure *scheduler.Failure
+	var held *journal.HeldError
 	switch {
 	case errors.As(err, &known):
 		return known
@@ -83,6 +89,8 @@ func errorOf(err error) *Error {
 		return NewError(http.StatusServiceUnavailable, wording.OfError(err), "", codeBusy)
 	case errors.Is(err, service.ErrQueueFull):
 		return NewError(http.StatusTooManyRequests, wording.OfError(err), "", codeBusy)
+	case errors.Is(err, service.ErrAtWork), errors.As(err, &held):
+		return NewError(http.StatusConflict, wording.OfError(err), "", codeHeld)
 	case errors.As(err, &failure): // its own text may hold secrets
 		return kindError(failure.Info.Kind, wording.Of(failure.Info.Message))
 	}

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -75,7 +76,7 @@ func (t *turn) repeatQuestion(ctx context.Context, info *journal.RunInfo) error 
 // answerField answers the first field that the run waits for with the user's message, and goes on
 // with the run.
 func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
-	t.out.run = info.ID
+	t.out.run, t.out.isFinal = info.ID, true
 	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, info.ID)
 	if err != nil {
 		return err
@@ -91,10 +92,7 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 		err = t.api.options.Dispatcher.Resume(ctx, t.by.Principal, info.ID, service.ResumeWith{Answers: []scheduler.Answer{given}, Wait: service.SlotWait})
 	}
 	if err != nil && calls.KindOf(err) == calls.Invalid {
-		if err := t.askField(ctx, waiting, err.Error()); err != nil {
-			return err
-		}
-		return t.out.finishAnswer(nil, string(journal.RunWaiting), reasonStop)
+		return t.refuseAnswer(ctx, err)
 	}
 	if err != nil {
 		return t.cancelIfLeft(ctx, err)
@@ -105,6 +103,22 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 	}
 	t.speech = service.NewSpeech(t.model.Flow.Language, heard)
 	return t.followRun(ctx, service.FollowOptions{After: info.LastSeq, UntilWaitingAgain: true})
+}
+
+// refuseAnswer asks again after an answer that was not taken, and tells why. A run that does not wait any more was answered by
+// another request.
+func (t *turn) refuseAnswer(ctx context.Context, why error) error {
+	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, t.out.run)
+	if err != nil {
+		return err
+	}
+	if state := details.Info.State; state != journal.RunWaiting {
+		return NewError(http.StatusConflict, wording.Say("the run does not wait: it is %s", wording.Of(string(state))), "", codeHeld)
+	}
+	if err := t.askField(ctx, details.State.Waiting, why.Error()); err != nil {
+		return err
+	}
+	return t.out.finishAnswer(nil, string(journal.RunWaiting), reasonStop)
 }
 
 // saidBefore returns the text that a run said before it came to wait, and what each of its steps said last.

@@ -1,0 +1,18 @@
+package openai
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// TestHeldRuns: that another request or process goes on with a run is no fault of the server.
+func TestHeldRuns(t *testing.T) {
+	for _, err := range []error{service.ErrAtWork, &journal.HeldError{Run: "r"}} {
+		if e := errorOf(err); e.status != http.StatusConflict || e.Type != "invalid_request_error" {
+			t.Errorf("%v is %d %s", err, e.status, e.Type)
+		}
+	}
+}
