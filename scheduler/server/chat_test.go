@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/server/store"
 )
@@ -225,13 +227,52 @@ func TestChatRepeats(t *testing.T) {
 			t.Fatalf("got %s after %s", again.text, first.text)
 		}
 	}
-	second := f.chat(token, "sub~wait", messages("Snow", first.at(said), "Hangzhou"), "", headers...)
-	third := f.chat(token, "sub~wait", messages("Snow", first.at(said), "Hangzhou", second.at(said), "2"), "", headers...)
-	if third.at(said) != "Snow in Hangzhou for 2" {
-		t.Errorf("got %s", third.text)
+	for _, further := range [][]string{headers, nil} { // without a session, answers are known by the conversation
+		if further == nil {
+			first = f.chat(token, "sub~wait", messages("Snow"), "")
+		}
+		for range 2 { // "Hangzhou" is no number of days
+			second := f.chat(token, "sub~wait", messages("Snow", first.at(said), "Hangzhou"), "", further...)
+			if second.at(said) != "Please tell me: days" || second.at("/scheduler/run") != first.at("/scheduler/run") {
+				t.Errorf("after the first answer: %s", second.text)
+			}
+		}
+		for range 2 { // "2" is no question for another run
+			third := f.chat(token, "sub~wait", messages("Snow", first.at(said), "Hangzhou", "Please tell me: days", "2"), "", further...)
+			if third.at(said) != "Snow in Hangzhou for 2" || third.at("/scheduler/run") != first.at("/scheduler/run") {
+				t.Errorf("after the second answer: %s", third.text)
+			}
+		}
+	}
+	again := f.chat(token, "sub~wait", messages("Snow"), "")
+	second := f.chat(token, "sub~wait", messages("Snow", again.at(said), "Hangzhou"), "")
+	if second.at("/scheduler/run") != again.at("/scheduler/run") || again.at("/scheduler/run") == first.at("/scheduler/run") {
+		t.Errorf("the same conversation later: %s, then %s", again.text, second.text)
 	}
 	if other := f.chat(token, "sub~wait", messages("Snow"), "", headers...); other.at("/scheduler/run") == first.at("/scheduler/run") || other.at("/scheduler/state") != "waiting" {
 		t.Errorf("after the end: %s", other.text)
+	}
+}
+
+// TestChatRepeatsAfterFailure: an answer that is sent again after its run has failed lets the run go on.
+func TestChatRepeatsAfterFailure(t *testing.T) {
+	f := serveFlow(t, `inputs: {type: object, properties: {question: {type: string}}}
+llm: slow
+steps:
+  - {id: a, call: slot, with: {stages: [], current_schema: {type: object, required: [alpha], properties: {alpha: {type: string}}}}}
+  - {id: say, call: chat, with: {user: "{{ a.slot_data.alpha }}"}, to_user: true}
+`, scripted.New(scripted.Answer{Error: &llm.Error{Message: "out of order", Status: 400}}, scripted.Answer{Text: "done"}))
+	token := f.token("lin", store.RunsRead, store.RunsWrite)
+	first := f.chat(token, "ends", messages("hi"), "")
+	answer := messages("hi", first.at(said), "A")
+	if failed := f.chat(token, "ends", answer, ""); !strings.Contains(failed.text, "out of order") || failed.status < 400 {
+		t.Errorf("the failure is %d %s", failed.status, failed.text)
+	}
+	if again := f.chat(token, "ends", answer, ""); again.at(said) != "done" || again.at("/scheduler/run") != first.at("/scheduler/run") {
+		t.Errorf("the repeat is %s", again.text)
+	}
+	if runs := f.runsOf(token, ""); len(runs) != 1 {
+		t.Errorf("there are %d runs", len(runs))
 	}
 }
 

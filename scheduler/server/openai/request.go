@@ -132,9 +132,9 @@ func (in *request) conversationKey(by Caller, n int) []byte {
 	return hashOf(value.OfString(by.Key), value.OfString(in.model), value.OfList(in.messages.List()[:n]...))
 }
 
-// requestKey returns what a repeat of the request in its session is found by.
-func (in *request) requestKey(by Caller) []byte {
-	return hashOf(value.OfString(by.Key), value.OfString(in.model), in.messages, value.OfString(in.session))
+// requestKey returns what a repeat of the request is found by, which has done something to a run.
+func (in *request) requestKey(by Caller, did deed) []byte {
+	return hashOf(value.OfString(by.Key), value.OfString(in.model), in.messages, value.OfString(in.session), value.OfString(string(did)))
 }
 
 func hashOf(parts ...value.Value) []byte {

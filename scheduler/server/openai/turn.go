@@ -127,15 +127,12 @@ func (t *turn) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	isRepeated := false
-	if waits != nil {
-		isRepeated, err = t.isRepeated(ctx, waits)
-		if err != nil {
-			return err
-		}
+	earlier, err := t.repeatedRun(ctx, waits)
+	if err != nil {
+		return err
 	}
-	if isRepeated {
-		return t.repeatQuestion(ctx, waits)
+	if earlier != nil {
+		return t.repeatAnswer(ctx, earlier)
 	}
 	if err := t.in.checkQuestion(t.model.Flow, waits != nil); err != nil {
 		return err
@@ -238,8 +235,10 @@ func (t *turn) endAnswer(ctx context.Context, last *journal.Event) error {
 			return err
 		}
 	case journal.FlowWaiting:
-		if err := t.keepRequest(ctx); err != nil {
-			return err
+		if t.begins {
+			if err := t.keepRequest(ctx, begins); err != nil {
+				return err
+			}
 		}
 		if err := t.askFirstField(ctx, last.Data.Waiting); err != nil {
 			return err

@@ -45,34 +45,6 @@ func (t *turn) waitingRun(ctx context.Context) (*journal.RunInfo, error) {
 	return info, nil
 }
 
-// isRepeated reports whether the request is the one that a run of its session began with: a client that got no answer tries
-// again, or a user wants another one. Its question is no answer to what the run waits for.
-func (t *turn) isRepeated(ctx context.Context, info *journal.RunInfo) (bool, error) {
-	if t.in.session == "" {
-		return false, nil
-	}
-	begun, err := t.api.options.Store.Conversation(ctx, t.in.requestKey(t.by))
-	return begun == info.ID, err
-}
-
-// repeatQuestion answers as before: with what the run has said, and a question for the first field that it waits for.
-func (t *turn) repeatQuestion(ctx context.Context, info *journal.RunInfo) error {
-	t.out.run = info.ID
-	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, info.ID)
-	if err != nil {
-		return err
-	}
-	text, _, err := t.saidBefore(ctx, info)
-	if err != nil {
-		return err
-	}
-	t.addText(text)
-	if err := t.askField(ctx, details.State.Waiting, ""); err != nil {
-		return err
-	}
-	return t.out.finishAnswer(nil, string(journal.RunWaiting), reasonStop)
-}
-
 // answerField answers the first field that the run waits for with the user's message, and goes on
 // with the run.
 func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
@@ -98,6 +70,9 @@ func (t *turn) answerField(ctx context.Context, info *journal.RunInfo) error {
 		return t.cancelIfLeft(ctx, err)
 	}
 	_, heard, err := t.saidBefore(ctx, info)
+	if err == nil {
+		err = t.keepRequest(ctx, answers)
+	}
 	if err != nil {
 		return t.cancelIfLeft(ctx, err)
 	}
@@ -121,7 +96,7 @@ func (t *turn) refuseAnswer(ctx context.Context, why error) error {
 	return t.out.finishAnswer(nil, string(journal.RunWaiting), reasonStop)
 }
 
-// saidBefore returns the text that a run said before it came to wait, and what each of its steps said last.
+// saidBefore returns the text that a run said before it came to wait, since it last went on, and what each of its steps said.
 func (t *turn) saidBefore(ctx context.Context, info *journal.RunInfo) (text string, heard map[string]string, err error) {
 	speech := service.NewSpeech(t.model.Flow.Language, nil)
 	for e, err := range t.api.options.Service.Events(ctx, t.by.Principal, info.ID, 1) {
@@ -132,7 +107,7 @@ func (t *turn) saidBefore(ctx context.Context, info *journal.RunInfo) (text stri
 			break
 		}
 		if e.Type == journal.FlowResumed {
-			speech = service.NewSpeech(t.model.Flow.Language, speech.Heard())
+			speech, text = service.NewSpeech(t.model.Flow.Language, speech.Heard()), ""
 		}
 		text += speech.Add(e)
 	}
@@ -163,15 +138,6 @@ func (t *turn) askField(ctx context.Context, waiting []journal.WaitingFor, why s
 	}
 	t.out.addText(questionFor(waiting[0], why, t.model.Flow.Language))
 	return t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.conversationKey(t.by, len(t.in.messages.List())), t.out.run)
-}
-
-// keepRequest keeps which run the request has begun, in case it comes again while the run waits.
-func (t *turn) keepRequest(ctx context.Context) error {
-	isFoundBySession := t.in.session != ""
-	if !t.begins || !isFoundBySession {
-		return nil
-	}
-	return t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.requestKey(t.by), t.out.run)
 }
 
 // questionFor returns the question for the first field that a step waits for.

@@ -1,0 +1,119 @@
+package openai
+
+import (
+	"context"
+	"maps"
+
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// A request may come again: its client has got no answer and tries once more, or its user wants another one. Its last message is no
+// answer then to what the run waits for by now, and no question for a new run.
+
+// deed is what a request has done to a run.
+type deed string
+
+const (
+	begins  deed = "begins"
+	answers deed = "answers"
+)
+
+// isKept reports whether repeats of the request are known by what it has done. One that begins a run is like that of another
+// conversation where it names no session, and the answers of a client that sends its last message alone are alike.
+func (t *turn) isKept(did deed) bool {
+	if did == begins {
+		return t.in.session != ""
+	}
+	list := t.in.messages.List()
+	return len(list) > 1 && roleOf(list[len(list)-2]) == "assistant"
+}
+
+// keepRequest keeps what the request has done to its run.
+func (t *turn) keepRequest(ctx context.Context, did deed) error {
+	if !t.isKept(did) {
+		return nil
+	}
+	return t.api.options.Store.PutConversation(context.WithoutCancel(ctx), t.in.requestKey(t.by, did), t.out.run)
+}
+
+// repeatedRun returns the run that the same request has begun or answered before; nil for none. Where a run waits, waits, it is
+// that one or none: the same conversation may have come to another run.
+func (t *turn) repeatedRun(ctx context.Context, waits *journal.RunInfo) (*journal.RunInfo, error) {
+	for _, did := range []deed{begins, answers} {
+		if !t.isKept(did) {
+			continue
+		}
+		id, err := t.api.options.Store.Conversation(ctx, t.in.requestKey(t.by, did))
+		if err != nil {
+			return nil, err
+		}
+		if waits != nil && waits.ID == id {
+			return waits, nil
+		}
+		if waits == nil && did == answers && id != "" {
+			return t.api.options.Service.LookUpRun(ctx, t.by.Principal, id)
+		}
+	}
+	return nil, nil
+}
+
+// repeatAnswer answers a request that came before: as the run has answered since it last went on. One that has failed or was
+// cancelled goes on.
+func (t *turn) repeatAnswer(ctx context.Context, info *journal.RunInfo) error {
+	t.out.run, t.out.isFinal = info.ID, true
+	switch info.State {
+	case journal.RunWaiting:
+		return t.repeatQuestion(ctx, info)
+	case journal.RunFailed, journal.RunCancelled:
+		err := t.api.options.Dispatcher.Resume(ctx, t.by.Principal, info.ID, service.ResumeWith{Wait: service.SlotWait})
+		if err != nil {
+			return t.cancelIfLeft(ctx, err)
+		}
+		t.speech = service.NewSpeech(t.model.Flow.Language, nil)
+		return t.followRun(ctx, service.FollowOptions{After: info.LastSeq, UntilWaitingAgain: true})
+	case journal.RunRunning, journal.RunFinished:
+	}
+	after, heard, err := t.lastStretch(ctx, info)
+	if err != nil {
+		return err
+	}
+	t.speech = service.NewSpeech(t.model.Flow.Language, heard)
+	return t.followRun(ctx, service.FollowOptions{After: after, UntilWaiting: true})
+}
+
+// repeatQuestion answers with what the run has said, and a question for the first field that it waits for.
+func (t *turn) repeatQuestion(ctx context.Context, info *journal.RunInfo) error {
+	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, info.ID)
+	if err != nil {
+		return err
+	}
+	text, _, err := t.saidBefore(ctx, info)
+	if err != nil {
+		return err
+	}
+	t.addText(text)
+	if err := t.askField(ctx, details.State.Waiting, ""); err != nil {
+		return err
+	}
+	return t.out.finishAnswer(nil, string(journal.RunWaiting), reasonStop)
+}
+
+// lastStretch returns the event before a run last went on, and what its steps said until then.
+func (t *turn) lastStretch(ctx context.Context, info *journal.RunInfo) (after int64, heard map[string]string, err error) {
+	speech := service.NewSpeech(t.model.Flow.Language, nil)
+	for e, err := range t.api.options.Service.Events(ctx, t.by.Principal, info.ID, 1) {
+		if err != nil {
+			return 0, nil, err
+		}
+		if e.Seq > info.LastSeq {
+			break
+		}
+		if e.Type == journal.FlowResumed {
+			after, heard = e.Seq-1, maps.Clone(speech.Heard())
+			speech = service.NewSpeech(t.model.Flow.Language, speech.Heard())
+		}
+		speech.Add(e)
+	}
+	return after, heard, nil
+}
