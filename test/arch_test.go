@@ -43,7 +43,7 @@ var layers = map[string][]string{
 	"llm/prompt/internal/strftime":   {},
 	"llm/prompt/internal/fault":      {"llm/value"},
 	"llm/prompt/internal/trace":      {"llm/value"},
-	"llm/prompt/internal/pyvalue":    {"llm/prompt/internal/fault", "llm/prompt/internal/trace", "llm/value"},
+	"llm/prompt/internal/pyvalue":    {"llm/prompt/internal/fault", "llm/prompt/internal/lettercase", "llm/prompt/internal/trace", "llm/value"},
 	"llm/prompt/internal/builtins":   {"llm/prompt/internal/fault", "llm/prompt/internal/lettercase", "llm/prompt/internal/pyvalue", "llm/prompt/internal/trace", "llm/value"},
 	"llm/prompt/internal/ast":        {"llm/prompt/internal/builtins", "llm/prompt/internal/pyvalue", "llm/value"},
 	"llm/prompt/internal/refs":       {"llm/prompt/internal/ast", "llm/prompt/internal/builtins", "llm/prompt/internal/pyvalue", "llm/value"},

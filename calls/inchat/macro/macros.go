@@ -65,8 +65,8 @@ var builtins = map[string]func(r *run, c *call, param string) string{
 		}
 		return a / b
 	}),
-	"upper":          func(_ *run, _ *call, param string) string { return strings.ToUpper(param) },
-	"lower":          func(_ *run, _ *call, param string) string { return strings.ToLower(param) },
+	"upper":          func(_ *run, _ *call, param string) string { return prompt.Upper(param) },
+	"lower":          func(_ *run, _ *call, param string) string { return prompt.Lower(param) },
 	"reverse":        func(_ *run, _ *call, param string) string { return reverseRunes(param) },
 	"length":         func(_ *run, _ *call, param string) string { return strconv.Itoa(utf8.RuneCountInString(param)) },
 	"time":           func(r *run, _ *call, _ string) string { return r.Now.Format("15:04:05") },
@@ -164,7 +164,7 @@ func arithmeticMacro(f func(a, b float64) float64) func(*run, *call, string) str
 		var operands [2]float64
 		for i, p := range splitParams(param) {
 			if i < len(operands) {
-				operands[i], _ = parseFloat(p)
+				operands[i], _ = prompt.ParseFloat(p)
 			}
 		}
 		return floatText(f(operands[0], operands[1]))

@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt"
@@ -36,8 +35,8 @@ var functions = map[string]prompt.Func{
 	"py_getvar":          withArgs(1, func(r *run, a []value.Value) (value.Value, error) { return r.lookupVar(varText(a[0])), nil }),
 	"py_setvar":          withArgs(2, func(r *run, a []value.Value) (value.Value, error) { r.setVar(varText(a[0]), a[1]); return empty, nil }),
 	"py_legacy_num":      pyLegacyNum,
-	"py_legacy_upper":    textFunc(func(_ *run, s string) string { return strings.ToUpper(s) }),
-	"py_legacy_lower":    textFunc(func(_ *run, s string) string { return strings.ToLower(s) }),
+	"py_legacy_upper":    textFunc(func(_ *run, s string) string { return prompt.Upper(s) }),
+	"py_legacy_lower":    textFunc(func(_ *run, s string) string { return prompt.Lower(s) }),
 	"py_legacy_reverse":  textFunc(func(_ *run, s string) string { return reverseRunes(s) }),
 	"py_legacy_roll":     textFunc(func(r *run, s string) string { return strconv.Itoa(r.rollDice(s)) }),
 	"py_legacy_time_utc": textFunc(func(r *run, s string) string { return r.timeUTC(s) }),
@@ -195,10 +194,12 @@ func pyExtreme(sign int) prompt.Func {
 	}
 }
 
+// pySum adds one after the other, integers exactly until the first float.
 func pySum(_ *run, a []value.Value) (value.Value, error) {
-	total, whole, ints := 0.0, new(big.Int), true
+	whole, isWhole := new(big.Int), true
+	total := 0.0
 	for _, x := range a[0].List() {
-		if i, ok := bigOf(x); ok && ints {
+		if i, ok := bigOf(x); ok && isWhole {
 			whole.Add(whole, i)
 			continue
 		}
@@ -206,19 +207,21 @@ func pySum(_ *run, a []value.Value) (value.Value, error) {
 		if !ok || x.Kind() == value.String {
 			return value.Value{}, wording.Errorf("a %s cannot be added", x.Kind())
 		}
-		ints = false
+		if isWhole {
+			total, _ = new(big.Float).SetInt(whole).Float64()
+			isWhole = false
+		}
 		total += f
 	}
-	if ints {
+	if isWhole {
 		return value.OfBig(whole), nil
 	}
-	f, _ := new(big.Float).SetInt(whole).Float64()
-	return value.OfFloat(total + f), nil
+	return value.OfFloat(total), nil
 }
 
 func pyInt(_ *run, a []value.Value) (value.Value, error) {
 	if s, ok := a[0].Str(); ok {
-		if i, ok := parseInt(s); ok {
+		if i, ok := prompt.ParseInt(s); ok {
 			return value.OfBig(i), nil
 		}
 		return value.Value{}, wording.Errorf("%q is not an integer", value.Truncate(s, 60))
@@ -241,28 +244,31 @@ func pyFloat(_ *run, a []value.Value) (value.Value, error) {
 	return value.OfFloat(f), nil
 }
 
-// pyRound rounds halves to the even neighbour; with a number of digits the result
-// is a float.
+// pyRound rounds halves to the even neighbour; a float with a number of digits stays a float.
 func pyRound(_ context.Context, args []value.Value) (value.Value, error) {
 	if len(args) == 0 || len(args) > 2 {
 		return value.Value{}, wording.Errorf("want a number, and how many digits")
 	}
+	hasDigits := len(args) == 2 && !args[1].IsNull()
+	digits := int64(0)
+	if hasDigits {
+		i, ok := bigOf(args[1])
+		if !ok || !i.IsInt64() || i.Int64() < -300 || i.Int64() > 300 {
+			return value.Value{}, wording.Errorf("round wants -300 to 300 digits")
+		}
+		digits = i.Int64()
+	}
 	if i, ok := bigOf(args[0]); ok {
-		return value.OfBig(i), nil
+		return value.OfBig(prompt.RoundInt(i, int(digits))), nil
 	}
 	if args[0].Kind() != value.Float {
 		return value.Value{}, wording.Errorf("round wants a number")
 	}
 	f, _ := args[0].Float()
-	if len(args) == 1 {
+	if !hasDigits {
 		return wholeValue(math.RoundToEven(f))
 	}
-	digits, ok := Int(args[1])
-	if !ok || digits < 0 || digits > 300 {
-		return value.Value{}, wording.Errorf("round wants 0 to 300 digits")
-	}
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', int(digits), 64), 64)
-	return value.OfFloat(rounded), err
+	return value.OfFloat(prompt.RoundFloat(f, int(digits))), nil
 }
 
 func pySorted(_ *run, a []value.Value) (value.Value, error) {

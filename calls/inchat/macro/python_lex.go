@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -112,10 +113,13 @@ func holeValue(s string) value.Value {
 	case "None":
 		return value.Value{}
 	default:
-		if i, ok := parseInt(t); ok && !strings.Contains(t, "_") {
+		if strings.Contains(t, "_") {
+			break
+		}
+		if i, ok := prompt.ParseInt(t); ok {
 			return value.OfBig(i)
 		}
-		if f, ok := parseFloat(t); ok && !math.IsInf(f, 0) && !math.IsNaN(f) {
+		if f, ok := prompt.ParseFloat(t); ok && !math.IsInf(f, 0) && !math.IsNaN(f) {
 			return value.OfFloat(f)
 		}
 	}
@@ -134,10 +138,10 @@ func lexNumber(code string) (v value.Value, n int, err error) {
 		n++
 	}
 	spelt := code[:n]
-	if i, ok := parseInt(spelt); ok {
+	if i, ok := prompt.ParseInt(spelt); ok {
 		return value.OfBig(i), n, nil
 	}
-	if f, ok := parseFloat(strings.ReplaceAll(spelt, "_", "")); ok && !math.IsInf(f, 0) {
+	if f, ok := prompt.ParseFloat(spelt); ok && !math.IsInf(f, 0) {
 		return value.OfFloat(f), n, nil
 	}
 	return v, 0, wording.Errorf("not a number: %s", value.Truncate(spelt, 60))

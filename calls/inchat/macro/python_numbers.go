@@ -1,12 +1,8 @@
 package macro
 
 import (
-	"errors"
 	"math"
 	"math/big"
-	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
@@ -41,7 +37,7 @@ func Int(v value.Value) (i int64, ok bool) {
 		return int64(f), true
 	case value.String:
 		s, _ := v.Str()
-		b, ok := parseInt(s)
+		b, ok := prompt.ParseInt(s)
 		if !ok {
 			return 0, false
 		}
@@ -61,68 +57,6 @@ func clampToInt64(b *big.Int) int64 {
 	return math.MaxInt64
 }
 
-// maxDigits bounds the integers that strings spell.
-const maxDigits = 1000
-
-func parseInt(s string) (*big.Int, bool) {
-	s = strings.TrimSpace(s)
-	var digits strings.Builder
-	if s != "" && strings.IndexByte("+-", s[0]) >= 0 {
-		digits.WriteByte(s[0])
-		s = s[1:]
-	}
-	if len(s) > 4*maxDigits {
-		return nil, false
-	}
-	between := false // whether an underscore may stand here
-	for _, r := range s {
-		if r == '_' && between {
-			between = false
-			continue
-		}
-		d, ok := digitValue(r)
-		if !ok {
-			return nil, false
-		}
-		digits.WriteByte('0' + d)
-		between = true
-	}
-	if !between {
-		return nil, false
-	}
-	return new(big.Int).SetString(digits.String(), 10)
-}
-
-// digitValue returns the value of a decimal digit. The digits of a script are in blocks
-// of ten that begin with zero.
-func digitValue(r rune) (byte, bool) {
-	if r >= '0' && r <= '9' {
-		return byte(r - '0'), true
-	}
-	for _, block := range unicode.Nd.R16 {
-		if r >= rune(block.Lo) && r <= rune(block.Hi) {
-			return byte((r - rune(block.Lo)) % 10), true
-		}
-	}
-	for _, block := range unicode.Nd.R32 {
-		if r >= rune(block.Lo) && r <= rune(block.Hi) {
-			return byte((r - rune(block.Lo)) % 10), true
-		}
-	}
-	return 0, false
-}
-
-// parseFloat reads a decimal number with blanks around; what is out of range
-// becomes an infinity.
-func parseFloat(s string) (float64, bool) {
-	s = strings.TrimSpace(s)
-	if strings.ContainsAny(s, "xXpP_") {
-		return 0, false
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	return f, err == nil || errors.Is(err, strconv.ErrRange)
-}
-
 // toFloat reads a value as Python's float() does.
 func toFloat(v value.Value) (float64, bool) {
 	switch v.Kind() {
@@ -133,7 +67,7 @@ func toFloat(v value.Value) (float64, bool) {
 		return map[bool]float64{true: 1}[b], true
 	case value.String:
 		s, _ := v.Str()
-		return parseFloat(s)
+		return prompt.ParseFloat(s)
 	case value.Null, value.List, value.Object:
 	}
 	return 0, false

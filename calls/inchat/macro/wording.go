@@ -28,7 +28,7 @@ var _ = wording.Add(wording.Catalog{
 	"python %q: %v":                                                     "python %q：%v",
 	"python: %v":                                                        "python：%v",
 	"randint wants two integers, the smaller one first":                 "randint 要求两个整数，较小的在前",
-	"round wants 0 to 300 digits":                                       "round 的位数应为 0 到 300",
+	"round wants -300 to 300 digits":                                    "round 的位数应为 -300 到 300",
 	"round wants a number":                                              "round 要求数字",
 	"sorted wants a list":                                               "sorted 要求列表",
 	"the code contains a NUL character":                                 "代码含有 NUL 字符",

@@ -33,10 +33,10 @@ func filterInt(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		return pyvalue.None, err
 	}
 	if s, ok := c.in.AsString(); ok {
-		if i, ok := parseInt(s, base); ok {
+		if i, ok := pyvalue.ParseInt(s, base); ok {
 			return pyvalue.OfBig(i), nil
 		}
-		f, ok := parseFloat(s)
+		f, ok := pyvalue.ParseFloat(s)
 		if !ok {
 			return fallback, nil
 		}
@@ -61,7 +61,7 @@ func filterFloat(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		fallback = c.args[0]
 	}
 	if s, ok := c.in.AsString(); ok {
-		if f, ok := parseFloat(s); ok {
+		if f, ok := pyvalue.ParseFloat(s); ok {
 			return pyvalue.OfFloat(f), nil
 		}
 		return fallback, nil
@@ -94,12 +94,12 @@ func filterRound(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		return roundToSide(n, precision, method == "ceil")
 	}
 	if n.Kind != 'f' {
-		return pyvalue.OfBig(roundInt(n.Big(), -precision, false)), nil
+		return pyvalue.OfBig(pyvalue.RoundInt(n.Big(), precision)), nil
 	}
 	if math.IsNaN(n.F) || math.IsInf(n.F, 0) {
 		return pyvalue.OfFloat(n.F), nil
 	}
-	return pyvalue.OfFloat(roundFloat(n.F, precision)), nil
+	return pyvalue.OfFloat(pyvalue.RoundFloat(n.F, precision)), nil
 }
 
 // roundToSide rounds up or down as Jinja2 does: by a factor, so that the result has the errors
@@ -120,31 +120,4 @@ func roundToSide(n pyvalue.Num, precision int, up bool) (pyvalue.Val, error) {
 		whole = math.Ceil(scaled)
 	}
 	return pyvalue.OfFloat((whole + 0) / scale), nil // + 0: no negative zero
-}
-
-// roundInt rounds to a multiple of 10**digits, to the even one where two are equally near.
-// more tells that a fraction, which was cut off, makes the number larger.
-func roundInt(i *big.Int, digits int, more bool) *big.Int {
-	if digits <= 0 {
-		return i
-	}
-	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)
-	quotient, rest := new(big.Int).DivMod(i, unit, new(big.Int))
-	half := new(big.Int).Lsh(rest, 1).Cmp(unit)
-	isTie := half == 0 && !more
-	if half >= 0 && (!isTie || quotient.Bit(0) == 1) {
-		quotient.Add(quotient, big.NewInt(1))
-	}
-	return quotient.Mul(quotient, unit)
-}
-
-// roundFloat is Python's round: correct for the exact value of the float.
-func roundFloat(f float64, precision int) float64 {
-	if precision >= 0 {
-		r, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'f', precision, 64), 64)
-		return r
-	}
-	whole, accuracy := big.NewFloat(math.Abs(f)).Int(nil)
-	r, _ := new(big.Float).SetInt(roundInt(whole, -precision, accuracy != big.Exact)).Float64()
-	return math.Copysign(r, f)
 }

@@ -1,4 +1,4 @@
-package builtins
+package pyvalue
 
 import (
 	"math"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
-	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 )
 
 // numberText is the text of a number as Python reads it: without white space around it, and
@@ -20,14 +19,14 @@ func numberText(s string) string {
 			return '0' + rune(n)
 		}
 		return r
-	}, strings.TrimFunc(s, pyvalue.IsSpace))
+	}, strings.TrimFunc(s, IsSpace))
 }
 
 // basePrefixes are the bases that may be written before the digits.
 var basePrefixes = map[string]int{"0x": 16, "0o": 8, "0b": 2}
 
-// parseInt is Python's int(s, base) for text; base 0 is that of the prefix, else 10.
-func parseInt(s string, base int) (*big.Int, bool) {
+// ParseInt is Python's int(s, base) for text; base 0 is that of the prefix, else 10.
+func ParseInt(s string, base int) (*big.Int, bool) {
 	s = numberText(s)
 	if len(s) > fault.MaxDigits || base == 1 || base < 0 || base > 36 {
 		return nil, false
@@ -54,8 +53,8 @@ func parseInt(s string, base int) (*big.Int, bool) {
 // floatForm is what Python's float reads beside inf and nan: an underscore stands between digits.
 var floatForm = regexp.MustCompile(`^(\d+(_\d+)*\.?(\d+(_\d+)*)?|\.\d+(_\d+)*)([eE][+-]?\d+(_\d+)*)?$`)
 
-// parseFloat is Python's float(s) for text.
-func parseFloat(s string) (float64, bool) {
+// ParseFloat is Python's float(s) for text.
+func ParseFloat(s string) (float64, bool) {
 	sign, digits := cutSign(numberText(s))
 	switch strings.ToLower(digits) {
 	case "nan":
