@@ -40,8 +40,8 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 	if err := s.csrf.Check(r); err != nil {
 		return newProblem(http.StatusForbidden, "forbidden", wording.Say("the request comes from a page of another origin"), wording.Say("list the origin in serve.cors_origins"))
 	}
-	if isHealthCheck(r.URL.Path) {
-		return nil // they answer also where the store does not
+	if isHealthCheck(r.URL.Path) || isWebhook(r.URL.Path) {
+		return nil // those answer also where the store does not; these have an Authorization of their own, if any
 	}
 	c, err := s.findCaller(r)
 	if err != nil {
@@ -56,6 +56,9 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) *Problem {
 
 // isHealthCheck reports whether a path is that of a health check.
 func isHealthCheck(path string) bool { return strings.HasPrefix(path, "/health/") }
+
+// isWebhook reports whether a path is that of a webhook.
+func isWebhook(path string) bool { return strings.HasPrefix(path, hooksPath) }
 
 // findCaller returns who makes a request; nil where it does not tell.
 func (s *Server) findCaller(r *http.Request) (c *caller, err error) {

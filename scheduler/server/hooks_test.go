@@ -84,11 +84,15 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
-// TestWebhookBodies: a body may be empty; one that is too large for a webhook is refused.
-func TestWebhookBodies(t *testing.T) {
+// TestWebhookSenders: a sender may leave the body out, and has an Authorization that is not one of this server; a body that is too
+// large for a webhook is refused.
+func TestWebhookSenders(t *testing.T) {
 	f := newFixture(t, t.TempDir(), nil, func(o *server.Options) { o.MaxBody = 8 << 20 })
 	if r := f.do("", "POST", "/hooks/timed/lab", "", "X-Gitlab-Token", "It's a Secret to Everybody"); r.status != http.StatusAccepted {
 		t.Errorf("without a body: %d %s", r.status, r.text)
+	}
+	if r := f.do("a key of the sender", "POST", "/hooks/timed/open", `{"text": "hi"}`); r.status != http.StatusAccepted {
+		t.Errorf("with an Authorization of its own: %d %s", r.status, r.text)
 	}
 	if r := f.do("", "POST", "/hooks/timed/open", `{"text": "`+strings.Repeat("x", 1<<20)+`"}`); r.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("with a large body: %d %s", r.status, r.text)

@@ -215,7 +215,7 @@ func (s *Server) bodyLimit(method, path string) int64 {
 	if strings.HasSuffix(path, "/memory/import") && method == http.MethodPost {
 		return maxImport
 	}
-	if strings.HasPrefix(path, hooksPath) {
+	if isWebhook(path) {
 		return triggers.MaxHookBody
 	}
 	return s.options.MaxBody
