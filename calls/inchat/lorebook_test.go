@@ -20,7 +20,7 @@ func TestLorebook(t *testing.T) {
 history:
   - {role: user, content: "Long ago there was a dragon."}
   - {role: system, content: "the moon"}
-  - {role: assistant, content: "Ella repairs a Clock."}
+  - {role: assistant, content: "Ella repairs a Clock. λόγος"}
   - {role: user, content: "在杭州做什么？ I had a notebook."}
 world_books:
   name: World
@@ -40,6 +40,7 @@ world_books:
 		{"card with extensions alone", `{keys: [dragon], content: X, enabled: true, extensions: {position: 4, depth: 1}}` + "\n", false, "found none of its keys"},
 		{"a key in any case", entry(`key: [elf, ELLA]`), true, "found ELLA"},
 		{"a key as one text", entry(`key: "elf, clock"`), true, "found clock"},
+		{"a key in capitals of Greek", entry(`key: [ΛΌΓΟΣ], matchWholeWords: true`), true, "found ΛΌΓΟΣ"},
 		{"case", entry(`key: [ella], caseSensitive: true`), false, "found none of its keys"},
 		{"case that fits", entry(`key: [Ella], caseSensitive: true`), true, "found Ella"},
 		{"no key", entry(`key: []`), false, "it is not constant and has no key"},

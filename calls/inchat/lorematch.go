@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/inchat/keyword"
 	"github.com/callnode/scheduler/calls/inchat/macro"
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -77,7 +78,7 @@ func (m *loreMatcher) scanOf(c *candidate) *scan {
 		return s
 	}
 	s := &scan{text: loreText(m.in, depth)}
-	s.lower = strings.ToLower(s.text)
+	s.lower = prompt.Lower(s.text)
 	m.scans[depth] = s
 	return s
 }
@@ -112,7 +113,7 @@ func (m *loreMatcher) addWords(ctx context.Context, c *candidate) {
 			if c.lore.caseSensitive {
 				s.words = append(s.words, list[i])
 			} else {
-				s.wordsLower = append(s.wordsLower, strings.ToLower(list[i]))
+				s.wordsLower = append(s.wordsLower, prompt.Lower(list[i]))
 			}
 		}
 	}
@@ -163,7 +164,7 @@ func (s *scan) has(key string, e *loreEntry) bool {
 	if e.caseSensitive {
 		text, found = s.text, s.found
 	} else {
-		key = strings.ToLower(key)
+		key = prompt.Lower(key)
 	}
 	if key == "" || !found[key] {
 		return false
