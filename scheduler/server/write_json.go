@@ -13,7 +13,7 @@ import (
 )
 
 // jsonFormat writes < and & as they are: the texts of prompts are full of them. It refuses
-// what encoding/json would replace with U+FFFD.
+// what encoding/json would replace with U+FFFD, and repeated keys, of which it would take the last.
 var jsonFormat = huma.Format{
 	Marshal: func(w io.Writer, v any) error {
 		enc := json.NewEncoder(w)
@@ -28,7 +28,11 @@ var jsonFormat = huma.Format{
 			line, col := value.LineCol(string(data), i)
 			return wording.Errorf("%d:%d: %w", line, col, wording.Errorf("%s", value.HalfPairMessage(string(data[i:]))))
 		}
-		return json.Unmarshal(data, v)
+		if err := json.Unmarshal(data, v); err != nil {
+			return err
+		}
+		_, err := value.ParseStrictJSON(data)
+		return err
 	},
 }
 
