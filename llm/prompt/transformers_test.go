@@ -87,6 +87,15 @@ func TestStrftime(t *testing.T) {
 			t.Errorf("%s: got %q", format, got)
 		}
 	}
+	sunday := time.Date(2021, 1, 3, 0, 7, 9, 0, time.UTC)
+	for format, want := range map[string]string{ // as Python and glibc print it
+		"%u %w %U %V %W %G-%g %C": "7 0 01 53 00 2020-20 20", "%k|%l|%P|%r": " 0|12|am|12:07:09 AM",
+		"%_d|%0e|%-j|%_j|%^a|%#p|%#b|%Ey-%Od": " 3|03|3|  3|SUN|am|JAN|21-03", "%n%t%E": "\n\t%E",
+	} {
+		if got := Strftime(sunday, format); got != want {
+			t.Errorf("%s: got %q, want %q", format, got, want)
+		}
+	}
 }
 
 // A chat template is traced as any other.
