@@ -22,7 +22,10 @@ func (p Params) findOperation(env *calls.Env) (*openapi.Operation, error) {
 	}
 	doc, file := p.OpenAPI, "openapi"
 	if name, isFile := doc.Str(); isFile {
-		var err error
+		err := env.CheckFiles("openapi")
+		if err != nil {
+			return nil, err
+		}
 		doc, err = loadDocument(env.Dir, name)
 		var fault *yaml.Error
 		if errors.As(err, &fault) {

@@ -99,7 +99,7 @@ func (s *Service) ParseCall(doc value.Value, parseTime func(string) (time.Time, 
 }
 
 // Caller prepares a call for any number of requests of a principal. One that is bound works
-// in the memory of its user, whatever the requests name.
+// in the memory of its user, whatever the requests name, and with no files of the machine.
 func (s *Service) Caller(p Principal, def calls.Definition) *Caller {
 	return &Caller{service: s, by: p, def: def, checked: map[string]error{}}
 }
@@ -134,6 +134,7 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 	env.Vars = vars
 	warnings := &collectedWarnings{}
 	env.Warner = warnings
+	env.AreClosed = c.by.Bound
 	if !r.Vars.Now.IsZero() {
 		env.Clock = func() time.Time { return r.Vars.Now }
 	}

@@ -2,11 +2,15 @@ package service_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -193,6 +197,50 @@ func TestReservedLabels(t *testing.T) {
 	for _, p := range []service.Principal{{Bound: true}, {User: "\xff"}} {
 		if _, err := start(t, s, p, f, service.StartRequest{}); calls.KindOf(err) != calls.Invalid {
 			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
+
+// TestFilesOfBoundCalls: the single calls of a bound principal, and the calls that these run, read no file of the machine.
+func TestFilesOfBoundCalls(t *testing.T) {
+	s := newService()
+	defer s.Close()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "AGENTS.md")
+	if err := os.WriteFile(file, []byte("the plan of others"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	quoted := value.OfString(dir).JSON()
+	use := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "context", Arguments: `{"workspace": ` + quoted + `}`}}}
+	for _, c := range []struct{ call, parameter, with string }{
+		{"context", "workspace", `{"workspace": ` + quoted + `, "current_message": "hi"}`},
+		{"context", "builtin_skills", `{"builtin_skills": ` + quoted + `, "current_message": "hi"}`},
+		{"context", "media", `{"media": ["AGENTS.md"], "current_message": "hi"}`},
+		{"agent", "workspace", `{"workspace": ` + quoted + `, "prompt": "hi"}`},
+		{"agent", "builtin_skills", `{"builtin_skills": ` + quoted + `, "prompt": "hi"}`},
+		{"agent", "workspace", `{"prompt": "hi", "tools": {"calls": [{"call": "context"}]}}`},
+		{"input", "config_path", `{"config_path": ` + value.OfString(file).JSON() + `}`},
+		{"http", "openapi", `{"openapi": "AGENTS.md", "operation": "x"}`},
+	} {
+		def, ok := registry(t).Call(c.call)
+		if !ok {
+			t.Fatal(c.call)
+		}
+		with, err := value.ParseJSON([]byte(c.with))
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := func(p service.Principal) string {
+			model := scripted.New(use, scripted.Answer{Text: "done"})
+			output, _, err := s.Caller(p, def).Call(t.Context(), &service.CallRequest{With: with, LLM: model})
+			return fmt.Sprint(output.JSON(), err)
+		}
+		const refused = ": the files of the server are not open to the token of a user"
+		if text := told(lin); !strings.Contains(text, c.parameter+refused) || strings.Contains(text, "the plan of others") {
+			t.Errorf("%s %s: %s", c.call, c.with, text)
+		}
+		if text := told(anyone); strings.Contains(text, refused) {
+			t.Errorf("%s %s, not bound: %s", c.call, c.with, text)
 		}
 	}
 }
