@@ -243,7 +243,7 @@ func (s *Server) newAPI() huma.API {
 				Schemas: registry,
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"token":   {Type: "http", Scheme: "bearer", Description: "A token of scheduler token create."},
-					"session": {Type: "apiKey", In: "cookie", Name: cookieName},
+					"session": {Type: "apiKey", In: "cookie", Name: cookieName, Description: "The session of a browser. Where the address has a port, the name ends in it: scheduler_session_8050."},
 				},
 			},
 		},

@@ -103,7 +103,7 @@ func (s *Server) lookUpLogin(ctx context.Context, r *http.Request) (c *caller, i
 			return nil, true, nil
 		}
 	}
-	if cookie, err := r.Cookie(cookieName); err == nil {
+	if cookie, err := r.Cookie(cookieNameAt(r)); err == nil {
 		t, err := s.options.Store.FindSession(ctx, cookie.Value)
 		if err != nil {
 			return nil, false, err

@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +21,7 @@ func TestSession(t *testing.T) {
 	token := f.token("lin", store.RunsRead)
 	r := f.do("", "POST", "/api/v1/session", `{"token": "`+token+`"}`)
 	cookie := r.header.Get("Set-Cookie")
-	for _, part := range []string{"scheduler_session=", "HttpOnly", "SameSite=Strict", "Path=/"} {
+	for _, part := range []string{"scheduler_session_", "HttpOnly", "SameSite=Strict", "Path=/"} {
 		if r.status != http.StatusNoContent || !strings.Contains(cookie, part) {
 			t.Fatalf("got %d %s, without %s", r.status, cookie, part)
 		}
@@ -33,6 +35,45 @@ func TestSession(t *testing.T) {
 	}
 	if r := f.do("", "GET", "/api/v1/me", "", "Cookie", name); r.status != http.StatusUnauthorized {
 		t.Errorf("after logging out: %d %s", r.status, r.text)
+	}
+}
+
+// TestSessionsOfTwoPorts: a browser that is logged in at servers on two ports of a host, whose cookies it cannot tell apart, stays so.
+func TestSessionsOfTwoPorts(t *testing.T) {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	ask := func(method, url, body string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := browser.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	users := map[string]string{"lin": "", "bo": ""}
+	for user := range users {
+		f := newFixture(t, t.TempDir(), nil, nil)
+		users[user] = f.base
+		if status, text := ask("POST", f.base+"/api/v1/session", `{"token": "`+f.token(user, store.RunsRead)+`"}`); status != http.StatusNoContent {
+			t.Fatalf("%d %s", status, text)
+		}
+	}
+	for user, url := range users {
+		if status, text := ask("GET", url+"/api/v1/me", ""); status != http.StatusOK || !strings.Contains(text, `"`+user+`"`) {
+			t.Errorf("%s: %d %s", user, status, text)
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"net"
+	"net/http"
 	"sync"
 	"time"
 
@@ -10,8 +12,18 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// cookieName is that of the cookie of a session.
+// cookieName is that of the cookie of a session; where the address has a port, it ends in that: see [cookieNameAt].
 const cookieName = "scheduler_session"
+
+// cookieNameAt returns the name of the cookie at the address that a request was made to. Browsers send a cookie to all ports of a host,
+// where servers of other projects may listen.
+func cookieNameAt(r *http.Request) string {
+	_, port, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		return cookieName
+	}
+	return cookieName + "_" + port
+}
 
 // caller is who makes a request: the owner of a token, or of a session of one.
 type caller struct {

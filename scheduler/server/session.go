@@ -24,7 +24,7 @@ func (s *Server) registerSessions() {
 // sessionCookie returns the cookie of a session; life below 0 deletes it.
 func sessionCookie(r *http.Request, text string, life time.Duration) *http.Cookie {
 	return &http.Cookie{
-		Name: cookieName, Value: text, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
+		Name: cookieNameAt(r), Value: text, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
 	}
 }
 
