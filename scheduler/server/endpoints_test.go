@@ -107,6 +107,7 @@ func requests() map[string]request {
 		"get-metrics":  {path: "/metrics", status: 403, shared: true},
 
 		"list-models":       {path: "/v1/models", status: 200, shared: true},
+		"get-model":         {path: "/v1/models/echo", status: 200, shared: true},
 		"send-mcp":          {path: "/mcp", body: `{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}`, header: []string{"Accept", "application/json, text/event-stream"}, status: 200, shared: true},
 		"follow-mcp":        {path: "/mcp", status: 400, shared: true},
 		"end-mcp":           {path: "/mcp", status: 400, shared: true},
@@ -306,7 +307,7 @@ func unknownNames() map[string]string {
 	return map[string]string{
 		"get-flow": "/api/v1/flows/none", "get-graph": "/api/v1/flows/none/graph", "get-source": "/api/v1/flows/none/source", "put-source": "/api/v1/flows/none/source",
 		"start-run-of-flow": "/api/v1/flows/none/runs", "get-call": "/api/v1/calls/none", "run-call": "/api/v1/calls/none", "get-test-source": "/api/v1/tests/source?file=flows/none.test.yaml",
-		"deliver-webhook": "/hooks/timed/none", "revoke-token": "/api/v1/tokens/none",
+		"deliver-webhook": "/hooks/timed/none", "revoke-token": "/api/v1/tokens/none", "get-model": "/v1/models/none",
 	}
 }
 

@@ -112,6 +112,13 @@ func testModels(t *testing.T, client openai.Client) {
 	if got := strings.Join(ids, " "); got != "failing place say" {
 		t.Errorf("the models are %s", got)
 	}
+	if model, err := client.Models.Get(t.Context(), "say"); err != nil || model.ID != "say" {
+		t.Errorf("got %+v, %v", model, err)
+	}
+	var failure *openai.Error
+	if _, err := client.Models.Get(t.Context(), "none"); !errors.As(err, &failure) || failure.StatusCode != http.StatusNotFound {
+		t.Errorf("a model that is not there: %v", err)
+	}
 }
 
 func ask(model, text string) openai.ChatCompletionNewParams {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/server/store"
@@ -76,6 +77,19 @@ type Model struct {
 type Models struct {
 	Object string  `json:"object"`
 	Data   []Model `json:"data" nullable:"false"`
+}
+
+// Model returns the flow of a name, where it is a model.
+func (a *API) Model(name string) (*Model, error) {
+	list, err := a.Models()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(list.Data, func(m Model) bool { return m.ID == name })
+	if i < 0 {
+		return nil, calls.Errorf(calls.NotFound, "the model %s does not exist", name)
+	}
+	return &list.Data[i], nil
 }
 
 // Models lists the flows that are models.
