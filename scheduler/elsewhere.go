@@ -52,8 +52,8 @@ func (t *task) runElsewhere(ctx context.Context, queue string, f *flow.Flow, inp
 		child.Former = was.Child
 	}
 	hints := &childHints{tell: func(text wording.Text) { t.emitChild(child, text.In(t.vars.Language)) }}
-	defer hints.end()
-	child.Hint = hints.hear
+	defer hints.stop()
+	child.Hint = hints.passOn
 	t.emitChild(child, "")
 	end, err := t.run.exec.Elsewhere.RunChild(ctx, child)
 	if err != nil {
@@ -69,7 +69,7 @@ type childHints struct {
 	tell func(wording.Text) // nil once the step no longer waits
 }
 
-func (h *childHints) hear(text wording.Text) {
+func (h *childHints) passOn(text wording.Text) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.tell != nil {
@@ -77,7 +77,7 @@ func (h *childHints) hear(text wording.Text) {
 	}
 }
 
-func (h *childHints) end() {
+func (h *childHints) stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tell = nil

@@ -29,7 +29,7 @@ var ofSchemas = []string{
 	"allOf", "anyOf", "oneOf", "not", "if", "then", "else",
 }
 
-// meantKeyword returns a hint at the keyword that the author of key, which is no keyword, most likely meant;
+// meantKeyword returns a hint at the keyword that the author most likely meant by key, which is unknown;
 // "" where no keyword is near.
 func meantKeyword(key string, v value.Value) string {
 	if slices.Contains(beside, key) {

@@ -188,7 +188,7 @@ func TestPlacesOfComputed(t *testing.T) {
 	}
 }
 
-// A constant whose escapes a template has read is no copy; it has its place all the same, in a parameter as in the call template.
+// A constant with escapes is not a copy of what the flow says, but has its place there, in a parameter as in the call template.
 func TestPlacesOfConstantsWithEscapes(t *testing.T) {
 	r := schedulertest.Run(t, `
 inputs: {type: object}

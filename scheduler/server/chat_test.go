@@ -231,13 +231,13 @@ func TestChatRepeats(t *testing.T) {
 		if further == nil {
 			first = f.chat(token, "sub~wait", messages("Snow"), "")
 		}
-		for range 2 { // "Hangzhou" is no number of days
+		for range 2 { // "Hangzhou" is not taken for a number of days
 			second := f.chat(token, "sub~wait", messages("Snow", first.at(said), "Hangzhou"), "", further...)
 			if second.at(said) != "Please tell me: days" || second.at("/scheduler/run") != first.at("/scheduler/run") {
 				t.Errorf("after the first answer: %s", second.text)
 			}
 		}
-		for range 2 { // "2" is no question for another run
+		for range 2 { // "2" does not become the question of another run
 			third := f.chat(token, "sub~wait", messages("Snow", first.at(said), "Hangzhou", "Please tell me: days", "2"), "", further...)
 			if third.at(said) != "Snow in Hangzhou for 2" || third.at("/scheduler/run") != first.at("/scheduler/run") {
 				t.Errorf("after the second answer: %s", third.text)

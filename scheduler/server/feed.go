@@ -197,7 +197,7 @@ func (f *feed) publishShown(info *journal.RunInfo) {
 	f.mu.Lock()
 	_, known := f.states[info.ID]
 	isAsShown := slices.Contains(f.shown, shownRun{info.ID, info.State})
-	if !known && isAsShown { // what is unknown is no news to whoever has it
+	if !known && isAsShown { // a run seen for the first time is as its readers were shown it
 		f.rememberLocked(info)
 	}
 	f.mu.Unlock()

@@ -42,7 +42,7 @@ func (s *Server) handleLogin(w http.ResponseWriter, r *http.Request) {
 	if s.page != nil && !r.URL.Query().Has("code") && s.page.serve(w, r) {
 		return // the page asks for a token
 	}
-	if r.Method == http.MethodHead { // of a program that looks at links before a person opens them: it logs in nobody
+	if r.Method == http.MethodHead { // programs look at links before a person opens them: that must not use the link up
 		return
 	}
 	putBack, ok := s.logins.takeCode(r.URL.Query().Get("code"))

@@ -48,7 +48,7 @@ func (r *reader) readSwagger(o *Operation, item, op value.Value) {
 	if !isOwn {
 		consumes, _ = r.doc.Get("consumes")
 	}
-	given, err := body.upgrade(consumes)
+	given, err := body.upgradeBody(consumes)
 	if err != nil {
 		o.setBody(&Body{Required: boolMember(given, "required", false)}, err)
 		return
@@ -132,9 +132,9 @@ func (b *swaggerBody) addMember(p value.Value) {
 	b.members = append(b.members, p)
 }
 
-// upgrade returns the request body of OpenAPI 3.0; with an error, whether it is required. consumes are the media types of the operation, or
+// upgradeBody returns the request body of OpenAPI 3.0; with an error, whether it is required. consumes are the media types of the operation, or
 // else of the document.
-func (b *swaggerBody) upgrade(consumes value.Value) (body value.Value, err error) {
+func (b *swaggerBody) upgradeBody(consumes value.Value) (body value.Value, err error) {
 	isRequired := slices.ContainsFunc(slices.Concat(b.bodies, b.members), func(p value.Value) bool { return boolMember(p, "required", false) })
 	out := value.Pairs("required", isRequired)
 	kinds, err := readConsumes(consumes)
@@ -150,7 +150,7 @@ func (b *swaggerBody) upgrade(consumes value.Value) (body value.Value, err error
 		out.Set("content", contentOf(kinds, value.OfMap(value.Pairs("schema", schemaOfParameter(b.bodies[0])))))
 		return value.OfMap(out), nil
 	}
-	form, err := b.form()
+	form, err := b.readForm()
 	out.Set("content", contentOf(b.kindsOfForm(kinds), form))
 	return value.OfMap(out), err
 }
@@ -187,8 +187,8 @@ func (b *swaggerBody) kindsOfForm(kinds []string) []string {
 	return forms
 }
 
-// form returns the media type object of a form.
-func (b *swaggerBody) form() (media value.Value, err error) {
+// readForm returns the media type object of a form.
+func (b *swaggerBody) readForm() (media value.Value, err error) {
 	properties, required, encoding := value.NewMap(len(b.members)), []string{}, value.NewMap(0)
 	for _, p := range b.members {
 		name := stringMember(p, "name")

@@ -8,7 +8,7 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// TestHeldRuns: that another request or process goes on with a run is no fault of the server.
+// TestHeldRuns: where another request or process goes on with the run, the answer is not an error of the server.
 func TestHeldRuns(t *testing.T) {
 	for _, err := range []error{service.ErrAtWork, &journal.HeldError{Run: "r"}} {
 		if e := errorOf(err); e.status != http.StatusConflict || e.Type != "invalid_request_error" {

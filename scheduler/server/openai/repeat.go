@@ -8,8 +8,8 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// A request may come again: its client has got no answer and tries once more, or its user wants another one. Its last message is no
-// answer then to what the run waits for by now, and no question for a new run.
+// A request may come again: its client got no answer and tries once more, or its user wants another one. Its last message must not be
+// taken then for an answer to what the run waits for by now, or for the question of a new run.
 
 // deed is what a request has done to a run.
 type deed string

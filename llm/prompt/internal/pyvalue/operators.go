@@ -135,7 +135,7 @@ func (m *Run) addMarkup(a, b Val) (Val, error) {
 	text := ""
 	var parts []trace.Part
 	for _, v := range []Val{a, b} {
-		escaped, origin := v.escaped()
+		escaped, origin := v.escapeText()
 		text += escaped
 		parts = trace.AppendParts(parts, origin, len(escaped))
 	}
@@ -150,8 +150,8 @@ var htmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "'
 // EscapeHTML returns a text with its characters that HTML gives a meaning to written as MarkupSafe writes them.
 func EscapeHTML(text string) string { return htmlEscaper.Replace(text) }
 
-// escaped returns a text as HTML, with its origin.
-func (v Val) escaped() (string, *trace.Origin) {
+// escapeText returns a text as HTML, with its origin.
+func (v Val) escapeText() (string, *trace.Origin) {
 	if text, ok := v.Py().(Markup); ok {
 		return string(text), v.Origin()
 	}
