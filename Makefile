@@ -18,9 +18,9 @@ GOLANGCI         := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 WORKFLOWCHECK_VERSION := v0.6.0
 WORKFLOWCHECK         := $(TOOLS)/workflowcheck-$(WORKFLOWCHECK_VERSION)
 
-# The tests of make check, make test-slow and make stress run under the race detector where a C compiler
-# is there; make test does without, which takes less than half of the time, and is compiled like make build,
-# so that a new machine compiles most packages once.
+# make race and make stress run under the race detector if a C compiler is there. make test and make cover do
+# without, which takes less than half of the time, and are compiled like make build, so that a new machine
+# compiles most packages once.
 # The detector does not watch inside SQLite, which is translated from C and locks for itself, nor the library of
 # schemas and the parser of Go, which share nothing: watched, they take most of the time of all tests.
 # The standard library has to be watched: code of sync.Map that is compiled with an unwatched package is
@@ -42,11 +42,12 @@ STORE_FUZZTIME ?= $(FUZZTIME)
 # What make stress runs, and how often.
 PKG   ?= ./calls/agent
 TIMES ?= 20
-# The systems and processors that the program must compile for, each in one pair beside linux/amd64.
-PLATFORMS := linux/arm64 darwin/arm64 windows/amd64
 # Newer ones want Go 1.27, or modules that the proxy withholds.
 GORELEASER_VERSION := v2.15.1
 GORELEASER         := $(TOOLS)/goreleaser-$(GORELEASER_VERSION)
+# Packages that start goroutines or share memory between them, and those with slow tests: make race runs these.
+CONCURRENT = $(shell git grep -lE '^\s*go (func|[a-z])|errgroup|"sync(/atomic)?"' -- '*.go' ':!*_test.go' ':!test' ':!scheduler/temporal' | xargs -n1 dirname) \
+             $(shell git grep -l 'scheduler/test/slow"' -- '*_test.go' | xargs -n1 dirname)
 # Each of these trees must have that share of its statements covered by tests.
 COVERED   := scheduler calls llm/prompt
 COVER_MIN := 85
@@ -59,7 +60,7 @@ HEAVY     := test/cluster/temporalserver
 UI      := scheduler/web/ui
 HAS_NODE = node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)' 2>/dev/null
 
-.PHONY: help run build install web test-web test test-slow cluster bench-cluster stress lint fmt generate check bench fuzz chaos soak cover \
+.PHONY: help run build install web test-web test race test-slow cluster bench-cluster stress lint fmt generate check bench fuzz chaos soak cover \
         check-fmt check-platforms check-generate check-modules check-nested install-lint release release-snapshot
 
 help: ## Print the targets
@@ -86,11 +87,14 @@ test-web: build ## Test the page in a browser (needs Node 20.19 and chromium-hea
 	@[ -d $(UI)/node_modules ] || (cd $(UI) && npm ci)
 	cd $(UI) && npm test
 
-test: ## Run the tests (make check runs them under the race detector)
+test: ## Run the tests (make race runs them under the race detector)
 	CGO_ENABLED=0 go test -trimpath $(TESTFLAGS) ./...
 
-test-slow: ## Run the slow tests too: those that build plugins, kill processes, use other clients or other stores
-	SLOW_TESTS=1 go test $(RACE) $(TESTFLAGS) $$(grep -rl --include='*_test.go' 'scheduler/test/slow"' . | xargs -n1 dirname | sort -u) ./plugins/...
+race: ## Run the tests of packages with goroutines under the race detector, the slow ones too
+	@[ -n "$(firstword $(RACE))" ] || echo 'no C compiler: running without the race detector'
+	SLOW_TESTS=1 go test $(RACE) $(TESTFLAGS) $(sort $(CONCURRENT:%=./%)) ./plugins/...
+
+test-slow: race ## Run the slow tests too: those that build plugins, kill processes, use other clients or other stores
 	SCHEDULER_TEST_JOURNAL=postgres go test $(RACE) $(TESTFLAGS) ./scheduler -rapid.checks=20
 	cd test/clients && go test ./...
 
@@ -114,7 +118,7 @@ generate: ## Write the generated files again, the built page among them where No
 	@if $(HAS_NODE); then $(MAKE) web; else echo 'SKIPPED: scheduler/web/dist is not built again, for lack of Node 20.19 or newer' >&2; fi
 
 # The program is built before the tests that run it, whose time would count towards theirs.
-check: check-fmt check-modules lint build check-platforms check-generate cover check-nested ## All that must hold before a merge
+check: check-fmt check-modules lint build check-platforms check-generate cover check-nested ## All that must hold before a merge, but for make test-slow
 	@$(MAKE) fuzz FUZZTIME=5000x STORE_FUZZTIME=300x
 
 bench: ## Run the benchmarks and print the ratios
@@ -126,9 +130,9 @@ fuzz: ## Fuzz every target for FUZZTIME (1m)
 	@git grep -oE --untracked '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | sed -E 's|/[^/]*:func | |' | \
 	while read -r dir target; do \
 		time=$(FUZZTIME); [[ " $(STORE_FUZZ) " != *" $$target "* ]] || time=$(STORE_FUZZTIME); \
-		echo "fuzzing $$target in ./$$dir for $$time"; \
-		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $$time -fuzzminimizetime 10x "./$$dir" < /dev/null; \
-	done
+		echo "$$target $$time ./$$dir"; \
+	done | xargs -P $$(getconf _NPROCESSORS_ONLN) -L1 bash -c 'echo "fuzzing $$0 in $$2 for $$1"; \
+		go test -run "^\$$" -fuzz "^$$0\$$" -fuzztime "$$1" -fuzzminimizetime 10x -parallel 1 "$$2" < /dev/null'
 
 chaos: ## Kill a running flow CHAOS_ROUNDS (100) times over, each time to its end, a server SERVER_KILLS (100) times under load, and a memory store KILL_ROUNDS (25) times in up to KILL_SAVES (10000) saves
 	CHAOS_ROUNDS=$(or $(CHAOS_ROUNDS),100) go test -count=1 -timeout 60m -v ./test/chaos
@@ -148,8 +152,7 @@ soak: ## Restart a plugin SOAK (10000) times, and see that nothing grows
 
 cover: ## Run the tests and hold the coverage of the trees that must be covered
 	@mkdir -p bin
-	@[ -n "$(firstword $(RACE))" ] || echo 'no C compiler: running without the race detector'
-	go test $(RACE) $(TESTFLAGS) -covermode atomic -coverprofile bin/cover.out \
+	CGO_ENABLED=0 go test -trimpath $(TESTFLAGS) -covermode atomic -coverprofile bin/cover.out \
 		-coverpkg "$$(echo $(COVERED:%=./%/...) | tr ' ' ,)" ./...
 	@awk -v module=$(MODULE) -v trees='$(COVERED)' -v min=$(COVER_MIN) -f test/cover.awk bin/cover.out
 
@@ -163,8 +166,7 @@ check-modules:
 
 # What cannot work on a system says so when it is used.
 check-platforms:
-	@for platform in $(PLATFORMS); do echo "$$platform: build"; \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -trimpath ./...; done
+	SLOW_TESTS=1 CGO_ENABLED=0 go test -trimpath $(TESTFLAGS) -count=1 -run TestPlatforms ./test
 
 # Generating again must change nothing, committed or not.
 check-generate:
