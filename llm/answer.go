@@ -4,20 +4,36 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"strings"
 )
 
 // Answer is a whole answer: the deltas of a Chat joined. Its JSON is the form in which
 // the journal and cassettes keep answers, not one of any vendor.
 type Answer struct {
-	Text         string     `json:"text"`
-	Reasoning    string     `json:"reasoning,omitempty"`
-	ToolCalls    []ToolCall `json:"tool_calls,omitempty"`
-	FinishReason string     `json:"finish_reason,omitempty"`
-	Usage        Usage      `json:"usage"`
+	Text      string `json:"text"`
+	Reasoning string `json:"reasoning,omitempty"`
+	// ReasoningMember is [Delta.ReasoningMember].
+	ReasoningMember string     `json:"reasoning_member,omitempty"`
+	ToolCalls       []ToolCall `json:"tool_calls,omitempty"`
+	FinishReason    string     `json:"finish_reason,omitempty"`
+	Usage           Usage      `json:"usage"`
 	// Extra are the vendor's fields of the message. Of those that came in pieces,
 	// texts are joined and lists appended.
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
+}
+
+// VendorMembers returns the members that the vendor wants back in the assistant message made
+// of this answer: Extra, and the thoughts before tool calls if the vendor has a member for
+// them. DeepSeek, for example, refuses the result of a tool whose call comes back without its
+// reasoning_content. The map is the caller's.
+func (a *Answer) VendorMembers() map[string]json.RawMessage {
+	members := make(map[string]json.RawMessage, len(a.Extra)+1)
+	maps.Copy(members, a.Extra)
+	if a.ReasoningMember != "" && a.Reasoning != "" && len(a.ToolCalls) > 0 {
+		members[a.ReasoningMember] = mustEncode(a.Reasoning)
+	}
+	return members
 }
 
 // ToolCall is a whole tool call. Arguments is the JSON text as the model wrote it,
@@ -50,6 +66,7 @@ type AnswerBuilder struct {
 	text, reasoning strings.Builder
 	calls           []*callBuilder
 	byIndex         map[int]*callBuilder
+	reasoningMember string
 	finishReason    string
 	usage           Usage
 	extra           fields
@@ -66,6 +83,9 @@ type callBuilder struct {
 func (b *AnswerBuilder) Add(d Delta) {
 	b.text.WriteString(d.Text)
 	b.reasoning.WriteString(d.Reasoning)
+	if d.ReasoningMember != "" {
+		b.reasoningMember = d.ReasoningMember
+	}
 	if d.FinishReason != "" {
 		b.finishReason = d.FinishReason
 	}
@@ -102,7 +122,7 @@ func (b *AnswerBuilder) toolCall(index int) *callBuilder {
 // Answer returns what was joined so far.
 func (b *AnswerBuilder) Answer() Answer {
 	a := Answer{
-		Text: b.text.String(), Reasoning: b.reasoning.String(),
+		Text: b.text.String(), Reasoning: b.reasoning.String(), ReasoningMember: b.reasoningMember,
 		FinishReason: b.finishReason, Usage: b.usage, Extra: b.extra.joinAll(),
 	}
 	for _, c := range b.calls {

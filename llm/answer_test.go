@@ -18,7 +18,7 @@ type fields = map[string]json.RawMessage
 func TestCollect(t *testing.T) {
 	deltas := []llm.Delta{
 		{Reasoning: "hm", Extra: fields{"note": json.RawMessage(`"a"`), "list": json.RawMessage(`[1]`), "n": json.RawMessage(`1`)}},
-		{Text: "Hel", Reasoning: "m"},
+		{Text: "Hel", Reasoning: "m", ReasoningMember: "reasoning"},
 		{Text: "lo", Extra: fields{"note": json.RawMessage(`"b"`), "list": json.RawMessage(`[2, 3]`), "n": json.RawMessage(`2`)}},
 		{ToolCalls: []llm.ToolCallDelta{{Index: 0, Name: "f", Arguments: `{"a"`}, {Index: 7, ID: "x", Name: "g"}}},
 		{ToolCalls: []llm.ToolCallDelta{{Index: 0, Arguments: `:1}`, Extra: fields{"sig": json.RawMessage(`"s"`)}}}},
@@ -26,7 +26,7 @@ func TestCollect(t *testing.T) {
 		{FinishReason: "stop", Usage: &llm.Usage{InputTokens: 3, OutputTokens: 4}},
 	}
 	want := llm.Answer{
-		Text: "Hello", Reasoning: "hmm", FinishReason: "stop", Usage: llm.Usage{InputTokens: 3, OutputTokens: 4},
+		Text: "Hello", Reasoning: "hmm", ReasoningMember: "reasoning", FinishReason: "stop", Usage: llm.Usage{InputTokens: 3, OutputTokens: 4},
 		ToolCalls: []llm.ToolCall{
 			{ID: "call_0", Name: "f", Arguments: `{"a":1}`, Extra: fields{"sig": json.RawMessage(`"s"`)}},
 			{Index: 7, ID: "x", Name: "g", Arguments: "{}"},
@@ -50,6 +50,23 @@ func TestCollect(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+}
+
+func TestVendorMembers(t *testing.T) {
+	calls := []llm.ToolCall{{ID: "a", Name: "f"}}
+	extra := fields{"note": json.RawMessage(`1`)}
+	for name, tt := range map[string]struct {
+		answer llm.Answer
+		want   fields
+	}{
+		"thoughts before tool calls":  {llm.Answer{Reasoning: "<hm>", ReasoningMember: "reasoning", ToolCalls: calls, Extra: extra}, fields{"note": json.RawMessage(`1`), "reasoning": json.RawMessage(`"\u003chm\u003e"`)}},
+		"thoughts that nobody wants":  {llm.Answer{Reasoning: "hm", ToolCalls: calls}, fields{}},
+		"thoughts before a last text": {llm.Answer{Reasoning: "hm", ReasoningMember: "reasoning", Text: "x", Extra: extra}, extra},
+	} {
+		if diff := cmp.Diff(tt.want, tt.answer.VendorMembers()); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
 	}
 }

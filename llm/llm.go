@@ -111,6 +111,10 @@ type Delta struct {
 	// Reasoning is the next piece of text that the model thought aloud
 	// (reasoning_content, reasoning).
 	Reasoning string
+	// ReasoningMember names the member of the assistant message in which the vendor wants
+	// Reasoning back with the next request, for example reasoning_content. It is given once,
+	// near the end; "" if the vendor wants none.
+	ReasoningMember string
 	// ToolCalls are pieces of tool calls, to be joined by Index.
 	ToolCalls []ToolCallDelta
 	// FinishReason is given once, near the end: stop, length, tool_calls,
@@ -118,7 +122,9 @@ type Delta struct {
 	FinishReason string
 	// Usage is given at most once.
 	Usage *Usage
-	// Extra are the vendor's fields of the message that this type does not name.
+	// Extra are the vendor's fields of the message that this type does not name. The next
+	// request has them in the assistant message, for example response_items, content_blocks
+	// or reasoning_details: see [Answer.VendorMembers].
 	Extra map[string]json.RawMessage
 }
 

@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) { callstest.Run(t, agent.Definition()) }
 func TestLoop(t *testing.T) {
 	w := &world{t: t}
 	first := uses("Let me look.", "weather", `{"city": "Lyon"}`)
-	first.Deltas = []llm.Delta{{Text: "<think>hm</think>"}, {Extra: map[string]json.RawMessage{"note": json.RawMessage("1")}}}
+	first.Deltas = []llm.Delta{{Text: "<think>hm</think>"}, {Reasoning: "I need it.", ReasoningMember: "reasoning_content"}, {Extra: map[string]json.RawMessage{"note": json.RawMessage("1")}}}
 	first.ToolCalls[0].Extra = map[string]json.RawMessage{"sig": json.RawMessage(`"s"`)}
 	p := scripted.New(first, says("18 degrees."))
 	r := run(t.Context(), t, w, p, "{system: Be kind., prompt: How is it, model: m, temperature: 0.5, extra: {top_k: 3}, tools: {calls: [{call: weather, with: {unit: C}}]}}")
@@ -48,7 +48,7 @@ func TestLoop(t *testing.T) {
 		t.Error(diff)
 	}
 	const conversation = `[{"role":"system","content":"Be kind."},{"role":"user","content":"How is it"},` +
-		`{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"c0","type":"function","function":{"name":"weather","arguments":"{\"city\": \"Lyon\"}"},"sig":"s"}],"note":1},` +
+		`{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"c0","type":"function","function":{"name":"weather","arguments":"{\"city\": \"Lyon\"}"},"sig":"s"}],"note":1,"reasoning_content":"I need it."},` +
 		`{"role":"tool","tool_call_id":"c0","name":"weather","content":"{\"degrees\":18}"},{"role":"assistant","content":"18 degrees."}]`
 	if diff := cmp.Diff(conversation, value.Must(messages).JSON()); diff != "" {
 		t.Error(diff)

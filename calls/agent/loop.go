@@ -156,7 +156,9 @@ func (l *loop) streamAnswer(ctx context.Context, env *calls.Env, req *llm.Reques
 		}
 	}
 	answer := joined.Answer()
-	answer.Text, answer.Reasoning = text.String(), ""
+	// The record keeps thoughts only if the next request has to bring them back.
+	answer.Extra = answer.VendorMembers()
+	answer.Text, answer.Reasoning, answer.ReasoningMember = text.String(), "", ""
 	return answer, nil
 }
 

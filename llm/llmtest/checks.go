@@ -19,7 +19,7 @@ func requestOfAll() *llm.Request {
 	warm := 0.5
 	return &llm.Request{
 		Messages: []llm.Message{
-			llm.Message(`{"role":"assistant","content":"a < b & c","reasoning_content":"hm","vendor":{"n":1.50}}`),
+			llm.Message(`{"role":"assistant","content":"a < b & c","reasoning_content":"hm","vendor":{"n":1.50},"response_items":[],"content_blocks":[]}`),
 			llm.TextMessage("user", "你好"),
 		},
 		Temperature: &warm, MaxTokens: 9,

@@ -96,9 +96,25 @@ func bodyQuirks(plain llm.Answer) []quirk {
 				deltaEvent(`"reasoning":"!","reasoning_content":"!"`),
 				deltaEvent(`"content":"Hello","annotations":[{"a":1}],"refusal":null`), deltaEvent(`"annotations":[{"b":2.50}]`), finishEvent("stop"), done),
 			want: llm.Answer{
-				Text: "Hello", Reasoning: "hm!", FinishReason: "stop",
+				Text: "Hello", Reasoning: "hm!", ReasoningMember: "reasoning_content", FinishReason: "stop",
 				Extra: map[string]json.RawMessage{"annotations": json.RawMessage(`[{"a":1},{"b":2.50}]`)},
 			},
+		},
+		{
+			name:   "reasoning under its newer name",
+			handle: streamHandler(deltaEvent(`"reasoning":"hm"`), textEvent("Hello"), finishEvent("stop"), done),
+			want:   llm.Answer{Text: "Hello", Reasoning: "hm", ReasoningMember: "reasoning", FinishReason: "stop"},
+		},
+		{
+			name: "reasoning details in pieces",
+			handle: streamHandler(
+				deltaEvent(`"reasoning":"h","reasoning_details":[{"type":"reasoning.text","index":0,"text":"h","signature":null}]`),
+				deltaEvent(`"reasoning":"m","reasoning_details":[{"type":"reasoning.text","index":0,"text":"m"}]`),
+				deltaEvent(`"reasoning_details":[{"type":"reasoning.text","index":0,"signature":"s"},{"type":"reasoning.encrypted","index":1,"data":"x"}]`),
+				deltaEvent(`"reasoning_details":[{"type":"reasoning.encrypted","index":1,"data":"y"}]`),
+				textEvent("Hello"), finishEvent("stop"), done),
+			want: llm.Answer{Text: "Hello", Reasoning: "hm", FinishReason: "stop", Extra: map[string]json.RawMessage{"reasoning_details": json.RawMessage(
+				`[{"index":0,"signature":"s","text":"hm","type":"reasoning.text"},{"data":"x","index":1,"type":"reasoning.encrypted"},{"data":"y","index":1,"type":"reasoning.encrypted"}]`)}},
 		},
 	}
 }

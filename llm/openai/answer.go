@@ -18,6 +18,7 @@ type answer struct {
 	finishReason string
 	usage        *llm.Usage
 	extra        map[string]json.RawMessage // members of chunks that are about the answer
+	thoughts     thoughts
 	tools        toolCalls
 	limit        endpoint.AnswerLimit
 }
@@ -91,7 +92,10 @@ func (a *answer) addChunk(data []byte) error {
 
 // finishAnswer passes on what is known only when the answer is complete.
 func (a *answer) finishAnswer() error {
-	d := llm.Delta{FinishReason: a.finishReason, Usage: a.usage, Extra: a.extra}
+	d := llm.Delta{ReasoningMember: a.thoughts.member(), FinishReason: a.finishReason, Usage: a.usage, Extra: a.extra}
+	if details := a.thoughts.wholeDetails(); details != nil {
+		d.Extra = withMember(d.Extra, detailsMember, details)
+	}
 	if !isEmpty(d) && !a.emit(d) {
 		return endpoint.ErrStopped
 	}
@@ -100,7 +104,7 @@ func (a *answer) finishAnswer() error {
 
 func isEmpty(d llm.Delta) bool {
 	return d.Text == "" && d.Reasoning == "" && len(d.ToolCalls) == 0 && d.FinishReason == "" &&
-		d.Usage == nil && len(d.Extra) == 0
+		d.ReasoningMember == "" && d.Usage == nil && len(d.Extra) == 0
 }
 
 // readMessage reads the members of a message: those that [llm.Delta] names, the rest as
@@ -127,6 +131,11 @@ func (a *answer) readMessage(message map[string]json.RawMessage) (llm.Delta, err
 				d.Extra = withMember(d.Extra, name, raw)
 			}
 			d.Reasoning += thought
+			a.thoughts.sawMember(name)
+		case detailsMember:
+			if !a.thoughts.addDetails(raw) {
+				d.Extra = withMember(d.Extra, name, raw)
+			}
 		default:
 			d.Extra = withMember(d.Extra, name, raw)
 		}

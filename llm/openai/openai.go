@@ -168,7 +168,7 @@ func (p *Provider) requestBody(req *llm.Request) ([]byte, error) {
 	if err := endpoint.CheckImages(req.Messages); err != nil {
 		return nil, err
 	}
-	members := map[string]any{"model": p.modelOf(req), "messages": req.Messages, "stream": !p.config.NoStream}
+	members := map[string]any{"model": p.modelOf(req), "messages": withoutForeign(req.Messages), "stream": !p.config.NoStream}
 	if req.Temperature != nil {
 		members["temperature"] = *req.Temperature
 	}

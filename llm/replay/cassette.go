@@ -46,12 +46,13 @@ type recording struct {
 // delta is a piece of an answer as the cassette has it; plain text stands for one
 // that has nothing else.
 type delta struct {
-	Text         string                     `json:"text,omitempty"`
-	Reasoning    string                     `json:"reasoning,omitempty"`
-	ToolCalls    []toolCall                 `json:"tool_calls,omitempty"`
-	FinishReason string                     `json:"finish_reason,omitempty"`
-	Usage        *llm.Usage                 `json:"usage,omitempty"`
-	Extra        map[string]json.RawMessage `json:"extra,omitempty"`
+	Text            string                     `json:"text,omitempty"`
+	Reasoning       string                     `json:"reasoning,omitempty"`
+	ReasoningMember string                     `json:"reasoning_member,omitempty"`
+	ToolCalls       []toolCall                 `json:"tool_calls,omitempty"`
+	FinishReason    string                     `json:"finish_reason,omitempty"`
+	Usage           *llm.Usage                 `json:"usage,omitempty"`
+	Extra           map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
 type toolCall struct {
@@ -63,7 +64,7 @@ type toolCall struct {
 }
 
 func encodeDelta(d llm.Delta) (value.Value, error) {
-	out := delta{Text: d.Text, Reasoning: d.Reasoning, FinishReason: d.FinishReason, Usage: d.Usage, Extra: d.Extra}
+	out := delta{Text: d.Text, Reasoning: d.Reasoning, ReasoningMember: d.ReasoningMember, FinishReason: d.FinishReason, Usage: d.Usage, Extra: d.Extra}
 	for _, c := range d.ToolCalls {
 		out.ToolCalls = append(out.ToolCalls, toolCall(c))
 	}
@@ -79,13 +80,13 @@ func decodeDelta(v value.Value) (llm.Delta, error) {
 		return llm.Delta{Text: text}, nil
 	}
 	var in delta
-	if err := checkMembers(v, "text", "reasoning", "tool_calls", "finish_reason", "usage", "extra"); err != nil {
+	if err := checkMembers(v, "text", "reasoning", "reasoning_member", "tool_calls", "finish_reason", "usage", "extra"); err != nil {
 		return llm.Delta{}, err
 	}
 	if err := value.Decode(v, &in); err != nil {
 		return llm.Delta{}, err
 	}
-	d := llm.Delta{Text: in.Text, Reasoning: in.Reasoning, FinishReason: in.FinishReason, Usage: in.Usage, Extra: in.Extra}
+	d := llm.Delta{Text: in.Text, Reasoning: in.Reasoning, ReasoningMember: in.ReasoningMember, FinishReason: in.FinishReason, Usage: in.Usage, Extra: in.Extra}
 	for _, c := range in.ToolCalls {
 		d.ToolCalls = append(d.ToolCalls, llm.ToolCallDelta(c))
 	}
