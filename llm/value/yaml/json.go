@@ -50,13 +50,15 @@ func readJSON(src []byte) (*Node, error) {
 		e.JSON = true
 		return nil, e
 	}
-	return (&jsonReader{src: src, line: 1}).readNode(&root), err
+	return (&jsonReader{src: src, line: 1, col: 1}).readNode(&root), err
 }
 
-// jsonReader turns elements, which come in the order of the text, into nodes.
+// jsonReader turns elements, which come in the order of the text, into nodes. It looks at each
+// byte once, so that a text of one long line takes no longer than one of many.
 type jsonReader struct {
-	src             []byte
-	at, line, start int // line begins at start; at is what was looked at
+	src       []byte
+	at        int // the bytes before it are counted
+	line, col int // the place of the byte at
 }
 
 func (r *jsonReader) readNode(e *jsonc.Element) *Node {
@@ -85,17 +87,19 @@ func (r *jsonReader) readNode(e *jsonc.Element) *Node {
 }
 
 // positionOf returns the line and column of a byte that is not before the last one asked for,
-// as YAML counts them.
+// as YAML counts them: columns are runes, and bytes that are not UTF-8 count as one each.
 func (r *jsonReader) positionOf(offset int) (line, col int) {
 	for r.at < offset {
-		n := LineBreak(r.src[r.at:])
-		r.at += max(n, 1)
-		if n > 0 {
-			r.line++
-			r.start = r.at
+		if n := LineBreak(r.src[r.at:]); n > 0 {
+			r.at += n
+			r.line, r.col = r.line+1, 1
+			continue
 		}
+		_, size := utf8.DecodeRune(r.src[r.at:])
+		r.at += size
+		r.col++
 	}
-	return r.line, utf8.RuneCount(r.src[r.start:offset]) + 1
+	return r.line, r.col
 }
 
 // LineBreak returns the length of the line break that s begins with, as YAML knows them, 0
