@@ -23,6 +23,19 @@ type Answer struct {
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
+// RefusalMember is the member of Extra in which a provider repeats the text with which the
+// model refused to answer.
+const RefusalMember = "refusal"
+
+// Refusal returns the words with which the model refused to answer; "" if it did not.
+func (a *Answer) Refusal() string {
+	var text string
+	if json.Unmarshal(a.Extra[RefusalMember], &text) != nil {
+		return ""
+	}
+	return text
+}
+
 // VendorMembers returns the members that the vendor wants back in the assistant message made
 // of this answer: Extra, and the thoughts before tool calls if the vendor has a member for
 // them. DeepSeek, for example, refuses the result of a tool whose call comes back without its

@@ -117,8 +117,9 @@ type Delta struct {
 	ReasoningMember string
 	// ToolCalls are pieces of tool calls, to be joined by Index.
 	ToolCalls []ToolCallDelta
-	// FinishReason is given once, near the end: stop, length, tool_calls,
-	// content_filter or a vendor's own word.
+	// FinishReason is given once, near the end: [FinishStop], [FinishLength],
+	// [FinishToolCalls], [FinishContentFilter], or the word of a vendor that means none of
+	// these. An answer that a fault of the server broke off ends with an error instead.
 	FinishReason string
 	// Usage is given at most once.
 	Usage *Usage
@@ -127,6 +128,14 @@ type Delta struct {
 	// or reasoning_details: see [Answer.VendorMembers].
 	Extra map[string]json.RawMessage
 }
+
+// The reasons to finish that every provider has the same word for; see [Delta.FinishReason].
+const (
+	FinishStop          = "stop"
+	FinishLength        = "length"
+	FinishToolCalls     = "tool_calls"
+	FinishContentFilter = "content_filter"
+)
 
 // ToolCallDelta is a piece of a tool call: ID and Name come once, Arguments in
 // pieces of one JSON text.

@@ -160,7 +160,6 @@ var doors = map[string][]string{
 	"github.com/tailscale/hujson":            {"llm/value/jsonc"},
 	"github.com/kaptinlin/jsonrepair":        {"calls/slot"},
 	"github.com/tiktoken-go/tokenizer":       {"llm/tokens"},
-	"github.com/anthropics/anthropic-sdk-go": {"llm/anthropic"},
 	"github.com/cenkalti/backoff":            {"llm/endpoint", "scheduler"},
 	"github.com/danielgtaylor/huma":          {"scheduler/server"},
 	"github.com/modelcontextprotocol/go-sdk": {"scheduler/server/mcp", "calls/mcp"},

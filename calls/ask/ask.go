@@ -100,19 +100,24 @@ func TextInto(answer *llm.AnswerBuilder, deltas iter.Seq2[llm.Delta, error]) ite
 // text of the warning; "" where the answer is whole. limit is the parameter that allows a longer one.
 func WarnOfCut(env *calls.Env, finishReason, limit string) (text string) {
 	switch finishReason {
-	case "length":
+	case "", llm.FinishStop, llm.FinishToolCalls:
+		return ""
+	case llm.FinishLength:
 		env.Warn("cut", cutAtLimit, limit)
 		return env.Say(cutAtLimit, limit)
-	case "content_filter":
+	case llm.FinishContentFilter:
 		env.Warn("filtered", cutByFilter)
 		return env.Say(cutByFilter)
 	}
-	return ""
+	env.Warn("finish", unknownFinish, finishReason)
+	return env.Say(unknownFinish, finishReason)
 }
 
 const (
 	cutAtLimit  = "the answer was cut at the limit of tokens: raise %s"
 	cutByFilter = "the vendor's content filter cut the answer"
+	// unknownFinish is for words that are in no vendor's documents, or newer than this program.
+	unknownFinish = "the answer ended with the unknown reason %q: it may be incomplete"
 )
 
 const opening, closing, space = "<think>", "</think>", " \n\t\r"

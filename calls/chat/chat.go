@@ -252,7 +252,10 @@ func (p Params) newOutput(env *calls.Env, in Input, answer llm.Answer) (Output, 
 		out.ToolCalls = append(out.ToolCalls, call)
 	}
 	blank := strings.TrimSpace(answer.Text) == ""
-	if cut := ask.WarnOfCut(env, answer.FinishReason, "max_tokens"); cut != "" {
+	refusal := answer.Refusal()
+	if refusal != "" {
+		warn("refused", "the model refused to answer: %s", refusal)
+	} else if cut := ask.WarnOfCut(env, answer.FinishReason, "max_tokens"); cut != "" {
 		out.Warnings = append(out.Warnings, cut)
 	} else if blank && len(out.ToolCalls) == 0 {
 		warn("empty", "the model gave no text")
@@ -264,8 +267,12 @@ func (p Params) newOutput(env *calls.Env, in Input, answer llm.Answer) (Output, 
 	}
 	fitting, err := ask.Fit(answer.Text, s)
 	if err != nil {
+		if refusal != "" {
+			return out, calls.Errorf(calls.Provider, "the model refused to answer: %s", refusal).
+				WithHint("ask for it in other words, or ask another model")
+		}
 		e := calls.Errorf(calls.Provider, "the answer does not fit response_schema: %w", err)
-		if answer.FinishReason == "length" {
+		if answer.FinishReason == llm.FinishLength {
 			return out, e.WithHint("the answer was cut at the limit of tokens: raise %s", "max_tokens")
 		}
 		return out, e.WithHint("let the step retry, or tell the model in its instructions what to answer")

@@ -11,6 +11,8 @@ var _ = wording.Add(wording.Catalog{
 	"the arguments of the tool call %s (%s) are not JSON":                                  "工具调用 %s（%s）的参数不是 JSON",
 	"the content is of type %s, want text or a list of parts":                              "content 的类型是 %s，应为文本或片段列表",
 	"the message has no role":                                                              "消息没有 role",
+	"the model refused to answer: %s":                                                      "模型拒绝回答：%s",
+	"ask for it in other words, or ask another model":                                      "请换一种说法，或换一个模型",
 	"the model gave no text":                                                               "模型没有给出文本",
 	"the type is missing":                                                                  "缺少类型",
 	"unknown role %q (%s)":                                                                 "未知的 role %q（%s）",

@@ -1,75 +1,21 @@
 package anthropic
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
-	"slices"
 	"strings"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/endpoint"
 )
 
-// doer sends the requests of the SDK, and takes an answer away from it that is not a
-// stream of events: gateways ignore that one was asked for, and web servers answer at
-// the wrong address.
-type doer struct {
-	do       endpoint.Do
-	document []byte // the answer in one piece; nil for a stream
-}
-
-// Do sends one request.
-func (d *doer) Do(req *http.Request) (*http.Response, error) {
-	resp, err := d.do(req)
-	if err != nil {
-		return nil, err
-	}
-	body := bufio.NewReader(resp.Body)
-	if mark, _ := body.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
-		_, _ = body.Discard(len(mark)) // cannot fail: it has been read
-	}
-	if startsStream(body) {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{body, resp.Body}
-		return resp, nil
-	}
-	defer resp.Body.Close()
-	d.document, err = io.ReadAll(body)
-	if err != nil {
-		return nil, err
-	}
-	resp.Body = http.NoBody
-	return resp, nil
-}
-
-const byteOrderMark = "\ufeff"
-
-// streamFields are what lines of a stream of events begin with.
-var streamFields = []string{":", "event", "data", "id", "retry"}
-
-// startsStream reports whether a body begins as a stream of events does. Servers mislabel
-// what they send.
-func startsStream(body *bufio.Reader) bool {
-	start, _ := body.Peek(len("event")) // less of a shorter body
-	line := strings.TrimLeft(string(start), "\r\n")
-	return slices.ContainsFunc(streamFields, func(field string) bool { return strings.HasPrefix(line, field) })
-}
-
-// answer turns the events of one answer into deltas. readStream makes one for each
-// answer.
+// answer turns the events of one answer into deltas. readAnswer makes one for each body.
 type answer struct {
 	provider     *Provider
 	emit         func(llm.Delta) bool
 	limit        endpoint.AnswerLimit
-	blocks       map[int64]*block
+	blocks       map[int]*block
 	toolCalls    int
 	usage        llm.Usage
 	finishReason string
@@ -86,74 +32,153 @@ type block struct {
 	signature strings.Builder
 }
 
-// addEvent takes the next event.
-func (a *answer) addEvent(event sdk.MessageStreamEventUnion) error {
-	switch event.Type {
+// event is one of the events of a stream; Type tells which members it has.
+type event struct {
+	Type         string          `json:"type"`
+	Index        int             `json:"index"`
+	Message      wholeMessage    `json:"message"`
+	ContentBlock json.RawMessage `json:"content_block"`
+	Delta        blockDelta      `json:"delta"`
+	Usage        usage           `json:"usage"`
+}
+
+// wholeMessage is the message of an event, or an answer in one piece.
+type wholeMessage struct {
+	Type       string            `json:"type"`
+	Content    []json.RawMessage `json:"content"`
+	StopReason string            `json:"stop_reason"`
+	Usage      usage             `json:"usage"`
+}
+
+// blockDelta is a piece of a block, or, in a message_delta, what is new about the message.
+type blockDelta struct {
+	Type         string          `json:"type"`
+	Text         string          `json:"text"`
+	Thinking     string          `json:"thinking"`
+	Signature    string          `json:"signature"`
+	PartialJSON  string          `json:"partial_json"`
+	Citation     json.RawMessage `json:"citation"`
+	StopReason   string          `json:"stop_reason"`
+	StopSequence string          `json:"stop_sequence"`
+}
+
+// blockStart is a block as it begins, or a whole one.
+type blockStart struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+}
+
+// usage are the counts of the API; nil is one that is not there.
+type usage struct {
+	Input      *endpoint.Count `json:"input_tokens"`
+	CacheRead  endpoint.Count  `json:"cache_read_input_tokens"`
+	CacheWrite endpoint.Count  `json:"cache_creation_input_tokens"`
+	Output     *endpoint.Count `json:"output_tokens"`
+}
+
+// readAnswer reads an answer in one piece, or as a stream of events.
+func (p *Provider) readAnswer(body io.Reader, emit func(llm.Delta) bool) error {
+	a := answer{provider: p, emit: emit}
+	return endpoint.ReadBody(body, a.addWhole, a.readEvents)
+}
+
+func (a *answer) readEvents(events *endpoint.EventReader) error {
+	for {
+		next, err := events.Next()
+		switch {
+		case errors.Is(err, io.EOF) && events.Junk() != nil:
+			return a.provider.invalidAnswer(string(events.Junk()))
+		case errors.Is(err, io.EOF):
+			return a.endStream(nil)
+		case err != nil:
+			return a.endStream(err)
+		}
+		if err := a.readEvent(next); err != nil {
+			return err
+		}
+	}
+}
+
+// readEvent takes the values of one event of the stream.
+func (a *answer) readEvent(next endpoint.Event) error {
+	values, _, rest := next.Values()
+	for _, raw := range values {
+		var e event
+		switch {
+		case json.Unmarshal(raw, &e) != nil:
+			return a.provider.invalidAnswer(string(raw))
+		case e.Type == "error", next.Name == "error":
+			return a.provider.client.Reported(raw)
+		}
+		if err := a.addEvent(e); err != nil {
+			return err
+		}
+	}
+	switch {
+	case rest != nil && next.Partial:
+		return a.endStream(nil)
+	case rest != nil:
+		return a.provider.invalidAnswer(string(rest))
+	}
+	return nil
+}
+
+func (a *answer) addEvent(e event) error {
+	switch e.Type {
 	case "message_start":
 		a.started = true
-		u := event.Message.Usage
-		a.setUsage(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens)
-		a.usage.OutputTokens = int(u.OutputTokens)
+		a.setUsage(e.Message.Usage)
 	case "content_block_start":
-		return a.startBlock(event.Index, event.ContentBlock)
+		return a.startBlock(e.Index, e.ContentBlock)
 	case "content_block_delta":
-		return a.addToBlock(event.Index, event.Delta)
+		return a.addToBlock(e.Index, e.Delta)
 	case "content_block_stop":
-		return a.stopBlock(event.Index)
+		return a.stopBlock(e.Index)
 	case "message_delta":
-		return a.addMessageDelta(event)
+		return a.addMessageDelta(e)
 	case "message_stop":
 		a.stopped = true
 	}
 	return nil // a kind of event that later versions of the API may have
 }
 
-// setUsage takes the counts of the input, of which the API counts those from the cache,
-// and those put into it, apart.
-func (a *answer) setUsage(input, cacheRead, cacheWrite int64) {
-	a.usage.InputTokens = int(input + cacheRead + cacheWrite)
-	a.usage.CachedTokens = int(cacheRead)
-	a.usage.CacheWriteTokens = int(cacheWrite)
+// setUsage takes the counts that are there. The API counts the input that came from the cache,
+// and was put into it, apart.
+func (a *answer) setUsage(u usage) {
+	if u.Input != nil {
+		a.usage.InputTokens = int(*u.Input + u.CacheRead + u.CacheWrite)
+		a.usage.CachedTokens = int(u.CacheRead)
+		a.usage.CacheWriteTokens = int(u.CacheWrite)
+	}
+	if u.Output != nil {
+		a.usage.OutputTokens = int(*u.Output)
+	}
 }
 
-func (a *answer) addMessageDelta(event sdk.MessageStreamEventUnion) error {
-	u := event.Usage
-	if u.JSON.InputTokens.Valid() {
-		a.setUsage(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens)
+func (a *answer) addMessageDelta(e event) error {
+	a.setUsage(e.Usage)
+	if e.Delta.StopReason != "" {
+		a.finishReason = e.Delta.StopReason
 	}
-	if u.JSON.OutputTokens.Valid() {
-		a.usage.OutputTokens = int(u.OutputTokens)
-	}
-	if event.Delta.StopReason != "" {
-		a.finishReason = finishReason(event.Delta.StopReason)
-	}
-	if event.Delta.StopSequence != "" {
-		return a.passOn(llm.Delta{Extra: map[string]json.RawMessage{"stop_sequence": mustEncode(event.Delta.StopSequence)}})
+	if e.Delta.StopSequence != "" {
+		return a.passOn(llm.Delta{Extra: map[string]json.RawMessage{"stop_sequence": mustEncode(e.Delta.StopSequence)}})
 	}
 	return nil
 }
 
-// finishReason returns the word that all providers have for a reason to stop; the
-// vendor's own where there is none.
-func finishReason(reason sdk.StopReason) string {
-	switch reason {
-	case sdk.StopReasonEndTurn, sdk.StopReasonStopSequence:
-		return "stop"
-	case sdk.StopReasonMaxTokens, sdk.StopReasonModelContextWindowExceeded:
-		return "length"
-	case sdk.StopReasonToolUse:
-		return "tool_calls"
-	case sdk.StopReasonRefusal:
-		return "content_filter"
-	default:
-		return string(reason)
+func (a *answer) startBlock(index int, raw json.RawMessage) error {
+	var start blockStart
+	if json.Unmarshal(raw, &start) != nil {
+		return a.provider.invalidAnswer(string(raw))
 	}
-}
-
-func (a *answer) startBlock(index int64, start sdk.ContentBlockStartEventContentBlockUnion) error {
-	b := &block{kind: start.Type, start: json.RawMessage(start.RawJSON())}
+	b := &block{kind: start.Type, start: raw}
 	if a.blocks == nil {
-		a.blocks = map[int64]*block{}
+		a.blocks = map[int]*block{}
 	}
 	a.blocks[index] = b
 	a.started = true
@@ -172,7 +197,7 @@ func (a *answer) startBlock(index int64, start sdk.ContentBlockStartEventContent
 	return nil
 }
 
-func (a *answer) addToBlock(index int64, delta sdk.MessageStreamEventUnionDelta) error {
+func (a *answer) addToBlock(index int, delta blockDelta) error {
 	b := a.blocks[index]
 	if b == nil {
 		return a.provider.invalidAnswer("a piece of a block that has not begun")
@@ -186,7 +211,7 @@ func (a *answer) addToBlock(index int64, delta sdk.MessageStreamEventUnionDelta)
 	case "signature_delta":
 		b.signature.WriteString(delta.Signature)
 	case "citations_delta":
-		return a.passOn(extraItem("citations", json.RawMessage(delta.Citation.RawJSON())))
+		return a.passOn(extraItem("citations", delta.Citation))
 	case "input_json_delta":
 		b.text.WriteString(delta.PartialJSON)
 		if b.kind == "tool_use" {
@@ -197,7 +222,7 @@ func (a *answer) addToBlock(index int64, delta sdk.MessageStreamEventUnionDelta)
 }
 
 // stopBlock passes on what is known when a block is whole.
-func (a *answer) stopBlock(index int64) error {
+func (a *answer) stopBlock(index int) error {
 	b := a.blocks[index]
 	if b == nil {
 		return a.provider.invalidAnswer("the end of a block that has not begun")
@@ -217,9 +242,7 @@ func (a *answer) stopBlock(index int64) error {
 
 // startInput returns the input of a tool that came with the start of its block.
 func (b *block) startInput() json.RawMessage {
-	var start struct {
-		Input json.RawMessage `json:"input"`
-	}
+	var start blockStart
 	if json.Unmarshal(b.start, &start) != nil || endpoint.IsNull(start.Input) {
 		return json.RawMessage("{}")
 	}
@@ -251,10 +274,7 @@ func extraItem(name string, item json.RawMessage) llm.Delta {
 
 // addWhole takes an answer that came in one piece.
 func (a *answer) addWhole(data []byte) error {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return endpoint.Incomplete("the server sent an empty body")
-	}
-	var whole sdk.Message
+	var whole wholeMessage
 	if json.Unmarshal(data, &whole) != nil || whole.Type != "message" {
 		var refused struct{ Error json.RawMessage }
 		if json.Unmarshal(data, &refused) == nil && !endpoint.IsNull(refused.Error) {
@@ -262,61 +282,43 @@ func (a *answer) addWhole(data []byte) error {
 		}
 		return a.provider.invalidAnswer(string(data))
 	}
-	for i, content := range whole.Content {
-		if err := a.addWholeBlock(int64(i), content.RawJSON()); err != nil {
+	for i, raw := range whole.Content {
+		if err := a.startBlock(i, raw); err != nil {
+			return err
+		}
+		if err := a.stopBlock(i); err != nil {
 			return err
 		}
 	}
-	u := whole.Usage
-	a.setUsage(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens)
-	a.usage.OutputTokens = int(u.OutputTokens)
-	a.finishReason = finishReason(whole.StopReason)
+	a.setUsage(whole.Usage)
+	a.finishReason = whole.StopReason
 	a.stopped = true
 	return a.endStream(nil)
-}
-
-func (a *answer) addWholeBlock(index int64, raw string) error {
-	var start sdk.ContentBlockStartEventContentBlockUnion
-	if err := start.UnmarshalJSON([]byte(raw)); err != nil {
-		return a.provider.invalidAnswer(raw)
-	}
-	if err := a.startBlock(index, start); err != nil {
-		return err
-	}
-	return a.stopBlock(index)
 }
 
 // endStream judges an answer that has no more events, because of err or by itself, and
 // passes on what is known only when it is complete.
 func (a *answer) endStream(err error) error {
 	isComplete := a.stopped || a.finishReason != ""
-	var reported *sdk.Error
 	switch {
 	case isComplete && !errors.Is(err, endpoint.ErrTooLong): // whatever became of its end mark
-		usage := a.usage
-		return a.passOn(llm.Delta{FinishReason: a.finishReason, Usage: &usage})
-	case errors.As(err, &reported):
-		return a.provider.client.Reported([]byte(reported.RawJSON()))
-	case isSyntaxError(err):
-		return a.provider.invalidAnswer(err.Error())
+		reason, err := endpoint.FinishReason(a.finishReason)
+		if err != nil {
+			return err
+		}
+		counted := a.usage
+		return a.passOn(llm.Delta{FinishReason: reason, Usage: &counted})
 	case err != nil:
 		return err
 	case !a.started:
 		return endpoint.Incomplete("the server sent no event of the Messages API")
 	}
-	return endpoint.Incomplete("the stream was cut before the answer was complete")
-}
-
-func isSyntaxError(err error) bool {
-	var syntax *json.SyntaxError
-	var wrongType *json.UnmarshalTypeError
-	return errors.As(err, &syntax) || errors.As(err, &wrongType)
+	return endpoint.ErrCut()
 }
 
 // passOn passes a delta on unless it is empty.
 func (a *answer) passOn(d llm.Delta) error {
-	isEmpty := d.Text == "" && d.Reasoning == "" && d.ToolCalls == nil
-	if isEmpty && d.Extra == nil && d.Usage == nil {
+	if endpoint.IsEmpty(d) {
 		return nil
 	}
 	if err := a.limit.Add(d); err != nil {
@@ -329,7 +331,7 @@ func (a *answer) passOn(d llm.Delta) error {
 }
 
 // invalidAnswer returns the error of an answer that is not one of this API.
-func (p *Provider) invalidAnswer(what string) *llm.Error {
+func (p *Provider) invalidAnswer(text string) *llm.Error {
 	return (&llm.Error{Hint: "does base_url point to a server of the Anthropic Messages API?"}).
-		WithMessage("the server's answer is not one of the Messages API: %s", p.client.Readable(what[:min(len(what), endpoint.MaxErrorBody)]))
+		WithMessage("the server's answer is not one of the Messages API: %s", p.client.Readable(text[:min(len(text), endpoint.MaxErrorBody)]))
 }

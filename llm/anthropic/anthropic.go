@@ -1,22 +1,22 @@
-// Package anthropic asks servers of the Anthropic Messages API through the vendor's own
-// SDK: Claude at api.anthropic.com, and gateways that speak the same.
+// Package anthropic asks servers of the Anthropic Messages API: Claude at
+// api.anthropic.com, and gateways that speak the same.
 //
 // Requests come in the shape of the OpenAI API, as all requests do, and are translated:
-// request.go and message.go say how. The SDK encodes and decodes; how a server is asked
-// and what its failures mean is the endpoint's, as for every provider.
+// request.go and message.go say how, schema.go for the schema of an answer. For example
+// {role: tool, tool_call_id: a, content: "18"} becomes a message of the user with the block
+// {type: tool_result, tool_use_id: a}. How a server is asked and what its failures mean is
+// the endpoint's, as for every provider.
 package anthropic
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
 	"net/http"
 	"strings"
 	"time"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/endpoint"
@@ -29,6 +29,8 @@ const (
 	// DefaultMaxTokens is the longest answer of a request that does not say: the API
 	// has no default of its own.
 	DefaultMaxTokens = 8192
+	// apiVersion is the version of the API whose answers are read.
+	apiVersion = "2023-06-01"
 )
 
 // Config is the server to ask and the way to ask it, for programs; [Settings] is its form
@@ -45,7 +47,7 @@ type Config struct {
 	// MaxTokens is the longest answer of requests that do not say; 0 is
 	// [DefaultMaxTokens].
 	MaxTokens int
-	// Headers are sent along, and replace those that the SDK would send.
+	// Headers are sent along, and replace those that the client would send.
 	Headers []endpoint.Header
 	// Extra are members for every request body; those of the request win. A null takes
 	// a member out of the body.
@@ -69,9 +71,10 @@ type Settings struct {
 // Provider is a client of one server. [New] or [Open] makes one; it is safe for
 // concurrent use.
 type Provider struct {
-	config   Config
-	client   *endpoint.Client
-	messages sdk.MessageService
+	config Config
+	client *endpoint.Client
+	url    string
+	header http.Header
 }
 
 var _ llm.SecretHolder = (*Provider)(nil)
@@ -101,28 +104,30 @@ func New(config Config) (*Provider, error) {
 	if err != nil {
 		return nil, wording.Errorf("provider %s: %w", config.Name, err)
 	}
-	address.Path = strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(address.Path, "/"), "/messages"), "/v1") // the SDK adds them
-	options := []option.RequestOption{
-		option.WithBaseURL(address.String()),
-		option.WithMaxRetries(0), // the endpoint retries
-		option.WithoutOpenTelemetry(),
-		option.WithHeader("User-Agent", "scheduler"),
-	}
+	p := &Provider{config: config, header: header(config)}
+	p.client = endpoint.NewClient(endpoint.Options{
+		Name: config.Name, Timeout: config.Timeout, MaxRetries: config.MaxRetries, RetryWait: config.RetryWait,
+		Transport: config.Transport, Prices: config.Prices, Secrets: endpoint.SecretsOf(config.APIKey, config.Headers, address), Hint: hint,
+	})
+	base := strings.TrimSuffix(strings.TrimRight(address.Path, "/"), "/messages")
+	address.Path = strings.TrimSuffix(base, "/v1") + "/v1/messages"
+	p.url = address.String()
+	return p, nil
+}
+
+// header returns the headers of every request.
+func header(config Config) http.Header {
+	h := http.Header{}
+	h.Set("Accept", "text/event-stream, application/json")
+	h.Set("User-Agent", "scheduler")
+	h.Set("Anthropic-Version", apiVersion)
 	if config.APIKey != "" {
-		options = append(options, option.WithAPIKey(config.APIKey))
+		h.Set("X-Api-Key", config.APIKey)
 	}
-	for _, h := range config.Headers {
-		options = append(options, option.WithHeader(h.Name, h.Value))
+	for _, own := range config.Headers {
+		h.Set(own.Name, own.Value)
 	}
-	return &Provider{
-		config: config,
-		// Not sdk.NewClient, which reads keys and addresses from the environment.
-		messages: sdk.NewMessageService(options...),
-		client: endpoint.NewClient(endpoint.Options{
-			Name: config.Name, Timeout: config.Timeout, MaxRetries: config.MaxRetries, RetryWait: config.RetryWait,
-			Transport: config.Transport, Prices: config.Prices, Secrets: endpoint.SecretsOf(config.APIKey, config.Headers, address), Hint: hint,
-		}),
-	}, nil
+	return h
 }
 
 // hint returns what to do about a refusal that only this API knows.
@@ -144,30 +149,16 @@ func (p *Provider) Secrets() []string { return p.client.Secrets() }
 
 // Chat asks the server. All errors are of type [*llm.Error].
 func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	params, body, err := p.translateRequest(req)
-	return p.client.Chat(ctx, params.Model, func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error {
+	body, err := p.translateRequest(req)
+	return p.client.Chat(ctx, p.modelOf(req), func(ctx context.Context, emit func(llm.Delta) bool) *llm.Error {
 		if err != nil {
 			return p.client.Unsendable(err)
 		}
-		return p.client.Exchange(ctx, func(ctx context.Context, do endpoint.Do) error {
-			return p.readStream(ctx, params, body, do, emit)
+		return p.client.Post(ctx, p.url, p.header, body, func(r io.Reader) error {
+			return p.readAnswer(r, emit)
 		})
 	})
 }
 
-// readStream sends the request and passes on the pieces of its answer.
-func (p *Provider) readStream(ctx context.Context, params sdk.MessageNewParams, body []byte, do endpoint.Do, emit func(llm.Delta) bool) error {
-	server := &doer{do: do}
-	stream := p.messages.NewStreaming(ctx, params, option.WithRequestBody("application/json", body), option.WithHTTPClient(server))
-	defer stream.Close()
-	a := answer{provider: p, emit: emit}
-	for stream.Next() {
-		if err := a.addEvent(stream.Current()); err != nil {
-			return err
-		}
-	}
-	if server.document != nil {
-		return a.addWhole(server.document)
-	}
-	return a.endStream(stream.Err())
-}
+// modelOf returns the model that a request is for.
+func (p *Provider) modelOf(req *llm.Request) string { return cmp.Or(req.Model, p.config.Model) }

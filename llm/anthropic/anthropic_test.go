@@ -20,7 +20,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	// The SDK reads these, and the provider must not.
+	// The vendor's own clients read these, and the provider must not.
 	t.Setenv("ANTHROPIC_API_KEY", "sk-of-the-environment")
 	t.Setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
 	t.Setenv("ANTHROPIC_CUSTOM_HEADERS", "X-Custom: 1")

@@ -4,9 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
-
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/endpoint"
 	"github.com/callnode/scheduler/llm/value/wording"
@@ -35,11 +32,49 @@ type message struct {
 	CacheControl json.RawMessage   `json:"cache_control"`
 }
 
+// ownMessage is a message as the API takes it.
+type ownMessage struct {
+	Role    string         `json:"role"`
+	Content []contentBlock `json:"content"`
+}
+
+// contentBlock is a block of a message as the API takes it.
+type contentBlock struct {
+	Type         string          `json:"type"`
+	Text         string          `json:"text,omitempty"`        // text
+	Source       *source         `json:"source,omitempty"`      // image, document
+	ID           string          `json:"id,omitempty"`          // tool_use
+	Name         string          `json:"name,omitempty"`        // tool_use
+	Input        json.RawMessage `json:"input,omitempty"`       // tool_use
+	ToolUseID    string          `json:"tool_use_id,omitempty"` // tool_result
+	Content      []contentBlock  `json:"content,omitempty"`     // tool_result
+	CacheControl json.RawMessage `json:"cache_control,omitempty"`
+
+	asIs json.RawMessage // a block in the API's own form; the fields are empty then
+}
+
+// source is the data of an image or a document, or where it is.
+type source struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type,omitempty"`
+	Data      string `json:"data,omitempty"`
+	URL       string `json:"url,omitempty"`
+}
+
+// MarshalJSON returns the block as the API takes it.
+func (b contentBlock) MarshalJSON() ([]byte, error) {
+	if b.asIs != nil {
+		return b.asIs, nil
+	}
+	type plain contentBlock // without this method
+	return json.Marshal(plain(b))
+}
+
 // translateMessages splits the instructions off that a conversation begins with. Later
 // ones become words of the user, for the API takes instructions in front only; so do
 // all of a conversation that has nothing else. Messages of one role that follow each
 // other become one: the results of tools must be in one message.
-func translateMessages(raws []llm.Message) (system []sdk.TextBlockParam, messages []sdk.MessageParam, err error) {
+func translateMessages(raws []llm.Message) (system []contentBlock, messages []ownMessage, err error) {
 	parsed := make([]message, len(raws))
 	leading := 0
 	for i, raw := range raws {
@@ -62,9 +97,9 @@ func translateMessages(raws []llm.Message) (system []sdk.TextBlockParam, message
 			system = append(system, textsOf(blocks)...)
 			continue
 		}
-		role := sdk.MessageParamRoleUser
+		role := "user"
 		if m.Role == "assistant" {
-			role = sdk.MessageParamRoleAssistant
+			role = m.Role
 		}
 		last := len(messages) - 1
 		switch {
@@ -72,7 +107,7 @@ func translateMessages(raws []llm.Message) (system []sdk.TextBlockParam, message
 		case last >= 0 && messages[last].Role == role:
 			messages[last].Content = append(messages[last].Content, blocks...)
 		default:
-			messages = append(messages, sdk.MessageParam{Role: role, Content: blocks})
+			messages = append(messages, ownMessage{Role: role, Content: blocks})
 		}
 	}
 	if len(messages) == 0 {
@@ -85,10 +120,10 @@ func translateMessages(raws []llm.Message) (system []sdk.TextBlockParam, message
 func (m *message) isInstruction() bool { return m.Role == "system" || m.Role == "developer" }
 
 // textsOf returns the texts among blocks.
-func textsOf(blocks []sdk.ContentBlockParamUnion) (texts []sdk.TextBlockParam) {
+func textsOf(blocks []contentBlock) (texts []contentBlock) {
 	for _, b := range blocks {
-		if b.OfText != nil {
-			texts = append(texts, *b.OfText)
+		if b.Type == "text" {
+			texts = append(texts, b)
 		}
 	}
 	return texts
@@ -96,16 +131,16 @@ func textsOf(blocks []sdk.ContentBlockParamUnion) (texts []sdk.TextBlockParam) {
 
 // trimPrefill cuts the white space at the end of a last message of the assistant, the
 // beginning of the answer: the API refuses it.
-func trimPrefill(messages []sdk.MessageParam) {
+func trimPrefill(messages []ownMessage) {
 	last := messages[len(messages)-1]
-	end := last.Content[len(last.Content)-1]
-	if last.Role == sdk.MessageParamRoleAssistant && end.OfText != nil {
-		end.OfText.Text = strings.TrimRight(end.OfText.Text, " \t\r\n")
+	end := &last.Content[len(last.Content)-1]
+	if last.Role == "assistant" && end.Type == "text" {
+		end.Text = strings.TrimRight(end.Text, " \t\r\n")
 	}
 }
 
 // translate returns the content of a message.
-func (m *message) translate() (blocks []sdk.ContentBlockParamUnion, err error) {
+func (m *message) translate() (blocks []contentBlock, err error) {
 	switch m.Role {
 	case "system", "developer", "user":
 		blocks, err = translateContent(m.Content)
@@ -117,17 +152,17 @@ func (m *message) translate() (blocks []sdk.ContentBlockParamUnion, err error) {
 		return nil, wording.Errorf("the Messages API has no role %q", m.Role)
 	}
 	if err == nil && len(blocks) > 0 {
-		setCacheControl(&blocks[len(blocks)-1], m.CacheControl)
+		blocks[len(blocks)-1].setCacheControl(m.CacheControl)
 	}
 	return blocks, err
 }
 
 // assistantBlocks returns the blocks of an earlier answer in the order in which models
 // write them: thoughts, text, calls of tools.
-func (m *message) assistantBlocks() ([]sdk.ContentBlockParamUnion, error) {
-	var blocks []sdk.ContentBlockParamUnion
+func (m *message) assistantBlocks() ([]contentBlock, error) {
+	var blocks []contentBlock
 	for _, raw := range m.Blocks {
-		blocks = append(blocks, param.Override[sdk.ContentBlockParamUnion](raw))
+		blocks = append(blocks, contentBlock{asIs: raw})
 	}
 	content, err := translateContent(m.Content)
 	if err != nil {
@@ -135,7 +170,7 @@ func (m *message) assistantBlocks() ([]sdk.ContentBlockParamUnion, error) {
 	}
 	blocks = append(blocks, content...)
 	for _, call := range m.ToolCalls {
-		blocks = append(blocks, sdk.NewToolUseBlock(call.ID, toolInput(call.Function.Arguments), call.Function.Name))
+		blocks = append(blocks, contentBlock{Type: "tool_use", ID: call.ID, Name: call.Function.Name, Input: toolInput(call.Function.Arguments)})
 	}
 	return blocks, nil
 }
@@ -153,35 +188,31 @@ func toolInput(arguments string) json.RawMessage {
 	return mustEncode(map[string]string{"arguments": arguments})
 }
 
-func (m *message) toolResult() ([]sdk.ContentBlockParamUnion, error) {
+// toolResult returns the result of a tool, which may have texts, images and documents.
+func (m *message) toolResult() ([]contentBlock, error) {
 	content, err := translateContent(m.Content)
 	if err != nil {
 		return nil, err
 	}
-	result := sdk.ToolResultBlockParam{ToolUseID: m.ToolCallID}
+	result := contentBlock{Type: "tool_result", ToolUseID: m.ToolCallID}
 	for _, b := range content {
-		switch {
-		case b.OfText != nil:
-			result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{OfText: b.OfText})
-		case b.OfImage != nil:
-			result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{OfImage: b.OfImage})
-		case b.OfDocument != nil:
-			result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{OfDocument: b.OfDocument})
+		if b.asIs == nil {
+			result.Content = append(result.Content, b)
 		}
 	}
-	return []sdk.ContentBlockParamUnion{{OfToolResult: &result}}, nil
+	return []contentBlock{result}, nil
 }
 
 // translateContent takes a text, or a list of parts. Empty texts are left out: the API
 // refuses them.
-func translateContent(content json.RawMessage) (blocks []sdk.ContentBlockParamUnion, err error) {
+func translateContent(content json.RawMessage) (blocks []contentBlock, err error) {
 	if endpoint.IsNull(content) {
 		return nil, nil
 	}
 	var text string
 	if json.Unmarshal(content, &text) == nil {
 		if text != "" {
-			blocks = append(blocks, sdk.NewTextBlock(text))
+			blocks = append(blocks, contentBlock{Type: "text", Text: text})
 		}
 		return blocks, nil
 	}
@@ -204,7 +235,7 @@ func translateContent(content json.RawMessage) (blocks []sdk.ContentBlockParamUn
 // translatePart takes {type: text, text}, {type: image_url, image_url: {url}} and
 // {type: file, file: {file_data}}. Other parts are sent as they are: images and
 // documents in the API's own form. ok is false for an empty text.
-func translatePart(raw json.RawMessage) (block sdk.ContentBlockParamUnion, ok bool, err error) {
+func translatePart(raw json.RawMessage) (block contentBlock, ok bool, err error) {
 	var part struct {
 		Type         string          `json:"type"`
 		Text         string          `json:"text"`
@@ -217,20 +248,21 @@ func translatePart(raw json.RawMessage) (block sdk.ContentBlockParamUnion, ok bo
 	if err := json.Unmarshal(raw, &part); err != nil {
 		return block, false, wording.Errorf("a part is not an object: %w", err)
 	}
+	pdf, isPDF := strings.CutPrefix(part.File.Data, pdfURL)
 	switch {
 	case part.Type == "text", part.Type == "input_text":
-		block = sdk.NewTextBlock(part.Text)
+		block = contentBlock{Type: "text", Text: part.Text}
 		ok = part.Text != ""
 	case part.Type == "image_url", part.Type == "input_image":
 		block, err = translateImage(part.ImageURL)
 		ok = true
-	case part.Type == "file" && strings.HasPrefix(part.File.Data, pdfURL):
-		block = sdk.NewDocumentBlock(sdk.Base64PDFSourceParam{Data: strings.TrimPrefix(part.File.Data, pdfURL)})
+	case part.Type == "file" && isPDF:
+		block = contentBlock{Type: "document", Source: &source{Type: "base64", MediaType: "application/pdf", Data: pdf}}
 		ok = true
 	default:
-		return param.Override[sdk.ContentBlockParamUnion](raw), true, nil
+		return contentBlock{asIs: raw}, true, nil
 	}
-	setCacheControl(&block, part.CacheControl)
+	block.setCacheControl(part.CacheControl)
 	return block, ok, err
 }
 
@@ -239,36 +271,36 @@ const pdfURL = "data:application/pdf;base64,"
 
 // translateImage takes {url} and the URL alone. The media type is that of the bytes: the
 // API refuses an image that is called something else.
-func translateImage(raw json.RawMessage) (sdk.ContentBlockParamUnion, error) {
+func translateImage(raw json.RawMessage) (contentBlock, error) {
 	url := endpoint.ImageURL(raw)
 	if url == "" {
-		return sdk.ContentBlockParamUnion{}, wording.Errorf("an image_url must be {url} or a text")
+		return contentBlock{}, wording.Errorf("an image_url must be {url} or a text")
 	}
 	mediaType, data, isData, err := endpoint.ImageData(url)
 	if err != nil {
-		return sdk.ContentBlockParamUnion{}, err
+		return contentBlock{}, err
 	}
+	from := &source{Type: "url", URL: url}
 	if isData {
-		return sdk.NewImageBlockBase64(mediaType, data), nil
+		from = &source{Type: "base64", MediaType: mediaType, Data: data}
 	}
-	return sdk.NewImageBlock(sdk.URLImageSourceParam{URL: url}), nil
+	return contentBlock{Type: "image", Source: from}, nil
 }
 
-// setCacheControl marks a block as the end of a prefix that the vendor keeps.
-func setCacheControl(block *sdk.ContentBlockParamUnion, raw json.RawMessage) {
-	if endpoint.IsNull(raw) {
-		return
-	}
-	if own := block.GetCacheControl(); own != nil {
-		*own = cacheControl(raw)
+// setCacheControl marks a block as the end of a prefix that the vendor keeps. A block in the
+// API's own form says so itself.
+func (b *contentBlock) setCacheControl(raw json.RawMessage) {
+	if raw := notNull(raw); raw != nil && b.asIs == nil {
+		b.CacheControl = raw
 	}
 }
 
-func cacheControl(raw json.RawMessage) (control sdk.CacheControlEphemeralParam) {
+// notNull returns raw, or nil for null.
+func notNull(raw json.RawMessage) json.RawMessage {
 	if endpoint.IsNull(raw) {
-		return control
+		return nil
 	}
-	return param.Override[sdk.CacheControlEphemeralParam](raw)
+	return raw
 }
 
 func mustEncode(x any) json.RawMessage {

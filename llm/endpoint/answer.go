@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"encoding/json"
+	"math"
 
 	"github.com/callnode/scheduler/llm"
 )
@@ -39,5 +40,25 @@ func (l *AnswerLimit) Add(d llm.Delta) error {
 	return nil
 }
 
+// IsEmpty reports whether a delta says nothing.
+func IsEmpty(d llm.Delta) bool {
+	hasText := d.Text != "" || d.Reasoning != "" || d.ReasoningMember != ""
+	hasEnd := d.FinishReason != "" || d.Usage != nil
+	return !hasText && !hasEnd && len(d.ToolCalls) == 0 && len(d.Extra) == 0
+}
+
 // IsNull reports whether a member of an answer is not there, or null.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// Count is a count of tokens. Servers send 7 as 7.0 too; a number below zero is 0.
+type Count int
+
+// UnmarshalJSON takes any number, and null.
+func (c *Count) UnmarshalJSON(raw []byte) error {
+	var n float64
+	if err := json.Unmarshal(raw, &n); err != nil {
+		return err
+	}
+	*c = Count(min(max(n, 0), math.MaxInt32))
+	return nil
+}

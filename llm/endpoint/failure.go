@@ -30,7 +30,7 @@ func (c *Client) Readable(text string) string {
 	if m := htmlTitle.FindStringSubmatch(text); m != nil {
 		text = m[1]
 	}
-	text = strings.Join(strings.Fields(c.mask.Replace(strings.ToValidUTF8(text, "\uFFFD"))), " ")
+	text = strings.Join(strings.Fields(c.mask.Replace(strings.ToValidUTF8(withoutMarks(text), "\uFFFD"))), " ")
 	return value.Truncate(text, maxMessage)
 }
 

@@ -30,7 +30,12 @@ func (c *Client) Chat(ctx context.Context, model string, attempt func(ctx contex
 		}
 		for ; ; retries-- {
 			begun := false
+			var halves halfJoiner
 			failure := attempt(ctx, func(d llm.Delta) bool {
+				d = halves.join(d)
+				if IsEmpty(d) {
+					return true
+				}
 				begun = true
 				return yield(c.withCost(model, d), nil)
 			})

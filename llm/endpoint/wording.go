@@ -59,6 +59,7 @@ var _ = wording.Add(wording.Catalog{
 	"the request's %s: %w":                                                                  "请求的 %s：%w",
 	"the schema of the answer cannot be translated":                                         "回答的 schema 无法转换",
 	"the schema of the answer: %w":                                                          "回答的 schema：%w",
+	"the server broke the answer off: %s":                                                   "服务器中断了回答：%s",
 	"the server fell silent":                                                                "服务器不再响应",
 	"the server redirects to another place":                                                 "服务器重定向到其他地址",
 	"the server's answer is too long":                                                       "服务器的回答太长",

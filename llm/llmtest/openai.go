@@ -53,7 +53,12 @@ func finishEvent(reason string) string {
 func streamQuirks(plain llm.Answer) []quirk {
 	hello := []string{textEvent("Hel"), textEvent("lo"), finishEvent("stop"), usage, done}
 	uncounted := llm.Answer{Text: "Hello", FinishReason: "stop"}
+	floats := llm.Answer{Text: "Hello", FinishReason: "stop", Usage: llm.Usage{InputTokens: 7, OutputTokens: 5}}
+	refusal := llm.Answer{Text: "I cannot help.", FinishReason: "content_filter", Extra: map[string]json.RawMessage{"refusal": json.RawMessage(`"I cannot help."`)}}
 	return []quirk{
+		{name: "usage as floats", handle: streamHandler(textEvent("Hello"), finishEvent("stop"),
+			`data: {"choices":[],"usage":{"prompt_tokens":7.0,"completion_tokens":5.0}}`+"\n\n", done), want: floats},
+		{name: "a refusal", handle: streamHandler(deltaEvent(`"refusal":"I cannot "`), deltaEvent(`"content":null,"refusal":"help."`), finishEvent("stop"), done), want: refusal},
 		{name: "CR line ends", handle: streamHandler(strings.ReplaceAll(strings.Join(hello, ""), "\n", "\r")), want: plain},
 		{
 			name:   "data on several lines",
@@ -184,7 +189,25 @@ func toolQuirks() []quirk {
 // failingQuirks are answers that fail in ways of this API, for good or at first.
 func failingQuirks(plain llm.Answer) []quirk {
 	ok := streamHandler(textEvent("Hel"), textEvent("lo"), finishEvent("stop"), usage, done)
-	return []quirk{
+	half := llm.Answer{Text: "The first half of"}
+	var list []quirk
+	for word, reason := range map[string]string{
+		"max_tokens": "length", "MAX_TOKENS": "length", "model_length": "length", "model_context_window_exceeded": "length",
+		"sensitive": "content_filter", "SAFETY": "content_filter", "refusal": "content_filter", "end_turn": "stop", "own_word": "own_word",
+	} {
+		want := half
+		want.FinishReason = reason
+		list = append(list, quirk{name: "the answer ends with " + word, handle: streamHandler(textEvent(half.Text), finishEvent(word), done), want: want})
+	}
+	for _, word := range []string{"error", "network_error", "abort", "insufficient_system_resource", "MALFORMED_FUNCTION_CALL"} {
+		list = append(list, quirk{
+			name: "the answer breaks off with " + word, handle: streamHandler(textEvent(half.Text), finishEvent(word), done),
+			want: half, fails: &llm.Error{Temporary: true, Message: word},
+		})
+	}
+	return append(list, []quirk{
+		{name: "an error in the choice", want: half, fails: &llm.Error{Status: 502, Temporary: true, Message: "Provider disconnected"}, handle: streamHandler(textEvent(half.Text),
+			`data: {"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error","error":{"code":502,"message":"Provider disconnected"}}]}`+"\n\n", done)},
 		{name: "overloaded inside the stream, then success", handle: firstThen(1, streamHandler(`data: {"error":{"message":"busy","code":529}}`+"\n\n"), ok), want: plain, requests: 2},
 		{name: "no credit is not retried", handle: bodyHandler(429, "application/json", `{"error":{"message":"no money","code":"insufficient_quota"}}`), fails: &llm.Error{Status: 429, Message: "no money"}},
 		{name: "an event that is not JSON", handle: streamHandler(textEvent("Hel"), "data: {nonsense\n\n", done), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Message: "nonsense"}},
@@ -194,5 +217,5 @@ func failingQuirks(plain llm.Answer) []quirk {
 			want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Message: "bad luck"}},
 		{name: "stream cut in the middle of an event", handle: streamHandler(textEvent("Hel"), `data: {"choices":[{"del`), want: llm.Answer{Text: "Hel"}, fails: &llm.Error{Temporary: true, Message: "cut"}},
 		{name: "empty stream", handle: streamHandler(done), requests: 3, fails: &llm.Error{Temporary: true, Message: "without an answer"}},
-	}
+	}...)
 }

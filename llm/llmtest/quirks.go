@@ -118,6 +118,7 @@ func (s *suite) commonQuirks() []quirk {
 	hello := s.wholeAnswer("Hel", "lo")
 	ok := streamHandler(hello...)
 	long := strings.Repeat("x", 1<<20)
+	half := func(escape string) string { return strings.Replace(s.text("HALF"), "HALF", escape, 1) }
 	halfCharacter := strings.Split(s.text("你好"), "\xa0")
 	return []quirk{
 		{name: "plain stream", handle: ok, want: plain, pieces: []string{"Hel", "lo"}},
@@ -129,6 +130,11 @@ func (s *suite) commonQuirks() []quirk {
 			name:   "a character cut between packets",
 			handle: streamHandler(slices.Concat(s.begin, []string{halfCharacter[0] + "\xa0", halfCharacter[1]}, s.end)...),
 			want:   llm.Answer{Text: "你好", FinishReason: "stop", Usage: s.usage},
+		},
+		{
+			name:   "a character in halves, over two events",
+			handle: streamHandler(slices.Concat(s.begin, []string{half(`a\ud83d`), half(`\ude00b`)}, s.end)...),
+			want:   llm.Answer{Text: "a😀b", FinishReason: "stop", Usage: s.usage},
 		},
 		{name: "a huge line", handle: streamHandler(s.wholeAnswer(long)...), want: llm.Answer{Text: long, FinishReason: "stop", Usage: s.usage}},
 		{name: "slow first byte", want: plain, handle: func(w http.ResponseWriter, _ *http.Request, _ int) {

@@ -19,6 +19,7 @@ type answer struct {
 	usage        *llm.Usage
 	extra        map[string]json.RawMessage // members of chunks that are about the answer
 	thoughts     thoughts
+	refused      bool // the text is why the model refuses
 	tools        toolCalls
 	limit        endpoint.AnswerLimit
 }
@@ -35,6 +36,8 @@ type choice struct {
 	Delta   map[string]json.RawMessage `json:"delta"`
 	Message map[string]json.RawMessage `json:"message"`
 	Finish  string                     `json:"finish_reason"`
+	// Error is here with OpenRouter, whose answer breaks off.
+	Error json.RawMessage `json:"error"`
 	// Usage is here with some vendors.
 	Usage json.RawMessage `json:"usage"`
 }
@@ -77,34 +80,44 @@ func (a *answer) addChunk(data []byte) error {
 		if err != nil {
 			return a.provider.invalidAnswer(data)
 		}
-		if isEmpty(d) {
-			continue
-		}
-		if err := a.limit.Add(d); err != nil {
+		if err := a.passOn(d); err != nil {
 			return err
 		}
-		if !a.emit(d) {
-			return endpoint.ErrStopped
+		if !endpoint.IsNull(choice.Error) {
+			return a.provider.client.Reported(mustEncode(map[string]json.RawMessage{"error": choice.Error}))
 		}
+	}
+	return nil
+}
+
+// passOn passes a delta on unless it is empty.
+func (a *answer) passOn(d llm.Delta) error {
+	if endpoint.IsEmpty(d) {
+		return nil
+	}
+	if err := a.limit.Add(d); err != nil {
+		return err
+	}
+	if !a.emit(d) {
+		return endpoint.ErrStopped
 	}
 	return nil
 }
 
 // finishAnswer passes on what is known only when the answer is complete.
 func (a *answer) finishAnswer() error {
-	d := llm.Delta{ReasoningMember: a.thoughts.member(), FinishReason: a.finishReason, Usage: a.usage, Extra: a.extra}
+	reason, err := endpoint.FinishReason(a.finishReason)
+	if err != nil {
+		return err
+	}
+	if a.refused && (reason == "" || reason == llm.FinishStop) {
+		reason = llm.FinishContentFilter
+	}
+	d := llm.Delta{ReasoningMember: a.thoughts.member(), FinishReason: reason, Usage: a.usage, Extra: a.extra}
 	if details := a.thoughts.wholeDetails(); details != nil {
 		d.Extra = withMember(d.Extra, detailsMember, details)
 	}
-	if !isEmpty(d) && !a.emit(d) {
-		return endpoint.ErrStopped
-	}
-	return nil
-}
-
-func isEmpty(d llm.Delta) bool {
-	return d.Text == "" && d.Reasoning == "" && len(d.ToolCalls) == 0 && d.FinishReason == "" &&
-		d.ReasoningMember == "" && d.Usage == nil && len(d.Extra) == 0
+	return a.passOn(d)
 }
 
 // readMessage reads the members of a message: those that [llm.Delta] names, the rest as
@@ -132,6 +145,13 @@ func (a *answer) readMessage(message map[string]json.RawMessage) (llm.Delta, err
 			}
 			d.Reasoning += thought
 			a.thoughts.sawMember(name)
+		case llm.RefusalMember:
+			var refusal string
+			if json.Unmarshal(raw, &refusal) == nil && refusal != "" {
+				d.Text += refusal
+				a.refused = true
+			}
+			d.Extra = withMember(d.Extra, name, raw)
 		case detailsMember:
 			if !a.thoughts.addDetails(raw) {
 				d.Extra = withMember(d.Extra, name, raw)
@@ -149,7 +169,9 @@ func (a *answer) readMessage(message map[string]json.RawMessage) (llm.Delta, err
 // readContent reads text, or the list of parts that some vendors send: text, and
 // thoughts as a list of texts.
 func readContent(raw json.RawMessage, d *llm.Delta) error {
-	if json.Unmarshal(raw, &d.Text) == nil {
+	var whole string
+	if json.Unmarshal(raw, &whole) == nil {
+		d.Text += whole
 		return nil
 	}
 	var parts []struct {
@@ -168,20 +190,20 @@ func readContent(raw json.RawMessage, d *llm.Delta) error {
 			thoughts.WriteString(thought.Text)
 		}
 	}
-	d.Text = text.String()
+	d.Text += text.String()
 	d.Reasoning += thoughts.String()
 	return nil
 }
 
 // usage has the names that vendors use for the same counts.
 type usage struct {
-	PromptTokens     int `json:"prompt_tokens"`
-	CompletionTokens int `json:"completion_tokens"`
-	InputTokens      int `json:"input_tokens"`
-	OutputTokens     int `json:"output_tokens"`
-	CacheHitTokens   int `json:"prompt_cache_hit_tokens"`
+	PromptTokens     endpoint.Count `json:"prompt_tokens"`
+	CompletionTokens endpoint.Count `json:"completion_tokens"`
+	InputTokens      endpoint.Count `json:"input_tokens"`
+	OutputTokens     endpoint.Count `json:"output_tokens"`
+	CacheHitTokens   endpoint.Count `json:"prompt_cache_hit_tokens"`
 	Details          struct {
-		CachedTokens int `json:"cached_tokens"`
+		CachedTokens endpoint.Count `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
 	Cost float64 `json:"cost"`
 }
@@ -194,9 +216,9 @@ func (a *answer) setUsage(raw json.RawMessage) {
 		return
 	}
 	a.usage = &llm.Usage{
-		InputTokens:  max(u.PromptTokens, u.InputTokens, 0),
-		OutputTokens: max(u.CompletionTokens, u.OutputTokens, 0),
-		CachedTokens: max(u.Details.CachedTokens, u.CacheHitTokens, 0),
+		InputTokens:  int(max(u.PromptTokens, u.InputTokens)),
+		OutputTokens: int(max(u.CompletionTokens, u.OutputTokens)),
+		CachedTokens: int(max(u.Details.CachedTokens, u.CacheHitTokens)),
 		Cost:         max(u.Cost, 0),
 	}
 }

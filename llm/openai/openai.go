@@ -179,25 +179,18 @@ func (p *Provider) requestBody(req *llm.Request) ([]byte, error) {
 		members["tools"] = req.Tools
 	}
 	if len(req.ResponseSchema) > 0 {
-		members["response_format"] = map[string]any{
-			"type":        "json_schema",
-			"json_schema": map[string]any{"name": "answer", "schema": req.ResponseSchema},
-		}
+		members["response_format"] = responseFormat(req.ResponseSchema)
 	}
 	if !p.config.NoStream {
 		members["stream_options"] = map[string]any{"include_usage": true}
 	}
-	for _, extra := range []map[string]json.RawMessage{p.config.Extra, req.Extra} {
-		for name, member := range extra {
-			members[name] = member
-			if endpoint.IsNull(member) {
-				delete(members, name)
-			}
-		}
-	}
-	body, err := json.Marshal(members)
-	if err != nil {
-		return nil, wording.Errorf("encoding the request: %w", err)
-	}
-	return body, nil
+	return endpoint.EncodeBody(members, nil, p.config.Extra, req.Extra)
+}
+
+// responseFormat is raw JSON: a format among the extra members replaces it as a whole.
+func responseFormat(schema json.RawMessage) json.RawMessage {
+	return mustEncode(map[string]any{
+		"type":        "json_schema",
+		"json_schema": map[string]any{"name": "answer", "schema": schema},
+	})
 }

@@ -1,4 +1,4 @@
-package openai
+package endpoint
 
 import (
 	"bufio"
@@ -7,25 +7,44 @@ import (
 	"errors"
 	"io"
 
-	"github.com/callnode/scheduler/llm/endpoint"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // maxEvent bounds one event of a stream, in bytes.
 const maxEvent = 16 << 20
 
-// event is one server-sent event.
-type event struct {
-	name string
-	data []byte
-	// partial reports that the stream ended before the event did.
-	partial bool
+// Event is one server-sent event.
+type Event struct {
+	Name string
+	// Data is the text of the event, in which halves of characters are marked (markHalves).
+	Data []byte
+	// Partial reports that the stream ended before the event did.
+	Partial bool
 }
 
-// sseReader splits a text/event-stream into events: lines end with LF, CRLF or
+// Values returns the JSON values in Data: servers that forget the blank line between events
+// put several into one. isDone reports that [DONE] follows them; rest is the text that is
+// neither, nil if there is none.
+func (e *Event) Values() (values []json.RawMessage, isDone bool, rest []byte) {
+	data := bytes.TrimSpace(e.Data)
+	for len(data) > 0 {
+		if bytes.HasPrefix(data, []byte("[DONE]")) {
+			return values, true, nil
+		}
+		first, after := cutValue(data)
+		if first == nil {
+			return values, false, data
+		}
+		values, data = append(values, first), after
+	}
+	return values, false, nil
+}
+
+// EventReader splits a text/event-stream into events: lines end with LF, CRLF or
 // CR, a line that begins with a colon is a comment, a blank line ends an event,
-// several data lines are one text.
-type sseReader struct {
+// several data lines are one text. [ReadBody] makes one for each answer; it is for one
+// goroutine.
+type EventReader struct {
 	r      *bufio.Reader
 	skipLF bool
 	ended  bool
@@ -35,20 +54,28 @@ type sseReader struct {
 	junk []byte
 }
 
-// nextEvent returns the next event that has data; io.EOF at the end.
-func (e *sseReader) nextEvent() (event, error) {
+// Junk returns the beginning of a body that was no event stream; nil if it was one.
+func (e *EventReader) Junk() []byte {
+	if e.any {
+		return nil
+	}
+	return append([]byte{}, e.junk...)
+}
+
+// Next returns the next event that has data; io.EOF at the end.
+func (e *EventReader) Next() (Event, error) {
 	var data []byte
 	name, has := "", false
 	for {
 		line, err := e.nextLine(maxEvent - len(data))
 		if err != nil {
-			return event{}, err
+			return Event{}, err
 		}
 		if len(line) == 0 && has {
-			return event{name, data, e.ended}, nil
+			return Event{name, markHalves(data), e.ended}, nil
 		}
 		if e.ended && len(line) == 0 {
-			return event{}, io.EOF
+			return Event{}, io.EOF
 		}
 		field, text, _ := bytes.Cut(line, []byte(":"))
 		text = bytes.TrimPrefix(text, []byte(" "))
@@ -64,7 +91,7 @@ func (e *sseReader) nextEvent() (event, error) {
 		case "", "id", "retry":
 			e.any = e.any || len(line) > 0
 		default:
-			if !e.any && len(e.junk) < endpoint.MaxErrorBody {
+			if !e.any && len(e.junk) < MaxErrorBody {
 				e.junk = append(append(e.junk, line...), '\n')
 			}
 		}
@@ -73,7 +100,7 @@ func (e *sseReader) nextEvent() (event, error) {
 
 // nextLine returns the next line without its end. At the end of the stream it returns
 // what is left, then empty lines.
-func (e *sseReader) nextLine(limit int) ([]byte, error) {
+func (e *EventReader) nextLine(limit int) ([]byte, error) {
 	var line []byte
 	for {
 		if _, err := e.r.Peek(1); errors.Is(err, io.EOF) {
@@ -98,7 +125,7 @@ func (e *sseReader) nextLine(limit int) ([]byte, error) {
 			piece, used = piece[:end], skip+end+1
 		}
 		if len(line)+len(piece) > limit {
-			return nil, wording.Errorf("%w: an event of more than %d MB", endpoint.ErrTooLong, maxEvent>>20)
+			return nil, wording.Errorf("%w: an event of more than %d MB", ErrTooLong, maxEvent>>20)
 		}
 		line = append(line, piece...)
 		if _, err := e.r.Discard(used); err != nil {

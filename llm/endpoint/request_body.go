@@ -1,0 +1,41 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// EncodeBody returns the JSON of a request body with extra members laid over members, later
+// ones over earlier ones; a null takes a member out. translate, which may be nil, gives an
+// extra member the name and the form that the protocol has for it. An object that is laid over
+// one of members is merged with it, so that {verbosity: low} does not drop a schema beside it.
+func EncodeBody(members map[string]any, translate func(name string, member json.RawMessage) (string, json.RawMessage), extras ...map[string]json.RawMessage) ([]byte, error) {
+	for _, extra := range extras {
+		for _, name := range slices.Sorted(maps.Keys(extra)) {
+			member := extra[name]
+			if translate != nil {
+				name, member = translate(name, member)
+			}
+			own, isObject := members[name].(map[string]any)
+			var more map[string]json.RawMessage
+			switch {
+			case IsNull(member):
+				delete(members, name)
+			case isObject && json.Unmarshal(member, &more) == nil:
+				for inner, raw := range more {
+					own[inner] = raw
+				}
+			default:
+				members[name] = member
+			}
+		}
+	}
+	body, err := json.Marshal(members)
+	if err != nil {
+		return nil, wording.Errorf("encoding the request: %w", err)
+	}
+	return body, nil
+}
