@@ -112,6 +112,10 @@ type Definition struct {
 	Runs func(params value.Value) []Inside
 	// Texts are those that the call has in each language.
 	Texts []Texts
+	// TakeMessage adds a message of the user, who has answered in words what a step of the call waited
+	// for, to the step's params; the call reads it when the step runs again. ok is false for params
+	// with which it reads none, such as those of a check without a model. nil: the call takes values only.
+	TakeMessage func(params value.Value, message string) (with value.Value, ok bool)
 	// Origins returns where the text was taken from that a finished step has at a JSON
 	// pointer, which begins with /input or /output: what the call passes on of its
 	// parameters. It is asked when people want to know, so that a run pays nothing for

@@ -217,6 +217,12 @@ func NewEnv() *Env {
 // ErrNoProvider is wrapped by the error of a model that was never configured.
 var ErrNoProvider = wording.Errorf("no model provider is configured")
 
+// HasProvider reports whether a model was configured at all. It says nothing of one that fails.
+func HasProvider(p llm.Provider) bool {
+	_, isNone := p.(noLLM)
+	return p != nil && !isNone
+}
+
 // Warn tells the user of the run something, by a code and a text: it becomes an event at
 // once, in the language of the run. It may be used concurrently.
 func (e *Env) Warn(code, format string, args ...any) {

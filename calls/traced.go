@@ -30,6 +30,14 @@ func TracedName(name, pointer, text string) Traced {
 	return Traced{text, []Origin{{End: len(text), Kind: OriginName, Name: name, Pointer: pointer}}}
 }
 
+// TracedUser returns a text that a person wrote when the step waited.
+func TracedUser(text string) Traced {
+	if text == "" {
+		return Traced{}
+	}
+	return Traced{text, []Origin{{End: len(text), Kind: OriginUser}}}
+}
+
 // TracedFile returns the text of a file without a byte-order mark, and with CRLF and CR as LF.
 // Its origins are the bytes and lines of the file as they are.
 func TracedFile(path, content string) Traced {

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -21,6 +22,9 @@ func (e *StepExecutor) checkAnswersWithSlot(r *run, state *journal.RunState, not
 		return nil
 	}
 	for _, n := range notes {
+		if n.params.Map().Len() == 0 {
+			continue
+		}
 		st := state.Step(journal.StepPath(n.event.Step, n.event.Index))
 		known, _ := st.Found.Get("slot_data")
 		all := *st
@@ -80,6 +84,10 @@ func rejectionError(step string, answers, output value.Value) error {
 func assignAnswers(answers []Answer, state *journal.RunState, waited []journal.WaitingFor) ([]Answer, error) {
 	taken := make([]Answer, len(answers))
 	for i, a := range answers {
+		if a.Message != "" {
+			taken[i] = a // readMessages finds its place
+			continue
+		}
 		w, _, err := a.findPlace(state.Waiting)
 		if before, waitedFor := a.findWaiter(waited); err != nil && waitedFor == nil && state.Step(before.Step) == nil {
 			return nil, calls.Errorf(calls.Invalid, "the edited flow changes the step %s, which waited: what it waits for now is not known yet", before.Step).
@@ -88,9 +96,10 @@ func assignAnswers(answers []Answer, state *journal.RunState, waited []journal.W
 		if err != nil {
 			return nil, err
 		}
-		taken[i] = Answer{w.Step, a.Pointer, a.Value}
+		taken[i] = Answer{Step: w.Step, Pointer: a.Pointer, Value: a.Value}
 	}
-	return taken, CheckAnswers(taken, state.Waiting)
+	isMessage := func(a Answer) bool { return a.Message != "" }
+	return taken, CheckAnswers(slices.DeleteFunc(slices.Clone(taken), isMessage), state.Waiting)
 }
 
 // CheckAnswers holds answers to what the steps wait for. The error, of kind

@@ -31,7 +31,7 @@ func (t *task) fillParams(ctx context.Context) error {
 			return err
 		}
 	}
-	params, err := t.withAnswers(value.OfMap(value.Pairs(
+	params, err := t.withAnswers(def, value.OfMap(value.Pairs(
 		"data", t.params, "current_schema", describeSchema(overlaySchema(wanted.Doc(), t.step.OverrideInput), t.step.Def.Info.Summary.In(t.vars.Language)),
 	)))
 	if err != nil {

@@ -116,6 +116,8 @@ func (r *run) emitOutcomeLocked(t *task, o outcome) {
 		data := &o.event.data
 		was := t.recordedState()
 		modelAnswered := data.LLM.IsAnswered() || was != nil && was.HasModelAnswer()
-		r.waits.add(o.event.event.Seq, journal.NewWaitingFor(r.vars.Language, t.path(), *data.Output, *data.RemainingSchema, modelAnswered))
+		w := journal.NewWaitingFor(r.vars.Language, t.path(), *data.Output, *data.RemainingSchema, modelAnswered)
+		w.Unread = was != nil && was.IsUnread(*data.RemainingSchema)
+		r.waits.add(o.event.event.Seq, w)
 	}
 }

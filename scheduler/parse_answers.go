@@ -120,11 +120,11 @@ func AnswersOf(doc value.Value, waiting []journal.WaitingFor) ([]Answer, error) 
 			continue
 		}
 		if !isStep(key) || v.Kind() != value.Object {
-			answers = append(answers, Answer{one, pointerOf(key), v})
+			answers = append(answers, Answer{Step: one, Pointer: pointerOf(key), Value: v})
 			continue
 		}
 		for inner, v := range v.Map().All() {
-			answers = append(answers, Answer{key, pointerOf(inner), v})
+			answers = append(answers, Answer{Step: key, Pointer: pointerOf(inner), Value: v})
 		}
 	}
 	return answers, CheckAnswers(answers, waiting)

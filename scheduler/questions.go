@@ -20,7 +20,7 @@ func (t *task) Ask(ctx context.Context, why string, wanted value.Value) (value.V
 	return t.runSubstep("question", def, params, func(in *task) (value.Value, error) {
 		in.emitParams(params)
 		in.shown = true
-		answered, err := in.withAnswers(params)
+		answered, err := in.withAnswers(def, params)
 		if err != nil {
 			return value.Value{}, err
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/order"
@@ -27,14 +28,14 @@ func (t *task) takeOverParams() (taken bool, err error) {
 		t.substeps.nextNumber(flow.CallSlot)
 	}
 	if t.step.Call == flow.CallSlot {
-		t.params, err = t.withAnswers(t.params)
+		t.params, err = t.withAnswers(t.step.Def, t.params)
 	}
 	return true, err
 }
 
-// withAnswers returns the parameters of slot for a step that has waited: what was known
-// then, with the answers since. No model is asked again.
-func (t *task) withAnswers(params value.Value) (value.Value, error) {
+// withAnswers returns the parameters of def, the call slot, for a step that has waited: what was known
+// then, with the answers since. No model is asked again, except to read a message of the user.
+func (t *task) withAnswers(def calls.Definition, params value.Value) (value.Value, error) {
 	was := t.recordedState()
 	if was == nil || was.Found.IsNull() {
 		return params, nil
@@ -61,9 +62,13 @@ func (t *task) withAnswers(params value.Value) (value.Value, error) {
 		m.Set("sources", sources)
 	}
 	if stages, ok := m.Get("stages"); !ok || len(stages.List()) > 0 {
-		m.Set("stages", value.OfList(value.OfString("default")))
+		m.Set("resumed", value.OfBool(true))
 	}
-	return value.OfMap(m), nil
+	params = value.OfMap(m)
+	if def.TakeMessage != nil {
+		params, _ = def.TakeMessage(params, was.Message)
+	}
+	return params, nil
 }
 
 // stillWaits returns the outcome of a task that an earlier process left waiting, and that
@@ -136,7 +141,7 @@ func (r *run) emitResumedLocked() {
 // showAnswers returns the event its answers, masked.
 func (r *run) showAnswers(n *pendingEvent) {
 	n.input, n.data.Masked = r.secrets.maskWithPointers(n.params)
-	n.data.Answers = &n.input
+	n.data.Answers, n.data.Message = &n.input, r.secrets.maskText(n.message)
 }
 
 // answerEvents returns the events of answers, one per step; params has the answers.
@@ -150,7 +155,11 @@ func answerEvents(answers []Answer) []*pendingEvent {
 			n.params = value.OfMap(value.NewMap(1))
 			notes, i = append(notes, n), len(notes)
 		}
-		notes[i].params.Map().Set(a.Pointer, a.Value)
+		if a.Message != "" {
+			notes[i].message = a.Message
+		} else {
+			notes[i].params.Map().Set(a.Pointer, a.Value)
+		}
 	}
 	return notes
 }

@@ -125,7 +125,7 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 	for _, n := range r.earlier.answers {
 		st := state.Step(journal.StepPath(n.event.Step, n.event.Index))
 		st.AddAnswers(n.params)
-		st.HasNewAnswers = true
+		st.Message, st.HasNewAnswers = n.message, true
 	}
 	text := header.Text
 	if with.Flow != nil {
@@ -181,6 +181,11 @@ func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHe
 	if err := r.prepare(header.Inputs); err != nil {
 		return nil, err
 	}
+	answers, err = e.readMessages(r, state, answers)
+	if err != nil {
+		return nil, err
+	}
+	r.earlier.read = slices.Clone(answers)
 	r.earlier.answers = answerEvents(slices.DeleteFunc(answers, func(a Answer) bool { return isRecorded(state, a) }))
 	return r, e.checkAnswersWithSlot(r, state, r.earlier.answers)
 }
@@ -220,7 +225,7 @@ func (e *StepExecutor) recordAnswers(ctx context.Context, log journal.RunLog, an
 		n.event.Run, n.event.Seq, n.event.Time = header.ID, state.LastSeq+1+int64(i), r.env.Clock()
 		events[i] = &n.event
 	}
-	taken := r.readAnswers(answers)
+	taken := r.readAnswers()
 	for _, n := range r.earlier.answers {
 		r.showAnswers(n)
 	}
@@ -231,8 +236,8 @@ func (e *StepExecutor) recordAnswers(ctx context.Context, log journal.RunLog, an
 }
 
 // readAnswers returns answers as they were understood.
-func (r *run) readAnswers(answers []Answer) []Answer {
-	taken := slices.Clone(answers)
+func (r *run) readAnswers() []Answer {
+	taken := r.earlier.read
 	for i, a := range taken {
 		for _, n := range r.earlier.answers {
 			isOther := a.Step != "" && a.Step != journal.StepPath(n.event.Step, n.event.Index)
@@ -266,6 +271,9 @@ func (e *StepExecutor) reloadFlow(header *journal.RunHeader, state *journal.RunS
 // isRecorded reports whether an answer is on record for a step which has not seen it yet.
 func isRecorded(s *journal.RunState, a Answer) bool {
 	st := s.Step(a.Step)
+	if a.Message != "" {
+		return st.HasNewAnswers && st.Message == a.Message
+	}
 	known, ok := st.Answers.Get(a.Pointer)
 	return ok && st.HasNewAnswers && value.Equal(known, a.Value)
 }

@@ -150,6 +150,8 @@ type fanOut struct {
 
 // earlier is what earlier processes did of a run.
 type earlier struct {
+	// read are the answers that the run goes on with, messages of the user as they were read.
+	read []Answer
 	// state is nil for a new run, and for a sub-flow whose inputs are others than then.
 	state *journal.RunState
 	// interrupted means that the last of them died at it.

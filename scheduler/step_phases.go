@@ -167,7 +167,7 @@ func (t *task) prepareParams(ctx context.Context) error {
 		t.filled = true
 	case t.step.Call == flow.CallSlot:
 		var err error
-		t.params, err = t.withAnswers(t.params)
+		t.params, err = t.withAnswers(t.step.Def, t.params)
 		if err != nil {
 			return err
 		}

@@ -45,6 +45,13 @@ type Answer struct {
 	// Pointer is one that the step waits for, or below one, or of an optional field.
 	Pointer string
 	Value   value.Value
+	// Message is what the user wrote, instead of a value: it is read as the value of Pointer, or of the first
+	// place that the step waits for, where it is one ("7", "yes"); else the call of the step reads it
+	// ("It is A-1042").
+	Message string
+	// Seen is the seq of the last event of the run when the user was asked; 0: not known. A message for a run
+	// that went on since, and may ask for something else, is refused.
+	Seen int64
 }
 
 func (a Answer) refusedError(why error) error {

@@ -63,6 +63,7 @@ func Extended(kit Kit) calls.Definition {
 		return append(schema.InvalidAt("/current_schema", doc), schema.LintAt("/current_schema", doc, env.IsComputed)...)
 	}
 	def.Texts = []calls.Texts{templateTexts()}
+	def.TakeMessage = takeMessage
 	def.Origins = func(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 		if strings.HasPrefix(pointer, "/input/") {
 			return inputOrigins(of, pointer)
@@ -170,11 +171,7 @@ func (p Params) fill(ctx context.Context, env *calls.Env, in Input, say func(tex
 	}
 	w := &Work{Env: env, Input: in, Filling: filling, params: &p, say: say}
 	w.structured = w.newStructured()
-	stages := p.Stages
-	if len(stages) > 0 {
-		stages = append(slices.Clip(stages), "default")
-	}
-	for _, stage := range stages {
+	for _, stage := range p.stagesToRun() {
 		if filling.Done() {
 			break
 		}
@@ -192,9 +189,9 @@ func (p Params) fill(ctx context.Context, env *calls.Env, in Input, say func(tex
 // one adds its line here.
 func builtInStrategies() map[string]Strategy {
 	return map[string]Strategy{
-		"llm":      fillByText,
-		"function": fillBySchema,
-		"default":  fillByDefault,
+		"llm":        fillByText,
+		"function":   fillBySchema,
+		defaultStage: fillByDefault,
 	}
 }
 

@@ -37,7 +37,7 @@ func fillBySchema(ctx context.Context, w *Work) error {
 		if w.Filling.Done() || allTaken {
 			return nil // what is missing now the model does not know
 		}
-		if trial == maxAttempts {
+		if trial == w.maxTrials() {
 			if !ok {
 				w.warnNoObject("function")
 			}

@@ -63,6 +63,8 @@ const maxAnswer = 1 << 20
 type wanted struct {
 	Data   value.Value `json:"data"`
 	Schema value.Value `json:"schema"`
+	// Message is what the user wrote when asked for it.
+	Message string `json:"message,omitempty"`
 }
 
 // errAbandoned is the error of work whose output is not read any more.
@@ -131,7 +133,7 @@ func (w *Work) AskFor(ctx context.Context, req *llm.Request, schema value.Value)
 }
 
 func (w *Work) askOnce(ctx context.Context, send func(context.Context, llm.Provider) (string, error)) (string, error) {
-	asked := wanted{w.Filling.Data(), w.Filling.Remaining()}
+	asked := wanted{w.Filling.Data(), w.Filling.Remaining(), w.params.Message}
 	return calls.Once(ctx, w.Env, "ask", asked, func(ctx context.Context, env *calls.Env) (string, error) {
 		return send(ctx, env.LLM)
 	})

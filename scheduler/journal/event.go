@@ -114,6 +114,8 @@ type Data struct {
 	// Answers: step.answered, an object from the pointers of the remaining schema
 	// to what the user gave there.
 	Answers *value.Value `json:"answers,omitempty"`
+	// Message: step.answered, what the user wrote instead of a value; the step reads it.
+	Message string `json:"message,omitempty"`
 }
 
 // ChildInfo is the run of a flow that a step runs, where that is a run of its own. The engine makes

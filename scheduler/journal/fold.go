@@ -41,7 +41,7 @@ func (s *RunState) Add(ev *Event) {
 	if ev.Type == StepWaiting {
 		s.stopWaiting(st.ID)
 		w := NewWaitingFor("", st.ID, st.Found, st.Remaining, st.HasModelAnswer())
-		w.Whole = s.WantedSchema(st)
+		w.Whole, w.Unread = s.WantedSchema(st), st.unread
 		s.Waiting = append(s.Waiting, w)
 	} else if st.State != StepStatusWaiting {
 		s.stopWaiting(st.ID)
@@ -171,8 +171,10 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 	case StepWaiting:
 		st.State = StepStatusWaiting
 		if data.RemainingSchema != nil {
+			st.unread = st.IsUnread(*data.RemainingSchema)
 			st.Remaining = *data.RemainingSchema
 		}
+		st.Message = ""
 		if data.Output != nil {
 			st.Found = *data.Output
 		}
@@ -181,6 +183,9 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 	case StepAnswered:
 		if data.Answers != nil {
 			st.addNewAnswers(*data.Answers, data.Masked)
+		}
+		if data.Message != "" {
+			st.Message, st.HasNewAnswers = data.Message, true
 		}
 	case StepSkipped:
 		st.State, st.Reason = StepStatusSkipped, data.Reason
@@ -191,7 +196,7 @@ func (st *StepState) addEvent(ev *Event, data *Data) {
 		}
 		st.addTaken(data)
 	case StepFinished:
-		st.State, st.Error, st.Remaining = StepStatusFinished, data.Error, value.Value{}
+		st.State, st.Error, st.Remaining, st.Message = StepStatusFinished, data.Error, value.Value{}, ""
 		if data.Output != nil {
 			st.Output = *data.Output
 		}
@@ -214,6 +219,13 @@ func (st *StepState) addNewAnswers(answers value.Value, masked []string) {
 		st.HasNewAnswers = true
 		st.AddAnswers(value.OfMap(known))
 	}
+}
+
+// IsUnread reports whether the message of the user had none of the values that the step waited for: it
+// still waits for them all.
+func (st *StepState) IsUnread(remaining value.Value) bool {
+	before, now := WaitingFor{RemainingSchema: st.Remaining}, WaitingFor{RemainingSchema: remaining}
+	return st.Message != "" && slices.Equal(before.Pointers(), now.Pointers())
 }
 
 // AddAnswers adds what a user gave; the newest answer for a pointer counts.

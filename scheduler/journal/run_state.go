@@ -133,6 +133,11 @@ type StepState struct {
 	Remaining value.Value `json:"-"`
 	Answers   value.Value `json:"-"`
 
+	// Message is what the user wrote as an answer, which the step has not read yet; "" without one.
+	Message string `json:"-"`
+	// unread is set where the step has read such a message and still waits for the same values.
+	unread bool
+
 	// IsGiven is set where a test file has the output of the step: its call has not run.
 	IsGiven bool `json:"-"`
 	// Found is what the call slot had put out when the step came to wait.

@@ -20,6 +20,8 @@ type WaitingFor struct {
 	// Why has, for each place that a value is wanted for, why there is none, in the order of the
 	// places. Runs that were recorded before it was known have none.
 	Why []MissingValue `json:"why,omitempty"`
+	// Unread is set where the user has just answered with a message that has none of the values.
+	Unread bool `json:"unread,omitempty"`
 	// Whole is the schema of all that the step may be told, optional fields as well.
 	// Only [Fold] knows it.
 	Whole value.Value `json:"-"`

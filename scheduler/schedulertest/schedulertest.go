@@ -294,6 +294,9 @@ func Line(ev *journal.Event) string {
 	if d == nil {
 		return strings.Join(parts, " ")
 	}
+	if d.Message != "" {
+		parts = append(parts, "message: "+d.Message)
+	}
 	for _, v := range []*value.Value{d.Inputs, d.Params, d.Output, d.Outputs, d.Answers} {
 		if v != nil {
 			parts = append(parts, v.JSON())

@@ -145,6 +145,8 @@ type answer struct {
 	Step    string `json:"step"`
 	Pointer string `json:"pointer"`
 	Value   string `json:"value"`
+	Message string `json:"message,omitempty"`
+	Seen    int64  `json:"seen,omitempty"`
 }
 
 // parseAnswers reads answers that came through Temporal.
@@ -155,7 +157,7 @@ func parseAnswers(given []answer) ([]scheduler.Answer, error) {
 		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "the answer for %s: %w", one.Pointer, err)
 		}
-		all[i] = scheduler.Answer{Step: one.Step, Pointer: one.Pointer, Value: v}
+		all[i] = scheduler.Answer{Step: one.Step, Pointer: one.Pointer, Value: v, Message: one.Message, Seen: one.Seen}
 	}
 	return all, nil
 }
@@ -164,7 +166,7 @@ func parseAnswers(given []answer) ([]scheduler.Answer, error) {
 func formatAnswers(answers []scheduler.Answer) []answer {
 	all := make([]answer, len(answers))
 	for i, one := range answers {
-		all[i] = answer{Step: one.Step, Pointer: one.Pointer, Value: one.Value.JSON()}
+		all[i] = answer{Step: one.Step, Pointer: one.Pointer, Value: one.Value.JSON(), Message: one.Message, Seen: one.Seen}
 	}
 	return all
 }

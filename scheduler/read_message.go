@@ -1,0 +1,168 @@
+package scheduler
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// readMessages returns the answers with those messages as values that are one: "7" for a number, "是" for
+// a yes, the words of a choice. The others stay messages, which the calls of their steps read when the
+// run goes on. The error is of kind Invalid where no call would.
+func (e *StepExecutor) readMessages(r *run, state *journal.RunState, answers []Answer) ([]Answer, error) {
+	read := slices.Clone(answers)
+	for i, a := range read {
+		if a.Message == "" {
+			continue
+		}
+		if a.Seen != 0 && a.Seen != state.LastSeq {
+			return nil, calls.Errorf(calls.Invalid, "the run %s went on since the user was asked", r.vars.Run.ID).WithHint("look at what it asks now")
+		}
+		w, err := a.findAsked(state.Waiting)
+		if err != nil {
+			return nil, err
+		}
+		a.Step = w.Step
+		canRead := e.canReadMessage(r, state.Step(w.Step), a.Message)
+		typed, isValue := e.readTyped(r, state, w, a)
+		isValue = isValue && !(canRead && mayHoldMore(w, typed))
+		switch {
+		case isValue:
+			read[i] = typed
+		case canRead:
+			read[i] = Answer{Step: w.Step, Message: a.Message}
+		default:
+			return nil, calls.Errorf(calls.Invalid, "the message does not answer what the step %s waits for", w.Step)
+		}
+	}
+	return read, nil
+}
+
+// findAsked returns the step that a message is for: of several, the first that waits.
+func (a Answer) findAsked(waiting []journal.WaitingFor) (*journal.WaitingFor, error) {
+	if a.Step == "" && len(waiting) > 0 {
+		return &waiting[0], nil
+	}
+	return a.findWaiter(waiting)
+}
+
+// canReadMessage reports whether the call of a step that waits, or the one that fills its parameters, reads
+// messages of the user, and has a model to do it with.
+func (e *StepExecutor) canReadMessage(r *run, st *journal.StepState, message string) bool {
+	def, ok := e.registry().Call(st.Call)
+	if !ok || !calls.HasProvider(r.env.LLM) {
+		return false // a question inside a call has no call of its own
+	}
+	if def.TakeMessage == nil {
+		def, ok = e.registry().Call(flow.CallSlot)
+		if !ok || def.TakeMessage == nil {
+			return false
+		}
+		_, ok = def.TakeMessage(value.OfMap(nil), message)
+		return ok
+	}
+	_, ok = def.TakeMessage(st.Params, message)
+	return ok
+}
+
+// readTyped reads a message as the value of the place that was asked for.
+func (e *StepExecutor) readTyped(r *run, state *journal.RunState, w *journal.WaitingFor, a Answer) (Answer, bool) {
+	typed := Answer{Step: w.Step, Pointer: a.Pointer}
+	if a.Pointer == "" {
+		typed.Pointer = w.AskedPlace().Pointer
+	}
+	_, s, err := typed.findPlace(state.Waiting)
+	if err != nil {
+		return a, false
+	}
+	typed.Value, err = ReadText(s, a.Message)
+	if err != nil {
+		return a, false
+	}
+	notes := answerEvents([]Answer{typed})
+	return typed, e.checkAnswersWithSlot(r, state, notes) == nil
+}
+
+// mayHoldMore reports whether a text in words was taken for the first of several values although it may
+// hold others too: "Lin Chen, lin@example.com" as a name. Once a model has looked at such a text in vain it
+// is the value.
+func mayHoldMore(w *journal.WaitingFor, typed Answer) bool {
+	place := w.AskedPlace()
+	isFree := typed.Value.Kind() == value.String && place.Pointer == typed.Pointer && place.IsFreeText()
+	if !isFree || w.Unread || len(w.Pointers()) < 2 {
+		return false
+	}
+	text, _ := typed.Value.Str()
+	return strings.ContainsFunc(strings.TrimSpace(text), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:，；：、。", r) })
+}
+
+// ReadText finds the value that a text means to a schema, as people write it: a number, a date, yes or 是, the
+// words, the label or the number of a choice, a list with commas. The error tells why it is none.
+func ReadText(s *schema.Schema, text string) (value.Value, error) {
+	text = strings.TrimSpace(text)
+	v, err := readChoice(s, text)
+	if err == nil {
+		return v, nil
+	}
+	v, err = fromText(s, text)
+	if err == nil {
+		return v, nil
+	}
+	if list, ok := readList(s, text); ok && answerProblems(s, list) == nil {
+		return list, nil
+	}
+	if plain := strings.TrimRight(text, ".!。！"); plain != text && plain != "" {
+		if v, plainErr := ReadText(s, plain); plainErr == nil {
+			return v, nil
+		}
+	}
+	return v, err
+}
+
+// readChoice finds the choice that a text means; an error where the schema lists none, or another one.
+func readChoice(s *schema.Schema, text string) (value.Value, error) {
+	place := placeOf(s)
+	if found, ok := schema.FindChoice(schema.Choices(place), text); ok {
+		return found.Value, nil
+	}
+	return value.Value{}, calls.Errorf(calls.Invalid, "it is none of the choices")
+}
+
+// placeOf returns the schema of a place that [schema.Within] has put into a document.
+func placeOf(s *schema.Schema) value.Value {
+	list, _ := s.Doc().Get("allOf")
+	if len(list.List()) == 0 {
+		return s.Doc()
+	}
+	return schema.Resolve(list.List()[0], s.Doc())
+}
+
+// readList reads the items of an array between commas; not where they are no plain values.
+func readList(s *schema.Schema, text string) (value.Value, bool) {
+	place := placeOf(s)
+	items, _ := place.Get("items")
+	items = schema.Resolve(items, s.Doc())
+	isPlain := schema.TypeName(items) != "object" && schema.TypeName(items) != "array"
+	if schema.TypeName(place) != "array" || !isPlain {
+		return value.Value{}, false
+	}
+	item, err := schema.Parse(schema.Within(s.Doc(), items))
+	if err != nil {
+		return value.Value{}, false
+	}
+	var list []value.Value
+	for one := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",，、", r) }) {
+		v, err := ReadText(item, one)
+		if err != nil {
+			return value.Value{}, false
+		}
+		list = append(list, v)
+	}
+	return value.OfList(list...), true
+}

@@ -1,0 +1,244 @@
+package scheduler_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/calls/slot"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+const deskFlow = `
+steps:
+  - id: order
+    call: slot
+    with:
+      stages: [llm]
+      current_schema:
+        type: object
+        required: [order_number, days, gift]
+        properties:
+          order_number: {type: string, pattern: "^[A-Z]-[0-9]+$"}
+          days: {type: integer, minimum: 1}
+          gift: {type: boolean}
+          colour: {oneOf: [{const: r, title: Red}, {const: b, title: Blue}]}
+outputs: {data: "{{ order.slot_data }}"}
+`
+
+// talk is a run that waits, and the messages of its user.
+type talk struct {
+	*schedulertest.Result
+	t    *testing.T
+	exec *scheduler.StepExecutor
+}
+
+// newTalk runs a flow until it waits. A nil model is none.
+func newTalk(t *testing.T, flow string, model llm.Provider, defs ...calls.Definition) *talk {
+	t.Helper()
+	r := &talk{t: t}
+	options := []schedulertest.Option{schedulertest.With(append(defs, slot.Definition())...), schedulertest.Executor(func(e *scheduler.StepExecutor) {
+		e.Journal = newJournal(t, e.Env.Clock)
+		e.Env.LLM = calls.NewEnv().LLM
+		if model != nil {
+			e.Env.LLM = model
+		}
+		r.exec = e
+	})}
+	r.Result = schedulertest.Run(t, flow, options...)
+	return r
+}
+
+// say answers what the run waits for.
+func (r *talk) say(text string, seen int64) {
+	r.t.Helper()
+	r.Result = r.Resume(scheduler.Resumption{Answers: []scheduler.Answer{{Message: text, Seen: seen}}})
+}
+
+// state returns the whole run.
+func (r *talk) state() *journal.RunState {
+	r.t.Helper()
+	state, err := journal.Fold(r.exec.Journal.Events(r.t.Context(), "run-1", 1))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return state
+}
+
+// waiting returns the places that the run waits for, and whether the last message had none of them.
+func (r *talk) waiting() (pointers string, unread bool) {
+	for _, w := range r.state().Waiting {
+		return strings.Join(w.Pointers(), " "), w.Unread
+	}
+	return "", false
+}
+
+// hasOutputs checks how the run ended.
+func (r *talk) hasOutputs(want string) {
+	r.t.Helper()
+	if r.Err != nil || r.Outputs.JSON() != want {
+		r.t.Errorf("got %s, %v", r.Outputs.JSON(), r.Err)
+	}
+}
+
+// TestMessage: a message that is a value is taken as one, another is read by the model, once, and what does not fit is
+// dropped.
+func TestMessage(t *testing.T) {
+	usage := &llm.Usage{InputTokens: 10, OutputTokens: 2}
+	model := scripted.New(scripted.Answer{Text: "{}", Usage: usage},
+		scripted.Answer{Text: `{"/order_number": "A-1042", "/days": 0, "/gift": null}`, Usage: usage}, // two values, one of which does not fit
+		scripted.Answer{Text: "I do not know.", Usage: usage})
+	r := newTalk(t, deskFlow, model)
+	r.say("It is A-1042, please", 0)
+	if got, unread := r.waiting(); got != "/days /gift" || unread {
+		t.Errorf("after a message with a value it waits for %s, unread %t: %v", got, unread, r.Err)
+	}
+	if request := model.Requests()[1].Messages[0]; !strings.Contains(string(request), "It is A-1042, please") {
+		t.Errorf("the model was asked %s", request)
+	}
+	r.say("soon", 0)
+	if got, unread := r.waiting(); got != "/days /gift" || !unread {
+		t.Errorf("after a message without one it waits for %s, unread %t: %v", got, unread, r.Err)
+	}
+	if used := r.state().Usage; used.OutputTokens != 6 || r.state().Step("order").Usage != used {
+		t.Errorf("the readings are not on the bill: %v, of the step %v", used, r.state().Step("order").Usage)
+	}
+	r.say("3.", 0)
+	if got, unread := r.waiting(); got != "/gift" || unread {
+		t.Errorf("after a value it waits for %s, unread %t: %v", got, unread, r.Err)
+	}
+	r.say("是", 0)
+	r.hasOutputs(`{"data":{"order_number":"A-1042","days":3,"gift":true}}`)
+	if n := len(model.Requests()); n != 3 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// TestMessageWithoutModel: a message that no model reads changes nothing.
+func TestMessageWithoutModel(t *testing.T) {
+	for name, r := range map[string]*talk{
+		"no provider":   newTalk(t, strings.Replace(deskFlow, "[llm]", "[default]", 1), nil),
+		"only checks":   newTalk(t, strings.Replace(deskFlow, "[llm]", "[]", 1), scripted.Texts()),
+		"only defaults": newTalk(t, strings.Replace(deskFlow, "[llm]", "[default]", 1), scripted.Texts()),
+	} {
+		before := r.state().LastSeq
+		r.say("It is A-1042", 0)
+		if calls.KindOf(r.Err) != calls.Invalid || r.state().LastSeq != before {
+			t.Errorf("%s: %v", name, r.Err)
+		}
+		r.say("A-1042", 0)
+		if got, _ := r.waiting(); got != "/days /gift" {
+			t.Errorf("%s: a value is not taken: %v, %v", name, got, r.Err)
+		}
+	}
+}
+
+// TestMessageIsLate: a message for a run that went on since the user was asked is refused.
+func TestMessageIsLate(t *testing.T) {
+	r := newTalk(t, deskFlow, scripted.Texts("{}"))
+	seen := r.state().LastSeq
+	r.say("A-1042", seen)
+	if got, _ := r.waiting(); got != "/days /gift" {
+		t.Fatalf("waits for %v: %v", got, r.Err)
+	}
+	r.say("3", seen)
+	if got, _ := r.waiting(); calls.KindOf(r.Err) != calls.Invalid || got != "/days /gift" {
+		t.Errorf("got %v, it waits for %s", r.Err, got)
+	}
+}
+
+// TestMessageIsReadAgain: a message that a process had on record, and did not read before it died, is read by the next one.
+func TestMessageIsReadAgain(t *testing.T) {
+	model := scripted.Texts("{}", `{"/order_number": "A-1042"}`)
+	r := newTalk(t, strings.Replace(deskFlow, "[order_number, days, gift]", "[order_number]", 1), model)
+	taken, err := r.exec.Answer(t.Context(), "run-1", scripted1042)
+	if err != nil || taken[0].Message != scripted1042.Message || taken[0].Step != "order" {
+		t.Fatalf("recorded %v, %v", taken, err)
+	}
+	r.Result = r.Resume(scheduler.Resumption{})
+	r.hasOutputs(`{"data":{"order_number":"A-1042"}}`)
+}
+
+// scripted1042 is a message with an order number in it.
+var scripted1042 = scheduler.Answer{Message: "my order is A-1042"}
+
+// TestMessageOfSeveralValues: with several values missing, a text of several words is not taken as the first of them
+// before the model has looked; after that it is.
+func TestMessageOfSeveralValues(t *testing.T) {
+	const flow = `
+steps:
+  - id: who
+    call: slot
+    with: {stages: [llm], current_schema: {type: object, required: [name, mail], properties: {name: {type: string}, mail: {type: string, format: email}}}}
+outputs: {data: "{{ who.slot_data }}"}
+`
+	model := scripted.Texts("{}", "{}")
+	r := newTalk(t, flow, model)
+	for _, text := range []string{"Lin Chen", "Lin Chen", "lin@example.com"} {
+		r.say(text, 0)
+	}
+	r.hasOutputs(`{"data":{"name":"Lin Chen","mail":"lin@example.com"}}`)
+	if n := len(model.Requests()); n != 2 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+type place struct {
+	City string `json:"city" enum:"Lyon|Oslo"`
+}
+
+// TestMessageFills: the parameters of a step that asks for them are filled from a message too.
+func TestMessageFills(t *testing.T) {
+	weather := calls.Func("weather", calls.Text{En: "Tells the weather.", Zh: "告知天气。"}, func(_ context.Context, _ *calls.Env, p place) (place, error) { return p, nil })
+	model := scripted.Texts("{}", "{}", `{"/city": "Oslo"}`)
+	r := newTalk(t, "steps: [{id: a, call: weather, enable_filling: true}]", model, weather)
+	r.say("the capital of Norway", 0)
+	r.hasOutputs(`{"a":{"city":"Oslo"}}`)
+}
+
+// TestReadText: what people type means a value to the schema.
+func TestReadText(t *testing.T) {
+	for _, c := range []struct{ schema, text, want string }{
+		{"{type: integer}", " 3 ", "3"},
+		{"{type: integer}", "three", ""},
+		{"{type: boolean}", "是", "true"},
+		{"{type: boolean}", "No.", "false"},
+		{"{type: string}", "Yes.", `"Yes."`},
+		{"{enum: [red, Blue]}", "blue!", `"Blue"`},
+		{"{enum: [red, Blue]}", "2", `"Blue"`},
+		{"{enum: [10, 2]}", "2", "2"},
+		{"{enum: [r, b], enumNames: [红色, 蓝色]}", "蓝色", `"b"`},
+		{"{oneOf: [{const: r, title: Red}, {const: b, title: Blue}]}", "red", `"r"`},
+		{"{type: array, items: {type: integer}}", "1，2、3", "[1,2,3]"},
+		{"{type: array, items: {enum: [red, blue]}}", "RED, blue", `["red","blue"]`},
+		{"{type: array, items: {type: object}}", "a, b", ""},
+		{`{type: string, pattern: "^[A-Z]-[0-9]+$"}`, "A-1042.", `"A-1042"`},
+		{`{type: string, pattern: "^[A-Z]-[0-9]+$"}`, "It is A-1042", ""},
+	} {
+		s, err := schema.Parse(mustYAML(t, c.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := scheduler.ReadText(s, c.text)
+		if got := v.JSON(); err == nil && got != c.want || err != nil && c.want != "" {
+			t.Errorf("%s: %q is %s, %v", c.schema, c.text, got, err)
+		}
+	}
+}
+
+func mustYAML(t *testing.T, text string) value.Value {
+	t.Helper()
+	v, err := yaml.ParseValue([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
