@@ -18,6 +18,16 @@ type book struct {
 	// scanDepth is the book's own number of newest messages to search for keys; nil
 	// where it has none.
 	scanDepth *int64
+	// foreign is set for a book of another program's format, whose entries are in only by
+	// their keys: a character card, or a book of RisuAI.
+	foreign bool
+	// format names a format that is not read, for example NovelAI; such a book has no entries.
+	format string
+	// ignored lists the switches of the book that are set and not evaluated, for example
+	// recursive_scanning.
+	ignored []string
+	// similar counts the entries that similarity could add, which only their keys do here.
+	similar int
 	// wrongDepth is a scan_depth that is not an integer, as JSON; "" where it is one.
 	wrongDepth string
 	// unread counts, by field, the entries that are left out because of a field that
@@ -36,12 +46,13 @@ type placedEntry struct {
 }
 
 // bookReader lists the entries of world books in any shape: a list of them, nested,
-// {entries: a list or a map}, {world_book: ...}, a character card, or one entry.
-// What is not an entry is listed too, so that the trace can name it. Lists directly
-// in entries are not books.
+// {entries: a list or a map}, {world_book: ...}, a character card, a book of RisuAI, or one
+// entry. Anything else is listed too, so that the trace can name it, but for a card without a
+// book. Lists directly in entries are not books.
 type bookReader struct {
 	entries []placedEntry
 	books   []*book
+	inCard  bool // the book of a character card is being read
 }
 
 func readBooks(v value.Value, pointer string) *bookReader {
@@ -71,17 +82,35 @@ func (r *bookReader) read(v value.Value, pointer string, in *book) {
 }
 
 func (r *bookReader) readObject(v value.Value, pointer string, in *book) {
+	if format := unreadFormat(v); format != "" {
+		r.newBook(v, pointer).format = format
+		return
+	}
+	if data, _ := v.Get("data"); isFormat(v, "type", "risu") && data.Kind() == value.List {
+		b := r.newBook(v, pointer)
+		b.foreign = true
+		r.readEntries(data, pointer+"/data", b)
+		return
+	}
 	if entries, _ := v.Get("entries"); entries.Kind() == value.List || entries.Kind() == value.Object {
-		r.readEntries(entries, pointer+"/entries", r.newBook(v, pointer))
+		b := r.newBook(v, pointer)
+		b.foreign = b.foreign || r.inCard
+		r.readEntries(entries, pointer+"/entries", b)
 		return
 	}
 	for _, wrapper := range []string{"world_book", "character_book", "data"} {
 		inner, _ := v.Get(wrapper)
 		isList := inner.Kind() == value.List && wrapper == "world_book"
 		if inner.Kind() == value.Object || isList {
+			outer := r.inCard
+			r.inCard = outer || wrapper == "character_book"
 			r.read(inner, pointer+"/"+wrapper, nil)
+			r.inCard = outer
 			return
 		}
+	}
+	if isCard(v) {
+		return
 	}
 	if v.Map().Len() > 0 {
 		r.add(v, pointer, in)
@@ -113,6 +142,34 @@ func (r *bookReader) add(v value.Value, pointer string, in *book) {
 	r.entries = append(r.entries, placedEntry{v, pointer, in})
 }
 
+// unreadFormat returns the name of the program whose book it is, if books of that program
+// are not read, and "" otherwise.
+func unreadFormat(v value.Value) string {
+	if _, ok := v.Get("lorebookVersion"); ok {
+		return "NovelAI"
+	}
+	if entries, _ := v.Get("entries"); isFormat(v, "kind", "memory") && entries.Kind() == value.List {
+		return "Agnai"
+	}
+	return ""
+}
+
+// isFormat reports whether a book names its format, for example {"type": "risu"}.
+func isFormat(v value.Value, field, name string) bool {
+	given, _ := textField(v.Map(), field)
+	return given == name
+}
+
+// isCard reports whether an object is a character card, or what is left of one whose
+// character_book is null: it has no entries, and is none.
+func isCard(v value.Value) bool {
+	if _, has := v.Get("character_book"); has {
+		return true
+	}
+	spec, _ := textField(v.Map(), "spec")
+	return strings.HasPrefix(spec, "chara_card")
+}
+
 // countUnread counts what keeps an entry from being evaluated, but for fields that look misspelt,
 // which are told by themselves.
 func (b *book) countUnread(entry *value.Map, unread []wording.Text) {
@@ -129,6 +186,11 @@ func (r *bookReader) newBook(v value.Value, pointer string) *book {
 	b := &book{pointer: pointer, unread: map[wording.Text]int{}}
 	if _, isBook := v.Get("entries"); isBook {
 		b.name = firstField(v.Map(), "", "name")
+		for _, name := range []string{"recursive_scanning", "token_budget"} {
+			if set, _ := v.Get(name); isTrue(set) {
+				b.ignored = append(b.ignored, name)
+			}
+		}
 		given, _ := v.Get("scan_depth")
 		depth, isInt := macro.Int(given)
 		_, isNumber := given.Float()
@@ -150,6 +212,24 @@ func (r *bookReader) newBook(v value.Value, pointer string) *book {
 // wrongDepthText describes what a wrong scan_depth does.
 func (b *book) wrongDepthText() wording.Text {
 	return wording.Say("scan_depth is %s, not an integer: it does nothing", b.wrongDepth)
+}
+
+// notes returns what of the book as a whole is not read or not evaluated.
+func (b *book) notes() (notes []wording.Text) {
+	if b.format != "" {
+		return []wording.Text{wording.Say("books of %s are not read, so it has no entries (open it in SillyTavern and export it)", wording.Same(b.format))}
+	}
+	if len(b.ignored) > 0 {
+		names := make([]wording.Text, len(b.ignored))
+		for i, name := range b.ignored {
+			names[i] = wording.Same(name)
+		}
+		notes = append(notes, wording.Say("not evaluated: %s", wording.Join(names, ", ", "、")))
+	}
+	if b.similar > 0 {
+		notes = append(notes, wording.Say("similarity (vectorized) is not evaluated: %d entries are in only by their keys", b.similar))
+	}
+	return notes
 }
 
 // unreadText lists the fields that are not evaluated with the number of entries; it is empty

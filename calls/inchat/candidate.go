@@ -79,6 +79,8 @@ type loreEntry struct {
 	constant        bool
 	caseSensitive   bool
 	wholeWords      bool
+	patterns        bool           // the keys are regular expressions
+	widening        []wording.Text // fields of loreWidening that are set
 	scanDepth       *int64
 }
 
@@ -95,6 +97,7 @@ const (
 type builder struct {
 	env        *calls.Env
 	candidates []candidate
+	books      []*book
 	conditions map[string]*condition
 	warnings   []string
 }

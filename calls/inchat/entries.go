@@ -32,7 +32,7 @@ func (b *builder) collectEntries(presets, books value.Value) {
 	}
 	b.warnMisspelt()
 	b.warnDeprecated()
-	b.warnUnread(found.books)
+	b.books = found.books
 }
 
 // readPreset reads one preset entry; i is its place.
@@ -77,7 +77,7 @@ func (b *builder) readWorldBook(e placedEntry, index int) candidate {
 	} else if c.name == "" {
 		c.name = strconv.Itoa(index)
 	}
-	if isLore(c.entry) {
+	if e.isLore() {
 		b.readLore(&c)
 		return c
 	}
@@ -142,7 +142,7 @@ func (b *builder) warnDeprecated() {
 	keys, first := 0, ""
 	for i := range b.candidates {
 		c := &b.candidates[i]
-		if _, ok := c.entry.Get("keys"); ok && !isLore(c.entry) {
+		if _, ok := c.entry.Get("keys"); ok && !c.isLore() {
 			keys++
 			if keys == 1 {
 				first = c.name
@@ -189,6 +189,9 @@ func (b *builder) warnUnread(books []*book) {
 			b.warnOf(calls.Warning{Code: codeUnknownValue, Pointer: book.pointer + "/scan_depth"}, "world book %q: %s",
 				value.Truncate(book.name, 80), book.wrongDepthText())
 		}
+		for _, text := range book.notes() {
+			b.warn("world book %q: %s", value.Truncate(book.name, 80), text)
+		}
 		if text := book.unreadText(); text.En != "" {
 			b.warn("world book %q: entries are left out because these fields are not evaluated: %s", value.Truncate(book.name, 80), text)
 		}
@@ -208,7 +211,7 @@ func (b *builder) warnMisspelt() {
 	var finder misspellingFinder
 	for i := range b.candidates {
 		c := &b.candidates[i]
-		for _, m := range finder.findMisspellings(c.kind, c.entry) {
+		for _, m := range finder.findMisspellings(c.kind, c.entry, c.isLore()) {
 			key := c.kind + " " + m.message.En
 			g := byMessage[key]
 			if g == nil {

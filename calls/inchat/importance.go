@@ -114,7 +114,7 @@ func (j *importanceJudge) functionState(ctx context.Context) plugins.State {
 	}
 	if messages, err := readHistory(j.in.History); err == nil { // the call has read it before
 		for _, m := range messages {
-			s.History = append(s.History, plugins.Turn{Role: m.role, Content: m.content})
+			s.History = append(s.History, plugins.Turn{Role: m.role, Content: m.text()})
 		}
 	}
 	for _, turn := range slices.Backward(s.History) {

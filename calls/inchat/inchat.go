@@ -89,6 +89,7 @@ func injectEntries(ctx context.Context, env *calls.Env, in Input) (value.Value, 
 	if err := b.evaluateLore(ctx, in); err != nil {
 		return value.Value{}, err
 	}
+	b.warnUnread(b.books)
 	if err := b.applyBudget(ctx, in.Budget); err != nil {
 		return value.Value{}, err
 	}

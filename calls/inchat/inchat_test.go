@@ -118,7 +118,7 @@ presets_in_chat:
 world_books:
   name: book
   entries:
-    "10": {id: 10, comment: commented, content: commented, position: assistant, keys: [x]}
+    "10": {id: 10, comment: commented, content: commented, position: assistant, mode: always, keys: [x]}
     "11": {id: 11, content: ""}
     "12": {content: 5}
     "13": {id: 13, content: x, position: before_char}
@@ -335,7 +335,7 @@ presets_in_chat:
   - {identifier: d, position: in chat, enabled: "false", role: System, content: d, injection_depth: 4, marker: false, mood: mine}
   - {identifier: e, position: in-chat, conditon: "<<never>>", role: null, content: e}
 world_books:
-  - {id: f, position: usr, content: f, keys: [a], comment: x, tags: [], author: me}
+  - {id: f, position: usr, content: f, mode: always, keys: [a], comment: x, tags: [], author: me}
   - entries: {"0": {uid: 1, key: [hi], position: 4, enabled: "no", content: g, role: 0, displayIndex: 3}}
   - [{id: h, position: "0", contnet: h, mode: always}, {id: i, position: before_char, content: i}, {id: j, position: 1, content: j, mode: 5}]
 `

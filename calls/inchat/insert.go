@@ -66,7 +66,35 @@ func insertEntries(messages []message, entries []*candidate) []message {
 		entries = entries[n:]
 	}
 	slices.Reverse(right)
-	return append(left, right...)
+	return liftFromToolCalls(append(left, right...))
+}
+
+// liftFromToolCalls puts entries that came between a message that calls tools and its results in
+// front of that message, for model servers refuse a request in which anything is between them.
+func liftFromToolCalls(messages []message) []message {
+	for i := 0; i < len(messages); i++ {
+		if !messages[i].callsTools() {
+			continue
+		}
+		end, results := i+1, i+1 // the results follow, the entries among them
+		for ; end < len(messages) && (messages[end].entry != nil || messages[end].role == roleTool); end++ {
+			if messages[end].role == roleTool {
+				results = end + 1
+			}
+		}
+		block := messages[i:results]
+		slices.SortStableFunc(block, func(a, b message) int { return cmp.Compare(liftRank(a), liftRank(b)) })
+		i = results - 1
+	}
+	return messages
+}
+
+// liftRank is 0 for entries, and 1 for messages of the history.
+func liftRank(m message) int {
+	if m.entry != nil {
+		return 0
+	}
+	return 1
 }
 
 // groupOrder returns a group in the order of the chat. At a depth

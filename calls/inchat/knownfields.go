@@ -33,14 +33,20 @@ var loreFields = []string{
 	"content", "comment", "name", "memo", "addMemo", "order", "insertion_order", "priority", "position", "depth", "role",
 	"caseSensitive", "case_sensitive", "matchWholeWords", "scanDepth", "ignoreBudget", "ignore_budget", "excludeRecursion", "preventRecursion",
 	"displayIndex", "automationId", "probability", "useProbability", "groupWeight", "groupOverride", "useGroupScoring", "outletName",
-	"extensions", "hash", "world", "token_count", "characterFilterNames", "characterFilterTags", "characterFilterExclude",
+	"vectorized", "useRegex", "extensions", "alwaysActive", "insertorder", "secondkey", "activationPercent", "mode", "bookVersion", "loreCache", "hash", "world", "token_count", "characterFilterNames", "characterFilterTags", "characterFilterExclude",
 }
 
 // loreUnread are the fields of lorebooks that would change the prompt, and are not
 // evaluated: an entry that sets one is left out. Cards have them, in either spelling,
 // under extensions.
 var loreUnread = []string{
-	"group", "sticky", "cooldown", "delay", "delayUntilRecursion", "vectorized", "use_regex", "characterFilter", "triggers",
+	"group", "sticky", "cooldown", "delay", "delayUntilRecursion", "characterFilter", "triggers",
+}
+
+// loreWidening are the fields of lorebooks that can only add an entry which its keys do not
+// find: an entry that they find is in all the same, and one that they do not find is left out as
+// unread.
+var loreWidening = []string{
 	"matchPersonaDescription", "matchCharacterDescription", "matchCharacterPersonality", "matchCharacterDepthPrompt",
 	"matchScenario", "matchCreatorNotes",
 }
@@ -49,7 +55,7 @@ var loreUnread = []string{
 // are passed on in the source of the message.
 var knownFields = func() map[string]bool {
 	known := map[string]bool{"wb_id": true}
-	for _, name := range slices.Concat(ownFields, presetFields, loreFields, loreUnread, loreMarkers) {
+	for _, name := range slices.Concat(ownFields, presetFields, loreFields, loreUnread, loreWidening, loreMarkers) {
 		known[name] = true
 		known[snakeCase(name)] = true
 	}

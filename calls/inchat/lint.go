@@ -51,18 +51,28 @@ func lintHistory(params value.Value) []schema.Problem {
 func lintLorebooks(books value.Value) (found []schema.Problem) {
 	read := readBooks(books, "/world_books")
 	for _, e := range read.entries {
-		if !isLore(e.v.Map()) || isLoreOff(e.v.Map()) {
+		if !e.isLore() || isLoreOff(e.v.Map()) {
 			continue
 		}
 		e.book.countUnread(e.v.Map(), unreadFields(e.v.Map()))
-		if !isTrue(loreField(e.v.Map(), "constant")) && len(texts(loreField(e.v.Map(), "key", "keys"))) == 0 {
+		if isTrue(loreField(e.v.Map(), loreConstant...)) {
+			continue
+		}
+		if len(texts(loreField(e.v.Map(), loreKeys...))) == 0 {
 			e.book.keyless++
+		}
+		if isTrue(loreField(e.v.Map(), "vectorized")) {
+			e.book.similar++
 		}
 	}
 	for _, book := range read.books {
 		if book.wrongDepth != "" {
 			found = append(found, schema.Problem{Pointer: book.pointer + "/scan_depth", Warning: true}.
 				WithMessage("%s", book.wrongDepthText()).WithHint("write an integer"))
+		}
+		for _, text := range book.notes() {
+			found = append(found, schema.Problem{Pointer: book.pointer, Warning: true}.
+				WithMessage("world book %q: %s", value.Truncate(book.name, 80), text))
 		}
 		if text := book.unreadText(); text.En != "" {
 			found = append(found, schema.Problem{
@@ -136,8 +146,8 @@ func lintEntry(entry *value.Map, at string, registry *calls.Registry) (found []s
 // lintMisspelt finds fields and values that look misspelt in entries that are known.
 func lintMisspelt(params value.Value) (found []schema.Problem) {
 	var finder misspellingFinder
-	look := func(kind string, entry *value.Map, pointer string) {
-		for _, m := range finder.findMisspellings(kind, entry) {
+	look := func(kind string, entry *value.Map, pointer string, lore bool) {
+		for _, m := range finder.findMisspellings(kind, entry, lore) {
 			p := schema.Problem{Pointer: pointer + m.pointer, Warning: true}
 			if m.code == codeUnknownField {
 				p.Keyword = schema.UnknownKeyword // the problem is the key
@@ -147,11 +157,11 @@ func lintMisspelt(params value.Value) (found []schema.Problem) {
 	}
 	presets, _ := params.Get("presets_in_chat")
 	for i, v := range presets.List() {
-		look(kindPreset, v.Map(), "/presets_in_chat/"+strconv.Itoa(i))
+		look(kindPreset, v.Map(), "/presets_in_chat/"+strconv.Itoa(i), isLore(v.Map()))
 	}
 	books, _ := params.Get("world_books")
 	for _, e := range readBooks(books, "/world_books").entries {
-		look(kindWorldBook, e.v.Map(), e.pointer)
+		look(kindWorldBook, e.v.Map(), e.pointer, e.isLore())
 	}
 	return found
 }

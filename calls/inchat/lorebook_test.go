@@ -68,7 +68,7 @@ world_books:
 		{"no chance", entry(`key: [ella], probability: 20, useProbability: false`), true, "found ella"},
 		{"chance", entry(`key: [ella], probability: 20`), false, "not evaluated: probability"},
 		{"group", entry(`constant: true, group: weather`), false, "not evaluated: group"},
-		{"several", entry(`key: [/ella/i], sticky: 2, vectorized: true`), false, "not evaluated: sticky, vectorized, key (a regular expression)"},
+		{"several", entry(`key: [/ella/i], sticky: 2, vectorized: true`), false, "not evaluated: sticky, key (a regular expression)"},
 		{"EJS", `{uid: 1, key: [ella], position: 4, content: "<% if (x) %>"}` + "\n", false, "not evaluated: content (EJS)"},
 		{"decorators", `{uid: 1, key: [ella], position: 4, content: "@@activate\nX"}` + "\n", false, "not evaluated: content (decorators)"},
 		{"outlet", `{uid: 1, key: [ella], position: 7, outletName: a, content: X}` + "\n", false, "not evaluated: position 7"},

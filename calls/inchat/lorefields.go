@@ -7,13 +7,23 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// isLore reports whether an entry is one of another program's lorebook. Entries with
-// mode or condition are native.
+// isLore reports whether an entry is one of another program's lorebook: each entry of a
+// foreign book, and elsewhere one that has a field of these programs, such as keys. Entries with mode
+// or condition are native.
+func (e placedEntry) isLore() bool { return e.book != nil && e.book.foreign || isLore(e.v.Map()) }
+
+// isLore is [placedEntry.isLore] of a candidate; a preset may be taken for one, too.
+func (c *candidate) isLore() bool { return c.book != nil && c.book.foreign || isLore(c.entry) }
+
 func isLore(entry *value.Map) bool {
 	for _, own := range []string{"mode", "condition"} {
 		if _, ok := entry.Get(own); ok {
 			return false
 		}
+	}
+	// Native entries once had keys too, with mode beside them or empty.
+	if keys, _ := entry.Get("keys"); !isEmpty(keys) {
+		return true
 	}
 	return slices.ContainsFunc(loreMarkers, func(name string) bool {
 		_, ok := entry.Get(name)

@@ -2,6 +2,7 @@ package inchat
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -96,7 +97,7 @@ func loreText(in Input, depth int64) string {
 		}
 		role, _ := v.Get("role")
 		content, _ := v.Get("content")
-		text, isText := content.Str()
+		text, isText := textOf(content)
 		if isText && slices.Contains([]string{"user", "assistant"}, strings.ToLower(plainText(role))) {
 			texts = append(texts, text)
 		}
@@ -123,6 +124,12 @@ func (m *loreMatcher) addWords(ctx context.Context, c *candidate) {
 func (m *loreMatcher) decide(c *candidate) {
 	s := m.scanOf(c)
 	at := slices.IndexFunc(c.lore.keys, func(key string) bool { return s.has(key, c.lore) })
+	if unread := s.disagrees(c.lore, at >= 0); len(unread) > 0 {
+		c.book.countUnread(c.entry, unread)
+		c.leaveOut("not evaluated: %s", wording.Join(unread, ", ", "、"))
+		c.code = codeUnread
+		return
+	}
 	if at < 0 {
 		c.leaveOut("found none of its keys")
 		c.code = codeNoKey
@@ -171,6 +178,28 @@ func (s *scan) has(key string, e *loreEntry) bool {
 	}
 	isSingleWord := strings.IndexFunc(key, unicode.IsSpace) < 0
 	return !e.wholeWords || !isSingleWord || hasWord(text, key)
+}
+
+// disagrees lists the fields because of which another program could decide otherwise than the
+// search for the keys as they are written did: one that widens the search of an entry that is not found, and
+// use_regex with a key such as "mar(ket|sh)" that says another thing as a regular expression. SillyTavern sets
+// use_regex on every entry that it exports, and takes only a key in slashes for an expression.
+func (s *scan) disagrees(e *loreEntry, found bool) []wording.Text {
+	if !found && len(e.widening) > 0 {
+		return e.widening
+	}
+	if !e.patterns {
+		return nil
+	}
+	byPattern := slices.ContainsFunc(e.keys, func(key string) bool {
+		pattern, err := regexp.Compile("(?i)" + key)
+		isPlain := err != nil || regexp.QuoteMeta(key) == key
+		return isPlain && s.has(key, e) || !isPlain && pattern.MatchString(s.text)
+	})
+	if byPattern == found {
+		return nil
+	}
+	return []wording.Text{wording.Same("use_regex")}
 }
 
 // hasWord reports whether a word occurs with no letter, digit or underscore of ASCII

@@ -14,8 +14,8 @@ type misspellingFinder struct {
 }
 
 // findMisspellings returns what looks misspelt in an entry.
-func (f *misspellingFinder) findMisspellings(kind string, entry *value.Map) (found []misspelling) {
-	if !isLore(entry) {
+func (f *misspellingFinder) findMisspellings(kind string, entry *value.Map, lore bool) (found []misspelling) {
+	if !lore {
 		return append(unknownFields(entry, ownFields, &f.own, "unknown field %q: it does nothing"), unknownValues(kind, entry)...)
 	}
 	if isLoreOff(entry) {

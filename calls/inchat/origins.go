@@ -10,12 +10,12 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// origins returns those of the input, of the roles that were given, and of the fields of an entry that stand in the source of its
-// message.
+// origins returns those of the input, of the members of messages that are passed on, and of the fields of an entry in
+// the source of its message.
 func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origin {
 	at, isOfMessage := strings.CutPrefix(pointer, "/output/messages/")
-	if number, isRole := strings.CutSuffix(at, "/role"); isOfMessage && isRole && !strings.Contains(number, "/") {
-		return originOfRole(of, number)
+	if number, member, ok := strings.Cut(at, "/"); isOfMessage && ok && !strings.HasPrefix(member, "source/") {
+		return originOfMember(of, number, member)
 	}
 	number, field, isSource := strings.Cut(at, "/source/")
 	message, err := strconv.Atoi(number)
@@ -52,16 +52,17 @@ func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origi
 	return of.OriginOfParam(entries[i].pointer + value.FormatPointer(tokens...))
 }
 
-// originOfRole returns that of the role of a message of the history; nil where that was written otherwise.
-func originOfRole(of calls.Record, message string) []calls.Origin {
+// originOfMember returns the origin of what a message of the history has at a pointer, for example role or
+// content/0/text; nil if it is not as it was given, as a role in other letters.
+func originOfMember(of calls.Record, message, member string) []calls.Origin {
 	sent, _ := of.Output.At("/messages/" + message)
 	index, isOfHistory := sent.At("/source/index")
 	kind, _ := sent.At("/source/type")
 	name, _ := kind.Str()
-	role, _ := sent.Get("role")
-	pointer := "/history/" + index.JSON() + "/role"
+	passed, _ := sent.At("/" + member)
+	pointer := "/history/" + index.JSON() + "/" + member
 	given, _ := of.Params.At(pointer)
-	if !isOfHistory || !strings.HasPrefix(name, "history.") || !value.Equal(given, role) {
+	if !isOfHistory || !strings.HasPrefix(name, "history.") || !value.Equal(given, passed) {
 		return nil
 	}
 	return of.OriginOfParam(pointer)

@@ -14,9 +14,16 @@ import (
 func (b *builder) buildOutput(messages []message) value.Value {
 	list := make([]value.Value, len(messages))
 	for i, m := range messages {
-		out := value.NewMap(3)
+		out := value.NewMap(3 + m.others.Len())
 		out.Set("role", value.OfString(m.role))
-		out.Set("content", value.OfString(m.content))
+		if m.hasParts() {
+			out.Set("content", m.given)
+		} else {
+			out.Set("content", value.OfString(m.content))
+		}
+		for name, member := range m.others.All() {
+			out.Set(name, member)
+		}
 		out.Set("source", m.source())
 		list[i] = value.OfMap(out)
 		if m.entry != nil {
@@ -161,20 +168,12 @@ func (c *candidate) origins() value.Value {
 // JSON of that.
 func (m message) origins() value.Value {
 	pointer := "/history/" + strconv.Itoa(m.index) + "/content"
-	if m.given.Kind() == value.List || m.given.Kind() == value.Object {
-		return value.Must(contentJSON(m.given, func(below string) calls.Origin {
+	if m.given.Kind() == value.Object || m.given.Kind() == value.List {
+		return value.Must(calls.TracedJSON(m.given, func(below string) calls.Origin {
 			return calls.Origin{Pointer: pointer + below}
 		}).Origins)
 	}
 	return originOf(pointer, len(m.content), m.given.Kind() != value.String)
-}
-
-// contentJSON returns the JSON of a content that is not a text.
-func contentJSON(content value.Value, from func(pointer string) calls.Origin) calls.Traced {
-	if content.Kind() == value.List { // of parts
-		return calls.TracedContent(content, from)
-	}
-	return calls.TracedJSON(content, from)
 }
 
 // originOf returns a list of one [calls.Origin], that of a whole text.

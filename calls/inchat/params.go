@@ -7,7 +7,7 @@ import (
 
 // Params are the parameters of in-chat.
 type Params struct {
-	History       value.Value `json:"history" type:"array|null" doc:"Chat messages {role, content}, oldest first; role is system, user, assistant or thinking."`
+	History       value.Value `json:"history" type:"array|null" doc:"Chat messages {role, content}, oldest first; role is system, user, assistant, tool or thinking. A content is a text or a list of parts; members such as name and tool_calls are passed on."`
 	PresetsInChat value.Value `json:"presets_in_chat,omitzero" type:"array|null" doc:"Preset entries; those with position in-chat are used: {identifier, name, position, enabled, role, depth, order, mode, condition, content, priority, ignore_budget}."`
 	WorldBooks    value.Value `json:"world_books,omitzero" doc:"World-book entries: a list of them, nested as you like, {entries: list or map}, {world_book: ...} or one entry: {id, name, position, enabled, depth, order, mode, condition, content, priority, ignore_budget}."`
 	Variables     value.Value `json:"variables,omitzero" type:"object|null" doc:"Variables that conditions read; chat_history_text is the text in which keywords are searched, where it is given."`
@@ -20,7 +20,7 @@ type Input = Params
 
 // Output is the messages, why each entry is in or out, and what looks wrong.
 type Output struct {
-	Messages []Message    `json:"messages" doc:"The history with the entries in it."`
+	Messages []*value.Map `json:"messages" doc:"The history with the entries in it: {role, content, source}. A content is a text, or the parts of a message of the history; other members of that, such as name and tool_calls, are kept. The source says where the message comes from: {type: history.<role>, id, index}, or {type: preset.in-chat or world_book.in-chat, id, ...} with all fields of the entry in their order."`
 	Parts    []calls.Part `json:"parts" doc:"Where the messages of the history come from; their texts are those of messages."`
 	Slots    Slots        `json:"slots" doc:"The texts of entries with position before_char or after_char, by that position, for context (parameter slots) and templates. Entries are joined by line feeds, a higher order nearer the end."`
 	Trace    []calls.Part `json:"trace" doc:"Every preset and world-book entry, in the order given: whether it is in, and why."`
@@ -31,11 +31,4 @@ type Output struct {
 type Slots struct {
 	BeforeChar string `json:"before_char"`
 	AfterChar  string `json:"after_char"`
-}
-
-// Message is one message of the output.
-type Message struct {
-	Role    string     `json:"role" doc:"system, user, assistant or thinking."`
-	Content string     `json:"content"`
-	Source  *value.Map `json:"source" doc:"Where the message comes from: {type: history.<role>, id, index}, or {type: preset.in-chat or world_book.in-chat, id, ...} with all fields of the entry in their order."`
 }

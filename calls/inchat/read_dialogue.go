@@ -1,6 +1,7 @@
 package inchat
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -10,12 +11,39 @@ import (
 // message is one message on its way to the output.
 type message struct {
 	role    string
-	content string
+	content string     // of an entry, or of a message whose content is a text
 	index   int        // in the history
 	entry   *candidate // nil for a message of the history
-	// given is the content of the history.
+	// given is the content of a message of the history: a text, parts, or anything else.
 	given value.Value
+	// others are its members beside role and content, for example name and tool_calls.
+	others *value.Map
 }
+
+// hasParts reports whether the content of the message is a list of parts.
+func (m message) hasParts() bool { return len(m.given.List()) > 0 }
+
+// text returns the text of the message, of its parts if it has parts.
+func (m message) text() string {
+	if m.hasParts() {
+		text, _ := textOf(m.given)
+		return text
+	}
+	return m.content
+}
+
+// callsTools reports whether the message asks for tools, whose results have to follow at once.
+func (m message) callsTools() bool {
+	called, _ := m.others.Get("tool_calls")
+	return len(called.List()) > 0
+}
+
+// keptMembers are the members of a message, beside role and content, that model servers know.
+// Others, for example the id that a chat program gives its messages, stay out of the prompt.
+var keptMembers = []string{"name", "tool_calls", "tool_call_id", "reasoning_content", "reasoning", "reasoning_details", "response_items", "content_blocks"}
+
+// roleTool is the role of a tool's result, which only messages of the history have.
+const roleTool = "tool"
 
 // readHistory reads the messages. The first one that is wrong ends the call.
 func readHistory(history value.Value) ([]message, error) {
@@ -41,16 +69,42 @@ func readMessage(v value.Value, i int) (message, error) {
 	if has {
 		role = strings.ToLower(plainText(given))
 	}
-	if !isRole(role) {
+	if _, answers := v.Get("tool_call_id"); !isRole(role) && !(answers && role == roleTool) {
 		return message{}, calls.Errorf(calls.Invalid, "invalid message role at history[%d]: %s", i, role).
-			WithHint("a role is system, user, assistant or thinking")
+			WithHint("a role is system, user, assistant, tool or thinking")
 	}
 	m := message{role: role, index: i}
 	if content, _ := v.Get("content"); !content.IsNull() {
-		m.content = plainText(content)
 		m.given = content
+		if len(content.List()) == 0 {
+			m.content = plainText(content)
+		}
+	}
+	for name, member := range v.Map().All() {
+		if !slices.Contains(keptMembers, name) || member.IsNull() {
+			continue
+		}
+		if m.others == nil {
+			m.others = value.NewMap(1)
+		}
+		m.others.Set(name, member)
 	}
 	return m, nil
+}
+
+// textOf returns the text of a content: the text itself, or the text parts, one per line. A
+// content of another kind, such as a number, has none.
+func textOf(content value.Value) (text string, ok bool) {
+	if content.Kind() != value.List {
+		return content.Str()
+	}
+	var texts []string
+	for _, part := range content.List() {
+		if text, isText := textField(part.Map(), "text"); isText {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n"), len(texts) > 0
 }
 
 // scanText returns the text in which keywords are searched: the contents that are text
@@ -63,7 +117,7 @@ func scanText(history value.Value, depth *int) string {
 	texts := make([]string, 0, len(items))
 	for _, v := range items {
 		content, _ := v.Get("content")
-		if s, ok := content.Str(); ok {
+		if s, ok := textOf(content); ok {
 			texts = append(texts, s)
 		}
 	}

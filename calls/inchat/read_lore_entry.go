@@ -44,11 +44,15 @@ func (b *builder) readLore(c *candidate) {
 	}
 	b.readLorePlace(c)
 	c.lore = &loreEntry{
-		keys: texts(loreField(c.entry, "key", "keys")), constant: isTrue(loreField(c.entry, "constant")),
+		keys: texts(loreField(c.entry, loreKeys...)), constant: isTrue(loreField(c.entry, loreConstant...)),
+		patterns: isTrue(loreField(c.entry, "use_regex", "useRegex")), widening: wideningFields(c.entry),
 		caseSensitive: isTrue(loreField(c.entry, "caseSensitive")), wholeWords: isTrue(loreField(c.entry, "matchWholeWords")),
 	}
-	if selective := loreField(c.entry, "selective"); selective.IsNull() || isTrue(selective) {
-		c.lore.secondary = texts(loreField(c.entry, "keysecondary", "secondary_keys"))
+	if isTrue(loreField(c.entry, "vectorized")) && !c.lore.constant {
+		c.book.similar++
+	}
+	if isTrue(loreField(c.entry, "selective")) {
+		c.lore.secondary = texts(loreField(c.entry, loreSecondary...))
 		c.lore.logic, _ = macro.Int(loreField(c.entry, "selectiveLogic"))
 	}
 	if depth, ok := macro.Int(loreField(c.entry, "scanDepth")); ok {
@@ -65,7 +69,7 @@ func (b *builder) readLore(c *candidate) {
 // readLorePlace reads where the entry goes.
 func (b *builder) readLorePlace(c *candidate) {
 	c.depth, c.order = loreDepth, loreOrder
-	if order, ok := macro.Int(loreField(c.entry, "order", "insertion_order")); ok {
+	if order, ok := macro.Int(loreField(c.entry, "order", "insertion_order", "insertorder")); ok {
 		c.order = order
 	}
 	if depth, ok := macro.Int(loreField(c.entry, "depth")); ok {
@@ -83,6 +87,23 @@ func (b *builder) readLorePlace(c *candidate) {
 			c.role = "system"
 		}
 	}
+}
+
+// The fields of the same thing, as the programs name it: SillyTavern, cards, RisuAI.
+var (
+	loreKeys      = []string{"key", "keys"}
+	loreSecondary = []string{"keysecondary", "secondary_keys", "secondkey"}
+	loreConstant  = []string{"constant", "alwaysActive"}
+)
+
+// wideningFields lists the fields of loreWidening that an entry sets.
+func wideningFields(entry *value.Map) (set []wording.Text) {
+	for _, name := range loreWidening {
+		if isTrue(loreField(entry, name)) {
+			set = append(set, wording.Same(name))
+		}
+	}
+	return set
 }
 
 // regexKey is a key that SillyTavern takes as a regular expression.
@@ -105,7 +126,13 @@ func unreadFields(entry *value.Map) (unread []wording.Text) {
 	if slices.Contains(lorePlaces, position) && !slices.Contains(lorePlacesRead, position) {
 		unread = append(unread, wording.Same("position "+position))
 	}
-	keys := slices.Concat(texts(loreField(entry, "key", "keys")), texts(loreField(entry, "keysecondary", "secondary_keys")))
+	if chance, ok := macro.Int(loreField(entry, "activationPercent")); ok && chance < 100 {
+		unread = append(unread, wording.Same("activationPercent"))
+	}
+	keys := texts(loreField(entry, loreKeys...))
+	if isTrue(loreField(entry, "selective")) {
+		keys = append(keys, texts(loreField(entry, loreSecondary...))...)
+	}
 	if slices.ContainsFunc(keys, regexKey.MatchString) {
 		unread = append(unread, wording.Of("key (a regular expression)"))
 	}

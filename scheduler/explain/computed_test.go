@@ -147,8 +147,8 @@ steps:
 	}
 }
 
-// What JSON puts around the texts of a content of several parts is the call's own, also where all of the content comes from one
-// input. Names of members in other values belong to these.
+// The texts of a content of several parts keep their sources. JSON around the members of another value is the
+// call's own, and the names of these belong to the value.
 func TestExplainJSONOfParts(t *testing.T) {
 	r := schedulertest.Run(t, `
 inputs: {type: object}
@@ -160,12 +160,11 @@ steps:
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	const own = " < talk (in-chat) > ask"
+	const own, passedOn = " < talk (in-chat) > ask", " > talk (in-chat) > ask"
 	from := func(name string) string { return " < inputs." + name + " > ask" }
 	want := []string{
 		"ask chat",
-		`[{"type":"` + own, "text" + from("parts.0.type"), `","text":"` + own, "Hi" + from("parts.0.text"), `"},{"type":"` + own,
-		"text" + from("parts.1.type"), `","text":"` + own, "you" + from("parts.1.text"), `"}]` + own,
+		"Hi < inputs.parts.0.text" + passedOn, "you < inputs.parts.1.text" + passedOn,
 		`{"` + own, "name" + from("data"), `":"` + own, "Bo" + from("data.name"), `"}` + own,
 	}
 	var got []string
