@@ -56,8 +56,8 @@ type Info struct {
 	// Stores reports whether the call keeps what it is given beyond the run: parameters with a
 	// secret in them are refused.
 	Stores bool
-	// UsesMemory reports whether it reads or writes the memory of the flow's user: lint wants the
-	// flow to name one.
+	// UsesMemory reports whether it reads or writes the memory of the flow's user: lint refuses it in a
+	// flow that names none.
 	UsesMemory bool
 	// NoSubsteps reports whether the call runs nothing inside its step: the engine gives it no
 	// [Substeps], and a search for the steps of a run need not look below it.

@@ -52,7 +52,8 @@ type Model struct {
 
 // Knowledge is where a call looks things up. All of it may be used concurrently.
 type Knowledge struct {
-	// Memory is the store of what was said before.
+	// Memory is the store of what was said before, for a flow that names whose memory it works in, else
+	// [NoMemory].
 	Memory Memory
 	// Registry finds calls, importance functions and resolvers by name. The engine
 	// sets its own, the one that flows are checked with. nil: nothing has a name.
@@ -141,10 +142,11 @@ type Work func(ctx context.Context, env *Env) (output value.Value, err error)
 // Memory is what calls need of a memory store; calls/memory has the whole. The program
 // gives one to the engine for many runs; it is safe for concurrent use.
 type Memory interface {
-	// Recent returns the newest utterances of a scope, oldest first, at most limit.
+	// Recent returns the newest utterances of a scope, oldest first, at most limit: of its session, or of all
+	// sessions of its user.
 	Recent(ctx context.Context, scope Scope, limit int) ([]plugins.Turn, error)
-	// Retrieve returns the memories of a scope that matter for query, best first, at
-	// most limit.
+	// Retrieve returns the memories of the user of a scope that matter for query, best first, at
+	// most limit. Those of the session count a little more.
 	Retrieve(ctx context.Context, scope Scope, query string, limit int) ([]plugins.Recalled, error)
 }
 
@@ -202,7 +204,7 @@ func NewEnv() *Env {
 	return &Env{
 		Vars:      &Vars{},
 		Model:     Model{LLM: noLLM{}, Tokens: byteCounter{}},
-		Knowledge: Knowledge{Memory: noMemory{}},
+		Knowledge: Knowledge{Memory: NoMemory{}},
 		Substeps:  Substeps{Flows: noFlows{}, Calls: noCalls{}},
 		System: System{
 			HTTP:  noHTTP{},
@@ -266,10 +268,14 @@ func (noLLM) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
 	}
 }
 
-type noMemory struct{}
+// NoMemory is a memory without a store: the engine gives it to the calls of a flow that names no memory.
+type NoMemory struct{}
 
-func (noMemory) Recent(context.Context, Scope, int) ([]plugins.Turn, error) { return nil, nil }
-func (noMemory) Retrieve(context.Context, Scope, string, int) ([]plugins.Recalled, error) {
+// Recent returns no utterances.
+func (NoMemory) Recent(context.Context, Scope, int) ([]plugins.Turn, error) { return nil, nil }
+
+// Retrieve returns no memories.
+func (NoMemory) Retrieve(context.Context, Scope, string, int) ([]plugins.Recalled, error) {
 	return nil, nil
 }
 

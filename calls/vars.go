@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/llm/value"
@@ -20,7 +21,7 @@ type Vars struct {
 	Run Run
 	// Step is the step that is being run.
 	Step StepInfo
-	// Scope is the user and session of the flow.
+	// Scope is what the flow names under memory.
 	Scope Scope
 	// Language is zh, en or another language's name; "" means en.
 	Language string
@@ -115,9 +116,16 @@ type StepInfo struct {
 	ToUser bool
 }
 
-// Scope is whose memory a call works in. User is a hard wall between people,
-// Session narrows within one.
+// Scope is whose memory a call works in: what the flow names under memory, whoever has started
+// the run. User is a hard wall between people, Session narrows within one; "" is a session like
+// any other. The zero Scope is that of a flow without memory.
 type Scope struct {
 	User    string `json:"user"`
 	Session string `json:"session"`
+	// AllSessions is set by sessions: all. What was said is read from every session of the user; what
+	// is saved belongs to Session all the same.
+	AllSessions bool `json:"all_sessions,omitempty"`
 }
+
+// IsNone reports whether the scope names nobody: nothing is read or written then.
+func (s Scope) IsNone() bool { return strings.TrimSpace(s.User) == "" }

@@ -18,8 +18,8 @@
 //
 // # Starting
 //
-// [StepExecutor.Run] (start.go) checks the inputs, applies their defaults and renders
-// whose memory the flow works in (prepare.go), and starts (worker.go): flow.started. All that is outside
+// [StepExecutor.Run] (start.go) checks the inputs, applies their defaults and decides
+// which memory the flow works in (prepare.go), and starts (worker.go): flow.started. All that is outside
 // is injected by the fields of [StepExecutor] (executor.go): the model, memory, clock,
 // ids, the seed of random numbers, the sleeper. With those fixed, the events of
 // steps that do not run side by side are a function of the flow, its inputs and the

@@ -65,9 +65,8 @@ type StepExecutor struct {
 	// Elsewhere carries out, as runs of their own, the flows that steps run and that have a queue;
 	// nil: this process does.
 	Elsewhere Elsewhere
-	// Scope is the memory of flows that name none, and MaxTokens bounds a run beside the budget of
-	// its flow, 0 by nothing: for a run that another one waits for.
-	Scope     calls.Scope
+	// MaxTokens bounds a run beside the budget of its flow, 0 by nothing: for a run that another
+	// one waits for.
 	MaxTokens int
 	// Interceptor stands between steps and their calls, for tests of flows; nil: nothing does.
 	Interceptor Interceptor
@@ -156,9 +155,8 @@ type ChildRun struct {
 	Queue  string
 	Flow   *flow.Flow
 	Inputs value.Value
-	// Language and Scope are those of the step: what the flow has where it names none.
+	// Language is that of the step: what the flow has where it names none.
 	Language string
-	Scope    calls.Scope
 	// MaxTokens is what is left of the budgets around; 0 is no limit.
 	MaxTokens int
 	// Answers are for steps of the child that wait. Some may have reached it already.
@@ -185,8 +183,9 @@ const (
 // journal.
 type Owner struct {
 	User string
-	// Bound is true where the user must not reach the memory of others: a flow whose
-	// memory is that of another user fails with an error of kind Invalid.
+	// Bound is true where the user must not reach the memory of others: a flow that works in the
+	// memory of another user, or runs one that does, is refused before its first step with an error
+	// of kind Invalid.
 	Bound bool
 }
 

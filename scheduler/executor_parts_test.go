@@ -100,6 +100,7 @@ func TestResolverSearchesAndAsks(t *testing.T) {
 	var outside plugins.State
 	r := schedulertest.Run(t, `
 name: x
+memory: {user: ada}
 steps: [{id: a, call: echo, with: {x: "{{ vars.x }}"}}]
 outputs: {a: "{{ a.x }}", y: "{{ vars.y }}"}
 `, schedulertest.Inputs(`{"question": "why"}`), schedulertest.LLM(scripted.Texts("because")),

@@ -1,6 +1,8 @@
 package scheduler_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,40 +15,77 @@ import (
 	"github.com/callnode/scheduler/scheduler/schedulertest"
 )
 
-// TestOwner: a run that is bound to a user reaches no other user's memory, in its
-// sub-flows either.
+// TestOwner: a run that is bound to a user reaches no other user's memory, in its sub-flows either, and is refused before
+// its first step.
 func TestOwner(t *testing.T) {
-	lin := func(bound bool) schedulertest.Option {
+	owned := func(bound bool) schedulertest.Option {
 		return schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Owner = scheduler.Owner{User: "lin", Bound: bound} })
 	}
-	const inner = `steps: [{id: sub, call: flow, with: {path: inner.yaml}}]
+	// inside returns a flow whose step runs another one with these inputs, in this memory.
+	inside := func(inputs, user string) string {
+		return `inputs: {type: object, properties: {who: {type: string, default: lin}}}
+steps:
+  - {id: first, call: echo, with: {text: lin}}
+  - {id: sub, call: flow, for_each: [lin], with: {path: inner.yaml, inputs: ` + inputs + `}}
 -- inner.yaml --
-memory: {user: bo}
+inputs: {type: object, properties: {user: {type: string, default: bo}}}
+memory: {user: "` + user + `"}
 steps: [{id: a, call: echo}]
 `
-	for name, test := range map[string]struct {
-		flow  string
-		bound bool
-		fails bool
-	}{
-		"its own":                 {"memory: {user: '{{ run.user }}'}\nsteps: [{id: a, call: echo}]", true, false},
-		"another's":               {"memory: {user: bo}\nsteps: [{id: a, call: echo}]", true, true},
-		"another's of an admin":   {"memory: {user: bo}\nsteps: [{id: a, call: echo}]", false, false},
-		"none":                    {"steps: [{id: a, call: echo}]", true, false},
-		"another's in a sub-flow": {inner, true, true},
-		"a sub-flow of an admin":  {inner, false, false},
-		"an empty one":            {"memory: {user: ''}\nsteps: [{id: a, call: echo}]", true, true},
+	}
+	const another, unknown = `the memory of the flow is that of "bo"`, "whose memory the flow inner works in is not known before the run"
+	for name, test := range map[string]struct{ flow, fails string }{
+		"its own":                          {"memory: {user: '{{ run.user }}'}\nsteps: [{id: a, call: echo}]", ""},
+		"another's":                        {"memory: {user: bo}\nsteps: [{id: a, call: echo}]", another},
+		"none":                             {"steps: [{id: a, call: echo}]", ""},
+		"an empty one":                     {"memory: {user: \"{{ '' }}\"}\nsteps: [{id: a, call: echo}]", `the memory of the flow is that of ""`},
+		"its own in a sub-flow":            {inside("{}", "{{ run.user }}"), ""},
+		"another's in a sub-flow":          {inside("{}", "bo"), another},
+		"by an input":                      {inside("{user: '{{ run.user }}'}", "{{ inputs.user }}"), ""},
+		"by an input of the flow around":   {inside("{user: '{{ inputs.who }}'}", "{{ inputs.user }}"), ""},
+		"by all inputs of the flow around": {inside("'{{ {\"user\": inputs.who} }}'", "{{ inputs.user }}"), ""},
+		"by the default of an input":       {inside("{}", "{{ inputs.user }}"), another},
+		"by the output of a step":          {inside("{user: '{{ first.text }}'}", "{{ inputs.user }}"), unknown},
+		"by an item":                       {inside("{user: '{{ item }}'}", "{{ inputs.user }}"), unknown},
+		"two deep": {`steps: [{id: sub, call: flow, with: {path: middle.yaml, inputs: {person: bo}}}]
+-- middle.yaml --
+inputs: {type: object, properties: {person: {type: string}}}
+steps: [{id: sub, call: flow, with: {path: inner.yaml, inputs: {user: "{{ inputs.person }}"}}}]
+-- inner.yaml --
+inputs: {type: object, properties: {user: {type: string}}}
+memory: {user: "{{ inputs.user }}"}
+steps: [{id: a, call: echo}]
+`, another},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var e *scheduler.StepExecutor
-			r := schedulertest.Run(t, test.flow, journaled(t), lin(test.bound), captured(&e), schedulertest.With(flowcall.Definition()))
-			if failed := r.Err != nil; failed != test.fails || failed && calls.KindOf(r.Err) != calls.Invalid {
-				t.Errorf("the run ends with %v", r.Err)
-			}
+			r := schedulertest.Run(t, test.flow, journaled(t), owned(true), captured(&e), schedulertest.With(flowcall.Definition()))
+			checkRefusal(t, r, test.fails)
 			if info, err := e.Journal.Run(t.Context(), "run-1"); err == nil && info.Labels[journal.LabelOwner] != "lin" {
 				t.Errorf("the labels are %v", info.Labels)
 			}
+			r = schedulertest.Run(t, test.flow, owned(false), schedulertest.With(flowcall.Definition()))
+			checkRefusal(t, r, "")
 		})
+	}
+}
+
+// checkRefusal compares why a run was refused before it began; "" is a run that has ended well.
+func checkRefusal(t *testing.T, r *schedulertest.Result, want string) {
+	t.Helper()
+	if want == "" {
+		if r.Err != nil {
+			t.Error(r.Err)
+		}
+		return
+	}
+	var failure *scheduler.Failure
+	if !errors.As(r.Err, &failure) || len(r.Events) > 0 {
+		t.Fatalf("after %d events: %v", len(r.Events), r.Err)
+	}
+	info := failure.Info
+	if info.Kind != calls.Invalid || !strings.Contains(info.Message, want) || info.Hint != `write memory: {user: "{{ run.user }}"}` || !strings.Contains(info.Position, ".yaml:") {
+		t.Errorf("refused with %+v, want %q", info, want)
 	}
 }
 

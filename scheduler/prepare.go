@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"path/filepath"
+	"slices"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/prompt"
@@ -39,7 +40,7 @@ func (r *run) prepare(inputs value.Value) error {
 	if r.exec.Names != nil {
 		r.model.provider, r.model.model = r.exec.Names(r.flow.LLM)
 	}
-	if err := r.scopeOfMemory(); err != nil {
+	if err := r.setMemory(); err != nil {
 		return err
 	}
 	r.done = make(chan struct{})
@@ -48,48 +49,6 @@ func (r *run) prepare(inputs value.Value) error {
 		return r.failureOf(err, flow.Position{File: r.flow.File, Line: 1, Col: 1})
 	}
 	return nil
-}
-
-// scopeOfMemory renders whose memory the flow works in.
-func (r *run) scopeOfMemory() error {
-	for _, target := range []struct {
-		param *flow.Param
-		text  *string
-	}{{r.flow.User, &r.vars.Scope.User}, {r.flow.Session, &r.vars.Scope.Session}} {
-		if target.param == nil {
-			continue
-		}
-		v, err := r.secrets.render(r.life.parent, target.param, r.newScope(r.life.parent, target.param))
-		if err == nil && v.HasSecret() {
-			err = calls.Errorf(calls.Invalid, "whose memory it is comes from a secret, and memories are stored under it")
-		}
-		if err != nil {
-			return r.failureOf(err, target.param.Pos)
-		}
-		*target.text = prompt.Text(v)
-	}
-	return r.checkOwner()
-}
-
-// checkOwner returns an error where the memory is that of another user than the one
-// that the run is bound to. A flow that names no user works in the memory of that one.
-func (r *run) checkOwner() error {
-	owner, user := r.exec.Owner, &r.vars.Scope.User
-	if !owner.Bound {
-		return nil
-	}
-	pos := flow.Position{File: r.flow.File, Line: 1, Col: 1}
-	if r.flow.User != nil {
-		pos = r.flow.User.Pos
-	} else if *user == "" {
-		*user = owner.User
-	}
-	if *user == owner.User {
-		return nil
-	}
-	err := calls.Errorf(calls.Invalid, "the run is bound to the user %q, and the memory of the flow is that of %q", owner.User, *user).
-		WithHint("write memory: {user: \"{{ run.user }}\"}")
-	return r.failureOf(err, pos)
 }
 
 // checkInputs returns the inputs with the defaults of their schema, or a *[Failure]
@@ -113,4 +72,174 @@ func checkInputs(f *flow.Flow, inputs value.Value) (value.Value, error) {
 
 func inputsFailure(err error) *Failure {
 	return &Failure{Info: journal.ErrorInfo{Kind: calls.Invalid, Message: err.Error()}, Err: err}
+}
+
+// setMemory decides which memory the run reads and writes: the scope that its own flow writes under
+// memory, through whichever door the run came. A flow without memory, a sub-flow too, has none: its calls
+// get [calls.NoMemory], and nothing that they do reaches a store.
+func (r *run) setMemory() error {
+	r.vars.Scope, r.env.Memory = calls.Scope{}, calls.NoMemory{} // for templates that ask for variables
+	if r.flow.User != nil {
+		scope, err := r.renderScope()
+		if err != nil {
+			return err
+		}
+		if err := r.checkOwner(r.flow.User.Pos, scope.User); err != nil {
+			return err
+		}
+		r.vars.Scope = scope
+	}
+	if !r.vars.Scope.IsNone() {
+		r.env.Memory = r.memory
+	}
+	if r.outer != nil || !r.exec.Owner.Bound {
+		return nil
+	}
+	return r.checkInnerOwners(r.flow, &knownInputs{members: r.vars.Inputs.Map()}, nil)
+}
+
+// renderScope renders what the flow writes under memory.
+func (r *run) renderScope() (calls.Scope, error) {
+	scope := calls.Scope{AllSessions: r.flow.AllSessions}
+	for _, target := range []struct {
+		param *flow.Param
+		text  *string
+	}{{r.flow.User, &scope.User}, {r.flow.Session, &scope.Session}} {
+		if target.param == nil {
+			continue
+		}
+		v, err := r.secrets.render(r.life.parent, target.param, r.newScope(r.life.parent, target.param))
+		if err == nil && v.HasSecret() {
+			err = calls.Errorf(calls.Invalid, "whose memory it is comes from a secret, and memories are stored under it")
+		}
+		if err != nil {
+			return scope, r.failureOf(err, target.param.Pos)
+		}
+		*target.text = prompt.Text(v)
+	}
+	return scope, nil
+}
+
+// memoryHint is the remedy where a bound run would work in a memory that may be another user's.
+const memoryHint = `write memory: {user: "{{ run.user }}"}`
+
+// checkOwner refuses the memory of another user than the one that the run is bound to.
+func (r *run) checkOwner(pos flow.Position, user string) error {
+	owner := r.exec.Owner
+	if !owner.Bound || user == owner.User {
+		return nil
+	}
+	err := calls.Errorf(calls.Invalid, "the run is bound to the user %q, and the memory of the flow is that of %q", owner.User, user).
+		WithHint(memoryHint)
+	return r.failureOf(err, pos)
+}
+
+// checkInnerOwners refuses, before the first step, a flow that f runs and that works in the memory of another user than the
+// one that the run is bound to, or in one that is only known later: by the output of a step, an item, or a model. Flows
+// whose path is only known later are checked when they start. seen are the flows around, which a tool of an agent may name again.
+func (r *run) checkInnerOwners(f *flow.Flow, inputs *knownInputs, seen []*flow.Flow) error {
+	if slices.Contains(seen, f) {
+		return nil
+	}
+	seen = append(seen, f)
+	for _, step := range f.Steps {
+		if step.Sub != nil {
+			if err := r.checkInnerOwner(step.Sub, r.inputsInside(step, inputs), seen); err != nil {
+				return err
+			}
+		}
+		for _, inner := range step.Inner {
+			if err := r.checkInnerOwner(inner, &knownInputs{}, seen); err != nil { // a model may give all of them
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkInnerOwner is [run.checkInnerOwners] for one flow that runs inside with inputs.
+func (r *run) checkInnerOwner(f *flow.Flow, inputs *knownInputs, seen []*flow.Flow) error {
+	if f.User != nil {
+		user, isKnown := r.renderKnown(f.User, inputs)
+		if !isKnown {
+			err := calls.Errorf(calls.Invalid, "the run is bound to the user %q, and whose memory the flow %s works in is not known before the run", r.exec.Owner.User, f.Name).
+				WithHint(memoryHint)
+			return r.failureOf(err, f.User.Pos)
+		}
+		if err := r.checkOwner(f.User.Pos, prompt.Text(user)); err != nil {
+			return err
+		}
+	}
+	return r.checkInnerOwners(f, inputs, seen)
+}
+
+// knownInputs are the inputs of a flow as far as they are known before the run. For example, of
+// {user: "{{ run.user }}", city: "{{ args.city }}"} the user is known and the city is not.
+type knownInputs struct {
+	// members are all that is given, but for those of hidden; nil where nothing is known.
+	members *value.Map
+	hidden  []string
+}
+
+// knows reports whether the value at a path of names below inputs is known.
+func (k *knownInputs) knows(path []string) bool {
+	switch {
+	case k.members == nil:
+		return false
+	case len(path) == 0:
+		return len(k.hidden) == 0
+	}
+	return !slices.Contains(k.hidden, path[0])
+}
+
+// inputsInside returns the inputs that a step gives the flow that it runs, as far as they are known.
+func (r *run) inputsInside(step *flow.Step, outer *knownInputs) *knownInputs {
+	inner := &knownInputs{}
+	if step.EnableFilling { // a model may give any that the step leaves out
+		return inner
+	}
+	given, rest := flow.Descend(step.With, "/inputs")
+	members := value.NewMap(0)
+	if given.Map == nil {
+		v, isKnown := r.renderKnown(given, outer)
+		if !isKnown {
+			return inner
+		}
+		v, _ = v.At(rest)
+		members = v.Map().Clone()
+	} else if rest == "" {
+		for _, m := range given.Map {
+			v, isKnown := r.renderKnown(m.Param, outer)
+			if isKnown {
+				members.Set(m.Key, v)
+			} else {
+				inner.hidden = append(inner.hidden, m.Key)
+			}
+		}
+	}
+	inner.members = step.Sub.Inputs.ApplyDefaults(value.OfMap(members)).Map()
+	return inner
+}
+
+// renderKnown renders a parameter of a flow with inputs, if it names nothing that is only known later.
+func (r *run) renderKnown(p *flow.Param, inputs *knownInputs) (v value.Value, isKnown bool) {
+	isKnown = true
+	p.EachRef(func(ref prompt.Ref) {
+		switch ref.Path[0] {
+		case "run":
+		case "inputs":
+			isKnown = isKnown && inputs.knows(ref.Path[1:])
+		case "question":
+			isKnown = isKnown && inputs.knows(ref.Path)
+		default:
+			isKnown = false
+		}
+	})
+	if !isKnown {
+		return v, false
+	}
+	question, _ := inputs.members.Get("question")
+	names := prompt.Values{Map: value.Pairs("inputs", inputs.members, "question", question, "run", value.Must(r.vars.Run))}
+	v, err := r.secrets.render(r.life.parent, p, names)
+	return v, err == nil
 }

@@ -63,6 +63,7 @@ type shared struct {
 	secrets *secrets
 	bounds  *budget.Bounds
 	flows   *subflowLoader
+	memory  calls.Memory // of flows that name one
 	waits   waitingSteps
 	warned  warnedSteps
 }

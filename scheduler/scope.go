@@ -258,7 +258,7 @@ func (s *scope) pluginState(ctx context.Context) (plugins.State, error) {
 	}
 	const turns, memories = 50, 10
 	memory, scope, question := s.run.env.Memory, s.vars.Scope, s.vars.Question
-	history, err := memory.Recent(ctx, scope, turns)
+	history, err := s.env.ReadHistory(ctx, turns)
 	if err != nil {
 		return plugins.State{}, err
 	}

@@ -113,11 +113,11 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 	}
 	r := &run{
 		exec: e, flow: flow, env: *env, events: eventPool{steps: len(flow.Steps), readySteps: len(flow.Steps)}, life: lifetime{parent: ctx, gracePeriod: e.gracePeriod()},
-		shared: &shared{secrets: newSecrets(e.Hidden), bounds: e.newBounds(), flows: &subflowLoader{loader: e.Loader, root: flow, dir: e.Root}},
+		shared: &shared{secrets: newSecrets(e.Hidden), bounds: e.newBounds(), flows: &subflowLoader{loader: e.Loader, root: flow, dir: e.Root}, memory: env.Memory},
 	}
 	r.held.SetUp(r.bounds, nil)
 	r.env.Registry = e.registry()
-	r.vars.Language, r.vars.Scope = e.Language, e.Scope
+	r.vars.Language = e.Language
 	return r
 }
 

@@ -94,7 +94,6 @@ var _ = wording.Add(wording.Catalog{
 	"write /pointer=value or STEP:/pointer=value": "请写 /pointer=value 或 STEP:/pointer=value",
 	"write STEP:%s=...; %s":                       "请写 STEP:%s=...；%s",
 	"write its path without a template":           "路径请不要用模板",
-	`write memory: {user: "{{ run.user }}"}`:      `请写 memory: {user: "{{ run.user }}"}`,
 	"write the array as JSON: [...]":              "数组请写成 JSON：[...]",
 	"write the object as JSON: {...}":             "对象请写成 JSON：{...}",
 	"the flow of the run %s does not load any more, so the edited one cannot be compared with it:\n%w": "运行 %s 的流程已无法加载，不能与改过的流程比较：\n%w",
@@ -117,4 +116,7 @@ var _ = wording.Add(wording.Catalog{
 	"the run waits for values: %s":                                                                     "运行在等待输入：%s",
 	"those that wait: %s":                                                                              "在等待的有：%s",
 	"the value":                                                                                        "该值",
+
+	memoryHint: `请写 memory: {user: "{{ run.user }}"}`,
+	"the run is bound to the user %q, and whose memory the flow %s works in is not known before the run": "运行绑定到用户 %q，而运行前不知道流程 %s 使用谁的记忆",
 })

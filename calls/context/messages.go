@@ -19,7 +19,7 @@ func (b *builder) historyMessages(ctx context.Context) []*value.Map {
 	if b.params.History != nil {
 		return b.params.History
 	}
-	turns, err := b.env.Memory.Recent(ctx, b.env.Vars.Scope, transcript.DefaultMaxTurns)
+	turns, err := b.env.ReadHistory(ctx, transcript.DefaultMaxTurns)
 	if err != nil {
 		b.warn("history: what was said before cannot be read: %v", err)
 	}

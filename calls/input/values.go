@@ -179,7 +179,7 @@ func (b *builder) loadDialogue(ctx context.Context) (d dialogue, err error) {
 	}
 	if !b.params.Memory.shortGiven {
 		err = b.callForeign(ctx, func(ctx context.Context) (err error) {
-			turns, err = b.env.Memory.Recent(ctx, b.env.Vars.Scope, b.settings.MaxTurns)
+			turns, err = b.env.ReadHistory(ctx, b.settings.MaxTurns)
 			return err
 		})
 		if err != nil {

@@ -23,7 +23,7 @@ func FromEnv(ctx context.Context, env *calls.Env) (*SnapshotProcessor, error) {
 
 // Lazy is a memory whose store is opened by the first call that needs it: a run that
 // needs none opens no file. The program creates one for each run. What reads memory
-// unasked, such as the history of a prompt, finds nothing in a flow that names neither
+// unasked, such as the history of a prompt, finds nothing in a single call that names neither
 // a user nor a session. It is safe for concurrent use.
 type Lazy struct {
 	open func(context.Context) (*SnapshotProcessor, error)

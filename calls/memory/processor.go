@@ -108,12 +108,12 @@ func (p *SnapshotProcessor) searchMemories(ctx context.Context, q Query) (found 
 	return found, err
 }
 
-// Recent returns the newest utterances of a scope, oldest first.
+// Recent returns the newest utterances of a scope, oldest first: of its session, or of all sessions of its user.
 func (p *SnapshotProcessor) Recent(ctx context.Context, scope calls.Scope, limit int) (turns []plugins.Turn, err error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	which := Selection{Users: User(scope.User), HasSession: scope.Session != "", Session: scope.Session, Utterances: true, Newest: limit}
+	which := Selection{Users: User(scope.User), HasSession: !scope.AllSessions, Session: scope.Session, Utterances: true, Newest: limit}
 	for m, err := range p.Store.Memories(ctx, which) {
 		if err != nil {
 			return nil, err

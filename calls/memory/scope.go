@@ -12,9 +12,9 @@ import (
 // shared by everybody who names none. A call that runs alone may have none. It refuses names
 // with control characters, too. The error is an [*calls.Error] of kind Invalid.
 func CheckScope(vars *calls.Vars) error {
-	if strings.TrimSpace(vars.Scope.User) == "" && vars.Run.ID != "" {
-		return calls.Errorf(calls.Invalid, "the flow has no user, whose memories would be meant").
-			WithHint(`set memory: {user: "{{ inputs.user }}"} in the flow, and give the input a value`)
+	if vars.Scope.IsNone() && vars.Run.ID != "" {
+		return calls.Errorf(calls.Invalid, "the flow names no user whose memories would be meant").
+			WithHint(`write memory: {user: "{{ run.user }}"} in the flow, and name the user of the run, as run --user does`)
 	}
 	return cmp.Or(CheckUser(vars.Scope.User), CheckLine("memory.user", vars.Scope.User), CheckLine("memory.session", vars.Scope.Session))
 }

@@ -119,7 +119,8 @@ func (q *Query) entryFilter(session int32) func(uint32, rank.Entry) bool {
 		return nil
 	}
 	return func(_ uint32, e rank.Entry) bool {
-		isOther := session == rank.None || e.Session != session
+		isUnknown := session == rank.None && q.Session != ""
+		isOther := isUnknown || e.Session != session
 		if q.OnlySession && isOther {
 			return false
 		}

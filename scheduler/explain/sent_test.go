@@ -245,7 +245,7 @@ steps:
 // What was said last is the utterance that the built-in variable has taken it from. What another resolver of
 // the name makes is the resolver's, also where it is equal.
 func TestExplainLastMessageOfInput(t *testing.T) {
-	const flow = `
+	const flow = `memory: {user: ann}
 inputs: {type: object}
 steps:
   - {id: prompt, call: input, with: {config: {context_template: [{module_name: a, segments: [{type: text, value: "Before: "}, {type: variable, value: vars.last_user_message}]}]}%s}}

@@ -31,7 +31,7 @@ func (f *Flow) Canonical() value.Value {
 	}
 	return value.OfMap(value.Pairs(
 		"inputs", f.Inputs.Doc(), "steps", value.OfList(steps...), "outputs", f.Outputs.Canonical(),
-		"user", f.User.Canonical(), "session", f.Session.Canonical(), "language", f.Language, "llm", f.LLM,
+		"user", f.User.Canonical(), "session", f.Session.Canonical(), "all_sessions", f.AllSessions, "language", f.Language, "llm", f.LLM,
 	))
 }
 

@@ -34,6 +34,7 @@ func (u *unit) compileFlow() {
 	if k.Memory != nil {
 		f.User = u.compileOptional(k.Memory.User, &u.memoryUses)
 		f.Session = u.compileOptional(k.Memory.Session, &u.memoryUses)
+		f.AllSessions = k.Memory.Sessions.text == "all"
 	}
 	if k.Budget != nil {
 		f.MaxTokens = k.Budget.MaxTokens.n

@@ -21,8 +21,10 @@ type Flow struct {
 	Language string
 	// Inputs is the schema of the inputs, an object; never nil.
 	Inputs *schema.Schema
-	// User and Session are templates of the memory scope; nil where not given.
+	// User and Session are templates of the memory scope; nil where not given. AllSessions is set
+	// by sessions: all. A flow without User has no memory.
 	User, Session *Param
+	AllSessions   bool
 	// Triggers start runs of the flow; those of sub-flows start runs of these alone.
 	Triggers Triggers
 	Steps    []*Step

@@ -11,7 +11,7 @@ type flowKeys struct {
 	Description proseKey     `json:"description,omitempty" doc:"What the flow does, for people and for models that choose a flow." example:"Answers a question about the weather."`
 	Language    textKey      `json:"language,omitempty" pattern:"^[A-Za-z][A-Za-z0-9_-]*$" doc:"The language of built-in prompts and messages: zh, en, or one that is configured." example:"zh"`
 	Inputs      anyKey       `json:"inputs,omitempty" type:"object" doc:"A JSON Schema (draft 7, or that of its $schema) of the inputs, an object. Inputs are checked against it, and its defaults applied, before the first step." example:"{type: object, properties: {question: {type: string}}}"`
-	Memory      *memoryKeys  `json:"memory,omitempty" doc:"Whose memory the memory calls of the flow work in." example:"{user: ann, session: main}"`
+	Memory      *memoryKeys  `json:"memory,omitempty" doc:"Whose memory the flow reads and writes. Without it the flow has none: no history of earlier runs, no recall, no memory calls. A sub-flow writes its own." example:"{user: '{{ run.user }}', session: main}"`
 	Plugins     []textKey    `json:"plugins,omitempty" doc:"The names of the plugins that the flow needs." example:"[]"`
 	LLM         textKey      `json:"llm,omitempty" doc:"The name of the model provider; the configuration decides where it is left out." example:"local"`
 	Defaults    *defaultKeys `json:"defaults,omitempty" doc:"What holds for every step that does not say otherwise." example:"{timeout: 30s}"`
@@ -24,9 +24,14 @@ type flowKeys struct {
 }
 
 type memoryKeys struct {
-	User    anyKey `json:"user,omitempty" type:"string" doc:"The person whose memory it is; a template over inputs." example:"'{{ inputs.question }}'"`
-	Session anyKey `json:"session,omitempty" type:"string" doc:"The conversation within it; a template over inputs." example:"main"`
+	itself keyPlace
+
+	User     anyKey  `json:"user,omitempty" type:"string" doc:"The person whose memory it is; a template over inputs and run. It must be run.user in a run that is bound to a user, as by a token or a schedule." example:"'{{ run.user }}'"`
+	Session  anyKey  `json:"session,omitempty" type:"string" doc:"The conversation within it; a template over inputs and run. Left out, it is a session of its own, without a name." example:"main"`
+	Sessions textKey `json:"sessions,omitempty" enum:"all" doc:"all reads what was said in every session of the user as the history; what is saved belongs to session all the same. Left out, the history is that of session." example:"all"`
 }
+
+func (k *memoryKeys) place(p keyPlace) { k.itself = p }
 
 type defaultKeys struct {
 	Timeout durationKey `json:"timeout,omitempty" doc:"The longest that one attempt of a step may take, such as 30s." example:"30s"`

@@ -8,9 +8,6 @@ var chineseKeys = wording.Add(wording.Catalog{
 	"What the flow does, for people and for models that choose a flow.":                                                                                         "流程的用途，供人阅读，也供模型选择流程。",
 	"The language of built-in prompts and messages: zh, en, or one that is configured.":                                                                         "内置提示词和消息的语言：zh、en，或配置中的语言。",
 	"A JSON Schema (draft 7, or that of its $schema) of the inputs, an object. Inputs are checked against it, and its defaults applied, before the first step.": "输入的 JSON Schema（draft 7，或其 $schema 所指的 draft），为对象。在第一个步骤之前检查输入并填入默认值。",
-	"Whose memory the memory calls of the flow work in.":                                                                                                        "流程的记忆调用使用谁的记忆。",
-	"The person whose memory it is; a template over inputs.":                                                                                                    "记忆所属的人；使用输入的模板。",
-	"The conversation within it; a template over inputs.":                                                                                                       "其中的会话；使用输入的模板。",
 	"The names of the plugins that the flow needs.":                                                                                                             "流程所需插件的名称。",
 	"The name of the model provider; the configuration decides where it is left out.":                                                                           "模型服务商的名称；不写时由配置决定。",
 	"What holds for every step that does not say otherwise.":                                                                                                    "对未另行设置的每个步骤都有效的设置。",
@@ -67,4 +64,9 @@ var _ = wording.Add(wording.Catalog{
 	"Required. %s": "必填。%s",
 	"\n## Filters\n\n| filter | | example |\n|---|---|---|\n": "\n## 过滤器\n\n| 过滤器 | | 示例 |\n|---|---|---|\n",
 	"\n## Tests\n\n| test | | example |\n|---|---|---|\n":     "\n## 测试\n\n| 测试 | | 示例 |\n|---|---|---|\n",
+
+	"Whose memory the flow reads and writes. Without it the flow has none: no history of earlier runs, no recall, no memory calls. A sub-flow writes its own.":      "流程读写谁的记忆。不写则流程没有记忆：没有以往运行的历史，不检索，也不能用记忆调用。子流程要写自己的 memory。",
+	"The person whose memory it is; a template over inputs and run. It must be run.user in a run that is bound to a user, as by a token or a schedule.":             "记忆所属的人；使用 inputs 和 run 的模板。运行绑定到用户时（例如由令牌或定时任务绑定），它必须等于 run.user。",
+	"The conversation within it; a template over inputs and run. Left out, it is a session of its own, without a name.":                                             "其中的会话；使用 inputs 和 run 的模板。不写时是一个没有名称的独立会话。",
+	"all reads what was said in every session of the user as the history; what is saved belongs to session all the same. Left out, the history is that of session.": "all 表示以该用户所有会话中的发言为历史；保存的内容仍属于 session。不写时历史只来自 session。",
 })

@@ -5,6 +5,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
 // lintCalls checks what steps say against their calls.
@@ -33,14 +34,33 @@ func (u *unit) lintCalls() {
 		"the configuration has %s under llm.providers")
 }
 
-// lintMemory wants a flow to say whose memory the call that it names works in, unless a flow
-// around it does.
-func (u *unit) lintMemory(at Position, def calls.Definition) {
-	if u.hasUser || u.loading.hasUser || !def.Info.UsesMemory {
+// memoryHint is the remedy for everything that lacks a user of the memory.
+const memoryHint = `write memory: {user: "{{ run.user }}"} in the flow`
+
+// hasMemory reports whether the flow names whose memory it works in. What a flow around it names does not count.
+func (u *unit) hasMemory() bool { return u.flow.User != nil && !isBlank(u.flow.User) }
+
+// lintScope refuses memory: without a user, which would name no memory.
+func (u *unit) lintScope() {
+	if u.keys.Memory == nil || u.hasMemory() || u.loading.recorded {
 		return
 	}
-	u.add(at, "%s works in the memory of a user, and the flow names none", def.Info.Name).
-		hint(`write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks`)
+	n := u.keys.Memory.itself.node
+	_, _, isGiven := yaml.Walk(n, "/user")
+	if isWrong := isGiven && u.flow.User == nil; isWrong { // it was refused when it was read
+		return
+	}
+	u.add(u.positionOf(n), "memory names no user whose memory it is").hint(memoryHint)
+}
+
+// lintMemory refuses a call that works in a memory, in a flow that names none. A flow that a journal kept may have
+// begun before that was refused: its call fails.
+func (u *unit) lintMemory(at Position, def calls.Definition) {
+	isScoped := u.hasMemory() || u.keys.Memory != nil // lintScope has told of one without a user
+	if isScoped || u.loading.recorded || !def.Info.UsesMemory {
+		return
+	}
+	u.add(at, "%s works in the memory of a user, and the flow names none", def.Info.Name).hint(memoryHint)
 }
 
 // lintListed checks a name against a list of known ones; a nil list is not known. unknown

@@ -410,13 +410,23 @@ steps: [{id: a, call: chat, with: {user: x}}]
 -- sub.yaml --
 steps: [{id: a, call: memory-save, with: {content: x}}]
 `, []string{
-			`flow.yaml:2:19: memory-recent works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
-			`sub.yaml:1:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
+			`flow.yaml:2:19: memory-recent works in the memory of a user, and the flow names none (write memory: {user: "{{ run.user }}"} in the flow)`,
+			`sub.yaml:1:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ run.user }}"} in the flow)`,
 		}},
 		"memory of a user without a name": {`memory: {user: " "}
 steps: [{id: a, call: memory-save, with: {content: x}}]
 `, []string{
-			`flow.yaml:2:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
+			`flow.yaml:1:9: memory names no user whose memory it is (write memory: {user: "{{ run.user }}"} in the flow)`,
+		}},
+		"memory of a session without a user": {`memory: {session: main, sessions: all}
+steps: [{id: a, call: chat, with: {user: x}}]
+`, []string{
+			`flow.yaml:1:9: memory names no user whose memory it is (write memory: {user: "{{ run.user }}"} in the flow)`,
+		}},
+		"all sessions and others": {`memory: {user: ann, sessions: main}
+steps: [{id: a, call: memory-recent}]
+`, []string{
+			`flow.yaml:1:31: sessions is all, not "main"`,
 		}},
 		"a flow around that names a user helps none that names nobody": {`memory: {user: ann}
 steps: [{id: b, call: flow, with: {path: sub.yaml}}]
@@ -424,7 +434,7 @@ steps: [{id: b, call: flow, with: {path: sub.yaml}}]
 memory: {user: ""}
 steps: [{id: a, call: memory-save, with: {content: x}}]
 `, []string{
-			`sub.yaml:2:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
+			`sub.yaml:1:9: memory names no user whose memory it is (write memory: {user: "{{ run.user }}"} in the flow)`,
 		}},
 		"tools of an agent": {`steps:
   - {id: a, call: agent, with: {prompt: x, tools: {calls: [{call: chat}, {call: memory-save}], flows: [{path: sub.yaml}, {path: none.yaml}, {path: flow.yaml, name: again}, {path: "{{ question }}", name: other}]}}}
@@ -432,16 +442,18 @@ steps: [{id: a, call: memory-save, with: {content: x}}]
 -- sub.yaml --
 steps: [{id: a, call: memory-save, with: {content: x, contnt: x}}]
 `, []string{
-			`flow.yaml:2:81: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
+			`flow.yaml:2:81: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ run.user }}"} in the flow)`,
 			`flow.yaml:2:129: there is no file none.yaml (paths are relative to the flow file)`,
-			`sub.yaml:1:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks)`,
+			`sub.yaml:1:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ run.user }}"} in the flow)`,
 			`sub.yaml:1:55: memory-save has no parameter "contnt" (did you mean "content"?)`,
 		}},
 		"tools of an agent with the memory of its flow": {`memory: {user: ann}
 steps: [{id: a, call: agent, with: {prompt: x, tools: {calls: [{call: memory-save}], flows: [{path: sub.yaml}]}}}]
 -- sub.yaml --
 steps: [{id: a, call: memory-save, with: {content: x}}]
-`, nil},
+`, []string{
+			`sub.yaml:1:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ run.user }}"} in the flow)`,
+		}},
 		"unknown keys of a configuration": {`steps:
   - {id: a, call: input, with: {config: {context_template: [{module_name: m, segment: [], segments: [{type: text, value: x}]}]}}}
   - {id: b, call: input, with: {config_path: c.jsonc}}
@@ -458,7 +470,9 @@ steps: [{id: a, call: memory-save, with: {content: x}}]
 steps: [{id: b, call: flow, with: {path: sub.yaml}}]
 -- sub.yaml --
 steps: [{id: a, call: memory-save, with: {content: x}}]
-`, nil},
+`, []string{
+			`sub.yaml:1:23: memory-save works in the memory of a user, and the flow names none (write memory: {user: "{{ run.user }}"} in the flow)`,
+		}},
 		"a flow in JSON": {`{ // with a comment
 	"inputs": {"type": "object"},
 	"steps": [

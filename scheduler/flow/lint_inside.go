@@ -78,7 +78,7 @@ func (ld *loading) loadInnerFlow(u *unit, at Position, path string) *Flow {
 	}
 	files, stack, needed := maps.Clone(ld.files), ld.stack, ld.needed
 	ld.stack, ld.needed = nil, nil
-	ld.inner[full] = ld.loadFlow(full, src, around{u.language, u.messages, u.hasUser, false})
+	ld.inner[full] = ld.loadFlow(full, src, around{u.language, u.messages, false})
 	ld.files, ld.stack, ld.needed = files, stack, needed
 	return ld.inner[full]
 }

@@ -76,7 +76,7 @@ func (l *Loader) ForSubFlow(queue string) *Loader {
 // that the settings have lost since are no problem.
 func (l *Loader) LoadText(file string, source []byte, files map[string][]byte) (*Flow, Problems) {
 	kept := *l
-	kept.recorded, kept.hasUser = true, true
+	kept.recorded = true
 	kept.Providers, kept.Secrets = nil, nil
 	if kept.Root != "" {
 		kept.Root = Absolute(kept.Root)
@@ -109,7 +109,6 @@ func similarFileHint(path string) wording.Text {
 // around is what a flow has from the one that runs it, unless it has its own.
 type around struct {
 	language, messages string
-	hasUser            bool
 	isElsewhere        bool
 }
 
@@ -127,7 +126,6 @@ func (ld *loading) loadFlow(file string, src []byte, outer around) *Flow {
 
 		language: outer.language,
 		messages: outer.messages,
-		hasUser:  outer.hasUser,
 
 		isElsewhere: outer.isElsewhere,
 	}
@@ -175,11 +173,9 @@ func (u *unit) process() {
 	if u.flow.Language != "" {
 		u.language, u.messages = u.flow.Language, u.flow.Language
 	}
-	if u.flow.User != nil {
-		u.hasUser = !isBlank(u.flow.User)
-	}
 	u.loadSubFlows()
 	u.lintOrder()
+	u.lintScope()
 	u.lintCalls()
 	u.lintNames()
 	u.lintTriggers()
@@ -251,7 +247,7 @@ func (ld *loading) loadSubFlow(u *unit, s *stepUnit, path string) *Flow {
 		u.problems = append(u.problems, unreadableProblem(at, path, err))
 		return nil
 	}
-	flow := ld.loadFlow(full, src, around{u.language, u.messages, u.hasUser, sub.isElsewhere})
+	flow := ld.loadFlow(full, src, around{u.language, u.messages, sub.isElsewhere})
 	ld.flows[sub] = flow
 	return flow
 }
@@ -291,9 +287,7 @@ func (l *Loader) LoadInside(root, path string) (*Flow, error) {
 	if pos, ok := looksLikeFlow(path, src); !ok {
 		return nil, calls.Errorf(calls.Invalid, "%s", say("%s: this file is not a flow", pos))
 	}
-	inside := *l
-	inside.hasUser = true // of the flow that runs it, or none: then the call refuses
-	flow, problems := inside.Parse(path, src)
+	flow, problems := l.Parse(path, src)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}

@@ -45,7 +45,6 @@ type Loader struct {
 	recorded      bool       // ReadFile has only what a journal kept
 	onlySignature bool       // see ForSignatures
 	isSubFlow     bool       // see ForSubFlow
-	hasUser       bool       // whose memory it is is known from elsewhere, such as the run around
 }
 
 // Override is a parameter of a step that another value is laid over, as if the file had it: tests compare

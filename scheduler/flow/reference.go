@@ -58,6 +58,9 @@ func keyType(f reflect.StructField) wording.Text {
 		for value := range strings.SplitSeq(enum, "|") {
 			values = append(values, wording.Same(value))
 		}
+		if len(values) == 1 {
+			return say("only %s", enum)
+		}
 		return wording.Join(values, " or ", " 或 ")
 	}
 	if types := f.Tag.Get("type"); types != "" {

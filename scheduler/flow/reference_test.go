@@ -35,6 +35,9 @@ func exampleFlow(k KeyDoc) string {
 		if len(path) == 3 {
 			text = path[1] + ": {" + text + "}"
 		}
+		if path[0] == "memory" && len(path) > 1 && key != "user" {
+			text = "user: ann, " + text
+		}
 		if len(path) > 1 {
 			text = path[0] + ": {" + text + "}"
 		}

@@ -59,8 +59,6 @@ type unit struct {
 	flow    *Flow
 	// language is that of the flow, its own or that of the flow around it; messages is that of its problems.
 	language, messages string
-	// hasUser: the flow, or one around it, names the user whose memory it works in.
-	hasUser bool
 	// isElsewhere: other machines run it, and only its signature is read. See [Loader] QueuedElsewhere.
 	isElsewhere bool
 

@@ -204,9 +204,8 @@ var _ = wording.Add(wording.Catalog{
 	"write %s['%s']":                                                   "请写成 %s['%s']",
 	"write %ss for seconds; the units are ms, s, m and h":              "秒请写成 %ss；单位有 ms、s、m 和 h",
 	`write "%s"`: `请写成 "%s"`,
-	"write inputs: {type: object, properties: {%s: {type: string}}}":                                           "请写成 inputs: {type: object, properties: {%s: {type: string}}}",
-	"write it, with what the English one mentions":                                                             "请写出它，并包含英文文本中提到的内容",
-	`write memory: {user: "{{ inputs.user }}"} in the flow, or "{{ run.user }}" where a server knows who asks`: `请在流程中写 memory: {user: "{{ inputs.user }}"}；服务器知道提问者时写 "{{ run.user }}"`,
+	"write inputs: {type: object, properties: {%s: {type: string}}}": "请写成 inputs: {type: object, properties: {%s: {type: string}}}",
+	"write it, with what the English one mentions":                   "请写出它，并包含英文文本中提到的内容",
 	"write needs: [%s]":  "请写成 needs: [%s]",
 	"write secrets.NAME": "请写成 secrets.名称",
 	"write the keys out": "请把这些键逐一写出",
@@ -249,6 +248,10 @@ var _ = wording.Add(wording.Catalog{
 	"flows have no key %q (%s)":                                         "流程没有键 %q（%s）",
 	"flows have no key %q (`scheduler help flow` lists them)":           "流程没有键 %q（`scheduler help flow` 列出所有的键）",
 	"the record of the run does not have the file":                      "运行的记录中没有该文件",
+
+	"only %s":  "只能是 %s",
+	memoryHint: `请在流程中写 memory: {user: "{{ run.user }}"}`,
+	"memory names no user whose memory it is": "memory 没有指明是谁的记忆",
 })
 
 // say formats a message in the built-in languages.

@@ -106,13 +106,13 @@ func readChild(ctx context.Context, j journal.Journal, session *Session) (spent 
 // enqueueChild records the child run, to begin when a worker takes it up.
 func (c *childRuns) enqueueChild(ctx context.Context, child *scheduler.ChildRun) error {
 	options := c.options
-	options.Language, options.Scope, options.MaxTokens = child.Language, child.Scope, child.MaxTokens
+	options.Language, options.MaxTokens = child.Language, child.MaxTokens
 	labels := maps.Clone(c.header.Labels)
 	labels[journal.LabelChildOf] = c.header.ID
 	e := &scheduler.StepExecutor{
 		Env: c.executor.Env, Loader: c.executor.Loader, Secrets: c.executor.Secrets, Hidden: c.executor.Hidden,
 		Journal: c.executor.Journal, Durability: c.header.Mode, Labels: labels, Program: c.executor.Program, Root: c.executor.Root,
-		Language: child.Language, Scope: child.Scope, Owner: c.executor.Owner, Options: value.Must(options),
+		Language: child.Language, Owner: c.executor.Owner, Options: value.Must(options),
 		NewRunID: func() string { return child.ID },
 	}
 	_, err := e.Enqueue(ctx, child.Flow, child.Inputs)

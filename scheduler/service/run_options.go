@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -22,10 +21,8 @@ type runOptions struct {
 	Bound bool `json:"bound,omitempty"`
 	// Strict is [StartRequest] Strict.
 	Strict bool `json:"strict,omitempty"`
-	// Scope and MaxTokens are those of a run that another one waits for: see
-	// [scheduler.StepExecutor].
-	Scope     calls.Scope `json:"scope,omitzero"`
-	MaxTokens int         `json:"max_tokens,omitempty"`
+	// MaxTokens is that of a run that another one waits for: see [scheduler.StepExecutor].
+	MaxTokens int `json:"max_tokens,omitempty"`
 }
 
 // optionsOf returns what a run began with.

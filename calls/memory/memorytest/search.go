@@ -1,6 +1,7 @@
 package memorytest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,6 +88,7 @@ func testBoosts(t *testing.T, f *fixture) {
 
 func testFilters(t *testing.T, f *fixture) {
 	f.mustSave(newMemory("tea in the morning", "a", 0), newMemory("tea at noon", "b", time.Hour), newMemory("tea in the evening", "a", 2*time.Hour))
+	f.mustSave(newMemory("coffee", "", 0))
 	for _, test := range []struct {
 		q    memory.Query
 		want int
@@ -95,11 +97,13 @@ func testFilters(t *testing.T, f *fixture) {
 		{memory.Query{Limit: 2}, 2},
 		{memory.Query{OnlySession: true, Session: "a"}, 2},
 		{memory.Query{OnlySession: true, Session: "c"}, 0},
+		{memory.Query{OnlySession: true, Text: "coffee"}, 1}, // of the session without a name
+		{memory.Query{OnlySession: true, Session: "c", Text: "coffee"}, 0},
 		{memory.Query{Since: Start.Add(time.Hour)}, 2},
 		{memory.Query{Before: Start.Add(time.Hour)}, 1},
 		{memory.Query{MinRelevance: 0.9999999}, 0},
 	} {
-		test.q.Text = "tea"
+		test.q.Text = cmp.Or(test.q.Text, "tea")
 		if got := f.mustSearch(test.q); len(got) != test.want {
 			t.Errorf("%+v: %v, want %d", test.q, contentsOf(got), test.want)
 		}

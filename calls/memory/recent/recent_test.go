@@ -49,8 +49,11 @@ func checkOrigins(t *testing.T, out value.Value, i int, id value.Value) {
 
 func TestRecent(t *testing.T) {
 	p := &memory.SnapshotProcessor{Store: memorytest.NewStore(t, clock), Clock: clock}
-	for i, content := range []string{"one", "two", "three"} {
+	for i, content := range []string{"one", "two", "three", "four"} {
 		m := memory.BaseMemory{Content: content, Timestamp: callstest.Now.Add(time.Duration(i) * time.Second), Context: memory.Context{UserID: "ann", SessionID: "main"}}
+		if content == "four" {
+			m.Context.SessionID = "" // a session of its own
+		}
 		if i != 1 { // the second one has no speaker
 			m.SetRole("user")
 		}
@@ -72,6 +75,7 @@ func TestRecent(t *testing.T) {
 		}
 		return callstest.CollectOutput(call.Exec(t.Context(), env, input))
 	}
+	const four = `{"role":"user","content":"four","timestamp":"2026-03-05T09:07:03.000Z"}`
 	const one, three = `{"role":"user","content":"one","timestamp":"2026-03-05T09:07:00.000Z"}`, `{"role":"user","content":"three","timestamp":"2026-03-05T09:07:02.000Z"}`
 	for _, test := range []struct {
 		scope calls.Scope
@@ -79,7 +83,10 @@ func TestRecent(t *testing.T) {
 		want  string
 	}{
 		{calls.Scope{User: "ann", Session: "main"}, nil, `{"turns":[` + one + `,` + three + `],"text":"user: one\nuser: three"}`},
-		{calls.Scope{User: "ann"}, []any{"items", 1}, `{"turns":[` + three + `],"text":"user: three"}`},
+		{calls.Scope{User: "ann", Session: "main"}, []any{"items", 1}, `{"turns":[` + three + `],"text":"user: three"}`},
+		{calls.Scope{User: "ann"}, nil, `{"turns":[` + four + `],"text":"user: four"}`},
+		{calls.Scope{User: "ann", AllSessions: true}, nil, `{"turns":[` + one + `,` + three + `,` + four + `],"text":"user: one\nuser: three\nuser: four"}`},
+		{calls.Scope{User: "ann", Session: "main", AllSessions: true}, []any{"items", 1}, `{"turns":[` + four + `],"text":"user: four"}`},
 		{calls.Scope{User: "ann", Session: "main"}, []any{"tokens", 2}, `{"turns":[` + three + `],"text":"user: three"}`},
 		{calls.Scope{User: "bob", Session: "main"}, nil, `{"turns":[],"text":""}`},
 	} {

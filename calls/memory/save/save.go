@@ -138,7 +138,7 @@ func setContext(m *memory.BaseMemory, context value.Value) error {
 	c := full.Context
 	if c.UserID != "" && c.UserID != m.Context.UserID {
 		return calls.Errorf(calls.Invalid, "context.user_id is %q, but the user of the flow is %q", c.UserID, m.Context.UserID).
-			WithHint("a flow saves memories of its own user: set memory: {user: ...}, or leave out user_id")
+			WithHint(`a flow saves memories of its own user: write memory: {user: "{{ run.user }}"} in the flow, or leave out user_id`)
 	}
 	if c.SessionID != "" {
 		m.Context.SessionID = c.SessionID

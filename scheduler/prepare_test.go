@@ -1,0 +1,109 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/callnode/scheduler/calls"
+	flowcall "github.com/callnode/scheduler/calls/flow"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
+)
+
+// brokenStore is a memory that fails whenever it is asked, and notes the scopes.
+type brokenStore struct{ asked []calls.Scope }
+
+var errAsked = errors.New("the store was asked")
+
+func (s *brokenStore) Recent(_ context.Context, scope calls.Scope, _ int) ([]plugins.Turn, error) {
+	s.asked = append(s.asked, scope)
+	return nil, errAsked
+}
+
+func (s *brokenStore) Retrieve(_ context.Context, scope calls.Scope, _ string, _ int) ([]plugins.Recalled, error) {
+	s.asked = append(s.asked, scope)
+	return nil, errAsked
+}
+
+// recalls is a call that looks into the memory in every way that a call has.
+func recalls() calls.Definition {
+	type params struct{}
+	return calls.Func("recalls", calls.Text{En: "Looks into the memory."}, func(ctx context.Context, env *calls.Env, _ params) (params, error) {
+		_, errHistory := env.ReadHistory(ctx, 5)
+		_, errFound := env.Memory.Retrieve(ctx, env.Vars.Scope, "tea", 5)
+		var state plugins.State
+		env.AttachServices(&state)
+		_, errSearch := state.Search(ctx, "tea", 5)
+		return params{}, errors.Join(errHistory, errFound, errSearch)
+	})
+}
+
+// TestScope: a run asks the memory that its own flow names, and none where it names none, whoever has started it.
+func TestScope(t *testing.T) {
+	const sub = `steps: [{id: b, call: flow, with: {path: inner.yaml}}]
+-- inner.yaml --
+`
+	ann := calls.Scope{User: "ann"}
+	for name, test := range map[string]struct {
+		flow string
+		want calls.Scope
+	}{
+		"none":                        {"steps: [{id: a, call: recalls}]", calls.Scope{}},
+		"a variable":                  {"steps: [{id: a, call: echo, with: {x: '{{ vars.x }}'}}]\noutputs: {x: '{{ vars.x }}'}", calls.Scope{}},
+		"a user":                      {"memory: {user: ann}\nsteps: [{id: a, call: recalls}]", ann},
+		"a variable of a user":        {"memory: {user: ann}\nsteps: [{id: a, call: echo, with: {x: '{{ vars.x }}'}}]", ann},
+		"a variable in the scope":     {"memory: {user: '{{ vars.x }}'}\nsteps: [{id: a, call: echo}]", calls.Scope{}},
+		"a session":                   {"memory: {user: ann, session: s}\nsteps: [{id: a, call: recalls}]", calls.Scope{User: "ann", Session: "s"}},
+		"all sessions":                {"memory: {user: ann, session: s, sessions: all}\nsteps: [{id: a, call: recalls}]", calls.Scope{User: "ann", Session: "s", AllSessions: true}},
+		"a user without a name":       {"memory: {user: \"{{ ' ' }}\", session: s}\nsteps: [{id: a, call: recalls}]", calls.Scope{}},
+		"none in a sub-flow":          {"memory: {user: ann}\n" + sub + "steps: [{id: a, call: recalls}]", calls.Scope{}},
+		"only in a sub-flow":          {sub + "memory: {user: ann}\nsteps: [{id: a, call: recalls}]", ann},
+		"the user of the run is none": {"memory: {user: '{{ run.user }}'}\nsteps: [{id: a, call: recalls}]", calls.Scope{}},
+	} {
+		for _, owner := range []scheduler.Owner{{}, {User: "ann"}, {User: "ann", Bound: true}} {
+			if name == "the user of the run is none" && owner.User != "" || name == "a variable in the scope" && owner.Bound || name == "a user without a name" && owner.Bound {
+				continue
+			}
+			t.Run(name+" for "+owner.User, func(t *testing.T) {
+				store := &brokenStore{}
+				r := schedulertest.Run(t, test.flow, schedulertest.With(recalls(), flowcall.Definition()),
+					schedulertest.Resolver(plugins.ResolverFunc(func(ctx context.Context, s plugins.State, _ string) (any, error) {
+						if len(s.History) > 0 {
+							t.Errorf("the resolver sees %v", s.History)
+						}
+						_, err := s.Search(ctx, "tea", 5)
+						return "", err
+					}), "x"),
+					schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Owner, e.Env.Memory = owner, store }))
+				isAsked := !test.want.IsNone()
+				if isAsked != (r.Err != nil) || isAsked != (len(store.asked) > 0) {
+					t.Errorf("the store was asked for %v; the run ends with %v", store.asked, r.Err)
+				}
+				for _, scope := range store.asked {
+					if scope != test.want {
+						t.Errorf("asked for %+v, want %+v", scope, test.want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestScopeOfPseudoSteps: what a call runs inside its step has the memory of its flow.
+func TestScopeOfPseudoSteps(t *testing.T) {
+	type params struct{}
+	outer := calls.Func("outer", calls.Text{En: "Runs recalls."}, func(ctx context.Context, env *calls.Env, _ params) (params, error) {
+		_, err := env.Calls.RunCall(ctx, "recalls", value.OfMap(nil))
+		return params{}, err
+	})
+	for flow, want := range map[string]int{"steps: [{id: a, call: outer}]": 0, "memory: {user: ann}\nsteps: [{id: a, call: outer}]": 3} {
+		store := &brokenStore{}
+		schedulertest.Run(t, flow, schedulertest.With(recalls(), outer), schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Env.Memory = store }))
+		if len(store.asked) != want {
+			t.Errorf("%s\nasked %d times, want %d", flow, len(store.asked), want)
+		}
+	}
+}
