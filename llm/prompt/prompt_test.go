@@ -30,7 +30,7 @@ func TestEvalKeepsTypes(t *testing.T) {
 		"a": `{"b":[1,2.50,"x",null,true]}`, "a.b[1]": "2.50", "a['b'][0] + 1": "2", "a.b[-1]": "true", "n": "1e2",
 		"big": "12345678901234567890", "(1, 'a')": `[1,"a"]`, "[1, [none]]": "[1,[null]]",
 		"{'k': a.b[2], 2: 3}": `{"k":"x","2":3}`, "a.b | map('string') | list": `["1","2.5","x","None","True"]`,
-		"range(3)": "[0,1,2]", "a.keys()": `["b"]`, "a.items()": `[["b",[1,2.50,"x",null,true]]]`, "'<' | e": `"&lt;"`,
+		"range(3)": "[0,1,2]", "a.items | default([])": "[]", "{'items': [1]}.items": "[1]", "{'items': [1]}['items']": "[1]", "a['keys'] is defined": "false", "a.keys()": `["b"]`, "a.items()": `[["b",[1,2.50,"x",null,true]]]`, "'<' | e": `"&lt;"`,
 		"nope | default(a.b[3])": "null", "1 if false": "null", "'a' 'b'": `"ab"`, " 7 / 2 ": "3.5", "{true: 1, none: 2, 1.5: 3}": `{"true":1,"null":2,"1.5":3}`,
 		"[{'a': 1}] | groupby('a')": `[[1,[{"a":1}]]]`, "nope is defined": "false", "a.b|first": "1", "a|length == 1 and not nope is defined": "true",
 	} {
@@ -40,8 +40,8 @@ func TestEvalKeepsTypes(t *testing.T) {
 		}
 	}
 	for text, class := range map[string]Class{
-		"nope": Undefined, "a.c": Undefined, "[nope]": Undefined, "a.keys": Type, "namespace(a=1)": Type, "'nan' | float": Other,
-		"{(1, 2): 3}": Type, "[a.items]": Type,
+		"nope": Undefined, "a.c": Undefined, "[nope]": Undefined, "a.keys": Undefined, "namespace(a=1)": Type, "'nan' | float": Other,
+		"{(1, 2): 3}": Type, "[a.items]": Undefined,
 	} {
 		_, err := expr(t, text).Eval(context.Background(), Values{Map: values.Map()})
 		if got := classOf(t, err); got != class {
@@ -67,10 +67,12 @@ func TestErrors(t *testing.T) {
 		"{{ 1":                                      `f.yaml:1:3: }} is missing: the template ends inside the tag`,
 		"中文{{ 'a }}":                                `f.yaml:1:6: the string is not closed`,
 		"{{ [1, 2] | map('upper') | length }}":      `f.yaml:1:28: 'generator' has no length (make a list of it first: | list | length)`,
-		"{{ recall.items[0].id }}":                  `f.yaml:1:4: recall.items[0] is undefined: the function has no member '0' (after a dot items is the method of the dict; the key is ['items'])`,
-		"{{ recall.items }}":                        `f.yaml:1:4: a function cannot be printed (after a dot items is the method of the dict; the key is ['items'])`,
-		"{{ recall.items | length }}":               `f.yaml:1:19: 'function' has no length (after a dot items is the method of the dict; the key is ['items'])`,
-		"{% for x in recall.items %}{% endfor %}":   `f.yaml:1:13: 'function' is not iterable (after a dot items is the method of the dict; the key is ['items'])`,
+		"{{ recall.items[0].id }}":                  `f.yaml:1:4: recall.items is undefined: the object has no key 'items' (to call the method write .items())`,
+		"{{ recall.items }}":                        `f.yaml:1:4: recall.items is undefined: the object has no key 'items' (to call the method write .items())`,
+		"{{ recall.items | length }}":               `f.yaml:1:4: recall.items is undefined: the object has no key 'items' (to call the method write .items())`,
+		"{{ recall['items']() }}":                   `f.yaml:1:4: the method 'items' can only be called right after its name (to call the method write .items())`,
+		"{{ [1].append(2) }}":                       `f.yaml:1:4: access to attribute 'append' of a 'list' is refused`,
+		"{% for x in recall.items %}{% endfor %}":   `f.yaml:1:13: recall.items is undefined: the object has no key 'items' (to call the method write .items())`,
 		"{{ 'a' | replace('a') }}":                  `f.yaml:1:10: replace needs the argument 'new'`,
 		"{{ 'a' | round(metod='ceil') }}":           `f.yaml:1:10: round has no argument 'metod' (did you mean "method"?)`,
 	} {
@@ -138,7 +140,7 @@ func TestFuncs(t *testing.T) {
 		"double()": "1:1: double wants one argument", "explode()": "1:1: explode panicked: bang",
 		"double(x=1)": "1:1: double takes no arguments by name", "double(nope)": "1:8: nope is undefined",
 		"double": "1:1: a 'function' cannot leave a template",
-		"{}.get": "1:1: a 'function' cannot leave a template (after a dot get is the method of the dict; the key is ['get'])",
+		"{}.get": "1:1: get is undefined: the object has no key 'get' (to call the method write .get())",
 	} {
 		e, err := ParseExpr(Source{Text: text}, funcs)
 		if err != nil {
@@ -171,7 +173,7 @@ func TestRefs(t *testing.T) {
 	for text, want := range map[string]string{
 		"{{ a.b[0].c }} {{ x ~ y.z }}":           "a.b.0.c@3 x@18 y.z@22",
 		"{{ a.items() }}{{ a.b.split(c)[d].e }}": "a@3 a.b@18 c@28 d@31",
-		"{{ a.b.items.keys }}{{ a['items'].b[c].get }}{{ a.pop | d(b.items()) }}{{ a.copy[b] }}{{ a.b['x'].values[0]() }}": "a.b.items.keys@3!items a.items.b@23 c@36 a.pop@48?!pop b@58 a.copy@74!copy b@81 a.b.x.values.0@89!values",
+		"{{ a.b.items.keys }}{{ a['items'].b[c].get }}{{ a.pop | d(b.items()) }}{{ a.copy[b] }}{{ a.b['x'].values[0]() }}": "a.b.items.keys@3 a.items.b@23 c@36 a.pop@48? b@58 a.copy@74 b@81 a.b.x.values.0@89",
 		"{{ a[b.c].d }}": "a@3 b.c@5",
 		"{{ a.b | default('x') }}{{ a.b | d(c) }}{{ a | upper }}":                                          "a.b@3? a.b@27? c@35 a@43",
 		"{{ a.b if a.b is defined else c }}":                                                               "a.b@3? a.b@10? c@30",
@@ -198,9 +200,6 @@ func TestRefs(t *testing.T) {
 			s := strings.Join(r.Path, ".") + "@" + Text(value.OfInt(int64(r.Offset)))
 			if r.Guarded {
 				s += "?"
-			}
-			if r.Method > 0 {
-				s += "!" + r.Path[r.Method]
 			}
 			got = append(got, s)
 		}

@@ -92,8 +92,6 @@ type Builtin = builtins.Builtin
 //   - Path []string: the name and the constant members after it
 //   - Offset int: where it begins in the source
 //   - Guarded bool: the expression has a default for it, or asks whether it is defined
-//   - Method int: the index in Path of a member that is a method of dicts and is not called; 0 for
-//     none
 //   - Decides, Counted bool: its value gets into nothing, or only its length does
 //   - Printed []int: where its value gets into the text through names that the template sets itself
 //   - Compared []value.Value: the constants that the whole of it is compared with by ==, != or in

@@ -178,7 +178,6 @@ func (u *unit) unknownName(use nameUse, name string) {
 func (u *unit) lintPath(use nameUse, shape value.Value, what wording.Text) {
 	found := lookUpPath(shape, use.Path[1:])
 	if found.unknown < 0 {
-		u.lintMethod(use, shape)
 		u.lintComparisons(use, found.schema)
 		return
 	}
@@ -188,7 +187,9 @@ func (u *unit) lintPath(use nameUse, shape value.Value, what wording.Text) {
 	}
 	if found.names == nil {
 		p := u.add(use.pos(), "%s is %s and has no %q", what, withArticle(found.kind), member)
-		if found.kind == "array" {
+		if slices.Contains(methodsOf[found.kind], member) {
+			p.hint("to call the method write %s()", joinPath(use.Path[:2+found.unknown]))
+		} else if found.kind == "array" {
 			p.hint("take an element with [0], or loop over them")
 		}
 		return
@@ -200,7 +201,11 @@ func (u *unit) lintPath(use nameUse, shape value.Value, what wording.Text) {
 		}
 		return
 	}
-	u.add(use.pos(), "%s has no %q", what, member).suggest(member, found.names, "it has %s")
+	p := u.add(use.pos(), "%s has no %q", what, member)
+	p.suggest(member, found.names, "it has %s")
+	if slices.Contains(methodsOf[found.kind], member) {
+		p.hint("to call the method write %s()", joinPath(use.Path[:2+found.unknown]))
+	}
 }
 
 // neededParam returns the parameter with which the output of a step would have the member at an
@@ -241,24 +246,6 @@ func (u *unit) lintComparisons(use nameUse, doc value.Value) {
 	}
 }
 
-// lintMethod warns of a key that cannot be reached after a dot, for every object has a
-// method of that name.
-func (u *unit) lintMethod(use nameUse, shape value.Value) {
-	if use.Method == 0 {
-		return
-	}
-	name, object := use.Path[use.Method], joinPath(use.Path[:use.Method])
-	p := u.warn(use.pos(), "%s.%s is the method of the object, not its key %q", object, name, name)
-	properties, _ := lookUpPath(shape, use.Path[1:use.Method]).schema.Get("properties")
-	_, isKey := properties.Get(name)
-	p.Warning = !isKey // it is never what was meant
-	if isKey || !slices.Contains(objectMethods, name) {
-		p.hint("write %s['%s']", object, name)
-	} else {
-		p.hint("write %s.%s() to call it, or %s['%s'] for the key", object, name, object, name)
-	}
-}
-
 // joinPath returns a path as a template writes it.
 func joinPath(path []string) string {
 	var b strings.Builder
@@ -281,10 +268,13 @@ func (u *unit) lintInput(use nameUse) {
 	doc := u.flow.Inputs.Doc()
 	properties, listed := doc.Get("properties")
 	if listed && len(use.Path) > 1 && !hasAny(doc, "additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf") {
-		if _, ok := properties.Get(use.Path[1]); !ok && !slices.Contains(objectMethods, use.Path[1]) && !use.Guarded {
+		if _, ok := properties.Get(use.Path[1]); !ok && !use.Guarded {
 			p := u.add(use.pos(), "there is no input %q", use.Path[1])
 			p.hint("declare it under properties of inputs")
 			p.suggest(use.Path[1], properties.Map().Keys(), "there are %s; declare it under properties of inputs")
+			if slices.Contains(methodsOf["object"], use.Path[1]) {
+				p.hint("to call the method write %s()", joinPath(use.Path[:2]))
+			}
 			return
 		}
 	}
@@ -310,12 +300,9 @@ func (u *unit) lintVariable(v templateView, use nameUse) {
 		u.reportUnknownVariable(use, name)
 		return
 	}
-	if use.Method == 1 {
-		u.lintMethod(use, closedObject(name))
-	}
 	if described, ok := r.(interface{ Schema(name string) value.Value }); ok {
 		inner := use
-		inner.Path, inner.Method = use.Path[1:], max(use.Method-1, 0)
+		inner.Path = use.Path[1:]
 		u.lintPath(inner, described.Schema(name), wording.Same("vars."+name))
 	}
 }

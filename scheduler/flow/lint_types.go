@@ -341,17 +341,17 @@ type lookup struct {
 	schema value.Value
 }
 
-// What expressions may ask of values beside their members.
-var (
-	objectMethods = []string{"items", "keys", "values", "get"}
-	textMethods   = []string{
+// methodsOf are the methods of values by their types, for hints: a template calls them, for example
+// body.items(), and without the call the name is a key.
+var methodsOf = map[string][]string{
+	"object": {"items", "keys", "values", "get"},
+	"string": {
 		"upper", "lower", "strip", "lstrip", "rstrip", "split", "rsplit", "splitlines", "replace", "startswith",
 		"endswith", "title", "capitalize", "join", "find", "rfind", "index", "count", "format", "isdigit", "isalpha",
-		"isspace", "isupper", "islower", "swapcase", "zfill", "center", "ljust", "rjust", "partition", "rpartition",
-		"removeprefix", "removesuffix", "isalnum", "isnumeric", "isdecimal", "encode", "casefold",
-	}
-	listMethods = []string{"index", "count", "copy"}
-)
+		"isspace", "isupper", "islower", "partition", "rpartition", "removeprefix", "removesuffix", "isalnum",
+	},
+	"array": {"index", "count"},
+}
 
 // lookUpPath follows member names and list indexes through a schema. Where the
 // schema is open, a union or a reference, nothing more can be said.
@@ -362,7 +362,6 @@ func lookUpPath(schema value.Value, path []string) lookup {
 			return open
 		}
 		kind, _ := declaredType(schema).Str()
-		var methods []string
 		switch kind {
 		case "object":
 			properties, _ := schema.Get("properties")
@@ -373,8 +372,6 @@ func lookUpPath(schema value.Value, path []string) lookup {
 			rest, has := schema.Get("additionalProperties")
 			allowed, isBool := rest.Bool()
 			switch {
-			case slices.Contains(objectMethods, part):
-				return open
 			case has && isBool && !allowed:
 				return lookup{unknown: i, kind: kind, names: append([]string{}, slices.Sorted(maps.Keys(maps.Collect(properties.Map().All())))...)}
 			case !has || isBool:
@@ -391,17 +388,12 @@ func lookUpPath(schema value.Value, path []string) lookup {
 				schema = items
 				continue
 			}
-			methods = listMethods
 		case "string":
 			if _, err := strconv.Atoi(part); err == nil {
 				continue
 			}
-			methods = textMethods
 		case "number", "integer", "boolean", "null":
 		default:
-			return open
-		}
-		if slices.Contains(methods, part) {
 			return open
 		}
 		return lookup{unknown: i, kind: kind}

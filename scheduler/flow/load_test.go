@@ -177,8 +177,7 @@ func TestProblemsInData(t *testing.T) {
 	}
 }
 
-// A variable may be called like a method of dicts, and is then no more reached after a
-// dot than a key is.
+// A variable may be called like a method of dicts: its name after a dot is the variable.
 func TestVariableLikeMethod(t *testing.T) {
 	loader := fakeLoader(t)
 	never := plugins.ResolverFunc(func(context.Context, plugins.State, string) (any, error) { return nil, errors.New("never") })
@@ -186,8 +185,7 @@ func TestVariableLikeMethod(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, problems := loader.Parse("flow.yaml", []byte(`steps: [{id: a, call: chat, with: {user: "{{ vars['items'] }} {{ vars.items }}"}}]`))
-	const want = `flow.yaml:1:66: vars.items is the method of the object, not its key "items" (write vars['items'])`
-	if len(problems) != 1 || problems[0].String() != want {
+	if len(problems) > 0 {
 		t.Errorf("got %s", problems)
 	}
 }

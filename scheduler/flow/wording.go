@@ -44,7 +44,7 @@ var _ = wording.Add(wording.Catalog{
 	"%s has no texts in the language %q and uses the English ones": "%s 使用英文文本：没有语言 %q 的文本",
 	"%s works in the memory of a user, and the flow names none":    "%s 使用某个用户的记忆，但流程没有指明用户",
 	"%s%s: not a JSON Schema: %s":                                  "%s%s：不是有效的 JSON Schema：%s",
-	"%s.%s is the method of the object, not its key %q":            "%s.%s 是对象的方法，不是它的键 %q",
+	"to call the method write %s()":                                "要调用方法请写 %s()",
 	"%s: invalid duration %q":                                      "%s：时长 %q 无效",
 	"%s: it is not used":                                           "%s：不会被使用",
 	"%s: this file is not a flow":                                  "%s：此文件不是流程",

@@ -40,10 +40,9 @@ type (
 	// AttrNode is a member after a dot.
 	AttrNode struct {
 		Position
-		Obj    Node
-		Name   string
-		Path   string // as written, for messages
-		Method bool   // a dict has a method of this name
+		Obj  Node
+		Name string
+		Path string // as written, for messages
 	}
 	// ItemNode is a member in brackets.
 	ItemNode struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // mutators are the methods that would change a value: they are refused.
@@ -31,8 +32,9 @@ func IsInternal(name string) bool {
 	return len(name) > 4 && strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
 }
 
-// GetAttribute returns a Python attribute: a method, or a member of one of the objects
-// that a template can hold. Members of dicts are items, not attributes.
+// GetAttribute returns a member of one of the objects that a template can hold, for example
+// loop.index. Members of dicts are items, and methods of data are no values: body.items is the key
+// "items" and undefined without it, body.items() calls the method.
 func GetAttribute(m *pyvalue.Run, o pyvalue.Val, name string) (pyvalue.Val, bool, error) {
 	if IsInternal(name) {
 		return refuseAttribute(o, name), true, nil
@@ -43,13 +45,31 @@ func GetAttribute(m *pyvalue.Run, o pyvalue.Val, name string) (pyvalue.Val, bool
 			return v, ok, err
 		}
 	}
-	if slices.Contains(strings.Fields(mutators[name]), o.PyType()) {
-		return refuseAttribute(o, name), true, nil
-	}
-	if HasMethod(o, name) {
-		return pyvalue.OfFunc(name, func(m *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) { return CallMethod(m, o, name, a) }), true, nil
-	}
 	return pyvalue.None, false, nil
+}
+
+// MissingMember returns the undefined value of a member that o does not have. Where o has a method of
+// that name, the hint says how to call it, and calling the value is a Security error.
+func MissingMember(o pyvalue.Val, path, name string, offset int) *pyvalue.UndefinedValue {
+	u := pyvalue.MissingMember(o, path, name, offset)
+	isMutator := slices.Contains(strings.Fields(mutators[name]), o.PyType())
+	isUnsupported := slices.Contains(unsupportedMembers[o.PyType()], name)
+	switch {
+	case isMutator:
+		u.CallError = func() *fault.Error {
+			return fault.Errorf(fault.Security, "access to attribute %s of a '%s' is refused", pyvalue.QuoteText(name), o.PyType())
+		}
+	case HasMethod(o, name):
+		u.SetHint(wording.Say("to call the method write .%s()", name))
+		u.CallError = func() *fault.Error {
+			e := fault.Errorf(fault.Security, "the method %s can only be called right after its name", pyvalue.QuoteText(name))
+			fault.SetHint(e, wording.Say("to call the method write .%s()", name))
+			return e
+		}
+	case isUnsupported:
+		u.CallError = func() *fault.Error { return unsupportedMember(o, name) }
+	}
+	return u
 }
 
 // GetItem evaluates a Python subscript; ok is false where the item is missing.

@@ -62,7 +62,7 @@ func (g *getter) memberOf(m *pyvalue.Run, item pyvalue.Val) (pyvalue.Val, error)
 			if !g.fallback.IsAbsent() && !g.fallback.IsNone() {
 				return g.fallback, nil
 			}
-			missing := pyvalue.MissingMember(item, g.name, pyvalue.LastName(pyvalue.ItemPath("", part)), m.Here)
+			missing := MissingMember(item, g.name, pyvalue.LastName(pyvalue.ItemPath("", part)), m.Here)
 			if m.Soft && i < len(g.parts)-1 { // what is empty there has no members
 				return pyvalue.None, missing.ToError()
 			}

@@ -56,12 +56,18 @@ var unsupportedMembers = map[string][]string{
 }
 
 // CheckSupported returns the error of a member that o has in Python and does not have here, or
-// nil: it is not merely undefined, which a template may ask for.
+// nil: it is not merely undefined, which a template may ask for. A name after a dict or a list is
+// a key, and undefined without it.
 func CheckSupported(o pyvalue.Val, name string, offset int) error {
-	if !slices.Contains(unsupportedMembers[o.PyType()], name) {
+	isData := o.IsDict() || o.IsList()
+	if isData || !slices.Contains(unsupportedMembers[o.PyType()], name) {
 		return nil
 	}
-	e := fault.ErrorAt(fault.Undefined, offset, "the member %s of a %s is not supported", pyvalue.QuoteText(name), pyvalue.QuoteText(o.PyType()))
+	return fault.WithPosition(unsupportedMember(o, name), offset)
+}
+
+func unsupportedMember(o pyvalue.Val, name string) *fault.Error {
+	e := fault.Errorf(fault.Undefined, "the member %s of a %s is not supported", pyvalue.QuoteText(name), pyvalue.QuoteText(o.PyType()))
 	e.Hint, _ = Remedy("method", name)
 	return e
 }

@@ -119,8 +119,16 @@ func (m *evaluator) callMethodOf(n *ast.CallNode, o pyvalue.Val, name string, to
 	return v, nil
 }
 
+// checkCalled returns the error of calling an undefined value, or nil.
+func checkCalled(f pyvalue.Val) error {
+	if u := f.AsUndefined(); u != nil && u.CallError != nil {
+		return u.CallError()
+	}
+	return f.CheckDefined()
+}
+
 func (m *evaluator) callNodeWith(n *ast.CallNode, f pyvalue.Val) (pyvalue.Val, error) {
-	if err := f.CheckDefined(); err != nil {
+	if err := checkCalled(f); err != nil {
 		return pyvalue.None, fault.WithPosition(err, n.Pos())
 	}
 	a, err := m.evalArgs(n.Args)

@@ -38,7 +38,7 @@ func (m *evaluator) execCall(s *ast.CallStmt, bodies []pongo2tree.Body) error {
 	if err != nil {
 		return err
 	}
-	if err := f.CheckDefined(); err != nil {
+	if err := checkCalled(f); err != nil {
 		return fault.WithPosition(err, s.Pos())
 	}
 	a, err := m.evalArgs(s.MacroStmt.Call.Args)

@@ -20,7 +20,7 @@ func (m *evaluator) evalAttr(n *ast.AttrNode) (pyvalue.Val, error) {
 	if err != nil {
 		return pyvalue.None, err
 	}
-	if o.Py() == nil && !n.Method {
+	if o.Py() == nil {
 		if v, ok := o.V.Get(n.Name); ok {
 			member := pyvalue.Val{V: v}
 			if m.Trace {
@@ -35,7 +35,7 @@ func (m *evaluator) evalAttr(n *ast.AttrNode) (pyvalue.Val, error) {
 	return v, err
 }
 
-// member is the value of an attribute, with the position of errors.
+// evalMember returns the value of an attribute, with the position of errors.
 func (m *evaluator) evalMember(o pyvalue.Val, n *ast.AttrNode) (pyvalue.Val, error) {
 	if u := o.AsUndefined(); u != nil && u.Deep {
 		return o, nil
@@ -58,7 +58,7 @@ func (m *evaluator) evalMember(o pyvalue.Val, n *ast.AttrNode) (pyvalue.Val, err
 		if err := builtins.CheckSupported(o, n.Name, n.Pos()); err != nil {
 			return pyvalue.None, err
 		}
-		return m.Undefined(pyvalue.MissingMember(o, n.Path, n.Name, n.Pos())), nil
+		return m.Undefined(builtins.MissingMember(o, n.Path, n.Name, n.Pos())), nil
 	}
 	if u := v.AsUndefined(); u != nil && u.Class == fault.Security {
 		c := *u
@@ -117,7 +117,7 @@ func (m *evaluator) findItem(n *ast.ItemNode) (pyvalue.Val, error) {
 		if err := builtins.CheckSupported(o, name, n.Pos()); err != nil {
 			return pyvalue.None, err
 		}
-		return m.Undefined(pyvalue.MissingMember(o, pyvalue.ItemPath(ast.PathText(n.Obj), key), name, n.Pos())), nil
+		return m.Undefined(builtins.MissingMember(o, pyvalue.ItemPath(ast.PathText(n.Obj), key), name, n.Pos())), nil
 	}
 	if u := v.AsUndefined(); u != nil && u.Class == fault.Security {
 		c := *u

@@ -2,13 +2,16 @@ package pyvalue
 
 import (
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // MissingMember returns the undefined value of a member that o has not.
 func MissingMember(o Val, path, name string, offset int) *UndefinedValue {
 	u := &UndefinedValue{Class: fault.Undefined, Name: path, Off: offset}
 	u.Format, u.Args = "%s is undefined: the %s has no member %s", []any{path, o.PyType(), QuoteText(name)}
-	u.Hint = keyHint(o)
+	if o.isMarkup() {
+		u.Hint = wording.Of(escapeLast)
+	}
 	if o.IsNone() {
 		u.Format, u.Args = "%s is undefined: what comes before %s is None", []any{path, QuoteText(name)}
 	}

@@ -8,21 +8,12 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// keyHint returns the way to the key that a method hides, where v is the method of a dict.
-func keyHint(v Val) wording.Text {
-	if v.isMarkup() {
-		return wording.Of(escapeLast)
-	}
-	if f, ok := v.Py().(*function); ok && IsDictMethod(f.name) {
-		return wording.Say("after a dot %s is the method of the dict; the key is ['%s']", f.name, f.name)
-	}
-	return wording.Text{}
-}
-
 // wrongTypeError returns the error of v where something else is wanted.
 func wrongTypeError(v Val, format string, args ...any) *fault.Error {
 	e := fault.Errorf(fault.Type, format, args...)
-	fault.SetHint(e, keyHint(v))
+	if v.isMarkup() {
+		e.Hint = escapeLast
+	}
 	return e
 }
 
@@ -35,15 +26,6 @@ func MemberPath(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-// IsDictMethod reports whether a dict has a method of that name, which wins over a key of the same
-// name after a dot.
-func IsDictMethod(name string) bool { return dictMethods[name] }
-
-var dictMethods = map[string]bool{
-	"keys": true, "values": true, "items": true, "get": true, "copy": true, "fromkeys": true,
-	"pop": true, "clear": true, "popitem": true, "setdefault": true, "update": true,
 }
 
 // CheckDefined returns the error of an undefined value that is used, or nil.
@@ -81,6 +63,9 @@ func (u *UndefinedValue) ToError() *fault.Error {
 	return e
 }
 
+// SetHint replaces the hint, and the keys that it would list.
+func (u *UndefinedValue) SetHint(hint wording.Text) { u.Hint, u.keys = hint, nil }
+
 // maxListed bounds how many keys a hint lists.
 const maxListed = 8
 
@@ -100,8 +85,9 @@ func keysHint(key string, keys []string) wording.Text {
 // escapeLast is the way out where the text that escape made is worked on.
 const escapeLast = "escape last, as in {{ text | upper | e }}"
 
-// Undefined returns the value of what is not there: in a chat template it is empty.
+// Undefined returns the value of what is not there: in a chat template it is empty, unless it is
+// the name of a method that the template should have called.
 func (m *Run) Undefined(u *UndefinedValue) Val {
-	u.Soft = m.Soft && u.Class == fault.Undefined
+	u.Soft = m.Soft && u.Class == fault.Undefined && u.CallError == nil
 	return OfPython(u)
 }

@@ -74,6 +74,8 @@ type (
 		Hint  wording.Text
 		Soft  bool // the else of {{ a if b }}, and all in a chat template: prints nothing, is false and empty
 		keys  func() []string
+		// CallError returns the error of calling it, where data has a method of that name; nil for other names.
+		CallError func() *fault.Error
 
 		Format string // of the message; "" for an inline if without else
 		Args   []any

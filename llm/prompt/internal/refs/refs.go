@@ -7,7 +7,6 @@ import (
 
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
-	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -103,9 +102,9 @@ func pathsTested(n ast.Node, paths [][]string) [][]string {
 }
 
 func (r *RefCollector) walkNode(n ast.Node, guarded bool) {
-	if path, method, rest, ok := longestPath(n); ok {
+	if path, rest, ok := longestPath(n); ok {
 		if !r.isDeclared(path[0]) {
-			r.List = append(r.List, Ref{Path: path, Offset: n.Pos(), Guarded: guarded || r.isGuarded(path), Method: method,
+			r.List = append(r.List, Ref{Path: path, Offset: n.Pos(), Guarded: guarded || r.isGuarded(path),
 				Decides: r.deciding > 0, Counted: r.counting > 0})
 			r.Assigned.addRef(len(r.List) - 1)
 		} else if r.deciding == 0 {
@@ -214,13 +213,12 @@ func (r *RefCollector) isGuarded(path []string) bool {
 	return false
 }
 
-// longestPath returns the constant path at the bottom of a chain of members, with
-// [Ref.Method] of it, and the expressions of the subscripts after it. Methods that
-// are called are not members.
-func longestPath(n ast.Node) (path []string, method int, rest []ast.Node, ok bool) {
+// longestPath returns the constant path at the bottom of a chain of members, and the
+// expressions of the subscripts after it. Methods that are called are not members.
+func longestPath(n ast.Node) (path []string, rest []ast.Node, ok bool) {
 	for {
 		if p, ok := ast.ConstPath(n); ok {
-			return p, methodIn(n, len(p)), rest, true
+			return p, rest, true
 		}
 		switch x := n.(type) {
 		case *ast.AttrNode:
@@ -231,7 +229,7 @@ func longestPath(n ast.Node) (path []string, method int, rest []ast.Node, ok boo
 		case *ast.CallNode:
 			attr, ok := x.Fn.(*ast.AttrNode)
 			if !ok {
-				return nil, 0, nil, false
+				return nil, nil, false
 			}
 			args := make([]ast.Node, 0, len(x.Args)+len(rest))
 			for _, a := range x.Args {
@@ -240,27 +238,7 @@ func longestPath(n ast.Node) (path []string, method int, rest []ast.Node, ok boo
 			rest = append(args, rest...)
 			n = attr.Obj
 		default:
-			return nil, 0, nil, false
-		}
-	}
-}
-
-// methodIn returns where in the path of n, which has that many parts, the first method of
-// a dict is; 0 without one.
-func methodIn(n ast.Node, parts int) (first int) {
-	for {
-		switch x := n.(type) {
-		case *ast.AttrNode:
-			parts--
-			if pyvalue.IsDictMethod(x.Name) {
-				first = parts
-			}
-			n = x.Obj
-		case *ast.ItemNode:
-			parts--
-			n = x.Obj
-		default:
-			return first
+			return nil, nil, false
 		}
 	}
 }
@@ -276,9 +254,6 @@ type Ref struct {
 	// Guarded is true where the expression has a default for it, or asks whether it
 	// is defined.
 	Guarded bool
-	// Method is the index in Path of a member after a dot that has the name of a
-	// method of dicts and is not called: it is that method, never the key. 0 for none.
-	Method int
 	// Decides is true where its value gets into nothing: a condition, a comparison or a test asks it.
 	// Counted is true where only its length does.
 	Decides, Counted bool

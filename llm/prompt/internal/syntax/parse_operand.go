@@ -56,7 +56,7 @@ func (p *parser) parseMember(obj ast.Node) (ast.Node, error) {
 		}
 		return &ast.AttrNode{
 			Position: ast.Position(obj.Pos()), Obj: obj, Name: t.text,
-			Path: pyvalue.MemberPath(ast.PathText(obj), t.text), Method: pyvalue.IsDictMethod(t.text),
+			Path: pyvalue.MemberPath(ast.PathText(obj), t.text),
 		}, nil
 	case tokInt:
 		return &ast.ItemNode{Position: ast.Position(obj.Pos()), Obj: obj, Key: &ast.ConstNode{Position: ast.Position(t.off), V: t.num}}, nil
