@@ -78,7 +78,21 @@ func TestFatal(t *testing.T) {
 		"ifchanged":               {"{% ifchanged %}{% endifchanged %}", Syntax},
 		"sorted loop of a string": {"{% for c in 'abc' sorted %}{% endfor %}", Syntax},
 		"parse error":             {"{% if %}", Syntax},
-		"random":                  {"{% filter random %}abc{% endfilter %}", Syntax},
+		"width of center":         {"{{ 'x' | center(99999999) }}", Limit},
+		"width of ljust":          {"{{ 'x' | ljust:99999999 }}", Limit},
+		"width of rjust":          {"{{ 'x' | rjust:99999999 }}", Limit},
+		"digits of floatformat":   {"{{ 1 | floatformat:99999999 }}", Limit},
+		"width of stringformat":   {"{{ 1 | stringformat:'%99999999d' }}", Limit},
+		"growing linenumbers":     {"{% set n = namespace(s='\n' * 9999) %}{% for i in range(999) %}{% set n.s = n.s | linenumbers %}{% endfor %}", Limit},
+		"growing linebreaks":      {"{% set n = namespace(s='a\n' * 9999) %}{% for i in range(9999) %}{% set n.s = n.s | linebreaks %}{% endfor %}", Limit},
+		"repeated list":           {"{{ [1] * 99999999 }}", Limit},
+		"long stringformat":       {"{{ 1 | stringformat('x' * 9999999 ~ '%d') }}", Limit},
+		"big sum of pongo2":       {"{{ 9223372036854775807 | add:1 }}", Limit},
+		"random in a loop":        {"{% for a in range(99999) %}{{ range(99999) | random }}{% endfor %}", Limit},
+		"long words wrapped":      {"{% for a in range(99999) %}{{ ('x' * 99999) | wordwrap(10) | length }}{% endfor %}", Limit},
+		"links":                   {"{% for a in range(99999) %}{{ ('a.com ' * 9999) | urlize | length }}{{ ('(' * 9999 ~ 'a' ~ ')' * 9999) | urlizetrunc:9 | length }}{% endfor %}", Limit},
+		"pretty printed":          {"{% set n = namespace(a=[1]) %}{% for i in range(60) %}{% set n.a = [n.a, n.a] %}{% endfor %}{{ n.a | pprint }}", Limit},
+		"pretty printed deep":     {"{% set n = namespace(a=['x' * 99]) %}{% for i in range(5000) %}{% set n.a = [n.a] %}{% endfor %}{{ n.a | pprint }}", Limit},
 		"lorem":                   {"{% lorem 100000 w %}", Syntax},
 		"long loops":              {"{% for a in range(300) %}{% for b in range(300) %}{% for c in range(300) %}{% endfor %}{% endfor %}{% endfor %}", Limit},
 		"long filters":            {"{% for a in range(99999) %}{{ range(99999) | sum }}{% endfor %}", Limit},
@@ -171,8 +185,8 @@ func TestValuesAreNeverTemplates(t *testing.T) {
 // reach pongo2's own.
 func TestInnerTags(t *testing.T) {
 	for _, word := range []string{
-		pongo2tree.TagRoot, pongo2tree.TagOut, pongo2tree.TagSet, pongo2tree.TagEnd, "comment", "cycle", "firstof", "ifequal", "ifnotequal", "now", "spaceless",
-		"templatetag", "verbatim", "widthratio", "export", "forloop",
+		pongo2tree.TagRoot, pongo2tree.TagOut, pongo2tree.TagSet, pongo2tree.TagEnd, "cycle", "ifequal", "ifnotequal", "now", "spaceless",
+		"templatetag", "widthratio", "export", "forloop",
 	} {
 		if _, err := Parse(Source{Text: "{% " + word + " 0 %}{% end" + word + " %}"}); err == nil {
 			t.Errorf("%s can be used", word)

@@ -8,10 +8,10 @@
 //   - lettercase has the letter cases of Python's str, strftime the formats of times.
 //   - pyvalue has the values while a template runs, with what Python's operators, printing and
 //     formats make of them.
+//   - pongo2tree has pongo2: its filters, and the tree of statements, which pongo2 parses and walks.
 //   - builtins lists what has a name: filters, tests, methods and functions; it also has what Python
 //     offers beyond that, with what to write instead.
-//   - ast has the nodes and statements, refs the names that they read (Ref), and pongo2tree the
-//     tree of statements, which pongo2 parses and walks.
+//   - ast has the nodes and statements, refs the names that they read (Ref).
 //   - syntax cuts a text into tokens, reads Jinja2's expression grammar into nodes, and compiles
 //     text and statements (if, for, set, macro ...) into a program. It also reads chat templates of
 //     models, another dialect ([Options]).
@@ -30,7 +30,13 @@
 //   - Unknown filters, tests and tags are errors when a template is parsed, also
 //     where they are never reached.
 //   - An undefined value inside a list that is printed is an error.
-//   - {{ x | join:", " }}, the form of pongo2 and Django, is accepted too.
+//   - A name after data is a key and never a method: body.items and body['items'] are the key
+//     "items", undefined without it, and body.items() calls the method.
+//   - The filter attr and the function lipsum are refused, each with its reason; random
+//     chooses by a seed ([SeedScope]).
+//   - {{ x | join:", " }}, the form of pongo2 and Django, is accepted too. Where Jinja2 has
+//     no filter or tag of that name, pongo2's own is there if it is safe: see
+//     internal/builtins for the list with its bounds.
 //   - Integers are computed in 64 bits, and what escape returns can only be printed.
 //
 // A value is never parsed as a template, whatever it contains.

@@ -114,6 +114,11 @@ type Scope = eval.Scope
 // [Scope]. Its method IsAbsent(name string) bool reports whether an undefined name is one of these.
 type LenientScope = eval.LenientScope
 
+// SeedScope is a Scope that seeds the filter random: renderings of one text with the same seed choose
+// the same items. Other scopes have the seed 0. It lives and is used as a [Scope]. Its method
+// RandomSeed() uint64 returns the seed.
+type SeedScope = eval.SeedScope
+
 // Values is a Scope of known values: the members of an object, its field Map *value.Map. It does
 // not change, so that several renderings may share it.
 type Values = eval.Values

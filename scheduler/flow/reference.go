@@ -127,6 +127,7 @@ func Reference(language string) string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s<br>`%s` |\n", k.Path, k.Type.In(language), tableCell(doc.In(language)), tableCell(k.Example))
 	}
 	write(aboutValues())
+	write(aboutTemplates())
 	write(say("\n## Filters\n\n| filter | | example |\n|---|---|---|\n"))
 	writeBuiltins(&b, prompt.Filters(), language)
 	write(say("\n## Tests\n\n| test | | example |\n|---|---|---|\n"))
@@ -175,6 +176,45 @@ triggers know ` + "`schedule` or `webhook`" + ` alone.
 ## 模板中的名称
 
 已结束的步骤的输出，以其 id 为名；以及 ` + names + `。触发器的输入只能使用 ` + "`schedule` 或 `webhook`" + `。
+`,
+	}
+}
+
+// aboutTemplates is the part of the page on the language of templates.
+func aboutTemplates() wording.Text {
+	return wording.Text{
+		En: `
+## Templates
+
+Expressions, statements, filters and tests are those of Jinja2, with typed values and undefined names as errors. pongo2 walks the
+statements, and gives the filters marked (pongo2) and the tags ` + "`comment`, `firstof`, `verbatim`, `empty` and the variable `forloop`" + `, which Jinja2 does not have.
+
+Named deviations from Jinja2:
+
+- ` + "`body.items` and `body['items']` are the key `items`, and undefined without it; methods are called: `body.items()`" + `.
+- ` + "`tojson`" + ` escapes nothing for HTML and keeps the order of keys, as chat templates of models have it.
+- ` + "`include`, `import`, `extends` and `block`" + ` are refused: templates read no files. ` + "`attr` and `lipsum`" + ` are not there: templates reach no
+  member by a computed name, and make nothing up.
+- Unknown filters, tests and tags are errors before anything runs. An undefined value in a list that is printed is an error.
+- Integers have 64 bits, and the text that ` + "`escape`" + ` makes can only be printed and joined.
+- ` + "`random`" + ` chooses by the seed of the run, so that a run can be repeated.
+- ` + "`{{ x | join:\", \" }}`, as pongo2 writes arguments, is the same as `{{ x | join(\", \") }}`" + `.
+`,
+		Zh: `
+## 模板
+
+表达式、语句、过滤器和测试与 Jinja2 相同，值带类型，未定义的名称是错误。pongo2 执行语句，并提供标有（pongo2）的过滤器，以及 Jinja2
+没有的标签 ` + "`comment`、`firstof`、`verbatim`、`empty` 和变量 `forloop`" + `。
+
+与 Jinja2 的已知差异：
+
+- ` + "`body.items` 和 `body['items']` 是键 `items`，没有该键则未定义；方法须调用：`body.items()`" + `。
+- ` + "`tojson`" + ` 不为 HTML 转义，并保持键的顺序，与模型的聊天模板一致。
+- 拒绝 ` + "`include`、`import`、`extends` 和 `block`" + `：模板不读取文件。没有 ` + "`attr` 和 `lipsum`" + `：模板不能用计算出的名称取成员，也不生成虚构文本。
+- 未知的过滤器、测试和标签在运行前就是错误。打印的列表中若有未定义的值，是错误。
+- 整数为 64 位；` + "`escape`" + ` 得到的文本只能打印和连接。
+- ` + "`random`" + ` 按运行的种子选取，因此运行可以重复。
+- ` + "`{{ x | join:\", \" }}`（pongo2 的参数写法）与 `{{ x | join(\", \") }}` 相同" + `。
 `,
 	}
 }

@@ -173,6 +173,7 @@ type ForStmt struct {
 	Target     *AssignTarget
 	Iter, Cond Node // cond may be nil
 	Recursive  bool
+	ForLoop    bool            // the body mentions forloop
 	Place      value.ByteRange // of the statement in the source
 }
 

@@ -120,8 +120,8 @@ func (c *call) intArg(i, fallback int) (int, error) {
 }
 
 // widthArg is argument i as a number of columns within the bound.
-func (c *call) widthArg(i int) (int, error) {
-	n, err := c.intArg(i, 0)
+func (c *call) widthArg(i, fallback int) (int, error) {
+	n, err := c.intArg(i, fallback)
 	if err == nil && n > fault.MaxPad {
 		err = fault.Errorf(fault.Limit, "a width of more than %d", fault.MaxPad)
 	}

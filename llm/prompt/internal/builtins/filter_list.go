@@ -39,6 +39,21 @@ func filterLast(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	return items[len(items)-1], nil
 }
 
+// filterRandom returns an item, chosen by the random numbers of the rendering.
+func filterRandom(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
+	if !pyvalue.IsSequence(c.in) && !pyvalue.IsText(c.in) {
+		return pyvalue.None, fault.Errorf(fault.Type, "random needs a list or a text, not a '%s'", c.in.PyType())
+	}
+	items, err := m.ItemsOf(c.in)
+	if err != nil {
+		return pyvalue.None, err
+	}
+	if len(items) == 0 {
+		return noElement(m, "random"), nil
+	}
+	return items[m.RandomIndex(len(items))], nil
+}
+
 func filterList(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	if c.in.IsList() {
 		return c.in, nil

@@ -121,3 +121,34 @@ func roundToSide(n pyvalue.Num, precision int, up bool) (pyvalue.Val, error) {
 	}
 	return pyvalue.OfFloat((whole + 0) / scale), nil // + 0: no negative zero
 }
+
+// filterFileSize writes a number of bytes for people: 1.5 kB, or 1.5 KiB with binary.
+func filterFileSize(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
+	binary, err := c.boolArg(0, false)
+	if err != nil {
+		return pyvalue.None, err
+	}
+	n, ok := pyvalue.ToNum(c.in)
+	size := n.Float()
+	if s, isText := c.in.AsString(); isText {
+		size, ok = pyvalue.ParseFloat(s)
+	}
+	if !ok || math.IsNaN(size) || math.IsInf(size, 0) {
+		return pyvalue.None, fault.Errorf(fault.Type, "filesizeformat needs a number of bytes, not a '%s'", c.in.PyType())
+	}
+	base, unit, units := 1000.0, "B", []string{"k", "M", "G", "T", "P", "E", "Z", "Y"}
+	if binary {
+		base, unit, units[0] = 1024, "iB", "K"
+	}
+	switch {
+	case size == 1:
+		return pyvalue.OfStr("1 Byte"), nil
+	case size < base:
+		return pyvalue.OfStr(strconv.FormatFloat(math.Trunc(size)+0, 'f', 0, 64) + " Bytes"), nil
+	}
+	scale, i := base*base, 0
+	for size >= scale && i < len(units)-1 {
+		scale, i = scale*base, i+1
+	}
+	return pyvalue.OfStr(strconv.FormatFloat(base*size/scale, 'f', 1, 64) + " " + units[i] + unit), nil
+}

@@ -103,7 +103,7 @@ func selectFilter(keep, byAttr bool) func(m *pyvalue.Run, c *call) (pyvalue.Val,
 		}
 		test := pyvalue.IsTruthy
 		if len(a.Pos) > 0 {
-			name, def, err := builtinArg(&a, "test", testTable)
+			name, def, err := builtinArg(&a, "test", testTable())
 			if err != nil {
 				return pyvalue.None, err
 			}

@@ -19,13 +19,11 @@ func textFilters() map[string]*Def {
 		"indent":    {params: []string{"width", "first", "blank"}, fn: filterIndent},
 		"truncate":  {params: []string{"length", "killwords", "end", "leeway"}, fn: filterTruncate},
 		"wordcount": {fn: filterWordcount},
+		"wordwrap":  {params: []string{"width", "break_long_words", "wrapstring", "break_on_hyphens"}, fn: filterWordwrap},
+		"center":    {params: []string{"width"}, fn: filterCenter},
+		"pprint":    {fn: filterPprint},
 		"format":    {rest: true, fn: formatFilter},
 		"urlencode": {fn: filterURLEncode},
-		"safe": {fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
-			s, err := m.PrintedText(c.in)
-			return pyvalue.OfPython(pyvalue.Markup(s)).WithOrigin(pyvalue.PrintedOrigin(c.in)), err
-		}},
-		"escape": {fn: filterEscape},
 	}
 	for name, f := range map[string]func(string) string{
 		"upper": lettercase.Upper, "lower": lettercase.Lower, "capitalize": lettercase.Capitalize, "title": titleWords,
@@ -39,17 +37,6 @@ func textFilters() map[string]*Def {
 		}}
 	}
 	return t
-}
-
-func filterEscape(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
-	if _, ok := c.in.Py().(pyvalue.Markup); ok {
-		return c.in, nil
-	}
-	s, err := m.TextOf(c.in)
-	if err == nil {
-		err = m.CheckTextSize(6 * len(s))
-	}
-	return pyvalue.OfPython(pyvalue.Markup(pyvalue.EscapeHTML(s))), err
 }
 
 // titleWords returns the title filter: unlike str.title, an apostrophe does not
@@ -106,7 +93,7 @@ func filterIndent(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 	if s, ok := c.args[0].AsString(); ok {
 		pad = s
 	} else if c.hasArg(0) {
-		n, err := c.widthArg(0)
+		n, err := c.widthArg(0, 0)
 		if err != nil {
 			return pyvalue.None, err
 		}

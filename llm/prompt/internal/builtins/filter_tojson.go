@@ -23,7 +23,7 @@ func filterToJSON(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 		if s, ok := c.args[indent].AsString(); ok {
 			w.Indent = s
 		} else {
-			n, err := c.widthArg(indent)
+			n, err := c.widthArg(indent, 0)
 			if err != nil {
 				return pyvalue.None, err
 			}

@@ -21,18 +21,19 @@ func filterTable() map[string]*Def {
 	return filters.table
 }
 
-// newFilterTable is Jinja2's filters but random, whose result no test could hold,
-// and urlize.
+// newFilterTable returns Jinja2's filters but attr, which looks into values by a computed name, and
+// those of pongo2 that Jinja2 does not have.
 func newFilterTable() map[string]*Def {
 	order := []string{"case_sensitive", "attribute"}
 	t := map[string]*Def{
-		"default": {params: []string{"default_value", "boolean"}, lax: true, fn: filterDefault},
-		"abs":     {fn: filterAbs},
-		"int":     {params: []string{"default", "base"}, fn: filterInt},
-		"float":   {params: []string{"default"}, fn: filterFloat},
-		"round":   {params: []string{"precision", "method"}, fn: filterRound},
-		"string":  {fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) { return m.AsText(c.in) }},
-		"length":  {fn: lengthFilter},
+		"default":        {params: []string{"default_value", "boolean"}, lax: true, fn: filterDefault},
+		"abs":            {fn: filterAbs},
+		"int":            {params: []string{"default", "base"}, fn: filterInt},
+		"float":          {params: []string{"default"}, fn: filterFloat},
+		"filesizeformat": {params: []string{"binary"}, fn: filterFileSize},
+		"round":          {params: []string{"precision", "method"}, fn: filterRound},
+		"string":         {fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) { return m.AsText(c.in) }},
+		"length":         {fn: lengthFilter},
 		"tojson": {
 			params:     []string{"indent", "ensure_ascii", "separators", "sort_keys"},
 			chatParams: []string{"ensure_ascii", "indent", "separators", "sort_keys"},
@@ -52,6 +53,7 @@ func newFilterTable() map[string]*Def {
 		"min":        {params: order, fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) { return findExtreme(m, c, -1) }},
 		"max":        {params: order, fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) { return findExtreme(m, c, 1) }},
 		"groupby":    {params: []string{"attribute", "default", "case_sensitive"}, need: 1, fn: filterGroupBy},
+		"random":     {fn: filterRandom},
 		"batch":      {params: []string{"linecount", "fill_with"}, need: 1, fn: filterBatch},
 		"slice":      {params: []string{"slices", "fill_with"}, need: 1, fn: filterSlice},
 		"map":        {rest: true, fn: filterMap},
@@ -61,6 +63,8 @@ func newFilterTable() map[string]*Def {
 		"rejectattr": {rest: true, fn: selectFilter(false, true)},
 	}
 	maps.Copy(t, textFilters())
+	maps.Copy(t, htmlFilters())
+	maps.Copy(t, pongo2Filters())
 	for alias, name := range map[string]string{"d": "default", "count": "length", "e": "escape"} {
 		t[alias] = t[name]
 	}

@@ -13,6 +13,7 @@ func FindGlobal(name string) (pyvalue.Val, bool) {
 
 var globals = map[string]pyvalue.Val{
 	"range": pyvalue.OfFunc("range", makeRange), "dict": pyvalue.OfFunc("dict", makeDict), "namespace": pyvalue.OfFunc("namespace", makeNamespace),
+	"cycler": pyvalue.OfFunc("cycler", makeCycler), "joiner": pyvalue.OfFunc("joiner", makeJoiner),
 }
 
 func makeRange(_ *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
@@ -124,4 +125,78 @@ func makeNamespace(m *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
 		}
 	}
 	return pyvalue.OfPython(ns), nil
+}
+
+// cycler is what cycler('a', 'b') makes: its next() returns one item after the other.
+type cycler struct {
+	items []pyvalue.Val
+	i     int
+}
+
+// PyType returns the name of the type.
+func (*cycler) PyType() string { return "Cycler" }
+
+func makeCycler(_ *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
+	if len(a.Pos) == 0 || len(a.Kw) > 0 {
+		return pyvalue.None, fault.Errorf(fault.Type, "cycler needs items to choose from, and none by name")
+	}
+	return pyvalue.OfPython(&cycler{items: a.Pos}), nil
+}
+
+// Member returns a member of the cycler.
+func (c *cycler) Member(_ *pyvalue.Run, name string) (pyvalue.Val, bool, error) {
+	switch name {
+	case "current":
+		return c.items[c.i], true, nil
+	case "next":
+		return c.method(name, func() pyvalue.Val {
+			v := c.items[c.i]
+			c.i = (c.i + 1) % len(c.items)
+			return v
+		}), true, nil
+	case "reset":
+		return c.method(name, func() pyvalue.Val { c.i = 0; return pyvalue.None }), true, nil
+	}
+	return pyvalue.None, false, nil
+}
+
+// method returns a method of the cycler, which takes no arguments.
+func (c *cycler) method(name string, call func() pyvalue.Val) pyvalue.Val {
+	return pyvalue.OfFunc(name, func(_ *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
+		if len(a.Pos)+len(a.Kw) > 0 {
+			return pyvalue.None, fault.Errorf(fault.Type, "%s of a cycler takes no arguments", name)
+		}
+		return call(), nil
+	})
+}
+
+// joiner is what joiner(', ') makes: called for the first time it returns "", then the separator.
+type joiner struct {
+	sep  pyvalue.Val
+	used bool
+}
+
+// PyType returns the name of the type.
+func (*joiner) PyType() string { return "Joiner" }
+
+var joinerParams = &Def{params: []string{"sep"}}
+
+func makeJoiner(m *pyvalue.Run, a pyvalue.CallArgs) (pyvalue.Val, error) {
+	args, err := joinerParams.bindArgs(m, "joiner", a)
+	if err != nil {
+		return pyvalue.None, err
+	}
+	if args[0].IsAbsent() {
+		return pyvalue.OfPython(&joiner{sep: pyvalue.OfStr(", ")}), nil
+	}
+	return pyvalue.OfPython(&joiner{sep: args[0]}), nil
+}
+
+// CallWith returns the separator, or "" for the first call.
+func (j *joiner) CallWith(*pyvalue.Run, pyvalue.CallArgs) (pyvalue.Val, error) {
+	if j.used {
+		return j.sep, nil
+	}
+	j.used = true
+	return pyvalue.OfStr(""), nil
 }

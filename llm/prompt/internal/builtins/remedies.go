@@ -12,13 +12,7 @@ import (
 // with what to write instead. Using it is an error when a template is parsed.
 var unsupported = map[string]map[string]string{
 	"filter": {
-		"attr": "write x.name or x['name']", "center": "write '%20s' | format(x)", "filesizeformat": "write '%.1f MB' | format(x / 1000000)",
-		"forceescape": "write x | e", "pprint": "write x | tojson(indent=2)", "random": "choose by a value: list[n]",
-		"striptags": "clean the text before the prompt", "urlize": "give the text with its links", "wordwrap": "models need no line breaks; see truncate and indent",
-		"xmlattr": "write name=\"{{ x | e }}\"",
-	},
-	"test": {
-		"callable": "", "escaped": "", "filter": "", "sameas": "write ==", "test": "",
+		"attr": "templates reach no member by a name that is computed; write x.name or x['name']",
 	},
 	"tag": {
 		"autoescape": "escape where it is needed: {{ x | e }}", "block": "a template is not inherited: write the text in place, or use {% macro %}",
@@ -32,7 +26,7 @@ var unsupported = map[string]map[string]string{
 		"swapcase": "", "translate": "write .replace(old, new)", "zfill": "write '%05d' % x", "changed": "compare with loop.previtem",
 	},
 	"function": {
-		"cycler": "use loop.cycle('a', 'b')", "joiner": "use {% if not loop.first %}, {% endif %} or | join", "lipsum": "templates make nothing up",
+		"lipsum":  "templates make nothing up",
 		"varargs": "name the parameters of the macro", "kwargs": "name the parameters of the macro", "self": "a template has no blocks",
 	},
 }

@@ -2,14 +2,23 @@ package builtins
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/lettercase"
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// testTable is Jinja2's tests by their names.
-var testTable = newTestTable()
+// tests holds Jinja2's tests by their names, built at their first use as filters are.
+var tests struct {
+	once  sync.Once
+	table map[string]*Def
+}
+
+func testTable() map[string]*Def {
+	tests.once.Do(func() { tests.table = newTestTable() })
+	return tests.table
+}
 
 func newTestTable() map[string]*Def {
 	t := map[string]*Def{
@@ -28,8 +37,15 @@ func newTestTable() map[string]*Def {
 		"iterable": {fn: func(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
 			return pyvalue.OfBool(pyvalue.IsIterable(c.in)), nil
 		}},
-		"odd":  parityTest(1),
-		"even": parityTest(0),
+		"callable": kindTest(pyvalue.IsCallable),
+		"escaped":  kindTest(func(v pyvalue.Val) bool { _, ok := v.Py().(pyvalue.Markup); return ok }),
+		"sameas": {params: []string{"other"}, need: 1, lax: true, fn: func(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
+			return pyvalue.OfBool(pyvalue.IsSameAs(c.in, c.args[0])), nil
+		}},
+		"filter": nameTest(func(name string) bool { _, ok := FindFilter(name); return ok }),
+		"test":   nameTest(func(name string) bool { _, ok := FindTest(name); return ok }),
+		"odd":    parityTest(1),
+		"even":   parityTest(0),
 		"divisibleby": {params: []string{"num"}, need: 1, fn: func(m *pyvalue.Run, c *call) (pyvalue.Val, error) {
 			v, err := m.ApplyOperator("%", c.in, c.args[0])
 			if err != nil {
@@ -63,6 +79,14 @@ func newTestTable() map[string]*Def {
 
 func kindTest(is func(pyvalue.Val) bool) *Def {
 	return &Def{lax: true, fn: func(_ *pyvalue.Run, c *call) (pyvalue.Val, error) { return pyvalue.OfBool(is(c.in)), nil }}
+}
+
+// nameTest is a test of a text, whether it names something.
+func nameTest(isName func(string) bool) *Def {
+	return &Def{fn: func(_ *pyvalue.Run, c *call) (pyvalue.Val, error) {
+		name, _ := c.in.AsString()
+		return pyvalue.OfBool(isName(name)), nil
+	}}
 }
 
 func comparisonTest(op string) *Def {

@@ -72,9 +72,9 @@ func (f *frame) setVar(name string, v pyvalue.Val) error {
 
 var evaluators = sync.Pool{New: func() any { return new(evaluator) }}
 
-func newEvaluator(ctx context.Context, scope Scope, slots int) *evaluator {
+func newEvaluator(ctx context.Context, scope Scope, src *fault.Source, slots int) *evaluator {
 	m := evaluators.Get().(*evaluator)
-	m.Ctx, m.scope = ctx, scope
+	m.Ctx, m.scope, m.Seeder, m.Source = ctx, scope, scope, src.Text
 	if cap(m.slots) < slots {
 		m.slots = make([]slot, slots)
 	}

@@ -52,6 +52,10 @@ func (m *evaluator) runLoop(s *ast.ForStmt, v pyvalue.Val, l *loopState) error {
 	defer func() { m.frame = before }()
 	var f *frame
 	loop := pyvalue.OfPython(l)
+	forLoop := pyvalue.None
+	if s.ForLoop {
+		forLoop = m.newForLoop(l)
+	}
 	walked := false // to the end of the body, once
 	for ; ; l.i++ {
 		more, err := l.hasItem(m, l.i)
@@ -68,6 +72,9 @@ func (m *evaluator) runLoop(s *ast.ForStmt, v pyvalue.Val, l *loopState) error {
 			f = &frame{parent: l.frame, vars: make([]pyvalue.Binding, 0, 4)}
 		}
 		f.vars = append(f.vars[:0], pyvalue.Binding{Name: "loop", V: loop})
+		if s.ForLoop {
+			f.vars = append(f.vars, pyvalue.Binding{Name: forLoopName, V: forLoop})
+		}
 		if err := m.assignTo(f, s.Target, l.itemAt(l.i)); err != nil {
 			return err
 		}

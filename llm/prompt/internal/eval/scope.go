@@ -20,6 +20,14 @@ type LenientScope interface {
 	IsAbsent(name string) bool
 }
 
+// SeedScope is a Scope that seeds the filter random: renderings of one text with the same seed choose
+// the same items. Other scopes have the seed 0. It lives and is used as a [Scope].
+type SeedScope interface {
+	Scope
+	// RandomSeed returns the seed.
+	RandomSeed() uint64
+}
+
 // Values is a Scope of known values: the members of an object. It does not change, so that
 // several renderings may share it.
 type Values struct{ Map *value.Map }
@@ -58,12 +66,23 @@ func holdsSecrets(scope Scope) bool {
 // maskedScope is a scope without its secrets.
 type maskedScope struct{ Scope }
 
-var _ LenientScope = maskedScope{}
+var (
+	_ LenientScope = maskedScope{}
+	_ SeedScope    = maskedScope{}
+)
 
 // Lookup returns the value of the name with stars in the place of secrets.
 func (s maskedScope) Lookup(name string) (value.Value, bool, error) {
 	v, ok, err := s.Scope.Lookup(name)
 	return v.MaskedDeep("***"), ok, err
+}
+
+// RandomSeed asks the scope.
+func (s maskedScope) RandomSeed() uint64 {
+	if seeded, ok := s.Scope.(SeedScope); ok {
+		return seeded.RandomSeed()
+	}
+	return 0
 }
 
 // IsAbsent asks the scope.

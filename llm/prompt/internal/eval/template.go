@@ -39,7 +39,7 @@ func (t *TemplateCode) Render(ctx context.Context, scope Scope) (string, error) 
 // evaluate renders into the evaluator that it returns, and which the caller releases. prepare,
 // unless it is nil, sets it up.
 func (t *TemplateCode) evaluate(ctx context.Context, scope Scope, prepare func(*evaluator)) (*evaluator, error) {
-	m := newEvaluator(ctx, scope, t.Slots)
+	m := newEvaluator(ctx, scope, &t.Src, t.Slots)
 	m.prog, m.Soft = t.Prog, t.Prog.Lenient
 	if prepare != nil {
 		prepare(m)
@@ -92,7 +92,7 @@ func (t *TemplateCode) Trace(ctx context.Context, scope Scope) (string, []trace.
 // Eval returns the typed value. An undefined name is an error, except in the forms
 // of Jinja2 that allow it. Errors are of type *[fault.Error].
 func (e *ExprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
-	m := newEvaluator(ctx, scope, e.Slots)
+	m := newEvaluator(ctx, scope, &e.Src, e.Slots)
 	defer m.release()
 	m.Trace = holdsSecrets(scope)
 	v, err := m.evalTraced(e.Root)
@@ -118,7 +118,7 @@ func (e *ExprCode) Eval(ctx context.Context, scope Scope) (value.Value, error) {
 // Trace evaluates like Eval and returns where the texts and values in the
 // result come from, in the order of the result.
 func (e *ExprCode) Trace(ctx context.Context, scope Scope) (value.Value, []trace.Member, error) {
-	m := newEvaluator(ctx, scope, e.Slots)
+	m := newEvaluator(ctx, scope, &e.Src, e.Slots)
 	defer m.release()
 	m.traceMasked(scope)
 	v, err := m.evalTraced(e.Root)

@@ -1,6 +1,7 @@
 package pyvalue
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
@@ -81,9 +82,9 @@ func (m *Run) ApplyOperator(op string, a, b Val) (Val, error) {
 	case op == "+":
 		return m.AddValues(a, b)
 	case op == "*" && yok && y.Kind == 'i':
-		return m.repeatText(a, y.I)
+		return m.repeatValue(a, y.I)
 	case op == "*" && xok && x.Kind == 'i':
-		return m.repeatText(b, x.I)
+		return m.repeatValue(b, x.I)
 	}
 	return None, operandsError(op, a, b)
 }
@@ -180,15 +181,12 @@ func (m *Run) concatLists(a, b Val, make func([]Val) Val) (Val, error) {
 
 func newItems(n int) []Val { return make([]Val, 0, n) }
 
-// repeatText is 'ab' * 3. Lists are not repeated: no prompt needs it, and a small
-// expression would stand for a huge value.
-func (m *Run) repeatText(v Val, n int64) (Val, error) {
+// repeatValue is 'ab' * 3, or a list or a tuple times a number.
+func (m *Run) repeatValue(v Val, n int64) (Val, error) {
 	n = max(n, 0)
 	s, ok := v.AsString()
 	if !ok {
-		e := operandsError("*", v, Val{V: value.OfInt(n)})
-		e.Hint = "only texts and numbers can be multiplied"
-		return None, e
+		return m.repeatItems(v, n)
 	}
 	if s != "" && n > fault.MaxBytes/int64(len(s)) {
 		return None, m.CheckTextSize(fault.MaxBytes + 1)
@@ -197,6 +195,31 @@ func (m *Run) repeatText(v Val, n int64) (Val, error) {
 		return None, err
 	}
 	return OfStr(strings.Repeat(s, int(n))), nil
+}
+
+// repeatItems repeats a list or a tuple.
+func (m *Run) repeatItems(v Val, n int64) (Val, error) {
+	_, isTuple := v.Py().(Tuple)
+	if !isTuple && !v.IsList() {
+		e := operandsError("*", v, Val{V: value.OfInt(n)})
+		e.Hint = "only numbers, texts, lists and tuples can be multiplied"
+		return None, e
+	}
+	items, err := m.ItemsOf(v)
+	if err != nil {
+		return None, err
+	}
+	if len(items) > 0 && n > fault.MaxItems/int64(len(items)) {
+		return None, m.CheckListSize(fault.MaxItems + 1)
+	}
+	if err := m.CheckListSize(len(items) * int(n)); err != nil {
+		return None, err
+	}
+	repeated := slices.Repeat(items, int(n))
+	if isTuple {
+		return OfPython(Tuple(repeated)), nil
+	}
+	return OfList(repeated), nil
 }
 
 // EqualValues is Python's ==.
@@ -275,6 +298,28 @@ func isSame(a, b Val) bool {
 		return x == b.Py()
 	}
 }
+
+// IsSameAs is Python's is, as far as values have an identity: constants and small values are the same
+// when they are equal and of one type; lists, dicts and objects are the same as themselves.
+func IsSameAs(a, b Val) bool {
+	if a.Py() != nil || b.Py() != nil {
+		return isSame(a, b)
+	}
+	if a.V.Kind() != b.V.Kind() {
+		return false
+	}
+	switch a.V.Kind() {
+	case value.Object:
+		return a.V.Map() == b.V.Map()
+	case value.List:
+		x, y := a.V.List(), b.V.List()
+		return len(x) > 0 && len(x) == len(y) && &x[0] == &y[0]
+	}
+	return a.V.JSON() == b.V.JSON()
+}
+
+// IsCallable reports whether v can be called.
+func IsCallable(v Val) bool { _, ok := v.Py().(callable); return ok }
 
 // CompareValues returns the order of two values as <, <=, > and >= see it; ordered is false
 // for nan.

@@ -203,20 +203,55 @@ func (p *printer) addDict(v Val) {
 
 // memberOrder returns the positions of a dict's members as they are to be written.
 func (p *printer) memberOrder(v Val) []int {
+	if p.Sorted {
+		return SortedMembers(v)
+	}
 	at := make([]int, DictLen(v))
 	for i := range at {
 		at[i] = i
 	}
-	if p.Sorted {
-		slices.SortStableFunc(at, func(a, b int) int {
-			x, _ := DictAt(v, a)
-			y, _ := DictAt(v, b)
-			s, _ := x.AsString()
-			t, _ := y.AsString()
-			return strings.Compare(s, t)
-		})
-	}
 	return at
+}
+
+// SortedMembers returns the positions of a dict's members in the order of their keys; those of
+// different types are ordered by the names of the types.
+func SortedMembers(v Val) []int {
+	at := make([]int, DictLen(v))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortStableFunc(at, func(a, b int) int {
+		x, _ := DictAt(v, a)
+		y, _ := DictAt(v, b)
+		return compareKeys(x, y)
+	})
+	return at
+}
+
+func compareKeys(a, b Val) int {
+	s, isText := a.AsString()
+	t, isOtherText := b.AsString()
+	if isText && isOtherText {
+		return strings.Compare(s, t)
+	}
+	x, isNumber := ToNum(a)
+	y, isOtherNumber := ToNum(b)
+	if isNumber && isOtherNumber {
+		c, _ := compareNums(x, y)
+		return c
+	}
+	return strings.Compare(a.PyType(), b.PyType())
+}
+
+// SortedRepr returns the text of a value as a literal of Python's, with dicts in the order of their
+// keys.
+func (m *Run) SortedRepr(v Val) (string, error) {
+	p := printer{max: fault.MaxBytes, Sorted: true}
+	p.addRepr(v)
+	if p.err != nil {
+		return "", p.err
+	}
+	return string(p.b), m.CountSteps(1 + len(p.b)>>8)
 }
 
 // addQuoted writes a string literal: single quotes unless only they are inside.

@@ -3,6 +3,8 @@ package pyvalue
 import (
 	"context"
 	"errors"
+	"hash/fnv"
+	"math/rand/v2"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/trace"
@@ -16,7 +18,12 @@ type Run struct {
 	steps int
 	check int // the step at which the context is asked next
 
-	Here    int  // offset of the filter or call that runs
+	Here int // offset of the filter or call that runs
+	// Seeder and Source make the random numbers of a rendering: the same seed and text give the same
+	// ones. A Seeder that has no method RandomSeed stands for the seed 0.
+	Seeder  any
+	Source  string
+	random  *rand.Rand
 	walking int  // generators inside each other
 	Soft    bool // what is undefined is empty text, false and an empty list
 
@@ -25,6 +32,20 @@ type Run struct {
 	Touched []*trace.Origin // what the expression mentions
 	Masked  bool            // secrets are masks: see package eval
 	Decided []*trace.Origin // what is made of secrets and has decided that this is evaluated
+}
+
+// RandomIndex returns a random number from 0 to n-1.
+func (m *Run) RandomIndex(n int) int {
+	if m.random == nil {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(m.Source)) // it never fails
+		seed := uint64(0)
+		if s, ok := m.Seeder.(interface{ RandomSeed() uint64 }); ok {
+			seed = s.RandomSeed()
+		}
+		m.random = rand.New(rand.NewPCG(seed, h.Sum64()))
+	}
+	return m.random.IntN(n)
 }
 
 // checkEvery is the number of steps after which the context is asked again.

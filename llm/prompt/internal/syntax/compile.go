@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
@@ -55,7 +56,15 @@ func newCompiler(src string, opts Options) *compiler {
 	return c
 }
 
-var endraw = regexp.MustCompile(`\{%([-+]?)\s*endraw\s*([-+]?)%\}`)
+// The ends of statements in which nothing is read, by their words: raw and pongo2's verbatim are text,
+// and pongo2's comment is nothing.
+var unreadEnds = sync.OnceValue(func() map[string]*regexp.Regexp {
+	ends := map[string]*regexp.Regexp{}
+	for _, word := range []string{"raw", "verbatim", "comment"} {
+		ends[word] = regexp.MustCompile(`\{%([-+]?)\s*end` + word + `\s*([-+]?)%\}`)
+	}
+	return ends
+})
 
 func (c *compiler) compileTemplate() error {
 	for c.pos < len(c.src) {
@@ -199,11 +208,14 @@ func (c *compiler) compileStatement(at, start int) error {
 	if err != nil {
 		return err
 	}
-	if word.text == "raw" && p.isAtEnd() {
-		return c.compileRaw(at)
+	if end, isUnread := unreadEnds()[word.text]; isUnread && (p.isAtEnd() || word.text == "comment") {
+		return c.compileUnread(at, word.text, end)
 	}
 	if c.broken {
 		return nil
+	}
+	if word.text == "firstof" { // it is output, not a statement of the tree
+		return c.compileFirstOf(p)
 	}
 	c.flushRun()
 	if n := len(c.open); n > 0 {
@@ -211,7 +223,7 @@ func (c *compiler) compileStatement(at, start int) error {
 		if word.text == "end"+b.word {
 			return c.closeStatement(b, p)
 		}
-		isBranch := word.text == "else" || word.text == "elif"
+		isBranch := word.text == "else" || word.text == "elif" || word.text == "empty"
 		if b.branch != nil && isBranch {
 			if err := b.branch(word.text, p); err != nil {
 				return err
@@ -266,27 +278,32 @@ func (c *compiler) unknownTagError(word *token) error {
 	if n := len(c.open); n > 0 {
 		inner = &c.open[n-1]
 	}
-	if word.text == "else" || word.text == "elif" || strings.HasPrefix(word.text, "end") {
+	if slices.Contains([]string{"else", "elif", "empty"}, word.text) || strings.HasPrefix(word.text, "end") {
 		if inner == nil {
 			return fault.SyntaxAt(word.off, "unexpected {%% %s %%}: no statement is open", word.text)
 		}
 		line := 1 + strings.Count(c.src[:inner.off], "\n")
 		return fault.SyntaxAt(word.off, "unexpected {%% %s %%}: {%% %s %%} of line %d is still open", word.text, inner.word, line)
 	}
-	return unknownName("tag", word, append(slices.Sorted(maps.Keys(c.statementParsers())), "raw"))
+	known := append(slices.Sorted(maps.Keys(c.statementParsers())), "firstof")
+	known = append(known, slices.Sorted(maps.Keys(unreadEnds()))...)
+	return unknownName("tag", word, known)
 }
 
-// compileRaw takes everything up to {% endraw %} as text.
-func (c *compiler) compileRaw(at int) error {
-	loc := endraw.FindStringSubmatchIndex(c.src[c.pos:])
+// compileUnread takes everything up to the end of {% raw %} and its like as text; what {% comment %}
+// has around it is dropped.
+func (c *compiler) compileUnread(at int, word string, end *regexp.Regexp) error {
+	loc := end.FindStringSubmatchIndex(c.src[c.pos:])
 	if loc == nil {
-		e := fault.SyntaxAt(at, "{%% raw %%} is not closed")
-		e.Hint = "add {% endraw %}"
+		e := fault.SyntaxAt(at, "{%% %s %%} is not closed", word)
+		fault.SetHint(e, wording.Say("add {%% end%s %%}", word))
 		return e
 	}
 	from := c.pos
 	c.lineStart = false
-	c.addText(from, from+loc[0], '%', signAt(c.src, from+loc[2]))
+	if word != "comment" {
+		c.addText(from, from+loc[0], '%', signAt(c.src, from+loc[2]))
+	}
 	c.pos, c.trim = from+loc[1], c.src[from+loc[4]] == '-'
 	return nil
 }

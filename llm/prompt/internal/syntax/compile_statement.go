@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/ast"
+	"github.com/callnode/scheduler/llm/prompt/internal/builtins"
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
 	"github.com/callnode/scheduler/llm/prompt/internal/pongo2tree"
 	"github.com/callnode/scheduler/llm/prompt/internal/pyvalue"
@@ -38,6 +39,9 @@ func (c *compiler) compileIf(p *parser, at int) error {
 	c.refs.AddGuards(cond)
 	b.branch = func(word string, p *parser) error {
 		b := &c.open[len(c.open)-1]
+		if word == "empty" {
+			return fault.SyntaxAt(p.toks[0].off, "unexpected {%% empty %%} in {%% if %%}: it belongs to {%% for %%}")
+		}
 		if b.hasPart("else") {
 			return fault.SyntaxAt(p.toks[0].off, "{%% %s %%} after {%% else %%}", word)
 		}
@@ -88,8 +92,10 @@ func (c *compiler) compileFor(p *parser, at int) error {
 		c.refs.AddCondition(s.Cond)
 	}
 	s.Recursive = p.acceptWord("recursive")
-	c.refs.DeclareNames("loop")
+	c.refs.DeclareNames("loop", "forloop")
+	mentions := len(c.slots.Mentions)
 	b := c.openStatement("for", pongo2tree.TagFor, at, s, func() error {
+		s.ForLoop = slices.Contains(c.slots.Mentions[mentions:], "forloop")
 		s.Place = value.ByteRange{Start: at, End: c.pos}
 		c.refs.PopScope()
 		return nil
@@ -99,10 +105,10 @@ func (c *compiler) compileFor(p *parser, at int) error {
 	}
 	b.branch = func(word string, p *parser) error {
 		b := &c.open[len(c.open)-1]
-		if word != "else" || b.hasPart("else") {
+		if word == "elif" || b.hasPart("else") {
 			return fault.SyntaxAt(p.toks[0].off, "unexpected {%% %s %%} in {%% for %%}", word)
 		}
-		b.parts = append(b.parts, word)
+		b.parts = append(b.parts, "else") // which pongo2 calls empty
 		c.refs.PopScope()
 		c.refs.PushScope()
 		c.tree.WriteTag(pongo2tree.TagElse)
@@ -326,6 +332,34 @@ func (c *compiler) compileFilter(p *parser, at int) error {
 	}
 	c.refs.PushScope()
 	c.openStatement("filter", pongo2tree.TagFilter, at, &ast.FilterStmt{Position: ast.Position(first), Chain: chain, Stop: c.trimmedEnd(first, p)}, c.popScope)
+	return nil
+}
+
+// compileFirstOf reads pongo2's {% firstof a b "none" %}, which prints the first value that counts as
+// true: {{ a or b or "none" or "" }}, where what is undefined is false.
+func (c *compiler) compileFirstOf(p *parser) error {
+	first := p.current().off
+	var all ast.Node = &ast.ConstNode{Position: ast.Position(p.toks[len(p.toks)-1].off), V: pyvalue.OfStr("")}
+	var values []ast.Node
+	for !p.isAtEnd() {
+		x, err := p.parseUnary(true)
+		if err != nil {
+			return err
+		}
+		values = append(values, x)
+	}
+	if len(values) == 0 {
+		return p.unexpectedError("expected an expression")
+	}
+	if len(values) > fault.MaxArguments {
+		return fault.LimitAt(first, "more than %d arguments", fault.MaxArguments)
+	}
+	orEmpty, _ := builtins.FindFilter("default")
+	for _, x := range slices.Backward(values) {
+		at := ast.Position(x.Pos())
+		all = &ast.LogicNode{Position: at, Or: true, A: &ast.FilterNode{Position: at, In: x, Name: "default", Def: orEmpty}, B: all}
+	}
+	c.addExpr(p, all, first)
 	return nil
 }
 
