@@ -60,6 +60,10 @@ func MessageTokens(counter Counter, message Message) int {
 		case name == "role":
 		case json.Unmarshal(raw, &text) == nil: // null leaves "" behind
 			n += counter.Count(text)
+		case name == "response_items" && json.Unmarshal(raw, &parts) == nil:
+			for _, item := range parts {
+				n += itemTokens(counter, item)
+			}
 		case name == "content" && json.Unmarshal(raw, &parts) == nil:
 			for _, part := range parts {
 				n += partTokens(counter, part)
@@ -69,6 +73,21 @@ func MessageTokens(counter Counter, message Message) int {
 		}
 	}
 	return n
+}
+
+// bytesPerSealedToken is how many bytes of encrypted thoughts stand for a token of them: base64
+// of some four bytes and what encrypting adds. Counted as text they would cost four times that.
+const bytesPerSealedToken = 6
+
+// itemTokens estimates what an item of response_items costs.
+func itemTokens(counter Counter, raw json.RawMessage) int {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return counter.Count(string(raw))
+	}
+	sealed := len(members["encrypted_content"])
+	delete(members, "encrypted_content")
+	return counter.Count(string(mustEncode(members))) + sealed/bytesPerSealedToken
 }
 
 func partTokens(counter Counter, raw json.RawMessage) int {

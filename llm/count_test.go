@@ -35,6 +35,7 @@ func TestMessageTokens(t *testing.T) {
 		{"tool result", `{"role": "tool", "tool_call_id": "12", "name": "345", "content": "6"}`, 6},
 		{"reasoning", `{"role": "assistant", "content": "1", "reasoning_content": "23"}`, 3},
 		{"a vendor's member", `{"role": "assistant", "content": "1", "note": {"a":2}}`, 8},
+		{"sealed thoughts", `{"role": "assistant", "content": "1", "response_items": [{"type":"r","encrypted_content":"` + strings.Repeat("x", 4000) + `"}, 7]}`, 1 + len(`{"type":"r"}`) + 4002/6 + 1},
 		{"parts", `{"role": "user", "content": [{"type": "text", "text": "123"}, {"type": "input_text", "text": "45"}]}`, 5},
 		{"unknown part", `{"role": "user", "content": [{"a":1}]}`, 7},
 		{"a file", `{"role": "user", "content": [{"type": "file", "data": "` + strings.Repeat("x", 1<<20) + `"}]}`, 4096},

@@ -407,6 +407,7 @@ func (l *loop) messageParts() []calls.Part {
 		if isAltered(message, "tool_calls", added.round, l.out.Rounds) {
 			parts = append(parts, calls.Part{Message: &i, At: "/tool_calls", Included: true, Origins: []calls.Origin{madeOfAnswer}})
 		}
+		parts = append(parts, vendorParts(i, message)...)
 	}
 	return parts
 }

@@ -98,6 +98,22 @@ func alteredMembers(sent value.Value, written Use) (pointers []string) {
 	return pointers
 }
 
+// vendorParts returns the parts of the members with which an answer goes back to its vendor,
+// for example response_items with the thoughts of the model.
+func vendorParts(i int, message value.Value) (parts []calls.Part) {
+	for name := range message.Map().All() {
+		switch name {
+		case "role", "content", "tool_calls":
+		default:
+			parts = append(parts, calls.Part{
+				Kind: "answer", Message: &i, At: value.FormatPointer(name), Included: true,
+				Origins: []calls.Origin{{Kind: calls.OriginAnswer}},
+			})
+		}
+	}
+	return parts
+}
+
 // toolOf returns the tool whose result a message has.
 func toolOf(message value.Value) (name string, ok bool) {
 	role, _ := message.Get("role")

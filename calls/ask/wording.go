@@ -4,12 +4,14 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
-	"the model gave no usable answer":                                   "模型没有给出可用的回答",
-	"the text is a Go template, but texts are templates as in flows":    "此文本是 Go 模板，而文本应使用与流程相同的模板",
-	"the answer ended with the unknown reason %q: it may be incomplete": "回答以未知的原因 %q 结束，可能不完整",
-	"the vendor's content filter cut the answer":                        "服务商的内容过滤截断了回答",
-	"the answer was cut at the limit of tokens: raise %s":               "回答因达到 token 上限被截断：请调大 %s",
-	"there is no JSON in it":                                            "其中没有 JSON",
+	"the model gave no usable answer":                                     "模型没有给出可用的回答",
+	"the text is a Go template, but texts are templates as in flows":      "此文本是 Go 模板，而文本应使用与流程相同的模板",
+	"the vendor drops messages that the record of the run shows as sent":  "服务商会丢弃运行记录中显示为已发送的消息",
+	"cut the history in the flow, for example with max_tokens of context": "请在流程中裁剪历史，例如用 context 的 max_tokens",
+	"the answer ended with the unknown reason %q: it may be incomplete":   "回答以未知的原因 %q 结束，可能不完整",
+	"the vendor's content filter cut the answer":                          "服务商的内容过滤截断了回答",
+	"the answer was cut at the limit of tokens: raise %s":                 "回答因达到 token 上限被截断：请调大 %s",
+	"there is no JSON in it":                                              "其中没有 JSON",
 	"write {{ name }} for {{.Name}}, {% if name %}...{% endif %} for {{if .Name}}...{{end}}, {% for x in names %}...{% endfor %} for {{range .Names}}...{{end}}": "{{.Name}} 请写成 {{ name }}，{{if .Name}}...{{end}} 写成 {% if name %}...{% endif %}，{{range .Names}}...{{end}} 写成 {% for x in names %}...{% endfor %}",
 	`%w in %d trials: %w`:                      `%w（尝试 %d 次）：%w`,
 	`leave it out`:                             `请去掉它`,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -19,20 +20,26 @@ var wildAnswers = map[string]struct {
 	out  string // in the output of the run
 	err  string // in what people read
 	sent string // in the last request
+	kind string // the type of the provider; openai if it is ""
+	show string // the step to explain
 }{
-	"agent-reasoning-content": {out: "fine", sent: `"reasoning_content":"I need the tool."`},
-	"emoji-in-two-chunks":     {step: chatStep, out: `"text":"😀"`},
-	"emoji-in-arguments":      {step: chatStep, out: `"arguments":"{\"x\":\"😀\"}"}}],"usage":{"input_tokens":0,"output_tokens":0},"finish_reason":"tool_calls","reasoning":"😀"`},
-	"finish-abort":            {step: chatStep, code: exitFailed, err: "the server broke the answer off: abort"},
-	"finish-error":            {step: chatStep, code: exitFailed, err: "the server broke the answer off: error"},
-	"finish-error-in-choice":  {step: chatStep, code: exitFailed, err: "Provider disconnected"},
-	"finish-max-tokens":       {step: chatStep, out: `"finish_reason":"length"`, err: "the answer was cut at the limit of tokens"},
-	"finish-network-error":    {step: chatStep, code: exitFailed, err: "the server broke the answer off: network_error"},
-	"finish-sensitive":        {step: chatStep, out: `"finish_reason":"content_filter"`, err: "the vendor's content filter cut the answer"},
-	"finish-unknown":          {step: chatStep, out: `"finish_reason":"tired"`, err: `the answer ended with the unknown reason "tired"`},
-	"refusal-text":            {step: chatStep, out: `"text":"I cannot help."`, err: "the model refused to answer: I cannot help."},
-	"refusal-with-schema":     {step: "chat, with: {user: hi, response_schema: {type: object}}", code: exitFailed, err: "the model refused to answer: I cannot help."},
-	"usage-as-floats":         {step: chatStep, out: `"usage":{"input_tokens":7,"output_tokens":5}`},
+	"agent-reasoning-content": {show: "a", out: "I need the tool.", sent: `"reasoning_content":"I need the tool."`},
+	"agent-response-items": {
+		kind: "openai-responses", show: "a", out: `"encrypted_content":"(13 bytes)"`,
+		sent: `{"encrypted_content":"gAAAAABsealed","summary":[],"type":"reasoning"},{"arguments":"{\"template\":\"x\"}","call_id":"c1","name":"w","type":"function_call"}`,
+	},
+	"emoji-in-two-chunks":    {step: chatStep, out: `"text":"😀"`},
+	"emoji-in-arguments":     {step: chatStep, out: `"arguments":"{\"x\":\"😀\"}"}}],"usage":{"input_tokens":0,"output_tokens":0},"finish_reason":"tool_calls","reasoning":"😀"`},
+	"finish-abort":           {step: chatStep, code: exitFailed, err: "the server broke the answer off: abort"},
+	"finish-error":           {step: chatStep, code: exitFailed, err: "the server broke the answer off: error"},
+	"finish-error-in-choice": {step: chatStep, code: exitFailed, err: "Provider disconnected"},
+	"finish-max-tokens":      {step: chatStep, out: `"finish_reason":"length"`, err: "the answer was cut at the limit of tokens"},
+	"finish-network-error":   {step: chatStep, code: exitFailed, err: "the server broke the answer off: network_error"},
+	"finish-sensitive":       {step: chatStep, out: `"finish_reason":"content_filter"`, err: "the vendor's content filter cut the answer"},
+	"finish-unknown":         {step: chatStep, out: `"finish_reason":"tired"`, err: `the answer ended with the unknown reason "tired"`},
+	"refusal-text":           {step: chatStep, out: `"text":"I cannot help."`, err: "the model refused to answer: I cannot help."},
+	"refusal-with-schema":    {step: "chat, with: {user: hi, response_schema: {type: object}}", code: exitFailed, err: "the model refused to answer: I cannot help."},
+	"usage-as-floats":        {step: chatStep, out: `"usage":{"input_tokens":7,"output_tokens":5}`},
 }
 
 const chatStep = "chat, with: {user: hi}"
@@ -71,9 +78,13 @@ func TestWildAnswers(t *testing.T) {
 				flow = "w.yaml"
 				writeFile(t, flow, "name: w\nsteps: [{id: a, call: "+want.step+"}]\noutputs: {a: \"{{ a }}\"}\n")
 			}
-			writeFile(t, "scheduler.yaml", "llm: {default: main, mode: live, providers: [{name: main, base_url: \""+server.URL+"/v1\", model: m, max_retries: 0}]}\n")
+			writeFile(t, "scheduler.yaml", "llm: {default: main, mode: live, providers: [{name: main, type: "+cmp.Or(want.kind, "openai")+", base_url: \""+server.URL+"/v1\", model: m, max_retries: 0}]}\n")
+			args := []string{"run", flow, "--ephemeral", "--outputs"}
+			if want.show != "" {
+				args = []string{"run", flow, "--ephemeral", "--explain", want.show}
+			}
 			var out, problems bytes.Buffer
-			code := runProgram([]string{"run", flow, "--ephemeral", "--outputs"}, strings.NewReader(""), &out, &problems)
+			code := runProgram(args, strings.NewReader(""), &out, &problems)
 			compact := strings.ReplaceAll(strings.ReplaceAll(out.String(), "\n", ""), "  ", "")
 			compact = strings.ReplaceAll(compact, `": `, `":`)
 			if code != want.code || !strings.Contains(compact, want.out) || !strings.Contains(problems.String(), want.err) || !strings.Contains(sent, want.sent) {

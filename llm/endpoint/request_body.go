@@ -11,7 +11,8 @@ import (
 // EncodeBody returns the JSON of a request body with extra members laid over members, later
 // ones over earlier ones; a null takes a member out. translate, which may be nil, gives an
 // extra member the name and the form that the protocol has for it. An object that is laid over
-// one of members is merged with it, so that {verbosity: low} does not drop a schema beside it.
+// one of members is merged with it, so that text: {verbosity: low} does not drop a schema in
+// text; an object that stays empty is left out.
 func EncodeBody(members map[string]any, translate func(name string, member json.RawMessage) (string, json.RawMessage), extras ...map[string]json.RawMessage) ([]byte, error) {
 	for _, extra := range extras {
 		for _, name := range slices.Sorted(maps.Keys(extra)) {
@@ -25,17 +26,29 @@ func EncodeBody(members map[string]any, translate func(name string, member json.
 			case IsNull(member):
 				delete(members, name)
 			case isObject && json.Unmarshal(member, &more) == nil:
-				for inner, raw := range more {
-					own[inner] = raw
-				}
+				mergeMembers(own, more)
 			default:
 				members[name] = member
 			}
 		}
 	}
+	maps.DeleteFunc(members, func(_ string, member any) bool {
+		own, isObject := member.(map[string]any)
+		return isObject && len(own) == 0
+	})
 	body, err := json.Marshal(members)
 	if err != nil {
 		return nil, wording.Errorf("encoding the request: %w", err)
 	}
 	return body, nil
+}
+
+// mergeMembers lays more over own; a null takes a member out.
+func mergeMembers(own map[string]any, more map[string]json.RawMessage) {
+	for name, member := range more {
+		own[name] = member
+		if IsNull(member) {
+			delete(own, name)
+		}
+	}
 }

@@ -124,7 +124,7 @@ func joinDeltas(deltas []llm.Delta) llm.Delta {
 		}
 	}
 	a := b.Answer()
-	d := llm.Delta{Text: a.Text, Reasoning: a.Reasoning, FinishReason: a.FinishReason, Usage: usage, Extra: a.Extra}
+	d := llm.Delta{Text: a.Text, Reasoning: a.Reasoning, ReasoningMember: a.ReasoningMember, FinishReason: a.FinishReason, Usage: usage, Extra: a.Extra}
 	for _, c := range a.ToolCalls {
 		d.ToolCalls = append(d.ToolCalls, llm.ToolCallDelta(c))
 	}

@@ -49,7 +49,7 @@ func describeRequest(req *llm.Request, hidden secrets) (recording, error) {
 	if err != nil {
 		return recording{}, err
 	}
-	request := hidden.maskValue(digestImages(value.OfMap(m)))
+	request := hidden.maskValue(digestThoughts(digestImages(value.OfMap(m))))
 	return recording{key: keyOf(request), request: request}, nil
 }
 
@@ -64,4 +64,55 @@ func digestImages(v value.Value) value.Value {
 		sum := sha256.Sum256([]byte(data))
 		return head + ";sha256," + hex.EncodeToString(sum[:])
 	})
+}
+
+// digestThoughts returns a request with a digest in the place of each encrypted thought in the
+// response_items of its messages.
+func digestThoughts(request value.Value) value.Value {
+	messages, _ := request.Get("messages")
+	found := false
+	digested := mapList(messages, func(message value.Value) value.Value {
+		items, ok := message.Get("response_items")
+		if !ok {
+			return message
+		}
+		found = true
+		return withMember(message, "response_items", mapList(items, digestThought))
+	})
+	if !found {
+		return request
+	}
+	return withMember(request, "messages", digested)
+}
+
+func digestThought(item value.Value) value.Value {
+	sealed, _ := item.Get("encrypted_content")
+	text, ok := sealed.Str()
+	if !ok {
+		return item
+	}
+	sum := sha256.Sum256([]byte(text))
+	return withMember(item, "encrypted_content", value.OfString("sha256:"+hex.EncodeToString(sum[:])))
+}
+
+// mapList returns a list with every item changed; another value as it is.
+func mapList(list value.Value, change func(value.Value) value.Value) value.Value {
+	if list.Kind() != value.List {
+		return list
+	}
+	items := make([]value.Value, len(list.List()))
+	for i, item := range list.List() {
+		items[i] = change(item)
+	}
+	return value.OfList(items...)
+}
+
+// withMember returns a copy of an object with another member.
+func withMember(object value.Value, name string, member value.Value) value.Value {
+	m := value.NewMap(object.Map().Len())
+	for k, v := range object.Map().All() {
+		m.Set(k, v)
+	}
+	m.Set(name, member)
+	return value.OfMap(m)
 }

@@ -462,3 +462,44 @@ func TestCanceledInTheMiddle(t *testing.T) {
 		t.Errorf("got %q, %v", text, last)
 	}
 }
+
+// Encrypted thoughts that go back are digests in a cassette, and the same request is found
+// again; another thought is another request.
+func TestDigestsThoughts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	thinks := func(sealed string) *llm.Request {
+		return &llm.Request{Messages: []llm.Message{
+			llm.Message(`{"role":"assistant","content":"a","response_items":[{"type":"reasoning","encrypted_content":"` + sealed + `"},{"type":"message","bytes":1}]}`),
+		}}
+	}
+	collect(t, open(t, replay.Config{Path: path, Mode: replay.Record, Inner: scripted.Texts("ok")}), thinks("gAAAsealed"))
+	if text := read(t, path); strings.Contains(text, "gAAAsealed") || !strings.Contains(text, "encrypted_content: sha256:") || !strings.Contains(text, "bytes: 1") {
+		t.Errorf("the cassette is\n%s", text)
+	}
+	if got := collect(t, open(t, replay.Config{Path: path}), thinks("gAAAsealed")); got.Text != "ok" {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := llm.Collect(open(t, replay.Config{Path: path}).Chat(t.Context(), thinks("gAAAother"))); err == nil {
+		t.Error("another thought is taken for the same")
+	}
+}
+
+// A cassette keeps the name under which thoughts go back, and masking does not lose it.
+func TestKeepsReasoningMember(t *testing.T) {
+	for _, hidden := range [][]string{nil, {"a-long-secret"}} {
+		path := filepath.Join(t.TempDir(), "c.yaml")
+		inner := secretive{scripted.New(scripted.Answer{Deltas: []llm.Delta{{Reasoning: "a-long-"}, {Reasoning: "secret", ReasoningMember: "reasoning"}}, Text: "ok"}), hidden}
+		collect(t, open(t, replay.Config{Path: path, Mode: replay.Record, Inner: inner}), user("x"))
+		if got := collect(t, open(t, replay.Config{Path: path}), user("x")); got.ReasoningMember != "reasoning" {
+			t.Errorf("got %+v", got)
+		}
+	}
+}
+
+// secretive is a provider with secrets.
+type secretive struct {
+	llm.Provider
+	hidden []string
+}
+
+func (s secretive) Secrets() []string { return s.hidden }

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -56,6 +57,36 @@ func mediaMark(part value.Value) string {
 	return "[" + name + "]"
 }
 
+// thoughtMembers are the members of an assistant message in which thoughts go back to the
+// vendor that wants them.
+var thoughtMembers = []string{"reasoning_content", "reasoning", "reasoning_details", "response_items", "content_blocks"}
+
+// withoutSeals returns thoughts without the texts that only the vendor can read: people see
+// how long they are, for example "(1200 bytes)".
+func withoutSeals(v value.Value) value.Value {
+	switch v.Kind() { //nolint:exhaustive // the others have no members
+	case value.List:
+		items := make([]value.Value, len(v.List()))
+		for i, item := range v.List() {
+			items[i] = withoutSeals(item)
+		}
+		return value.OfList(items...)
+	case value.Object:
+		m := value.NewMap(v.Map().Len())
+		for name, member := range v.Map().All() {
+			if text, ok := member.Str(); ok && slices.Contains(sealMembers, name) {
+				member = value.OfString(fmt.Sprintf("(%d bytes)", len(text)))
+			}
+			m.Set(name, withoutSeals(member))
+		}
+		return value.OfMap(m)
+	}
+	return v
+}
+
+// sealMembers are the members of a thought that only the vendor can read.
+var sealMembers = []string{"encrypted_content", "signature", "data"}
+
 func promptMessages(list value.Value, of side) []promptMessage {
 	out := make([]promptMessage, 0, len(list.List()))
 	for i, m := range list.List() {
@@ -81,6 +112,11 @@ func promptMessages(list value.Value, of side) []promptMessage {
 		}
 		if calls, ok := m.Get("tool_calls"); ok {
 			add(calls.JSON(), "/tool_calls", false, value.Value{})
+		}
+		for _, name := range thoughtMembers {
+			if thoughts, ok := m.Get(name); ok {
+				add(withoutSeals(thoughts).PlainText(), "/"+name, false, value.Value{})
+			}
 		}
 		out = append(out, message)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/anthropic"
 	"github.com/callnode/scheduler/llm/openai"
+	"github.com/callnode/scheduler/llm/responses"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/llm/value"
@@ -27,6 +28,7 @@ func ProviderTypes() []config.ProviderType {
 	return []config.ProviderType{
 		config.NewProviderType("openai", openai.Open),
 		config.NewProviderType("anthropic", anthropic.Open),
+		config.NewProviderType("openai-responses", responses.Open),
 	}
 }
 
