@@ -59,6 +59,10 @@ type Info struct {
 	// UsesMemory reports whether it reads or writes the memory of the flow's user: lint refuses it in a
 	// flow that names none.
 	UsesMemory bool
+	// AllUsers names boolean parameters with which the call reads the memories of every user, such as all_users of
+	// memory-retrieve. Runs and single calls that are bound to a user refuse them, and a model that has
+	// the call as a tool is not offered them.
+	AllUsers []string
 	// NoSubsteps reports whether the call runs nothing inside its step: the engine gives it no
 	// [Substeps], and a search for the steps of a run need not look below it.
 	NoSubsteps bool

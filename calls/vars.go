@@ -125,6 +125,9 @@ type Scope struct {
 	// AllSessions is set by sessions: all. What was said is read from every session of the user; what
 	// is saved belongs to Session all the same.
 	AllSessions bool `json:"all_sessions,omitempty"`
+	// Bound is set where the memories of other users are closed, as to the token of a user: parameters of
+	// [Info] AllUsers are refused.
+	Bound bool `json:"-"`
 }
 
 // IsNone reports whether the scope names nobody: nothing is read or written then.

@@ -53,6 +53,9 @@ func (f *outputCollector) run(ctx context.Context, def calls.Definition, params 
 	if err := f.checkStorable(def.Info, params); err != nil {
 		return value.Value{}, err
 	}
+	if err := f.checkUsers(def.Info, params, env.Vars.Scope); err != nil {
+		return value.Value{}, err
+	}
 	call, err := def.New(params)
 	if err != nil {
 		return value.Value{}, f.locateError(err)
@@ -98,6 +101,27 @@ func (f *outputCollector) checkStorable(info *calls.Info, params value.Value) er
 		return err
 	}
 	return &flow.LocatedError{Pos: f.with.PosAt(found[0]), Err: err}
+}
+
+// checkUsers returns an error where a call that is bound to a user would read the memories of others. A run refuses what its
+// flow says before its first step ([run.checkInside]); this is for parameters that are made later, as by a model.
+func (f *outputCollector) checkUsers(info *calls.Info, params value.Value, scope calls.Scope) error {
+	if !scope.Bound {
+		return nil
+	}
+	for _, name := range info.AllUsers {
+		v, _ := params.Get(name)
+		if isSet, _ := v.Bool(); isSet {
+			return f.locateError(allUsersError(info.Name, name))
+		}
+	}
+	return nil
+}
+
+// allUsersError is the error of a parameter that reads the memories of every user.
+func allUsersError(call, name string) error {
+	return calls.Errorf(calls.Invalid, "%s of %s reads the memories of other users, and whose run it is, is fixed", name, call).
+		WithHint("leave it out: without it the call looks in the memory of the flow's user")
 }
 
 // locateError finds the place of an error in a parameter of the step.

@@ -78,7 +78,7 @@ func inputsFailure(err error) *Failure {
 // memory, through whichever door the run came. A flow without memory, a sub-flow too, has none: its calls
 // get [calls.NoMemory], and nothing that they do reaches a store.
 func (r *run) setMemory() error {
-	r.vars.Scope, r.env.Memory = calls.Scope{}, calls.NoMemory{} // for templates that ask for variables
+	r.vars.Scope, r.env.Memory = calls.Scope{Bound: r.exec.Owner.Bound}, calls.NoMemory{} // for templates that ask for variables
 	if r.flow.User != nil {
 		scope, err := r.renderScope()
 		if err != nil {
@@ -95,12 +95,12 @@ func (r *run) setMemory() error {
 	if r.outer != nil || !r.exec.Owner.Bound {
 		return nil
 	}
-	return r.checkInnerOwners(r.flow, &knownInputs{members: r.vars.Inputs.Map()}, nil)
+	return r.checkInside(r.flow, &knownInputs{members: r.vars.Inputs.Map()}, nil)
 }
 
 // renderScope renders what the flow writes under memory.
 func (r *run) renderScope() (calls.Scope, error) {
-	scope := calls.Scope{AllSessions: r.flow.AllSessions}
+	scope := calls.Scope{AllSessions: r.flow.AllSessions, Bound: r.exec.Owner.Bound}
 	for _, target := range []struct {
 		param *flow.Param
 		text  *string
@@ -134,22 +134,26 @@ func (r *run) checkOwner(pos flow.Position, user string) error {
 	return r.failureOf(err, pos)
 }
 
-// checkInnerOwners refuses, before the first step, a flow that f runs and that works in the memory of another user than the
-// one that the run is bound to, or in one that is only known later: by the output of a step, an item, or a model. Flows
-// whose path is only known later are checked when they start. seen are the flows around, which a tool of an agent may name again.
-func (r *run) checkInnerOwners(f *flow.Flow, inputs *knownInputs, seen []*flow.Flow) error {
+// checkInside refuses, before the first step, what the steps of f would read of other users than the one that the run is
+// bound to: a flow that they run and that works in the memory of another, or in one that is only known later, by the output of a
+// step, an item, or a model. Flows whose path is only known later are checked when they start. seen are the flows around,
+// which a tool of an agent may name again.
+func (r *run) checkInside(f *flow.Flow, inputs *knownInputs, seen []*flow.Flow) error {
 	if slices.Contains(seen, f) {
 		return nil
 	}
 	seen = append(seen, f)
 	for _, step := range f.Steps {
+		if err := r.checkAllUsers(step, inputs); err != nil {
+			return err
+		}
 		if step.Sub != nil {
-			if err := r.checkInnerOwner(step.Sub, r.inputsInside(step, inputs), seen); err != nil {
+			if err := r.checkInnerFlow(step.Sub, r.inputsInside(step, inputs), seen); err != nil {
 				return err
 			}
 		}
 		for _, inner := range step.Inner {
-			if err := r.checkInnerOwner(inner, &knownInputs{}, seen); err != nil { // a model may give all of them
+			if err := r.checkInnerFlow(inner, &knownInputs{}, seen); err != nil { // a model may give all of them
 				return err
 			}
 		}
@@ -157,8 +161,28 @@ func (r *run) checkInnerOwners(f *flow.Flow, inputs *knownInputs, seen []*flow.F
 	return nil
 }
 
-// checkInnerOwner is [run.checkInnerOwners] for one flow that runs inside with inputs.
-func (r *run) checkInnerOwner(f *flow.Flow, inputs *knownInputs, seen []*flow.Flow) error {
+// checkAllUsers refuses a step whose parameters let it read the memories of every user, or may do so.
+func (r *run) checkAllUsers(step *flow.Step, inputs *knownInputs) error {
+	if step.With == nil {
+		return nil
+	}
+	for _, name := range step.Def.Info.AllUsers {
+		param, rest := flow.Descend(step.With, "/"+name)
+		isLeftOut := rest != "" && param.Map != nil
+		if isLeftOut {
+			continue
+		}
+		v, isKnown := r.renderKnown(param, inputs)
+		v, _ = v.At(rest)
+		if isSet, _ := v.Bool(); isSet || !isKnown {
+			return r.failureOf(allUsersError(step.Call, name), param.Pos)
+		}
+	}
+	return nil
+}
+
+// checkInnerFlow is [run.checkInside] for a flow that a step runs with inputs.
+func (r *run) checkInnerFlow(f *flow.Flow, inputs *knownInputs, seen []*flow.Flow) error {
 	if f.User != nil {
 		user, isKnown := r.renderKnown(f.User, inputs)
 		if !isKnown {
@@ -170,7 +194,7 @@ func (r *run) checkInnerOwner(f *flow.Flow, inputs *knownInputs, seen []*flow.Fl
 			return err
 		}
 	}
-	return r.checkInnerOwners(f, inputs, seen)
+	return r.checkInside(f, inputs, seen)
 }
 
 // knownInputs are the inputs of a flow as far as they are known before the run. For example, of

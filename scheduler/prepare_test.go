@@ -3,10 +3,15 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/agent"
 	flowcall "github.com/callnode/scheduler/calls/flow"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
@@ -78,6 +83,7 @@ func TestScope(t *testing.T) {
 						return "", err
 					}), "x"),
 					schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Owner, e.Env.Memory = owner, store }))
+				test.want.Bound = owner.Bound
 				isAsked := !test.want.IsNone()
 				if isAsked != (r.Err != nil) || isAsked != (len(store.asked) > 0) {
 					t.Errorf("the store was asked for %v; the run ends with %v", store.asked, r.Err)
@@ -104,6 +110,60 @@ func TestScopeOfPseudoSteps(t *testing.T) {
 		schedulertest.Run(t, flow, schedulertest.With(recalls(), outer), schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Env.Memory = store }))
 		if len(store.asked) != want {
 			t.Errorf("%s\nasked %d times, want %d", flow, len(store.asked), want)
+		}
+	}
+}
+
+// TestAllUsers: a run that is bound to a user reads the memories of others by no parameter of a call, and a model can set such a
+// parameter in no run.
+func TestAllUsers(t *testing.T) {
+	type params struct {
+		Everyone bool `json:"everyone,omitempty" doc:"Read the memories of all users."`
+	}
+	var read []bool
+	peek := calls.Func("peek", calls.Text{En: "Reads memories."}, func(_ context.Context, _ *calls.Env, p params) (params, error) {
+		read = append(read, p.Everyone)
+		return p, nil
+	})
+	peek.Info.AllUsers = []string{"everyone"}
+	asTool := func(with string) string {
+		return `steps: [{id: a, call: agent, with: {prompt: go, tools: {calls: [{call: peek` + with + `}]}}}]`
+	}
+	for name, test := range map[string]struct {
+		flow          string
+		bound, free   []bool // what is read
+		startsIfBound bool
+	}{
+		"set":              {"steps: [{id: a, call: peek, with: {everyone: true}}]", nil, []bool{true}, false},
+		"not set":          {"steps: [{id: a, call: peek, with: {everyone: false}}]", []bool{false}, []bool{false}, true},
+		"left out":         {"steps: [{id: a, call: peek}]", []bool{false}, []bool{false}, true},
+		"by an input":      {"steps: [{id: a, call: peek, with: {everyone: '{{ inputs.no }}'}}]", []bool{false}, []bool{false}, true},
+		"by a step":        {"steps: [{id: b, call: echo, with: {x: true}}, {id: a, call: peek, with: {everyone: '{{ b.x }}'}}]", nil, []bool{true}, false},
+		"in a sub-flow":    {"steps: [{id: s, call: flow, with: {path: inner.yaml}}]\n-- inner.yaml --\nsteps: [{id: a, call: peek, with: {everyone: true}}]\n", nil, []bool{true}, false},
+		"by a model":       {asTool(""), nil, nil, true},
+		"fixed for a tool": {asTool(", with: {everyone: true}"), nil, []bool{true}, true},
+	} {
+		for _, bound := range []bool{true, false} {
+			read = nil
+			model := scripted.New(scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "peek", Arguments: `{"everyone": true}`}}},
+				scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "2", Name: "peek", Arguments: `{}`}}}, scripted.Answer{Text: "done"})
+			if name == "by a model" {
+				model = scripted.New(scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "peek", Arguments: `{"everyone": true}`}}}, scripted.Answer{Text: "done"})
+			}
+			r := schedulertest.Run(t, test.flow, schedulertest.With(peek, flowcall.Definition(), agent.Definition()), schedulertest.LLM(model), schedulertest.Inputs(`{"no": false}`),
+				schedulertest.Executor(func(e *scheduler.StepExecutor) { e.Owner = scheduler.Owner{User: "lin", Bound: bound} }))
+			want, starts := test.free, true
+			if bound {
+				want, starts = test.bound, test.startsIfBound
+			}
+			if !slices.Equal(read, want) || starts != (len(r.Events) > 0) || starts && r.Err != nil {
+				t.Errorf("%s, bound %v: read %v, want %v; %d events, %v", name, bound, read, want, len(r.Events), r.Err)
+			}
+			for _, req := range model.Requests() {
+				if strings.Contains(string(req.Tools[0]), "everyone") {
+					t.Errorf("%s: the model is offered %s", name, string(req.Tools[0]))
+				}
+			}
 		}
 	}
 }

@@ -118,5 +118,7 @@ var _ = wording.Add(wording.Catalog{
 	"the value":                                                                                        "该值",
 
 	memoryHint: `请写 memory: {user: "{{ run.user }}"}`,
+	"%s of %s reads the memories of other users, and whose run it is, is fixed":                          "%[2]s 的 %[1]s 会读取其他用户的记忆，而这次运行绑定到一个用户",
+	"leave it out: without it the call looks in the memory of the flow's user":                           "请去掉它：不写时在流程用户的记忆中查找",
 	"the run is bound to the user %q, and whose memory the flow %s works in is not known before the run": "运行绑定到用户 %q，而运行前不知道流程 %s 使用谁的记忆",
 })

@@ -3,6 +3,7 @@ package agent
 import (
 	"slices"
 
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 )
 
@@ -82,4 +83,19 @@ func closeObject(doc value.Value) value.Value {
 	m := doc.Map().Clone()
 	m.Set("additionalProperties", value.OfBool(false))
 	return value.OfMap(m)
+}
+
+// withoutParams returns the schema of parameters without some of them.
+func withoutParams(params *schema.Schema, names []string) (*schema.Schema, error) {
+	if len(names) == 0 {
+		return params, nil
+	}
+	doc := params.Doc().Map().Clone()
+	properties, _ := doc.Get("properties")
+	kept := properties.Map().Clone()
+	for _, name := range names {
+		kept.Delete(name)
+	}
+	doc.Set("properties", value.OfMap(kept))
+	return schema.Parse(value.OfMap(doc))
 }

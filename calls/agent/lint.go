@@ -130,6 +130,10 @@ func (t toolPlan) lintOffered(def calls.Definition) (problems []schema.Problem) 
 			found(at, hint, "%s has no parameter %q", t.call, name)
 			continue
 		}
+		if slices.Contains(def.Info.AllUsers, name) {
+			found(at, wording.Say("leave it out, or fix it under with"), "a model must not choose whose memories it reads")
+			continue
+		}
 		have, want := typeOf(property), typeOf(place.All...)
 		areKnown := have != "" && want != ""
 		if areKnown && have != want && have+want != "integernumber" {

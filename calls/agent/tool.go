@@ -218,6 +218,10 @@ func (t toolPlan) ofCall(ctx context.Context, env *calls.Env, made *tool) (*sche
 			return nil, err
 		}
 	}
+	whole, err := withoutParams(whole, def.Info.AllUsers)
+	if err != nil {
+		return nil, err
+	}
 	if made.description == "" {
 		description, _ := whole.Doc().Get("description")
 		made.description, _ = description.Str()

@@ -24,6 +24,8 @@ var _ = wording.Add(wording.Catalog{
 	"the model wrote no answer: %s":                                                                          "模型没有写出回答：%s",
 	`%q is not a valid tool name`:                                                                            `%q 不能用作工具名`,
 	`%s is not a file of the skill`:                                                                          `%s 不是该技能的文件`,
+	"a model must not choose whose memories it reads":                                                        "不允许由模型选择读取谁的记忆",
+	"leave it out, or fix it under with":                                                                     "请去掉它，或在 with 中写定",
 	`a model must not choose any address`:                                                                    `不允许由模型任选地址`,
 	`a model must not choose any flow`:                                                                       `不允许由模型任选流程`,
 	`a model must not choose the tools of an agent`:                                                          `不允许由模型选择 agent 的工具`,

@@ -32,7 +32,7 @@ a template. With --jsonl every line {"id", "with", "vars"?, "llm"?} gives one li
 [{"code", "text", "source"?}] where the call has warned of something. llm scripts the
 model's answers ({"text"}, {"json"} or {"error"}), without it the provider of the
 settings is asked; vars is what the call sees (question, inputs, history, summary,
-facts, vars, language, user, session, now).
+facts, vars, language, user, session, sessions, now).
 Lines share nothing but the memory store of the state directory. Exit code 0 when
 every line was answered, errors included.`,
 		Example: strings.Trim(`
@@ -62,6 +62,7 @@ every line was answered, errors included.`,
 	cmd.Flags().StringVar(&jsonl, "jsonl", "", "requests, one JSON object per line, a `file`, - for stdin")
 	cmd.Flags().StringVar(&scope.User, "user", "", "whose memory the call works in, with --with")
 	cmd.Flags().StringVar(&scope.Session, "session", "", "in which `session` of it, with --with")
+	cmd.Flags().BoolVar(&scope.AllSessions, "all-sessions", false, "read what was said in every session of it, with --with")
 	return cmd
 }
 
@@ -79,6 +80,9 @@ func (a *app) runCall(ctx context.Context, def calls.Definition, with string, sc
 		}
 	}
 	request := &service.CallRequest{With: params, Vars: service.CallVars{User: scope.User, Session: scope.Session}}
+	if scope.AllSessions {
+		request.Vars.Sessions = "all"
+	}
 	output, notes, err := a.service.Caller(service.Principal{}, def).Call(ctx, request)
 	a.printNotes(notes)
 	if err != nil {

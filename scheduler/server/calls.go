@@ -74,7 +74,7 @@ type runCallInput struct {
 	CallName
 	Body struct {
 		With value.Value   `json:"with,omitempty" doc:"The parameters, taken as they are."`
-		Vars value.Value   `json:"vars,omitempty" doc:"What the call sees: question, inputs, history, summary, facts, vars, language, user, session, now."`
+		Vars value.Value   `json:"vars,omitempty" doc:"What the call sees: question, inputs, history, summary, facts, vars, language, user, session, sessions, now."`
 		LLM  []value.Value `json:"llm,omitempty" doc:"Answers of the model, in order: {text}, {json} or {error}."`
 	}
 }

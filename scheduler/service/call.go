@@ -48,13 +48,18 @@ type CallVars struct {
 	Language string               `json:"language"`
 	User     string               `json:"user"`
 	Session  string               `json:"session"`
+	// Sessions is all for the history of every session of the user, else "".
+	Sessions string `json:"sessions"`
 	// Now is the time of the call's clock; zero is the clock of the machine.
 	Now time.Time `json:"-"`
 }
 
+// allSessions is what a flow writes under memory.sessions.
+const allSessions = "all"
+
 // varNames lists the members of vars.
 func varNames() []string {
-	return []string{"question", "inputs", "history", "summary", "facts", "vars", "language", "user", "session", "now"}
+	return []string{"question", "inputs", "history", "summary", "facts", "vars", "language", "user", "session", "sessions", "now"}
 }
 
 // ParseCall reads a request {"with", "vars"?, "llm"?}, in which llm scripts the answers of
@@ -84,6 +89,9 @@ func (s *Service) ParseCall(doc value.Value, parseTime func(string) (time.Time, 
 		return nil, calls.Errorf(calls.Invalid, "%w", err)
 	}
 	r := &CallRequest{With: members.With, Vars: members.Vars.CallVars}
+	if s := r.Vars.Sessions; s != "" && s != allSessions {
+		return nil, calls.Errorf(calls.Invalid, "vars.sessions is %q", s).WithHint("write all for those of every session, or leave it out")
+	}
 	var err error
 	if script, _ := doc.Get("llm"); !script.IsNull() {
 		r.LLM, err = s.parts.Script(value.OfList(members.LLM...))
@@ -115,6 +123,7 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 		return value.Value{}, notes, err
 	}
 	vars := r.Vars.callVars(language)
+	vars.Scope.Bound = c.by.Bound
 	vars.Scope.User, err = c.by.memoryOf(vars.Scope.User)
 	if err != nil {
 		return value.Value{}, notes, err
@@ -185,7 +194,7 @@ func (v *CallVars) callVars(language string) *calls.Vars {
 	}
 	return &calls.Vars{
 		Inputs: inputs, Question: v.Question, Resolved: maps.Collect(v.Vars.All()), Language: language, Now: now,
-		Scope:    calls.Scope{User: v.User, Session: v.Session},
+		Scope:    calls.Scope{User: v.User, Session: v.Session, AllSessions: v.Sessions == allSessions},
 		Upstream: calls.FixedUpstream{Steps: v.History, SummaryText: v.Summary, FactList: v.Facts},
 	}
 }

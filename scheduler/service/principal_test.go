@@ -148,6 +148,11 @@ func TestMemoryOfOthers(t *testing.T) {
 	if err := ask(lin, "bo"); calls.KindOf(err) != calls.Invalid {
 		t.Errorf("a call in the memory of another: %v", err)
 	}
+	retrieve, _ := registry(t).Call("memory-retrieve")
+	everybody := &service.CallRequest{With: value.OfMap(value.Pairs("current_query", "tea", "all_users", true))}
+	if _, _, err := s.Caller(lin, retrieve).Call(t.Context(), everybody); calls.KindOf(err) != calls.Invalid || !strings.Contains(err.Error(), "all_users") {
+		t.Errorf("a call in the memory of everybody: %v", err)
+	}
 	for _, err := range []error{ask(lin, "lin"), ask(lin, ""), ask(anyone, "bo")} {
 		if err != nil {
 			t.Error(err)

@@ -68,5 +68,7 @@ var _ = wording.Add(wording.Catalog{
 	"resume the run %s": "请恢复运行 %s",
 	"the step %s is in the run %s, which the run waited for": "步骤 %s 在运行 %s 中，本运行等待过它",
 	"scheduler runs show %s --prompt %s":                     "scheduler runs show %s --prompt %s",
+	"vars.sessions is %q":                                    "vars.sessions 为 %q",
+	"write all for those of every session, or leave it out":  "要所有会话请写 all，否则去掉",
 	"[the answer broke off; it starts over]":                 "[回答中断，重新开始]",
 })

@@ -28,7 +28,7 @@ type Params struct {
 	Before       string           `json:"before,omitempty" doc:"Only memories from before this time." example:"'2026-06-01'"`
 	OnlySession  bool             `json:"only_session,omitempty" doc:"Only memories of the flow's session. Without it they count a little more than others."`
 	OtherContext value.Value      `json:"other_context,omitzero" type:"object|string|null" doc:"Memories whose other context shares members with this one count a little more." example:"{place: office}"`
-	AllUsers     bool             `json:"all_users,omitempty" doc:"Look in everybody's memories, not only in those of the flow's user."`
+	AllUsers     bool             `json:"all_users,omitempty" doc:"Look in everybody's memories, not only in those of the flow's user. It is refused where the run is bound to a user, and not offered to a model that has the call as a tool."`
 }
 
 // Input is what is asked.
@@ -48,6 +48,7 @@ func Definition() calls.Definition {
 			Zh: "查找与问题相关的用户记忆，给出相关度和原因。",
 		},
 		UsesMemory: true,
+		AllUsers:   []string{"all_users"},
 		Examples: []calls.Example{{
 			Vars:  memory.ExampleVars(),
 			Title: "What is known that matters for a question",

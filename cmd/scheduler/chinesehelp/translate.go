@@ -86,7 +86,7 @@ a template. With --jsonl every line {"id", "with", "vars"?, "llm"?} gives one li
 [{"code", "text", "source"?}] where the call has warned of something. llm scripts the
 model's answers ({"text"}, {"json"} or {"error"}), without it the provider of the
 settings is asked; vars is what the call sees (question, inputs, history, summary,
-facts, vars, language, user, session, now).
+facts, vars, language, user, session, sessions, now).
 Lines share nothing but the memory store of the state directory. Exit code 0 when
 every line was answered, errors included.`: `不用流程，运行一个调用。参数按原样使用：其中没有模板。用 --jsonl 时，每行
 {"id", "with", "vars"?, "llm"?} 依次得到一行 {"id", "output"} 或
@@ -96,6 +96,7 @@ every line was answered, errors included.`: `不用流程，运行一个调用�
 history、summary、facts、vars、language、user、session、now）。
 各行之间只共用状态目录中的记忆库。每行都得到应答（包括错误）时，退出码为 0。`,
 	"requests, one JSON object per line, a `file`, - for stdin":                  "请求的 `file`，每行一个 JSON 对象，- 表示标准输入",
+	"read what was said in every session of it, with --with":                     "读取其所有会话中的发言，与 --with 一起使用",
 	"in which `session` of it, with --with":                                      "其中的哪个 `session`，与 --with 一起使用",
 	"whose memory the call works in, with --with":                                "调用使用谁的记忆，与 --with 一起使用",
 	"parameters, a YAML or JSON `file`, - for stdin":                             "参数的 YAML 或 JSON `file`，- 表示标准输入",
