@@ -11,6 +11,8 @@ type candidate struct {
 	// byMeaning reports whether its meaning alone makes it worth showing, onlyByMeaning
 	// whether no word found it.
 	byMeaning, onlyByMeaning bool
+	// again counts the other memories with the same words, for which this one stands.
+	again int
 }
 
 // isFoundByItself reports whether more makes it a hit than the memories around it and words that

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
@@ -11,6 +12,16 @@ import (
 // are one.
 func CategoryKey(category string) string {
 	return cases.Fold().String(strings.TrimSpace(norm.NFKC.String(category)))
+}
+
+// wordsKey returns the form in which two contents say the same thing twice: as ContentKey, without
+// case and the marks at the end. "I like tea" and "i like  tea!" are one.
+func wordsKey(content string) string {
+	key := cases.Fold().String(ContentKey(content))
+	if words := strings.TrimRightFunc(key, func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSpace(r) }); words != "" {
+		return words
+	}
+	return key
 }
 
 // ContentKey returns the form in which contents are compared to find exact duplicates:

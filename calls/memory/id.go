@@ -74,6 +74,16 @@ func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05
 
 var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
 
+// zoneOf returns the zone that a time is written in, for example that of +08:00, or otherwise if
+// it names none. Z is none: programs write it for any place (RFC 9557, section 2).
+func zoneOf(text string, otherwise *time.Location) *time.Location {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || strings.HasSuffix(text, "Z") {
+		return otherwise
+	}
+	return t.Location()
+}
+
 // ParseTime reads a time, to the millisecond: RFC 3339, or a date with or without a
 // time of day, in UTC.
 func ParseTime(text string) (time.Time, error) {

@@ -19,6 +19,7 @@ var (
 	reasonNear       = calls.Text{En: "its neighbours match the query", Zh: "相邻的记忆与问题匹配"}
 	reasonSaid       = calls.Text{En: "said by %s", Zh: "由%s说"}
 	reasonTimed      = calls.Text{En: "speaks of a time", Zh: "提到时间"}
+	reasonAgain      = calls.Text{En: "said %d times", Zh: "说过 %d 次"}
 	reasonSnapshot   = calls.Text{En: "in snapshot %s", Zh: "见快照%s"}
 )
 
@@ -63,6 +64,9 @@ func (q *Query) explainHit(a *rank.Analysis, c *candidate, snapshots []string) s
 	}
 	if c.hit.Timed {
 		add(reasonTimed)
+	}
+	if c.again > 0 {
+		add(reasonAgain, c.again+1)
 	}
 	if len(snapshots) > 0 {
 		add(reasonSnapshot, snapshots[0])

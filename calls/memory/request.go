@@ -13,7 +13,8 @@ import (
 type Request struct {
 	CurrentQuery string    `json:"current_query"`
 	History      []Message `json:"history"`
-	// Timestamp is the present; with "" the caller decides.
+	// Timestamp is the present; with "" the caller decides. Its offset, as +08:00, says whose days
+	// yesterday and today are; Z and a time without one leave that to the caller.
 	Timestamp string `json:"timestamp,omitempty"`
 }
 
@@ -73,6 +74,7 @@ func (r *Request) Query(users Users, session string, now time.Time) (*Query, err
 		if err != nil {
 			return nil, calls.Errorf(calls.Invalid, "timestamp: %w", err)
 		}
+		q.Now = q.Now.In(zoneOf(r.Timestamp, now.Location()))
 	}
 	for _, m := range r.History {
 		if m.IsUser && m.Content != "" {

@@ -67,8 +67,9 @@ func (q *Query) dropUnwanted(r *ranking) (dropped bool) {
 	return dropped
 }
 
-// loadDistinct loads the best hits, as many as may be in the result. Of memories with the
-// same text by the same speaker the newest stands for all, with the best score.
+// loadDistinct loads the best hits, as many as may be in the result. Memories with the same
+// words by the same speaker are one: if the query names a time, the memory that fits it best, and the newest with the
+// best score otherwise.
 func (q *Query) loadDistinct(ctx context.Context, index UserIndex, r *ranking) (list []candidate, err error) {
 	wanted := q.effectiveLimit() + 2
 	if !q.Other.IsNull() {
@@ -86,21 +87,36 @@ func (q *Query) loadDistinct(ctx context.Context, index UserIndex, r *ranking) (
 		}
 		for i, h := range hits {
 			c := candidate{hit: h, memory: memories[i]}
-			key := c.memory.Speaker() + "\x00" + ContentKey(c.memory.Content)
+			key := c.memory.Speaker() + "\x00" + wordsKey(c.memory.Content)
 			at, known := positions[key]
 			if !known {
 				positions[key] = len(list)
 				list = append(list, c)
-			} else if c.memory.Timestamp.After(list[at].memory.Timestamp) {
-				c.hit.Score = list[at].hit.Score
-				list[at] = c
+				continue
 			}
+			list[at] = chooseSame(list[at], c)
 		}
 		if len(list) >= wanted {
 			break
 		}
 	}
 	return list, nil
+}
+
+// chooseSame returns the memory that stands for two with the same words, of which the first has the
+// better score. Their scores differ by more than age if only one is of the time asked for, so
+// that one keeps its own.
+func chooseSame(first, second candidate) candidate {
+	chosen := first
+	switch {
+	case second.hit.Date > first.hit.Date:
+		chosen = second
+	case second.hit.Date == first.hit.Date && second.memory.Timestamp.After(first.memory.Timestamp):
+		chosen = second
+		chosen.hit.Score = first.hit.Score
+	}
+	chosen.again = first.again + second.again + 1
+	return chosen
 }
 
 // entryFilter returns the filter for what the query excludes; nil excludes nothing.

@@ -40,6 +40,8 @@ func Run(t *testing.T, open Open) {
 		"windows":          testWindows,
 		"neighbours":       testNeighbours,
 		"same text":        testSameText,
+		"same words":       testSameWords,
+		"same text again":  testSameTextAgain,
 		"in Chinese":       testChineseQuestions,
 		"order":            testOrder,
 		"newest first":     testNewestFirst,

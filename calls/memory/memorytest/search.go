@@ -160,6 +160,38 @@ func testSameText(t *testing.T, f *fixture) {
 	}
 }
 
+// testSameWords: texts that differ in case, blanks and the marks at the end are one memory, the
+// newest, which tells how often it was said.
+func testSameWords(t *testing.T, f *fixture) {
+	for i, content := range []string{"I like jasmine tea", "I like jasmine tea.", "i like jasmine tea", "I like  jasmine tea!", "I LIKE JASMINE TEA"} {
+		f.mustSave(newMemory(content, "a", time.Duration(i)*24*time.Hour))
+	}
+	found := f.mustSearch(memory.Query{Text: "which tea do I like", Limit: 5})
+	f.wantSame("the newest, once", []string{"I LIKE JASMINE TEA"}, contentsOf(found))
+	if len(found) > 0 && !strings.Contains(found[0].Reason, "said 5 times") {
+		t.Errorf("the reason is %q", found[0].Reason)
+	}
+}
+
+// testSameTextAgain: of a text that was said on several days, a question about one of them finds that one.
+func testSameTextAgain(t *testing.T, f *fixture) {
+	on := func(content string, month time.Month, day int) memory.BaseMemory {
+		m := newMemory(content, fmt.Sprint(month, day), 0)
+		m.Timestamp = time.Date(2026, month, day, 9, 0, 0, 0, time.UTC)
+		return m
+	}
+	f.mustSave(on("We had noodles for lunch.", 3, 2), on("We had noodles for lunch.", 4, 7), on("The cat slept.", 3, 3))
+	for _, test := range []struct {
+		text string
+		want time.Month
+	}{{"what did we have for lunch on March 2", 3}, {"what did we have for lunch", 4}} {
+		found := f.mustSearch(memory.Query{Text: test.text, Limit: 1, Now: time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)})
+		if len(found) != 1 || found[0].Memory.Timestamp.Month() != test.want {
+			t.Errorf("%s: got %+v, want that of month %d", test.text, found, test.want)
+		}
+	}
+}
+
 // testChineseQuestions: dates, the present, follow-ups, and words that are whole.
 func testChineseQuestions(t *testing.T, f *fixture) {
 	on := func(content, session string, year int, month time.Month, day int) memory.BaseMemory {

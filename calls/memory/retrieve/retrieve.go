@@ -19,7 +19,7 @@ import (
 type Params struct {
 	CurrentQuery string           `json:"current_query" doc:"What is asked, in the user's words. Times in it are understood, in English and Chinese: yesterday evening, the day before Christmas, before May 7. A weekday alone (on Wednesday) is the last one before today; a holiday, a season and a date without a year are the last that have begun."`
 	History      []memory.Message `json:"history,omitempty" doc:"The dialogue before, oldest first: {is_user, content, timestamp} or {role, content}. What the user said last helps a query that says little." example:"[{role: user, content: I like tea., timestamp: '2026-05-01T10:00:00.000Z'}]"`
-	Timestamp    string           `json:"timestamp,omitempty" doc:"The present, as 2006-01-02T15:04:05.000Z; the time of the run where it is not given." example:"'2026-05-01T10:00:00.000Z'"`
+	Timestamp    string           `json:"timestamp,omitempty" doc:"The present, as 2006-01-02T15:04:05.000Z; the time of the run where it is not given. An offset such as +08:00 says whose days yesterday and today are." example:"'2026-05-01T10:00:00.000Z'"`
 	Limit        int              `json:"limit" default:"10" min:"1" max:"1000" doc:"How many memories are given at most."`
 	MinRelevance float64          `json:"min_relevance" default:"0.5" min:"0" max:"1" doc:"Only memories whose relevance is above this are given."`
 	Include      []string         `json:"include,omitempty" enum:"content|timestamp|snapshot_ids|context|neighbours" doc:"What each memory comes with, beside its id, score and reason. neighbours adds memories that only stand near one that matches, marked context."`
@@ -140,8 +140,6 @@ func (p Params) newQuery(env *calls.Env, in *Input) (*memory.Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	// yesterday is that of the run's place, not of Greenwich.
-	q.Now = q.Now.In(env.Vars.Now.Location())
 	q.Limit, q.MinRelevance, q.AsOf, q.OnlySession, q.Other = p.Limit, p.MinRelevance, p.AsOf, p.OnlySession, p.OtherContext
 	q.Neighbours = slices.Contains(p.Include, memory.IncludeNeighbours)
 	q.Language = cmp.Or(env.Vars.Language, "en")
