@@ -56,6 +56,8 @@ type Data struct {
 	// Flow and Inputs: flow.started.
 	Flow   string       `json:"flow,omitempty"`
 	Inputs *value.Value `json:"inputs,omitempty"`
+	// Conversation: flow.started, the messages that the caller sent before the question.
+	Conversation *value.Value `json:"conversation,omitempty"`
 	// Interrupted: flow.resumed of a run whose process died while it was at it.
 	Interrupted bool `json:"interrupted,omitempty"`
 	// Call: step.started.

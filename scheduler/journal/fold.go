@@ -82,6 +82,9 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		if data.Inputs != nil {
 			s.Inputs = *data.Inputs
 		}
+		if data.Conversation != nil {
+			s.Conversation = *data.Conversation
+		}
 		s.MaskedInputs = data.Masked
 	case FlowResumed:
 		// What an earlier process left unfinished runs again.

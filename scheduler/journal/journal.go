@@ -174,6 +174,9 @@ type RunHeader struct {
 	File   string
 	Text   FlowText
 	Inputs value.Value
+	// Conversation is the list of messages that the caller sent before the question; null for
+	// none, and in runs of older programs.
+	Conversation value.Value
 	// Labels are what runs are found by: see [RunFilter]. Names such as [LabelOwner] mean
 	// the same for every program.
 	Labels map[string]string

@@ -72,6 +72,8 @@ type RunState struct {
 	Waiting []WaitingFor `json:"waiting"`
 	// Inputs are those of flow.started, with secrets masked.
 	Inputs value.Value `json:"-"`
+	// Conversation is the list of messages of flow.started; null for none.
+	Conversation value.Value `json:"-"`
 	// Outputs are null unless the run is finished, Error and Reply are of a run that
 	// failed.
 	Outputs value.Value `json:"outputs,omitzero"`

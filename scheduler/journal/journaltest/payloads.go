@@ -68,7 +68,7 @@ func testLookalikes(t *testing.T, b *bench) {
 	s.close()
 
 	h := b.newHeader("r2")
-	h.Inputs = tricky
+	h.Inputs, h.Conversation = tricky, value.OfList(tricky, value.OfMap(value.Pairs("role", "user", "content", strings.Repeat("long ", 2000))))
 	if _, err := b.Begin(b.ctx, h); err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +77,12 @@ func testLookalikes(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	wantSame(t, "the inputs", tricky, got.Inputs)
+	wantSame(t, "the conversation", h.Conversation, got.Conversation)
+	without, err := b.Header(b.ctx, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, "no conversation", value.Value{}, without.Conversation)
 }
 
 func encoded64(magic string, data []byte) string {

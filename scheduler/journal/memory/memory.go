@@ -36,14 +36,16 @@ var _ journal.Journal = (*Journal)(nil)
 
 // run is a run; the lock of its journal guards it.
 type run struct {
-	number    int // by which its journal orders it
-	info      journal.RunInfo
-	header    journal.RunHeader
-	inputs    []byte // in stored form, as are the events
-	events    [][]byte
-	blobs     map[stored.Digest]struct{}
-	heldSince time.Time
-	holder    *runLog
+	number int // by which its journal orders it
+	info   journal.RunInfo
+	header journal.RunHeader
+	inputs []byte // in stored form, as are the events
+	// conversation is nil for none.
+	conversation []byte
+	events       [][]byte
+	blobs        map[stored.Digest]struct{}
+	heldSince    time.Time
+	holder       *runLog
 }
 
 // New returns an empty journal. A nil clock is the machine's; it dates
@@ -80,7 +82,8 @@ func (m *Journal) Begin(ctx context.Context, h *journal.RunHeader) (journal.RunL
 	}
 	found := stored.Blobs{}
 	r.inputs = found.Encode(h.Inputs)
-	r.header.Inputs = value.Value{}
+	r.conversation = found.EncodeConversation(h.Conversation)
+	r.header.Inputs, r.header.Conversation = value.Value{}, value.Value{}
 	m.keepBlobsLocked(r, found)
 	m.runs[h.ID] = r
 	m.order = append(m.order, r)
@@ -185,9 +188,12 @@ func (m *Journal) readHeader(ctx context.Context, id string, clear bool) (*journ
 		m.mu.Unlock()
 		return nil, err
 	}
-	h, inputs := r.header, r.inputs
+	h, inputs, conversation := r.header, r.inputs, r.conversation
 	m.mu.Unlock()
 	h.Inputs, err = m.newDecoder(clear).Decode(inputs)
+	if err == nil {
+		h.Conversation, err = m.newDecoder(clear).DecodeConversation(conversation)
+	}
 	return &h, stored.WrapReadError(id, err)
 }
 

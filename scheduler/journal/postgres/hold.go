@@ -20,11 +20,11 @@ const beginRun = `
 WITH r AS (INSERT INTO journal_run(id, flow, state, started_at, updated_at, lease, worker, held_since, touched, labels)
 		VALUES ($1, $2, $3, $4, $4, $5, $6, coalesce($7, now()), coalesce($7, now()), $8)
 		ON CONFLICT (id) DO NOTHING RETURNING key),
-	h AS (INSERT INTO journal_header(run, file, mode, program, source, files, inputs, options)
-		SELECT key, $9, $10, $11, $12, $13, $14, $15 FROM r),
-	b AS (INSERT INTO journal_blob SELECT sha256, data FROM unnest($16::bytea[], $17::bytea[]) n(sha256, data), r ORDER BY sha256
+	h AS (INSERT INTO journal_header(run, file, mode, program, source, files, inputs, conversation, options)
+		SELECT key, $9, $10, $11, $12, $13, $14, $15, $16 FROM r),
+	b AS (INSERT INTO journal_blob SELECT sha256, data FROM unnest($17::bytea[], $18::bytea[]) n(sha256, data), r ORDER BY sha256
 		ON CONFLICT DO NOTHING),
-	x AS (INSERT INTO journal_run_blob SELECT key, sha256 FROM r, unnest($16::bytea[]) n(sha256))
+	x AS (INSERT INTO journal_run_blob SELECT key, sha256 FROM r, unnest($17::bytea[]) n(sha256))
 SELECT key FROM r`
 
 // Begin records a new run.
@@ -71,7 +71,7 @@ func (j *Postgres) Begin(ctx context.Context, h *journal.RunHeader) (journal.Run
 // encodeHeader returns the arguments of beginRun, but for who holds the run and since when. It
 // adds the payloads of the header to found.
 func (j *Postgres) encodeHeader(h *journal.RunHeader, found stored.Blobs) (func(lease []byte, worker *int64, touched *time.Time) []any, error) {
-	inputs, options := found.Encode(h.Inputs), found.Encode(h.Options)
+	inputs, conversation, options := found.Encode(h.Inputs), found.EncodeConversation(h.Conversation), found.Encode(h.Options)
 	source, files := found.EncodeText(h.Text)
 	payloads, err := j.sealBlobs(found)
 	if err != nil {
@@ -84,7 +84,7 @@ func (j *Postgres) encodeHeader(h *journal.RunHeader, found stored.Blobs) (func(
 	return func(lease []byte, worker *int64, touched *time.Time) []any {
 		return []any{
 			h.ID, h.Flow, string(journal.RunRunning), h.StartedAt.Format(time.RFC3339Nano), lease, worker, touched, labels,
-			h.File, string(cmp.Or(h.Mode, journal.Sync)), h.Program, source[:], files, inputs, options, payloads.digests, payloads.data,
+			h.File, string(cmp.Or(h.Mode, journal.Sync)), h.Program, source[:], files, inputs, conversation, options, payloads.digests, payloads.data,
 		}
 	}, nil
 }

@@ -194,8 +194,8 @@ func (j *Postgres) readHeader(ctx context.Context, id string, clear bool) (*jour
 	h := &journal.RunHeader{ID: r.ID, Flow: r.Flow, StartedAt: r.StartedAt, Labels: r.Labels, Mode: r.mode}
 	var form stored.Header
 	err = j.db.Read(ctx, func(c *pgdb.Conn) error {
-		found, err := c.QueryRow(ctx, "SELECT file, program, source, files, inputs, options FROM journal_header WHERE run = $1", []any{r.key},
-			&h.File, &h.Program, &form.Source, &form.Files, &form.Inputs, &form.Options)
+		found, err := c.QueryRow(ctx, "SELECT file, program, source, files, inputs, conversation, options FROM journal_header WHERE run = $1", []any{r.key},
+			&h.File, &h.Program, &form.Source, &form.Files, &form.Inputs, &form.Conversation, &form.Options)
 		if err == nil && !found {
 			return wording.Errorf("the header of the run %s is missing", id)
 		}

@@ -51,14 +51,14 @@ func (l *sqliteLog) insertRun(c *sqlitefile.Conn, h *journal.RunHeader) error {
 
 // insertHeader stores what a run begins with, whose payloads it adds to found.
 func (l *sqliteLog) insertHeader(c *sqlitefile.Conn, h *journal.RunHeader, found stored.Blobs) error {
-	inputs, options := found.Encode(h.Inputs), found.Encode(h.Options)
+	inputs, conversation, options := found.Encode(h.Inputs), found.EncodeConversation(h.Conversation), found.Encode(h.Options)
 	source, files := found.EncodeText(h.Text)
 	mode := h.Mode
 	if mode == "" {
 		mode = journal.Sync
 	}
-	err := c.Exec("INSERT INTO header(run, file, mode, source, hash, files, inputs, options, program) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		l.key, h.File, string(mode), source[:], source.String(), files, inputs, options, h.Program)
+	err := c.Exec("INSERT INTO header(run, file, mode, source, hash, files, inputs, conversation, options, program) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		l.key, h.File, string(mode), source[:], source.String(), files, inputs, conversation, options, h.Program)
 	for _, name := range slices.Sorted(maps.Keys(h.Labels)) {
 		if err == nil {
 			err = c.Exec("INSERT INTO label(run, name, value) VALUES (?, ?, ?)", l.key, name, h.Labels[name])

@@ -171,8 +171,8 @@ func (j *SQLite) readHeader(ctx context.Context, id string, clear bool) (*journa
 	h := &journal.RunHeader{ID: r.ID, Flow: r.Flow, StartedAt: r.StartedAt, Labels: r.Labels}
 	var form stored.Header
 	err = j.db.Read(ctx, func(c *sqlitefile.Conn) error {
-		found, err := c.QueryRow("SELECT file, mode, source, files, inputs, options, program FROM header WHERE run = ?", []any{r.key},
-			&h.File, &h.Mode, &form.Source, &form.Files, &form.Inputs, &form.Options, &h.Program)
+		found, err := c.QueryRow("SELECT file, mode, source, files, inputs, conversation, options, program FROM header WHERE run = ?", []any{r.key},
+			&h.File, &h.Mode, &form.Source, &form.Files, &form.Inputs, &form.Conversation, &form.Options, &h.Program)
 		if err == nil && !found {
 			return wording.Errorf("%w: the header of the run %s is missing", sqlitefile.ErrDamaged, id)
 		}

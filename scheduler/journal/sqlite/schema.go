@@ -76,6 +76,8 @@ CREATE TABLE store (id TEXT NOT NULL); -- one row
 INSERT INTO store VALUES (lower(hex(randomblob(16))));
 `, `
 ALTER TABLE run ADD COLUMN held_since INTEGER NOT NULL DEFAULT 0; -- in ms since 1970; 0: not known
+`, `
+ALTER TABLE header ADD COLUMN conversation BLOB; -- in stored form; NULL: none
 `}
 
 // layout is that of the file.

@@ -203,7 +203,7 @@ func fingerprint(ctx context.Context, store Store, run *journal.RunInfo) (sum [s
 	}
 	d := digest{sha256.New()}
 	d.add(string(run.State), h.ID, h.Flow, h.File, h.Program, h.StartedAt.Format(time.RFC3339Nano), string(h.Mode), run.UpdatedAt.Format(time.RFC3339Nano))
-	d.add(h.Inputs.JSON(), h.Options.JSON())
+	d.add(h.Inputs.JSON(), h.Conversation.JSON(), h.Options.JSON())
 	for text := &h.Text; text != nil; text = text.Before {
 		d.add(string(text.Source), text.File, strconv.FormatInt(text.Since, 10))
 		for _, path := range slices.Sorted(maps.Keys(text.Files)) {

@@ -96,10 +96,11 @@ func record(t *testing.T, j store, id string, types ...journal.EventType) journa
 	t.Helper()
 	l, err := j.Begin(t.Context(), &journal.RunHeader{
 		ID: id, Flow: "tea", File: "flows/tea.yaml", Program: "v1", StartedAt: started, Mode: journal.Sync,
-		Text:    journal.FlowText{Source: []byte("name: tea # 茶\r\n"), Files: map[string][]byte{"a.txt": []byte("a"), "b.md": []byte(image("file"))}},
-		Inputs:  value.OfMap(value.Pairs("n", 1, "picture", image("input"), "long", strings.Repeat("x", 9000))),
-		Labels:  map[string]string{journal.LabelOwner: "lin", "ticket": id},
-		Options: value.OfMap(value.Pairs("seed", 7)),
+		Text:         journal.FlowText{Source: []byte("name: tea # 茶\r\n"), Files: map[string][]byte{"a.txt": []byte("a"), "b.md": []byte(image("file"))}},
+		Conversation: value.OfList(value.OfMap(value.Pairs("role", "user", "content", image("sent before")))),
+		Inputs:       value.OfMap(value.Pairs("n", 1, "picture", image("input"), "long", strings.Repeat("x", 9000))),
+		Labels:       map[string]string{journal.LabelOwner: "lin", "ticket": id},
+		Options:      value.OfMap(value.Pairs("seed", 7)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +168,7 @@ func textOf(t *testing.T, j store, id string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("%v %s %s %v %s %s %q %q\n", h.StartedAt, h.File, h.Program, h.Labels, h.Inputs, h.Options, h.Text.Source, h.Text.Files)
+	text := fmt.Sprintf("%v %s %s %v %s %s %s %q %q\n", h.StartedAt, h.File, h.Program, h.Labels, h.Inputs, h.Conversation, h.Options, h.Text.Source, h.Text.Files)
 	for ev, err := range j.ExportEvents(t.Context(), id) {
 		if err != nil {
 			t.Fatal(err)

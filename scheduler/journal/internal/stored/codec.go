@@ -106,6 +106,14 @@ func (b Blobs) Encode(v value.Value) []byte {
 	return packed.AppendJSON(nil)
 }
 
+// EncodeConversation returns the stored form of the messages before the question; nil for none.
+func (b Blobs) EncodeConversation(messages value.Value) []byte {
+	if len(messages.List()) == 0 {
+		return nil
+	}
+	return b.Encode(messages)
+}
+
 // EncodeEvent returns the stored form of an event.
 func (b Blobs) EncodeEvent(ev *journal.Event) ([]byte, error) {
 	v, err := value.Of(ev)

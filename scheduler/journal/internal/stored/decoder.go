@@ -47,11 +47,15 @@ func (v *Vault) NewDecoder(withMedia bool, read func(at Digest) (data []byte, fo
 }
 
 // Header is what of a [journal.RunHeader] is kept in stored form.
-type Header struct{ Source, Files, Inputs, Options []byte }
+type Header struct{ Source, Files, Inputs, Conversation, Options []byte }
 
 // DecodeHeader sets what of a header is kept in stored form.
 func (d *Decoder) DecodeHeader(h *journal.RunHeader, form Header) (err error) {
 	h.Inputs, err = d.Decode(form.Inputs)
+	if err != nil {
+		return err
+	}
+	h.Conversation, err = d.DecodeConversation(form.Conversation)
 	if err != nil {
 		return err
 	}
@@ -73,6 +77,14 @@ func (d *Decoder) Decode(stored []byte) (value.Value, error) {
 		return v, err
 	}
 	return d.unpackValue(v)
+}
+
+// DecodeConversation returns the messages of a stored form; null for one without bytes.
+func (d *Decoder) DecodeConversation(stored []byte) (value.Value, error) {
+	if len(stored) == 0 {
+		return value.Value{}, nil
+	}
+	return d.Decode(stored)
 }
 
 // DecodeEvent returns the event of a stored form.
