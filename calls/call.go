@@ -114,6 +114,10 @@ type Definition struct {
 	// lint checks these too. In params, null stands for what holds a template. nil: it
 	// runs none that it is given by name.
 	Runs func(params value.Value) []Inside
+	// ReadsConversation reports whether a step with these parameters reads the messages before the
+	// question by itself ([Env.Dialogue]). In params, null stands for values that hold a template.
+	// nil: it never does. [ReadsUnlessGiven] makes it for most calls.
+	ReadsConversation func(params value.Value) bool
 	// Texts are those that the call has in each language.
 	Texts []Texts
 	// TakeMessage adds a message of the user, who has answered in words what a step of the call waited

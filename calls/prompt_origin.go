@@ -42,20 +42,23 @@ type OriginKind string
 
 // The kinds of origins.
 const (
-	OriginName   OriginKind = "name"   // Name is what templates of the step know by it: question, inputs, a step
-	OriginAnswer OriginKind = "answer" // what the model has answered before
-	OriginTool   OriginKind = "tool"   // the result of the tool Name
-	OriginMemory OriginKind = "memory" // the memory of the id Name
-	OriginText   OriginKind = "text"   // words of the text Name of the call
-	OriginUser   OriginKind = "user"   // what a person answered when the step waited
-	OriginClock  OriginKind = "clock"  // the time of the run
-	OriginParams OriginKind = "params" // the schema of the parameters of the call that is filled
+	OriginName OriginKind = "name" // Name is what templates of the step know by it: question, inputs, a step
+	// OriginConversation is a message before the question: Pointer begins with its index, for
+	// example /2/content.
+	OriginConversation OriginKind = "conversation"
+	OriginAnswer       OriginKind = "answer" // what the model has answered before
+	OriginTool         OriginKind = "tool"   // the result of the tool Name
+	OriginMemory       OriginKind = "memory" // the memory of the id Name
+	OriginText         OriginKind = "text"   // words of the text Name of the call
+	OriginUser         OriginKind = "user"   // what a person answered when the step waited
+	OriginClock        OriginKind = "clock"  // the time of the run
+	OriginParams       OriginKind = "params" // the schema of the parameters of the call that is filled
 )
 
 // Record is what is on record of a step that ran a call.
 type Record struct {
 	Params, Input, Output value.Value
-	// Seen returns the question and the finished steps that the step saw. nil: that is not
+	// Seen returns the question, the conversation and the finished steps that the step saw. nil: that is not
 	// known.
 	Seen func() *Vars
 }

@@ -65,6 +65,9 @@ type StepExecutor struct {
 	// Elsewhere carries out, as runs of their own, the flows that steps run and that have a queue;
 	// nil: this process does.
 	Elsewhere Elsewhere
+	// Conversation is the list of messages that the caller of a new run sent before the question;
+	// null is none. Sub-flows see it too.
+	Conversation value.Value
 	// MaxTokens bounds a run beside the budget of its flow, 0 by nothing: for a run that another
 	// one waits for.
 	MaxTokens int
@@ -157,6 +160,8 @@ type ChildRun struct {
 	Inputs value.Value
 	// Language is that of the step: what the flow has where it names none.
 	Language string
+	// Conversation is that of the run around.
+	Conversation value.Value
 	// MaxTokens is what is left of the budgets around; 0 is no limit.
 	MaxTokens int
 	// Answers are for steps of the child that wait. Some may have reached it already.

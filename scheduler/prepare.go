@@ -18,6 +18,9 @@ func (r *run) prepare(inputs value.Value) error {
 	if err != nil {
 		return err
 	}
+	if err := r.prepareConversation(); err != nil {
+		return err
+	}
 	r.vars.Inputs = r.secrets.set.Mark(checked)
 	question, _ := checked.Get("question")
 	r.vars.Question, _ = question.Str()
@@ -48,6 +51,24 @@ func (r *run) prepare(inputs value.Value) error {
 	if err != nil {
 		return r.failureOf(err, flow.Position{File: r.flow.File, Line: 1, Col: 1})
 	}
+	return nil
+}
+
+// prepareConversation checks the messages that the caller sent. Secrets in them are masked before
+// the first step sees them, and not only on record, so that a run that is resumed sends the same
+// prompts.
+func (r *run) prepareConversation() error {
+	if r.outer != nil { // the run around has done it
+		return nil
+	}
+	if err := calls.CheckConversation(r.vars.Conversation); err != nil {
+		return inputsFailure(err)
+	}
+	if len(r.vars.Conversation.List()) == 0 {
+		r.vars.Conversation = value.Value{}
+		return nil
+	}
+	r.vars.Conversation = r.secrets.maskValue(r.vars.Conversation)
 	return nil
 }
 

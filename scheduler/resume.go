@@ -177,6 +177,7 @@ func (e *StepExecutor) prepareResumed(ctx context.Context, header *journal.RunHe
 	}
 	r := e.bareRun(ctx, flow)
 	r.vars.Run = calls.Run{ID: header.ID, Flow: flow.Name, StartedAt: header.StartedAt, User: cmp.Or(e.Owner.User, header.Labels[journal.LabelOwner])}
+	r.vars.Conversation = header.Conversation
 	r.isChild = header.Labels[journal.LabelChildOf] != ""
 	if err := r.prepare(header.Inputs); err != nil {
 		return nil, err

@@ -54,6 +54,8 @@ func (s *scope) Lookup(name string) (value.Value, bool, error) {
 			return value.Value{}, false, errMasked(name, "")
 		}
 		return value.OfString(s.vars.Question), true, nil
+	case "conversation":
+		return value.OfList(s.vars.Conversation.List()...), true, nil
 	case "history":
 		v, err := value.Of(s.vars.History())
 		return v, true, err
@@ -258,13 +260,14 @@ func (s *scope) pluginState(ctx context.Context) (plugins.State, error) {
 	}
 	const turns, memories = 50, 10
 	memory, scope, question := s.run.env.Memory, s.vars.Scope, s.vars.Question
-	history, err := s.env.ReadHistory(ctx, turns)
-	if err != nil {
-		return plugins.State{}, err
+	said := s.env.Dialogue(ctx)
+	if said.Err != nil {
+		return plugins.State{}, said.Err
 	}
+	history := said.AsTurns()
 	retrieve := sync.OnceValues(func() ([]plugins.Recalled, error) { return memory.Retrieve(ctx, scope, question, memories) })
 	state := plugins.State{
-		Input: question, History: history, Vars: inputs,
+		Input: question, History: history[max(0, len(history)-turns):], Vars: inputs,
 		User: scope.User, Session: scope.Session, Language: s.vars.Language, Now: s.vars.Now,
 		Retrieve: func(context.Context) ([]plugins.Recalled, error) { return retrieve() },
 	}

@@ -92,6 +92,7 @@ func (e *StepExecutor) newRun(ctx context.Context, f *flow.Flow, inputs value.Va
 func (e *StepExecutor) unrecordedRun(ctx context.Context, f *flow.Flow, inputs value.Value) (*run, error) {
 	r := e.bareRun(ctx, f)
 	r.vars.Run = calls.Run{ID: e.runID(), Flow: f.Name, StartedAt: r.env.Clock(), User: e.Owner.User}
+	r.vars.Conversation = e.Conversation
 	return r, r.prepare(inputs)
 }
 
@@ -126,7 +127,7 @@ func (r *run) newHeader(inputs value.Value) *journal.RunHeader {
 	e := r.exec
 	return &journal.RunHeader{
 		ID: r.vars.Run.ID, Flow: r.flow.Name, File: recordedPath(e.Root, r.flow.File), Text: recordedText(e.Root, r.flow),
-		Inputs: r.secrets.maskValue(inputs), Labels: e.runLabels(), Program: e.Program, Options: e.Options, StartedAt: r.vars.Run.StartedAt, Mode: e.Durability,
+		Inputs: r.secrets.maskValue(inputs), Conversation: r.vars.Conversation, Labels: e.runLabels(), Program: e.Program, Options: e.Options, StartedAt: r.vars.Run.StartedAt, Mode: e.Durability,
 	}
 }
 

@@ -38,6 +38,9 @@ func (r *run) emitBeginningLocked() {
 	n := newPendingEvent(journal.FlowStarted)
 	n.input, n.data.Masked = r.secrets.maskWithPointers(r.vars.Inputs)
 	n.data.Flow, n.data.Inputs = r.flow.Name, &n.input
+	if !r.vars.Conversation.IsNull() {
+		n.data.Conversation = &r.vars.Conversation
+	}
 	r.emitLocked(&n.event)
 }
 

@@ -68,7 +68,7 @@ var layers = map[string][]string{
 	"test/golden":           {},
 	"test/hostile":          {"plugins/proto"},
 	"calls/schema":          {"llm/value", "llm/value/wording"},
-	"calls":                 {"llm", "plugins", "calls/schema", "llm/value", "llm/value/wording"},
+	"calls":                 {"llm", "plugins", "calls/schema", "calls/transcript", "llm/value", "llm/value/wording"},
 	"calls/callstest":       {"calls", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// A call never imports another call.
 	// What calls with prompts of their own share is in calls/ask; the window over a

@@ -77,7 +77,7 @@ func (x *explainer) explainRecorded(at site, of side, pointer, text string, make
 	return completed(pieces, sourceOfMaker(at.got))
 }
 
-// seenBy returns the question and the finished steps that a step saw.
+// seenBy returns the question, the messages before it and the finished steps that a step saw.
 func (x *explainer) seenBy(at site) *calls.Vars {
 	var upstream calls.FixedUpstream
 	for _, s := range x.upstream(at) {
@@ -87,6 +87,7 @@ func (x *explainer) seenBy(at site) *calls.Vars {
 	vars := &calls.Vars{Upstream: upstream}
 	question, _ := x.scopeOf(at).valueOf("question")
 	vars.Question, _ = question.Str()
+	vars.Conversation = x.record.Conversation
 	return vars
 }
 
@@ -229,6 +230,9 @@ func (x *explainer) explainName(at site, path []string, text string, place Sourc
 	case "inputs":
 		source.Kind = SourceInput
 		return withSource(x.explainInput(at, path, text, hops), source)
+	case "conversation":
+		source.Kind = SourceConversation
+		return singlePiece(text, source)
 	case "item":
 		return withSource(x.explainItem(at, path[1:], text, hops), source)
 	case "summary", "facts":

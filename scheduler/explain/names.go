@@ -48,6 +48,7 @@ func (x *explainer) sharedNamesOf(at site) *sharedNames {
 	}
 	names.Set("inputs", at.inputs)
 	names.Set("question", question)
+	names.Set("conversation", value.OfList(x.record.Conversation.List()...))
 	names.Set("secrets", maskedSecrets(at))
 	skipped := map[string]bool{}
 	for _, s := range at.flow.Steps {

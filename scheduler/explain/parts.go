@@ -198,7 +198,7 @@ func (x *explainer) explainComputed(at site, origins []calls.Origin, stretch str
 // or of a call, are told as such also where the call has written them otherwise.
 func isValue(way []Source) bool {
 	switch way[0].Kind { //nolint:exhaustive // the others are no values
-	case SourceInput, SourceName, SourceStep, SourceModel, SourceTool, SourceMemory, SourceUser, SourceComputed:
+	case SourceInput, SourceName, SourceConversation, SourceStep, SourceModel, SourceTool, SourceMemory, SourceUser, SourceComputed:
 		return true
 	}
 	return false
@@ -207,8 +207,8 @@ func isValue(way []Source) bool {
 // isPrinted reports whether a stretch is a number, or the like, as it is written.
 func (x *explainer) isPrinted(at site, o calls.Origin, stretch string) bool {
 	v, _ := x.callerOf(at).got.Params.At(o.Pointer)
-	if o.Kind == calls.OriginName && at.frame != nil {
-		v, _ = x.valueOf(x.host(at), append(strings.Split(o.Name, "."), flow.PointerTokens(o.Pointer)...))
+	if path := pathOfOrigin(o); path != nil && at.frame != nil {
+		v, _ = x.valueOf(x.host(at), path)
 	}
 	isScalar := v.Kind() != value.String && v.Kind() < value.List && !v.IsNull()
 	return isScalar && (v.JSON() == stretch || prompt.Text(v) == stretch)
@@ -264,6 +264,18 @@ func (s Source) continuesIn(next Source) bool {
 	return *s.End == *next.Start && s.equals(next)
 }
 
+// pathOfOrigin returns the name of the step's templates, with members, that an origin points into; nil
+// for other origins.
+func pathOfOrigin(o calls.Origin) []string {
+	switch o.Kind { //nolint:exhaustive // the others are no names
+	case calls.OriginName:
+		return append(strings.Split(o.Name, "."), flow.PointerTokens(o.Pointer)...)
+	case calls.OriginConversation:
+		return append([]string{"conversation"}, flow.PointerTokens(o.Pointer)...)
+	}
+	return nil
+}
+
 // explainNamed explains a stretch of what templates of the step know by a name.
 func (x *explainer) explainNamed(at site, o calls.Origin, stretch string, hops int) []Piece {
 	if at.frame == nil || at.step == nil {
@@ -271,7 +283,7 @@ func (x *explainer) explainNamed(at site, o calls.Origin, stretch string, hops i
 	}
 	at = x.host(at)
 	place := at.sourceOfPlace(at.step.Pos)
-	path := append(strings.Split(o.Name, "."), flow.PointerTokens(o.Pointer)...)
+	path := pathOfOrigin(o)
 	v, _ := x.valueOf(at, path)
 	whole, _ := v.Str()
 	o = shownOrigin(o, whole)
@@ -297,7 +309,7 @@ func (x *explainer) explainOrigin(at site, o calls.Origin, stretch string, hops 
 		return singlePiece(stretch, source)
 	}
 	switch o.Kind {
-	case calls.OriginName:
+	case calls.OriginName, calls.OriginConversation:
 		return x.explainNamed(at, o, stretch, hops)
 	case calls.OriginAnswer:
 		return of(Source{Kind: SourceModel})

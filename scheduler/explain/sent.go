@@ -185,14 +185,14 @@ func (x *explainer) explainWholeMessage(at site, part calls.Part, text located) 
 	}
 	o := part.Origins[0]
 	o.Start, o.End = 0, 0
-	isPointer := o.Kind == "" && part.End == 0
+	isPointer := (o.Kind == "" || o.Kind == calls.OriginConversation) && part.End == 0
 	if isPointer {
 		o.Pointer += text.inMessage
 	}
 	if isForeign(at.got.Call) && !isOfParam(at.got, o, text.text) {
 		return singlePiece(text.text, maker)
 	}
-	if !isPointer && o.Kind != "" && o.Kind != calls.OriginName && text.isContent {
+	if o.Kind != "" && pathOfOrigin(o) == nil && text.isContent {
 		o.End = len(text.text)
 	}
 	pieces := x.explainOrigins(at, []calls.Origin{o}, text.text, 0)

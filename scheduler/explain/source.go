@@ -29,7 +29,10 @@ const (
 	SourceUser     SourceKind = "user"     // what a person answered when the step waited
 	SourceText     SourceKind = "text"     // the text Name of a call
 	SourceClock    SourceKind = "clock"    // the time of the run's clock
-	SourceParams   SourceKind = "params"   // the schema of the parameters of the call Name
+	// SourceConversation is a message that the caller sent before the question, by its path:
+	// conversation.2.content.
+	SourceConversation SourceKind = "conversation"
+	SourceParams       SourceKind = "params" // the schema of the parameters of the call Name
 )
 
 // Source is one station on the way of a piece of text from its origin to a prompt.
@@ -161,7 +164,7 @@ func (s Source) Text() wording.Text {
 		return wording.Say("the text %s", s.Name)
 	case SourceClock:
 		return wording.Say("the clock of the run")
-	case SourceInput, SourceName:
+	case SourceInput, SourceName, SourceConversation:
 		if place != "" {
 			return wording.Same(s.Name + " (" + place + ")")
 		}
@@ -222,10 +225,15 @@ func (s Source) origins() []string {
 	if len(s.From) > 0 {
 		return s.From
 	}
-	if s.Kind == SourceInput || s.Kind == SourceName {
+	if s.isNamed() {
 		return []string{s.Name}
 	}
 	return []string{s.String()}
+}
+
+// isNamed reports whether the source is what templates know by its name.
+func (s Source) isNamed() bool {
+	return s.Kind == SourceInput || s.Kind == SourceName || s.Kind == SourceConversation
 }
 
 // equals reports whether two sources are the same, also where they are of other bytes.

@@ -122,6 +122,6 @@ func (durationKey) JSONSchema() value.Value {
 
 // reserved are the names that templates know beside the steps.
 var reservedNames = []string{
-	"inputs", "question", "history", "summary", "facts", "vars", "run",
+	"inputs", "question", "conversation", "history", "summary", "facts", "vars", "run",
 	"item", "index", "error", "secrets",
 }

@@ -102,7 +102,7 @@ Hello
 		"values that are not known": {`steps: [{id: a, call: template, with: {template: "{{ nam }}{{ x | default(1) }}", values: "{{ inputs.all }}"}}]`, nil},
 		"a template of the flow": {`steps: [{id: a, call: chat, with: {user: "{{ a | nosuch }} {{ b }} {{ inputs.x | nope }}"}}]`, []string{
 			`flow.yaml:1:50: template: unknown filter 'nosuch'`,
-			`flow.yaml:1:63: unknown name "b" (names are the steps a, and inputs, question, history, summary, facts, vars, run, item, index, error, secrets)`,
+			`flow.yaml:1:63: unknown name "b" (names are the steps a, and inputs, question, conversation, history, summary, facts, vars, run, item, index, error, secrets)`,
 			`flow.yaml:1:82: template: unknown filter 'nope'`,
 		}},
 		"no closing braces": {`steps: [{id: a, call: chat, with: {user: "{{ inputs.x }"}}]`, []string{

@@ -123,6 +123,8 @@ func (u *unit) lintReserved(v templateView, use nameUse, name string) {
 		u.lintPath(use, keySchema("type", "string"), wording.Same(name))
 	case "facts":
 		u.lintPath(use, keySchema("type", "array"), wording.Same(name))
+	case "conversation":
+		u.lintPath(use, conversationShape, wording.Same(name))
 	case "history":
 		u.lintPath(use, keySchema("type", "array", "items", recordShape), wording.Same(name))
 	case "run":

@@ -258,9 +258,11 @@ func declaredType(doc value.Value) value.Value {
 
 // Shapes of the names that are the same in every flow.
 var (
-	runShape    = closedObject("id", "flow", "started_at", "user")
-	errorShape  = closedObject("kind", "message", "hint", "step", "position")
-	recordShape = keySchema("type", "object", "additionalProperties", false, "properties", value.Pairs(
+	runShape   = closedObject("id", "flow", "started_at", "user")
+	errorShape = closedObject("kind", "message", "hint", "step", "position")
+	// conversationShape says of a message only that it is an object: callers send keys of their own.
+	conversationShape = keySchema("type", "array", "items", keySchema("type", "object"))
+	recordShape       = keySchema("type", "object", "additionalProperties", false, "properties", value.Pairs(
 		"id", keySchema("type", "string"), "name", keySchema("type", "string"), "description", keySchema("type", "string"),
 		"input", keySchema(), "output", keySchema()))
 )
@@ -321,6 +323,8 @@ func (u *unit) shapeOfPath(path []string) value.Value {
 		doc = u.steps[i].Output
 	} else if path[0] == "inputs" {
 		doc = u.flow.Inputs.Doc()
+	} else if path[0] == "conversation" {
+		doc = conversationShape
 	} else if path[0] == "question" {
 		doc = keySchema("type", "string")
 	}

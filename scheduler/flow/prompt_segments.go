@@ -45,7 +45,7 @@ func (f flowScope) isChanging(ref prompt.Ref) bool {
 		return false
 	}
 	switch ref.Path[0] {
-	case "index", "item", "question", "history":
+	case "index", "item", "question", "conversation", "history":
 		return true
 	case "run": // an id and a time are of one length
 		return len(ref.Path) > 1 && slices.Contains([]string{"id", "started_at"}, ref.Path[1]) && !ref.Counted

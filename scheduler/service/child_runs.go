@@ -112,7 +112,7 @@ func (c *childRuns) enqueueChild(ctx context.Context, child *scheduler.ChildRun)
 	e := &scheduler.StepExecutor{
 		Env: c.executor.Env, Loader: c.executor.Loader, Secrets: c.executor.Secrets, Hidden: c.executor.Hidden,
 		Journal: c.executor.Journal, Durability: c.header.Mode, Labels: labels, Program: c.executor.Program, Root: c.executor.Root,
-		Language: child.Language, Owner: c.executor.Owner, Options: value.Must(options),
+		Language: child.Language, Conversation: child.Conversation, Owner: c.executor.Owner, Options: value.Must(options),
 		NewRunID: func() string { return child.ID },
 	}
 	_, err := e.Enqueue(ctx, child.Flow, child.Inputs)

@@ -89,7 +89,7 @@ func (p *Piece) addSource(way []explain.Source) {
 // file AGENTS.md, computed inputs.question, flow for words of the flow.
 func sourceName(s *explain.Source) string {
 	switch s.Kind { //nolint:exhaustive // the others are named alike
-	case explain.SourceInput, explain.SourceName:
+	case explain.SourceInput, explain.SourceName, explain.SourceConversation:
 		return s.Name
 	case explain.SourceComputed:
 		return strings.TrimSpace(string(s.Kind) + " " + cmp.Or(strings.Join(s.From, ", "), s.Name))

@@ -11,7 +11,7 @@ func sourceWords() []string { return []string{"http", "tool", "model", "memory",
 
 // scopeWords are the names that templates of flows know beside their steps, without question, which is inputs.question.
 func scopeWords() []string {
-	return []string{"inputs", "history", "summary", "facts", "vars", "run", "item", "index", "error", "secrets"}
+	return []string{"inputs", "conversation", "history", "summary", "facts", "vars", "run", "item", "index", "error", "secrets"}
 }
 
 // memoryWords are what memories without an id are called.
@@ -39,7 +39,7 @@ func pieceKinds() []string {
 	for _, kind := range []explain.SourceKind{
 		explain.SourceFlow, explain.SourceInput, explain.SourceName, explain.SourceComputed, explain.SourceFile, explain.SourceStep,
 		explain.SourcePart, explain.SourceModel, explain.SourceTool, explain.SourceMemory, explain.SourceUser, explain.SourceText,
-		explain.SourceClock, explain.SourceParams,
+		explain.SourceClock, explain.SourceParams, explain.SourceConversation,
 	} {
 		if !slices.Contains(kinds, string(kind)) {
 			kinds = append(kinds, string(kind))
