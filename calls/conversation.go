@@ -55,6 +55,9 @@ func checkMessage(m value.Value) error {
 	if !slices.Contains(conversationRoles, name) {
 		return wording.Errorf("its role is %s (use system, user, assistant or tool)", value.Truncate(role.JSON(), 40))
 	}
+	if id, _ := m.Get("tool_call_id"); name == "tool" && id.Kind() != value.String {
+		return wording.Errorf("its tool_call_id is %s: a result names the call that it answers", id.Kind())
+	}
 	content, _ := m.Get("content")
 	uses, _ := m.Get("tool_calls")
 	isText := content.Kind() == value.String

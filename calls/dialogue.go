@@ -25,28 +25,35 @@ type Dialogue struct {
 	Err error
 }
 
-// Dialogue returns what was said before the current question: the conversation that the
-// caller sent, else the newest turns that the memory of the flow has of the session, which in
-// a flow without memory are none. It never mixes the two, so that no turn is in a prompt
-// twice. Every call that takes such messages by itself asks here, if the step gives no
-// messages of its own; its definition says so ([Definition.ReadsConversation]).
-//
-// An error of the memory is a warning of the step: the prompt is made without.
-func (e *Env) Dialogue(ctx context.Context) Dialogue {
+// ReadDialogue returns what was said before the current question: the conversation that the
+// caller sent, else the newest turns that the memory of the flow has of the session, at most limit;
+// in a flow without memory these are none. It never mixes the two, so that no turn is in a prompt
+// twice. Every call that takes such messages by itself asks here, or by [Env.Dialogue], if the step
+// gives no messages of its own; its definition says so ([Definition.ReadsConversation]).
+func (e *Env) ReadDialogue(ctx context.Context, limit int) (Dialogue, error) {
 	if sent := ConversationOf(e.Vars); len(sent) > 0 {
-		return Dialogue{Messages: sent}
+		return Dialogue{Messages: sent}, nil
 	}
-	turns, err := e.Memory.Recent(ctx, e.Vars.Scope, transcript.DefaultMaxTurns)
+	turns, err := e.Memory.Recent(ctx, e.Vars.Scope, limit)
+	return Remembered(turns), err
+}
+
+// Dialogue is [Env.ReadDialogue] within the bounds of the short-term memory. An error of the
+// memory is a warning of the step: the prompt is made without.
+func (e *Env) Dialogue(ctx context.Context) Dialogue {
+	d, err := e.ReadDialogue(ctx, transcript.DefaultMaxTurns)
 	if err != nil {
 		e.Warn("source", "history: what was said before cannot be read: %v", err)
+		return Dialogue{Err: err}
+	}
+	if !d.IsRemembered() {
+		return d
 	}
 	trimmer := transcript.NewTrimmer(transcript.DefaultMaxTurns, transcript.DefaultMaxTokens, e.Tokens)
-	for _, t := range turns {
+	for _, t := range d.Turns {
 		trimmer.Add(t)
 	}
-	d := Remembered(trimmer.Turns())
-	d.Err = err
-	return d
+	return Remembered(trimmer.Turns())
 }
 
 // Remembered returns a dialogue of turns that the memory has given.
@@ -79,24 +86,47 @@ func (d Dialogue) Origin(message int, member string) Origin {
 		return Origin{Kind: OriginConversation, Pointer: "/" + strconv.Itoa(message) + member}
 	}
 	t := d.Turns[message]
-	return Origin{Kind: OriginMemory, Name: cmp.Or(t.ID, "session"), Computed: strings.HasSuffix(t.Content, llm.TruncationMarker)}
+	isText := member == "" || member == "/content"
+	isCopy := isText && !strings.HasSuffix(t.Content, llm.TruncationMarker)
+	return Origin{Kind: OriginMemory, Name: cmp.Or(t.ID, "session"), Computed: !isCopy}
 }
 
 // AsTurns returns the dialogue as plugins see it: the text of each message, without messages
-// that have none.
-func (d Dialogue) AsTurns() []plugins.Turn {
-	if d.IsRemembered() {
-		return d.Turns
-	}
-	var turns []plugins.Turn
-	for _, m := range d.Messages {
+// that have none. at are their indexes in Messages.
+func (d Dialogue) AsTurns() (turns []plugins.Turn, at []int) {
+	for i, m := range d.Messages {
 		role, _ := m.Get("role")
 		who, _ := role.Str()
-		if text := MessageText(m); text != "" {
-			turns = append(turns, plugins.Turn{Role: who, Content: text})
+		turn := plugins.Turn{Role: who, Content: MessageText(m)}
+		if d.IsRemembered() {
+			turn = d.Turns[i]
+		}
+		if turn.Content != "" {
+			turns, at = append(turns, turn), append(at, i)
 		}
 	}
-	return turns
+	return turns, at
+}
+
+// Text returns the text of a message with its sources: its content, or the texts of the parts of it.
+func (d Dialogue) Text(message int) Traced {
+	content, _ := d.Messages[message].Get("content")
+	traced := func(member, text string) Traced {
+		source := d.Origin(message, member)
+		source.End = len(text)
+		return Traced{text, CutOrigins([]Origin{source}, len(text))}
+	}
+	if text, ok := content.Str(); ok {
+		return traced("/content", text)
+	}
+	var parts []Traced
+	for i, part := range content.List() {
+		member, _ := part.Get("text")
+		if text, ok := member.Str(); ok {
+			parts = append(parts, traced("/content/"+strconv.Itoa(i)+"/text", text))
+		}
+	}
+	return JoinTraced(parts, "\n")
 }
 
 // MessageText returns the text of a message: its content, or the texts of the parts of it.

@@ -50,7 +50,7 @@ func TestDialogue(t *testing.T) {
 	if d.IsRemembered() || len(d.Messages) != 2 || o.Kind != calls.OriginConversation || o.Pointer != "/1/tool_calls" {
 		t.Errorf("with a conversation: %+v, %+v", d, o)
 	}
-	if turns := d.AsTurns(); !slices.Equal(turns, []plugins.Turn{{Role: "user", Content: "sent"}}) {
+	if turns, at := d.AsTurns(); !slices.Equal(at, []int{0}) || !slices.Equal(turns, []plugins.Turn{{Role: "user", Content: "sent"}}) {
 		t.Errorf("as turns: %+v", turns)
 	}
 	env.Vars.Conversation = value.Value{}
@@ -75,6 +75,7 @@ func TestCheckConversation(t *testing.T) {
 		`["Hi"]`:           "conversation[0]: it is string, not a message {role, content}",
 		`[{"role": "user", "content": "Hi"}, {"content": "Hi"}]`:     `conversation[1]: its role is null (use system, user, assistant or tool)`,
 		`[{"role": "robot", "content": "Hi"}]`:                       `conversation[0]: its role is "robot" (use`,
+		`[{"role": "tool", "content": "4"}]`:                         "conversation[0]: its tool_call_id is null: a result names the call that it answers",
 		`[{"role": "user", "content": null}]`:                        "conversation[0]: its content is null, not a text or a list of parts",
 		`[{"role": "assistant", "content": null, "tool_calls": []}]`: "conversation[0]: its content is null",
 		`[{"role": "user", "content": []}]`:                          "conversation[0]: its content is array",

@@ -7,12 +7,6 @@ import (
 	"github.com/callnode/scheduler/plugins"
 )
 
-// ReadHistory returns the newest of what was said before the question, oldest first, at most limit: the utterances
-// that the memory has of the flow's session. A flow without memory has none.
-func (e *Env) ReadHistory(ctx context.Context, limit int) ([]plugins.Turn, error) {
-	return e.Memory.Recent(ctx, e.Vars.Scope, limit)
-}
-
 // AttachServices lets the functions that get the state use the step's model and
 // search the memories of its scope. They may do so until the step ends.
 func (e *Env) AttachServices(s *plugins.State) {

@@ -6,8 +6,13 @@ import (
 	"strings"
 )
 
-// RoundSubstep is what the call agent calls an answer of its model inside its step: STEP/round-N.
-const RoundSubstep = "round"
+// The pieces of the call agent's own work inside its step.
+const (
+	// RoundSubstep is an answer of its model: STEP/round-N.
+	RoundSubstep = "round"
+	// DialogueSubstep is what the memory had of the session when the work began: STEP/dialogue-1.
+	DialogueSubstep = "dialogue"
+)
 
 // The tools with which an agent reads its workspace, and the skills in it.
 const (
@@ -18,9 +23,10 @@ const (
 var substepName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
 // ToolSubstep returns what the call agent calls a use of a tool inside its step, without the number: by the name of the
-// tool, unless that cannot be the name of a substep, or is that of rounds.
+// tool, unless that cannot be the name of a substep, or is taken by the agent's own work.
 func ToolSubstep(tool string) string {
-	if substepName.MatchString(tool) && tool != RoundSubstep {
+	isTaken := tool == RoundSubstep || tool == DialogueSubstep
+	if substepName.MatchString(tool) && !isTaken {
 		return tool
 	}
 	return "tool"

@@ -260,11 +260,11 @@ func (s *scope) pluginState(ctx context.Context) (plugins.State, error) {
 	}
 	const turns, memories = 50, 10
 	memory, scope, question := s.run.env.Memory, s.vars.Scope, s.vars.Question
-	said := s.env.Dialogue(ctx)
-	if said.Err != nil {
-		return plugins.State{}, said.Err
+	said, err := s.env.ReadDialogue(ctx, turns)
+	if err != nil {
+		return plugins.State{}, err
 	}
-	history := said.AsTurns()
+	history, _ := said.AsTurns()
 	retrieve := sync.OnceValues(func() ([]plugins.Recalled, error) { return memory.Retrieve(ctx, scope, question, memories) })
 	state := plugins.State{
 		Input: question, History: history[max(0, len(history)-turns):], Vars: inputs,

@@ -18,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/ask"
@@ -49,6 +48,7 @@ max_rounds: 5
 		}},
 	})
 	def.Lint = lintParams
+	def.ReadsConversation = calls.ReadsUnlessGiven("messages")
 	def.Runs = inside
 	def.Origins = outputOrigins
 	def.Texts = []calls.Texts{ask.Texts("agent", texts)}
@@ -74,7 +74,8 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Init makes the messages to begin with.
+// Init makes the messages to begin with. If the memory of the session may have some of them, which
+// only Exec reads, the input is their first and their last one.
 func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	if p.Messages != nil {
 		return Input{Messages: p.Messages}, nil
@@ -86,12 +87,22 @@ func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
 	if prompt == "" {
 		return Input{}, calls.Errorf(calls.Missing, "there is nothing to do: neither messages nor prompt are given, and the run has no question")
 	}
-	var in Input
-	if p.System != "" {
-		in.Messages = append(in.Messages, value.Pairs("role", "system", "content", p.System))
+	in := Input{System: p.System, Prompt: prompt}
+	sent := calls.ConversationOf(vars)
+	if len(sent) == 0 && !vars.Scope.IsNone() {
+		return in, nil
 	}
-	in.Messages = append(in.Messages, value.Pairs("role", "user", "content", prompt))
-	return in, nil
+	return Input{Messages: in.messagesAround(sent)}, nil
+}
+
+// messagesAround returns the messages to begin with, around those that were said before.
+func (in Input) messagesAround(before []*value.Map) []*value.Map {
+	var messages []*value.Map
+	if in.System != "" {
+		messages = append(messages, value.Pairs("role", "system", "content", in.System))
+	}
+	messages = append(messages, before...)
+	return append(messages, value.Pairs("role", "user", "content", in.Prompt))
 }
 
 // Exec works. The text of every round is streamed; the output has the last one as
@@ -113,8 +124,10 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			defer cancel()
 		}
 		l := &loop{params: p, env: env, say: func(text string) bool { return yield(calls.TextChunk(text), nil) }}
-		l.out = Output{Messages: slices.Clone(in.Messages), Rounds: []Round{}}
-		l.box, err = p.openToolbox(within, env)
+		l.out = Output{Rounds: []Round{}}
+		if err = l.begin(within, in); err == nil {
+			l.box, err = p.openToolbox(within, env)
+		}
 		if err == nil {
 			defer l.box.close()
 			l.out.Warnings = l.box.workspace.warnings

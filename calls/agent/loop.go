@@ -36,6 +36,8 @@ type loop struct {
 	env    *calls.Env
 	box    *toolbox
 	out    Output
+	// before is what was said before the prompt; without messages where the step gives all of them.
+	before calls.Dialogue
 	// say streams text; it returns false once the reader has left.
 	say   func(text string) bool
 	spoke bool // some text was streamed
@@ -392,7 +394,7 @@ func errorText(env *calls.Env, err error) string {
 
 // messageParts returns the parts of all messages so far.
 func (l *loop) messageParts() []calls.Part {
-	parts := l.params.firstParts()
+	parts := l.params.firstParts(l.before)
 	first := len(parts)
 	for j, added := range l.out.addedMessages(first) {
 		i := first + j

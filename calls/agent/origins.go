@@ -3,15 +3,64 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
 )
 
+// begin makes the messages to begin with. What the memory has of the session is on record: a step
+// that is tried again asks the model the same.
+func (l *loop) begin(ctx context.Context, in Input) error {
+	switch {
+	case l.params.Messages != nil:
+	case in.Messages != nil:
+		l.before.Messages = calls.ConversationOf(l.env.Vars)
+	default:
+		turns, err := calls.Once(ctx, l.env, calls.DialogueSubstep, struct{}{}, func(ctx context.Context, env *calls.Env) ([]plugins.Turn, error) {
+			return env.Dialogue(ctx).Turns, nil
+		})
+		if err != nil {
+			return err
+		}
+		l.before = calls.Remembered(turns)
+		in.Messages = in.messagesAround(l.before.Messages)
+		for _, t := range turns {
+			l.out.Recalled = append(l.out.Recalled, t.ID)
+		}
+	}
+	l.out.Messages = slices.Clone(in.Messages)
+	return nil
+}
+
+// dialogueOf returns what was said before the prompt, of a step that is on record.
+func (p Params) dialogueOf(of calls.Record, side string, out *Output) (before calls.Dialogue) {
+	if p.Messages != nil || of.Seen == nil {
+		return before
+	}
+	before.Messages = calls.ConversationOf(of.Seen())
+	if len(before.Messages) > 0 || side != "output" {
+		return before
+	}
+	first := 0
+	if p.System != "" {
+		first = 1
+	}
+	turns := make([]plugins.Turn, len(out.Recalled))
+	for i, id := range out.Recalled {
+		turns[i].ID = id
+		if first+i < len(out.Messages) {
+			turns[i].Content = calls.MessageText(out.Messages[first+i])
+		}
+	}
+	return calls.Remembered(turns)
+}
+
 // firstParts returns the parts of the messages that the work begins with.
-func (p Params) firstParts() (parts []calls.Part) {
+func (p Params) firstParts(before calls.Dialogue) (parts []calls.Part) {
 	if p.Messages != nil {
 		for i := range p.Messages {
 			parts = append(parts, calls.MessagePart(i, calls.Origin{Pointer: fmt.Sprintf("/messages/%d", i)}))
@@ -20,6 +69,9 @@ func (p Params) firstParts() (parts []calls.Part) {
 	}
 	if p.System != "" {
 		parts = append(parts, calls.NewPart(0, "", calls.TracedParam("/system", p.System)))
+	}
+	for i := range before.Messages {
+		parts = append(parts, calls.MessagePart(len(parts), before.Origin(i, "")))
 	}
 	prompt := calls.MessagePart(len(parts), calls.Origin{Kind: calls.OriginName, Name: "question"})
 	if p.Prompt != "" {
@@ -126,6 +178,12 @@ func toolOf(message value.Value) (name string, ok bool) {
 // outputOrigins returns those of the messages: parameters, answers of the model, results of
 // tools.
 func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.Origin {
+	switch pointer {
+	case "/input/system":
+		return of.OriginOfParam("/system")
+	case "/input/prompt":
+		return of.OriginOfParamOr("/prompt", "question")
+	}
 	if use, ok := strings.CutSuffix(pointer, "/result"); ok {
 		return resultOfUse(of.Output, strings.TrimPrefix(use, "/output"))
 	}
@@ -136,11 +194,16 @@ func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.O
 	if !ok || err != nil || value.Decode(of.Params, &p) != nil {
 		return nil
 	}
-	parts := p.firstParts()
+	var out Output
+	if side == "output" && value.Decode(of.Output, &out) != nil {
+		return nil
+	}
+	parts := p.firstParts(p.dialogueOf(of, side, &out))
 	if i < len(parts) {
 		o := parts[i].Origins[0]
 		o.Start, o.End = 0, 0
-		if p.Messages != nil {
+		isWhole := p.Messages != nil || o.Kind == calls.OriginConversation
+		if isWhole {
 			o.Pointer += "/" + below
 		} else if below != "content" {
 			return nil
@@ -151,10 +214,6 @@ func outputOrigins(_ context.Context, of calls.Record, pointer string) []calls.O
 		return nil
 	}
 	message, _ := of.Output.At("/messages/" + number)
-	var out Output
-	if value.Decode(of.Output, &out) != nil {
-		return nil
-	}
 	all := out.addedMessages(len(parts))
 	if i-len(parts) >= len(all) {
 		return nil

@@ -13,7 +13,7 @@ import (
 type Params struct {
 	Messages       []*value.Map `json:"messages,omitempty" doc:"Chat messages to begin with, oldest first, as context gives them." example:"[{role: user, content: 'Which bread is cheapest?'}]"`
 	System         string       `json:"system,omitempty" doc:"Instructions for the model; goes with prompt."`
-	Prompt         string       `json:"prompt,omitempty" doc:"What the user wants: a short form of messages. Default, without messages: the question of the run."`
+	Prompt         string       `json:"prompt,omitempty" doc:"What the user wants: a short form of messages. Default, without messages: the question of the run. The conversation that came with it stands before; without one, in a flow with memory, the last turns of the session."`
 	Tools          Tools        `json:"tools,omitempty" doc:"What the model may use. The with of a tool is fixed: the model neither sees nor changes it, and sets the rest." example:"{calls: [{call: memory-retrieve}]}"`
 	Workspace      string       `json:"workspace,omitempty" doc:"Directory whose files the model may read, with read_file, and whose skills, with read_skill. Nothing outside of it is read."`
 	BuiltinSkills  string       `json:"builtin_skills,omitempty" doc:"Another directory of skills. Skills of the workspace win over those of the same name." example:"./skills"`
@@ -68,15 +68,19 @@ type MCPTools struct {
 	With   *value.Map `json:"with,omitempty" doc:"Parameters that are fixed, for all of these tools." example:"{repo: shop}"`
 }
 
-// Input is what the work begins with.
+// Input is what the work begins with: Messages, or System and Prompt with the turns between them
+// that the memory has of the session.
 type Input struct {
-	Messages []*value.Map `json:"messages"`
+	Messages []*value.Map `json:"messages,omitempty"`
+	System   string       `json:"system,omitempty"`
+	Prompt   string       `json:"prompt,omitempty"`
 }
 
 // Output is the answer and how it came about.
 type Output struct {
 	Text         string       `json:"text" doc:"The answer: the text of the last round."`
 	Messages     []*value.Map `json:"messages" doc:"The whole conversation, tool calls and results included."`
+	Recalled     []string     `json:"recalled,omitempty" doc:"The ids of the memories that stand before the prompt: the turns of the session, where the request brought no conversation."`
 	Rounds       []Round      `json:"rounds" doc:"What the model said and did, in order."`
 	Usage        llm.Usage    `json:"usage" doc:"What all rounds cost; tokens of tools are not in it."`
 	FinishReason string       `json:"finish_reason" doc:"Why it ended: stop, length, content_filter or a vendor's word; max_rounds, max_tokens, timeout, or repeated where the model used the same tools again and again."`

@@ -321,7 +321,7 @@ func TestTalk(t *testing.T) {
 		1000: a + b + c, 30: a + b + c, 29: b + c, 21: b + c, 20: c, 14: c, 10: "c: 12 […]", 0: "c: ",
 	} {
 		var warned []string
-		got, left := ask.Source{Messages: messages, MaxInputTokens: budget}.FormatNewest(envOf(perRune{}, &warned), "x")
+		got, left := newest(t, ask.Source{Messages: messages, MaxInputTokens: budget}, envOf(perRune{}, &warned))
 		if isWhole := got.Text == a+b+c; isWhole != (len(warned) == 0) {
 			t.Errorf("%d: the warnings are %q", budget, warned)
 		}
@@ -336,9 +336,14 @@ func TestTalk(t *testing.T) {
 		}
 	}
 	var warned []string
-	if got, left := (ask.Source{MaxInputTokens: 10}).FormatNewest(envOf(perRune{}, &warned), "x"); got.Text != "" || left != 0 || warned != nil {
+	if got, left := newest(t, ask.Source{MaxInputTokens: 10}, envOf(perRune{}, &warned)); got.Text != "" || left != 0 || warned != nil {
 		t.Errorf("of nothing: %v", got)
 	}
+}
+
+// newest formats the newest lines of a source.
+func newest(t *testing.T, s ask.Source, env *calls.Env) (calls.Traced, int) {
+	return s.FormatNewest(env, s.AllLines(t.Context(), env), "x")
 }
 
 // weighing counts how much it had to look at.
@@ -353,7 +358,7 @@ func TestTalkOfMuch(t *testing.T) {
 	seen, size := 0, 1<<20
 	messages := said(ask.Line{"a", strings.Repeat("x", size)})
 	talk := func(budget int) int {
-		got, _ := ask.Source{Messages: messages, MaxInputTokens: budget}.FormatNewest(envOf(weighing{&seen}, new([]string)), "x")
+		got, _ := newest(t, ask.Source{Messages: messages, MaxInputTokens: budget}, envOf(weighing{&seen}, new([]string)))
 		return len(got.Text)
 	}
 	if n := talk(1000); n < 4900 || n > 5000 || seen > size+size/4 {

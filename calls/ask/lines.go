@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,29 +21,61 @@ type Line struct {
 // TracedLine is a [Line] whose texts know where they were taken from.
 type TracedLine struct{ Who, Text calls.Traced }
 
-// readMessages returns the lines of the parameter messages. What is not dialogue, instructions for the
-// model and messages without text, is left out.
-func readMessages(messages []*value.Map) (lines []TracedLine) {
+// readMessages returns the lines of messages; source is the origin of a member of a message, such as
+// /content. What is not dialogue, instructions for the model and messages without text, is left out.
+func readMessages(messages []*value.Map, source func(message int, member string) calls.Origin) (lines []TracedLine) {
 	for i, m := range messages {
 		role, _ := m.Get("role")
 		who, _ := role.Str()
 		if who == "system" || who == "developer" || who == "thinking" {
 			continue
 		}
-		pointer := fmt.Sprintf("/messages/%d/content", i)
 		content, _ := m.Get("content")
 		given, _ := content.Str()
-		text := calls.TracedParam(pointer, given)
+		text := tracedFrom(source(i, "/content"), given)
 		for j, part := range content.List() {
 			piece, _ := part.Get("text")
 			s, _ := piece.Str()
-			text = text.Append(calls.Traced{Text: "\n"}, calls.TracedParam(fmt.Sprintf("%s/%d/text", pointer, j), s)).TrimSpace()
+			text = text.Append(calls.Traced{Text: "\n"}, tracedFrom(source(i, fmt.Sprintf("/content/%d/text", j)), s)).TrimSpace()
 		}
 		if strings.TrimSpace(text.Text) != "" {
-			lines = append(lines, TracedLine{calls.TracedParam(fmt.Sprintf("/messages/%d/role", i), who), text})
+			lines = append(lines, TracedLine{tracedFrom(source(i, "/role"), who), text})
 		}
 	}
 	return lines
+}
+
+// tracedFrom returns a text that is all of its source.
+func tracedFrom(source calls.Origin, text string) calls.Traced {
+	if text == "" {
+		return calls.Traced{}
+	}
+	source.End = len(text)
+	return calls.Traced{Text: text, Origins: []calls.Origin{source}}
+}
+
+// paramMessages returns the source of messages that a parameter has.
+func paramMessages(name string) func(message int, member string) calls.Origin {
+	return func(message int, member string) calls.Origin {
+		return calls.Origin{Pointer: fmt.Sprintf("/%s/%d%s", name, message, member)}
+	}
+}
+
+// FormatDialogue writes what was said before the question as text for the model, at most so many
+// tokens: the messages that the step gives in the parameter messages, else [calls.Env.Dialogue].
+// What stands in it cannot end the XML element of that name that a prompt puts around it.
+func FormatDialogue(ctx context.Context, env *calls.Env, messages []*value.Map, budget int, element string) calls.Traced {
+	source := paramMessages("messages")
+	if messages == nil {
+		before := env.Dialogue(ctx)
+		messages, source = before.Messages, before.Origin
+	}
+	lines := readMessages(messages, source)
+	kept, left := keepNewest(lines, max(budget, llm.MessageOverhead), env.Tokens)
+	if left > 0 {
+		env.Warn("cut", "of %d messages before the question, the oldest %d were not shown: %d tokens are the limit", len(lines), left, budget)
+	}
+	return FormatLines(kept, element)
 }
 
 // readRecords returns the lines of finished steps: what they put out, as text where it is
@@ -125,8 +158,7 @@ func FormatLines(lines []TracedLine, element string) calls.Traced {
 // FormatNewest writes the newest of the lines that fit as text for the model, and returns how many
 // it left out; that there were some is a warning of the step. What stands in it cannot end
 // the XML element of that name that a prompt puts around it.
-func (s Source) FormatNewest(env *calls.Env, element string) (text calls.Traced, left int) {
-	lines := s.tracedLines(env.Vars)
+func (s Source) FormatNewest(env *calls.Env, lines []TracedLine, element string) (text calls.Traced, left int) {
 	kept, left := keepNewest(lines, s.MaxInputTokens, env.Tokens)
 	if left > 0 {
 		env.Warn("cut", "of %d entries, the oldest %d were not read: max_input_tokens is %d", len(lines), left, s.MaxInputTokens)
@@ -144,7 +176,7 @@ func EscapeElement(text calls.Traced, element string) calls.Traced {
 
 // Source is what a call reads: parameters that its own embed.
 type Source struct {
-	Text           string       `json:"text,omitempty" doc:"The text to read. Without it and messages: the question of the run and what the finished steps before this one put out." example:"Lin moved to Hangzhou in May."`
+	Text           string       `json:"text,omitempty" doc:"The text to read. Without it and messages: the conversation that came with the question (in a flow with memory, without one, the last turns of the session), the question, and what the finished steps before this one put out." example:"Lin moved to Hangzhou in May."`
 	Messages       []*value.Map `json:"messages,omitempty" doc:"The chat messages to read, oldest first: {role, content}."`
 	MaxInputTokens int          `json:"max_input_tokens,omitempty" default:"8000" min:"100" max:"10000000" doc:"How much is read, in tokens; of more, the newest."`
 }
@@ -194,15 +226,33 @@ func (s Source) InputOrigins(of calls.Record, pointer string) []calls.Origin {
 	return nil
 }
 
-func (s Source) tracedLines(vars *calls.Vars) []TracedLine {
-	if s.Messages == nil && s.Text == "" {
-		lines := readRecords(vars.History())
-		if vars.Question != "" {
-			lines = append([]TracedLine{{calls.Traced{Text: "user"}, calls.TracedName("question", "", vars.Question)}}, lines...)
-		}
+// AllLines returns what there is to read, with what the memory has of the session if the request
+// brought no conversation.
+func (s Source) AllLines(ctx context.Context, env *calls.Env) []TracedLine {
+	lines := s.tracedLines(env.Vars)
+	if s.hasOwn() {
 		return lines
 	}
-	lines := readMessages(s.Messages)
+	if before := env.Dialogue(ctx); before.IsRemembered() {
+		lines = append(readMessages(before.Messages, before.Origin), lines...)
+	}
+	return lines
+}
+
+// hasOwn reports whether the parameters give what to read.
+func (s Source) hasOwn() bool { return s.Messages != nil || s.Text != "" }
+
+// tracedLines returns what the parameters give, else the conversation, the question and what finished
+// steps put out.
+func (s Source) tracedLines(vars *calls.Vars) []TracedLine {
+	if !s.hasOwn() {
+		lines := readMessages(calls.ConversationOf(vars), calls.Dialogue{}.Origin)
+		if vars.Question != "" {
+			lines = append(lines, TracedLine{calls.Traced{Text: "user"}, calls.TracedName("question", "", vars.Question)})
+		}
+		return append(lines, readRecords(vars.History())...)
+	}
+	lines := readMessages(s.Messages, paramMessages("messages"))
 	if strings.TrimSpace(s.Text) != "" {
 		lines = append(lines, TracedLine{Text: calls.TracedParam("/text", s.Text)})
 	}

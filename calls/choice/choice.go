@@ -24,12 +24,13 @@ var texts embed.FS
 
 // Params are the parameters of the call.
 type Params struct {
-	Choices     []Choice   `json:"choices" min:"1" max:"100" doc:"The branches, in order."`
-	By          string     `json:"by,omitempty" enum:"conditions|model" doc:"Who picks. Default: conditions where any choice has when, else model. A model picks among those without when and those whose when is true."`
-	Question    *string    `json:"question,omitempty" doc:"What the model decides about. Default: the question of the run."`
-	Values      *value.Map `json:"values,omitempty" doc:"What the model may know beside the question."`
-	Model       string     `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
-	Temperature *float64   `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses; the provider's setting where it is not given." example:"0"`
+	Choices     []Choice     `json:"choices" min:"1" max:"100" doc:"The branches, in order."`
+	By          string       `json:"by,omitempty" enum:"conditions|model" doc:"Who picks. Default: conditions where any choice has when, else model. A model picks among those without when and those whose when is true."`
+	Question    *string      `json:"question,omitempty" doc:"What the model decides about. Default: the question of the run."`
+	Values      *value.Map   `json:"values,omitempty" doc:"What the model may know beside the question."`
+	Messages    []*value.Map `json:"messages,omitempty" doc:"Chat messages before the question, oldest first: {role, content}. The model sees them. Default: the conversation that came with the question; without one, in a flow with memory, the last turns of the session. [] shows none." example:"[{role: user, content: 'Where is A-1042?'}]"`
+	Model       string       `json:"model,omitempty" doc:"The model to ask; the provider's setting where it is not given." example:"some-model"`
+	Temperature *float64     `json:"temperature,omitempty" min:"0" max:"2" doc:"How freely the model chooses; the provider's setting where it is not given." example:"0"`
 }
 
 // Choice is one branch, and when it is to be taken.
@@ -57,6 +58,9 @@ type Output struct {
 	Warnings []string `json:"warnings,omitempty" doc:"What went wrong on the way to the default."`
 }
 
+// maxDialogueTokens is how much of the messages before the question the model is shown.
+const maxDialogueTokens = 4000
+
 const (
 	byConditions = "conditions"
 	byModel      = "model"
@@ -67,6 +71,7 @@ func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
 		Name:       "choice",
 		NoSubsteps: true,
+		Messages:   []string{"messages"},
 		Summary: calls.Text{
 			En: "Pick one of several branches, by conditions or by a model.",
 			Zh: "从多个分支中选出一个：按条件，或由模型选择。",
@@ -96,6 +101,7 @@ choices:
 		},
 	})
 	def.Lint = lintParams
+	def.ReadsConversation = readsConversation
 	def.OutputFor = namedBranches
 	def.Texts = []calls.Texts{ask.Texts("choice", texts), ask.RetryTexts()}
 	def.Origins = origins
@@ -160,6 +166,21 @@ func lintParams(params value.Value, _ calls.LintEnv) (problems []schema.Problem)
 		}
 	}
 	return problems
+}
+
+// readsConversation reports whether a model picks, and sees the messages before the question.
+func readsConversation(params value.Value) bool {
+	by, _ := params.Get("by")
+	choices, _ := params.Get("choices")
+	name, isKnown := by.Str()
+	hasConditions := slices.ContainsFunc(choices.List(), func(c value.Value) bool {
+		_, has := c.Get("when")
+		return has
+	})
+	if byConditions := name == byConditions || !isKnown && hasConditions; byConditions {
+		return false
+	}
+	return calls.ReadsUnlessGiven("messages")(params)
 }
 
 // namedBranches returns the output's schema with the branches that there are, where the
@@ -346,6 +367,7 @@ func (p Params) newRequest(ctx context.Context, env *calls.Env, in Input, open [
 	values.Set("choices", value.Must(choices))
 	values.Put("question", ask.EscapeElement(question, "question"))
 	values.Put("summary", ask.EscapeElement(calls.TracedName("summary", "", env.Vars.Summary()), "summary"))
+	values.Put("conversation", ask.FormatDialogue(ctx, env, p.Messages, maxDialogueTokens, "conversation"))
 	values.Put("values", ask.EscapeElement(given, "values"))
 	text, parts, err := ask.TracedPrompt(ctx, env, "choice", texts, "choice", values)
 	if err != nil {

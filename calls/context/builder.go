@@ -5,7 +5,6 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
-	"github.com/callnode/scheduler/plugins"
 )
 
 // builder makes one prompt. buildPrompt creates it; it is used by one goroutine and
@@ -16,8 +15,8 @@ type builder struct {
 	in        Input
 	workspace *rootDir
 
-	// remembered is the history where it comes from the memory of the session.
-	remembered []plugins.Turn
+	// before is the history if the step gives none.
+	before calls.Dialogue
 
 	out      Output
 	system   strings.Builder

@@ -42,6 +42,7 @@ func Definition() calls.Definition {
 	})
 	def.Lint = lintParams
 	def.Origins = origins
+	def.ReadsConversation = calls.ReadsUnlessGiven("history")
 	def.Texts = []calls.Texts{ask.Texts("context", texts)}
 	return def
 }

@@ -4,42 +4,33 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/skill"
-	"github.com/callnode/scheduler/calls/transcript"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// historyMessages returns the history that is given, or else what the memory of the flow has of the
-// session.
+// historyMessages returns the history that is given, or else what was said before the question.
 func (b *builder) historyMessages(ctx context.Context) []*value.Map {
 	if b.params.History != nil {
 		return b.params.History
 	}
-	turns, err := b.env.ReadHistory(ctx, transcript.DefaultMaxTurns)
-	if err != nil {
-		b.warn("history: what was said before cannot be read: %v", err)
+	b.before = b.env.Dialogue(ctx)
+	if err := b.before.Err; err != nil {
+		b.warnings = append(b.warnings, b.env.Say("history: what was said before cannot be read: %v", err))
 	}
-	trimmer := transcript.NewTrimmer(transcript.DefaultMaxTurns, transcript.DefaultMaxTokens, b.env.Tokens)
-	for _, t := range turns {
-		trimmer.Add(t)
-	}
-	messages := make([]*value.Map, 0, trimmer.Len())
-	for _, t := range trimmer.Turns() {
-		messages = append(messages, value.Pairs("role", t.Role, "content", t.Content))
-	}
-	b.remembered = trimmer.Turns()
-	return messages
+	return b.before.Messages
 }
 
 func (b *builder) writeHistory(h *history) {
 	say := b.env.Say
 	reason, from := say("kept as it is"), ""
-	if len(b.remembered) > 0 {
+	switch {
+	case b.before.IsRemembered():
 		reason, from = say("from the memory of the session"), " "+say("from memory")
+	case len(b.before.Messages) > 0:
+		reason, from = say("from the conversation of the request"), " "+say("from the conversation")
 	}
 	for i, m := range h.messages {
 		name := fmt.Sprintf("%d %s%s", i, roleOf(m), from)
@@ -100,12 +91,10 @@ func (b *builder) countTokens() {
 
 // historyOrigins returns where the text of a message of the history was taken from.
 func (b *builder) historyOrigins(i int, m *value.Map) []calls.Origin {
-	if len(b.remembered) > 0 {
-		t := b.remembered[i]
-		isCut := strings.HasSuffix(t.Content, llm.TruncationMarker)
-		return []calls.Origin{{End: len(t.Content), Kind: calls.OriginMemory, Name: cmp.Or(t.ID, "session"), Computed: isCut}}
+	if b.params.History == nil {
+		return contentOrigins(memberOf(m, "content"), b.before.Origin(i, "/content"))
 	}
-	return contentOrigins(memberOf(m, "content"), fmt.Sprintf("/history/%d/content", i))
+	return contentOrigins(memberOf(m, "content"), calls.Origin{Pointer: fmt.Sprintf("/history/%d/content", i)})
 }
 
 // appendOrigins returns where the text of an appended message was taken from.
@@ -114,21 +103,25 @@ func (b *builder) appendOrigins(i int, m *value.Map) []calls.Origin {
 	key := cmp.Or(given.FirstKey("content", "result"), "result")
 	pointer, content := fmt.Sprintf("/append/%d/%s", i, key), memberOf(given, key)
 	if content.Kind() == value.String || isParts(content) {
-		return contentOrigins(content, pointer)
+		return contentOrigins(content, calls.Origin{Pointer: pointer})
 	}
 	return []calls.Origin{{End: len(contentText(m)), Pointer: pointer, Computed: true}} // as JSON
 }
 
-// contentOrigins returns the origins of [contentText]: the content, or its text parts.
-func contentOrigins(content value.Value, pointer string) (origins []calls.Origin) {
+// contentOrigins returns the origins of [contentText]: the content, which source stands for, or its
+// text parts.
+func contentOrigins(content value.Value, source calls.Origin) (origins []calls.Origin) {
 	if text, ok := content.Str(); ok {
-		return calls.FromParam(pointer, text)
+		source.End = len(text)
+		return calls.CutOrigins([]calls.Origin{source}, len(text))
 	}
 	end := 0
 	for i, part := range content.List() {
 		member, _ := part.Get("text")
 		text, _ := member.Str()
-		origins = append(origins, calls.Origin{Start: end, End: end + len(text), Pointer: fmt.Sprintf("%s/%d/text", pointer, i)})
+		one := source
+		one.Start, one.End, one.Pointer = end, end+len(text), fmt.Sprintf("%s/%d/text", source.Pointer, i)
+		origins = append(origins, one)
 		end += len(text)
 	}
 	return calls.CutOrigins(origins, end)

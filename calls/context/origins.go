@@ -18,6 +18,9 @@ func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origi
 	if !isOfMessage || !isMember || err != nil {
 		return calls.ParamsAsInput(ctx, of, pointer)
 	}
+	if sent := conversationBehind(of, i); sent >= 0 {
+		return []calls.Origin{calls.Dialogue{}.Origin(sent, "/"+member)}
+	}
 	given := givenMessage(of, i)
 	if given == "" {
 		return nil
@@ -37,21 +40,44 @@ func origins(ctx context.Context, of calls.Record, pointer string) []calls.Origi
 // givenMessage returns the pointer of the parameter that a message of the output was given as; "" for those that the call has written. Behind
 // the system prompt are the newest messages of the history, then the user's message where there is one, then what is appended.
 func givenMessage(of calls.Record, message int) (pointer string) {
-	messages, _ := of.Output.Get("messages")
 	history, _ := of.Params.Get("history")
 	appended, _ := of.Params.Get("append")
-	left := len(messages.List()) - message // with those behind it
+	left := leftFrom(of, message)
 	if left <= len(appended.List()) {
 		return fmt.Sprintf("/append/%d", len(appended.List())-left)
 	}
-	left -= len(appended.List())
+	if i := indexInHistory(of, message, len(history.List())); i >= 0 {
+		return fmt.Sprintf("/history/%d", i)
+	}
+	return ""
+}
+
+// conversationBehind returns the index of the message of the conversation that a message of the output is; -1 for none.
+func conversationBehind(of calls.Record, message int) int {
+	history, _ := of.Params.Get("history")
+	if of.Seen == nil || !history.IsNull() {
+		return -1
+	}
+	return indexInHistory(of, message, len(calls.ConversationOf(of.Seen())))
+}
+
+// indexInHistory returns which of size messages of before a message of the output is; -1 for none.
+func indexInHistory(of calls.Record, message, size int) int {
+	appended, _ := of.Params.Get("append")
+	left := leftFrom(of, message) - len(appended.List())
 	said, _ := of.Params.Get("current_message")
 	media, _ := of.Params.Get("media")
 	if hasUser := !said.IsNull() || len(media.List()) > 0; hasUser {
 		left--
 	}
-	if isSystem := message == 0; isSystem || left <= 0 || left > len(history.List()) {
-		return ""
+	if isSystem := message == 0; isSystem || left <= 0 || left > size {
+		return -1
 	}
-	return fmt.Sprintf("/history/%d", len(history.List())-left)
+	return size - left
+}
+
+// leftFrom counts the messages of the output from one on.
+func leftFrom(of calls.Record, message int) int {
+	messages, _ := of.Output.Get("messages")
+	return len(messages.List()) - message
 }

@@ -13,7 +13,7 @@ type Params struct {
 	BootstrapFiles []string      `json:"bootstrap_files,omitempty" doc:"Files of the workspace that the system prompt quotes, in this order. Default: AGENTS.md SOUL.md USER.md TOOLS.md IDENTITY.md, those that exist." example:"[AGENTS.md, STYLE.md]"`
 	WorkDir        string        `json:"work_dir,omitempty" doc:"Directory inside the workspace that the work is about. Then every AGENTS.md (or AGENTS.override.md) from the workspace down to it is quoted, nearest last, 32 KiB in all." example:"services/billing"`
 	Memories       []value.Value `json:"memories,omitempty" doc:"Recalled memories, best first: texts, or objects with text or content, as memory-retrieve gives them."`
-	History        []*value.Map  `json:"history,omitempty" doc:"Messages before this one, oldest first. They are passed on as they are, with every key. Default: in a flow with memory, what was said last in its session (200 utterances, 5000 tokens at most)."`
+	History        []*value.Map  `json:"history,omitempty" doc:"Messages before this one, oldest first. They are passed on as they are, with every key. Default: the conversation that came with the question; without one, in a flow with memory, the last turns of the session (200, 5000 tokens at most)."`
 	CurrentMessage *string       `json:"current_message,omitempty" doc:"What the user says now. $name in it loads that skill. Without it, and without media, there is no user message."`
 	SkillNames     []string      `json:"skill_names,omitempty" doc:"Skills whose instructions are loaded whole." example:"[invoices]"`
 	Media          []string      `json:"media,omitempty" doc:"Image files in the workspace, or in a directory that the setting media_roots allows." example:"[photos/receipt.jpg]"`

@@ -65,6 +65,7 @@ known: [The user lives in Lyon.]
 			Answers: []string{`{"facts": ["The user's name is Ann.", "The user cannot eat nuts."], "domain": ["food"]}`},
 		}},
 	})
+	def.ReadsConversation = calls.ReadsUnlessGiven("text", "messages")
 	def.Texts = []calls.Texts{ask.Texts("facts", texts), ask.RetryTexts()}
 	def.Origins = origins
 	return def
@@ -122,14 +123,15 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			return nil, err
 		}
 		out := &Output{Facts: mergeUnique(nil, in.Known), Domain: []string{}, Added: []string{}}
-		if len(in.Lines) == 0 {
+		lines := p.AllLines(ctx, env)
+		if len(lines) == 0 {
 			return out, nil
 		}
 		s, err := p.answerSchema()
 		if err != nil {
 			return nil, err
 		}
-		req, parts, err := p.newRequest(ctx, env, in)
+		req, parts, err := p.newRequest(ctx, env, in, lines)
 		if err != nil {
 			return nil, err
 		}
@@ -171,8 +173,8 @@ func mergeUnique(list, more []string) []string {
 }
 
 // newRequest returns what the model is asked.
-func (p Params) newRequest(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
-	talk, left := p.FormatNewest(env, "conversation")
+func (p Params) newRequest(ctx context.Context, env *calls.Env, in Input, lines []ask.TracedLine) (*llm.Request, []calls.Part, error) {
+	talk, left := p.FormatNewest(env, lines, "conversation")
 	known := make([]calls.Traced, len(in.Known))
 	for i, fact := range in.Known {
 		known[i] = calls.TracedName("facts", "/"+strconv.Itoa(i), fact)

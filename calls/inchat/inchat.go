@@ -34,6 +34,7 @@ func Definition() calls.Definition {
 	})
 	def.Lint = lintParams
 	def.Origins = origins
+	def.ReadsConversation = calls.ReadsUnlessGiven("history")
 	return def
 }
 
@@ -77,9 +78,18 @@ func (Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[call
 // injectEntries goes through the phases: read the history, collect the candidates,
 // evaluate their conditions, keep to the budget, insert.
 func injectEntries(ctx context.Context, env *calls.Env, in Input) (value.Value, error) {
+	var said spoken
+	isSpoken := in.History.IsNull()
+	if isSpoken {
+		said = spoken{env.Dialogue(ctx), env.Vars.Question}
+		in.History = said.history()
+	}
 	messages, err := readHistory(in.History)
 	if err != nil {
 		return value.Value{}, err
+	}
+	if isSpoken {
+		said.credit(messages)
 	}
 	b := &builder{env: env}
 	b.collectEntries(in.PresetsInChat, in.WorldBooks)

@@ -62,6 +62,9 @@ func originOfMember(of calls.Record, message, member string) []calls.Origin {
 	passed, _ := sent.At("/" + member)
 	pointer := "/history/" + index.JSON() + "/" + member
 	given, _ := of.Params.At(pointer)
+	if history, _ := of.Params.Get("history"); isOfHistory && history.IsNull() {
+		return originsOfSpoken(of, index, member)
+	}
 	if !isOfHistory || !strings.HasPrefix(name, "history.") || !value.Equal(given, passed) {
 		return nil
 	}

@@ -150,7 +150,7 @@ func historyParts(messages []message, reason string) value.Value {
 		p.Set("tokens", value.OfInt(0))
 		p.Set("included", value.OfBool(true))
 		p.Set("reason", value.OfString(reason))
-		p.Set("origins", m.origins())
+		p.Set("origins", m.sources())
 		parts = append(parts, value.OfMap(p))
 	}
 	return value.OfList(parts...)
@@ -164,9 +164,12 @@ func (c *candidate) origins() value.Value {
 	return originOf(c.pointer+"/content", len(c.content), false)
 }
 
-// origins returns the [calls.Origin] list of a message of the history: its content, or the
+// sources returns the [calls.Origin] list of a message of the history: its content, or the
 // JSON of that.
-func (m message) origins() value.Value {
+func (m message) sources() value.Value {
+	if m.origins != nil {
+		return value.Must(m.origins)
+	}
 	pointer := "/history/" + strconv.Itoa(m.index) + "/content"
 	if m.given.Kind() == value.Object || m.given.Kind() == value.List {
 		return value.Must(calls.TracedJSON(m.given, func(below string) calls.Origin {

@@ -7,7 +7,7 @@ import (
 
 // Params are the parameters of in-chat.
 type Params struct {
-	History       value.Value `json:"history" type:"array|null" doc:"Chat messages {role, content}, oldest first; role is system, user, assistant, tool or thinking. A content is a text or a list of parts; members such as name and tool_calls are passed on."`
+	History       value.Value `json:"history,omitzero" type:"array|null" doc:"Chat messages {role, content}, oldest first; role is system, user, assistant, tool or thinking. A content is a text or a list of parts; members such as name and tool_calls are passed on. Default: the conversation that came with the question (in a flow with memory, without one, the last turns of the session), and the question."`
 	PresetsInChat value.Value `json:"presets_in_chat,omitzero" type:"array|null" doc:"Preset entries; those with position in-chat are used: {identifier, name, position, enabled, role, depth, order, mode, condition, content, priority, ignore_budget}."`
 	WorldBooks    value.Value `json:"world_books,omitzero" doc:"World-book entries: a list of them, nested as you like, {entries: list or map}, {world_book: ...} or one entry: {id, name, position, enabled, depth, order, mode, condition, content, priority, ignore_budget}."`
 	Variables     value.Value `json:"variables,omitzero" type:"object|null" doc:"Variables that conditions read; chat_history_text is the text in which keywords are searched, where it is given."`

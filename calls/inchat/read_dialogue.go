@@ -18,6 +18,8 @@ type message struct {
 	given value.Value
 	// others are its members beside role and content, for example name and tool_calls.
 	others *value.Map
+	// origins are the sources of the content if no parameter gives it.
+	origins []calls.Origin
 }
 
 // hasParts reports whether the content of the message is a list of parts.

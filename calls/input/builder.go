@@ -22,6 +22,10 @@ type builder struct {
 	warnings []string
 	fetched  map[string]fetched // by root
 	notes    map[string]string  // by memory variable: what was left out of it
+	// before is what was said before the question if the step gives no short-term memory; spokenAt are the
+	// messages of it that have a text.
+	before   calls.Dialogue
+	spokenAt []int
 	// memoryTexts are the texts of memory variables that were fetched.
 	memoryTexts map[string]calls.Traced
 

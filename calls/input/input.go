@@ -31,6 +31,7 @@ func Definition() calls.Definition {
 	})
 	def.Lint = lint
 	def.Origins = inputOrigins
+	def.ReadsConversation = readsConversation
 	def.Texts = []calls.Texts{configTexts()}
 	return def
 }

@@ -261,3 +261,14 @@ func expandFormat(format calls.Traced, texts map[string]calls.Traced) calls.Trac
 	}
 	return calls.Traced{}.Append(append(pieces, format.Slice(end, len(format.Text)))...)
 }
+
+// readsConversation reports whether a step shows what was said before the question: its configuration has the
+// variable, as far as that stands in the flow, and the step gives no short-term memory of its own.
+func readsConversation(params value.Value) bool {
+	if own, _ := params.At("/memory/short_term"); !own.IsNull() {
+		return false
+	}
+	config, isInFlow := params.Get("config")
+	isKnown := isInFlow && !config.IsNull()
+	return !isKnown || strings.Contains(config.JSON(), shortTerm)
+}

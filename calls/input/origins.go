@@ -99,5 +99,5 @@ func (b *builder) turnOrigins(s source) (origins []calls.Origin, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	return b.sourceOfTurn(d.turns[i], d.total-len(d.turns)+i).content.Origins, true
+	return b.sourceOfTurn(d.total - len(d.turns) + i).content.Origins, true
 }

@@ -179,7 +179,8 @@ func (b *builder) loadDialogue(ctx context.Context) (d dialogue, err error) {
 	}
 	if !b.params.Memory.shortGiven {
 		err = b.callForeign(ctx, func(ctx context.Context) (err error) {
-			turns, err = b.env.ReadHistory(ctx, b.settings.MaxTurns)
+			b.before, err = b.env.ReadDialogue(ctx, b.settings.MaxTurns)
+			turns, b.spokenAt = b.before.AsTurns()
 			return err
 		})
 		if err != nil {
@@ -190,7 +191,7 @@ func (b *builder) loadDialogue(ctx context.Context) (d dialogue, err error) {
 	trimmer := transcript.NewTrimmer(b.settings.MaxTurns, b.settings.MaxTokens, b.env.Tokens)
 	lines := make([]calls.Traced, len(turns))
 	for i, t := range turns {
-		lines[i] = b.settings.tracedTurn(t, b.sourceOfTurn(t, i))
+		lines[i] = b.settings.tracedTurn(t, b.sourceOfTurn(i))
 		trimmer.Add(plugins.Turn{Role: t.Role, Content: lines[i].Text})
 	}
 	from := len(turns) - trimmer.Len()
@@ -236,14 +237,14 @@ func (b *builder) fetchedValue(name string) (value.Value, error) {
 	return v, nil
 }
 
-// sourceOfTurn returns where an utterance was taken from: that of a number in the parameters, or
-// else one in the memory.
-func (b *builder) sourceOfTurn(t plugins.Turn, i int) turnSource {
+// sourceOfTurn returns the source of an utterance: that of a number in the parameters, or else one of what was
+// said before the question.
+func (b *builder) sourceOfTurn(i int) turnSource {
 	if b.params.Memory.shortGiven {
 		return b.params.Memory.shortSources[i]
 	}
-	o := calls.Origin{Kind: calls.OriginMemory, Name: cmp.Or(t.ID, "session")}
-	return turnSource{tracedWhole(o, t.Content), o, o}
+	at := b.spokenAt[i]
+	return turnSource{b.before.Text(at), b.before.Origin(at, "/role"), b.before.Origin(at, "/timestamp")}
 }
 
 // sourceOfMemory returns where a memory was taken from: that of a number in the parameters, or

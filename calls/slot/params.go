@@ -11,17 +11,18 @@ import (
 
 // Params are the parameters of the call.
 type Params struct {
-	Data          known      `json:"data,omitempty" doc:"What is known. Keys may be JSON pointers: /address/city."`
-	CurrentSchema *value.Map `json:"current_schema,omitempty" doc:"The JSON Schema (draft 7, or that of its $schema) that the data is to fit. The types date, timestamp and date-time may be used as well. Taken as written."`
-	Summary       string     `json:"summary,omitempty" doc:"A summary of what came before; that of the newest upstream summary step where it is not given." example:"The user wants to book a table."`
-	Facts         []string   `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given." example:"[Lin is a vegetarian.]"`
-	StepNum       int        `json:"step_num,omitempty" default:"1" min:"0" max:"1000" doc:"How many of the newest upstream steps the model is shown."`
-	Stages        []string   `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks: it changes no datum, keys are names, and format is a hint."`
-	Answers       *value.Map `json:"answers,omitempty" doc:"Answers to remaining_schema, by JSON pointer. They take precedence over everything else, and no model is asked for them."`
-	Sources       *value.Map `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing." example:"{/city: user}"`
-	Message       string     `json:"message,omitempty" doc:"What the user wrote when asked for what is missing. The model reads it once, by the first of the stages; what does not fit is left out."`
-	Resumed       bool       `json:"resumed,omitempty" doc:"The step has waited for a person: the stages are not tried again, except to read message."`
-	HistoryTokens int        `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt; the oldest are left out first."`
+	Data          known        `json:"data,omitempty" doc:"What is known. Keys may be JSON pointers: /address/city."`
+	CurrentSchema *value.Map   `json:"current_schema,omitempty" doc:"The JSON Schema (draft 7, or that of its $schema) that the data is to fit. The types date, timestamp and date-time may be used as well. Taken as written."`
+	Summary       string       `json:"summary,omitempty" doc:"A summary of what came before; that of the newest upstream summary step where it is not given." example:"The user wants to book a table."`
+	Facts         []string     `json:"facts,omitempty" doc:"Facts known from before; those of the newest upstream facts step where they are not given." example:"[Lin is a vegetarian.]"`
+	Messages      []*value.Map `json:"messages,omitempty" doc:"Chat messages before the question, oldest first: {role, content}. The model sees them. Default: the conversation that came with the question; without one, in a flow with memory, the last turns of the session. [] shows none." example:"[{role: user, content: 'Where is A-1042?'}]"`
+	StepNum       int          `json:"step_num,omitempty" default:"1" min:"0" max:"1000" doc:"How many of the newest upstream steps the model is shown."`
+	Stages        []string     `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks: it changes no datum, keys are names, and format is a hint."`
+	Answers       *value.Map   `json:"answers,omitempty" doc:"Answers to remaining_schema, by JSON pointer. They take precedence over everything else, and no model is asked for them."`
+	Sources       *value.Map   `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing." example:"{/city: user}"`
+	Message       string       `json:"message,omitempty" doc:"What the user wrote when asked for what is missing. The model reads it once, by the first of the stages; what does not fit is left out."`
+	Resumed       bool         `json:"resumed,omitempty" doc:"The step has waited for a person: the stages are not tried again, except to read message."`
+	HistoryTokens int          `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt, and as many the messages before the question; the oldest are left out first."`
 
 	kit *Kit
 }
@@ -86,6 +87,7 @@ type Work struct {
 
 	params     *Params
 	structured ask.Structured
+	talk       *calls.Traced // what was said before the question; nil until it is read
 	warnings   []string
 	// say shows the user a piece of a model's text, and reports whether they still listen;
 	// nil where the step does not talk to the user.

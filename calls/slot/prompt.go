@@ -49,6 +49,7 @@ func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls
 	values.Put("now", calls.ComputedFrom(calls.Origin{Kind: calls.OriginClock}, clock))
 	values.Put("question", escapeTraced(calls.TracedName("question", "", w.Input.Question)))
 	values.Put("message", escapeTraced(calls.TracedUser(w.params.Message)))
+	values.Put("conversation", escapeTraced(w.dialogue(ctx)))
 	values.Put("summary", escapeTraced(w.summary()))
 	values.PutList("facts", w.facts())
 	w.putHistory(values)
@@ -57,6 +58,15 @@ func (w *Work) renderPrompt(ctx context.Context, nullable bool) (string, []calls
 	values.Put("schema", calls.ComputedFrom(schema, escapeClosingTags(w.Filling.Remaining().JSON())))
 	values.Put("optional", optional)
 	return w.renderTemplate(ctx, "prompt", values)
+}
+
+// dialogue returns what was said before the question. It is read once for all stages.
+func (w *Work) dialogue(ctx context.Context) calls.Traced {
+	if w.talk == nil {
+		talk := ask.FormatDialogue(ctx, w.Env, w.params.Messages, w.params.HistoryTokens, "conversation")
+		w.talk = &talk
+	}
+	return *w.talk
 }
 
 // summary returns the summary with its origin: the parameter, or else that of the run.

@@ -47,6 +47,7 @@ func Extended(kit Kit) calls.Definition {
 			Zh: "按照 JSON Schema 填充参数：取已知数据，向模型询问，并指出还缺少什么。",
 		},
 		Literal:     []string{"current_schema", "answers"},
+		Messages:    []string{"messages"},
 		UsesLLM:     true,
 		LLMOptional: true,
 		Examples:    examples(),
@@ -61,6 +62,11 @@ func Extended(kit Kit) calls.Definition {
 		doc, _ := params.Get("current_schema")
 		doc = processor.ExpandFormats(doc, kit.Formats)
 		return append(schema.InvalidAt("/current_schema", doc), schema.LintAt("/current_schema", doc, env.IsComputed)...)
+	}
+	def.ReadsConversation = func(params value.Value) bool {
+		stages, isGiven := params.Get("stages")
+		isCheck := isGiven && stages.Kind() == value.List && len(stages.List()) == 0
+		return !isCheck && calls.ReadsUnlessGiven("messages")(params)
 	}
 	def.Texts = []calls.Texts{templateTexts()}
 	def.TakeMessage = takeMessage

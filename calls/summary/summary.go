@@ -62,6 +62,7 @@ max_words: 50
 			Answers: []string{"The user wants the flight to Lyon on Friday at 18:05, with a window seat."},
 		}},
 	})
+	def.ReadsConversation = calls.ReadsUnlessGiven("text", "messages")
 	def.Texts = []calls.Texts{ask.Texts("summary", texts)}
 	def.Origins = inputOrigins
 	return def
@@ -96,11 +97,12 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			yield(calls.Chunk{}, err)
 			return
 		}
-		if len(in.Lines) == 0 {
+		lines := p.AllLines(ctx, env)
+		if len(lines) == 0 {
 			yield(calls.TextChunk(in.Before), nil)
 			return
 		}
-		req, parts, err := p.request(ctx, env, in)
+		req, parts, err := p.request(ctx, env, in, lines)
 		if err != nil {
 			yield(calls.Chunk{}, err)
 			return
@@ -123,8 +125,8 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 }
 
 // request returns what the model is asked.
-func (p Params) request(ctx context.Context, env *calls.Env, in Input) (*llm.Request, []calls.Part, error) {
-	talk, left := p.FormatNewest(env, "conversation")
+func (p Params) request(ctx context.Context, env *calls.Env, in Input, lines []ask.TracedLine) (*llm.Request, []calls.Part, error) {
+	talk, left := p.FormatNewest(env, lines, "conversation")
 	values := ask.NewValues("left", left, "max_words", p.MaxWords)
 	values.Trace("max_words", calls.TracedParam("/max_words", strconv.Itoa(p.MaxWords)))
 	values.Put("conversation", talk)

@@ -203,6 +203,18 @@ func (r remembered) Recent(context.Context, calls.Scope, int) ([]plugins.Turn, e
 	return []plugins.Turn{{ID: "memory_1", Role: "user", Content: r.text}}, nil
 }
 
+// conversation returns the messages before the question; in every second world there are none, and the memory takes their place.
+func (w *world) conversation(as func(string) string) value.Value {
+	if len(w.said) == 0 {
+		return value.Value{}
+	}
+	return value.Must([]any{
+		map[string]any{"role": "user", "content": as(w.said[0])},
+		map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "text", "text": as(w.said[1])}, map[string]any{"type": "text", "text": as(w.said[2])}}},
+		map[string]any{"role": "developer", "content": as(w.said[3])},
+	})
+}
+
 // toolSource and memorySource are the sources of the tool's result, and of the memory.
 const toolSource, memorySource = 2999, 2998
 
@@ -230,6 +242,7 @@ func (w *world) run(t *testing.T, isEqual bool) *schedulertest.Result {
 		schedulertest.LLM(asked), schedulertest.Inputs(as(value.OfMap(w.inputs).JSON())),
 		schedulertest.Executor(func(e *scheduler.StepExecutor) {
 			e.Env.Memory = remembered{e.Env.Memory, as(textOf(memorySource))}
+			e.Conversation = w.conversation(as)
 			e.Env.Tokens = bytesCounter{}
 			e.Env.HTTP = server{w.bodies, as}
 			e.Journal = memory.New(nil)
@@ -476,6 +489,9 @@ func (w *world) textOfSource(s explain.Source) (text string, known bool) {
 		return quotedAt(strings.Split(w.content[s.File], "\n")[s.Line-1], s.Col-1)
 	case explain.SourceInput:
 		v, _ := w.inputs.Get(strings.TrimPrefix(s.Name, "inputs."))
+		return v.Str()
+	case explain.SourceConversation:
+		v, _ := w.record.Conversation.At("/" + strings.ReplaceAll(strings.TrimPrefix(s.Name, "conversation."), ".", "/"))
 		return v.Str()
 	case explain.SourceTool:
 		return toolText, true

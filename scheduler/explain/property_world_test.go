@@ -43,6 +43,8 @@ type world struct {
 	// What came of the first campaign.
 	record  *journal.RunState
 	content map[string]string // of the files
+	// said are the texts of the conversation.
+	said []string
 }
 
 // add registers a source and returns its text.
@@ -262,7 +264,9 @@ func (w *world) chatStep() {
 	id := w.step("chat")
 	w.printf("      model: %s\n", id)
 	defer w.failOnce(id)
-	switch kind := rapid.IntRange(0, 3).Draw(w.t, "kind of chat"); {
+	switch kind := rapid.IntRange(0, 4).Draw(w.t, "kind of chat"); {
+	case kind == 4 && len(w.said) > 0:
+		w.printf("      messages: \"{{ conversation + [{'role': 'user', 'content': conversation[1].content[0].text ~ %s}] }}\"\n", w.reference())
 	case kind == 0:
 		if w.chance("system") {
 			w.printf("      system: %q\n", w.secretText())
@@ -354,7 +358,7 @@ func (w *world) inchatStep() {
 	id := w.step("in-chat")
 	if len(w.plain) > 0 && w.chance("given history") {
 		w.printf("      history: \"{{ %s }}\"\n", rapid.SampledFrom(w.plain).Draw(w.t, "list"))
-	} else {
+	} else if w.chance("own history") {
 		w.printf("      history:\n        - role: user\n")
 		w.printf("          content: %s\n", w.text())
 	}
@@ -576,7 +580,16 @@ func newWorld(t *rapid.T) *world {
 		exact: map[rune][]string{}, digits: map[rune][]string{}, bodies: map[string]string{}, flaky: map[string]llm.Error{}}
 	w.whole = w.chance("whole outputs")
 	w.inputs.Set("question", value.OfString(w.add("inputs.question", isInput("question"))))
+	if w.chance("conversation") {
+		for _, at := range []string{"0.content", "1.content.0.text", "1.content.1.text", "2.content"} {
+			name := "conversation." + at
+			w.said = append(w.said, w.add(name, func(s explain.Source) bool { return s.Kind == explain.SourceConversation && s.Name == name }))
+		}
+	}
 	w.writeSub()
+	if len(w.said) > 0 {
+		w.texts = append(w.texts, "conversation[0].content", "conversation[1].content[1].text")
+	}
 	w.printf("inputs: {type: object}\nsteps:\n")
 	w.writeSteps(rapid.IntRange(2, 7).Draw(t, "steps"), []func(){
 		w.templateStep, w.chatStep, w.contextStep, w.inchatStep, w.inputStep, w.agentStep, w.summaryStep,

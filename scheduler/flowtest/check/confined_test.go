@@ -81,8 +81,8 @@ func TestConfinedFollowsText(t *testing.T) {
 func TestPromptsOfRounds(t *testing.T) {
 	e := suiteEvidence(t)
 	expectLines(t, e, `
-		pass {prompt: clerk, round: 1, that: "{{ prompt.messages | length == 2 }}"}
-		pass {prompt: clerk, round: 2, that: "{{ prompt.messages | length == 4 }}"}
+		pass {prompt: clerk, round: 1, that: "{{ prompt.messages | length == 4 }}"}
+		pass {prompt: clerk, round: 2, that: "{{ prompt.messages | length == 6 }}"}
 		pass {prompt: clerk, round: 2, includes: {kind: tool}, in: {role: tool}}
 		fail {prompt: clerk, round: 1, includes: {kind: tool}}
 		fail {prompt: clerk, round: 3, includes: {kind: tool}}
