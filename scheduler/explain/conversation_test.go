@@ -107,7 +107,9 @@ func TestExplainConversation(t *testing.T) {
 		},
 		"play": {
 			"system Rhyme. < conversation.0.content (flow.yaml:8:5) > play",
-			"user Where is A-1042? < conversation.1.content.0.text (flow.yaml:8:5) > play",
+			"user Where is A-1042? < conversation.1.content.0.text (flow.yaml:8:5) > scene (in-chat) > play",
+			`assistant [{"id":"c1","type":"function","function":{"name":"look","arguments":"{}"}}] < conversation.2.tool_calls (flow.yaml:8:5) > scene (in-chat) > play`,
+			"tool in Lyon < conversation.3.content (flow.yaml:8:5) > play",
 			"assistant In Lyon. < conversation.4.content (flow.yaml:8:5) > play",
 			"user And now? < inputs.question (flow.yaml:8:5) > play",
 		},
