@@ -41,6 +41,7 @@ func Run(t *testing.T, open Open) {
 		"neighbours":       testNeighbours,
 		"same text":        testSameText,
 		"same words":       testSameWords,
+		"signs":            testSigns,
 		"same text again":  testSameTextAgain,
 		"in Chinese":       testChineseQuestions,
 		"order":            testOrder,

@@ -331,3 +331,16 @@ func placeOfEvidence(q Question, found []memory.Scored) int {
 	}
 	return 100
 }
+
+// testSigns: pictures are words, and ß is ss.
+func testSigns(t *testing.T, f *fixture) {
+	for i, content := range []string{"My favourite is 🍣 on Fridays", "Die Straße zur Schule ist gesperrt", "Thanks 👍🏽 for the lift"} {
+		f.mustSave(newMemory(content, fmt.Sprint(i), 0))
+	}
+	for query, want := range map[string]string{
+		"🍣": "My favourite is 🍣 on Fridays", "Strasse": "Die Straße zur Schule ist gesperrt", "STRASSE gesperrt": "Die Straße zur Schule ist gesperrt",
+		"👍": "Thanks 👍🏽 for the lift",
+	} {
+		f.wantSame(query, []string{want}, contentsOf(f.mustSearch(memory.Query{Text: query, Limit: 3, MinRelevance: memory.DefaultMinRelevance})))
+	}
+}

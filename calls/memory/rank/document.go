@@ -30,7 +30,7 @@ import (
 // AnalysisVersion is the version of what [Analyze] finds in texts. A store keeps it
 // beside its index and reindexes when it differs, because texts indexed by other rules
 // would not be found. Every change to terms, speakers or marks increases it.
-const AnalysisVersion = 2
+const AnalysisVersion = 3
 
 // Frequency is the number of occurrences of a term.
 type Frequency struct {

@@ -38,11 +38,15 @@ func Stem(s string) string {
 	return cachedStem(s)
 }
 
-// removeAccents removes the accents of letters, so that cafe finds café.
+// removeAccents removes the accents of letters, so that cafe finds café, and writes ß as ss, as
+// who has no ß on the keyboard does.
 func removeAccents(s string) string {
 	var b strings.Builder
 	for _, r := range norm.NFD.String(s) {
-		if !unicode.Is(unicode.Mn, r) {
+		switch {
+		case r == 'ß':
+			b.WriteString("ss")
+		case !unicode.Is(unicode.Mn, r):
 			b.WriteRune(r)
 		}
 	}

@@ -38,10 +38,19 @@ func tokenize(text string, yield func(token)) {
 			end := compoundEnd(text, i)
 			emitCompound(text, i, end, yield)
 			i = end
+		case isPicture(r):
+			yield(token{text[i : i+size], word, i, i + size})
+			i += size
 		default:
 			i += size
 		}
 	}
+}
+
+// isPicture reports whether a character is a picture that says something by itself, an emoji. The
+// colors of skins and the joiners between pictures are none: 👍🏽 is found as 👍.
+func isPicture(r rune) bool {
+	return r >= 0x2300 && unicode.Is(unicode.So, r)
 }
 
 // Words returns the words of a text in order, in lower case, and of scripts that are written without
