@@ -63,6 +63,9 @@ type Info struct {
 	// memory-retrieve. Runs and single calls that are bound to a user refuse them, and a model that has
 	// the call as a tool is not offered them.
 	AllUsers []string
+	// IsOutside reports whether the work of Exec is done outside of the program, as that of a plugin's call is: recordings keep
+	// its output, and a replay does without it. InitIsOutside says so of Init.
+	IsOutside, InitIsOutside bool
 	// NoSubsteps reports whether the call runs nothing inside its step: the engine gives it no
 	// [Substeps], and a search for the steps of a run need not look below it.
 	NoSubsteps bool

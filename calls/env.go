@@ -79,6 +79,9 @@ type Substeps struct {
 type System struct {
 	// HTTP sends requests to the hosts that the settings allow.
 	HTTP HTTP
+	// Tape records what is asked outside, or plays it; calls that ask by something else than HTTP use it by [Exchange]. nil:
+	// the run is not recorded.
+	Tape Tape
 	// Clock is the run's clock; nothing else tells the time.
 	Clock func() time.Time
 	// Rand is seeded by the run and the step, so that a run can be replayed. It is

@@ -18,6 +18,7 @@ type Registry struct {
 	resolvers  map[string]plugins.Resolver
 	testChecks map[string]plugins.Importance
 	checks     []func(name string) error
+	tape       Tape // nil: functions are asked themselves
 }
 
 // NewRegistry returns a Registry of calls. Two of one name are an error.
@@ -68,8 +69,12 @@ func (r *Registry) AddResolver(f plugins.Resolver, variables ...string) error {
 // returns nil for names that are not its own.
 func (r *Registry) AddCheck(check func(name string) error) { r.checks = append(r.checks, check) }
 
-// DropChecks removes all checks: for flows that are looked at and not run.
-func (r *Registry) DropChecks() { r.checks = nil }
+// WithoutChecks returns a copy without checks: for flows that are looked at and not run, or played from recordings.
+func (r *Registry) WithoutChecks() *Registry {
+	c := *r
+	c.checks = nil
+	return &c
+}
 
 // CheckPlugin returns why what a plugin, or a server, offers cannot be used now, registered
 // or not: it is not trusted, has changed, or is gone. name is that of a plugin,
@@ -118,6 +123,9 @@ func (r *Registry) Importance(name string) (plugins.Importance, bool) {
 		return nil, false
 	}
 	f, ok := r.importance[name]
+	if ok && r.isTaped(f) {
+		return tapedImportance{f, name, r.tape}, true
+	}
 	return f, ok
 }
 
@@ -152,6 +160,9 @@ func (r *Registry) Resolver(variable string) (plugins.Resolver, bool) {
 		return nil, false
 	}
 	f, ok := r.resolvers[variable]
+	if ok && r.isTaped(f) {
+		return tapedResolver{f, r.tape}, true
+	}
 	return f, ok
 }
 

@@ -3,7 +3,6 @@ package calls
 import (
 	"context"
 
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/plugins"
 )
 
@@ -15,9 +14,8 @@ func (e *Env) AttachServices(s *plugins.State) {
 		return memory.Retrieve(ctx, scope, query, limit)
 	}
 	s.Ask = func(ctx context.Context, p plugins.Prompt) (answer plugins.Answer, err error) {
-		for d, err := range model.Chat(ctx, &llm.Request{
-			Model: p.Model, Messages: p.Messages, Temperature: p.Temperature, MaxTokens: p.MaxTokens, ResponseSchema: p.ResponseSchema,
-		}) {
+		req := requestOf(p)
+		for d, err := range model.Chat(ctx, &req) {
 			if err != nil {
 				return plugins.Answer{}, err
 			}

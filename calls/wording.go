@@ -93,4 +93,12 @@ var _ = wording.Add(wording.Catalog{
 	`timeout: invalid duration %q`:                                                                       `timeout：时长 %q 无效`,
 	`timestamp: %w`:                                                                                      `timestamp：%w`,
 	`tools/%d: %w`:                                                                                       `tools/%d：%w`,
+	"encoding the request to %s: %w":                                                                     "编码发给 %s 的请求：%w",
+	"encoding the answer of %s: %w":                                                                      "编码 %s 的回答：%w",
+	"the answer had %d bytes, and a recording keeps %d at most":                                          "回答有 %d 字节，而录制最多保存 %d 字节",
+	"the recorded error of %s: %w":                                                                       "%s 的录制错误：%w",
+	"the recorded answer of %s has neither a result nor an error":                                        "%s 的录制回答既没有 result 也没有 error",
+	"record it again":                                                                                    "请重新录制",
+	"the recorded answer of %s: %w":                                                                      "%s 的录制回答：%w",
+	"the recorded answer of %s has no base64: %w":                                                        "%s 的录制回答不是 base64：%w",
 })

@@ -219,6 +219,14 @@ func (e *Error) WithMessage(format string, args ...any) *Error {
 	return e
 }
 
+// MessageText returns Message in both languages.
+func (e *Error) MessageText() wording.Text {
+	if e.chinese != "" {
+		return wording.Text{En: e.Message, Zh: e.chinese}
+	}
+	return wording.Of(e.Message)
+}
+
 // In returns what [Error.Error] does, in a language.
 func (e *Error) In(language string) string {
 	if !wording.IsChinese(language) {

@@ -134,6 +134,10 @@ type Resolver interface {
 	Resolve(ctx context.Context, state State, names []string) (map[string]json.RawMessage, error)
 }
 
+// Outsider is implemented by an [Importance] or a [Resolver] that does its work outside of the program, such as that of a
+// plugin: recordings of runs keep its answers, and a replay does not ask it.
+type Outsider interface{ IsOutside() bool }
+
 // ResolverFunc is a [Resolver] made of a function that resolves one name.
 type ResolverFunc func(ctx context.Context, state State, name string) (any, error)
 

@@ -60,7 +60,7 @@ func (f *outputCollector) run(ctx context.Context, def calls.Definition, params 
 	if err != nil {
 		return value.Value{}, f.locateError(err)
 	}
-	input, err := call.Init(ctx, env.Vars)
+	input, err := calls.InitTaped(ctx, env.Tape, call, params, env.Vars)
 	if err != nil {
 		return value.Value{}, f.locateError(err)
 	}
@@ -71,7 +71,7 @@ func (f *outputCollector) run(ctx context.Context, def calls.Definition, params 
 		chunks = f.sink.interceptExec(ctx, def.Info, params, input)
 	}
 	if chunks == nil {
-		chunks = call.Exec(ctx, env, input)
+		chunks = calls.ExecTaped(ctx, call, env, input)
 	}
 	if err := f.drain(chunks); err != nil {
 		return value.Value{}, f.locateError(err)

@@ -71,6 +71,11 @@ type StepExecutor struct {
 	// MaxTokens bounds a run beside the budget of its flow, 0 by nothing: for a run that another
 	// one waits for.
 	MaxTokens int
+	// Tape records what the run gets from outside, or plays it; nil: neither. It is for one run. Models are recorded by their own
+	// providers, which get to know who asks by [llm.AskerOf].
+	Tape Tape
+	// Start is how the run begins that Tape records or plays; nil: as the other fields say.
+	Start *RecordedStart
 	// Interceptor stands between steps and their calls, for tests of flows; nil: nothing does.
 	Interceptor Interceptor
 	// OnRequest is called with each request to a model before it is sent, also with one that Until holds back; path is that of what
@@ -110,6 +115,25 @@ type StepExecutor struct {
 	Root string
 	// Options are kept with every new run: see [journal.RunHeader].
 	Options value.Value
+}
+
+// Tape is a [calls.Tape] of a run. The program makes it, of a cassette. Its life is that of the run: Begin when it begins, and
+// each time it goes on; exchanges from any goroutine; End when it has ended, waits or was stopped.
+type Tape interface {
+	calls.Tape
+	// Begin tells the id of the run, how often it was resumed before, and the time of its clock.
+	Begin(id string, part int, now time.Time)
+	// End tells whether the run has finished or waits, or was stopped or failed.
+	End(isWhole bool) error
+}
+
+// RecordedStart is how a run begins that is recorded or played. The program makes it; it does not change.
+type RecordedStart struct {
+	// ID is that of the run that is played; "" for one that is recorded.
+	ID string
+	// Now is the time at which its clock stands, Seed that of its random numbers.
+	Now  time.Time
+	Seed uint64
 }
 
 // Interceptor stands between the steps of runs and their calls. Tests of flows have one, for a run; it

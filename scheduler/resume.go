@@ -145,6 +145,9 @@ func (e *StepExecutor) takeOver(ctx context.Context, log journal.RunLog, with Re
 		r.earlier.state = state
 		r.earlier.interrupted = info.Abandoned && state.State == journal.RunRunning
 		r.bounds.Restore(countBegun(state))
+		r.beginTape(state.Resumed + 1)
+	} else {
+		r.beginTape(0)
 	}
 	r.attachJournal(log, header, text)
 	return r, nil

@@ -66,6 +66,7 @@ type shared struct {
 	memory  calls.Memory // of flows that name one
 	waits   waitingSteps
 	warned  warnedSteps
+	part    int // how often the run was resumed
 }
 
 // warnedSteps are the steps of a whole run that have given a warning, or have failed with

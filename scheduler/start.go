@@ -67,6 +67,26 @@ func (r *run) shutdown() {
 	if r.life.unwatch != nil {
 		r.life.unwatch()
 	}
+	r.endTape()
+}
+
+// beginTape tells the tape that the run begins, or goes on after it was resumed part times.
+func (r *run) beginTape(part int) {
+	r.part = part
+	if r.exec.Tape != nil {
+		r.exec.Tape.Begin(r.vars.Run.ID, part, r.env.Clock())
+	}
+}
+
+// endTape tells the tape that the run is over, or waits. A run that was stopped or has failed is not whole.
+func (r *run) endTape() {
+	if r.exec.Tape == nil {
+		return
+	}
+	isWhole := r.result.failure == nil && !r.result.cancelled && r.log.Err() == nil
+	if err := r.exec.Tape.End(isWhole); err != nil {
+		r.env.Log.Error("the recording of the run is not complete", "run", r.vars.Run.ID, "error", err)
+	}
 }
 
 // newRun prepares a run. The error is a *[Failure]: nothing was started.
@@ -75,6 +95,7 @@ func (e *StepExecutor) newRun(ctx context.Context, f *flow.Flow, inputs value.Va
 	if err != nil {
 		return r, err
 	}
+	r.beginTape(0)
 	if e.Journal == nil {
 		r.log = eventlog.New(ctx, eventlog.Options{})
 		return r, nil
@@ -118,6 +139,10 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 	}
 	r.held.SetUp(r.bounds, nil)
 	r.env.Registry = e.registry()
+	if e.Tape != nil {
+		r.env.UseTape(e.Tape)
+		r.memory = r.env.Memory
+	}
 	r.vars.Language = e.Language
 	return r
 }

@@ -93,3 +93,11 @@ func (t *task) RequestSent(ctx context.Context, req *llm.Request) (answered func
 
 // CostEstimated notes a request whose tokens the provider did not tell.
 func (t *task) CostEstimated() { t.requests.countEstimate() }
+
+// withAsker returns a context that tells a tape which step asks.
+func (t *task) withAsker(ctx context.Context) context.Context {
+	if t.run.exec.Tape == nil {
+		return ctx
+	}
+	return llm.WithAsker(ctx, llm.Asker{Step: t.path(), Part: t.run.part})
+}

@@ -61,6 +61,7 @@ func (t *task) decideToRun(ctx context.Context) (o outcome, done bool) {
 
 // runAttempt goes once through the phases of a step.
 func (t *task) runAttempt(ctx context.Context) (output value.Value, err error) {
+	ctx = t.withAsker(ctx)
 	t.substeps.startAttempt(t.filled, t.step.Retry.MaxAttempts > 1)
 	if !t.prepared {
 		if err := t.prepareParams(ctx); err != nil {

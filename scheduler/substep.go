@@ -34,7 +34,7 @@ func (t *task) Once(ctx context.Context, name string, params value.Value, work c
 	}
 	return t.runSubstep(name, t.step.Def, params, func(in *task) (value.Value, error) {
 		in.emitParams(params)
-		return work(ctx, &in.env)
+		return work(in.withAsker(ctx), &in.env)
 	})
 }
 
@@ -50,7 +50,7 @@ func (t *task) emitParams(params value.Value) {
 func (t *task) runCallInside(ctx context.Context, def calls.Definition, params value.Value) (output value.Value, err error) {
 	return t.runSubstep(def.Info.Name, def, params, func(in *task) (value.Value, error) {
 		in.collector = outputCollector{sink: in, secrets: in.run.secrets, held: &in.held}
-		return in.collector.run(ctx, def, params, &in.env)
+		return in.collector.run(in.withAsker(ctx), def, params, &in.env)
 	})
 }
 

@@ -156,7 +156,9 @@ func (c *call) useInRounds(ctx context.Context, env *calls.Env, input value.Valu
 	with := value.OfMap(value.Pairs("tool", c.info.Name, "arguments", input))
 	var given responses
 	for range maxRounds {
-		one, err := calls.Once(ctx, env, "tool", with, func(ctx context.Context, _ *calls.Env) (round, error) { return c.useTool(ctx, input, given) })
+		one, err := calls.Once(ctx, env, "tool", with, func(ctx context.Context, env *calls.Env) (round, error) {
+			return calls.Exchange(ctx, env.Tape, calls.TapedMCP, c.info.Name, with, func(ctx context.Context) (round, error) { return c.useTool(ctx, input, given) })
+		})
 		if err != nil || one.Asks == nil {
 			return one.Output, err
 		}

@@ -86,8 +86,8 @@ to go on), 130 interrupted.`,
 	flags.BoolVar(&f.ephemeral, "ephemeral", false, "leave no record of the run behind; its memory is empty at the beginning, and gone at the end")
 	flags.StringVar(&f.now, "now", "", "the `time` of the run's clock, RFC 3339 or 2006-01-02T15:04:05 (default: now)")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the run's random numbers")
-	flags.BoolVar(&f.record, "record", false, "keep what the model answers in FLOW.cassette.yaml, as llm.mode record does")
-	flags.BoolVar(&f.replay, "replay", false, "take the answers from FLOW.cassette.yaml, as llm.mode replay does")
+	flags.BoolVar(&f.record, "record", false, "keep the run in FLOW.cassette.yaml, as llm.mode record does: all that models, servers, tools and the memory answer")
+	flags.BoolVar(&f.replay, "replay", false, "play the run of these inputs from FLOW.cassette.yaml, as llm.mode replay does: at its time, without network, plugins and memory")
 	addOnFlag(flags, &f.on)
 	flags.BoolVar(&f.detach, "detach", false, "with --on: print the id of the run, and do not follow it")
 	cmd.MarkFlagsMutuallyExclusive("record", "replay")
@@ -108,7 +108,11 @@ func (f *runFlags) cassetteMode() string {
 }
 
 func (a *app) runFlow(ctx context.Context, path string, f *runFlags) error {
-	flow, err := a.loadFlow(path)
+	load := a.service.Load
+	if f.replay {
+		load = a.service.LoadToReplay
+	}
+	flow, err := a.reportLoaded(load(path))
 	if err != nil {
 		return err
 	}

@@ -1,17 +1,9 @@
 package replay
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
@@ -20,28 +12,55 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
-// format is the value of the member scheduler of a cassette.
-const format = "cassette/1"
+// The values of the member scheduler of a cassette. Version 1 has answers of models only, and no runs.
+const (
+	format  = "cassette/2"
+	format1 = "cassette/1"
+)
 
-const head = `# Recorded answers of a model. A request is found by its key; a recording without
-# a key gets it from its request, so that recordings can be written by hand.
+const head = `# Recorded runs: answers of models, servers, tools and the memory. A request is found by its key; a
+# recording without a key gets it from its request, so that recordings can be written by hand.
 `
 
-// cassette is a parsed file.
-type cassette struct{ recordings []recording }
+// cassette is a parsed file: the runs, and recordings that belong to none, such as those of tests and of version 1.
+type cassette struct {
+	runs       []*recordedRun
+	recordings []recording
+}
+
+// recordedRun is a run as the file has it.
+type recordedRun struct {
+	Header
+	recordings []recording
+}
 
 // recording is one request and its answer.
 type recording struct {
 	key     string
 	request value.Value
+	// kind is [KindModel] or a word of the caller of [Run.Exchange]; name is the provider of a model, the tool of a server,
+	// the call of a plugin; "" is not known.
+	kind, name string
+	// step is the path of the step that asked, and part how often its run had been resumed before.
+	step string
+	part int
+	// deltas are the answer of a model, vectors the embeddings, answer is that of all other kinds.
 	deltas  []llm.Delta
-	// take is the repeat of a test that it belongs to; 1 where the file does not tell. ms is how long the answer
-	// took; nil where that is not known.
+	vectors [][]float32
+	answer  value.Value
+	// failure is the error of a model that did not answer; nil for an answer.
+	failure *failure
+	// take is the repeat of a test that it belongs to; 1 if the file does not tell. ms is how long the answer
+	// took; nil if that is not known.
 	take int
 	ms   *int64
-	// vectors are those of embeddings, instead of deltas.
-	vectors [][]float32
 }
+
+// limits bound a file: one with all that many runs were answered is large.
+func limits() yaml.Limits { return yaml.Limits{Bytes: 64 << 20, Nodes: 8_000_000} }
+
+// KindModel is the kind of the requests to models. It is not written: a recording without a kind is one of a model.
+const KindModel = "model"
 
 // delta is a piece of an answer as the cassette has it; plain text stands for one
 // that has nothing else.
@@ -107,236 +126,101 @@ func (c *cassette) write(path string) error {
 
 // encodeFile returns the file's text.
 func (c *cassette) encodeFile() ([]byte, error) {
-	list := make([]value.Value, len(c.recordings))
-	for i, r := range c.recordings {
-		deltas := make([]value.Value, len(r.deltas))
-		for j, d := range r.deltas {
-			var err error
-			deltas[j], err = encodeDelta(d)
+	m := value.Pairs("scheduler", format)
+	if len(c.runs) > 0 {
+		list := make([]value.Value, len(c.runs))
+		for i, run := range c.runs {
+			recordings, err := encodeRecordings(run.recordings)
 			if err != nil {
 				return nil, err
 			}
+			one := run.encode()
+			one.Set("recordings", recordings)
+			list[i] = value.OfMap(one)
 		}
-		m := value.Pairs("key", r.key, "request", r.request)
-		switch {
-		case r.vectors != nil:
-			m.Set("vectors", encodeVectors(r.vectors))
-		case len(deltas) == 1:
-			m.Set("response", deltas[0])
-		default:
-			m.Set("deltas", value.OfList(deltas...))
-		}
-		if r.take > 1 {
-			m.Set("take", value.OfInt(int64(r.take)))
-		}
-		if r.ms != nil {
-			m.Set("ms", value.OfInt(*r.ms))
-		}
-		list[i] = value.OfMap(m)
+		m.Set("runs", value.OfList(list...))
 	}
-	text := yaml.Append([]byte(head), value.OfMap(value.Pairs("scheduler", format, "recordings", list)))
-	if len(text) > yaml.MaxBytes {
-		return nil, wording.Errorf("the cassette would have %d bytes, more than %d", len(text), yaml.MaxBytes)
+	if len(c.recordings) > 0 || len(c.runs) == 0 {
+		recordings, err := encodeRecordings(c.recordings)
+		if err != nil {
+			return nil, err
+		}
+		m.Set("recordings", recordings)
+	}
+	text := yaml.Append([]byte(head), value.OfMap(m))
+	if most := limits().Bytes; len(text) > most {
+		return nil, wording.Errorf("the cassette would have %d bytes, more than %d", len(text), most)
 	}
 	return text, nil
 }
 
-// parseCassette reads a file. Errors begin with line:col or with a pointer.
-func parseCassette(src []byte) (*cassette, error) {
-	v, err := yaml.ParseValue(src)
-	if err != nil {
+func encodeRecordings(recordings []recording) (value.Value, error) {
+	list := make([]value.Value, len(recordings))
+	for i := range recordings {
+		m, err := recordings[i].encode()
+		if err != nil {
+			return value.Value{}, err
+		}
+		list[i] = value.OfMap(m)
+	}
+	return value.OfList(list...), nil
+}
+
+// encode returns the recording as the file has it.
+func (r *recording) encode() (*value.Map, error) {
+	m := value.Pairs("key", r.key)
+	if r.kind != KindModel {
+		m.Set("kind", value.OfString(r.kind))
+	}
+	for _, member := range []struct{ name, text string }{{"name", r.name}, {"step", r.step}} {
+		if member.text != "" {
+			m.Set(member.name, value.OfString(member.text))
+		}
+	}
+	for _, member := range []struct {
+		name     string
+		n, least int
+	}{{"part", r.part, 1}, {"take", r.take, 2}} {
+		if member.n >= member.least {
+			m.Set(member.name, value.OfInt(int64(member.n)))
+		}
+	}
+	m.Set("request", r.request)
+	if err := r.encodeAnswer(m); err != nil {
 		return nil, err
 	}
-	if v.IsNull() {
-		return &cassette{}, nil
+	if r.failure != nil {
+		m.Set("error", value.Must(r.failure))
 	}
-	if err := checkMembers(v, "scheduler", "recordings"); err != nil {
-		return nil, wording.Errorf(" %w", err)
+	if r.ms != nil {
+		m.Set("ms", value.OfInt(*r.ms))
 	}
-	if got, _ := v.Get("scheduler"); !value.Equal(got, value.OfString(format)) {
-		return nil, wording.Errorf(" unknown format of a cassette: scheduler is %s, want %s", got, format)
-	}
-	list, _ := v.Get("recordings")
-	if list.Kind() != value.List && !list.IsNull() {
-		return nil, wording.Errorf(" /recordings: want an array, got %s", list.Kind())
-	}
-	c := &cassette{}
-	for i, item := range list.List() {
-		r, err := parseRecording(item)
-		if err != nil {
-			return nil, wording.Errorf(" /recordings/%d: %w", i, err)
-		}
-		c.recordings = append(c.recordings, r)
-	}
-	return c, nil
+	return m, nil
 }
 
-func parseRecording(item value.Value) (recording, error) {
-	var r recording
-	if err := checkMembers(item, "key", "request", "deltas", "response", "take", "ms", "vectors"); err != nil {
-		return r, err
+// encodeAnswer adds the answer to the members of the recording.
+func (r *recording) encodeAnswer(m *value.Map) error {
+	if r.kind != KindModel {
+		m.Set("answer", r.answer)
+		return nil
 	}
-	if err := r.readNumbers(item); err != nil {
-		return r, err
+	if r.vectors != nil {
+		m.Set("vectors", encodeVectors(r.vectors))
+		return nil
 	}
-	r.request, _ = item.Get("request")
-	if err := checkMembers(r.request, "model", "messages", "tools", "schema", "temperature", "max_tokens", "extra", "dimensions", "texts"); err != nil {
-		return r, wording.Errorf("request: %w", err)
-	}
-	r.key = keyOf(r.request)
-	if key, ok := item.Get("key"); ok && !value.Equal(key, value.OfString(r.key)) {
-		return r, wording.Errorf("the key is not that of the request, which was changed: delete the key to make it fit")
-	}
-	pieces, streamed := item.Get("deltas")
-	response, whole := item.Get("response")
-	if vectors, ok := item.Get("vectors"); ok && !streamed && !whole {
+	deltas := make([]value.Value, len(r.deltas))
+	for i, d := range r.deltas {
 		var err error
-		r.vectors, err = decodeVectors(vectors)
-		return r, err
-	}
-	if streamed == whole {
-		return r, wording.Errorf("want either deltas or response")
-	}
-	if whole {
-		pieces = value.OfList(response)
-	}
-	if pieces.Kind() != value.List {
-		return r, wording.Errorf("deltas: want an array, got %s", pieces.Kind())
-	}
-	for _, piece := range pieces.List() {
-		d, err := decodeDelta(piece)
+		deltas[i], err = encodeDelta(d)
 		if err != nil {
-			return r, wording.Errorf("deltas: %w", err)
+			return err
 		}
-		r.deltas = append(r.deltas, d)
 	}
-	return r, nil
-}
-
-// readNumbers reads take and ms.
-func (r *recording) readNumbers(item value.Value) error {
-	r.take = 1
-	if v, ok := item.Get("take"); ok {
-		n, isInt := v.Int()
-		if !isInt || n < 1 {
-			return wording.Errorf("take: want a number from 1, got %s", v)
-		}
-		r.take = int(n)
-	}
-	if v, ok := item.Get("ms"); ok {
-		n, isInt := v.Int()
-		if !isInt || n < 0 {
-			return wording.Errorf("ms: want whole milliseconds, got %s", v)
-		}
-		r.ms = &n
+	switch {
+	case len(deltas) == 1:
+		m.Set("response", deltas[0])
+	case len(deltas) > 0 || r.failure == nil:
+		m.Set("deltas", value.OfList(deltas...))
 	}
 	return nil
-}
-
-// checkMembers refuses a value that is not an object, or has members of other names.
-func checkMembers(v value.Value, names ...string) error {
-	if v.Kind() != value.Object {
-		return wording.Errorf("want an object, got %s", v.Kind())
-	}
-	known := value.NewMap(len(names))
-	for _, name := range names {
-		known.Set(name, value.Value{})
-	}
-	for name := range v.Map().All() {
-		if _, ok := known.Get(name); !ok {
-			return wording.Errorf("unknown member %q, known are %s", name, strings.Join(names, ", "))
-		}
-	}
-	return nil
-}
-
-// bytesPerNumber is how many bytes a number of a vector has.
-const bytesPerNumber = 4
-
-// encodeVectors returns vectors as the file has them: each as the base64 of its numbers, 4 bytes each, the
-// lowest first.
-func encodeVectors(vectors [][]float32) value.Value {
-	list := make([]value.Value, len(vectors))
-	for i, vector := range vectors {
-		b := make([]byte, 0, bytesPerNumber*len(vector))
-		for _, x := range vector {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-		}
-		list[i] = value.OfString(base64.StdEncoding.EncodeToString(b))
-	}
-	return value.OfList(list...)
-}
-
-func decodeVectors(v value.Value) ([][]float32, error) {
-	if v.Kind() != value.List {
-		return nil, wording.Errorf("vectors: want an array, got %s", v.Kind())
-	}
-	vectors := make([][]float32, len(v.List()))
-	for i, item := range v.List() {
-		text, _ := item.Str()
-		b, err := base64.StdEncoding.DecodeString(text)
-		if err != nil || len(b) == 0 || len(b)%bytesPerNumber != 0 {
-			return nil, wording.Errorf("vectors/%d: want the base64 of a vector", i)
-		}
-		for part := range slices.Chunk(b, bytesPerNumber) {
-			vectors[i] = append(vectors[i], math.Float32frombits(binary.LittleEndian.Uint32(part)))
-		}
-	}
-	return vectors, nil
-}
-
-// keyOf returns the digest of a request in its canonical form: it does not depend on
-// the order of keys or the spelling of numbers.
-func keyOf(request value.Value) string {
-	sum := sha256.Sum256(appendCanonical(nil, request))
-	return hex.EncodeToString(sum[:])
-}
-
-// appendCanonical appends JSON with sorted keys, in which equal numbers are spelt alike.
-func appendCanonical(b []byte, v value.Value) []byte {
-	switch v.Kind() {
-	case value.List:
-		b = append(b, '[')
-		for i, item := range v.List() {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendCanonical(b, item)
-		}
-		return append(b, ']')
-	case value.Object:
-		b = append(b, '{')
-		for i, key := range slices.Sorted(slices.Values(v.Map().Keys())) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(value.AppendQuoted(b, key), ':')
-			member, _ := v.Get(key)
-			b = appendCanonical(b, member)
-		}
-		return append(b, '}')
-	case value.Float:
-		// 1.0 is 1, and what float64 cannot tell apart is the same.
-		if f, _ := v.Float(); f < 1<<53 && f > -1<<53 && f == float64(int64(f)) {
-			return strconv.AppendInt(b, int64(f), 10)
-		} else if text := strconv.FormatFloat(f, 'g', -1, 64); json.Valid([]byte(text)) {
-			return append(b, text...)
-		}
-	case value.Int:
-		if i, ok := v.Big(); ok {
-			return i.Append(b, 10)
-		}
-	}
-	return v.AppendJSON(b)
-}
-
-// recordingsOf returns the recordings of a key, in the order of the file.
-func (c *cassette) recordingsOf(key string) []recording {
-	var found []recording
-	for _, r := range c.recordings {
-		if r.key == key {
-			found = append(found, r)
-		}
-	}
-	return found
 }

@@ -34,7 +34,7 @@ func (e *embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 		return nil, p.newError(err)
 	}
 	hidden := p.takes.hidden()
-	r := recording{take: 1, request: hidden.maskValue(e.request(texts))}
+	r := recording{kind: KindModel, take: 1, request: hidden.maskValue(e.request(texts))}
 	r.key = keyOf(r.request)
 	one, done, err := p.takes.claim(ctx, slot{key: r.key, take: 1})
 	switch {

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -15,6 +16,8 @@ func FuzzCassette(f *testing.F) {
 	f.Add([]byte("scheduler: cassette/1\nrecordings:\n  - request: {messages: [{role: user, content: a}], extra: {n: 1.50}}\n    response: b\n"))
 	f.Add([]byte("scheduler: cassette/1\nrecordings:\n  - request: {}\n    deltas: [a, {reasoning: |\n        b\n        c\n      , extra: {x: [1]}}]\n"))
 	f.Add([]byte("scheduler: cassette/1\nrecordings:\n  - request: {}\n    deltas: [{tool_calls: [{index: 1, name: f, arguments: '{}'}], usage: {input_tokens: 3}}]\n"))
+	f.Add([]byte("scheduler: cassette/2\nruns:\n  - now: 2026-11-28T09:00:00Z\n    seed: -1\n    inputs: ab\n    resumed: ['2026-11-29T09:00:00+01:00']\n    models: {'': {provider: p}}\n    recordings:\n      - {kind: http, name: GET x, step: 'a[1]', part: 2, request: {url: x}, answer: {result: {status: 200}}}\n"))
+	f.Add([]byte("scheduler: cassette/2\nrecordings:\n  - {name: main, request: {}, error: {status: 500, temporary: true}, deltas: [a]}\n  - {request: {texts: [a]}, vectors: [AAAAAA==], take: 2, ms: 4}\n"))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		c, err := parseCassette(src)
 		if err != nil {
@@ -29,7 +32,7 @@ func FuzzCassette(f *testing.F) {
 			t.Fatalf("%v in\n%s", err, text)
 		}
 		sameValue := cmp.Comparer(func(a, b value.Value) bool { return a.JSON() == b.JSON() })
-		if diff := cmp.Diff(c, again, cmp.AllowUnexported(cassette{}, recording{}), sameValue, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(c, again, cmp.AllowUnexported(cassette{}, recordedRun{}, recording{}), sameValue, cmpopts.EquateEmpty(), cmp.Comparer(time.Time.Equal)); diff != "" {
 			t.Errorf("(-before +after)\n%s\n%s", diff, text)
 		}
 	})

@@ -42,6 +42,13 @@ func (s secrets) maskValue(v value.Value) value.Value {
 	return mapStrings(v, s.replacer.Replace)
 }
 
+func (s secrets) maskText(text string) string {
+	if len(s.forms) == 0 {
+		return text
+	}
+	return s.replacer.Replace(text)
+}
+
 // occurIn reports whether v has a secret anywhere: in a text, a key or a number.
 func (s secrets) occurIn(v value.Value) bool {
 	if len(s.forms) == 0 {

@@ -10,13 +10,12 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// How a request is matched with a recording: describeRequest writes it down with secrets masked
-// and images as digests, keyOf makes a digest of that, and nextRecording plays the recordings of
-// this key in the order in which they were made; the last one is repeated.
+// How a request is matched with a recording: describeRequest writes it down with secrets masked, places of the machine named
+// and images as digests, keyOf makes a digest of that, and [Run] plays the recordings of this key: see pickLocked.
 
 // describeRequest makes the recording of a request without its answer: the request as
 // the cassette shows it, and its key.
-func describeRequest(req *llm.Request, hidden secrets) (recording, error) {
+func describeRequest(req *llm.Request, hidden secrets, shown places) (recording, error) {
 	m := value.NewMap(7)
 	set := func(name string, x any) error {
 		v, err := value.Of(x)
@@ -49,8 +48,8 @@ func describeRequest(req *llm.Request, hidden secrets) (recording, error) {
 	if err != nil {
 		return recording{}, err
 	}
-	request := hidden.maskValue(digestThoughts(digestImages(value.OfMap(m))))
-	return recording{key: keyOf(request), request: request}, nil
+	request := shown.hide(hidden.maskValue(digestThoughts(digestImages(value.OfMap(m)))))
+	return recording{kind: KindModel, take: 1, key: keyOf(request), request: request}, nil
 }
 
 // digestImages returns v with a digest in the place of each data URL: people cannot read

@@ -1,94 +1,93 @@
-// Package replay records the answers of a model in a cassette, a YAML file that
-// people can read, review and keep beside a flow, and plays them back: flows run
-// offline, for nothing, and always alike.
+// Package replay records what runs of a flow get from outside in a cassette, a YAML file that
+// people can read, review and keep beside the flow, and plays it back: flows run offline, for
+// nothing, and always alike, a year later and on another machine.
+//
+// A [Cassette] is a file with any number of runs, each found by its inputs. A [Run] records one of
+// them, or plays it: its models ([Run.Provider]), and everything else by [Run.Exchange].
 package replay
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"io/fs"
-	"iter"
 	"os"
 	"slices"
 	"sync"
+	"time"
 
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
-// Mode is what a provider does with a request.
+// Mode is what tests do with a request.
 type Mode string
 
 // The modes.
 const (
 	// Replay plays what is recorded; a request that is not is an error.
 	Replay Mode = "replay"
-	// Record asks the inner provider, and records its answer. The first new
-	// recording of a request replaces those of it that were there before.
-	Record Mode = "record"
 	// Auto plays what is recorded, and records what is not.
 	Auto Mode = "auto"
 )
 
-// Config is the cassette to use and the way to use it.
-type Config struct {
-	// Name is the provider's name in messages.
-	Name string
-	// Path is the cassette's file. Modes that record create it.
+// Options are the cassette to use and the way to use it.
+type Options struct {
+	// Path is the cassette's file. Recording creates it.
 	Path string
-	// Mode is [Replay] where it is "".
-	Mode Mode
-	// Inner is the provider to record; nil in mode Replay.
-	Inner llm.Provider
-	// Secrets are texts that must not get into the file: they are masked.
-	Secrets []string
-	// Hidden are further ones, which come up while the runs go on; nil for none.
+	// ShownPath is what messages call the file; "" is Path.
+	ShownPath string
+	// Hidden are texts that must not get into the file, which may come up while runs go on; nil for none.
 	Hidden *secret.Set
 	// Hint is how to record, for the message about a request that is not recorded; ""
 	// is a general one.
 	Hint string
 }
 
-// Provider plays and records. [New] makes one for a run; it is safe for concurrent use,
-// but one cassette must not be recorded by two providers at a time.
-type Provider struct {
-	config  Config
-	secrets secrets
+// Cassette is an open file. [Open] makes it, for all runs of a process that use the file; it is safe for
+// concurrent use. No other program should record the cassette at the time.
+type Cassette struct {
+	options Options
 
-	mu       sync.Mutex // guards what follows
-	cassette *cassette
-	played   map[string]int  // by key: how many times
-	renewed  map[string]bool // keys recorded by this provider
+	mu sync.Mutex
+
+	// The following fields are guarded by mu.
+
+	file    *cassette
+	begun   map[string]int // by inputs and user: how many runs of them began
+	saved   time.Time
+	saving  time.Duration // how long that took
+	isStale bool          // the file lacks something
+	seen    os.FileInfo   // of the file as it was read or written; nil: there was none
 }
 
-var _ llm.Provider = (*Provider)(nil)
-
-// New returns a provider with the cassette read. In mode Replay the file must exist.
-func New(config Config) (*Provider, error) {
-	if config.Mode == "" {
-		config.Mode = Replay
+// Open reads a cassette. One that does not exist is empty.
+func Open(o Options) (*Cassette, error) {
+	o.ShownPath = cmp.Or(o.ShownPath, o.Path)
+	c := &Cassette{options: o, file: &cassette{}, begun: map[string]int{}}
+	src, err := readFile(o.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
 	}
-	if config.Mode != Replay && config.Mode != Record && config.Mode != Auto {
-		return nil, wording.Errorf("provider %s: the mode %q is not replay, record or auto", config.Name, config.Mode)
-	}
-	if config.Mode != Replay && config.Inner == nil {
-		return nil, wording.Errorf("provider %s: mode %s needs a provider to ask", config.Name, config.Mode)
-	}
-	p := &Provider{
-		config: config, secrets: newSecrets(config.Secrets),
-		cassette: &cassette{}, played: map[string]int{}, renewed: map[string]bool{},
-	}
-	src, err := readFile(config.Path)
-	if err == nil {
-		p.cassette, err = parseCassette(src)
-		if err != nil {
-			return nil, wording.Errorf("%s:%w", config.Path, err)
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) || config.Mode == Replay {
+	if err != nil {
 		return nil, wording.Errorf("reading the cassette: %w", err)
 	}
-	return p, nil
+	c.file, err = parseCassette(src)
+	if err != nil {
+		return nil, wording.Errorf("%s:%w", o.ShownPath, err)
+	}
+	c.seen, _ = os.Stat(o.Path)
+	return c, nil
+}
+
+// IsCurrent reports whether the file is as this cassette has read or written it.
+func (c *Cassette) IsCurrent() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, err := os.Stat(c.options.Path)
+	if err != nil || c.seen == nil {
+		return err != nil && c.seen == nil
+	}
+	return now.ModTime().Equal(c.seen.ModTime()) && now.Size() == c.seen.Size()
 }
 
 // readFile reads a cassette. A pipe would be waited for, a device may never end: neither is
@@ -104,123 +103,125 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Chat plays the recording of the request, or records one. A request that comes
-// several times gets its recordings in order, and then the last one again.
-func (p *Provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		if err := ctx.Err(); err != nil {
-			yield(llm.Delta{}, &llm.Error{Provider: p.config.Name, Err: err})
-			return
-		}
-		hidden := p.secrets.with(p.config.Hidden.Forms())
-		r, err := describeRequest(req, hidden)
-		if err != nil {
-			yield(llm.Delta{}, p.newError(err))
-			return
-		}
-		if p.config.Mode != Record {
-			if deltas, ok := p.nextRecording(r.key); ok {
-				p.sendDeltas(ctx, deltas, yield)
-				return
+// begin counts a run of these inputs, and returns its number. The lock is held.
+func (c *Cassette) beginLocked(h *Header) int {
+	key := h.Inputs + " " + h.User
+	c.begun[key]++
+	return c.begun[key]
+}
+
+// Play returns the run that was recorded with the inputs and the user of want. Where there are several, as a chat has
+// two turns that say "yes", the n-th run of this process plays the n-th, and later ones the last. Without such a run,
+// models still play what was recorded for the same requests.
+//
+// With isStrict everything but models must be recorded too, unless the cassette has no runs, as in version 1. Without, the
+// rest is asked, and so is the memory in any case.
+func (c *Cassette) Play(want Header, isStrict bool) *Run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := &Run{cassette: c, wanted: want, isStrict: isStrict && len(c.file.runs) > 0, asked: map[slotOfRun]int{}}
+	r.recorded = c.findLocked(&want)
+	if r.recorded != nil {
+		r.header = r.recorded.Header
+	}
+	return r
+}
+
+// findLocked returns the run to play: one that ended before one that was cut short.
+func (c *Cassette) findLocked(want *Header) *recordedRun {
+	var found []*recordedRun
+	for _, isEnded := range []bool{true, false} {
+		for _, run := range c.file.runs {
+			if run.IsEnded == isEnded && run.isSameStart(want) {
+				found = append(found, run)
 			}
-			if p.config.Mode == Replay {
-				yield(llm.Delta{}, p.missError(r))
-				return
+		}
+		if len(found) > 0 {
+			break
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	for _, run := range found {
+		if want.Run != "" && run.Run == want.Run { // it goes on
+			return run
+		}
+	}
+	number := c.beginLocked(want)
+	slices.SortStableFunc(found, func(a, b *recordedRun) int { return cmp.Compare(a.Take, b.Take) })
+	return found[min(number, len(found))-1]
+}
+
+// Record returns a run to record, which replaces the one with the same inputs and user when it has ended. A run that was
+// resumed goes on with its recording.
+func (c *Cassette) Record(h Header) *Run {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := &Run{cassette: c, wanted: h, header: h, isRecording: true, asked: map[slotOfRun]int{}}
+	for _, run := range c.file.runs {
+		if h.Run != "" && run.Run == h.Run && run.isSameStart(&h) {
+			r.recorded, r.header = run, run.Header
+			r.recorded.IsEnded = false
+			return r
+		}
+	}
+	r.header.Take = c.beginLocked(&h)
+	r.former = c.answersLocked()
+	r.recorded = &recordedRun{Header: r.header}
+	return r
+}
+
+// answersLocked returns all answers of models in the file: recording asks for none of them again.
+func (c *Cassette) answersLocked() (answers []*recording) {
+	add := func(recordings []recording) {
+		for i := range recordings {
+			if recordings[i].kind == KindModel && recordings[i].failure == nil {
+				answers = append(answers, &recordings[i])
 			}
 		}
-		if hidden.occurIn(r.request) {
-			yield(llm.Delta{}, p.newError(errSecret))
-			return
-		}
-		p.recordAnswer(ctx, req, r, hidden, yield)
 	}
+	for _, run := range slices.Backward(c.file.runs) { // the newest first
+		add(run.recordings)
+	}
+	add(c.file.recordings)
+	return answers
 }
 
-func (p *Provider) newError(err error) *llm.Error {
-	return &llm.Error{Provider: p.config.Name, Err: err}
+// addLocked adds a recording of a run to the file.
+func (c *Cassette) addLocked(run *recordedRun, one *recording) error {
+	if !slices.Contains(c.file.runs, run) {
+		c.file.runs = append(c.file.runs, run)
+	}
+	run.recordings = append(run.recordings, *one)
+	c.isStale = true
+	// A long run must not spend its time writing; answers are paid for, and must not be lost.
+	if time.Since(c.saved) < min(20*c.saving, saveEvery) {
+		return nil
+	}
+	return c.saveLocked()
 }
 
-func (p *Provider) sendDeltas(ctx context.Context, deltas []llm.Delta, yield func(llm.Delta, error) bool) {
-	for _, d := range deltas {
-		if err := ctx.Err(); err != nil {
-			yield(llm.Delta{}, p.newError(err))
-			return
-		}
-		if !yield(d, nil) {
-			return
-		}
+// saveLocked writes the file. It is replaced as a whole: whoever dies here leaves the one of before.
+func (c *Cassette) saveLocked() error {
+	began := time.Now()
+	if err := c.file.write(c.options.Path); err != nil {
+		return wording.Errorf("writing the cassette: %w", err)
 	}
-}
-
-// recordAnswer passes on the answer of the inner provider, and keeps it when it is whole.
-func (p *Provider) recordAnswer(ctx context.Context, req *llm.Request, r recording, hidden secrets, yield func(llm.Delta, error) bool) {
-	for d, err := range p.config.Inner.Chat(ctx, req) {
-		if err == nil {
-			r.deltas = append(r.deltas, withoutCost(d))
-		}
-		if !yield(d, err) || err != nil {
-			return
-		}
-	}
-	if err := p.keepRecording(r, hidden); err != nil {
-		yield(llm.Delta{}, p.newError(wording.Errorf("recording the answer: %w", err)))
-	}
-}
-
-// withoutCost returns d as a cassette has it: playing it again costs nothing.
-func withoutCost(d llm.Delta) llm.Delta {
-	if d.Usage == nil || d.Usage.Cost == 0 {
-		return d
-	}
-	usage := *d.Usage
-	usage.Cost = 0
-	d.Usage = &usage
-	return d
-}
-
-// keepRecording adds a recording to the cassette and writes the file, without what is hidden.
-func (p *Provider) keepRecording(r recording, hidden secrets) error {
-	deltas, err := hidden.maskDeltas(r.deltas)
-	if err != nil {
-		return err
-	}
-	r.deltas = deltas
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	next := &cassette{recordings: slices.Clone(p.cassette.recordings)}
-	if !p.renewed[r.key] {
-		next.recordings = slices.DeleteFunc(next.recordings, func(old recording) bool { return old.key == r.key })
-	}
-	next.recordings = append(next.recordings, r)
-	if err := next.write(p.config.Path); err != nil {
-		return err
-	}
-	p.cassette, p.renewed[r.key] = next, true
-	p.played[r.key]++ // in mode auto, this take has been heard
+	c.saved, c.isStale = time.Now(), false
+	c.seen, _ = os.Stat(c.options.Path)
+	c.saving = c.saved.Sub(began)
 	return nil
 }
 
-// nextRecording returns the next recording of a request, if it has one.
-func (p *Provider) nextRecording(key string) (deltas []llm.Delta, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	takes := p.cassette.recordingsOf(key)
-	if len(takes) == 0 {
-		return nil, false
+// endLocked marks a run as whole, and drops the ones that it replaces.
+func (c *Cassette) endLocked(run *recordedRun) error {
+	run.IsEnded = true
+	c.file.runs = slices.DeleteFunc(c.file.runs, func(other *recordedRun) bool {
+		return other != run && other.isSameStart(&run.Header) && (other.Take == run.Take || !other.IsEnded && other.Run == run.Run)
+	})
+	if !slices.Contains(c.file.runs, run) {
+		c.file.runs = append(c.file.runs, run)
 	}
-	take := takes[min(p.played[key], len(takes)-1)]
-	p.played[key]++
-	return take.deltas, true
-}
-
-// missError returns the error of a request that is not recorded: it shows the recorded
-// request that is nearest to it, and what differs.
-func (p *Provider) missError(r recording) *llm.Error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	hint := p.config.Hint
-	if hint == "" {
-		hint = "record it: run once in mode auto or record with a provider that can answer"
-	}
-	return describeMiss(&llm.Error{Provider: p.config.Name, Hint: hint, Unsent: true}, p.cassette, p.config.Path, p.config.Path, r)
+	return c.saveLocked()
 }

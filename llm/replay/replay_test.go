@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,14 +18,65 @@ import (
 	"github.com/callnode/scheduler/llm/llmtest"
 	"github.com/callnode/scheduler/llm/replay"
 	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/value/secret"
 )
 
-func open(t *testing.T, config replay.Config) *replay.Provider {
-	t.Helper()
-	if config.Name == "" {
-		config.Name = "tape"
+// config is a cassette with one provider.
+type config struct {
+	Name, Path, Hint string
+	// Records is false for a provider that plays.
+	Records bool
+	Inner   llm.Provider
+	Secrets []string
+	Hidden  *secret.Set
+}
+
+func openErr(c config) (llm.Provider, error) {
+	if c.Name == "" {
+		c.Name = "tape"
 	}
-	p, err := replay.New(config)
+	if c.Hidden == nil {
+		c.Hidden = secret.NewSet(nil)
+	}
+	cassette, err := replay.Open(replay.Options{Path: c.Path, Hint: c.Hint, Hidden: c.Hidden})
+	if err != nil {
+		return nil, err
+	}
+	if c.Records {
+		run := cassette.Record(replay.Header{Now: time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)})
+		return saving{run.Provider(c.Name, withSecrets{c.Inner, c.Secrets}), run}, nil
+	}
+	return cassette.Play(replay.Header{}, true).Provider(c.Name, nil), nil
+}
+
+// saving writes the cassette after each answer.
+type saving struct {
+	llm.Provider
+	run *replay.Run
+}
+
+func (s saving) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		for d, err := range s.Provider.Chat(ctx, req) {
+			if !yield(d, err) {
+				break
+			}
+		}
+		_ = s.run.End(false) // the answer has the error
+	}
+}
+
+// withSecrets is a provider with keys.
+type withSecrets struct {
+	llm.Provider
+	keys []string
+}
+
+func (p withSecrets) Secrets() []string { return p.keys }
+
+func open(t *testing.T, c config) llm.Provider {
+	t.Helper()
+	p, err := openErr(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,11 +126,11 @@ recordings:
 
 func TestBasics(t *testing.T) {
 	path := write(t, byHand)
-	llmtest.Basics(t, func() llm.Provider { return open(t, replay.Config{Path: path}) })
+	llmtest.Basics(t, func() llm.Provider { return open(t, config{Path: path}) })
 }
 
 func TestPlaysInOrder(t *testing.T) {
-	p := open(t, replay.Config{Path: write(t, byHand)})
+	p := open(t, config{Path: write(t, byHand)})
 	again := llm.Answer{Text: "Hello again", FinishReason: "stop", Usage: llm.Usage{InputTokens: 3, OutputTokens: 4}}
 	for i, want := range []llm.Answer{{Text: "Hello!"}, again, again} {
 		if diff := cmp.Diff(want, collect(t, p, llmtest.Request())); diff != "" {
@@ -110,65 +163,70 @@ func fullAnswer() []llm.Delta {
 	}
 }
 
-const golden = `# Recorded answers of a model. A request is found by its key; a recording without
-# a key gets it from its request, so that recordings can be written by hand.
-scheduler: cassette/1
-recordings:
-  - key: KEY
-    request:
-      model: m
-      messages:
-        - role: system
-          content: |
-            Line one
-            line two
-        - role: user
-          content:
-            - type: image_url
-              image_url:
-                url: data:image/png;sha256,63c1dd951ffedf6f7fd968ad4efa39b8ed584f162f46e715114ee184f8de9201
-            - type: text
-              text: See?
-      tools:
-        - type: function
-          function:
-            name: f
-      schema:
-        type: object
-      temperature: 0.7
-      max_tokens: 50
-      extra:
-        seed: 1.50
-    deltas:
-      - reasoning: hm
-      - Hel
-      - |-
-        lo
-        there
-      - tool_calls:
-          - index: 1
-            id: a
-            name: f
-            arguments: '{"x":'
+const golden = `# Recorded runs: answers of models, servers, tools and the memory. A request is found by its key; a
+# recording without a key gets it from its request, so that recordings can be written by hand.
+scheduler: cassette/2
+runs:
+  - now: "2026-11-28T09:00:00Z"
+    seed: 0
+    ended: false
+    recordings:
+      - key: KEY
+        name: tape
+        request:
+          model: m
+          messages:
+            - role: system
+              content: |
+                Line one
+                line two
+            - role: user
+              content:
+                - type: image_url
+                  image_url:
+                    url: data:image/png;sha256,63c1dd951ffedf6f7fd968ad4efa39b8ed584f162f46e715114ee184f8de9201
+                - type: text
+                  text: See?
+          tools:
+            - type: function
+              function:
+                name: f
+          schema:
+            type: object
+          temperature: 0.7
+          max_tokens: 50
+          extra:
+            seed: 1.50
+        deltas:
+          - reasoning: hm
+          - Hel
+          - |-
+            lo
+            there
+          - tool_calls:
+              - index: 1
+                id: a
+                name: f
+                arguments: '{"x":'
+                extra:
+                  sig: s
+          - tool_calls:
+              - index: 1
+                arguments: "1}"
             extra:
-              sig: s
-      - tool_calls:
-          - index: 1
-            arguments: "1}"
-        extra:
-          note:
-            b: 1
-            a: 2.50
-      - finish_reason: tool_calls
-        usage:
-          input_tokens: 5
-          output_tokens: 6
-          cached_tokens: 1
+              note:
+                b: 1
+                a: 2.50
+          - finish_reason: tool_calls
+            usage:
+              input_tokens: 5
+              output_tokens: 6
+              cached_tokens: 1
 `
 
 func TestRecordThenReplay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "cassette.yaml")
-	recorder := open(t, replay.Config{Path: path, Mode: replay.Record, Inner: scripted.New(scripted.Answer{Deltas: fullAnswer()})})
+	recorder := open(t, config{Path: path, Records: true, Inner: scripted.New(scripted.Answer{Deltas: fullAnswer()})})
 	collect(t, recorder, full())
 	text := read(t, path)
 	_, rest, _ := strings.Cut(text, "key: ")
@@ -182,7 +240,7 @@ func TestRecordThenReplay(t *testing.T) {
 	req.Extra["seed"] = json.RawMessage("15e-1")
 	req.Messages[0] = llm.Message(`{"content":"Line one\nline two\n", "role":"system"}`)
 	var got []llm.Delta
-	for d, err := range open(t, replay.Config{Path: path}).Chat(t.Context(), req) {
+	for d, err := range open(t, config{Path: path}).Chat(t.Context(), req) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,40 +251,23 @@ func TestRecordThenReplay(t *testing.T) {
 	}
 }
 
-func TestRecordRenews(t *testing.T) {
+// Recording asks for no answer that the cassette has.
+func TestRecordingAsksForWhatIsMissing(t *testing.T) {
 	path := write(t, byHand)
-	recorder := open(t, replay.Config{Path: path, Mode: replay.Record, Inner: scripted.Texts("new 1", "other", "new 2")})
-	collect(t, recorder, llmtest.Request())
-	collect(t, recorder, user("Something else."))
-	collect(t, recorder, llmtest.Request())
-
-	p := open(t, replay.Config{Path: path})
-	for _, want := range []string{"new 1", "new 2", "new 2"} {
-		if got := collect(t, p, llmtest.Request()).Text; got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-	if got := collect(t, p, user("Something else.")).Text; got != "other" {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestAuto(t *testing.T) {
-	path := write(t, byHand)
-	inner := scripted.Texts("fresh")
-	p := open(t, replay.Config{Path: path, Mode: replay.Auto, Inner: inner})
+	inner := scripted.Texts("fresh", "fresh again", "third")
+	p := open(t, config{Path: path, Records: true, Inner: inner})
 	for _, tt := range []struct {
 		req  *llm.Request
 		want string
-	}{{llmtest.Request(), "Hello!"}, {user("new"), "fresh"}, {user("new"), "fresh"}, {llmtest.Request(), "Hello again"}} {
+	}{{llmtest.Request(), "Hello!"}, {user("new"), "fresh"}, {user("new"), "fresh again"}, {llmtest.Request(), "Hello again"}, {llmtest.Request(), "third"}} {
 		if got := collect(t, p, tt.req).Text; got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
-	if inner.Left() != 0 || len(inner.Requests()) != 1 {
+	if inner.Left() != 0 || len(inner.Requests()) != 3 {
 		t.Errorf("the inner provider got %d requests", len(inner.Requests()))
 	}
-	if got := collect(t, open(t, replay.Config{Path: path}), user("new")).Text; got != "fresh" {
+	if got := collect(t, open(t, config{Path: path}), user("new")).Text; got != "fresh" {
 		t.Errorf("replayed %q", got)
 	}
 }
@@ -234,13 +275,9 @@ func TestAuto(t *testing.T) {
 func TestOnlyWholeAnswersAreRecorded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cassette.yaml")
 	inner := scripted.New(
-		scripted.Answer{Deltas: []llm.Delta{{Text: "par"}}, Error: &llm.Error{Message: "cut"}},
 		scripted.Answer{Deltas: []llm.Delta{{Text: "a"}, {Text: "b"}}},
 	)
-	p := open(t, replay.Config{Path: path, Mode: replay.Auto, Inner: inner})
-	if got, err := llm.Collect(p.Chat(t.Context(), user("x"))); err == nil || got.Text != "par" {
-		t.Errorf("got %q, %v", got.Text, err)
-	}
+	p := open(t, config{Path: path, Records: true, Inner: inner})
 	for range p.Chat(t.Context(), user("x")) {
 		break
 	}
@@ -252,7 +289,7 @@ func TestOnlyWholeAnswersAreRecorded(t *testing.T) {
 func TestMiss(t *testing.T) {
 	long := strings.Repeat("many words before the change ", 20)
 	path := filepath.Join(t.TempDir(), "c.yaml")
-	recorder := open(t, replay.Config{Path: path, Mode: replay.Record, Inner: scripted.Texts("1", "2", "3")})
+	recorder := open(t, config{Path: path, Records: true, Inner: scripted.Texts("1", "2", "3")})
 	collect(t, recorder, user("quite another thing"))
 	req := func(city, tail string) *llm.Request {
 		return &llm.Request{Model: "m", Messages: []llm.Message{
@@ -261,43 +298,43 @@ func TestMiss(t *testing.T) {
 		}}
 	}
 	collect(t, recorder, req("Paris", "one"))
-	_, err := llm.Collect(open(t, replay.Config{Path: path}).Chat(t.Context(), req("Rome", "two")))
+	_, err := llm.Collect(open(t, config{Path: path}).Chat(t.Context(), req("Rome", "two")))
 	var e *llm.Error
 	if !errors.As(err, &e) || e.Temporary || !e.Unsent || e.Hint == "" {
 		t.Fatalf("got %v", err)
 	}
 	want := []string{
-		"no recording of this request in " + path + "; the nearest is recording 2 (- recorded, + asked):",
+		"no recording of this request in " + path + "; the nearest is recording 2 of run 1 (- recorded, + asked):",
 		"        content: |-",
 		"          How is the weather?",
 		"  -       In Paris, I mean.",
 	}
-	if diff := cmp.Diff(want, strings.Split(e.Message, "\n")[:4]); diff != "" {
-		t.Errorf("(-want +got)\n%s\n%s", diff, e.Message)
+	if diff := cmp.Diff(want, strings.Split(e.Err.Error(), "\n")[:4]); diff != "" {
+		t.Errorf("(-want +got)\n%s\n%s", diff, e.Err.Error())
 	}
-	for _, part := range []string{"recording 2 (", "  - ... ", "change one", "  + ... ", "change two"} {
-		if !strings.Contains(e.Message, part) {
-			t.Errorf("the message has no %q:\n%s", part, e.Message)
+	for _, part := range []string{"recording 2 of run 1 (", "  - ... ", "change one", "  + ... ", "change two"} {
+		if !strings.Contains(e.Err.Error(), part) {
+			t.Errorf("the message has no %q:\n%s", part, e.Err.Error())
 		}
 	}
-	if strings.Contains(e.Message, "Be kind") {
-		t.Errorf("the message shows what is far from a change:\n%s", e.Message)
+	if strings.Contains(e.Err.Error(), "Be kind") {
+		t.Errorf("the message shows what is far from a change:\n%s", e.Err.Error())
 	}
 }
 
 func TestMissIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
-	recorder := open(t, replay.Config{Path: path, Mode: replay.Record, Inner: scripted.Texts("1")})
+	recorder := open(t, config{Path: path, Records: true, Inner: scripted.Texts("1")})
 	collect(t, recorder, user(strings.Repeat("old line\n", 5000)+strings.Repeat("x", 5000)))
-	_, err := llm.Collect(open(t, replay.Config{Path: path, Hint: "press record"}).Chat(t.Context(), user(strings.Repeat("new line\n", 5000))))
+	_, err := llm.Collect(open(t, config{Path: path, Hint: "press record"}).Chat(t.Context(), user(strings.Repeat("new line\n", 5000))))
 	var e *llm.Error
-	if !errors.As(err, &e) || len(e.Message) > 10_000 || !strings.Contains(e.Message, "... (+") || e.Hint != "press record" {
+	if !errors.As(err, &e) || len(e.Err.Error()) > 10_000 || !strings.Contains(e.Err.Error(), "... (+") || e.Hint != "press record" {
 		t.Errorf("got %d bytes: %.2000s", len(err.Error()), err)
 	}
 }
 
 func TestMissOfEmptyCassette(t *testing.T) {
-	_, err := llm.Collect(open(t, replay.Config{Path: write(t, "")}).Chat(t.Context(), user("hi")))
+	_, err := llm.Collect(open(t, config{Path: write(t, "")}).Chat(t.Context(), user("hi")))
 	if err == nil || !strings.Contains(err.Error(), "+     content: hi") {
 		t.Errorf("got %v", err)
 	}
@@ -309,7 +346,7 @@ func TestMissOfEmptyCassette(t *testing.T) {
 
 func TestSecretsAreMasked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
-	config := replay.Config{Path: path, Mode: replay.Record, Secrets: []string{"hunter2", "hunter22", " "}}
+	config := config{Path: path, Records: true, Secrets: []string{"hunter2", "hunter22", " "}}
 	spread := []llm.Delta{{Text: "It is hun"}, {Text: "ter22!"}, {FinishReason: "stop", Usage: &llm.Usage{InputTokens: 1, Cost: 0.5}}}
 	config.Inner = scripted.New(scripted.Answer{Text: "hunter2 and hunter22"}, scripted.Answer{Deltas: spread})
 	recorder := open(t, config)
@@ -322,11 +359,16 @@ func TestSecretsAreMasked(t *testing.T) {
 	if text := read(t, path); strings.Contains(text, "hunter") || strings.Contains(text, "ter2") {
 		t.Errorf("the cassette has the secret:\n%s", text)
 	}
-	p := open(t, replay.Config{Path: path, Secrets: config.Secrets})
+	hidden := secret.NewSet(nil)
+	for _, text := range config.Secrets[:2] {
+		hidden.Add(text)
+	}
+	config.Records, config.Hidden = false, hidden
+	p := open(t, config)
 	if got := collect(t, p, user("I am hunter2.")).Text; got != "[secret] and [secret]" {
 		t.Errorf("got %q", got)
 	}
-	want := llm.Answer{Text: "It is [secret]!", FinishReason: "stop", Usage: llm.Usage{InputTokens: 1}}
+	want := llm.Answer{Text: "It is [secret]!", FinishReason: "stop", Usage: llm.Usage{InputTokens: 1, Cost: 0.5}}
 	if diff := cmp.Diff(want, collect(t, p, user("And?"))); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -347,7 +389,7 @@ func TestSecretsThatStayAreRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "c.yaml")
-			p := open(t, replay.Config{Path: path, Mode: replay.Auto, Secrets: []string{"48151623"}, Inner: scripted.New(tt.answer)})
+			p := open(t, config{Path: path, Records: true, Secrets: []string{"48151623"}, Inner: scripted.New(tt.answer)})
 			_, err := llm.Collect(p.Chat(t.Context(), tt.req))
 			var e *llm.Error
 			if !errors.As(err, &e) || !strings.Contains(e.Error(), "secret") {
@@ -368,10 +410,10 @@ func TestNewRefuses(t *testing.T) {
 		"- a":                                  "want an object, got array",
 		"scheduler: cassette/1\nx: 1":          `unknown member "x", known are scheduler, recordings`,
 		"recordings: []":                       "unknown format of a cassette: scheduler is null",
-		"scheduler: cassette/2":                `scheduler is "cassette/2", want cassette/1`,
+		"scheduler: cassette/3":                `scheduler is "cassette/3", want cassette/2`,
 		"scheduler: cassette/1\nrecordings: 5": "/recordings: want an array",
 		recording("5"):                         "/recordings/0: want an object",
-		recording("{answer: x}"):               `unknown member "answer"`,
+		recording("{request: {}, answer: x}"):  "want response, deltas or vectors for a model",
 		recording("{response: x}"):             "request: want an object, got null",
 		recording("{request: {message: x}, response: x}"):     `request: unknown member "message"`,
 		recording("{" + request + "}"):                        "want either deltas or response",
@@ -381,25 +423,18 @@ func TestNewRefuses(t *testing.T) {
 		recording("{" + request + "response: {usage: 1}}"):    "/usage: want object",
 		recording("{key: abc, " + request + "response: a}"):   "delete the key to make it fit",
 	} {
-		_, err := replay.New(replay.Config{Path: write(t, text)})
+		_, err := openErr(config{Path: write(t, text)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 	}
-	for name, config := range map[string]replay.Config{
-		"no file":  {Path: filepath.Join(t.TempDir(), "none.yaml")},
-		"no inner": {Mode: replay.Record},
-		"bad mode": {Mode: "rewind"},
-		"folder":   {Path: t.TempDir(), Mode: replay.Auto, Inner: scripted.Echo{}},
-	} {
-		if _, err := replay.New(config); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+	if _, err := openErr(config{Path: t.TempDir(), Records: true, Inner: scripted.Echo{}}); err == nil {
+		t.Error("a folder was opened")
 	}
 }
 
 func TestBadRequest(t *testing.T) {
-	_, err := llm.Collect(open(t, replay.Config{Path: write(t, byHand)}).Chat(t.Context(), &llm.Request{Messages: []llm.Message{llm.Message("{")}}))
+	_, err := llm.Collect(open(t, config{Path: write(t, byHand)}).Chat(t.Context(), &llm.Request{Messages: []llm.Message{llm.Message("{")}}))
 	var e *llm.Error
 	if !errors.As(err, &e) {
 		t.Errorf("got %v", err)
@@ -412,7 +447,7 @@ func TestWriteFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "c.yaml")
-	p := open(t, replay.Config{Path: path, Mode: replay.Record, Inner: scripted.Echo{}})
+	p := open(t, config{Path: path, Records: true, Inner: scripted.Echo{}})
 	if err := os.Mkdir(path, 0o755); err != nil { // in the way of the rename
 		t.Fatal(err)
 	}
@@ -428,7 +463,7 @@ func TestWriteFails(t *testing.T) {
 
 func TestConcurrentRecording(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
-	p := open(t, replay.Config{Path: path, Mode: replay.Auto, Inner: scripted.Echo{}})
+	p := open(t, config{Path: path, Records: true, Inner: scripted.Echo{}})
 	var wg sync.WaitGroup
 	words := strings.Fields("a b c d e f g h")
 	for _, word := range append(words, words...) {
@@ -439,7 +474,7 @@ func TestConcurrentRecording(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	again := open(t, replay.Config{Path: path})
+	again := open(t, config{Path: path})
 	for _, word := range words {
 		if got := collect(t, again, user(word)).Text; got != word {
 			t.Errorf("replayed %q, want %q", got, word)
@@ -450,7 +485,7 @@ func TestConcurrentRecording(t *testing.T) {
 func TestCanceledInTheMiddle(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	p := open(t, replay.Config{Path: write(t, byHand)})
+	p := open(t, config{Path: write(t, byHand)})
 	collect(t, p, llmtest.Request())
 	var last error
 	text := ""
@@ -472,14 +507,14 @@ func TestDigestsThoughts(t *testing.T) {
 			llm.Message(`{"role":"assistant","content":"a","response_items":[{"type":"reasoning","encrypted_content":"` + sealed + `"},{"type":"message","bytes":1}]}`),
 		}}
 	}
-	collect(t, open(t, replay.Config{Path: path, Mode: replay.Record, Inner: scripted.Texts("ok")}), thinks("gAAAsealed"))
+	collect(t, open(t, config{Path: path, Records: true, Inner: scripted.Texts("ok")}), thinks("gAAAsealed"))
 	if text := read(t, path); strings.Contains(text, "gAAAsealed") || !strings.Contains(text, "encrypted_content: sha256:") || !strings.Contains(text, "bytes: 1") {
 		t.Errorf("the cassette is\n%s", text)
 	}
-	if got := collect(t, open(t, replay.Config{Path: path}), thinks("gAAAsealed")); got.Text != "ok" {
+	if got := collect(t, open(t, config{Path: path}), thinks("gAAAsealed")); got.Text != "ok" {
 		t.Errorf("got %+v", got)
 	}
-	if _, err := llm.Collect(open(t, replay.Config{Path: path}).Chat(t.Context(), thinks("gAAAother"))); err == nil {
+	if _, err := llm.Collect(open(t, config{Path: path}).Chat(t.Context(), thinks("gAAAother"))); err == nil {
 		t.Error("another thought is taken for the same")
 	}
 }
@@ -488,18 +523,10 @@ func TestDigestsThoughts(t *testing.T) {
 func TestKeepsReasoningMember(t *testing.T) {
 	for _, hidden := range [][]string{nil, {"a-long-secret"}} {
 		path := filepath.Join(t.TempDir(), "c.yaml")
-		inner := secretive{scripted.New(scripted.Answer{Deltas: []llm.Delta{{Reasoning: "a-long-"}, {Reasoning: "secret", ReasoningMember: "reasoning"}}, Text: "ok"}), hidden}
-		collect(t, open(t, replay.Config{Path: path, Mode: replay.Record, Inner: inner}), user("x"))
-		if got := collect(t, open(t, replay.Config{Path: path}), user("x")); got.ReasoningMember != "reasoning" {
+		inner := scripted.New(scripted.Answer{Deltas: []llm.Delta{{Reasoning: "a-long-"}, {Reasoning: "secret", ReasoningMember: "reasoning"}}, Text: "ok"})
+		collect(t, open(t, config{Path: path, Records: true, Inner: inner, Secrets: hidden}), user("x"))
+		if got := collect(t, open(t, config{Path: path}), user("x")); got.ReasoningMember != "reasoning" {
 			t.Errorf("got %+v", got)
 		}
 	}
 }
-
-// secretive is a provider with secrets.
-type secretive struct {
-	llm.Provider
-	hidden []string
-}
-
-func (s secretive) Secrets() []string { return s.hidden }

@@ -85,6 +85,13 @@ func OpenTakes(config TakesConfig) (*Takes, error) {
 	if err != nil {
 		return nil, wording.Errorf("%s:%w", config.ShownPath, err)
 	}
+	for _, run := range c.runs { // a copy of the cassette of a flow
+		for _, r := range run.recordings {
+			if r.kind == KindModel && r.failure == nil {
+				t.addLocked(&take{recording: r})
+			}
+		}
+	}
 	for _, r := range c.recordings {
 		t.addLocked(&take{recording: r})
 	}
@@ -251,15 +258,15 @@ func (t *Takes) takesOf(key string) (numbers []int) {
 	return numbers
 }
 
-// nearest returns a cassette of the recordings, to compare a request with.
-func (t *Takes) nearest() *cassette {
+// all returns the recordings, to compare a request with.
+func (t *Takes) all() []numbered {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := &cassette{}
-	for _, one := range t.recordings {
-		c.recordings = append(c.recordings, one.recording)
+	all := make([]numbered, len(t.recordings))
+	for i, one := range t.recordings {
+		all[i] = numbered{&one.recording, 0, i + 1}
 	}
-	return c
+	return all
 }
 
 // Player plays the takes of one repeat. [Takes.Play] makes it for each; it is safe for concurrent use.
@@ -344,7 +351,7 @@ func (p *Player) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 			return
 		}
 		hidden := p.takes.hidden()
-		r, err := describeRequest(req, hidden)
+		r, err := describeRequest(req, hidden, nil)
 		if err != nil {
 			fail(err)
 			return
@@ -461,7 +468,7 @@ func (p *Player) missError(r recording) error {
 	if takes := p.takes.takesOf(r.key); len(takes) > 0 {
 		err.Err = wording.Errorf("take %d of this request is not in %s, which has %d takes of it", p.number, c.ShownPath, len(takes))
 	} else {
-		err = describeMiss(err, p.takes.nearest(), c.Path, c.ShownPath, r)
+		err.Err = describeMiss(p.takes.all(), c.Path, c.ShownPath, &r)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -100,10 +100,7 @@ func TestTakesOfRepeats(t *testing.T) {
 	}
 
 	// The provider of runs plays all of them in order, and then the last one again.
-	runs, err := replay.New(replay.Config{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	runs := open(t, config{Path: path})
 	var got []string
 	for range 5 {
 		got = append(got, askText(t, runs, "hello"))

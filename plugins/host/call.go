@@ -30,7 +30,7 @@ var _ calls.CoreCall = (*call)(nil)
 
 // newDefinition returns the definition of a call that a function of the plugin is.
 func (p *plugin) newDefinition(f *manifest.Function) (calls.Definition, error) {
-	info := &calls.Info{Name: f.Title(p.entry.Name), Summary: f.Doc(), Literal: f.Literal, UsesLLM: f.LLM}
+	info := &calls.Info{Name: f.Title(p.entry.Name), Summary: f.Doc(), Literal: f.Literal, UsesLLM: f.LLM, IsOutside: true, InitIsOutside: f.Init}
 	for _, s := range []struct {
 		doc value.Value
 		to  **schema.Schema

@@ -60,6 +60,9 @@ type importance struct {
 	function *manifest.Function
 }
 
+// IsOutside reports that the plugin judges.
+func (*importance) IsOutside() bool { return true }
+
 // Judge sends all items in one request.
 func (i *importance) Judge(ctx context.Context, state plugins.State, items []plugins.Item) ([]plugins.Verdict, error) {
 	if len(items) == 0 {
@@ -104,6 +107,9 @@ type resolver struct {
 	plugin  *plugin
 	schemas map[string]*schema.Schema
 }
+
+// IsOutside reports that the plugin resolves.
+func (*resolver) IsOutside() bool { return true }
 
 // Schema returns the JSON Schema of a variable's value; null for an unknown variable.
 func (r *resolver) Schema(name string) value.Value {

@@ -87,6 +87,7 @@ func (s *RunState) addFlow(t EventType, data *Data) {
 		}
 		s.MaskedInputs = data.Masked
 	case FlowResumed:
+		s.Resumed++
 		// What an earlier process left unfinished runs again.
 		s.Error, s.Reply = nil, ""
 		for _, st := range s.byID {

@@ -86,6 +86,8 @@ type RunState struct {
 	// MaskedOutputs are the places in Outputs that secrets were taken out of, in a run that another
 	// one waits for.
 	MaskedOutputs []string `json:"-"`
+	// Resumed is how often the run was resumed.
+	Resumed int `json:"-"`
 	// LastSeq is the Seq of the last event.
 	LastSeq int64 `json:"-"`
 

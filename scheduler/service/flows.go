@@ -11,6 +11,16 @@ func (s *Service) Load(path string) (*flow.Flow, flow.Problems, []Note, error) {
 	return s.load(path, false)
 }
 
+// LoadToReplay is Load for a flow that is played from a cassette: plugins may have changed, or be gone.
+func (s *Service) LoadToReplay(path string) (*flow.Flow, flow.Problems, []Note, error) {
+	loader, notes, err := s.parts.Loader(Surroundings{IsReplay: true})
+	if err != nil {
+		return nil, nil, notes, err
+	}
+	f, problems := loader.Load(path)
+	return f, problems, notes, nil
+}
+
 // load is Load; on a worker, which carries flows that have a queue out elsewhere, it reads only the
 // signature of those that steps run.
 func (s *Service) load(path string, onWorker bool) (*flow.Flow, flow.Problems, []Note, error) {

@@ -26,7 +26,8 @@ type Parts struct {
 	// Viewer returns what reads flows only to be looked at: their plugins may have changed,
 	// or be gone.
 	Viewer func() (*flow.Loader, error)
-	// Executor returns what runs a flow, without a journal and a memory.
+	// Executor returns what runs a flow, without a journal and a memory. One with a Start has its
+	// clock already.
 	Executor func(f *flow.Flow, options ExecutorOptions) (*scheduler.StepExecutor, []Note, error)
 	// Provider opens the model provider of a name.
 	Provider func(name string) (llm.Provider, error)
@@ -69,6 +70,8 @@ type Surroundings struct {
 	Dir string
 	// Language is that of flows that name none; "" is the setting.
 	Language string
+	// IsReplay is true if runs are played from a cassette: plugins may have changed, or be gone.
+	IsReplay bool
 }
 
 // ExecutorOptions say how a flow is run.
@@ -80,6 +83,20 @@ type ExecutorOptions struct {
 	Mode string
 	// Now is the fixed time of the run's clock; zero is the clock of the machine.
 	Now time.Time
+	// Run tells which run it is, for one that may be recorded or played; nil: the executor carries none out.
+	Run *RunStart
+}
+
+// RunStart tells how a run begins, by which a cassette finds it. Its caller makes one for one executor; it is only read.
+type RunStart struct {
+	// ID is that of the run; "" for one that begins. Part is how often it was resumed.
+	ID   string
+	Part int
+	// Inputs are those with their defaults, User whose run it is.
+	Inputs value.Value
+	User   string
+	// Seed is the one that was asked for; 0 is any.
+	Seed uint64
 }
 
 // MemoryOptions say which memory is opened.

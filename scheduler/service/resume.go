@@ -35,7 +35,7 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	if err != nil {
 		return nil, nil, err
 	}
-	surroundings := Surroundings{Dir: s.localDir(began.Dir), Language: began.Language}
+	surroundings := Surroundings{Dir: s.localDir(began.Dir), Language: began.Language, IsReplay: began.Mode == modeReplay}
 	on, parent := header.Labels[journal.LabelRunsOn], header.Labels[journal.LabelChildOf]
 	queuedElsewhere := r.OnWorker && on != "" && parent == "" // flows that have a queue are runs of their own
 	f := r.Flow
@@ -54,11 +54,19 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 	if err != nil {
 		return nil, nil, markUnavailable(err)
 	}
-	e, notes, err := s.parts.Executor(f, ExecutorOptions{Surroundings: surroundings, Provider: began.LLM, Mode: began.Mode, Now: r.Now})
+	options := ExecutorOptions{Surroundings: surroundings, Provider: began.LLM, Mode: began.Mode, Now: r.Now}
+	if on == "" || r.OnWorker {
+		options.Run = startOf(header, state, f, uint64(began.Seed))
+	}
+	e, notes, err := s.parts.Executor(f, options)
 	if err != nil {
 		return nil, notes, err
 	}
-	e.Seed, e.Language, e.Journal = uint64(began.Seed), began.Language, j
+	e.Seed = uint64(began.Seed)
+	if e.Start != nil {
+		e.Seed, r.Now = e.Start.Seed, e.Start.Now
+	}
+	e.Language, e.Journal = began.Language, j
 	e.Strict, e.Drain = r.Strict || began.Strict, r.Drain
 	if e.Loader != nil {
 		e.Loader.QueuedElsewhere = queuedElsewhere
@@ -78,6 +86,21 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 		e.Elsewhere = &childRuns{service: s, executor: e, header: header, options: began}
 	}
 	return session, notes, err
+}
+
+// modeReplay is the mode of runs that are played from a cassette: [StartRequest] Mode.
+const modeReplay = "replay"
+
+// startOf tells how a run of the journal began.
+func startOf(header *journal.RunHeader, state *journal.RunState, f *flow.Flow, seed uint64) *RunStart {
+	start := &RunStart{ID: header.ID, Inputs: header.Inputs, User: header.Labels[journal.LabelOwner], Seed: seed}
+	if f.Inputs != nil {
+		start.Inputs = f.Inputs.ApplyDefaults(header.Inputs)
+	}
+	if state.LastSeq > 0 {
+		start.Part = state.Resumed + 1
+	}
+	return start
 }
 
 // LoadEdited reads an edited flow for a run, in the language in which that began.

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -52,7 +51,7 @@ type StartRequest struct {
 
 // NewSession prepares a run that this caller follows: [Session.Events] begins it.
 func (s *Service) NewSession(ctx context.Context, p Principal, r StartRequest) (*Session, []Note, error) {
-	e, notes, err := s.newExecutor(p, &r)
+	e, notes, err := s.newExecutor(p, &r, r.On == "")
 	if err != nil {
 		return nil, notes, err
 	}
@@ -67,6 +66,9 @@ func (s *Service) NewSession(ctx context.Context, p Principal, r StartRequest) (
 		}
 	} else if r.Interactive {
 		e.Journal = s.parts.EphemeralJournal()
+	}
+	if err := s.keepRecordedID(ctx, e); err != nil {
+		return nil, notes, err
 	}
 	session := s.newSession(e, r.Flow, r.Ephemeral, r.Now)
 	session.StartedBy = r.StartedBy
@@ -110,7 +112,7 @@ func (s *Service) newRemoteSession(ctx context.Context, e *scheduler.StepExecuto
 // when a session reopens it, here or in another process. Where the memory of the flow is
 // not the principal's, or the inputs are wrong, nothing is recorded.
 func (s *Service) Enqueue(ctx context.Context, p Principal, r StartRequest) (*journal.RunInfo, []Note, error) {
-	e, notes, err := s.newExecutor(p, &r)
+	e, notes, err := s.newExecutor(p, &r, false)
 	if err != nil {
 		return nil, notes, err
 	}
@@ -126,19 +128,30 @@ func (s *Service) Enqueue(ctx context.Context, p Principal, r StartRequest) (*jo
 	return info, notes, err
 }
 
-// newExecutor returns what runs a new run, without a journal.
-func (s *Service) newExecutor(p Principal, r *StartRequest) (*scheduler.StepExecutor, []Note, error) {
+// newExecutor returns what runs a new run, without a journal; carriesOut is false if another executor will.
+func (s *Service) newExecutor(p Principal, r *StartRequest, carriesOut bool) (*scheduler.StepExecutor, []Note, error) {
 	labels, err := r.runLabels(p)
 	if err != nil {
 		return nil, nil, err
 	}
-	e, notes, err := s.parts.Executor(r.Flow, ExecutorOptions{Provider: r.Provider, Mode: r.Mode, Now: r.Now})
+	options := ExecutorOptions{Provider: r.Provider, Mode: r.Mode, Now: r.Now}
+	if carriesOut {
+		options.Run = &RunStart{ID: r.ID, Inputs: r.Inputs, User: p.User, Seed: r.Seed}
+	}
+	e, notes, err := s.parts.Executor(r.Flow, options)
 	if err != nil {
 		return nil, notes, err
 	}
 	e.Strict = r.Strict
+	if e.Start != nil {
+		r.Seed, r.Now = e.Start.Seed, e.Start.Now
+	}
 	e.Seed, e.Language = r.Seed, s.parts.Languages().Default
-	if id := cmp.Or(r.ID, r.repeatedID()); id != "" {
+	id := r.ID
+	if id == "" && (e.Start == nil || e.Start.ID == "") {
+		id = r.repeatedID()
+	}
+	if id != "" {
 		e.NewRunID = func() string { return id }
 	}
 	if r.isRepeatable() && !r.Now.IsZero() {
@@ -149,6 +162,25 @@ func (s *Service) newExecutor(p Principal, r *StartRequest) (*scheduler.StepExec
 		LLM: r.Provider, Mode: r.Mode, Seed: int64(r.Seed), Language: e.Language, Dir: e.Root, Bound: p.Bound, Strict: r.Strict,
 	})
 	return e, notes, nil
+}
+
+// keepRecordedID lets a run that is played have the id that it was recorded with, unless the journal has that run.
+func (s *Service) keepRecordedID(ctx context.Context, e *scheduler.StepExecutor) error {
+	if e.Start == nil || e.Start.ID == "" || e.NewRunID != nil {
+		return nil
+	}
+	id := e.Start.ID
+	if e.Journal != nil {
+		_, err := e.Journal.Header(ctx, id)
+		if err == nil {
+			return nil
+		}
+		if calls.KindOf(err) != calls.NotFound {
+			return markUnavailable(err)
+		}
+	}
+	e.NewRunID = func() string { return id }
+	return nil
 }
 
 // isRepeatable reports whether the run can be repeated to the letter: it has a seed, and

@@ -3,8 +3,6 @@ package wire
 import (
 	"cmp"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
@@ -17,35 +15,42 @@ import (
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// CassetteSuffix ends the names of cassettes: flow.yaml has flow.cassette.yaml
-// beside it.
-const CassetteSuffix = ".cassette.yaml"
-
 // choice is who answers a flow.
 type choice struct {
 	llm   llm.Provider
 	name  string // of the provider that was asked for; "" where none was named
 	model string // by which tokens are counted
 	// all reports whether it answers sub-flows too, whatever they name.
-	all       bool
-	recording bool
+	all bool
+	// run is what is recorded or played; nil: neither.
+	run *replay.Run
 }
 
-// chooseProvider finds who answers: by name, the flow's word, the setting; and whether a
+// chooseProvider finds who answers: by o.Provider, the flow's word, the setting; and whether a
 // cassette stands before or instead of it.
-func (rt *Runtime) chooseProvider(f *flow.Flow, name, mode string) (*choice, []service.Note, error) {
+func (rt *Runtime) chooseProvider(f *flow.Flow, o *service.ExecutorOptions) (*choice, []service.Note, error) {
 	var notes []service.Note
-	c := &choice{name: rt.providerName(f, name), all: name != ""}
-	cassette := strings.TrimSuffix(f.File, filepath.Ext(f.File)) + CassetteSuffix
-	if _, err := os.Stat(cassette); mode == "auto" && c.name == "" && err == nil {
-		notes = append(notes, service.Note{Level: service.LevelNote, Text: wording.Say("no model provider is configured; answers come from the recorded %s", cassette)})
-		mode = "replay"
+	mode := cmp.Or(o.Mode, rt.settings.LLM.Mode)
+	c := &choice{name: rt.providerName(f, o.Provider), all: o.Provider != ""}
+	_, err := os.Stat(cassettePath(f))
+	isFallback := mode == modeAuto && c.name == "" && err == nil
+	if isFallback {
+		notes = append(notes, service.Note{Level: service.LevelNote, Text: wording.Say("no model provider is configured; answers come from the recorded %s", cassettePath(f))})
 	}
-	var err error
-	if mode == "replay" {
+	if isFallback || mode == modeReplay {
 		c.all = true
-		c.llm, err = openCassette(replay.Config{Path: cassette, Mode: replay.Replay, Hidden: rt.hidden})
+		c.run, err = rt.playRun(f, o, !isFallback)
+		if err == nil {
+			c.llm = c.run.Provider(c.name, nil)
+			_, c.model = c.run.NamesOf("") // tokens are counted as they were
+		}
 		return c, notes, err
+	}
+	if mode == modeRecord && o.Run != nil {
+		c.run, err = rt.recordRun(f, o)
+		if err != nil {
+			return nil, notes, err
+		}
 	}
 	if c.name == "" {
 		if step := firstModelStep(f); step != nil {
@@ -60,18 +65,30 @@ func (rt *Runtime) chooseProvider(f *flow.Flow, name, mode string) (*choice, []s
 		return nil, notes, err
 	}
 	c.llm = llm.Lazy(open)
-	if mode == "record" || firstModelStep(f) != nil { // else the flow may need no key
+	if firstModelStep(f) != nil { // else the flow may need no key
 		c.llm, err = open()
 	}
 	if err != nil {
 		return nil, notes, err
 	}
-	c.model = rt.modelOf(f, name)
-	if mode == "record" {
-		c.recording = true
-		c.llm, err = openCassette(replay.Config{Name: c.name, Path: cassette, Mode: replay.Auto, Inner: c.llm, Secrets: secretsOf(c.llm), Hidden: rt.hidden})
+	c.model = rt.modelOf(f, o.Provider)
+	c.llm = c.recorded(c.name, c.llm)
+	return c, notes, nil
+}
+
+// The modes of cassettes: the setting llm.mode.
+const (
+	modeAuto   = "auto"
+	modeRecord = "record"
+	modeReplay = "replay"
+)
+
+// recorded returns a provider as the run asks it: by the recorder if there is one.
+func (c *choice) recorded(name string, p llm.Provider) llm.Provider {
+	if c.run == nil {
+		return p
 	}
-	return c, notes, err
+	return c.run.Provider(name, p)
 }
 
 // providerName returns the provider of a flow: by name, the flow's word, the setting; "" is
@@ -83,7 +100,7 @@ func (rt *Runtime) providerName(f *flow.Flow, name string) string {
 // modelOf returns the model by which the tokens of a flow are counted, as [Runtime.chooseProvider] has
 // it, whether or not it can be asked now.
 func (rt *Runtime) modelOf(f *flow.Flow, name string) string {
-	if rt.settings.LLM.Mode == "replay" {
+	if rt.settings.LLM.Mode == modeReplay {
 		return ""
 	}
 	return rt.settings.LLM.ModelOf(rt.providerName(f, name))
@@ -104,25 +121,34 @@ func firstModelStep(f *flow.Flow) *flow.Step {
 	return nil
 }
 
-// otherProvider returns the provider that a flow or a sub-flow names under llm.
-func (rt *Runtime) otherProvider(c *choice, name string) (llm.Provider, error) {
-	if c.all || name == c.name {
-		return c.llm, nil
+// namesOf returns the names of a provider and of its model for the events: those of the recorded run if one is played.
+func (rt *Runtime) namesOf(c *choice, name string) (provider, model string) {
+	if c.run != nil && c.run.IsPlayed() {
+		return c.run.NamesOf(name)
 	}
-	if c.recording {
-		return nil, calls.Errorf(calls.Invalid, "recording %q: a cassette holds one provider, but a sub-flow names %q; run with --llm", c.name, name)
+	provider, model = c.name, c.model
+	if !c.all && name != "" {
+		provider, model = name, rt.settings.LLM.ModelOf(name)
 	}
-	return rt.openProvider(name)
+	if c.run != nil {
+		c.run.NoteNames(name, provider, model)
+	}
+	return provider, model
 }
 
-// openCassette opens a cassette; one that cannot be read is found before the run.
-func openCassette(c replay.Config) (llm.Provider, error) {
-	c.Hint = "run with --record and a provider (llm.providers in the settings) to record it"
-	p, err := replay.New(c)
-	if err != nil {
-		return nil, calls.Errorf(calls.Invalid, "%w", err)
+// otherProvider returns the provider that a flow or a sub-flow names under llm.
+func (rt *Runtime) otherProvider(c *choice, name string) (llm.Provider, error) {
+	switch {
+	case c.run != nil && c.run.IsPlayed():
+		return c.run.Provider(name, nil), nil
+	case c.all || name == c.name:
+		return c.llm, nil
 	}
-	return p, nil
+	p, err := rt.openProvider(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.recorded(name, p), nil
 }
 
 // openProvider makes the configured provider of that name.

@@ -151,6 +151,9 @@ func (rt *Runtime) newLoader(from service.Surroundings) (*flow.Loader, []service
 	if err != nil {
 		return nil, nil, err
 	}
+	if from.IsReplay || rt.settings.LLM.Mode == modeReplay { // what is played needs no plugin
+		registry = registry.WithoutChecks()
+	}
 	h, err := rt.PluginHost(from.Dir)
 	if err != nil {
 		return nil, nil, err
@@ -186,8 +189,7 @@ func (rt *Runtime) newViewLoader() (*flow.Loader, error) {
 		if err != nil {
 			return nil, err
 		}
-		registry.DropChecks()
-		c.viewing = registry
+		c.viewing = registry.WithoutChecks()
 	}
 	return &flow.Loader{Registry: c.viewing}, nil
 }

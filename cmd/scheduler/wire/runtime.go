@@ -15,6 +15,7 @@ import (
 	"github.com/callnode/scheduler/calls/mcp"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/replay"
 	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/scheduler"
@@ -40,6 +41,8 @@ type Runtime struct {
 	temporal *temporal.Client      // nil until it is needed
 	catalogs map[string]*catalog   // by the directory in which relative paths start
 	places   map[string]llm.Places // by provider, of those with max_concurrent
+	// cassettes are those that runs use, by their paths.
+	cassettes map[string]*replay.Cassette
 }
 
 // catalog is the plugins of a directory, and all that a flow there can name.
@@ -52,7 +55,7 @@ type catalog struct {
 
 // New returns a Runtime of these settings, for a version of the program; what plugins and stores write goes to output.
 func New(settings *config.Settings, version string, output io.Writer) *Runtime {
-	rt := &Runtime{settings: settings, version: version, log: output, hidden: secret.NewSet(nil), catalogs: map[string]*catalog{}, places: map[string]llm.Places{}}
+	rt := &Runtime{settings: settings, version: version, log: output, hidden: secret.NewSet(nil), catalogs: map[string]*catalog{}, places: map[string]llm.Places{}, cassettes: map[string]*replay.Cassette{}}
 	for _, name := range settings.Secrets {
 		rt.hidden.Add(os.Getenv(name))
 	}

@@ -73,19 +73,17 @@ func (rt *Runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*schedu
 	if !o.Now.IsZero() {
 		e.Env.Clock = func() time.Time { return o.Now }
 	}
-	chosen, notes, err := rt.chooseProvider(f, o.Provider, cmp.Or(o.Mode, rt.settings.LLM.Mode))
+	chosen, notes, err := rt.chooseProvider(f, &o)
 	if err != nil {
 		return nil, notes, err
+	}
+	if chosen.run != nil && o.Run != nil {
+		rt.applyRun(e, chosen.run, &o)
 	}
 	e.Env.LLM, e.Env.Tokens = chosen.llm, tokens.For(chosen.model)
 	e.Loader, e.Durability = loader, journal.Durability(rt.settings.Journal.Durability)
 	e.Provider = func(name string) (llm.Provider, error) { return rt.otherProvider(chosen, name) }
-	e.Names = func(name string) (string, string) {
-		if chosen.all || name == "" {
-			return chosen.name, chosen.model
-		}
-		return name, rt.settings.LLM.ModelOf(name)
-	}
+	e.Names = func(name string) (string, string) { return rt.namesOf(chosen, name) }
 	return e, notes, nil
 }
 

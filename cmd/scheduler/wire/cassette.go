@@ -1,0 +1,167 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/replay"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// CassetteSuffix ends the names of cassettes: flow.yaml has flow.cassette.yaml
+// beside it.
+const CassetteSuffix = ".cassette.yaml"
+
+// cassettePath returns the path of the cassette of a flow.
+func cassettePath(f *flow.Flow) string {
+	return strings.TrimSuffix(f.File, filepath.Ext(f.File)) + CassetteSuffix
+}
+
+// openCassette opens a cassette; all runs of the process that use it share it. One that cannot be read is found before
+// the run.
+func (rt *Runtime) openCassette(path string, mustExist bool) (*replay.Cassette, error) {
+	if _, err := os.Stat(path); mustExist && err != nil {
+		return nil, calls.Errorf(calls.Invalid, "reading the cassette: %w", err).
+			WithHint("run with --record and a provider (llm.providers in the settings) to record it")
+	}
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if c := rt.cassettes[path]; c != nil && c.IsCurrent() {
+		return c, nil
+	}
+	c, err := replay.Open(replay.Options{
+		Path: path, Hidden: rt.hidden, Hint: "run with --record and a provider (llm.providers in the settings) to record it",
+	})
+	if err != nil {
+		return nil, calls.Errorf(calls.Invalid, "%w", err)
+	}
+	rt.cassettes[path] = c
+	return c, nil
+}
+
+// playRun returns the run of a cassette that a flow plays.
+//
+// With isStrict nothing is asked that is not recorded. Without, as for flows that somebody tries without a provider, only models are not: and the memory
+// is always the user's own, so that later runs find what this one saves.
+func (rt *Runtime) playRun(f *flow.Flow, o *service.ExecutorOptions, isStrict bool) (*replay.Run, error) {
+	c, err := rt.openCassette(cassettePath(f), true)
+	if err != nil {
+		return nil, err
+	}
+	places := rt.placesOfMachine(o.Dir)
+	run := c.Play(rt.headerOf(f, o, places), isStrict)
+	run.SetPlaces(places)
+	return run, nil
+}
+
+// recordRun returns the run of a cassette that a flow is recorded in.
+func (rt *Runtime) recordRun(f *flow.Flow, o *service.ExecutorOptions) (*replay.Run, error) {
+	c, err := rt.openCassette(cassettePath(f), false)
+	if err != nil {
+		return nil, err
+	}
+	places := rt.placesOfMachine(o.Dir)
+	h := rt.headerOf(f, o, places)
+	h.Now = standingTime(o.Now)
+	if h.Seed == 0 {
+		h.Seed = 1 + uint64(rand.Int64N(1<<53-1)) //nolint:gosec // it seeds what a flow draws
+	}
+	run := c.Record(h)
+	run.SetPlaces(places)
+	return run, nil
+}
+
+// standingTime returns the time of the clock of a run that is recorded: the present if none is given. Its zone has no name, which other
+// machines may not know.
+func standingTime(given time.Time) time.Time {
+	now := given
+	if now.IsZero() {
+		now = time.Now()
+	}
+	_, offset := now.Zone()
+	if offset == 0 {
+		return now.UTC()
+	}
+	return now.In(time.FixedZone("", offset))
+}
+
+// headerOf returns what a cassette knows a run by.
+func (rt *Runtime) headerOf(f *flow.Flow, o *service.ExecutorOptions, places []replay.Place) replay.Header {
+	sum := sha256.Sum256(f.Source)
+	h := replay.Header{Flow: hex.EncodeToString(sum[:]), Program: rt.version}
+	if o.Run != nil {
+		inputs := o.Run.Inputs
+		if inputs.IsNull() {
+			inputs = value.OfMap(nil)
+		}
+		h.Run, h.User, h.Seed = o.Run.ID, o.Run.User, o.Run.Seed
+		h.Inputs = replay.DigestOf(replay.WithoutPlaces(rt.hidden.MaskValue(inputs), places))
+	}
+	return h
+}
+
+// placesOfMachine returns the folders that recordings name instead of having their paths.
+func (rt *Runtime) placesOfMachine(dir string) []replay.Place {
+	var places []replay.Place
+	add := func(path, name string) {
+		if full, err := filepath.Abs(path); path != "" && err == nil {
+			places = append(places, replay.Place{Text: full, Name: name})
+		}
+	}
+	add(cmp.Or(dir, rt.settings.Root, "."), "[scheduler:project]")
+	if home, err := os.UserHomeDir(); err == nil && strings.Count(home, string(filepath.Separator)) > 1 { // /root names nobody
+		add(home, "[scheduler:home]")
+	}
+	return places
+}
+
+// applyRun lets an executor record or play a run.
+func (rt *Runtime) applyRun(e *scheduler.StepExecutor, run *replay.Run, o *service.ExecutorOptions) {
+	e.Tape = run
+	if run.IsPlayed() {
+		e.Sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() } // no server needs the pause
+		e.Secrets = rt.secretOrStandIn
+	}
+	if !run.IsKnown() {
+		return
+	}
+	start := &scheduler.RecordedStart{}
+	start.ID, start.Now, start.Seed = run.Start(o.Run.Part)
+	switch {
+	case !o.Now.IsZero():
+		start.Now = o.Now
+	case o.Run.Part > 0 && !run.IsPlayed():
+		start.Now = time.Now()
+	}
+	start.Now = standingTime(start.Now)
+	start.Seed = cmp.Or(o.Run.Seed, start.Seed)
+	if !run.IsPlayed() {
+		start.ID = ""
+	}
+	e.Start = start
+	e.Env.Clock = func() time.Time { return start.Now }
+}
+
+// secretOrStandIn returns the value of a secret, and for one that is not set on this machine a text in its place: what is played
+// needs none, and recordings have them masked.
+func (rt *Runtime) secretOrStandIn(name string) (text string, ok bool) {
+	text, ok = rt.Secret(name)
+	if ok || !slices.Contains(rt.settings.Secrets, name) {
+		return text, ok
+	}
+	text = "stand-in-for-the-secret-" + name
+	rt.hidden.Add(text)
+	return text, true
+}

@@ -1,0 +1,148 @@
+package replay
+
+import (
+	"time"
+
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// Header tells how a recorded run began, so that it can begin in the same way again.
+type Header struct {
+	// Run is the id that the run had.
+	Run string
+	// Flow is the digest of the flow's text, Inputs that of all that the run was given.
+	Flow, Inputs string
+	// User is whose run it was; "" is nobody's.
+	User string
+	// Now is the time of its clock, which stands still. Resumed are the times of the clock each time it was resumed.
+	Now     time.Time
+	Resumed []time.Time
+	// Seed is that of its random numbers.
+	Seed uint64
+	// Program is the version that recorded it.
+	Program string
+	// Take counts the runs that one process began with the same inputs for the same user, such as a
+	// second "yes" in a chat; from 1.
+	Take int
+	// Names are the names of providers and models in the events, by the name that a flow gives; "" is the one that it gives none.
+	Names map[string]ModelName
+	// IsEnded is false for a run that is being recorded, or whose recording was cut short.
+	IsEnded bool
+}
+
+// ModelName is the name of a provider and of the model that it asks.
+type ModelName struct {
+	Provider string `json:"provider,omitempty"`
+	Model    string `json:"model,omitempty"`
+}
+
+// DigestOf returns the digest of values that does not depend on the order of keys or the spelling of numbers.
+func DigestOf(v value.Value) string { return keyOf(v) }
+
+// isSameStart reports whether two runs began with the same inputs for the same user.
+func (h *Header) isSameStart(o *Header) bool { return h.Inputs == o.Inputs && h.User == o.User }
+
+// encode returns the header as the file has it.
+func (h *Header) encode() *value.Map {
+	m := value.NewMap(10)
+	for _, member := range []struct{ name, text string }{
+		{"run", h.Run}, {"flow", h.Flow}, {"inputs", h.Inputs}, {"user", h.User}, {"now", h.Now.Format(time.RFC3339Nano)}, {"program", h.Program},
+	} {
+		if member.text != "" {
+			m.Set(member.name, value.OfString(member.text))
+		}
+	}
+	m.Set("seed", value.OfInt(int64(h.Seed)))
+	if len(h.Resumed) > 0 {
+		list := make([]value.Value, len(h.Resumed))
+		for i, t := range h.Resumed {
+			list[i] = value.OfString(t.Format(time.RFC3339Nano))
+		}
+		m.Set("resumed", value.OfList(list...))
+	}
+	if len(h.Names) > 0 {
+		m.Set("models", value.Must(h.Names))
+	}
+	if h.Take > 1 {
+		m.Set("take", value.OfInt(int64(h.Take)))
+	}
+	if !h.IsEnded {
+		m.Set("ended", value.OfBool(false))
+	}
+	return m
+}
+
+// decode reads a header.
+func (h *Header) decode(v value.Value) error {
+	if err := checkMembers(v, "run", "flow", "inputs", "user", "now", "program", "seed", "resumed", "models", "take", "ended", "recordings"); err != nil {
+		return err
+	}
+	var now string
+	for _, member := range []struct {
+		name string
+		to   *string
+	}{{"run", &h.Run}, {"flow", &h.Flow}, {"inputs", &h.Inputs}, {"user", &h.User}, {"now", &now}, {"program", &h.Program}} {
+		text, has := v.Get(member.name)
+		s, isText := text.Str()
+		if has && !isText {
+			return wording.Errorf("%s: want a text, got %s", member.name, text)
+		}
+		*member.to = s
+	}
+	var err error
+	h.Now, err = parseHeaderTime("now", now)
+	if err != nil {
+		return err
+	}
+	resumed, _ := v.Get("resumed")
+	for _, item := range resumed.List() {
+		text, _ := item.Str()
+		t, err := parseHeaderTime("resumed", text)
+		if err != nil {
+			return err
+		}
+		h.Resumed = append(h.Resumed, t)
+	}
+	if models, has := v.Get("models"); has {
+		if err := value.Decode(models, &h.Names); err != nil {
+			return wording.Errorf("models: %w", err)
+		}
+	}
+	return h.decodeNumbers(v)
+}
+
+func (h *Header) decodeNumbers(v value.Value) error {
+	h.Take, h.IsEnded = 1, true
+	if seed, has := v.Get("seed"); has {
+		n, isInt := seed.Int()
+		if !isInt {
+			return wording.Errorf("seed: want a whole number, got %s", seed)
+		}
+		h.Seed = uint64(n)
+	}
+	if take, has := v.Get("take"); has {
+		n, isInt := take.Int()
+		if !isInt || n < 1 {
+			return wording.Errorf("take: want a number from 1, got %s", take)
+		}
+		h.Take = int(n)
+	}
+	if ended, has := v.Get("ended"); has {
+		var isBool bool
+		h.IsEnded, isBool = ended.Bool()
+		if !isBool {
+			return wording.Errorf("ended: want true or false, got %s", ended)
+		}
+	}
+	return nil
+}
+
+// parseHeaderTime reads a time as encode writes it.
+func parseHeaderTime(name, text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return t, wording.Errorf("%s: want a time such as 2026-11-28T09:00:00Z, got %q", name, text)
+	}
+	return t, nil
+}

@@ -1,0 +1,251 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+)
+
+// Run is a run of a flow that is recorded or played. [Cassette.Play] and [Cassette.Record] make it; its life is:
+//
+//  1. [Run.Start] tells how it is to begin.
+//  2. [Run.Begin] is called when it begins, and each time it is resumed.
+//  3. [Run.Provider] and [Run.Exchange] play or record what it asks, from any goroutine.
+//  4. [Run.End] is called when it has ended or waits; a recording is written then at the latest.
+type Run struct {
+	cassette    *Cassette
+	wanted      Header
+	isRecording bool
+	isStrict    bool
+
+	// The following fields are guarded by the lock of the cassette.
+
+	header   Header
+	recorded *recordedRun // nil for a run that was not recorded
+	former   []*recording // answers of models that need not be asked for again
+	places   places
+	given    []Place
+	asked    map[slotOfRun]int
+}
+
+// slotOfRun counts equal requests of a step in one part of a run.
+type slotOfRun struct {
+	kind, key, step string
+	part            int
+}
+
+// SetPlaces tells which texts are others on each machine. It is called before anything is asked.
+func (r *Run) SetPlaces(all []Place) {
+	r.cassette.mu.Lock()
+	defer r.cassette.mu.Unlock()
+	r.given = all
+	r.places = newPlaces(all)
+}
+
+// Start returns the id, the time and the seed of the run as it is recorded; zero values are not known. part is how often it
+// was resumed.
+func (r *Run) Start(part int) (id string, now time.Time, seed uint64) {
+	r.cassette.mu.Lock()
+	defer r.cassette.mu.Unlock()
+	h := &r.header
+	now = h.Now
+	if part > 0 && len(h.Resumed) > 0 {
+		now = h.Resumed[min(part, len(h.Resumed))-1]
+	}
+	return h.Run, now, h.Seed
+}
+
+// NamesOf returns the names of the provider and the model that the events of the recorded run have for a name of the flow; for one that
+// they do not have, the provider has that name.
+func (r *Run) NamesOf(name string) (provider, model string) {
+	r.cassette.mu.Lock()
+	defer r.cassette.mu.Unlock()
+	n, ok := r.header.Names[name]
+	if !ok {
+		return name, ""
+	}
+	return n.Provider, n.Model
+}
+
+// NoteNames records the names that the events have for a name of the flow.
+func (r *Run) NoteNames(name, provider, model string) {
+	r.cassette.mu.Lock()
+	defer r.cassette.mu.Unlock()
+	if r.recorded.Names == nil {
+		r.recorded.Names = map[string]ModelName{}
+	}
+	r.recorded.Names[name] = ModelName{provider, model}
+}
+
+// kindMemory is the kind of what the memory is asked, which belongs to the user.
+const kindMemory = "memory"
+
+// IsKnown reports whether it is known how the run begins: it is recorded now, or was.
+func (r *Run) IsKnown() bool { return r.isRecording || r.recorded != nil }
+
+// IsPlayed reports whether the run asks nothing outside.
+func (r *Run) IsPlayed() bool { return !r.isRecording }
+
+// RunPlace is the name that recordings have instead of the id of the run.
+const RunPlace = "[scheduler:run]"
+
+// Begin tells the id of the run, and at which time it begins, or is resumed for the part-th time.
+func (r *Run) Begin(id string, part int, now time.Time) {
+	r.cassette.mu.Lock()
+	defer r.cassette.mu.Unlock()
+	r.places = newPlaces(append(slices.Clone(r.given), Place{id, RunPlace}))
+	if !r.isRecording {
+		return
+	}
+	r.recorded.Run, r.recorded.IsEnded = id, false
+	if part > 0 {
+		for len(r.recorded.Resumed) < part {
+			r.recorded.Resumed = append(r.recorded.Resumed, now)
+		}
+		r.recorded.Resumed[part-1] = now
+	}
+	r.header = r.recorded.Header
+}
+
+// End writes what is not written yet. isWhole is false for a run that was stopped: it does not replace an earlier one.
+func (r *Run) End(isWhole bool) error {
+	c := r.cassette
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !r.isRecording:
+		return nil
+	case isWhole:
+		return c.endLocked(r.recorded)
+	case c.isStale:
+		return c.saveLocked()
+	}
+	return nil
+}
+
+// Exchange plays what was answered to an equal request of the same step, or asks and records the answer. kind says who is
+// asked, such as http; name is the server's tool, or the call. The error of ask is passed on, and nothing is recorded: an answer
+// that tells of an error is one.
+func (r *Run) Exchange(ctx context.Context, kind, name string, request value.Value, ask func(context.Context) (value.Value, error)) (value.Value, error) {
+	one := r.describe(ctx, kind, name, request)
+	if !r.isRecording {
+		if !r.isStrict && kind == kindMemory {
+			return ask(ctx)
+		}
+		found := r.next(one)
+		switch {
+		case found != nil:
+			return r.shown(found.answer), nil
+		case r.isStrict:
+			return value.Value{}, r.missError(one)
+		}
+		return ask(ctx)
+	}
+	answer, err := ask(ctx)
+	if err != nil {
+		return answer, err
+	}
+	one.answer = r.hide(answer)
+	if err := r.keep(one); err != nil {
+		return value.Value{}, wording.Errorf("recording the answer: %w", err)
+	}
+	return answer, nil
+}
+
+// describe returns the recording of a request, without its answer.
+func (r *Run) describe(ctx context.Context, kind, name string, request value.Value) *recording {
+	asker := llm.AskerOf(ctx)
+	shownName, _ := r.hide(value.OfString(name)).Str() // it has a path
+	one := &recording{kind: kind, name: shownName, step: asker.Step, part: asker.Part, take: 1}
+	one.request = boundTexts(r.hide(request))
+	one.key = keyOf(one.request)
+	return one
+}
+
+// hide returns v without secrets and places.
+func (r *Run) hide(v value.Value) value.Value {
+	known := r.cassette.options.Hidden
+	masked := newSecrets(nil).with(known.Forms()).maskValue(v.MaskedDeep(mask))
+	return r.currentPlaces().hide(known.MaskValue(masked)) // keys and numbers too
+}
+
+// shown returns a recorded value with the places of this run.
+func (r *Run) shown(v value.Value) value.Value { return r.currentPlaces().show(v) }
+
+func (r *Run) currentPlaces() places {
+	r.cassette.mu.Lock()
+	defer r.cassette.mu.Unlock()
+	return r.places
+}
+
+// keep adds a recording to the run.
+func (r *Run) keep(one *recording) error {
+	r.cassette.mu.Lock()
+	defer r.cassette.mu.Unlock()
+	return r.cassette.addLocked(r.recorded, one)
+}
+
+// next returns the recording to play for a request; nil: there is none.
+func (r *Run) next(asked *recording) *recording {
+	c := r.cassette
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.recorded != nil {
+		if found := r.pickLocked(asked, pointersTo(r.recorded.recordings)); found != nil {
+			return found
+		}
+	}
+	others := pointersTo(c.file.recordings)
+	if asked.kind == KindModel { // the same prompt has the same answer; what a server said depends on the run
+		for _, run := range c.file.runs {
+			if run != r.recorded {
+				others = append(others, pointersTo(run.recordings)...)
+			}
+		}
+	}
+	return r.pickLocked(asked, others)
+}
+
+// pickLocked returns the recording of all that fits a request best: by the same step, of the same part of the run and the same
+// provider if there is one. The n-th equal request gets the n-th of those, and later ones the last.
+func (r *Run) pickLocked(asked *recording, all []*recording) *recording {
+	fitting, n := r.fittingLocked(asked, all)
+	if len(fitting) == 0 {
+		return nil
+	}
+	return fitting[min(n, len(fitting)-1)]
+}
+
+// fittingLocked returns the recordings that fit a request best, and how many of them equal requests had before.
+func (r *Run) fittingLocked(asked *recording, all []*recording) (fitting []*recording, n int) {
+	fitting = slices.DeleteFunc(all, func(one *recording) bool { return one.kind != asked.kind || one.key != asked.key })
+	for _, isBetter := range []func(*recording) bool{
+		func(one *recording) bool { return one.step == asked.step },
+		func(one *recording) bool { return one.part == asked.part },
+		func(one *recording) bool { return one.name == asked.name },
+	} {
+		if slices.ContainsFunc(fitting, isBetter) {
+			fitting = slices.DeleteFunc(fitting, func(one *recording) bool { return !isBetter(one) })
+		}
+	}
+	if len(fitting) == 0 {
+		return nil, 0
+	}
+	s := slotOfRun{kind: cmp.Or(asked.kind, KindModel), key: asked.key + " " + fitting[0].name, step: fitting[0].step, part: fitting[0].part}
+	n = r.asked[s]
+	r.asked[s]++
+	return fitting, n
+}
+
+func pointersTo(recordings []recording) []*recording {
+	all := make([]*recording, len(recordings))
+	for i := range recordings {
+		all[i] = &recordings[i]
+	}
+	return all
+}
