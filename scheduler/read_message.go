@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"net/mail"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -111,7 +113,7 @@ func ReadText(s *schema.Schema, text string) (value.Value, error) {
 		return v, nil
 	}
 	v, err = fromText(s, text)
-	if err == nil {
+	if err == nil && isOfFormat(placeOf(s), text) {
 		return v, nil
 	}
 	if list, ok := readList(s, text); ok && answerProblems(s, list) == nil {
@@ -122,7 +124,25 @@ func ReadText(s *schema.Schema, text string) (value.Value, error) {
 			return v, nil
 		}
 	}
+	if err == nil {
+		err = calls.Errorf(calls.Invalid, "the value does not fit")
+	}
 	return v, err
+}
+
+// isOfFormat reports whether a text is an e-mail address or a URL where the schema has that format: schemas take any
+// text for one, and "ask Bo" is no address.
+func isOfFormat(place value.Value, text string) bool {
+	format, _ := place.Get("format")
+	switch name, _ := format.Str(); name {
+	case "email":
+		address, err := mail.ParseAddress(text)
+		return err == nil && address.Address == text
+	case "uri", "url":
+		u, err := url.Parse(text)
+		return err == nil && u.Scheme != "" && !strings.ContainsFunc(text, unicode.IsSpace)
+	}
+	return true
 }
 
 // readChoice finds the choice that a text means; an error where the schema lists none, or another one.

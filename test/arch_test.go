@@ -113,7 +113,7 @@ var layers = map[string][]string{
 	// What a run spends on models.
 	"scheduler/internal/budget": {"calls", "llm", "llm/value"},
 	// What command line and server share knows the engine and the contracts, no backend.
-	"scheduler/service": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "calls", "calls/memory", "calls/schema", "llm", "llm/value/...", "plugins"},
+	"scheduler/service": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "calls", "calls/ask", "calls/memory", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// It carries out the use cases on other machines.
 	"scheduler/temporal": {"scheduler", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
 	// The server knows the use cases, and no settings, calls or flags.

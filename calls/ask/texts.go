@@ -24,7 +24,7 @@ func Texts(call string, own fs.FS) calls.Texts {
 	}}
 }
 
-// RetryTexts describes the texts of this package, which [JSON] uses.
+// RetryTexts describes the texts of this package, which [JSON] and [Wording] use.
 func RetryTexts() calls.Texts { return Texts("ask", texts) }
 
 // Prompt renders a text of a call in the language of the run: NAME.txt as [calls.Texts]

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/calls/slot/processor"
 	"github.com/callnode/scheduler/llm/value"
@@ -68,7 +69,7 @@ func Extended(kit Kit) calls.Definition {
 		isCheck := isGiven && stages.Kind() == value.List && len(stages.List()) == 0
 		return !isCheck && calls.ReadsUnlessGiven("messages")(params)
 	}
-	def.Texts = []calls.Texts{templateTexts()}
+	def.Texts = []calls.Texts{templateTexts(), ask.RetryTexts()}
 	def.TakeMessage = takeMessage
 	def.Origins = func(_ context.Context, of calls.Record, pointer string) []calls.Origin {
 		if strings.HasPrefix(pointer, "/input/") {

@@ -38,6 +38,28 @@ func (w WaitingFor) AskedPlace() AskedPlace {
 	return place
 }
 
+// Place returns the place of a pointer that the step waits for, or below one.
+func (w WaitingFor) Place(pointer string) AskedPlace {
+	properties, _ := w.RemainingSchema.Get("properties")
+	for at, property := range properties.Map().All() {
+		rest, isWithin := strings.CutPrefix(pointer, at)
+		if !isWithin || rest != "" && rest[0] != '/' {
+			continue
+		}
+		place := AskedPlace{pointer, schema.Resolve(property, w.RemainingSchema)}
+		for name := range strings.SplitSeq(strings.TrimPrefix(rest, "/"), "/") {
+			if rest == "" {
+				break
+			}
+			members, _ := place.Schema.Get("properties")
+			member, _ := members.Get(value.Unescape(name))
+			place.Schema = schema.Resolve(member, w.RemainingSchema)
+		}
+		return place
+	}
+	return AskedPlace{Pointer: pointer}
+}
+
 // firstMember returns the first property of an object that is required.
 func firstMember(object value.Value) (name string, member value.Value, ok bool) {
 	required, _ := object.Get("required")

@@ -22,6 +22,9 @@ type WaitingFor struct {
 	Why []MissingValue `json:"why,omitempty"`
 	// Unread is set where the user has just answered with a message that has none of the values.
 	Unread bool `json:"unread,omitempty"`
+	// Question asks a person for the first of the values, in the words of the project. The use case that shows the
+	// run makes it; no event has it.
+	Question string `json:"question,omitempty"`
 	// Whole is the schema of all that the step may be told, optional fields as well.
 	// Only [Fold] knows it.
 	Whole value.Value `json:"-"`

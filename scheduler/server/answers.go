@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -29,6 +30,8 @@ type answerRunInput struct {
 	Body  struct {
 		Answers []answer    `json:"answers,omitempty"`
 		Values  value.Value `json:"values,omitempty" doc:"Instead of answers: an object of values by pointer or name, or of such objects by step."`
+		Message string      `json:"message,omitempty" doc:"Instead of answers: what the user writes, such as 'It is A-1042'. It is read as a value of what the run asks for first, else with the model as the run goes on. A word such as cancel cancels the run. With 200, text is what the user is told."`
+		Seen    int64       `json:"seen,omitempty" doc:"With message: the seq of the run's last event when the user was asked."`
 	}
 }
 
@@ -37,6 +40,7 @@ type accepted struct {
 	Run    string `json:"run"`
 	State  string `json:"state"`
 	Events string `json:"events"`
+	Text   string `json:"text,omitempty" doc:"What the user is told whose message the run does not go on with: it is asked again, or cancelled."`
 }
 
 type answerRunOutput struct {
@@ -53,11 +57,14 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 	if p := notWaitingProblem(info); p != nil {
 		return nil, p
 	}
+	if in.Body.Message != "" {
+		return s.replyToRun(ctx, in)
+	}
 	details, _, err := s.options.Service.ShowRun(ctx, principalOf(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := in.readAnswers(details.State.Waiting)
+	answers, err := s.readAnswers(in, details.State.Waiting)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +76,33 @@ func (s *Server) answerRun(ctx context.Context, in *answerRunInput) (*answerRunO
 		return nil, err
 	}
 	out.Status, out.Body.State = http.StatusAccepted, string(journal.RunRunning)
+	return out, nil
+}
+
+// replyToRun gives a run that waits a message of the user.
+func (s *Server) replyToRun(ctx context.Context, in *answerRunInput) (*answerRunOutput, error) {
+	hasAnswers := len(in.Body.Answers) > 0 || !in.Body.Values.IsNull()
+	if hasAnswers || in.Check {
+		return nil, calls.Errorf(calls.Invalid, "message is given with answers, values or check").WithHint("leave one out")
+	}
+	reply, err := s.dispatcher.Reply(ctx, principalOf(ctx), service.ReplyRequest{Run: in.ID, Text: in.Body.Message, Seen: in.Body.Seen, Wait: service.SlotWait})
+	var over *service.NotWaitingError
+	if errors.As(err, &over) {
+		info, lookUp := s.findRun(ctx, in.ID)
+		if lookUp != nil {
+			return nil, lookUp
+		}
+		if p := notWaitingProblem(info); p != nil {
+			return nil, p
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &answerRunOutput{http.StatusOK, accepted{Run: in.ID, State: string(reply.State), Events: base + "/runs/" + in.ID + "/events", Text: reply.Text}}
+	if reply.State == journal.RunRunning {
+		out.Status = http.StatusAccepted
+	}
 	return out, nil
 }
 
@@ -103,7 +137,7 @@ func notWaitingProblem(info *journal.RunInfo) *Problem {
 }
 
 // readAnswers returns the answers. The error has every one that is wrong.
-func (in *answerRunInput) readAnswers(waiting []journal.WaitingFor) ([]scheduler.Answer, error) {
+func (s *Server) readAnswers(in *answerRunInput, waiting []journal.WaitingFor) ([]scheduler.Answer, error) {
 	if !in.Body.Values.IsNull() {
 		if len(in.Body.Answers) > 0 {
 			return nil, calls.Errorf(calls.Invalid, "answers and values are both given").WithHint("leave one out")
@@ -119,7 +153,9 @@ func (in *answerRunInput) readAnswers(waiting []journal.WaitingFor) ([]scheduler
 		one := scheduler.Answer{Step: a.Step, Pointer: a.Pointer, Value: a.Value}
 		all = append(all, one)
 		if err := scheduler.CheckAnswers([]scheduler.Answer{one}, waiting); err != nil {
-			faults = append(faults, newFault("/answers/"+strconv.Itoa(i), wording.OfError(err), hintOf(err)))
+			fault := newFault("/answers/"+strconv.Itoa(i), wording.OfError(err), hintOf(err))
+			fault.setWords(s.unfitText(one, waiting))
+			faults = append(faults, fault)
 		}
 	}
 	if len(faults) > 0 {
@@ -128,6 +164,16 @@ func (in *answerRunInput) readAnswers(waiting []journal.WaitingFor) ([]scheduler
 		return nil, p
 	}
 	return all, scheduler.CheckAnswers(all, waiting)
+}
+
+// unfitText returns why an answer does not fit, for the person who gave it.
+func (s *Server) unfitText(a scheduler.Answer, waiting []journal.WaitingFor) wording.Text {
+	for _, w := range waiting {
+		if w.Step == a.Step || a.Step == "" {
+			return wording.Text{En: s.options.Service.UnfitText("en", w, a.Pointer, a.Value), Zh: s.options.Service.UnfitText("zh", w, a.Pointer, a.Value)}
+		}
+	}
+	return wording.Text{}
 }
 
 type resumeRunInput struct {
@@ -165,7 +211,7 @@ func (s *Server) resumeRun(ctx context.Context, in *resumeRunInput) (*body[accep
 	if err := s.resumeOrRefuse(ctx, in.ID, with, finishedProblem); err != nil {
 		return nil, err
 	}
-	return &body[accepted]{accepted{in.ID, string(journal.RunRunning), base + "/runs/" + in.ID + "/events"}}, nil
+	return &body[accepted]{accepted{Run: in.ID, State: string(journal.RunRunning), Events: base + "/runs/" + in.ID + "/events"}}, nil
 }
 
 // finishedProblem is the answer where a run has finished; nil where it has not.

@@ -209,7 +209,7 @@ func TestMCPWaiting(t *testing.T) {
 		if textAt(form, "/properties/city/description") != "The town" || textAt(form, "/properties/days/type") != "integer" || textAt(form, "/required") != `["city","days"]` {
 			t.Errorf("the form is %s", form.JSON())
 		}
-		if !strings.Contains(p.asked[0].Message, "The step place needs: city, days") {
+		if !strings.Contains(p.asked[0].Message, "What is the town?\nHow many days?") {
 			t.Errorf("the question is %q", p.asked[0].Message)
 		}
 	})

@@ -129,6 +129,8 @@ func newParts(dir string, slow llm.Provider) service.Parts {
 		Tests:  testParts(dir, loader),
 		Dir:    dir,
 		Loader: loader,
+
+		CancelWords: []string{"cancel", "取消"},
 		Viewer: func() (*flow.Loader, error) {
 			l, _, err := loader(service.Surroundings{})
 			return l, err

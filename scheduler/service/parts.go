@@ -56,6 +56,8 @@ type Parts struct {
 	// Remote returns what carries runs out on other machines, by the value of the label
 	// [journal.LabelRunsOn].
 	Remote func(ctx context.Context, name string) (Remote, error)
+	// CancelWords are the messages with which a user cancels a run that waits.
+	CancelWords []string
 	// Languages are those that there are texts for.
 	Languages func() *flow.Languages
 	// Script makes a model of the answers that a [CallRequest] scripts.

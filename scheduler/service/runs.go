@@ -197,6 +197,9 @@ func (s *Service) ShowRun(ctx context.Context, p Principal, id string) (*RunDeta
 		state.Complete(scheduler.DeclaredSteps(details.Flow))
 		state.Waiting = scheduler.InFileOrder(details.Flow, state.Waiting)
 	}
+	for i, w := range state.Waiting {
+		state.Waiting[i].Question = s.QuestionOf(details, w)
+	}
 	return details, notes, nil
 }
 

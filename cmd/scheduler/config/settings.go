@@ -22,19 +22,21 @@ type Settings struct {
 	// Store is the URL of the Postgres database that has the journal and the memory; "" keeps
 	// them in the state directory. It may hold a password: no message shows it. [Load] takes
 	// it from the variable StoreEnv where that is set.
-	Store     string   `json:"store,omitempty"`
-	StoreEnv  string   `json:"store_env,omitempty"`
-	Journal   Journal  `json:"journal,omitempty"`
-	Languages string   `json:"languages,omitempty"`
-	Secrets   []string `json:"secrets,omitempty"`
-	LLM       LLM      `json:"llm,omitempty"`
-	Media     []string `json:"media_roots,omitempty"`
-	HTTP      HTTP     `json:"http,omitempty"`
-	Run       Run      `json:"run,omitempty"`
-	Plugins   Plugins  `json:"plugins,omitempty"`
-	MCP       MCP      `json:"mcp,omitempty"`
-	Memory    Memory   `json:"memory,omitempty"`
-	Serve     Serve    `json:"serve,omitempty"`
+	Store     string  `json:"store,omitempty"`
+	StoreEnv  string  `json:"store_env,omitempty"`
+	Journal   Journal `json:"journal,omitempty"`
+	Languages string  `json:"languages,omitempty"`
+	// CancelWords are the messages with which a user cancels a run that waits.
+	CancelWords []string `json:"cancel_words,omitempty"`
+	Secrets     []string `json:"secrets,omitempty"`
+	LLM         LLM      `json:"llm,omitempty"`
+	Media       []string `json:"media_roots,omitempty"`
+	HTTP        HTTP     `json:"http,omitempty"`
+	Run         Run      `json:"run,omitempty"`
+	Plugins     Plugins  `json:"plugins,omitempty"`
+	MCP         MCP      `json:"mcp,omitempty"`
+	Memory      Memory   `json:"memory,omitempty"`
+	Serve       Serve    `json:"serve,omitempty"`
 	// On is where runs are carried out: "" or local, or temporal://HOST:PORT.
 	On       string   `json:"on,omitempty"`
 	Temporal Temporal `json:"temporal,omitempty"`

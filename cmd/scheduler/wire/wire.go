@@ -48,6 +48,7 @@ func (rt *Runtime) NewService() *service.Service {
 		Remote:           rt.openRemote,
 		Dir:              cmp.Or(rt.workerRoot, rt.settings.Root),
 		Rooted:           rt.workerRoot != "",
+		CancelWords:      rt.settings.CancelWords,
 		Languages:        rt.settings.KnownLanguages,
 		Tests:            rt.TestParts(),
 		Script: func(answers value.Value) (llm.Provider, error) {

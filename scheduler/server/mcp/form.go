@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,14 +11,14 @@ import (
 )
 
 // formSchema returns the schema of the form for a step that waits, in the few words that
-// forms have; isFlat is false where they cannot say it. What it leaves out is checked when
+// forms have; labels are the titles of its fields by pointer. isFlat is false where they cannot say it. What it leaves out is checked when
 // the answer comes.
-func formSchema(w journal.WaitingFor) (form value.Value, isFlat bool) {
+func formSchema(w journal.WaitingFor, labels map[string]string) (form value.Value, isFlat bool) {
 	properties, _ := w.RemainingSchema.Get("properties")
 	required, _ := w.RemainingSchema.Get("required")
 	fields, needed := value.NewMap(properties.Map().Len()), []string{}
 	for pointer, property := range properties.Map().All() {
-		field, ok := formField(property)
+		field, ok := formField(property, labels[pointer])
 		if !ok {
 			return form, false
 		}
@@ -36,13 +35,13 @@ func formSchema(w journal.WaitingFor) (form value.Value, isFlat bool) {
 }
 
 // formField returns the schema of a field.
-func formField(property value.Value) (value.Value, bool) {
+func formField(property value.Value, label string) (value.Value, bool) {
 	kind := typeOf(property)
 	words := formWords(kind)
 	if words == nil {
 		return property, false
 	}
-	field := value.Pairs("type", kind)
+	field := value.Pairs("type", kind, "title", label)
 	for _, word := range words {
 		v, ok := property.Get(word)
 		if ok && isFormValue(word, v) {
@@ -96,19 +95,6 @@ func fieldName(pointer string) string {
 		return pointer
 	}
 	return name
-}
-
-// questionText returns the text above a form.
-func questionText(w journal.WaitingFor, why string) string {
-	lines := slices.Clone(w.Reasons)
-	if why != "" {
-		lines = []string{why}
-	}
-	var names []string
-	for _, pointer := range w.Pointers() {
-		names = append(names, fieldName(pointer))
-	}
-	return strings.Join(append(lines, fmt.Sprintf("The step %s needs: %s", w.Step, strings.Join(names, ", "))), "\n")
 }
 
 // withoutEmpty returns the values of a form without the empty texts that clients send for

@@ -72,6 +72,8 @@ func runSchema(outputs value.Value) value.Value {
 		"state", value.OfMap(value.Pairs("type", "string", "enum", value.Must(states))),
 		"outputs", outputs,
 		"waiting", value.OfMap(value.Pairs("type", "array", "description", "What the run waits for: give it with answer_run.", "items", anyObject())),
+		"question", value.OfMap(value.Pairs("type", "string", "description", "What to ask the user; give what they write as message to answer_run.")),
+		"text", value.OfMap(value.Pairs("type", "string", "description", "What to tell the user.")),
 		"error", anyObject(),
 	))))
 }

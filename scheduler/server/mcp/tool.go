@@ -180,8 +180,9 @@ func (c *client) answerTool() *tool {
 	return &tool{
 		about: &sdk.Tool{
 			Name: "answer_run", Title: "Answer a run", Description: "Give a run that waits the values that the user has told, and go on with it.",
-			InputSchema: value.OfMap(value.Pairs("type", "object", "required", []string{"run", "answers"},
-				"properties", value.OfMap(value.Pairs("run", text("The id of the run."), "answers", answers)))),
+			InputSchema: value.OfMap(value.Pairs("type", "object", "required", []string{"run"},
+				"properties", value.OfMap(value.Pairs("run", text("The id of the run."),
+					"message", text("What the user has written to the question, as it is: the run reads it."), "answers", answers)))),
 			OutputSchema: runSchema(value.Value{}),
 		},
 		call: func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

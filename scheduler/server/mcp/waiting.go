@@ -28,7 +28,7 @@ const (
 // answers. why is what was wrong with answers. Where the client cannot ask, the result has
 // what the run waits for.
 func (t *turn) askUser(ctx context.Context, details *service.RunDetails, why string) (*sdk.CallToolResult, error) {
-	forms := t.userForms(details.State.Waiting, why)
+	forms := t.userForms(details, why)
 	if len(forms) == 0 {
 		return t.waitingResult(details.State, why), nil
 	}
@@ -60,6 +60,9 @@ func (t *turn) askUser(ctx context.Context, details *service.RunDetails, why str
 // waitingResult answers with what the run waits for.
 func (t *turn) waitingResult(state *journal.RunState, why string) *sdk.CallToolResult {
 	doc := value.Pairs("run", t.run, "state", string(state.State), "waiting", value.Must(state.Waiting))
+	if len(state.Waiting) > 0 {
+		doc.Set("question", value.OfString(state.Waiting[0].Question))
+	}
 	if why != "" {
 		doc.Set("error", value.OfMap(value.Pairs("kind", string(calls.Invalid), "message", why)))
 	}
@@ -111,7 +114,7 @@ func (t *turn) applyForms(ctx context.Context, details *service.RunDetails, resp
 	if given.Len() > 0 {
 		answers, err := answersOf(given, waiting)
 		if err != nil {
-			return t.askUser(ctx, details, err.Error())
+			return t.askUser(ctx, details, t.api.options.Service.UnfitAnswers(details, answers))
 		}
 		return t.resumeRun(ctx, details, answers)
 	}
@@ -141,6 +144,7 @@ func (t *turn) answerRun(ctx context.Context) (*sdk.CallToolResult, error) {
 	}
 	var in struct {
 		Run     string `json:"run"`
+		Message string `json:"message"`
 		Answers []struct {
 			Step    string      `json:"step"`
 			Pointer string      `json:"pointer"`
@@ -157,12 +161,15 @@ func (t *turn) answerRun(ctx context.Context) (*sdk.CallToolResult, error) {
 	if details.State.State != journal.RunWaiting {
 		return failureResult(calls.Errorf(calls.Invalid, "the run does not wait: it is %s", details.State.State), t.run), nil
 	}
+	if in.Message != "" && len(in.Answers) == 0 {
+		return t.replyToRun(ctx, details, in.Message)
+	}
 	var answers []scheduler.Answer
 	for _, one := range in.Answers {
 		answers = append(answers, scheduler.Answer{Step: one.Step, Pointer: one.Pointer, Value: one.Value})
 	}
 	if len(answers) == 0 {
-		err = calls.Errorf(calls.Invalid, "answers is empty").WithHint(`write [{"pointer": ..., "value": ...}]`)
+		err = calls.Errorf(calls.Invalid, "answers is empty").WithHint(`write [{"pointer": ..., "value": ...}], or message`)
 	} else {
 		err = scheduler.CheckAnswers(answers, details.State.Waiting)
 	}
@@ -172,8 +179,27 @@ func (t *turn) answerRun(ctx context.Context) (*sdk.CallToolResult, error) {
 	return t.resumeRun(ctx, details, answers)
 }
 
+// replyToRun gives the run what the user has written.
+func (t *turn) replyToRun(ctx context.Context, details *service.RunDetails, message string) (*sdk.CallToolResult, error) {
+	reply, err := t.api.options.Dispatcher.Reply(ctx, t.by.Principal, service.ReplyRequest{Run: t.run, Text: message, Wait: service.SlotWait})
+	if err != nil && ctx.Err() == nil {
+		return failureResult(err, t.run), nil
+	}
+	if err == nil && reply.State != journal.RunRunning {
+		doc := value.Pairs("run", t.run, "state", string(reply.State))
+		key := "text"
+		if reply.State == journal.RunWaiting {
+			key = "question"
+			doc.Set("waiting", value.Must(details.State.Waiting))
+		}
+		doc.Set(key, value.OfString(reply.Text))
+		return documentResult(value.OfMap(doc)), nil
+	}
+	return t.followAnswers(ctx, details.State.LastSeq)
+}
+
 // userForms returns what the client can ask the user for, by step.
-func (t *turn) userForms(waiting []journal.WaitingFor, why string) map[string]*sdk.ElicitParams {
+func (t *turn) userForms(details *service.RunDetails, why string) map[string]*sdk.ElicitParams {
 	forms := map[string]*sdk.ElicitParams{}
 	capabilities := t.request.ClientCapabilities()
 	if capabilities == nil || capabilities.Elicitation == nil {
@@ -182,13 +208,15 @@ func (t *turn) userForms(waiting []journal.WaitingFor, why string) map[string]*s
 	// A client that names no mode has forms, as all had before there were modes.
 	hasURL := capabilities.Elicitation.URL != nil && t.by.Address != ""
 	hasForm := capabilities.Elicitation.Form != nil || capabilities.Elicitation.URL == nil
-	for _, w := range waiting {
-		schema, isFlat := formSchema(w)
+	for _, w := range details.State.Waiting {
+		questions, labels := t.api.options.Service.FormOf(details, w)
+		message := strings.TrimSpace(why + "\n" + questions)
+		schema, isFlat := formSchema(w, labels)
 		if isFlat && hasForm {
-			forms[w.Step] = &sdk.ElicitParams{Mode: formMode, Message: questionText(w, why), RequestedSchema: schema}
+			forms[w.Step] = &sdk.ElicitParams{Mode: formMode, Message: message, RequestedSchema: schema}
 		} else if hasURL {
 			forms[w.Step] = &sdk.ElicitParams{
-				Mode: urlMode, Message: questionText(w, why), URL: t.by.Address + "/runs/" + url.PathEscape(t.run), ElicitationID: t.run + "/" + w.Step,
+				Mode: urlMode, Message: message, URL: t.by.Address + "/runs/" + url.PathEscape(t.run), ElicitationID: t.run + "/" + w.Step,
 			}
 		}
 	}

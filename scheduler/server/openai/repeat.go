@@ -66,6 +66,9 @@ func (t *turn) repeatAnswer(ctx context.Context, info *journal.RunInfo) error {
 	case journal.RunWaiting:
 		return t.repeatQuestion(ctx, info)
 	case journal.RunFailed, journal.RunCancelled:
+		if at := t.in.lastQuestion(); at >= 0 && info.State == journal.RunCancelled && t.api.options.Service.IsCancelWord(textOf(t.in.messages.List()[at])) {
+			return t.repeatCancel(ctx, info)
+		}
 		err := t.api.options.Dispatcher.Resume(ctx, t.by.Principal, info.ID, service.ResumeWith{Wait: service.SlotWait})
 		if err != nil {
 			return t.cancelIfLeft(ctx, err)
@@ -84,19 +87,25 @@ func (t *turn) repeatAnswer(ctx context.Context, info *journal.RunInfo) error {
 
 // repeatQuestion answers with what the run has said, and a question for the first field that it waits for.
 func (t *turn) repeatQuestion(ctx context.Context, info *journal.RunInfo) error {
-	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, info.ID)
-	if err != nil {
-		return err
-	}
 	text, _, err := t.saidBefore(ctx, info)
 	if err != nil {
 		return err
 	}
 	t.addText(text)
-	if err := t.askField(ctx, details.State.Waiting, ""); err != nil {
+	if err := t.askFirstField(ctx, nil); err != nil {
 		return err
 	}
 	return t.out.finishAnswer(nil, string(journal.RunWaiting), reasonStop)
+}
+
+// repeatCancel answers that the user has cancelled the run.
+func (t *turn) repeatCancel(ctx context.Context, info *journal.RunInfo) error {
+	details, _, err := t.api.options.Service.ShowRun(ctx, t.by.Principal, info.ID)
+	if err != nil {
+		return err
+	}
+	t.out.addText(t.api.options.Service.CancelledText(details))
+	return t.out.finishAnswer(nil, string(info.State), reasonStop)
 }
 
 // lastStretch returns the event before a run last went on, and what its steps said until then.

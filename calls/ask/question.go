@@ -1,0 +1,290 @@
+package ask
+
+import (
+	"context"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+)
+
+// Wording says to people what a run asks of them, in the texts of this package: question.txt, hint.txt,
+// unfit.txt and cancelled.txt. It is made where it is needed; it is only data.
+type Wording struct {
+	// Languages has the texts of users: see [calls.Env.Languages].
+	Languages fs.FS
+	Language  string
+}
+
+// Field is a value that people are asked for.
+type Field struct {
+	// Name is the key of the value in its object, order_number, for one without a title; "" is none.
+	Name string
+	// Schema is that of the value, references resolved.
+	Schema value.Value
+}
+
+// Question returns the question for a field: "What is the order number (such as A-1042)?". unread is set where the
+// user has just answered with a message that does not have it: "I could not find an order number ... in that."
+func (w Wording) Question(f Field, unread bool) string {
+	values := f.values()
+	values.Set("unread", value.OfBool(unread))
+	values.Set("hint", value.OfString(w.render("hint", values)))
+	return w.render("question", values)
+}
+
+// Unfit returns why a value is not one for the field, in words: "It must be at least 1.".
+func (w Wording) Unfit(f Field, v value.Value) string {
+	values := f.values()
+	fault, limit := f.faultOf(v)
+	values.Set("fault", value.OfString(fault))
+	values.Set("limit", value.OfString(limit))
+	values.Set("hint", value.OfString(w.render("hint", values)))
+	return w.render("unfit", values)
+}
+
+// Hint returns what a value of the field looks like: "such as A-1042".
+func (w Wording) Hint(f Field) string { return w.render("hint", f.values()) }
+
+// Label returns what people call the field.
+func (w Wording) Label(f Field) string {
+	if title := singleLine(f.text("title")); title != "" {
+		return title
+	}
+	name, _ := f.naming()
+	return capitalize(name)
+}
+
+// Cancelled returns what is said when the user has cancelled the run.
+func (w Wording) Cancelled() string { return w.render("cancelled", value.NewMap(0)) }
+
+// render renders a text; the built-in one where that of the user is broken, which lint tells.
+func (w Wording) render(name string, values *value.Map) string {
+	env := calls.NewEnv()
+	env.Vars = &calls.Vars{Language: w.Language}
+	env.Languages = w.Languages
+	text, err := Prompt(context.Background(), env, "ask", texts, name, values)
+	if err != nil {
+		env.Languages = nil
+		text, err = Prompt(context.Background(), env, "ask", texts, name, values)
+	}
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(text)
+}
+
+// maxWords bounds what a description may have of words to be the name of a field.
+const maxWords = 6
+
+// maxExample bounds an example in a question, in characters.
+const maxExample = 60
+
+// values returns what the texts may mention.
+func (f Field) values() *value.Map {
+	name, description := f.naming()
+	plural := isPlural(name)
+	kind := f.kind()
+	choices := []string{}
+	for _, c := range schema.Choices(f.Schema) {
+		choices = append(choices, c.Label)
+	}
+	values := value.Pairs("name", name, "label", capitalize(name), "article", articleOf(name), "plural", plural, "counted", plural && kind == "number",
+		"question", "", "description", description, "example", f.example(), "unit", f.unit(), "kind", kind, "choices", choices)
+	if isQuestion(description) {
+		values.Set("question", value.OfString(description))
+		values.Set("description", value.OfString(""))
+	}
+	for key, word := range map[string]string{"least": "minimum", "most": "maximum"} {
+		if v, ok := f.Schema.Get(word); ok {
+			values.Set(key, value.OfString(v.PlainText()))
+		}
+	}
+	return values
+}
+
+// naming returns what the field is called in the middle of a sentence, and what else its description says. A short
+// description, "The order number", is its name where it has no title.
+func (f Field) naming() (name, description string) {
+	description = singleLine(f.text("description"))
+	if title := singleLine(f.text("title")); title != "" {
+		if strings.EqualFold(title, strings.TrimRight(description, ".。")) {
+			description = ""
+		}
+		return lowerFirst(title), description
+	}
+	if phrase, ok := nounPhrase(description); ok {
+		return lowerFirst(phrase), ""
+	}
+	return spacedName(f.Name), description
+}
+
+// nounPhrase returns the name that a description is: "The order number", "订单号"; ok is false for sentences and questions.
+func nounPhrase(description string) (phrase string, ok bool) {
+	phrase = strings.TrimRight(description, ".。")
+	if phrase == "" || strings.ContainsAny(phrase, ".,;:!?。，；：！？()（）") {
+		return "", false
+	}
+	if isChinese(phrase) {
+		return phrase, utf8.RuneCountInString(phrase) <= 2*maxWords
+	}
+	words := strings.Fields(phrase)
+	isArticle := slices.Contains([]string{"the", "a", "an", "your"}, strings.ToLower(words[0]))
+	if !isArticle || len(words) < 2 || len(words) > maxWords {
+		return "", false
+	}
+	return strings.Join(words[1:], " "), true
+}
+
+func isChinese(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) })
+}
+
+func isQuestion(text string) bool {
+	return strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？")
+}
+
+// spacedName returns a key as words: order number for order_number and orderNumber.
+func spacedName(key string) string {
+	var b strings.Builder
+	var before rune
+	for _, r := range key {
+		switch {
+		case r == '_', r == '-', r == '.', r == '/', r == '~', unicode.IsSpace(r):
+			b.WriteByte(' ')
+		case unicode.IsUpper(r) && unicode.IsLower(before):
+			b.WriteByte(' ')
+			b.WriteRune(unicode.ToLower(r))
+		default:
+			b.WriteRune(r)
+		}
+		before = r
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// lowerFirst returns a name in the middle of a sentence; acronyms stay as they are.
+func lowerFirst(name string) string {
+	first, size := utf8.DecodeRuneInString(name)
+	second, _ := utf8.DecodeRuneInString(name[size:])
+	if unicode.IsUpper(first) && !unicode.IsUpper(second) {
+		return string(unicode.ToLower(first)) + name[size:]
+	}
+	return name
+}
+
+func capitalize(name string) string {
+	first, size := utf8.DecodeRuneInString(name)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + name[size:]
+}
+
+// isPlural reports whether an English name is one of several things.
+func isPlural(name string) bool {
+	words := strings.Fields(strings.ToLower(name))
+	if len(words) == 0 {
+		return false
+	}
+	last := words[len(words)-1]
+	return len(last) > 3 && strings.HasSuffix(last, "s") && !strings.HasSuffix(last, "ss") && !strings.HasSuffix(last, "us") && !strings.HasSuffix(last, "is")
+}
+
+// articleOf returns a, an or, of several things, any. Of acronyms the letters are spoken: an SKU.
+func articleOf(name string) string {
+	if isPlural(name) {
+		return "any"
+	}
+	first, size := utf8.DecodeRuneInString(name)
+	second, _ := utf8.DecodeRuneInString(name[size:])
+	vowels := "aeiouAEIOU"
+	if unicode.IsUpper(first) && unicode.IsUpper(second) {
+		vowels = "AEFHILMNORSX"
+	}
+	lower := strings.ToLower(name)
+	for _, spoken := range []string{"user", "uni", "one", "euro", "use", "url"} {
+		if strings.HasPrefix(lower, spoken) {
+			return "a"
+		}
+	}
+	if strings.ContainsRune(vowels, first) || strings.HasPrefix(lower, "hour") {
+		return "an"
+	}
+	return "a"
+}
+
+// text returns a text of the schema.
+func (f Field) text(key string) string {
+	v, _ := f.Schema.Get(key)
+	text, _ := v.Str()
+	return text
+}
+
+func singleLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// unit returns what the number counts: the word of unit or x-unit.
+func (f Field) unit() string {
+	if unit := f.text("unit"); unit != "" {
+		return unit
+	}
+	return f.text("x-unit")
+}
+
+// example returns the first example that fits the field; that of a list of choices is none.
+func (f Field) example() string {
+	if schema.Choices(f.Schema) != nil || schema.TypeName(f.Schema) == "boolean" {
+		return ""
+	}
+	examples, _ := f.Schema.Get("examples")
+	list := examples.List()
+	if one, ok := f.Schema.Get("example"); ok {
+		list = append(slices.Clone(list), one)
+	}
+	for _, one := range list {
+		if one.Kind() == value.Object || one.Kind() == value.List {
+			continue
+		}
+		if text := singleLine(one.PlainText()); text != "" {
+			return value.Truncate(text, maxExample)
+		}
+	}
+	return ""
+}
+
+// kind returns what a value of the field is, in a word of the texts; "" for words of any kind.
+func (f Field) kind() string {
+	if schema.Choices(f.Schema) != nil {
+		return ""
+	}
+	switch f.text("format") {
+	case "date":
+		return "date"
+	case "time":
+		return "time"
+	case "date-time", "timestamp":
+		return "moment"
+	case "email":
+		return "email"
+	case "uri", "url":
+		return "address"
+	}
+	switch schema.TypeName(f.Schema) {
+	case "integer", "number":
+		return "number"
+	case "boolean":
+		return "yes_no"
+	case "array":
+		return "list"
+	case "date":
+		return "date"
+	case "timestamp", "date-time": // types of slot's own
+		return "moment"
+	}
+	return ""
+}

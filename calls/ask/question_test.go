@@ -1,0 +1,81 @@
+package ask_test
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/callnode/scheduler/calls/ask"
+)
+
+// TestQuestion: people are asked in words made from what the schema tells them.
+func TestQuestion(t *testing.T) {
+	for _, c := range []struct{ name, schema, first, again, chinese string }{
+		{
+			"order_number", `{type: string, title: Order number, examples: [A-1042], pattern: "^[A-Z]-[0-9]+$"}`,
+			"What is the order number (such as A-1042)?", "I could not find an order number (such as A-1042) in that. What is it?",
+			"我没有从中找到order number（例如 A-1042）。请问是什么？",
+		},
+		{
+			"order_number", `{type: string, title: 订单号, examples: [A-1042]}`,
+			"What is the 订单号 (such as A-1042)?", "I could not find a 订单号 (such as A-1042) in that. What is it?", "我没有从中找到订单号（例如 A-1042）。请问是什么？",
+		},
+		{"orderNumber", `{type: string}`, "What is the order number?", "I could not find an order number in that. What is it?", "我没有从中找到order number。请问是什么？"},
+		{"city", `{type: string, description: The city}`, "What is the city?", "I could not find a city in that. What is it?", "我没有从中找到city。请问是什么？"},
+		{"city", `{type: string, description: "Where do you live?"}`, "Where do you live?", "I could not find a city in that. What is it?", "我没有从中找到city。请问是什么？"},
+		{"days", `{type: integer, minimum: 1, maximum: 7}`, "How many days (from 1 to 7)?", "I could not find a number of days (from 1 to 7) in that. What is it?", "我没有从中找到days（1 到 7）。请问是什么？"},
+		{
+			"colour", `{title: Colour, oneOf: [{const: r, title: Red}, {const: b, title: Blue}]}`, "Which colour is it: Red or Blue?",
+			"I could not find a colour in that. Is it Red or Blue?", "我没有从中找到colour。是Red还是Blue？",
+		},
+		{"gift", `{type: boolean, title: Gift wrapping}`, "Gift wrapping: yes or no?", "I could not find a yes or a no in that. Gift wrapping: yes or no?", "我没有从中看出是或否。Gift wrapping：是还是否？"},
+		{"weight", `{type: number, title: Weight, unit: kg}`, "What is the weight (a number, in kg)?", "I could not find a weight (a number, in kg) in that. What is it?", "我没有从中找到weight（一个数，单位：kg）。请问是什么？"},
+		{"iban", `{type: string, title: IBAN, description: It is on your bank card.}`, "What is the IBAN? It is on your bank card.", "I could not find an IBAN in that. What is it?", "我没有从中找到IBAN。请问是什么？"},
+	} {
+		f := ask.Field{Name: c.name, Schema: parse(t, c.schema)}
+		en, zh := ask.Wording{Language: "en"}, ask.Wording{Language: "zh-CN"}
+		if got := en.Question(f, false); got != c.first {
+			t.Errorf("got  %s\nwant %s", got, c.first)
+		}
+		if got := en.Question(f, true); got != c.again {
+			t.Errorf("got  %s\nwant %s", got, c.again)
+		}
+		if got := zh.Question(f, true); got != c.chinese {
+			t.Errorf("got  %s\nwant %s", got, c.chinese)
+		}
+	}
+}
+
+// TestUnfit: why a value does not fit is told in words.
+func TestUnfit(t *testing.T) {
+	for _, c := range []struct{ schema, value, en, zh string }{
+		{"{type: integer, minimum: 1}", "0", "It must be at least 1.", "不能小于 1。"},
+		{"{type: integer}", "1.5", "It must be a whole number.", "必须是整数。"},
+		{"{type: integer}", "many", "It must be a number.", "必须是一个数。"},
+		{"{type: string, minLength: 2}", "a", "It is too short: at least 2 characters.", "太短了：至少 2 个字。"},
+		{"{enum: [red, blue]}", "green", "It is one of: red, blue.", "只能是：red、blue。"},
+		{`{type: string, title: Order number, examples: [A-1], pattern: "^A"}`, "x", "That does not look like an order number (such as A-1).", "这看起来不像order number（例如 A-1）。"},
+		{"{type: string, format: email}", "x", "That does not look like a thing (such as name@example.com).", "这看起来不像thing（例如 name@example.com）。"},
+		{"{type: string}", `""`, "Please fill this in.", "请填写此项。"},
+	} {
+		f := ask.Field{Name: "thing", Schema: parse(t, c.schema)}
+		if got := (ask.Wording{Language: "en"}).Unfit(f, parse(t, c.value)); got != c.en {
+			t.Errorf("%s: got %s", c.schema, got)
+		}
+		if got := (ask.Wording{Language: "zh"}).Unfit(f, parse(t, c.value)); got != c.zh {
+			t.Errorf("%s: got %s", c.schema, got)
+		}
+	}
+}
+
+// TestQuestionOfProject: a project has texts of its own; one that is broken is not shown.
+func TestQuestionOfProject(t *testing.T) {
+	f := ask.Field{Name: "city", Schema: parse(t, "{type: string, title: Ville}")}
+	own := ask.Wording{Language: "fr", Languages: fstest.MapFS{"fr/ask/question.txt": {Data: []byte("{% if unread %}Je n'ai pas compris. {% endif %}Quelle est la {{ name }} ?")}}}
+	if got := own.Question(f, true); got != "Je n'ai pas compris. Quelle est la ville ?" {
+		t.Errorf("got %s", got)
+	}
+	own.Languages = fstest.MapFS{"fr/ask/question.txt": {Data: []byte("{{ nom }}")}}
+	if got := own.Question(f, false); got != "What is the ville?" {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,191 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/ask"
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/journal"
+)
+
+// ReplyRequest is a message that a user writes to a run that waits. Its caller makes it; it is only read.
+type ReplyRequest struct {
+	Run  string
+	Text string
+	// Step and Pointer are the place that the user was asked for; "" is the first that the run waits for.
+	Step, Pointer string
+	// Seen is the seq of the last event when the user was asked; 0 is that of now.
+	Seen int64
+	// Wait is how long the run may wait for a slot.
+	Wait time.Duration
+}
+
+// Reply is what becomes of a message of the user. [Dispatcher.Reply] returns it; it is only data.
+type Reply struct {
+	// State is running where the run goes on with the message, waiting where the user is asked again, and cancelled.
+	State journal.RunStatus
+	// Text is what the user is told where the run does not go on.
+	Text string
+	// After is the last event of the run before it goes on.
+	After int64
+}
+
+// NotWaitingError is the error of a message to a run that waits for nothing. [Dispatcher.Reply] makes it; it is only data.
+type NotWaitingError struct{ State journal.RunStatus }
+
+// Error returns the state of the run.
+func (e *NotWaitingError) Error() string { return e.Text().En }
+
+// Text is Error in the built-in languages.
+func (e *NotWaitingError) Text() wording.Text {
+	return wording.Say("the run does not wait: it is %s", wording.Of(string(e.State)))
+}
+
+// Reply answers a run that waits with a message of the user, for every door that people write to: a word of
+// [Parts] CancelWords cancels the run; a value of the place asked for is taken; another message is read with the model as the
+// run goes on; what no one can read makes the same question again. The error is a [*NotWaitingError] where the run
+// went on or ended meanwhile.
+func (d *Dispatcher) Reply(ctx context.Context, p Principal, r ReplyRequest) (*Reply, error) {
+	details, _, err := d.service.ShowRun(ctx, p, r.Run)
+	if err != nil {
+		return nil, err
+	}
+	if details.State.State != journal.RunWaiting {
+		return nil, &NotWaitingError{details.State.State}
+	}
+	w := details.askedStep(r.Step)
+	if w == nil {
+		return nil, calls.Errorf(calls.Invalid, "the run %s waits for nothing that can be asked for here", r.Run)
+	}
+	if d.service.IsCancel(*w, r.Text) {
+		err := d.Cancel(ctx, p, r.Run)
+		return &Reply{State: journal.RunCancelled, Text: d.service.wordingOf(details).Cancelled()}, err
+	}
+	answer := scheduler.Answer{Step: w.Step, Pointer: r.Pointer, Message: r.Text, Seen: cmp.Or(r.Seen, details.State.LastSeq)}
+	err = d.Resume(ctx, p, r.Run, ResumeWith{Answers: []scheduler.Answer{answer}, Wait: r.Wait})
+	if err == nil {
+		return &Reply{State: journal.RunRunning, After: details.State.LastSeq}, nil
+	}
+	if calls.KindOf(err) != calls.Invalid {
+		return nil, err
+	}
+	return d.askAgain(ctx, p, r)
+}
+
+// askAgain returns the question of a run that has not taken a message. One that waits for the same as before has not found
+// it in the message.
+func (d *Dispatcher) askAgain(ctx context.Context, p Principal, r ReplyRequest) (*Reply, error) {
+	details, _, err := d.service.ShowRun(ctx, p, r.Run)
+	if err != nil {
+		return nil, err
+	}
+	w := details.askedStep(r.Step)
+	if details.State.State != journal.RunWaiting || w == nil {
+		return nil, &NotWaitingError{details.State.State}
+	}
+	w.Unread = r.Seen == 0 || r.Seen == details.State.LastSeq
+	return &Reply{State: journal.RunWaiting, Text: d.service.QuestionOf(details, *w)}, nil
+}
+
+// askedStep returns the step of a name that waits, or the first one; nil where none does, or none that can be asked for.
+func (r *RunDetails) askedStep(step string) *journal.WaitingFor {
+	i := slices.IndexFunc(r.State.Waiting, func(w journal.WaitingFor) bool { return step == "" || w.Step == step })
+	if i < 0 || len(r.State.Waiting[i].Pointers()) == 0 {
+		return nil
+	}
+	return &r.State.Waiting[i]
+}
+
+// IsCancel reports whether a message of the user cancels the run that waits: it is one of the words for that, and none of the
+// choices that the user was asked for.
+func (s *Service) IsCancel(w journal.WaitingFor, text string) bool {
+	text = strings.Trim(strings.TrimSpace(text), ".!。！")
+	if _, isChoice := schema.FindChoice(schema.Choices(w.AskedPlace().Schema), text); isChoice {
+		return false
+	}
+	return s.IsCancelWord(text)
+}
+
+// IsCancelWord reports whether a message is one of the words that cancel a run.
+func (s *Service) IsCancelWord(text string) bool {
+	text = strings.Trim(strings.TrimSpace(text), ".!。！")
+	return slices.ContainsFunc(s.parts.CancelWords, func(word string) bool { return strings.EqualFold(word, text) })
+}
+
+// QuestionOf returns the words in which a person is asked for what a step of a run waits for first.
+func (s *Service) QuestionOf(details *RunDetails, w journal.WaitingFor) string {
+	return s.wordingOf(details).Question(fieldOf(w.AskedPlace()), w.Unread)
+}
+
+// FormOf returns what a form for all that a step of a run waits for says: the questions, a line for each, and the labels of
+// the fields by pointer.
+func (s *Service) FormOf(details *RunDetails, w journal.WaitingFor) (questions string, labels map[string]string) {
+	words := s.wordingOf(details)
+	labels = map[string]string{}
+	var lines []string
+	for _, pointer := range w.Pointers() {
+		field := fieldOf(w.Place(pointer))
+		lines, labels[pointer] = append(lines, words.Question(field, false)), words.Label(field)
+	}
+	return strings.Join(lines, "\n"), labels
+}
+
+// UnfitAnswers returns why answers to a form do not fit, a line for each, for the person who gave them.
+func (s *Service) UnfitAnswers(details *RunDetails, answers []scheduler.Answer) string {
+	words := s.wordingOf(details)
+	var lines []string
+	for _, a := range answers {
+		w := details.askedStep(a.Step)
+		if w == nil || scheduler.CheckAnswers([]scheduler.Answer{a}, details.State.Waiting) == nil {
+			continue
+		}
+		field := fieldOf(w.Place(a.Pointer))
+		lines = append(lines, words.Label(field)+": "+words.Unfit(field, a.Value))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// CancelledText returns what a person is told whose run was cancelled.
+func (s *Service) CancelledText(details *RunDetails) string { return s.wordingOf(details).Cancelled() }
+
+// UnfitText returns why a value is none for a place, in words of a language.
+func (s *Service) UnfitText(language string, w journal.WaitingFor, pointer string, v value.Value) string {
+	return s.wordingIn(language).Unfit(fieldOf(w.Place(pointer)), v)
+}
+
+func fieldOf(place journal.AskedPlace) ask.Field {
+	return ask.Field{Name: place.Name(), Schema: place.Schema}
+}
+
+// wordingOf returns the words for a run: in the language of its flow, else that in which it began.
+func (s *Service) wordingOf(details *RunDetails) ask.Wording {
+	language := details.options.Language
+	if details.Flow != nil {
+		language = cmp.Or(details.Flow.Language, language)
+	}
+	return s.wordingIn(language)
+}
+
+// wordingIn returns the words of a language; "" is that of the settings.
+func (s *Service) wordingIn(language string) ask.Wording {
+	var files fs.FS
+	if s.parts.Languages != nil {
+		known := s.parts.Languages()
+		files, language = known.Files, cmp.Or(language, known.Default)
+	}
+	return ask.Wording{Languages: files, Language: language}
+}
+
+// Question returns the words in which a person is asked for the first value that a step of the session's run waits for.
+func (s *Session) Question(w journal.WaitingFor) string {
+	return s.service.wordingIn(cmp.Or(s.Flow.Language, s.executor.Language)).Question(fieldOf(w.AskedPlace()), w.Unread)
+}
