@@ -1,0 +1,406 @@
+package server_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/callnode/scheduler/calls/memory"
+	memorysqlite "github.com/callnode/scheduler/calls/memory/sqlite"
+	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/flow"
+	"github.com/callnode/scheduler/scheduler/flowtest"
+	"github.com/callnode/scheduler/scheduler/flowtest/result"
+	"github.com/callnode/scheduler/scheduler/flowtest/suite"
+	"github.com/callnode/scheduler/scheduler/server"
+	"github.com/callnode/scheduler/scheduler/server/store"
+	"github.com/callnode/scheduler/scheduler/service"
+)
+
+// notebook is a model that notes what it is asked.
+type notebook struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+func (n *notebook) Chat(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	text, err := json.Marshal(req)
+	n.asked = append(n.asked, string(text))
+	answer := "Well said."
+	if len(req.ResponseSchema) > 0 {
+		answer = `{"kind": "damage", "damaged": true}`
+	}
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Text: answer, FinishReason: "stop"}, err) }
+}
+
+// take returns what was asked since the last time, in an order of its own: steps run side by side.
+func (n *notebook) take() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	asked := n.asked
+	n.asked = nil
+	slices.Sort(asked)
+	return asked
+}
+
+// doorFlows are read beside those of the project: one without a memory that looks for one wherever a flow can, and the same with one.
+var doorFlows = func() map[string]string {
+	const probe = `inputs: {type: object, properties: {question: {type: string, default: tea}}}
+steps:
+  - {id: said, call: context, with: {current_message: "{{ question }}"}}
+  - id: told
+    call: input
+    with:
+      user_input: "{{ question }}"
+      config: {context_template: [{module_name: a, segments: [{type: variable, value: short_term_history_content}, {type: variable, value: long_term_memory_content}, {type: variable, value: user}, {type: variable, value: vars.last_user_message}, {type: text, value: "{{ vars.session }}|"}]}]}
+  - {id: first, call: chat, with: {messages: "{{ said.messages }}"}}
+  - {id: second, call: chat, with: {user: "{{ told.prompt }} {{ vars.last_user_message | default('nothing') }} {{ vars.session | default('') }}"}}
+outputs: {reply: "{{ second.text }}"}
+`
+	return map[string]string{
+		"probe.yaml":      "name: probe\n" + probe,
+		"probed.yaml":     "name: probed\nmemory: {user: \"{{ run.user or 'lin' }}\", session: monday}\n" + probe,
+		"probed_all.yaml": "name: probed_all\nmemory: {user: \"{{ run.user or 'lin' }}\", sessions: all}\n" + probe,
+	}
+}()
+
+// hooks is added to flows: a door for no user and one that is bound to lin. They set the inputs.
+const hooks = "\ntriggers:\n  webhooks: [{id: open, verify: none, inputs: %[1]s}, {id: bound, verify: none, user: lin, inputs: %[1]s}]\n"
+
+var doorsNow = time.Date(2026, 3, 3, 18, 0, 0, 0, time.UTC)
+
+// house is a server over the flows of the project, whose clock stands still.
+type house struct {
+	*fixture
+	book    *notebook
+	service *service.Service
+	flows   map[string]*flow.Flow
+	// isOpen: the store of memories may be used.
+	isOpen atomic.Bool
+}
+
+// newHouse copies the flows of the project, and starts a server over them.
+func newHouse(t *testing.T) *house {
+	dir := t.TempDir()
+	h := &house{book: &notebook{}, flows: map[string]*flow.Flow{}}
+	for _, from := range []string{"../../flows", "../../cmd/scheduler/project/flows"} {
+		if err := os.CopyFS(filepath.Join(dir, "flows"), os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range doorFlows {
+		writeFile(t, filepath.Join(dir, "flows", name), text)
+	}
+	parts := newParts(dir, h.book)
+	executor := parts.Executor
+	parts.Executor = func(f *flow.Flow, o service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
+		e, notes, err := executor(f, o)
+		e.Env.LLM, e.Env.Clock = h.book, func() time.Time { return doorsNow }
+		return e, notes, err
+	}
+	parts.Memory = func(ctx context.Context, _ service.MemoryOptions) (*memory.SnapshotProcessor, error) {
+		if !h.isOpen.Load() {
+			t.Error("a flow without memory opens a store")
+			return nil, errors.New("the store is closed")
+		}
+		s, err := memorysqlite.Open(ctx, dir, memorysqlite.Options{})
+		return &memory.SnapshotProcessor{Store: s, Clock: func() time.Time { return doorsNow }, IDSeed: "doors"}, err
+	}
+	h.service = service.New(parts)
+	h.fixture = newFixture(t, dir, h.book, func(o *server.Options) { o.Service = h.service })
+	t.Cleanup(func() { h.stop(); _ = h.service.Close() })
+	h.loadFlows()
+	return h
+}
+
+// loadFlows gives the flows of the project their hooks and reads them.
+func (h *house) loadFlows() {
+	files, err := filepath.Glob(filepath.Join(h.dir, "flows", "*.yaml"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		if strings.Contains(name, ".") || flows[name+".yaml"] != "" { // a test, a cassette, or a flow of other tests
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		h.flows[name] = h.loadFlow(file)
+		writeFile(h.t, file, string(text)+fmt.Sprintf(hooks, h.inputs(name).JSON()))
+		h.flows[name] = h.loadFlow(file)
+	}
+}
+
+func (h *house) loadFlow(file string) *flow.Flow {
+	f, problems, _, err := h.service.Load(file)
+	if f == nil || err != nil {
+		h.t.Fatal(problems, err)
+	}
+	return f
+}
+
+func writeFile(t testing.TB, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// remembered is what lin has said before.
+var remembered = []memory.BaseMemory{
+	{ID: "memory_01890a5d-ac96-774b-bcce-b302099a8001", Content: "I like jasmine tea, and I am allergic to peanuts.", Timestamp: doorsNow.Add(-time.Hour), Context: memory.Context{UserID: "lin", SessionID: "monday"}},
+	{ID: "memory_01890a5d-ac96-774b-bcce-b302099a8002", Content: "My cat drinks tea.", Timestamp: doorsNow.Add(-2 * time.Hour), Context: memory.Context{UserID: "lin", SessionID: "sunday"}},
+	{ID: "memory_01890a5d-ac96-774b-bcce-b302099a8003", Content: "The tea of bo.", Timestamp: doorsNow.Add(-time.Hour), Context: memory.Context{UserID: "bo", SessionID: "monday"}},
+}
+
+// remember fills the store of memories.
+func (h *house) remember() {
+	p, err := h.service.Memory(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, m := range remembered {
+		m.SetRole("user")
+		if _, err := p.ProcessMemory(h.t.Context(), m); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// question returns the default of the input, or else another one.
+func (h *house) question(name string) string {
+	v, _ := h.flows[name].Inputs.Doc().At("/properties/question/default")
+	text, _ := v.Str()
+	return cmp.Or(text, "Does my cat drink tea?")
+}
+
+// inputs returns those that every door gives. A chat with the token of a user fills in an input of the name user, others do not.
+func (h *house) inputs(name string) value.Value {
+	given := value.Pairs("question", h.question(name))
+	if h.wantsUser(name) {
+		given.Set("user", value.OfString("lin"))
+	}
+	return value.OfMap(given)
+}
+
+func (h *house) wantsUser(name string) bool {
+	_, wants := h.flows[name].Inputs.Doc().At("/properties/user")
+	return wants
+}
+
+// await waits until a run is over or waits for values.
+func (h *house) await(run string) {
+	h.t.Helper()
+	for range 1000 {
+		info, err := h.service.Run(h.t.Context(), service.Principal{}, run)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if info.State.IsOver() || info.State == "waiting" {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	h.t.Fatal("the run does not end")
+}
+
+// collect runs a session as far as it comes.
+func (h *house) collect(session *service.Session, err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	_, _ = scheduler.Collect(session.Events())
+}
+
+// doors are the ways to run a flow; user is the one that the door is bound to, "" for nobody.
+func doors() map[string]func(h *house, name string) {
+	scopes := []store.Scope{store.RunsRead, store.RunsWrite, store.FlowsRead}
+	start := func(user string) func(h *house, name string) {
+		return func(h *house, name string) {
+			r := h.do(h.token(user, scopes...), "POST", "/api/v1/runs", `{"flow": "`+name+`", "inputs": `+h.inputs(name).JSON()+`}`)
+			if r.status != http.StatusCreated {
+				h.t.Fatal(r.status, r.text)
+			}
+			h.await(r.at("/run"))
+		}
+	}
+	chat := func(user string) func(h *house, name string) {
+		return func(h *house, name string) {
+			more := ""
+			if h.wantsUser(name) {
+				more = `, "user": "lin"`
+			}
+			r := h.chat(h.token(user, scopes...), name, messages(h.question(name)), more)
+			run := r.at("/scheduler/run")
+			if run == "null" || run == "" {
+				run = r.header.Get("X-Scheduler-Run")
+			}
+			if run != "" {
+				h.await(run)
+			}
+		}
+	}
+	mcp := func(user string) func(h *house, name string) {
+		return func(h *house, name string) {
+			s := h.connect(h.token(user, scopes...), eras()[0], nil, nil)
+			if _, err := s.CallTool(h.t.Context(), &sdk.CallToolParams{Name: "flow_" + name, Arguments: h.inputs(name)}); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+	}
+	hook := func(id string) func(h *house, name string) {
+		return func(h *house, name string) {
+			r := h.do("", "POST", "/hooks/"+name+"/"+id, "{}")
+			if r.status != http.StatusAccepted {
+				h.t.Fatal(r.status, r.text)
+			}
+			h.await(r.at("/run"))
+		}
+	}
+	command := func(p service.Principal) func(h *house, name string) {
+		return func(h *house, name string) {
+			session, _, err := h.service.NewSession(h.t.Context(), p, service.StartRequest{Flow: h.flows[name], Inputs: h.inputs(name)})
+			h.collect(session, err)
+		}
+	}
+	worker := func(p service.Principal) func(h *house, name string) {
+		return func(h *house, name string) {
+			info, _, err := h.service.Enqueue(h.t.Context(), p, service.StartRequest{Flow: h.flows[name], Inputs: h.inputs(name)})
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			session, _, err := h.service.ReopenSession(h.t.Context(), service.Principal{}, service.ResumeRequest{Run: info.ID, OnWorker: true})
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			_, _ = scheduler.Collect(session.Continue(h.t.Context(), scheduler.Resumption{}))
+		}
+	}
+	return map[string]func(h *house, name string){
+		"run": command(service.Principal{}), "run --user": command(service.Principal{User: "lin"}), "run, ephemeral": func(h *house, name string) {
+			if h.flows[name].User != nil { // its memory is empty
+				command(service.Principal{})(h, name)
+				return
+			}
+			session, _, err := h.service.NewSession(h.t.Context(), service.Principal{}, service.StartRequest{Flow: h.flows[name], Inputs: h.inputs(name), Ephemeral: true})
+			h.collect(session, err)
+		},
+		"serve": start(""), "serve, bound": start("lin"), "chat": chat(""), "chat, bound": chat("lin"), "mcp": mcp(""), "mcp, bound": mcp("lin"),
+		"webhook": hook("open"), "webhook, bound": hook("bound"), "worker": worker(service.Principal{}), "worker, bound": worker(service.Principal{User: "lin", Bound: true}),
+		"test": test,
+	}
+}
+
+// test runs a flow as the case of a test, with the memories in the case.
+func test(h *house, name string) {
+	one := value.Pairs("name", "one", "now", doorsNow.Format(time.RFC3339), "inputs", h.inputs(name), "expect", []value.Value{value.OfMap(value.Pairs("run", "finished"))})
+	if h.flows[name].User != nil {
+		var list []value.Value
+		for i, m := range remembered {
+			list = append(list, value.OfMap(value.Pairs("id", fmt.Sprint("m", i), "content", m.Content, "role", "user", "user", m.Context.UserID, "session", m.Context.SessionID, "timestamp", m.Timestamp.Format(time.RFC3339))))
+		}
+		one.Set("memory", value.OfList(list...))
+	}
+	file := filepath.Join(h.dir, "flows", name+".test.yaml")
+	writeFile(h.t, file, value.OfMap(value.Pairs("cases", []value.Value{value.OfMap(one)})).JSON())
+	parts := newParts(h.dir, h.book).Tests
+	loader, _, err := parts.Loader("en")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	tests, problems := loader.Load(h.t.Context(), file)
+	if tests == nil {
+		h.t.Fatal(problems)
+	}
+	o := parts.Options("en")
+	o.Mode = result.Live
+	o.Models.Open = func(string) (llm.Provider, error) { return h.book, nil }
+	if h.flows[name].User == nil {
+		o.Memory = func(context.Context, func() time.Time) (*memory.SnapshotProcessor, error) {
+			h.t.Errorf("%s opens a store", name)
+			return nil, errors.New("there is no store")
+		}
+	}
+	if _, err := flowtest.Run(h.t.Context(), []*suite.Suite{tests}, o); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// TestPromptsOfAllDoors: every flow of the project asks the model the same, to the byte, through whichever door a run comes; one without memory opens
+// no store.
+func TestPromptsOfAllDoors(t *testing.T) {
+	want, first := map[string][]string{}, ""
+	all := doors()
+	for _, door := range append([]string{"run"}, slices.Sorted(keysBut(all, "run"))...) {
+		t.Run(door, func(t *testing.T) {
+			h := newHouse(t)
+			for _, hasMemory := range []bool{false, true} {
+				if hasMemory {
+					h.isOpen.Store(true)
+					h.remember()
+				}
+				for _, name := range slices.Sorted(keysBut(h.flows, "")) {
+					if (h.flows[name].User != nil) != hasMemory {
+						continue
+					}
+					all[door](h, name)
+					got := h.book.take()
+					if first == "" || first == door {
+						first, want[name] = door, got
+						if len(got) == 0 {
+							t.Errorf("%s asks no model", name)
+						}
+					}
+					if diff := gocmp.Diff(want[name], got); diff != "" {
+						t.Errorf("%s asks through %q otherwise than through %q (-want +got):\n%s", name, door, first, diff)
+					}
+				}
+			}
+		})
+	}
+	for name, says := range map[string]string{"probed": "jasmine", "probed_all": "My cat drinks tea"} {
+		if text := strings.Join(want[name], ""); !strings.Contains(text, says) || strings.Contains(text, "tea of bo") || (name == "probed") == strings.Contains(want[name][0], "My cat") {
+			t.Errorf("%s asks %s", name, text)
+		}
+	}
+	if text := strings.Join(want["probe"], ""); strings.Contains(text, "jasmine") || strings.Contains(text, "My cat") {
+		t.Errorf("a flow without memory asks %s", text)
+	}
+}
+
+// keysBut yields the keys of a map but for one.
+func keysBut[V any](m map[string]V, but string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for key := range m {
+			if key != but && !yield(key) {
+				return
+			}
+		}
+	}
+}
