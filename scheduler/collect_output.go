@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"iter"
+	"runtime/debug"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
@@ -230,4 +231,22 @@ func (f *outputCollector) output(s *schema.Schema) value.Value {
 		text = value.OfSecret(text, f.secret...)
 	}
 	return value.OfMap(value.Pairs("text", text))
+}
+
+// Invoke runs one call outside of a flow: parameters are checked, the call is
+// constructed, Init and Exec run, and the output is checked. env.Vars is what the
+// call sees. Parameters are taken as they are; nothing in them is a template. A
+// panic of the call becomes an error of kind Internal.
+func Invoke(ctx context.Context, def calls.Definition, params value.Value, env *calls.Env) (output value.Value, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			env.Log.Error("a panic", "call", def.Info.Name, "panic", p, "stack", string(debug.Stack()))
+			err = calls.Errorf(calls.Internal, "panic: %v", p)
+		}
+	}()
+	if problems := def.Info.Params.Check(params); problems != nil {
+		return value.Value{}, calls.Errorf(calls.Invalid, "the parameters do not fit the call %s: %w", def.Info.Name, problems)
+	}
+	var f outputCollector
+	return f.run(ctx, def, params, env)
 }

@@ -20,7 +20,7 @@ type Params struct {
 	Stages        []string     `json:"stages,omitempty" default:"[\"llm\", \"function\"]" doc:"The ways of filling to try, in order: llm asks in words, function for JSON by a schema, default takes the schema's defaults and comes last by itself. [] only checks: it changes no datum, keys are names, and format is a hint."`
 	Answers       *value.Map   `json:"answers,omitempty" doc:"Answers to remaining_schema, by JSON pointer. They take precedence over everything else, and no model is asked for them."`
 	Sources       *value.Map   `json:"sources,omitempty" doc:"Where the data comes from, by JSON pointer, as an earlier output says; known where it says nothing." example:"{/city: user}"`
-	Message       string       `json:"message,omitempty" doc:"What the user wrote when asked for what is missing. The model reads it once, by the first of the stages; what does not fit is left out."`
+	Message       string       `json:"message,omitempty" doc:"What the user wrote when asked for what is missing. The model reads it once, by the first of the stages; what does not fit is left out." example:"It is A-1042."`
 	Resumed       bool         `json:"resumed,omitempty" doc:"The step has waited for a person: the stages are not tried again, except to read message."`
 	HistoryTokens int          `json:"history_tokens,omitempty" default:"4000" min:"0" max:"10000000" doc:"How many tokens the upstream steps may take in the prompt, and as many the messages before the question; the oldest are left out first."`
 
