@@ -227,6 +227,14 @@ func (e *Error) MessageText() wording.Text {
 	return wording.Of(e.Message)
 }
 
+// ChangeMessage changes the message in every language, for example to mask what it holds of secrets.
+func (e *Error) ChangeMessage(change func(text string) string) {
+	e.Message = change(e.Message)
+	if e.chinese != "" {
+		e.chinese = change(e.chinese)
+	}
+}
+
 // In returns what [Error.Error] does, in a language.
 func (e *Error) In(language string) string {
 	if !wording.IsChinese(language) {

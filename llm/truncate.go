@@ -8,6 +8,23 @@ import (
 // TruncationMarker ends a text that [TruncateTokens] has cut.
 const TruncationMarker = " […]"
 
+// WholeKeeper is a [Counter] that knows texts of which no half may stay at a cut: the secrets of a run, which are masked
+// where they are whole. It is as safe for concurrent use.
+type WholeKeeper interface {
+	Counter
+	// KeepWhole returns end, or less where a cut there would leave a part of such a text.
+	KeepWhole(text string, end int) int
+}
+
+// CutAt returns the offset at which a text is cut that should be cut at end: there, or before
+// what the counter keeps whole.
+func CutAt(tokens Counter, text string, end int) int {
+	if keeper, ok := tokens.(WholeKeeper); ok {
+		return keeper.KeepWhole(text, end)
+	}
+	return end
+}
+
 // TruncateTokens returns the longest prefix of text that costs at most budget tokens
 // together with [TruncationMarker], and its cost. A budget too small for the marker
 // omits it. It is for texts that cost more than budget: a long one is not read to its
@@ -25,7 +42,7 @@ func TruncateTokens(text string, budget int, tokens Counter) (string, int) {
 		return tokens.Count(text[:ends[i]]+marker) > budget
 	})
 	for ; n > 0; n-- {
-		short := strings.TrimRight(text[:ends[n-1]], " \n") + marker
+		short := strings.TrimRight(text[:CutAt(tokens, text, ends[n-1])], " \n") + marker
 		if count := tokens.Count(short); count <= budget {
 			return short, count
 		}

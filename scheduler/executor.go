@@ -37,6 +37,9 @@ type StepExecutor struct {
 	// Secrets returns the value of secrets.NAME, and reports whether the configuration
 	// allows it. nil allows none. Values never appear in events.
 	Secrets func(name string) (string, bool)
+	// Keys returns the keys that the program itself signs in with at providers and other servers: an answer may
+	// repeat one, and no event shows it. nil: it has none.
+	Keys func() []string
 	// Hidden gets to know the secrets that runs use, and what they compute from them: for
 	// logs and cassettes. It may be nil.
 	Hidden *secret.Set

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"
@@ -173,16 +173,9 @@ func (m *textMask) addPiece(piece string) string {
 		return m.images.addPiece(piece)
 	}
 	text := m.secrets.maskText(m.held + piece)
-	keep := 0
-	for _, secret := range m.secrets.set.Forms() {
-		for n := min(len(secret)-1, len(text)); n > keep; n-- {
-			if strings.HasPrefix(secret, text[len(text)-n:]) {
-				keep = n
-			}
-		}
-	}
-	m.held = text[len(text)-keep:]
-	return m.images.addPiece(text[:len(text)-keep])
+	end := m.secrets.set.OpenEnd(text)
+	m.held = text[end:]
+	return m.images.addPiece(text[:end])
 }
 
 // flushAll returns what was held back, at the end of the text.
@@ -190,4 +183,39 @@ func (m *textMask) flushAll() string {
 	held := m.held
 	m.held = ""
 	return m.images.addPiece(m.secrets.maskText(held)) + m.images.flushAll()
+}
+
+// wholeCounter is a counter of tokens by which no text is cut inside a secret of the run: the half of one could
+// not be masked in the record of a prompt.
+type wholeCounter struct {
+	llm.Counter
+	secrets *secret.Set
+}
+
+// keepSecretsWhole returns a counter that keeps secrets whole, and counts images where the given one does.
+func keepSecretsWhole(counter llm.Counter, secrets *secret.Set) llm.Counter {
+	c := wholeCounter{counter, secrets}
+	if images, ok := counter.(llm.ImageCounter); ok {
+		return wholeImageCounter{c, images}
+	}
+	return c
+}
+
+// KeepWhole returns end, or the beginning of a secret that a cut there would leave a part of.
+func (c wholeCounter) KeepWhole(text string, end int) int { return c.secrets.KeepWhole(text, end) }
+
+// wholeImageCounter is a wholeCounter that counts images.
+type wholeImageCounter struct {
+	wholeCounter
+	images llm.ImageCounter
+}
+
+var (
+	_ llm.WholeKeeper  = wholeImageCounter{}
+	_ llm.ImageCounter = wholeImageCounter{}
+)
+
+// CountImage counts the tokens of an image.
+func (c wholeImageCounter) CountImage(url, detail string) int {
+	return c.images.CountImage(url, detail)
 }

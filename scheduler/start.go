@@ -9,6 +9,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/internal/eventlog"
 	"github.com/callnode/scheduler/scheduler/journal"
@@ -133,9 +134,16 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 	if env == nil {
 		env = calls.NewEnv()
 	}
+	hidden := newSecrets(e.Hidden)
+	if e.Keys != nil {
+		for _, key := range e.Keys() {
+			hidden.set.Add(key)
+		}
+	}
+	ctx = secret.NewContext(ctx, hidden.set)
 	r := &run{
 		exec: e, flow: flow, env: *env, events: eventPool{steps: len(flow.Steps), readySteps: len(flow.Steps)}, life: lifetime{parent: ctx, gracePeriod: e.gracePeriod()},
-		shared: &shared{secrets: newSecrets(e.Hidden), bounds: e.newBounds(), flows: &subflowLoader{loader: e.Loader, root: flow, dir: e.Root}, memory: env.Memory},
+		shared: &shared{secrets: hidden, bounds: e.newBounds(), flows: &subflowLoader{loader: e.Loader, root: flow, dir: e.Root}, memory: env.Memory},
 	}
 	r.held.SetUp(r.bounds, nil)
 	r.env.Registry = e.registry()
@@ -143,6 +151,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 		r.env.UseTape(e.Tape)
 		r.memory = r.env.Memory
 	}
+	r.env.Tokens = keepSecretsWhole(r.env.Tokens, hidden.set)
 	r.vars.Language = e.Language
 	return r
 }

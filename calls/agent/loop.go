@@ -16,6 +16,7 @@ import (
 	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -281,7 +282,7 @@ func (l *loop) runTools(ctx context.Context, toolCalls []llm.ToolCall, broke boo
 			return fresh, err
 		}
 		if err != nil {
-			result = l.failedResult(err)
+			result = l.failedResult(ctx, err)
 		}
 		if c.Name == calls.ReadSkillTool && result.Error == "" {
 			l.following = l.box.workspace.skillToFollow(c.Arguments, l.following)
@@ -336,7 +337,7 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (tool
 			var output toolOutput
 			output, err = t.run(ctx, env, arguments)
 			if err == nil {
-				result := l.newResult(plainText(output.Value), "")
+				result := l.newResult(ctx, plainText(output.Value), "")
 				result.File = output.file
 				return result, nil
 			}
@@ -344,24 +345,25 @@ func (l *loop) useTool(ctx context.Context, c llm.ToolCall, refused error) (tool
 		if ctx.Err() != nil || errors.Is(err, calls.ErrWaiting) {
 			return toolResult{}, err
 		}
-		failed := l.failedResult(err)
+		failed := l.failedResult(ctx, err)
 		failed.NotRun = !isRun
 		return failed, calls.Survived(err)
 	})
 }
 
-func (l *loop) failedResult(err error) toolResult {
-	return l.newResult(errorText(l.env, err), string(calls.KindOf(err)))
+func (l *loop) failedResult(ctx context.Context, err error) toolResult {
+	return l.newResult(ctx, errorText(l.env, err), string(calls.KindOf(err)))
 }
 
-// newResult returns what the model is told of a result. Of one that is too long it is the beginning,
-// with a note.
-func (l *loop) newResult(text, errorKind string) toolResult {
+// newResult returns what the model is told of a result: the text without the secrets of the run, which a
+// tool may have repeated. Of one that is too long it is the beginning, with a note.
+func (l *loop) newResult(ctx context.Context, text, errorKind string) toolResult {
+	text = secret.FromContext(ctx).MaskText(text)
 	limit := l.params.MaxResultBytes
 	if len(text) <= limit {
 		return toolResult{Text: text, Error: errorKind}
 	}
-	begin := firstBytes(text, limit)
+	begin := value.FirstBytes(text, limit)
 	note := "\n" + l.env.Say("[cut: these are the first %d of %d bytes]", len(begin), len(text))
 	return toolResult{Text: begin + note, Error: errorKind, Added: len(note)}
 }

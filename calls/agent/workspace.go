@@ -20,6 +20,7 @@ import (
 	"github.com/callnode/scheduler/calls/skill"
 	"github.com/callnode/scheduler/calls/userpath"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -156,7 +157,7 @@ func (w *workspace) workspaceTools(ctx context.Context, env *calls.Env) (list []
 	return list, nil
 }
 
-func (w *workspace) readFile(_ context.Context, env *calls.Env, arguments value.Value) (toolOutput, error) {
+func (w *workspace) readFile(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error) {
 	a := fileArguments{Offset: 1, Limit: maxLines}
 	if err := value.Decode(arguments, &a); err != nil {
 		return toolOutput{}, calls.Errorf(calls.Invalid, "%w", err)
@@ -171,7 +172,7 @@ func (w *workspace) readFile(_ context.Context, env *calls.Env, arguments value.
 	if err != nil {
 		return toolOutput{}, calls.Errorf(kindOf(err), "%s: %w", a.Path, err)
 	}
-	return toolOutput{value.OfString(excerptLines(env, text, a.Offset, a.Limit, w.room)), path.Join(w.shown, name)}, nil
+	return toolOutput{value.OfString(excerptLines(env, secret.FromContext(ctx).MaskText(text), a.Offset, a.Limit, w.room)), path.Join(w.shown, name)}, nil
 }
 
 func (w *workspace) readSkill(_ context.Context, _ *calls.Env, arguments value.Value) (toolOutput, error) {
@@ -323,7 +324,7 @@ func excerptLines(env *calls.Env, text string, offset, limit, room int) string {
 	}
 	out, end := strings.Join(part[:n], ""), offset-1+n
 	if size > room {
-		out = firstBytes(out, room)
+		out = value.FirstBytes(out, room)
 		out += "\n" + env.Say("[cut: these are the first %d of %d bytes of line %d]", len(out), size, end) + "\n"
 	}
 	if end < len(all) {
@@ -337,12 +338,4 @@ func kindOf(err error) calls.Kind {
 		return calls.NotFound
 	}
 	return calls.Invalid
-}
-
-// firstBytes is at most the first limit bytes of a text, in whole characters.
-func firstBytes(text string, limit int) string {
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/skill"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
@@ -106,7 +107,7 @@ func (b *builder) limitAgentsFiles(files []agentsFile) {
 	for i := len(files) - 1; i >= 0; i-- {
 		f := &files[i]
 		if len(f.text.Text) > left {
-			cut := f.text.Slice(0, len(cutAtHeading(f.text.Text, left)))
+			cut := f.text.Slice(0, llm.CutAt(b.env.Tokens, f.text.Text, len(cutAtHeading(f.text.Text, left))))
 			if cut.Text == "" {
 				b.warn("bootstrap file %s: left out, the AGENTS.md files nearer to work_dir have %d bytes, at most %d are used", f.name, maxAgents-left, maxAgents)
 			} else {

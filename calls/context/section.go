@@ -139,6 +139,10 @@ func (s *section) cutLines(u *unit, room int) bool {
 		if cut <= u.title {
 			return false
 		}
+		cut = llm.CutAt(s.count, whole, cut)
+		if cut <= u.title {
+			return false
+		}
 		if n := s.count.Count(whole[:cut]); n <= room {
 			u.text, u.tokens, u.lost = whole[:cut], n, tokens-n
 			u.reason += s.say("; cut to %d of %d bytes by the token budget", cut, len(whole))

@@ -83,7 +83,7 @@ func (p Params) send(ctx context.Context, env *calls.Env, in Input) (*Output, er
 	defer resp.Body.Close()
 	data, err := readBody(resp.Body, p.MaxBytes)
 	if resp.StatusCode >= http.StatusBadRequest && !slices.Contains(p.AcceptStatus, resp.StatusCode) {
-		return nil, badStatus(what, resp, data) // also where the body cannot be read
+		return nil, badStatus(ctx, what, resp, data) // also where the body cannot be read
 	}
 	if err != nil {
 		return nil, sendError(ctx, what, timeout, err)

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 )
 
 // temporary are the statuses after which the same request may succeed later.
@@ -23,9 +24,9 @@ const maxBodyLine = 200
 
 // badStatus returns the error of a status that is not accepted. body is what could be read
 // of the answer.
-func badStatus(what string, resp *http.Response, body []byte) error {
+func badStatus(ctx context.Context, what string, resp *http.Response, body []byte) error {
 	message := fmt.Sprintf("%s: HTTP %d %s", what, resp.StatusCode, http.StatusText(resp.StatusCode))
-	if line := firstLine(body, resp.Header); line != "" {
+	if line := firstLine(ctx, body, resp.Header); line != "" {
 		message += ": " + line
 	}
 	cause := &llm.Error{
@@ -47,8 +48,8 @@ func (e *statusError) Error() string { return e.message }
 // Unwrap returns the cause, by which the engine decides about a retry.
 func (e *statusError) Unwrap() error { return e.cause }
 
-// firstLine returns the first line of a body that has text.
-func firstLine(body []byte, header http.Header) string {
+// firstLine returns the first line of a body that has text, as people may see it.
+func firstLine(ctx context.Context, body []byte, header http.Header) string {
 	v, err := parseBody(body, header)
 	text, isText := v.Str()
 	if err == nil && !isText && !v.IsNull() {
@@ -57,6 +58,5 @@ func firstLine(body []byte, header http.Header) string {
 	if err != nil {
 		text = strings.ToValidUTF8(string(body), "\uFFFD")
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return value.Truncate(strings.TrimSpace(line), maxBodyLine)
+	return secret.FromContext(ctx).FirstLine(text, maxBodyLine)
 }

@@ -194,16 +194,16 @@ func (c *call) useTool(ctx context.Context, input value.Value, given responses) 
 		Name: c.tool.Name, Arguments: json.RawMessage(input.AppendJSON(nil)), InputResponses: given.byID, RequestState: given.state,
 	})
 	if asked := live.takeAsked(); asked != "" {
-		return round{}, c.askedError(asked)
+		return round{}, c.askedError(c.host.options.secretsOf(ctx).Message(asked, maxQuestion))
 	}
 	if err != nil {
 		return round{}, outerError(ctx, live.explainError(within, err))
 	}
 	if result.NeedsInput() {
-		asks, err := readQuestions(c.server, c.tool, result)
+		asks, err := readQuestions(c.host.options.secretsOf(ctx), c.server, c.tool, result)
 		return round{Asks: asks}, err
 	}
-	out, err := c.readOutput(result)
+	out, err := c.readOutput(ctx, result)
 	return round{Output: out}, err
 }
 
@@ -235,7 +235,8 @@ func (c *call) askedError(question string) error {
 }
 
 // readOutput returns the output of an answer. One that tells of an error is the step's.
-func (c *call) readOutput(r *sdk.CallToolResult) (Output, error) {
+func (c *call) readOutput(ctx context.Context, r *sdk.CallToolResult) (Output, error) {
+	hidden := c.host.options.secretsOf(ctx)
 	var out Output
 	var texts []string
 	for _, part := range r.Content {
@@ -255,7 +256,7 @@ func (c *call) readOutput(r *sdk.CallToolResult) (Output, error) {
 	}
 	out.Text = strings.ToValidUTF8(strings.Join(texts, "\n"), "\uFFFD")
 	if r.IsError {
-		text := wording.Same(value.Truncate(out.Text, maxQuestion))
+		text := wording.Same(hidden.Message(out.Text, maxQuestion))
 		if text.En == "" {
 			text = wording.Say("it gives no reason")
 		}
@@ -272,8 +273,8 @@ func (c *call) readOutput(r *sdk.CallToolResult) (Output, error) {
 	if err != nil {
 		return out, c.server.errorf(calls.Plugin, "its answer: %w", err)
 	}
-	if problems := c.info.Output.Check(whole); problems != nil {
-		return out, c.server.errorf(calls.Plugin, "the answer of the tool %s does not fit the schema that the server tells: %s", c.tool.Name, wording.Text{En: value.Truncate(problems.Error(), 300), Zh: value.Truncate(problems.In("zh"), 300)})
+	if problems := c.info.Output.Check(hidden.Mark(whole)); problems != nil {
+		return out, c.server.errorf(calls.Plugin, "the answer of the tool %s does not fit the schema that the server tells: %s", c.tool.Name, wording.Text{En: hidden.Message(problems.Error(), 300), Zh: hidden.Message(problems.In("zh"), 300)})
 	}
 	return out, nil
 }

@@ -48,7 +48,8 @@ const (
 	// maxLock and maxTools bound what a lock file has.
 	maxLock  = 16 << 20
 	maxTools = 500
-	// maxDescription bounds the description of a tool, in characters.
+	// maxDescription bounds the description of a tool, in characters. It is cut as it is: a person has read it before
+	// it gets into a prompt, and its hash must not depend on the secrets of a run.
 	maxDescription = 4000
 )
 

@@ -8,6 +8,7 @@
 package mcp
 
 import (
+	"context"
 	"net/http"
 	"regexp"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -98,4 +100,14 @@ type Options struct {
 	LookupEnv func(name string) (text string, ok bool)
 	// Version is that of the program, which servers are told.
 	Version string
+	// Hidden are the secrets that no message shows where no run knows its own; nil for none.
+	Hidden *secret.Set
+}
+
+// secretsOf returns those that text from a server may repeat: of the run that ctx belongs to, else of the program.
+func (o *Options) secretsOf(ctx context.Context) *secret.Set {
+	if set := secret.FromContext(ctx); set != nil {
+		return set
+	}
+	return o.Hidden
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/callnode/scheduler/calls/http/guard"
 	"github.com/callnode/scheduler/calls/mcp"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -131,6 +132,22 @@ func newServer(mode string) *sdk.Server {
 	})
 	add("picture", nil, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "look"}, &sdk.ImageContent{Data: []byte("abc"), MIMEType: "image/png"}}}, nil
+	})
+	text := func(r *sdk.CallToolRequest) string {
+		var in struct{ Text string }
+		_ = json.Unmarshal(r.Params.Arguments, &in)
+		return in.Text
+	}
+	add("fail_with", nil, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text(r)}}}, nil
+	})
+	add("refuse_with", nil, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return nil, errors.New(text(r))
+	})
+	add("exit_with", nil, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		fmt.Fprintln(os.Stderr, text(r))
+		os.Exit(4)
+		return nil, nil
 	})
 	add("environment", nil, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return said(strings.Join(os.Environ(), "\n"))
@@ -283,7 +300,7 @@ func TestTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(review.Tools) != 13 || review.Tools[0].Name != "add" || len(review.LeftOut) != 1 || !strings.Contains(review.LeftOut[0].En, `"bad name\x1b[2J"`) || review.About != "test server 1.2" {
+	if len(review.Tools) != 16 || review.Tools[0].Name != "add" || len(review.LeftOut) != 1 || !strings.Contains(review.LeftOut[0].En, `"bad name\x1b[2J"`) || review.About != "test server 1.2" {
 		t.Errorf("the review is %+v", review)
 	}
 	p.trust()
@@ -426,6 +443,25 @@ func TestHostileServers(t *testing.T) {
 	time.AfterFunc(100*time.Millisecond, cancel)
 	if _, err := p.useIn(ctx, calls.NewEnv(), "hang", `{}`); calls.KindOf(err) != calls.Canceled {
 		t.Errorf("a step that is cancelled: %v", err)
+	}
+}
+
+// What a server says is cut after the secrets of the run are masked.
+func TestSecretsAroundCuts(t *testing.T) {
+	const key = "sk-Qw7z9-Plmokn-4711"
+	p := newProject(t, "good")
+	p.trust()
+	ctx := secret.NewContext(t.Context(), secret.SetOf(key))
+	for tool, limit := range map[string]int{"fail_with": 500, "refuse_with": 300, "exit_with": 300} {
+		for offset := limit - len(key) - 5; offset <= limit; offset += 3 {
+			if tool == "exit_with" && offset < limit-6 {
+				continue // a process each
+			}
+			_, err := p.useIn(ctx, calls.NewEnv(), tool, `{"Text": "`+strings.Repeat("w", offset)+key+` and more"}`)
+			if err == nil || !strings.Contains(err.Error()+calls.HintOf(err), "www") || strings.Contains(err.Error()+calls.HintOf(err), key[:4]) {
+				t.Fatalf("%s, the key at %d: %v %s", tool, offset, err, calls.HintOf(err))
+			}
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 )
 
 // Bounds of what a tool asks people.
@@ -46,7 +47,7 @@ type responses struct {
 }
 
 // readQuestions reads what a tool asks, as far as people can answer it in a form.
-func readQuestions(s *Server, t *Tool, r *sdk.CallToolResult) (*questions, error) {
+func readQuestions(hidden *secret.Set, s *Server, t *Tool, r *sdk.CallToolResult) (*questions, error) {
 	all := &questions{Forms: map[string]form{}, State: r.RequestState}
 	if len(r.InputRequests) == 0 {
 		return nil, s.errorf(calls.Plugin, "the tool %s wants to be used again later, and asks nothing", t.Name)
@@ -59,7 +60,7 @@ func readQuestions(s *Server, t *Tool, r *sdk.CallToolResult) (*questions, error
 		if !ok || asked.URL != "" {
 			return nil, s.errorf(calls.Plugin, "the tool %s asks for something other than the fields of a form", t.Name)
 		}
-		f, err := readForm(s, t, asked)
+		f, err := readForm(hidden, s, t, asked)
 		if err != nil {
 			return nil, err
 		}
@@ -70,8 +71,8 @@ func readQuestions(s *Server, t *Tool, r *sdk.CallToolResult) (*questions, error
 
 // readForm returns a question whose schema has required fields: what a server leaves to the
 // person is asked too, and where it asks for no field, whether to go on.
-func readForm(s *Server, t *Tool, asked *sdk.ElicitParams) (form, error) {
-	f := form{Message: strings.ToValidUTF8(value.Truncate(asked.Message, maxQuestion), "\uFFFD")}
+func readForm(hidden *secret.Set, s *Server, t *Tool, asked *sdk.ElicitParams) (form, error) {
+	f := form{Message: hidden.Message(asked.Message, maxQuestion)}
 	doc, err := value.Of(asked.RequestedSchema)
 	if err != nil {
 		return f, s.errorf(calls.Plugin, "the question of the tool %s: %w", t.Name, err)

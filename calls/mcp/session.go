@@ -17,7 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/callnode/scheduler/calls"
-	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -34,6 +34,7 @@ const (
 // session is a connection to a server, with the tools that it has told. [Options.connectServer] makes
 // one; it is safe for concurrent use.
 type session struct {
+	options *Options
 	server  *Server
 	client  *sdk.ClientSession
 	process *process // nil for a server with a URL
@@ -49,7 +50,7 @@ type session struct {
 
 // connectServer starts a server, or connects to it, and lists its tools.
 func (o *Options) connectServer(ctx context.Context, s *Server) (*session, error) {
-	live := &session{server: s, tools: map[string]*Tool{}}
+	live := &session{options: o, server: s, tools: map[string]*Tool{}}
 	transport, err := o.newTransport(s, live)
 	if err != nil {
 		return nil, err
@@ -72,7 +73,8 @@ func (o *Options) connectServer(ctx context.Context, s *Server) (*session, error
 		return nil, err
 	}
 	if result := live.client.InitializeResult(); result != nil && result.ServerInfo != nil {
-		live.about = strings.TrimSpace(value.Truncate(result.ServerInfo.Name, 100) + " " + value.Truncate(result.ServerInfo.Version, 40))
+		hidden := o.secretsOf(ctx)
+		live.about = strings.TrimSpace(hidden.Line(result.ServerInfo.Name, 100) + " " + hidden.Line(result.ServerInfo.Version, 40))
 	}
 	go func() {
 		_ = live.client.Wait() // however it ended, it is over
@@ -188,7 +190,7 @@ func (s *session) findTool(ctx context.Context, name string) (*Tool, error) {
 func (s *session) refuseQuestion(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked = value.Truncate(r.Params.Message, maxQuestion)
+	s.asked = r.Params.Message[:min(len(r.Params.Message), maxSchemaBytes)]
 	return &sdk.ElicitResult{Action: "cancel"}, nil
 }
 
@@ -218,10 +220,11 @@ func (s *session) explainError(ctx context.Context, err error) error {
 	if !isAnswer(err) {
 		s.isOver.Store(true) // the next step begins with a new connection
 	}
-	text := value.Truncate(err.Error(), 300)
+	hidden := s.options.secretsOf(ctx)
+	text := hidden.Message(err.Error(), 300)
 	if s.process != nil {
 		s.process.waitBriefly()
-		if last := s.process.lastWords(); last != "" {
+		if last := s.process.lastWords(hidden); last != "" {
 			return s.server.errorf(calls.Plugin, "%s", text).WithHint("its last words: %s", last)
 		}
 	}
@@ -278,6 +281,7 @@ type process struct {
 
 	mu     sync.Mutex // guards what follows
 	stderr []byte     // the end of it
+	isCut  bool       // its beginning is lost
 }
 
 // startProcess starts the command of a server.
@@ -327,18 +331,19 @@ func (p *process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stderr = append(p.stderr, b...)
-	if over := len(p.stderr) - maxStderr; over > 0 {
-		p.stderr = append([]byte(nil), p.stderr[over:]...)
+	if over := len(p.stderr) - maxStderr - secret.Margin; over > 0 {
+		p.stderr = append(p.stderr[:0], p.stderr[over:]...)
+		p.isCut = true
 	}
 	return len(b), nil
 }
 
-// lastWords returns the end of what the command has written to its standard error.
-func (p *process) lastWords() string {
+// lastWords returns the last line that the command has written to its standard error.
+func (p *process) lastWords(hidden *secret.Set) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(p.stderr), "?")), "\n")
-	return value.Truncate(lines[len(lines)-1], 300)
+	lines := strings.Split(strings.TrimSpace(hidden.End(string(p.stderr), maxStderr, p.isCut)), "\n")
+	return hidden.Line(lines[len(lines)-1], 300)
 }
 
 // waitBriefly waits a moment for the end of the command, whose words come with it.

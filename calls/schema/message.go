@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -118,9 +119,14 @@ func missingBeside(name, present string) wording.Text {
 	return wordingf("property %s is required, if %s property exists", singleQuoted(name), singleQuoted(present))
 }
 
+// quoteValue returns the value at the place of the failure for a message: without its secrets, cut.
+func (f *failure) quoteValue() string {
+	return value.Truncate(f.have.MaskedDeep(secret.Mask).JSON(), 40)
+}
+
 // message words a failure.
 func (f *failure) message() wording.Text {
-	have := value.Truncate(f.have.JSON(), 40)
+	have := f.quoteValue()
 	switch k := f.err.ErrorKind.(type) {
 	case *kind.FalseSchema:
 		return wordingf("no value is allowed here")
@@ -234,7 +240,7 @@ func namesIn(enum []any) (names []string) {
 // unionMessage returns why no branch fits: branches for another type of value are passed
 // over, unless there are no others.
 func (f *failure) unionMessage(keyword string) wording.Text {
-	have := value.Truncate(f.have.JSON(), 40)
+	have := f.quoteValue()
 	if len(f.err.Causes) == 0 {
 		return wordingf("%s fits more than one branch of %s", have, keyword)
 	}

@@ -3,7 +3,6 @@ package endpoint
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/llm"
@@ -49,7 +48,7 @@ type Client struct {
 	options Options
 	http    *http.Client
 	secrets []string
-	mask    *strings.Replacer
+	own     *secret.Set // of the same texts
 }
 
 // NewClient returns a client. Nothing is sent yet.
@@ -60,12 +59,11 @@ func NewClient(options Options) *Client {
 	if options.RetryWait == 0 {
 		options.RetryWait = DefaultRetryWait
 	}
-	replacer, _ := secret.Replacer(options.Secrets, mask)
 	return &Client{
 		options: options,
 		http:    &http.Client{Transport: options.Transport, CheckRedirect: checkRedirect},
 		secrets: options.Secrets,
-		mask:    replacer,
+		own:     secret.SetOf(options.Secrets...),
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/llm"
-	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 )
 
@@ -24,14 +24,22 @@ const maxMessage = 500
 
 var htmlTitle = regexp.MustCompile(`(?is)^\s*<.*?<title>(.*?)</title>`)
 
-// Readable makes a server's text readable: without secrets, of a web page the title,
-// on one line, cut.
+// Readable returns a server's text for the message of an error: of a web page the title. [Client.Exchange] masks what it
+// holds of secrets and cuts it.
 func (c *Client) Readable(text string) string {
 	if m := htmlTitle.FindStringSubmatch(text); m != nil {
 		text = m[1]
 	}
-	text = strings.Join(strings.Fields(c.mask.Replace(strings.ToValidUTF8(withoutMarks(text), "\uFFFD"))), " ")
-	return value.Truncate(text, maxMessage)
+	return strings.ToValidUTF8(withoutMarks(text), "\uFFFD")
+}
+
+// show returns a message as people may see it: without the secrets of the provider and of the run that ctx
+// belongs to, on one line, cut.
+func (c *Client) show(ctx context.Context, message string) string {
+	if len(message) >= MaxErrorBody {
+		message = c.own.MaskCut(secret.FromContext(ctx).MaskCut(message))
+	}
+	return secret.FromContext(ctx).Line(c.own.MaskText(message), maxMessage)
 }
 
 // Unsendable returns the error of a request that is not sent because of err.
@@ -59,17 +67,19 @@ func (c *Client) exchangeError(outer, inner context.Context, err error) *llm.Err
 	if outer.Err() != nil {
 		return c.contextError(outer.Err())
 	}
-	if errors.Is(context.Cause(inner), errSilence) {
+	var known *llm.Error
+	switch {
+	case errors.Is(context.Cause(inner), errSilence):
 		return (&llm.Error{
 			Provider: c.options.Name, Temporary: true, Hint: "raise the provider's timeout if the model needs longer",
 		}).WithMessage("no data from the server for %s", c.options.Timeout)
-	}
-	var known *llm.Error
-	if errors.As(err, &known) {
+	case errors.As(err, &known):
 		known.Provider = c.options.Name
-		return known
+	default:
+		known = c.brokenConnection(err)
 	}
-	return c.brokenConnection(err)
+	known.ChangeMessage(func(text string) string { return c.show(outer, text) })
+	return known
 }
 
 // brokenConnection returns the error of a round trip or a read that failed.
@@ -78,8 +88,7 @@ func (c *Client) brokenConnection(err error) *llm.Error {
 	if errors.As(err, &location) {
 		err = location.Err // the rest of it is the URL, which may hold a key
 	}
-	said := wording.OfError(err)
-	e := (&llm.Error{Provider: c.options.Name}).WithMessage("%s", wording.Text{En: c.Readable(said.En), Zh: c.Readable(said.Zh)})
+	e := (&llm.Error{Provider: c.options.Name}).WithMessage("%s", wording.OfError(err))
 	var dial *net.OpError
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError

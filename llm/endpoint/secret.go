@@ -7,9 +7,6 @@ import (
 	"strings"
 )
 
-// mask is what messages have in the place of a secret.
-const mask = "***"
-
 var secretName = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|password`)
 
 // minSecret is the least length of a secret beside the key: a header such as

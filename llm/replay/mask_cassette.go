@@ -15,43 +15,42 @@ const mask = "[secret]"
 
 var errSecret = wording.Errorf("the recording would still contain a secret after masking, so it is not written")
 
-// secrets are texts that must not be written, in all their forms.
-type secrets struct {
-	forms    []string // the longest first
-	replacer *strings.Replacer
-}
+// secrets are sets of texts that must not be written.
+type secrets []*secret.Set
 
-func newSecrets(texts []string) secrets {
-	replacer, forms := secret.Replacer(texts, mask)
-	return secrets{forms, replacer}
-}
+func newSecrets(texts []string) secrets { return secrets{secret.SetOf(texts...)} }
 
-// with returns the secrets and further ones, which are given in all their forms.
-func (s secrets) with(forms []string) secrets {
-	if len(forms) == 0 {
-		return s
-	}
-	forms = slices.Concat(s.forms, forms)
-	return secrets{forms, secret.NewReplacer(forms, mask)}
+// with returns the secrets and those of another set.
+func (s secrets) with(set *secret.Set) secrets { return append(slices.Clone(s), set) }
+
+func (s secrets) isEmpty() bool {
+	return !slices.ContainsFunc(s, func(set *secret.Set) bool { return !set.IsEmpty() })
 }
 
 func (s secrets) maskValue(v value.Value) value.Value {
-	if len(s.forms) == 0 {
+	if s.isEmpty() {
 		return v
 	}
-	return mapStrings(v, s.replacer.Replace)
+	return mapStrings(v, s.maskText)
 }
 
+// maskText returns a text with mask in the place of every secret.
 func (s secrets) maskText(text string) string {
-	if len(s.forms) == 0 {
-		return text
+	for _, set := range s {
+		var b strings.Builder
+		end := 0
+		for _, r := range set.MaskedRanges(value.OfString(text)) {
+			b.WriteString(text[end:r.Start] + mask)
+			end = r.End
+		}
+		text = b.String() + text[end:]
 	}
-	return s.replacer.Replace(text)
+	return text
 }
 
 // occurIn reports whether v has a secret anywhere: in a text, a key or a number.
 func (s secrets) occurIn(v value.Value) bool {
-	if len(s.forms) == 0 {
+	if s.isEmpty() {
 		return false
 	}
 	switch v.Kind() {
@@ -73,15 +72,14 @@ func (s secrets) occurIn(v value.Value) bool {
 }
 
 func (s secrets) occurInText(text string) bool {
-	return slices.ContainsFunc(s.forms, func(form string) bool {
-		return strings.Contains(strings.ReplaceAll(text, mask, "\x00"), form)
-	})
+	text = strings.ReplaceAll(text, mask, "\x00")
+	return slices.ContainsFunc(s, func(set *secret.Set) bool { return set.MaskText(text) != text })
 }
 
 // maskDeltas returns an answer with its secrets masked, in one piece where a secret is
 // spread over several.
 func (s secrets) maskDeltas(deltas []llm.Delta) ([]llm.Delta, error) {
-	if len(s.forms) == 0 {
+	if s.isEmpty() {
 		return deltas, nil
 	}
 	masked, err := s.maskEach(deltas)

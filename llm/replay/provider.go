@@ -37,7 +37,7 @@ func (p *provider) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 			yield(llm.Delta{}, p.newError(err))
 			return
 		}
-		hidden := p.secrets.with(p.run.cassette.options.Hidden.Forms())
+		hidden := p.secrets.with(p.run.cassette.options.Hidden)
 		one, err := describeRequest(req, hidden, p.run.currentPlaces())
 		if err != nil {
 			yield(llm.Delta{}, p.newError(err))

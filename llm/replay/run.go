@@ -170,7 +170,7 @@ func (r *Run) describe(ctx context.Context, kind, name string, request value.Val
 // hide returns v without secrets and places.
 func (r *Run) hide(v value.Value) value.Value {
 	known := r.cassette.options.Hidden
-	masked := newSecrets(nil).with(known.Forms()).maskValue(v.MaskedDeep(mask))
+	masked := newSecrets(nil).with(known).maskValue(v.MaskedDeep(mask))
 	return r.currentPlaces().hide(known.MaskValue(masked)) // keys and numbers too
 }
 

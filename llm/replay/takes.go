@@ -230,7 +230,7 @@ func (t *Takes) provider() (llm.Provider, error) {
 func (t *Takes) hidden() secrets {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.secrets.with(t.config.Hidden.Forms())
+	return t.secrets.with(t.config.Hidden)
 }
 
 // keep adds a recording to the cassette.

@@ -21,7 +21,7 @@ func TestDeadline(t *testing.T) {
 		<-release
 		return value.OfMap(nil), nil
 	}}
-	server := services.NewServer("p", &manifest.Manifest{Services: []string{manifest.ServiceVars}, Limits: limits}, nil)
+	server := services.NewServer("p", &manifest.Manifest{Services: []string{manifest.ServiceVars}, Limits: limits}, nil, nil)
 	token, revoke := server.Issue(t.Context(), grant)
 	defer revoke()
 	served := make(chan error)

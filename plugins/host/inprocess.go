@@ -48,7 +48,7 @@ type inProcessLauncher struct {
 func (l *inProcessLauncher) launch(context.Context) (_ *Instance, err error) {
 	limit := l.manifest.Limits.MessageBytes()
 	log := l.host.opts.Log.With("plugin", l.entry.Name)
-	instance := &Instance{entry: l.entry, output: process.NewOutput(log)}
+	instance := &Instance{entry: l.entry, output: process.NewOutput(log, l.host.opts.Hidden)}
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(limit), grpc.MaxSendMsgSize(limit))
 	proto.RegisterPluginServer(server, l.server)
 	conn, stop, err := serveInMemory(server, limit)
@@ -58,7 +58,7 @@ func (l *inProcessLauncher) launch(context.Context) (_ *Instance, err error) {
 	stops := []func(){stop}
 	instance.api = proto.NewPluginClient(conn)
 	if user, ok := l.server.(interface{ UseHost(proto.HostClient) }); ok && len(l.manifest.Services) > 0 {
-		instance.services = services.NewServer(l.entry.Name, l.manifest, log)
+		instance.services = services.NewServer(l.entry.Name, l.manifest, log, l.host.opts.Hidden)
 		hostConn, stopHost, err := serveInMemory(instance.services.GRPC(nil), limit)
 		if err != nil {
 			stop()

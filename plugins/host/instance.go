@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/host/process"
 	"github.com/callnode/scheduler/plugins/host/services"
@@ -98,7 +99,7 @@ func (i *Instance) AwaitExit(timeout time.Duration) bool {
 // Ping returns an error where the health check is not answered.
 func (i *Instance) Ping(ctx context.Context) error {
 	if err := i.ping(ctx); err != nil {
-		return errors.New(statusText(err))
+		return errors.New(statusText(i.output.Hidden, err))
 	}
 	return nil
 }
@@ -137,19 +138,19 @@ func (i *Instance) ExplainError(err error) error {
 	if !i.Alive() {
 		return wording.Errorf("its process ended: %s", wording.RecognizeOr(i.status()))
 	}
-	return errors.New(statusText(err))
+	return errors.New(statusText(i.output.Hidden, err))
 }
 
 // Annotate adds what the process wrote last to an error.
 func (i *Instance) Annotate(err error) error { return i.output.Annotate(err) }
 
 // statusText returns the message of a gRPC status, as one of our errors.
-func statusText(err error) string {
+func statusText(hidden *secret.Set, err error) string {
 	s, ok := status.FromError(err)
 	if !ok {
-		return manifest.Message(err.Error())
+		return manifest.Message(hidden, err.Error())
 	}
-	return fmt.Sprintf("%s (%s)", manifest.Message(s.Message()), s.Code())
+	return fmt.Sprintf("%s (%s)", manifest.Message(hidden, s.Message()), s.Code())
 }
 
 // permanentError is an error that the next start would meet too.

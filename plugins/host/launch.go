@@ -66,7 +66,7 @@ func (l *programLauncher) startProcess(ctx context.Context, m *manifest.Manifest
 	}
 	log := l.host.opts.Log.With("plugin", l.name)
 	config := process.Config{
-		Manifest: m, Dir: l.dir, Path: path, Sockets: sockets, Log: log,
+		Manifest: m, Dir: l.dir, Path: path, Sockets: sockets, Log: log, Hidden: l.host.opts.Hidden,
 		Spawner: &l.host.spawner, Reaper: l.host.opts.Reaper, AutoMTLS: l.host.opts.AutoMTLS,
 	}
 	config.Mirror, err = process.NewMirror(l.dir, path, m, sockets)
@@ -98,7 +98,7 @@ func (l *programLauncher) startProcess(ctx context.Context, m *manifest.Manifest
 		ping: proc.Ping, end: proc.Stop, closeLifePipe: proc.CloseLifePipe,
 	}
 	if len(m.Services) > 0 {
-		instance.services = services.NewServer(l.name, m, log)
+		instance.services = services.NewServer(l.name, m, log, l.host.opts.Hidden)
 		serviceID = proc.Broker.NextId()
 		go proc.Broker.AcceptAndServe(serviceID, instance.services.GRPC)
 	}

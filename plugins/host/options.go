@@ -3,6 +3,8 @@ package host
 import (
 	"log/slog"
 	"time"
+
+	"github.com/callnode/scheduler/llm/value/secret"
 )
 
 // Options say where plugins are and how they are run. The zero value finds none.
@@ -15,6 +17,8 @@ type Options struct {
 	LockFile string
 	// BuiltInVariables are names of variables that no plugin can have.
 	BuiltInVariables []string
+	// Hidden are the secrets that plugins may repeat, and no message shows; nil for none.
+	Hidden *secret.Set
 	// Log takes what plugins write; nil discards it.
 	Log *slog.Logger
 	// TempDir is where the folder of sockets is made; "" is the system's.

@@ -10,7 +10,7 @@ import (
 
 // What a process wrote since a request began is told, and that others may have caused it.
 func TestRequestAnnotate(t *testing.T) {
-	instance := &Instance{output: process.NewOutput(slog.New(slog.DiscardHandler))}
+	instance := &Instance{output: process.NewOutput(slog.New(slog.DiscardHandler), nil)}
 	write := func(text string) { _, _ = instance.output.Write([]byte(text)) }
 	base := errors.New("gone")
 	expect := func(r *request, want string) {

@@ -138,7 +138,7 @@ func (p *plugin) requestError(ctx, limited context.Context, r *request, what wor
 		if shared {
 			p.dropInstance(instance, wording.Errorf("its answer was too large"))
 		}
-		return p.errorf(calls.Plugin, what, "the answer is larger than %d bytes, or was refused for its size: %s", p.limits.MessageBytes(), statusText(err)).
+		return p.errorf(calls.Plugin, what, "the answer is larger than %d bytes, or was refused for its size: %s", p.limits.MessageBytes(), statusText(p.opts.Hidden, err)).
 			WithHint("raise limits.max_message_mib in plugin.yaml, or answer less")
 	}
 	err = instance.ExplainError(err)
@@ -157,7 +157,7 @@ func (p *plugin) requestError(ctx, limited context.Context, r *request, what wor
 // its hint.
 func (p *plugin) failureError(what wording.Text, f *proto.Failure, grant *services.Grant) error {
 	kinds := []calls.Kind{calls.Invalid, calls.NotFound, calls.Missing, calls.Provider, calls.Timeout}
-	kind, hint := calls.Kind(f.GetKind()), manifest.Message(f.GetHint())
+	kind, hint := calls.Kind(f.GetKind()), manifest.Message(p.opts.Hidden, f.GetHint())
 	if !slices.Contains(kinds, kind) {
 		kind = calls.Plugin
 		if cause := grant.CauseOf(f.GetMessage()); cause != nil {
@@ -167,7 +167,7 @@ func (p *plugin) failureError(what wording.Text, f *proto.Failure, grant *servic
 			hint = cmp.Or(hint, calls.HintOf(cause))
 		}
 	}
-	err := p.errorf(kind, what, "%s", manifest.Message(f.GetMessage()))
+	err := p.errorf(kind, what, "%s", manifest.Message(p.opts.Hidden, f.GetMessage()))
 	if hint != "" {
 		err = err.WithHint("%s", hint)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 )
 
 // maxText bounds the texts of a plugin that people read.
@@ -37,9 +38,11 @@ func Printable(text string) string {
 	}, text)
 }
 
-// Message returns text of a plugin as a part of an error: printable, and of bounded
+// Message returns text of a plugin as a part of an error: without secrets, printable, and of bounded
 // length.
-func Message(text string) string { return Printable(value.Truncate(text, maxText)) }
+func Message(hidden *secret.Set, text string) string {
+	return value.Truncate(Printable(hidden.MaskText(text)), maxText)
+}
 
 // oneLine puts a text on one line. Lists show descriptions, and so does the question
 // whether to trust a plugin: a line break would let it pretend to be a part of that.

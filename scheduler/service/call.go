@@ -11,6 +11,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 )
@@ -151,8 +152,9 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 	if with.IsNull() {
 		with = value.OfMap(nil)
 	}
-	output, err := scheduler.Invoke(ctx, c.def, with, env)
-	return output, append(notes, warnings.notes()...), err
+	hidden := c.service.parts.Hidden
+	output, err := scheduler.Invoke(secret.NewContext(ctx, hidden), c.def, with, env)
+	return hidden.MaskValue(output), append(notes, warnings.notes()...), err
 }
 
 // checkTexts looks at the texts of the call in a language, once. To a call without texts

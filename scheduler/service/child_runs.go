@@ -110,7 +110,7 @@ func (c *childRuns) enqueueChild(ctx context.Context, child *scheduler.ChildRun)
 	labels := maps.Clone(c.header.Labels)
 	labels[journal.LabelChildOf] = c.header.ID
 	e := &scheduler.StepExecutor{
-		Env: c.executor.Env, Loader: c.executor.Loader, Secrets: c.executor.Secrets, Hidden: c.executor.Hidden,
+		Env: c.executor.Env, Loader: c.executor.Loader, Secrets: c.executor.Secrets, Hidden: c.executor.Hidden, Keys: c.executor.Keys,
 		Journal: c.executor.Journal, Durability: c.header.Mode, Labels: labels, Program: c.executor.Program, Root: c.executor.Root,
 		Language: child.Language, Conversation: child.Conversation, Owner: c.executor.Owner, Options: value.Must(options),
 		NewRunID: func() string { return child.ID },

@@ -8,6 +8,7 @@ import (
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -46,6 +47,8 @@ type Parts struct {
 	// CallEnv returns what single calls may use, and the registry with them: without a memory.
 	// asksModel is true for those that ask the model of the settings.
 	CallEnv func(asksModel bool) (*calls.Env, error)
+	// Hidden are the secrets that no output of a single call shows; nil for none.
+	Hidden *secret.Set
 	// Dir is the folder of the project, in which relative paths of plugins start; "" is the
 	// working directory. It is kept with a run, and the journal keeps the paths of flow files
 	// in it as relative ones.

@@ -84,7 +84,7 @@ func (rt *Runtime) openMCP(base string) (*mcp.Host, error) {
 		return nil, err
 	}
 	o := mcp.Options{
-		LockFile: rt.settings.MCP.LockFile, Dir: base, HTTP: client, LookupEnv: os.LookupEnv, Version: rt.version,
+		LockFile: rt.settings.MCP.LockFile, Dir: base, HTTP: client, LookupEnv: os.LookupEnv, Version: rt.version, Hidden: rt.hidden,
 	}
 	if !filepath.IsAbs(o.LockFile) {
 		o.LockFile = filepath.Join(base, o.LockFile)
@@ -122,6 +122,7 @@ func (rt *Runtime) catalogLocked(dir string) (*catalog, error) {
 		Plugins:          within(given.Paths...),
 		LockFile:         within(given.LockFile)[0],
 		Log:              rt.newLog(level),
+		Hidden:           rt.hidden,
 		AutoMTLS:         given.AutoMTLS,
 		Reaper:           true,
 		BuiltInVariables: variableNames(),

@@ -114,6 +114,7 @@ func (rt *Runtime) newBareExecutor() (*scheduler.StepExecutor, error) {
 		CancelGrace:    time.Duration(rt.settings.Run.CancelGrace),
 		Secrets:        rt.Secret,
 		Hidden:         rt.hidden,
+		Keys:           sync.OnceValue(rt.keys),
 	}, nil
 }
 

@@ -45,6 +45,7 @@ func (rt *Runtime) NewService() *service.Service {
 		Memory:           rt.OpenMemory,
 		Snapshots:        rt.snapshotGenerator,
 		CallEnv:          rt.callEnv,
+		Hidden:           rt.hidden,
 		Remote:           rt.openRemote,
 		Dir:              cmp.Or(rt.workerRoot, rt.settings.Root),
 		Rooted:           rt.workerRoot != "",

@@ -1,7 +1,6 @@
 package secret
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -45,6 +44,17 @@ type forms struct {
 
 // NewSet returns an empty set. What it gets to know outer knows too, unless it is nil.
 func NewSet(outer *Set) *Set { return &Set{outer: outer} }
+
+// SetOf returns a set of secrets; those of white space alone are left out.
+func SetOf(texts ...string) *Set {
+	s := NewSet(nil)
+	for _, text := range texts {
+		if strings.TrimSpace(text) != "" {
+			s.Add(text)
+		}
+	}
+	return s
+}
 
 // Add makes a text a secret from now on.
 func (s *Set) Add(text string) {
@@ -97,7 +107,7 @@ func (s *Set) updateLocked() {
 			}
 		}
 	}
-	f.replacer = NewReplacer(f.list, Mask)
+	f.replacer = newReplacer(f.list)
 	s.known.Store(f)
 }
 
@@ -123,12 +133,38 @@ func (s *Set) Forms() []string {
 	return s.known.Load().list
 }
 
-// MaskText returns the text with [Mask] in the place of every secret.
+// MaskText returns the text with [Mask] in the place of every secret, in whatever escapes: as JSON in
+// HTML, for example.
 func (s *Set) MaskText(text string) string {
 	if s.IsEmpty() {
 		return text
 	}
-	return s.known.Load().replacer.Replace(text)
+	f := s.known.Load()
+	if !f.hasEscaped(text) {
+		return f.replacer.Replace(text)
+	}
+	return maskRanges(text, f.findAll(text))
+}
+
+func maskRanges(text string, ranges []value.ByteRange) string {
+	var b strings.Builder
+	end := 0
+	for _, r := range ranges {
+		b.WriteString(text[end:r.Start])
+		b.WriteString(Mask)
+		end = r.End
+	}
+	b.WriteString(text[end:])
+	return b.String()
+}
+
+// OpenEnd returns the offset of the end of a text that may be the beginning of a secret;
+// len(text) where there is none.
+func (s *Set) OpenEnd(text string) int {
+	if s.IsEmpty() {
+		return len(text)
+	}
+	return s.known.Load().openEnd(text)
 }
 
 // MaskValue returns the value without what is marked as a secret in it ([value.OfSecret]),
@@ -219,10 +255,17 @@ func (s *Set) MaskedRanges(v value.Value) (ranges []value.ByteRange) {
 // appendMatches adds the stretches of text[start:end] that are secrets.
 func (s *Set) appendMatches(ranges []value.ByteRange, text string, start, end int) []value.ByteRange {
 	text = text[:end]
-	if s.MaskText(text[start:]) == text[start:] {
+	f := s.known.Load()
+	if f.hasEscaped(text[start:]) {
+		for _, r := range f.findAll(text[start:]) {
+			ranges = append(ranges, value.ByteRange{Start: start + r.Start, End: start + r.End})
+		}
 		return ranges
 	}
-	forms := s.Forms() // the longest first, which is the one that is replaced
+	if f.replacer.Replace(text[start:]) == text[start:] {
+		return ranges
+	}
+	forms := f.list // the longest first, which is the one that is replaced
 	for at := start; at < end; {
 		i := slices.IndexFunc(forms, func(form string) bool { return strings.HasPrefix(text[at:], form) })
 		if i < 0 {
@@ -235,28 +278,7 @@ func (s *Set) appendMatches(ranges []value.ByteRange, text string, start, end in
 	return ranges
 }
 
-func (s *Set) find(text string) (ranges []value.ByteRange) {
-	if s.MaskText(text) == text {
-		return nil
-	}
-	for _, form := range s.Forms() {
-		for start := 0; ; {
-			i := strings.Index(text[start:], form)
-			if i < 0 {
-				break
-			}
-			ranges = append(ranges, value.ByteRange{Start: start + i, End: start + i + len(form)})
-			start += i + 1
-		}
-	}
-	slices.SortFunc(ranges, func(a, b value.ByteRange) int { return cmp.Compare(a.Start, b.Start) })
-	merged := ranges[:0]
-	for _, r := range ranges {
-		if last := len(merged) - 1; last >= 0 && r.Start <= merged[last].End {
-			merged[last].End = max(merged[last].End, r.End)
-			continue
-		}
-		merged = append(merged, r)
-	}
-	return merged
+// find returns the stretches of a text that are secrets, in order and apart.
+func (s *Set) find(text string) []value.ByteRange {
+	return s.known.Load().findAll(text)
 }

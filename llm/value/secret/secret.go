@@ -24,7 +24,8 @@ const (
 
 // Forms returns the ways in which a secret may be written, each once: first as it is,
 // then inside JSON, a URL, HTML, base64, hexadecimal digits, in capitals, in small
-// letters and backwards; and each long line of a secret of several.
+// letters and backwards; inside a longer text that is written in base64; and each long line of
+// a secret of several. Other escapes, such as \u0068 for h, [Set.MaskText] undoes itself.
 func Forms(secret string) []string {
 	forms := []string{secret}
 	add := func(form string, least int) {
@@ -42,6 +43,7 @@ func Forms(secret string) []string {
 		quotedJSON[1 : len(quotedJSON)-1],
 		query, url.PathEscape(secret),
 		strings.NewReplacer("+", "%20", "%7E", "~", "%2F", "/").Replace(query), // the filter urlencode
+		strings.ReplaceAll(secret, " ", "+"),                                   // a form, with its other characters in escapes
 		html.EscapeString(secret),
 		base64.StdEncoding.EncodeToString(bytes), base64.RawStdEncoding.EncodeToString(bytes),
 		base64.URLEncoding.EncodeToString(bytes), base64.RawURLEncoding.EncodeToString(bytes),
@@ -50,6 +52,14 @@ func Forms(secret string) []string {
 	} {
 		add(form, minForm)
 	}
+	for _, text := range []string{secret, quotedJSON[1 : len(quotedJSON)-1], html.EscapeString(secret)} {
+		for offset := range 3 {
+			inner := base64Inside([]byte(text), offset)
+			add(inner, minForm)
+			add(strings.NewReplacer("+", "-", "/", "_").Replace(inner), minForm)
+		}
+	}
+	add(unescapeAll(secret), minForm)
 	if strings.Contains(secret, "\n") {
 		for line := range strings.Lines(secret) {
 			add(strings.TrimSpace(line), minLine)
@@ -58,25 +68,35 @@ func Forms(secret string) []string {
 	return forms
 }
 
-// Replacer returns a replacer that puts mask in the place of the secrets, in any of their
-// [Forms], and those forms, the longest first. Secrets of white space are left out.
-func Replacer(secrets []string, mask string) (replacer *strings.Replacer, forms []string) {
-	for _, s := range secrets {
-		if strings.TrimSpace(s) != "" {
-			forms = append(forms, Forms(s)...)
-		}
-	}
-	return NewReplacer(forms, mask), forms
+// base64Inside returns the characters of base64 that bytes give in a longer text, after
+// offset bytes of it: those at either end that depend on its neighbours too are left out.
+func base64Inside(secret []byte, offset int) string {
+	padded := append(make([]byte, offset), secret...)
+	whole := base64.RawStdEncoding.EncodeToString(padded)
+	return whole[(offset*8+5)/6 : len(padded)*8/6]
 }
 
-// NewReplacer returns a replacer that puts mask in the place of the forms, which it sorts:
+// unescapeAll undoes the escapes that a secret seems to have itself, as %41 has: they are
+// undone where it is looked for in a text with others.
+func unescapeAll(secret string) string {
+	for range maxLevels {
+		u := unescape(secret, false)
+		if !u.isChanged {
+			break
+		}
+		secret = u.text
+	}
+	return secret
+}
+
+// newReplacer returns a replacer that puts [Mask] in the place of the forms, which it sorts:
 // the longest first.
-func NewReplacer(forms []string, mask string) *strings.Replacer {
+func newReplacer(forms []string) *strings.Replacer {
 	// The replacer takes the first that fits.
 	slices.SortStableFunc(forms, func(a, b string) int { return len(b) - len(a) })
 	pairs := make([]string, 0, 2*len(forms))
 	for _, form := range forms {
-		pairs = append(pairs, form, mask)
+		pairs = append(pairs, form, Mask)
 	}
 	return strings.NewReplacer(pairs...)
 }

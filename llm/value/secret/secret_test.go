@@ -11,9 +11,10 @@ import (
 	"github.com/callnode/scheduler/llm/value/secret"
 )
 
-func TestReplacer(t *testing.T) {
+func TestMaskText(t *testing.T) {
 	const pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0\n-----END KEY-----\n"
-	replacer, forms := secret.Replacer([]string{`p&s w/1"ö`, "hunter2", "hunter22", "pin", " ", pem}, "***")
+	secrets := secret.SetOf(`p&s w/1"ö`, "hunter2", "hunter22", "pin", " ", pem)
+	forms := secrets.Forms()
 	for text, want := range map[string]string{
 		`it is p&s w/1"ö!`:              "it is ***!",
 		`{"a":"p&s w/1\"ö"}`:            `{"a":"***"}`,
@@ -32,7 +33,7 @@ func TestReplacer(t *testing.T) {
 		"-----BEGIN KEY----- is no end": "*** is no end",
 		"nothing of it":                 "nothing of it",
 	} {
-		if got := replacer.Replace(text); got != want {
+		if got := secrets.MaskText(text); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}

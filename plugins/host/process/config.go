@@ -3,6 +3,7 @@ package process
 import (
 	"log/slog"
 
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/plugins/manifest"
 )
 
@@ -22,6 +23,8 @@ type Config struct {
 	Sockets string
 	// Log takes what the program writes.
 	Log *slog.Logger
+	// Hidden are the secrets that it may repeat, and no message shows; nil for none.
+	Hidden *secret.Set
 	// Spawner starts the process; one serves all plugins of a host.
 	Spawner *Spawner
 	// Reaper starts the program through the reaper, where the system has that; else its

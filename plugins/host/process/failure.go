@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/manifest"
 	"github.com/callnode/scheduler/plugins/proto"
@@ -67,9 +66,9 @@ func (r *runner) startFailure(err error, timeout time.Duration) error {
 	case pid == 0:
 		return wording.Errorf("the program %s cannot be started: %s", r.config.Path, explainExec(r.config.Path, err))
 	case line != "" && fields == nil:
-		return wording.Errorf("it printed %q to standard output instead of the handshake line (print nothing else there)", value.Truncate(manifest.Printable(line), 200))
+		return wording.Errorf("it printed %q to standard output instead of the handshake line (print nothing else there)", manifest.Printable(r.config.Hidden.Line(line, 200)))
 	case len(fields) > 1 && fields[1] != supportedVersion:
-		return wording.Errorf("it speaks version %s of the protocol, this program version %s (rebuild one of them)", value.Truncate(manifest.Printable(fields[1]), 20), supportedVersion)
+		return wording.Errorf("it speaks version %s of the protocol, this program version %s (rebuild one of them)", manifest.Printable(r.config.Hidden.Line(fields[1], 20)), supportedVersion)
 	case line == "" && status != "":
 		return wording.Errorf("it ended before the handshake: %s", status)
 	case line == "" && silent:

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins/manifest"
 )
@@ -15,8 +17,10 @@ import (
 // Bounds of what a process writes to standard output and error.
 const (
 	tailBytes    = 4 << 10
+	tailKept     = tailBytes + secret.Margin
 	maxLogLines  = 1000 // per process
 	maxLineBytes = 1 << 10
+	maxLineKept  = maxLineBytes + secret.Margin
 )
 
 // Output takes what a process writes: whole lines go to the log, with the plugin's
@@ -24,6 +28,9 @@ const (
 // never blocks the process. [NewOutput] makes one for each process; it is safe for
 // concurrent use.
 type Output struct {
+	// Hidden are the secrets that the process may repeat; nil for none.
+	Hidden *secret.Set
+
 	log *slog.Logger
 
 	mu      sync.Mutex // guards all below
@@ -40,8 +47,10 @@ type Output struct {
 // that of the C library, when it has too little memory to create a thread.
 var crashPrefixes = []string{"panic: ", "fatal error: ", "runtime/cgo: "}
 
-// NewOutput returns an output that writes to a log.
-func NewOutput(log *slog.Logger) *Output { return &Output{log: log} }
+// NewOutput returns an output that writes to a log, and shows nothing of hidden, which may be nil.
+func NewOutput(log *slog.Logger, hidden *secret.Set) *Output {
+	return &Output{log: log, Hidden: hidden}
+}
 
 // Write never fails.
 func (o *Output) Write(p []byte) (int, error) {
@@ -59,7 +68,7 @@ func (o *Output) Write(p []byte) (int, error) {
 		} else {
 			p = nil
 		}
-		o.line = append(o.line, part[:min(len(part), maxLineBytes-len(o.line))]...)
+		o.line = append(o.line, part[:min(len(part), maxLineKept-len(o.line))]...)
 		if end >= 0 {
 			o.logLineLocked(before + int64(n-len(p)))
 		}
@@ -69,7 +78,11 @@ func (o *Output) Write(p []byte) (int, error) {
 
 // logLineLocked logs the line that ended when so many bytes were written.
 func (o *Output) logLineLocked(end int64) {
-	line := manifest.Printable(string(o.line))
+	line := string(o.line)
+	if len(line) == maxLineKept {
+		line = o.Hidden.MaskCut(line)
+	}
+	line = value.FirstBytes(manifest.Printable(o.Hidden.MaskText(line)), maxLineBytes)
 	o.line = o.line[:0]
 	if line == "" {
 		return
@@ -85,8 +98,8 @@ func (o *Output) logLineLocked(end int64) {
 }
 
 func (o *Output) appendTailLocked(p []byte) {
-	o.tail = append(o.tail, p[max(0, len(p)-tailBytes):]...)
-	if extra := len(o.tail) - tailBytes; extra > 0 {
+	o.tail = append(o.tail, p[max(0, len(p)-tailKept):]...)
+	if extra := len(o.tail) - tailKept; extra > 0 {
 		o.tail = append(o.tail[:0], o.tail[extra:]...)
 	}
 }
@@ -104,11 +117,9 @@ func (o *Output) Written() int64 {
 func (o *Output) Tail(first int64) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	tail := o.tail
-	if later := o.written - first; later < int64(len(tail)) {
-		tail = tail[int64(len(tail))-later:]
-	}
-	text := strings.TrimSpace(manifest.Printable(string(tail)))
+	limit := min(int64(tailBytes), o.written-first)
+	isCut := o.written > int64(len(o.tail))
+	text := strings.TrimSpace(manifest.Printable(o.Hidden.End(string(o.tail), int(limit), isCut)))
 	if o.causeEnd > first && !strings.Contains(text, o.cause) {
 		text = o.cause + "\n...\n" + text
 	}

@@ -8,7 +8,7 @@ import (
 
 func TestOutputIsBounded(t *testing.T) {
 	var log strings.Builder
-	o := NewOutput(slog.New(slog.NewTextHandler(&log, nil)))
+	o := NewOutput(slog.New(slog.NewTextHandler(&log, nil)), nil)
 	for _, text := range []string{"first ", "line\nsecond\x1b[31m line\nun", "finished", strings.Repeat("x", 10_000), "\n", "after\n"} {
 		if n, err := o.Write([]byte(text)); n != len(text) || err != nil {
 			t.Errorf("Write gave %d, %v", n, err)
@@ -40,13 +40,13 @@ func TestCauseOfCrash(t *testing.T) {
 		"runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort\n\n": "runtime/cgo: pthread_create failed: Resource temporarily unavailable\n...\n",
 		"goroutine 0:\n": "",
 	} {
-		o := NewOutput(slog.New(slog.DiscardHandler))
+		o := NewOutput(slog.New(slog.DiscardHandler), nil)
 		_, _ = o.Write([]byte(trace + strings.Repeat("goroutine\n", 1000) + "last"))
 		if got := o.Tail(0); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "goroutine\nlast") || want == "" && strings.Contains(got, "...") {
 			t.Errorf("got %.60q", got)
 		}
 	}
-	o := NewOutput(slog.New(slog.DiscardHandler))
+	o := NewOutput(slog.New(slog.DiscardHandler), nil)
 	_, _ = o.Write([]byte("panic: short\ngoroutine 1\n"))
 	if got := o.Tail(0); got != "panic: short\ngoroutine 1" {
 		t.Errorf("got %q", got)
@@ -55,7 +55,7 @@ func TestCauseOfCrash(t *testing.T) {
 
 // Of a process that serves many, what it wrote before is not told.
 func TestTailOfOneRequest(t *testing.T) {
-	o := NewOutput(slog.New(slog.DiscardHandler))
+	o := NewOutput(slog.New(slog.DiscardHandler), nil)
 	_, _ = o.Write([]byte("panic: of another\nbefore\n"))
 	first := o.Written()
 	if got := o.Tail(first); got != "" {

@@ -44,7 +44,7 @@ type Process struct {
 // Start starts a program and connects to it. The error says how far it came, with the
 // last lines that it wrote.
 func Start(ctx context.Context, c Config) (*Process, error) {
-	out := NewOutput(c.Log)
+	out := NewOutput(c.Log, c.Hidden)
 	r := &runner{config: c, out: out, throughReaper: c.Reaper && canReap()}
 	timeout := time.Duration(c.Manifest.Limits.StartTimeout)
 	kind := &clientKind{messageBytes: c.Manifest.Limits.MessageBytes()}

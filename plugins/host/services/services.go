@@ -23,6 +23,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/plugins/manifest"
@@ -36,6 +37,7 @@ type Server struct {
 	plugin   string
 	manifest *manifest.Manifest
 	log      *slog.Logger
+	hidden   *secret.Set // what the plugin may repeat
 	logged   atomic.Int64
 
 	mu        sync.Mutex // guards all below
@@ -47,8 +49,8 @@ type Server struct {
 }
 
 // NewServer returns the services that a manifest lists; log takes what the plugin logs.
-func NewServer(plugin string, m *manifest.Manifest, log *slog.Logger) *Server {
-	return &Server{plugin: plugin, manifest: m, log: log, grants: map[string]*Grant{}}
+func NewServer(plugin string, m *manifest.Manifest, log *slog.Logger, hidden *secret.Set) *Server {
+	return &Server{hidden: hidden, plugin: plugin, manifest: m, log: log, grants: map[string]*Grant{}}
 }
 
 // maxStreams bounds how many calls of the host a process has open at a time.
@@ -387,7 +389,7 @@ func (s *Server) Log(ctx context.Context, req *proto.LogRequest) (*proto.LogRepl
 	}
 	n := s.logged.Add(1)
 	if n <= maxLogLines {
-		s.log.Log(ctx, level, manifest.Printable(value.Truncate(req.GetMessage(), maxLineBytes)))
+		s.log.Log(ctx, level, value.Truncate(manifest.Printable(s.hidden.MaskText(req.GetMessage())), maxLineBytes))
 	} else if n == maxLogLines+1 {
 		s.log.Warn("the plugin logs too much: nothing more of this process is logged")
 	}

@@ -15,7 +15,7 @@ import (
 // A plugin that asks again and again for what it was not granted does not fill the log.
 func TestRefusalIsLoggedOnce(t *testing.T) {
 	var log strings.Builder
-	s := NewServer("p", &manifest.Manifest{Name: "p", Services: []string{manifest.ServiceVars}}, slog.New(slog.NewTextHandler(&log, nil)))
+	s := NewServer("p", &manifest.Manifest{Name: "p", Services: []string{manifest.ServiceVars}}, slog.New(slog.NewTextHandler(&log, nil)), nil)
 	for range 3 {
 		for _, service := range []string{manifest.ServiceMemory, manifest.ServiceLLM} {
 			if _, _, _, err := s.beginCall(t.Context(), "", service); status.Code(err) != codes.PermissionDenied {
