@@ -145,6 +145,19 @@ func isOfFormat(place value.Value, text string) bool {
 	return true
 }
 
+// ReadAnswer reads a text as the value of the answer's place. The error, of kind Invalid, tells why it is none.
+func ReadAnswer(a Answer, waiting []journal.WaitingFor) (Answer, error) {
+	w, s, err := a.findPlace(waiting)
+	if err != nil {
+		return a, err
+	}
+	v, err := ReadText(s, a.Message)
+	if err != nil {
+		return a, calls.Errorf(calls.Invalid, "%w", a.refusedError(err))
+	}
+	return Answer{Step: w.Step, Pointer: a.Pointer, Value: v}, nil
+}
+
 // readChoice finds the choice that a text means; an error where the schema lists none, or another one.
 func readChoice(s *schema.Schema, text string) (value.Value, error) {
 	place := placeOf(s)

@@ -137,56 +137,67 @@ func TestAskOnTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := onTerminal(t, dir, "run", "ask.yaml", "--now", "2026-03-05T09:07:00Z")
-	x.sees("city (string)")
+	x.sees("What is the city?")
 	x.types("Lyon\ny\n") // ahead of the question
-	x.sees("day (string, date)")
+	x.sees("What is the day (a date, such as 2026-05-01)?")
 	x.types("some day\n")
-	x.sees("it is not understood as a date")
+	x.sees("I could not find a day")
 	x.types("tomorrow\n")
 	x.sees("Lyon 2026-03-06")
 	x.exits(exitDone)
 
 	x = onTerminal(t, dir, "run", "ask.yaml") // what was typed before Ctrl-D counts
-	x.sees("city (string)")
+	x.sees("What is the city?")
 	x.types("Lyon\n")
-	x.sees("sure (boolean)")
+	x.sees("Sure: yes or no?")
 	x.types(ctrlD)
 	x.sees("/sure  boolean")
 	x.sees("--set /sure=VALUE --set /day=VALUE")
 	x.exits(exitWaiting)
 
 	x = onTerminal(t, dir, "resume", "last", "--now", "2026-03-05T09:07:00Z") // what was said is not asked again
-	x.sees("sure (boolean)")
+	x.sees("Sure: yes or no?")
 	x.types("no\n明天\n")
 	x.sees("Lyon 2026-03-06")
 	x.exits(exitDone)
 
 	x = onTerminal(t, dir, "run", "ask.yaml") // Ctrl-C ends it, and what was typed is in the command
-	x.sees("city (string)")
+	x.sees("What is the city?")
 	x.types("New York\n")
-	x.sees("sure (boolean)")
+	x.sees("Sure: yes or no?")
 	x.types(ctrlC)
 	x.sees("interrupted")
 	x.sees("--set '/city=New York' --set /sure=VALUE")
 	x.exits(exitInterrupted)
 
 	x = onTerminal(t, dir, "run", "ask.yaml") // killed at a question, it knows what was typed before
-	x.sees("city (string)")
+	x.sees("What is the city?")
 	x.types("Oslo\n")
-	x.sees("sure (boolean)")
+	x.sees("Sure: yes or no?")
 	if err := x.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	x.exits(-1)
 	x = onTerminal(t, dir, "resume", "last")
-	x.sees("sure (boolean)")
+	x.sees("Sure: yes or no?")
 	x.types("no\n2026-05-01\n")
 	x.sees("Oslo 2026-05-01")
 	x.exits(exitDone)
 
 	x = onTerminal(t, dir, "run", "ask.yaml", "--ephemeral") // without a record, too
-	x.sees("city (string)")
+	x.sees("What is the city?")
 	x.types("Rome\ny\n2026-05-01\n")
 	x.sees("Rome 2026-05-01")
+	x.exits(exitDone)
+
+	x = onTerminal(t, dir, "run", "ask.yaml") // a word cancels the run
+	x.sees("What is the city?")
+	x.types("Rome\nmaybe\n")
+	x.sees("I could not find a yes or a no in that.")
+	x.types("cancel\n")
+	x.sees("I have stopped")
+	x.exits(exitInterrupted)
+	x = onTerminal(t, dir, "runs", "list", "--json")
+	x.sees(`"cancelled"`)
 	x.exits(exitDone)
 }

@@ -215,13 +215,23 @@ func (a *app) readInputs(ctx context.Context, flow *flow.Flow, f *runFlags) (val
 // askInputs asks a person for inputs that are missing, and adds them.
 func (a *app) askInputs(ctx context.Context, missing journal.WaitingFor, inputs *value.Map) error {
 	waiting := []journal.WaitingFor{missing}
-	q := &terminal.Asker{Lines: a.Lines(), Out: a.Stderr, Language: a.Language, Waiting: waiting}
+	q := &terminal.Asker{Lines: a.Lines(), Out: a.Stderr, Language: a.Language, Waiting: waiting, Words: a.service.Words(string(a.Language))}
 	q.Record = func(_ context.Context, answer scheduler.Answer) (scheduler.Answer, error) {
+		if answer.Message != "" {
+			read, err := scheduler.ReadAnswer(answer, waiting)
+			if err != nil {
+				return answer, err
+			}
+			answer = read
+		}
 		return answer, scheduler.CheckAnswers(append(slices.Clip(q.Answers), answer), waiting)
 	}
 	err := q.Ask(ctx)
 	if ctx.Err() != nil {
 		return exitError{exitInterrupted, wording.Errorf("interrupted")}
+	}
+	if errors.Is(err, terminal.ErrCancelled) {
+		return exitError{exitInterrupted, err}
 	}
 	if err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
 		return err

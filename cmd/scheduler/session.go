@@ -147,12 +147,16 @@ func (s *session) askAndContinue(ctx context.Context, err error) (more bool, aft
 	if !errors.As(err, &waiting) || !s.canAsk() {
 		return false, err
 	}
-	q := &terminal.Asker{Lines: s.app.Lines(), Out: s.app.Stderr, Language: s.app.Language, Waiting: s.run.Waiting(), Record: s.run.Record}
+	q := &terminal.Asker{Lines: s.app.Lines(), Out: s.app.Stderr, Language: s.app.Language, Words: s.run.Words(), Waiting: s.run.Waiting(), Record: s.run.Record}
 	ended := q.Ask(ctx)
 	switch {
 	case ctx.Err() != nil:
 		s.typed = q.Answers
 		return false, err
+	case errors.Is(ended, terminal.ErrCancelled):
+		return false, s.cancelRun(ctx)
+	case errors.Is(ended, terminal.ErrSaid):
+		ended = nil
 	case ended != nil && !errors.Is(ended, terminal.ErrNoAnswer):
 		return false, ended
 	case len(q.Answers) == 0:
@@ -160,6 +164,15 @@ func (s *session) askAndContinue(ctx context.Context, err error) (more bool, aft
 	}
 	err = s.printEvents(s.run.Continue(ctx, scheduler.Resumption{Answers: q.Answers}))
 	return ended == nil, err
+}
+
+// cancelRun cancels the run, which waits, as the person wants.
+func (s *session) cancelRun(ctx context.Context) error {
+	if err := s.run.Cancel(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(s.app.Stderr, s.run.Words().Cancelled())
+	return exitError{code: exitInterrupted}
 }
 
 // canAsk reports whether a person can give the run what it waits for.

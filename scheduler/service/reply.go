@@ -108,11 +108,12 @@ func (r *RunDetails) askedStep(step string) *journal.WaitingFor {
 // IsCancel reports whether a message of the user cancels the run that waits: it is one of the words for that, and none of the
 // choices that the user was asked for.
 func (s *Service) IsCancel(w journal.WaitingFor, text string) bool {
-	text = strings.Trim(strings.TrimSpace(text), ".!。！")
-	if _, isChoice := schema.FindChoice(schema.Choices(w.AskedPlace().Schema), text); isChoice {
-		return false
-	}
-	return s.IsCancelWord(text)
+	return s.isCancel(w.AskedPlace(), text)
+}
+
+func (s *Service) isCancel(place journal.AskedPlace, text string) bool {
+	_, isChoice := schema.FindChoice(schema.Choices(place.Schema), strings.Trim(strings.TrimSpace(text), ".!。！"))
+	return !isChoice && s.IsCancelWord(text)
 }
 
 // IsCancelWord reports whether a message is one of the words that cancel a run.
@@ -185,7 +186,42 @@ func (s *Service) wordingIn(language string) ask.Wording {
 	return ask.Wording{Languages: files, Language: language}
 }
 
-// Question returns the words in which a person is asked for the first value that a step of the session's run waits for.
-func (s *Session) Question(w journal.WaitingFor) string {
-	return s.service.wordingIn(cmp.Or(s.Flow.Language, s.executor.Language)).Question(fieldOf(w.AskedPlace()), w.Unread)
+// Words ask a person on a terminal, in one language. [Session.Words] and [Service.Words] make them; they are only data.
+type Words struct {
+	words   ask.Wording
+	service *Service
+}
+
+// Words returns those of a language; "" is that of the settings.
+func (s *Service) Words(language string) Words { return Words{s.wordingIn(language), s} }
+
+// Words returns those of the run's flow.
+func (s *Session) Words() Words {
+	return s.service.Words(cmp.Or(s.Flow.Language, s.executor.Language))
+}
+
+// Question returns the question for a place that a step waits for; unread is set where the answer before was none.
+func (w Words) Question(of journal.WaitingFor, pointer string, unread bool) string {
+	return w.words.Question(fieldOf(of.Place(pointer)), unread)
+}
+
+// Label returns what people call a place.
+func (w Words) Label(of journal.WaitingFor, pointer string) string {
+	return w.words.Label(fieldOf(of.Place(pointer)))
+}
+
+// IsCancel reports whether an answer cancels the run.
+func (w Words) IsCancel(of journal.WaitingFor, pointer, text string) bool {
+	return w.service.isCancel(of.Place(pointer), text)
+}
+
+// Cancelled returns what is said to a person who has cancelled the run.
+func (w Words) Cancelled() string { return w.words.Cancelled() }
+
+// Cancel cancels the run of the session, which waits.
+func (s *Session) Cancel(ctx context.Context) error {
+	if s.executor.Journal == nil {
+		return nil
+	}
+	return s.executor.Journal.Cancel(ctx, s.ID)
 }

@@ -12,10 +12,12 @@ import (
 	"golang.org/x/term"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // CanAsk reports whether a person sits there: stdin and stderr are terminals.
@@ -49,6 +51,12 @@ func (t *Terminal) Lines() <-chan string {
 // ErrNoAnswer is that the input has ended before an answer.
 var ErrNoAnswer = wording.Errorf("no answer")
 
+// ErrSaid means that the person has answered in words, which the run reads when it goes on.
+var ErrSaid = wording.Errorf("the run reads the answer")
+
+// ErrCancelled means that the person has cancelled the run.
+var ErrCancelled = wording.Errorf("the run is cancelled")
+
 // Asker asks a person for what steps wait for. A subcommand makes one each time a run waits;
 // it is not safe for concurrent use.
 type Asker struct {
@@ -56,8 +64,10 @@ type Asker struct {
 	Out   io.Writer
 	// Language is that of the questions.
 	Language Language
-	// Record keeps an answer as it is understood, or returns an error of kind Invalid that
-	// tells what is wrong with it.
+	// Words are those of the questions.
+	Words service.Words
+	// Record keeps an answer, which has the message that was typed, as it is understood: as a value, or as the
+	// message where the run is to read it. The error is of kind Invalid where it is no answer.
 	Record  func(ctx context.Context, answer scheduler.Answer) (scheduler.Answer, error)
 	Waiting []journal.WaitingFor
 	// Answers are those that were typed so far.
@@ -65,7 +75,7 @@ type Asker struct {
 }
 
 // Ask asks for everything that waits, field by field, until each answer fits. The
-// error is why it ended before: ErrNoAnswer, that of ctx, or why an answer could not
+// error is why it ended before: ErrNoAnswer, ErrSaid, ErrCancelled, that of ctx, or why an answer could not
 // be recorded. What was typed until then is in q.Answers.
 func (q *Asker) Ask(ctx context.Context) error {
 	for _, w := range q.Waiting {
@@ -73,10 +83,12 @@ func (q *Asker) Ask(ctx context.Context) error {
 		if w.Step == "" {
 			fmt.Fprintln(q.Out, q.Language.Say("the flow needs (Ctrl-D to leave):"))
 		} else {
-			fmt.Fprintf(q.Out, "\n%s\n%s", q.Language.Say("step %s needs (Ctrl-D leaves the rest for later):", w.Step), reasonLines(w, q.Language))
+			fmt.Fprintf(q.Out, "\n%s\n", q.Language.Say("the run asks (Ctrl-D leaves it for later):"))
 		}
+		isUnreadTold := false
 		for pointer, property := range properties.Map().All() {
-			f := field{step: w.Step, pointer: pointer, schema: property, flat: w.RemainingSchema, language: q.Language}
+			f := field{step: w.Step, pointer: pointer, schema: property, of: w, language: q.Language, words: q.Words, unread: w.Unread && !isUnreadTold}
+			isUnreadTold = true
 			f.optional = !requiresProperty(w.RemainingSchema, pointer)
 			if err := q.askField(ctx, f); err != nil {
 				return err
@@ -92,19 +104,19 @@ const maxNested = 6
 // askField asks for one value; for an object that names its members, for each of
 // them.
 func (q *Asker) askField(ctx context.Context, f field) error {
-	f.schema = resolveRef(f.schema, f.flat)
+	f.schema = schema.Resolve(f.schema, f.of.RemainingSchema)
 	members, _ := f.schema.Get("properties")
 	if _, chosen := f.schema.Get("enum"); chosen || members.Map().Len() == 0 || strings.Count(f.pointer, "/") > maxNested {
 		return q.askValue(ctx, f)
 	}
-	fmt.Fprintf(q.Out, "  %s%s\n", q.Language.Say("%s, an object", f.displayName()), descriptionText(f.schema))
+	fmt.Fprintf(q.Out, "  %s%s\n", Visible(f.words.Label(f.of, f.pointer)), descriptionText(f.schema))
 	before := len(q.Answers)
 	for _, optional := range []bool{false, true} {
 		for name, member := range members.Map().All() {
 			if requiresProperty(f.schema, name) == optional {
 				continue
 			}
-			m := field{step: f.step, pointer: f.pointer + "/" + value.Escape(name), schema: member, flat: f.flat, language: q.Language, optional: optional || f.optional}
+			m := field{step: f.step, pointer: f.pointer + "/" + value.Escape(name), schema: member, of: f.of, language: q.Language, words: q.Words, optional: optional || f.optional}
 			if err := q.askField(ctx, m); err != nil {
 				return err
 			}
@@ -113,21 +125,24 @@ func (q *Asker) askField(ctx context.Context, f field) error {
 	if len(q.Answers) > before || f.optional {
 		return nil
 	}
-	err := q.recordAnswer(ctx, f, value.OfMap(nil)) // every member was left out
+	err := q.recordAnswer(ctx, scheduler.Answer{Step: f.step, Pointer: f.pointer, Value: value.OfMap(nil)}) // every member was left out
 	if calls.KindOf(err) == calls.Invalid {
-		q.printError(err)
 		return q.askValue(ctx, f)
 	}
 	return err
 }
 
 // recordAnswer records the answer to a field.
-func (q *Asker) recordAnswer(ctx context.Context, f field, v value.Value) error {
-	answer, err := q.Record(ctx, scheduler.Answer{Step: f.step, Pointer: f.pointer, Value: v})
-	if err == nil {
-		q.Answers = append(q.Answers, answer)
+func (q *Asker) recordAnswer(ctx context.Context, typed scheduler.Answer) error {
+	answer, err := q.Record(ctx, typed)
+	if err != nil {
+		return err
 	}
-	return err
+	if answer.Message != "" {
+		return ErrSaid
+	}
+	q.Answers = append(q.Answers, answer)
+	return nil
 }
 
 func (q *Asker) printError(err error) {
@@ -152,16 +167,22 @@ func (q *Asker) askValue(ctx context.Context, f field) error {
 			fmt.Fprintln(q.Out)
 			return errors.Join(ctx.Err(), ErrNoAnswer)
 		}
-		v, err := f.readAnswer(strings.TrimSpace(line), q.Waiting)
+		line = strings.TrimSpace(line)
+		if f.words.IsCancel(f.of, f.pointer, line) {
+			return ErrCancelled
+		}
+		typed, err := f.readAnswer(line)
 		if errors.Is(err, errLeftOut) {
 			return nil
 		}
-		if err == nil {
-			err = q.recordAnswer(ctx, f, v)
-			if err == nil || calls.KindOf(err) != calls.Invalid {
-				return err
-			}
+		if err != nil {
+			q.printError(err)
+			continue
 		}
-		q.printError(err)
+		err = q.recordAnswer(ctx, typed)
+		if err == nil || calls.KindOf(err) != calls.Invalid {
+			return err
+		}
+		fmt.Fprintf(q.Out, "  %s\n", Visible(f.words.Question(f.of, f.pointer, true)))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/llm/value/yaml"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // wanting is a step that waits for what the flat schema names.
@@ -24,6 +25,8 @@ func wanting(t *testing.T, step, schema string) journal.WaitingFor {
 	return journal.WaitingFor{Step: step, RemainingSchema: v}
 }
 
+var words = service.New(service.Parts{CancelWords: []string{"cancel"}}).Words("en")
+
 // asked types lines, and returns the answers, the screen and the error.
 func asked(t *testing.T, typed string, waiting ...journal.WaitingFor) (answers []string, screen string, err error) {
 	t.Helper()
@@ -35,8 +38,15 @@ func asked(t *testing.T, typed string, waiting ...journal.WaitingFor) (answers [
 		}
 	}()
 	var out strings.Builder
-	q := &Asker{Lines: lines, Out: &out, Waiting: waiting}
+	q := &Asker{Lines: lines, Out: &out, Waiting: waiting, Words: words}
 	q.Record = func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) {
+		if a.Message != "" {
+			read, err := scheduler.ReadAnswer(a, waiting)
+			if err != nil {
+				return a, err
+			}
+			a = read
+		}
 		return a, scheduler.CheckAnswers(append(slices.Clip(q.Answers), a), waiting)
 	}
 	err = q.Ask(t.Context())
@@ -55,18 +65,18 @@ func TestAsk(t *testing.T) {
 		shown         []string
 	}{
 		"numbers as choices mean themselves": {
-			"{required: [/n], properties: {/n: {enum: [10, 2, 1]}}}", "3\n1\n", []string{"a:/n=1"}, []string{"n (10|2|1)", "    - 10", "is not one of the choices"},
+			"{required: [/n], properties: {/n: {enum: [10, 2, 1]}}}", "3\n1\n", []string{"a:/n=1"}, []string{"Which n is it: 10 or 2 or 1?", "    - 10", "I could not find a n in that."},
 		},
 		"choices by number, word and case": {
 			"{required: [/a, /b, /c], properties: {/a: {enum: [red, Blue]}, /b: {enum: [red, Blue]}, /c: {enum: [red, Blue]}}}",
-			"2\nblue\nrod\nred\n", []string{`a:/a="Blue"`, `a:/b="Blue"`, `a:/c="red"`}, []string{"1) red", "did you mean red?"},
+			"2\nblue\nrod\nred\n", []string{`a:/a="Blue"`, `a:/b="Blue"`, `a:/c="red"`}, []string{"1) red", "in that. Is it red or Blue?"},
 		},
 		"a choice that is listed twice is one": {
 			"{required: [/a], properties: {/a: {enum: [red, Blue, red]}}}", "2\n", []string{`a:/a="Blue"`}, []string{"a (red|Blue)", "    1) red\n    2) Blue\n"},
 		},
 		"yes and no": {
 			"{required: [/a, /b, /c, /d], properties: {/a: {type: boolean}, /b: {type: boolean}, /c: {type: boolean}, /d: {type: boolean}}}",
-			"y\n否\nYES\nperhaps\nfalse\n", []string{"a:/a=true", "a:/b=false", "a:/c=true", "a:/d=false"}, []string{"y or n"},
+			"y\n否\nYES\nperhaps\nfalse\n", []string{"a:/a=true", "a:/b=false", "a:/c=true", "a:/d=false"}, []string{"A: yes or no?", "I could not find a yes or a no in that."},
 		},
 		"nothing is no answer, but for a default or where it may be left out": {
 			"{required: [/a, /b, /c], properties: {/a: {type: string}, /b: {type: integer, default: 3}, /c: {type: string}, /d: {type: string}}}",
@@ -76,7 +86,7 @@ func TestAsk(t *testing.T) {
 			`{required: [/a, /b, /c], definitions: {p: {type: object, required: [x, y], properties: {x: {const: 1}}}}, properties: {
 			  /a: {oneOf: [{$ref: "#/definitions/p"}, {type: object, required: [z], properties: {z: {enum: [2]}}}]}, /b: {anyOf: [{type: integer}, {enum: [all]}, {type: integer}]}, /c: {const: big}}}`,
 			"{\"x\": 2}\n{\"z\": 2}\nall\nbig\n", []string{`a:/a={"z":2}`, `a:/b="all"`, `a:/c="big"`},
-			[]string{"a ({x: 1, y}|{z: 2})\n    as JSON: {...}\n", "b (integer|all)\n", "c (big)"},
+			[]string{"What is the a?\n    as JSON: {...}\n", "What is the b?", "What is the c?"},
 		},
 		"limits are told": {
 			`{required: [/a, /b, /c, /d], properties: {
@@ -85,8 +95,8 @@ func TestAsk(t *testing.T) {
 			  /d: {type: string, format: date, pattern: "^[0-9-]+$"}}}`,
 			"9\n3\nxx\nXX\n1，0\n1, 2\ntomorrow\n", []string{"a:/a=3", `a:/b="XX"`, "a:/c=[1,2]", `a:/d="tomorrow"`},
 			[]string{
-				"a (integer, 1 to 7): How many", "9 is more than the maximum 7", "(string, at least 2 characters, pattern ^[A-Z])", "d (string, date, pattern ^[0-9-]+$)",
-				"(integer[], at least 1 item, no two the same, each more than 0)", "with commas between",
+				"What is the a (from 1 to 7)? How many", "I could not find an a (from 1 to 7) in that. What is it?", "What is the d (a date, such as 2026-05-01)?",
+				"with commas between",
 			},
 		},
 		"lists": {
@@ -94,14 +104,14 @@ func TestAsk(t *testing.T) {
 			  /a: {type: array, items: {type: string}}, /b: {type: array, items: {enum: [red, blue]}}, /c: {type: array, items: {type: boolean}},
 			  /d: {type: array, items: {type: object}}}}`,
 			"1、two\nBLUE, red\ny,n\nx\n[{\"k\": 1}]\n",
-			[]string{`a:/a=["1","two"]`, `a:/b=["blue","red"]`, "a:/c=[true,false]", `a:/d=[{"k":1}]`}, []string{"that is not a JSON array"},
+			[]string{`a:/a=["1","two"]`, `a:/b=["blue","red"]`, "a:/c=[true,false]", `a:/d=[{"k":1}]`}, []string{"as JSON: [{...}, {...}]"},
 		},
 		"objects are asked for by their members": {
 			`{required: [/at, /free, /all], definitions: {place: {type: object, required: [zip], properties: {city: {type: string}, zip: {type: integer}}}}, properties: {
 			  /at: {$ref: "#/definitions/place"}, /free: {type: object}, /all: {type: object, properties: {x: {type: string}}}}}`,
-			"7\n\n{\"k\": 1}\n\n", []string{"a:/at/zip=7", `a:/free={"k":1}`, "a:/all={}"}, []string{"at, an object", "at/zip (integer)", "as JSON: {...}"},
+			"7\n\n{\"k\": 1}\n\n", []string{"a:/at/zip=7", `a:/free={"k":1}`, "a:/all={}"}, []string{"  At\n", "What is the zip (a number)?", "as JSON: {...}"},
 		},
-		"the whole value": {`{required: [""], properties: {"": {type: integer}}}`, "5\n", []string{"a:=5"}, []string{"the whole value (integer)"}},
+		"the whole value": {`{required: [""], properties: {"": {type: integer}}}`, "5\n", []string{"a:=5"}, []string{"What is it (a number)?"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, screen, err := asked(t, c.typed, wanting(t, "a", c.schema))
@@ -131,8 +141,9 @@ func TestAskIsLeft(t *testing.T) {
 	var out strings.Builder
 	lines := make(chan string, 1)
 	lines <- "one\n"
-	q := &Asker{Lines: lines, Out: &out, Waiting: []journal.WaitingFor{a}, Record: func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) {
+	q := &Asker{Lines: lines, Out: &out, Waiting: []journal.WaitingFor{a}, Words: words, Record: func(_ context.Context, a scheduler.Answer) (scheduler.Answer, error) {
 		cancel() // as Ctrl-C does
+		a.Message = ""
 		return a, nil
 	}}
 	if err := q.Ask(ctx); !errors.Is(err, context.Canceled) || len(q.Answers) != 1 {

@@ -12,15 +12,18 @@ import (
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // field is one value that is asked for.
 type field struct {
 	step, pointer string
 	schema        value.Value
-	flat          value.Value // the schema that references are resolved in
+	of            journal.WaitingFor // the step that waits for it
 	optional      bool
+	unread        bool // the answer before was none
 	language      Language
+	words         service.Words
 }
 
 // errLeftOut is that a person leaves an optional field out.
@@ -35,195 +38,76 @@ func requiresProperty(schema value.Value, property string) bool {
 	})
 }
 
-// readAnswer finds the value that a line means.
-func (f field) readAnswer(line string, waiting []journal.WaitingFor) (value.Value, error) {
+// readAnswer returns the answer that a line is: a value where the field has one for an empty line, else the line as
+// it was typed.
+func (f field) readAnswer(line string) (scheduler.Answer, error) {
+	answer := scheduler.Answer{Step: f.step, Pointer: f.pointer}
 	def, hasDefault := f.schema.Get("default")
-	choices := choicesOf(f.schema)
-	switch typeName := plainType(f.schema); {
+	isText := schema.TypeName(f.schema) == "string"
+	switch {
 	case line == "" && hasDefault:
-		return def, nil
+		answer.Value = def
 	case line == "" && f.optional:
-		return value.Value{}, errLeftOut
+		return answer, errLeftOut
+	case line == "" && isText:
+		return answer, calls.Errorf(calls.Missing, "a value is needed").WithHint(`"" is the empty text; Ctrl-D leaves it for later`)
 	case line == "":
-		needed := calls.Errorf(calls.Missing, "a value is needed")
-		if typeName == "string" {
-			return value.Value{}, needed.WithHint(`"" is the empty text; Ctrl-D leaves it for later`)
-		}
-		return value.Value{}, needed.WithHint("Ctrl-D leaves it for later")
-	case line == `""` && typeName == "string":
-		return value.OfString(""), nil
-	case len(choices) > 0:
-		return matchChoice(line, choices)
-	case typeName == "array" && !strings.HasPrefix(line, "["):
-		return f.readList(line)
+		return answer, calls.Errorf(calls.Missing, "a value is needed").WithHint("Ctrl-D leaves it for later")
+	case line == `""` && isText:
+		answer.Value = value.OfString("")
+	default:
+		answer.Message = line
 	}
-	answer, err := scheduler.ParseAnswer(f.step+":"+f.pointer+"="+line, waiting)
-	return answer.Value, err
+	return answer, nil
 }
 
-// matchChoice finds the choice that a person means: by its own words first, then by its
-// number, where no choice is a number itself.
-func matchChoice(line string, choices []value.Value) (value.Value, error) {
-	for _, same := range []func(string, string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
-		for _, choice := range choices {
-			if same(line, choice.PlainText()) {
-				return choice, nil
-			}
-		}
-	}
-	n, _ := strconv.Atoi(line)
-	isNumber := n >= 1 && n <= len(choices)
-	if isNumber && canBeNumbered(choices) {
-		return choices[n-1], nil
-	}
-	words := make([]string, len(choices))
-	for i, choice := range choices {
-		words[i] = choice.PlainText()
-	}
-	err := calls.Errorf(calls.Invalid, "%q is not one of the choices", line)
-	if near := value.Nearest(line, words); near != "" {
-		return value.Value{}, err.WithHint("did you mean %s?", near)
-	}
-	return value.Value{}, err.WithHint("one of %s", strings.Join(words, ", "))
-}
-
-// canBeNumbered reports whether choices can be named by their place: none looks like a
-// number itself.
-func canBeNumbered(choices []value.Value) bool {
-	return !slices.ContainsFunc(choices, func(choice value.Value) bool {
-		_, err := strconv.ParseFloat(choice.PlainText(), 64)
-		return err == nil
-	})
-}
-
-// readList reads the items of an array between commas. Items that are no plain values
-// have to be JSON.
-func (f field) readList(line string) (value.Value, error) {
-	items, _ := f.schema.Get("items")
-	item := field{schema: resolveRef(items, f.flat)}
-	typeName := plainType(item.schema)
-	if typeName == "object" || typeName == "array" {
-		return value.Value{}, calls.Errorf(calls.Invalid, "that is not a JSON array").WithHint("write [{...}, {...}]")
-	}
-	var list []value.Value
-	for text := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(",，、", r) }) {
-		text = strings.TrimSpace(text)
-		v := value.OfString(text)
-		if _, ok := item.schema.Get("enum"); ok {
-			var err error
-			v, err = matchChoice(text, choicesOf(item.schema))
-			if err != nil {
-				return value.Value{}, err
-			}
-		} else if yes, ok := schema.YesOrNo(text); ok && typeName == "boolean" {
-			v = yes
-		} else if parsed, err := value.ParseJSON([]byte(text)); err == nil && typeName != "string" {
-			v = parsed
-		}
-		list = append(list, v)
-	}
-	return value.OfList(list...), nil
-}
-
-// resolveRef follows the references of a schema that point into the same document.
-func resolveRef(schema, document value.Value) value.Value {
-	for range 16 {
-		ref, ok := schema.Get("$ref")
-		if !ok {
-			break
-		}
-		target, _ := ref.Str()
-		pointer, local := strings.CutPrefix(target, "#")
-		next, found := document.At(pointer)
-		if !local || !found {
-			break
-		}
-		schema = next
-	}
-	return schema
-}
-
-// plainType returns the one type that a schema names, null aside; "" where there are
-// several or none.
-func plainType(schema value.Value) string {
-	kind, _ := schema.Get("type")
-	if name, ok := kind.Str(); ok {
-		return name
-	}
-	found := ""
-	for _, k := range kind.List() {
-		switch name, _ := k.Str(); {
-		case name == "null":
-		case found != "":
-			return ""
-		default:
-			found = name
-		}
-	}
-	return found
-}
-
-// displayName returns the field as people say it: address/city.
-func (f field) displayName() string {
-	if f.pointer == "" {
-		return f.language.Say("the whole value")
-	}
-	name := f.pointer[1:]
-	if name == "" || name[0] == '/' {
-		return f.pointer // of a member without a name
-	}
-	return name
-}
-
-// questionText returns the text that asks for a field: its name, type, limits, description
-// and default, and the choices there are.
+// questionText returns the text that asks for a field: the question, the default, and the choices there are.
 func (f field) questionText() string {
 	var b strings.Builder
-	kind := kindOf(f.schema, f.flat, f.language)
-	kindAndLimits := strings.Join(append([]string{kind}, limitTexts(f.schema, f.language)...), ", ")
-	fmt.Fprintf(&b, "  %s (%s)%s", Visible(f.displayName()), Visible(kindAndLimits), descriptionText(f.schema))
+	b.WriteString("  " + Visible(f.words.Question(f.of, f.pointer, f.unread)))
 	if def, ok := f.schema.Get("default"); ok {
 		fmt.Fprintf(&b, " [%s]", Visible(def.PlainText()))
 	} else if f.optional {
 		b.WriteString(" [" + f.language.Say("Enter leaves it out") + "]")
 	}
-	plain := plainType(f.schema)
-	if plain == "" && strings.Contains(kind, "{") {
-		plain = "object"
-	}
-	switch plain {
-	case "array":
-		items, _ := f.schema.Get("items")
-		switch plainType(resolveRef(items, f.flat)) {
-		case "object", "array":
-			b.WriteString("\n    " + f.language.Say("as JSON: %s", "[...]"))
-		default:
-			b.WriteString("\n    " + f.language.Say("with commas between, or as JSON: [...]"))
-		}
-	case "object":
-		b.WriteString("\n    " + f.language.Say("as JSON: %s", "{...}"))
-	case "boolean":
-		b.WriteString("\n    " + f.language.Say("y or n"))
+	if form := jsonForm(f.schema, f.of.RemainingSchema); form != "" {
+		b.WriteString("\n    " + f.language.Say("as JSON: %s", form))
 	}
 	b.WriteString("\n")
-	choices := choicesOf(f.schema)
+	choices := schema.Choices(f.schema)
 	for i, choice := range choices {
 		mark := "-"
-		if canBeNumbered(choices) {
+		if schema.AreNumbered(choices) {
 			mark = fmt.Sprintf("%d)", i+1)
 		}
-		fmt.Fprintf(&b, "    %s %s\n", mark, Visible(choice.PlainText()))
+		fmt.Fprintf(&b, "    %s %s\n", mark, Visible(choice.Label))
 	}
 	return b.String()
 }
 
-// choicesOf returns the values of enum, each once.
-func choicesOf(schema value.Value) (choices []value.Value) {
-	enum, _ := schema.Get("enum")
-	for _, v := range enum.List() {
-		if !slices.ContainsFunc(choices, func(known value.Value) bool { return value.Equal(known, v) }) {
-			choices = append(choices, v)
+// jsonForm returns what a value looks like that can only be typed as JSON; "" for others.
+func jsonForm(s, document value.Value) string {
+	if schema.TypeName(s) == "" && strings.Contains(kindOf(s, document, ""), "{") { // a union of objects
+		return "{...}"
+	}
+	switch schema.TypeName(s) {
+	case "object":
+		return "{...}"
+	case "array":
+		items, _ := s.Get("items")
+		switch schema.TypeName(schema.Resolve(items, document)) {
+		case "object", "array":
+			return "[{...}, {...}]"
 		}
+	}
+	return ""
+}
+
+// choicesOf returns the values of enum, each once.
+func choicesOf(s value.Value) (choices []value.Value) {
+	enum, _ := s.Get("enum")
+	for _, c := range schema.Choices(value.OfMap(value.Pairs("enum", enum))) {
+		choices = append(choices, c.Value)
 	}
 	return choices
 }
@@ -241,19 +125,19 @@ const maxBranches = 5
 
 // kindOf returns the type of a value; of a union, those of its branches, objects with the
 // members that they need.
-func kindOf(schema, document value.Value, language Language) string {
-	_, isTyped := schema.Get("type")
-	branches, isUnion := schema.Get("oneOf")
+func kindOf(s, document value.Value, language Language) string {
+	_, isTyped := s.Get("type")
+	branches, isUnion := s.Get("oneOf")
 	if !isUnion {
-		branches, isUnion = schema.Get("anyOf")
+		branches, isUnion = s.Get("anyOf")
 	}
-	isPlain := isTyped && plainType(schema) != "object"
+	isPlain := isTyped && schema.TypeName(s) != "object"
 	if !isUnion || isPlain {
-		return TypeOf(schema, language)
+		return TypeOf(s, language)
 	}
 	var kinds []string
 	for _, branch := range branches.List() {
-		branch = resolveRef(branch, document)
+		branch = schema.Resolve(branch, document)
 		required, _ := branch.Get("required")
 		kind := TypeOf(branch, language)
 		if len(required.List()) > 0 {
@@ -276,7 +160,7 @@ func requiredMembers(object value.Value, required []value.Value, document value.
 	for _, r := range required {
 		name, _ := r.Str()
 		property, _ := properties.Get(name)
-		property = resolveRef(property, document)
+		property = schema.Resolve(property, document)
 		only, isOne := property.Get("const")
 		if choices, _ := property.Get("enum"); len(choices.List()) == 1 {
 			only, isOne = choices.List()[0], true

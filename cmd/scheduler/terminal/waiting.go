@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/callnode/scheduler/calls/schema"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -16,7 +17,7 @@ func WaitingText(w journal.WaitingFor, language Language) string {
 		if pointer == "" {
 			pointer = `""`
 		}
-		property = resolveRef(property, w.RemainingSchema)
+		property = schema.Resolve(property, w.RemainingSchema)
 		fmt.Fprintf(&b, "  %s  %s", Visible(pointer), Visible(kindOf(property, w.RemainingSchema, language)))
 		if text := strings.TrimPrefix(descriptionText(property), ": "); text != "" {
 			fmt.Fprintf(&b, "  %s", text)
