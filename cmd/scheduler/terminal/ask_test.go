@@ -72,7 +72,7 @@ func TestAsk(t *testing.T) {
 			"2\nblue\nrod\nred\n", []string{`a:/a="Blue"`, `a:/b="Blue"`, `a:/c="red"`}, []string{"1) red", "in that. Is it red or Blue?"},
 		},
 		"a choice that is listed twice is one": {
-			"{required: [/a], properties: {/a: {enum: [red, Blue, red]}}}", "2\n", []string{`a:/a="Blue"`}, []string{"a (red|Blue)", "    1) red\n    2) Blue\n"},
+			"{required: [/a], properties: {/a: {enum: [red, Blue, red]}}}", "2\n", []string{`a:/a="Blue"`}, []string{"Which a is it: red or Blue?", "    1) red\n    2) Blue\n"},
 		},
 		"yes and no": {
 			"{required: [/a, /b, /c, /d], properties: {/a: {type: boolean}, /b: {type: boolean}, /c: {type: boolean}, /d: {type: boolean}}}",
