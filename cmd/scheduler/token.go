@@ -32,8 +32,10 @@ func newTokenCreate(a *app) *cobra.Command {
 		Use:   "create NAME",
 		Short: "Create a token and print it: it is not shown again",
 		Long: `Create a token and print it on stdout; it is not shown again. Scopes are runs:read,
-runs:write, flows:read, flows:write, memory:read, memory:write, calls:run, metrics and
-admin, which allows everything.`,
+runs:write, runs:as, flows:read, flows:write, memory:read, memory:write, calls:run,
+metrics and admin, which allows everything. With runs:as beside runs:write, a token
+without a user begins runs for the user that a request names: run.user in the flow,
+and bound to that user as a token of theirs would be.`,
 		Example: "  scheduler token create shop --user lin --scopes runs:read,runs:write\n  TOKEN=$(scheduler token create ci --scopes admin --expires 1h)",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -142,7 +142,7 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	}
 	e.NewRunID = func() string { return fmt.Sprintf("test-%d-%d", c.index+1, a.number) }
 	e.Seed = c.Seed + uint64(a.number) - 1
-	e.Until = c.Until
+	e.Until, e.Owner = c.Until, scheduler.Owner{User: c.User}
 	e.Journal = nil
 	if len(c.Answers) > 0 || len(c.State) > 0 {
 		e.Journal = o.Journal()

@@ -553,3 +553,26 @@ cases: [{name: better, expect: [{output: reply, prefer: {over: two.yaml, criteri
 		t.Errorf("two against itself: %+v", c)
 	}
 }
+
+// The user of a case is run.user, and the memories of a case that name no user are the flow's user's.
+func TestUserOfCase(t *testing.T) {
+	const archive = `
+-- a.yaml --
+name: a
+memory: {user: "{{ run.user }}", session: main}
+steps:
+  - {id: said, call: memory-recent}
+outputs: {user: "{{ run.user }}", said: "{{ said.text }}"}
+-- a.test.yaml --
+defaults: {user: lin, memory: [{content: I like tea., role: user}, {content: I like rum., role: user, user: bo}]}
+cases:
+  - {name: default, expect: [{output: user, equals: lin}, {output: said, equals: "user: I like tea."}]}
+  - {name: other, user: bo, memory: [{content: I like rum., role: user}], expect: [{output: user, equals: bo}, {output: said, equals: "user: I like rum."}]}
+`
+	r := newWorld(t, nil).runArchive(t, archive)
+	for _, name := range []string{"default", "other"} {
+		if one := caseOf(t, r, name).Repeats[0]; one.Outcome != result.Pass {
+			t.Errorf("%s: %s %+v", name, one.Outcome, one)
+		}
+	}
+}

@@ -70,7 +70,7 @@ type createTokenInput struct {
 	Body struct {
 		Name    string   `json:"name" minLength:"1" maxLength:"200"`
 		User    string   `json:"user,omitempty" doc:"Binds the token: it reaches only this user's runs and memories."`
-		Scopes  []string `json:"scopes" minItems:"1" doc:"runs:read, runs:write, flows:read, flows:write, memory:read, memory:write, calls:run, metrics, admin."`
+		Scopes  []string `json:"scopes" minItems:"1" doc:"runs:read, runs:write, runs:as, flows:read, flows:write, memory:read, memory:write, calls:run, metrics, admin."`
 		Expires string   `json:"expires,omitempty" doc:"How long it lasts: 90d, 12h; for good by default."`
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -42,7 +43,7 @@ func (a *auditor) add(req *request) {
 		e.Route = value.Truncate(req.http.URL.Path, 200)
 	}
 	if req.caller != nil {
-		e.Token, e.User = req.caller.token.ID, req.caller.principal.User
+		e.Token, e.User = req.caller.token.ID, cmp.Or(req.user, req.caller.principal.User)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

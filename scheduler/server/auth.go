@@ -153,6 +153,24 @@ func foreignUser(user, pointer string) *Problem {
 	return p
 }
 
+// actAs returns the principal of a run that the caller begins for a user, and notes the user for the audit. The run is
+// bound to the user: it reaches what a run of the user's own token would. "" is the caller itself.
+func actAs(ctx context.Context, user string) (service.Principal, error) {
+	p, req := principalOf(ctx), requestOf(ctx)
+	isSelf := user == "" || p.Bound && user == p.User
+	if isSelf {
+		return p, nil
+	}
+	if p.Bound {
+		return p, foreignUser(user, "/user")
+	}
+	if problem := checkScope(req.caller, store.RunsAs); problem != nil {
+		return p, problem
+	}
+	req.user = user
+	return service.Principal{User: user, Bound: true}, nil
+}
+
 // refuseBound refuses callers that are bound to a user: they would see other users.
 func refuseBound(ctx context.Context) *Problem {
 	if principalOf(ctx).Bound {

@@ -15,6 +15,7 @@ type request struct {
 	rc     *http.ResponseController
 	caller *caller // nil: no one is logged in
 	run    string  // for the audit
+	user   string  // for the audit: the user that a run was begun for, with the scope runs:as
 	route  string
 	status int
 }

@@ -19,6 +19,7 @@ import (
 type StartOptions struct {
 	Inputs  value.Value       `json:"inputs,omitempty" doc:"The inputs of the flow, an object."`
 	Session string            `json:"session,omitempty" maxLength:"200" doc:"The conversation that the run belongs to."`
+	User    string            `json:"user,omitempty" maxLength:"200" doc:"Whose run it is: run.user in the flow. The run is bound to that user, as with a token of theirs. Needs the scope runs:as; a token of a user begins runs of that user alone."`
 	LLM     string            `json:"llm,omitempty" doc:"The name of a model provider; the flow's and the setting's by default."`
 	Labels  map[string]string `json:"labels,omitempty" doc:"Names and values that runs are found by."`
 }
@@ -124,7 +125,11 @@ func (s *Server) beginRun(ctx context.Context, run, id string, o *StartOptions) 
 	if err != nil {
 		return value.Value{}, err
 	}
-	notes, err := s.dispatcher.Start(ctx, principalOf(ctx), service.StartRequest{
+	p, err := actAs(ctx, o.User)
+	if err != nil {
+		return value.Value{}, err
+	}
+	notes, err := s.dispatcher.Start(ctx, p, service.StartRequest{
 		ID: run, Flow: found.Flow, Inputs: inputs, Provider: o.LLM, StartedBy: service.StartedByAPI, Session: o.Session, Labels: o.Labels,
 	}, 0)
 	if err != nil {

@@ -214,9 +214,13 @@ reaches only the runs and memories of the user, and other runs do not exist for 
 运行对它来说不存在。`,
 	"Create a token and print it: it is not shown again": "创建一个令牌并输出：之后不再显示",
 	`Create a token and print it on stdout; it is not shown again. Scopes are runs:read,
-runs:write, flows:read, flows:write, memory:read, memory:write, calls:run, metrics and
-admin, which allows everything.`: `创建一个令牌并写到标准输出；之后不再显示。权限有 runs:read、runs:write、flows:read、flows:write、
-memory:read、memory:write、calls:run、metrics，以及允许一切的 admin。`,
+runs:write, runs:as, flows:read, flows:write, memory:read, memory:write, calls:run,
+metrics and admin, which allows everything. With runs:as beside runs:write, a token
+without a user begins runs for the user that a request names: run.user in the flow,
+and bound to that user as a token of theirs would be.`: `创建一个令牌并写到标准输出；之后不再显示。权限有 runs:read、runs:write、runs:as、flows:read、
+flows:write、memory:read、memory:write、calls:run、metrics，以及允许一切的 admin。同时有 runs:write 和
+runs:as 时，没有用户的令牌可以为请求中指明的用户启动运行：流程中的 run.user 即该用户，
+运行只属于该用户，与用其令牌启动时一样。`,
 	"how `long` it lasts, 90d or 12h (default: for good)":                    "有效期 `long`，90d 或 12h（默认为永久）",
 	"what it allows, a `list` with commas":                                   "允许的权限 `list`，以逗号分隔",
 	"bind the token to a `user`; without one it reaches what belongs to all": "把令牌限于一个 `user`；没有时可访问所有人的内容",

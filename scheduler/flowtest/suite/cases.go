@@ -128,6 +128,7 @@ func (c *caseReader) merged() settingKeys {
 	k := *d
 	k.Only = own.Only
 	k.Tags, k.Allow = join(d.Tags, own.Tags), join(d.Allow, own.Allow)
+	k.User = cmp.Or(own.User, d.User)
 	k.Until, k.Now, k.Timeout = cmp.Or(own.Until, d.Until), cmp.Or(own.Now, d.Now), cmp.Or(own.Timeout, d.Timeout)
 	k.Answers, k.Seed, k.Repeat = cmp.Or(own.Answers, d.Answers), cmp.Or(own.Seed, d.Seed), cmp.Or(own.Repeat, d.Repeat)
 	k.Pass, k.Threshold = cmp.Or(own.Pass, d.Pass), cmp.Or(own.Threshold, d.Threshold)
@@ -278,7 +279,7 @@ func (c *caseReader) expand(ctx context.Context, s *Suite, entry int, variants [
 func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant, expect []*check.Check) *Case {
 	k := &c.settings
 	made := &Case{
-		Name: c.entry.Name, Variant: v.settings(), Pos: c.at(c.pointer), Flow: f.flow, Loader: f.loader, FlowFile: relativeTo(c.loader.Root, f.path),
+		Name: c.entry.Name, User: k.User, Variant: v.settings(), Pos: c.at(c.pointer), Flow: f.flow, Loader: f.loader, FlowFile: relativeTo(c.loader.Root, f.path),
 		Answers: c.answers, Now: c.now, Seed: 1, Repeat: max(k.Repeat, 1), Rate: 1, Tags: k.Tags, Skip: c.skip(), Only: k.Only,
 		Timeout: c.duration(c.place("timeout"), k.Timeout), Threshold: k.Threshold, Allow: k.Allow, Scripts: c.scripts, HasScript: len(c.scripts) > 0, Expect: expect,
 	}

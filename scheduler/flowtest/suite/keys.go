@@ -48,6 +48,7 @@ type caseKeys struct {
 // settingKeys are the keys that a case and the defaults share.
 type settingKeys struct {
 	Inputs    *value.Map  `json:"inputs,omitempty" doc:"The inputs of the flow. Texts may have templates over row; !raw takes a value as it stands, !file that of a file." example:"{question: Is it open on Sunday?}"`
+	User      string      `json:"user,omitempty" doc:"Whose run it is: run.user in the flow, by which a flow may say whose memory it works in. Default: nobody." example:"lin"`
 	Until     string      `json:"until,omitempty" doc:"The step at which the run stops, before its model is asked; end runs to the end." example:"answer"`
 	Mocks     *value.Map  `json:"mocks,omitempty" doc:"What steps give instead of running: STEP: an output, {error: {kind, message}}, {delay: 2s}, or a list with one of them for each attempt or item. call:NAME stands for every use of a call, vars.NAME for a variable." example:"{forecast: {status: 200, body: {sky: clear}}}"`
 	LLM       value.Value `json:"llm,omitzero" type:"string|array|object" doc:"The name of a provider, whose recorded answers are played; or a list of answers; or lists of answers by the steps that ask, for steps that run side by side." example:"[The museum opens at eleven.]"`

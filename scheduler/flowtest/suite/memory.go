@@ -120,10 +120,13 @@ func (r *reader) readRecord(v value.Value, at func(below string) flow.Position) 
 	return record
 }
 
-// inputsScope is what the templates of a flow's memory see.
-type inputsScope struct{ inputs value.Value }
+// inputsScope is what the templates of a flow's memory see: the inputs, and whose run it is.
+type inputsScope struct {
+	inputs value.Value
+	user   string
+}
 
-// Lookup finds inputs.
+// Lookup finds inputs, the question and run.
 func (s inputsScope) Lookup(name string) (value.Value, bool, error) {
 	switch name {
 	case "inputs":
@@ -131,6 +134,8 @@ func (s inputsScope) Lookup(name string) (value.Value, bool, error) {
 	case "question":
 		v, ok := s.inputs.Get("question")
 		return v, ok, nil
+	case "run":
+		return value.Must(calls.Run{User: s.user}), true, nil
 	}
 	return value.Value{}, false, nil
 }
@@ -140,7 +145,7 @@ func (r *reader) placeMemory(c *Case, records []*memoryRecord) {
 	if len(records) == 0 {
 		return
 	}
-	scope := inputsScope{c.Flow.Inputs.ApplyDefaults(c.Inputs)}
+	scope := inputsScope{c.Flow.Inputs.ApplyDefaults(c.Inputs), c.User}
 	user, session := renderScope(c.Flow.User, scope), renderScope(c.Flow.Session, scope)
 	c.MemoryNames = map[string]string{}
 	for i, record := range records {

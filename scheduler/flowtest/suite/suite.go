@@ -51,6 +51,8 @@ type Limits struct {
 // It belongs to its Suite and is as immutable.
 type Case struct {
 	Name string
+	// User is whose run it is; "" is nobody's.
+	User string
 	// Row is the row of the dataset, and RowValue its columns; nil and null without one.
 	Row      *result.Row
 	RowValue value.Value

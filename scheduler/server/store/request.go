@@ -106,7 +106,7 @@ func (s *Store) Conversation(ctx context.Context, key []byte) (run string, err e
 type Audit struct {
 	ID int64     `json:"id"`
 	At time.Time `json:"at"`
-	// Token is the id of the token, User whose it is.
+	// Token is the id of the token. User is whose it is, or for whom a run was begun with the scope runs:as.
 	Token   string `json:"token,omitempty"`
 	User    string `json:"user,omitempty"`
 	Address string `json:"address"`

@@ -22,6 +22,7 @@ type Scope string
 const (
 	RunsRead    Scope = "runs:read"
 	RunsWrite   Scope = "runs:write"
+	RunsAs      Scope = "runs:as" // begin runs for any user, beside RunsWrite
 	FlowsRead   Scope = "flows:read"
 	FlowsWrite  Scope = "flows:write"
 	MemoryRead  Scope = "memory:read"
@@ -33,7 +34,7 @@ const (
 
 // Scopes lists all scopes.
 func Scopes() []Scope {
-	return []Scope{RunsRead, RunsWrite, FlowsRead, FlowsWrite, MemoryRead, MemoryWrite, CallsRun, Metrics, Admin}
+	return []Scope{RunsRead, RunsWrite, RunsAs, FlowsRead, FlowsWrite, MemoryRead, MemoryWrite, CallsRun, Metrics, Admin}
 }
 
 // ParseScopes checks the names of scopes. The error is of kind Invalid.

@@ -926,6 +926,8 @@ export interface components {
             events: string;
             run: string;
             state: string;
+            /** @description What the user is told whose message the run does not go on with: it is asked again, or cancelled. */
+            text?: string;
         };
         AddMemoryInputBody: {
             content: string;
@@ -947,6 +949,13 @@ export interface components {
         };
         AnswerRunInputBody: {
             answers?: components["schemas"]["Answer"][] | null;
+            /** @description Instead of answers: what the user writes, such as 'It is A-1042'. It is read as a value of what the run asks for first, else with the model as the run goes on. A word such as cancel cancels the run. With 200, text is what the user is told. */
+            message?: string;
+            /**
+             * Format: int64
+             * @description With message: the seq of the run's last event when the user was asked.
+             */
+            seen?: number;
             /** @description Instead of answers: an object of values by pointer or name, or of such objects by step. */
             values?: unknown;
         };
@@ -1042,7 +1051,7 @@ export interface components {
             /** @description How long it lasts: 90d, 12h; for good by default. */
             expires?: string;
             name: string;
-            /** @description runs:read, runs:write, flows:read, flows:write, memory:read, memory:write, calls:run, metrics, admin. */
+            /** @description runs:read, runs:write, runs:as, flows:read, flows:write, memory:read, memory:write, calls:run, metrics, admin. */
             scopes: string[] | null;
             /** @description Binds the token: it reaches only this user's runs and memories. */
             user?: string;
@@ -1054,6 +1063,7 @@ export interface components {
             call?: string;
             child?: components["schemas"]["ChildInfo"];
             code?: string;
+            conversation?: unknown;
             /** Format: int64 */
             delay_ms?: number;
             /** Format: double */
@@ -1065,6 +1075,7 @@ export interface components {
             interrupted?: boolean;
             llm?: components["schemas"]["ModelUse"];
             masked?: string[] | null;
+            message?: string;
             names?: unknown;
             output?: unknown;
             outputs?: unknown;
@@ -1185,6 +1196,8 @@ export interface components {
             message: string;
             /** @description The JSON pointer of the place in the request. */
             pointer?: string;
+            /** @description What is wrong with an answer, for the person who gave it. */
+            words?: string;
         };
         FileBody: {
             /** @description Whether a current file is another than the one that the run has read, or may be: a text that a prompt has from it is not at its place any more, or it was written after the step began. */
@@ -1606,7 +1619,7 @@ export interface components {
         RunCallInputBody: {
             /** @description Answers of the model, in order: {text}, {json} or {error}. */
             llm?: unknown[] | null;
-            /** @description What the call sees: question, inputs, history, summary, facts, vars, language, user, session, now. */
+            /** @description What the call sees: question, inputs, history, summary, facts, vars, language, user, session, sessions, now. */
             vars?: unknown;
             /** @description The parameters, taken as they are. */
             with?: unknown;
@@ -1739,6 +1752,8 @@ export interface components {
             llm?: string;
             /** @description The conversation that the run belongs to. */
             session?: string;
+            /** @description Whose run it is: run.user in the flow. The run is bound to that user, as with a token of theirs. Needs the scope runs:as; a token of a user begins runs of that user alone. */
+            user?: string;
         };
         StartRunInputBody: {
             /** @description The id of the flow, as GET /flows lists it. */
@@ -1753,6 +1768,8 @@ export interface components {
             llm?: string;
             /** @description The conversation that the run belongs to. */
             session?: string;
+            /** @description Whose run it is: run.user in the flow. The run is bound to that user, as with a token of theirs. Needs the scope runs:as; a token of a user begins runs of that user alone. */
+            user?: string;
         };
         StartedRun: {
             /** @description The path of its events. */
@@ -2116,6 +2133,7 @@ export interface components {
         Waiter: {
             flow: string;
             owner?: string;
+            question?: string;
             reasons?: string[] | null;
             remaining_schema: unknown;
             run: string;
@@ -2126,12 +2144,15 @@ export interface components {
              */
             since: string;
             step: string;
+            unread?: boolean;
             why?: components["schemas"]["MissingValue"][] | null;
         };
         WaitingFor: {
+            question?: string;
             reasons?: string[] | null;
             remaining_schema: unknown;
             step: string;
+            unread?: boolean;
             why?: components["schemas"]["MissingValue"][] | null;
         };
     };

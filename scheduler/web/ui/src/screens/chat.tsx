@@ -4,6 +4,7 @@ import { api, type Schemas } from "../api/client.ts";
 import { useLoad } from "../api/load.ts";
 import { Empty, ErrorBox, Loading, RunError, ScreenHead, StateBadge } from "../components/common.tsx";
 import { AnswerForm } from "../forms/answers.tsx";
+import { AsUser, useAsUser } from "../forms/as-user.tsx";
 import { useText } from "../i18n.ts";
 import { hasScope, useMe } from "../me.ts";
 import { isWaiting, useRun, type FollowedRun } from "../run/follow.ts";
@@ -25,17 +26,19 @@ export default function Chat() {
   const { flow: id } = useParams<{ flow?: string }>();
   const [query] = useSearchParams();
   const session = query.get("session") ?? "";
+  const [user, setUser] = useAsUser();
   const flow = useLoad(async (signal) => (id ? api.get("/api/v1/flows/{flow}", { path: { flow: id }, signal }) : undefined), [id]);
   return (
     <section className="screen narrow">
       <ScreenHead title={t("chat.title")}>
         <FlowChoice flow={id} />
-        {id && <SessionChoice flow={id} session={session} name={flow.data?.name ?? id} />}
+        {id && <SessionChoice flow={id} session={session} name={flow.data?.name ?? id} user={user} />}
+        {id && <AsUser inline user={user} onChange={setUser} />}
       </ScreenHead>
       {flow.error && <ErrorBox error={flow.error} retry={flow.reload} />}
       {!id && <Empty title={t("chat.choose")}><p>{t("chat.choose_text")}</p></Empty>}
       {id && flow.data && !flow.data.model && <Empty title={t("chat.no_model")}><p>{t("chat.choose_text")}</p></Empty>}
-      {id && flow.data?.model && session && <Talk key={`${id} ${session}`} flow={flow.data} session={session} />}
+      {id && flow.data?.model && session && <Talk key={`${id} ${session} ${user}`} flow={flow.data} session={session} user={user} />}
     </section>
   );
 }
@@ -69,10 +72,10 @@ async function loadModels(signal: AbortSignal): Promise<string[]> {
 const newSession = () => crypto.getRandomValues(new Uint32Array(2)).reduce((text, n) => text + n.toString(36), "chat-");
 
 /** The sessions of a flow, newest first, and a new one; without one in the URL, the newest is shown. */
-function SessionChoice({ flow, name, session }: { flow: string; name: string; session: string }) {
+function SessionChoice({ flow, name, session, user }: { flow: string; name: string; session: string; user: string }) {
   const t = useText();
   const [, setQuery] = useSearchParams();
-  const runs = useLoad((signal) => api.get("/api/v1/runs", { query: { flow: name, limit: 200 }, signal }), [name, session]);
+  const runs = useLoad((signal) => api.get("/api/v1/runs", { query: { flow: name, user: user || undefined, limit: 200 }, signal }), [name, session, user]);
   const sessions = [...new Set([...(session ? [session] : []), ...(runs.data?.items ?? []).flatMap((r) => r.session ?? [])])];
   const show = useCallback((one: string) => setQuery({ session: one }, { replace: true }), [setQuery]);
   useEffect(() => {
@@ -90,11 +93,11 @@ function SessionChoice({ flow, name, session }: { flow: string; name: string; se
   );
 }
 
-function Talk({ flow, session }: { flow: Flow; session: string }) {
+function Talk({ flow, session, user }: { flow: Flow; session: string; user: string }) {
   const t = useText();
   const me = useMe();
   const name = flow.name ?? flow.flow;
-  const old = useLoad((signal) => loadTurns(name, session, signal), [name, session]);
+  const old = useLoad((signal) => loadTurns(name, session, user, signal), [name, session, user]);
   const [added, setAdded] = useState<Turn[]>([]);
   const [error, setError] = useState<Error>();
   const [text, setText] = useState("");
@@ -114,7 +117,7 @@ function Talk({ flow, session }: { flow: Flow; session: string }) {
         const reply = replies.current.get(one.run);
         return [{ role: "user", content: one.question }, ...(reply ? [{ role: "assistant" as const, content: reply }] : [])];
       });
-      const started = (await api.post("/api/v1/runs", { body: { flow: flow.flow, session, inputs: inputsOf(flow, question, before) } })) as Schemas["StartedRun"];
+      const started = (await api.post("/api/v1/runs", { body: { flow: flow.flow, session, user: user || undefined, inputs: inputsOf(flow, question, before) } })) as Schemas["StartedRun"];
       setAdded((all) => [...all, { run: started.run, question }]);
       setText("");
     } catch (err) {
@@ -158,9 +161,9 @@ function inputsOf(flow: Flow, question: string, before: Message[]): Record<strin
   return inputs;
 }
 
-/** Returns the newest turns of a session, the oldest of them first. */
-async function loadTurns(flow: string, session: string, signal: AbortSignal): Promise<Turn[]> {
-  const list = await api.get("/api/v1/runs", { query: { flow, session, limit: 20 }, signal });
+/** Returns the newest turns of a session, of one user where one is named, the oldest of them first. */
+async function loadTurns(flow: string, session: string, user: string, signal: AbortSignal): Promise<Turn[]> {
+  const list = await api.get("/api/v1/runs", { query: { flow, session, user: user || undefined, limit: 20 }, signal });
   const runs = await Promise.all(list.items.map((r) => api.get("/api/v1/runs/{id}", { path: { id: r.run }, signal })));
   return runs.reverse().map((r) => ({ run: r.run, question: questionOf(r.inputs) }));
 }

@@ -10,6 +10,7 @@ import { SchemaForm, useFormName, type Faults, type Values } from "../forms/sche
 import { SourceTab, type Checked } from "../flow/source.tsx";
 import type { EditorHandle } from "../flow/editor.tsx";
 import { formatDuration } from "../format.ts";
+import { AsUser, useAsUser } from "../forms/as-user.tsx";
 import { useText } from "../i18n.ts";
 import { hasScope, useMe } from "../me.ts";
 import { ProblemCount } from "./flows.tsx";
@@ -123,13 +124,14 @@ function RunForm({ flow, from }: { flow: FlowBody; from?: Schemas["RunBody"] }) 
   const [, navigate] = useLocation();
   const [values, setValues] = useState<Values>((from?.inputs ?? {}) as Values);
   const [session, setSession] = useState(from?.session ?? "");
+  const [user, setUser] = useAsUser();
   const [error, setError] = useState<Error>();
   const [busy, setBusy] = useState(false);
   const start = async (inputs: Values) => {
     setBusy(true);
     setError(undefined);
     try {
-      const started = await api.post("/api/v1/runs", { body: { flow: flow.flow, inputs, session: session || undefined } });
+      const started = await api.post("/api/v1/runs", { body: { flow: flow.flow, inputs, session: session || undefined, user: user.trim() || undefined } });
       navigate(`/runs/${(started as Schemas["StartedRun"]).run}`);
     } catch (err) {
       setError(err as Error);
@@ -144,6 +146,7 @@ function RunForm({ flow, from }: { flow: FlowBody; from?: Schemas["RunBody"] }) 
       onChange={(next) => (setValues(next), setError(undefined))} onSubmit={(inputs) => void start(inputs)}
     >
       <label className="field">{t("flow.session")}<input value={session} onChange={(e) => setSession(e.target.value)} /><span className="hint">{t("flow.session_hint")}</span></label>
+      <AsUser user={user} onChange={setUser} />
       {error && <ErrorBox error={error} />}
       <div className="actions"><button className="primary" disabled={busy}>{t("flow.run")}</button></div>
     </SchemaForm>
