@@ -9,6 +9,7 @@ MAKEFLAGS     += --no-print-directory
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo dev)
 MODULE  := github.com/callnode/scheduler
 BIN     := bin/scheduler
+LINK    := -s -w -X main.version=$(VERSION)
 TOOLS   := $(CURDIR)/bin/tools
 
 GOLANGCI_VERSION := v2.15.0
@@ -46,21 +47,22 @@ TIMES ?= 20
 GORELEASER_VERSION := v2.15.1
 GORELEASER         := $(TOOLS)/goreleaser-$(GORELEASER_VERSION)
 # Packages that start goroutines or share memory between them, and those with slow tests: make race runs these.
-CONCURRENT = $(shell git grep -lE '^\s*go (func|[a-z])|errgroup|"sync(/atomic)?"' -- '*.go' ':!*_test.go' ':!test' ':!scheduler/temporal' | xargs -n1 dirname) \
+CONCURRENT = $(shell git grep -lE '^\s*go (func|[a-z])|errgroup|"sync(/atomic)?"' -- '*.go' ':!*_test.go' ':!test' $(TEMPORAL:%=':!%') | xargs -n1 dirname) \
              $(shell git grep -l 'scheduler/test/slow"' -- '*_test.go' | xargs -n1 dirname)
 # Each of these trees must have that share of its statements covered by tests.
 COVERED   := scheduler calls llm/prompt
 COVER_MIN := 85
 # Modules of their own below this one, for what needs heavy dependencies.
 NESTED    := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod' 2>/dev/null))
-# Of them, what takes minutes to compile: make cluster does.
-HEAVY     := test/cluster/temporalserver
+# Of them, the second program with the SDK of Temporal, and all that takes minutes to compile: make cluster does.
+TEMPORAL  := scheduler/temporal cmd/scheduler-temporal
+HEAVY     := $(TEMPORAL) test/cluster test/cluster/temporalserver
 
 # The sources of the page that serve shows, and whether a Node is there that can build it.
 UI      := scheduler/web/ui
 HAS_NODE = node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)' 2>/dev/null
 
-.PHONY: help run build install web test-web test race test-slow cluster bench-cluster stress lint fmt generate check bench fuzz chaos soak cover \
+.PHONY: help run build build-temporal install web test-web test race test-slow test-temporal cluster bench-cluster stress lint fmt generate check bench fuzz chaos soak cover \
         check-fmt check-platforms check-generate check-modules check-nested install-lint release release-snapshot
 
 help: ## Print the targets
@@ -71,10 +73,13 @@ run: build ## Build, run the quickstart flow, then show where every piece of its
 	./$(BIN) run flows/quickstart.yaml --explain
 
 build: ## Build the static binary ./bin/scheduler
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/scheduler
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LINK)' -o $(BIN) ./cmd/scheduler
+
+build-temporal: build ## Build the second program too, ./bin/scheduler-temporal, for runs on Temporal
+	CGO_ENABLED=0 go -C cmd/scheduler-temporal build -trimpath -ldflags '$(LINK)' -o ../../$(BIN)-temporal .
 
 install: ## Install scheduler into GOBIN (or GOPATH/bin), and print where
-	CGO_ENABLED=0 go install -trimpath -ldflags '-s -w -X main.version=$(VERSION)' ./cmd/scheduler
+	CGO_ENABLED=0 go install -trimpath -ldflags '$(LINK)' ./cmd/scheduler
 	@bin=$$(go env GOBIN); echo "installed $${bin:-$$(go env GOPATH)/bin}/scheduler"
 
 web: ## Build the page of serve into scheduler/web/dist (needs Node 20.19 and npm; commit what it writes)
@@ -98,6 +103,9 @@ test-slow: race ## Run the slow tests too: those that build plugins, kill proces
 	SCHEDULER_TEST_JOURNAL=postgres go test $(RACE) $(TESTFLAGS) ./scheduler -rapid.checks=20
 	cd test/clients && go test ./...
 
+test-temporal: ## Run the tests of the second program, for runs on Temporal
+	@for dir in $(TEMPORAL); do echo "$$dir:"; CGO_ENABLED=0 go -C "$$dir" test -trimpath $(TESTFLAGS) ./...; done
+
 # The busy loops end with the shell that started them, however it ends.
 stress: ## Run the tests of PKG (./calls/agent) TIMES (20) times in a row beside a busy loop on every core
 	@go test $(RACE) -c -o bin/stress.test $(PKG)
@@ -108,7 +116,8 @@ stress: ## Run the tests of PKG (./calls/agent) TIMES (20) times in a row beside
 lint: install-lint ## Run go vet, golangci-lint and workflowcheck
 	go vet ./...
 	$(GOLANGCI) run --allow-parallel-runners
-	$(WORKFLOWCHECK) ./scheduler/temporal
+	@for dir in $(TEMPORAL); do (cd "$$dir" && go vet ./... && $(GOLANGCI) run --allow-parallel-runners); done
+	cd scheduler/temporal && $(WORKFLOWCHECK) .
 
 fmt: ## Format the Go code
 	gofmt -l -w .
@@ -118,7 +127,7 @@ generate: ## Write the generated files again, the built page among them where No
 	@if $(HAS_NODE); then $(MAKE) web; else echo 'SKIPPED: scheduler/web/dist is not built again, for lack of Node 20.19 or newer' >&2; fi
 
 # The program is built before the tests that run it, whose time would count towards theirs.
-check: check-fmt check-modules lint build check-platforms check-generate cover check-nested ## All that must hold before a merge, but for make test-slow
+check: check-fmt check-modules lint build check-platforms check-generate cover check-nested test-temporal ## All that must hold before a merge, but for make test-slow
 	@$(MAKE) fuzz FUZZTIME=5000x STORE_FUZZTIME=300x
 
 bench: ## Run the benchmarks and print the ratios
@@ -141,10 +150,10 @@ chaos: ## Kill a running flow CHAOS_ROUNDS (100) times over, each time to its en
 
 # Postgres is needed; a server of Temporal is compiled, for some minutes.
 cluster: ## Kill, freeze and replace workers, Postgres and Temporal under load of up to 1,000 runs and 10,000 items, CLUSTER_ROUNDS (20) times each
-	CLUSTER_ROUNDS=$(or $(CLUSTER_ROUNDS),20) go test -count=1 -timeout 120m -v -skip TestFigures ./test/cluster
+	CLUSTER_ROUNDS=$(or $(CLUSTER_ROUNDS),20) go -C test/cluster test -count=1 -timeout 120m -v -skip TestFigures .
 
 bench-cluster: ## Measure runs on a cluster on this machine beside the goals, and memory in Postgres beside SQLite (BENCH_MEMORIES, 100000)
-	CLUSTER_ROUNDS=1 go test -count=1 -timeout 60m -v -run TestFigures ./test/cluster
+	CLUSTER_ROUNDS=1 go -C test/cluster test -count=1 -timeout 60m -v -run TestFigures .
 	go test -count=1 -timeout 60m -run '^$$' -bench Stores -benchtime 1x ./calls/memory/postgres
 
 soak: ## Restart a plugin SOAK (10000) times, and see that nothing grows
@@ -177,7 +186,7 @@ check-generate:
 
 check-nested:
 	@for dir in $(NESTED); do echo "$$dir: tidy, vet, build"; (cd "$$dir" && go mod tidy -diff); done
-	@for dir in $(filter-out $(HEAVY),$(NESTED)); do (cd "$$dir" && go vet ./... && go build ./...); done
+	@for dir in $(filter-out test/cluster/temporalserver,$(NESTED)); do (cd "$$dir" && go vet ./... && go build ./...); done
 
 release-snapshot: ## Build the archives of a release in bin/dist, with checksums and bills of materials, and publish nothing
 release-snapshot: MODE := --snapshot

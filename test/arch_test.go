@@ -115,7 +115,9 @@ var layers = map[string][]string{
 	// What command line and server share knows the engine and the contracts, no backend.
 	"scheduler/service": {"scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flowtest/...", "scheduler/journal", "calls", "calls/ask", "calls/memory", "calls/schema", "llm", "llm/value/...", "plugins"},
 	// It carries out the use cases on other machines.
-	"scheduler/temporal": {"scheduler", "scheduler/journal", "scheduler/service", "calls", "llm/value"},
+	"scheduler/temporal": {"scheduler", "scheduler/journal", "scheduler/remote", "scheduler/service", "calls", "llm/value"},
+	// The way from the first program to the second, which carries them out.
+	"scheduler/remote": {"scheduler", "scheduler/service", "calls", "llm/value"},
 	// The server knows the use cases, and no settings, calls or flags.
 	"scheduler/telemetry":       {"scheduler/journal", "llm", "llm/value/..."},
 	"scheduler/server":          {"scheduler/telemetry", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/flow/graph", "scheduler/flowtest/result", "scheduler/flowtest/suite", "scheduler/journal", "scheduler/service", "scheduler/server/...", "scheduler/trigger", "calls", "calls/memory", "calls/memory/archive", "calls/schema", "llm", "llm/value", "llm/value/atomicfile"},
@@ -142,6 +144,8 @@ var layers = map[string][]string{
 	"cmd/scheduler":             {"calls", "calls/builtin", "calls/http/guard", "calls/mcp", "calls/memory", "calls/memory/archive", "calls/sqlitefile", "cmd/...", "configs", "llm", "llm/value/...", "plugins/...", "scheduler/..."},
 	"cmd/scheduler/chinesehelp": {"llm/value/wording"},
 	"cmd/scheduler/startup":     {},
+	"cmd/scheduler/worker":      {},
+	"cmd/scheduler-temporal":    {"calls", "cmd/scheduler/...", "llm/value", "plugins/host/process", "scheduler/..."},
 	"cmd/scheduler/terminal":    {"calls", "calls/schema", "llm", "llm/value", "scheduler", "scheduler/explain", "scheduler/flow", "scheduler/journal", "scheduler/service"},
 	"cmd/scheduler/config":      {"calls", "calls/http/guard", "calls/mcp", "calls/memory", "calls/schema", "configs", "llm", "llm/value/...", "scheduler/flow"},
 	"configs":                   {},
@@ -168,12 +172,12 @@ var doors = map[string][]string{
 	"go.opentelemetry.io/otel":               {"scheduler/telemetry"},
 	"github.com/netresearch/go-cron":         {"scheduler/trigger"},
 	"github.com/google/uuid":                 {"scheduler", "calls/memory", "cmd"},
-	"github.com/hashicorp/go-plugin":         {"plugins/host", "plugins/sdk", "plugins/proto", "test/hostile"},
-	"github.com/hashicorp/go-hclog":          {"plugins/host", "plugins/sdk", "test/hostile"},
-	"google.golang.org/grpc":                 {"plugins/host", "plugins/sdk", "plugins/proto", "plugins/verify", "test/hostile"},
+	"github.com/hashicorp/go-plugin":         {"plugins/host", "plugins/sdk", "plugins/proto", "scheduler/remote", "test/hostile"},
+	"github.com/hashicorp/go-hclog":          {"plugins/host", "plugins/sdk", "scheduler/remote", "test/hostile"},
+	"google.golang.org/grpc":                 {"plugins/host", "plugins/sdk", "plugins/proto", "plugins/verify", "scheduler/remote", "test/hostile"},
 	"go.temporal.io/sdk":                     {"scheduler/temporal"},
 	"go.temporal.io/api":                     {"scheduler/temporal"},
-	"google.golang.org/protobuf":             {"scheduler/temporal", "plugins/host", "plugins/sdk", "plugins/proto", "test/hostile"},
+	"google.golang.org/protobuf":             {"scheduler/remote", "scheduler/temporal", "plugins/host", "plugins/sdk", "plugins/proto", "test/hostile"},
 	"modernc.org/sqlite":                     {"calls/sqlitefile"},
 	"github.com/jackc/pgx":                   {"calls/pgdb"},
 	"github.com/pressly/goose":               {"calls/pgdb"},
@@ -198,8 +202,11 @@ type source struct {
 	*ast.File
 }
 
-// sources are the Go files of the program, without its tests. Nested modules and
-// testdata are not among them.
+// secondProgram has the nested modules that are part of the product.
+var secondProgram = []string{"cmd/scheduler-temporal", "scheduler/temporal"}
+
+// sources are the Go files of both programs, without their tests. Nested modules of tests, and
+// testdata, are not among them.
 func sources(t *testing.T) (all []source) {
 	t.Helper()
 	files := token.NewFileSet()
@@ -237,7 +244,8 @@ func tree(t *testing.T) (names []string) {
 			return nil
 		}
 		_, noModule := os.Stat(filepath.Join(name, "go.mod"))
-		if hidden := strings.HasPrefix(d.Name(), ".") && rel != "."; hidden || rel == "bin" || d.Name() == "testdata" || rel != "." && noModule == nil {
+		isForeign := noModule == nil && rel != "." && !slices.Contains(secondProgram, rel)
+		if hidden := strings.HasPrefix(d.Name(), ".") && rel != "."; hidden || rel == "bin" || d.Name() == "testdata" || isForeign {
 			return filepath.SkipDir
 		}
 		if d.Name() == "node_modules" || rel == "scheduler/web/ui/build" || rel == "scheduler/web/dist" {

@@ -35,6 +35,7 @@ const (
 // runs, and close ends it with the program. Only the goroutine of the command uses it.
 type app struct {
 	*terminal.Terminal
+	args       []string // those of the program
 	configPath string
 	stateDir   string // --state-dir
 	onFlag     string // --on, as it was given

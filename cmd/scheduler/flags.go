@@ -1,18 +1,16 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/explain"
 	"github.com/callnode/scheduler/scheduler/flow"
-	"github.com/callnode/scheduler/scheduler/temporal"
+	"github.com/callnode/scheduler/scheduler/remote"
 )
 
 // lastPrompt is the value of --explain without a step.
@@ -82,10 +80,9 @@ func (a *app) setOn(on string) error {
 	if on == "" {
 		return nil
 	}
-	if _, err := config.TemporalAddress(on); err != nil {
-		return usageError(wording.Errorf("--on: %q is not an address (use temporal://HOST:PORT, or local)", on))
+	if err := a.settings.SetOn(on); err != nil {
+		return usageError(err)
 	}
-	a.settings.On = on
 	a.onFlag = on
 	return nil
 }
@@ -101,24 +98,16 @@ func (a *app) withOn(words ...string) []string {
 // remoteName returns what carries new runs out by the settings, as the label runs_on; "" is
 // this process.
 func (a *app) remoteName() string {
-	address, err := config.TemporalAddress(a.settings.On)
-	if err != nil || address == "" {
+	if !a.settings.IsRemote() {
 		return ""
 	}
-	return temporal.RunsOn
+	return remote.Temporal
 }
 
 // warnOfMachines warns of what does not work with several machines.
 func (a *app) warnOfMachines() {
-	address, err := config.TemporalAddress(a.settings.On)
-	if err != nil || config.IsLoopbackAddress(address) {
-		return
-	}
-	if !a.runtime.SharesStore() {
-		a.Tellf("warning: the journal is a file in %s, which other machines do not have (all of them need the same store)", a.settings.StateDir)
-	}
-	if a.settings.Temporal.PayloadKeyEnv == "" {
-		a.Tellf("warning: answers can be read in Temporal (temporal.payload_key_env names the key that encrypts them)")
+	for _, warning := range a.runtime.MachineWarnings() {
+		a.Tellf("warning: %s", warning)
 	}
 }
 
@@ -156,12 +145,5 @@ func (a *app) flowFolders(given []string) []string {
 	if len(given) > 0 {
 		return given
 	}
-	var all []string
-	for _, dir := range a.settings.Serve.Flows {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(a.settings.Root, dir)
-		}
-		all = append(all, dir)
-	}
-	return all
+	return a.settings.FlowFolders()
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -57,23 +55,4 @@ func (a *app) explainFlow(keys []string) error {
 		}
 	}
 	return nil
-}
-
-// newMan writes the man pages that archives of releases hold; people do not need it.
-func newMan(*app) *cobra.Command {
-	return &cobra.Command{
-		Use:    "man DIR",
-		Short:  "Write a man page for each command into a folder",
-		Args:   cobra.ExactArgs(1),
-		Hidden: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return err
-			}
-			root := cmd.Root()
-			root.DisableAutoGenTag = true // it has today's date
-			header := &doc.GenManHeader{Title: "SCHEDULER", Section: "1", Source: "scheduler " + buildVersion(), Manual: "scheduler"}
-			return doc.GenManTree(root, header, args[0])
-		},
-	}
 }

@@ -29,7 +29,7 @@ func runProgram(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := untilInterrupted()
 	defer stop()
-	app := &app{Terminal: terminal.New(stdin, stdout, stderr, ctx.Done())}
+	app := &app{Terminal: terminal.New(stdin, stdout, stderr, ctx.Done()), args: args}
 	app.Language = terminal.Language(os.Getenv("LANG"))
 	defer app.close()
 	root := newRoot(app)

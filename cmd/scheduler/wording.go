@@ -336,7 +336,6 @@ var _ = wording.Add(wording.Catalog{
 	"directory":                                            "目录",
 	"--detach: a run that is not followed cannot be explained (use runs show --prompt)":                                                                "--detach：不跟踪的运行无法解释（请用 runs show --prompt）",
 	"--detach: this process carries the run out (name a server with --on)":                                                                             "--detach：该运行由本进程执行（请用 --on 指明服务器）",
-	"--on: %q is not an address (use temporal://HOST:PORT, or local)":                                                                                  "--on：%q 不是地址（写法如 temporal://HOST:PORT，或 local）",
 	"--slots: want a number from 1":                                                                                                                    "--slots：应为不小于 1 的数",
 	"taking runs of the queue %s on %s; stop with Ctrl-C":                                                                                              "从 %[2]s 的队列 %[1]s 接收运行；按 Ctrl-C 停止",
 	"the run %s goes on; follow, cancel or resume it with:":                                                                                            "运行 %s 在继续；可用以下命令跟踪、取消或恢复：",
@@ -346,9 +345,7 @@ var _ = wording.Add(wording.Catalog{
 	"%s is for workers of the queue %s: check it on their machines, with --queue %[2]s":                                                                "%[1]s 由队列 %[2]s 的 worker 执行：请在它们的机器上用 --queue %[2]s 检查",
 	"%s: the flow %s of the step %s":                                                                                                                   "%[1]s：步骤 %[3]s 的流程 %[2]s",
 	"this machine can carry out all flows of the project and all runs under way":                                                                       "本机能执行项目的所有流程和所有进行中的运行",
-	"warning: answers can be read in Temporal (temporal.payload_key_env names the key that encrypts them)":                                             "警告：在 Temporal 中可以读到回答（用 temporal.payload_key_env 指明加密的密钥）",
 	"warning: the other workers of the queue %s have another journal than this one, and it gets none of their runs (all machines need the same store)": "警告：队列 %s 的其他 worker 用的日志与本机不同，本机得不到它们的运行（所有机器需要同一个存储）",
-	"warning: the journal is a file in %s, which other machines do not have (all of them need the same store)":                                         "警告：日志是 %s 中的文件，其他机器没有它（所有机器需要同一个存储）",
 	"worker.root: there is no folder %s":                                                                                                               "worker.root：没有文件夹 %s",
 	"run %s":                                                                                                                                           "运行 %s",
 })

@@ -8,7 +8,8 @@
 //
 // A [Client] starts workflows and tells them of answers; it is the [service.Remote] of runs
 // with the label runs_on. [RunWorker] is what a machine runs to take part. This package is the
-// only one that imports the SDK of Temporal.
+// only one that imports the SDK of Temporal; it is a module of its own, which only the second
+// program, scheduler-temporal, needs.
 //
 // The code of the workflow (workflow.go) is replayed from histories that are as old as the
 // oldest run: it has no clock, no I/O and no map order, and changes go through
@@ -22,6 +23,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
+	"github.com/callnode/scheduler/scheduler/remote"
 )
 
 // The names by which workflows and activities are known in histories: they never change.
@@ -52,7 +54,7 @@ const (
 )
 
 // RunsOn is the value of the label runs_on of runs on Temporal.
-const RunsOn = "temporal"
+const RunsOn = remote.Temporal
 
 // Input is what a workflow begins with.
 type Input struct {

@@ -6,7 +6,8 @@
 // make cluster sets CLUSTER_ROUNDS, without which the tests are skipped: they need Postgres, for
 // one server with the store and one with the state of Temporal, and a server of Temporal, which is
 // temporalserver, the module in this folder, whose compilation takes minutes.
-// CLUSTER_TEMPORALSERVER and CLUSTER_SCHEDULER name programs that are built already.
+// CLUSTER_TEMPORALSERVER and CLUSTER_SCHEDULER name programs that are built already; beside the
+// second must be scheduler-temporal.
 package cluster
 
 import (
@@ -78,6 +79,7 @@ func newCluster(t testing.TB) *cluster {
 	if c.program == "" {
 		c.program = filepath.Join(bin, "scheduler")
 		c.build(c.program, "../..", "./cmd/scheduler")
+		c.build(c.program+"-temporal", "../../cmd/scheduler-temporal", ".")
 	}
 	c.prepareTemporal(bin)
 	settings := fmt.Sprintf("on: temporal://%s\ntemporal: {heartbeat: %s}\nworker: {drain: 1s}\nhttp: {allow_hosts: ['127.0.0.1:*']}\n"+

@@ -240,6 +240,9 @@ of the runs that wait for a worker. What is for workers of other queues it only 
 On Ctrl-C or SIGTERM no further step begins; those at work get a while to end (the setting
 worker.drain), and other workers go on.
 
+The work is done by a second program, scheduler-temporal, which is in the archives of a
+release beside scheduler.
+
 Exit codes: 0 done, 1 Temporal or the store cannot be reached, or --check found something
 missing, 2 the settings or the usage is wrong.`: `执行 scheduler run --on 和 scheduler serve --on 交给 Temporal 服务器的运行。任意多台机器上的任意多个
 worker 分担运行；中断或停止的把其运行留给其他 worker。它们都需要同一个 store，以及流程所用的内容：
@@ -250,6 +253,8 @@ worker 分担运行；中断或停止的把其运行留给其他 worker。它们
 
 收到 Ctrl-C 或 SIGTERM 后不再开始新的步骤；进行中的有一段时间结束（设置 worker.drain），其他 worker
 继续。
+
+工作由第二个程序 scheduler-temporal 完成，它在发行版的压缩包中，与 scheduler 放在一起。
 
 退出码：0 完成，1 无法连接 Temporal 或 store，或 --check 发现缺少内容，2 设置或用法有误。`,
 	"print what this machine cannot carry out, and end":                                                  "输出本机无法执行的内容，然后结束",

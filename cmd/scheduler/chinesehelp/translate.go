@@ -189,7 +189,6 @@ files that steps read and that other machines may not have are warned of on stde
 设置 languages 的目录中的文本也会检查。有错误时退出码为 2；只有警告时为 0。运行由
 worker 执行时（设置 on），会在标准错误中警告其他机器可能没有的文件。`,
 	"print the problems as one JSON array":                                             "以一个 JSON 数组输出问题",
-	"Write a man page for each command into a folder":                                  "把每个命令的手册页写入文件夹",
 	"Serve the flows as MCP tools over stdio; trust MCP servers whose tools flows use": "通过 stdio 把流程作为 MCP 工具提供；信任流程所用的 MCP 服务器",
 	`Serve the flows of the project as tools of the Model Context Protocol, over standard
 input and output: a client (an editor, a desktop assistant) starts the program by itself,

@@ -199,6 +199,9 @@ func (c *Settings) anchorPaths() {
 		}
 	}
 	from("SCHEDULER_LANGUAGES", &c.Languages)
+	if strings.ContainsAny(c.Temporal.Program, `/\`) { // a bare name is looked for on PATH
+		from("SCHEDULER_TEMPORAL_PROGRAM", &c.Temporal.Program)
+	}
 	for i := range c.Media {
 		from("SCHEDULER_MEDIA_ROOTS", &c.Media[i])
 	}

@@ -5,10 +5,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/wording"
 )
 
 // Temporal is the settings of runs on Temporal.
@@ -20,6 +22,8 @@ type Temporal struct {
 	PayloadKeyEnv string         `json:"payload_key_env,omitempty"`
 	Heartbeat     value.Duration `json:"heartbeat,omitempty"`
 	Attributes    bool           `json:"attributes,omitempty"`
+	// Program is the path of scheduler-temporal; "" looks for it.
+	Program string `json:"program,omitempty"`
 }
 
 // TemporalTLS is how the connection to Temporal is encrypted.
@@ -63,6 +67,43 @@ func TemporalAddress(on string) (string, error) {
 		address = net.JoinHostPort(strings.Trim(address, "[]"), defaultTemporalPort)
 	}
 	return address, nil
+}
+
+// SetOn puts the flag --on over the setting.
+func (c *Settings) SetOn(on string) error {
+	if _, err := TemporalAddress(on); err != nil {
+		return wording.Errorf("--on: %q is not an address (use temporal://HOST:PORT, or local)", on)
+	}
+	c.On = on
+	return nil
+}
+
+// IsRemote reports whether new runs are carried out by other machines.
+func (c *Settings) IsRemote() bool {
+	address, err := TemporalAddress(c.On)
+	return err == nil && address != ""
+}
+
+// RemoteAddress returns the host:port of Temporal; the error tells how to name it.
+func (c *Settings) RemoteAddress() (string, error) {
+	address, err := TemporalAddress(c.On)
+	if err == nil && address == "" {
+		err = calls.Errorf(calls.Invalid, "the run is carried out on Temporal, whose address is not known").
+			WithHint("name it with --on temporal://HOST:PORT, or the setting on")
+	}
+	return address, err
+}
+
+// FlowFolders returns the folders of the setting serve.flows.
+func (c *Settings) FlowFolders() []string {
+	var all []string
+	for _, dir := range c.Serve.Flows {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(c.Root, dir)
+		}
+		all = append(all, dir)
+	}
+	return all
 }
 
 // IsLoopbackAddress reports whether host:port is of this machine.

@@ -4,6 +4,9 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"--on: %q is not an address (use temporal://HOST:PORT, or local)":                                "--on：%q 不是地址（写法如 temporal://HOST:PORT，或 local）",
+	"name it with --on temporal://HOST:PORT, or the setting on":                                      "请用 --on temporal://HOST:PORT 或设置 on 指明",
+	"the run is carried out on Temporal, whose address is not known":                                 "该运行在 Temporal 上执行，但不知道其地址",
 	"%d is not between 1 and %d":                                                                     "%d 不在 1 到 %d 之间",
 	"this is not a URL (use https://host/path)":                                                      "这不是网址（写法如 https://host/path）",
 	"url and url_env are both given (leave one out)":                                                 "同时写了 url 和 url_env（请去掉其中一个）",

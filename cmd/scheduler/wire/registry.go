@@ -121,7 +121,7 @@ func (rt *Runtime) catalogLocked(dir string) (*catalog, error) {
 		Folders:          slices.Concat(within(given.Folders...), []string{filepath.Join(rt.settings.StateDir, "plugins")}),
 		Plugins:          within(given.Paths...),
 		LockFile:         within(given.LockFile)[0],
-		Log:              rt.newLog(level),
+		Log:              rt.NewLog(level),
 		Hidden:           rt.hidden,
 		AutoMTLS:         given.AutoMTLS,
 		Reaper:           true,

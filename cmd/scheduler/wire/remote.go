@@ -2,52 +2,55 @@ package wire
 
 import (
 	"context"
-	"log/slog"
-	"os"
-	"time"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/remote"
 	"github.com/callnode/scheduler/scheduler/service"
-	"github.com/callnode/scheduler/scheduler/temporal"
 )
 
-// openRemote returns what carries the runs with a label runs_on out.
+// openRemote returns what carries the runs with a label runs_on out: the second program, which
+// it starts, or the connection of that program itself.
 func (rt *Runtime) openRemote(ctx context.Context, name string) (service.Remote, error) {
-	if name != temporal.RunsOn {
+	if name != remote.Temporal {
 		return nil, calls.Errorf(calls.Invalid, "the run is carried out on %s, which this program does not know", name)
 	}
-	return rt.Temporal(ctx, slog.LevelError)
+	if _, err := rt.settings.RemoteAddress(); err != nil {
+		return nil, err
+	}
+	if rt.ownRemote != nil {
+		return rt.ownRemote(ctx)
+	}
+	client := rt.remoteClient()
+	return client, client.Open(ctx)
 }
 
-// Temporal returns the connection to Temporal, opened once; what the library logs below level is dropped.
-func (rt *Runtime) Temporal(ctx context.Context, level slog.Level) (*temporal.Client, error) {
+// remoteClient returns the client of the second program, of which there is one.
+func (rt *Runtime) remoteClient() *remote.Client {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
-	if rt.temporal != nil {
-		return rt.temporal, nil
+	if rt.remote == nil {
+		rt.remote = remote.NewClient(remote.Options{
+			Program:  rt.settings.Temporal.Program,
+			Settings: remote.Settings{Version: rt.version, Config: rt.settings.File(), StateDir: rt.settings.StateDir, On: rt.settings.On},
+			Log:      rt.log,
+		})
 	}
-	c := rt.settings.Temporal
+	return rt.remote
+}
+
+// MachineWarnings returns what does not work with several machines.
+func (rt *Runtime) MachineWarnings() (warnings []wording.Text) {
 	address, err := config.TemporalAddress(rt.settings.On)
-	if err != nil {
-		return nil, err
+	if err != nil || config.IsLoopbackAddress(address) {
+		return nil
 	}
-	if address == "" {
-		return nil, calls.Errorf(calls.Invalid, "the run is carried out on Temporal, whose address is not known").
-			WithHint("name it with --on temporal://HOST:PORT, or the setting on")
+	if !rt.SharesStore() {
+		warnings = append(warnings, wording.Say("the journal is a file in %s, which other machines do not have (all of them need the same store)", rt.settings.StateDir))
 	}
-	o := temporal.Options{
-		Address: address, Namespace: c.Namespace, Queue: c.Queue, APIKey: os.Getenv(c.APIKeyEnv),
-		Heartbeat: time.Duration(c.Heartbeat), Attributes: c.Attributes, Log: rt.newLog(level),
+	if rt.settings.Temporal.PayloadKeyEnv == "" {
+		warnings = append(warnings, wording.Say("answers can be read in Temporal (temporal.payload_key_env names the key that encrypts them)"))
 	}
-	o.PayloadKey, err = c.PayloadKey()
-	if err != nil {
-		return nil, err
-	}
-	o.TLS, err = c.TLS.Config()
-	if err != nil {
-		return nil, err
-	}
-	rt.temporal, err = temporal.Dial(ctx, o)
-	return rt.temporal, err
+	return warnings
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log"
@@ -20,7 +21,8 @@ import (
 	"github.com/callnode/scheduler/plugins/host"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/journal"
-	"github.com/callnode/scheduler/scheduler/temporal"
+	"github.com/callnode/scheduler/scheduler/remote"
+	"github.com/callnode/scheduler/scheduler/service"
 )
 
 // Runtime is what the runs and requests of a process share: the settings, the plugins and
@@ -36,9 +38,12 @@ type Runtime struct {
 	watchJournal func(journal.Journal) journal.Journal
 	// workerRoot is the folder in which a worker carries out all runs; "" is where they began.
 	workerRoot string
+	// ownRemote connects to the other machines in the second program; nil lets the first one
+	// start that.
+	ownRemote func(ctx context.Context) (service.Remote, error)
 
 	mu       sync.Mutex            // guards what follows
-	temporal *temporal.Client      // nil until it is needed
+	remote   *remote.Client        // nil until it is needed
 	catalogs map[string]*catalog   // by the directory in which relative paths start
 	places   map[string]llm.Places // by provider, of those with max_concurrent
 	// cassettes are those that runs use, by their paths.
@@ -65,12 +70,18 @@ func New(settings *config.Settings, version string, output io.Writer) *Runtime {
 // SetWorkerRoot lets all runs work in a folder, those too that began elsewhere. It is called before [Runtime.NewService].
 func (rt *Runtime) SetWorkerRoot(dir string) { rt.workerRoot = dir }
 
+// SetRemote lets the service reach the other machines by open, which is called for each request,
+// and not through the second program. It is called before [Runtime.NewService].
+func (rt *Runtime) SetRemote(open func(ctx context.Context) (service.Remote, error)) {
+	rt.ownRemote = open
+}
+
 // MaskText returns a text without the secrets that the settings allow, and what runs compute from them.
 func (rt *Runtime) MaskText(text string) string { return rt.hidden.MaskText(text) }
 
-// newLog returns a log on standard error without the secrets that a flow may have given to
+// NewLog returns a log on standard error without the secrets that a flow may have given to
 // what writes it.
-func (rt *Runtime) newLog(level slog.Level) *slog.Logger {
+func (rt *Runtime) NewLog(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(rt.log, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
 		switch attr.Value.Kind() { //nolint:exhaustive // the others have no text
 		case slog.KindString, slog.KindAny:
@@ -86,7 +97,7 @@ func (rt *Runtime) newLog(level slog.Level) *slog.Logger {
 // net/http, for one, prints there what a server sent, which may be what a flow sent to it.
 func (rt *Runtime) TakeLog() {
 	log.SetFlags(0)
-	log.SetOutput(slog.NewLogLogger(rt.newLog(slog.LevelWarn).Handler(), slog.LevelWarn).Writer())
+	log.SetOutput(slog.NewLogLogger(rt.NewLog(slog.LevelWarn).Handler(), slog.LevelWarn).Writer())
 }
 
 // Secret returns the value of a secret; ok is false where the settings do not allow it, or it
@@ -104,7 +115,7 @@ func (rt *Runtime) newBareExecutor() (*scheduler.StepExecutor, error) {
 	if err != nil {
 		return nil, err
 	}
-	env.Log = rt.newLog(slog.LevelWarn)
+	env.Log = rt.NewLog(slog.LevelWarn)
 	return &scheduler.StepExecutor{
 		Env:            env,
 		Program:        rt.version,
@@ -135,8 +146,8 @@ func (rt *Runtime) Close() error {
 	for _, c := range rt.catalogs {
 		all = append(all, c.host.Close(), c.mcp.Close())
 	}
-	if rt.temporal != nil {
-		rt.temporal.Close()
+	if rt.remote != nil {
+		rt.remote.Close()
 	}
 	return errors.Join(all...)
 }

@@ -4,8 +4,10 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages of this package in Chinese.
 var _ = wording.Add(wording.Catalog{
-	"run scheduler test calibrate --record to record it":             "请运行 scheduler test calibrate --record 来录制",
-	"serve.otlp.headers_env: the environment variable %s is not set": "serve.otlp.headers_env：环境变量 %s 没有设置",
+	"answers can be read in Temporal (temporal.payload_key_env names the key that encrypts them)":     "在 Temporal 中可以读到回答（用 temporal.payload_key_env 指明加密的密钥）",
+	"the journal is a file in %s, which other machines do not have (all of them need the same store)": "日志是 %s 中的文件，其他机器没有它（所有机器需要同一个存储）",
+	"run scheduler test calibrate --record to record it":                                              "请运行 scheduler test calibrate --record 来录制",
+	"serve.otlp.headers_env: the environment variable %s is not set":                                  "serve.otlp.headers_env：环境变量 %s 没有设置",
 	"serve.otlp: %w": "serve.otlp：%w",
 	"%s: the step %s asks a model, but no model provider is configured":                            "%s：步骤 %s 要询问模型，但没有配置模型服务商",
 	"keep one of them: scheduler plugins untrust NAME takes the other out of %s":                   "请只保留一个：scheduler plugins untrust NAME 把另一个移出 %s",
@@ -20,7 +22,5 @@ var _ = wording.Add(wording.Catalog{
 	"there is no model provider %q%s: llm.providers in the settings lists them": "没有模型服务商 %q%s：设置中的 llm.providers 列出了所有服务商",
 	"no model provider is configured; answers come from the recorded %s":        "没有配置模型服务商；回答来自录制的 %s",
 	"the setting languages: %v":                                                 "设置 languages：%v",
-	"name it with --on temporal://HOST:PORT, or the setting on":                 "请用 --on temporal://HOST:PORT 或设置 on 指明",
 	"the run is carried out on %s, which this program does not know":            "该运行在 %s 上执行，本程序不认识它",
-	"the run is carried out on Temporal, whose address is not known":            "该运行在 Temporal 上执行，但不知道其地址",
 })

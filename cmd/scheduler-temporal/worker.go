@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/cmd/scheduler/worker"
+	"github.com/callnode/scheduler/llm/value/wording"
+	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/service"
+	"github.com/callnode/scheduler/scheduler/temporal"
+)
+
+// work carries out runs until ctx ends.
+func (p *program) work(ctx context.Context, f *worker.Flags) error {
+	settings := p.settings.Worker
+	queues := slices.Concat(f.Queues)
+	if len(queues) == 0 {
+		queues = settings.Queues
+	}
+	if len(queues) == 0 {
+		queues = []string{p.settings.Temporal.Queue}
+	}
+	slots := settings.Slots
+	if f.Slots != 0 {
+		slots = f.Slots
+	}
+	if slots < 1 {
+		return usageError(wording.Errorf("--slots: want a number from 1"))
+	}
+	if err := p.enterRoot(settings.Root); err != nil {
+		return err
+	}
+	p.link.level = slog.LevelWarn
+	client, err := p.link.connect(ctx)
+	if err != nil {
+		return temporalError(err)
+	}
+	if f.Setup {
+		return p.setUpTemporal(ctx, client)
+	}
+	for _, warning := range p.runtime.MachineWarnings() {
+		p.Tellf("warning: %s", warning)
+	}
+	if err := p.service.Ready(ctx); err != nil {
+		return beforeRun(err)
+	}
+	if f.Check {
+		return p.checkMachine(ctx, queues)
+	}
+	stop, err := p.tellHealth(ctx, client, f.Listen)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := p.warnOfStore(ctx, client, queues); err != nil {
+		return beforeRun(err)
+	}
+	p.Tellf("taking runs of the queue %s on %s; stop with Ctrl-C", strings.Join(queues, ", "), p.settings.On)
+	err = temporal.RunWorker(ctx, client, p.service, temporal.WorkerOptions{Queues: queues, Slots: slots, Drain: time.Duration(settings.Drain)})
+	return temporalError(err)
+}
+
+// warnOfStore warns where the workers that are there have another journal: this one then gets only
+// the runs that are in its own.
+func (p *program) warnOfStore(ctx context.Context, client *temporal.Client, queues []string) error {
+	store, err := p.service.StoreID(ctx)
+	if err != nil {
+		return err
+	}
+	for _, queue := range client.StrangeQueues(ctx, store, queues) {
+		p.Tellf("warning: the other workers of the queue %s have another journal than this one, and it gets none of their runs (all machines need the same store)", queue)
+	}
+	return nil
+}
+
+// enterRoot lets all runs work in the folder of the setting worker.root.
+func (p *program) enterRoot(root string) error {
+	if root == "" {
+		return nil
+	}
+	full, err := filepath.Abs(root)
+	if err != nil {
+		return usageError(err)
+	}
+	if info, err := os.Stat(full); err != nil || !info.IsDir() {
+		return usageError(wording.Errorf("worker.root: there is no folder %s", root))
+	}
+	p.runtime.SetWorkerRoot(full)
+	p.service = p.runtime.NewService() // nothing has been opened yet
+	return nil
+}
+
+// temporalError returns an error of the connection with its exit code.
+func temporalError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if calls.KindOf(err) == calls.Provider {
+		return exitError{exitFailed, err}
+	}
+	return usageError(err)
+}
+
+// setUpTemporal registers the search attributes.
+func (p *program) setUpTemporal(ctx context.Context, client *temporal.Client) error {
+	if err := client.SetUp(ctx); err != nil {
+		return exitError{exitFailed, err}
+	}
+	p.Tellf("the search attributes are registered: set temporal.attributes to true on all machines")
+	return nil
+}
+
+// machineCheck looks for what this machine lacks. [program.checkMachine] makes one.
+type machineCheck struct {
+	*program
+	queues []string // those that it takes runs from
+	// hasGaps: something is missing; hasOthers: something is for workers of other queues.
+	hasGaps, hasOthers bool
+}
+
+// checkMachine prints what this machine cannot carry out of what its queues bring it, and names
+// what is for the workers of other queues.
+func (p *program) checkMachine(ctx context.Context, queues []string) error {
+	c := &machineCheck{program: p, queues: queues}
+	if err := c.checkFlows(); err != nil {
+		return err
+	}
+	if err := c.checkRuns(ctx); err != nil {
+		return err
+	}
+	switch {
+	case c.hasGaps:
+		return exitError{code: exitFailed}
+	case c.hasOthers:
+		p.Tellf("this machine can carry out all other flows of the project and all other runs under way")
+	default:
+		p.Tellf("this machine can carry out all flows of the project and all runs under way")
+	}
+	return nil
+}
+
+// reportMissing prints what is missing for a flow or a run.
+func (c *machineCheck) reportMissing(what string, err error) {
+	var missing *service.MissingError
+	if !errors.As(err, &missing) {
+		return
+	}
+	c.hasGaps = true
+	for _, reason := range missing.Reasons {
+		fmt.Fprintf(c.Stdout, "%s: %s\n", what, wording.OfError(reason).In(string(c.Language)))
+	}
+}
+
+// isForOthers reports whether a queue is not one of this machine's; then it tells where to check
+// what waits there.
+func (c *machineCheck) isForOthers(what, queue string) bool {
+	if queue == "" || slices.Contains(c.queues, queue) {
+		return false
+	}
+	c.hasOthers = true
+	c.Tellf("%s is for workers of the queue %s: check it on their machines, with --queue %[2]s", what, queue)
+	return true
+}
+
+func (c *machineCheck) checkFlows() error {
+	flows, err := c.service.NewWorkerLibrary(c.settings.FlowFolders()).Flows()
+	if err != nil {
+		return usageError(err)
+	}
+	for _, one := range flows {
+		if c.isForOthers(one.ID, c.service.QueueOfFile(one.File)) {
+			continue
+		}
+		if one.Flow == nil {
+			c.reportMissing(one.ID, &service.MissingError{Reasons: []error{one.Problems.Err()}})
+			continue
+		}
+		c.reportMissing(one.ID, c.service.CheckWorker(one.Flow))
+		for _, step := range one.Flow.QueuedSteps() {
+			c.isForOthers(c.Language.Say("%s: the flow %s of the step %s", one.ID, step.File, step.Step), step.Queue)
+		}
+	}
+	return nil
+}
+
+func (c *machineCheck) checkRuns(ctx context.Context) error {
+	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning, journal.RunWaiting}, Labels: map[string]string{journal.LabelRunsOn: temporal.RunsOn}}
+	for info, err := range c.service.Runs(ctx, service.Principal{}, filter) {
+		if err != nil {
+			return beforeRun(err)
+		}
+		queue, err := c.service.QueueOfRun(ctx, info)
+		if err != nil {
+			return beforeRun(err)
+		}
+		if c.isForOthers(info.ID, queue) {
+			continue
+		}
+		session, _, err := c.service.ReopenSession(ctx, service.Principal{}, service.ResumeRequest{Run: info.ID, OnWorker: true})
+		if err == nil {
+			err = session.CheckMachine()
+		}
+		c.reportMissing(info.ID, service.AsMissing(err))
+	}
+	return nil
+}
+
+// tellHealth tells over HTTP whether the worker lives and is ready, until stop is called.
+func (p *program) tellHealth(ctx context.Context, client *temporal.Client, listen string) (stop func(), err error) {
+	if listen == "" {
+		listen = p.settings.Worker.Listen
+	}
+	if listen == "" {
+		return func() {}, nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
+	if err != nil {
+		return nil, exitError{exitFailed, wording.Errorf("listening at %s: %w (choose another address with --listen)", listen, withoutOp(err))}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health/live", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.HandleFunc("GET /health/ready", func(w http.ResponseWriter, r *http.Request) {
+		if err := errors.Join(p.service.Ready(r.Context()), client.Ready(r.Context())); err != nil || ctx.Err() != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: probeTimeout}
+	go func() { _ = server.Serve(listener) }() // it ends with Close
+	fmt.Fprintln(p.Stdout, p.Language.Say("listening at %s", "http://"+listener.Addr().String()))
+	return func() { _ = server.Close() }, nil
+}
+
+// probeTimeout bounds how long a probe may take to send its request.
+const probeTimeout = 5 * time.Second
+
+// withoutOp returns an error of the network without the words for what was tried.
+func withoutOp(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
