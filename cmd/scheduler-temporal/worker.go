@@ -17,6 +17,7 @@ import (
 	"github.com/callnode/scheduler/cmd/scheduler/worker"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/journal"
+	"github.com/callnode/scheduler/scheduler/remote"
 	"github.com/callnode/scheduler/scheduler/service"
 	"github.com/callnode/scheduler/scheduler/temporal"
 )
@@ -195,7 +196,7 @@ func (c *machineCheck) checkFlows() error {
 }
 
 func (c *machineCheck) checkRuns(ctx context.Context) error {
-	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning, journal.RunWaiting}, Labels: map[string]string{journal.LabelRunsOn: temporal.RunsOn}}
+	filter := journal.RunFilter{States: []journal.RunStatus{journal.RunRunning, journal.RunWaiting}, Labels: map[string]string{journal.LabelRunsOn: remote.Temporal}}
 	for info, err := range c.service.Runs(ctx, service.Principal{}, filter) {
 		if err != nil {
 			return beforeRun(err)

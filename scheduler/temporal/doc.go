@@ -23,7 +23,6 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
-	"github.com/callnode/scheduler/scheduler/remote"
 )
 
 // The names by which workflows and activities are known in histories: they never change.
@@ -52,9 +51,6 @@ const (
 	typeHeld        = "held"
 	typeJournal     = "journal"
 )
-
-// RunsOn is the value of the label runs_on of runs on Temporal.
-const RunsOn = remote.Temporal
 
 // Input is what a workflow begins with.
 type Input struct {

@@ -146,7 +146,7 @@ func (m *machine) enqueue(text string) (id string) {
 	if err != nil || f == nil {
 		m.t.Fatal(err, problems)
 	}
-	info, _, err := m.service.Enqueue(m.t.Context(), service.Principal{}, service.StartRequest{Flow: f, Inputs: value.OfMap(nil), On: RunsOn})
+	info, _, err := m.service.Enqueue(m.t.Context(), service.Principal{}, service.StartRequest{Flow: f, Inputs: value.OfMap(nil), On: "temporal"})
 	if err != nil {
 		m.t.Fatal(err)
 	}
