@@ -143,6 +143,9 @@ type Inside struct {
 	// With is the JSON pointer of the parameter that has inputs of the flow; the others are
 	// given when it runs. "" is none.
 	With string
+	// LLM is the JSON pointer of the parameter that names the model providers that it asks; "" is
+	// none.
+	LLM string
 }
 
 // LintEnv is what [Definition.Lint] may use, for that one use. The lint makes it; its zero

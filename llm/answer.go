@@ -18,6 +18,8 @@ type Answer struct {
 	ToolCalls       []ToolCall `json:"tool_calls,omitempty"`
 	FinishReason    string     `json:"finish_reason,omitempty"`
 	Usage           Usage      `json:"usage"`
+	// Provider is the name of the provider that answered; "" where it has none.
+	Provider string `json:"provider,omitempty"`
 	// Extra are the vendor's fields of the message. Of those that came in pieces,
 	// texts are joined and lists appended.
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
@@ -81,6 +83,7 @@ type AnswerBuilder struct {
 	byIndex         map[int]*callBuilder
 	reasoningMember string
 	finishReason    string
+	provider        string
 	usage           Usage
 	extra           fields
 }
@@ -104,6 +107,9 @@ func (b *AnswerBuilder) Add(d Delta) {
 	}
 	if d.Usage != nil {
 		b.usage = *d.Usage
+	}
+	if d.Provider != "" {
+		b.provider = d.Provider
 	}
 	b.extra.addPieces(d.Extra)
 	for _, piece := range d.ToolCalls {
@@ -136,7 +142,7 @@ func (b *AnswerBuilder) toolCall(index int) *callBuilder {
 func (b *AnswerBuilder) Answer() Answer {
 	a := Answer{
 		Text: b.text.String(), Reasoning: b.reasoning.String(), ReasoningMember: b.reasoningMember,
-		FinishReason: b.finishReason, Usage: b.usage, Extra: b.extra.joinAll(),
+		FinishReason: b.finishReason, Usage: b.usage, Provider: b.provider, Extra: b.extra.joinAll(),
 	}
 	for _, c := range b.calls {
 		call := c.call

@@ -12,6 +12,15 @@ func Lazy(open func() (Provider, error)) Provider { return &lazyProvider{sync.On
 
 type lazyProvider struct{ open func() (Provider, error) }
 
+// Secrets returns those of the provider, where it can be made.
+func (p *lazyProvider) Secrets() []string {
+	provider, err := p.open()
+	if holder, ok := provider.(SecretHolder); ok && err == nil {
+		return holder.Secrets()
+	}
+	return nil
+}
+
 // Chat asks the provider.
 func (p *lazyProvider) Chat(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 	provider, err := p.open()

@@ -123,6 +123,8 @@ type Delta struct {
 	FinishReason string
 	// Usage is given at most once.
 	Usage *Usage
+	// Provider is the name of the provider that answers, given at most once: see [Chain].
+	Provider string
 	// Extra are the vendor's fields of the message that this type does not name. The next
 	// request has them in the assistant message, for example response_items, content_blocks
 	// or reasoning_details: see [Answer.VendorMembers].
@@ -202,6 +204,9 @@ type Error struct {
 	Temporary bool
 	// Unsent reports that the request did not reach the vendor, who bills nothing.
 	Unsent bool
+	// Exhausted reports that the account has no credit left, whatever the status: another provider
+	// may answer the same request.
+	Exhausted bool
 	// RetryAfter is how long the vendor asked to wait; 0 where it did not say.
 	RetryAfter time.Duration
 	// Hint is what the user can do about it; "" where that is not known.

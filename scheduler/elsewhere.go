@@ -46,7 +46,7 @@ func (t *task) runElsewhere(ctx context.Context, queue string, f *flow.Flow, inp
 	}
 	child := &ChildRun{
 		ID: childID(t.env.IdempotencyKey(), f, inputs), Queue: queue, Flow: f, Inputs: inputs,
-		Language: t.vars.Language, Conversation: t.vars.Conversation, MaxTokens: left, Answers: t.answersInside(),
+		Language: t.vars.Language, Conversation: t.vars.Conversation, LLM: t.modelNames(), MaxTokens: left, Answers: t.answersInside(),
 	}
 	if was := t.recordedState(); was != nil && was.Child != child.ID {
 		child.Former = was.Child

@@ -31,9 +31,13 @@ type StepExecutor struct {
 	// that are resumed. nil: nothing has a name, such sub-flows are refused, and
 	// [StepExecutor.Resume] fails.
 	Loader *flow.Loader
-	// Provider finds the model provider that a flow names under llm; nil gives all
-	// flows that of Env.
-	Provider func(name string) (llm.Provider, error)
+	// Models finds the model providers of the names that a flow or a step has under llm, in the
+	// order in which they are asked; no names stand for the default. It is asked once for each flow,
+	// and for each step with names of its own. nil: that of Env answers all.
+	Models func(names []string) ([]llm.Candidate, error)
+	// LLM are the names of the model providers of flows that name none, for a run that another one
+	// waits for; empty is the default.
+	LLM []string
 	// Secrets returns the value of secrets.NAME, and reports whether the configuration
 	// allows it. nil allows none. Values never appear in events.
 	Secrets func(name string) (string, bool)
@@ -104,10 +108,6 @@ type StepExecutor struct {
 	Durability journal.Durability
 	// Owner is whose runs these are, new ones and those that are resumed.
 	Owner Owner
-	// Names returns the names of a provider and of its model for the events; provider is
-	// what a flow names under llm, "" for that of Env. nil: events have only the model
-	// that a request names.
-	Names func(provider string) (name, model string)
 	// Labels are what new runs are found by in the journal.
 	Labels map[string]string
 	// Program is the version of the program, kept with every new run.
@@ -185,8 +185,9 @@ type ChildRun struct {
 	Queue  string
 	Flow   *flow.Flow
 	Inputs value.Value
-	// Language is that of the step: what the flow has where it names none.
+	// Language and LLM are those of the step: what the flow has where it names none.
 	Language string
+	LLM      []string
 	// Conversation is that of the run around.
 	Conversation value.Value
 	// MaxTokens is what is left of the budgets around; 0 is no limit.

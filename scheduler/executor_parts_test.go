@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"testing"
 	"time"
 
@@ -133,11 +134,11 @@ outputs: {a: "{{ a.x }}", y: "{{ vars.y }}"}
 func TestProviderOfTheFlow(t *testing.T) {
 	r := schedulertest.Run(t, `{name: x, llm: second, steps: [{id: a, call: ask, with: {prompt: hi}}]}`,
 		schedulertest.Executor(func(e *scheduler.StepExecutor) {
-			e.Provider = func(name string) (llm.Provider, error) {
-				if name == "second" {
-					return scripted.Texts("from the second"), nil
+			e.Models = func(names []string) ([]llm.Candidate, error) {
+				if slices.Equal(names, []string{"second"}) {
+					return []llm.Candidate{{Name: "second", Provider: scripted.Texts("from the second")}}, nil
 				}
-				return nil, calls.Errorf(calls.NotFound, "no provider %s", name)
+				return nil, calls.Errorf(calls.NotFound, "no provider %s", names)
 			}
 		}))
 	if want := `{"a":{"text":"from the second"}}`; r.Err != nil || r.Outputs.JSON() != want {

@@ -95,8 +95,10 @@ func TestModelUse(t *testing.T) {
 	now := schedulertest.Now
 	model := scripted.New(scripted.Answer{Text: "hi", Usage: &llm.Usage{InputTokens: 1, OutputTokens: 1}})
 	r := schedulertest.Run(t, `steps: [{id: a, call: ask, with: {prompt: x}}, {id: b, call: echo}]`,
-		schedulertest.LLM(model), schedulertest.Executor(func(e *scheduler.StepExecutor) {
-			e.Names = func(string) (string, string) { return "local", "small" }
+		schedulertest.Executor(func(e *scheduler.StepExecutor) {
+			e.Models = func([]string) ([]llm.Candidate, error) {
+				return []llm.Candidate{{Name: "local", Model: "small", Provider: model}}, nil
+			}
 			e.Stopwatch = func() time.Time { now = now.Add(time.Millisecond); return now }
 		}))
 	if r.Err != nil {

@@ -34,14 +34,8 @@ func (r *run) prepare(inputs value.Value) error {
 	if r.outer == nil && limit > 0 && isTighter {
 		r.meter.SetLimit(int64(limit))
 	}
-	if r.flow.LLM != "" && r.exec.Provider != nil {
-		r.env.LLM, err = r.exec.Provider(r.flow.LLM)
-		if err != nil {
-			return r.failureOf(err, flow.Position{File: r.flow.File, Line: 1, Col: 1})
-		}
-	}
-	if r.exec.Names != nil {
-		r.model.provider, r.model.model = r.exec.Names(r.flow.LLM)
+	if err := r.findModels(); err != nil {
+		return r.failureOf(err, flow.Position{File: r.flow.File, Line: 1, Col: 1})
 	}
 	if err := r.setMemory(); err != nil {
 		return err

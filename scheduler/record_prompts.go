@@ -12,6 +12,7 @@ import (
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/scheduler/internal/budget"
 	"github.com/callnode/scheduler/scheduler/journal"
 )
 
@@ -25,10 +26,7 @@ type requests struct {
 	outer *requests
 	// input is that of the step or call.
 	input *value.Value
-	// names are those of who answers.
-	names modelName
-
-	mu sync.Mutex
+	mu    sync.Mutex
 
 	// The following fields are guarded by mu.
 
@@ -42,6 +40,11 @@ type requests struct {
 // modelName names who answers, for the events.
 type modelName struct{ provider, model string }
 
+// nameOf returns the names of who a request is sent to.
+func nameOf(to *llm.Candidate, req *llm.Request) modelName {
+	return modelName{to.Name, cmp.Or(req.Model, to.Model)}
+}
+
 type conversation struct {
 	messages []llm.Message
 	parts    []calls.Part
@@ -49,8 +52,8 @@ type conversation struct {
 
 // record notes a request, unless the input of the step says what is in it, and the call no
 // more than that.
-func (a *requests) record(ctx context.Context, req *llm.Request) {
-	a.count(req.Model)
+func (a *requests) record(ctx context.Context, to *llm.Candidate, req *llm.Request) {
+	a.count(nameOf(to, req))
 	known := inputMessages(*a.input)
 	isInput := len(req.Messages) == len(known) && startsWith(req.Messages, known)
 	if isInput && calls.PartsOf(ctx) == nil {
@@ -81,16 +84,27 @@ func (a *requests) updateUse(change func(use *journal.ModelUse)) {
 }
 
 // count counts a request.
-func (a *requests) count(model string) {
+func (a *requests) count(to modelName) {
 	a.updateUse(func(use *journal.ModelUse) {
 		use.Requests++
-		use.Provider, use.Model = a.names.provider, cmp.Or(model, a.names.model)
+		use.Provider, use.Model = to.provider, to.model
+		use.Share(to.provider, to.model).Requests++
 	})
 }
 
-// countEstimate counts a request whose tokens the provider did not tell.
-func (a *requests) countEstimate() {
-	a.updateUse(func(use *journal.ModelUse) { use.Estimated++ })
+// addCost adds what a request cost, and why it failed; "" for one that did not.
+func (a *requests) addCost(of modelName, cost budget.Cost, failure string) {
+	a.updateUse(func(use *journal.ModelUse) {
+		share := use.Share(of.provider, of.model)
+		share.Usage.Add(cost.Usage)
+		if cost.Estimated {
+			use.Estimated++
+		}
+		if failure != "" {
+			share.Failed++
+			share.Error = failure
+		}
+	})
 }
 
 // setFirstToken sets how long the answer to a request took to begin.
@@ -133,8 +147,7 @@ func inputMessages(input value.Value) (messages []llm.Message) {
 func (a *requests) addTo(n *pendingEvent, hide partsMask) {
 	a.mu.Lock()
 	if a.use.Requests > 0 {
-		use := a.use
-		n.data.LLM = &use
+		n.data.LLM = a.use.Told()
 	}
 	conversations := a.conversations
 	a.conversations = nil

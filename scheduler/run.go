@@ -29,7 +29,7 @@ type run struct {
 	*shared
 	env     calls.Env
 	vars    calls.Vars
-	model   modelName
+	models  runModels
 	meter   budget.Meter
 	earlier earlier
 	life    lifetime

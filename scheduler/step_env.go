@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm"
@@ -32,11 +33,8 @@ func (t *task) fillIn() {
 
 // setEnv fills t.env with the model, random source and services of this step.
 func (t *task) setEnv() {
-	t.requests.input, t.requests.names = &t.input, t.run.model
-	t.model = budget.Model{
-		Provider: t.modelProvider(), Meter: &t.meter, Tokens: t.env.Tokens, Observer: t, Once: t.step.Retry.MaxAttempts > 1, Held: &t.held,
-	}
-	t.env.LLM = &t.model
+	t.requests.input = &t.input
+	t.setModels()
 	t.random = randomSource{task: t}
 	t.rand = *rand.New(&t.random)
 	t.env.Rand = &t.rand
@@ -47,17 +45,6 @@ func (t *task) setEnv() {
 	t.env.Warner = t
 	t.env.Path = t.path()
 	t.env.Vars = &t.vars
-}
-
-// modelProvider returns the provider that answers the step: none where the run stops at it.
-func (t *task) modelProvider() llm.Provider {
-	if t.run.exec.Until != "" && isUntil(t.run.exec.Until, t.path()) {
-		return untilProvider{t}
-	}
-	if steps, ok := t.run.env.LLM.(StepProvider); ok {
-		return steps.ForStep(t.path())
-	}
-	return t.run.env.LLM
 }
 
 // untilProvider sets the step aside that asks it.
@@ -82,8 +69,8 @@ func (t *task) interceptExec(ctx context.Context, info *calls.Info, params, inpu
 }
 
 // RequestSent notes a request to a model, and how long its answer takes to begin.
-func (t *task) RequestSent(ctx context.Context, req *llm.Request) (answered func()) {
-	t.requests.record(ctx, req)
+func (t *task) RequestSent(ctx context.Context, to *llm.Candidate, req *llm.Request) (answered func()) {
+	t.requests.record(ctx, to, req)
 	if onRequest := t.run.exec.OnRequest; onRequest != nil {
 		onRequest(t.path(), req)
 	}
@@ -91,13 +78,122 @@ func (t *task) RequestSent(ctx context.Context, req *llm.Request) (answered func
 	return func() { t.requests.setFirstToken(t.run.exec.elapsed().Sub(sent)) }
 }
 
-// CostEstimated notes a request whose tokens the provider did not tell.
-func (t *task) CostEstimated() { t.requests.countEstimate() }
-
 // withAsker returns a context that tells a tape which step asks.
 func (t *task) withAsker(ctx context.Context) context.Context {
 	if t.run.exec.Tape == nil {
 		return ctx
 	}
 	return llm.WithAsker(ctx, llm.Asker{Step: t.path(), Part: t.run.part})
+}
+
+// RequestEnded notes what a request cost, and why it failed.
+func (t *task) RequestEnded(to *llm.Candidate, req *llm.Request, cost budget.Cost, failure error) {
+	t.requests.addCost(nameOf(to, req), cost, t.failureText(failure))
+}
+
+// failureText returns an error as records have it; "" for nil.
+func (t *task) failureText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return t.run.secrets.maskText(calls.MessageIn(err, t.vars.Language))
+}
+
+// Which model provider answers is decided here, for every call: the names of the step, else those
+// of its flow, else those of the step that runs the flow, else the default. [llm.Chain] asks them in
+// order, each through a [budget.Model] of its own, so that what one has cost before it failed counts
+// as well.
+
+// runModels is who answers the steps of a run that name no provider.
+type runModels struct {
+	names      []string
+	candidates []llm.Candidate
+}
+
+// taskModels is who answers a step. Most steps have one candidate, which needs no allocation.
+type taskModels struct {
+	chain  llm.Chain
+	one    [1]llm.Candidate
+	budget [1]budget.Model
+}
+
+// findModels finds who answers the steps of the run that name no provider.
+func (r *run) findModels() (err error) {
+	if len(r.flow.LLM) > 0 {
+		r.models.names = r.flow.LLM
+	}
+	r.models.candidates, err = r.exec.findModels(r.models.names, r.env.LLM)
+	if err == nil && r.models.candidates[0].Tokens != nil {
+		r.env.Tokens = keepSecretsWhole(r.models.candidates[0].Tokens, r.secrets.set)
+	}
+	return err
+}
+
+// findModels finds the providers of a list of names; there is at least one.
+func (e *StepExecutor) findModels(names []string, usual llm.Provider) ([]llm.Candidate, error) {
+	if e.Models == nil {
+		return []llm.Candidate{{Provider: usual}}, nil
+	}
+	candidates, err := e.Models(names)
+	if err == nil && len(candidates) == 0 {
+		err = calls.Errorf(calls.Internal, "no model provider for %q", names)
+	}
+	return candidates, err
+}
+
+// modelNames returns the names of the providers that the step asks; none stand for the default.
+func (t *task) modelNames() []string {
+	if len(t.step.LLM) > 0 {
+		return t.step.LLM
+	}
+	return t.run.models.names
+}
+
+// candidates returns who answers the step, in the order in which they are asked. A name that is not
+// known is the error of every request.
+func (t *task) candidates() []llm.Candidate {
+	if len(t.step.LLM) == 0 || slices.Equal(t.step.LLM, t.run.models.names) {
+		return t.run.models.candidates
+	}
+	found, err := t.run.exec.findModels(t.step.LLM, t.run.env.LLM)
+	if err != nil {
+		return []llm.Candidate{{Name: t.step.LLM[0], Provider: llm.Lazy(func() (llm.Provider, error) { return nil, err })}}
+	}
+	return found
+}
+
+// setModels sets t.env.LLM, and the counter of its tokens: that of the first provider.
+func (t *task) setModels() {
+	candidates := t.candidates()
+	t.env.Tokens = t.run.env.Tokens
+	if first := candidates[0].Tokens; first != nil {
+		t.env.Tokens = keepSecretsWhole(first, t.run.secrets.set)
+	}
+	if t.run.exec.Until != "" && isUntil(t.run.exec.Until, t.path()) {
+		until := candidates[0]
+		until.Provider = untilProvider{t}
+		candidates = []llm.Candidate{until}
+	}
+	chained, budgets := t.models.one[:], t.models.budget[:]
+	if n := len(candidates); n > 1 {
+		chained, budgets = make([]llm.Candidate, n), make([]budget.Model, n)
+	}
+	for i, c := range candidates {
+		if steps, ok := c.Provider.(StepProvider); ok {
+			c.Provider = steps.ForStep(t.path())
+		}
+		if c.Tokens == nil {
+			c.Tokens = t.env.Tokens
+		}
+		budgets[i] = budget.Model{Candidate: c, Meter: &t.meter, Observer: t, Once: t.step.Retry.MaxAttempts > 1, Held: &t.held}
+		c.Provider = &budgets[i]
+		chained[i] = c
+	}
+	t.models.chain = llm.Chain{Candidates: chained, Failed: t.warnOfFailure}
+	t.env.LLM = &t.models.chain
+}
+
+// warnOfFailure tells that a provider has failed and the next one is asked.
+func (t *task) warnOfFailure(_, next *llm.Candidate, err error) {
+	t.env.Warn("provider", "%w; the provider %s is asked instead", err, next.Name)
 }

@@ -94,6 +94,7 @@ func (t *task) newSubRun(ctx context.Context, flow *flow.Flow, inputs value.Valu
 	r.meter.SetOuter(&t.meter)
 	r.held.SetUp(o.bounds, &t.held)
 	r.vars.Run.Flow = flow.Name
+	r.models.names = t.modelNames()
 	if was := t.recordedState(); was != nil && value.Equal(was.Input, r.secrets.maskValue(t.input)) {
 		r.earlier.state = o.earlier.state
 	}

@@ -48,7 +48,12 @@ func (t *task) emitParams(params value.Value) {
 
 // runCallInside runs a call inside the step, as a pseudo-step.
 func (t *task) runCallInside(ctx context.Context, def calls.Definition, params value.Value) (output value.Value, err error) {
+	ctx, providers := calls.TakeProviders(ctx)
 	return t.runSubstep(def.Info.Name, def, params, func(in *task) (value.Value, error) {
+		if len(providers) > 0 {
+			in.step.LLM = providers // the step of a pseudo-step is its own
+			in.setModels()
+		}
 		in.collector = outputCollector{sink: in, secrets: in.run.secrets, held: &in.held}
 		return in.collector.run(in.withAsker(ctx), def, params, &in.env)
 	})

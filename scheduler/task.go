@@ -31,9 +31,9 @@ type task struct {
 	activeIndex int // the place in run.active
 	vars        calls.Vars
 	env         calls.Env
-	// model is env.LLM, rand with its source env.Rand, upstream vars.Upstream; they live
+	// models is env.LLM, rand with its source env.Rand, upstream vars.Upstream; they live
 	// here, as collector does, to save allocations.
-	model     budget.Model
+	models    taskModels
 	rand      rand.Rand
 	random    randomSource
 	upstream  upstream

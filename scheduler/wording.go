@@ -4,6 +4,8 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"%w; the provider %s is asked instead":                              "%w；改为询问服务商 %s",
+	"no model provider for %q":                                          "没有用于 %q 的模型服务商",
 	"%w: it asks to wait %s before the next attempt":                    "%w：对方要求等待 %s 后再试",
 	"resume the run when that time is over":                             "请在这段时间过后恢复运行",
 	"%q is not a JSON pointer":                                          "%q 不是 JSON 指针",

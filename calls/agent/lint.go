@@ -68,7 +68,7 @@ func inside(params value.Value) (list []calls.Inside) {
 		if t.callPlace != "" {
 			at = "/" + t.callPlace
 		}
-		list = append(list, calls.Inside{Pointer: at, Call: t.call, Flow: t.flow, With: "/" + t.place + "/with"})
+		list = append(list, calls.Inside{Pointer: at, Call: t.call, Flow: t.flow, With: "/" + t.place + "/with", LLM: "/" + t.place + "/llm"})
 	}
 	return list
 }

@@ -58,7 +58,7 @@ func (l *loop) run(ctx context.Context) error {
 			return err
 		}
 		l.out.Text = answer.Text
-		l.out.FinishReason = answer.FinishReason
+		l.out.FinishReason, l.out.Provider = answer.FinishReason, answer.Provider
 		if forced != "" {
 			answer.ToolCalls = nil // they were not offered
 			l.out.FinishReason = forced

@@ -42,6 +42,8 @@ type FlowTool struct {
 	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: the flow's description." example:"Orders bread."`
 	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments. Default: the flow's inputs." example:"{properties: {bread: {type: string}}}"`
 	With        *value.Map `json:"with,omitempty" doc:"Inputs that are fixed." example:"{shop: main}"`
+
+	LLM calls.ProviderNames `json:"llm,omitempty" doc:"The model providers of the flow, where it names none: a name or a list, as llm of a step. Default: those of the agent." example:"small"`
 }
 
 // CallTool runs a call.
@@ -51,6 +53,8 @@ type CallTool struct {
 	Description string     `json:"description,omitempty" doc:"What it does, for the model. Default: the call's summary." example:"Finds what the user said before."`
 	Parameters  *value.Map `json:"parameters,omitempty" doc:"JSON Schema of the arguments. Default: the call's parameters but for those of with." example:"{properties: {current_query: {type: string}}}"`
 	With        *value.Map `json:"with,omitempty" doc:"Parameters that are fixed." example:"{limit: 5}"`
+
+	LLM calls.ProviderNames `json:"llm,omitempty" doc:"The model providers that the call asks: a name or a list, as llm of a step. Default: those of the agent." example:"small"`
 }
 
 // HTTPTool sends a request by the call http.
@@ -84,6 +88,7 @@ type Output struct {
 	Rounds       []Round      `json:"rounds" doc:"What the model said and did, in order."`
 	Usage        llm.Usage    `json:"usage" doc:"What all rounds cost; tokens of tools are not in it."`
 	FinishReason string       `json:"finish_reason" doc:"Why it ended: stop, length, content_filter or a vendor's word; max_rounds, max_tokens, timeout, or repeated where the model used the same tools again and again."`
+	Provider     string       `json:"provider,omitempty" doc:"The name of the model provider that gave the last round."`
 	Warnings     []string     `json:"warnings,omitempty" doc:"The skills of the workspace that cannot be used, and why; and that the model wrote no answer, or that its answer was cut."`
 }
 

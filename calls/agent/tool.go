@@ -66,6 +66,7 @@ type toolPlan struct {
 	name, description string
 	flow, call        string // one of them
 	parameters, with  *value.Map
+	llm               calls.ProviderNames // who answers it; empty: who answers the agent
 }
 
 const callHTTP = "http"
@@ -78,7 +79,7 @@ func (p Params) toolPlans() (plans []toolPlan) {
 			name = calls.FlowToolName(t.Path)
 		}
 		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/flows/%d", i), name: name, description: t.Description,
-			flow: t.Path, parameters: t.Parameters, with: t.With})
+			flow: t.Path, parameters: t.Parameters, with: t.With, llm: t.LLM})
 	}
 	for i, t := range p.Tools.Calls {
 		name := t.Name
@@ -86,7 +87,7 @@ func (p Params) toolPlans() (plans []toolPlan) {
 			name = calls.ToolName(t.Call)
 		}
 		plans = append(plans, toolPlan{place: fmt.Sprintf("tools/calls/%d", i), name: name, description: t.Description,
-			call: t.Call, parameters: t.Parameters, with: t.With})
+			call: t.Call, parameters: t.Parameters, with: t.With, llm: t.LLM})
 	}
 	for i, t := range p.Tools.HTTP {
 		name := t.Name
@@ -159,13 +160,13 @@ func (t toolPlan) newTool(ctx context.Context, env *calls.Env) (tool, error) {
 	var err error
 	if t.flow != "" {
 		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error) {
-			outputs, err := env.Flows.RunFlow(ctx, t.flow, overlayFixed(arguments, t.with))
+			outputs, err := env.Flows.RunFlow(calls.WithProviders(ctx, t.llm), t.flow, overlayFixed(arguments, t.with))
 			return toolOutput{Value: outputs}, err
 		}
 		whole, err = t.ofFlow(ctx, env, &made)
 	} else {
 		made.run = func(ctx context.Context, env *calls.Env, arguments value.Value) (toolOutput, error) {
-			output, err := env.Calls.RunCall(ctx, t.call, overlayFixed(arguments, t.with))
+			output, err := env.Calls.RunCall(calls.WithProviders(ctx, t.llm), t.call, overlayFixed(arguments, t.with))
 			return toolOutput{Value: output}, err
 		}
 		whole, err = t.ofCall(ctx, env, &made)

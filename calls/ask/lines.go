@@ -106,9 +106,16 @@ func RecordText(r calls.FinishedStep) calls.Traced {
 	return RecordJSON(r)
 }
 
-// RecordJSON returns the output of a finished step as JSON.
+// RecordJSON returns the output of a finished step as JSON. Of the answer of a model it leaves out who
+// gave it: a prompt is the same whichever provider of a list has answered the step before.
 func RecordJSON(r calls.FinishedStep) calls.Traced {
-	return calls.TracedJSON(r.Output, func(pointer string) calls.Origin {
+	output := r.Output
+	_, isAnswer := output.Get("finish_reason")
+	if _, named := output.Get("provider"); named && isAnswer {
+		output = value.OfMap(output.Map().Clone())
+		output.Map().Delete("provider")
+	}
+	return calls.TracedJSON(output, func(pointer string) calls.Origin {
 		return calls.Origin{Kind: calls.OriginName, Name: r.ID, Pointer: pointer}
 	})
 }

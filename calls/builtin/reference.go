@@ -14,6 +14,11 @@ func Reference(english string) calls.Text {
 
 // reference has the Chinese texts by the English ones, in the order of the calls.
 var reference = map[string]string{
+	"The model providers of the flow, where it names none: a name or a list, as llm of a step. Default: those of the agent.": "流程没有写明时所用的模型服务商：一个名称或列表，写法与步骤的 llm 相同。默认为 agent 的。",
+	"The model providers that the call asks: a name or a list, as llm of a step. Default: those of the agent.":               "该调用询问的模型服务商：一个名称或列表，写法与步骤的 llm 相同。默认为 agent 的。",
+	"The name of the model provider that gave the last round.":                                                               "给出最后一轮回答的模型服务商的名称。",
+	"The name of the model provider that answered: of a list under llm, the one that did.":                                   "作出回答的模型服务商的名称：llm 为列表时，是其中作答的那一个。",
+
 	"Chat messages to begin with, oldest first, as context gives them.":                                                          "开头的对话消息，从旧到新，即 context 给出的形式。",
 	"Instructions for the model; goes with prompt.":                                                                              "给模型的指令；与 prompt 一起使用。",
 	"The ids of the memories that stand before the prompt: the turns of the session, where the request brought no conversation.": "放在提示词之前的记忆的 id：请求没有带对话时，为会话中的发言。",

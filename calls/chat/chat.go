@@ -48,6 +48,7 @@ type Output struct {
 	ToolCalls    []ToolCall                 `json:"tool_calls" doc:"The tools that the model wants to be called."`
 	Usage        llm.Usage                  `json:"usage" doc:"What the answer cost; zeros where the provider does not say."`
 	FinishReason string                     `json:"finish_reason" doc:"Why the answer ends: stop, length, tool_calls, content_filter or a vendor's word."`
+	Provider     string                     `json:"provider,omitempty" doc:"The name of the model provider that answered: of a list under llm, the one that did."`
 	JSON         *value.Value               `json:"json,omitempty" doc:"The parsed answer; only with response_schema."`
 	Reasoning    string                     `json:"reasoning,omitempty" doc:"What the model thought aloud."`
 	Extra        map[string]json.RawMessage `json:"extra,omitempty" doc:"Further fields of the vendor's message."`
@@ -235,7 +236,7 @@ func rawJSONList(objects []*value.Map) []json.RawMessage {
 func (p Params) newOutput(env *calls.Env, in Input, answer llm.Answer) (Output, error) {
 	out := Output{
 		Text: answer.Text, Reasoning: answer.Reasoning, Usage: answer.Usage, FinishReason: answer.FinishReason,
-		Extra: answer.Extra, ToolCalls: []ToolCall{},
+		Provider: answer.Provider, Extra: answer.Extra, ToolCalls: []ToolCall{},
 	}
 	warn := func(code, format string, args ...any) {
 		out.Warnings = append(out.Warnings, env.Say(format, args...))

@@ -80,7 +80,7 @@ to go on), 130 interrupted.`,
 	flags.StringArrayVarP(&f.inputs, "set-input", "i", nil, "an input, `key=value` or key=@file; typed by the flow's input schema")
 	flags.StringVar(&f.inputFile, "input", "", "read the inputs from a JSON `file`, - for stdin; -i goes over it")
 	flags.StringVar(&f.question, "question", "", "the input question")
-	flags.StringVar(&f.provider, "llm", "", "the model provider's `name` (default: the flow's, then the setting llm.default)")
+	flags.StringVar(&f.provider, "llm", "", "the model provider's `name`, or main,backup to ask the next one when one fails (default: llm of step and flow, then the setting llm.default)")
 	flags.StringVar(&f.user, "user", "", "whose run it is: run.user in the flow, the label owner in the journal")
 	flags.StringArrayVar(&f.labels, "label", nil, "a `name=value` that runs list finds the run by")
 	flags.BoolVar(&f.ephemeral, "ephemeral", false, "leave no record of the run behind; its memory is empty at the beginning, and gone at the end")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,7 +90,10 @@ func (a *app) calibrate(ctx context.Context, path string, f *calibrateFlags) err
 			return usageError(err)
 		}
 	}
-	name := cmp.Or(f.llm, a.settings.LLM.Default)
+	name := f.llm
+	if name == "" && len(a.settings.LLM.Default) > 0 {
+		name = a.settings.LLM.Default[0]
+	}
 	if name == "" {
 		return usageError(calls.Errorf(calls.Invalid, "no provider judges").WithHint("name one with --llm, or set llm.default in the settings"))
 	}

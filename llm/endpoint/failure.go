@@ -135,7 +135,7 @@ func (c *Client) statusError(resp *http.Response) *llm.Error {
 // addHint adds what the user can do about a refusal.
 func (c *Client) addHint(e *llm.Error, code string, body []byte) {
 	if isExhausted(body) {
-		e.Temporary = false
+		e.Temporary, e.Exhausted = false, true
 		e.Hint = "the account has no credit left: see the vendor's billing page"
 		return
 	}
@@ -159,7 +159,7 @@ func (c *Client) addHint(e *llm.Error, code string, body []byte) {
 func (c *Client) Reported(data []byte) *llm.Error {
 	e, code := c.errorIn(data)
 	if isExhausted(data) {
-		e.Temporary = false
+		e.Temporary, e.Exhausted = false, true
 	}
 	if e.Message == "" {
 		e.Message = c.Readable(string(data))

@@ -20,6 +20,7 @@ type failure struct {
 	Hint         string `json:"hint,omitempty"`
 	Temporary    bool   `json:"temporary,omitempty"`
 	Unsent       bool   `json:"unsent,omitempty"`
+	Exhausted    bool   `json:"exhausted,omitempty"`
 	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
 	// IsOverdue is set if the time of the step was over before the model had answered: a replay waits for that.
 	IsOverdue bool `json:"overdue,omitempty"`
@@ -35,7 +36,7 @@ func newFailure(ctx context.Context, err error) *failure {
 		return nil
 	}
 	f := &failure{
-		Status: e.Status, Hint: e.Hint, Temporary: e.Temporary, Unsent: e.Unsent, RetryAfterMS: e.RetryAfter.Milliseconds(), IsOverdue: isOverdue,
+		Status: e.Status, Hint: e.Hint, Temporary: e.Temporary, Unsent: e.Unsent, Exhausted: e.Exhausted, RetryAfterMS: e.RetryAfter.Milliseconds(), IsOverdue: isOverdue,
 	}
 	f.Message, f.MessageZh = split(e.MessageText())
 	if e.Err != nil {
@@ -63,7 +64,7 @@ func join(en, zh string) wording.Text {
 // play returns the error again, of the provider with that name.
 func (f *failure) play(ctx context.Context, name string) error {
 	e := &llm.Error{
-		Provider: name, Status: f.Status, Hint: f.Hint, Temporary: f.Temporary, Unsent: f.Unsent, RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond,
+		Provider: name, Status: f.Status, Hint: f.Hint, Temporary: f.Temporary, Unsent: f.Unsent, Exhausted: f.Exhausted, RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond,
 	}
 	if f.Message != "" {
 		e = e.WithMessage("%s", join(f.Message, f.MessageZh))

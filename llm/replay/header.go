@@ -25,8 +25,9 @@ type Header struct {
 	// Take counts the runs that one process began with the same inputs for the same user, such as a
 	// second "yes" in a chat; from 1.
 	Take int
-	// Names are the names of providers and models in the events, by the name that a flow gives; "" is the one that it gives none.
-	Names map[string]ModelName
+	// Names are the names of the providers and models that were asked, by the names that a flow gives, as main or main,backup; "" is
+	// the one that it gives none.
+	Names map[string]ModelNames
 	// IsEnded is false for a run that is being recorded, or whose recording was cut short.
 	IsEnded bool
 }
@@ -35,6 +36,26 @@ type Header struct {
 type ModelName struct {
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
+}
+
+// ModelNames are those of a list of providers. A file has one without the list.
+type ModelNames []ModelName
+
+// DecodeValue reads one, or a list.
+func (n *ModelNames) DecodeValue(v value.Value) error {
+	if v.Kind() == value.List {
+		return value.Decode(v, (*[]ModelName)(n))
+	}
+	*n = make(ModelNames, 1)
+	return value.Decode(v, &(*n)[0])
+}
+
+// EncodeValue is the opposite of DecodeValue.
+func (n ModelNames) EncodeValue() (value.Value, error) {
+	if len(n) == 1 {
+		return value.Of(n[0])
+	}
+	return value.Of([]ModelName(n))
 }
 
 // DigestOf returns the digest of values that does not depend on the order of keys or the spelling of numbers.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/llm"
@@ -60,27 +61,33 @@ func (r *Run) Start(part int) (id string, now time.Time, seed uint64) {
 	return h.Run, now, h.Seed
 }
 
-// NamesOf returns the names of the provider and the model that the events of the recorded run have for a name of the flow; for one that
-// they do not have, the provider has that name.
-func (r *Run) NamesOf(name string) (provider, model string) {
+// ModelsOf returns the names of the providers and models that answered the recorded run for these names of the flow, in the order in
+// which they were asked; for names that it does not have, the providers have these names.
+func (r *Run) ModelsOf(names []string) ModelNames {
 	r.cassette.mu.Lock()
 	defer r.cassette.mu.Unlock()
-	n, ok := r.header.Names[name]
-	if !ok {
-		return name, ""
+	if known, ok := r.header.Names[namesKey(names)]; ok {
+		return known
 	}
-	return n.Provider, n.Model
+	list := make(ModelNames, max(len(names), 1))
+	for i, name := range names {
+		list[i].Provider = name
+	}
+	return list
 }
 
-// NoteNames records the names that the events have for a name of the flow.
-func (r *Run) NoteNames(name, provider, model string) {
+// NoteModels records who answers for these names of the flow.
+func (r *Run) NoteModels(names []string, list ModelNames) {
 	r.cassette.mu.Lock()
 	defer r.cassette.mu.Unlock()
 	if r.recorded.Names == nil {
-		r.recorded.Names = map[string]ModelName{}
+		r.recorded.Names = map[string]ModelNames{}
 	}
-	r.recorded.Names[name] = ModelName{provider, model}
+	r.recorded.Names[namesKey(names)] = list
 }
+
+// namesKey returns names as headers have them.
+func namesKey(names []string) string { return strings.Join(names, llm.NameSeparator) }
 
 // kindMemory is the kind of what the memory is asked, which belongs to the user.
 const kindMemory = "memory"

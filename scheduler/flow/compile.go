@@ -21,7 +21,7 @@ var usualRetry = Retry{MaxAttempts: 3, InitialInterval: 500 * time.Millisecond, 
 // looked at later.
 func (u *unit) compileFlow() {
 	f, k := u.flow, &u.keys
-	f.Name, f.Description, f.Language, f.LLM = k.Name.text, k.Description.text, k.Language.text, k.LLM.text
+	f.Name, f.Description, f.Language, f.LLM = k.Name.text, k.Description.text, k.Language.text, k.LLM.texts()
 	f.Queue = k.Queue.text
 	if f.Name == "" {
 		base := filepath.Base(f.File)
@@ -162,7 +162,7 @@ func (u *unit) compileStep(k *stepKeys) {
 	s := &stepUnit{keys: k, Step: &Step{
 		Index: len(u.steps), Pos: u.positionOf(k.itself.node), ID: k.ID.text, Call: k.Call.text,
 		Name: k.Name.text, Description: k.Description.text, Queue: k.Queue.text, ToUser: k.ToUser.is,
-		MaxParallel: k.MaxParallel.n, EnableFilling: k.EnableFilling.is,
+		MaxParallel: k.MaxParallel.n, LLM: k.LLM.texts(), EnableFilling: k.EnableFilling.is,
 		OnMissing: k.OnMissing.text, Continue: k.OnError.text == "continue",
 		Retry: Retry{MaxAttempts: 1},
 	}}

@@ -40,7 +40,7 @@ func TestLoadGood(t *testing.T) {
 	if flow == nil || len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	if flow.Name != "weather" || flow.Language != "zh" || flow.LLM != "local" || flow.MaxTokens != 1000 || !slices.Equal(flow.Plugins, []string{"tools"}) {
+	if flow.Name != "weather" || flow.Language != "zh" || !slices.Equal(flow.LLM, []string{"local"}) || flow.MaxTokens != 1000 || !slices.Equal(flow.Plugins, []string{"tools"}) {
 		t.Errorf("got %+v", flow)
 	}
 	recall, _ := flow.Step("recall")

@@ -27,6 +27,11 @@ type (
 		keyPlace
 		names []textKey
 	}
+	// providersKey is the name of a model provider, or a list of them.
+	providersKey struct {
+		keyPlace
+		names []textKey
+	}
 	// anyKey is a value that is compiled or read later.
 	anyKey  struct{ keyPlace }
 	boolKey struct {
@@ -134,6 +139,37 @@ func (k *namesKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {
 			k.names = append(k.names, name)
 		}
 	}
+}
+
+func (k *providersKey) decode(d *decoder, at keyPlace, _ reflect.StructTag) {
+	n := yaml.Resolve(at.node)
+	list := []*yaml.Node{at.node}
+	switch {
+	case n.Kind == yaml.Sequence && len(n.Content) == 0:
+		d.add(d.positionOf(at.node), "llm names no provider").hint("leave it out, or name one")
+		return
+	case n.Kind == yaml.Sequence:
+		list = n.Content
+	case n.ShortTag() != "!!str":
+		d.reportMismatch(at, "llm", say("the name of a provider, or a list of names"))
+		return
+	}
+	k.keyPlace = at
+	for _, c := range list {
+		var name textKey
+		name.decode(d, keyPlace{at.key, c}, `json:"llm"`)
+		if name.isSet() {
+			k.names = append(k.names, name)
+		}
+	}
+}
+
+// texts returns the names.
+func (k *providersKey) texts() (names []string) {
+	for _, name := range k.names {
+		names = append(names, name.text)
+	}
+	return names
 }
 
 func (k *anyKey) decode(d *decoder, at keyPlace, tag reflect.StructTag) {

@@ -37,8 +37,9 @@ type Flow struct {
 	Queue string
 	// MaxTokens is the budget; 0 is none.
 	MaxTokens int
-	// LLM is the name of the provider; "" leaves it to the configuration.
-	LLM string
+	// LLM are the names of the model providers, in the order in which they are asked; empty leaves
+	// them to who runs the flow.
+	LLM []string
 	// Plugins are the names of the plugins that the flow wants.
 	Plugins []string
 	// Files are the other files that it needs, by their paths: those of !file and of
@@ -116,7 +117,9 @@ type Step struct {
 	// MentionsRun is set where the templates of the step mention run.
 	MentionsRun bool
 	// Resolve are the names of the variables (vars.NAME) that the step mentions.
-	Resolve       []string
+	Resolve []string
+	// LLM are the names of the model providers that the step asks; empty: those of its flow.
+	LLM           []string
 	EnableFilling bool
 	OverrideInput value.Value
 	OnMissing     string // ask, fail, return

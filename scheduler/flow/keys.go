@@ -13,7 +13,7 @@ type flowKeys struct {
 	Inputs      anyKey       `json:"inputs,omitempty" type:"object" doc:"A JSON Schema (draft 7, or that of its $schema) of the inputs, an object. Inputs are checked against it, and its defaults applied, before the first step." example:"{type: object, properties: {question: {type: string}}}"`
 	Memory      *memoryKeys  `json:"memory,omitempty" doc:"Whose memory the flow reads and writes. Without it the flow has none: no history of earlier runs, no recall, no memory calls. A sub-flow writes its own." example:"{user: '{{ run.user }}', session: main}"`
 	Plugins     []textKey    `json:"plugins,omitempty" doc:"The names of the plugins that the flow needs." example:"[]"`
-	LLM         textKey      `json:"llm,omitempty" doc:"The name of the model provider; the configuration decides where it is left out." example:"local"`
+	LLM         providersKey `json:"llm,omitempty" doc:"The model provider that answers the steps, by its name in the settings; a list is asked in order, the next one when a provider fails before it has written anything. The setting llm.default decides where it is left out." example:"local"`
 	Defaults    *defaultKeys `json:"defaults,omitempty" doc:"What holds for every step that does not say otherwise." example:"{timeout: 30s}"`
 	Queue       textKey      `json:"queue,omitempty" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]*$" doc:"The queue of the workers that carry runs of the flow out on other machines (--on); a step that runs the flow gives it to them as well." example:"gpu"`
 	Budget      *budgetKeys  `json:"budget,omitempty" doc:"Limits of the whole run." example:"{max_tokens: 100000}"`
@@ -52,23 +52,24 @@ type retryKeys struct {
 type stepKeys struct {
 	itself keyPlace
 
-	ID            textKey     `json:"id" pattern:"^[a-z][a-z0-9_]*$" doc:"The name by which other steps use its output." example:"answer"`
-	Call          textKey     `json:"call" doc:"What the step does: the name of a call; those of plugins are plugin.call." example:"template"`
-	Name          textKey     `json:"name,omitempty" doc:"A title for people." example:"Answer"`
-	Description   proseKey    `json:"description,omitempty" doc:"What the step is for." example:"Says it."`
-	Needs         namesKey    `json:"needs,omitempty" doc:"The steps that must be over before it. Left out: the step before. []: it starts at once." example:"[first]"`
-	When          anyKey      `json:"when,omitempty" type:"boolean|string" doc:"One {{ expression }}; the step is skipped where it is not true." example:"'{{ question | length > 3 }}'"`
-	ForEach       anyKey      `json:"for_each,omitempty" type:"array|string" doc:"A list, or one {{ expression }} that gives one: the step runs once for each, with item and index in scope, and its output is the list of outputs." example:"'{{ [1, 2] }}'"`
-	MaxParallel   countKey    `json:"max_parallel,omitempty" doc:"How many items of for_each run at a time." example:"4"`
-	Queue         textKey     `json:"queue,omitempty" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]*$" doc:"With call: flow, in a run on other machines (--on): the flow is a run of its own, which a worker of this queue carries out. Other runs do it in their own process." example:"gpu"`
-	With          anyKey      `json:"with,omitempty" type:"object|string" doc:"The parameters of the call. Texts are templates; one whole {{ expression }} keeps its type." example:"{template: 'Hello {{ name }}', values: {name: '{{ question }}'}}"`
-	EnableFilling boolKey     `json:"enable_filling,omitempty" doc:"Fill missing parameters from the conversation before the call runs." example:"true"`
-	OverrideInput anyKey      `json:"override_input,omitempty" type:"object" doc:"JSON Schemas of parameters, by name, that filling uses in place of the call's own." example:"{template: {type: string}}"`
-	OnMissing     textKey     `json:"on_missing,omitempty" enum:"ask|fail|return" doc:"What to do when required values stay unknown. Default ask: the run waits for them." example:"ask"`
-	ToUser        boolKey     `json:"to_user,omitempty" doc:"Stream the text of the step to the user." example:"true"`
-	Timeout       durationKey `json:"timeout,omitempty" doc:"The longest that one attempt may take, such as 30s." example:"30s"`
-	Retry         *retryKeys  `json:"retry,omitempty" doc:"How the step is tried again when a provider, a plugin or the time fails it." example:"{max_attempts: 3}"`
-	OnError       textKey     `json:"on_error,omitempty" enum:"fail|continue" doc:"continue makes a failure the output {error: {kind, message}}. Default fail: the run ends." example:"continue"`
+	ID            textKey      `json:"id" pattern:"^[a-z][a-z0-9_]*$" doc:"The name by which other steps use its output." example:"answer"`
+	Call          textKey      `json:"call" doc:"What the step does: the name of a call; those of plugins are plugin.call." example:"template"`
+	Name          textKey      `json:"name,omitempty" doc:"A title for people." example:"Answer"`
+	Description   proseKey     `json:"description,omitempty" doc:"What the step is for." example:"Says it."`
+	Needs         namesKey     `json:"needs,omitempty" doc:"The steps that must be over before it. Left out: the step before. []: it starts at once." example:"[first]"`
+	When          anyKey       `json:"when,omitempty" type:"boolean|string" doc:"One {{ expression }}; the step is skipped where it is not true." example:"'{{ question | length > 3 }}'"`
+	ForEach       anyKey       `json:"for_each,omitempty" type:"array|string" doc:"A list, or one {{ expression }} that gives one: the step runs once for each, with item and index in scope, and its output is the list of outputs." example:"'{{ [1, 2] }}'"`
+	MaxParallel   countKey     `json:"max_parallel,omitempty" doc:"How many items of for_each run at a time." example:"4"`
+	Queue         textKey      `json:"queue,omitempty" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]*$" doc:"With call: flow, in a run on other machines (--on): the flow is a run of its own, which a worker of this queue carries out. Other runs do it in their own process." example:"gpu"`
+	With          anyKey       `json:"with,omitempty" type:"object|string" doc:"The parameters of the call. Texts are templates; one whole {{ expression }} keeps its type." example:"{template: 'Hello {{ name }}', values: {name: '{{ question }}'}}"`
+	LLM           providersKey `json:"llm,omitempty" doc:"The model provider that answers the step and what it runs inside itself, as llm of the flow; that of the flow where it is left out." example:"local"`
+	EnableFilling boolKey      `json:"enable_filling,omitempty" doc:"Fill missing parameters from the conversation before the call runs." example:"true"`
+	OverrideInput anyKey       `json:"override_input,omitempty" type:"object" doc:"JSON Schemas of parameters, by name, that filling uses in place of the call's own." example:"{template: {type: string}}"`
+	OnMissing     textKey      `json:"on_missing,omitempty" enum:"ask|fail|return" doc:"What to do when required values stay unknown. Default ask: the run waits for them." example:"ask"`
+	ToUser        boolKey      `json:"to_user,omitempty" doc:"Stream the text of the step to the user." example:"true"`
+	Timeout       durationKey  `json:"timeout,omitempty" doc:"The longest that one attempt may take, such as 30s." example:"30s"`
+	Retry         *retryKeys   `json:"retry,omitempty" doc:"How the step is tried again when a provider, a plugin or the time fails it." example:"{max_attempts: 3}"`
+	OnError       textKey      `json:"on_error,omitempty" enum:"fail|continue" doc:"continue makes a failure the output {error: {kind, message}}. Default fail: the run ends." example:"continue"`
 }
 
 type triggerKeys struct {
@@ -110,6 +111,10 @@ func (textKey) JSONSchema() value.Value  { return keySchema("type", "string") }
 func (proseKey) JSONSchema() value.Value { return keySchema("type", "string") }
 func (namesKey) JSONSchema() value.Value {
 	return keySchema("type", "array", "items", keySchema("type", "string"))
+}
+func (providersKey) JSONSchema() value.Value {
+	name := keySchema("type", "string")
+	return keySchema("anyOf", []value.Value{name, keySchema("type", "array", "minItems", 1, "uniqueItems", true, "items", name)})
 }
 func (anyKey) JSONSchema() value.Value    { return keySchema() }
 func (boolKey) JSONSchema() value.Value   { return keySchema("type", "boolean") }

@@ -30,8 +30,7 @@ func (u *unit) lintCalls() {
 		}
 	}
 	u.lintLanguage()
-	u.lintListed(u.keys.LLM, u.loading.Providers, "there is no provider %q", "name one that the configuration has under llm.providers",
-		"the configuration has %s under llm.providers")
+	u.lintProviders(&u.keys.LLM)
 }
 
 // memoryHint is the remedy for everything that lacks a user of the memory.
@@ -102,6 +101,7 @@ func (u *unit) lintKeys(s *stepUnit) {
 	if k.OverrideInput.isSet() && !s.EnableFilling {
 		u.add(u.positionOf(k.OverrideInput.key), "override_input does nothing without enable_filling").hint("add enable_filling: true")
 	}
+	u.lintStepProviders(s)
 	u.lintOverride(s)
 	mayAsk := s.EnableFilling || s.Call == CallSlot || !s.known
 	if k.OnMissing.isSet() && !mayAsk {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/llm/value/yaml"
 )
 
 // lintInside checks the calls and flows that a step's call runs inside itself, such as the
@@ -15,6 +16,7 @@ import (
 func (u *unit) lintInside(s *stepUnit) {
 	for _, in := range u.askInside(s) {
 		at := u.positionOf(nodeAt(s.with, in.Pointer))
+		u.lintProvidersInside(s, in)
 		if def, ok := u.loading.Registry.Call(in.Call); ok {
 			u.lintMemory(at, def)
 		}
@@ -81,4 +83,51 @@ func (ld *loading) loadInnerFlow(u *unit, at Position, path string) *Flow {
 	ld.inner[full] = ld.loadFlow(full, src, around{u.language, u.messages, false})
 	ld.files, ld.stack, ld.needed = files, stack, needed
 	return ld.inner[full]
+}
+
+// lintProviders checks the names of model providers: known ones, each once.
+func (u *unit) lintProviders(k *providersKey) {
+	for i, name := range k.names {
+		u.lintListed(name, u.loading.Providers, "there is no provider %q", "name one that the configuration has under llm.providers",
+			"the configuration has %s under llm.providers")
+		if slices.ContainsFunc(k.names[:i], func(before textKey) bool { return before.text == name.text }) {
+			u.add(u.positionOf(name.node), "llm names the provider %q twice", name.text).hint("take one out: a provider that has failed is not asked again")
+		}
+	}
+}
+
+// lintStepProviders checks llm of a step, which does nothing where the step asks no model.
+func (u *unit) lintStepProviders(s *stepUnit) {
+	k := &s.keys.LLM
+	if !k.isSet() {
+		return
+	}
+	u.lintProviders(k)
+	if !s.known || s.EnableFilling || s.Call == CallFlow {
+		return
+	}
+	if isUsed := s.Def.Info.UsesLLM || s.Def.Runs != nil; !isUsed {
+		u.warn(u.positionOf(k.key), "llm does nothing here: %s asks no model", s.Call).hint("take it out")
+	}
+}
+
+// lintProvidersInside checks the names of the providers of a call or flow that a call runs inside its
+// step, as far as they are written.
+func (u *unit) lintProvidersInside(s *stepUnit, in calls.Inside) {
+	given, ok := s.With.Written().At(in.LLM)
+	if in.LLM == "" || !ok || given.IsNull() {
+		return
+	}
+	n := yaml.Resolve(nodeAt(s.with, in.LLM))
+	list := []*yaml.Node{n}
+	if n.Kind == yaml.Sequence {
+		list = n.Content
+	}
+	var k providersKey
+	for _, c := range list {
+		if text := yaml.Resolve(c); text.ShortTag() == "!!str" {
+			k.names = append(k.names, textKey{keyPlace{c, c}, text.Value})
+		}
+	}
+	u.lintProviders(&k)
 }

@@ -1,7 +1,6 @@
 package flowtest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/memory"
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler"
@@ -121,25 +119,8 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	e.Interceptor, e.OnRequest = guard, a.requests.note
 	env.HTTP = guard.http(env.HTTP)
 	env.Clock = func() time.Time { return c.Now }
-	name := o.Models.Name(cmp.Or(c.LLM, c.Flow.LLM))
-	env.Tokens = c.suite.models.counter(name)
-	env.LLM, err = a.model(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	e.Provider = func(named string) (llm.Provider, error) {
-		if c.LLM != "" {
-			return env.LLM, nil
-		}
-		return a.model(o.Models.Name(named))
-	}
-	e.Names = func(named string) (string, string) {
-		of := name
-		if c.LLM == "" && named != "" {
-			of = named
-		}
-		return of, o.Models.Model(of)
-	}
+	env.Tokens = c.suite.models.counter(a.providers(c.Flow.LLM)[0])
+	e.Models = a.candidates
 	e.NewRunID = func() string { return fmt.Sprintf("test-%d-%d", c.index+1, a.number) }
 	e.Seed = c.Seed + uint64(a.number) - 1
 	e.Until, e.Owner = c.Until, scheduler.Owner{User: c.User}

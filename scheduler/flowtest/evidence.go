@@ -1,9 +1,9 @@
 package flowtest
 
 import (
-	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -25,24 +25,14 @@ func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *ch
 	}
 	evidence := &check.Evidence{
 		Case: c.ID(), Language: o.Language, Flow: c.Flow, Record: a.record, Events: a.events, Requests: a.requests.byStep(), Inputs: inputs, Row: c.RowValue, MemoryNames: c.MemoryNames,
-		Provider: o.Models.Name(cmp.Or(c.LLM, c.Flow.LLM)), FileName: c.suite.NameOf, FlowName: flowOf(c.Variant),
+		Provider: strings.Join(a.providers(c.Flow.LLM), llm.NameSeparator), FileName: c.suite.NameOf, FlowName: flowOf(c.Variant),
 		PriceKnown: a.sessions.isPriced(a.record.Usage), MS: a.sessions.ms(),
 		Other: func(ctx context.Context, need check.Need) (*check.Evidence, error) {
 			return c.suite.other(ctx, c, need)
 		},
 		Services: &check.Services{
-			Provider: func(name string) (llm.Provider, error) {
-				if name == "" {
-					name = c.suite.JudgeLLM
-				}
-				name = o.Models.Name(name)
-				p, err := a.sessions.open(name)
-				if err != nil {
-					return nil, err
-				}
-				return observeProvider(name, p, a.judges), nil
-			},
-			Tokens: e.Env.Tokens, Languages: o.Languages, Snapshots: c.suite.snapshots, Mask: o.Hidden.MaskText, Registry: e.Loader.Registry,
+			Provider: a.judge,
+			Tokens:   e.Env.Tokens, Languages: o.Languages, Snapshots: c.suite.snapshots, Mask: o.Hidden.MaskText, Registry: e.Loader.Registry,
 		},
 	}
 	if o.Mode == result.Live {
@@ -50,14 +40,6 @@ func (a *attempt) newEvidence(e *scheduler.StepExecutor, inputs value.Value) *ch
 		evidence.MS = &ms
 	}
 	return evidence
-}
-
-// model returns who answers the flow.
-func (a *attempt) model(name string) (llm.Provider, error) {
-	if a.of.HasScript {
-		return a.sessions.script(a.of.Flow, a.of.Scripts)
-	}
-	return a.sessions.provider(name), nil
 }
 
 // findNeeds marks the cases that checks of others look at.

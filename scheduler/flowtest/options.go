@@ -50,9 +50,9 @@ type Options struct {
 
 // Models are the providers that a program knows, by name.
 type Models struct {
-	// Name returns the provider that answers for a name that a flow or a check gives, "" for the default of the
-	// settings; it returns "" where there is none.
-	Name func(name string) string
+	// Default returns the names of the providers that answer where neither a case nor a flow names one; there may be
+	// none.
+	Default func() []string
 	// Open returns a provider that can be asked: it may need a key.
 	Open func(name string) (llm.Provider, error)
 	// Model returns the model that a provider asks where a request names none; "" where that is not known.

@@ -57,16 +57,11 @@ func newWorld(t testing.TB, open func(name string) (llm.Provider, error), defs .
 		},
 		Journal: func() journal.Journal { return journalmemory.New(time.Now) },
 		Models: flowtest.Models{
-			Name: func(name string) string {
-				if name == "" {
-					return "main"
-				}
-				return name
-			},
-			Open:   open,
-			Model:  func(string) string { return "" },
-			Tokens: func(string) llm.Counter { return tokens.For("") },
-			Priced: func(string) bool { return false },
+			Default: func() []string { return []string{"main"} },
+			Open:    open,
+			Model:   func(string) string { return "" },
+			Tokens:  func(string) llm.Counter { return tokens.For("") },
+			Priced:  func(string) bool { return false },
 		},
 		Language: "en",
 	}}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"slices"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -142,6 +143,40 @@ type ModelUse struct {
 	// FirstTokenMS is how long the last request that was answered waited for the first
 	// piece of its answer, by the stopwatch; nil where none was.
 	FirstTokenMS *float64 `json:"first_token_ms,omitempty"`
+	// Shares are those of each provider and model that was asked, in the order of their first
+	// requests; events have them only where there are several.
+	Shares []ModelShare `json:"shares,omitempty"`
+}
+
+// ModelShare is what of a [ModelUse] one provider was asked. The engine makes it; it is only data.
+type ModelShare struct {
+	Provider string    `json:"provider,omitempty"`
+	Model    string    `json:"model,omitempty"`
+	Requests int       `json:"requests"`
+	Usage    llm.Usage `json:"usage"`
+	// Failed are those of the requests that failed, and Error is why the last of these did.
+	Failed int    `json:"failed,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// Share returns that of a provider and a model, and makes it where it is not there yet.
+func (u *ModelUse) Share(provider, model string) *ModelShare {
+	i := slices.IndexFunc(u.Shares, func(s ModelShare) bool { return s.Provider == provider && s.Model == model })
+	if i < 0 {
+		i = len(u.Shares)
+		u.Shares = append(u.Shares, ModelShare{Provider: provider, Model: model})
+	}
+	return &u.Shares[i]
+}
+
+// Told returns a copy as events have it: without the share of a single provider, which is the whole.
+func (u *ModelUse) Told() *ModelUse {
+	told := *u
+	told.Shares = nil
+	if len(u.Shares) > 1 {
+		told.Shares = slices.Clone(u.Shares)
+	}
+	return &told
 }
 
 // IsAnswered reports whether a model has answered.

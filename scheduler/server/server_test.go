@@ -142,7 +142,12 @@ func newParts(dir string, slow llm.Provider) service.Parts {
 			l, _, err := loader(o.Surroundings)
 			env := calls.NewEnv()
 			env.LLM = scripted.Echo{}
-			return &scheduler.StepExecutor{Env: env, Loader: l, CancelGrace: 2 * time.Second, Provider: func(string) (llm.Provider, error) { return slow, nil }}, nil, err
+			return &scheduler.StepExecutor{Env: env, Loader: l, CancelGrace: 2 * time.Second, Models: func(names []string) ([]llm.Candidate, error) {
+				if len(names) == 0 {
+					return []llm.Candidate{{Provider: env.LLM}}, nil
+				}
+				return []llm.Candidate{{Name: names[0], Provider: slow}}, nil
+			}}, nil, err
 		},
 		Provider: func(name string) (llm.Provider, error) {
 			if name == "nobody" {
@@ -150,7 +155,7 @@ func newParts(dir string, slow llm.Provider) service.Parts {
 			}
 			return scripted.Echo{}, nil
 		},
-		Counter: func(*flow.Flow, string) llm.Counter { return tokens.For("") },
+		Counter: func(*flow.Flow, string, string) llm.Counter { return tokens.For("") },
 		Journal: func(ctx context.Context, _ bool) (journal.Journal, error) {
 			return journalsqlite.Open(ctx, dir, journalsqlite.Options{})
 		},

@@ -46,11 +46,11 @@ func testParts(dir string, flows func(service.Surroundings) (*flow.Loader, []ser
 				},
 				Journal: func() journal.Journal { return journalmemory.New(time.Now) },
 				Models: flowtest.Models{
-					Name:   func(string) string { return "main" },
-					Open:   func(string) (llm.Provider, error) { return nil, calls.Errorf(calls.Internal, "a test asks a model") },
-					Model:  func(string) string { return "" },
-					Tokens: func(string) llm.Counter { return tokens.For("") },
-					Priced: func(string) bool { return false },
+					Default: func() []string { return []string{"main"} },
+					Open:    func(string) (llm.Provider, error) { return nil, calls.Errorf(calls.Internal, "a test asks a model") },
+					Model:   func(string) string { return "" },
+					Tokens:  func(string) llm.Counter { return tokens.For("") },
+					Priced:  func(string) bool { return false },
 				},
 				Language: language,
 			}

@@ -106,7 +106,7 @@ func readChild(ctx context.Context, j journal.Journal, session *Session) (spent 
 // enqueueChild records the child run, to begin when a worker takes it up.
 func (c *childRuns) enqueueChild(ctx context.Context, child *scheduler.ChildRun) error {
 	options := c.options
-	options.Language, options.MaxTokens = child.Language, child.MaxTokens
+	options.Language, options.MaxTokens, options.Models = child.Language, child.MaxTokens, child.LLM
 	labels := maps.Clone(c.header.Labels)
 	labels[journal.LabelChildOf] = c.header.ID
 	e := &scheduler.StepExecutor{

@@ -30,11 +30,11 @@ type Parts struct {
 	// Executor returns what runs a flow, without a journal and a memory. One with a Start has its
 	// clock already.
 	Executor func(f *flow.Flow, options ExecutorOptions) (*scheduler.StepExecutor, []Note, error)
-	// Provider opens the model provider of a name.
+	// Provider opens the model provider of a name, or those of several, as [llm.ParseNames] reads them.
 	Provider func(name string) (llm.Provider, error)
-	// Counter counts the tokens of a flow as the model does that answers it; provider is
-	// that of [StartRequest].
-	Counter func(f *flow.Flow, provider string) llm.Counter
+	// Counter counts the tokens of a step as the model does that answers it; step is its path in
+	// the flow, provider that of [StartRequest].
+	Counter func(f *flow.Flow, step, provider string) llm.Counter
 	// Journal opens the record of runs. Without create, the error of one that is not there
 	// is an [ErrNoJournal].
 	Journal func(ctx context.Context, create bool) (journal.Journal, error)
@@ -82,7 +82,8 @@ type Surroundings struct {
 // ExecutorOptions say how a flow is run.
 type ExecutorOptions struct {
 	Surroundings
-	// Provider is the name of a model provider; "" is the choice of the flow and the settings.
+	// Provider is the name of a model provider, or those of several, as [llm.ParseNames] reads them;
+	// "" is the choice of the flow and the settings.
 	Provider string
 	// Mode is what becomes of cassettes, as the setting llm.mode does; "" is the setting.
 	Mode string

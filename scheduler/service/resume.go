@@ -72,7 +72,7 @@ func (s *Service) ReopenSession(ctx context.Context, p Principal, r ResumeReques
 		e.Loader.QueuedElsewhere = queuedElsewhere
 	}
 	e.Owner, e.Root = p.resumedOwner(header.Labels, began.Bound), surroundings.Dir
-	e.MaxTokens = began.MaxTokens
+	e.MaxTokens, e.LLM = began.MaxTokens, began.Models
 	session := s.newSession(e, f, false, r.Now)
 	session.State, session.ID, session.StartedBy = state, r.Run, header.Labels[journal.LabelOrigin]
 	session.program, session.isReopened = header.Program, true

@@ -21,8 +21,10 @@ type runOptions struct {
 	Bound bool `json:"bound,omitempty"`
 	// Strict is [StartRequest] Strict.
 	Strict bool `json:"strict,omitempty"`
-	// MaxTokens is that of a run that another one waits for: see [scheduler.StepExecutor].
-	MaxTokens int `json:"max_tokens,omitempty"`
+	// MaxTokens and Models are those of a run that another one waits for: see MaxTokens and LLM of
+	// [scheduler.StepExecutor].
+	MaxTokens int      `json:"max_tokens,omitempty"`
+	Models    []string `json:"models,omitempty"`
 }
 
 // optionsOf returns what a run began with.

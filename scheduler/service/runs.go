@@ -257,7 +257,7 @@ func (s *Service) Prompts(ctx context.Context, details *RunDetails, step string)
 		return nil, err
 	}
 	run := recordedRun{j, details.Info.ID, details.Flow, details.earlier, details.State}
-	return promptsOf(ctx, run, step, s.parts.Counter(details.Flow, details.options.LLM))
+	return promptsOf(ctx, run, step, s.parts.Counter(details.Flow, step, details.options.LLM))
 }
 
 // Events yields the events of a run with a seq of at least from.

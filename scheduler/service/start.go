@@ -20,7 +20,8 @@ type StartRequest struct {
 	Flow *flow.Flow
 	// Inputs are those that [CheckInputs] returned.
 	Inputs value.Value
-	// Provider is the name of a model provider; "" is the choice of the flow and the settings.
+	// Provider is the name of a model provider, or those of several, as [llm.ParseNames] reads them;
+	// "" is the choice of the flow and the settings.
 	Provider string
 	// Mode is what becomes of cassettes, as the setting llm.mode does; "" is the setting.
 	Mode string

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -32,12 +34,12 @@ func (s *Service) AnnotateJudges(run *result.Run, suites []*suite.Suite) error {
 	if err != nil {
 		return err
 	}
-	name := parts.Options("").Models.Name
+	usual := strings.Join(parts.Options("").Models.Default(), llm.NameSeparator)
 	for _, found := range run.Suites {
-		judge := name("")
+		judge := usual
 		for _, one := range suites {
 			if one.File == found.File {
-				judge = name(one.JudgeLLM)
+				judge = cmp.Or(one.JudgeLLM, usual)
 			}
 		}
 		kept.Annotate(&result.Run{Suites: []*result.Suite{found}}, judge)

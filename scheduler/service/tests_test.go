@@ -54,7 +54,7 @@ func newTests(t *testing.T, change func(*flowtest.Options)) *service.Tests {
 				},
 				Journal: func() journal.Journal { return journalmemory.New(time.Now) },
 				Models: flowtest.Models{
-					Name: func(string) string { return "" }, Model: func(string) string { return "" }, Priced: func(string) bool { return false },
+					Default: func() []string { return nil }, Model: func(string) string { return "" }, Priced: func(string) bool { return false },
 					Tokens: func(string) llm.Counter { return tokens.For("") },
 				},
 				Language: language,

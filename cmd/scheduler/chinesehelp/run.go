@@ -78,12 +78,12 @@ to go on), 130 interrupted.`: `运行一个流程。to_user 步骤的文本以�
 
 退出码：0 完成，1 运行失败，2 流程、设置或输入有误（没有运行任何内容），3 运行等待输入
 （消息说明等待什么以及如何继续），130 被中断。`,
-	"with --on: print the id of the run, and do not follow it":                                     "与 --on 一起使用：输出运行的 id，不跟踪",
-	"leave no record of the run behind; its memory is empty at the beginning, and gone at the end": "不留下运行的记录；开始时记忆为空，结束后消失",
-	"read the inputs from a JSON `file`, - for stdin; -i goes over it":                             "从 JSON `file` 读取输入，- 表示标准输入；-i 优先",
-	"a `name=value` that runs list finds the run by":                                               "供 runs list 查找运行的 `name=value`",
-	"the model provider's `name` (default: the flow's, then the setting llm.default)":              "模型服务商的 `name`（默认为流程的，其次为设置 llm.default）",
-	"the `time` of the run's clock, RFC 3339 or 2006-01-02T15:04:05 (default: now)":                "运行的时钟的 `time`，RFC 3339 或 2006-01-02T15:04:05（默认为现在）",
+	"with --on: print the id of the run, and do not follow it":                                                                                     "与 --on 一起使用：输出运行的 id，不跟踪",
+	"leave no record of the run behind; its memory is empty at the beginning, and gone at the end":                                                 "不留下运行的记录；开始时记忆为空，结束后消失",
+	"read the inputs from a JSON `file`, - for stdin; -i goes over it":                                                                             "从 JSON `file` 读取输入，- 表示标准输入；-i 优先",
+	"a `name=value` that runs list finds the run by":                                                                                               "供 runs list 查找运行的 `name=value`",
+	"the model provider's `name`, or main,backup to ask the next one when one fails (default: llm of step and flow, then the setting llm.default)": "模型服务商的 `name`；写 main,backup 则在前者失败时改问后者（默认为步骤和流程的 llm，其次为设置 llm.default）",
+	"the `time` of the run's clock, RFC 3339 or 2006-01-02T15:04:05 (default: now)":                                                                "运行的时钟的 `time`，RFC 3339 或 2006-01-02T15:04:05（默认为现在）",
 	"the input question": "输入 question",
 	"keep the run in FLOW.cassette.yaml, as llm.mode record does: all that models, servers, tools and the memory answer":              "把运行保存到 FLOW.cassette.yaml，同 llm.mode record：包括模型、服务器、工具和记忆给出的一切",
 	"play the run of these inputs from FLOW.cassette.yaml, as llm.mode replay does: at its time, without network, plugins and memory": "从 FLOW.cassette.yaml 播放使用这些输入的运行，同 llm.mode replay：用其当时的时间，不用网络、插件和记忆",

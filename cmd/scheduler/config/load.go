@@ -215,8 +215,8 @@ func (c *Settings) check(types []ProviderType) error {
 	if err := c.LLM.check(types); err != nil {
 		return err
 	}
-	if c.LLM.Default != "" && !slices.Contains(c.LLM.Names(), c.LLM.Default) {
-		return wrongSetting("llm.default", "unknown provider %q%s", c.LLM.Default, value.DidYouMeanOrListSuffix(c.LLM.Default, c.LLM.Names()))
+	if err := c.LLM.checkList("llm.default", c.LLM.Default); err != nil {
+		return err
 	}
 	if err := c.KnownLanguages().Check(c.DefaultLanguage()); err != nil {
 		return wrongSetting("language", "%w", err)

@@ -69,6 +69,9 @@ func (c *LLM) check(types []ProviderType) error {
 	for i := range c.Providers {
 		p := &c.Providers[i]
 		wrong := p.resolveType(types)
+		if strings.Contains(p.Name, llm.NameSeparator) {
+			wrong = append(wrong, settingError{pointer: "/name", message: wording.Say("the name %q has a comma, which separates names", p.Name)})
+		}
 		if len(wrong) == 0 && slices.Contains(seen, p.Name) {
 			wrong = settingErrors{{pointer: "/name", message: wording.Say("the name %q is taken by another provider", p.Name)}}
 		}
@@ -77,6 +80,19 @@ func (c *LLM) check(types []ProviderType) error {
 	}
 	if len(all) > 0 {
 		return all
+	}
+	return nil
+}
+
+// checkList checks a setting that lists providers: known ones, each once.
+func (c *LLM) checkList(setting string, names []string) error {
+	for i, name := range names {
+		if known := c.Names(); !slices.Contains(known, name) {
+			return wrongSetting(setting, "unknown provider %q%s", name, value.DidYouMeanOrListSuffix(name, known))
+		}
+		if slices.Contains(names[:i], name) {
+			return wrongSetting(setting, "the provider %q is listed twice", name)
+		}
 	}
 	return nil
 }
@@ -167,7 +183,7 @@ func (p *Provider) resolveType(types []ProviderType) settingErrors {
 
 // LLM is the settings of model providers.
 type LLM struct {
-	Default   string     `json:"default,omitempty"`
+	Default   []string   `json:"default,omitempty"`
 	Mode      string     `json:"mode,omitempty" enum:"auto|live|record|replay"`
 	Providers []Provider `json:"providers,omitempty"`
 }

@@ -3,77 +3,34 @@ package wire
 import (
 	"cmp"
 	"os"
+	"sync"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/cmd/scheduler/config"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/replay"
 	"github.com/callnode/scheduler/llm/scripted"
+	"github.com/callnode/scheduler/llm/tokens"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
-// choice is who answers a flow.
-type choice struct {
-	llm   llm.Provider
-	name  string // of the provider that was asked for; "" where none was named
-	model string // by which tokens are counted
-	// all reports whether it answers sub-flows too, whatever they name.
-	all bool
+// models is who answers the flows of an executor: [Runtime.chooseModels] makes one for a run. It is
+// safe for concurrent use.
+type models struct {
+	rt *Runtime
+	// usual are the names of who answers flows and steps that name none; empty where none is
+	// configured.
+	usual []string
+	// only: the usual ones answer whatever flows and steps name.
+	only bool
 	// run is what is recorded or played; nil: neither.
 	run *replay.Run
-}
 
-// chooseProvider finds who answers: by o.Provider, the flow's word, the setting; and whether a
-// cassette stands before or instead of it.
-func (rt *Runtime) chooseProvider(f *flow.Flow, o *service.ExecutorOptions) (*choice, []service.Note, error) {
-	var notes []service.Note
-	mode := cmp.Or(o.Mode, rt.settings.LLM.Mode)
-	c := &choice{name: rt.providerName(f, o.Provider), all: o.Provider != ""}
-	_, err := os.Stat(cassettePath(f))
-	isFallback := mode == modeAuto && c.name == "" && err == nil
-	if isFallback {
-		notes = append(notes, service.Note{Level: service.LevelNote, Text: wording.Say("no model provider is configured; answers come from the recorded %s", cassettePath(f))})
-	}
-	if isFallback || mode == modeReplay {
-		c.all = true
-		c.run, err = rt.playRun(f, o, !isFallback)
-		if err == nil {
-			c.llm = c.run.Provider(c.name, nil)
-			_, c.model = c.run.NamesOf("") // tokens are counted as they were
-		}
-		return c, notes, err
-	}
-	if mode == modeRecord && o.Run != nil {
-		c.run, err = rt.recordRun(f, o)
-		if err != nil {
-			return nil, notes, err
-		}
-	}
-	if c.name == "" {
-		if step := firstModelStep(f); step != nil {
-			return nil, notes, calls.Errorf(calls.Invalid, "%s: the step %s asks a model, but no model provider is configured", step.Pos, step.ID).
-				WithHint("set llm.providers in scheduler.yaml, run with --llm echo, or keep a cassette beside the flow")
-		}
-		c.llm = calls.NewEnv().LLM
-		return c, notes, nil
-	}
-	open, err := rt.providerNamed(c.name)
-	if err != nil {
-		return nil, notes, err
-	}
-	c.llm = llm.Lazy(open)
-	if firstModelStep(f) != nil { // else the flow may need no key
-		c.llm, err = open()
-	}
-	if err != nil {
-		return nil, notes, err
-	}
-	c.model = rt.modelOf(f, o.Provider)
-	c.llm = c.recorded(c.name, c.llm)
-	return c, notes, nil
+	mu     sync.Mutex
+	opened map[string]*llm.Candidate // by name; guarded by mu
 }
 
 // The modes of cassettes: the setting llm.mode.
@@ -83,72 +40,215 @@ const (
 	modeReplay = "replay"
 )
 
-// recorded returns a provider as the run asks it: by the recorder if there is one.
-func (c *choice) recorded(name string, p llm.Provider) llm.Provider {
-	if c.run == nil {
-		return p
+// chooseModels finds who answers: by o.Provider, the flow's word, the setting; and whether a
+// cassette stands before or instead of it.
+func (rt *Runtime) chooseModels(f *flow.Flow, o *service.ExecutorOptions) (*models, []service.Note, error) {
+	var notes []service.Note
+	mode := cmp.Or(o.Mode, rt.settings.LLM.Mode)
+	m := &models{rt: rt, usual: rt.settings.LLM.Default, opened: map[string]*llm.Candidate{}}
+	if given := llm.ParseNames(o.Provider); len(given) > 0 {
+		m.usual, m.only = given, true
 	}
-	return c.run.Provider(name, p)
-}
-
-// providerName returns the provider of a flow: by name, the flow's word, the setting; "" is
-// none.
-func (rt *Runtime) providerName(f *flow.Flow, name string) string {
-	return cmp.Or(name, f.LLM, rt.settings.LLM.Default)
-}
-
-// modelOf returns the model by which the tokens of a flow are counted, as [Runtime.chooseProvider] has
-// it, whether or not it can be asked now.
-func (rt *Runtime) modelOf(f *flow.Flow, name string) string {
-	if rt.settings.LLM.Mode == modeReplay {
-		return ""
+	isNamed := len(m.namesOf(f.LLM)) > 0
+	_, err := os.Stat(cassettePath(f))
+	isFallback := mode == modeAuto && !isNamed && err == nil
+	if isFallback {
+		notes = append(notes, service.Note{Level: service.LevelNote, Text: wording.Say("no model provider is configured; answers come from the recorded %s", cassettePath(f))})
 	}
-	return rt.settings.LLM.ModelOf(rt.providerName(f, name))
+	if isFallback || mode == modeReplay {
+		m.run, err = rt.playRun(f, o, !isFallback)
+		return m, notes, err
+	}
+	if mode == modeRecord && o.Run != nil {
+		m.run, err = rt.recordRun(f, o)
+		if err != nil {
+			return nil, notes, err
+		}
+	}
+	if step := firstModelStep(f); step != nil && !isNamed {
+		return nil, notes, calls.Errorf(calls.Invalid, "%s: the step %s asks a model, but no model provider is configured", step.Pos, step.ID).
+			WithHint("set llm.providers in scheduler.yaml, run with --llm echo, or keep a cassette beside the flow")
+	}
+	return m, notes, m.checkKeys(f, f.LLM)
 }
 
-// firstModelStep returns the first step that is sure to ask a model of the flow's own provider;
-// nil where there is none.
+// namesOf returns the names that count where a flow or a step has these under llm.
+func (m *models) namesOf(named []string) []string {
+	if m.only || len(named) == 0 {
+		return m.usual
+	}
+	return named
+}
+
+// checkKeys opens the providers of the steps that are sure to ask one, so that a missing key is found
+// before the run; a flow that asks none needs no key. named are those of the flow, or around it.
+func (m *models) checkKeys(f *flow.Flow, named []string) error {
+	for _, s := range f.Steps {
+		own := named
+		if len(s.LLM) > 0 {
+			own = s.LLM
+		}
+		isSure := s.When == nil && !s.Continue
+		if isSure && s.Def.Info.UsesLLM && !s.Def.Info.LLMOptional {
+			for _, name := range m.namesOf(own) {
+				if err := m.check(name); err != nil {
+					return err
+				}
+			}
+		}
+		if isSure && s.Sub != nil {
+			if len(s.Sub.LLM) > 0 {
+				own = s.Sub.LLM
+			}
+			if err := m.checkKeys(s.Sub, own); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// firstModelStep returns the first step that is sure to ask a model which neither it nor its flow
+// names; nil where there is none.
 func firstModelStep(f *flow.Flow) *flow.Step {
+	if len(f.LLM) > 0 {
+		return nil
+	}
 	for _, s := range f.Steps {
 		switch info := s.Def.Info; {
-		case s.When != nil || s.Continue:
+		case s.When != nil || s.Continue || len(s.LLM) > 0:
 		case info.UsesLLM && !info.LLMOptional:
 			return s
-		case s.Sub != nil && s.Sub.LLM == "" && firstModelStep(s.Sub) != nil:
+		case s.Sub != nil && firstModelStep(s.Sub) != nil:
 			return s
 		}
 	}
 	return nil
 }
 
-// namesOf returns the names of a provider and of its model for the events: those of the recorded run if one is played.
-func (rt *Runtime) namesOf(c *choice, name string) (provider, model string) {
-	if c.run != nil && c.run.IsPlayed() {
-		return c.run.NamesOf(name)
+// find returns who answers flows and steps that have these names under llm.
+func (m *models) find(named []string) ([]llm.Candidate, error) {
+	names := m.namesOf(named)
+	if m.run != nil && m.run.IsPlayed() {
+		return m.played(named, names), nil
 	}
-	provider, model = c.name, c.model
-	if !c.all && name != "" {
-		provider, model = name, rt.settings.LLM.ModelOf(name)
+	if len(names) == 0 {
+		return []llm.Candidate{{Provider: calls.NewEnv().LLM, Tokens: tokens.For("")}}, nil
 	}
-	if c.run != nil {
-		c.run.NoteNames(name, provider, model)
+	candidates, asked := make([]llm.Candidate, len(names)), make([]replay.ModelName, len(names))
+	for i, name := range names {
+		found, err := m.candidate(name)
+		if err != nil {
+			return nil, err
+		}
+		candidates[i], asked[i] = *found, replay.ModelName{Provider: found.Name, Model: found.Model}
 	}
-	return provider, model
+	if m.run != nil {
+		m.run.NoteModels(named, asked)
+	}
+	return candidates, nil
 }
 
-// otherProvider returns the provider that a flow or a sub-flow names under llm.
-func (rt *Runtime) otherProvider(c *choice, name string) (llm.Provider, error) {
-	switch {
-	case c.run != nil && c.run.IsPlayed():
-		return c.run.Provider(name, nil), nil
-	case c.all || name == c.name:
-		return c.llm, nil
+// played returns who answered the recorded run for these names under llm; names are those that
+// would be asked now.
+func (m *models) played(named, names []string) []llm.Candidate {
+	recorded := m.run.ModelsOf(named)
+	candidates := make([]llm.Candidate, len(recorded))
+	for i, n := range recorded {
+		name := n.Provider
+		if name == "" && len(names) > 0 {
+			name = names[0] // for the message about an answer that is missing
+		}
+		candidates[i] = llm.Candidate{Name: n.Provider, Model: n.Model, Provider: m.run.Provider(name, nil), Tokens: tokens.For(n.Model)}
 	}
-	p, err := rt.openProvider(name)
+	return candidates
+}
+
+// candidate returns the provider of a name, which is opened when it is first asked.
+func (m *models) candidate(name string) (*llm.Candidate, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.opened[name]; c != nil {
+		return c, nil
+	}
+	c, err := m.rt.candidateNamed(name)
 	if err != nil {
 		return nil, err
 	}
-	return c.recorded(name, p), nil
+	m.opened[name] = c
+	if m.run != nil {
+		recorded := *c
+		recorded.Provider = m.run.Provider(name, c.Provider)
+		m.opened[name] = &recorded
+	}
+	return m.opened[name], nil
+}
+
+// check opens the provider of a name, which tells whether its key is set. Nothing is sent.
+func (m *models) check(name string) error {
+	_, err := m.rt.openProvider(name)
+	return err
+}
+
+// modelOf returns the model by which the tokens of a step are counted, whether or not it can be
+// asked now; step is its path in the flow, "" that of no step.
+func (rt *Runtime) modelOf(f *flow.Flow, step, names string) string {
+	if rt.settings.LLM.Mode == modeReplay {
+		return ""
+	}
+	named := f.LLM
+	if s, ok := f.FindStep(step); ok && len(s.LLM) > 0 {
+		named = s.LLM
+	}
+	for _, list := range [][]string{llm.ParseNames(names), named, rt.settings.LLM.Default} {
+		if len(list) > 0 {
+			return rt.settings.LLM.ModelOf(list[0])
+		}
+	}
+	return ""
+}
+
+// candidateNamed returns the configured provider of a name, which is opened when it is first asked.
+func (rt *Runtime) candidateNamed(name string) (*llm.Candidate, error) {
+	open, err := rt.providerNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	model := rt.settings.LLM.ModelOf(name)
+	return &llm.Candidate{Name: name, Model: model, Provider: llm.Lazy(open), Tokens: tokens.For(model)}, nil
+}
+
+// openChain opens the configured providers of names, as [llm.ParseNames] reads them; "" is the
+// setting. nil where there is none.
+func (rt *Runtime) openChain(text string) (*llm.Chain, error) {
+	names := llm.ParseNames(text)
+	if len(names) == 0 {
+		names = rt.settings.LLM.Default
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	chain := &llm.Chain{}
+	for _, name := range names {
+		c, err := rt.candidateNamed(name)
+		if err != nil {
+			return nil, err
+		}
+		if c.Provider, err = rt.openProvider(name); err != nil {
+			return nil, err
+		}
+		chain.Candidates = append(chain.Candidates, *c)
+	}
+	return chain, nil
+}
+
+// providerOf is [Runtime.openChain] as a provider.
+func (rt *Runtime) providerOf(names string) (llm.Provider, error) {
+	chain, err := rt.openChain(names)
+	if err != nil {
+		return nil, err
+	}
+	return chain, nil
 }
 
 // openProvider makes the configured provider of that name.

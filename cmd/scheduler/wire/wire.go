@@ -35,11 +35,13 @@ func ProviderTypes() []config.ProviderType {
 // NewService puts the use cases together.
 func (rt *Runtime) NewService() *service.Service {
 	return service.New(service.Parts{
-		Loader:           rt.newLoader,
-		Viewer:           rt.newViewLoader,
-		Executor:         rt.newExecutor,
-		Provider:         rt.openProvider,
-		Counter:          func(f *flow.Flow, provider string) llm.Counter { return tokens.For(rt.modelOf(f, provider)) },
+		Loader:   rt.newLoader,
+		Viewer:   rt.newViewLoader,
+		Executor: rt.newExecutor,
+		Provider: rt.providerOf,
+		Counter: func(f *flow.Flow, step, provider string) llm.Counter {
+			return tokens.For(rt.modelOf(f, step, provider))
+		},
 		Journal:          rt.openJournal,
 		EphemeralJournal: func() journal.Journal { return journalmemory.New(time.Now) },
 		Memory:           rt.OpenMemory,
@@ -75,17 +77,19 @@ func (rt *Runtime) newExecutor(f *flow.Flow, o service.ExecutorOptions) (*schedu
 	if !o.Now.IsZero() {
 		e.Env.Clock = func() time.Time { return o.Now }
 	}
-	chosen, notes, err := rt.chooseProvider(f, &o)
+	chosen, notes, err := rt.chooseModels(f, &o)
 	if err != nil {
 		return nil, notes, err
 	}
 	if chosen.run != nil && o.Run != nil {
 		rt.applyRun(e, chosen.run, &o)
 	}
-	e.Env.LLM, e.Env.Tokens = chosen.llm, tokens.For(chosen.model)
-	e.Loader, e.Durability = loader, journal.Durability(rt.settings.Journal.Durability)
-	e.Provider = func(name string) (llm.Provider, error) { return rt.otherProvider(chosen, name) }
-	e.Names = func(name string) (string, string) { return rt.namesOf(chosen, name) }
+	usual, err := chosen.find(f.LLM)
+	if err != nil {
+		return nil, notes, err
+	}
+	e.Env.LLM, e.Env.Tokens = usual[0].Provider, usual[0].Tokens
+	e.Loader, e.Durability, e.Models = loader, journal.Durability(rt.settings.Journal.Durability), chosen.find
 	return e, notes, nil
 }
 
@@ -100,14 +104,13 @@ func (rt *Runtime) callEnv(asksModel bool) (*calls.Env, error) {
 		return nil, err
 	}
 	env.Registry, env.Tokens = registry, tokens.For("")
-	name := rt.settings.LLM.Default
-	if !asksModel || name == "" {
+	if !asksModel {
 		return env, nil
 	}
-	env.LLM, err = rt.openProvider(name)
-	if err != nil {
-		return nil, err
+	chain, err := rt.openChain("")
+	if err != nil || chain == nil {
+		return env, err
 	}
-	env.Tokens = tokens.For(rt.settings.LLM.ModelOf(name))
+	env.LLM, env.Tokens = chain, chain.Candidates[0].Tokens
 	return env, nil
 }

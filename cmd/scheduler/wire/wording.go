@@ -12,7 +12,6 @@ var _ = wording.Add(wording.Catalog{
 	"%s: the step %s asks a model, but no model provider is configured":                            "%s：步骤 %s 要询问模型，但没有配置模型服务商",
 	"keep one of them: scheduler plugins untrust NAME takes the other out of %s":                   "请只保留一个：scheduler plugins untrust NAME 把另一个移出 %s",
 	"opening the memory store: %w":                                                                 "打开记忆库：%w",
-	"recording %q: a cassette holds one provider, but a sub-flow names %q; run with --llm":         "记录 %q：一个 cassette 只记录一个服务商，但子流程指明了 %q；请用 --llm 运行",
 	"run with --record and a provider (llm.providers in the settings) to record it":                "请用 --record 和一个服务商（设置中的 llm.providers）运行以记录它",
 	"set llm.providers in scheduler.yaml, run with --llm echo, or keep a cassette beside the flow": "请在 scheduler.yaml 中设置 llm.providers，用 --llm echo 运行，或在流程旁放一个 cassette",
 	"the built-in calls: %w":                                                    "内置的 call：%w",

@@ -40,14 +40,22 @@ func (s *script) Chat(context.Context, *llm.Request) iter.Seq2[llm.Delta, error]
 }
 
 // observer counts what it is told of.
-type observer struct{ sent, answered, estimated int }
+type observer struct{ sent, answered, estimated, ended, failed int }
 
-func (o *observer) RequestSent(context.Context, *llm.Request) func() {
+func (o *observer) RequestSent(context.Context, *llm.Candidate, *llm.Request) func() {
 	o.sent++
 	return func() { o.answered++ }
 }
 
-func (o *observer) CostEstimated() { o.estimated++ }
+func (o *observer) RequestEnded(_ *llm.Candidate, _ *llm.Request, cost budget.Cost, failure error) {
+	o.ended++
+	if cost.Estimated {
+		o.estimated++
+	}
+	if failure != nil {
+		o.failed++
+	}
+}
 
 // bytes counts a token for each byte.
 type bytes struct{}
@@ -71,7 +79,7 @@ func answer(ctx context.Context, m *budget.Model) (text string, err error) {
 
 func newModel(p *script, limit int64) (*budget.Model, *observer) {
 	o := &observer{}
-	m := &budget.Model{Provider: p, Meter: &budget.Meter{}, Tokens: bytes{}, Observer: o, Held: newHolder(1 << 20)}
+	m := &budget.Model{Candidate: llm.Candidate{Provider: p, Tokens: bytes{}}, Meter: &budget.Meter{}, Observer: o, Held: newHolder(1 << 20)}
 	m.Meter.SetLimit(limit)
 	return m, o
 }

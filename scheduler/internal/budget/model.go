@@ -14,9 +14,9 @@ import (
 // up ends it. The engine makes one for each step, and for each call inside it. It is safe for
 // concurrent use.
 type Model struct {
-	Provider llm.Provider
+	// Candidate is who answers. Its counter is set.
+	llm.Candidate
 	Meter    *Meter
-	Tokens   llm.Counter
 	Observer Observer
 	// Held counts what an answer holds while it comes.
 	Held *Holder
@@ -29,9 +29,17 @@ type Model struct {
 type Observer interface {
 	// RequestSent is told of each request as it is sent, and its result when the answer
 	// begins.
-	RequestSent(ctx context.Context, req *llm.Request) (answered func())
-	// CostEstimated is told of each request whose cost the provider did not tell.
-	CostEstimated()
+	RequestSent(ctx context.Context, to *llm.Candidate, req *llm.Request) (answered func())
+	// RequestEnded is told of each request what it cost, and why it failed; nil for one that
+	// was answered, or whose reader has left.
+	RequestEnded(to *llm.Candidate, req *llm.Request, cost Cost, failure error)
+}
+
+// Cost is what a request cost. It is only data.
+type Cost struct {
+	llm.Usage
+	// Estimated is set where the provider did not tell.
+	Estimated bool
 }
 
 var _ llm.Provider = (*Model)(nil)
@@ -55,7 +63,7 @@ func (m *Model) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 			}
 			piece = watchedPiece
 		}
-		x := &exchange{model: m, ctx: ctx, req: req, asked: asked, answered: m.Observer.RequestSent(ctx, req)}
+		x := &exchange{model: m, ctx: ctx, req: req, asked: asked, answered: m.Observer.RequestSent(ctx, &m.Candidate, req)}
 		x.answer = answerCount{tokens: m.Tokens, every: piece, each: x.checkBudget}
 		defer x.addCost()
 		defer func() { m.Held.Free(x.held) }()
@@ -79,6 +87,7 @@ type exchange struct {
 	told     *llm.Usage // what the provider says it cost
 	free     bool
 	begun    bool
+	failure  error // how the answer ended
 	held     int64
 }
 
@@ -94,6 +103,7 @@ func (x *exchange) addDelta(delta llm.Delta, err error) error {
 	if delta.Usage != nil {
 		x.told = delta.Usage
 	}
+	x.failure = err
 	if !x.begun && err == nil {
 		x.answered()
 	}
@@ -118,16 +128,21 @@ func (x *exchange) hold(d llm.Delta) error {
 	return x.model.Held.Hold(size)
 }
 
-// addCost counts what the exchange cost.
+// addCost counts what the exchange cost, and tells of its end.
 func (x *exchange) addCost() {
+	cost := x.cost()
+	x.model.Meter.Add(cost.Usage)
+	x.model.Observer.RequestEnded(&x.model.Candidate, x.req, cost, x.failure)
+}
+
+// cost returns what the exchange cost, as the provider tells it or by an estimate.
+func (x *exchange) cost() Cost {
 	if x.told != nil {
-		x.model.Meter.Add(*x.told)
-		return
+		return Cost{Usage: *x.told}
 	}
 	if x.free {
-		return
+		return Cost{}
 	}
-	x.model.Observer.CostEstimated()
 	tokens := x.model.Tokens
 	if x.ctx.Err() != nil { // exact numbers are not worth the time
 		tokens = byLength{}
@@ -136,7 +151,7 @@ func (x *exchange) addCost() {
 	if x.asked < 0 {
 		x.asked = llm.RequestTokens(tokens, x.req)
 	}
-	x.model.Meter.Add(llm.Usage{InputTokens: x.asked, OutputTokens: x.answer.totalTokens()})
+	return Cost{Usage: llm.Usage{InputTokens: x.asked, OutputTokens: x.answer.totalTokens()}, Estimated: true}
 }
 
 // isUnbilled reports whether the provider did not take the request, was not reached, or that

@@ -16,7 +16,6 @@ import (
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/builtin"
-	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -162,7 +161,7 @@ func (p *project) serve() *server {
 		Executor: func(*flow.Flow, service.ExecutorOptions) (*scheduler.StepExecutor, []service.Note, error) {
 			env := calls.NewEnv()
 			env.LLM = scripted.Echo{}
-			return &scheduler.StepExecutor{Env: env, Loader: loader, Provider: func(string) (llm.Provider, error) { return scripted.Echo{}, nil }}, nil, nil
+			return &scheduler.StepExecutor{Env: env, Loader: loader}, nil, nil
 		},
 		Journal: func(ctx context.Context, _ bool) (journal.Journal, error) {
 			j, err := p.openJournal(ctx)

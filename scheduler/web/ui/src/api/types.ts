@@ -1346,6 +1346,16 @@ export interface components {
             object: string;
             owned_by: string;
         };
+        ModelShare: {
+            error?: string;
+            /** Format: int64 */
+            failed?: number;
+            model?: string;
+            provider?: string;
+            /** Format: int64 */
+            requests: number;
+            usage: components["schemas"]["Usage"];
+        };
         ModelUse: {
             /** Format: int64 */
             estimated?: number;
@@ -1355,6 +1365,7 @@ export interface components {
             provider?: string;
             /** Format: int64 */
             requests: number;
+            shares?: components["schemas"]["ModelShare"][] | null;
         };
         Models: {
             data: components["schemas"]["Model"][];

@@ -1,0 +1,104 @@
+package flowtest
+
+import (
+	"cmp"
+
+	"github.com/callnode/scheduler/llm"
+)
+
+// providers returns the names of the providers that answer a flow or a step which has these under llm:
+// the one of the case, those named, or those of the settings. There is at least one; it is "" where none is configured.
+func (a *attempt) providers(named []string) []string {
+	names := named
+	switch {
+	case a.of.LLM != "":
+		names = []string{a.of.LLM}
+	case len(named) == 0:
+		names = a.of.suite.runner.options.Models.Default()
+	}
+	if len(names) == 0 {
+		return []string{""}
+	}
+	return names
+}
+
+// candidates returns who answers a flow or a step that has these names under llm.
+func (a *attempt) candidates(named []string) ([]llm.Candidate, error) {
+	names, o := a.providers(named), &a.of.suite.runner.options
+	if a.of.HasScript { // one list answers, whoever is named
+		p, err := a.sessions.script(a.of.Flow, a.of.Scripts)
+		return []llm.Candidate{{Name: names[0], Model: o.Models.Model(names[0]), Provider: p, Tokens: a.of.suite.models.counter(names[0])}}, err
+	}
+	list := make([]llm.Candidate, len(names))
+	for i, name := range names {
+		list[i] = llm.Candidate{Name: name, Model: o.Models.Model(name), Provider: a.sessions.provider(name), Tokens: a.of.suite.models.counter(name)}
+	}
+	return list, nil
+}
+
+// judge returns who judges: the providers that a check names, as [llm.ParseNames] reads them, else those of the file, else
+// those of the settings.
+func (a *attempt) judge(names string) (llm.Provider, error) {
+	list := llm.ParseNames(cmp.Or(names, a.of.suite.JudgeLLM))
+	if len(list) == 0 {
+		list = a.of.suite.runner.options.Models.Default()
+	}
+	if len(list) == 0 {
+		list = []string{""}
+	}
+	if len(list) == 1 {
+		return a.openJudge(list[0])
+	}
+	chain := &judgeChain{}
+	for _, name := range list {
+		p, err := a.openJudge(name)
+		if err != nil {
+			return nil, err
+		}
+		chain.Candidates = append(chain.Candidates, llm.Candidate{Name: name, Provider: p})
+	}
+	if embeddings, ok := chain.Candidates[0].Provider.(llm.EmbeddingProvider); ok {
+		return &embeddingChain{chain, embeddings}, nil
+	}
+	return chain, nil
+}
+
+// openJudge returns one provider that judges.
+func (a *attempt) openJudge(name string) (llm.Provider, error) {
+	p, err := a.sessions.open(name)
+	if err != nil {
+		return nil, err
+	}
+	return observeProvider(name, p, a.judges), nil
+}
+
+// judgeChain is several providers of which the first that answers judges. It is for one check at a time.
+type judgeChain struct{ llm.Chain }
+
+// Checkpoint is that of all of them: what they keep of their answers from now on can be dropped.
+func (c *judgeChain) Checkpoint() (drop func() (again bool)) {
+	var drops []func() bool
+	for _, candidate := range c.Candidates {
+		if k, ok := candidate.Provider.(interface{ Checkpoint() func() bool }); ok {
+			drops = append(drops, k.Checkpoint())
+		}
+	}
+	return func() (again bool) {
+		for _, drop := range drops {
+			again = drop() || again
+		}
+		return again
+	}
+}
+
+// embeddingChain is a judgeChain whose first provider has models for embeddings: no other one stands in for that, because
+// vectors of different models cannot be compared.
+type embeddingChain struct {
+	*judgeChain
+	embeddings llm.EmbeddingProvider
+}
+
+// Embedder returns that of the first provider.
+func (c *embeddingChain) Embedder(model string, dimensions int) llm.Embedder {
+	return c.embeddings.Embedder(model, dimensions)
+}
