@@ -423,6 +423,25 @@ steps: [{id: a, call: chat, with: {user: x}}]
 `, []string{
 			`flow.yaml:1:9: memory names no user whose memory it is (write memory: {user: "{{ run.user }}"} in the flow)`,
 		}},
+		"a trigger of another user": {`inputs: {type: object, properties: {who: {type: string, default: ann}, x: {type: string}}}
+memory: {user: "{{ inputs.who }}"}
+triggers:
+  schedules:
+    - {id: a, cron: "@daily", user: lin}
+    - {id: b, cron: "@daily", user: lin, inputs: {who: lin}}
+    - {id: c, cron: "@daily", user: lin, inputs: {who: "{{ schedule.id }}"}}
+    - {id: d, cron: "@daily"}
+  webhooks: [{id: e, verify: none, user: lin, inputs: {x: y}}, {id: f, verify: none, user: ann}]
+steps: [{id: a, call: memory-recent}]
+`, []string{
+			`flow.yaml:5:7: the runs are bound to the user "lin", and the memory of the flow is that of "ann" (write memory: {user: "{{ run.user }}"} in the flow)`,
+			`flow.yaml:9:14: the runs are bound to the user "lin", and the memory of the flow is that of "ann" (write memory: {user: "{{ run.user }}"} in the flow)`,
+		}},
+		"triggers of the user of the run": {`inputs: {type: object, properties: {who: {type: string, default: ann}}}
+memory: {user: "{{ run.user or inputs.who }}"}
+triggers: {schedules: [{id: a, cron: "@daily", user: lin}]}
+steps: [{id: a, call: memory-recent}]
+`, nil},
 		"all sessions and others": {`memory: {user: ann, sessions: main}
 steps: [{id: a, call: memory-recent}]
 `, []string{

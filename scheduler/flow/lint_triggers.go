@@ -1,9 +1,11 @@
 package flow
 
 import (
+	"context"
 	"slices"
 	"strings"
 
+	"github.com/callnode/scheduler/llm/prompt"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/scheduler/trigger"
@@ -47,6 +49,12 @@ func (u *unit) lintTriggers() {
 			}
 		}
 	}
+	for _, s := range u.flow.Triggers.Schedules {
+		u.lintTriggerUser(s.Pos, s.User, s.Inputs)
+	}
+	for _, w := range u.flow.Triggers.Webhooks {
+		u.lintTriggerUser(w.Pos, w.User, w.Inputs)
+	}
 	for _, in := range u.triggers {
 		shape := scheduleShape
 		if in.scope == "webhook" {
@@ -63,6 +71,40 @@ func (u *unit) lintTriggers() {
 			u.add(use.pos(), "%s is not known here", use.Path[0]).hint("the inputs of a %s know %s alone", in.scope, in.scope)
 		}
 		u.lintTriggerInputs(in)
+	}
+}
+
+// lintTriggerUser refuses a trigger whose runs are bound to a user, in a flow that works in the memory of another one, as far as
+// that is known now: no run would begin. For example, memory: {user: ann} with a schedule of the user lin.
+func (u *unit) lintTriggerUser(pos Position, user string, inputs *Param) {
+	if user == "" || u.flow.User == nil {
+		return
+	}
+	given := value.OfMap(nil)
+	if inputs != nil {
+		given = inputs.Written() // null for what is computed
+	}
+	given = u.flow.Inputs.ApplyDefaults(given)
+	isKnown := true
+	u.flow.User.EachRef(func(ref prompt.Ref) {
+		isMember := len(ref.Path) > 1
+		switch {
+		case isMember && ref.Path[0] == "run":
+			isKnown = isKnown && ref.Path[1] == "user"
+		case isMember && ref.Path[0] == "inputs":
+			v, _ := given.Get(ref.Path[1])
+			isKnown = isKnown && !v.IsNull()
+		default:
+			isKnown = false
+		}
+	})
+	if !isKnown {
+		return
+	}
+	names := prompt.Values{Map: value.Pairs("inputs", given, "run", value.Pairs("user", user))}
+	v, err := u.flow.User.Render(context.Background(), names)
+	if text := prompt.Text(v); err == nil && text != user {
+		u.add(pos, "the runs are bound to the user %q, and the memory of the flow is that of %q", user, text).hint(memoryHint)
 	}
 }
 

@@ -257,7 +257,8 @@ var _ = wording.Add(wording.Catalog{
 
 	"only %s":  "只能是 %s",
 	memoryHint: `请在流程中写 memory: {user: "{{ run.user }}"}`,
-	"memory names no user whose memory it is": "memory 没有指明是谁的记忆",
+	"the runs are bound to the user %q, and the memory of the flow is that of %q": "这些运行绑定到用户 %q，而流程的记忆属于 %q",
+	"memory names no user whose memory it is":                                     "memory 没有指明是谁的记忆",
 })
 
 // say formats a message in the built-in languages.
