@@ -1,6 +1,8 @@
 package calls
 
 import (
+	"hash/fnv"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,8 +32,26 @@ type Vars struct {
 	Language string
 	// Now is the time of the run's clock when the step started.
 	Now time.Time
+	// Seed seeds the random numbers of templates; 0 gives every run numbers of its own.
+	Seed uint64
 	// Upstream is what finished before. It may be nil.
 	Upstream Upstream
+}
+
+// RandomSeed returns the seed of the filter random for the templates of the step, or of an item of
+// it: the same when the step runs again.
+func (v *Vars) RandomSeed() uint64 {
+	index := ""
+	if v.Step.Index != nil {
+		index = strconv.Itoa(*v.Step.Index)
+	}
+	run := v.Run.ID
+	if v.Seed != 0 {
+		run = strconv.FormatUint(v.Seed, 10)
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(run + "\x00" + v.Step.ID + "\x00" + index)) // it never fails
+	return h.Sum64()
 }
 
 // Upstream is what the finished upstream steps of a step left. It is asked only by

@@ -26,11 +26,14 @@ type scope struct {
 	item   *value.Value
 	// failure is what the flow's on_error sees as error.
 	failure *Failure
+	// seeded tells that a template has asked for the seed.
+	seeded bool
 }
 
 var (
 	_ prompt.LenientScope = (*scope)(nil)
 	_ prompt.SecretScope  = (*scope)(nil)
+	_ prompt.SeedScope    = (*scope)(nil)
 )
 
 // newScope is that of the flow's own templates: the outputs, the reply to an error,
@@ -139,6 +142,12 @@ func (s *scope) checkMasked(name string, hidden []string) (err error) {
 // HoldsSecrets reports whether the run knows a secret: it may be in the inputs, items and
 // outputs that a template mentions.
 func (s *scope) HoldsSecrets() bool { return !s.run.secrets.set.IsEmpty() }
+
+// RandomSeed returns the seed of the filter random in the templates of the step.
+func (s *scope) RandomSeed() uint64 {
+	s.seeded = true
+	return s.vars.RandomSeed()
+}
 
 // IsAbsent reports whether the name is that of a step that was skipped: its members may
 // be given a default.

@@ -152,7 +152,7 @@ func (e *StepExecutor) bareRun(ctx context.Context, flow *flow.Flow) *run {
 		r.memory = r.env.Memory
 	}
 	r.env.Tokens = keepSecretsWhole(r.env.Tokens, hidden.set)
-	r.vars.Language, r.models.names = e.Language, e.LLM
+	r.vars.Language, r.vars.Seed, r.models.names = e.Language, e.Seed, e.LLM
 	return r
 }
 

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
@@ -108,7 +109,7 @@ func (t *task) showInput(input value.Value) {
 // shownNames returns the names that the parameters mention and that nothing else has on
 // record, as events show them; nil where they mention none.
 func (t *task) shownNames() *value.Value {
-	if len(t.vars.Resolved) == 0 && !t.step.MentionsRun {
+	if len(t.vars.Resolved) == 0 && !t.step.MentionsRun && !t.names.seeded {
 		return nil
 	}
 	names := value.NewMap(2)
@@ -117,6 +118,9 @@ func (t *task) shownNames() *value.Value {
 	}
 	if t.step.MentionsRun {
 		names.Set("run", value.Must(t.vars.Run))
+	}
+	if t.names.seeded {
+		names.Set(journal.NameOfSeed, value.OfString(strconv.FormatUint(t.vars.RandomSeed(), 10)))
 	}
 	shown := t.run.secrets.maskValue(value.OfMap(names))
 	return &shown

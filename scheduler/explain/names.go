@@ -30,7 +30,10 @@ func (x *explainer) scopeOf(at site) recordedScope {
 		own.Set("item", v)
 		own.Set("index", value.OfInt(i))
 	}
-	scope := recordedScope{x.sharedNamesOf(at), own, x.hasSecrets}
+	recorded, _ := own.Get(journal.NameOfSeed)
+	digits, _ := recorded.Str()
+	seed, _ := strconv.ParseUint(digits, 10, 64)
+	scope := recordedScope{x.sharedNamesOf(at), own, x.hasSecrets, seed}
 	x.scopes[at] = scope
 	return scope
 }

@@ -12,6 +12,7 @@ type recordedScope struct {
 	*sharedNames
 	own        *value.Map // what only this item of the step sees
 	hasSecrets bool
+	seed       uint64 // of the filter random
 }
 
 // sharedNames are the names that all items of a step see alike. The explainer makes one for a step of a frame: a step may have
@@ -28,7 +29,10 @@ type stepOfFrame struct {
 	step *flow.Step
 }
 
-var _ prompt.SecretScope = recordedScope{}
+var (
+	_ prompt.SecretScope = recordedScope{}
+	_ prompt.SeedScope   = recordedScope{}
+)
 
 // valueOf returns the value of a name as it is on record.
 func (s recordedScope) valueOf(name string) (v value.Value, ok bool) {
@@ -53,6 +57,9 @@ func (s recordedScope) Lookup(name string) (v value.Value, ok bool, err error) {
 
 // HoldsSecrets reports whether the run had secrets.
 func (s recordedScope) HoldsSecrets() bool { return s.hasSecrets }
+
+// RandomSeed returns the seed of the filter random in the templates of the site.
+func (s recordedScope) RandomSeed() uint64 { return s.seed }
 
 // IsAbsent reports whether the name is that of a step that was skipped.
 func (s recordedScope) IsAbsent(name string) bool { return s.skipped[name] }

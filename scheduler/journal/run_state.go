@@ -61,6 +61,10 @@ const (
 	StepStatusFinished  StepStatus = "finished"
 )
 
+// NameOfSeed is the name, which no template can use, of the seed with which the templates of a step
+// chose at random: the digits of a number.
+const NameOfSeed = "random seed"
+
 // RunState is a run rebuilt from its events. Its JSON, beside that of [RunInfo],
 // is what `runs show` prints. [Fold] makes it, or NewRunState and [RunState.Add] event by
 // event; it must not be used by several goroutines at once while events are added.
@@ -126,7 +130,8 @@ type StepState struct {
 	Params value.Value `json:"-"`
 	Input  value.Value `json:"-"`
 	Output value.Value `json:"-"`
-	// Names are the values of vars and run, as far as the parameters mention them.
+	// Names are the values of vars and run, as far as the parameters mention them, and that of
+	// [NameOfSeed] where a template of theirs chose at random.
 	Names value.Value `json:"-"`
 	// LLM is what the last process asked of a model; nil where it asked nothing.
 	LLM *ModelUse `json:"-"`

@@ -1,10 +1,7 @@
 package builtins
 
 import (
-	"regexp"
-	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/callnode/scheduler/llm/prompt/internal/fault"
@@ -114,7 +111,19 @@ func (p *prettyPrinter) addDict(v pyvalue.Val, indent, after, level int) error {
 	return p.add("}")
 }
 
-var wordPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\S*\s*`) })
+// splitWords cuts a line into words, each with the white space after it.
+func splitWords(line string) (words []string) {
+	for line != "" {
+		end := strings.IndexFunc(line, pyvalue.IsSpace)
+		if end < 0 {
+			return append(words, line)
+		}
+		rest := strings.TrimLeftFunc(line[end:], pyvalue.IsSpace)
+		words = append(words, line[:len(line)-len(rest)])
+		line = rest
+	}
+	return words
+}
 
 // addText writes a long text as several literals, one below the other, in parentheses unless
 // something is around it.
@@ -144,7 +153,7 @@ func textChunks(text string, width, after int) (chunks []string) {
 			chunks = append(chunks, literal)
 			continue
 		}
-		words := slices.DeleteFunc(wordPattern().FindAllString(line, -1), func(s string) bool { return s == "" })
+		words := splitWords(line)
 		current := ""
 		for j, word := range words {
 			room := width

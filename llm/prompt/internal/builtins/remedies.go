@@ -16,6 +16,9 @@ var unsupported = map[string]map[string]string{
 	},
 	"tag": {
 		"autoescape": "escape where it is needed: {{ x | e }}", "block": "a template is not inherited: write the text in place, or use {% macro %}",
+		"cycle": "write {{ loop.cycle('a', 'b') }}", "ifchanged": "compare with loop.previtem", "ifequal": "write {% if a == b %}",
+		"ifnotequal": "write {% if a != b %}", "lorem": "templates make nothing up", "now": "write {{ run.started_at }}", "spaceless": "trim with {%- -%}",
+		"widthratio": "write {{ (a / b * 100) | round | int }}",
 		"debug": "", "do": "write {% set x = ... %}", "print": "write {{ x }}", "trans": "",
 	},
 	"method": {
