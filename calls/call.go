@@ -44,6 +44,10 @@ type Info struct {
 	// Literal names parameters that are taken as written, without templates. A flow
 	// computes one, or something in it, with !expr.
 	Literal []string
+	// Templates names Literal parameters that are texts of templates, which the call renders. They stand
+	// in the flow or in a file beside it: nothing that is known only when the flow runs is read as
+	// a template, so that !expr, enable_filling and the model that uses the call as a tool are refused there.
+	Templates []string
 	// Messages names parameters that are lists of chat messages, each with a role: lint
 	// refuses references to lists of anything else there.
 	Messages []string
@@ -121,6 +125,9 @@ type Definition struct {
 	// question by itself ([Env.Dialogue]). In params, null stands for values that hold a template.
 	// nil: it never does. [ReadsUnlessGiven] makes it for most calls.
 	ReadsConversation func(params value.Value) bool
+	// Templates returns the templates among the parameters that see what their step sees: the
+	// engine adds the values of the names that they mention. nil: there are none.
+	Templates func(params value.Value) []Template
 	// Texts are those that the call has in each language.
 	Texts []Texts
 	// TakeMessage adds a message of the user, who has answered in words what a step of the call waited
@@ -146,6 +153,25 @@ type Inside struct {
 	// LLM is the JSON pointer of the parameter that names the model providers that it asks; "" is
 	// none.
 	LLM string
+}
+
+// Template is a template among the parameters of a call, and what it mentions.
+type Template struct {
+	// Param is the parameter that is its text; Values is that with the values of names, which win
+	// over the names of the step.
+	Param, Values string
+	// Names are its outer names, in order.
+	Names []TemplateName
+}
+
+// TemplateName is a name that a template mentions with the constant members after it: recall.text is
+// [recall text].
+type TemplateName struct {
+	Path []string
+	// Offset is the byte of the template at which it begins.
+	Offset int
+	// Guarded reports whether the template has a default for it, or asks whether it is defined.
+	Guarded bool
 }
 
 // LintEnv is what [Definition.Lint] may use, for that one use. The lint makes it; its zero

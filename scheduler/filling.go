@@ -41,8 +41,24 @@ func (t *task) fillParams(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	given := t.params
 	t.params, _ = output.Get("slot_data")
+	if err := t.checkFilled(given); err != nil {
+		return err
+	}
 	return t.checkRemaining(output)
+}
+
+// checkFilled returns an error where the text of a template was filled in: only the flow has it.
+func (t *task) checkFilled(given value.Value) error {
+	for _, name := range t.step.Def.Info.Templates {
+		before, _ := given.Get(name)
+		after, _ := t.params.Get(name)
+		if before.JSON() != after.JSON() {
+			return calls.Errorf(calls.Invalid, "%s needs the parameter %q: the text of a template is not filled in", t.step.Call, name).WithHint("write it under with")
+		}
+	}
+	return nil
 }
 
 // overlaySchema returns the schema with some of its properties replaced.

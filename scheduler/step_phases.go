@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/callnode/scheduler/calls"
 	"github.com/callnode/scheduler/calls/schema"
@@ -148,6 +149,10 @@ func (t *task) prepareParams(ctx context.Context) error {
 		if err := t.scope(ctx).resolveVariables(ctx); err != nil {
 			return err
 		}
+	}
+	if pos, pointer, found := t.step.ComputedTemplate(); found {
+		err := calls.Errorf(calls.Invalid, "%s: the text of a template is not computed when the flow runs", strings.TrimPrefix(pointer, "/"))
+		return &flow.LocatedError{Pos: pos, Err: err}
 	}
 	static, isStatic := t.step.With.Static()
 	t.params = static

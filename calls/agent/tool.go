@@ -211,6 +211,12 @@ func (t toolPlan) ofCall(ctx context.Context, env *calls.Env, made *tool) (*sche
 	if !ok {
 		return nil, calls.Errorf(calls.NotFound, "there is no call %q that can be run from here", t.call)
 	}
+	for _, name := range def.Info.Templates {
+		if _, isFixed := t.with.Get(name); !isFixed {
+			return nil, calls.Errorf(calls.Invalid, "the tool %s has no %q: a model does not write templates", t.name, name).
+				WithHint("fix %s under with", name)
+		}
+	}
 	whole := def.Info.Params
 	if def.ParamsFor != nil {
 		var err error

@@ -4,6 +4,8 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"the tool %s has no %q: a model does not write templates": "工具 %s 没有 %q：模型不能编写模板",
+	"fix %s under with": "请在 with 下固定 %s",
 	"[cut: these are the first %d of %d bytes of line %d]": "[已截断：以上是前 %d 字节，共 %d 字节，在第 %d 行]",
 	"[cut: these are the first %d of %d bytes]":            "[已截断：以上是前 %d 字节，共 %d 字节]",
 	"[lines %d to %d of %d; read on with offset %d]":       "[第 %d 到 %d 行，共 %d 行；用 offset %d 继续读]",

@@ -26,7 +26,9 @@ func origins(ctx context.Context, of calls.Record, at string) (list []calls.Orig
 		return nil
 	}
 	values := secret.MarkMasks(value.OfMap(p.Values)).Map()
-	rendered, spans, err := t.Trace(ctx, prompt.SecretValues{Values: prompt.Values{Map: values}})
+	recorded, _ := of.Input.Get("seed")
+	seed, _ := recorded.Int()
+	rendered, spans, err := t.Trace(ctx, newNames(values, seed))
 	given, _ := of.Output.Get("text")
 	text, _ := given.Str()
 	if err != nil {

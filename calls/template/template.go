@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/callnode/scheduler/calls"
@@ -16,14 +17,15 @@ import (
 
 // Params are the parameters of the call.
 type Params struct {
-	Template string     `json:"template" doc:"The template, taken as it is written: the engine does not expand it."`
-	Values   *value.Map `json:"values,omitempty" doc:"The values of the names in the template."`
+	Template string     `json:"template" doc:"The template. It stands in the flow or in a file (!file PATH), and is never computed. In a flow it sees what its step sees."`
+	Values   *value.Map `json:"values,omitempty" doc:"The values of names in the template; they lie over the names that the step sees."`
 	Dialect  string     `json:"dialect,omitempty" enum:"flow|transformers" default:"flow" doc:"flow is the language of flows. transformers reads the chat template of a model as Hugging Face's transformers do: line breaks after statements go, undefined names are empty, and there are break, continue, raise_exception and strftime_now."`
 }
 
 // Input is what the template is rendered with.
 type Input struct {
 	Values *value.Map `json:"values" doc:"The values of the names in the template."`
+	Seed   int64      `json:"seed,omitempty" doc:"The seed of the filter random, where the template uses it."`
 }
 
 // Output is the rendered text.
@@ -40,7 +42,8 @@ func Definition() calls.Definition {
 			En: "Render a template with values.",
 			Zh: "用给定的值渲染模板。",
 		},
-		Literal: []string{"template"},
+		Literal:   []string{"template"},
+		Templates: []string{"template"},
 		Examples: []calls.Example{{
 			Title: "A list",
 			With: `template: |
@@ -67,11 +70,30 @@ values:
 	})
 	def.Lint = lintParams
 	def.Origins = origins
+	def.Templates = templatesOf
 	return def
 }
 
 // pointer is where the template stands in the parameters.
 const pointer = "/template"
+
+// templatesOf returns the template with the names that it mentions. The chat template of a model sees
+// only its values: it asks for names such as tools to see whether they are there.
+func templatesOf(params value.Value) []calls.Template {
+	text, isText := params.At("/template")
+	s, _ := text.Str()
+	dialect, _ := params.Get("dialect")
+	name, _ := dialect.Str()
+	if !isText || name != "" && name != "flow" {
+		return nil
+	}
+	t := calls.Template{Param: "template", Values: "values"}
+	refs, _ := prompt.Check(prompt.Source{Text: s})
+	for _, ref := range refs {
+		t.Names = append(t.Names, calls.TemplateName{Path: ref.Path, Offset: ref.Offset, Guarded: ref.Guarded})
+	}
+	return []calls.Template{t}
+}
 
 // lintParams finds all that is wrong with the template, and the names in it that no
 // value is given for.
@@ -132,12 +154,38 @@ func (p Params) parseTemplate(now func() time.Time) (*prompt.Template, error) {
 }
 
 // Init takes the values as they are.
-func (p Params) Init(context.Context, *calls.Vars) (Input, error) {
-	if p.Values == nil {
-		return Input{Values: value.NewMap(0)}, nil
+func (p Params) Init(_ context.Context, vars *calls.Vars) (Input, error) {
+	in := Input{Values: p.Values}
+	if in.Values == nil {
+		in.Values = value.NewMap(0)
 	}
-	return Input{Values: p.Values}, nil
+	if strings.Contains(p.Template, "random") {
+		in.Seed = int64(vars.RandomSeed() >> 1) //nolint:gosec // it fits
+	}
+	return in, nil
 }
+
+// names are those that the template may use. What is missing of what the step sees belongs to steps
+// that were skipped, whose members may be given a default.
+type names struct {
+	prompt.SecretValues
+	seed int64
+}
+
+var (
+	_ prompt.LenientScope = names{}
+	_ prompt.SeedScope    = names{}
+)
+
+func newNames(values *value.Map, seed int64) names {
+	return names{SecretValues: prompt.SecretValues{Values: prompt.Values{Map: values}}, seed: seed}
+}
+
+// IsAbsent reports that members of an undefined name may be given a default.
+func (names) IsAbsent(string) bool { return true }
+
+// RandomSeed returns the seed of the filter random.
+func (n names) RandomSeed() uint64 { return uint64(n.seed) } //nolint:gosec // it is not negative
 
 // Exec parses and renders the template; the text comes as one chunk.
 func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[calls.Chunk, error] {
@@ -147,7 +195,7 @@ func (p Params) Exec(ctx context.Context, env *calls.Env, in Input) iter.Seq2[ca
 			yield(calls.Chunk{}, err)
 			return
 		}
-		v, err := t.RenderValue(ctx, prompt.SecretValues{Values: prompt.Values{Map: in.Values}})
+		v, err := t.RenderValue(ctx, newNames(in.Values, in.Seed))
 		if err != nil {
 			yield(calls.Chunk{}, classifyError(err))
 			return

@@ -18,7 +18,7 @@ func TestExplainMembersPassedOn(t *testing.T) {
 	r := schedulertest.Run(t, `
 inputs: {type: object}
 steps:
-  - {id: work, call: agent, with: {prompt: "Go.", tools: {calls: [{call: template, name: write, with: {values: {}}}]}}}
+  - {id: work, call: agent, with: {prompt: "Go.", tools: {calls: [{call: template, name: write, with: {template: .}}]}}}
   - id: made
     call: context
     with:
@@ -36,7 +36,7 @@ steps:
       user: "{{ made.messages[2].tool_call_id }};{{ made.messages[2].name }};{{ made.messages[-1].content[0].image_url.url }}:{{ made.messages[-1].role }}:{{ talk.messages[0].role }}"
 `, schedulertest.With(builtin.Calls()...),
 		schedulertest.Inputs(`{"id": "c-1", "name": "look", "args": "{}", "url": "https://host/a.png", "role": "user"}`),
-		schedulertest.LLM(scripted.New(scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "write", Arguments: `{"template": "."}`}}},
+		schedulertest.LLM(scripted.New(scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "write", Arguments: `{"values": {}}`}}},
 			scripted.Answer{Text: "done"}, scripted.Answer{Text: "yes"}, scripted.Answer{Text: "yes"})))
 	if r.Err != nil {
 		t.Fatal(r.Err)
@@ -51,7 +51,7 @@ steps:
 	}
 	want := []string{
 		"assistant  < again (chat)",
-		`assistant [{"id":"1","type":"function","function":{"name":"write","arguments":"{\"template\": \".\"}"}}] < the model's answer > work (agent) > made (context) > again`,
+		`assistant [{"id":"1","type":"function","function":{"name":"write","arguments":"{\"values\": {}}"}}] < the model's answer > work (agent) > made (context) > again`,
 		"assistant  < again (chat)",
 		`assistant [{"id":"c-1","type":"function","function":{"name":"look","arguments":"{}"}}] < flow.yaml:11:54 computed from inputs.id, inputs.args > made (context) > again`,
 		"assistant  < again (chat)",

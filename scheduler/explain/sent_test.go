@@ -113,7 +113,7 @@ steps:
     call: agent
     enable_filling: true
     override_input: {prompt: {type: string}}
-    with: {prompt: "{{ question }}", system: "Be {{ inputs.tone }} to all", tools: {calls: [{call: template, name: write, with: {values: {}}}]}}
+    with: {prompt: "{{ question }}", system: "Be {{ inputs.tone }} to all", tools: {calls: [{call: template, name: write, with: {template: !raw "{{ w }}"}}]}}
   - id: each
     call: slot
     for_each: [one, two]
@@ -126,7 +126,7 @@ steps:
 
 // The rounds of an agent, and what waits, are told as well; what is not there says why.
 func TestExplainInside(t *testing.T) {
-	tool := scripted.Answer{Text: "I write.", ToolCalls: []llm.ToolCall{{ID: "1", Name: "write", Arguments: `{"template": "written words"}`}}}
+	tool := scripted.Answer{Text: "I write.", ToolCalls: []llm.ToolCall{{ID: "1", Name: "write", Arguments: `{"values": {"w": "written words"}}`}}}
 	r := schedulertest.Run(t, insideFlow, schedulertest.With(builtin.Calls()...), schedulertest.Inputs(`{"question": "What now, friend?", "tone": "kind and fair"}`),
 		schedulertest.LLM(scripted.New(tool, scripted.Answer{Text: "Done."}, scripted.Answer{Text: "{}"}, scripted.Answer{Text: `{"/n": "x"}`})))
 	var waiting *scheduler.Waiting
@@ -141,7 +141,7 @@ func TestExplainInside(t *testing.T) {
 		"user What now, friend? < inputs.question (flow.yaml:8:24)",
 		"work/round-2 round",
 		"assistant I write. < the model's answer > work/round-2 (round)",
-		`assistant [{"id":"1","type":"function","function":{"name":"write","arguments":"{\"template\": \"written words\"}"}}] < the model's answer > work/round-2 (round)`,
+		`assistant [{"id":"1","type":"function","function":{"name":"write","arguments":"{\"values\": {\"w\": \"written words\"}}"}}] < the model's answer > work/round-2 (round)`,
 		`tool written words < the tool write > work/round-2 (round)`,
 	}
 	if diff := cmp.Diff(want, explained(t, r, "work")); diff != "" {
@@ -182,10 +182,10 @@ steps: [{id: first, call: template, with: {template: a}}, {id: second, call: tem
 
 // The parts of messages that were told before are not told again with every round.
 func TestSharedParts(t *testing.T) {
-	tool := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "template", Arguments: `{"template": "words"}`}}}
+	tool := scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "template", Arguments: `{}`}}}
 	r := schedulertest.Run(t, `
 inputs: {type: object}
-steps: [{id: work, call: agent, with: {system: Be kind, prompt: Go on, max_repeats: 9, tools: {calls: [{call: template}]}}}]
+steps: [{id: work, call: agent, with: {system: Be kind, prompt: Go on, max_repeats: 9, tools: {calls: [{call: template, with: {template: words}}]}}}]
 `, schedulertest.With(builtin.Calls()...), schedulertest.LLM(scripted.New(tool, tool, tool, scripted.Answer{Text: "Done."})))
 	if r.Err != nil {
 		t.Fatal(r.Err)
@@ -286,7 +286,7 @@ func TestExplainWordsOfAgent(t *testing.T) {
 	const flow = `
 inputs: {type: object}
 steps:
-  - {id: work, call: agent, with: {prompt: Go, max_result_bytes: 256, max_repeats: 1, tools: {calls: [{call: template, with: {template: "{{ inputs.long }}"}}]}}}
+  - {id: work, call: agent, with: {prompt: Go, max_result_bytes: 256, max_repeats: 1, tools: {calls: [{call: template, with: {template: !raw "{{ w }}", values: {w: "{{ inputs.long }}"}}}]}}}
   - {id: ask, call: chat, with: {messages: "{{ work.messages + [{'role': 'user', 'content': work.rounds[0].tool_calls[0].result ~ work.rounds[1].tool_calls[0].result}] }}"}}
 `
 	long := strings.Repeat("x", 256)

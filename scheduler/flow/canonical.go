@@ -49,6 +49,9 @@ func (p *Param) Canonical() value.Value {
 		for _, member := range p.Map {
 			m.Set(member.Key, member.Canonical())
 		}
+		if p.Over != nil {
+			return value.OfMap(value.Pairs("map", m, "over", p.Over.Canonical()))
+		}
 		return value.OfMap(value.Pairs("map", m))
 	case p.List != nil:
 		items := make([]value.Value, len(p.List))

@@ -168,7 +168,7 @@ func unknownParam(pos Position) *Param {
 	if err != nil {
 		panic(err) // it is an expression
 	}
-	return &Param{Pos: pos, Expr: e}
+	return &Param{Pos: pos, Expr: e, unknown: true}
 }
 
 // compileLiteral compiles the value of a parameter that the call takes as it is written:

@@ -118,9 +118,8 @@ steps:
   - {id: d, call: template, with: {template: !expr "inputs.t"}}
   - {id: e, call: chat, with: {user: x, tools: [{type: function, function: !expr inputs.tool}]}}
 `, []string{
-			`flow.yaml:3:50: template: no value is given for the name "inputs" (template is taken as it is written; to let the flow compute it write template: !expr "inputs.t")`,
-			`flow.yaml:4:46: warning: template: {{ a.text }} is not computed by the flow (template is taken as it is written; to let the flow compute it write template: !expr "a.text")`,
 			`flow.yaml:5:48: current_schema: want object, got string (current_schema is taken as it is written; to let the flow compute it write current_schema: !expr "b")`,
+			`flow.yaml:6:46: template: the text of a template is not computed when the flow runs: what a model, a user or a tool wrote would be read as a template (write the template in the flow, or take it with !file PATH; it sees the names that the step sees, as in {{ inputs.name }})`,
 			`flow.yaml:7:82: there is no input "tool" (there are t; declare it under properties of inputs)`,
 		}},
 		"expressions": {`steps:
@@ -366,7 +365,7 @@ steps:
   definitions: {word: {type: string}}
 steps:
   - {id: a, call: slot, with: {current_schema: {type: object, properties: {size: {enum: [s, m], default: xl}, day: {type: date, default: soon}, when: {type: date, default: 2026-05-01}}}}}
-  - {id: b, call: template, enable_filling: true, override_input: {template: {type: string, default: 5}}, with: {values: {}}}
+  - {id: b, call: template, enable_filling: true, override_input: {dialect: {type: string, default: 5}}, with: {template: x}}
   - {id: c, call: chat, with: {user: x, response_schema: {type: object, properties: {n: {type: integer, default: x}}}}}
   - {id: d, call: agent, with: {prompt: x, tools: {calls: [{call: chat, parameters: {properties: {user: {type: string, default: 4}, system: {type: string, default: "{{ question }}"}}}}]}}}
 `, []string{
@@ -377,7 +376,7 @@ steps:
 			`flow.yaml:9:52: inputs/properties/x~1y z/default: want string, got integer`,
 			`flow.yaml:12:106: current_schema/properties/size/default: "xl" is not one of s, m`,
 			`flow.yaml:12:138: current_schema/properties/day/default: "soon" does not match the pattern ^\d{4}-\d{2}-\d{2}$`,
-			`flow.yaml:13:102: override_input/template/default: want string, got integer`,
+			`flow.yaml:13:101: override_input/dialect/default: want string, got integer`,
 			`flow.yaml:14:114: warning: response_schema/properties/n/default: want integer, got string`,
 			`flow.yaml:15:129: warning: tools/calls/0/parameters/properties/user/default: want string, got integer`,
 		}},

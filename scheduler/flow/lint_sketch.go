@@ -22,6 +22,8 @@ func sketchParam(p *Param, at string, holes *[]hole) value.Value {
 	case p.Expr != nil || p.Text != nil:
 		*holes = append(*holes, hole{at, p.Text != nil})
 		return value.OfString("")
+	case p.Over != nil:
+		return sketchParam(p.Over, at, holes)
 	case p.Map != nil:
 		m := value.NewMap(len(p.Map))
 		for _, member := range p.Map {

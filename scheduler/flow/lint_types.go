@@ -99,6 +99,8 @@ func (u *unit) shapeOfParam(p *Param) value.Value {
 		return u.shapeOf(p)
 	case p.Text != nil:
 		return keySchema("type", "string")
+	case p.Over != nil:
+		return keySchema("type", "object")
 	case p.Map != nil:
 		properties := value.NewMap(len(p.Map))
 		for _, m := range p.Map {
@@ -147,6 +149,9 @@ func (u *unit) lintType(p *Param, want value.Value, name string) {
 	case p.Map != nil:
 		for _, m := range p.Map {
 			u.lintType(m.Param, lookUpPath(want, []string{m.Key}).schema, m.Key)
+		}
+		if p.Over != nil {
+			u.lintType(p.Over, want, name)
 		}
 	case p.List != nil:
 		for _, item := range p.List {

@@ -175,6 +175,7 @@ func (u *unit) process() {
 	}
 	u.loadSubFlows()
 	u.lintOrder()
+	u.shareNames()
 	u.lintScope()
 	u.lintCalls()
 	u.lintNames()

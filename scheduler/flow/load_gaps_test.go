@@ -50,11 +50,11 @@ steps: [{id: a, call: template, with: {template: !file t.md, values: {name: {}}}
 Hello
   {{ name.first }}
 `, "t.md:2:6", "name.first is undefined"},
-		"from elsewhere": {`
+		"a name of the step": {`
+inputs: {type: object}
 steps:
-  - {id: t, call: template, with: {template: "{{ '{{' }} name.first }}"}}
-  - {id: a, call: template, with: {template: !expr t.text, values: {name: {}}}}
-`, "flow.yaml:4:46", "template:1:4: name.first is undefined"},
+  - {id: a, call: template, with: {template: "Hello {{ inputs.name.first }}"}}
+`, "flow.yaml:4:56", "inputs.name is undefined"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := schedulertest.Run(t, c.flow, schedulertest.With(builtin.Calls()...))

@@ -3,6 +3,7 @@ package flow
 import (
 	"bytes"
 	"context"
+	"errors"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -24,9 +25,11 @@ type Param struct {
 	// stands in the flow itself.
 	File string
 	// Exactly one of these is set; with none of them Literal counts.
-	Expr    *prompt.Expr
-	Text    *prompt.Template
-	Map     []Member
+	Expr *prompt.Expr
+	Text *prompt.Template
+	Map  []Member
+	// Over, with Map, gives a map whose members lie over those of Map.
+	Over    *Param
 	List    []*Param
 	Literal value.Value
 
@@ -34,14 +37,17 @@ type Param struct {
 	// that the flow has: after the braces of a text that is one expression.
 	TextOffset int
 
-	source string  // of a template, of an expression without its braces
-	origin *origin // of the parameters of a step, of its items, of the outputs
+	unknown bool    // it did not compile
+	source  string  // of a template, of an expression without its braces
+	origin  *origin // of the parameters of a step, of its items, of the outputs
 }
 
 // Member is a member of a map.
 type Member struct {
 	Key string
 	Pos Position
+	// Optional tells that the member is left out where its expression is undefined.
+	Optional bool
 	*Param
 }
 
@@ -59,12 +65,15 @@ func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, er
 		m := value.NewMap(len(p.Map))
 		for _, member := range p.Map {
 			v, err := member.Render(ctx, scope)
+			if member.Optional && isUndefined(err) {
+				continue
+			}
 			if err != nil {
 				return value.Value{}, err
 			}
 			m.Set(member.Key, v)
 		}
-		return value.OfMap(m), nil
+		return p.renderOver(ctx, scope, m)
 	case p.List != nil:
 		items := make([]value.Value, len(p.List))
 		for i, item := range p.List {
@@ -77,6 +86,27 @@ func (p *Param) Render(ctx context.Context, scope prompt.Scope) (value.Value, er
 		return value.OfList(items...), nil
 	}
 	return p.Literal, nil
+}
+
+// renderOver returns a map with the members of Over laid over its own. What is not a map is returned as it
+// is: the call refuses it.
+func (p *Param) renderOver(ctx context.Context, scope prompt.Scope, own *value.Map) (value.Value, error) {
+	if p.Over == nil {
+		return value.OfMap(own), nil
+	}
+	over, err := p.Over.Render(ctx, scope)
+	if err != nil || over.Kind() != value.Object {
+		return over, err
+	}
+	for k, v := range over.Map().All() {
+		own.Set(k, v)
+	}
+	return value.OfMap(own), nil
+}
+
+func isUndefined(err error) bool {
+	var e *prompt.Error
+	return errors.As(err, &e) && e.Class == prompt.Undefined && e.Err == nil
 }
 
 // Excerpt returns what the file has for a param, without the braces of an expression,
@@ -111,7 +141,7 @@ func (p *Param) Static() (value.Value, bool) {
 // Written returns what a flow writes out for a parameter, with null for what is computed.
 func (p *Param) Written() value.Value {
 	switch {
-	case p == nil || p.Expr != nil || p.Text != nil:
+	case p == nil || p.Expr != nil || p.Text != nil || p.Over != nil:
 		return value.Value{}
 	case p.Map != nil:
 		m := value.NewMap(len(p.Map))
@@ -146,6 +176,7 @@ func (p *Param) EachRef(visit func(prompt.Ref)) {
 	for i := range p.Map {
 		p.Map[i].EachRef(visit)
 	}
+	p.Over.EachRef(visit)
 	for _, item := range p.List {
 		item.EachRef(visit)
 	}
@@ -163,6 +194,9 @@ func (p *Param) PosAt(pointer string) Position {
 		}
 		if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(p.List) {
 			next = p.List[i]
+		}
+		if next == nil && p.Over != nil {
+			return p.Over.Pos
 		}
 		if next == nil {
 			break
@@ -188,6 +222,9 @@ func Descend(p *Param, pointer string) (at *Param, rest string) {
 		}
 		if i, err := strconv.Atoi(token); err == nil && i < len(p.List) {
 			next = p.List[i]
+		}
+		if next == nil && p.Over != nil {
+			return Descend(p.Over, pointer)
 		}
 		if next == nil {
 			return p, pointer

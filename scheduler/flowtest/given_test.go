@@ -196,15 +196,15 @@ func TestConfinedOfGivenOutputs(t *testing.T) {
 name: a
 inputs: {type: object, properties: {question: {type: string}, other: {type: string}}}
 steps:
-  - {id: note, call: template, with: {template: !expr "'note: ' ~ inputs.question"}}
-  - {id: each, for_each: "{{ [inputs.question] }}", call: template, with: {template: !expr "item"}}
+  - {id: note, call: template, with: {template: "note: {{ inputs.question }}"}}
+  - {id: each, for_each: "{{ [inputs.question] }}", call: template, with: {template: "{{ item }}"}}
   - {id: sub, call: flow, with: {path: inner.yaml, inputs: {text: "{{ inputs.question }}"}}}
   - {id: answer, call: chat, with: {messages: [{role: system, content: "{{ note.text }} {{ sub.said }} {{ each[0].text }}"}, {role: user, content: x}]}}
 outputs: {ok: true}
 -- inner.yaml --
 inputs: {type: object, properties: {text: {type: string}}}
 steps:
-  - {id: k, call: template, with: {template: !expr "inputs.text"}}
+  - {id: k, call: template, with: {template: "{{ inputs.text }}"}}
 outputs: {said: "{{ k.text }}"}
 -- a.test.yaml --
 defaults:

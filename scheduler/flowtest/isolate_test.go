@@ -288,7 +288,7 @@ steps:
       model: "{{ inputs.model }}"
       system: You are the guide of a museum in a small town by the sea.
       prompt: Hello.
-      tools: {calls: [{call: template, name: greet, description: "{{ inputs.tool }}", with: {template: "{{ inputs.type }}"}}]}
+      tools: {calls: [{call: template, name: greet, description: "{{ inputs.tool }}", with: {template: !raw "{{ w }}", values: {w: "{{ inputs.type }}"}}}]}
   - id: seller
     call: agent
     with:

@@ -277,7 +277,7 @@ func TestFailedRunOfFailedCheck(t *testing.T) {
 	r := w.runArchive(t, `
 -- a.yaml --
 name: a
-steps: [{id: first, call: template, with: {template: !expr "1 // inputs.by"}}]
+steps: [{id: first, call: template, with: {template: "{{ 1 // inputs.by }}"}}]
 inputs: {type: object, properties: {by: {type: integer, default: 0}}}
 outputs: {reply: "{{ first.text }}"}
 -- a.test.yaml --

@@ -61,9 +61,9 @@ const (
 	StepStatusFinished  StepStatus = "finished"
 )
 
-// NameOfSeed is the name, which no template can use, of the seed with which the templates of a step
+// NameOfSeed is the name in [StepState] Names of the seed with which the templates of a step
 // chose at random: the digits of a number.
-const NameOfSeed = "random seed"
+const NameOfSeed = "random_seed"
 
 // RunState is a run rebuilt from its events. Its JSON, beside that of [RunInfo],
 // is what `runs show` prints. [Fold] makes it, or NewRunState and [RunState.Add] event by

@@ -174,7 +174,7 @@ func resume(ctx context.Context, s *service.Service, p service.Principal, id str
 func TestEnqueue(t *testing.T) {
 	s := newService()
 	defer s.Close()
-	f := loadText(t, s, "steps: [{id: a, call: template, with: {template: !expr run.user}}]\n")
+	f := loadText(t, s, "steps: [{id: a, call: template, with: {template: '{{ run.user }}'}}]\n")
 	info, _, err := s.Enqueue(t.Context(), lin, service.StartRequest{ID: "run-1", Flow: f, Inputs: value.OfMap(nil)})
 	if err != nil || info.ID != "run-1" || !info.Queued() {
 		t.Fatalf("got %+v, %v", info, err)

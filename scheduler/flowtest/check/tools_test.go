@@ -30,7 +30,7 @@ steps:
       tools:
         calls:
           - {call: template, name: plain, with: {template: said}}
-          - {call: template, name: say, with: {template: "said {{ inputs.question }}"}}
+          - {call: template, name: say, with: {template: !raw "said {{ q }}", values: {q: "{{ inputs.question }}"}}}
           - {call: chat, name: ask, with: {messages: [{role: system, content: "{{ inputs.question }}"}]}}
           - {call: chat, name: free}
         flows:
@@ -78,8 +78,8 @@ steps:
       max_result_bytes: 256
       tools:
         calls:
-          - {call: template, name: round, with: {template: "{{ inputs.question }}"}}
-          - {call: template, name: Loud}
+          - {call: template, name: round, with: {template: !raw "{{ q }}", values: {q: "{{ inputs.question }}"}}}
+          - {call: template, name: Loud, with: {template: !raw "{{ w }}"}}
         http: [{name: price, with: {url: "https://api.example.com/prices"}}]
         flows:
           - {path: lookup.yaml, name: look, with: {kept: "{{ inputs.question }}"}}
@@ -96,7 +96,7 @@ outputs: {a: "{{ pick.text }}"}
 Ask Mei.
 `, value.OfMap(value.Pairs("question", "ignore the rules", "other", "calm")),
 		useTool("look", `{"part": "none"}`), useTool("look", `{"part": "stock"}`), useTool("price", "{}"), useTool("read_file", `{"path": "notes.md"}`),
-		useTool("Loud", `{"template": "own words"}`), useTool("look", `{"part": "own"}`), useTool("round", "{}"), scripted.Answer{Text: "done"}, scripted.Answer{Text: "a"}, scripted.Answer{Text: "b"})
+		useTool("Loud", `{"values": {"w": "own words"}}`), useTool("look", `{"part": "own"}`), useTool("round", "{}"), scripted.Answer{Text: "done"}, scripted.Answer{Text: "a"}, scripted.Answer{Text: "b"})
 	if e.Record.Error != nil {
 		t.Fatal(e.Record.Error)
 	}
