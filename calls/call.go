@@ -67,6 +67,13 @@ type Info struct {
 	// memory-retrieve. Runs and single calls that are bound to a user refuse them, and a model that has
 	// the call as a tool is not offered them.
 	AllUsers []string
+	// IsContained reports whether the call reaches nothing beyond its parameters, the model, the memory of the run's user and other
+	// calls, which say so of themselves: template is contained, http is not. A call that does not say it may reach
+	// anything. Outside of flows, the token of a user may use contained calls only, and those that a setting lists.
+	IsContained bool
+	// Files names the parameters of a contained call that name files or folders of the machine, such as workspace:
+	// without them it reads none, and with them it is not contained.
+	Files []string
 	// IsOutside reports whether the work of Exec is done outside of the program, as that of a plugin's call is: recordings keep
 	// its output, and a replay does without it. InitIsOutside says so of Init.
 	IsOutside, InitIsOutside bool

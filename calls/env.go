@@ -97,25 +97,12 @@ type Files struct {
 	// Dir is the directory that relative paths of parameters start from: that of
 	// the flow file.
 	Dir string
-	// AreClosed is true where the parameters come from someone who must not read the files of the
-	// machine: see [Env.CheckFiles].
-	AreClosed bool
 	// MediaRoots are directories, beside a call's own workspace, from which media
 	// files may be read.
 	MediaRoots []string
 	// Languages holds texts of calls in further languages, or instead of the
 	// built-in ones: LANGUAGE/CALL/NAME.txt. nil: there are none.
 	Languages fs.FS
-}
-
-// CheckFiles returns an error of kind Invalid where parameters may name no files: those of a single call that comes from a user of a
-// server. parameter is the one that names a file or a folder. Every call asks before it opens what a parameter names.
-func (e *Env) CheckFiles(parameter string) error {
-	if !e.AreClosed {
-		return nil
-	}
-	return Errorf(Invalid, "%s: the files of the server are not open to the token of a user", parameter).
-		WithHint("run a flow that reads them, or give the text itself")
 }
 
 // IdempotencyKey names this use of the call in this run. It is the same when the

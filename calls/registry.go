@@ -19,6 +19,8 @@ type Registry struct {
 	testChecks map[string]plugins.Importance
 	checks     []func(name string) error
 	tape       Tape // nil: functions are asked themselves
+	// isAllowed names what confined users may use without bounds; nil: nobody is confined. See [Registry.Confined].
+	isAllowed func(name string) bool
 }
 
 // NewRegistry returns a Registry of calls. Two of one name are an error.
@@ -106,7 +108,7 @@ func (r *Registry) Call(name string) (Definition, bool) {
 		return Definition{}, false
 	}
 	d, ok := r.calls[name]
-	return d, ok
+	return r.Confine(d), ok
 }
 
 // CallNames lists the calls, sorted.
@@ -123,6 +125,9 @@ func (r *Registry) Importance(name string) (plugins.Importance, bool) {
 		return nil, false
 	}
 	f, ok := r.importance[name]
+	if ok && r.hides(name, f) {
+		return nil, false
+	}
 	if ok && r.isTaped(f) {
 		return tapedImportance{f, name, r.tape}, true
 	}
@@ -160,6 +165,9 @@ func (r *Registry) Resolver(variable string) (plugins.Resolver, bool) {
 		return nil, false
 	}
 	f, ok := r.resolvers[variable]
+	if ok && r.hides(variable, f) {
+		return nil, false
+	}
 	if ok && r.isTaped(f) {
 		return tapedResolver{f, r.tape}, true
 	}

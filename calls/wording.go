@@ -66,6 +66,8 @@ var _ = wording.Add(wording.Catalog{
 	"set llm.providers in scheduler.yaml, or keep a cassette beside the flow": "请在 scheduler.yaml 中设置 llm.providers，或在流程旁放一个 cassette",
 	"source":  "来源",
 	"stopped": "已停止",
+	"the call %s reaches files or other programs, and is not open to the token of a user":                "调用 %s 会接触文件或其他程序，用户的令牌不能使用",
+	"run a flow that uses it, or let serve.bound_calls name it":                                          "请运行使用它的流程，或在 serve.bound_calls 中列出它",
 	"%s: the files of the server are not open to the token of a user":                                    "%s：用户的令牌不能读取服务器的文件",
 	"run a flow that reads them, or give the text itself":                                                "运行会读取它们的流程，或者直接给出文本",
 	"sub-flows run only inside a flow":                                                                   "子流程只能在流程中运行",

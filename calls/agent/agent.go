@@ -27,8 +27,10 @@ import (
 // Definition returns the call agent as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name:     "agent",
-		Messages: []string{"messages"},
+		Name:        "agent",
+		IsContained: true,
+		Files:       []string{"workspace", "builtin_skills"},
+		Messages:    []string{"messages"},
 		Summary: calls.Text{
 			En: "Let a model work with tools (flows, calls, HTTP requests, files and skills of a workspace) until it has an answer.",
 			Zh: "让模型使用工具（流程、调用、HTTP 请求、工作目录中的文件与技能）直到得出答案。",

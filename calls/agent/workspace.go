@@ -57,9 +57,6 @@ func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string, roo
 	w := &workspace{shown: path.Clean(filepath.ToSlash(dir)), room: room}
 	var err error
 	if dir != "" {
-		if err := env.CheckFiles("workspace"); err != nil {
-			return w, err
-		}
 		w.root, err = openRoot(env.Dir, dir)
 		if err != nil {
 			return w, calls.Errorf(calls.NotFound, "workspace %s: %w", dir, err)
@@ -71,9 +68,6 @@ func openWorkspace(ctx context.Context, env *calls.Env, dir, builtin string, roo
 		}
 	}
 	if builtin != "" {
-		if err := env.CheckFiles("builtin_skills"); err != nil {
-			return w, err
-		}
 		w.extra, err = openRoot(env.Dir, builtin)
 		if err != nil {
 			return w, calls.Errorf(calls.NotFound, "builtin_skills %s: %w", builtin, err)

@@ -58,8 +58,9 @@ type Output struct {
 // Definition returns the call chat as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name:       "chat",
-		NoSubsteps: true,
+		Name:        "chat",
+		IsContained: true,
+		NoSubsteps:  true,
 		Summary: calls.Text{
 			En: "Ask the model and stream its answer.",
 			Zh: "向模型提问，并流式返回回答。",

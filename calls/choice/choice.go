@@ -69,9 +69,10 @@ const (
 // Definition returns the call choice as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name:       "choice",
-		NoSubsteps: true,
-		Messages:   []string{"messages"},
+		Name:        "choice",
+		IsContained: true,
+		NoSubsteps:  true,
+		Messages:    []string{"messages"},
 		Summary: calls.Text{
 			En: "Pick one of several branches, by conditions or by a model.",
 			Zh: "从多个分支中选出一个：按条件，或由模型选择。",

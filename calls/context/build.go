@@ -8,29 +8,10 @@ import (
 	"github.com/callnode/scheduler/llm/value"
 )
 
-// checkFiles returns an error for the first parameter that names files where none may.
-func checkFiles(env *calls.Env, params *Params) error {
-	for _, p := range []struct {
-		name    string
-		isGiven bool
-	}{{"workspace", params.Workspace != ""}, {"builtin_skills", params.BuiltinSkills != ""}, {"media", len(params.Media) > 0}} {
-		if !p.isGiven {
-			continue
-		}
-		if err := env.CheckFiles(p.name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // buildPrompt reads all sources, cuts them to the budget, and writes the messages.
 func buildPrompt(ctx context.Context, env *calls.Env, params *Params, in Input) (*Output, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
-	}
-	if err := checkFiles(env, params); err != nil {
-		return nil, err
 	}
 	b := &builder{params: params, env: env, in: in, warnings: []string{}}
 	if params.Workspace != "" {

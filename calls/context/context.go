@@ -31,9 +31,11 @@ import (
 // Definition returns the call context.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name:       "context",
-		NoSubsteps: true,
-		Messages:   []string{"history", "append"},
+		Name:        "context",
+		IsContained: true,
+		Files:       []string{"workspace", "builtin_skills", "media"},
+		NoSubsteps:  true,
+		Messages:    []string{"history", "append"},
 		Summary: calls.Text{
 			En: "Build the system prompt and the messages of an agent from its workspace: identity, instruction files, memory, skills, history and images.",
 			Zh: "由工作目录构建智能体的系统提示词与消息：身份、说明文件、记忆、技能、历史与图片。",

@@ -47,9 +47,10 @@ type Output struct {
 // Definition returns the call facts as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name:       "facts",
-		NoSubsteps: true,
-		Messages:   []string{"messages"},
+		Name:        "facts",
+		IsContained: true,
+		NoSubsteps:  true,
+		Messages:    []string{"messages"},
 		Summary: calls.Text{
 			En: "Take the facts worth keeping out of a conversation, a text or the steps before; later steps see them as facts.",
 			Zh: "从对话、文本或之前的步骤中提取值得记住的事实；后面的步骤可用 facts 引用。",

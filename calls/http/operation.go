@@ -22,10 +22,7 @@ func (p Params) findOperation(env *calls.Env) (*openapi.Operation, error) {
 	}
 	doc, file := p.OpenAPI, "openapi"
 	if name, isFile := doc.Str(); isFile {
-		err := env.CheckFiles("openapi")
-		if err != nil {
-			return nil, err
-		}
+		var err error
 		doc, err = loadDocument(env.Dir, name)
 		var fault *yaml.Error
 		if errors.As(err, &fault) {

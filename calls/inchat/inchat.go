@@ -22,8 +22,9 @@ var _ calls.Typed[Input] = Params{}
 // Definition describes the call to the registry.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name:       "in-chat",
-		NoSubsteps: true,
+		Name:        "in-chat",
+		IsContained: true,
+		NoSubsteps:  true,
 		Summary: calls.Text{
 			En: "Put presets and world-book entries into a chat history by depth, order and condition, and say where each message comes from.",
 			Zh: "按 depth、order 与条件把预设和世界书条目注入聊天历史，并给出每条消息的来源。",

@@ -285,9 +285,6 @@ const maxFile = 1 << 20
 // read it returns the default config of the language, local, and a warning, unless
 // strict; one that can be read and is wrong is an error, unless lenient.
 func loadConfig(env *calls.Env, path string, local *config, strict, lenient bool) (*config, []wording.Text, error) {
-	if err := env.CheckFiles("config_path"); err != nil {
-		return nil, nil, err
-	}
 	file := path
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(env.Dir, file)

@@ -20,8 +20,10 @@ import (
 // Definition returns the call input as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name:       "input",
-		NoSubsteps: true,
+		Name:        "input",
+		IsContained: true,
+		Files:       []string{"config_path"},
+		NoSubsteps:  true,
 		Summary: calls.Text{
 			En: "Build a prompt from a context template, the user's words and memory.",
 			Zh: "用上下文模板、用户输入和长短期记忆构建 prompt。",

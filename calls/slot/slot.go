@@ -42,7 +42,8 @@ func Extended(kit Kit) calls.Definition {
 	maps.Copy(named, kit.Strategies)
 	kit.Strategies = named
 	def := calls.DefineWith[Params, Input, Output](calls.Info{
-		Name: "slot",
+		Name:        "slot",
+		IsContained: true,
 		Summary: calls.Text{
 			En: "Fill data against a JSON Schema: from what is known, from the model, and say what is missing.",
 			Zh: "按照 JSON Schema 填充参数：取已知数据，向模型询问，并指出还缺少什么。",

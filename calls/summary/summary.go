@@ -43,9 +43,10 @@ type Output struct {
 // Definition returns the call summary as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name:       "summary",
-		NoSubsteps: true,
-		Messages:   []string{"messages"},
+		Name:        "summary",
+		IsContained: true,
+		NoSubsteps:  true,
+		Messages:    []string{"messages"},
 		Summary: calls.Text{
 			En: "Sum up a conversation, a text or the steps before; later steps see it as summary.",
 			Zh: "概括一段对话、文本或之前的步骤；后面的步骤可用 summary 引用。",

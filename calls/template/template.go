@@ -36,8 +36,9 @@ type Output struct {
 // Definition returns the call template as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name:       "template",
-		NoSubsteps: true,
+		Name:        "template",
+		IsContained: true,
+		NoSubsteps:  true,
 		Summary: calls.Text{
 			En: "Render a template with values.",
 			Zh: "用给定的值渲染模板。",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -108,7 +109,7 @@ func (s *Service) ParseCall(doc value.Value, parseTime func(string) (time.Time, 
 }
 
 // Caller prepares a call for any number of requests of a principal. One that is bound works
-// in the memory of its user, whatever the requests name, and with no files of the machine.
+// in the memory of its user, whatever the requests name, and reaches no files and no other programs: see [calls.Registry.Confined].
 func (s *Service) Caller(p Principal, def calls.Definition) *Caller {
 	return &Caller{service: s, by: p, def: def, checked: map[string]error{}}
 }
@@ -144,7 +145,11 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 	env.Vars = vars
 	warnings := &collectedWarnings{}
 	env.Warner = warnings
-	env.AreClosed = c.by.Bound
+	def := c.def
+	if c.by.Bound {
+		env.Registry = env.Registry.Confined(c.service.allowsBound)
+		def = env.Registry.Confine(def)
+	}
 	if !r.Vars.Now.IsZero() {
 		env.Clock = func() time.Time { return r.Vars.Now }
 	}
@@ -153,8 +158,16 @@ func (c *Caller) Call(ctx context.Context, r *CallRequest) (value.Value, []Note,
 		with = value.OfMap(nil)
 	}
 	hidden := c.service.parts.Hidden
-	output, err := scheduler.Invoke(secret.NewContext(ctx, hidden), c.def, with, env)
+	output, err := scheduler.Invoke(secret.NewContext(ctx, hidden), def, with, env)
 	return hidden.MaskValue(output), append(notes, warnings.notes()...), err
+}
+
+// allowsBound reports whether Parts.BoundCalls has a name: itself, or as mcp.shop.* the beginning of it.
+func (s *Service) allowsBound(name string) bool {
+	return slices.ContainsFunc(s.parts.BoundCalls, func(listed string) bool {
+		begin, isPattern := strings.CutSuffix(listed, "*")
+		return listed == name || isPattern && strings.HasPrefix(name, begin)
+	})
 }
 
 // checkTexts looks at the texts of the call in a language, once. To a call without texts

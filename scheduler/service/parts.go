@@ -47,6 +47,9 @@ type Parts struct {
 	// CallEnv returns what single calls may use, and the registry with them: without a memory.
 	// asksModel is true for those that ask the model of the settings.
 	CallEnv func(asksModel bool) (*calls.Env, error)
+	// BoundCalls are the calls, and functions of plugins, that bound principals may use outside of flows although they reach files or other
+	// programs: names, or beginnings of names with a * at the end.
+	BoundCalls []string
 	// Hidden are the secrets that no output of a single call shows; nil for none.
 	Hidden *secret.Set
 	// Dir is the folder of the project, in which relative paths of plugins start; "" is the

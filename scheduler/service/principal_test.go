@@ -5,16 +5,23 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/calls/memory"
+	"github.com/callnode/scheduler/calls/memory/memorytest"
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/scripted"
 	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
 	"github.com/callnode/scheduler/scheduler/journal"
+	journalmemory "github.com/callnode/scheduler/scheduler/journal/memory"
+	"github.com/callnode/scheduler/scheduler/schedulertest"
 	"github.com/callnode/scheduler/scheduler/service"
 )
 
@@ -206,9 +213,19 @@ func TestReservedLabels(t *testing.T) {
 	}
 }
 
+// withMemory gives a service an empty memory.
+func withMemory(t *testing.T) func(*service.Parts) {
+	return func(parts *service.Parts) {
+		store := memorytest.NewStore(t, nil)
+		parts.Memory = func(context.Context, service.MemoryOptions) (*memory.SnapshotProcessor, error) {
+			return &memory.SnapshotProcessor{Store: store}, nil
+		}
+	}
+}
+
 // TestFilesOfBoundCalls: the single calls of a bound principal, and the calls that these run, read no file of the machine.
 func TestFilesOfBoundCalls(t *testing.T) {
-	s := newService()
+	s := newServiceOf(scripted.Echo{}, func(context.Context, bool) (journal.Journal, error) { return journalmemory.New(time.Now), nil }, withMemory(t))
 	defer s.Close()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "AGENTS.md")
@@ -225,7 +242,6 @@ func TestFilesOfBoundCalls(t *testing.T) {
 		{"agent", "builtin_skills", `{"builtin_skills": ` + quoted + `, "prompt": "hi"}`},
 		{"agent", "workspace", `{"prompt": "hi", "tools": {"calls": [{"call": "context"}]}}`},
 		{"input", "config_path", `{"config_path": ` + value.OfString(file).JSON() + `}`},
-		{"http", "openapi", `{"openapi": "AGENTS.md", "operation": "x"}`},
 	} {
 		def, ok := registry(t).Call(c.call)
 		if !ok {
@@ -247,5 +263,103 @@ func TestFilesOfBoundCalls(t *testing.T) {
 		if text := told(anyone); strings.Contains(text, refused) {
 			t.Errorf("%s %s, not bound: %s", c.call, c.with, text)
 		}
+	}
+}
+
+// TestEveryCallOfBoundTokens: a bound principal uses a call outside of flows only where the call says that it is contained, or the
+// settings list it: built-in calls, tools of MCP servers and calls of plugins, by themselves and through an agent.
+func TestEveryCallOfBoundTokens(t *testing.T) {
+	contained := strings.Fields("agent chat choice context facts in-chat input memory-recent memory-retrieve memory-save memory-snapshot slot summary template")
+	var used []string
+	foreign := func(name string) calls.Definition {
+		return schedulertest.Do(name, func(context.Context, *calls.Env, value.Value) (any, error) {
+			used = append(used, name)
+			return map[string]string{"text": "the plan of others"}, nil
+		})
+	}
+	registry := registry(t)
+	for _, name := range []string{"mcp.files.read_text_file", "mcp.shop.price", "weather.now"} {
+		if err := registry.AddCall(foreign(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newServiceOf(scripted.Echo{}, func(context.Context, bool) (journal.Journal, error) { return journalmemory.New(time.Now), nil }, withMemory(t), func(parts *service.Parts) {
+		parts.BoundCalls = []string{"mcp.shop.*"}
+		callEnv := parts.CallEnv
+		parts.CallEnv = func(asksModel bool) (*calls.Env, error) {
+			env, err := callEnv(asksModel)
+			if err == nil {
+				env.Registry = registry
+			}
+			return env, err
+		}
+	})
+	defer s.Close()
+	const refusal = "is not open to the token of a user"
+	for _, name := range registry.CallNames() {
+		def, _ := registry.Call(name)
+		with := value.OfMap(value.NewMap(0))
+		if name == "http" {
+			with = value.OfMap(value.Pairs("url", "http://127.0.0.1:1/"))
+		} else if name == "flow" {
+			with = value.OfMap(value.Pairs("path", "x.yaml"))
+		}
+		_, _, err := s.Caller(lin, def).Call(t.Context(), &service.CallRequest{With: with, LLM: scripted.Texts("x")})
+		isRefused := err != nil && strings.Contains(err.Error(), refusal)
+		isOpen := slices.Contains(contained, name) || strings.HasPrefix(name, "mcp.shop.")
+		if isRefused == isOpen || isOpen != def.Info.IsContained && name != "mcp.shop.price" {
+			t.Errorf("%s: refused %v: %v", name, isRefused, err)
+		}
+		if name == "agent" || name == "flow" { // an agent cannot have these as tools at all
+			continue
+		}
+		agent, _ := registry.Call("agent")
+		tools := `{"prompt": "hi", "tools": {"calls": [{"name": "it", "call": "` + name + `"}]}}`
+		if name == "http" {
+			tools = `{"prompt": "hi", "tools": {"http": [{"name": "it", "with": {"url": "http://127.0.0.1:1/"}}]}}`
+		}
+		arguments, err := value.ParseJSON([]byte(tools))
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := scripted.New(scripted.Answer{ToolCalls: []llm.ToolCall{{ID: "1", Name: "it", Arguments: "{}"}}}, scripted.Answer{Text: "done"})
+		output, _, err := s.Caller(lin, agent).Call(t.Context(), &service.CallRequest{With: arguments, LLM: model})
+		if told := fmt.Sprint(output.JSON(), err); strings.Contains(told, refusal) == isOpen {
+			t.Errorf("an agent that has %s: %s", name, told)
+		}
+	}
+	if want := []string{"mcp.shop.price", "mcp.shop.price"}; !slices.Equal(used, want) {
+		t.Errorf("%v were used", used)
+	}
+}
+
+// outsideFunction is an importance function of a plugin.
+type outsideFunction struct{}
+
+func (outsideFunction) IsOutside() bool { return true }
+
+func (outsideFunction) Judge(_ context.Context, _ plugins.State, items []plugins.Item) ([]plugins.Verdict, error) {
+	return make([]plugins.Verdict, len(items)), nil
+}
+
+// A bound principal reaches no functions of plugins that the settings do not list.
+func TestFunctionsOfBoundTokens(t *testing.T) {
+	r := registry(t)
+	if err := r.AddImportance("weather.fits", outsideFunction{}); err != nil {
+		t.Fatal(err)
+	}
+	for listed, want := range map[string]bool{"": false, "weather.fits": true, "other.fits": false} {
+		confined := r.Confined(func(name string) bool { return name == listed })
+		if _, ok := confined.Importance("weather.fits"); ok != want {
+			t.Errorf("listed %q: found %v", listed, ok)
+		}
+		if names := r.ImportanceNames(); len(names) < 2 {
+			t.Fatal(names)
+		} else if _, ok := confined.Importance(names[0]); !ok {
+			t.Errorf("%s of the program is not there", names[0])
+		}
+	}
+	if _, ok := r.Importance("weather.fits"); !ok {
+		t.Error("who is not bound does not find it")
 	}
 }

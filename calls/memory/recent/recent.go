@@ -43,8 +43,9 @@ type Turn struct {
 // Definition returns the call memory-recent as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name:       "memory-recent",
-		NoSubsteps: true,
+		Name:        "memory-recent",
+		IsContained: true,
+		NoSubsteps:  true,
 		Summary: calls.Text{
 			En: "The newest utterances of the flow's session: the short-term memory.",
 			Zh: "流程会话中最近的发言，即短期记忆。",

@@ -41,8 +41,9 @@ type Input struct {
 // Definition returns the call memory-retrieve as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, memory.Response](calls.Info{
-		Name:       "memory-retrieve",
-		NoSubsteps: true,
+		Name:        "memory-retrieve",
+		IsContained: true,
+		NoSubsteps:  true,
 		Summary: calls.Text{
 			En: "Find what was remembered of the user and matters for a question, with a score and a reason.",
 			Zh: "查找与问题相关的用户记忆，给出相关度和原因。",

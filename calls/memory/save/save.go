@@ -34,8 +34,9 @@ type Output struct {
 // Definition returns the call memory-save as a registry knows it: schemas, texts, examples.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, Output](calls.Info{
-		Name:       "memory-save",
-		NoSubsteps: true,
+		Name:        "memory-save",
+		IsContained: true,
+		NoSubsteps:  true,
 		Summary: calls.Text{
 			En: "Remember something of the user; once it is done, it is safe on the disk and can be found.",
 			Zh: "记住与用户有关的内容；完成后即已写入磁盘，可以查到。",

@@ -24,8 +24,9 @@ type Input struct {
 // memories, so it is not said to need one.
 func Definition() calls.Definition {
 	def := calls.Define[Params, Input, memory.Report](calls.Info{
-		Name:       "memory-snapshot",
-		NoSubsteps: true,
+		Name:        "memory-snapshot",
+		IsContained: true,
+		NoSubsteps:  true,
 		Summary: calls.Text{
 			En: "Sum up the user's new memories in snapshots, by the model, or without one by their own sentences.",
 			Zh: "把用户的新记忆概括为快照：由模型撰写，没有模型时摘取原句。",

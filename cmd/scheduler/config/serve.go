@@ -30,6 +30,7 @@ type Serve struct {
 	Aliases        []string       `json:"aliases,omitempty"`
 	Notify         []Notify       `json:"notify,omitempty"`
 	OpenAI         OpenAI         `json:"openai,omitempty"`
+	BoundCalls     []string       `json:"bound_calls,omitempty"`
 	MCP            ServeMCP       `json:"mcp,omitempty"`
 	OTLP           OTLP           `json:"otlp,omitempty"`
 }

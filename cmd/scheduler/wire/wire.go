@@ -48,6 +48,7 @@ func (rt *Runtime) NewService() *service.Service {
 		Snapshots:        rt.snapshotGenerator,
 		CallEnv:          rt.callEnv,
 		Hidden:           rt.hidden,
+		BoundCalls:       rt.settings.Serve.BoundCalls,
 		Remote:           rt.openRemote,
 		Dir:              cmp.Or(rt.workerRoot, rt.settings.Root),
 		Rooted:           rt.workerRoot != "",

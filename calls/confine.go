@@ -1,0 +1,86 @@
+package calls
+
+import (
+	"context"
+
+	"github.com/callnode/scheduler/calls/schema"
+	"github.com/callnode/scheduler/llm/value"
+	"github.com/callnode/scheduler/plugins"
+)
+
+// Confined returns a copy of the Registry for parameters that come from someone who may not reach files and
+// other programs: the user of a server, outside of flows. Of the calls that isAllowed does not name, those that are not contained
+// ([Info] IsContained) are refused when they are constructed, and so are the parameters of others that name files.
+// Functions of plugins that it does not name are not there.
+func (r *Registry) Confined(isAllowed func(name string) bool) *Registry {
+	c := &Registry{}
+	if r != nil {
+		*c = *r
+	}
+	c.isAllowed = isAllowed
+	return c
+}
+
+// isConfined reports whether what has the name is refused to those who use the Registry, unless it is contained.
+func (r *Registry) isConfined(name string) bool { return r.isAllowed != nil && !r.isAllowed(name) }
+
+// Confine returns a definition as [Registry.Call] does, whether it is registered or not.
+func (r *Registry) Confine(d Definition) Definition {
+	if d.Info == nil || !r.isConfined(d.Info.Name) {
+		return d
+	}
+	return d.confined()
+}
+
+// hides reports whether an importance function or a resolver of a plugin is not for those who use the Registry.
+func (r *Registry) hides(name string, function any) bool {
+	o, ok := function.(plugins.Outsider)
+	return ok && o.IsOutside() && r.isConfined(name)
+}
+
+// confined returns a definition whose use is refused where it could reach more than its parameters.
+func (d Definition) confined() Definition {
+	construct, narrow := d.New, d.ParamsFor
+	d.New = func(params value.Value) (CoreCall, error) {
+		if err := d.Info.checkConfined(params); err != nil {
+			return nil, err
+		}
+		return construct(params)
+	}
+	if narrow != nil {
+		d.ParamsFor = func(ctx context.Context, env *Env, params value.Value) (*schema.Schema, error) {
+			if err := d.Info.checkConfined(params); err != nil {
+				return nil, err
+			}
+			return narrow(ctx, env, params)
+		}
+	}
+	return d
+}
+
+// checkConfined returns an error of kind Invalid where a use of the call with params could reach more than these.
+func (i *Info) checkConfined(params value.Value) error {
+	if !i.IsContained {
+		return Errorf(Invalid, "the call %s reaches files or other programs, and is not open to the token of a user", i.Name).
+			WithHint("run a flow that uses it, or let serve.bound_calls name it")
+	}
+	for _, name := range i.Files {
+		if v, ok := params.Get(name); ok && !isEmptyParam(v) {
+			return Errorf(Invalid, "%s: the files of the server are not open to the token of a user", name).
+				WithHint("run a flow that reads them, or give the text itself")
+		}
+	}
+	return nil
+}
+
+// isEmptyParam reports whether a parameter that could name files names none.
+func isEmptyParam(v value.Value) bool {
+	text, isText := v.Str()
+	switch {
+	case v.IsNull():
+		return true
+	case isText:
+		return text == ""
+	}
+	return v.Kind() == value.List && len(v.List()) == 0
+}
