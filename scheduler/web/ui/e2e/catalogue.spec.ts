@@ -6,14 +6,39 @@ test("a chat answers, asks what is missing, and keeps what was said", async ({ p
   await page.goto("/chat/order?session=talk-1");
   await page.getByLabel("Your question").fill("A large one, please");
   await page.keyboard.press("Enter");
-  await page.getByLabel("city").fill("Ningbo");
-  await page.getByLabel("count").fill("1");
-  await page.getByLabel("size").selectOption("large");
-  await page.getByRole("button", { name: "Send all" }).click();
+  await page.getByLabel("City").fill("Ningbo");
+  await page.getByLabel("Count").fill("1");
+  await page.getByLabel("Size").selectOption("large");
+  await page.getByRole("list", { name: "Conversation" }).getByRole("button", { name: "Send" }).click();
   await expect(page.getByText("1 large to Ningbo")).toBeVisible();
   await page.reload();
   await expect(page.getByText("A large one, please")).toBeVisible();
   await expect(page.getByText("1 large to Ningbo")).toBeVisible();
+});
+
+test("what is typed while a run waits is its answer, and cancel ends it", async ({ page }) => {
+  await page.goto("/chat/order?session=talk-2");
+  const talk = page.getByRole("list", { name: "Conversation" });
+  const say = async (label: string, text: string) => {
+    await page.getByLabel(label).fill(text);
+    await page.keyboard.press("Enter");
+  };
+  await say("Your question", "A large one, please");
+  await expect(talk.locator(".asks")).toHaveText("What is the town that it goes to?");
+  await say("Your answer", "Ningbo");
+  await expect(talk.locator(".asks")).toHaveText("What is the count (from 1 to 12)? How many.");
+  await say("Your answer", "plenty");
+  await expect(talk.locator(".asks")).toContainText("I could not find");
+  await say("Your answer", "2");
+  await expect(talk.locator(".asks")).toHaveText("Which size is it: small or large?");
+  await say("Your answer", "Large");
+  await expect(page.getByText("2 large to Ningbo")).toBeVisible();
+  await say("Your question", "One more");
+  await expect(talk.locator(".asks")).toHaveText("What is the town that it goes to?");
+  await say("Your answer", "cancel");
+  await expect(talk.getByText("I have stopped")).toBeVisible();
+  await expect(talk.locator(".answer-form")).toHaveCount(0);
+  await expect(page.getByLabel("Your question")).toBeVisible();
 });
 
 test("an answer is shown while the model still writes it", async ({ page, playwright }) => {

@@ -126,6 +126,21 @@ steps:
   - {id: reply, call: template, with: {template: "{{ o.count }} {{ o.size }} to {{ o.city }}", values: {o: "{{ order.slot_data }}"}}, to_user: true}
 outputs: {reply: "{{ reply.text }}"}
 `);
+  writeFileSync(join(dir, "patterns.yaml"), `name: patterns
+steps:
+  - id: a
+    call: slot
+    with:
+      stages: []
+      current_schema:
+        type: object
+        required: [go, slow, safe]
+        properties:
+          go: {type: string, title: Word, pattern: "(?i)^\\\\pL{2}$"}
+          slow: {type: string, title: Slow, pattern: "^(a+)+$"}
+          safe: {type: string, title: Safe, pattern: "^[A-Z]-[0-9]+$", examples: [A-1042], unit: pieces}
+    on_missing: ask
+`);
   writeFileSync(join(dir, "misfit.yaml"), `name: misfit
 steps:
   - id: order

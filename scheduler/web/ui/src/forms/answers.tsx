@@ -1,62 +1,61 @@
 import { useRef, useState } from "react";
 import { ApiError, api, type Schemas } from "../api/client.ts";
 import { ErrorBox } from "../components/common.tsx";
-import { useLanguage, useText } from "../i18n.ts";
+import { useText } from "../i18n.ts";
 import { SchemaForm, useFormName, type Faults, type FormHandle, type Values } from "./schema-form.tsx";
-import { commonReasons, whyByPointer } from "./why.tsx";
 
 type Waiting = Schemas["WaitingFor"];
 type Answer = { step: string; pointer: string; value: unknown };
 
-/** AnswerForm asks for all that a run waits for: one form for each step, sent together. */
-export function AnswerForm({ run, waiting, onSent, brief }: { run: string; waiting: Waiting[]; onSent(): void; brief?: boolean }) {
+/**
+ * AnswerForm asks for all that a run waits for: one form for each step, sent together. In a chat, where the next message is the
+ * answer, it says what is asked first, or told, what the user was told last.
+ */
+export function AnswerForm({ run, waiting, onSent, chat, told }: { run: string; waiting: Waiting[]; onSent(): void; chat?: boolean; told?: string }) {
   const t = useText();
   const [values, setValues] = useState<Record<string, Values>>({});
   const [faults, setFaults] = useState<Record<string, Faults>>({});
   const [error, setError] = useState<Error>();
-  const [checked, setChecked] = useState(false);
   const [busy, setBusy] = useState(false);
   const forms = useRef(new Map<string, FormHandle>());
   const change = (step: string, next: Values) => {
-    setChecked(false);
     setFaults({});
     setValues((old) => ({ ...old, [step]: next }));
   };
-  const answers = answersOf(waiting, values);
-  const send = async (check: boolean, whole: boolean) => {
+  const send = async () => {
     setError(undefined);
-    setChecked(false);
     setFaults({});
-    if (whole && !waiting.map((w) => forms.current.get(w.step)!.validateForm()).every(Boolean)) return;
+    if (!waiting.map((w) => forms.current.get(w.step)!.validateForm()).every(Boolean)) return;
+    const answers = answersOf(waiting, values);
     setBusy(true);
     try {
-      await api.post("/api/v1/runs/{id}/answers", { path: { id: run }, query: { check: check || undefined }, body: { answers } });
-      if (check) setChecked(true);
-      else onSent();
+      await api.post("/api/v1/runs/{id}/answers", { path: { id: run }, body: { answers } });
+      onSent();
     } catch (err) {
-      setError(err as Error);
-      setFaults(faultsOf(err as Error, answers));
+      const found = faultsOf(err as Error, answers);
+      setFaults(found);
+      if (!Object.keys(found).length) setError(err as Error);
     } finally {
       setBusy(false);
     }
   };
+  const questionOf = (w: Waiting, i: number) => {
+    if (chat) return i === 0 ? told || w.question : "";
+    return Object.keys(propertiesOf(w)).length === 1 ? w.question : ""; // else the fields say it
+  };
   return (
     <div className="answer-form">
-      {waiting.map((w) => (
-        <section key={w.step} aria-label={t("inbox.step_waits", { step: w.step })}>
-          {!brief && <h2>{t("inbox.needs", { step: w.step, n: Object.keys(propertiesOf(w)).length })}</h2>}
-          <Reasons reasons={commonReasons(w)} />
+      {waiting.map((w, i) => (
+        <section key={w.step} aria-label={t("inbox.question_n", { n: i + 1 })}>
+          {questionOf(w, i) && <p className="asks">{questionOf(w, i)}</p>}
           <StepForm waiting={w} values={values[w.step] ?? {}} faults={faults[w.step]} disabled={busy}
-            onChange={(next) => change(w.step, next)} onSubmit={() => void send(false, true)}
+            onChange={(next) => change(w.step, next)} onSubmit={() => void send()}
             onForm={(form) => void (form ? forms.current.set(w.step, form) : forms.current.delete(w.step))} />
         </section>
       ))}
       {error && <ErrorBox error={error} />}
-      <p role="status">{checked && t("inbox.fits", { n: answers.length })}</p>
       <div className="actions">
-        <button className="primary" disabled={busy} onClick={() => void send(false, true)}>{t("inbox.send_all")}</button>
-        <button disabled={busy || !answers.length} onClick={() => void send(false, false)}>{t("inbox.send_some")}</button>
-        <button disabled={busy || !answers.length} onClick={() => void send(true, false)}>{t("inbox.check")}</button>
+        <button className="primary" disabled={busy} onClick={() => void send()}>{t("inbox.send")}</button>
       </div>
     </div>
   );
@@ -71,32 +70,11 @@ function StepForm({ waiting, values, faults, disabled, onChange, onSubmit, onFor
   onSubmit(): void;
   onForm(form: FormHandle | null): void;
 }) {
-  const t = useText();
-  const language = useLanguage();
   const name = useFormName();
-  const notes = Object.fromEntries(Object.entries(whyByPointer(waiting, language)).map(([pointer, why]) => [pointer, t("inbox.why_missing", { why })]));
   return (
-    <SchemaForm ref={onForm} name={name} notes={notes} schema={waiting.remaining_schema} values={values} faults={faults} disabled={disabled} onChange={onChange} onSubmit={onSubmit}>
+    <SchemaForm ref={onForm} name={name} schema={waiting.remaining_schema} values={values} faults={faults} disabled={disabled} explained onChange={onChange} onSubmit={onSubmit}>
       <button type="submit" hidden />
     </SchemaForm>
-  );
-}
-
-/** Why the step waits, beside what is said at each value; what is long is folded. */
-function Reasons({ reasons }: { reasons: string[] }) {
-  const t = useText();
-  if (!reasons.length) return null;
-  return (
-    <div>
-      <h3>{t("inbox.why")}</h3>
-      <ul className="reasons">
-        {reasons.map((reason, i) => {
-          const [first, ...rest] = reason.split("\n");
-          if (!rest.length) return <li key={i}>{first}</li>;
-          return <li key={i}><details><summary>{first}</summary><pre className="reason" tabIndex={0}>{rest.join("\n")}</pre></details></li>;
-        })}
-      </ul>
-    </div>
   );
 }
 
@@ -111,14 +89,14 @@ function answersOf(waiting: Waiting[], values: Record<string, Values>): Answer[]
     }));
 }
 
-/** Returns the server's faults by their steps and fields. */
+/** Returns the server's faults by their steps and fields, in words. */
 function faultsOf(error: Error, answers: Answer[]): Record<string, Faults> {
   const found: Record<string, Record<string, { __errors: string[] }>> = {};
   for (const fault of (error instanceof ApiError && error.problem.errors) || []) {
     const answer = answers[Number(/^\/answers\/(\d+)/.exec(fault.pointer ?? "")?.[1])];
     if (!answer) continue;
     const step = (found[answer.step] ??= {});
-    (step[answer.pointer] ??= { __errors: [] }).__errors.push([fault.message, fault.hint].filter(Boolean).join(" · "));
+    (step[answer.pointer] ??= { __errors: [] }).__errors.push(fault.words || fault.message);
   }
   return found as Record<string, Faults>;
 }

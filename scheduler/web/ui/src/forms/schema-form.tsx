@@ -7,7 +7,7 @@ import { useId, useMemo, useState, type ReactNode, type Ref } from "react";
 import { formatJSON } from "../format.ts";
 import { translate, useLanguage, type Key } from "../i18n.ts";
 import { validator } from "./validator.ts";
-import { nameOf } from "./why.tsx";
+import { labelOf, nameOf } from "./why.tsx";
 import "./form.css";
 
 export type Values = Record<string, unknown>;
@@ -22,27 +22,23 @@ export interface FormHandle {
  * SchemaForm is a form made from a JSON Schema. Faults that the server found are shown at
  * their fields. What a schema leaves open is typed as JSON.
  */
-export function SchemaForm({ schema, values, onChange, onSubmit, faults, notes, disabled, name, children, ref }: {
+export function SchemaForm({ schema, values, onChange, onSubmit, faults, explained, disabled, name, children, ref }: {
   schema: unknown;
   values: Values;
   onChange(values: Values): void;
   onSubmit(values: Values): void;
   faults?: Faults;
-  /** What is said below a field, by its name. */
-  notes?: Record<string, string>;
+  /** Says at each field what a value of it looks like: its example and unit. */
+  explained?: boolean;
   disabled?: boolean;
   /** Tells the ids of this form's fields from those of others. */
   name: string;
   children?: ReactNode;
   ref?: Ref<FormHandle>;
 }) {
-  useLanguage();
-  const titled = useMemo(() => addTitles(schema as RJSFSchema), [schema]);
-  const ui = useMemo(
-    () => ({ ...addNotes(uiOf(titled) ?? {}, notes), "ui:submitButtonOptions": { norender: true }, "ui:title": "", "ui:description": "" }),
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-    [titled, JSON.stringify(notes)],
-  );
+  const language = useLanguage();
+  const titled = useMemo(() => addTitles(schema as RJSFSchema, explained), [schema, explained, language]);
+  const ui = useMemo(() => ({ ...uiOf(titled), "ui:submitButtonOptions": { norender: true }, "ui:title": "", "ui:description": "" }), [titled]);
   return (
     <Form
       ref={ref as never} className="schema-form" schema={titled} uiSchema={ui} formData={values} validator={validator as never} disabled={disabled}
@@ -56,14 +52,25 @@ export function SchemaForm({ schema, values, onChange, onSubmit, faults, notes, 
   );
 }
 
-/** Returns a schema whose properties have titles; names are JSON pointers where a run waits. */
-function addTitles(schema: RJSFSchema): RJSFSchema {
+/** Returns a schema whose properties have titles; names are JSON pointers where a run waits. explained adds examples and units. */
+function addTitles(schema: RJSFSchema, explained?: boolean): RJSFSchema {
   if (!schema.properties) return schema;
   const properties = Object.entries(schema.properties).map(([name, one]) => {
     if (typeof one === "boolean") return [name, one] as const;
-    return [name, { title: nameOf(name), ...addTitles(one as RJSFSchema) }] as const;
+    const titled = { title: explained ? labelOf(name) : nameOf(name), ...addTitles(one as RJSFSchema, explained) };
+    return [name, explained ? { ...titled, description: explanationOf(titled) } : titled] as const;
   });
   return { ...schema, properties: Object.fromEntries(properties) };
+}
+
+/** Returns what is said at a field: its description, an example, its unit. */
+function explanationOf(schema: RJSFSchema): string | undefined {
+  const { unit, "x-unit": xUnit } = schema as { unit?: unknown; "x-unit"?: unknown };
+  const example = (schema.examples as unknown[] | undefined)?.find((one) => typeof one === "string" || typeof one === "number");
+  const lines = [schema.description];
+  if (example !== undefined && !schema.enum) lines.push(translate("form.example", { example: String(example) }));
+  if (typeof (unit ?? xUnit) === "string") lines.push(translate("form.unit", { unit: String(unit ?? xUnit) }));
+  return lines.filter(Boolean).join("\n") || undefined;
 }
 
 /** Returns the way in which the fields of a schema are shown; undefined for the usual one. */
@@ -81,13 +88,6 @@ function uiOf(schema: RJSFSchema | boolean | undefined): UiSchema | undefined {
     if (found) ui[name] = found;
   }
   return Object.keys(ui).length ? ui : undefined;
-}
-
-/** Returns how fields are shown with what is said below them. */
-function addNotes(ui: UiSchema, notes: Record<string, string> = {}): UiSchema {
-  const all = { ...ui };
-  for (const [name, note] of Object.entries(notes)) all[name] = { ...(ui[name] as UiSchema | undefined), "ui:help": note };
-  return all;
 }
 
 /** Reports whether a schema does not tell which fields a value has. */
@@ -169,10 +169,10 @@ function translateWord(text: TranslatableString, params?: string[]): string {
   return key ? translate(key, { name: params?.[0] ?? "", n: params?.[1] ?? params?.[0] ?? "" }) : englishStringTranslator(text, params);
 }
 
-const known = new Set(["required", "type", "minLength", "enum", "format", "pattern", "minimum", "maximum", "minItems"]);
+const known = new Set(["required", "type", "minLength", "maxLength", "enum", "const", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "uniqueItems"]);
 
 function translateErrors(errors: RJSFValidationError[]): RJSFValidationError[] {
-  return errors.map((e) => ({ ...e, message: known.has(e.name ?? "") ? translate(`form.error_${e.name}` as Key) : e.message }));
+  return errors.map((e) => ({ ...e, message: known.has(e.name ?? "") ? translate(`form.error_${e.name}` as Key) : translate("form.error_other") }));
 }
 
 /** Returns a name for a form that no other has. */

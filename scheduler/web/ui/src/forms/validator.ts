@@ -3,6 +3,7 @@ import {
   createErrorHandler, toErrorSchema, unwrapErrorHandler, validationDataMerge,
   type CustomValidator, type ErrorTransformer, type RJSFSchema, type RJSFValidationError, type UiSchema, type ValidationData, type ValidatorType,
 } from "@rjsf/utils";
+import { checkedHere } from "./patterns.ts";
 
 // The usual validator of the form library compiles schemas with eval, which the policy of
 // the page refuses; this one interprets them.
@@ -12,7 +13,7 @@ const frames = new Set(["properties", "items", "additionalProperties", "allOf", 
 
 /** Returns the errors of a value, each at its place. */
 function errorsOf(schema: RJSFSchema, data: unknown): RJSFValidationError[] {
-  const { errors } = new Validator(schema as Schema, "2020-12", false).validate(data ?? null);
+  const { errors } = new Validator(checkedHere(schema) as Schema, "2020-12", false).validate(data ?? null);
   const leaves = errors.filter((e) => !frames.has(e.keyword) || !errors.some((other) => other !== e && other.instanceLocation.startsWith(e.instanceLocation)));
   return leaves.map(errorOf);
 }
@@ -38,7 +39,7 @@ export const validator: ValidatorType = {
   },
   isValid(schema, data, root) {
     try {
-      return new Validator({ ...root, ...schema } as Schema, "2020-12", true).validate(data ?? null).valid;
+      return new Validator(checkedHere({ ...root, ...schema }) as Schema, "2020-12", true).validate(data ?? null).valid;
     } catch {
       return false; // the schema itself is wrong
     }

@@ -6,9 +6,10 @@ type Waiting = Schemas["WaitingFor"];
 /** Returns the name of a value as people read it: city, address › town. */
 export const nameOf = (pointer: string) => pointer.replace(/^\//, "").replaceAll("/", " › ").replaceAll("~1", "/").replaceAll("~0", "~");
 
-/** Returns why each value is missing, by its pointer. */
-export function whyByPointer(w: Waiting, language: Language): Record<string, string> {
-  return Object.fromEntries((w.why ?? []).map((one) => [one.pointer, one[language]]));
+/** Returns a name for a value without a title, in words: Order number for /order_number. */
+export function labelOf(pointer: string): string {
+  const words = nameOf(pointer).split(" › ").at(-1)!.replaceAll(/([a-z])([A-Z])/g, "$1 $2").replaceAll(/[_.-]+/g, " ").trim().toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** Returns the reasons that are not those of one value: what went wrong while the step asked. */

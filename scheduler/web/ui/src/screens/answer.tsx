@@ -1,11 +1,13 @@
 import { Link, useParams } from "wouter";
 import { Ago, ErrorBox, Loading, RunError, ScreenHead, StateBadge } from "../components/common.tsx";
 import { AnswerForm } from "../forms/answers.tsx";
+import { Context } from "../forms/context.tsx";
 import { formatJSON } from "../format.ts";
 import { useText } from "../i18n.ts";
 import { hasScope, useMe } from "../me.ts";
 import { isWaiting, useRun, type FollowedRun } from "../run/follow.ts";
 import { outerOf, shownState } from "../run/state.ts";
+import "./chat.css";
 import "./inbox.css";
 
 /** Answer is the form for all that a run waits for, and below it the run, which goes on there. */
@@ -29,6 +31,7 @@ function AnswerScreen({ run }: { run: FollowedRun }) {
       </ScreenHead>
       {isWaiting(run) && (
         <div className="card">
+          <Context info={info} spoken={spokenBy(run)} />
           {hasScope(me, "runs:write")
             ? <AnswerForm key={info.last_seq} run={info.run} waiting={info.waiting ?? []} onSent={() => (run.reload(), document.getElementById("main")?.focus())} />
             : <p>{t("inbox.no_scope")}</p>}
@@ -37,6 +40,12 @@ function AnswerScreen({ run }: { run: FollowedRun }) {
       <Progress run={run} />
     </section>
   );
+}
+
+/** Returns what the steps for the user have said so far. */
+function spokenBy(run: FollowedRun): string {
+  const speakers = new Set(run.events.filter((e) => e.type === "step.started" && e.data?.to_user).map((e) => e.step ?? ""));
+  return [...speakers].map((id) => run.byID.get(id)?.text ?? "").filter(Boolean).join("\n");
 }
 
 /** Returns what the run has said: the words of its steps for the user, else its output reply. */

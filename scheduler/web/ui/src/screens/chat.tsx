@@ -1,6 +1,6 @@
-import { useCallback, useEffect, useRef, useState, type KeyboardEvent } from "react";
+import { Fragment, useCallback, useEffect, useRef, useState, type KeyboardEvent } from "react";
 import { Link, useLocation, useParams, useSearchParams } from "wouter";
-import { api, type Schemas } from "../api/client.ts";
+import { ApiError, api, type Schemas } from "../api/client.ts";
 import { useLoad } from "../api/load.ts";
 import { Empty, ErrorBox, Loading, RunError, ScreenHead, StateBadge } from "../components/common.tsx";
 import { AnswerForm } from "../forms/answers.tsx";
@@ -18,6 +18,19 @@ type Message = { role: "user" | "assistant"; content: string };
 interface Turn {
   run: string;
   question: string;
+}
+
+/** Exchange is a question of a run and the answer that was typed. */
+interface Exchange {
+  asked: string;
+  mine: string;
+}
+
+/** Wait is what a run asks, and the event at which it did. */
+interface Wait {
+  question: string;
+  seen: number;
+  reload(): void;
 }
 
 /** Chat talks with a flow: each question is a run of the session, which the server keeps. */
@@ -103,16 +116,47 @@ function Talk({ flow, session, user }: { flow: Flow; session: string; user: stri
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
   const replies = useRef(new Map<string, string>());
+  const waits = useRef(new Map<string, Wait>());
+  const [waitsFor, setWaitsFor] = useState<string>();
+  const [exchanges, setExchanges] = useState<Record<string, Exchange[]>>({});
+  const [told, setTold] = useState<Record<string, string>>({});
   const end = useRef<HTMLDivElement>(null);
   const speakers = flow.steps.filter((st) => st.to_user).map((st) => st.id);
   const turns = [...(old.data ?? []), ...added.filter((a) => !old.data?.some((o) => o.run === a.run))];
   const scroll = useCallback(() => end.current?.scrollIntoView({ block: "end" }), []);
+  const last = turns.at(-1)?.run;
+  const isAsked = !!last && waitsFor === last;
+  const onWait = useCallback((run: string, wait?: Wait) => {
+    if (wait) waits.current.set(run, wait);
+    else waits.current.delete(run);
+    setWaitsFor((old) => (wait ? run : old === run ? undefined : old));
+  }, []);
+  /** Gives the run that waits what was typed; reports whether it still waited. */
+  const answer = async (run: string, message: string): Promise<boolean> => {
+    const wait = waits.current.get(run)!;
+    try {
+      const given = (await api.post("/api/v1/runs/{id}/answers", { path: { id: run }, body: { message, seen: wait.seen } })) as Schemas["Accepted"];
+      setExchanges((all) => ({ ...all, [run]: [...(all[run] ?? []), { asked: told[run] ?? wait.question, mine: message }] }));
+      setTold((all) => ({ ...all, [run]: given.text ?? "" }));
+      wait.reload();
+      return true;
+    } catch (err) {
+      wait.reload();
+      if (err instanceof ApiError && err.problem.status === 409) return false;
+      throw err;
+    }
+  };
   const say = async () => {
     const question = text.trim();
     if (!question || busy) return;
     setBusy(true);
     setError(undefined);
     try {
+      if (isAsked) {
+        if (await answer(last, question)) setText("");
+        else setError(new Error(t("chat.answered_elsewhere")));
+        return;
+      }
       const before = turns.flatMap((one): Message[] => {
         const reply = replies.current.get(one.run);
         return [{ role: "user", content: one.question }, ...(reply ? [{ role: "assistant" as const, content: reply }] : [])];
@@ -136,13 +180,13 @@ function Talk({ flow, session, user }: { flow: Flow; session: string; user: stri
     <>
       {old.error && <ErrorBox error={old.error} retry={old.reload} />}
       <ol className="talk" aria-label={t("chat.talk")}>
-        {turns.map((one) => <TurnItem key={one.run} turn={one} speakers={speakers} onReply={(reply) => replies.current.set(one.run, reply)} onGrow={scroll} />)}
+        {turns.map((one) => <TurnItem key={one.run} turn={one} speakers={speakers} exchanges={exchanges[one.run]} told={told[one.run]} onWait={onWait} onReply={(reply) => replies.current.set(one.run, reply)} onGrow={scroll} />)}
       </ol>
       {!turns.length && <Empty title={t("chat.empty")}>{flow.description && <p>{flow.description}</p>}</Empty>}
       {error && <ErrorBox error={error} />}
       {hasScope(me, "runs:write") ? (
         <form className="say" onSubmit={(e) => (e.preventDefault(), void say())}>
-          <textarea aria-label={t("chat.question")} placeholder={t("chat.question")} rows={2} value={text} onChange={(e) => setText(e.target.value)} onKeyDown={onKey} />
+          <textarea aria-label={t(isAsked ? "chat.answer" : "chat.question")} placeholder={t(isAsked ? "chat.answer_hint" : "chat.question")} rows={2} value={text} onChange={(e) => setText(e.target.value)} onKeyDown={onKey} />
           <button className="primary" disabled={busy || !text.trim()}>{t("chat.send")}</button>
         </form>
       ) : <p>{t("flow.no_run_scope")}</p>}
@@ -174,7 +218,15 @@ function questionOf(inputs: unknown): string {
   return typeof found === "string" ? found : "";
 }
 
-function TurnItem({ turn, speakers, onReply, onGrow }: { turn: Turn; speakers: string[]; onReply(reply: string): void; onGrow(): void }) {
+function TurnItem({ turn, speakers, exchanges = [], told, onReply, onWait, onGrow }: {
+  turn: Turn;
+  speakers: string[];
+  exchanges?: Exchange[];
+  told?: string;
+  onReply(reply: string): void;
+  onWait(run: string, wait?: Wait): void;
+  onGrow(): void;
+}) {
   const t = useText();
   const run = useRun(turn.run);
   const reply = run.info && (replyOf(run) ?? spokenText(run, speakers));
@@ -183,18 +235,33 @@ function TurnItem({ turn, speakers, onReply, onGrow }: { turn: Turn; speakers: s
     onGrow();
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [reply]);
+  const waiting = !!run.info && isWaiting(run);
+  const question = run.info?.waiting?.[0]?.question ?? "";
+  const seen = run.info?.last_seq ?? 0;
+  const { reload } = run;
+  useEffect(() => {
+    onWait(turn.run, waiting ? { question, seen, reload } : undefined);
+    onGrow();
+    return () => onWait(turn.run);
+  }, [turn.run, waiting, question, seen, reload, onWait, onGrow]);
   return (
     <li className="turn">
       <div className="said mine"><span className="sr">{t("chat.me")}</span><pre>{turn.question}</pre></div>
+      {exchanges.map((one, i) => (
+        <Fragment key={i}>
+          {one.asked && <div className="said"><pre>{one.asked}</pre></div>}
+          <div className="said mine"><span className="sr">{t("chat.me")}</span><pre>{one.mine}</pre></div>
+        </Fragment>
+      ))}
       <div className="said" aria-live="polite">
         {!run.info && run.error && <ErrorBox error={run.error} retry={run.reload} />}
-        {run.info && <Reply run={run} reply={reply} />}
+        {run.info && <Reply run={run} reply={reply} told={told} />}
       </div>
     </li>
   );
 }
 
-function Reply({ run, reply }: { run: FollowedRun; reply?: string }) {
+function Reply({ run, reply, told }: { run: FollowedRun; reply?: string; told?: string }) {
   const t = useText();
   const info = run.info!;
   const error = run.state.error ?? info.error;
@@ -205,7 +272,8 @@ function Reply({ run, reply }: { run: FollowedRun; reply?: string }) {
       {reply && <pre>{reply}</pre>}
       {state === "finished" && !reply && <p className="hint">{t("chat.no_reply")}</p>}
       {error && <RunError error={error} />}
-      {isWaiting(run) && <AnswerForm key={info.last_seq} brief run={info.run} waiting={info.waiting ?? []} onSent={run.reload} />}
+      {state === "cancelled" && told && <pre>{told}</pre>}
+      {isWaiting(run) && <AnswerForm key={info.last_seq} chat told={told} run={info.run} waiting={info.waiting ?? []} onSent={run.reload} />}
       <p className="turn-foot hint">
         {state !== "finished" && <StateBadge state={state} />} <Link href={`/runs/${info.run}`}>{t("chat.run")}</Link>
         {asked && <> · <Link href={`/runs/${info.run}?step=${encodeURIComponent(asked.id)}&tab=prompt`}>{t("chat.prompt", { n: asked.usage.input_tokens })}</Link></>}

@@ -4,7 +4,7 @@ import { usePages } from "../api/load.ts";
 import { useFreshList } from "../api/stream.ts";
 import { Ago, Empty, ErrorBox, Loading, ScreenHead } from "../components/common.tsx";
 import { Table, type Column } from "../components/table.tsx";
-import { nameOf, reasonLines } from "../forms/why.tsx";
+import { labelOf, reasonLines } from "../forms/why.tsx";
 import { useLanguage, useText } from "../i18n.ts";
 
 type Waiter = Schemas["Waiter"];
@@ -36,5 +36,8 @@ export default function Inbox() {
 
 function namesOf(w: Waiter): string {
   const schema = w.remaining_schema as { properties?: object; required?: string[] };
-  return (schema.required?.length ? schema.required : Object.keys(schema.properties ?? {})).map(nameOf).join(", ");
+  return (schema.required?.length ? schema.required : Object.keys(schema.properties ?? {})).map((pointer) => {
+    const { title } = ((schema.properties as Record<string, { title?: string }> | undefined)?.[pointer] ?? {});
+    return title ?? labelOf(pointer);
+  }).join(", ");
 }
