@@ -246,6 +246,36 @@ func TestMCPDeclined(t *testing.T) {
 	})
 }
 
+// TestMCPMessage: what the user has written is given as it is; what is no answer makes the question again, and a word cancels.
+func TestMCPMessage(t *testing.T) {
+	inEachEra(t, nil, func(t *testing.T, f *fixture, era string) {
+		s := f.connect(f.token("lin", store.RunsWrite), era, nil, nil)
+		say := func(run, message string) value.Value {
+			_, doc := callTool(t, s, "answer_run", map[string]any{"run": run, "message": message})
+			return doc
+		}
+		_, doc := callTool(t, s, "flow_sub__wait", nil)
+		run := textAt(doc, "/run")
+		if got := textAt(doc, "/question"); got != "What is the town?" {
+			t.Errorf("the first question is %q", got)
+		}
+		if got := textAt(say(run, "Hangzhou"), "/question"); got != "How many days?" {
+			t.Errorf("the second question is %q", got)
+		}
+		doc = say(run, "a few")
+		if got := textAt(doc, "/question"); got != "I could not find a number of days in that. What is it?" || textAt(doc, "/state") != "waiting" {
+			t.Errorf("after no answer: %s", doc.JSON())
+		}
+		if doc = say(run, "2"); textAt(doc, "/state") != "finished" {
+			t.Errorf("after the answers: %s", doc.JSON())
+		}
+		_, doc = callTool(t, s, "flow_sub__wait", nil)
+		if doc = say(textAt(doc, "/run"), "取消"); textAt(doc, "/state") != "cancelled" || textAt(doc, "/text") == "" {
+			t.Errorf("after a cancel: %s", doc.JSON())
+		}
+	})
+}
+
 const deepFlow = `name: deep
 steps:
   - id: place

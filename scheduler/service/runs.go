@@ -326,6 +326,27 @@ func (s *Service) Prune(ctx context.Context, p Principal, which journal.Prune) (
 
 // WaitsFor returns the values that a waiting run asks for.
 func (s *Service) WaitsFor(ctx context.Context, p Principal, info *journal.RunInfo) ([]journal.WaitingFor, error) {
+	waits, err := s.recordedWaits(ctx, p, info)
+	if err != nil || len(waits) == 0 {
+		return waits, err
+	}
+	j, _, err := s.visibleRun(ctx, p, info.ID)
+	if err != nil {
+		return nil, err
+	}
+	details := &RunDetails{Info: info}
+	if header, err := j.Header(ctx, info.ID); err == nil {
+		_ = s.addFlow(details, header) // without its flow, the question is in the language of the settings
+	}
+	asked := slices.Clone(waits)
+	for i, w := range asked {
+		asked[i].Question = s.QuestionOf(details, w)
+	}
+	return asked, nil
+}
+
+// recordedWaits returns what a run waits for, as its journal has it.
+func (s *Service) recordedWaits(ctx context.Context, p Principal, info *journal.RunInfo) ([]journal.WaitingFor, error) {
 	for event, err := range s.Events(ctx, p, info.ID, info.LastSeq) {
 		if err != nil {
 			return nil, err

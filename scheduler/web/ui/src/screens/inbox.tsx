@@ -19,7 +19,7 @@ export default function Inbox() {
     { id: "flow", title: t("inbox.run"), width: "minmax(8rem, 1fr)", cell: (w) => <><Link href={`/inbox/${w.run}`} aria-label={t("inbox.answer_of", { flow: w.flow, step: w.step })}>{w.flow}</Link> <code className="hint">{w.run.slice(-6)}</code></> },
     { id: "step", title: t("inbox.step"), width: "minmax(6rem, 0.7fr)", cell: (w) => <code>{w.step}</code> },
     { id: "values", title: t("inbox.values"), width: "minmax(8rem, 1fr)", cell: (w) => namesOf(w) },
-    { id: "why", title: t("inbox.why"), width: "minmax(8rem, 2fr)", cell: (w) => <span title={reasonLines(w, language).join("\n")}>{reasonLines(w, language)[0]?.split("\n")[0]}</span> },
+    { id: "question", title: t("inbox.question"), width: "minmax(8rem, 2fr)", cell: (w) => <span title={reasonLines(w, language).join("\n")}>{w.question || reasonLines(w, language)[0]?.split("\n")[0]}</span> },
     { id: "user", title: t("inbox.user"), width: "minmax(4rem, 0.5fr)", cell: (w) => w.owner ?? "" },
     { id: "since", title: t("inbox.since"), width: "7.5rem", cell: (w) => <Ago time={w.since} /> },
   ];
