@@ -17,9 +17,15 @@ type tapedOutput struct {
 	Pieces []int         `json:"pieces,omitempty"`
 	Data   []value.Value `json:"data,omitempty"`
 	// Asked are the requests that it sent to the model of the step, which have recordings of their own.
-	Asked    []tapedRequest `json:"asked,omitempty"`
-	Warnings []Warning      `json:"warnings,omitempty"`
-	Error    *tapedError    `json:"error,omitempty"`
+	Asked    []tapedAsk  `json:"asked,omitempty"`
+	Warnings []Warning   `json:"warnings,omitempty"`
+	Error    *tapedError `json:"error,omitempty"`
+}
+
+// tapedAsk is a request to a model, with where the parts of its prompt come from.
+type tapedAsk struct {
+	Request tapedRequest `json:"request"`
+	Parts   []Part       `json:"parts,omitempty"`
 }
 
 // tapedRequest is an [llm.Request] as it is recorded.
@@ -143,7 +149,7 @@ type notedModel struct {
 // Chat asks the model of the step.
 func (m notedModel) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	m.of.mu.Lock()
-	m.of.out.Asked = append(m.of.out.Asked, tapedRequest(*req))
+	m.of.out.Asked = append(m.of.out.Asked, tapedAsk{tapedRequest(*req), PartsOf(ctx)})
 	m.of.mu.Unlock()
 	return m.Provider.Chat(ctx, req)
 }
@@ -151,8 +157,8 @@ func (m notedModel) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 // play does what the call did when it was recorded.
 func (x *execution) play(ctx context.Context, out *tapedOutput) {
 	for _, asked := range out.Asked {
-		req := llm.Request(asked)
-		for _, err := range x.env.LLM.Chat(ctx, &req) {
+		req := llm.Request(asked.Request)
+		for _, err := range x.env.LLM.Chat(WithParts(ctx, asked.Parts), &req) {
 			if err != nil && out.Error == nil {
 				x.yield(Chunk{}, err)
 				return

@@ -126,7 +126,7 @@ type Tape interface {
 	calls.Tape
 	// Begin tells the id of the run, how often it was resumed before, and the time of its clock.
 	Begin(id string, part int, now time.Time)
-	// End tells whether the run has finished or waits, or was stopped or failed.
+	// End tells whether the run has finished; else it waits, was stopped, or has failed.
 	End(isWhole bool) error
 }
 

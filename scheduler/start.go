@@ -79,12 +79,13 @@ func (r *run) beginTape(part int) {
 	}
 }
 
-// endTape tells the tape that the run is over, or waits. A run that was stopped or has failed is not whole.
+// endTape tells the tape that the run is over, or waits. Only one that has finished is whole.
 func (r *run) endTape() {
 	if r.exec.Tape == nil {
 		return
 	}
-	isWhole := r.result.failure == nil && !r.result.cancelled && r.log.Err() == nil
+	hasFinished := r.result.failure == nil && r.result.waiting == nil && !r.result.cancelled
+	isWhole := hasFinished && r.log.Err() == nil
 	if err := r.exec.Tape.End(isWhole); err != nil {
 		r.env.Log.Error("the recording of the run is not complete", "run", r.vars.Run.ID, "error", err)
 	}

@@ -101,6 +101,9 @@ func (s *session) finishSession(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
+	if note, ok := s.run.ExplainMiss(context.WithoutCancel(ctx), err); ok {
+		s.app.printNotes([]service.Note{note})
+	}
 	return s.exitErrorOf(ctx, err)
 }
 

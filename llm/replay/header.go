@@ -28,7 +28,7 @@ type Header struct {
 	// Names are the names of the providers and models that were asked, by the names that a flow gives, as main or main,backup; "" is
 	// the one that it gives none.
 	Names map[string]ModelNames
-	// IsEnded is false for a run that is being recorded, or whose recording was cut short.
+	// IsEnded is false for a run that did not finish, or that is being recorded.
 	IsEnded bool
 }
 

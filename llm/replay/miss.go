@@ -13,6 +13,7 @@ import (
 	"github.com/callnode/scheduler/llm"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/linediff"
+	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/llm/value/wording"
 	"github.com/callnode/scheduler/llm/value/yaml"
 )
@@ -60,6 +61,10 @@ func (r *Run) missError(asked *recording) *Miss {
 	}
 	all = append(all, numberAll(c.file.recordings, 0)...)
 	m := describeMiss(all, c.options.Path, c.options.ShownPath, asked)
+	if text, ok := asked.request.At(m.Pointer); ok && m.Offset > 0 { // as events have it
+		whole, _ := text.Str()
+		m.Offset = len(strings.ReplaceAll(r.places.showText(whole[:m.Offset]), mask, secret.Mask))
+	}
 	m.hint = c.options.Hint
 	if m.hint == "" {
 		m.hint = "record it: run once with --record and a provider that can answer"
@@ -76,7 +81,7 @@ func (r *Run) reasonLocked() wording.Text {
 	case r.recorded == nil:
 		return wording.Say("no run with these inputs is recorded")
 	case !r.header.IsEnded:
-		return wording.Say("the recording of the run was cut short")
+		return wording.Say("the recorded run did not finish")
 	case r.wanted.Flow != "" && r.header.Flow != r.wanted.Flow:
 		return wording.Say("the flow was edited after the run was recorded")
 	}

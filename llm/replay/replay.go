@@ -163,17 +163,18 @@ func (c *Cassette) Record(h Header) *Run {
 		if h.Run != "" && run.Run == h.Run && run.isSameStart(&h) {
 			r.recorded, r.header = run, run.Header
 			r.recorded.IsEnded = false
+			r.former = c.answersLocked(run)
 			return r
 		}
 	}
 	r.header.Take = c.beginLocked(&h)
-	r.former = c.answersLocked()
+	r.former = c.answersLocked(nil)
 	r.recorded = &recordedRun{Header: r.header}
 	return r
 }
 
-// answersLocked returns all answers of models in the file: recording asks for none of them again.
-func (c *Cassette) answersLocked() (answers []*recording) {
+// answersLocked returns all answers of models in the file but those of one run: recording asks for none of them again.
+func (c *Cassette) answersLocked(but *recordedRun) (answers []*recording) {
 	add := func(recordings []recording) {
 		for i := range recordings {
 			if recordings[i].kind == KindModel && recordings[i].failure == nil {
@@ -182,7 +183,9 @@ func (c *Cassette) answersLocked() (answers []*recording) {
 		}
 	}
 	for _, run := range slices.Backward(c.file.runs) { // the newest first
-		add(run.recordings)
+		if run != but {
+			add(run.recordings)
+		}
 	}
 	add(c.file.recordings)
 	return answers
@@ -218,10 +221,13 @@ func (c *Cassette) saveLocked() error {
 func (c *Cassette) endLocked(run *recordedRun) error {
 	run.IsEnded = true
 	c.file.runs = slices.DeleteFunc(c.file.runs, func(other *recordedRun) bool {
-		return other != run && other.isSameStart(&run.Header) && (other.Take == run.Take || !other.IsEnded && other.Run == run.Run)
+		return other != run && other.isSameStart(&run.Header) && other.Take == run.Take
 	})
 	if !slices.Contains(c.file.runs, run) {
 		c.file.runs = append(c.file.runs, run)
 	}
+	c.file.recordings = slices.DeleteFunc(c.file.recordings, func(one recording) bool { // the run has them now
+		return slices.ContainsFunc(run.recordings, func(own recording) bool { return own.kind == one.kind && own.key == one.key })
+	})
 	return c.saveLocked()
 }

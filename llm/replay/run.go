@@ -119,7 +119,7 @@ func (r *Run) Begin(id string, part int, now time.Time) {
 	r.header = r.recorded.Header
 }
 
-// End writes what is not written yet. isWhole is false for a run that was stopped: it does not replace an earlier one.
+// End writes what is not written yet. isWhole is false for a run that has not finished: it does not replace an earlier one.
 func (r *Run) End(isWhole bool) error {
 	c := r.cassette
 	c.mu.Lock()
@@ -162,6 +162,15 @@ func (r *Run) Exchange(ctx context.Context, kind, name string, request value.Val
 		return value.Value{}, wording.Errorf("recording the answer: %w", err)
 	}
 	return answer, nil
+}
+
+// Lookup returns what is recorded for a request; ok is false if nothing is. Nothing is asked.
+func (r *Run) Lookup(ctx context.Context, kind, name string, request value.Value) (answer value.Value, ok bool) {
+	found := r.next(r.describe(ctx, kind, name, request))
+	if found == nil {
+		return value.Value{}, false
+	}
+	return r.shown(found.answer), true
 }
 
 // describe returns the recording of a request, without its answer.

@@ -275,6 +275,10 @@ type Player struct {
 	// before the player is used; nil: the provider itself.
 	Wrap func(llm.Provider) llm.Provider
 
+	// Recorded is a run that has answers for what the takes lack, such as that of the flow under test; nil: none. It is set
+	// before the player is used.
+	Recorded *Run
+
 	takes         *Takes
 	number, order int
 
@@ -358,6 +362,15 @@ func (p *Player) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 		}
 		r.take = p.number
 		one, done, err := p.takes.claim(ctx, p.nextSlot(r.key))
+		if one == nil && err == nil {
+			if played := p.findRecorded(ctx, req, hidden); played != nil {
+				if done != nil {
+					done()
+				}
+				p.playTake(ctx, played, yield)
+				return
+			}
+		}
 		switch {
 		case err != nil:
 			fail(err)
@@ -374,6 +387,34 @@ func (p *Player) Chat(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 			p.recordTake(ctx, inner, req, r, hidden, yield)
 		}
 	}
+}
+
+// findRecorded returns the answer of the recorded run; nil: it has none.
+func (p *Player) findRecorded(ctx context.Context, req *llm.Request, hidden secrets) *take {
+	if p.Recorded == nil {
+		return nil
+	}
+	places := p.Recorded.currentPlaces()
+	r, err := describeRequest(req, hidden, places)
+	if err != nil {
+		return nil
+	}
+	asker := llm.AskerOf(ctx)
+	r.name, r.step, r.part = p.takes.config.Name, asker.Step, asker.Part
+	found := p.Recorded.next(&r)
+	if found == nil || found.failure != nil {
+		return nil
+	}
+	played := &take{recording: *found}
+	played.deltas = nil
+	for _, d := range found.deltas {
+		shown, err := mapDelta(d, places.show)
+		if err != nil {
+			return nil
+		}
+		played.deltas = append(played.deltas, shown)
+	}
+	return played
 }
 
 // openInner returns the provider to record; nil in mode Replay.

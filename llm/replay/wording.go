@@ -14,7 +14,7 @@ var _ = wording.Add(wording.Catalog{
 	"recording %d":                                         "第 %d 个录制",
 	"recording %d of run %d":                               "第 %[2]d 次运行的第 %[1]d 个录制",
 	"no run with these inputs is recorded":                 "没有录制过使用这些输入的运行",
-	"the recording of the run was cut short":               "该运行的录制中途被打断",
+	"the recorded run did not finish":                      "录制的运行没有结束",
 	"the flow was edited after the run was recorded":       "录制之后流程被修改过",
 	"%s: want a text, got %s":                              "%s：应为文本，实为 %s",
 	"%s: want a time such as 2026-11-28T09:00:00Z, got %q": "%s：应为 2026-11-28T09:00:00Z 这样的时间，实为 %q",

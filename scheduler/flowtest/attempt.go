@@ -118,11 +118,24 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 	}
 	e.Interceptor, e.OnRequest = guard, a.requests.note
 	env.HTTP = guard.http(env.HTTP)
-	env.Clock = func() time.Time { return c.Now }
+	now, seed := c.Now, c.Seed
+	if err := a.findRecorded(e, guard); err != nil {
+		return nil, nil, err
+	}
+	if run := a.sessions.recorded; run != nil {
+		_, recordedNow, recordedSeed := run.Start(0)
+		if !c.HasNow && len(c.Memory) == 0 {
+			now = recordedNow
+		}
+		if !c.HasSeed {
+			seed = recordedSeed
+		}
+	}
+	env.Clock = func() time.Time { return now }
 	env.Tokens = c.suite.models.counter(a.providers(c.Flow.LLM)[0])
 	e.Models = a.candidates
 	e.NewRunID = func() string { return fmt.Sprintf("test-%d-%d", c.index+1, a.number) }
-	e.Seed = c.Seed + uint64(a.number) - 1
+	e.Seed = seed + uint64(a.number) - 1
 	e.Until, e.Owner = c.Until, scheduler.Owner{User: c.User}
 	e.Journal = nil
 	if len(c.Answers) > 0 || len(c.State) > 0 {
@@ -132,6 +145,29 @@ func (a *attempt) newExecutor() (*scheduler.StepExecutor, *guard, error) {
 		e.Sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() } // no server needs the pause
 	}
 	return e, guard, nil
+}
+
+// findRecorded finds the run that is recorded beside the flow with the inputs of the case.
+func (a *attempt) findRecorded(e *scheduler.StepExecutor, guard *guard) error {
+	c, o := a.of, &a.of.suite.runner.options
+	if o.Recorded == nil || o.Mode == result.Live {
+		return nil
+	}
+	inputs := c.Inputs
+	if inputs.IsNull() {
+		inputs = value.OfMap(nil)
+	}
+	if c.Flow.Inputs != nil {
+		inputs = c.Flow.Inputs.ApplyDefaults(inputs)
+	}
+	run, err := o.Recorded(c.Flow, inputs, c.User)
+	if err != nil || run == nil {
+		return err
+	}
+	a.sessions.recorded = run
+	guard.recorded = run
+	e.Tape = &caseTape{run: run, guard: guard, hasMemory: len(c.Memory) > 0}
+	return nil
 }
 
 // newMemory returns a memory that is opened when it is needed. Its ids are the same in each run, as those of the case's own

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/callnode/scheduler/calls"
+	"github.com/callnode/scheduler/llm/replay"
 	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -23,9 +24,11 @@ import (
 // guard stands between an attempt and the world: it returns what mocks have, and denies what is neither mocked nor
 // allowed. It is made for an attempt, and safe for concurrent use.
 type guard struct {
-	mocks  []suite.Mock
-	allow  []string
-	isLive bool
+	mocks []suite.Mock
+	// recorded is the run that is recorded beside the flow; nil: there is none.
+	recorded *replay.Run
+	allow    []string
+	isLive   bool
 
 	mu     sync.Mutex
 	uses   map[string]int        // how many replies of a mock were given at a place; guarded by mu
@@ -68,7 +71,7 @@ func (g *guard) refuse(err error) iter.Seq2[calls.Chunk, error] {
 func (g *guard) Exec(ctx context.Context, use *scheduler.CallUse) iter.Seq2[calls.Chunk, error] {
 	mock := g.findMock(use)
 	if mock == nil {
-		if g.allows(use) {
+		if g.allows(use) || g.mayBeRecorded(use) {
 			return nil
 		}
 		return g.refuse(deniedError(use))
@@ -201,6 +204,12 @@ func (g *guard) allows(use *scheduler.CallUse) bool {
 	staysInside := call != callHTTP && !strings.Contains(call, ".")
 	writes := use.Info.Stores && isInTool(use)
 	return staysInside && !writes || g.isAllowed(call)
+}
+
+// mayBeRecorded reports whether what a call asks outside may be recorded: then its tape decides, request by request. A tool
+// that writes is denied all the same.
+func (g *guard) mayBeRecorded(use *scheduler.CallUse) bool {
+	return g.recorded != nil && !(use.Info.Stores && isInTool(use))
 }
 
 // isAllowed reports whether a call is allowed by its name, its plugin or its server: mcp.github for all of its tools.

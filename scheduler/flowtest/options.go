@@ -7,6 +7,8 @@ import (
 
 	"github.com/callnode/scheduler/calls/memory"
 	"github.com/callnode/scheduler/llm"
+	"github.com/callnode/scheduler/llm/replay"
+	"github.com/callnode/scheduler/llm/value"
 	"github.com/callnode/scheduler/llm/value/secret"
 	"github.com/callnode/scheduler/scheduler"
 	"github.com/callnode/scheduler/scheduler/flow"
@@ -29,6 +31,9 @@ type Options struct {
 	Journal func() journal.Journal
 	// Models are those that flows and judges ask.
 	Models Models
+	// Recorded returns the run of a flow that is recorded beside it with these inputs for the user; nil if there is none. Cases take from
+	// it what models, servers, tools and the memory answered, unless they mock it; nil: no runs are recorded.
+	Recorded func(f *flow.Flow, inputs value.Value, user string) (*replay.Run, error)
 	// Language is that of messages and judges, Languages the users' own texts; nil without any.
 	Language  string
 	Languages fs.FS

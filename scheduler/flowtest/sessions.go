@@ -16,6 +16,8 @@ type sessions struct {
 	models        *models
 	meter         *meter
 	number, order int
+	// recorded is the run of the flow that is recorded beside it; nil: there is none.
+	recorded *replay.Run
 
 	mu      sync.Mutex
 	players map[string]*replay.Player // guarded by mu
@@ -56,7 +58,7 @@ func (s *sessions) open(name string) (llm.Provider, error) {
 	if name == "" {
 		var err error
 		name, err = s.models.onlyRecorded()
-		if err != nil {
+		if err != nil && s.recorded == nil {
 			return nil, err
 		}
 	}
@@ -70,6 +72,9 @@ func (s *sessions) open(name string) (llm.Provider, error) {
 		return nil, err
 	}
 	p := takes.Play(s.number, s.order)
+	if s.number == 1 { // the run was recorded once
+		p.Recorded = s.recorded
+	}
 	p.Wrap = func(inner llm.Provider) llm.Provider { return observeProvider(name, inner, s.meter) }
 	s.players[name] = p
 	return p, nil

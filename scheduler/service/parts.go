@@ -101,9 +101,10 @@ type RunStart struct {
 	// ID is that of the run; "" for one that begins. Part is how often it was resumed.
 	ID   string
 	Part int
-	// Inputs are those with their defaults, User whose run it is.
-	Inputs value.Value
-	User   string
+	// Inputs are those with their defaults, Conversation the messages before the question, User whose run it is.
+	Inputs       value.Value
+	Conversation value.Value
+	User         string
 	// Seed is the one that was asked for; 0 is any.
 	Seed uint64
 }

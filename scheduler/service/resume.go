@@ -93,7 +93,7 @@ const modeReplay = "replay"
 
 // startOf tells how a run of the journal began.
 func startOf(header *journal.RunHeader, state *journal.RunState, f *flow.Flow, seed uint64) *RunStart {
-	start := &RunStart{ID: header.ID, Inputs: header.Inputs, User: header.Labels[journal.LabelOwner], Seed: seed}
+	start := &RunStart{ID: header.ID, Inputs: header.Inputs, Conversation: header.Conversation, User: header.Labels[journal.LabelOwner], Seed: seed}
 	if f.Inputs != nil {
 		start.Inputs = f.Inputs.ApplyDefaults(header.Inputs)
 	}

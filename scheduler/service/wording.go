@@ -4,6 +4,7 @@ import "github.com/callnode/scheduler/llm/value/wording"
 
 // The messages by their English formats.
 var _ = wording.Add(wording.Catalog{
+	"the first difference is in message %d at byte %d, from %s":                                       "第一处不同在第 %d 条消息的第 %d 个字节，来自 %s",
 	"%q cannot be the name of a flow":                                                                 "%q 不能作为流程的名称",
 	"use letters, digits, _ and -, and / between folders; %d bytes at most":                           "可用字母、数字、_ 和 -，文件夹之间用 /；最多 %d 字节",
 	"there is no folder of flows":                                                                     "没有流程文件夹",

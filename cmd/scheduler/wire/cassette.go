@@ -66,6 +66,18 @@ func (rt *Runtime) playRun(f *flow.Flow, o *service.ExecutorOptions, isStrict bo
 	return run, nil
 }
 
+// recordedRun returns the run of a flow that is recorded beside it with these inputs for the user; nil if there is none.
+func (rt *Runtime) recordedRun(f *flow.Flow, inputs value.Value, user string) (*replay.Run, error) {
+	if _, err := os.Stat(cassettePath(f)); err != nil {
+		return nil, nil
+	}
+	run, err := rt.playRun(f, &service.ExecutorOptions{Run: &service.RunStart{Inputs: inputs, User: user}}, true)
+	if err != nil || !run.IsKnown() {
+		return nil, err
+	}
+	return run, nil
+}
+
 // recordRun returns the run of a cassette that a flow is recorded in.
 func (rt *Runtime) recordRun(f *flow.Flow, o *service.ExecutorOptions) (*replay.Run, error) {
 	c, err := rt.openCassette(cassettePath(f), false)
@@ -107,6 +119,9 @@ func (rt *Runtime) headerOf(f *flow.Flow, o *service.ExecutorOptions, places []r
 			inputs = value.OfMap(nil)
 		}
 		h.Run, h.User, h.Seed = o.Run.ID, o.Run.User, o.Run.Seed
+		if len(o.Run.Conversation.List()) > 0 {
+			inputs = value.OfMap(value.Pairs("inputs", inputs, "conversation", o.Run.Conversation))
+		}
 		h.Inputs = replay.DigestOf(replay.WithoutPlaces(rt.hidden.MaskValue(inputs), places))
 	}
 	return h
@@ -158,7 +173,7 @@ func (rt *Runtime) applyRun(e *scheduler.StepExecutor, run *replay.Run, o *servi
 // needs none, and recordings have them masked.
 func (rt *Runtime) secretOrStandIn(name string) (text string, ok bool) {
 	text, ok = rt.Secret(name)
-	if ok || !slices.Contains(rt.settings.Secrets, name) {
+	if ok && text != "" || !slices.Contains(rt.settings.Secrets, name) {
 		return text, ok
 	}
 	text = "stand-in-for-the-secret-" + name

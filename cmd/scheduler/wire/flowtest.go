@@ -64,6 +64,7 @@ func (rt *Runtime) TestOptions(language string) *flowtest.Options {
 			Priced:  rt.settings.LLM.Priced,
 			Cost:    rt.settings.LLM.Cost,
 		},
+		Recorded:  rt.recordedRun,
 		Language:  language,
 		Languages: rt.settings.FurtherLanguages().Files,
 		Hidden:    rt.hidden,

@@ -280,7 +280,7 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant, expect 
 	k := &c.settings
 	made := &Case{
 		Name: c.entry.Name, User: k.User, Variant: v.settings(), Pos: c.at(c.pointer), Flow: f.flow, Loader: f.loader, FlowFile: relativeTo(c.loader.Root, f.path),
-		Answers: c.answers, Now: c.now, Seed: 1, Repeat: max(k.Repeat, 1), Rate: 1, Tags: k.Tags, Skip: c.skip(), Only: k.Only,
+		Answers: c.answers, Now: c.now, HasNow: k.Now != "", Seed: 1, Repeat: max(k.Repeat, 1), Rate: 1, Tags: k.Tags, Skip: c.skip(), Only: k.Only,
 		Timeout: c.duration(c.place("timeout"), k.Timeout), Threshold: k.Threshold, Allow: k.Allow, Scripts: c.scripts, HasScript: len(c.scripts) > 0, Expect: expect,
 	}
 	made.Pos.File = c.file
@@ -296,7 +296,7 @@ func (c *caseReader) makeCase(f *loadedFlow, row *datasetRow, v variant, expect 
 		made.UntilPos.File = c.file
 	}
 	if k.Seed != nil {
-		made.Seed = *k.Seed
+		made.Seed, made.HasSeed = *k.Seed, true
 	}
 	if k.Pass != nil {
 		made.Rate, made.Sure = k.Pass.Rate, k.Pass.Sure

@@ -88,6 +88,8 @@ type Case struct {
 	// random.
 	Now  time.Time
 	Seed uint64
+	// HasNow and HasSeed are set if the file gives them: a case whose run is recorded beside the flow takes others from there.
+	HasNow, HasSeed bool
 	// Repeat is how often it runs, at least 1. Rate is the share of repeats that must pass, and Sure whether
 	// the lower bound of its interval must be as high.
 	Repeat int

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/callnode/scheduler/test/golden"
+)
+
+// shippedRuns are the runs that the cassettes of the flows in flows/ hold: the command lines, one a line. One that begins
+// with resume goes on with the run before.
+const shippedRuns = `
+quickstart.yaml --now 2026-11-22T09:00:00Z
+roleplay.yaml --now 2026-11-22T09:00:00Z
+summarise.yaml --now 2026-11-22T09:00:00Z
+support.yaml --now 2026-11-22T09:00:00Z
+weather.yaml --now 2026-03-05T09:07:00Z
+resume --set /city=Hangzhou --now 2026-03-05T09:07:00Z
+remember.yaml -i user=lin -i session=monday --now 2026-03-02T09:00:00Z --question Hello,_I_am_Lin._I_moved_to_Lyon_in_March,_and_I_am_allergic_to_peanuts.
+remember.yaml -i user=lin -i session=monday --now 2026-03-02T09:02:00Z --question My_cat_is_called_Momo.
+remember.yaml -i user=lin -i session=tuesday --now 2026-03-03T18:00:00Z --question What_am_I_allergic_to?
+remember.yaml -i user=lin -i session=wednesday --now 2026-03-04T08:00:00Z --question What_is_the_name_of_my_cat?
+zh remember.yaml -i user=林 -i session=周一 --now 2026-03-02T09:00:00Z --question 你好，我叫林。我三月搬到了杭州，对花生过敏。
+zh remember.yaml -i user=林 -i session=周一 --now 2026-03-02T09:02:00Z --question 我的猫叫豆豆。
+zh remember.yaml -i user=林 -i session=周二 --now 2026-03-03T18:00:00Z --question 我对什么过敏？
+zh remember.yaml -i user=林 -i session=周三 --now 2026-03-04T08:00:00Z --question 我的猫叫什么名字？
+`
+
+// TestFlowsReplay records every flow in flows/, takes everything away that it ran with, and plays it in another folder: no network,
+// no provider, no store, another clock. The events are equal but for times. With -update the cassettes in flows/ are written anew: the
+// answers of models in them are kept.
+func TestFlowsReplay(t *testing.T) {
+	server := newForecasts(t)
+	recorded, played := t.TempDir(), t.TempDir()
+	flows, err := filepath.Abs("../../flows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(recorded, os.DirFS(flows)); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(recorded, "scheduler.yaml"), `{llm: {default: main, providers: [{name: main, base_url: "http://127.0.0.1:9/v1"}]}, http: {allow_hosts: ["127.0.0.1:*"]}}`)
+	more := []string{"-i", "server=" + server.URL}
+	if golden.Updating() {
+		more = nil
+	}
+	t.Chdir(recorded)
+	before := runShipped(t, "--record", more)
+	server.Close()
+	if golden.Updating() {
+		keepCassettes(t, recorded, flows)
+	}
+
+	if err := os.RemoveAll(filepath.Join(recorded, ".scheduler")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(played, os.DirFS(recorded)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(recorded); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(played)
+	writeFile(t, filepath.Join(played, "scheduler.yaml"), "{}")
+	after := runShipped(t, "--replay", more)
+	for i, line := range before {
+		if diff := cmp.Diff(line, after[i]); diff != "" {
+			t.Errorf("run %d is another one (-recorded +played)\n%s", i+1, diff)
+		}
+	}
+	if left, _ := filepath.Glob(".scheduler/memory*"); left != nil {
+		t.Errorf("a memory was opened: %v", left)
+	}
+}
+
+func newForecasts(t *testing.T) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"city": %q, "date": %q, "sky": "light rain", "high": 18, "low": 12}`, r.FormValue("city"), r.FormValue("date"))
+	}))
+	if golden.Updating() {
+		listener, err := net.Listen("tcp", "127.0.0.1:8480") // the default of the flow
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Listener = listener
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// runShipped runs all of shippedRuns, and returns the events of each without their times. A run that is played gets its time from
+// the cassette.
+func runShipped(t *testing.T, how string, weather []string) (events []string) {
+	for line := range strings.Lines(strings.TrimSpace(shippedRuns)) {
+		language := "en"
+		args := strings.Fields(line)
+		if args[0] == "zh" {
+			language, args = "zh", args[1:]
+		}
+		t.Setenv("SCHEDULER_LANGUAGE", language)
+		for i, arg := range args {
+			args[i] = strings.ReplaceAll(arg, "_", " ")
+		}
+		switch {
+		case args[0] == "resume":
+			args = append([]string{"resume", "last", "--json"}, args[1:]...)
+		case args[0] == "weather.yaml":
+			args = append(append([]string{"run", how, "--json"}, args...), weather...)
+		default:
+			args = append([]string{"run", how, "--json"}, args...)
+		}
+		if how == "--replay" {
+			args = dropFlag(args, "--now")
+		}
+		events = append(events, playableEvents(t, args))
+	}
+	return events
+}
+
+// dropFlag returns args without a flag and its value.
+func dropFlag(args []string, name string) (kept []string) {
+	for i := 0; i < len(args); i++ {
+		if args[i] == name {
+			i++
+			continue
+		}
+		kept = append(kept, args[i])
+	}
+	return kept
+}
+
+// timesInEvents are the times, and the numbers of events: those of items that run side by side may change places.
+var (
+	timesInEvents = regexp.MustCompile(`"(seq|time|duration_ms|first_token_ms)":("[^"]*"|[0-9.e-]+),?`)
+	stepInEvents  = regexp.MustCompile(`"step":"[^"]*"(,"index":[0-9]+)?`)
+)
+
+// playableEvents runs the program, and returns its events without what differs in each run.
+func playableEvents(t *testing.T, args []string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := runProgram(args, strings.NewReader(""), &stdout, &stderr)
+	if code != exitDone && code != exitWaiting || strings.Contains(stdout.String(), "step.failed") {
+		t.Fatalf("%v: exit status %d\n%s%s", args, code, &stdout, &stderr)
+	}
+	lines := strings.Split(timesInEvents.ReplaceAllString(stdout.String(), ""), "\n")
+	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(stepInEvents.FindString(a), stepInEvents.FindString(b)) })
+	return strings.Join(lines, "\n")
+}
+
+// keepCassettes copies the cassettes of a folder into flows.
+func keepCassettes(t *testing.T, dir, flows string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.cassette.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "error:") || strings.Contains(string(text), dir) {
+			t.Fatalf("%s has an error, or a path of this machine", path)
+		}
+		if err := os.WriteFile(filepath.Join(flows, filepath.Base(path)), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
